@@ -95,9 +95,7 @@ func moments(t *testing.T, s screen, name string) {
 	turn(he, "d8", "h4")
 	he.reads(".result.end", "moved here")
 	he.uncovered("e1", "h4")
-	if n := see[int](he, `document.querySelectorAll('.trail [data-fate="won"]').length`); n != 2 {
-		t.Errorf("the trail says of %d moves that they won, want 2", n)
-	}
+	he.until(`document.querySelectorAll('.trail [data-fate="won"]').length === 2`)
 	look(he, "mate")
 	he.press(".result.end") // and on
 	she.until(`document.querySelectorAll('.trail [data-fate="lost"]').length === 2`)

@@ -48,10 +48,14 @@ function stepsOf(b: KeptBoard): Step[] {
   });
 }
 
-/** joined is what a browser knows of the trail together with what the server keeps, which is newer. */
+/** over reports whether a game has ended for a move. */
+export const over = (f: Fate | undefined) => f?.state === "won" || f?.state === "lost" || f?.state === "draw";
+
+/** joined is what a browser knows of the trail together with what the server keeps, which is newer, but for an end that the browser has just seen. */
 export function joined({ steps, won }: Pick<History, "steps" | "won">, kept: Kept): Pick<History, "steps" | "won"> {
   const key = (s: Step) => `${s.board}/${s.ply}`;
-  const theirs = kept.boards.flatMap(stepsOf);
+  const ended = new Map(steps.filter((s) => over(s.fate)).map((s) => [key(s), s.fate]));
+  const theirs = kept.boards.flatMap(stepsOf).map((s) => (over(s.fate) ? s : { ...s, fate: ended.get(key(s)) ?? s.fate }));
   const known = new Set(theirs.map(key));
   const points = kept.boards.filter((b) => b.points).map((b) => [String(b.board), String(b.points)]);
   return { steps: [...steps.filter((s) => !known.has(key(s))), ...theirs].sort((a, b) => b.at - a.at), won: { ...won, ...Object.fromEntries(points) } };

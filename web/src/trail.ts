@@ -3,10 +3,10 @@
 
 import { api, type Game, type Kept } from "./api";
 import { session, tell } from "./app";
-import { fateOf, joined, lastHere, type News, newsSince } from "./fate";
+import { fateOf, joined, lastHere, type News, newsSince, over } from "./fate";
 import { Store } from "./session/store";
 import { sounds } from "./sound";
-import { type Fate, maxSteps, past } from "./standing";
+import { maxSteps, past } from "./standing";
 import { t } from "./texts";
 
 const every = 4_000; // ms between two looks
@@ -29,8 +29,6 @@ export async function recall(): Promise<Kept> {
   past.patch({ steps: steps.slice(0, maxSteps), won: Object.fromEntries(Object.entries(won).slice(-maxSteps)) });
   return found;
 }
-
-const over = (f: Fate | undefined) => f?.state === "won" || f?.state === "lost" || f?.state === "draw";
 
 /** settleFate writes what became of a step, and tells what is worth it. */
 function settleFate(board: string, game: Game): void {

@@ -63,6 +63,12 @@ test("the trail of the server is joined with that of the browser", () => {
   assert.deepEqual(joined({ steps, won }, kept), { steps, won });
 });
 
+test("an end that the browser has seen outlives a trail of the server that is a moment old", () => {
+  const mate = { board: "8", san: "O-O", piece: "K", at: 5, ply: 1, fate: { state: "won" as const } };
+  const { steps } = joined({ steps: [mate], won: {} }, kept);
+  assert.equal(steps.find((s) => s.board === "8")?.fate?.state, "won");
+});
+
 test("what happened while the player was away is told once for each board", () => {
   assert.deepEqual(newsSince(Date.parse(kept.seen!), kept), { answered: 1, won: 1, lost: 0, drawn: 0 });
   assert.deepEqual(newsSince(Date.parse("2026-11-15T11:45:00Z"), kept), { answered: 0, won: 1, lost: 0, drawn: 0 });
