@@ -193,7 +193,8 @@ func holds(list []Delivery, seq uint64) bool {
 }
 
 // grant takes the leases of b's rows in the index, dropping rows that
-// somebody else has taken since they were read.
+// somebody else has taken since they were read, and for an ordered worker what is
+// behind one that somebody still has.
 func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64, now int64, p Policy) {
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
@@ -208,6 +209,15 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 		if !e.ix.free(in, d, now) {
 			if n < int(d.of) {
 				b.over = b.over[:0]
+			}
+			if leased && w.o.Ordered { // nothing overtakes it: what is behind is read again
+				for _, d := range b.list[i:] {
+					if d.Row.Seq >= in.seen[d.queue] {
+						reached[d.queue] = min(reached[d.queue], d.Row.Seq)
+					}
+				}
+				b.over = b.over[:0]
+				break
 			}
 			i += n
 			continue
