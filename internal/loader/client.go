@@ -67,6 +67,9 @@ type seat struct {
 	// whole says that position is all of it: castling, en passant, counters. A
 	// server that tells only placement and side leaves those out.
 	whole bool
+	// offered says that the board came with a new token: until that has come back
+	// to the server, whoever needs the board gets it.
+	offered bool
 }
 
 // pending is a move that was asked and is neither accepted nor rejected yet.

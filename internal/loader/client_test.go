@@ -95,6 +95,16 @@ func (s *scene) greet(board wamble.BoardID) {
 	tell(s, 1, board, wire.ServerHello{FEN: wire.Text(wire.ShortFEN(oneMove))}, wire.String(wire.KeyBoardFEN, oneMove))
 }
 
+// rejected refuses the move that was asked with a number: the client says hello.
+func (s *scene) rejected(seq uint32) {
+	s.t.Helper()
+	s.out.sent = nil
+	s.ack(seq, sceneToken)
+	tell(s, seq, 0, wire.Error{Code: wamble.MoveRejected}) // with a number that rises, too
+	s.want(fmt.Sprintf("[ACK %d CLIENT_HELLO %d]", seq, seq+1))
+	s.ack(seq+1, sceneToken)
+}
+
 // seated is a client that has asked its first move, on board 5.
 func seated(t *testing.T) *scene {
 	s := newScene(t, Moves)
@@ -307,12 +317,28 @@ func TestShortFEN(t *testing.T) {
 func TestMovedIsSeen(t *testing.T) {
 	s := seated(t)
 	s.ack(2, sceneToken)
-	tell(s, 1, 0, wire.Error{Code: wamble.MoveRejected})
-	s.want("[ACK 1 CLIENT_HELLO 3]")
-	s.ack(3, sceneToken)
+	s.update(1, 6)
+	s.want(fmt.Sprintf("[ACK 1 PLAYER_MOVE 3 6 %s]", only))
+	s.rejected(3)
 	s.greet(8)
 	if c := s.report.Counts; c.Moved != 1 || c.Rejected != 1 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Somebody else may have moved on a board that was only offered: who finds another
+// one instead has lost none.
+func TestOfferedIsNotMoved(t *testing.T) {
+	s := seated(t)
+	s.rejected(2)
+	s.greet(8)
+	if c := s.report.Counts; c.Moved != 0 || c.Rejected != 1 || c.Resumed != 1 {
+		t.Errorf("%+v", c)
+	}
+	s.rejected(4)
+	s.greet(9)
+	if c := s.report.Counts; c.Moved != 1 || c.Rejected != 2 {
+		t.Errorf("after a board that was held: %+v", c)
 	}
 }
 

@@ -111,6 +111,7 @@ func (l *load) greetedBy(c *client, m *wire.ServerHello) {
 		l.greeted++
 	}
 	l.take(c, m.FEN)
+	c.seat.offered = !again
 	if l.options.Mode == Hello {
 		l.answered(c, c.request.first)
 	}
@@ -123,10 +124,10 @@ func (l *load) greetedBy(c *client, m *wire.ServerHello) {
 }
 
 // resumed counts a session that goes on. Whoever has no move unresolved should
-// still hold his board.
+// still hold his board, unless that was only offered to him.
 func (l *load) resumed(c *client) {
 	l.report.Counts.Resumed++
-	if !c.pending.open && c.seat.whole && c.seat.board != l.packet.Board {
+	if !c.pending.open && c.seat.whole && !c.seat.offered && c.seat.board != l.packet.Board {
 		l.report.Counts.Moved++
 	}
 }
@@ -142,7 +143,7 @@ func (l *load) begin(c *client) {
 // take makes the board that a packet shows that of the client.
 func (l *load) take(c *client, fen wire.Text) {
 	s := &c.seat
-	s.board = l.packet.Board
+	s.board, s.offered = l.packet.Board, false
 	if l.options.Mode == Hello {
 		return
 	}

@@ -44,7 +44,7 @@ type Counts struct {
 	Pushed     uint64 `json:"pushed"`     // boards that came without being asked for
 	Resumed    uint64 `json:"resumed"`    // hellos with a token that were answered with the same token
 	Forgotten  uint64 `json:"forgotten"`  // tokens that the server no longer knew
-	Moved      uint64 `json:"moved"`      // resumed sessions without an unresolved move that found another board
+	Moved      uint64 `json:"moved"`      // resumed sessions without an unresolved move that held a board and found another
 	Malformed  uint64 `json:"malformed"`  // packets that do not parse
 }
 
