@@ -110,7 +110,12 @@ func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Loaded
 		in.Board = &b
 		return err
 	case profile.PlayerOf:
-		p, err := store.Player(ctx, load.Key)
+		p, err := wamble.Player{}, error(nil)
+		if load.First.Handle != "" {
+			p, err = store.Enrol(ctx, load.First)
+		} else {
+			p, err = store.Player(ctx, load.Key)
+		}
 		in.Answer = &profile.Answer{Player: &p}
 		return dropped(in, err)
 	case profile.TargetOf:

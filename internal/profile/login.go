@@ -88,6 +88,14 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 	if d := p.recent.failed(p.clock.since, &what); d != nil && !here {
 		return p.deny(r, d), false
 	}
+	if p.shard.Of > 1 && !here { // other machines may log him in, too
+		first, err := p.sessions.NewPlayer(own)
+		if err != nil {
+			return p.deny(r, deniedOf(err)), false
+		}
+		first.Created = p.clock.wall()
+		what.First = first
+	}
 	switch {
 	case !here && p.storeAway:
 		return p.deny(r, errAway), false

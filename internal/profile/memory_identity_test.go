@@ -134,6 +134,10 @@ func (m *memory) answerIdentity(l Load, in *Loaded) {
 			in.Answer = m.about(s, l)
 		}
 	case PlayerOf:
+		if first := l.First; first.Handle != "" && m.players[l.Key] == nil {
+			first.ID = wamble.PlayerID(m.lease(Lease{Sequence: wamble.PlayerIDs, Count: 1})[0].First)
+			m.players[l.Key] = &first
+		}
 		if p := m.player(l.Key); p != nil {
 			in.Answer, in.Outcome = &Answer{Player: p}, Found
 		}

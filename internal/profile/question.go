@@ -16,7 +16,8 @@ const (
 	SessionOf Subject = iota
 	// GameOf asks for the board Board with its moves, in Board.
 	GameOf
-	// PlayerOf asks for the identity of Key, in Answer.Player.
+	// PlayerOf asks for the identity of Key, in Answer.Player. If there is none, First
+	// becomes it, unless that is zero.
 	PlayerOf
 	// TargetOf asks for the session with the number Session, or the newest one of
 	// the identity with Handle, in Session, with its identity in Answer.Player.
@@ -45,6 +46,7 @@ type Load struct {
 	Token   wamble.Token
 	Board   wamble.BoardID
 	Key     wamble.PublicKey
+	First   wamble.Player
 	Session wamble.SessionID
 	Handle  string
 	Page    wamble.LeaderboardQuery

@@ -115,6 +115,10 @@ func (s *Shared) CursorBefore(ctx context.Context, j store.JournalID, profile st
 	return db.Cursor(ctx, j, profile)
 }
 
+func (g *gate) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, error) {
+	return through(ctx, g, func() (wamble.Player, error) { return g.Store.Enrol(ctx, first) })
+}
+
 func (g *gate) Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error) {
 	return through(ctx, g, func() ([]wamble.Block, error) { return g.Store.Lease(ctx, s, n) })
 }

@@ -65,7 +65,7 @@ func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wa
 	case i == nil && stored != nil:
 		i = &Identity{id: stored.ID, key: key, handle: stored.Handle, stats: stored.Stats}
 	case i == nil:
-		handle, err := t.newHandle()
+		player, err := t.NewPlayer(key)
 		if err != nil {
 			return err
 		}
@@ -73,8 +73,7 @@ func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wa
 		if !ok {
 			return ErrNoID
 		}
-		i = &Identity{id: id, key: key, handle: handle}
-		i.stats.Rating = t.opts.DefaultRating
+		i = &Identity{id: id, key: key, handle: player.Handle, stats: player.Stats}
 	}
 	t.detach(s)
 	count(&i.stats, s.own, 1)
@@ -133,11 +132,12 @@ func (t *Table) forgetUnused() {
 	}
 }
 
-// newHandle draws the name that a player has until he chooses one.
-func (t *Table) newHandle() (string, error) {
+// NewPlayer returns what a new player begins with, but for his number: the name, which
+// is drawn and is his until he chooses one, and the rating.
+func (t *Table) NewPlayer(key wamble.PublicKey) (wamble.Player, error) {
 	var b [6]byte
 	if _, err := io.ReadFull(t.entropy, b[:]); err != nil {
-		return "", err
+		return wamble.Player{}, err
 	}
-	return "h_" + hex.EncodeToString(b[:]), nil
+	return wamble.Player{Key: key, Handle: "h_" + hex.EncodeToString(b[:]), Stats: wamble.Stats{Rating: t.opts.DefaultRating}}, nil
 }

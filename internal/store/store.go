@@ -87,6 +87,10 @@ type Store interface {
 	Beat(ctx context.Context, profile string, o Owner) error
 	// Disown lets others own a profile. Errors: ErrTransient.
 	Disown(ctx context.Context, profile string, o Owner) error
+	// Enrol returns the player of a key. If there is none it makes him, with the key,
+	// handle, rating and time of creation of first: where several machines may do so,
+	// they all get the same one.
+	Enrol(ctx context.Context, first wamble.Player) (wamble.Player, error)
 	// Lease takes n numbers (1 to 1,000,000) out of a table's sequence for
 	// good, in as few blocks as it can.
 	Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error)

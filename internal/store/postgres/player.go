@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/store"
@@ -76,6 +78,29 @@ const selectPlayer = `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.ratin
 	coalesce(sum(s.total_score), 0)::float8, coalesce(sum(s.total_prediction_score), 0)::float8,
 	coalesce(sum(s.games_played), 0), coalesce(sum(s.chess960_games_played), 0)
 	FROM players p LEFT JOIN sessions s ON s.player_id = p.id `
+
+// Enrol implements store.Store.
+func (s *Store) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, error) {
+	known, err := s.Player(ctx, first.Key)
+	if !errors.Is(err, store.ErrNotFound) {
+		return known, err
+	}
+	ids, err := s.Lease(ctx, wamble.PlayerIDs, 1)
+	if err != nil {
+		return wamble.Player{}, err
+	}
+	b := s.begin()
+	b.Queue(`INSERT INTO players (id, public_key, handle, rating, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (public_key) DO NOTHING`,
+		ids[0].First, first.Key[:], first.Handle, first.Stats.Rating, first.Created)
+	b.Queue("COMMIT")
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	err = s.transact(limited, func(conn *pgxpool.Conn) error { return conn.SendBatch(limited, b).Close() })
+	if err != nil {
+		return wamble.Player{}, classify(ctx, "enrol a player", err)
+	}
+	return s.Player(ctx, first.Key)
+}
 
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {

@@ -79,6 +79,27 @@ const selectPlayer = `SELECT p.id, p.handle, p.created_at, p.renamed_at, p.ratin
 	ifnull(sum(s.games_played), 0), ifnull(sum(s.chess960_games_played), 0)
 	FROM players p LEFT JOIN sessions s ON s.player_id = p.id `
 
+// Enrol implements store.Store.
+func (s *Store) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, error) {
+	known, err := s.Player(ctx, first.Key)
+	if !errors.Is(err, store.ErrNotFound) {
+		return known, err
+	}
+	ids, err := s.Lease(ctx, wamble.PlayerIDs, 1)
+	if err != nil {
+		return wamble.Player{}, err
+	}
+	err = s.writer.transact(ctx, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO players (id, public_key, handle, rating, created_at) VALUES (?, ?, ?, round(?, 4), ?) ON CONFLICT (public_key) DO NOTHING`,
+			ids[0].First, first.Key[:], first.Handle, first.Stats.Rating, schema.Micros(first.Created))
+		return err
+	})
+	if err != nil {
+		return wamble.Player{}, classify(ctx, "enrol a player", err)
+	}
+	return s.Player(ctx, first.Key)
+}
+
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
 	out, err := schema.ScanPlayer(s.readers.QueryRowContext(ctx, selectPlayer+`WHERE p.public_key = ? GROUP BY p.id`, key[:]).Scan)

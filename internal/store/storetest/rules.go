@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"wamble"
 	"wamble/internal/intent"
@@ -196,6 +197,29 @@ var intentRules = []testCase{
 		if _, _, err := w.TrustChanges(w.Context(), mark); err != nil {
 			w.Errorf("nothing has changed: %v", err)
 		}
+	}},
+	{"a key is one player's, whoever enrols him", func(w *world) {
+		first := wamble.Player{Key: key(7), Handle: "h_one", Created: at(10), Stats: wamble.Stats{Rating: 1300}}
+		var all sync.WaitGroup
+		got := make([]wamble.Player, 8)
+		for i := range got {
+			all.Go(func() {
+				mine := first
+				mine.Handle = fmt.Sprintf("h_%d", i)
+				var err error
+				if got[i], err = w.Enrol(w.Context(), mine); err != nil {
+					w.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		for _, p := range got {
+			w.equal("everybody got the same", p, got[0])
+		}
+		w.equal("as he was made", wamble.Player{Key: got[0].Key, Created: got[0].Created.UTC(), Stats: got[0].Stats}, wamble.Player{Key: first.Key, Created: first.Created.UTC(), Stats: first.Stats})
+		w.apply(newSession(1), &intent.LinkSession{Session: 1, Key: key(7), Player: got[0].ID + 1000, Handle: "h_other", Rating: 1200, At: at(20)})
+		w.equal("a login finds him", w.session(1).Player, got[0].ID)
+		w.equal("with his name", w.session(1).Handle, got[0].Handle)
 	}},
 	{"a name is one player's", func(w *world) {
 		w.apply(newSession(1), link(1, 7, 20), newSession(2), link(2, 8, 20))
