@@ -42,6 +42,9 @@ type ShardCount struct {
 	Watched                     bool // somebody watches boards
 }
 
+// share is how many free boards there are for each player.
+func (c *ShardCount) share() float64 { return float64(c.Free) / float64(c.Players+1) }
+
 // Others is what the other shards of the profile have together: it comes before whatever
 // else is new, and is taken from the limits of the profile.
 type Others struct{ Players, Bots, Boards, Spectators int }
@@ -140,6 +143,9 @@ const (
 	// sendEvery is after how many moves a board is sent to another shard: so players
 	// meet the boards of the whole world, at a cost of less than two in a hundred moves.
 	sendEvery = 64
+	// maxUnderway is which part of its boards a shard has under way at most, where moves
+	// are many and boards few: those are in nobody's reach.
+	maxUnderway = 8
 	// fewFree is how many free boards a shard keeps.
 	fewFree = 4
 	// maxBusy bounds the boards under way, as when the store is away.
@@ -180,10 +186,13 @@ func (p *Profile) send(out *Output) {
 	}
 	to, needs := p.needy()
 	if !needs {
-		if p.stats.Moves-t.moves < sendEvery {
+		if p.stats.Moves-t.moves < sendEvery || t.underway(p.clock.now, p.stats.Sent) > p.boards.Len()/maxUnderway {
 			return
 		}
-		to = p.destination()
+		own := ShardCount{Players: p.sessions.Present(), Free: p.boards.Free()}
+		if to = p.destination(); t.world[to].share() > own.share() {
+			return // it sends some itself, when its players move
+		}
 	}
 	t.moves = p.stats.Moves
 	t.world[to].Free++ // until it is heard of again
@@ -216,8 +225,7 @@ func (p *Profile) destination() int {
 		if k == p.shard.Index || !t.isOpen(k) {
 			continue
 		}
-		c := &t.world[k]
-		if share := float64(c.Free) / float64(c.Players+1); best < 0 || share < least {
+		if share := t.world[k].share(); best < 0 || share < least {
 			best, least = k, share
 		}
 	}

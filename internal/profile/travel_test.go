@@ -415,6 +415,25 @@ func TestShareWithNeedy(t *testing.T) {
 	}
 }
 
+// TestNobodyHoards: a shard whose players make many moves sends boards to one that is open
+// and has no players only until that has as many for the players who may come.
+func TestNobodyHoards(t *testing.T) {
+	w := &travelWorld{t: t, rng: rand.New(rand.NewPCG(1, 24)), now: time.Unix(1_800_000_000, 0).UTC(), next: 1}
+	s := &travelShard{w: w}
+	s.begin()
+	s.step(&Ready{})
+	for i := range uint64(100 * sendEvery) {
+		if i%8 == 0 {
+			s.step(&World{Open: 2, Shards: []ShardCount{{}, {Free: int(s.p.stats.Sent)}, {}, {}}})
+		}
+		s.step(&turn{session: wamble.SessionID(1 + i%4), choice: w.rng.Uint64()})
+	}
+	sent := int(s.p.stats.Sent)
+	if here := s.p.boards.Len(); sent == 0 || sent > 2*here {
+		t.Errorf("%d boards were sent to an empty shard, and %d are here", sent, here)
+	}
+}
+
 // settle lets everything arrive, and compares memory and store.
 func (w *travelWorld) settle() {
 	world := &World{Open: 4}
