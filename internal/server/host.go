@@ -72,6 +72,7 @@ func (s *Server) running() []host.Running {
 			Name: k.name, Restrictions: k.restrictions, Tell: k.Tell,
 			Present: func(ctx context.Context) int { return k.Look(ctx).Gauges.LivePlayers },
 			Stored: func(ctx context.Context, key wamble.PublicKey) ([]wamble.Session, bool) {
+				k.settle(ctx)
 				ctx, cancel := context.WithTimeout(ctx, storedTime)
 				defer cancel()
 				_, err := k.store.Player(ctx, key)
@@ -85,6 +86,14 @@ func (s *Server) running() []host.Running {
 		})
 	}
 	return list
+}
+
+// settle waits a while until the store has what all profiles and shards that use it have
+// decided: what a command says of a player is behind that.
+func (k *supervisor) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, storedTime)
+	defer cancel()
+	_ = k.store.Registry.AwaitOthers(ctx, nil) // a store that is away does not hold up the command for ever
 }
 
 // find looks for somebody in memory, and then in the store.
