@@ -12,6 +12,7 @@ import (
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/internal/store/postgres/pgtest"
+	"wamble/internal/watchtest"
 	"wamble/runner"
 	"wamble/runner/logstore"
 	"wamble/runner/logstore/logtest"
@@ -26,6 +27,7 @@ const lease = time.Second
 // node is a log of the database, which ends with the test.
 func node(t *testing.T, o postgres.Options, name string) *pglog.Log {
 	t.Helper()
+	o.ConnectTimeout = watchtest.Patience // also where the machine has a lot to do
 	l := pglog.Open(pglog.Options{Database: o, Node: name, Beat: lease / 4, Lease: lease})
 	t.Cleanup(l.Close)
 	return l
