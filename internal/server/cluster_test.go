@@ -49,6 +49,18 @@ func (m *machine) state(t testing.TB) string {
 	return s.Journal.State
 }
 
+// behind is how many messages of a machine the database does not have.
+func (m *machine) behind(t testing.TB) (n uint64) {
+	var s host.Status
+	if err := host.Ask(t.Context(), m.dir, "status", nil, &s); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Profiles {
+		n += p.Depth
+	}
+	return n
+}
+
 // shared is the configuration of a machine with its journal in a database.
 func shared(db postgres.Options, node string) string {
 	return conf(postgresConf(db)) + fmt.Sprintf("(def journal \"postgres\") (def journal-node %q)\n", node)

@@ -3,6 +3,7 @@ package server
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"wamble"
 	"wamble/internal/store/postgres/pgtest"
@@ -89,6 +90,7 @@ func TestPlacedEvents(t *testing.T) {
 		p.crowd = c
 		c.players = append(c.players, p)
 	}
+	c.think = 10 * time.Millisecond // a server keeps a number of moves for who was away
 	c.play()
 	c.more(t, 300)
 	machines[1].kill()
@@ -99,6 +101,9 @@ func TestPlacedEvents(t *testing.T) {
 	c.more(t, 300)
 	c.finish()
 	store := openPostgres(t, db)
+	for _, m := range machines {
+		until(t, "the database has everything of "+m.name, func() bool { return m.behind(t) == 0 })
+	}
 	stored := func() int { return pgtest.Query[int](t, db, `SELECT count(*) FROM moves`) }
 	for i, o := range observers {
 		until(t, "the observer was told all moves", func() bool { moves, _ := o.seen(); return moves >= stored() })

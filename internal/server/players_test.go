@@ -134,7 +134,8 @@ func (p *player) ask(ctx context.Context) {
 // crowd is many players at once.
 type crowd struct {
 	players []*player
-	moves   atomic.Int64 // accepted so far
+	think   time.Duration // before each move, where nobody is to play as fast as he can
+	moves   atomic.Int64  // accepted so far
 	over    atomic.Bool
 	done    sync.WaitGroup
 }
@@ -157,6 +158,7 @@ func (c *crowd) play() {
 	for _, p := range c.players {
 		c.done.Go(func() {
 			for again := true; again && !c.over.Load(); {
+				time.Sleep(c.think)
 				ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 				again = p.move(ctx)
 				if ctx.Err() != nil {
