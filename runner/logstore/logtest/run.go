@@ -131,6 +131,41 @@ var cases = []struct {
 		v.append(h, "d", 4)
 		v.is(v.replay(v.claim("one")), "1:s 2:b 3:c 4:d")
 	}},
+	{"a log is looked at while records are appended", func(v *env) {
+		h := v.claim("one")
+		v.append(h, "r", 1)
+		over, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for n := uint64(2); ; n++ {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				if seq, err := h.Append(v.Context(), []byte("r")); err != nil || seq != n {
+					v.Errorf("append: got number %d, want %d: %v", seq, n, err)
+					return
+				}
+			}
+		}()
+		for range 20 {
+			last := uint64(0)
+			err := v.log.Look(v.Context(), "one", func(seq uint64, _ []byte) error {
+				if seq != last+1 {
+					v.Errorf("record %d follows %d", seq, last)
+				}
+				last = seq
+				return nil
+			})
+			if err != nil || last == 0 {
+				v.Errorf("a look saw %d records: %v", last, err)
+				break
+			}
+		}
+		close(over)
+		<-done
+	}},
 	{"what was released can be claimed", func(v *env) {
 		h := v.claim("one")
 		v.append(h, "a", 1)

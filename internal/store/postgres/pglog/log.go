@@ -245,18 +245,19 @@ func (l *Log) Look(ctx context.Context, name string, visit func(seq uint64, reco
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	h := held{l: l, name: name, conn: c}
-	return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		var made bool
-		if err := tx.QueryRow(ctx, `SELECT to_regclass('shards') IS NOT NULL`).Scan(&made); err != nil || !made {
-			return err
-		}
-		switch err := tx.QueryRow(ctx, `SELECT id FROM shards WHERE shard = $1`, name).Scan(&h.id); {
-		case errors.Is(err, pgx.ErrNoRows):
-			return nil
-		case err != nil:
-			return err
-		}
-		// Whoever truncates waits for this, so that the row and the partitions agree.
+	var made bool
+	if err := c.QueryRow(ctx, `SELECT to_regclass('shards') IS NOT NULL`).Scan(&made); err != nil || !made {
+		return err
+	}
+	switch err := c.QueryRow(ctx, `SELECT id FROM shards WHERE shard = $1`, name).Scan(&h.id); {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	// One snapshot, and that behind the locks, for which whoever truncates waits: so the
+	// row and the partitions agree while records are appended.
+	return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		for k := range slots {
 			if _, err := tx.Exec(ctx, `LOCK TABLE `+tableOf(h.id, k)+` IN ACCESS SHARE MODE`); err != nil {
 				return err
