@@ -8,17 +8,46 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
+// journalIn starts a database, and returns what a node's configuration says to have its
+// journal there.
+func journalIn(t testing.TB) func(node string) string {
+	t.Helper()
+	cluster := pgtest.Start(t, false)
+	db := cluster.OverTCP(cluster.Server())
+	return func(node string) string {
+		return fmt.Sprintf("(def journal \"postgres\") (def journal-node %q)\n"+
+			"(def db-host %q) (def db-port %d) (def db-user %q) (def db-name %q) (def db-sslmode \"disable\")\n", node, db.Host, db.Port, db.User, db.Name)
+	}
+}
+
+// TestMachines: the console of one machine shows all that share the world, which parts each
+// has, and that one has gone.
+func TestMachines(t *testing.T) {
+	inDatabase := journalIn(t)
+	text := func(node string) string {
+		return conf("(def min-boards 8) (def shards 4) (def cluster-address \"127.0.0.1:0\")\n") + inDatabase(node)
+	}
+	one, two := serve(t, text("one")), serve(t, text("two"))
+	p := meet(t, screen{width: 1440, height: 1000})
+	one.console(p)
+	p.until(`[...document.querySelectorAll('[data-machine]')].map((m) => m.dataset.machine).join(' ') === 'one two'`)
+	p.until(`[...document.querySelectorAll('[data-machine]')].every((m) => /^\d \d$/.test(m.cells[3].textContent) && m.cells[1].textContent === 'serves')`)
+	p.reads(`[data-machine="one"]`, "this one")
+	p.shot("console-machines")
+	p.audit("console with machines")
+	two.kill()
+	p.until(`!document.querySelector('[data-machine="two"]')?.cells[3].textContent`) // who is alone is no table
+}
+
 // TestOtherMachine: the machine that has sent the page dies, and another one goes on: the
 // page finds it, the move that was made meanwhile is played, views that were not open
 // yet open, and lists are read there.
 func TestOtherMachine(t *testing.T) {
-	cluster := pgtest.Start(t, false)
-	db := cluster.OverTCP(cluster.Server())
+	inDatabase := journalIn(t)
 	port := freePort(t)
 	text := func(ip, node string) string {
 		text := strings.Replace(at(port, conf("(def min-boards 8)")), "127.0.0.1", ip, 1)
-		return text + fmt.Sprintf("(def cluster-endpoints \"127.0.0.41 127.0.0.42\") (def journal \"postgres\") (def journal-node %q)\n"+
-			"(def db-host %q) (def db-port %d) (def db-user %q) (def db-name %q) (def db-sslmode \"disable\")\n", node, db.Host, db.Port, db.User, db.Name)
+		return text + "(def cluster-endpoints \"127.0.0.41 127.0.0.42\")\n" + inDatabase(node)
 	}
 	one, two := serve(t, text("127.0.0.41", "one")), prepared(t, text("127.0.0.42", "two"))
 	up := two.launch()

@@ -66,7 +66,8 @@ type ProfileStatus struct {
 type ShardStatus struct {
 	Ready    bool           `json:"ready"`
 	Stage    string         `json:"stage"`
-	Open     bool           `json:"open"` // it takes new players
+	Open     bool           `json:"open"`           // it takes new players
+	Away     bool           `json:"away,omitempty"` // it is not on this machine; what follows is nothing
 	Boards   int            `json:"boards"`
 	Sessions int            `json:"sessions"`
 	Present  int            `json:"sessions_present"`
@@ -201,6 +202,10 @@ func printStatus(w io.Writer, result any) error {
 			"  store\t"+store,
 		)
 		for i, k := range p.Shards {
+			if k.Away {
+				rows = append(rows, fmt.Sprintf("  shard %d\t%s", i, k.Stage))
+				continue
+			}
 			open := "open"
 			if !k.Open {
 				open = "closed for new players"

@@ -84,7 +84,7 @@ func (k *supervisor) shardStatus(ctx context.Context, sum *loop.Figures) (list [
 		look := *sum
 		if l.isAway() {
 			_, why := l.Runtime.Stage()
-			list = append(list, host.ShardStatus{Stage: why})
+			list = append(list, host.ShardStatus{Stage: why, Away: true})
 			continue
 		}
 		if i > 0 {

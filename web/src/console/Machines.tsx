@@ -14,7 +14,7 @@ export function Machines({ cluster }: { cluster: Cluster | null }) {
           <tr key={n.name} data-machine={n.name}>
             <td>
               <b>{n.name}</b>
-              {n.self && <em> {h.thisMachine}</em>}
+              {n.self && <span class="faint"> {h.thisMachine}</span>}
             </td>
             <td class={n.ready && !n.error ? "good" : "bad"}>{n.error ?? (n.ready ? h.serves : h.servesNobody)}</td>
             <td>{n.address}</td>

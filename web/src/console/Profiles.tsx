@@ -51,7 +51,12 @@ export function ProfileTable({ profiles, confirm }: { profiles: Profile[]; confi
               <Switches profile={p} confirm={confirm} />
             </td>
           </tr>,
-          ...(p.shards ?? []).map((k, i) => (
+          ...(p.shards ?? []).map((k, i) => k.away ? (
+            <tr key={`${p.name} ${i}`} data-shard={i}>
+              <td>{h.shard(i)}</td>
+              <td colSpan={8}>{k.stage}</td>
+            </tr>
+          ) : (
             <tr key={`${p.name} ${i}`} data-shard={i}>
               <td>{h.shard(i)}</td>
               <td class={k.ready ? "good" : "bad"}>{k.stage}</td>

@@ -57,6 +57,7 @@ export interface Shard {
   ready: boolean;
   stage: string;
   open: boolean;
+  away?: boolean; // it is not on this machine
   boards: number;
   sessions: number;
   sessions_present: number;
