@@ -85,6 +85,11 @@ switched to another board of a shared pool.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd.HasSubCommands() { // a flag of a command that is not there
+			if unknown := cmd.Args(cmd, cmd.Flags().Args()); unknown != nil {
+				return unknown
+			}
+		}
 		var bad *pflag.InvalidValueError
 		if errors.As(err, &bad) {
 			// The library's own words name functions of this program.

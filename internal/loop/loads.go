@@ -110,12 +110,7 @@ func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Loaded
 		in.Board = &b
 		return err
 	case profile.PlayerOf:
-		p, err := wamble.Player{}, error(nil)
-		if load.First.Handle != "" {
-			p, err = store.Enrol(ctx, load.First)
-		} else {
-			p, err = store.Player(ctx, load.Key)
-		}
+		p, err := ls.player(ctx, load)
 		in.Answer = &profile.Answer{Player: &p}
 		return dropped(in, err)
 	case profile.TargetOf:
@@ -154,6 +149,14 @@ func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Loaded
 		return dropped(in, err)
 	}
 	return nil
+}
+
+// player asks for an identity, and makes it if the load says who it is to be.
+func (ls *loads) player(ctx context.Context, load profile.Load) (wamble.Player, error) {
+	if load.First.Handle != "" {
+		return ls.rt.o.Store.Enrol(ctx, load.First)
+	}
+	return ls.rt.o.Store.Player(ctx, load.Key)
 }
 
 // unlessMissing is an error for which a missing row is none.
