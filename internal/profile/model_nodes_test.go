@@ -455,7 +455,12 @@ func (l *life) lease(q Lease) {
 		l.later(100*time.Millisecond, func() { l.lease(q) })
 		return
 	}
-	l.step(&Leased{Sequence: q.Sequence, Blocks: l.n.w.store.lease(q)})
+	leased := &Leased{Sequence: q.Sequence, Blocks: l.n.w.store.lease(q)}
+	if l.frozen { // while numbers were not to be had; it may have been released since
+		l.take(leased)
+		return
+	}
+	l.step(leased)
 }
 
 // commit appends the groups that wait, one commit at a time. A commit without a good
