@@ -61,7 +61,8 @@ func TestAnswers(t *testing.T) {
 		{"the past", "/api/at/2026-11-15T12:00:00Z", "", `200 {"at":"2026-11-15T12:00:00Z","until":"2026-11-15T12:01:00Z","boards":[` +
 			`{"board":18,"fen":"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1","ply":0,"from":1500,"moves":[{"after":4000,"uci":"e2e4"}]},` +
 			`{"board":17,"fen":"rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq e6 0 2","ply":2,"last":"e7e5","moves":[{"after":1000,"uci":"g2g4"},{"after":2000,"uci":"d8h4"}],` +
-			`"end":{"after":2000,"winner":"black","reason":"checkmate"}}],"next":"16"}`},
+			`"end":{"after":2000,"winner":"black","reason":"checkmate"}},` +
+			`{"board":15,"fen":"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1","ply":0,"end":{"after":-2000,"winner":"draw","reason":"archived"}}],"next":"16"}`},
 		{"the past in another zone", "/api/at/2026-11-15T13:00:00.5+01:00?from=16", "", `200 {"at":"2026-11-15T12:00:00Z","until":"2026-11-15T12:01:00Z","boards":[]}`},
 		{"a past without a time", "/api/at/yesterday", "", `400 {"error":"a time is written as 2026-11-15T12:00:00Z"}`},
 		{"a past before computers", "/api/at/0001-01-01T00:00:00Z", "", `400 {"error":"a time is written as 2026-11-15T12:00:00Z"}`},

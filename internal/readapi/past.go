@@ -15,6 +15,9 @@ import (
 const (
 	pastSpan   = time.Minute
 	pastBoards = 128
+	// pastEnds is for how long the end of a game is told: who looks at a moment sees
+	// what has just ended.
+	pastEnds = 6 * time.Second
 	// pastSettles is how long after a moment the database may learn of it.
 	pastSettles = 5 * time.Second
 )
@@ -45,7 +48,8 @@ type PastMove struct {
 	UCI   string `json:"uci"`
 }
 
-// PastEnd is the JSON of the end of a game some ms after a time.
+// PastEnd is the JSON of the end of a game some ms after a time, or before it if that is
+// less than 0.
 type PastEnd struct {
 	After  int64  `json:"after"`
 	Winner string `json:"winner"`
@@ -83,17 +87,17 @@ func (a *API) past(r reader) (*answer, error) {
 		}
 	}
 	return a.cache.get(fmt.Sprintf("past %d %d", at.Unix(), from), func(ctx context.Context) (*answer, error) {
-		q := wamble.PastQuery{Profile: a.o.Profile, From: at, Until: at.Add(pastSpan), Board: wamble.BoardID(from), Limit: pastBoards}
+		q := wamble.PastQuery{Profile: a.o.Profile, From: at.Add(-pastEnds), Until: at.Add(pastSpan), Board: wamble.BoardID(from), Limit: pastBoards}
 		got, err := a.o.Store.Past(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		past := Past{At: q.From, Until: q.Until, Boards: []PastBoard{}}
+		past := Past{At: at, Until: q.Until, Boards: []PastBoard{}}
 		if got.Next > 0 {
 			past.Next = strconv.FormatUint(uint64(got.Next), 10)
 		}
 		for i := range got.Boards {
-			if b, err := pastOf(&got.Boards[i], q); err == nil { // one that is damaged is left out
+			if b, err := pastOf(&got.Boards[i], at, q.Until); err == nil { // one that is damaged is left out
 				past.Boards = append(past.Boards, b)
 			}
 		}
@@ -105,25 +109,24 @@ func (a *API) past(r reader) (*answer, error) {
 	})
 }
 
-// pastOf is a board at the first time of a question, and what happened to it until the
-// last.
-func pastOf(b *wamble.Board, q wamble.PastQuery) (PastBoard, error) {
-	p, plies, err := record.At(b, q.From)
+// pastOf is a board at a time, and what happened to it until another.
+func pastOf(b *wamble.Board, at, until time.Time) (PastBoard, error) {
+	p, plies, err := record.At(b, at)
 	if err != nil {
 		return PastBoard{}, err
 	}
-	after := func(t time.Time) int64 { return t.Sub(q.From).Milliseconds() }
+	after := func(t time.Time) int64 { return t.Sub(at).Milliseconds() }
 	past := PastBoard{Board: b.ID, FEN: p.FEN(), Ply: plies, From: max(0, after(b.Created))}
 	if plies > 0 {
 		past.Last = b.Moves[plies-1].UCI
 	}
 	for _, m := range b.Moves[plies:] {
-		if m.At.After(q.Until) {
+		if m.At.After(until) {
 			break
 		}
 		past.Moves = append(past.Moves, PastMove{after(m.At), m.UCI})
 	}
-	if r := b.Result; r != nil && !r.Finished.After(q.Until) {
+	if r := b.Result; r != nil && !r.Finished.After(until) {
 		past.End = &PastEnd{after(r.Finished), record.Winner(r.Result), r.Reason}
 	}
 	return past, nil

@@ -161,7 +161,7 @@ func (r *rig) Past(_ context.Context, q wamble.PastQuery) (wamble.Past, error) {
 	if err := r.called("Past"); err != nil {
 		return wamble.Past{}, err
 	}
-	if q.Profile != "blitz" || q.Limit != 128 || q.Until != q.From.Add(time.Minute) {
+	if q.Profile != "blitz" || q.Limit != 128 || q.Until != q.From.Add(pastEnds+time.Minute) {
 		return wamble.Past{}, fmt.Errorf("got %+v", q)
 	}
 	if q.Board > 0 {
@@ -175,6 +175,7 @@ func (r *rig) Past(_ context.Context, q wamble.PastQuery) (wamble.Past, error) {
 	return wamble.Past{Next: 16, Boards: []wamble.Board{
 		{ID: 18, Variant: -1, Created: noon.Add(1500 * time.Millisecond), Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", At: noon.Add(4 * time.Second)}, {Ply: 2, UCI: "e7e5", At: noon.Add(time.Hour)}}},
 		{ID: 17, Variant: -1, Created: noon.Add(-time.Hour), Moves: moves, Result: end},
+		{ID: 15, Variant: -1, Created: noon.Add(-time.Hour), Result: &wamble.GameResult{Result: wamble.Draw, Reason: "archived", Finished: noon.Add(-2 * time.Second)}},
 	}}, nil
 }
 

@@ -19,7 +19,13 @@ const mate = new Minute(noon, [
     end: { after: 2000, winner: "black", reason: "checkmate" },
   },
 ]);
+const over = new Minute(noon, [{ board: 15, fen: "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", ply: 0, end: { after: -2000, winner: "draw", reason: "archived" } }]);
 const at = (after: number) => mate.look(noon + after).map((s) => `${s.id}:${s.ply}${s.end ? ` ${s.end.winner}` : ""}`);
+
+test("a game that ended a moment before the minute is still shown", () => {
+  assert.deepEqual(over.look(noon).map((s) => s.end?.winner), ["draw"]);
+  assert.deepEqual(over.look(noon + 4001), []);
+});
 
 test("boards are made, change and end at their moment", () => {
   assert.deepEqual(at(0), ["17:2"]);
