@@ -21,6 +21,7 @@ func TestForesee(t *testing.T) {
 	taken := serve(t, Options{}, conf("")).ready()
 	f := &file{profilesOn("red", ports[0], "blue", ports[1])}
 	s := serve(t, Options{Load: f.load}, f.text).ready()
+	until(t, "what the database has is kept for a while", func() bool { return slices.Contains(listing(t, s.dir), "kept") })
 	before, files := fmt.Sprint(s.Profiles(), s.Status(t.Context()).Reload), listing(t, s.dir)
 	for _, tc := range []struct {
 		name, text                  string
