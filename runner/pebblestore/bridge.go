@@ -200,8 +200,10 @@ func (s *Storage) endBridge(b *backend) error {
 }
 
 // removeBridge removes the file. Pebble has it: if the file comes back, it does no harm.
+// It returns also when the fence is closed, where Pebble's own goroutines stay for good:
+// Close waits for whoever crosses the bridge.
 func (s *Storage) removeBridge(f *fencedFS) {
 	if _, err := s.fs.Stat(s.bridgePath()); err == nil {
-		_ = f.lenient(func() error { return s.fs.Remove(s.bridgePath()) })
+		_, _, _ = f.try(func() error { return s.fs.Remove(s.bridgePath()) })
 	}
 }
