@@ -47,7 +47,7 @@ package: release ## Debian packages, images for containers, SBOMs and checksums,
 reproduce: ## build the release twice and compare the bytes
 	packaging/reproduce
 
-test: setup-test web check ## everything that CI runs (under 15 minutes on 2 cores)
+test: setup-test web check ## everything that CI runs (about 20 minutes on 2 cores)
 	@$(MAKE) --no-print-directory --jobs=2 test-plain test-raced
 
 # Tests wait more than they compute: two rows of them at once fill the machine.

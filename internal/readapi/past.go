@@ -16,7 +16,7 @@ const (
 	pastSpan   = time.Minute
 	pastBoards = 128
 	// pastEnds is for how long the end of a game is told: who looks at a moment sees
-	// what has just ended.
+	// what has just ended. The browser shows it as long (endShown in wall/past.ts).
 	pastEnds = 6 * time.Second
 	// pastSettles is how long after a moment the database may learn of it.
 	pastSettles = 5 * time.Second
