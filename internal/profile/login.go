@@ -88,7 +88,15 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 	if d := p.recent.failed(p.clock.since, &what); d != nil && !here {
 		return p.deny(r, d), false
 	}
-	if p.shard.Of > 1 && !here { // other machines may log him in, too
+	switch {
+	case !here && p.storeAway:
+		return p.deny(r, errAway), false
+	case p.sessions.Prove(p.clock.now, r.session, from.IP(), key, signature, server) != nil:
+		return p.failLogin(r), false
+	case here:
+		return done, true
+	}
+	if p.shard.Of > 1 { // other machines may log him in, too
 		first, err := p.sessions.NewPlayer(own)
 		if err != nil {
 			return p.deny(r, deniedOf(err)), false
@@ -96,15 +104,7 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 		first.Created = p.clock.wall()
 		what.First = first
 	}
-	switch {
-	case !here && p.storeAway:
-		return p.deny(r, errAway), false
-	case p.sessions.Prove(p.clock.now, r.session, from.IP(), key, signature, server) != nil:
-		return p.failLogin(r), false
-	case !here:
-		return p.ask(r, what, out), false
-	}
-	return done, true
+	return p.ask(r, what, out), false
 }
 
 // isNamed reports whether names, which are separated by spaces, have a server: its

@@ -37,13 +37,17 @@ type mark struct {
 // openMark compares the mark with what Pebble has, and returns how many writes are
 // missing. From now on it is written anew.
 func (s *Storage) openMark(b *backend) (lost uint64, err error) {
-	probe := b.db.NewBatch()
-	defer func() { _ = probe.Close() }()
-	err = guard(func() error { return errors.Join(probe.LogData([]byte{0}, nil), probe.Commit(pebble.NoSync)) })
+	var next uint64
+	err = b.await(func() error { // a Pebble that fails may never answer
+		probe := b.db.NewBatch()
+		defer func() { _ = probe.Close() }()
+		err := errors.Join(probe.LogData([]byte{0}, nil), probe.Commit(pebble.NoSync))
+		next = uint64(probe.SeqNum())
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}
-	next := uint64(probe.SeqNum())
 	if was := s.readMark(); was >= next {
 		lost = was - next + 1
 	}
