@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -60,6 +61,16 @@ func (e *engine) untilDue(due, now int64) int64 {
 		return now
 	}
 	return later(now, due-wall)
+}
+
+// byWall is a time of the clock as the wall will show it: what waits is stored so,
+// because the clock of the process that follows begins at the wall. Where the wall was
+// set back the clock is ahead of it.
+func (c *commit) byWall(at int64) int64 {
+	if ahead := c.now - c.e.wall(); ahead >= wallStep.Milliseconds() {
+		return max(at, math.MinInt64+ahead) - ahead
+	}
+	return at
 }
 
 // timeOf is the time of stored milliseconds since 1970; 0 stands for none.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -114,6 +115,71 @@ func TestTimersFollowTheWall(t *testing.T) {
 	pass(time.Hour)
 	tick(2)
 	tick(2)
+}
+
+// TestDelaysAfterTheWallWentBack: what waits or was given back by a clock that is ahead
+// of the wall waits no longer for a process that starts by that wall; and a delay that
+// is asked for lasts as long as it says.
+func TestDelaysAfterTheWallWentBack(t *testing.T) {
+	c, pass, set := fakeClock()
+	storage := NewTestStorage()
+	openAt := func(c *clock) *Runner {
+		r, err := Open(storage, Options{Create: true, MinFree: -1, Now: c.now, Wall: c.wall})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := openAt(c)
+	ran := 0
+	worker := func(r *Runner, err error) *Worker {
+		w, e := r.NewWorker(7, WorkerOptions{Handler: func(context.Context, *Tx, *Delivery) error { ran++; return err }})
+		if e != nil {
+			t.Fatal(e)
+		}
+		return w
+	}
+	tick := func(w *Worker, want int, when string) {
+		t.Helper()
+		if _, err := w.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if ran != want {
+			t.Errorf("%s: run %d times, want %d", when, ran, want)
+		}
+	}
+	pass(200 * time.Hour)
+	set(-50 * time.Hour)
+	pass(2 * time.Second)
+	if _, err := r.Post(t.Context(), &Message{To: 7, ID: []byte("m")}); err != nil {
+		t.Fatal(err)
+	}
+	tick(worker(r, Retry(errors.New("later"), time.Minute)), 1, "at first")
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := newClock(c.wall)
+	next.elapsed = func() time.Duration { return c.wall().Sub(next.base) }
+	r = openAt(next)
+	defer r.Close()
+	w := worker(r, nil)
+	tick(w, 1, "before the minute has passed")
+	pass(time.Minute + time.Second)
+	tick(w, 2, "when it has passed")
+
+	set(-50 * time.Hour)
+	pass(2 * time.Second)
+	q, err := NewQueue[int](r, "later")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := q.Message(1, After(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wait := m.At.Sub(c.wall()); wait != time.Hour {
+		t.Errorf("it waits %v by the wall, want an hour", wait)
+	}
 }
 
 // TestWhoReadsTheWall: nobody in the package but its clock reads the wall clock.

@@ -59,6 +59,9 @@ func (c *commit) end() {
 			c.batch.Delete(c.key)
 			continue
 		}
+		if w.lease.Owner == 0 {
+			w.lease.Deadline = c.byWall(w.lease.Deadline)
+		}
 		c.value = w.lease.append(c.value[:0])
 		c.batch.Set(c.key, c.value)
 	}

@@ -51,6 +51,9 @@ func TestHandlerTimeout(t *testing.T) {
 				began := time.Now()
 				r := open(t, runner.Options{Sinks: runner.Sinks{Log: func(ev runner.LogEvent) {
 					if ev.Kind == runner.LogOverdue {
+						if ev.ID != "0" || ev.Attempt != 1 {
+							t.Errorf("told %+v, want the message 0 and its first attempt", ev)
+						}
 						overdue <- time.Since(began)
 					}
 				}}})

@@ -218,7 +218,7 @@ func (w *Worker) recheck(e *engine, from int) {
 // of it, and returns the place of the first, or -1.
 func (w *Worker) dropLost(e *engine, b *batch, from int) (cut int) {
 	cut = -1
-	var gone []uint64
+	var gone []Delivery
 	e.ix.mu.Lock()
 	in := e.ix.inbox(w.id)
 	kept := b.list[:min(from, len(b.list))]
@@ -228,15 +228,15 @@ func (w *Worker) dropLost(e *engine, b *batch, from int) (cut int) {
 			kept = append(kept, *d)
 			continue
 		}
-		if gone = append(gone, d.Row.Seq); cut < 0 {
+		if gone = append(gone, *d); cut < 0 {
 			cut = i
 		}
 	}
 	b.list = kept
 	e.ix.mu.Unlock()
-	for _, seq := range gone {
+	for i := range gone {
 		w.tally.LeasesLost++
-		w.log(LogEvent{Kind: LogNonRetryable, Seq: seq, Err: ErrLeaseLost})
+		w.logOf(&gone[i], LogEvent{Kind: LogNonRetryable, Seq: gone[i].Row.Seq, Err: ErrLeaseLost})
 	}
 	return cut
 }

@@ -18,7 +18,7 @@ type Metrics struct {
 	Retryable    uint64 // Conflicts + Busy
 	Conflicts    uint64 // commits and handlers that met ErrConflict
 	Busy         uint64 // outcomes that are Retry
-	Interrupted  uint64 // runs that failed after their context had ended
+	Interrupted  uint64 // runs that failed after their context had ended, or without room
 	NonRetryable uint64 // all other failures, panics included
 	Panics       uint64 // of these, panics
 	Requeues     uint64 // messages sent back to the tail

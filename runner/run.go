@@ -182,6 +182,9 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 	if bad := w.src.close(); bad != nil {
 		err = errors.Join(err, bad)
 	}
+	if err == nil {
+		err = e.fits(tx, len(d.Frame))
+	}
 	end := w.r.o.elapsed()
 	w.observe(end - start)
 	d.took = end - start
@@ -211,23 +214,25 @@ func (w *Worker) call(ctx context.Context, tx *Tx, d *Delivery) (err error) {
 	defer recoverInto(&err)
 	if w.o.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = w.limit(ctx, d.Row.Seq)
+		ctx, cancel = w.limit(ctx, d)
 		defer cancel()
 	}
 	return w.o.Handler(ctx, tx, d)
 }
 
 // limit is ctx for one run of a handler, which ends after WorkerOptions.Timeout:
-// then that is told, because a handler that goes on keeps its rows.
-func (w *Worker) limit(ctx context.Context, seq uint64) (context.Context, context.CancelFunc) {
+// then that is told, because a handler that goes on keeps its rows. Of a batch, d is the
+// first.
+func (w *Worker) limit(ctx context.Context, d *Delivery) (context.Context, context.CancelFunc) {
 	if w.o.Timeout <= 0 {
 		return ctx, func() {}
 	}
+	ev := LogEvent{Kind: LogOverdue, Seq: d.Row.Seq, ID: string(d.ID), Attempt: d.Attempts, Err: errTimeout}
 	ctx, cancel := context.WithTimeoutCause(ctx, w.o.Timeout, errTimeout)
 	context.AfterFunc(ctx, func() {
 		_ = guard(func() error {
 			if context.Cause(ctx) == errTimeout {
-				w.log(LogEvent{Kind: LogOverdue, Seq: seq, Err: errTimeout})
+				w.log(ev)
 			}
 			return nil
 		})
@@ -238,13 +243,43 @@ func (w *Worker) limit(ctx context.Context, seq uint64) (context.Context, contex
 var errTimeout = fmt.Errorf("the handler runs longer than its worker's Timeout: %w", context.DeadlineExceeded)
 
 // outcome is outcomeOf for a handler that has just returned. When its context has
-// ended it was not the message's fault, unless it says so or panics.
+// ended, or there was no room, it was not the message's fault, unless it says so or
+// panics.
 func (w *Worker) outcome(ctx context.Context, err error) outcome {
 	out := outcomeOf(err)
-	if out.verdict == verdictRetry && out.cause != CausePanic && ctx.Err() != nil {
+	switch {
+	case out.verdict != verdictRetry || out.cause == CausePanic:
+	case ctx.Err() != nil:
 		out = outcome{verdict: verdictFree, retryable: true, err: err}
+	case errors.Is(err, ErrNoSpace):
+		out = outcome{verdict: verdictFree, after: lowEvery, hasAfter: true, retryable: true, err: err}
 	}
 	return out
+}
+
+// fits returns why what a handler did may not be kept: it takes more room than the
+// frames that go, and there is little. Those who only take messages away go on.
+func (e *engine) fits(tx *Tx, frames int) error {
+	why := e.noSpace()
+	if why == nil || tx.size() <= frames+smallTx {
+		return nil
+	}
+	return why
+}
+
+// smallTx are the bytes that a transaction may write beside its message while there is
+// little room: a counter, a cursor.
+const smallTx = 1 << 10
+
+// size is about how many bytes t writes.
+func (t *Tx) size() (n int) {
+	for _, w := range t.writes {
+		n += len(w.key) + len(w.value)
+	}
+	for i := range t.effects {
+		n += len(t.effects[i].frame)
+	}
+	return n
 }
 
 // failed counts and logs a delivery that did not succeed.

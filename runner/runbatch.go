@@ -96,11 +96,17 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 		list[i].w = w
 		b.dedupe = b.dedupe || list[i].Flags&Dedupe != 0
 	}
-	run, cancel := w.limit(w.run.ctx, list[0].Row.Seq)
+	run, cancel := w.limit(w.run.ctx, &list[0])
 	err = guard(func() error { return w.o.Batch(run, b) })
 	cancel()
 	b.ended.Store(true)
-	err = errors.Join(err, src.close())
+	if err = errors.Join(err, src.close()); err == nil {
+		frames := 0
+		for i := range list {
+			frames += len(list[i].Frame)
+		}
+		err = e.fits(b.Tx, frames)
+	}
 	took := w.r.o.Now().Sub(start)
 	if w.o.Ordered {
 		for _, f := range b.fails {

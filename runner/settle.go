@@ -236,7 +236,7 @@ func (o *settleOp) one(c *commit, i int) settled {
 			c.ran(in, d, placeInbox, d.Row.Seq, out.err)
 		}
 	case verdictFree:
-		h.Owner, h.Deadline = 0, c.now-1
+		h.Owner, h.Deadline = 0, until(c, out.after)
 		h.Attempts--
 		in.park(d.Row.Seq, h)
 		c.setLease(d.Row, h.lease)

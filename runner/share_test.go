@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -176,7 +178,9 @@ func TestLostRowIsNotRun(t *testing.T) {
 	for _, batched := range []bool{false, true} {
 		t.Run(fmt.Sprintf("batched=%v", batched), func(t *testing.T) {
 			clock := runnertest.NewClock(100)
-			r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep})
+			var told []string
+			sinks := runner.Sinks{Log: func(ev runner.LogEvent) { told = append(told, fmt.Sprint(ev.ID, ": ", ev.Err)) }}
+			r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep, Sinks: sinks})
 			postAll(t, r, 4, true)
 			var ran []string
 			steal := func(seqs ...uint64) {
@@ -237,6 +241,13 @@ func TestLostRowIsNotRun(t *testing.T) {
 			}
 			if m := w.Metrics(); m.LeasesLost != 2 {
 				t.Errorf("%d leases were lost, want 2", m.LeasesLost)
+			}
+			for _, id := range []string{"0", "2"} {
+				if !slices.ContainsFunc(told, func(s string) bool {
+					return strings.HasPrefix(s, id+": ") && strings.HasSuffix(s, runner.ErrLeaseLost.Error())
+				}) {
+					t.Errorf("told %q, want the loss of %s among it", told, id)
+				}
 			}
 		})
 	}

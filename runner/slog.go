@@ -9,7 +9,7 @@ import (
 // itself is for those who look for it.
 var logLevels = [...]slog.Level{
 	LogRetryable: slog.LevelInfo, LogNonRetryable: slog.LevelWarn, LogRequeued: slog.LevelDebug,
-	LogDeadLetter: slog.LevelError, LogWorkerError: slog.LevelError,
+	LogDeadLetter: slog.LevelError, LogWorkerError: slog.LevelError, LogOverdue: slog.LevelWarn,
 }
 
 // Slog returns a sink for Sinks.Log that writes to l: the kind of an event is the

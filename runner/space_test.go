@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -93,4 +94,69 @@ func TestSpaceComesBack(t *testing.T) {
 			t.Errorf("state %v with room", r.State())
 		}
 	})
+}
+
+// TestHandlersWithoutSpace: while there is little room a handler that takes a message
+// away goes on; what writes more than its message waits, spends no budget, and is done
+// when there is room.
+func TestHandlersWithoutSpace(t *testing.T) {
+	for _, kind := range []string{"plain", "ordered", "batch"} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := runnertest.NewFaulty(memstore.New())
+				r, err := runner.Open(s, runner.Options{Create: true, MinFree: 64 << 20, Policy: runner.Policy{RetryBudget: 2}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Close()
+				for _, id := range []string{"small", "large"} {
+					if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte(id)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				runs := map[string]int{}
+				handle := func(tx *runner.Tx, d *runner.Delivery) error {
+					runs[string(d.ID)]++
+					if string(d.ID) == "small" {
+						return tx.Put([]byte("cursor"), []byte("1"))
+					}
+					return tx.Send(&runner.Message{To: 8, Payload: make([]byte, 16<<10)})
+				}
+				o := runner.WorkerOptions{Ordered: kind == "ordered"}
+				if kind == "batch" {
+					o.Batch = func(_ context.Context, b *runner.Batched) error {
+						for i := range b.Deliveries {
+							if err := handle(b.Tx, &b.Deliveries[i]); err != nil {
+								return err
+							}
+						}
+						return nil
+					}
+					o.MaxBatch = 1
+				} else {
+					o.Handler = func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error { return handle(tx, d) }
+				}
+				s.SetFree(10 << 20)
+				time.Sleep(time.Second)
+				r.Post(t.Context(), &runner.Message{To: 9, ID: []byte("refused")}) // it looks
+				w := start(t, r, 1, o)[0]
+				time.Sleep(20 * time.Second)
+				if runs["small"] != 1 || runs["large"] < 5 || runs["large"] > 30 {
+					t.Errorf("without room: runs %v, want small once and large about once a second", runs)
+				}
+				if m := w.Metrics(); m.Successes != 1 || m.DeadLetters != 0 {
+					t.Errorf("without room: %+v, want one success and no dead letter", m)
+				}
+				s.SetFree(200 << 20)
+				time.Sleep(5 * time.Second)
+				depths := map[uint64]uint64{}
+				for _, in := range r.Stats().Inboxes {
+					depths[in.Worker] = in.Depth
+				}
+				if m := w.Metrics(); m.Successes != 2 || m.DeadLetters != 0 || depths[7] != 0 || depths[8] != 1 {
+					t.Errorf("with room: %+v, inboxes %v, want two successes and one message for 8", m, depths)
+				}
+			})
+		})
+	}
 }

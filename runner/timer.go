@@ -224,9 +224,8 @@ func (c *commit) timerFrame(id TimerID) ([]byte, error) {
 	return frame, err
 }
 
-// Now is the clock by which timers are due: the wall clock at the start, and the time
-// that has passed since, so that a wall clock that is set moves no timer.
-func (r *Runner) Now() time.Time { return r.o.Now() }
+// Now is the clock by which timers are due: the wall clock.
+func (r *Runner) Now() time.Time { return r.o.Wall() }
 
 // ArmedTimer is a timer and what it will deliver.
 type ArmedTimer struct {

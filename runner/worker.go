@@ -483,10 +483,14 @@ func (w *Worker) rest(ctx context.Context) error {
 	}
 }
 
-// logOf is log for what happens to d.
+// logOf is log for what happens to d, which may not be decoded yet.
 func (w *Worker) logOf(d *Delivery, ev LogEvent) {
 	if w.sink().Log != nil {
-		ev.ID, ev.Attempt = string(d.ID), d.Attempts
+		id := d.ID
+		if _, err := checkMessage(d.Frame); id == nil && err == nil {
+			id = frameID(d.Frame)
+		}
+		ev.ID, ev.Attempt = string(id), d.Attempts
 		w.log(ev)
 	}
 }
