@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,15 +19,19 @@ import (
 // whoever stops, it is as fresh as before.
 func TestStopsSpendNoBudget(t *testing.T) {
 	const grace = 5 * time.Second
-	for _, kind := range []string{"plain", "batch", "ordered", "ordered batch"} {
+	for _, kind := range []string{"plain", "batch", "ordered", "ordered batch", "lanes", "lanes batch", "ordered lanes"} {
 		for _, how := range []string{"Stop", "parent", "Close"} {
 			t.Run(kind+"/"+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					storage := memstore.New()
+					var mu sync.Mutex
 					var attempts []uint32
+					atOnce := 1
 					takes := time.Hour
 					run := func(ctx context.Context, n uint32) error {
+						mu.Lock()
 						attempts = append(attempts, n)
+						mu.Unlock()
 						select {
 						case <-time.After(takes):
 							return nil
@@ -35,7 +41,13 @@ func TestStopsSpendNoBudget(t *testing.T) {
 					}
 					o := runner.WorkerOptions{Grace: grace, Ordered: kind[0] == 'o'}
 					o.Handler = func(ctx context.Context, _ *runner.Tx, d *runner.Delivery) error { return run(ctx, d.Attempts) }
-					if kind == "batch" || kind == "ordered batch" {
+					if strings.Contains(kind, "lanes") {
+						o.Concurrency, atOnce = 3, 3
+					}
+					if kind == "lanes batch" {
+						o.MaxBatch = 1
+					}
+					if strings.Contains(kind, "batch") {
 						o.Handler, o.Batch = nil, func(ctx context.Context, b *runner.Batched) error { return run(ctx, b.Deliveries[0].Attempts) }
 					}
 					// deploy starts a process, stops it while the handler runs, and
@@ -94,8 +106,8 @@ func TestStopsSpendNoBudget(t *testing.T) {
 							t.Errorf("delivery %d has %d attempts", i, n)
 						}
 					}
-					if len(attempts) != 7 {
-						t.Errorf("the handler ran %d times, want 7", len(attempts))
+					if len(attempts) != 7*atOnce {
+						t.Errorf("the handler ran %d times, want %d", len(attempts), 7*atOnce)
 					}
 				})
 			})

@@ -276,6 +276,46 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestSchedules: the page and the statistics show what posts again and again, and a list
+// of what is scheduled says when it is not all.
+func TestSchedules(t *testing.T) {
+	v := newRig(t, admin.Options{Allow: everything})
+	queue, err := v.r.Queue(t.Context(), "reports")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.r.Every(t.Context(), "nightly", "0 3 * * *", &runner.Message{To: queue}); err != nil {
+		t.Fatal(err)
+	}
+	var s admin.Stats
+	if err := json.Unmarshal([]byte(v.get("api/stats")), &s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Schedules) != 1 || s.Schedules[0].Name != "nightly" || s.Schedules[0].Queue != "reports" || s.Schedules[0].Schedule != "0 3 * * *" || s.Schedules[0].Next.IsZero() {
+		t.Errorf("got %+v", s.Schedules)
+	}
+	if page := v.get(""); !strings.Contains(page, `<td data-of="Name">nightly</td>`) || !strings.Contains(page, `<td data-of="Last">never</td>`) {
+		t.Errorf("the page does not show it:\n%s", page)
+	}
+	list := func(want int, more bool) {
+		t.Helper()
+		var l admin.List
+		if err := json.Unmarshal([]byte(v.get("api/list?queue=reports&state=scheduled")), &l); err != nil || len(l.Messages) != want || l.More != more {
+			t.Errorf("%d messages, more %v, %v; want %d, %v", len(l.Messages), l.More, err, want, more)
+		}
+	}
+	list(1, false)
+	for range 60 {
+		if _, err := v.r.Post(t.Context(), &runner.Message{To: queue, At: v.r.Now().Add(time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list(50, true)
+	if page := v.get("?queue=reports&state=scheduled"); !strings.Contains(page, "more are scheduled") {
+		t.Error("the page does not say that there are more")
+	}
+}
+
 // TestPaging: a list has a bound, and its pages hold every message once.
 func TestPaging(t *testing.T) {
 	v := newRig(t, admin.Options{Allow: everything})

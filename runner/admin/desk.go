@@ -157,6 +157,19 @@ type Stats struct {
 	Outbox      uint64  `json:"outbox"`
 	DeadLetters uint64  `json:"dead_letters"`
 	Queues      []Queue `json:"queues"`
+	// Schedules are what posts messages again and again; see runner.Every.
+	Schedules []Schedule `json:"schedules"`
+}
+
+// Schedule is a name under which messages are posted at the times of Schedule. Skipped
+// counts the times at which the last message still waited or ran.
+type Schedule struct {
+	Name     string    `json:"name"`
+	Queue    string    `json:"queue"`
+	Schedule string    `json:"schedule"`
+	Next     time.Time `json:"next"`
+	Last     time.Time `json:"last,omitzero"`
+	Skipped  uint64    `json:"skipped"`
 }
 
 // Queue is a queue, and what its workers have done since the runner was opened.
@@ -180,7 +193,10 @@ func (d *Desk) stats() Stats {
 	s, metrics := d.r.Stats(), d.r.Metrics()
 	v := Stats{
 		State: s.State.String(), Journal: s.Journal.String(), Starts: s.Epoch, Timers: s.Timers,
-		Outbox: s.Outbox, DeadLetters: s.DeadLetters, Queues: []Queue{},
+		Outbox: s.Outbox, DeadLetters: s.DeadLetters, Queues: []Queue{}, Schedules: []Schedule{},
+	}
+	for _, x := range d.r.Schedules() {
+		v.Schedules = append(v.Schedules, Schedule{x.Name, x.Queue, x.Schedule, x.Next, x.Last, x.Skipped})
 	}
 	for _, in := range s.Inboxes {
 		m := metrics[in.Worker]
@@ -233,6 +249,9 @@ type Run struct {
 type List struct {
 	Messages []Message `json:"messages"`
 	Next     uint64    `json:"next,omitempty"`
+	// More says that others follow, and there is no page of them: of what is scheduled
+	// only the next that are due are listed.
+	More bool `json:"more,omitempty"`
 }
 
 // lists are the lists of a queue; the first state of each names it.
@@ -274,7 +293,7 @@ func (d *Desk) list(a Args) (List, error) {
 	}
 	if len(found) > limit {
 		found = found[:limit]
-		if state != runner.Scheduled { // which have one page
+		if l.More = state == runner.Scheduled; !l.More {
 			l.Next = found[limit-1].Number + 1
 		}
 	}

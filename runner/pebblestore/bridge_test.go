@@ -23,7 +23,7 @@ func succession(t *testing.T, s uint64) (*world, *vfs.MemFS) {
 	t.Helper()
 	x := newWorld(s)
 	fs := vfs.NewCrashableMem()
-	storage := pebblestore.At("/r", pebblestore.Options{FS: fs})
+	storage := pebblestore.AtFS(fs, "/r", pebblestore.Options{})
 	storage.SmallBridge()
 	if err := x.open(storage); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func (x *world) steps(t *testing.T, n int) {
 // bridge opens the world over its bridge. Pebble opens for writing when release is
 // called.
 func (x *world) bridge(fs vfs.FS) (_ *pebblestore.Storage, release func(), err error) {
-	storage := pebblestore.At("/r", pebblestore.Options{FS: fs, Bridge: true})
+	storage := pebblestore.AtFS(fs, "/r", pebblestore.Options{Bridge: true})
 	held := make(chan struct{})
 	storage.HoldCross(held)
 	x.held = true
@@ -84,7 +84,7 @@ func TestBridge(t *testing.T) {
 	if err := storage.PrepareBridge(); err == nil {
 		t.Error("a bridge was made while another is in use")
 	}
-	look, err := runner.OpenReadOnly(pebblestore.At("/r", pebblestore.Options{FS: fs.CrashClone(vfs.CrashCloneCfg{})}), x.options())
+	look, err := runner.OpenReadOnly(pebblestore.AtFS(fs.CrashClone(vfs.CrashCloneCfg{}), "/r", pebblestore.Options{}), x.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func crashOnBridge(t *testing.T, s uint64) {
 	if clone == nil {
 		t.Fatalf("%d writes, the crash was planned at %d", count.Load(), point)
 	}
-	storage := pebblestore.At("/r", pebblestore.Options{FS: clone, Bridge: x.rng.IntN(2) == 0})
+	storage := pebblestore.AtFS(clone, "/r", pebblestore.Options{Bridge: x.rng.IntN(2) == 0})
 	r, err := runner.Open(storage, x.options())
 	if err != nil {
 		t.Fatalf("reopen after crash at write %d: %v", point, err)

@@ -411,7 +411,7 @@ func crashRun(t *testing.T, s uint64) {
 		return nil
 	})
 	ctx := context.Background()
-	if err := x.open(pebblestore.At("/r", pebblestore.Options{FS: errorfs.Wrap(fs, inject)})); err != nil {
+	if err := x.open(pebblestore.AtFS(errorfs.Wrap(fs, inject), "/r", pebblestore.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	for range 5000 {
@@ -429,7 +429,7 @@ func crashRun(t *testing.T, s uint64) {
 		t.Fatalf("%d writes and %d crashes, the last was planned at %d", count.Load(), len(crashes), last)
 	}
 	for _, c := range crashes {
-		storage := pebblestore.At("/r", pebblestore.Options{FS: c.fs})
+		storage := pebblestore.AtFS(c.fs, "/r", pebblestore.Options{})
 		r, err := runner.Open(storage, x.options())
 		if err != nil {
 			t.Fatalf("reopen after crash at write %d: %v", c.point, err)
@@ -478,7 +478,7 @@ func faultOnce(t *testing.T, s uint64, point int64) (surfaced bool) {
 		}
 		return nil
 	})
-	storage := pebblestore.At("/r", pebblestore.Options{FS: errorfs.Wrap(fs, inject)})
+	storage := pebblestore.AtFS(errorfs.Wrap(fs, inject), "/r", pebblestore.Options{})
 	ctx := context.Background()
 	if err := x.open(storage); err != nil {
 		// It failed while opening: the next time it must open.

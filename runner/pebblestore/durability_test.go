@@ -34,7 +34,7 @@ func TestDurability(t *testing.T) {
 				}
 				return nil
 			}))
-			r, err := runner.Open(pebblestore.At("/d", pebblestore.Options{Durability: c.mode, FS: fs}), runner.Options{Create: true, MinFree: -1})
+			r, err := runner.Open(pebblestore.AtFS(fs, "/d", pebblestore.Options{Durability: c.mode}), runner.Options{Create: true, MinFree: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestDurability(t *testing.T) {
 func TestWriteSurvivesKill(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	open := func(fs vfs.FS) *runner.Runner {
-		r, err := runner.Open(pebblestore.At("/d", pebblestore.Options{Durability: pebblestore.Write, FS: fs}), runner.Options{Create: true, MinFree: -1})
+		r, err := runner.Open(pebblestore.AtFS(fs, "/d", pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true, MinFree: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,13 @@
 package pebblestore
 
-import "wamble/runner"
+import (
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"wamble/runner"
+)
+
+// AtFS is At on a file system that crashes or fails.
+func AtFS(fs vfs.FS, dir string, o Options) *Storage { return at(fs, dir, o) }
 
 // HoldCross lets Pebble open behind a bridge only when held is closed, or the storage.
 func (s *Storage) HoldCross(held <-chan struct{}) {

@@ -29,7 +29,7 @@ func TestWriteErrorEverySpelling(t *testing.T) {
 				}
 				return nil
 			}))
-			r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{FS: fs}), runner.Options{Create: true, MinFree: -1})
+			r, err := runner.Open(pebblestore.AtFS(fs, dir, pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestCheckpointFails(t *testing.T) {
 				}
 				return nil
 			}))
-			r, err := runner.Open(pebblestore.At("journal", pebblestore.Options{FS: fs}), runner.Options{Create: true, MinFree: -1})
+			r, err := runner.Open(pebblestore.AtFS(fs, "journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func openOnFullDisk(t *testing.T, point int64) bool {
 		}
 		return nil
 	}))
-	storage := pebblestore.At("/journal", pebblestore.Options{FS: fs})
+	storage := pebblestore.AtFS(fs, "/journal", pebblestore.Options{})
 	open := func() (*runner.Runner, error) {
 		return runner.Open(storage, runner.Options{Create: true, MinFree: -1})
 	}

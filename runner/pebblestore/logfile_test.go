@@ -181,7 +181,7 @@ func (d *rotateDir) Sync() error {
 // is not in Pebble's count yet. The one before it holds what is not flushed.
 func TestEmptyLogsKeepsLogs(t *testing.T) {
 	fs := &rotateFS{FS: vfs.NewMem()}
-	s := At("/journal", Options{FS: fs})
+	s := AtFS(fs, "/journal", Options{})
 	s.SmallTables(1<<20, 3)
 	opened, err := s.Open(func(err error) { t.Error(err) })
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 func TestCrashWhileOpening(t *testing.T) {
 	open := func(fs vfs.FS) *runner.Runner {
 		t.Helper()
-		r, err := runner.Open(pebblestore.At("/journal", pebblestore.Options{FS: fs}), runner.Options{Create: true, MinFree: -1})
+		r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestOpeningSyncs(t *testing.T) {
 		mu.Lock()
 		syncs = nil
 		mu.Unlock()
-		b, err := pebblestore.At("/journal", pebblestore.Options{FS: fs}).Open(func(err error) { t.Error(err) })
+		b, err := pebblestore.AtFS(fs, "/journal", pebblestore.Options{}).Open(func(err error) { t.Error(err) })
 		if err != nil {
 			t.Fatal(err)
 		}

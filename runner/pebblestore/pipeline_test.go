@@ -29,7 +29,7 @@ func TestPipeline(t *testing.T) {
 	var target atomic.Uint64
 	target.Store(1 << 62)
 	done := make(chan struct{}, 1)
-	r, err := runner.Open(pebblestore.At("/pipeline", pebblestore.Options{Durability: pebblestore.Write, FS: vfs.NewMem()}), runner.Options{
+	r, err := runner.Open(pebblestore.AtFS(vfs.NewMem(), "/pipeline", pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
 		Create: true, MinFree: -1,
 		Policy: runner.Policy{RetryBudget: 50, RequeueAttempts: 50},
 		Sinks: runner.Sinks{Metrics: func(worker uint64, m runner.Metrics) {

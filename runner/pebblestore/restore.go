@@ -55,7 +55,7 @@ func (s *Storage) copyCheckpoint(checkpoint, fresh string, prepare func(runner.B
 	if err := copyDir(s.fs, checkpoint, fresh); err != nil {
 		return fmt.Errorf("copy checkpoint: %w", err)
 	}
-	b, err := At(fresh, Options{FS: s.fs}).Open(func(error) {})
+	b, err := at(s.fs, fresh, Options{}).Open(func(error) {})
 	if err == nil {
 		err = errors.Join(prepare(b), b.Close())
 	}

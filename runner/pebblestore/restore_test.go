@@ -16,7 +16,7 @@ import (
 
 func openAt(t *testing.T, fs vfs.FS) *runner.Runner {
 	t.Helper()
-	r, err := runner.Open(pebblestore.At("/a/r", pebblestore.Options{FS: fs}), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.AtFS(fs, "/a/r", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestRestoreInterrupted(t *testing.T) {
 	}
 
 	// It dies after them and before the new id was made.
-	at := pebblestore.At("/a/r", pebblestore.Options{FS: fs})
+	at := pebblestore.AtFS(fs, "/a/r", pebblestore.Options{})
 	if err := runner.Restore(dying{at}, "/a/copy", runner.Options{}); !errors.Is(err, errDied) {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func passOn(workers uint64, hops int, arrived func()) runner.Handler {
 // gate; workers pass messages around and every one arrives.
 func TestManyWorkers(t *testing.T) {
 	const workers, each, hops = 32, 20, 3
-	r, err := runner.Open(pebblestore.At("/m", pebblestore.Options{Durability: pebblestore.Write, FS: vfs.NewMem()}), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.AtFS(vfs.NewMem(), "/m", pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestManyWorkers(t *testing.T) {
 func TestRestoreInterruptedThenFailed(t *testing.T) {
 	for _, dir := range []string{"/a/r", "/a/r/", "/a//r"} {
 		fs := vfs.NewMem()
-		at := pebblestore.At(dir, pebblestore.Options{FS: fs})
+		at := pebblestore.AtFS(fs, dir, pebblestore.Options{})
 		r := openAt(t, fs)
 		if err := r.Checkpoint("/a/copy"); err != nil {
 			t.Fatal(err)

@@ -195,7 +195,7 @@ func TestSmallDisk(t *testing.T) {
 	const mb = 1 << 20
 	for _, mode := range []pebblestore.Durability{pebblestore.Fsync, pebblestore.Write} {
 		fs := newSmallFS(100 * mb)
-		r, err := runner.Open(pebblestore.At("/journal", pebblestore.Options{FS: fs, Durability: mode}), runner.Options{Create: true, MinFree: 8 * mb})
+		r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{Durability: mode}), runner.Options{Create: true, MinFree: 8 * mb})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestSmallDisk(t *testing.T) {
 func TestDiskFullThenRoom(t *testing.T) {
 	const mb = 1 << 20
 	fs := newSmallFS(40 * mb)
-	r, err := runner.Open(pebblestore.At("/journal", pebblestore.Options{FS: fs}), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestFlushHasRoom(t *testing.T) {
 	for _, mode := range []pebblestore.Durability{pebblestore.Fsync, pebblestore.Write} {
 		fs, late := newSmallFS(100*mb), make(chan struct{})
 		fs.slow = func() error { <-late; return nil }
-		r, err := runner.Open(pebblestore.At("/journal", pebblestore.Options{FS: fs, Durability: mode}), runner.Options{Create: true, MinFree: 8 * mb})
+		r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{Durability: mode}), runner.Options{Create: true, MinFree: 8 * mb})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestFlushTakesWhatIsOwed(t *testing.T) {
 	random := prooftest.Random(t)
 	for range prooftest.Sized(5, 1000) {
 		fs := newSmallFS(1 << 30)
-		b, err := pebblestore.At("/journal", pebblestore.Options{FS: fs}).Open(func(err error) { t.Error(err) })
+		b, err := pebblestore.AtFS(fs, "/journal", pebblestore.Options{}).Open(func(err error) { t.Error(err) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +338,7 @@ func smallDisk(t *testing.T, random *rand.Rand) {
 		time.Sleep(time.Until(time.Unix(0, late.Load())) + pause)
 		return nil
 	}
-	s := pebblestore.At("/journal", pebblestore.Options{FS: fs, Durability: pebblestore.Durability(random.IntN(2))})
+	s := pebblestore.AtFS(fs, "/journal", pebblestore.Options{Durability: pebblestore.Durability(random.IntN(2))})
 	s.SmallTables(1<<(19+random.IntN(5)), 2+random.IntN(8))
 	r, err := runner.Open(s, runner.Options{Create: true, MinFree: int64(3+random.IntN(4)) * mb})
 	if err != nil {
@@ -387,7 +387,7 @@ func TestCloseOnFullDisk(t *testing.T) {
 		return nil
 	}
 	full.Store(true)
-	s := pebblestore.At("/journal", pebblestore.Options{FS: fs})
+	s := pebblestore.AtFS(fs, "/journal", pebblestore.Options{})
 	s.SmallTables(1*mb, 2)
 	r, err := runner.Open(s, runner.Options{Create: true, MinFree: -1})
 	if err != nil {

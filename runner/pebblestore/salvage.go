@@ -38,7 +38,7 @@ func (s *Storage) Salvage(to string) (Loss, error) {
 	if err = errors.Join(err, lock.Close()); err != nil {
 		return Loss{}, fmt.Errorf("copy %s: %w", s.dir, err)
 	}
-	copied := At(to, Options{FS: s.fs, Durability: s.durability})
+	copied := at(s.fs, to, Options{Durability: s.durability})
 	err = copied.try()
 	if err == nil || !errors.Is(err, runner.ErrDamaged) {
 		return Loss{}, err

@@ -32,9 +32,6 @@ const (
 type Options struct {
 	// Durability is Fsync unless set.
 	Durability Durability
-	// FS is the file system; nil means the operating system's. Tests pass one
-	// that crashes or fails.
-	FS vfs.FS
 	// Bridge lets Open return before Pebble is open for writing, if PrepareBridge has
 	// made a bridge: for a process that follows another at once.
 	Bridge bool
@@ -59,11 +56,10 @@ type Storage struct {
 
 // At returns the storage in dir, which is made when it is opened first. Beside it
 // Restore uses dir.restoring and dir.replaced.
-func At(dir string, o Options) *Storage {
-	if o.FS == nil {
-		o.FS = vfs.Default
-	}
-	s := &Storage{dir: o.FS.PathJoin(dir), fs: o.FS, durability: o.Durability, bridge: o.Bridge, bridgeRoom: bridgeRoom, beforeCross: rest}
+func At(dir string, o Options) *Storage { return at(vfs.Default, dir, o) }
+
+func at(fs vfs.FS, dir string, o Options) *Storage {
+	s := &Storage{dir: fs.PathJoin(dir), fs: fs, durability: o.Durability, bridge: o.Bridge, bridgeRoom: bridgeRoom, beforeCross: rest}
 	s.memSize, s.memCount = memTables(o.Durability)
 	return s
 }

@@ -16,6 +16,6 @@ func TestPebbleOnDisk(t *testing.T) {
 
 func TestPebbleInMemory(t *testing.T) {
 	runnertest.Run(t, func(t *testing.T) runner.Storage {
-		return pebblestore.At("/data/runner", pebblestore.Options{Durability: pebblestore.Write, FS: vfs.NewMem()})
+		return pebblestore.AtFS(vfs.NewMem(), "/data/runner", pebblestore.Options{Durability: pebblestore.Write})
 	})
 }
