@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, liveUntilKilled(dir))
 		os.Exit(3)
 	}
+	if dir := os.Getenv(killQueues); dir != "" {
+		fmt.Fprintln(os.Stderr, postQueues(dir, os.Getenv(killRound)))
+		os.Exit(3)
+	}
 	os.Exit(m.Run())
 }
 
