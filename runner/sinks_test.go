@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"wamble/runner"
 	"wamble/runner/memstore"
@@ -107,5 +108,28 @@ func TestSinksAtRunTime(t *testing.T) {
 		if len(kinds) != 3 || !kinds[x.name+" log"] || !kinds[x.name+" replay"] || !kinds[x.name+" metrics"] {
 			t.Errorf("after setting %s: %v", x.name, got)
 		}
+	}
+}
+
+// TestNewWorkerTellsUnlocked: a sink that is told of a new worker may look at the runner.
+func TestNewWorkerTellsUnlocked(t *testing.T) {
+	r := open(t, runner.Options{})
+	seen := make(chan map[uint64]runner.Metrics, 1)
+	sinks := &runner.Sinks{Metrics: func(uint64, runner.Metrics) { seen <- r.Metrics() }}
+	made := make(chan error, 1)
+	go func() {
+		_, err := r.NewWorker(7, runner.WorkerOptions{Sinks: sinks, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
+		made <- err
+	}()
+	select {
+	case err := <-made:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for itself")
+	}
+	if all := <-seen; len(all) != 1 {
+		t.Errorf("the sink saw %v", all)
 	}
 }

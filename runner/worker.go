@@ -129,6 +129,17 @@ func (r *Runner) NewWorker(id uint64, o WorkerOptions) (*Worker, error) {
 		o.Grace = 10 * time.Second
 	}
 	o.Handler = wrap(o.Handler, r.o.Middleware, o.Middleware)
+	w, err := r.addWorker(id, o)
+	if err != nil {
+		return nil, err
+	}
+	if sink := w.sink().Metrics; sink != nil {
+		sink(id, Metrics{})
+	}
+	return w, nil
+}
+
+func (r *Runner) addWorker(id uint64, o WorkerOptions) (*Worker, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, other := range r.workers {
@@ -148,9 +159,6 @@ func (r *Runner) NewWorker(id uint64, o WorkerOptions) (*Worker, error) {
 		r.addLanes(w)
 	}
 	r.startKeeper()
-	if sink := w.sink().Metrics; sink != nil {
-		sink(id, Metrics{})
-	}
 	return w, nil
 }
 
