@@ -37,9 +37,9 @@ func (s *Server) Backup(ctx context.Context, dir string) (backup.Manifest, error
 	return backup.Run(ctx, from, dir, nil)
 }
 
-// ErrSharedJournal is returned when the journal is in PostgreSQL: one dump of that
-// database has the journal and, if they are there, the games.
-var ErrSharedJournal = errors.New("the journal is in PostgreSQL: back that up, the database of the journal after that of the games; if both are in one, a single pg_dump has them of one moment")
+// ErrSharedJournal is returned when the journal is in PostgreSQL, whose own tools make
+// its backups.
+var ErrSharedJournal = errors.New("the journal is in PostgreSQL: back that up. If the games are in the same database, a single pg_dump has both of one moment; otherwise dump the games first, then the journal, and copy DATA/kept, see 'Back up and restore' in the manual")
 
 // CheckData looks at a data directory on which no server runs, and says what to do.
 func CheckData(ctx context.Context, dir string, stores []*Shared) []backup.Finding {

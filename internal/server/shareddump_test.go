@@ -1,0 +1,83 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"wamble/internal/host"
+	"wamble/internal/store/postgres"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/runner"
+)
+
+// apart is the configuration of a machine whose journal is in another database than its
+// games.
+func apart(games, journal postgres.Options) string {
+	return shared(games, "one") + fmt.Sprintf("(def journal-db-name %q)\n", journal.Name)
+}
+
+// TestSharedDump: one dump of a database with games and journal, made while a server
+// runs on it, has every move that was acknowledged, those that only the journal has, too.
+// A machine that has nothing else goes on from it.
+func TestSharedDump(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	s := spawn(t, t.TempDir(), shared(db, "one"))
+	c := gather(t, s.address(), 4)
+	c.play()
+	c.more(t, 50)
+	release := pgtest.Lock(t, db, "BEGIN; LOCK TABLE boards IN EXCLUSIVE MODE")
+	c.more(t, 100)
+	c.finish()
+	dump := pgtest.Dump(t, db)
+	release()
+	s.kill()
+	restored := pgtest.Restored(t, dump)
+	if got, all := pgtest.Query[int64](t, restored, "SELECT count(*) FROM moves"), c.moves.Load(); got >= all {
+		t.Errorf("the games of the dump have %d moves of %d: nothing is proved", got, all)
+	}
+	spawn(t, t.TempDir(), shared(restored, "two")).end()
+	c.verify(t, openPostgres(t, restored))
+}
+
+// TestDumpsApart: where the journal is in another database, its dump is made after that
+// of the games: what went from one to the other in between is brought again from what
+// the machine has kept. The other order is refused.
+func TestDumpsApart(t *testing.T) {
+	t.Parallel()
+	games, journal, dir := pgtest.Empty(t), pgtest.Empty(t), t.TempDir()
+	s := spawn(t, dir, apart(games, journal))
+	c := gather(t, s.address(), 4)
+	settle := func() {
+		t.Helper()
+		c.play()
+		c.more(t, 100)
+		c.finish()
+		var stats runner.Stats
+		until(t, "messages have left the journal", func() bool {
+			err := host.Ask(t.Context(), dir, "runner-stats", nil, &stats)
+			return err == nil && depth(stats) == 0
+		})
+	}
+	settle()
+	early := pgtest.Dump(t, journal)
+	first := pgtest.Dump(t, games)
+	settle()
+	second := pgtest.Dump(t, journal)
+	late := pgtest.Dump(t, games)
+	s.kill()
+
+	restored := pgtest.Restored(t, first)
+	before := pgtest.Query[int64](t, restored, "SELECT count(*) FROM moves")
+	spawn(t, dir, apart(restored, pgtest.Restored(t, second))).end()
+	c.verify(t, openPostgres(t, restored))
+	if all := c.moves.Load(); before >= all {
+		t.Errorf("the games of the dump have %d moves of %d: nothing is proved", before, all)
+	}
+
+	refused, _ := begin(t, t.TempDir(), apart(pgtest.Restored(t, late), pgtest.Restored(t, early)))
+	if err := refused.cmd.Wait(); err == nil || !strings.Contains(refused.log.String(), "the database is ahead of the journal") {
+		t.Errorf("games that are ahead of the journal: %v\n%s", err, refused.log)
+	}
+}
