@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -194,6 +195,59 @@ func TestBackupGoesOn(t *testing.T) {
 	}
 	if _, err := s.Backup(t.Context(), to); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("a backup was overwritten: %v", err)
+	}
+	s.end()
+	dir := t.TempDir()
+	restoreTo(t, loadConf(t, text), to, dir)
+	verifySQLite(t, dir, c)
+}
+
+// TestBackupKeepsItsCopy: a backup that was interrupted does not copy the games again
+// when it goes on and what came after them is kept; it says how far it has come.
+func TestBackupKeepsItsCopy(t *testing.T) {
+	text := conf("(def journal-keep 0)")
+	s := serve(t, Options{}, text).ready()
+	c := gather(t, s.address(), 4)
+	c.play()
+	c.more(t, 50)
+	to, cut := filepath.Join(t.TempDir(), "backup"), errors.New("cut")
+	from := backup.Source{
+		Dir: s.dir, Stores: BackupStores(s.stores.all()),
+		Journal:    func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
+		Hold:       func(_ context.Context, d time.Duration) error { s.hold(time.Now().Add(d)); return nil },
+		Checkpoint: func(context.Context, string) error { return cut },
+	}
+	run := func() (m backup.Manifest, told map[string]backup.Progress, err error) {
+		told = map[string]backup.Progress{}
+		m, err = backup.Run(t.Context(), from, to, func(p backup.Progress) { told[p.What] = p })
+		return m, told, err
+	}
+	whole := func(p backup.Progress) bool { return p.All > 0 && p.Done == p.All }
+	_, told, err := run()
+	if _, ended := told["kept"]; !errors.Is(err, cut) || !whole(told["games.db"]) || ended {
+		t.Fatalf("got %v, and progress %v", err, told)
+	}
+	copied, err := os.ReadFile(filepath.Join(to, "games.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.more(t, 50)
+	c.finish()
+	until(t, "messages have left the journal", func() bool { return depth(s.runner.Stats()) == 0 })
+
+	from.Checkpoint = func(_ context.Context, dir string) error { return s.runner.Checkpoint(dir) }
+	m, told, err := run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, again := told["games.db"]; again || !whole(told["journal"]) {
+		t.Errorf("progress: got %v, want the journal alone", told)
+	}
+	if now, err := os.ReadFile(filepath.Join(to, "games.db")); err != nil || !bytes.Equal(now, copied) {
+		t.Errorf("the games were copied again: %v", err)
+	}
+	if p := m.Profiles[0]; p.Cursor >= p.Last {
+		t.Errorf("the games have messages up to %d of %d: nothing is proved", p.Cursor, p.Last)
 	}
 	s.end()
 	dir := t.TempDir()
