@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"wamble/internal/host"
 	"wamble/internal/store/postgres"
@@ -38,6 +39,8 @@ func TestDoctor(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(broken, "games.db"), []byte(strings.Repeat("no database ", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	cert, key := filepath.Join(broken, "cert.pem"), filepath.Join(broken, "key.pem")
+	makeCertificateUntil(t, cert, key, 1, time.Now().Add(-time.Hour))
 	current, newer, empty := pgtest.Migrated(t), pgtest.Migrated(t), pgtest.Empty(t)
 	pgtest.Execute(t, newer, "INSERT INTO schema_migrations (version, name) VALUES (999, 'of tomorrow')")
 	for db, role := range map[postgres.Options]string{current: "reads", empty: "stranger"} {
@@ -76,6 +79,7 @@ func TestDoctor(t *testing.T) {
 		{"a redirect that is taken", own + `(def port 0) (def http-port 1) (def domain "a.org") (def redirect-port ` + consolePort + `)`, hidden, "redirect-port", host.Broken, "address already in use"},
 		{"an engine", own + `(def port 0) (def house-bots 1) (def house-bot-engine "sh -c")`, hidden, "house-bot-engine of default", host.Fine, "/sh"},
 		{"an engine that is missing", own + `(def port 0) (def house-bots 1) (def house-bot-engine "no-such-engine")`, hidden, "house-bot-engine of default", host.Doubtful, "no-such-engine"},
+		{"a certificate that has expired", own + `(def port 0) (def tls-cert "` + cert + `") (def tls-key "` + key + `")`, hidden, "TLS of default", host.Doubtful, "has expired on "},
 		{"an SQLite database that is none", own + `(def port 0)`, broken, "database", host.Broken, "games.db"},
 		{"no database", own + `(def port 0) (def db-host "127.0.0.1") (def db-port 1) (def db-name "x")`, hidden, "database", host.Broken, "PostgreSQL x at 127.0.0.1:1"},
 	} {
