@@ -165,10 +165,16 @@ func runServer(stop context.Context, cmd *cobra.Command, s *server.Server, signa
 	if !s.Inherited() {
 		go func() { guard.Run("the greeting", func() { greet(ctx, cmd.OutOrStdout(), s) }, warn) }()
 	}
+	noted := make(chan struct{})
 	stopping := context.AfterFunc(stop, func() {
+		defer close(noted)
 		guard.Run("the service manager", func() { tell(systemd.Stopping) }, warn)
 		guard.Run("the audit log", func() { s.Noted("SIGTERM or SIGINT", "stop", func() error { return nil }) }, warn)
 	})
-	defer stopping() // one that ends by itself was not stopped
+	defer func() {
+		if !stopping() { // one that ends by itself was not stopped
+			<-noted
+		}
+	}()
 	return s.Run(ctx)
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -120,4 +124,60 @@ func TestSecondSignal(t *testing.T) {
 	if err := <-again.done; err != nil {
 		t.Errorf("it ended with %v", err)
 	}
+}
+
+// audited are the lines of the audit log: who, and what. None has failed.
+func (s *served) audited() (lines []string) {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.data, "audit.log"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		var a host.Audited
+		if err := json.Unmarshal(line, &a); err != nil || a.Error != "" {
+			s.t.Fatalf("%s: %v", line, err)
+		}
+		lines = append(lines, a.From+": "+a.Command)
+	}
+	return lines
+}
+
+// TestAuditNamesActors: what a signal asks for is in the audit log under its name, and
+// what came by the control socket under that of the user and the process.
+func TestAuditNamesActors(t *testing.T) {
+	t.Parallel()
+	s := startServed(t, filepath.Join(t.TempDir(), "data"))
+	s.ready()
+	if err := host.Ask(t.Context(), s.data, "drain", host.Arguments{On: true}, new(any)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{fmt.Sprintf("control socket, uid %d, gid %d, pid %d: drain", os.Getuid(), os.Getgid(), os.Getpid())}
+	check := func() {
+		t.Helper()
+		if got := s.audited(); !slices.Equal(got, want) {
+			t.Fatalf("got %q, want %q\n%s", got, want, s.said)
+		}
+	}
+	check()
+	for _, c := range []struct {
+		signal syscall.Signal
+		line   string
+	}{{syscall.SIGHUP, "signal SIGHUP: reload"}, {syscall.SIGUSR2, "signal SIGUSR2: handoff"}} {
+		want = append(want, c.line)
+		if err := s.cmd.Process.Signal(c.signal); err != nil {
+			t.Fatal(err)
+		}
+		s.until(c.line, func() bool { return len(s.audited()) == len(want) })
+		check()
+	}
+	s.until("it was handed over", func() bool { return s.ready().Handoff != nil })
+	want = append(want, "signal SIGTERM or SIGINT: stop")
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-s.done; err != nil {
+		t.Errorf("it ended with %v\n%s", err, s.said)
+	}
+	check()
 }
