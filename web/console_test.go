@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
@@ -243,13 +244,15 @@ func TestRemove(t *testing.T) {
 }
 
 // TestPlayersPage: the host looks for a player by the beginning of his key, sees what is
-// known of him, trusts and renames him, and ends one of his sessions, then the rest.
+// known of him, trusts and renames him, ends one of his sessions, then the rest, and gives
+// him those of another player, who is the same person.
 func TestPlayersPage(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	public := hex.EncodeToString(key.Public().(ed25519.PublicKey))
-	for range 3 {
+	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))
+	for _, key := range []ed25519.PrivateKey{key, key, key, other} {
 		c, err := client.Dial(t.Context(), h.udp)
 		if err != nil {
 			t.Fatal(err)
@@ -289,6 +292,13 @@ func TestPlayersPage(t *testing.T) {
 	p.press(`[data-action="confirm"]`)
 	p.reads("[data-dossier]", "No session of this player can be resumed.")
 	p.reads(".audit", "revoke")
+	p.types("#merge-whom", hex.EncodeToString(other.Public().(ed25519.PublicKey)))
+	p.types("#merge-into", "Ada_1")
+	p.press(`[data-form="merge"] [data-command="merge"]`)
+	p.reads("dialog", "is Ada_1 from now on")
+	p.press(`[data-action="confirm"]`)
+	p.until(`document.querySelectorAll('[data-session]').length === 1`)
+	p.reads(".audit", "merge")
 }
 
 // TestConsoleOnPhone: on a narrow screen nothing of the console lies beside it, boards are
