@@ -51,6 +51,10 @@ func TestMain(m *testing.M) {
 		beVandals(task)
 		return
 	}
+	if os.Getenv(asEcho) != "" {
+		beEcho()
+		return
+	}
 	pgtest.Main(m)
 }
 
