@@ -75,8 +75,9 @@ func (m *machine) beginLong(t testing.TB) {
 	m.child, _ = begin(t, m.dir, m.text, "WAMBLE_TEST_LEASE="+long.String())
 }
 
-// TestStandby: a second machine waits and says so, over HTTP and at the control socket,
-// and takes over at once when the first one stops in order.
+// TestStandby: a second machine waits and says so, over HTTP, where hosts and where
+// players would ask it, and at the control socket, and takes over at once when the first
+// one stops in order.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -88,28 +89,65 @@ func TestStandby(t *testing.T) {
 	if !p.move(t.Context()) {
 		t.Fatal("no move")
 	}
-	admin := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
-	text := strings.Replace(shared(db, "two"), `(def admin-listen "127.0.0.1:0")`, fmt.Sprintf("(def admin-listen %q)", admin), 1)
+	text, doors := ported(t, shared(db, "two"))
 	second := machine{dir: t.TempDir(), text: text}
 	second.beginLong(t)
 	until(t, "it waits", func() bool { return second.state(t) == "standby of one" })
-	if got := fetch(t, "http://"+admin+"/readyz"); got != "503 standby of one" {
-		t.Errorf("/readyz: got %q, want 503 standby of one", got)
-	}
-	if got := fetch(t, "http://"+admin+"/healthz"); got != "200 alive" {
-		t.Errorf("/healthz: got %q, want 200 alive", got)
+	for _, door := range doors {
+		if got := fetch(t, door+"/readyz"); got != "503 standby of one" {
+			t.Errorf("%s/readyz: got %q, want 503 standby of one", door, got)
+		}
+		if got := fetch(t, door+"/healthz"); got != "200 alive" {
+			t.Errorf("%s/healthz: got %q, want 200 alive", door, got)
+		}
 	}
 	if err := host.Ask(t.Context(), second.dir, "reload", nil, nil); err == nil {
 		t.Error("a standby obeys a command")
 	}
 	first.end()
 	until(t, "it has taken over", func() bool { return second.state(t) == "serves" })
-	if got := fetch(t, "http://"+admin+"/readyz"); got != "200 ready" {
-		t.Errorf("/readyz: got %q, want 200 ready", got)
+	for _, door := range doors {
+		if got := fetch(t, door+"/readyz"); got != "200 ready" {
+			t.Errorf("%s/readyz: got %q, want 200 ready", door, got)
+		}
 	}
 	second.child.end()
 	crowd := &crowd{players: []*player{p}}
 	crowd.verify(t, openPostgres(t, db))
+}
+
+// ported is a configuration with ports that are known, and where its server answers over
+// HTTP: at the admin listener, and at the port of its profile.
+func ported(t testing.TB, text string) (_ string, doors []string) {
+	t.Helper()
+	ports := freePorts(t, 2)
+	for _, port := range ports {
+		doors = append(doors, fmt.Sprintf("http://127.0.0.1:%d", port))
+	}
+	return strings.NewReplacer(`(def admin-listen "127.0.0.1:0")`, fmt.Sprintf(`(def admin-listen "127.0.0.1:%d")`, ports[0]),
+		"(def port 0)", fmt.Sprintf("(def port %d)", ports[1])).Replace(text), doors
+}
+
+// TestStandbyWithoutDatabase: a machine that cannot ask the journal's database says that
+// it waits for it, and serves when it is back.
+func TestStandbyWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Start(t, false)
+	text, doors := ported(t, shared(cluster.Migrated(t), "one"))
+	cluster.Down(t)
+	m := machine{dir: t.TempDir(), text: text}
+	m.begin(t)
+	for _, door := range doors {
+		until(t, door+" says what it waits for", func() bool {
+			return strings.HasPrefix(fetch(t, door+"/readyz"), "503 waiting for the journal's database: ")
+		})
+	}
+	if got := m.state(t); !strings.HasPrefix(got, "waiting for the journal's database: ") {
+		t.Errorf("its status: got %q", got)
+	}
+	cluster.Up(t)
+	until(t, "it serves", func() bool { return m.state(t) == "serves" })
+	m.child.end()
 }
 
 // TestSleeperWithoutPlayers: a machine on which nobody plays has slept while another took
