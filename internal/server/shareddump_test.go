@@ -19,7 +19,7 @@ func apart(games, journal postgres.Options) string {
 
 // TestSharedDump: one dump of a database with games and journal, made while a server
 // runs on it, has every move that was acknowledged, those that only the journal has, too.
-// A machine that has nothing else goes on from it.
+// A machine that has nothing else goes on from it, but not from one that lacks a record.
 func TestSharedDump(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -39,6 +39,19 @@ func TestSharedDump(t *testing.T) {
 	}
 	spawn(t, t.TempDir(), shared(restored, "two")).end()
 	c.verify(t, openPostgres(t, restored))
+
+	short := pgtest.Restored(t, dump)
+	pgtest.Execute(t, short, "DELETE FROM shard_log WHERE seq = (SELECT seq FROM shards)")
+	refuses(t, shared(short, "two"), "the log ends with record ")
+}
+
+// refuses expects that a server on a new directory ends with an error that says why.
+func refuses(t testing.TB, text, why string) {
+	t.Helper()
+	c, _ := begin(t, t.TempDir(), text)
+	if err := c.cmd.Wait(); err == nil || !strings.Contains(c.log.String(), why) {
+		t.Errorf("it ended with %v, want %q\n%s", err, why, c.log)
+	}
 }
 
 // TestDumpsApart: where the journal is in another database, its dump is made after that
@@ -76,8 +89,5 @@ func TestDumpsApart(t *testing.T) {
 		t.Errorf("the games of the dump have %d moves of %d: nothing is proved", before, all)
 	}
 
-	refused, _ := begin(t, t.TempDir(), apart(pgtest.Restored(t, late), pgtest.Restored(t, early)))
-	if err := refused.cmd.Wait(); err == nil || !strings.Contains(refused.log.String(), "the database is ahead of the journal") {
-		t.Errorf("games that are ahead of the journal: %v\n%s", err, refused.log)
-	}
+	refuses(t, apart(pgtest.Restored(t, late), pgtest.Restored(t, early)), "the database is ahead of the journal")
 }
