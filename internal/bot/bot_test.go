@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"wamble"
@@ -195,6 +196,67 @@ func TestRefusedMove(t *testing.T) {
 	}
 	cancel()
 	if err := errors.Join(<-ended, s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRest: a seat takes its pace for a move, give or take half of it, and what its
+// player thought is part of that.
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := Crowd{Pace: 2 * time.Second}
+		least, most := time.Hour, time.Duration(0)
+		for i := range 500 {
+			start := time.Now()
+			time.Sleep(time.Duration(i%2) * 900 * time.Millisecond) // the player thinks
+			if err := c.rest(t.Context(), start); err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(start)
+			least, most = min(least, took), max(most, took)
+		}
+		if least < time.Second || least > 1100*time.Millisecond || most < 2900*time.Millisecond || most >= 3*time.Second {
+			t.Errorf("moves took from %v to %v, want from 1 s to 3 s", least, most)
+		}
+		start := time.Now()
+		time.Sleep(time.Minute)
+		if err := c.rest(t.Context(), start); err != nil || time.Since(start) != time.Minute {
+			t.Errorf("after a minute of thought: %v, %v", time.Since(start), err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.rest(ctx, time.Now()); !errors.Is(err, context.Canceled) {
+			t.Errorf("a seat that is given up: %v", err)
+		}
+	})
+}
+
+// TestPace: the moves of a seat come to the server at its pace.
+func TestPace(t *testing.T) {
+	const moves, pace = 4, 50 * time.Millisecond
+	times := make(chan time.Time, moves+1)
+	note := func(*wire.Packet) error { times <- time.Now(); return nil }
+	script := []*clienttest.Step{}
+	for range moves {
+		script = append(script, clienttest.Expect(wire.CtrlPlayerMove).Where(note).Answer(7, wire.BoardUpdate{FEN: wire.Text("8/8/8/8/8/8/k7/2K5 w")}))
+	}
+	s := clienttest.NewServer(t, append(script, clienttest.Expect(wire.CtrlPlayerMove).Where(note).Answer(0, wire.BoardUpdate{}), clienttest.Expect(wire.CtrlClientGoodbye))...)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := Crowd{Player: Novice{}, Address: s.UDP(), Pace: pace}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, 1) }()
+	before := <-times
+	for range moves {
+		at := <-times
+		if d := at.Sub(before); d < pace/2 {
+			t.Errorf("a move came %v after the one before it, want at least %v", d, pace/2)
+		}
+		before = at
+	}
+	watchtest.Until(t, "the last move is answered", func() bool { return c.Figures().Moves == moves+1 })
+	cancel()
+	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 }

@@ -190,16 +190,22 @@ func (c *Crowd) move(ctx context.Context, conn *client.Client, b client.Board) e
 	if err != nil {
 		return err
 	}
-	if c.Pace > 0 {
-		if err := sleep(ctx, c.Pace/2+rand.N(c.Pace)-time.Since(start)); err != nil {
-			return err
-		}
+	if err := c.rest(ctx, start); err != nil {
+		return err
 	}
 	if _, err := conn.PlayOn(ctx, b.ID, m.String()); err != nil {
 		return err
 	}
 	c.moves.Add(1)
 	return nil
+}
+
+// rest waits until the pace allows a move whose board was seen at start.
+func (c *Crowd) rest(ctx context.Context, start time.Time) error {
+	if c.Pace <= 0 {
+		return nil
+	}
+	return sleep(ctx, c.Pace/2+rand.N(c.Pace)-time.Since(start))
 }
 
 // sign is how often a seat whose player thinks says that it is still there.
