@@ -34,8 +34,8 @@ func node(t *testing.T) []string {
 	return nil
 }
 
-// TestExamples: the bots of examples play against a real server, and those that speak
-// JSON have at most 30 lines.
+// TestExamples: the bots of examples play against a real server, those that speak JSON
+// have at most 30 lines, and the documents for authors of clients link to them.
 func TestExamples(t *testing.T) {
 	s := serve(t, Options{}, conf("")).ready()
 	json := "ws://" + s.Addresses().HTTP.String() + "/ws/json"
@@ -56,6 +56,11 @@ func TestExamples(t *testing.T) {
 			}
 			if n := bytes.Count(text, []byte("\n")); c.lines > 0 && n > c.lines {
 				t.Errorf("%d lines, want at most %d", n, c.lines)
+			}
+			for doc, link := range map[string]string{"README.md": "](examples/" + strings.TrimSuffix(c.file, "/main.go") + ")", "docs/protocol.md": "](../examples/" + c.file + ")"} {
+				if text, err := os.ReadFile("../../" + doc); err != nil || !bytes.Contains(text, []byte(link)) {
+					t.Errorf("%s has no link %s: %v", doc, link, err)
+				}
 			}
 			before := s.movesMade()
 			out, err := exec.CommandContext(t.Context(), c.command[0], append(c.command[1:], "12")...).CombinedOutput()
