@@ -69,6 +69,7 @@ func openAPIOf(rows []route) schema {
 		}
 		paths[row.path] = schema{"get": get}
 	}
+	maps.Copy(paths, health)
 	return schema{
 		"openapi": "3.1.0",
 		"info":    schema{"title": "Wamble", "version": "1", "description": "What a profile of a Wamble server tells over HTTP. It only reads."},
@@ -79,6 +80,23 @@ func openAPIOf(rows []route) schema {
 				"description": "the token of a session: 32 hexadecimal digits, or the 22 characters that players see"}},
 		},
 	}
+}
+
+// health is what package observe answers beside these routes, for whoever watches over
+// the server.
+var health = schema{
+	"/healthz": schema{"get": schema{"summary": "whether the process lives", "responses": schema{
+		"200": words("it lives", schema{"const": "alive\n"}),
+	}}},
+	"/readyz": schema{"get": schema{"summary": "whether players are served", "responses": schema{
+		"200": words("they are; what is wrong nevertheless", schema{"type": "string", "pattern": "^.+\n$"}),
+		"503": words("they are not, and why", schema{"type": "string", "pattern": "^.+\n$"}),
+	}}},
+}
+
+// words describes an answer that is plain text.
+func words(says string, text schema) schema {
+	return schema{"description": says, "content": schema{"text/plain": schema{"schema": text}}}
 }
 
 // inPath are the parts of paths.
