@@ -14,7 +14,7 @@ import (
 
 // TestNewcomer: who comes to twenty people sees a game in which he has moved end within
 // five minutes, and gets points or is told of a loss; meanwhile he answers other people,
-// and none of them twice in a row.
+// and none of them twice in a row, on boards that are seldom new.
 func TestNewcomer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 20, `(def max-moves-per-board 160)`)
@@ -42,12 +42,20 @@ func TestNewcomer(t *testing.T) {
 	var self, before wamble.SessionID // me, and whom I answered last
 	mine := map[wamble.BoardID]bool{} // boards that I have moved on, and whether as White
 	won, lost, ends := 0, 0, 0
+	given, early, opening := 0, 0, 0 // boards, and those of them with at most two moves, or seven
 	for answers := 0; (won+lost == 0 || answers < 60) && w.time().Sub(came) < 5*time.Minute; {
 		w.run(me.at.Add(-time.Nanosecond).Sub(w.time())) // until it is my turn to move
 		b := me.c.Board()
 		live, ok := w.first().Board(t.Context(), b.ID)
 		if !ok {
 			t.Fatalf("board %d is mine and does not exist", b.ID)
+		}
+		given++
+		if len(live.Moves) <= 2 {
+			early++
+		}
+		if len(live.Moves) <= 7 {
+			opening++
 		}
 		if n := len(live.Moves); n > 0 {
 			by := live.Moves[n-1].Session
@@ -89,7 +97,10 @@ func TestNewcomer(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("after %v and %d moves: %d ends, %d won, %d lost", w.time().Sub(came).Round(time.Second), 1<<30-me.moves, ends, won, lost)
+	t.Logf("after %v and %d moves: %d ends, %d won, %d lost, %d of %d boards with two moves at most, %d with seven", w.time().Sub(came).Round(time.Second), 1<<30-me.moves, ends, won, lost, early, given, opening)
+	if given < 20 || early > given/4 || opening > given/2 {
+		t.Errorf("of my %d boards %d have two moves at most, and %d seven", given, early, opening)
+	}
 	if ends == 0 {
 		t.Error("no game in which I have moved has ended")
 	}
