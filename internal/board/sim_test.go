@@ -40,6 +40,8 @@ type simSeat struct {
 // simFigures is what the simulation measures.
 type simFigures struct {
 	moves, games, visits, sawEnd, given, own, fresh int
+	same                                            int       // boards that he got again right after his move
+	early                                           int       // boards on which at most two moves were made
 	movedEnd                                        int       // visits that see the end of a game that the visitor moved in
 	gaps                                            []float64 // seconds that a board waited
 }
@@ -125,6 +127,12 @@ func (s *sim) give(seat *simSeat, answered wamble.SessionID) {
 	} else if m.Session == seat.who {
 		s.figures.own++
 	}
+	if a.Board.ID() == left[0] {
+		s.figures.same++
+	}
+	if a.Board.Plies() <= 2 {
+		s.figures.early++
+	}
 	seat.met[a.Board.ID()] = true
 }
 
@@ -182,7 +190,8 @@ func (f *simFigures) gap() float64 {
 }
 
 // TestWorldLives: games end, boards do not wait, and visitors see ends; within a fifth of
-// what was wanted of the rules of this package before they were written.
+// what was wanted of the rules of this package before they were written. Boards are
+// seldom new, and nobody gets the board again that he has just left.
 func TestWorldLives(t *testing.T) {
 	for _, tc := range []struct {
 		players   int
@@ -208,8 +217,9 @@ func TestWorldLives(t *testing.T) {
 			check(t, s.Pool)
 			f := &s.figures
 			games, saw, own := float64(f.games)/hours, float64(f.sawEnd)/float64(f.visits), float64(f.own)/float64(f.given)
-			t.Logf("%d players, %.1f h: %.1f games an hour, a board waits %.1f s, %.0f %% of %d visits see an end, own %.1f %%, fresh %.1f %%, %d boards, %d asleep",
-				tc.players, hours, games, f.gap(), 100*saw, f.visits, 100*own, 100*float64(f.fresh)/float64(f.given), s.Len(), s.Asleep())
+			fresh, early, same := float64(f.fresh)/float64(f.given), float64(f.early)/float64(f.given), float64(f.same)/float64(f.given)
+			t.Logf("%d players, %.1f h: %.1f games an hour, a board waits %.1f s, %.0f %% of %d visits see an end, own %.1f %%, fresh %.1f %%, at ply 0 to 2 %.1f %%, the same again %.1f %%, %d boards, %d asleep",
+				tc.players, hours, games, f.gap(), 100*saw, f.visits, 100*own, 100*fresh, 100*early, 100*same, s.Len(), s.Asleep())
 			if games < 0.8*tc.games {
 				t.Errorf("%.1f games end in an hour, want about %.0f", games, tc.games)
 			}
@@ -221,6 +231,12 @@ func TestWorldLives(t *testing.T) {
 			}
 			if tc.players > 1 && own > 0.01 {
 				t.Errorf("%.1f %% of the answers are to oneself", 100*own)
+			}
+			if fresh > 0.03 || early > 0.08 { // a game of 77 plies is given as many times: once fresh, three times early
+				t.Errorf("%.1f %% of the boards are fresh, and on %.1f %% two moves are made at most", 100*fresh, 100*early)
+			}
+			if same > 0.001 {
+				t.Errorf("%.1f %% of the boards are those that the player has just left", 100*same)
 			}
 			if awake := s.Len() - s.Asleep(); awake > tc.mostAwake {
 				t.Errorf("%d boards are in play", awake)

@@ -84,6 +84,7 @@ var metrics = []metric{
 	count("boards_given_total", "Boards that players got.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Given }),
 	count("boards_given_own_total", "Boards that a player got on which he had moved last himself.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Own }),
 	count("boards_given_fresh_total", "Boards that a player got on which nobody had moved.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Fresh }),
+	count("boards_given_same_total", "Boards that a player got on which he had made his last move: he was not switched to another one.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Same }),
 	count("answers_total", "Moves that followed another one.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Answers }),
 	{name: "answers_waited_seconds_total", help: "How long boards have waited for these answers, together.", kind: counter, value: func(s *loop.Figures) float64 { return s.Stats.Deals.Waited.Seconds() }},
 	count("visits_total", "Visits of people that have ended.", func(s *loop.Figures) uint64 { return s.Stats.Deals.Visits }),

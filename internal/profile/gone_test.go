@@ -156,7 +156,7 @@ func TestDealsAreCounted(t *testing.T) {
 	r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
 	r.wait(3 * time.Second)
 	r.send(peerAt(1), movePacket(token, id, 3, "e7e5"))
-	want := DealStats{Given: 3, Own: 2, Fresh: 1, Answers: 1, Waited: r.p.Stats().Deals.Waited}
+	want := DealStats{Given: 3, Own: 2, Fresh: 1, Same: 2, Answers: 1, Waited: r.p.Stats().Deals.Waited}
 	if got := r.p.Stats().Deals; got != want || got.Waited < 3*time.Second || got.Waited > 4*time.Second {
 		t.Errorf("got %+v", got)
 	}

@@ -56,6 +56,7 @@ func (p *Profile) seatAt(s *session.Session, player board.Player) (*board.Board,
 		p.stats.Deals.Given++
 		p.stats.Deals.Own += one(got.Own)
 		p.stats.Deals.Fresh += one(got.Fresh)
+		p.stats.Deals.Same += one(got.Board.ID() == player.Left)
 	}
 	return got.Board, got.Taken, err
 }

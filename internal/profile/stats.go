@@ -37,6 +37,7 @@ type DealStats struct {
 	Given   uint64        // boards that players got
 	Own     uint64        // of them, those on which the player moved last himself
 	Fresh   uint64        // of them, those on which nobody had moved
+	Same    uint64        // of them, those on which the player made his last move: he was not switched
 	Turns   uint64        // of them, those for which the player had to wait
 	Answers uint64        // moves that followed another one
 	Waited  time.Duration // how long their boards had waited for them, together

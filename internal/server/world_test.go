@@ -156,7 +156,8 @@ func (w *world) leave(p *person) {
 
 // TestWorldLives: on a real server with 1, 10 and 100 people so many games end, boards wait
 // so long, so many visits see an end and so few players answer themselves as in the
-// simulation of package board, within a fifth.
+// simulation of package board, within a fifth. Boards are seldom fresh, and nobody gets
+// the board again that he has just left.
 func TestWorldLives(t *testing.T) {
 	type spread struct{ Mean, SD float64 }
 	var figures []struct {
@@ -190,9 +191,16 @@ func TestWorldLives(t *testing.T) {
 			games := 60 * float64(s.Finished-before.Finished) / float64(f.Measured)
 			waits := (deals.Waited - was.Waited).Seconds() / float64(deals.Answers-was.Answers)
 			saw := float64(deals.SawEnd-was.SawEnd) / float64(deals.Visits-was.Visits)
-			own := float64(deals.Own-was.Own) / float64(deals.Given-was.Given)
-			t.Logf("%d moves: %.1f games an hour (%.1f), a board waits %.2f s (%.2f), %.0f %% of %d visits see an end (%.0f), own %.1f %% (%.1f)",
-				s.Moves, games, f.Games.Mean, waits, f.Waits.Mean, 100*saw, deals.Visits-was.Visits, 100*f.SawEnd.Mean, 100*own, 100*f.Own.Mean)
+			given := float64(deals.Given - was.Given)
+			own, fresh, same := float64(deals.Own-was.Own)/given, float64(deals.Fresh-was.Fresh)/given, float64(deals.Same-was.Same)/given
+			t.Logf("%d moves: %.1f games an hour (%.1f), a board waits %.2f s (%.2f), %.0f %% of %d visits see an end (%.0f), own %.1f %% (%.1f), fresh %.1f %%, the same again %.1f %%",
+				s.Moves, games, f.Games.Mean, waits, f.Waits.Mean, 100*saw, deals.Visits-was.Visits, 100*f.SawEnd.Mean, 100*own, 100*f.Own.Mean, 100*fresh, 100*same)
+			if fresh > 0.03 {
+				t.Errorf("%.1f %% of the boards are fresh", 100*fresh)
+			}
+			if same > 0.001 {
+				t.Errorf("%.1f %% of the boards are those that the player has just left", 100*same)
+			}
 			// In a short time chance counts, too.
 			for what, v := range map[string]struct {
 				got  float64
