@@ -94,6 +94,7 @@ func moments(t *testing.T, s screen, name string) {
 	turn(she, "g2", "g4")
 	turn(he, "d8", "h4")
 	he.reads(".result.end", "moved here")
+	he.reads(".result.end strong", "won +")
 	he.uncovered("e1", "h4")
 	he.until(`document.querySelectorAll('.trail [data-fate="won"]').length === 2`)
 	look(he, "mate")
