@@ -2,9 +2,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-/** ink is a colour of the style sheet as it is now, in light or in dark. */
+/** ink is a colour of the style sheet as it is now, in light or in dark. Where colours
+ * are forced on the page it stays as it is: a board needs squares. */
 export function ink(name: string): string {
   const probe = document.createElement("i");
+  probe.style.forcedColorAdjust = "none";
   probe.style.color = `var(${name})`;
   document.body.append(probe);
   const colour = getComputedStyle(probe).color;
