@@ -145,9 +145,10 @@ type Server struct {
 	// machines.
 	LogFormat string `option:"log-format" default:"text" set:"text|json" room:"server"`
 
-	// ShutdownTimeout is how long a stopping server may take to bring what is
-	// in the journal to the store. What is left is safe and is brought there
-	// by the next start.
+	// ShutdownTimeout is how long a stopping server may take to leave its parts
+	// of the world to other machines, if there are any, and to bring what is in
+	// the journal to the store. What is left is safe and is brought there by the
+	// next start, or by the machine that claims it.
 	ShutdownTimeout time.Duration `option:"shutdown-timeout" default:"10" range:"0..3600" unit:"s" room:"server"`
 
 	Backups Backups

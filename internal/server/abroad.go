@@ -89,6 +89,9 @@ func (s *Server) say() (address, note string) {
 		}
 		all[k.name] = of
 	}
+	if s.placing.withdrawal.Load() != nil {
+		all[withdrawing] = elsewhere{}
+	}
 	b, err := json.Marshal(all)
 	s.warn(err)
 	return address, string(b)
@@ -103,8 +106,8 @@ func (s *Server) sayOutbox(l *supervisor) (said outbox) {
 	return said
 }
 
-// hear takes what other machines say of their shards.
-func (a *abroad) hear(nodes []pglog.Node) {
+// hear takes what other machines say of their shards, and returns which of them withdraw.
+func (a *abroad) hear(nodes []pglog.Node) (leaving []string) {
 	all, more := report{}, false
 	for _, n := range nodes {
 		var of report
@@ -112,6 +115,10 @@ func (a *abroad) hear(nodes []pglog.Node) {
 			continue
 		}
 		for name, shards := range of {
+			if name == withdrawing {
+				leaving = append(leaving, n.Name)
+				continue
+			}
 			if all[name] == nil {
 				all[name] = elsewhere{}
 			}
@@ -128,6 +135,7 @@ func (a *abroad) hear(nodes []pglog.Node) {
 			k.games.send()
 		}
 	}
+	return leaving
 }
 
 // A process that has ended is seen for a lease longer: one with the same name counts after

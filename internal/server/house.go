@@ -230,6 +230,7 @@ func (s *Server) closeProfiles() error {
 	var errs []error
 	for _, k := range s.supervisors() {
 		for _, l := range k.loops() {
+			l.absent.end()
 			errs = append(errs, l.Port().Close())
 		}
 		errs = append(errs, s.giveStore(k))
@@ -259,8 +260,17 @@ func (s *Server) restartDir() string {
 	return filepath.Join(s.dir, "restart")
 }
 
-// stop ends all profiles in order, at the same time.
-func (s *Server) stop() { s.end(s.config().Server.ShutdownTimeout) }
+// stop ends all profiles in order, at the same time; before that the parts of a placed world
+// go to other machines.
+func (s *Server) stop() {
+	began, patience := time.Now(), s.config().Server.ShutdownTimeout
+	s.withdraw(patience)
+	s.stopPlacing()
+	if patience > 0 {
+		patience = max(patience-time.Since(began), time.Second)
+	}
+	s.end(patience)
+}
 
 // leave ends all profiles of a server that has lost its journal: nothing is brought to
 // the database, where another machine writes by now.
@@ -279,6 +289,11 @@ func (s *Server) end(patience time.Duration) {
 		stopping.Go(func() {
 			guard.Run("the end of a profile", func() {
 				k.stop()
+				for _, l := range k.loops() {
+					if l.isAway() {
+						l.absent.begin(l) // its players are served through this machine until the port closes
+					}
+				}
 				k.Shut(ctx, patience > 0)
 			}, k.caught)
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wamble/internal/config"
@@ -24,6 +25,8 @@ import (
 //	PostgreSQL ──────────────▶ keepPlaces ──┬─ adopt: claim, replay, run the loops
 //	                                        ├─ move: end the loops, drain, release to another
 //	                                        └─ drop: end the loops of a part that was lost
+//
+// A machine that is to stop moves all of its parts (see withdrawal).
 
 // parts is how many parts the journal has.
 func (s *Server) parts() int {
@@ -48,6 +51,8 @@ type placing struct {
 	abroad *abroad // nil: it is not placed
 	ended  chan struct{}
 	stop   context.CancelFunc
+	// withdrawal is set when the server is to stop; nil: it is not.
+	withdrawal atomic.Pointer[withdrawal]
 
 	mu       sync.Mutex // guards what follows
 	parts    []*part    // those that are here; nil: it is not
@@ -178,8 +183,10 @@ func (s *Server) keepPlaces(ctx context.Context) {
 	for ctx.Err() == nil {
 		seen, beaten := s.cluster.log.World(s.cluster.name, len(w.parts))
 		if s.heed(ctx); seen.Err == nil {
-			w.abroad.hear(seen.Nodes)
-			guard.Run("the placement", func() { s.look(ctx, seen) }, s.caught)
+			leaving := w.abroad.hear(seen.Nodes)
+			guard.Run("the placement", func() { s.look(ctx, seen, leaving) }, s.caught)
+		} else if own := w.withdrawal.Load(); own != nil {
+			own.end() // nobody could be given anything
 		}
 		s.tellPlaces(seen)
 		select {
@@ -191,13 +198,20 @@ func (s *Server) keepPlaces(ctx context.Context) {
 	}
 }
 
-// look decides what to do after a beat.
-func (s *Server) look(ctx context.Context, seen pglog.World) {
+// look decides what to do after a beat. Leaving are the other machines that withdraw.
+func (s *Server) look(ctx context.Context, seen pglog.World, leaving []string) {
 	w, self, now := &s.placing, nodeName(s.o.Config), time.Since(s.started)
-	var alive []string
+	own := w.withdrawal.Load()
+	if own != nil {
+		leaving = append(leaving, self)
+	}
+	leaves := func(node string) bool { return slices.Contains(leaving, node) }
+	var alive, stay []string
 	joined := false // the machines reach each other
 	for _, n := range seen.Nodes {
-		alive = append(alive, n.Name)
+		if alive = append(alive, n.Name); !leaves(n.Name) {
+			stay = append(stay, n.Name)
+		}
 		joined = joined || n.Address != ""
 	}
 	steady := w.steady.Look(now, alive)
@@ -215,7 +229,7 @@ func (s *Server) look(ctx context.Context, seen pglog.World) {
 			if w.orphans[k] < 0 {
 				w.orphans[k] = now
 			}
-			if orphaned[k] = now - w.orphans[k]; sight.Self || sight.Heir == self {
+			if orphaned[k] = now - w.orphans[k]; (sight.Self || sight.Heir == self) && own.takes(sight) {
 				s.adopt(ctx, k)
 				orphaned[k], holders[k] = -1, self
 			}
@@ -231,9 +245,13 @@ func (s *Server) look(ctx context.Context, seen pglog.World) {
 	if !slices.Contains(alive, self) {
 		return // the next beat is heard
 	}
-	sharing := alive
+	if own != nil {
+		s.leaveNext(own, holders, stay, slices.DeleteFunc(steady, leaves), busy || slices.Contains(w.busy, true), joined)
+		return
+	}
+	sharing := stay
 	if !joined {
-		sharing = []string{placement.Leader(holders, alive)}
+		sharing = []string{placement.Leader(holders, stay)}
 	}
 	for _, k := range placement.Claims(holders, sharing, orphaned, self) {
 		busy = true
@@ -243,7 +261,7 @@ func (s *Server) look(ctx context.Context, seen pglog.World) {
 	if !joined {
 		part, to, ok = placement.Gather(holders, alive)
 	}
-	if ok && !busy && holders[part] == self && s.partOf(part) != nil {
+	if ok && !busy && len(leaving) == 0 && holders[part] == self && s.partOf(part) != nil {
 		s.log.Info("a part of the world moves", "part", part, "to", to)
 		s.leavePart(s.partOf(part), to, true)
 	}
@@ -329,7 +347,11 @@ func (s *Server) leavePart(p *part, to string, drain bool) {
 		s.house.changing.Lock()
 		defer s.changed()
 		s.expect(leaveTimeOfPart + changeTime)
-		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeOfPart)
+		end := time.Now().Add(leaveTimeOfPart)
+		if w := s.placing.withdrawal.Load(); w != nil && w.until.Before(end) {
+			end = w.until
+		}
+		ctx, cancel := context.WithDeadline(context.Background(), end)
 		defer cancel()
 		if p.index == 0 {
 			if s.placing.janitor != nil {

@@ -284,10 +284,8 @@ func (s *Server) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-		s.stopPlacing()
 		s.stop()
 	case <-s.house.allFailed:
-		s.stopPlacing()
 		err = s.whyAllFailed()
 		s.stop()
 	case <-s.deposed():

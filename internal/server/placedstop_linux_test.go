@@ -1,0 +1,102 @@
+package server
+
+import (
+	"io"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// longestWait lets something happen, and returns how long a player waited at most until his
+// next move was accepted. It returns when everybody has moved twice after that.
+func (c *crowd) longestWait(t testing.TB, do func()) time.Duration {
+	t.Helper()
+	over, longest := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		var most time.Duration
+		moves, since := make([]int64, len(c.players)), slices.Repeat([]time.Time{time.Now()}, len(c.players))
+		for tick := time.NewTicker(5 * time.Millisecond); ; {
+			for i, p := range c.players {
+				if n := p.moves.Load(); n != moves[i] {
+					moves[i], since[i] = n, time.Now()
+				}
+				most = max(most, time.Since(since[i]))
+			}
+			select {
+			case <-tick.C:
+			case <-over:
+				tick.Stop()
+				longest <- most
+				return
+			}
+		}
+	}()
+	do()
+	(&fleet{t: t, crowd: c}).moved()
+	close(over)
+	return <-longest
+}
+
+// TestPlacedStop: a machine that is told to stop leaves its parts to the other one before it
+// ends anything else. Whoever plays in those parts through the other one hardly notices,
+// even if the rest takes its time: here half a request keeps HTTP for seconds. Meanwhile
+// those who write to the machine that stops are served by the other one.
+func TestPlacedStop(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	b := serve(t, Options{}, placedConf(db, "b")).ready()
+	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	c := &crowd{}
+	for _, first := range gather(t, a.address(), 4).players {
+		token := first.c.Token()
+		first.c.Close()
+		p := join(t, b.address(), token)
+		if _, _, here := a.places.owner(p.c.Token().Shard(4)); !here {
+			t.Fatalf("a player is in shard %d, which a does not have", p.c.Token().Shard(4))
+		}
+		p.crowd = c
+		c.players = append(c.players, p)
+	}
+	c.play()
+	c.more(t, 200)
+	slow, err := net.Dial("tcp", a.Addresses().HTTP.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	if _, err := io.WriteString(slow, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Half: "); err != nil {
+		t.Fatal(err)
+	}
+	if got := fetch(t, "http://"+a.Addresses().HTTP.String()+"/healthz"); got != "200 alive" {
+		t.Fatalf("got %q", got)
+	}
+	through := gather(t, a.address(), 1)
+	through.think = 10 * time.Millisecond
+	through.play()
+	began := time.Now()
+	longest := c.longestWait(t, func() {
+		a.stop()
+		<-a.placing.ended // from here on it ends what it has left
+		through.more(t, 40)
+		through.finish()
+		a.end()
+	})
+	t.Logf("measured: the stop took %v, and nobody waited for longer than %v", time.Since(began).Round(time.Millisecond), longest.Round(time.Millisecond))
+	if longest > 2500*time.Millisecond {
+		t.Errorf("somebody waited for %v", longest)
+	}
+	if got := len(held(t, b.dir)); got != 4 {
+		t.Errorf("b has %d parts", got)
+	}
+	c.finish()
+	b.end() // nobody is left: it keeps what it has
+	all := &crowd{players: append(through.players, c.players...)}
+	all.verify(t, openPostgres(t, db))
+	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM shards WHERE holder <> ''`); n > 0 {
+		t.Errorf("%d parts are held by machines that have stopped", n)
+	}
+}
