@@ -189,6 +189,12 @@ func share(t *testing.T, want int, machines ...*machine) {
 	})
 }
 
+// arrived waits until every board that was sent to another shard is there.
+func arrived(t testing.TB, db postgres.Options) {
+	t.Helper()
+	until(t, "no board is under way", func() bool { return pgtest.Query[int](t, db, `SELECT count(*) FROM arrivals`) == 0 })
+}
+
 // TestPlacedKill: one of two machines that serve players is killed. The other goes on with
 // its parts, and everybody plays again; when it comes back it gets its share again. Every
 // accepted move is in the database once, and every board in one shard.
@@ -216,10 +222,13 @@ func TestPlacedKill(t *testing.T) {
 	share(t, 2, machines...)
 	f.suffer("parts moved back", func() {})
 	c.finish()
+	arrived(t, db)
 	for _, m := range machines {
 		m.child.end()
 	}
-	c.verify(t, openPostgres(t, db))
+	store := openPostgres(t, db)
+	c.verify(t, store)
+	c.checkPlaces(t, store, 4)
 	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM boards WHERE shard NOT BETWEEN 0 AND 3`); n > 0 {
 		t.Errorf("%d boards are in no shard", n)
 	}

@@ -203,10 +203,12 @@ func (c *continent) upgrade() {
 }
 
 // end lets the players finish, and compares: nobody has the board of another, no session
-// has two, and each board is in one of the shards.
+// has two, each board is in one of the shards, which is that of its holder, and all that
+// were sent arrive.
 func (c *continent) end() {
 	c.t.Helper()
 	c.crowd.finish()
+	arrived(c.t, c.database())
 	holders := map[wamble.BoardID]int{}
 	for _, p := range c.crowd.players {
 		if b := p.c.Board(); b.ID != 0 {
@@ -222,10 +224,13 @@ func (c *continent) end() {
 		m.child.end()
 	}
 	db := c.database()
-	c.crowd.verify(c.t, openPostgres(c.t, db))
+	store := openPostgres(c.t, db)
+	c.crowd.verify(c.t, store)
+	c.crowd.checkPlaces(c.t, store, partsOfContinent)
 	for what, query := range map[string]string{
 		"sessions have several boards": `SELECT count(*) FROM (SELECT 1 FROM reservations GROUP BY session_id HAVING count(*) > 1) s`,
 		"boards are in no shard":       fmt.Sprintf(`SELECT count(*) FROM boards WHERE shard NOT BETWEEN 0 AND %d`, partsOfContinent-1),
+		"boards arrive elsewhere":      `SELECT count(*) FROM arrivals a JOIN boards b ON b.id = a.board_id WHERE (a.shard, a.version) <> (b.shard, b.shard_version)`,
 		"boards have a move twice":     `SELECT count(*) FROM (SELECT 1 FROM moves GROUP BY board_id, move_number HAVING count(*) > 1) s`,
 	} {
 		if n := pgtest.Query[int](c.t, db, query); n > 0 {

@@ -37,15 +37,15 @@ func spread(t testing.TB, address string) *crowd {
 // shards.
 func (c *crowd) checkShards(t testing.TB, db store.Queries) {
 	t.Helper()
-	c.checkPlaces(t, db)
+	c.checkPlaces(t, db, 4)
 	if !c.mixed(t, db) {
 		t.Error("no board was moved on by players of two shards")
 	}
 }
 
-// checkPlaces: every board is in one shard, which is that of its holder, and nobody holds
-// two.
-func (c *crowd) checkPlaces(t testing.TB, db store.Queries) {
+// checkPlaces: every board is in one of so many shards, which is that of its holder, and
+// nobody holds two.
+func (c *crowd) checkPlaces(t testing.TB, db store.Queries, shards int) {
 	t.Helper()
 	ctx := context.Background()
 	shardOf := map[wamble.SessionID]int{}
@@ -54,10 +54,10 @@ func (c *crowd) checkPlaces(t testing.TB, db store.Queries) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shardOf[s.ID] = p.c.Token().Shard(4)
+		shardOf[s.ID] = p.c.Token().Shard(shards)
 	}
 	at, holders := map[wamble.BoardID]int{}, map[wamble.SessionID]wamble.BoardID{}
-	for k := range 4 {
+	for k := range shards {
 		for b, err := range db.LiveBoards(ctx, config.DefaultName, k) {
 			if err != nil {
 				t.Fatal(err)
@@ -244,7 +244,7 @@ func TestShardsChangeShared(t *testing.T) {
 	s.end()
 	games := openPostgres(t, db)
 	all.verify(t, games)
-	all.checkPlaces(t, games)
+	all.checkPlaces(t, games, 4)
 }
 
 // TestShardsBackup: a backup of four shards that play, restored elsewhere, has everything
@@ -277,7 +277,7 @@ func TestShardsBackup(t *testing.T) {
 	}
 	defer db.Close()
 	c.verify(t, db)
-	c.checkPlaces(t, db)
+	c.checkPlaces(t, db, 4)
 }
 
 // TestShardsChange: a world with boards is not served with another number of shards,
