@@ -23,6 +23,7 @@ func TestPlacedDesk(t *testing.T) {
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := serve(t, Options{}, placedConf(db, "b")).ready()
 	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	until(t, "both serve", func() bool { return a.Status(t.Context()).Ready() && b.Status(t.Context()).Ready() })
 	machines := map[string]*here{"a": a, "b": b}
 	tokens, queues := map[string]string{}, map[int]uint32{}
 	for name, h := range machines {
@@ -115,7 +116,7 @@ func TestPlacedDesk(t *testing.T) {
 		}
 		for line := range strings.Lines(text) {
 			series, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
-			if strings.HasPrefix(series, "wamble_journal_dead_letters{") || strings.HasPrefix(series, "wamble_profile_up{") || strings.HasPrefix(series, "wamble_feed_games{") {
+			if strings.HasPrefix(series, "wamble_journal_dead_letters{") || strings.HasPrefix(series, "wamble_up{") || strings.HasPrefix(series, "wamble_feed_games{") {
 				metrics[series+"} "+value]++
 			}
 		}
@@ -124,19 +125,25 @@ func TestPlacedDesk(t *testing.T) {
 			if metrics[want] != 1 {
 				t.Errorf("the metrics lack %s: %v", want, metrics)
 			}
+			want = fmt.Sprintf(`wamble_up{node=%q,profile="default",shard="%d"} 1`, name, part)
+			if metrics[want] != 1 {
+				t.Errorf("the metrics lack %s: %v", want, metrics)
+			}
 		}
 	}
-	var letters, feeds int
+	var letters, shards, feeds int
 	for line := range metrics {
 		switch {
 		case strings.HasPrefix(line, "wamble_journal_dead_letters"):
 			letters++
+		case strings.HasPrefix(line, "wamble_up"):
+			shards++
 		case strings.HasPrefix(line, "wamble_feed_games"):
 			feeds++
 		}
 	}
-	if letters != 4 || feeds != 2 {
-		t.Errorf("want each part once and the feed of each machine: %v", metrics)
+	if letters != 4 || shards != 4 || feeds != 2 {
+		t.Errorf("want each part and each shard once, by who has it, and the feed of each machine: %v", metrics)
 	}
 }
 
