@@ -134,7 +134,7 @@ func readLog(fs vfs.FS, path string, number uint64, newest bool) (good []byte, s
 			continue
 		case errors.Is(err, io.EOF), newest && errors.Is(err, record.ErrUnexpectedEOF):
 			return all, int64(len(all)), nil
-		case record.IsInvalidRecord(err) || errors.Is(err, record.ErrUnexpectedEOF):
+		case errors.Is(err, record.ErrInvalidChunk), errors.Is(err, record.ErrZeroedChunk), errors.Is(err, record.ErrUnexpectedEOF): // also with details
 			return all[:at], int64(len(all)), nil
 		}
 		return nil, 0, err

@@ -2,6 +2,7 @@ package pebblestore_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,6 +82,18 @@ func TestSalvage(t *testing.T) {
 		t.Errorf("%d messages, want the 20 of the table and a quarter of the 400 of the log", d)
 	}
 	post(5)
+	bytes[used/4] ^= 1
+	for i := range 40 { // wherever in a record it is
+		place := used/4 + 7*i
+		bytes[place] ^= 0x10
+		if err := os.WriteFile(log, bytes, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		bytes[place] ^= 0x10
+		if loss, err := at.Salvage(filepath.Join(dir, fmt.Sprint("salvaged-", i))); err != nil || loss.Log != filepath.Base(log) || loss.At > int64(place) {
+			t.Errorf("damaged at byte %d: lost %+v, error %v", place, loss, err)
+		}
+	}
 	if _, err := at.Salvage(fresh); !errors.Is(err, runner.ErrExists) {
 		t.Errorf("into a directory that exists: %v", err)
 	}
