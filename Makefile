@@ -14,8 +14,8 @@ RACE := ./client/... ./cmd/... ./internal/backup ./internal/bot ./internal/hando
 # What runs without the race detector, because it is not about goroutines and
 # would last for a quarter of an hour: tests that kill processes or crash file
 # systems again and again, and those of the server that load its own processes.
-# Kills and abuse run once under it, in a short form. All other tests of the
-# server run only under it.
+# Kills and abuse run once under it, in a short form, wherever they are. All other
+# tests of the server run only under it.
 KILLS := Kill|^TestCrash
 LOADS := Handoff|Soak|ReloadUnderLoad|Abuse|LongOutage|Kill|PlacedFleet
 
@@ -61,7 +61,7 @@ test-plain:
 test-raced:
 	scripts/gotest -race -skip '$(LOADS)' ./internal/server
 	scripts/gotest -race -run '$(HANDOFFS)' -skip '$(LARGE)' ./internal/server
-	scripts/gotest -race -short -run '^Test(Kill|Abuse)' ./internal/journal ./internal/server ./internal/store/... ./runner/pebblestore
+	scripts/gotest -race -short -run 'Kill|Abuse' -skip '$(HANDOFFS)' ./internal/journal ./internal/server ./internal/store/... ./runner/pebblestore
 	scripts/gotest -race -skip '$(KILLS)' $(RACE)
 
 check: ## gofmt, go vet, staticcheck
