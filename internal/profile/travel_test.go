@@ -83,7 +83,8 @@ type travelWorld struct {
 	rows     map[wamble.BoardID]*travelRow
 	arrivals map[wamble.BoardID]int
 	shards   []*travelShard
-	next     int64 // the first number that nobody has
+	next     int64                 // the first number that nobody has
+	options  func(*config.Profile) // changes them; nil: nobody does
 	traffic  struct{ sent, crashed, resumed, adopted int }
 }
 
@@ -125,6 +126,9 @@ func TestTravel(t *testing.T) {
 func (s *travelShard) begin() {
 	cfg := config.Defaults().Default
 	cfg.Boards.MinBoards, cfg.Boards.MaxBoards, cfg.Boards.MaxMoves = 8, 64, 40
+	if s.w.options != nil {
+		s.w.options(cfg)
+	}
 	s.p = New(Options{Config: cfg, Now: s.w.now, Seed: [32]byte{byte(s.index)}, Shard: wamble.Shard{Index: s.index, Of: 4}, LeaseSize: 64})
 	s.groups, s.last, s.polled, s.walking, s.slices = nil, 0, nil, nil, nil
 }
