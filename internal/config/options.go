@@ -363,7 +363,8 @@ type Sessions struct {
 	MaxTokenAttempts int `option:"max-token-attempts" default:"1000" range:"1..1000000" unit:"draws" room:"session"`
 
 	// NewPlayersPerIP is how many new sessions a minute one IP address may
-	// open by datagrams, and as many over connections. 0 turns the limit off.
+	// open by datagrams, and as many over connections. Of several machines each
+	// counts its own. 0 turns the limit off.
 	NewPlayersPerIP int `option:"new-players-per-ip-per-min" default:"60" range:"0..1000000" unit:"sessions/min" room:"session"`
 
 	// UnconfirmedTimeout is how long a new session is kept whose client never
