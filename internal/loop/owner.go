@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -83,14 +84,18 @@ func (rt *Runtime) gone(other store.Owner) bool {
 }
 
 // Heard returns the owner of a profile of a store who is heard within a time, nil if
-// there is none: 0 means the time after which a server takes another for dead.
-func Heard(ctx context.Context, s Store, within time.Duration) (*store.Owned, error) {
+// there is none: 0 means the time after which a server takes another for dead. Owners
+// of whom except reports true do not count; nil: all do.
+func Heard(ctx context.Context, s Store, within time.Duration, except func(store.Owner) bool) (*store.Owned, error) {
 	if within == 0 {
 		within = silence
 	}
 	var before []store.Owned
 	for end := time.Now().Add(within); ; wait(ctx, beatTime/4) {
 		owners, err := s.Owners(ctx)
+		if except != nil {
+			owners = slices.DeleteFunc(owners, func(o store.Owned) bool { return except(o.By) })
+		}
 		if err != nil || len(owners) == 0 {
 			return nil, err
 		}
@@ -105,6 +110,28 @@ func Heard(ctx context.Context, s Store, within time.Duration) (*store.Owned, er
 		}
 		before = owners
 	}
+}
+
+// MayMigrate returns an error if a server is heard that could not go on after the
+// migrations which a store needs. Within and except are as in Heard.
+func MayMigrate(ctx context.Context, s Store, within time.Duration, except func(store.Owner) bool) error {
+	st, err := s.Status(ctx)
+	if err != nil || st.Version == 0 || len(st.Breaks) == 0 {
+		return err
+	}
+	other, err := Heard(ctx, s, within, except)
+	if err != nil || other == nil {
+		return err
+	}
+	return fmt.Errorf("a server runs on this database (%s), and could not go on after %s: stop it first. "+
+		"A newer server migrates by itself when it starts", other.By, strings.Join(st.Breaks, ", "))
+}
+
+// mine reports whether an owner is this process, of whatever journal, or was an earlier
+// one on this journal.
+func (rt *Runtime) mine(other store.Owner) bool {
+	me := &rt.journal().Owner
+	return other.Host == me.Host && other.PID == me.PID || rt.gone(other)
 }
 
 // beat says that this process lives, until ctx ends. A profile that somebody else

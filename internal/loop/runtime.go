@@ -336,8 +336,12 @@ func (rt *Runtime) prepareStore(ctx context.Context) error {
 	})
 }
 
-// migrate brings the schema to the newest version, and tells which step begins.
+// migrate brings the schema to the newest version, and tells which step begins. It
+// refuses to while another server runs on the database that could not go on.
 func (rt *Runtime) migrate(ctx context.Context, begins func(name string)) error {
+	if err := MayMigrate(ctx, rt.o.Store, 0, rt.mine); err != nil {
+		return err
+	}
 	return rt.o.Store.Migrate(ctx, func(step schema.Step) {
 		if step.Done {
 			rt.o.Log.Info("migrated", "store", rt.o.StoreName, "step", step.Name, "took", step.Elapsed)

@@ -54,6 +54,13 @@ func (g *gate) Status(ctx context.Context) (schema.Status, error) {
 	return st, err
 }
 
+// Owners is asked before a migration that other servers would not survive: nobody waits
+// for that.
+func (g *gate) Owners(ctx context.Context) ([]store.Owned, error) {
+	g.settle()
+	return g.Store.Owners(ctx)
+}
+
 // open returns nil if the store can be asked. Errors: store.ErrTransient.
 func (g *gate) open(ctx context.Context) error {
 	if g.ready.Load() {

@@ -151,4 +151,11 @@ func TestMigrationsAreMarked(t *testing.T) {
 			}
 		}
 	}
+	files, err := sqlite.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := files[6]; m.Version != 7 || m.Additive {
+		t.Errorf("SQLite's %s makes tables anew, and is additive", m.Name)
+	}
 }

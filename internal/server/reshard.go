@@ -33,7 +33,7 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 	}
 	defer CloseStores(stores)
 	db := stores[0]
-	if other, err := loop.Heard(ctx, db.Store, db.silence); err != nil {
+	if other, err := loop.Heard(ctx, db.Store, db.silence, nil); err != nil {
 		return err
 	} else if other != nil {
 		return fmt.Errorf("a server runs on %s (%s): stop it first", db.Name, other.By)

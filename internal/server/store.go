@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -53,19 +52,8 @@ func (s *Shared) Migrate(ctx context.Context, progress schema.Progress) error {
 // MigrateAlone is Migrate by a process that serves nobody. What is not additive would
 // break a server that runs on the database: it waits whether one is heard.
 func (s *Shared) MigrateAlone(ctx context.Context, progress schema.Progress) error {
-	st, err := s.Status(ctx)
-	if err != nil {
+	if err := loop.MayMigrate(ctx, s.Store, s.silence, nil); err != nil {
 		return err
-	}
-	if st.Version > 0 && len(st.Breaks) > 0 {
-		other, err := loop.Heard(ctx, s.Store, s.silence)
-		if err != nil {
-			return err
-		}
-		if other != nil {
-			return fmt.Errorf("a server runs on this database (%s), and could not go on after %s: stop it first. "+
-				"A newer server migrates by itself when it starts", other.By, strings.Join(st.Breaks, ", "))
-		}
 	}
 	return s.Migrate(ctx, progress)
 }
