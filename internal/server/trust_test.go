@@ -59,7 +59,7 @@ func (p *player) sees(ctx context.Context) bool {
 
 // TestTrustPromotedBySQL promotes a session as the database document says, while its
 // player plays: the server lets him see what is for trusted players, and no longer
-// when he is demoted.
+// when he is demoted. How soon it asks is for TestTrustIsAskedEverySecond.
 func TestTrustPromotedBySQL(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Empty(t)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -237,9 +238,13 @@ func TestDiskFullThenRoom(t *testing.T) {
 	if !errors.Is(err, runner.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("after %d messages %v, want ErrFailed and ENOSPC", posted, err)
 	}
+	told := regexp.MustCompile(`the disk of /journal is full, \d MB of 40 MB are free: make room there: `)
+	if !told.MatchString(err.Error()) {
+		t.Errorf("got %q, want the directory, its size and what to do", err)
+	}
 	for range 2 {
-		if err := r.Reopen(); !errors.Is(err, syscall.ENOSPC) {
-			t.Fatalf("reopened on a full disk: %v, want ENOSPC", err)
+		if err := r.Reopen(); !errors.Is(err, syscall.ENOSPC) || !told.MatchString(err.Error()) {
+			t.Fatalf("reopened on a full disk: %v, want ENOSPC with the directory, its size and what to do", err)
 		}
 	}
 	fs.resize(400 * mb)

@@ -1,0 +1,121 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"wamble"
+	"wamble/internal/journal"
+	"wamble/internal/store"
+	"wamble/internal/watchtest"
+)
+
+// watched is a runtime that only logs.
+func watched(s Store) (*Runtime, *watchtest.Log) {
+	log := &watchtest.Log{}
+	return New(Options{Name: "p", Store: s, StoreName: "the store", Log: slog.New(slog.NewTextHandler(log, nil))}), log
+}
+
+// TestTroubleIsRepeated: what only the host can end is logged with its advice once a
+// minute as long as it lasts, and at once when it comes again.
+func TestTroubleIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt, log := watched(nil)
+		wrong := &store.Unusable{Advice: "Check db-pass", Err: errors.New("wrong password")}
+		told := func() int { return strings.Count(log.String(), `err="wrong password" advice="Check db-pass"`) }
+		for range 150 { // as many attempts, one each second
+			rt.watch.note(cannotAsk, wrong)
+			time.Sleep(time.Second)
+		}
+		if got, want := told(), 3; got != want {
+			t.Errorf("told %d times within 150 s, want %d", got, want)
+		}
+		if got, want := rt.watch.trouble(), "wrong password. Check db-pass"; got != want {
+			t.Errorf("the status says %q, want %q", got, want)
+		}
+		if rt.watch.note(cannotAsk, nil); rt.watch.trouble() != "" {
+			t.Errorf("it is over, and the status says %q", rt.watch.trouble())
+		}
+		if rt.watch.note(cannotAsk, wrong); told() != 4 {
+			t.Errorf("when it comes again it is told %d times in all, want 4", told())
+		}
+	})
+}
+
+// TestWentBack: a store that has gone back is a trouble until it has everything again,
+// and stays one if something is lost.
+func TestWentBack(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		back          journal.Setback
+		log, trouble  string
+		level, advice string
+	}{
+		{"at first", journal.Setback{From: 90, To: 50}, "the database has gone back", "it has gone back by 40 messages", "ERROR", "is brought there again"},
+		{"it has all again", journal.Setback{From: 90, To: 50, Brought: true}, "has again all that it had lost", "", "WARN", ""},
+		{"some are lost", journal.Setback{From: 90, To: 50, Brought: true, Lost: 7}, "has lost messages", "of which 7 were kept no more and are lost", "ERROR", "Raise journal-keep"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rt, log := watched(nil)
+			rt.watch.wentBack(journal.Setback{From: 90, To: 50})
+			before := log.String()
+			rt.watch.wentBack(c.back)
+			said := strings.TrimPrefix(log.String(), before)
+			if !strings.Contains(said, "level="+c.level) || !strings.Contains(said, c.log) || !strings.Contains(said, "had=90 has=50 messages=40") {
+				t.Errorf("the log says %q, want %q", said, c.log)
+			}
+			got := rt.watch.trouble()
+			if (got == "") != (c.trouble == "") || !strings.Contains(got, c.trouble) || !strings.Contains(got, c.advice) {
+				t.Errorf("the status says %q, want %q and %q", got, c.trouble, c.advice)
+			}
+		})
+	}
+}
+
+// TestBuriedIsLogged: dead letters are told with their reason, and how to see them.
+func TestBuriedIsLogged(t *testing.T) {
+	rt, log := watched(nil)
+	rt.buried(3, errors.New("a board without a game"))
+	for _, want := range []string{"level=ERROR", "'wamble runner dead-letters list'", "dead_letters=3", `reason="a board without a game"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log says %q, want %q", log, want)
+		}
+	}
+}
+
+// changes is a store that is asked for changes of trust.
+type changes struct {
+	Store
+	asked chan time.Time
+}
+
+func (s *changes) TrustChanges(context.Context, int64) ([]wamble.TrustLevel, int64, error) {
+	s.asked <- time.Now()
+	return nil, 0, nil
+}
+
+// TestTrustIsAskedEverySecond: a change of trust in the database is found within a second.
+func TestTrustIsAskedEverySecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &changes{asked: make(chan time.Time)}
+		rt, _ := watched(s)
+		rt.life.Store(&life{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go rt.watch.run(ctx)
+		last := time.Now()
+		for range 5 {
+			now := <-s.asked
+			if d := now.Sub(last); d > time.Second {
+				t.Errorf("asked after %v, want a second at most", d)
+			}
+			last = now
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
