@@ -36,6 +36,11 @@ func TestUnusableAtStart(t *testing.T) {
 	missing, locked, poor := db, playerRole(t, db, "locked"), playerRole(t, db, "poor")
 	missing.Name = "wamble_nowhere"
 	pgtest.Execute(t, db, "ALTER ROLE "+locked.User+" NOLOGIN; REVOKE INSERT ON profile_owners FROM "+poor.User)
+	cluster := pgtest.Start(t, false)
+	stranger := playerRole(t, cluster.Migrated(t), "stranger")
+	pgtest.Execute(t, cluster.Server(), "ALTER ROLE "+stranger.User+" PASSWORD 'right'")
+	cluster.AskPassword(t, stranger.User)
+	stranger.Password = "wrong"
 	damaged := t.TempDir()
 	if err := os.WriteFile(filepath.Join(damaged, "games.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
@@ -43,6 +48,7 @@ func TestUnusableAtStart(t *testing.T) {
 	for _, tc := range []struct{ name, dir, text, want string }{
 		{"no such database", t.TempDir(), postgresConf(missing), "Check db-name, or make the database with createdb"},
 		{"a role that may not log in", t.TempDir(), postgresConf(locked), "Check db-user"},
+		{"a wrong password", t.TempDir(), postgresConf(stranger), "Check db-user and db-pass"},
 		{"a role without privileges", t.TempDir(), postgresConf(poor), "GRANT"},
 		{"a file that is no database", damaged, "", "The file is no SQLite database"},
 	} {

@@ -318,6 +318,20 @@ func (c *Cluster) restart() error {
 	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-m", "immediate", "-w", "-t", startSeconds, "restart")
 }
 
+// AskPassword restarts the server, which asks a role for its password from now on.
+func (c *Cluster) AskPassword(t testing.TB, role string) {
+	t.Helper()
+	file := filepath.Join(c.data(), "pg_hba.conf")
+	rest, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, fmt.Appendf(nil, "local all %[1]s scram-sha-256\nhost all %[1]s all scram-sha-256\n%[2]s", role, rest), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Restart(t)
+}
+
 // Server is the options of the cluster's own database, over its unix socket.
 func (c *Cluster) Server() postgres.Options {
 	return postgres.Options{Host: c.dir, Port: c.port, User: "wamble", Name: "postgres", SSLMode: "disable"}
