@@ -1,9 +1,12 @@
 package server
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"wamble"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -61,5 +64,48 @@ func TestStoreGoesBack(t *testing.T) {
 			s.end()
 			c.verify(t, openPostgres(t, db))
 		})
+	}
+}
+
+// TestStoreLosesMessages: what a database has lost and nobody has kept is told in log,
+// status and /readyz, and stays there; play goes on.
+func TestStoreLosesMessages(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Start(t, false)
+	db := cluster.Migrated(t)
+	dir, text := t.TempDir(), conf(postgresConf(db))
+	s := serve(t, Options{Dir: dir}, text).ready()
+	p := join(t, s.address(), wamble.Token{})
+	p.move(t.Context())
+	s.end()
+	cluster.Down(t)
+	cluster.Remember(t)
+	cluster.Up(t)
+	s = serve(t, Options{Dir: dir}, text).ready()
+	p = join(t, s.address(), p.c.Token())
+	for range 20 {
+		p.move(t.Context())
+	}
+	s.end()
+	cluster.Down(t)
+	cluster.GoBack(t)
+	cluster.Up(t)
+	if err := os.RemoveAll(filepath.Join(dir, "kept")); err != nil {
+		t.Fatal(err)
+	}
+	s = serve(t, Options{Dir: dir}, text).ready()
+	const want = "were kept no more and are lost"
+	until(t, "/readyz says it", func() bool {
+		got := s.readyz()
+		return strings.HasPrefix(got, "200 ready; but the database: it has gone back by ") && strings.Contains(got, want)
+	})
+	if got := s.Status(t.Context()).Profiles[0].Trouble; !strings.Contains(got, want) || !strings.Contains(got, "Raise journal-keep") {
+		t.Errorf("the status says %q, want %q", got, want)
+	}
+	if !strings.Contains(s.log.String(), "the database has lost messages that are not kept any more") {
+		t.Error("the log does not say it")
+	}
+	if !join(t, s.address(), wamble.Token{}).move(t.Context()) {
+		t.Error("no move")
 	}
 }
