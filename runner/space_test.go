@@ -141,6 +141,7 @@ func TestHandlersWithoutSpace(t *testing.T) {
 				r.Post(t.Context(), &runner.Message{To: 9, ID: []byte("refused")}) // it looks
 				w := start(t, r, 1, o)[0]
 				time.Sleep(20 * time.Second)
+				synctest.Wait()
 				if runs["small"] != 1 || runs["large"] < 5 || runs["large"] > 30 {
 					t.Errorf("without room: runs %v, want small once and large about once a second", runs)
 				}
@@ -149,6 +150,7 @@ func TestHandlersWithoutSpace(t *testing.T) {
 				}
 				s.SetFree(200 << 20)
 				time.Sleep(5 * time.Second)
+				synctest.Wait()
 				depths := map[uint64]uint64{}
 				for _, in := range r.Stats().Inboxes {
 					depths[in.Worker] = in.Depth

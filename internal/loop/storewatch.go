@@ -278,15 +278,24 @@ func (rt *Runtime) freshLeases(ctx context.Context, wanted []profile.Lease) ([]*
 	return leased, errors.Join(errs...)
 }
 
+// returnTime is how long a stop waits for a database that nothing is to be brought to.
+const returnTime = 2 * time.Second
+
 // returnNumbers gives the store back what is left of the numbers that were leased, so
 // that new rows go on from there after a stop in order. The store has all messages, and
-// there is no restart file any more which would give the numbers out. If it fails, they
-// are lost.
+// there is no restart file any more which would give the numbers out. If it fails, or
+// takes long, they are lost.
 func (rt *Runtime) returnNumbers(ctx context.Context) {
 	if rt.unused == nil {
 		return
 	}
-	if err := rt.forgotten(); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, returnTime)
+	defer cancel()
+	err := rt.forgotten()
+	if err == nil {
+		_, err = rt.o.Store.Status(ctx) // right after a handoff nobody has asked yet
+	}
+	if err != nil {
 		rt.o.Log.Warn("numbers of rows that were not used are lost", "err", err)
 		return
 	}
