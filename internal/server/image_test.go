@@ -133,6 +133,8 @@ func spawnImage(t testing.TB, text string) *image {
 	i.write("test.conf", text)
 	i.launch()
 	t.Cleanup(func() {
+		i.cmd.Process.Kill() // unless the test has ended it
+		i.cmd.Wait()
 		if strings.Contains(i.log.String(), "DATA RACE") {
 			t.Error("the race detector found something in the server")
 		}
