@@ -55,6 +55,7 @@ func TestRewind(t *testing.T) {
 	}
 	// One second on, by a key.
 	path := see[string](p, `location.pathname`)
+	p.until(`document.querySelector('.rewind input')`) // it comes when the world's beginning is known
 	see[bool](p, `(document.querySelector('.rewind input').focus(), true)`)
 	p.keys(kb.ArrowRight)
 	p.until(fmt.Sprintf(`location.pathname > %q && document.querySelector('.rewind input').ariaValueText`, path))
