@@ -1,0 +1,116 @@
+package handoff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"wamble/internal/loop"
+	"wamble/internal/profile"
+	"wamble/internal/transport"
+)
+
+// makeFiles makes room for the states, while there is time.
+func (l *leaving) makeFiles(ctx context.Context) error {
+	for _, rt := range l.serve {
+		if err := l.makeFile(ctx, rt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeFile makes room for the state of one profile, and writes what can be written
+// while players are served.
+func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
+	size := 0
+	if !rt.Do(ctx, func(p *profile.Profile) {
+		if size = p.Gauges().Boards * roughBoard; !l.ahead || !p.IsLarge() { // to count them would hold up players
+			size = p.SnapshotSize()
+		}
+	}) {
+		return NotReady("profile %s does not answer", rt.Name())
+	}
+	f, err := Create(l.StateDir, rt.Name(), int64(size))
+	if err != nil {
+		return &ExportError{ExportNotReady, err}
+	}
+	l.files[rt.Name()] = f
+	l.next.States[rt.Name()] = f.Path()
+	if l.ahead {
+		if err := writeAhead(ctx, rt, f); err != nil {
+			return &ExportError{ExportNotReady, fmt.Errorf("profile %s: %w", rt.Name(), err)}
+		}
+		rt.Do(ctx, func(p *profile.Profile) { size = p.SnapshotSize() })
+	}
+	l.rooms[rt.Name()] = touched(size + size/8)
+	return nil
+}
+
+// roughBoard is about how many bytes a board of a large world takes.
+const roughBoard = 160
+
+// aheadPart is how many boards are written between two steps: a part of a millisecond.
+const aheadPart = 1000
+
+// writeAhead writes the boards that do not change, some between two steps each.
+func writeAhead(ctx context.Context, rt *loop.Runtime, f *File) error {
+	var a *profile.Ahead
+	if !rt.Do(ctx, func(p *profile.Profile) { a = p.BeginAhead() }) || a == nil {
+		return ctx.Err()
+	}
+	a.Sort()
+	var part []byte
+	for more := true; more; {
+		if !rt.Do(ctx, func(p *profile.Profile) { part, more = p.WriteAhead(a, part[:0], aheadPart) }) {
+			return errors.New("it does not answer")
+		}
+		if err := f.WriteAhead(part); err != nil {
+			return err
+		}
+	}
+	return f.WriteAhead(a.End(nil))
+}
+
+// touched returns room for so many bytes, whose memory the kernel has given
+// already.
+func touched(size int) []byte {
+	room := make([]byte, size)
+	for i := 0; i < len(room); i += os.Getpagesize() {
+		room[i] = 1
+	}
+	return room[:0]
+}
+
+// leaveSockets makes descriptors that stay open in the next image.
+func (l *leaving) leaveSockets(context.Context) error {
+	self, err := Self()
+	if err == nil {
+		l.next.Note.Old, err = Detach(self)
+	}
+	for _, rt := range l.Profiles {
+		port := rt.Port()
+		err = errors.Join(err, leaveSocket(l.next.Sockets, rt.Name(), port.UDP()))
+		if port.Shards()[0] == port {
+			err = errors.Join(err, leaveSocket(l.next.Listeners, HTTP(rt.Name()), port.TCP()))
+		}
+	}
+	for name, listener := range l.Listeners {
+		err = errors.Join(err, leaveSocket(l.next.Listeners, name, listener))
+	}
+	if err == nil {
+		_, err = l.next.Environ(os.Environ()) // it must fit
+	}
+	return err
+}
+
+func leaveSocket(to map[string]int, name string, c syscall.Conn) error {
+	f, err := transport.Duplicate(c)
+	if err != nil {
+		return err
+	}
+	to[name], err = Detach(f)
+	return err
+}

@@ -1,0 +1,194 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+func (w *Worker) poke() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Start runs the worker in a goroutine until Stop, until ctx is done, or until
+// an error that ends it (see Policy.StopOnError). It returns ErrStarted when it
+// runs. The contexts of handlers have the values of ctx, and end later than ctx, by
+// WorkerOptions.Grace.
+func (w *Worker) Start(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel != nil {
+		return ErrStarted
+	}
+	for _, lane := range w.lanes {
+		if err := lane.Start(ctx); err != nil {
+			return err // one that an error has ended was not joined yet
+		}
+	}
+	ctx, w.cancel = context.WithCancel(ctx)
+	w.stopped.Store(false)
+	w.lastErr.Store(nil)
+	w.joined = make(chan struct{})
+	w.activate(1)
+	go w.loop(ctx, w.joined)
+	return nil
+}
+
+// Stop asks the worker to stop after the message it is running, which has
+// WorkerOptions.Grace to end, and wakes it when it sleeps. What it has claimed and
+// not run is given back.
+func (w *Worker) Stop() {
+	for _, lane := range w.lanes {
+		lane.stopOne()
+	}
+	w.stopOne()
+}
+
+func (w *Worker) stopOne() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped.Store(true)
+	if w.cancel != nil {
+		w.cancel()
+	}
+}
+
+// Join waits until a started worker has ended and returns LastError. It
+// returns ErrStopped when the worker was not started. It may be started again.
+func (w *Worker) Join() error {
+	w.mu.Lock()
+	joined := w.joined
+	w.mu.Unlock()
+	if joined == nil {
+		return ErrStopped
+	}
+	<-joined
+	w.mu.Lock()
+	if w.joined == joined {
+		w.joined = nil
+	}
+	w.mu.Unlock()
+	_ = w.eachLane((*Worker).Join) // LastError tells theirs
+	return w.LastError()
+}
+
+// awaitGrace ends the context of the handler that runs when the grace period is
+// over and the worker has not ended.
+func (w *Worker) awaitGrace(joined <-chan struct{}) {
+	t := time.NewTimer(max(w.o.Grace, 0))
+	defer t.Stop()
+	select {
+	case <-joined:
+	case <-t.C:
+		w.run.mu.Lock()
+		defer w.run.mu.Unlock()
+		w.run.over = true
+		w.run.cancel(fmt.Errorf("the worker stops: %w", ErrStopped))
+	}
+}
+
+func (w *Worker) loop(ctx context.Context, joined chan struct{}) {
+	defer func() {
+		w.mu.Lock()
+		w.cancel()
+		w.cancel = nil
+		w.mu.Unlock()
+		close(joined)
+	}()
+	defer w.activate(-1)
+	w.tick.Lock()
+	w.beginRun(context.WithoutCancel(ctx))
+	w.tick.Unlock()
+	defer w.endRun()
+	defer context.AfterFunc(ctx, func() { _ = guard(func() error { w.awaitGrace(joined); return nil }) })()
+	for ctx.Err() == nil && w.turn(ctx) {
+	}
+	defer w.r.engine().recover(new(error))
+	w.giveBack()
+}
+
+// turn makes one round, and sleeps if there is nothing to do. It reports whether
+// the worker goes on.
+func (w *Worker) turn(ctx context.Context) (goesOn bool) {
+	goesOn = true // also after a panic: the next round sees ErrFailed
+	defer w.r.engine().recover(new(error))
+	n, more, err := w.round(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, ErrFailed), errors.Is(err, ErrStopped):
+		// The runner may be reopened; a closed one stops us.
+		w.trouble(err, n)
+		w.r.o.Sleep(ctx, w.wake, w.o.MaxIdle)
+	case err != nil:
+		w.fail(err, n)
+		w.stopOthers()
+		return false
+	case !more:
+		w.r.o.Sleep(ctx, w.wake, w.IdleSleep())
+	}
+	return true
+}
+
+// trouble counts an error that a started worker outlives, and tells it unless it is
+// the same as before.
+func (w *Worker) trouble(err error, processed int) {
+	w.tick.Lock()
+	w.tally.LoopErrors++
+	w.publish()
+	w.tick.Unlock()
+	if e := w.r.engine(); e != w.told && w.lead == nil {
+		w.told = e
+		w.log(LogEvent{Kind: LogWorkerError, Err: err, Detail: uint64(processed)})
+	}
+}
+
+func (w *Worker) fail(err error, processed int) {
+	w.lastErr.Store(&err)
+	w.log(LogEvent{Kind: LogWorkerError, Err: err, Detail: uint64(processed)})
+}
+
+// IdleSleep returns how long a worker with nothing to do sleeps: until the
+// next timer, delayed retry, lease that runs out or end of its own pause, at
+// most MaxIdle.
+func (w *Worker) IdleSleep() time.Duration {
+	e := w.r.engine()
+	now := e.now()
+	next, quiet := int64(maxTime), w.rests()
+	e.ix.mu.Lock()
+	if due, ok := e.ix.timers.next(); ok {
+		next = e.untilDue(due, now)
+	}
+	if t := e.ix.nextClaim(e.ix.inbox(w.id), now, w.o.Ordered); t < next && t < maxTime && !quiet {
+		next = max(t, -maxTime) + 1 // a lease holds up to its deadline
+	}
+	e.ix.mu.Unlock()
+	if w.holding.Load() && !quiet {
+		next = w.resumeAt.Load()
+	}
+	return sleepUntil(now, next, w.o.MaxIdle)
+}
+
+// rests reports whether the worker may claim nothing now.
+func (w *Worker) rests() bool { return w.paused.Load() || w.r.isQuiet() }
+
+// rest waits until the worker is between two rounds and gives back the batch
+// that it claimed ahead.
+func (w *Worker) rest(ctx context.Context) error {
+	done := make(chan struct{})
+	var failed error
+	go func() {
+		defer close(done)
+		defer w.r.engine().recover(&failed)
+		w.giveBack()
+	}()
+	select {
+	case <-done:
+		return failed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
