@@ -261,7 +261,7 @@ func (s *Storage) begin(readOnly bool, lock io.Closer, calm <-chan struct{}) *op
 	go func() {
 		defer close(o.done)
 		o.err = guard(func() (err error) {
-			if b.db, err = pebble.Open(s.dir, po); err == nil {
+			if b.db, err = s.openPebble(po); err == nil {
 				total := b.db.Metrics().Total()
 				b.fence.room.tables.Store(total.TablesSize)
 			}
@@ -269,6 +269,21 @@ func (s *Storage) begin(readOnly bool, lock io.Closer, calm <-chan struct{}) *op
 		})
 	}()
 	return o
+}
+
+// openPebble opens Pebble, twice if it is new: it makes its first log before its format
+// is the newest, without what tells a damaged log from one whose end was never synced.
+func (s *Storage) openPebble(o *pebble.Options) (*pebble.DB, error) {
+	desc, err := pebble.Peek(s.dir, o.FS)
+	isNew := err == nil && !desc.Exists
+	db, err := pebble.Open(s.dir, o)
+	if err != nil || !isNew {
+		return db, err
+	}
+	if err := db.Close(); err != nil {
+		return nil, err
+	}
+	return pebble.Open(s.dir, o)
 }
 
 // lock locks the directory. It tells a directory that somebody holds from one
