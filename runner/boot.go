@@ -119,6 +119,9 @@ func (e *engine) loadIdentity() error {
 		return err
 	}
 	e.boot.floor = e.boot.epoch
+	if e.o.EndLeases {
+		e.boot.floor = 0
+	}
 	_, err = rand.Read(e.journal[:])
 	return err
 }

@@ -27,6 +27,10 @@ type Options struct {
 	// Default 64 MiB; negative turns it off.
 	MinFree int64
 
+	// EndLeases says of a checkpoint that is restored that nobody runs who holds a
+	// lease in it: the leases are over. Otherwise they hold until their deadline.
+	EndLeases bool
+
 	// Codec makes the payloads of Queue and Handle; default JSON.
 	Codec Codec
 	// KeepHistory is how many finished messages of each named queue are remembered;

@@ -49,7 +49,7 @@ func decodeJournal(b []byte) (JournalID, error) {
 // the one before the present belong to dead processes, because the directory
 // is locked by one at a time: they are taken back at once. Leases from below
 // floor were copied by a restore; their owner may still run elsewhere, and
-// they are honoured until their deadline.
+// they are honoured until their deadline. Options.EndLeases says that nobody does.
 type boot struct{ epoch, floor uint32 }
 
 const bootMagic = "BOO0"

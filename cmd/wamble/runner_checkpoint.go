@@ -59,6 +59,7 @@ of its new messages for those of the lost ones.`,
 			return err
 		}
 		open := func(s runner.Storage, o runner.Options) (*runner.Runner, error) {
+			o.EndLeases = true // the checkpoint takes the place of whoever held them
 			if err := runner.Restore(s, args[0], o); err != nil {
 				return nil, err
 			}

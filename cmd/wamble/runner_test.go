@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,6 +109,35 @@ func makeRunner(t *testing.T, dir string, schema runner.Version) error {
 		return r.Checkpoint(dir)
 	}})
 	return r.Close()
+}
+
+// TestRestoreEndsLeases: a message that somebody held when the checkpoint was made is
+// delivered at once after a restore, and not when his lease would have run out.
+func TestRestoreEndsLeases(t *testing.T) {
+	copied, dir := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "journal")
+	if err := makeRunner(t, copied, journalSchema); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	if code := run([]string{"runner", "restore", copied, "--dir", dir}, strings.NewReader(""), &said, &said); code != 0 {
+		t.Fatalf("exit %d: %s", code, &said)
+	}
+	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: journalSchema, Now: func() time.Time { return madeAt }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var got []string
+	w, err := r.NewWorker(9, runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
+		got = append(got, string(d.ID))
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Tick(t.Context()); err != nil || !slices.Contains(got, "held") {
+		t.Errorf("delivered %q, %v, want what was held", got, err)
+	}
 }
 
 // TestPayloadDecoders: a decoder's value appears in JSON and in tables, only

@@ -140,6 +140,7 @@ func (t *Target) restore(ctx context.Context, from string, m Manifest, progress 
 	if err := r.Close(); err != nil {
 		return err
 	}
+	o.EndLeases = true // the server that held them is gone, or goes on with its own journal
 	if err := runner.Restore(pebblestore.At(filepath.Join(t.Dir, journalName), pebblestore.Options{}), staged, o); err != nil {
 		return err
 	}

@@ -108,6 +108,22 @@ var recoveryCases = []test{
 		v.tick(w, 1)
 		equal(v, "attempts", attempts, 2)
 	}},
+	{"R4 a lease in a checkpoint is over if nobody runs who holds it", func(v *env) {
+		v.start()
+		row := v.post(7, "a")
+		v.ok(v.steal(row, 500))
+		place := v.place("checkpoint")
+		v.ok(v.r.Checkpoint(place))
+		v.ok(v.r.Close())
+		alone := v.opts
+		alone.EndLeases = true
+		v.ok(runner.Restore(v.storage, place, alone))
+		v.start()
+		attempts := uint32(0)
+		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { attempts = d.Attempts; return nil })
+		v.tick(w, 1)
+		equal(v, "attempts", attempts, 2)
+	}},
 	{"R5 numbers go on from the checkpoint without collision", func(v *env) {
 		v.start()
 		v.emit("a")
