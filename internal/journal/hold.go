@@ -64,7 +64,7 @@ func copyFile(from, to string) error {
 }
 
 // Tail is Drain.Tail for a worker of a runner on which no drain runs; dir is that of all
-// kept messages.
+// kept messages. While one runs, what it takes meanwhile may be missing: ErrGap.
 func Tail(r *runner.Runner, dir string, worker uint32, after uint64, visit func(seq uint64, frame []byte) error) error {
 	k := findKept(KeepOptions{Dir: dir}, store.JournalID(r.JournalID()), worker, func(string) {})
 	return tail(r, k, uint64(worker), after, visit)

@@ -30,6 +30,7 @@ type loop struct {
 	until   time.Time // when the next step is due; zero: never
 	last    uint64    // the newest gate
 	done    uint64    // the newest gate that is durable
+	doneSeq uint64    // its last message; 0: nothing became durable yet
 	stop    bool
 	freeze  *Frozen // that it is to become; nil: none
 	frozen  atomic.Bool
@@ -163,7 +164,7 @@ func (l *loop) step(in transport.Arrivals) {
 	clear(inputs)
 	l.inputs = inputs
 	if durable != 0 {
-		l.done = durable
+		l.done, l.doneSeq = durable, life.mail.taken.durable.Seq
 		l.times.durable(now, durable)
 		l.rt.tracer.durable(now, durable)
 	}

@@ -31,6 +31,9 @@ func (l *loop) tellNews() {
 		l.rt.o.Registry.Tell(l.rt, l.untold[0].changes)
 		l.untold = slices.Delete(l.untold, 0, 1)
 	}
+	if l.doneSeq != 0 {
+		l.rt.told.Store(l.doneSeq + 1)
+	}
 }
 
 func (rt *Runtime) hasNeighbours() bool {

@@ -250,6 +250,7 @@ func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader, leases *[]
 		return nil, 0, err
 	}
 	first, n := uint64(0), 0
+	var heard map[string]uint64
 	said := time.Now()
 	progress := func() {
 		if time.Since(said) > time.Second {
@@ -265,7 +266,9 @@ func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader, leases *[]
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err == nil {
+		if err == nil && s.data[0] == othersSlice {
+			heard, err = readHeard(s.data)
+		} else if err == nil {
 			err = step(&profile.ResumeSlice{Mark: s.mark, Ahead: s.ahead, Data: s.data})
 		}
 		if err != nil {
@@ -301,5 +304,13 @@ func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader, leases *[]
 	if err != nil {
 		return nil, 0, err
 	}
-	return l, messages, step(&profile.ResumeEnd{Last: drain.Last(), Alone: !rt.hasNeighbours()}, &profile.Ready{})
+	end := &profile.ResumeEnd{Last: drain.Last(), Alone: !rt.hasNeighbours()}
+	if !end.Alone {
+		if err := rt.tellOthersTail(ctx, heard, step); err != nil {
+			rt.o.Log.Warn("another profile of the same database may have changed players: they play when the database has the journal", "err", err)
+		} else {
+			end.Told = true
+		}
+	}
+	return l, messages, step(end, &profile.Ready{})
 }

@@ -115,6 +115,7 @@ type Runtime struct {
 	loop  atomic.Pointer[loop]          // nil until the first life is ready
 	life  atomic.Pointer[life]          // nil while there is none that decides
 	hears atomic.Pointer[life]          // who is told news: the life, also while it is restored; nil: nobody
+	told  atomic.Uint64                 // the message before which other profiles were told everything; 0: it never ran
 
 	ctx        context.Context // ends the goroutines beside the loop
 	done       sync.WaitGroup  // of them
@@ -267,6 +268,7 @@ func (rt *Runtime) startLoop(l *life, adopted bool) *loop {
 	rt.moving.Lock()
 	defer rt.moving.Unlock()
 	loop := newLoop(rt, l)
+	rt.told.CompareAndSwap(0, rt.drain.Load().Last()+1)
 	rt.loop.Store(loop)
 	if adopted {
 		loop.succeed()

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,12 +34,14 @@ type saver struct {
 	ended time.Time
 	cost  time.Duration
 	first uint64 // the message behind which a start replays the journal
+	heard []byte // see heardOthers
 }
 
 const (
 	savePart   = 50
 	hurryPart  = 10
-	longTail   = 100_000 // messages: a quarter of a second of a start
+	deafFor    = time.Minute // that a file of a profile in which nothing happens may not know what others have decided
+	longTail   = 100_000     // messages: a quarter of a second of a start
 	saveEvery  = time.Second
 	rarelySave = 10 * time.Minute
 	sliceSize  = 128 << 10             // a quarter of a millisecond of the loop
@@ -56,6 +59,11 @@ func (s *saver) worth(now time.Time, tail uint64) bool {
 	return now.Sub(s.ended) >= min(max(part*s.cost, saveEvery), rarelySave)
 }
 
+// idle reports whether the last file serves as well as another one would.
+func (s *saver) idle(now time.Time, last uint64) bool {
+	return last == s.saved && s.saved != 0 && (now.Sub(s.ended) < deafFor || bytes.Equal(s.heard, s.rt.heardOthers()))
+}
+
 // tail is how many messages a start would replay.
 func (s *saver) tail() uint64 {
 	if last := s.rt.drain.Load().Last(); last > s.first {
@@ -70,6 +78,7 @@ type saving struct {
 	stop   func()
 	cancel context.CancelFunc // of its writing
 	gate   uint64
+	heard  []byte // of others before the first slice; nil: it is in the queue, or unknown
 	slices chan queuedSlice
 	over   chan savedFile // holds how it ended
 	ended  bool           // all slices are in the queue
@@ -107,7 +116,7 @@ func (s *saver) turn(now time.Time, last uint64) {
 		return
 	}
 	switch {
-	case s.work == nil && (s.rt.restartPath() == "" || s.life.profile.Adopting() || last == s.saved && s.saved != 0 || !s.worth(now, s.tail())):
+	case s.work == nil && (s.rt.restartPath() == "" || s.life.profile.Adopting() || s.idle(now, last) || !s.worth(now, s.tail())):
 		s.due = now.Add(saveEvery)
 	case s.work == nil:
 		s.begin(last)
@@ -129,7 +138,8 @@ func (s *saver) turn(now time.Time, last uint64) {
 func (s *saver) begin(last uint64) {
 	drain := s.rt.drain.Load()
 	drain.NeedAlso(drain.Applied())
-	w := &saving{gate: last, slices: make(chan queuedSlice, sliceQueue), over: make(chan savedFile, 1)}
+	s.heard = s.rt.heardOthers() // the news are in the mail, which is taken before the first slice
+	w := &saving{gate: last, heard: s.heard, slices: make(chan queuedSlice, sliceQueue), over: make(chan savedFile, 1)}
 	w.next, w.stop = iter.Pull(s.life.profile.Walk(sliceSize, func() []byte {
 		select {
 		case b := <-s.spare:
@@ -160,11 +170,19 @@ func (s *saver) slice() {
 		s.work.ended = true
 		return
 	}
+	s.queue(data)
+	if heard := s.work.heard; heard != nil {
+		s.work.heard = nil
+		s.queue(bytes.Clone(heard))
+	}
+	s.spent += time.Since(began)
+}
+
+func (s *saver) queue(data []byte) {
 	_, ahead := s.life.profile.Now()
 	q := queuedSlice{memorySlice{ahead: ahead, data: data}, make(chan uint64, 1)}
 	s.life.commit.mark(func(seq uint64) { q.marked <- seq })
 	s.work.slices <- q
-	s.spent += time.Since(began)
 }
 
 // write writes a file of the slices that come.

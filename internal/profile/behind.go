@@ -12,6 +12,7 @@ type behind struct {
 	tokens   map[wamble.TokenHash]bool
 	keys     map[wamble.PublicKey]bool
 	all      bool // sessions that were purged are not known by number
+	shared   bool // other profiles of the store wait for what the journal has
 }
 
 func newBehind() behind {
@@ -54,11 +55,11 @@ func (b *behind) concerns(l *Load, in *Loaded) bool {
 // The section behind is empty if there is nobody.
 func saveBehind(p *Profile, dst []byte) ([]byte, error) {
 	b := &p.behind
-	if !b.any() {
+	if !b.any() && !b.shared {
 		return dst, nil
 	}
 	w := pack.Writer(dst)
-	w.Uint(uint64(oneIf(b.all)))
+	w.Uint(uint64(oneIf(b.all) + 2*oneIf(b.shared)))
 	w.Uint(uint64(len(b.sessions)))
 	for id := range b.sessions {
 		w.Int(int64(id))
@@ -77,7 +78,8 @@ func saveBehind(p *Profile, dst []byte) ([]byte, error) {
 func loadBehind(v *adoption, state []byte) error {
 	r := pack.NewReader(state)
 	b := newBehind()
-	b.all = r.Uint() != 0
+	flags := r.Uint()
+	b.all, b.shared = flags&1 != 0, flags&2 != 0
 	for range r.Count() {
 		b.sessions[wamble.SessionID(r.Int())] = true
 	}

@@ -72,6 +72,7 @@ var inputs = []struct {
 	{39, "others", blank[Others]},
 	{42, "came", blank[Came]},
 	{43, "hold boards", blank[HoldBoards]},
+	{44, "resume elsewhere", blank[ResumeElsewhere]},
 }
 
 func blank[T any, P interface {

@@ -34,7 +34,7 @@ func samples(tb testing.TB) []Input {
 		}}}}, &Trust{Session: 3, Key: whom.Key, Level: 10, At: epoch},
 		&Revoke{Key: whom.Key, Session: 7, Stored: []wamble.Session{*stored}},
 		&ResumeSlice{Mark: 5, Ahead: time.Second, Data: []byte("slice")}, &ResumeTail{Messages: []TailMessage{{Seq: 6, Frame: []byte("frame")}}},
-		&ResumeEnd{Last: 7, Alone: true},
+		&ResumeElsewhere{Frames: [][]byte{[]byte("frame")}}, &ResumeEnd{Last: 7, Alone: true},
 		&Rename{Key: whom.Key, Name: "Ann"},
 		&Shelve{Data: []byte("shelf")},
 		&Stand{All: []Standing{{ID: 7, Notice: wire.NoticeAnnouncement, Text: "tea", Until: epoch.Add(time.Hour), Countdown: true}}, Quiet: true},

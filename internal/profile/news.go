@@ -147,7 +147,7 @@ func (p *Profile) tellLogin(s *session.Session, before wamble.Token, own wamble.
 // Pending returns the gate that must be settled before the store is read about a
 // token or a key by another profile: 0 if it may be read at once.
 func (p *Profile) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
-	if p.behind.any() {
+	if p.behind.any() || p.behind.shared {
 		return resumeGate
 	}
 	return min(p.sessions.Pending(token, key), p.gates.last)

@@ -22,6 +22,7 @@ import (
 //	         ResumeSlice, …             the slices
 //	         ResumeTail, …              all messages since the first slice: each slice
 //	                                    takes those that it does not have
+//	         ResumeElsewhere, …         messages of other profiles of the store
 //	         ResumeEnd, Ready
 //
 // Boards, sessions, identities and predictions go through rows that depend on no
@@ -89,6 +90,7 @@ type resumption struct {
 	players     map[wamble.PublicKey]*resumedPlayer
 	predictions map[wamble.BoardID]*resumedTree
 	boardOf     map[wamble.PredictionID]wamble.BoardID
+	elsewhere   elsewhere
 	visitor     journal.Visitor
 }
 
@@ -119,6 +121,7 @@ func (p *Profile) resumption() *resumption {
 			players:     map[wamble.PublicKey]*resumedPlayer{},
 			predictions: map[wamble.BoardID]*resumedTree{},
 			boardOf:     map[wamble.PredictionID]wamble.BoardID{},
+			elsewhere:   elsewhere{map[wamble.SessionID]bool{}, map[wamble.PublicKey]bool{}},
 		}
 		p.gates.last, p.gates.durable = resumeGate, resumeGate
 		p.travel.after = resumeGate
@@ -235,10 +238,11 @@ func (in *ResumeTail) take(p *Profile, _ *Output) {
 
 // ResumeEnd ends the start from slices: Last is the last message of the journal. Alone
 // says that no other profile keeps sessions in the same store: if one does, it may
-// have changed them since, and they are read when the store has everything.
+// have changed them since. Told says that ResumeElsewhere had all that others may have
+// changed; otherwise all sessions are read when the store has everything.
 type ResumeEnd struct {
-	Last  uint64
-	Alone bool
+	Last        uint64
+	Alone, Told bool
 }
 
 func (in *ResumeEnd) take(p *Profile, out *Output) {
@@ -249,7 +253,9 @@ func (in *ResumeEnd) take(p *Profile, out *Output) {
 	p.resuming = nil
 	p.gates.pending = append(p.gates.pending, settling{resumeGate, in.Last})
 	p.gates.settle()
-	if !in.Alone {
+	p.behind.shared = !in.Alone
+	v.leaveChanged(p)
+	if !in.Alone && !in.Told {
 		for _, id := range v.order {
 			if s := v.sessions[id]; s != nil {
 				v.drop(p, s)

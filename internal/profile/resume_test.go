@@ -8,11 +8,19 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
 )
 
 // resume lets another profile, with a configuration of its own, come back from a walk
 // of r's and the messages since, while the store has nothing of them.
 func resume(t testing.TB, r *rig, walked []walkSlice, conf string) *rig {
+	t.Helper()
+	return resumeTo(t, r, walked, conf, &ResumeEnd{Last: r.seq, Alone: true})
+}
+
+// resumeTo is resume with an end of its own, and with messages of another profile.
+func resumeTo(t testing.TB, r *rig, walked []walkSlice, conf string, end *ResumeEnd, elsewhere ...intent.Intent) *rig {
 	t.Helper()
 	next := &rig{t: t, now: r.now, store: r.store, options: r.options, seq: r.seq, frames: r.frames, away: true}
 	next.options.Now, next.options.Config = r.now, configOf(t, conf)
@@ -27,7 +35,10 @@ func resume(t testing.TB, r *rig, walked []walkSlice, conf string) *rig {
 		}
 	}
 	next.step(tail)
-	next.step(&ResumeEnd{Last: r.seq, Alone: true}, &Ready{})
+	for _, in := range elsewhere {
+		next.step(&ResumeElsewhere{Frames: [][]byte{journal.Append(journal.Begin(nil), in)}})
+	}
+	next.step(end, &Ready{})
 	if len(next.out.Troubles) > 0 {
 		t.Fatal(next.out.Troubles)
 	}
@@ -177,4 +188,60 @@ func TestWalkWhilePlaying(t *testing.T) {
 	next()
 	stop()
 	r.join(2)
+}
+
+// TestResumeElsewhere: beside another profile of the same store those come back whom its
+// journal does not name; the others wait for the store, and all of them do if nobody
+// knows what it says.
+func TestResumeElsewhere(t *testing.T) {
+	r := newRig(t, resumeConf)
+	guest, _ := r.join(1)
+	known, _ := r.join(2)
+	by := standardSigner(2)
+	r.login(peerAt(2), known, 5, by)
+	state := walked(r)
+	ids := map[wamble.Token]wamble.SessionID{}
+	for _, token := range []wamble.Token{guest, known} {
+		ids[token] = r.p.sessions.Find(token).ID()
+	}
+	told := &ResumeEnd{Last: r.seq, Told: true}
+	for _, tc := range []struct {
+		name           string
+		end            *ResumeEnd
+		in             []intent.Intent
+		guestIn, known bool
+	}{
+		{"nothing", told, nil, true, true},
+		{"games of others", told, []intent.Intent{&intent.RecordPayout{Session: 77, Board: 1, Points: 1, At: r.now}}, true, true},
+		{"nobody knows", &ResumeEnd{Last: r.seq}, nil, false, false},
+		{"a game of his", told, []intent.Intent{&intent.RecordPayout{Session: ids[guest], Board: 1, Points: 1, At: r.now}}, false, true},
+		{"a logout", told, []intent.Intent{&intent.UnlinkSession{Session: ids[known], At: r.now}}, true, false},
+		{"a login", told, []intent.Intent{&intent.LinkSession{Session: ids[guest], Key: by.key, Player: 1, Handle: "h_a", At: r.now}}, false, false},
+		{"a new token", told, []intent.Intent{&intent.RenewToken{Session: ids[guest], Token: wamble.TokenHash{9}, At: r.now}}, false, true},
+		{"trust", told, []intent.Intent{&intent.SetTrust{Key: by.key, Level: 1, At: r.now}}, true, false},
+		{"a rating", told, []intent.Intent{&intent.RecordRating{Session: 78, Key: by.key, Board: 1, Delta: 1, At: r.now}}, true, false},
+		{"a name", told, []intent.Intent{&intent.SetName{Key: by.key, Name: "Ann", At: r.now}}, true, false},
+		{"an erased player", told, []intent.Intent{&intent.ErasePlayer{Key: by.key, At: r.now}}, true, false},
+		{"merged players", told, []intent.Intent{&intent.MergePlayers{From: wamble.PublicKey{7}, Into: by.key, At: r.now}}, true, false},
+		{"a revoked token", told, []intent.Intent{&intent.RevokeSessions{Session: ids[guest], At: r.now}}, false, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			next := resumeTo(t, r, state, resumeConf, tc.end, tc.in...)
+			for who, want := range map[wamble.Token]bool{guest: tc.guestIn, known: tc.known} {
+				if got := next.p.sessions.Find(who) != nil; got != want {
+					t.Errorf("session %d: in memory %v, want %v", ids[who], got, want)
+				}
+				if behind := next.p.behind.tokens[who.Hash()]; behind == want {
+					t.Errorf("session %d: waits for the store %v, want %v", ids[who], behind, !want)
+				}
+			}
+			if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != resumeGate {
+				t.Errorf("another profile may ask after gate %d, want %d", got, resumeGate)
+			}
+			next.settle()
+			if adopted := handOver(t, next); !adopted.p.behind.shared {
+				t.Error("the next image would let other profiles ask")
+			}
+		})
+	}
 }

@@ -16,8 +16,9 @@
 // session that others may have in memory it tells them (profile.News) when it is
 // durable, and before its player reads the answer.
 //
-// A crash leaves nothing of it: each profile brings its journal to the store before
-// it restores anything, and waits a moment for the others to do so. A handoff
+// A crash leaves nothing of it: a profile that starts from the store brings its journal
+// there first, and waits a moment for the others to do so; one that starts from what it
+// has written of its memory looks into their journals. A handoff
 // carries nothing of it either, because it freezes profiles that have heard all
 // news.
 //

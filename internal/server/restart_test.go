@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/client"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pgtest"
 )
@@ -61,10 +64,15 @@ func (c *child) says(text string) {
 // TestRestartWhileAway: a server that is killed while its database is away plays on
 // after the restart, before the database is back; then the database gets everything.
 func TestRestartWhileAway(t *testing.T) {
+	t.Run("one loop", func(t *testing.T) { testRestartWhileAway(t, 1) })
+	t.Run("two shards", func(t *testing.T) { testRestartWhileAway(t, 2) })
+}
+
+func testRestartWhileAway(t *testing.T, shards int) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
-	dir, text := t.TempDir(), staying(t, conf(postgresConf(db)))
+	dir, text := t.TempDir(), staying(t, conf(postgresConf(db)+fmt.Sprintf("(def shards %d)", shards)))
 	s := spawn(t, dir, text)
 	c := gather(t, s.address(), 8)
 	tokens := map[*player]wamble.Token{}
@@ -73,7 +81,7 @@ func TestRestartWhileAway(t *testing.T) {
 	}
 	c.play()
 	c.more(t, 200)
-	awaitRestartFile(t, dir, 1)
+	awaitRestartFile(t, dir, shards)
 	cluster.Down(t)
 	for range 2 {
 		c.more(t, 300)
@@ -99,6 +107,97 @@ func TestRestartWhileAway(t *testing.T) {
 		t.Errorf("after an end in order the files %v are left", left)
 	}
 	c.verify(t, openPostgres(t, db))
+}
+
+// TestRestartNeighboursWhileAway: two profiles that share a database are killed while it
+// is away. Who was known to either plays there again before the database is back, but
+// for whom the other one has changed meanwhile: who has logged out stays out.
+func TestRestartNeighboursWhileAway(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	cluster := pgtest.Start(t, false)
+	db := cluster.Migrated(t)
+	dir := t.TempDir()
+	text, at := twoPorts(t, postgresConf(db)+`(def log-level "info")`)
+	s := spawn(t, dir, text)
+	red, blue := gather(t, at["red"], 4), gather(t, at["blue"], 4)
+	blue.players[0].login(ctx)
+	leaver := join(t, at["red"], wamble.Token{})
+	leaver.login(ctx)
+	gone := leaver.c.Token()
+	join(t, at["blue"], gone)
+	all := &crowd{players: append(slices.Clone(red.players), blue.players...)}
+	tokens := map[*player]wamble.Token{}
+	for _, p := range all.players {
+		tokens[p] = p.c.Token()
+	}
+	play := func() {
+		red.play()
+		blue.play()
+		red.more(t, 50)
+		blue.more(t, 50)
+	}
+	finish := func() {
+		red.finish()
+		blue.finish()
+	}
+	play()
+	awaitRestartFile(t, dir, 2)
+	finish()
+	cluster.Down(t)
+	if _, err := leaver.c.Logout(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		play()
+		finish()
+		s.kill()
+		began := time.Now()
+		s = spawn(t, dir, text)
+		for i, p := range all.players {
+			before := p.moves.Load()
+			until(t, "a known player plays", func() bool { return p.move(ctx) && p.moves.Load() > before })
+			if i == 0 || i == len(red.players) {
+				t.Logf("measured: a move %v after the kill", time.Since(began).Round(time.Millisecond))
+			}
+		}
+		if known, err := identified(ctx, at["blue"], gone); known {
+			t.Error("who has logged out is logged in")
+		} else if err != nil && err.Code != wamble.Internal {
+			t.Errorf("who has logged out: got %v, want %d", err, wamble.Internal)
+		}
+	}
+	cluster.Up(t)
+	play()
+	finish()
+	for _, p := range all.players {
+		if p.c.Token() != tokens[p] {
+			t.Error("a player has another token after a crash")
+		}
+	}
+	until(t, "blue answers to the token", func() bool {
+		known, err := identified(ctx, at["blue"], gone)
+		if known {
+			t.Fatal("who has logged out is logged in")
+		}
+		return err == nil
+	})
+	s.end()
+	all.verify(t, openPostgres(t, db))
+}
+
+// identified reports whether a token is that of somebody with an identity, or why nobody
+// says so.
+func identified(ctx context.Context, address string, token wamble.Token) (known bool, denied *wamble.Denied) {
+	c, err := dial(ctx, address, token)
+	if errors.As(err, &denied) || err != nil {
+		return false, denied
+	}
+	defer c.Close()
+	stats, err := c.Stats(ctx, client.StatsOf{})
+	errors.As(err, &denied)
+	return err == nil && stats.HasIdentity, denied
 }
 
 // TestRestartOtherwise: whatever is wrong with the restart file, and whatever changed
