@@ -4,18 +4,27 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"math"
 	"strconv"
 	"sync"
 	"testing"
 
 	"wamble"
 	"wamble/client"
+	"wamble/internal/profile"
+	"wamble/internal/reward"
 	"wamble/internal/store/postgres/pgtest"
 )
 
 // neighbours lets a test run in two profiles, red and blue, which share a store of
 // each kind.
 func neighbours(t *testing.T, test func(ctx context.Context, t *testing.T, h *here)) {
+	t.Helper()
+	neighboursWith(t, "", test)
+}
+
+// neighboursWith is neighbours with more options.
+func neighboursWith(t *testing.T, more string, test func(ctx context.Context, t *testing.T, h *here)) {
 	t.Helper()
 	const two = `(def advertise 1) (defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1)))`
 	for kind, db := range map[string]func(t *testing.T) string{
@@ -25,7 +34,7 @@ func neighbours(t *testing.T, test func(ctx context.Context, t *testing.T, h *he
 		t.Run(kind, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 			defer cancel()
-			test(ctx, t, serve(t, Options{}, conf(db(t)+two)).ready())
+			test(ctx, t, serve(t, Options{}, conf(db(t)+more+two)).ready())
 		})
 	}
 }
@@ -173,6 +182,88 @@ func TestNeighbourFirstLogin(t *testing.T) {
 			if red, blue := players[0].stats(ctx).Handle, players[1].stats(ctx).Handle; red != blue {
 				t.Fatalf("one key is %s in red and %s in blue", red, blue)
 			}
+		}
+	})
+}
+
+// knows returns what a profile has in memory of the player of a key.
+func (h *here) knows(ctx context.Context, name string, key wamble.PublicKey) (stats wamble.Stats) {
+	h.t.Helper()
+	for _, k := range h.supervisors() {
+		if k.name == name {
+			k.Do(ctx, func(p *profile.Profile) {
+				if i := p.Knows(0, key).Player; i != nil {
+					stats = i.Stats
+				}
+			})
+		}
+	}
+	return stats
+}
+
+// joinQueue lets a player join who waits while there is no board for him.
+func joinQueue(ctx context.Context, t *testing.T, address string) *player {
+	t.Helper()
+	d := dialer(wamble.Token{})
+	d.Wish = client.MayWait
+	c, err := d.Dial(ctx, address)
+	if err != nil {
+		t.Fatalf("hello: %v", err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return &player{t: t, c: c}
+}
+
+// foolsMate lets two players of a profile with one board play a game, which black wins.
+func foolsMate(ctx context.Context, t *testing.T, white, black *player) {
+	t.Helper()
+	for i, uci := range []string{"f2f3", "e7e5", "g2g4", "d8h4"} {
+		p := white
+		if i%2 == 1 {
+			p = black
+		}
+		until(t, "the player gets the board", func() bool { b := p.c.Board(); return b.ID != 0 && b.WaitPlace == 0 })
+		if _, err := p.c.Play(ctx, uci); err != nil {
+			t.Fatalf("%s: %v", uci, err)
+		}
+	}
+}
+
+// TestNeighbourRating: what a player wins in one profile is what the other one shows, and
+// what his next game there goes on from; the store has the sum.
+func TestNeighbourRating(t *testing.T) {
+	t.Parallel()
+	neighboursWith(t, `(def min-boards 1) (def max-boards 1)`, func(ctx context.Context, t *testing.T, h *here) {
+		public, private, _ := ed25519.GenerateKey(nil)
+		key := wamble.PublicKey(public)
+		players := map[string]*player{}
+		opponents := map[string]*player{}
+		for _, name := range []string{"red", "blue"} {
+			opponents[name] = joinQueue(ctx, t, h.at(name)) // he has the board
+			players[name] = joinQueue(ctx, t, h.at(name))
+			players[name].loginAs(ctx, private)
+		}
+		before := h.knows(ctx, "red", key)
+		if before.Rating != 1200 || before != h.knows(ctx, "blue", key) {
+			t.Fatalf("before the first game: %+v", before)
+		}
+		for _, name := range []string{"red", "blue"} {
+			foolsMate(ctx, t, opponents[name], players[name])
+			red, blue := h.knows(ctx, "red", key), h.knows(ctx, "blue", key)
+			want := before.Rating + 32*(1-reward.Expected(before.Rating, 1200))
+			if math.Abs(red.Rating-want) > 0.0001 || red.Rating != blue.Rating || red.Score <= before.Score || red.Score != blue.Score {
+				t.Errorf("after a game in %s red has %+v, blue %+v, want the rating %v and more than %v points", name, red, blue, want, before.Score)
+			}
+			for at, p := range players {
+				if got := p.stats(ctx); math.Abs(got.Score-red.Score) > 0.001 {
+					t.Errorf("after a game in %s %s shows %v points, want %v", name, at, got.Score, red.Score)
+				}
+			}
+			before = red
+		}
+		until(t, "the store has everything", func() bool { return h.pending() == 0 })
+		if got, err := h.first().store.Player(ctx, key); err != nil || math.Abs(got.Stats.Rating-before.Rating) > 0.0001 || math.Abs(got.Stats.Score-before.Score) > 0.0001 {
+			t.Errorf("the store has %+v, %v, want %+v", got, err, before)
 		}
 	})
 }
