@@ -62,3 +62,33 @@ func TestFailover(t *testing.T) {
 		})
 	}
 }
+
+// TestFailoverInList: db-host names the primary and its standby. When the primary is gone
+// and the standby is promoted, the server goes on there by itself.
+func TestFailoverInList(t *testing.T) {
+	t.Parallel()
+	primary := pgtest.Start(t, false)
+	db := primary.OverTCP(primary.Migrated(t))
+	standby := primary.Follow(t)
+	both := db
+	both.Host = fmt.Sprintf("%s:%d,%s:%d", db.Host, db.Port, db.Host, standby.Server().Port)
+	s := serve(t, Options{}, conf(postgresConf(both))).ready()
+	c := gather(t, s.address(), 4)
+	c.play()
+	c.more(t, 100)
+	until(t, "the database has something", func() bool { return pgtest.Query[int](t, db, "SELECT count(*) FROM moves") > 0 })
+	primary.Down(t)
+	until(t, "the server notices", func() bool { return s.Status(t.Context()).Profiles[0].Away })
+	c.more(t, 100)
+	standby.Promote(t)
+	until(t, "the database is back", func() bool { return !s.Status(t.Context()).Profiles[0].Away })
+	c.more(t, 100)
+	c.finish()
+	until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
+	if got := s.Status(t.Context()).Journal.DeadLetters; got > 0 {
+		t.Errorf("%d dead letters", got)
+	}
+	s.end()
+	db.Port = standby.Server().Port
+	c.verify(t, openPostgres(t, db))
+}
