@@ -47,6 +47,7 @@ func TestLongOutage(t *testing.T) {
 
 	cluster.Up(t)
 	until(t, "the database is back", func() bool { return !s.Status(t.Context()).Profiles[0].Away })
+	catchUp(t, s)
 	r := load.end()
 	drained(t, s)
 	s.end()
@@ -56,6 +57,35 @@ func TestLongOutage(t *testing.T) {
 	}
 	if !v.Exact() || v.Kept != r.AcceptedCount() || len(r.Unresolved()) != 0 {
 		t.Errorf("%+v, %d accepted, %d never answered", v, r.AcceptedCount(), len(r.Unresolved()))
+	}
+}
+
+// mostLag is how far the database may be behind players who go on, and mostStill how long
+// they may be kept from playing while it catches up.
+const (
+	mostLag   = time.Second
+	mostStill = 2 * time.Second
+)
+
+// catchUp waits until the database is hardly behind. Meanwhile players play on.
+func catchUp(t *testing.T, s *here) {
+	t.Helper()
+	began, last, still := time.Now(), time.Now(), time.Duration(0)
+	from := s.Status(t.Context()).Profiles[0]
+	moves := from.Moves
+	until(t, "the database catches up", func() bool {
+		p := s.Status(t.Context()).Profiles[0]
+		if now := time.Now(); p.Moves > moves {
+			moves, last = p.Moves, now
+		} else {
+			still = max(still, now.Sub(last))
+		}
+		return p.Age.Duration() < mostLag
+	})
+	t.Logf("measured: %d messages, the oldest of %v, were caught up in %v; meanwhile %d moves, never nobody for more than %v",
+		from.Depth, from.Age.Duration().Round(time.Millisecond), time.Since(began).Round(time.Millisecond), moves-from.Moves, still.Round(time.Millisecond))
+	if still > mostStill {
+		t.Errorf("while the database caught up nobody played for %v, want at most %v", still, mostStill)
 	}
 }
 
