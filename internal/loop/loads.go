@@ -133,7 +133,7 @@ func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Loaded
 		in.Answer = &profile.Answer{Sessions: rows}
 		return dropped(in, err)
 	case profile.NameOf:
-		p, err := store.Player(ctx, load.Key)
+		p, err := ls.named(ctx, load)
 		if unlessMissing(err) != nil {
 			return err
 		}
@@ -157,6 +157,16 @@ func (ls *loads) player(ctx context.Context, load profile.Load) (wamble.Player, 
 		return ls.rt.o.Store.Enrol(ctx, load.First)
 	}
 	return ls.rt.o.Store.Player(ctx, load.Key)
+}
+
+// named asks for an identity, and claims the name for it if the load says since when it is
+// to have it.
+func (ls *loads) named(ctx context.Context, load profile.Load) (wamble.Player, error) {
+	at := load.First.Renamed
+	if at.IsZero() {
+		return ls.rt.o.Store.Player(ctx, load.Key)
+	}
+	return ls.rt.o.Store.Claim(ctx, load.Key, load.Handle, at, at.Add(-profile.NameKept))
 }
 
 // unlessMissing is an error for which a missing row is none.

@@ -34,10 +34,8 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 		}
 		s.Key, s.Player, s.Handle = in.Key, p.ID, p.Handle
 	case *intent.SetName:
-		for _, p := range m.players {
-			if p.Key != in.Key && strings.EqualFold(p.Handle, in.Name) {
-				return true, fmt.Errorf("%s is the name of two", in.Name)
-			}
+		if m.isNamed(in.Name, in.Key) {
+			return true, fmt.Errorf("%s is the name of two", in.Name)
 		}
 		if p := m.players[in.Key]; p != nil {
 			p.Handle, p.Renamed = in.Name, in.At
@@ -106,6 +104,16 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 	return true, nil
 }
 
+// isNamed reports whether somebody has a name who is not the one of a key.
+func (m *memory) isNamed(name string, but wamble.PublicKey) bool {
+	for _, p := range m.players {
+		if p.Key != but && strings.EqualFold(p.Handle, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // player is an identity with the stats of all its sessions, nil if there is
 // none.
 func (m *memory) player(key wamble.PublicKey) *wamble.Player {
@@ -151,6 +159,9 @@ func (m *memory) answerIdentity(l Load, in *Loaded) {
 	case ReservationsOf:
 		in.Answer, in.Outcome = &Answer{Reservations: slices.Clone(m.reserved)}, Found
 	case NameOf:
+		if p := m.players[l.Key]; p != nil && !l.First.Renamed.IsZero() && !m.isNamed(l.Handle, l.Key) && !p.Renamed.After(l.First.Renamed.Add(-NameKept)) {
+			p.Handle, p.Renamed = l.Handle, l.First.Renamed
+		}
 		if p := m.player(l.Key); p != nil {
 			in.Answer, in.Outcome = &Answer{Player: p}, Found
 			for _, other := range m.players {

@@ -11,12 +11,13 @@ import (
 
 var errNameTaken = &wamble.Denied{Code: wamble.AccessDenied, Reason: "this name is taken"}
 
-// nameKept is for how long a player keeps a name.
-const nameKept = wamble.NameKept * 24 * time.Hour
+// NameKept is for how long a player keeps a name that he has chosen.
+const NameKept = wamble.NameKept * 24 * time.Hour
 
 // setName gives the asker's identity a name. The store is asked who has it; names that
 // the store does not have yet are those of identities in memory, here or in another
-// profile, for which the question waits.
+// profile, for which the question waits. Where other machines may give the name away at
+// the same time, the store does so.
 func (p *Profile) setName(r *request, out *Output) verdict {
 	name, i := r.message.(*wire.SetName).Name.String(), r.session.Identity()
 	if i == nil {
@@ -25,19 +26,27 @@ func (p *Profile) setName(r *request, out *Output) verdict {
 	if err := wamble.CheckName(name); err != nil {
 		return p.deny(r, deniedOf(err))
 	}
-	in := r.answerTo(NameOf)
+	in, renamed := r.answerTo(NameOf), i.Renamed()
+	claims := p.shard.Of > 1 && !p.keepsName(renamed)
 	if in == nil {
-		return p.ask(r, Load{Subject: NameOf, Token: r.h.Token, Key: i.Key(), Handle: name}, out)
+		what := Load{Subject: NameOf, Token: r.h.Token, Key: i.Key(), Handle: name}
+		if claims {
+			what.First.Renamed = p.clock.wall()
+		}
+		return p.ask(r, what, out)
 	}
-	renamed := i.Renamed()
-	if player := in.Answer.player(); player != nil && player.Renamed.After(renamed) {
+	player := in.Answer.player()
+	if player != nil && player.Renamed.After(renamed) {
 		renamed = player.Renamed
 	}
-	switch until := renamed.Add(nameKept); {
+	switch {
+	case claims && player != nil && player.Key == i.Key() && player.Handle == name:
 	case in.Session != nil && in.Session.Key != i.Key() || p.isNamed(name, i.Key()):
 		return p.deny(r, errNameTaken)
-	case !renamed.IsZero() && until.After(p.clock.wall()):
-		return p.deny(r, &wamble.Denied{Code: wamble.AccessDenied, Reason: "you can change your name again on " + until.UTC().Format(time.DateOnly)})
+	case p.keepsName(renamed):
+		return p.deny(r, &wamble.Denied{Code: wamble.AccessDenied, Reason: "you can change your name again on " + renamed.Add(NameKept).UTC().Format(time.DateOnly)})
+	case p.shard.Of > 1:
+		return p.deny(r, errTwice)
 	}
 	p.rename(i.Key(), name, out)
 	p.sealFor(r.session, out)
@@ -48,8 +57,17 @@ func (p *Profile) setName(r *request, out *Output) verdict {
 	return done
 }
 
-// isNamed reports whether an identity in memory has a name that is not of a key.
+// keepsName reports whether a player who was renamed at some time must keep his name.
+func (p *Profile) keepsName(renamed time.Time) bool {
+	return !renamed.IsZero() && renamed.Add(NameKept).After(p.clock.wall())
+}
+
+// isNamed reports whether an identity in memory has a name that is not of a key. Where the
+// store gives names, memory may be the older of the two, and does not count.
 func (p *Profile) isNamed(name string, but wamble.PublicKey) bool {
+	if p.shard.Of > 1 {
+		return false
+	}
 	key := p.sessions.KeyOf(name)
 	return !key.IsZero() && key != but
 }

@@ -90,3 +90,62 @@ func TestRename(t *testing.T) {
 		t.Errorf("he may choose another at once: %s", got)
 	}
 }
+
+// TestSetNameBesideOthers: where another machine may give the same name away, the store
+// decides whose it is, before anything is in a journal: one has it, the other is told so.
+// Who was not told before his machine crashed may ask again. What memory says of others
+// blocks no name.
+func TestSetNameBesideOthers(t *testing.T) {
+	store := newMemory()
+	machine := func(shard int) *rig {
+		r := &rig{t: t, now: epoch, store: store}
+		r.options = Options{Config: configOf(t, "(def min-boards 4)"), Seed: [32]byte{byte(shard)}, Now: epoch, LeaseSize: 1 << 10, Shard: wamble.Shard{Index: shard, Of: 2}}
+		r.p = New(r.options)
+		r.boot()
+		return r
+	}
+	a, b := machine(0), machine(1)
+	var tokens [2]wamble.Token
+	for i, r := range []*rig{a, b} {
+		tokens[i], _ = r.join(1)
+		r.login(peerAt(1), tokens[i], 10, standardSigner(byte(i+1)))
+	}
+	one, two := tokens[0], tokens[1]
+	expect := func(r *rig, token wamble.Token, seq uint32, name, want string) {
+		t.Helper()
+		if got := r.named(1, token, seq, name); !strings.Contains(got, want) {
+			t.Errorf("%s: answered by %s, want %s", name, got, want)
+		}
+	}
+	const changed = "PLAYER_STATS_DATA"
+	a.step(&Packet{Peer: peerAt(1), Data: namePacket(wire.SetName{Name: wire.Text("Ann")}, one, 20)})
+	a.answerLoads() // not durable yet
+	expect(b, two, 20, "aNN", "taken")
+	if got := b.nameOf(two); !strings.HasPrefix(got, "h_") {
+		t.Errorf("who was refused is called %q", got)
+	}
+	a.settle()
+	a.took()
+	if got := a.nameOf(one); got != "Ann" {
+		t.Errorf("he is called %q", got)
+	}
+	expect(a, one, 21, "Annie", "again on 2026-03-08")
+
+	b.step(&Packet{Peer: peerAt(1), Data: namePacket(wire.SetName{Name: wire.Text("Bob")}, two, 21)})
+	store.answerIdentity(b.loads[0], &Loaded{})
+	b.restart() // before it has the answer
+	b.greet(9, 1)
+	expect(b, two, 30, "Bob", changed)
+	if got := b.nameOf(two); got != "Bob" {
+		t.Errorf("he is called %q", got)
+	}
+
+	// The first is called otherwise, and a has not heard of it.
+	a.apply()
+	store.players[standardSigner(1).key].Handle = "Carl"
+	third, _ := a.join(3)
+	a.login(peerAt(3), third, 10, standardSigner(3))
+	if got := a.named(3, third, 20, "Ann"); !strings.Contains(got, changed) {
+		t.Errorf("a name that is free: %s", got)
+	}
+}

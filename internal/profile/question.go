@@ -33,7 +33,9 @@ const (
 	// SessionsOf asks for the newest sessions of Key, in Answer.Sessions.
 	SessionsOf
 	// NameOf asks who has the name Handle, in Session, and for the identity of Key, in
-	// Answer.Player. Until its answer is decided nobody else gets that name.
+	// Answer.Player. Until its answer is decided nobody else in this process gets that
+	// name. If First.Renamed is set, the identity has the name from then on, unless
+	// somebody else has it or he must keep his own: what Answer.Player says is so.
 	NameOf
 	// ElsewhereOf asks the other shards of the profile Ask, in Answer.Told.
 	ElsewhereOf

@@ -126,6 +126,10 @@ func (g *gate) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, e
 	return through(ctx, g, func() (wamble.Player, error) { return g.Store.Enrol(ctx, first) })
 }
 
+func (g *gate) Claim(ctx context.Context, key wamble.PublicKey, name string, at, since time.Time) (wamble.Player, error) {
+	return through(ctx, g, func() (wamble.Player, error) { return g.Store.Claim(ctx, key, name, at, since) })
+}
+
 func (g *gate) Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error) {
 	return through(ctx, g, func() ([]wamble.Block, error) { return g.Store.Lease(ctx, s, n) })
 }

@@ -3,10 +3,14 @@ package server
 import (
 	"context"
 	"crypto/ed25519"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
 	"wamble"
+	"wamble/client"
+	"wamble/internal/host"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -45,5 +49,60 @@ func TestPlacedOneKey(t *testing.T) {
 	})
 	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM players`); n != keys {
 		t.Errorf("%d keys are %d players", keys, n)
+	}
+}
+
+// TestPlacedOneName: of two who choose a name at once on two machines one has it, and the
+// other is told that it is taken. What a player was called before is free for everybody as
+// soon as he is called otherwise.
+func TestPlacedOneName(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a"))
+	b := serve(t, Options{}, placedConf(db, "b"))
+	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	until(t, "both serve", func() bool { return a.Status(ctx).Ready() && b.Status(ctx).Ready() })
+	const names = 4
+	var pairs [names][2]*player
+	var errs [names][2]error
+	var all sync.WaitGroup
+	for i := range pairs {
+		pairs[i] = [2]*player{join(t, a.address(), wamble.Token{}), join(t, b.address(), wamble.Token{})}
+		for j, p := range pairs[i] {
+			p.login(ctx)
+			all.Go(func() { _, errs[i][j] = p.c.SetName(ctx, []string{"Ann", "aNN"}[j]+fmt.Sprint(i)) })
+		}
+	}
+	all.Wait()
+	for i, pair := range pairs {
+		winner := 0
+		if errs[i][0] != nil {
+			winner = 1
+		}
+		if errs[i][winner] != nil || client.DeniedCode(errs[i][1-winner]) != wamble.AccessDenied || !strings.Contains(errs[i][1-winner].Error(), "taken") {
+			t.Fatalf("name %d: one was told %v, the other one %v", i, errs[i][0], errs[i][1])
+		}
+		if got := pair[winner].stats(ctx).Handle; !strings.EqualFold(got, fmt.Sprint("ann", i)) {
+			t.Errorf("who got the name is called %q", got)
+		}
+		if got := pair[1-winner].stats(ctx).Handle; !strings.HasPrefix(got, "h_") {
+			t.Errorf("who did not get the name is called %q", got)
+		}
+		if i > 0 {
+			continue
+		}
+		// The host takes it from him on one machine; the other one was not told yet.
+		a.command("rename", host.Arguments{Whom: pair[winner].stats(ctx).Handle, Name: "Carl"})
+		if _, err := pair[1-winner].c.SetName(ctx, "ANN0"); err != nil {
+			t.Errorf("the name is free, but: %v", err)
+		}
+	}
+	until(t, "the journals are in the database", func() bool {
+		return pgtest.Query[int](t, db, `SELECT count(*) FROM sessions s JOIN players p ON p.id = s.player_id`) == 2*names
+	})
+	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM players WHERE lower(handle) LIKE 'ann%'`); n != names {
+		t.Errorf("%d players have one of %d names", n, names)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -149,6 +150,12 @@ func (k *supervisor) Tell(ctx context.Context, in profile.Input) (before, after 
 		if len(loops) == 0 {
 			return before, after, errors.New("no part of the profile is on this machine: say it to another one")
 		}
+		if r, ok := in.(*profile.Rename); ok {
+			err = k.claim(ctx, r)
+		}
+		if err != nil {
+			return before, after, err
+		}
 	default:
 		if k.abroad != nil {
 			k.abroad.tell(k.name, in)
@@ -159,6 +166,22 @@ func (k *supervisor) Tell(ctx context.Context, in profile.Input) (before, after 
 		before, after, err = before.Plus(b), after.Plus(a), cmp.Or(err, no)
 	}
 	return before, after, err
+}
+
+// claim takes a name in the store before a shard gives it, if another machine may give it
+// to somebody else at the same time.
+func (k *supervisor) claim(ctx context.Context, in *profile.Rename) error {
+	if k.shard.Of <= 1 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storedTime)
+	defer cancel()
+	now := time.Now()
+	p, err := k.store.Claim(ctx, in.Key, in.Name, now, now.Add(profile.NameKept)) // whenever he chose his own
+	if err == nil && p.Handle != in.Name {
+		err = fmt.Errorf("%q is the name of another player", in.Name)
+	}
+	return notThere(err)
 }
 
 // Board looks for a board in all shards.

@@ -91,6 +91,11 @@ type Store interface {
 	// handle, rating and time of creation of first: where several machines may do so,
 	// they all get the same one.
 	Enrol(ctx context.Context, first wamble.Player) (wamble.Player, error)
+	// Claim gives the player of a key a name, unless somebody else has it, without regard
+	// to case, or he has chosen one after since. It returns the player as he is then: of
+	// several machines that claim a name, for one his handle is the name. Errors:
+	// ErrNotFound.
+	Claim(ctx context.Context, key wamble.PublicKey, name string, at, since time.Time) (wamble.Player, error)
 	// Lease takes n numbers (1 to 1,000,000) out of a table's sequence for
 	// good, in as few blocks as it can.
 	Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error)

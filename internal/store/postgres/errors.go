@@ -63,6 +63,12 @@ func classify(ctx context.Context, what string, err error) error {
 	return schema.Advise(err, adviceOn(err))
 }
 
+// isDuplicate reports whether a unique index refused a row: unique_violation.
+func isDuplicate(err error) bool {
+	var db *pgconn.PgError
+	return errors.As(err, &db) && db.Code == "23505"
+}
+
 // isReadOnly reports whether a server refused to write because it is a standby, or
 // was made read-only: read_only_sql_transaction.
 func isReadOnly(err error) bool {

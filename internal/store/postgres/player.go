@@ -102,6 +102,22 @@ func (s *Store) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, 
 	return s.Player(ctx, first.Key)
 }
 
+// Claim implements store.Store. Of two transactions that claim a name at once the index of
+// names refuses one.
+func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at, since time.Time) (wamble.Player, error) {
+	b := s.begin()
+	b.Queue(`UPDATE players SET handle = $2, renamed_at = $3 WHERE public_key = $1 AND handle <> $2 AND (renamed_at IS NULL OR renamed_at <= $4)
+		AND NOT EXISTS (SELECT FROM players o WHERE lower(o.handle) = lower($2) AND o.public_key <> $1)`, key[:], name, at, since)
+	b.Queue("COMMIT")
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	err := s.transact(limited, func(conn *pgxpool.Conn) error { return conn.SendBatch(limited, b).Close() })
+	if err != nil && !isDuplicate(err) {
+		return wamble.Player{}, classify(ctx, "claim a name", err)
+	}
+	return s.Player(ctx, key)
+}
+
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
 	out, err := readOne(ctx, s, "read player", selectPlayer+`WHERE p.public_key = $1 GROUP BY p.id`, []any{key[:]}, schema.ScanPlayer)

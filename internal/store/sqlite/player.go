@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"wamble"
 	"wamble/internal/intent"
@@ -98,6 +99,19 @@ func (s *Store) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, 
 		return wamble.Player{}, classify(ctx, "enrol a player", err)
 	}
 	return s.Player(ctx, first.Key)
+}
+
+// Claim implements store.Store.
+func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at, since time.Time) (wamble.Player, error) {
+	err := s.writer.transact(ctx, func(t *tx) error {
+		_, err := t.exec(`UPDATE players SET handle = ?1, renamed_at = ?2 WHERE public_key = ?3 AND handle <> ?1 AND (renamed_at IS NULL OR renamed_at <= ?4)
+			AND NOT EXISTS (SELECT 1 FROM players o WHERE o.handle = ?1 COLLATE NOCASE AND o.public_key <> ?3)`, name, schema.Micros(at), key[:], schema.Micros(since))
+		return err
+	})
+	if err != nil {
+		return wamble.Player{}, classify(ctx, "claim a name", err)
+	}
+	return s.Player(ctx, key)
 }
 
 // Player implements store.Queries.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"wamble"
@@ -232,6 +233,44 @@ var intentRules = []testCase{
 		w.equal("in other case", w.player(key(7)).Handle, "ANN")
 		w.apply(newSession(3), &intent.LinkSession{Session: 3, Key: key(7), Player: 700, Handle: "ANN", Rating: 1200, At: at(50)})
 		w.equal("a login keeps it", w.session(3).Handle, "ANN")
+	}},
+	{"of those who claim a name one has it", func(w *world) {
+		const many = 8
+		for i := range byte(many) {
+			w.apply(newSession(wamble.SessionID(i)+1), link(wamble.SessionID(i)+1, i+1, 20))
+		}
+		claim := func(i byte, name string, when, since int) wamble.Player {
+			p, err := w.Claim(w.Context(), key(i), name, at(when), at(since))
+			if err != nil {
+				w.Error(err)
+			}
+			return p
+		}
+		var all sync.WaitGroup
+		var got [many]wamble.Player
+		for i := range byte(many) {
+			all.Go(func() { got[i] = claim(i+1, []string{"Ann", "aNN"}[i%2], 100, 30) })
+		}
+		all.Wait()
+		first, named := byte(0), 0
+		for i, p := range got {
+			w.equal("each is told of himself", p, w.player(key(byte(i+1))))
+			if strings.EqualFold(p.Handle, "ann") {
+				first, named = byte(i+1), named+1
+			}
+		}
+		w.equal("so many have it", named, 1)
+		other := first%many + 1
+		w.equal("he may claim it again", claim(first, got[first-1].Handle, 110, 30).Renamed, at(100))
+		w.equal("he keeps it", claim(first, "Bob", 120, 99).Handle, got[first-1].Handle)
+		w.equal("the others have their own still", claim(other, "ANN", 130, 99).Renamed.IsZero(), true)
+		w.equal("later he may choose another", claim(first, "Bob", 140, 100).Handle, "Bob")
+		w.equal("then the first is free at once", claim(other, "Ann", 140, 99).Handle, "Ann")
+		names, err := w.FormerNames(w.Context(), key(first))
+		w.must(err)
+		w.equal("former names", len(names), 2)
+		_, err = w.Claim(w.Context(), key(99), "Nobody", at(1), at(1))
+		w.notFound("nobody's key", err)
 	}},
 	{"who may be revoked", func(w *world) {
 		w.apply(newSession(1), newSession(2), newSession(3), newSession(4), link(1, 7, 20), link(2, 7, 20), link(3, 8, 20), link(4, 7, 20),
