@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -85,15 +86,35 @@ func (e *engine) guardSchema() (from Version, fresh bool, err error) {
 		return want, true, nil
 	}
 	have, err := decodeMarker(b)
+	if err != nil {
+		return want, false, err
+	}
+	needs, err := e.storedNeeds(have)
 	switch {
 	case err != nil:
 		return want, false, err
 	case have == want:
 	case have.Major == want.Major && have.Minor < want.Minor && e.o.Migrate != nil:
+	case have.Major == want.Major && have.Minor > want.Minor && needs.Major == want.Major && needs.Minor <= want.Minor:
+	case needs != have:
+		return want, false, fmt.Errorf("stored %s, which needs a program that serves %s, this one serves %s: %w", have, needs, want, ErrSchema)
 	default:
 		return want, false, fmt.Errorf("stored %s, this program serves %s: %w", have, want, ErrSchema)
 	}
 	return have, false, nil
+}
+
+// storedNeeds is the oldest version whose programs can go on with a storage that has a
+// marker.
+func (e *engine) storedNeeds(marker Version) (Version, error) {
+	b, ok, err := e.own(needsKey)
+	if err != nil {
+		return marker, fmt.Errorf("read which version is needed: %w", err)
+	}
+	if !ok {
+		return marker, nil
+	}
+	return decodeMarker(b)
 }
 
 // loadIdentity counts the boot, and reads the journal id or makes a new one: a
@@ -130,6 +151,9 @@ func (e *engine) loadIdentity() error {
 // durable in one commit.
 func (e *engine) writeIdentity(from Version, fresh bool) error {
 	e.schema = e.o.Schema
+	if from.Minor > e.schema.Minor {
+		e.schema = from // of a newer program, whose marker stays
+	}
 	src := &txSource{e: e}
 	tx := &Tx{src: src}
 	if from != e.schema && !fresh {
@@ -146,6 +170,13 @@ func (e *engine) writeIdentity(from Version, fresh bool) error {
 		}
 		put := func(key string, value []byte) { c.batch.Set(tableKey(nil, appState, []byte(key)), value) }
 		put(markerKey, e.schema.appendMarker(nil))
+		switch needs := cmp.Or(e.o.Needs, e.o.Schema); {
+		case e.schema != e.o.Schema:
+		case needs != e.schema:
+			put(needsKey, needs.appendMarker(nil))
+		case !fresh:
+			c.batch.Delete(tableKey(nil, appState, []byte(needsKey)))
+		}
 		put(journalKey, e.journal.append(nil))
 		put(bootKey, e.boot.append(nil))
 		c.dirty = true

@@ -43,7 +43,7 @@ var (
 	ErrNesting = errors.New("transaction is ended or has an open child")
 
 	// ErrSchema is returned when the stored schema marker is unreadable or
-	// names a version this program does not serve.
+	// names a version this program does not serve, and cannot go on with either.
 	ErrSchema = errors.New("schema version does not fit")
 	// ErrNoSchema is returned when a storage has no schema marker and
 	// Options.Create is off.

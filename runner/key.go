@@ -137,6 +137,7 @@ func tableRange(t table) (lo, hi []byte) { return []byte{byte(t)}, []byte{byte(t
 const (
 	reservedPrefix = "runner."
 	markerKey      = "runner.schema.version"
+	needsKey       = "runner.schema.needs" // if that is not the marker
 	journalKey     = "runner.journal"
 	bootKey        = "runner.boot"
 	countersKey    = "runner.counters"

@@ -9,8 +9,15 @@ import (
 // Options of Open. The zero value serves.
 type Options struct {
 	// Schema is the application's version. A stored marker of another major
-	// is refused; one of a lower minor is refused too unless Migrate is set.
+	// is refused; one of a lower minor is refused too unless Migrate is set; one of a
+	// higher minor unless the program that wrote it said, with Needs, that this one can
+	// go on.
 	Schema Version
+	// Needs is the oldest version whose programs can go on with what this one keeps, so
+	// that both can take over from each other while one release follows the other; zero:
+	// Schema. After an older program the marker is still that of the newer one, and
+	// Migrate is not called again.
+	Needs Version
 	// Create writes the marker into a storage that has none. Without it such a
 	// storage is refused with ErrNoSchema.
 	Create bool

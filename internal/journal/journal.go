@@ -15,7 +15,9 @@ import (
 
 // Schema is the version of what a journal keeps in a runner: frames of intents,
 // and the workers of the profiles. Since 1.1 a process that took over may leave commits
-// in a bridge (see package pebblestore), which a program of 1.0 would not look for.
+// in a bridge (see package pebblestore), which a program of 1.0 would not look for. A later
+// minor that this program can go on with says so (runner.Options.Needs): then machines of
+// both releases take over parts from each other.
 var Schema = runner.Version{Major: 1, Minor: 1}
 
 // Oldest is the oldest version that this program serves as it is.

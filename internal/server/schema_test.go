@@ -11,12 +11,17 @@ import (
 
 // TestJournalSchema: a start brings an older journal to this version, and from then on
 // an older program refuses it. After a handoff an older journal stays as it is, so that
-// the image before can take it back.
+// the image before can take it back. One of a newer program is served as it is, if that
+// program says so.
 func TestJournalSchema(t *testing.T) {
 	older := runner.Options{Schema: journal.Oldest, Create: true, MinFree: -1}
 	ours := runner.Options{Schema: JournalSchema, Create: true, MinFree: -1}
 	if JournalSchema == journal.Oldest {
 		t.Fatal("an older program would not refuse the journal")
+	}
+	next := runner.Version{Major: JournalSchema.Major, Minor: JournalSchema.Minor + 1}
+	newer := func(needs runner.Version) runner.Options {
+		return runner.Options{Schema: next, Needs: needs, MinFree: -1, Migrate: journal.Migrate}
 	}
 	storage := memstore.New()
 	for _, step := range []struct {
@@ -30,6 +35,13 @@ func TestJournalSchema(t *testing.T) {
 		{"a start", func() (*runner.Runner, error) { return openJournal(storage, ours, false) }, JournalSchema},
 		{"the next handoff", func() (*runner.Runner, error) { return openJournal(storage, ours, true) }, JournalSchema},
 		{"the older program at last", func() (*runner.Runner, error) { return runner.Open(storage, older) }, runner.Version{}},
+		{"a newer program that adds", func() (*runner.Runner, error) { return runner.Open(storage, newer(JournalSchema)) }, next},
+		{"a start beside it", func() (*runner.Runner, error) { return openJournal(storage, ours, false) }, next},
+		{"a handoff beside it", func() (*runner.Runner, error) { return openJournal(storage, ours, true) }, next},
+		{"the newer one again", func() (*runner.Runner, error) { return openJournal(storage, newer(JournalSchema), false) }, next},
+		{"a newer program that changes", func() (*runner.Runner, error) { return openJournal(storage, newer(next), false) }, next},
+		{"a start after that", func() (*runner.Runner, error) { return openJournal(storage, ours, false) }, runner.Version{}},
+		{"a handoff after that", func() (*runner.Runner, error) { return openJournal(storage, ours, true) }, runner.Version{}},
 	} {
 		r, err := step.open()
 		if step.want == (runner.Version{}) {

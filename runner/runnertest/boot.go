@@ -3,6 +3,7 @@ package runnertest
 import (
 	"bytes"
 	"errors"
+	"strings"
 
 	"wamble/runner"
 	"wamble/runner/memstore"
@@ -40,6 +41,35 @@ var bootCases = []test{
 			v.is(err, runner.ErrSchema)
 			equal(v, "marker", string(v.stored(0, []byte(markerKey))), "RSV0\x01\x00\x02\x00")
 		}
+	}},
+	{"a higher minor is served if its program said so, and stays", func(v *env) {
+		needs := func() string { return string(v.stored(0, []byte("runner.schema.needs"))) }
+		v.opts.Schema, v.opts.Needs = runner.Version{Major: 1, Minor: 4}, runner.Version{Major: 1, Minor: 2}
+		v.start()
+		v.ok(v.r.Close())
+		equal(v, "needs", needs(), "RSV0\x01\x00\x02\x00")
+		v.opts.Migrate = func(*runner.Tx, runner.Version) error { return errors.New("nothing is to be migrated") }
+		for _, older := range []uint16{3, 2} {
+			v.opts.Schema, v.opts.Needs = runner.Version{Major: 1, Minor: older}, runner.Version{}
+			v.start()
+			equal(v, "schema", v.r.Stats().Schema, runner.Version{Major: 1, Minor: 4})
+			v.ok(v.r.Close())
+			equal(v, "marker", string(v.stored(0, []byte(markerKey))), "RSV0\x01\x00\x04\x00")
+			equal(v, "needs", needs(), "RSV0\x01\x00\x02\x00")
+		}
+		for _, other := range []runner.Version{{Major: 1, Minor: 1}, {Major: 2, Minor: 3}, {Major: 0, Minor: 3}} {
+			v.opts.Schema = other
+			_, err := runner.Open(v.storage, v.opts)
+			v.is(err, runner.ErrSchema)
+			equal(v, "both versions are told", strings.Contains(err.Error(), "stored 1.4, which needs a program that serves 1.2, this one serves "+other.String()), true)
+		}
+		v.opts.Schema = runner.Version{Major: 1, Minor: 4} // which now needs all of it
+		v.start()
+		v.ok(v.r.Close())
+		equal(v, "needs", needs(), "")
+		v.opts.Schema.Minor = 3
+		_, err := runner.Open(v.storage, v.opts)
+		v.is(err, runner.ErrSchema)
 	}},
 	{"a marker of 7 bytes or another magic", func(v *env) {
 		for _, bad := range []string{"RSV0\x01\x00\x02", "RSV1\x01\x00\x02\x00", ""} {

@@ -88,6 +88,40 @@ func TestClaimOfAnother(t *testing.T) {
 	is(t, replay(t, third), "1:1 2:2")
 }
 
+// TestSchema: tables that a newer program has only added to are used, beside it; those
+// that need a newer program are refused, with both versions, also by who waits. Tables of
+// an older program do not say what they need.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	h := claim(t, node(t, db, "a"))
+	add(t, h, "1")
+	for i, change := range []string{
+		`ALTER TABLE shard_schema DROP COLUMN needs`,
+		`ALTER TABLE shard_schema ADD COLUMN needs INT; ALTER TABLE shards ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'; UPDATE shard_schema SET version = 3, needs = 1`,
+	} {
+		ok(t, h.Release(t.Context(), ""))
+		pgtest.Execute(t, db, change)
+		h = claim(t, node(t, db, "a"))
+		add(t, h, fmt.Sprint(i+2))
+	}
+	is(t, replay(t, h), "1:1 2:2 3:3")
+	ok(t, h.Release(t.Context(), ""))
+	for _, change := range []string{`UPDATE shard_schema SET needs = 2`, `UPDATE shard_schema SET needs = NULL`} {
+		pgtest.Execute(t, db, change)
+		l := node(t, db, "b")
+		_, err := l.Claim(t.Context(), "main", holder(t))
+		for _, err := range []error{err, l.Await(t.Context(), "main", nil)} {
+			if !errors.Is(err, runner.ErrSchema) || !strings.Contains(err.Error(), "have version 3") || !strings.Contains(err.Error(), "this one knows 1") {
+				t.Errorf("after %s: got %v, want that the tables are too new", change, err)
+			}
+		}
+	}
+	if n := pgtest.Query[int](t, db, `SELECT version FROM shard_schema`); n != 3 {
+		t.Errorf("an older program has made version 3 version %d", n)
+	}
+}
+
 // TestLostClaim: a holder hears that another node has claimed the log.
 func TestLostClaim(t *testing.T) {
 	t.Parallel()

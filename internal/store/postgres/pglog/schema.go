@@ -5,17 +5,21 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"wamble/runner"
 )
 
-// schemaVersion is that of the tables.
+// schemaVersion is that of the tables that this program makes. A program of a later one
+// writes into shard_schema.needs which version can go on with its tables: machines of two
+// releases share them.
 const schemaVersion = 1
 
 // makeLock is the advisory lock of whoever makes tables: "wambleJ".
 const makeLock = 0x77616d626c654a
 
 const makeTables = `
-CREATE TABLE IF NOT EXISTS shard_schema (version INT NOT NULL);
-INSERT INTO shard_schema SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM shard_schema);
+CREATE TABLE IF NOT EXISTS shard_schema (version INT NOT NULL, needs INT); -- needs: the least that a program must know, NULL: version
+INSERT INTO shard_schema (version) SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM shard_schema);
 -- A row per log. It changes with every record: the rest of its page is for that.
 CREATE TABLE IF NOT EXISTS shards (
 	shard       TEXT PRIMARY KEY,
@@ -63,12 +67,13 @@ func makeShard(ctx context.Context, c *pgx.Conn, name string) error {
 			return fmt.Errorf("make the tables of the log: %w", err)
 		}
 	}
-	var version int
-	if err := c.QueryRow(ctx, `SELECT version FROM shard_schema`).Scan(&version); err != nil {
+	var version, needs int // tables that an older program made say nothing of needs
+	err := c.QueryRow(ctx, `SELECT version, coalesce((to_jsonb(s) ->> 'needs')::int, version) FROM shard_schema s`).Scan(&version, &needs)
+	if err != nil {
 		return err
 	}
-	if version != schemaVersion {
-		return fmt.Errorf("the tables of the log have version %d, this program knows %d", version, schemaVersion)
+	if needs > schemaVersion {
+		return fmt.Errorf("the tables of the log have version %d, which needs a program that knows %d, this one knows %d: %w", version, needs, schemaVersion, runner.ErrSchema)
 	}
 	if err := c.QueryRow(ctx, `SELECT count(*) = $2 FROM pg_inherits i, pg_class p, shards s WHERE s.shard = $1
 		AND i.inhparent = to_regclass('shard_log') AND p.oid = i.inhrelid AND p.relname LIKE 'shard\_log\_' || s.id || '\_%'`, name, slots).Scan(&made); err != nil || made {

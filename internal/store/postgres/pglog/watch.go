@@ -14,6 +14,7 @@ import (
 
 	"wamble/internal/guard"
 	"wamble/internal/store/postgres"
+	"wamble/runner"
 	"wamble/runner/logstore"
 )
 
@@ -174,7 +175,8 @@ func (l *Log) Sight(name string) Sight {
 }
 
 // Await waits until a claim of a shard would not be refused, by what was seen last, or
-// ctx ends. It tells what it sees after each beat; nil: nobody.
+// ctx ends. It tells what it sees after each beat; nil: nobody. Errors: that of ctx, or
+// runner.ErrSchema if the tables are those of a newer program.
 func (l *Log) Await(ctx context.Context, name string, tell func(Sight)) error {
 	w, err := l.watch(name)
 	if err != nil {
@@ -189,6 +191,9 @@ func (l *Log) Await(ctx context.Context, name string, tell func(Sight)) error {
 		}
 		if sight.Free {
 			return nil
+		}
+		if errors.Is(sight.Err, runner.ErrSchema) {
+			return sight.Err // it lasts
 		}
 		select {
 		case <-beaten:
