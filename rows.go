@@ -69,6 +69,8 @@ type Reservation struct {
 	White   bool
 	At      time.Time
 	Expires time.Time
+	Handle  string // of a holder in memory; not stored
+	Bot     bool   // of a holder in memory that a program plays; not stored
 }
 
 // GameResult is how a board ended.

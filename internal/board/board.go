@@ -83,6 +83,9 @@ func (b *Board) Variant() int16 { return b.variant }
 // Holder returns the session that is to move, 0 if the board is free.
 func (b *Board) Holder() wamble.SessionID { return b.holder }
 
+// Gone reports whether the holder shows no sign of life, though the board is still his.
+func (b *Board) Gone() bool { return b.gone }
+
 // Plies returns how many moves have been made.
 func (b *Board) Plies() int { return b.position.Ply() }
 

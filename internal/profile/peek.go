@@ -1,9 +1,12 @@
 package profile
 
-import "wamble"
+import (
+	"wamble"
+	"wamble/internal/board"
+)
 
-// Peek returns a board that is in memory in the form of the store, without its
-// holder, and the gate behind which the board may be shown: what was decided may
+// Peek returns a board that is in memory in the form of the store, with its
+// holder if he is here, and the gate behind which the board may be shown: what was decided may
 // not be durable yet, and Profile.Durable must reach the gate first. Handles are those of the players who are in
 // memory.
 func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool) {
@@ -23,7 +26,21 @@ func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool)
 		move.Bot = p.IsBot(m.Session)
 		b.Moves = append(b.Moves, move)
 	}
+	b.Holder = p.thinker(live)
 	return b, p.gates.last, true
+}
+
+// thinker returns who holds a board and is here; nil: nobody.
+func (p *Profile) thinker(b *board.Board) *wamble.Reservation {
+	s := p.sessions.ByID(b.Holder())
+	if s == nil || b.Gone() {
+		return nil
+	}
+	r := &wamble.Reservation{Board: b.ID(), Profile: p.cfg.Name, Session: s.ID(), Bot: s.Bot()}
+	if i := s.Identity(); i != nil {
+		r.Key, r.Handle = i.Key(), i.Handle()
+	}
+	return r
 }
 
 // HandleOf returns the handle of a session's player, "" for a guest and for whoever is not

@@ -3,6 +3,7 @@ package profile
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"wamble/internal/access"
 	"wamble/internal/session"
@@ -85,6 +86,9 @@ func TestPeek(t *testing.T) {
 	if !ok || gate > r.p.Durable() || b.Status != wamble.Reserved || len(b.Moves) != 3 || b.Moves[2].UCI != "g2g4" || b.Moves[2].Session != 11 || b.FEN != r.store.boards[1].FEN {
 		t.Errorf("got %+v behind %d", b, gate)
 	}
+	if h := b.Holder; h == nil || h.Session != 112 || h.Handle != "h_0112" || h.Bot {
+		t.Errorf("it is held by %+v, want h_0112", h)
+	}
 	// What is not durable yet stands behind a gate that has not been reached.
 	r.stuck = true
 	held := r.p.boards.Held(112)
@@ -98,5 +102,37 @@ func TestPeek(t *testing.T) {
 	r.settle()
 	if gate > r.p.Durable() {
 		t.Errorf("gate %d is not reached: %d", gate, r.p.Durable())
+	}
+}
+
+// TestPeekShowsWhoThinks: a board shows the player who holds it, and nobody when he is
+// gone, though it is still his.
+func TestPeekShowsWhoThinks(t *testing.T) {
+	r := newRig(t, "(def min-boards 4) (def identity-away-timeout 600)")
+	guest, guests := r.joinBy(streamAt(1))
+	program, _ := r.botHello(2)
+	known, first := r.joinBy(streamAt(3))
+	r.identified(known, wamble.PublicKey{5})
+	r.send(streamAt(3), movePacket(known, first, 3, "e2e4"))
+	knowns := r.holding(known) // which he got as somebody with an identity
+	i := r.p.sessions.Find(known)
+	for _, tc := range []struct {
+		board wamble.BoardID
+		want  wamble.Reservation
+	}{
+		{guests, wamble.Reservation{Session: r.p.sessions.Find(guest).ID()}},
+		{r.holding(program), wamble.Reservation{Session: r.p.sessions.Find(program).ID(), Bot: true}},
+		{knowns, wamble.Reservation{Session: i.ID(), Key: wamble.PublicKey{5}, Handle: i.Identity().Handle()}},
+	} {
+		tc.want.Board, tc.want.Profile = tc.board, r.p.cfg.Name
+		b, _, _ := r.p.Peek(tc.board)
+		if b.Holder == nil || *b.Holder != tc.want {
+			t.Errorf("board %d is held by %+v, want %+v", tc.board, b.Holder, tc.want)
+		}
+	}
+	r.step(&PeerClosed{Peer: streamAt(3)})
+	r.wait(16 * time.Second)
+	if b, _, _ := r.p.Peek(knowns); b.Status != wamble.Reserved || b.Holder != nil {
+		t.Errorf("who is gone thinks: %s, %+v", b.Status, b.Holder)
 	}
 }

@@ -16,8 +16,16 @@ type Game struct {
 	Version  uint64         `json:"version"`            // grows with every change
 	FEN      string         `json:"fen"`
 	Created  time.Time      `json:"created"`
+	Holder   *Holder        `json:"holder,omitempty"` // who thinks about the next move
 	Moves    []Move         `json:"moves"`
 	Result   *Result        `json:"result,omitempty"`
+}
+
+// Holder is the JSON of who holds a board.
+type Holder struct {
+	Session wamble.SessionID `json:"session"`
+	Handle  string           `json:"handle,omitempty"`
+	Bot     bool             `json:"bot,omitempty"`
 }
 
 // Move is the JSON of a move.
@@ -52,12 +60,22 @@ func AppendJSON(dst []byte, b *wamble.Board) ([]byte, error) {
 	for i, m := range b.Moves {
 		g.Moves[i] = Move{m.Ply, m.UCI, m.Session, m.Handle, m.Bot, m.At.UTC()}
 	}
-	g.Result = resultOf(b)
+	g.Holder, g.Result = holderOf(b), resultOf(b)
 	line, err := json.Marshal(g)
 	if err != nil {
 		return dst, err
 	}
 	return append(append(dst, line...), '\n'), nil
+}
+
+// holderOf is who holds a board, nil if nobody does, or he has an identity whose handle
+// is not known: nobody is shown as a guest who is none.
+func holderOf(b *wamble.Board) *Holder {
+	h := b.Holder
+	if h == nil || b.Status != wamble.Reserved || h.Handle == "" && h.Key != (wamble.PublicKey{}) {
+		return nil
+	}
+	return &Holder{h.Session, h.Handle, h.Bot}
 }
 
 // resultOf is how a game ended, nil if it goes on.

@@ -98,6 +98,34 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestJSONOfAHolder: a running game says who holds its board, as a guest only if he is one.
+func TestJSONOfAHolder(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		status wamble.BoardStatus
+		holder *wamble.Reservation
+		want   string
+	}{
+		{"nobody", wamble.Active, nil, ``},
+		{"a guest", wamble.Reserved, &wamble.Reservation{Session: 9}, `"holder":{"session":9},`},
+		{"a program", wamble.Reserved, &wamble.Reservation{Session: 9, Bot: true}, `"holder":{"session":9,"bot":true},`},
+		{"a name", wamble.Reserved, &wamble.Reservation{Session: 9, Key: wamble.PublicKey{1}, Handle: "h_ada"}, `"holder":{"session":9,"handle":"h_ada"},`},
+		{"a name that is not known", wamble.Reserved, &wamble.Reservation{Session: 9, Key: wamble.PublicKey{1}}, ``},
+		{"it is asleep", wamble.Dormant, &wamble.Reservation{Session: 9}, ``},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			line, err := AppendJSON(nil, &wamble.Board{ID: 7, Profile: "p", Status: tc.status, Variant: -1, Created: noon, Holder: tc.holder})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := `{"board":7,"profile":"p","status":"` + tc.status.String() + `","version":0,"fen":"","created":"2026-11-15T12:00:00Z",` + tc.want + `"moves":[]}` + "\n"
+			if string(line) != want {
+				t.Errorf("got  %s\nwant %s", line, want)
+			}
+		})
+	}
+}
+
 // TestTrail: each of a player's moves has its answer, also when it is his own, and boards
 // of others or of another profile are not told.
 func TestTrail(t *testing.T) {
