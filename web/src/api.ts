@@ -13,11 +13,16 @@ export interface Live {
   watched?: { board: number; watchers: number }[]; // those that most watch first
 }
 
-export interface GameMove {
-  ply: number;
-  uci: string;
+/** Who is a player as all see him: one with a handle, or a guest with the number of his session. */
+export interface Who {
   session?: number;
   handle?: string;
+  bot?: boolean;
+}
+
+export interface GameMove extends Who {
+  ply: number;
+  uci: string;
   at?: string;
 }
 
@@ -28,6 +33,7 @@ export interface Game {
   fen: string;
   chess960?: number;
   created?: string;
+  holder?: Who; // who thinks about the next move
   moves: GameMove[];
   result?: { winner: string; reason: string; plies: number };
 }

@@ -19,7 +19,7 @@ function flat(words: unknown, path = ""): [string, string][] {
     const f = words as (...a: unknown[]) => string;
     if (path === "when" || path === "name_.later") return [[path, f(new Date(0))]];
     if (path === "notices.payout") return [1, 3].map((games) => [`${path} ${games}`, f("7", { points: "2.5", games })]);
-    return [1, 2, 5, 1000].map((n) => [`${path} ${n}`, f(...Array(f.length).fill(n).map((x: number) => (/^(live|link\.place|trail\.n|predict\.(others|streak)|watch\.(move|players|page)|game\.(by|length)|map\.boards|you\.today|play\.(predicted|clocks))/.test(path) ? x : String(x))))]);
+    return [1, 2, 5, 1000].map((n) => [`${path} ${n}`, f(...Array(f.length).fill(n).map((x: number) => (/^(live|link\.place|trail\.n|predict\.(others|streak)|watch\.(move|players|page)|game\.(movers|more|length)|map\.boards|you\.today|play\.(predicted|clocks))/.test(path) ? x : String(x))))]);
   }
   return Object.entries(words as object).flatMap(([k, v]) => flat(v, path ? `${path}.${k}` : k));
 }

@@ -1,6 +1,9 @@
 // A player's name; a guest has a number, and a colour by which one knows it again.
 
-import { t } from "../texts";
+import type { ComponentChildren } from "preact";
+import type { GameMove, Who } from "../api";
+import { moversOf } from "../movers";
+import { language, t } from "../texts";
 import type { Int } from "../wire";
 
 const golden = 137.508; // degrees: neighbours get colours that are far apart
@@ -24,6 +27,59 @@ export function Name({ handle, id, bot }: { handle: string; id: Int; bot?: boole
     <span style={{ color: guestColour(Number(id)) }}>
       {Number(id) ? t.name_.guest(String(id)) : t.you.guest}
       {mark}
+    </span>
+  );
+}
+
+/** nameOf is the name of a player in plain text; undefined when he is not known. */
+export function nameOf({ handle, session }: Who): string | undefined {
+  return handle ?? (session ? t.name_.guest(String(session)) : undefined);
+}
+
+const gap = "\ufffc"; // where elements come into a text
+
+/** Around is a text around elements, which stand where its language wants them. */
+function Around({ text, children }: { text(gap: string): string; children: ComponentChildren }) {
+  const [before, after] = text(gap).split(gap);
+  return (
+    <>
+      {before}
+      {children}
+      {after}
+    </>
+  );
+}
+
+const named = 3; // players whose names are told; the others are counted
+
+/** Movers says who has moved in a game: who moved last comes first. */
+export function Movers({ moves }: { moves: readonly GameMove[] }) {
+  const all = moversOf(moves);
+  const told = all.slice(0, named);
+  const others = all.length - told.length;
+  if (all.length === 0) return null;
+  const list = new Intl.ListFormat(language).formatToParts([...told.map((w) => nameOf(w)!), ...(others ? [t.game.more(others)] : [])]);
+  let next = 0;
+  return (
+    <span class="movers">
+      <Around text={(who) => t.game.movers(all.length, who)}>
+        {list.map(({ type, value }) => {
+          const w = type === "element" ? told[next++] : undefined;
+          return w ? <Name handle={w.handle ?? ""} id={w.session ?? 0} bot={w.bot} /> : value;
+        })}
+      </Around>
+    </span>
+  );
+}
+
+/** Thinks says who thinks about the next move of a game. */
+export function Thinks({ holder }: { holder: Who | undefined }) {
+  if (!holder) return <span>{t.watch.thinks(t.watch.somebody)}</span>;
+  return (
+    <span>
+      <Around text={t.watch.thinks}>
+        <Name handle={holder.handle ?? ""} id={holder.session ?? 0} bot={holder.bot} />
+      </Around>
     </span>
   );
 }

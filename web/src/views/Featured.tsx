@@ -3,10 +3,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type Game, gameSince } from "../api";
 import { watcher } from "../app";
+import { moversOf } from "../movers";
 import type { WatchedBoard } from "../session/watch";
 import { t } from "../texts";
 import { BotMark } from "../ui/Icon";
 import { Link } from "../ui/Link";
+import { Thinks } from "../ui/Name";
 import { coloursNow, paint } from "../wall/paint";
 import { happeningOf, type Scene, Spotlight } from "../wall/spotlight";
 import { resultOf } from "./Result";
@@ -99,7 +101,7 @@ export function Featured({ colours }: { colours: string }) {
     paint(c, { fen, lastMove: game?.result ? null : lastMove }, coloursNow());
   }, [fen, colours, scene?.id]);
   const turn = fen?.split(" ")[1] === "b" ? t.play.black : t.play.white;
-  const players = game && new Set(game.moves.map((m) => m.session)).size;
+  const players = game && moversOf(game.moves).length;
   return (
     <section class="featured" aria-label={t.watch.featured} data-what={scene?.what} data-board={scene?.id}>
       {scene && (
@@ -119,7 +121,7 @@ export function Featured({ colours }: { colours: string }) {
           <p class="faint thinks">
             {game?.status === "RESERVED" && !board?.gone && (
               <>
-                <i class="pulse" aria-hidden="true" /> {t.watch.thinks}
+                <i class="pulse" aria-hidden="true" /> <Thinks holder={game.holder} />
               </>
             )}
           </p>

@@ -8,6 +8,7 @@ import { settings } from "../settings";
 import { past } from "../standing";
 import { t } from "../texts";
 import { Icon, IconButton } from "../ui/Icon";
+import { Movers } from "../ui/Name";
 import { copy } from "../ui/copy";
 import { MoveList, noteOf } from "./MoveList";
 import { Nothing } from "./Nothing";
@@ -29,7 +30,6 @@ export function GamePage({ board }: { board: string }) {
   if (!game || !line) return <p class="card faint">{t.watch.loading}</p>;
   const last = line.moves.length;
   const ply = at ?? last;
-  const players = new Set(game.moves.map((m) => m.session)).size;
   const over = game.result;
   return (
     <div class="play focus">
@@ -56,7 +56,9 @@ export function GamePage({ board }: { board: string }) {
       </section>
       <aside class="panel">
         <div class="card facts">
-          <p>{t.game.by(players)}</p>
+          <p>
+            <Movers moves={game.moves} />
+          </p>
           <div class="buttons">
             <a class="main" href={`/api/boards/${board}/pgn`} download={`wamble-${board}.pgn`}>
               <Icon name="download" /> {t.game.pgn}

@@ -2,7 +2,7 @@
 // now, and how a game ended.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { gameSince } from "../api";
+import { type GameMove, gameSince } from "../api";
 import { session } from "../app";
 import { pieceName } from "../board/names";
 import { fromUCI, type Outcome, Position, san, squareName } from "../chess";
@@ -11,6 +11,7 @@ import { predictions } from "../session/predictions";
 import { useStore } from "../session/store";
 import { past, payouts } from "../standing";
 import { t } from "../texts";
+import { Movers } from "../ui/Name";
 import { PredictionStatus } from "../wire";
 
 const tapped = 400; // ms in which a click is still of the tap that made the move
@@ -78,20 +79,20 @@ export function Story({ board, position, side, end }: { board: Board; position: 
   );
 }
 
-/** EndCard shows how the player's move has ended a game, and what it brought. */
+/** EndCard shows how the player's move has ended a game, and what it brought; who moved there follows when the server tells it. */
 export function EndCard({ board, version, end, side, place, onGo }: { board: string; version: number; end: NonNullable<Outcome>; side: string; place: string; onGo(): void }) {
   const won = useStore(payouts)[board];
-  const [players, setPlayers] = useState(0);
+  const [moves, setMoves] = useState<GameMove[]>([]);
   const since = useMemo(() => performance.now(), []);
   useEffect(() => {
-    void gameSince(board, version).then((g) => g && setPlayers(new Set(g.moves.map((m) => m.session)).size));
+    void gameSince(board, version).then((g) => g && setMoves(g.moves));
   }, [board]);
   return (
     <button type="button" class={`${place} end`} onClick={() => performance.now() - since > tapped && onGo()}>
       <b>{end === "checkmate" ? t.game.won(side, t.endings.checkmate) : t.game.drawn(t.endings.stalemate)}</b>
       <span>{end === "checkmate" ? t.play.mate(board) : t.play.stalemate(board)}</span>
       {won && <strong>{t.trail.won(won)}</strong>}
-      {players > 0 && <span>{t.game.by(players)}</span>}
+      <Movers moves={moves} />
     </button>
   );
 }

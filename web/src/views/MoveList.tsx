@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { GameMove } from "../api";
 import { t } from "../texts";
 import { IconButton } from "../ui/Icon";
+import { nameOf } from "../ui/Name";
 import type { Line } from "./useGame";
 
 interface Travel {
@@ -21,7 +22,7 @@ const steps: [name: string, label: string, to: (x: Travel) => number][] = [
 
 /** noteOf names who has made a move. */
 export function noteOf(move: GameMove | undefined): string | undefined {
-  return move?.handle ?? (move?.session ? t.name_.guest(String(move.session)) : undefined);
+  return move && nameOf(move);
 }
 
 export function MoveList({ line, travel, note }: { line: Line; travel: Travel; note?(ply: number): string | undefined }) {

@@ -3,6 +3,7 @@
 import type { Game } from "../api";
 import type { Color, Position } from "../chess";
 import { t } from "../texts";
+import { Movers } from "../ui/Name";
 
 type Outcome = Pick<NonNullable<Game["result"]>, "winner" | "reason">;
 
@@ -20,13 +21,11 @@ export function resultPlace(position: Position, bottom: Color): string {
 
 /** ResultCard lies over a board whose game is over. */
 export function ResultCard({ result, moves, place }: { result: Outcome; moves: Game["moves"]; place: string }) {
-  const players = new Set(moves.map((m) => m.session)).size;
   return (
     <div class={place} role="status">
       <b>{resultOf(result)}</b>
-      <span>
-        {t.game.length(moves.length)} · {t.game.by(players)}
-      </span>
+      <span>{t.game.length(moves.length)}</span>
+      <Movers moves={moves} />
     </div>
   );
 }

@@ -3,12 +3,14 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api, type Game, gameSince } from "../api";
 import { go, session, watcher } from "../app";
+import { moversOf } from "../movers";
 import { useStore } from "../session/store";
 import { reducedMotion, settings } from "../settings";
 import { useScheme } from "../style/ink";
 import { t } from "../texts";
 import { BotMark, Icon } from "../ui/Icon";
 import { Link } from "../ui/Link";
+import { nameOf } from "../ui/Name";
 import { Painter } from "../wall/painter";
 import { addressOf } from "../wall/past";
 import { Places } from "../wall/places";
@@ -166,7 +168,7 @@ function Tile({ id, painter }: { id: string; painter: Painter }) {
     if (gone) void gameSince(id, moved).then((g) => g?.result && setGame(g)); // without a result it is asleep: if somebody plays on soon, it has its place still
   }, [gone]);
   const board = watcher.boards.get(id);
-  const players = game && new Set(game.moves.map((m) => m.session)).size;
+  const players = game && moversOf(game.moves).length;
   const thinks = !gone && game?.status === "RESERVED" && game.version >= moved;
   const score = gone && game?.result && { white: "1–0", black: "0–1", draw: "½–½" }[game.result.winner];
   return (
@@ -174,7 +176,7 @@ function Tile({ id, painter }: { id: string; painter: Painter }) {
       <div ref={tile}>
         <canvas ref={canvas} aria-hidden="true" />
         {score && <b class="score">{score}</b>}
-        {thinks && <i class="pulse" title={t.watch.thinks} />}
+        {thinks && <i class="pulse" title={t.watch.thinks((game.holder && nameOf(game.holder)) ?? t.watch.somebody)} />}
       </div>
       <span>
         {t.play.board(id)}
