@@ -51,9 +51,17 @@ function stepsOf(b: KeptBoard): Step[] {
 /** over reports whether a game has ended for a move. */
 export const over = (f: Fate | undefined) => f?.state === "won" || f?.state === "lost" || f?.state === "draw";
 
+const key = (s: Step) => `${s.board}/${s.ply}`;
+
+/** newlyLost is the moves that were open before and are lost now, one for each board. */
+export function newlyLost(before: readonly Step[], now: readonly Step[]): Step[] {
+  const open = new Set(before.filter((s) => !over(s.fate)).map(key));
+  const lost = now.filter((s) => s.fate?.state === "lost" && open.has(key(s)));
+  return lost.filter((s) => s === lost.find((x) => x.board === s.board));
+}
+
 /** joined is what a browser knows of the trail together with what the server keeps, which is newer, but for an end that the browser has just seen. */
 export function joined({ steps, won }: Pick<History, "steps" | "won">, kept: Kept): Pick<History, "steps" | "won"> {
-  const key = (s: Step) => `${s.board}/${s.ply}`;
   const ended = new Map(steps.filter((s) => over(s.fate)).map((s) => [key(s), s.fate]));
   const theirs = kept.boards.flatMap(stepsOf).map((s) => (over(s.fate) ? s : { ...s, fate: ended.get(key(s)) ?? s.fate }));
   const known = new Set(theirs.map(key));

@@ -3,10 +3,10 @@
 
 import { api, type Game, type Kept } from "./api";
 import { session, tell } from "./app";
-import { fateOf, joined, lastHere, type News, newsSince, over } from "./fate";
+import { fateOf, joined, lastHere, newlyLost, type News, newsSince, over } from "./fate";
 import { Store } from "./session/store";
 import { sounds } from "./sound";
-import { maxSteps, past } from "./standing";
+import { maxSteps, past, type Step } from "./standing";
 import { t } from "./texts";
 
 const every = 4_000; // ms between two looks
@@ -19,30 +19,30 @@ export const news = new Store<News | null>(null);
 /** kept is the trail as the server last told it. */
 export const kept = new Store<Kept>({ boards: [] });
 
-/** recall asks for the trail that the server keeps, and joins it with that of this browser. */
+/** tellLosses tells of boards that are lost now. */
+function tellLosses(before: readonly Step[], now: readonly Step[]): void {
+  for (const s of newlyLost(before, now)) {
+    tell(t.trail.lostTold(s.board, s.san));
+    sounds.loss();
+  }
+}
+
+/** recall asks for the trail that the server keeps, and joins it with that of this browser. It tells of losses of moves that were made on this page. */
 export async function recall(): Promise<Kept> {
   const { token } = session.status.value;
   const found = await api.trail();
   if (token !== session.status.value.token) return { boards: [] }; // somebody else by now
   kept.set(found);
   const { steps, won } = joined(past.value, found);
+  tellLosses(past.value.steps.filter((s) => s.at >= performance.timeOrigin), steps);
   past.patch({ steps: steps.slice(0, maxSteps), won: Object.fromEntries(Object.entries(won).slice(-maxSteps)) });
   return found;
 }
 
 /** settleFate writes what became of a step, and tells what is worth it. */
 function settleFate(board: string, game: Game): void {
-  let told = false;
-  const steps = past.value.steps.map((s) => {
-    if (s.board !== board || over(s.fate) || !s.ply) return s;
-    const fate = fateOf(s, game);
-    if (fate.state === "lost" && !told) {
-      told = true;
-      tell(t.trail.lostTold(board, s.san));
-      sounds.loss();
-    }
-    return { ...s, fate };
-  });
+  const steps = past.value.steps.map((s) => (s.board !== board || over(s.fate) || !s.ply ? s : { ...s, fate: fateOf(s, game) }));
+  tellLosses(past.value.steps, steps);
   past.patch({ steps });
 }
 

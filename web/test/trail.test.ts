@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fateOf, joined, lastHere, newsSince } from "../src/fate";
+import { fateOf, joined, lastHere, newlyLost, newsSince } from "../src/fate";
 import type { Game, Kept } from "../src/api";
 
 const fools = ["f2f3", "e7e5", "g2g4", "d8h4"];
@@ -78,4 +78,13 @@ test("what happened while the player was away is told once for each board", () =
   assert.equal(lastHere(kept, 0, hour(12)), hour(11)); // another session
   assert.equal(lastHere(kept, hour(12), hour(13)), hour(12) + 60_000); // the last move
   assert.equal(lastHere({ boards: [] }, 0, hour(13)), 0);
+});
+
+test("a loss is told once for each board, also when the server's trail brings it", () => {
+  const lost = (ply: number) => ({ ...step(ply), fate: { state: "lost" as const } });
+  const elsewhere = { ...lost(1), board: "8" };
+  const before = [step(3), step(1), { ...step(2), fate: { state: "won" as const } }];
+  assert.deepEqual(newlyLost(before, [lost(3), lost(1), elsewhere]), [lost(3)]);
+  assert.deepEqual(newlyLost([lost(3), step(1)], [lost(3), lost(1)]), [lost(1)]);
+  assert.deepEqual(newlyLost([lost(3), lost(1)], [lost(3), lost(1)]), []);
 });
