@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestFirstMove: where it happens, a newcomer reads what became of her move and
@@ -135,6 +136,42 @@ func TestTrailLives(t *testing.T) {
 	p.reads(".trail-page", "f3 e5 g4 Qh4#")
 	p.shot("trail-page")
 	p.audit("trail page")
+}
+
+// longTrail is a trail with the longest words, numbers and moves that there are.
+const longTrail = `localStorage.setItem('wamble.history', JSON.stringify({
+	steps: ['waits', 'answered', 'won', 'lost', 'draw'].flatMap((state, i) =>
+		[...Array(16)].map((_, k) => ({board: String(1234567 + i), san: 'exd8=Q+', piece: 'P', at: 1e12 - k, fate: {state, reply: 'Qh4xe1#'}}))),
+	won: {1234569: '12345.6'},
+}))`
+
+// cutOff lists the texts of tiles that are wider or higher than their place.
+const cutOff = `[...document.querySelectorAll('.trail-page .tile *')].filter(e => {
+	const inside = e.closest('.tile').getBoundingClientRect(), text = document.createRange();
+	text.selectNodeContents(e);
+	const all = text.getBoundingClientRect();
+	return e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight || all.right > inside.right || all.bottom > inside.bottom;
+}).map(e => e.textContent)`
+
+// TestTrailTilesFit: no tile of the trail cuts off its text, in any language.
+func TestTrailTilesFit(t *testing.T) {
+	t.Parallel()
+	w := show(t, 1, time.Hour)
+	for _, s := range []screen{{width: 390, height: 844, touch: true}, {width: 1280, height: 800}} {
+		p := meet(t, s)
+		p.onEveryPage(longTrail)
+		p.open(w.url + "/trail")
+		for lang, waits := range map[string]string{"en": "waits for an answer", "de": "wartet auf Antwort", "fr": "attend une réponse", "es": "espera respuesta"} {
+			p.speak(lang)
+			p.open(w.url + "/trail")
+			p.reads(`.trail-page [data-fate="waits"]`, waits)
+			p.until(`document.querySelectorAll('.trail-page .tile').length === 5`)
+			if got := see[[]string](p, cutOff); len(got) > 0 {
+				t.Errorf("%s, %d pixels: %q are cut off", lang, s.width, got)
+			}
+			p.shot(fmt.Sprintf("trail-%s-%d", lang, s.width))
+		}
+	}
 }
 
 // forget lets a browser lose what it has written down of the trail, when its page is left.

@@ -12,6 +12,7 @@ import { coloursNow, paint } from "../wall/paint";
 import { fateText } from "./PlayPanel";
 
 const shown = 60; // boards
+const named = 4; // moves of a board that its tile names, the last ones
 const pause = 120; // ms between two requests: the routes have limits
 
 /** squaresOf is where a move in UCI begins and ends. */
@@ -75,14 +76,14 @@ export function Trail() {
       <ol ref={list} class="wall">
         {boards.map((board) => {
           const [last] = of(board);
-          const moves = of(board).map((s) => s.san).reverse().join(" ");
+          const moves = of(board).map((s) => s.san).reverse();
           return (
             <li key={board} data-board={board} data-fate={last.fate?.state ?? "waits"}>
               <Link class="tile" href={`/board/${board}`}>
                 <canvas aria-hidden="true" />
                 <span>{t.play.board(board)}</span>
-                <span title={moves}>
-                  <i>{moves}</i>
+                <span title={moves.join(" ")}>
+                  <i>{[...(moves.length > named ? ["…"] : []), ...moves.slice(-named)].join(" ")}</i>
                 </span>
                 <span>
                   <em>{fateText(last, won[board])}</em>
