@@ -208,7 +208,7 @@ func TestPlacedKill(t *testing.T) {
 		p.crowd = c
 		c.players = append(c.players, p)
 	}
-	f := &fleet{t: t, crowd: c, longest: map[string]time.Duration{}}
+	f := &fleet{t: t, crowd: c, waits: map[string][]time.Duration{}}
 	c.play()
 	f.moved()
 	c.more(t, 500)
@@ -249,7 +249,7 @@ func TestPlacedPause(t *testing.T) {
 		p.crowd = c
 		c.players = append(c.players, p)
 	}
-	f := &fleet{t: t, crowd: c, longest: map[string]time.Duration{}}
+	f := &fleet{t: t, crowd: c, waits: map[string][]time.Duration{}}
 	c.play()
 	f.moved()
 	f.suffer("pause", func() { f.signal(machines[1], syscall.SIGSTOP) })

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +15,9 @@ import (
 // next move was accepted. It returns when everybody has moved twice after that.
 func (c *crowd) longestWait(t testing.TB, do func()) time.Duration {
 	t.Helper()
-	over, longest := make(chan struct{}), make(chan time.Duration)
+	over, longest := make(chan struct{}), make(chan time.Duration, 1)
+	end := sync.OnceFunc(func() { close(over) })
+	defer end() // if it fails meanwhile
 	go func() {
 		var most time.Duration
 		moves, since := make([]int64, len(c.players)), slices.Repeat([]time.Time{time.Now()}, len(c.players))
@@ -36,7 +39,7 @@ func (c *crowd) longestWait(t testing.TB, do func()) time.Duration {
 	}()
 	do()
 	(&fleet{t: t, crowd: c}).moved()
-	close(over)
+	end()
 	return <-longest
 }
 

@@ -30,7 +30,7 @@ func (c *Cluster) FollowAt(t testing.TB, p Place) *Cluster {
 	if err := errors.Join(other.dropPrivileges(), other.watch(), other.copyOf(c), other.first()); err != nil {
 		t.Fatal(err)
 	}
-	c.await(t, other)
+	c.Await(t, other)
 	return other
 }
 
@@ -41,7 +41,7 @@ func (c *Cluster) Rejoin(t testing.TB, primary *Cluster) {
 	if err := errors.Join(os.RemoveAll(c.data()), c.copyOf(primary), c.set("postgresql.conf", fmt.Sprintf("port = %d\n", c.port)), c.up()); err != nil {
 		t.Fatal(err)
 	}
-	primary.await(t, c)
+	primary.Await(t, c)
 }
 
 // copyOf makes the data of a standby.
@@ -57,14 +57,21 @@ func (c *Cluster) copyOf(primary *Cluster) error {
 	return err
 }
 
-// await makes a cluster wait for a standby, as soon as that follows.
-func (c *Cluster) await(t testing.TB, standby *Cluster) {
+// Await makes a cluster wait for a standby, as soon as that follows.
+func (c *Cluster) Await(t testing.TB, standby *Cluster) {
 	t.Helper()
 	Execute(t, c.Server(), fmt.Sprintf(`ALTER SYSTEM SET synchronous_standby_names = '"%s"'`, standby.name()))
 	Execute(t, c.Server(), `SELECT pg_reload_conf()`)
 	for Query[int](t, c.Server(), `SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'`) == 0 {
 		continue
 	}
+}
+
+// AwaitNobody makes a cluster wait for no standby.
+func (c *Cluster) AwaitNobody(t testing.TB) {
+	t.Helper()
+	Execute(t, c.Server(), `ALTER SYSTEM SET synchronous_standby_names = ''`)
+	Execute(t, c.Server(), `SELECT pg_reload_conf()`)
 }
 
 // name is how a standby calls itself.
@@ -86,8 +93,7 @@ func (c *Cluster) replication(name string) string {
 // Promote makes a standby take writes, and wait for no standby of its own.
 func (c *Cluster) Promote(t testing.TB) {
 	t.Helper()
-	Execute(t, c.Server(), `ALTER SYSTEM SET synchronous_standby_names = ''`)
-	Execute(t, c.Server(), `SELECT pg_reload_conf()`)
+	c.AwaitNobody(t)
 	if err := c.run("pg_ctl", "-D", c.data(), "-w", "-t", startSeconds, "promote"); err != nil {
 		t.Fatal(err)
 	}
