@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -305,11 +306,11 @@ func startAuthority(t *testing.T) *authority {
 func (a *authority) browser() *http.Client {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.Issuer)
-	dial := func(network, address string) (net.Conn, error) {
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		_, port, _ := net.SplitHostPort(address)
-		return net.Dial(network, "127.0.0.1:"+port)
+		return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
 	}
-	return &http.Client{Transport: &http.Transport{Dial: dial, TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
 }
 
 // ask asks the admin listener, and returns code and body.
@@ -348,8 +349,9 @@ func (m *machine) moves() (n int) {
 }
 
 // TestManual does what a host does who follows docs/operations.md, word by word, from the
-// package to a server with HTTPS, PostgreSQL, a second admin and metrics, which is backed
-// up and upgraded while players play, and restored.
+// package to a server with HTTPS, PostgreSQL, a second admin and a dashboard, which is
+// backed up, also by itself, announces an upgrade and is upgraded while players play, and
+// is restored.
 func TestManual(t *testing.T) {
 	if !apart(t) {
 		return
@@ -366,7 +368,8 @@ func TestManual(t *testing.T) {
 	m.configure(fmt.Sprintf("(def acme-directory %q) (def acme-roots %q)", a.Directory, "/etc/ssl/authority.pem")) // instead of Let's Encrypt
 	pid := m.start()
 	m.shell(book.says("sudo -u postgres createuser wamble"))
-	m.configure(book.says(`(def db-host "/var/run`) + "\n" + book.says("(def domain"))
+	m.shell(book.says("install -d -m 0700 -o wamble -g wamble /var/backups"))
+	m.configure(book.says(`(def db-host "/var/run`) + "\n" + book.says("(def domain") + "\n" + book.says("(def backup-dir"))
 	m.shell(book.says("wamble check FILE", "FILE", "/etc/wamble/wamble.conf"))
 	m.shell(book.says("wamble doctor --user wamble"))
 	m.shell(book.says("wamble reload --dry-run"))
@@ -400,17 +403,20 @@ func TestManual(t *testing.T) {
 			t.Errorf("a moderator at %s: %d %s", c.path, code, text)
 		}
 	}
-	prometheus := strings.Fields(m.shell(book.says("wamble token-create prometheus")))[0]
-	code, metrics := ask(t, prometheus, "/metrics", "")
-	lint := exec.Command("promtool", "check", "metrics")
-	lint.Stdin = strings.NewReader(metrics)
-	if out, err := lint.CombinedOutput(); err != nil || code != http.StatusOK || !strings.Contains(metrics, "wamble_certificate_expires_timestamp_seconds") {
-		t.Errorf("metrics: %d, %v\n%s", code, err, out)
-	}
-	m.do("promtool", "check", "rules", "/usr/share/doc/wamble/examples/wamble.rules.yml")
-
 	m.background(m.command("wamble", "bot", "--seats", "4", "--pace", "20ms", "udp://127.0.0.1:8888"))
 	until(t, "players play", func() bool { return m.moves() > 20 })
+	m.prometheus(book)
+	m.dashboard()
+
+	const news = "We move to a new machine." // in the words of the manual
+	m.shell(book.says("wamble announce --countdown --for 30m"))
+	announced := func(when string) {
+		t.Helper()
+		if got := m.shell(book.says("wamble announcements")); !strings.Contains(got, "countdown") || !strings.Contains(got, news) {
+			t.Errorf("%s there are the announcements\n%s", when, got)
+		}
+	}
+	announced("at first")
 	before := m.moves()
 	m.shell(book.says("wamble backup /var/backups/wamble-$(date +%F) --dump"))
 	m.fetchPackage(2, "/dist")
@@ -422,6 +428,13 @@ func TestManual(t *testing.T) {
 		t.Errorf("after the upgrade: %s", got)
 	}
 	until(t, "they play on", func() bool { return m.moves() > before+20 })
+	announced("after the upgrade")
+	m.background(m.command("sh", "-c", "exec wamble play --plain --watch --state /run/newcomer udp://127.0.0.1:8888 >/run/told"))
+	until(t, "a newcomer is told how long it is", func() bool { return strings.Contains(m.read("/run/told"), news+" In 2") })
+	until(t, "the server makes a backup by itself", func() bool {
+		made, _ := filepath.Glob(m.path("/var/backups/wamble/wamble-*/backup.json"))
+		return len(made) == 1
+	})
 	upgraded := m.moves()
 	m.fetchPackage(1, "/old")
 	m.typed(book.says("apt install --allow-downgrades", "amd64", runtime.GOARCH), "y\n")
@@ -434,6 +447,9 @@ func TestManual(t *testing.T) {
 	until(t, "they still play", func() bool { return m.moves() > upgraded+20 })
 
 	m.shell(book.says("systemctl stop wamble"))
+	if got := m.shell(book.says("wamble fsck --data")); !strings.Contains(got, "ok   journal") {
+		t.Errorf("fsck says\n%s", got)
+	}
 	m.shell(book.says("sudo -u postgres dropdb"))
 	m.shell(book.says("sudo -u postgres pg_restore"))
 	made, _ := filepath.Glob(m.path("/var/backups/wamble-*"))
@@ -450,5 +466,6 @@ func TestManual(t *testing.T) {
 	if number != first || a.orders.Load() != orders {
 		t.Errorf("%d certificates were ordered, of which the first was %s", a.orders.Load(), first)
 	}
+	announced("after the restart")
 	until(t, "they play again", func() bool { return m.moves() > 0 })
 }
