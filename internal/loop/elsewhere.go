@@ -49,7 +49,8 @@ func (ls *loads) improve(ctx context.Context, load profile.Load, in *profile.Loa
 	}
 }
 
-// elsewhere asks the other shards about a board, until one has it.
+// elsewhere asks the other shards about a board, until one has it: those that are not here
+// on their machines.
 func (ls *loads) elsewhere(ctx context.Context, load profile.Load) *profile.Loaded {
 	in := &profile.Loaded{Load: load.ID}
 	if load.Ask.UCI != "" {
@@ -59,22 +60,35 @@ func (ls *loads) elsewhere(ctx context.Context, load profile.Load) *profile.Load
 			return in
 		}
 	}
+	var told *profile.Told
+	var silent []int
 	for _, other := range ls.rt.o.Others() {
-		told, err := other.ask(ctx, load.Ask)
-		if err != nil {
-			in.Outcome = profile.Away
-		}
-		if told != nil {
-			in.Outcome, in.Answer = profile.Found, &profile.Answer{Told: told}
+		var err error
+		if told, err = other.Ask(ctx, load.Ask); told != nil {
 			break
 		}
+		if err != nil {
+			silent = append(silent, other.o.Shard.Index)
+		}
+	}
+	away := len(silent) > 0
+	if told == nil && away && ls.rt.o.Abroad != nil {
+		var err error
+		told, err = ls.rt.o.Abroad(ctx, silent, load.Ask)
+		away = err != nil
+	}
+	switch {
+	case told != nil:
+		in.Answer = &profile.Answer{Told: told}
+	case away:
+		in.Outcome = profile.Away
 	}
 	return in
 }
 
-// ask asks the shard about a board, and waits until what comes of it is durable. It is nil
+// Ask asks the shard about a board, and waits until what comes of it is durable. It is nil
 // if the board is not here. Errors: ErrNotUp, or that of ctx.
-func (rt *Runtime) ask(ctx context.Context, in profile.Ask) (told *profile.Told, err error) {
+func (rt *Runtime) Ask(ctx context.Context, in profile.Ask) (told *profile.Told, err error) {
 	loop, life := rt.loop.Load(), rt.life.Load()
 	if loop == nil || life == nil {
 		return nil, ErrNotUp

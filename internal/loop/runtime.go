@@ -82,6 +82,9 @@ type Options struct {
 	Totals *Totals
 	// Others are the other shards of the profile, if there are any.
 	Others func() []*Runtime
+	// Abroad asks the shards with these numbers, on other machines, about a board. Told is nil
+	// if none has it; an error says that not all could be asked. Nil: there are no others.
+	Abroad func(ctx context.Context, shards []int, in profile.Ask) (told *profile.Told, err error)
 	// Observed reports whether anybody wants to know what happens (see journal.DrainOptions).
 	Observed func(through uint64) bool
 	// Remember keeps in the journal what Happened was told.

@@ -5,6 +5,7 @@ import (
 
 	"wamble"
 	"wamble/internal/predict"
+	"wamble/wire"
 )
 
 // Players watch boards of other shards, and predict on them. Their own shard, which knows
@@ -53,7 +54,7 @@ func (in *Ask) take(p *Profile, out *Output) {
 		}
 		p.seal(out)
 	case in.Limit > 0:
-		told.Rows = p.audience.book.Read(nil, b.ID(), in.Depth, in.Limit)
+		told.Rows = p.audience.book.Read(nil, b.ID(), in.Depth, min(in.Limit, wire.MaxRows))
 	}
 	out.Told = told
 }

@@ -59,6 +59,9 @@ var (
 	// errTwice is for a request that would ask the same again, because what it was
 	// told is no longer so: the player was evicted, or the terms have changed.
 	errTwice = &wamble.Denied{Code: wamble.Internal, Reason: "the answer of the database is outdated, try again"}
+	// errApart is for a board that may be in a shard which cannot be asked, as while that is
+	// on its way to another machine.
+	errApart = &wamble.Denied{Code: wamble.Internal, Reason: "not every board can be reached at the moment, try again"}
 	errBusy  = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
 )
 
@@ -209,6 +212,8 @@ func (in *Loaded) take(p *Profile, out *Output) {
 	var denied *wamble.Denied
 	nobody := false
 	switch {
+	case in.Outcome == Away && l.Subject == ElsewhereOf:
+		denied = errApart
 	case in.Outcome == Away:
 		denied = errAway
 	case in.Outcome == Broken:

@@ -198,6 +198,11 @@ func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transpo
 		o.Show = func(in *profile.Sights) { head.show(shard.Index, in) }
 		o.Totals = &head.opening.totals
 		o.Others = func() []*loop.Runtime { return head.others(shard.Index) }
+		if s.junction != nil {
+			o.Abroad = func(ctx context.Context, shards []int, in profile.Ask) (*profile.Told, error) {
+				return s.junction.askBoard(ctx, cfg.Name, shards, in)
+			}
+		}
 	}
 	if p := s.partOf(shard.Index); p != nil {
 		k.part.Store(p)

@@ -29,6 +29,7 @@ type junction struct {
 	s        *Server
 	self     uint32
 	listener net.Listener
+	asking   chan struct{}             // holds a token for each question about a board
 	mesh     atomic.Pointer[mesh.Mesh] // nil: its key is not known yet
 
 	mu      sync.Mutex // guards what follows
@@ -60,7 +61,7 @@ func (s *Server) openMesh() error {
 	if err != nil {
 		return fmt.Errorf("listen for other machines: %w\ncluster-address must be an address of this machine, and its port must be free", err)
 	}
-	j := &junction{s: s, self: mesh.Number(nodeName(s.o.Config)), listener: l, streams: map[stream]struct{}{}}
+	j := &junction{s: s, self: mesh.Number(nodeName(s.o.Config)), listener: l, asking: make(chan struct{}, mostAsking), streams: map[stream]struct{}{}}
 	s.junction, s.stray, s.places.changed = j, j.stray, j.see
 	s.closers = append(s.closers, j.close)
 	return nil
@@ -322,6 +323,8 @@ func (j *junction) answer(ctx context.Context, _, what string, question []byte) 
 		return j.s.answerFeed(question)
 	case "events":
 		return j.s.answerEvents(ctx, question)
+	case "board":
+		return j.s.answerBoard(ctx, question)
 	}
 	return nil, fmt.Errorf("%q is not known here", what)
 }

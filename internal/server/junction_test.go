@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -135,6 +136,50 @@ func TestWallOfAllMachines(t *testing.T) {
 		if got.Board.ID == on.ID && got.Board.FEN == after {
 			break
 		}
+	}
+}
+
+// TestBoardOfAnotherMachine: a player of one machine watches a board of another one alone,
+// predicts on it, reads what others predict, and gets the points. While the other machine
+// cannot be asked he is told to try again.
+func TestBoardOfAnotherMachine(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	b := serve(t, Options{}, placedConf(db, "b")).ready()
+	sharing(t, a, b.dir)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	player, seer := join(t, b.address(), wamble.Token{}).c, join(t, a.address(), wamble.Token{}).c
+	on := player.Board().ID
+	if _, err := seer.Spectate(ctx, client.View{Board: on}); err != nil {
+		t.Fatalf("the board of the other machine cannot be watched: %v", err)
+	}
+	made, err := seer.Predict(ctx, on, "e2e4", 0)
+	if err != nil || made.Status != client.SubmitCreated || made.Prediction == nil || made.Prediction.Author != seer.Token() {
+		t.Fatalf("got %+v, %v", made, err)
+	}
+	if again, err := seer.Predict(ctx, on, "d2d4", 0); err != nil || again.Status != client.SubmitDuplicate || again.Prediction.ID != made.Prediction.ID {
+		t.Errorf("a second one: got %+v, %v", again, err)
+	}
+	until(t, "all shards are up, and none has a board", func() bool {
+		none, err := seer.Predict(ctx, 1<<40, "e2e4", 0)
+		return err == nil && none.Status == client.SubmitNotFound
+	})
+	if _, err := player.Play(ctx, "e2e4"); err != nil {
+		t.Fatal(err)
+	}
+	if rows, err := seer.Predictions(ctx, on, 0, 0); err != nil || len(rows) != 1 || rows[0].Status != client.PredictionCorrect || rows[0].Author != seer.Token() {
+		t.Errorf("got %+v, %v", rows, err)
+	}
+	until(t, "he has got the points", func() bool {
+		return pgtest.Query[int](t, db, `SELECT count(*) FROM sessions WHERE total_prediction_score = 1`) == 1
+	})
+	b.junction.mesh.Load().Close()
+	until(t, "the connection is gone", func() bool { return a.junction.mesh.Load().Stats().Open == 0 })
+	var denied *wamble.Denied
+	if _, err := seer.Predict(ctx, on, "e7e5", 0); !errors.As(err, &denied) || !strings.HasSuffix(denied.Reason, "try again") {
+		t.Errorf("without the other machine: %v", err)
 	}
 }
 

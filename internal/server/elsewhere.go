@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"wamble/internal/guard"
+	"wamble/internal/loop"
+	"wamble/internal/profile"
+)
+
+// Players predict on boards of other machines, and watch them: the machine that serves the
+// player asks those that have the shards.
+
+const (
+	// mostAsking is how many questions about boards this machine asks at once. Another
+	// machine answers few at a time, and is asked other things, too.
+	mostAsking = 8
+	// askingTime is how long another machine may take: then the player is told to try again.
+	askingTime = 2 * time.Second
+)
+
+// boardQuestion is what a machine asks another one about a board that is in one of the
+// shards, or in none.
+type boardQuestion struct {
+	Profile string
+	Shards  []int
+	Ask     profile.Ask
+}
+
+// askBoard asks the machines that have the shards of a profile about a board. Told is nil if
+// none has it; an error says that not all could be asked.
+func (j *junction) askBoard(ctx context.Context, name string, shards []int, in profile.Ask) (told *profile.Told, err error) {
+	at := map[string][]int{}
+	for _, shard := range shards {
+		node, _, here := j.s.places.owner(shard)
+		if node == "" || here { // it comes, or goes
+			err = loop.ErrNotUp
+			continue
+		}
+		at[node] = append(at[node], shard)
+	}
+	select {
+	case j.asking <- struct{}{}:
+		defer func() { <-j.asking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, askingTime)
+	defer cancel()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for node, shards := range at {
+		all.Go(func() {
+			guard.Run("a question to another machine", func() {
+				var said *profile.Told
+				no := j.ask(ctx, node, "board", boardQuestion{name, shards, in}, &said)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case no != nil:
+					err = no
+				case said != nil && said.Known:
+					told = said
+				}
+			}, j.s.caught)
+		})
+	}
+	all.Wait()
+	return told, err
+}
+
+// answerBoard answers another machine about a board. It refuses if it does not have one of
+// the shards any more, or not yet: the board may be there.
+func (s *Server) answerBoard(ctx context.Context, question []byte) ([]byte, error) {
+	var q boardQuestion
+	if err := json.Unmarshal(question, &q); err != nil {
+		return nil, err
+	}
+	k := s.supervisor(q.Profile)
+	if k == nil {
+		return nil, fmt.Errorf("there is no profile %s here", q.Profile)
+	}
+	var absent error
+	for _, shard := range q.Shards {
+		if shard < 0 || shard > len(k.siblings) {
+			return nil, fmt.Errorf("there is no shard %d of profile %s", shard, q.Profile)
+		}
+		told, err := k.loops()[shard].Ask(ctx, q.Ask)
+		if told != nil {
+			return json.Marshal(told)
+		}
+		if err != nil {
+			absent = fmt.Errorf("shard %d: %w", shard, err)
+		}
+	}
+	if absent != nil {
+		return nil, absent
+	}
+	return json.Marshal(nil)
+}
