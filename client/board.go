@@ -100,6 +100,7 @@ func (c *Client) PlayOn(ctx context.Context, board wamble.BoardID, uci string) (
 	}
 	return ask(ctx, c, wire.Header{Board: board}, wire.PlayerMove{UCI: move},
 		func(p *wire.Packet, m *wire.BoardUpdate) (Board, bool) {
+			c.prefer(p)
 			return c.adopt(p, m.FEN, c.Token()), true
 		}, ext...)
 }

@@ -74,9 +74,11 @@ type Client struct {
 	mu      sync.Mutex // guards what follows
 	session Session
 	watch   *Watch
-	hosts   []string // of the machines that serve the session, as the server said last
-	turn    int      // which of them is tried; 0: the one that was dialed
-	err     error    // why the client ended
+	hosts   []string  // of the machines that serve the session, as the server said last
+	turn    int       // which of them is tried; 0: the one that was dialed
+	home    string    // the one that serves the session, and another one is tried; "": none is known
+	moves   time.Time // when the client may go there
+	err     error     // why the client ended
 }
 
 // Session is what the server has said about the session.
@@ -238,6 +240,7 @@ func (c *Client) hello(ctx context.Context) (*call, error) {
 		if hosts, ok := p.Ext.Text(wire.KeyClusterEndpoint); ok {
 			c.learnHosts(hosts)
 		}
+		c.prefer(p)
 		return true
 	})
 	return k, nil

@@ -1,10 +1,15 @@
 package client
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
+
+	"wamble/wire"
 )
 
 // maxHosts is how many machines of one server are remembered.
@@ -32,6 +37,70 @@ func (c *Client) host() string {
 		return c.url.Hostname()
 	}
 	return c.hosts[c.turn-1]
+}
+
+const (
+	// moveEvery is how long a client stays at a machine to which it has gone because that
+	// serves it: what is served there may go back and forth.
+	moveEvery = 30 * time.Second
+	// movePause is how long it stays where it is when it could not go.
+	movePause = 10 * time.Minute
+	// moveTime bounds the time to be greeted there.
+	moveTime = 3 * time.Second
+)
+
+// prefer takes which machine serves the session, if that is not the one that has passed on
+// the answer p. It is one of those that are known.
+func (c *Client) prefer(p *wire.Packet) {
+	host, _ := p.Ext.Text(wire.KeyClusterHome)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.home = ""; host != c.host() && (host == c.url.Hostname() || slices.Contains(c.hosts, host)) {
+		c.home = host
+	}
+}
+
+// movable reports whether the client may go to the machine that serves it.
+func (c *Client) movable() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.home != "" && !time.Now().Before(c.moves)
+}
+
+// goTo tries a machine from now on, for which the next may follow after some time. It
+// returns the one that was tried before.
+func (c *Client) goTo(host string, stay time.Duration) (before string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before = c.host()
+	c.home, c.moves, c.turn = "", time.Now().Add(stay), slices.Index(c.hosts, host)+1
+	return before
+}
+
+// errMoves says that the client goes to the machine that serves it.
+var errMoves = errors.New("the session is served by another machine")
+
+// move goes to the machine that serves the session, or back to the one before. An error
+// says that neither can be reached.
+func (c *Client) move(ctx context.Context, l *loop) error {
+	c.mu.Lock()
+	home := c.home
+	c.mu.Unlock()
+	connect := func() error {
+		ctx, cancel := context.WithTimeout(ctx, moveTime)
+		defer cancel()
+		return c.connect(ctx, l)
+	}
+	held, before := c.Board(), c.goTo(home, moveEvery)
+	err := connect()
+	if err != nil {
+		c.goTo(before, movePause)
+		err = connect()
+	}
+	if board := c.Board(); err == nil && (board.ID != held.ID || board.FEN != held.FEN) {
+		c.events.put(Event{Kind: Resumed, Board: board})
+	}
+	return err
 }
 
 // elsewhere tries the next machine from now on.

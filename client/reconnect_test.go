@@ -437,3 +437,57 @@ func TestLeavesALostMachine(t *testing.T) {
 		})
 	}
 }
+
+// A client that is told which machine serves it asks that one; when it is silent the client
+// plays on where it was, and does not ask again. A machine that the server has not named
+// among its own is never asked.
+func TestHomeIsSilent(t *testing.T) {
+	t.Parallel()
+	for home, asked := range map[string]bool{"127.0.0.2": true, "127.0.0.3": false} {
+		t.Run(home, func(t *testing.T) {
+			t.Parallel()
+			ctx := testContext(t)
+			hello := func() *clienttest.Step {
+				return clienttest.Expect(wire.CtrlClientHello).AnswerWith(
+					wire.Header{Token: clienttest.SessionToken(1), Board: 1}, wire.ServerHello{FEN: wire.Text(clienttest.StartFEN)},
+					wire.String(wire.KeyClusterEndpoint, "127.0.0.1 127.0.0.2"), wire.String(wire.KeyClusterHome, home))
+			}
+			played := func() *clienttest.Step {
+				return clienttest.Expect(wire.CtrlPlayerMove).Answer(1, update(clienttest.StartFEN), wire.String(wire.KeyClusterHome, home))
+			}
+			script := []*clienttest.Step{hello(), played(), played()}
+			if asked {
+				script = []*clienttest.Step{hello(), hello(), played(), played()}
+			}
+			s := clienttest.NewServer(t, script...)
+			_, port, err := net.SplitHostPort(strings.TrimPrefix(s.UDP(), "udp://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			other, err := net.ListenPacket("udp", net.JoinHostPort(home, port))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			c := dial(t, ctx, quick(), s.UDP())
+			for range 2 {
+				if _, err := c.Play(ctx, "e2e4"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.Close()
+			other.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // what was sent is there
+			b := make([]byte, wire.MaxPacket)
+			n, _, err := other.ReadFrom(b)
+			if asked != (err == nil) {
+				t.Fatalf("the other machine hears something: %v; want %v", err == nil, asked)
+			}
+			if h, err := wire.Peek(b[:n]); asked && (err != nil || h.Ctrl != wire.CtrlClientHello || h.Token != clienttest.SessionToken(1)) {
+				t.Errorf("the other machine hears %+v, %v", h, err)
+			}
+			if got, want := count(s, wire.CtrlClientHello), len(script)-2; got != want {
+				t.Errorf("the machine that was dialled was greeted %d times, want %d", got, want)
+			}
+		})
+	}
+}

@@ -17,6 +17,12 @@ func (c *Client) run(ctx context.Context, l *loop) {
 	err := c.serve(ctx, l, true)
 	for ctx.Err() == nil {
 		l.detach()
+		if errors.Is(err, errMoves) {
+			if err = c.move(ctx, l); err == nil {
+				err = c.serve(ctx, l, true)
+				continue
+			}
+		}
 		c.events.put(Event{Kind: Disconnected, Err: err})
 		if err = c.reconnect(ctx, l, err); err != nil {
 			c.stop(err)
@@ -36,7 +42,7 @@ func (c *Client) run(ctx context.Context, l *loop) {
 }
 
 // serve does the work of one connection and returns why it ended. A call that
-// is under way then stays the loop's current one. Without accept it serves only
+// is under way then stays the loop's current one; when none is, errMoves may end it. Without accept it serves only
 // the current call, and returns nil when that has ended.
 func (c *Client) serve(ctx context.Context, l *loop, accept bool) error {
 	timer := time.NewTimer(time.Hour)
@@ -46,6 +52,8 @@ func (c *Client) serve(ctx context.Context, l *loop, accept bool) error {
 		var gone <-chan struct{}
 		if l.current != nil {
 			gone = l.current.ctx.Done()
+		} else if c.movable() {
+			return errMoves
 		} else {
 			calls = c.calls
 		}

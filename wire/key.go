@@ -55,6 +55,7 @@ const (
 	KeyLoginToken              = "login.token"
 	KeyLoginServer             = "login.server"
 	KeyClusterEndpoint         = "cluster.endpoint"
+	KeyClusterHome             = "cluster.home"
 	KeyNoticeID                = "notice.id"
 	KeyNoticeSeconds           = "notice.seconds"
 	KeyNoticeCountdown         = "notice.countdown"
@@ -124,6 +125,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyLoginToken, Type: TypeInt, Meaning: "1 in LOGIN_REQUEST with a signature: the client takes over the token of LOGIN_SUCCESS, which is a new one", Ours: true},
 	{Key: KeyLoginServer, Type: TypeString, Meaning: "in LOGIN_REQUEST with a signature: the host and port that the client has connected to; the signature names them, too", Ours: true},
 	{Key: KeyClusterEndpoint, Type: TypeString, Meaning: "in SERVER_HELLO: the hosts of all machines that serve the session when one is lost, separated by spaces; a client whose connection is lost tries them in turn, on the port that it used", Ours: true},
+	{Key: KeyClusterHome, Type: TypeString, Meaning: "in SERVER_HELLO and in the answer to a move, if the request was passed on by another machine than the one that serves the session: the host of the one that serves it, one of those in `cluster.endpoint`. A client may go on there, on the port that it used", Ours: true},
 	{Key: KeyNoticeID, Type: TypeInt, Meaning: "number of an announcement that stays; it comes again with each SERVER_HELLO, and is to be shown once", Ours: true},
 	{Key: KeyNoticeSeconds, Type: TypeInt, Meaning: "how long that announcement stays from now on; 0: it is withdrawn", Ours: true},
 	{Key: KeyNoticeCountdown, Type: TypeInt, Meaning: "1: at the end of that time happens what is announced; show how much of it is left", Ours: true},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -182,6 +183,16 @@ func (n Network) Origins() []string {
 		origins = append(origins, "http://"+strings.TrimSuffix(at, ":80"), "https://"+strings.TrimSuffix(at, ":443"))
 	}
 	return origins
+}
+
+// Home is the one of cluster-endpoints at which players reach this machine; "": none is
+// known to be.
+func (n Network) Home() string {
+	home := cmp.Or(n.ClusterHost, n.ListenAddress)
+	if slices.Contains(strings.Fields(n.ClusterEndpoints), home) {
+		return home
+	}
+	return ""
 }
 
 // Domains are the names that the server gets certificates for.

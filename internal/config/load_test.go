@@ -347,6 +347,23 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// TestHome: which of the machines this one is says the option, or the address that it
+// listens on, and never a host that clients are not told of.
+func TestHome(t *testing.T) {
+	for text, want := range map[string]string{
+		`(def cluster-endpoints "192.0.2.1 b.example") (def listen-address "192.0.2.1")`:                                "192.0.2.1",
+		`(def cluster-endpoints "192.0.2.1 b.example") (def listen-address "192.0.2.1") (def cluster-host "b.example")`: "b.example",
+		`(def cluster-endpoints "192.0.2.1 b.example") (def listen-address "192.0.2.2")`:                                "",
+		`(def cluster-endpoints "192.0.2.1 b.example")`:                                                                 "",
+		`(def cluster-endpoints "192.0.2.1 b.example") (def cluster-host "c.example")`:                                  "",
+		`(def cluster-host "c.example")`:                                                                                "",
+	} {
+		if got := mustLoad(t, text).Default.Network.Home(); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func BenchmarkLoad(b *testing.B) {
 	raw, err := os.ReadFile("../../wamble.conf")
 	if err != nil {

@@ -215,6 +215,11 @@ type Network struct {
 	// tries the others. Clients of the original need an address that moves.
 	ClusterEndpoints string `option:"cluster-endpoints" default:"" range:"0..400" room:"profile"`
 
+	// ClusterHost is the one of cluster-endpoints at which players reach this
+	// machine. Unset means listen-address, if it is one of them. A client or page
+	// that another machine passes on to this one is told to go on here.
+	ClusterHost string `option:"cluster-host" default:"" range:"0..253" room:"profile"`
+
 	// UDPEnabled serves the game over UDP, which is not encrypted. With 0 players
 	// come over WebSocket; there is no UDP socket but one on loopback, at a port
 	// that the kernel chooses, for the house's own bots.

@@ -108,6 +108,7 @@ var metrics = []metric{
 			add("refused", float64(s.UDP.Refused))
 			add("unsent", float64(s.UDP.Unsent))
 		}),
+	count("packets_passed_total", "Packets of players that came through another machine.", func(s *loop.Figures) uint64 { return s.UDP.Passed }),
 	level("websockets", "WebSocket connections.", func(s *loop.Figures) float64 { return float64(s.Streams.Open) }),
 	count("websockets_refused_total", "WebSocket handshakes that failed.", func(s *loop.Figures) uint64 { return s.Streams.Refused }),
 	count("websockets_overrun_total", "WebSocket connections ended because they did not read.", func(s *loop.Figures) uint64 { return s.Streams.Overrun }),

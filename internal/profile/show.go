@@ -134,16 +134,33 @@ func (p *Profile) greet(r *request, token wamble.Token, s *session.Session, b *b
 	if hosts := p.cfg.Network.ClusterEndpoints; hosts != "" && s.ID() != 0 {
 		v.fields.AddString(wire.KeyClusterEndpoint, hosts)
 	}
+	p.addHome(&v, r)
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: token, Board: idOf(b), Flags: r.h.Flags.Negotiate() | v.flags}
 	link.Answer(p.link, r.id, h, wire.ServerHello{FEN: v.fen}, v.fields...)
 	return v
 }
 
+// addHome adds the host of this machine to the answer of a request that another one has
+// passed on.
+func (p *Profile) addHome(v *view, r *request) {
+	self := p.travel.node
+	if self == 0 {
+		return
+	}
+	if from, _ := p.link.Peer(r.id); from.Node == self || from.Node == 0 {
+		return
+	}
+	if home := p.cfg.Network.Home(); home != "" {
+		v.fields.AddString(wire.KeyClusterHome, home)
+	}
+}
+
 // answerMove answers a move with the board that the player holds now.
 func (p *Profile) answerMove(r *request, b *board.Board, played *board.Played) {
 	v := p.show(r.session, b, r.h.Seq)
 	p.addCrowd(&v, r, played)
+	p.addHome(&v, r)
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}
 	link.Answer(p.link, r.id, h, wire.BoardUpdate{FEN: v.fen}, v.fields...)

@@ -22,6 +22,7 @@ import (
 // World is what all shards of the profile have, this one too, in the order of their
 // numbers: it comes now and then, and may be a little old.
 type World struct {
+	Node   uint32 `json:",omitempty"` // number of this machine, as in wamble.Peer; 0: there are no others
 	Open   int    // so many shards take new players: the first ones
 	Opened uint64 `json:",omitempty"` // bit k: shard k takes new players; 0: Open says it
 	Shards []ShardCount
@@ -70,6 +71,7 @@ func (in *World) take(p *Profile, _ *Output) {
 	if len(in.Shards) != p.shard.Of || p.shard.Of <= 1 {
 		return
 	}
+	t.node = in.Node
 	t.open = in.opened() & (1<<p.shard.Of - 1)
 	t.world = append(t.world[:0], in.Shards...)
 	watchers := uint64(0)
@@ -120,6 +122,7 @@ func (t *travel) underway(now time.Time, sent uint64) int { return t.departures.
 
 // travel is what a shard knows of the others, and of the boards under way.
 type travel struct {
+	node   uint32 // number of this machine; 0: there are no others
 	open   uint64 // shards that take new players, one bit each
 	world  []ShardCount
 	others Others

@@ -67,6 +67,14 @@ func (s *Server) openMesh() error {
 	return nil
 }
 
+// number is that of this machine; 0: others do not reach it.
+func (j *junction) number() uint32 {
+	if j == nil {
+		return 0
+	}
+	return j.self
+}
+
 func (j *junction) close() error {
 	j.mu.Lock()
 	j.closed = true

@@ -295,6 +295,7 @@ func (k *supervisor) count(ctx context.Context) {
 		w.Open = k.reopen(func(i int) bool { return !full || w.Shards[i].Free > 0 })
 		if k.abroad != nil {
 			w.Opened = k.opened() | elsewhere.open()
+			w.Node = k.abroad.s.junction.number()
 			k.abroad.s.junction.watch(k.name, slices.ContainsFunc(k.here(), func(l *supervisor) bool { return l.Count().Watched }))
 		}
 		if news = news || before.Open != w.Open || before.Opened != w.Opened; news {

@@ -41,7 +41,9 @@ func (p *Port) Pass(shard int, packet Packet) bool {
 	if shard >= len(p.shards.ports) {
 		return false
 	}
-	return p.shards.ports[shard].inbox.forward(packet)
+	to := p.shards.ports[shard]
+	to.udp.counts.passed.Add(1)
+	return to.inbox.forward(packet)
 }
 
 // PassEnd tells a shard that the connection of a far end at another node is gone.

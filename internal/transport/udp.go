@@ -39,7 +39,7 @@ type UDP struct {
 // anybody.
 type udpCounters struct {
 	received, sent, lost, refused, unsent atomic.Uint64
-	forwarded, spilled                    atomic.Uint64
+	forwarded, spilled, passed            atomic.Uint64
 }
 
 // UDPStats counts datagrams since the socket was opened.
@@ -52,6 +52,8 @@ type UDPStats struct {
 	// Of one of several shards: datagrams that are for another one.
 	Forwarded uint64 // passed on to it
 	Spilled   uint64 // lost: too many wait for it already
+	// Passed are packets, also of connections, that came through another node.
+	Passed uint64
 }
 
 // UDPOptions are what a socket can be told.
@@ -162,6 +164,7 @@ func (u *UDP) Stats() UDPStats {
 
 		Forwarded: u.counts.forwarded.Load(),
 		Spilled:   u.counts.spilled.Load(),
+		Passed:    u.counts.passed.Load(),
 	}
 }
 

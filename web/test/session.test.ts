@@ -376,3 +376,63 @@ test("a machine that does not answer is left after three seconds if there are ot
   mock.timers.tick(1_300);
   assert.equal(r.hosts[r.hosts.length - 1], "one");
 });
+
+const machines = { key: "cluster.endpoint", type: "string", value: "one two" } as const;
+const served = (by: string) => ({ key: "cluster.home", type: "string", value: by }) as const;
+
+test("a page goes to the machine that serves it when nothing is asked, and stays there for a while", async () => {
+  const r = rig();
+  r.session.start();
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start, 1, machines, served("one"));
+  await settle();
+  assert.deepEqual(r.hosts, ["", "one"]);
+  assert.ok(r.sockets[0].closed);
+  r.session.play(pawn("e2e4"));
+  r.socket().onopen?.({});
+  assert.equal(r.name(), "CLIENT_HELLO");
+  assert.equal(r.socket().last.token, token);
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start, 1, machines);
+  await settle();
+  assert.equal(r.session.status.value.link, "online");
+  assert.equal(r.name(), "PLAYER_MOVE");
+  r.socket().ack();
+  r.socket().board("BOARD_UPDATE", 17, start, 1, served("two"));
+  await settle();
+  assert.equal(r.session.status.value.board?.id, 17);
+  assert.deepEqual(r.hosts, ["", "one"]);
+  mock.timers.tick(25_000);
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 17, start, 1, machines);
+  await settle();
+  mock.timers.tick(5_000);
+  r.session.play(pawn("d2d4"));
+  r.socket().ack();
+  r.socket().board("BOARD_UPDATE", 18, start, 1, served("two"));
+  await settle();
+  assert.deepEqual(r.hosts, ["", "one", "two"]);
+});
+
+test("a page that does not reach the machine that serves it goes on where it was, and elsewhere never", async () => {
+  const r = rig();
+  r.session.start();
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start, 1, machines, served("one"));
+  await settle();
+  r.socket().drop();
+  mock.timers.tick(1_300);
+  assert.deepEqual(r.hosts, ["", "one", ""]);
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start, 1, machines, served("one"));
+  await settle();
+  r.session.play(pawn("e2e4"));
+  r.socket().ack();
+  r.socket().board("BOARD_UPDATE", 17, start, 1, served("three"));
+  await settle();
+  assert.equal(r.session.status.value.board?.id, 17);
+  assert.deepEqual(r.hosts, ["", "one", ""]);
+});

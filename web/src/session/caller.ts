@@ -30,7 +30,12 @@ const maxDelay = 15_000;
 const maxDelayToOthers = 1_000; // where another machine takes over when one is lost
 const timeout = 12_000; // ms for an answer
 const timeoutWithOthers = 3_000;
+const moveEvery = 30_000; // ms that a page stays at a machine to which it has gone because that serves it
+const movePause = 600_000; // ms that it stays where it is when it could not go there
 const heartbeat = 25_000; // ms between two requests that show whether the server is there
+
+/** pageHost is the host of the page, without the brackets of an IPv6 address. */
+const pageHost = (): string | undefined => globalThis.location?.hostname.replace(/[[\]]/g, "");
 
 export class Caller implements Counter {
   private connection: Connection | null = null;
@@ -39,6 +44,9 @@ export class Caller implements Counter {
   private delay = 0;
   private hosts = [""]; // of the machines that serve the session, the page's first
   private turn = 0; // whose of them it is
+  private home: string | null = null; // of the one that serves the session, while another one is called
+  private mayMove = 0; // when the page may go there
+  private back: number | null = null; // whose turn it was before; null: it is not on its way
   host = ""; // of the machine that serves the session, or did last; "" is that of the page
   private retryTimer: ReturnType<typeof setTimeout> | undefined;
   private heartbeatTimer: ReturnType<typeof setTimeout> | undefined;
@@ -64,9 +72,30 @@ export class Caller implements Counter {
   learn(hosts: string | undefined): void {
     if (hosts === undefined) return;
     const now = this.called;
-    const own = globalThis.location?.hostname.replace(/[[\]]/g, ""); // of an IPv6 address
-    this.hosts = ["", ...hosts.split(" ").filter((h) => h && h !== own)];
+    this.hosts = ["", ...hosts.split(" ").filter((h) => h && h !== pageHost())];
     this.turn = Math.max(0, this.hosts.indexOf(now));
+  }
+
+  /** prefer takes the host of the machine that serves the session, as an answer says that another one has passed on; undefined: none has. */
+  prefer(host: string | undefined): void {
+    const at = host ? this.hosts.indexOf(host === pageHost() ? "" : host) : -1;
+    this.home = at < 0 || this.hosts[at] === this.called ? null : this.hosts[at];
+    this.move();
+  }
+
+  /** move goes to the machine that serves the session when nothing is asked, and not too often. */
+  private move(): void {
+    const { connection, home } = this;
+    if (home === null || !this.ready || !connection || connection.busy || this.queue.length > 0 || Date.now() < this.mayMove) return;
+    this.mayMove = Date.now() + moveEvery;
+    this.back = this.turn % this.hosts.length;
+    this.turn = this.hosts.indexOf(home);
+    this.home = null;
+    this.connection = null; // its end is none of the session
+    clearTimeout(this.heartbeatTimer);
+    connection.end(false);
+    this.setState("connecting"); // who watches asks again
+    this.connect();
   }
 
   start(): void {
@@ -156,6 +185,7 @@ export class Caller implements Counter {
         this.ready = true;
         this.host = this.called;
         this.delay = 0;
+        this.back = null;
         this.setState("online");
         this.helloLater();
         this.sendNext();
@@ -182,6 +212,7 @@ export class Caller implements Counter {
     if (!this.ready || !this.connection || this.connection.busy) return;
     const call = this.queue.shift();
     if (call) this.connection.ask({ ...call, request: { ...call.request, token: this.options.token() } });
+    else this.move();
   }
 
   private disconnected(connection: Connection, restarting: boolean, unfinished: Call | null): void {
@@ -194,7 +225,11 @@ export class Caller implements Counter {
     else unfinished?.reject(new Lost("the connection broke"));
     if (this.state === "stopped") return;
     this.setState("away");
-    if (!wasReady) this.turn++;
+    if (this.back !== null) {
+      this.turn = this.back;
+      this.back = null;
+      this.mayMove = Date.now() + movePause;
+    } else if (!wasReady) this.turn++;
     const delay = restarting && wasReady ? 0 : this.delay;
     this.delay = Math.min(this.others ? maxDelayToOthers : maxDelay, Math.max(firstDelay, 2 * this.delay));
     this.retryTimer = setTimeout(() => this.connect(), delay * (0.75 + Math.random() / 2));

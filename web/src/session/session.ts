@@ -163,6 +163,7 @@ export class Session {
       this.settle();
       this.emit({ kind: "played", move, fen, crowd: answer.ext.text("crowd.moves") ?? "" });
       this.adopt(answer, move);
+      this.caller.prefer(answer.ext.text("cluster.home"));
     } catch (e) {
       if (e instanceof Lost) return; // the page ends, or another tab has taken over; the move stays stored
       this.settle();
@@ -204,6 +205,7 @@ export class Session {
       const p = await ask(request);
       this.status.patch({ refusal: null });
       this.caller.learn(p.ext.text("cluster.endpoint"));
+      this.caller.prefer(p.ext.text("cluster.home"));
       if (p.token !== token) this.renew(p.token, token !== NO_TOKEN);
       this.adopt(p, null);
       const none = Number(p.board) === 0;

@@ -214,6 +214,7 @@ export interface Keys {
   "login.token": "int";
   "login.server": "string";
   "cluster.endpoint": "string";
+  "cluster.home": "string";
   "notice.id": "int";
   "notice.seconds": "int";
   "notice.countdown": "int";
