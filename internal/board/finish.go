@@ -1,6 +1,8 @@
 package board
 
 import (
+	"iter"
+	"slices"
 	"time"
 
 	"wamble"
@@ -103,6 +105,9 @@ type recent struct {
 	next int
 	byID map[wamble.BoardID]*Board
 }
+
+// Finished returns the last recentBoards that were finished.
+func (p *Pool) Finished() iter.Seq[*Board] { return slices.Values(p.finished.ring) }
 
 func (r *recent) add(b *Board) {
 	if r.byID == nil {

@@ -211,6 +211,13 @@ func (l *loop) tellSights() {
 	}
 }
 
+// ShowAgain lets the shard show others all of its boards once more.
+func (rt *Runtime) ShowAgain() {
+	if l := rt.life.Load(); l != nil {
+		l.mail.post(&profile.ShowAgain{})
+	}
+}
+
 // See shows the shard boards of another one.
 func (rt *Runtime) See(in *profile.Sights) {
 	if l := rt.life.Load(); l != nil {

@@ -23,17 +23,36 @@ func (w *wanted) has(name string) bool {
 
 // want notes which events the other end wants.
 func (c *conn) want(f *Frame) error {
-	w := &c.wanted
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	name := string(f.Name)
 	if f.Kind == KindUnsubscribe {
-		delete(w.names, string(f.Name))
+		c.wanted.remove(name)
 		return nil
 	}
-	if w.names[string(f.Name)] = struct{}{}; len(w.names) > maxWanted {
-		return fmt.Errorf("%w: it wants more than %d kinds of events", ErrFrame, maxWanted)
+	fresh, err := c.wanted.add(name)
+	if fresh && c.m.o.Subscribed != nil {
+		c.m.o.Subscribed(name)
 	}
-	return nil
+	return err
+}
+
+func (w *wanted) remove(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.names, name)
+}
+
+// add reports whether a name was not wanted before.
+func (w *wanted) add(name string) (fresh bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, was := w.names[name]; was {
+		return false, nil
+	}
+	if len(w.names) == maxWanted {
+		return false, fmt.Errorf("%w: it wants more than %d kinds of events", ErrFrame, maxWanted)
+	}
+	w.names[name] = struct{}{}
+	return true, nil
 }
 
 // Subscribe says that the events of a name are wanted here, of all nodes, or no more.

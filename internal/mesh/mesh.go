@@ -41,6 +41,9 @@ type Options struct {
 	Receive func(from uint32, frames []Frame)
 	// Answer answers a request of another node.
 	Answer func(ctx context.Context, from, what string, question []byte) ([]byte, error)
+	// Subscribed is told that a node wants the events of a name, and that it has got none on
+	// this connection; nil: nobody is. It must not wait.
+	Subscribed func(name string)
 	// Lost is told that the connection to a node has ended, with whatever was under way;
 	// nil: nobody is.
 	Lost func(node uint32)

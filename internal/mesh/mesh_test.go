@@ -303,10 +303,19 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestEvents: events go to whoever wants them, also after the connection was lost.
+// TestEvents: events go to whoever wants them, also after the connection was lost: then who
+// has them is told that some were missed.
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	a, b, c := open(t, "a"), open(t, "b"), open(t, "c")
+	var told atomic.Int64
+	a, c := open(t, "a"), open(t, "c")
+	b := open(t, "b", func(o *Options) {
+		o.Subscribed = func(name string) {
+			if told.Add(1); name != "main" {
+				t.Errorf("somebody wants %s", name)
+			}
+		}
+	})
 	a.Subscribe("main", true)
 	a.knows(c)
 	b.knows(a, c)
@@ -321,8 +330,12 @@ func TestEvents(t *testing.T) {
 	if got := a.frames()[0]; got.Kind != KindEvent || got.ID != 5 || string(got.Data) != "five" {
 		t.Errorf("got %+v", got)
 	}
+	before := told.Load()
+	if before == 0 {
+		t.Error("b is not told what a wants")
+	}
 	a.conn(Number("b")).end()
-	watchtest.Until(t, "a is back and wants it still", func() bool { return len(a.Connected()) == 2 && b.Wanted("main") })
+	watchtest.Until(t, "a is back and wants it still", func() bool { return len(a.Connected()) == 2 && b.Wanted("main") && told.Load() > before })
 	a.Subscribe("main", false)
 	watchtest.Until(t, "nobody wants it", func() bool { return !b.Wanted("main") })
 	if got := c.frames(); len(got) != 0 {

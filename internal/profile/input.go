@@ -73,6 +73,7 @@ var inputs = []struct {
 	{42, "came", blank[Came]},
 	{43, "hold boards", blank[HoldBoards]},
 	{44, "resume elsewhere", blank[ResumeElsewhere]},
+	{46, "show again", blank[ShowAgain]},
 }
 
 func blank[T any, P interface {

@@ -3,6 +3,7 @@ package profile
 import (
 	"encoding/json"
 	"errors"
+	"time"
 
 	"wamble"
 	"wamble/chess"
@@ -111,6 +112,28 @@ func (p *Profile) showTo(watchers uint64) {
 		if b.Watchable() {
 			p.sight(b)
 		}
+	}
+}
+
+// ShowAgain lets other shards be told of all boards once more: a machine with watchers was
+// not connected, and has missed changes.
+type ShowAgain struct{}
+
+// sleptLately is since when boards may have fallen asleep of which ShowAgain says so: there
+// may be very many that sleep.
+const sleptLately = time.Hour
+
+func (*ShowAgain) take(p *Profile, _ *Output) {
+	if p.travel.watchers == 0 || p.stage != running {
+		return
+	}
+	for b := range p.boards.All() {
+		if b.Watchable() || p.clock.now.Sub(b.LastMoved()) < sleptLately {
+			p.sight(b)
+		}
+	}
+	for b := range p.boards.Finished() {
+		p.sight(b)
 	}
 }
 

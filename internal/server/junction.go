@@ -109,7 +109,7 @@ func (j *junction) open(ctx context.Context) error {
 		return nil
 	}
 	m, err := mesh.Open(j.listener, mesh.Options{
-		Name: nodeName(j.s.o.Config), Key: key, Receive: j.receive, Answer: j.answer, Lost: j.lost, Report: j.s.caught, Log: j.s.log,
+		Name: nodeName(j.s.o.Config), Key: key, Receive: j.receive, Answer: j.answer, Subscribed: j.showAgain, Lost: j.lost, Report: j.s.caught, Log: j.s.log,
 	})
 	if err != nil {
 		return err
@@ -369,6 +369,16 @@ func (j *junction) show(name string, in *profile.Sights) {
 		b, err := profile.AppendInput(nil, &profile.Sights{Boards: in.Boards[i : i+1]})
 		if err == nil {
 			m.Publish(name, uint64(in.Boards[i].Board.ID), b)
+		}
+	}
+}
+
+// showAgain shows all boards of a profile that are here: another machine has begun to
+// watch, or watches on after it was not connected.
+func (j *junction) showAgain(name string) {
+	if k := j.s.supervisor(name); k != nil {
+		for _, l := range k.here() {
+			l.ShowAgain()
 		}
 	}
 }

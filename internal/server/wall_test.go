@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"wamble"
+	"wamble/client"
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// bridge is a road to a TCP address that can be cut.
+type bridge struct {
+	listener net.Listener
+	mu       sync.Mutex
+	cut      bool
+	conns    []net.Conn
+}
+
+func newBridge(t *testing.T, to string) *bridge {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bridge{listener: l}
+	t.Cleanup(func() {
+		l.Close()
+		b.set(true)
+	})
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil || !b.keep(near, far) {
+				near.Close()
+				continue
+			}
+			go io.Copy(near, far)
+			go io.Copy(far, near)
+		}
+	}()
+	return b
+}
+
+// keep notes the ends of a connection; false: the bridge is cut, and they are closed.
+func (b *bridge) keep(conns ...net.Conn) bool {
+	b.mu.Lock()
+	b.conns = append(b.conns, conns...)
+	cut := b.cut
+	b.mu.Unlock()
+	b.set(cut)
+	return !cut
+}
+
+// set cuts the bridge, or mends it.
+func (b *bridge) set(cut bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cut = cut; cut {
+		for _, c := range b.conns {
+			c.Close()
+		}
+		b.conns = nil
+	}
+}
+
+// TestWallAfterACut: whoever watches on one machine is shown what was played on another one
+// while the two were not connected.
+func TestWallAfterACut(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	b := serve(t, Options{}, placedConf(db, "b")).ready()
+	until(t, "b listens", func() bool { return b.meshAddress.Load() != nil })
+	road := newBridge(t, *b.meshAddress.Load())
+	over := road.listener.Addr().String()
+	b.meshAddress.Store(&over)
+	until(t, "others would take the bridge", func() bool { return b.places.living()["b"] == over })
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	until(t, "a listens", func() bool { return a.meshAddress.Load() != nil })
+	nowhere := "127.0.0.1:1"
+	a.meshAddress.Store(&nowhere)
+	until(t, "b does not reach a", func() bool { return b.places.living()["a"] == nowhere })
+	sharing(t, a, b.dir)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	player, watcher := join(t, b.address(), wamble.Token{}).c, join(t, a.address(), wamble.Token{}).c
+	on := player.Board().ID
+	w, err := watcher.Spectate(ctx, client.View{Board: on})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "b knows that somebody watches on a", func() bool {
+		return b.junction.mesh.Load().Wanted(b.first().name) && b.placing.abroad.counts(b.first().name).watched()
+	})
+	road.set(true)
+	until(t, "the connection is gone", func() bool {
+		return a.junction.mesh.Load().Stats().Open == 0 && b.junction.mesh.Load().Stats().Open == 0
+	})
+	after := play(t, ctx, player)
+	road.set(false)
+	for {
+		got, err := w.Next(ctx)
+		if err != nil {
+			t.Fatalf("what was played meanwhile is not seen: %v", err)
+		}
+		if got.Board.ID == on && got.Board.FEN == after {
+			break
+		}
+	}
+}
+
+// watched reports whether somebody watches there.
+func (e elsewhere) watched() bool {
+	for _, c := range e {
+		if c.Watched {
+			return true
+		}
+	}
+	return false
+}
