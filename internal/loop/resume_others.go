@@ -2,13 +2,11 @@ package loop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"wamble/internal/journal"
-	"wamble/internal/pack"
 	"wamble/internal/profile"
 )
 
@@ -38,25 +36,15 @@ func (rt *Runtime) heardOthers() []byte {
 	if len(heard) == 0 {
 		return nil
 	}
-	w := pack.Writer{othersSlice}
-	w.Uint(uint64(len(heard)))
-	for _, name := range slices.Sorted(maps.Keys(heard)) {
-		w.Text(name)
-		w.Uint(heard[name])
-	}
-	return w
+	text, _ := json.Marshal(heard) // by name
+	return append([]byte{othersSlice}, text...)
 }
 
 // readHeard reads what heardOthers wrote.
 func readHeard(slice []byte) (map[string]uint64, error) {
 	heard := map[string]uint64{}
-	r := pack.NewReader(slice[1:])
-	for range r.Count() {
-		name := string(r.Bytes())
-		heard[name] = r.Uint()
-	}
-	if r.Bad() || r.Left() > 0 {
-		return nil, fmt.Errorf("%w: what it heard of other profiles", errRestartFile)
+	if err := json.Unmarshal(slice[1:], &heard); err != nil {
+		return nil, fmt.Errorf("%w: what it heard of other profiles: %w", errRestartFile, err)
 	}
 	return heard, nil
 }

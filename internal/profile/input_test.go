@@ -34,7 +34,7 @@ func samples(tb testing.TB) []Input {
 		}}}}, &Trust{Session: 3, Key: whom.Key, Level: 10, At: epoch},
 		&Revoke{Key: whom.Key, Session: 7, Stored: []wamble.Session{*stored}},
 		&ResumeSlice{Mark: 5, Ahead: time.Second, Data: []byte("slice")}, &ResumeTail{Messages: []TailMessage{{Seq: 6, Frame: []byte("frame")}}},
-		&ResumeElsewhere{Frames: [][]byte{[]byte("frame")}}, &ResumeEnd{Last: 7, Alone: true},
+		&ResumeEnd{Last: 7, Alone: true, Told: true},
 		&Rename{Key: whom.Key, Name: "Ann"},
 		&Shelve{Data: []byte("shelf")},
 		&Stand{All: []Standing{{ID: 7, Notice: wire.NoticeAnnouncement, Text: "tea", Until: epoch.Add(time.Hour), Countdown: true}}, Quiet: true},
@@ -45,6 +45,7 @@ func samples(tb testing.TB) []Input {
 		&Ask{Board: 7, Depth: 1, Limit: 2, Session: 3, Token: wamble.Token{4}, UCI: "e2e4", Parent: 5, Level: 6, Reads: true},
 		&Others{1, 2, 3, 4}, &Came{Newcomers: []session.Newcomer{{Host: netip.MustParsePrefix("192.0.2.1/32"), Stream: true}}},
 		&HoldBoards{On: true},
+		&ResumeElsewhere{Frames: [][]byte{[]byte("frame")}},
 		&ShowAgain{},
 	}
 }

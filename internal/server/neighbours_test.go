@@ -12,7 +12,6 @@ import (
 	"wamble"
 	"wamble/client"
 	"wamble/internal/profile"
-	"wamble/internal/reward"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -250,7 +249,7 @@ func TestNeighbourRating(t *testing.T) {
 		for _, name := range []string{"red", "blue"} {
 			foolsMate(ctx, t, opponents[name], players[name])
 			red, blue := h.knows(ctx, "red", key), h.knows(ctx, "blue", key)
-			want := before.Rating + 32*(1-reward.Expected(before.Rating, 1200))
+			want := before.Rating + 32*(1-1/(1+math.Pow(10, (1200-before.Rating)/400))) // Elo
 			if math.Abs(red.Rating-want) > 0.0001 || red.Rating != blue.Rating || red.Score <= before.Score || red.Score != blue.Score {
 				t.Errorf("after a game in %s red has %+v, blue %+v, want the rating %v and more than %v points", name, red, blue, want, before.Score)
 			}
