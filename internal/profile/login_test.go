@@ -335,7 +335,7 @@ func TestPlantedToken(t *testing.T) {
 			}
 			for range 2 { // the second time after a restart
 				got := hello(peerAt(3), planted, 1)
-				r.send(peerAt(3), ackPacket(got, 1))
+				r.send(peerAt(3), legal(got, 2, 1))
 				if got == planted || got == token || r.p.sessions.Find(got) == nil || r.p.sessions.Find(got).Identity() != nil {
 					t.Errorf("the foe says hello and is %v", got)
 				}

@@ -81,10 +81,11 @@ func (p *Profile) accept(r *request, out *Output) (verdict, bool) {
 }
 
 // acceptByACK makes the session of a token that was offered, and has come back in
-// the ACK of the offer.
+// the ACK of the offer. If link knows the address by another token still, nothing can be
+// pushed to the player: his first request makes the session, and is answered.
 func (p *Profile) acceptByACK(from wamble.Peer, token wamble.Token, out *Output) {
 	o, ok := p.offered(from, token, false)
-	if !ok || p.stage != running || p.readOnly() || p.law.Bans.OfPeers() && p.law.Bans.Of(p.clock.wall(), from.IP(), token) != nil {
+	if !ok || !p.link.Linked(token) || p.stage != running || p.readOnly() || p.law.Bans.OfPeers() && p.law.Bans.Of(p.clock.wall(), from.IP(), token) != nil {
 		return
 	}
 	s, moved, err := p.begin(from, token, o, out)

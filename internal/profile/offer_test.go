@@ -14,7 +14,18 @@ import (
 // what is offered.
 func (r *rig) offered(from wamble.Peer) wire.Header {
 	r.t.Helper()
-	h, err := wire.Peek(r.reply(from, helloPacket(wamble.Token{}, 1)))
+	return r.offeredTo(from, wamble.Token{})
+}
+
+// offeredTo is offered for who says hello with a token that nobody knows.
+func (r *rig) offeredTo(from wamble.Peer, token wamble.Token) wire.Header {
+	r.t.Helper()
+	r.step(&Packet{Peer: from, Data: helloPacket(token, 1)})
+	r.settle()
+	r.answerLoads()
+	r.settle()
+	h, err := wire.Peek(r.sent[len(r.sent)-1].packet)
+	r.took()
 	if err != nil || h.Ctrl != wire.CtrlServerHello || h.Token.IsZero() || h.Board == 0 {
 		r.t.Fatalf("got %+v, want a token and a board", h)
 	}
@@ -192,10 +203,14 @@ func TestOfferedBoardIsGivenAway(t *testing.T) {
 // does not move in a position that he has not seen, though his move is legal there.
 func TestOfferedBoardGoesOn(t *testing.T) {
 	for _, conf := range []string{"(def min-boards 1) (def max-boards 4)", "(def min-boards 1) (def max-boards 1)"} {
-		for _, first := range []string{"move", "ACK"} {
+		for _, first := range []string{"move", "ACK", "ACK of who had another token"} {
 			t.Run(first+conf, func(t *testing.T) {
 				r := newRig(t, conf)
-				me := r.offered(peerAt(1))
+				var before wamble.Token
+				if first == "ACK of who had another token" {
+					before = wamble.Token{7}
+				}
+				me := r.offeredTo(peerAt(1), before)
 				r.wait(time.Second)
 				for n, uci := range []string{"e2e4", "e7e5"} { // of two others
 					by := board.Player{Session: wamble.SessionID(90 + n), Offered: me.Board}
@@ -206,7 +221,7 @@ func TestOfferedBoardGoesOn(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if first == "ACK" {
+				if first != "move" {
 					r.step(&Packet{Peer: peerAt(1), Data: ackPacket(me.Token, 1)})
 				}
 				if got := r.send(peerAt(1), movePacket(me.Token, me.Board, 2, "g1f3")); !strings.Contains(got, "ERROR 1009") || !strings.Contains(got, "BOARD_UPDATE") {
