@@ -55,8 +55,11 @@ func (s *Server) startJanitor(ctx context.Context, of *runner.Runner) (stop func
 		return nil, fmt.Errorf("arm the timer of the retention: %w", err)
 	}
 	w, err := of.NewWorker(uint64(id), runner.WorkerOptions{Handler: func(ctx context.Context, tx *runner.Tx, _ *runner.Delivery) error {
-		s.purge(ctx)
-		return armJanitor(tx, id, of.Now().Add(janitorEvery))
+		next := janitorEvery
+		if !s.purge(ctx) {
+			next = janitorFirst
+		}
+		return armJanitor(tx, id, of.Now().Add(next))
 	}})
 	if err != nil {
 		return nil, err
@@ -101,12 +104,16 @@ func armJanitor(tx *runner.Tx, worker uint32, due time.Time) error {
 	return tx.Arm(due, &runner.Message{Kind: runner.Timer, Flags: runner.Durable, To: uint64(worker), ID: []byte("retention")})
 }
 
-// purge lets every profile delete what is too old. One that does not serve
-// players now does it tomorrow.
-func (s *Server) purge(ctx context.Context) {
+// purge lets every profile delete what is too old, and reports whether all did. One that
+// does not serve players now, as right after its part has come from another machine, does
+// it an hour later.
+func (s *Server) purge(ctx context.Context) bool {
+	all := true
 	for _, k := range s.supervisors() {
 		if _, _, err := k.Tell(ctx, &profile.Purge{}); err != nil {
-			k.log.Warn("old sessions are not deleted today", "err", err)
+			all = false
+			k.log.Warn("old sessions are deleted later", "err", err)
 		}
 	}
+	return all
 }

@@ -131,6 +131,31 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// TestRetentionPutOff: a profile that does not serve players when the timer fires deletes
+// old sessions an hour later, not a day.
+func TestRetentionPutOff(t *testing.T) {
+	t.Parallel()
+	h := serve(t, Options{}, conf("(def retention-days 30)")).ready()
+	until(t, "the timer is armed", func() bool { timers, _ := h.runner.Timers(runner.TimerID{}, 10); return len(timers) > 0 })
+	timer := h.janitorTimer()
+	h.first().end()
+	m, err := runner.DecodeMessage(timer.Frame)
+	if err = errors.Join(err, h.runner.Cancel(t.Context(), timer.ID)); err == nil {
+		_, err = h.runner.Arm(t.Context(), time.Now(), &m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the timer is armed again", func() bool {
+		timers, _ := h.runner.Timers(runner.TimerID{}, 10)
+		return len(timers) == 1 && timers[0].ID.Due().After(time.Now().Add(time.Minute))
+	})
+	if next := time.Until(h.janitorTimer().ID.Due()); next > janitorFirst {
+		t.Errorf("the next timer is due in %v, want an hour", next)
+	}
+	h.first().begin()
+}
+
 // TestErase: a player with an identity can have his data deleted, and what he did
 // a moment before does not come back.
 func TestErase(t *testing.T) {
