@@ -1,36 +1,68 @@
 package pglog_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/watchtest"
 )
 
-// TestDatabaseClockSet sets the database's clock forward again and again: another node
-// that claims then is refused as long as the holder believes that it may speak.
-func TestDatabaseClockSet(t *testing.T) {
-	t.Parallel()
+// clocked is a database whose clock can be set: the table says by how much.
+func clocked(t *testing.T) postgres.Options {
+	t.Helper()
 	db := pgtest.Empty(t)
 	pgtest.Execute(t, db, `CREATE TABLE clock (shift interval); INSERT INTO clock VALUES ('0');
 		CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
 			RETURN pg_catalog.clock_timestamp() + (SELECT shift FROM public.clock);
 		ALTER DATABASE `+db.Name+` SET search_path = public, pg_catalog`)
+	return db
+}
+
+// TestDatabaseClockSet sets the database's clock forward or back again and again: another
+// node that claims then is refused as long as the holder believes that it may speak.
+func TestDatabaseClockSet(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"1 minute", "-1 minute"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			db := clocked(t)
+			a, b := node(t, db, "a"), node(t, db, "b")
+			claim(t, a)
+			watchtest.Until(t, "b sees who holds the log", func() bool { return b.Sight("main").Holder == "a" })
+			for end := time.Now().Add(2 * lease); time.Now().Before(end); {
+				pgtest.Execute(t, db, `UPDATE clock SET shift = shift + interval '`+step+`'`)
+				_, err := b.Claim(t.Context(), "main", holder(t))
+				if err == nil {
+					if a.Holds("main") {
+						t.Fatal("two nodes hold the log")
+					}
+					return // a was too slow
+				}
+				if !held(err, "a") {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestDatabaseClockSetBack: the database's clock is set back when the holder has died, so
+// that its last sign of life is in the future. Another node does not wait for that.
+func TestDatabaseClockSetBack(t *testing.T) {
+	t.Parallel()
+	db := clocked(t)
 	a, b := node(t, db, "a"), node(t, db, "b")
 	claim(t, a)
 	watchtest.Until(t, "b sees who holds the log", func() bool { return b.Sight("main").Holder == "a" })
-	for end := time.Now().Add(2 * lease); time.Now().Before(end); {
-		pgtest.Execute(t, db, `UPDATE clock SET shift = shift + interval '1 minute'`)
-		_, err := b.Claim(t.Context(), "main", holder(t))
-		if err == nil {
-			if a.Holds("main") {
-				t.Fatal("two nodes hold the log")
-			}
-			return // a was too slow
-		}
-		if !held(err, "a") {
-			t.Fatal(err)
-		}
+	a.Close() // it beats no more
+	pgtest.Execute(t, db, `UPDATE clock SET shift = interval '-1 hour'`)
+	ctx, cancel := context.WithTimeout(t.Context(), watchtest.Patience)
+	defer cancel()
+	if err := b.Await(ctx, "main", nil); err != nil {
+		t.Fatalf("b waits: %v", err)
 	}
+	take(t, b)
 }

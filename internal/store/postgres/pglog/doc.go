@@ -17,7 +17,9 @@
 //
 // A holder whose node has not been heard for a lease has ended: by the database's clock,
 // and also by that of the node that claims, which has looked all the while and has seen
-// no beat. So a database whose clock is set does not make two nodes speak. A node counts
+// no beat. So a database whose clock is set does not make two nodes speak. A last beat
+// that is in the future of the database's clock is judged by the claiming node alone, which
+// would wait for long otherwise: that clock was set back since. A node counts
 // the time of its own lease from before it told the database, by a clock that goes on
 // while the machine sleeps, so that its lease is over before another node can claim.
 // Whatever clocks do, the epoch keeps two holders apart.

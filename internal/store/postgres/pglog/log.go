@@ -128,12 +128,15 @@ func (e *HeldError) Error() string {
 
 // claimShard makes a node the holder if nobody is, if it is itself, or if the one who
 // is was not heard for a lease, neither by the database's clock nor by that of the node
-// that claims: $4.
+// that claims: $4. A sign of life that is later than the database's clock was given before
+// that was set back: then it counts for nothing if it is still the one that this node has
+// seen for a lease, $7.
 const claimShard = `
 UPDATE shards s SET epoch = epoch + 1, holder = $2::text, heir = '' WHERE shard = $1 AND (
 	holder = $2
 	OR holder = '' AND (heir IN ('', $3::text) OR released_at < clock_timestamp() - $5::interval)
-	OR holder <> '' AND $4 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.shard = $6 AND n.node = s.holder AND n.seen_at > clock_timestamp() - $5::interval))
+	OR holder <> '' AND $4 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.shard = $6 AND n.node = s.holder AND n.seen_at > clock_timestamp() - $5::interval
+		AND NOT (n.seen_at > clock_timestamp() AND n.seen_at::text = $7::text)))
 RETURNING id, epoch, seq, through, state`
 
 // Claim implements logstore.Log. It is refused with a *HeldError while another node
@@ -174,7 +177,8 @@ func (h *held) claim(ctx context.Context) error {
 		return err
 	}
 	err := pgx.BeginFunc(ctx, h.conn, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, claimShard, h.name, h.l.self, nameOf(h.l.self), h.w.silent(), h.l.o.Lease, h.w.watch.name).Scan(&h.id, &h.epoch, &h.seq, &h.through, &h.state)
+		silent, at := h.w.silent()
+		err := tx.QueryRow(ctx, claimShard, h.name, h.l.self, nameOf(h.l.self), silent, h.l.o.Lease, h.w.watch.name, at).Scan(&h.id, &h.epoch, &h.seq, &h.through, &h.state)
 		if errors.Is(err, pgx.ErrNoRows) {
 			var holder string
 			err = tx.QueryRow(ctx, `SELECT holder FROM shards WHERE shard = $1`, h.name).Scan(&holder)

@@ -146,11 +146,12 @@ func (w *sighted) letGo(h *held) {
 
 // silent reports whether the holder was not heard for a lease while this node was
 // connected, so that whoever lives has had the time to be heard again after the
-// database itself moved or was started anew.
-func (w *sighted) silent() bool {
+// database itself moved or was started anew; and when by the database's clock it was
+// heard last.
+func (w *sighted) silent() (silent bool, at string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.last.silent
+	return w.last.silent, w.last.at
 }
 
 // Holds reports whether this node holds a shard and its lease has not run out. What is
@@ -353,7 +354,7 @@ func (w *sighted) see(row pgx.Row, sent time.Duration) error {
 		b.silent = sent-b.seen >= w.l.o.Lease // what the database says may have come late
 	}
 	s.Free = s.Self || holder == "" && (s.Heir == "" || s.Heir == nameOf(w.l.self)) ||
-		holder != "" && s.Silence >= w.l.o.Lease && w.last.silent
+		holder != "" && (s.Silence >= w.l.o.Lease || s.Silence < 0) && w.last.silent // below 0: the database's clock was set back
 	w.sight = s
 	h := w.held
 	if h != nil && h.epoch == epoch {
