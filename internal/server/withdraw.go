@@ -95,5 +95,6 @@ func (s *Server) leaveNext(w *withdrawal, holders, stay, heirs []string, busy, j
 		to = placement.Leader(holders, stay)
 	}
 	s.log.Info("a part of the world moves: this machine stops", "part", part, "to", to)
+	w.left = now // it may be gone before anybody looks again
 	s.leavePart(s.partOf(part), to, true)
 }
