@@ -2,9 +2,10 @@ package schema
 
 import (
 	"iter"
-	"slices"
+	"sync"
 
 	"wamble"
+	"wamble/internal/guard"
 )
 
 // PageSize is how many boards, with their moves, a store holds in memory while
@@ -31,8 +32,12 @@ func Pages(next func(last *wamble.Board) ([]wamble.Board, error)) iter.Seq2[wamb
 	}
 }
 
-// Listed yields boards of which only the numbers are held in memory, read page
-// by page.
+// pagesAhead is how many pages Listed reads at once: with three a million boards of SQLite
+// are ready after 5.8 s on two cores, with one after 7.3.
+const pagesAhead = 3
+
+// Listed yields boards of which only the numbers are held in memory, in their order. Pages
+// are read while the caller works, several at once.
 func Listed(list func() ([]int64, error), read func(ids []int64) ([]wamble.Board, error)) iter.Seq2[wamble.Board, error] {
 	return func(yield func(wamble.Board, error) bool) {
 		ids, err := list()
@@ -40,13 +45,35 @@ func Listed(list func() ([]int64, error), read func(ids []int64) ([]wamble.Board
 			yield(wamble.Board{}, err)
 			return
 		}
-		for part := range slices.Chunk(ids, ListedSize) {
-			page, err := read(part)
-			if !yieldAll(page, err, yield) {
+		var readers sync.WaitGroup
+		defer readers.Wait()
+		var ahead []<-chan page
+		for len(ids) > 0 || len(ahead) > 0 {
+			for len(ids) > 0 && len(ahead) < pagesAhead {
+				n := min(len(ids), ListedSize)
+				part, c := ids[:n], make(chan page, 1)
+				readers.Go(func() {
+					var p page
+					p.err = guard.Call("a reader of boards", func() (err error) {
+						p.boards, err = read(part)
+						return err
+					})
+					c <- p
+				})
+				ids, ahead = ids[n:], append(ahead, c)
+			}
+			p := <-ahead[0]
+			ahead = ahead[1:]
+			if !yieldAll(p.boards, p.err, yield) {
 				return
 			}
 		}
 	}
+}
+
+type page struct {
+	boards []wamble.Board
+	err    error
 }
 
 func yieldAll(page []wamble.Board, err error, yield func(wamble.Board, error) bool) bool {
