@@ -71,7 +71,8 @@ type ClientConfig struct {
 type Client struct {
 	cfg     ClientConfig
 	pace    pace
-	sends   int // how often a request is sent before it is given up
+	sends   int           // how often a request is sent at least before it is given up
+	last    time.Duration // how long it waits at least before that
 	now     time.Duration
 	seq     uint32
 	open    []asked
@@ -89,11 +90,12 @@ type Client struct {
 
 // asked is a request without ACK.
 type asked struct {
-	k     *packet
-	seq   uint32
-	sends int
-	first time.Duration
-	due   time.Duration
+	k       *packet
+	seq     uint32
+	sends   int
+	cookies int // that the server has asked for, of a hello
+	first   time.Duration
+	due     time.Duration
 }
 
 // ClientStats counts what a Client has done.
@@ -207,13 +209,14 @@ func (c *Client) tick(now time.Duration) time.Duration {
 }
 
 // Hurry says whether another server can be asked, so that it is better to give up early:
-// a request is then sent 4 times within two seconds or so.
+// within two seconds or so. Until then a request is sent at an even pace, because the server
+// that gets it may be waiting for one that takes the place of a third.
 func (c *Client) Hurry(on bool) {
-	c.sends = c.cfg.Sends
+	c.sends, c.last = c.cfg.Sends, 0
 	c.pace = pace{first: c.cfg.FirstWait, floor: floor, ceiling: 4 * time.Second}
 	if on {
-		c.sends = min(c.sends, 4)
-		c.pace.first, c.pace.ceiling = floor, time.Second
+		c.sends, c.last = min(c.sends, 4), 8*floor
+		c.pace = pace{first: floor, floor: floor, ceiling: time.Second, even: true}
 	}
 }
 
@@ -239,7 +242,7 @@ func (c *Client) Due(now time.Duration, out Sink, lost []uint32) []uint32 {
 	kept := c.open[:0]
 	for _, a := range c.open {
 		if a.due <= now {
-			if a.sends >= c.sends {
+			if a.sends >= c.sends && now-a.first >= c.last {
 				lost = append(lost, a.seq)
 				c.stats.Lost++
 				c.pool.drop(a.k)

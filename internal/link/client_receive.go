@@ -113,13 +113,14 @@ func (c *Client) challenged(now time.Duration, cookie []byte, out Sink) {
 	c.cookie = append(c.cookie[:0], cookie...)
 	for i := range c.open {
 		a := &c.open[i]
-		if a.seq != c.hello || a.sends >= c.sends || !wire.SetCookie(a.k.buf, cookie) {
+		// A NAT may change the address with every packet: that ends, too.
+		if a.cookies++; a.seq != c.hello || a.cookies >= c.sends || !wire.SetCookie(a.k.buf, cookie) {
 			continue
 		}
 		if a.sends == 1 {
 			c.rtt.sample(now - a.first)
 		}
-		a.sends++ // a NAT may change the address with every packet: that ends, too
+		a.sends++
 		a.due = now + c.pace.after(&c.rtt, 1)
 		out.Send(c.cfg.Server, a.k.buf)
 	}

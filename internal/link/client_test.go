@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,21 +118,42 @@ func TestClientRepeats(t *testing.T) {
 	}
 }
 
-// A client that can ask another server gives up earlier, and asks more evenly.
+// A client that can ask another server gives up earlier, and asks more evenly; one whose
+// server is far away waits for its answers all the same.
 func TestClientHurries(t *testing.T) {
-	for _, hurry := range []bool{true, false} {
-		r := newClientRig(t, ClientConfig{})
-		r.c.Hurry(!hurry)
-		r.c.Hurry(hurry)
-		r.ask(hello(wamble.Token{}, 0))
-		var lost []uint32
-		for len(lost) == 0 {
-			r.now, _ = r.c.Next()
-			lost = r.c.Due(r.now, &r.out, lost)
-		}
-		if sends := r.out.Len(); hurry != (sends == 4 && r.now == 1625*time.Millisecond) {
-			t.Errorf("in a hurry: %v: it was sent %d times, and given up after %v", hurry, sends, r.now)
-		}
+	for _, tc := range []struct {
+		name    string
+		hurry   bool
+		far     time.Duration // how long the server takes to answer at first; 0: nobody knows
+		at      []time.Duration
+		givenUp time.Duration
+	}{
+		{name: "alone", at: []time.Duration{0, 500, 1250, 2375, 4062, 6593}, givenUp: 10390},
+		{name: "others", hurry: true, at: []time.Duration{0, 200, 400, 600, 800, 1000, 1200, 1400}, givenUp: 1600},
+		{name: "far away", hurry: true, far: 300 * time.Millisecond, at: []time.Duration{0, 900, 1800, 2700}, givenUp: 3600},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newClientRig(t, ClientConfig{})
+			r.c.Hurry(!tc.hurry)
+			r.c.Hurry(tc.hurry)
+			if tc.far > 0 {
+				r.ask(hello(wamble.Token{}, 0))
+				r.now += tc.far
+				r.gets(ack(wamble.Token{}, 1), Acked)
+			}
+			began := r.now
+			r.ask(hello(wamble.Token{}, 0))
+			at, lost := []time.Duration{0}, []uint32(nil)
+			for r.out.Reset(); len(lost) == 0; r.out.Reset() {
+				r.now, _ = r.c.Next()
+				if lost = r.c.Due(r.now, &r.out, lost); r.out.Len() > 0 {
+					at = append(at, (r.now-began).Truncate(time.Millisecond)/time.Millisecond)
+				}
+			}
+			if givenUp := (r.now - began).Truncate(time.Millisecond) / time.Millisecond; !slices.Equal(at, tc.at) || givenUp != tc.givenUp {
+				t.Errorf("sent after %d ms, given up after %d, want %d and %d", at, givenUp, tc.at, tc.givenUp)
+			}
+		})
 	}
 }
 

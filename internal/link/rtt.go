@@ -27,17 +27,18 @@ func (r *rtt) sample(d time.Duration) {
 // pace is how long to wait for an ACK.
 type pace struct {
 	first, floor, ceiling time.Duration
+	even                  bool // it does not grow
 }
 
 // after returns the wait that follows the n-th send (n from 1): first before any
-// sample, then the estimate, growing by half with each repetition.
+// sample, then the estimate; it grows by half with each repetition unless it is even.
 func (p pace) after(r *rtt, n int) time.Duration {
 	d := p.first
 	if r.smooth != 0 {
 		d = r.smooth + 4*r.vary
 	}
 	d = max(d, p.floor)
-	for ; n > 1 && d < p.ceiling; n-- {
+	for ; n > 1 && d < p.ceiling && !p.even; n-- {
 		d += d / 2
 	}
 	return min(d, p.ceiling)

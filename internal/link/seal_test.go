@@ -186,6 +186,40 @@ func TestClientIsNotChallengedForEver(t *testing.T) {
 	}
 }
 
+// A challenge is answered whichever copy of the hello it came for: when a server takes the
+// place of another, the first ones have gone nowhere.
+func TestClientBringsTheCookieLate(t *testing.T) {
+	for _, tc := range []struct {
+		hurry  bool
+		copies int
+	}{{true, 8}, {false, 6}} {
+		for n := range tc.copies {
+			r := sealedRig(t, Config{})
+			c := NewClient(ClientConfig{})
+			c.Hurry(tc.hurry)
+			var out Batch
+			if _, err := c.Send(r.now, &out, cookieHello(wamble.Token{}, 0, nil)); err != nil {
+				t.Fatal(err)
+			}
+			for range n {
+				out.Reset()
+				due, _ := c.Next()
+				r.wait(due - r.now)
+				if lost := c.Due(r.now, &out, nil); len(lost) > 0 {
+					t.Fatalf("in a hurry: %v: given up before copy %d", tc.hurry, n+1)
+				}
+			}
+			_, b := out.At(0)
+			r.send(alice, append([]byte(nil), b...))
+			_, challenge := r.out.At(0)
+			out.Reset()
+			if c.Receive(r.now, append([]byte(nil), challenge...), &out); out.Len() != 1 {
+				t.Errorf("in a hurry: %v: the challenge to copy %d is not answered", tc.hurry, n+1)
+			}
+		}
+	}
+}
+
 // A token that was offered is known at its address alone, and for a while.
 func TestOffered(t *testing.T) {
 	r := sealedRig(t, Config{})
