@@ -132,7 +132,11 @@ func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error
 func (b *bench) loadEcho(ctx context.Context, o loader.Options) (loader.Report, error) {
 	args := []string{"bench", "echo"}
 	if b.flags.keep {
-		dir, err := os.MkdirTemp(b.flags.store.data, "wamble-echo-")
+		data := cmp.Or(b.flags.store.data, os.TempDir())
+		if err := os.MkdirAll(data, 0o700); err != nil { // the echo may come before the server, which makes it too
+			return loader.Report{}, err
+		}
+		dir, err := os.MkdirTemp(data, "wamble-echo-")
 		if err != nil {
 			return loader.Report{}, err
 		}
