@@ -52,6 +52,7 @@ func TestNames(t *testing.T) {
 	ada, board := people[3], people[0].board()
 	visitor.open(h.url + "/watch/" + board)
 	visitor.reads(".on-air", "Live")
+	visitor.reads(".panel .thinks", "Guest 1 is thinking")
 	for i, m := range []string{"f2f3", "e7e5", "g2g4", "d8h4"} {
 		people[i].front()
 		people[i].ready()
@@ -66,6 +67,9 @@ func TestNames(t *testing.T) {
 	ada.uncovered("e1", "h4")
 	visitor.front()
 	visitor.reads(".result .movers", want)
+	if see[bool](visitor, `Boolean(document.querySelector('.thinks'))`) {
+		t.Error("somebody thinks though the game is over")
+	}
 	if n := see[int](visitor, `[...document.querySelectorAll('.result .movers [style*="color"]')].filter(e => e.textContent.startsWith('Guest ')).length`); n != 2 {
 		t.Errorf("%d guests have a colour, want 2", n)
 	}

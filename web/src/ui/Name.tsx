@@ -1,7 +1,7 @@
 // A player's name; a guest has a number, and a colour by which one knows it again.
 
 import type { ComponentChildren } from "preact";
-import type { GameMove, Who } from "../api";
+import type { Game, GameMove, Who } from "../api";
 import { moversOf } from "../movers";
 import { language, t } from "../texts";
 import type { Int } from "../wire";
@@ -72,14 +72,19 @@ export function Movers({ moves }: { moves: readonly GameMove[] }) {
   );
 }
 
-/** Thinks says who thinks about the next move of a game. */
-export function Thinks({ holder }: { holder: Who | undefined }) {
-  if (!holder) return <span>{t.watch.thinks(t.watch.somebody)}</span>;
+/** Thinks is a line that says who thinks about the next move of a game; without anybody it is empty. */
+export function Thinks({ game }: { game: Game | null }) {
+  const holder = game?.holder;
   return (
-    <span>
-      <Around text={t.watch.thinks}>
-        <Name handle={holder.handle ?? ""} id={holder.session ?? 0} bot={holder.bot} />
-      </Around>
-    </span>
+    <p class="faint thinks">
+      {game?.status === "RESERVED" && (
+        <>
+          <i class="pulse" aria-hidden="true" />
+          <span>
+            <Around text={t.watch.thinks}>{holder ? <Name handle={holder.handle ?? ""} id={holder.session ?? 0} bot={holder.bot} /> : t.watch.somebody}</Around>
+          </span>
+        </>
+      )}
+    </p>
   );
 }

@@ -1,7 +1,7 @@
 // The board where something happens, shown large on the wall.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, type Game, gameSince } from "../api";
+import { api, gameSince } from "../api";
 import { watcher } from "../app";
 import { moversOf } from "../movers";
 import type { WatchedBoard } from "../session/watch";
@@ -12,9 +12,9 @@ import { Thinks } from "../ui/Name";
 import { coloursNow, paint } from "../wall/paint";
 import { happeningOf, type Scene, Spotlight } from "../wall/spotlight";
 import { resultOf } from "./Result";
+import { usePolledGame } from "./useGame";
 
 const lookEvery = 1_000; // ms
-const askEvery = 2_000; // ms between two requests for the game that is shown
 const crowdsEvery = 3_000; // ms between two requests for what most watch
 const maxAsked = 4; // boards that are gone and asked for at a time: where more end, one of them will do
 
@@ -69,28 +69,11 @@ function useSpotlight(): Scene | null {
   return scene;
 }
 
-/** useFeaturedGame asks for the game of the board that is shown, now and then. */
-function useFeaturedGame(id: string | undefined, again: string): Game | null {
-  const [game, set] = useState<Game | null>(null);
-  useEffect(() => {
-    if (id === undefined) return;
-    let gone = false;
-    const ask = () => document.visibilityState === "visible" && api.game(id).then((g) => gone || set(g), () => {});
-    void ask();
-    const timer = setInterval(ask, askEvery);
-    return () => {
-      gone = true;
-      clearInterval(timer);
-    };
-  }, [id, again]);
-  return game && String(game.board) === id ? game : null;
-}
-
 export function Featured({ colours }: { colours: string }) {
   const scene = useSpotlight();
   const canvas = useRef<HTMLCanvasElement>(null);
   const board = scene && watcher.boards.get(scene.id);
-  const game = useFeaturedGame(scene?.id, board?.gone ? "gone" : "");
+  const game = usePolledGame(scene?.id, board?.gone ? "gone" : "");
   const fen = game?.result ? game.fen : (board?.fen ?? game?.fen);
   const lastMove = board?.lastMove ?? null;
   useEffect(() => {
@@ -118,13 +101,7 @@ export function Featured({ colours }: { colours: string }) {
             {board?.bot && <BotMark />}
             {players !== null && players > 0 && <span>{t.watch.players(players)}</span>}
           </p>
-          <p class="faint thinks">
-            {game?.status === "RESERVED" && !board?.gone && (
-              <>
-                <i class="pulse" aria-hidden="true" /> <Thinks holder={game.holder} />
-              </>
-            )}
-          </p>
+          <Thinks game={board?.gone ? null : game} />
         </>
       )}
     </section>

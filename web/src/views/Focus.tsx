@@ -12,13 +12,14 @@ import { settings } from "../settings";
 import { t } from "../texts";
 import { BotMark, Icon, IconButton } from "../ui/Icon";
 import { Link } from "../ui/Link";
+import { Thinks } from "../ui/Name";
 import { PredictionStatus, SubmitStatus } from "../wire";
 import { because } from "../words";
 import { MoveList, noteOf } from "./MoveList";
 import { Nothing } from "./Nothing";
 import { Predictions, usePredictions } from "./Predictions";
 import { ResultCard, resultOf, resultPlace } from "./Result";
-import { useGame } from "./useGame";
+import { useGame, usePolledGame } from "./useGame";
 
 const wakeEvery = 3_000; // ms between two looks whether a board that sleeps is played on again
 
@@ -38,6 +39,7 @@ export function Focus({ board }: { board: string }) {
   const live = useWatchedBoard(board);
   const ended = state === "over" || state === "refused"; // it is over, or asleep
   const { line, game, error } = useGame(board, live, ended);
+  const held = usePolledGame(ended ? undefined : board);
   const [at, setAt] = useState<number | null>(null); // null is live
   const [parent, setParent] = useState<{ node: PredictionNode; position: Position; name: string } | null>(null);
   const chess960 = live?.chess960 ?? game?.chess960 !== undefined;
@@ -145,6 +147,7 @@ export function Focus({ board }: { board: string }) {
         </div>
       </section>
       <aside class="panel">
+        {!ended && !result && <Thinks game={held && held.version >= (live?.version ?? 0) ? held : null} />}
         {line && <MoveList line={line} travel={{ at: at ?? last, last, to: (ply) => setAt(ply >= last ? null : ply) }} note={(ply) => noteOf(line.moves[ply - 1])} />}
         {!ended && !result && <Predictions
           state={predictions}

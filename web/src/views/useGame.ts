@@ -30,6 +30,7 @@ interface Watched {
 }
 
 const retryPause = 1500; // ms between two requests for a game that is behind its live board
+const askEvery = 2_000; // ms between two requests for a game whose holder is shown
 const remembered = 100; // positions that were seen live and may not be stored yet
 
 /** extend appends the moves that lead from the end of a line through positions seen after it. */
@@ -94,4 +95,21 @@ export function useGame(board: string, live: { fen: string; chess960: boolean } 
   }, [over, state]);
 
   return state;
+}
+
+/** usePolledGame asks for a game again and again while the page is seen, and at once when again changes. */
+export function usePolledGame(id: string | undefined, again = ""): Game | null {
+  const [game, set] = useState<Game | null>(null);
+  useEffect(() => {
+    if (id === undefined) return;
+    let gone = false;
+    const ask = () => document.visibilityState === "visible" && api.game(id).then((g) => gone || set(g), () => {});
+    void ask();
+    const timer = setInterval(ask, askEvery);
+    return () => {
+      gone = true;
+      clearInterval(timer);
+    };
+  }, [id, again]);
+  return game && String(game.board) === id ? game : null;
 }
