@@ -115,8 +115,7 @@ func TestAnyMachine(t *testing.T) {
 func TestWallOfAllMachines(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
-	a := serve(t, Options{}, placedConf(db, "a")).ready()
-	b := serve(t, Options{}, placedConf(db, "b")).ready()
+	a, b := placedPair(t, db, "")
 	sharing(t, a, b.dir)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -145,8 +144,7 @@ func TestWallOfAllMachines(t *testing.T) {
 func TestBoardOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
-	a := serve(t, Options{}, placedConf(db, "a")).ready()
-	b := serve(t, Options{}, placedConf(db, "b")).ready()
+	a, b := placedPair(t, db, "")
 	sharing(t, a, b.dir)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -191,8 +189,7 @@ func (h *here) shardOf(token wamble.Token) *supervisor { return h.first().loops(
 func TestAddressOfPlayer(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
-	a := serve(t, Options{}, placedConf(db, "a")).ready()
-	b := serve(t, Options{}, placedConf(db, "b")).ready()
+	a, b := placedPair(t, db, "")
 	sharing(t, a, b.dir)
 	guest := join(t, b.address(), wamble.Token{})
 	token := guest.c.Token()

@@ -38,6 +38,23 @@ func held(t testing.TB, dir string) (parts []int) {
 	return parts
 }
 
+// placedPair starts two machines that share a world, with more configuration for both, and
+// waits until each has two parts and serves.
+func placedPair(t *testing.T, db postgres.Options, more string) (a, b *here) {
+	t.Helper()
+	a = serve(t, Options{}, placedConf(db, "a")+more)
+	b = serve(t, Options{}, placedConf(db, "b")+more)
+	inHalves(t, a, b)
+	return a, b
+}
+
+// inHalves waits until both machines have two parts each, and serve.
+func inHalves(t *testing.T, a, b *here) {
+	t.Helper()
+	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	until(t, "both serve", func() bool { return a.Status(t.Context()).Ready() && b.Status(t.Context()).Ready() })
+}
+
 // TestPlaced: a machine that is alone has all parts. A second one gets its share, one part
 // after another, and both serve players of their own; boards travel between them. When one
 // stops in order, the other has all again.
@@ -290,10 +307,7 @@ func TestPlacedPeople(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	db := pgtest.Empty(t)
-	a := serve(t, Options{}, placedConf(db, "a"))
-	b := serve(t, Options{}, placedConf(db, "b"))
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
-	until(t, "both serve", func() bool { return a.Status(ctx).Ready() && b.Status(ctx).Ready() })
+	a, b := placedPair(t, db, "")
 	on := map[*here]*player{a: join(t, a.address(), wamble.Token{}), b: join(t, b.address(), wamble.Token{})}
 	a.command("announce", host.Arguments{Text: "tea is served"})
 	for _, p := range on {
@@ -338,9 +352,7 @@ func TestPlacedPeople(t *testing.T) {
 func TestPlacedHouseBots(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
-	a := serve(t, Options{}, placedConf(db, "a")+"(def house-bots 4)\n")
-	b := serve(t, Options{}, placedConf(db, "b")+"(def house-bots 4)\n")
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	a, b := placedPair(t, db, "(def house-bots 4)\n")
 	bots := func() int {
 		return a.first().Look(t.Context()).Gauges.Bots + b.first().Look(t.Context()).Gauges.Bots
 	}

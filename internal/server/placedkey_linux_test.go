@@ -21,10 +21,7 @@ func TestPlacedOneKey(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	db := pgtest.Empty(t)
-	a := serve(t, Options{}, placedConf(db, "a"))
-	b := serve(t, Options{}, placedConf(db, "b"))
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
-	until(t, "both serve", func() bool { return a.Status(ctx).Ready() && b.Status(ctx).Ready() })
+	a, b := placedPair(t, db, "")
 	const keys = 4
 	var all sync.WaitGroup
 	var pairs [keys][2]*player
@@ -60,10 +57,7 @@ func TestPlacedOneName(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	db := pgtest.Empty(t)
-	a := serve(t, Options{}, placedConf(db, "a"))
-	b := serve(t, Options{}, placedConf(db, "b"))
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
-	until(t, "both serve", func() bool { return a.Status(ctx).Ready() && b.Status(ctx).Ready() })
+	a, b := placedPair(t, db, "")
 	const names = 4
 	var pairs [names][2]*player
 	var errs [names][2]error

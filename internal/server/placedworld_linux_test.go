@@ -27,10 +27,7 @@ func TestPlacedLeaderboard(t *testing.T) {
 	defer cancel()
 	db := pgtest.Empty(t)
 	const short = "(def max-moves-per-board 6)\n"
-	a := serve(t, Options{}, placedConf(db, "a")+short)
-	b := serve(t, Options{}, placedConf(db, "b")+short)
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
-	until(t, "both serve", func() bool { return a.Status(ctx).Ready() && b.Status(ctx).Ready() })
+	a, b := placedPair(t, db, short)
 	on := map[*here]*crowd{a: gather(t, a.address(), 4), b: gather(t, b.address(), 4)}
 	private := on[a].players[0].login(ctx)
 	on[b].players[0].loginAs(ctx, private)
@@ -91,7 +88,7 @@ func TestPlacedRetention(t *testing.T) {
 		return h
 	}
 	owner, other := begin("a"), begin("b")
-	until(t, "both have two parts", func() bool { return len(held(t, owner.dir)) == 2 && len(held(t, other.dir)) == 2 })
+	inHalves(t, owner, other)
 	if other.partOf(0) != nil {
 		owner, other = other, owner
 	}
@@ -146,10 +143,7 @@ func TestPlacedLimits(t *testing.T) {
 	defer cancel()
 	db := pgtest.Empty(t)
 	const limits = "(def max-bots 8) (def max-spectators 4) (def max-players 20)\n"
-	a := serve(t, Options{}, placedConf(db, "a")+limits)
-	b := serve(t, Options{}, placedConf(db, "b")+limits)
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
-	until(t, "both serve", func() bool { return a.Status(ctx).Ready() && b.Status(ctx).Ready() })
+	a, b := placedPair(t, db, limits)
 	knows := func(h *here, what string, is func(profile.ShardCount) bool) {
 		t.Helper()
 		until(t, "the other machine knows of "+what, func() bool { return is(h.placing.abroad.counts("default").sum()) })
