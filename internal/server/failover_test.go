@@ -5,8 +5,33 @@ import (
 	"strings"
 	"testing"
 
+	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 )
+
+// playUntilDown lets players play, and kills the primary when it has some of their moves.
+func playUntilDown(t *testing.T, s *here, primary *pgtest.Cluster, db postgres.Options) *crowd {
+	t.Helper()
+	c := gather(t, s.address(), 4)
+	c.play()
+	c.more(t, 100)
+	until(t, "the database has something", func() bool { return pgtest.Query[int](t, db, "SELECT count(*) FROM moves") > 0 })
+	primary.Down(t)
+	return c
+}
+
+// goesOn lets players finish on the database that took over, which then has every move.
+func goesOn(t *testing.T, s *here, c *crowd, db postgres.Options) {
+	t.Helper()
+	c.more(t, 100)
+	c.finish()
+	until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
+	if got := s.Status(t.Context()).Journal.DeadLetters; got > 0 {
+		t.Errorf("%d dead letters", got)
+	}
+	s.end()
+	c.verify(t, openPostgres(t, db))
+}
 
 // TestFailover: when the primary is gone and its standby is promoted elsewhere, a
 // reload moves a profile there, by its address alone or in a list with that of the
@@ -26,11 +51,7 @@ func TestFailover(t *testing.T) {
 			first := fmt.Sprintf("127.0.0.1:%d", db.Port)
 			f := &file{on(first)}
 			s := serve(t, Options{Load: f.load}, f.text).ready()
-			c := gather(t, s.address(), 4)
-			c.play()
-			c.more(t, 100)
-			until(t, "the database has something", func() bool { return pgtest.Query[int](t, db, "SELECT count(*) FROM moves") > 0 })
-			primary.Down(t)
+			c := playUntilDown(t, s, primary, db)
 			standby := primary.Clone(t)
 			c.more(t, 100)
 			second := fmt.Sprintf("127.0.0.1:%d", standby.Server().Port)
@@ -50,15 +71,8 @@ func TestFailover(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.ready()
-			c.more(t, 100)
-			c.finish()
-			until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
-			if got := s.Status(t.Context()).Journal.DeadLetters; got > 0 {
-				t.Errorf("%d dead letters", got)
-			}
-			s.end()
 			db.Port = standby.Server().Port
-			c.verify(t, openPostgres(t, db))
+			goesOn(t, s, c, db)
 		})
 	}
 }
@@ -73,22 +87,11 @@ func TestFailoverInList(t *testing.T) {
 	both := db
 	both.Host = fmt.Sprintf("%s:%d,%s:%d", db.Host, db.Port, db.Host, standby.Server().Port)
 	s := serve(t, Options{}, conf(postgresConf(both))).ready()
-	c := gather(t, s.address(), 4)
-	c.play()
-	c.more(t, 100)
-	until(t, "the database has something", func() bool { return pgtest.Query[int](t, db, "SELECT count(*) FROM moves") > 0 })
-	primary.Down(t)
+	c := playUntilDown(t, s, primary, db)
 	until(t, "the server notices", func() bool { return s.Status(t.Context()).Profiles[0].Away })
 	c.more(t, 100)
 	standby.Promote(t)
 	until(t, "the database is back", func() bool { return !s.Status(t.Context()).Profiles[0].Away })
-	c.more(t, 100)
-	c.finish()
-	until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
-	if got := s.Status(t.Context()).Journal.DeadLetters; got > 0 {
-		t.Errorf("%d dead letters", got)
-	}
-	s.end()
 	db.Port = standby.Server().Port
-	c.verify(t, openPostgres(t, db))
+	goesOn(t, s, c, db)
 }
