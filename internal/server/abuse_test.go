@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
@@ -284,21 +283,8 @@ func beVandals(task string) {
 func (a *arena) storm(t testing.TB) (end func()) {
 	t.Helper()
 	a.seed++
-	cmd := exec.Command(os.Args[0])
 	token := a.insider.c.Token()
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %x", asVandals, a.port, a.seed, token[:]))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, in, out := converse(t, fmt.Sprintf("%s=%s %d %x", asVandals, a.port, a.seed, token[:]))
 	var begun string
 	if _, err := fmt.Fscan(out, &begun); err != nil {
 		t.Errorf("the vandals do not begin: %v", err)

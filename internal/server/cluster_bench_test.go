@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -30,20 +29,7 @@ func beEcho() {
 // spawnEcho starts an echo in a process of its own, and returns its port.
 func spawnEcho(t testing.TB) (port string, end func()) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), asEcho+"=1")
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, in, out := converse(t, asEcho+"=1")
 	if _, err := fmt.Fscanln(out, &port); err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,8 @@ package server
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -33,13 +31,7 @@ func beHolder(dir string) {
 func TestLockOfDyingProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	dying := exec.Command(os.Args[0])
-	dying.Env = append(os.Environ(), asHolder+"="+dir)
-	in, err := dying.StdinPipe()
-	out, err2 := dying.StdoutPipe()
-	if err := errors.Join(err, err2, dying.Start()); err != nil {
-		t.Fatal(err)
-	}
+	dying, in, out := converse(t, asHolder+"="+dir)
 	defer dying.Wait()
 	defer in.Close()
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "held\n" {

@@ -382,6 +382,26 @@ func beginWith(t testing.TB, dir, text string, start func(*exec.Cmd) error, env 
 	return c, out
 }
 
+// converse starts a process of this test binary, which env says what to be. It is told to
+// end by the end of in, and what it says comes from out.
+func converse(t testing.TB, env string) (cmd *exec.Cmd, in io.Closer, out io.Reader) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), env)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		out, err = cmd.StdoutPipe()
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, in, out
+}
+
 func (c *child) address() string { return "udp://127.0.0.1:" + c.port }
 
 // kill ends the server as a crash does.
