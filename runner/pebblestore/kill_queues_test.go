@@ -2,16 +2,14 @@ package pebblestore_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"wamble/internal/prooftest"
@@ -127,30 +125,13 @@ func TestKillQueues(t *testing.T) {
 // killedAfter runs the process until so many jobs were acknowledged, and returns them.
 func killedAfter(t *testing.T, dir string, life, after int) (acked []string) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), killQueues+"="+dir, fmt.Sprintf("%s=%d", killRound, life))
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	acks, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer acks.Close()
-	cmd.ExtraFiles = []*os.File{theirs}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	theirs.Close()
-	for lines := bufio.NewScanner(acks); lines.Scan(); {
-		if acked = append(acked, lines.Text()); len(acked) == after {
-			cmd.Process.Kill()
+	runUntilKilled(t, life, func(acks io.Reader, kill func()) {
+		for lines := bufio.NewScanner(acks); lines.Scan(); {
+			if acked = append(acked, lines.Text()); len(acked) == after {
+				kill()
+			}
 		}
-	}
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("life %d: the process ended with %v before it was killed: %s", life, err, &stderr)
-	}
+	}, killQueues+"="+dir)
 	return acked
 }
 

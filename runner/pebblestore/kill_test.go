@@ -95,32 +95,40 @@ type killed struct {
 // one time in five, not the first, after a moment, whatever it is doing then.
 func (h *killHarness) live() {
 	h.t.Helper()
+	runUntilKilled(h.t, h.round, func(acks io.Reader, kill func()) {
+		after := 1 + h.rng.IntN(1500)
+		if h.rng.IntN(5) == 0 && h.round > 0 {
+			moment := time.AfterFunc(time.Duration(h.rng.IntN(60_000))*time.Microsecond, kill)
+			defer moment.Stop()
+			after = -1
+		}
+		h.read(acks, after, kill)
+	}, killDir+"="+h.dir, fmt.Sprintf("%s=%d", killMode, h.mode))
+}
+
+// runUntilKilled runs this test binary as the process that env says, and lets read have
+// what it writes to descriptor 3, and kill it.
+func runUntilKilled(t *testing.T, round int, read func(acks io.Reader, kill func()), env ...string) {
+	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(),
-		killDir+"="+h.dir, fmt.Sprintf("%s=%d", killMode, h.mode), fmt.Sprintf("%s=%d", killRound, h.round))
+	cmd.Env = append(append(os.Environ(), fmt.Sprintf("%s=%d", killRound, round)), env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	acks, theirs, err := os.Pipe()
 	if err != nil {
-		h.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer acks.Close()
 	cmd.ExtraFiles = []*os.File{theirs}
 	if err := cmd.Start(); err != nil {
-		h.t.Fatal(err)
+		t.Fatal(err)
 	}
 	theirs.Close()
-	after := 1 + h.rng.IntN(1500)
-	if h.rng.IntN(5) == 0 && h.round > 0 {
-		moment := time.AfterFunc(time.Duration(h.rng.IntN(60_000))*time.Microsecond, func() { cmd.Process.Kill() })
-		defer moment.Stop()
-		after = -1
-	}
-	h.read(acks, after, func() { cmd.Process.Kill() })
+	read(acks, func() { cmd.Process.Kill() })
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		h.t.Fatalf("round %d: the process ended with %v before it was killed: %s", h.round, err, &stderr)
+		t.Fatalf("round %d: the process ended with %v before it was killed: %s", round, err, &stderr)
 	}
 }
 
