@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wamble/internal/prooftest"
+	"wamble/internal/store/postgres/pglog"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -153,7 +154,7 @@ func (f *fleet) isolate() {
 	var mend func()
 	f.harmless("cut from the other machines", func() {
 		mend = f.net.cut(f.siteOf(m), f.others(m)...)
-		time.Sleep(2200 * time.Millisecond)
+		time.Sleep(pglog.DefaultLease + 200*time.Millisecond)
 	})
 	mend()
 }

@@ -15,6 +15,9 @@ import (
 	"wamble/runner/logstore"
 )
 
+// DefaultLease is how long a sign of life counts, unless the options say otherwise.
+const DefaultLease = 2 * time.Second
+
 // Options of Open.
 type Options struct {
 	Database postgres.Options
@@ -25,7 +28,7 @@ type Options struct {
 	Instance string
 	// Beat is how often the database is told that this process lives, default 0.5 s.
 	Beat time.Duration
-	// Lease is how long that counts, default 2 s.
+	// Lease is how long that counts, default DefaultLease.
 	Lease time.Duration
 	// Patience bounds an append, with the wait for the synchronous standby; default 5 s.
 	Patience time.Duration
@@ -45,7 +48,7 @@ func (o Options) withDefaults() Options {
 		o.Beat = 500 * time.Millisecond
 	}
 	if o.Lease <= 0 {
-		o.Lease = 2 * time.Second
+		o.Lease = DefaultLease
 	}
 	if o.Patience <= 0 {
 		o.Patience = 5 * time.Second
