@@ -95,47 +95,55 @@ func (f *fleet) kill() {
 	f.back(m)
 }
 
-// pause stops the owner's process for 10 s: it misses that its lease ends, that clocks
-// are set, and that its successor stops.
-func (f *fleet) pause() {
-	m := f.owner()
-	var asleep time.Time
+// sleep stops the process of a machine, and returns what wakes it up.
+func (f *fleet) sleep(m *machine) (wake func()) {
+	f.t.Helper()
 	f.suffer("pause", func() {
 		f.signal(m, syscall.SIGSTOP)
 		until(f.t, "it sleeps", func() bool {
 			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))
 			return err == nil && strings.Contains(string(stat), ") T ")
 		})
-		asleep, m.asleep = time.Now(), true
+		m.asleep = true
 	})
+	return func() {
+		f.signal(m, syscall.SIGCONT)
+		m.asleep = false
+	}
+}
+
+// pause stops the owner's process for 10 s: it misses that its lease ends, that clocks
+// are set, and that its successor stops.
+func (f *fleet) pause() {
+	m, began := f.owner(), time.Now()
+	wake := f.sleep(m)
 	f.isolate()
 	f.ahead()
 	f.behind()
 	f.step()
 	f.stop()
-	time.Sleep(time.Until(asleep.Add(10 * time.Second)))
+	time.Sleep(time.Until(began.Add(10 * time.Second)))
 	f.owner() // else it may be the one that has the right to speak
-	f.silent(m, func() {
-		f.signal(m, syscall.SIGCONT)
-		m.asleep = false
-	})
+	f.silent(m, wake)
+}
+
+// sever cuts a machine from sites, and returns what connects it again.
+func (f *fleet) sever(fault string, m *machine, from ...*site) (mend func()) {
+	f.t.Helper()
+	f.suffer(fault, func() { mend = f.net.cut(f.siteOf(m), from...) })
+	return mend
 }
 
 // cut cuts the owner from its database.
 func (f *fleet) cut() {
 	m := f.owner()
-	var mend func()
-	f.suffer("cut from PostgreSQL", func() { mend = f.net.cut(f.siteOf(m), f.dbs...) })
-	f.silent(m, mend)
+	f.silent(m, f.sever("cut from PostgreSQL", m, f.dbs...))
 }
 
 // unplug cuts the owner from everybody.
 func (f *fleet) unplug() {
 	m := f.owner()
-	var mend func()
-	others := append(append(slices.Clone(f.dbs), f.players), f.others(m)...)
-	f.suffer("unplugged", func() { mend = f.net.cut(f.siteOf(m), others...) })
-	f.silent(m, mend)
+	f.silent(m, f.sever("unplugged", m, f.everybody(m)...))
 }
 
 // harmless is suffer for a fault by which nobody loses his place.

@@ -180,6 +180,11 @@ func (f *fleet) others(m *machine) []*site {
 	return slices.DeleteFunc(slices.Clone(f.sites), func(s *site) bool { return s == f.siteOf(m) })
 }
 
+// everybody is all sites but that of a machine.
+func (f *fleet) everybody(m *machine) []*site {
+	return slices.Concat(f.dbs, []*site{f.players}, f.others(m))
+}
+
 // TestFleet: machines that share a journal die, sleep, are cut off, have wrong clocks
 // and lose their database, under load, by each kind of fault at least once. Every
 // accepted move is in the database once, nobody speaks whose place another has, and

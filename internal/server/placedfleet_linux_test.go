@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -152,32 +151,18 @@ func (c *continent) stop() {
 
 // pause lets one sleep for longer than its lease; it wakes up as somebody who has nothing.
 func (c *continent) pause() {
-	m := c.victim()
-	c.suffer("pause", func() {
-		c.signal(m, syscall.SIGSTOP)
-		m.asleep = true
-	})
-	c.suffer("awake", func() {
-		c.signal(m, syscall.SIGCONT)
-		m.asleep = false
-	})
+	c.suffer("awake", c.sleep(c.victim()))
 }
 
 // cut cuts one from the database.
 func (c *continent) cut() {
-	m := c.victim()
-	var mend func()
-	c.suffer("cut from PostgreSQL", func() { mend = c.net.cut(c.siteOf(m), c.dbs...) })
-	c.suffer("PostgreSQL again", mend)
+	c.suffer("PostgreSQL again", c.sever("cut from PostgreSQL", c.victim(), c.dbs...))
 }
 
 // unplug cuts one from everybody.
 func (c *continent) unplug() {
 	m := c.victim()
-	var mend func()
-	others := append(append(slices.Clone(c.dbs), c.fleet.players), c.others(m)...)
-	c.suffer("unplugged", func() { mend = c.net.cut(c.siteOf(m), others...) })
-	c.suffer("plugged in", mend)
+	c.suffer("plugged in", c.sever("unplugged", m, c.everybody(m)...))
 }
 
 // split cuts one from the other machines: whoever is at one of them and played at the
