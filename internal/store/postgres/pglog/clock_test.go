@@ -66,3 +66,41 @@ func TestDatabaseClockSetBack(t *testing.T) {
 	}
 	take(t, b)
 }
+
+// TestDatabaseClockSetBackWorld is TestDatabaseClockSetBack of what nodes see of each other:
+// who has died is not counted among the living until the clock has caught up, nor instead
+// of another process of its name.
+func TestDatabaseClockSetBackWorld(t *testing.T) {
+	t.Parallel()
+	db := clocked(t)
+	a, _ := peer(t, db, "a")
+	b, _ := peer(t, db, "b")
+	a.World("main", 3)
+	watchtest.Until(t, "both are seen", func() bool { return seen(b) == "a at a, I am a; b at b, I am b: ,," })
+	a.Close() // it beats no more
+	pgtest.Execute(t, db, `UPDATE clock SET shift = interval '-1 hour'`)
+	watchtest.Until(t, "only b is seen", func() bool { return seen(b) == "b at b, I am b: ,," })
+	again, _ := peer(t, db, "a")
+	again.World("main", 3)
+	watchtest.Until(t, "a is seen again, alone of its name", func() bool {
+		w, _ := b.World("main", 3)
+		return len(w.Nodes) == 2 && w.Nodes[0].Name == "a" && w.Nodes[0].Twins == 0
+	})
+}
+
+// TestDatabaseClockSetBackHeir: the clock is set back when a log was released for a node that
+// does not come. Another one does not wait until the clock has caught up.
+func TestDatabaseClockSetBackHeir(t *testing.T) {
+	t.Parallel()
+	db := clocked(t)
+	a, b := node(t, db, "a"), node(t, db, "b")
+	h := claim(t, a)
+	ok(t, h.Release(t.Context(), "c"))
+	pgtest.Execute(t, db, `UPDATE clock SET shift = interval '-1 hour'`)
+	ctx, cancel := context.WithTimeout(t.Context(), watchtest.Patience)
+	defer cancel()
+	if err := b.Await(ctx, "main", nil); err != nil {
+		t.Fatalf("b waits: %v", err)
+	}
+	take(t, b)
+}

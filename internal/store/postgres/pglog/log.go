@@ -137,7 +137,7 @@ func (e *HeldError) Error() string {
 const claimShard = `
 UPDATE shards s SET epoch = epoch + 1, holder = $2::text, heir = '' WHERE shard = $1 AND (
 	holder = $2
-	OR holder = '' AND (heir IN ('', $3::text) OR released_at < clock_timestamp() - $5::interval)
+	OR holder = '' AND (heir IN ('', $3::text) OR released_at NOT BETWEEN clock_timestamp() - $5::interval AND clock_timestamp())
 	OR holder <> '' AND $4 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.shard = $6 AND n.node = s.holder AND n.seen_at > clock_timestamp() - $5::interval
 		AND NOT (n.seen_at > clock_timestamp() AND n.seen_at::text = $7::text)))
 RETURNING id, epoch, seq, through, state`

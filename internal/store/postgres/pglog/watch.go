@@ -40,6 +40,7 @@ type watch struct {
 	mu     sync.Mutex
 	shards []*sighted // those that were asked for
 	nodes  []Node
+	beats  map[string]lastBeat // of nodes, by their whole names
 	err    error
 	read   int64         // the version of the last note that was read
 	beaten chan struct{} // closed at the next beat
@@ -57,14 +58,23 @@ type sighted struct {
 	sight Sight
 }
 
-// lastBeat is the holder's last beat, as this node has seen it on a connection that
+// lastBeat is a node's last beat, as this node has seen it on a connection that
 // holds since then. The database's clock may be set, and the database may move: only
 // what does not change for a lease while this node looks is silence.
 type lastBeat struct {
-	of, at string        // the holder, and when by the database's clock
-	epoch  int64         // of its claim
+	of, at string        // whose, and when by the database's clock
+	epoch  int64         // of a holder's claim
 	seen   time.Duration // when this node saw it first, by bootTime; 0: it is not connected
 	silent bool          // it looked again a lease later, and saw no other
+}
+
+// look takes what a query has read that was sent at sent.
+func (b *lastBeat) look(of, at string, epoch int64, sent, lease time.Duration) {
+	if b.seen == 0 || b.of != of || b.at != at || b.epoch != epoch {
+		*b = lastBeat{of: of, at: at, epoch: epoch, seen: bootTime()}
+		return
+	}
+	b.silent = sent-b.seen >= lease // what the database says may have come late
 }
 
 var errClosed = errors.New("the log is closed")
@@ -269,7 +279,7 @@ func closeConn(c *pgx.Conn) {
 const beatNode = `INSERT INTO nodes (shard, node, seen_at) VALUES ($1, $2, clock_timestamp())
 	ON CONFLICT (shard, node) DO UPDATE SET seen_at = EXCLUDED.seen_at`
 
-const seeShard = `SELECT s.holder, s.epoch, s.heir, s.released_at < clock_timestamp() - $2::interval,
+const seeShard = `SELECT s.holder, s.epoch, s.heir, s.released_at NOT BETWEEN clock_timestamp() - $2::interval AND clock_timestamp(),
 	COALESCE(extract(epoch FROM clock_timestamp() - h.seen_at), 1e6)::float8, COALESCE(h.seen_at::text, '')
 	FROM shards s LEFT JOIN nodes h ON h.shard = $3 AND h.node = s.holder WHERE s.shard = $1`
 
@@ -292,7 +302,7 @@ func (w *watch) beat(ctx context.Context, conn *beatConn) error {
 		b.Queue(seeShard, s.name, o.Lease, w.name).QueryRow(func(row pgx.Row) error { return s.see(row, sent) })
 	}
 	if o.Say != nil {
-		w.queueOthers(b)
+		w.queueOthers(b, sent)
 	}
 	return conn.SendBatch(ctx, b).Close()
 }
@@ -348,11 +358,7 @@ func (w *sighted) see(row pgx.Row, sent time.Duration) error {
 		s.Heir = heir
 	}
 	w.mu.Lock()
-	if b := &w.last; b.seen == 0 || b.of != holder || b.at != at || b.epoch != epoch {
-		*b = lastBeat{of: holder, at: at, epoch: epoch, seen: bootTime()}
-	} else {
-		b.silent = sent-b.seen >= w.l.o.Lease // what the database says may have come late
-	}
+	w.last.look(holder, at, epoch, sent, w.l.o.Lease)
 	s.Free = s.Self || holder == "" && (s.Heir == "" || s.Heir == nameOf(w.l.self)) ||
 		holder != "" && (s.Silence >= w.l.o.Lease || s.Silence < 0) && w.last.silent // below 0: the database's clock was set back
 	w.sight = s
@@ -380,6 +386,9 @@ func (w *watch) note(err error) {
 		if s.held != nil && int64(bootTime()) >= s.leased.Load() {
 			over = append(over, s.held)
 		}
+	}
+	if err != nil {
+		w.beats = nil
 	}
 	w.err = err
 	close(w.beaten)

@@ -85,7 +85,7 @@ func makeWorld(ctx context.Context, c *pgx.Conn) error {
 const sayNode = `INSERT INTO shard_nodes (shard, node, address, note) VALUES ($1, $2, $3, $4)
 	ON CONFLICT (shard, node) DO UPDATE SET address = EXCLUDED.address, note = EXCLUDED.note`
 
-const seeNodes = `SELECT s.node, s.address, s.note FROM shard_nodes s JOIN nodes n ON n.shard = s.shard AND n.node = s.node
+const seeNodes = `SELECT s.node, s.address, s.note, n.seen_at::text, n.seen_at > clock_timestamp() FROM shard_nodes s JOIN nodes n ON n.shard = s.shard AND n.node = s.node
 	WHERE s.shard = $1 AND n.seen_at > clock_timestamp() - $2::interval ORDER BY n.seen_at DESC`
 
 const seeNotes = `SELECT name, version, value FROM shard_notes WHERE shard = $1 AND version > $2 ORDER BY version`
@@ -99,15 +99,27 @@ func (w *watch) queueBeat(b *pgx.Batch) {
 	}
 }
 
-// queueOthers queues what the others say.
-func (w *watch) queueOthers(b *pgx.Batch) {
+// queueOthers queues what the others say. A last beat that is later than the database's
+// clock was given before that was set back: it counts until it was the last for a lease.
+func (w *watch) queueOthers(b *pgx.Batch, sent time.Duration) {
+	w.mu.Lock()
+	before, after := w.beats, w.read
+	w.mu.Unlock()
 	b.Queue(seeNodes, w.name, w.l.o.Lease).Query(func(rows pgx.Rows) error {
 		var list []Node
+		beats := map[string]lastBeat{}
 		for rows.Next() {
 			var n Node
-			var full string
-			if err := rows.Scan(&full, &n.Address, &n.Note); err != nil {
+			var full, at string
+			var future bool
+			if err := rows.Scan(&full, &n.Address, &n.Note, &at, &future); err != nil {
 				return err
+			}
+			last := before[full]
+			last.look(full, at, 0, sent, w.l.o.Lease)
+			beats[full] = last
+			if future && last.silent {
+				continue
 			}
 			n.Name, n.Self = nameOf(full), full == w.l.self
 			if i := slices.IndexFunc(list, func(other Node) bool { return other.Name == n.Name }); i >= 0 {
@@ -119,12 +131,9 @@ func (w *watch) queueOthers(b *pgx.Batch) {
 		slices.SortFunc(list, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.nodes = list
+		w.nodes, w.beats = list, beats
 		return rows.Err()
 	})
-	w.mu.Lock()
-	after := w.read
-	w.mu.Unlock()
 	b.Queue(seeNotes, w.name, after).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var name, value string
