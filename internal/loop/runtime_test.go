@@ -113,6 +113,45 @@ func TestFreezeFailedJournal(t *testing.T) {
 	})
 }
 
+// TestTellStarting: a ban that is told while a profile starts, and has asked before what
+// stands, holds when it serves players.
+func TestTellStarting(t *testing.T) {
+	rt := run(t)
+	life, told := rt.life.Load(), errors.New("nobody was told")
+	rt.o.Standing = func() []profile.Input {
+		_, _, told = rt.Tell(t.Context(), &profile.Ban{Whom: profile.Whom{Net: netip.MustParsePrefix("127.0.0.0/8")}, Text: "spam"})
+		return nil
+	}
+	life.fail(errors.New("the disk is gone"))
+	watchtest.Until(t, "the profile is made anew", func() bool {
+		up, _ := rt.Stage()
+		return up && rt.life.Load() != life
+	})
+	if !errors.Is(told, ErrNotUp) {
+		t.Fatalf("while it starts: got %v, want %v", told, ErrNotUp)
+	}
+	c, err := net.Dial("udp", rt.Port().Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	hello, err := wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{})
+	if err == nil {
+		_, err = c.Write(hello)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	watchtest.Until(t, "somebody who is banned is turned away", func() bool {
+		var banned, new uint64
+		rt.Do(t.Context(), func(p *profile.Profile) { banned, new = p.Stats().Host.Banned, p.Stats().Offers })
+		if new > 0 {
+			t.Fatal("somebody who is banned is greeted")
+		}
+		return banned > 0
+	})
+}
+
 // TestMoveAnswers: what waits in the socket of a port that is left is answered, though
 // nobody sends it again.
 func TestMoveAnswers(t *testing.T) {

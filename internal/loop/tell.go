@@ -27,6 +27,7 @@ func (rt *Runtime) Do(ctx context.Context, f func(p *profile.Profile)) bool {
 func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error) {
 	l := rt.loop.Load()
 	if l == nil || rt.life.Load() == nil {
+		rt.leave(in)
 		return before, after, ErrNotUp
 	}
 	ok := l.do(ctx, func() {
@@ -36,9 +37,27 @@ func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after pr
 		after = l.life.profile.Stats().Host
 	})
 	if !ok {
+		rt.leave(in)
 		err = ErrNotUp
 	}
 	return before, after, err
+}
+
+// leave leaves what holds until it is lifted for a life that is being restored: it may
+// have asked before for what stands.
+func (rt *Runtime) leave(in profile.Input) {
+	switch in.(type) {
+	case *profile.Ban, *profile.Unban, *profile.SetBrownout, *profile.Stand:
+		rt.Obey(in)
+	}
+}
+
+// Obey tells the profile what the host has said, without waiting for it. One that is being
+// restored does it when that is done, one that is not here does nothing.
+func (rt *Runtime) Obey(in profile.Input) {
+	if l := rt.hears.Load(); l != nil {
+		l.mail.hear(in)
+	}
 }
 
 // Alive reports whether the loop turns: it must answer before ctx ends. One that
