@@ -45,6 +45,8 @@ type Server struct {
 	Resume func()
 	// Draining reports whether nobody new is taken.
 	Draining func() bool
+	// Heard returns Note.Heard; nil: there are no other machines.
+	Heard func() int64
 	// Listen makes this process listen to SIGHUP and SIGUSR2 again, which an exec
 	// that failed has left ignored; nil: nobody does.
 	Listen func()
@@ -353,6 +355,9 @@ func (l *leaving) writeStates(ctx context.Context) error {
 // exec replaces this image by the next one. It returns only if that fails.
 func (l *leaving) exec(ctx context.Context) error {
 	l.next.Note.Draining = l.Draining()
+	if l.Heard != nil {
+		l.next.Note.Heard = l.Heard()
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ type Note struct {
 	Failure string `json:"failure,omitempty"`
 	// Draining says that nobody new is taken.
 	Draining bool `json:"draining,omitempty"`
+	// Heard is the version of the last note of another machine that the profiles know.
+	Heard int64 `json:"heard,omitempty"`
 	// Phases are what has been done so far, in order.
 	Phases []Phase `json:"phases,omitempty"`
 }

@@ -286,6 +286,9 @@ func (rs *Restrictions) Brownout() profile.Brownout {
 	return rs.held.effective(rs.draining.Load())
 }
 
+// BrownoutInput is what a profile that runs is told of that.
+func (rs *Restrictions) BrownoutInput() profile.Input { return brownoutInput(rs.Brownout()) }
+
 // Bans returns all bans, the newest last.
 func (rs *Restrictions) Bans() []Ban {
 	everywhere, announced := rs.ofAll()

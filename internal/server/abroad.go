@@ -27,9 +27,9 @@ type abroad struct {
 	outboxes
 	twins struct{ since, warned time.Time } // of another process with the name of this one; of keepPlaces
 
-	mu      sync.Mutex // guards what follows
+	heard   map[string]string // by machine: its last letters; of keepPlaces
+	mu      sync.Mutex        // guards what follows
 	waiting []letter
-	number  int
 	wake    chan struct{} // [1]: something waits
 }
 
@@ -198,9 +198,10 @@ func (a *abroad) send(l letter, in profile.Input) {
 	}
 }
 
-// post sends letters until ctx ends. What cannot be sent is sent later.
+// post sends letters until ctx ends. What cannot be sent is sent again under the same name:
+// it may have arrived. No image of this process has had the name before.
 func (a *abroad) post(ctx context.Context) {
-	for ctx.Err() == nil {
+	for number := 1; ctx.Err() == nil; number++ {
 		select {
 		case <-a.wake:
 		case <-ctx.Done():
@@ -209,32 +210,32 @@ func (a *abroad) post(ctx context.Context) {
 		a.mu.Lock()
 		letters := a.waiting
 		a.waiting = nil
-		a.number++
-		name := fmt.Sprint(newsPrefix, a.s.cluster.log.Self(), "/", a.number)
 		a.mu.Unlock()
 		b, err := json.Marshal(letters)
-		if err == nil && len(letters) > 0 {
-			err = a.s.cluster.log.Note(ctx, a.s.cluster.name, name, string(b))
-		}
-		if err != nil && ctx.Err() == nil {
-			a.s.log.Warn("other machines are told later", "err", err)
-			a.mu.Lock()
-			a.waiting = append(letters, a.waiting...)
-			a.mu.Unlock()
-			select {
-			case a.wake <- struct{}{}:
-			default:
+		a.s.warn(err)
+		name := fmt.Sprintf("%s%s/%x-%d", newsPrefix, a.s.cluster.log.Self(), a.s.started.UnixNano(), number)
+		for len(letters) > 0 && ctx.Err() == nil {
+			if err := a.s.cluster.log.Note(ctx, a.s.cluster.name, name, string(b)); err == nil {
+				break
+			} else if ctx.Err() == nil {
+				a.s.log.Warn("other machines are told later", "err", err)
 			}
+			wait(ctx, newsEvery)
 		}
 		wait(ctx, newsEvery)
 	}
 }
 
 // read reads letters of other machines.
-func (a *abroad) read(ctx context.Context, name, value string) {
-	if strings.HasPrefix(name, newsPrefix+a.s.cluster.log.Self()+"/") {
+func (a *abroad) read(name, value string) {
+	from := name[:strings.LastIndexByte(name, '/')]
+	if from == newsPrefix+a.s.cluster.log.Self() || a.heard[from] == name {
 		return
 	}
+	if a.heard == nil {
+		a.heard = map[string]string{}
+	}
+	a.heard[from] = name
 	var letters []letter
 	if err := json.Unmarshal([]byte(value), &letters); err != nil {
 		a.s.warn(err)
@@ -251,7 +252,7 @@ func (a *abroad) read(ctx context.Context, name, value string) {
 		if news, ok := in.(*profile.News); ok {
 			a.spread(l.Database, news)
 		} else if k := a.s.supervisor(l.Profile); k != nil {
-			a.s.help("a command of another machine", func() { k.obey(ctx, in) })
+			k.obey(in)
 		}
 	}
 }
@@ -266,14 +267,14 @@ func (a *abroad) spread(database string, news *profile.News) {
 	}
 }
 
-// obey tells the shards that are here what the host has said to another machine.
-func (k *supervisor) obey(ctx context.Context, in profile.Input) {
-	ctx, cancel := context.WithTimeout(ctx, storedTime)
-	defer cancel()
+// obey tells the shards that are here what the host has said to another machine. What they
+// do without depends on whether this one drains, not that one.
+func (k *supervisor) obey(in profile.Input) {
+	if _, ok := in.(*profile.SetBrownout); ok {
+		in = k.restrictions.BrownoutInput()
+	}
 	for _, l := range k.here() {
-		if _, _, err := l.Runtime.Tell(ctx, in); err != nil && ctx.Err() == nil {
-			l.log.Warn("a command of another machine was not carried out", "err", err)
-		}
+		l.Obey(in)
 	}
 }
 
@@ -295,22 +296,46 @@ func (c *correspondent) Hear(news *profile.News) { c.send(letter{Database: c.dat
 
 // notes are those that were heard, and not looked at yet.
 type notes struct {
-	mu   sync.Mutex
-	list [][2]string
+	mu   sync.Mutex // guards list: a beat does not wait for who looks
+	list []note
+
+	looking sync.Mutex // guards what follows
+	letters []note     // those that wait to be read
+	rest    bool       // no letters are read, as during a handoff
+	heeded  int64      // the version of the last one that was read, by an image before this one, too
 }
 
-func (n *notes) add(name, value string) {
+type note struct {
+	version     int64
+	name, value string
+}
+
+func (n *notes) add(version int64, name, value string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.list = append(n.list, [2]string{name, value})
+	n.list = append(n.list, note{version, name, value})
 }
 
-func (n *notes) take() [][2]string {
+func (n *notes) take() []note {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	list := n.list
 	n.list = nil
 	return list
+}
+
+// setRest lets letters wait, or be read again.
+func (n *notes) setRest(on bool) {
+	n.looking.Lock()
+	defer n.looking.Unlock()
+	n.rest = on
+}
+
+// last is the version of the last letter that was read.
+func (n *notes) last() int64 {
+	n.looking.Lock()
+	defer n.looking.Unlock()
+	return n.heeded
 }
 
 // standing keeps the host's restrictions where all machines read them (host.Keeper).
@@ -330,10 +355,14 @@ func (k standing) Amend(ctx context.Context, name string, change func(string) (s
 	return c.log.Amend(ctx, c.name, standingPrefix+name, change)
 }
 
-// heed takes notes: what the host has restricted, and letters.
-func (s *Server) heed(ctx context.Context) {
-	for _, note := range s.noted.take() {
-		name, value := note[0], note[1]
+// heed takes notes: what the host has restricted, and letters, but for those that an image
+// before this one has read.
+func (s *Server) heed() {
+	n := &s.noted
+	n.looking.Lock()
+	defer n.looking.Unlock()
+	for _, note := range n.take() {
+		name, value := note.name, note.value
 		if profile, ok := strings.CutPrefix(name, standingPrefix); ok {
 			s.placing.mu.Lock()
 			s.placing.standing[profile] = value
@@ -346,7 +375,40 @@ func (s *Server) heed(ctx context.Context) {
 			}
 			s.warn(rs.Hear(value))
 		} else if strings.HasPrefix(name, newsPrefix) {
-			guard.Run("a letter", func() { s.placing.abroad.read(ctx, name, value) }, s.caught)
+			n.letters = append(n.letters, note)
 		}
 	}
+	if n.rest {
+		return
+	}
+	for _, l := range n.letters {
+		if l.version > n.heeded {
+			n.heeded = l.version
+			guard.Run("a letter", func() { s.placing.abroad.read(l.name, l.value) }, s.caught)
+		}
+	}
+	n.letters = nil
+}
+
+// inheritLetters lets letters wait that the image before this one has not read, until the
+// profiles that it has left hear them.
+func (s *Server) inheritLetters(ctx context.Context) {
+	if !s.Inherited() {
+		return
+	}
+	s.noted.setRest(true)
+	s.help("letters to the image before", func() {
+		late := time.After(inheritTime)
+		for _, l := range s.loops() {
+			if l.isAway() {
+				continue
+			}
+			select {
+			case <-l.Up():
+			case <-late:
+			case <-ctx.Done():
+			}
+		}
+		s.noted.setRest(false)
+	})
 }

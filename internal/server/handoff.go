@@ -109,6 +109,7 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 			return errors.Join(s.sameStores(v.Stores), s.sameJournal(v.Journal), s.sameShards(v.Shards), s.canListen(v))
 		},
 		Pause: func(ctx context.Context, reporting bool) {
+			s.noted.setRest(true)
 			others := host.ControlConns
 			if reporting && !web {
 				others-- // but for the one who waits for this
@@ -117,10 +118,11 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 			s.pauseWeb(ctx, asked)
 		},
 		Resume: func() {
+			s.noted.setRest(false)
 			s.resumeWeb()
 			s.control.Resume(talks)
 		},
-		Draining: s.house.draining.Load, Listen: s.o.Succession.Listen,
+		Draining: s.house.draining.Load, Heard: s.noted.last, Listen: s.o.Succession.Listen,
 	}
 }
 

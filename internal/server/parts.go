@@ -84,6 +84,7 @@ func (s *Server) inheritParts() error {
 	if !s.Inherited() {
 		return nil
 	}
+	s.noted.heeded = s.o.Succession.Inheritance.Note.Heard
 	for k := range s.placing.parts {
 		if !s.inheritsPart(k) {
 			continue
@@ -144,6 +145,7 @@ func (s *Server) startPlacing() {
 	if p := s.partOf(0); p != nil { // of the image before this one
 		s.placing.janitor = s.janitor(ctx, p.runner)
 	}
+	s.inheritLetters(ctx)
 	s.help("letters to other machines", func() { s.placing.abroad.post(ctx) })
 	s.help("the placement", func() {
 		defer close(s.placing.ended)
@@ -182,7 +184,7 @@ func (s *Server) keepPlaces(ctx context.Context) {
 	defer w.workers.Wait()
 	for ctx.Err() == nil {
 		seen, beaten := s.cluster.log.World(s.cluster.name, len(w.parts))
-		if s.heed(ctx); seen.Err == nil {
+		if s.heed(); seen.Err == nil {
 			leaving := w.abroad.hear(seen.Nodes)
 			guard.Run("the placement", func() { s.look(ctx, seen, leaving) }, s.caught)
 		} else if own := w.withdrawal.Load(); own != nil {

@@ -13,6 +13,7 @@ import (
 	"wamble"
 	"wamble/internal/host"
 	"wamble/internal/loader"
+	"wamble/internal/profile"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/wire"
@@ -340,6 +341,25 @@ func TestPlacedPeople(t *testing.T) {
 		until(t, "the ban is lifted", func() bool { return turnedAway(t, h.address()) == nil })
 		until(t, "the ban is forgotten", func() bool { return len(h.first().restrictions.Bans()) == 0 })
 	}
+
+	// The other machine takes new players while one drains.
+	for h := range on {
+		on[h] = join(t, h.address(), wamble.Token{}) // the ban has ended the session of before
+	}
+	a.command("drain", host.Arguments{On: true})
+	a.command("announce", host.Arguments{Text: "a drains"})
+	notice(t, on[b], wire.NoticeAnnouncement)
+	if turnedAway(t, a.address()) == nil || turnedAway(t, b.address()) != nil {
+		t.Error("the machine that drains takes somebody new, or the other one nobody")
+	}
+	b.command("brownout", host.Arguments{Brownout: profile.Brownout{NoPredictions: true}})
+	b.command("announce", host.Arguments{Text: "no predictions"})
+	for notice(t, on[a], wire.NoticeAnnouncement) != "no predictions" {
+	}
+	if turnedAway(t, a.address()) == nil {
+		t.Error("what a host says on another machine ends the drain")
+	}
+	a.command("drain", host.Arguments{On: false})
 	for _, h := range []*here{a, b} {
 		if up, why := h.readiness(); !up || !strings.Contains(why, "parts of a") || !strings.Contains(why, "b") {
 			t.Errorf("/readyz: %v, %q", up, why)

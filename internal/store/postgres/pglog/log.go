@@ -40,7 +40,7 @@ type Options struct {
 	Say func() (address, note string)
 	// Noted hears of every note (see Log.Note): first of all that there are, then of those
 	// that change. It must return quickly; nil: nobody does.
-	Noted func(name, value string)
+	Noted func(version int64, name, value string)
 }
 
 func (o Options) withDefaults() Options {

@@ -141,7 +141,7 @@ func (w *watch) queueOthers(b *pgx.Batch, sent time.Duration) {
 				return err
 			}
 			if w.l.o.Noted != nil {
-				w.l.o.Noted(name, value)
+				w.l.o.Noted(after, name, value)
 			}
 		}
 		w.mu.Lock()

@@ -34,7 +34,7 @@ func peer(t *testing.T, db postgres.Options, name string) (*pglog.Log, *heard) {
 	h := &heard{}
 	l := pglog.Open(pglog.Options{Database: db, Node: name, Beat: lease / 4, Lease: lease,
 		Say: func() (address, note string) { return "at " + name, "I am " + name },
-		Noted: func(name, value string) {
+		Noted: func(_ int64, name, value string) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.notes = append(h.notes, name+"="+value)
