@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"wamble"
 	"wamble/internal/profile"
 	"wamble/internal/registry"
 	"wamble/internal/transport"
@@ -80,10 +81,23 @@ func (ls *loads) elsewhere(ctx context.Context, load profile.Load) *profile.Load
 	switch {
 	case told != nil:
 		in.Answer = &profile.Answer{Told: told}
-	case away:
+	case away || ls.underway(ctx, load.Ask.Board):
 		in.Outcome = profile.Away
 	}
 	return in
+}
+
+// underway reports whether a board that no shard has is between two of them: then it is
+// still played, by the store.
+func (ls *loads) underway(ctx context.Context, id wamble.BoardID) bool {
+	select {
+	case ls.slots <- struct{}{}:
+		defer func() { <-ls.slots }()
+	case <-ctx.Done():
+		return true // nobody knows
+	}
+	b, err := ls.rt.o.Store.Board(ctx, id)
+	return err == nil && b.Profile == ls.rt.o.Config.Name && b.Status != wamble.Archived
 }
 
 // Ask asks the shard about a board, and waits until what comes of it is durable. It is nil

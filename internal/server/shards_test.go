@@ -5,12 +5,17 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"wamble"
+	"wamble/chess"
 	"wamble/client"
 	"wamble/internal/backup"
 	"wamble/internal/config"
+	"wamble/internal/intent"
+	"wamble/internal/journal"
 	"wamble/internal/loop"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pgtest"
@@ -340,5 +345,32 @@ func TestOpenShards(t *testing.T) {
 		if got := openFor(c.players, c.open, 4); got != c.want {
 			t.Errorf("%d players, %d open: got %d, want %d", c.players, c.open, got, c.want)
 		}
+	}
+}
+
+// TestShardsUnderway: whoever predicts on a board that is on its way from one shard to
+// another is told to try again, not that there is no such board.
+func TestShardsUnderway(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	h := serve(t, Options{}, conf(`(def shards 4)`)).ready()
+	seer := join(t, h.address(), wamble.Token{}).c
+	const underway = 1 << 40 // in no memory
+	worker, err := journal.WorkerOf(ctx, h.runner, store.ShardName("default", 1))
+	if err == nil {
+		_, err = journal.Post(ctx, h.runner, worker, &intent.CreateBoard{Board: underway, FEN: chess.StartFEN, Status: wamble.Dormant, Variant: -1, At: time.Now()})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	games := h.first().store
+	until(t, "the board is stored", func() bool { _, err := games.Board(ctx, underway); return err == nil })
+	var denied *wamble.Denied
+	if got, err := seer.Predict(ctx, underway, "e2e4", 0); !errors.As(err, &denied) || !strings.HasSuffix(denied.Reason, "try again") {
+		t.Errorf("on a board that is under way: %+v, %v", got, err)
+	}
+	if got, err := seer.Predict(ctx, underway+1, "e2e4", 0); err != nil || got.Status != client.SubmitNotFound {
+		t.Errorf("on no board: %+v, %v", got, err)
 	}
 }
