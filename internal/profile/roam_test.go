@@ -164,3 +164,44 @@ func TestMeetTheWorld(t *testing.T) {
 		t.Errorf("boards made a journey for %.1f %% of the moves, want less than 2 %%", 100*cost)
 	}
 }
+
+// TestSmallWorldIsOnePool: boards of shards that are closed, and have no players, go to the
+// one that is open: a small world is one pool.
+func TestSmallWorldIsOnePool(t *testing.T) {
+	w := newTravelShards(t, 4, nil)
+	boards := map[wamble.BoardID]bool{}
+	for _, s := range w.shards {
+		s.step(&World{Open: 4, Shards: make([]ShardCount, 4)})
+		for i := range 4 {
+			s.step(&turn{session: wamble.SessionID(1 + s.index*100 + i), choice: 1})
+		}
+		if s.p.boards.Len() == 0 {
+			t.Fatalf("shard %d has no boards", s.index)
+		}
+		for b := range s.p.boards.All() {
+			boards[b.ID()] = true
+		}
+	}
+	for range 8 {
+		for _, s := range w.shards {
+			s.step(&World{Open: 1, Shards: make([]ShardCount, 4)})
+			for len(s.groups) > 0 {
+				s.sync()
+			}
+			s.drain(1 << 20)
+			if s.poll(); s.polled != nil {
+				s.step(s.polled)
+			}
+		}
+	}
+	for k, s := range w.shards[1:] {
+		if n := s.p.boards.Len(); n > 0 {
+			t.Errorf("shard %d is closed and has %d boards", k+1, n)
+		}
+	}
+	for id := range boards {
+		if w.shards[0].p.boards.Board(id) == nil {
+			t.Errorf("board %d is not in the shard that is open", id)
+		}
+	}
+}

@@ -88,7 +88,7 @@ type travelWorld struct {
 	traffic  struct{ sent, crashed, resumed, adopted int }
 }
 
-// TestTravel: boards travel between three shards that crash, come back from the store or
+// TestTravel: boards travel between four shards that crash, come back from the store or
 // from slices and tail, or are handed to another process. At every moment a board is in
 // one memory at most, no move is lost or made twice, and in the end every board is where
 // its row says.

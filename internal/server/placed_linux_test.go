@@ -301,6 +301,38 @@ func TestPlacedHandoff(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
+// TestPlacedHandoffSchema: one of two machines becomes an image that adds to the database.
+// The older one plays on beside it, and takes over its parts.
+func TestPlacedHandoffSchema(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	b := spawnImage(t, staying(t, placedConf(db, "b")))
+	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	c, guests := gather(t, a.address(), 2), gather(t, b.address(), 2)
+	c.think, guests.think = 10*time.Millisecond, 10*time.Millisecond
+	c.play()
+	guests.play()
+	guests.more(t, 20)
+	b.write("extra.sql", "-- additive\nCREATE TABLE extra (id BIGINT PRIMARY KEY)")
+	if _, err := b.handOff(""); err != nil {
+		t.Fatalf("handoff: %v", err)
+	}
+	until(t, "the database has the newer schema", func() bool {
+		return pgtest.Query[int](t, db, `SELECT count(*) FROM schema_migrations WHERE name = 'extra.sql'`) == 1
+	})
+	c.more(t, 20)
+	guests.more(t, 20)
+	guests.finish()
+	b.end()
+	until(t, "the older one has all parts", func() bool { return len(held(t, a.dir)) == 4 })
+	c.more(t, 20)
+	c.finish()
+	a.end()
+	all := &crowd{players: append(c.players, guests.players...)}
+	all.verify(t, openPostgres(t, db))
+}
+
 // TestPlacedPeople: what a host says on one machine holds on all, and somebody who logs in
 // on two of them is one person.
 func TestPlacedPeople(t *testing.T) {

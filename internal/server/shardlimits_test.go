@@ -70,6 +70,26 @@ func TestShardsLimits(t *testing.T) {
 	})
 	limit("new players of an address", "(def new-players-per-ip-per-min 14)", false, 14, "too many new players from your address")
 	limit("programs", "(def max-bots 14)", true, 14, "there are enough bots at present")
+	t.Run("boards", func(t *testing.T) {
+		h := serve(t, Options{}, conf(`(def shards 4) (def boards-per-player 8) (def max-boards 100)`)).ready()
+		c := spread(t, h.address())
+		c.play()
+		c.more(t, 400)
+		c.finish()
+		games := h.first().store
+		until(t, "the database has everything", func() bool { return h.pending() == 0 })
+		boards := 0
+		for k := range 4 {
+			for _, err := range games.LiveBoards(t.Context(), "default", k) {
+				if boards++; err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if boards < 90 || boards > 100 {
+			t.Errorf("there are %d boards, want 100", boards)
+		}
+	})
 	t.Run("spectators", func(t *testing.T) {
 		h := serve(t, Options{}, conf(`(def shards 4) (def max-spectators 10)`)).ready()
 		list, _ := joined(t, h, client.Dialer{}, 14)
