@@ -45,7 +45,7 @@ type Server struct {
 	Resume func()
 	// Draining reports whether nobody new is taken.
 	Draining func() bool
-	// Heard returns Note.Heard; nil: there are no other machines.
+	// Heard returns Note.Heard, when all loops rest; nil: there are no other machines.
 	Heard func() int64
 	// Listen makes this process listen to SIGHUP and SIGUSR2 again, which an exec
 	// that failed has left ignored; nil: nobody does.

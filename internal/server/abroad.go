@@ -30,7 +30,9 @@ type abroad struct {
 	heard   map[string]string // by machine: its last letters; of keepPlaces
 	mu      sync.Mutex        // guards what follows
 	waiting []letter
+	sending bool          // some are on their way to the database
 	wake    chan struct{} // [1]: something waits
+	hurry   chan struct{} // [1]: it is sent at once
 }
 
 // report is what a machine says of its shards with each beat, by profile and shard.
@@ -209,7 +211,7 @@ func (a *abroad) post(ctx context.Context) {
 		}
 		a.mu.Lock()
 		letters := a.waiting
-		a.waiting = nil
+		a.waiting, a.sending = nil, true
 		a.mu.Unlock()
 		b, err := json.Marshal(letters)
 		a.s.warn(err)
@@ -222,8 +224,43 @@ func (a *abroad) post(ctx context.Context) {
 			}
 			wait(ctx, newsEvery)
 		}
-		wait(ctx, newsEvery)
+		a.mu.Lock()
+		a.sending = false
+		a.mu.Unlock()
+		select {
+		case <-time.After(newsEvery):
+		case <-a.hurry:
+		case <-ctx.Done():
+		}
 	}
+}
+
+// flush waits until all letters are sent, or ctx ends.
+func (a *abroad) flush(ctx context.Context) {
+	select {
+	case a.hurry <- struct{}{}:
+	default:
+	}
+	for ctx.Err() == nil {
+		a.mu.Lock()
+		sent := len(a.waiting) == 0 && !a.sending
+		a.mu.Unlock()
+		if sent {
+			return
+		}
+		wait(ctx, time.Millisecond)
+	}
+}
+
+// lastLetters sends what is still to be told to other machines before this process becomes
+// another image, and returns what that is to know of their letters.
+func (s *Server) lastLetters() int64 {
+	if a := s.placing.abroad; a != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), newsEvery)
+		defer cancel()
+		a.flush(ctx)
+	}
+	return s.noted.last()
 }
 
 // read reads letters of other machines.

@@ -122,7 +122,7 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 			s.resumeWeb()
 			s.control.Resume(talks)
 		},
-		Draining: s.house.draining.Load, Heard: s.noted.last, Listen: s.o.Succession.Listen,
+		Draining: s.house.draining.Load, Heard: s.lastLetters, Listen: s.o.Succession.Listen,
 	}
 }
 

@@ -72,7 +72,7 @@ type placing struct {
 func (s *Server) newWorld() {
 	n := s.parts()
 	s.placing = placing{
-		abroad: &abroad{s: s, wake: make(chan struct{}, 1)}, standing: map[string]string{}, parts: make([]*part, n), busy: make([]bool, n),
+		abroad: &abroad{s: s, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}, standing: map[string]string{}, parts: make([]*part, n), busy: make([]bool, n),
 		orphans: slices.Repeat([]time.Duration{-1}, n), events: make(chan func(), n), ended: make(chan struct{}),
 	}
 	s.stores.abroad = s.placing.abroad

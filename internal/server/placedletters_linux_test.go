@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"net/netip"
@@ -64,6 +65,37 @@ func TestPlacedLetters(t *testing.T) {
 	send("x-4", commands...)
 	if turnedAway(t, h.address()) != nil {
 		t.Error("the last command was to lift the ban")
+	}
+}
+
+// TestLastLetters: before a process becomes another image the other machines are told what
+// has just happened.
+func TestLastLetters(t *testing.T) {
+	t.Parallel()
+	h := serve(t, Options{}, placedConf(pgtest.Empty(t), "a")).ready()
+	sent := 0
+	for range 5 {
+		for range 3 {
+			h.placing.abroad.tell("default", &profile.Announce{Text: "tea is served"})
+			sent++
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		h.placing.abroad.flush(ctx)
+		cancel()
+		notes, err := h.cluster.log.Notes(t.Context(), h.cluster.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := 0
+		for name, value := range notes {
+			var letters []letter
+			if strings.HasPrefix(name, newsPrefix) && json.Unmarshal([]byte(value), &letters) == nil {
+				there += len(letters)
+			}
+		}
+		if there != sent {
+			t.Fatalf("%d of %d letters were sent", there, sent)
+		}
 	}
 }
 
