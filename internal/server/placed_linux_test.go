@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -397,6 +398,15 @@ func TestPlacedPeople(t *testing.T) {
 			t.Errorf("/readyz: %v, %q", up, why)
 		}
 	}
+
+	on[a].loginAs(ctx, private)
+	b.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])})
+	if got := notice(t, on[a], wire.NoticeSessionExpired); !strings.Contains(got, "deleted") {
+		t.Errorf("on the other machine he is told %q", got)
+	}
+	until(t, "nothing is left of him", func() bool {
+		return pgtest.Query[int](t, db, `SELECT (SELECT count(*) FROM players) + (SELECT count(*) FROM sessions WHERE player_id IS NOT NULL)`) == 0
+	})
 }
 
 // TestPlacedHouseBots: house bots are as many as the profile wants, over all machines; a
