@@ -187,6 +187,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 			return rt.unlessStopped(ctx, err)
 		}
 	}
+	rt.watch.begin()
 	rt.guard("the watch over the database", func() { rt.watch.run(background) })
 	if !adopting {
 		rt.guard("a check of the database", func() { rt.watch.verify(background) })

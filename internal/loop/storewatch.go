@@ -183,11 +183,22 @@ func (w *storewatch) run(ctx context.Context) {
 	}
 }
 
+// begin forgets whether the store could be asked in an earlier run: nobody has looked since.
+func (w *storewatch) begin() {
+	w.away.Store(false)
+	w.refuses.Store(false)
+	w.note(cannotAsk, nil)
+	w.note(cannotWrite, nil)
+}
+
 // look asks the store something cheap and tells what changed.
 func (w *storewatch) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	asking, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	_, err := w.rt.o.Store.Cursor(ctx, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
+	_, err := w.rt.o.Store.Cursor(asking, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
+	if ctx.Err() != nil {
+		return err // that is not the store's fault
+	}
 	w.note(cannotAsk, err)
 	if away := err != nil; w.away.Swap(away) != away {
 		in, level, text := profile.Input(&profile.StoreBack{}), slog.LevelInfo, "the database is back"

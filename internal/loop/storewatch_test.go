@@ -88,6 +88,53 @@ func TestBuriedIsLogged(t *testing.T) {
 	}
 }
 
+// silent is a store that does not answer.
+type silent struct{ Store }
+
+func (silent) Cursor(ctx context.Context, _ store.JournalID, _ string) (uint64, error) {
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+// TestEndIsNotAway: a run that ends while the store is being asked does not take it for away.
+func TestEndIsNotAway(t *testing.T) {
+	rt := run(t)
+	rt.stop()
+	<-rt.ended
+	rt.o.Store = silent{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := rt.watch.look(ctx); err == nil || rt.StoreState().Away {
+		t.Errorf("got %v, away %v", err, rt.StoreState().Away)
+	}
+}
+
+// TestRunAgainLooksAnew: a profile that is run again, as a part that comes back to its
+// machine, does not go on as if the store were away because it was when the run before ended.
+func TestRunAgainLooksAnew(t *testing.T) {
+	rt := run(t)
+	wrong := &store.Unusable{Advice: "Check db-pass", Err: errors.New("wrong password")}
+	rt.watch.away.Store(true)
+	rt.watch.drained(wrong)
+	rt.watch.note(cannotAsk, wrong)
+	if s := rt.StoreState(); !s.Away || !s.Refuses || s.Trouble == "" {
+		t.Fatalf("at first: %+v", s)
+	}
+	rt.stop()
+	<-rt.ended
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- rt.Run(ctx) }()
+	watchtest.Until(t, "it runs again", func() bool { up, _ := rt.Stage(); return up })
+	if s := rt.StoreState(); s.Away || s.Refuses || s.Trouble != "" {
+		t.Errorf("then: %+v", s)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // changes is a store that is asked for changes of trust.
 type changes struct {
 	Store
