@@ -178,7 +178,7 @@ func (f *fleet) stop() {
 func (f *fleet) ahead() {
 	f.clocks("clocks 5 s ahead", func() time.Duration { return 5 * time.Second })
 	until(f.t, "clocks are ahead", func() bool {
-		return pgtest.Query[bool](f.t, f.database(), `SELECT least((SELECT timestamp FROM moves ORDER BY id DESC LIMIT 1), (SELECT max(seen_at) FROM nodes))
+		return pgtest.Query[bool](f.t, f.database(), `SELECT least((SELECT max(ended_at) FROM move_runs), (SELECT max(seen_at) FROM nodes))
 			> pg_catalog.clock_timestamp() + interval '4 s'`)
 	})
 }
