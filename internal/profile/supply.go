@@ -10,9 +10,18 @@ const fillAtOnce = 128
 // are numbers.
 func (p *Profile) fill(out *Output) {
 	if !p.balanced() {
-		p.boards.Balance(p.clock.now, fillAtOnce, &p.draft)
+		p.boards.Balance(p.clock.now, p.fillNow(), &p.draft)
 		p.seal(out)
 	}
+}
+
+// fillNow is fillAtOnce, or the part of a shard in what max-boards leaves: all of them may
+// fill at this moment.
+func (p *Profile) fillNow() int {
+	if room := p.boards.Options().MaxBoards - p.boards.Len(); p.shard.Of > 1 && room > 0 {
+		return min(fillAtOnce, max(1, room/p.shard.Of))
+	}
+	return fillAtOnce
 }
 
 // balanced reports whether the number of boards in play is right, or cannot be changed.

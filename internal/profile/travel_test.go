@@ -481,3 +481,27 @@ func (w *travelWorld) settle() {
 		}
 	}
 }
+
+// TestFillInParts: of the boards that max-boards leaves a shard makes its part in one step:
+// the others may fill at the same moment.
+func TestFillInParts(t *testing.T) {
+	cfg := config.Defaults().Default
+	cfg.Boards.MinBoards, cfg.Boards.MaxBoards = 100, 100
+	now := time.Unix(1_800_000_000, 0).UTC()
+	p, out := New(Options{Config: cfg, Now: now, Shard: wamble.Shard{Index: 0, Of: 4}, LeaseSize: 200}), Output{}
+	p.Step(now, []Input{&Ready{}}, &out)
+	p.Step(now, []Input{&Leased{Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1, Count: 200}}}}, &out)
+	if n := p.boards.Len(); n != 25 {
+		t.Errorf("%d boards after one step, want 25", n)
+	}
+	p.Step(now, []Input{&Others{Boards: 71}}, &out)
+	if n := p.boards.Len(); n != 26 {
+		t.Errorf("%d boards when there is room for four more in the world, want 26", n)
+	}
+	for range 10 {
+		p.Step(now, nil, &out)
+	}
+	if n := p.boards.Len(); n != 29 {
+		t.Errorf("%d boards, want 29, which is as many as there may be", n)
+	}
+}

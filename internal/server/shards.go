@@ -330,15 +330,19 @@ func (k *supervisor) reopen(has func(shard int) bool) int {
 	}
 	o.open = openFor(k.players(), max(1, min(o.open, len(here))), len(here))
 	o.next.Store(int64(playersPerShard * o.open))
-	mask := uint64(1) << here[0].shard.Index
-	for _, l := range here[1:o.open] {
-		if !has(l.shard.Index) {
-			break
-		}
-		mask |= 1 << l.shard.Index
-	}
-	k.Port().SetOpenShards(mask)
+	k.Port().SetOpenShards(maskOf(here[:o.open], has))
 	return o.open
+}
+
+// maskOf is the bits of the shards that have boards; if none has, of the first: somebody
+// must say so.
+func maskOf(shards []*supervisor, has func(shard int) bool) (mask uint64) {
+	for _, l := range shards {
+		if has(l.shard.Index) {
+			mask |= 1 << l.shard.Index
+		}
+	}
+	return cmp.Or(mask, 1<<shards[0].shard.Index)
 }
 
 // opened is which shards of this machine are to be open.

@@ -348,6 +348,21 @@ func TestOpenShards(t *testing.T) {
 	}
 }
 
+// TestMaskOf: a shard without boards takes nobody, the first one neither, unless all have
+// none.
+func TestMaskOf(t *testing.T) {
+	t.Parallel()
+	var shards []*supervisor
+	for k := range 3 {
+		shards = append(shards, &supervisor{shard: wamble.Shard{Index: k, Of: 4}})
+	}
+	for has, want := range map[uint64]uint64{0b000: 0b001, 0b001: 0b001, 0b100: 0b100, 0b110: 0b110, 0b111: 0b111, 0b1000: 0b001} {
+		if got := maskOf(shards, func(k int) bool { return has&(1<<k) != 0 }); got != want {
+			t.Errorf("shards %04b have boards: %04b are open, want %04b", has, got, want)
+		}
+	}
+}
+
 // TestShardsUnderway: whoever predicts on a board that is on its way from one shard to
 // another is told to try again, not that there is no such board.
 func TestShardsUnderway(t *testing.T) {
