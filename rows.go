@@ -101,11 +101,11 @@ type GameFilter struct {
 	Finished bool      // only archived boards
 }
 
-// PastQuery asks for the boards that were there between two times, the newest first.
+// PastQuery asks for the boards that were there between two times, the last made first.
 type PastQuery struct {
 	Profile     string
 	From, Until time.Time
-	Board       BoardID // from this number downwards; 0: from the newest
+	Board       BoardID // from this one on, as in Past.Next; 0: from the newest
 	Limit       int     // 1 to 256
 }
 

@@ -165,9 +165,9 @@ type Queries interface {
 	// the given one; profile "" means all.
 	Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble.Board, error]
 	// Past returns one page of the boards of a profile that were there between two
-	// times: made by then, and not over before. It takes the boards of a profile to be
-	// numbered in the order in which they were made. A page may have fewer boards than
-	// asked for, or none, and still have a next one: it looks at 16,384 boards at most.
+	// times: made by then, and not over before. Of boards that were made at the same
+	// time the higher number is first. A page may have fewer boards than asked for, or
+	// none, and still have a next one: it looks at 16,384 boards at most.
 	Past(ctx context.Context, q wamble.PastQuery) (wamble.Past, error)
 	// Began returns when the first board of a profile was made. Errors: ErrNotFound.
 	Began(ctx context.Context, profile string) (time.Time, error)

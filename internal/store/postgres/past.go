@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	selectOldest = `SELECT id, created_at FROM boards WHERE profile = $1 ORDER BY id LIMIT 1`
-	selectNewest = `SELECT id, created_at FROM boards WHERE profile = $1 ORDER BY id DESC LIMIT 1`
-	selectFrom   = `SELECT id, created_at FROM boards WHERE profile = $1 AND id >= $2 ORDER BY id LIMIT 1`
+	selectOldest = `SELECT id, created_at FROM boards WHERE profile = $1 ORDER BY created_at, id LIMIT 1`
+	selectMade   = `SELECT id, created_at FROM boards WHERE profile = $1 AND id = $2`
 	// The walk is bounded before its boards are looked at.
-	selectPast = `SELECT w.id FROM (SELECT id, status FROM boards WHERE profile = $1 AND id <= $2 ORDER BY id DESC LIMIT $3) w
-		LEFT JOIN game_results g ON g.board_id = w.id WHERE w.status <> 'ARCHIVED' OR g.finished_at > $4 ORDER BY w.id DESC LIMIT $5`
-	selectWalked = `SELECT id FROM boards WHERE profile = $1 AND id <= $2 ORDER BY id DESC LIMIT 1 OFFSET $3`
+	selectPast = `SELECT w.id FROM (SELECT id, status, created_at FROM boards WHERE profile = $1 AND (created_at, id) <= ($2::timestamptz, $3::bigint)
+			ORDER BY created_at DESC, id DESC LIMIT $4) w
+		LEFT JOIN game_results g ON g.board_id = w.id WHERE w.status <> 'ARCHIVED' OR g.finished_at > $5 ORDER BY w.created_at DESC, w.id DESC LIMIT $6`
+	selectWalked = `SELECT id FROM boards WHERE profile = $1 AND (created_at, id) <= ($2::timestamptz, $3::bigint) ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET $4`
 )
 
 // Past implements store.Queries.
@@ -25,20 +25,26 @@ func (s *Store) Past(ctx context.Context, q wamble.PastQuery) (past wamble.Past,
 	if err := schema.CheckPast(q); err != nil {
 		return past, err
 	}
-	top := q.Board
-	if top == 0 {
-		if top, err = s.madeBy(ctx, q); err != nil || top == 0 {
+	var board schema.Made
+	if q.Board != 0 {
+		board, err = readOne(ctx, s, "read when a board was made", selectMade, []any{q.Profile, int64(q.Board)}, schema.ScanMade)
+		if errors.Is(err, store.ErrNotFound) {
+			return past, nil
+		}
+		if err != nil {
 			return past, err
 		}
 	}
-	ids, err := readAll(ctx, s, "read the past", selectPast, []any{q.Profile, int64(top), schema.PastWalk, q.From, q.Limit}, schema.ScanNumber)
+	top := schema.PastFrom(q, board)
+	ids, err := readAll(ctx, s, "read the past", selectPast, []any{q.Profile, top.Created, int64(top.Board), schema.PastWalk, q.From, q.Limit + 1}, schema.ScanNumber)
 	if err != nil {
 		return past, err
 	}
-	if len(ids) == q.Limit {
-		past.Next = wamble.BoardID(ids[len(ids)-1] - 1)
+	if len(ids) > q.Limit {
+		past.Next = wamble.BoardID(ids[q.Limit])
+		ids = ids[:q.Limit]
 	} else {
-		next, err := readAll(ctx, s, "read the past", selectWalked, []any{q.Profile, int64(top), schema.PastWalk}, schema.ScanNumber)
+		next, err := readAll(ctx, s, "read the past", selectWalked, []any{q.Profile, top.Created, int64(top.Board), schema.PastWalk}, schema.ScanNumber)
 		if err != nil {
 			return past, err
 		}
@@ -47,30 +53,9 @@ func (s *Store) Past(ctx context.Context, q wamble.PastQuery) (past wamble.Past,
 		}
 	}
 	if len(ids) > 0 {
-		past.Boards, err = s.boards(ctx, `WHERE b.id = ANY($1::bigint[]) ORDER BY b.id DESC`, ids)
+		past.Boards, err = s.boards(ctx, `WHERE b.id = ANY($1::bigint[]) ORDER BY b.created_at DESC, b.id DESC`, ids)
 	}
 	return past, err
-}
-
-// madeBy is the newest board that a page of the past may have.
-func (s *Store) madeBy(ctx context.Context, q wamble.PastQuery) (wamble.BoardID, error) {
-	made := func(text string, args ...any) (schema.Made, error) {
-		return readOne(ctx, s, "read when a board was made", text, args, schema.ScanMade)
-	}
-	oldest, err := made(selectOldest, q.Profile)
-	if errors.Is(err, store.ErrNotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	newest, err := made(selectNewest, q.Profile)
-	if err != nil {
-		return 0, err
-	}
-	return schema.MadeBy(q.Until, oldest, newest, func(id wamble.BoardID) (schema.Made, error) {
-		return made(selectFrom, q.Profile, int64(id))
-	})
 }
 
 // Began implements store.Queries.

@@ -54,6 +54,7 @@ var additive = map[int]map[Dialect]bool{
 	16: {Postgres: true, SQLite: true},
 	17: {Postgres: true, SQLite: true},
 	18: {Postgres: true, SQLite: true},
+	19: {Postgres: true, SQLite: true},
 }
 
 // Marked reports whether the table of additive migrations has a row for a number.

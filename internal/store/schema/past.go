@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"math"
 	"time"
 
 	"wamble"
@@ -18,25 +19,11 @@ func ScanMade(scan Scan) (m Made, err error) {
 	return m, err
 }
 
-// MadeBy finds the newest board that was made by a time, 0 if there is none, among those
-// between the oldest and the newest of a profile. From returns the first board from a
-// number on. It asks about as often as the numbers have binary digits.
-func MadeBy(until time.Time, oldest, newest Made, from func(wamble.BoardID) (Made, error)) (wamble.BoardID, error) {
-	if oldest.Created.After(until) {
-		return 0, nil
+// PastFrom is where a page of the past begins: at the board of the query, but with no
+// board that was made after its time.
+func PastFrom(q wamble.PastQuery, board Made) Made {
+	if q.Board == 0 || board.Created.After(q.Until) {
+		return Made{math.MaxInt64, q.Until}
 	}
-	low, high := oldest.Board, newest.Board // low was made by then, all behind high were not
-	for low < high {
-		middle := low + (high-low+1)/2
-		m, err := from(middle)
-		if err != nil {
-			return 0, err
-		}
-		if m.Created.After(until) {
-			high = middle - 1
-		} else {
-			low = m.Board
-		}
-	}
-	return low, nil
+	return board
 }

@@ -1,38 +1,28 @@
 package schema
 
 import (
-	"math/rand/v2"
-	"sort"
+	"math"
 	"testing"
 	"time"
 
 	"wamble"
 )
 
-// TestMadeBy: the search finds what a walk finds, and asks rarely.
-func TestMadeBy(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 1000 {
-		boards := make([]Made, 1+rng.IntN(30))
-		id, at := wamble.BoardID(0), time.Unix(0, 0)
-		for i := range boards {
-			id += 1 + wamble.BoardID(rng.IntN(1<<14))
-			at = at.Add(time.Duration(rng.IntN(3)) * time.Second) // some are made together
-			boards[i] = Made{id, at}
-		}
-		until, want := time.Unix(int64(rng.IntN(40)-2), 0), wamble.BoardID(0)
-		for _, b := range boards {
-			if !b.Created.After(until) {
-				want = b.Board
-			}
-		}
-		asked := 0
-		got, err := MadeBy(until, boards[0], boards[len(boards)-1], func(id wamble.BoardID) (Made, error) {
-			asked++
-			return boards[sort.Search(len(boards), func(i int) bool { return boards[i].Board >= id })], nil
-		})
-		if err != nil || got != want || asked > 20 {
-			t.Fatalf("made by %v of %v: got %d after %d questions, %v, want %d", until, boards, got, asked, err, want)
+// TestPastFrom: a page begins at its board, and never after the time of the query.
+func TestPastFrom(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	for _, tc := range []struct {
+		name  string
+		board Made
+		want  Made
+	}{
+		{"no board", Made{}, Made{math.MaxInt64, at(10)}},
+		{"a board of before", Made{7, at(9)}, Made{7, at(9)}},
+		{"a board of then", Made{7, at(10)}, Made{7, at(10)}},
+		{"a board of after", Made{7, at(11)}, Made{math.MaxInt64, at(10)}},
+	} {
+		if got := PastFrom(wamble.PastQuery{Board: tc.board.Board, Until: at(10)}, tc.board); got != tc.want {
+			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
 		}
 	}
 }

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	selectOldest = `SELECT id, created_at FROM boards WHERE profile = ? ORDER BY id LIMIT 1`
-	selectNewest = `SELECT id, created_at FROM boards WHERE profile = ? ORDER BY id DESC LIMIT 1`
-	selectFrom   = `SELECT id, created_at FROM boards WHERE profile = ? AND id >= ? ORDER BY id LIMIT 1`
+	selectOldest = `SELECT id, created_at FROM boards WHERE profile = ? ORDER BY created_at, id LIMIT 1`
+	selectMade   = `SELECT id, created_at FROM boards WHERE profile = ? AND id = ?`
 	// The walk is bounded before its boards are looked at.
-	selectPast = `SELECT w.id FROM (SELECT id, status FROM boards WHERE profile = ?1 AND id <= ?2 ORDER BY id DESC LIMIT ?3) w
-		LEFT JOIN game_results g ON g.board_id = w.id WHERE w.status <> 'ARCHIVED' OR g.finished_at > ?4 ORDER BY w.id DESC LIMIT ?5`
-	selectWalked = `SELECT id FROM boards WHERE profile = ? AND id <= ? ORDER BY id DESC LIMIT 1 OFFSET ?`
+	selectPast = `SELECT w.id FROM (SELECT id, status, created_at FROM boards WHERE profile = ?1 AND (created_at, id) <= (?2, ?3)
+			ORDER BY created_at DESC, id DESC LIMIT ?4) w
+		LEFT JOIN game_results g ON g.board_id = w.id WHERE w.status <> 'ARCHIVED' OR g.finished_at > ?5 ORDER BY w.created_at DESC, w.id DESC LIMIT ?6`
+	selectWalked = `SELECT id FROM boards WHERE profile = ? AND (created_at, id) <= (?, ?) ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET ?`
 )
 
 // Past implements store.Queries.
@@ -29,22 +29,28 @@ func (s *Store) Past(ctx context.Context, q wamble.PastQuery) (past wamble.Past,
 	}
 	var ids []int64
 	err = s.read(ctx, "read the past", func(ctx context.Context, tx *sql.Tx) error {
-		top, err := q.Board, error(nil)
-		if top == 0 {
-			top, err = madeBy(ctx, tx, q)
+		var board schema.Made
+		if q.Board != 0 {
+			var err error
+			board, err = schema.ScanMade(tx.QueryRowContext(ctx, selectMade, q.Profile, int64(q.Board)).Scan)
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		rows, err := tx.QueryContext(ctx, selectPast, q.Profile, int64(top), schema.PastWalk, schema.Micros(q.From), q.Limit)
+		top := schema.PastFrom(q, board)
+		rows, err := tx.QueryContext(ctx, selectPast, q.Profile, schema.Micros(top.Created), int64(top.Board), schema.PastWalk, schema.Micros(q.From), q.Limit+1)
 		if ids, err = scanAll(rows, err, schema.ScanNumber); err != nil {
 			return err
 		}
-		if len(ids) == q.Limit {
-			past.Next = wamble.BoardID(ids[len(ids)-1] - 1)
+		if len(ids) > q.Limit {
+			past.Next = wamble.BoardID(ids[q.Limit])
+			ids = ids[:q.Limit]
 			return nil
 		}
-		err = tx.QueryRowContext(ctx, selectWalked, q.Profile, int64(top), schema.PastWalk).Scan(&past.Next)
+		err = tx.QueryRowContext(ctx, selectWalked, q.Profile, schema.Micros(top.Created), int64(top.Board), schema.PastWalk).Scan(&past.Next)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
@@ -55,30 +61,9 @@ func (s *Store) Past(ctx context.Context, q wamble.PastQuery) (past wamble.Past,
 	}
 	list, err := json.Marshal(ids)
 	if err == nil {
-		past.Boards, err = s.boards(ctx, `WHERE b.id IN (SELECT value FROM json_each(?)) ORDER BY b.id DESC`, string(list))
+		past.Boards, err = s.boards(ctx, `WHERE b.id IN (SELECT value FROM json_each(?)) ORDER BY b.created_at DESC, b.id DESC`, string(list))
 	}
 	return past, err
-}
-
-// madeBy is the newest board that a page of the past may have.
-func madeBy(ctx context.Context, tx *sql.Tx, q wamble.PastQuery) (wamble.BoardID, error) {
-	made := func(text string, args ...any) (schema.Made, error) {
-		return schema.ScanMade(tx.QueryRowContext(ctx, text, args...).Scan)
-	}
-	oldest, err := made(selectOldest, q.Profile)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	newest, err := made(selectNewest, q.Profile)
-	if err != nil {
-		return 0, err
-	}
-	return schema.MadeBy(q.Until, oldest, newest, func(id wamble.BoardID) (schema.Made, error) {
-		return made(selectFrom, q.Profile, int64(id))
-	})
 }
 
 // Began implements store.Queries.
