@@ -81,3 +81,21 @@ func TestRewind(t *testing.T) {
 		t.Error("the page does not say its time")
 	}
 }
+
+// TestRewindHasMore: a page of the past that does not have all boards says so, and has
+// them when they are asked for.
+func TestRewindHasMore(t *testing.T) {
+	t.Parallel()
+	const boards = 700
+	h := serve(t, conf(fmt.Sprintf("(def min-boards %d) (def max-boards %[1]d)", boards)))
+	p := meet(t, screen{width: 1280, height: 800})
+	p.open(h.url + "/watch")
+	p.untilPromise(fmt.Sprintf(`fetch('/api/live').then(r => r.json()).then(l => l.boards.total === %d)`, boards))
+	p.open(h.url + "/at/" + time.Now().UTC().Add(time.Second).Format(time.RFC3339))
+	p.until(`document.querySelector('[data-boards="512"]')`)
+	p.reads(`[data-boards]`, "512 boards and more")
+	p.press(`[data-more]`)
+	p.until(fmt.Sprintf(`document.querySelector('[data-boards="%d"]')`, boards))
+	p.reads(`[data-boards]`, fmt.Sprintf("%d boards", boards))
+	p.until(`!document.querySelector('[data-more]')`)
+}

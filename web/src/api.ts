@@ -2,7 +2,7 @@
 
 import { session } from "./app";
 import { read } from "./http";
-import type { PastBoard } from "./wall/past";
+import type { PastPage } from "./wall/past";
 import { NO_TOKEN } from "./wire";
 
 export interface Live {
@@ -110,16 +110,11 @@ export async function gameSince(board: string, version: number): Promise<Game | 
   return null;
 }
 
-interface Past {
-  boards: PastBoard[];
-  next?: string;
-}
-
 export const api = {
   /** began is since when there are boards. */
   began: () => get<{ began: string; now: string }>("/api/at"),
   /** past is the boards at a time, or the next of them. */
-  past: (at: string, from: string) => get<Past>(`/api/at/${at}${from && `?from=${from}`}`),
+  past: (at: string, from: string) => get<PastPage>(`/api/at/${at}${from && `?from=${from}`}`),
   live: () => get<Live>("/api/live"),
   game: (board: string) => get<Game>(`/api/boards/${board}`),
   /** trail is that of the player; nobody has none. */

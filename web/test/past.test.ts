@@ -49,3 +49,21 @@ test("a time has an address, and a minute", () => {
   assert.equal(minuteOf(noon + 59_999), noon);
   assert.equal(minuteOf(noon + 60_000), noon + 60_000);
 });
+
+test("a minute has the pages that were asked for, says when there are more, and goes on there", async () => {
+  const fen = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+  const asked: string[] = [];
+  const ask = async (time: string, from: string) => {
+    asked.push(`${time} ${from}`);
+    const board = Number(from || 9);
+    return { boards: board === 7 ? [] : [{ board, fen, ply: 0 }], next: board > 1 ? String(board - 2) : undefined }; // 9, 7 (none), 5, 3, 1
+  };
+  const boards = (m: Minute) => m.look(noon).map((s) => s.id);
+  const some = await Minute.load(noon, 3, ask);
+  assert.deepEqual(boards(some), ["5", "9"]);
+  assert.equal(some.next, "3");
+  const all = await Minute.load(noon, 7, ask, some);
+  assert.deepEqual(boards(all), ["1", "3", "5", "9"]);
+  assert.equal(all.next, "");
+  assert.deepEqual(asked, ["", "7", "5", "3", "1"].map((from) => `2026-11-15T12:00:00.000Z ${from}`));
+});

@@ -17,41 +17,42 @@ import { resultOf } from "./Result";
 import { nowOf, Slider, useLife } from "./Rewind";
 
 const perPage = 50;
-const most = 4; // pages of boards that are asked for in a minute
+const step = 4; // pages of boards that are asked for at once
 const frame = 100; // ms
 const settled = 2_000; // ms that the database may be behind
 const speeds = [1, 10, 60];
 
-/** load asks for a minute of the past. */
-async function load(at: number): Promise<Minute> {
-  const boards = [];
-  for (let i = 0, from = ""; i < most; i++) {
-    const past = await api.past(new Date(at).toISOString(), from);
-    boards.push(...past.boards);
-    if (!past.next) break;
-    from = past.next;
-  }
-  return new Minute(at, boards);
-}
-
-/** useMinutes returns a function to look up minutes, which are asked for as they are needed; the number changes when one has come. */
-function useMinutes(): [(at: number) => Minute | "loading" | "failed", number] {
+/** useMinutes returns a function to look up minutes, which are asked for as they are needed, with some pages of their boards. */
+function useMinutes(pages: number): (at: number) => Minute | "loading" | "failed" {
   const known = useMemo(() => new Map<number, Minute | "loading" | "failed">(), []);
-  const [n, set] = useState(0);
-  const get = (at: number) => {
+  const growing = useMemo(() => new WeakSet<Minute>(), []);
+  const [, redraw] = useState(0);
+  return (at) => {
     const minute = known.get(at);
-    if (minute) return minute;
-    if (known.size > 30) known.delete(known.keys().next().value!);
-    known.set(at, "loading");
+    const part = minute instanceof Minute && minute.next && minute.pages < pages ? minute : undefined;
+    if (minute && (!part || growing.has(part))) return minute;
+    if (part) growing.add(part);
+    else {
+      if (known.size > 30) known.delete(known.keys().next().value!);
+      known.set(at, "loading");
+    }
     const keep = (m: Minute | "failed", stays: number) => {
       known.set(at, m);
-      set((n) => n + 1);
+      redraw((n) => n + 1);
       if (stays < Infinity) setTimeout(() => known.get(at) === m && known.delete(at), stays);
     };
-    load(at).then((m) => keep(m, at + 60_000 + 2 * settled < Date.now() ? Infinity : 2_000), () => keep("failed", 2_000));
-    return "loading" as const;
+    Minute.load(at, pages, api.past, part).then(
+      (m) => keep(m, at + 60_000 + 2 * settled < Date.now() ? Infinity : 2_000),
+      () => {
+        if (!part) return keep("failed", 2_000);
+        setTimeout(() => {
+          growing.delete(part); // it is tried again
+          redraw((n) => n + 1);
+        }, 2_000);
+      },
+    );
+    return part ?? "loading";
   };
-  return [get, n];
 }
 
 export function At({ time }: { time: string }) {
@@ -60,7 +61,8 @@ export function At({ time }: { time: string }) {
   const [playing, setPlaying] = useState(false);
   const [speed, setSpeed] = useState(speeds[0]);
   const [page, setPage] = useState(0);
-  const [minuteAt] = useMinutes();
+  const [wanted, setWanted] = useState(step); // pages of boards
+  const minuteAt = useMinutes(wanted);
   const places = useMemo(() => new Places(), []);
   const colours = useStore(settings).theme + useScheme();
   const shown = useRef<Minute | null>(null);
@@ -88,7 +90,7 @@ export function At({ time }: { time: string }) {
       });
     }, frame);
     return () => clearInterval(timer);
-  }, [playing, speed, life]);
+  }, [playing, speed, life, wanted]);
   useEffect(() => {
     if (playing && life && at >= nowOf(life) - settled) go("/watch"); // the present
   }, [at]);
@@ -100,6 +102,8 @@ export function At({ time }: { time: string }) {
   const pages = Math.max(1, Math.ceil(places.length / perPage));
   const current = Math.min(page, pages - 1);
   const when = t.rewind.when(new Date(at));
+  const more = !!shown.current?.next; // there are boards that were not asked for
+  const grows = more && shown.current!.pages < wanted;
 
   return (
     <div class="watch" data-at={at} data-waits={waits}>
@@ -109,19 +113,24 @@ export function At({ time }: { time: string }) {
           <p class="faint">{t.rewind.lead}</p>
         </div>
         <span class="faint" data-boards={sights.size}>
-          {t.map.boards(sights.size)}
+          {more ? t.rewind.some(sights.size) : t.map.boards(sights.size)}
         </span>
+        {more && (
+          <button type="button" data-more disabled={grows} onClick={() => setWanted(shown.current!.pages + step)}>
+            {grows ? t.watch.loading : t.rewind.more}
+          </button>
+        )}
         {pages > 1 && (
           <div class="pager">
             <IconButton name="back" label={t.watch.previous} disabled={current === 0} onClick={() => setPage(current - 1)} />
-            <span role="status">{t.watch.page(current + 1, pages)}</span>
+            <span role="status">{more ? t.rewind.page(current + 1) : t.watch.page(current + 1, pages)}</span>
             <IconButton name="forward" label={t.watch.next} disabled={current >= pages - 1} onClick={() => setPage(current + 1)} />
           </div>
         )}
         <Link href="/watch">{t.watch.back}</Link>
       </header>
       {sights.size === 0 ? (
-        <p class="card faint">{minute === "failed" ? t.you.failed : waits ? t.watch.loading : t.rewind.empty}</p>
+        <p class="card faint">{minute === "failed" ? t.you.failed : waits || more ? t.watch.loading : t.rewind.empty}</p>
       ) : (
         <div class="wall" role="group" aria-label={t.rewind.wall}>
           {places.slice(current * perPage, (current + 1) * perPage).map((id, i) => {

@@ -32,6 +32,12 @@ export const minuteOf = (at: number): number => Math.floor(at / 60_000) * 60_000
 /** addressOf is the page of a time. */
 export const addressOf = (at: number): string => `/at/${new Date(Math.floor(at / 1000) * 1000).toISOString().replace(".000", "")}`;
 
+/** PastPage is one answer of /api/at. */
+export interface PastPage {
+  boards: readonly PastBoard[];
+  next?: string;
+}
+
 /** Minute is a minute of the past. */
 export class Minute {
   private sights = new Map<number, Sight[]>(); // of each board, after 0, 1, 2 … moves
@@ -39,7 +45,23 @@ export class Minute {
   constructor(
     readonly at: number, // ms
     readonly boards: readonly PastBoard[],
+    readonly pages = 1, // that were asked for
+    readonly next = "", // of the page that follows; "": these are all boards
   ) {}
+
+  /** load asks for pages of a minute until it has so many, or all. It goes on where some are known. */
+  static async load(at: number, pages: number, ask: (at: string, from: string) => Promise<PastPage>, known?: Minute): Promise<Minute> {
+    const boards = [...(known?.boards ?? [])];
+    let asked = known?.pages ?? 0;
+    let next = known?.next ?? "";
+    do {
+      const page = await ask(new Date(at).toISOString(), next);
+      boards.push(...page.boards);
+      next = page.next ?? "";
+      asked++;
+    } while (next && asked < pages);
+    return new Minute(at, boards, asked, next);
+  }
 
   /** look returns the boards at a time of the minute, by their number. */
   look(time: number): Sight[] {
