@@ -51,8 +51,8 @@ func (rt *Runtime) newShards() bool {
 
 // counts is what a shard has, for the others.
 type counts struct {
-	players, bots, boards, spectators, offered, free atomic.Int64
-	watched                                          atomic.Bool
+	players, idle, bots, boards, spectators, offered, free atomic.Int64
+	watched                                                atomic.Bool
 }
 
 // Totals is what all shards of a profile have together.
@@ -116,13 +116,14 @@ func (l *loop) tellCame() {
 // Count is what the shard has.
 func (rt *Runtime) Count() profile.ShardCount {
 	c := &rt.counts
-	return profile.ShardCount{Players: int(c.players.Load()), Bots: int(c.bots.Load()), Boards: int(c.boards.Load()), Spectators: int(c.spectators.Load()), Offered: int(c.offered.Load()), Free: int(c.free.Load()), Watched: c.watched.Load()}
+	return profile.ShardCount{Players: int(c.players.Load()), Idle: int(c.idle.Load()), Bots: int(c.bots.Load()), Boards: int(c.boards.Load()), Spectators: int(c.spectators.Load()), Offered: int(c.offered.Load()), Free: int(c.free.Load()), Watched: c.watched.Load()}
 }
 
 // publish says what the shard has, after a step.
 func (rt *Runtime) publish(n profile.ShardCount) {
 	c, t := &rt.counts, rt.o.Totals
 	c.free.Store(int64(n.Free))
+	c.idle.Store(int64(n.Idle))
 	c.watched.Store(n.Watched)
 	if t == nil {
 		t = &Totals{}

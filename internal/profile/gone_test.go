@@ -141,9 +141,15 @@ func TestWatchingTakesNoBoard(t *testing.T) {
 			if s := r.p.sessions.Find(h.Token); s == nil || r.p.boards.Held(s.ID()) != nil || r.p.boards.Here() != 0 {
 				t.Fatalf("%v holds a board, or is unknown; %d are here", s, r.p.boards.Here())
 			}
+			if n := r.p.count(); n.Players != 1 || n.Playing() != 0 {
+				t.Errorf("other shards are told of %d who play, of %d", n.Playing(), n.Players)
+			}
 			h, _ = wire.Peek(r.reply(from, helloPacket(h.Token, 3)))
 			if h.Board == 0 || r.p.boards.Here() != 1 {
 				t.Errorf("board %d; %d are here", h.Board, r.p.boards.Here())
+			}
+			if n := r.p.count(); n.Playing() != 1 {
+				t.Errorf("other shards are told of %d who play, want 1", n.Playing())
 			}
 		})
 	}

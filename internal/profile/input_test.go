@@ -39,7 +39,7 @@ func samples(tb testing.TB) []Input {
 		&Shelve{Data: []byte("shelf")},
 		&Stand{All: []Standing{{ID: 7, Notice: wire.NoticeAnnouncement, Text: "tea", Until: epoch.Add(time.Hour), Countdown: true}}, Quiet: true},
 		&Merge{From: wamble.Player{ID: 5, Key: whom.Key, Created: epoch}, Into: wamble.Player{ID: 6, Handle: "anna"}},
-		&World{Node: 6, Open: 2, Opened: 5, Shards: []ShardCount{{Players: 1, Bots: 2, Boards: 3, Free: 4, Watched: true}, {}}},
+		&World{Node: 6, Open: 2, Opened: 5, Shards: []ShardCount{{Players: 1, Idle: 1, Bots: 2, Boards: 3, Free: 4, Watched: true}, {}}},
 		&Arrive{Round: 3, Boards: []wamble.Board{{ID: 6, FEN: "8", Created: epoch}}},
 		&Sights{Boards: []Sight{{Board: spectate.Board{ID: 7, Version: 8, Position: chess.Start(), Moved: 9, Attraction: 0.5, Bot: true, From: 1, To: 2}, Gone: true}}},
 		&Ask{Board: 7, Depth: 1, Limit: 2, Session: 3, Token: wamble.Token{4}, UCI: "e2e4", Parent: 5, Level: 6, Reads: true},

@@ -38,10 +38,16 @@ func (in *World) opened() uint64 {
 // ShardCount is what one shard has.
 type ShardCount struct {
 	Players, Bots, Boards, Free int
-	Spectators                  int  // who take a place
-	Offered                     int  // new players who were greeted a moment ago, and not heard of since
-	Watched                     bool // somebody watches boards
+	// Idle are those of the players who neither hold a board nor wait for one: they watch,
+	// or do nothing. An older program does not say it.
+	Idle       int  `json:",omitempty"`
+	Spectators int  // who take a place
+	Offered    int  // new players who were greeted a moment ago, and not heard of since
+	Watched    bool // somebody watches boards
 }
+
+// Playing is how many hold a board and are here, or wait for one.
+func (c *ShardCount) Playing() int { return c.Players - c.Idle }
 
 // share is how many free boards there are for each player.
 func (c *ShardCount) share() float64 { return float64(c.Free) / float64(c.Players+1) }
@@ -92,7 +98,7 @@ func (p *Profile) Count() ShardCount { return p.travel.count }
 
 func (p *Profile) count() ShardCount {
 	return ShardCount{
-		Players: p.sessions.Present(), Bots: p.sessions.Bots(), Boards: p.boards.Len() + p.travel.underway(p.clock.now, p.stats.Sent), Free: p.boards.Free(),
+		Players: p.sessions.Present(), Idle: p.sessions.Present() - p.boards.Here() - len(p.waitlist.of), Bots: p.sessions.Bots(), Boards: p.boards.Len() + p.travel.underway(p.clock.now, p.stats.Sent), Free: p.boards.Free(),
 		Spectators: p.audience.hall.Counted(), Offered: p.offeredLately(), Watched: p.audience.hall.Len() > 0,
 	}
 }

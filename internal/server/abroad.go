@@ -52,6 +52,7 @@ func (e elsewhere) of(shard int) profile.ShardCount { return e[shard].ShardCount
 func (e elsewhere) sum() (n profile.ShardCount) {
 	for _, c := range e {
 		n.Players += c.Players
+		n.Idle += c.Idle
 		n.Bots += c.Bots
 		n.Boards += c.Boards
 		n.Spectators += c.Spectators

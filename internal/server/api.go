@@ -60,7 +60,7 @@ func (k *supervisor) admit(ctx context.Context, who readapi.Who, rights []readap
 // counts looks at the profile between two steps.
 func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
 	others := k.abroad.counts(k.name).sum()
-	c.Players, c.Bots = others.Players, others.Bots
+	c.Players, c.Bots = others.Playing(), others.Bots
 	for _, l := range k.here() {
 		err = errors.Join(err, l.soon(ctx, func(p *profile.Profile) {
 			stats, gauges := p.Stats(), p.Gauges()

@@ -82,12 +82,12 @@ func (h *houseBots) keep(ctx context.Context) {
 		c := h.k.Config()
 		if n := c.Sessions.HouseBots; n > 0 || len(h.seats) > 0 {
 			elsewhere := h.k.abroad.counts(h.k.name).sum()
-			people := elsewhere.Players - elsewhere.Bots
+			people := elsewhere.Playing() - elsewhere.Bots
 			var err error
 			for _, l := range h.k.here() {
 				err = errors.Join(err, l.soon(ctx, func(p *profile.Profile) {
 					g := p.Gauges()
-					people += g.Here - g.Bots
+					people += g.Here + g.Waiting - g.Bots
 				}))
 			}
 			if h.engine != engineOf(c) {

@@ -1,0 +1,32 @@
+package server
+
+import (
+	"encoding/json"
+	"testing"
+
+	"wamble/internal/profile"
+)
+
+// TestElsewherePlaying: who only watches on another machine plays nowhere; of the report of
+// an older program, which does not tell them apart, all do.
+func TestElsewherePlaying(t *testing.T) {
+	now, err := json.Marshal(report{"default": {2: {ShardCount: profile.ShardCount{Players: 5, Idle: 3}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		said string
+		want int
+	}{
+		"this program":     {string(now), 2},
+		"an older program": {`{"default":{"2":{"Players":5,"Bots":0,"Boards":9,"Free":4,"Spectators":3,"Offered":0,"Watched":true,"Open":true}}}`, 5},
+	} {
+		var r report
+		if err := json.Unmarshal([]byte(tc.said), &r); err != nil {
+			t.Fatal(err)
+		}
+		if n := r["default"].sum(); n.Playing() != tc.want || n.Players != 5 {
+			t.Errorf("%s: %d of %d play, want %d of 5", name, n.Playing(), n.Players, tc.want)
+		}
+	}
+}
