@@ -205,3 +205,65 @@ func TestSmallWorldIsOnePool(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyAnswersHimselfInAShard: players who are alone in shards, open or closed, get
+// boards that others have moved on, though nobody else is where they are; and boards do not
+// pile up.
+func TestNobodyAnswersHimselfInAShard(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		players []int // in each shard
+		lonely  int   // look at the player of this one
+	}{
+		{"the others are in the open shard", []int{6, 0, 0, 1}, 3},
+		{"everybody is alone in a closed shard", []int{0, 1, 1, 1}, 2},
+		{"two are alone, one in the open shard", []int{1, 0, 1, 0}, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			const rounds = 240
+			w := newTravelShards(t, 4, func(cfg *config.Profile) {
+				cfg.Boards.MinBoards, cfg.Boards.MaxBoards, cfg.Boards.MaxMoves = 8, 1000, 80
+			})
+			own, answers := 0, 0
+			for round := range rounds {
+				w.now = w.now.Add(3 * time.Second) // they are people
+				world := World{Open: 1}
+				for k, s := range w.shards {
+					world.Shards = append(world.Shards, ShardCount{Players: tc.players[k], Free: s.p.boards.Free()})
+				}
+				for k, s := range w.shards {
+					s.step(&World{Open: 1, Shards: slices.Clone(world.Shards)})
+					for i := range tc.players[k] {
+						id := wamble.SessionID(1 + k*100 + i)
+						if b := s.p.boards.Held(id); b != nil && k == tc.lonely && round > rounds/4 {
+							if last, moved := b.LastMove(); moved {
+								if answers++; last.Session == id {
+									own++
+								}
+							}
+						}
+						s.step(&turn{id, 1 + 3*(w.rng.Uint64()>>2)}, &turn{id, 3}) // moves, and gets the next one
+					}
+					for len(s.groups) > 0 {
+						s.sync()
+					}
+					s.drain(1 << 20)
+					if s.poll(); s.polled != nil {
+						s.step(s.polled)
+					}
+				}
+			}
+			boards := 0
+			for _, s := range w.shards {
+				boards += s.p.boards.Len()
+			}
+			t.Logf("%d of %d answers were to himself, %d boards", own, answers, boards)
+			if answers < rounds/4 || own > answers/10 {
+				t.Errorf("%d of %d answers were to himself, want one in ten at most", own, answers)
+			}
+			if boards > 60 {
+				t.Errorf("there are %d boards", boards)
+			}
+		})
+	}
+}

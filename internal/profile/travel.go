@@ -171,6 +171,24 @@ func (p *Profile) clears() bool {
 // isOpen reports whether a shard takes new players.
 func (t *travel) isOpen(k int) bool { return t.open&(1<<k) != 0 }
 
+// takes reports whether boards are sent to a shard: it is open, or has players who came
+// before it was closed, or have come back to it.
+func (t *travel) takes(k int) bool { return t.isOpen(k) || t.world[k].Playing() > 0 }
+
+// isLonely reports whether one player plays in a shard, while others play elsewhere: what
+// he moves on nobody there can answer.
+func (t *travel) isLonely(k int) bool { return t.world[k].Playing() == 1 && t.company(k) }
+
+// company reports whether somebody plays in another shard than k.
+func (t *travel) company(k int) bool {
+	for i := range t.world {
+		if i != k && t.world[i].Playing() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // mayTravel reports whether a board that is sent now arrives soon.
 func (p *Profile) mayTravel() bool {
 	return !p.storeAway && len(p.travel.busy) < maxBusy && !p.Adopting()
@@ -190,7 +208,13 @@ func (p *Profile) send(out *Output) {
 		}
 		return
 	}
-	if bits.OnesCount64(t.open) <= 1 || !p.mayTravel() || p.boards.Free() <= fewFree {
+	if t.world == nil || !p.mayTravel() {
+		return
+	}
+	if t.isLonely(p.shard.Index) && p.sendOwn(out) {
+		return
+	}
+	if p.boards.Free() <= fewFree {
 		return
 	}
 	to, needs := p.needy()
@@ -199,52 +223,88 @@ func (p *Profile) send(out *Output) {
 			return
 		}
 		own := ShardCount{Players: p.sessions.Present(), Free: p.boards.Free()}
-		if to = p.destination(); t.world[to].share() > own.share() {
+		if to = p.destination(t.takes); to < 0 || t.world[to].share() > own.share() {
 			return // it sends some itself, when its players move
 		}
 	}
 	t.moves = p.stats.Moves
 	t.world[to].Free++ // until it is heard of again
-	p.sent(p.boards.Depart(p.clock.now, p.shard.Index, to, p.stays, &p.draft), out)
+	stays := p.stays
+	if t.isLonely(to) {
+		stays = p.notOurs // not what he has moved on himself, and nobody since
+	}
+	p.sent(p.boards.Depart(p.clock.now, p.shard.Index, to, stays, &p.draft), out)
 }
 
-// needy returns the open shard that has hardly any free board while no shard may make one,
-// if there is such a shard: it gets some of these at once.
+// sendOwn sends a board on which the only player here moved last to where others play, one
+// after each of his moves, and reports whether it did. They send others for it: see needy,
+// and another who is alone sends his own. It keeps what no other shard makes up for.
+func (p *Profile) sendOwn(out *Output) bool {
+	t := &p.travel
+	if p.stats.Moves == t.moves || t.underway(p.clock.now, p.stats.Sent) > 1 {
+		return false
+	}
+	to := p.destination(func(k int) bool { return t.world[k].Playing() > 0 })
+	if free := p.boards.Free(); t.isLonely(to) && t.world[to].Free > free+1 || !t.isLonely(to) && free <= p.boards.Options().MinBoards+fewFree/2 {
+		return false
+	}
+	if !p.sent(p.boards.Depart(p.clock.now, p.shard.Index, to, p.notOurs, &p.draft), out) {
+		return false
+	}
+	t.moves = p.stats.Moves
+	t.world[to].Free++ // until it is heard of again
+	return true
+}
+
+// needy returns the shard that has hardly any free board while no shard may make one, or
+// while its only player would answer himself, if there is such a shard: it gets some of
+// these at once.
 func (p *Profile) needy() (to int, ok bool) {
 	t := &p.travel
-	if p.boards.Len()+t.others.Boards < p.cfg.Boards.MaxBoards {
-		return 0, false
-	}
-	least := min(fewFree, p.boards.Free()/2)
+	full := p.boards.Len()+t.others.Boards >= p.cfg.Boards.MaxBoards
 	for k := range p.shard.Of {
-		if free := t.world[k].Free; k != p.shard.Index && t.isOpen(k) && free < least {
-			to, least, ok = k, free, true
+		most := 0
+		switch {
+		case k == p.shard.Index:
+		case t.isLonely(k):
+			most = fewFree
+		case full && t.takes(k):
+			most = min(fewFree, p.boards.Free()/2)
+		}
+		if free := t.world[k].Free; free < most && (!ok || free < t.world[to].Free) {
+			to, ok = k, true
 		}
 	}
 	return to, ok
 }
 
-// destination is the open shard with the fewest free boards for each player; of equal
-// ones they take turns.
-func (p *Profile) destination() int {
+// destination is the shard with the fewest free boards for each player, of those that may
+// be; of equal ones they take turns. It is -1 if there is none.
+func (p *Profile) destination(may func(k int) bool) int {
 	t := &p.travel
 	best, least := -1, 0.0
 	for i := range p.shard.Of {
 		k := (t.turn + 1 + i) % p.shard.Of
-		if k == p.shard.Index || !t.isOpen(k) {
+		if k == p.shard.Index || !may(k) {
 			continue
 		}
 		if share := t.world[k].share(); best < 0 || share < least {
 			best, least = k, share
 		}
 	}
-	t.turn = best
+	t.turn = max(0, best)
 	return best
 }
 
 // stays reports whether a free board cannot travel, because somebody here looks at it.
 func (p *Profile) stays(b *board.Board) bool {
 	return p.audience.book.Has(b.ID()) || p.audience.hall.Watched(b.ID())
+}
+
+// notOurs reports whether a board cannot travel, or nobody who plays here moved last on it.
+func (p *Profile) notOurs(b *board.Board) bool {
+	last, moved := b.LastMove()
+	return !moved || p.boards.Held(last.Session) == nil || p.stays(b)
 }
 
 // sent notes that a board was sent; nil: none was.
