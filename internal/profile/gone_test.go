@@ -155,6 +155,46 @@ func TestWatchingTakesNoBoard(t *testing.T) {
 	}
 }
 
+// TestWatchingFreesTheBoard: who goes on to watch keeps his board for the two minutes of one
+// who is silent, whatever else he does, and gets it back when he wants to play again.
+func TestWatchingFreesTheBoard(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 3)")
+	token, id := r.joinBy(streamAt(1))
+	seq := uint32(2)
+	passes := func(d time.Duration) {
+		for end := r.now.Add(d); r.now.Before(end); {
+			r.wait(10 * time.Second)
+			seq += 2
+			r.send(streamAt(1), encode(wire.Header{Token: token, Seq: seq}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 2)))
+			r.send(streamAt(1), statsPacket(token, seq+1))
+			r.send(streamAt(1), ackPacket(token, 0))
+		}
+	}
+	passes(110 * time.Second)
+	if r.p.boards.Board(id).Holder() == 0 {
+		t.Fatal("his board is free already")
+	}
+	r.send(streamAt(1), helloPacket(token, 1000)) // he is back, and goes again
+	seq = 1000
+	passes(110 * time.Second)
+	if r.p.boards.Board(id).Holder() == 0 {
+		t.Fatal("his board is free already")
+	}
+	passes(40 * time.Second)
+	if r.p.boards.Board(id).Holder() != 0 || r.p.boards.Here() != 0 {
+		t.Fatal("his board is not free")
+	}
+	if h, _ := wire.Peek(r.reply(streamAt(1), helloPacket(token, 2000))); h.Board != id {
+		t.Errorf("he gets board %d, want his %d", h.Board, id)
+	}
+	r.wait(100 * time.Second)
+	r.send(streamAt(1), ackPacket(token, 0))
+	r.wait(100 * time.Second)
+	if r.p.boards.Board(id).Holder() == 0 {
+		t.Error("he thinks, and his board is free")
+	}
+}
+
 // TestDealsAreCounted: how boards are dealt and how long they wait is counted.
 func TestDealsAreCounted(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")

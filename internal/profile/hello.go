@@ -63,7 +63,8 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	var b *board.Board
 	var taken board.Released
 	var err error
-	if wantsNoBoard(r) {
+	s.SetWatches(wantsNoBoard(r))
+	if s.Watches() {
 		b = p.boards.Held(s.ID())
 		p.waitlist.remove(s.ID())
 	} else {

@@ -19,6 +19,7 @@ var errUnseen = &wamble.Denied{Code: wamble.MoveRejected, Reason: "the board has
 func (p *Profile) move(r *request, out *Output) verdict {
 	uci := r.message.(*wire.PlayerMove).UCI.String()
 	s, id := r.session, r.h.Board
+	s.SetWatches(false)
 	before := s.Left()
 	again, unseen := p.meant(r, uci)
 	if unseen {

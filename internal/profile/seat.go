@@ -137,13 +137,14 @@ func (p *Profile) makeRoom(from wamble.Peer, out *Output) bool {
 	return n > 0
 }
 
-// hear notes that a session was heard of now, from an address.
+// hear notes that a session was heard of now, from an address. That is no sign of life on
+// the board of somebody who went on to watch.
 func (p *Profile) hear(s *session.Session, from wamble.Peer) {
 	if s.Host() == 0 {
 		p.place(s, from)
 	}
 	s.SetStream(from.Stream())
-	if p.sessions.Heard(p.clock.now, s, &p.seen) {
+	if p.sessions.Heard(p.clock.now, s, &p.seen) && !s.Watches() {
 		p.boards.Heard(p.clock.now, s.ID(), reachOf(s))
 	}
 }

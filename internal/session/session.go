@@ -25,6 +25,7 @@ type Session struct {
 	host       share.Host // where it was first heard of; 0: not known
 	share      share.Holding[Session]
 	stream     bool       // it was heard last over a connection
+	watches    bool       // it wants no board
 	bot        bool       // a program plays
 	sawEnd     bool       // a game of his visit has ended
 	visit      uint32     // when it began, in seconds since 1970; 0: there is none
@@ -84,6 +85,10 @@ func (s *Session) Host() share.Host { return s.host }
 // Stream reports whether the session was heard last over a connection, SetStream says so.
 func (s *Session) Stream() bool          { return s.stream }
 func (s *Session) SetStream(stream bool) { s.stream = stream }
+
+// Watches reports whether the player has said that he wants no board, SetWatches says so.
+func (s *Session) Watches() bool           { return s.watches }
+func (s *Session) SetWatches(watches bool) { s.watches = watches }
 
 // Bot reports whether the session has said that a program plays.
 func (s *Session) Bot() bool { return s.bot }

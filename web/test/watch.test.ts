@@ -143,6 +143,34 @@ test("who only watches takes no board, and gets one when he comes to play", asyn
   assert.equal(r.session.status.value.board?.id, 42, "a board that he holds stays his");
 });
 
+test("the server is told of a player who goes on to watch, and when he is back", async () => {
+  const r = await online();
+  r.session.wantBoard(false);
+  assert.equal(r.name(), "CLIENT_HELLO");
+  assert.equal(r.socket().last.ext.int("hello.without_board"), 2);
+  await welcome(r); // it is still his
+  const n = r.socket().sent.length;
+  mock.timers.tick(20_000);
+  r.session.alive();
+  assert.equal(r.socket().sent.length, n, "what he does is a sign of life of a player");
+  mock.timers.tick(5_000);
+  assert.equal(r.socket().last.ext.int("hello.without_board"), 2, "the heartbeat asks for a board");
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 0, ""); // now it is not
+  await settle();
+  assert.ok(!r.session.status.value.board);
+  r.session.wantBoard(true);
+  assert.equal(r.socket().last.ext.int("hello.without_board"), 1);
+});
+
+test("who comes back to his board says so", async () => {
+  const r = await online();
+  r.session.wantBoard(false);
+  await welcome(r);
+  r.session.wantBoard(true);
+  assert.equal(r.socket().last.ext.int("hello.without_board"), 1);
+});
+
 test("who comes to play while a hello to watch is under way asks again at once", async () => {
   const r = rig();
   r.session.wantBoard(false);

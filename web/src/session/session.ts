@@ -100,12 +100,15 @@ export class Session {
     this.caller.stop();
   }
 
-  /** wantBoard says whether the player wants a board: who only watches or reads takes none. A board that he holds stays his. */
+  /**
+   * wantBoard says whether the player wants a board: who only watches or reads takes none. The server is told of one who
+   * holds a board: it stays his for as long as that of one who does nothing, and he gets it back later if nobody has it.
+   */
   wantBoard(wanted: boolean): void {
     if (this.wanted === wanted) return;
     this.wanted = wanted;
     clearTimeout(this.waiting);
-    if (wanted && !this.status.value.board) this.refresh();
+    if (wanted || this.status.value.board) this.refresh();
   }
 
   get wantsBoard(): boolean {
