@@ -16,7 +16,7 @@ type Reach uint8
 // The closed list of ways.
 const (
 	Datagram Reach = iota // he thinks, or is gone: nobody can tell for Inactivity
-	Stream                // a connection that is open: Away
+	Stream                // a connection that is open, or a client that shows signs of life: Away
 	Closed                // a connection that was closed: Disconnect
 )
 

@@ -418,11 +418,13 @@ type Boards struct {
 	// InactivityTimeout is how long after its last move a board counts as
 	// active. A holder without a connection (UDP) who is silent for so long
 	// counts as gone: his board is free for others, and his again if he comes
-	// back before another has it.
+	// back before another has it. If his client has shown signs of life while
+	// he thought, as ours do, `away-timeout` is for him, too.
 	InactivityTimeout time.Duration `option:"inactivity-timeout" default:"300" range:"1..315360000" unit:"s" room:"board"`
 
-	// AwayTimeout is how long a holder with a connection (WebSocket) may show no
-	// sign of life, which is any packet of his, before he counts as gone.
+	// AwayTimeout is how long a holder with a connection (WebSocket), or with a
+	// client that sends signs of life, may show none, which is any packet of
+	// his, before he counts as gone.
 	AwayTimeout time.Duration `option:"away-timeout" default:"120" range:"1..315360000" unit:"s" room:"board"`
 
 	// DisconnectTimeout is how long after the end of his connection a holder

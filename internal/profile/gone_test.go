@@ -18,7 +18,8 @@ func (r *rig) joinBy(from wamble.Peer) (wamble.Token, wamble.BoardID) {
 }
 
 // TestWhoIsGoneHoldsNothing: his board is free 15 s after his connection was closed, after
-// two minutes of silence on one that is open, and after inactivity-timeout if he has none.
+// two minutes of silence on one that is open or if his client has shown signs of life while
+// he thought, and else after inactivity-timeout.
 func TestWhoIsGoneHoldsNothing(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -29,10 +30,19 @@ func TestWhoIsGoneHoldsNothing(t *testing.T) {
 		{"closed", streamAt(1), true, 15 * time.Second},
 		{"silent", streamAt(1), false, 2 * time.Minute},
 		{"UDP", peerAt(1), false, 5 * time.Minute},
+		{"UDP with signs of life", peerAt(1), false, 2 * time.Minute},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, "(def min-boards 1) (def max-boards 3) (def session-timeout 3600)")
-			token, id := r.joinBy(tc.from)
+			var token wamble.Token
+			var id wamble.BoardID
+			if !strings.HasSuffix(tc.name, "signs of life") {
+				token, id = r.joinBy(tc.from)
+			} else {
+				token, id = r.join(1)
+				r.wait(time.Second)
+				r.send(tc.from, ackPacket(token, 0))
+			}
 			if tc.close {
 				r.step(&PeerClosed{Peer: tc.from})
 			}

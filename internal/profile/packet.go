@@ -25,6 +25,9 @@ func (in *Packet) take(p *Profile, out *Output) {
 		p.request(r, out)
 	case link.Delivered:
 		if s := p.sessions.Find(got.Packet.Token); s != nil {
+			if got.Packet.Seq == 0 {
+				s.SetSigns()
+			}
 			p.hear(s, in.Peer)
 		} else {
 			p.acceptByACK(in.Peer, got.Packet.Token, out)

@@ -151,7 +151,7 @@ func (p *Profile) hear(s *session.Session, from wamble.Peer) {
 
 // reachOf is how a session is reached.
 func reachOf(s *session.Session) board.Reach {
-	if s.Stream() {
+	if s.Stream() || s.Signs() {
 		return board.Stream
 	}
 	return board.Datagram

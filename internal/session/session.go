@@ -26,6 +26,7 @@ type Session struct {
 	share      share.Holding[Session]
 	stream     bool       // it was heard last over a connection
 	watches    bool       // it wants no board
+	signs      bool       // its client shows signs of life while the player thinks
 	bot        bool       // a program plays
 	sawEnd     bool       // a game of his visit has ended
 	visit      uint32     // when it began, in seconds since 1970; 0: there is none
@@ -89,6 +90,11 @@ func (s *Session) SetStream(stream bool) { s.stream = stream }
 // Watches reports whether the player has said that he wants no board, SetWatches says so.
 func (s *Session) Watches() bool           { return s.watches }
 func (s *Session) SetWatches(watches bool) { s.watches = watches }
+
+// Signs reports whether the client shows signs of life while its player thinks, SetSigns
+// says so.
+func (s *Session) Signs() bool { return s.signs }
+func (s *Session) SetSigns()   { s.signs = true }
 
 // Bot reports whether the session has said that a program plays.
 func (s *Session) Bot() bool { return s.bot }
