@@ -205,8 +205,8 @@ func TestLeaderboard(t *testing.T) {
 	}
 }
 
-// TestTeams: a player's team goes by his number, another month turns it round, and a
-// guest's goes by that of his session.
+// TestTeams: a player's team goes by his number and the month, and a guest's by that of
+// his session.
 func TestTeams(t *testing.T) {
 	ranks := &wamble.Leaderboard{Teams: [2]float64{120.5, 98.25}, Rows: []wamble.LeaderboardRow{{Who: 4}, {Who: 7}, {Who: -7}}}
 	for _, tc := range []struct {
@@ -214,7 +214,7 @@ func TestTeams(t *testing.T) {
 		season int
 		want   string
 	}{
-		{4, 202611, "b 120.5 98.25 bww"}, {7, 202611, "w 120.5 98.25 bww"}, {7, 202612, "b 120.5 98.25 wbb"}, {-8, 202612, "w 120.5 98.25 wbb"},
+		{4, 202611, "w 120.5 98.25 wbb"}, {7, 202611, "b 120.5 98.25 wbb"}, {4, 202612, "b 120.5 98.25 bbb"}, {-9, 202612, "w 120.5 98.25 bbb"},
 	} {
 		if got := teamsText(tc.who, tc.season, ranks); got != tc.want {
 			t.Errorf("%d in %d: got %q, want %q", tc.who, tc.season, got, tc.want)

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"strings"
 
 	"wamble"
@@ -101,8 +102,11 @@ func seasonRanks(q wamble.LeaderboardQuery) Ranks {
 	rows := func(what, where string) string {
 		return count(q.Bots, what, `season_scores`, where, `o.who IN `+bots)
 	}
-	team := func(is string) string { // as wamble.PlaysForBlack has it
-		return `CAST(round(` + rows(`coalesce(sum(CASE WHEN (o.who + o.season) % 2 `+is+` 0 THEN o.score END), 0)`, `o.season = $1`) + `, 4) AS float8)`
+	d := wamble.DealOf(q.Season)
+	lot := fmt.Sprintf(`((abs(o.who) %% %[1]d * %d + %d) %% %[1]d)`, d.Modulus, d.Factor, d.Term)
+	side := fmt.Sprintf(`%[1]s * %[1]s %% %d %% 2`, lot, d.Modulus) // as wamble.PlaysForBlack has it
+	team := func(is string) string {
+		return `CAST(round(` + rows(`coalesce(sum(CASE WHEN `+side+is+` 0 THEN o.score END), 0)`, `o.season = $1`) + `, 4) AS float8)`
 	}
 	return Ranks{
 		Total: `SELECT ` + rows(`count(*)`, `o.season = $1`) + `, ` + team("=") + `, ` + team("<>"), TotalArgs: []any{q.Season},
