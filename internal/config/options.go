@@ -457,7 +457,8 @@ type Boards struct {
 // means fewer than ten games) and by the phase of the game (early before move
 // 10, end from move 30). A board of twice the weight is drawn twice as often. The
 // weight is multiplied by the square of the time that the board has waited since its
-// last move; while others are here nobody gets a board on which he moved last himself.
+// last move; while others play in his shard nobody gets a board on which he moved last
+// himself, unless there is no other one and `max-boards` allows no more.
 type Assignment struct {
 	// NewEarly is the weight of an early board for a new player.
 	NewEarly float64 `option:"new-player-early-phase-mult" default:"2.0" range:"0..1000000" room:"board"`

@@ -154,10 +154,10 @@ func (w *world) leave(p *person) {
 	p.c, p.at = nil, w.time().Add(2*time.Second+w.upTo(18))
 }
 
-// TestWorldLives: on a real server with 1, 10 and 100 people so many games end, boards wait
-// so long, so many visits see an end and so few players answer themselves as in the
-// simulation of package board, within a fifth. Boards are seldom fresh, and nobody gets
-// the board again that he has just left.
+// TestWorldLives: on a real server with 1 and 10 people, and with 100 in a long proof, so
+// many games end, boards wait so long, so many visits see an end and so few players answer
+// themselves as in the simulation of package board, within a fifth. Boards are seldom
+// fresh, and nobody gets the board again that he has just left.
 func TestWorldLives(t *testing.T) {
 	type spread struct{ Mean, SD float64 }
 	var figures []struct {
