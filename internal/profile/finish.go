@@ -84,15 +84,22 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 		if w.players[i].Rated {
 			won.Rating = w.players[i].Change
 		}
-		if won == (wamble.Stats{}) {
-			continue
-		}
+		s := p.sessions.ByID(w.players[i].Session)
 		news := Change{What: Credited, Session: w.players[i].Session, Key: w.players[i].Key, Won: won}
 		if p.shard.Of > 1 {
 			news.Board, news.Profile = f.Board.ID(), p.cfg.Name
+			if s == nil {
+				news.Moved = p.clock.label(lastMoved(f.Board, news.Session))
+			}
+		}
+		if won == (wamble.Stats{}) && news.Moved.IsZero() {
+			continue
 		}
 		out.News = append(out.News, news)
-		if s := p.sessions.ByID(w.players[i].Session); s != nil {
+		if won == (wamble.Stats{}) {
+			continue
+		}
+		if s != nil {
 			s.Count(won)
 			w.winners = append(w.winners, winner{s, f.Board.ID(), won.Score})
 		} else {

@@ -34,6 +34,9 @@ type Change struct {
 	// the player may be in another one.
 	Board   wamble.BoardID `json:",omitempty"`
 	Profile string         `json:",omitempty"`
+	// Moved is the wall time of his last move in the game, if it was another shard that
+	// ended it.
+	Moved time.Time `json:",omitzero"`
 }
 
 // Linked is a session with an identity, both after a login.
@@ -52,7 +55,8 @@ const (
 	LoggedOut What = iota
 	// LoggedIn: the Session in Link is that of its Player; Won is what it brings him.
 	LoggedIn
-	// Credited: Session, and Key with it, has won something, or lost some rating.
+	// Credited: Session, and Key with it, has won something, or lost some rating, or has
+	// only Moved in a game that is over.
 	Credited
 	// Trusted: Session, or all sessions of Key, have the trust Level.
 	Trusted
@@ -81,6 +85,9 @@ func (in *News) take(p *Profile, out *Output) {
 			p.sessions.Credit(c.Session, c.Key, c.Won)
 			if s := p.sessions.ByID(c.Session); s != nil && c.Board != 0 && c.Profile == p.cfg.Name && c.Won.Score != 0 && p.isHere(s) {
 				p.award(s, c.Board, c.Won.Score, out)
+			}
+			if s := p.sessions.ByID(c.Session); s != nil && !c.Moved.IsZero() && c.Profile == p.cfg.Name {
+				s.SeeEnd(shift(c.Moved, -p.clock.ahead))
 			}
 		case Trusted:
 			if !p.outdated(c) {

@@ -1,6 +1,9 @@
 package profile
 
 import (
+	"time"
+
+	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/session"
 )
@@ -18,10 +21,21 @@ func (p *Profile) endVisit(s *session.Session) {
 }
 
 // visitorsSee notes that those who have moved in a game during their visit see its end.
+// Those of other shards are told of it, see Change.Moved.
 func (p *Profile) visitorsSee(f *board.Finished) {
 	for m := range f.Board.Moves() {
 		if s := p.sessions.ByID(m.Session); s != nil {
 			s.SeeEnd(m.At)
 		}
 	}
+}
+
+// lastMoved is when a session made its last move on a board; zero if it is not known.
+func lastMoved(b *board.Board, by wamble.SessionID) (at time.Time) {
+	for m := range b.Moves() {
+		if m.Session == by {
+			at = m.At
+		}
+	}
+	return at
 }

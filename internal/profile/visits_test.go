@@ -1,9 +1,11 @@
 package profile
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"wamble"
 	"wamble/wire"
 )
 
@@ -38,4 +40,52 @@ func TestVisitsAreCounted(t *testing.T) {
 	r.joinBy(streamAt(4))
 	r.wait(10 * time.Minute)
 	expectVisits(4, 1)
+}
+
+// TestVisitSeesAnEndElsewhere: a game that ends in another shard, after a move of the
+// visitor, is an end that he sees, though it brought him nothing; one in which he moved
+// before his visit is not.
+func TestVisitSeesAnEndElsewhere(t *testing.T) {
+	shard := func(index int, store *memory) *rig {
+		r := &rig{t: t, now: epoch.Add(time.Hour), store: store}
+		r.options = Options{
+			Config: configOf(t, "(def min-boards 1) (def max-boards 1) (def max-moves-per-board 2) (def max-pot 0)"),
+			Seed:   [32]byte{byte(index)}, Now: r.now, LeaseSize: 1 << 10, Shard: wamble.Shard{Index: index, Of: 2},
+		}
+		r.p = New(r.options)
+		r.boot()
+		return r
+	}
+	for _, tc := range []struct {
+		name  string
+		moved time.Duration // after he came
+		want  uint64
+	}{
+		{"moved during the visit", time.Minute, 1},
+		{"moved before the visit", -time.Minute, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			store := newMemory()
+			home, other := shard(0, store), shard(1, store)
+			token, _ := home.joinBy(streamAt(1))
+			visitor := home.p.sessions.Find(token).ID()
+			at := home.now.Add(tc.moved)
+			home.wait(90 * time.Second)
+
+			other.wait(90 * time.Second)
+			round, _ := other.p.BeginArrivals()
+			other.step(&Arrive{Round: round, Boards: []wamble.Board{{
+				ID: 700, FEN: "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", Status: wamble.Active, Variant: -1, Version: 2, Created: epoch,
+				Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", Session: visitor, At: at}},
+			}}})
+			another, id := other.joinBy(streamAt(2))
+			other.step(&Packet{Peer: streamAt(2), Data: movePacket(another, id, 3, "e7e5")})
+			news := slices.Clone(other.out.News)
+			home.step(&News{Changes: news})
+			home.step(&PeerClosed{Peer: streamAt(1)})
+			if got := home.p.Stats().Deals; got.Visits != 1 || got.SawEnd != tc.want {
+				t.Errorf("%d visits have ended, %d saw an end, want 1 and %d; news %+v", got.Visits, got.SawEnd, tc.want, news)
+			}
+		})
+	}
 }
