@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"regexp"
@@ -18,19 +19,24 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// freePort returns a port that nobody uses now.
+// freePort returns a port that a server can have again after a restart: free for UDP and
+// TCP, and below those that the kernel gives to clients.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000))
+		tcp, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		defer tcp.Close()
+		udp, err := net.ListenPacket("udp", address)
+		if err != nil {
+			continue
+		}
+		defer udp.Close()
+		return strings.TrimPrefix(address, "127.0.0.1:")
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // TestPlayOnScreen: a player in a real terminal, at a real server that he did not have to

@@ -54,7 +54,8 @@ func TestEventsOfTheRested(t *testing.T) {
 }
 
 // observe reads the stream of a rig over HTTP: each event as "kind data", until it has n.
-func observe(t *testing.T, url, last string, n int) (events []string, id string) {
+// After the first one, which tells the reader his place, it calls then.
+func observe(t *testing.T, url, last string, n int, then ...func()) (events []string, id string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -88,6 +89,9 @@ func observe(t *testing.T, url, last string, n int) (events []string, id string)
 				value = "" // they change
 			}
 			events = append(events, strings.TrimSpace(kind+" "+value))
+			for ; len(events) == 1 && len(then) > 0; then = then[1:] {
+				then[0]()
+			}
 		}
 	}
 	if len(events) < n {
@@ -130,21 +134,9 @@ func TestEvents(t *testing.T) {
 		})
 	}
 	// Without an id it begins now; what happens then wakes the reader.
-	got := make(chan []string)
-	go func() {
-		events, _ := observe(t, url, "", 2)
-		got <- events
-	}()
-	for seq := uint64(4); ; seq++ {
-		r.stream.Add(0, seq-1, seq, []Happened{moved(seq, 0, 19, 12)})
-		select {
-		case events := <-got:
-			if !strings.Contains(events[1], `"board":19`) {
-				t.Errorf("live: %v", events)
-			}
-			return
-		default:
-		}
+	events, _ := observe(t, url, "", 2, func() { r.stream.Add(0, 3, 4, []Happened{moved(4, 0, 19, 12)}) })
+	if want := move(4, 19, 12); events[1] != want {
+		t.Errorf("live: got %v, want %s", events, want)
 	}
 }
 
