@@ -88,7 +88,7 @@ type Move struct {
 	UCI     string
 	Session SessionID
 	Handle  string  // "": anonymous
-	Bot     bool    // of a session in memory that a program plays; not stored
+	Bot     bool    // of a session that a program plays
 	Rating  float64 // of the player now; 0: anonymous
 	At      time.Time
 }

@@ -136,7 +136,8 @@ func (b *Board) OwnMove(s wamble.SessionID) string {
 type Move struct {
 	Move    chess.Move
 	Session wamble.SessionID
-	Ply     int // 1 for White's first move
+	Ply     int  // 1 for White's first move
+	Bot     bool // a program without a rating made it
 	At      time.Time
 }
 
@@ -145,6 +146,7 @@ func (b *Board) move(i int) Move {
 	return Move{
 		Move: p.move(), Session: p.session(),
 		Ply: b.position.Ply() - len(b.plies) + i + 1,
+		Bot: p.strength() == byProgram,
 		At:  timeOf(b.times.created + p.millis()*1000),
 	}
 }

@@ -48,7 +48,8 @@ func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci s
 	return p.PlayRated(now, id, by, -1, uci, out)
 }
 
-// PlayRated is Play of a session with a rating; less than 0 is none.
+// PlayRated is Play of a session with a rating; less than 0 is none, and Program that of a
+// program without one: the board remembers that a program made the move.
 func (p *Pool) PlayRated(now time.Time, id wamble.BoardID, by wamble.SessionID, rating float64, uci string, out intent.Intents) (Played, error) {
 	t := p.tick(now)
 	b := p.holders[by] // in the CPU's cache since Heard, as p.boards is not

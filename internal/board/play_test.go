@@ -10,6 +10,7 @@ import (
 
 	"wamble"
 	"wamble/chess"
+	"wamble/internal/intent"
 )
 
 func TestRejections(t *testing.T) {
@@ -244,6 +245,60 @@ func TestRatingsStayWithTheBoard(t *testing.T) {
 	if got := p.Board(1).Contributors(nil, 9); !slices.Equal(got, want) {
 		t.Errorf("after a restart: got %v, want %v", got, want)
 	}
+}
+
+// recorded keeps the moves among intents.
+type recorded []intent.RecordMove
+
+func (r *recorded) Add(in intent.Intent) {
+	if m, ok := in.(*intent.RecordMove); ok {
+		*r = append(*r, *m)
+	}
+}
+
+// TestProgramsStayWithTheBoard: that a program made a move outlives its session, a
+// snapshot, a restart and the journal.
+func TestProgramsStayWithTheBoard(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MaxBoards = 1 })
+	var moves recorded
+	for i, rating := range []float64{Program, -1, 0} {
+		s := wamble.SessionID(4 + i)
+		r.assign(s)
+		if _, err := r.PlayRated(r.now, 1, s, rating, []string{"e2e4", "e7e5", "g1f3"}[i], &moves); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(after string, p *Pool) {
+		t.Helper()
+		var got []bool
+		for m := range p.Board(1).Moves() {
+			got = append(got, m.Bot)
+		}
+		if want := []bool{true, false, false}; !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", after, got, want)
+		}
+	}
+	check("in memory", r.Pool)
+	loaded, err := Load(*r.Options(), counter(0), newRand(1), r.Snapshot(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("after a snapshot", loaded)
+	p := New(*r.Options(), counter(0), newRand(1))
+	if err := p.Restore(epoch, &wamble.Board{ID: 1, FEN: r.Board(1).FEN(), Status: wamble.Active, Variant: -1, Created: epoch, Moves: []wamble.Move{
+		{Ply: 1, UCI: "e2e4", Session: 4, Bot: true}, {Ply: 2, UCI: "e7e5", Session: 5}, {Ply: 3, UCI: "g1f3", Session: 6},
+	}}, silence{}); err != nil {
+		t.Fatal(err)
+	}
+	check("after a restart", p)
+	p = New(*r.Options(), counter(0), newRand(1))
+	journal := p.Resume()
+	journal.Create(&intent.CreateBoard{Board: 1, Status: wamble.Dormant, Variant: -1, At: epoch})
+	for i := range moves {
+		journal.Move(uint64(i+1), &moves[i])
+	}
+	journal.End(epoch, func(wamble.SessionID) bool { return false }, silence{})
+	check("after the journal", p)
 }
 
 // A player whose answer was lost sends his move again.

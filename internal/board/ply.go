@@ -44,7 +44,7 @@ func (p ply) millis() int64 { return int64(p.head>>20&0xf)<<32 | int64(p.after) 
 func (p ply) strength() strength { return strength(p.head >> 24) }
 
 // strength is a rating in a byte, in steps of 16 points from 0 to 4048; 0 is a
-// player without one, as is 255: a program, in snapshots of 2026. When a board ends it needs the ratings of all its
+// player without one, as is 255: a program. When a board ends it needs the ratings of all its
 // players, also of those whose sessions are no longer in memory.
 type strength uint8
 
@@ -53,8 +53,14 @@ const (
 	byProgram    strength = 255
 )
 
+// Program is the rating of a program that has none.
+const Program = -2
+
 // strengthOf returns the strength of a rating; less than 0 is none.
 func strengthOf(rating float64) strength {
+	if rating == Program {
+		return byProgram
+	}
 	if !(rating >= 0) {
 		return 0
 	}

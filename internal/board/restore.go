@@ -147,8 +147,11 @@ func (b *Board) replay(ply int, m wamble.Move) error {
 	}
 	b.times.moved = micros(m.At)
 	s := strength(0)
-	if m.Handle != "" {
+	switch {
+	case m.Handle != "":
 		s = strengthOf(m.Rating)
+	case m.Bot:
+		s = byProgram
 	}
 	b.add(b.times.moved, m.Session, move, s)
 	return nil

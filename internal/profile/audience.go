@@ -74,7 +74,7 @@ func (p *Profile) spectated(b *board.Board) spectate.Board {
 		s.From, s.To = from, to
 	}
 	if m, ok := b.LastMove(); ok {
-		s.Bot = p.IsBot(m.Session)
+		s.Bot = p.byBot(m)
 	}
 	return s
 }

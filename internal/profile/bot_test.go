@@ -119,3 +119,30 @@ func TestBotsArePaid(t *testing.T) {
 		t.Errorf("paid %v, want something for both: each made a move for Black", paid)
 	}
 }
+
+// TestBotsStayMarked: the board of a program that has left still tells, to those who read
+// and to those who watch, which moves it made.
+func TestBotsStayMarked(t *testing.T) {
+	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
+	program, _ := r.botHello(1)
+	id := r.holding(program)
+	r.send(streamAt(1), movePacket(program, id, 3, "e2e4"))
+	r.send(streamAt(1), encode(wire.Header{Seq: 4, Token: program}, wire.ClientGoodbye{}))
+	r.apply()
+	r.step(&Applied{Seq: r.seq})
+	if r.p.sessions.Find(program) != nil {
+		t.Fatal("it is still here")
+	}
+	if !r.p.spectated(r.p.boards.Board(id)).Bot {
+		t.Error("spectators do not see it")
+	}
+	person, _ := r.joinBy(streamAt(2))
+	r.send(streamAt(2), movePacket(person, id, 3, "e7e5"))
+	b, _, ok := r.p.Peek(id)
+	if !ok || len(b.Moves) != 2 || !b.Moves[0].Bot || b.Moves[1].Bot {
+		t.Errorf("got %+v", b.Moves)
+	}
+	if r.p.spectated(r.p.boards.Board(id)).Bot {
+		t.Error("spectators see a program where a person moved")
+	}
+}

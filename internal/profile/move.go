@@ -34,6 +34,8 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	rating := -1.0
 	if i := s.Identity(); i != nil {
 		rating = i.Stats().Rating
+	} else if s.Bot() {
+		rating = board.Program
 	}
 	var played board.Played
 	var err error

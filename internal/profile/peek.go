@@ -23,7 +23,7 @@ func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool)
 		if s := p.sessions.ByID(m.Session); s != nil && s.Identity() != nil {
 			move.Handle, move.Rating = s.Identity().Handle(), s.Identity().Stats().Rating
 		}
-		move.Bot = p.IsBot(m.Session)
+		move.Bot = p.byBot(m)
 		b.Moves = append(b.Moves, move)
 	}
 	b.Holder = p.thinker(live)
@@ -52,10 +52,11 @@ func (p *Profile) HandleOf(id wamble.SessionID) string {
 	return ""
 }
 
-// IsBot reports whether a session is in memory and has said that a program plays.
-func (p *Profile) IsBot(id wamble.SessionID) bool {
-	s := p.sessions.ByID(id)
-	return s != nil && s.Bot()
+// byBot reports whether a program made a move. That a program with an identity did is
+// known while its session is in memory.
+func (p *Profile) byBot(m board.Move) bool {
+	s := p.sessions.ByID(m.Session)
+	return m.Bot || s != nil && s.Bot()
 }
 
 // Durable returns the gate up to which everything may be shown.

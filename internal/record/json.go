@@ -34,7 +34,7 @@ type Move struct {
 	UCI     string           `json:"uci"`
 	Session wamble.SessionID `json:"session"`
 	Handle  string           `json:"handle,omitempty"`
-	Bot     bool             `json:"bot,omitempty"` // a program made it; known while its session is in memory
+	Bot     bool             `json:"bot,omitempty"` // a program made it
 	At      time.Time        `json:"at"`
 }
 

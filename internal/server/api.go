@@ -162,21 +162,22 @@ type library struct {
 }
 
 // Board returns a board of the profile as it stands, or as the store has it. The
-// store also knows the handles of players who are not in memory; while it is
-// away they are missing.
+// store also knows the handles of players who are not in memory, and which of them are
+// programs; while it is away that is missing.
 func (l library) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
 	live, ok := l.k.Board(ctx, id)
 	stored, err := l.Shared.Board(ctx, id)
 	if !ok {
 		return stored, err
 	}
-	handles := map[wamble.SessionID]string{}
-	for _, m := range stored.Moves {
-		handles[m.Session] = m.Handle
+	players := map[wamble.SessionID]*wamble.Move{}
+	for i := range stored.Moves {
+		players[stored.Moves[i].Session] = &stored.Moves[i]
 	}
 	for i := range live.Moves {
-		if m := &live.Moves[i]; m.Handle == "" {
-			m.Handle = handles[m.Session]
+		if m := &live.Moves[i]; players[m.Session] != nil {
+			m.Handle = cmp.Or(m.Handle, players[m.Session].Handle)
+			m.Bot = m.Bot || players[m.Session].Bot
 		}
 	}
 	return live, nil

@@ -1,12 +1,15 @@
 package server
 
 import (
+	"crypto/ed25519"
 	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
 
 	"wamble"
+	"wamble/client"
+	"wamble/internal/profile"
 )
 
 // TestBotsAreMarked: what a program has done is marked on its board and to spectators, and
@@ -68,5 +71,41 @@ func TestBotsAreMarked(t *testing.T) {
 				t.Errorf("bot %v: of bots %v, the mask is %q, want %q and rank %v: %v", bot, ofBots, got, mask, rank, page.Payload)
 			}
 		}
+	}
+}
+
+// TestBotsStayMarked: a board tells which moves a program with an identity made, though it
+// has left: the store knows.
+func TestBotsStayMarked(t *testing.T) {
+	s := serve(t, Options{}, conf("(def min-boards 4)")).ready()
+	dialer := client.Dialer{Bot: true}
+	c, err := dialer.Dial(t.Context(), s.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, private, _ := ed25519.GenerateKey(nil)
+	b, err := c.Login(t.Context(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Play(t.Context(), "e2e4"); err != nil {
+		t.Fatal(err)
+	}
+	stats, err := c.Stats(t.Context(), client.StatsOf{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Goodbye(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it has left, and is stored", func() (gone bool) {
+		s.first().Do(t.Context(), func(p *profile.Profile) { gone = p.HandleOf(wamble.SessionID(stats.Session)) == "" })
+		stored, err := s.first().store.Board(t.Context(), b.ID)
+		return gone && err == nil && len(stored.Moves) == 1
+	})
+	got, err := library{s.first().store, s.first()}.Board(t.Context(), b.ID)
+	if err != nil || len(got.Moves) != 1 || !got.Moves[0].Bot || got.Moves[0].Handle != stats.Handle {
+		t.Errorf("got %+v, %v", got.Moves, err)
 	}
 }

@@ -163,11 +163,11 @@ func readMoves(ctx context.Context, tx *sql.Tx, boards []wamble.Board) error {
 	if err != nil {
 		return err
 	}
-	err = eachRow(ctx, tx, `SELECT s.id, p.handle, p.rating FROM json_each(?) j JOIN sessions s ON s.id = j.value JOIN players p ON p.id = s.player_id`,
+	err = eachRow(ctx, tx, `SELECT s.id, ifnull(p.handle, ''), ifnull(p.rating, 0), s.bot FROM json_each(?) j JOIN sessions s ON s.id = j.value LEFT JOIN players p ON p.id = s.player_id`,
 		slices.Collect(maps.Keys(players)), func(scan schema.Scan) error {
 			var id wamble.SessionID
 			var p player
-			err := scan(&id, &p.handle, &p.rating)
+			err := scan(&id, &p.handle, &p.rating, &p.bot)
 			players[id] = p
 			return err
 		})
@@ -175,16 +175,17 @@ func readMoves(ctx context.Context, tx *sql.Tx, boards []wamble.Board) error {
 		for j := range boards[i].Moves {
 			m := &boards[i].Moves[j]
 			p := players[m.Session]
-			m.Handle, m.Rating = p.handle, p.rating
+			m.Handle, m.Rating, m.Bot = p.handle, p.rating, p.bot
 		}
 	}
 	return err
 }
 
-// player is whom a session belongs to, if to anybody.
+// player is whom a session belongs to, if to anybody, and whether a program plays it.
 type player struct {
 	handle string
 	rating float64
+	bot    bool
 }
 
 // eachRow runs a query whose one argument is a list of numbers.

@@ -344,6 +344,14 @@ func leaderboardOfBots(w *world) {
 			w.Errorf("%s: the teams have %v points, want 10", q.name, points)
 		}
 	}
+	marked := []bool{}
+	for i, id := range []wamble.SessionID{1, 3, 5, 7} {
+		w.apply(move(1, id, i+1, true))
+	}
+	for _, m := range w.board(1).Moves {
+		marked = append(marked, m.Bot)
+	}
+	w.equal("which moves are a bot's", marked, []bool{false, false, true, true})
 	// An identity stays a bot when its session is taken from it, and the session, too.
 	w.apply(&intent.UnlinkSession{Session: 7, At: at(70)})
 	w.equal("a bot's session without its identity", w.session(7).Bot, true)
