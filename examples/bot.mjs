@@ -1,5 +1,4 @@
-// A bot that plays any legal move: node bot.mjs [ws://localhost:8888/ws/json] [moves]
-// Node 22 or newer; Node 20 needs --experimental-websocket.
+// A bot that plays any legal move: node bot.mjs [ws://localhost:8888/ws/json] [moves]. Node 20 needs --experimental-websocket.
 const [url = "ws://localhost:8888/ws/json", moves = 100] = process.argv.slice(2);
 const any = (list) => list[Math.floor(Math.random() * list.length)];
 const own = (fen) => { // the squares of whoever is to move; a1 is 0, h8 is 63
@@ -7,16 +6,17 @@ const own = (fen) => { // the squares of whoever is to move; a1 is 0, h8 is 63
   const pieces = rows.split("/").reverse().join("").replace(/\d/g, (n) => ".".repeat(n));
   return [...pieces].flatMap((c, square) => (side === "w" ? /[A-Z]/ : /[a-z]/).test(c) ? [square] : []);
 };
-const open = new Map(); // what to do with the answer to a request
-const ws = new WebSocket(url);
+const ws = new WebSocket(url), open = new Map(); // requests, and what to do with their answers
 ws.onmessage = ({ data }) => {
-  const answer = JSON.parse(data);
-  if (answer.ctrl === "ERROR") throw new Error(data);
-  if (answer.ctrl !== "ACK") open.get(answer.id)?.(answer);
+  const answer = JSON.parse(data), request = open.get(answer.id);
+  if (answer.payload?.reason?.startsWith("too many requests")) setTimeout(() => ws.send(request.text), 1000);
+  else if (answer.ctrl === "ERROR") throw new Error(data);
+  else if (answer.ctrl !== "ACK") request?.done(answer);
 };
 const ask = (ctrl, fields) => new Promise((done) => {
-  open.set(open.size, done);
-  ws.send(JSON.stringify({ id: open.size - 1, ctrl, ...fields }));
+  const text = JSON.stringify({ id: open.size, ctrl, ...fields });
+  open.set(open.size, { text, done });
+  ws.send(text);
 });
 await new Promise((done) => ws.onopen = done);
 for (let at = await ask("CLIENT_HELLO", { ext: { "hello.bot": 1 } }), n = 0; n < moves; n++) {

@@ -10,19 +10,19 @@ def own(fen):  # the squares of whoever is to move; a1 is 0, h8 is 63
 async def ask(ws, ctrl, **fields):  # returns the answer: what has our id, and is no ACK
     request = {"id": random.getrandbits(32), "ctrl": ctrl, **fields}
     await ws.send(json.dumps(request))
-    async for text in ws:
-        answer = json.loads(text)
+    async for answer in (json.loads(text) async for text in ws):
+        if "too many requests" in answer.get("payload", {}).get("reason", ""):
+            return await asyncio.sleep(1) or await ask(ws, ctrl, **fields)
         if answer.get("id") == request["id"] and answer["ctrl"] != "ACK":
-            return answer if answer["ctrl"] != "ERROR" else sys.exit(text)
+            return answer if answer["ctrl"] != "ERROR" else sys.exit(answer)
 
 async def play(url="ws://localhost:8888/ws/json", moves=100):
     async with websockets.connect(url) as ws:
         at = await ask(ws, "CLIENT_HELLO", ext={"hello.bot": 1})
         for _ in range(int(moves)):
-            board, legal = at["board_id"], []
+            board, legal, pieces = at["board_id"], [], own(at["payload"]["fen"])
             while not legal:
-                piece = {"square": random.choice(own(at["payload"]["fen"]))}
-                legal = (await ask(ws, "GET_LEGAL_MOVES", board_id=board, payload=piece))["payload"]["moves"]
+                legal = (await ask(ws, "GET_LEGAL_MOVES", board_id=board, payload={"square": random.choice(pieces)}))["payload"]["moves"]
             move = random.choice(legal)
             uci = "".join("abcdefgh"[s % 8] + str(s // 8 + 1) for s in (move["from"], move["to"])) + chr(move["promotion"]).strip("\0")
             at = await ask(ws, "PLAYER_MOVE", board_id=board, payload={"uci": uci})

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -34,12 +35,13 @@ func node(t *testing.T) []string {
 	return nil
 }
 
-// TestExamples: the bots of examples play against a real server, those that speak JSON
-// have at most 30 lines, and the documents for authors of clients link to them.
+// TestExamples: the bots of examples play against a real server with its usual limits, of
+// which a bot makes more than a second's requests. Those that speak JSON have
+// at most 30 lines, and the documents for authors of clients link to them.
 func TestExamples(t *testing.T) {
-	s := serve(t, Options{}, conf("")).ready()
+	s := serve(t, Options{}, conf("(def rate-limit-ip-requests-per-sec 1200) (def rate-limit-requests-per-sec 120)")).ready()
 	json := "ws://" + s.Addresses().HTTP.String() + "/ws/json"
-	const moves = 12
+	const moves = 60
 	for _, c := range []struct {
 		file    string
 		command []string
@@ -63,7 +65,7 @@ func TestExamples(t *testing.T) {
 				}
 			}
 			before := s.movesMade()
-			out, err := exec.CommandContext(t.Context(), c.command[0], append(c.command[1:], "12")...).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), c.command[0], append(c.command[1:], fmt.Sprint(moves))...).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

@@ -26,6 +26,9 @@ const (
 	jsonFaults = 16
 	// jsonText is how many bytes of a text are kept for the next one.
 	jsonText = 16 << 10
+	// jsonLimit is the reason of the refusal of a request over a limit, which a packet
+	// has no room for.
+	jsonLimit = "too many requests: wait a second, then ask again"
 )
 
 // jsonSide is the far end of a connection that speaks JSON: it turns objects into
@@ -209,6 +212,9 @@ func (j *jsonSide) answered(p *wire.Packet) (id []byte) {
 		p.Token = wamble.Token{}
 	}
 	i := j.find(p)
+	if e, ok := p.Message.(*wire.Error); ok && len(e.Reason) == 0 && overLimit(p) {
+		e.Reason = wire.Text(jsonLimit)
+	}
 	if p.Flags &^= wire.FlagUnreliable; p.Ctrl != wire.CtrlAck {
 		p.Seq = 0
 	}
@@ -237,7 +243,7 @@ func (j *jsonSide) find(p *wire.Packet) int {
 	switch p.Ctrl {
 	case wire.CtrlBoardUpdate: // a push: an answer names its request
 		return -1
-	case wire.CtrlError: // over a limit: the last request was not taken
+	case wire.CtrlError: // over a limit: the last request was not taken, and maybe others
 		if i := len(j.asked) - 1; i >= 0 && j.asked[i].acked == 0 {
 			return i
 		}
@@ -250,6 +256,13 @@ func (j *jsonSide) find(p *wire.Packet) int {
 		}
 	}
 	return best
+}
+
+// overLimit reports whether an ERROR refuses a request over a limit: only such a one
+// neither names its request nor has a cookie.
+func overLimit(p *wire.Packet) bool {
+	_, named := p.Ext.Int(wire.KeyRequestSeq)
+	return p.Flags.Unreliable() && !named && p.Ext.View(wire.KeyHelloCookie) == nil
 }
 
 func (a *askedJSON) expects(c wire.Control) bool {

@@ -178,7 +178,7 @@ func TestJSONAnswersInAnyOrder(t *testing.T) {
 }
 
 // TestJSONRemembersLittle: however many requests are never answered, a connection
-// remembers as many as may be in flight; one over the limit is told whose it was.
+// remembers as many as may be in flight; one over the limit is told whose it was, and why.
 func TestJSONRemembersLittle(t *testing.T) {
 	j := newJSONSide()
 	for i := range 1000 {
@@ -191,7 +191,7 @@ func TestJSONRemembersLittle(t *testing.T) {
 		t.Errorf("%d requests are remembered, want %d", len(j.asked), jsonAsked)
 	}
 	b, _ := wire.Append(nil, wire.Header{Flags: wire.FlagUnreliable}, wire.Error{Code: wamble.AccessDenied})
-	if got, want := string(j.object(b)), `{"id":999,"ctrl":"ERROR","payload":{"code":1001,"reason":""}}`; got != want {
+	if got, want := string(j.object(b)), `{"id":999,"ctrl":"ERROR","payload":{"code":1001,"reason":"too many requests: wait a second, then ask again"}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
