@@ -52,10 +52,11 @@ func startHouseBots(k *supervisor) *houseBots {
 	return h
 }
 
-// seatBots begins to look after the house bots, or lets them say goodbye.
+// seatBots begins to look after the house bots, or lets them say goodbye. They are where
+// the first shard is.
 func (k *supervisor) seatBots(here bool) {
 	var next *houseBots
-	if here {
+	if here && !k.isAway() {
 		next = startHouseBots(k)
 	}
 	if before := k.bots.Swap(next); before != nil {

@@ -410,7 +410,8 @@ func TestPlacedPeople(t *testing.T) {
 }
 
 // TestPlacedHouseBots: house bots are as many as the profile wants, over all machines; a
-// player on any of them lets one step back. HTTP answers on all.
+// player on any of them lets one step back. HTTP answers on all. A handoff that is given up
+// seats none on a machine that had none.
 func TestPlacedHouseBots(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -419,6 +420,14 @@ func TestPlacedHouseBots(t *testing.T) {
 		return a.first().Look(t.Context()).Gauges.Bots + b.first().Look(t.Context()).Gauges.Bots
 	}
 	until(t, "four bots are here", func() bool { return bots() == 4 })
+	for _, h := range []*here{a, b} {
+		h.pauseWeb(t.Context(), 0)
+		h.resumeWeb()
+	}
+	if (a.first().bots.Load() == nil) == (b.first().bots.Load() == nil) {
+		t.Error("not one of the machines has house bots")
+	}
+	until(t, "four bots are here again", func() bool { return bots() == 4 })
 	join(t, a.address(), wamble.Token{})
 	join(t, b.address(), wamble.Token{})
 	until(t, "two step back", func() bool { return bots() == 2 })

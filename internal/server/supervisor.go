@@ -64,9 +64,7 @@ const (
 
 // start runs the profile until stop, as far as it is here. It may be started again then.
 func (k *supervisor) start() {
-	if !k.isAway() {
-		k.seatBots(true)
-	}
+	k.seatBots(true)
 	for _, l := range k.loops() {
 		l.begin()
 	}
