@@ -62,6 +62,20 @@ func TestHouseBots(t *testing.T) {
 	s.end()
 }
 
+// TestHouseBotsComeBack: house bots that were refused come when the host lets them in.
+func TestHouseBotsComeBack(t *testing.T) {
+	t.Parallel()
+	f := &file{conf("(def house-bots 2) (def max-bots 0)")}
+	s := serve(t, Options{Load: f.load}, f.text).ready()
+	watchtest.Until(t, "both are refused", func() bool { return strings.Count(s.log.String(), "a house bot has left") >= 2 }, s.log)
+	f.text = strings.Replace(f.text, "(def max-bots 0)", "(def max-bots 64)", 1)
+	if _, err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	watchtest.Until(t, "both are here", func() bool { return s.first().Look(t.Context()).Gauges.Bots == 2 }, s.log)
+	s.end()
+}
+
 // TestHouseBotEngine: an engine of the host's choice plays for the house bots, as strong
 // as he wants; it runs only while they are here, and where it does not start, or is
 // unset, the built-in player plays.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ const (
 	houseBotPace  = 3 * time.Second        // of a house bot's move, give or take half of it
 	houseBotsLook = time.Second            // how often the house looks who is here
 	houseBotThink = 100 * time.Millisecond // of an engine about a move
+	houseBotAgain = 3 * time.Second        // until one that was refused for good asks again
 )
 
 // houseBots are the players that a profile keeps for quiet hours: one less for each
@@ -126,11 +128,25 @@ func (h *houseBots) seat(ctx context.Context, e houseEngine, n int) {
 		crowd := &bot.Crowd{Address: "udp://" + reachable(h.k.Port().Addr()).String(), Player: h.player, Pace: houseBotPace}
 		crowd.Log = func(text string) { h.k.log.Debug("a house bot", "says", text) }
 		h.all.Go(func() {
-			err := guard.Call("a house bot", func() error { return crowd.Seat(ctx) })
-			if ctx.Err() == nil {
-				h.k.log.Warn("a house bot has left", "err", err)
-			}
+			guard.Run("a house bot", func() { h.sit(ctx, crowd) }, h.k.caught)
 		})
+	}
+}
+
+// sit keeps a seat until ctx ends. One that is refused for good asks again, because the
+// host may think otherwise; the log has that once.
+func (h *houseBots) sit(ctx context.Context, crowd *bot.Crowd) {
+	for level := slog.LevelWarn; ; level = slog.LevelDebug {
+		err := crowd.Seat(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		h.k.log.Log(ctx, level, "a house bot has left", "err", err)
+		select {
+		case <-time.After(houseBotAgain):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
