@@ -162,7 +162,11 @@ func (g *Game) greeted(s Seat) {
 
 func (g *Game) renewed() {
 	g.say("Your earlier session has ended; you are a new player now.")
-	g.Sending = nil
+	if s := g.Sending; s != nil { // the new player does not hold its board
+		g.say("Your %s on board %d was not answered; the trail will show what became of it.", s.SAN, s.Board)
+		g.remember(*s)
+		g.Sending = nil
+	}
 	if g.Own != nil {
 		g.do(Login{*g.Own})
 	}

@@ -136,6 +136,28 @@ func TestPending(t *testing.T) {
 	}
 }
 
+// TestRenewedWhilePending: who comes back as a new player is told of the move that was
+// under way, whether he had left or the connection broke, and the trail has it.
+func TestRenewedWhilePending(t *testing.T) {
+	left := New(Kept{Pending: &Step{Board: 12, UCI: "e2e4", SAN: "e4", Ply: 1}}, nil, false)
+	broke := seated(t)
+	broke.Line(noon, "e4")
+	broke.Take(noon, Away{})
+	seat := Seat{Board: boardAt(t, 12, chess.StartFEN), Renewed: true}
+	for name, c := range map[string]struct {
+		g *Game
+		m Msg
+	}{"left": {left, Greeted{seat}}, "broke": {broke, Back{seat}}} {
+		effects := c.g.Take(noon, c.m)
+		if text := said(effects); !strings.Contains(text, "you are a new player now.\nYour e4 on board 12 was not answered; the trail will show what became of it.") {
+			t.Errorf("%s: got %q", name, text)
+		}
+		if c.g.Sending != nil || len(c.g.Trail) != 1 || has(effects, Move{Board: 12, UCI: "e2e4"}) {
+			t.Errorf("%s: sending %+v, trail %v, effects %+v", name, c.g.Sending, c.g.Trail, effects)
+		}
+	}
+}
+
 func TestRefusedMove(t *testing.T) {
 	for _, c := range []struct {
 		refused Refused
