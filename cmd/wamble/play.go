@@ -80,16 +80,16 @@ func (f *playFlags) run(cmd *cobra.Command, args []string) error {
 	if !slices.Contains([]string{"auto", "dark", "light", "none"}, f.colors) {
 		return see(cmd, fmt.Errorf("--colors is auto, dark, light or none, not %q", f.colors))
 	}
-	var addresses []string
+	var doors []door
 	if len(args) == 1 {
 		address, err := serverAddress(args[0])
 		if err != nil {
 			return see(cmd, err)
 		}
-		addresses = []string{address}
+		doors = []door{doorAt(address)}
 	} else {
 		var err error
-		if addresses, err = findServer(cmd, f.profile); err != nil {
+		if doors, err = findServer(cmd, f.profile); err != nil {
 			return err
 		}
 	}
@@ -100,8 +100,8 @@ func (f *playFlags) run(cmd *cobra.Command, args []string) error {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	var failed error
-	for _, address := range addresses {
-		s, err := takeSeat(ctx, address, dir, f.watch)
+	for _, d := range doors {
+		s, err := takeSeat(ctx, d, dir, f.watch)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -122,12 +122,13 @@ func (f *playFlags) show(ctx context.Context, cmd *cobra.Command, s *seat) error
 }
 
 // takeSeat connects to a server, as the player who was there before.
-func takeSeat(ctx context.Context, address, dir string, watch bool) (*seat, error) {
+func takeSeat(ctx context.Context, at door, dir string, watch bool) (*seat, error) {
+	address := at.address
 	keeper, err := openKeeper(dir, address)
 	if err != nil {
 		return nil, err
 	}
-	dialer := client.Dialer{Token: keeper.file.token(), Wish: client.MayWait, MaxBackoff: maxPause}
+	dialer := client.Dialer{Token: keeper.file.token(), Wish: client.MayWait, MaxBackoff: maxPause, TLS: at.tls()}
 	if watch {
 		dialer.Wish = client.NoBoard
 	}
@@ -138,7 +139,7 @@ func takeSeat(ctx context.Context, address, dir string, watch bool) (*seat, erro
 		keeper.close()
 		return nil, notReached(address, err)
 	}
-	s := newSeat(ctx, conn, keeper, address)
+	s := newSeat(ctx, conn, keeper, at)
 	if keeper.identity != nil && !(keeper.file.LoggedIn && conn.Token() == keeper.file.token()) {
 		if _, err := conn.Login(within, keeper.identity.Key()); err != nil {
 			s.leave()

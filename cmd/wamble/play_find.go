@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -55,9 +56,42 @@ func serverAddress(text string) (string, error) {
 	return u.String(), nil
 }
 
-// findServer returns addresses of the server that runs on this machine: as its control
+// door is a way to a server.
+type door struct {
+	address string
+	pages   []string // addresses of its HTTP routes, the likeliest first
+	// here says that the server of this machine has told it: then its certificate need not
+	// be for the name that this machine calls itself by.
+	here bool
+}
+
+// doorAt is the door at an address that somebody has typed.
+func doorAt(address string) door {
+	u, err := url.Parse(address)
+	if err != nil {
+		return door{address: address}
+	}
+	d := door{address: address, pages: []string{"http://" + u.Host, "https://" + u.Host}}
+	switch u.Scheme { // a datagram does not tell whether the port beside it is encrypted
+	case "ws":
+		d.pages = d.pages[:1]
+	case "wss":
+		d.pages = d.pages[1:]
+	}
+	return d
+}
+
+// tls is how the door is encrypted, if it is; nil is as usual.
+func (d *door) tls() *tls.Config {
+	if d.here {
+		return &tls.Config{InsecureSkipVerify: true}
+	}
+	return nil
+}
+
+// findServer returns doors of the server that runs on this machine: as its control
 // socket tells, else where one with the default options is.
-func findServer(cmd *cobra.Command, profile string) ([]string, error) {
+func findServer(cmd *cobra.Command, profile string) ([]door, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
 	var names []string
@@ -66,7 +100,7 @@ func findServer(cmd *cobra.Command, profile string) ([]string, error) {
 		if host.Ask(ctx, dir, "status", nil, &status) == nil {
 			for _, p := range status.Profiles {
 				if names = append(names, p.Name); p.Ready && (profile == "" || p.Name == profile) {
-					return addressesOf(p), nil
+					return doorsOf(p), nil
 				}
 			}
 		}
@@ -79,18 +113,24 @@ func findServer(cmd *cobra.Command, profile string) ([]string, error) {
 		return nil, errors.New("no server runs on this machine: 'wamble serve' starts one, and 'wamble play wss://chess.example.org/ws' plays elsewhere")
 	}
 	conn.Close()
-	return []string{"ws://localhost:" + defaultPort + "/ws", "udp://localhost:" + defaultPort}, nil
+	return []door{doorAt("ws://localhost:" + defaultPort + "/ws"), doorAt("udp://localhost:" + defaultPort)}, nil
 }
 
-// addressesOf returns how a profile can be reached, the best first: a WebSocket says at
+// doorsOf returns how a profile can be reached, the best first: a WebSocket says at
 // once when it breaks.
-func addressesOf(p host.ProfileStatus) []string {
-	var list []string
+func doorsOf(p host.ProfileStatus) []door {
+	var list []door
+	var pages []string
 	if a, err := netip.ParseAddrPort(p.HTTP); err == nil {
-		list = append(list, "ws://"+reachable(a)+"/ws")
+		secure := ""
+		if p.Secure {
+			secure = "s"
+		}
+		pages = []string{"http" + secure + "://" + reachable(a)}
+		list = append(list, door{"ws" + secure + "://" + reachable(a) + "/ws", pages, true})
 	}
 	if a, err := netip.ParseAddrPort(p.UDP); err == nil {
-		list = append(list, "udp://"+reachable(a))
+		list = append(list, door{"udp://" + reachable(a), pages, true})
 	}
 	return list
 }

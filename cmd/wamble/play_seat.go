@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +35,8 @@ type seat struct {
 	conn    *client.Client
 	keeper  *keeper
 	address string
-	pages   string // address of the server's HTTP routes
+	pages   []string // addresses of the server's HTTP routes
+	web     *http.Client
 	game    *play.Game
 	results chan result
 
@@ -49,24 +49,14 @@ const askPatience = 15 * time.Second
 // parting bounds the goodbye.
 const parting = 2 * time.Second
 
-func newSeat(ctx context.Context, conn *client.Client, keeper *keeper, address string) *seat {
-	s := &seat{conn: conn, keeper: keeper, address: address, pages: pagesOf(address), results: make(chan result, 64)}
+func newSeat(ctx context.Context, conn *client.Client, keeper *keeper, at door) *seat {
+	way := http.DefaultTransport.(*http.Transport).Clone()
+	way.TLSClientConfig = at.tls()
+	s := &seat{conn: conn, keeper: keeper, address: at.address, pages: at.pages, web: &http.Client{Transport: way}, results: make(chan result, 64)}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.loggedIn = keeper.file.LoggedIn
 	s.run("what the server tells", s.listen)
 	return s
-}
-
-// pagesOf returns where the HTTP routes of a server are: on the port of the game.
-func pagesOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	if u.Scheme == "wss" {
-		return "https://" + u.Host
-	}
-	return "http://" + u.Host
 }
 
 // first is what the player is told when he sits down.
@@ -342,12 +332,22 @@ func (s *seat) look(ctx context.Context, e play.Look) play.Msg {
 	return found
 }
 
-func (s *seat) page(ctx context.Context, id wamble.BoardID) (*play.Record, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/api/boards/%d", s.pages, id), nil)
+func (s *seat) page(ctx context.Context, id wamble.BoardID) (r *play.Record, err error) {
+	err = errors.New("the server has no pages")
+	for _, at := range s.pages {
+		if r, err = s.pageAt(ctx, at, id); err == nil {
+			break
+		}
+	}
+	return r, err
+}
+
+func (s *seat) pageAt(ctx context.Context, at string, id wamble.BoardID) (*play.Record, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/api/boards/%d", at, id), nil)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := s.web.Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,12 @@
 package main
 
 import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,6 +87,53 @@ func TestPlayThroughPipes(t *testing.T) {
 	}
 }
 
+// certificate writes a certificate for localhost that nobody trusts, with its key, and
+// returns the options that name them.
+func certificate(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, options := t.TempDir(), ""
+	for name, block := range map[string]*pem.Block{
+		"tls-cert": {Type: "CERTIFICATE", Bytes: s.Certificate().Raw}, "tls-key": {Type: "PRIVATE KEY", Bytes: key},
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		options += fmt.Sprintf("(def %s %q) ", name, file)
+	}
+	return options
+}
+
+// TestPlayEncrypted: a server of this machine that speaks TLS is found, also without UDP,
+// and tells the trail what became of moves.
+func TestPlayEncrypted(t *testing.T) {
+	s := playServer(t, certificate(t), "(def udp-enabled 0)")
+	var out, errOut strings.Builder
+	code := run([]string{"play", "--plain"}, strings.NewReader("Nf3\ne4\nNf6\ntrail\n"), &out, &errOut)
+	if code != 0 || !strings.Contains(out.String(), "wss://"+s.ready().Profiles[0].HTTP+"/ws") || !strings.Contains(out.String(), ": answered Nf6") {
+		t.Errorf("got %d, %s\n%s", code, errOut.String(), out.String())
+	}
+}
+
+// TestPagesOfDatagrams: the pages of a server that was reached by UDP are found whether
+// they are encrypted or not.
+func TestPagesOfDatagrams(t *testing.T) {
+	for name, start := range map[string]func(http.Handler) *httptest.Server{"plain": httptest.NewServer, "encrypted": httptest.NewTLSServer} {
+		web := start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"moves":[{"uci":"e2e4"}]}`) }))
+		defer web.Close()
+		s := seat{pages: doorAt("udp://" + web.Listener.Addr().String()).pages, web: web.Client()}
+		if r, err := s.page(t.Context(), 7); err != nil || r.Board != 7 || len(r.Moves) != 1 {
+			t.Errorf("%s: got %+v, %v", name, r, err)
+		}
+	}
+}
+
 // nameBoards names the two boards A and B, in the order in which the server gave them.
 func nameBoards(text string) string {
 	a, b := "1", "2"
@@ -139,14 +192,14 @@ func TestPlayTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := clienttest.NewServer(t)
-	first, err := takeSeat(t.Context(), s.UDP(), dir, false)
+	first, err := takeSeat(t.Context(), doorAt(s.UDP()), dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.start(play.Keep{}); err != nil {
 		t.Fatal(err)
 	}
-	second, err := takeSeat(t.Context(), s.UDP(), dir, false)
+	second, err := takeSeat(t.Context(), doorAt(s.UDP()), dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,7 @@ type ProfileStatus struct {
 	Stage    string         `json:"stage"`
 	UDP      string         `json:"udp"`
 	HTTP     string         `json:"http"`
+	Secure   bool           `json:"tls,omitempty"` // HTTP is encrypted
 	Store    string         `json:"store"`
 	Away     bool           `json:"store_away"`
 	Trouble  string         `json:"store_trouble,omitempty"` // that only the host can end

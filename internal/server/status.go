@@ -58,7 +58,7 @@ func (k *supervisor) status(ctx context.Context) host.ProfileStatus {
 	look.Up, look.Why = k.Stage()
 	p := host.ProfileStatus{
 		Name: k.name, Ready: look.Up, Stage: look.Why,
-		UDP: udpText(k, port), HTTP: port.TCPAddr().String(), Store: k.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
+		UDP: udpText(k, port), HTTP: port.TCPAddr().String(), Secure: port.Secured(), Store: k.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
 		Boards:   map[string]int{},
 		Sessions: look.Gauges.Players, Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves,
 		Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
