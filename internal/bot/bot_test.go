@@ -117,6 +117,39 @@ func TestEngineThatNeverPlays(t *testing.T) {
 	}
 }
 
+// TestEngineWithoutChess960: an engine that has no such option is not asked for moves of
+// Chess960, which the built-in player makes, and goes on with the others.
+func TestEngineWithoutChess960(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	e, err := StartEngines(t.Context(), EngineOptions{
+		Config: uci.Config{Command: []string{self, "engine", "good", filepath.Join(t.TempDir(), "mark")}, Patience: time.Minute},
+		Log:    func(s string) { said = append(said, s) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	p, err := chess.Chess960(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if m, err := e.Choose(t.Context(), p); err != nil || !p.IsLegal(m) {
+			t.Errorf("got %s, %v, want a legal move", m, err)
+		}
+	}
+	if len(said) != 1 || said[0] != "the engine does not play Chess960: the built-in player does" {
+		t.Errorf("said %q", said)
+	}
+	if m, err := e.Choose(t.Context(), chess.Start()); err != nil || m.String() != "e2e4" || len(said) != 1 {
+		t.Errorf("got %s, %v, want e2e4; said %q", m, err, said)
+	}
+}
+
 func TestStartEngines(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"wamble/chess"
@@ -62,9 +63,11 @@ const tries = 3
 
 // Engines is a Player of processes that speak UCI. One that fails is started again.
 type Engines struct {
-	options EngineOptions
-	places  chan *place
-	count   int
+	options  EngineOptions
+	places   chan *place
+	count    int
+	chess960 bool      // they play it; else the built-in player does
+	tell     sync.Once // that they do not
 }
 
 // place is one process, or where one is to be started.
@@ -86,6 +89,7 @@ func StartEngines(ctx context.Context, o EngineOptions) (*Engines, error) {
 			e.Close()
 			return nil, err
 		}
+		_, e.chess960 = at.engine.Option("UCI_Chess960")
 		e.count++
 		e.places <- at
 	}
@@ -129,6 +133,10 @@ func (e *Engines) Name() string {
 
 // Choose waits for an engine and returns its move.
 func (e *Engines) Choose(ctx context.Context, p chess.Position) (chess.Move, error) {
+	if p.Chess960() && !e.chess960 {
+		e.tell.Do(func() { e.options.Log("the engine does not play Chess960: the built-in player does") })
+		return Novice{}.Choose(ctx, p)
+	}
 	var at *place
 	select {
 	case at = <-e.places:
