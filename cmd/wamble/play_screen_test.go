@@ -128,6 +128,31 @@ func TestPlayOnScreen(t *testing.T) {
 	}
 }
 
+// TestPlainOnScreen: with --plain a terminal is written to in lines, and commanded nothing:
+// as a screen reader wants it. What is typed is the terminal's own echo.
+func TestPlainOnScreen(t *testing.T) {
+	playServer(t)
+	x := inTerminal(t, 200, 50, "play", "--plain")
+	x.sees("White: king e1, queen d1, rooks a1 h1,")
+	if got := x.settings(); got != x.before {
+		t.Errorf("the terminal has other settings: got %+v, want %+v", got, x.before)
+	}
+	x.press("Nf3\r")
+	x.sees("Your Nf3 stays on board ")
+	x.sees("Black: king e8, queen d8, rooks a8 h8,")
+	x.press("trail\r")
+	x.sees(": waits for an answer")
+	x.press("\x04") // the end of the input
+	if err := x.ended(); err != nil {
+		t.Errorf("it ended with %v:\n%s", err, x)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.screen.escapes > 0 || x.screen.written == 0 {
+		t.Errorf("%d of %d bytes command the terminal", x.screen.escapes, x.screen.written)
+	}
+}
+
 // TestWatchOnScreen: the wall shows the boards of others, and one of them alone.
 func TestWatchOnScreen(t *testing.T) {
 	playServer(t)

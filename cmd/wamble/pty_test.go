@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -148,6 +149,7 @@ type emulator struct {
 	left          []byte // of a sequence that is not whole yet
 	asked         bool   // for the colour of the background
 	written       int    // bytes
+	escapes       int    // sequences that command the terminal
 	cleared       int    // how often the whole screen was
 	unknown       []string
 }
@@ -177,6 +179,7 @@ func (e *emulator) String() string {
 
 func (e *emulator) write(b []byte) {
 	e.written += len(b)
+	e.escapes += bytes.Count(b, []byte("\x1b"))
 	e.left = append(e.left, b...)
 	for len(e.left) > 0 {
 		n := e.one(e.left)
