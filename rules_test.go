@@ -54,7 +54,7 @@ var rooms = []room{
 	{name: "internal/store", may: []string{"internal/intent", "."}},
 	{name: "internal/store/schema", may: []string{"internal/store", "internal/intent", "internal/guard", "."}},
 	{name: "internal/store/sqlite", may: []string{"internal/store/schema", "internal/store", "internal/intent", "."}, also: []string{"database/sql"}},
-	{name: "internal/store/postgres", may: []string{"internal/store/schema", "internal/store", "internal/intent", "."}},
+	{name: "internal/store/postgres", may: []string{"internal/store/schema", "internal/store", "internal/intent", "internal/guard", "."}},
 	{name: "internal/store/postgres/pgtest", may: []string{"internal/store/postgres"}},
 	{name: "internal/store/storetest", may: []string{"internal/store", "internal/store/schema", "internal/intent", "."}},
 	{name: "runner/internal/mailbox"},

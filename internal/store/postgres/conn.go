@@ -39,7 +39,7 @@ func Connect(ctx context.Context, o Options, s Session) (*pgx.Conn, error) {
 		}
 		cfg.DialFunc = dialer.DialContext
 	}
-	return pgx.ConnectConfig(ctx, cfg)
+	return connectAny(ctx, cfg)
 }
 
 // goneAfter is settings with which the server gives up a connection whose other machine

@@ -34,7 +34,7 @@ type Options struct {
 	// SSLMode is disable, allow, prefer, require, verify-ca or verify-full.
 	// "" means prefer.
 	SSLMode string
-	// ConnectTimeout bounds the making of a connection; 0 means 5 s.
+	// ConnectTimeout bounds the making of a connection to one host; 0 means 5 s.
 	ConnectTimeout time.Duration
 	// PingTimeout bounds the check of a connection that was idle; 0 means 2 s.
 	PingTimeout time.Duration
@@ -132,6 +132,7 @@ func Open(o Options) (*Store, error) {
 	cfg.MaxConns = int32(o.MaxConns)
 	cfg.PingTimeout = o.PingTimeout
 	cfg.ConnConfig.ConnectTimeout = o.ConnectTimeout
+	cfg.BeforeConnect = choose
 	// A pooler may give each transaction another server connection, where a
 	// named statement does not exist. Descriptions are kept on our side.
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe

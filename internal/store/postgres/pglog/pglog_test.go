@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -303,6 +304,27 @@ func TestPromotedStandby(t *testing.T) {
 	is(t, replay(t, again), strings.Join(want, " "))
 	add(t, again, "201")
 	letGo(again)
+}
+
+// TestSilentHost: the first of two hosts does not answer, as one whose machine is lost. A
+// node waits, claims and keeps its lease on the second one.
+func TestSilentHost(t *testing.T) {
+	t.Parallel()
+	_, db := pgtest.NewProxy(t, pgtest.Empty(t))
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+	ok(t, err)
+	defer silent.Close()
+	db.Host = fmt.Sprintf("%s,127.0.0.1:%d", silent.Addr(), db.Port)
+	l := pglog.Open(pglog.Options{Database: db, Node: "a", Lease: 10 * lease}) // for a busy machine
+	t.Cleanup(l.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), watchtest.Patience)
+	defer cancel()
+	if err := l.Await(ctx, "main", nil); err != nil {
+		t.Fatalf("it waits: %v, %v", err, l.Sight("main").Err)
+	}
+	h := claim(t, l)
+	add(t, h, "1")
+	watchtest.Until(t, "it is seen on the second host", func() bool { return l.Sight("main").Self })
 }
 
 // TestPartitionsAreEmptied: however many records there were, what a checkpoint stands
