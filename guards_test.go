@@ -30,6 +30,7 @@ var unguarded = map[string]string{
 	"internal/server/handoff.go handOff":            "cancel of package context",
 	"internal/loader/spoken.go openSpoken":          "the same",
 	"internal/loader/run.go playBoth":               "the same",
+	"internal/store/postgres/pglog/progress.go":     "the same",
 	"internal/transport/handshake.go dialWebSocket": "sets a deadline",
 	"internal/mesh/dial.go dialOnce":                "sets a deadline",
 }

@@ -2,11 +2,14 @@ package logstore_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -282,6 +285,61 @@ func faults(t *testing.T, seed uint64) {
 		}
 	}
 	time.Sleep(time.Second) // checkpoints that are late
+}
+
+// TestSlowLog: a log that is large may be read, replaced and looked at for as long as that takes.
+func TestSlowLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := slow{new(logtest.Memory)}
+		s := logstore.New(log, "one", logstore.Options{})
+		b, err := s.Open(func(error) {})
+		ok(t, err)
+		ok(t, set(b, "a", "1"))
+		ok(t, b.Flush())
+		file := filepath.Join(t.TempDir(), "checkpoint")
+		ok(t, b.Checkpoint(file))
+		ok(t, b.Close())
+		ok(t, s.Restore(file, func(runner.Backend) error { return nil }))
+		b, err = s.OpenReadOnly(func(error) {})
+		ok(t, err)
+		is(t, content(t, b), "a=1 ")
+		ok(t, b.Close())
+	})
+}
+
+// slow is a log for which everything of the size of the log takes a minute.
+type slow struct{ logstore.Log }
+
+type slowHeld struct{ logstore.Held }
+
+func minute(ctx ctx) error {
+	select {
+	case <-time.After(time.Minute):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l slow) Claim(ctx ctx, name string, h logstore.Holder) (logstore.Held, error) {
+	held, err := l.Log.Claim(ctx, name, h)
+	return slowHeld{held}, err
+}
+
+func (l slow) Look(ctx ctx, name string, visit func(uint64, []byte) error) error {
+	return cmp.Or(minute(ctx), l.Log.Look(ctx, name, visit))
+}
+
+func (h slowHeld) Replay(ctx ctx, visit func(uint64, []byte) error) error {
+	return cmp.Or(minute(ctx), h.Held.Replay(ctx, visit))
+}
+
+func (h slowHeld) Checkpoint(ctx ctx, through uint64, state iter.Seq[[]byte]) error {
+	return cmp.Or(minute(ctx), h.Held.Checkpoint(ctx, through, state))
+}
+
+func (h slowHeld) Release(ctx ctx, to string) error {
+	return cmp.Or(ctx.Err(), h.Held.Release(ctx, to))
 }
 
 // TestNoRoom: the runner hears what is left of the memory that the rows may take.

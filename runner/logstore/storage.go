@@ -21,8 +21,8 @@ type Options struct {
 	// MaxBytes is how much memory the rows may take, about: what the runner hears as
 	// free space is what is left of it. Default 1 GiB.
 	MaxBytes int
-	// Patience bounds a claim with its replay, and a release; default 10 s. A log has
-	// bounds of its own for appends.
+	// Patience bounds a claim and a release; default 10 s. A log has bounds of its own for
+	// appends, and for replays and checkpoints, which may be large.
 	Patience time.Duration
 	// Now replaces the clock that records are stamped with, in tests.
 	Now func() time.Time
@@ -165,7 +165,7 @@ func (s *Storage) claim(b *backend) error {
 		return err
 	}
 	b.held = held
-	newest, n, err := b.rows.replay(func(visit func(uint64, []byte) error) error { return held.Replay(ctx, visit) })
+	newest, n, err := b.rows.replay(func(visit func(uint64, []byte) error) error { return held.Replay(b.ctx, visit) })
 	if err != nil {
 		b.fail(err) // what is known of the log is not all
 		return err
@@ -204,9 +204,7 @@ func (s *Storage) OpenReadOnly(onFail func(error)) (runner.Backend, error) {
 		return nil, err
 	}
 	b := s.newBackend(give, onFail)
-	ctx, cancel := context.WithTimeout(b.ctx, s.o.Patience)
-	defer cancel()
-	_, _, err = b.rows.replay(func(visit func(uint64, []byte) error) error { return s.log.Look(ctx, s.name, visit) })
+	_, _, err = b.rows.replay(func(visit func(uint64, []byte) error) error { return s.log.Look(b.ctx, s.name, visit) })
 	if err == nil && b.rows.tree.Len() == 0 {
 		err = runner.ErrNoSchema
 	}
@@ -232,12 +230,18 @@ func (s *Storage) Restore(checkpoint string, prepare func(runner.Backend) error)
 	if err := prepare(fresh); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.o.Patience)
+	claim, cancel := context.WithTimeout(context.Background(), s.o.Patience)
 	defer cancel()
-	held, err := s.log.Claim(ctx, s.name, Holder{Node: s.o.Node, Lost: func(error) {}})
+	life, lost := context.WithCancelCause(context.Background())
+	defer lost(nil)
+	held, err := s.log.Claim(claim, s.name, Holder{Node: s.o.Node, Lost: lost})
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", s, err)
 	}
-	err = held.Checkpoint(ctx, held.Seq(), fresh.rows.records(s.Now()))
-	return errors.Join(err, held.Release(ctx, s.o.Node))
+	if err = held.Checkpoint(life, held.Seq(), fresh.rows.records(s.Now())); err != nil {
+		err = errors.Join(err, context.Cause(life))
+	}
+	release, cancel := context.WithTimeout(context.Background(), s.o.Patience)
+	defer cancel()
+	return errors.Join(err, held.Release(release, s.o.Node))
 }

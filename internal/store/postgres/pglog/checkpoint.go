@@ -34,7 +34,7 @@ func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]
 	if err := h.truncate(ctx, c, slot); err != nil {
 		return err
 	}
-	if err := writeState(ctx, c, h.id, slot, id, state); err != nil {
+	if err := h.l.patiently(ctx, c, func(p *progress) error { return writeState(p, c, h.id, slot, id, state) }); err != nil {
 		return err
 	}
 	tag, err := c.Exec(ctx, `UPDATE shards SET through = $3, state = $4 WHERE shard = $1 AND epoch = $2`, h.name, h.epoch, int64(through), id)
@@ -118,22 +118,25 @@ func (h *held) truncate(ctx context.Context, c *pgx.Conn, ks ...int) error {
 
 // writeState writes the records of a checkpoint: one stream, each record behind its
 // length, cut into parts.
-func writeState(ctx context.Context, c *pgx.Conn, shard, slot int, id int64, state iter.Seq[[]byte]) error {
+func writeState(p *progress, c *pgx.Conn, shard, slot int, id int64, state iter.Seq[[]byte]) error {
 	next, stop := iter.Pull(parts(state))
 	defer stop()
 	n := int64(0)
 	rows := pgx.CopyFromFunc(func() ([]any, error) {
-		if err := ctx.Err(); err != nil {
+		if err := p.Err(); err != nil {
 			return nil, err
 		}
+		p.work()
 		part, ok := next()
 		if !ok {
+			p.wait(n * partSize) // the commit
 			return nil, nil
 		}
+		p.wait(0)
 		n++
 		return []any{int32(slotOf(shard, slot)), id, n, part}, nil
 	})
-	_, err := c.CopyFrom(ctx, pgx.Identifier{tableOf(shard, slot)}, []string{"slot", "seq", "n", "data"}, rows)
+	_, err := c.CopyFrom(p, pgx.Identifier{tableOf(shard, slot)}, []string{"slot", "seq", "n", "data"}, rows)
 	if err == nil {
 		err = postgres.Unreplicated(c)
 	}

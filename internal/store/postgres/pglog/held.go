@@ -104,21 +104,31 @@ func (h *held) Seq() uint64 {
 
 // Replay implements logstore.Held.
 func (h *held) Replay(ctx context.Context, visit func(seq uint64, record []byte) error) error {
-	return h.replay(ctx, visit)
+	return h.l.patiently(ctx, h.conn, func(p *progress) error { return h.replay(p, visit) })
 }
 
-func (h *held) replay(ctx context.Context, visit func(seq uint64, record []byte) error) error {
+func (h *held) replay(p *progress, visit func(seq uint64, record []byte) error) error {
+	var tables []string
+	for k := range slots {
+		tables = append(tables, tableOf(h.id, k))
+	}
+	var size int64 // of what is sorted
+	p.wait(0)
+	if err := h.conn.QueryRow(p, `SELECT COALESCE(sum(pg_relation_size(to_regclass(t))), 0)::bigint FROM unnest($1::text[]) t`, tables).Scan(&size); err != nil {
+		return err
+	}
 	if h.state != 0 {
-		if err := h.readState(ctx, visit); err != nil {
+		if err := h.readState(p, size, visit); err != nil {
 			return err
 		}
 	}
-	return h.readLog(ctx, visit)
+	return h.readLog(p, size, visit)
 }
 
 // readLog visits the records after the checkpoint.
-func (h *held) readLog(ctx context.Context, visit func(seq uint64, record []byte) error) error {
-	rows, err := h.conn.Query(ctx, `SELECT seq, n, data FROM shard_log WHERE slot IN ($1, $2, $3) AND seq > $4 ORDER BY seq, n`,
+func (h *held) readLog(p *progress, size int64, visit func(seq uint64, record []byte) error) error {
+	p.wait(size)
+	rows, err := h.conn.Query(p, `SELECT seq, n, data FROM shard_log WHERE slot IN ($1, $2, $3) AND seq > $4 ORDER BY seq, n`,
 		slotOf(h.id, 0), slotOf(h.id, 1), slotOf(h.id, 2), int64(h.through))
 	if err != nil {
 		return err
@@ -136,7 +146,8 @@ func (h *held) readLog(ctx context.Context, visit func(seq uint64, record []byte
 		}
 		return visit(last, plain)
 	}
-	for rows.Next() {
+	for more := rows.Next(); more; more = p.next(rows) {
+		p.work()
 		var seq, n int64
 		var data pgtype.DriverBytes
 		if err := rows.Scan(&seq, &n, &data); err != nil {
@@ -169,8 +180,9 @@ func (h *held) readLog(ctx context.Context, visit func(seq uint64, record []byte
 }
 
 // readState visits the records of the checkpoint.
-func (h *held) readState(ctx context.Context, visit func(seq uint64, record []byte) error) error {
-	rows, err := h.conn.Query(ctx, `SELECT n, data FROM shard_log WHERE slot IN ($1, $2) AND seq = $3 ORDER BY n`,
+func (h *held) readState(p *progress, size int64, visit func(seq uint64, record []byte) error) error {
+	p.wait(size)
+	rows, err := h.conn.Query(p, `SELECT n, data FROM shard_log WHERE slot IN ($1, $2) AND seq = $3 ORDER BY n`,
 		slotOf(h.id, logSlots), slotOf(h.id, logSlots+1), h.state)
 	if err != nil {
 		return err
@@ -178,7 +190,8 @@ func (h *held) readState(ctx context.Context, visit func(seq uint64, record []by
 	defer rows.Close()
 	var b, plain []byte
 	want := int64(1)
-	for rows.Next() {
+	for more := rows.Next(); more; more = p.next(rows) {
+		p.work()
 		var n int64
 		var data pgtype.DriverBytes
 		if err := rows.Scan(&n, &data); err != nil {

@@ -107,7 +107,7 @@ func (l *Log) Close() {
 }
 
 // session is a connection for records: it waits for the synchronous standby, but not
-// for ever.
+// for ever. What reads or writes a whole log has another bound (see patiently).
 func (l *Log) session(patience time.Duration) postgres.Session {
 	return postgres.Session{Silence: l.o.Lease, Settings: map[string]string{
 		"synchronous_commit": "on", "statement_timeout": ms(patience), "lock_timeout": ms(patience),
@@ -251,12 +251,16 @@ func (l *Log) Look(ctx context.Context, name string, visit func(seq uint64, reco
 		return err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	h := held{l: l, name: name, conn: c}
+	return l.patiently(ctx, c, func(p *progress) error { return (&held{l: l, name: name, conn: c}).look(p, visit) })
+}
+
+// look is Look on the connection of h.
+func (h *held) look(p *progress, visit func(seq uint64, record []byte) error) error {
 	var made bool
-	if err := c.QueryRow(ctx, `SELECT to_regclass('shards') IS NOT NULL`).Scan(&made); err != nil || !made {
+	if err := h.conn.QueryRow(p, `SELECT to_regclass('shards') IS NOT NULL`).Scan(&made); err != nil || !made {
 		return err
 	}
-	switch err := c.QueryRow(ctx, `SELECT id FROM shards WHERE shard = $1`, name).Scan(&h.id); {
+	switch err := h.conn.QueryRow(p, `SELECT id FROM shards WHERE shard = $1`, h.name).Scan(&h.id); {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil
 	case err != nil:
@@ -264,15 +268,16 @@ func (l *Log) Look(ctx context.Context, name string, visit func(seq uint64, reco
 	}
 	// One snapshot, and that behind the locks, for which whoever truncates waits: so the
 	// row and the partitions agree while records are appended.
-	return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(p, h.conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		for k := range slots {
-			if _, err := tx.Exec(ctx, `LOCK TABLE `+tableOf(h.id, k)+` IN ACCESS SHARE MODE`); err != nil {
+			p.wait(0)
+			if _, err := tx.Exec(p, `LOCK TABLE `+tableOf(h.id, k)+` IN ACCESS SHARE MODE`); err != nil {
 				return err
 			}
 		}
-		if err := tx.QueryRow(ctx, `SELECT seq, through, state FROM shards WHERE shard = $1`, name).Scan(&h.seq, &h.through, &h.state); err != nil {
+		if err := tx.QueryRow(p, `SELECT seq, through, state FROM shards WHERE shard = $1`, h.name).Scan(&h.seq, &h.through, &h.state); err != nil {
 			return err
 		}
-		return h.replay(ctx, visit)
+		return h.replay(p, visit)
 	})
 }
