@@ -218,6 +218,30 @@ func TestGraceAfterRestart(t *testing.T) {
 	}
 }
 
+// TestGraceAfterOutage: a node that has looked before the database was away begins anew: what
+// it saw then says nothing of who has had the time to be heard again.
+func TestGraceAfterOutage(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	proxy, way := pgtest.NewProxy(t, db)
+	a, b := node(t, db, "a"), node(t, way, "b")
+	letGo(claim(t, a))
+	a.Close()
+	const age = `SELECT extract(epoch FROM clock_timestamp() - max(seen_at))::float8 FROM nodes WHERE node LIKE 'a/%'`
+	closed := time.Duration(pgtest.Query[float64](t, db, age) * float64(time.Second))
+	watchtest.Until(t, "b sees the last beat of a", func() bool { return b.Sight("main").Holder == "a" && b.Sight("main").Silence > closed })
+	pass := proxy.Still()
+	watchtest.Until(t, "b sees nothing more", func() bool { return b.Sight("main").Err != nil })
+	watchtest.Until(t, "the last beat is old", func() bool { return pgtest.Query[float64](t, db, age) > 2*lease.Seconds() })
+	began := time.Now()
+	pass()
+	ok(t, b.Await(t.Context(), "main", nil))
+	if d := time.Since(began); d < lease {
+		t.Errorf("b may claim %v after the database is back, want a lease", d)
+	}
+	take(t, b)
+}
+
 // TestSyncWaitCancelled: a record that no synchronous standby has is not acknowledged,
 // nor is a claim.
 func TestSyncWaitCancelled(t *testing.T) {
