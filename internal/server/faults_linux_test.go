@@ -146,13 +146,19 @@ func (f *fleet) unplug() {
 	f.silent(m, f.sever("unplugged", m, f.everybody(m)...))
 }
 
-// harmless is suffer for a fault by which nobody loses his place.
+// harmless is suffer for a fault by which nobody loses his place, unless the machine is so
+// busy that the owner says nothing for a lease.
 func (f *fleet) harmless(fault string, do func()) {
 	f.t.Helper()
 	m := f.owner()
 	f.suffer(fault, do)
-	if now := f.owner(); now != m {
-		f.t.Errorf("%s: %s serves instead of %s", fault, now.name, m.name)
+	now := f.owner()
+	if now == m {
+		return
+	}
+	f.t.Logf("%s: %s serves instead of %s", fault, now.name, m.name)
+	if prooftest.Soaking() || f.silence() < pglog.DefaultLease {
+		f.t.Errorf("%s: %s has lost its place", fault, m.name)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"wamble/internal/prooftest"
 	"wamble/internal/store/postgres"
+	"wamble/internal/store/postgres/pglog"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -49,11 +50,27 @@ func newFleet(t testing.TB, n, players int) *fleet {
 	}
 	f.board = newSwitchboard(t, f.players, netip.MustParseAddrPort("127.0.0.1:0"), to...)
 	f.owner()
+	pgtest.Execute(t, f.database(), noteSuccessions)
 	f.crowd = gather(t, f.board.address(), players)
 	f.crowd.play()
 	f.moved()
 	return f
 }
+
+// noteSuccessions makes a database note how long a holder of the journal was silent, by a
+// clock that nobody sets, when another one took its place.
+const noteSuccessions = `
+	CREATE TABLE heard (node text PRIMARY KEY, at timestamptz);
+	CREATE TABLE successions (silence interval);
+	CREATE FUNCTION hear() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		INSERT INTO heard VALUES (NEW.node, pg_catalog.clock_timestamp()) ON CONFLICT (node) DO UPDATE SET at = EXCLUDED.at;
+		RETURN NULL; END $$;
+	CREATE TRIGGER hear AFTER INSERT OR UPDATE ON nodes FOR EACH ROW EXECUTE FUNCTION hear();
+	CREATE FUNCTION succeed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		INSERT INTO successions SELECT pg_catalog.clock_timestamp() - at FROM heard WHERE node = OLD.holder;
+		RETURN NULL; END $$;
+	CREATE TRIGGER succeed AFTER UPDATE OF holder ON shards FOR EACH ROW
+		WHEN (OLD.holder <> '' AND NEW.holder NOT IN ('', OLD.holder)) EXECUTE FUNCTION succeed();`
 
 // newRealm makes a database with a synchronous standby, and sites for machines, which do
 // not run yet.
@@ -86,6 +103,14 @@ func newRealm(t testing.TB, n int, port uint16) *fleet {
 		}
 	})
 	return f
+}
+
+// silence is for how long an owner was silent at least when another machine took its place;
+// 0: none did.
+func (f *fleet) silence() time.Duration {
+	f.t.Helper()
+	s := pgtest.Query[float64](f.t, f.database(), `SELECT COALESCE(extract(epoch FROM min(silence)), 0)::float8 FROM successions`)
+	return time.Duration(s * float64(time.Second))
 }
 
 // databaseClock makes a database go by a clock that can be set: what the table says is
@@ -210,6 +235,9 @@ func TestFleet(t *testing.T) {
 		faults[i].make(f)
 	}
 	f.end()
+	if d := f.silence(); d < pglog.DefaultLease {
+		t.Errorf("an owner that was silent for %v only was taken for dead", d)
+	}
 	var lost []string
 	for _, k := range faults {
 		if k.lost {
