@@ -150,6 +150,33 @@ func TestStandbyWithoutDatabase(t *testing.T) {
 	m.child.end()
 }
 
+// TestOwnerWithoutDatabase: a machine that serves loses the one database of its journal and
+// its games. It says that nobody can play, and why, and serves again when it is back.
+func TestOwnerWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Start(t, false)
+	text, doors := ported(t, shared(cluster.Migrated(t), "one"))
+	m := machine{dir: t.TempDir(), text: text}
+	m.begin(t)
+	ready := func() {
+		for _, door := range doors {
+			until(t, door+" is ready", func() bool { return fetch(t, door+"/readyz") == "200 ready" })
+		}
+	}
+	ready()
+	cluster.Down(t)
+	for _, door := range doors {
+		until(t, door+" says what is away", func() bool {
+			got := fetch(t, door+"/readyz")
+			// It opens the journal again and again, or is a standby by now.
+			return strings.HasPrefix(got, "503 the journal has failed: ") || strings.HasPrefix(got, "503 waiting for the journal's database: ")
+		})
+	}
+	cluster.Up(t)
+	ready()
+	m.child.end()
+}
+
 // TestSleeperWithoutPlayers: a machine on which nobody plays has slept while another took
 // its place. Whatever notices it first, its profile or its journal, it becomes a standby.
 func TestSleeperWithoutPlayers(t *testing.T) {
