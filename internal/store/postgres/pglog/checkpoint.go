@@ -17,8 +17,13 @@ import (
 )
 
 // Checkpoint implements logstore.Held. It has a connection of its own, so that
-// records are appended meanwhile.
+// records are appended meanwhile. Whoever loses that connection does not know which
+// checkpoint counts, and the next one would be written over it: so the claim is given up,
+// and the next claim reads which.
 func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]byte]) error {
+	if h.unknown != nil {
+		return h.unknown
+	}
 	session := h.l.session(h.l.o.Patience)
 	session.Settings["lock_timeout"] = "200" // whoever reads the log must not hold up records
 	c, err := postgres.Connect(ctx, h.l.o.Database, session)
@@ -26,6 +31,15 @@ func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]
 		return err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
+	if err = h.checkpoint(ctx, c, through, state); err != nil && c.IsClosed() {
+		h.unknown = fmt.Errorf("it is unknown which checkpoint counts: %w", err)
+		h.lose(h.unknown)
+		return h.unknown
+	}
+	return err
+}
+
+func (h *held) checkpoint(ctx context.Context, c *pgx.Conn, through uint64, state iter.Seq[[]byte]) error {
 	h.rotate()
 	// The number is nobody else's: an earlier holder may still be writing its own. It
 	// tells which of the two partitions has the checkpoint, too.
@@ -38,9 +52,6 @@ func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]
 		return err
 	}
 	tag, err := c.Exec(ctx, `UPDATE shards SET through = $3, state = $4 WHERE shard = $1 AND epoch = $2`, h.name, h.epoch, int64(through), id)
-	if err == nil {
-		err = postgres.Unreplicated(c)
-	}
 	switch {
 	case err != nil:
 		return err
@@ -48,10 +59,13 @@ func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]
 		return logstore.ErrFenced
 	}
 	h.mu.Lock()
-	h.state, h.through = id, through
+	h.state, h.through = id, through // also if no standby has it yet
 	h.mu.Unlock()
+	if err := postgres.Unreplicated(c); err != nil {
+		return err
+	}
 	// What is not truncated now is at the next checkpoint.
-	if err := h.truncateLog(ctx, c); errors.Is(err, logstore.ErrFenced) {
+	if err := h.truncateLog(ctx, c); errors.Is(err, logstore.ErrFenced) || c.IsClosed() {
 		return err
 	}
 	return nil

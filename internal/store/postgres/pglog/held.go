@@ -32,6 +32,8 @@ type held struct {
 	packed []byte
 	lost   atomic.Bool
 
+	unknown error // of a checkpoint that was not answered; of whoever makes checkpoints
+
 	mu      sync.Mutex // guards what follows
 	seq     uint64
 	through uint64

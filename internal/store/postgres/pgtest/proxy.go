@@ -30,6 +30,7 @@ type Proxy struct {
 	mu    sync.Mutex
 	still chan struct{} // closed when bytes pass; nil: they do
 	cut   Moment
+	text  []byte // of a statement whose next run is not answered; nil: none
 	cuts  int
 	conns map[net.Conn]bool
 }
@@ -65,7 +66,15 @@ func (p *Proxy) Cut(m Moment) {
 	p.cut = m
 }
 
-// Cuts returns at how many COMMITs the proxy did so.
+// CutAfter makes the next run of a prepared statement, of which the text given is a part,
+// end its connection when the server has done it.
+func (p *Proxy) CutAfter(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text = []byte(text)
+}
+
+// Cuts returns how often the proxy did so.
 func (p *Proxy) Cuts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,6 +154,7 @@ func (p *Proxy) ask(client, server net.Conn, mute chan<- struct{}) {
 	defer p.close(client, server)
 	defer close(mute)
 	buf := make([]byte, 64<<10)
+	prepared := false // what comes next runs the statement of CutAfter
 	for {
 		n, err := client.Read(buf)
 		if err != nil {
@@ -152,7 +162,9 @@ func (p *Proxy) ask(client, server net.Conn, mute chan<- struct{}) {
 		}
 		sent := buf[:n]
 		p.await()
-		switch p.moment(sent) {
+		moment := p.moment(sent, prepared)
+		prepared = p.prepares(sent)
+		switch moment {
 		case BeforeCommit:
 			return
 		case AfterCommit:
@@ -172,10 +184,25 @@ func (p *Proxy) ask(client, server net.Conn, mute chan<- struct{}) {
 	}
 }
 
-// moment decides whether these bytes are the COMMIT to cut at, once.
-func (p *Proxy) moment(sent []byte) Moment {
+// prepares decides whether these bytes prepare the statement to cut after, once.
+func (p *Proxy) prepares(sent []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.text == nil || !bytes.Contains(sent, p.text) {
+		return false
+	}
+	p.text = nil
+	return true
+}
+
+// moment decides whether these bytes are what to cut at, once.
+func (p *Proxy) moment(sent []byte, prepared bool) Moment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if prepared {
+		p.cuts++
+		return AfterCommit
+	}
 	if p.cut == Never || !bytes.Contains(sent, commit) {
 		return Never
 	}
