@@ -75,8 +75,8 @@ type Server struct {
 	ClusterAddress string `option:"cluster-address" default:"" range:"0..255" check:"endpoint" room:"server" reload:"restart"`
 
 	// JournalMemory is how much memory the messages may take that the games'
-	// database does not have yet, with a journal in PostgreSQL; no move is taken
-	// beyond that.
+	// database does not have yet, with a journal in PostgreSQL. The shards share it
+	// equally; no move is taken when an eighth of a share is left.
 	JournalMemory int `option:"journal-memory-mb" default:"1024" range:"256..1048576" unit:"MB" room:"server" reload:"restart"`
 
 	// Durability says how a move is kept before the player is answered: with
@@ -85,7 +85,8 @@ type Server struct {
 	Durability string `option:"durability" default:"fsync" set:"fsync|write" room:"journal" reload:"handoff"`
 
 	// DiskReserve is the free space at which the server stops taking moves,
-	// before the disk is full and the journal fails. 0 turns the check off.
+	// before the disk is full and the journal fails. 0 turns the check off. A
+	// journal in PostgreSQL has journal-memory-mb instead.
 	DiskReserve int `option:"disk-reserve-mb" default:"128" range:"0..1048576" unit:"MB" room:"journal" reload:"handoff"`
 
 	// JournalKeep is how long messages are kept that the database has, so that they

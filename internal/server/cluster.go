@@ -128,12 +128,15 @@ func (s *Server) openCluster() error {
 func (s *Server) newPart(index int) *part {
 	p := &part{s: s, index: index, name: pglog.PartName(s.cluster.name, index), deposed: make(chan struct{})}
 	p.storage = logstore.New(s.cluster.log, p.name, logstore.Options{
-		MaxBytes: s.o.Config.Server.JournalMemory << 20 / s.parts(),
+		MaxBytes: s.partMemory(),
 		Now:      s.wall(),
 		Report:   func(err error) { s.log.Warn("the journal grows until this works", "err", err) },
 	})
 	return p
 }
+
+// partMemory is how many bytes of memory a part of the journal in PostgreSQL may take.
+func (s *Server) partMemory() int { return s.o.Config.Server.JournalMemory << 20 / s.parts() }
 
 // reopenPause is the pause after a journal that could be claimed, but not opened. An
 // image that was handed over to tries for inheritTime: the database may be slow to

@@ -231,6 +231,9 @@ func (s *Server) journalOptions() runner.Options {
 	if o.MinFree == 0 {
 		o.MinFree = -1
 	}
+	if s.o.Storage == nil && clustered(s.o.Config) {
+		o.MinFree = int64(s.partMemory() / 8) // it is in memory: disk-reserve-mb is about a disk
+	}
 	return o
 }
 
