@@ -27,6 +27,8 @@ var ErrDeposed = errors.New("another machine has taken over")
 type cluster struct {
 	log  *pglog.Log // nil: the journal is on this machine
 	name string     // of the journal
+
+	marking sync.Mutex // held while the mark is written
 }
 
 // part is a journal that this machine has: all of it, or what is in it of some shards (see
@@ -194,7 +196,7 @@ func (p *part) open(ctx context.Context, o runner.Options, inherited bool) (*run
 		err = p.s.leftOfShard(p.index)
 	}
 	if err == nil {
-		err = markShared(p.s.dir, p.s.o.Config)
+		err = p.markPlace(r)
 	}
 	if err == nil {
 		p.claimed, err = p.noteClaim(ctx, r)

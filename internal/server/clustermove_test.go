@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -101,6 +102,55 @@ func TestJournalLeftInPostgres(t *testing.T) {
 	c.finish()
 	s.end()
 	c.verify(t, openPostgres(t, db))
+}
+
+// TestJournalElsewhere: a server that is to keep its journal elsewhere in PostgreSQL does
+// not start while the one that it used may have what the games' database has not, and says
+// what to do. The same journal at another address is no other one, and one that was emptied
+// by a stop in order may be left.
+func TestJournalElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string]string{"one part": "", "two parts": "(def shards 2)\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, of := pgtest.Empty(t), pgtest.Empty(t)
+			_, moved := pgtest.NewProxy(t, of)
+			proxy, way := pgtest.NewProxy(t, db)
+			at := func(o postgres.Options) string {
+				return fmt.Sprintf("(def journal-db-host %q) (def journal-db-port %d) (def journal-db-user %q) (def journal-db-pass %q) (def journal-db-name %q)\n",
+					o.Host, o.Port, o.User, o.Password, o.Name)
+			}
+			dir, text := t.TempDir(), staying(t, conf(postgresConf(way)))+"(def journal \"postgres\")\n"+more
+			s := spawn(t, dir, text+at(of))
+			c := gather(t, s.address(), 4)
+			c.play()
+			c.more(t, 20)
+			pass := proxy.Still()
+			c.more(t, 20)
+			s.kill()
+			pass()
+			for _, other := range []string{text, text + at(of) + "(def journal-name \"b\")"} {
+				_, err := Open(Options{Config: loadConf(t, other), Dir: dir})
+				if err == nil || !strings.Contains(err.Error(), "as they were") || !strings.Contains(err.Error(), sharedMark(dir)) {
+					t.Fatalf("got %v, want advice", err)
+				}
+			}
+			for was := (mark{}); !was.emptied; { // again if the server had just lost a part to the machine's load
+				s = spawn(t, dir, text+at(moved))
+				c.more(t, 20)
+				s.end()
+				var err error
+				if was, err = readMark(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s = spawn(t, dir, text) // in the database of the games
+			c.more(t, 20)
+			c.finish()
+			s.end()
+			c.verify(t, openPostgres(t, db))
+		})
+	}
 }
 
 // TestFailoverOfProfiles: another machine goes on with all profiles of a journal.

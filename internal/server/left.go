@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"wamble"
 	"wamble/internal/config"
@@ -16,24 +15,35 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// left counts the messages of a journal that the games' database does not have yet.
-func left(of runner.Storage) (n uint64, err error) {
+// lookInto opens a journal that nobody serves from, to read it.
+func lookInto(of runner.Storage) (*runner.Runner, error) {
 	o := runner.Options{Schema: JournalSchema}
 	r, err := runner.OpenReadOnly(of, o)
 	if errors.Is(err, runner.ErrSchema) {
 		o.Schema = journal.Oldest
 		r, err = runner.OpenReadOnly(of, o)
 	}
+	return r, err
+}
+
+// left counts the messages of a journal that the games' database does not have yet.
+func left(of runner.Storage) (uint64, error) {
+	r, err := lookInto(of)
 	if errors.Is(err, runner.ErrNoSchema) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
+	return waiting(r), r.Close()
+}
+
+// waiting counts the messages of an open journal that the games' database does not have.
+func waiting(r *runner.Runner) (n uint64) {
 	for _, in := range r.Stats().Inboxes {
 		n += in.Depth
 	}
-	return n, r.Close()
+	return n
 }
 
 // leftOnDisk refuses a journal in PostgreSQL while the one in the data directory, which
@@ -52,14 +62,6 @@ func leftOnDisk(dir string) error {
 	}
 	return fmt.Errorf("the journal in %s has %d messages that the database does not have yet\nStart once more with (def journal \"disk\"), stop the server in order, "+
 		"which brings them there, and then start with (def journal \"postgres\")", path, n)
-}
-
-// sharedMark is the file of a data directory that says where the journal in PostgreSQL
-// is that its server used last.
-func sharedMark(dir string) string { return filepath.Join(dir, "journal-in-postgres") }
-
-func markShared(dir string, c *config.Config) error {
-	return os.WriteFile(sharedMark(dir), []byte(sharedPlace(c)), 0o600)
 }
 
 // leftInParts counts the messages in the parts of a journal in PostgreSQL that the games'
@@ -101,8 +103,7 @@ func (s *Server) leftOfShard(shard int) error {
 // leftInPostgres refuses a journal on disk while the one in PostgreSQL, which was used
 // before, has what the games' database has not.
 func leftInPostgres(dir string, c *config.Config) error {
-	mark := sharedMark(dir)
-	was, err := os.ReadFile(mark)
+	was, err := readMark(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -111,9 +112,11 @@ func leftInPostgres(dir string, c *config.Config) error {
 	}
 	const advice = "Start once more with (def journal \"postgres\"), on no other machine, stop the server in order, which brings everything to the database of the games, " +
 		"and then start with (def journal \"disk\"), with the options journal-* as they are. To give up what is there, delete %s"
-	n := uint64(0)
-	if now := sharedPlace(c); now != string(was) {
-		err = fmt.Errorf("the options journal-* name %s now", now)
+	mark, n := sharedMark(dir), uint64(0)
+	if now := sharedPlace(c); now != was.place {
+		if !was.emptied {
+			err = fmt.Errorf("the options journal-* name %s now", now)
+		}
 	} else if db, dbErr := journalDatabase(c); dbErr != nil {
 		err = dbErr
 	} else {
@@ -123,9 +126,36 @@ func leftInPostgres(dir string, c *config.Config) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("the journal %s, which was used before: %w\n"+advice, was, err, mark)
+		return fmt.Errorf("the journal %s, which was used before: %w\n"+advice, was.place, err, mark)
 	case n > 0:
-		return fmt.Errorf("the journal %s has %d messages that the database of the games does not have yet\n"+advice, was, n, mark)
+		return fmt.Errorf("the journal %s has %d messages that the database of the games does not have yet\n"+advice, was.place, n, mark)
 	}
 	return os.Remove(mark)
+}
+
+// leftElsewhere refuses a journal in PostgreSQL while another one there, which was used
+// before, may have what the games' database has not. One that has only moved is no other.
+func leftElsewhere(dir string, c *config.Config) error {
+	was, err := readMark(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	now := sharedPlace(c)
+	if now == was.place || was.emptied {
+		return nil
+	}
+	same, err := was.isOf(c)
+	if same {
+		return nil
+	}
+	why := fmt.Errorf("the options journal-* name %s now", now)
+	if err != nil {
+		why = fmt.Errorf("%w, and it is unknown whether that is the same journal: %w", why, err)
+	}
+	return fmt.Errorf("the journal %s, which was used before: %w\nStart once more with the options journal-* and db-* as they were, on no other machine, "+
+		"stop the server in order, which brings everything to the database of the games, and then start with those of now. To give up what is there, delete %s",
+		was.place, why, sharedMark(dir))
 }

@@ -168,7 +168,7 @@ func (s *Server) openJournal() error {
 		if err := s.openPidFile(); err != nil {
 			return err
 		}
-		if err := leftOnDisk(s.dir); err != nil {
+		if err := errors.Join(leftOnDisk(s.dir), leftElsewhere(s.dir, s.o.Config)); err != nil {
 			return err
 		}
 		if err := s.openCluster(); err != nil {
@@ -288,6 +288,7 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		s.stop()
+		s.markEmptied()
 	case <-s.house.allFailed:
 		err = s.whyAllFailed()
 		s.stop()

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"wamble/internal/config"
+	"wamble/internal/store/postgres/pglog"
+	"wamble/runner"
+	"wamble/runner/logstore"
+)
+
+// sharedMark is the file of a data directory that says which journal in PostgreSQL its
+// server used last (see mark).
+func sharedMark(dir string) string { return filepath.Join(dir, "journal-in-postgres") }
+
+// mark is what that file says, a line each.
+type mark struct {
+	place   string
+	part    int    // one that was here
+	id      string // of that part's journal, also at another address; "": not known
+	emptied bool   // the server was stopped in order, and the games' database has everything
+}
+
+const markEmptied = "emptied"
+
+func readMark(dir string) (mark, error) {
+	b, err := os.ReadFile(sharedMark(dir))
+	lines := append(strings.Split(string(b), "\n"), "", "", "")
+	part, _ := strconv.Atoi(lines[1])
+	return mark{place: lines[0], part: part, id: lines[2], emptied: lines[3] == markEmptied}, err
+}
+
+func (m mark) write(dir string) error {
+	text := fmt.Sprintf("%s\n%d\n%s\n", m.place, m.part, m.id)
+	if m.emptied {
+		text += markEmptied + "\n"
+	}
+	next := sharedMark(dir) + ".new"
+	return errors.Join(os.WriteFile(next, []byte(text), 0o600), os.Rename(next, sharedMark(dir)))
+}
+
+// isOf reports whether the journal of a configuration is that of the mark, at another
+// address or from a backup.
+func (m mark) isOf(c *config.Config) (bool, error) {
+	if m.id == "" {
+		return false, nil
+	}
+	db, err := journalDatabase(c)
+	if err != nil {
+		return false, err
+	}
+	log := pglog.Open(pglog.Options{Database: db, Node: nodeName(c)})
+	defer log.Close()
+	r, err := lookInto(logstore.New(log, pglog.PartName(c.Server.JournalName, m.part), logstore.Options{MaxBytes: c.Server.JournalMemory << 20}))
+	if errors.Is(err, runner.ErrNoSchema) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return r.JournalID().String() == m.id, r.Close()
+}
+
+// markPlace writes down that the server uses the journal.
+func (p *part) markPlace(r *runner.Runner) error {
+	p.s.cluster.marking.Lock()
+	defer p.s.cluster.marking.Unlock()
+	return mark{place: sharedPlace(p.s.o.Config), part: p.index, id: r.JournalID().String()}.write(p.s.dir)
+}
+
+// markEmptied writes down that nothing is left in the journal, if that is so after the
+// profiles have ended: another journal may follow.
+func (s *Server) markEmptied() {
+	if s.cluster.log == nil || !s.emptied() {
+		return
+	}
+	m, err := readMark(s.dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return // no part was ever here
+	}
+	m.emptied = true
+	if err == nil {
+		err = m.write(s.dir)
+	}
+	s.warn(err)
+}
+
+// emptied reports whether the games' database has what is in the parts that are here, and
+// other machines have the other parts.
+func (s *Server) emptied() bool {
+	n := s.parts()
+	seen, _ := s.cluster.log.World(s.cluster.name, n)
+	for k := range n {
+		if p := s.partOf(k); p != nil {
+			if p.runner.State() != runner.Running || waiting(p.runner) > 0 {
+				return false
+			}
+		} else if seen.Err != nil || seen.Parts[k].Free || seen.Parts[k].Self {
+			return false
+		}
+	}
+	return true
+}
