@@ -201,15 +201,24 @@ func TestSleeperWithoutPlayers(t *testing.T) {
 	}
 }
 
-// TestStandbyStops: a standby that is told to stop ends in order.
+// TestStandbyStops: a standby that is told to stop ends in order. What it left in the
+// journal when it was killed before is the other machine's: it may have another journal next.
 func TestStandbyStops(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
 	serve(t, Options{Lease: long}, shared(db, "one")).ready()
 	second := machine{dir: t.TempDir(), text: shared(db, "two")}
+	killed := mark{place: sharedPlace(loadConf(t, second.text)), id: "0"}
+	if err := killed.write(second.dir); err != nil {
+		t.Fatal(err)
+	}
 	second.beginLong(t)
 	until(t, "it waits", func() bool { return second.state(t) == "standby of one" })
 	second.child.end()
+	killed.emptied = true
+	if m, err := readMark(second.dir); err != nil || m != killed {
+		t.Errorf("the mark: got %+v, %v, want %+v", m, err, killed)
+	}
 }
 
 // TestSharedHandoff: a server whose journal is in a database hands over to its next

@@ -23,7 +23,7 @@ type mark struct {
 	place   string
 	part    int    // one that was here
 	id      string // of that part's journal, also at another address; "": not known
-	emptied bool   // the server was stopped in order, and the games' database has everything
+	emptied bool   // after a stop in order: the games' database has everything, or another machine has the journal
 }
 
 const markEmptied = "emptied"
@@ -73,15 +73,12 @@ func (p *part) markPlace(r *runner.Runner) error {
 	return mark{place: sharedPlace(p.s.o.Config), part: p.index, id: r.JournalID().String()}.write(p.s.dir)
 }
 
-// markEmptied writes down that nothing is left in the journal, if that is so after the
-// profiles have ended: another journal may follow.
+// markEmptied writes down that this machine has left nothing in the journal: another one
+// may follow.
 func (s *Server) markEmptied() {
-	if s.cluster.log == nil || !s.emptied() {
-		return
-	}
 	m, err := readMark(s.dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return // no part was ever here
+		return // nothing was ever here
 	}
 	m.emptied = true
 	if err == nil {
@@ -90,9 +87,12 @@ func (s *Server) markEmptied() {
 	s.warn(err)
 }
 
-// emptied reports whether the games' database has what is in the parts that are here, and
-// other machines have the other parts.
+// emptied reports, after the profiles have ended, whether the games' database has what is in
+// the parts that are here, and other machines have the other parts.
 func (s *Server) emptied() bool {
+	if s.cluster.log == nil {
+		return false
+	}
 	n := s.parts()
 	seen, _ := s.cluster.log.World(s.cluster.name, n)
 	for k := range n {

@@ -287,8 +287,9 @@ func (s *Server) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-		s.stop()
-		s.markEmptied()
+		if s.stop(); s.emptied() {
+			s.markEmptied()
+		}
 	case <-s.house.allFailed:
 		err = s.whyAllFailed()
 		s.stop()

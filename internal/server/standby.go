@@ -38,7 +38,9 @@ func (s *Server) standBy(ctx context.Context) error {
 		w.helpers.Wait()
 	}()
 	said, opened := "", false
-	return s.cluster.log.Await(ctx, s.cluster.name, func(sight pglog.Sight) {
+	var last pglog.Sight
+	err := s.cluster.log.Await(ctx, s.cluster.name, func(sight pglog.Sight) {
+		last = sight
 		now := Waiting{Holder: sight.Holder, Err: sight.Err}
 		w.waiting.Store(&now)
 		if sight.Holder == "" && sight.Err == nil {
@@ -53,6 +55,10 @@ func (s *Server) standBy(ctx context.Context) error {
 			s.log.Info(text, "journal", s.cluster.name)
 		}
 	})
+	if ctx.Err() != nil && last.Err == nil && !last.Free && last.Holder != "" && last.Holder != nodeName(s.o.Config) {
+		s.markEmptied() // what it left when it had the journal is the other machine's
+	}
+	return err
 }
 
 // open begins to answer, as far as it can: nothing of it keeps a standby from waiting.
