@@ -16,8 +16,7 @@ type Holder struct {
 	// one of several have it.
 	Node string
 	// Lost is called at most once, from any goroutine, when it is known that the
-	// claim has ended before Release, or has to end because it is unknown what was
-	// written: it must return quickly.
+	// claim has ended before Release: it must return quickly.
 	Lost func(error)
 }
 

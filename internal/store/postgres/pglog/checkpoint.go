@@ -17,13 +17,8 @@ import (
 )
 
 // Checkpoint implements logstore.Held. It has a connection of its own, so that
-// records are appended meanwhile. Whoever loses that connection does not know which
-// checkpoint counts, and the next one would be written over it: so the claim is given up,
-// and the next claim reads which.
+// records are appended meanwhile.
 func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]byte]) error {
-	if h.unknown != nil {
-		return h.unknown
-	}
 	session := h.l.session(h.l.o.Patience)
 	session.Settings["lock_timeout"] = "200" // whoever reads the log must not hold up records
 	c, err := postgres.Connect(ctx, h.l.o.Database, session)
@@ -31,10 +26,49 @@ func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]
 		return err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	if err = h.checkpoint(ctx, c, through, state); err != nil && c.IsClosed() {
-		h.unknown = fmt.Errorf("it is unknown which checkpoint counts: %w", err)
-		h.lose(h.unknown)
-		return h.unknown
+	if err := h.settle(ctx, c); err != nil {
+		return err
+	}
+	if err := c.QueryRow(ctx, `SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()`).Scan(&h.doubt.pid, &h.doubt.began); err != nil {
+		return err
+	}
+	if err := h.checkpoint(ctx, c, through, state); err != nil {
+		return err
+	}
+	h.doubt = backend{}
+	return nil
+}
+
+// backend is a process of the database server.
+type backend struct {
+	pid   int
+	began string
+}
+
+// settle finds out which checkpoint counts after one that has failed: the database may have
+// done what it was not heard to do, and the next checkpoint would be written over that. While
+// the backend of that one lives, it may still do it.
+func (h *held) settle(ctx context.Context, c *pgx.Conn) error {
+	if h.doubt == (backend{}) {
+		return nil
+	}
+	tag, err := c.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2`, h.doubt.pid, h.doubt.began)
+	if err != nil {
+		return err
+	}
+	if tag.RowsAffected() > 0 {
+		return errors.New("the database has not given up the last checkpoint yet")
+	}
+	var state int64
+	var through uint64
+	err = c.QueryRow(ctx, `SELECT state, through FROM shards WHERE shard = $1 AND epoch = $2`, h.name, h.epoch).Scan(&state, &through)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return logstore.ErrFenced
+	}
+	if err == nil {
+		h.mu.Lock()
+		h.state, h.through = state, through
+		h.mu.Unlock()
 	}
 	return err
 }
@@ -59,13 +93,13 @@ func (h *held) checkpoint(ctx context.Context, c *pgx.Conn, through uint64, stat
 		return logstore.ErrFenced
 	}
 	h.mu.Lock()
-	h.state, h.through = id, through // also if no standby has it yet
+	h.state, h.through = id, through
 	h.mu.Unlock()
 	if err := postgres.Unreplicated(c); err != nil {
 		return err
 	}
 	// What is not truncated now is at the next checkpoint.
-	if err := h.truncateLog(ctx, c); errors.Is(err, logstore.ErrFenced) || c.IsClosed() {
+	if err := h.truncateLog(ctx, c); err != nil && (errors.Is(err, logstore.ErrFenced) || c.IsClosed()) {
 		return err
 	}
 	return nil

@@ -32,7 +32,7 @@ type held struct {
 	packed []byte
 	lost   atomic.Bool
 
-	unknown error // of a checkpoint that was not answered; of whoever makes checkpoints
+	doubt backend // of a checkpoint that may have failed, or is being made; of whoever makes them
 
 	mu      sync.Mutex // guards what follows
 	seq     uint64
