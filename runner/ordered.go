@@ -140,7 +140,7 @@ func (v *window) runJob(job *laneJob) laneResult {
 // handOut gives the lanes what they can take, in the order of the batch.
 func (v *window) handOut(ctx context.Context) {
 	w, list := v.w, v.b.list
-	for v.next < len(list) && v.out < cap(v.jobs) && !v.stop && ctx.Err() == nil && !w.stopped.Load() && !w.paused.Load() {
+	for v.next < len(list) && v.out < cap(v.jobs) && !v.stop && ctx.Err() == nil && !w.stopped.Load() && !w.held() {
 		d := &list[v.next]
 		if w.repeats(d) && v.next > v.from {
 			return // only when the first one is settled it is known whether this one runs

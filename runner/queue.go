@@ -119,6 +119,18 @@ func (r *Runner) setPaused(ctx context.Context, queue string, paused bool) error
 	})
 }
 
+// RunPaused lets a worker run the messages of its queue although that is paused, or no
+// longer: for a program that cannot go on before they are done.
+func (w *Worker) RunPaused(on bool) {
+	w.forced.Store(on)
+	for _, lane := range w.lanes {
+		lane.forced.Store(on)
+	}
+}
+
+// held reports whether PauseQueue keeps the worker from its messages.
+func (w *Worker) held() bool { return w.paused.Load() && !w.forced.Load() }
+
 func (c *commit) storeQueue(in *inbox) {
 	c.key = append(append(c.key[:0], byte(appState)), queueKey...)
 	c.key = binary.BigEndian.AppendUint64(c.key, in.worker)

@@ -43,7 +43,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		b.outs[i], b.txs[i] = out, tx
 		ran++
 		stop := b.outs[i].verdict == verdictHold || b.outs[i].verdict == verdictPause
-		last := i+1 == len(b.list) || stop || ctx.Err() != nil || w.stopped.Load() || w.paused.Load()
+		last := i+1 == len(b.list) || stop || ctx.Err() != nil || w.stopped.Load() || w.held()
 		if !last && end < due && !(d.prior > 1) {
 			continue
 		}

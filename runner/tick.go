@@ -82,7 +82,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 	if err := w.chores(ctx, e, now); err != nil {
 		return 0, 0, err
 	}
-	if w.paused.Load() {
+	if w.held() {
 		w.releaseAll(e)
 		return 0, 0, nil
 	}

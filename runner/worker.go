@@ -76,6 +76,7 @@ type Worker struct {
 	}
 
 	paused  atomic.Bool           // PauseQueue
+	forced  atomic.Bool           // RunPaused
 	tracked atomic.Bool           // its messages have a history
 	sinks   atomic.Pointer[Sinks] // nil: the runner's
 	told    *engine               // whose failure was told

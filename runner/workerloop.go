@@ -173,7 +173,7 @@ func (w *Worker) IdleSleep() time.Duration {
 }
 
 // rests reports whether the worker may claim nothing now.
-func (w *Worker) rests() bool { return w.paused.Load() || w.r.isQuiet() }
+func (w *Worker) rests() bool { return w.held() || w.r.isQuiet() }
 
 // rest waits until the worker is between two rounds and gives back the batch
 // that it claimed ahead.

@@ -276,22 +276,36 @@ func (d *Drain) untilNext(moved bool) time.Duration {
 // IsEmpty reports whether nothing is left to be drained.
 func (d *Drain) IsEmpty() bool { return d.count() == 0 }
 
+// IsPaused reports whether the host has paused the profile's queue.
+func (d *Drain) IsPaused() bool {
+	for _, in := range d.r.Stats().Inboxes {
+		if in.Worker == uint64(d.worker.ID()) {
+			return in.Paused
+		}
+	}
+	return false
+}
+
 // Empty drains until nothing is left, as before a start or a change of the
-// store. progress, if set, is told roughly how many messages are left.
+// store, also what is in a paused queue. progress, if set, is told roughly how many
+// messages are left.
 func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
 	defer func() { d.tellDead(time.Now(), true) }()
+	d.worker.RunPaused(true)
+	defer d.worker.RunPaused(false)
 	for d.count() > 0 {
-		if _, err := d.tick(ctx); err != nil && ctx.Err() == nil {
+		done, err := d.tick(ctx)
+		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("drain of profile %q: %w", d.o.Profile, err)
 		}
 		d.tellDead(time.Now(), false)
 		if progress != nil {
 			progress(d.count())
 		}
-		if d.pause > 0 {
+		if done == 0 && d.count() > 0 { // the store is away, or a handoff rests
 			select {
 			case <-ctx.Done():
-			case <-time.After(d.worker.IdleSleep()):
+			case <-time.After(max(d.worker.IdleSleep(), time.Millisecond)):
 			}
 		}
 		if err := ctx.Err(); err != nil {

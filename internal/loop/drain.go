@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,8 +10,12 @@ import (
 	"wamble/internal/journal"
 )
 
-// Empty brings all that an earlier life left in the journal to the store. The loop
-// does not run.
+// errPaused says why a stop leaves messages in the journal.
+var errPaused = errors.New("the host has paused the queue")
+
+// Empty brings all that an earlier life left in the journal to the store, though the
+// queue is paused: without that the store is not what players were told. The loop does
+// not run.
 func (rt *Runtime) Empty(ctx context.Context) error {
 	rt.pace.hurry.Store(true)
 	if err := rt.makeDrain(ctx); err != nil {
@@ -28,6 +33,9 @@ func (rt *Runtime) Empty(ctx context.Context) error {
 		return nil
 	}
 	rt.o.Log.Info("bringing the journal to the database", "messages", all)
+	if d.IsPaused() {
+		rt.o.Log.Warn("the queue is paused, and what waits in it goes to the database all the same: this cannot go on without")
+	}
 	started, said := time.Now(), time.Now()
 	err := d.Empty(ctx, func(left int) {
 		about := remaining(all, left, time.Since(started))

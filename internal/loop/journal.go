@@ -32,7 +32,10 @@ func (rt *Runtime) Arrive(j Journal) { rt.on.Store(&j) }
 func (rt *Runtime) Leave(ctx context.Context, empty *runner.Runner, why string, drain bool) {
 	if d := rt.drain.Load(); d != nil && drain {
 		rt.pace.hurry.Store(true)
-		err := d.Empty(ctx, nil)
+		err := errPaused
+		if !d.IsPaused() {
+			err = d.Empty(ctx, nil)
+		}
 		if err == nil {
 			rt.returnNumbers(ctx)
 		} else {

@@ -474,7 +474,11 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 	}
 	rt.pace.hurry.Store(true)
 	var err error
-	if !d.IsEmpty() { // else nobody waits for a database that is away
+	switch {
+	case d.IsEmpty(): // nobody waits for a database that is away
+	case d.IsPaused():
+		err = errPaused
+	default:
 		if err = rt.prepareStore(ctx); err == nil { // after a handoff the schema may still be the old one
 			err = d.Empty(ctx, nil)
 		}

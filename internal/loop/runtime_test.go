@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/guard"
+	"wamble/internal/intent"
 	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/store/sqlite"
@@ -218,5 +220,40 @@ func TestRunsAgain(t *testing.T) {
 	}
 	if err := rt.Run(t.Context()); !errors.Is(err, taken) {
 		t.Errorf("it ended with %v, want what the look at the journal said", err)
+	}
+}
+
+// TestPausedQueue: what waits in a queue that the host has paused stays in the journal at
+// a stop, which waits for nothing, and a start brings it to the store and serves.
+func TestPausedQueue(t *testing.T) {
+	rt := run(t)
+	r, d := rt.o.Runner, rt.drain.Load()
+	rt.stop()
+	<-rt.ended // and with it what drains
+	if err := r.PauseQueue(t.Context(), fmt.Sprint(d.Worker())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := journal.Post(t.Context(), r, d.Worker(), &intent.RecordMove{Board: 1, Ply: 1}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	rt.Shut(ctx, true)
+	if ctx.Err() != nil || d.IsEmpty() {
+		t.Errorf("the stop waited, or wrote to the store: %v", ctx.Err())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- rt.Run(ctx) }()
+	watchtest.Until(t, "the profile serves", func() bool {
+		up, _ := rt.Stage()
+		return up && rt.drain.Load().IsEmpty()
+	})
+	if !rt.drain.Load().IsPaused() {
+		t.Error("the pause has ended")
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/runner"
+	"wamble/runner/admin"
 )
 
 // sourceOf is what a backup copies of a server in another process, as 'wamble backup'
@@ -118,6 +120,37 @@ func depth(s runner.Stats) (n uint64) {
 		n += in.Depth
 	}
 	return n
+}
+
+// TestBackupPaused: a restore brings to the games what waited in a queue that was paused
+// when the backup was made.
+func TestBackupPaused(t *testing.T) {
+	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
+	text := staying(t, conf(""))
+	s := spawn(t, dir, text)
+	c := gather(t, s.address(), 4)
+	var stats runner.Stats
+	if err := host.Ask(t.Context(), dir, "runner-stats", nil, &stats); err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range stats.Inboxes {
+		if err := host.Ask(t.Context(), dir, "runner-pause", admin.Args{Queue: strconv.FormatUint(in.Worker, 10)}, &admin.Done{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.play()
+	c.more(t, 20)
+	c.finish()
+	if err := host.Ask(t.Context(), dir, "runner-stats", nil, &stats); err != nil || depth(stats) == 0 {
+		t.Fatalf("got %d messages that wait, %v: nothing is proved", depth(stats), err)
+	}
+	if _, err := backup.To(t.Context(), sourceOf(t, loadConf(t, text), dir), to, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.kill()
+	elsewhere := filepath.Join(t.TempDir(), "data")
+	restoreTo(t, loadConf(t, text), to, elsewhere)
+	verifySQLite(t, elsewhere, c)
 }
 
 // TestBackupPostgres: the games are dumped while the server holds what comes later; the
