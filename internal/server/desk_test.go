@@ -34,6 +34,9 @@ func TestRunnerDesk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := s.runner.Post(t.Context(), &runner.Message{To: 99, ID: []byte("i")}); err != nil { // for nobody: it waits
+		t.Fatal(err)
+	}
 	until(t, "two dead letters", func() bool { return s.runner.Stats().DeadLetters == 2 })
 
 	const desk = "/console/runner/"
@@ -61,7 +64,8 @@ func TestRunnerDesk(t *testing.T) {
 		{"resume by a form", "POST", desk + "act/resume", args, form, 200, "Done: resume."},
 		{"retry", "POST", desk + "api/retry", `{"queue":"` + queue + `","state":"dead","number":1}`, asJSON, 200, ""},
 		{"delete", "POST", desk + "api/delete", `{"queue":"` + queue + `","state":"dead","number":2}`, asJSON, 200, ""},
-		{"delete what waits", "POST", desk + "api/delete", `{"queue":"` + queue + `","id":"i"}`, asJSON, 403, "only dead letters"},
+		{"delete what waits", "POST", desk + "api/delete", `{"queue":"99","id":"i"}`, asJSON, 403, "only dead letters"},
+		{"delete what is not there", "POST", desk + "api/delete", `{"queue":"` + queue + `","id":"i"}`, asJSON, 404, "not found"},
 		{"drain", "POST", desk + "api/drain", `{"queue":"` + queue + `"}`, asJSON, 403, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -82,8 +86,8 @@ func TestRunnerDesk(t *testing.T) {
 		{"pause", admin.Args{Queue: queue}, ""},
 		{"resume", admin.Args{Queue: queue}, ""},
 		{"pause", admin.Args{Queue: "nobody"}, "not found"},
-		{"delete", admin.Args{Queue: queue, ID: "i"}, "only dead letters"},
-		{"retry", admin.Args{Queue: queue, ID: "i"}, "only dead letters"},
+		{"delete", admin.Args{Queue: "99", ID: "i"}, "only dead letters"},
+		{"retry", admin.Args{Queue: "99", ID: "i"}, "only dead letters"},
 		{"delete", admin.Args{Queue: queue, State: "dead", All: true}, ""},
 		{"drain", admin.Args{Queue: queue}, "does not know"},
 	} {

@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -55,7 +54,8 @@ type Options struct {
 type Args struct {
 	Queue string `json:"queue,omitempty"` // its name, or its number in digits
 	// ID names a message, or Number one of a list: the inbox, or by State the
-	// scheduled, dead or finished ones. Bytes that are not text are hex:… .
+	// scheduled, dead or finished ones. Bytes that are not text are hex:… . An id that
+	// several dead letters have names none of them for retry and delete.
 	ID     string `json:"id,omitempty"`
 	State  string `json:"state,omitempty"`
 	Number uint64 `json:"number,omitempty"`
@@ -133,6 +133,11 @@ func (d *Desk) Do(ctx context.Context, verb string, a Args) (any, error) {
 	if v.Changes {
 		if a.Queue == "" {
 			return nil, fmt.Errorf("name a queue: %w", runner.ErrInvalid)
+		}
+		if verb == "retry" || verb == "delete" {
+			if err := d.identify(verb, &a); err != nil {
+				return nil, err
+			}
 		}
 		if err := d.refused(verb, a); err != nil {
 			return nil, err
@@ -367,55 +372,6 @@ func known(t time.Time) time.Time {
 		return time.Time{}
 	}
 	return t.UTC()
-}
-
-// retry runs messages now. A dead letter is named by its number, all others by their
-// id, which is theirs alone in a queue that is looked after by it.
-func (d *Desk) retry(ctx context.Context, a Args) (any, error) {
-	return d.change(ctx, a, d.r.ReplayDeadLetters, func(row runner.Row) error {
-		_, err := d.r.ReplayDeadLetter(ctx, row)
-		return err
-	}, d.r.RetryMessage)
-}
-
-func (d *Desk) delete(ctx context.Context, a Args) (any, error) {
-	return d.change(ctx, a, d.r.DropDeadLetters, func(row runner.Row) error { return d.r.DropDeadLetter(ctx, row) }, d.r.DeleteMessage)
-}
-
-func (d *Desk) change(ctx context.Context, a Args, all func(context.Context, runner.DeadFilter) (int, error),
-	dead func(runner.Row) error, one func(ctx context.Context, queue, id string) error) (any, error) {
-	isDead := a.State == runner.Dead.String()
-	switch {
-	case isDead && (a.All || a.Number != 0):
-		n, err := d.number(a.Queue)
-		if err != nil {
-			return nil, err
-		}
-		if a.All {
-			return done(all(ctx, runner.DeadFilter{Worker: n, HasWorker: true}))
-		}
-		return done(1, dead(runner.Row{Worker: n, Seq: a.Number}))
-	case a.All:
-		return nil, fmt.Errorf("only dead letters can be changed all at once: %w", runner.ErrInvalid)
-	}
-	id, err := parseID(a.ID)
-	if err != nil || id == "" {
-		return nil, errors.Join(err, fmt.Errorf("name the message by its id: %w", runner.ErrInvalid))
-	}
-	return done(1, one(ctx, a.Queue, id))
-}
-
-// number is that of a queue which exists.
-func (d *Desk) number(queue string) (uint64, error) {
-	for _, in := range d.r.Stats().Inboxes {
-		if d.r.QueueName(in.Worker) == queue {
-			return in.Worker, nil
-		}
-	}
-	if n, err := strconv.ParseUint(queue, 10, 63); err == nil {
-		return n, nil
-	}
-	return 0, fmt.Errorf("queue %q: %w", queue, runner.ErrNotFound)
 }
 
 const hexMark = "hex:"

@@ -1,0 +1,99 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"wamble/runner"
+)
+
+// identify adds the state to a message that is named by its id alone, and to a dead
+// letter its number. Where nothing but dead letters may be changed, an id is one of theirs.
+func (d *Desk) identify(verb string, a *Args) error {
+	if a.All || a.Number != 0 || a.ID == "" {
+		return nil
+	}
+	id, err := parseID(a.ID)
+	if err != nil {
+		return err
+	}
+	named := a.State != ""
+	if !named {
+		m, err := d.r.Message(a.Queue, id)
+		if err != nil {
+			return err
+		}
+		a.State = m.State.String()
+		named = d.refused(verb, *a) == nil
+	}
+	if named && a.State != runner.Dead.String() {
+		return nil
+	}
+	n, err := d.number(a.Queue)
+	if err != nil {
+		return err
+	}
+	dead, err := d.r.DeadLetters(runner.DeadFilter{Worker: n, HasWorker: true, ID: []byte(id)}, runner.Row{Worker: n}, 2)
+	switch {
+	case err != nil:
+		return err
+	case len(dead) > 1:
+		return fmt.Errorf("several dead letters of queue %s have the id %q, name one by its number: %w", a.Queue, a.ID, runner.ErrInvalid)
+	case len(dead) == 1:
+		a.State, a.Number = runner.Dead.String(), dead[0].Row.Seq
+	case named:
+		return fmt.Errorf("dead letter %q in queue %s: %w", a.ID, a.Queue, runner.ErrNotFound)
+	}
+	return nil
+}
+
+// retry runs messages now. A dead letter is named by its number, all others by their
+// id, which is theirs alone in a queue that is looked after by it.
+func (d *Desk) retry(ctx context.Context, a Args) (any, error) {
+	return d.change(ctx, a, d.r.ReplayDeadLetters, func(row runner.Row) error {
+		_, err := d.r.ReplayDeadLetter(ctx, row)
+		return err
+	}, d.r.RetryMessage)
+}
+
+func (d *Desk) delete(ctx context.Context, a Args) (any, error) {
+	return d.change(ctx, a, d.r.DropDeadLetters, func(row runner.Row) error { return d.r.DropDeadLetter(ctx, row) }, d.r.DeleteMessage)
+}
+
+func (d *Desk) change(ctx context.Context, a Args, all func(context.Context, runner.DeadFilter) (int, error),
+	dead func(runner.Row) error, one func(ctx context.Context, queue, id string) error) (any, error) {
+	isDead := a.State == runner.Dead.String()
+	switch {
+	case isDead && (a.All || a.Number != 0):
+		n, err := d.number(a.Queue)
+		if err != nil {
+			return nil, err
+		}
+		if a.All {
+			return done(all(ctx, runner.DeadFilter{Worker: n, HasWorker: true}))
+		}
+		return done(1, dead(runner.Row{Worker: n, Seq: a.Number}))
+	case a.All:
+		return nil, fmt.Errorf("only dead letters can be changed all at once: %w", runner.ErrInvalid)
+	}
+	id, err := parseID(a.ID)
+	if err != nil || id == "" {
+		return nil, errors.Join(err, fmt.Errorf("name the message by its id: %w", runner.ErrInvalid))
+	}
+	return done(1, one(ctx, a.Queue, id))
+}
+
+// number is that of a queue which exists.
+func (d *Desk) number(queue string) (uint64, error) {
+	for _, in := range d.r.Stats().Inboxes {
+		if d.r.QueueName(in.Worker) == queue {
+			return in.Worker, nil
+		}
+	}
+	if n, err := strconv.ParseUint(queue, 10, 63); err == nil {
+		return n, nil
+	}
+	return 0, fmt.Errorf("queue %q: %w", queue, runner.ErrNotFound)
+}
