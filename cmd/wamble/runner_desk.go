@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/host"
+	"wamble/internal/journal"
 	"wamble/runner"
 	"wamble/runner/admin"
 )
@@ -22,7 +24,11 @@ func (f *runnerFlags) desk(ctx context.Context, verb string, a admin.Args, resul
 		open = f.change
 	}
 	err := open(func(r *runner.Runner) error {
-		answer, err := admin.New(r, admin.Options{Show: showPayload}).Do(ctx, verb, a)
+		o := admin.Options{Show: showPayload}
+		if journal.Used(r) {
+			o.Refuse = host.KeepOrder
+		}
+		answer, err := admin.New(r, o).Do(ctx, verb, a)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
 		Allow: func(r *http.Request, changes bool) bool { // the console has asked for a token
 			return !changes || actorOf(r.Context()).Role >= Operate
 		},
-		Refuse: refuseDesk, Show: showPayload, Title: h.queueTitle(r, max(part, 0)), Back: "/console/",
+		Refuse: KeepOrder, Show: showPayload, Title: h.queueTitle(r, max(part, 0)), Back: "/console/",
 		Around: func(r *http.Request, verb string, a admin.Args, _ func(context.Context) (any, error)) (any, error) {
 			c := h.command("runner-" + verb)
 			if c == nil {
@@ -49,9 +49,9 @@ func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
 	})
 }
 
-// refuseDesk keeps the order of the journal: what players were told is not taken out
-// of it, and posts to it are not refused.
-func refuseDesk(verb string, a admin.Args) error {
+// KeepOrder is what a desk of the journal refuses: what players were told is not taken
+// out of its order, and posts to it go on.
+func KeepOrder(verb string, a admin.Args) error {
 	switch {
 	case verb == "drain" || verb == "fill":
 		return fmt.Errorf("the journal takes what players do: 'wamble brownout read-only' stops that, a drain is %w", admin.ErrRefused)

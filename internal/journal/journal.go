@@ -104,6 +104,15 @@ func WorkerOf(ctx context.Context, r *runner.Runner, profile string) (uint32, er
 	return id, nil
 }
 
+// Used reports whether a runner is a journal that profiles write to.
+func Used(r *runner.Runner) bool {
+	err := r.View(func(get func(key []byte) ([]byte, error)) error {
+		_, err := get([]byte("profiles"))
+		return err
+	})
+	return err == nil
+}
+
 // Workers returns the numbers of all profiles that ever wrote to the journal, by
 // name.
 func Workers(ctx context.Context, r *runner.Runner) (map[string]uint32, error) {
