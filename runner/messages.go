@@ -153,15 +153,28 @@ func (r *Runner) inboxInfo(row *InboxRow) MessageInfo {
 	m.fill(row.Frame)
 	if row.Leased {
 		m.Attempts = row.Lease.Attempts
+		e := r.engine()
+		h := holding{lease: lease{Owner: row.Lease.Owner, Deadline: row.Lease.Deadline.UnixMilli()}}
+		e.ix.mu.Lock()
+		runs := e.ix.runs(h, e.now())
+		e.ix.mu.Unlock()
 		switch {
-		case row.Lease.Owner != 0:
+		case runs:
 			m.State = Active
-		case row.Lease.Deadline.UnixMilli() >= r.Now().UnixMilli():
+		case h.Owner == 0 && h.Deadline >= e.now():
 			m.State, m.Due = Retrying, row.Lease.Deadline
 		}
 	}
 	return m
 }
+
+// runs reports whether somebody has a row: not a process that is gone, nor a worker that
+// has lost it.
+func (ix *index) runs(h holding, now int64) bool {
+	return h.Owner != 0 && (h.Deadline >= now || ix.inHands(h))
+}
+
+func (c *commit) runs(h holding) bool { return c.e.ix.runs(h, c.now) }
 
 func (r *Runner) timerInfo(t ArmedTimer) MessageInfo {
 	m := MessageInfo{State: Scheduled, Timer: t.ID, Number: t.ID.Seq, Due: t.ID.Due()}
@@ -333,7 +346,7 @@ func (r *Runner) RetryMessage(ctx context.Context, queue, id string) error {
 			}
 			return err
 		case Waiting, Retrying:
-			in, h, err := c.take(m.Row, func(h holding) bool { return h.Owner != 0 })
+			in, h, err := c.take(m.Row, c.runs)
 			if err == nil {
 				h.Owner, h.Deadline = 0, c.now-1
 				in.park(m.Row.Seq, h)
@@ -365,7 +378,7 @@ func (r *Runner) DeleteMessage(ctx context.Context, queue, id string) error {
 			}
 			return err
 		case Waiting, Retrying:
-			in, h, err := c.take(m.Row, func(h holding) bool { return h.Owner != 0 })
+			in, h, err := c.take(m.Row, c.runs)
 			if err == nil {
 				c.remove(in, m.Row.Seq, h.band)
 				if in.tracked() {

@@ -2,6 +2,7 @@ package runnertest
 
 import (
 	"errors"
+	"slices"
 
 	"wamble/runner"
 )
@@ -45,6 +46,23 @@ var operateCases = []test{
 			return nil
 		})
 		v.tick(w, 1)
+	}},
+	{"a message under which a process died is deleted or retried", func(v *env) {
+		v.start()
+		v.clock.Set(1000)
+		v.together("a", "b", "c")
+		v.claimAndDie(runner.WorkerOptions{})
+		v.ok(v.r.PauseQueue(v.ctx, "7"))
+		m := v.shows("7", "a", runner.Waiting)
+		equal(v, "attempts", m.Attempts, 1)
+		v.ok(v.r.DeleteMessage(v.ctx, "7", "a"))
+		v.ok(v.r.RetryMessage(v.ctx, "7", "b"))
+		v.ok(v.r.ResumeQueue(v.ctx, "7"))
+		w, got := v.collector(runner.WorkerOptions{})
+		v.tick(w, 2)
+		slices.Sort(*got)
+		same(v, "the rest", *got, []string{"b", "c"})
+		equal(v, "depth", v.r.Stats().Inboxes[0].Depth, 0)
 	}},
 	{"a message that waits for its next attempt is delivered at once", func(v *env) {
 		v.start()
