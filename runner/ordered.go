@@ -133,6 +133,9 @@ func (v *window) runJob(job *laneJob) laneResult {
 	if bad := src.close(); bad != nil {
 		res.err = errors.Join(res.err, bad)
 	}
+	if res.err == nil {
+		res.err = v.e.fits(tx, len(job.d.Frame))
+	}
 	res.result, res.end = job.d.result, v.w.r.o.elapsed()
 	return res
 }

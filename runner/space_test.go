@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -100,7 +101,7 @@ func TestSpaceComesBack(t *testing.T) {
 // away goes on; what writes more than its message waits, spends no budget, and is done
 // when there is room.
 func TestHandlersWithoutSpace(t *testing.T) {
-	for _, kind := range []string{"plain", "ordered", "batch"} {
+	for _, kind := range []string{"plain", "ordered", "ordered side by side", "batch"} {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := runnertest.NewFaulty(memstore.New())
@@ -114,15 +115,21 @@ func TestHandlersWithoutSpace(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+				var mu sync.Mutex
 				runs := map[string]int{}
 				handle := func(tx *runner.Tx, d *runner.Delivery) error {
+					mu.Lock()
 					runs[string(d.ID)]++
+					mu.Unlock()
 					if string(d.ID) == "small" {
 						return tx.Put([]byte("cursor"), []byte("1"))
 					}
 					return tx.Send(&runner.Message{To: 8, Payload: make([]byte, 16<<10)})
 				}
-				o := runner.WorkerOptions{Ordered: kind == "ordered"}
+				o := runner.WorkerOptions{Ordered: strings.HasPrefix(kind, "ordered")}
+				if kind == "ordered side by side" {
+					o.Concurrency = 2
+				}
 				if kind == "batch" {
 					o.Batch = func(_ context.Context, b *runner.Batched) error {
 						for i := range b.Deliveries {
