@@ -161,7 +161,10 @@ func (c *commit) moved(in *inbox, id []byte, p place, seq uint64, change func(h 
 		change(&h)
 	}
 	if p.finished() {
-		h.seq = c.finish(in, hash)
+		if h.seq = c.finish(in, hash); h.seq < in.finished.low {
+			c.stage(historyKey(nil, in.worker, hash), nil) // nothing is remembered
+			return
+		}
 	}
 	c.putRecord(in.worker, hash, &h)
 }

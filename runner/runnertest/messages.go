@@ -179,6 +179,24 @@ var messageCases = []test{
 			v.Errorf("the second page is %v", list)
 		}
 	}},
+	{"without a history what is done is forgotten", func(v *env) {
+		v.opts.KeepHistory = -1
+		v.start()
+		n, w := v.named("mails", func(d *runner.Delivery) error { return nil })
+		for _, id := range []string{"a", "b"} {
+			v.post(n, id)
+			v.shows("mails", id, runner.Waiting)
+			v.tick(w, 1)
+			_, err := v.r.Message("mails", id)
+			v.is(err, runner.ErrNotFound)
+		}
+		v.post(n, "c")
+		v.ok(v.r.DeleteMessage(v.ctx, "mails", "c"))
+		v.restart()
+		_, err := v.r.Message("mails", "c")
+		v.is(err, runner.ErrNotFound)
+		equal(v, "finished", v.ids("mails", runner.Done), "")
+	}},
 	{"the history of an ordered worker's message tells every try", func(v *env) {
 		v.start()
 		n, err := v.r.Queue(v.ctx, "moves")
