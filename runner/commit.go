@@ -114,7 +114,7 @@ func (c *commit) post(worker uint64, b band, frame []byte) uint64 {
 	case b == bandFired:
 		c.moved(in, frameID(frame[rowKeyLen:]), placeInbox, seq, nil)
 	default:
-		c.began(in, frameID(frame), placeInbox, seq, 0)
+		c.began(in, frame, placeInbox, seq, 0)
 	}
 	return seq
 }
@@ -218,7 +218,7 @@ func (c *commit) arm(due int64, frame []byte) TimerID {
 	c.armed = append(c.armed, id)
 	if h, err := checkMessage(frame); err == nil && h.to >= 0 {
 		if in := ix.inboxes[uint64(h.to)]; in != nil && in.tracked() {
-			c.began(in, frameID(frame), placeTimer, id.Seq, due)
+			c.began(in, frame, placeTimer, id.Seq, due)
 		}
 	}
 	c.key = appendTimerKey(append(c.key[:0], byte(timerTable)), id)

@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -140,9 +141,18 @@ func (c *commit) putRecord(worker uint64, hash [dedupeHashLen]byte, h *record) {
 	c.stage(historyKey(nil, worker, hash), h.append(nil))
 }
 
-// began gives a message that is posted its record.
-func (c *commit) began(in *inbox, id []byte, p place, seq uint64, due int64) {
-	h := record{place: p, seq: seq, due: due, posted: c.now, id: id[:min(len(id), maxHistoryID)]}
+// began gives a message that is posted its record. A duplicate of one that is to be
+// delivered once goes on with that one's.
+func (c *commit) began(in *inbox, frame []byte, p place, seq uint64, due int64) {
+	id := frameID(frame)
+	h := record{posted: c.now, id: id[:min(len(id), maxHistoryID)]}
+	if Flags(frame[13])&Dedupe != 0 {
+		old, ok, err := c.record(in.worker, id)
+		if done, bad := c.isDone(in.worker, id); ok && errors.Join(err, bad) == nil && (done || !old.place.finished() && old.place != placeDead) {
+			h = old
+		}
+	}
+	h.place, h.seq, h.due = p, seq, due
 	c.putRecord(in.worker, dedupeHash(id), &h)
 }
 
@@ -202,11 +212,11 @@ func (c *commit) ran(in *inbox, d *Delivery, p place, seq uint64, err error) {
 	}
 	c.moved(in, d.ID, p, seq, func(h *record) {
 		h.attempts = max(h.attempts, d.Attempts)
-		if d.result != nil {
-			h.result = d.result
-		}
 		if d.skip {
 			return
+		}
+		if d.result != nil {
+			h.result = d.result
 		}
 		run := recordedRun{ended: c.now, took: d.took}
 		if err != nil {

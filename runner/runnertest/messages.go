@@ -179,6 +179,35 @@ var messageCases = []test{
 			v.Errorf("the second page is %v", list)
 		}
 	}},
+	{"a duplicate leaves the history of the one that ran", func(v *env) {
+		v.start()
+		runs := 0
+		n, w := v.named("mails", func(d *runner.Delivery) error {
+			if runs++; runs == 1 {
+				return runner.Retry(errHard, ms(60_000))
+			}
+			return d.SetResult([]byte("sent"))
+		})
+		check := func(state runner.MessageState, result string, runs int) {
+			v.Helper()
+			m := v.shows("mails", "a", state)
+			equal(v, "result", string(m.Result), result)
+			equal(v, "runs", len(m.Runs), runs)
+		}
+		v.post(n, "a", runner.Dedupe)
+		v.tick(w, 0)
+		v.post(n, "a", runner.Dedupe)
+		check(runner.Waiting, "", 1)
+		v.tick(w, 1)
+		check(runner.Done, "sent", 2)
+		v.clock.Set(100_000)
+		v.post(n, "a", runner.Dedupe)
+		check(runner.Waiting, "sent", 2)
+		v.tick(w, 0)
+		equal(v, "depth", v.r.Stats().Inboxes[0].Depth, 0)
+		check(runner.Done, "sent", 2)
+		equal(v, "runs of the handler", runs, 2)
+	}},
 	{"without a history what is done is forgotten", func(v *env) {
 		v.opts.KeepHistory = -1
 		v.start()
