@@ -23,6 +23,7 @@ type engine struct {
 	failMu   sync.Mutex
 	failErr  error
 	failedCh chan struct{}
+	replaced chan struct{} // closed when the runner has another engine
 
 	space spaceGauge
 	tend  tender

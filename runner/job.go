@@ -158,11 +158,14 @@ func (r *Runner) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	var failed error
-	select {
-	case <-ctx.Done():
-	case <-r.Failed():
-		failed = r.Err()
+	for {
+		e := r.engine()
+		select {
+		case <-ctx.Done():
+			return r.Close()
+		case <-e.failedCh:
+			return errors.Join(e.failure(), r.Close())
+		case <-e.replaced: // by Reopen or Restore
+		}
 	}
-	return errors.Join(failed, r.Close())
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"wamble/runner"
+	"wamble/runner/memstore"
+	"wamble/runner/runnertest"
 )
 
 type mail struct {
@@ -167,6 +169,39 @@ func TestRun(t *testing.T) {
 		stop()
 		if err := <-ended; err != nil || !finished || r.State() != runner.Stopped {
 			t.Errorf("ended with %v, finished %v, %v", err, finished, r.State())
+		}
+	})
+}
+
+// TestRunAfterReopen: Run ends with the failure of a storage that was opened anew
+// meanwhile, too.
+func TestRunAfterReopen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := runnertest.NewFaulty(memstore.New())
+		r, err := runner.Open(s, runner.Options{Create: true, MinFree: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(t.Context()) }()
+		for range 2 {
+			synctest.Wait()
+			if err := r.Reopen(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.FailAfter(0, errors.New("the disk is gone"))
+		if _, err := r.Post(t.Context(), &runner.Message{To: 7}); !errors.Is(err, runner.ErrFailed) {
+			t.Fatalf("got %v, want a failure", err)
+		}
+		select {
+		case err := <-ended:
+			if !errors.Is(err, runner.ErrFailed) {
+				t.Errorf("Run ended with %v, want the failure", err)
+			}
+		case <-time.After(time.Hour):
+			t.Error("Run goes on")
+			r.Close()
 		}
 	})
 }

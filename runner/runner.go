@@ -185,6 +185,7 @@ func (r *Runner) replace(between func() error) error {
 		w.join(e)
 	}
 	r.eng.Store(e)
+	close(old.replaced)
 	r.mu.Unlock()
 	r.wakeIdle()
 	return cause
