@@ -17,6 +17,9 @@ func (t *Tx) Send(m *Message) error {
 	if err != nil {
 		return err
 	}
+	if m.Unique && !t.src.e.tracks(m.To) {
+		return errUnnamed
+	}
 	x := effect{kind: effectSend, frame: frame, to: m.To, band: m.Flags.band(), unique: m.Unique}
 	if !m.At.IsZero() {
 		x.kind, x.timer = effectArm, TimerID{due: m.At.UnixMilli()}

@@ -167,13 +167,23 @@ func (e *engine) encode(ctx context.Context, m *Message) ([]byte, error) {
 	return m.append(nil, size), nil
 }
 
+var errUnnamed = fmt.Errorf("a unique message needs a queue with a name: %w", ErrInvalid)
+
+// tracks reports whether messages of a queue have a history.
+func (e *engine) tracks(queue uint64) bool {
+	e.ix.mu.Lock()
+	defer e.ix.mu.Unlock()
+	in := e.ix.inboxes[queue]
+	return in != nil && in.tracked()
+}
+
 // refuseQueued returns ErrExists if m is Unique and its id waits or runs.
 func (c *commit) refuseQueued(m *Message) error {
 	if !m.Unique {
 		return nil
 	}
 	if in := c.e.ix.inboxes[m.To]; in == nil || !in.tracked() {
-		return fmt.Errorf("a unique message needs a queue with a name: %w", ErrInvalid)
+		return errUnnamed
 	}
 	there, err := c.queued(m.To, m.ID)
 	if there {

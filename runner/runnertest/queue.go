@@ -147,6 +147,18 @@ var queueCases = []test{
 		_, err = v.r.Post(v.ctx, &runner.Message{To: 7, ID: []byte("a"), Unique: true})
 		v.is(err, runner.ErrInvalid)
 	}},
+	{"a unique message needs a queue with a name, in a transaction too", func(v *env) {
+		v.start()
+		m := runner.Message{To: 7, ID: []byte("a"), Unique: true}
+		_, err := v.r.Post(v.ctx, &m)
+		v.is(err, runner.ErrInvalid)
+		v.update(func(tx *runner.Tx) error {
+			v.is(tx.Send(&m), runner.ErrInvalid)
+			v.is(tx.Arm(v.clock.Now(), &m), runner.ErrInvalid)
+			return nil
+		})
+		same(v, "rows", v.rows(7), nil)
+	}},
 	{"a unique message that failed waits, and does not when it is dead", func(v *env) {
 		v.start()
 		_, w := v.named("mails", func(d *runner.Delivery) error {
