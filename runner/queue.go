@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 )
 
 // A queue is an inbox with a name. Its number is given once, when the name is
@@ -24,7 +25,7 @@ const (
 	// firstNamed is the number of the first named queue: those below are left for
 	// programs that choose numbers themselves.
 	firstNamed = 1 << 20
-	// MaxQueueName bounds the name of a queue, in bytes.
+	// MaxQueueName bounds the name of a queue, in bytes of UTF-8.
 	MaxQueueName = 128
 )
 
@@ -40,6 +41,9 @@ func (e *engine) queue(ctx context.Context, name string) (uint64, error) {
 	}
 	if len(name) == 0 || len(name) > MaxQueueName {
 		return 0, fmt.Errorf("a queue's name has 1 to %d bytes, this one %d: %w", MaxQueueName, len(name), ErrInvalid)
+	}
+	if !utf8.ValidString(name) {
+		return 0, fmt.Errorf("a queue's name is UTF-8, not %q: %w", name, ErrInvalid)
 	}
 	var n uint64
 	err := e.write(ctx, func(c *commit) error {

@@ -26,9 +26,9 @@ var queueCases = []test{
 		}
 		equal(v, "name in the statistics", v.r.Stats().Inboxes[0].Name, "mails")
 	}},
-	{"a name has 1 to 128 bytes", func(v *env) {
+	{"a name has 1 to 128 bytes of UTF-8", func(v *env) {
 		v.start()
-		for _, name := range []string{"", strings.Repeat("x", runner.MaxQueueName+1)} {
+		for _, name := range []string{"", "m\xff", strings.Repeat("x", runner.MaxQueueName+1)} {
 			_, err := v.r.Queue(v.ctx, name)
 			v.is(err, runner.ErrInvalid)
 		}
