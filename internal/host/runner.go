@@ -29,7 +29,7 @@ func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
 		Allow: func(r *http.Request, changes bool) bool { // the console has asked for a token
 			return !changes || actorOf(r.Context()).Role >= Operate
 		},
-		Refuse: KeepOrder, Show: showPayload, Title: h.queueTitle(r, max(part, 0)), Back: "/console/",
+		Refuse: KeepOrder, Show: showPayload, Title: h.queueTitle(r, part), Back: "/console/",
 		Around: func(r *http.Request, verb string, a admin.Args, _ func(context.Context) (any, error)) (any, error) {
 			c := h.command("runner-" + verb)
 			if c == nil {
@@ -74,12 +74,29 @@ func showPayload(m *runner.MessageInfo) string {
 	return string(text)
 }
 
-// queueTitle names the profile whose journal a queue of a part is.
+// queueTitle names the profile whose journal a queue is, and its shard where a journal has
+// several: that of a part has one.
 func (h *Host) queueTitle(r *runner.Runner, part int) func(queue string) string {
+	number := func(profile string, shard int) string {
+		if n, ok := journal.NumberOf(r, store.ShardName(profile, shard)); ok {
+			return fmt.Sprint(n)
+		}
+		return ""
+	}
 	return func(queue string) string {
 		for _, p := range h.Running() {
-			if n, ok := journal.NumberOf(r, store.ShardName(p.Name, part)); ok && queue == fmt.Sprint(n) {
-				return "profile " + p.Name
+			several := part < 0 && number(p.Name, 1) != ""
+			for shard := max(part, 0); ; shard++ {
+				n := number(p.Name, shard)
+				if n == queue && several {
+					return fmt.Sprintf("profile %s, shard %d", p.Name, shard)
+				}
+				if n == queue {
+					return "profile " + p.Name
+				}
+				if n == "" || part >= 0 {
+					break
+				}
 			}
 		}
 		return ""
