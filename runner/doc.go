@@ -41,9 +41,11 @@
 //  2. A message is in exactly one place: its inbox, the dead letters, or done.
 //  3. The effects of a message happen once: they are in the same commit as its
 //     acknowledgement, and that commit checks the lease token.
-//  4. Every delivery that does not succeed is counted before it can repeat, a
-//     crash of the process included, so every message leaves its inbox within
-//     Policy.RetryBudget deliveries.
+//  4. Every delivery that fails is counted before it can repeat, a crash of the
+//     process included, so every message leaves its inbox within
+//     Policy.RetryBudget failures. What is not the message's fault does not
+//     count: a run that was interrupted, one that had no room (ErrNoSpace), and
+//     the [Retry] of an ordered worker, which waits with its message.
 //  5. Sequence numbers of one inbox rise in commit order and are never reused.
 //  6. After a storage failure nothing is acknowledged until Reopen.
 //

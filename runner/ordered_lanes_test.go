@@ -79,11 +79,11 @@ func emitted(t *testing.T, r *runner.Runner) string {
 // in every way, and are interrupted; others change what they read, take its first row away,
 // and open the runner anew.
 func TestOrderedLanesAtRandom(t *testing.T) {
-	for range prooftest.Sized(100, 20_000) {
-		seed := rand.Uint64()
-		synctest.Test(t, func(t *testing.T) { orderedLanes(t, seed) })
+	seed := prooftest.Seed(t)
+	for round := range prooftest.Sized(uint64(100), 20_000) {
+		synctest.Test(t, func(t *testing.T) { orderedLanes(t, seed+round) })
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("round %d: repeat with WAMBLE_SEED=%d", round, seed+round)
 		}
 	}
 }
