@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"wamble/runner"
 	"wamble/runner/memstore"
@@ -116,18 +115,12 @@ func TestNewWorkerTellsUnlocked(t *testing.T) {
 	r := open(t, runner.Options{})
 	seen := make(chan map[uint64]runner.Metrics, 1)
 	sinks := &runner.Sinks{Metrics: func(uint64, runner.Metrics) { seen <- r.Metrics() }}
-	made := make(chan error, 1)
-	go func() {
-		_, err := r.NewWorker(7, runner.WorkerOptions{Sinks: sinks, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
-		made <- err
-	}()
-	select {
-	case err := <-made:
-		if err != nil {
-			t.Fatal(err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("it waits for itself")
+	var err error
+	within(t, "NewWorker", func() {
+		_, err = r.NewWorker(7, runner.WorkerOptions{Sinks: sinks, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if all := <-seen; len(all) != 1 {
 		t.Errorf("the sink saw %v", all)

@@ -71,11 +71,11 @@ func TestReadOnly(t *testing.T) {
 		}
 		acked[k] = true
 	}
+	if n := l.r.Stats().Inboxes[0].Depth; n != 200 {
+		t.Errorf("got %d that wait, want all 200", n)
+	}
 	if err := l.close(); err != nil {
 		t.Fatal(err)
-	}
-	if n := l.d.Pending(); n != 200 {
-		t.Errorf("got %d pending, want all 200", n)
 	}
 	pgtest.Execute(t, cluster.Server(), "ALTER DATABASE "+o.Name+" RESET default_transaction_read_only")
 	finish(t, dir, openPostgres(t, o), acked, acked)

@@ -30,7 +30,7 @@ func TestBridgeBehindFence(t *testing.T) {
 	}()
 	select {
 	case <-returned:
-	case <-time.After(10 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Fatal("it does not return")
 	}
 	if _, err := fs.Stat(s.bridgePath()); err != nil {

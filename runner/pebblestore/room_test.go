@@ -394,6 +394,7 @@ func TestCloseOnFullDisk(t *testing.T) {
 	full.Store(true)
 	s := pebblestore.AtFS(fs, "/journal", pebblestore.Options{})
 	s.SmallTables(1*mb, 2)
+	stalled := s.Stalls()
 	r, err := runner.Open(s, runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -410,11 +411,11 @@ func TestCloseOnFullDisk(t *testing.T) {
 		}
 	}()
 	// Two memtables of 1 MB have no place for more.
-	await(t, "a commit that waits", func() bool {
-		n := len(posted)
-		time.Sleep(100 * time.Millisecond)
-		return n > 16 && len(posted) == n
-	})
+	select {
+	case <-stalled:
+	case err := <-stopped:
+		t.Fatal(err)
+	}
 	if err := r.Close(); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("Close: %v, want ENOSPC", err)
 	}

@@ -46,6 +46,7 @@ type Storage struct {
 	bridgeRoom int    // bytes that a new bridge has
 	memSize    uint64 // see memTables
 	memCount   int
+	stalls     func(pebble.WriteStallBeginInfo) // is told of commits that wait for a flush, in tests
 
 	lost        atomic.Uint64
 	mu          sync.Mutex
@@ -256,6 +257,7 @@ func (s *Storage) begin(readOnly bool, lock io.Closer, calm <-chan struct{}) *op
 			b.fence.room.tables.Add(tableSize(i.Output))
 		}
 	}
+	po.EventListener.WriteStallBegin = s.stalls
 	po.ReadOnly = readOnly
 	o := &opening{b: b, done: make(chan struct{})}
 	go func() {
