@@ -66,7 +66,7 @@ func Run(ctx context.Context, s Source, dir string, progress func(Progress)) (Ma
 	again := len(m.Stores) > 0
 	err = s.run(ctx, dir, &m, progress)
 	if again && errors.Is(err, journal.ErrGap) {
-		m = Manifest{Format: format, Began: time.Now().UTC()}
+		m = Manifest{Format: format}
 		err = s.run(ctx, dir, &m, progress)
 	}
 	if errors.Is(err, journal.ErrGap) {
@@ -90,10 +90,12 @@ func begin(dir string) (Manifest, error) {
 		return m, err
 	}
 	entries, err := os.ReadDir(dir)
-	if err == nil && len(entries) > 0 {
-		err = fmt.Errorf("%s is neither empty nor a backup that was interrupted", dir)
+	for _, e := range entries {
+		if e.Name() != manifestName+unwritten {
+			err = fmt.Errorf("%s is neither empty nor a backup that was interrupted", dir)
+		}
 	}
-	return Manifest{Format: format, Began: time.Now().UTC()}, err
+	return Manifest{Format: format}, err
 }
 
 func (s *Source) run(ctx context.Context, dir string, m *Manifest, progress func(Progress)) error {
@@ -107,9 +109,24 @@ func (s *Source) run(ctx context.Context, dir string, m *Manifest, progress func
 		return err
 	}
 	m.Profiles = nil
+	// A database that is of a time after Began has what it has now.
 	for i := range s.Stores {
-		if err := s.copyStore(ctx, &s.Stores[i], id, dir, m, progress); err != nil {
-			return err
+		if from := &s.Stores[i]; from.File == "" {
+			if err := from.note(ctx, from.Store, id, m); err != nil {
+				return err
+			}
+		}
+	}
+	// The manifest comes first: it is what lets the backup go on.
+	m.Began = time.Now().UTC()
+	if err := m.write(dir); err != nil {
+		return err
+	}
+	for i := range s.Stores {
+		if from := &s.Stores[i]; from.File != "" {
+			if err := from.copy(ctx, id, dir, m, progress); err != nil {
+				return err
+			}
 		}
 	}
 	if s.Dump != nil {
@@ -121,7 +138,7 @@ func (s *Source) run(ctx context.Context, dir string, m *Manifest, progress func
 	if err := s.copyJournal(ctx, dir, m, progress); err != nil {
 		return err
 	}
-	if err := s.finish(dir, id, m, progress); err != nil {
+	if err := s.finish(ctx, dir, id, m, progress); err != nil {
 		return err
 	}
 	return m.write(dir)
@@ -158,40 +175,46 @@ func (s *Source) hold(ctx context.Context) (_ context.Context, release func(), e
 	return ctx, release, nil
 }
 
-// copyStore copies a file of games, and notes how far it has come.
-func (s *Source) copyStore(ctx context.Context, from *Store, id store.JournalID, dir string, m *Manifest, progress func(Progress)) error {
-	at, name := store.Store(from.Store), ""
-	if from.File != "" {
-		name = filepath.Base(from.File)
-		to := filepath.Join(dir, name)
-		if !slices.Contains(m.Stores, name) {
-			os.Remove(to)
-			os.Remove(to + ".partial")
-			err := sqlite.Copy(ctx, from.File, to+".partial", func(done, all int) { progress(Progress{name, int64(done), int64(all)}) })
-			if err == nil {
-				err = os.Rename(to+".partial", to)
-			}
-			if err != nil {
-				return err
-			}
-			m.Stores = append(m.Stores, name)
-			if err := m.write(dir); err != nil {
-				return err
-			}
+// copy copies a file of games, unless that is done, and notes how far it has come.
+func (s *Store) copy(ctx context.Context, id store.JournalID, dir string, m *Manifest, progress func(Progress)) error {
+	name := filepath.Base(s.File)
+	to := filepath.Join(dir, name)
+	if !slices.Contains(m.Stores, name) {
+		os.Remove(to)
+		os.Remove(to + ".partial")
+		err := sqlite.Copy(ctx, s.File, to+".partial", func(done, all int) { progress(Progress{name, int64(done), int64(all)}) })
+		if err == nil {
+			err = os.Rename(to+".partial", to)
 		}
-		copied, err := sqlite.Open(sqlite.Options{Path: to})
 		if err != nil {
 			return err
 		}
-		defer copied.Close()
-		at = copied
+		m.Stores = append(m.Stores, name)
+		if err := m.write(dir); err != nil {
+			return err
+		}
 	}
-	for _, profile := range from.Profiles {
+	copied, err := sqlite.Open(sqlite.Options{Path: to})
+	if err != nil {
+		return err
+	}
+	defer copied.Close()
+	return s.note(ctx, copied, id, m)
+}
+
+// note notes the last message that a store has of each profile.
+func (s *Store) note(ctx context.Context, at store.Store, id store.JournalID, m *Manifest) error {
+	held := Held{}
+	if s.File != "" {
+		held.Store = filepath.Base(s.File)
+	}
+	for _, profile := range s.Profiles {
 		cursor, err := at.Cursor(ctx, id, profile)
 		if err != nil {
-			return fmt.Errorf("%s: %w", from.Name, err)
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		m.Profiles = append(m.Profiles, Held{Name: profile, Store: name, Cursor: cursor})
+		held.Name, held.Cursor = profile, cursor
+		m.Profiles = append(m.Profiles, held)
 	}
 	return nil
 }
@@ -214,8 +237,11 @@ func (s *Source) copyJournal(ctx context.Context, dir string, m *Manifest, progr
 
 // finish copies the kept messages that the backup needs, and checks that none is
 // missing.
-func (s *Source) finish(dir string, id store.JournalID, m *Manifest, progress func(Progress)) error {
+func (s *Source) finish(ctx context.Context, dir string, id store.JournalID, m *Manifest, progress func(Progress)) error {
 	progress(Progress{What: keptName})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	r, err := openJournal(filepath.Join(dir, journalName))
 	if err != nil {
 		return err

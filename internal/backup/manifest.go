@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// Manifest says what a backup holds. It is written after every part, so that a backup
-// that was interrupted goes on.
+// Manifest says what a backup holds. It is written first, and after every part, so that a
+// backup that was interrupted goes on.
 type Manifest struct {
-	Format int       `json:"format"`
-	Began  time.Time `json:"began"`
+	Format int `json:"format"`
+	// Began is when the backup began, or went on.
+	Began time.Time `json:"began"`
 	// Ended is when the journal was copied: what was acknowledged before is there.
 	// Zero: the backup is not whole.
 	Ended    time.Time `json:"ended,omitzero"`
@@ -40,6 +41,7 @@ const (
 	manifestName = "backup.json"
 	journalName  = "journal"
 	keptName     = "kept"
+	unwritten    = ".new" // ends the name of a manifest that is not whole
 )
 
 // ErrNoBackup is returned when a directory holds no whole backup.
@@ -70,7 +72,7 @@ func (m *Manifest) write(dir string) error {
 		return err
 	}
 	path := filepath.Join(dir, manifestName)
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(path+unwritten, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -78,7 +80,7 @@ func (m *Manifest) write(dir string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := os.Rename(path+unwritten, path); err != nil {
 		return err
 	}
 	return syncDir(dir)

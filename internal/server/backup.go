@@ -83,11 +83,14 @@ func (s *Server) backups(ctx context.Context) {
 const backupLook = 20 * time.Second
 
 // scheduledBackup makes one backup, and deletes the oldest ones. One that was
-// interrupted goes on.
+// interrupted goes on, or only lacks its name.
 func (s *Server) scheduledBackup(ctx context.Context, dir string, keep int) {
 	began := time.Now()
 	partial := filepath.Join(dir, "unfinished")
-	m, err := s.Backup(ctx, partial)
+	m, err := backup.ReadManifest(partial)
+	if err != nil || m.Ended.IsZero() {
+		m, err = s.Backup(ctx, partial)
+	}
 	to := filepath.Join(dir, backupPrefix+m.Ended.Format(backupLayout))
 	if err == nil {
 		err = os.Rename(partial, to)

@@ -64,11 +64,12 @@ func copyAll(ctx context.Context, conn any, to string, progress func(done, all i
 		return err
 	}
 	for more := true; more && err == nil; {
-		if more, err = b.Step(copyPages); err == nil {
-			err = ctx.Err()
-		}
+		more, err = b.Step(copyPages)
 		if progress != nil {
 			progress(b.PageCount()-b.Remaining(), b.PageCount())
+		}
+		if err == nil {
+			err = ctx.Err()
 		}
 	}
 	return errors.Join(err, b.Finish())

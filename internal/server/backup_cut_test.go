@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"wamble/internal/backup"
+	"wamble/internal/store"
+)
+
+// TestBackupGoesOnFromEveryStep: wherever a backup is interrupted, of games in a file or
+// in a database, the next one goes on from there.
+func TestBackupGoesOnFromEveryStep(t *testing.T) {
+	t.Parallel()
+	text := conf("")
+	s := serve(t, Options{}, text).ready()
+	c := gather(t, s.address(), 2)
+	c.play()
+	c.more(t, 20)
+	c.finish()
+	file, database := BackupStores(s.stores.all()), BackupStores(s.stores.all())
+	database[0].File = "" // somebody else copies it
+	steps := []string{"hold", "id", "games.db", "dump", "checkpoint", "journal", "journal copied", "kept"}
+	for name, stores := range map[string][]backup.Store{"file": file, "database": database} {
+		for _, step := range steps {
+			if name == "database" && step == "games.db" {
+				continue
+			}
+			t.Run(name+", "+step, func(t *testing.T) {
+				to := filepath.Join(t.TempDir(), "backup")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				at := func(now string) error {
+					if now == step {
+						cancel()
+					}
+					return ctx.Err()
+				}
+				from := backup.Source{
+					Dir: s.dir, Stores: stores,
+					Journal: func(context.Context) (store.JournalID, error) {
+						return store.JournalID(s.runner.JournalID()), at("id")
+					},
+					Hold: func(_ context.Context, d time.Duration) error {
+						s.hold(time.Now().Add(d))
+						return at("hold")
+					},
+					Dump: func(context.Context) error { return at("dump") },
+					Checkpoint: func(_ context.Context, dir string) error {
+						if err := at("checkpoint"); err != nil {
+							return err
+						}
+						return s.runner.Checkpoint(dir)
+					},
+				}
+				_, err := backup.Run(ctx, from, to, func(p backup.Progress) {
+					if p.What == "journal" && p.All > 0 {
+						p.What = "journal copied"
+					}
+					at(p.What)
+				})
+				if ctx.Err() == nil || err == nil {
+					t.Fatalf("it was not interrupted: %v", err)
+				}
+				step = ""
+				ctx = t.Context()
+				if m, err := backup.Run(ctx, from, to, nil); err != nil || m.Ended.IsZero() {
+					t.Fatalf("it does not go on: %v", err)
+				}
+				if name == "file" {
+					restoreTo(t, loadConf(t, text), to, filepath.Join(t.TempDir(), "data"))
+				}
+			})
+		}
+	}
+}
+
+// TestBackupGoesOnWithoutManifest: a manifest that was being written is no obstacle,
+// other files are.
+func TestBackupGoesOnWithoutManifest(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Options{}, conf("")).ready()
+	for name, ok := range map[string]bool{"backup.json.new": true, "notes.txt": false} {
+		to := t.TempDir()
+		if err := os.WriteFile(filepath.Join(to, name), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Backup(t.Context(), to); (err == nil) != ok {
+			t.Errorf("beside %s: %v", name, err)
+		}
+	}
+}
+
+// TestScheduledBackupGetsItsName: a backup that is whole, but was not named before the
+// server was killed, is named, and not made again.
+func TestScheduledBackupGetsItsName(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Options{}, conf("")).ready()
+	dir := t.TempDir()
+	m, err := s.Backup(t.Context(), filepath.Join(dir, "unfinished"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // nothing can be copied any more, and nothing waits
+	s.scheduledBackup(ctx, dir, 2)
+	if got := backupNames(dir); len(got) != 1 || got[0] != backupPrefix+m.Ended.Format(backupLayout) {
+		t.Errorf("got %q", got)
+	}
+}
