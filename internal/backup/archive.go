@@ -16,18 +16,23 @@ import (
 func archived(name string) bool { return strings.HasSuffix(name, ".tar") }
 
 // To makes a backup in a directory, or in a file whose name ends with .tar. The parts of
-// a file are in the directory NAME.unfinished until it is whole.
+// a file are in the directory NAME.unfinished until it is whole. Errors: ErrUnderWay.
 func To(ctx context.Context, s Source, name string, progress func(Progress)) (Manifest, error) {
 	if !archived(name) {
 		return Run(ctx, s, name, progress)
 	}
+	release, err := alone(s.Dir)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer release()
 	if _, err := os.Lstat(name); err == nil {
 		return Manifest{}, fmt.Errorf("%s exists already; choose another name", name)
 	}
 	parts := name + ".unfinished"
 	m, err := ReadManifest(parts)
 	if err != nil || m.Ended.IsZero() {
-		if m, err = Run(ctx, s, parts, progress); err != nil {
+		if m, err = s.runAlone(ctx, parts, progress); err != nil {
 			return m, err
 		}
 	}

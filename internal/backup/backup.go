@@ -54,8 +54,17 @@ const holdTime = time.Minute
 
 // Run makes a backup in a directory that is empty or does not exist yet. One that was
 // interrupted there goes on: stores that are whole are not copied again, if what came
-// after them is still kept.
+// after them is still kept. Errors: ErrUnderWay.
 func Run(ctx context.Context, s Source, dir string, progress func(Progress)) (Manifest, error) {
+	release, err := alone(s.Dir)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer release()
+	return s.runAlone(ctx, dir, progress)
+}
+
+func (s *Source) runAlone(ctx context.Context, dir string, progress func(Progress)) (Manifest, error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}

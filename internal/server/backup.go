@@ -95,6 +95,9 @@ func (s *Server) scheduledBackup(ctx context.Context, dir string, keep int) {
 	if err == nil {
 		err = os.Rename(partial, to)
 	}
+	if errors.Is(err, backup.ErrUnderWay) {
+		return // its turn comes when somebody else's is done
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			s.log.Error("the backup has failed; it is tried again", "dir", dir, "err", err)

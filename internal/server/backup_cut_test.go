@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,5 +111,40 @@ func TestScheduledBackupGetsItsName(t *testing.T) {
 	s.scheduledBackup(ctx, dir, 2)
 	if got := backupNames(dir); len(got) != 1 || got[0] != backupPrefix+m.Ended.Format(backupLayout) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestBackupsOneAtATime: while a data directory is backed up, another backup of it says
+// so and changes nothing, and a scheduled one comes when its turn does.
+func TestBackupsOneAtATime(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Options{}, conf("")).ready()
+	dir, scheduled := t.TempDir(), t.TempDir()
+	second := filepath.Join(dir, "second")
+	from := backup.Source{
+		Dir: s.dir, Stores: BackupStores(s.stores.all()),
+		Journal: func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
+		Checkpoint: func(ctx context.Context, to string) error {
+			err := s.runner.Checkpoint(to)
+			for _, name := range []string{second, second + ".tar"} {
+				if _, err := backup.To(ctx, backup.Stopped(s.dir, nil), name, nil); !errors.Is(err, backup.ErrUnderWay) {
+					t.Errorf("a second backup, %s: got %v", name, err)
+				}
+			}
+			s.scheduledBackup(ctx, scheduled, 2)
+			return err
+		},
+	}
+	if _, err := backup.Run(t.Context(), from, filepath.Join(dir, "first"), nil); err != nil {
+		t.Errorf("the first backup: %v", err)
+	}
+	if got, err := os.ReadDir(dir); err != nil || len(got) != 1 {
+		t.Errorf("the second one has left %v, %v", got, err)
+	}
+	if s.scheduledBackup(t.Context(), scheduled, 2); len(backupNames(scheduled)) != 1 {
+		t.Errorf("there is no scheduled backup afterwards\n%s", s.log.String())
+	}
+	if strings.Contains(s.log.String(), "the backup has failed") {
+		t.Errorf("the scheduled one called its turn a failure\n%s", s.log.String())
 	}
 }

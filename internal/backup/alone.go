@@ -1,0 +1,32 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// ErrUnderWay is returned when another process, or this one, backs up the same data
+// directory.
+var ErrUnderWay = errors.New("another backup of it is under way: wait until that is done")
+
+// alone locks a data directory for one backup, until release is called or the process
+// ends. The lock is on the directory itself: there is no file that would belong to root.
+func alone(dir string) (release func(), err error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		d.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = ErrUnderWay
+		}
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return func() {
+		syscall.Flock(int(d.Fd()), syscall.LOCK_UN) // a child that begins just now has it, too
+		d.Close()
+	}, nil
+}
