@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/journal"
+	"wamble/internal/store"
 	"wamble/runner"
 	"wamble/runner/pebblestore"
 )
@@ -133,6 +134,11 @@ func (t *Target) restore(ctx context.Context, from string, m Manifest, progress 
 		return err
 	}
 	for i := range stores {
+		if err := stores[i].follows(ctx, r, m, kept); err != nil {
+			return errors.Join(err, r.Close())
+		}
+	}
+	for i := range stores {
 		if err := bring(ctx, r, &stores[i], m, kept, progress); err != nil {
 			return errors.Join(fmt.Errorf("bring the journal to %s: %w", stores[i].Name, err), r.Close())
 		}
@@ -145,6 +151,38 @@ func (t *Target) restore(ctx context.Context, from string, m Manifest, progress 
 		return err
 	}
 	return errors.Join(os.RemoveAll(staged), os.RemoveAll(kept))
+}
+
+// ErrEarlier is returned when a store is of a time before the backup.
+var ErrEarlier = errors.New("it is of a time before this backup began")
+
+// follows checks that a store has what it had when the backup noted it, or that the
+// backup has it by chance.
+func (s *Store) follows(ctx context.Context, r *runner.Runner, m Manifest, kept string) error {
+	id := store.JournalID(r.JournalID())
+	for _, held := range m.Profiles {
+		if !slices.Contains(s.Profiles, held.Name) {
+			continue
+		}
+		at, err := s.Cursor(ctx, id, held.Name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		worker, ok := journal.NumberOf(r, held.Name)
+		if at >= held.Cursor || !ok {
+			continue
+		}
+		err = journal.Tail(r, kept, worker, max(at, base(r, held.Name, id)), func(uint64, []byte) error { return nil })
+		if errors.Is(err, journal.ErrGap) {
+			err = fmt.Errorf("%w: of profile %s it has messages up to %d, and the backup those after %d. "+
+				"Restore the database to a moment after %s, or take an older backup, and give the command again",
+				ErrEarlier, held.Name, at, held.Cursor, m.Began.Format(time.RFC3339Nano))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	return nil
 }
 
 // bring applies to a store what the backup has of its profiles beyond its cursor. A

@@ -11,6 +11,7 @@ import (
 
 	"wamble/internal/backup"
 	"wamble/internal/store"
+	"wamble/internal/store/sqlite"
 )
 
 // TestBackupGoesOnFromEveryStep: wherever a backup is interrupted, of games in a file or
@@ -146,5 +147,58 @@ func TestBackupsOneAtATime(t *testing.T) {
 	}
 	if strings.Contains(s.log.String(), "the backup has failed") {
 		t.Errorf("the scheduled one called its turn a failure\n%s", s.log.String())
+	}
+}
+
+// TestRestoreRefusesEarlierDatabase: a database that was restored to a moment before the
+// backup is refused, and one of a later moment is taken then.
+func TestRestoreRefusesEarlierDatabase(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Options{}, conf("(def journal-keep 0)")).ready()
+	c := gather(t, s.address(), 2)
+	dir := t.TempDir()
+	dump := func(name string) string {
+		t.Helper()
+		to := filepath.Join(dir, name)
+		if err := sqlite.Copy(t.Context(), filepath.Join(s.dir, "games.db"), to, nil); err != nil {
+			t.Fatal(err)
+		}
+		return to
+	}
+	c.play()
+	c.more(t, 20)
+	early := dump("early.db")
+	c.more(t, 20)
+	c.finish()
+	until(t, "messages have left the journal", func() bool { return depth(s.runner.Stats()) == 0 })
+	if err := os.RemoveAll(filepath.Join(s.dir, "kept")); err != nil {
+		t.Fatal(err)
+	}
+	stores := BackupStores(s.stores.all())
+	stores[0].File = "" // it stands for a database
+	from := backup.Source{
+		Dir: s.dir, Stores: stores,
+		Journal:    func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
+		Checkpoint: func(_ context.Context, to string) error { return s.runner.Checkpoint(to) },
+	}
+	m, err := backup.Run(t.Context(), from, filepath.Join(dir, "backup"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, data := dump("late.db"), filepath.Join(dir, "data")
+	restore := func(database string) error {
+		return backup.Restore(t.Context(), filepath.Join(dir, "backup"), backup.Target{Dir: data, Stores: func() ([]backup.Store, error) {
+			db, err := sqlite.Open(sqlite.Options{Path: database})
+			return []backup.Store{{Store: db, Name: "PostgreSQL", Profiles: stores[0].Profiles}}, err
+		}}, nil)
+	}
+	if err := restore(early); !errors.Is(err, backup.ErrEarlier) || !strings.Contains(err.Error(), m.Began.Format(time.RFC3339)[:19]) {
+		t.Errorf("of a database from before: %v", err)
+	}
+	if !backup.Unfinished(data) {
+		t.Error("a server would start on it")
+	}
+	if err := restore(late); err != nil {
+		t.Errorf("of a database of its time: %v", err)
 	}
 }
