@@ -149,7 +149,12 @@ func (m *machine) background(c *exec.Cmd) {
 // until waits until ok.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
+	within(t, patience, what, ok)
+}
+
+func within(t *testing.T, d time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(d); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("in vain: %s", what)
 		}
@@ -417,6 +422,12 @@ func TestManual(t *testing.T) {
 		}
 	}
 	announced("at first")
+	// Before the one by hand, which does not wait for it. An attempt that fails is followed
+	// by another one 80 s later.
+	within(t, 3*patience, "the server makes a backup by itself", func() bool {
+		made, _ := filepath.Glob(m.path("/var/backups/wamble/wamble-*/backup.json"))
+		return len(made) == 1
+	})
 	before := m.moves()
 	m.shell(book.says("wamble backup /var/backups/wamble-$(date +%F) --dump"))
 	m.fetchPackage(2, "/dist")
@@ -431,10 +442,6 @@ func TestManual(t *testing.T) {
 	announced("after the upgrade")
 	m.background(m.command("sh", "-c", "exec wamble play --plain --watch --state /run/newcomer udp://127.0.0.1:8888 >/run/told"))
 	until(t, "a newcomer is told how long it is", func() bool { return strings.Contains(m.read("/run/told"), news+" In 2") })
-	until(t, "the server makes a backup by itself", func() bool {
-		made, _ := filepath.Glob(m.path("/var/backups/wamble/wamble-*/backup.json"))
-		return len(made) == 1
-	})
 	upgraded := m.moves()
 	m.fetchPackage(1, "/old")
 	m.typed(book.says("apt install --allow-downgrades", "amd64", runtime.GOARCH), "y\n")
