@@ -103,7 +103,7 @@ func (f *storeFlags) check(cmd *cobra.Command) error {
 	}
 	defer server.CloseStores(stores)
 	bad := 0
-	for _, found := range server.CheckData(cmd.Context(), dir, stores) {
+	for _, found := range server.CheckData(cmd.Context(), c, dir, stores) {
 		if !found.Bad() {
 			fmt.Fprintf(cmd.OutOrStdout(), "ok   %s: %s\n", found.Subject, found.Text)
 			continue

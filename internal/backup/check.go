@@ -34,18 +34,25 @@ type Memory func(path string, journal store.JournalID, profile string) error
 
 // Check looks at a data directory on which no server runs: files of games, journal,
 // what is between them, restart files, and who owns the files. It changes nothing.
-// Stores are those of the configuration.
-func Check(ctx context.Context, dir string, stores []Store, memory Memory) []Finding {
+// Stores are those of the configuration; elsewhere says where the journal is, "": in the
+// directory.
+func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Memory) []Finding {
 	if Unfinished(dir) {
 		return []Finding{{dir, "a restore into it was not finished", "Run 'wamble restore' again"}}
 	}
-	r, err := openJournal(filepath.Join(dir, journalName))
+	var r *runner.Runner
+	var err error
+	if elsewhere == "" {
+		r, err = openJournal(filepath.Join(dir, journalName))
+	}
 	if errors.Is(err, runner.ErrLocked) {
 		return []Finding{{dir, "a server runs on it", "Stop the server first, or use 'wamble doctor' and 'wamble status'"}}
 	}
 	list := []Finding{checkOwner(dir)}
 	journalFinding := Finding{Subject: "journal", Text: "it can be read"}
 	switch {
+	case elsewhere != "":
+		journalFinding.Text = "it is " + elsewhere + ", and is not looked at here"
 	case errors.Is(err, fs.ErrNotExist):
 		journalFinding = Finding{"journal", "there is none", "If this is no new directory, restore a backup: what the games do not have is lost with the journal"}
 	case errors.Is(err, runner.ErrDamaged):
@@ -71,7 +78,7 @@ func Check(ctx context.Context, dir string, stores []Store, memory Memory) []Fin
 		}
 		list = append(list, s.checkGames(ctx))
 		for _, profile := range s.Profiles {
-			if journalFinding.Text != "there is none" && r != nil {
+			if r != nil {
 				list = append(list, s.checkTail(ctx, r, filepath.Join(dir, keptName), profile))
 				list = append(list, checkMemory(dir, r, profile, memory)...)
 			}

@@ -38,6 +38,10 @@ func (l *loader) crossCheck() {
 		pos := l.config.origins[slices.Index(All(), Find("cluster-address"))].Pos
 		l.Fail(pos.Errorf("`cluster-address` needs a journal that other machines share").WithHint("(def journal \"postgres\") shares it; without other machines remove `cluster-address`"))
 	}
+	if s := &l.config.Server; s.Backups.Dir != "" && s.Journal == "postgres" {
+		pos := l.config.origins[slices.Index(All(), Find("backup-dir"))].Pos
+		l.Warn(pos.Errorf("`backup-dir` has no effect: the journal is in PostgreSQL, whose own tools back it up").WithHint("see 'Back up and restore' in the manual, and remove `backup-dir`"))
+	}
 	l.checkScopes()
 }
 

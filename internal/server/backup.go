@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/backup"
+	"wamble/internal/config"
 	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/store"
@@ -42,8 +43,12 @@ func (s *Server) Backup(ctx context.Context, dir string) (backup.Manifest, error
 var ErrSharedJournal = errors.New("the journal is in PostgreSQL: back that up. If the games are in the same database, a single pg_dump has both of one moment; otherwise dump the games first, then the journal, and copy DATA/kept, see 'Back up and restore' in the manual")
 
 // CheckData looks at a data directory on which no server runs, and says what to do.
-func CheckData(ctx context.Context, dir string, stores []*Shared) []backup.Finding {
-	list := backup.Check(ctx, dir, BackupStores(stores), loop.CheckRestartFile)
+func CheckData(ctx context.Context, c *config.Config, dir string, stores []*Shared) []backup.Finding {
+	elsewhere := ""
+	if clustered(c) {
+		elsewhere = "in PostgreSQL"
+	}
+	list := backup.Check(ctx, dir, elsewhere, BackupStores(stores), loop.CheckRestartFile)
 	if _, err := host.ReadTokens(dir); err != nil {
 		list = append(list, backup.Finding{Subject: "admin tokens", Text: err.Error(), Advice: "Delete the file, and give tokens again with 'wamble token-create'"})
 	}
@@ -72,7 +77,7 @@ func (s *Server) backups(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		o := s.config().Server.Backups
-		if o.Dir != "" && !time.Now().Before(newest(o.Dir).Add(o.Every)) {
+		if o.Dir != "" && s.cluster.log == nil && !time.Now().Before(newest(o.Dir).Add(o.Every)) {
 			s.scheduledBackup(ctx, o.Dir, o.Keep)
 		}
 		wait(ctx, backupLook)

@@ -11,6 +11,7 @@ import (
 
 	"wamble/internal/backup"
 	"wamble/internal/store"
+	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/store/sqlite"
 )
 
@@ -200,5 +201,21 @@ func TestRestoreRefusesEarlierDatabase(t *testing.T) {
 	}
 	if err := restore(late); err != nil {
 		t.Errorf("of a database of its time: %v", err)
+	}
+}
+
+// TestCheckSharedJournal: a directory whose journal is in PostgreSQL is not told to have
+// lost it, and what is in the directory is checked.
+func TestCheckSharedJournal(t *testing.T) {
+	t.Parallel()
+	c, dir := loadConf(t, conf(postgresConf(pgtest.Migrated(t))+`(def journal "postgres")`)), t.TempDir()
+	if got := check(t, c, dir); got != "" {
+		t.Errorf("of a sound directory it says %q", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "admin-tokens.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := check(t, c, dir); !strings.Contains(got, "give tokens again") {
+		t.Errorf("of damaged tokens it says %q", got)
 	}
 }

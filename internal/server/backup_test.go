@@ -71,7 +71,7 @@ func sound(t testing.TB, c *config.Config, dir string) {
 		t.Fatal(err)
 	}
 	defer CloseStores(stores)
-	for _, f := range CheckData(t.Context(), dir, stores) {
+	for _, f := range CheckData(t.Context(), c, dir, stores) {
 		if f.Bad() {
 			t.Errorf("%s: %s. %s", f.Subject, f.Text, f.Advice)
 		}
@@ -475,7 +475,7 @@ func check(t testing.TB, c *config.Config, dir string) string {
 	}
 	defer CloseStores(stores)
 	var b strings.Builder
-	for _, f := range CheckData(t.Context(), dir, stores) {
+	for _, f := range CheckData(t.Context(), c, dir, stores) {
 		if f.Bad() {
 			b.WriteString(f.Subject + ": " + f.Text + ". " + f.Advice + "\n")
 		}
