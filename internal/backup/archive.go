@@ -42,13 +42,16 @@ func To(ctx context.Context, s Source, name string, progress func(Progress)) (Ma
 	return m, errors.Join(os.Rename(name+".new", name), syncDir(filepath.Dir(name)), os.RemoveAll(parts))
 }
 
+// unpackedName is where a file is unpacked: the server's user may write nowhere else.
+const unpackedName = "restore-unpacked"
+
 // From restores a backup that To has made.
 func From(ctx context.Context, name string, t Target, progress func(Progress)) error {
 	if info, err := os.Stat(name); err != nil || info.IsDir() {
 		return Restore(ctx, name, t, progress)
 	}
-	parts, err := os.MkdirTemp(filepath.Dir(filepath.Clean(t.Dir)), ".wamble-restore-")
-	if err != nil {
+	parts := filepath.Join(t.Dir, unpackedName)
+	if err := errors.Join(os.RemoveAll(parts), os.MkdirAll(parts, 0o700)); err != nil {
 		return err
 	}
 	defer os.RemoveAll(parts)

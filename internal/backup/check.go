@@ -253,6 +253,7 @@ func checkLeft(dir string) (list []Finding) {
 	for _, left := range []struct{ pattern, what string }{
 		{"handoff-*.state", "the state of a handoff that did not end"},
 		{"backup-checkpoint", "a part of a backup that was interrupted"},
+		{unpackedName, "a part of a restore that was interrupted"},
 		{"crash-*.txt", "the stack of a panic: please report it"},
 		{"panic-*.txt", "the stack of a panic: please report it"},
 	} {

@@ -219,3 +219,38 @@ func TestCheckSharedJournal(t *testing.T) {
 		t.Errorf("of damaged tokens it says %q", got)
 	}
 }
+
+// TestRestoreWithinDirectory: a file is unpacked in the data directory, the only place
+// where the server's user may write, and nothing of that is left.
+func TestRestoreWithinDirectory(t *testing.T) {
+	t.Parallel()
+	text := conf("")
+	s := serve(t, Options{}, text).ready()
+	s.end()
+	stores, err := OpenStores(loadConf(t, text).Running(), s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer CloseStores(stores)
+	file := filepath.Join(t.TempDir(), "backup.tar")
+	if _, err := backup.To(t.Context(), backup.Stopped(s.dir, BackupStores(stores)), file, nil); err != nil {
+		t.Fatal(err)
+	}
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "data")
+	// Root may write to any directory, so what is there while games are opened is looked at.
+	open := func() ([]backup.Store, error) {
+		if got, err := os.ReadDir(parent); err != nil || len(got) != 1 {
+			t.Errorf("beside the data directory there are %v, %v", got, err)
+		}
+		stores, err := OpenStores(loadConf(t, text).Running(), dir)
+		return BackupStores(stores), err
+	}
+	if err := backup.From(t.Context(), file, backup.Target{Dir: dir, Stores: open}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "restore-*")); len(left) > 0 {
+		t.Errorf("%q is left", left)
+	}
+	sound(t, loadConf(t, text), dir)
+}
