@@ -137,6 +137,9 @@ const systemctl = `#!/bin/sh
 echo "$@" >>/run/asked
 case "$1" in
 is-active) [ -e /run/wamble.pid ] ;;
+is-enabled) [ -e /run/enabled ] ;;
+enable) touch /run/enabled ;;
+disable) rm -f /run/enabled ;;
 reload)
 	command=$(sed -n 's/^ExecReload=//p' /lib/systemd/system/wamble.service)
 	setpriv --reuid=wamble --regid=wamble --clear-groups $command ;;
@@ -340,11 +343,22 @@ func TestInstall(t *testing.T) {
 	m.asked()
 
 	m.do("dpkg", "--remove", "wamble")
-	if got, want := m.asked(), "disable wamble.service; stop wamble.service; daemon-reload"; got != want {
+	if got, want := m.asked(), "is-enabled --quiet wamble.service; disable wamble.service; stop wamble.service; daemon-reload"; got != want {
 		t.Errorf("a removal asks for %q, want %q", got, want)
 	}
 	if m.read("/run/wamble.pid") != "" || m.read("/etc/wamble/wamble.conf") == "" {
 		t.Error("after a removal the server runs, or the configuration is gone")
+	}
+	m.install(2)
+	if got, want := m.asked(), "daemon-reload; is-active --quiet wamble.service; enable wamble.service; start wamble.service"; got != want {
+		t.Errorf("an installation after a removal asks for %q, want %q", got, want)
+	}
+	m.do("systemctl", "disable", "wamble.service")
+	m.do("dpkg", "--remove", "wamble")
+	m.asked()
+	m.install(2)
+	if got, want := m.asked(), "daemon-reload; is-active --quiet wamble.service"; got != want {
+		t.Errorf("of a server that was disabled an installation after a removal asks for %q, want %q", got, want)
 	}
 	m.do("dpkg", "--purge", "wamble")
 	for _, name := range []string{"/var/lib/wamble", "/etc/wamble", "/usr/bin/wamble", "/lib/systemd/system/wamble.service"} {
