@@ -208,9 +208,13 @@ const lowPort = "use a port above 1023, or let the unit have AmbientCapabilities
 func (p *examination) listeners() {
 	c := &p.Config.Server
 	p.listener("admin listener", c.AdminListen, "set admin-listen to another address, or to \"\"")
-	secure := func(cfg *config.Profile) bool { return cfg.Network.Domain != "" }
-	if i := slices.IndexFunc(p.profiles, secure); i >= 0 && c.RedirectPort > 0 {
-		at := net.JoinHostPort(p.profiles[i].Network.ListenAddress, strconv.Itoa(c.RedirectPort))
+	looked := map[string]bool{}
+	for _, cfg := range p.profiles {
+		at := net.JoinHostPort(cfg.Network.ListenAddress, strconv.Itoa(c.RedirectPort))
+		if cfg.Network.Domain == "" || c.RedirectPort == 0 || looked[at] {
+			continue
+		}
+		looked[at] = true
 		p.listener("redirect-port", at, "choose another redirect-port, or 0, if the certificate authority reaches port 443")
 	}
 }

@@ -157,8 +157,8 @@ func (s *Server) listeners() map[string]syscall.Conn {
 	if admin := s.adminListener(); admin != nil {
 		of[handoff.Admin] = admin.Listener
 	}
-	if r := s.redirector(); r != nil {
-		of[handoff.Redirect] = r.listener
+	for i, r := range s.redirectors() {
+		of[redirectName(i)] = r.listener
 	}
 	return of
 }
@@ -169,7 +169,7 @@ func (s *Server) pauseWeb(ctx context.Context, asked int) {
 	if admin := s.adminListener(); admin != nil {
 		all.Go(func() { guard.Run("a pause", func() { admin.Pause(ctx, asked) }, s.caught) })
 	}
-	if r := s.redirector(); r != nil {
+	for _, r := range s.redirectors() {
 		all.Go(func() { guard.Run("a pause", func() { r.Pause(ctx, 0) }, s.caught) })
 	}
 	for _, k := range s.supervisors() {
@@ -195,7 +195,7 @@ func (s *Server) resumeWeb() {
 	if admin := s.adminListener(); admin != nil {
 		admin.Resume()
 	}
-	if r := s.redirector(); r != nil {
+	for _, r := range s.redirectors() {
 		r.Resume()
 	}
 }

@@ -41,7 +41,7 @@ type house struct {
 	supervisors []*supervisor // in the order of the configuration
 	departing   []*departure
 	admin       *observe.Admin // nil: it is off
-	redirect    *redirector    // nil: there is none
+	redirects   []*redirector
 	reloaded    *host.Reloaded // nil: not yet
 
 	allFailed chan struct{}

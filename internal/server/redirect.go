@@ -32,43 +32,87 @@ const (
 	redirectTime    = 10 * time.Second
 )
 
-// redirectAddress is where a configuration wants a redirector; not valid: nowhere.
-func (s *Server) redirectAddress(c *config.Config) (at netip.AddrPort) {
+// redirectAddresses is where a configuration wants redirectors: where its profiles with a
+// domain listen, each address once.
+func (s *Server) redirectAddresses(c *config.Config) (all []netip.AddrPort) {
+	if c.Server.RedirectPort == 0 {
+		return nil
+	}
 	profiles, _ := s.wanted(c)
-	i := slices.IndexFunc(profiles, func(cfg *config.Profile) bool { return cfg.Network.Domain != "" })
-	if i < 0 || c.Server.RedirectPort == 0 {
-		return at
+	for _, cfg := range profiles {
+		if cfg.Network.Domain == "" {
+			continue
+		}
+		at := cfg.Network.Address(c.Server.RedirectPort)
+		if !at.Addr().IsValid() || at.Addr().IsUnspecified() {
+			return []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Unspecified(), at.Port())}
+		}
+		if !slices.Contains(all, at) {
+			all = append(all, at)
+		}
 	}
-	at = profiles[i].Network.Address(c.Server.RedirectPort)
-	if !at.Addr().IsValid() {
-		at = netip.AddrPortFrom(netip.IPv6Unspecified(), at.Port())
-	}
-	return at
+	return all
 }
 
-// openRedirect binds the redirector, or takes over that of the image before this one. A
+// openRedirect binds the redirectors, or takes over those of the image before this one. A
 // server without one serves, and says so.
 func (s *Server) openRedirect() error {
-	s.house.redirect = s.bindRedirect(s.redirectAddress(s.o.Config))
-	s.closers = append(s.closers, func() error { return s.redirector().close() })
+	var inherited []net.Listener
+	for {
+		l := s.o.Succession.Inheritance.Listener(redirectName(len(inherited)))
+		if l == nil {
+			break
+		}
+		inherited = append(inherited, l)
+	}
+	at := s.redirectAddresses(s.o.Config)
+	taken := make([]net.Listener, len(at))
+	for _, l := range inherited {
+		is := func(at netip.AddrPort) bool { return bound(l, at) }
+		if i := slices.IndexFunc(at, is); i >= 0 && taken[i] == nil {
+			taken[i] = l
+		} else {
+			l.Close()
+		}
+	}
+	for i, at := range at {
+		if r := s.bindRedirect(at, taken[i]); r != nil {
+			s.house.redirects = append(s.house.redirects, r)
+		}
+	}
+	s.closers = append(s.closers, func() (err error) {
+		for _, r := range s.redirectors() {
+			err = errors.Join(err, r.close())
+		}
+		return err
+	})
 	return nil
 }
 
-func (s *Server) redirector() *redirector {
-	s.house.mu.RLock()
-	defer s.house.mu.RUnlock()
-	return s.house.redirect
+// redirectName names the listener of a redirector for the next image. One before this
+// knows of the first alone.
+func redirectName(i int) string {
+	if i == 0 {
+		return handoff.Redirect
+	}
+	return handoff.Redirect + "/" + strconv.Itoa(i)
 }
 
-func (s *Server) bindRedirect(at netip.AddrPort) *redirector {
-	if !at.IsValid() {
-		return nil
-	}
-	l := s.o.Succession.Inheritance.Listener(handoff.Redirect)
-	if l != nil && l.Addr().(*net.TCPAddr).AddrPort().Port() != at.Port() {
-		l.Close()
-		l = nil
-	}
+// bound reports whether a listener is at an address.
+func bound(l net.Listener, at netip.AddrPort) bool {
+	is := l.Addr().(*net.TCPAddr).AddrPort()
+	ip := is.Addr().Unmap()
+	return is.Port() == at.Port() && (ip == at.Addr().Unmap() || ip.IsUnspecified() && at.Addr().IsUnspecified())
+}
+
+func (s *Server) redirectors() []*redirector {
+	s.house.mu.RLock()
+	defer s.house.mu.RUnlock()
+	return s.house.redirects
+}
+
+// bindRedirect makes a redirector with a listener, or binds one; nil: it cannot.
+func (s *Server) bindRedirect(at netip.AddrPort, l net.Listener) *redirector {
 	if l == nil {
 		host := ""
 		if !at.Addr().IsUnspecified() {
@@ -114,9 +158,6 @@ func (s *Server) redirect(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serveRedirect(r *redirector) {
-	if r == nil {
-		return
-	}
 	s.help("the redirector", func() {
 		if err := r.web.Serve(r.Listen(redirectConns, redirectPerHost, s.caught)); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			s.log.Error("the redirector has ended", "err", err)
@@ -124,25 +165,30 @@ func (s *Server) serveRedirect(r *redirector) {
 	})
 }
 
-// moveRedirect lets the redirector be where a new configuration wants it.
+// moveRedirect lets redirectors be where a new configuration wants them.
 func (s *Server) moveRedirect(c *config.Config) {
 	s.authority.serve(s.domainsOf(c))
-	old, at := s.redirector(), s.redirectAddress(c)
-	if old != nil && old.address == at || old == nil && !at.IsValid() {
-		return
+	want := s.redirectAddresses(c)
+	var now []*redirector
+	for _, r := range s.redirectors() {
+		if i := slices.Index(want, r.address); i >= 0 {
+			now, want = append(now, r), slices.Delete(want, i, i+1)
+		} else {
+			r.close()
+		}
 	}
-	old.close()
-	r := s.bindRedirect(at)
+	for _, at := range want {
+		if r := s.bindRedirect(at, nil); r != nil {
+			now = append(now, r)
+			s.serveRedirect(r)
+		}
+	}
 	s.house.mu.Lock()
-	s.house.redirect = r
+	s.house.redirects = now
 	s.house.mu.Unlock()
-	s.serveRedirect(r)
 }
 
 func (r *redirector) close() error {
-	if r == nil {
-		return nil
-	}
 	return errors.Join(r.web.Close(), ignoreClosed(r.listener.Close()))
 }
 

@@ -269,7 +269,9 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	s.departLeft(ctx)
 	s.serveAdmin(s.adminListener())
-	s.serveRedirect(s.redirector())
+	for _, r := range s.redirectors() {
+		s.serveRedirect(r)
+	}
 	s.help("the certificate authority", func() { s.authority.keep(s.serving) })
 	s.help("the control socket", s.control.Serve)
 	s.help("backups", func() { s.backups(ctx) })
