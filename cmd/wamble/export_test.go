@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,10 @@ func TestExportPlayer(t *testing.T) {
 			&intent.RecordTermsAcceptance{Session: n, Profile: "default", Hash: [32]byte{byte(n)}, Text: "Be kind", At: noon},
 			&intent.RecordPrediction{ID: wamble.PredictionID(n), Board: wamble.BoardID(n), Session: n, UCI: "e7e5", Ply: 2, At: noon})
 	}
+	// Both move on the board of the first.
+	for i, uci := range []string{"e2e4", "e7e5", "g1f3"} {
+		rows = append(rows, &intent.RecordMove{Board: 1, Session: wamble.SessionID(1 + i%2), UCI: uci, Ply: i + 1, First: i < 2, At: noon})
+	}
 	if err := games.Apply(t.Context(), store.Batch{Profile: "default", Through: 1, Intents: rows}); err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +138,9 @@ func TestExportPlayer(t *testing.T) {
 	var got []exportedPlayer
 	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || len(got) != 1 {
 		t.Fatalf("got %s, %v", out.String(), err)
+	}
+	if want := []exportedMove{{1, 1, "e2e4", noon}, {1, 3, "g1f3", noon}}; !slices.Equal(got[0].Moves, want) {
+		t.Errorf("moves: got %+v, want %+v", got[0].Moves, want)
 	}
 	if p := got[0].Predictions; len(p) != 1 || p[0] != (exportedPrediction{1, 2, "e7e5", "PENDING", 0, noon}) {
 		t.Errorf("predictions: got %+v", p)
