@@ -31,7 +31,9 @@ directory that is empty or does not exist yet, or to one file whose name ends wi
 .tar. Players play on meanwhile. Everything that was acknowledged before the journal
 was copied, which is the last thing, is in the backup: the command checks that.
 
-A backup that was interrupted goes on when the same command is given again.
+A backup that was interrupted goes on when the same command is given again. Of a data
+directory one is made at a time: another one says so and ends. A .tar needs room for
+two copies.
 
 Games in PostgreSQL are not copied, but must be in a dump that is made between the
 beginning and the end of the backup: give the command that makes it with --dump, and

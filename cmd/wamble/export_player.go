@@ -144,7 +144,7 @@ func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exporte
 		Database: s.Name, Key: hex.EncodeToString(key[:]), Name: p.Handle, Created: p.Created.UTC(), Stats: p.Stats,
 		Merged: []string{}, Former: []wamble.FormerName{}, Sessions: []exportedSession{}, Holds: []wamble.BoardID{}, Scores: []wamble.Score{}, Moves: []exportedMove{},
 		Predictions: []exportedPrediction{}, Terms: []exportedAcceptance{},
-		Explained: "Addresses are not stored. What a server keeps beside its database is told in docs/operations.md.",
+		Explained: "Addresses are not stored, except where a token was bound to one (host of a session). What a server keeps beside its database is told in docs/operations.md.",
 	}
 	former, err := s.FormerNames(ctx, key)
 	if err != nil {

@@ -24,7 +24,7 @@ A directory that has games or a journal is replaced only with --overwrite. If it
 interrupted, give the command again; no server starts on the directory before.
 
 Games in PostgreSQL: restore the database first, to a moment after the beginning of
-the backup.
+the backup; one of an earlier moment, which lacks moves, is refused.
 
 Run it as the user who runs the server, or as root: then the files are given to the
 owner of the data directory.`,

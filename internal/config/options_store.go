@@ -64,7 +64,9 @@ type Database struct {
 type Backups struct {
 	// Dir is the directory for backups, each in a directory of its own. Unset means
 	// none are made. It should be on another disk than the data directory, and the
-	// server must be allowed to write there.
+	// server must be allowed to write there. Games in PostgreSQL are not in these
+	// backups, only the journal: they need continuous archiving (PITR) of the database
+	// beside them.
 	Dir string `option:"backup-dir" default:"" range:"0..4096" room:"server"`
 
 	// Every is the time from one backup to the next.
