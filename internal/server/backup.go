@@ -76,12 +76,17 @@ func (s *Server) backups(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		o := s.config().Server.Backups
-		if o.Dir != "" && s.cluster.log == nil && !time.Now().Before(newest(o.Dir).Add(o.Every)) {
+		if o := s.config().Server.Backups; s.backupDue(o, time.Now()) {
 			s.scheduledBackup(ctx, o.Dir, o.Keep)
 		}
 		wait(ctx, backupLook)
 	}
+}
+
+// backupDue reports whether it is time for a backup. Of a journal in PostgreSQL none is
+// made: the configuration's warning has said so.
+func (s *Server) backupDue(o config.Backups, now time.Time) bool {
+	return o.Dir != "" && s.cluster.log == nil && !now.Before(newest(o.Dir).Add(o.Every))
 }
 
 // backupLook is how often the time of the next backup is looked at.

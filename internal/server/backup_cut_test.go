@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wamble/internal/backup"
+	"wamble/internal/config"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/store/sqlite"
@@ -253,4 +254,32 @@ func TestRestoreWithinDirectory(t *testing.T) {
 		t.Errorf("%q is left", left)
 	}
 	sound(t, loadConf(t, text), dir)
+}
+
+// TestBackupDue: backups are made when backup-every is over, and never of a journal in
+// PostgreSQL, where each would fail.
+func TestBackupDue(t *testing.T) {
+	t.Parallel()
+	own := serve(t, Options{}, conf("")).ready()
+	shared := serve(t, Options{}, conf(postgresConf(pgtest.Empty(t))+`(def journal "postgres")`)).ready()
+	o := config.Backups{Dir: t.TempDir(), Every: time.Hour}
+	if err := os.Mkdir(filepath.Join(o.Dir, "wamble-20261116T120000Z"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	last := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		s    *Server
+		o    config.Backups
+		at   time.Time
+		want bool
+	}{
+		"not yet":             {own.Server, o, last.Add(time.Hour - 1), false},
+		"now":                 {own.Server, o, last.Add(time.Hour), true},
+		"nowhere":             {own.Server, config.Backups{Every: time.Hour}, last.Add(time.Hour), false},
+		"a journal elsewhere": {shared.Server, o, last.Add(time.Hour), false},
+	} {
+		if got := tc.s.backupDue(tc.o, tc.at); got != tc.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
 }
