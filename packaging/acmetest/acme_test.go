@@ -228,6 +228,7 @@ func TestAutomaticHTTPS(t *testing.T) {
 				t.Error("there is a certificate for the name of somebody else")
 			}
 			orders := a.orders.Load()
+			s.order("status", "--wait", "60s") // a handoff needs a server that is ready
 			s.order("handoff")
 			check("after a handoff")
 			s.order("reload")
