@@ -37,6 +37,9 @@ type Change struct {
 	// Moved is the wall time of his last move in the game, if it was another shard that
 	// ended it.
 	Moved time.Time `json:",omitzero"`
+	// Passed is set by the shard of Session, which knows the Key that the one with the game
+	// did not: whoever has the session has counted it.
+	Passed bool `json:",omitempty"`
 }
 
 // Linked is a session with an identity, both after a login.
@@ -82,13 +85,7 @@ func (in *News) take(p *Profile, out *Output) {
 		case LoggedIn:
 			p.loggedInElsewhere(c)
 		case Credited:
-			p.sessions.Credit(c.Session, c.Key, c.Won)
-			if s := p.sessions.ByID(c.Session); s != nil && c.Board != 0 && c.Profile == p.cfg.Name && c.Won.Score != 0 && p.isHere(s) {
-				p.award(s, c.Board, c.Won.Score, out)
-			}
-			if s := p.sessions.ByID(c.Session); s != nil && !c.Moved.IsZero() && c.Profile == p.cfg.Name {
-				s.SeeEnd(shift(c.Moved, -p.clock.ahead))
-			}
+			p.credited(c, out)
 		case Trusted:
 			if !p.outdated(c) {
 				p.sessions.SetTrust(c.Session, c.Key, c.Level)
@@ -109,6 +106,25 @@ func (in *News) take(p *Profile, out *Output) {
 			}
 			p.sessions.Forget(p.clock.now, c.Key)
 		}
+	}
+}
+
+func (p *Profile) credited(c *Change, out *Output) {
+	s := p.sessions.ByID(c.Session)
+	if s == nil || !c.Passed {
+		p.sessions.Credit(c.Session, c.Key, c.Won)
+	}
+	if s == nil || c.Profile != p.cfg.Name {
+		return
+	}
+	if c.Board != 0 && c.Won.Score != 0 && p.isHere(s) {
+		p.award(s, c.Board, c.Won.Score, out)
+	}
+	if !c.Moved.IsZero() {
+		s.SeeEnd(shift(c.Moved, -p.clock.ahead))
+	}
+	if c.Key.IsZero() && s.Identity() != nil && c.Won != (wamble.Stats{}) {
+		out.News = append(out.News, Change{What: Credited, Session: c.Session, Key: whoOf(s).Key, Won: c.Won, Passed: true})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"wamble"
 	"wamble/internal/intent"
+	"wamble/internal/session"
 	"wamble/wire"
 )
 
@@ -37,6 +38,42 @@ func TestNewsOfRating(t *testing.T) {
 	}
 	if lost := blue.p.sessions.Stats(blue.p.sessions.ByID(101)); lost.Rating >= 1200 {
 		t.Errorf("the loser: blue has %+v", lost)
+	}
+}
+
+// TestNewsIsPassedOn: two sessions of a player are in two shards, and his game ends in a
+// third one, which knows neither. The shard of the one that moved tells the other, and
+// nobody counts it twice.
+func TestNewsIsPassedOn(t *testing.T) {
+	store, key := newMemory(), wamble.PublicKey{7}
+	shard := func(index int) (*rig, *session.Session) {
+		r := &rig{t: t, now: epoch, store: store}
+		r.options = Options{Config: configOf(t, ""), Seed: [32]byte{byte(index)}, Now: r.now, LeaseSize: 1 << 10, Shard: wamble.Shard{Index: index, Of: 3}}
+		r.p = New(r.options)
+		r.boot()
+		token, _ := r.joinBy(streamAt(index + 1))
+		s := r.p.sessions.Find(token)
+		r.step(&News{Changes: []Change{{What: LoggedIn, Session: s.ID(), Token: token, Key: key, Link: &Linked{
+			Session: wamble.Session{ID: s.ID(), Token: hashOf(token)}, Token: token, Player: wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Rating: 1200}},
+		}}}})
+		return r, s
+	}
+	moved, one := shard(0)
+	other, two := shard(1)
+	if one.ID() == two.ID() {
+		t.Fatal("the sessions have one number")
+	}
+	news := moved.collect()
+	first := &News{Changes: []Change{{What: Credited, Session: one.ID(), Won: wamble.Stats{Score: 5}, Board: 9, Profile: moved.p.cfg.Name}}}
+	moved.step(first)
+	other.step(first)
+	other.step(news)
+	moved.step(&News{Changes: slices.Clone(news.Changes)}) // as a profile that shares the store and has the session, too
+	if got := two.Identity().Stats().Score; got != 5 {
+		t.Errorf("the other session's shard has %v points, want 5; news %+v", got, news.Changes)
+	}
+	if got := one.Identity().Stats().Score; got != 5 || len(news.Changes) != 1 {
+		t.Errorf("the shard of the one that moved has %v points, want 5; news %+v", got, news.Changes)
 	}
 }
 
