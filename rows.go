@@ -87,6 +87,7 @@ type Move struct {
 	Ply     int
 	UCI     string
 	Session SessionID
+	Player  PlayerID
 	Handle  string  // "": anonymous
 	Bot     bool    // of a session that a program plays
 	Rating  float64 // of the player now; 0: anonymous

@@ -15,6 +15,7 @@ type Board struct {
 	position  chess.Position
 	placement placement
 	plies     []ply
+	players   []uint32    // low bits of the numbers of the identities of plies, 0 for none; nil: none at all
 	movers    bloomFilter // the sessions of plies
 	history   chess.History
 	version   uint64
@@ -168,7 +169,8 @@ type Contributor struct {
 	Session      wamble.SessionID
 	White, Black int
 	Rating       float64
-	Rated        bool // it had an identity, and so a rating
+	Rated        bool   // it had an identity, and so a rating
+	Player       uint32 // low bits of the number of its identity; 0: not known
 }
 
 // Contributors appends one entry for every session that moved, in the order
@@ -181,7 +183,7 @@ func (b *Board) Contributors(dst []Contributor, most int) []Contributor {
 		index = make(map[wamble.SessionID]int, min(len(b.plies), most))
 	}
 	ply := b.position.Ply() - len(b.plies)
-	for _, p := range b.plies {
+	for at, p := range b.plies {
 		ply++
 		i, known := find(list, index, p.session())
 		if !known {
@@ -194,6 +196,9 @@ func (b *Board) Contributors(dst []Contributor, most int) []Contributor {
 			}
 		}
 		list[i].count(p, ply)
+		if player := b.playerOf(at); player != 0 {
+			list[i].Player = player
+		}
 	}
 	return append(dst, list...)
 }

@@ -45,13 +45,13 @@ type Played struct {
 // board is free afterwards, or archived if the game is over. Errors: ErrUnknownBoard,
 // or a Rejection.
 func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci string, out intent.Intents) (Played, error) {
-	return p.PlayRated(now, id, by, -1, uci, out)
+	return p.PlayBy(now, id, Mover{Session: by, Rating: -1}, uci, out)
 }
 
-// PlayRated is Play of a session with a rating; less than 0 is none, and Program that of a
-// program without one: the board remembers that a program made the move.
-func (p *Pool) PlayRated(now time.Time, id wamble.BoardID, by wamble.SessionID, rating float64, uci string, out intent.Intents) (Played, error) {
-	t := p.tick(now)
+// PlayBy is Play of a session of which more is known: the board remembers whose it was,
+// how strong he was, and that a program made the move.
+func (p *Pool) PlayBy(now time.Time, id wamble.BoardID, who Mover, uci string, out intent.Intents) (Played, error) {
+	t, by := p.tick(now), who.Session
 	b := p.holders[by] // in the CPU's cache since Heard, as p.boards is not
 	if b == nil || b.id != id {
 		b = p.Board(id)
@@ -80,11 +80,11 @@ func (p *Pool) PlayRated(now time.Time, id wamble.BoardID, by wamble.SessionID, 
 	if n := len(b.history); n > 0 {
 		done.From = b.history[n-1]
 	}
-	s := strengthOf(rating)
-	b.add(t, by, m, s)
+	packed := who.packed()
+	b.add(t, packed, m)
 	b.times.moved = t
 	done.Ply = b.position.Ply()
-	p.recordMove(t, by, m, s, &done, out)
+	p.recordMove(t, by, m, packed.strength, &done, out)
 	p.unhold(b)
 	if e := p.ending(b); e != nil {
 		done.Finished = p.archive(t, b, *e, out)

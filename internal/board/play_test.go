@@ -215,15 +215,15 @@ func TestRatingsStayWithTheBoard(t *testing.T) {
 	for i, uci := range strings.Fields("e2e4 e7e5 g1f3") {
 		s := wamble.SessionID(4 + i)
 		r.assign(s)
-		rating := 1200 + float64(100*i)
+		player, rating := wamble.PlayerID(7), 1200+float64(100*i)
 		if i == 1 {
-			rating = -1
+			player, rating = 0, -1
 		}
-		if _, err := r.PlayRated(r.now, 1, s, rating, uci, silence{}); err != nil {
+		if _, err := r.PlayBy(r.now, 1, Mover{s, player, rating}, uci, silence{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := []Contributor{{4, 1, 0, 1200, true}, {5, 0, 1, 0, false}, {6, 1, 0, 1408, true}}
+	want := []Contributor{{4, 1, 0, 1200, true, 7}, {5, 0, 1, 0, false, 0}, {6, 1, 0, 1408, true, 7}}
 	if got := r.Board(1).Contributors(nil, 9); !slices.Equal(got, want) {
 		t.Errorf("in memory: got %v, want %v", got, want)
 	}
@@ -235,8 +235,8 @@ func TestRatingsStayWithTheBoard(t *testing.T) {
 		t.Errorf("after a snapshot: got %v, want %v", got, want)
 	}
 	stored := &wamble.Board{ID: 1, FEN: r.Board(1).FEN(), Status: wamble.Active, Variant: -1, Created: epoch, Moves: []wamble.Move{
-		{Ply: 1, UCI: "e2e4", Session: 4, Handle: "h_four", Rating: 1200}, {Ply: 2, UCI: "e7e5", Session: 5},
-		{Ply: 3, UCI: "g1f3", Session: 6, Handle: "h_six", Rating: 1400},
+		{Ply: 1, UCI: "e2e4", Session: 4, Player: 7, Handle: "h_four", Rating: 1200}, {Ply: 2, UCI: "e7e5", Session: 5},
+		{Ply: 3, UCI: "g1f3", Session: 6, Player: 7, Handle: "h_four", Rating: 1400},
 	}}
 	p := New(*r.Options(), counter(0), newRand(1))
 	if err := p.Restore(epoch, stored, silence{}); err != nil {
@@ -264,7 +264,7 @@ func TestProgramsStayWithTheBoard(t *testing.T) {
 	for i, rating := range []float64{Program, -1, 0} {
 		s := wamble.SessionID(4 + i)
 		r.assign(s)
-		if _, err := r.PlayRated(r.now, 1, s, rating, []string{"e2e4", "e7e5", "g1f3"}[i], &moves); err != nil {
+		if _, err := r.PlayBy(r.now, 1, Mover{Session: s, Rating: rating}, []string{"e2e4", "e7e5", "g1f3"}[i], &moves); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,6 +17,22 @@ import (
 //	after  low bits of the time
 type ply struct{ head, who, after uint32 }
 
+// Mover is who makes a move.
+type Mover struct {
+	Session wamble.SessionID
+	Player  wamble.PlayerID // of his identity; 0: none
+	Rating  float64         // less than 0: none; Program: a program that has none
+}
+
+// mover is a Mover as a ply keeps him.
+type mover struct {
+	session  wamble.SessionID
+	player   uint32
+	strength strength
+}
+
+func (m Mover) packed() mover { return mover{m.Session, uint32(m.Player), strengthOf(m.Rating)} }
+
 // maxSession is the largest number of a session that a ply can hold.
 const maxSession = 1<<36 - 1
 
@@ -80,18 +96,38 @@ func (s strength) rating() (float64, bool) {
 func room(have int) int { return have + max(8, have/16) }
 
 // add appends a move to the game.
-func (b *Board) add(at int64, by wamble.SessionID, m chess.Move, s strength) {
+func (b *Board) add(at int64, by mover, m chess.Move) {
 	if len(b.plies) == cap(b.plies) {
 		grown := make([]ply, len(b.plies), room(len(b.plies)))
 		copy(grown, b.plies)
 		b.plies = grown
 	}
-	b.plies = append(b.plies, packPly(m, by, (at-b.times.created)/1000, s))
-	b.movers.add(by)
+	b.plies = append(b.plies, packPly(m, by.session, (at-b.times.created)/1000, by.strength))
+	b.addPlayer(by.player)
+	b.movers.add(by.session)
 	b.last = m
 	b.position.Apply(m)
 	b.placement.n = 0
 	b.remember()
+}
+
+// addPlayer notes whose the last of plies is.
+func (b *Board) addPlayer(player uint32) {
+	if n := len(b.plies); player != 0 || b.players != nil {
+		if n > cap(b.players) {
+			b.players = append(make([]uint32, 0, cap(b.plies)), b.players...)
+		}
+		b.players = b.players[:n]
+		b.players[n-1] = player
+	}
+}
+
+// playerOf returns whose a ply is, 0 if that is not known.
+func (b *Board) playerOf(i int) uint32 {
+	if b.players == nil {
+		return 0
+	}
+	return b.players[i]
 }
 
 // remember adds the position to the history.

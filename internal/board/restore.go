@@ -146,13 +146,13 @@ func (b *Board) replay(ply int, m wamble.Move) error {
 		return &Damaged{b.id, fmt.Sprintf("move %d is by nobody", ply)}
 	}
 	b.times.moved = micros(m.At)
-	s := strength(0)
+	by := Mover{Session: m.Session, Player: m.Player, Rating: -1}
 	switch {
 	case m.Handle != "":
-		s = strengthOf(m.Rating)
+		by.Rating = m.Rating
 	case m.Bot:
-		s = byProgram
+		by.Rating = Program
 	}
-	b.add(b.times.moved, m.Session, move, s)
+	b.add(b.times.moved, by.packed(), move)
 	return nil
 }

@@ -163,7 +163,7 @@ func (r *Resumption) Move(seq uint64, in *intent.RecordMove) {
 		return
 	}
 	b.times.moved = micros(in.At)
-	b.add(b.times.moved, in.Session, m, strength(in.Strength))
+	b.add(b.times.moved, mover{session: in.Session, strength: strength(in.Strength)}, m)
 }
 
 // Update replays a change of a board's status.

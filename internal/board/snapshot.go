@@ -24,6 +24,7 @@ var ErrState = errors.New("the state of the boards is damaged or of another vers
 //	    id, version, holder or who gets it back, five times   8 bytes each
 //	    variant 2, status 1, flags 1, length of history 1, plies 2
 //	    position (packed), plies (12 bytes each), history (8 bytes each)
+//	    if a flag says so: the players of the plies (4 bytes each)
 //
 // The number in the magic is the version. A hundred thousand boards must come
 // back in a tenth of a second, so positions are packed: their FEN is written
@@ -35,15 +36,16 @@ const (
 	boardSize = 8*8 + 7 + chess.PackedSize
 )
 
-// The flags of a board; above them its reach.
+// The flags of a board; between them its reach.
 const (
 	flagIdentity = 1
 	flagGone     = 2
 	reachShift   = 2
+	flagPlayers  = 128
 )
 
-// The sizes of a ply and of a key of the history.
-const plySize, keySize = 12, 8
+// The sizes of a ply, of a key of the history, and of a player.
+const plySize, keySize, playerSize = 12, 8, 4
 
 // unwritten yields every board that no Ahead has.
 func (p *Pool) unwritten() iter.Seq[*Board] {
@@ -66,6 +68,7 @@ func (p *Pool) SnapshotSize() int {
 	n := len(magic) + 20
 	for b := range p.unwritten() {
 		n += boardSize + len(b.plies)*plySize + len(b.history)*keySize
+		n += len(b.players) * playerSize
 	}
 	return n
 }
@@ -119,6 +122,9 @@ func (b *Board) snapshot(dst []byte) []byte {
 	if b.gone {
 		flags |= flagGone
 	}
+	if b.players != nil {
+		flags |= flagPlayers
+	}
 	dst = append(dst, byte(b.status), flags, byte(len(b.history)))
 	dst = w.AppendUint16(dst, uint16(len(b.plies)))
 	dst = b.position.AppendPacked(dst)
@@ -127,6 +133,9 @@ func (b *Board) snapshot(dst []byte) []byte {
 	}
 	for _, key := range b.history {
 		dst = w.AppendUint64(dst, key)
+	}
+	for _, player := range b.players {
+		dst = w.AppendUint32(dst, player)
 	}
 	return dst
 }
@@ -262,11 +271,15 @@ func (r *reader) board() *Board {
 	}
 	b.variant, b.status = int16(r.uint16()), wamble.BoardStatus(r.Octet())
 	flags := r.Octet()
-	b.identity, b.gone, b.reach = flags&flagIdentity != 0, flags&flagGone != 0, Reach(flags>>reachShift)
+	b.identity, b.gone, b.reach = flags&flagIdentity != 0, flags&flagGone != 0, Reach(flags&^flagPlayers>>reachShift)
 	history, plies := int(r.Octet()), int(r.uint16())
 	position, ok := chess.Unpack(r.Take(chess.PackedSize))
 	b.position = position
 	moves, keys := r.Take(plies*plySize), r.Take(history*keySize)
+	var players []byte
+	if flags&flagPlayers != 0 {
+		players = r.Take(plies * playerSize)
+	}
 	r.Must(ok && history > 0)
 	if r.Bad() {
 		return b
@@ -275,10 +288,16 @@ func (r *reader) board() *Board {
 	for i := range b.plies {
 		at := moves[i*plySize:]
 		b.plies[i] = ply{
-			binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint32(at[4:]), binary.LittleEndian.Uint32(at[8:]),
+			head: binary.LittleEndian.Uint32(at), who: binary.LittleEndian.Uint32(at[4:]), after: binary.LittleEndian.Uint32(at[8:]),
 		}
 		r.Must(b.plies[i].move() != 0) // the zero Move is no move
 		b.movers.add(b.plies[i].session())
+	}
+	if len(players) > 0 {
+		b.players = make([]uint32, plies)
+		for i := range b.players {
+			b.players[i] = binary.LittleEndian.Uint32(players[i*playerSize:])
+		}
 	}
 	if plies > 0 {
 		b.last = b.plies[plies-1].move()

@@ -59,17 +59,18 @@ type winner struct {
 }
 
 // reward shares the pot of a game among its players, and changes their ratings.
-// The ratings of players whose sessions are in memory are read there; those of
-// the others were written down with the board.
+// The ratings and identities of players whose sessions are in memory are read there;
+// those of the others were written down with the board.
 func (p *Profile) reward(f *board.Finished, out *Output) {
 	w, scoring := &p.rewards, &p.cfg.Scoring
 	w.contributors = f.Board.Contributors(w.contributors[:0], scoring.MaxContributors)
 	w.players = w.players[:0]
 	for i := range w.contributors {
 		c := &w.contributors[i]
-		player := reward.Player{Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated}
+		player := reward.Player{Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated, Number: c.Player}
 		if s := p.sessions.ByID(c.Session); s != nil {
-			player.Rated, player.Rating, player.Key = s.Identity() != nil, p.sessions.Stats(s).Rating, whoOf(s).Key
+			who := whoOf(s)
+			player.Rated, player.Rating, player.Key, player.Number = s.Identity() != nil, p.sessions.Stats(s).Rating, who.Key, uint32(who.ID)
 		} else if !c.Rated {
 			player.Rating = float64(scoring.DefaultRating)
 		}

@@ -164,6 +164,30 @@ func TestPayoutIsTold(t *testing.T) {
 	}
 }
 
+// TestMatingYourselfPaysNothing, though one of the two sessions left memory, or never was
+// in this shard, and the world was restarted since.
+func TestMatingYourselfPaysNothing(t *testing.T) {
+	for _, other := range []struct {
+		player wamble.PlayerID
+		want   string
+	}{{112, "114 gets 10"}, {114, ""}} {
+		r := beforeTheEnd(t, "(def k-factor 0)", fools, []wamble.SessionID{112, 114, 112, 114})
+		r.store.sessions[112].Player = other.player
+		r.restart()
+		token := tokenOf(r.store.sessions[114].Token)
+		r.send(peerAt(114), helloPacket(token, 1))
+		r.answerLoads()
+		r.send(peerAt(114), ackPacket(token, 1))
+		r.took()
+		if r.p.sessions.ByID(112) != nil {
+			t.Fatal("the other session is in memory")
+		}
+		if got := r.end(114, "d8h4"); got != other.want {
+			t.Errorf("against player %d: got %q, want %q", other.player, got, other.want)
+		}
+	}
+}
+
 // TestOnePlayerTwoSessions: a player is rated once, though he played in two
 // sessions.
 func TestOnePlayerTwoSessions(t *testing.T) {

@@ -270,7 +270,7 @@ func (m *memory) copyOf(b *wamble.Board) *wamble.Board {
 	c.Moves = slices.Clone(b.Moves)
 	for i := range c.Moves {
 		if s := m.sessions[c.Moves[i].Session]; s != nil && m.players[s.Key] != nil {
-			c.Moves[i].Handle, c.Moves[i].Rating = s.Handle, m.players[s.Key].Stats.Rating
+			c.Moves[i].Player, c.Moves[i].Handle, c.Moves[i].Rating = s.Player, s.Handle, m.players[s.Key].Stats.Rating
 		}
 	}
 	if b.Holder != nil {

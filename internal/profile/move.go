@@ -31,19 +31,19 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		// leaves at least the board that it is made on.
 		return p.deny(r, errNoID)
 	}
-	rating := -1.0
+	by := board.Mover{Session: s.ID(), Rating: -1}
 	if i := s.Identity(); i != nil {
-		rating = i.Stats().Rating
+		by.Player, by.Rating = i.ID(), i.Stats().Rating
 	} else if s.Bot() {
-		rating = board.Program
+		by.Rating = board.Program
 	}
 	var played board.Played
 	var err error
 	if !again {
-		played, err = p.boards.PlayRated(p.clock.now, id, s.ID(), rating, uci, &p.draft)
+		played, err = p.boards.PlayBy(p.clock.now, id, by, uci, &p.draft)
 	}
 	if errors.Is(err, board.NotHolder) && p.regain(r) {
-		played, err = p.boards.PlayRated(p.clock.now, id, s.ID(), rating, uci, &p.draft)
+		played, err = p.boards.PlayBy(p.clock.now, id, by, uci, &p.draft)
 	}
 	switch {
 	case again:

@@ -9,13 +9,14 @@ type Player struct {
 	Rating       float64          // how strong he was; whoever has none counts as a new player
 	Rated        bool             // he has a rating that is kept
 	Key          wamble.PublicKey // of his identity; zero: not known, or none
+	Number       uint32           // low bits of the number of his identity; 0: not known, or none
 	Points       float64          // set by Share
 	Change       float64          // of the rating; set by Rate
 }
 
 // is reports whether two sessions are of the same player, as far as that is known.
 func (p *Player) is(other *Player) bool {
-	return p.Session == other.Session || !p.Key.IsZero() && p.Key == other.Key
+	return p.Session == other.Session || p.Number != 0 && p.Number == other.Number
 }
 
 // unit is what the stores keep: four decimals.

@@ -112,7 +112,7 @@ func recordShown(_ string, run []intent.Intent) []statement {
 }
 
 // selectMoves reads the moves of the boards that a page consists of.
-const selectMoves = `SELECT m.board_id, m.move_number, m.move_uci, m.session_id, coalesce(p.handle, ''), coalesce(p.rating, 0)::float8, s.bot, m.timestamp
+const selectMoves = `SELECT m.board_id, m.move_number, m.move_uci, m.session_id, coalesce(p.id, 0), coalesce(p.handle, ''), coalesce(p.rating, 0)::float8, s.bot, m.timestamp
 	FROM (SELECT b.id FROM boards b LEFT JOIN game_results g ON g.board_id = b.id %s) page
 	JOIN moves m ON m.board_id = page.id JOIN sessions s ON s.id = m.session_id LEFT JOIN players p ON p.id = s.player_id
 	ORDER BY m.board_id, m.move_number`

@@ -99,7 +99,7 @@ func ScanBoard(scan Scan) (b wamble.Board, err error) {
 
 // ScanMove reads a move and the number of its board.
 func ScanMove(scan Scan) (board wamble.BoardID, m wamble.Move, err error) {
-	err = scan(&board, &m.Ply, &m.UCI, &m.Session, &m.Handle, &m.Rating, &m.Bot, at(&m.At))
+	err = scan(&board, &m.Ply, &m.UCI, &m.Session, &m.Player, &m.Handle, &m.Rating, &m.Bot, at(&m.At))
 	return board, m, err
 }
 

@@ -163,11 +163,11 @@ func readMoves(ctx context.Context, tx *sql.Tx, boards []wamble.Board) error {
 	if err != nil {
 		return err
 	}
-	err = eachRow(ctx, tx, `SELECT s.id, ifnull(p.handle, ''), ifnull(p.rating, 0), s.bot FROM json_each(?) j JOIN sessions s ON s.id = j.value LEFT JOIN players p ON p.id = s.player_id`,
+	err = eachRow(ctx, tx, `SELECT s.id, ifnull(p.id, 0), ifnull(p.handle, ''), ifnull(p.rating, 0), s.bot FROM json_each(?) j JOIN sessions s ON s.id = j.value LEFT JOIN players p ON p.id = s.player_id`,
 		slices.Collect(maps.Keys(players)), func(scan schema.Scan) error {
 			var id wamble.SessionID
 			var p player
-			err := scan(&id, &p.handle, &p.rating, &p.bot)
+			err := scan(&id, &p.id, &p.handle, &p.rating, &p.bot)
 			players[id] = p
 			return err
 		})
@@ -175,7 +175,7 @@ func readMoves(ctx context.Context, tx *sql.Tx, boards []wamble.Board) error {
 		for j := range boards[i].Moves {
 			m := &boards[i].Moves[j]
 			p := players[m.Session]
-			m.Handle, m.Rating, m.Bot = p.handle, p.rating, p.bot
+			m.Player, m.Handle, m.Rating, m.Bot = p.id, p.handle, p.rating, p.bot
 		}
 	}
 	return err
@@ -183,6 +183,7 @@ func readMoves(ctx context.Context, tx *sql.Tx, boards []wamble.Board) error {
 
 // player is whom a session belongs to, if to anybody, and whether a program plays it.
 type player struct {
+	id     wamble.PlayerID
 	handle string
 	rating float64
 	bot    bool

@@ -101,7 +101,7 @@ var readCases = []testCase{
 		beta.apply(newBoard(131))
 		got := w.games(wamble.GameFilter{})
 		w.equal("all", len(got), 131)
-		w.equal("the handle of a move", got[98].Moves, []wamble.Move{{Ply: 5, UCI: "e2e4", Session: 1, Handle: "h_0007", Rating: 1200, At: at(105)}})
+		w.equal("the handle of a move", got[98].Moves, []wamble.Move{{Ply: 5, UCI: "e2e4", Session: 1, Player: 700, Handle: "h_0007", Rating: 1200, At: at(105)}})
 		w.equal("after", ids(w.games(wamble.GameFilter{After: 129})), "[130 131]")
 		w.equal("profile", ids(w.games(wamble.GameFilter{Profile: "beta"})), "[131]")
 		w.equal("finished", ids(w.games(wamble.GameFilter{Finished: true})), "[100]")
