@@ -75,7 +75,7 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		r.lost = true
 		return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
 	}
-	if n := len(p.waitlist.of); n > 0 && n >= p.boards.Free() { // they have waited for longer than he does
+	if n := p.waitlist.here(); n > 0 && n >= p.boards.Free() { // they have waited for longer than he does
 		p.awaitBoard(s)
 		p.answerMade(r, &played)
 		p.sealFor(s, out)

@@ -87,6 +87,6 @@ func (p *Profile) disconnected(s *session.Session) {
 	if _, ok := p.link.Home(s.Token()); !ok {
 		p.boards.Closed(p.clock.now, s.ID())
 		p.endVisit(s)
-		p.waitlist.remove(s.ID())
+		p.loseTurn(s)
 	}
 }

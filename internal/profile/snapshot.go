@@ -149,6 +149,9 @@ func (in *Adopt) take(p *Profile, out *Output) {
 	for _, id := range v.waitlist {
 		if s := p.sessions.ByID(id); s != nil {
 			p.awaitBoard(s)
+			if _, ok := p.link.Home(s.Token()); !ok {
+				p.loseTurn(s)
+			}
 		}
 	}
 	for i := range v.waiting {

@@ -98,7 +98,7 @@ func (p *Profile) LinkStats() link.Stats { return p.link.Stats() }
 // Gauges returns what the profile holds now.
 func (p *Profile) Gauges() Gauges {
 	return Gauges{
-		Boards: p.boards.Len(), FreeBoards: p.boards.Free(), AsleepBoards: p.boards.Asleep(), Here: p.boards.Here(), Waiting: len(p.waitlist.of),
+		Boards: p.boards.Len(), FreeBoards: p.boards.Free(), AsleepBoards: p.boards.Asleep(), Here: p.boards.Here(), Waiting: p.waitlist.here(),
 		Players: p.sessions.Len(), LivePlayers: p.sessions.Present(), Bots: p.sessions.Bots(),
 		Watchers: p.audience.hall.Len(), Predictions: p.audience.book.Len(), Held: p.link.Held(), Loading: len(p.loads.byID),
 		UnsettledGates: len(p.gates.pending) - p.gates.first,

@@ -98,7 +98,7 @@ func (p *Profile) Count() ShardCount { return p.travel.count }
 
 func (p *Profile) count() ShardCount {
 	return ShardCount{
-		Players: p.sessions.Present(), Idle: p.sessions.Present() - p.boards.Here() - len(p.waitlist.of), Bots: p.sessions.Bots(), Boards: p.boards.Len() + p.travel.underway(p.clock.now, p.stats.Sent), Free: p.boards.Free(),
+		Players: p.sessions.Present(), Idle: p.sessions.Present() - p.boards.Here() - p.waitlist.here(), Bots: p.sessions.Bots(), Boards: p.boards.Len() + p.travel.underway(p.clock.now, p.stats.Sent), Free: p.boards.Free(),
 		Spectators: p.audience.hall.Counted(), Offered: p.offeredLately(), Watched: p.audience.hall.Len() > 0,
 	}
 }

@@ -98,12 +98,12 @@ func TestWaitlistIsBounded(t *testing.T) {
 	var w waitlist
 	const greedy, other = share.Host(1), share.Host(2)
 	for id := range wamble.SessionID(maxWaitlist + 10) {
-		w.add(id+1, greedy)
+		w.add(epoch, id+1, greedy)
 	}
 	if len(w.of) != maxWaitlist {
 		t.Fatalf("%d wait", len(w.of))
 	}
-	w.add(99_999, other)
+	w.add(epoch, 99_999, other)
 	if len(w.of) != maxWaitlist || w.place(99_999) != maxWaitlist || w.place(1) != 0 {
 		t.Errorf("%d wait, the other has place %d, the first of the greedy host %d", len(w.of), w.place(99_999), w.place(1))
 	}
@@ -131,6 +131,83 @@ func TestWaitlistOutlivesAHandoff(t *testing.T) {
 	r.settle()
 	if b := r.p.boards.Board(id); b.Holder() == 0 || b.Holder() == r.p.sessions.Find(first).ID() {
 		t.Errorf("session %d holds the board; %s", b.Holder(), r.took())
+	}
+}
+
+// TestPlaceIsKept: who has lost his connection, or was in a browser when the server was
+// replaced, finds his place again if he returns within disconnect-timeout; meanwhile the
+// next one has his turn.
+func TestPlaceIsKept(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		handed bool
+		after  time.Duration
+		want   int64
+	}{
+		{"closed", false, 14 * time.Second, 1},
+		{"closed for long", false, 16 * time.Second, 2},
+		{"handed over", true, 14 * time.Second, 1},
+		{"handed over, and gone for long", true, 16 * time.Second, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, "(def min-boards 1) (def max-boards 1)")
+			first, id := r.join(1)
+			second, _ := r.waiting(2)
+			third, _ := r.waiting(3)
+			if r.step(&PeerClosed{Peer: streamAt(2)}); tc.handed {
+				r = handOver(t, r)
+			}
+			back := func(n int, token wamble.Token) int64 {
+				var p wire.Packet
+				hello := encode(wire.Header{Token: token, Seq: 2}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 1))
+				if err := p.Decode(r.reply(streamAt(n), hello)); err != nil || p.Board != 0 {
+					t.Fatalf("%d has board %d, %v", n, p.Board, err)
+				}
+				place, _ := p.Ext.Int(wire.KeyWaitPlace)
+				return place
+			}
+			if tc.handed {
+				if got := back(3, third); got != 2 {
+					t.Errorf("the second who waits has place %d after the handoff", got)
+				}
+			}
+			if got := r.p.Gauges().Waiting; got != 1 {
+				t.Errorf("%d wait and are here, want 1", got)
+			}
+			r.now = r.now.Add(tc.after)
+			if got := back(2, second); got != tc.want {
+				t.Errorf("got place %d after %v, want %d", got, tc.after, tc.want)
+			}
+			r.sent = nil
+			r.step(&Packet{Peer: peerAt(1), Data: movePacket(first, id, 5, "e2e4")})
+			r.settle()
+			turn := map[int64]int{1: 2, 2: 3}[tc.want]
+			if got := r.shownTo(turn); got != id {
+				t.Errorf("player %d is shown board %d", turn, got)
+			}
+		})
+	}
+}
+
+// TestPassedOver: a board goes to the first who is here, and who is absent keeps his place
+// before those who come later.
+func TestPassedOver(t *testing.T) {
+	var w waitlist
+	for id := range wamble.SessionID(3) {
+		w.add(epoch, id+1, share.Host(1))
+	}
+	w.lose(1, epoch.Add(time.Minute))
+	w.lose(2, epoch.Add(time.Second))
+	if got := w.next(epoch.Add(2 * time.Second)); got != 3 || w.here() != 0 || w.place(2) != 0 {
+		t.Errorf("got session %d, %d are here, the one whose time is up has place %d", got, w.here(), w.place(2))
+	}
+	if got := w.next(epoch); got != 0 {
+		t.Errorf("got session %d, want nobody", got)
+	}
+	w.add(epoch.Add(2*time.Second), 4, share.Host(1))
+	w.add(epoch.Add(2*time.Second), 1, share.Host(1))
+	if w.place(1) != 1 || w.place(4) != 2 || w.here() != 2 {
+		t.Errorf("places %d and %d, %d are here", w.place(1), w.place(4), w.here())
 	}
 }
 
