@@ -43,9 +43,11 @@ func benchCommand() *cobra.Command {
 		Long: `Bench plays legal chess from many clients at once, each with one request under
 way, and prints how many were answered a second: in all, and in the second half of
 the time, which is what lasts; what the worst second had of the one in the middle;
-how long the answers took; what both sides used of the processors; how far the
-database was behind at most and at the end (lag); and how long the server took to
-bring the rest there and stop (drain).
+how long the answers took; what both sides used of the processors, and which part of
+their time the host of a virtual machine gave to others meanwhile (stolen: above a few
+percent the round says more about the others); how far the database was behind at most
+and at the end (lag); and how long the server took to bring the rest there and stop
+(drain).
 
 Without --addr it starts a server of its own for every round: this binary, with a
 data directory that it removes afterwards, or with --config, --def and --data. Its

@@ -38,6 +38,9 @@ var benchColumns = []struct {
 		return unless(r.Report.Server == 0, func() string { return inSeconds(r.Report.Server) })
 	}},
 	{"loader CPU", func(r *benchRound) string { return inSeconds(r.Report.Loader) }},
+	{"stolen", func(r *benchRound) string {
+		return unless(r.Stolen < 0, func() string { return fmt.Sprintf("%.0f %%", 100*r.Stolen) })
+	}},
 	{"most lag", func(r *benchRound) string {
 		return unless(r.Lag < 0, func() string { return inSeconds(r.MostLag) })
 	}},
@@ -173,7 +176,8 @@ type roundJSON struct {
 	Dropped    uint64             `json:"dropped_datagrams"`
 	ServerCPU  float64            `json:"server_cpu_s"`
 	LoaderCPU  float64            `json:"loader_cpu_s"`
-	Lag        *float64           `json:"lag_s,omitempty"` // of the store, at the end
+	Stolen     *float64           `json:"stolen,omitempty"` // part of the processors' time
+	Lag        *float64           `json:"lag_s,omitempty"`  // of the store, at the end
 	MostLag    *float64           `json:"most_lag_s,omitempty"`
 	Drain      float64            `json:"drain_s,omitempty"`
 	Verified   *loader.Verdict    `json:"verified,omitempty"`
@@ -218,6 +222,9 @@ func (r *benchRound) json() roundJSON {
 	}
 	if lag, most := r.Lag.Seconds(), r.MostLag.Seconds(); r.Lag >= 0 {
 		o.Lag, o.MostLag = &lag, &most
+	}
+	if r.Stolen >= 0 {
+		o.Stolen = &r.Stolen
 	}
 	if r.Echo != nil {
 		o.Echo = r.Echo.PerSecond()

@@ -29,6 +29,9 @@ type bench struct {
 type benchRound struct {
 	Report loader.Report
 	Echo   *loader.Report // nil: not measured
+	// Stolen is which part of the processors' time the host of a virtual machine gave to
+	// others meanwhile; -1: not known.
+	Stolen float64
 	// Age of the oldest move that was not in the store: at the end, -1 when it is not
 	// known, and the most that was seen when asked each second.
 	Lag, MostLag time.Duration
@@ -96,7 +99,7 @@ func judge(errOut io.Writer, rounds []benchRound) error {
 func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error) {
 	o := b.options
 	o.Seed = seed
-	r.Lag = -1
+	r.Lag, r.Stolen = -1, -1
 	if b.flags.sustained {
 		o.EverySecond = b.printSecond
 	}
@@ -113,6 +116,8 @@ func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error
 		}
 		r.Echo = &report
 	}
+	before := readProcessors()
+	o.Ended = func() { r.Stolen = readProcessors().stolenSince(before) }
 	if b.flags.addr == "" {
 		return r, b.loadOwn(ctx, o, &r)
 	}
@@ -191,7 +196,11 @@ func (r *benchRound) watchLag(ctx context.Context, data string, o *loader.Option
 			}
 		}
 	}()
-	o.Ended = func() { r.Lag = lagOf(ctx, data) }
+	ended := o.Ended
+	o.Ended = func() {
+		ended()
+		r.Lag = lagOf(ctx, data)
+	}
 	return func() {
 		cancel()
 		<-done
