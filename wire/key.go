@@ -114,7 +114,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyBoardVersion, Type: TypeInt, Meaning: "grows with every change of the board", Ours: true},
 	{Key: KeyBoardOwnMove, Type: TypeString, Meaning: "the move that you made last on this board, in UCI; absent when you have not moved there", Ours: true},
 	{Key: KeyBoardPly, Type: TypeInt, Meaning: "moves made on a watched board; in PLAYER_MOVE, moves made on the board as the player sees it: if it has others by now, the move is refused", Ours: true},
-	{Key: KeyBoardBot, Type: TypeInt, Meaning: "1 on a watched board whose last move a program made; absent: a person did, or a program with an identity that has left or plays in another shard", Ours: true},
+	{Key: KeyBoardBot, Type: TypeInt, Meaning: "1 on a watched board whose last move a program made; absent: a person did", Ours: true},
 	{Key: KeyMoveCrowd, Type: TypeInt, Meaning: "1 in PLAYER_MOVE: tell how others have moved in this position", Ours: true},
 	{Key: KeyCrowdMoves, Type: TypeString, Meaning: "in the answer to such a move: what people have played in the position that it was made in, since the server started, with how often: `e2e4 12 d2d4 5`; at most four, the most frequent first. Absent when it came up for the first time, or too late in a game", Ours: true},
 	{Key: KeyWaitPlace, Type: TypeInt, Meaning: "all boards are held, and so many players get one before you and with you; BOARD_UPDATE shows you yours when it is your turn", Ours: true},

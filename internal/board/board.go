@@ -15,7 +15,7 @@ type Board struct {
 	position  chess.Position
 	placement placement
 	plies     []ply
-	players   []uint32    // low bits of the numbers of the identities of plies, 0 for none; nil: none at all
+	players   []uint32    // the Number of whose the plies are, and ofProgram; 0: not known; nil: of none
 	movers    bloomFilter // the sessions of plies
 	history   chess.History
 	version   uint64
@@ -138,7 +138,7 @@ type Move struct {
 	Move    chess.Move
 	Session wamble.SessionID
 	Ply     int  // 1 for White's first move
-	Bot     bool // a program without a rating made it
+	Bot     bool // a program made it
 	At      time.Time
 }
 
@@ -147,7 +147,7 @@ func (b *Board) move(i int) Move {
 	return Move{
 		Move: p.move(), Session: p.session(),
 		Ply: b.position.Ply() - len(b.plies) + i + 1,
-		Bot: p.strength() == byProgram,
+		Bot: p.strength() == byProgram || b.playerOf(i)&ofProgram != 0,
 		At:  timeOf(b.times.created + p.millis()*1000),
 	}
 }
@@ -170,7 +170,7 @@ type Contributor struct {
 	White, Black int
 	Rating       float64
 	Rated        bool   // it had an identity, and so a rating
-	Player       uint32 // low bits of the number of its identity; 0: not known
+	Player       uint32 // Number of its identity; 0: not known
 }
 
 // Contributors appends one entry for every session that moved, in the order
@@ -196,7 +196,7 @@ func (b *Board) Contributors(dst []Contributor, most int) []Contributor {
 			}
 		}
 		list[i].count(p, ply)
-		if player := b.playerOf(at); player != 0 {
+		if player := b.playerOf(at) &^ ofProgram; player != 0 {
 			list[i].Player = player
 		}
 	}

@@ -219,7 +219,7 @@ func TestRatingsStayWithTheBoard(t *testing.T) {
 		if i == 1 {
 			player, rating = 0, -1
 		}
-		if _, err := r.PlayBy(r.now, 1, Mover{s, player, rating}, uci, silence{}); err != nil {
+		if _, err := r.PlayBy(r.now, 1, Mover{Session: s, Player: player, Rating: rating}, uci, silence{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -261,36 +261,37 @@ func (r *recorded) Add(in intent.Intent) {
 func TestProgramsStayWithTheBoard(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 1 })
 	var moves recorded
-	for i, rating := range []float64{Program, -1, 0} {
-		s := wamble.SessionID(4 + i)
-		r.assign(s)
-		if _, err := r.PlayBy(r.now, 1, Mover{Session: s, Rating: rating}, []string{"e2e4", "e7e5", "g1f3"}[i], &moves); err != nil {
+	for i, by := range []Mover{{Rating: -1, Program: true}, {Rating: -1}, {Player: 8}, {Player: 9, Program: true}} {
+		by.Session = wamble.SessionID(4 + i)
+		r.assign(by.Session)
+		if _, err := r.PlayBy(r.now, 1, by, []string{"e2e4", "e7e5", "g1f3", "b8c6"}[i], &moves); err != nil {
 			t.Fatal(err)
 		}
 	}
-	check := func(after string, p *Pool) {
+	check := func(after string, p *Pool, last bool) {
 		t.Helper()
 		var got []bool
 		for m := range p.Board(1).Moves() {
 			got = append(got, m.Bot)
 		}
-		if want := []bool{true, false, false}; !slices.Equal(got, want) {
+		if want := []bool{true, false, false, last}; !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", after, got, want)
 		}
 	}
-	check("in memory", r.Pool)
+	check("in memory", r.Pool, true)
 	loaded, err := Load(*r.Options(), counter(0), newRand(1), r.Snapshot(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	check("after a snapshot", loaded)
+	check("after a snapshot", loaded, true)
 	p := New(*r.Options(), counter(0), newRand(1))
 	if err := p.Restore(epoch, &wamble.Board{ID: 1, FEN: r.Board(1).FEN(), Status: wamble.Active, Variant: -1, Created: epoch, Moves: []wamble.Move{
 		{Ply: 1, UCI: "e2e4", Session: 4, Bot: true}, {Ply: 2, UCI: "e7e5", Session: 5}, {Ply: 3, UCI: "g1f3", Session: 6},
+		{Ply: 4, UCI: "b8c6", Session: 7, Player: 9, Handle: "h_9", Bot: true},
 	}}, silence{}); err != nil {
 		t.Fatal(err)
 	}
-	check("after a restart", p)
+	check("after a restart", p, true)
 	p = New(*r.Options(), counter(0), newRand(1))
 	journal := p.Resume()
 	journal.Create(&intent.CreateBoard{Board: 1, Status: wamble.Dormant, Variant: -1, At: epoch})
@@ -298,7 +299,7 @@ func TestProgramsStayWithTheBoard(t *testing.T) {
 		journal.Move(uint64(i+1), &moves[i])
 	}
 	journal.End(epoch, func(wamble.SessionID) bool { return false }, silence{})
-	check("after the journal", p)
+	check("after the journal", p, false) // of whom the journal says whether he has an identity, and no more
 }
 
 // A player whose answer was lost sends his move again.

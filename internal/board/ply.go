@@ -21,17 +21,33 @@ type ply struct{ head, who, after uint32 }
 type Mover struct {
 	Session wamble.SessionID
 	Player  wamble.PlayerID // of his identity; 0: none
-	Rating  float64         // less than 0: none; Program: a program that has none
+	Rating  float64         // less than 0: none
+	Program bool
 }
 
 // mover is a Mover as a ply keeps him.
 type mover struct {
 	session  wamble.SessionID
-	player   uint32
+	player   uint32 // see Board.players
 	strength strength
 }
 
-func (m Mover) packed() mover { return mover{m.Session, uint32(m.Player), strengthOf(m.Rating)} }
+func (m Mover) packed() mover {
+	p := mover{m.Session, Number(m.Player), strengthOf(m.Rating)}
+	switch {
+	case m.Program && p.player != 0:
+		p.player |= ofProgram
+	case m.Program:
+		p.strength = byProgram
+	}
+	return p
+}
+
+// ofProgram marks a player as a program.
+const ofProgram = 1 << 31
+
+// Number is what a board remembers of a player: enough to tell two of them apart.
+func Number(p wamble.PlayerID) uint32 { return uint32(p) &^ ofProgram }
 
 // maxSession is the largest number of a session that a ply can hold.
 const maxSession = 1<<36 - 1
@@ -60,7 +76,7 @@ func (p ply) millis() int64 { return int64(p.head>>20&0xf)<<32 | int64(p.after) 
 func (p ply) strength() strength { return strength(p.head >> 24) }
 
 // strength is a rating in a byte, in steps of 16 points from 0 to 4048; 0 is a
-// player without one, as is 255: a program. When a board ends it needs the ratings of all its
+// player without one, as is 255: a program without an identity. When a board ends it needs the ratings of all its
 // players, also of those whose sessions are no longer in memory.
 type strength uint8
 
@@ -69,14 +85,8 @@ const (
 	byProgram    strength = 255
 )
 
-// Program is the rating of a program that has none.
-const Program = -2
-
 // strengthOf returns the strength of a rating; less than 0 is none.
 func strengthOf(rating float64) strength {
-	if rating == Program {
-		return byProgram
-	}
 	if !(rating >= 0) {
 		return 0
 	}

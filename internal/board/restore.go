@@ -146,12 +146,9 @@ func (b *Board) replay(ply int, m wamble.Move) error {
 		return &Damaged{b.id, fmt.Sprintf("move %d is by nobody", ply)}
 	}
 	b.times.moved = micros(m.At)
-	by := Mover{Session: m.Session, Player: m.Player, Rating: -1}
-	switch {
-	case m.Handle != "":
+	by := Mover{Session: m.Session, Player: m.Player, Rating: -1, Program: m.Bot}
+	if m.Handle != "" {
 		by.Rating = m.Rating
-	case m.Bot:
-		by.Rating = Program
 	}
 	b.add(b.times.moved, by.packed(), move)
 	return nil

@@ -70,7 +70,7 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 		player := reward.Player{Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated, Number: c.Player}
 		if s := p.sessions.ByID(c.Session); s != nil {
 			who := whoOf(s)
-			player.Rated, player.Rating, player.Key, player.Number = s.Identity() != nil, p.sessions.Stats(s).Rating, who.Key, uint32(who.ID)
+			player.Rated, player.Rating, player.Key, player.Number = s.Identity() != nil, p.sessions.Stats(s).Rating, who.Key, board.Number(who.ID)
 		} else if !c.Rated {
 			player.Rating = float64(scoring.DefaultRating)
 		}

@@ -31,11 +31,9 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		// leaves at least the board that it is made on.
 		return p.deny(r, errNoID)
 	}
-	by := board.Mover{Session: s.ID(), Rating: -1}
+	by := board.Mover{Session: s.ID(), Rating: -1, Program: s.Bot()}
 	if i := s.Identity(); i != nil {
 		by.Player, by.Rating = i.ID(), i.Stats().Rating
-	} else if s.Bot() {
-		by.Rating = board.Program
 	}
 	var played board.Played
 	var err error

@@ -9,7 +9,7 @@ type Player struct {
 	Rating       float64          // how strong he was; whoever has none counts as a new player
 	Rated        bool             // he has a rating that is kept
 	Key          wamble.PublicKey // of his identity; zero: not known, or none
-	Number       uint32           // low bits of the number of his identity; 0: not known, or none
+	Number       uint32           // tells his identity from others; 0: not known, or none
 	Points       float64          // set by Share
 	Change       float64          // of the rating; set by Rate
 }
