@@ -25,6 +25,9 @@ type Restricted struct {
 	Lifted []uint64 `json:",omitempty"`
 	// Last is the number of the last ban in all profiles; 0 in those of one.
 	Last uint64 `json:",omitempty"`
+	// Revision rises with each change, in microseconds where an older program, which does
+	// not know it, has changed something; 0: that has.
+	Revision int64 `json:",omitempty"`
 
 	everywhere []Ban       // in all profiles
 	announced  []Announced // in all profiles
@@ -195,13 +198,15 @@ func readRestrictions(rs *Restrictions) (*Restrictions, error) {
 	return rs, nil
 }
 
-// Hear takes what the keeper has now.
+// Hear takes what the keeper has, unless it is older than what is known.
 func (rs *Restrictions) Hear(text string) error {
 	held, err := parseRestricted(text)
 	if err == nil {
 		rs.mu.Lock()
 		defer rs.mu.Unlock()
-		rs.held = held
+		if held.Revision == 0 || held.Revision >= rs.held.Revision {
+			rs.held = held
+		}
 	}
 	return err
 }
@@ -232,7 +237,7 @@ func (rs *Restrictions) Change(ctx context.Context, change func(*Restricted) err
 		}
 		held.everywhere, held.announced = everywhere, announced
 		next = Restricted{Brownout: held.Brownout, Bans: slices.Clone(held.Bans), Lifted: slices.Clone(held.Lifted), Last: held.Last,
-			Announced: slices.Clone(held.Announced), everywhere: everywhere, announced: announced}
+			Announced: slices.Clone(held.Announced), Revision: max(held.Revision+1, time.Now().UnixMicro()), everywhere: everywhere, announced: announced}
 		if err := change(&next); err != nil {
 			return "", err
 		}
@@ -279,15 +284,44 @@ func (rs *Restrictions) Inputs() []profile.Input {
 	return rs.held.inputs(rs.draining.Load(), time.Now())
 }
 
+// State is what holds now but for the bans, as a profile that runs is told.
+func (rs *Restrictions) State() []profile.Input {
+	return []profile.Input{brownoutInput(rs.Brownout()), &profile.Stand{All: rs.standing()}}
+}
+
+// BansSince is what a profile that runs is told of its bans, when these were they before.
+func (rs *Restrictions) BansSince(before []Ban) (in []profile.Input) {
+	old, bans := byWhom(before), byWhom(rs.Bans())
+	for whom := range old {
+		if _, holds := bans[whom]; !holds {
+			in = append(in, &profile.Unban{Whom: whom})
+		}
+	}
+	for whom, b := range bans {
+		if o, known := old[whom]; (!known || o.Text != b.Text || !o.Until.Equal(b.Until)) && !b.over(time.Now()) {
+			in = append(in, banInput(whom, b.Text, b.Until))
+		}
+	}
+	return in
+}
+
+// byWhom is bans by who is banned; the newest one holds.
+func byWhom(bans []Ban) map[profile.Whom]*Ban {
+	of := make(map[profile.Whom]*Ban, len(bans))
+	for i := range bans {
+		if whom, err := parsePlayer(bans[i].Whom); err == nil {
+			of[whom] = &bans[i]
+		}
+	}
+	return of
+}
+
 // Brownout is what the profile does without now.
 func (rs *Restrictions) Brownout() profile.Brownout {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.held.effective(rs.draining.Load())
 }
-
-// BrownoutInput is what a profile that runs is told of that.
-func (rs *Restrictions) BrownoutInput() profile.Input { return brownoutInput(rs.Brownout()) }
 
 // Bans returns all bans, the newest last.
 func (rs *Restrictions) Bans() []Ban {

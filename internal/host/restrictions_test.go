@@ -3,10 +3,13 @@ package host
 import (
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"wamble"
+	"wamble/internal/profile"
 )
 
 // TestRestricted: bans are bounded, end by themselves, and are lifted under any name
@@ -116,4 +119,59 @@ func TestBanEverywhere(t *testing.T) {
 	do("ban", `{"whom": "192.0.2.1"}`)
 	bans("banned again", blitz, 1)
 	bans("banned again, read again", profile("blitz"), 1)
+}
+
+// TestBansSince: a profile that runs is told what others have changed, and what is older than
+// what is known is not heard.
+func TestBansSince(t *testing.T) {
+	told := 0
+	h := standIn(t, &told)
+	rs := h.Running()[0].Restrictions
+	texts := func() string {
+		text, err := rs.keeper.Read(rs.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	change := func(to func(*Restricted) error) {
+		t.Helper()
+		if _, err := rs.Change(t.Context(), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	change(func(r *Restricted) error { return r.ban(Ban{Whom: "192.0.2.1", Text: "one"}, now) })
+	first, before := texts(), rs.Bans()
+	change(func(r *Restricted) error {
+		r.unban("192.0.2.1")
+		r.Brownout.NoPredictions = true
+		r.Announced = []Announced{{Standing: profile.Standing{ID: 7, Until: now.Add(time.Hour)}}}
+		return r.ban(Ban{Whom: "192.0.2.2", Text: "two"}, now)
+	})
+	if err := rs.Hear(first); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, in := range append(rs.State(), rs.BansSince(before)...) {
+		switch in := in.(type) {
+		case *profile.Ban:
+			said = append(said, "ban "+in.Text)
+		case *profile.Unban:
+			said = append(said, "unban")
+		case *profile.Stand:
+			said = append(said, fmt.Sprint("stand ", len(in.All)))
+		case *profile.SetBrownout:
+			said = append(said, fmt.Sprint("brown-out ", in.Brownout.NoPredictions))
+		}
+	}
+	if got, want := strings.Join(said, ", "), "brown-out true, stand 1, unban, ban two"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := rs.BansSince(rs.Bans()); len(got) != 0 {
+		t.Errorf("got %v without a change", got)
+	}
+	if err := rs.Hear(`{"Bans": []}`); err != nil || len(rs.Bans()) != 0 {
+		t.Errorf("what an older program has written is not heard: %v, %v", rs.Bans(), err)
+	}
 }

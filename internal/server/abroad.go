@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wamble/internal/guard"
+	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/pack"
 	"wamble/internal/profile"
@@ -305,12 +306,28 @@ func (a *abroad) spread(database string, news *profile.News) {
 	}
 }
 
-// obey tells the shards that are here what the host has said to another machine. What they
-// do without depends on whether this one drains, not that one.
+// obey tells the shards that are here what the host has said to another machine. What holds
+// until it is taken back they learn where it is kept: see hearStanding.
 func (k *supervisor) obey(in profile.Input) {
-	if _, ok := in.(*profile.SetBrownout); ok {
-		in = k.restrictions.BrownoutInput()
+	switch in.(type) {
+	case *profile.Ban, *profile.Unban, *profile.SetBrownout, *profile.Stand:
+		return
 	}
+	k.tellHere(in)
+}
+
+// tellState tells the shards that are here what holds until it is taken back, the newest
+// last, whoever has changed it.
+func (k *supervisor) tellState() {
+	k.stating.Lock()
+	defer k.stating.Unlock()
+	for _, in := range k.restrictions.State() {
+		k.tellHere(in)
+	}
+}
+
+// tellHere tells the shards that are here, without waiting for them.
+func (k *supervisor) tellHere(in profile.Input) {
 	for _, l := range k.here() {
 		l.Obey(in)
 	}
@@ -402,16 +419,7 @@ func (s *Server) heed() {
 	for _, note := range n.take() {
 		name, value := note.name, note.value
 		if profile, ok := strings.CutPrefix(name, standingPrefix); ok {
-			s.placing.mu.Lock()
-			s.placing.standing[profile] = value
-			s.placing.mu.Unlock()
-			rs := s.host.Everywhere
-			if k := s.supervisor(profile); k != nil {
-				rs = k.restrictions
-			} else if profile != "" {
-				continue
-			}
-			s.warn(rs.Hear(value))
+			s.hearStanding(profile, value)
 		} else if strings.HasPrefix(name, newsPrefix) {
 			n.letters = append(n.letters, note)
 		}
@@ -426,6 +434,36 @@ func (s *Server) heed() {
 		}
 	}
 	n.letters = nil
+}
+
+// hearStanding takes what the host has restricted, here or on another machine, in a profile
+// or with "" in all of them, and tells the shards that are here what is new to them.
+func (s *Server) hearStanding(name, value string) {
+	s.placing.mu.Lock()
+	s.placing.standing[name] = value
+	s.placing.mu.Unlock()
+	rs, concerned := s.host.Everywhere, s.supervisors()
+	if name != "" {
+		k := s.supervisor(name)
+		if k == nil {
+			return
+		}
+		rs, concerned = k.restrictions, []*supervisor{k}
+	}
+	before := make([][]host.Ban, len(concerned))
+	for i, k := range concerned {
+		before[i] = k.restrictions.Bans()
+	}
+	if err := rs.Hear(value); err != nil {
+		s.warn(err)
+		return
+	}
+	for i, k := range concerned {
+		k.tellState()
+		for _, in := range k.restrictions.BansSince(before[i]) {
+			k.tellHere(in)
+		}
+	}
 }
 
 // inheritLetters lets letters wait that the image before this one has not read, until the

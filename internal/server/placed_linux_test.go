@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -407,6 +408,49 @@ func TestPlacedPeople(t *testing.T) {
 	until(t, "nothing is left of him", func() bool {
 		return pgtest.Query[int](t, db, `SELECT (SELECT count(*) FROM players) + (SELECT count(*) FROM sessions WHERE player_id IS NOT NULL)`) == 0
 	})
+}
+
+// TestPlacedStanding: what holds until it is taken back holds on every machine because it is
+// kept, though whoever has ordered it died before he could tell; two announcements at once
+// do not withdraw each other.
+func TestPlacedStanding(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a, b := placedPair(t, db, "")
+	kept := func(text string) {
+		t.Helper()
+		if err := (standing{a.Server}).Amend(t.Context(), a.first().name, func(string) (string, error) { return text, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept(`{"Bans": [{"Whom": "127.0.0.0/8", "Text": "spam"}]}`)
+	for _, h := range []*here{a, b} {
+		until(t, "the ban holds", func() bool { return turnedAway(t, h.address()) != nil })
+	}
+	kept(`{}`)
+	for _, h := range []*here{a, b} {
+		until(t, "the ban is lifted", func() bool { return turnedAway(t, h.address()) == nil })
+	}
+
+	on := map[*here]*player{a: join(t, a.address(), wamble.Token{}), b: join(t, b.address(), wamble.Token{})}
+	var both sync.WaitGroup
+	for _, h := range []*here{a, b} {
+		both.Go(func() {
+			h.command("announce", host.Arguments{Text: "said on " + h.address(), Until: time.Now().Add(time.Hour)})
+		})
+	}
+	both.Wait()
+	a.command("announce", host.Arguments{Text: "the end"})
+	for _, p := range on {
+		for said, n := "", 0; said != "the end"; n++ {
+			if said = notice(t, p, wire.NoticeAnnouncement); strings.HasPrefix(said, "withdrawn") || n > 2 {
+				t.Fatalf("somebody is told %q", said)
+			}
+		}
+	}
+	for _, h := range []*here{a, b} {
+		until(t, "both stay", func() bool { return len(h.host.Everywhere.Announced()) == 2 })
+	}
 }
 
 // TestPlacedHouseBots: house bots are as many as the profile wants, over all machines; a

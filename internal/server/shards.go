@@ -156,6 +156,12 @@ func (k *supervisor) Tell(ctx context.Context, in profile.Input) (before, after 
 		if err != nil {
 			return before, after, err
 		}
+	case *profile.SetBrownout, *profile.Stand:
+		if k.abroad != nil { // another machine may change it at the same time
+			k.abroad.tell(k.name, in) // one of an older release does not look where it is kept
+			k.tellState()
+			return before, after, nil
+		}
 	default:
 		if k.abroad != nil {
 			k.abroad.tell(k.name, in)

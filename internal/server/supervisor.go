@@ -30,7 +30,8 @@ type supervisor struct {
 
 	draining     *atomic.Bool // of the server
 	restrictions *host.Restrictions
-	games        broadcast // sent when finished games have reached the store
+	stating      sync.Mutex // held while tellState looks and tells
+	games        broadcast  // sent when finished games have reached the store
 	events       readapi.Stream
 
 	opening   opening
