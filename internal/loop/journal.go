@@ -15,6 +15,7 @@ import (
 type Journal struct {
 	Runner *runner.Runner
 	Owner  store.Owner
+	Shared bool // with other machines, which go on with it
 	Holds  func() bool
 	Ahead  func() time.Duration
 	Heal   func(ctx context.Context) error

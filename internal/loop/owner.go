@@ -52,6 +52,9 @@ func (rt *Runtime) own(ctx context.Context) error {
 		}
 		over := int64(0)
 		if gone || time.Now().After(end) {
+			if err := rt.follow(first.By); err != nil {
+				return err
+			}
 			over = first.Beat
 		}
 		other, err := try(over)
@@ -66,6 +69,24 @@ func (rt *Runtime) own(ctx context.Context) error {
 		gone = false // somebody is writing for it
 	}
 	return first
+}
+
+// follow refuses to take the place of an owner who is dead if he had another journal, which
+// may have moves that the database lacks: machines that share a journal have the same one.
+// Who has lost a machine with its disk goes on without them.
+func (rt *Runtime) follow(dead store.Owner) error {
+	me := rt.journal()
+	if dead.Journal == me.Owner.Journal {
+		return nil
+	}
+	if !me.Shared {
+		rt.o.Log.Error("the last server of this profile was not stopped in order and had another journal: moves that only that has are not played on. "+
+			"If it is still there, stop this server, and start that one once more", "store", rt.o.StoreName, "owner", dead.String())
+		return nil
+	}
+	return fmt.Errorf("%w: the last server of profile %s (%s) was not stopped in order and had another one, which may have moves that %s lacks. "+
+		"Start once more with the options journal-* as they were, on one machine, and stop it in order, which brings them there. "+
+		`To give them up, run there: DELETE FROM profile_owners WHERE journal_id = '\x%x'`, ErrOtherWorld, rt.o.Name, dead, rt.o.StoreName, dead.Journal[:])
 }
 
 // gone reports whether another owner was an earlier process on this journal: an image

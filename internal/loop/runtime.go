@@ -50,6 +50,8 @@ type Options struct {
 	// Record is where the lives of the profile are recorded.
 	Record tape.Series
 
+	// Shared says that other machines go on with the journal.
+	Shared bool
 	// Holds reports whether this process still has the right to speak for the profile:
 	// what is to be sent when it has not is dropped. nil: it always has.
 	Holds func() bool
@@ -141,7 +143,7 @@ func New(o Options) *Runtime {
 	rt := &Runtime{o: o, stage: newStage(), quarantine: newQuarantine(), tracer: tracer{o: o.Tracing}}
 	rt.cfg.Store(o.Config)
 	rt.port.Store(o.Port)
-	rt.on.Store(&Journal{Runner: o.Runner, Owner: o.Owner, Holds: o.Holds, Ahead: o.Ahead, Heal: o.Heal})
+	rt.on.Store(&Journal{Runner: o.Runner, Owner: o.Owner, Shared: o.Shared, Holds: o.Holds, Ahead: o.Ahead, Heal: o.Heal})
 	rt.watch = newStorewatch(rt)
 	rt.pace.waits = func() int { return rt.drain.Load().Pending() }
 	return rt

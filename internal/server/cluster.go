@@ -340,7 +340,7 @@ func (p *part) ahead() func() time.Duration {
 
 // journal is what the loops of the part run on.
 func (p *part) journal() loop.Journal {
-	return loop.Journal{Runner: p.runner, Owner: p.owner(), Holds: p.holds(), Ahead: p.ahead(), Heal: p.heal}
+	return loop.Journal{Runner: p.runner, Owner: p.owner(), Shared: p.storage != nil, Holds: p.holds(), Ahead: p.ahead(), Heal: p.heal}
 }
 
 // Waiting is how a standby stands.

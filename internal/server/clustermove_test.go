@@ -1,10 +1,13 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"wamble/internal/loop"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 )
@@ -133,6 +136,17 @@ func TestJournalElsewhere(t *testing.T) {
 				_, err := Open(Options{Config: loadConf(t, other), Dir: dir})
 				if err == nil || !strings.Contains(err.Error(), "as they were") || !strings.Contains(err.Error(), sharedMark(dir)) {
 					t.Fatalf("got %v, want advice", err)
+				}
+			}
+			for _, owner := range []string{"another machine", "its successor"} { // whose directories know nothing of it
+				other, err := Open(Options{Config: loadConf(t, text), Dir: t.TempDir()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				if err := other.Run(ctx); !errors.Is(err, loop.ErrOtherWorld) || !strings.Contains(err.Error(), "DELETE FROM profile_owners") {
+					t.Fatalf("%s: got %v, want advice", owner, err)
 				}
 			}
 			for was := (mark{}); !was.emptied; { // again if the server had just lost a part to the machine's load

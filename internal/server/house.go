@@ -207,7 +207,7 @@ func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transpo
 	if p := s.partOf(shard.Index); p != nil {
 		k.part.Store(p)
 		j := p.journal()
-		o.Runner, o.Owner, o.Holds, o.Ahead, o.Heal = j.Runner, j.Owner, j.Holds, j.Ahead, j.Heal
+		o.Runner, o.Owner, o.Shared, o.Holds, o.Ahead, o.Heal = j.Runner, j.Owner, j.Shared, j.Holds, j.Ahead, j.Heal
 	}
 	k.Runtime = loop.New(o)
 	db.Registry.Join(k.Runtime)
