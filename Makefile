@@ -27,7 +27,7 @@ LARGE    := Large
 # Modules of their own, whose dependencies must stay out of the binary.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod runner/examples/*/go.mod packaging/*/go.mod))
 
-.PHONY: help run build release package reproduce test check generate bench soak fuzz vuln cover web clean setup-run setup-test test-plain test-raced
+.PHONY: help run build release package reproduce test check generate bench soak fuzz vuln cover web clean setup-run setup-test test-server test-plain test-raced test-loads test-nested test-fuzz
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,22 +47,32 @@ package: release ## Debian packages, images for containers, SBOMs and checksums,
 reproduce: ## build the release twice and compare the bytes
 	packaging/reproduce
 
-test: setup-test web check ## everything that CI runs (about 20 minutes on 2 cores)
-	@$(MAKE) --no-print-directory --jobs=2 test-plain test-raced
+test: setup-test web check ## everything that CI runs (less than 20 minutes on 2 cores)
+	@$(MAKE) --no-print-directory --jobs=2 test-server test-plain test-raced test-loads test-nested test-fuzz
 
-# Tests wait more than they compute: two rows of them at once fill the machine.
-test-plain:
-	cd web && npm run --silent test
-	scripts/gotest $$(go list ./... | grep -v '/internal/server$$')
-	scripts/gotest -run '$(LOADS)' ./internal/server
-	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && $(CURDIR)/scripts/gotest ./...); done
-	scripts/fuzz 2s
-
-test-raced:
+# Tests wait more than they compute: two of these at once fill the machine. What lasts
+# longest comes first, here and in each of them, so that at the end nothing runs alone for
+# long.
+test-server:
 	scripts/gotest -race -skip '$(LOADS)' ./internal/server
 	scripts/gotest -race -run '$(HANDOFFS)' -skip '$(LARGE)' ./internal/server
+
+test-plain:
+	cd web && npm run --silent test
+	scripts/gotest ./web $$(go list ./... | grep -v '/internal/server$$')
+
+test-raced:
 	scripts/gotest -race -short -run 'Kill|Abuse' -skip '$(HANDOFFS)' ./internal/journal ./internal/server ./internal/store/... ./runner/pebblestore
-	scripts/gotest -race -skip '$(KILLS)' $(RACE)
+	scripts/gotest -race -skip '$(KILLS)' ./runner/pebblestore $(RACE)
+
+test-loads:
+	scripts/gotest -run '$(LOADS)' ./internal/server
+
+test-nested:
+	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && $(CURDIR)/scripts/gotest ./...); done
+
+test-fuzz:
+	scripts/fuzz 2s
 
 check: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
