@@ -56,6 +56,10 @@ type DrainOptions struct {
 	// WentBack, if set, is told of a store that has less than it had, and again when
 	// it has what was kept.
 	WentBack func(Setback)
+	// Others, if set, reports whether the store lacks what other profiles had brought
+	// there, and how far it has come with them: until it has that, it may refuse what it
+	// has to take.
+	Others func(ctx context.Context) (behind bool, at uint64)
 	// Emitted, if set, is told when the feed of finished games has grown.
 	Emitted func()
 	// Happened, if set, is told from the drain's goroutine what happened in the
@@ -115,6 +119,7 @@ type Drain struct {
 	happened []Happened
 	remembered
 	deadTold time.Time
+	others   others
 }
 
 // NewDrain makes the drain of a profile. Exactly one may exist for each.

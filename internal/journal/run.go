@@ -87,12 +87,16 @@ func (r *run) applyPlan(ctx context.Context, d *Drain, plan Plan) error {
 	if err == nil || !permanent(ctx, err) {
 		return err
 	}
+	mayCome := d.mayCome(ctx) // before the store is asked once more
 	rejected, probeErr := d.store.Probe(ctx, d.batch(plan))
 	if probeErr != nil {
 		return probeErr
 	}
 	if len(rejected) == 0 {
 		return fmt.Errorf("the store refuses a batch, but none of its %d intents: %w", len(plan.Intents), err)
+	}
+	if mayCome {
+		return fmt.Errorf("other profiles bring again what this database has lost: %w: %w", rejected[0].Err, store.ErrTransient)
 	}
 	rest := plan.without(rejected)
 	if err := d.store.Apply(ctx, d.batch(rest)); err != nil {

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"errors"
 
 	"wamble/internal/store"
 	"wamble/runner"
@@ -13,8 +12,10 @@ import (
 type Setback struct {
 	From, To uint64 // the last message that it had, and that it has
 	// Lost is how many messages between them are not kept any more. Brought says
-	// that the others are there again.
+	// that the others are there again, but for intents that the store had taken and
+	// refuses now.
 	Lost    uint64
+	Refused int
 	Brought bool
 }
 
@@ -60,17 +61,17 @@ func (d *Drain) meet(ctx context.Context, next uint64) error {
 }
 
 // bringAgain applies the kept messages between what the store has and what it had.
-// What it refuses of them it has refused before: that is in the dead letters.
 func (d *Drain) bringAgain(ctx context.Context, at, had uint64) error {
 	s := Setback{From: had, To: at}
 	d.setback(s)
 	last := max(at, d.base.Load())
 	s.Lost = had - last
+	again := again{d: d}
 	var queue []Message
 	bytes := 0
 	flush := func() error {
 		for len(queue) > 0 {
-			taken, err := d.applyAgain(ctx, queue)
+			taken, err := again.apply(ctx, queue)
 			if err != nil {
 				return err
 			}
@@ -97,36 +98,9 @@ func (d *Drain) bringAgain(ctx context.Context, at, had uint64) error {
 	if err := flush(); err != nil {
 		return err
 	}
-	s.Brought = true
+	s.Brought, s.Refused = true, again.refused
 	d.setback(s)
 	return nil
-}
-
-// applyAgain applies the next plan of kept messages, and returns how many those are.
-func (d *Drain) applyAgain(ctx context.Context, queue []Message) (int, error) {
-	plan, taken, err := d.planner.Make(queue, d.limits.Load().Adapt(waiting(queue)))
-	for bad := (*Malformed)(nil); errors.As(err, &bad); plan, taken, err = d.planner.Make(queue, d.limits.Load().Adapt(waiting(queue))) {
-		for i := range queue {
-			if queue[i].Seq == bad.Seq {
-				queue[i] = Message{Seq: bad.Seq}
-			}
-		}
-	}
-	if err != nil {
-		return 0, err
-	}
-	err = d.store.Apply(ctx, d.batch(plan))
-	if err != nil && permanent(ctx, err) {
-		rejected, probeErr := d.store.Probe(ctx, d.batch(plan))
-		if probeErr != nil {
-			return 0, probeErr
-		}
-		err = d.store.Apply(ctx, d.batch(plan.without(rejected)))
-	}
-	if err == nil {
-		d.moveTo(plan.Through)
-	}
-	return taken, err
 }
 
 func (d *Drain) setback(s Setback) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"wamble/internal/store"
@@ -116,6 +117,60 @@ func TestSetback(t *testing.T) {
 			if got := deadLetters(t, r); len(got) > 0 {
 				t.Errorf("dead letters: %v", got)
 			}
+		})
+	}
+}
+
+// TestSetbackOfOthers: what a store that went back refuses may need what another profile
+// had brought there. It waits for that, as long as the other one gets on; what was a dead
+// letter before waits for nobody.
+func TestSetbackOfOthers(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		others  func(asked int) (behind bool, at uint64)
+		dead    bool // it was a dead letter before
+		refused int
+	}{
+		{"they come", func(n int) (bool, uint64) { return n < 5, uint64(n) }, false, 0},
+		{"they do not get on", func(int) (bool, uint64) { return true, 7 }, false, 1},
+		{"they have all", func(int) (bool, uint64) { return false, 9 }, false, 1},
+		{"a dead letter", func(int) (bool, uint64) { return true, 7 }, true, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, db, asked := openRunner(t), &fakeStore{refuse: map[string]bool{}}, 0
+				defer r.Close()
+				const late = "move 1/15"
+				d, told := keeping(t, r, db, KeepOptions{Dir: t.TempDir(), Age: time.Hour, Bytes: 1 << 20})
+				others := func(context.Context) (bool, uint64) {
+					asked++
+					behind, at := c.others(asked)
+					if !behind && c.refused == 0 && !c.dead {
+						delete(db.refuse, late)
+					}
+					return behind, at
+				}
+				db.refuse[late] = c.dead
+				for ply := 1; ply <= 20; ply++ {
+					post(t, r, d, move(1, ply))
+					empty(t, d)
+				}
+				want := slices.Clone(db.applied)
+				db.refuse[late] = true
+				db.applied, db.cursor = db.applied[:12:12], 12
+				d.o.Others = others
+				began := time.Now()
+				if err := d.Fits(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				last := (*told)[len(*told)-1]
+				if took := time.Since(began); !last.Brought || last.Lost != 0 || last.Refused != c.refused || c.dead && took > 0 || took > othersTime+othersPause {
+					t.Errorf("told %+v after %v", last, took)
+				}
+				if got := len(db.applied); got != len(want)-c.refused || c.refused == 0 && !slices.Equal(db.applied, want) {
+					t.Errorf("the store has %v, had %v", db.applied, want)
+				}
+			})
 		})
 	}
 }

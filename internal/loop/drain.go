@@ -69,7 +69,7 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 		Profile: rt.o.Name,
 		Limits:  limitsOf(rt.cfg.Load()),
 		Applied: rt.applied, Worked: rt.worked, Trouble: rt.drained, Dead: rt.buried, Emitted: rt.o.Finished, Happened: rt.o.Happened, Observed: rt.o.Observed, Remember: rt.o.Remember,
-		Keep: rt.o.Keep, KeepFailed: rt.watch.notKept, WentBack: rt.watch.wentBack,
+		Keep: rt.o.Keep, KeepFailed: rt.watch.notKept, WentBack: rt.watch.wentBack, Others: rt.othersBehind,
 	})
 	if err != nil {
 		return err
@@ -111,6 +111,26 @@ func (rt *Runtime) drained(err error) {
 		rt.pace.brake.release()
 	}
 	rt.watch.drained(err)
+}
+
+// othersBehind reports whether the store lacks what other profiles had brought there, and
+// how far it has come with them. Who is behind is made to look.
+func (rt *Runtime) othersBehind(ctx context.Context) (behind bool, at uint64) {
+	if rt.o.Registry == nil {
+		return false, 0
+	}
+	for _, m := range rt.o.Registry.Others(rt) {
+		other, here := m.(*Runtime)
+		if !here {
+			continue // another machine
+		}
+		lacks, has, err := journal.Behind(ctx, other.journal().Runner, other.o.Store, other.o.Name)
+		if d := other.drain.Load(); lacks && d != nil {
+			d.Recheck()
+		}
+		behind, at = behind || lacks || err != nil, at+has
+	}
+	return behind, at
 }
 
 // startDrain drains beside the loop, until the returned function is called. First, if

@@ -182,6 +182,8 @@ func (rt *Runtime) beat(ctx context.Context, adopted bool) {
 			return
 		case err != nil:
 			rt.watch.suspect(err)
+		default:
+			rt.watch.compare(ctx)
 		}
 		wait(ctx, beatTime)
 	}

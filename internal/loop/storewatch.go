@@ -97,10 +97,14 @@ func (w *storewatch) wentBack(s journal.Setback) {
 	switch {
 	case !s.Brought:
 		log.Error("the database has gone back: a standby that was behind has taken its place, or a backup; what is kept is brought there again", args...)
-	case s.Lost == 0:
+	case s.Lost == 0 && s.Refused == 0:
 		log.Warn("the database has again all that it had lost", args...)
 		w.troubles[setback].text.Store(nil)
 		return
+	case s.Lost == 0:
+		log.Error("the database refuses some of what it had lost", append(args, "refused", s.Refused)...)
+		text = fmt.Sprintf("it has gone back by %d messages, and refuses %d changes in them that it had taken: boards in memory go on, "+
+			"what the database refuses of them is in the dead letters", s.From-s.To, s.Refused)
 	default:
 		log.Error("the database has lost messages that are not kept any more; what was played on them becomes dead letters", append(args, "lost", s.Lost)...)
 		text = fmt.Sprintf("it has gone back by %d messages, of which %d were kept no more and are lost: boards in memory go on, "+
@@ -214,6 +218,23 @@ func (w *storewatch) look(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// compare lets the drain meet a store anew that has less than it had. Where another one
+// took its place between two questions nobody has missed it, and a profile without moves
+// would not notice.
+func (w *storewatch) compare(ctx context.Context) {
+	d := w.rt.drain.Load()
+	if d == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	had := d.Applied()
+	at, err := w.rt.o.Store.Cursor(ctx, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
+	if err == nil && at < had {
+		d.Recheck()
+	}
 }
 
 // The pauses between attempts at something that failed, doubled each time.

@@ -59,6 +59,7 @@ func TestWentBack(t *testing.T) {
 		{"at first", journal.Setback{From: 90, To: 50}, "the database has gone back", "it has gone back by 40 messages", "ERROR", "is brought there again"},
 		{"it has all again", journal.Setback{From: 90, To: 50, Brought: true}, "has again all that it had lost", "", "WARN", ""},
 		{"some are lost", journal.Setback{From: 90, To: 50, Brought: true, Lost: 7}, "has lost messages", "of which 7 were kept no more and are lost", "ERROR", "Raise journal-keep"},
+		{"some is refused", journal.Setback{From: 90, To: 50, Brought: true, Refused: 3}, "refuses some of what it had lost", "refuses 3 changes", "ERROR", "dead letters"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rt, log := watched(nil)

@@ -67,6 +67,58 @@ func TestStoreGoesBack(t *testing.T) {
 	}
 }
 
+// TestShardsGoBack: a database of four shards comes back with less than it had. Boards have
+// travelled between them since, so that each shard has lost what others need: all of it is
+// there again.
+func TestShardsGoBack(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Start(t, false)
+	db := cluster.Migrated(t)
+	s := serve(t, Options{}, staying(t, conf(`(def shards 4) (def min-boards 4) (def boards-per-player 4) (def max-moves-per-board 40)`+postgresConf(db)))).ready()
+	cluster.Down(t)
+	cluster.Remember(t)
+	cluster.Up(t)
+	c := spread(t, s.address())
+	c.play()
+	before := openPostgres(t, db)
+	c.more(t, 4000)
+	until(t, "players meet boards of other shards", func() bool { return c.mixed(t, before) })
+	c.finish()
+	until(t, "the journal lets go", func() bool { return s.pending() == 0 })
+	cluster.Down(t)
+	cluster.GoBack(t)
+	cluster.Up(t)
+	c.play()
+	c.more(t, 100)
+	c.finish()
+	until(t, "it has everything again", func() bool {
+		return strings.Count(s.log.String(), "the database has again all that it had lost") == 4 && s.pending() == 0 && s.readyz() == "200 ready"
+	})
+	if got := s.runner.Stats().DeadLetters; got > 0 {
+		t.Errorf("%d dead letters", got)
+	}
+	s.end()
+	c.verify(t, openPostgres(t, db))
+}
+
+// TestIdleGoesBack: a profile in which nobody plays notices by itself that another database
+// has taken the place of its own, though none of its questions went unanswered.
+func TestIdleGoesBack(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	s := serve(t, Options{}, conf(postgresConf(db))).ready()
+	p := join(t, s.address(), wamble.Token{})
+	p.move(t.Context())
+	until(t, "the database has everything", func() bool { return s.pending() == 0 })
+	pgtest.Execute(t, db, `UPDATE journal_cursors SET message = 1; DELETE FROM move_runs`)
+	until(t, "it has everything again", func() bool {
+		return strings.Contains(s.log.String(), "the database has again all that it had lost")
+	})
+	if got := pgtest.Query[int](t, db, "SELECT count(*) FROM moves"); got != 1 {
+		t.Errorf("the database has %d moves, want 1", got)
+	}
+}
+
 // TestStoreLosesMessages: what a database has lost and nobody has kept is told in log,
 // status and /readyz, and stays there; play goes on.
 func TestStoreLosesMessages(t *testing.T) {

@@ -1,0 +1,158 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"wamble/internal/store"
+	"wamble/runner"
+)
+
+// again brings messages to a store that had them. What it refused of them then is in the
+// dead letters, and is refused again. It may also refuse what needs rows that another
+// profile, or shard, had brought there and has not brought again: a board that has
+// travelled, a session that was made elsewhere. So messages come one after the other there
+// and wait for the other profiles, which never wait for a later message of this one.
+type again struct {
+	d       *Drain
+	dead    map[uint64]bool // the messages of which dead letters are known; nil: nobody has looked
+	refused int             // intents that the store had taken
+}
+
+// How long a drain waits between two looks at the others, and how long for others who do
+// not get on.
+const (
+	othersPause = 20 * time.Millisecond
+	othersTime  = 10 * time.Second
+)
+
+// apply applies the next plan of messages, and returns how many those are.
+func (a *again) apply(ctx context.Context, queue []Message) (int, error) {
+	for {
+		plan, taken, err := a.plan(queue)
+		if err != nil {
+			return 0, err
+		}
+		err = a.d.store.Apply(ctx, a.d.batch(plan))
+		if err == nil || !permanent(ctx, err) {
+			return a.done(plan, taken, err)
+		}
+		mayCome := a.d.mayCome(ctx) // before the store is asked once more
+		rejected, err := a.d.store.Probe(ctx, a.d.batch(plan))
+		if err != nil {
+			return 0, err
+		}
+		first, unknown, err := a.unknown(plan, rejected)
+		switch {
+		case err != nil:
+			return 0, err
+		case unknown > 0 && taken > 1:
+			// What is before the first of them, or else that one alone.
+			queue = queue[:max(1, slices.IndexFunc(queue, func(m Message) bool { return m.Seq >= first }))]
+			continue
+		case unknown > 0 && mayCome:
+			wait(ctx, othersPause)
+			continue
+		}
+		a.refused += unknown
+		return a.done(plan, taken, a.d.store.Apply(ctx, a.d.batch(plan.without(rejected))))
+	}
+}
+
+func (a *again) done(plan Plan, taken int, err error) (int, error) {
+	if err == nil {
+		a.d.moveTo(plan.Through)
+	}
+	return taken, err
+}
+
+// plan makes the next plan. After a refusal plans are small: to find what is refused in a
+// large one takes long.
+func (a *again) plan(queue []Message) (Plan, int, error) {
+	limits := *a.d.limits.Load()
+	if a.dead == nil {
+		limits = limits.Adapt(waiting(queue))
+	}
+	for {
+		plan, taken, err := a.d.planner.Make(queue, limits)
+		var bad *Malformed
+		if !errors.As(err, &bad) {
+			return plan, taken, err
+		}
+		queue[slices.IndexFunc(queue, func(m Message) bool { return m.Seq == bad.Seq })] = Message{Seq: bad.Seq}
+	}
+}
+
+// unknown returns how many of the rejected intents are not in the dead letters, and the
+// first message that has one.
+func (a *again) unknown(plan Plan, rejected []store.Rejection) (first uint64, n int, err error) {
+	if a.dead == nil {
+		a.dead = map[uint64]bool{}
+		worker := uint64(a.d.Worker())
+		if err := a.d.r.EachDeadLetter(runner.DeadFilter{Worker: worker, HasWorker: true}, runner.Row{}, func(l runner.DeadLetter) bool {
+			a.dead[l.Source.Seq] = true
+			return true
+		}); err != nil {
+			return 0, 0, fmt.Errorf("read the dead letters: %w", err)
+		}
+	}
+	for _, x := range rejected {
+		seq := plan.Origins[x.Index].Seq
+		if a.dead[seq] {
+			continue
+		}
+		if n++; n == 1 || seq < first {
+			first = seq
+		}
+	}
+	return first, n, nil
+}
+
+// others is what a drain knows of the other profiles of its store.
+type others struct {
+	at    uint64    // how far the store had come with them
+	moved time.Time // when that was new
+}
+
+// mayCome reports whether what the store refuses may need what other profiles are to
+// bring there again: one of them is behind, and they get on.
+func (d *Drain) mayCome(ctx context.Context) bool {
+	if d.o.Others == nil || ctx.Err() != nil {
+		return false
+	}
+	behind, at := d.o.Others(ctx)
+	if !behind {
+		d.others = others{}
+		return false
+	}
+	if now := time.Now(); at != d.others.at || d.others.moved.IsZero() {
+		d.others = others{at, now}
+	}
+	return time.Since(d.others.moved) < othersTime
+}
+
+// Behind reports whether a store lacks messages of a profile that have left the journal,
+// and how far it has come.
+func Behind(ctx context.Context, r *runner.Runner, db store.Store, profile string) (behind bool, at uint64, err error) {
+	workers, err := Workers(ctx, r)
+	if err != nil {
+		return false, 0, err
+	}
+	world, _, err := WorldOf(ctx, r, profile)
+	if err != nil {
+		return false, 0, err
+	}
+	had := settledOf(r, uint64(workers[profile])) // before the store is asked, which goes on
+	at, err = db.Cursor(ctx, store.JournalID(r.JournalID()), profile)
+	return err == nil && max(at, world.Base) < had, at, err
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
