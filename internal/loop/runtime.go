@@ -128,11 +128,11 @@ type Runtime struct {
 	panics     atomic.Uint64   // caught so far
 	quarantine quarantine
 	tracer     tracer
-	leased     [4]atomic.Int64 // the highest numbers that it ever got, by sequence
-	unused     *life           // ended in order, with numbers that nobody has got
-	moved      bool            // the host has chosen another store
-	ran        bool            // Run was called before
-	adopted    *Adopted        // of the image before this one; nil: it starts from store and journal
+	numbers    *registry.Registry // of all profiles of the store, or of this one alone
+	unused     *life              // ended in order, with numbers that nobody has got
+	moved      bool               // the host has chosen another store
+	ran        bool               // Run was called before
+	adopted    *Adopted           // of the image before this one; nil: it starts from store and journal
 	counts     counts
 	on         atomic.Pointer[Journal]
 	moving     sync.Mutex // held while the loop is made, and while it moves
@@ -144,6 +144,9 @@ func New(o Options) *Runtime {
 	rt.cfg.Store(o.Config)
 	rt.port.Store(o.Port)
 	rt.on.Store(&Journal{Runner: o.Runner, Owner: o.Owner, Shared: o.Shared, Holds: o.Holds, Ahead: o.Ahead, Heal: o.Heal})
+	if rt.numbers = o.Registry; rt.numbers == nil {
+		rt.numbers = registry.New()
+	}
 	rt.watch = newStorewatch(rt)
 	rt.pace.waits = func() int { return rt.drain.Load().Pending() }
 	return rt
@@ -254,9 +257,14 @@ func (rt *Runtime) Run(ctx context.Context) error {
 func (rt *Runtime) first(ctx context.Context, resumed *life) (*life, error) {
 	switch {
 	case rt.adopted != nil:
-		return rt.adopt(ctx)
+		l, err := rt.adopt(ctx)
+		if err == nil {
+			rt.inherit(l)
+		}
+		return l, err
 	case resumed != nil:
 		rt.live(resumed)
+		rt.inherit(resumed)
 		return resumed, nil
 	}
 	return rt.revive(ctx)

@@ -14,6 +14,7 @@ import (
 	"wamble/internal/journal"
 	"wamble/internal/profile"
 	"wamble/internal/store"
+	"wamble/internal/store/schema"
 	"wamble/runner"
 )
 
@@ -270,26 +271,31 @@ func (rt *Runtime) lease(l *life, wanted profile.Lease) {
 	})
 }
 
-// freshLease leases numbers that this profile never had. A standby that was behind
-// when it took the store's place would give out some again.
+// freshLease leases numbers that no profile of the store ever had. A standby that was
+// behind when it took the store's place would give out some again.
 func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamble.Block, error) {
-	top := &rt.leased[wanted.Sequence]
 	for {
 		blocks, err := rt.o.Store.Lease(ctx, wanted.Sequence, wanted.Count)
-		if err != nil {
-			return nil, err
-		}
-		fresh := true
-		last := top.Load()
-		for _, b := range blocks {
-			fresh = fresh && b.First > top.Load()
-			last = max(last, b.First+b.Count-1)
-		}
-		if fresh {
-			top.Store(last)
-			return blocks, nil
+		if err != nil || rt.numbers.Take(wanted.Sequence, blocks) {
+			return blocks, err
 		}
 		rt.o.Log.Warn("the database gave numbers out again; they are left out", "store", rt.o.StoreName, "sequence", wanted.Sequence.String())
+		last := int64(0)
+		for _, b := range blocks {
+			last = max(last, b.First+b.Count-1)
+		}
+		if gap := rt.numbers.Highest(wanted.Sequence) - last; gap > 0 {
+			if _, err := rt.o.Store.Lease(ctx, wanted.Sequence, int(min(gap, schema.MaxLease))); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// inherit notes the numbers that a life has from an earlier process.
+func (rt *Runtime) inherit(l *life) {
+	for _, s := range wamble.Sequences() {
+		rt.numbers.Take(s, l.profile.Numbers(s))
 	}
 }
 
@@ -334,6 +340,8 @@ func (rt *Runtime) returnNumbers(ctx context.Context) {
 	for _, s := range wamble.Sequences() {
 		if err := rt.o.Store.Return(ctx, s, rt.unused.profile.Numbers(s)); err != nil {
 			rt.o.Log.Info("numbers of rows that were not used are lost", "store", rt.o.StoreName, "sequence", s.String(), "err", err)
+			continue
 		}
+		rt.numbers.Return(s, rt.unused.profile.Numbers(s))
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"wamble"
 	"wamble/internal/journal"
+	"wamble/internal/profile"
+	"wamble/internal/registry"
 	"wamble/internal/store"
 	"wamble/internal/watchtest"
 )
@@ -133,6 +135,57 @@ func TestRunAgainLooksAnew(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// sequence is a store that gives out numbers.
+type sequence struct {
+	Store
+	last int64
+}
+
+func (s *sequence) Lease(_ context.Context, _ wamble.Sequence, n int) ([]wamble.Block, error) {
+	s.last += int64(n)
+	return []wamble.Block{{First: s.last - int64(n) + 1, Count: int64(n)}}, nil
+}
+
+// TestFreshNumbers: a store that goes back, as a standby that was behind, gives numbers out
+// again. No profile of it gets one that itself or another one has.
+func TestFreshNumbers(t *testing.T) {
+	s, all := &sequence{}, registry.New()
+	log := slog.New(slog.DiscardHandler)
+	red, blue := New(Options{Name: "red", Store: s, Registry: all, Log: log}), New(Options{Name: "blue", Store: s, Registry: all, Log: log})
+	had := map[int64]string{}
+	lease := func(rt *Runtime, n int) {
+		t.Helper()
+		blocks, err := rt.freshLease(t.Context(), profile.Lease{Sequence: wamble.BoardIDs, Count: n})
+		if err != nil || len(blocks) != 1 || blocks[0].Count != int64(n) {
+			t.Fatalf("got %v, %v", blocks, err)
+		}
+		for id := blocks[0].First; id < blocks[0].First+blocks[0].Count; id++ {
+			if other := had[id]; other != "" {
+				t.Fatalf("%s gets number %d, which %s has", rt.o.Name, id, other)
+			}
+			had[id] = rt.o.Name
+		}
+	}
+	lease(red, 10)
+	lease(blue, 1000)
+	s.last = 5
+	lease(red, 10)
+	if s.last > 1030 {
+		t.Errorf("the store is at %d", s.last)
+	}
+	lease(blue, 10)
+	// What was given back anybody may have.
+	back := []wamble.Block{{First: s.last - 9, Count: 10}}
+	blue.numbers.Return(wamble.BoardIDs, back)
+	s.last -= 10
+	for id := s.last + 1; id <= s.last+10; id++ {
+		delete(had, id)
+	}
+	if lease(red, 10); had[back[0].First] != "red" {
+		t.Errorf("the numbers %v are nobody's", back)
 	}
 }
 

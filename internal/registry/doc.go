@@ -8,7 +8,8 @@
 //     or, some day, in another one;
 //   - a read of the store waits until no member has something newer (read.go);
 //   - a reservation of a key lets one profile at a time make its identity
-//     (reserve.go).
+//     (reserve.go);
+//   - numbers of rows that one member has got no other one gets (numbers.go).
 //
 // It holds no copy itself. A profile has in memory whatever it decided and the
 // store does not have yet, so a read asks the members first, and waits until the

@@ -40,6 +40,7 @@ type Registry struct {
 	members []Member
 	reads   []*read                            // under way
 	keys    map[wamble.PublicKey]chan struct{} // reserved; closed when they are free again
+	numbers [4][]wamble.Block                  // that members have got, by sequence, in order
 }
 
 // New returns a registry without members.

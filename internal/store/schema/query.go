@@ -7,7 +7,7 @@ const (
 	maxScores   = 100
 	maxSessions = 1000
 	maxRanks    = 16
-	maxLease    = 1_000_000
+	MaxLease    = 1_000_000
 	maxPast     = 256
 )
 
@@ -40,7 +40,7 @@ func CheckSessions(most int) error {
 
 // CheckLease checks what is asked of store.Store.Lease.
 func CheckLease(seq wamble.Sequence, n int) error {
-	if n < 1 || n > maxLease {
+	if n < 1 || n > MaxLease {
 		return Badf("lease %d numbers: 1 to 1,000,000 can be leased", n)
 	}
 	if int(seq) >= len(wamble.Sequences()) {

@@ -1,0 +1,64 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+
+	"wamble"
+)
+
+// Take notes numbers that a member has got from the store, and reports whether no member
+// has got one of them before. A store that went back, as a standby that was behind, gives
+// out again what others have in stock.
+func (r *Registry) Take(s wamble.Sequence, blocks []wamble.Block) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range blocks {
+		for _, n := range r.numbers[s] {
+			if b.First < n.First+n.Count && n.First < b.First+b.Count {
+				return false
+			}
+		}
+	}
+	all := slices.Concat(r.numbers[s], blocks)
+	slices.SortFunc(all, func(a, b wamble.Block) int { return cmp.Compare(a.First, b.First) })
+	noted := all[:0]
+	for _, b := range all {
+		if last := len(noted) - 1; last >= 0 && noted[last].First+noted[last].Count == b.First {
+			noted[last].Count += b.Count
+		} else if b.Count > 0 {
+			noted = append(noted, b)
+		}
+	}
+	r.numbers[s] = noted
+	return true
+}
+
+// Return forgets numbers that were given back to the store.
+func (r *Registry) Return(s wamble.Sequence, blocks []wamble.Block) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range blocks {
+		var left []wamble.Block
+		for _, n := range r.numbers[s] {
+			end, from := n.First+n.Count, b.First+b.Count
+			if before := min(end, b.First) - n.First; before > 0 {
+				left = append(left, wamble.Block{First: n.First, Count: before})
+			}
+			if from = max(from, n.First); from < end {
+				left = append(left, wamble.Block{First: from, Count: end - from})
+			}
+		}
+		r.numbers[s] = left
+	}
+}
+
+// Highest returns the highest number that a member has got.
+func (r *Registry) Highest(s wamble.Sequence) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.numbers[s]); n > 0 {
+		return r.numbers[s][n-1].First + r.numbers[s][n-1].Count - 1
+	}
+	return 0
+}
