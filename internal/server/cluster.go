@@ -12,6 +12,7 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/loop"
+	"wamble/internal/store"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/runner"
@@ -121,9 +122,36 @@ func (s *Server) openCluster() error {
 	if s.placed() {
 		o.Say, o.Noted = s.say, s.noted.add
 	}
+	if err := s.tryJournal(db); err != nil {
+		return err
+	}
 	k.log = pglog.Open(o)
 	s.closers = append(s.closers, func() error { k.log.Close(); return nil })
 	return nil
+}
+
+// tryTime is how long a start waits for the journal's database before it goes on without.
+const tryTime = 2 * time.Second
+
+// tryJournal asks the journal's database something cheap. A database that is away is waited
+// for, but one that only the host can mend ends the start. An image that was handed over to
+// has no time for that.
+func (s *Server) tryJournal(db postgres.Options) error {
+	if s.Inherited() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), tryTime)
+	defer cancel()
+	if wrong := postgres.Unusable(pglog.CheckStandby(ctx, db)); wrong != nil {
+		return journalUnusable(wrong)
+	}
+	return nil
+}
+
+// journalUnusable says that an error is of the journal's database, whose options have
+// names of their own.
+func journalUnusable(wrong *store.Unusable) error {
+	return &store.Unusable{Advice: wrong.Advice + " (or journal-db-* instead of db-*)", Err: fmt.Errorf("the journal's database: %w", wrong.Err)}
 }
 
 // newPart prepares a part of the journal in PostgreSQL. Nobody is asked yet.

@@ -15,6 +15,8 @@ import (
 	"wamble/internal/guard"
 	"wamble/internal/host"
 	"wamble/internal/observe"
+	"wamble/internal/store"
+	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pglog"
 )
 
@@ -27,6 +29,9 @@ type standby struct {
 	helpers sync.WaitGroup
 }
 
+// remindTime is how often the log is told of what only the host can end.
+const remindTime = time.Minute
+
 // standBy waits until the journal can be claimed, or ctx ends.
 func (s *Server) standBy(ctx context.Context) error {
 	w := &standby{s: s}
@@ -38,6 +43,7 @@ func (s *Server) standBy(ctx context.Context) error {
 		w.helpers.Wait()
 	}()
 	said, opened := "", false
+	var warned time.Time
 	var last pglog.Sight
 	err := s.cluster.log.Await(ctx, s.cluster.name, func(sight pglog.Sight) {
 		last = sight
@@ -54,7 +60,15 @@ func (s *Server) standBy(ctx context.Context) error {
 			said = text
 			s.log.Info(text, "journal", s.cluster.name)
 		}
+		if wrong := postgres.Unusable(sight.Err); wrong != nil && time.Since(warned) >= remindTime {
+			warned = time.Now()
+			s.log.Error("the journal's database cannot be used until somebody mends it", "err", wrong.Err, "advice", wrong.Advice)
+		}
 	})
+	var wrong *store.Unusable
+	if errors.As(err, &wrong) {
+		return journalUnusable(wrong)
+	}
 	if ctx.Err() != nil && last.Err == nil && !last.Free && last.Holder != "" && last.Holder != nodeName(s.o.Config) {
 		s.markEmptied() // what it left when it had the journal is the other machine's
 	}

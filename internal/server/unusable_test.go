@@ -69,6 +69,40 @@ func TestUnusableAtStart(t *testing.T) {
 	}
 }
 
+// TestUnusableJournalAtStart: so it is with a journal in PostgreSQL, of one part and of
+// several: nobody waits as a standby for what will not pass.
+func TestUnusableJournalAtStart(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	missing, locked, poor := db, playerRole(t, db, "locked"), playerRole(t, db, "poor")
+	missing.Name = "wamble_nowhere"
+	pgtest.Execute(t, db, "ALTER ROLE "+locked.User+" NOLOGIN; REVOKE CREATE ON SCHEMA public FROM public")
+	for _, tc := range []struct {
+		name string
+		db   postgres.Options
+		more string
+		want string
+	}{
+		{"no such database", missing, "", "Check db-name, or make the database with createdb"},
+		{"a role that may not log in", locked, "", "Check db-user"},
+		{"a role that may not log in, several parts", locked, "(def shards 2)", "Check db-user"},
+		{"a role without privileges", poor, "", "GRANT"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			s, err := Open(Options{Config: loadConf(t, shared(tc.db, "one")+tc.more), Dir: t.TempDir(), Stop: ctx})
+			if err == nil {
+				s.Close()
+			}
+			var wrong *store.Unusable
+			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "the journal's database") {
+				t.Errorf("got %v, want it to end with %q", err, tc.want)
+			}
+		})
+	}
+}
+
 // TestUnusableWhileRunning: what only the host can mend is told in log, status and
 // /readyz with advice; play goes on, and when it is mended all is well by itself.
 func TestUnusableWhileRunning(t *testing.T) {

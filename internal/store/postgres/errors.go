@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"wamble/internal/store"
 	"wamble/internal/store/schema"
 )
 
@@ -52,6 +53,14 @@ func adviceOn(err error) string {
 		return "Switch on ssl in the server, or check db-sslmode"
 	}
 	return ""
+}
+
+// Unusable returns an error with advice if only the host can end it, otherwise nil.
+func Unusable(err error) *store.Unusable {
+	if advice := adviceOn(err); advice != "" {
+		return &store.Unusable{Advice: advice, Err: err}
+	}
+	return nil
 }
 
 // classify is schema.Classify with the errors of this driver.

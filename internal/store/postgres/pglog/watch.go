@@ -186,17 +186,22 @@ func (l *Log) Sight(name string) Sight {
 }
 
 // Await waits until a claim of a shard would not be refused, by what was seen last, or
-// ctx ends. It tells what it sees after each beat; nil: nobody. Errors: that of ctx, or
-// runner.ErrSchema if the tables are those of a newer program.
+// ctx ends. It tells what it sees after each beat; nil: nobody. Errors: that of ctx,
+// runner.ErrSchema if the tables are those of a newer program, or *store.Unusable if the
+// database could never be asked and somebody must mend that.
 func (l *Log) Await(ctx context.Context, name string, tell func(Sight)) error {
 	w, err := l.watch(name)
 	if err != nil {
 		return err
 	}
-	for {
+	for asked := false; ; {
 		w.mu.Lock()
 		beaten, sight := w.beaten, w.sight
 		w.mu.Unlock()
+		asked = asked || sight.Holder != ""
+		if wrong := postgres.Unusable(sight.Err); wrong != nil && !asked {
+			return wrong
+		}
 		if tell != nil {
 			tell(sight)
 		}
