@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -42,6 +43,11 @@ type StoreState struct {
 	Refuses bool    // it cannot be written
 	Brake   float64 // share of its time that the loop was held by the drain, lately
 	Trouble string  // what only the host can end, with advice
+}
+
+// And is how the store does for two shards together.
+func (s StoreState) And(more StoreState) StoreState {
+	return StoreState{s.Away || more.Away, s.Refuses || more.Refuses, max(s.Brake, more.Brake), cmp.Or(s.Trouble, more.Trouble)}
 }
 
 // healthTime is how often all boards are looked at, at most.
@@ -130,4 +136,5 @@ func (f *Figures) Add(more Figures) {
 	f.Queue.OldestAge = max(f.Queue.OldestAge, more.Queue.OldestAge)
 	f.Panics += more.Panics
 	f.Refused += more.Refused
+	f.Store = f.Store.And(more.Store)
 }

@@ -1,12 +1,14 @@
 package server
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"wamble"
+	"wamble/internal/store"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -159,5 +161,27 @@ func TestStoreLosesMessages(t *testing.T) {
 	}
 	if !join(t, s.address(), wamble.Token{}).move(t.Context()) {
 		t.Error("no move")
+	}
+}
+
+// TestShardLosesMessages: so it is if one shard alone has lost something, whichever it is.
+func TestShardLosesMessages(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	s := serve(t, Options{}, conf(`(def shards 2)`+postgresConf(db))).ready()
+	until(t, "the second shard has a player", func() bool {
+		p := join(t, s.address(), wamble.Token{})
+		p.move(t.Context())
+		return p.c.Token().Shard(2) == 1
+	})
+	until(t, "the database has everything", func() bool { return s.pending() == 0 })
+	if err := os.RemoveAll(filepath.Join(s.dir, "kept")); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Execute(t, db, fmt.Sprintf(`UPDATE journal_cursors SET message = 1 WHERE profile = '%s'`, store.ShardName("default", 1)))
+	const want = "were kept no more and are lost"
+	until(t, "/readyz says it", func() bool { return strings.Contains(s.readyz(), want) })
+	if got := s.Status(t.Context()).Profiles[0].Trouble; !strings.Contains(got, want) {
+		t.Errorf("the status says %q, want %q", got, want)
 	}
 }

@@ -93,13 +93,11 @@ func (k *supervisor) Configure(cfg *config.Profile) {
 	}
 }
 
+// Empty empties all shards at once: one may need what another one brings.
 func (k *supervisor) Empty(ctx context.Context) error {
-	for _, l := range k.loops() {
-		if err := l.Runtime.Empty(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	errs := make([]error, len(k.loops()))
+	k.each("an empty journal", func(l *supervisor) { errs[l.shard.Index] = l.Runtime.Empty(ctx) })
+	return errors.Join(errs...)
 }
 
 func (k *supervisor) Depart(ctx context.Context) {
@@ -122,6 +120,14 @@ func (k *supervisor) Moved() {
 	for _, l := range k.loops() {
 		l.Runtime.Moved()
 	}
+}
+
+// StoreState is how the store does for the shards that are here.
+func (k *supervisor) StoreState() (all loop.StoreState) {
+	for _, l := range k.here() {
+		all = all.And(l.Runtime.StoreState())
+	}
+	return all
 }
 
 // Stage is that of the first shard that does not serve players, else of the first.
