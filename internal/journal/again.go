@@ -18,6 +18,7 @@ import (
 // and wait for the other profiles, which never wait for a later message of this one.
 type again struct {
 	d       *Drain
+	factor  int             // how much larger than usual the next plan is
 	dead    map[uint64]bool // the messages of which dead letters are known; nil: nobody has looked
 	refused int             // intents that the store had taken
 }
@@ -40,15 +41,20 @@ func (a *again) apply(ctx context.Context, queue []Message) (int, error) {
 		if err == nil || !permanent(ctx, err) {
 			return a.done(plan, taken, err)
 		}
+		if a.factor > 1 {
+			a.factor = max(1, a.factor/smaller)
+			continue
+		}
+		if err := a.readDead(); err != nil {
+			return 0, err
+		}
 		mayCome := a.d.mayCome(ctx) // before the store is asked once more
 		rejected, err := a.d.store.Probe(ctx, a.d.batch(plan))
 		if err != nil {
 			return 0, err
 		}
-		first, unknown, err := a.unknown(plan, rejected)
+		first, unknown := a.unknown(plan, rejected)
 		switch {
-		case err != nil:
-			return 0, err
 		case unknown > 0 && taken > 1:
 			// What is before the first of them, or else that one alone.
 			queue = queue[:max(1, slices.IndexFunc(queue, func(m Message) bool { return m.Seq >= first }))]
@@ -65,17 +71,20 @@ func (a *again) apply(ctx context.Context, queue []Message) (int, error) {
 func (a *again) done(plan Plan, taken int, err error) (int, error) {
 	if err == nil {
 		a.d.moveTo(plan.Through)
+		a.factor = min(2*a.factor, backlogFactor)
 	}
 	return taken, err
 }
 
-// plan makes the next plan. After a refusal plans are small: to find what is refused in a
-// large one takes long.
+// smaller is how much smaller plans are after a refusal, down to the usual size: to find
+// what is refused in a large one takes long, and holds up those who are to bring what it
+// needs.
+const smaller = 8
+
+// plan makes the next plan.
 func (a *again) plan(queue []Message) (Plan, int, error) {
 	limits := *a.d.limits.Load()
-	if a.dead == nil {
-		limits = limits.Adapt(waiting(queue))
-	}
+	limits.Intents, limits.Bytes = a.factor*limits.Intents, a.factor*limits.Bytes
 	for {
 		plan, taken, err := a.d.planner.Make(queue, limits)
 		var bad *Malformed
@@ -86,19 +95,26 @@ func (a *again) plan(queue []Message) (Plan, int, error) {
 	}
 }
 
+// readDead finds the messages of which there are dead letters, once.
+func (a *again) readDead() error {
+	if a.dead != nil {
+		return nil
+	}
+	a.dead = map[uint64]bool{}
+	mine := runner.DeadFilter{Worker: uint64(a.d.Worker()), HasWorker: true}
+	err := a.d.r.EachDeadLetter(mine, runner.Row{}, func(l runner.DeadLetter) bool {
+		a.dead[l.Source.Seq] = true
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("read the dead letters: %w", err)
+	}
+	return nil
+}
+
 // unknown returns how many of the rejected intents are not in the dead letters, and the
 // first message that has one.
-func (a *again) unknown(plan Plan, rejected []store.Rejection) (first uint64, n int, err error) {
-	if a.dead == nil {
-		a.dead = map[uint64]bool{}
-		worker := uint64(a.d.Worker())
-		if err := a.d.r.EachDeadLetter(runner.DeadFilter{Worker: worker, HasWorker: true}, runner.Row{}, func(l runner.DeadLetter) bool {
-			a.dead[l.Source.Seq] = true
-			return true
-		}); err != nil {
-			return 0, 0, fmt.Errorf("read the dead letters: %w", err)
-		}
-	}
+func (a *again) unknown(plan Plan, rejected []store.Rejection) (first uint64, n int) {
 	for _, x := range rejected {
 		seq := plan.Origins[x.Index].Seq
 		if a.dead[seq] {
@@ -108,7 +124,7 @@ func (a *again) unknown(plan Plan, rejected []store.Rejection) (first uint64, n 
 			first = seq
 		}
 	}
-	return first, n, nil
+	return first, n
 }
 
 // others is what a drain knows of the other profiles of its store.

@@ -66,7 +66,7 @@ func (d *Drain) bringAgain(ctx context.Context, at, had uint64) error {
 	d.setback(s)
 	last := max(at, d.base.Load())
 	s.Lost = had - last
-	again := again{d: d}
+	again := again{d: d, factor: backlogFactor}
 	var queue []Message
 	bytes := 0
 	flush := func() error {
