@@ -13,7 +13,7 @@ import (
 type Inheritance struct {
 	Sockets   map[string]int    // UDP, by profile
 	Listeners map[string]int    // by the names of doc.go
-	States    map[string]string // paths, by profile
+	States    map[string]string // paths, by profile, and Letters
 	Note      Note
 
 	served []string // the profiles that served players, as Inherit found them
@@ -46,6 +46,27 @@ const (
 	Control  = "/control"
 	Redirect = "/redirect"
 )
+
+// Letters names, among the states, what other machines are still to be told. An image that
+// does not know it removes the file. lettersFile is the profile that the file names.
+const (
+	Letters     = "/letters"
+	lettersFile = "letters"
+)
+
+// Letters returns what this image has to tell other machines; nil: nothing.
+func (h *Inheritance) Letters() ([]byte, error) {
+	path, ok := h.States[Letters]
+	if !ok {
+		return nil, nil
+	}
+	b, _, done, err := Read(path, lettersFile)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return slices.Clone(b), nil
+}
 
 // HTTP names the listener of a profile for HTTP and WebSocket.
 func HTTP(profile string) string { return "http/" + profile }

@@ -45,8 +45,9 @@ type Server struct {
 	Resume func()
 	// Draining reports whether nobody new is taken.
 	Draining func() bool
-	// Heard returns Note.Heard, when all loops rest; nil: there are no other machines.
-	Heard func() int64
+	// Heard returns Note.Heard, and what the next image has to tell other machines, nil if it
+	// is nothing, when all loops rest; nil: there are no other machines.
+	Heard func() (heard int64, unsent []byte)
 	// Listen makes this process listen to SIGHUP and SIGUSR2 again, which an exec
 	// that failed has left ignored; nil: nobody does.
 	Listen func()
@@ -356,7 +357,11 @@ func (l *leaving) writeStates(ctx context.Context) error {
 func (l *leaving) exec(ctx context.Context) error {
 	l.next.Note.Draining = l.Draining()
 	if l.Heard != nil {
-		l.next.Note.Heard = l.Heard()
+		heard, unsent := l.Heard()
+		l.next.Note.Heard = heard
+		if err := l.writeLetters(unsent); err != nil {
+			return err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err

@@ -36,6 +36,8 @@ type loop struct {
 	frozen  atomic.Bool
 	held    bool // the port is not read, but all else goes on
 	untold  []untold
+	posting *posting        // nil: nothing durable waits for other machines
+	durable profile.Durable // that the life was told last
 	unseen  []unseen
 	others  *profile.Others // that the life was told last
 	writer  *writer
@@ -157,16 +159,21 @@ func (l *loop) step(in transport.Arrivals) {
 	for _, peer := range in.Ended {
 		inputs = append(inputs, &profile.PeerClosed{Peer: peer})
 	}
-	inputs, durable := life.mail.take(inputs)
+	at := len(inputs)
+	inputs = life.mail.take(append(inputs, &l.durable))
+	reached := l.reach() // behind take: what the mail has may be about what is durable
+	if !reached {
+		inputs = slices.Delete(inputs, at, at+1)
+	}
 	l.rt.tracer.begin(life.profile)
 	life.tell(now, inputs)
 	clear(l.packets)
 	clear(inputs)
 	l.inputs = inputs
-	if durable != 0 {
-		l.done, l.doneSeq = durable, life.mail.taken.durable.Seq
-		l.times.durable(now, durable)
-		l.rt.tracer.durable(now, durable)
+	if reached {
+		l.done, l.doneSeq = l.durable.Gate, l.durable.Seq
+		l.times.durable(now, l.done)
+		l.rt.tracer.durable(now, l.done)
 	}
 	l.follow(now, l.hands())
 }
@@ -251,7 +258,7 @@ func (l *loop) become(ctx context.Context, next *life) bool {
 		l.saver.close()
 		l.life.endAdoption()
 		l.saver = newSaver(l.rt, next, time.Now())
-		l.life, l.until, l.last, l.done, l.untold, l.unseen, l.others = next, time.Now(), 0, 0, nil, nil, nil
+		l.life, l.until, l.last, l.done, l.untold, l.posting, l.unseen, l.others = next, time.Now(), 0, 0, nil, nil, nil, nil
 		l.times.restart()
 		l.rt.tracer.under.Store(nil)
 	})

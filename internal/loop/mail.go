@@ -18,13 +18,9 @@ type mail struct {
 	gate    uint64          // durable up to here, with the message that says so
 	seq     uint64
 	applied uint64 // the store has everything up to here
-	moved   bool   // gate or applied changed
 	arrived chan struct{}
-	// taken is what take last returned pointers to. It belongs to the loop.
-	taken struct {
-		durable profile.Durable
-		applied profile.Applied
-	}
+	// taken is what take last returned a pointer to. It belongs to the loop.
+	taken profile.Applied
 }
 
 func newMail(wake func()) *mail { return &mail{wake: wake, arrived: make(chan struct{}, 1)} }
@@ -70,7 +66,7 @@ func (m *mail) durable(gate, seq uint64) {
 		return
 	}
 	m.mu.Lock()
-	m.gate, m.seq, m.moved = gate, seq, true
+	m.gate, m.seq = gate, seq
 	m.mu.Unlock()
 	m.signal()
 }
@@ -79,7 +75,7 @@ func (m *mail) durable(gate, seq uint64) {
 // is not woken.
 func (m *mail) appliedTo(seq uint64) {
 	m.mu.Lock()
-	m.applied, m.moved = seq, true
+	m.applied = seq
 	m.mu.Unlock()
 }
 
@@ -91,25 +87,28 @@ func (m *mail) signal() {
 	m.wake()
 }
 
-// take appends everything that has come, and the gate up to which the journal
-// is now durable if that is new. The inputs are good until the next take.
-func (m *mail) take(dst []profile.Input) (inputs []profile.Input, durable uint64) {
+// takeDurable returns how far the journal is durable, if that is new.
+func (m *mail) takeDurable() (d profile.Durable) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.moved {
-		if m.gate != 0 {
-			durable = m.gate
-			m.taken.durable = profile.Durable{Gate: m.gate, Seq: m.seq}
-			dst = append(dst, &m.taken.durable)
-		}
-		if m.applied != 0 {
-			m.taken.applied = profile.Applied{Seq: m.applied}
-			dst = append(dst, &m.taken.applied)
-		}
-		m.gate, m.applied, m.moved = 0, 0, false
+	if m.gate != 0 {
+		d = profile.Durable{Gate: m.gate, Seq: m.seq}
+		m.gate = 0
+	}
+	return d
+}
+
+// take appends everything else that has come. The inputs are good until the next take.
+func (m *mail) take(dst []profile.Input) []profile.Input {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.applied != 0 {
+		m.taken = profile.Applied{Seq: m.applied}
+		dst = append(dst, &m.taken)
+		m.applied = 0
 	}
 	dst = append(dst, m.inputs...)
 	clear(m.inputs)
 	m.inputs = m.inputs[:0]
-	return dst, durable
+	return dst
 }

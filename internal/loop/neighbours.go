@@ -27,12 +27,17 @@ func (l *loop) tellNews() {
 	if len(out.News) > 0 && l.rt.hasNeighbours() {
 		l.untold = append(l.untold, untold{l.last, slices.Clone(out.News)})
 	}
-	for len(l.untold) > 0 && l.untold[0].gate <= l.done {
-		l.rt.o.Registry.Tell(l.rt, l.untold[0].changes)
-		l.untold = slices.Delete(l.untold, 0, 1)
-	}
+	l.tellUpTo(l.done)
 	if l.doneSeq != 0 {
 		l.rt.told.Store(l.doneSeq + 1)
+	}
+}
+
+// tellUpTo tells other profiles what was decided up to a gate, which is durable.
+func (l *loop) tellUpTo(gate uint64) {
+	for len(l.untold) > 0 && l.untold[0].gate <= gate {
+		l.rt.o.Registry.Tell(l.rt, l.untold[0].changes)
+		l.untold = slices.Delete(l.untold, 0, 1)
 	}
 }
 

@@ -73,6 +73,17 @@ const (
 	Merged
 )
 
+// Pressing reports whether a change takes something away, or changes who somebody is. A
+// profile that does not hear of it lets somebody in who is not that any more, so nobody is
+// told that it has happened before the others are.
+func (w What) Pressing() bool {
+	switch w {
+	case LoggedOut, Erased, Revoked, Renamed, Merged:
+		return true
+	}
+	return false
+}
+
 func (in *News) take(p *Profile, out *Output) {
 	if p.stage == failed {
 		return

@@ -15,7 +15,8 @@
 // store does not have yet, so a read asks the members first, and waits until the
 // store has what they know of the token or key. What a profile decides about a
 // session that others may have in memory it tells them (profile.News) when it is
-// durable, and before its player reads the answer.
+// durable, and before its player reads the answer. A Courier takes it to other
+// processes; for what is pressing the answer waits until they find it there.
 //
 // A crash leaves nothing of it: a profile that starts from the store brings its journal
 // there first, and waits a moment for the others to do so; one that starts from what it

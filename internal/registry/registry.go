@@ -34,6 +34,14 @@ type Member interface {
 	Hear(news *profile.News)
 }
 
+// Courier is a Member that takes news to other processes.
+type Courier interface {
+	Member
+	// Posted waits until what the member has heard so far is where the others find it, even
+	// if this process dies. Error: that of ctx.
+	Posted(ctx context.Context) error
+}
+
 // Registry is the profiles of one store. It may be used by many goroutines.
 type Registry struct {
 	mu      sync.Mutex // guards what follows
@@ -85,6 +93,26 @@ func (r *Registry) Tell(from Member, changes []profile.Change) {
 			m.Hear(news)
 		}
 	}
+}
+
+// HasCourier reports whether other processes are told.
+func (r *Registry) HasCourier() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.members, func(m Member) bool { _, ok := m.(Courier); return ok })
+}
+
+// Posted waits until other processes find what a member has told so far. Error: that of
+// ctx.
+func (r *Registry) Posted(ctx context.Context, from Member) error {
+	for _, m := range r.Others(from) {
+		if c, ok := m.(Courier); ok {
+			if err := c.Posted(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // AwaitOthers waits until the store has what the other members have decided so far,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -28,12 +27,8 @@ type abroad struct {
 	outboxes
 	twins struct{ since, warned time.Time } // of another process with the name of this one; of keepPlaces
 
-	heard   map[string]string // by machine: its last letters; of keepPlaces
-	mu      sync.Mutex        // guards what follows
-	waiting []letter
-	sending bool          // some are on their way to the database
-	wake    chan struct{} // [1]: something waits
-	hurry   chan struct{} // [1]: it is sent at once
+	heard map[string]string // by machine: its last letters; of keepPlaces
+	mail  mail
 }
 
 // report is what a machine says of its shards with each beat, by profile and shard.
@@ -166,105 +161,6 @@ func (a *abroad) heedTwins(nodes []pglog.Node) {
 	}
 }
 
-// letter is what one machine tells the others: what happened in a database, or what the
-// host has said to a profile.
-type letter struct {
-	Database string `json:",omitempty"`
-	Profile  string `json:",omitempty"`
-	Input    string // as profile.AppendInput has it
-}
-
-const (
-	newsPrefix  = "news/"
-	newsEvery   = 100 * time.Millisecond // how often letters are sent
-	newsAge     = time.Minute            // after which they are forgotten
-	mostLetters = 4096                   // that wait while the database is away
-)
-
-// tell tells the other machines what the host says to a profile.
-func (a *abroad) tell(profile string, in profile.Input) { a.send(letter{Profile: profile}, in) }
-
-func (a *abroad) send(l letter, in profile.Input) {
-	b, err := profile.AppendInput(nil, in)
-	if err != nil {
-		a.s.warn(err)
-		return
-	}
-	l.Input = base64.StdEncoding.EncodeToString(b)
-	a.mu.Lock()
-	if len(a.waiting) < mostLetters {
-		a.waiting = append(a.waiting, l)
-	}
-	a.mu.Unlock()
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
-}
-
-// post sends letters until ctx ends. What cannot be sent is sent again under the same name:
-// it may have arrived. No image of this process has had the name before.
-func (a *abroad) post(ctx context.Context) {
-	for number := 1; ctx.Err() == nil; number++ {
-		select {
-		case <-a.wake:
-		case <-ctx.Done():
-			return
-		}
-		a.mu.Lock()
-		letters := a.waiting
-		a.waiting, a.sending = nil, true
-		a.mu.Unlock()
-		b, err := json.Marshal(letters)
-		a.s.warn(err)
-		name := fmt.Sprintf("%s%s/%x-%d", newsPrefix, a.s.cluster.log.Self(), a.s.started.UnixNano(), number)
-		for len(letters) > 0 && ctx.Err() == nil {
-			if err := a.s.cluster.log.Note(ctx, a.s.cluster.name, name, string(b)); err == nil {
-				break
-			} else if ctx.Err() == nil {
-				a.s.log.Warn("other machines are told later", "err", err)
-			}
-			wait(ctx, newsEvery)
-		}
-		a.mu.Lock()
-		a.sending = false
-		a.mu.Unlock()
-		select {
-		case <-time.After(newsEvery):
-		case <-a.hurry:
-		case <-ctx.Done():
-		}
-	}
-}
-
-// flush waits until all letters are sent, or ctx ends.
-func (a *abroad) flush(ctx context.Context) {
-	select {
-	case a.hurry <- struct{}{}:
-	default:
-	}
-	for ctx.Err() == nil {
-		a.mu.Lock()
-		sent := len(a.waiting) == 0 && !a.sending
-		a.mu.Unlock()
-		if sent {
-			return
-		}
-		wait(ctx, time.Millisecond)
-	}
-}
-
-// lastLetters sends what is still to be told to other machines before this process becomes
-// another image, and returns what that is to know of their letters.
-func (s *Server) lastLetters() int64 {
-	if a := s.placing.abroad; a != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), newsEvery)
-		defer cancel()
-		a.flush(ctx)
-	}
-	return s.noted.last()
-}
-
 // read reads letters of other machines.
 func (a *abroad) read(name, value string) {
 	from := name[:strings.LastIndexByte(name, '/')]
@@ -340,7 +236,7 @@ type correspondent struct {
 	database string
 }
 
-var _ registry.Member = (*correspondent)(nil)
+var _ registry.Courier = (*correspondent)(nil)
 
 // Settle implements registry.Member. Nobody waits for other machines: what they know is in
 // the database a moment later.
@@ -348,6 +244,9 @@ func (*correspondent) Settle(context.Context, registry.Subject) (bool, error) { 
 
 // Hear implements registry.Member.
 func (c *correspondent) Hear(news *profile.News) { c.send(letter{Database: c.database}, news) }
+
+// Posted implements registry.Courier.
+func (c *correspondent) Posted(ctx context.Context) error { return c.flush(ctx) }
 
 // notes are those that were heard, and not looked at yet.
 type notes struct {
@@ -474,14 +373,14 @@ func (s *Server) inheritLetters(ctx context.Context) {
 	}
 	s.noted.setRest(true)
 	s.help("letters to the image before", func() {
-		late := time.After(inheritTime)
+		ctx, cancel := context.WithTimeout(ctx, inheritTime)
+		defer cancel()
 		for _, l := range s.loops() {
 			if l.isAway() {
 				continue
 			}
 			select {
 			case <-l.Up():
-			case <-late:
 			case <-ctx.Done():
 			}
 		}

@@ -116,9 +116,11 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 			}
 			talks = s.control.Pause(ctx, others)
 			s.pauseWeb(ctx, asked)
+			s.placing.abroad.flushFor(context.WithoutCancel(ctx), lettersTime)
 		},
 		Resume: func() {
 			s.noted.setRest(false)
+			s.placing.abroad.setRest(false)
 			s.resumeWeb()
 			s.control.Resume(talks)
 		},

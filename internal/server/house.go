@@ -275,6 +275,7 @@ func (s *Server) stop() {
 		patience = max(patience-time.Since(began), time.Second)
 	}
 	s.end(patience)
+	s.stopLetters()
 }
 
 // leave ends all profiles of a server that has lost its journal: nothing is brought to

@@ -51,6 +51,7 @@ type placing struct {
 	abroad *abroad // nil: it is not placed
 	ended  chan struct{}
 	stop   context.CancelFunc
+	hush   context.CancelFunc // sends no more letters
 	// withdrawal is set when the server is to stop; nil: it is not.
 	withdrawal atomic.Pointer[withdrawal]
 
@@ -72,7 +73,7 @@ type placing struct {
 func (s *Server) newWorld() {
 	n := s.parts()
 	s.placing = placing{
-		abroad: &abroad{s: s, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}, standing: map[string]string{}, parts: make([]*part, n), busy: make([]bool, n),
+		abroad: &abroad{s: s, mail: newMail()}, standing: map[string]string{}, parts: make([]*part, n), busy: make([]bool, n),
 		orphans: slices.Repeat([]time.Duration{-1}, n), events: make(chan func(), n), ended: make(chan struct{}),
 	}
 	s.stores.abroad = s.placing.abroad
@@ -85,6 +86,7 @@ func (s *Server) inheritParts() error {
 		return nil
 	}
 	s.noted.heeded = s.o.Succession.Inheritance.Note.Heard
+	s.inheritUnsent()
 	for k := range s.placing.parts {
 		if !s.inheritsPart(k) {
 			continue
@@ -146,7 +148,9 @@ func (s *Server) startPlacing() {
 		s.placing.janitor = s.janitor(ctx, p.runner)
 	}
 	s.inheritLetters(ctx)
-	s.help("letters to other machines", func() { s.placing.abroad.post(ctx) })
+	posting, hush := context.WithCancel(context.Background())
+	s.placing.hush = hush
+	s.help("letters to other machines", func() { s.placing.abroad.post(posting) })
 	s.help("the placement", func() {
 		defer close(s.placing.ended)
 		s.keepPlaces(ctx)
@@ -163,6 +167,16 @@ func (s *Server) stopPlacing() {
 	if s.placing.janitor != nil {
 		s.placing.janitor()
 	}
+}
+
+// stopLetters sends what is still to be told to other machines, and ends that: nobody
+// decides anything any more.
+func (s *Server) stopLetters() {
+	if s.placing.hush == nil {
+		return
+	}
+	s.placing.abroad.flushFor(context.Background(), lettersTime)
+	s.placing.hush()
 }
 
 // closeParts gives all parts back, for whoever comes first.

@@ -177,7 +177,27 @@ func (k *supervisor) Tell(ctx context.Context, in profile.Input) (before, after 
 		b, a, no := l.Runtime.Tell(ctx, in)
 		before, after, err = before.Plus(b), after.Plus(a), cmp.Or(err, no)
 	}
+	k.posted(ctx, loops, in)
 	return before, after, err
+}
+
+// posted waits a while until other machines find what the host has said, or what has come of
+// it in loops.
+func (k *supervisor) posted(ctx context.Context, loops []*supervisor, in profile.Input) {
+	if k.abroad == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lettersTime)
+	defer cancel()
+	switch in.(type) {
+	case *profile.Purge:
+		return
+	case *profile.Trust, *profile.Rename, *profile.Merge: // they are told as news
+		for _, l := range loops {
+			l.AwaitTold(ctx)
+		}
+	}
+	k.abroad.flushFor(ctx, lettersTime)
 }
 
 // claim takes a name in the store before a shard gives it, if another machine may give it
