@@ -366,14 +366,14 @@ func (s *Server) hearStanding(name, value string) {
 }
 
 // inheritLetters lets letters wait that the image before this one has not read, until the
-// profiles that it has left hear them.
-func (s *Server) inheritLetters(ctx context.Context) {
+// profiles that it has left hear them, at most for patience.
+func (s *Server) inheritLetters(ctx context.Context, patience time.Duration) {
 	if !s.Inherited() {
 		return
 	}
 	s.noted.setRest(true)
 	s.help("letters to the image before", func() {
-		ctx, cancel := context.WithTimeout(ctx, inheritTime)
+		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		for _, l := range s.loops() {
 			if l.isAway() {

@@ -147,7 +147,7 @@ func (s *Server) startPlacing() {
 	if p := s.partOf(0); p != nil { // of the image before this one
 		s.placing.janitor = s.janitor(ctx, p.runner)
 	}
-	s.inheritLetters(ctx)
+	s.inheritLetters(ctx, inheritTime)
 	posting, hush := context.WithCancel(context.Background())
 	s.placing.hush = hush
 	s.help("letters to other machines", func() { s.placing.abroad.post(posting) })

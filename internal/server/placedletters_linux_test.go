@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"net/netip"
@@ -69,34 +68,49 @@ func TestPlacedLetters(t *testing.T) {
 }
 
 // TestLastLetters: before a process becomes another image the other machines are told what
-// has just happened.
+// has just happened, or the next image is left what they are not told yet.
 func TestLastLetters(t *testing.T) {
 	t.Parallel()
-	h := serve(t, Options{}, placedConf(pgtest.Empty(t), "a")).ready()
-	sent := 0
-	for range 5 {
-		for range 3 {
-			h.placing.abroad.tell("default", &profile.Announce{Text: "tea is served"})
-			sent++
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		h.placing.abroad.flush(ctx)
-		cancel()
-		notes, err := h.cluster.log.Notes(t.Context(), h.cluster.name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		there := 0
-		for name, value := range notes {
-			var letters []letter
-			if strings.HasPrefix(name, newsPrefix) && json.Unmarshal([]byte(value), &letters) == nil {
-				there += len(letters)
-			}
-		}
-		if there != sent {
-			t.Fatalf("%d of %d letters were sent", there, sent)
+	db := pgtest.Empty(t)
+	h := serve(t, Options{}, placedConf(db, "a")).ready()
+	a := h.placing.abroad
+	tell := func(n int) {
+		for range n {
+			a.tell("default", &profile.Announce{Text: "tea is served"})
 		}
 	}
+	left := func() (n int) {
+		t.Helper()
+		_, b := h.lastLetters()
+		if b == nil {
+			return 0
+		}
+		var l unsent
+		if err := json.Unmarshal(b, &l); err != nil {
+			t.Fatal(err)
+		}
+		return len(l.Sending.Letters) + len(l.Waiting)
+	}
+	for i := range 5 {
+		tell(3)
+		n := left()
+		if there := len(posted(t, h)); there+n < 3*(i+1) {
+			t.Fatalf("%d letters are posted and %d left, of %d", there, n, 3*(i+1))
+		}
+		a.setRest(false) // as if the handoff had failed
+		if err := a.flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if there := len(posted(t, h)); there != 3*(i+1) {
+			t.Fatalf("%d letters are posted, of %d", there, 3*(i+1))
+		}
+	}
+	release := holdLetters(t, db)
+	tell(3)
+	if n := left(); n != 3 {
+		t.Errorf("%d letters are left, of 3", n)
+	}
+	release()
 }
 
 // TestPlacedHandoffLetters: the next image of a machine does not carry out again what
