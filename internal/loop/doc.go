@@ -20,7 +20,8 @@
 //   - whoever else wants something of the profile uses Do and Tell (tell.go), or
 //     looks at its Figures (figures.go);
 //   - other profiles of the same store are asked and told through package registry
-//     (neighbours.go);
+//     (neighbours.go); a posting is news that other machines find before players are
+//     answered (posting.go);
 //   - a handoff makes the loop Frozen and takes a snapshot (freeze.go), which the
 //     next image of the process has Adopted (adopt.go);
 //   - a Panic is what ends a Runtime and not the process (panic.go).
@@ -47,7 +48,7 @@
 //	                 brake ─▶ loop (pace.go)
 //
 // Beside them a lease of numbers is a goroutine of its own while the store is
-// asked for it, and Run waits for the end of all of them.
+// asked for it, and so is a posting; Run waits for the end of all of them.
 //
 // Invariants:
 //

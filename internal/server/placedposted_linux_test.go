@@ -66,7 +66,7 @@ func TestPlacedKillAfterRevoke(t *testing.T) {
 	})
 	select {
 	case err := <-answered:
-		t.Errorf("he is told before the other machine can know: %v", err)
+		t.Fatalf("he is told before the other machine can know: %v", err)
 	default:
 	}
 	release()
