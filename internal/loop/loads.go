@@ -75,11 +75,34 @@ func (ls *loads) read(ctx context.Context) {
 
 // answer asks the store what a load is about.
 func (ls *loads) answer(ctx context.Context, load profile.Load) *profile.Loaded {
+	return ls.answerBy(ctx, load, func(ctx context.Context, load profile.Load, in *profile.Loaded) error {
+		return ls.look(ctx, ls.rt.o.Store, load, in)
+	})
+}
+
+// answerAt is answer in one state of the store, and says which one that is.
+func (ls *loads) answerAt(ctx context.Context, load profile.Load) *profile.Loaded {
+	return ls.answerBy(ctx, load, func(ctx context.Context, load profile.Load, in *profile.Loaded) error {
+		if load.First.Handle != "" {
+			if _, err := ls.player(ctx, ls.rt.o.Store, load); err != nil {
+				return err
+			}
+			load.First = wamble.Player{} // he is made
+		}
+		all, err := ls.rt.o.Store.Snapshot(ctx, func(q store.Queries) error { return ls.look(ctx, q, load, in) })
+		for _, c := range all {
+			in.Cursors = append(in.Cursors, profile.Stamp{Journal: profile.MarkOf(c.Journal, c.Profile), Message: c.Message})
+		}
+		return err
+	})
+}
+
+func (ls *loads) answerBy(ctx context.Context, load profile.Load, look func(context.Context, profile.Load, *profile.Loaded) error) *profile.Loaded {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	in := &profile.Loaded{Load: load.ID}
 	began := time.Now()
-	err := ls.look(ctx, load, in)
+	err := look(ctx, load, in)
 	if log := ls.rt.o.Log; log.Enabled(ctx, slog.LevelDebug) {
 		log.Debug("the database was asked", "subject", int(load.Subject), "took", time.Since(began), "err", err)
 	}
@@ -99,27 +122,26 @@ func (ls *loads) answer(ctx context.Context, load profile.Load) *profile.Loaded 
 }
 
 // look is the one switch over the subjects of loads.
-func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Loaded) error {
-	store := ls.rt.o.Store
+func (ls *loads) look(ctx context.Context, store store.Queries, load profile.Load, in *profile.Loaded) error {
 	switch load.Subject {
 	case profile.SessionOf:
 		s, err := store.Session(ctx, load.Token)
-		return ls.session(ctx, s, err, load, in)
+		return ls.session(ctx, store, s, err, load, in)
 	case profile.GameOf:
 		b, err := store.Board(ctx, load.Board)
 		in.Board = &b
 		return err
 	case profile.PlayerOf:
-		p, err := ls.player(ctx, load)
+		p, err := ls.player(ctx, store, load)
 		in.Answer = &profile.Answer{Player: &p}
 		return dropped(in, err)
 	case profile.TargetOf:
 		if load.Session != 0 {
 			s, err := store.SessionByID(ctx, load.Session)
-			return ls.session(ctx, s, err, load, in)
+			return ls.session(ctx, store, s, err, load, in)
 		}
 		s, err := store.SessionByHandle(ctx, load.Handle)
-		return ls.session(ctx, s, err, load, in)
+		return ls.session(ctx, store, s, err, load, in)
 	case profile.RanksOf:
 		ranks, err := store.Leaderboard(ctx, load.Page)
 		in.Answer = &profile.Answer{Ranks: &ranks}
@@ -152,11 +174,11 @@ func (ls *loads) look(ctx context.Context, load profile.Load, in *profile.Loaded
 }
 
 // player asks for an identity, and makes it if the load says who it is to be.
-func (ls *loads) player(ctx context.Context, load profile.Load) (wamble.Player, error) {
+func (ls *loads) player(ctx context.Context, q store.Queries, load profile.Load) (wamble.Player, error) {
 	if load.First.Handle != "" {
 		return ls.rt.o.Store.Enrol(ctx, load.First)
 	}
-	return ls.rt.o.Store.Player(ctx, load.Key)
+	return q.Player(ctx, load.Key)
 }
 
 // named asks for an identity, and claims the name for it if the load says since when it is
@@ -187,21 +209,21 @@ func dropped(in *profile.Loaded, err error) error {
 
 // session completes an answer with a session: with its identity, and with its
 // acceptance of the terms that the load is about.
-func (ls *loads) session(ctx context.Context, s wamble.Session, err error, load profile.Load, in *profile.Loaded) error {
+func (ls *loads) session(ctx context.Context, q store.Queries, s wamble.Session, err error, load profile.Load, in *profile.Loaded) error {
 	if err != nil {
 		return err
 	}
-	in.Answer, err = ls.rt.about(ctx, s, load.Profile, load.Hash)
+	in.Answer, err = about(ctx, q, s, load.Profile, load.Hash)
 	in.Session = &s
 	return err
 }
 
 // about is what goes with a session: its identity, if it has one, and whether it
 // has accepted the terms with a hash, if there is one.
-func (rt *Runtime) about(ctx context.Context, s wamble.Session, profileName string, hash [32]byte) (*profile.Answer, error) {
+func about(ctx context.Context, q store.Queries, s wamble.Session, profileName string, hash [32]byte) (*profile.Answer, error) {
 	a := &profile.Answer{}
 	if !s.Key.IsZero() {
-		p, err := rt.o.Store.Player(ctx, s.Key)
+		p, err := q.Player(ctx, s.Key)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
@@ -213,6 +235,6 @@ func (rt *Runtime) about(ctx context.Context, s wamble.Session, profileName stri
 		return a, nil
 	}
 	var err error
-	a.Accepted, err = rt.o.Store.TermsAccepted(ctx, s.ID, profileName, hash)
+	a.Accepted, err = q.TermsAccepted(ctx, s.ID, profileName, hash)
 	return a, err
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"sync"
 
 	"wamble/internal/profile"
@@ -14,8 +15,8 @@ type mail struct {
 
 	mu      sync.Mutex
 	inputs  []profile.Input
-	news    []profile.Input // of other profiles
-	gate    uint64          // durable up to here, with the message that says so
+	news    int    // how many of inputs there are up to the last news of other profiles
+	gate    uint64 // durable up to here, with the message that says so
 	seq     uint64
 	applied uint64 // the store has everything up to here
 	arrived chan struct{}
@@ -36,7 +37,8 @@ func (m *mail) post(in profile.Input) {
 // hear leaves news of another profile or shard.
 func (m *mail) hear(in profile.Input) {
 	m.mu.Lock()
-	m.news = append(m.news, in)
+	m.inputs = append(m.inputs, in)
+	m.news = len(m.inputs)
 	m.mu.Unlock()
 	m.signal()
 }
@@ -45,17 +47,18 @@ func (m *mail) hear(in profile.Input) {
 func (m *mail) hasNews() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.news) > 0
+	return m.news > 0
 }
 
-// takeNews appends the news that have come. They go before the packets: a player may
-// have been told of them, and then asked here.
+// takeNews appends the news that have come, and what came before them, as an answer of the
+// store that does not have them. They go before the packets: a player may have been told of
+// them, and then asked here.
 func (m *mail) takeNews(dst []profile.Input) []profile.Input {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	dst = append(dst, m.news...)
-	clear(m.news)
-	m.news = m.news[:0]
+	dst = append(dst, m.inputs[:m.news]...)
+	m.inputs = slices.Delete(m.inputs, 0, m.news)
+	m.news = 0
 	return dst
 }
 
@@ -109,6 +112,6 @@ func (m *mail) take(dst []profile.Input) []profile.Input {
 	}
 	dst = append(dst, m.inputs...)
 	clear(m.inputs)
-	m.inputs = m.inputs[:0]
+	m.inputs, m.news = m.inputs[:0], 0
 	return dst
 }

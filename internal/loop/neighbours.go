@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"wamble"
@@ -18,6 +19,7 @@ import (
 type untold struct {
 	gate    uint64
 	changes []profile.Change
+	message *atomic.Uint64 // that brings them to the store
 }
 
 // tellNews tells other profiles what was decided and is durable. That is before
@@ -25,7 +27,11 @@ type untold struct {
 func (l *loop) tellNews() {
 	out := &l.life.out
 	if len(out.News) > 0 && l.rt.hasNeighbours() {
-		l.untold = append(l.untold, untold{l.last, slices.Clone(out.News)})
+		u := untold{l.last, slices.Clone(out.News), new(atomic.Uint64)}
+		if l.rt.o.Registry.Abroad() {
+			l.life.commit.mark(u.message.Store)
+		}
+		l.untold = append(l.untold, u)
 	}
 	l.tellUpTo(l.done)
 	if l.doneSeq != 0 {
@@ -36,8 +42,24 @@ func (l *loop) tellNews() {
 // tellUpTo tells other profiles what was decided up to a gate, which is durable.
 func (l *loop) tellUpTo(gate uint64) {
 	for len(l.untold) > 0 && l.untold[0].gate <= gate {
+		l.stamp(&l.untold[0])
 		l.rt.o.Registry.Tell(l.rt, l.untold[0].changes)
 		l.untold = slices.Delete(l.untold, 0, 1)
+	}
+}
+
+// stamp writes on changes which message brings them to the store. What others have decided,
+// and this profile only passes on, has a stamp.
+func (l *loop) stamp(u *untold) {
+	message := u.message.Load()
+	if message == 0 {
+		return
+	}
+	journal := profile.MarkOf(l.rt.journal().Runner.JournalID(), l.rt.o.Name)
+	for i := range u.changes {
+		if c := &u.changes[i]; c.Stamp.Journal == 0 && !c.Passed {
+			c.Stamp = profile.Stamp{Journal: journal, Message: message}
+		}
 	}
 }
 
@@ -159,7 +181,11 @@ func (ls *loads) readShared(ctx context.Context, j job) {
 	ask := func() (found registry.Found) {
 		select {
 		case ls.slots <- struct{}{}:
-			in = ls.answer(ctx, j.load)
+			if ls.rt.o.Registry.Abroad() && j.load.Subject != profile.NameOf {
+				in = ls.answerAt(ctx, j.load)
+			} else {
+				in = ls.answer(ctx, j.load)
+			}
 			<-ls.slots
 		case <-ctx.Done():
 			in = &profile.Loaded{Load: j.load.ID, Outcome: profile.Away}
@@ -169,9 +195,11 @@ func (ls *loads) readShared(ctx context.Context, j job) {
 		} else if p := in.Answer; p != nil && p.Player != nil {
 			found.Key = p.Player.Key
 		}
+		found.Cursors = in.Cursors
 		return found
 	}
-	deliver := func(down bool) {
+	deliver := func(down bool, missed []profile.Change) {
+		in.Missed = missed
 		if down && (in.Outcome == profile.NotFound || j.load.Subject == profile.NameOf && in.Session == nil) {
 			in.Outcome = profile.Away // it may be in the journal of a profile that does not run
 		}

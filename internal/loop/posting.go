@@ -48,7 +48,7 @@ func (l *loop) reach() bool {
 func (l *loop) presses(gate uint64) bool {
 	return slices.ContainsFunc(l.untold, func(u untold) bool {
 		return u.gate <= gate && slices.ContainsFunc(u.changes, func(c profile.Change) bool { return c.What.Pressing() })
-	}) && l.rt.o.Registry.HasCourier()
+	}) && l.rt.o.Registry.Abroad()
 }
 
 // post tells everybody what is durable now, and lets answers wait for those that are in
@@ -62,7 +62,7 @@ func (l *loop) post(d profile.Durable) {
 		defer close(p.done)
 		ctx, cancel := context.WithTimeout(rt.ctx, postTime)
 		defer cancel()
-		if err := rt.o.Registry.Posted(ctx, rt); err != nil {
+		if err := rt.o.Registry.Posted(ctx); err != nil {
 			rt.o.Log.Warn("players are answered before other machines know of it: the journal's database takes too long", "err", err)
 		}
 	})

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,12 +37,12 @@ func TestPosting(t *testing.T) {
 		abroad := &courier{posted: make(chan struct{})}
 		rt := &Runtime{o: Options{Registry: registry.New(), Log: slog.New(slog.DiscardHandler)}, ctx: t.Context()}
 		rt.o.Registry.Join(rt)
-		rt.o.Registry.Join(abroad)
+		rt.o.Registry.JoinAbroad(abroad)
 		l := &loop{rt: rt, life: &life{mail: newMail(func() {})}}
 		l.untold = []untold{
-			{1, []profile.Change{{What: profile.LoggedIn}}},
-			{2, []profile.Change{{What: profile.Revoked}}},
-			{4, []profile.Change{{What: profile.LoggedOut}}},
+			{gate: 1, changes: []profile.Change{{What: profile.LoggedIn}}, message: new(atomic.Uint64)},
+			{gate: 2, changes: []profile.Change{{What: profile.Revoked}}, message: new(atomic.Uint64)},
+			{gate: 4, changes: []profile.Change{{What: profile.LoggedOut}}, message: new(atomic.Uint64)},
 		}
 		reaches := func(want uint64) {
 			t.Helper()

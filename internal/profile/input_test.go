@@ -21,7 +21,8 @@ func samples(tb testing.TB) []Input {
 	stored := &wamble.Session{ID: 3, Token: hashOf(wamble.Token{4}), LastSeen: epoch}
 	return []Input{
 		&Packet{Peer: peerAt(1), Data: []byte{1, 2}}, &PeerClosed{Peer: wamble.Peer{Addr: peerAt(1).Addr, Route: 7}},
-		&Loaded{Load: 1, Outcome: Away, Session: stored, Board: &wamble.Board{ID: 5, Created: epoch}, Answer: &Answer{Accepted: true}},
+		&Loaded{Load: 1, Outcome: Away, Session: stored, Board: &wamble.Board{ID: 5, Created: epoch}, Answer: &Answer{Accepted: true},
+			Cursors: Cursors{{Journal: 1<<64 - 1, Message: 7}}, Missed: []Change{{What: Credited, Session: 3, Stamp: Stamp{Journal: 1<<64 - 1, Message: 8}}}},
 		&Durable{Gate: 1, Seq: 2}, &Applied{Seq: 3}, &Leased{Sequence: wamble.SessionIDs, Blocks: []wamble.Block{{First: 1, Count: 2}}},
 		&Tick{}, &Configure{Config: configOf(tb, "(def min-boards 7)")}, &StoreAway{}, &StoreBack{}, &JournalFailed{}, &ReadOnly{}, &Writable{},
 		&RestoreBoard{Board: wamble.Board{ID: 6, FEN: "8", Created: epoch}, Predictions: []wamble.Prediction{{ID: 8}}},

@@ -192,6 +192,10 @@ type Loaded struct {
 	Session *wamble.Session
 	Board   *wamble.Board
 	Answer  *Answer
+	// Cursors is how far the store was, if other machines change it as well. Missed is what
+	// they have told before, and the store does not have.
+	Cursors Cursors  `json:",omitempty"`
+	Missed  []Change `json:",omitempty"`
 }
 
 // take decides what waited for the answer, in order.
@@ -269,11 +273,16 @@ func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
 	if len(l.waiting) > 0 {
 		from, _ = p.link.Peer(l.waiting[0].id)
 	}
+	known := p.knownOf(in, in.Session.Key)
 	s, err := p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
 	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
 		s, err = p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
 	}
 	if err == nil {
+		p.copied(in, s.ID(), in.Session.Key, known, out)
+		if p.sessions.ByID(s.ID()) != s {
+			return session.ErrOver
+		}
 		p.place(s, from)
 		p.boards.Identify(s.ID(), s.Identity() != nil) // a board that came back is held by a number
 	}

@@ -29,7 +29,8 @@ func (p *Profile) login(r *request, out *Output) verdict {
 		return done
 	}
 	var stored *wamble.Player
-	if in := r.answerTo(PlayerOf); in != nil {
+	in := r.answerTo(PlayerOf)
+	if in != nil {
 		if stored = in.Answer.player(); stored != nil {
 			own = stored.Key // the store may know that he was merged into another
 		}
@@ -41,11 +42,17 @@ func (p *Profile) login(r *request, out *Output) verdict {
 	}
 	p.sessions.Wrote(s, p.comingGate(out))
 	before, won := s.Token(), s.Own()
-	if i := s.Identity(); i != nil && i.Key() == own {
+	again := whoOf(s).Key == own
+	if again {
 		won = wamble.Stats{} // he has it already
 	}
+	known := p.knownOf(in, own)
 	if err := p.sessions.Link(p.clock.now, s, own, stored, &p.draft); err != nil {
 		return p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
+	}
+	p.copied(in, 0, own, known, out)
+	if !again {
+		p.loggedInHere(s)
 	}
 	p.boards.Identify(s.ID(), true)
 	if err := p.secureToken(r, s); err != nil {

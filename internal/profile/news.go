@@ -40,6 +40,9 @@ type Change struct {
 	// Passed is set by the shard of Session, which knows the Key that the one with the game
 	// did not: whoever has the session has counted it.
 	Passed bool `json:",omitempty"`
+	// Stamp is the message that brings the change to the store. Who reads the store knows by
+	// it whether the change is to be counted.
+	Stamp Stamp `json:",omitzero"`
 }
 
 // Linked is a session with an identity, both after a login.
@@ -92,9 +95,9 @@ func (in *News) take(p *Profile, out *Output) {
 		c := &in.Changes[i]
 		switch c.What {
 		case LoggedOut:
-			p.loggedOutElsewhere(c, out)
+			p.loggedOutElsewhere(c, p.copies.have(c, nil), out)
 		case LoggedIn:
-			p.loggedInElsewhere(c)
+			p.loggedInElsewhere(c, p.copies.have(c, nil))
 		case Credited:
 			p.credited(c, out)
 		case Trusted:
@@ -123,7 +126,8 @@ func (in *News) take(p *Profile, out *Output) {
 func (p *Profile) credited(c *Change, out *Output) {
 	s := p.sessions.ByID(c.Session)
 	if s == nil || !c.Passed {
-		p.sessions.Credit(c.Session, c.Key, c.Won)
+		h := p.copies.have(c, s)
+		p.sessions.Credit(c.Session, c.Key, c.Won, !h.session, !h.identity)
 	}
 	if s == nil || c.Profile != p.cfg.Name {
 		return
@@ -135,16 +139,16 @@ func (p *Profile) credited(c *Change, out *Output) {
 		s.SeeEnd(shift(c.Moved, -p.clock.ahead))
 	}
 	if c.Key.IsZero() && s.Identity() != nil && c.Won != (wamble.Stats{}) {
-		out.News = append(out.News, Change{What: Credited, Session: c.Session, Key: whoOf(s).Key, Won: c.Won, Passed: true})
+		out.News = append(out.News, Change{What: Credited, Session: c.Session, Key: whoOf(s).Key, Won: c.Won, Passed: true, Stamp: c.Stamp})
 	}
 }
 
-func (p *Profile) loggedOutElsewhere(c *Change, out *Output) {
+func (p *Profile) loggedOutElsewhere(c *Change, h has, out *Output) {
 	if s := p.sessions.ByID(c.Session); s != nil {
 		p.endSession(s, "you have logged out", out)
 		p.sessions.LoggedOut(p.clock.now, s)
 	} else {
-		p.sessions.Credit(c.Session, c.Key, negative(c.Won))
+		p.sessions.Credit(c.Session, c.Key, negative(c.Won), true, !h.identity)
 	}
 	p.sessions.Refuse(c.Token)
 	p.link.Purge(c.Token, wamble.Peer{})
@@ -154,11 +158,14 @@ func negative(s wamble.Stats) wamble.Stats {
 	return wamble.Stats{Score: -s.Score, PredictionScore: -s.PredictionScore, Games: -s.Games, Chess960Games: -s.Chess960Games}
 }
 
-func (p *Profile) loggedInElsewhere(c *Change) {
-	s := p.sessions.Linked(&c.Link.Session, c.Link.Token, &c.Link.Player)
-	if s == nil {
-		p.sessions.Credit(c.Session, c.Key, c.Won)
-	} else {
+func (p *Profile) loggedInElsewhere(c *Change, h has) {
+	// A session that was read after its login, for an identity that was read before.
+	late := h.session && !h.identity && whoOf(p.sessions.ByID(c.Session)).Key == c.Key
+	s := p.sessions.Linked(&c.Link.Session, c.Link.Token, &c.Link.Player, !h.identity)
+	if s == nil || late {
+		p.sessions.Credit(0, c.Key, c.Won, false, !h.identity)
+	}
+	if s != nil {
 		p.boards.Identify(s.ID(), true)
 		p.audience.hall.Rename(s.ID(), s.Token())
 	}

@@ -40,6 +40,7 @@ type Profile struct {
 	resuming     *resumption // nil: the profile does not come back from slices
 	behind       behind
 	owing        owing
+	copies       copies
 	waitlist     waitlist
 	travel       travel
 	trusted      map[wamble.SessionID]trusted // commands about the trust in sessions that the store may not know
@@ -94,6 +95,7 @@ func New(o Options) *Profile {
 		strangers: newStrangers(),
 		recent:    newRecent(),
 		owing:     newOwing(),
+		copies:    newCopies(),
 		rewards:   rewards{prizes: reward.NewPrizes()},
 	}
 	beginSmall(p.leases, o.Config)

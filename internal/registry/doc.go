@@ -4,9 +4,11 @@
 //
 // Its nouns, and the files that bear their names:
 //
-//   - a Member is one profile of the store (registry.go); it is in this process,
-//     or, some day, in another one;
+//   - a Member is one profile of the store (registry.go), in this process; one member
+//     stands for all other machines;
 //   - a read of the store waits until no member has something newer (read.go);
+//   - what is heard of other machines is kept for a minute, for who reads the store
+//     before that has it (heard.go);
 //   - a reservation of a key lets one profile at a time make its identity
 //     (reserve.go);
 //   - numbers of rows that one member has got no other one gets (numbers.go).
@@ -17,6 +19,11 @@
 // session that others may have in memory it tells them (profile.News) when it is
 // durable, and before its player reads the answer. A Courier takes it to other
 // processes; for what is pressing the answer waits until they find it there.
+//
+// Nobody waits for other machines: they bring a change to the store, and tell it, in any
+// order. So a change bears the message of the journal that it is in, and a read says how
+// far the store had come with each journal: who has read knows which changes to count.
+// Changes of a release that did not say so always count.
 //
 // A crash leaves nothing of it: a profile that starts from the store brings its journal
 // there first, and waits a moment for the others to do so; one that starts from what it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"wamble"
 	"wamble/internal/profile"
@@ -20,29 +21,34 @@ type read struct {
 type Found struct {
 	Session wamble.SessionID
 	Key     wamble.PublicKey
+	// Cursors is how far the store was, nil if only this process changes it.
+	Cursors profile.Cursors
 }
 
 // concern reports whether changes are about what was asked for or found.
 func concern(changes []profile.Change, of Subject, f Found) bool {
-	return slices.ContainsFunc(changes, func(c profile.Change) bool {
-		switch {
-		case c.Session != 0 && c.Session == f.Session,
-			!c.Token.IsZero() && c.Token == of.Token,
-			!c.Key.IsZero() && (c.Key == of.Key || c.Key == f.Key):
-			return true
-		}
-		if c.Merge != nil && (c.Merge.From.Key == of.Key || c.Merge.From.Key == f.Key) {
-			return true
-		}
-		return c.Link != nil && c.Link.Token == of.Token
-	})
+	return slices.ContainsFunc(changes, func(c profile.Change) bool { return concerns(&c, of, f) })
+}
+
+func concerns(c *profile.Change, of Subject, f Found) bool {
+	switch {
+	case c.Session != 0 && c.Session == f.Session,
+		!c.Token.IsZero() && c.Token == of.Token,
+		!c.Key.IsZero() && (c.Key == of.Key || c.Key == f.Key):
+		return true
+	}
+	if c.Merge != nil && (c.Merge.From.Key == of.Key || c.Merge.From.Key == f.Key) {
+		return true
+	}
+	return c.Link != nil && c.Link.Token == of.Token
 }
 
 // Read reads the store about a subject, for a member, when the store has all that
 // other members know of it. If there were news about it meanwhile, it reads again.
 // Deliver leaves the answer in the member's mail and does not wait; down says that a
-// member does not run whose journal may have something newer. Error: that of ctx.
-func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() Found, deliver func(down bool)) error {
+// member does not run whose journal may have something newer, missed is what other machines
+// have told of it, and the store did not have. Error: that of ctx.
+func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() Found, deliver func(down bool, missed []profile.Change)) error {
 	rd := r.begin(by)
 	defer r.end(rd)
 	_, down, err := r.settle(ctx, by, of)
@@ -55,7 +61,7 @@ func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() F
 				continue // what was read of the identity may be old
 			}
 		}
-		if r.deliver(rd, of, found, func() { deliver(down) }) {
+		if r.deliver(rd, of, found, func(missed []profile.Change) { deliver(down, missed) }) {
 			return nil
 		}
 		_, down, err = r.settle(ctx, by, of)
@@ -78,13 +84,13 @@ func (r *Registry) end(rd *read) {
 }
 
 // deliver delivers unless there were news about it, and reports whether it did.
-func (r *Registry) deliver(rd *read, of Subject, found Found, deliver func()) bool {
+func (r *Registry) deliver(rd *read, of Subject, found Found, deliver func(missed []profile.Change)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	stale := concern(rd.news, of, found)
 	rd.news = nil
 	if !stale {
-		deliver()
+		deliver(r.missed(time.Now(), of, found))
 	}
 	return !stale
 }

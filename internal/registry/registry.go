@@ -34,7 +34,8 @@ type Member interface {
 	Hear(news *profile.News)
 }
 
-// Courier is a Member that takes news to other processes.
+// Courier is a Member that stands for the other machines of the store, and takes news to
+// them.
 type Courier interface {
 	Member
 	// Posted waits until what the member has heard so far is where the others find it, even
@@ -46,6 +47,8 @@ type Courier interface {
 type Registry struct {
 	mu      sync.Mutex // guards what follows
 	members []Member
+	abroad  Courier                            // to the other machines; nil: there are none
+	heard   []heard                            // of them, the oldest first
 	reads   []*read                            // under way
 	keys    map[wamble.PublicKey]chan struct{} // reserved; closed when they are free again
 	numbers [4][]wamble.Block                  // that members have got, by sequence, in order
@@ -59,6 +62,22 @@ func (r *Registry) Join(m Member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.members = append(slices.Clone(r.members), m)
+}
+
+// JoinAbroad adds the member that stands for the other machines. They tell later than they
+// bring it to the store, or before.
+func (r *Registry) JoinAbroad(m Courier) {
+	r.Join(m)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.abroad = m
+}
+
+// Abroad reports whether there are other machines.
+func (r *Registry) Abroad() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.abroad != nil
 }
 
 // Leave removes a member.
@@ -87,6 +106,9 @@ func (r *Registry) Tell(from Member, changes []profile.Change) {
 			rd.news = append(rd.news, changes...)
 		}
 	}
+	if r.abroad != nil && from == Member(r.abroad) {
+		r.keep(time.Now(), changes)
+	}
 	news := &profile.News{Changes: changes}
 	for _, m := range r.members {
 		if m != from {
@@ -95,24 +117,15 @@ func (r *Registry) Tell(from Member, changes []profile.Change) {
 	}
 }
 
-// HasCourier reports whether other processes are told.
-func (r *Registry) HasCourier() bool {
+// Posted waits until other machines find what was told so far. Error: that of ctx.
+func (r *Registry) Posted(ctx context.Context) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.members, func(m Member) bool { _, ok := m.(Courier); return ok })
-}
-
-// Posted waits until other processes find what a member has told so far. Error: that of
-// ctx.
-func (r *Registry) Posted(ctx context.Context, from Member) error {
-	for _, m := range r.Others(from) {
-		if c, ok := m.(Courier); ok {
-			if err := c.Posted(ctx); err != nil {
-				return err
-			}
-		}
+	abroad := r.abroad
+	r.mu.Unlock()
+	if abroad == nil {
+		return nil
 	}
-	return nil
+	return abroad.Posted(ctx)
 }
 
 // AwaitOthers waits until the store has what the other members have decided so far,

@@ -24,6 +24,8 @@ func (m *member) Settle(_ context.Context, of Subject) (bool, error) {
 	return m.settles(of)
 }
 
+func (m *member) Posted(context.Context) error { return nil }
+
 func (m *member) Hear(news *profile.News) { m.heard = append(m.heard, news.Changes...) }
 
 func newPair() (r *Registry, red, blue *member) {
@@ -55,7 +57,7 @@ func TestReadAgain(t *testing.T) {
 					r.Tell(red, []profile.Change{tc.change})
 				}
 				return Found{Session: 3, Key: key}
-			}, func(bool) { delivered++ })
+			}, func(bool, []profile.Change) { delivered++ })
 			if err != nil || asked != tc.asked || delivered != 1 || len(blue.heard) != 1 || len(red.heard) != 0 {
 				t.Errorf("got %v, asked %d times, delivered %d; want %d and 1; heard %v and %v", err, asked, delivered, tc.asked, blue.heard, red.heard)
 			}
@@ -81,7 +83,7 @@ func TestReadOfIdentity(t *testing.T) {
 	err := r.Read(t.Context(), blue, Subject{Token: wamble.Token{1}}, func() Found {
 		asked = append(asked, stored)
 		return Found{Session: 1, Key: wamble.PublicKey{2}}
-	}, func(bool) {})
+	}, func(bool, []profile.Change) {})
 	if err != nil || len(asked) != 2 || asked[1] != 1210 {
 		t.Errorf("got %v, read %v", err, asked)
 	}
@@ -93,11 +95,11 @@ func TestReadBesideDown(t *testing.T) {
 	r, red, blue := newPair()
 	red.settles = func(Subject) (bool, error) { return false, ErrDown }
 	known := false
-	if err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} }, func(down bool) { known = down }); err != nil || !known {
+	if err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} }, func(down bool, _ []profile.Change) { known = down }); err != nil || !known {
 		t.Errorf("got %v, known %v", err, known)
 	}
 	red.settles = func(Subject) (bool, error) { return true, context.DeadlineExceeded }
-	err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} }, func(bool) { t.Error("it was delivered") })
+	err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} }, func(bool, []profile.Change) { t.Error("it was delivered") })
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
@@ -172,4 +174,64 @@ func TestAwaitOthers(t *testing.T) {
 			t.Errorf("got %v after %v", err, time.Until(up))
 		}
 	})
+}
+
+// TestMissed: who reads the store is told what another machine has told before, if it is
+// about what was read and the store did not have it then.
+func TestMissed(t *testing.T) {
+	key, at := wamble.PublicKey{2}, profile.Cursors{{Journal: 1, Message: 10}}
+	change := func(message uint64, more profile.Change) profile.Change {
+		more.Stamp = profile.Stamp{Journal: 1, Message: message}
+		return more
+	}
+	for name, tc := range map[string]struct {
+		change  profile.Change
+		cursors profile.Cursors
+		here    bool // told by a profile of this process
+		after   time.Duration
+		missed  int
+	}{
+		"of the key":                 {change(11, profile.Change{Key: key}), at, false, time.Second, 1},
+		"of the session":             {change(11, profile.Change{Session: 3}), at, false, time.Second, 1},
+		"in the store":               {change(10, profile.Change{Key: key}), at, false, time.Second, 0},
+		"of others":                  {change(11, profile.Change{Key: wamble.PublicKey{9}}), at, false, time.Second, 0},
+		"long ago":                   {change(11, profile.Change{Key: key}), at, false, 2 * time.Minute, 0},
+		"nobody knows the message":   {profile.Change{Key: key}, at, false, time.Second, 0},
+		"nobody knows the state":     {change(11, profile.Change{Key: key}), nil, false, time.Second, 0},
+		"of a profile that is asked": {change(11, profile.Change{Key: key}), at, true, time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, red, blue := newPair()
+				others := &member{}
+				r.JoinAbroad(others)
+				from := others
+				if tc.here {
+					from = red
+				}
+				r.Tell(from, []profile.Change{tc.change})
+				time.Sleep(tc.after)
+				var got []profile.Change
+				err := r.Read(t.Context(), blue, Subject{Token: wamble.Token{1}}, func() Found {
+					return Found{Session: 3, Key: key, Cursors: tc.cursors}
+				}, func(_ bool, missed []profile.Change) { got = missed })
+				if err != nil || len(got) != tc.missed {
+					t.Errorf("got %v and %d changes, want %d", err, len(got), tc.missed)
+				}
+			})
+		})
+	}
+	r := New()
+	r.JoinAbroad(&member{})
+	for range 3 {
+		r.Tell(r.abroad, make([]profile.Change, mostHeard))
+		changes := make([]profile.Change, mostHeard/2+1)
+		for i := range changes {
+			changes[i].Stamp.Journal = 1
+		}
+		r.Tell(r.abroad, changes)
+	}
+	if len(r.heard) != mostHeard {
+		t.Errorf("%d changes are kept, want %d", len(r.heard), mostHeard)
+	}
 }

@@ -238,8 +238,8 @@ type correspondent struct {
 
 var _ registry.Courier = (*correspondent)(nil)
 
-// Settle implements registry.Member. Nobody waits for other machines: what they know is in
-// the database a moment later.
+// Settle implements registry.Member. Nobody waits for other machines: the database says how
+// far it has come with what they know.
 func (*correspondent) Settle(context.Context, registry.Subject) (bool, error) { return false, nil }
 
 // Hear implements registry.Member.

@@ -122,6 +122,10 @@ func (s *Shared) CursorBefore(ctx context.Context, j store.JournalID, profile st
 	return db.Cursor(ctx, j, profile)
 }
 
+func (g *gate) Snapshot(ctx context.Context, ask func(q store.Queries) error) ([]store.Cursor, error) {
+	return through(ctx, g, func() ([]store.Cursor, error) { return g.Store.Snapshot(ctx, ask) })
+}
+
 func (g *gate) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, error) {
 	return through(ctx, g, func() (wamble.Player, error) { return g.Store.Enrol(ctx, first) })
 }

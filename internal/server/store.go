@@ -140,7 +140,7 @@ func (s *stores) take(p *config.Profile) (*Shared, error) {
 	}
 	if s.abroad != nil && shared.abroad == nil {
 		shared.abroad = &correspondent{s.abroad, shared.database}
-		shared.Registry.Join(shared.abroad)
+		shared.Registry.JoinAbroad(shared.abroad)
 	}
 	s.list = append(s.list, shared)
 	return shared, nil

@@ -38,9 +38,10 @@ func (t *Table) LoggedOut(now time.Time, s *Session) {
 }
 
 // Linked makes the session of a row one of a player, and gives it a token and the
-// host of the row, as somebody else has stored it. It returns the session, nil if
-// it is not in memory.
-func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.Player) *Session {
+// host of the row, as somebody else has stored it. New says that an identity in memory
+// does not have what the session has won. It returns the session, nil if it is not in
+// memory.
+func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.Player, new bool) *Session {
 	s, i := t.byID[row.ID], t.identities[player.Key]
 	if s == nil {
 		return nil
@@ -49,7 +50,7 @@ func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.P
 		t.detach(s)
 		if i == nil {
 			i = &Identity{id: player.ID, key: player.Key, handle: player.Handle, stats: player.Stats}
-		} else {
+		} else if new {
 			count(&i.stats, s.own, 1)
 		}
 		t.attach(s, i)
@@ -66,11 +67,16 @@ func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.P
 }
 
 // Credit counts what a session has won elsewhere, for the session and for the
-// identity of a key, as far as they are in memory.
-func (t *Table) Credit(id wamble.SessionID, key wamble.PublicKey, won wamble.Stats) {
+// identity of a key, as far as they are in memory; forSession and forIdentity say which of
+// them does not have it yet.
+func (t *Table) Credit(id wamble.SessionID, key wamble.PublicKey, won wamble.Stats, forSession, forIdentity bool) {
+	i := t.identities[key]
 	if s := t.byID[id]; s != nil {
-		s.Count(won)
-	} else if i := t.identities[key]; i != nil {
+		if i = s.identity; forSession {
+			count(&s.own, won, 1)
+		}
+	}
+	if i != nil && forIdentity {
 		count(&i.stats, won, 1)
 		i.stats.Rating += won.Rating
 	}

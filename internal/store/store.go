@@ -51,6 +51,13 @@ type Batch struct {
 	Intents []intent.Intent
 }
 
+// Cursor is the last message of a journal that was applied for a profile.
+type Cursor struct {
+	Journal JournalID
+	Profile string
+	Message uint64
+}
+
 // Rejection is one intent that a store will never take, and why.
 type Rejection struct {
 	Index int // in Batch.Intents
@@ -77,6 +84,10 @@ type Store interface {
 	// Cursor returns the last message of a journal that was applied for a
 	// profile, 0 if there is none.
 	Cursor(ctx context.Context, j JournalID, profile string) (uint64, error)
+	// Snapshot lets ask read, all in one state of the database, and returns the cursors
+	// of that state: those that have moved in the last hour. A database of one process
+	// has no need for that, and returns none. Error: that of ask, or ErrTransient.
+	Snapshot(ctx context.Context, ask func(q Queries) error) ([]Cursor, error)
 	// Own makes a process the owner of a profile. A profile that belongs to another
 	// process is taken from it only if the beat of that one is still over. From then
 	// on Apply writes the profile's batches only while it belongs to this process.

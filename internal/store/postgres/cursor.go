@@ -45,6 +45,36 @@ func (s *Store) Cursor(ctx context.Context, j store.JournalID, profile string) (
 	return at, err
 }
 
+// Snapshot implements store.Store.
+func (s *Store) Snapshot(ctx context.Context, ask func(q store.Queries) error) (all []store.Cursor, err error) {
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	conn, err := s.pool.Acquire(limited)
+	if err != nil {
+		return nil, classify(ctx, "read cursors", err)
+	}
+	defer conn.Release() // which ends a connection that is left in a transaction
+	b := &pgx.Batch{}
+	b.Queue(beginRead)
+	b.Queue(`SELECT journal_id, profile, message FROM journal_cursors WHERE updated_at > NOW() - INTERVAL '1 hour'`).Query(each(func(rows pgx.Rows) error {
+		var one store.Cursor
+		var id []byte
+		err := rows.Scan(&id, &one.Profile, &one.Message)
+		copy(one.Journal[:], id)
+		all = append(all, one)
+		return err
+	}))
+	if err := conn.SendBatch(limited, b).Close(); err != nil {
+		return nil, classify(ctx, "read cursors", err)
+	}
+	if err := ask(&Store{pool: s.pool, timeout: s.timeout, snapshot: conn}); err != nil {
+		_, _ = conn.Exec(limited, "ROLLBACK") // what matters is why
+		return nil, err
+	}
+	_, err = conn.Exec(limited, "COMMIT")
+	return all, classify(ctx, "read cursors", err)
+}
+
 // Lease implements store.Store. The sequence steps in a transaction that waits for
 // nobody, so that the lock is free again at once. A second one, which is a write because
 // it has a number, waits until that step is on disk, and on the standby: also where an

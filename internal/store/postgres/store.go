@@ -120,6 +120,8 @@ type Store struct {
 	owners  sync.Map      // of profiles that belong to this process, by profile
 	profile string
 	doubt   atomic.Bool // a synchronous standby may not have what was committed
+	// snapshot is the connection, in a transaction, of a store that Snapshot gives out.
+	snapshot *pgxpool.Conn
 }
 
 // Open returns a store. It makes no connection: that is left to the first call.
@@ -162,12 +164,18 @@ func (s *Store) Close() error {
 // Verify looks for damage: the server's checksums do that.
 func (s *Store) Verify(context.Context) error { return nil }
 
+const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
 // read runs queries in one snapshot that cannot write, in one round trip.
 func (s *Store) read(ctx context.Context, what string, queue func(*pgx.Batch)) error {
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	b := &pgx.Batch{}
-	b.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	if s.snapshot != nil {
+		queue(b)
+		return classify(ctx, what, s.snapshot.SendBatch(limited, b).Close())
+	}
+	b.Queue(beginRead)
 	queue(b)
 	b.Queue("COMMIT")
 	conn, err := s.pool.Acquire(limited)

@@ -2,8 +2,13 @@ package postgres_test
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"testing"
+	"time"
 
+	"wamble"
+	"wamble/internal/intent"
 	"wamble/internal/prooftest"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres"
@@ -52,4 +57,40 @@ func TestKill(t *testing.T) {
 func TestOwners(t *testing.T) {
 	o := pgtest.Migrated(t)
 	storetest.Owners(t, func(t *testing.T) store.Store { return open(t, o) }, false)
+}
+
+// TestSnapshot: what is read in a snapshot is what the cursors say, also when a batch is
+// applied meanwhile.
+func TestSnapshot(t *testing.T) {
+	t.Parallel()
+	s := open(t, pgtest.Migrated(t))
+	b := store.Batch{Journal: store.JournalID{7}, Profile: "alpha"}
+	create := func(id wamble.SessionID) {
+		b.After, b.Through = b.Through, b.Through+1
+		b.Intents = []intent.Intent{&intent.CreateSession{Session: id, Token: wamble.Token{byte(id)}.Hash(), At: time.Now()}}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(1)
+	at, err := s.Snapshot(t.Context(), func(q store.Queries) error {
+		create(2)
+		if _, err := q.SessionByID(t.Context(), 2); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("what came later: %v", err)
+		}
+		_, err := q.Session(t.Context(), wamble.Token{1})
+		return err
+	})
+	if want := []store.Cursor{{Journal: b.Journal, Profile: "alpha", Message: 1}}; err != nil || !slices.Equal(at, want) {
+		t.Errorf("got %v, %v, want %v", at, err, want)
+	}
+	for range 20 { // more than there are connections
+		_, err := s.Snapshot(t.Context(), func(q store.Queries) error {
+			_, err := q.SessionByID(t.Context(), 9)
+			return err
+		})
+		if !errors.Is(err, store.ErrNotFound) {
+			t.Fatalf("got %v, want that there is no such session", err)
+		}
+	}
 }

@@ -46,6 +46,11 @@ func (s *Store) Cursor(ctx context.Context, j store.JournalID, profile string) (
 	return uint64(at), classify(ctx, "read cursor", err)
 }
 
+// Snapshot implements store.Store.
+func (s *Store) Snapshot(_ context.Context, ask func(q store.Queries) error) ([]store.Cursor, error) {
+	return nil, ask(s)
+}
+
 // Lease implements store.Store. SQLite has one writer, so it is one block.
 func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble.Block, error) {
 	if err := schema.CheckLease(seq, n); err != nil {

@@ -1,0 +1,118 @@
+package profile
+
+import (
+	"testing"
+
+	"wamble"
+)
+
+// TestNewsOfCopies: what another machine tells counts once, whether the store had it when
+// it was read or not, and whether it was told before or after.
+func TestNewsOfCopies(t *testing.T) {
+	const games, session = 3, 900 // that the identity has, and one of its sessions
+	token, key := wamble.Token{4}, wamble.PublicKey{7}
+	at := func(message uint64) Stamp { return Stamp{Journal: 1, Message: message} }
+	credited := Change{What: Credited, Session: session, Key: key, Won: wamble.Stats{Games: 1}}
+	other := Change{What: Credited, Session: session + 1, Key: key, Won: wamble.Stats{Games: 1}}
+	login := Change{What: LoggedIn, Session: session + 1, Key: key, Won: wamble.Stats{Games: 1}, Link: &Linked{
+		Session: wamble.Session{ID: session + 1}, Player: wamble.Player{ID: 5, Key: key},
+	}}
+	logout := Change{What: LoggedOut, Session: session + 1, Key: key, Won: wamble.Stats{Games: 1}}
+	passed := credited
+	passed.Passed = true
+	for name, tc := range map[string]struct {
+		change Change
+		whole  int // what the identity has more when the change is counted
+		own    int // and the session
+	}{
+		"won by the session":      {credited, 1, 1},
+		"won by another session":  {other, 1, 0},
+		"login of another one":    {login, 1, 0},
+		"logout of another one":   {logout, -1, 0},
+		"passed on to who has it": {passed, 0, 0},
+	} {
+		for _, order := range []struct {
+			name    string
+			message uint64 // of the change; the store has 10
+			missed  bool   // it was told before the store was read
+			counts  int
+		}{
+			{"in the store, told later", 10, false, 0},
+			{"not in the store, told later", 11, false, 1},
+			{"not in the store, told before", 11, true, 1},
+			{"by a machine that does not say where", 0, false, 1},
+			{"in another journal", 12, false, 1},
+		} {
+			t.Run(name+"/"+order.name, func(t *testing.T) {
+				r := newRig(t, "")
+				c := tc.change
+				switch order.message {
+				case 0:
+				case 12:
+					c.Stamp = Stamp{Journal: 2, Message: 1}
+				default:
+					c.Stamp = at(order.message)
+				}
+				in := &Loaded{Session: &wamble.Session{ID: session, Token: hashOf(token), Player: 5, Key: key, LastSeen: epoch, Stats: wamble.Stats{Games: 1}},
+					Answer: &Answer{Player: &wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Games: games}}}, Cursors: Cursors{at(10)}}
+				if order.missed {
+					r.step(&News{Changes: []Change{c}})
+					in.Missed = []Change{c}
+				}
+				r.step(&Packet{Peer: peerAt(1), Data: helloPacket(token, 1)})
+				in.Load = r.loads[0].ID
+				r.step(in)
+				if !order.missed {
+					r.step(&News{Changes: []Change{c}})
+				}
+				s := r.p.sessions.Find(token)
+				if s == nil {
+					t.Fatal("he is not there")
+				}
+				if got, want := s.Identity().Stats().Games, games+tc.whole*order.counts; got != want {
+					t.Errorf("the identity has %d games, want %d", got, want)
+				}
+				if got, want := s.Own().Games, 1+tc.own*order.counts; got != want {
+					t.Errorf("the session has %d games, want %d", got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestNewsOfOlderCopy: an identity that was in memory before one of its sessions was read
+// lacks what the session has.
+func TestNewsOfOlderCopy(t *testing.T) {
+	tokens, key := []wamble.Token{{4}, {5}}, wamble.PublicKey{7}
+	r := newRig(t, "")
+	for i, token := range tokens {
+		r.step(&Packet{Peer: peerAt(i + 1), Data: helloPacket(token, 1)})
+		r.step(&Loaded{Load: r.loads[len(r.loads)-1].ID, Cursors: Cursors{{Journal: 1, Message: uint64(10 * (i + 1))}},
+			Session: &wamble.Session{ID: wamble.SessionID(900 + i), Token: hashOf(token), Player: 5, Key: key, LastSeen: epoch, Stats: wamble.Stats{Games: 1}},
+			Answer:  &Answer{Player: &wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Games: 2 + i}}}})
+	}
+	r.step(&News{Changes: []Change{{What: Credited, Session: 901, Key: key, Won: wamble.Stats{Games: 1}, Stamp: Stamp{Journal: 1, Message: 15}}}})
+	s := r.p.sessions.Find(tokens[1])
+	if whole, own := s.Identity().Stats().Games, s.Own().Games; whole != 3 || own != 1 {
+		t.Errorf("the identity has %d games, the session %d, want 3 and 1", whole, own)
+	}
+}
+
+// TestCopiesAreForgotten: what is known of copies has bounds of time and number.
+func TestCopiesAreForgotten(t *testing.T) {
+	c, change := newCopies(), &Change{Session: 1, Stamp: Stamp{Journal: 1, Message: 1}}
+	c.add(0, copied{session: 1, store: Cursors{change.Stamp}})
+	if !c.have(change, nil).session {
+		t.Error("it is not known")
+	}
+	c.add(LetterAge+1, copied{session: 2})
+	if c.have(change, nil).session || len(c.queue) != 1 || len(c.sessions) != 1 {
+		t.Errorf("%d are known after a minute, want 1", len(c.sessions))
+	}
+	for i := range wamble.SessionID(2 * maxCopies) {
+		c.add(LetterAge+1, copied{session: 3 + i})
+	}
+	if len(c.queue) != maxCopies || len(c.sessions) != maxCopies {
+		t.Errorf("%d are known, want %d", len(c.sessions), maxCopies)
+	}
+}

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"testing"
+
+	"wamble"
+	"wamble/internal/host"
+	"wamble/internal/journal"
+	"wamble/internal/store"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/wire"
+)
+
+// TestPlacedCountedOnce: who has won something on one machine has it once on the other one
+// when he logs in there, whether that hears of it after the database has it or before.
+func TestPlacedCountedOnce(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	defer cancel()
+	a, b := placedPair(t, pgtest.Empty(t), "")
+	watcher := join(t, b.address(), wamble.Token{})
+	// heard waits until the other machine has heard what has happened on the first.
+	heard := func(text string) {
+		t.Helper()
+		a.command("announce", host.Arguments{Text: text})
+		for notice(t, watcher, wire.NoticeAnnouncement) != text {
+		}
+		watcher.stats(ctx)
+	}
+	stored := func(private ed25519.PrivateKey) {
+		t.Helper()
+		until(t, "the database knows that he has moved", func() bool {
+			p, err := a.first().store.Player(ctx, wamble.PublicKey(private.Public().(ed25519.PublicKey)))
+			return err == nil && p.Stats.Games == 1
+		})
+	}
+	guest := func() *player {
+		t.Helper()
+		p := join(t, a.address(), wamble.Token{})
+		for p.stats(ctx).Games == 0 {
+			p.move(ctx)
+		}
+		return p
+	}
+	has := func(p *player, when string) {
+		t.Helper()
+		if got := p.stats(ctx).Games; got != 1 {
+			t.Errorf("%s he has moved on %d boards, want 1", when, got)
+		}
+	}
+
+	// The database has it first.
+	b.noted.setRest(true)
+	private := guest().login(ctx)
+	stored(private)
+	p := join(t, b.address(), wamble.Token{})
+	p.loginAs(ctx, private)
+	has(p, "before the other machine has heard of it")
+	b.noted.setRest(false)
+	heard("one")
+	has(p, "after the other machine has heard of it")
+
+	// The other machine hears of it first.
+	pause := func(on bool) {
+		t.Helper()
+		for shard := range a.parts() {
+			part := a.partOf(shard)
+			if part == nil {
+				continue
+			}
+			set := part.runner.ResumeQueue
+			if on {
+				set = part.runner.PauseQueue
+			}
+			worker, err := journal.WorkerOf(ctx, part.runner, store.ShardName("default", shard))
+			if err == nil {
+				err = set(ctx, fmt.Sprint(worker))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	pause(true)
+	private = guest().login(ctx)
+	heard("two")
+	p = join(t, b.address(), wamble.Token{})
+	p.loginAs(ctx, private)
+	has(p, "before the database has it")
+	pause(false)
+	stored(private)
+	has(p, "after the database has it")
+}
