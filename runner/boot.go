@@ -200,6 +200,7 @@ func (e *engine) loadIndex() error {
 	} else if err := e.countRows(); err != nil {
 		return err
 	}
+	e.ix.outboxStored = e.ix.outboxNext
 	lo := tableKey(nil, appState, []byte(inboxStateKey))
 	hi := tableKey(nil, appState, []byte(inboxStateKey))
 	hi[len(hi)-1]++

@@ -78,10 +78,12 @@ func (c *commit) end() {
 	}
 }
 
-// wake tells the workers of inboxes that have something new, when it is stored.
+// wake tells the workers of inboxes, and readers of the outbox, that have something new,
+// when it is stored.
 func (c *commit) wake() {
 	c.e.ix.mu.Lock()
 	defer c.e.ix.mu.Unlock()
+	c.e.ix.outboxStored = c.e.ix.outboxNext
 	for _, in := range c.touched {
 		in.publish()
 		if in.posted || in.freed {

@@ -37,6 +37,8 @@ type index struct {
 	// expiryHead is the earliest expiry of a dedupe row that may exist.
 	expiryHead  int64
 	outboxMarks marks
+	// outboxStored is outboxNext as of the last commit: nobody is told of rows from there on.
+	outboxStored uint64
 }
 
 // inbox is the memory of one worker's inbox. Below seen[b] every row of band b

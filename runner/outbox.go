@@ -18,26 +18,31 @@ func (r *Runner) Outbox(from uint64, limit int) ([]OutboxRow, error) {
 	err := r.view(func(e *engine, v View) (err error) {
 		e.ix.mu.Lock()
 		from = max(from, e.ix.outboxHead)
+		end := e.ix.outboxStored
 		e.ix.mu.Unlock()
-		out, err = readOutbox(v, from, limit)
+		out, err = readOutbox(v, from, end, limit)
 		return err
 	})
 	return out, err
 }
 
-// OutboxEnd returns the number of the newest row that was ever appended, 0 if
-// none was.
+// OutboxEnd returns the number of the newest row that was ever appended and is
+// durable, 0 if none was.
 func (r *Runner) OutboxEnd() uint64 {
 	ix := &r.engine().ix
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	return ix.outboxNext - 1
+	return ix.outboxStored - 1
 }
 
-func readOutbox(v Reader, from uint64, limit int) ([]OutboxRow, error) {
+// readOutbox returns up to limit rows from a number on, below end.
+func readOutbox(v Reader, from, end uint64, limit int) ([]OutboxRow, error) {
+	if from >= end {
+		return nil, nil
+	}
 	var out []OutboxRow
-	lo := appendOutboxKey([]byte{byte(outboxTable)}, from)
-	err := v.Scan(lo, []byte{byte(outboxTable) + 1}, func(key, value []byte) bool {
+	lo, hi := appendOutboxKey([]byte{byte(outboxTable)}, from), appendOutboxKey([]byte{byte(outboxTable)}, end)
+	err := v.Scan(lo, hi, func(key, value []byte) bool {
 		if len(out) >= limit {
 			return false
 		}
