@@ -21,8 +21,9 @@ serve a profile, each on a core of its own. A new world has as many as the optio
 shards says; after that a server with another number does not start.
 
 Stop the server in order first, so that the database has everything. Boards that are
-held become free; nothing else changes for players. Then set the option shards to the
-same number, and start the server.`,
+held become free; nothing else changes for players, and bans, brown-outs and announcements
+stay. What was interrupted is completed by the same command again. Then set the option
+shards to the same number, and start the server.`,
 		Example: `  wamble shards 4
   wamble shards 8 --config /etc/wamble.conf --profile club`,
 		Args: oneArg("a number of shards"),

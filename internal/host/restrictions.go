@@ -139,7 +139,9 @@ type Keeper interface {
 	Amend(ctx context.Context, name string, change func(text string) (string, error)) error
 }
 
-// inJournal keeps texts in the journal.
+// InJournal keeps texts in the journal.
+func InJournal(r *runner.Runner) Keeper { return inJournal{r} }
+
 type inJournal struct{ r *runner.Runner }
 
 func (k inJournal) key(name string) []byte { return []byte("server/standing/" + name) }
@@ -173,7 +175,7 @@ func (k inJournal) Amend(ctx context.Context, name string, change func(text stri
 
 // ReadRestrictions fetches the restrictions of all profiles together from the journal.
 func ReadRestrictions(r *runner.Runner, draining *atomic.Bool) (*Restrictions, error) {
-	return ShareRestrictions(inJournal{r}, draining)
+	return ShareRestrictions(InJournal(r), draining)
 }
 
 // ShareRestrictions is ReadRestrictions where others keep them too: they are told of

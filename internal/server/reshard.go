@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"wamble"
 	"wamble/internal/config"
+	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/loop"
 	"wamble/internal/store"
@@ -22,7 +24,7 @@ import (
 
 // Reshard changes how many shards the world of a profile has, while no server runs. The
 // journal must be empty: what is in it was decided for the shards of before. Boards
-// that are held become free.
+// that are held become free; bans, brown-outs and announcements stay.
 func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Profile, n int) error {
 	if n < 1 || n > wamble.MaxShards || n&(n-1) != 0 {
 		return fmt.Errorf("a profile has 1, 2, 4, 8, 16, 32 or 64 shards, not %d", n)
@@ -38,11 +40,13 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 	} else if other != nil {
 		return fmt.Errorf("a server runs on %s (%s): stop it first", db.Name, other.By)
 	}
-	storage, done, err := stoppedJournal(ctx, c, dir)
+	storage, log, err := stoppedJournal(ctx, c, dir)
 	if err != nil {
 		return err
 	}
-	defer done()
+	if log != nil {
+		defer log.Close()
+	}
 	r, err := runner.Open(storage, runner.Options{Schema: JournalSchema, Create: true, Migrate: journal.Migrate})
 	if errors.Is(err, runner.ErrLocked) {
 		return fmt.Errorf("a server uses %s: stop it first", dir)
@@ -57,6 +61,11 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 	if err := forgetShards(ctx, r, dir, cfg.Name); err != nil {
 		return err
 	}
+	if log != nil {
+		if err := moveStanding(ctx, c, log, r, cfg.Name, n); err != nil {
+			return fmt.Errorf("take the restrictions along: %w", err)
+		}
+	}
 	if err := db.SetShards(ctx, cfg.Name, n); err != nil {
 		return err
 	}
@@ -67,10 +76,11 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 // stopped: a little longer than its lease.
 const holderTime = 10 * time.Second
 
-// stoppedJournal is the journal of a server that does not run. Done is called at the end.
-func stoppedJournal(ctx context.Context, c *config.Config, dir string) (of runner.Storage, done func(), err error) {
+// stoppedJournal is the journal of a server that does not run, and the log that it is in,
+// nil if it is not in PostgreSQL.
+func stoppedJournal(ctx context.Context, c *config.Config, dir string) (runner.Storage, *pglog.Log, error) {
 	if !clustered(c) {
-		return pebblestore.At(JournalDir(dir), pebblestore.Options{}), func() {}, nil
+		return pebblestore.At(JournalDir(dir), pebblestore.Options{}), nil, nil
 	}
 	db, err := journalDatabase(c)
 	if err != nil {
@@ -97,7 +107,73 @@ func stoppedJournal(ctx context.Context, c *config.Config, dir string) (of runne
 		}
 		return nil, nil, fmt.Errorf("the journal %s: %w", sharedPlace(c), err)
 	}
-	return logstore.New(log, c.Server.JournalName, logstore.Options{MaxBytes: c.Server.JournalMemory << 20}), log.Close, nil
+	return logstore.New(log, c.Server.JournalName, logstore.Options{MaxBytes: c.Server.JournalMemory << 20}), log, nil
+}
+
+// moveStanding copies what the host has restricted to where it is looked for when the profile
+// has n shards: one shard keeps it in the journal, a placed world in notes. The world was
+// placed if a profile had several shards when it ran last, which the journal says until
+// Reshard ends: until then the copy can be made again.
+func moveStanding(ctx context.Context, c *config.Config, log *pglog.Log, r *runner.Runner, profile string, n int) error {
+	was, is := journal.ShardsOf(r, profile), n
+	for _, p := range c.Running() {
+		if p.Name != profile {
+			was, is = max(was, journal.ShardsOf(r, p.Name)), max(is, journal.ShardsOf(r, p.Name))
+		}
+	}
+	if (was > 1) == (is > 1) {
+		return nil
+	}
+	all, err := log.Notes(ctx, c.Server.JournalName)
+	if err != nil {
+		return err
+	}
+	notes := stoppedStanding{log, c.Server.JournalName, all}
+	workers, err := journal.Workers(ctx, r)
+	if err != nil {
+		return err
+	}
+	names := map[string]bool{"": true} // of profiles; "": all of them
+	for name := range workers {
+		of, _ := store.SplitName(name)
+		names[of] = true
+	}
+	for name := range all {
+		if of, ok := strings.CutPrefix(name, standingPrefix); ok {
+			names[of] = true
+		}
+	}
+	from, to := host.InJournal(r), host.Keeper(notes)
+	if was > 1 {
+		from, to = to, from
+	}
+	for name := range names {
+		text, err := from.Read(name)
+		if err != nil {
+			return err
+		}
+		old, err := to.Read(name)
+		if err == nil && old != text {
+			err = to.Amend(ctx, name, func(string) (string, error) { return text, nil })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stoppedStanding is standing while no server runs.
+type stoppedStanding struct {
+	log  *pglog.Log
+	name string
+	all  map[string]string // the notes
+}
+
+func (k stoppedStanding) Read(name string) (string, error) { return k.all[standingPrefix+name], nil }
+
+func (k stoppedStanding) Amend(ctx context.Context, name string, change func(string) (string, error)) error {
+	return k.log.Amend(ctx, k.name, standingPrefix+name, change)
 }
 
 // forgetShards removes the restart files of a profile whose journal is empty.
