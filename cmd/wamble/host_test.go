@@ -52,7 +52,7 @@ func TestHostCommands(t *testing.T) {
 		Running: func() []host.Running {
 			return []host.Running{{
 				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },
-				Stored:   func(context.Context, wamble.PublicKey) ([]wamble.Session, bool) { return nil, true },
+				Stored:   func(context.Context, wamble.PublicKey) (wamble.PlayerID, []wamble.Session, bool) { return 0, nil, true },
 				Database: "games.db", Reader: games,
 				Seek: func(_ context.Context, of profile.Seek, _ int) ([]profile.Present, bool) {
 					p := profile.Present{Session: 1, Player: 5, Handle: "Ann"}

@@ -42,14 +42,16 @@ type Arguments struct {
 	wait time.Duration // of the command line alone
 	// cluster asks for all machines, on the command line alone.
 	cluster bool
-	player  profile.Whom     // what Whom says
-	stored  []wamble.Session // of the player, in the profile that is told
-	named   Named            // what Whom says, for a command that finds somebody
-	into    Named            // what Into says
-	found   Found            // who that is, in the profile that is told
-	lifted  int              // bans, or announcements, in all profiles
-	by      string           // who gave the command
-	at      time.Time        // when
+	player  profile.Whom               // what Whom says
+	stored  []wamble.Session           // of the player, in the profile that is told
+	id      wamble.PlayerID            // his number in its store, 0 if it is not known
+	ids     map[string]wamble.PlayerID // that, by database
+	named   Named                      // what Whom says, for a command that finds somebody
+	into    Named                      // what Into says
+	found   Found                      // who that is, in the profile that is told
+	lifted  int                        // bans, or announcements, in all profiles
+	by      string                     // who gave the command
+	at      time.Time                  // when
 	boards  profile.BoardQuery
 }
 

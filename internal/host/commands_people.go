@@ -293,7 +293,7 @@ has a database of its own; without --profile that is all of them. The exit code 
 		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"}`, "deletes what belongs to the identity of a public key"},
 		Log: "a player's data is deleted",
 		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
-			return &profile.Erase{Key: a.player.Key, Sessions: numbersOf(a.stored)}
+			return &profile.Erase{Key: a.player.Key, Sessions: numbersOf(a.stored), Player: a.id}
 		},
 		Count: func(e *Effect) uint64 {
 			if e.Stored || e.After.Erased > e.Before.Erased {

@@ -56,7 +56,7 @@ func standIn(t *testing.T, told *int) *Host {
 		Running: func() []Running {
 			return []Running{{
 				Name: "blitz", Restrictions: restrictions, Present: func(context.Context) int { return 7 },
-				Stored:   func(context.Context, wamble.PublicKey) ([]wamble.Session, bool) { return nil, true },
+				Stored:   func(context.Context, wamble.PublicKey) (wamble.PlayerID, []wamble.Session, bool) { return 0, nil, true },
 				Database: "games.db", Reader: nobody{},
 				Seek: func(context.Context, profile.Seek, int) ([]profile.Present, bool) {
 					return []profile.Present{{Session: 1, Player: 5, Handle: "Ann", Address: netip.MustParseAddrPort("192.0.2.7:99")}}, true

@@ -76,9 +76,9 @@ type Running struct {
 	// counters of the host before and after, or loop.ErrNotUp.
 	Tell    func(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error)
 	Present func(ctx context.Context) int // players
-	// Stored reports whether the store has an identity of a key, and its sessions. A
+	// Stored reports whether the store has an identity of a key, which, and its sessions. A
 	// store that is away or slow may have it.
-	Stored func(ctx context.Context, key wamble.PublicKey) ([]wamble.Session, bool)
+	Stored func(ctx context.Context, key wamble.PublicKey) (wamble.PlayerID, []wamble.Session, bool)
 	// Database names the store; profiles with the same one share it. Reader asks it.
 	Database string
 	Reader   Reader
@@ -240,7 +240,7 @@ func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, e
 		if found, err := p.Find(ctx, Named{Key: asked.Key}); err == nil && !found.Key.IsZero() && !c.Lasting {
 			a.player.Key = found.Key // that of whom he was merged into
 		}
-		a.stored, e.Stored = p.Stored(ctx, a.player.Key)
+		e.Stored = p.lookUpPlayer(ctx, a)
 	}
 	var err error
 	if c.Keep != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"wamble"
@@ -41,7 +42,7 @@ func listSessions(ctx context.Context, h *Host, c *Call) (any, error) {
 	}
 	rows := []playerSession{}
 	for i := range list {
-		stored, _ := list[i].Stored(ctx, a.player.Key)
+		_, stored, _ := list[i].Stored(ctx, a.player.Key)
 		for j := range stored {
 			s := &stored[j]
 			rows = append(rows, playerSession{Profile: list[i].Name, Session: s.ID, Created: s.Created.UTC(), LastSeen: s.LastSeen.UTC(), Trust: s.Trust, Host: s.Host})
@@ -74,12 +75,28 @@ func numbersOf(all []wamble.Session) []wamble.SessionID {
 	return ids
 }
 
+// lookUpPlayer reads whom the store has under the key of the player, with his sessions, and
+// reports whether there is one. The first profile of a database decides who it is: whoever
+// comes while the others are told is somebody new.
+func (p *Running) lookUpPlayer(ctx context.Context, a *Arguments) bool {
+	id, sessions, ok := p.Stored(ctx, a.player.Key)
+	if a.ids == nil {
+		a.ids = map[string]wamble.PlayerID{}
+	}
+	if a.ids[p.Database] == 0 {
+		a.ids[p.Database] = id
+	}
+	a.id = a.ids[p.Database]
+	a.stored = slices.DeleteFunc(sessions, func(s wamble.Session) bool { return s.Player != a.id && a.id != 0 })
+	return ok && (id == a.id || id == 0)
+}
+
 // lookUp reads the sessions of whom was found, and whose session it is. Without them the
 // store stays right: the profile that is told has those in memory.
 func (p *Running) lookUp(ctx context.Context, a *Arguments) {
 	a.stored = nil
 	if a.found.Session == 0 {
-		a.stored, _ = p.Stored(ctx, a.found.Key)
+		_, a.stored, _ = p.Stored(ctx, a.found.Key)
 		return
 	}
 	a.found.Key = p.keyOf(ctx, a.found.Session)

@@ -134,6 +134,16 @@ func (c coder) added(v *uint8) coder {
 	return c.octet(v)
 }
 
+// addedPlayer is a player that was added behind the fields of older binaries; 0 is not
+// written.
+func (c coder) addedPlayer(v *wamble.PlayerID) coder {
+	if c.read && len(c.buf) == 0 || !c.read && *v == 0 {
+		*v = 0
+		return c
+	}
+	return c.player(v)
+}
+
 func (c coder) bool(v *bool) coder {
 	if !c.read {
 		x := byte(0)

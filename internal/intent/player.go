@@ -51,17 +51,23 @@ func (in *SetName) check(c checker) checker { return c.key(in.Key).handle(in.Nam
 // ErasePlayer deletes what belongs to an identity: its key, handle and rating, and
 // the tokens, predictions, acceptances of terms and reservations of its sessions.
 // The games stay, and with them the numbers of the sessions; what is still on its
-// way to such a session is not kept. An identity that was created after At is
-// another one and stays, too.
+// way to such a session is not kept. Another identity of the same key stays, too: one
+// with another number than Player, or that was created after At if Player is 0.
 type ErasePlayer struct {
-	Key wamble.PublicKey
-	At  time.Time
+	Key    wamble.PublicKey
+	At     time.Time
+	Player wamble.PlayerID // whom the order was about; 0: it is not known
 }
 
 func (*ErasePlayer) Kind() Kind { return KindErasePlayer }
 
-func (in *ErasePlayer) code(c coder) coder      { return c.bytes(in.Key[:]).time(&in.At) }
-func (in *ErasePlayer) check(c checker) checker { return c.key(in.Key).at(in.At) }
+func (in *ErasePlayer) code(c coder) coder {
+	return c.bytes(in.Key[:]).time(&in.At).addedPlayer(&in.Player)
+}
+
+func (in *ErasePlayer) check(c checker) checker {
+	return c.key(in.Key).at(in.At).number(in.Player >= 0, "player", int64(in.Player))
+}
 
 // MergePlayers makes one identity of two: what belongs to From belongs to Into, and
 // From's key is one more key of Into. The rating is the mean, weighed by games. If From

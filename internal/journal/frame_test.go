@@ -118,12 +118,18 @@ func TestFrameGolden(t *testing.T) {
 	}
 }
 
-// TestFrameFromAnOlderBinary: what held tokens themselves is read as their hashes.
+// TestFrameFromAnOlderBinary: what held tokens themselves is read as their hashes, and an
+// erasure is that of a key, whoever has it.
 func TestFrameFromAnOlderBinary(t *testing.T) {
 	token := wamble.Token{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}
+	var key wamble.PublicKey
+	for i := range key {
+		key[i] = byte(i + 1)
+	}
 	for frame, want := range map[string]intent.Intent{
-		"01079c8000c80102030405060708090a0b0c0d0e0f1011cc0180e4a6ecec93b006":     &intent.CreateSession{Session: 100, Token: token.Hash(), Player: 102, At: noon.Add(3 * time.Second)},
-		"01179e8000c80102030405060708090a0b0c0d0e0f10110378787880e4a6ecec93b006": &intent.RenewToken{Session: 100, Token: token.Hash(), Host: "xxx", At: noon.Add(3 * time.Second)},
+		"0116a880000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f2080d2b2eaec93b006": &intent.ErasePlayer{Key: key, At: noon.Add(time.Second)},
+		"01079c8000c80102030405060708090a0b0c0d0e0f1011cc0180e4a6ecec93b006":                         &intent.CreateSession{Session: 100, Token: token.Hash(), Player: 102, At: noon.Add(3 * time.Second)},
+		"01179e8000c80102030405060708090a0b0c0d0e0f10110378787880e4a6ecec93b006":                     &intent.RenewToken{Session: 100, Token: token.Hash(), Host: "xxx", At: noon.Add(3 * time.Second)},
 	} {
 		b, _ := hex.DecodeString(frame)
 		got, err := Decode(b)

@@ -254,6 +254,58 @@ func (r *rig) intents() []intent.Intent {
 	return all
 }
 
+// TestEraseSparesWhoIsNew: an erasure concerns whom it was ordered about. Who logs in with
+// the key afterwards is somebody new, and stays when it is heard of again, or only then:
+// from another shard, from another machine, or from the journal.
+func TestEraseSparesWhoIsNew(t *testing.T) {
+	r := newRig(t, resumeConf)
+	by := standardSigner(2)
+	key := by.key
+	token, _ := r.join(1)
+	r.login(peerAt(1), token, 5, by)
+	old := r.p.sessions.Identity(key).ID()
+	order := &Erase{Key: key, Player: old, Sessions: []wamble.SessionID{r.p.sessions.Find(token).ID()}}
+	r.step(order)
+	if got := r.out.News; len(got) != 1 || got[0].Player != old {
+		t.Errorf("the others are told %+v, want player %d", got, old)
+	}
+	r.settle()
+	if r.p.sessions.Find(token) != nil || !r.p.sessions.Erasing(key) {
+		t.Fatal("the player was not erased")
+	}
+	token, _ = r.join(2)
+	r.login(peerAt(2), token, 5, by)
+	id := r.p.sessions.Identity(key).ID()
+	if id == old {
+		t.Fatal("he is not new")
+	}
+	stays := func(when string, p *Profile) {
+		t.Helper()
+		if i := p.sessions.Identity(key); i == nil || i.ID() != id || p.sessions.Find(token) == nil {
+			t.Errorf("%s: who is new is gone", when)
+		}
+	}
+	r.sync()
+	r.step(&Applied{Seq: r.seq})
+	state := walked(r)
+	r.step(&News{Changes: []Change{{What: Erased, Key: key, Player: old}}})
+	stays("news of another machine", r.p)
+	r.step(order)
+	r.settle()
+	stays("the order again", r.p)
+	r.sync()
+	stays("the journal", resumeTo(t, r, state, resumeConf, &ResumeEnd{Last: r.seq, Told: true}).p)
+	got := r.intents()
+	if in, ok := got[len(got)-1].(*intent.ErasePlayer); !ok || in.Player != old {
+		t.Errorf("got %+v, want player %d erased in the store", got[len(got)-1], old)
+	}
+
+	r.step(&News{Changes: []Change{{What: Erased, Key: key, Player: id}}})
+	if r.p.sessions.Find(token) != nil {
+		t.Error("he is not erased when it is ordered")
+	}
+}
+
 // TestErase: an erased player is told and disconnected, his board is free, and his
 // token names nobody, whatever the store still says.
 func TestErase(t *testing.T) {

@@ -2,9 +2,11 @@ package profile
 
 import (
 	"errors"
+	"slices"
 
 	"wamble"
 	"wamble/internal/intent"
+	"wamble/internal/session"
 )
 
 var errNoRoom = errors.New("the journal has no room: nothing was changed")
@@ -15,6 +17,9 @@ var errNoRoom = errors.New("the journal has no room: nothing was changed")
 type Erase struct {
 	Key      wamble.PublicKey
 	Sessions []wamble.SessionID
+	// Player is the number of the identity when it was ordered, 0 if it is not known. Who
+	// has logged in with the key since, and is somebody new, stays.
+	Player wamble.PlayerID `json:",omitempty"`
 }
 
 func (in *Erase) take(p *Profile, out *Output) {
@@ -25,18 +30,36 @@ func (in *Erase) take(p *Profile, out *Output) {
 	for _, id := range in.Sessions {
 		whose[id] = true
 	}
-	for _, s := range p.sessions.Of(in.Key) {
+	of, player := p.sessions.Of(in.Key), in.Player
+	if p.isAnother(in.Key, player) && slices.ContainsFunc(of, func(s *session.Session) bool { return whose[s.ID()] }) {
+		player = 0 // he is the one: the store has him under another number than memory
+	}
+	if p.isAnother(in.Key, player) {
+		p.audience.gains = p.audience.book.Erase(p.clock.now, whose, p.audience.gains, &p.draft)
+		p.sessions.EraseStored(p.clock.now, in.Key, player, &p.draft)
+		p.seal(out)
+		p.keepGainers()
+		return
+	}
+	for _, s := range of {
 		whose[s.ID()] = true
 		p.endSession(s, "your data was deleted", out)
 		p.stats.Host.Erased++
 	}
 	p.audience.gains = p.audience.book.Erase(p.clock.now, whose, p.audience.gains, &p.draft)
-	p.sessions.Erase(p.clock.now, in.Key, &p.draft)
+	p.sessions.Erase(p.clock.now, in.Key, player, &p.draft)
 	p.forgetMerged(in.Key)
 	p.seal(out)
 	p.keepGainers()
-	out.News = append(out.News, Change{What: Erased, Key: in.Key})
+	out.News = append(out.News, Change{What: Erased, Key: in.Key, Player: in.Player})
 	p.sessions.Erased(in.Key, p.gates.last)
+}
+
+// isAnother reports whether the identity of a key that is in memory has another number than
+// player: it is somebody new. 0 is any number.
+func (p *Profile) isAnother(key wamble.PublicKey, player wamble.PlayerID) bool {
+	i := p.sessions.Identity(key)
+	return i != nil && player != 0 && i.ID() != player
 }
 
 // Purge deletes anonymous sessions that were silent for longer than

@@ -28,7 +28,7 @@ func samples(tb testing.TB) []Input {
 		&RestoreBoard{Board: wamble.Board{ID: 6, FEN: "8", Created: epoch}, Predictions: []wamble.Prediction{{ID: 8}}},
 		&RestoreSession{Session: *stored, Answer: &Answer{Player: &wamble.Player{Handle: "anna"}}}, &Ready{},
 		&Announce{Notice: wire.NoticeMaintenance, Text: "soon"}, &Kick{Whom: whom, Text: "out"}, &Ban{Whom: whom, Text: "out", Until: epoch.Add(time.Hour)},
-		&Unban{Whom: whom}, &SetBrownout{Brownout: Brownout{NoPredictions: true, ReadOnly: true}}, &Erase{Key: whom.Key, Sessions: []wamble.SessionID{7}}, &Archive{Board: 9},
+		&Unban{Whom: whom}, &SetBrownout{Brownout: Brownout{NoPredictions: true, ReadOnly: true}}, &Erase{Key: whom.Key, Sessions: []wamble.SessionID{7}, Player: 8}, &Archive{Board: 9},
 		&Purge{}, &Adopt{Data: []byte("state")}, &WallClock{Ahead: -time.Hour},
 		&News{Changes: []Change{{What: LoggedIn, Session: 3, Token: wamble.Token{4}, Key: whom.Key, Won: wamble.Stats{Score: 1, Rating: -2}, Level: 6, Link: &Linked{
 			Session: *stored, Player: wamble.Player{ID: 5, Handle: "anna", Created: epoch},

@@ -89,6 +89,9 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 		}
 		delete(m.players, in.From)
 	case *intent.ErasePlayer:
+		if p := m.players[in.Key]; p != nil && in.Player != 0 && p.ID != in.Player {
+			return true, nil
+		}
 		delete(m.players, in.Key)
 		for _, s := range m.sessions {
 			if s.Key == in.Key {

@@ -43,6 +43,9 @@ type Change struct {
 	// Stamp is the message that brings the change to the store. Who reads the store knows by
 	// it whether the change is to be counted.
 	Stamp Stamp `json:",omitzero"`
+	// Player is the number of the identity that was Erased, 0 if it is not known: somebody
+	// else may have the key by now.
+	Player wamble.PlayerID `json:",omitempty"`
 }
 
 // Linked is a session with an identity, both after a login.
@@ -66,7 +69,7 @@ const (
 	Credited
 	// Trusted: Session, or all sessions of Key, have the trust Level.
 	Trusted
-	// Erased: Key is that of nobody, and its sessions are over.
+	// Erased: Key is no longer that of Player, and his sessions are over.
 	Erased
 	// Revoked: Session of Key is over, or if Others is set all others of Key.
 	Revoked
@@ -114,6 +117,9 @@ func (in *News) take(p *Profile, out *Output) {
 				p.merge(c.Merge, out)
 			}
 		case Erased:
+			if p.isAnother(c.Key, c.Player) {
+				continue
+			}
 			p.forgetMerged(c.Key)
 			for _, s := range p.sessions.Of(c.Key) {
 				p.endSession(s, "your data was deleted", out)

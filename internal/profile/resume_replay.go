@@ -72,7 +72,7 @@ func (v *resumption) replay(p *Profile, seq uint64, in intent.Intent) {
 			s.SetTerms(session.RevisionOf(in.Hash))
 		}
 	case *intent.ErasePlayer:
-		v.erase(p, seq, in.Key)
+		v.erase(p, seq, in)
 	case *intent.MergePlayers:
 		v.merge(p, seq, in)
 	case *intent.RevokeSessions:
@@ -223,7 +223,11 @@ func (v *resumption) trust(p *Profile, seq uint64, in *intent.SetTrust) {
 	}
 }
 
-func (v *resumption) erase(p *Profile, seq uint64, key wamble.PublicKey) {
+func (v *resumption) erase(p *Profile, seq uint64, in *intent.ErasePlayer) {
+	key := in.Key
+	if i := v.players[key]; in.Player != 0 && (i == nil && p.behind.keys[key] || i != nil && i.mark < seq && i.ID != in.Player) {
+		return // somebody new has it, or only the store knows who
+	}
 	for _, s := range v.sessions {
 		if s.Key == key && s.mark < seq {
 			p.sessions.RefuseHash(s.Token)

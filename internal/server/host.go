@@ -71,13 +71,16 @@ func (s *Server) running() []host.Running {
 		list = append(list, host.Running{
 			Name: k.name, Restrictions: k.restrictions, Tell: k.Tell,
 			Present: func(ctx context.Context) int { return k.Look(ctx).Gauges.LivePlayers },
-			Stored: func(ctx context.Context, key wamble.PublicKey) ([]wamble.Session, bool) {
+			Stored: func(ctx context.Context, key wamble.PublicKey) (id wamble.PlayerID, sessions []wamble.Session, ok bool) {
 				k.settle(ctx)
 				ctx, cancel := context.WithTimeout(ctx, storedTime)
 				defer cancel()
-				_, err := k.store.Player(ctx, key)
+				p, err := k.store.Player(ctx, key)
+				if p.Key == key { // and not of whom he was merged into
+					id = p.ID
+				}
 				rows, _ := k.store.Sessions(ctx, key, storedSessions) // without them the store stays right
-				return rows, !errors.Is(err, store.ErrNotFound)
+				return id, rows, !errors.Is(err, store.ErrNotFound)
 			},
 			Database: k.store.Name, Reader: k.store,
 			Seek:   k.seek,

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"wamble/client"
 	"wamble/internal/host"
 	"wamble/internal/store/postgres/pgtest"
+	"wamble/wire"
 )
 
 // TestPlacedOneKey: two first logins of a key at once on two machines make one player in
@@ -98,5 +100,45 @@ func TestPlacedOneName(t *testing.T) {
 	})
 	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM players WHERE lower(handle) LIKE 'ann%'`); n != names {
 		t.Errorf("%d players have one of %d names", n, names)
+	}
+}
+
+// TestPlacedEraseThenLogin: who was erased on one machine and logs in again there at once,
+// before the other one has heard of it, is somebody new and stays.
+func TestPlacedEraseThenLogin(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	db := pgtest.Empty(t)
+	a, b := placedPair(t, db, "")
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := private.Public().(ed25519.PublicKey)
+	here, there := join(t, a.address(), wamble.Token{}), join(t, b.address(), wamble.Token{})
+	here.loginAs(ctx, private)
+	there.loginAs(ctx, private)
+	until(t, "both sessions are the player's", func() bool {
+		return pgtest.Query[int](t, db, `SELECT count(*) FROM sessions s JOIN players p ON p.id = s.player_id`) == 2
+	})
+	old := pgtest.Query[int](t, db, `SELECT max(id) FROM players`)
+
+	a.command("erase", host.Arguments{Whom: hex.EncodeToString(key)})
+	again := join(t, a.address(), wamble.Token{})
+	again.loginAs(ctx, private)
+	if got := notice(t, there, wire.NoticeSessionExpired); !strings.Contains(got, "deleted") {
+		t.Errorf("on the other machine he was told %q", got)
+	}
+	// What the other machine says of the erasure has come when this has.
+	b.command("announce", host.Arguments{Text: "the end"})
+	notice(t, again, wire.NoticeAnnouncement)
+	if got := again.stats(ctx).Handle; got == "" {
+		t.Error("who is new has no name")
+	}
+	a.end()
+	b.end()
+	if got := pgtest.Query[int](t, db, `SELECT coalesce(max(id), 0) FROM players p WHERE EXISTS (SELECT FROM sessions s WHERE s.player_id = p.id)`); got <= 0 || got == old {
+		t.Errorf("the database has player %d, want one that is not %d", got, old)
 	}
 }

@@ -11,10 +11,15 @@ import (
 // Erase deletes an identity and ends its sessions. Their tokens are refused from
 // now on. Erased must follow. Until the store has erased the key as well, what is
 // stored of it is not believed.
-func (t *Table) Erase(now time.Time, key wamble.PublicKey, out intent.Intents) {
-	at := t.tick(now)
+func (t *Table) Erase(now time.Time, key wamble.PublicKey, player wamble.PlayerID, out intent.Intents) {
 	t.Forget(now, key)
-	out.Add(&intent.ErasePlayer{Key: key, At: timeOf(at)})
+	t.EraseStored(now, key, player, out)
+}
+
+// EraseStored deletes an identity in the store alone: in memory the key is that of
+// somebody else by now.
+func (t *Table) EraseStored(now time.Time, key wamble.PublicKey, player wamble.PlayerID, out intent.Intents) {
+	out.Add(&intent.ErasePlayer{Key: key, Player: player, At: timeOf(t.tick(now))})
 }
 
 // Erased says that message seq of the journal erases a key.

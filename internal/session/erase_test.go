@@ -25,7 +25,7 @@ func TestErase(t *testing.T) {
 		t.Fatalf("got %v, want two sessions", got)
 	}
 	var said said
-	r.Erase(r.now, key, &said)
+	r.Erase(r.now, key, 0, &said)
 	r.Erased(key, 5)
 	if got, want := said, []string{"ERASE_PLAYER"}; !slices.Equal(got, want) {
 		t.Errorf("said %v, want %v", got, want)

@@ -61,7 +61,7 @@ func busyTable(t testing.TB) *Table {
 	if _, err := tb.Restore(now, &wamble.Session{ID: 900, Token: wamble.Token{9}.Hash(), LastSeen: now}, nil); err != nil {
 		t.Fatal(err)
 	}
-	tb.Erase(now, wamble.PublicKey{5}, silence{})
+	tb.Erase(now, wamble.PublicKey{5}, 0, silence{})
 	tb.Erased(wamble.PublicKey{5}, 70)
 	for i, l := range tb.inOrder() {
 		if l.n == 0 {

@@ -49,19 +49,20 @@ func setNames(_ string, run []intent.Intent) []statement {
 	return all
 }
 
-// erasePlayers spares an identity that was created after its erasure was ordered.
+// erasePlayers spares an identity that is another one than whom the order was about.
 // Its sessions keep their rows, without a token: games name them, and whatever is
 // still on its way to them finds that they are gone.
 func erasePlayers(_ string, run []intent.Intent) []statement {
 	n := len(run)
-	keys, at := make([][]byte, n), make([]time.Time, n)
+	keys, at, ids := make([][]byte, n), make([]time.Time, n), make([]int64, n)
 	for i, in := range schema.As[*intent.ErasePlayer](run) {
-		keys[i], at[i] = in.Key[:], in.At
+		keys[i], at[i], ids[i] = in.Key[:], in.At, int64(in.Player)
 	}
+	const whom = `p.public_key = v.key AND CASE v.player WHEN 0 THEN p.created_at <= v.at ELSE p.id = v.player END`
 	return []statement{
-		{rows: -1, args: []any{keys, at}, sql: `
+		{rows: -1, args: []any{keys, at, ids}, sql: `
 			WITH gone AS MATERIALIZED (
-				SELECT s.id, v.at FROM unnest($1::bytea[], $2::timestamptz[]) AS v(key, at) JOIN players p ON p.public_key = v.key AND p.created_at <= v.at
+				SELECT s.id, v.at FROM unnest($1::bytea[], $2::timestamptz[], $3::bigint[]) AS v(key, at, player) JOIN players p ON ` + whom + `
 				JOIN sessions s ON s.player_id = p.id FOR UPDATE OF s),
 			predicted AS (DELETE FROM predictions p USING gone WHERE p.session_id = gone.id),
 			shown AS (DELETE FROM board_last_move_shown_events e USING gone WHERE e.session_id = gone.id),
@@ -69,8 +70,8 @@ func erasePlayers(_ string, run []intent.Intent) []statement {
 			held AS (DELETE FROM reservations r USING gone WHERE r.session_id = gone.id)
 			UPDATE sessions s SET token = NULL, token_host = NULL, player_id = NULL, rating = 0, trail = '', identity_at = greatest(s.identity_at, gone.at)
 			FROM gone WHERE s.id = gone.id`},
-		{rows: -1, args: []any{keys, at}, sql: `
-			DELETE FROM players p USING unnest($1::bytea[], $2::timestamptz[]) AS v(key, at) WHERE p.public_key = v.key AND p.created_at <= v.at`},
+		{rows: -1, args: []any{keys, at, ids}, sql: `
+			DELETE FROM players p USING unnest($1::bytea[], $2::timestamptz[], $3::bigint[]) AS v(key, at, player) WHERE ` + whom},
 	}
 }
 

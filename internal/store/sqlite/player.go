@@ -51,11 +51,11 @@ func (t *tx) setNames(run []intent.Intent) error {
 	return nil
 }
 
-// erasePlayers spares an identity that was created after its erasure was ordered.
+// erasePlayers spares an identity that is another one than whom the order was about.
 // Its sessions keep their rows, without a token: games name them, and whatever is
 // still on its way to them finds that they are gone.
 func (t *tx) erasePlayers(run []intent.Intent) error {
-	const whom = `(SELECT id FROM players WHERE public_key = ?2 AND created_at <= ?1)`
+	const whom = `(SELECT id FROM players WHERE public_key = ?2 AND CASE ?3 WHEN 0 THEN created_at <= ?1 ELSE id = ?3 END)`
 	const gone = `(SELECT id FROM sessions WHERE player_id = ` + whom + `)`
 	for _, in := range schema.As[*intent.ErasePlayer](run) {
 		for _, text := range []string{
@@ -67,7 +67,7 @@ func (t *tx) erasePlayers(run []intent.Intent) error {
 				WHERE player_id = ` + whom,
 			`DELETE FROM players WHERE id = ` + whom,
 		} {
-			if _, err := t.exec(text, schema.Micros(in.At), in.Key[:]); err != nil {
+			if _, err := t.exec(text, schema.Micros(in.At), in.Key[:], int64(in.Player)); err != nil {
 				return err
 			}
 		}

@@ -288,6 +288,13 @@ var intentRules = []testCase{
 		w.apply(newSession(1), link(1, 7, 20))
 		w.apply(&intent.ErasePlayer{Key: key(7), At: at(10)})
 		w.equal("player", w.player(key(7)).ID, wamble.PlayerID(700))
+		w.apply(&intent.ErasePlayer{Key: key(7), At: at(60), Player: 699})
+		w.equal("player with another number", w.player(key(7)).ID, wamble.PlayerID(700))
+		w.equal("his session", w.session(1).Key, key(7))
+		w.apply(&intent.ErasePlayer{Key: key(7), At: at(10), Player: 700})
+		_, err := w.Player(w.Context(), key(7))
+		w.notFound("whom the order is about, whenever he was created", err)
+		w.equal("his session", w.session(1).Token.IsZero(), true)
 	}},
 	{"what comes behind an erasure brings nothing back", func(w *world) {
 		w.apply(newSession(1), newSession(2), link(1, 7, 20), newBoard(3), newBoard(4), &prediction)
