@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -50,16 +49,6 @@ func TestPlacedLetters(t *testing.T) {
 	send("x-2", &profile.Announce{Notice: wire.NoticeAnnouncement, Text: "that is all"})
 	for _, want := range []string{"tea is served", "that is all"} {
 		if got := notice(t, p, wire.NoticeAnnouncement); got != want {
-			t.Fatalf("he is told %q, want %q", got, want)
-		}
-	}
-	var commands []profile.Input
-	for n := range 8 {
-		commands = append(commands, &profile.Announce{Notice: wire.NoticeAnnouncement, Text: fmt.Sprint("course ", n)})
-	}
-	send("x-3", commands...)
-	for n := range 8 {
-		if got, want := notice(t, p, wire.NoticeAnnouncement), fmt.Sprint("course ", n); got != want {
 			t.Fatalf("he is told %q, want %q", got, want)
 		}
 	}
