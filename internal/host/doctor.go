@@ -91,7 +91,7 @@ func (p *examination) say(v Verdict, subject, advice, format string, args ...any
 
 // examinations is the one list of what the doctor looks at.
 var examinations = []func(*examination){
-	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).listeners, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).journal, (*examination).secrets, (*examination).encryption, (*examination).logins, (*examination).engines,
+	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).addresses, (*examination).listeners, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).journal, (*examination).secrets, (*examination).encryption, (*examination).logins, (*examination).engines,
 }
 
 // Examine looks whether a server could run well. It binds for a moment and writes
@@ -199,6 +199,46 @@ func (p *examination) ports() {
 			p.say(Broken, subject, "choose another port, or end who has it ('ss -lntup' tells)", "%v", err)
 		}
 	}
+}
+
+// addresses warns where the kernel may answer a player from another address than he
+// asked: all addresses are listened on, and an interface has several of one kind.
+func (p *examination) addresses() {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return // nothing is known, so nothing is said
+	}
+	var several []string
+	for _, i := range interfaces {
+		list, _ := i.Addrs()
+		several = append(several, alike(list)...)
+	}
+	for _, cfg := range p.profiles {
+		if cfg.Network.ListenAddress == "" && cfg.Network.UDPEnabled && len(several) > 0 {
+			p.say(Doubtful, "listen-address of "+cfg.Name, `(def listen-address "ADDRESS"), the one that players use`,
+				"it is unset, and this machine has %s: a UDP answer may leave from another one than was asked, and clients drop it", strings.Join(several, ", "))
+		}
+	}
+}
+
+// alike are the addresses of an interface which the kernel may choose between for an
+// answer: public, or private, ones of a family, if there are several.
+func alike(list []net.Addr) (several []string) {
+	type kind struct{ ipv4, private bool }
+	kinds := map[kind][]string{}
+	for _, a := range list {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().IsGlobalUnicast() {
+			k := kind{prefix.Addr().Is4(), prefix.Addr().IsPrivate()}
+			kinds[k] = append(kinds[k], prefix.Addr().String())
+		}
+	}
+	for _, same := range kinds {
+		if len(same) > 1 {
+			several = append(several, same...)
+		}
+	}
+	slices.Sort(several)
+	return several
 }
 
 const lowPort = "use a port above 1023, or let the unit have AmbientCapabilities=CAP_NET_BIND_SERVICE, or wamble.socket bind it"

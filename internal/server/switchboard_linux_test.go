@@ -9,15 +9,18 @@ import (
 )
 
 // switchboard leads players to whichever machine answers them, as an address does that
-// moves from machine to machine. It counts what each one says.
+// moves from machine to machine. It counts what each one says. An answer from another
+// address than was asked fails the test, and is dropped, as clients do.
 type switchboard struct {
+	t     testing.TB
 	front *net.UDPConn
 	site  *site // where its sockets for machines are
 	to    []netip.AddrPort
 	said  []atomic.Int64
-
-	mu    sync.Mutex
 	backs map[netip.AddrPort][]*net.UDPConn // a socket for each machine, by player
+
+	strayed sync.Once
+	readers sync.WaitGroup
 }
 
 func newSwitchboard(t testing.TB, site *site, at netip.AddrPort, to ...netip.AddrPort) *switchboard {
@@ -26,17 +29,18 @@ func newSwitchboard(t testing.TB, site *site, at netip.AddrPort, to ...netip.Add
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &switchboard{front: front, site: site, to: to, said: make([]atomic.Int64, len(to)), backs: map[netip.AddrPort][]*net.UDPConn{}}
-	go s.run()
+	s := &switchboard{t: t, front: front, site: site, to: to, said: make([]atomic.Int64, len(to)), backs: map[netip.AddrPort][]*net.UDPConn{}}
+	var running sync.WaitGroup
+	running.Go(s.run)
 	t.Cleanup(func() {
 		front.Close()
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		running.Wait()
 		for _, backs := range s.backs {
 			for _, b := range backs {
 				b.Close()
 			}
 		}
+		s.readers.Wait()
 	})
 	return s
 }
@@ -57,8 +61,6 @@ func (s *switchboard) run() {
 }
 
 func (s *switchboard) backsOf(player netip.AddrPort) []*net.UDPConn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if backs, ok := s.backs[player]; ok {
 		return backs
 	}
@@ -69,17 +71,21 @@ func (s *switchboard) backsOf(player netip.AddrPort) []*net.UDPConn {
 			break
 		}
 		backs = append(backs, c)
-		go func() {
+		s.readers.Go(func() {
 			b := make([]byte, 65536)
 			for {
-				n, _, err := c.ReadFromUDPAddrPort(b)
+				n, from, err := c.ReadFromUDPAddrPort(b)
 				if err != nil {
 					return
+				}
+				if from != s.to[i] {
+					s.strayed.Do(func() { s.t.Errorf("%v was asked, and the answer came from %v", s.to[i], from) })
+					continue
 				}
 				s.said[i].Add(1)
 				s.front.WriteToUDPAddrPort(b[:n], player)
 			}
-		}()
+		})
 	}
 	s.backs[player] = backs
 	return backs
