@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -56,7 +57,12 @@ as 'wamble reload' does.`,
 				o, err := serveOptions(cmd, &flags)
 				o.Record, o.Inherited = record, sockets
 				o.Succession.Version, o.Succession.Listen = buildVersion(), signals.listen
-				o.Stop, o.Standby = ctx, func(ctx context.Context, why func() string) { announceStandby(ctx, why, teller(warner(cmd))) }
+				o.Stop, o.Standby = ctx, func(ctx context.Context, why func() string) {
+					var refusing sync.WaitGroup
+					refusing.Go(func() { guard.Run("a signal", func() { signals.refuse(ctx, o.Log) }, warner(cmd)) })
+					announceStandby(ctx, why, teller(warner(cmd)))
+					refusing.Wait()
+				}
 				return o, err
 			}
 			err = server.Serve(load, func(s *server.Server) error {

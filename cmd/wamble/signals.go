@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"wamble/internal/host"
 	"wamble/internal/server"
 )
 
@@ -56,6 +58,23 @@ func newControlSignals() *controlSignals {
 func (c *controlSignals) listen() {
 	signal.Notify(c.reload, syscall.SIGHUP)
 	signal.Notify(c.handoff, syscall.SIGUSR2)
+}
+
+// refuse takes the signals that come while this process waits as a standby, until ctx
+// ends, and says what to do instead: what is queued would fire when it takes over.
+func (c *controlSignals) refuse(ctx context.Context, log *slog.Logger) {
+	for {
+		var name string
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.reload:
+			name = "SIGHUP"
+		case <-c.handoff:
+			name = "SIGUSR2"
+		}
+		log.Warn("the signal is ignored: "+host.RestartStandby, "signal", name)
+	}
 }
 
 // obey reloads and hands over until ctx ends. How it went is in the log and in the

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -147,13 +148,28 @@ func (c *Control) obey(conn *net.UnixConn, line []byte) (any, error) {
 	}
 	command := c.host.command(r.Verb)
 	if command == nil || command.Doors&Socket == 0 {
-		return nil, fmt.Errorf("this server does not know %q; it may be older than this command", r.Verb)
+		return nil, c.host.unknown(r.Verb)
 	}
 	conn.SetDeadline(time.Now().Add(command.Patience + quick))
 	ctx, cancel := context.WithTimeout(context.Background(), command.Patience)
 	defer cancel()
 	return c.host.doNoted(ctx, command, Call{Args: r.Args, Conn: conn}, controlPeer(conn))
 }
+
+// unknown says why a command is not obeyed.
+func (h *Host) unknown(verb string) error {
+	known := slices.ContainsFunc(Commands, func(c Command) bool { return c.Name == verb && c.Doors&Socket != 0 })
+	switch {
+	case !h.standby || !known:
+		return fmt.Errorf("this server does not know %q; it may be older than this command", verb)
+	case verb == "reload" || verb == "handoff":
+		return errors.New(RestartStandby)
+	}
+	return errors.New("this machine waits as a standby and serves nobody: tell the one that serves")
+}
+
+// RestartStandby is the answer to who wants a standby to reload or to hand over.
+const RestartStandby = "this machine waits as a standby and serves nobody: restart it (systemctl restart wamble)"
 
 // controlPeer names who is at the other end of a connection, as the kernel knows
 // him.

@@ -101,6 +101,7 @@ type Found struct {
 type Host struct {
 	Server
 	commands []Command
+	standby  bool       // it serves nobody, and waits
 	auditing sync.Mutex // held while a line is appended to the audit log
 }
 
@@ -112,7 +113,7 @@ func New(s Server) *Host {
 // Standby returns the host of a process that waits for another machine's place: it can
 // only be asked how it is.
 func Standby(dir string, log *slog.Logger, status func(context.Context) Status) *Host {
-	h := &Host{Server: Server{Dir: dir, Log: log, Status: status}}
+	h := &Host{Server: Server{Dir: dir, Log: log, Status: status}, standby: true}
 	for _, c := range Commands {
 		if c.Name == "status" || c.Name == "cluster" {
 			h.commands = append(h.commands, c)

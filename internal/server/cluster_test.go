@@ -101,8 +101,14 @@ func TestStandby(t *testing.T) {
 			t.Errorf("%s/healthz: got %q, want 200 alive", door, got)
 		}
 	}
-	if err := host.Ask(t.Context(), second.dir, "reload", nil, nil); err == nil {
-		t.Error("a standby obeys a command")
+	for command, want := range map[string]string{
+		"reload": host.RestartStandby, "handoff": host.RestartStandby,
+		"drain": "this machine waits as a standby and serves nobody: tell the one that serves",
+		"dance": `this server does not know "dance"; it may be older than this command`,
+	} {
+		if err := host.Ask(t.Context(), second.dir, command, nil, nil); err == nil || err.Error() != want {
+			t.Errorf("a standby answers %s with %v, want %s", command, err, want)
+		}
 	}
 	first.end()
 	until(t, "it has taken over", func() bool { return second.state(t) == "serves" })

@@ -342,6 +342,17 @@ func TestInstall(t *testing.T) {
 	}
 	m.asked()
 
+	// A standby has nothing to hand over.
+	m.do("systemctl", "stop", "wamble.service")
+	const away = `(def journal "postgres") (def db-host "127.0.0.1") (def db-port 1) (def db-name "wamble") (def db-user "wamble")`
+	m.configure(away)
+	m.start()
+	m.asked()
+	m.install(2)
+	if got, want := m.asked(), "daemon-reload; is-active --quiet wamble.service; restart wamble.service"; got != want {
+		t.Errorf("an upgrade of a standby asks for %q, want %q", got, want)
+	}
+
 	m.do("dpkg", "--remove", "wamble")
 	if got, want := m.asked(), "is-enabled --quiet wamble.service; disable wamble.service; stop wamble.service; daemon-reload"; got != want {
 		t.Errorf("a removal asks for %q, want %q", got, want)
