@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,7 +25,7 @@ type fault struct {
 	make func(*fleet)
 }
 
-// faults are all kinds. The last one leaves the database without a standby.
+// faults are all kinds. The last two leave the database without a standby.
 var faults = []fault{
 	{"kill", "the server is killed, or its machine dies", true, (*fleet).kill},
 	{"pause", "the machine sleeps for longer than 2 s, or the process is stopped", true, (*fleet).pause},
@@ -39,6 +40,7 @@ var faults = []fault{
 	{"PostgreSQL's standby back", "PostgreSQL's standby dies", false, (*fleet).lone},
 	{"PostgreSQL's standby taken out", "PostgreSQL's standby dies", false, (*fleet).dismiss},
 	{"restart of PostgreSQL", "PostgreSQL is restarted", false, (*fleet).restart},
+	{"PostgreSQL's promoted standby let off", "PostgreSQL's primary dies, and its promoted standby waits for one of its own (step 1)", false, (*fleet).inherit},
 	{"PostgreSQL's primary killed", "PostgreSQL's primary dies, its standby is promoted", false, (*fleet).promote},
 }
 
@@ -268,6 +270,27 @@ func (f *fleet) promote() {
 	f.suffer("PostgreSQL's primary killed", func() {
 		f.primary.Down(f.t)
 		f.standby.Promote(f.t)
+	})
+	f.lost, f.primary, f.standby = f.primary, f.standby, nil
+}
+
+// letOff is the line of the manual which makes a PostgreSQL wait for no standby.
+const letOff = `sudo -u postgres psql -c "ALTER SYSTEM SET synchronous_standby_names = ''" -c "SELECT pg_reload_conf()"`
+
+// inherit is promote with a standby that was not told to wait for nobody: it waits for
+// one, as the primary did, until it is given that line.
+func (f *fleet) inherit() {
+	server := f.standby.Server()
+	for _, line := range []string{`ALTER SYSTEM SET synchronous_standby_names = 'FIRST 1 (standby)'`, `SELECT pg_reload_conf()`} {
+		pgtest.Execute(f.t, server, line)
+	}
+	f.primary.Down(f.t)
+	f.standby.Promote(f.t)
+	f.alone(func() {}, time.Second)
+	f.suffer("PostgreSQL's promoted standby let off", func() {
+		for _, found := range regexp.MustCompile(`-c "(.*?)"`).FindAllStringSubmatch(manualBlock(f.t, letOff), -1) {
+			pgtest.Execute(f.t, server, found[1])
+		}
 	})
 	f.lost, f.primary, f.standby = f.primary, f.standby, nil
 }

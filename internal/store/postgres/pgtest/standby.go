@@ -30,6 +30,7 @@ func (c *Cluster) FollowAt(t testing.TB, p Place) *Cluster {
 	if err := errors.Join(other.dropPrivileges(), other.watch(), other.copyOf(c), other.first()); err != nil {
 		t.Fatal(err)
 	}
+	other.AwaitNobody(t) // as the manual says, for the time when it is promoted
 	c.Await(t, other)
 	return other
 }
@@ -41,6 +42,7 @@ func (c *Cluster) Rejoin(t testing.TB, primary *Cluster) {
 	if err := errors.Join(os.RemoveAll(c.data()), c.copyOf(primary), c.set("postgresql.conf", fmt.Sprintf("port = %d\n", c.port)), c.up()); err != nil {
 		t.Fatal(err)
 	}
+	c.AwaitNobody(t)
 	primary.Await(t, c)
 }
 
@@ -67,7 +69,7 @@ func (c *Cluster) Await(t testing.TB, standby *Cluster) {
 	}
 }
 
-// AwaitNobody makes a cluster wait for no standby.
+// AwaitNobody makes a cluster, or a standby once it is promoted, wait for no standby.
 func (c *Cluster) AwaitNobody(t testing.TB) {
 	t.Helper()
 	Execute(t, c.Server(), `ALTER SYSTEM SET synchronous_standby_names = ''`)
@@ -90,10 +92,9 @@ func (c *Cluster) replication(name string) string {
 	return s
 }
 
-// Promote makes a standby take writes, and wait for no standby of its own.
+// Promote makes a standby take writes.
 func (c *Cluster) Promote(t testing.TB) {
 	t.Helper()
-	c.AwaitNobody(t)
 	if err := c.run("pg_ctl", "-D", c.data(), "-w", "-t", startSeconds, "promote"); err != nil {
 		t.Fatal(err)
 	}
