@@ -30,3 +30,17 @@ func TestPortOptions(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
+
+// TestStandbyAddress: a standby listens where the server would, on every address if none is
+// set.
+func TestStandbyAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		`(def port 9000)`: ":9000",
+		`(def port 9000) (def http-port 9001) (def listen-address "127.0.0.1")`: "127.0.0.1:9001",
+		`(def port 9000) (def listen-address "::1")`:                            "[::1]:9000",
+	} {
+		if _, tcp := socketAddresses(loadConf(t, text).Default); tcp.String() != want {
+			t.Errorf("%s: got %s, want %s", text, tcp, want)
+		}
+	}
+}

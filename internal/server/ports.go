@@ -3,9 +3,11 @@ package server
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"wamble/internal/config"
@@ -72,6 +74,15 @@ func newSocketAddress(network string, cfg *config.Profile, address netip.Addr, p
 		a.profile = cfg.Name
 	}
 	return a
+}
+
+// String is the address to listen at. One that is not set is every address of the machine.
+func (a socketAddress) String() string {
+	host := ""
+	if a.address.IsValid() {
+		host = a.address.String()
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(a.port)))
 }
 
 // socketAddresses returns where the two sockets of a profile are bound.

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,7 +82,7 @@ func (w *standby) open(ctx context.Context) {
 	if profiles, err := s.wanted(s.o.Config); err == nil {
 		for _, cfg := range profiles {
 			if _, tcp := socketAddresses(cfg); tcp.port != 0 {
-				addresses[net.JoinHostPort(tcp.address.String(), strconv.Itoa(int(tcp.port)))] = true
+				addresses[tcp.String()] = true
 			}
 		}
 	}
