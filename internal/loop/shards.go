@@ -21,26 +21,32 @@ var ErrShards = errors.New("the world has another number of shards")
 // not run would be nobody's. A new world gets the number that is wanted.
 func (rt *Runtime) checkShards(ctx context.Context) error {
 	profile, want := rt.o.Config.Name, rt.o.Config.Boards.Shards
-	isNew := false
-	if want > 1 { // asked before the number, which the first shard writes before it makes a board
-		_, err := rt.o.Store.Began(ctx, profile)
-		if isNew = errors.Is(err, store.ErrNotFound); err != nil && !isNew {
-			return err
-		}
+	isNew, err := CheckShards(ctx, rt.o.Store, rt.o.StoreName, profile, want)
+	if err == nil && isNew && rt.o.Shard.Index == 0 {
+		err = rt.o.Store.SetShards(ctx, profile, want)
 	}
-	have, err := rt.o.Store.Shards(ctx, profile)
 	if err != nil {
 		return err
 	}
-	if isNew && have == 1 && rt.o.Shard.Index == 0 {
-		if err := rt.o.Store.SetShards(ctx, profile, want); err != nil {
-			return err
-		}
-	} else if have != want && !(isNew && have == 1) {
-		return fmt.Errorf("%w: profile %s has %d in %s, and the configuration says %d. Set `shards` back, or stop the server and run 'wamble shards %d --profile %s'",
-			ErrShards, profile, have, rt.o.StoreName, want, want, profile)
-	}
 	return journal.SetShards(ctx, rt.journal().Runner, profile, want)
+}
+
+// CheckShards returns ErrShards if the world of a profile has another number of shards than
+// is wanted, and reports whether it is a new one, which has no number yet.
+func CheckShards(ctx context.Context, db Store, name, profile string, want int) (isNew bool, err error) {
+	if want > 1 { // asked before the number, which the first shard writes before it makes a board
+		_, err := db.Began(ctx, profile)
+		if isNew = errors.Is(err, store.ErrNotFound); err != nil && !isNew {
+			return false, err
+		}
+	}
+	have, err := db.Shards(ctx, profile)
+	isNew = isNew && have == 1
+	if err == nil && have != want && !isNew {
+		err = fmt.Errorf("%w: profile %s has %d in %s, and the configuration says %d. Set `shards` back, which is the same on all machines, "+
+			"or stop the server on all of them and run 'wamble shards %d --profile %s'", ErrShards, profile, have, name, want, want, profile)
+	}
+	return isNew, err
 }
 
 // newShards reports whether the profile has not run with so many shards on this

@@ -176,14 +176,19 @@ const (
 	inheritTime = 5 * time.Second
 )
 
+// stopped ends when a server that is being opened is to stop.
+func (s *Server) stopped() context.Context {
+	if s.o.Stop == nil {
+		return context.Background()
+	}
+	return s.o.Stop
+}
+
 // openShared opens the journal in PostgreSQL. While another machine has it, this one
 // waits as its standby, unless an image before this one held it.
 func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 	s.part = s.newPart(0)
-	stop := s.o.Stop
-	if stop == nil {
-		stop = context.Background()
-	}
+	stop := s.stopped()
 	for began := time.Now(); ; {
 		if !s.Inherited() {
 			if err := s.standBy(stop); err != nil {

@@ -309,8 +309,15 @@ func (s *Server) end(patience time.Duration) {
 }
 
 // checkAllFailed ends Run when no profile could be started: whoever started the
-// process is to know.
+// process is to know. Where machines share a world, so does one that finds it with another
+// number of shards: others can serve what it has claimed.
 func (s *Server) checkAllFailed() {
+	for _, k := range s.loops() {
+		if _, err := k.failures(); s.placed() && errors.Is(err, loop.ErrShards) {
+			s.house.once.Do(func() { close(s.house.allFailed) })
+			return
+		}
+	}
 	for _, k := range s.loops() {
 		select {
 		case <-k.Up():
@@ -327,8 +334,9 @@ func (s *Server) checkAllFailed() {
 func (s *Server) whyAllFailed() error {
 	var errs []error
 	for _, k := range s.loops() {
-		_, err := k.failures()
-		errs = append(errs, fmt.Errorf("profile %s: %w", k.name, err))
+		if _, err := k.failures(); err != nil {
+			errs = append(errs, fmt.Errorf("profile %s: %w", k.name, err))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -191,6 +191,9 @@ func refusals(changes []config.Change) []error {
 	var no []error
 	for _, c := range changes {
 		if cure, ok := cures[c.Effect]; ok {
+			if n, _, _ := strings.Cut(c.New, " "); c.What == "shards" { // "4 loops"
+				cure = fmt.Sprintf("stop the server, on all machines if there are several, then run 'wamble shards %s --profile %s'", n, c.Profile)
+			}
 			no = append(no, fmt.Errorf("%s from %s to %s: %s", c.What, c.Old, c.New, cure))
 		}
 	}

@@ -85,6 +85,8 @@ func TestReloadBad(t *testing.T) {
 		{"a new port, and one that is taken", profilesOn("red", 0, "blue", taken.Addresses().UDP.Port()), "profile blue: cannot bind"},
 		{"what needs a handoff", `(def durability "write")` + f.text, "durability from \"fsync\" to \"write\": 'wamble handoff' applies it"},
 		{"what needs a restart", `(def data-dir "/nowhere")` + f.text, "it needs a restart"},
+		{"another number of shards", strings.Replace(f.text, "(defprofile blue (", "(defprofile blue ((def shards 4)", 1),
+			"shards from 1 loops to 4 loops: stop the server, on all machines if there are several, then run 'wamble shards 4 --profile blue'"},
 		{"an admin listener that is taken", strings.Replace(f.text, `"127.0.0.1:0"`, fmt.Sprintf("%q", taken.Admin()), 1), "the admin listener"},
 		{"no admin token", `(def admin-token-file "/nonexistent")` + f.text, "the admin token"},
 		{"a store without its password", strings.Replace(f.text, "(defprofile blue (", `(defprofile blue ((def db-pass-file "/nonexistent")`, 1), "/nonexistent"},

@@ -174,6 +174,11 @@ func (s *Server) openJournal() error {
 		if err := s.openCluster(); err != nil {
 			return err
 		}
+		if s.placed() && !s.Inherited() {
+			if err := s.checkShards(s.stopped()); err != nil {
+				return err
+			}
+		}
 		if storage = memstore.New(); !s.placed() {
 			open = func(_ runner.Storage, o runner.Options) (*runner.Runner, error) { return s.openShared(o) }
 		}

@@ -34,6 +34,32 @@ func (s *Server) loops() (list []*supervisor) {
 	return list
 }
 
+// checkShards refuses a configuration with another number of shards than its world has,
+// before this machine claims anything of that or tells the others that it is there. A
+// database that cannot be asked is asked again by the loops (see checkAllFailed).
+func (s *Server) checkShards(ctx context.Context) error {
+	profiles, err := s.wanted(s.o.Config)
+	if err != nil {
+		return err
+	}
+	stores, err := OpenStores(profiles, s.dir)
+	if err != nil {
+		return err
+	}
+	defer CloseStores(stores)
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	for _, db := range stores {
+		for _, name := range db.Profiles {
+			cfg := profiles[slices.IndexFunc(profiles, func(p *config.Profile) bool { return p.Name == name })]
+			if _, err := loop.CheckShards(ctx, db.Store, db.Name, name, cfg.Boards.Shards); errors.Is(err, loop.ErrShards) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // here returns the supervisors of the shards that are on this machine.
 func (k *supervisor) here() []*supervisor {
 	return slices.DeleteFunc(k.loops(), func(l *supervisor) bool { return l.isAway() })

@@ -41,11 +41,19 @@ func (s *Server) standBy(ctx context.Context) error {
 		w.close()
 		w.helpers.Wait()
 	}()
-	said, opened := "", false
+	said, opened, checked := "", false, false
 	var warned time.Time
 	var last pglog.Sight
-	err := s.cluster.log.Await(ctx, s.cluster.name, func(sight pglog.Sight) {
+	var refused error // this configuration is not that of the world
+	err := s.cluster.log.Await(waiting, s.cluster.name, func(sight pglog.Sight) {
 		last = sight
+		if !checked && sight.Err == nil && (sight.Free || sight.Holder != "") {
+			checked = true
+			if refused = s.checkShards(ctx); refused != nil {
+				cancel()
+				return
+			}
+		}
 		now := Waiting{Holder: sight.Holder, Err: sight.Err}
 		w.waiting.Store(&now)
 		if sight.Holder == "" && sight.Err == nil {
@@ -64,6 +72,9 @@ func (s *Server) standBy(ctx context.Context) error {
 			s.log.Error("the journal's database cannot be used until somebody mends it", "err", wrong.Err, "advice", wrong.Advice)
 		}
 	})
+	if refused != nil {
+		return refused
+	}
 	var wrong *store.Unusable
 	if errors.As(err, &wrong) {
 		return journalUnusable(wrong)

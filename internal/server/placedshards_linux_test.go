@@ -1,0 +1,60 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"wamble/internal/loop"
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// TestPlacedOtherShards: a machine with another number of shards than the world has is
+// refused, with advice, before it claims a part or is seen by the others, also one that
+// would wait as a standby.
+func TestPlacedOtherShards(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
+	const epochs = `SELECT string_agg(shard || ' ' || epoch || ' ' || holder, ', ' ORDER BY shard) FROM shards`
+	before := pgtest.Query[string](t, db, epochs)
+	for _, n := range []string{"1", "2", "8"} {
+		text := strings.Replace(placedConf(db, "b"), "(def shards 4)", "(def shards "+n+")", 1)
+		s, err := Open(Options{Config: loadConf(t, text), Dir: t.TempDir(), Stop: t.Context()})
+		if err == nil {
+			s.Close()
+		}
+		if !errors.Is(err, loop.ErrShards) || !strings.Contains(err.Error(), "on all of them and run 'wamble shards "+n+" --profile default'") {
+			t.Fatalf("with %s shards: got %v, want it to be refused with advice", n, err)
+		}
+	}
+	if n := pgtest.Query[int](t, db, `SELECT count(*)::int FROM shard_nodes WHERE node LIKE 'b/%'`); n > 0 {
+		t.Error("it has told the others that it is there")
+	}
+	if now := pgtest.Query[string](t, db, epochs); now != before {
+		t.Errorf("the parts were\n%s\nand are\n%s", before, now)
+	}
+}
+
+// TestPlacedShardsFoundLate: a machine that hears only when it has a part that the world has
+// another number of shards ends, and the part goes back to those who serve it.
+func TestPlacedShardsFoundLate(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
+	s, err := Open(Options{Config: loadConf(t, placedConf(db, "b")), Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Execute(t, db, `UPDATE worlds SET shards = 8`)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := s.Run(ctx); !errors.Is(err, loop.ErrShards) {
+		t.Fatalf("got %v, want it to end with %v", err, loop.ErrShards)
+	}
+	pgtest.Execute(t, db, `UPDATE worlds SET shards = 4`)
+	until(t, "a serves all parts", func() bool { return len(held(t, a.dir)) == 4 && a.Status(t.Context()).Ready() })
+}
