@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -45,11 +46,13 @@ func adviceOn(err error) string {
 	var db *pgconn.PgError
 	var cert *tls.CertificateVerificationError
 	switch {
+	case isBetween(err):
+		return ""
 	case errors.As(err, &db):
 		return advice[db.Code]
 	case errors.As(err, &cert):
 		return "Check db-sslmode, db-host and the certificate of the authority (PGSSLROOTCERT or ~/.postgresql/root.crt)"
-	case err != nil && strings.Contains(err.Error(), "server refused TLS connection"):
+	case err != nil && onlyTLS(err):
 		return "Switch on ssl in the server, or check db-sslmode"
 	}
 	return ""
@@ -63,13 +66,51 @@ func Unusable(err error) *store.Unusable {
 	return nil
 }
 
+// isBetween reports whether one of the attempts to connect met a server that starts or
+// stops, which passes whatever the others met: cannot_connect_now, admin_shutdown.
+func isBetween(err error) bool {
+	for _, e := range attempts(err) {
+		var db *pgconn.PgError
+		if errors.As(e, &db) && (db.Code == "57P03" || db.Code == "57P01") {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyTLS reports whether all attempts to connect have failed because the server speaks no
+// TLS. With db-sslmode prefer there is one without TLS behind that, which tells the truth.
+func onlyTLS(err error) bool {
+	for _, e := range attempts(err) {
+		if !strings.Contains(fmt.Sprint(e), "server refused TLS connection") {
+			return false
+		}
+	}
+	return true
+}
+
+// attempts are the errors that were joined in an error, or that one.
+func attempts(err error) []error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if joined, ok := e.(interface{ Unwrap() []error }); ok {
+			var all []error
+			for _, one := range joined.Unwrap() {
+				all = append(all, attempts(one)...)
+			}
+			return all
+		}
+	}
+	return []error{err}
+}
+
 // classify is schema.Classify with the errors of this driver.
 func classify(ctx context.Context, what string, err error) error {
+	cure := adviceOn(err) // before it is joined with what it is for the caller
 	err = schema.Classify(ctx, what, err, pgx.ErrNoRows, func(err error) bool {
 		var db *pgconn.PgError
 		return errors.As(err, &db) && len(db.Code) == 5 && permanent[db.Code[:2]]
 	})
-	return schema.Advise(err, adviceOn(err))
+	return schema.Advise(err, cure)
 }
 
 // isDuplicate reports whether a unique index refused a row: unique_violation.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 
@@ -64,5 +65,32 @@ func TestClassify(t *testing.T) {
 	}
 	if classify(canceled, "test", nil) != nil {
 		t.Error("no error became one")
+	}
+}
+
+// TestAdviceWhileStarting: a server that starts or stops is away, and nothing is to be
+// mended, whatever the other attempts to connect have met.
+func TestAdviceWhileStarting(t *testing.T) {
+	noTLS := errors.New("tls error: server refused TLS connection")
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"only TLS", errors.Join(noTLS, noTLS), "Switch on ssl in the server, or check db-sslmode"},
+		{"no TLS, then starting", errors.Join(noTLS, &pgconn.PgError{Code: "57P03"}), ""},
+		{"a wrong user at one, the other stops", errors.Join(&pgconn.PgError{Code: "28000"}, &pgconn.PgError{Code: "57P01"}), ""},
+		{"no TLS, then cut", errors.Join(noTLS, io.ErrUnexpectedEOF), ""},
+		{"no TLS, then a wrong user", errors.Join(noTLS, &pgconn.PgError{Code: "28000"}), advice["28000"]},
+	} {
+		got := classify(t.Context(), "connect", fmt.Errorf("failed to connect: %w", c.err))
+		text := ""
+		var wrong *store.Unusable
+		if errors.As(got, &wrong) {
+			text = wrong.Advice
+		}
+		if text != c.want {
+			t.Errorf("%s: got the advice %q, want %q", c.name, text, c.want)
+		}
 	}
 }

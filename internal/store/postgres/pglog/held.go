@@ -19,18 +19,19 @@ import (
 
 // held is a claim. Its connection belongs to whoever replays or appends.
 type held struct {
-	using  sync.Mutex // held while the connection is used
-	l      *Log
-	w      *sighted
-	name   string
-	holder logstore.Holder
-	conn   *pgx.Conn
-	id     int
-	epoch  int64
-	leased time.Duration // by the claim itself
-	parts  [][]byte      // of the record that is appended
-	packed []byte
-	lost   atomic.Bool
+	using    sync.Mutex // held while the connection is used
+	l        *Log
+	w        *sighted
+	name     string
+	holder   logstore.Holder
+	conn     *pgx.Conn
+	standbys string // for which the database waits; "": for none
+	id       int
+	epoch    int64
+	leased   time.Duration // by the claim itself
+	parts    [][]byte      // of the record that is appended
+	packed   []byte
+	lost     atomic.Bool
 
 	doubt backend // of a checkpoint that may have failed, or is being made; of whoever makes them
 
@@ -71,7 +72,7 @@ func (h *held) Append(ctx context.Context, record []byte) (uint64, error) {
 	}
 	switch {
 	case err != nil:
-		return 0, err
+		return 0, h.overdue(err)
 	case tag.RowsAffected() == 0:
 		return 0, logstore.ErrFenced
 	}
@@ -84,6 +85,14 @@ func (h *held) Append(ctx context.Context, record []byte) (uint64, error) {
 		h.packed = nil
 	}
 	return h.seq, nil
+}
+
+// overdue says of an append that took too long what the database may have waited for.
+func (h *held) overdue(err error) error {
+	if h.standbys == "" || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: PostgreSQL waits for its synchronous standby (%s), which may be gone: start that, or take it out of synchronous_standby_names and reload PostgreSQL", err, h.standbys)
 }
 
 // maxKept is the largest buffer that is kept for the next record.

@@ -213,11 +213,10 @@ func (h *held) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	var names string
-	if err := h.conn.QueryRow(ctx, `SELECT current_setting('synchronous_standby_names')`).Scan(&names); err != nil {
+	if err := h.conn.QueryRow(ctx, `SELECT current_setting('synchronous_standby_names')`).Scan(&h.standbys); err != nil {
 		return err
 	}
-	if names == "" {
+	if h.standbys == "" {
 		h.l.o.Report(ErrNoStandby)
 	}
 	return nil
