@@ -206,11 +206,13 @@ func (w *storewatch) look(ctx context.Context) error {
 	}
 	w.note(cannotAsk, err)
 	if away := err != nil; w.away.Swap(away) != away {
+		args := []any{"store", w.rt.o.StoreName}
 		in, level, text := profile.Input(&profile.StoreBack{}), slog.LevelInfo, "the database is back"
 		if away {
-			in, level, text = &profile.StoreAway{}, slog.LevelWarn, "the database is away; play goes on"
+			in, level, text = &profile.StoreAway{}, slog.LevelWarn, "the database of the games is away; what is decided stays in the journal"
+			args = append(args, "err", err)
 		}
-		w.rt.o.Log.Log(ctx, level, text, "store", w.rt.o.StoreName, "err", err)
+		w.rt.o.Log.Log(ctx, level, text, args...)
 		if d := w.rt.drain.Load(); d != nil && !away {
 			d.Recheck() // it may be another one
 		}

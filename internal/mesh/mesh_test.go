@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
@@ -575,4 +576,22 @@ func BenchmarkRelay(b *testing.B) {
 	for got.Load() < int64(b.N) {
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// TestUnreachable: a node that does not answer may have died or stopped; the log does not
+// say that it serves.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := Node{"gone", l.Addr().String()}
+	l.Close()
+	log := &watchtest.Log{}
+	s := open(t, "a", func(o *Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) })
+	s.SetNodes([]Node{gone})
+	watchtest.Until(t, "it is said", func() bool {
+		return strings.Contains(log.String(), "a node does not answer; if it lives, its players are served only at its own address")
+	})
 }

@@ -316,7 +316,11 @@ func (p *part) depose(err error) {
 		return
 	}
 	p.once.Do(func() {
-		p.s.log.Error("another machine has taken over; this one becomes a standby", "journal", p.name, "err", err)
+		text := "another machine has taken over; this one becomes a standby"
+		if p.s.placed() {
+			text = "another machine has taken over a part of the world; this one goes on with the others"
+		}
+		p.s.log.Error(text, "journal", p.name, "err", err)
 		close(p.deposed)
 	})
 }

@@ -54,6 +54,9 @@ func TestStoreAway(t *testing.T) {
 		c.more(t, 200)
 	}
 	c.finish()
+	if log := s.log.String(); !strings.Contains(log, "the database of the games is away; what is decided stays in the journal") || strings.Contains(log, "err=<nil>") {
+		t.Error("the log does not say what an outage means, or names an error that is none")
+	}
 	c.players = append(c.players, newcomers.players...)
 	until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
 	s.end()

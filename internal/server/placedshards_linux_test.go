@@ -3,11 +3,15 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"wamble/internal/loop"
+	"wamble/internal/store/postgres"
+	"wamble/internal/store/postgres/pglog"
 	"wamble/internal/store/postgres/pgtest"
+	"wamble/internal/watchtest"
 )
 
 // TestPlacedOtherShards: a machine with another number of shards than the world has is
@@ -57,4 +61,22 @@ func TestPlacedShardsFoundLate(t *testing.T) {
 	}
 	pgtest.Execute(t, db, `UPDATE worlds SET shards = 4`)
 	until(t, "a serves all parts", func() bool { return len(held(t, a.dir)) == 4 && a.Status(t.Context()).Ready() })
+}
+
+// TestDeposedWords: a machine that has lost one part of several does not say that it becomes
+// a standby.
+func TestDeposedWords(t *testing.T) {
+	t.Parallel()
+	db := postgres.Options{Host: "127.0.0.1", Port: 1, User: "wamble", Name: "wamble"}
+	for text, want := range map[string]string{
+		placedConf(db, "a"): "another machine has taken over a part of the world; this one goes on with the others",
+		shared(db, "a"):     "another machine has taken over; this one becomes a standby",
+	} {
+		log := &watchtest.Log{}
+		s := &Server{o: Options{Config: loadConf(t, text)}, log: slog.New(slog.NewTextHandler(log, nil))}
+		p := &part{s: s, name: "main", deposed: make(chan struct{})}
+		if p.depose(&pglog.HeldError{Holder: "b"}); !strings.Contains(log.String(), want) {
+			t.Errorf("got %s, want %q", log, want)
+		}
+	}
 }
