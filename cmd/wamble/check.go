@@ -67,8 +67,16 @@ func printPlan(w io.Writer, c *config.Config) error {
 	if name == "" {
 		name = "no " + defaultConfigFile + " here, the defaults apply"
 	}
+	warnings := len(c.Warnings)
+	journal := fmt.Sprintf("%s, durability %s", directory(c.Server.DataDir), c.Server.Durability)
+	if c.Server.Journal == "postgres" {
+		var replicated bool
+		if journal, replicated = sharedJournal(c); !replicated {
+			warnings++
+		}
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: no errors, %s\n", name, plural(len(c.Warnings), "warning"))
+	fmt.Fprintf(&b, "%s: no errors, %s\n", name, plural(warnings, "warning"))
 	for _, p := range c.Running() {
 		fmt.Fprintf(&b, "profile %s: %s; %s\n", p.Name, ports(p), p.Storage())
 	}
@@ -85,11 +93,7 @@ func printPlan(w io.Writer, c *config.Config) error {
 	} else {
 		fmt.Fprintf(&b, "admin listener: %s\n", c.Server.AdminListen)
 	}
-	if c.Server.Journal == "postgres" {
-		fmt.Fprintln(&b, "journal: "+sharedJournal(c))
-	} else {
-		fmt.Fprintf(&b, "journal: %s, durability %s\n", directory(c.Server.DataDir), c.Server.Durability)
-	}
+	fmt.Fprintln(&b, "journal: "+journal)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -98,17 +102,17 @@ func printPlan(w io.Writer, c *config.Config) error {
 const askTime = 2 * time.Second
 
 // sharedJournal says where a journal in PostgreSQL is, and whether that survives the
-// loss of its machine.
-func sharedJournal(c *config.Config) string {
+// loss of its machine: not if that is known to be wrong.
+func sharedJournal(c *config.Config) (text string, replicated bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	switch where, replicated, err := server.LookAtJournal(ctx, c); {
 	case err != nil:
-		return where + "; it could not be asked whether it waits for a standby: " + err.Error()
+		return where + "; it could not be asked whether it waits for a standby: " + err.Error(), true
 	case !replicated:
-		return where + "\nWARNING: synchronous_standby_names is empty there: with that machine the last moves are lost, unless the service replicates below PostgreSQL"
+		return where + "\nWARNING: synchronous_standby_names is empty there: with that machine the last moves are lost, unless the service replicates below PostgreSQL", false
 	default:
-		return where + ", which waits for a synchronous standby"
+		return where + ", which waits for a synchronous standby", true
 	}
 }
 

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"wamble/internal/lisp"
 )
@@ -137,7 +139,14 @@ func everywhere(address string) bool {
 // database names the database of a profile on PostgreSQL. Two users of one
 // database share it.
 func database(p *Profile) string {
-	return p.Database.Host + ":" + strconv.Itoa(p.Database.TCPPort()) + "/" + p.Database.Name
+	hosts := strings.Split(p.Database.Host, ",")
+	for i, host := range hosts {
+		hosts[i] = strings.TrimSpace(host)
+		if _, _, err := net.SplitHostPort(hosts[i]); err != nil { // it has no port of its own
+			hosts[i] += ":" + strconv.Itoa(p.Database.TCPPort())
+		}
+	}
+	return strings.Join(hosts, ",") + "/" + p.Database.Name
 }
 
 // checkAdmin compares the admin listener with the ports of p, and warns when

@@ -231,6 +231,7 @@ func TestSample(t *testing.T) {
 	}{
 		{"", without, 2},
 		{"db", append(without, "club PostgreSQL wamble@db:5432/wamble_club"), 5},
+		{"db1:5433, db2", append(without, "club PostgreSQL wamble@db1:5433,db2:5432/wamble_club"), 5},
 	} {
 		getenv := func(name string) string { return map[string]string{"CLUB_DB_HOST": c.host}[name] }
 		config, err := Load("wamble.conf", string(raw), Params{Getenv: getenv})

@@ -197,6 +197,7 @@ func Answer(w io.Writer, result any, err error) {
 // answer into result, until the end of ctx or for five and a half minutes. It
 // returns ErrNoServer when none runs there.
 func Ask(ctx context.Context, dir, command string, args, result any) error {
+	began := time.Now()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", ControlPath(dir))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
@@ -221,7 +222,9 @@ func Ask(ctx context.Context, dir, command string, args, result any) error {
 		return fmt.Errorf("ask the server: %w", err)
 	}
 	var answer reply
-	if err := json.NewDecoder(io.LimitReader(conn, maxReply)).Decode(&answer); err != nil {
+	if err := json.NewDecoder(io.LimitReader(conn, maxReply)).Decode(&answer); errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("the server on %s is there, but has not answered for %v: its process may be stopped, or has too much to do", dir, time.Since(began).Round(time.Second))
+	} else if err != nil {
 		return fmt.Errorf("the server did not answer: %w", err)
 	}
 	if answer.Error != "" {

@@ -143,10 +143,20 @@ func (s *Status) stage() string {
 // awaitReady returns the status of a server, with --wait that of one which serves
 // players.
 func awaitReady(ctx context.Context, dir string, a *Arguments) (any, error) {
+	return awaitStatus(ctx, dir, a, statusTime)
+}
+
+// statusTime is how long a server may take to say how it is.
+const statusTime = 10 * time.Second
+
+// awaitStatus is awaitReady of a server that answers a question within the time given.
+func awaitStatus(ctx context.Context, dir string, a *Arguments, answer time.Duration) (any, error) {
 	const pause = 50 * time.Millisecond
 	for end := time.Now().Add(a.wait); ; {
 		s := &Status{}
-		err := Ask(ctx, dir, "status", nil, s)
+		asking, cancel := context.WithTimeout(ctx, answer)
+		err := Ask(asking, dir, "status", nil, s)
+		cancel()
 		if a.wait == 0 || err == nil && s.Ready() {
 			if a.cluster && err == nil {
 				return askCluster(ctx, dir)
