@@ -179,7 +179,7 @@ func (rt *Runtime) Hurry(on bool) { rt.pace.hurry.Store(on) }
 func (rt *Runtime) Depart(ctx context.Context) {
 	rt.stage.set("removed; its journal is being brought to the database")
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		err := rt.prepareStore(ctx)
+		err := rt.prepareStore(ctx, "waiting for the database")
 		if err == nil {
 			err = rt.Empty(ctx)
 		}

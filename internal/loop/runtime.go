@@ -186,7 +186,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	if !adopting {
 		var err error
 		if resumed, err = rt.resume(ctx); err == nil && resumed.life == nil {
-			err = rt.prepareStore(ctx)
+			err = rt.prepareStore(ctx, "waiting for the database")
 		}
 		if err != nil {
 			return rt.unlessStopped(ctx, err)
@@ -336,9 +336,9 @@ func (rt *Runtime) unlessStopped(ctx context.Context, err error) error {
 }
 
 // prepareStore waits until the store answers, owns the profile in it, and migrates
-// it.
-func (rt *Runtime) prepareStore(ctx context.Context) error {
-	return rt.retry(ctx, "waiting for the database", func() error {
+// it. Stage is what /readyz says meanwhile.
+func (rt *Runtime) prepareStore(ctx context.Context, stage string) error {
+	return rt.retry(ctx, stage, func() error {
 		if err := rt.own(ctx); err != nil {
 			return err
 		}
@@ -489,7 +489,7 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 	case d.IsPaused():
 		err = errPaused
 	default:
-		if err = rt.prepareStore(ctx); err == nil { // after a handoff the schema may still be the old one
+		if err = rt.prepareStore(ctx, "stopping: what the journal has is brought to the database"); err == nil { // after a handoff the schema may still be the old one
 			err = d.Empty(ctx, nil)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -148,4 +149,24 @@ func TestStopWhileAway(t *testing.T) {
 	until(t, "the journal drains", func() bool { return again.Status(t.Context()).Profiles[0].Depth == 0 })
 	again.end()
 	c.verify(t, openPostgres(t, db))
+}
+
+// TestStopWithoutStore: a server that stops while the database is away says that it stops.
+func TestStopWithoutStore(t *testing.T) {
+	t.Parallel()
+	proxy, way := pgtest.NewProxy(t, pgtest.Empty(t))
+	s := serve(t, Options{}, conf(postgresConf(way))).ready()
+	p := join(t, s.address(), wamble.Token{})
+	pass := sync.OnceFunc(proxy.Still())
+	defer pass()
+	if !p.move(t.Context()) {
+		t.Fatal("no move")
+	}
+	s.stop()
+	until(t, "it says that it stops", func() bool {
+		up, why := s.readiness()
+		return !up && strings.HasPrefix(why, "stopping: what the journal has is brought to the database")
+	})
+	pass()
+	s.end()
 }
