@@ -121,12 +121,16 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 	}
 	if log := s.JSONLog(); log != nil { // who reads one stream of both wants no other lines in it
 		for _, p := range s.Profiles() {
-			log.Info("serves players", "profile", p.Profile, "http", p.HTTP.String(), "tls", p.Secure, "games", p.Store)
+			text := "serves players"
+			if !p.Here {
+				text = "waits for a part of the world"
+			}
+			log.Info(text, "profile", p.Profile, "http", p.HTTP.String(), "tls", p.Secure, "games", p.Store)
 		}
 		return
 	}
 	for _, p := range s.Profiles() {
-		fmt.Fprintf(out, "Wamble serves the profile %s.\n", p.Profile)
+		fmt.Fprintln(out, serving(p))
 		scheme := "http"
 		if p.Secure {
 			scheme = "https"
@@ -148,6 +152,14 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 		fmt.Fprintf(out, "  console  http://%s/, opened by the token in %s\n", admin, s.AdminToken())
 	}
 	fmt.Fprintln(out, "Stop it with Ctrl-C.")
+}
+
+// serving says whether this machine serves a profile.
+func serving(p server.Listening) string {
+	if !p.Here {
+		return fmt.Sprintf("Wamble waits for a part of the profile %s, which other machines serve.", p.Profile)
+	}
+	return fmt.Sprintf("Wamble serves the profile %s.", p.Profile)
 }
 
 // warner says what went wrong beside the server.

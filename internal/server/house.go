@@ -349,6 +349,7 @@ type Listening struct {
 	Secure  bool           // they are encrypted
 	Domain  string         // "": none
 	Store   string
+	Here    bool // this machine has a part of it
 }
 
 // Profiles returns the profiles that run, in the order of the configuration.
@@ -356,7 +357,7 @@ func (s *Server) Profiles() []Listening {
 	var list []Listening
 	for _, k := range s.supervisors() {
 		p := k.Port()
-		n := Listening{Profile: k.name, HTTP: p.TCPAddr(), Secure: p.Secured(), Store: k.store.Name}
+		n := Listening{Profile: k.name, HTTP: p.TCPAddr(), Secure: p.Secured(), Store: k.store.Name, Here: len(k.here()) > 0}
 		if _, on := k.Config().Network.UDPPort(); on {
 			n.UDP = p.Addr()
 		}

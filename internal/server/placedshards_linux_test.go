@@ -80,3 +80,17 @@ func TestDeposedWords(t *testing.T) {
 		}
 	}
 }
+
+// TestPlacedWithoutPart: a machine that has no part of the world knows that its profile is
+// not here.
+func TestPlacedWithoutPart(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	apart := func(node string) string { return shared(db, node) + "(def shards 2)\n" } // no cluster-address
+	a := serve(t, Options{}, apart("a")).ready()
+	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 2 })
+	b := serve(t, Options{}, apart("b")).ready()
+	if !a.Profiles()[0].Here || b.Profiles()[0].Here {
+		t.Errorf("the profile is on a: %v, on b: %v, want only a", a.Profiles()[0].Here, b.Profiles()[0].Here)
+	}
+}
