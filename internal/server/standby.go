@@ -67,7 +67,7 @@ func (s *Server) standBy(ctx context.Context) error {
 			said = text
 			s.log.Info(text, "journal", s.cluster.name)
 		}
-		if wrong := postgres.Unusable(sight.Err); wrong != nil && time.Since(warned) >= remindTime {
+		if wrong := postgres.Unusable(sight.Err); wrong != nil && !pglog.LacksTables(sight.Err) && time.Since(warned) >= remindTime {
 			warned = time.Now()
 			s.log.Error("the journal's database cannot be used until somebody mends it", "err", wrong.Err, "advice", wrong.Advice)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"wamble/internal/guard"
 	"wamble/internal/store/postgres"
@@ -185,6 +186,13 @@ func (l *Log) Sight(name string) Sight {
 	return w.sight
 }
 
+// LacksTables reports whether a beat came before anybody had made the tables, which passes:
+// undefined_table.
+func LacksTables(err error) bool {
+	var db *pgconn.PgError
+	return errors.As(err, &db) && db.Code == "42P01"
+}
+
 // Await waits until a claim of a shard would not be refused, by what was seen last, or
 // ctx ends. It tells what it sees after each beat; nil: nobody. Errors: that of ctx,
 // runner.ErrSchema if the tables are those of a newer program, or *store.Unusable if the
@@ -199,7 +207,7 @@ func (l *Log) Await(ctx context.Context, name string, tell func(Sight)) error {
 		beaten, sight := w.beaten, w.sight
 		w.mu.Unlock()
 		asked = asked || sight.Holder != ""
-		if wrong := postgres.Unusable(sight.Err); wrong != nil && !asked {
+		if wrong := postgres.Unusable(sight.Err); wrong != nil && !asked && !LacksTables(sight.Err) {
 			return wrong
 		}
 		if tell != nil {
