@@ -47,7 +47,7 @@ package: release ## Debian packages, images for containers, SBOMs and checksums,
 reproduce: ## build the release twice and compare the bytes
 	packaging/reproduce
 
-test: setup-test web check ## everything that CI runs (less than 20 minutes on 2 cores)
+test: setup-test web check ## everything that CI runs (about 20 minutes on 2 cores)
 	@$(MAKE) --no-print-directory --jobs=2 test-server test-plain test-raced test-loads test-nested test-fuzz
 
 # Tests wait more than they compute: two of these at once fill the machine. What lasts
