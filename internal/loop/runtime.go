@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -333,82 +332,6 @@ func (rt *Runtime) unlessStopped(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
-}
-
-// prepareStore waits until the store answers, owns the profile in it, and migrates
-// it. Stage is what /readyz says meanwhile.
-func (rt *Runtime) prepareStore(ctx context.Context, stage string) error {
-	return rt.retry(ctx, stage, func() error {
-		if err := rt.own(ctx); err != nil {
-			return err
-		}
-		if err := rt.checkWorld(ctx); err != nil {
-			return err
-		}
-		if err := rt.migrate(ctx, func(name string) { rt.stage.set("migrating the database: " + name) }); err != nil {
-			return err
-		}
-		return rt.checkShards(ctx)
-	})
-}
-
-// migrate brings the schema to the newest version, and tells which step begins. It
-// refuses to while another server runs on the database that could not go on.
-func (rt *Runtime) migrate(ctx context.Context, begins func(name string)) error {
-	if err := MayMigrate(ctx, rt.o.Store, 0, rt.mine); err != nil {
-		return err
-	}
-	return rt.o.Store.Migrate(ctx, func(step schema.Step) {
-		if step.Done {
-			rt.o.Log.Info("migrated", "store", rt.o.StoreName, "step", step.Name, "took", step.Elapsed)
-			return
-		}
-		begins(step.Name)
-	})
-}
-
-// migrateBeside migrates the store while players are served, after a handoff: the
-// image before this one could not have gone on with the schema. Until that is done
-// the store is away to everybody. Whatever the error, play goes on meanwhile.
-func (rt *Runtime) migrateBeside(ctx context.Context) {
-	var last reminder
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		err := rt.migrate(ctx, func(name string) {
-			rt.o.Log.Info("migrating the database; play goes on", "store", rt.o.StoreName, "step", name)
-		})
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		rt.watch.suspect(err)
-		if !errors.Is(err, store.ErrTransient) && last.due(time.Now()) {
-			rt.o.Log.Error("the database cannot be migrated; play goes on, and what is decided stays in the journal",
-				"store", rt.o.StoreName, "err", err)
-		}
-		wait(ctx, pause)
-	}
-}
-
-// retry tries until it works or an error comes that will not pass.
-func (rt *Runtime) retry(ctx context.Context, what string, try func() error) error {
-	var last reminder
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		rt.stage.set(what)
-		err := try()
-		var wrong *store.Unusable
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case !errors.Is(err, store.ErrTransient), errors.As(err, &wrong):
-			return fmt.Errorf("%s: %w", what, err)
-		}
-		rt.stage.stuck(what + ": " + err.Error())
-		if last.due(time.Now()) {
-			rt.o.Log.Warn(what, "store", rt.o.StoreName, "err", err)
-		}
-		wait(ctx, pause)
-	}
 }
 
 // revive brings the journal to the store and a profile into memory.
