@@ -34,6 +34,9 @@ type Server struct {
 	// waits for the disk.
 	Bridge   func() error
 	Profiles []*loop.Runtime
+	// Placed says that other machines serve what this one does not: it may have nothing but
+	// its sockets.
+	Placed bool
 	// Listeners are those that belong to no profile, by their names.
 	Listeners map[string]syscall.Conn
 	// Suits says why the next image could not keep what this one has.
@@ -195,7 +198,7 @@ func (l *leaving) makeWhole(ctx context.Context) error {
 		}
 		l.serve = append(l.serve, rt)
 	}
-	if len(l.serve) == 0 {
+	if len(l.serve) == 0 && !l.Placed {
 		return NotReady("%s", strings.Join(waits, "; "))
 	}
 	ctx, cancel := context.WithTimeout(ctx, adoptTime)

@@ -104,7 +104,7 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 	talks := 0 // places at the control socket that are kept free
 	return &handoff.Server{
 		Binary: binary, Args: s.o.Succession.Args, Version: s.o.Succession.Version, StateDir: StateDir(s.config(), s.dir),
-		Log: s.log, Runners: s.runners(), Bridge: s.bridge, Profiles: s.runtimes(), Listeners: s.listeners(),
+		Log: s.log, Runners: s.runners(), Bridge: s.bridge, Profiles: s.runtimes(), Placed: s.placed(), Listeners: s.listeners(),
 		Suits: func(v handoff.Verdict) error {
 			return errors.Join(s.sameStores(v.Stores), s.sameJournal(v.Journal), s.sameShards(v.Shards), s.canListen(v))
 		},

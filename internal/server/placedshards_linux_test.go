@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wamble"
 	"wamble/internal/loop"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pglog"
@@ -93,4 +94,28 @@ func TestPlacedWithoutPart(t *testing.T) {
 	if !a.Profiles()[0].Here || b.Profiles()[0].Here {
 		t.Errorf("the profile is on a: %v, on b: %v, want only a", a.Profiles()[0].Here, b.Profiles()[0].Here)
 	}
+}
+
+// TestPlacedHandoffOfNone: a machine that has no part of the world hands over, and gets all
+// of it when the other one stops.
+func TestPlacedHandoffOfNone(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	apart := func(node string) string { return shared(db, node) + "(def shards 2)\n" } // no cluster-address
+	a := serve(t, Options{}, apart("a")).ready()
+	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 2 })
+	b := spawnImage(t, staying(t, apart("b")))
+	r, err := b.handOff("")
+	if err != nil {
+		t.Fatalf("handoff: %v", err)
+	}
+	if r.Failure != "" || len(held(t, b.dir)) > 0 {
+		t.Errorf("handoff: got %+v, and parts %v", r, held(t, b.dir))
+	}
+	a.end()
+	until(t, "b has all parts", func() bool { return len(held(t, b.dir)) == 2 })
+	if !join(t, b.address(), wamble.Token{}).move(t.Context()) {
+		t.Error("nobody can move")
+	}
+	b.end()
 }
