@@ -161,8 +161,9 @@ func (a *abroad) heedTwins(nodes []pglog.Node) {
 	}
 }
 
-// read reads letters of other machines.
-func (a *abroad) read(name, value string) {
+// read reads letters of other machines. Of those that an image before this one has read
+// the profiles know; who reads the database has still to be told what that does not have.
+func (a *abroad) read(name, value string, again bool) {
 	from := name[:strings.LastIndexByte(name, '/')]
 	if from == newsPrefix+a.s.cluster.log.Self() || a.heard[from] == name {
 		return
@@ -185,19 +186,22 @@ func (a *abroad) read(name, value string) {
 			continue
 		}
 		if news, ok := in.(*profile.News); ok {
-			a.spread(l.Database, news)
-		} else if k := a.s.supervisor(l.Profile); k != nil {
+			a.spread(l.Database, news, again)
+		} else if k := a.s.supervisor(l.Profile); k != nil && !again {
 			k.obey(in)
 		}
 	}
 }
 
 // spread tells the profiles of a database what happened on another machine.
-func (a *abroad) spread(database string, news *profile.News) {
+func (a *abroad) spread(database string, news *profile.News, again bool) {
 	for _, db := range a.s.stores.all() {
-		if db.database == database {
+		switch {
+		case db.database != database:
+		case again:
+			db.Registry.Recall(news.Changes)
+		default:
 			db.Registry.Tell(db.abroad, news.Changes)
-			return
 		}
 	}
 }
@@ -309,8 +313,7 @@ func (k standing) Amend(ctx context.Context, name string, change func(string) (s
 	return c.log.Amend(ctx, c.name, standingPrefix+name, change)
 }
 
-// heed takes notes: what the host has restricted, and letters, but for those that an image
-// before this one has read.
+// heed takes notes: what the host has restricted, and letters.
 func (s *Server) heed() {
 	n := &s.noted
 	n.looking.Lock()
@@ -327,10 +330,9 @@ func (s *Server) heed() {
 		return
 	}
 	for _, l := range n.letters {
-		if l.version > n.heeded {
-			n.heeded = l.version
-			guard.Run("a letter", func() { s.placing.abroad.read(l.name, l.value) }, s.caught)
-		}
+		again := l.version <= n.heeded
+		n.heeded = max(n.heeded, l.version)
+		guard.Run("a letter", func() { s.placing.abroad.read(l.name, l.value, again) }, s.caught)
 	}
 	n.letters = nil
 }

@@ -221,7 +221,11 @@ func (f *fleet) clocks(fault string, by func() time.Duration) {
 
 // restart restarts the database.
 func (f *fleet) restart() {
-	f.suffer("restart of PostgreSQL", func() { f.primary.Restart(f.t) })
+	f.suffer("restart of PostgreSQL", func() {
+		began := time.Now()
+		f.primary.Restart(f.t)
+		f.t.Logf("PostgreSQL itself was away for %v", time.Since(began).Round(time.Millisecond))
+	})
 }
 
 // alone is what the database does while it has no standby: nothing is acknowledged.

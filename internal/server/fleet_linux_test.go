@@ -168,7 +168,17 @@ func (f *fleet) suffer(fault string, do func()) {
 	d := f.crowd.longestWait(f.t, do)
 	f.waits[fault] = append(f.waits[fault], d)
 	f.t.Logf("%s: everybody moved again after %v", fault, d.Round(time.Millisecond))
+	if d <= longestLoss {
+		return
+	}
+	for _, m := range f.machines {
+		lines := strings.Split(m.child.log.String(), "\n")
+		f.t.Logf("the last that %s has said:\n%s", m.name, strings.Join(lines[max(0, len(lines)-30):], "\n"))
+	}
 }
+
+// longestLoss is how long a player may wait when a machine is lost.
+const longestLoss = 5 * time.Second
 
 // measured says how long somebody waited at most, by fault. With WAMBLE_SOAK it may be
 // five seconds if the fault is one of those by which a machine is lost.
@@ -177,7 +187,7 @@ func (f *fleet) measured(lost ...string) {
 	for _, fault := range slices.Sorted(maps.Keys(f.waits)) {
 		d := slices.Max(f.waits[fault])
 		f.t.Logf("measured: %s (%d): everybody moved again after %v at most", fault, len(f.waits[fault]), d.Round(time.Millisecond))
-		if prooftest.Soaking() && d > 5*time.Second && slices.Contains(lost, fault) {
+		if prooftest.Soaking() && d > longestLoss && slices.Contains(lost, fault) {
 			f.t.Errorf("%s: somebody waited for %v", fault, d)
 		}
 	}

@@ -37,14 +37,6 @@ func TestPlacedCountedOnce(t *testing.T) {
 			return err == nil && p.Stats.Games == 1
 		})
 	}
-	guest := func() *player {
-		t.Helper()
-		p := join(t, a.address(), wamble.Token{})
-		for p.stats(ctx).Games == 0 {
-			p.move(ctx)
-		}
-		return p
-	}
 	has := func(p *player, when string) {
 		t.Helper()
 		if got := p.stats(ctx).Games; got != 1 {
@@ -54,7 +46,7 @@ func TestPlacedCountedOnce(t *testing.T) {
 
 	// The database has it first.
 	b.noted.setRest(true)
-	private := guest().login(ctx)
+	private := guest(ctx, t, a).login(ctx)
 	stored(private)
 	p := join(t, b.address(), wamble.Token{})
 	p.loginAs(ctx, private)
@@ -64,33 +56,74 @@ func TestPlacedCountedOnce(t *testing.T) {
 	has(p, "after the other machine has heard of it")
 
 	// The other machine hears of it first.
-	pause := func(on bool) {
-		t.Helper()
-		for shard := range a.parts() {
-			part := a.partOf(shard)
-			if part == nil {
-				continue
-			}
-			set := part.runner.ResumeQueue
-			if on {
-				set = part.runner.PauseQueue
-			}
-			worker, err := journal.WorkerOf(ctx, part.runner, store.ShardName("default", shard))
-			if err == nil {
-				err = set(ctx, fmt.Sprint(worker))
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	pause(true)
-	private = guest().login(ctx)
+	pauseStore(t, a, true)
+	private = guest(ctx, t, a).login(ctx)
 	heard("two")
 	p = join(t, b.address(), wamble.Token{})
 	p.loginAs(ctx, private)
 	has(p, "before the database has it")
-	pause(false)
+	pauseStore(t, a, false)
 	stored(private)
 	has(p, "after the database has it")
+}
+
+// guest is a player who has moved.
+func guest(ctx context.Context, t *testing.T, h *here) *player {
+	t.Helper()
+	p := join(t, h.address(), wamble.Token{})
+	for p.stats(ctx).Games == 0 {
+		p.move(ctx)
+	}
+	return p
+}
+
+// pauseStore lets what is decided on a machine wait in its journal, or go on to the database.
+func pauseStore(t *testing.T, h *here, on bool) {
+	t.Helper()
+	for shard := range h.parts() {
+		part := h.partOf(shard)
+		if part == nil {
+			continue
+		}
+		set := part.runner.ResumeQueue
+		if on {
+			set = part.runner.PauseQueue
+		}
+		worker, err := journal.WorkerOf(t.Context(), part.runner, store.ShardName("default", shard))
+		if err == nil {
+			err = set(t.Context(), fmt.Sprint(worker))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPlacedHandoffRemembers: what a machine was told before a handoff, and the database does
+// not have yet, its next image knows of who comes then.
+func TestPlacedHandoffRemembers(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	defer cancel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	b := spawnImage(t, staying(t, placedConf(db, "b")))
+	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	until(t, "both serve", func() bool { return a.Status(ctx).Ready() && b.status().Ready() })
+	watcher := join(t, b.address(), wamble.Token{})
+	pauseStore(t, a, true)
+	private := guest(ctx, t, a).login(ctx)
+	a.command("announce", host.Arguments{Text: "tea is served"})
+	for notice(t, watcher, wire.NoticeAnnouncement) != "tea is served" {
+	}
+	if _, err := b.handOff(""); err != nil {
+		t.Fatalf("handoff: %v", err)
+	}
+	p := join(t, b.address(), wamble.Token{})
+	p.loginAs(ctx, private)
+	if got := p.stats(ctx).Games; got != 1 {
+		t.Errorf("before the database has it he has moved on %d boards, want 1", got)
+	}
+	pauseStore(t, a, false)
+	b.end()
 }
