@@ -23,7 +23,10 @@ func (rt *Runtime) prepareStore(ctx context.Context, stage string) error {
 		if err := rt.migrate(ctx, func(name string) { rt.stage.set("migrating the database: " + name) }); err != nil {
 			return err
 		}
-		return rt.checkShards(ctx)
+		if err := rt.checkShards(ctx); err != nil {
+			return err
+		}
+		return rt.checkApart(ctx)
 	})
 }
 

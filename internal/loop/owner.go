@@ -189,6 +189,22 @@ func (rt *Runtime) beat(ctx context.Context, adopted bool) {
 	}
 }
 
+// checkApart says loudly if another profile of this process turns out to have the same
+// database under another name. A row of an owner may be old, so nothing is refused.
+func (rt *Runtime) checkApart(ctx context.Context) error {
+	if rt.o.Apart == nil {
+		return nil
+	}
+	owners, err := rt.o.Store.Owners(ctx)
+	for _, o := range owners {
+		if rt.mine(o.By) && rt.o.Apart(o.Profile) {
+			rt.o.Log.Error("another profile has the same database under another name, and neither hears what happens in the other, as a logout: "+
+				"write db-host, db-port and db-name alike in both", "store", rt.o.StoreName, "other", o.Profile)
+		}
+	}
+	return err
+}
+
 // disownTime is how long a database may take to be told of an end, whatever time
 // is left: without it the next server would wait for silence.
 const disownTime = time.Second

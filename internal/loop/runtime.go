@@ -73,6 +73,9 @@ type Options struct {
 	Reservations func(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error)
 	// Registry is the profiles of the same store; nil: there are no others.
 	Registry *registry.Registry
+	// Apart reports whether another profile of this process, or its shard, is taken to be in
+	// another store; nil: none is.
+	Apart func(name string) bool
 	// Show shows other shards of the profile what has changed; nil: there are none.
 	Show func(*profile.Sights)
 	// Finished is called when finished games have reached the store.

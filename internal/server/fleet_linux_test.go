@@ -90,6 +90,7 @@ func newRealm(t testing.TB, n int, port uint16) *fleet {
 		m.start = func(cmd *exec.Cmd) error { return site.within(cmd.Start) }
 		m.text = strings.Replace(conf(postgresConf(db)), "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
 		m.text = strings.Replace(m.text, `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", m.ip), 1)
+		m.text = strings.Replace(m.text, `(def log-level "warn")`, `(def log-level "info")`, 1)
 		m.text += fmt.Sprintf("(def journal \"postgres\") (def journal-node %q) (def min-boards 32)\n", m.name)
 		f.machines, f.sites = append(f.machines, m), append(f.sites, site)
 	}
@@ -173,7 +174,7 @@ func (f *fleet) suffer(fault string, do func()) {
 	}
 	for _, m := range f.machines {
 		lines := strings.Split(m.child.log.String(), "\n")
-		f.t.Logf("the last that %s has said:\n%s", m.name, strings.Join(lines[max(0, len(lines)-30):], "\n"))
+		f.t.Logf("the last that %s has said:\n%s", m.name, strings.Join(lines[max(0, len(lines)-60):], "\n"))
 	}
 }
 

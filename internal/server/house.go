@@ -158,6 +158,14 @@ func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supe
 	return first, nil
 }
 
+// isApart reports whether a profile, or the one of a shard, is not known to have its games
+// where a store is.
+func (s *Server) isApart(name string, db *Shared) bool {
+	of, _ := store.SplitName(name)
+	k := s.supervisor(of)
+	return k != nil && k.store.Registry != db.Registry
+}
+
 // newShard makes the runtime of one shard; first is that of the first, nil if this is
 // it.
 func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transport.Port, db *Shared, restrictions *host.Restrictions, first *supervisor) *supervisor {
@@ -180,7 +188,7 @@ func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transpo
 		Record: tape.Series{Name: s.tapeOf(name), Successor: s.o.Succession.Inheritance != nil},
 		Clock:  s.o.Clock, Skew: s.o.Skew,
 		TruePorts: s.withTruePorts, Standing: restrictions.Inputs, Reservations: s.stores.reservations,
-		Registry: db.Registry,
+		Registry: db.Registry, Apart: func(name string) bool { return s.isApart(name, db) },
 	}
 	if port != nil {
 		o.Port = port.Shards()[shard.Index]

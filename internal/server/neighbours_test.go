@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -384,4 +385,18 @@ func TestNeighbourNames(t *testing.T) {
 			t.Errorf("%d messages were refused by the store", n)
 		}
 	})
+}
+
+// TestNeighboursUnderTwoNames: two profiles that name one database differently are told, and
+// two that name it alike are not.
+func TestNeighboursUnderTwoNames(t *testing.T) {
+	t.Parallel()
+	for again, want := range map[string]bool{"": false, "/.": true} { // the host is the directory of a socket
+		db := pgtest.Empty(t)
+		h := serve(t, Options{}, conf(postgresConf(db)+fmt.Sprintf("(defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1) (def db-host %q)))", db.Host+again))).ready()
+		until(t, "both profiles are up", func() bool { return h.Status(t.Context()).Ready() })
+		if got := strings.Contains(h.log.String(), "has the same database under another name"); got != want {
+			t.Errorf("as %s and %s it is said: %v, want %v\n%s", db.Host, db.Host+again, got, want, h.log)
+		}
+	}
 }

@@ -36,7 +36,8 @@ func (o Owner) String() string {
 // Owned is returned by Own, Beat and Apply when a profile belongs to another
 // process, or did since it was ours: then By is zero.
 type Owned struct {
-	By Owner
+	By      Owner
+	Profile string // or its shard; "": of whom it was asked, or all of the database
 	// Beat changes whenever the owner is heard. 0: the owner is known to live.
 	Beat int64
 }

@@ -122,9 +122,9 @@ func (s *Store) Owners(ctx context.Context) (owners []store.Owned, err error) {
 		return nil, err
 	}
 	err = s.read(ctx, "read owners", func(b *pgx.Batch) {
-		b.Queue(`SELECT journal_id, host, pid, since, beat FROM profile_owners ORDER BY profile`).Query(each(func(rows pgx.Rows) error {
+		b.Queue(`SELECT journal_id, host, pid, since, beat, profile FROM profile_owners ORDER BY profile`).Query(each(func(rows pgx.Rows) error {
 			var one store.Owned
-			err := scanOwner(rows, &one)
+			err := scanOwner(rows, &one, &one.Profile)
 			owners = append(owners, one)
 			return err
 		}))
@@ -132,9 +132,9 @@ func (s *Store) Owners(ctx context.Context) (owners []store.Owned, err error) {
 	return owners, err
 }
 
-func scanOwner(row pgx.Row, o *store.Owned) error {
+func scanOwner(row pgx.Row, o *store.Owned, more ...any) error {
 	var journal []byte
-	err := row.Scan(&journal, &o.By.Host, &o.By.PID, &o.By.Since, &o.Beat)
+	err := row.Scan(append([]any{&journal, &o.By.Host, &o.By.PID, &o.By.Since, &o.Beat}, more...)...)
 	copy(o.By.Journal[:], journal)
 	return err
 }
