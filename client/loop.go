@@ -41,6 +41,7 @@ type loop struct {
 	until           time.Duration // when something must happen to current; 0: nothing
 	giveUp          time.Duration // when current has waited long enough for its answer
 	pause           time.Duration // between repetitions of current after its ACK
+	seeking         bool          // a machine that answers is looked for
 
 	lost []uint32
 }
@@ -97,7 +98,7 @@ func (l *loop) start(k *call) error {
 		k.finish(nil)
 		return nil
 	}
-	l.link.Hurry(l.c.others())
+	l.link.Hurry(l.sends())
 	seq, err := l.link.Send(l.now(), l.out, k.packet)
 	if err != nil {
 		return err
@@ -110,6 +111,24 @@ func (l *loop) start(k *call) error {
 	k.sent++
 	l.current, l.early, l.until = k, nil, 0
 	return nil
+}
+
+// How often a request is sent to one of several machines before the next one is asked: while
+// one is looked for the others are worth more than a machine that may be dead.
+const (
+	sends     = 8
+	seekSends = 3
+)
+
+// sends is how often a request is sent; 0: there is one machine.
+func (l *loop) sends() int {
+	switch {
+	case !l.c.others():
+		return 0
+	case l.seeking:
+		return seekSends
+	}
+	return sends
 }
 
 // end finishes the current call.

@@ -438,6 +438,44 @@ func TestLeavesALostMachine(t *testing.T) {
 	}
 }
 
+// A client that looks for a machine asks a silent one three times, and then the next one.
+func TestSeeksBriefly(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	s := clienttest.NewServer(t, clienttest.Expect(wire.CtrlClientHello).AnswerWith(
+		wire.Header{Token: clienttest.SessionToken(1), Board: 1}, wire.ServerHello{FEN: wire.Text(clienttest.StartFEN)},
+		wire.String(wire.KeyClusterEndpoint, "127.0.0.1 127.0.0.2 127.0.0.3")))
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(s.UDP(), "udp://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline, _ := ctx.Deadline()
+	silent := map[string]net.PacketConn{}
+	for _, host := range []string{"127.0.0.2", "127.0.0.3"} {
+		conn, err := net.ListenPacket("udp", net.JoinHostPort(host, port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conn.SetReadDeadline(deadline)
+		silent[host] = conn
+	}
+	c := dial(t, ctx, quick(), s.UDP())
+	s.Lose(wire.CtrlPlayerMove, 100)
+	go c.Play(ctx, "e2e4")
+	b := make([]byte, wire.MaxPacket)
+	if _, _, err := silent["127.0.0.3"].ReadFrom(b); err != nil {
+		t.Fatalf("the third machine hears nothing: %v", err)
+	}
+	hellos := 0
+	for silent["127.0.0.2"].SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err == nil; hellos++ {
+		_, _, err = silent["127.0.0.2"].ReadFrom(b)
+	}
+	if hellos-1 != 3 {
+		t.Errorf("the second machine was asked %d times, want 3", hellos-1)
+	}
+}
+
 // A client that is told which machine serves it asks that one; when it is silent the client
 // plays on where it was, and does not ask again. A machine that the server has not named
 // among its own is never asked.

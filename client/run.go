@@ -92,7 +92,8 @@ func (c *Client) serve(ctx context.Context, l *loop, accept bool) error {
 // reconnect tries to connect until it succeeds. It returns an error when the
 // server refuses the session for good, or the client is closed. A call that is
 // under way is sent again. Of several machines one that is silent is left at once, and
-// tried again when the others were twice. The pauses grow when each was tried.
+// tried again when the others were twice. The pauses grow when each was tried; when each was
+// tried twice, they are given more time, too: they may be busy.
 func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 	pause, lost := c.dialer.MinBackoff, ""
 	if restarting(cause) {
@@ -105,7 +106,9 @@ func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 		if err := sleep(ctx, jitter(pause)); err != nil {
 			return err
 		}
+		l.seeking = tries <= 2*c.machines()
 		err := c.connect(ctx, l)
+		l.seeking = false
 		if err == nil {
 			return nil
 		}
@@ -160,6 +163,7 @@ func (c *Client) connect(ctx context.Context, l *loop) error {
 		l.current = pending
 		return err
 	}
+	l.seeking = false
 	switch {
 	case pending == nil:
 	case !pending.repeatable:

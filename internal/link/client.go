@@ -147,7 +147,7 @@ func NewClient(cfg ClientConfig) *Client {
 	def(&cfg.MaxOpen, 64)
 	def(&cfg.MaxTransfer, 1<<20)
 	c := &Client{cfg: cfg, seq: cfg.FirstSeq, join: wire.Reassembler{Max: cfg.MaxTransfer}}
-	c.Hurry(false)
+	c.Hurry(0)
 	return c
 }
 
@@ -208,14 +208,15 @@ func (c *Client) tick(now time.Duration) time.Duration {
 	return c.now
 }
 
-// Hurry says whether another server can be asked, so that it is better to give up early:
-// within two seconds or so. Until then a request is sent at an even pace, because the server
-// that gets it may be waiting for one that takes the place of a third.
-func (c *Client) Hurry(on bool) {
+// Hurry says that another server can be asked, so that it is better to give up early: when a
+// request was sent so many times, or half as often if the server is far away. Until then it is
+// sent at an even pace, because the server that gets it may be waiting for one that takes the
+// place of a third. 0: there is no other server.
+func (c *Client) Hurry(sends int) {
 	c.sends, c.last = c.cfg.Sends, 0
 	c.pace = pace{first: c.cfg.FirstWait, floor: floor, ceiling: 4 * time.Second}
-	if on {
-		c.sends, c.last = min(c.sends, 4), 8*floor
+	if sends > 0 {
+		c.sends, c.last = min(c.sends, (sends+1)/2), time.Duration(sends)*floor
 		c.pace = pace{first: floor, floor: floor, ceiling: time.Second, even: true}
 	}
 }

@@ -123,18 +123,19 @@ func TestClientRepeats(t *testing.T) {
 func TestClientHurries(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		hurry   bool
+		hurry   int
 		far     time.Duration // how long the server takes to answer at first; 0: nobody knows
 		at      []time.Duration
 		givenUp time.Duration
 	}{
 		{name: "alone", at: []time.Duration{0, 500, 1250, 2375, 4062, 6593}, givenUp: 10390},
-		{name: "others", hurry: true, at: []time.Duration{0, 200, 400, 600, 800, 1000, 1200, 1400}, givenUp: 1600},
-		{name: "far away", hurry: true, far: 300 * time.Millisecond, at: []time.Duration{0, 900, 1800, 2700}, givenUp: 3600},
+		{name: "others", hurry: 8, at: []time.Duration{0, 200, 400, 600, 800, 1000, 1200, 1400}, givenUp: 1600},
+		{name: "looking for one", hurry: 3, at: []time.Duration{0, 200, 400}, givenUp: 600},
+		{name: "far away", hurry: 8, far: 300 * time.Millisecond, at: []time.Duration{0, 900, 1800, 2700}, givenUp: 3600},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newClientRig(t, ClientConfig{})
-			r.c.Hurry(!tc.hurry)
+			r.c.Hurry(8 - tc.hurry)
 			r.c.Hurry(tc.hurry)
 			if tc.far > 0 {
 				r.ask(hello(wamble.Token{}, 0))

@@ -190,9 +190,9 @@ func TestClientIsNotChallengedForEver(t *testing.T) {
 // place of another, the first ones have gone nowhere.
 func TestClientBringsTheCookieLate(t *testing.T) {
 	for _, tc := range []struct {
-		hurry  bool
+		hurry  int
 		copies int
-	}{{true, 8}, {false, 6}} {
+	}{{8, 8}, {3, 3}, {0, 6}} {
 		for n := range tc.copies {
 			r := sealedRig(t, Config{})
 			c := NewClient(ClientConfig{})
@@ -206,7 +206,7 @@ func TestClientBringsTheCookieLate(t *testing.T) {
 				due, _ := c.Next()
 				r.wait(due - r.now)
 				if lost := c.Due(r.now, &out, nil); len(lost) > 0 {
-					t.Fatalf("in a hurry: %v: given up before copy %d", tc.hurry, n+1)
+					t.Fatalf("in a hurry of %d: given up before copy %d", tc.hurry, n+1)
 				}
 			}
 			_, b := out.At(0)
@@ -214,7 +214,7 @@ func TestClientBringsTheCookieLate(t *testing.T) {
 			_, challenge := r.out.At(0)
 			out.Reset()
 			if c.Receive(r.now, append([]byte(nil), challenge...), &out); out.Len() != 1 {
-				t.Errorf("in a hurry: %v: the challenge to copy %d is not answered", tc.hurry, n+1)
+				t.Errorf("in a hurry of %d: the challenge to copy %d is not answered", tc.hurry, n+1)
 			}
 		}
 	}
