@@ -82,6 +82,7 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 
 func (s *Store) apply(ctx context.Context, b store.Batch, repeated bool) error {
 	statements := append(s.keepOwner(b.Profile), moveCursor(b))
+	statements = append(statements, lockRows(b.Intents)...)
 	statements = append(statements, statementsOf(b.Profile, b.Intents, repeated)...)
 	limited, cancel := s.limit(ctx, b.Intents, len(statements))
 	defer cancel()
@@ -107,6 +108,45 @@ func statementsOf(profile string, intents []intent.Intent, repeated bool) (all [
 		}
 	}
 	return all
+}
+
+// lockRows locks the sessions that change, and the players who are paid or rated, in one
+// order: a game that ends changes those of other shards and profiles, too, whose batches
+// change them at the same time. Two batches that wait for each other are found out by the
+// server a second later. A rating is that of all sessions of a player.
+func lockRows(intents []intent.Intent) []statement {
+	var changed, paid []int64
+	var keys [][]byte
+	for _, in := range intents {
+		switch in := in.(type) {
+		case *intent.RecordMove:
+			if in.First {
+				changed = append(changed, int64(in.Session))
+			}
+		case *intent.ResolvePrediction:
+			changed = append(changed, int64(in.Session))
+		case *intent.UpdateSessionLastSeen:
+			changed = append(changed, int64(in.Session))
+		case *intent.RecordPayout:
+			paid = append(paid, int64(in.Session))
+		case *intent.RecordRating:
+			if paid = append(paid, int64(in.Session)); !in.Key.IsZero() {
+				keys = append(keys, in.Key[:])
+			}
+		}
+	}
+	switch {
+	case len(paid) > 0:
+		const players = `SELECT player_id FROM sessions WHERE id = ANY($1::bigint[]) UNION SELECT id FROM players WHERE public_key = ANY($2::bytea[])`
+		return []statement{
+			{rows: -1, args: []any{paid, keys, changed}, sql: `SELECT FROM sessions WHERE id IN (SELECT unnest($1::bigint[]) UNION SELECT unnest($3::bigint[])
+				UNION SELECT id FROM sessions WHERE player_id IN (` + players + `)) ORDER BY id FOR NO KEY UPDATE`},
+			{rows: -1, args: []any{paid, keys}, sql: `SELECT FROM players WHERE id IN (` + players + `) ORDER BY id FOR NO KEY UPDATE`},
+		}
+	case len(changed) > 0:
+		return []statement{{rows: -1, args: []any{changed}, sql: `SELECT FROM sessions WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE`}}
+	}
+	return nil
 }
 
 // limit bounds a whole batch. The server's own limit on statements does not
