@@ -106,18 +106,26 @@ func (c *continent) spread() (at [partsOfContinent]string) {
 	return at
 }
 
-// whole waits until one machine has each part, and all of them serve.
+// whole waits until one machine has each part, and all of them serve, or wait for parts: one
+// that comes and goes does so for up to two minutes.
 func (c *continent) whole() {
 	c.t.Helper()
 	until(c.t, "each part has its machine", func() bool {
 		for _, m := range c.machines {
-			if !m.asleep && m.state(c.t) != "serves" {
+			if !m.asleep && m.state(c.t) != "serves" && !m.waits(c.t) {
 				return false
 			}
 		}
 		at := c.spread()
 		return !slices.Contains(at[:], "")
 	})
+}
+
+// waits reports whether a machine knows that others have all parts.
+func (m *machine) waits(t testing.TB) bool {
+	var s host.Status
+	err := host.Ask(t.Context(), m.dir, "status", nil, &s)
+	return err == nil && len(s.Parts) == partsOfContinent && !slices.ContainsFunc(s.Parts, func(p host.PartStatus) bool { return p.Here || p.Node == "" })
 }
 
 // victim is a machine that has parts.
