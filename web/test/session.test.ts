@@ -377,6 +377,22 @@ test("a machine that does not answer is left after three seconds if there are ot
   assert.equal(r.hosts[r.hosts.length - 1], "one");
 });
 
+test("a machine that falls silent under a move is left for the next one at once", async () => {
+  const r = rig();
+  r.session.start();
+  r.socket().onopen?.({});
+  r.socket().ack();
+  r.socket().board("SERVER_HELLO", 42, start, 1, { key: "cluster.endpoint", type: "string", value: "one two" });
+  await settle();
+  r.session.play(pawn("e2e4"));
+  mock.timers.tick(3_000); // nothing comes back
+  mock.timers.tick(400);
+  assert.deepEqual(r.hosts, ["", "one"]);
+  r.socket().onopen?.({});
+  await welcome(r);
+  assert.equal(r.name(), "PLAYER_MOVE");
+});
+
 const machines = { key: "cluster.endpoint", type: "string", value: "one two" } as const;
 const served = (by: string) => ({ key: "cluster.home", type: "string", value: by }) as const;
 

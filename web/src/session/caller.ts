@@ -172,8 +172,8 @@ export class Caller implements Counter {
       idle: () => this.sendNext(),
       held: (why) => this.options.held(why),
       pushed: (p) => this.options.pushed(p),
-      closed: (restarting, unfinished) => this.disconnected(connection, restarting, unfinished),
-    }, this.others ? timeoutWithOthers : timeout);
+      closed: (restarting, silent, unfinished) => this.disconnected(connection, restarting, silent, unfinished),
+    }, () => (this.others ? timeoutWithOthers : timeout)); // a hello may name them
     this.connection = connection;
   }
 
@@ -215,7 +215,7 @@ export class Caller implements Counter {
     else this.move();
   }
 
-  private disconnected(connection: Connection, restarting: boolean, unfinished: Call | null): void {
+  private disconnected(connection: Connection, restarting: boolean, silent: boolean, unfinished: Call | null): void {
     if (this.connection !== connection) return;
     this.connection = null;
     const wasReady = this.ready;
@@ -229,7 +229,7 @@ export class Caller implements Counter {
       this.turn = this.back;
       this.back = null;
       this.mayMove = Date.now() + movePause;
-    } else if (!wasReady) this.turn++;
+    } else if (!wasReady || silent) this.turn++; // who has closed it may only have been restarted
     const delay = restarting && wasReady ? 0 : this.delay;
     this.delay = Math.min(this.others ? maxDelayToOthers : maxDelay, Math.max(firstDelay, 2 * this.delay));
     this.retryTimer = setTimeout(() => this.connect(), delay * (0.75 + Math.random() / 2));

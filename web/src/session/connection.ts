@@ -46,7 +46,7 @@ interface Handlers {
   idle(): void; // no request is under way
   held(why: string): void; // the server does not answer yet, and may say why
   pushed(p: Packet): void;
-  closed(restarting: boolean, unfinished: Call | null): void;
+  closed(restarting: boolean, silent: boolean, unfinished: Call | null): void; // silent: nobody answered
 }
 
 const shortTimeout = 3_000; // ms for an answer when the connection may be dead
@@ -65,13 +65,13 @@ export class Connection {
     private socket: Socket,
     private counter: Counter,
     private handlers: Handlers,
-    private timeout: number, // ms to open, for an ACK, and again for its answer
+    private timeout: () => number, // ms to open, for an ACK, and again for its answer
   ) {
     socket.binaryType = "arraybuffer";
     socket.onopen = () => this.ended || handlers.opened();
     socket.onmessage = (e) => this.ended || this.receive(new Uint8Array(e.data as ArrayBuffer));
     socket.onclose = (e) => this.end(e.code === goingAway);
-    this.timer = setTimeout(() => this.end(false), timeout);
+    this.timer = setTimeout(() => this.leave(), timeout());
   }
 
   get busy(): boolean {
@@ -93,11 +93,16 @@ export class Connection {
 
   /** hurry shortens the wait for the request under way. */
   hurry(): void {
-    if (this.current) this.wait(() => this.end(false), shortTimeout);
+    if (this.current) this.wait(() => this.leave(), shortTimeout);
+  }
+
+  /** leave ends a connection at which nobody answers. */
+  private leave(): void {
+    this.end(false, true);
   }
 
   /** end closes the connection and returns the request under way to the handler. */
-  end(restarting: boolean): void {
+  end(restarting: boolean, silent = false): void {
     if (this.ended) return;
     this.ended = true;
     clearTimeout(this.timer);
@@ -107,7 +112,7 @@ export class Connection {
     this.socket.onclose = null;
     if (this.socket.readyState === connecting) this.socket.onopen = () => this.socket.close(); // browsers log an error when it is closed while it opens
     else this.socket.close();
-    this.handlers.closed(restarting, unfinished);
+    this.handlers.closed(restarting, silent, unfinished);
   }
 
   private wait(then: () => void, ms: number): void {
@@ -140,7 +145,7 @@ export class Connection {
       if (!c || p.seq !== c.seq) return;
       c.acked = true;
       if (replies[c.call.request.name].length === 0) this.finish((call) => call.resolve(p));
-      else this.wait(() => this.end(false), this.timeout);
+      else this.wait(() => this.leave(), this.timeout());
       return;
     }
     if (c && !c.acked && name === "ERROR" && p.flags & Flag.UNRELIABLE) {
@@ -168,7 +173,7 @@ export class Connection {
   /** send sends a request and waits for its ACK. A socket that is closing will call onclose. */
   private send(bytes: Uint8Array<ArrayBuffer>): void {
     if (this.socket.readyState === open) this.socket.send(bytes);
-    this.wait(() => this.end(false), this.timeout);
+    this.wait(() => this.leave(), this.timeout());
   }
 
   private finish(how: (call: Call) => void): void {
