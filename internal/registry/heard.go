@@ -15,14 +15,6 @@ type heard struct {
 // mostHeard bounds the memory of what other machines have told.
 const mostHeard = 1 << 14
 
-// Recall takes what another machine has told the members before this process began, when
-// its last image ran.
-func (r *Registry) Recall(changes []profile.Change) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.keep(time.Now(), changes)
-}
-
 // keep keeps what another machine tells, for who reads the store before that has it.
 func (r *Registry) keep(now time.Time, changes []profile.Change) {
 	old := 0

@@ -161,9 +161,8 @@ func (a *abroad) heedTwins(nodes []pglog.Node) {
 	}
 }
 
-// read reads letters of other machines. Of those that an image before this one has read
-// the profiles know; who reads the database has still to be told what that does not have.
-func (a *abroad) read(name, value string, again bool) {
+// read reads letters of other machines.
+func (a *abroad) read(name, value string) {
 	from := name[:strings.LastIndexByte(name, '/')]
 	if from == newsPrefix+a.s.cluster.log.Self() || a.heard[from] == name {
 		return
@@ -186,22 +185,19 @@ func (a *abroad) read(name, value string, again bool) {
 			continue
 		}
 		if news, ok := in.(*profile.News); ok {
-			a.spread(l.Database, news, again)
-		} else if k := a.s.supervisor(l.Profile); k != nil && !again {
+			a.spread(l.Database, news)
+		} else if k := a.s.supervisor(l.Profile); k != nil {
 			k.obey(in)
 		}
 	}
 }
 
 // spread tells the profiles of a database what happened on another machine.
-func (a *abroad) spread(database string, news *profile.News, again bool) {
+func (a *abroad) spread(database string, news *profile.News) {
 	for _, db := range a.s.stores.all() {
-		switch {
-		case db.database != database:
-		case again:
-			db.Registry.Recall(news.Changes)
-		default:
+		if db.database == database {
 			db.Registry.Tell(db.abroad, news.Changes)
+			return
 		}
 	}
 }
@@ -313,7 +309,8 @@ func (k standing) Amend(ctx context.Context, name string, change func(string) (s
 	return c.log.Amend(ctx, c.name, standingPrefix+name, change)
 }
 
-// heed takes notes: what the host has restricted, and letters.
+// heed takes notes: what the host has restricted, and letters, but for those that an image
+// before this one has read.
 func (s *Server) heed() {
 	n := &s.noted
 	n.looking.Lock()
@@ -330,9 +327,10 @@ func (s *Server) heed() {
 		return
 	}
 	for _, l := range n.letters {
-		again := l.version <= n.heeded
-		n.heeded = max(n.heeded, l.version)
-		guard.Run("a letter", func() { s.placing.abroad.read(l.name, l.value, again) }, s.caught)
+		if l.version > n.heeded {
+			n.heeded = l.version
+			guard.Run("a letter", func() { s.placing.abroad.read(l.name, l.value) }, s.caught)
+		}
 	}
 	n.letters = nil
 }
