@@ -82,15 +82,17 @@ func TestDeposedWords(t *testing.T) {
 	}
 }
 
+// unjoined is the configuration of a machine that others do not reach: one has all parts.
+func unjoined(db postgres.Options, node string) string { return shared(db, node) + "(def shards 2)\n" }
+
 // TestPlacedWithoutPart: a machine that has no part of the world knows that its profile is
 // not here.
 func TestPlacedWithoutPart(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
-	apart := func(node string) string { return shared(db, node) + "(def shards 2)\n" } // no cluster-address
-	a := serve(t, Options{}, apart("a")).ready()
+	a := serve(t, Options{}, unjoined(db, "a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 2 })
-	b := serve(t, Options{}, apart("b")).ready()
+	b := serve(t, Options{}, unjoined(db, "b")).ready()
 	if !a.Profiles()[0].Here || b.Profiles()[0].Here {
 		t.Errorf("the profile is on a: %v, on b: %v, want only a", a.Profiles()[0].Here, b.Profiles()[0].Here)
 	}
@@ -101,10 +103,9 @@ func TestPlacedWithoutPart(t *testing.T) {
 func TestPlacedHandoffOfNone(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
-	apart := func(node string) string { return shared(db, node) + "(def shards 2)\n" } // no cluster-address
-	a := serve(t, Options{}, apart("a")).ready()
+	a := serve(t, Options{}, unjoined(db, "a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 2 })
-	b := spawnImage(t, staying(t, apart("b")))
+	b := spawnImage(t, staying(t, unjoined(db, "b")))
 	r, err := b.handOff("")
 	if err != nil {
 		t.Fatalf("handoff: %v", err)
