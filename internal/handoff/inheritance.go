@@ -47,14 +47,14 @@ const (
 	Redirect = "/redirect"
 )
 
-// Letters names, among the states, what other machines are still to be told. An image that
-// does not know it removes the file. lettersFile is the profile that the file names.
+// Letters names, among the states, what other machines are still to be told, and have told.
+// An image that does not know it removes the file. lettersFile is the profile that the file names.
 const (
 	Letters     = "/letters"
 	lettersFile = "letters"
 )
 
-// Letters returns what this image has to tell other machines; nil: nothing.
+// Letters returns what this image has to know of letters; nil: nothing.
 func (h *Inheritance) Letters() ([]byte, error) {
 	path, ok := h.States[Letters]
 	if !ok {

@@ -48,9 +48,9 @@ type Server struct {
 	Resume func()
 	// Draining reports whether nobody new is taken.
 	Draining func() bool
-	// Heard returns Note.Heard, and what the next image has to tell other machines, nil if it
-	// is nothing, when all loops rest; nil: there are no other machines.
-	Heard func() (heard int64, unsent []byte)
+	// Heard returns Note.Heard, and what the next image has to know of letters, nil if it is
+	// nothing, when all loops rest; nil: there are no other machines.
+	Heard func() (heard int64, letters []byte)
 	// Listen makes this process listen to SIGHUP and SIGUSR2 again, which an exec
 	// that failed has left ignored; nil: nobody does.
 	Listen func()
@@ -360,9 +360,9 @@ func (l *leaving) writeStates(ctx context.Context) error {
 func (l *leaving) exec(ctx context.Context) error {
 	l.next.Note.Draining = l.Draining()
 	if l.Heard != nil {
-		heard, unsent := l.Heard()
+		heard, letters := l.Heard()
 		l.next.Note.Heard = heard
-		if err := l.writeLetters(unsent); err != nil {
+		if err := l.writeLetters(letters); err != nil {
 			return err
 		}
 	}

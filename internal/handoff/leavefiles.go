@@ -49,17 +49,17 @@ func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
 	return nil
 }
 
-// writeLetters writes what the next image has to tell other machines; nil: nothing.
-func (l *leaving) writeLetters(unsent []byte) error {
-	if unsent == nil {
+// writeLetters writes what the next image has to know of letters; nil: nothing.
+func (l *leaving) writeLetters(letters []byte) error {
+	if letters == nil {
 		return nil
 	}
-	f, err := Create(l.StateDir, lettersFile, int64(len(unsent)))
+	f, err := Create(l.StateDir, lettersFile, int64(len(letters)))
 	if err != nil {
 		return &ExportError{ExportNotReady, err}
 	}
 	l.files[Letters], l.next.States[Letters] = f, f.Path()
-	return f.Write(unsent)
+	return f.Write(letters)
 }
 
 // roughBoard is about how many bytes a board of a large world takes.

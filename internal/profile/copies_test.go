@@ -116,3 +116,26 @@ func TestCopiesAreForgotten(t *testing.T) {
 		t.Errorf("%d are known, want %d", len(c.sessions), maxCopies)
 	}
 }
+
+// TestAdoptCopies: the next image knows how far the store had come when somebody was read,
+// and counts what it is told later once.
+func TestAdoptCopies(t *testing.T) {
+	token, key := wamble.Token{4}, wamble.PublicKey{7}
+	r := newRig(t, "")
+	r.step(&Packet{Peer: peerAt(1), Data: helloPacket(token, 1)})
+	r.step(&Loaded{Load: r.loads[0].ID, Cursors: Cursors{{Journal: 1, Message: 10}},
+		Session: &wamble.Session{ID: 900, Token: hashOf(token), Player: 5, Key: key, LastSeen: epoch, Stats: wamble.Stats{Games: 1}},
+		Answer:  &Answer{Player: &wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Games: 3}}}})
+	r.settle()
+	next := handOver(t, r)
+	for _, message := range []uint64{10, 11} {
+		next.step(&News{Changes: []Change{{What: Credited, Session: 900, Key: key, Won: wamble.Stats{Games: 1}, Stamp: Stamp{Journal: 1, Message: message}}}})
+	}
+	s := next.p.sessions.Find(token)
+	if whole, own := s.Identity().Stats().Games, s.Own().Games; whole != 4 || own != 2 {
+		t.Errorf("the identity has %d games, the session %d, want 4 and 2", whole, own)
+	}
+	if at := next.p.copies.queue[0].at; at > next.p.clock.since {
+		t.Errorf("a copy was made %v after now", at-next.p.clock.since)
+	}
+}

@@ -33,34 +33,44 @@ const (
 	maxSectionSize = 256 << 20
 )
 
-// section is one part of a snapshot: who writes it, and who reads it into a
-// adoption. A state without a section that must be there is damaged; one that
-// this version does not know was written by a newer one, and is refused.
+// section is one part of a snapshot: who writes it, and who reads it into an
+// adoption. A state with a section that this version does not know was written by a
+// newer one, and is refused.
 type section struct {
 	name string
-	must bool
+	when presence
 	save func(p *Profile, dst []byte) ([]byte, error)
 	load func(v *adoption, state []byte) error
 }
+
+// presence is when a state has a section.
+type presence uint8
+
+const (
+	ever presence = iota // one without it is damaged
+	late                 // ever since some version
+	used                 // when it is not empty: an older version adopts the state without it
+)
 
 // sections is the one table of what a snapshot has. What is not here begins
 // anew: chance, loads under way (their requests are kept), strangers, recent answers, the crowd, what the server says
 // again (whether the store is away).
 var sections = []section{
-	{"counts", true, saveCounts, loadCounts},
-	{"leases", true, saveLeases, loadLeases},
-	{"law", false, saveLaw, loadLaw},
-	{"seen", false, saveSeen, loadSeen},
-	{"waiting", false, saveWaiting, loadWaiting},
-	{"link", true, saveLink, loadLink},
-	{"seals", false, saveSeals, loadSeals},
-	{"sessions", true, saveSessions, loadSessions},
-	{"woken", false, saveWoken, loadWoken},
-	{"boards", true, saveBoards, loadBoards},
-	{"predictions", true, savePredictions, loadPredictions},
-	{"spectators", true, saveSpectators, loadSpectators},
-	{"behind", false, saveBehind, loadBehind},
-	{"waitlist", false, saveWaitlist, loadWaitlist},
+	{"counts", ever, saveCounts, loadCounts},
+	{"leases", ever, saveLeases, loadLeases},
+	{"law", late, saveLaw, loadLaw},
+	{"seen", late, saveSeen, loadSeen},
+	{"waiting", late, saveWaiting, loadWaiting},
+	{"link", ever, saveLink, loadLink},
+	{"seals", late, saveSeals, loadSeals},
+	{"sessions", ever, saveSessions, loadSessions},
+	{"woken", used, saveWoken, loadWoken},
+	{"boards", ever, saveBoards, loadBoards},
+	{"predictions", ever, savePredictions, loadPredictions},
+	{"spectators", ever, saveSpectators, loadSpectators},
+	{"behind", used, saveBehind, loadBehind},
+	{"waitlist", used, saveWaitlist, loadWaitlist},
+	{"copies", used, saveCopies, loadCopies},
 }
 
 // adoption is what was read of a snapshot; a profile takes it when it is whole.
@@ -74,6 +84,7 @@ type adoption struct {
 	merged   mergedKeys
 	seen     seen
 	behind   behind
+	copies   copies
 	waiting  []Packet
 	waitlist []wamble.SessionID
 	link     *link.Server
@@ -105,7 +116,7 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 			return dst, fmt.Errorf("snapshot of %s: %w", s.name, err)
 		}
 		n := len(dst) - at - 4
-		if n == 0 && (s.name == "behind" || s.name == "waitlist" || s.name == "woken") { // as an older version knows it
+		if n == 0 && s.when == used {
 			dst = dst[:at-1-len(s.name)]
 			continue
 		}
@@ -134,7 +145,7 @@ func (in *Adopt) take(p *Profile, out *Output) {
 	}
 	p.link, p.sessions, p.boards, p.leases, p.seen = v.link, v.session, v.boards, v.leases, v.seen
 	p.gates, p.stats, p.loads.last = v.counts.gates(), v.counts.Stats, v.counts.Load
-	p.stage, p.law, p.brownout, p.behind = running, v.law, v.brownout, v.behind
+	p.stage, p.law, p.brownout, p.behind, p.copies = running, v.law, v.brownout, v.behind, v.copies
 	p.standing, p.merged = v.standing, v.merged
 	p.travel.after, p.travel.moves = p.gates.last, p.stats.Moves
 	p.sessions.SetForgot(p.clock.now)
@@ -166,7 +177,7 @@ func (p *Profile) readSnapshot(state []byte) (*adoption, error) {
 	if len(state) < len(stateMagic) || string(state[:len(stateMagic)]) != stateMagic {
 		return nil, ErrState
 	}
-	v := &adoption{p: p, law: p.law, seen: seen{clock: &p.clock}}
+	v := &adoption{p: p, law: p.law, seen: seen{clock: &p.clock}, copies: newCopies()}
 	r := pack.NewReader(state[len(stateMagic):])
 	met := map[string]bool{}
 	for r.Left() > 0 {
@@ -186,7 +197,7 @@ func (p *Profile) readSnapshot(state []byte) (*adoption, error) {
 		}
 	}
 	for _, s := range sections {
-		if s.must && !met[s.name] {
+		if s.when == ever && !met[s.name] {
 			return nil, fmt.Errorf("%w: it has no section %s", ErrState, s.name)
 		}
 	}

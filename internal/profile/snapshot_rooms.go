@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"time"
+
 	"wamble"
 	"wamble/internal/board"
 	"wamble/internal/journal"
@@ -81,6 +83,38 @@ func loadWaiting(v *adoption, state []byte) error {
 	r := pack.NewReader(state)
 	for r.Left() > 0 {
 		v.waiting = append(v.waiting, Packet{Peer: unpackPeer(&r), Data: r.Bytes()})
+	}
+	return end(&r)
+}
+
+// The section copies has who was read in the store, how long ago, and how far that had come.
+func saveCopies(p *Profile, dst []byte) ([]byte, error) {
+	w := pack.Writer(dst)
+	for _, c := range p.copies.queue {
+		w.Uint(uint64(c.session))
+		w.Raw(c.key[:]...)
+		w.Uint(uint64(p.clock.since - c.at))
+		w.Raw(octet(c.here))
+		w.Uint(uint64(len(c.store)))
+		for _, at := range c.store {
+			w.Uint(at.Journal)
+			w.Uint(at.Message)
+		}
+	}
+	return w, nil
+}
+
+func loadCopies(v *adoption, state []byte) error {
+	r := pack.NewReader(state)
+	for r.Left() > 0 {
+		c := copied{session: wamble.SessionID(r.Uint())}
+		copy(c.key[:], r.Take(len(c.key)))
+		at := v.p.clock.since - time.Duration(r.Uint())
+		c.here = r.Octet() != 0
+		for range r.Count() {
+			c.store = append(c.store, Stamp{Journal: r.Uint(), Message: r.Uint()})
+		}
+		v.copies.add(at, c)
 	}
 	return end(&r)
 }

@@ -15,6 +15,25 @@ type heard struct {
 // mostHeard bounds the memory of what other machines have told.
 const mostHeard = 1 << 14
 
+// Heard returns what other machines have told of late, and the store may not have: the
+// oldest first.
+func (r *Registry) Heard() (changes []profile.Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.heard {
+		changes = append(changes, *h.change)
+	}
+	return changes
+}
+
+// Recall takes what other machines have told an image of this process before this one: the
+// profiles know it.
+func (r *Registry) Recall(heard []profile.Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keep(time.Now(), heard)
+}
+
 // keep keeps what another machine tells, for who reads the store before that has it.
 func (r *Registry) keep(now time.Time, changes []profile.Change) {
 	old := 0

@@ -29,6 +29,9 @@ type abroad struct {
 
 	heard map[string]string // by machine: its last letters; of keepPlaces
 	mail  mail
+	// inherited is what the image before this one has heard, by database that is not open
+	// yet; of stores.
+	inherited map[string][]profile.Change
 }
 
 // report is what a machine says of its shards with each beat, by profile and shard.

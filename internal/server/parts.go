@@ -86,7 +86,7 @@ func (s *Server) inheritParts() error {
 		return nil
 	}
 	s.noted.heeded = s.o.Succession.Inheritance.Note.Heard
-	s.inheritUnsent()
+	s.inheritMail()
 	for k := range s.placing.parts {
 		if !s.inheritsPart(k) {
 			continue

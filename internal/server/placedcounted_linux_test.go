@@ -98,3 +98,32 @@ func pauseStore(t *testing.T, h *here, on bool) {
 		}
 	}
 }
+
+// TestPlacedHandoffRemembers: what a machine was told before a handoff, and the database does
+// not have yet, its next image knows of who comes then.
+func TestPlacedHandoffRemembers(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	defer cancel()
+	db := pgtest.Empty(t)
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	b := spawnImage(t, staying(t, placedConf(db, "b")))
+	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	until(t, "both serve", func() bool { return a.Status(ctx).Ready() && b.status().Ready() })
+	watcher := join(t, b.address(), wamble.Token{})
+	pauseStore(t, a, true)
+	private := guest(ctx, t, a).login(ctx)
+	a.command("announce", host.Arguments{Text: "tea is served"})
+	for notice(t, watcher, wire.NoticeAnnouncement) != "tea is served" {
+	}
+	if _, err := b.handOff(""); err != nil {
+		t.Fatalf("handoff: %v", err)
+	}
+	p := join(t, b.address(), wamble.Token{})
+	p.loginAs(ctx, private)
+	if got := p.stats(ctx).Games; got != 1 {
+		t.Errorf("before the database has it he has moved on %d boards, want 1", got)
+	}
+	pauseStore(t, a, false)
+	b.end()
+}

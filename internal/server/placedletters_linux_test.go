@@ -77,7 +77,7 @@ func TestLastLetters(t *testing.T) {
 		if b == nil {
 			return 0
 		}
-		var l unsent
+		var l mailState
 		if err := json.Unmarshal(b, &l); err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,5 +49,41 @@ func BenchmarkRestart(b *testing.B) {
 				b.ReportMetric(longest.Seconds(), "s-longest")
 			})
 		}
+	}
+}
+
+// BenchmarkTakeOver measures how long nobody is served after kill -9 of the machine that
+// has the journal in PostgreSQL, of which 2 s are its lease, in worlds of each size: from the
+// kill until the machine that has waited accepts a move. One operation is one kill.
+func BenchmarkTakeOver(b *testing.B) {
+	for _, size := range []int{1000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("boards=%d", size), func(b *testing.B) {
+			db := pgtest.Start(b, true).Migrated(b)
+			text := func(node string) string {
+				return shared(db, node) + fmt.Sprintf("(def max-boards %d) (def min-boards %d)\n", 2*size, size)
+			}
+			s := spawn(b, b.TempDir(), text("m0"))
+			served, n := time.Duration(0), 0
+			for b.Loop() {
+				movesPerSecond(b, s.port, 128)
+				n++
+				next := &machine{dir: b.TempDir(), text: text(fmt.Sprint("m", n))}
+				var out io.Reader
+				next.child, out = begin(b, next.dir, next.text)
+				until(b, "it waits", func() bool { return strings.HasPrefix(next.state(b), "standby of ") })
+				s.kill()
+				killed := time.Now()
+				s = next.child
+				s.awaitReady(out)
+				p := join(b, s.address(), wamble.Token{})
+				for len(p.played) == 0 {
+					p.move(b.Context())
+				}
+				served += time.Since(killed)
+			}
+			s.end()
+			b.ReportMetric(served.Seconds()/float64(b.N), "s-to-first-move")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
 }

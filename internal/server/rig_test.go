@@ -339,14 +339,20 @@ type child struct {
 func spawn(t testing.TB, dir, text string) *child {
 	t.Helper()
 	c, out := begin(t, dir, text)
+	c.awaitReady(out)
+	return c
+}
+
+// awaitReady waits for what the server prints when it is ready.
+func (c *child) awaitReady(out io.Reader) {
+	c.t.Helper()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		c.cmd.Process.Kill()
 		c.cmd.Wait()
-		t.Fatalf("the server did not start: %v\n%s", err, c.log)
+		c.t.Fatalf("the server did not start: %v\n%s", err, c.log)
 	}
 	c.port, c.admin, _ = strings.Cut(strings.TrimSpace(line), " ")
-	return c
 }
 
 // begin starts a server on a directory. What it prints when it is ready comes from out.

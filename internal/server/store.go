@@ -141,6 +141,8 @@ func (s *stores) take(p *config.Profile) (*Shared, error) {
 	if s.abroad != nil && shared.abroad == nil {
 		shared.abroad = &correspondent{s.abroad, shared.database}
 		shared.Registry.JoinAbroad(shared.abroad)
+		shared.Registry.Recall(s.abroad.inherited[shared.database])
+		delete(s.abroad.inherited, shared.database)
 	}
 	s.list = append(s.list, shared)
 	return shared, nil

@@ -100,29 +100,21 @@ func (s *Store) Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble
 	})
 }
 
-// boards reads boards with their moves in one snapshot.
+// boards reads boards with their moves in one snapshot, and then who made those.
 func (s *Store) boards(ctx context.Context, where string, args ...any) ([]wamble.Board, error) {
-	var boards []wamble.Board
-	at := map[wamble.BoardID]int{}
+	var page schema.BoardPage
 	err := s.read(ctx, "read boards", func(batch *pgx.Batch) {
-		batch.Queue(selectBoard+where, args...).Query(each(func(rows pgx.Rows) error {
-			b, err := schema.ScanBoard(rows.Scan)
-			at[b.ID] = len(boards)
-			boards = append(boards, b)
-			return err
-		}))
-		batch.Queue(fmt.Sprintf(selectMoves, where), args...).Query(each(func(rows pgx.Rows) error {
-			id, m, err := schema.ScanMove(rows.Scan)
-			if err != nil {
-				return err
-			}
-			b := &boards[at[id]]
-			b.Moves = append(b.Moves, m)
-			return nil
-		}))
+		batch.Queue(selectBoard+where, args...).Query(each(func(rows pgx.Rows) error { return page.ScanBoard(rows.Scan) }))
+		batch.Queue(fmt.Sprintf(selectRuns, where), args...).Query(each(func(rows pgx.Rows) error { return page.ScanRun(rows.Scan) }))
 	})
+	if by := page.Sessions(); err == nil && len(by) > 0 {
+		err = s.read(ctx, "read boards", func(batch *pgx.Batch) {
+			batch.Queue(selectMovers, by).Query(each(func(rows pgx.Rows) error { return page.ScanMover(rows.Scan) }))
+		})
+		page.NameMovers()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return boards, nil
+	return page.Boards, nil
 }

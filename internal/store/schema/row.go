@@ -97,12 +97,6 @@ func ScanBoard(scan Scan) (b wamble.Board, err error) {
 	return b, nil
 }
 
-// ScanMove reads a move and the number of its board.
-func ScanMove(scan Scan) (board wamble.BoardID, m wamble.Move, err error) {
-	err = scan(&board, &m.Ply, &m.UCI, &m.Session, &m.Player, &m.Handle, &m.Rating, &m.Bot, at(&m.At))
-	return board, m, err
-}
-
 // ScanReservation reads a reservation without the key of its holder.
 func ScanReservation(scan Scan) (r wamble.Reservation, err error) {
 	err = scan(&r.Board, &r.Profile, &r.Session, &r.White, at(&r.At), at(&r.Expires))

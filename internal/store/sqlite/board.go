@@ -117,16 +117,15 @@ func (s *Store) Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble
 
 // boards reads boards with their moves in one snapshot.
 func (s *Store) boards(ctx context.Context, where string, args ...any) ([]wamble.Board, error) {
-	var boards []wamble.Board
+	var page schema.BoardPage
 	err := s.read(ctx, "read boards", func(ctx context.Context, tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, selectBoard+where, args...)
-		if boards, err = scanAll(rows, err, schema.ScanBoard); err != nil {
+		if err := eachRow(ctx, tx, selectBoard+where, args, page.ScanBoard); err != nil {
 			return err
 		}
-		return readMoves(ctx, tx, boards)
+		return readMoves(ctx, tx, &page)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return boards, nil
+	return page.Boards, nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"wamble"
 	"wamble/internal/intent"
@@ -139,63 +137,34 @@ func (t *tx) recordShown(run []intent.Intent) error {
 	return err
 }
 
-// readMoves fills in the moves of a page of boards, and then who made them: to take
-// runs apart here is several times faster than the view.
-func readMoves(ctx context.Context, tx *sql.Tx, boards []wamble.Board) error {
-	at := make(map[wamble.BoardID]*wamble.Board, len(boards))
-	ids := make([]wamble.BoardID, len(boards))
-	for i := range boards {
-		at[boards[i].ID], ids[i] = &boards[i], boards[i].ID
+// readMoves fills in the moves of a page of boards, and then who made them.
+func readMoves(ctx context.Context, tx *sql.Tx, page *schema.BoardPage) error {
+	ids := make([]wamble.BoardID, len(page.Boards))
+	for i := range ids {
+		ids[i] = page.Boards[i].ID
 	}
-	players := map[wamble.SessionID]player{}
-	err := eachRow(ctx, tx, `SELECT r.board_id, r.first_ply, r.ended_at, r.moves FROM json_each(?) j JOIN move_runs r ON r.board_id = j.value
-		ORDER BY r.board_id, r.first_ply`, ids, func(scan schema.Scan) error {
-		board, moves, err := schema.ScanRun(scan)
-		if err != nil {
-			return err
-		}
-		at[board].Moves = append(at[board].Moves, moves...)
-		for i := range moves {
-			players[moves[i].Session] = player{}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
+	err := eachOf(ctx, tx, `SELECT r.board_id, r.first_ply, r.ended_at, r.moves FROM json_each(?) j JOIN move_runs r ON r.board_id = j.value
+		ORDER BY r.board_id, r.first_ply`, ids, page.ScanRun)
+	if err == nil {
+		err = eachOf(ctx, tx, `SELECT s.id, ifnull(p.id, 0), ifnull(p.handle, ''), ifnull(p.rating, 0), s.bot FROM json_each(?) j JOIN sessions s ON s.id = j.value LEFT JOIN players p ON p.id = s.player_id`,
+			page.Sessions(), page.ScanMover)
 	}
-	err = eachRow(ctx, tx, `SELECT s.id, ifnull(p.id, 0), ifnull(p.handle, ''), ifnull(p.rating, 0), s.bot FROM json_each(?) j JOIN sessions s ON s.id = j.value LEFT JOIN players p ON p.id = s.player_id`,
-		slices.Collect(maps.Keys(players)), func(scan schema.Scan) error {
-			var id wamble.SessionID
-			var p player
-			err := scan(&id, &p.id, &p.handle, &p.rating, &p.bot)
-			players[id] = p
-			return err
-		})
-	for i := range boards {
-		for j := range boards[i].Moves {
-			m := &boards[i].Moves[j]
-			p := players[m.Session]
-			m.Player, m.Handle, m.Rating, m.Bot = p.id, p.handle, p.rating, p.bot
-		}
-	}
+	page.NameMovers()
 	return err
 }
 
-// player is whom a session belongs to, if to anybody, and whether a program plays it.
-type player struct {
-	id     wamble.PlayerID
-	handle string
-	rating float64
-	bot    bool
-}
-
-// eachRow runs a query whose one argument is a list of numbers.
-func eachRow[T any](ctx context.Context, tx *sql.Tx, text string, ids []T, row func(schema.Scan) error) error {
+// eachOf runs a query whose one argument is a list of numbers.
+func eachOf[T any](ctx context.Context, tx *sql.Tx, text string, ids []T, row func(schema.Scan) error) error {
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, text, string(list))
+	return eachRow(ctx, tx, text, []any{string(list)}, row)
+}
+
+// eachRow runs a query.
+func eachRow(ctx context.Context, tx *sql.Tx, text string, args []any, row func(schema.Scan) error) error {
+	rows, err := tx.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
 	}

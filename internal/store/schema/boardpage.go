@@ -1,0 +1,74 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+
+	"wamble"
+)
+
+// BoardPage is boards that are read with their moves: first the boards, then the runs of
+// their moves in the order of their plies, then who made those. Runs are taken apart here,
+// which is several times faster than the view.
+type BoardPage struct {
+	Boards []wamble.Board
+
+	at     map[wamble.BoardID]int // in Boards
+	movers map[wamble.SessionID]mover
+}
+
+// mover is whom a session belongs to, if to anybody, and whether a program plays it.
+type mover struct {
+	player wamble.PlayerID
+	handle string
+	rating float64
+	bot    bool
+}
+
+// ScanBoard reads a board.
+func (p *BoardPage) ScanBoard(scan Scan) error {
+	b, err := ScanBoard(scan)
+	if p.at == nil {
+		p.at, p.movers = map[wamble.BoardID]int{}, map[wamble.SessionID]mover{}
+	}
+	p.at[b.ID] = len(p.Boards)
+	p.Boards = append(p.Boards, b)
+	return err
+}
+
+// ScanRun reads a run of moves of one of the boards.
+func (p *BoardPage) ScanRun(scan Scan) error {
+	board, moves, err := ScanRun(scan)
+	if err != nil {
+		return err
+	}
+	b := &p.Boards[p.at[board]]
+	b.Moves = append(b.Moves, moves...)
+	for i := range moves {
+		p.movers[moves[i].Session] = mover{}
+	}
+	return nil
+}
+
+// Sessions is who made the moves.
+func (p *BoardPage) Sessions() []wamble.SessionID { return slices.Collect(maps.Keys(p.movers)) }
+
+// ScanMover reads a session: its number, and the number, handle and rating of its player.
+func (p *BoardPage) ScanMover(scan Scan) error {
+	var id wamble.SessionID
+	var m mover
+	err := scan(&id, &m.player, &m.handle, &m.rating, &m.bot)
+	p.movers[id] = m
+	return err
+}
+
+// NameMovers writes into the moves who made them.
+func (p *BoardPage) NameMovers() {
+	for i := range p.Boards {
+		for j := range p.Boards[i].Moves {
+			m := &p.Boards[i].Moves[j]
+			who := p.movers[m.Session]
+			m.Player, m.Handle, m.Rating, m.Bot = who.player, who.handle, who.rating, who.bot
+		}
+	}
+}
