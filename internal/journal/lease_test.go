@@ -115,6 +115,9 @@ func TestLeasesLast(t *testing.T) {
 				l.Next(wamble.BoardIDs)
 			}
 			for n := l.Want(wamble.BoardIDs, now); n > 0; n = l.Want(wamble.BoardIDs, now) {
+				if n > 16384 {
+					t.Fatalf("%d numbers a second: %d are leased at once, want 16384 at most", tc.perSecond, n)
+				}
 				l.Add(wamble.BoardIDs, []wamble.Block{{First: next, Count: int64(n)}})
 				next += int64(n)
 			}

@@ -41,6 +41,12 @@ func held(t testing.TB, dir string) (parts []int) {
 	return parts
 }
 
+// untilShared waits until two machines have two parts each.
+func untilShared(t testing.TB, a, b string) {
+	t.Helper()
+	until(t, "both have two parts", func() bool { return len(held(t, a)) == 2 && len(held(t, b)) == 2 })
+}
+
 // placedPair starts two machines that share a world, with more configuration for both, and
 // waits until each has two parts and serves.
 func placedPair(t *testing.T, db postgres.Options, more string) (a, b *here) {
@@ -54,7 +60,7 @@ func placedPair(t *testing.T, db postgres.Options, more string) (a, b *here) {
 // inHalves waits until both machines have two parts each, and serve.
 func inHalves(t *testing.T, a, b *here) {
 	t.Helper()
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	untilShared(t, a.dir, b.dir)
 	until(t, "both serve", func() bool { return a.Status(t.Context()).Ready() && b.Status(t.Context()).Ready() })
 }
 
@@ -70,7 +76,7 @@ func TestPlaced(t *testing.T) {
 	alone.play()
 	alone.more(t, 40)
 	b := serve(t, Options{}, placedConf(db, "b")).ready()
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	untilShared(t, a.dir, b.dir)
 	all := append(held(t, a.dir), held(t, b.dir)...)
 	if slices.Sort(all); fmt.Sprint(all) != "[0 1 2 3]" {
 		t.Errorf("the parts are %v", all)
@@ -122,7 +128,7 @@ func TestPlacedOneAddress(t *testing.T) {
 		loads = append(loads, startLoad(t, loader.Options{Server: a.Addresses().UDP, Clients: playersPerShard}))
 	}
 	b := serve(t, Options{}, placedConf(db, "b")).ready()
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	untilShared(t, a.dir, b.dir)
 	made := func() uint64 { return b.Status(t.Context()).Profiles[0].Moves }
 	before := made()
 	until(t, "b takes moves", func() bool { return made() > before+200 })
@@ -310,7 +316,7 @@ func TestPlacedHandoffSchema(t *testing.T) {
 	db := pgtest.Empty(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := spawnImage(t, staying(t, placedConf(db, "b")))
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	untilShared(t, a.dir, b.dir)
 	c, guests := gather(t, a.address(), 2), gather(t, b.address(), 2)
 	c.think, guests.think = 10*time.Millisecond, 10*time.Millisecond
 	c.play()

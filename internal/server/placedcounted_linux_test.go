@@ -108,7 +108,7 @@ func TestPlacedHandoffRemembers(t *testing.T) {
 	db := pgtest.Empty(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := spawnImage(t, staying(t, placedConf(db, "b")))
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	untilShared(t, a.dir, b.dir)
 	until(t, "both serve", func() bool { return a.Status(ctx).Ready() && b.status().Ready() })
 	watcher := join(t, b.address(), wamble.Token{})
 	pauseStore(t, a, true)

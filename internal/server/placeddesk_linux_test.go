@@ -22,7 +22,7 @@ func TestPlacedDesk(t *testing.T) {
 	db := pgtest.Empty(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := serve(t, Options{}, placedConf(db, "b")).ready()
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	untilShared(t, a.dir, b.dir)
 	until(t, "both serve", func() bool { return a.Status(t.Context()).Ready() && b.Status(t.Context()).Ready() })
 	machines := map[string]*here{"a": a, "b": b}
 	tokens, queues := map[string]string{}, map[int]uint32{}
@@ -155,7 +155,7 @@ func TestPlacedStatus(t *testing.T) {
 	options := Options{Succession: Succession{Version: "9.8"}}
 	a := serve(t, options, placedConf(db, "a")).ready()
 	b := serve(t, options, placedConf(db, "b")).ready()
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	untilShared(t, a.dir, b.dir)
 	until(t, "both are connected", func() bool { m := a.junction.mesh.Load(); return m != nil && m.Stats().Open == 1 })
 	players := append(gather(t, a.address(), 2).players, gather(t, b.address(), 3).players...)
 	for _, p := range players {

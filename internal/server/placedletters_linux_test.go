@@ -112,7 +112,7 @@ func TestPlacedHandoffLetters(t *testing.T) {
 	db := pgtest.Empty(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := spawnImage(t, staying(t, placedConf(db, "b")))
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	untilShared(t, a.dir, b.dir)
 	// told returns what a player is told next.
 	told := func(p *player) string {
 		t.Helper()

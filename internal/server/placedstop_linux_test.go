@@ -53,7 +53,7 @@ func TestPlacedStop(t *testing.T) {
 	db := pgtest.Empty(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := serve(t, Options{}, placedConf(db, "b")).ready()
-	until(t, "both have two parts", func() bool { return len(held(t, a.dir)) == 2 && len(held(t, b.dir)) == 2 })
+	untilShared(t, a.dir, b.dir)
 	c := &crowd{}
 	for _, first := range gather(t, a.address(), 4).players {
 		token := first.c.Token()

@@ -337,13 +337,19 @@ for (const answer of ["board", "error"]) {
   });
 }
 
-test("a player whose machine is gone goes on at another one, by his token", async () => {
+// joined is a player of a server that names other machines.
+async function joined(others: string) {
   const r = rig();
   r.session.start();
   r.socket().onopen?.({});
   r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start, 1, { key: "cluster.endpoint", type: "string", value: "one two" });
+  r.socket().board("SERVER_HELLO", 42, start, 1, { key: "cluster.endpoint", type: "string", value: others });
   await settle();
+  return r;
+}
+
+test("a player whose machine is gone goes on at another one, by his token", async () => {
+  const r = await joined("one two");
   r.session.play(pawn("e2e4"));
   r.socket().drop();
   for (let i = 0; i < 4; i++) {
@@ -364,12 +370,7 @@ test("a player whose machine is gone goes on at another one, by his token", asyn
 });
 
 test("a machine that does not answer is left after three seconds if there are others", async () => {
-  const r = rig();
-  r.session.start();
-  r.socket().onopen?.({});
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start, 1, { key: "cluster.endpoint", type: "string", value: "one" });
-  await settle();
+  const r = await joined("one");
   r.socket().drop();
   mock.timers.tick(1_300);
   mock.timers.tick(3_000); // it does not open
@@ -378,12 +379,7 @@ test("a machine that does not answer is left after three seconds if there are ot
 });
 
 test("a machine that falls silent under a move is left for the next one at once", async () => {
-  const r = rig();
-  r.session.start();
-  r.socket().onopen?.({});
-  r.socket().ack();
-  r.socket().board("SERVER_HELLO", 42, start, 1, { key: "cluster.endpoint", type: "string", value: "one two" });
-  await settle();
+  const r = await joined("one two");
   r.session.play(pawn("e2e4"));
   mock.timers.tick(3_000); // nothing comes back
   mock.timers.tick(400);
