@@ -188,6 +188,15 @@ func (h *host) kill() {
 	<-h.ended
 }
 
+// freeze stops the process where it is: it answers nobody, as if its machine had lost power.
+func (h *host) freeze() {
+	h.t.Helper()
+	if err := h.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(h.kill)
+}
+
 // freePort is a port that a server can have again after a restart: one that the
 // kernel does not give away by itself.
 func freePort(t testing.TB) int {
