@@ -91,9 +91,13 @@ func loadWaiting(v *adoption, state []byte) error {
 func saveCopies(p *Profile, dst []byte) ([]byte, error) {
 	w := pack.Writer(dst)
 	for _, c := range p.copies.queue {
+		age := p.clock.since - c.at
+		if age > LetterAge {
+			continue
+		}
 		w.Uint(uint64(c.session))
 		w.Raw(c.key[:]...)
-		w.Uint(uint64(p.clock.since - c.at))
+		w.Uint(uint64(age))
 		w.Raw(octet(c.here))
 		w.Uint(uint64(len(c.store)))
 		for _, at := range c.store {
@@ -109,12 +113,13 @@ func loadCopies(v *adoption, state []byte) error {
 	for r.Left() > 0 {
 		c := copied{session: wamble.SessionID(r.Uint())}
 		copy(c.key[:], r.Take(len(c.key)))
-		at := v.p.clock.since - time.Duration(r.Uint())
+		age := time.Duration(r.Uint())
+		r.Must(age >= 0 && age <= LetterAge)
 		c.here = r.Octet() != 0
 		for range r.Count() {
 			c.store = append(c.store, Stamp{Journal: r.Uint(), Message: r.Uint()})
 		}
-		v.copies.add(at, c)
+		v.copies.add(v.p.clock.since-age, c)
 	}
 	return end(&r)
 }
@@ -123,5 +128,6 @@ func loadCopies(v *adoption, state []byte) error {
 // room for it can be made while players are still served.
 func (p *Profile) SnapshotSize() int {
 	const perSession, rest = 512, 1 << 20
-	return p.boards.SnapshotSize() + p.link.SnapshotSize() + p.sessions.Len()*perSession + rest
+	perCopy := 48 + 20*p.shard.Of
+	return p.boards.SnapshotSize() + p.link.SnapshotSize() + p.sessions.Len()*perSession + len(p.copies.queue)*perCopy + rest
 }

@@ -206,8 +206,8 @@ type mailState struct {
 }
 
 // mostLeft is how many changes of each database are left to the next image, the newest: they
-// are written while players wait, in about 2 ms per thousand.
-const mostLeft = 4096
+// are written while players wait, in 3 ms per thousand.
+const mostLeft = 2048
 
 // leave returns what is left for the next image; nil: nothing is. Nothing more of it is sent,
 // but for what is on its way: the next image sends that again, under the same name.
