@@ -3,6 +3,7 @@ package web_test
 import (
 	"bufio"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -27,6 +28,10 @@ func TestMain(m *testing.M) {
 		fmt.Println("the browser client is not built: run 'make web' first")
 		return
 	}
+	if newest("src").After(newest("dist")) {
+		fmt.Println("the browser client is older than its sources: run 'make web' first")
+		return
+	}
 	dir, err := os.MkdirTemp("", "wamble-web-")
 	if err != nil {
 		fmt.Println(err)
@@ -44,6 +49,21 @@ func TestMain(m *testing.M) {
 	if chromium.close != nil {
 		chromium.close()
 	}
+}
+
+// newest is when a file below a directory was written last.
+func newest(dir string) (last time.Time) {
+	filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+		return err
+	})
+	return last
 }
 
 // host is a server in a process of its own.

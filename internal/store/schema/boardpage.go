@@ -42,7 +42,11 @@ func (p *BoardPage) ScanRun(scan Scan) error {
 	if err != nil {
 		return err
 	}
-	b := &p.Boards[p.at[board]]
+	i, known := p.at[board]
+	if !known {
+		return Badf("moves of board %d, which was not asked for", board)
+	}
+	b := &p.Boards[i]
 	b.Moves = append(b.Moves, moves...)
 	for i := range moves {
 		p.movers[moves[i].Session] = mover{}

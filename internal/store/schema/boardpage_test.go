@@ -1,0 +1,30 @@
+package schema
+
+import (
+	"errors"
+	"testing"
+
+	"wamble"
+)
+
+// TestRunOfAnotherBoard: moves of a board that is not in the page are no board's.
+func TestRunOfAnotherBoard(t *testing.T) {
+	run := func(board wamble.BoardID) Scan {
+		return func(into ...any) error {
+			*into[0].(*wamble.BoardID) = board
+			*into[3].(*[]byte) = []byte(`[[1,"e2e4",0]]`)
+			return nil
+		}
+	}
+	p := BoardPage{Boards: []wamble.Board{{ID: 7}}, at: map[wamble.BoardID]int{7: 0}, movers: map[wamble.SessionID]mover{}}
+	if err := p.ScanRun(run(7)); err != nil {
+		t.Fatal(err)
+	}
+	var bad *BadData
+	if err := p.ScanRun(run(8)); !errors.As(err, &bad) {
+		t.Errorf("got %v, want bad data", err)
+	}
+	if got := p.Boards[0].Moves; len(got) != 1 || got[0].UCI != "e2e4" {
+		t.Errorf("the board has %+v, want e2e4", got)
+	}
+}
