@@ -67,7 +67,7 @@ func (s *Store) LiveBoards(ctx context.Context, profile string, shard int) iter.
 		return readAll(ctx, s, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile, shard}, schema.ScanNumber)
 	}
 	return schema.Listed(list, func(ids []int64) ([]wamble.Board, error) {
-		return s.boardPage(ctx, byIndex, `WHERE b.id = ANY($1::bigint[]) AND b.status <> 'ARCHIVED' ORDER BY b.created_at, b.id`, ids)
+		return s.boardPage(ctx, byIndex, selectRunsOf, `WHERE b.id = ANY($1::bigint[]) AND b.status <> 'ARCHIVED' ORDER BY b.created_at, b.id`, ids)
 	})
 }
 
@@ -105,19 +105,19 @@ func (s *Store) Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble
 const byIndex = "SET LOCAL enable_seqscan = off"
 
 func (s *Store) boards(ctx context.Context, where string, args ...any) ([]wamble.Board, error) {
-	return s.boardPage(ctx, "", where, args...)
+	return s.boardPage(ctx, "", fmt.Sprintf(selectRuns, where), where, args...)
 }
 
 // boardPage reads boards with their moves in one snapshot, after a setting unless that is
-// empty, and then who made those.
-func (s *Store) boardPage(ctx context.Context, setting, where string, args ...any) ([]wamble.Board, error) {
+// empty, and then who made those. Runs may be of more boards.
+func (s *Store) boardPage(ctx context.Context, setting, runs, where string, args ...any) ([]wamble.Board, error) {
 	var page schema.BoardPage
 	err := s.read(ctx, "read boards", func(batch *pgx.Batch) {
 		if setting != "" {
 			batch.Queue(setting)
 		}
 		batch.Queue(selectBoard+where, args...).Query(each(func(rows pgx.Rows) error { return page.ScanBoard(rows.Scan) }))
-		batch.Queue(fmt.Sprintf(selectRuns, where), args...).Query(each(func(rows pgx.Rows) error { return page.ScanRun(rows.Scan) }))
+		batch.Queue(runs, args...).Query(each(func(rows pgx.Rows) error { return page.ScanRun(rows.Scan) }))
 	})
 	if by := page.Sessions(); err == nil && len(by) > 0 {
 		err = s.read(ctx, "read boards", func(batch *pgx.Batch) {

@@ -111,11 +111,12 @@ func recordShown(_ string, run []intent.Intent) []statement {
 		WHERE ` + here("v.session") + ` ON CONFLICT DO NOTHING`}}
 }
 
-// selectRuns reads the moves of the boards that a page consists of, and selectMovers who
-// made them.
+// selectRuns reads the moves of the boards that a page consists of, selectRunsOf those of
+// boards whose numbers are known, and selectMovers who made them.
 const (
 	selectRuns = `SELECT r.board_id, r.first_ply, r.ended_at, r.moves FROM (SELECT b.id FROM boards b LEFT JOIN game_results g ON g.board_id = b.id %s) page
 		JOIN move_runs r ON r.board_id = page.id ORDER BY r.board_id, r.first_ply`
+	selectRunsOf = `SELECT r.board_id, r.first_ply, r.ended_at, r.moves FROM move_runs r WHERE r.board_id = ANY($1::bigint[]) ORDER BY r.board_id, r.first_ply`
 	selectMovers = `SELECT s.id, coalesce(p.id, 0), coalesce(p.handle, ''), coalesce(p.rating, 0)::float8, s.bot
 		FROM sessions s LEFT JOIN players p ON p.id = s.player_id WHERE s.id = ANY($1::bigint[])`
 )

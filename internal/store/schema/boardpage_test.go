@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"errors"
 	"testing"
 
 	"wamble"
@@ -18,11 +17,10 @@ func TestRunOfAnotherBoard(t *testing.T) {
 	}
 	p := BoardPage{Boards: []wamble.Board{{ID: 7}}, at: map[wamble.BoardID]int{7: 0}, movers: map[wamble.SessionID]mover{}}
 	if err := p.ScanRun(run(7)); err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
-	var bad *BadData
-	if err := p.ScanRun(run(8)); !errors.As(err, &bad) {
-		t.Errorf("got %v, want bad data", err)
+	if err := p.ScanRun(run(8)); err != nil {
+		t.Error(err)
 	}
 	if got := p.Boards[0].Moves; len(got) != 1 || got[0].UCI != "e2e4" {
 		t.Errorf("the board has %+v, want e2e4", got)
