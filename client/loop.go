@@ -16,6 +16,9 @@ const (
 	answerWait = 5 * time.Second
 	// maxSends is how often a request is sent when its answer gets lost.
 	maxSends = 3
+	// copyPause is the pause between copies of a request whose answer one of several
+	// machines owes: it must react to each.
+	copyPause = 200 * time.Millisecond
 	// orderWait is how long an answer that came before its ACK waits for another
 	// answer: the first may have been a push of the same kind.
 	orderWait = 50 * time.Millisecond
@@ -41,6 +44,7 @@ type loop struct {
 	until           time.Duration // when something must happen to current; 0: nothing
 	giveUp          time.Duration // when current has waited long enough for its answer
 	pause           time.Duration // between repetitions of current after its ACK
+	heard           time.Duration // when the last packet came
 	seeking         bool          // a machine that answers is looked for
 
 	lost []uint32
@@ -169,11 +173,15 @@ func (l *loop) tick() error {
 		if l.current == k { // the early packet was not the answer
 			l.wait(now)
 		}
+	case l.c.others() && now-l.heard >= time.Duration(l.sends())*copyPause:
+		return errLost // between its ACK and its answer
 	case now < l.giveUp:
 		// The server answers the same packet with the answer that it has kept.
 		l.link.Stamp(k.packet)
 		l.out.Send(l.out.Peer(), k.packet)
-		l.pause *= 2
+		if !l.c.others() {
+			l.pause *= 2
+		}
 		l.until = min(now+l.pause, l.giveUp)
 	case k.repeatable && k.sent < maxSends:
 		return l.start(k)
@@ -187,7 +195,8 @@ func (l *loop) tick() error {
 
 // receive takes one packet.
 func (l *loop) receive(b []byte) {
-	e := l.link.Receive(l.now(), b, l.out)
+	l.heard = l.now()
+	e := l.link.Receive(l.heard, b, l.out)
 	switch e.Kind {
 	case link.Acked:
 		if k := l.current; k != nil && e.Seq == k.seq {
@@ -220,11 +229,16 @@ func (l *loop) acked(k *call) {
 
 // wait begins the wait for the answer of a call that is acknowledged. Over UDP
 // the request is repeated a few times: the server sends an answer only once to an
-// address that is not proven yet.
+// address that is not proven yet. One of several machines is asked again over a
+// connection, too: it may be lost.
 func (l *loop) wait(now time.Duration) {
 	l.giveUp = now + answerWait
 	l.until = l.giveUp
-	if !l.out.Peer().Stream() {
+	switch {
+	case l.c.others():
+		l.pause = copyPause
+		l.until = now + l.pause
+	case !l.out.Peer().Stream():
 		l.pause = l.c.dialer.Repeat
 		l.until = now + l.pause
 	}
