@@ -106,6 +106,7 @@ type Drain struct {
 	next    Next
 	pending atomic.Int64
 	wake    chan struct{}
+	hasten  chan struct{}
 	applied atomic.Uint64
 	limits  atomic.Pointer[Limits]
 	// emitted counts the games that were put into the feed, announced those that
@@ -128,7 +129,7 @@ func NewDrain(ctx context.Context, r *runner.Runner, db store.Store, o DrainOpti
 	if err != nil {
 		return nil, err
 	}
-	d := &Drain{r: r, store: db, o: o, wake: make(chan struct{}, 1)}
+	d := &Drain{r: r, store: db, o: o, wake: make(chan struct{}, 1), hasten: make(chan struct{}, 1)}
 	d.SetLimits(o.Limits)
 	d.worker, err = r.NewWorker(uint64(id), runner.WorkerOptions{
 		Batch: d.handle, Ordered: true, Policy: &Policy,
@@ -198,10 +199,19 @@ func (d *Drain) SetLimits(l Limits) { d.limits.Store(&l) }
 // Posted says that n messages became durable. It does not block.
 func (d *Drain) Posted(n int) {
 	if d.pending.Add(int64(n)) >= eagerAt {
-		select {
-		case d.wake <- struct{}{}:
-		default:
-		}
+		signal(d.wake)
+	}
+}
+
+// Hasten lets the drain bring what waits to the store without a rest before that: somebody
+// waits for it. It does not block.
+func (d *Drain) Hasten() { signal(d.hasten) }
+
+// signal wakes who waits for c, or will.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
@@ -219,6 +229,7 @@ func (d *Drain) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-d.wake:
+		case <-d.hasten:
 		case <-timer.C:
 		}
 		moved := false
@@ -256,13 +267,14 @@ func (d *Drain) tick(ctx context.Context) (int, error) {
 	return d.worker.TickOnce(ctx, most)
 }
 
-// sleep rests for as long as the last transaction asks for.
+// sleep rests for as long as the last transaction asks for, unless somebody is in haste.
 func (d *Drain) sleep(ctx context.Context) {
 	if d.next.Rest <= 0 {
 		return
 	}
 	select {
 	case <-ctx.Done():
+	case <-d.hasten:
 	case <-time.After(d.next.Rest):
 	}
 	d.next.Rest = 0

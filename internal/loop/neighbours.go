@@ -94,6 +94,9 @@ func (rt *Runtime) Settle(ctx context.Context, of registry.Subject) (knows bool,
 	}
 	knows, wanted := gate != 0, gate
 	for pause := time.Millisecond; settled < wanted; pause = min(2*pause, 16*time.Millisecond) {
+		if d := rt.drain.Load(); d != nil && of.All { // a start waits, or a command
+			d.Hasten()
+		}
 		wait(ctx, pause)
 		if !ask() || rt.life.Load() != life {
 			return knows, rt.settledWithoutLife(ctx)

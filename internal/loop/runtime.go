@@ -348,10 +348,13 @@ func (rt *Runtime) revive(ctx context.Context) (*life, error) {
 		if l, err = rt.newLife(); err != nil {
 			return err
 		}
+		began := time.Now()
 		if err = l.restore(ctx, rt); err != nil {
 			l.record.Close()
+			return err
 		}
-		return err
+		rt.o.Log.Info("restored from the database", "boards", l.profile.Gauges().Boards, "took", time.Since(began))
+		return nil
 	})
 	if err != nil {
 		return nil, err
