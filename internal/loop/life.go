@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"wamble"
@@ -21,8 +22,9 @@ type life struct {
 	commit  *groupCommit
 	mail    *mail
 	out     profile.Output
-	record  *tape.File // nil: it is not recorded
-	failure chan error // of the journal; holds the first
+	record  *tape.File      // nil: it is not recorded
+	failure chan error      // of the journal; holds the first
+	leases  []profile.Lease // that it asked for before a loop led it
 	// whole is closed when an adopted state is taken in, or is not needed any more; nil:
 	// it was. forget gives its memory back.
 	whole  chan struct{}
@@ -106,8 +108,10 @@ const restoreBatch = 1024
 // boards that are not archived, those who hold one, and numbers for new rows.
 func (l *life) restore(ctx context.Context, rt *Runtime) error {
 	l.step(rt.o.Standing()...)
-	rt.awaitOthers(ctx)
-	if err := l.supply(ctx, rt); err != nil {
+	var others sync.WaitGroup
+	others.Go(func() { rt.awaitOthers(ctx) })
+	err := l.supply(ctx, rt)
+	if others.Wait(); err != nil {
 		return err
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
@@ -132,33 +136,36 @@ func (l *life) restore(ctx context.Context, rt *Runtime) error {
 	if err := l.restoreBoards(ctx, rt, batch); err != nil {
 		return err
 	}
-	l.step(&profile.Ready{})
-	return l.supply(ctx, rt)
+	l.prepare(&profile.Ready{})
+	return nil
 }
 
-// supply leases the numbers that the last step asked for, and those that the profile asks
-// for meanwhile: of different sequences at once.
+// firstNumbers is how many numbers of a sequence a start waits for: more than a loop can
+// use until the next are there. The store counts each of them, and others that start wait
+// meanwhile.
+const firstNumbers = 2048
+
+// supply leases the numbers that the last step asked for, or as many of them as a start
+// needs.
 func (l *life) supply(ctx context.Context, rt *Runtime) error {
-	for wanted := slices.Clone(l.out.Leases); len(wanted) > 0; {
-		var now, later []profile.Lease
-		for _, w := range wanted {
-			if slices.ContainsFunc(now, func(other profile.Lease) bool { return other.Sequence == w.Sequence }) {
-				later = append(later, w)
-			} else {
-				now = append(now, w)
-			}
-		}
-		leased, err := rt.freshLeases(ctx, now)
-		if err != nil {
-			return fmt.Errorf("lease numbers: %w", err)
-		}
-		for _, in := range leased {
-			l.step(in)
-			later = append(later, l.out.Leases...)
-		}
-		wanted = later
+	wanted := slices.Clone(l.out.Leases)
+	for i := range wanted {
+		wanted[i].Count = min(wanted[i].Count, firstNumbers)
+	}
+	leased, err := rt.freshLeases(ctx, wanted)
+	if err != nil {
+		return fmt.Errorf("lease numbers: %w", err)
+	}
+	for _, in := range leased {
+		l.prepare(in)
 	}
 	return nil
+}
+
+// prepare is a step before a loop leads the life, which is to lease what it asks for.
+func (l *life) prepare(inputs ...profile.Input) {
+	l.step(inputs...)
+	l.leases = append(l.leases, l.out.Leases...)
 }
 
 func (l *life) restoreBoards(ctx context.Context, rt *Runtime, boards []wamble.Board) error {
@@ -177,11 +184,11 @@ func (l *life) restoreBoards(ctx context.Context, rt *Runtime, boards []wamble.B
 			inputs = append(inputs, holders[i])
 		}
 	}
-	l.step(inputs...)
+	l.prepare(inputs...)
 	for _, trouble := range l.out.Troubles {
 		rt.o.Log.Warn("a stored board is damaged", "err", trouble)
 	}
-	return l.supply(ctx, rt)
+	return nil
 }
 
 // predicted reads what is predicted of boards: nothing of most of them.

@@ -18,10 +18,9 @@ import (
 // resumed is a life that was made of the restart file and the journal. Away says that
 // the store has not answered yet, and Err how.
 type resumed struct {
-	life   *life
-	away   bool
-	err    error
-	leases []profile.Lease // that it asked for meanwhile
+	life *life
+	away bool
+	err  error
 }
 
 // storePatience is how long a start from the restart file waits for the store: one
@@ -54,7 +53,7 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	rt.stage.set("restoring the boards")
 	defer collectRarely()()
 	answer := rt.askBeside(ctx)
-	l, n, broken := rt.lifeFrom(ctx, file, &r.leases)
+	l, n, broken := rt.lifeFrom(ctx, file)
 	said := <-answer
 	if broken != nil {
 		rt.unusable(broken)
@@ -230,7 +229,7 @@ const tailBytes = 1 << 20
 
 // lifeFrom makes a life of a restart file, and returns how many messages of the
 // journal followed it.
-func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader, leases *[]profile.Lease) (_ *life, messages uint64, err error) {
+func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader) (_ *life, messages uint64, err error) {
 	l, err := rt.newLife()
 	if err != nil {
 		return nil, 0, err
@@ -242,8 +241,7 @@ func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader, leases *[]
 	}()
 	drain := rt.drain.Load()
 	step := func(inputs ...profile.Input) error {
-		l.step(inputs...)
-		*leases = append(*leases, l.out.Leases...)
+		l.prepare(inputs...)
 		return errors.Join(append(l.out.Troubles, ctx.Err())...)
 	}
 	if err := step(rt.o.Standing()...); err != nil {

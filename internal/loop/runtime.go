@@ -211,9 +211,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	}
 	loop := rt.startLoop(l, adopting)
 	rt.stage.ready()
-	for _, lease := range resumed.leases {
-		rt.lease(l, lease)
-	}
+	rt.leaseMore(l)
 	var first func(context.Context) error
 	if adopting {
 		rt.AwaitAnswer(ctx)
@@ -249,6 +247,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 			stopDrain = rt.startDrain(background, nil)
 			loop.become(ctx, l)
 			rt.stage.ready()
+			rt.leaseMore(l)
 			rt.o.Log.Info("the journal works again; play goes on")
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"wamble"
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/intent"
@@ -41,8 +42,9 @@ func run(t *testing.T) *running {
 	return runAdopted(t, nil)
 }
 
-// runAdopted starts a profile that begins with a state; nil: without.
-func runAdopted(t *testing.T, a *Adopted) *running {
+// runAdopted starts a profile that begins with a state; nil: without. Changes are made to
+// its options before.
+func runAdopted(t *testing.T, a *Adopted, changes ...func(*Options)) *running {
 	t.Helper()
 	storage := runnertest.NewFaulty(memstore.New())
 	r, err := runner.Open(storage, runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
@@ -61,13 +63,17 @@ func runAdopted(t *testing.T, a *Adopted) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt := &running{storage: storage, ended: make(chan struct{}), Runtime: New(Options{
+	o := Options{
 		Name: c.Default.Name, Config: c.Default, Log: slog.New(slog.DiscardHandler), Runner: r, Store: db, InProcess: true, Port: port,
 		Heal:      func(context.Context) error { return nil },
 		TruePorts: func(c *config.Profile) *config.Profile { return c },
 		Standing:  func() []profile.Input { return nil },
 		Finished:  func() {},
-	})}
+	}
+	for _, change := range changes {
+		change(&o)
+	}
+	rt := &running{storage: storage, ended: make(chan struct{}), Runtime: New(o)}
 	if a != nil {
 		rt.Succeed(a)
 	}
@@ -113,6 +119,44 @@ func TestFreezeFailedJournal(t *testing.T) {
 		up, _ := rt.Stage()
 		return up && rt.life.Load() != life
 	})
+}
+
+// counter is a store that takes its time for many numbers.
+type counter struct {
+	Store
+	counts chan struct{} // closed: it does not
+}
+
+func (c counter) Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error) {
+	if n > firstNumbers {
+		select {
+		case <-c.counts:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return c.Store.Lease(ctx, s, n)
+}
+
+// TestStartWithFewNumbers: a start waits for a few numbers only, and has the rest soon.
+func TestStartWithFewNumbers(t *testing.T) {
+	counts := make(chan struct{})
+	rt := runAdopted(t, nil, func(o *Options) { o.Store = counter{o.Store, counts} })
+	left := func(s wamble.Sequence) (n int64) {
+		rt.Do(t.Context(), func(p *profile.Profile) {
+			for _, b := range p.Numbers(s) {
+				n += b.Count
+			}
+		})
+		return n
+	}
+	for _, s := range []wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs} {
+		if n := left(s); n == 0 || n > firstNumbers {
+			t.Errorf("it starts with %d %s", n, s)
+		}
+	}
+	close(counts)
+	watchtest.Until(t, "there are many numbers", func() bool { return left(wamble.PlayerIDs) > firstNumbers })
 }
 
 // TestTellStarting: a ban that is told while a profile starts, and has asked before what

@@ -273,6 +273,14 @@ func (rt *Runtime) lease(l *life, wanted profile.Lease) {
 	})
 }
 
+// leaseMore leases what a life has asked for before a loop led it.
+func (rt *Runtime) leaseMore(l *life) {
+	for _, lease := range l.leases {
+		rt.lease(l, lease)
+	}
+	l.leases = nil
+}
+
 // freshLease leases numbers that no profile of the store ever had. A standby that was
 // behind when it took the store's place would give out some again.
 func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamble.Block, error) {
