@@ -49,7 +49,7 @@ func (s *Server) handOff(ctx context.Context, binary string, report handoff.Repo
 	if report.File != nil {
 		defer report.File.Close()
 	}
-	if !s.house.changing.TryLock() {
+	if !s.tryChange(ctx) {
 		return handoff.NotReady("a reload or another handoff is under way")
 	}
 	defer s.changed()
@@ -65,7 +65,7 @@ func (s *Server) handOff(ctx context.Context, binary string, report handoff.Repo
 
 // rehearse says what a handoff would do, or why it would fail. It changes nothing.
 func (s *Server) rehearse(ctx context.Context, binary string) (handoff.Result, error) {
-	if !s.house.changing.TryLock() {
+	if !s.tryChange(ctx) {
 		return handoff.Result{}, handoff.NotReady("a reload or another handoff is under way")
 	}
 	defer s.changed()

@@ -309,6 +309,27 @@ func TestPlacedHandoff(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
+// TestPlacedHandoffWaits: a handoff waits for a part that comes, which holds what a reload
+// would hold; it does not wait for a reload.
+func TestPlacedHandoffWaits(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Options{}, placedConf(pgtest.Empty(t), "a")).ready()
+	until(t, "all parts serve players", func() bool { return !s.partsUnderWay() })
+	s.house.changing.Lock()
+	if s.tryChange(t.Context()) {
+		t.Fatal("a change begins beside a reload")
+	}
+	s.placing.working.Add(1)
+	time.AfterFunc(50*time.Millisecond, func() {
+		s.house.changing.Unlock()
+		s.placing.working.Add(-1)
+	})
+	if !s.tryChange(t.Context()) {
+		t.Fatal("a handoff is refused while a part comes")
+	}
+	s.changed()
+}
+
 // TestPlacedHandoffSchema: one of two machines becomes an image that adds to the database.
 // The older one plays on beside it, and takes over its parts.
 func TestPlacedHandoffSchema(t *testing.T) {
