@@ -37,24 +37,35 @@ const recallMessages = 8192
 // listen looks whether anybody observes, between two batches, after the message before.
 // Who has just come is told what happened last.
 func (d *Drain) listen(ctx context.Context, before uint64) {
+	if first, list, come := d.attend(ctx, before); come {
+		d.o.Happened(first, d.told, list)
+	}
+}
+
+// attend looks whether anybody observes. If somebody has just come, it returns what he is to
+// be told first: what happened behind the message first up to the last one that was told.
+func (d *Drain) attend(ctx context.Context, before uint64) (first uint64, list []Happened, come bool) {
 	d.told = max(d.told, before)
 	if d.o.Happened == nil || d.o.Observed != nil && !d.o.Observed(d.told) {
 		d.telling = false
 	} else if !d.telling {
-		d.telling = true
-		d.recall(ctx, d.told)
+		d.telling, come = true, true
+		first, list = d.recall(ctx, d.told)
 	}
+	return first, list, come
 }
 
-// tell tells observers what happened in the messages of a batch, each once. Of what
-// nobody observes only the number is looked at.
+// tell tells observers what happened in the messages of a batch, each once, and who has just
+// come what happened before, at once: others may wait for this batch, and must not go on
+// between the two. Of what nobody observes only the number is looked at.
 func (d *Drain) tell(ctx context.Context, run *run) error {
 	queue := run.queue
 	if len(queue) == 0 {
 		return nil
 	}
 	before, last := queue[0].Seq-1, queue[len(queue)-1].Seq
-	if d.listen(ctx, before); !d.telling {
+	first, earlier, come := d.attend(ctx, before)
+	if !d.telling {
 		d.told = max(d.told, last)
 		return nil
 	}
@@ -69,7 +80,11 @@ func (d *Drain) tell(ctx context.Context, run *run) error {
 			known = len(d.happened)
 		}
 	}
-	if d.told = max(d.told, last); d.told > after {
+	d.told = max(d.told, last)
+	switch {
+	case come:
+		d.o.Happened(first, d.told, append(earlier, d.happened[known:]...))
+	case d.told > after:
 		d.o.Happened(after, d.told, d.happened[known:])
 	}
 	if d.o.Remember { // all of it: an earlier attempt was not acknowledged
@@ -78,18 +93,18 @@ func (d *Drain) tell(ctx context.Context, run *run) error {
 	return nil
 }
 
-// recall tells what happened up to the last message, as far as it was remembered or kept.
-func (d *Drain) recall(ctx context.Context, last uint64) {
+// recall returns what happened behind the message first up to the last, as far as it was
+// remembered or kept.
+func (d *Drain) recall(ctx context.Context, last uint64) (first uint64, list []Happened) {
 	if d.o.Remember {
 		if first, list, known, err := d.recollect(ctx, last); err != nil {
 			d.trouble(fmt.Errorf("read what observers were told: %w", err))
 		} else if known {
-			d.o.Happened(first, last, list)
-			return
+			return first, list
 		}
 	}
-	list, at := []Happened(nil), uint64(0)
-	first := last - min(last, recallMessages)
+	at := uint64(0)
+	first = last - min(last, recallMessages)
 	for seq, frame := range d.keptAfter(first) {
 		if seq > last {
 			break
@@ -105,7 +120,7 @@ func (d *Drain) recall(ctx context.Context, last uint64) {
 	if at != last { // the end is missing, or nothing was kept
 		list, first = nil, last
 	}
-	d.o.Happened(first, last, list)
+	return first, list
 }
 
 func (d *Drain) keptAfter(seq uint64) iter.Seq2[uint64, []byte] {

@@ -10,17 +10,19 @@ import (
 )
 
 // TestObserversRecall: nobody is told anything until somebody observes; who comes, after a
-// start or a rest, is told what was kept, and then every message once.
+// start or a rest, is told what was kept, and then every message once. If a batch is on its
+// way just then, he is told all at once.
 func TestObserversRecall(t *testing.T) {
 	r, db := openRunner(t), &fakeStore{}
 	keep := KeepOptions{Dir: t.TempDir(), Age: time.Hour, Bytes: 1 << 20}
 	var told []uint64
 	var through uint64
-	here := false
+	calls, here := 0, false
 	open := func() *Drain {
 		d, _ := keeping(t, r, db, keep)
 		d.o.Observed = func(uint64) bool { return here }
 		d.o.Happened = func(after, to uint64, list []Happened) {
+			calls++
 			if len(told) > 0 && after != through {
 				t.Errorf("told behind %d after %d", after, through)
 			}
@@ -67,9 +69,12 @@ func TestObserversRecall(t *testing.T) {
 	here = false
 	play(1)
 	check("he leaves")
-	here = true
+	here, calls = true, 0
 	play(1)
 	check("who comes with a move", 1, 2, 3, 4, 5, 6, 7)
+	if calls != 1 {
+		t.Errorf("who comes with a move is told in %d parts: others may go on between them", calls)
+	}
 }
 
 // TestObserversRemembered: what observers were told is known to whoever holds the journal

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"wamble"
@@ -108,10 +107,13 @@ const restoreBatch = 1024
 // boards that are not archived, those who hold one, and numbers for new rows.
 func (l *life) restore(ctx context.Context, rt *Runtime) error {
 	l.step(rt.o.Standing()...)
-	var others sync.WaitGroup
-	others.Go(func() { rt.awaitOthers(ctx) })
+	others := make(chan struct{})
+	rt.guard("the wait for other profiles", func() {
+		defer close(others)
+		rt.awaitOthers(ctx)
+	})
 	err := l.supply(ctx, rt)
-	if others.Wait(); err != nil {
+	if <-others; err != nil {
 		return err
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)

@@ -193,16 +193,6 @@ func (s *Stream) Hold(shard int) {
 	}
 }
 
-// Release undoes Hold.
-func (s *Stream) Release(shard int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.parts != nil && s.parts[shard].held {
-		s.parts[shard].held = false
-		s.settle(shard)
-	}
-}
-
 // Forget lets a shard rest whose end is not known any more.
 func (s *Stream) Forget(shard int) {
 	s.mu.Lock()

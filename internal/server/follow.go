@@ -80,11 +80,24 @@ func (k *supervisor) follow(ctx context.Context) {
 	}
 }
 
-// hold lets events wait for those of a shard on another machine.
+// hold lets events wait for those of a shard on another machine, unless it has just come.
 func (k *supervisor) hold(shard int) {
-	if k.events.Hold(shard); !k.loops()[shard].isAway() {
-		k.events.Release(shard) // it has just come
+	l := k.loops()[shard]
+	l.coming.Lock()
+	defer l.coming.Unlock()
+	if l.isAway() {
+		k.events.Hold(shard)
 	}
+}
+
+// take makes a shard of a profile one of this machine. Events wait until its drain has told
+// what happened there last: others go on with boards that come from it.
+func (k *supervisor) take(shard int, p *part) {
+	l := k.loops()[shard]
+	l.coming.Lock()
+	defer l.coming.Unlock()
+	k.events.Hold(shard)
+	l.part.Store(p)
 }
 
 // followNode asks a machine once.

@@ -368,7 +368,7 @@ func (s *Server) adopt(ctx context.Context, index int) {
 			if l := k.shardOf(index); l != nil {
 				l.absent.end()
 				l.Arrive(p.journal())
-				l.part.Store(p)
+				k.take(index, p)
 				l.begin()
 			}
 			if index == 0 {

@@ -39,6 +39,7 @@ type supervisor struct {
 	stopCount context.CancelFunc // nil: nobody counts
 
 	part   atomic.Pointer[part] // that the shard is in; nil: it is on another machine
+	coming sync.Mutex           // held while the shard comes
 	absent absent               // who reads the port meanwhile
 	abroad *abroad              // the other machines; nil: there are none
 	// stray takes packets for the shard while it is on another machine; nil: they are lost.
