@@ -64,10 +64,17 @@ func (p *player) stats(ctx context.Context) client.Stats {
 	return stats
 }
 
-// pending is how many messages the journal has for the stores.
+// pending is how much was decided that the stores do not have: in the journal, or on its way
+// there.
 func (h *here) pending() (n uint64) {
 	for _, in := range h.runner.Stats().Inboxes {
 		n += in.Depth
+	}
+	for _, k := range h.loops() {
+		k.Do(h.t.Context(), func(p *profile.Profile) {
+			settled, newest := p.Settled()
+			n += newest - settled
+		})
 	}
 	return n
 }

@@ -101,11 +101,6 @@ func TestPeople(t *testing.T) {
 			t.Errorf("a search for nothing: %v", err)
 		}
 
-		h.command("rename", host.Arguments{Whom: stats.Handle, Name: "Ann-of-old"})
-		h.command("rename", host.Arguments{Whom: "Ann-of-old", Name: stats.Handle})
-		until(t, "the store knows his former names", func() bool { return h.pending() == 0 })
-		h.command("trust", host.Arguments{Whom: stats.Handle, Level: 7})
-		h.command("ban", host.Arguments{Whom: "192.0.2.0/24"})
 		look := func(whom string) seen {
 			t.Helper()
 			var got []seen
@@ -114,6 +109,11 @@ func TestPeople(t *testing.T) {
 			}
 			return got[0]
 		}
+		h.command("rename", host.Arguments{Whom: stats.Handle, Name: "Ann-of-old"})
+		h.command("rename", host.Arguments{Whom: "Ann-of-old", Name: stats.Handle})
+		until(t, "the store knows his former names", func() bool { got := look(public); return got.Name == stats.Handle && len(got.Names) == 2 })
+		h.command("trust", host.Arguments{Whom: stats.Handle, Level: 7})
+		h.command("ban", host.Arguments{Whom: "192.0.2.0/24"})
 		for _, whom := range []string{stats.Handle, public, token.String(), fmt.Sprint(stats.Session)} {
 			got := look(whom)
 			if got.Key != public || got.Rank == 0 || len(got.Names) != 2 || got.Names[0].Name != "Ann-of-old" || len(got.Sessions) != 1 || got.Sessions[0].Trust != 7 || got.Sessions[0].Address == "" || len(got.Here) != 2 || len(got.Bans) != 0 ||
