@@ -309,6 +309,18 @@ func TestPlacedHandoff(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
+// TestPlacedStopWithoutDatabase: a machine that is stopped right after it has lost its
+// connections with PostgreSQL ends in order.
+func TestPlacedStopWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	s := serve(t, Options{}, placedConf(db, "a")).ready()
+	until(t, "all parts serve players", func() bool { return s.places.known() && !s.partsUnderWay() })
+	s.placing.stop() // nobody notices, and opens them again
+	pgtest.Execute(t, db, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	s.end()
+}
+
 // TestPlacedHandoffWaits: a handoff waits for a part that comes, which holds what a reload
 // would hold; it does not wait for a reload.
 func TestPlacedHandoffWaits(t *testing.T) {
