@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -61,6 +62,32 @@ func (s *Server) handOff(ctx context.Context, binary string, report handoff.Repo
 	err := handoff.Leave(ctx, s.leaving(binary, asked, report.Web), report)
 	s.log.Error("the server goes on: no handoff", "err", err)
 	return err
+}
+
+// partsTime is how long a handoff waits for parts that come or go.
+const partsTime = 5 * time.Second
+
+// tryChange begins a change of what the server has, unless a reload or a handoff is under
+// way. Parts that come or go are waited for, which may be at any time.
+func (s *Server) tryChange(ctx context.Context) bool {
+	for end := time.Now().Add(partsTime); ; wait(ctx, 10*time.Millisecond) {
+		begun := s.house.changing.TryLock()
+		if !s.partsUnderWay() || ctx.Err() != nil || time.Now().After(end) {
+			return begun
+		}
+		if begun {
+			s.house.changing.Unlock()
+		}
+	}
+}
+
+// partsUnderWay reports whether a part comes or goes, or is here and does not serve players
+// yet.
+func (s *Server) partsUnderWay() bool {
+	return s.placed() && (s.placing.working.Load() > 0 || slices.ContainsFunc(s.loops(), func(k *supervisor) bool {
+		up, _ := k.Stage()
+		return !k.isAway() && !up && !k.Stuck()
+	}))
 }
 
 // rehearse says what a handoff would do, or why it would fail. It changes nothing.

@@ -326,32 +326,6 @@ func (s *Server) work(index int, what string, do func()) {
 	})
 }
 
-// partsTime is how long a handoff waits for parts that come or go.
-const partsTime = 5 * time.Second
-
-// tryChange begins a change of what the server has, unless a reload or a handoff is under
-// way. Parts that come or go are waited for, which may be at any time.
-func (s *Server) tryChange(ctx context.Context) bool {
-	for end := time.Now().Add(partsTime); ; wait(ctx, 10*time.Millisecond) {
-		begun := s.house.changing.TryLock()
-		if !s.partsUnderWay() || ctx.Err() != nil || time.Now().After(end) {
-			return begun
-		}
-		if begun {
-			s.house.changing.Unlock()
-		}
-	}
-}
-
-// partsUnderWay reports whether a part comes or goes, or is here and does not serve players
-// yet.
-func (s *Server) partsUnderWay() bool {
-	return s.placed() && (s.placing.working.Load() > 0 || slices.ContainsFunc(s.loops(), func(k *supervisor) bool {
-		up, _ := k.Stage()
-		return !k.isAway() && !up && !k.Stuck()
-	}))
-}
-
 // adopt claims a part and runs its loops.
 func (s *Server) adopt(ctx context.Context, index int) {
 	s.work(index, "the claim of a part", func() {
