@@ -135,7 +135,9 @@ func lockRows(intents []intent.Intent) []statement {
 			}
 		}
 	}
-	changed, paid = once(changed), once(paid) // thousands of moves are of few players
+	// Thousands of moves are of few players.
+	changed = schema.Distinct(len(changed), func(i int) int64 { return changed[i] })
+	paid = schema.Distinct(len(paid), func(i int) int64 { return paid[i] })
 	switch {
 	case len(paid) > 0:
 		const players = `SELECT player_id FROM sessions WHERE id = ANY($1::bigint[]) UNION SELECT id FROM players WHERE public_key = ANY($2::bytea[])`
@@ -148,12 +150,6 @@ func lockRows(intents []intent.Intent) []statement {
 		return []statement{{rows: -1, args: []any{changed}, sql: `SELECT FROM sessions WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE`}}
 	}
 	return nil
-}
-
-// once returns the numbers of a list in their order, each once.
-func once(list []int64) []int64 {
-	slices.Sort(list)
-	return slices.Compact(list)
 }
 
 // limit bounds a whole batch. The server's own limit on statements does not
