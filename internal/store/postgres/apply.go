@@ -29,8 +29,9 @@ type statement struct {
 	compare []any
 }
 
-// verifyRepeat says that some of what a statement was to write was there before, and
-// that repeatMoves tells which. What it writes never has it.
+// verifyRepeat says that some of what a statement was to write was there before, if it
+// touches fewer rows or meets a unique index, and that repeaters tell which. What they
+// write never has it.
 const verifyRepeat = "repeat"
 
 // errRepeat is what verifyRepeat leads to.
@@ -68,6 +69,12 @@ var writers = map[intent.Kind]func(profile string, run []intent.Intent) []statem
 	intent.KindPurgeSessions:             purgeSessions,
 }
 
+// repeaters write what writers write faster as long as all of it is new.
+var repeaters = map[intent.Kind]func(profile string, run []intent.Intent) []statement{
+	intent.KindRecordMove:   repeatMoves,
+	intent.KindRecordPayout: repeatPayouts,
+}
+
 // Apply implements store.Store.
 func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	if err := schema.CheckAll(b); err != nil {
@@ -98,14 +105,14 @@ func (s *Store) apply(ctx context.Context, b store.Batch, repeated bool) error {
 	})
 }
 
-// statementsOf writes intents run by run, of moves also those that are there already.
+// statementsOf writes intents run by run, repeated if some of them may be there already.
 func statementsOf(profile string, intents []intent.Intent, repeated bool) (all []statement) {
 	for kind, run := range schema.Runs(intents) {
-		if repeated && kind == intent.KindRecordMove {
-			all = append(all, repeatMoves(schema.As[*intent.RecordMove](run))...)
-		} else {
-			all = append(all, writers[kind](profile, run)...)
+		write := writers[kind]
+		if repeat := repeaters[kind]; repeated && repeat != nil {
+			write = repeat
 		}
+		all = append(all, write(profile, run)...)
 	}
 	return all
 }
@@ -217,6 +224,9 @@ func (s *Store) execute(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch, s
 		tag, err := results.Exec()
 		if err != nil {
 			_ = results.Close() // repeats err
+			if i >= before && statements[i-before].verify == verifyRepeat && isDuplicate(err) {
+				err = errRepeat
+			}
 			return err
 		}
 		if i < before {

@@ -24,7 +24,8 @@ func recordMoves(_ string, intents []intent.Intent) []statement {
 
 // repeatMoves writes moves of which some may be there: each is a run of its own. Where
 // a ply comes twice each has a statement of its own, too, as none sees what it writes.
-func repeatMoves(moves []*intent.RecordMove) (all []statement) {
+func repeatMoves(_ string, intents []intent.Intent) (all []statement) {
+	moves := schema.As[*intent.RecordMove](intents)
 	_, ordered := schema.MoveRuns(moves)
 	var alone []schema.MoveRun
 	for i := range moves {
@@ -39,9 +40,10 @@ func repeatMoves(moves []*intent.RecordMove) (all []statement) {
 	return all
 }
 
-// writeMoves writes moves in runs. It counts a game only together with a new row: a
-// statement does not see what it writes. It joins nothing but rows by their keys,
-// because thousands of moves come at once.
+// writeMoves writes moves in runs. It counts a game only together with a new row: either
+// nothing counts unless all rows are new (verifyRepeat), or each move is looked at, as a
+// statement does not see what it writes. It joins nothing but rows by their keys, because
+// thousands of moves come at once.
 func writeMoves(moves []*intent.RecordMove, runs []schema.MoveRun, verify string) []statement {
 	n := len(runs)
 	boards, firsts, counts := make([]int64, n), make([]int32, n), make([]int32, n)
@@ -54,12 +56,17 @@ func writeMoves(moves []*intent.RecordMove, runs []schema.MoveRun, verify string
 	for _, in := range schema.FirstMoves(moves) {
 		players, games, plies = append(players, int64(in.Session)), append(games, int64(in.Board)), append(plies, int32(in.Ply))
 	}
-	insert := statement{rows: n, args: []any{boards, firsts, counts, ended, texts, players, games, plies}, verify: verify, sql: `
+	isNew := `true`
+	if verify != verifyRepeat {
+		isNew = endBefore("f.board", "f.ply::bigint + 1") + ` <= f.ply`
+	}
+	distinct := schema.Distinct(n, func(i int) int64 { return boards[i] })
+	insert := statement{rows: n, args: []any{boards, firsts, counts, ended, texts, players, games, plies, distinct}, verify: verify, sql: `
 		WITH games AS (
 			SELECT f.session, count(DISTINCT b.id) AS games, count(DISTINCT b.id) FILTER (WHERE b.variant IS NOT NULL) AS chess960,
 				string_agg(int8send(b.id), ''::bytea ORDER BY f.n) AS trail
-			FROM unnest($6::bigint[], $7::bigint[], $8::int[]) WITH ORDINALITY AS f(session, board, ply, n) JOIN boards b ON b.id = f.board
-			WHERE ` + endBefore("f.board", "f.ply::bigint + 1") + ` <= f.ply GROUP BY f.session),
+			FROM unnest($6::bigint[], $7::bigint[], $8::int[]) WITH ORDINALITY AS f(session, board, ply, n)
+			JOIN boards b ON b.id = f.board AND b.id = ANY($9::bigint[]) WHERE ` + isNew + ` GROUP BY f.session),
 		counted AS (
 			UPDATE sessions s SET games_played = s.games_played + g.games, chess960_games_played = s.chess960_games_played + g.chess960,
 				trail = substring(s.trail || g.trail FROM greatest(length(s.trail) + length(g.trail) - ` + fmt.Sprint(schema.TrailBytes-1) + `, 1))
@@ -71,7 +78,7 @@ func writeMoves(moves []*intent.RecordMove, runs []schema.MoveRun, verify string
 		insert.compare = compareMoves(moves)
 	}
 	return []statement{
-		mustExist(intent.KindRecordMove, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
+		mustExist(intent.KindRecordMove, "boards", "board", distinct),
 		mustExist(intent.KindRecordMove, "sessions", "session", schema.Distinct(len(moves), func(i int) int64 { return int64(moves[i].Session) })),
 		insert}
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"math"
 	"time"
 
 	"wamble/internal/intent"
@@ -25,23 +26,39 @@ func recordResults(_ string, run []intent.Intent) []statement {
 		WHERE EXCLUDED.finished_at > g.finished_at`}}
 }
 
-// recordPayouts adds to a session's score only together with a new row.
+// recordPayouts writes payouts, and adds them to the scores of their sessions. If one of
+// them is there already, nothing is written: then repeatPayouts is to write them. To ask
+// for conflicts costs a fifth.
 func recordPayouts(_ string, run []intent.Intent) []statement {
+	return writePayouts(run, "", verifyRepeat)
+}
+
+// repeatPayouts adds to a session's score only together with a new row.
+func repeatPayouts(_ string, run []intent.Intent) []statement {
+	return writePayouts(run, "ON CONFLICT (board_id, session_id) DO NOTHING", "")
+}
+
+func writePayouts(run []intent.Intent, conflict, verify string) []statement {
 	n := len(run)
 	boards, sessions, at := make([]int64, n), make([]int64, n), make([]time.Time, n)
-	points, canonical := make([]float64, n), make([]float64, n)
+	points, canonical := make([]int64, n), make([]int64, n)
 	for i, in := range schema.As[*intent.RecordPayout](run) {
 		boards[i], sessions[i], at[i] = int64(in.Board), int64(in.Session), in.At
-		points[i], canonical[i] = in.Points, in.Canonical
+		points[i], canonical[i] = tenThousandths(in.Points), tenThousandths(in.Canonical)
 	}
 	return []statement{
 		mustExist(intent.KindRecordPayout, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
 		mustExist(intent.KindRecordPayout, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
-		{rows: -1, args: []any{boards, sessions, points, canonical, at}, sql: `
+		{rows: -1, verify: verify, args: []any{boards, sessions, points, canonical, at}, sql: `
 		WITH new AS (
 			INSERT INTO payouts (board_id, session_id, points_awarded, points_canonical, created_at)
-			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::float8[], $5::timestamptz[])
-			ON CONFLICT (board_id, session_id) DO NOTHING RETURNING session_id, points_awarded)
+			SELECT board, session, points * 0.0001, canonical * 0.0001, at
+			FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[]) AS v(board, session, points, canonical, at)
+			` + conflict + ` RETURNING session_id, points_awarded)
 		UPDATE sessions s SET total_score = s.total_score + p.points
 		FROM (SELECT session_id, sum(points_awarded) AS points FROM new GROUP BY session_id) p WHERE s.id = p.session_id`}}
 }
+
+// tenThousandths is a number with four decimals, as the columns of points have them. The
+// server needs 2 µs to make a numeric of a double, a sixth of what a payout costs.
+func tenThousandths(points float64) int64 { return int64(math.Round(points * 10_000)) }

@@ -99,6 +99,16 @@ var batchCases = []testCase{
 		w.equal("session 1", w.session(1).Stats, wamble.Stats{Score: 2, Games: 2})
 		w.equal("session 3", w.session(3).Stats, wamble.Stats{Score: 1, Games: 1})
 	}},
+	{"payouts that are partly there, or come twice", func(w *world) {
+		pay := func(b wamble.BoardID, s wamble.SessionID, points float64) intent.Intent {
+			return &intent.RecordPayout{Board: b, Session: s, Points: points, At: at(60)}
+		}
+		w.apply(newSession(1), newSession(2), newBoard(3), newBoard(4), pay(3, 1, 2))
+		w.apply(pay(3, 1, 2), pay(3, 2, 0.12345), pay(4, 1, 1), pay(4, 1, 1), pay(4, 2, -0.33335))
+		w.equal("session 1", w.session(1).Stats.Score, 3.0)
+		w.equal("session 2", w.session(2).Stats.Score, -0.2099) // 0.1235 - 0.3334
+		w.refuses([]intent.Intent{pay(3, 1, 2), pay(9, 1, 2), pay(4, 2, 1)}, 1)
+	}},
 	{"every size of run", everySize},
 	{"times to the microsecond", func(w *world) {
 		zone := time.FixedZone("east", 5*3600)
