@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -159,6 +160,52 @@ func TestDrainRests(t *testing.T) {
 	})
 }
 
+// TestDrainAhead: a drain takes messages for as many transactions as it is told from the
+// journal at once, each of them as large as it is told, and acknowledges them together.
+func TestDrainAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := runner.Open(memstore.New(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const moves = 64 // of a message
+		size := 0
+		var work []int
+		d, err := NewDrain(t.Context(), r, &fakeStore{}, DrainOptions{
+			Profile: "blue", Limits: Limits{Intents: 8, Bytes: 65536},
+			Worked: func(w Work) Next {
+				if work = append(work, w.Messages); size == 0 {
+					size = w.Bytes
+				}
+				return Next{Bytes: 10 * size, Ahead: 3}
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tick := func(want ...int) {
+			t.Helper()
+			work = nil
+			if _, err := d.tick(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(work, want) {
+				t.Errorf("got transactions of %d messages, want %d", work, want)
+			}
+		}
+		postFrames(t, r, d, 1, moves)
+		tick(1)
+		postFrames(t, r, d, 100, moves)
+		tick(10, 10, 8) // the runner counts what it adds to a message
+		if left := d.count(); left != 72 {
+			t.Errorf("%d messages are left, want 72", left)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestDrainAtRest: a drain that is kept from its work tries again after the period,
 // not at once.
 func TestDrainAtRest(t *testing.T) {
@@ -204,10 +251,20 @@ func TestDrainAtRest(t *testing.T) {
 // postMany posts moves as one group.
 func postMany(t *testing.T, r *runner.Runner, d *Drain, n int) {
 	t.Helper()
+	postFrames(t, r, d, n, 1)
+}
+
+// postFrames posts messages of so many moves as one group.
+func postFrames(t *testing.T, r *runner.Runner, d *Drain, n, moves int) {
+	t.Helper()
 	durable := make(chan error, 1)
 	g := r.NewGroup(func(_ *runner.Group, err error) { durable <- err })
 	for i := range n {
-		if err := Add(g, d.Worker(), Append(Begin(nil), move(1, i+1))); err != nil {
+		frame := Begin(nil)
+		for ply := range moves {
+			frame = Append(frame, move(1, i*moves+ply+1))
+		}
+		if err := Add(g, d.Worker(), frame); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,11 +20,12 @@ const (
 	batchesPerTurn = 4
 )
 
-// The bounds of what a drain has in hand: a backlog of about twenty thousand moves,
-// which are one transaction.
+// The bounds of what a drain has in hand: a transaction of about twenty thousand moves,
+// or far behind so many of them (Next.Ahead).
 const (
-	maxBatch      = 16 << 10 // messages
-	maxBatchBytes = 8 << 20
+	maxBatch = 16 << 10 // messages
+	maxBytes = 8 << 20  // of messages in a transaction
+	maxAhead = 4
 )
 
 // Back-off after a transient error of the store, doubled each time.
@@ -81,11 +82,14 @@ type Work struct {
 	Took            time.Duration
 }
 
-// Next is how a drain goes on after a transaction: it rests, and then takes a batch of
-// at most so many bytes of messages; 0: as many as it can.
+// Next is how a drain goes on after a transaction: it rests, and then brings at most so
+// many bytes of messages in each transaction; 0: as many as it can. From the journal it
+// takes as many as are so many transactions, and plans one while the one before it is under
+// way; 0: one.
 type Next struct {
 	Rest  time.Duration
 	Bytes int
+	Ahead int
 }
 
 // Drain moves the messages of one profile from the journal to its store, in
@@ -133,7 +137,7 @@ func NewDrain(ctx context.Context, r *runner.Runner, db store.Store, o DrainOpti
 	d.SetLimits(o.Limits)
 	d.worker, err = r.NewWorker(uint64(id), runner.WorkerOptions{
 		Batch: d.handle, Ordered: true, Policy: &Policy,
-		MaxBatch: maxBatch, MaxBytes: maxBatchBytes,
+		MaxBatch: maxBatch, MaxBytes: maxBytes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("drain of profile %q: %w", o.Profile, err)
@@ -260,11 +264,15 @@ func (d *Drain) Run(ctx context.Context) error {
 
 // tick takes a batch to the store.
 func (d *Drain) tick(ctx context.Context) (int, error) {
-	most := maxBatchBytes
-	if d.next.Bytes > 0 {
-		most = min(most, d.next.Bytes)
+	return d.worker.TickOnce(ctx, d.next.bytes()*min(max(d.next.Ahead, 1), maxAhead))
+}
+
+// bytes bounds the messages of a transaction.
+func (n Next) bytes() int {
+	if n.Bytes <= 0 {
+		return maxBytes
 	}
-	return d.worker.TickOnce(ctx, most)
+	return min(n.Bytes, maxBytes)
 }
 
 // sleep rests for as long as the last transaction asks for, unless somebody is in haste.
@@ -385,6 +393,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		return err
 	}
 	renewed, left := time.Now(), waiting(queue)
+	var next planned
 	for len(queue) > 0 {
 		// A renewal is a commit of the journal: rarely, not for every plan.
 		if now := time.Now(); now.Sub(renewed) > Policy.LeaseTTL/4 {
@@ -393,8 +402,14 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 			}
 			renewed = now
 		}
-		plan, taken := run.plan(d, queue, d.limits.Load().Adapt(left))
-		err := run.applyPlan(ctx, d, plan)
+		now := next
+		if now.taken == 0 {
+			now = run.plan(d, d.front(queue), d.limits.Load().Adapt(left))
+		}
+		taken := queue[:now.taken]
+		left -= waiting(taken)
+		var err error
+		next, err = run.applyAhead(ctx, d, now.Plan, queue[now.taken:], left)
 		var moved *store.CursorMoved
 		if errors.As(err, &moved) {
 			// A commit whose answer was lost had succeeded.
@@ -405,22 +420,36 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 			if queue, err = run.skip(ctx, d, queue); err != nil {
 				return err
 			}
-			left = waiting(queue)
+			left, next = waiting(queue), planned{}
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		d.moveTo(plan.Through)
-		left -= waiting(queue[:taken])
-		began = d.worked(queue[:taken], began)
-		queue = queue[taken:]
+		d.moveTo(now.Through)
+		began = d.worked(taken, began)
+		queue = queue[now.taken:]
 	}
 	if err := run.emit(d); err != nil {
 		return err
 	}
 	d.buried(run.dead)
 	return d.tell(ctx, run)
+}
+
+// front returns those of the messages that are brought in the next transaction, at most:
+// all of them, if they are hardly more than it may have, or equal parts.
+func (d *Drain) front(queue []Message) []Message {
+	all, room := size(queue), d.next.bytes()
+	parts := max((all+room/2)/room, 1)
+	part := all/parts + 1
+	for i := range queue {
+		if part <= 0 {
+			return queue[:i]
+		}
+		part -= len(queue[i].frame)
+	}
+	return queue
 }
 
 // worked tells of messages that the store has now, and returns when the work on
@@ -430,12 +459,16 @@ func (d *Drain) worked(messages []Message, began time.Time) time.Time {
 	if d.o.Worked == nil {
 		return began
 	}
-	w := Work{Messages: len(messages), Took: time.Since(began)}
-	for i := range messages {
-		w.Bytes += len(messages[i].frame)
-	}
-	d.next = d.o.Worked(w)
+	d.next = d.o.Worked(Work{Messages: len(messages), Bytes: size(messages), Took: time.Since(began)})
 	return time.Now()
+}
+
+// size is the bytes of messages.
+func size(queue []Message) (n int) {
+	for i := range queue {
+		n += len(queue[i].frame)
+	}
+	return n
 }
 
 // waiting counts the intents of a queue.

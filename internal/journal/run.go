@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
+	"wamble/internal/guard"
 	"wamble/internal/store"
 	"wamble/runner"
 )
@@ -38,20 +40,50 @@ func newRun(b *runner.Batched) *run {
 	return r
 }
 
+// planned is a plan of the first messages of a queue; of none, if there is no plan yet.
+type planned struct {
+	Plan
+	taken int
+}
+
 // plan makes the next plan. A message with malformed fields goes to the dead
 // letters as it is, too.
-func (r *run) plan(d *Drain, queue []Message, limits Limits) (Plan, int) {
+func (r *run) plan(d *Drain, queue []Message, limits Limits) planned {
 	for {
 		plan, taken, err := d.planner.Make(queue, limits)
 		var bad *Malformed
 		if !errors.As(err, &bad) {
-			return plan, taken
+			return planned{plan, taken}
 		}
 		r.b.Fail(r.place[bad.Seq], runner.Discard(bad.Err))
 		r.dead.add(bad.Err)
 		at := slices.IndexFunc(queue, func(m Message) bool { return m.Seq == bad.Seq })
 		queue[at] = Message{Seq: bad.Seq}
 	}
+}
+
+// applyAhead applies a plan and makes the next one meanwhile, of the messages that follow:
+// the store and the drain would wait for each other. If one of them is malformed, or there
+// are none, there is no next plan.
+func (r *run) applyAhead(ctx context.Context, d *Drain, plan Plan, rest []Message, left int) (planned, error) {
+	var next planned
+	var ahead sync.WaitGroup
+	defer ahead.Wait() // after a panic of the store, too
+	if len(rest) > 0 {
+		front, limits := d.front(rest), d.limits.Load().Adapt(left)
+		ahead.Go(func() {
+			_ = guard.Call("the planner", func() error { // what is wrong is found again by plan
+				p, taken, err := d.planner.Make(front, limits)
+				if err == nil {
+					next = planned{p, taken}
+				}
+				return err
+			})
+		})
+	}
+	err := r.applyPlan(ctx, d, plan)
+	ahead.Wait()
+	return next, err
 }
 
 // skip drops the messages that the store already has from the front of the
@@ -64,17 +96,17 @@ func (r *run) skip(ctx context.Context, d *Drain, queue []Message) ([]Message, e
 		n++
 	}
 	for again := queue[:n]; len(again) > 0; {
-		plan, taken := r.plan(d, again, *d.limits.Load())
-		tried := d.batch(plan)
+		p := r.plan(d, d.front(again), d.limits.Load().Adapt(waiting(again)))
+		tried := d.batch(p.Plan)
 		tried.After = again[0].Seq - 1
 		rejected, err := d.store.Probe(ctx, tried)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.deadLetter(plan, rejected, d.Worker()); err != nil {
+		if err := r.deadLetter(p.Plan, rejected, d.Worker()); err != nil {
 			return nil, err
 		}
-		again = again[taken:]
+		again = again[p.taken:]
 	}
 	return queue[n:], nil
 }

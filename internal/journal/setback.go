@@ -88,7 +88,7 @@ func (d *Drain) bringAgain(ctx context.Context, at, had uint64) error {
 			m, _ := MakeMessage(seq, frame) // a bad one is empty, and was a dead letter
 			queue = append(queue, m)
 			s.Lost--
-			if bytes += len(frame); len(queue) == maxBatch || bytes >= maxBatchBytes {
+			if bytes += len(frame); len(queue) == maxBatch || bytes >= maxBytes {
 				if err := flush(); err != nil {
 					return err
 				}

@@ -20,7 +20,8 @@ import (
 //
 // Far behind, as after an outage, players keep a third of what the drain can take.
 // If that is 1.5 times of what they played before, they have half of it, and the
-// backlog is gone in the time that made it.
+// backlog is gone in the time that made it. The drain plans ahead then. It does not while
+// it follows closely: what waits a little longer meets more in a transaction.
 //
 // There is no brake unless the store takes batches: an outage never slows down
 // play.
@@ -30,6 +31,8 @@ const (
 	wantedWork = 350 * time.Millisecond
 	reaction   = 2 * time.Second // further behind, the loop may put in half
 	leastPart  = 1.0 / 3
+	farBehind  = 2 * time.Second
+	farAhead   = 4 // transactions
 	// A cost is mostly forgotten after memory of work; one transaction, however
 	// long it took, is at most a part of what is known.
 	memory   = time.Second
@@ -58,6 +61,9 @@ func (p *pace) next(now time.Time, w journal.Work) (next journal.Next) {
 	p.learn(w)
 	next.Bytes = max(int(p.bytes*batchWork.Seconds()), fullBatch)
 	behind := p.behind()
+	if behind >= farBehind {
+		next.Ahead = farAhead
+	}
 	switch {
 	case p.hurry.Load():
 		p.brake.release()
@@ -104,10 +110,13 @@ type brake struct {
 	holds time.Duration // in the present second
 }
 
-// The pauses of the loop: worth a timer, and too short for a client to send again.
+// The pauses of the loop: worth a timer, and too short for a client to send again. What it
+// did not put in because it woke up late, or had other things to do, it may put in later,
+// up to what mostCredit is worth.
 const (
-	leastHold = time.Millisecond
-	mostHold  = 50 * time.Millisecond
+	leastHold  = time.Millisecond
+	mostHold   = 50 * time.Millisecond
+	mostCredit = 20 * time.Millisecond
 )
 
 // set lets the loop put so many bytes a second into the journal, until then.
@@ -123,17 +132,14 @@ func (b *brake) share() float64 { return float64(b.held.Load()) / 1000 }
 
 // put tells of a turn of the loop that has put so much into the journal.
 func (b *brake) put(now time.Time, bytes int) {
-	if b.free.Before(now) {
-		b.free = now
-	}
+	before := max(b.free.Sub(now), -mostCredit)
+	after := before
 	if rate := b.rate.Load(); rate > 0 && now.UnixNano() <= b.ends.Load() {
-		before := b.free
 		worth := time.Duration(float64(bytes) / float64(rate) * float64(time.Second))
-		if b.free = before.Add(worth); b.free.Sub(now) > mostHold {
-			b.free = now.Add(mostHold)
-		}
-		b.holds += b.free.Sub(before)
+		after = min(before+worth, mostHold)
 	}
+	b.free = now.Add(after)
+	b.holds += max(after, 0) - max(before, 0)
 	if passed := now.Sub(b.since); passed >= time.Second {
 		b.held.Store(min(int64(1000*b.holds/passed), 1000))
 		b.since, b.holds = now, 0

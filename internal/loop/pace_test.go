@@ -245,8 +245,8 @@ func TestBrake(t *testing.T) {
 	if b.put(now, 1<<20); b.hold(now) != 0 {
 		t.Error("a loop that nobody brakes was held")
 	}
-	b.set(1_000_000, now.Add(time.Minute))
-	if b.put(now, 600); b.hold(now) != 0 {
+	b.set(1_000_000, now.Add(time.Hour))
+	if b.put(now, 20_600); b.hold(now) != 0 { // with the credit of one that did nothing
 		t.Errorf("got a hold of %v, want none shorter than %v", b.hold(now), leastHold)
 	}
 	b.put(now, 600)
@@ -259,12 +259,23 @@ func TestBrake(t *testing.T) {
 	if b.put(now, 1<<30); b.hold(now) != mostHold {
 		t.Errorf("got a hold of %v, want at most %v", b.hold(now), mostHold)
 	}
-	for range 1000 { // two seconds, half of them held
-		now = now.Add(2 * time.Millisecond)
-		b.put(now, 1000)
+	// A loop that always wakes up a little late, and works for as long as it is held.
+	put, began := 0, now
+	for end := now.Add(4 * time.Second); now.Before(end); put += 4000 {
+		now = now.Add(b.hold(now) + 2*time.Millisecond)
+		b.put(now, 4000)
+	}
+	if got, want := float64(put), 1e6*now.Sub(began).Seconds(); got < 0.98*want || got > 1.02*want {
+		t.Errorf("it has put in %.0f bytes, want %.0f", got, want)
 	}
 	if got := b.share(); got < 0.45 || got > 0.55 {
 		t.Errorf("it says that it was held %.2f of its time, want a half", got)
+	}
+	if now = now.Add(time.Minute); b.hold(now) != 0 {
+		t.Error("it is held after a minute in which it did nothing")
+	}
+	if b.put(now, 1_000*int((mostCredit+10*time.Millisecond)/time.Millisecond)); b.hold(now) != 10*time.Millisecond {
+		t.Errorf("after that minute it has a credit of %v, want %v", mostCredit+10*time.Millisecond-b.hold(now), mostCredit)
 	}
 	b.release()
 	if b.hold(now) != 0 {
