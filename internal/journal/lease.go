@@ -8,11 +8,13 @@ import (
 
 // How long a supply lasts without a store: so long at the rate at which numbers
 // were taken lately, and half of that at least. It is leased in parts of the usual size,
-// because PostgreSQL counts every number, 16,384 in 12 ms, while other leases wait. It is
-// never more than maxStock.
+// because PostgreSQL counts every number, 16,384 in 12 ms, while other leases wait; and
+// what is not needed soon is leased part by part, so that PostgreSQL has something else to
+// do, too. It is never more than maxStock.
 const (
 	lasts     = 8 * time.Hour
 	rateEvery = 10 * time.Second
+	partEvery = 50 * time.Millisecond
 	maxStock  = 1 << 24
 )
 
@@ -40,6 +42,7 @@ type stock struct {
 	taken  int64
 	since  time.Duration // when counting taken began
 	rate   float64       // numbers a second, by the last counts
+	part   time.Duration // when the next part may be leased
 	first  int           // the first lease of a supply that begins small; 0: it does not
 	last   int64         // the highest number that was leased
 }
@@ -84,18 +87,20 @@ func (l *Leases) Next(s wamble.Sequence) (id int64, ok bool) {
 }
 
 // Want returns how many numbers should be leased now, by a clock that began at
-// any time: 0 while more than half of the supply is left, or a lease is under way.
+// any time: 0 while more than half of the supply is left, or a lease is under way, or was
+// a moment ago and numbers are not running out.
 func (l *Leases) Want(s wamble.Sequence, now time.Duration) int {
 	st := &l.stocks[s]
 	if passed := now - st.since; passed >= rateEvery {
 		st.rate = (st.rate + float64(st.taken)/passed.Seconds()) / 2
 		st.taken, st.since = 0, now
 	}
-	supply := max(st.least(l.size), int(min(st.rate*lasts.Seconds(), maxStock)))
-	if st.wanted || st.left > int64(supply/2) {
+	least := st.least(l.size)
+	supply := max(least, int(min(st.rate*lasts.Seconds(), maxStock)))
+	if st.wanted || st.left > int64(supply/2) || st.left > int64(least/2) && now < st.part {
 		return 0
 	}
-	st.wanted = true
+	st.wanted, st.part = true, now+partEvery
 	return min(supply, l.size)
 }
 

@@ -114,12 +114,20 @@ func TestLeasesLast(t *testing.T) {
 			for range tc.perSecond {
 				l.Next(wamble.BoardIDs)
 			}
-			for n := l.Want(wamble.BoardIDs, now); n > 0; n = l.Want(wamble.BoardIDs, now) {
+			parts := 0
+			for end := now + time.Second; now < end; now += 10 * time.Millisecond {
+				n := l.Want(wamble.BoardIDs, now)
 				if n > 16384 {
 					t.Fatalf("%d numbers a second: %d are leased at once, want 16384 at most", tc.perSecond, n)
 				}
+				if n > 0 {
+					parts++
+				}
 				l.Add(wamble.BoardIDs, []wamble.Block{{First: next, Count: int64(n)}})
 				next += int64(n)
+			}
+			if parts > 20 {
+				t.Errorf("%d numbers a second: %d leases in one, want 20 at most", tc.perSecond, parts)
 			}
 		}
 		for s := range 120 {

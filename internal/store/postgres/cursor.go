@@ -83,25 +83,15 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 	if err := schema.CheckLease(seq, n); err != nil {
 		return nil, err
 	}
-	var blocks []wamble.Block
+	var numbers []int64
 	b := s.begin()
 	b.Queue("SELECT set_config('synchronous_commit', 'off', true)")
 	// Rows that are numbered beyond the sequence, by hand or before a failover to a
 	// standby that was behind, are stepped over.
 	b.Queue(fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", leaseLock))
 	b.Queue(fmt.Sprintf(`SELECT setval('%[1]s_id_seq', top) FROM (SELECT max(id) AS top FROM %[1]s) t WHERE top > coalesce(pg_sequence_last_value('%[1]s_id_seq'), 0)`, seq))
-	b.Queue(`SELECT min(v), count(*) FROM (
-			SELECT v, v - row_number() OVER (ORDER BY v) AS island
-			FROM (SELECT nextval($1::regclass) AS v FROM generate_series(1, $2)) numbers) numbered
-		GROUP BY island ORDER BY 1`, seq.String()+"_id_seq", n).
-		Query(each(func(rows pgx.Rows) error {
-			var block wamble.Block
-			if err := rows.Scan(&block.First, &block.Count); err != nil {
-				return err
-			}
-			blocks = append(blocks, block)
-			return nil
-		}))
+	b.Queue(`SELECT array_agg(nextval($1::regclass)) FROM generate_series(1, $2)`, seq.String()+"_id_seq", n).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&numbers) })
 	b.Queue("COMMIT")
 	s.queueBegin(b)
 	b.Queue("SELECT txid_current()")
@@ -112,7 +102,20 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 	if err != nil {
 		return nil, classify(ctx, "lease "+seq.String(), err)
 	}
-	return blocks, nil
+	return blocksOf(numbers), nil
+}
+
+// blocksOf joins numbers that follow each other. Somebody else may have taken some in
+// between.
+func blocksOf(numbers []int64) (blocks []wamble.Block) {
+	slices.Sort(numbers)
+	for i, n := range numbers {
+		if i == 0 || n != numbers[i-1]+1 {
+			blocks = append(blocks, wamble.Block{First: n})
+		}
+		blocks[len(blocks)-1].Count++
+	}
+	return blocks
 }
 
 // Return implements store.Store. A lease waits for the lock, so nobody leases between
