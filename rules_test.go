@@ -69,7 +69,7 @@ var rooms = []room{
 	{name: "runner/runnerprom", may: []string{"runner"}},
 	{name: "runner/runnertest", may: []string{"runner/memstore", "runner", "runner/internal/mailbox"}},
 	{name: "runner/first", may: []string{"runner/admin", "runner/pebblestore", "runner"}},
-	{name: "internal/journal", may: []string{"runner", "internal/store", "internal/intent", "."},
+	{name: "internal/journal", may: []string{"runner", "internal/store", "internal/intent", "internal/guard", "."},
 		tests: []string{"runner/pebblestore", "internal/store/postgres", "internal/store/sqlite"}},
 	{name: "internal/backup", may: []string{"internal/journal", "runner/pebblestore", "runner", "internal/store/sqlite", "internal/store", "internal/guard", ".", "chess"}},
 	{name: "internal/link", may: []string{"internal/pack", "internal/share", "internal/lru", "wire", "."}, pure: true},
