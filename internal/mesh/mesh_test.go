@@ -113,13 +113,26 @@ func TestMesh(t *testing.T) {
 	a.connected("b c")
 	b.connected("a c")
 	c.connected("a b")
-	if !a.Send(Number("b"), packet(0, "hello")) {
-		t.Fatal("not sent")
+	sent, lost := uint64(0), uint64(0)
+	send := func(to string) bool {
+		ok := a.Send(Number(to), packet(0, "hello"))
+		if ok {
+			sent++
+		} else {
+			lost++
+		}
+		return ok
 	}
-	if a.Send(Number("d"), packet(0, "hello")) {
+	if send("d") {
 		t.Error("a packet for a node that is unknown was sent")
 	}
-	watchtest.Until(t, "it arrives", func() bool { return len(b.frames()) == 1 })
+	// Both may have dialled: what was sent over the connection that goes then is lost.
+	watchtest.Until(t, "it arrives", func() bool {
+		if len(b.frames()) == 0 {
+			send("b")
+		}
+		return len(b.frames()) > 0
+	})
 	want := *packet(0, "hello")
 	want.Client.Node = Number("a")
 	if got := b.frames()[0]; got.Kind != want.Kind || got.Client != want.Client || string(got.Data) != "hello" || got.Part != 1 || string(got.Name) != "main" {
@@ -132,8 +145,8 @@ func TestMesh(t *testing.T) {
 	if _, err := a.Ask(t.Context(), "d", "status", nil); !errors.Is(err, ErrAway) {
 		t.Errorf("a question to nobody: got %v, want ErrAway", err)
 	}
-	if got := a.Stats(); got.Sent != 1 || got.Lost != 1 {
-		t.Errorf("got %+v, want one sent and one lost", got)
+	if got := a.Stats(); got.Sent != sent || got.Lost != lost {
+		t.Errorf("got %+v, want %d sent and %d lost", got, sent, lost)
 	}
 }
 

@@ -117,10 +117,9 @@ func leftInPostgres(dir string, c *config.Config) error {
 		if !was.emptied {
 			err = fmt.Errorf("the options journal-* name %s now", now)
 		}
-	} else if db, dbErr := journalDatabase(c); dbErr != nil {
-		err = dbErr
+	} else if log, openErr := lookAtLogs(c); openErr != nil {
+		err = openErr
 	} else {
-		log := pglog.Open(pglog.Options{Database: db, Node: nodeName(c)})
 		defer log.Close()
 		n, err = leftInParts(log, c, 0)
 	}

@@ -50,11 +50,10 @@ func (m mark) isOf(c *config.Config) (bool, error) {
 	if m.id == "" {
 		return false, nil
 	}
-	db, err := journalDatabase(c)
+	log, err := lookAtLogs(c)
 	if err != nil {
 		return false, err
 	}
-	log := pglog.Open(pglog.Options{Database: db, Node: nodeName(c)})
 	defer log.Close()
 	r, err := lookInto(logstore.New(log, pglog.PartName(c.Server.JournalName, m.part), logstore.Options{MaxBytes: c.Server.JournalMemory << 20}))
 	if errors.Is(err, runner.ErrNoSchema) {

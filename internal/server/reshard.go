@@ -76,17 +76,30 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 // stopped: a little longer than its lease.
 const holderTime = 10 * time.Second
 
+// lookTime is how long who only looks waits for a connection to the journal's database.
+// Who serves from it must know sooner.
+const lookTime = 10 * time.Second
+
+// lookAtLogs opens the logs of the journal's database for somebody who only looks.
+func lookAtLogs(c *config.Config) (*pglog.Log, error) {
+	db, err := journalDatabase(c)
+	if err != nil {
+		return nil, err
+	}
+	db.ConnectTimeout = lookTime
+	return pglog.Open(pglog.Options{Database: db, Node: nodeName(c)}), nil
+}
+
 // stoppedJournal is the journal of a server that does not run, and the log that it is in,
 // nil if it is not in PostgreSQL.
 func stoppedJournal(ctx context.Context, c *config.Config, dir string) (runner.Storage, *pglog.Log, error) {
 	if !clustered(c) {
 		return pebblestore.At(JournalDir(dir), pebblestore.Options{}), nil, nil
 	}
-	db, err := journalDatabase(c)
+	log, err := lookAtLogs(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	log := pglog.Open(pglog.Options{Database: db, Node: nodeName(c)})
 	if n, err := leftInParts(log, c, 1); err != nil || n > 0 {
 		log.Close()
 		if err == nil {
