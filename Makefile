@@ -7,27 +7,17 @@ SHELL := /bin/bash
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.commit=$(COMMIT)
 
-# What runs under the race detector: every package that starts goroutines.
+# What runs under the race detector: every package that starts goroutines. All others run
+# without it. No package runs twice but for its tests of allocations, which the race
+# detector would disturb: they are named TestAllocs and run without it.
 RACE := ./client/... ./cmd/... ./internal/backup ./internal/bot ./internal/handoff ./internal/host ./internal/loader ./internal/loop ./internal/journal ./internal/mesh ./internal/observe \
-	./internal/readapi ./internal/registry ./internal/store/... ./internal/tape ./internal/transport ./runner/...
-
-# What runs without the race detector, because it is not about goroutines and
-# would last for a quarter of an hour: tests that kill processes or crash file
-# systems again and again, and those of the server that load its own processes.
-# Kills and abuse run once under it, in a short form, wherever they are. All other
-# tests of the server run only under it.
-KILLS := Kill|^TestCrash
-LOADS := Handoff|Soak|ReloadUnderLoad|Abuse|LongOutage|Kill|PlacedFleet
-
-# Of these, what runs under the race detector all the same, in small: all handoffs
-# but the one of 100,000 boards.
-HANDOFFS := Handoff
-LARGE    := Large
+	./internal/readapi ./internal/registry ./internal/server ./internal/store/... ./internal/tape ./internal/transport ./runner/...
+ALLOCS := $(sort $(dir $(shell git grep -l '^func TestAllocs' -- '*_test.go')))
 
 # Modules of their own, whose dependencies must stay out of the binary.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod runner/examples/*/go.mod packaging/*/go.mod))
 
-.PHONY: help run build release package reproduce test check generate bench soak fuzz vuln cover web clean setup-run setup-test test-server test-plain test-raced test-loads test-nested test-fuzz
+.PHONY: help run build release package reproduce test check generate bench proof soak fuzz vuln cover web clean setup-run setup-test test-web test-plain test-raced test-nested
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,38 +37,30 @@ package: release ## Debian packages, images for containers, SBOMs and checksums,
 reproduce: ## build the release twice and compare the bytes
 	packaging/reproduce
 
-test: setup-test web check ## everything that CI runs (about 20 minutes on 2 cores)
-	@$(MAKE) --no-print-directory --jobs=2 test-server test-plain test-raced test-loads test-nested test-fuzz
-
-# Tests wait more than they compute: two of these at once fill the machine. What lasts
-# longest comes first, here and in each of them, so that at the end nothing runs alone for
-# long.
-test-server:
-	scripts/gotest -race -skip '$(LOADS)' ./internal/server
-	scripts/gotest -race -run '$(HANDOFFS)' -skip '$(LARGE)' ./internal/server
-
-test-plain:
-	cd web && npm run --silent test
-	scripts/gotest ./web $$(go list ./... | grep -v '/internal/server$$')
+test: setup-test web check ## everything that CI runs (about 10 minutes on 2 cores)
+	@$(MAKE) --no-print-directory --jobs=3 test-raced test-web test-plain
 
 test-raced:
-	scripts/gotest -race -short -run 'Kill|Abuse' -skip '$(HANDOFFS)' ./internal/journal ./internal/server ./internal/store/... ./runner/pebblestore
-	scripts/gotest -race -skip '$(KILLS)' ./runner/pebblestore $(RACE)
+	scripts/gotest -race -parallel=6 -skip '^TestAllocs' $(RACE)
 
-test-loads:
-	scripts/gotest -run '$(LOADS)' ./internal/server
+test-web:
+	cd web && npm run --silent test
+	scripts/gotest ./web
+
+test-plain:
+	scripts/gotest $$(go list ./... | grep -vxE "wamble/web|$$(go list $(RACE) | paste -sd '|')")
+	scripts/gotest -run '^TestAllocs' $(addprefix ./,$(ALLOCS))
+	@$(MAKE) --no-print-directory test-nested
 
 test-nested:
-	@for m in $(NESTED); do (cd $$m && echo "go test in $$m" && go vet ./... && $(CURDIR)/scripts/gotest ./...); done
-
-test-fuzz:
-	scripts/fuzz 2s
+	@for m in $(filter-out packaging/%,$(NESTED)); do (cd $$m && echo "go test in $$m" && $(CURDIR)/scripts/gotest ./...); done
 
 check: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
-	go vet ./...
-	go tool staticcheck ./...
+	go vet -tags=proof ./...
+	go tool staticcheck -tags=proof ./...
+	@for m in $(NESTED); do (cd $$m && go vet -tags=proof ./...); done
 
 generate: ## write anew the parts of the documents that come from code
 	go generate ./...
@@ -89,8 +71,11 @@ bench: web build ## the benchmarks, each beside its yardstick in the same run
 	TMPDIR=$(CURDIR)/bin bin/wamble bench --verify --also 1,16,1000
 	@for m in $(NESTED); do (cd $$m && echo "benchmarks of $$m" && go test -run='^$$' -bench=. ./...); done
 
-soak: ## the long proofs at full length (hours); ONLY=./runner/... RUN=Kill chooses, WAMBLE_SEED=n repeats
-	WAMBLE_SOAK=1 scripts/gotest -count=1 -timeout=6h $(if $(RUN),-run '$(RUN)') $(or $(ONLY),./...)
+proof: setup-test web ## what needs minutes, root or a machine for itself (up to an hour); ONLY=./runner RUN=Kill chooses
+	scripts/proof $(ONLY) $(if $(RUN),-run '$(RUN)')
+
+soak: setup-test web ## the proofs at full length (hours); ONLY=./runner RUN=Kill chooses, WAMBLE_SEED=n repeats
+	WAMBLE_SOAK=1 scripts/proof $(ONLY) $(if $(RUN),-run '$(RUN)')
 
 fuzz: ## every fuzz target for 5 minutes; TIME=1h and ONLY=pattern choose others
 	scripts/fuzz $(or $(TIME),5m) $(ONLY)

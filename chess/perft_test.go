@@ -73,7 +73,7 @@ func TestPerft(t *testing.T) {
 			t.Parallel()
 			budget := set.budget
 			switch {
-			case raceEnabled:
+			case prooftest.Raced:
 				budget = set.underRace
 			case soak:
 				budget = 1 << 63

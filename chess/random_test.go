@@ -40,7 +40,7 @@ func randomGames(t testing.TB, games, plies int, see func(p Position, legal []Mo
 // published figures.
 func TestRandomGamesAgainstReference(t *testing.T) {
 	games := 12
-	if raceEnabled {
+	if prooftest.Raced {
 		games = 2
 	}
 	castled, taken := 0, 0

@@ -6,7 +6,7 @@ import (
 	"wamble/runner"
 )
 
-func TestCodecAllocations(t *testing.T) {
+func TestAllocsCodec(t *testing.T) {
 	m := runner.Message{To: 7, ID: []byte("id"), Flags: runner.HasTrace, Trace: []byte("t"), Payload: make([]byte, 100)}
 	buf := make([]byte, 0, 300)
 	if n := testing.AllocsPerRun(100, func() {

@@ -20,7 +20,7 @@ func TestKeyMoments(t *testing.T) {
 		{width: 390, height: 844, touch: true, dark: true}, {width: 1280, height: 800},
 		{width: 390, height: 844, touch: true}, {width: 1280, height: 800, dark: true},
 	}
-	for _, s := range screens[:prooftest.Sized(1, len(screens))] {
+	for _, s := range screens[:prooftest.Sized(1, 1, len(screens))] {
 		name := fmt.Sprintf("%d-%s", s.width, map[bool]string{true: "dark", false: "light"}[s.dark])
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

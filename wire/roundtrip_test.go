@@ -13,7 +13,7 @@ import (
 // TestRandomRoundTrip encodes random messages of every type with random
 // extensions and reads them again: in one packet, and in fragments.
 func TestRandomRoundTrip(t *testing.T) {
-	rounds := prooftest.Sized(100, 20_000)
+	rounds := prooftest.Sized(100, 100, 20_000)
 	r := prooftest.Random(t)
 	var p Packet
 	for range rounds {

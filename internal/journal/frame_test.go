@@ -176,7 +176,7 @@ func TestFrameRefused(t *testing.T) {
 	}
 }
 
-func TestAppendAllocatesNothing(t *testing.T) {
+func TestAllocsAppend(t *testing.T) {
 	buf := make([]byte, 0, 1024)
 	for _, k := range intent.Kinds() {
 		in := filled(t, k)

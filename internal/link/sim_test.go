@@ -16,7 +16,7 @@ func seeds(t *testing.T, whole, part uint64) (from, to uint64) {
 		seed := prooftest.Seed(t)
 		return seed, seed + 1
 	}
-	return 0, prooftest.Sized(part, whole)
+	return 0, prooftest.Sized(part, part, whole)
 }
 
 // tally sums up what the simulated clients saw, so that the proof is known to

@@ -394,7 +394,7 @@ func TestNoMove(t *testing.T) {
 }
 
 // A move in, its answer out: no allocation but that of the list of moves.
-func TestMoveAllocatesNothing(t *testing.T) {
+func TestAllocsMove(t *testing.T) {
 	s := seated(t)
 	s.load.sockets = silent{}
 	seq := uint32(1)

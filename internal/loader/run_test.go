@@ -13,7 +13,7 @@ import (
 // long is how much of something a test waits for before its run ends: a run that
 // ended after a time would find little done on a busy machine.
 func long(n int) int {
-	return prooftest.Sized(n, 50*n)
+	return prooftest.Sized(n, n, 50*n)
 }
 
 func play(t *testing.T, ctx context.Context, o Options) Report {

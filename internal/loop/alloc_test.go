@@ -15,9 +15,9 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// TestNoAllocation: what the loop does around a step costs no memory, however
+// TestAllocsLoop: what the loop does around a step costs no memory, however
 // many packets there are: the mail, the frames for the journal, the stopwatch.
-func TestNoAllocation(t *testing.T) {
+func TestAllocsLoop(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)

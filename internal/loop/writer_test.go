@@ -129,8 +129,8 @@ func TestWriterFails(t *testing.T) {
 	t.Error("no send has failed")
 }
 
-// TestWriterAllocates: handing over costs no memory.
-func TestWriterAllocates(t *testing.T) {
+// TestAllocsWriter: handing over costs no memory.
+func TestAllocsWriter(t *testing.T) {
 	s := newSender(t)
 	out := &s.life.out.Packets
 	to := wamble.Peer{Addr: netip.MustParseAddrPort("127.0.0.1:9")}

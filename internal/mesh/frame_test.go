@@ -111,8 +111,8 @@ func TestFrameBounds(t *testing.T) {
 	}
 }
 
-// TestFrameAllocs: a packet on its way costs no allocation.
-func TestFrameAllocs(t *testing.T) {
+// TestAllocsFrame: a packet on its way costs no allocation.
+func TestAllocsFrame(t *testing.T) {
 	f := golden[0].frame
 	var buffer []byte
 	var back Frame

@@ -1,61 +1,82 @@
-// Package prooftest sizes and repeats the long proofs: random tests that run for
-// minutes with WAMBLE_SOAK=1, and for moments otherwise. WAMBLE_SEED repeats one.
-// It also measures memory.
 package prooftest
 
 import (
-	"math/rand/v2"
+	"fmt"
 	"os"
-	"runtime"
-	"strconv"
+	"strings"
 	"testing"
+	"time"
 )
 
-// Heap collects the garbage and returns how many bytes are left.
-func Heap() uint64 {
-	runtime.GC()
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
-	return s.HeapAlloc
+// Proof is a test that only `make proof` and `make soak` run. Its file is named
+// *_proof_test.go and begins with `//go:build proof`.
+type Proof struct {
+	t     testing.TB
+	began times
 }
 
-// Soaking reports whether the proofs run at full length.
-func Soaking() bool { return os.Getenv("WAMBLE_SOAK") == "1" }
-
-// Sized returns whole if the proofs run at full length, and part otherwise.
-func Sized[T any](part, whole T) T {
-	if Soaking() {
-		return whole
-	}
-	return part
-}
-
-// Part is a twentieth of whole, at least 1, unless the proofs run at full length;
-// and 1 with -short, as the race detector sees them.
-func Part(whole int) int {
-	if testing.Short() {
-		return 1
-	}
-	return Sized(max(1, whole/20), whole)
-}
-
-// Seed returns WAMBLE_SEED, or another seed each time, and says which.
-func Seed(t testing.TB) uint64 {
+// Needs begins a proof and logs what it needs: "root", "a machine for itself", "minutes".
+func Needs(t testing.TB, what string) *Proof {
 	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("WAMBLE_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("WAMBLE_SEED: %v", err)
+	t.Logf("needs %s", what)
+	return &Proof{t: t, began: readTimes()}
+}
+
+// Bound fails the proof if got is above bound. If the host took more than a twentieth of
+// the processors' time from this machine, or the machine was overloaded, it logs
+// INCONCLUSIVE instead, because the figure then says nothing about Wamble.
+func (p *Proof) Bound(what string, got, bound time.Duration) {
+	p.t.Helper()
+	p.Judge(got <= bound, fmt.Sprintf("%s took %v, the bound is %v", what, got, bound))
+}
+
+// Judge is Bound for a condition that depends on the machine's speed in another way.
+func (p *Proof) Judge(ok bool, what string) {
+	p.t.Helper()
+	stolen := readTimes().stolenSince(p.began)
+	switch {
+	case ok:
+		p.t.Logf("measured: %s", what)
+	case stolen > 0.05:
+		p.t.Logf("measured: INCONCLUSIVE: %s, but the host took %.0f %% of the processors' time", what, 100*stolen)
+	default:
+		p.t.Errorf("%s (the host took %.0f %% of the processors' time)", what, 100*stolen)
+	}
+}
+
+// times are the processors' times in ticks since the machine started.
+type times struct{ all, stolen float64 }
+
+// readTimes reads the first line of /proc/stat. It returns zeros where there is none.
+func readTimes() times {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return times{}
+	}
+	return parseTimes(string(text))
+}
+
+// parseTimes reads a line such as "cpu user nice system idle iowait irq softirq steal".
+func parseTimes(stat string) times {
+	line, _, _ := strings.Cut(stat, "\n")
+	var sum times
+	for i, field := range strings.Fields(line) {
+		var n float64
+		if _, err := fmt.Sscan(field, &n); err != nil || i > 8 {
+			continue
 		}
-		seed = n
+		sum.all += n
+		if i == 8 {
+			sum.stolen = n
+		}
 	}
-	t.Logf("WAMBLE_SEED=%d", seed)
-	return seed
+	return sum
 }
 
-// Random is a random source that begins with Seed.
-func Random(t testing.TB) *rand.Rand {
-	t.Helper()
-	return rand.New(rand.NewPCG(Seed(t), 0))
+// stolenSince returns the share of the processors' time that the host took since began.
+func (t times) stolenSince(began times) float64 {
+	if t.all <= began.all {
+		return 0
+	}
+	return (t.stolen - began.stolen) / (t.all - began.all)
 }

@@ -91,7 +91,7 @@ func units(v float64) int64 { return int64(math.Round(v / unit)) }
 // TestConservation holds both against their invariants in random games: the
 // payouts never exceed the pot, and the changes of ratings sum to nothing.
 func TestConservation(t *testing.T) {
-	games := prooftest.Sized(2000, 40_000)
+	games := prooftest.Sized(2000, 2000, 40_000)
 	rng := prooftest.Random(t)
 	for range games {
 		players := make([]Player, 1+rng.IntN(120))

@@ -33,7 +33,7 @@ func abuseTime() time.Duration {
 	if testing.Short() {
 		return time.Second
 	}
-	return prooftest.Sized(3*time.Second, time.Minute)
+	return prooftest.Sized(3*time.Second, 3*time.Second, time.Minute)
 }
 
 // vandal does everything wrong that a client can do.

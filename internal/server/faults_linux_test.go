@@ -242,7 +242,7 @@ func (f *fleet) alone(meanwhile func(), d time.Duration) {
 // lone kills the standby of the database for a while.
 func (f *fleet) lone() {
 	f.standby.Down(f.t)
-	f.alone(func() {}, prooftest.Sized(time.Second, 7*time.Second))
+	f.alone(func() {}, prooftest.Sized(time.Second, time.Second, 7*time.Second))
 	f.suffer("PostgreSQL's standby back", func() { f.standby.Up(f.t) })
 }
 
@@ -262,7 +262,7 @@ func (f *fleet) cancel() {
 	cancelled := 0
 	f.alone(func() {
 		cancelled += pgtest.Query[int](f.t, f.database(), `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
-	}, prooftest.Sized(time.Second, 3*time.Second))
+	}, prooftest.Sized(time.Second, time.Second, 3*time.Second))
 	if cancelled == 0 {
 		f.t.Error("nobody waited for the standby")
 	}

@@ -232,7 +232,7 @@ func TestFleet(t *testing.T) {
 	}
 	f := newFleet(t, 3, 12)
 	end, bounded := t.Deadline()
-	for i := range prooftest.Sized(len(faults), 200) {
+	for i := range prooftest.Sized(len(faults), len(faults), 200) {
 		if bounded && time.Until(end) < time.Minute {
 			t.Errorf("the time ends after %d faults", i)
 			break

@@ -25,7 +25,7 @@ import (
 
 // forgeTime is how long a server is flooded with hellos: 4 s, 5 minutes with
 // WAMBLE_SOAK.
-func forgeTime() time.Duration { return prooftest.Sized(4*time.Second, 5*time.Minute) }
+func forgeTime() time.Duration { return prooftest.Sized(4*time.Second, 4*time.Second, 5*time.Minute) }
 
 // forgeRate is how many hellos a second there are.
 const forgeRate = 2000
@@ -228,7 +228,7 @@ func (c *newcomer) ask(b []byte, began time.Time, take func() bool) error {
 // its default limits. It returns how many newcomers have played.
 func underFlood(t *testing.T, a *arena, f *forger) int {
 	server := netip.MustParseAddrPort("127.0.0.1:" + a.port)
-	soon := prooftest.Sized(10*time.Second, 2*time.Second) // where nothing else runs, 2 s
+	soon := prooftest.Sized(10*time.Second, 10*time.Second, 2*time.Second) // where nothing else runs, 2 s
 	pulses := int(forgeTime() / pulseTime)
 	calm := a.pulse(t, max(pulses/4, 50))
 	before := memoryOf(t, a.cmd.Process.Pid)
@@ -276,7 +276,7 @@ func underFlood(t *testing.T, a *arena, f *forger) int {
 	// pace: one that is filled, and one that is kept to be filled again.
 	moves := len(loud) + int(honest.Load())
 	most := int64(24<<20 + min(moves*600, 128<<20))
-	if raced {
+	if prooftest.Raced {
 		most *= 4 // the race detector's own memory grows with ours
 	}
 	if grown := after - before; grown > most {

@@ -23,7 +23,7 @@ import (
 
 // handoffs is how often a server hands over under load: 5 times, 100 with
 // WAMBLE_SOAK.
-func handoffs() int { return prooftest.Sized(5, 100) }
+func handoffs() int { return prooftest.Sized(5, 5, 100) }
 
 // TestHandoff: 200 clients play, over UDP and WebSocket, while the server becomes
 // another image of itself again and again. No move is lost or repeated, no session
@@ -32,7 +32,7 @@ func handoffs() int { return prooftest.Sized(5, 100) }
 // images before it left there: the next start brings it to the store. Under the race
 // detector it is the same in small.
 func TestHandoff(t *testing.T) {
-	if raced {
+	if prooftest.Raced {
 		handOffUnderLoad(t, 200, 20, 2)
 		return
 	}
@@ -41,7 +41,7 @@ func TestHandoff(t *testing.T) {
 
 // TestHandoffLarge is the same with 100,000 boards.
 func TestHandoffLarge(t *testing.T) {
-	handOffUnderLoad(t, 100_000, 180, prooftest.Sized(1, 10))
+	handOffUnderLoad(t, 100_000, 180, prooftest.Sized(1, 1, 10))
 }
 
 // TestHandoffGrowing: a world that still makes its boards is handed over as it is, and

@@ -14,7 +14,7 @@ func kills() int {
 	if testing.Short() {
 		return 1
 	}
-	return prooftest.Sized(3, 50)
+	return prooftest.Sized(3, 3, 50)
 }
 
 // TestKill kills a server in mid-load, again and again. Every move that was

@@ -245,7 +245,7 @@ func TestPlacedFleet(t *testing.T) {
 	faults := []func(*continent){(*continent).kill, (*continent).upgrade, (*continent).unplug, (*continent).split,
 		(*continent).pause, (*continent).cut, (*continent).stop, (*continent).restart, (*continent).promote}
 	end, bounded := t.Deadline()
-	for i := range prooftest.Sized(4, 200) {
+	for i := range prooftest.Sized(4, 4, 200) {
 		if bounded && time.Until(end) < time.Minute {
 			t.Errorf("the time ends after %d faults", i)
 			break

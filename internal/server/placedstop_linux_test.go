@@ -90,7 +90,7 @@ func TestPlacedStop(t *testing.T) {
 		a.end()
 	})
 	t.Logf("measured: the stop took %v, and nobody waited for longer than %v", time.Since(began).Round(time.Millisecond), longest.Round(time.Millisecond))
-	if longest > prooftest.Sized(30*time.Second, 4*time.Second) {
+	if longest > prooftest.Sized(30*time.Second, 30*time.Second, 4*time.Second) {
 		t.Errorf("somebody waited for %v", longest)
 	}
 	if got := len(held(t, b.dir)); got != 4 {

@@ -21,7 +21,7 @@ import (
 
 // reloadRounds is how often profiles come, move and go: 5 times, 100 with
 // WAMBLE_SOAK.
-func reloadRounds() int { return prooftest.Sized(5, 100) }
+func reloadRounds() int { return prooftest.Sized(5, 5, 100) }
 
 // rover plays where a profile happens to be, and takes every refusal as it comes.
 // It remembers what was accepted.

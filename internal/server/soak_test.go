@@ -45,7 +45,7 @@ func TestSoak(t *testing.T) {
 		}},
 	}
 	load := startLoad(t, loader.Options{
-		Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Clients: prooftest.Sized(16, 200),
+		Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Clients: prooftest.Sized(16, 16, 200),
 	})
 	counts := soak(t, len(troubles), func(n int) { troubles[n].do() }, func() { i.played() })
 	report := load.end()

@@ -172,7 +172,7 @@ func TestWorldLives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	size := prooftest.Sized("usual", "long")
+	size := prooftest.Sized("usual", "usual", "long")
 	if testing.Short() {
 		size = "short"
 	}

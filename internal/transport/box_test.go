@@ -9,7 +9,7 @@ import (
 )
 
 // A loop over packets of connections allocates nothing once it is warm.
-func TestInboxAllocatesNothing(t *testing.T) {
+func TestAllocsInbox(t *testing.T) {
 	in := newInbox(func() {})
 	from := &source{}
 	data := packet(t, 1, 100)

@@ -18,7 +18,7 @@ import (
 // soak is n in a long proof, a twentieth otherwise, and less under the race
 // detector.
 func soak(n int) int {
-	return prooftest.Sized(n/20/slowdown, n)
+	return prooftest.Sized(n/80, n/20, n)
 }
 
 // abuse is what strangers send: hellos, moves with made-up tokens, ACKs of

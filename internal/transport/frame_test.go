@@ -171,7 +171,7 @@ func TestParseClose(t *testing.T) {
 	}
 }
 
-func TestFrameReaderAllocatesNothing(t *testing.T) {
+func TestAllocsFrameReader(t *testing.T) {
 	var stream []byte
 	for range 8 {
 		stream = appendFrame(stream, opBinary, make([]byte, 300), &maskKey{9, 8, 7, 6})

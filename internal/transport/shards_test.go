@@ -327,7 +327,7 @@ func TestShardsShare(t *testing.T) {
 }
 
 // Nothing on the way of a packet allocates.
-func TestShardsAllocateNothing(t *testing.T) {
+func TestAllocsShards(t *testing.T) {
 	ports := openShards(t, Options{}, 2)
 	own, other := tokenPacket(t, 2), tokenPacket(t, 1)
 	peer := wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.1:5")}

@@ -282,7 +282,7 @@ func TestUDPAdopt(t *testing.T) {
 	}
 }
 
-func TestUDPAllocatesNothing(t *testing.T) {
+func TestAllocsUDP(t *testing.T) {
 	server := listenTestUDP(t, "[::]:0", UDPOptions{})
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	out := new(Packets)
@@ -308,7 +308,7 @@ func TestUDPAllocatesNothing(t *testing.T) {
 }
 
 // The same for a port that wakes up by itself now and then.
-func TestPortAllocatesNothing(t *testing.T) {
+func TestAllocsPort(t *testing.T) {
 	p := openPort(t, Options{}, nil)
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	out := &Packets{{wamble.Peer{Addr: p.Addr()}, make([]byte, 100)}}

@@ -124,7 +124,7 @@ func TestBridge(t *testing.T) {
 func TestCrashOnBridge(t *testing.T) {
 	t.Parallel()
 	s := prooftest.Seed(t)
-	for round := range prooftest.Sized(150, 5_000) {
+	for round := range prooftest.Sized(150, 150, 5_000) {
 		crashOnBridge(t, s+uint64(round))
 		if t.Failed() {
 			t.Fatalf("round %d: repeat with WAMBLE_SEED=%d", round, s+uint64(round))
@@ -184,7 +184,7 @@ func TestFaultOnBridge(t *testing.T) {
 	t.Parallel()
 	s := prooftest.Seed(t)
 	failed := 0
-	for round := range prooftest.Sized(80, 2000) {
+	for round := range prooftest.Sized(80, 80, 2000) {
 		if faultOnBridge(t, s+uint64(round), int64(1+round)) {
 			failed++
 		}

@@ -358,7 +358,7 @@ func whereabouts(t *testing.T, r *runner.Runner) map[string]int {
 // each run, keeps a random part of what was not synced, and looks at what is left.
 func TestCrash(t *testing.T) {
 	s := prooftest.Seed(t)
-	runs := prooftest.Sized(50, 10_000)
+	runs := prooftest.Sized(50, 50, 10_000)
 	for run := range runs {
 		crashRun(t, s+uint64(run))
 		if t.Failed() {
@@ -453,7 +453,7 @@ func crashRun(t *testing.T, s uint64) {
 func TestFault(t *testing.T) {
 	s := prooftest.Seed(t)
 	failed := 0
-	for round := range prooftest.Sized(150, 3000) {
+	for round := range prooftest.Sized(150, 150, 3000) {
 		if faultOnce(t, s+uint64(round), int64(1+round)) {
 			failed++
 		}

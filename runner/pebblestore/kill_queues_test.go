@@ -84,7 +84,7 @@ func TestKillQueues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	dir := filepath.Join(t.TempDir(), "runner")
 	var acked []string
-	lives := prooftest.Sized(10, 200)
+	lives := prooftest.Sized(10, 10, 200)
 	for life := range lives {
 		acked = append(acked, killedAfter(t, dir, life, 1+rng.IntN(300))...)
 		r, _, err := openQueues(dir, false)

@@ -31,7 +31,7 @@ const killsBetween = 20
 // nothing that was acknowledged is lost, every effect has happened once, and what is
 // ordered in order. Workers compete, handle batches, are ordered, and meet conflicts.
 func TestKill(t *testing.T) {
-	kills := min(prooftest.Part(500), prooftest.Sized(10, 500))
+	kills := min(prooftest.Part(500), prooftest.Sized(10, 10, 500))
 	for _, mode := range []struct {
 		name string
 		d    pebblestore.Durability

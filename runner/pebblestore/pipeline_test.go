@@ -42,7 +42,7 @@ func TestPipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	rounds := prooftest.Sized(1, 20)
+	rounds := prooftest.Sized(1, 1, 20)
 	workers := startStages(t, r)
 	stop := readers(t, r, 3)
 	for round := range rounds {

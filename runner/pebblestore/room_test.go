@@ -284,7 +284,7 @@ func TestFlushHasRoom(t *testing.T) {
 // the rows are like.
 func TestFlushTakesWhatIsOwed(t *testing.T) {
 	random := prooftest.Random(t)
-	for range prooftest.Sized(5, 1000) {
+	for range prooftest.Sized(5, 5, 1000) {
 		fs := newSmallFS(1 << 30)
 		b, err := pebblestore.AtFS(fs, "/journal", pebblestore.Options{}).Open(func(err error) { t.Error(err) })
 		if err != nil {
@@ -325,7 +325,7 @@ func TestFlushTakesWhatIsOwed(t *testing.T) {
 // not at all for a while never brings a journal to rest: posts, refusals, drains and
 // compactions in any order, and when all messages are taken away it goes on by itself.
 func TestSmallDiskSeeds(t *testing.T) {
-	for range prooftest.Sized(4, 1000) {
+	for range prooftest.Sized(4, 4, 1000) {
 		seed := prooftest.Seed(t)
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel() // it waits most of the time

@@ -42,7 +42,7 @@ func TestLog(t *testing.T) {
 // the proofs are long; each case is a shard of one database.
 func TestStorage(t *testing.T) {
 	db := pgtest.Empty(t)
-	run := prooftest.Sized(runnertest.RunStorage, runnertest.Run)
+	run := prooftest.Sized(runnertest.RunStorage, runnertest.RunStorage, runnertest.Run)
 	run(t, func(t *testing.T) runner.Storage {
 		// Nobody is to be late, even if the disk of a busy machine stands still for seconds.
 		l := pglog.Open(pglog.Options{Database: db, Node: "a", Beat: lease / 4, Lease: time.Minute, Patience: time.Minute})

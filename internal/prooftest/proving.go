@@ -1,0 +1,5 @@
+//go:build proof
+
+package prooftest
+
+const proving = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package pebblestore_test
-
-const poolLoss = 0
