@@ -24,6 +24,8 @@ type jsonPlayer struct {
 	conn *transport.Conn
 	doc  described // of the messages
 	next int
+
+	history history // for the judge
 }
 
 // object is what such a client reads.
@@ -55,7 +57,7 @@ func joinJSON(t *testing.T, s *here) *jsonPlayer {
 		_, err := c.Next()
 		c.Finish(err)
 	})
-	return &jsonPlayer{t: t, conn: c, doc: describedBy(t, "http://"+s.Addresses().HTTP.String()+"/api/asyncapi.json")}
+	return &jsonPlayer{t: t, conn: c, history: history{}, doc: describedBy(t, "http://"+s.Addresses().HTTP.String()+"/api/asyncapi.json")}
 }
 
 // read returns the next object.
@@ -115,6 +117,7 @@ func (p *jsonPlayer) move(at object) object {
 		p.t.Fatalf("%+v: %v", at, err)
 	}
 	uci := position.LegalMoves(nil)[0].String()
+	p.history.add(0, wamble.BoardID(at.Board), clock.Add(1), moveOp{position.Ply() + 1, uci, true})
 	return p.ask(map[string]any{"ctrl": "PLAYER_MOVE", "board_id": at.Board, "payload": map[string]any{"uci": uci}})
 }
 

@@ -103,7 +103,7 @@ func TestAnyMachine(t *testing.T) {
 		}
 	}
 	a.end()
-	c.players = append(c.players, &player{t: t, doubtful: 1}) // the move in JSON
+	c.players = append(c.players, &player{t: t, doubtful: 1, history: speaksJSON.history}) // the move in JSON
 	c.verify(t, openPostgres(t, db))
 	if strings.Contains(a.log.String(), "panic") {
 		t.Errorf("a panic:\n%s", a.log)

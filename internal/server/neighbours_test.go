@@ -218,7 +218,7 @@ func joinQueue(ctx context.Context, t *testing.T, address string) *player {
 		t.Fatalf("hello: %v", err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return &player{t: t, c: c}
+	return &player{t: t, c: c, history: history{}}
 }
 
 // foolsMate lets two players of a profile with one board play a game, which black wins.

@@ -27,6 +27,8 @@ type player struct {
 	// refused counts moves that the server could not keep.
 	refused int
 	crowd   *crowd       // nil: alone
+	number  int          // of the player in the crowd
+	history history      // for the judge
 	moves   atomic.Int64 // that were accepted
 }
 
@@ -61,7 +63,7 @@ func join(t testing.TB, address string, token wamble.Token) *player {
 		t.Fatalf("hello: %v", err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return &player{t: t, c: c, rng: rand.New(rand.NewPCG(rand.Uint64(), 0))}
+	return &player{t: t, c: c, rng: rand.New(rand.NewPCG(rand.Uint64(), 0)), history: history{}}
 }
 
 // choose returns a legal move on a board, and the ply that it makes.
@@ -85,17 +87,24 @@ func (p *player) move(ctx context.Context) bool {
 	if b.ID == 0 || strings.Count(b.FEN, " ") < 5 {
 		// A server that does not know the address yet sends short answers,
 		// without the whole position.
-		_, err := p.c.Hello(ctx)
+		call := clock.Add(1)
+		seen, err := p.c.Hello(ctx)
+		if err == nil {
+			p.see(call, seen.Board)
+		}
 		return err == nil
 	}
 	uci, ply, ok := p.choose(b)
 	if !ok {
 		return false
 	}
+	call := clock.Add(1)
 	next, err := p.c.PlayOn(ctx, b.ID, uci)
+	p.history.add(p.number, b.ID, call, moveOp{ply, uci, err != nil})
 	var denied *wamble.Denied
 	switch {
 	case err == nil:
+		p.see(call, next)
 		p.played = append(p.played, played{b.ID, ply, uci})
 		p.moves.Add(1)
 		if p.crowd != nil {
@@ -124,11 +133,27 @@ func (p *player) move(ctx context.Context) bool {
 // ask asks where we are until somebody answers.
 func (p *player) ask(ctx context.Context) {
 	for ctx.Err() == nil {
-		if _, err := p.c.Hello(ctx); err == nil {
+		call := clock.Add(1)
+		if seen, err := p.c.Hello(ctx); err == nil {
+			p.see(call, seen.Board)
 			return
 		}
 		wait(ctx, 5*time.Millisecond)
 	}
+}
+
+// see writes down how many moves a board has that the player was shown in answer to a
+// request. A short answer does not say it.
+func (p *player) see(call int64, b client.Board) {
+	if b.ID == 0 || strings.Count(b.FEN, " ") < 5 {
+		return
+	}
+	pos, err := chess.ParseFEN(b.FEN)
+	if err != nil {
+		p.t.Errorf("board %d: %v", b.ID, err)
+		return
+	}
+	p.history.add(p.number, b.ID, call, viewOp{pos.Ply()})
 }
 
 // crowd is many players at once.
@@ -146,7 +171,7 @@ func gather(t testing.TB, address string, n int) *crowd {
 	c := &crowd{}
 	for range n {
 		p := join(t, address, wamble.Token{})
-		p.crowd = c
+		p.crowd, p.number = c, len(c.players)
 		c.players = append(c.players, p)
 	}
 	return c
@@ -223,6 +248,9 @@ func (c *crowd) verifyProfile(t testing.TB, store store.Queries, profile string)
 	}
 	if stored < accepted || stored > accepted+doubtful {
 		t.Errorf("the store has %d moves, %d were accepted and %d are doubtful", stored, accepted, doubtful)
+	}
+	for board, picture := range c.judge(t, store, profile) {
+		t.Errorf("board %d: what the players were told cannot have happened in any order: see %s", board, picture)
 	}
 	t.Logf("%d moves accepted, %d doubtful, %d stored", accepted, doubtful, stored)
 }
