@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/host"
 	"wamble/runner"
 )
 
@@ -20,15 +22,16 @@ it back.`,
 		Example: "  wamble runner checkpoint /var/backups/wamble-journal",
 		Args:    oneArg("a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.look(cmd.Context(), func(box journalBox) error {
-				s, err := box.Look()
-				if err == nil {
-					err = box.Checkpoint(args[0])
-				}
+			return f.look(cmd.Context(), func(j journalClient) error {
+				dir, err := filepath.Abs(args[0]) // the server has another working directory
 				if err != nil {
 					return err
 				}
-				return f.printDone(cmd, box, "checkpoint of journal %s written to %s\n", s.Journal, args[0])
+				var s runner.Stats
+				if err := j.ask("runner-checkpoint", host.CheckpointTo{Dir: dir}, &s); err != nil {
+					return err
+				}
+				return f.printDone(cmd, j, "checkpoint of journal %s written to %s\n", s.Journal, args[0])
 			})
 		},
 	}
@@ -69,18 +72,18 @@ of its new messages for those of the lost ones.`,
 		if err != nil {
 			return err
 		}
-		return errors.Join(f.printDone(cmd, stopped{r}, "restored %s, which is now journal %s\n", dir, r.JournalID()), r.Close())
+		return errors.Join(f.printDone(cmd, openedJournal(cmd.Context(), r), "restored %s, which is now journal %s\n", dir, r.JournalID()), r.Close())
 	}
 	return c
 }
 
 // printDone says what was done, or with --json what is in the runner now.
-func (f *runnerFlags) printDone(cmd *cobra.Command, box journalBox, format string, args ...any) error {
+func (f *runnerFlags) printDone(cmd *cobra.Command, j journalClient, format string, args ...any) error {
 	if !f.json {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), format, args...)
 		return err
 	}
-	v, err := viewStats(box)
+	v, err := viewStats(j)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/host"
 	"wamble/runner"
 )
 
@@ -14,29 +14,25 @@ import (
 type deadVerb struct {
 	name string // replay
 	past string // replayed
-	one  func(ctx context.Context, box deadBox, row runner.Row) (string, error)
-	many func(ctx context.Context, box deadBox, f runner.DeadFilter) (int, error)
 }
 
-var replayVerb = deadVerb{
-	name: "replay", past: "replayed",
-	one: func(ctx context.Context, box deadBox, row runner.Row) (string, error) {
-		to, err := box.ReplayDeadLetter(ctx, row)
-		return fmt.Sprintf("%s replayed, now message %d of worker %d", showRow(row), to.Seq, to.Worker), err
-	},
-	many: func(ctx context.Context, box deadBox, f runner.DeadFilter) (int, error) {
-		return box.ReplayDeadLetters(ctx, f)
-	},
+var (
+	replayVerb = deadVerb{"replay", "replayed"}
+	dropVerb   = deadVerb{"drop", "dropped"}
+)
+
+// do carries the verb out on one dead letter, or on those that a filter lets through.
+func (v deadVerb) do(j journalClient, choice host.DeadChoice) (done host.DeadDone, err error) {
+	err = j.ask("dead-letter-"+v.name, choice, &done)
+	return done, err
 }
 
-var dropVerb = deadVerb{
-	name: "drop", past: "dropped",
-	one: func(ctx context.Context, box deadBox, row runner.Row) (string, error) {
-		return fmt.Sprintf("%s dropped", showRow(row)), box.DropDeadLetter(ctx, row)
-	},
-	many: func(ctx context.Context, box deadBox, f runner.DeadFilter) (int, error) {
-		return box.DropDeadLetters(ctx, f)
-	},
+// said tells what was done to one dead letter.
+func (v deadVerb) said(row runner.Row, done host.DeadDone) string {
+	if v == replayVerb {
+		return fmt.Sprintf("%s replayed, now message %d of worker %d", showRow(row), done.Number, done.Worker)
+	}
+	return fmt.Sprintf("%s %s", showRow(row), v.past)
 }
 
 func deadReplayCommand(f *runnerFlags) *cobra.Command {
@@ -100,15 +96,15 @@ func deadVerbCommand(f *runnerFlags, v deadVerb, c *cobra.Command) *cobra.Comman
 // doNamed goes on after a dead letter that does not exist or cannot be
 // replayed, and reports all of these.
 func (v deadVerb) doNamed(cmd *cobra.Command, f *runnerFlags, rows []runner.Row) error {
-	return f.changeDead(cmd.Context(), func(box deadBox) error {
+	return f.alter(cmd.Context(), func(j journalClient) error {
 		var failed []error
 		for _, row := range rows {
-			said, err := v.one(cmd.Context(), box, row)
+			done, err := v.do(j, host.DeadChoice{Worker: row.Worker, Number: row.Seq})
 			if err != nil {
 				failed = append(failed, err)
 				continue
 			}
-			if _, err := fmt.Fprintln(cmd.OutOrStdout(), said); err != nil {
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), v.said(row, done)); err != nil {
 				return err
 			}
 		}
@@ -119,9 +115,9 @@ func (v deadVerb) doNamed(cmd *cobra.Command, f *runnerFlags, rows []runner.Row)
 // count is the answer to a choice without --yes: an error, because nothing was
 // done.
 func (v deadVerb) count(cmd *cobra.Command, f *runnerFlags, filter runner.DeadFilter) error {
-	return f.readDead(cmd.Context(), func(box deadBox) error {
+	return f.look(cmd.Context(), func(j journalClient) error {
 		n := 0
-		err := box.EachDeadLetter(filter, runner.Row{}, func(runner.DeadLetter) bool {
+		err := j.eachDeadLetter(filter, func(runner.DeadLetter) bool {
 			n++
 			return true
 		})
@@ -133,9 +129,9 @@ func (v deadVerb) count(cmd *cobra.Command, f *runnerFlags, filter runner.DeadFi
 }
 
 func (v deadVerb) doMany(cmd *cobra.Command, f *runnerFlags, filter runner.DeadFilter) error {
-	return f.changeDead(cmd.Context(), func(box deadBox) error {
-		n, err := v.many(cmd.Context(), box, filter)
-		if _, printErr := fmt.Fprintf(cmd.OutOrStdout(), "%d dead letters %s\n", n, v.past); err == nil {
+	return f.alter(cmd.Context(), func(j journalClient) error {
+		done, err := v.do(j, host.DeadChoice{Filter: &filter})
+		if _, printErr := fmt.Fprintf(cmd.OutOrStdout(), "%d dead letters %s\n", done.Count, v.past); err == nil {
 			err = printErr
 		}
 		return err

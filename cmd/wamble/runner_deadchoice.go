@@ -91,19 +91,19 @@ func parseWhen(flag, s string) (time.Time, error) {
 	return t, nil
 }
 
-func (d *deadChoice) each(box deadBox, visit func(runner.DeadLetter) bool) error {
+func (d *deadChoice) each(j journalClient, visit func(runner.DeadLetter) bool) error {
 	f, err := d.filter()
 	if err != nil {
 		return err
 	}
-	return box.EachDeadLetter(f, runner.Row{}, visit)
+	return j.eachDeadLetter(f, visit)
 }
 
 // export writes the chosen ones as lines of JSON, and returns how many.
-func (d *deadChoice) export(box deadBox, w io.Writer) (int, error) {
+func (d *deadChoice) export(j journalClient, w io.Writer) (int, error) {
 	n := 0
 	var failed error
-	err := d.each(box, func(dead runner.DeadLetter) bool {
+	err := d.each(j, func(dead runner.DeadLetter) bool {
 		if failed = dead.Export(w); failed == nil {
 			n++
 		}

@@ -42,9 +42,9 @@ func deadListCommand(f *runnerFlags) *cobra.Command {
 	chosen := deadFlags(c)
 	limitFlag(c, &limit, "dead letters")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		return f.readDead(cmd.Context(), func(box deadBox) error {
+		return f.look(cmd.Context(), func(j journalClient) error {
 			l := newListing(cmd, f.json, limit, "NAME\tTIME\tCAUSE\tATTEMPTS\tKIND\tID\tREASON")
-			err := chosen.each(box, func(d runner.DeadLetter) bool {
+			err := chosen.each(j, func(d runner.DeadLetter) bool {
 				l.add(viewDead(&d), deadCells(&d))
 				return !l.more
 			})
@@ -68,9 +68,9 @@ func deadShowCommand(f *runnerFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.readDead(cmd.Context(), func(box deadBox) error {
+			return f.look(cmd.Context(), func(j journalClient) error {
 				for _, row := range rows {
-					d, err := box.DeadLetter(row)
+					d, err := j.deadLetter(row)
 					if err != nil {
 						return err
 					}
@@ -98,16 +98,16 @@ output, or to a file that does not exist yet.`,
 	chosen := deadFlags(c)
 	c.Flags().StringVarP(&to, "output", "o", "", "file to write (default: standard output)")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		return f.readDead(cmd.Context(), func(box deadBox) error {
+		return f.look(cmd.Context(), func(j journalClient) error {
 			if to == "" {
-				_, err := chosen.export(box, cmd.OutOrStdout())
+				_, err := chosen.export(j, cmd.OutOrStdout())
 				return err
 			}
 			file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 			if err != nil {
 				return err
 			}
-			n, err := chosen.export(box, file)
+			n, err := chosen.export(j, file)
 			if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 				return err
 			}

@@ -2,59 +2,24 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/host"
-	"wamble/internal/journal"
-	"wamble/runner"
 	"wamble/runner/admin"
 )
 
-// The commands below are the verbs of the runner's desk, on a directory or on a
+// The commands below are the verbs of the runner's admin page, on a directory or on a
 // server that runs.
 
 // desk carries a verb out and reads its answer into result.
 func (f *runnerFlags) desk(ctx context.Context, verb string, a admin.Args, result any) error {
-	open := f.read
+	open := f.look
 	if verb != "list" && verb != "show" {
-		open = f.change
+		open = f.alter
 	}
-	err := open(func(r *runner.Runner) error {
-		o := admin.Options{Show: showPayload}
-		if journal.Used(r) {
-			o.Refuse = host.KeepOrder
-		}
-		answer, err := admin.New(r, o).Do(ctx, verb, a)
-		if err != nil {
-			return err
-		}
-		text, err := json.Marshal(answer)
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(text, result)
-	})
-	return f.orLive(ctx, err, func(l *liveBox) error { return l.ask("runner-"+verb, a, result) })
-}
-
-// showPayload shows what payloadDecoders know, and the rest as text or hex.
-func showPayload(m *runner.MessageInfo) string {
-	v, ok := decodePayload(&runner.Message{ID: []byte(m.ID), Payload: m.Payload})
-	if !ok {
-		if b := viewBytes(m.Payload); b.Text != nil {
-			return *b.Text
-		}
-		return "hex:" + *viewBytes(m.Payload).Hex
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return string(text)
+	return open(ctx, func(j journalClient) error { return j.ask("runner-"+verb, a, result) })
 }
 
 func runnerListCommand(f *runnerFlags) *cobra.Command {

@@ -25,11 +25,11 @@ ended) or parked (it failed and waits for its next attempt).`,
 	c.Flags().Uint64Var(&from, "from", 0, "begin at this sequence number")
 	limitFlag(c, &limit, "messages")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		return f.look(cmd.Context(), func(box journalBox) error {
+		return f.look(cmd.Context(), func(j journalClient) error {
 			workers := []uint64{worker}
 			if !cmd.Flags().Changed("worker") {
 				workers = workers[:0]
-				s, err := box.Look()
+				s, err := j.stats()
 				if err != nil {
 					return err
 				}
@@ -39,7 +39,7 @@ ended) or parked (it failed and waits for its next attempt).`,
 			}
 			l := newListing(cmd, f.json, limit, "WORKER\tSEQ\tSTATE\tATTEMPTS\tKIND\tID\tPAYLOAD")
 			for _, w := range workers {
-				rows, err := box.Inbox(w, from, l.wanted())
+				rows, err := j.inbox(w, from, l.wanted())
 				if err != nil {
 					return err
 				}

@@ -15,8 +15,8 @@ func runnerStatCommand(f *runnerFlags) *cobra.Command {
   wamble runner stat --dir /var/lib/wamble/journal --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.look(cmd.Context(), func(box journalBox) error {
-				v, err := viewStats(box)
+			return f.look(cmd.Context(), func(j journalClient) error {
+				v, err := viewStats(j)
 				if err != nil {
 					return err
 				}
@@ -53,8 +53,8 @@ type inboxView struct {
 	NextSeq  uint64  `json:"next_seq"`
 }
 
-func viewStats(box journalBox) (statsView, error) {
-	s, err := box.Look()
+func viewStats(j journalClient) (statsView, error) {
+	s, err := j.stats()
 	if err != nil {
 		return statsView{}, err
 	}
@@ -68,7 +68,7 @@ func viewStats(box journalBox) (statsView, error) {
 	}
 	for _, in := range s.Inboxes {
 		x := inboxView{Worker: in.Worker, Name: in.Name, Paused: in.Paused, Depth: in.Depth, Leased: in.Leased, Parked: in.Parked, NextSeq: in.NextSeq}
-		first, err := box.Inbox(in.Worker, 0, 1)
+		first, err := j.inbox(in.Worker, 0, 1)
 		if err != nil {
 			return v, err
 		}

@@ -22,13 +22,13 @@ func runnerTimersCommand(f *runnerFlags) *cobra.Command {
 	c.Flags().Int64Var(&worker, "worker", 0, "list only timers for this worker")
 	limitFlag(c, &limit, "timers")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		return f.look(cmd.Context(), func(box journalBox) error {
+		return f.look(cmd.Context(), func(j journalClient) error {
 			l := newListing(cmd, f.json, limit, "DUE\tSEQ\tWORKER\tKIND\tID\tPAYLOAD")
 			wanted, filtered := l.wanted(), cmd.Flags().Changed("worker")
 			if filtered {
 				wanted = math.MaxInt
 			}
-			timers, err := box.Timers(runner.TimerID{}, wanted)
+			timers, err := j.timers(wanted)
 			if err != nil {
 				return err
 			}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"wamble/internal/journal"
@@ -25,11 +27,18 @@ const deskPath = "/console/runner"
 // deskOf makes the desk of a part of the journal, -1 if it has one. Everything that it
 // changes goes the way of the command with the same name, and so into the audit log.
 func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
+	var (
+		refuse func(verb string, a admin.Args) error
+		show   func(m *runner.MessageInfo) string
+	)
+	if journal.Used(r) { // another program's messages may be changed, and are shown as they are
+		refuse, show = keepOrder, showPayload
+	}
 	return admin.New(r, admin.Options{
 		Allow: func(r *http.Request, changes bool) bool { // the console has asked for a token
 			return !changes || actorOf(r.Context()).Role >= Operate
 		},
-		Refuse: KeepOrder, Show: showPayload, Title: h.queueTitle(r, part), Back: "/console/",
+		Refuse: refuse, Show: show, Title: h.queueTitle(r, part), Back: "/console/",
 		Around: func(r *http.Request, verb string, a admin.Args, _ func(context.Context) (any, error)) (any, error) {
 			c := h.command("runner-" + verb)
 			if c == nil {
@@ -49,9 +58,9 @@ func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
 	})
 }
 
-// KeepOrder is what a desk of the journal refuses: what players were told is not taken
+// keepOrder is what a desk of the journal refuses: what players were told is not taken
 // out of its order, and posts to it go on.
-func KeepOrder(verb string, a admin.Args) error {
+func keepOrder(verb string, a admin.Args) error {
 	switch {
 	case verb == "drain" || verb == "fill":
 		return fmt.Errorf("the journal takes what players do: 'wamble brownout read-only' stops that, a drain is %w", admin.ErrRefused)
@@ -61,7 +70,8 @@ func KeepOrder(verb string, a admin.Args) error {
 	return nil
 }
 
-// showPayload shows the intents of a message, without tokens.
+// showPayload shows the intents of a message, without tokens. Of a message that holds no
+// intents it shows the size alone, because tokens may be in it.
 func showPayload(m *runner.MessageInfo) string {
 	views, err := journal.Show(&runner.Message{ID: []byte(m.ID), Payload: m.Payload})
 	if err != nil {
@@ -116,6 +126,28 @@ func desk(verb string) func(context.Context, *Host, *Call) (any, error) {
 		}
 		return h.deskOf(r, -1).Do(ctx, verb, a)
 	}
+}
+
+// AskJournal carries out a command about a journal that this process has opened, as Ask
+// does for that of a running server.
+func AskJournal(ctx context.Context, r *runner.Runner, command string, args, result any) error {
+	i := slices.IndexFunc(journalCommands, func(c Command) bool { return c.Name == command })
+	if i < 0 {
+		return fmt.Errorf("there is no command %s", command)
+	}
+	text, err := json.Marshal(args)
+	if err != nil {
+		return err
+	}
+	h := &Host{Server: Server{Runner: r, Log: slog.New(slog.DiscardHandler), Running: func() []Running { return nil }}}
+	answer, err := journalCommands[i].Do(ctx, h, &Call{Args: text})
+	if err != nil {
+		return err
+	}
+	if text, err = json.Marshal(answer); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, result)
 }
 
 // InboxPage asks for rows of inboxes: of one worker, from a number on. Timers it asks

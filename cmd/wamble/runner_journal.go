@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strconv"
+
+	"wamble/internal/host"
+	"wamble/runner"
+)
+
+// journalClient carries out the commands about a journal. A journal that nobody has open
+// is opened by this process; a server that has it open is asked through its control socket.
+// The commands are the same.
+type journalClient struct {
+	ask func(verb string, args, result any) error
+}
+
+// look runs do on the journal, which it does not change.
+func (f *runnerFlags) look(ctx context.Context, do func(journalClient) error) error {
+	return f.orServer(ctx, f.read(func(r *runner.Runner) error { return do(openedJournal(ctx, r)) }), do)
+}
+
+// alter runs do on the journal, which it may change.
+func (f *runnerFlags) alter(ctx context.Context, do func(journalClient) error) error {
+	return f.orServer(ctx, f.change(func(r *runner.Runner) error { return do(openedJournal(ctx, r)) }), do)
+}
+
+// openedJournal is the client of a journal that this process has opened.
+func openedJournal(ctx context.Context, r *runner.Runner) journalClient {
+	return journalClient{func(verb string, args, result any) error { return host.AskJournal(ctx, r, verb, args, result) }}
+}
+
+// orServer runs do on the journal of a running server if err says that one has it open.
+// Its control socket lies beside the journal.
+func (f *runnerFlags) orServer(ctx context.Context, err error, do func(journalClient) error) error {
+	if !inUse(err) {
+		return err
+	}
+	dir, err := f.path()
+	if err != nil {
+		return err
+	}
+	return do(journalClient{func(verb string, args, result any) error {
+		if args, err = f.inPart(args); err != nil {
+			return err
+		}
+		err := host.Ask(ctx, filepath.Dir(filepath.Clean(dir)), verb, args, result)
+		if errors.Is(err, host.ErrNoServer) {
+			return inUseError{dir, true}
+		}
+		return err
+	}})
+}
+
+// inUse reports whether a running process has the directory.
+func inUse(err error) bool {
+	var e inUseError
+	return errors.As(err, &e)
+}
+
+// inPart adds the part of the journal to the arguments of a command.
+func (f *runnerFlags) inPart(args any) (any, error) {
+	if f.part < 0 {
+		return args, nil
+	}
+	all := map[string]json.RawMessage{}
+	if args != nil {
+		text, err := json.Marshal(args)
+		if err == nil {
+			err = json.Unmarshal(text, &all)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	all["part"] = strconv.AppendInt(nil, int64(f.part), 10)
+	return all, nil
+}
+
+// stats returns what is in the journal.
+func (j journalClient) stats() (s runner.Stats, err error) {
+	err = j.ask("runner-stats", nil, &s)
+	return s, err
+}
+
+// inbox returns up to limit messages of a worker, page by page.
+func (j journalClient) inbox(worker, from uint64, limit int) ([]runner.InboxRow, error) {
+	return pages(limit, func(limit int) ([]runner.InboxRow, error) {
+		var page []runner.InboxRow
+		err := j.ask("runner-inbox", host.InboxPage{Worker: worker, From: from, Limit: limit}, &page)
+		if len(page) > 0 {
+			from = page[len(page)-1].Seq + 1
+		}
+		return page, err
+	})
+}
+
+// timers returns up to limit armed timers, page by page.
+func (j journalClient) timers(limit int) ([]runner.ArmedTimer, error) {
+	var after runner.TimerID
+	return pages(limit, func(limit int) ([]runner.ArmedTimer, error) {
+		var page []runner.ArmedTimer
+		err := j.ask("runner-timers", host.InboxPage{After: after, Limit: limit}, &page)
+		if len(page) > 0 {
+			after = page[len(page)-1].ID
+		}
+		return page, err
+	})
+}
+
+// pages asks for page after page until limit rows are there or a page is empty.
+func pages[T any](limit int, next func(limit int) ([]T, error)) (all []T, err error) {
+	for limit > 0 {
+		page, err := next(limit)
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		all = append(all, page...)
+		limit -= len(page)
+	}
+	return all, nil
+}
+
+// deadLetter returns a dead letter by its name.
+func (j journalClient) deadLetter(row runner.Row) (runner.DeadLetter, error) {
+	var found []runner.DeadLetter
+	err := j.ask("dead-letter-page", host.DeadPage{Name: row}, &found)
+	if err == nil && len(found) != 1 {
+		err = runner.ErrNotFound
+	}
+	if err != nil {
+		return runner.DeadLetter{}, err
+	}
+	return found[0], nil
+}
+
+// eachDeadLetter visits the dead letters that a filter lets through, until visit returns false.
+func (j journalClient) eachDeadLetter(f runner.DeadFilter, visit func(runner.DeadLetter) bool) error {
+	for from := (runner.Row{}); ; {
+		var found []runner.DeadLetter
+		if err := j.ask("dead-letter-page", host.DeadPage{From: from, Filter: f}, &found); err != nil || len(found) == 0 {
+			return err
+		}
+		for _, d := range found {
+			if !visit(d) {
+				return nil
+			}
+			from = runner.Row{Worker: d.Row.Worker, Seq: d.Row.Seq + 1}
+		}
+	}
+}
