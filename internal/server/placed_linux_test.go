@@ -119,7 +119,7 @@ func TestPlaced(t *testing.T) {
 // the one they know.
 func TestPlacedOneAddress(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
 	var loads []*load
@@ -153,7 +153,7 @@ func TestPlacedOneAddress(t *testing.T) {
 // of it, the other waits, and gets all when the first one stops.
 func TestUnconnected(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	conf := func(node string) string { return shared(db, node) + "(def shards 4) (def min-boards 32)\n" }
 	a := serve(t, Options{}, conf("a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
@@ -217,7 +217,7 @@ func share(t *testing.T, want int, machines ...*machine) {
 // TestPlacedHandoff: a machine of several hands its parts over to its next image.
 func TestPlacedHandoff(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	i := spawnImage(t, staying(t, placedConf(db, "one")))
 	until(t, "it has all parts", func() bool { return len(held(t, i.dir)) == 4 })
 	c := gather(t, i.address(), 4)
@@ -237,7 +237,7 @@ func TestPlacedHandoff(t *testing.T) {
 // connections with PostgreSQL ends in order.
 func TestPlacedStopWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	s := serve(t, Options{}, placedConf(db, "a")).ready()
 	until(t, "all parts serve players", func() bool { return s.places.known() && !s.partsUnderWay() })
 	s.placing.stop() // nobody notices, and opens them again
@@ -249,7 +249,7 @@ func TestPlacedStopWithoutDatabase(t *testing.T) {
 // would hold; it does not wait for a reload.
 func TestPlacedHandoffWaits(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Options{}, placedConf(pgtest.Empty(t), "a")).ready()
+	s := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
 	until(t, "all parts serve players", func() bool { return !s.partsUnderWay() })
 	s.house.changing.Lock()
 	if s.tryChange(t.Context()) {
@@ -270,7 +270,7 @@ func TestPlacedHandoffWaits(t *testing.T) {
 // The older one plays on beside it, and takes over its parts.
 func TestPlacedHandoffSchema(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := spawnImage(t, staying(t, placedConf(db, "b")))
 	untilShared(t, a.dir, b.dir)
@@ -304,7 +304,7 @@ func TestPlacedPeople(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "")
 	on := map[*here]*player{a: join(t, a.address(), wamble.Token{}), b: join(t, b.address(), wamble.Token{})}
 	a.command("announce", host.Arguments{Text: "tea is served"})
@@ -378,7 +378,7 @@ func TestPlacedPeople(t *testing.T) {
 // do not withdraw each other.
 func TestPlacedStanding(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "")
 	kept := func(text string) {
 		t.Helper()
@@ -421,7 +421,7 @@ func TestPlacedStanding(t *testing.T) {
 // seats none on a machine that had none.
 func TestPlacedHouseBots(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "(def house-bots 4)\n")
 	bots := func() int {
 		return a.first().Look(t.Context()).Gauges.Bots + b.first().Look(t.Context()).Gauges.Bots
