@@ -10,6 +10,7 @@ import (
 // TestElsewherePlaying: who only watches on another machine plays nowhere; of the report of
 // an older program, which does not tell them apart, all do.
 func TestElsewherePlaying(t *testing.T) {
+	t.Parallel()
 	now, err := json.Marshal(report{"default": {2: {ShardCount: profile.ShardCount{Players: 5, Idle: 3}}}})
 	if err != nil {
 		t.Fatal(err)

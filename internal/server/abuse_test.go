@@ -23,18 +23,9 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/config"
 	"wamble/internal/prooftest"
 	"wamble/wire"
 )
-
-// abuseTime is how long a server is abused: 3 s, 60 s with WAMBLE_SOAK, 1 s with -short.
-func abuseTime() time.Duration {
-	if testing.Short() {
-		return time.Second
-	}
-	return prooftest.Sized(3*time.Second, 3*time.Second, time.Minute)
-}
 
 // vandal does everything wrong that a client can do.
 type vandal struct {
@@ -304,51 +295,6 @@ func (a *arena) storm(t testing.TB) (end func()) {
 	}
 }
 
-// TestAbuse: mutated packets, HTTP and WebSocket abuse do not crash a server, do
-// not fill its memory, and do not keep players from playing.
-func TestAbuse(t *testing.T) {
-	a := openArena(t)
-	pulses := int(abuseTime() / pulseTime)
-	calm := a.pulse(t, pulses/2)
-	before := memoryOf(t, a.cmd.Process.Pid)
-	end := a.storm(t)
-	storm := a.pulse(t, pulses)
-	end()
-	t.Logf("moves took p50 %.2f ms, p99 %.2f ms before it, %.2f and %.2f during it", at(calm, 50), at(calm, 99), at(storm, 50), at(storm, 99))
-	after := memoryOf(t, a.cmd.Process.Pid)
-	a.pulse(t, 10)
-	t.Logf("%d packets, %d connections; memory %d MB before, %d MB after", a.packets, a.conns, before>>20, after>>20)
-	// The journal keeps what is new in tables, which fill whoever writes: some 30 MB
-	// in a minute of this. Links, limits, the sessions of strangers and their boards
-	// are bounded as well.
-	most := int64(80 << 20)
-	if testing.Short() {
-		most *= 4 // for the race detector, whose own memory grows with ours
-	}
-	if grown := after - before; grown > most {
-		t.Errorf("the memory has grown by %d MB", grown>>20)
-	}
-	// Some were turned away, and nothing has grown above its default.
-	limits := config.Defaults().Default
-	if n := a.metric(t, `wamble_link_total{event="limited"`); n == 0 {
-		t.Error("nobody was limited")
-	}
-	// As many as are present may be on their way to the database.
-	if got, most := a.metric(t, "wamble_sessions{"), 2*limits.Sessions.MaxPlayers; got > float64(most) {
-		t.Errorf("%v sessions, want at most %d", got, most)
-	}
-	if got, most := a.metric(t, "wamble_boards{"), limits.Boards.MaxBoards; got > float64(most) || got == 0 {
-		t.Errorf("%v boards, want at most %d", got, most)
-	}
-	// The last connections of the vandals may still be counted.
-	until(t, "/readyz answers", func() bool { return fetch(t, "http://127.0.0.1:"+a.port+"/readyz") == "200 ready" })
-	if strings.Contains(a.log.String(), "panic") {
-		t.Errorf("something has panicked:\n%s", a.log)
-	}
-	a.end()
-	verifySQLite(t, a.dir, a.crowd)
-}
-
 // BenchmarkAbuse is how long a move takes while nothing else happens and while the
 // server is abused, ten seconds of each in turn, so that a machine that is busy
 // disturbs both alike. The ratio of the p99 is to stay below 2.
@@ -410,18 +356,4 @@ func (a *arena) metric(t testing.TB, begin string) (sum float64) {
 		t.Errorf("no metric begins with %s:\n%s", begin, text)
 	}
 	return sum
-}
-
-// memoryOf is the resident memory of a process in bytes.
-func memoryOf(t testing.TB, pid int) int64 {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pages * int64(os.Getpagesize())
 }

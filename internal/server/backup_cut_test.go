@@ -261,7 +261,7 @@ func TestRestoreWithinDirectory(t *testing.T) {
 func TestBackupDue(t *testing.T) {
 	t.Parallel()
 	own := serve(t, Options{}, conf("")).ready()
-	shared := serve(t, Options{}, conf(postgresConf(pgtest.Empty(t))+`(def journal "postgres")`)).ready()
+	shared := serve(t, Options{}, conf(postgresConf(pgtest.Migrated(t))+`(def journal "postgres")`)).ready()
 	o := config.Backups{Dir: t.TempDir(), Every: time.Hour}
 	if err := os.Mkdir(filepath.Join(o.Dir, "wamble-20261116T120000Z"), 0o700); err != nil {
 		t.Fatal(err)

@@ -83,6 +83,7 @@ func sound(t testing.TB, c *config.Config, dir string) {
 // although nothing is kept by itself, and messages went to the games between the two
 // copies.
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
 	text := staying(t, conf("(def journal-keep 0)"))
 	s := spawn(t, dir, text)
@@ -125,6 +126,7 @@ func depth(s runner.Stats) (n uint64) {
 // TestBackupPaused: a restore brings to the games what waited in a queue that was paused
 // when the backup was made.
 func TestBackupPaused(t *testing.T) {
+	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
 	text := staying(t, conf(""))
 	s := spawn(t, dir, text)
@@ -156,6 +158,7 @@ func TestBackupPaused(t *testing.T) {
 // TestBackupPostgres: the games are dumped while the server holds what comes later; the
 // order is that of the backup.
 func TestBackupPostgres(t *testing.T) {
+	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup")
@@ -194,6 +197,7 @@ func TestBackupPostgres(t *testing.T) {
 // TestBackupGoesOn: a backup that was interrupted takes the games that it has, unless
 // what came after them is not kept any more; what is not whole is no backup.
 func TestBackupGoesOn(t *testing.T) {
+	t.Parallel()
 	text := conf("(def journal-keep 0)")
 	s := serve(t, Options{}, text).ready()
 	c := gather(t, s.address(), 4)
@@ -238,6 +242,7 @@ func TestBackupGoesOn(t *testing.T) {
 // TestBackupKeepsItsCopy: a backup that was interrupted does not copy the games again
 // when it goes on and what came after them is kept; it says how far it has come.
 func TestBackupKeepsItsCopy(t *testing.T) {
+	t.Parallel()
 	text := conf("(def journal-keep 0)")
 	s := serve(t, Options{}, text).ready()
 	c := gather(t, s.address(), 4)
@@ -290,6 +295,7 @@ func TestBackupKeepsItsCopy(t *testing.T) {
 
 // TestBackupFindsGap: messages that were not kept make a backup fail, not lie.
 func TestBackupFindsGap(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("(def journal-keep 0)")).ready()
 	c := gather(t, s.address(), 2)
 	from := backup.Source{
@@ -313,6 +319,7 @@ func TestBackupFindsGap(t *testing.T) {
 
 // TestScheduledBackups: a server makes backups by itself, and keeps so many.
 func TestScheduledBackups(t *testing.T) {
+	t.Parallel()
 	to := t.TempDir()
 	for _, name := range []string{"wamble-20010101T000000Z", "wamble-20010102T000000Z", "other"} {
 		if err := os.Mkdir(filepath.Join(to, name), 0o700); err != nil {
@@ -334,6 +341,7 @@ func TestScheduledBackups(t *testing.T) {
 
 // TestCheckFindsDamage: what is wrong with a data directory is told with advice.
 func TestCheckFindsDamage(t *testing.T) {
+	t.Parallel()
 	text := conf("")
 	s := serve(t, Options{}, text).ready()
 	c := gather(t, s.address(), 2)

@@ -115,6 +115,7 @@ func TestTLS(t *testing.T) {
 
 // TestNoCertificate: a server whose certificate cannot be read does not start.
 func TestNoCertificate(t *testing.T) {
+	t.Parallel()
 	o := Options{Dir: private(t), Config: loadConf(t, conf(`(def tls-cert "/nowhere/cert.pem") (def tls-key "/nowhere/key.pem")`))}
 	if s, err := Open(o); err == nil || !strings.Contains(err.Error(), "the TLS certificate: open /nowhere/cert.pem") {
 		t.Errorf("got %v, %v", s, err)

@@ -16,6 +16,7 @@ import (
 // profiles, whatever the clocks of the machines say and however they are set. One who
 // held it before knows that another has held it since.
 func TestClaimsFollow(t *testing.T) {
+	t.Parallel()
 	var log logtest.Memory
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var claims []*part

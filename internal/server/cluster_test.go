@@ -211,7 +211,7 @@ func TestSleeperWithoutPlayers(t *testing.T) {
 // journal when it was killed before is the other machine's: it may have another journal next.
 func TestStandbyStops(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	serve(t, Options{Lease: long}, shared(db, "one")).ready()
 	second := machine{dir: t.TempDir(), text: shared(db, "two")}
 	killed := mark{place: sharedPlace(loadConf(t, second.text)), id: "0"}
@@ -231,7 +231,7 @@ func TestStandbyStops(t *testing.T) {
 // image, which goes on at once, and may be killed afterwards.
 func TestSharedHandoff(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	i := spawnImage(t, staying(t, shared(db, "one")))
 	c := gather(t, i.address(), 4)
 	c.play()
@@ -252,7 +252,7 @@ func TestSharedHandoff(t *testing.T) {
 // with the one that takes over.
 func TestClusterEndpoint(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	port := freePorts(t, 1)[0]
 	var machines []*machine
 	for i, ip := range []string{"127.0.0.31", "127.0.0.32"} {

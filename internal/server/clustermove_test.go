@@ -16,7 +16,7 @@ import (
 // refused, and the server goes on with what it has.
 func TestHandoffMovesNoJournal(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	text := staying(t, conf(postgresConf(db)))
 	other := text + "(def journal \"postgres\")\n"
 	for name, c := range map[string]struct{ from, to, want string }{
@@ -43,7 +43,7 @@ func TestHandoffMovesNoJournal(t *testing.T) {
 // after that nothing is lost.
 func TestJournalLeftOnDisk(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	proxy, way := pgtest.NewProxy(t, db)
 	dir, text := t.TempDir(), staying(t, conf(postgresConf(way)))
 	s := spawn(t, dir, text)
@@ -74,7 +74,7 @@ func TestJournalLeftOnDisk(t *testing.T) {
 // what to do; after that nothing is lost.
 func TestJournalLeftInPostgres(t *testing.T) {
 	t.Parallel()
-	db, of := pgtest.Empty(t), pgtest.Empty(t)
+	db, of := pgtest.Migrated(t), pgtest.Migrated(t)
 	proxy, way := pgtest.NewProxy(t, db)
 	where := fmt.Sprintf("(def journal-db-host %q) (def journal-db-port %d) (def journal-db-user %q) (def journal-db-pass %q) (def journal-db-name %q)\n",
 		of.Host, of.Port, of.User, of.Password, of.Name)
@@ -116,7 +116,7 @@ func TestJournalElsewhere(t *testing.T) {
 	for name, more := range map[string]string{"one part": "", "two parts": "(def shards 2)\n"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db, of := pgtest.Empty(t), pgtest.Empty(t)
+			db, of := pgtest.Migrated(t), pgtest.Migrated(t)
 			_, moved := pgtest.NewProxy(t, of)
 			proxy, way := pgtest.NewProxy(t, db)
 			at := func(o postgres.Options) string {
@@ -170,7 +170,7 @@ func TestJournalElsewhere(t *testing.T) {
 // TestFailoverOfProfiles: another machine goes on with all profiles of a journal.
 func TestFailoverOfProfiles(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	ports := freePorts(t, 2)
 	profiles := fmt.Sprintf("(def advertise 1) (defprofile red ((def port %d))) (defprofile blue ((def port %d)))\n", ports[0], ports[1])
 	var machines []*machine

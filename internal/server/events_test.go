@@ -136,6 +136,7 @@ var eventShards = []struct {
 // TestEventsSurviveRestart: an observer is told every move once, while players play and
 // the server is stopped and started under them.
 func TestEventsSurviveRestart(t *testing.T) {
+	t.Parallel()
 	for _, c := range eventShards {
 		t.Run(c.name, func(t *testing.T) { eventsSurviveRestart(t, c.options, c.players) })
 	}
@@ -170,6 +171,7 @@ func eventsSurviveRestart(t *testing.T, options string, players int) {
 
 // TestEventsSurviveHandoff: the same, with a handoff under players.
 func TestEventsSurviveHandoff(t *testing.T) {
+	t.Parallel()
 	for _, c := range eventShards {
 		t.Run(c.name, func(t *testing.T) { eventsSurviveHandoff(t, c.options, c.players+1) })
 	}

@@ -39,6 +39,7 @@ func node(t *testing.T) []string {
 // which a bot makes more than a second's requests. Those that speak JSON have
 // at most 30 lines, and the documents for authors of clients link to them.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("(def rate-limit-ip-requests-per-sec 1200) (def rate-limit-requests-per-sec 120)")).ready()
 	json := "ws://" + s.Addresses().HTTP.String() + "/ws/json"
 	const moves = 60

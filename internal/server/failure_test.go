@@ -9,6 +9,7 @@ import (
 
 	"wamble"
 	"wamble/internal/loop"
+	"wamble/internal/prooftest"
 	"wamble/internal/store/sqlite"
 	"wamble/runner/pebblestore"
 	"wamble/runner/runnertest"
@@ -150,3 +151,6 @@ func storedMoves(t testing.TB, dir string) (n int) {
 	}
 	return n
 }
+
+// kills is how often a server is killed, or its journal fails.
+func kills() int { return prooftest.Sized(1, 3, 50) }

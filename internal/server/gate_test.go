@@ -22,6 +22,7 @@ func (s *statusStore) Cursor(context.Context, store.JournalID, string) (uint64, 
 // TestGateStatus: a store whose schema is the newest can be asked as soon as that is
 // known. One that is older, or too new, is away until a migration was tried.
 func TestGateStatus(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		status schema.Status
 		opens  bool

@@ -140,6 +140,7 @@ func newer(t testing.TB, dir string) bool {
 // TestMigrationsAreMarked: every migration says whether an older program can go on
 // with the database after it.
 func TestMigrationsAreMarked(t *testing.T) {
+	t.Parallel()
 	for _, load := range []func() ([]schema.Migration, error){postgres.Migrations, sqlite.Migrations} {
 		all, err := load()
 		if err != nil {

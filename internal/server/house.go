@@ -93,7 +93,9 @@ func (s *Server) wanted(c *config.Config) ([]*config.Profile, error) {
 // Nothing runs yet.
 func (s *Server) openProfiles() error {
 	s.house.allFailed = make(chan struct{})
+	s.house.mu.Lock() // after a handoff the heartbeat reads what is here
 	s.house.config = s.o.Config
+	s.house.mu.Unlock()
 	profiles, err := s.wanted(s.o.Config)
 	if err != nil {
 		return err
@@ -115,7 +117,9 @@ func (s *Server) openProfiles() error {
 			return err
 		}
 		delete(ports, cfg.Name)
+		s.house.mu.Lock()
 		s.house.supervisors = append(s.house.supervisors, k)
+		s.house.mu.Unlock()
 	}
 	s.closeUnwanted(profiles)
 	return nil

@@ -59,6 +59,7 @@ func TestSeveralProfiles(t *testing.T) {
 // TestStartStatuses: what keeps profiles from starting has its status, and then
 // nothing is bound.
 func TestStartStatuses(t *testing.T) {
+	t.Parallel()
 	taken, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
 	if err != nil {
 		t.Fatal(err)
@@ -165,6 +166,7 @@ func TestAllFailed(t *testing.T) {
 // TestDumpsOfOthers: a profile keeps its newest dumps and deletes none of a profile
 // whose name begins with its own.
 func TestDumpsOfOthers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	crash := func(name string) {
 		err := guard.Call("a test", func() error { panic("on purpose") })

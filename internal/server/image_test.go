@@ -131,6 +131,7 @@ func spawnImage(t testing.TB, text string) *image {
 		t.Fatal(err)
 	}
 	i.write("test.conf", text)
+	layFile(t, i.dir, text)
 	i.launch()
 	t.Cleanup(func() {
 		i.cmd.Process.Kill() // unless the test has ended it

@@ -133,6 +133,7 @@ func (h *here) movesMade() (n uint64) {
 // TestJSONPlays: a player who speaks JSON plays, comes back with his token to the same
 // board, and plays on; an illegal move is refused with its code.
 func TestJSONPlays(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
 	p := joinJSON(t, s)
 	at := p.ask(map[string]any{"ctrl": "CLIENT_HELLO"})
@@ -166,6 +167,7 @@ func TestJSONPlays(t *testing.T) {
 // number on the next one, and gets the answer; the move is made once. So it is whether
 // his hello counts on, or leaves its number to the server.
 func TestJSONRepeats(t *testing.T) {
+	t.Parallel()
 	for name, hello := range map[string]map[string]any{"counts on": {"seq": 12}, "without a number": {}} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, Options{}, conf("")).ready()
@@ -224,6 +226,7 @@ func (p *jsonPlayer) login(token string) (challenge, success object) {
 // server by somebody who may make it, is answered under its id by all that wire's table
 // names, and all of it is as /api/asyncapi.json describes it.
 func TestJSONAnswersEveryRequest(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf(`(def tos-text "be kind") (def prediction-mode "streak")`)).ready()
 	payloads := map[wire.Control]map[string]any{
 		wire.CtrlGetProfileInfo:   {"name": "default"},

@@ -36,7 +36,7 @@ func sharing(t *testing.T, a *here, b string) {
 // nothing is lost.
 func TestAnyMachine(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	other := t.TempDir()
 	b := spawn(t, other, placedConf(db, "b"))
@@ -114,7 +114,7 @@ func TestAnyMachine(t *testing.T) {
 // what is played there.
 func TestWallOfAllMachines(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "")
 	sharing(t, a, b.dir)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -143,7 +143,7 @@ func TestWallOfAllMachines(t *testing.T) {
 // cannot be asked he is told to try again.
 func TestBoardOfAnotherMachine(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "")
 	sharing(t, a, b.dir)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -188,7 +188,7 @@ func (h *here) shardOf(token wamble.Token) *supervisor { return h.first().loops(
 // the machine that he writes to.
 func TestAddressOfPlayer(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "")
 	sharing(t, a, b.dir)
 	guest := join(t, b.address(), wamble.Token{})

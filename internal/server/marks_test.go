@@ -15,6 +15,7 @@ import (
 // TestBotsAreMarked: what a program has done is marked on its board and to spectators, and
 // it is ranked among programs, over HTTP and in packets; a person is not.
 func TestBotsAreMarked(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("(def min-boards 4)")).ready()
 	base := "http://" + s.Addresses().HTTP.String()
 	for i, bot := range []bool{true, false} {
@@ -77,6 +78,7 @@ func TestBotsAreMarked(t *testing.T) {
 // TestBotsStayMarked: a board tells which moves a program with an identity made, though it
 // has left: the store knows.
 func TestBotsStayMarked(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("(def min-boards 4)")).ready()
 	dialer := client.Dialer{Bot: true}
 	c, err := dialer.Dial(t.Context(), s.address())

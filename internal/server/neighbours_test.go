@@ -29,7 +29,7 @@ func neighboursWith(t *testing.T, more string, test func(ctx context.Context, t 
 	const two = `(def advertise 1) (defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1)))`
 	for kind, db := range map[string]func(t *testing.T) string{
 		"sqlite":   func(*testing.T) string { return "" },
-		"postgres": func(t *testing.T) string { return postgresConf(pgtest.Empty(t)) },
+		"postgres": func(t *testing.T) string { return postgresConf(pgtest.Migrated(t)) },
 	} {
 		t.Run(kind, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -399,7 +399,7 @@ func TestNeighbourNames(t *testing.T) {
 func TestNeighboursUnderTwoNames(t *testing.T) {
 	t.Parallel()
 	for again, want := range map[string]bool{"": false, "/.": true} { // the host is the directory of a socket
-		db := pgtest.Empty(t)
+		db := pgtest.Migrated(t)
 		h := serve(t, Options{}, conf(postgresConf(db)+fmt.Sprintf("(defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1) (def db-host %q)))", db.Host+again))).ready()
 		until(t, "both profiles are up", func() bool { return h.Status(t.Context()).Ready() })
 		if got := strings.Contains(h.log.String(), "has the same database under another name"); got != want {

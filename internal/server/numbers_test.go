@@ -12,6 +12,7 @@ import (
 // TestNumbersBeginSmall: of three profiles on a fresh store, as in the sample configuration,
 // every one begins with low numbers.
 func TestNumbersBeginSmall(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf(`(def min-boards 4) (def advertise 1) (defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1))) (defprofile green ((def advertise 1)))`)).ready()
 	for _, p := range s.Profiles() {
 		if id := join(t, s.at(p.Profile), wamble.Token{}).c.Board().ID; id > 4*256 {
@@ -23,6 +24,7 @@ func TestNumbersBeginSmall(t *testing.T) {
 // TestNumbersSuffice: numbers that are asked for while a start goes on come, too, so that
 // a world which begins with more boards than the first lease has goes on growing.
 func TestNumbersSuffice(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf(`(def min-boards 60)`)).ready()
 	for range 80 {
 		join(t, s.at(s.Profiles()[0].Profile), wamble.Token{})
@@ -51,7 +53,7 @@ func TestNumbersGoOn(t *testing.T) {
 					return s
 				}
 				if kind == "postgres" {
-					db := pgtest.Empty(t)
+					db := pgtest.Migrated(t)
 					text += postgresConf(db)
 					read = func() store.Queries { return openPostgres(t, db) }
 				}

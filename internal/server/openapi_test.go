@@ -129,6 +129,7 @@ func describedBy(t testing.TB, url string) (d described) {
 // TestOpenAPI: every answer of a real server is as /api/openapi.json describes it, and
 // pages of other origins may read what is below /api.
 func TestOpenAPI(t *testing.T) {
+	t.Parallel()
 	s := serve(t, Options{}, conf("(def min-boards 2) (def max-boards 2) (def max-moves-per-board 4)")).ready()
 	base := "http://" + s.Addresses().HTTP.String()
 	p := gather(t, s.address(), 1).players[0]
@@ -229,6 +230,7 @@ func TestOpenAPI(t *testing.T) {
 
 // TestConformsBites: a validator that finds nothing wrong proves nothing.
 func TestConformsBites(t *testing.T) {
+	t.Parallel()
 	schema := map[string]any{"type": "object", "required": []any{"a"}, "properties": map[string]any{
 		"a": map[string]any{"type": "integer", "minimum": 1.0}, "b": map[string]any{"type": "array", "items": map[string]any{"enum": []any{"x"}}},
 		"c": map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, map[string]any{"type": "string", "pattern": "^y"}}},

@@ -154,7 +154,7 @@ func TestStopWhileAway(t *testing.T) {
 // TestStopWithoutStore: a server that stops while the database is away says that it stops.
 func TestStopWithoutStore(t *testing.T) {
 	t.Parallel()
-	proxy, way := pgtest.NewProxy(t, pgtest.Empty(t))
+	proxy, way := pgtest.NewProxy(t, pgtest.Migrated(t))
 	s := serve(t, Options{}, conf(postgresConf(way))).ready()
 	p := join(t, s.address(), wamble.Token{})
 	pass := sync.OnceFunc(proxy.Still())

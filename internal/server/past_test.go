@@ -19,7 +19,7 @@ func TestPast(t *testing.T) {
 			t.Parallel()
 			text := conf(`(def min-boards 1) (def max-boards 1)`)
 			if kind == "postgres" {
-				text += postgresConf(pgtest.Empty(t))
+				text += postgresConf(pgtest.Migrated(t))
 			}
 			noon := time.Now().UTC().Truncate(time.Hour).Add(2 * time.Hour) // what is not over is not kept for long
 			var now atomic.Int64                                            // seconds after noon

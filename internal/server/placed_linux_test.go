@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -120,7 +119,7 @@ func TestPlaced(t *testing.T) {
 // the one they know.
 func TestPlacedOneAddress(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
 	var loads []*load
@@ -154,7 +153,7 @@ func TestPlacedOneAddress(t *testing.T) {
 // of it, the other waits, and gets all when the first one stops.
 func TestUnconnected(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	conf := func(node string) string { return shared(db, node) + "(def shards 4) (def min-boards 32)\n" }
 	a := serve(t, Options{}, conf("a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
@@ -215,85 +214,10 @@ func share(t *testing.T, want int, machines ...*machine) {
 	})
 }
 
-// arrived waits until every board that was sent to another shard is there.
-func arrived(t testing.TB, db postgres.Options) {
-	t.Helper()
-	until(t, "no board is under way", func() bool { return pgtest.Query[int](t, db, `SELECT count(*) FROM arrivals`) == 0 })
-}
-
-// TestPlacedKill: one of two machines that serve players is killed. The other goes on with
-// its parts, and everybody plays again; when it comes back it gets its share again. Every
-// accepted move is in the database once, and every board in one shard.
-func TestPlacedKill(t *testing.T) {
-	t.Parallel()
-	db := pgtest.Empty(t)
-	machines := placedMachines(t, db, "127.0.0.41", "127.0.0.42")
-	share(t, 2, machines...)
-	c := gather(t, machines[0].ip, 3)
-	for _, p := range gather(t, machines[1].ip, 3).players {
-		p.crowd = c
-		c.players = append(c.players, p)
-	}
-	f := &fleet{t: t, crowd: c, waits: map[string][]time.Duration{}}
-	c.play()
-	f.moved()
-	c.more(t, 500)
-	began := time.Now()
-	machines[1].kill()
-	share(t, 4, machines[0])
-	serves := time.Since(began)
-	f.moved()
-	t.Logf("measured: after a kill the other machine served all parts after %v, and everybody moved again after %v", serves.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
-	machines[1].begin(t)
-	share(t, 2, machines...)
-	f.suffer("parts moved back", func() {})
-	c.finish()
-	arrived(t, db)
-	for _, m := range machines {
-		m.child.end()
-	}
-	store := openPostgres(t, db)
-	c.verify(t, store)
-	c.checkPlaces(t, store, 4)
-	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM boards WHERE shard NOT BETWEEN 0 AND 3`); n > 0 {
-		t.Errorf("%d boards are in no shard", n)
-	}
-	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM boards WHERE shard_version > 0`); n == 0 {
-		t.Error("no board has travelled")
-	}
-}
-
-// TestPlacedPause: a machine that sleeps for longer than its lease loses its parts, and
-// nothing of what it does when it wakes up counts; the same process gets its share again.
-func TestPlacedPause(t *testing.T) {
-	t.Parallel()
-	db := pgtest.Empty(t)
-	machines := placedMachines(t, db, "127.0.0.43", "127.0.0.44")
-	share(t, 2, machines...)
-	c := gather(t, machines[0].ip, 2)
-	for _, p := range gather(t, machines[1].ip, 2).players {
-		p.crowd = c
-		c.players = append(c.players, p)
-	}
-	f := &fleet{t: t, crowd: c, waits: map[string][]time.Duration{}}
-	c.play()
-	f.moved()
-	f.suffer("pause", func() { f.signal(machines[1], syscall.SIGSTOP) })
-	share(t, 4, machines[0])
-	f.signal(machines[1], syscall.SIGCONT)
-	share(t, 2, machines...)
-	f.suffer("awake", func() {})
-	c.finish()
-	for _, m := range machines {
-		m.child.end()
-	}
-	c.verify(t, openPostgres(t, db))
-}
-
 // TestPlacedHandoff: a machine of several hands its parts over to its next image.
 func TestPlacedHandoff(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	i := spawnImage(t, staying(t, placedConf(db, "one")))
 	until(t, "it has all parts", func() bool { return len(held(t, i.dir)) == 4 })
 	c := gather(t, i.address(), 4)
@@ -313,7 +237,7 @@ func TestPlacedHandoff(t *testing.T) {
 // connections with PostgreSQL ends in order.
 func TestPlacedStopWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	s := serve(t, Options{}, placedConf(db, "a")).ready()
 	until(t, "all parts serve players", func() bool { return s.places.known() && !s.partsUnderWay() })
 	s.placing.stop() // nobody notices, and opens them again
@@ -325,7 +249,7 @@ func TestPlacedStopWithoutDatabase(t *testing.T) {
 // would hold; it does not wait for a reload.
 func TestPlacedHandoffWaits(t *testing.T) {
 	t.Parallel()
-	s := serve(t, Options{}, placedConf(pgtest.Empty(t), "a")).ready()
+	s := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
 	until(t, "all parts serve players", func() bool { return !s.partsUnderWay() })
 	s.house.changing.Lock()
 	if s.tryChange(t.Context()) {
@@ -346,7 +270,7 @@ func TestPlacedHandoffWaits(t *testing.T) {
 // The older one plays on beside it, and takes over its parts.
 func TestPlacedHandoffSchema(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := spawnImage(t, staying(t, placedConf(db, "b")))
 	untilShared(t, a.dir, b.dir)
@@ -380,7 +304,7 @@ func TestPlacedPeople(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "")
 	on := map[*here]*player{a: join(t, a.address(), wamble.Token{}), b: join(t, b.address(), wamble.Token{})}
 	a.command("announce", host.Arguments{Text: "tea is served"})
@@ -454,7 +378,7 @@ func TestPlacedPeople(t *testing.T) {
 // do not withdraw each other.
 func TestPlacedStanding(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "")
 	kept := func(text string) {
 		t.Helper()
@@ -497,7 +421,7 @@ func TestPlacedStanding(t *testing.T) {
 // seats none on a machine that had none.
 func TestPlacedHouseBots(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "(def house-bots 4)\n")
 	bots := func() int {
 		return a.first().Look(t.Context()).Gauges.Bots + b.first().Look(t.Context()).Gauges.Bots

@@ -20,7 +20,7 @@ func TestPlacedCountedOnce(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
-	a, b := placedPair(t, pgtest.Empty(t), "")
+	a, b := placedPair(t, pgtest.Migrated(t), "")
 	watcher := join(t, b.address(), wamble.Token{})
 	// heard waits until the other machine has heard what has happened on the first.
 	heard := func(text string) {
@@ -105,7 +105,7 @@ func TestPlacedHandoffRemembers(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := spawnImage(t, staying(t, placedConf(db, "b")))
 	untilShared(t, a.dir, b.dir)

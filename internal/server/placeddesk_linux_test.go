@@ -19,7 +19,7 @@ import (
 // nothing twice.
 func TestPlacedDesk(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := serve(t, Options{}, placedConf(db, "b")).ready()
 	untilShared(t, a.dir, b.dir)
@@ -151,7 +151,7 @@ func TestPlacedDesk(t *testing.T) {
 // of one that does not answer what the others know.
 func TestPlacedStatus(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	options := Options{Succession: Succession{Version: "9.8"}}
 	a := serve(t, options, placedConf(db, "a")).ready()
 	b := serve(t, options, placedConf(db, "b")).ready()

@@ -16,7 +16,7 @@ func (m *machine) site() string { return strings.Replace(m.ip, "udp:", "http:", 
 // cursor, whichever machine he asks: while parts move, and when a machine dies.
 func TestPlacedFeed(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	machines := placedMachines(t, db, "127.0.0.45", "127.0.0.46")
 	for _, m := range machines {
 		m.kill()
@@ -69,7 +69,7 @@ func TestPlacedFeed(t *testing.T) {
 // each board: while parts move, and when a machine dies. Who was there goes on elsewhere.
 func TestPlacedEvents(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	machines := placedMachines(t, db, "127.0.0.47", "127.0.0.48")
 	share(t, 2, machines...)
 	at := []int{0, 1} // the machine that each observer asks first

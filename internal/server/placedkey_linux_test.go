@@ -22,7 +22,7 @@ func TestPlacedOneKey(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "")
 	const keys = 4
 	var all sync.WaitGroup
@@ -58,7 +58,7 @@ func TestPlacedOneName(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "")
 	const names = 4
 	var pairs [names][2]*player
@@ -109,7 +109,7 @@ func TestPlacedEraseThenLogin(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "")
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {

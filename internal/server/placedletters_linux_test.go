@@ -20,7 +20,7 @@ import (
 // and sends it again.
 func TestPlacedLetters(t *testing.T) {
 	t.Parallel()
-	h := serve(t, Options{}, placedConf(pgtest.Empty(t), "a")).ready()
+	h := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
 	until(t, "it has all parts", func() bool { return len(held(t, h.dir)) == 4 })
 	p := join(t, h.address(), wamble.Token{})
 	version := h.noted.last()
@@ -63,7 +63,7 @@ func TestPlacedLetters(t *testing.T) {
 // has just happened, or the next image is left what they are not told yet.
 func TestLastLetters(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	h := serve(t, Options{}, placedConf(db, "a")).ready()
 	a := h.placing.abroad
 	tell := func(n int) {
@@ -109,7 +109,7 @@ func TestLastLetters(t *testing.T) {
 // another one has said to the image before.
 func TestPlacedHandoffLetters(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := spawnImage(t, staying(t, placedConf(db, "b")))
 	untilShared(t, a.dir, b.dir)

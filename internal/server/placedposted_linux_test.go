@@ -34,7 +34,7 @@ func TestPlacedKillAfterRevoke(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := &machine{name: "a", dir: t.TempDir(), text: staying(t, placedConf(db, "a"))}
 	a.beginLong(t)
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
@@ -106,7 +106,7 @@ func posted(t testing.TB, h *here) (inputs []profile.Input) {
 // what it is, or what has come of it.
 func TestPlacedCommandPosted(t *testing.T) {
 	t.Parallel()
-	h := serve(t, Options{}, placedConf(pgtest.Empty(t), "a")).ready()
+	h := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
 	until(t, "it has all parts", func() bool { return len(held(t, h.dir)) == 4 })
 	p := join(t, h.address(), wamble.Token{})
 	p.login(t.Context())
@@ -135,7 +135,7 @@ func TestPlacedCommandPosted(t *testing.T) {
 // them yet, after its profiles have ended.
 func TestPlacedStopPosts(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	h := serve(t, Options{}, placedConf(db, "a")).ready()
 	release := holdLetters(t, db)
 	h.placing.abroad.tell("default", &profile.Announce{Text: "tea is served"})
@@ -152,7 +152,7 @@ func TestPlacedStopPosts(t *testing.T) {
 // image tells them, in order and once.
 func TestPlacedHandoffUnsent(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := spawnImage(t, staying(t, placedConf(db, "b")))
 	untilShared(t, a.dir, b.dir)

@@ -20,7 +20,7 @@ import (
 // would wait as a standby.
 func TestPlacedOtherShards(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
 	const epochs = `SELECT string_agg(shard || ' ' || epoch || ' ' || holder, ', ' ORDER BY shard) FROM shards`
@@ -47,7 +47,7 @@ func TestPlacedOtherShards(t *testing.T) {
 // another number of shards ends, and the part goes back to those who serve it.
 func TestPlacedShardsFoundLate(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
 	s, err := Open(Options{Config: loadConf(t, placedConf(db, "b")), Dir: t.TempDir()})
@@ -89,7 +89,7 @@ func unjoined(db postgres.Options, node string) string { return shared(db, node)
 // not here.
 func TestPlacedWithoutPart(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, unjoined(db, "a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 2 })
 	b := serve(t, Options{}, unjoined(db, "b")).ready()
@@ -102,7 +102,7 @@ func TestPlacedWithoutPart(t *testing.T) {
 // of it when the other one stops.
 func TestPlacedHandoffOfNone(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, unjoined(db, "a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 2 })
 	b := spawnImage(t, staying(t, unjoined(db, "b")))

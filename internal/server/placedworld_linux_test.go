@@ -25,7 +25,7 @@ func TestPlacedLeaderboard(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	const short = "(def max-moves-per-board 6)\n"
 	a, b := placedPair(t, db, short)
 	on := map[*here]*crowd{a: gather(t, a.address(), 4), b: gather(t, b.address(), 4)}
@@ -78,7 +78,7 @@ func TestPlacedRetention(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	const days = "(def retention-days 30)\n"
 	proxies := map[*here]*pgtest.Proxy{}
 	begin := func(node string) *here {
@@ -141,7 +141,7 @@ func TestPlacedLimits(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	const limits = "(def max-bots 8) (def max-spectators 4) (def max-players 20)\n"
 	a, b := placedPair(t, db, limits)
 	knows := func(h *here, what string, is func(profile.ShardCount) bool) {

@@ -11,6 +11,7 @@ import (
 
 // TestPortOptions: every option of the network reaches the port.
 func TestPortOptions(t *testing.T) {
+	t.Parallel()
 	c, err := config.Load("test.conf", `
 		(def listen-address "127.0.0.1") (def port 9000) (def http-port 9001) (def buffer-size 65536)
 		(def http-max-connections 11) (def http-max-connections-per-ip 7)
@@ -34,6 +35,7 @@ func TestPortOptions(t *testing.T) {
 // TestStandbyAddress: a standby listens where the server would, on every address if none is
 // set.
 func TestStandbyAddress(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		`(def port 9000)`: ":9000",
 		`(def port 9000) (def http-port 9001) (def listen-address "127.0.0.1")`: "127.0.0.1:9001",

@@ -36,6 +36,7 @@ func profilesOn(pairs ...any) string {
 // TestNoUDP: a reload turns UDP off, so that the port is free for others and players come
 // over WebSocket alone, and on again.
 func TestNoUDP(t *testing.T) {
+	t.Parallel()
 	with := staying(t, conf(""))
 	text := with
 	load := func() (*config.Config, error) { return config.Load("test.conf", text, config.Params{}) }

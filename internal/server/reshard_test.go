@@ -17,7 +17,7 @@ import (
 // number is changed, and what was lifted meanwhile does not come back.
 func TestReshardKeepsRestrictions(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	dir := t.TempDir()
 	text := func(shards int) string { return shared(db, "a") + fmt.Sprintf("(def shards %d)\n", shards) }
 	reshard := func(n int) {

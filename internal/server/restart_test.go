@@ -64,6 +64,7 @@ func (c *child) says(text string) {
 // TestRestartWhileAway: a server that is killed while its database is away plays on
 // after the restart, before the database is back; then the database gets everything.
 func TestRestartWhileAway(t *testing.T) {
+	t.Parallel()
 	t.Run("one loop", func(t *testing.T) { testRestartWhileAway(t, 1) })
 	t.Run("two shards", func(t *testing.T) { testRestartWhileAway(t, 2) })
 }
@@ -265,7 +266,7 @@ func TestRestartNeighbours(t *testing.T) {
 	for kind, db := range map[string]func(t *testing.T) (string, func() store.Queries){
 		"sqlite": func(*testing.T) (string, func() store.Queries) { return "", nil },
 		"postgres": func(t *testing.T) (string, func() store.Queries) {
-			o := pgtest.Empty(t)
+			o := pgtest.Migrated(t)
 			return postgresConf(o), func() store.Queries { return openPostgres(t, o) }
 		},
 	} {

@@ -50,6 +50,7 @@ func (h *here) janitorTimer() runner.ArmedTimer {
 // no setting of the wall clock moves; one that is due years from now, because the wall
 // clock was set back over a restart, is armed anew.
 func TestRetentionClock(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC) // far from the wall clock
 	r, err := runner.Open(memstore.New(), runner.Options{
 		Schema: JournalSchema, Create: true, MinFree: -1, Now: func() time.Time { return now },

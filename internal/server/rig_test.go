@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"wamble/internal/profile"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
+	"wamble/internal/store/sqlite"
 	"wamble/internal/transport"
 	"wamble/internal/watchtest"
 )
@@ -183,6 +185,46 @@ func openPostgres(t testing.TB, db postgres.Options) *postgres.Store {
 	return store
 }
 
+// migratedFile is an SQLite database with the newest schema and nothing in it.
+var migratedFile = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "wamble-sqlite-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "games.db")
+	db, err := sqlite.Open(sqlite.Options{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(db.Migrate(context.Background(), nil), db.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// layFile puts a migrated SQLite database into a data directory in which no server has been
+// yet, so that only the tests of migrations wait for them.
+func layFile(t testing.TB, dir, text string) {
+	t.Helper()
+	path := filepath.Join(dir, "games.db")
+	for _, used := range []string{path, JournalDir(dir)} {
+		if _, err := os.Stat(used); err == nil {
+			return
+		}
+	}
+	if strings.Contains(text, "(def db-host ") {
+		return
+	}
+	file, err := migratedFile()
+	if err == nil {
+		err = os.WriteFile(path, file, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // here is a server in this process.
 type here struct {
 	*Server
@@ -202,6 +244,7 @@ func serve(t testing.TB, o Options, text string) *here {
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
 	}
+	layFile(t, o.Dir, text)
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
@@ -364,6 +407,7 @@ func begin(t testing.TB, dir, text string, env ...string) (_ *child, out io.Read
 // beginWith is begin for a process that is started in a way of its own.
 func beginWith(t testing.TB, dir, text string, start func(*exec.Cmd) error, env ...string) (_ *child, out io.Reader) {
 	t.Helper()
+	layFile(t, dir, text)
 	c := &child{t: t, log: &watchtest.Log{}}
 	c.cmd = exec.Command(os.Args[0])
 	c.cmd.Env = append(append(os.Environ(), asServer+"="+dir), env...)

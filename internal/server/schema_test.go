@@ -14,6 +14,7 @@ import (
 // the image before can take it back. One of a newer program is served as it is, if that
 // program says so.
 func TestJournalSchema(t *testing.T) {
+	t.Parallel()
 	older := runner.Options{Schema: journal.Oldest, Create: true, MinFree: -1}
 	ours := runner.Options{Schema: JournalSchema, Create: true, MinFree: -1}
 	if JournalSchema == journal.Oldest {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestDataDir(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, flag, configured string
 		env                    map[string]string
@@ -32,6 +33,7 @@ func TestDataDir(t *testing.T) {
 
 // TestStoresAreShared: equal settings are one store, and isolation is not.
 func TestStoresAreShared(t *testing.T) {
+	t.Parallel()
 	c, err := config.Load("test.conf", `
 		(defprofile a ((def port 9001) (def advertise 1)))
 		(defprofile b ((def port 9002) (def advertise 1)))
@@ -66,6 +68,7 @@ func TestStoresAreShared(t *testing.T) {
 }
 
 func TestStoreWithoutItsPassword(t *testing.T) {
+	t.Parallel()
 	c, err := config.Load("test.conf", `(def db-pass-file "/nonexistent/secret")`, config.Params{})
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 
 	"wamble"
@@ -114,41 +113,4 @@ func TestShardsLimits(t *testing.T) {
 			t.Errorf("%d watch, want 10, in the shards %v", watching, n)
 		}
 	})
-}
-
-// TestShardsCrowd: of a crowd that comes at once no shard gets nearly all.
-func TestShardsCrowd(t *testing.T) {
-	t.Parallel()
-	h := serve(t, Options{}, conf(`(def shards 4)`)).ready()
-	const crowd = 200 // as many as each shard has numbers for at once
-	list := make([]*client.Client, crowd)
-	var all sync.WaitGroup
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for i := range list {
-		all.Go(func() {
-			c, err := dial(ctx, h.address(), wamble.Token{})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			list[i] = c
-		})
-	}
-	all.Wait()
-	defer func() {
-		for _, c := range list {
-			if c != nil {
-				c.Close()
-			}
-		}
-	}()
-	if t.Failed() {
-		return
-	}
-	for k, n := range shardsOf(list) {
-		if n > crowd*3/4 || n < crowd/20 {
-			t.Errorf("shard %d has %d of %d players: %v", k, n, crowd, shardsOf(list))
-		}
-	}
 }

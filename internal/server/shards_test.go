@@ -122,7 +122,7 @@ func shardStores(t *testing.T, test func(t *testing.T, dir, text string, open fu
 		})
 	})
 	t.Run("postgres", func(t *testing.T) {
-		db := pgtest.Empty(t)
+		db := pgtest.Migrated(t)
 		test(t, t.TempDir(), staying(t, conf(`(def shards 4)`+postgresConf(db))), func() store.Queries { return openPostgres(t, db) })
 	})
 }
@@ -130,6 +130,7 @@ func shardStores(t *testing.T, test func(t *testing.T, dir, text string, open fu
 // TestShardsKill kills a server of four shards in mid-load: every move that was accepted
 // is in the store once, and boards travel.
 func TestShardsKill(t *testing.T) {
+	t.Parallel()
 	shardStores(t, func(t *testing.T, dir, text string, open func() store.Queries) {
 		s := spawn(t, dir, text)
 		c := spread(t, s.address())
@@ -215,7 +216,7 @@ func TestShardsWall(t *testing.T) {
 // have it meanwhile; then four shards play, also through a kill.
 func TestShardsChangeShared(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	dir, text := t.TempDir(), staying(t, conf(postgresConf(db)))+"(def journal \"postgres\")\n"
 	s := spawn(t, dir, text)
 	p := join(t, s.address(), wamble.Token{})
@@ -338,6 +339,7 @@ func TestShardsChange(t *testing.T) {
 // TestOpenShards: the next shard opens when those that are open are full, and closes
 // when a quarter of its players is gone.
 func TestOpenShards(t *testing.T) {
+	t.Parallel()
 	const each = 2
 	for _, c := range []struct{ players, open, want int }{
 		{0, 1, 1}, {each - 1, 1, 1}, {each, 1, 2}, {3 * each, 1, 4}, {100 * each, 1, 4}, {100 * each, 4, 4}, {3*each - 1, 4, 4}, {0, 4, 1},

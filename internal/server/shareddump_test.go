@@ -22,7 +22,7 @@ func apart(games, journal postgres.Options) string {
 // A machine that has nothing else goes on from it, but not from one that lacks a record.
 func TestSharedDump(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	s := spawn(t, t.TempDir(), shared(db, "one"))
 	c := gather(t, s.address(), 4)
 	c.play()
@@ -59,7 +59,7 @@ func refuses(t testing.TB, text, why string) {
 // the machine has kept. The other order is refused.
 func TestDumpsApart(t *testing.T) {
 	t.Parallel()
-	games, journal, dir := pgtest.Empty(t), pgtest.Empty(t), t.TempDir()
+	games, journal, dir := pgtest.Migrated(t), pgtest.Migrated(t), t.TempDir()
 	s := spawn(t, dir, apart(games, journal))
 	c := gather(t, s.address(), 4)
 	settle := func() {

@@ -31,7 +31,7 @@ func eachHouse(t *testing.T, test func(ctx context.Context, t *testing.T, h *hid
 		t.Run(kind, func(t *testing.T) {
 			text := conf(hiddenHouse)
 			if kind == "postgres" {
-				text = conf(postgresConf(pgtest.Empty(t)) + hiddenHouse)
+				text = conf(postgresConf(pgtest.Migrated(t)) + hiddenHouse)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 			defer cancel()
@@ -62,7 +62,7 @@ func (p *player) sees(ctx context.Context) bool {
 // when he is demoted. How soon it asks is for TestTrustIsAskedEverySecond.
 func TestTrustPromotedBySQL(t *testing.T) {
 	t.Parallel()
-	o := pgtest.Empty(t)
+	o := pgtest.Migrated(t)
 	h := serve(t, Options{}, conf(postgresConf(o)+hiddenHouse)).ready()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()

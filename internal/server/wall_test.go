@@ -75,7 +75,7 @@ func (b *bridge) set(cut bool) {
 // while the two were not connected.
 func TestWallAfterACut(t *testing.T) {
 	t.Parallel()
-	db := pgtest.Empty(t)
+	db := pgtest.Migrated(t)
 	b := serve(t, Options{}, placedConf(db, "b")).ready()
 	until(t, "b listens", func() bool { return b.meshAddress.Load() != nil })
 	road := newBridge(t, *b.meshAddress.Load())

@@ -62,7 +62,11 @@ func start(fsync bool, p Place) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "wamble-pg-")
+	parent := ""
+	if !fsync {
+		parent = memory()
+	}
+	dir, err := os.MkdirTemp(parent, "wamble-pg-")
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
@@ -84,6 +88,25 @@ func start(fsync bool, p Place) (*Cluster, error) {
 		return nil, errors.Join(err, c.end())
 	}
 	return c, nil
+}
+
+// memory returns a folder in memory for servers that need not survive anything, "" if there
+// is none with room for the databases of a package: each of its tests has one of 8 MB, and
+// the write-ahead log grows to 512 MB.
+func memory() string {
+	const folder, room = "/dev/shm", 4 << 30
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(folder, &s); err != nil || uint64(s.Bavail)*uint64(s.Bsize) < room {
+		return ""
+	}
+	probe, err := os.MkdirTemp(folder, "wamble-pg-")
+	if err != nil {
+		return ""
+	}
+	if err := os.Remove(probe); err != nil {
+		return ""
+	}
+	return folder
 }
 
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
@@ -201,7 +224,7 @@ func (c *Cluster) end() error {
 
 func (c *Cluster) configure(fsync bool) error {
 	settings := fmt.Sprintf("unix_socket_directories = '%s'\nlisten_addresses = '%s'\nmax_connections = 200\n"+
-		"max_wal_size = '2GB'\nshared_buffers = '128MB'\n", c.dir, c.place.address())
+		"max_wal_size = '512MB'\nshared_buffers = '128MB'\n", c.dir, c.place.address())
 	if !fsync {
 		settings += "fsync = off\nfull_page_writes = off\n"
 	}
@@ -265,7 +288,7 @@ func (c *Cluster) Down(t testing.TB) {
 // them.
 func (c *Cluster) Clone(t testing.TB) *Cluster {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wamble-pg-")
+	dir, err := os.MkdirTemp(filepath.Dir(c.dir), "wamble-pg-")
 	if err != nil {
 		t.Fatal(err)
 	}

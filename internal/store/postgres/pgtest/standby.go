@@ -17,7 +17,7 @@ func (c *Cluster) Follow(t testing.TB) *Cluster {
 // FollowAt is Follow for a standby that runs elsewhere.
 func (c *Cluster) FollowAt(t testing.TB, p Place) *Cluster {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wamble-pg-")
+	dir, err := os.MkdirTemp(filepath.Dir(c.dir), "wamble-pg-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build proof
+
 package server
 
 import (
@@ -5,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"wamble/internal/prooftest"
 	"wamble/runner"
 	"wamble/runner/logstore"
 	"wamble/runner/logstore/logtest"
@@ -13,6 +16,7 @@ import (
 // TestJournalMemory: a journal in PostgreSQL takes moves with however many shards, by
 // default and with the least memory, until an eighth of a shard's share is left.
 func TestJournalMemory(t *testing.T) {
+	prooftest.Needs(t, "memory")
 	t.Parallel()
 	for _, more := range []string{"", "(def journal-memory-mb 256) (def disk-reserve-mb 1048576)"} {
 		for _, shards := range []int{1, 4, 8, 32, 64} {

@@ -1,3 +1,5 @@
+//go:build proof && linux
+
 package server
 
 import (
@@ -49,6 +51,7 @@ const clocksAreSet = "clocks are set by up to 5 s, that of the database too"
 // TestFailureTable: the rows of the manual's table are the faults that TestFleet makes, and
 // the loss of both databases, after which TestSharedDump goes on from a backup.
 func TestFailureTable(t *testing.T) {
+	prooftest.Needs(t, "the faults of TestFleet")
 	want := []string{"both machines of PostgreSQL are lost"}
 	for _, k := range faults {
 		want = append(want, k.row)

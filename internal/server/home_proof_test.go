@@ -1,3 +1,5 @@
+//go:build proof && linux
+
 package server
 
 import (
@@ -6,6 +8,7 @@ import (
 	"testing"
 
 	"wamble"
+	"wamble/internal/prooftest"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -13,6 +16,7 @@ import (
 // has dialled learns that, and goes there, over UDP and over a WebSocket: then nothing of it
 // is passed on any more. It plays meanwhile, and every move is made once.
 func TestGoesHome(t *testing.T) {
+	prooftest.Needs(t, "two addresses")
 	t.Parallel()
 	db := pgtest.Empty(t)
 	port := freePorts(t, 1)[0]

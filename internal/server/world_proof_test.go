@@ -1,3 +1,5 @@
+//go:build proof
+
 package server
 
 import (
@@ -57,7 +59,8 @@ func newWorld(t *testing.T, people int, text string) *world {
 	return w
 }
 
-func (w *world) time() time.Time   { return time.Unix(0, w.now.Load()) }
+func (w *world) time() time.Time { return time.Unix(0, w.now.Load()) }
+
 func (w *world) set(now time.Time) { w.now.Store(now.UnixNano()) }
 
 func (w *world) upTo(seconds float64) time.Duration {
@@ -159,6 +162,7 @@ func (w *world) leave(p *person) {
 // themselves as in the simulation of package board, within a fifth. Boards are seldom
 // fresh, and nobody gets the board again that he has just left.
 func TestWorldLives(t *testing.T) {
+	prooftest.Needs(t, "minutes")
 	type spread struct{ Mean, SD float64 }
 	var figures []struct {
 		Size                      string
@@ -173,9 +177,6 @@ func TestWorldLives(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := prooftest.Sized("usual", "usual", "long")
-	if testing.Short() {
-		size = "short"
-	}
 	for _, f := range figures {
 		if f.Size != size {
 			continue

@@ -1,3 +1,5 @@
+//go:build proof
+
 package server
 
 import (
@@ -9,6 +11,7 @@ import (
 	"wamble"
 	"wamble/chess"
 	"wamble/client"
+	"wamble/internal/prooftest"
 	"wamble/wire"
 )
 
@@ -16,7 +19,7 @@ import (
 // five minutes, and gets points or is told of a loss; meanwhile he answers other people,
 // and none of them twice in a row, on boards that are seldom new.
 func TestNewcomer(t *testing.T) {
-	t.Parallel()
+	prooftest.Needs(t, "minutes")
 	w := newWorld(t, 20, `(def max-moves-per-board 160)`)
 	random := w.choose
 	w.choose = func(p chess.Position) chess.Move { // nobody plays well, but everybody sees a mate

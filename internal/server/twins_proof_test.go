@@ -1,15 +1,19 @@
+//go:build proof && linux
+
 package server
 
 import (
 	"strings"
 	"testing"
 
+	"wamble/internal/prooftest"
 	"wamble/internal/store/postgres/pgtest"
 )
 
 // TestPlacedTwins: two machines with one name both say so; one with a name of its own does
 // not.
 func TestPlacedTwins(t *testing.T) {
+	prooftest.Needs(t, "two machines")
 	t.Parallel()
 	db := pgtest.Empty(t)
 	const warning = "is called like this one"

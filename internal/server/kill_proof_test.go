@@ -1,3 +1,5 @@
+//go:build proof
+
 package server
 
 import (
@@ -9,18 +11,11 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// kills is how often a server is killed: 3 times, 50 with WAMBLE_SOAK, once with -short.
-func kills() int {
-	if testing.Short() {
-		return 1
-	}
-	return prooftest.Sized(3, 3, 50)
-}
-
 // TestKill kills a server in mid-load, again and again. Every move that was
 // accepted is in the store once, and everybody goes on where he was: a move
 // whose answer was lost is answered after the restart.
 func TestKill(t *testing.T) {
+	prooftest.Needs(t, "minutes")
 	for _, tc := range []struct {
 		name, durability string
 		postgres         bool

@@ -1,3 +1,5 @@
+//go:build proof
+
 package server
 
 import (
@@ -18,6 +20,7 @@ import (
 // move once, and nothing else. With WAMBLE_SOAK it takes 20 minutes; otherwise
 // each kind of trouble comes once.
 func TestSoak(t *testing.T) {
+	prooftest.Needs(t, "minutes")
 	cluster := pgtest.Start(t, true)
 	db := cluster.Migrated(t)
 	text := staying(t, conf(postgresConf(db)+"(def min-boards 300)"))

@@ -1,3 +1,5 @@
+//go:build proof && linux
+
 package server
 
 import (
@@ -238,9 +240,7 @@ func (c *continent) end() {
 // WAMBLE_SOAK 200 faults come in random order, and nobody waits for longer than five
 // seconds when a machine is lost.
 func TestPlacedFleet(t *testing.T) {
-	if !prooftest.Soaking() { // where nobody's time is taken
-		t.Parallel()
-	}
+	p := prooftest.Needs(t, "root, minutes and a machine for itself")
 	c := newContinent(t, 3, 12)
 	faults := []func(*continent){(*continent).kill, (*continent).upgrade, (*continent).unplug, (*continent).split,
 		(*continent).pause, (*continent).cut, (*continent).stop, (*continent).restart, (*continent).promote}
@@ -258,5 +258,5 @@ func TestPlacedFleet(t *testing.T) {
 		c.whole()
 	}
 	c.end()
-	c.measured("kill", "pause", "cut from PostgreSQL", "unplugged", "stop")
+	c.measured(p, "kill", "pause", "cut from PostgreSQL", "unplugged", "stop")
 }

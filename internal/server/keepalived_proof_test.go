@@ -1,3 +1,5 @@
+//go:build proof && linux
+
 package server
 
 import (
@@ -14,13 +16,14 @@ import (
 	"time"
 
 	"wamble/internal/host"
+	"wamble/internal/prooftest"
 )
 
 // TestKeepalived: players who know one address only, that of the manual's example for
 // keepalived, play on when the machine that has it is killed, is cut from everybody, and
 // stops. All answers come from that address.
 func TestKeepalived(t *testing.T) {
-	t.Parallel()
+	prooftest.Needs(t, "root and keepalived")
 	const address = "192.0.2.10"
 	f := newRealm(t, 2, 8888)
 	f.net.must(f.net.router.wire("link add name lan type bridge", "address add 192.0.2.1/24 dev lan", "link set lan up"))
@@ -85,7 +88,7 @@ func TestKeepalived(t *testing.T) {
 // TestDoctorSeveralAddresses: the doctor warns on a machine with several addresses, unless
 // the configuration names one or there is no UDP.
 func TestDoctorSeveralAddresses(t *testing.T) {
-	t.Parallel()
+	prooftest.Needs(t, "root and keepalived")
 	site := newSite(t)
 	warned := func(conf string) (text string) {
 		t.Helper()

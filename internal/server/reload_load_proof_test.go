@@ -1,3 +1,5 @@
+//go:build proof
+
 package server
 
 import (
@@ -70,6 +72,7 @@ func (r *rover) visit(t testing.TB, ctx context.Context, address string, token w
 // moved to other ports and swapped under load. The untouched one loses nothing:
 // no move, no session, no answer.
 func TestReloadUnderLoad(t *testing.T) {
+	prooftest.Needs(t, "a machine for itself")
 	dir := t.TempDir()
 	ports := freePorts(t, 6)
 	text := profilesOn("still", ports[0], "a", ports[1], "b", ports[2])

@@ -1,0 +1,88 @@
+//go:build proof && linux
+
+package server
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"wamble/internal/prooftest"
+	"wamble/internal/store/postgres"
+	"wamble/internal/store/postgres/pgtest"
+)
+
+// arrived waits until every board that was sent to another shard is there.
+func arrived(t testing.TB, db postgres.Options) {
+	t.Helper()
+	until(t, "no board is under way", func() bool { return pgtest.Query[int](t, db, `SELECT count(*) FROM arrivals`) == 0 })
+}
+
+// TestPlacedKill: one of two machines that serve players is killed. The other goes on with
+// its parts, and everybody plays again; when it comes back it gets its share again. Every
+// accepted move is in the database once, and every board in one shard.
+func TestPlacedKill(t *testing.T) {
+	prooftest.Needs(t, "a machine for itself")
+	db := pgtest.Empty(t)
+	machines := placedMachines(t, db, "127.0.0.41", "127.0.0.42")
+	share(t, 2, machines...)
+	c := gather(t, machines[0].ip, 3)
+	for _, p := range gather(t, machines[1].ip, 3).players {
+		p.crowd = c
+		c.players = append(c.players, p)
+	}
+	f := &fleet{t: t, crowd: c, waits: map[string][]time.Duration{}}
+	c.play()
+	f.moved()
+	c.more(t, 500)
+	began := time.Now()
+	machines[1].kill()
+	share(t, 4, machines[0])
+	serves := time.Since(began)
+	f.moved()
+	t.Logf("measured: after a kill the other machine served all parts after %v, and everybody moved again after %v", serves.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	machines[1].begin(t)
+	share(t, 2, machines...)
+	f.suffer("parts moved back", func() {})
+	c.finish()
+	arrived(t, db)
+	for _, m := range machines {
+		m.child.end()
+	}
+	store := openPostgres(t, db)
+	c.verify(t, store)
+	c.checkPlaces(t, store, 4)
+	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM boards WHERE shard NOT BETWEEN 0 AND 3`); n > 0 {
+		t.Errorf("%d boards are in no shard", n)
+	}
+	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM boards WHERE shard_version > 0`); n == 0 {
+		t.Error("no board has travelled")
+	}
+}
+
+// TestPlacedPause: a machine that sleeps for longer than its lease loses its parts, and
+// nothing of what it does when it wakes up counts; the same process gets its share again.
+func TestPlacedPause(t *testing.T) {
+	prooftest.Needs(t, "a machine for itself")
+	db := pgtest.Empty(t)
+	machines := placedMachines(t, db, "127.0.0.43", "127.0.0.44")
+	share(t, 2, machines...)
+	c := gather(t, machines[0].ip, 2)
+	for _, p := range gather(t, machines[1].ip, 2).players {
+		p.crowd = c
+		c.players = append(c.players, p)
+	}
+	f := &fleet{t: t, crowd: c, waits: map[string][]time.Duration{}}
+	c.play()
+	f.moved()
+	f.suffer("pause", func() { f.signal(machines[1], syscall.SIGSTOP) })
+	share(t, 4, machines[0])
+	f.signal(machines[1], syscall.SIGCONT)
+	share(t, 2, machines...)
+	f.suffer("awake", func() {})
+	c.finish()
+	for _, m := range machines {
+		m.child.end()
+	}
+	c.verify(t, openPostgres(t, db))
+}
