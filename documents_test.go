@@ -102,3 +102,34 @@ func read(t *testing.T, name string) string {
 	}
 	return string(text)
 }
+
+// TestGlossary: the glossary is short, and each word is there once.
+func TestGlossary(t *testing.T) {
+	words := regexp.MustCompile(`(?m)^\| ([^|]+) \| .+ \|$`).FindAllStringSubmatch(read(t, "docs/glossary.md"), -1)
+	seen := map[string]bool{}
+	for _, w := range words[1:] { // behind the heading of the table
+		if seen[w[1]] {
+			t.Errorf("%q is explained twice", w[1])
+		}
+		seen[w[1]] = true
+	}
+	if most := 60; len(seen) < 20 || len(seen) > most {
+		t.Errorf("the glossary has %d words, want at most %d: leave out what a chess player or a Go programmer knows", len(seen), most)
+	}
+}
+
+// TestTour: docs/tour.md leads through ten functions, which exist.
+func TestTour(t *testing.T) {
+	stops := regexp.MustCompile("(?m)^\\*\\*(\\d+)\\. `([a-z/]+\\.go)` (\\w+)").FindAllStringSubmatch(read(t, "docs/tour.md"), -1)
+	for i, s := range stops {
+		if s[1] != fmt.Sprint(i+1) {
+			t.Errorf("stop %d has the number %s", i+1, s[1])
+		}
+		if begins := regexp.MustCompile(`(?m)^func (\([^)]+\) )?` + s[3] + `\(`); !begins.MatchString(read(t, s[2])) {
+			t.Errorf("%s has no function %s", s[2], s[3])
+		}
+	}
+	if len(stops) != 10 {
+		t.Errorf("the tour has %d stops, want 10", len(stops))
+	}
+}

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"cmp"
-	"encoding/hex"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -34,8 +33,6 @@ func TestProtocolDoc(t *testing.T) {
 		"errors":   docErrors(t),
 		"caps":     docConstants(t, ".", "SessionCaps", "0x%03X"),
 		"notices":  docConstants(t, ".", "NoticeType", "%d"),
-		"packets":  docPackets(t),
-		"rules":    docRules(t),
 	}
 	got := string(text)
 	for name, part := range parts {
@@ -126,27 +123,19 @@ func docKeys() string {
 	for _, k := range KnownKeys {
 		ours := ""
 		if k.Ours {
-			ours = " *(not in the original)*"
+			ours = " *(new)*"
 		}
 		fmt.Fprintf(&b, "| `%s` | %v | %s%s |\n", k.Key, k.Type, k.Meaning, ours)
 	}
 	return b.String()
 }
 
-// deliveries and senders are the words of the document.
-var deliveries = map[Delivery]string{
-	Asked:        "request",
-	Replayed:     "reliable, kept for replay",
-	Reliable:     "reliable; unreliable while it runs",
-	Unreliable:   "unreliable",
-	Acknowledges: "never acknowledged",
-}
-
+// senders are the words of the document.
 var senders = map[Sender]string{FromClient: "client", FromServer: "server", FromBoth: "both"}
 
 func docControls() string {
 	var b strings.Builder
-	b.WriteString("| code | name | sender | delivery | answer | zero token | fragments |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| code | name | sender | answer | |\n|---|---|---|---|---|\n")
 	for _, c := range Controls() {
 		i, _ := c.Info()
 		reply := ""
@@ -156,29 +145,35 @@ func docControls() string {
 				reply = codes(i.Replies)
 			}
 		}
-		fmt.Fprintf(&b, "| 0x%02X | [%s](#%s) | %s | %s | %s | %s | %s |\n", uint8(c), i.Name, strings.ToLower(i.Name),
-			senders[i.From], deliveries[i.Delivery], reply, tick(i.ZeroToken), fragments(i))
+		fmt.Fprintf(&b, "| 0x%02X | [%s](#%s) | %s | %s | %s |\n", uint8(c), i.Name, strings.ToLower(i.Name), senders[i.From], reply, remarks(i))
 	}
 	return b.String()
 }
 
-func fragments(i *Info) string {
+// remarks says in what a control code differs from the others of its sender.
+func remarks(i *Info) string {
+	var said []string
+	if i.ZeroToken {
+		said = append(said, "zero token")
+	}
+	switch i.Delivery {
+	case Reliable:
+		said = append(said, "unreliable while watching")
+	case Unreliable:
+		said = append(said, "unreliable")
+	case Acknowledges:
+		said = append(said, "never acknowledged")
+	case Asked, Replayed:
+	}
 	switch {
 	case i.Plain < 0:
-		return "always"
+		said = append(said, "always fragments")
 	case i.Plain > 0:
-		return fmt.Sprintf("above %d bytes", i.Plain)
-	case i.Fragments:
-		return "above 1200 bytes"
+		said = append(said, fmt.Sprintf("fragments above %d bytes", i.Plain))
+	case i.From == FromServer && !i.Fragments:
+		said = append(said, "no fragments")
 	}
-	return ""
-}
-
-func tick(b bool) string {
-	if b {
-		return "yes"
-	}
-	return ""
+	return strings.Join(said, "; ")
 }
 
 // docMessages writes a section for each control code from the comments of its
@@ -205,12 +200,12 @@ func docMessages(t *testing.T, types map[string]string) string {
 			t.Fatalf("the payload type of %v has no comment", c)
 		}
 		fmt.Fprintf(&b, "#### %v\n\n", c)
-		fmt.Fprintf(&b, "Code 0x%02X. Packets: %s.\n\n", uint8(c), strings.Join(goldens[c], ", "))
+		fmt.Fprintf(&b, "0x%02X; %s.\n\n", uint8(c), strings.Join(goldens[c], ", "))
 		b.WriteString(markdown(c.String() + " " + names.Replace(comment)))
 		for _, row := range rowTypes(c) {
 			b.WriteString("\n" + markdown(names.Replace(types[row.Name()])))
 		}
-		fmt.Fprintf(&b, "\nAs [JSON](#json):\n\n```json\n%s\n```\n\n", example[c])
+		fmt.Fprintf(&b, "\n```json\n%s\n```\n\n", example[c])
 	}
 	return b.String()
 }
@@ -340,41 +335,4 @@ func (c constant) meaning(t *testing.T) string {
 		t.Errorf("%s has no comment", c.Name)
 	}
 	return c.Comment
-}
-
-func docPackets(t *testing.T) string {
-	t.Helper()
-	var b strings.Builder
-	for _, g := range append(readGolden(t, "original"), readGolden(t, "ours")...) {
-		fmt.Fprintf(&b, "**%s** %s, %d bytes.", g.ID, g.Title, len(g.Bytes))
-		if g.Note != "" {
-			b.WriteString(" " + g.Note)
-		}
-		digits, form := hex.EncodeToString(g.Bytes), g.JSON
-		const most = 600
-		if len(digits) > 2*most {
-			digits = digits[:2*most] + "… (the rest is in the file)"
-			form = form[:most] + "… (the rest is in the file)"
-		}
-		fmt.Fprintf(&b, "\n\n```text\n%s\n%s\n```\n\n", wrap(digits, 96), form)
-	}
-	return b.String()
-}
-
-func wrap(s string, n int) string {
-	var lines []string
-	for len(s) > n {
-		lines, s = append(lines, s[:n]), s[n:]
-	}
-	return strings.Join(append(lines, s), "\n")
-}
-
-func docRules(t *testing.T) string {
-	t.Helper()
-	var b strings.Builder
-	b.WriteString("| case | | result |\n|---|---|---|\n")
-	for _, g := range append(readGolden(t, "decoder"), readGolden(t, "rules")...) {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", g.ID, g.Title, g.Result)
-	}
-	return b.String()
 }

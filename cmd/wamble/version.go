@@ -9,7 +9,7 @@ import (
 )
 
 // release is the version of this source, the newest that CHANGELOG.md names.
-const release = "0.1.0"
+const release = "0.9.0"
 
 // commit is set by the linker (see the Makefile).
 var commit = ""

@@ -12,7 +12,7 @@ import (
 
 // manualText is the prose of the manual, with the places of the tables.
 //
-//go:embed manual.md
+//go:embed manual.tmpl
 var manualText string
 
 // manual is the text of docs/configuration.md.
@@ -28,7 +28,7 @@ func optionTables() string {
 	var b strings.Builder
 	for _, family := range Families() {
 		fmt.Fprintf(&b, "### %s\n\n%s\n\n", family, docs()[family])
-		b.WriteString("| option | default | takes | meaning | on reload | read by |\n|---|---|---|---|---|---|\n")
+		b.WriteString("| option | default | takes | meaning |\n|---|---|---|---|\n")
 		for _, o := range Of(family) {
 			value := o.Source(o.Default)
 			if o.unset(o.Default) {
@@ -37,21 +37,48 @@ func optionTables() string {
 			if o.Unit != "" && value != "unset" {
 				value += " " + o.Unit
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | `%s` |\n", o.Name, value, o.Expects(), strings.ReplaceAll(o.Doc(), "|", `\|`), o.Reload, o.Room)
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.Name, value, takes(o), meaning(o))
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
 }
 
+// takes is Expects in the few words that a table has room for.
+func takes(o *Option) string {
+	return strings.NewReplacer(
+		"a whole number from ", "", "a number from ", "", " to ", "–", "0 (no) or 1 (yes)", "0, 1",
+		"a string of at most ", "≤ ", "a string of ", "", " or \"", ", \"", " such as", ":",
+	).Replace(o.Expects())
+}
+
+// meaning is Doc without the name, which stands beside it, and with what a reload does if
+// that is more than to take the option up.
+func meaning(o *Option) string {
+	text := strings.TrimPrefix(o.Doc(), "`"+o.Name+"` ")
+	for _, verb := range []string{"is ", "are "} {
+		text = strings.TrimPrefix(text, verb)
+	}
+	text = strings.ToUpper(text[:1]) + strings.ReplaceAll(text[1:], "|", `\|`)
+	if o.Reload != Live {
+		text += fmt.Sprintf(" *%v*", o.Reload)
+	}
+	return text
+}
+
 func retiredTable() string {
-	var b strings.Builder
-	b.WriteString("| name | why it has no effect |\n|---|---|\n")
+	names := map[string][]string{} // by reason
 	for _, name := range slices.Sorted(maps.Keys(retired)) {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", name, retired[name])
+		names[retired[name]] = append(names[retired[name]], "`"+name+"`")
 	}
 	for _, name := range retiredForms {
-		fmt.Fprintf(&b, "| `(%s …)` | there are no treatment groups |\n", name)
+		const reason = "there are no treatment groups"
+		names[reason] = append(names[reason], "`("+name+"…)`")
+	}
+	var b strings.Builder
+	b.WriteString("| names | why they have no effect |\n|---|---|\n")
+	for _, reason := range slices.Sorted(maps.Keys(names)) {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(names[reason], ", "), reason)
 	}
 	return b.String()
 }
