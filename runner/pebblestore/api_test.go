@@ -13,6 +13,7 @@ import (
 // TestNoForeignTypes: nothing that runner or this package exports names a type of
 // another module.
 func TestNoForeignTypes(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{".", ".."} {
 		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 // TestBridgeBehindFence: a Pebble that fails while it takes over keeps nobody who
 // crosses the bridge, for whom Close waits; it keeps only its own goroutines.
 func TestBridgeBehindFence(t *testing.T) {
+	t.Parallel()
 	fs := vfs.NewMem()
 	s := &Storage{fs: fs, dir: "runner"}
 	if err := fs.MkdirAll("runner", 0o700); err != nil {

@@ -16,6 +16,7 @@ import (
 // TestDurability: every post is written to the log before it returns, and is
 // synced with Fsync and not with Write.
 func TestDurability(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		mode  pebblestore.Durability
@@ -58,6 +59,7 @@ func TestDurability(t *testing.T) {
 // TestWriteSurvivesKill: what the kernel has is kept when the process dies,
 // though nothing was synced.
 func TestWriteSurvivesKill(t *testing.T) {
+	t.Parallel()
 	fs := vfs.NewCrashableMem()
 	open := func(fs vfs.FS) *runner.Runner {
 		r, err := runner.Open(pebblestore.AtFS(fs, "/d", pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true, MinFree: -1})

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"wamble/internal/prooftest"
 	"wamble/runner"
 	"wamble/runner/pebblestore"
 )
@@ -77,17 +78,18 @@ func TestCheckpointFails(t *testing.T) {
 	}
 }
 
-// TestOpenOnFullDisk: the disk is full from any single write of an opening on, which
+// TestOpenOnFullDisk: the disk is full from a single write of an opening on, which
 // fails then; with room again the next one succeeds in the same process, and
 // everything is there. Each storage is new, so that no compaction runs beside an
 // opening that fails: Pebble closes its cache under it, and may panic.
 func TestOpenOnFullDisk(t *testing.T) {
-	points := 0
-	for point := int64(1); openOnFullDisk(t, point); point += 3 {
-		points++
+	t.Parallel()
+	points, every := 0, prooftest.Sized[int64](12, 3, 1)
+	for point := int64(1); openOnFullDisk(t, point); point += every {
+		points += int(every)
 	}
-	if points < 5 {
-		t.Errorf("an opening has only %d writes", 3*points)
+	if points < 15 {
+		t.Errorf("an opening has only %d writes", points)
 	}
 }
 

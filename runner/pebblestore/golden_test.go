@@ -11,6 +11,7 @@ import (
 // TestGoldenDirectory opens a directory as the first version left it, with rows
 // of most kinds in a table and in the log: it holds what was put into it.
 func TestGoldenDirectory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/golden")); err != nil {
 		t.Fatal(err)

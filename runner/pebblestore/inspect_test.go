@@ -66,6 +66,7 @@ func contents(t *testing.T, dir string) map[string]string {
 }
 
 func TestReadOnlyChangesNothing(t *testing.T) {
+	t.Parallel()
 	dir, journal := stoppedRunner(t)
 	before := contents(t, dir)
 	r, err := runner.OpenReadOnly(pebblestore.At(dir, pebblestore.Options{}), runner.Options{})
@@ -112,6 +113,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 }
 
 func TestReadOnlyRefuses(t *testing.T) {
+	t.Parallel()
 	dir, _ := stoppedRunner(t)
 	empty := t.TempDir()
 	if _, err := runner.OpenReadOnly(pebblestore.At(empty, pebblestore.Options{}), runner.Options{}); !errors.Is(err, runner.ErrNoSchema) {
@@ -139,6 +141,7 @@ func TestReadOnlyRefuses(t *testing.T) {
 // TestRestoreOffline restores into a directory that does not exist, into one that
 // is in use by nobody, and into one that is broken.
 func TestRestoreOffline(t *testing.T) {
+	t.Parallel()
 	dir, journal := stoppedRunner(t)
 	checkpoint := filepath.Join(t.TempDir(), "checkpoint")
 	r, err := runner.OpenReadOnly(pebblestore.At(dir, pebblestore.Options{}), runner.Options{})

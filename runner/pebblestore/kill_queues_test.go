@@ -80,11 +80,12 @@ func postQueues(dir, life string) error {
 // history knows every job that was acknowledged, a unique job that is done was run
 // once, and the schedule is there once.
 func TestKillQueues(t *testing.T) {
+	t.Parallel()
 	seed := prooftest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	dir := filepath.Join(t.TempDir(), "runner")
 	var acked []string
-	lives := prooftest.Sized(10, 10, 200)
+	lives := prooftest.Sized(2, 20, 200)
 	for life := range lives {
 		acked = append(acked, killedAfter(t, dir, life, 1+rng.IntN(300))...)
 		r, _, err := openQueues(dir, false)

@@ -31,12 +31,14 @@ const killsBetween = 20
 // nothing that was acknowledged is lost, every effect has happened once, and what is
 // ordered in order. Workers compete, handle batches, are ordered, and meet conflicts.
 func TestKill(t *testing.T) {
-	kills := min(prooftest.Part(500), prooftest.Sized(10, 10, 500))
+	t.Parallel()
+	kills := prooftest.Sized(2, 25, 500)
 	for _, mode := range []struct {
 		name string
 		d    pebblestore.Durability
 	}{{"fsync", pebblestore.Fsync}, {"write", pebblestore.Write}} {
 		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
 			s := prooftest.Seed(t)
 			h := &killHarness{
 				t: t, dir: filepath.Join(t.TempDir(), "runner"), mode: mode.d,
@@ -96,7 +98,7 @@ type killed struct {
 func (h *killHarness) live() {
 	h.t.Helper()
 	runUntilKilled(h.t, h.round, func(acks io.Reader, kill func()) {
-		after := 1 + h.rng.IntN(1500)
+		after := 1 + h.rng.IntN(prooftest.Sized(300, 1500, 1500))
 		if h.rng.IntN(5) == 0 && h.round > 0 {
 			moment := time.AfterFunc(time.Duration(h.rng.IntN(60_000))*time.Microsecond, kill)
 			defer moment.Stop()

@@ -22,6 +22,7 @@ func (readOnly) Lock(name string) (io.Closer, error) {
 // TestReadOnlyDisk: a directory that cannot be locked because nothing can be written
 // there is not said to be in use.
 func TestReadOnlyDisk(t *testing.T) {
+	t.Parallel()
 	s := At(t.TempDir(), Options{})
 	s.fs = readOnly{s.fs}
 	_, err := s.lock()

@@ -32,6 +32,7 @@ func sizeOf(t *testing.T, f vfs.File) int64 {
 
 // TestLogAhead: a log has blocks for what follows, and holds what was written.
 func TestLogAhead(t *testing.T) {
+	t.Parallel()
 	fs := vfs.NewMem()
 	file, err := fs.Create("000001.log", vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -75,6 +76,7 @@ func TestLogAhead(t *testing.T) {
 
 // TestLogReused: an old log is overwritten to its end before it grows.
 func TestLogReused(t *testing.T) {
+	t.Parallel()
 	fs := vfs.NewMem()
 	file, err := fs.Create("000001.log", vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -102,6 +104,7 @@ func TestLogReused(t *testing.T) {
 
 // TestLogWithoutRoom: what cannot be written ahead is not missed.
 func TestLogWithoutRoom(t *testing.T) {
+	t.Parallel()
 	file, err := vfs.NewMem().Create("000001.log", vfs.WriteCategoryUnspecified)
 	if err != nil {
 		t.Fatal(err)
@@ -127,6 +130,7 @@ func TestLogWithoutRoom(t *testing.T) {
 
 // TestLogAheadOfSyncs: only a log that is synced is written ahead.
 func TestLogAheadOfSyncs(t *testing.T) {
+	t.Parallel()
 	for durability, ahead := range map[Durability]bool{Fsync: true, Write: false} {
 		fs := newFencedFS(vfs.NewMem(), "", durability, func(err error) { t.Error(err) })
 		for name, log := range map[string]bool{"000001.log": true, "000002.sst": false} {
@@ -180,6 +184,7 @@ func (d *rotateDir) Sync() error {
 // TestEmptyLogsKeepsLogs: a log that appears while others are looked for to be emptied
 // is not in Pebble's count yet. The one before it holds what is not flushed.
 func TestEmptyLogsKeepsLogs(t *testing.T) {
+	t.Parallel()
 	fs := &rotateFS{FS: vfs.NewMem()}
 	s := AtFS(fs, "/journal", Options{})
 	s.SmallTables(1<<20, 3)

@@ -10,15 +10,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"wamble/internal/prooftest"
 	"wamble/runner"
 	"wamble/runner/pebblestore"
 )
 
 // TestCrashWhileOpening loses power at every single write, sync, rename and
-// removal of an opening, with more or less of what was not synced. Everything
+// removal of an opening (make test: at one of six), with more or less of what was not synced. Everything
 // that was acknowledged is there afterwards, and what is posted when the next
 // one is open survives it too.
 func TestCrashWhileOpening(t *testing.T) {
+	t.Parallel()
 	open := func(fs vfs.FS) *runner.Runner {
 		t.Helper()
 		r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
@@ -49,7 +51,7 @@ func TestCrashWhileOpening(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		for point := int64(1); ; point++ {
+		for point := int64(1); ; point += prooftest.Sized[int64](6, 1, 1) {
 			fs := crashed.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: newRand(1)})
 			var count atomic.Int64
 			var after *vfs.MemFS
@@ -89,6 +91,7 @@ func TestCrashWhileOpening(t *testing.T) {
 // remove what is obsolete, which syncs the directory as well: so the best of some
 // openings counts.
 func TestOpeningSyncs(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var syncs []string
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {

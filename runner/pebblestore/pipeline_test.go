@@ -26,6 +26,7 @@ const (
 // must count every order once. It is what the original's database gate was
 // for; here nothing is locked but what the committer locks.
 func TestPipeline(t *testing.T) {
+	t.Parallel()
 	var target atomic.Uint64
 	target.Store(1 << 62)
 	done := make(chan struct{}, 1)

@@ -33,6 +33,7 @@ func (dying) Open(func(error)) (runner.Backend, error) { return nil, errDied }
 // TestRestoreInterrupted: a process that dies within a restore leaves the old
 // content or the new, and the new never under the old journal id.
 func TestRestoreInterrupted(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	fs := vfs.NewMem()
 	r := openAt(t, fs)
@@ -73,6 +74,7 @@ func TestRestoreInterrupted(t *testing.T) {
 
 // TestWatermarkOnDisk: the free space of a real file system is seen.
 func TestWatermarkOnDisk(t *testing.T) {
+	t.Parallel()
 	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{}), runner.Options{Create: true, MinFree: 1 << 62})
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +106,7 @@ func passOn(workers uint64, hops int, arrived func()) runner.Handler {
 // TestManyWorkers: dozens of workers, posters and readers at once, without a
 // gate; workers pass messages around and every one arrives.
 func TestManyWorkers(t *testing.T) {
+	t.Parallel()
 	const workers, each, hops = 32, 20, 3
 	r, err := runner.Open(pebblestore.AtFS(vfs.NewMem(), "/m", pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
@@ -162,6 +165,7 @@ func TestManyWorkers(t *testing.T) {
 // restore, the next restore fails, and another process had looked meanwhile: the
 // old content is still there, however the directory is spelled.
 func TestRestoreInterruptedThenFailed(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{"/a/r", "/a/r/", "/a//r"} {
 		fs := vfs.NewMem()
 		at := pebblestore.AtFS(fs, dir, pebblestore.Options{})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"wamble/internal/prooftest"
 	"wamble/runner"
 	"wamble/runner/pebblestore"
 )
@@ -16,6 +17,7 @@ import (
 // told as damage, the old journal stays as it is, and a new one has everything that was
 // committed before.
 func TestSalvage(t *testing.T) {
+	t.Parallel()
 	t.Run("the first log", func(t *testing.T) { testSalvage(t, false) })
 	t.Run("a later log", func(t *testing.T) { testSalvage(t, true) })
 }
@@ -93,8 +95,8 @@ func testSalvage(t *testing.T, later bool) {
 	}
 	post(5)
 	bytes[used/4] ^= 1
-	for i := range 40 { // wherever in a record it is
-		place := used/4 + 7*i
+	for i := range prooftest.Sized(8, 40, 280) { // wherever in a record it is
+		place := used/4 + 280/prooftest.Sized(8, 40, 280)*i
 		bytes[place] ^= 0x10
 		if err := os.WriteFile(log, bytes, 0o600); err != nil {
 			t.Fatal(err)

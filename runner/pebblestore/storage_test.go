@@ -11,10 +11,12 @@ import (
 )
 
 func TestPebbleOnDisk(t *testing.T) {
+	t.Parallel()
 	runnertest.Run(t, func(t *testing.T) runner.Storage { return pebblestore.At(t.TempDir(), pebblestore.Options{}) })
 }
 
 func TestPebbleInMemory(t *testing.T) {
+	t.Parallel()
 	runnertest.Run(t, func(t *testing.T) runner.Storage {
 		return pebblestore.AtFS(vfs.NewMem(), "/data/runner", pebblestore.Options{Durability: pebblestore.Write})
 	})

@@ -1,3 +1,5 @@
+//go:build proof
+
 package pebblestore_test
 
 import (
@@ -25,15 +27,13 @@ const (
 )
 
 // TestSoak runs producers, a worker with every kind of effect, a drain of the
-// outbox and a reader for five minutes (WAMBLE_SOAK=1, else a few seconds).
+// outbox and a reader for five minutes (WAMBLE_SOAK=1, else 20 seconds).
 // The speed of every fifth is printed; that it does not decay is for people to
 // see. Asserted is that every message took effect once, that the numbers add
 // up, and that the directory stays small however much passes through it.
 func TestSoak(t *testing.T) {
-	length := 3 * time.Second
-	if prooftest.Soaking() {
-		length = 5 * time.Minute
-	}
+	prooftest.Needs(t, "minutes")
+	length := prooftest.Sized(0, 20*time.Second, 5*time.Minute)
 	s := &soak{t: t, dir: filepath.Join(t.TempDir(), "runner"), room: make(chan struct{}, soakWaiting)}
 	s.open()
 	ctx, stop := context.WithTimeout(t.Context(), length)
