@@ -4,9 +4,9 @@ import (
 	"wamble/wire"
 )
 
-// Answer encodes a reply to a request and adds it: in fragments when the
-// protocol asks for that or it does not fit one packet, unreliably when h.Flags
-// has wire.FlagUnreliable. h.Seq is set here; the rest of h is the caller's.
+// Answer encodes a reply to a request and adds it to the answers: in fragments if the protocol
+// requires that or it does not fit one packet, unreliably if h.Flags has wire.FlagUnreliable.
+// It sets h.Seq; the caller sets the other fields of h.
 func Answer[M wire.Message](s *Server, id Request, h wire.Header, m M, ext ...wire.Field) error {
 	r := s.requests.get(id)
 	if r == nil {
@@ -34,8 +34,8 @@ func Answer[M wire.Message](s *Server, id Request, h wire.Header, m M, ext ...wi
 	return s.ReplyPayload(id, h, s.payload)
 }
 
-// Reply adds an encoded packet to the answers of a request. The sequence number
-// is set here; the bytes are copied.
+// Reply adds a copy of an encoded packet to the answers of a request, and sets its sequence
+// number.
 func (s *Server) Reply(id Request, packet []byte) {
 	if r := s.requests.get(id); r != nil {
 		s.reply(r, s.pool.copyOf(packet))
@@ -53,8 +53,8 @@ func (s *Server) reply(r *request, k *packet) {
 	r.replies = append(r.replies, k)
 }
 
-// ReplyPayload adds a payload in fragments to the answers of a request. The
-// payload includes its extension trailer. It returns wire.ErrTooLong over 1 MiB.
+// ReplyPayload adds a payload, which includes its extension trailer, in fragments to the
+// answers of a request. It returns wire.ErrTooLong over 1 MiB.
 func (s *Server) ReplyPayload(id Request, h wire.Header, payload []byte) error {
 	r := s.requests.get(id)
 	if r == nil {
@@ -69,8 +69,8 @@ func (s *Server) ReplyPayload(id Request, h wire.Header, payload []byte) error {
 	return err
 }
 
-// cut appends the fragments of a payload to dst. Their numbers are taken once,
-// and serve the first sending and every replay.
+// cut appends the fragments of a payload to dst. Their sequence numbers stay the same in every
+// replay.
 func (s *Server) cut(e *endpoint, dst []*packet, h wire.Header, payload []byte) ([]*packet, error) {
 	if s.transfer++; s.transfer == 0 {
 		s.transfer = 1

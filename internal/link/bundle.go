@@ -2,12 +2,12 @@ package link
 
 import "time"
 
-// bundle is an answer in fragments. One chunk is on its way; its ACK brings the
-// next. Bundles of an endpoint follow each other, because a client joins one
-// transfer at a time.
+// bundle is an answer in fragments. One chunk at a time is sent; its ACK triggers the next. An
+// endpoint's bundles are sent one after the other, because a client joins one transfer at a
+// time.
 type bundle struct {
 	chunks []*packet
-	at     int // the chunk on its way, or to be sent next
+	at     int // the chunk that is sent, or to be sent next
 }
 
 // addBundle queues a bundle and takes over its references.
@@ -30,14 +30,14 @@ func (s *Server) addBundle(now time.Duration, e *endpoint, b bundle, right *exem
 	}
 }
 
-// sendChunk queues the present chunk of the first bundle.
+// sendChunk queues the current chunk of the first bundle.
 func (s *Server) sendChunk(now time.Duration, e *endpoint, right *exemption, out Sink) {
 	k := e.bundles[0].chunks[e.bundles[0].at]
 	k.refs++
 	s.push(now, e, pending{k: k, chunk: true}, right, out)
 }
 
-// nextChunk goes on after the present chunk was acknowledged.
+// nextChunk continues after the ACK of the current chunk.
 func (s *Server) nextChunk(now time.Duration, e *endpoint, out Sink) {
 	b := &e.bundles[0]
 	if b.at++; b.at < len(b.chunks) {
@@ -47,7 +47,7 @@ func (s *Server) nextChunk(now time.Duration, e *endpoint, out Sink) {
 	s.endBundle(now, e, out)
 }
 
-// endBundle drops the first bundle, whole or given up, and begins the next.
+// endBundle drops the first bundle, delivered or given up, and starts the next.
 func (s *Server) endBundle(now time.Duration, e *endpoint, out Sink) {
 	s.dropBundle(&e.bundles[0])
 	e.bundles = append(e.bundles[:0], e.bundles[1:]...)
@@ -63,7 +63,7 @@ func (s *Server) dropBundle(b *bundle) {
 	b.chunks = nil
 }
 
-// bundled reports whether the transfer that begins with k is queued.
+// bundled reports whether the transfer that begins with k is queued for e.
 func (e *endpoint) bundled(k *packet) bool {
 	for i := range e.bundles {
 		if e.bundles[i].chunks[0] == k {

@@ -8,24 +8,24 @@ import (
 	"wamble/wire"
 )
 
-// ErrBusy is returned when a Client already waits for as many ACKs as it may,
-// and when a Server has no room for one more fragmented packet.
+// ErrBusy is returned by Client.Send when as many requests wait for ACKs as
+// ClientConfig.MaxOpen allows.
 var ErrBusy = errors.New("too many packets wait for their ACK")
 
-// ClientConfig is what a Client must know. The zero value suits UDP.
+// ClientConfig configures a Client. The zero value suits UDP.
 type ClientConfig struct {
-	// Server is handed to the Sink with every packet. Over a stream
-	// (Server.Route ≠ 0) nothing is sent twice, and only a missing ACK is told.
+	// Server is passed to the Sink with every packet. Over a stream (Server.Route ≠ 0) nothing
+	// is sent twice; a missing ACK is still reported as lost.
 	Server wamble.Peer
-	// FirstSeq is the sequence number of the first packet; 0 means 1, as the
-	// original's UDP client begins. Choose it at random when a token outlives the
-	// process: else two runs of a program, one right after the other, count the
-	// same numbers, and no server can tell copies of the first from the second.
+	// FirstSeq is the sequence number of the first packet; 0 means 1, as the original's UDP
+	// client begins. Choose it at random if a token outlives the process: otherwise two runs of
+	// a program in quick succession use the same numbers, and a server cannot tell copies of
+	// the first run's packets from the second's.
 	FirstSeq uint32
 	// Sends is how often a request is sent before it is given up; 0 means 6.
 	Sends int
-	// FirstWait is the time before the first repetition while no round trip is
-	// known; 0 means 500 ms, which old servers expect.
+	// FirstWait is the time before the first repetition while the round-trip time is unknown; 0
+	// means 500 ms, which old servers expect.
 	FirstWait time.Duration
 	// MaxOpen bounds the requests that wait for an ACK; 0 means 64.
 	MaxOpen int
@@ -53,26 +53,25 @@ type ClientConfig struct {
 //		timer:  lost = c.Due(now, out, lost[:0])  // each was given up
 //	}
 //
-// What Due and Reset report as lost may have been executed or not; what was
-// Acked has been, once. An answer does not name its request (the protocol has no
-// such field): match it by control code and order, and set a deadline of your
-// own for it, because an acknowledged request's answer may still be lost for
-// good (a server repeats it 3 times).
+// What Due and Reset report as lost may have been executed or not; what was Acked has been,
+// once. Match an answer, which need not name its request, by control code and order, and set a
+// deadline of your own for it: the answer of an acknowledged request may still be lost for good
+// (a server sends it 3 times).
 //
 // SERVER_HELLO without Greeted answers a copy of a hello that was answered
 // before, perhaps with another token: ignore it.
 //
-// A hello with wire.NoCookie is sent again with a cookie when the server asks for
-// one: that costs one round trip, and the server believes the address at once.
+// A hello with wire.NoCookie is sent again with a cookie if the server requires one. That costs
+// one round trip and proves the address to the server at once.
 //
-// After a new socket is connected call Reset, then say CLIENT_HELLO with the
-// token. Sequence numbers go on across Reset, so that servers which confuse a
-// reconnected client with its former self still answer the hello.
+// After connecting a new socket call Reset, then send CLIENT_HELLO with the token. Sequence
+// numbers continue across Reset, so that servers which take a reconnected client for the
+// earlier connection still answer the hello.
 type Client struct {
 	cfg     ClientConfig
 	pace    pace
-	sends   int           // how often a request is sent at least before it is given up
-	last    time.Duration // how long it waits at least before that
+	sends   int           // least number of sends before a request is given up
+	last    time.Duration // least time before that
 	now     time.Duration
 	seq     uint32
 	open    []asked
@@ -83,8 +82,8 @@ type Client struct {
 	join    wire.Reassembler
 	scratch []byte
 	hello   uint32 // sequence number of the last CLIENT_HELLO
-	cookie  []byte // that the server gave to this address; nil: none
-	waiting bool   // its SERVER_HELLO has not come yet
+	cookie  []byte // issued by the server for this address; nil if it has issued none
+	waiting bool   // no SERVER_HELLO has answered the hello yet
 	stats   ClientStats
 }
 
@@ -93,7 +92,7 @@ type asked struct {
 	k       *packet
 	seq     uint32
 	sends   int
-	cookies int // that the server has asked for, of a hello
+	cookies int // how many cookies the server has issued for this hello
 	first   time.Duration
 	due     time.Duration
 }
@@ -103,17 +102,17 @@ type ClientStats struct {
 	Sent       uint64 // requests, first copies
 	Repeated   uint64 // further copies of requests
 	Lost       uint64 // requests given up
-	Arrived    uint64 // new packets from the server, whole answers counted once
+	Arrived    uint64 // new packets from the server; an answer in fragments counts once
 	Duplicates uint64 // packets from the server seen before
 	Malformed  uint64 // packets that do not parse
 	Strays     uint64 // ACKs that match no request
 }
 
-// EventKind says what a packet meant to a Client.
+// EventKind says what a received packet means to a Client.
 type EventKind uint8
 
 const (
-	// Ignored: malformed, or an ACK that nothing waits for.
+	// Ignored: malformed, or an ACK without a request that waits for it.
 	Ignored EventKind = iota
 	// Acked: the server has executed request Seq.
 	Acked
@@ -121,25 +120,24 @@ const (
 	Arrived
 	// Repeated: the packet was seen before, and acknowledged again.
 	Repeated
-	// Partial: one chunk of an answer that is not whole yet.
+	// Partial: one chunk of an incomplete answer.
 	Partial
 )
 
-// Event is what Client.Receive saw.
+// Event is the result of Client.Receive.
 type Event struct {
 	Kind EventKind
 	Seq  uint32
-	// Packet is set with Arrived. It is good until the next Receive, and its
-	// byte slices are views into the received bytes.
+	// Packet is set with Arrived. It is valid until the next Receive; its byte slices are views
+	// into the received bytes.
 	Packet *wire.Packet
-	// Greeted is set with Arrived when the packet is the first SERVER_HELLO
-	// since a CLIENT_HELLO was sent, whose number is Hello. That request counts as
-	// Acked, even if its ACK has not come.
+	// Greeted is set with Arrived if the packet is the first SERVER_HELLO since a CLIENT_HELLO
+	// was sent, whose number is Hello. That request counts as Acked, even without an ACK.
 	Greeted bool
 	Hello   uint32
 }
 
-// NewClient returns a Client that has sent nothing yet.
+// NewClient returns a Client.
 func NewClient(cfg ClientConfig) *Client {
 	def(&cfg.FirstSeq, 1)
 	def(&cfg.Sends, 6)
@@ -151,7 +149,7 @@ func NewClient(cfg ClientConfig) *Client {
 	return c
 }
 
-// def replaces a value that is not set by its default.
+// def sets *v to its default if it is not positive.
 func def[T int | uint32 | time.Duration](v *T, d T) {
 	if *v <= 0 {
 		*v = d
@@ -164,17 +162,17 @@ func (c *Client) Stats() ClientStats { return c.stats }
 // Open returns how many requests wait for their ACK.
 func (c *Client) Open() int { return len(c.open) }
 
-// Stamp writes the cookie of the server into a hello that has room for it
-// (wire.NoCookie). Send does so, too.
+// Stamp writes the server's cookie into a hello that has room for it (wire.NoCookie). Send does
+// so too.
 func (c *Client) Stamp(request []byte) {
 	if c.cookie != nil && wire.Control(request[0]) == wire.CtrlClientHello {
 		wire.SetCookie(request, c.cookie)
 	}
 }
 
-// Send sends an encoded request under the next sequence number, which it writes
-// into the packet and returns: reliably, unless the packet's flags say otherwise.
-// It returns ErrBusy when MaxOpen requests wait.
+// Send sends an encoded request under the next sequence number, which it writes into the packet
+// and returns. The request is reliable unless its flags have wire.FlagUnreliable. Send returns
+// ErrBusy when MaxOpen requests wait for ACKs.
 func (c *Client) Send(now time.Duration, out Sink, request []byte) (uint32, error) {
 	now = c.tick(now)
 	h, err := wire.Peek(request)
@@ -208,10 +206,10 @@ func (c *Client) tick(now time.Duration) time.Duration {
 	return c.now
 }
 
-// Hurry says that another server can be asked, so that it is better to give up early: when a
-// request was sent so many times, or half as often if the server is far away. Until then it is
-// sent at an even pace, because the server that gets it may be waiting for one that takes the
-// place of a third. 0: there is no other server.
+// Hurry makes Due give up early, because another server can be asked: after the given number of
+// sends, or half as many if the server is far away. Until then requests are repeated at an even
+// pace, because the server may itself be waiting for the takeover of another one. With sends 0
+// the settings of ClientConfig apply again.
 func (c *Client) Hurry(sends int) {
 	c.sends, c.last = c.cfg.Sends, 0
 	c.pace = pace{first: c.cfg.FirstWait, floor: floor, ceiling: 4 * time.Second}
@@ -224,7 +222,7 @@ func (c *Client) Hurry(sends int) {
 // floor is the shortest wait for an ACK.
 const floor = 200 * time.Millisecond
 
-// Next returns when Due has work, and false when nothing waits.
+// Next returns the time at which Due has work, and false if no request waits for an ACK.
 func (c *Client) Next() (time.Duration, bool) {
 	if len(c.open) == 0 {
 		return 0, false
@@ -236,8 +234,8 @@ func (c *Client) Next() (time.Duration, bool) {
 	return next, true
 }
 
-// Due repeats the requests whose time has come, and appends to lost the
-// sequence numbers of those it gives up.
+// Due repeats the requests whose ACK is late, and appends to lost the sequence numbers of those
+// that it gives up.
 func (c *Client) Due(now time.Duration, out Sink, lost []uint32) []uint32 {
 	now = c.tick(now)
 	kept := c.open[:0]
@@ -262,8 +260,9 @@ func (c *Client) Due(now time.Duration, out Sink, lost []uint32) []uint32 {
 	return lost
 }
 
-// Reset prepares for a new connection: it appends to lost the requests that
-// wait for an ACK, and forgets them, half a transfer and the duplicate filter.
+// Reset prepares for a new connection: it appends the requests that wait for an ACK to lost and
+// drops them, and clears incomplete transfers, the duplicate filter, the round-trip time and
+// the cookie.
 func (c *Client) Reset(lost []uint32) []uint32 {
 	for _, a := range c.open {
 		lost = append(lost, a.seq)

@@ -7,8 +7,8 @@ import (
 	"wamble/wire"
 )
 
-// Receive takes a packet from the server, acknowledges it into out when it asks
-// for that, and says what it means.
+// Receive processes a packet from the server, writes its ACK to out if it requires one, and
+// returns its meaning.
 func (c *Client) Receive(now time.Duration, b []byte, out Sink) Event {
 	now = c.tick(now)
 	h, err := wire.Peek(b)
@@ -34,8 +34,8 @@ func (c *Client) Receive(now time.Duration, b []byte, out Sink) Event {
 	if f, ok := c.packet.Message.(*wire.Fragment); ok {
 		return c.fragment(now, h, f)
 	}
-	// Unreliable packets come once, and equal ones may mean two things. So may
-	// SERVER_HELLO, whose number is always 1, when a second hello waits for it.
+	// Unreliable packets are not checked for duplicates: equal ones may be distinct. Nor is
+	// SERVER_HELLO, whose number is always 1, while a second hello waits for it.
 	size, _ := wire.Size(b)
 	awaited := h.Ctrl == wire.CtrlServerHello && c.waiting
 	if reliable && c.recent.record(now, hashOf(b[:size])) && !awaited {
@@ -45,8 +45,8 @@ func (c *Client) Receive(now time.Duration, b []byte, out Sink) Event {
 	return c.arrived(h)
 }
 
-// acked ends the wait of the request that an ACK names. Its token must be the
-// request's, even when both are zero.
+// acked ends the wait of the request that an ACK names. The tokens must match, even if both are
+// zero.
 func (c *Client) acked(now time.Duration, h wire.Header) Event {
 	for i := range c.open {
 		a := &c.open[i]
@@ -64,14 +64,14 @@ func (c *Client) acked(now time.Duration, h wire.Header) Event {
 	return Event{}
 }
 
-// acknowledge copies the header of a packet with ACK as its control code.
+// acknowledge sends an ACK with the header fields of a packet.
 func (c *Client) acknowledge(h wire.Header, out Sink) {
 	c.scratch = appendAck(c.scratch[:0], h)
 	out.Send(c.cfg.Server, c.scratch)
 }
 
-// fragment adds a chunk. A chunk is never taken for a duplicate by its bytes:
-// when another transfer came between, it is needed again.
+// fragment adds a chunk. The duplicate filter works on whole transfers, not chunks: if another
+// transfer interrupted this one, its chunks are needed again.
 func (c *Client) fragment(now time.Duration, h wire.Header, f *wire.Fragment) Event {
 	whole := hashOfTransfer(h, f)
 	if c.recent.known(now, whole) {
@@ -104,8 +104,7 @@ func (c *Client) arrived(h wire.Header) Event {
 	return e
 }
 
-// challenged sends the hello that waits for its answer again, with the cookie that
-// the server asks for.
+// challenged sends the waiting hello again, with the cookie that the server requires.
 func (c *Client) challenged(now time.Duration, cookie []byte, out Sink) {
 	if len(cookie) != cookieText || !c.waiting || bytes.Equal(cookie, c.cookie) {
 		return
@@ -113,7 +112,7 @@ func (c *Client) challenged(now time.Duration, cookie []byte, out Sink) {
 	c.cookie = append(c.cookie[:0], cookie...)
 	for i := range c.open {
 		a := &c.open[i]
-		// A NAT may change the address with every packet: that ends, too.
+		// A NAT may change the address with every packet: the number of cookies is bounded.
 		if a.cookies++; a.seq != c.hello || a.cookies >= c.sends || !wire.SetCookie(a.k.buf, cookie) {
 			continue
 		}
@@ -126,9 +125,8 @@ func (c *Client) challenged(now time.Duration, cookie []byte, out Sink) {
 	}
 }
 
-// stopHello ends the wait of a hello that was answered before its ACK came. A
-// copy of it, sent after the client went on, could reach the server from another
-// address and begin a second session there.
+// stopHello stops repeating a hello that was answered before its ACK came. A late copy could
+// reach the server from another address and begin a second session there.
 func (c *Client) stopHello() {
 	for i, a := range c.open {
 		if a.seq == c.hello {

@@ -7,48 +7,47 @@ import (
 	"wamble/wire"
 )
 
-// Config are the settings of a Server. A field that is zero or less means its
-// default, except where it says otherwise; SetConfig may change them while a
-// server runs.
+// Config are the settings of a Server. Zero or less means the default, except where stated.
+// SetConfig may change them while a server runs.
 type Config struct {
 	// Sends is how often a reliable packet is sent in all; 3.
 	Sends int
-	// FirstWait is the time before the first repetition while no round trip of
-	// the address is known; 250 ms.
+	// FirstWait is the time before the first repetition while the round-trip time of the
+	// address is unknown; 250 ms.
 	FirstWait time.Duration
-	// MinWait and MaxWait bound every wait for an ACK; 100 ms and 8 s. A shorter
-	// floor repeats what a LAN client acknowledges a little late.
+	// MinWait and MaxWait bound every wait for an ACK; 100 ms and 8 s. A shorter MinWait would
+	// repeat packets that a LAN client acknowledges slightly late.
 	MinWait, MaxWait time.Duration
-	// ReplayTTL is how long the answer of a request is kept; 2 s. Negative:
-	// answers are not kept.
+	// ReplayTTL is how long the answer of a request is kept; 2 s. Negative values keep no
+	// answers.
 	ReplayTTL time.Duration
 	// SessionTimeout is how long a silent address is remembered; 300 s.
 	SessionTimeout time.Duration
-	// MaxEndpoints bounds the addresses that have proven themselves; 65536. Others
-	// have a quarter as many places of their own. MaxPerHost bounds those of
-	// one IP address (of one /56 of IPv6); 4096.
+	// MaxEndpoints bounds the proven endpoints; 65536. Unproven ones have room for a quarter as
+	// many in addition. MaxPerHost bounds the endpoints of one IP address (of one /56 of IPv6);
+	// 4096.
 	MaxEndpoints, MaxPerHost int
-	// MaxPacketBytes bounds the memory of packets that wait for an ACK or are
-	// kept for replay; over it packets are sent once. 64 MiB.
+	// MaxPacketBytes bounds the memory of packets that wait for an ACK or are kept for replay;
+	// over it packets are sent once. 64 MiB.
 	MaxPacketBytes int
-	// TokenRate and HostRate bound the requests per second of one token and of
-	// one IP address (one /56). Zero or less means no bound. Requests without a token count
-	// at TokenRate for their IP address. Connections, datagrams of proven players
-	// and all other datagrams of an IP address are counted apart.
+	// TokenRate and HostRate bound the requests per second of one token and of one IP address
+	// (one /56 of IPv6). Zero or less means no bound. Requests without a token count at
+	// TokenRate for their IP address. Connections, datagrams of proven clients and all other
+	// datagrams of an IP address have separate counters.
 	TokenRate, HostRate int
-	// NetworkBudget and ListenerBudget bound the bytes per second that exempt
-	// replies (see the package comment) send to one /24 or /48, and in all. Each
-	// may be exceeded fourfold in a burst. 256 KiB and 4 MiB.
+	// NetworkBudget and ListenerBudget bound the bytes per second that exempt replies (see the
+	// package comment) send to one /24 or /48, and in all; bursts may be four times as large.
+	// 256 KiB and 4 MiB.
 	NetworkBudget, ListenerBudget int
-	// FirstSeq, when set, chooses the number of the first reliable packet to a new
-	// endpoint, at least 1; otherwise it is 1. Chance keeps clients that take a
-	// number for a copy of an earlier packet from being deaf after a restart.
+	// FirstSeq, if set, returns the number of the first reliable packet to a new endpoint, at
+	// least 1; otherwise it is 1. Random numbers prevent clients that detect copies by number
+	// from ignoring packets after a restart.
 	FirstSeq func() uint32
-	// Bypass, when set, says which requests no rate limit counts.
+	// Bypass, if set, reports whether a request is exempt from rate limits.
 	Bypass func(from wamble.Peer, h wire.Header) bool
 }
 
-// Bounds that nobody needs to tune.
+// Bounds that need no tuning.
 const (
 	maxOpen       = 64               // requests of a session in flight
 	maxQueue      = 128              // packets of an endpoint without ACK
@@ -57,16 +56,16 @@ const (
 	maxKept       = 8                // requests of a session whose answers are kept
 	maxAddresses  = 4                // addresses of a session
 	maxPerAddress = 4                // endpoints of an address
-	minUnproven   = 1 << 4           // unproven endpoints in all, at least and
-	maxUnproven   = 1 << 12          // at most; in between a quarter of MaxEndpoints
-	maxSessions   = 4                // sessions of a token that are found by it
+	minUnproven   = 1 << 4           // unproven endpoints in all, at least this and
+	maxUnproven   = 1 << 12          // at most this; in between a quarter of MaxEndpoints
+	maxSessions   = 4                // sessions of a token that are indexed by it
 	maxCounters   = 1 << 16          // rate counters, budgets, remembered proofs
-	withheldTime  = time.Minute      // a packet that an unproven address has no credit for
-	proofTime     = time.Hour        // a proof outlives the endpoint
+	withheldTime  = time.Minute      // how long a packet waits for an unproven address to have credit
+	proofTime     = time.Hour        // how long a proof is remembered after its endpoint is gone
 	restartAfter  = 10 * time.Second // silence after which an old number in a hello is a restart
 	idleProven    = time.Minute      // silence after which a proven endpoint may make room
-	rebindEvery   = 2 * time.Second  // a session may change its address this often,
-	rebindBurst   = 4                // and this often at once
+	rebindEvery   = 2 * time.Second  // average interval at which a session may change its address,
+	rebindBurst   = 4                // and how many changes it may make at once
 )
 
 func (c Config) withDefaults() Config {

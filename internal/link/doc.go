@@ -1,6 +1,6 @@
-// Package link is reliable delivery over datagrams that get lost, doubled,
-// delayed and forged. It is a state machine: no sockets, no clock, no
-// goroutines, no locks. The same calls give the same packets, byte for byte.
+// Package link is reliable delivery over datagrams that get lost, duplicated, delayed and
+// forged. It is a state machine: no sockets, no clock, no goroutines, no locks. The same calls
+// give the same packets, byte for byte.
 //
 // Its nouns, and the files that bear their names:
 //
@@ -33,16 +33,16 @@
 //	     session restarts        duplicate: ACK, and the kept answer ◀──────┘
 //	                             while it lives (8 requests, ReplayTTL)
 //
-// The handler decides at once, but what it decided may be shown only when it is
-// durable. So Finish names a gate, and nothing leaves before Release reaches it.
-// A request may stay in flight over many steps while something is loaded.
+// The handler decides at once, but its decision may be shown only when it is durable. So Finish
+// names a gate, and nothing is sent before Release reaches it. A request may stay in flight
+// over many steps while something is loaded.
 //
 // # An answer
 //
 //	sent ──RTO──▶ sent again ──1.5 RTO──▶ sent a third time ──2.25 RTO──▶ given up
 //	  └─────────────────┴──────── ACK ────────┴──▶ delivered; next chunk of a bundle
 //
-// A stream (WebSocket) skips this: what is written counts as delivered.
+// On a stream (WebSocket) a written packet counts as delivered.
 //
 // # An address
 //
@@ -52,16 +52,14 @@
 //	   │                               └──────────── idle, or table full ──┼────┘
 //	   └───────────────── hello with a cookie (seal.go) ───────────────────┘
 //
-// A hello that could bring a cookie and has none is answered with one, and nothing is
-// remembered of it.
+// A hello with room for a cookie but without a valid one is answered with a cookie; no state is
+// kept for it.
 //
-// To an unproven address go at most 3 bytes for each byte received, one copy of
-// each packet. What does not fit waits for more bytes or for the proof. The
-// only exceptions are one reply each to CLIENT_HELLO, LIST_PROFILES,
-// GET_PROFILE_INFO and GET_ACTIVE_RESERVATIONS, of at most 8 times the request,
-// and one of one packet to a request whose token is vouched for, as when a NAT
-// moves a player: under a byte budget for each /24 (/48 of IPv6) and for the
-// listener.
+// An unproven address is sent at most 3 bytes for each byte received, one copy of each packet.
+// Further packets wait for more bytes or for the proof. The only exceptions are one reply each
+// to CLIENT_HELLO, LIST_PROFILES, GET_PROFILE_INFO and GET_ACTIVE_RESERVATIONS, of at most 8
+// times the request, and one of one packet to a request whose token is vouched for, as when a
+// NAT moves a player: under a byte budget for each /24 (/48 of IPv6) and for the listener.
 //
 // # Invariants
 //
@@ -79,6 +77,6 @@
 //   - No timer scans all endpoints: each has one place in a heap.
 //   - Move in, ACK and update out, ACK in: no allocation.
 //
-// Time is a time.Duration since an epoch of the caller's choice, and does not
-// run backwards: an earlier now is taken as the latest one seen.
+// Time is a time.Duration since an epoch of the caller's choice, and does not run backwards:
+// now is never taken as earlier than in a previous call.
 package link

@@ -2,8 +2,8 @@ package link
 
 import "time"
 
-// Next returns when Due is to be called, and false when no address is known. It
-// may be earlier than Due has something to do.
+// Next returns when Due is to be called, perhaps earlier than Due has work, and false if no
+// address is known.
 func (s *Server) Next() (time.Duration, bool) {
 	if len(s.table.timers) == 0 {
 		return 0, false
@@ -11,8 +11,8 @@ func (s *Server) Next() (time.Duration, bool) {
 	return s.table.timers[0].timer.at, true
 }
 
-// Due sends packets again whose ACK is late, gives up those that were sent often
-// enough, and forgets kept answers and addresses whose time is over.
+// Due repeats packets whose ACK is late, gives up those that were sent Config.Sends times, and
+// drops expired answers and addresses.
 func (s *Server) Due(now time.Duration, out Sink) {
 	now = s.tick(now)
 	for len(s.table.timers) > 0 && s.table.timers[0].timer.at <= now {
@@ -28,7 +28,7 @@ func (s *Server) Due(now time.Duration, out Sink) {
 	}
 }
 
-// dueQueue looks at the packets of one endpoint in order.
+// dueQueue handles the packets of one endpoint that are due, in order.
 func (s *Server) dueQueue(now time.Duration, e *endpoint, out Sink) {
 	for i := 0; i < len(e.queue); {
 		p := &e.queue[i]
@@ -39,7 +39,7 @@ func (s *Server) dueQueue(now time.Duration, e *endpoint, out Sink) {
 			s.stats.GivenUp++
 			s.giveUp(now, e, i, out)
 		case !e.proof.proven:
-			// One copy: the timer only counts down to giving up.
+			// An unproven address gets one copy: the timer only counts down to giving up.
 			p.sends++
 			p.due = now + s.pace.after(&e.rtt, p.sends)
 			i++
@@ -51,11 +51,11 @@ func (s *Server) dueQueue(now time.Duration, e *endpoint, out Sink) {
 	}
 }
 
-// wake returns when e has work next, later than now.
+// wake returns the time, later than now, at which e next has work.
 func (s *Server) wake(now time.Duration, e *endpoint) time.Duration {
 	at := e.seen + s.cfg.SessionTimeout
 	if at <= now {
-		at = now + time.Second // a request is in flight: look again
+		at = now + time.Second // a request is in flight: check again in a second
 	}
 	for i := range e.queue {
 		at = min(at, e.queue[i].due)

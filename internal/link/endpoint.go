@@ -8,36 +8,35 @@ import (
 	"wamble/wire"
 )
 
-// endpoint is one session at one remote address. An address that is heard with
-// several tokens has one for each, and one for requests without a token: whoever
-// forges the address of a client, but does not know its token, meets neither its
-// window nor its queue.
+// endpoint is one session at one remote address. An address from which several tokens are
+// received has an endpoint for each, and one for requests without a token: a sender who forges
+// a client's address without its token reaches neither the client's window nor its queue.
 type endpoint struct {
 	peer    wamble.Peer
 	serial  uint64 // unique in the life of the server; 0 once it is removed
 	sess    *session
-	beside  *endpoint // the next one at this address
+	beside  *endpoint // the next endpoint at this address
 	out     uint32    // sequence number of the next reliable packet to it
 	rtt     rtt
 	queue   []pending // packets without ACK, in the order they were sent
-	bundles []bundle  // answers in fragments; only the first is on its way
+	bundles []bundle  // answers in fragments; only the first is being sent
 	proof   proof
-	seen    time.Duration // when the last valid packet came
+	seen    time.Duration // time of the last valid packet
 	timer   timer
 	host    *host
 	links   [2]link // in the lists of table and host
 }
 
-// owns reports whether a token is that of e's session.
+// owns reports whether a token belongs to e's session.
 func (e *endpoint) owns(token wamble.Token) bool {
 	return !token.IsZero() && (token == e.sess.token || token == e.sess.granted || token == e.proof.vouched)
 }
 
-// takes reports whether a packet belongs to e. One with another token does so only
-// as a copy of a request that the session has executed: a login may have changed the
-// token since. One without a token belongs where no hello came from; only a copy of
-// the hello that began a session, until the session's token was shown, belongs to
-// that session.
+// takes reports whether a packet belongs to e. A packet with another token does so only as a
+// copy of a request that the session has executed: a login may have changed the token since. A
+// packet without a token belongs to an endpoint where no hello arrived; only a copy of the
+// hello that began a session belongs to that session, until a client has used the session's
+// token.
 func (e *endpoint) takes(in *incoming) bool {
 	sess := e.sess
 	switch {
@@ -49,10 +48,11 @@ func (e *endpoint) takes(in *incoming) bool {
 	return !sess.claimed && in.Ctrl == wire.CtrlClientHello && !in.Flags.Unreliable() && sess.history.has(in.print)
 }
 
-// lastSeq is where the counter of an endpoint starts anew at 1.
+// lastSeq is the highest sequence number; after it the counter of an endpoint starts again at
+// 1.
 const lastSeq = 1<<32 - 1001
 
-// nextSeq takes a sequence number.
+// nextSeq returns the next sequence number.
 func (e *endpoint) nextSeq() uint32 {
 	seq := e.out
 	if e.out++; e.out > lastSeq {
@@ -61,14 +61,14 @@ func (e *endpoint) nextSeq() uint32 {
 	return seq
 }
 
-// host is the endpoints of one IP address.
+// host has the endpoints of one IP address (one /56 of IPv6).
 type host struct {
-	lists [sources]list // silent longest first
+	lists [sources]list // by source; the longest silent endpoint first
 	rank  share.Rank[host]
-	crowd share.Rank[host] // by unproven endpoints
+	crowd share.Rank[host] // ranks hosts by unproven endpoints
 }
 
-// idlest returns the proven endpoint that makes room first, nil without one.
+// idlest returns the proven endpoint of h to evict first, nil if there is none.
 func (h *host) idlest() *endpoint {
 	if e := h.lists[proven].first; e != nil {
 		return e
@@ -76,11 +76,11 @@ func (h *host) idlest() *endpoint {
 	return h.lists[stream].first
 }
 
-// hostKey returns what limits per host go by: the IPv4 address, or the /56 of an
-// IPv6 address, which one subscriber has all of.
+// hostKey returns the key of limits per host: the IPv4 address, or the /56 of an IPv6 address,
+// which belongs to one subscriber.
 func hostKey(p wamble.Peer) hostID { return prefix(p, 32, 56) }
 
-// networkKey returns what the budget of exempt replies goes by.
+// networkKey returns the key of the budget of exempt replies: the /24, or the /48 of IPv6.
 func networkKey(p wamble.Peer) hostID { return prefix(p, 24, 48) }
 
 // hostID is a prefix of an IP address, padded with zeros.
@@ -99,8 +99,8 @@ func prefix(p wamble.Peer, bits4, bits6 int) hostID {
 	return id
 }
 
-// A link is an endpoint's place in a list; which of its two links a list uses
-// says the list's number.
+// link is an endpoint's place in a list; the list's number selects one of the endpoint's two
+// links.
 type link struct{ prev, next *endpoint }
 
 const (
@@ -108,7 +108,7 @@ const (
 	byHost = 1
 )
 
-// list is a queue of endpoints: first is the one that was silent longest.
+// list is a queue of endpoints; first has been silent longest.
 type list struct{ first, last *endpoint }
 
 func (l *list) push(e *endpoint, by int) {

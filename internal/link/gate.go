@@ -8,17 +8,17 @@ import (
 	"wamble/wire"
 )
 
-// held are the outputs behind the gate, in the order they were made.
+// held are the outputs that wait for their gate, in the order they were made.
 type held struct {
 	items []output
-	first int    // index of the first one that is not released
+	first int    // index of the first unreleased output
 	gate  uint64 // the highest gate so far
 }
 
 // output is a finished request, or a pushed packet.
 type output struct {
 	gate   uint64
-	slot   uint32 // of the request, when push is nil
+	slot   uint32 // of the request, if push is nil
 	push   *packet
 	e      *endpoint
 	serial uint64
@@ -31,8 +31,8 @@ func (o *output) address() *endpoint {
 	return o.e
 }
 
-// add returns a new output behind a gate, to be filled in. Gates do not go down:
-// a lower one is taken as the highest so far.
+// add returns a new output behind a gate, for the caller to fill in. Gates do not decrease: a
+// lower gate counts as the highest one so far.
 func (h *held) add(gate uint64) *output {
 	h.gate = max(h.gate, gate)
 	h.items = append(h.items, output{})
@@ -44,8 +44,8 @@ func (h *held) add(gate uint64) *output {
 // Held returns how many requests and pushes wait for their gate.
 func (s *Server) Held() int { return len(s.held.items) - s.held.first }
 
-// Finish says that all answers of a request are given. The ACK and the answers
-// leave when Release reaches the gate.
+// Finish says that a request has all its answers. The ACK and the answers are sent when Release
+// reaches the gate.
 func (s *Server) Finish(id Request, gate uint64) {
 	if r := s.requests.get(id); r != nil {
 		r.done = true
@@ -53,11 +53,11 @@ func (s *Server) Finish(id Request, gate uint64) {
 	}
 }
 
-// Release lets out everything up to a gate, in the order it was made: of each
-// request the ACK and the reliable answers, then all that is unreliable. Of a
-// session with several requests all ACKs come first: old clients throw away what
-// arrives while they wait for an ACK. Of a session with one request the answer
-// follows its ACK at once, so that the client reads both in one go.
+// Release sends everything up to a gate, in the order it was made: of each request the ACK and
+// the reliable answers, then everything unreliable. If a session has several requests in
+// flight, all ACKs are sent first, because old clients discard what arrives while they wait for
+// an ACK. If it has one, the answer follows its ACK at once, so that the client reads both
+// together.
 func (s *Server) Release(now time.Duration, gate uint64, out Sink) {
 	now = s.tick(now)
 	end := s.held.first
@@ -80,8 +80,8 @@ func (s *Server) Release(now time.Duration, gate uint64, out Sink) {
 	s.held.compact()
 }
 
-// confirm sends the ACK of a request, if its session has no other request in
-// flight (alone) or has one (not alone).
+// confirm sends the ACK of a request if "its session has no other request in flight" equals
+// alone.
 func (s *Server) confirm(now time.Duration, o *output, alone bool, out Sink) {
 	if o.push != nil {
 		return
@@ -92,8 +92,8 @@ func (s *Server) confirm(now time.Duration, o *output, alone bool, out Sink) {
 	}
 }
 
-// compact moves what is left to the front when most has been released: under
-// load the queue is never empty.
+// compact moves the remaining outputs to the front when at least half are released: under load
+// the queue is never empty.
 func (h *held) compact() {
 	if h.first*2 >= len(h.items) {
 		n := copy(h.items, h.items[h.first:])
@@ -102,7 +102,7 @@ func (h *held) compact() {
 	}
 }
 
-// deliver sends the reliable packets of an output, and keeps answers.
+// deliver sends the reliable packets of an output, and keeps the answers for replay.
 func (s *Server) deliver(now time.Duration, o *output, out Sink) {
 	if o.push != nil {
 		if e := o.address(); e != nil && !o.push.flags().Unreliable() {
@@ -160,9 +160,9 @@ func (s *Server) sendOnce(now time.Duration, e *endpoint, k *packet, out Sink) {
 	s.pool.drop(k)
 }
 
-// Push sends an encoded packet that nobody asked for to every session of a
-// token, behind a gate: reliably, unless its flags say otherwise. The sequence
-// number is set here. It returns the number of sessions.
+// Push sends an encoded packet, which is not an answer, to every session of a token, behind a
+// gate: reliably, unless its flags say otherwise. It sets the sequence number, and returns the
+// number of sessions.
 func (s *Server) Push(token wamble.Token, packet []byte, gate uint64) int {
 	n := 0
 	for sess := s.table.byToken[token]; sess != nil; sess = sess.next {
@@ -172,8 +172,8 @@ func (s *Server) Push(token wamble.Token, packet []byte, gate uint64) int {
 	return n
 }
 
-// PushLatest is Push to one session of a token alone: the one with the latest new
-// request. It reports whether there is one.
+// PushLatest is Push to one session of a token: the one with the latest new request. It reports
+// whether there is one.
 func (s *Server) PushLatest(token wamble.Token, packet []byte, gate uint64) bool {
 	sess := s.table.byToken[token]
 	if sess == nil {
@@ -183,9 +183,9 @@ func (s *Server) PushLatest(token wamble.Token, packet []byte, gate uint64) bool
 	return true
 }
 
-// Unseen reports whether a BOARD_UPDATE of a board that was pushed to whoever sent a
-// request waits for its gate or its ACK: he may have sent the request before he saw it.
-// Of a connection only the gate is known.
+// Unseen reports whether a BOARD_UPDATE of a board, pushed to the sender of a request, waits
+// for its gate or its ACK: the player may have sent the request before they saw it. For a
+// connection only the gate is known.
 func (s *Server) Unseen(id Request, board wamble.BoardID) bool {
 	r := s.requests.get(id)
 	if r == nil || r.address() == nil {
@@ -208,7 +208,7 @@ func (s *Server) Unseen(id Request, board wamble.BoardID) bool {
 	return slices.ContainsFunc(r.e.queue, func(p pending) bool { return pushed(p.k) })
 }
 
-// pushTo puts a packet to e behind a gate.
+// pushTo puts a packet for e behind a gate.
 func (s *Server) pushTo(e *endpoint, packet []byte, gate uint64) {
 	k := s.pool.copyOf(packet)
 	number(e, k)
@@ -216,13 +216,13 @@ func (s *Server) pushTo(e *endpoint, packet []byte, gate uint64) {
 	o.push, o.e, o.serial = k, e, e.serial
 }
 
-// number gives a packet to e its sequence number.
+// number sets the sequence number of a packet for e.
 func number(e *endpoint, k *packet) {
 	switch {
 	case k.flags().Unreliable():
 		wire.SetSeq(k.buf, 0)
 	case k.control() == wire.CtrlServerHello:
-		wire.SetSeq(k.buf, 1) // without consuming the counter
+		wire.SetSeq(k.buf, 1) // without using up a number of the counter
 	default:
 		wire.SetSeq(k.buf, e.nextSeq())
 	}

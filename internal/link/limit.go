@@ -8,8 +8,8 @@ import (
 	"wamble/wire"
 )
 
-// limiter counts requests in windows of one second, which begin with their
-// first request.
+// limiter counts requests in windows of one second, each of which begins with its first
+// request.
 type limiter struct {
 	counters *lru.Table[limitKey, counter]
 }
@@ -23,17 +23,17 @@ type limitKind uint8
 
 const (
 	ofHost      limitKind = iota + 1 // all requests of a host
-	ofAnonymous                      // its hellos, and requests without a token
+	ofAnonymous                      // hellos and requests without a token of a host
 	ofToken
-	perSource // ofHost and ofAnonymous are counted for each source: add it so often
+	perSource // stride between the keys of sources: ofHost and ofAnonymous are counted per source
 )
 
-// source is what is known of the sender of a request. Each has allowances of its
-// own, so that whoever forges an address spends nothing of its owner's.
+// source is how sure the sender of a request is. Each source has counters of its own, so that a
+// forged address uses up none of the owner's.
 type source limitKind
 
 const (
-	unproven source = iota // anybody may have sent it
+	unproven source = iota // the address may be forged
 	proven                 // a datagram with a cookie, or with a token that was sent to a proven address
 	stream                 // over a connection
 	sources
@@ -65,7 +65,7 @@ type counter struct {
 	told  bool
 }
 
-// limitVerdict says what becomes of a request.
+// limitVerdict is the decision about a request.
 type limitVerdict uint8
 
 const (
@@ -85,8 +85,8 @@ func (s *Server) withinLimits(now time.Duration, in *incoming) limitVerdict {
 	return s.limits.check(now, &s.cfg, in.from, in.Header, s.sourceOf(in))
 }
 
-// check counts a request. Hellos count for the host, whatever token they carry:
-// an invented token must not open a fresh counter.
+// check counts a request. A hello counts for the host, even with a token: an invented token
+// must not open a new counter.
 func (l *limiter) check(now time.Duration, cfg *Config, from wamble.Peer, h *wire.Header, source source) limitVerdict {
 	host, by := hostKey(from), limitKind(source)*perSource
 	if v := l.count(now, cfg.HostRate, limitKey{ofHost + by, host}); v != within {

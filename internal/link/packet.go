@@ -7,9 +7,8 @@ import (
 	"wamble/wire"
 )
 
-// packet is one encoded packet that may be sent more than once: the queue of an
-// endpoint and the replay cache share it. Its bytes do not change once it is
-// queued.
+// packet is one encoded packet that may be sent several times: the queue of an endpoint and the
+// replay cache share it. Its bytes do not change once it is queued.
 type packet struct {
 	buf  []byte
 	refs int32
@@ -21,8 +20,8 @@ func (p *packet) flags() wire.Flags     { return wire.Flags(p.buf[1]) }
 func (p *packet) token() wamble.Token   { return wamble.Token(p.buf[4:20]) }
 func (p *packet) seq() uint32           { return binary.BigEndian.Uint32(p.buf[28:]) }
 
-// fragments returns the number of chunks of the transfer that p is the first
-// chunk of, or 0 when p is no fragment.
+// fragments returns the number of chunks of the transfer that p is the first chunk of, or 0 if
+// p is not a fragment.
 func (p *packet) fragments() int {
 	if p.flags()&wire.FlagFragment == 0 {
 		return 0
@@ -30,18 +29,18 @@ func (p *packet) fragments() int {
 	return int(binary.BigEndian.Uint16(p.buf[wire.HeaderSize+4:]))
 }
 
-// smallPacket is the capacity of most buffers: the longest BOARD_UPDATE, with all
-// its fields and the longest FEN, has 421 bytes; the allocator gives these.
+// smallPacket is the capacity of most buffers: the longest BOARD_UPDATE, with all fields and
+// the longest FEN, has 421 bytes, for which Go allocates 448.
 const smallPacket = 448
 
-// maxSpare and maxSpareLarge bound the buffers of each size that wait for reuse:
-// as many small ones as are sent to spectators at once.
+// maxSpare and maxSpareLarge bound the buffers of each size that are kept for reuse: as many
+// small ones as are sent to spectators at once.
 const (
 	maxSpare      = 1 << 14
 	maxSpareLarge = 4096
 )
 
-// pool hands out packets and takes them back.
+// pool allocates packets and reuses them.
 type pool struct {
 	small, large []*packet
 	held         int // bytes of capacity in use
@@ -72,7 +71,7 @@ func (p *pool) take(n int) *packet {
 	return k
 }
 
-// drop gives back one reference.
+// drop releases one reference.
 func (p *pool) drop(k *packet) {
 	if k.refs--; k.refs > 0 {
 		return

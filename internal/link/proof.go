@@ -8,23 +8,23 @@ import (
 	"wamble/wire"
 )
 
-// proof is what is known about whether the owner of an address really sends
-// from it. Whoever forges a source address sees none of our packets, so a token
-// that we handed to the address, coming back from it, proves it.
+// proof says whether the owner of an address really sends from it. A sender who forges an
+// address does not see the packets sent to it, so a token that was sent to the address, and
+// comes back from it, proves it.
 type proof struct {
 	proven bool
-	// vouched is a token that is known to be real and was sent to this address,
-	// or belongs to its session at a proven address. Any token may be in a
-	// request; only this one proves the address.
+	// vouched is a token that is known to be valid and was sent to this address, or belongs to
+	// its session at a proven address. Only this token proves the address, because a request
+	// may contain any token.
 	vouched wamble.Token
-	// credit is how many more bytes an unproven address may be sent.
+	// credit is how many more bytes may be sent to an unproven address.
 	credit int
 }
 
-// covers reports whether a token shows that its sender is at a proven address.
+// covers reports whether a token shows that its sender is at the proven address.
 func (p *proof) covers(token wamble.Token) bool { return p.proven && p.vouched == token }
 
-// Amplification: how many bytes may follow one received byte.
+// The number of bytes that may be sent for each received byte.
 const (
 	creditFactor = 3
 	exemptFactor = 8
@@ -39,13 +39,12 @@ func exempt(c wire.Control) bool {
 	return false
 }
 
-// exemption is the right to one reply over the credit, of at most left bytes.
-// The zero value is no right.
+// exemption allows one reply over the credit, of at most left bytes. The zero value allows
+// none.
 type exemption struct{ left int }
 
-// exemptionOf returns the right of a request of size bytes from e. A player whose
-// NAT gave him a new address is told there what he asked for: his token is known
-// to be real.
+// exemptionOf returns the exemption of a request of size bytes from e. A player with a new
+// address after a NAT change gets their answer there: their token is known to be valid.
 func (e *endpoint) exemptionOf(h *wire.Header, size int) exemption {
 	switch {
 	case exempt(h.Ctrl):
@@ -62,15 +61,14 @@ type budgets struct {
 	networks *lru.Table[hostID, flow]
 }
 
-// flow is a token bucket of bytes that counts what was used. The zero value is
-// full.
+// flow is a token bucket of bytes that counts the used ones. The zero value is a full bucket.
 type flow struct {
 	used int
 	at   time.Duration
 }
 
-// room returns how many bytes may flow now, at rate bytes per second with a
-// burst of four seconds.
+// room returns how many bytes may be sent now, at rate bytes per second with a burst of four
+// seconds.
 func (f *flow) room(now time.Duration, rate int) int {
 	const burst = 4
 	elapsed := min(now-f.at, burst*time.Second)
@@ -79,7 +77,7 @@ func (f *flow) room(now time.Duration, rate int) int {
 	return rate*burst - f.used
 }
 
-// allow decides whether size bytes may go to e now, and books them.
+// allow reports whether size bytes may be sent to e now, and charges them.
 func (s *Server) allow(now time.Duration, e *endpoint, size int, right *exemption) bool {
 	if s.table.proven(e) {
 		return true
@@ -102,14 +100,14 @@ func (s *Server) allow(now time.Duration, e *endpoint, size int, right *exemptio
 	return true
 }
 
-// received credits e with the bytes of a valid packet.
+// received adds the credit for a valid packet of size bytes.
 func (e *endpoint) received(size int) {
 	if !e.proof.proven {
 		e.proof.credit += creditFactor * size
 	}
 }
 
-// prove lifts the bounds of e, if there is a place for one more.
+// prove makes e proven, if the table has room for one more.
 func (s *Server) prove(now time.Duration, e *endpoint) {
 	if !s.admit(now, e.host) {
 		return
@@ -121,19 +119,19 @@ func (s *Server) prove(now time.Duration, e *endpoint) {
 	s.stats.Proven++
 }
 
-// remembered is a proof that outlives its endpoint.
+// remembered is a proof that is kept after its endpoint is gone.
 type remembered struct {
 	at      time.Duration
 	vouched wamble.Token
 }
 
-// remember notes that e is proven, as of at.
+// remember stores the proof of e, as of at.
 func (s *Server) remember(at time.Duration, e *endpoint) {
 	*s.proofs.Use(e.peer) = remembered{at, e.proof.vouched}
 }
 
-// recall proves e when its address proved itself with this token not long ago: a
-// player who thinks for ten minutes is not a stranger.
+// recall proves e if its address has proven itself with this token within proofTime, as when a
+// player has thought for ten minutes.
 func (s *Server) recall(now time.Duration, e *endpoint, token wamble.Token) {
 	if p := s.proofs.Find(e.peer); p != nil && p.vouched == token && now-p.at < proofTime && !e.proof.proven {
 		e.proof.vouched = p.vouched
@@ -141,8 +139,8 @@ func (s *Server) recall(now time.Duration, e *endpoint, token wamble.Token) {
 	}
 }
 
-// vouches reports whether a packet of control code c carries a token that the
-// handler has checked or made.
+// vouches reports whether packets of control code c carry a token that the handler has checked
+// or created.
 func vouches(c wire.Control) bool {
 	return c == wire.CtrlServerHello || c == wire.CtrlLoginSuccess
 }

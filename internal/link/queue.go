@@ -8,13 +8,13 @@ import (
 	"wamble/wire"
 )
 
-// pending is a packet that waits for its ACK, or for the credit to be sent.
+// pending is a packet that waits for its ACK, or for credit.
 type pending struct {
 	k     *packet
 	sends int           // 0 while it is withheld
-	chunk bool          // it is the present chunk of the endpoint's first bundle
-	sent  time.Duration // when the first copy left
-	due   time.Duration // when to send it again, or to give it up
+	chunk bool          // it is the current chunk of the endpoint's first bundle
+	sent  time.Duration // when the first copy was sent
+	due   time.Duration // when to send it again or give it up
 }
 
 // enqueue sends a reliable packet for the first time. It takes over the caller's
@@ -43,13 +43,13 @@ func (s *Server) push(now time.Duration, e *endpoint, p pending, right *exemptio
 	s.table.timers.sooner(e, p.due)
 }
 
-// crowded reports whether packets take all the memory they may: then they are
-// sent once and neither repeated nor kept.
+// crowded reports whether packets use all the memory of MaxPacketBytes: further ones are sent
+// once and not kept.
 func (s *Server) crowded() bool { return s.pool.held > s.cfg.MaxPacketBytes }
 
-// shorten gives up the oldest packets of a queue that is full. A client that
-// never acknowledges costs no more than this. Of an unproven address those go first
-// that were not sent: the ACK of one that was may prove it.
+// shorten gives up the oldest packets of a full queue, so that a client that never acknowledges
+// costs no more than that. An unproven address loses withheld packets first: the ACK of a sent
+// one may prove it.
 func (s *Server) shorten(now time.Duration, e *endpoint, out Sink) {
 	limit := maxQueue
 	if !e.proof.proven {
@@ -61,12 +61,12 @@ func (s *Server) shorten(now time.Duration, e *endpoint, out Sink) {
 	}
 }
 
-// withheld returns the index of the first packet that was not sent yet, or -1.
+// withheld returns the index of the first packet that has not been sent, or -1.
 func (e *endpoint) withheld() int {
 	return slices.IndexFunc(e.queue, func(p pending) bool { return p.sends == 0 })
 }
 
-// transmit sends one copy of p, or withholds it.
+// transmit sends one copy of p, or withholds it if e lacks credit.
 func (s *Server) transmit(now time.Duration, e *endpoint, p *pending, right *exemption, out Sink) {
 	if !s.allow(now, e, len(p.k.buf), right) {
 		if p.sends == 0 {
@@ -83,7 +83,7 @@ func (s *Server) transmit(now time.Duration, e *endpoint, p *pending, right *exe
 	s.emit(e, p.k, out)
 }
 
-// emit hands a packet to the sink.
+// emit passes a packet to the sink.
 func (s *Server) emit(e *endpoint, k *packet, out Sink) {
 	s.stats.Sent++
 	out.Send(e.peer, k.buf)
@@ -92,8 +92,8 @@ func (s *Server) emit(e *endpoint, k *packet, out Sink) {
 	}
 }
 
-// vouchFor notes the token that a SERVER_HELLO or LOGIN_SUCCESS said to e. A
-// session that had no token has this one from now on, so that pushes reach it.
+// vouchFor vouches for the token in a SERVER_HELLO or LOGIN_SUCCESS that is sent to e. A
+// session without a token gets this one, so that pushes reach it.
 func (s *Server) vouchFor(e *endpoint, k *packet) {
 	token := k.token()
 	if token.IsZero() {
@@ -108,14 +108,14 @@ func (s *Server) vouchFor(e *endpoint, k *packet) {
 	}
 }
 
-// dequeue removes entry i of the queue, without dropping its packet.
+// dequeue removes entry i of the queue, and keeps its packet's reference.
 func (e *endpoint) dequeue(i int) pending {
 	p := e.queue[i]
 	e.queue = append(e.queue[:i], e.queue[i+1:]...)
 	return p
 }
 
-// giveUp drops entry i of the queue; with a chunk, its whole bundle.
+// giveUp drops entry i of the queue, and the whole bundle if it is a chunk.
 func (s *Server) giveUp(now time.Duration, e *endpoint, i int, out Sink) {
 	p := e.dequeue(i)
 	s.pool.drop(p.k)
@@ -124,9 +124,8 @@ func (s *Server) giveUp(now time.Duration, e *endpoint, i int, out Sink) {
 	}
 }
 
-// receiveAck takes an ACK: it ends the wait of the first packet with its number
-// and token that was sent to this very address. A token that was vouched for proves
-// the address.
+// receiveAck processes an ACK: it ends the wait of the first packet with its number and token
+// that was sent to this address. A vouched token proves the address.
 func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h *wire.Header, size int, out Sink) Verdict {
 	e, i := s.table.endpoints[from], -1
 	for ; e != nil; e = e.beside {
@@ -140,7 +139,7 @@ func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h *wire.Header,
 	e.received(size)
 	if i < 0 {
 		s.flush(now, e, out)
-		if h.Seq == 0 && !h.Token.IsZero() && (e.proof.proven || from.Stream()) { // a sign of life
+		if h.Seq == 0 && !h.Token.IsZero() && (e.proof.proven || from.Stream()) { // shows that the client is alive
 			s.table.touch(now, e)
 			s.got.Packet = &s.got.packet
 			return Delivered
@@ -170,7 +169,7 @@ func (s *Server) receiveAck(now time.Duration, from wamble.Peer, h *wire.Header,
 	return Delivered
 }
 
-// waiting returns the index of the packet that an ACK ends, or -1.
+// waiting returns the index of the packet that an ACK acknowledges, or -1.
 func (e *endpoint) waiting(h *wire.Header) int {
 	for i := range e.queue {
 		p := &e.queue[i]
@@ -184,12 +183,12 @@ func (e *endpoint) waiting(h *wire.Header) int {
 	return -1
 }
 
-// flush sends what was withheld from e, as far as it may be sent now.
+// flush sends the withheld packets of e, in order, as far as the credit allows.
 func (s *Server) flush(now time.Duration, e *endpoint, out Sink) {
 	for i := range e.queue {
 		if p := &e.queue[i]; p.sends == 0 {
 			if len(p.k.buf) > e.proof.credit && !s.table.proven(e) {
-				return // in order
+				return // keeps the order
 			}
 			s.transmit(now, e, p, nil, out)
 			s.table.timers.sooner(e, p.due)
@@ -197,7 +196,7 @@ func (s *Server) flush(now time.Duration, e *endpoint, out Sink) {
 	}
 }
 
-// acknowledge sends the ACK of a request: token, board and number are echoed.
+// acknowledge sends the ACK of a request, with its token, board and number.
 func (s *Server) acknowledge(now time.Duration, e *endpoint, h *wire.Header, out Sink) {
 	s.scratch = appendAck(s.scratch[:0], *h)
 	if s.allow(now, e, len(s.scratch), nil) {

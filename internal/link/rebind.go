@@ -7,7 +7,7 @@ import (
 	"wamble/wire"
 )
 
-// locate returns the endpoint of a packet, or nil when it must be dropped.
+// locate returns the endpoint of a packet, or nil if the packet must be dropped.
 func (s *Server) locate(now time.Duration, in *incoming) *endpoint {
 	for e := s.table.endpoints[in.from]; e != nil; e = e.beside {
 		if in.from.Stream() || e.takes(in) {
@@ -17,10 +17,10 @@ func (s *Server) locate(now time.Duration, in *incoming) *endpoint {
 	return s.arrive(now, in)
 }
 
-// arrive makes an endpoint for a packet from an unknown address, or with a token
-// that is new there; it returns nil when the packet must be dropped. The address joins the session that its token and
-// number belong to: a NAT gave the client a new address. A hello begins a session
-// of its own, unless it repeats one whose answer is kept.
+// arrive creates an endpoint for a packet from an unknown address, or with a token that is new
+// there; it returns nil if the packet must be dropped. The address joins the session that fits
+// the packet's token and number, as after a NAT change. A hello begins a session of its own,
+// unless it repeats one whose answer is kept.
 func (s *Server) arrive(now time.Duration, in *incoming) *endpoint {
 	if !s.makeRoom(now, in.from) {
 		return nil
@@ -40,8 +40,8 @@ func (s *Server) arrive(now time.Duration, in *incoming) *endpoint {
 	return e
 }
 
-// mayJoin decides whether a packet brings its session one more address, and
-// makes room for it.
+// mayJoin reports whether a packet may add its address to a session, and makes room for the
+// address.
 func (s *Server) mayJoin(now time.Duration, sess *session, in *incoming) bool {
 	if !in.Flags.Unreliable() {
 		switch p := sess.win.place(in.Seq); {
@@ -62,13 +62,13 @@ func (s *Server) mayJoin(now time.Duration, sess *session, in *incoming) bool {
 	return true
 }
 
-// former returns the session that a packet from an unknown address continues, or
-// nil. A hello continues only the one it repeats. Another request may fit several
-// sessions of its token, when the client has reconnected or there are two; of
-// those that fit equally well, the one with the latest request is taken.
+// former returns the session that a packet from an unknown address continues, or nil. A hello
+// continues only the session whose hello it repeats. Any other request may fit several sessions
+// of its token, when the client has reconnected or runs twice; among equal fits the session
+// with the latest request is taken.
 func (s *Server) former(now time.Duration, in *incoming) *session {
 	if in.from.Stream() || in.Token.IsZero() {
-		return nil // a connection is always a client of its own
+		return nil // a connection always has a session of its own
 	}
 	hello, reliable := in.Ctrl == wire.CtrlClientHello, !in.Flags.Unreliable()
 	first := s.table.byToken[in.Token]
@@ -88,25 +88,24 @@ func (s *Server) former(now time.Duration, in *incoming) *session {
 	return best
 }
 
-// fit is how well a request fits a session.
+// fit rates how well a request fits a session.
 type fit struct {
 	rank     int
-	distance uint32 // of a number that is far ahead
+	distance uint32 // of a number that is far ahead, else 0
 }
 
-// The ranks of a fit.
+// The ranks of a fit, worst first.
 const (
-	seenHere     = iota // or too old
-	leftBehind          // a later session has taken over the numbers from there
-	fitsHere            // missing here, or ahead
-	executedHere        // this very request
+	seenHere     = iota // the number was seen, or is too old
+	leftBehind          // the number is ahead, but a later session covers it
+	fitsHere            // the number is missing, or ahead
+	executedHere        // the session has executed this very request
 )
 
-// nearby is how far ahead the next number of a client may be when some of its
-// packets were lost.
+// nearby is how far ahead a client's next number may be when some of its packets were lost.
 const nearby = 8
 
-// fit compares a request with a session in the chain that begins with first.
+// fit rates a request against s, a session in the chain that begins with first.
 func (s *session) fit(first *session, in *incoming) fit {
 	p := s.win.place(in.Seq)
 	switch {
@@ -123,9 +122,9 @@ func (s *session) fit(first *session, in *incoming) fit {
 	return fit{rank: fitsHere}
 }
 
-// overtaken reports whether another session began above all numbers of s, and not
-// above seq: the client counted on when it reconnected. One that began before s did so
-// only if it is near: the hello of s was late.
+// overtaken reports whether another session began above all numbers of s, and not above seq:
+// the client has reconnected and continued its numbers. A session that began before s counts
+// only if it is near: then the hello of s was late.
 func (s *session) overtaken(first *session, seq uint32) bool {
 	for t := first; t != nil; t = t.next {
 		d := int32(t.win.low - s.win.max)
@@ -143,14 +142,14 @@ func (f fit) better(than fit) bool {
 	return f.distance < than.distance
 }
 
-// repeats reports whether in repeats a request of the session that is in flight,
-// or whose answer is kept.
+// repeats reports whether in repeats a request of the session that is in flight or whose answer
+// is kept.
 func (s *Server) repeats(now time.Duration, sess *session, in *incoming) bool {
 	return s.requests.inFlight(sess, in) || sess.keptAnswer(now, s.cfg.ReplayTTL, in) != nil
 }
 
-// trimAddresses makes room for one more address of a session: the one that was
-// silent longest goes, except home.
+// trimAddresses makes room for one more address of a session: it removes the longest silent
+// one, except home.
 func (s *Server) trimAddresses(sess *session) {
 	if len(sess.addrs) < maxAddresses {
 		return
@@ -164,8 +163,8 @@ func (s *Server) trimAddresses(sess *session) {
 	s.removeEndpoint(oldest)
 }
 
-// bind makes sess a session of token. A token has a bounded number of them: the
-// one whose last new request is oldest goes.
+// bind makes sess a session of token. The number of sessions per token is bounded: the one
+// whose last new request is oldest is removed.
 func (s *Server) bind(sess *session, token wamble.Token) {
 	if sess.token == token {
 		return
@@ -187,17 +186,17 @@ func (s *Server) trimSessions(token wamble.Token) {
 	}
 }
 
-// setHome makes e the home of its session: pushes go there.
+// setHome makes e the home of its session, to which pushes are sent.
 func (s *Server) setHome(now time.Duration, e *endpoint) {
 	e.sess.home, e.sess.homeSince = e, now
 	s.table.timers.sooner(e, now+1) // the timer of home expires the kept answers
 	s.stats.Moved++
 }
 
-// follow moves a session to e after e acknowledged a packet sent at a given time:
-// e is home, and what waits for an ACK at other addresses is sent to e. Without
-// that ACK, whoever knows a token could draw its traffic to an address that never
-// asked for it.
+// follow moves a session to e after e acknowledged a packet sent at a given time: e becomes
+// home, and packets that wait for an ACK at other addresses are sent to e. Requiring that ACK
+// prevents a sender with a stolen token from directing traffic to an address that never asked
+// for it.
 func (s *Server) follow(now time.Duration, e *endpoint, sent time.Duration, out Sink) {
 	sess := e.sess
 	if len(sess.addrs) == 1 {
@@ -205,7 +204,7 @@ func (s *Server) follow(now time.Duration, e *endpoint, sent time.Duration, out 
 	}
 	if sess.home != e {
 		if sent < sess.homeSince {
-			return // delayed on its way from a former home
+			return // the ACK of a former home was delayed
 		}
 		s.setHome(now, e)
 	}
@@ -216,12 +215,12 @@ func (s *Server) follow(now time.Duration, e *endpoint, sent time.Duration, out 
 	}
 }
 
-// moveQueue sends what waits at one address to another, as if it were new. A
-// bundle goes on with the chunk that was on its way.
+// moveQueue sends the packets that wait at one address to another, as if they were new. A
+// bundle continues with its current chunk.
 func (s *Server) moveQueue(now time.Duration, from, to *endpoint, out Sink) {
 	for _, p := range from.queue {
 		if p.chunk {
-			s.pool.drop(p.k) // its bundle has another reference
+			s.pool.drop(p.k) // its bundle holds another reference
 		} else {
 			s.enqueue(now, to, p.k, nil, out)
 		}

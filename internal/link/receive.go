@@ -7,8 +7,8 @@ import (
 	"wamble/wire"
 )
 
-// Receive takes a packet and says what it means. Duplicates are answered into
-// out at once: what they repeat is already durable. The bytes of b are not kept.
+// Receive processes a packet and returns its meaning. Duplicates are answered into out at once,
+// because what they repeat is already durable. The bytes of b are not kept.
 func (s *Server) Receive(now time.Duration, from wamble.Peer, b []byte, out Sink) *Received {
 	got := &s.got.Received
 	got.Request, got.Packet, got.Granted, got.Rebound = Request{}, nil, wamble.Token{}, false
@@ -22,7 +22,7 @@ func (s *Server) receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 	h := &s.got.packet.Header
 	err := h.Read(b)
 	if err == nil && h.Ctrl == wire.CtrlAck {
-		// Junk in the payload of an ACK does not matter.
+		// The payload of an ACK is ignored.
 		return s.receiveAck(now, from, h, len(b), out)
 	}
 	if err == nil {
@@ -70,11 +70,11 @@ func (s *Server) receive(now time.Duration, from wamble.Peer, b []byte, out Sink
 
 // incoming is a well-formed request.
 type incoming struct {
-	*wire.Header // that of Server.got
+	*wire.Header // points into Server.got
 	from         wamble.Peer
-	size         int         // bytes of its packet
-	shown        bool        // it came over a connection, or with a cookie
-	print        fingerprint // when it is reliable
+	size         int         // bytes of the packet
+	shown        bool        // the sender's address is certain: a connection or a good cookie
+	print        fingerprint // set if the request is reliable
 }
 
 func (s *Server) dropped(reason *uint64) Verdict {
@@ -82,8 +82,8 @@ func (s *Server) dropped(reason *uint64) Verdict {
 	return Dropped
 }
 
-// limited tells a flooding client once in a window, unreliably, and then keeps
-// silent. The request is not taken as seen: its repetition may succeed.
+// limited refuses a request over a rate limit: unreliably, and only the first one in a window.
+// The request is not recorded as seen: its repetition may succeed.
 func (s *Server) limited(now time.Duration, from wamble.Peer, h *wire.Header, size int, v limitVerdict, out Sink) Verdict {
 	s.stats.Limited++
 	if v == overTell {
@@ -96,7 +96,7 @@ func (s *Server) limited(now time.Duration, from wamble.Peer, h *wire.Header, si
 		if e != nil {
 			e.received(size)
 		}
-		// Without an endpoint the request's own bytes pay for the refusal.
+		// Without an endpoint the request's own bytes cover the refusal.
 		if e == nil || s.allow(now, e, len(s.scratch), nil) {
 			s.stats.Sent++
 			out.Send(from, s.scratch)
@@ -105,9 +105,9 @@ func (s *Server) limited(now time.Duration, from wamble.Peer, h *wire.Header, si
 	return Limited
 }
 
-// reliable sorts a reliable request by its place in the session's window. A connection
-// brings each packet once and in order: what is behind there is no late copy, but a request
-// that the client repeats under the number it had on another connection.
+// reliable handles a reliable request by its place in the session's window. A connection
+// delivers each packet once and in order: a number that is behind there is not a late copy, but
+// a request that the client repeats under the number it had on another connection.
 func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle time.Duration, out Sink) Verdict {
 	sess, hello := e.sess, in.Ctrl == wire.CtrlClientHello
 	if in.Token.IsZero() && !hello {
@@ -141,8 +141,8 @@ func (s *Server) reliable(now time.Duration, e *endpoint, in *incoming, idle tim
 	return s.begin(now, e, in, p == ahead)
 }
 
-// anonymous takes a request without a token, which only reads: it may be executed
-// again, and moves no window.
+// anonymous handles a request without a token. It only reads, so it may be executed again, and
+// it does not move the window.
 func (s *Server) anonymous(now time.Duration, e *endpoint, in *incoming, out Sink) Verdict {
 	switch {
 	case s.requests.inFlight(e.sess, in):
@@ -156,8 +156,8 @@ func (s *Server) anonymous(now time.Duration, e *endpoint, in *incoming, out Sin
 	return s.begin(now, e, in, false)
 }
 
-// unreliable passes a request on. Every copy is executed. A hello with a token
-// is how old clients say that they begin anew: it sets the window.
+// unreliable passes a request to the handler; every copy is executed. A hello with a token is
+// how old clients restart: it sets the window.
 func (s *Server) unreliable(now time.Duration, e *endpoint, in *incoming, idle time.Duration) Verdict {
 	sess := e.sess
 	if len(sess.open) >= maxOpen {
@@ -176,7 +176,7 @@ func (s *Server) unreliable(now time.Duration, e *endpoint, in *incoming, idle t
 	return s.begin(now, e, in, false)
 }
 
-// restart begins a new run of a session's numbers with a hello.
+// restart begins a new run of a session's numbers with number seq.
 func (s *Server) restart(sess *session, seq uint32) {
 	s.dropKept(sess)
 	sess.win.restart(seq)
@@ -185,9 +185,9 @@ func (s *Server) restart(sess *session, seq uint32) {
 	s.stats.Restarts++
 }
 
-// begin hands a request to the caller. A cookie proves the address of a request, and
-// so does the token that was vouched for the address; the highest number so far, from
-// a proven address, shows where the client is now.
+// begin hands a request to the caller. A cookie proves the address of a request, as does the
+// token that was vouched for the address. The highest number so far, from a proven address,
+// makes that address home.
 func (s *Server) begin(now time.Duration, e *endpoint, in *incoming, latest bool) Verdict {
 	sess := e.sess
 	if !e.proof.proven && s.proves(now, e, in) {
@@ -211,7 +211,7 @@ func (s *Server) begin(now time.Duration, e *endpoint, in *incoming, latest bool
 	return New
 }
 
-// proves reports whether a request shows that its sender is at the address of e.
+// proves reports whether a request proves the address of e.
 func (s *Server) proves(now time.Duration, e *endpoint, in *incoming) bool {
 	switch {
 	case in.shown:
@@ -227,8 +227,7 @@ func (s *Server) proves(now time.Duration, e *endpoint, in *incoming) bool {
 	return true
 }
 
-// vouchByNeighbour vouches for a token that another, proven address of the
-// session has used.
+// vouchByNeighbour vouches for a token that another, proven address of the session has used.
 func (s *Server) vouchByNeighbour(e *endpoint, token wamble.Token) {
 	if e.proof.proven || len(e.sess.addrs) == 1 {
 		return

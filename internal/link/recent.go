@@ -7,17 +7,16 @@ import (
 	"wamble/wire"
 )
 
-// How many packets of the server a client remembers, and how long: longer than
-// a server repeats one and the network delays it.
+// How many packets of the server a client remembers, and how long: longer than a server repeats
+// a packet and the network delays it.
 const (
 	recentSize = 256
 	recentTime = 30 * time.Second
 )
 
-// recent is the client's duplicate filter. A sequence number alone does not name
-// a packet: SERVER_HELLO and the packet after it may both have 1, and a server that
-// was restarted counts from 1 again. Repetitions are identical byte for byte, so
-// the filter goes by a hash of the bytes.
+// recent is the client's duplicate filter. A sequence number does not identify a packet:
+// SERVER_HELLO and the packet after it may both have 1, and a restarted server counts from 1
+// again. Repetitions are identical byte for byte, so the filter uses a hash of the bytes.
 type recent struct {
 	ring [recentSize]mark
 	next int
@@ -29,7 +28,7 @@ type mark struct {
 	used bool
 }
 
-// record remembers a packet, and reports whether it was known already.
+// record remembers a packet, and reports whether it was already known.
 func (r *recent) record(now time.Duration, hash uint64) bool {
 	if r.known(now, hash) {
 		return true
@@ -62,7 +61,7 @@ func hashOf(b []byte) uint64 {
 	return h
 }
 
-// hashOfTransfer names a whole transfer, whichever of its chunks f is.
+// hashOfTransfer returns a hash that is the same for all chunks of a transfer.
 func hashOfTransfer(h wire.Header, f *wire.Fragment) uint64 {
 	var b [1 + 16 + 4 + 32]byte
 	b[0] = byte(h.Ctrl)

@@ -6,8 +6,7 @@ import (
 	"wamble/wire"
 )
 
-// keep stores the answers of a request that is done. The packets get one more
-// reference each.
+// keep stores the answers of a finished request for replay, with a reference to each packet.
 func (s *Server) keep(now time.Duration, sess *session, r *request) {
 	if s.cfg.ReplayTTL < 0 {
 		return
@@ -29,8 +28,8 @@ func (s *Server) keep(now time.Duration, sess *session, r *request) {
 	s.table.timers.sooner(sess.home, now+s.cfg.ReplayTTL+1)
 }
 
-// replayed reports whether an answer is kept: the table of wire says so, unless
-// it was sent unreliably.
+// replayed reports whether an answer is kept for replay: wire's table says so, and it was not
+// sent unreliably.
 func replayed(k *packet) bool {
 	info, ok := k.control().Info()
 	return ok && info.Delivery == wire.Replayed && !k.flags().Unreliable()
@@ -56,8 +55,8 @@ func (s *session) spareAnswer() *answer {
 	return &s.kept[n]
 }
 
-// dropOldest drops the oldest kept answer. The list of its packets stays
-// behind the end of kept, to be reused, unless it was a long one.
+// dropOldest drops the oldest kept answer. It leaves the memory of its packet list behind the
+// end of kept for reuse, unless the list was long.
 func (s *Server) dropOldest(sess *session) {
 	packets := sess.kept[0].packets
 	for i, k := range packets {
@@ -86,7 +85,7 @@ func (s *Server) expireKept(now time.Duration, sess *session) {
 	}
 }
 
-// duplicate answers a request that is done: ACK, and the answer if it is kept.
+// duplicate answers a copy of a finished request: ACK, and the answer if it is kept.
 func (s *Server) duplicate(now time.Duration, e *endpoint, in *incoming, out Sink) {
 	s.stats.Duplicates++
 	s.vouchByNeighbour(e, in.Token)
@@ -111,9 +110,9 @@ func (s *Server) duplicate(now time.Duration, e *endpoint, in *incoming, out Sin
 	s.flush(now, e, out)
 }
 
-// replay sends a kept packet again. A packet that still waits for its ACK is left
-// to its timer, except that an unproven address, which timers do not serve, gets a
-// copy for each request it pays for.
+// replay sends a kept packet again. A packet that still waits for its ACK is left to its timer;
+// but an unproven address, to which timers repeat nothing, gets a copy for each request that
+// has credit for it.
 func (s *Server) replay(now time.Duration, e *endpoint, k *packet, right *exemption, out Sink) {
 	for i := range e.queue {
 		p := &e.queue[i]

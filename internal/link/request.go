@@ -5,22 +5,22 @@ import (
 	"wamble/wire"
 )
 
-// Request names a request from Receive until Release or Abandon. The zero value
-// names none. Using one that is over does nothing.
+// Request identifies a request from Receive until Release or Abandon. The zero value is no
+// request. Calls with a request that is over have no effect.
 type Request struct{ slot, gen uint32 }
 
 // request is a request in flight.
 type request struct {
 	gen  uint32
 	live bool
-	done bool        // finished; it waits for its gate
+	done bool        // finished; waits for its gate
 	h    wire.Header // as received
-	size int         // bytes of its packet
-	// shown says that it came over a connection, or with a cookie.
+	size int         // bytes of the packet
+	// shown says that the sender's address is certain: a connection or a good cookie.
 	shown bool
 	of    fingerprint
-	// Where it came from. Both may be removed, and their memory reused, before
-	// it is finished: then the serial differs.
+	// The endpoint and session of the request. Both may be removed and their memory reused
+	// before the request is finished: then the serial differs.
 	e          *endpoint
 	endpoint   uint64
 	sess       *session
@@ -30,7 +30,7 @@ type request struct {
 	unreliably bool
 }
 
-// address returns where the answers go, or nil when it is forgotten.
+// address returns the endpoint for the answers, or nil if it was removed.
 func (r *request) address() *endpoint {
 	if r.e.serial != r.endpoint {
 		return nil
@@ -38,8 +38,8 @@ func (r *request) address() *endpoint {
 	return r.e
 }
 
-// run returns the session that the request's number belongs to, or nil when it
-// is forgotten or its numbers have restarted.
+// run returns the session of the request's number, or nil if the session was removed or its
+// numbers have restarted.
 func (r *request) run() *session {
 	if r.sess.serial != r.session || r.sess.epoch != r.epoch {
 		return nil
@@ -64,8 +64,8 @@ func (q *requests) add(e *endpoint, in *incoming) Request {
 		i = uint32(len(q.slots))
 		q.slots = append(q.slots, request{})
 	}
-	// The fields are set one by one: the compiler would put a whole request
-	// together on the stack and copy it.
+	// Single assignments: for a composite literal the compiler would build a request on the
+	// stack and copy it.
 	r, sess := &q.slots[i], e.sess
 	r.gen, r.live, r.done = r.gen+1, true, false
 	r.h.Ctrl, r.h.Flags, r.h.Version = in.Ctrl, in.Flags, in.Version
@@ -94,7 +94,7 @@ func (q *requests) release(i uint32) {
 	q.free = append(q.free, i)
 }
 
-// inFlight reports whether a request of the session's present run is in flight.
+// inFlight reports whether a request of the session's current run is in flight.
 func (q *requests) inFlight(s *session, in *incoming) bool {
 	for _, i := range s.open {
 		if r := &q.slots[i]; r.of == in.print && !r.unreliably && r.epoch == s.epoch {
@@ -104,8 +104,8 @@ func (q *requests) inFlight(s *session, in *incoming) bool {
 	return false
 }
 
-// Peer returns where a request came from, and false when that address is
-// forgotten or the request is over.
+// Peer returns where a request came from, and false if that address was removed or the request
+// is over.
 func (s *Server) Peer(id Request) (wamble.Peer, bool) {
 	r := s.requests.get(id)
 	if r == nil || r.address() == nil {
@@ -114,9 +114,8 @@ func (s *Server) Peer(id Request) (wamble.Peer, bool) {
 	return r.e.peer, true
 }
 
-// Vouch says that the request's token is a real one, known to the caller. Until
-// an address has proven itself only such a token can prove it. SERVER_HELLO and
-// LOGIN_SUCCESS vouch for their token without being asked.
+// Vouch says that the caller knows the request's token to be valid. Only such a token can prove
+// an address. SERVER_HELLO and LOGIN_SUCCESS vouch for their token without a call.
 func (s *Server) Vouch(id Request) {
 	if r := s.requests.get(id); r != nil {
 		if e := r.address(); e != nil && !e.proof.proven {
@@ -135,9 +134,9 @@ func (s *Server) Proven(id Request) bool {
 	return e != nil && s.table.proven(e)
 }
 
-// Room returns how many bytes a reply to the request may have to be sent at once:
-// wire.MaxPacket for a proven address, less for an unproven one. Leave out what
-// the client can do without, or the packet waits for the proof.
+// Room returns the largest size of a reply to the request that can be sent at once:
+// wire.MaxPacket for a proven address, less for an unproven one. A larger reply waits for the
+// proof, so leave out optional fields.
 func (s *Server) Room(id Request) int {
 	r := s.requests.get(id)
 	if r == nil {
@@ -151,15 +150,15 @@ func (s *Server) Room(id Request) int {
 		return wire.MaxPacket
 	}
 	right := e.exemptionOf(&r.h, r.size)
-	credit := min(e.proof.credit, creditFactor*r.size) // others in flight need theirs
+	credit := min(e.proof.credit, creditFactor*r.size) // leave the rest to other requests in flight
 	if !r.unreliably {
-		credit -= wire.HeaderSize // its ACK goes first
+		credit -= wire.HeaderSize // its ACK is sent first
 	}
 	return min(max(right.left, credit), wire.MaxPacket)
 }
 
-// Abandon forgets a request as if it had never come: no ACK, and a repetition is
-// new. It is for a server that has no room to decide now.
+// Abandon forgets a request as if it had not arrived: no ACK is sent, and a repetition is new.
+// It serves when the handler has no room to decide now.
 func (s *Server) Abandon(id Request) {
 	r := s.requests.get(id)
 	if r == nil {
@@ -174,7 +173,7 @@ func (s *Server) Abandon(id Request) {
 	s.closeRequest(id.slot)
 }
 
-// closeRequest ends a request, whose replies must have been dropped.
+// closeRequest ends a request, whose replies must have been released.
 func (s *Server) closeRequest(i uint32) {
 	r := &s.requests.slots[i]
 	if r.sess.serial == r.session {

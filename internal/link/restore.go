@@ -8,10 +8,9 @@ import (
 	"wamble/wire"
 )
 
-// Restore returns a server that goes on where a snapshot was taken: to the same
-// calls it answers with the same bytes. Now may be of another epoch than the
-// snapshot's. It returns ErrState when the bytes are damaged or of another
-// version.
+// Restore returns a server that continues from a snapshot: to the same calls it answers with
+// the same bytes. Now may be of another epoch than the snapshot's. It returns ErrState if the
+// bytes are damaged or of another version.
 func Restore(cfg Config, now time.Duration, state []byte) (*Server, error) {
 	s := NewServer(cfg)
 	s.now = now
@@ -36,7 +35,7 @@ func Restore(cfg Config, now time.Duration, state []byte) (*Server, error) {
 		return nil, ErrState
 	}
 	for _, k := range m.packets {
-		s.pool.drop(k) // the reference of the list
+		s.pool.drop(k) // the list's own reference
 	}
 	return s, nil
 }
@@ -50,8 +49,7 @@ type restorer struct {
 	endpoints []*endpoint
 }
 
-// packet reads a packet that at least has a header, and an envelope if it is a
-// fragment.
+// packet reads a packet, which must have a header, and an envelope if it is a fragment.
 func (m *restorer) packet() *packet {
 	b := m.Bytes()
 	h, err := wire.Peek(b)
@@ -62,7 +60,7 @@ func (m *restorer) packet() *packet {
 	return m.s.pool.copyOf(b)
 }
 
-// ref reads a reference to a packet, and counts it.
+// ref reads a reference to a packet and adds it to the packet's count.
 func (m *restorer) ref() *packet {
 	i := m.index(len(m.packets))
 	if m.Bad() {
@@ -76,7 +74,7 @@ func (m *restorer) refs() []*packet { return listOf(m.reader, m.ref) }
 
 func (m *restorer) session() *session {
 	sess := m.s.table.addSession()
-	m.s.table.serial-- // it has its number already
+	m.s.table.serial-- // undo addSession's increment: the serial is read below
 	sess.serial = m.Uint()
 	sess.token = m.token()
 	sess.win.max = m.Uint32()
@@ -113,7 +111,7 @@ func (m *restorer) endpoint() *endpoint {
 		return nil
 	}
 	e := t.add(0, peer, m.sessions[i])
-	t.serial-- // it has its number already
+	t.serial-- // undo add's increment: the serial is read below
 	t.delist(e)
 	t.displace(e)
 	e.serial = m.Uint()
@@ -143,7 +141,7 @@ func (m *restorer) endpoint() *endpoint {
 	return e
 }
 
-// mayAdd reports whether a sound state may have one more endpoint at peer.
+// mayAdd reports whether a valid state may have one more endpoint of sess at peer.
 func (t *table) mayAdd(peer wamble.Peer, sess *session) bool {
 	n := 0
 	for e := t.endpoints[peer]; e != nil; e = e.beside {
@@ -154,8 +152,8 @@ func (t *table) mayAdd(peer wamble.Peer, sess *session) bool {
 	return n < maxPerAddress
 }
 
-// ties sets the addresses and the home of a session, and the chain that begins
-// with it.
+// ties reads the addresses and the home of a session, and the chain of its token if it begins
+// with this session.
 func (m *restorer) ties(sess *session) {
 	n := len(sess.addrs)
 	addrs := listOf(m.reader, func() *endpoint { return m.member(sess) })
@@ -192,7 +190,7 @@ func repeats(list []*endpoint) bool {
 	return false
 }
 
-// chained reports whether every session with a token is found by it.
+// chained reports whether every session with a token is indexed by it.
 func (m *restorer) chained() bool {
 	for _, sess := range m.sessions {
 		if !sess.token.IsZero() && sess.prev == nil && m.s.table.byToken[sess.token] != sess {
@@ -202,7 +200,7 @@ func (m *restorer) chained() bool {
 	return true
 }
 
-// member reads the place of an endpoint of sess.
+// member reads the index of an endpoint of sess and returns the endpoint.
 func (m *restorer) member(sess *session) *endpoint {
 	i := m.index(len(m.endpoints))
 	if m.Bad() || m.endpoints[i].sess != sess {

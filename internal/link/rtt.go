@@ -2,14 +2,13 @@ package link
 
 import "time"
 
-// rtt estimates a round trip and the time after which a packet without ACK is
-// sent again. The zero value has no sample yet.
+// rtt estimates the round-trip time and its variation. The zero value has no sample.
 type rtt struct {
 	smooth, vary time.Duration
 }
 
-// sample adds the round trip of a packet that was sent exactly once (Karn's
-// rule: with two copies nobody knows which one was acknowledged).
+// sample adds the round trip of a packet that was sent exactly once (Karn's rule: an ACK does
+// not say which of two copies it acknowledges).
 func (r *rtt) sample(d time.Duration) {
 	d = max(d, time.Millisecond)
 	if r.smooth == 0 {
@@ -27,11 +26,11 @@ func (r *rtt) sample(d time.Duration) {
 // pace is how long to wait for an ACK.
 type pace struct {
 	first, floor, ceiling time.Duration
-	even                  bool // it does not grow
+	even                  bool // the wait does not grow with repetitions
 }
 
-// after returns the wait that follows the n-th send (n from 1): first before any
-// sample, then the estimate; it grows by half with each repetition unless it is even.
+// after returns the wait after the n-th send (n from 1): first before any sample, then the
+// estimate. Unless even is set it grows by half with each repetition.
 func (p pace) after(r *rtt, n int) time.Duration {
 	d := p.first
 	if r.smooth != 0 {

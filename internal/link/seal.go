@@ -16,17 +16,17 @@ import (
 	"wamble/wire"
 )
 
-// A seal is 16 bytes that are sent to an address and prove it when they come back
-// from there. Whoever cannot read what is sent to the address cannot guess them,
-// and nothing is remembered of them. One AES block under a key of the server's:
+// A seal is 16 bytes that are sent to an address and prove it when they come back from there. A
+// sender who cannot read what is sent to the address cannot guess them, and the server stores
+// nothing about them. A seal is one AES block under a key of the server:
 //
 //	 0  4  milliseconds since the key was new; above them, in an offer, its wishes
 //	 4  2  number of the seal
 //	 6  4  board that is offered with a token; 0 in a cookie
 //	10  6  SHA-256 of key, kind and address
 //
-// There are two kinds: a cookie, which a client says hello with, and the token of
-// an offer, for clients that know no cookies. See Server.Offer.
+// There are two kinds: a cookie, which a client puts into its hello, and the token of an offer,
+// for clients that know no cookies. See Server.Offer.
 type seal = [16]byte
 
 type sealKind byte
@@ -37,19 +37,19 @@ const (
 )
 
 const (
-	keyTime    = 30 * time.Minute // a key makes seals so long, and then opens them so long
-	cookieTime = 2 * time.Minute  // a cookie is good so long
+	keyTime    = 30 * time.Minute // a key makes seals this long, and opens them this long afterwards
+	cookieTime = 2 * time.Minute  // how long a cookie is valid
 )
 
 // seals makes and opens seals. Without a key it does neither.
 type seals struct {
 	on      bool
-	shard   wamble.Shard // whose tokens are offered
-	keys    [2]sealKey   // the present one, and the one before it
+	shard   wamble.Shard // shard of the tokens of offers
+	keys    [2]sealKey   // the current key, and the one before it
 	since   time.Duration
 	counter uint16
-	sealed  seal // as AES sees them: in the memory of a seals, because AES would
-	opened  seal // let local variables escape
+	sealed  seal // ciphertext; a field, because as a local variable it
+	opened  seal // would escape to the heap in the call of AES
 }
 
 type sealKey struct {
@@ -65,22 +65,22 @@ func newSealKey(secret [32]byte) sealKey {
 	return sealKey{secret, block}
 }
 
-// next returns the key that follows k. It tells nothing about k.
+// next returns the key after k, from which k cannot be computed.
 func (k *sealKey) next() sealKey {
 	return newSealKey(sha256.Sum256(append(k.secret[:], "next"...)))
 }
 
-// SetKey gives a server the secret of its seals. A server without one asks for no
-// cookies and makes no offers.
+// SetKey sets the secret of the server's seals. A server without one requires no cookies and
+// makes no offers.
 func (s *Server) SetKey(secret [32]byte) {
 	first := newSealKey(secret)
 	s.seals = seals{on: true, shard: s.seals.shard, keys: [2]sealKey{first.next(), first}, since: s.now}
 }
 
-// SetShard lets Offer make tokens of a shard.
+// SetShard sets the shard of the tokens that Offer makes.
 func (s *Server) SetShard(shard wamble.Shard) { s.seals.shard = shard }
 
-// turn replaces keys whose time is over.
+// turn replaces expired keys.
 func (s *seals) turn(now time.Duration) {
 	n := (now - s.since) / keyTime
 	s.since += n * keyTime
@@ -89,7 +89,7 @@ func (s *seals) turn(now time.Duration) {
 	}
 }
 
-// tag is what binds a seal to its kind and address.
+// tag returns the bytes that bind a seal to its kind and address.
 func (k *sealKey) tag(kind sealKind, at wamble.Peer) (tag [6]byte) {
 	var b [32 + 1 + 16 + 2]byte
 	copy(b[:], k.secret[:])
@@ -122,7 +122,7 @@ func (s *seals) make(now time.Duration, kind sealKind, at wamble.Peer, board wam
 	}
 }
 
-// open returns the age and the board of a seal that was made for an address.
+// open returns what a seal that was made for an address contains, and its age.
 func (s *seals) open(now time.Duration, kind sealKind, at wamble.Peer, sealed seal) (o Offered, ok bool) {
 	if !s.on {
 		return Offered{}, false
@@ -144,29 +144,28 @@ func (s *seals) open(now time.Duration, kind sealKind, at wamble.Peer, sealed se
 	return Offered{}, false
 }
 
-// Offered is what Server.Offer was asked for.
+// Offered is the content of a token made by Server.Offer.
 type Offered struct {
 	Board  wamble.BoardID
 	Age    time.Duration
 	Wishes Wishes
 }
 
-// Wishes is what a hello that is answered by an offer has said of its sender.
+// Wishes are what the hello that an offer answers says about its sender.
 type Wishes uint8
 
-// The closed list of wishes.
+// The wishes.
 const (
-	Waits   Wishes = 1 << iota // without a board he waits for one
-	Program                    // he is a bot
+	Waits   Wishes = 1 << iota // without a board the player waits for one
+	Program                    // the player is a bot
 )
 
-// wishShift is above the milliseconds of keyTime.
+// wishShift is the first bit above the milliseconds of keyTime.
 const wishShift = 24
 
-// Offer returns a token for whoever has sent a request: zero if the server has no
-// key, or does not know any longer where the request came from. Nothing is
-// remembered of the token; Offered knows it again, for half an hour at least,
-// when it comes from the address that it was made for.
+// Offer returns a token for the sender of a request, zero if the server has no key or no longer
+// knows where the request came from. The server stores nothing about the token; Offered
+// recognizes it for at least half an hour when it comes from the address that it was made for.
 func (s *Server) Offer(id Request, board wamble.BoardID, wishes Wishes) wamble.Token {
 	from, ok := s.Peer(id)
 	if !ok || !s.seals.on {
@@ -175,33 +174,33 @@ func (s *Server) Offer(id Request, board wamble.BoardID, wishes Wishes) wamble.T
 	return s.seals.make(s.now, offerSeal, from, board, wishes)
 }
 
-// Offered reports whether Offer has made a token for an address: then whoever
-// sends it from there receives what is sent there.
+// Offered reports whether Offer has made a token for an address. If so, a sender with that
+// token receives what is sent to the address.
 func (s *Server) Offered(from wamble.Peer, token wamble.Token) (Offered, bool) {
 	return s.seals.open(s.now, offerSeal, from, token)
 }
 
-// Shown reports whether a hello proves by itself that its address is no forgery:
-// it came over a connection, or with a cookie.
+// Shown reports whether a hello proves its address by itself: it came over a connection, or
+// with a cookie.
 func (s *Server) Shown(id Request) bool {
 	r := s.requests.get(id)
 	return r != nil && r.shown
 }
 
-// cookieText is how long a cookie is in hexadecimal digits. A hello has
-// wire.CookieSize characters for it, so that the answer is no longer than the hello.
+// cookieText is the length of a cookie in hexadecimal digits. A hello has wire.CookieSize
+// characters for it, so that the answer is no longer than the hello.
 const cookieText = 2 * len(seal{})
 
-// cookie is what a hello says of its cookie.
+// cookie is the result of checking a hello's cookie.
 type cookie uint8
 
 const (
-	noCookie cookie = iota // the client knows none, or is not asked for one
+	noCookie cookie = iota // the client has no room for a cookie, or none is required
 	badCookie
 	goodCookie
 )
 
-// cookieOf looks for the cookie of a hello.
+// cookieOf checks the cookie of a hello.
 func (s *Server) cookieOf(now time.Duration, from wamble.Peer, p *wire.Packet) cookie {
 	if from.Stream() || !s.seals.on {
 		return noCookie
@@ -220,9 +219,9 @@ func (s *Server) cookieOf(now time.Duration, from wamble.Peer, p *wire.Packet) c
 	return badCookie
 }
 
-// challenge answers a hello without a good cookie with one, once, in no more bytes
-// than the hello has. Nothing is remembered of it, and no limit counts it: whoever
-// forges an address can use up nothing of its owner's.
+// challenge answers a hello without a good cookie with a cookie, in no more bytes than the
+// hello has. It stores nothing and counts for no limit, so that forged hellos use up nothing of
+// the address's owner.
 func (s *Server) challenge(now time.Duration, from wamble.Peer, h *wire.Header, out Sink) {
 	sealed := s.seals.make(now, cookieSeal, from, 0, 0)
 	var text [cookieText]byte
@@ -235,7 +234,7 @@ func (s *Server) challenge(now time.Duration, from wamble.Peer, h *wire.Header, 
 	out.Send(from, s.scratch)
 }
 
-// bareChallenge is the answer of challenge without token and cookie.
+// bareChallenge is the packet of challenge with zeros for token and cookie.
 var bareChallenge = func() []byte {
 	packet, err := wire.Append(nil, wire.Header{Flags: wire.FlagUnreliable}, wire.Error{Code: wamble.AccessDenied},
 		wire.String(wire.KeyHelloCookie, strings.Repeat("0", cookieText)))
@@ -260,8 +259,8 @@ func (s *Server) AppendKeys(dst []byte) []byte {
 	return w.Writer
 }
 
-// RestoreKeys takes the keys of another process over, so that what that has sealed
-// is known here. It returns ErrState when the bytes are damaged.
+// RestoreKeys takes over the keys of another process, so that this one can open its seals. It
+// returns ErrState if the bytes are damaged.
 func (s *Server) RestoreKeys(state []byte) error {
 	r := reader{pack.NewReader(state), s.now}
 	var secrets [2][32]byte

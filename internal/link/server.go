@@ -9,8 +9,7 @@ import (
 	"wamble/wire"
 )
 
-// Server is the server's end of all connections of one listener. Drive it from
-// one goroutine:
+// Server is the server's end of all connections of one listener. It is used from one goroutine:
 //
 //	for each packet: switch r := s.Receive(now, from, b, out); r.Verdict {
 //		case link.New: decide; Answer(s, r.Request, …) for each answer;
@@ -21,7 +20,7 @@ import (
 //	at s.Next(): s.Due(now, out)
 //	then write out
 //
-// Order among the requests of one token is the caller's business.
+// The caller orders the requests of one token.
 type Server struct {
 	cfg      Config
 	pace     pace
@@ -34,26 +33,26 @@ type Server struct {
 	proofs   *lru.Table[wamble.Peer, remembered]
 	seals    seals
 	pool     pool
-	transfer uint32 // number of the last transfer
+	transfer uint32 // number of the last transfer in fragments
 	got      arrival
 	scratch  []byte
 	payload  []byte
 	stats    Stats
 }
 
-// Verdict says what a packet meant to a Server.
+// Verdict says what a received packet means to a Server.
 type Verdict uint8
 
 const (
-	// Dropped: nothing to do; Stats say why.
+	// Dropped: nothing to do; Stats count the reason.
 	Dropped Verdict = iota
-	// New: a request for the handler.
+	// New: a request to be handled.
 	New
-	// Duplicate: a request that is done; it was acknowledged again, and its
-	// answer sent again if it is kept.
+	// Duplicate: a copy of a finished request; it was acknowledged again, and its answer sent
+	// again if it is kept.
 	Duplicate
-	// Delivered: the packet was an ACK that we waited for, or one of number 0, which
-	// is a sign of life.
+	// Delivered: an ACK of a waiting packet, or an ACK of number 0, which shows that the client
+	// is alive.
 	Delivered
 	// Limited: a request over a rate limit.
 	Limited
@@ -61,20 +60,20 @@ const (
 	Challenged
 )
 
-// Received is what Server.Receive saw. It is good until the next Receive.
+// Received is the result of Server.Receive. It is valid until the next Receive.
 type Received struct {
 	Verdict Verdict
-	// Request names the request until it is released. Set with New.
+	// Request identifies the request until it is released. It is set with New.
 	Request Request
-	// Packet is what was received, set with New; with Delivered only its Header
-	// is. Its byte slices are views into the received bytes.
+	// Packet is the received packet, set with New; with Delivered only its Header is set. Its
+	// byte slices are views into the received bytes.
 	Packet *wire.Packet
-	// Granted is set when an anonymous hello is new only because its answer is
-	// no longer kept: the token that was handed out for it. Answer for that
-	// session instead of making another.
+	// Granted is set when an anonymous hello is new only because its answer is no longer kept:
+	// it is the token that the earlier answer gave. Answer for that session instead of creating
+	// another.
 	Granted wamble.Token
-	// Rebound is set when the packet brought its session to one more address:
-	// worth a line in the log, because whoever holds a token can do it.
+	// Rebound is set when the packet added an address to its session. It is worth a line in the
+	// log, because anyone with the token can do that.
 	Rebound bool
 }
 
@@ -84,7 +83,7 @@ type arrival struct {
 	Received
 }
 
-// NewServer returns a Server that knows nobody.
+// NewServer returns a Server without sessions.
 func NewServer(cfg Config) *Server {
 	s := &Server{
 		table:   newTable(),
@@ -96,8 +95,8 @@ func NewServer(cfg Config) *Server {
 	return s
 }
 
-// SetConfig replaces the settings. Packets that wait for an ACK keep their time;
-// smaller bounds are met as addresses come and go.
+// SetConfig replaces the settings. Packets that wait for an ACK keep their timers; smaller
+// bounds take effect as addresses come and go.
 func (s *Server) SetConfig(cfg Config) {
 	s.cfg = cfg.withDefaults()
 	s.pace = s.cfg.pace()
@@ -106,13 +105,13 @@ func (s *Server) SetConfig(cfg Config) {
 // Stats returns the counters.
 func (s *Server) Stats() Stats { return s.stats }
 
-// Size is how much a Server remembers.
+// Size counts what a Server remembers.
 type Size struct {
 	Endpoints, Sessions, Requests, Hosts int
-	PacketBytes                          int // queued and kept packets, with their slack
+	PacketBytes                          int // bytes of capacity of queued and kept packets
 }
 
-// Size returns the present size. It is zero when nobody is known.
+// Size returns the current size.
 func (s *Server) Size() Size {
 	return Size{
 		Endpoints:   s.table.count,
@@ -128,11 +127,10 @@ func (s *Server) tick(now time.Duration) time.Duration {
 	return s.now
 }
 
-// Linked reports whether a token has a session here, which a push would reach.
+// Linked reports whether a token has a session here, so that a push reaches it.
 func (s *Server) Linked(token wamble.Token) bool { return s.table.byToken[token] != nil }
 
-// Home returns where pushes to a token go, and false if the token has no session
-// here.
+// Home returns the address for pushes to a token, and false if the token has no session here.
 func (s *Server) Home(token wamble.Token) (wamble.Peer, bool) {
 	sess := s.table.byToken[token]
 	if sess == nil {
@@ -141,7 +139,7 @@ func (s *Server) Home(token wamble.Token) (wamble.Peer, bool) {
 	return sess.home.peer, true
 }
 
-// At reports whether a token speaks from an address in a network.
+// At reports whether a token has a session with an address in a network.
 func (s *Server) At(token wamble.Token, network netip.Prefix) bool {
 	for sess := s.table.byToken[token]; sess != nil; sess = sess.next {
 		for _, a := range sess.addrs {
@@ -153,7 +151,7 @@ func (s *Server) At(token wamble.Token, network netip.Prefix) bool {
 	return false
 }
 
-// TokensAt appends the tokens that speak from an address to dst.
+// TokensAt appends the tokens with a session at an address to dst.
 func (s *Server) TokensAt(peer wamble.Peer, dst []wamble.Token) []wamble.Token {
 	for e := s.table.endpoints[peer]; e != nil; e = e.beside {
 		if !e.sess.token.IsZero() {
@@ -163,17 +161,17 @@ func (s *Server) TokensAt(peer wamble.Peer, dst []wamble.Token) []wamble.Token {
 	return dst
 }
 
-// Forget drops an address at once, as when a WebSocket connection is closed. Its
-// requests in flight are executed, but their answers go nowhere.
+// Forget removes an address at once, as when a WebSocket connection is closed. Its requests in
+// flight are executed, but their answers are dropped.
 func (s *Server) Forget(peer wamble.Peer) {
 	for e := s.table.endpoints[peer]; e != nil; e = s.table.endpoints[peer] {
 		s.removeEndpoint(e)
 	}
 }
 
-// Purge ends what a token can reach, as LOGOUT does: kept answers, and all
-// addresses but keep, which no longer belongs to the token. The request that
-// caused it can still be finished.
+// Purge ends the sessions of a token, as LOGOUT does: it drops their kept answers and all
+// addresses but keep, which no longer belongs to the token. The request that caused it can
+// still be finished.
 func (s *Server) Purge(token wamble.Token, keep wamble.Peer) {
 	for sess := s.table.byToken[token]; sess != nil; {
 		next := sess.next
@@ -195,7 +193,7 @@ func (s *Server) Purge(token wamble.Token, keep wamble.Peer) {
 	}
 }
 
-// removeEndpoint drops an address, and its session with the last one.
+// removeEndpoint removes an address, and its session with the last one.
 func (s *Server) removeEndpoint(e *endpoint) {
 	for i := range e.queue {
 		s.pool.drop(e.queue[i].k)
@@ -211,7 +209,7 @@ func (s *Server) removeEndpoint(e *endpoint) {
 	s.table.remove(e)
 }
 
-// leave takes an address out of its session, which ends with the last one.
+// leave removes an address from its session, which ends with the last one.
 func (s *Server) leave(e *endpoint) {
 	sess := e.sess
 	for i, a := range sess.addrs {
@@ -232,7 +230,7 @@ func (s *Server) leave(e *endpoint) {
 	}
 }
 
-// makeRoom makes room for one more endpoint at peer, if anybody may be evicted
+// makeRoom makes room for one more endpoint at peer. It returns false if none can be evicted
 // for it.
 func (s *Server) makeRoom(now time.Duration, peer wamble.Peer) bool {
 	if oldest, n := s.crowd(peer); n >= maxPerAddress {
@@ -251,7 +249,7 @@ func (s *Server) makeRoom(now time.Duration, peer wamble.Peer) bool {
 }
 
 // admit makes room for one more proven endpoint of host h, nil for a new host. Unproven
-// ones have places of their own: whoever forges addresses displaces only them.
+// endpoints have a separate bound, so that forged addresses displace only those.
 func (s *Server) admit(now time.Duration, h *host) bool {
 	if s.table.count-s.table.unproven < s.cfg.MaxEndpoints {
 		return true
@@ -259,10 +257,9 @@ func (s *Server) admit(now time.Duration, h *host) bool {
 	return s.evict(s.table.yields(now, h, s.cfg.MaxEndpoints))
 }
 
-// crowd counts the endpoints of an address, and returns the one that makes room for
-// another: the latest of the unproven ones, so that a flood of strangers displaces
-// only strangers. Else the one that has been silent longest: they are all proven, so
-// whoever is at the address has begun them himself.
+// crowd counts the endpoints of an address, and returns the one to evict for another: the
+// latest unproven one, so that a flood of forged packets displaces only unproven endpoints; if
+// all are proven, the longest silent one, because the owner of the address has begun them all.
 func (s *Server) crowd(peer wamble.Peer) (out *endpoint, n int) {
 	for e := s.table.endpoints[peer]; e != nil; e = e.beside {
 		n++

@@ -6,8 +6,7 @@ import (
 	"wamble"
 )
 
-// session is one run of a client's sequence numbers. It lives as long as one of
-// its addresses.
+// session is one run of a client's sequence numbers. It lives as long as it has an address.
 type session struct {
 	serial uint64 // unique in the life of the server; 0 once it is removed
 	token  wamble.Token
@@ -15,19 +14,18 @@ type session struct {
 	epoch  uint32      // grows when the numbers restart
 	open   []uint32    // requests in flight
 	kept   []answer    // answers kept for replay, oldest first
-	addrs  []*endpoint // its addresses, in the order they came
-	home   *endpoint   // where pushes go
-	// homeSince is when home last moved. An ACK of something older, delayed on
-	// its way from a former home, must not move it back.
+	addrs  []*endpoint // its addresses, oldest first
+	home   *endpoint   // where pushes are sent
+	// homeSince is when home last changed. The ACK of an older packet, delayed on its way from
+	// a former home, must not change it back.
 	homeSince time.Duration
-	// granted is the token that SERVER_HELLO handed out, so that a repeated
-	// anonymous hello does not make a second player.
+	// granted is the token in the SERVER_HELLO of this session, so that a repeated anonymous
+	// hello does not create a second player.
 	granted wamble.Token
-	claimed bool // its token came back: in a request, or in an ACK
+	claimed bool // a client has used its token, in a request or an ACK
 	rebinds bucket
 	history history
-	// Sessions of one token form a chain, the one with the latest new request
-	// first.
+	// Sessions of one token form a chain, the session with the latest new request first.
 	prev, next *session
 }
 
@@ -38,7 +36,7 @@ type answer struct {
 	packets []*packet
 }
 
-// keptAnswer returns the answer of a request, or nil.
+// keptAnswer returns the answer of a request that is still kept, or nil.
 func (s *session) keptAnswer(now, ttl time.Duration, in *incoming) *answer {
 	for i := range s.kept {
 		if t := &s.kept[i]; t.of == in.print && now-t.at <= ttl {
@@ -48,11 +46,11 @@ func (s *session) keptAnswer(now, ttl time.Duration, in *incoming) *answer {
 	return nil
 }
 
-// stream reports whether the session belongs to one connection, which no other
-// address can take over.
+// stream reports whether the session belongs to a connection, whose session no other address
+// can join.
 func (s *session) stream() bool { return s.home != nil && s.home.peer.Stream() }
 
-// bindToken indexes a session by its token; the zero token takes it out.
+// bindToken indexes a session by its token; the zero token removes it from the index.
 func (t *table) bindToken(s *session, token wamble.Token) {
 	if s.token == token {
 		return
@@ -100,10 +98,10 @@ func (t *table) promote(s *session) {
 	}
 }
 
-// bucket is a token bucket that counts what was used.
+// bucket is a token bucket that counts used tokens.
 type bucket struct {
 	used int
-	at   time.Duration // of the last refill
+	at   time.Duration // time of the last refill
 }
 
 func (b *bucket) take(now, every time.Duration, burst int) bool {

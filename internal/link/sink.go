@@ -2,14 +2,13 @@ package link
 
 import "wamble"
 
-// Sink takes packets to be sent. The bytes belong to link and are good only
-// during the call: copy them.
+// Sink takes packets to be sent. The bytes are valid only during the call.
 type Sink interface {
 	Send(to wamble.Peer, packet []byte)
 }
 
-// Batch is a Sink that copies packets into one growing buffer, to be written
-// with few system calls. The zero value is empty; Reset keeps its memory.
+// Batch is a Sink that collects copies of packets in one buffer, to be written with few system
+// calls. The zero value is empty; Reset keeps its memory.
 type Batch struct {
 	bytes []byte
 	spans []span
@@ -29,8 +28,7 @@ func (b *Batch) Send(to wamble.Peer, packet []byte) {
 // Len returns the number of packets.
 func (b *Batch) Len() int { return len(b.spans) }
 
-// At returns packet i and where it goes. The bytes are good until the next Send
-// or Reset.
+// At returns packet i and its destination. The bytes are valid until the next Send or Reset.
 func (b *Batch) At(i int) (wamble.Peer, []byte) {
 	start := 0
 	if i > 0 {
@@ -40,5 +38,5 @@ func (b *Batch) At(i int) (wamble.Peer, []byte) {
 	return b.spans[i].to, b.bytes[start:end:end]
 }
 
-// Reset forgets all packets.
+// Reset removes all packets.
 func (b *Batch) Reset() { b.bytes, b.spans = b.bytes[:0], b.spans[:0] }

@@ -6,9 +6,9 @@ import (
 	"wamble"
 )
 
-// census lists the endpoints and sessions that a snapshot has, in an order that
-// does not depend on maps, and numbers the packets they hold. Streams are left
-// out: a connection does not outlive its process.
+// census lists the endpoints and sessions of a snapshot, in an order that does not depend on
+// maps, and numbers their packets. Streams are left out: a connection does not outlive its
+// process.
 type census struct {
 	endpoints []*endpoint
 	sessions  []*session
@@ -35,7 +35,7 @@ func (s *Server) census() census {
 	return c
 }
 
-// mark numbers a packet, from 1, when it is met first.
+// mark gives packets without a number the next one, from 1.
 func (c *census) mark(list ...*packet) {
 	for _, k := range list {
 		if k.mark == 0 {
@@ -61,18 +61,18 @@ func (c *census) markAll() {
 	}
 }
 
-// SnapshotSize is about how many bytes a snapshot has, rather more than less.
+// SnapshotSize estimates the size of a snapshot in bytes, rather too high than too low.
 func (s *Server) SnapshotSize() int {
 	const perEndpoint, perRow, rest = 1 << 10, 64, 1 << 10
 	rows := s.limits.counters.Len() + s.budgets.networks.Len() + s.proofs.Len()
 	return s.pool.held + s.table.count*perEndpoint + rows*perRow + rest
 }
 
-// Snapshot appends the whole state to dst, for Restore in another process:
-// sequence numbers, windows, kept answers, packets without ACK, proofs, counters.
-// The server goes on unchanged. It returns ErrHeld while outputs wait for their
-// gate. Requests in flight are left out, as by Abandon: their repetitions are
-// new to the restored server. So are streams, as by Forget.
+// Snapshot appends the whole state to dst, for Restore in another process: sequence numbers,
+// windows, kept answers, packets without ACK, proofs, counters. It does not change the server.
+// It returns ErrHeld while outputs wait for their gate. Requests in flight are left out, as by
+// Abandon, so that their repetitions are new to the restored server; streams are left out, as
+// by Forget.
 func (s *Server) Snapshot(now time.Duration, dst []byte) ([]byte, error) {
 	if s.Held() > 0 {
 		return dst, ErrHeld
@@ -177,8 +177,8 @@ func writeEndpoint(w *writer, e *endpoint) {
 	}
 }
 
-// writeTies writes to what a session is tied: its addresses, its home, and if it
-// is the first of its token's chain, that chain.
+// writeTies writes the addresses of a session, its home and, if it is the first of its token's
+// chain, that chain.
 func writeTies(w *writer, c *census, sess *session) {
 	w.Uint(uint64(len(sess.addrs)))
 	for _, a := range sess.addrs {
@@ -192,8 +192,8 @@ func writeTies(w *writer, c *census, sess *session) {
 	}
 }
 
-// chain returns the numbers of the sessions in the chain that sess is the first
-// of, or none.
+// chain returns the numbers of the sessions in the chain that begins with sess, nil if sess is
+// not the first of a chain.
 func (c *census) chain(sess *session) []int {
 	for m := sess.prev; m != nil; m = m.prev {
 		if _, ok := c.number[m]; ok {

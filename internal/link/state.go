@@ -8,11 +8,10 @@ import (
 	"wamble/internal/pack"
 )
 
-// ErrHeld is returned when a snapshot is asked for while outputs wait for their
-// gate: release them first.
+// ErrHeld is returned by Snapshot while outputs wait for their gate; release them first.
 var ErrHeld = errors.New("outputs wait for their gate")
 
-// ErrState is returned when bytes are not a state that this version can restore.
+// ErrState is returned for bytes that are not a state of this version.
 var ErrState = errors.New("not a state of link that can be restored")
 
 // A state begins with its magic number and version; the version changes with
@@ -22,8 +21,8 @@ const (
 	stateVersion = 1
 )
 
-// writer appends the parts of a state. Times are relative to the time of the
-// snapshot, because the next process has another epoch.
+// writer appends the fields of a state. Times are relative to the time of the snapshot, because
+// the next process has another epoch.
 type writer struct {
 	pack.Writer
 	now time.Duration
@@ -54,7 +53,7 @@ func (w *writer) peer(p wamble.Peer) {
 	w.Uint(p.Place())
 }
 
-// reader takes the parts of a state apart.
+// reader reads the fields of a state.
 type reader struct {
 	pack.Reader
 	now time.Duration
@@ -74,7 +73,7 @@ func (r *reader) span() time.Duration {
 func (r *reader) time() time.Duration { return r.span() + r.now }
 func (r *reader) bool() bool          { return r.Uint() == 1 }
 
-// listOf reads a list whose entries f reads.
+// listOf reads a list whose entries are read by f.
 func listOf[T any](r *reader, f func() T) []T {
 	var all []T
 	for n := r.Count(); n > 0 && !r.Bad(); n-- {
@@ -83,7 +82,7 @@ func listOf[T any](r *reader, f func() T) []T {
 	return all
 }
 
-// index returns a number below n.
+// index reads a number below n.
 func (r *reader) index(n int) int {
 	i := r.Uint()
 	if i >= uint64(n) {

@@ -1,7 +1,7 @@
 package link
 
-// Stats counts what a Server has seen and done since it began; a restored
-// server goes on counting. What each number means is in the table below.
+// Stats counts the packets of a Server and what it did, since its start; a restored server
+// continues the counts. The table below says what each counter means.
 type Stats struct {
 	// Packets that had an effect.
 	Packets, Requests, Acks, Duplicates, Replays uint64
@@ -51,12 +51,11 @@ var stats = [...]stat{
 	{"cookies", "hellos answered with a cookie", func(s *Stats) *uint64 { return &s.Cookies }},
 }
 
-// stateStats is how many counters, from the first, are in a state of Snapshot;
-// AppendKeys has the others.
+// stateStats is how many counters, from the first, Snapshot stores; AppendKeys stores the
+// others.
 const stateStats = 27
 
-// Each calls f with every counter: its name in snake case, what it counts, and
-// its value.
+// Each calls f with the snake-case name, the meaning and the value of every counter.
 func (s Stats) Each(f func(name, help string, value uint64)) {
 	for _, row := range stats {
 		f(row.name, row.help, *row.of(&s))

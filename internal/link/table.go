@@ -7,18 +7,18 @@ import (
 	"wamble/internal/share"
 )
 
-// table holds the endpoints and sessions of a server, and the memory of former
-// ones for reuse.
+// table indexes the endpoints and sessions of a server, and keeps the memory of removed ones
+// for reuse.
 type table struct {
-	endpoints map[wamble.Peer]*endpoint // the first of each address
-	count     int                       // of endpoints
+	endpoints map[wamble.Peer]*endpoint // the first endpoint of each address
+	count     int                       // number of endpoints
 	hosts     map[hostID]*host
 	byToken   map[wamble.Token]*session
 	timers    timers
-	ages      [sources]list // silent longest first
-	unproven  int           // how many are in that list
+	ages      [sources]list // by source; the longest silent endpoint first
+	unproven  int           // number of unproven endpoints
 	ranks     share.Ranks[host]
-	crowds    share.Ranks[host] // by unproven endpoints
+	crowds    share.Ranks[host] // ranks hosts by unproven endpoints
 	serial    uint64
 	sessions  int
 
@@ -35,7 +35,7 @@ func newTable() table {
 	}
 }
 
-// take returns a recycled value, or a new one.
+// take returns a value from spare, or a new one.
 func take[T any](spare *[]*T) *T {
 	if n := len(*spare); n > 0 {
 		v := (*spare)[n-1]
@@ -55,7 +55,7 @@ func (t *table) addSession() *session {
 	return s
 }
 
-// add enters an endpoint for peer, an address of sess.
+// add creates an endpoint at peer, a new address of sess.
 func (t *table) add(now time.Duration, peer wamble.Peer, sess *session) *endpoint {
 	e := take(&t.spareEndpoints)
 	*e = endpoint{queue: e.queue[:0], bundles: e.bundles[:0]}
@@ -80,7 +80,7 @@ func (t *table) add(now time.Duration, peer wamble.Peer, sess *session) *endpoin
 	return e
 }
 
-// place puts e among the endpoints of its address, in the order of their serials.
+// place adds e to the endpoints of its address, which are ordered by serial.
 func (t *table) place(e *endpoint) {
 	t.count++
 	first := t.endpoints[e.peer]
@@ -94,7 +94,7 @@ func (t *table) place(e *endpoint) {
 	e.beside, first.beside = first.beside, e
 }
 
-// displace takes e out of the endpoints of its address.
+// displace removes e from the endpoints of its address.
 func (t *table) displace(e *endpoint) {
 	t.count--
 	first := t.endpoints[e.peer]
@@ -112,8 +112,7 @@ func (t *table) displace(e *endpoint) {
 	e.beside = nil
 }
 
-// proven reports whether the address of e has proven itself, to e or to another
-// session.
+// proven reports whether the address of e has proven itself, for e or for another session.
 func (t *table) proven(e *endpoint) bool {
 	if e.proof.proven {
 		return true
@@ -126,9 +125,8 @@ func (t *table) proven(e *endpoint) bool {
 	return false
 }
 
-// rank is the list that e is in: unproven ones make room first. Streams are not idle
-// when they are silent, as whoever watches is: their connection shows that they are
-// there.
+// rank returns the list that e is in: unproven endpoints are evicted first. A silent stream is
+// not idle, since its connection shows that the client, perhaps a spectator, is there.
 func (e *endpoint) rank() source {
 	switch {
 	case e.peer.Stream():
@@ -157,8 +155,8 @@ func (t *table) delist(e *endpoint) {
 	}
 }
 
-// touch notes that e was heard of. A second packet of the same batch changes
-// nothing.
+// touch records that a packet arrived at e. It does nothing for a second packet of the same
+// batch.
 func (t *table) touch(now time.Duration, e *endpoint) {
 	if e.seen == now {
 		return
@@ -169,11 +167,10 @@ func (t *table) touch(now time.Duration, e *endpoint) {
 	t.ranks.Touch(&e.host.rank)
 }
 
-// yields returns the proven endpoint that makes room for one more of host h in a table
-// of size places that is full, nil if there is none. A host that has more than an
-// eighth loses its idlest. Then whoever has been silent for a while goes: players who
-// have left are many, and a household that plays is not to lose to them. If everybody
-// is busy, the host that has most loses its idlest.
+// yields returns the proven endpoint to evict for one more of host h when all size places are
+// taken, nil if there is none: the idlest of the largest host if that has more than an eighth
+// of the places; else the longest silent endpoint if it has been silent for idleProven, so that
+// active players of one household stay; else the idlest of the largest host.
 func (t *table) yields(now time.Duration, h *host, size int) *endpoint {
 	most := t.ranks.Most()
 	if h != nil && h.rank.N() == most.rank.N() {
@@ -193,8 +190,8 @@ func (t *table) yields(now time.Duration, h *host, size int) *endpoint {
 	return most.idlest()
 }
 
-// outgrown returns the unproven endpoint that makes room for another: the idlest of
-// the host that has most of them, or of all if nobody has more than one.
+// outgrown returns the unproven endpoint to evict for another: the idlest of the host that has
+// most of them, or of all if each host has one.
 func (t *table) outgrown() *endpoint {
 	if most := t.crowds.Most(); most.crowd.N() > 1 {
 		return most.lists[unproven].first
@@ -202,8 +199,8 @@ func (t *table) outgrown() *endpoint {
 	return t.ages[unproven].first
 }
 
-// victim returns the endpoint of a host's lists that may make room, or nil: an
-// unproven one, else a proven one that has been silent for a while.
+// victim returns the endpoint of a host's lists to evict, or nil: an unproven one, else a
+// proven one that has been silent for idleProven.
 func victim(now time.Duration, lists *[sources]list) *endpoint {
 	if e := lists[unproven].first; e != nil {
 		return e
@@ -214,8 +211,8 @@ func victim(now time.Duration, lists *[sources]list) *endpoint {
 	return nil
 }
 
-// remove takes e out of every index. It must have left its session, and its
-// packets must have been dropped.
+// remove removes e from every index. The caller must have removed it from its session and
+// dropped its packets.
 func (t *table) remove(e *endpoint) {
 	t.delist(e)
 	t.timers.remove(e)
@@ -226,12 +223,12 @@ func (t *table) remove(e *endpoint) {
 	}
 	e.serial, e.sess, e.host = 0, nil, nil
 	if cap(e.queue) > maxWithheld {
-		e.queue = nil // spare ones are many, and should be small
+		e.queue = nil // spare endpoints are many and should be small
 	}
 	t.spareEndpoints = append(t.spareEndpoints, e)
 }
 
-// latest returns the address heard of last, or nil when there is none.
+// latest returns the address whose last packet is the newest, nil if addrs is empty.
 func latest(addrs []*endpoint) *endpoint {
 	var best *endpoint
 	for _, a := range addrs {
@@ -242,8 +239,8 @@ func latest(addrs []*endpoint) *endpoint {
 	return best
 }
 
-// removeSession takes a session without addresses out of every index. Its kept
-// answers must have been dropped.
+// removeSession removes a session without addresses from every index. Its kept answers must
+// have been dropped.
 func (t *table) removeSession(s *session) {
 	t.unchain(s)
 	s.serial = 0

@@ -2,15 +2,15 @@ package link
 
 import "time"
 
-// timer is an endpoint's place in the heap. Its time may be earlier than the
-// endpoint's next work (an ACK does not bother to move it), never later.
+// timer is an endpoint's place in the heap. Its time may be earlier than the endpoint's next
+// work (an ACK does not move it), never later.
 type timer struct {
 	at   time.Duration
 	slot int // index in the heap
 }
 
-// timers is a heap of endpoints, earliest first; the serial decides between
-// equals, so that the order does not depend on history.
+// timers is a heap of endpoints, earliest first; ties are broken by serial, so that the order
+// is deterministic.
 type timers []*endpoint
 
 func (t timers) less(i, j int) bool {
@@ -60,7 +60,7 @@ func (t *timers) push(e *endpoint, at time.Duration) {
 	t.up(e.timer.slot)
 }
 
-// sooner makes sure that e is looked at no later than at.
+// sooner makes the endpoint's timer fire at at or earlier.
 func (t timers) sooner(e *endpoint, at time.Duration) {
 	if at < e.timer.at {
 		e.timer.at = at
@@ -68,7 +68,7 @@ func (t timers) sooner(e *endpoint, at time.Duration) {
 	}
 }
 
-// set moves e to at, whichever way.
+// set changes the time of e to at.
 func (t timers) set(e *endpoint, at time.Duration) {
 	e.timer.at = at
 	t.up(e.timer.slot)

@@ -1,24 +1,23 @@
 package link
 
-// windowSize is how many sequence numbers, the maximum included, a window
-// remembers.
+// windowSize is how many sequence numbers, including the maximum, a window remembers.
 const windowSize = 1024
 
-// place says where a sequence number lies in relation to a window.
+// place is the position of a sequence number relative to a window.
 type place uint8
 
 const (
 	ahead  place = iota // beyond the maximum, or the window is empty
 	late                // inside, not seen
 	seen                // inside, seen
-	behind              // too old to tell, or from before the run began
+	behind              // too old to know, or from before the current run
 )
 
-// window remembers which of the last 1024 sequence numbers were admitted.
-// Distances are taken in uint32 arithmetic, so the numbers may wrap.
+// window records which of the last 1024 sequence numbers were admitted. Distances are computed
+// in uint32 arithmetic, so the numbers may wrap.
 type window struct {
 	max, low uint32                  // the numbers inside: low … max
-	used     bool                    // max and low are meaningful
+	used     bool                    // max and low are valid
 	bits     [windowSize / 64]uint64 // bit s mod 1024
 }
 
@@ -34,8 +33,8 @@ func (w *window) place(s uint32) place {
 	return late
 }
 
-// admit marks s as seen, and moves the window when s is ahead. A number that is
-// behind is not recorded.
+// admit marks s as seen, and moves the window if s is ahead. A number that is behind is not
+// recorded.
 func (w *window) admit(s uint32) {
 	switch w.place(s) {
 	case behind:
@@ -68,8 +67,8 @@ func (w *window) forget(s uint32) {
 	}
 }
 
-// restart begins a new run of numbers with s. Lower ones belong to an earlier
-// run: they are behind.
+// restart begins a new run of numbers with s. Lower numbers belong to the earlier run and are
+// behind.
 func (w *window) restart(s uint32) {
 	*w = window{max: s, low: s, used: true}
 	w.bits[s%windowSize/64] |= 1 << (s % 64)

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// Bound reports whether a UDP socket or TCP listener is bound to a port number; 0
-// is any.
+// Bound reports whether a socket is a UDP socket or TCP listener bound to a port number; number
+// 0 matches any port.
 func Bound(socket *os.File, number uint16) bool {
 	port := datagramPort(socket)
 	if port == 0 {

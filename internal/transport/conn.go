@@ -19,16 +19,16 @@ import (
 // defaults.
 type Timing struct {
 	Handshake time.Duration // to open a connection; 5 s
-	First     time.Duration // to send the first packet to us after the handshake; 15 s
-	Write     time.Duration // to take one Write of at most 4 KiB from us; 10 s
-	// Ping is how long a far end that is pinged may be silent before it is asked
-	// for a sign of life; 30 s. Clients that talk are never asked.
+	First     time.Duration // time for the far end to send its first packet after the handshake; 15 s
+	Write     time.Duration // time for the far end to take one Write of at most 4 KiB; 10 s
+	// Ping is how long a far end with pings may be silent before it is pinged; 30 s. Clients
+	// that send are not pinged.
 	Ping time.Duration
-	// Idle is how long a far end that is pinged may be silent at all; 5 min, the
-	// life of a session without traffic. TCP keep-alive watches over the others,
-	// which may be silent for unpingedIdles times as long.
+	// Idle is how long a far end with pings may be silent before the connection ends; 5 min,
+	// the life of a session without traffic. A far end without pings may be silent
+	// unpingedIdles times as long; TCP keep-alive notices that it is gone.
 	Idle time.Duration
-	// Linger is how long a connection that we end may take to hear it; 1 s.
+	// Linger is how long the far end has to read the close frame that this end sends; 1 s.
 	Linger time.Duration
 }
 
@@ -42,40 +42,40 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// unpingedIdles is how much longer a far end may be silent that is not asked.
+// unpingedIdles is the factor by which Timing.Idle is longer for a far end without pings.
 const unpingedIdles = 12
 
-// Conn is a WebSocket connection after its handshake, of either role. One
-// goroutine of the owner reads; one goroutine of its own does all writing, in whole
-// frames; Send and Close may be called by anybody.
+// Conn is a WebSocket connection after its handshake, of either role. One goroutine of the
+// owner calls Next; the Conn's own goroutine does all writing, in whole frames. Send and Close
+// may be called from any goroutine.
 type Conn struct {
 	peer   wamble.Peer
 	nc     net.Conn
 	timing Timing
-	client bool // masks what it sends
-	pinged bool // the far end answers pings without being read
+	client bool // this end is the client: it masks its frames
+	pinged bool // this end sends pings: the far end answers them even when its program reads nothing
 
 	frames *frameReader
-	json   *jsonSide // the far end speaks JSON; nil: packets
-	source *source   // as the inboxes know it; nil: it is a client
-	rest   []byte    // packets of the message in hand that are not returned yet
-	spoke  bool      // a packet has come, or none is waited for: frames of any kind keep the connection alive
+	json   *jsonSide // translates between JSON and packets; nil if the connection carries packets
+	source *source   // the connection in the inboxes; nil for a client
+	rest   []byte    // packets of the current message that Next has not returned yet
+	spoke  bool      // the first packet has come, or none is required: frames of any kind extend the deadline
 
 	out      *outbox
-	heard    atomic.Int64 // time of the last frame, unix nanoseconds
-	closing  atomic.Bool  // Close was called: silence is no longer waited for
+	heard    atomic.Int64 // time of the last received frame, unix nanoseconds
+	closing  atomic.Bool  // Close was called: the read deadline is Linger
 	written  chan struct{}
-	crash    error // a panic of the writer; good when written is closed
+	crash    error // a panic of the writer; valid when written is closed
 	closeTCP sync.Once
 }
 
-// newConn starts a connection. Bytes that came with the handshake are in r.
+// newConn starts a connection that carries packets. r holds bytes that came with the handshake.
 func newConn(nc net.Conn, r *bufio.Reader, peer wamble.Peer, t Timing, client, pinged bool) *Conn {
 	return startConn(nc, peer, t, client, pinged, newFrameReader(r, !client), nil)
 }
 
-// startConn starts a connection whose frames are read by f; json is nil if it speaks
-// packets.
+// startConn starts a connection that reads its frames with f; json is nil if the connection
+// carries packets.
 func startConn(nc net.Conn, peer wamble.Peer, t Timing, client, pinged bool, f *frameReader, json *jsonSide) *Conn {
 	c := &Conn{
 		peer: peer, nc: nc, timing: t, client: client, pinged: pinged, spoke: client,
@@ -91,19 +91,18 @@ func startConn(nc net.Conn, peer wamble.Peer, t Timing, client, pinged bool, f *
 	return c
 }
 
-// Peer is the far end.
+// Peer returns the far end.
 func (c *Conn) Peer() wamble.Peer { return c.peer }
 
-// Send queues one packet; the bytes are copied. It never waits. After the end
-// it returns net.ErrClosed; ErrBehind means that the far end does not read and
-// the connection ends now.
+// Send queues a copy of one packet without blocking. It returns net.ErrClosed after the end of
+// the connection, and ErrBehind if the far end does not read; the connection then ends.
 func (c *Conn) Send(packet []byte) error {
 	limit := wire.MaxPacket
 	if c.text() {
 		limit = MaxMessage
 	}
 	if len(packet) == 0 || len(packet) > limit {
-		return nil // nothing that a far end could read
+		return nil // too long for a far end to read
 	}
 	err := c.out.add(packet)
 	if err == ErrBehind {
@@ -115,24 +114,23 @@ func (c *Conn) Send(packet []byte) error {
 // text reports whether this is the client's end of a connection that speaks JSON.
 func (c *Conn) text() bool { return c.client && c.frames.data == opText }
 
-// Close ends the connection politely: what is queued is written, then a close
-// frame, then the far end has a moment to answer. It does not wait.
+// Close ends the connection: it writes what is queued and a close frame, and gives the far end
+// Linger to answer. It does not block.
 func (c *Conn) Close(code uint16, reason string) {
 	c.out.end(code, reason)
 	c.closing.Store(true)
 	c.extend(time.Now())
 }
 
-// Abort ends the connection at once and says nothing.
+// Abort closes the TCP connection at once, without a close frame.
 func (c *Conn) Abort() {
 	c.closeTCP.Do(func() { c.nc.Close() })
 	c.out.end(closeNoStatus, "") // lets the writer end
 }
 
-// Next returns the next packet, which is valid until the following call. At
-// the end it returns an error: a *CloseError when the connection was closed by
-// the rules. The owner calls Next until then, also after Close, and Finish
-// afterwards.
+// Next returns the next packet, which is valid until the following call. At the end it returns
+// an error: a *CloseError if the connection ended by the rules of WebSocket. The owner calls
+// Next until then, also after Close, and Finish afterwards.
 func (c *Conn) Next() ([]byte, error) {
 	for len(c.rest) == 0 {
 		if err := c.nextMessage(); err != nil {
@@ -159,8 +157,8 @@ func (c *Conn) Next() ([]byte, error) {
 	return p, nil
 }
 
-// nextMessage reads one frame or message and answers it if it is a control
-// frame. An empty message is none.
+// nextMessage reads one message or control frame, and queues the answer to a ping. An empty
+// message leaves c.rest empty.
 func (c *Conn) nextMessage() error {
 	op, payload, err := c.frames.next()
 	if err != nil {
@@ -187,8 +185,8 @@ func (c *Conn) nextMessage() error {
 	return nil
 }
 
-// extend lets the far end be silent for another while. Close may run at the
-// same time; its shorter time wins.
+// extend moves the read deadline to Idle from now, or to Linger if Close was called, perhaps at
+// the same time.
 func (c *Conn) extend(now time.Time) {
 	idle := c.timing.Idle
 	if !c.pinged {
@@ -200,10 +198,9 @@ func (c *Conn) extend(now time.Time) {
 	}
 }
 
-// Finish ends the connection after Next returned err: a close is echoed, a
-// violation is named, and the far end has a moment to hear it before the
-// connection is gone. It waits for the writer, so that afterwards nothing of
-// the connection is left.
+// Finish ends the connection after Next returned err: it echoes the far end's close frame or
+// names the violation, and gives the far end Linger to read that. When it returns, the writer
+// has ended.
 func (c *Conn) Finish(err error) {
 	var closed *CloseError
 	switch {
@@ -215,15 +212,15 @@ func (c *Conn) Finish(err error) {
 		c.out.end(closed.Code, reason)
 		<-c.written
 		c.drain(closed.Remote)
-	default: // the stream is broken or ended: nobody listens
+	default: // the stream is broken or at its end
 		c.Abort()
 		<-c.written
 	}
 	c.closeTCP.Do(func() { c.nc.Close() })
 }
 
-// drain half-closes the connection and reads what still comes, so that the
-// kernel does not answer it with a reset that would overtake our close frame.
+// drain half-closes the connection and discards what still arrives, so that the kernel does not
+// answer with a reset that overtakes the close frame.
 func (c *Conn) drain(clean bool) {
 	type halfCloser interface{ CloseWrite() error }
 	h, ok := c.nc.(halfCloser)
@@ -234,8 +231,8 @@ func (c *Conn) drain(clean bool) {
 	io.CopyN(io.Discard, c.nc, 64<<10)
 }
 
-// writeLoop is the only writer. It ends after the close frame or an error. Its
-// panic ends the connection.
+// writeLoop does all writing. It ends after the close frame or an error; a panic ends the
+// connection.
 func (c *Conn) writeLoop() {
 	defer func() {
 		if v := recover(); v != nil {
@@ -267,11 +264,11 @@ func (c *Conn) writeLoop() {
 	}
 }
 
-// writeLoad writes what was taken: pong, packets, close frame. A message is one
-// packet, because not every client splits longer ones; a Write is as many frames as
-// fit into the buffer.
+// writeLoad writes one batch: pong, packets, close frame. Each packet is a message of its own,
+// because not every client splits longer messages; one Write has as many frames as fit into the
+// buffer.
 func (c *Conn) writeLoad(frames []byte, l *outboxBatch) error {
-	kept := *l // packet shortens the slices; the memory is used again
+	kept := *l // packet shortens the slices; their memory is used again
 	defer func() { l.packets, l.sizes = kept.packets, kept.sizes }()
 	if l.hasPong {
 		frames = c.appendFrame(frames, opPong, l.pong)
@@ -312,8 +309,8 @@ func (c *Conn) appendFrame(dst []byte, op opcode, payload []byte) []byte {
 	return appendFrame(dst, op, payload, &key)
 }
 
-// write writes whole frames. A far end that does not take them in time, or is gone,
-// loses the connection.
+// write writes whole frames. It ends the connection if the far end does not take them within
+// Timing.Write.
 func (c *Conn) write(frames []byte) error {
 	for len(frames) > 0 {
 		n := min(len(frames), maxWrite)

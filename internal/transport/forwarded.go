@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// networks are those of the proxies that are believed when they say for whom they
-// speak.
+// networks are the networks of trusted proxies.
 type networks []netip.Prefix
 
 func (n networks) has(ip netip.Addr) bool {
@@ -18,9 +17,9 @@ func (n networks) has(ip netip.Addr) bool {
 	return slices.ContainsFunc(n, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// Trust makes the port believe proxies in these networks from now on: the address
-// that they give, by PROXY protocol or in a request's head, is the far end of what
-// they pass on. Nobody else is believed.
+// Trust sets the networks of trusted proxies. The port takes the client's address that a
+// trusted proxy gives, by PROXY protocol or in a request's head, as the far end; it ignores
+// what other hosts give.
 func (p *Port) Trust(proxies []netip.Prefix) {
 	trusted := networks(slices.Clone(proxies))
 	p.first.trusted.Store(&trusted)
@@ -28,19 +27,19 @@ func (p *Port) Trust(proxies []netip.Prefix) {
 
 func (p *Port) trusts(ip netip.Addr) bool { return p.trusted.Load().has(ip) }
 
-// The headers in which proxies say for whom they speak.
+// The headers in which proxies name the client.
 const (
 	forwarded      = "Forwarded" // RFC 7239
 	forwardedFor   = "X-Forwarded-For"
 	forwardedProto = "X-Forwarded-Proto"
 )
 
-// connKey finds the connection of a request in its context.
+// connKey is the context key of a request's net.Conn.
 type connKey struct{}
 
-// believed gives every request the address of whoever made it. Of a request through a
-// trusted proxy X-Forwarded-Proto is "http", "https" or absent; other requests
-// have none of these headers when next sees them.
+// believed sets each request's RemoteAddr to the client's address. Behind a trusted proxy
+// X-Forwarded-Proto is "http", "https" or absent; all other headers of proxies are removed
+// before next runs.
 func (p *Port) believed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from, proto := farEnd(r), ""
@@ -68,18 +67,19 @@ func (p *Port) believed(next http.Handler) http.Handler {
 	})
 }
 
-// farEnd is who made a request, unmapped; the zero AddrPort if that is no address.
+// farEnd returns the address that a request comes from, unmapped; the zero AddrPort if
+// RemoteAddr is not an address.
 func farEnd(r *http.Request) netip.AddrPort {
 	from, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 }
 
-// errTwoOrigins is returned for a request in which one header was made by the proxy
-// and the other one, perhaps, by a client that wants to be somebody else.
+// errTwoOrigins is returned for a request whose two headers name different clients: the proxy
+// sets one of them, and the client may have forged the other.
 var errTwoOrigins = errors.New("the headers Forwarded and X-Forwarded-For disagree: the proxy must remove the one that it does not set")
 
-// originOf returns who made a request that came from a trusted proxy, and by which
-// protocol, "" if the proxy does not say.
+// originOf returns the client of a request that came from a trusted proxy, and its protocol, ""
+// if the proxy names none.
 func originOf(h http.Header, proxy netip.AddrPort, trusted networks) (from netip.AddrPort, proto string, err error) {
 	standard, proto := parseForwarded(h[forwarded])
 	from = behind(proxy, standard, trusted)
@@ -99,8 +99,8 @@ func originOf(h http.Header, proxy netip.AddrPort, trusted networks) (from netip
 	return from, proto, nil
 }
 
-// behind walks from the nearest hop to the farthest that a trusted proxy tells of. A
-// hop without an address ends the walk at the proxy that tells of it.
+// behind walks from the nearest hop to the farthest one that a trusted proxy names. A hop
+// without an address ends the walk at the proxy that reports it.
 func behind(proxy netip.AddrPort, hops []netip.AddrPort, trusted networks) netip.AddrPort {
 	for i := len(hops) - 1; i >= 0 && hops[i].IsValid() && trusted.has(proxy.Addr()); i-- {
 		proxy = hops[i]
@@ -108,7 +108,7 @@ func behind(proxy netip.AddrPort, hops []netip.AddrPort, trusted networks) netip
 	return proxy
 }
 
-// maxHops is how many of the nearest hops are looked at.
+// maxHops is how many hops are examined, nearest first.
 const maxHops = 16
 
 // parseForwardedFor reads the hops of X-Forwarded-For, the nearest last.
@@ -120,8 +120,8 @@ func parseForwardedFor(lines []string) (hops []netip.AddrPort) {
 	return hops
 }
 
-// parseForwarded reads the hops of Forwarded (RFC 7239), the nearest last, and the
-// protocol that the nearest one with a word about it names.
+// parseForwarded reads the hops of Forwarded (RFC 7239), the nearest last, and the protocol
+// that the nearest hop with a proto names.
 func parseForwarded(lines []string) (hops []netip.AddrPort, proto string) {
 	elements := splitQuoted(strings.Join(lines, ","), ',')
 	for _, element := range elements[max(0, len(elements)-maxHops):] {
@@ -140,8 +140,8 @@ func parseForwarded(lines []string) (hops []netip.AddrPort, proto string) {
 	return hops, proto
 }
 
-// parseHop reads an address with or without a port; the zero AddrPort if it is
-// neither ("unknown", "_hidden").
+// parseHop reads an address with or without a port. It returns the zero AddrPort for any other
+// text ("unknown", "_hidden").
 func parseHop(s string) netip.AddrPort {
 	if from, err := netip.ParseAddrPort(s); err == nil {
 		return netip.AddrPortFrom(from.Addr().Unmap().WithZone(""), from.Port())
@@ -156,7 +156,7 @@ func parseHop(s string) netip.AddrPort {
 	return netip.AddrPortFrom(ip.Unmap().WithZone(""), 0)
 }
 
-// splitQuoted splits at a separator that is not inside a quoted string.
+// splitQuoted splits s at each separator outside a quoted string.
 func splitQuoted(s string, at byte) (parts []string) {
 	quoted, start := false, 0
 	for i := 0; i < len(s); i++ {
@@ -173,7 +173,7 @@ func splitQuoted(s string, at byte) (parts []string) {
 	return append(parts, s[start:])
 }
 
-// unquote takes the quotes off a quoted string. What we look for needs no escapes.
+// unquote removes the quotes of a quoted string. Addresses and protocols need no escapes.
 func unquote(s string) string {
 	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
 		return s[1 : len(s)-1]

@@ -36,8 +36,8 @@ const (
 	CloseTooBig    = 1009
 )
 
-// CloseError is the end of a connection by WebSocket rules. Remote tells who
-// ended it: the far end, or this end because of what the far end sent.
+// CloseError is the end of a connection by the rules of WebSocket. Remote says that the far end
+// closed it; otherwise this end closes it because the far end broke the protocol.
 type CloseError struct {
 	Code   uint16
 	Reason string
@@ -54,7 +54,8 @@ func (e *CloseError) Error() string {
 
 func protocolError(reason string) error { return &CloseError{Code: CloseProtocol, Reason: reason} }
 
-// maskKey scrambles what a client sends, so that proxies cannot be fooled.
+// maskKey masks a client's payload, so that the client cannot choose the bytes that a proxy
+// sees (RFC 6455 §10.3).
 type maskKey [4]byte
 
 // apply masks or unmasks b, which starts at offset pos of its payload.
@@ -64,8 +65,8 @@ func (k maskKey) apply(b []byte, pos int) {
 	}
 }
 
-// appendFrame appends one unfragmented frame. With a key the payload is
-// masked, as clients must.
+// appendFrame appends one unfragmented frame. With a key, which clients must use, it masks the
+// payload.
 func appendFrame(dst []byte, op opcode, payload []byte, key *maskKey) []byte {
 	dst = append(dst, 0x80|byte(op))
 	masked := byte(0)
@@ -90,7 +91,7 @@ func appendFrame(dst []byte, op opcode, payload []byte, key *maskKey) []byte {
 	return dst
 }
 
-// closePayload is the body of a close frame: nothing for closeNoStatus.
+// closePayload returns the payload of a close frame: empty for closeNoStatus.
 func closePayload(code uint16, reason string) []byte {
 	if code == closeNoStatus {
 		return nil
@@ -98,15 +99,14 @@ func closePayload(code uint16, reason string) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, code), reason[:min(len(reason), 123)]...)
 }
 
-// frameReader reads the frames of one direction of a connection. It holds one
-// message of at most MaxMessage bytes and one control frame, and allocates
-// nothing after it was made.
+// frameReader reads the frames of one direction of a connection. It buffers one message of at
+// most MaxMessage bytes and one control frame, and allocates nothing per frame.
 type frameReader struct {
 	r      io.Reader
-	masked bool   // whether the far end is a client, which must mask
-	data   opcode // of messages: opBinary, or opText
+	masked bool   // whether the far end is a client, whose frames are masked
+	data   opcode // opcode of messages: opBinary or opText
 
-	message    []byte // what has come of the message in progress
+	message    []byte // received bytes of the current message
 	fragmented bool   // a message is in progress
 	control    [125]byte
 	head       [14]byte
@@ -124,9 +124,9 @@ type frameHeader struct {
 	key  maskKey
 }
 
-// next returns the next message, or ping, pong or close frame. The
-// payload is valid until the next call. Control frames may come between the
-// fragments of a message. A *CloseError says which code answers a violation.
+// next returns the next whole message, ping, pong or close frame. The payload is valid until
+// the next call. Control frames may come between the fragments of a message. A violation is a
+// *CloseError with the code to send.
 func (f *frameReader) next() (opcode, []byte, error) {
 	for {
 		h, err := f.header()
@@ -155,8 +155,8 @@ func (f *frameReader) next() (opcode, []byte, error) {
 	}
 }
 
-// header reads and judges the header of a frame. The size is judged from the
-// length field, before any payload is read.
+// header reads and checks the header of a frame. The size is checked before any payload is
+// read.
 func (f *frameReader) header() (frameHeader, error) {
 	b := f.head[:2]
 	if _, err := io.ReadFull(f.r, b); err != nil {
@@ -222,7 +222,7 @@ func (f *frameReader) length(h *frameHeader, short byte) error {
 	return nil
 }
 
-// payload reads and unmasks the payload of a frame.
+// payload reads and unmasks the payload of a frame into b.
 func (f *frameReader) payload(b []byte, h frameHeader) error {
 	if err := f.full(b); err != nil {
 		return err
@@ -233,7 +233,7 @@ func (f *frameReader) payload(b []byte, h frameHeader) error {
 	return nil
 }
 
-// full reads b whole; an end within a frame is never a clean one.
+// full reads all of b; an end of the stream is io.ErrUnexpectedEOF.
 func (f *frameReader) full(b []byte) error {
 	_, err := io.ReadFull(f.r, b)
 	if errors.Is(err, io.EOF) {

@@ -16,11 +16,11 @@ import (
 	"wamble/internal/guard"
 )
 
-// GatewayOptions are what the WebSocket side of a port can be told.
+// GatewayOptions configure the WebSocket side of a port.
 type GatewayOptions struct {
-	Off     bool     // there is no WebSocket: its path is "not found"
-	Path    string   // of the handshake; "/ws" when empty. JSON is spoken at Path/json
-	Origins []string // origins besides our own host, like "https://example.org"; "*" is any
+	Off     bool     // no WebSocket: its path answers "not found"
+	Path    string   // of the handshake; "/ws" when empty. Path/json carries JSON
+	Origins []string // allowed origins besides the request's own host, like "https://example.org"; "*" allows any
 	Timing  Timing
 }
 
@@ -32,20 +32,20 @@ func (o GatewayOptions) withDefaults() GatewayOptions {
 	return o
 }
 
-// gateway serves WebSocket connections: an http.Handler that turns requests
-// into connections whose packets go to the inboxes.
+// gateway serves WebSocket connections: an http.Handler that upgrades requests to connections
+// and puts their packets into the inboxes.
 type gateway struct {
 	shards *shards
 
-	mu       sync.RWMutex // guards what follows
-	panicked func(error)  // nil: nobody is told
+	mu       sync.RWMutex // guards panicked to empty
+	panicked func(error)  // receives panics; may be nil
 	options  GatewayOptions
 	conns    map[uint32]*Conn
-	serving  int // handlers that have, or are about to have, a connection
+	serving  int // handlers that have, or are about to have, a connection; shutdown waits for them
 	closed   bool
-	empty    sync.Cond // signalled when the last connection is gone
+	empty    sync.Cond // signalled when serving reaches 0
 
-	ended func(lasted time.Duration) // is told of each connection, and of each failed handshake; set before Serve
+	ended func(lasted time.Duration) // called for each connection and each failed handshake; set before Serve
 
 	refused, overrun atomic.Uint64
 }
@@ -57,7 +57,7 @@ func newGateway(o GatewayOptions, s *shards) *gateway {
 	return g
 }
 
-// configure changes the options for connections that come from now on.
+// configure sets the options of future connections.
 func (g *gateway) configure(o GatewayOptions) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -72,7 +72,7 @@ func (g *gateway) settings() GatewayOptions {
 
 var routes atomic.Uint32
 
-// nextRoute numbers a connection, never with 0, which means UDP.
+// nextRoute returns the number of a new connection. Number 0 means UDP and is skipped.
 func nextRoute() uint32 {
 	for {
 		if n := routes.Add(1); n != 0 {
@@ -103,8 +103,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	// Nothing may travel together with the answer: the original client throws
-	// away what it reads behind it. All else we send answers a packet.
+	// The answer is written alone: the original client discards bytes that it reads behind the
+	// answer. Everything else that a server sends answers a packet.
 	nc.SetDeadline(time.Now().Add(o.Timing.Handshake))
 	if _, err := nc.Write(switching(key)); err != nil {
 		nc.Close()
@@ -120,8 +120,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.serve(newConn(nc, rw.Reader, peer, o.Timing, false, answersPings(r, key)))
 }
 
-// allowsOrigin refuses pages of other hosts, which a browser names. Programs
-// that are no browser name none.
+// allowsOrigin reports whether a request may open a connection: its Origin is allowed or is its
+// own host. Programs other than browsers send no Origin and are allowed.
 func (o GatewayOptions) allowsOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" || slices.Contains(o.Origins, "*") {
@@ -134,9 +134,9 @@ func (o GatewayOptions) allowsOrigin(r *http.Request) bool {
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// serve delivers the packets of one connection until its end. When the inbox
-// is stopped the connection is being closed: what it still sends is dropped, so
-// that it hears the close frame.
+// serve delivers the packets of one connection until its end. When the inbox is stopped, the
+// connection is being closed: further packets are read and dropped, so that the far end
+// receives the close frame.
 func (g *gateway) serve(c *Conn) {
 	from := &source{peer: c.peer, home: -1}
 	c.source = from
@@ -144,15 +144,14 @@ func (g *gateway) serve(c *Conn) {
 	place.hear(halfOpen)
 	g.add(c)
 	g.caught(guard.Call("the reader of a connection", func() error { return g.read(c, from, place) }))
-	c.Abort() // it has ended, unless its reader panicked
+	c.Abort() // no effect unless the reader has panicked
 	<-c.written
 	g.caught(c.crash)
 	g.remove(c)
 	g.shards.end(from)
 }
 
-// read delivers the packets of a connection until its end. It has no other error
-// than a panic.
+// read delivers the packets of a connection until its end. It always returns nil.
 func (g *gateway) read(c *Conn, from *source, at *place) error {
 	for {
 		packet, err := c.Next()
@@ -165,14 +164,14 @@ func (g *gateway) read(c *Conn, from *source, at *place) error {
 	}
 }
 
-// tell sets who is told of a panic; nil: nobody.
+// tell sets the function that receives panics, which may be nil.
 func (g *gateway) tell(panicked func(error)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.panicked = panicked
 }
 
-// caught reports a panic of a connection.
+// caught reports a panic of a connection; err may be nil.
 func (g *gateway) caught(err error) {
 	if err == nil {
 		return
@@ -185,7 +184,7 @@ func (g *gateway) caught(err error) {
 	}
 }
 
-// keepAlive lets the kernel notice within two minutes that a far end is gone.
+// keepAlive makes the kernel detect within two minutes that a far end is gone.
 func keepAlive(nc net.Conn) {
 	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
 		nc = t.NetConn()
@@ -199,7 +198,7 @@ func (g *gateway) add(c *Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.conns[c.peer.Route] = c
-	if g.closed { // between enter and here
+	if g.closed { // shutdown has begun since enter
 		c.Close(CloseGoingAway, "")
 	}
 }
@@ -210,8 +209,7 @@ func (g *gateway) remove(c *Conn) {
 	delete(g.conns, c.peer.Route)
 }
 
-// enter reports whether another connection may be opened, for which shutdown waits
-// until leave.
+// enter reports whether another connection may be opened. If so, shutdown waits until leave.
 func (g *gateway) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -230,7 +228,7 @@ func (g *gateway) leave() {
 	}
 }
 
-// send passes a packet to its connection, if that still lives.
+// send queues a packet for a connection; it drops the packet if the connection is gone.
 func (g *gateway) send(route uint32, packet []byte) {
 	g.mu.RLock()
 	c := g.conns[route]
@@ -240,7 +238,7 @@ func (g *gateway) send(route uint32, packet []byte) {
 	}
 }
 
-// disconnect ends one connection.
+// disconnect closes one connection.
 func (g *gateway) disconnect(route uint32, code uint16, reason string) {
 	g.mu.RLock()
 	c := g.conns[route]
@@ -250,9 +248,9 @@ func (g *gateway) disconnect(route uint32, code uint16, reason string) {
 	}
 }
 
-// shutdown ends all connections: with a close frame and a moment to hear it,
-// or without a word when code is 0. New ones are refused from now on. When the
-// context ends first, the remaining ones are cut.
+// shutdown closes all connections, with a close frame, or at once when code is 0, refuses new
+// ones, and waits until all are gone. When the context ends first, the remaining ones are
+// aborted.
 func (g *gateway) shutdown(ctx context.Context, code uint16) {
 	g.mu.Lock()
 	g.closed = true
@@ -281,7 +279,7 @@ func (g *gateway) each(f func(*Conn)) {
 	}
 }
 
-// count is the number of connections.
+// count returns the number of connections.
 func (g *gateway) count() int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

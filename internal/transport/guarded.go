@@ -7,8 +7,9 @@ import (
 	"wamble/internal/guard"
 )
 
-// Guarded answers 500 where next panics, and tells report, which may be nil. An
-// answer that has begun is cut off, so that nobody takes it for whole.
+// Guarded answers 500 when next panics, and calls report, which may be nil. If the answer has
+// begun, the connection is cut instead, so that the client does not take the answer for
+// complete.
 func Guarded(next http.Handler, report func(error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := &begunWriter{ResponseWriter: w}
@@ -29,7 +30,7 @@ func Guarded(next http.Handler, report func(error)) http.Handler {
 	})
 }
 
-// begunWriter knows whether an answer has begun.
+// begunWriter records whether an answer has begun.
 type begunWriter struct {
 	http.ResponseWriter
 	yes bool
@@ -45,5 +46,6 @@ func (w *begunWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap lets http.ResponseController find the rest, a hijack among it.
+// Unwrap gives http.ResponseController the wrapped writer, so that it can hijack the
+// connection.
 func (w *begunWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -18,14 +18,14 @@ import (
 	"wamble"
 )
 
-// refusal is the answer to a handshake that fails.
+// refusal is the answer to a failed handshake.
 type refusal struct {
 	status int
 	text   string
 }
 
-// checkHandshake judges a request to open a WebSocket, in the order of the
-// original. It returns the client's key, and whether JSON is to be spoken.
+// checkHandshake checks a request to open a WebSocket, in the order of the original server. It
+// returns the client's key, and whether the connection carries JSON.
 func checkHandshake(r *http.Request, o GatewayOptions) (key string, speaksJSON bool, no *refusal) {
 	h := r.Header
 	target, _, _ := strings.Cut(r.RequestURI, "?")
@@ -49,19 +49,19 @@ func checkHandshake(r *http.Request, o GatewayOptions) (key string, speaksJSON b
 	return key, speaksJSON, nil
 }
 
-// originalKey is the key of every client of the original.
+// originalKey is the fixed Sec-WebSocket-Key that every original client sends.
 const originalKey = "dGhlIHNhbXBsZSBub25jZQ=="
 
-// answersPings reports whether a client answers pings by itself, as browsers do,
-// which name an origin. The original's C client answers one and then waits for a
-// packet for ever; of other programs nothing is known, and TCP keep-alive does.
+// answersPings reports whether a client surely answers pings by itself: browsers do, and they
+// send an Origin. The original C client answers one ping and then waits for a packet forever;
+// other programs are unknown and are watched by TCP keep-alive.
 func answersPings(r *http.Request, key string) bool {
 	return key != originalKey && r.Header.Get("Origin") != ""
 }
 
 func has(h http.Header, name string) bool { return len(h[name]) > 0 }
 
-// listHas looks for a word in the comma-separated lists of a header.
+// listHas reports whether the comma-separated values of a header contain a word.
 func listHas(values []string, word string) bool {
 	for _, v := range values {
 		for item := range strings.SplitSeq(v, ",") {
@@ -73,7 +73,7 @@ func listHas(values []string, word string) bool {
 	return false
 }
 
-// write answers with the refusal.
+// write sends the refusal as the answer.
 func (no *refusal) write(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Connection", "close")
@@ -89,15 +89,15 @@ func (no *refusal) write(w http.ResponseWriter) {
 	w.Write([]byte(no.text))
 }
 
-// acceptKey is the answer to a client's key (RFC 6455 §4.2.2).
+// acceptKey returns the Sec-WebSocket-Accept of a client's key (RFC 6455 §4.2.2).
 func acceptKey(key string) string {
 	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// switching is the whole answer to a good handshake. The original client looks
-// for these header lines byte by byte, so that they cannot be left to net/http,
-// which writes "Sec-Websocket-Accept".
+// switching returns the answer to a successful handshake. The original client compares these
+// header lines byte by byte, so net/http, which writes "Sec-Websocket-Accept", cannot write
+// them.
 func switching(key string) []byte {
 	return []byte("HTTP/1.1 101 Switching Protocols\r\n" +
 		"Upgrade: websocket\r\n" +
@@ -105,15 +105,14 @@ func switching(key string) []byte {
 		"Sec-WebSocket-Accept: " + acceptKey(key) + "\r\n\r\n")
 }
 
-// DialWebSocket opens a connection to a ws:// or wss:// URL. The context and
-// the handshake's deadline bound the opening; afterwards the connection lives
-// until it is closed. The owner must read it with Next and end it with Finish.
+// DialWebSocket opens a connection to a ws:// or wss:// URL. The context and Timing.Handshake
+// bound only the opening. The owner must read the connection with Next and end it with Finish.
 func DialWebSocket(ctx context.Context, u *url.URL, config *tls.Config, t Timing) (*Conn, error) {
 	return dialWebSocket(ctx, u, config, t, opBinary)
 }
 
-// DialText is DialWebSocket for a connection that speaks JSON: Send and Next are
-// about whole messages of text, of at most MaxMessage bytes.
+// DialText is DialWebSocket for a connection that carries JSON: Send and Next handle whole text
+// messages of at most MaxMessage bytes.
 func DialText(ctx context.Context, u *url.URL, config *tls.Config, t Timing) (*Conn, error) {
 	return dialWebSocket(ctx, u, config, t, opText)
 }
@@ -126,7 +125,7 @@ func dialWebSocket(ctx context.Context, u *url.URL, config *tls.Config, t Timing
 	if err != nil {
 		return nil, err
 	}
-	// A context that ends during the handshake must end the waiting.
+	// An expired deadline ends the handshake when the context ends.
 	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(longAgo) })
 	br, err := requestUpgrade(nc, u)
 	if !stop() && err == nil {
@@ -162,7 +161,7 @@ func dialTCP(ctx context.Context, u *url.URL, config *tls.Config) (net.Conn, err
 	return nil, fmt.Errorf("%q is not a scheme of WebSocket", u.Scheme)
 }
 
-// requestUpgrade is the client's half of the handshake.
+// requestUpgrade does the client's half of the handshake.
 func requestUpgrade(nc net.Conn, u *url.URL) (*bufio.Reader, error) {
 	var nonce [16]byte
 	rand.Read(nonce[:])
@@ -188,8 +187,8 @@ func requestUpgrade(nc net.Conn, u *url.URL) (*bufio.Reader, error) {
 	return br, nil
 }
 
-// remoteAddr is the far end of a TCP connection, unmapped; the zero AddrPort
-// for a connection of another kind.
+// remoteAddr returns the far end of a TCP connection, unmapped; the zero AddrPort for any other
+// kind of connection.
 func remoteAddr(nc net.Conn) netip.AddrPort {
 	a, ok := nc.RemoteAddr().(*net.TCPAddr)
 	if !ok {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// HTTPOptions bound what HTTP may cost. Zero fields mean the defaults.
+// HTTPOptions limit HTTP connections and requests. Zero fields mean the defaults.
 type HTTPOptions struct {
 	Max     int            // TCP connections in all, WebSocket included; 4096
-	MaxHost int            // of one host; 128
+	MaxHost int            // TCP connections per host; 128
 	MaxBody int64          // bytes of a request's body; 64 KiB
-	Head    time.Duration  // to send the head of a request; 15 s: browsers keep a connection that they opened in case for 10 s
+	Head    time.Duration  // to send the head of a request; 15 s, because browsers keep an unused spare connection for 10 s
 	Request time.Duration  // to send a whole request; 60 s
-	Answer  time.Duration  // to take a whole answer; 60 s
+	Answer  time.Duration  // to read a whole answer; 60 s
 	Idle    time.Duration  // between two requests; 60 s
 	Proxies []netip.Prefix // see Port.Trust
 }
@@ -35,15 +35,15 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	return o
 }
 
-// def replaces a value that is not set by its default.
+// def sets *v to its default if it is not positive.
 func def[T int | int64 | time.Duration](v *T, d T) {
 	if *v <= 0 {
 		*v = d
 	}
 }
 
-// server is net/http with the limits. What it would log are mistakes of far
-// ends, which anybody can make at will.
+// server returns an http.Server with the limits. It discards the log: far ends could fill it at
+// will.
 func (o HTTPOptions) server() *http.Server {
 	return &http.Server{
 		ReadHeaderTimeout: o.Head,
@@ -55,10 +55,10 @@ func (o HTTPOptions) server() *http.Server {
 	}
 }
 
-// route gives the WebSocket's paths to the gateway and the rest to site.
+// route sends requests for the WebSocket's paths to the gateway, and all others to site.
 func (o HTTPOptions) route(g *gateway, site http.Handler) http.Handler {
 	if site == nil {
-		site = g // whose answer is "not found"
+		site = g // answers "not found"
 	}
 	site = http.MaxBytesHandler(site, o.MaxBody)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,46 +8,47 @@ import (
 )
 
 const (
-	// inboxPackets is how many packets may wait for the loop, inboxShare how many
-	// of one connection, for all loops together. A connection that has more waits
-	// itself, and so does its far end.
+	// inboxPackets is how many packets may wait in one inbox, and inboxShare how many packets
+	// of one connection in all inboxes together. At the limit the connection's reader blocks,
+	// and with it the far end.
 	inboxPackets = 1024
 	inboxShare   = 64
-	// inboxForwarded is how many of them may be datagrams that another shard has
-	// read. Nobody waits with one more: it is lost.
+	// inboxForwarded is how many packets of an inbox may be datagrams from other shards or
+	// nodes. Any more are dropped.
 	inboxForwarded = inboxPackets / 2
 )
 
-// inbox is where the connections leave their packets and the news of their
-// end, and where the loop fetches both. The loop never waits here; the
-// goroutines of the connections do.
+// inbox queues the packets and ends of connections for the loop. The loop never blocks here;
+// the goroutines of the connections do.
 type inbox struct {
 	mu        sync.Mutex
 	room      sync.Cond
 	ring      [inboxPackets]inboxSlot
-	head      int // oldest packet
+	head      int // index of the oldest packet
 	count     int
-	forwarded int           // packets of count that are datagrams
-	ended     []wamble.Peer // of connections that are gone
+	forwarded int           // datagrams among count
+	ended     []wamble.Peer // peers of connections that have ended
 	stopped   bool
 	waiting   atomic.Int64 // count + len(ended), readable without the lock
 	notify    func()
-	others    []*inbox // of the other shards
+	others    []*inbox // inboxes of the other shards
 }
 
 type inboxSlot struct {
 	peer wamble.Peer
-	from *source // nil: it is a datagram
-	data []byte  // grows on first use, then is used again
+	from *source // nil for a datagram
+	data []byte  // grows on first use, then is reused
 }
 
-// source is one connection, as the inboxes know it.
+// source is one connection as the inboxes see it.
 type source struct {
 	peer    wamble.Peer
-	waiting atomic.Int32 // its packets in all inboxes
-	// Of the connection's reader:
-	home int // the shard of packets without a token; -1: none was chosen
-	// Told is written by it, and read by anybody: bit k says that shard k has got packets.
+	waiting atomic.Int32 // packets of the connection in all inboxes
+	// home is the shard of packets without a token, -1 before the first such packet. Only the
+	// connection's reader uses it.
+	home int
+	// told has bit k set if shard k has got packets of the connection. Only the connection's
+	// reader writes it.
 	told atomic.Uint64
 }
 
@@ -57,8 +58,8 @@ func newInbox(notify func()) *inbox {
 	return in
 }
 
-// put leaves a copy of one packet, and waits while there is no room for it. A
-// stopped inbox takes nothing.
+// put queues a copy of one packet, and blocks while there is no room. A stopped inbox drops the
+// packet.
 func (in *inbox) put(from *source, packet []byte) {
 	in.mu.Lock()
 	for !in.stopped && (in.count == inboxPackets || from.waiting.Load() >= inboxShare) {
@@ -74,9 +75,8 @@ func (in *inbox) put(from *source, packet []byte) {
 	in.notify()
 }
 
-// forward leaves a copy of a datagram that another shard has read, or of a packet that
-// another node has. It reports false
-// if there is no room for it.
+// forward queues a copy of a datagram from another shard or of a packet from another node. It
+// returns false if there is no room.
 func (in *inbox) forward(p Packet) bool {
 	in.mu.Lock()
 	if in.count == inboxPackets || in.forwarded == inboxForwarded {
@@ -90,7 +90,7 @@ func (in *inbox) forward(p Packet) bool {
 	return true
 }
 
-// add puts a packet into the ring, which has room.
+// add appends a packet to the ring, which must have room.
 func (in *inbox) add(s inboxSlot, packet []byte) {
 	slot := &in.ring[(in.head+in.count)%inboxPackets]
 	s.data = append(slot.data[:0], packet...)
@@ -99,8 +99,8 @@ func (in *inbox) add(s inboxSlot, packet []byte) {
 	in.waiting.Add(1)
 }
 
-// end leaves the news that a connection is gone, after its packets. It waits
-// while inboxPackets such news wait for the loop.
+// end queues the end of a connection behind its packets. It blocks while inboxPackets ends are
+// queued.
 func (in *inbox) end(from *source) {
 	in.mu.Lock()
 	for !in.stopped && len(in.ended) >= inboxPackets {
@@ -112,8 +112,8 @@ func (in *inbox) end(from *source) {
 	in.notify()
 }
 
-// endPassed leaves the news that a connection at another node is gone. There are no more
-// of them than that node has connections.
+// endPassed queues the end of a connection at another node. The number of such ends is bounded
+// by the connections of that node.
 func (in *inbox) endPassed(peer wamble.Peer) {
 	in.mu.Lock()
 	if !in.stopped {
@@ -124,12 +124,12 @@ func (in *inbox) endPassed(peer wamble.Peer) {
 	in.notify()
 }
 
-// fetch moves up to len(buffers) packets, copying each into a buffer, and the
-// news of ends. An end is told only when the packets before it are out.
+// fetch copies up to len(buffers) packets into the buffers and appends them to packets. It
+// appends the queued ends to ended only when no packets are left.
 func (in *inbox) fetch(packets []Packet, ended []wamble.Peer, buffers [][]byte) ([]Packet, []wamble.Peer) {
 	in.mu.Lock()
 	n := min(in.count, len(buffers))
-	freed := false // a connection that may wait at another inbox
+	freed := false // some connection has room again, and may be blocked at another inbox
 	for i := range n {
 		slot := &in.ring[in.head]
 		buffers[i] = append(buffers[i][:0], slot.data...)
@@ -161,17 +161,17 @@ func (in *inbox) fetch(packets []Packet, ended []wamble.Peer, buffers [][]byte) 
 	return packets, ended
 }
 
-// tellOthers wakes connections that wait at the other inboxes.
+// tellOthers wakes the connections that are blocked at the other inboxes.
 func (in *inbox) tellOthers() {
 	for _, other := range in.others {
-		other.mu.Lock() // it was looked at before, or will be
+		other.mu.Lock() // makes sure that a waiter has checked its condition before the broadcast or checks it after
 		other.room.Broadcast()
 		other.mu.Unlock()
 	}
 }
 
-// stop lets everybody who waits for room go. What waits here is nobody's share
-// from now on: the loop may never fetch it.
+// stop releases all blocked connections. Queued packets no longer count for inboxShare, because
+// the loop may never fetch them.
 func (in *inbox) stop() {
 	in.mu.Lock()
 	if !in.stopped {

@@ -6,17 +6,16 @@ import (
 	"wamble"
 )
 
-// joined is a port that is one of several nodes: some of its shards are served by another
-// one, and some of whom it serves are at the sockets of another one.
+// joined is the membership of a port in a cluster: the number of its own node, and how packets
+// reach far ends that are connected to another node.
 type joined struct {
 	self  uint32
 	reply func(shard int, to wamble.Peer, packet []byte)
 }
 
-// Join makes the shards that share the number of p those of one of several nodes, whose
-// number is self: from now on it is in the Peer of every packet that comes here. What is
-// sent to a far end at the socket of another node is given to reply, which must not wait;
-// the bytes are free again when it returns.
+// Join makes the shards of p part of a cluster in which this node has the number self. From now
+// on self is in the Peer of every packet that arrives here. Packets to a far end at another
+// node are given to reply, which must not block and must not keep the bytes.
 func (p *Port) Join(self uint32, reply func(shard int, to wamble.Peer, packet []byte)) {
 	p.shards.joined.Store(&joined{self, reply})
 	for _, shard := range p.shards.ports {
@@ -24,7 +23,7 @@ func (p *Port) Join(self uint32, reply func(shard int, to wamble.Peer, packet []
 	}
 }
 
-// self is the number of this node; 0: there are no others.
+// self returns the number of this node, 0 without a cluster.
 func (s *shards) self() uint32 {
 	if j := s.joined.Load(); j != nil {
 		return j.self
@@ -32,11 +31,11 @@ func (s *shards) self() uint32 {
 	return 0
 }
 
-// elsewhere reports whether a far end is at the socket of another node.
+// elsewhere reports whether a far end is connected to another node than self.
 func elsewhere(self uint32, to wamble.Peer) bool { return to.Node != self && to.Node != 0 && self != 0 }
 
-// Pass leaves a packet that came to another node at a shard. It reports false if that is
-// full: the packet is lost.
+// Pass queues a packet that arrived at another node for a shard. It returns false if the
+// shard's inbox is full and the packet is dropped.
 func (p *Port) Pass(shard int, packet Packet) bool {
 	if shard >= len(p.shards.ports) {
 		return false
@@ -46,14 +45,14 @@ func (p *Port) Pass(shard int, packet Packet) bool {
 	return to.inbox.forward(packet)
 }
 
-// PassEnd tells a shard that the connection of a far end at another node is gone.
+// PassEnd tells a shard that a connection at another node has ended.
 func (p *Port) PassEnd(shard int, peer wamble.Peer) {
 	if shard < len(p.shards.ports) {
 		p.shards.ports[shard].inbox.endPassed(peer)
 	}
 }
 
-// HangUp ends the connections that have sent packets for a shard.
+// HangUp closes the connections that have sent packets to a shard.
 func (p *Port) HangUp(shard int, code uint16, reason string) {
 	p.first.gateway.each(func(c *Conn) {
 		if c.source != nil && c.source.told.Load()&(1<<shard) != 0 {
@@ -62,15 +61,15 @@ func (p *Port) HangUp(shard int, code uint16, reason string) {
 	})
 }
 
-// tell notes that a shard gets packets of the connection.
+// tell records that a shard gets packets of the connection.
 func (from *source) tell(shard int) {
 	if told := from.told.Load(); told&(1<<shard) == 0 {
 		from.told.Store(told | 1<<shard)
 	}
 }
 
-// each calls f with every shard that has got packets of the connection; the first, if
-// none has.
+// each calls f with every shard that has got packets of the connection, or with shard 0 if none
+// has.
 func (from *source) each(f func(shard int)) {
 	for told := max(1, from.told.Load()); told != 0; told &= told - 1 {
 		f(bits.TrailingZeros64(told))

@@ -14,68 +14,67 @@ import (
 	"wamble/wire"
 )
 
-// jsonPath is the end of the path of connections that speak JSON.
+// jsonPath is appended to the WebSocket's path for connections that carry JSON.
 const jsonPath = "/json"
 
 const (
-	// jsonAsked is how many requests of a connection are remembered with their
-	// ids: as many as may be in flight.
+	// jsonAsked is how many requests of a connection are remembered with their ids: as many as
+	// may be in flight.
 	jsonAsked = 64
-	// jsonFaults is how many messages in a row may be no request. Each is
-	// answered; then the connection ends.
+	// jsonFaults is how many invalid messages in a row are answered before the connection is
+	// closed.
 	jsonFaults = 16
-	// jsonText is how many bytes of a text are kept for the next one.
+	// jsonText is the largest text buffer in bytes that is kept for reuse.
 	jsonText = 16 << 10
-	// jsonLimit is the reason of the refusal of a request over a limit, which a packet
-	// has no room for.
+	// jsonLimit is the reason of an ERROR for a request over a rate limit, whose packet has no
+	// reason.
 	jsonLimit = "too many requests: wait a second, then ask again"
 )
 
-// jsonSide is the far end of a connection that speaks JSON: it turns objects into
-// packets and packets into objects, so that nobody behind it sees a difference. It
-// numbers requests, knows the token of the session, and finds the request that an
-// answer belongs to. The connection's reader and its writer use it.
+// jsonSide translates between the JSON objects of a connection and packets, so that the rest of
+// the server handles packets only. It numbers requests, holds the session's token, and matches
+// answers to requests. The connection's reader and writer both use it.
 type jsonSide struct {
-	mu    sync.Mutex // guards what follows, up to the next blank line
+	mu    sync.Mutex // guards token to acks
 	token wamble.Token
 	seq   uint32
 	asked []askedJSON // oldest first
-	acks  uint64      // so far
+	acks  uint64      // ACKs counted so far
 
-	packet []byte // of the reader: the last request
-	faults int    // of the reader: messages in a row that are no request
+	packet []byte // used by the reader: the last request
+	faults int    // used by the reader: invalid messages in a row
 
-	decoded wire.Packet // of the writer, as what follows
+	decoded wire.Packet // used by the writer, like join and text
 	join    wire.Reassembler
 	text    []byte
 }
 
-// askedJSON is a request whose answer is still to come.
+// askedJSON is a request without its answer so far.
 type askedJSON struct {
-	id    []byte // as the caller wrote it; nil: none
+	id    []byte // as the client wrote it; nil if absent
 	seq   uint32
 	ctrl  wire.Control
-	acked uint64 // which ACK of the connection it got, from 1; 0: none yet
+	acked uint64 // number of the ACK that the request got, counted per connection from 1; 0 before it
 }
 
-// newJSONConn starts a connection that speaks JSON. Its far end answers pings: what
-// speaks text is no client of the original.
+// newJSONConn starts a server's connection that carries JSON. It sends pings: original clients,
+// which do not answer them, have no JSON.
 func newJSONConn(nc net.Conn, r *bufio.Reader, peer wamble.Peer, t Timing) *Conn {
 	f := newFrameReader(r, true)
 	f.data = opText
 	return startConn(nc, peer, t, false, true, f, newJSONSide())
 }
 
-// newJSONSide counts from a random number: a client that comes back begins a new run
-// of numbers, which must not look like the one before.
+// newJSONSide starts its sequence numbers at a random value, so that a client that reconnects
+// does not reuse the numbers of its earlier connection.
 func newJSONSide() *jsonSide {
 	var first [4]byte
 	rand.Read(first[:])
 	return &jsonSide{seq: binary.BigEndian.Uint32(first[:]) >> 1}
 }
 
-// readObject turns the message in hand into a packet. Nil without an error: it was
-// no request, and its answer is queued.
+// readObject turns the current message into a packet. It returns nil without an error if the
+// message was invalid; its answer is queued.
 func (c *Conn) readObject() ([]byte, error) {
 	text := c.rest
 	c.rest = nil
@@ -104,7 +103,7 @@ func (c *Conn) readObject() ([]byte, error) {
 	}
 }
 
-// request makes the packet of an object.
+// request encodes an object as a packet into j.packet.
 func (j *jsonSide) request(o *wire.Object) error {
 	info, known := o.Ctrl.Info()
 	switch {
@@ -142,21 +141,22 @@ func (j *jsonSide) encode(o *wire.Object) (err error) {
 	return err
 }
 
-// remember notes a request, whose answer has its id.
+// remember records a request, so that its answer gets its id. Beyond jsonAsked the oldest is
+// forgotten.
 func (j *jsonSide) remember(o *wire.Object) {
 	j.asked = slices.DeleteFunc(j.asked, func(a askedJSON) bool { return a.seq == o.Seq })
 	if len(j.asked) == jsonAsked {
 		j.asked = slices.Delete(j.asked, 0, 1)
 	}
 	a := askedJSON{id: o.ID, seq: o.Seq, ctrl: o.Ctrl}
-	if o.Flags.Unreliable() { // gets no ACK
+	if o.Flags.Unreliable() { // answered without an ACK
 		j.acks++
 		a.acked = j.acks
 	}
 	j.asked = append(j.asked, a)
 }
 
-// refuse is the ERROR that answers an object which is no request.
+// refuse returns the ERROR that answers an invalid object.
 func (j *jsonSide) refuse(o *wire.Object, why error) ([]byte, error) {
 	denied, ok := why.(*wamble.Denied)
 	if !ok {
@@ -175,8 +175,8 @@ func (j *jsonSide) refuse(o *wire.Object, why error) ([]byte, error) {
 	return wire.Append(nil, wire.Header{Flags: wire.FlagUnreliable}, wire.Error{Code: denied.Code, Reason: wire.Text(reason)}, ext...)
 }
 
-// object returns the text of a packet to the far end; nil if there is none yet, because
-// the packet is a fragment. It is good until the next call.
+// object returns a packet as JSON text, valid until the next call; nil if the packet is a
+// fragment of an incomplete payload, or invalid.
 func (j *jsonSide) object(packet []byte) []byte {
 	p := &j.decoded
 	if p.Decode(packet) != nil {
@@ -199,9 +199,9 @@ func (j *jsonSide) object(packet []byte) []byte {
 	return j.text
 }
 
-// answered returns the id of the request that a packet answers, if any, and takes
-// from the header what the far end need not know: the token that it has, and how
-// packets are repeated, but for the number that an ACK is about.
+// answered returns the id of the request that a packet answers, nil if there is none. It
+// removes from the header what a JSON client does not need: the known token, the delivery
+// flags, and the sequence number unless the packet is an ACK.
 func (j *jsonSide) answered(p *wire.Packet) (id []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -231,8 +231,9 @@ func (j *jsonSide) answered(p *wire.Packet) (id []byte) {
 	return id
 }
 
-// find returns the request that a packet answers, or -1. Answers that do not name
-// their request come in the order of the ACKs, behind them.
+// find returns the index of the request that a packet answers, or -1. An answer without
+// KeyRequestSeq belongs to the request that was acknowledged first among those that expect its
+// control code.
 func (j *jsonSide) find(p *wire.Packet) int {
 	if p.Ctrl == wire.CtrlAck {
 		return slices.IndexFunc(j.asked, func(a askedJSON) bool { return a.seq == p.Seq })
@@ -241,9 +242,9 @@ func (j *jsonSide) find(p *wire.Packet) int {
 		return slices.IndexFunc(j.asked, func(a askedJSON) bool { return a.seq == uint32(seq) })
 	}
 	switch p.Ctrl {
-	case wire.CtrlBoardUpdate: // a push: an answer names its request
+	case wire.CtrlBoardUpdate: // pushed: a BOARD_UPDATE that answers names its request
 		return -1
-	case wire.CtrlError: // over a limit: the last request was not taken, and maybe others
+	case wire.CtrlError: // over a limit: refuses the last request, if that has no ACK
 		if i := len(j.asked) - 1; i >= 0 && j.asked[i].acked == 0 {
 			return i
 		}
@@ -258,8 +259,8 @@ func (j *jsonSide) find(p *wire.Packet) int {
 	return best
 }
 
-// overLimit reports whether an ERROR refuses a request over a limit: only such a one
-// neither names its request nor has a cookie.
+// overLimit reports whether an ERROR refuses a request over a rate limit: only such an ERROR
+// has neither the request's number nor a cookie.
 func overLimit(p *wire.Packet) bool {
 	_, named := p.Ext.Int(wire.KeyRequestSeq)
 	return p.Flags.Unreliable() && !named && p.Ext.View(wire.KeyHelloCookie) == nil

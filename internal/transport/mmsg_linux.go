@@ -22,8 +22,8 @@ type mmsghdr struct {
 // overflowSpace holds one control message with the uint32 of SO_RXQ_OVFL.
 const overflowSpace = 24
 
-// batchReader reads up to ReadBatch datagrams with one system call, into
-// buffers that it keeps.
+// batchReader reads up to ReadBatch datagrams with one system call, into buffers that it
+// reuses.
 type batchReader struct {
 	u        *UDP
 	headers  [ReadBatch]mmsghdr
@@ -32,14 +32,14 @@ type batchReader struct {
 	controls [ReadBatch][overflowSpace]byte
 	buffers  []byte
 	packets  [ReadBatch]Packet
-	used     int // headers that the last call has written to
+	used     int // headers that the last call wrote
 	overflow uint32
 
 	wait  bool
-	epoll uintptr // which is armed before waiting
+	epoll uintptr // armed before a wait
 	got   int
 	errno syscall.Errno
-	// Bound once, so that a read does not allocate.
+	// Method values, made once so that a read does not allocate.
 	listening func(epoll uintptr) bool // listen
 	receiving func(fd uintptr) bool    // recv
 }
@@ -59,7 +59,8 @@ func newBatchReader(u *UDP) *batchReader {
 	return r
 }
 
-// batch reads what is there, or waits for it under the socket's deadline.
+// batch reads the datagrams that are there. If there are none and wait is set, it waits until
+// the socket's deadline.
 func (r *batchReader) batch(wait bool) ([]Packet, error) {
 	for i := range r.headers[:r.used] {
 		h := &r.headers[i].hdr
@@ -73,7 +74,7 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 	switch r.errno {
 	case 0:
 	case syscall.EAGAIN, syscall.ECONNREFUSED, syscall.EINTR:
-		// Nothing there, or an old answer of ours came back as ICMP error.
+		// No datagram, or an ICMP error for one that was sent earlier.
 		return nil, nil
 	case syscall.EBADF:
 		return nil, net.ErrClosed
@@ -95,7 +96,7 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 	return packets, nil
 }
 
-// look reads once, or until something is there.
+// look reads once, or blocks until a datagram is there.
 func (r *batchReader) look() error {
 	if !r.wait {
 		return closedErr(r.u.socket.raw.Read(r.receiving))
@@ -103,7 +104,7 @@ func (r *batchReader) look() error {
 	return closedErr(r.u.socket.epollConn.Read(r.listening))
 }
 
-// listen reads what is there; false asks the poller to wait for the epoll.
+// listen reads what is there. It returns false to make the Go poller wait for the epoll.
 func (r *batchReader) listen(epoll uintptr) bool {
 	r.u.socket.disarm(epoll)
 	r.epoll = epoll
@@ -113,7 +114,7 @@ func (r *batchReader) listen(epoll uintptr) bool {
 	return r.errno != syscall.EAGAIN
 }
 
-// recv is one recvmmsg. If nothing is there and the reader waits, it arms the epoll.
+// recv calls recvmmsg once. If nothing is there and the caller waits, it arms the epoll.
 func (r *batchReader) recv(fd uintptr) bool {
 	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd,
 		uintptr(unsafe.Pointer(&r.headers[0])), ReadBatch, unix.MSG_DONTWAIT, 0, 0)
@@ -129,8 +130,8 @@ func (r *batchReader) recv(fd uintptr) bool {
 	return true
 }
 
-// countOverflow reads the kernel's counter of dropped datagrams from the
-// newest datagram of a batch. It wraps, and is absent while it is zero.
+// countOverflow adds the datagrams that the kernel dropped, from the counter in datagram i. The
+// counter wraps, and is absent while it is zero.
 func (r *batchReader) countOverflow(i int) {
 	h := &r.headers[i].hdr
 	if h.Controllen < unix.SizeofCmsghdr+4 {
@@ -153,8 +154,8 @@ type batchWriter struct {
 	names   [WriteBatch]unix.RawSockaddrInet6
 	vectors [WriteBatch]unix.Iovec
 
-	from, to int       // what is still to be sent
-	until    time.Time // when the batch has waited for room long enough; zero: it has not yet
+	from, to int       // headers that are not sent yet
+	until    time.Time // when the wait for room ends; zero before the first wait
 	got      int
 	errno    syscall.Errno
 	call     func(fd uintptr) bool
@@ -192,21 +193,21 @@ func (w *batchWriter) batch(out Outgoing, first, end int) error {
 				return nil
 			}
 		case syscall.ECONNREFUSED:
-			// An ICMP error for an earlier datagram: this one was not tried.
+			// An ICMP error for an earlier datagram: the current one was not sent.
 			if retried {
 				w.skip()
 			}
 			retried = !retried
 		case syscall.EBADF, syscall.ENOTSOCK:
 			return net.ErrClosed
-		default: // this destination only: EMSGSIZE, EINVAL, ENETUNREACH, EPERM …
+		default: // the error is of this destination only: EMSGSIZE, EINVAL, ENETUNREACH, EPERM …
 			w.skip()
 		}
 	}
 	return nil
 }
 
-// fill prepares the headers.
+// fill prepares the headers for the datagrams among packets [first, end).
 func (w *batchWriter) fill(out Outgoing, first, end int) {
 	w.from, w.to, w.until = 0, 0, time.Time{}
 	node := w.u.node.Load()
@@ -217,7 +218,7 @@ func (w *batchWriter) fill(out Outgoing, first, end int) {
 		}
 		i := w.to
 		n := putSockaddr(&w.names[i], peer.Addr, w.v6)
-		if n == 0 { // of a family that this socket cannot reach
+		if n == 0 { // the socket cannot reach this address family
 			w.u.counts.refused.Add(1)
 			continue
 		}
@@ -228,14 +229,14 @@ func (w *batchWriter) fill(out Outgoing, first, end int) {
 	}
 }
 
-// skip leaves out the datagram that the kernel has refused.
+// skip drops the datagram that the kernel refused.
 func (w *batchWriter) skip() {
 	w.from++
 	w.u.counts.refused.Add(1)
 }
 
-// awaitRoom waits for room in the send buffer, and reports whether there may be
-// some: the patience for one batch ends.
+// awaitRoom waits for room in the send buffer. It returns false when sendPatience for this
+// batch is over.
 func (w *batchWriter) awaitRoom() bool {
 	now := time.Now()
 	if w.until.IsZero() {
@@ -249,7 +250,7 @@ func (w *batchWriter) awaitRoom() bool {
 	return true
 }
 
-// send is one sendmmsg.
+// send calls sendmmsg once.
 func (w *batchWriter) send(fd uintptr) bool {
 	n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd,
 		uintptr(unsafe.Pointer(&w.headers[w.from])), uintptr(w.to-w.from), unix.MSG_DONTWAIT, 0, 0)

@@ -6,28 +6,27 @@ import (
 	"sync"
 )
 
-// outboxBytes bounds what may wait for one connection: about a thousand small
-// packets, or the chunks of a quarter-megabyte payload. A reader that is
-// further behind is not waited for; the connection ends.
+// outboxBytes bounds the bytes that wait for one connection: about a thousand small packets, or
+// the chunks of a 256 KiB payload. A far end that is further behind loses the connection.
 const outboxBytes = 256 << 10
 
-// outbox is what one connection still has to write. Packets are copied in; the
-// writer takes all of it at once and leaves an empty one of the same capacity.
+// outbox queues what one connection has to write. The writer takes everything at once and
+// leaves an empty batch of the same capacity.
 type outbox struct {
 	mu      sync.Mutex
 	packets []byte
 	sizes   []uint16
-	pong    []byte // answer to the newest ping; older ones need none
+	pong    []byte // payload of the newest ping; older ones need no answer
 	hasPong bool
 	ending  bool // nothing more may be added
 	code    uint16
 	reason  string
-	ready   chan struct{} // holds a token when there is something to do
+	ready   chan struct{} // holds a token when the queue is not empty
 }
 
 func newOutbox() *outbox { return &outbox{ready: make(chan struct{}, 1)} }
 
-// ErrBehind is returned when the far end of a connection reads too slowly.
+// ErrBehind is returned by Conn.Send when the far end reads too slowly.
 var ErrBehind = errors.New("the far end does not read")
 
 // add queues one packet.
@@ -59,8 +58,7 @@ func (o *outbox) addPong(payload []byte) {
 	o.signal()
 }
 
-// end queues the close frame, after everything that is there. Only the first
-// one counts.
+// end queues the close frame behind everything queued so far. Only the first call counts.
 func (o *outbox) end(code uint16, reason string) {
 	o.mu.Lock()
 	if !o.ending {
@@ -88,7 +86,7 @@ type outboxBatch struct {
 	reason  string
 }
 
-// take swaps the contents with l, whose memory is used again.
+// take swaps the contents with l, whose memory is reused.
 func (o *outbox) take(l *outboxBatch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -99,7 +97,7 @@ func (o *outbox) take(l *outboxBatch) {
 	l.ending, l.code, l.reason = o.ending, o.code, o.reason
 }
 
-// packet returns the next packet, and shortens the batch by it.
+// packet removes and returns the first packet of the batch.
 func (l *outboxBatch) packet() []byte {
 	n := l.sizes[0]
 	p := l.packets[:n]

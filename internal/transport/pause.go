@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// Pauser can pause an HTTP server, so that it owes nobody an answer while its
-// listener is handed over.
+// Pauser pauses an HTTP server, so that no request is in progress while its listener is handed
+// over.
 type Pauser struct {
 	listener *pausableListener
 	busy     busy
 	web      *http.Server
-	trusts   func(netip.Addr) bool // whether an address is a trusted proxy's; nil: none is
-	evicted  atomic.Uint64         // connections that made room for another
+	trusts   func(netip.Addr) bool // reports whether an address is a trusted proxy's; nil if there are none
+	evicted  atomic.Uint64         // connections closed to make room for another
 }
 
-// NewPauser returns a pauser of a server that does not serve yet. The server is to
-// serve on the listener that Listen returns.
+// NewPauser returns a pauser of a server that does not serve yet. The server must serve on the
+// listener that Listen returns.
 func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
 	p := &Pauser{listener: &pausableListener{TCPListener: l}, busy: busy{conns: map[net.Conn]bool{}}, web: web}
 	web.ConnState = func(c net.Conn, s http.ConnState) {
 		switch s {
-		case http.StateActive: // the head of a request has come whole
+		case http.StateActive: // the head of a request is complete
 			placeOf(c).hear(engaged)
 		case http.StateIdle:
 			placeOf(c).rest()
@@ -38,20 +38,20 @@ func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
 	return p
 }
 
-// Listen returns a listener that can be paused. It bounds the connections, in all
-// and per host: the host that holds most loses its idlest one to a newcomer.
-// Panicked is told of a panic, which ends its connection alone; it may be nil.
+// Listen returns a listener that can be paused. It bounds the connections, in all and per host,
+// as places says. Panicked, which may be nil, receives panics; each ends only its own
+// connection.
 func (p *Pauser) Listen(max, maxHost int, panicked func(error)) net.Listener {
 	return &limitedListener{p.listener, newPlaces(max, maxHost, &p.evicted), panicked, p.trusts, p.web.ReadHeaderTimeout}
 }
 
-// headTime is how long a pause waits for requests that are only half sent.
+// headTime is how long a pause waits for incomplete heads of requests.
 const headTime = 250 * time.Millisecond
 
-// Pause leaves new connections in the kernel's queue from now on, closes those
-// that are idle between two requests (a browser sends its next request over
-// another), and waits until at most left requests are in progress, or ctx ends.
-// Connections on which no whole head of a request comes within headTime are closed.
+// Pause leaves new connections in the kernel's queue, closes those that are idle between two
+// requests (a browser sends its next request over another connection), and waits until at most
+// left requests are in progress, or ctx ends. Connections without a complete head of a request
+// within headTime are closed.
 func (p *Pauser) Pause(ctx context.Context, left int) error {
 	select {
 	case <-p.listener.pause():
@@ -74,13 +74,13 @@ func (p *Pauser) Pause(ctx context.Context, left int) error {
 	}
 }
 
-// Resume takes connections again.
+// Resume accepts connections again.
 func (p *Pauser) Resume() {
 	p.web.SetKeepAlivesEnabled(true)
 	p.listener.resume()
 }
 
-// Pause pauses HTTP until no request is in progress. WebSocket and UDP go on.
+// Pause pauses HTTP until no request is in progress. WebSocket and UDP continue.
 func (p *Port) Pause(ctx context.Context) error {
 	if p.first != p {
 		return nil
@@ -88,16 +88,16 @@ func (p *Port) Pause(ctx context.Context) error {
 	return p.pauser.Pause(ctx, 0)
 }
 
-// Resume takes connections again.
+// Resume accepts connections again.
 func (p *Port) Resume() {
 	if p.first == p {
 		p.pauser.Resume()
 	}
 }
 
-// CloseConns ends every WebSocket connection: it is sent what is queued for it and
-// the close code. It returns when the kernel has all of that, or ctx ends; it does
-// not wait for the far ends to answer. New connections are accepted.
+// CloseConns closes every WebSocket connection, after what is queued for it, with a close code.
+// It returns when all of that is in the kernel, or ctx ends; it does not wait for answers of
+// the far ends. New connections are accepted.
 func (p *Port) CloseConns(ctx context.Context, code uint16) {
 	if p.first != p {
 		return
@@ -116,19 +116,19 @@ func (p *Port) CloseConns(ctx context.Context, code uint16) {
 	}
 }
 
-// pausableListener is a listener that can leave connections in the kernel's queue.
-// One goroutine accepts.
+// pausableListener is a TCP listener that can leave connections in the kernel's queue. One
+// goroutine accepts.
 type pausableListener struct {
 	*net.TCPListener
 	mu      sync.Mutex
-	resumed chan struct{} // closed by resume; nil: it is not paused
-	// accepting says that a connection may have been accepted of which the server
-	// does not know yet: it does when it accepts the next.
+	resumed chan struct{} // closed by resume; nil if not paused
+	// accepting says that the server may not know the last accepted connection yet: it knows
+	// that one when it accepts the next.
 	accepting bool
-	known     chan struct{} // closed when the server knows all connections; nil: nobody waits
+	known     chan struct{} // closed when the server knows all connections; nil if no pause waits
 }
 
-// AcceptTCP waits while the listener is paused, and then for a connection.
+// AcceptTCP waits while the listener is paused, then accepts a connection.
 func (l *pausableListener) AcceptTCP() (*net.TCPConn, error) {
 	for {
 		if resumed := l.beforeAccept(); resumed != nil {
@@ -142,8 +142,8 @@ func (l *pausableListener) AcceptTCP() (*net.TCPConn, error) {
 	}
 }
 
-// beforeAccept returns what to wait for before the next connection is accepted, nil
-// if the listener is not paused. If it is, the server knows all connections now.
+// beforeAccept returns the channel to wait for before the next accept, nil if the listener is
+// not paused. If it is paused, the server now knows all connections.
 func (l *pausableListener) beforeAccept() (resumed chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,14 +155,14 @@ func (l *pausableListener) beforeAccept() (resumed chan struct{}) {
 	return l.resumed
 }
 
-// pause accepts no more connections. The channel is closed when the server knows
-// all that were accepted.
+// pause stops accepting. The returned channel is closed when the server knows all accepted
+// connections.
 func (l *pausableListener) pause() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.resumed == nil {
 		l.resumed = make(chan struct{})
-		l.SetDeadline(time.Unix(1, 0)) // wakes AcceptTCP
+		l.SetDeadline(time.Unix(1, 0)) // interrupts AcceptTCP
 	}
 	if l.known == nil {
 		l.known = make(chan struct{})
@@ -192,15 +192,15 @@ func (l *pausableListener) Close() error {
 	return err
 }
 
-// busy is the connections with a request in progress, or without one so far.
+// busy tracks the connections with a request in progress, or without a request so far.
 type busy struct {
 	mu    sync.Mutex
 	conns map[net.Conn]bool // whether a request is in progress
-	quiet chan struct{}     // closed when there are few enough; nil: nobody waits
+	quiet chan struct{}     // closed when at most few are left; nil if no pause waits
 	few   int
 }
 
-// note is the ConnState of a server.
+// note is the ConnState hook of a server.
 func (b *busy) note(c net.Conn, s http.ConnState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -213,8 +213,7 @@ func (b *busy) note(c net.Conn, s http.ConnState) {
 	b.look()
 }
 
-// downTo returns a channel that is closed when no more than n connections are
-// busy.
+// downTo returns a channel that is closed when at most n connections are busy.
 func (b *busy) downTo(n int) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -224,8 +223,8 @@ func (b *busy) downTo(n int) <-chan struct{} {
 	return quiet
 }
 
-// cutHalf closes the connections on which no request has come whole. The server
-// notes their end.
+// cutHalf closes the connections on which no head of a request is complete. The server reports
+// their end to note.
 func (b *busy) cutHalf() {
 	b.mu.Lock()
 	var half []net.Conn

@@ -11,10 +11,9 @@ import (
 	"wamble/internal/guard"
 )
 
-// places are the TCP connections that a listener holds, bounded in all and per
-// host. When all are taken, the host that holds most loses its idlest one; between
-// hosts that hold the same, the one in the network that holds most. So a newcomer
-// from a host that holds nothing always gets in.
+// places bounds the TCP connections of a listener, in all and per host. When all places are
+// taken, the host that holds most loses its idlest connection; among hosts that hold the same
+// number, the one whose network holds most. So a host that holds none always gets a place.
 type places struct {
 	max, maxHost int
 	evicted      *atomic.Uint64
@@ -23,11 +22,11 @@ type places struct {
 	taken    int
 	hosts    map[netip.Prefix]*host // see wamble.HostOf
 	networks map[netip.Prefix]int   // places held by each; see networkOf
-	// levels has the hosts by how many places they hold; the last one is not empty.
+	// levels[n] has the hosts that hold n places; the last level is not empty.
 	levels []map[*host]struct{}
 }
 
-// host is who holds places.
+// host is an address prefix that holds places.
 type host struct {
 	prefix, network netip.Prefix
 	held            []*place
@@ -37,34 +36,34 @@ type host struct {
 type place struct {
 	in    *places
 	host  *host
-	index int    // in host.held; -1: it was given back
+	index int    // in host.held; -1 if the place was given back
 	cut   func() // ends the connection
-	// proxy is the host of the trusted proxy that the connection comes from, which has
-	// the place between two requests that it passes on. Zero: it comes from none.
+	// proxy is the host of the trusted proxy at the far end, zero if there is none. The place
+	// counts for the proxy between two requests that it passes on.
 	proxy netip.Prefix
 
-	use   atomic.Int32 // a use
-	heard atomic.Int64 // when the last request or packet came whole, since began
+	use   atomic.Int32 // holds a use
+	heard atomic.Int64 // time of the last complete request or packet, since began
 }
 
 // use is what a connection does, idlest first.
 type use int32
 
 const (
-	halfOpen use = iota // nothing has come whole: no request, or no packet after a WebSocket's handshake
+	halfOpen use = iota // no complete request, or no packet after a WebSocket's handshake
 	resting             // between two requests
 	engaged             // a request is in progress, or packets come
 )
 
 const (
-	// silentTime is after how much silence an engaged connection gives way to
-	// another one of the same host.
+	// silentTime is the silence after which an engaged connection may be closed for another one
+	// of its host.
 	silentTime = time.Minute
-	// maxEqual is how many hosts that hold the same are compared.
+	// maxEqual is how many hosts with the same number of places are compared.
 	maxEqual = 64
 )
 
-// began is the origin of times that no change of the wall clock moves.
+// began is the origin of monotonic times.
 var began = time.Now()
 
 func newPlaces(max, maxHost int, evicted *atomic.Uint64) *places {
@@ -81,8 +80,8 @@ func networkOf(host netip.Prefix) netip.Prefix {
 	return network
 }
 
-// take returns a place for a connection from ip, nil if there is none. It may end
-// another connection for it. A trusted proxy has no limit of its own.
+// take returns a place for a connection from ip, nil if there is none. It may close another
+// connection for it. The limit per host does not apply to a trusted proxy.
 func (s *places) take(ip netip.Addr, proxy bool, cut func()) *place {
 	p := &place{in: s, cut: cut}
 	prefix := wamble.HostOf(ip)
@@ -105,8 +104,8 @@ func (s *places) evict(victim *place) {
 	}
 }
 
-// seat makes a place one of a host. It returns the connection that has lost its own
-// for that, if any, whose end is up to the caller.
+// seat assigns a place to a host. It returns the connection that lost its place for that, if
+// any, for the caller to close.
 func (s *places) seat(p *place, prefix netip.Prefix) (victim *place, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +134,8 @@ func (s *places) seat(p *place, prefix netip.Prefix) (victim *place, ok bool) {
 	return victim, ok
 }
 
-// move makes the place of a connection from a trusted proxy one of whom it speaks
-// for. It reports whether that host may have it.
+// move assigns the place of a connection from a trusted proxy to the client at ip. It returns
+// false if that host is at its limit.
 func (p *place) move(ip netip.Addr) bool {
 	if p == nil || !p.proxy.IsValid() {
 		return true
@@ -146,24 +145,24 @@ func (p *place) move(ip netip.Addr) bool {
 	return ok
 }
 
-// settle is move for good: the proxy passes on this connection alone.
+// settle is move for the whole connection: every byte of it belongs to one client.
 func (p *place) settle(ip netip.Addr) bool {
 	ok := p.move(ip)
 	p.proxy = netip.Prefix{}
 	return ok
 }
 
-// rest notes the end of a request. A proxy has its place back.
+// rest records the end of a request, and assigns the place to the proxy again.
 func (p *place) rest() {
 	p.hear(resting)
 	if p != nil && p.proxy.IsValid() {
-		p.in.seat(p, p.proxy) // there is room: it was counted elsewhere before
+		p.in.seat(p, p.proxy) // succeeds: the place was counted for the client until now
 	}
 }
 
-// makeRoom reports whether a host may have one more place, and returns the
-// connection that has lost its own for that, if any. A host that is at its limit, or
-// holds as many as any other, can take only from itself, and only what is idle.
+// makeRoom reports whether a host may have one more place, and returns the connection that lost
+// its place for that, if any. A host at its limit, or with as many places as any other host,
+// can only replace an idle connection of its own.
 func (s *places) makeRoom(h *host, limit int) (victim *place, ok bool) {
 	switch held := len(h.held); {
 	case held < limit && s.taken < s.max:
@@ -181,7 +180,7 @@ func (s *places) makeRoom(h *host, limit int) (victim *place, ok bool) {
 	return victim, true
 }
 
-// heaviest returns the host that holds most, and whose network does.
+// heaviest returns the host that holds most places; among equals, the one whose network does.
 func (s *places) heaviest() (heaviest *host) {
 	compared := 0
 	for h := range s.levels[len(s.levels)-1] {
@@ -207,13 +206,12 @@ func (h *host) idlest() *place {
 	return first
 }
 
-// idle reports whether a connection gives way to another one of its own host.
+// idle reports whether the connection may be replaced by another one of its host.
 func (p *place) idle() bool {
 	return use(p.use.Load()) < engaged || time.Since(began)-time.Duration(p.heard.Load()) > silentTime
 }
 
-// hear notes that a request or a packet has come whole, or what becomes of the
-// connection then.
+// hear records the time, and what the connection does from now on.
 func (p *place) hear(u use) {
 	if p != nil {
 		p.heard.Store(int64(time.Since(began)))
@@ -221,7 +219,7 @@ func (p *place) hear(u use) {
 	}
 }
 
-// giveBack frees the place, if it was not taken away.
+// giveBack frees the place, unless another connection has taken it.
 func (p *place) giveBack() {
 	p.in.mu.Lock()
 	defer p.in.mu.Unlock()
@@ -239,7 +237,7 @@ func (s *places) remove(p *place) {
 	s.hold(p.host, held[:len(held)-1])
 }
 
-// hold notes what a host holds from now on: one place more or one less.
+// hold sets the places that a host holds: one more or one less than before.
 func (s *places) hold(h *host, held []*place) {
 	was, is := len(h.held), len(held)
 	h.held = held
@@ -265,24 +263,24 @@ func (s *places) hold(h *host, held []*place) {
 	}
 }
 
-// limitedListener gives every connection a place. One that finds none is closed as
-// soon as it is accepted, before it costs a goroutine or a buffer.
+// limitedListener gives every connection a place. A connection without one is closed right
+// after accept, before it costs a goroutine or a buffer.
 type limitedListener struct {
 	tcpListener
 	places   *places
-	panicked func(error)           // nil: nobody is told
-	trusts   func(netip.Addr) bool // whether an address is a trusted proxy's; nil: none is
-	patience time.Duration         // for what a proxy says first
+	panicked func(error)           // receives panics; may be nil
+	trusts   func(netip.Addr) bool // reports whether an address is a trusted proxy's; nil if there are none
+	patience time.Duration         // how long a proxy may take to send its introduction
 }
 
-// tcpListener is what is needed of a *net.TCPListener.
+// tcpListener has the methods of *net.TCPListener that are used.
 type tcpListener interface {
 	net.Listener
 	AcceptTCP() (*net.TCPConn, error)
 }
 
-// Accept returns the next connection that has a place. A panic over one ends that one:
-// the others are still to be accepted.
+// Accept returns the next connection that has a place. A panic ends only the connection that it
+// is about.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.AcceptTCP()
@@ -305,7 +303,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// reset closes a connection without a word and without a TIME_WAIT to keep.
+// reset closes a connection with a TCP reset, which leaves no TIME_WAIT.
 func reset(c *net.TCPConn) {
 	c.SetLinger(0)
 	c.Close()
@@ -315,10 +313,10 @@ func reset(c *net.TCPConn) {
 type limitedConn struct {
 	*net.TCPConn
 	place        *place
-	introduction *introduction // of a trusted proxy; nil: it comes from none
+	introduction *introduction // of a trusted proxy; nil for other connections
 }
 
-// Read reads what comes behind the introduction.
+// Read reads what follows the introduction.
 func (c *limitedConn) Read(b []byte) (int, error) {
 	i := c.introduction
 	if i == nil {
@@ -336,7 +334,8 @@ func (c *limitedConn) Read(b []byte) (int, error) {
 	return c.TCPConn.Read(b)
 }
 
-// RemoteAddr is the far end that the introduction names, if there is one.
+// RemoteAddr returns the client that the introduction names, or else the far end of the TCP
+// connection.
 func (c *limitedConn) RemoteAddr() net.Addr {
 	if i := c.introduction; i != nil {
 		if i.hear(c.TCPConn, c.place); i.from.IsValid() {
@@ -352,7 +351,7 @@ func (c *limitedConn) Close() error {
 	return err
 }
 
-// placeOf returns the place of a connection, which may speak TLS; nil if it has none.
+// placeOf returns the place of a connection, plain or TLS; nil if it has none.
 func placeOf(c net.Conn) *place {
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = t.NetConn()

@@ -16,39 +16,37 @@ import (
 	"wamble"
 )
 
-// Options are what a port can be told. The zero value listens on all
-// addresses, on a port number that the kernel chooses.
+// Options configure a port. The zero value listens on all addresses, on a port number that the
+// kernel chooses.
 type Options struct {
 	Address netip.AddrPort // without an IP: all of IPv4 and IPv6
-	// TCPPort is the number of HTTP and WebSocket; 0 is the same as UDP.
+	// TCPPort is the port number of HTTP and WebSocket; 0 means the number of UDP.
 	TCPPort   uint16
 	UDP       UDPOptions
 	WebSocket GatewayOptions
 	HTTP      HTTPOptions
 }
 
-// Port is one port number with all that listens there: the UDP socket, and the
-// TCP listener for HTTP and WebSocket. One loop calls Receive; Send, Wake and
-// the rest may be called by anybody.
+// Port is one port number with its UDP socket and its TCP listener for HTTP and WebSocket. One
+// loop calls Receive; the other methods may be called from any goroutine.
 //
-// Several loops may share a number (see ListenShards): each has a port of its own.
-// The first is as any other; its siblings have their UDP socket and their inbox, and
-// use its gateway. What is about HTTP, TCP and the connections is done by the first
-// alone: there it does nothing at a sibling.
+// Several loops may share a number (see ListenShards), with a port each. The first port has the
+// TCP listener and the gateway. The others have a UDP socket and an inbox; their methods for
+// HTTP, TCP and connections either do nothing or act on the first port.
 type Port struct {
 	udp     *UDP
-	via     *UDP // sends: udp, unless that is not bound to the number
+	via     *UDP // the socket to send with: udp, unless that is not bound to the number
 	inbox   *inbox
 	shards  *shards // never nil
 	index   int     // in shards
-	first   *Port   // of the shards; itself, if it has what follows
+	first   *Port   // first port of the shards; only it has the fields below
 	tcp     *net.TCPListener
 	web     *http.Server
-	pauser  *Pauser // between tcp and web
+	pauser  *Pauser // wraps tcp for web
 	gateway *gateway
 	http    HTTPOptions
-	secrets atomic.Pointer[secrets]  // nil: HTTP is not encrypted
-	trusted atomic.Pointer[networks] // of proxies; never nil
+	secrets atomic.Pointer[secrets]  // nil if HTTP is not encrypted
+	trusted atomic.Pointer[networks] // networks of proxies; never nil
 
 	waiting atomic.Bool // the loop waits for the socket, or is about to
 	woken   atomic.Bool
@@ -58,14 +56,14 @@ type Port struct {
 	buffers [][]byte // for packets of connections
 }
 
-// Arrivals is what one Receive brings: packets, and far ends of connections
-// that are gone. Both are valid until the next Receive.
+// Arrivals is the result of one Receive: packets, and peers of connections that have ended.
+// Both are valid until the next Receive.
 type Arrivals struct {
 	Packets []Packet
 	Ended   []wamble.Peer
 }
 
-// Listen binds UDP and TCP to one number.
+// Listen binds UDP and TCP to one port number.
 func Listen(o Options) (*Port, error) { return only(ListenShards(o, 1)) }
 
 func listenOnce(o Options, n int) ([]*Port, error) {
@@ -89,7 +87,7 @@ func listenOnce(o Options, n int) ([]*Port, error) {
 	return newPorts([]*UDP{udp}, tcp, o, n)
 }
 
-// listenTCP binds a number on one address, or on all.
+// listenTCP binds a port number on one address, or on all.
 func listenTCP(address netip.Addr, number uint16, reusePort control) (*net.TCPListener, error) {
 	host := ""
 	if address.IsValid() && !(address.Is6() && address.IsUnspecified()) {
@@ -103,8 +101,8 @@ func listenTCP(address netip.Addr, number uint16, reusePort control) (*net.TCPLi
 	return l.(*net.TCPListener), nil
 }
 
-// Adopt takes over the open sockets of a port that another image of this
-// program has bound. It closes the files; the sockets live on.
+// Adopt takes over the open sockets of a port that another process image has bound. It closes
+// the files; the sockets stay open.
 func Adopt(udp, tcp *os.File, o Options) (*Port, error) {
 	return only(AdoptShards([]*os.File{udp}, tcp, o, 1))
 }
@@ -123,7 +121,7 @@ func adoptTCP(file *os.File) (*net.TCPListener, error) {
 	return t, nil
 }
 
-// newPort returns port k of the shards, without what only the first one has.
+// newPort returns port k of the shards, without the fields that only the first port has.
 func newPort(udp *UDP, s *shards, k int) *Port {
 	p := &Port{udp: udp, via: udp, shards: s, index: k}
 	p.inbox = newInbox(p.notify)
@@ -141,39 +139,39 @@ func (p *Port) listens(tcp *net.TCPListener, o Options) {
 	p.Trust(o.HTTP.Proxies)
 	p.pauser.trusts = p.trusts
 	p.web.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
-	// A request that waits for something to happen ends with Shutdown.
+	// Shutdown ends the context of every request, so that long-polling requests return.
 	base, ending := context.WithCancel(context.Background())
 	p.web.BaseContext = func(net.Listener) context.Context { return base }
 	p.web.RegisterOnShutdown(ending)
 }
 
-// Addr is the address of the UDP socket.
+// Addr returns the address of the UDP socket.
 func (p *Port) Addr() netip.AddrPort { return p.via.LocalAddr() }
 
-// TCPAddr is the address of HTTP and WebSocket.
+// TCPAddr returns the address of HTTP and WebSocket.
 func (p *Port) TCPAddr() netip.AddrPort {
 	a := p.first.tcp.Addr().(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
-// UDP is the datagram socket, for its counters and its descriptor.
+// UDP returns the datagram socket, for its counters and its descriptor.
 func (p *Port) UDP() *UDP { return p.udp }
 
-// TCP is the listener of HTTP and WebSocket, for its descriptor: use its
-// SyscallConn, never its File.
+// TCP returns the listener of HTTP and WebSocket, for its descriptor: use SyscallConn, never
+// File, which makes it blocking.
 func (p *Port) TCP() *net.TCPListener { return p.first.tcp }
 
-// Receive waits until the given time (zero: for ever, past: not at all) or a
-// Wake for something to arrive, and returns what is there, possibly nothing:
-// at most ReadBatch datagrams and ReadBatch packets of connections. Only a
-// closed or broken socket is an error.
+// Receive returns what has arrived, at most ReadBatch datagrams and ReadBatch packets of
+// connections. If there is nothing, it waits until the given time (zero: forever, past: not at
+// all), a Wake or an arrival, and may return nothing. It fails only if the socket is closed or
+// broken.
 func (p *Port) Receive(until time.Time) (Arrivals, error) {
 	wait, err := p.udp.arm(until)
 	if err != nil {
 		return Arrivals{}, err
 	}
-	// First the deadline, then waiting, then a look at what came meanwhile:
-	// what comes later finds waiting set, and interrupts.
+	// Set waiting, then look at the inbox again: whatever arrives later finds waiting set, and
+	// interrupts the read.
 	if wait = wait && !p.disturbed(); wait {
 		p.waiting.Store(true)
 		wait = !p.disturbed()
@@ -200,26 +198,25 @@ func (p *Port) Receive(until time.Time) (Arrivals, error) {
 	return Arrivals{Packets: p.packets, Ended: p.ended}, nil
 }
 
-// disturbed reports whether there is something else to do than to wait.
+// disturbed reports whether Receive must not wait.
 func (p *Port) disturbed() bool { return p.woken.Load() || p.inbox.waiting.Load() > 0 }
 
-// notify tells a loop that waits that the inbox is not empty.
+// notify interrupts the loop if it waits for the socket.
 func (p *Port) notify() {
 	if p.waiting.Load() {
 		p.udp.interrupt()
 	}
 }
 
-// Wake makes a Receive that waits, or the next one, return at once.
+// Wake makes the current or the next Receive return at once.
 func (p *Port) Wake() {
 	p.woken.Store(true)
 	p.notify()
 }
 
-// Send sends packets to their peers and never waits for one: a datagram that
-// finds no room is lost, a connection that is too far behind is ended. The
-// bytes are free again when Send returns. Only a closed or broken UDP socket
-// is an error.
+// Send sends packets to their peers without blocking: it drops a datagram when the send buffer
+// stays full, and ends a connection that reads too slowly. It does not keep the bytes. It fails
+// only if the UDP socket is closed or broken.
 func (p *Port) Send(out Outgoing) error {
 	datagrams, node := false, p.shards.joined.Load()
 	for i := range out.Len() {
@@ -239,19 +236,18 @@ func (p *Port) Send(out Outgoing) error {
 	return p.via.Write(out)
 }
 
-// Configure changes the WebSocket's options for connections that come from now
-// on; those that are open keep theirs.
+// Configure sets the WebSocket options of future connections.
 func (p *Port) Configure(o GatewayOptions) { p.first.gateway.configure(o) }
 
-// Disconnect ends the connection of a peer with a close code. Its end arrives
-// at the loop as any other.
+// Disconnect ends the connection of a peer with a close code. The loop receives the peer in
+// Arrivals.Ended.
 func (p *Port) Disconnect(peer wamble.Peer, code uint16, reason string) {
 	p.first.gateway.disconnect(peer.Route, code, reason)
 }
 
-// Serve answers HTTP and WebSocket until the port is closed, then returns nil.
-// Requests that are not for the WebSocket's path go to site, which may be nil.
-// Panicked is told of a panic, which ends its connection alone; it may be nil.
+// Serve answers HTTP and WebSocket until the port is closed, then returns nil. Requests for
+// paths other than the WebSocket's go to site, which may be nil. Panicked, which may be nil,
+// receives panics; each ends only its own connection.
 func (p *Port) Serve(site http.Handler, panicked func(error)) error {
 	if p.first != p {
 		return nil
@@ -265,11 +261,12 @@ func (p *Port) Serve(site http.Handler, panicked func(error)) error {
 	return err
 }
 
-// Measure has f told how long each WebSocket connection lasted, from before Serve on.
+// Measure sets a function that gets the duration of each WebSocket connection. It must be
+// called before Serve.
 func (p *Port) Measure(f func(lasted time.Duration)) { p.first.gateway.ended = f }
 
-// StopListening accepts no more connections: the number is free for others, unless a
-// duplicate of the descriptor listens. Connections that are open go on.
+// StopListening stops accepting connections: the port number becomes free, unless a duplicate
+// of the descriptor listens. Open connections continue.
 func (p *Port) StopListening() error {
 	if p.first != p {
 		return nil
@@ -277,12 +274,11 @@ func (p *Port) StopListening() error {
 	return p.pauser.listener.Close()
 }
 
-// Shutdown ends HTTP and WebSocket: requests in progress are finished (their
-// contexts end, so that none waits for something to happen), and
-// connections get the close code (CloseGoingAway before a restart; 0: none).
-// Those that are left when the context ends are cut. UDP is not touched. The TCP
-// listener is closed; a duplicate of its descriptor goes on listening. A sibling only
-// takes no more packets of connections.
+// Shutdown ends HTTP and WebSocket: the contexts of requests in progress end, the requests are
+// finished, and connections get the close code (CloseGoingAway before a restart; 0 for no close
+// frame). When ctx ends, the remaining ones are cut. UDP is not affected. The TCP listener is
+// closed; a duplicate of its descriptor keeps listening. On a port that is not the first,
+// Shutdown only stops the inbox.
 func (p *Port) Shutdown(ctx context.Context, code uint16) error {
 	if p.first != p {
 		p.inbox.stop()
@@ -305,8 +301,8 @@ func (p *Port) Shutdown(ctx context.Context, code uint16) error {
 	return errors.Join(err, failed)
 }
 
-// Close ends everything at once. A Receive that waits returns net.ErrClosed. Each of
-// several shards is closed by itself.
+// Close ends everything at once. A waiting Receive returns net.ErrClosed. Each port of several
+// shards must be closed.
 func (p *Port) Close() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -315,7 +311,7 @@ func (p *Port) Close() error {
 	return p.udp.Close()
 }
 
-// Stats returns the counters of the connections; a sibling has none.
+// Stats returns the counters of connections; all are 0 for a port that is not the first.
 func (p *Port) Stats() GatewayStats {
 	if p.first != p {
 		return GatewayStats{}
@@ -328,11 +324,11 @@ func (p *Port) Stats() GatewayStats {
 	}
 }
 
-// GatewayStats counts connections since the port was opened: WebSocket, and for
-// Evicted any.
+// GatewayStats counts WebSocket connections since the port was opened; Evicted counts all TCP
+// connections.
 type GatewayStats struct {
 	Open    int    // now
 	Refused uint64 // handshakes that failed
-	Overrun uint64 // ended because they did not read
-	Evicted uint64 // ended to make room for another
+	Overrun uint64 // ended because the far end did not read
+	Evicted uint64 // closed to make room for another
 }

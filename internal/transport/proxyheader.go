@@ -29,17 +29,17 @@ var (
 	errNoPlace     = errors.New("too many connections from this address")
 )
 
-// introduction is what a trusted proxy may say first on a connection: for whom it
-// speaks. It is read by whoever first wants to know, or to read.
+// introduction is the PROXY protocol header that a trusted proxy may send first on a
+// connection, and which names its client. It is read on the first Read or RemoteAddr.
 type introduction struct {
 	patience time.Duration
 	once     sync.Once
-	from     netip.AddrPort // not valid: the proxy says nothing, and may in the head of each request
-	rest     []byte         // read, but no part of a header
+	from     netip.AddrPort // the client; invalid if the proxy sent no header, and may name clients in the head of each request
+	rest     []byte         // bytes that were read and are not part of a header
 	err      error
 }
 
-// hear reads the introduction, if there is one, and moves the place to whom it names.
+// hear reads the header, if there is one, and assigns the place to the client's host.
 func (i *introduction) hear(c *net.TCPConn, p *place) {
 	i.once.Do(func() {
 		c.SetReadDeadline(time.Now().Add(i.patience))
@@ -52,9 +52,9 @@ func (i *introduction) hear(c *net.TCPConn, p *place) {
 	})
 }
 
-// readProxyHeader reads a header, if one comes, and what it says about the source. If
-// none comes, rest is the few bytes that were read to see that: no request and no
-// TLS begins like the signature.
+// readProxyHeader reads a header, if one is sent, and returns the client's address. Otherwise
+// rest has the few bytes that were read to find out: no request and no TLS handshake begins
+// like the signature.
 func readProxyHeader(r io.Reader) (from netip.AddrPort, rest []byte, err error) {
 	head := make([]byte, proxyHead)
 	for n := 0; n < len(head); {

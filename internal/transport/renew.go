@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// Renew returns a port with options o that takes its UDP socket and its TCP
-// listener from open ports; what is nil is bound. A socket that is taken is
-// never unbound: what waits in it is read by the new port. The old port still
-// holds it too, and should be read no more, and be shut down.
+// Renew returns a port with options o that takes its UDP socket and its TCP listener from open
+// ports; a nil port means that a new socket is bound. A socket that is taken is never unbound:
+// the new port reads what is queued in it. The old port still has the socket; it should not be
+// read any more, and be shut down.
 func Renew(udp, tcp *Port, o Options) (*Port, error) { return only(RenewShards(udp, tcp, o, 1)) }
 
-// RenewShards is Renew for n loops. Udp is any port of several shards: all their
-// sockets are taken that there is a loop for, and those that are missing are bound.
+// RenewShards is Renew for n loops. Udp is any port of several shards: up to n of their sockets
+// are taken, and missing ones are bound.
 func RenewShards(udp, tcp *Port, o Options, n int) ([]*Port, error) {
 	if udp == nil && tcp == nil {
 		return ListenShards(o, n)
@@ -68,7 +68,7 @@ func renewTCP(old *Port, udp *UDP, o Options) (*net.TCPListener, error) {
 	return adoptTCP(file)
 }
 
-// Duplicate returns another descriptor of a socket, without disturbing it.
+// Duplicate returns a new descriptor of a socket, without changing the socket.
 func Duplicate(c syscall.Conn) (*os.File, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -77,7 +77,7 @@ func Duplicate(c syscall.Conn) (*os.File, error) {
 	var fd int
 	var inner error
 	err = raw.Control(func(s uintptr) {
-		syscall.ForkLock.RLock() // a child must not inherit it between the two calls
+		syscall.ForkLock.RLock() // a child process must not inherit the descriptor between the two calls
 		defer syscall.ForkLock.RUnlock()
 		if fd, inner = syscall.Dup(int(s)); inner == nil {
 			syscall.CloseOnExec(fd)

@@ -6,13 +6,13 @@ import (
 	"syscall"
 )
 
-// control prepares a socket before it is bound; nil does nothing.
+// control prepares a socket before it is bound; nil for none.
 type control = func(network, address string, c syscall.RawConn) error
 
-// Beside is Renew for a number that other ports of this process have on other
-// addresses, as when a port moves from one address to all of them: the kernel
-// refuses that unless all of them have SO_REUSEPORT. While both are open, what is
-// sent to the narrower address arrives at its port.
+// Beside is Renew for a port number that other ports of this process use on other addresses, as
+// when a port moves from one address to all of them. The kernel refuses that unless all sockets
+// have SO_REUSEPORT. While both ports are open, datagrams to the narrower address arrive at its
+// port.
 func Beside(others []*Port, udp, tcp *Port, o Options) (*Port, error) {
 	return only(BesideShards(others, udp, tcp, o, 1))
 }
@@ -27,7 +27,7 @@ func BesideShards(others []*Port, udp, tcp *Port, o Options, n int) (ports []*Po
 		if err == nil {
 			sockets = append(sockets, ports[0].alone()...)
 		}
-		// From now on no other process, not even of the same user, may bind it.
+		// From now on no other process may bind the number, not even one of the same user.
 		if no := setReusePorts(sockets, false); no != nil && err == nil {
 			closePorts(ports)
 			ports, err = nil, no
@@ -40,8 +40,8 @@ func BesideShards(others []*Port, udp, tcp *Port, o Options, n int) (ports []*Po
 	return RenewShards(udp, tcp, o, n)
 }
 
-// alone returns the sockets of a port that share their number with no other: several
-// shards share that of UDP as long as they live.
+// alone returns the sockets of a port that normally have no SO_REUSEPORT: TCP, and UDP unless
+// several shards share its number.
 func (p *Port) alone() []syscall.Conn {
 	if p.shards.many() {
 		return []syscall.Conn{p.TCP()}
@@ -49,7 +49,7 @@ func (p *Port) alone() []syscall.Conn {
 	return []syscall.Conn{p.udp, p.tcp}
 }
 
-// reusePort is the control of a socket that shares its number.
+// reusePort is the control function of a socket that shares its port number.
 func reusePort(_, _ string, c syscall.RawConn) error { return setReusePort(c, true) }
 
 func setReusePorts(sockets []syscall.Conn, on bool) error {

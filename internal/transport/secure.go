@@ -6,22 +6,22 @@ import (
 	"sync/atomic"
 )
 
-// secureListener speaks TLS on every connection that comes while there is a
-// certificate. The certificate may change at any time; connections that are open
-// keep theirs.
+// secureListener makes new connections speak TLS while secrets is set. Open connections keep
+// their certificate.
 type secureListener struct {
 	net.Listener
 	secrets *atomic.Pointer[secrets]
 }
 
-// secrets are how TLS is spoken, and with which certificate at present, which may be nil.
+// secrets are the TLS configuration and a function that returns the current certificate, which
+// may be nil.
 type secrets struct {
 	config  *tls.Config
 	current func() *tls.Certificate
 }
 
-// Accept never waits for a TLS handshake: the first read does it, under the limits
-// of the HTTP server.
+// Accept does not wait for the TLS handshake: the first read does it, under the limits of the
+// HTTP server.
 func (l secureListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
@@ -33,8 +33,8 @@ func (l secureListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Secure makes HTTP and WebSocket speak TLS with a certificate on connections
-// that come from now on; nil turns it off.
+// Secure makes future connections of HTTP and WebSocket use TLS with a certificate; nil turns
+// TLS off.
 func (p *Port) Secure(certificate *tls.Certificate) {
 	if certificate == nil {
 		p.first.secrets.Store(nil)
@@ -42,17 +42,17 @@ func (p *Port) Secure(certificate *tls.Certificate) {
 	}
 	p.SecureWith(&tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate},
-		NextProtos: []string{"http/1.1"}, // a WebSocket needs a connection of its own
+		NextProtos: []string{"http/1.1"}, // no HTTP/2: a WebSocket needs a connection of its own
 	}, func() *tls.Certificate { return certificate })
 }
 
-// SecureWith is Secure for somebody who chooses certificates. Current returns the one
-// to tell of, nil if there is none yet.
+// SecureWith is Secure with a configuration that chooses the certificate. Current returns the
+// certificate that Certificate reports, nil if there is none yet.
 func (p *Port) SecureWith(config *tls.Config, current func() *tls.Certificate) {
 	p.first.secrets.Store(&secrets{config, current})
 }
 
-// Certificate returns the certificate, nil without TLS or before there is one.
+// Certificate returns the current certificate, nil without TLS or before there is one.
 func (p *Port) Certificate() *tls.Certificate {
 	if s := p.first.secrets.Load(); s != nil {
 		return s.current()
@@ -60,5 +60,5 @@ func (p *Port) Certificate() *tls.Certificate {
 	return nil
 }
 
-// Secured reports whether HTTP and WebSocket speak TLS.
+// Secured reports whether new connections of HTTP and WebSocket use TLS.
 func (p *Port) Secured() bool { return p.first.secrets.Load() != nil }

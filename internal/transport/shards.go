@@ -18,44 +18,44 @@ import (
 // MaxShards is how many ports may share a number.
 const MaxShards = 64
 
-// shards are the ports of one number, one for each loop of a profile: a packet goes
-// to the one that its token names (wamble.Token.Shard), one without a token to any
-// that is open.
+// shards are the ports of one number, one for each loop of a profile. A packet goes to the
+// shard that its token names (wamble.Token.Shard), a packet without a token to any open shard.
 //
 //	              program of the kernel: the token's last byte
 //	UDP ──┬─ socket 0 ── Receive 0 ─┐ ┌─ loop 0
 //	      └─ socket 1 ── Receive 1 ─┼─┼─ loop 1
 //	                                │ │
+//	    for another shard: forward ─┴▶│ inbox 1 ◀── Conn
 //	          another one's: forward└▶│ inbox 1 ◀── Conn
 type shards struct {
 	ports  []*Port                // a power of two; the first has TCP and the gateway
 	open   atomic.Uint64          // bit k: shard k takes packets without a token
-	joined atomic.Pointer[joined] // nil: there are no other nodes
-	// waited: since the first shard was open alone, packets may wait in its socket which
-	// are for all that are open now.
+	joined atomic.Pointer[joined] // nil without a cluster
+	// waited is set when further shards open after only the first was open: packets without a
+	// token that are queued in its socket then belong to all open shards.
 	waited atomic.Bool
 }
 
-// fewWaited is fewer packets than are read at once of a socket in which more wait.
+// fewWaited is a size of a batch that shows that the socket's queue is empty.
 const fewWaited = 16
 
-// many reports whether there is more than one.
+// many reports whether there is more than one shard.
 func (s *shards) many() bool { return len(s.ports) > 1 }
 
-// ListenShards is Listen for n loops, a power of two: it returns n ports on one
-// number. Each has a UDP socket and an inbox of its own, and the kernel chooses the
-// socket by the token of a datagram; the first port has TCP, HTTP and the WebSocket
-// too. With n = 1 it is Listen.
+// ListenShards is Listen for n loops, n a power of two: it returns n ports on one number. Each
+// has a UDP socket and an inbox; the kernel chooses the socket by a datagram's token. The first
+// port also has TCP, HTTP and the WebSocket.
 //
-// On Linux the sockets share their number by SO_REUSEPORT, as long as they live, or
-// else the kernel would not choose among them. So a program of the same user that
-// asks for SO_REUSEPORT may bind the number as well, and takes some of the new
-// players; one that does not ask for it, as every other server of ours, may not.
+// On Linux the sockets share their number by SO_REUSEPORT while they are open. So another
+// program of the same user that sets SO_REUSEPORT can bind the number too, and receives some of
+// the new players' datagrams; a program that does not set it, such as another Wamble server,
+// cannot.
 //
-// Elsewhere the first port has the number, and passes on what is for the others:
-// their sockets are private ones on loopback.
+// On other systems only the first port has the number, and forwards datagrams for the others,
+// whose sockets are private ones on loopback.
 func ListenShards(o Options, n int) ([]*Port, error) {
-	// With port 0 the kernel chooses for TCP; the number may be taken for UDP.
+	// With port 0 the kernel chooses a number for TCP that may be taken for UDP: then try
+	// another one.
 	const attempts = 64
 	var err error
 	for range attempts {
@@ -70,9 +70,9 @@ func ListenShards(o Options, n int) ([]*Port, error) {
 	return nil, err
 }
 
-// AdoptShards is Adopt for n loops. Inherited sockets are those of the first loops,
-// in this order; those that are missing are bound. More than n are refused: what is
-// sent to them would be lost.
+// AdoptShards is Adopt for n loops. The inherited sockets belong to the first loops, in this
+// order; missing ones are bound. More than n sockets are an error, because datagrams to the
+// excess ones would be lost.
 func AdoptShards(udp []*os.File, tcp *os.File, o Options, n int) ([]*Port, error) {
 	if len(udp) == 0 || len(udp) > n {
 		closeFiles(append(udp, tcp))
@@ -91,7 +91,8 @@ func AdoptShards(udp []*os.File, tcp *os.File, o Options, n int) ([]*Port, error
 	return newPorts(udps, t, o, n)
 }
 
-// adoptUDPs takes over sockets of one number. It closes the files.
+// adoptUDPs takes over the sockets of one number and closes the files. It returns one private
+// socket if UDP is off.
 func adoptUDPs(files []*os.File, o UDPOptions) ([]*UDP, error) {
 	var udps []*UDP
 	for i, file := range files {
@@ -107,7 +108,7 @@ func adoptUDPs(files []*os.File, o UDPOptions) ([]*UDP, error) {
 			closeUDP(udps)
 			return nil, err
 		}
-		if o.Off { // the others get the number of the new one
+		if o.Off { // one new socket replaces all
 			closeFiles(files[i+1:])
 			break
 		}
@@ -115,8 +116,8 @@ func adoptUDPs(files []*os.File, o UDPOptions) ([]*UDP, error) {
 	return udps, nil
 }
 
-// newPorts returns the ports of n loops on a listener and the first of their sockets,
-// all of which it closes after an error.
+// newPorts returns the ports of n loops on a TCP listener and the first of their UDP sockets.
+// On an error it closes all of them.
 func newPorts(udps []*UDP, tcp *net.TCPListener, o Options, n int) ([]*Port, error) {
 	if bits.OnesCount(uint(n)) != 1 || n > MaxShards {
 		closeUDP(udps)
@@ -149,8 +150,8 @@ func newPorts(udps []*UDP, tcp *net.TCPListener, o Options, n int) ([]*Port, err
 	return s.ports, nil
 }
 
-// share binds the sockets that are missing of n beside the first ones. After an error
-// all are closed. The first was bound without SO_REUSEPORT: the number was free.
+// share adds the missing sockets of n, bound to the address of the first. On an error it closes
+// all. The first was bound without SO_REUSEPORT, which proves that the number was free.
 func share(udps []*UDP, n int, o UDPOptions) ([]*UDP, error) {
 	if n == 1 {
 		return udps, nil
@@ -176,15 +177,15 @@ func share(udps []*UDP, n int, o UDPOptions) ([]*UDP, error) {
 	return udps, nil
 }
 
-// SetOpen says that only the first n shards take packets without a token: those of new
-// players. At first all do. Any of the ports may be told; one goroutine at a time.
+// SetOpen makes only the first n shards take packets without a token, which new players send.
+// At first all shards do. It acts on all shards of p; one goroutine at a time may call it.
 func (p *Port) SetOpen(n int) { p.shards.setOpen(n) }
 
-// SetOpenShards is SetOpen for any of the shards: bit k says that shard k does. Without any
-// such packets go to all, for nodes that have them.
+// SetOpenShards is SetOpen for any set of shards: bit k of mask opens shard k. With mask 0 such
+// packets are spread over all shards, whose loops other nodes run.
 func (p *Port) SetOpenShards(mask uint64) { p.shards.setMask(mask) }
 
-// Open is how many shards take packets without a token.
+// Open returns how many shards take packets without a token.
 func (p *Port) Open() int { return bits.OnesCount64(p.shards.open.Load()) }
 
 // IsOpen reports whether a shard takes packets without a token.
@@ -192,7 +193,7 @@ func (p *Port) IsOpen(shard int) bool { return p.shards.open.Load()&(1<<shard) !
 
 func (s *shards) setOpen(n int) { s.setMask(firstShards(max(1, min(n, len(s.ports))))) }
 
-// firstShards is the mask of the first n.
+// firstShards returns the mask of the first n shards.
 func firstShards(n int) uint64 { return 1<<n - 1 }
 
 func (s *shards) setMask(mask uint64) {
@@ -201,14 +202,12 @@ func (s *shards) setMask(mask uint64) {
 		s.waited.Store(true)
 	}
 	if was := s.open.Swap(mask); s.many() && (was == 0 || (was == 1) != (mask == 1)) {
-		// Without it, or if the order of the sockets is another one because one was
-		// closed, the loops forward to each other.
+		// An error is harmless: the loops then forward datagrams to each other.
 		s.ports[0].udp.steer(len(s.ports), mask == 1)
 	}
 }
 
-// choose chooses one of the open shards by a number. If none is open it is one that another
-// node has.
+// choose maps a number to an open shard, or to any shard if none is open.
 func (s *shards) choose(number uint64) int {
 	mask := s.open.Load()
 	if mask == 0 {
@@ -220,10 +219,10 @@ func (s *shards) choose(number uint64) int {
 	return bits.TrailingZeros64(mask)
 }
 
-// Shards returns the ports of all loops that share the number of p, p among them.
+// Shards returns the ports of all loops that share the number of p, including p.
 func (p *Port) Shards() []*Port { return p.shards.ports }
 
-// tokenOf returns the token of a packet, zero if it is too short to have one.
+// tokenOf returns the token of a packet, zero if the packet is too short.
 func tokenOf(packet []byte) (t wamble.Token) {
 	if len(packet) >= wire.HeaderSize {
 		t = wamble.Token(packet[wire.TokenOffset:])
@@ -231,11 +230,11 @@ func tokenOf(packet []byte) (t wamble.Token) {
 	return t
 }
 
-// keep passes on the datagrams that are for other shards, and returns the rest.
+// keep forwards the datagrams for other shards and returns the remaining ones.
 func (p *Port) keep(packets []Packet) []Packet {
 	waited := p.index == 0 && p.shards.waited.Load()
 	if waited && len(packets) < fewWaited {
-		p.shards.waited.Store(false) // this is the rest
+		p.shards.waited.Store(false) // the socket's queue is empty after this batch
 	}
 	kept := packets[:0]
 	for _, packet := range packets {
@@ -257,7 +256,7 @@ func (p *Port) keep(packets []Packet) []Packet {
 	return kept
 }
 
-// hashAddress spreads far ends: the packets of one always go to the same shard.
+// hashAddress hashes the address of a far end, so that its packets always go to the same shard.
 func hashAddress(a netip.AddrPort) uint64 {
 	ip := a.Addr().As16()
 	h := binary.LittleEndian.Uint64(ip[:8])
@@ -268,8 +267,8 @@ func hashAddress(a netip.AddrPort) uint64 {
 	return h
 }
 
-// put leaves a packet of a connection at its shard. One without a token goes to a
-// shard that the connection keeps while it is open.
+// put queues a packet of a connection at its shard. Packets without a token go to one shard,
+// which the connection keeps while that shard is open.
 func (s *shards) put(from *source, packet []byte) {
 	k := 0
 	if s.many() {
@@ -286,8 +285,8 @@ func (s *shards) put(from *source, packet []byte) {
 	s.ports[k].inbox.put(from, packet)
 }
 
-// end tells every shard that has got packets of a connection that it is gone; the
-// first, if none has.
+// end tells every shard that has got packets of a connection, or shard 0 if none has, that the
+// connection has ended.
 func (s *shards) end(from *source) {
 	from.each(func(shard int) { s.ports[shard].inbox.end(from) })
 }

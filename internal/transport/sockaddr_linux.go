@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addrPort reads a socket address of either family. IPv4 in IPv6 comes out as
-// IPv4. The zone of a link-local address is the number of its interface.
+// addrPort reads a socket address of either family. IPv4-mapped IPv6 is returned as IPv4. The
+// zone of a link-local address is the number of its interface.
 func addrPort(sa *unix.RawSockaddrInet6) netip.AddrPort {
 	switch sa.Family {
 	case unix.AF_INET:
@@ -26,8 +26,8 @@ func addrPort(sa *unix.RawSockaddrInet6) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// putSockaddr writes address in the family of the socket and returns the
-// length, or 0 when that family cannot express it.
+// putSockaddr writes address in the family of the socket and returns its length, or 0 if that
+// family cannot express it.
 func putSockaddr(sa *unix.RawSockaddrInet6, address netip.AddrPort, v6 bool) uint32 {
 	a := address.Addr()
 	if !v6 {
@@ -53,7 +53,7 @@ func putSockaddr(sa *unix.RawSockaddrInet6, address netip.AddrPort, v6 bool) uin
 	return unix.SizeofSockaddrInet6
 }
 
-// swap16 turns a port between the order of the network and of this machine.
+// swap16 converts a port between network byte order and native byte order.
 func swap16(port uint16) uint16 {
 	var b [2]byte
 	binary.NativeEndian.PutUint16(b[:], port)

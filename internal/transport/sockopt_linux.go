@@ -6,12 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prepare sets the options of the socket and reports whether it is of the IPv6
-// family.
+// prepare sets the options of the socket and reports whether its family is IPv6.
 //
-// Path MTU discovery is off: a packet has at most 1234 bytes, routers may
-// fragment it, and nobody can shrink our packets with forged ICMP. Over IPv6,
-// where routers do not fragment, the kernel cuts at the minimum of 1280.
+// Path MTU discovery is off: a packet has at most 1234 bytes, routers may fragment it, and
+// forged ICMP cannot reduce its size. Over IPv6, where routers do not fragment, the kernel
+// fragments at the minimum of 1280 bytes.
 func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
 	var inner error
 	err = s.raw.Control(func(fd uintptr) {
@@ -24,10 +23,10 @@ func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
 		if inner = unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1); inner != nil {
 			return
 		}
-		// Go allows broadcast by default; an answer never goes to everybody.
+		// Go enables broadcast by default; the server never broadcasts.
 		unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_BROADCAST, 0)
-		// Not every kernel and family knows these; none of them is vital. The
-		// IPv4 option works on an IPv6 socket too, for its mapped addresses.
+		// Errors are ignored: not every kernel and family has these options. The IPv4 option
+		// also applies to IPv4-mapped addresses of an IPv6 socket.
 		unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_OMIT)
 		if v6 {
 			unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_OMIT)
@@ -42,9 +41,8 @@ func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
 	return v6, inner
 }
 
-// setBuffer sets one buffer. A size that was asked for is cut by the kernel to
-// its limit (net.core.rmem_max, wmem_max) unless the process is privileged;
-// without one the largest is asked for, which ends at the same limit.
+// setBuffer sets the size of one buffer. Unless the process is privileged, the kernel limits it
+// to net.core.rmem_max or wmem_max. Size 0 asks for largestBuffer.
 func setBuffer(s, option, force, size int) {
 	if size <= 0 {
 		size = largestBuffer
@@ -54,9 +52,8 @@ func setBuffer(s, option, force, size int) {
 	}
 }
 
-// Buffers returns the sizes in bytes that the kernel has granted to the
-// receive and send buffers. Linux counts its own overhead in, so that it
-// grants twice of what was asked.
+// Buffers returns the sizes in bytes of the receive and send buffers as the kernel reports
+// them. Linux includes its overhead and reports twice the size that was set.
 func (u *UDP) Buffers() (receive, send int, err error) {
 	var inner error
 	err = u.socket.raw.Control(func(fd uintptr) {
@@ -70,8 +67,8 @@ func (u *UDP) Buffers() (receive, send int, err error) {
 	return receive, send, err
 }
 
-// setReusePort sets SO_REUSEPORT: another socket of this user may bind the same
-// number, or not.
+// setReusePort sets or clears SO_REUSEPORT, which lets other sockets of this user bind the same
+// number.
 func setReusePort(c syscall.RawConn, on bool) error {
 	value := 0
 	if on {

@@ -7,13 +7,13 @@ import (
 	"wamble/wire"
 )
 
-// sharesNumber says that several sockets may be bound to one number, and the kernel
+// sharesNumber says that several sockets can be bound to one number, and that the kernel
 // chooses among them.
 const sharesNumber = true
 
-// steer has the kernel choose the socket of a datagram among the n that share the
-// number of u, in the order in which they were bound: by its token, or, if it has
-// none, by the addresses of both ends; with newToFirst the first.
+// steer attaches a program by which the kernel chooses among the n sockets that share the
+// number of u, in the order in which they were bound: by the datagram's token; without a token
+// by a hash of both addresses or, with newToFirst, the first socket.
 func (u *UDP) steer(n int, newToFirst bool) error {
 	code, err := bpf.Assemble(steering(n, newToFirst))
 	if err != nil {
@@ -33,9 +33,8 @@ func (u *UDP) steer(n int, newToFirst bool) error {
 	return err
 }
 
-// steering is the program: what it returns is the index of a socket. There is none of
-// noSocket: then the kernel takes a hash of the addresses. The data begins behind the
-// header of UDP.
+// steering returns that program. Its result is the index of a socket; for noSocket, which does
+// not exist, the kernel uses a hash of the addresses. Offset 0 is behind the UDP header.
 func steering(n int, newToFirst bool) []bpf.Instruction {
 	const (
 		token    = wire.TokenOffset

@@ -15,10 +15,9 @@ import (
 	"wamble"
 )
 
-// UDP is one datagram socket. An address without a host ("[::]:8888" or
-// ":8888") takes IPv4 and IPv6 on the same descriptor, so that there is one
-// loop per port and one descriptor to hand over; peers on IPv4 always appear
-// in their plain form.
+// UDP is one datagram socket. An address without a host ("[::]:8888" or ":8888") receives IPv4
+// and IPv6 on the same descriptor, so that each port has one loop and one descriptor to hand
+// over; IPv4 peers always have plain IPv4 addresses.
 //
 // One goroutine at a time may read. Writes may come from several.
 type UDP struct {
@@ -26,17 +25,16 @@ type UDP struct {
 	local  netip.AddrPort
 	read   *batchReader
 	armed  time.Time // the read deadline that was set last
-	stale  bool      // armed may no longer be in force
+	stale  bool      // the socket's deadline may differ from armed
 
 	mu    sync.Mutex // guards write
 	write *batchWriter
 
-	node   atomic.Uint32 // that far ends are at; 0: there are no others
+	node   atomic.Uint32 // number of this node for Peer.Node; 0 without a cluster
 	counts udpCounters
 }
 
-// udpCounters are written by the reading and the writing side, and read by
-// anybody.
+// udpCounters are read by any goroutine.
 type udpCounters struct {
 	received, sent, lost, refused, unsent atomic.Uint64
 	forwarded, spilled, passed            atomic.Uint64
@@ -44,34 +42,33 @@ type udpCounters struct {
 
 // UDPStats counts datagrams since the socket was opened.
 type UDPStats struct {
-	Received uint64 // handed to the reader, or forwarded, or spilled
+	Received uint64 // returned by a read, before forwarding
 	Sent     uint64 // accepted by the kernel
 	Lost     uint64 // dropped by the kernel because the receive buffer was full
-	Refused  uint64 // not sent: the kernel refused this one destination
+	Refused  uint64 // not sent: the kernel refused the destination
 	Unsent   uint64 // not sent: the send buffer stayed full
-	// Of one of several shards: datagrams that are for another one.
-	Forwarded uint64 // passed on to it
-	Spilled   uint64 // lost: too many wait for it already
-	// Passed are packets, also of connections, that came through another node.
+	// Forwarded and Spilled count datagrams for other shards.
+	Forwarded uint64 // forwarded to the shard
+	Spilled   uint64 // dropped: the shard's inbox was full
+	// Passed counts packets of datagrams and connections that arrived at another node.
 	Passed uint64
 }
 
-// UDPOptions are what a socket can be told.
+// UDPOptions configure a socket.
 type UDPOptions struct {
-	// Off leaves no socket but one on loopback, at a port that the kernel chooses:
-	// for programs of this machine that are told of it.
+	// Off binds only loopback, at a port that the kernel chooses, for programs on this machine
+	// that know the number.
 	Off bool
-	// Buffer is the size of the receive and of the send buffer in bytes. Zero
-	// asks for the largest that the kernel grants.
+	// Buffer is the size of the receive buffer and of the send buffer in bytes; 0 asks for the
+	// largest that the kernel grants.
 	Buffer int
 
-	reusePort control // nil: the number is not shared
+	reusePort control // nil if the number is not shared
 }
 
-// largestBuffer is what an unset buffer size asks for. The kernel charges about
-// 800 bytes for the shortest datagram, so that this holds some twenty thousand
-// of them, more than arrive during a handoff at full load. A larger buffer would
-// only make datagrams wait longer.
+// largestBuffer is the buffer size that is used if none is set. The kernel accounts about 800
+// bytes for the shortest datagram, so this holds some twenty thousand, more than arrive during
+// a handoff at full load. A larger buffer would only delay datagrams longer.
 const largestBuffer = 8 << 20
 
 // ListenUDP opens a socket on address.
@@ -79,7 +76,7 @@ func ListenUDP(address netip.AddrPort, o UDPOptions) (*UDP, error) {
 	if o.Off {
 		address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
 	}
-	network := "udp" // an unspecified IPv6 address takes IPv4 as well
+	network := "udp" // with an unspecified IPv6 address: IPv4 too
 	switch a := address.Addr(); {
 	case !a.IsValid():
 		address = netip.AddrPortFrom(netip.IPv6Unspecified(), address.Port())
@@ -91,7 +88,7 @@ func ListenUDP(address netip.AddrPort, o UDPOptions) (*UDP, error) {
 	bind := net.ListenConfig{Control: o.reusePort}
 	conn, err := bind.ListenPacket(context.Background(), network, address.String())
 	if err != nil && errors.Is(err, syscall.EAFNOSUPPORT) && address.Addr().IsUnspecified() {
-		// A kernel without IPv6 still has a whole IPv4 internet.
+		// The kernel has no IPv6.
 		v4 := netip.AddrPortFrom(netip.IPv4Unspecified(), address.Port())
 		conn, err = bind.ListenPacket(context.Background(), "udp4", v4.String())
 	}
@@ -101,7 +98,7 @@ func ListenUDP(address netip.AddrPort, o UDPOptions) (*UDP, error) {
 	return newUDP(conn.(*net.UDPConn), o)
 }
 
-// adoptUDP is AdoptUDP, unless UDP is off: then what was open is closed.
+// adoptUDP is AdoptUDP, unless UDP is off: then it closes file and returns a private socket.
 func adoptUDP(file *os.File, o UDPOptions) (*UDP, error) {
 	if o.Off {
 		file.Close()
@@ -110,8 +107,8 @@ func adoptUDP(file *os.File, o UDPOptions) (*UDP, error) {
 	return AdoptUDP(file, o)
 }
 
-// AdoptUDP takes over an open socket that another image of this program has
-// bound. It closes file; the socket lives on in the UDP.
+// AdoptUDP takes over an open socket that another process image has bound. It closes file; the
+// socket stays open.
 func AdoptUDP(file *os.File, o UDPOptions) (*UDP, error) {
 	defer file.Close()
 	pc, err := net.FilePacketConn(file)
@@ -143,14 +140,13 @@ func newUDP(conn *net.UDPConn, o UDPOptions) (*UDP, error) {
 	return u, nil
 }
 
-// LocalAddr is the address that the socket is bound to.
+// LocalAddr returns the address that the socket is bound to.
 func (u *UDP) LocalAddr() netip.AddrPort { return u.local }
 
-// SyscallConn gives access to the descriptor, to pass it on to another image.
-// Never ask the socket for its File instead: that turns it blocking.
+// SyscallConn gives access to the descriptor, to pass it to another process image.
 func (u *UDP) SyscallConn() (syscall.RawConn, error) { return u.socket.SyscallConn() }
 
-// Close closes the socket. A read that waits returns net.ErrClosed.
+// Close closes the socket. A waiting read returns net.ErrClosed.
 func (u *UDP) Close() error { return u.socket.Close() }
 
 // Stats returns the counters.
@@ -168,10 +164,9 @@ func (u *UDP) Stats() UDPStats {
 	}
 }
 
-// Read waits for datagrams until the given time (zero: for ever, past: not at
-// all) and returns the ones that are there, at most ReadBatch and possibly
-// none; it may return early with none. Only a socket that is closed or broken
-// is an error.
+// Read waits for datagrams until the given time (zero: forever, past: not at all) and returns
+// those that are there, at most ReadBatch. It may return early with none. It fails only if the
+// socket is closed or broken.
 func (u *UDP) Read(until time.Time) ([]Packet, error) {
 	wait, err := u.arm(until)
 	if err != nil {
@@ -180,15 +175,14 @@ func (u *UDP) Read(until time.Time) ([]Packet, error) {
 	return u.readArmed(wait)
 }
 
-// arm sets the time at which a read that waits gives up, and reports whether
-// that is in the future. A deadline costs the runtime some work, and the loop
-// calls for a slightly later one with every batch: an earlier one that has not
-// passed stays, and makes a read return early at most once.
+// arm sets the read deadline and reports whether it is in the future. Setting it costs time,
+// and the loop calls arm with a slightly later time for every batch, so an earlier deadline
+// that has not passed is kept: it makes a read return early at most once.
 func (u *UDP) arm(until time.Time) (wait bool, err error) {
 	now := time.Now()
 	wait = until.IsZero() || until.After(now)
 	if !wait {
-		until = time.Time{} // an expired deadline would hide what has arrived
+		until = time.Time{} // an expired deadline would hide queued datagrams
 	}
 	valid := u.armed.IsZero() || u.armed.After(now)
 	early := !u.armed.IsZero() && (until.IsZero() || !until.Before(u.armed))
@@ -199,27 +193,26 @@ func (u *UDP) arm(until time.Time) (wait bool, err error) {
 	return wait, u.socket.SetReadDeadline(until)
 }
 
-// readArmed reads under the deadline that is set.
+// readArmed reads under the deadline that arm has set.
 func (u *UDP) readArmed(wait bool) ([]Packet, error) {
 	packets, err := u.read.batch(wait)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		u.stale = true // it has passed, or interrupt moved it
+		u.stale = true // the deadline has passed, or interrupt has moved it
 		return nil, nil
 	}
 	u.counts.received.Add(uint64(len(packets)))
 	return packets, err
 }
 
-// interrupt ends a read that waits, now or at once when it begins to.
+// interrupt ends the current read, or the next one that waits.
 func (u *UDP) interrupt() { u.socket.SetReadDeadline(longAgo) }
 
 var longAgo = time.Unix(1, 0)
 
-// Write sends datagrams in order, WriteBatch to a system call. A destination
-// that the kernel refuses is counted and skipped, and when the send buffer
-// stays full for sendPatience the rest of a batch is dropped and counted:
-// datagrams may be lost, and the caller never waits for the network. Packets
-// of connections, and to far ends at other nodes, are left out. Only a closed or broken socket is an error.
+// Write sends datagrams in order, WriteBatch per system call. It counts and skips a destination
+// that the kernel refuses; when the send buffer stays full for sendPatience, it counts and
+// drops the remaining packets of a batch. It skips packets for connections and for far ends at
+// other nodes. It fails only if the socket is closed or broken.
 func (u *UDP) Write(out Outgoing) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -235,7 +228,8 @@ func (u *UDP) Write(out Outgoing) error {
 // sendPatience is how long one batch may wait for room in the send buffer.
 const sendPatience = 5 * time.Millisecond
 
-// isWakeUp reports the datagram with which the original interrupts itself.
+// isWakeUp reports whether a datagram is the one with which the original server interrupts
+// itself.
 func isWakeUp(peer wamble.Peer, data []byte) bool {
 	return len(data) == 1 && data[0] == 0 && peer.IP().IsLoopback()
 }

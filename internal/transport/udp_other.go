@@ -12,8 +12,7 @@ import (
 	"wamble"
 )
 
-// Elsewhere than on Linux there is one system call per datagram; the rest of
-// the program sees no difference but speed.
+// batchReader reads one datagram per system call: only Linux has recvmmsg.
 
 type batchReader struct {
 	u      *UDP
@@ -68,7 +67,7 @@ type socket struct{ *net.UDPConn }
 
 func newSocket(conn *net.UDPConn) (*socket, error) { return &socket{conn}, nil }
 
-// prepare steps down from the largest buffer to what is granted.
+// prepare halves the buffer size, beginning with the largest, until the kernel accepts it.
 func (s *socket) prepare(o UDPOptions) (v6 bool, err error) {
 	size := o.Buffer
 	if size <= 0 {

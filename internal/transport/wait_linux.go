@@ -11,22 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is a datagram socket that the poller of the Go runtime does not know.
-// The poller is told of everything that happens to its sockets: of each datagram
-// that comes, though the reader is at work and looks by itself, and of each that
-// has left, though nobody waits for room. Under load a thread would be woken for
-// every few of them, to find nothing to do. What the poller knows instead is an
-// epoll that holds this socket alone, and becomes readable once (EPOLLONESHOT),
+// socket is a datagram socket that is not registered with the Go runtime's poller. The poller
+// would report each datagram that arrives while the reader is busy, and each one that is sent:
+// under load a thread would be woken for every few datagrams without any work to do. The poller
+// instead has an epoll that contains only this socket and becomes readable once (EPOLLONESHOT),
 // for a reader that waits.
 type socket struct {
-	file      *os.File        // blocking: so the poller is not told of it, and each call says MSG_DONTWAIT
+	file      *os.File        // in blocking mode, so that the poller does not register it; each call sets MSG_DONTWAIT
 	raw       syscall.RawConn // of file
 	epoll     *os.File
 	epollConn syscall.RawConn // of epoll
-	armed     bool            // the epoll is armed, or has fired; used by the reader alone
+	armed     bool            // the epoll is armed or has fired; used only by the reader
 }
 
-// newSocket takes the socket out of conn, which it closes.
+// newSocket duplicates the descriptor of conn, and closes conn.
 func newSocket(conn *net.UDPConn) (_ *socket, err error) {
 	defer conn.Close()
 	s := &socket{}
@@ -54,13 +52,13 @@ func newSocket(conn *net.UDPConn) (_ *socket, err error) {
 	return s, s.openEpoll(fd)
 }
 
-// openEpoll makes the epoll of the socket.
+// openEpoll creates the epoll of the socket.
 func (s *socket) openEpoll(fd int) error {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("epoll: %w", err)
 	}
-	err = unix.SetNonblock(epoll, true) // so that the poller takes it
+	err = unix.SetNonblock(epoll, true) // so that the poller registers it
 	s.epoll = os.NewFile(uintptr(epoll), "epoll")
 	if err != nil {
 		return err
@@ -69,19 +67,19 @@ func (s *socket) openEpoll(fd int) error {
 		return fmt.Errorf("epoll: %w", err)
 	}
 	if err := s.epoll.SetReadDeadline(time.Time{}); err != nil {
-		return fmt.Errorf("wait for an epoll: %w", err) // the poller has not taken it
+		return fmt.Errorf("wait for an epoll: %w", err) // the poller did not register it
 	}
 	s.epollConn, err = s.epoll.SyscallConn()
 	return err
 }
 
-// arm makes the epoll fire when a datagram is there, once.
+// arm makes the epoll fire once when a datagram is there.
 func (s *socket) arm(epoll, fd uintptr) error {
 	s.armed = true
 	return unix.EpollCtl(int(epoll), unix.EPOLL_CTL_MOD, int(fd), &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT})
 }
 
-// disarm takes the event of an armed epoll, if it has fired: only that disarms it.
+// disarm consumes the event of an armed epoll, if it has fired.
 func (s *socket) disarm(epoll uintptr) {
 	if s.armed {
 		s.armed = false
@@ -90,7 +88,7 @@ func (s *socket) disarm(epoll uintptr) {
 	}
 }
 
-// awaitRoom waits until there is room in the send buffer, at most so long.
+// awaitRoom waits until the send buffer has room, at most atMost.
 func (s *socket) awaitRoom(fd uintptr, atMost time.Duration) {
 	wait := unix.NsecToTimespec(atMost.Nanoseconds())
 	unix.Ppoll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, &wait, nil)
@@ -99,10 +97,10 @@ func (s *socket) awaitRoom(fd uintptr, atMost time.Duration) {
 // SyscallConn gives access to the descriptor.
 func (s *socket) SyscallConn() (syscall.RawConn, error) { return s.raw, nil }
 
-// SetReadDeadline says until when a read waits.
+// SetReadDeadline sets the time until which a read waits.
 func (s *socket) SetReadDeadline(t time.Time) error { return s.epoll.SetReadDeadline(t) }
 
-// Close ends a read that waits.
+// Close closes the socket and ends a waiting read.
 func (s *socket) Close() error {
 	return errors.Join(closeFile(s.epoll), closeFile(s.file))
 }
@@ -114,9 +112,9 @@ func closeFile(f *os.File) error {
 	return f.Close()
 }
 
-// closedErr is the error of a call on the socket or its epoll as a reader or
-// writer of a net.Conn knows it. But for the deadline, the only one is that the
-// file is closed; it has no name outside of the standard library.
+// closedErr returns nil and deadline errors unchanged, and any other error of the descriptor or
+// its epoll as net.ErrClosed: the os package reports a closed file with an error that it does
+// not export.
 func closedErr(err error) error {
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
