@@ -11,21 +11,19 @@ import (
 	"wamble/internal/profile"
 )
 
-// Adopted is a profile that was made of the state of another image, before its
-// journal is there.
+// Adopted is a profile that was made from the state of the previous image, before its journal is open.
 type Adopted struct {
 	options profile.Options
 	clock   clock
 	profile *profile.Profile
 	inputs  []profile.Input
-	forget  func() // gives the memory of the state back
+	forget  func() // returns the memory of the state
 	now     time.Time
 	out     profile.Output
 }
 
-// Adopt makes a profile of a state that Snapshot has written, and of what was written
-// ahead of it; nil: nothing. Forget gives the memory of both back; it is called when
-// nobody looks at it any more.
+// Adopt makes a profile from a state that Snapshot wrote and from what was written ahead of it (empty if
+// nothing was). Adopt calls forget as soon as neither is read any more, to return their memory.
 func Adopt(cfg *config.Profile, shard wamble.Shard, state, ahead []byte, forget func()) (*Adopted, error) {
 	c := newClock(time.Now())
 	a := &Adopted{options: profile.Options{Config: cfg, Now: c.start, Shard: shard}, clock: c, forget: forget}
@@ -43,12 +41,10 @@ func Adopt(cfg *config.Profile, shard wamble.Shard, state, ahead []byte, forget 
 	return a, errors.Join(a.out.Troubles...)
 }
 
-// Succeed lets the next Run begin with an adopted profile instead of store and
-// journal.
+// Succeed makes the next Run begin with an adopted profile instead of store and journal.
 func (rt *Runtime) Succeed(a *Adopted) { rt.adopted = a }
 
-// adopt makes the adopted profile the first life. The journal is there; the store
-// is not asked.
+// adopt makes the adopted profile the first life. The journal is open by then; the store is not read.
 func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
 	a := rt.adopted
 	rt.adopted = nil
@@ -70,23 +66,22 @@ func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
 	if cfg := rt.o.TruePorts(a.options.Config); cfg != a.options.Config {
 		l.mail.post(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
 	}
-	// The image before may not have heard how far the store came: of an empty journal
-	// nobody would hear it.
+	// The previous image may not have learned how far the store has come, and an empty journal would never
+	// report it.
 	l.mail.appliedTo(rt.drain.Load().Settled())
 	l.commit.begin()
 	rt.life.Store(l)
 	return l, nil
 }
 
-// checkAdoption ends the adoption when everything is taken in.
+// checkAdoption ends the adoption once the whole state is taken in.
 func (l *life) checkAdoption() {
 	if l.whole != nil && !l.profile.Adopting() {
 		l.endAdoption()
 	}
 }
 
-// endAdoption gives the memory of an adopted state back, which nobody looks at any more,
-// and tells those who wait for that.
+// endAdoption returns the memory of an adopted state, which is not read any more, and wakes AwaitWhole.
 func (l *life) endAdoption() {
 	if l.whole != nil {
 		l.forget()
@@ -95,8 +90,8 @@ func (l *life) endAdoption() {
 	}
 }
 
-// AwaitWhole waits until the profile has taken in all that was written ahead. It reports
-// false if that does not happen before ctx ends, or the loop ends.
+// AwaitWhole waits until the profile has taken in everything that was written ahead. It reports false if
+// ctx or the loop ends first.
 func (rt *Runtime) AwaitWhole(ctx context.Context) bool {
 	l := rt.loop.Load()
 	var whole chan struct{}
@@ -115,7 +110,7 @@ func (rt *Runtime) AwaitWhole(ctx context.Context) bool {
 	return false
 }
 
-// succeed does what follows from the adoption, before the loop runs.
+// succeed carries out the output of the adoption, before the loop runs.
 func (l *loop) succeed() {
 	now := time.Now()
 	l.follow(now, false)
@@ -123,12 +118,11 @@ func (l *loop) succeed() {
 	l.until = now
 }
 
-// answerTime is how long a successor leaves the store alone if nobody asks
-// anything.
+// answerTime is how long AwaitAnswer waits for the first packet.
 const answerTime = 250 * time.Millisecond
 
-// AwaitAnswer waits until the first packet was sent: what was frozen goes before
-// everything else.
+// AwaitAnswer waits until the first packet was sent, or answerTime has passed: the players who were frozen
+// are answered before the store is used.
 func (rt *Runtime) AwaitAnswer(ctx context.Context) {
 	for end := time.Now().Add(answerTime); ctx.Err() == nil && time.Now().Before(end); {
 		if rt.port.Load().UDP().Stats().Sent > 0 {

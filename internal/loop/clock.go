@@ -6,25 +6,25 @@ import (
 	"wamble/internal/profile"
 )
 
-// clock gives the steps of a life their time: the wall clock at its start, and
-// the time that has passed since, be the machine awake or suspended. When the
-// wall clock is set, only the profile's labels change.
+// clock gives the steps of a life their time: the wall clock at its start, plus the time that has passed
+// since, whether the machine was awake or suspended. When the wall clock is set, only the profile's labels
+// change.
 type clock struct {
 	start     time.Time     // time of the first step
 	began     time.Time     // reading of the monotonic clock at start
-	slept     time.Duration // how long the machine was suspended since
-	asleep    time.Duration // what suspended said last
-	ahead     time.Duration // wall time − time of steps, as the profile was told
+	slept     time.Duration // how long the machine was suspended since start
+	asleep    time.Duration // the last result of suspended
+	ahead     time.Duration // wall time − time of steps, as the profile knows it
 	suspended func() time.Duration
 	wall      func(now time.Time) time.Time // the wall clock's part of a reading
-	told      func() time.Time              // says the time instead of the machine; nil: nobody
+	told      func() time.Time              // replaces the machine's clocks; nil in production
 
 	read time.Time // the last reading
-	last time.Time // and the time that it gave
+	last time.Time // the time that it gave
 }
 
-// setClock is how far wall and monotonic clock may part unnoticed: the two are not
-// read at the same moment.
+// setClock is the difference between wall and monotonic clock that is ignored: the two are not read at the
+// same moment.
 const setClock = 250 * time.Millisecond
 
 // newClock returns a clock that begins now.
@@ -33,28 +33,27 @@ func newClock(now time.Time) clock {
 	return clock{start: start, began: now, suspended: suspended, wall: wallOf, asleep: suspended(), read: now, last: start}
 }
 
-// advance lets a clock that has given no time yet be later, its wall clock too: what
-// another machine has labelled before, or this one before its wall clock was set back,
-// must not be younger.
+// advance moves a clock that has given no time yet forward, its wall clock too: labels that another machine
+// gave, or that this one gave before its wall clock was set back, must not lie in the future.
 func (c *clock) advance(by func() time.Duration) {
 	c.start = c.start.Add(by())
 	c.last = c.start
 	c.follow(by)
 }
 
-// follow is advance for the wall clock alone.
+// follow moves the wall clock alone forward.
 func (c *clock) follow(by func() time.Duration) {
 	wall := c.wall
 	c.wall = func(now time.Time) time.Time { return wall(now).Add(by()) }
 }
 
-// toldBy lets a clock that has given no time yet say what somebody tells it.
+// toldBy makes tell the source of the time. The clock must not have given a time yet.
 func (c *clock) toldBy(tell func() time.Time) {
 	c.told, c.start = tell, tell().Round(0).UTC()
 	c.last = c.start
 }
 
-// skew makes a clock that has given no time yet believe a wall clock that is set wrong.
+// skew simulates a wall clock that is set wrong. The clock must not have given a time yet.
 func (c *clock) skew(by func() time.Duration) {
 	c.start = c.start.Add(by())
 	c.last = c.start
@@ -63,8 +62,8 @@ func (c *clock) skew(by func() time.Duration) {
 
 func wallOf(now time.Time) time.Time { return now.Round(0) }
 
-// at returns the time of a step that begins now. The input is nil, or what the
-// profile must be told because the wall clock was set.
+// at returns the time of a step that begins now. The input is nil unless the wall clock was set; then the
+// profile must be given it.
 func (c *clock) at(now time.Time) (time.Time, *profile.WallClock) {
 	if c.told != nil {
 		c.read, c.last = now, c.told().Round(0).UTC()
@@ -91,7 +90,7 @@ func (c *clock) after(now time.Time) time.Time { return c.start.Add(now.Sub(c.be
 
 func parted(a, b time.Duration) bool { return (a - b).Abs() > setClock }
 
-// due is when the monotonic clock says a time of steps; zero stays zero.
+// due converts a time of steps to the monotonic clock; zero stays zero.
 func (c *clock) due(at time.Time) time.Time {
 	if at.IsZero() {
 		return at
@@ -99,7 +98,7 @@ func (c *clock) due(at time.Time) time.Time {
 	return c.read.Add(at.Sub(c.last))
 }
 
-// adopt goes on from the time of an adopted profile.
+// adopt continues from the time of an adopted profile.
 func (c *clock) adopt(p *profile.Profile) {
 	c.start, c.ahead = p.Now()
 	c.began, c.slept, c.last = c.read, 0, c.start

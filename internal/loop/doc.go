@@ -1,34 +1,33 @@
-// Package loop runs one profile: its goroutines, and the queues between them. It
-// does not supervise them: a Runtime that fails ends, and package server starts it
-// again.
+// Package loop runs one profile: its goroutines and the queues between them. It does not restart them: a
+// Runtime that fails ends, and package server starts it again.
 //
 // Its nouns, and the files that bear their names:
 //
 //   - a Runtime is one profile that runs: start, journal failure, stop
 //     (runtime.go), with its stage for /readyz (stage.go);
-//   - a life is a profile in memory, from its restoring out of the store until it
-//     ends or the journal fails (life.go); it may be recorded, by package tape;
-//   - the loop drives the life: the only goroutine that calls Step (loop.go). Its
-//     writer sends what follows (writer.go), and a stopwatch measures it
+//   - a life is a profile in memory, from its restore out of the store until it
+//     ends or the journal fails (life.go); package tape can record it;
+//   - the loop drives the life and is the only goroutine that calls Step (loop.go).
+//     Its writer sends the answers (writer.go), and a stopwatch measures it
 //     (stopwatch.go, histogram.go);
-//   - the group commit takes frames to the runner (groupcommit.go), the drain takes
-//     them from the journal to the store (drain.go) at a pace that leaves room for
-//     players (pace.go);
-//   - mail is what others have to tell the loop (mail.go): the group commit that
-//     frames are durable, the loads what the store said (loads.go), the storewatch
-//     whether the store can be asked (storewatch.go);
-//   - whoever else wants something of the profile uses Do and Tell (tell.go), or
-//     looks at its Figures (figures.go);
-//   - other profiles of the same store are asked and told through package registry
-//     (neighbours.go); a posting is news that other machines find before players are
-//     answered (posting.go);
+//   - the group commit hands frames to the runner (groupcommit.go); the drain moves
+//     them from the journal to the store (drain.go) at a pace that leaves processor
+//     time for players (pace.go);
+//   - mail carries inputs from other goroutines to the loop (mail.go): durable gates
+//     from the group commit, answers of the store from the loads (loads.go), the
+//     state of the store from the storewatch (storewatch.go);
+//   - other callers reach the profile by Do and Tell (tell.go), or read its Figures
+//     (figures.go);
+//   - profiles of the same store exchange changes and queries through package
+//     registry (neighbours.go); a posting is changes that must reach other machines
+//     before players get their answers (posting.go);
 //   - a handoff makes the loop Frozen and takes a snapshot (freeze.go), which the
 //     next image of the process has Adopted (adopt.go);
-//   - a Panic is what ends a Runtime and not the process (panic.go).
+//   - a Panic ends a Runtime, not the process (panic.go).
 //
 // # Goroutines and queues of one profile
 //
-// A box is a goroutine, its queue is named on the arrow with its bound.
+// A box is a goroutine. The label on an arrow is the queue and its bound.
 //
 //	sockets ──Port.Receive──▶┌────────────┐──writer.full, 4 parcels──▶┌────────┐
 //	                         │    loop    │◀─writer.sent──────────────│ writer │─▶ Port.Send
@@ -47,15 +46,14 @@
 //	     (applied)  └────────────────────┘─▶ store
 //	                 brake ─▶ loop (pace.go)
 //
-// Beside them a lease of numbers is a goroutine of its own while the store is
-// asked for it, and so is a posting; Run waits for the end of all of them.
+// Besides these, each lease of numbers and each posting is a goroutine of its own while it asks the store;
+// Run waits until all of them have ended.
 //
 // Invariants:
 //
-//   - The loop waits for packets only, and for the disk or its writer only when
-//     so much waits for them that reading more would not help anybody.
+//   - The loop waits for packets only. It waits for the disk or its writer only when
+//     their backlog is so long that reading more packets would help nobody.
 //   - Nothing that belongs to one life reaches the next.
-//   - After a group of frames was refused, none that was decided on it is kept.
-//   - One profile's fault is no other profile's: an error or a panic ends its
-//     Runtime alone.
+//   - After a group of frames was refused, no later frame of the same life is kept.
+//   - An error or a panic of one profile ends its Runtime alone.
 package loop

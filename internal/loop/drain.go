@@ -10,12 +10,11 @@ import (
 	"wamble/internal/journal"
 )
 
-// errPaused says why a stop leaves messages in the journal.
+// errPaused is the reason why Leave leaves messages in the journal.
 var errPaused = errors.New("the host has paused the queue")
 
-// Empty brings all that an earlier life left in the journal to the store, though the
-// queue is paused: without that the store is not what players were told. The loop does
-// not run.
+// Empty moves all messages that an earlier life left in the journal to the store, even if the queue is
+// paused: without them the store lacks what players were told. The loop must not be running.
 func (rt *Runtime) Empty(ctx context.Context) error {
 	rt.pace.hurry.Store(true)
 	if err := rt.makeDrain(ctx); err != nil {
@@ -51,7 +50,7 @@ func (rt *Runtime) Empty(ctx context.Context) error {
 	return err
 }
 
-// remaining is about how long the rest of some work takes, to the next second.
+// remaining estimates how long the rest of some work takes, rounded to seconds and one second added.
 func remaining(all, left int, took time.Duration) time.Duration {
 	if left <= 0 || left >= all {
 		return 0
@@ -60,7 +59,7 @@ func remaining(all, left int, took time.Duration) time.Duration {
 	return rest.Round(time.Second) + time.Second
 }
 
-// makeDrain makes the drain, if there is none.
+// makeDrain makes the drain unless it exists.
 func (rt *Runtime) makeDrain(ctx context.Context) error {
 	if rt.drain.Load() != nil {
 		return nil
@@ -81,13 +80,13 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	return nil
 }
 
-// worked is told of a transaction of the drain, and returns how to go on.
+// worked logs a transaction of the drain, and returns the limits of the next.
 func (rt *Runtime) worked(w journal.Work) journal.Next {
 	rt.o.Log.Debug("messages are in the database", "messages", w.Messages, "bytes", w.Bytes, "took", w.Took)
 	return rt.pace.next(time.Now(), w)
 }
 
-// limitsOf bound a transaction of the drain.
+// limitsOf returns the bounds of one transaction of the drain.
 func limitsOf(cfg *config.Profile) journal.Limits {
 	return journal.Limits{Intents: cfg.Store.MaxIntents, Bytes: cfg.Store.MaxPayload}
 }
@@ -105,7 +104,8 @@ func (rt *Runtime) applied(through uint64) {
 	rt.tracer.applied(through)
 }
 
-// drained is told how the store does: what takes no batches brakes nobody.
+// drained reports the drain's result to the storewatch. On an error the brake is released: a store that
+// takes no batches must not slow the loop.
 func (rt *Runtime) drained(err error) {
 	if err != nil {
 		rt.pace.brake.release()
@@ -113,8 +113,8 @@ func (rt *Runtime) drained(err error) {
 	rt.watch.drained(err)
 }
 
-// othersBehind reports whether the store lacks what other profiles had brought there, and
-// how far it has come with them. Who is behind is made to look.
+// othersBehind reports whether the store lacks something that other profiles had brought there, and the sum
+// of their positions in it. The drains of the profiles that it lacks something of recheck it.
 func (rt *Runtime) othersBehind(ctx context.Context) (behind bool, at uint64) {
 	if rt.o.Registry == nil {
 		return false, 0
@@ -133,8 +133,8 @@ func (rt *Runtime) othersBehind(ctx context.Context) (behind bool, at uint64) {
 	return behind, at
 }
 
-// startDrain drains beside the loop, until the returned function is called. First, if
-// it is set, is done before; its error ends the runtime.
+// startDrain runs the drain beside the loop until the returned function is called. First, unless nil, runs
+// before it; its error ends the runtime.
 func (rt *Runtime) startDrain(ctx context.Context, first func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -160,7 +160,7 @@ func (rt *Runtime) startDrain(ctx context.Context, first func(context.Context) e
 	}
 }
 
-// DropDrain forgets the drain of an earlier run, in whatever state that left it.
+// DropDrain closes the drain of an earlier run, whatever its state.
 func (rt *Runtime) DropDrain() {
 	d := rt.drain.Swap(nil)
 	if d == nil {
@@ -171,11 +171,11 @@ func (rt *Runtime) DropDrain() {
 	}
 }
 
-// Hurry lets the drain work without rests, or with rests again.
+// Hurry switches the drain's rests between batches off or on again.
 func (rt *Runtime) Hurry(on bool) { rt.pace.hurry.Store(on) }
 
-// Depart brings what the journal still has of a profile that was removed to its
-// store: it tries until the store has everything, or ctx ends.
+// Depart moves the rest of the journal of a removed profile to its store. It tries again until the store
+// has everything or ctx ends.
 func (rt *Runtime) Depart(ctx context.Context) {
 	rt.stage.set("removed; its journal is being brought to the database")
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {

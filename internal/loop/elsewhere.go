@@ -10,8 +10,8 @@ import (
 	"wamble/internal/transport"
 )
 
-// askShards answers a load beside the readers with what other shards have in memory, if
-// there are any. It reports whether it does.
+// askShards answers a load about what other shards have in memory, in a goroutine beside the readers. It
+// reports false if the profile has one shard.
 func (ls *loads) askShards(ctx context.Context, j job) bool {
 	if ls.rt.o.Others == nil {
 		return false
@@ -36,7 +36,7 @@ func (ls *loads) askShards(ctx context.Context, j job) bool {
 	return true
 }
 
-// improve adds what other shards have in memory, and the store not yet.
+// improve adds what other shards have in memory but the store does not have yet.
 func (ls *loads) improve(ctx context.Context, load profile.Load, in *profile.Loaded) {
 	key := load.Key
 	if in.Session != nil {
@@ -50,12 +50,12 @@ func (ls *loads) improve(ctx context.Context, load profile.Load, in *profile.Loa
 	}
 }
 
-// elsewhere asks the other shards about a board, until one has it: those that are not here
-// on their machines.
+// elsewhere asks the other shards about a board until one has it, first those of this machine, then those
+// of other machines.
 func (ls *loads) elsewhere(ctx context.Context, load profile.Load) *profile.Loaded {
 	in := &profile.Loaded{Load: load.ID}
 	if load.Ask.UCI != "" {
-		// The store gets the prediction from another journal: it must know the session.
+		// The store gets the prediction from another shard's journal, so it must have the session first.
 		if _, err := ls.rt.Settle(ctx, registry.Subject{Token: load.Token}); err != nil {
 			in.Outcome = profile.Away
 			return in
@@ -87,21 +87,21 @@ func (ls *loads) elsewhere(ctx context.Context, load profile.Load) *profile.Load
 	return in
 }
 
-// underway reports whether a board that no shard has is between two of them: then it is
-// still played, by the store.
+// underway reports whether a board that no shard has is moving between two shards: then the store has it,
+// not archived.
 func (ls *loads) underway(ctx context.Context, id wamble.BoardID) bool {
 	select {
 	case ls.slots <- struct{}{}:
 		defer func() { <-ls.slots }()
 	case <-ctx.Done():
-		return true // nobody knows
+		return true // unknown
 	}
 	b, err := ls.rt.o.Store.Board(ctx, id)
 	return err == nil && b.Profile == ls.rt.o.Config.Name && b.Status != wamble.Archived
 }
 
-// Ask asks the shard about a board, and waits until what comes of it is durable. It is nil
-// if the board is not here. Errors: ErrNotUp, or that of ctx.
+// Ask asks the shard about a board, and waits until the outcome is durable. Told is nil if the shard does
+// not have the board. Errors: ErrNotUp, or that of a broken socket.
 func (rt *Runtime) Ask(ctx context.Context, in profile.Ask) (told *profile.Told, err error) {
 	loop, life := rt.loop.Load(), rt.life.Load()
 	if loop == nil || life == nil {

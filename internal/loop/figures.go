@@ -13,8 +13,7 @@ import (
 	"wamble/runner"
 )
 
-// Figures are everything that can be told about a runtime at one moment: by the
-// metrics and by the status.
+// Figures is everything that metrics and status show of a runtime, taken at one moment.
 type Figures struct {
 	Up        bool
 	Why       string
@@ -28,7 +27,7 @@ type Figures struct {
 	UDP       transport.UDPStats
 	Streams   transport.GatewayStats
 	Runner    runner.Stats
-	Health    board.Health // of the last healthTime
+	Health    board.Health // at most healthTime old
 	Queue     runner.InboxStats
 	Store     StoreState
 	Panics    uint64 // caught so far
@@ -37,26 +36,26 @@ type Figures struct {
 	CertificateEnds time.Time // zero without TLS
 }
 
-// StoreState is how the store does.
+// StoreState is the state of the store as the runtime sees it.
 type StoreState struct {
-	Away    bool    // it cannot be asked
+	Away    bool    // it cannot be read
 	Refuses bool    // it cannot be written
-	Brake   float64 // share of its time that the loop was held by the drain, lately
-	Trouble string  // what only the host can end, with advice
+	Brake   float64 // recent share of its time for which the drain has braked the loop
+	Trouble string  // needs the operator; with advice
 }
 
-// And is how the store does for two shards together.
+// And combines the states of two shards.
 func (s StoreState) And(more StoreState) StoreState {
 	return StoreState{s.Away || more.Away, s.Refuses || more.Refuses, max(s.Brake, more.Brake), cmp.Or(s.Trouble, more.Trouble)}
 }
 
-// healthTime is how often all boards are looked at, at most.
+// healthTime is the shortest time between two scans of all boards.
 const healthTime = 10 * time.Second
 
-// lookTime is how long a look at a runtime may take.
+// lookTime bounds Look.
 const lookTime = 2 * time.Second
 
-// Look takes the figures. What the loop knows is empty before it runs.
+// Look takes the figures. The loop's own are zero before the loop runs.
 func (rt *Runtime) Look(ctx context.Context) Figures {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -82,12 +81,12 @@ func (rt *Runtime) Look(ctx context.Context) Figures {
 	return s
 }
 
-// StoreState is how the store does at present.
+// StoreState returns the state of the store at present.
 func (rt *Runtime) StoreState() StoreState {
 	return StoreState{rt.watch.away.Load(), rt.watch.refuses.Load(), rt.pace.brake.share(), rt.watch.trouble()}
 }
 
-// Queue is the part of the journal that the store does not have yet.
+// Queue returns the part of the journal that the store does not have yet.
 func (rt *Runtime) Queue(s *runner.Stats) runner.InboxStats {
 	if d := rt.drain.Load(); d != nil {
 		for _, in := range s.Inboxes {
@@ -99,7 +98,7 @@ func (rt *Runtime) Queue(s *runner.Stats) runner.InboxStats {
 	return runner.InboxStats{}
 }
 
-// look is what the loop knows.
+// look returns the loop's own figures. It runs on the loop's goroutine.
 func (l *loop) look() Figures {
 	p := l.life.profile
 	if now := time.Now(); now.Sub(l.healthAt) > healthTime {
@@ -112,7 +111,7 @@ func (l *loop) look() Figures {
 	}
 }
 
-// Add adds the figures of another shard, as far as they can be added.
+// Add adds the figures of another shard that can be added.
 func (f *Figures) Add(more Figures) {
 	if f.Up && !more.Up {
 		f.Up, f.Why = false, more.Why

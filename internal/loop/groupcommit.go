@@ -9,17 +9,14 @@ import (
 	"wamble/runner"
 )
 
-// groupCommit takes the frames of one life of a profile to the runner. It has one
-// group under way and one that is being filled: while the first is made
-// durable, the steps of the loop go into the second. So groups grow with the
-// load, nothing waits longer than for the disk and for answers that are being
-// sent, and after a failure nothing follows: a frame never becomes durable when
-// one before it was refused.
+// groupCommit hands the frames of one life of a profile to the runner. One group is under way while the
+// next is filled by the steps of the loop, so groups grow with the load. A group waits only for the disk
+// and for answers that are being sent. A frame never becomes durable after one before it was refused.
 type groupCommit struct {
 	runner *runner.Runner
 	worker uint32
-	// durable is told how far the journal has come, and failed why it ends, on
-	// the committer's goroutine.
+	// durable is called with the progress of the journal, failed with the error that ends it, both on the
+	// committer's goroutine.
 	durable func(progress)
 	failed  func(err error)
 
@@ -29,21 +26,20 @@ type groupCommit struct {
 	inFlight bool
 	settled  sync.Cond // signalled when the group under way has settled
 	held     bool      // nothing is submitted yet
-	answers  int       // batches of answers that are being sent
+	answers  int       // batches of answers that the writer is sending
 	err      error
 	last     uint64    // number of the last message that is durable
 	pack     []byte    // frames that become one message
 	sizes    Histogram // frames per group
 }
 
-// progress is a group that became durable: its gate, the number of its last
-// message, and how much it held.
+// progress is a group that became durable: its gate, the number of its last message, and its size.
 type progress struct {
 	gate, seq        uint64
 	frames, messages int
 }
 
-// group is the frames of some steps in a row, and the gate of the last.
+// group holds the frames of consecutive steps, and the gate of the last step.
 type group struct {
 	messages *runner.Group
 	frames   int
@@ -51,28 +47,27 @@ type group struct {
 	marks    []mark
 }
 
-// mark is who is told the number of the last of some messages of a group.
+// mark calls told with the number of a message of a group, the last of the first messages of them.
 type mark struct {
 	messages int
 	told     func(seq uint64)
 }
 
-// The bounds of a group that is being filled. Past them the loop reads nothing
-// more until the disk has caught up.
+// The bounds of the group that is being filled. Past them the loop reads no packets until the disk has
+// caught up.
 const (
 	mostFrames = 16 << 10
 	mostBytes  = 8 << 20
 )
 
-// enoughFrames is how many a group needs to leave while answers are being sent.
-// Whoever is answered moves at once: a group that waits for that moment is some
-// moves longer, and costs the disk the same.
+// enoughFrames is how many frames a group needs to be submitted while answers are being sent. Answered
+// players move at once, so a group that waits for the answers gets some more moves and costs the disk the
+// same.
 const enoughFrames = 48
 
-// packSize is how many bytes of frames of one step travel as one message. A
-// message costs the journal the same whether it is long or short: without packing
-// a burst takes 3 to 9 % more processor time in all. No intent has fewer than 13
-// bytes, so that a pack and one more frame stay far below journal.MaxIntents.
+// packSize is how many bytes of frames of one step share one message. A message costs the journal about the
+// same at any length: without packing a burst takes 3 to 9 % more processor time in all. An intent has at
+// least 13 bytes, so a pack and one more frame stay far below journal.MaxIntents.
 const packSize = 16 << 10
 
 // newGroupCommit returns a group commit that holds its frames until begin.
@@ -84,9 +79,8 @@ func newGroupCommit(r *runner.Runner, worker uint32) *groupCommit {
 	return j
 }
 
-// put adds the frames of one step. After a failure they are dropped. Answering says
-// that many answers of the same step are about to be sent; answered says when they
-// are.
+// put adds the frames of one step. After a failure they are dropped. Answering says that many answers of
+// this step are about to be sent; the writer calls answered afterwards.
 func (j *groupCommit) put(frames *profile.Frames, gate uint64, answering bool) {
 	if frames.Len() == 0 && !answering {
 		return
@@ -102,8 +96,7 @@ func (j *groupCommit) put(frames *profile.Frames, gate uint64, answering bool) {
 	})
 }
 
-// locked does something under the lock, which a panic gives back too, and tells of
-// its failure.
+// locked calls do under the lock, which a panic releases too, and reports its error by failed.
 func (j *groupCommit) locked(do func() error) {
 	err := func() error {
 		j.mu.Lock()
@@ -115,7 +108,7 @@ func (j *groupCommit) locked(do func() error) {
 	}
 }
 
-// answered says that a batch of answers has been sent.
+// answered takes note that a batch of answers has been sent.
 func (j *groupCommit) answered() {
 	j.locked(func() error {
 		j.answers--
@@ -144,8 +137,8 @@ func (j *groupCommit) add(frames *profile.Frames, gate uint64) error {
 	return j.submit()
 }
 
-// mark tells the number of the last message that was put so far, as soon as that is
-// durable. After a failure nobody is told. Told must return quickly.
+// mark calls told with the number of the last message that was put so far, once that is durable. After a
+// failure told is never called. Told must return quickly.
 func (j *groupCommit) mark(told func(seq uint64)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -169,13 +162,13 @@ func (j *groupCommit) begin() {
 	})
 }
 
-// submit sends the open group on its way if none is.
+// submit hands the open group to the runner unless one is under way.
 func (j *groupCommit) submit() error {
 	if j.held || j.inFlight || j.err != nil || j.open.frames == 0 {
 		return nil
 	}
 	if j.answers > 0 && j.open.frames < enoughFrames {
-		return nil // answered does it
+		return nil // answered submits it
 	}
 	if err := j.runner.Submit(j.open.messages); err != nil {
 		j.err = err
@@ -187,8 +180,7 @@ func (j *groupCommit) submit() error {
 	return nil
 }
 
-// settle is called by the committer when the group under way is durable, or
-// never will be.
+// settle is called by the committer when the group under way is durable or has failed.
 func (j *groupCommit) settle(g *runner.Group, err error) {
 	p, err := j.land(g, err)
 	if p.seq != 0 {
@@ -199,8 +191,8 @@ func (j *groupCommit) settle(g *runner.Group, err error) {
 	}
 }
 
-// land notes that the group under way is durable, or never will be, and submits the
-// next. It returns what became durable, and why nothing follows.
+// land takes note that the group under way is durable or has failed, and submits the next. It returns what
+// became durable, and the error that ends the journal.
 func (j *groupCommit) land(g *runner.Group, err error) (p progress, _ error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -223,11 +215,10 @@ func (j *groupCommit) land(g *runner.Group, err error) (p progress, _ error) {
 	return p, j.submit()
 }
 
-// errEnded is why a journal that was ended takes nothing.
+// errEnded is the error of a group commit that was ended.
 var errEnded = errors.New("the profile has ended")
 
-// end drops what was not submitted and waits for what was: when it returns, all
-// that will ever be durable is.
+// end drops the open group and waits for the one under way: when it returns, nothing more becomes durable.
 func (j *groupCommit) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -239,22 +230,21 @@ func (j *groupCommit) end() {
 	}
 }
 
-// behind reports whether so much waits for the disk that the loop should read
-// no more.
+// behind reports whether the backlog for the disk is so large that the loop should stop reading.
 func (j *groupCommit) behind() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.err == nil && (j.open.frames > mostFrames || j.open.messages.Bytes() > mostBytes)
 }
 
-// broken reports whether nothing more becomes durable.
+// broken reports whether the journal has failed or ended, so that nothing more becomes durable.
 func (j *groupCommit) broken() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.err != nil
 }
 
-// groups returns a copy of the sizes of all groups so far.
+// groups returns a copy of the histogram of group sizes.
 func (j *groupCommit) groups() Histogram {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -2,11 +2,10 @@ package loop
 
 import "slices"
 
-// Histogram counts values in buckets. It belongs to one goroutine, or to
-// whoever holds its lock: counting costs no more than a search in a short list.
+// Histogram counts values in buckets. The caller serializes its use.
 type Histogram struct {
 	Bounds []float64 // upper ends, ascending
-	Counts []uint64  // one more than Bounds: the last has no end
+	Counts []uint64  // one more than Bounds: the last is unbounded
 	Sum    float64
 }
 
@@ -19,7 +18,7 @@ func newHistogram(bounds []float64) Histogram {
 	return Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
 }
 
-// observe counts n times the value v.
+// observe counts the value v n times.
 func (h *Histogram) observe(v float64, n uint64) {
 	i, _ := slices.BinarySearch(h.Bounds, v)
 	h.Counts[i] += n
@@ -30,8 +29,7 @@ func (h *Histogram) clone() Histogram {
 	return Histogram{Bounds: h.Bounds, Counts: slices.Clone(h.Counts), Sum: h.Sum}
 }
 
-// Total returns how many values were counted, and for each bound how many were
-// at or below it.
+// Total returns how many values were counted, and for each bound how many were at or below it.
 func (h *Histogram) Total() (count uint64, below map[float64]uint64) {
 	below = make(map[float64]uint64, len(h.Bounds))
 	for i, n := range h.Counts {

@@ -9,9 +9,8 @@ import (
 	"wamble/runner"
 )
 
-// Journal is what a runtime has of the journal that it runs on: the fields of Options with
-// these names. A runtime whose part of the world is on another machine has none; it gets
-// one when the part comes here.
+// Journal is the journal that a runtime runs on; its fields are those of Options. A runtime whose shard is
+// on another machine has a Journal with an empty Runner until the shard comes here.
 type Journal struct {
 	Runner *runner.Runner
 	Owner  store.Owner
@@ -21,15 +20,14 @@ type Journal struct {
 	Heal   func(ctx context.Context) error
 }
 
-// journal is what the runtime runs on at present.
+// journal returns the journal that the runtime runs on at present.
 func (rt *Runtime) journal() *Journal { return rt.on.Load() }
 
-// Arrive lets the next Run go on with a journal. The runtime does not run.
+// Arrive sets the journal of the next Run. The runtime must not be running.
 func (rt *Runtime) Arrive(j Journal) { rt.on.Store(&j) }
 
-// Leave forgets everything of the journal that the runtime ran on, and goes on without,
-// having nothing but a runner that is empty. It has ended. With drain the journal is
-// brought to the store before, as far as there is time.
+// Leave drops the journal of a runtime that has ended, and puts an empty runner in its place. With drain
+// set, the journal is first moved to the store, until ctx ends.
 func (rt *Runtime) Leave(ctx context.Context, empty *runner.Runner, why string, drain bool) {
 	if d := rt.drain.Load(); d != nil && drain {
 		rt.pace.hurry.Store(true)
@@ -53,5 +51,5 @@ func (rt *Runtime) Leave(ctx context.Context, empty *runner.Runner, why string, 
 	rt.Absent(why)
 }
 
-// Absent says where the runtime's part of the world is.
+// Absent sets the stage of a runtime whose shard is elsewhere.
 func (rt *Runtime) Absent(where string) { rt.stage.set(where) }

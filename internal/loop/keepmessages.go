@@ -2,8 +2,8 @@ package loop
 
 import "time"
 
-// KeepMessages keeps what goes from the journal to the store, until a time at least: a backup
-// needs it.
+// KeepMessages retains messages that go from the journal to the store, until the given time at least, for a
+// backup.
 func (rt *Runtime) KeepMessages(until time.Time) {
 	if d := rt.drain.Load(); d != nil {
 		d.Hold(until)

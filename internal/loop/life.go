@@ -12,25 +12,25 @@ import (
 	"wamble/internal/tape"
 )
 
-// life is a profile from its restoring out of the store until it ends, or until
-// the journal fails and it must be made anew. What belongs to one life never
-// reaches the next: its mail and its journal end with it.
+// life is a profile in memory, from its restore out of the store until it ends, or until the journal fails
+// and it must be made anew. Its mail and its journal end with it, so nothing that belongs to one life
+// reaches the next.
 type life struct {
 	profile *profile.Profile
 	clock   clock
 	commit  *groupCommit
 	mail    *mail
 	out     profile.Output
-	record  *tape.File      // nil: it is not recorded
+	record  *tape.File      // nil if it is not recorded
 	failure chan error      // of the journal; holds the first
-	leases  []profile.Lease // that it asked for before a loop led it
-	// whole is closed when an adopted state is taken in, or is not needed any more; nil:
-	// it was. forget gives its memory back.
+	leases  []profile.Lease // asked for before a loop led the life
+	// whole is closed when an adopted state is taken in or dropped, and nil if there is none. forget
+	// returns its memory.
 	whole  chan struct{}
 	forget func()
 }
 
-// newLife returns a profile that has restored nothing yet.
+// newLife returns a life whose profile has restored nothing yet.
 func (rt *Runtime) newLife() (*life, error) {
 	c := newClock(time.Now())
 	if rt.o.Skew != nil {
@@ -49,8 +49,8 @@ func (rt *Runtime) newLife() (*life, error) {
 	return rt.lifeOf(o, c, profile.New(o))
 }
 
-// lifeOf is the life of a profile that was made with these options, by a clock
-// that the profile has followed so far.
+// lifeOf returns a life of the profile p, which was made with options o and has followed the clock c so
+// far.
 func (rt *Runtime) lifeOf(o profile.Options, c clock, p *profile.Profile) (*life, error) {
 	record, err := rt.o.Record.Next(o, rt.o.Log)
 	if err != nil {
@@ -75,7 +75,7 @@ func (rt *Runtime) lifeOf(o profile.Options, c clock, p *profile.Profile) (*life
 	return l, nil
 }
 
-// fail ends the life: the profile decides nothing more.
+// fail ends the life: the profile decides nothing more. Only the first error counts.
 func (l *life) fail(err error) {
 	select {
 	case l.failure <- err:
@@ -94,7 +94,7 @@ func (l *life) tell(now time.Time, inputs []profile.Input) {
 	l.record.Step(at, inputs, &l.out)
 }
 
-// step is one step outside of the loop. Its frames are held by the journal.
+// step runs one step outside of the loop, before begin: the group commit holds its frames.
 func (l *life) step(inputs ...profile.Input) {
 	l.tell(time.Now(), inputs)
 	l.commit.put(&l.out.Frames, l.out.Gate, false)
@@ -103,8 +103,8 @@ func (l *life) step(inputs ...profile.Input) {
 // restoreBatch is how many boards are restored in a step.
 const restoreBatch = 1024
 
-// restore brings everything into the profile that the store has of it: the
-// boards that are not archived, those who hold one, and numbers for new rows.
+// restore loads everything of the profile from the store: the boards that are not archived, the sessions
+// that hold them, and numbers for new rows.
 func (l *life) restore(ctx context.Context, rt *Runtime) error {
 	l.step(rt.o.Standing()...)
 	others := make(chan struct{})
@@ -142,13 +142,11 @@ func (l *life) restore(ctx context.Context, rt *Runtime) error {
 	return nil
 }
 
-// firstNumbers is how many numbers of a sequence a start waits for: more than a loop can
-// use until the next are there. The store counts each of them, and others that start wait
-// meanwhile.
+// firstNumbers is how many numbers of a sequence a start leases: more than a loop can use until the next
+// lease arrives. The store counts out each number, and other starting profiles wait meanwhile.
 const firstNumbers = 2048
 
-// supply leases the numbers that the last step asked for, or as many of them as a start
-// needs.
+// supply leases the numbers that the last step asked for, at most firstNumbers of each sequence.
 func (l *life) supply(ctx context.Context, rt *Runtime) error {
 	wanted := slices.Clone(l.out.Leases)
 	for i := range wanted {
@@ -164,7 +162,7 @@ func (l *life) supply(ctx context.Context, rt *Runtime) error {
 	return nil
 }
 
-// prepare is a step before a loop leads the life, which is to lease what it asks for.
+// prepare runs a step before a loop leads the life, and collects the leases that it asks for.
 func (l *life) prepare(inputs ...profile.Input) {
 	l.step(inputs...)
 	l.leases = append(l.leases, l.out.Leases...)
@@ -193,7 +191,7 @@ func (l *life) restoreBoards(ctx context.Context, rt *Runtime, boards []wamble.B
 	return nil
 }
 
-// predicted reads what is predicted of boards: nothing of most of them.
+// predicted reads the predictions of boards. Most boards have none.
 func (rt *Runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wamble.BoardID][]wamble.Prediction, error) {
 	ids := make([]wamble.BoardID, len(boards))
 	for i := range boards {
@@ -207,8 +205,8 @@ func (rt *Runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wa
 	return found, err
 }
 
-// holders reads the sessions that hold boards, and what goes with them. A holder who is
-// not stored has no session.
+// holders returns for each board the session that holds it, with its identity and its acceptance of the
+// terms; nil if the holder is not stored.
 func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]*profile.RestoreSession, error) {
 	var ids []wamble.SessionID
 	for i := range boards {

@@ -14,17 +14,16 @@ import (
 
 const (
 	loadReaders = 8               // loads that are under way at once
-	fileReaders = 2               // the same for a database in this process, whose work is ours
+	fileReaders = 2               // the same for an in-process database, which uses this process's processors
 	loadQueue   = 2048            // loads that wait; a profile has fewer
 	loadTime    = 5 * time.Second // for one load
 )
 
-// loads asks the store what profiles want to know, some at a time. The answers
-// come back as mail.
+// loads reads from the store what profiles ask for. The answers come back as mail.
 type loads struct {
 	rt    *Runtime
 	jobs  chan job
-	slots chan struct{} // of loads that ask other profiles first
+	slots chan struct{} // bounds the loads of askShards and shared
 }
 
 type job struct {
@@ -46,8 +45,7 @@ func newLoads(ctx context.Context, rt *Runtime) *loads {
 	return ls
 }
 
-// ask queues a load, and answers at once that nothing is known if there is no
-// room.
+// ask queues a load. If the queue is full, the load is answered at once with Away.
 func (ls *loads) ask(l *life, load profile.Load) {
 	select {
 	case ls.jobs <- job{l, load}:
@@ -66,28 +64,28 @@ func (ls *loads) read(ctx context.Context) {
 				continue
 			}
 			j.life.mail.post(ls.answer(ctx, j.load))
-			// SQLite answers without waiting for anything: many questions of
-			// strangers in a row would keep the loop from a processor.
+			// SQLite answers without blocking: many loads of unknown tokens in a row would keep the loop
+			// from a processor.
 			goruntime.Gosched()
 		}
 	}
 }
 
-// answer asks the store what a load is about.
+// answer reads from the store what a load asks for.
 func (ls *loads) answer(ctx context.Context, load profile.Load) *profile.Loaded {
 	return ls.answerBy(ctx, load, func(ctx context.Context, load profile.Load, in *profile.Loaded) error {
 		return ls.look(ctx, ls.rt.o.Store, load, in)
 	})
 }
 
-// answerAt is answer in one state of the store, and says which one that is.
+// answerAt is answer within one snapshot of the store, with the cursors of that snapshot.
 func (ls *loads) answerAt(ctx context.Context, load profile.Load) *profile.Loaded {
 	return ls.answerBy(ctx, load, func(ctx context.Context, load profile.Load, in *profile.Loaded) error {
 		if load.First.Handle != "" {
 			if _, err := ls.player(ctx, ls.rt.o.Store, load); err != nil {
 				return err
 			}
-			load.First = wamble.Player{} // he is made
+			load.First = wamble.Player{} // the identity is made
 		}
 		all, err := ls.rt.o.Store.Snapshot(ctx, func(q store.Queries) error { return ls.look(ctx, q, load, in) })
 		for _, c := range all {
@@ -173,7 +171,7 @@ func (ls *loads) look(ctx context.Context, store store.Queries, load profile.Loa
 	return nil
 }
 
-// player asks for an identity, and makes it if the load says who it is to be.
+// player reads an identity. It first makes the identity if load.First is set.
 func (ls *loads) player(ctx context.Context, q store.Queries, load profile.Load) (wamble.Player, error) {
 	if load.First.Handle != "" {
 		return ls.rt.o.Store.Enrol(ctx, load.First)
@@ -181,8 +179,7 @@ func (ls *loads) player(ctx context.Context, q store.Queries, load profile.Load)
 	return q.Player(ctx, load.Key)
 }
 
-// named asks for an identity, and claims the name for it if the load says since when it is
-// to have it.
+// named reads an identity, and first claims load.Handle for it if load.First says since when.
 func (ls *loads) named(ctx context.Context, load profile.Load) (wamble.Player, error) {
 	at := load.First.Renamed
 	if at.IsZero() {
@@ -191,7 +188,7 @@ func (ls *loads) named(ctx context.Context, load profile.Load) (wamble.Player, e
 	return ls.rt.o.Store.Claim(ctx, load.Key, load.Handle, at, at.Add(-profile.NameKept))
 }
 
-// unlessMissing is an error for which a missing row is none.
+// unlessMissing drops ErrNotFound.
 func unlessMissing(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -199,7 +196,7 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// dropped takes back an answer that came with an error.
+// dropped removes the answer of a load that has failed.
 func dropped(in *profile.Loaded, err error) error {
 	if err != nil {
 		in.Answer = nil
@@ -207,8 +204,7 @@ func dropped(in *profile.Loaded, err error) error {
 	return err
 }
 
-// session completes an answer with a session: with its identity, and with its
-// acceptance of the terms that the load is about.
+// session completes a load with the session s, its identity, and its acceptance of the terms.
 func (ls *loads) session(ctx context.Context, q store.Queries, s wamble.Session, err error, load profile.Load, in *profile.Loaded) error {
 	if err != nil {
 		return err
@@ -218,8 +214,8 @@ func (ls *loads) session(ctx context.Context, q store.Queries, s wamble.Session,
 	return err
 }
 
-// about is what goes with a session: its identity, if it has one, and whether it
-// has accepted the terms with a hash, if there is one.
+// about returns the identity of a session, if it has one, and whether the session has accepted the terms
+// with a hash; the zero hash means no terms.
 func about(ctx context.Context, q store.Queries, s wamble.Session, profileName string, hash [32]byte) (*profile.Answer, error) {
 	a := &profile.Answer{}
 	if !s.Key.IsZero() {

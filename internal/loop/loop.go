@@ -12,10 +12,9 @@ import (
 	"wamble/internal/transport"
 )
 
-// loop is the one goroutine that drives a profile: it reads a batch of packets,
-// takes the mail, makes one step of all of it, and does what follows. It waits for
-// packets only, and for its writer when that is far behind; disk, store and the
-// rest come to it as mail.
+// loop is the one goroutine that drives a profile: it reads a batch of packets, takes the mail, runs one
+// step with all of it, and carries out the output. It waits for packets only, and for its writer when that
+// is far behind; results of disk and store come as mail.
 type loop struct {
 	health   board.Health
 	healthAt time.Time
@@ -23,7 +22,7 @@ type loop struct {
 	rt      *Runtime
 	port    *transport.Port
 	life    *life
-	asks    chan func() // to be run between two steps
+	asks    chan func() // run between two steps
 	inputs  []profile.Input
 	packets []profile.Packet // that inputs points to
 	recent  recent
@@ -32,19 +31,19 @@ type loop struct {
 	done    uint64    // the newest gate that is durable
 	doneSeq uint64    // its last message; 0: nothing became durable yet
 	stop    bool
-	freeze  *Frozen // that it is to become; nil: none
+	freeze  *Frozen // wanted by a handoff; nil if none
 	frozen  atomic.Bool
 	held    bool // the port is not read, but all else goes on
 	untold  []untold
 	posting *posting        // nil: nothing durable waits for other machines
-	durable profile.Durable // that the life was told last
+	durable profile.Durable // what the life was told last
 	unseen  []unseen
-	others  *profile.Others // that the life was told last
+	others  *profile.Others // what the life was told last
 	writer  *writer
 	saver   *saver
 	times   stopwatch
 	ended   chan struct{}
-	err     error // why it ended
+	err     error // why the loop ended
 }
 
 func newLoop(rt *Runtime, first *life) *loop {
@@ -56,8 +55,8 @@ func newLoop(rt *Runtime, first *life) *loop {
 	return l
 }
 
-// run steps until it is stopped and everything that was decided is durable and
-// sent. Only a broken socket is an error.
+// run steps until it is stopped and everything it decided is durable and sent. Only a broken socket or a
+// panic is an error.
 func (l *loop) run() {
 	defer close(l.ended)
 	go l.writer.run()
@@ -67,7 +66,7 @@ func (l *loop) run() {
 			guard.Run("the inquest", func() { l.inquest(p) }, nil)
 			l.err = p
 		}
-		guard.Run("the last packets", func() { l.flush() }, nil) // what matters is why the loop ended
+		guard.Run("the last packets", func() { l.flush() }, nil) // the error that ended the loop matters more
 		close(l.writer.full)
 		l.saver.close()
 		guard.Run("the recording", func() { l.life.record.Close() }, nil)
@@ -95,7 +94,7 @@ func (l *loop) round() error {
 	return err
 }
 
-// save goes on with the restart file, unless the loop is about to rest or end.
+// save continues the restart file, unless the loop is about to rest or end.
 func (l *loop) save(now time.Time) {
 	if l.stop || l.freeze != nil || l.life.commit.broken() {
 		return
@@ -105,18 +104,17 @@ func (l *loop) save(now time.Time) {
 	}
 }
 
-// turn makes a step of what has come, and sends what follows.
+// turn runs one step with the arrivals, and sends the answers.
 func (l *loop) turn(in transport.Arrivals) error {
 	l.step(in)
 	return l.send()
 }
 
-// settled reports whether everything that was decided is durable, or never will
-// be.
+// settled reports whether everything the loop decided is durable, or can never be.
 func (l *loop) settled() bool { return l.done >= l.last || l.life.commit.broken() }
 
-// receive waits for something to do. While the journal is behind, or the loop
-// is braked, stopping, held or to be frozen, packets stay in the socket.
+// receive waits for something to do. While the journal is behind, or the loop is braked, stopping, held or
+// about to freeze, packets stay in the socket.
 func (l *loop) receive() (transport.Arrivals, error) {
 	hold := l.rt.pace.brake.hold(time.Now())
 	if !l.stop && !l.held && l.freeze == nil && hold == 0 && !l.life.commit.behind() {
@@ -140,8 +138,8 @@ func (l *loop) receive() (transport.Arrivals, error) {
 	return transport.Arrivals{}, nil
 }
 
-// step tells the profile what has come, and passes on what follows. Packets are
-// left in the output.
+// step runs one step with the arrivals and the mail, and carries out its output except the packets, which
+// stay in it.
 func (l *loop) step(in transport.Arrivals) {
 	now := time.Now()
 	life := l.life
@@ -161,7 +159,7 @@ func (l *loop) step(in transport.Arrivals) {
 	}
 	at := len(inputs)
 	inputs = life.mail.take(append(inputs, &l.durable))
-	reached := l.reach() // behind take: what the mail has may be about what is durable
+	reached := l.reach() // after take: mail can be about what is durable
 	if !reached {
 		inputs = slices.Delete(inputs, at, at+1)
 	}
@@ -178,8 +176,8 @@ func (l *loop) step(in transport.Arrivals) {
 	l.follow(now, l.hands())
 }
 
-// follow does what follows from a step, but for sending. Answering says that the
-// writer is handed what is sent.
+// follow carries out the output of a step except sending. Answering says that the writer will send its
+// packets.
 func (l *loop) follow(now time.Time, answering bool) {
 	life, out := l.life, &l.life.out
 	var traced func(seq uint64)
@@ -207,8 +205,7 @@ func (l *loop) follow(now time.Time, answering bool) {
 	l.until = l.soon(now, life.clock.due(out.Next))
 }
 
-// soon is when to step again at the latest: when there is work, but not later
-// than select-timeout-usec from now.
+// soon returns when to step again at the latest: when work is due, at most select-timeout-usec from now.
 func (l *loop) soon(now, next time.Time) time.Time {
 	last := now.Add(l.rt.cfg.Load().Network.SelectTimeout)
 	if next.IsZero() || next.After(last) {
@@ -217,7 +214,7 @@ func (l *loop) soon(now, next time.Time) time.Time {
 	return next
 }
 
-// answerAsks runs what is to be run between two steps.
+// answerAsks runs the functions that wait in asks.
 func (l *loop) answerAsks() {
 	for {
 		select {
@@ -229,8 +226,8 @@ func (l *loop) answerAsks() {
 	}
 }
 
-// do runs f on the loop's goroutine, between two steps, and waits for it. It
-// reports whether that happened: a loop that has ended runs nothing.
+// do runs f on the loop's goroutine, between two steps, and waits for it. It reports false if ctx or the
+// loop ended first; f may still run if ctx ended.
 func (l *loop) do(ctx context.Context, f func()) bool {
 	done := make(chan struct{})
 	select {
@@ -251,7 +248,7 @@ func (l *loop) do(ctx context.Context, f func()) bool {
 	}
 }
 
-// become lets the loop go on with another life.
+// become replaces the life that the loop leads. It reports false if the loop has ended.
 func (l *loop) become(ctx context.Context, next *life) bool {
 	return l.do(ctx, func() {
 		l.life.record.Close()
@@ -264,13 +261,12 @@ func (l *loop) become(ctx context.Context, next *life) bool {
 	})
 }
 
-// mostRead is how many batches are read of a port that is left: a flood has no end.
+// mostRead bounds the batches that moveTo reads from the old port: a flood has no end.
 const mostRead = 256
 
-// moveTo goes on with another port, on the loop's own goroutine. What waits in the
-// old one is answered first, and its UDP socket is closed at once: from now on
-// everything arrives at the new one. A socket that the new port has taken over has
-// another descriptor.
+// moveTo switches to another port, on the loop's own goroutine. It first answers what waits in the old
+// port, and closes the old UDP socket at once, so that everything arrives at the new port from now on. If
+// the new port has taken over the old socket, it has its own descriptor of it.
 func (l *loop) moveTo(p *transport.Port) {
 	for range mostRead {
 		in, err := l.port.Receive(time.Now())
@@ -278,7 +274,7 @@ func (l *loop) moveTo(p *transport.Port) {
 			break
 		}
 	}
-	l.flush() // what the old port refuses is lost with it
+	l.flush() // what the old port refuses is lost
 	if p != l.port {
 		l.port.UDP().Close()
 	}
@@ -286,8 +282,8 @@ func (l *loop) moveTo(p *transport.Port) {
 	l.rt.port.Store(p)
 }
 
-// halt stops reading, waits until what was decided is durable and sent, and
-// ends the loop; at the end of ctx it ends without.
+// halt stops reading, waits until everything decided is durable and sent, and ends the loop. When ctx ends
+// it does not wait for the journal any more.
 func (l *loop) halt(ctx context.Context) {
 	l.do(context.Background(), func() { l.stop = true })
 	select {

@@ -7,26 +7,25 @@ import (
 	"wamble/internal/profile"
 )
 
-// mail is what other goroutines have to tell one life of a profile. What comes
-// often and replaces what came before it (how far journal and store are) is one
-// value; the rest is a list, in the order in which it came.
+// mail carries inputs from other goroutines to one life of a profile. The positions of journal and store,
+// of which only the newest counts, are one value each; the rest is a list in order of arrival.
 type mail struct {
-	wake func() // makes the loop look
+	wake func() // wakes the loop from its wait for packets
 
 	mu      sync.Mutex
 	inputs  []profile.Input
-	news    int    // how many of inputs there are up to the last news of other profiles
+	news    int    // inputs up to and including the last news of other profiles
 	gate    uint64 // durable up to here, with the message that says so
 	seq     uint64
 	applied uint64 // the store has everything up to here
 	arrived chan struct{}
-	// taken is what take last returned a pointer to. It belongs to the loop.
+	// taken is the input that take last returned a pointer to. Only the loop uses it.
 	taken profile.Applied
 }
 
 func newMail(wake func()) *mail { return &mail{wake: wake, arrived: make(chan struct{}, 1)} }
 
-// post leaves an input.
+// post appends an input.
 func (m *mail) post(in profile.Input) {
 	m.mu.Lock()
 	m.inputs = append(m.inputs, in)
@@ -34,7 +33,7 @@ func (m *mail) post(in profile.Input) {
 	m.signal()
 }
 
-// hear leaves news of another profile or shard.
+// hear appends news of another profile or shard.
 func (m *mail) hear(in profile.Input) {
 	m.mu.Lock()
 	m.inputs = append(m.inputs, in)
@@ -43,16 +42,16 @@ func (m *mail) hear(in profile.Input) {
 	m.signal()
 }
 
-// hasNews reports whether there are news that nobody took.
+// hasNews reports whether news waits.
 func (m *mail) hasNews() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.news > 0
 }
 
-// takeNews appends the news that have come, and what came before them, as an answer of the
-// store that does not have them. They go before the packets: a player may have been told of
-// them, and then asked here.
+// takeNews appends the news that has come, and what came before it, such as an answer of the store that
+// predates it. The caller puts it before the packets: a player may have been told of the news by another
+// profile, and then asked here.
 func (m *mail) takeNews(dst []profile.Input) []profile.Input {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,8 +61,8 @@ func (m *mail) takeNews(dst []profile.Input) []profile.Input {
 	return dst
 }
 
-// durable says that the journal is durable up to a gate, and that seq is the
-// last message of it. Gate 0 gates nothing.
+// durable records that the journal is durable up to a gate, and that seq is its last message. Gate 0 is
+// ignored.
 func (m *mail) durable(gate, seq uint64) {
 	if gate == 0 {
 		return
@@ -74,8 +73,7 @@ func (m *mail) durable(gate, seq uint64) {
 	m.signal()
 }
 
-// appliedTo says how far the store has come. Nobody waits for that, so the loop
-// is not woken.
+// appliedTo records how far the store has come. It does not wake the loop, since nothing waits for it.
 func (m *mail) appliedTo(seq uint64) {
 	m.mu.Lock()
 	m.applied = seq
@@ -90,7 +88,7 @@ func (m *mail) signal() {
 	m.wake()
 }
 
-// takeDurable returns how far the journal is durable, if that is new.
+// takeDurable returns how far the journal is durable, or zero if that is not new.
 func (m *mail) takeDurable() (d profile.Durable) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +99,7 @@ func (m *mail) takeDurable() (d profile.Durable) {
 	return d
 }
 
-// take appends everything else that has come. The inputs are good until the next take.
+// take appends all other mail. The inputs are valid until the next take.
 func (m *mail) take(dst []profile.Input) []profile.Input {
 	m.mu.Lock()
 	defer m.mu.Unlock()

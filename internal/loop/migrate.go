@@ -10,8 +10,8 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// prepareStore waits until the store answers, owns the profile in it, and migrates
-// it. Stage is what /readyz says meanwhile.
+// prepareStore waits until the store answers, takes ownership of the profile in it, and migrates it. Stage
+// is what /readyz shows meanwhile.
 func (rt *Runtime) prepareStore(ctx context.Context, stage string) error {
 	return rt.retry(ctx, stage, func() error {
 		if err := rt.own(ctx); err != nil {
@@ -30,8 +30,8 @@ func (rt *Runtime) prepareStore(ctx context.Context, stage string) error {
 	})
 }
 
-// migrate brings the schema to the newest version, and tells which step begins. It
-// refuses to while another server runs on the database that could not go on.
+// migrate brings the schema to the newest version, and calls begins for each step. It refuses while another
+// server that could not use the new schema runs on the database.
 func (rt *Runtime) migrate(ctx context.Context, begins func(name string)) error {
 	if err := MayMigrate(ctx, rt.o.Store, 0, rt.mine); err != nil {
 		return err
@@ -45,9 +45,8 @@ func (rt *Runtime) migrate(ctx context.Context, begins func(name string)) error 
 	})
 }
 
-// migrateBeside migrates the store while players are served, after a handoff: the
-// image before this one could not have gone on with the schema. Until that is done
-// the store is away to everybody. Whatever the error, play goes on meanwhile.
+// migrateBeside migrates the store while players are served, after a handoff: the previous image could not
+// have used the new schema. The store counts as away until that is done. Play goes on whatever the error.
 func (rt *Runtime) migrateBeside(ctx context.Context) {
 	var last reminder
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
@@ -66,7 +65,7 @@ func (rt *Runtime) migrateBeside(ctx context.Context) {
 	}
 }
 
-// retry tries until it works or an error comes that will not pass.
+// retry calls try until it succeeds or returns an error that is not transient.
 func (rt *Runtime) retry(ctx context.Context, what string, try func() error) error {
 	var last reminder
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {

@@ -14,16 +14,14 @@ import (
 	"wamble/internal/transport"
 )
 
-// untold is what was decided that concerns other profiles of the store, until its
-// gate is durable.
+// untold is changes that concern other profiles of the store, until their gate is durable.
 type untold struct {
 	gate    uint64
 	changes []profile.Change
-	message *atomic.Uint64 // that brings them to the store
+	message *atomic.Uint64 // the message that brings them to the store
 }
 
-// tellNews tells other profiles what was decided and is durable. That is before
-// players are told.
+// tellNews tells other profiles the changes that are durable, before players are answered.
 func (l *loop) tellNews() {
 	out := &l.life.out
 	if len(out.News) > 0 && l.rt.hasNeighbours() {
@@ -39,7 +37,7 @@ func (l *loop) tellNews() {
 	}
 }
 
-// tellUpTo tells other profiles what was decided up to a gate, which is durable.
+// tellUpTo tells other profiles the changes up to a durable gate.
 func (l *loop) tellUpTo(gate uint64) {
 	for len(l.untold) > 0 && l.untold[0].gate <= gate {
 		l.stamp(&l.untold[0])
@@ -48,8 +46,8 @@ func (l *loop) tellUpTo(gate uint64) {
 	}
 }
 
-// stamp writes on changes which message brings them to the store. What others have decided,
-// and this profile only passes on, has a stamp.
+// stamp sets the message that brings changes to the store. Changes that this profile only passes on have
+// the stamp of their origin.
 func (l *loop) stamp(u *untold) {
 	message := u.message.Load()
 	if message == 0 {
@@ -105,8 +103,8 @@ func (rt *Runtime) Settle(ctx context.Context, of registry.Subject) (knows bool,
 	return knows, nil
 }
 
-// settledWithoutLife reports whether a profile that does not run has nothing in the
-// journal. Errors: registry.ErrDown, or that of ctx.
+// settledWithoutLife returns nil if a profile that does not run has nothing in the journal. Errors:
+// registry.ErrDown, or that of ctx.
 func (rt *Runtime) settledWithoutLife(ctx context.Context) error {
 	left, err := journal.Left(ctx, rt.journal().Runner, rt.o.Name)
 	switch {
@@ -118,11 +116,11 @@ func (rt *Runtime) settledWithoutLife(ctx context.Context) error {
 	return nil
 }
 
-// othersTime is how long a start waits for what other profiles have decided.
+// othersTime bounds how long a start waits for the decisions of other profiles.
 const othersTime = time.Second
 
-// awaitOthers waits until the store has what the other profiles have decided, before
-// it is read: from now on they tell this one.
+// awaitOthers waits until the store has what other profiles decided before now; what they decide later they
+// tell this profile. It is called before the store is read.
 func (rt *Runtime) awaitOthers(ctx context.Context) {
 	if !rt.hasNeighbours() {
 		return
@@ -134,9 +132,9 @@ func (rt *Runtime) awaitOthers(ctx context.Context) {
 	}
 }
 
-// shared answers a load about a session or an identity beside the readers, if other
-// profiles may have something newer than the store. It reports whether it does: what
-// waits for them holds up nobody else. Profiles bound their loads.
+// shared answers a load in a goroutine beside the readers if other profiles or shards may know something
+// newer than the store. It reports whether it does. A load that waits for other profiles delays no other
+// load; profiles bound the number of their loads.
 func (ls *loads) shared(ctx context.Context, j job) bool {
 	switch j.load.Subject {
 	case profile.SessionOf, profile.PlayerOf, profile.NameOf:
@@ -160,9 +158,8 @@ func (ls *loads) shared(ctx context.Context, j job) bool {
 	return true
 }
 
-// readReserved answers for an identity while nobody else may make it, or for a name
-// while nobody else may take it. The reservation ends when what came of the answer is
-// durable.
+// readReserved answers a load about an identity or a name while no other profile can create or take it. The
+// reservation ends when the outcome of the answer is durable.
 func (ls *loads) readReserved(ctx context.Context, j job) {
 	key := j.load.Key
 	if j.load.Subject == profile.NameOf {
@@ -178,7 +175,7 @@ func (ls *loads) readReserved(ctx context.Context, j job) {
 	ls.rt.awaitDecided(ctx, j.life)
 }
 
-// readShared answers when the store has what other profiles know.
+// readShared answers a load once the store has what other profiles know about it.
 func (ls *loads) readShared(ctx context.Context, j job) {
 	var in *profile.Loaded
 	ask := func() (found registry.Found) {
@@ -204,14 +201,14 @@ func (ls *loads) readShared(ctx context.Context, j job) {
 	deliver := func(down bool, missed []profile.Change) {
 		in.Missed = missed
 		if down && (in.Outcome == profile.NotFound || j.load.Subject == profile.NameOf && in.Session == nil) {
-			in.Outcome = profile.Away // it may be in the journal of a profile that does not run
+			in.Outcome = profile.Away // a profile that does not run may have it in its journal
 		}
 		j.life.mail.post(in)
 	}
 	of := registry.Subject{Token: j.load.Token, Key: j.load.Key}
 	switch j.load.Subject {
 	case profile.PlayerOf:
-		of.Token = [16]byte{} // that of the asker
+		of.Token = [16]byte{} // the token of the asker
 	case profile.NameOf:
 		of = registry.Subject{All: true}
 	}
@@ -220,8 +217,7 @@ func (ls *loads) readShared(ctx context.Context, j job) {
 	}
 }
 
-// awaitDecided waits until what a life makes of its mail is durable, or the life has
-// ended.
+// awaitDecided waits until the outcome of the life's mail is durable, or the life has ended.
 func (rt *Runtime) awaitDecided(ctx context.Context, life *life) {
 	loop := rt.loop.Load()
 	if loop == nil {

@@ -13,16 +13,16 @@ import (
 	"wamble/internal/store"
 )
 
-// A profile is written by one server at a time, its owner. The owner is heard
-// every beatTime while it can reach the database. One that nobody hears for
-// silence, which is longer than it takes to come back after an outage, is dead.
+// A profile is written by one server at a time, its owner, which writes a beat to the store every beatTime
+// while it can. An owner without a beat for silence counts as dead; that is longer than an owner takes to
+// reconnect after an outage.
 const (
 	beatTime = 2 * time.Second
 	silence  = 15 * time.Second
 )
 
-// own makes this process the owner of the profile. If there is another one, it
-// waits until that is heard, and refuses, or silence has passed.
+// own makes this process the owner of the profile. If another server owns it, own waits until that server
+// writes a beat, which is an error, or until silence has passed. Errors: *store.Owned, or one of the store.
 func (rt *Runtime) own(ctx context.Context) error {
 	try := func(over int64) (*store.Owned, error) {
 		limited, cancel := context.WithTimeout(ctx, loadTime)
@@ -66,14 +66,14 @@ func (rt *Runtime) own(ctx context.Context) error {
 		case other.Beat != first.Beat:
 			return other
 		}
-		gone = false // somebody is writing for it
+		gone = false // a later process writes beats for it
 	}
 	return first
 }
 
-// follow refuses to take the place of an owner who is dead if he had another journal, which
-// may have moves that the database lacks: machines that share a journal have the same one.
-// Who has lost a machine with its disk goes on without them.
+// follow returns an error if a dead owner had another journal, which may have moves that the database
+// lacks. Machines that share a journal have the same one. A single machine that has lost its disk goes on
+// without these moves.
 func (rt *Runtime) follow(dead store.Owner) error {
 	me := rt.journal()
 	if dead.Journal == me.Owner.Journal {
@@ -89,9 +89,9 @@ func (rt *Runtime) follow(dead store.Owner) error {
 		`To give them up, run there: DELETE FROM profile_owners WHERE journal_id = '\x%x'`, ErrOtherWorld, rt.o.Name, dead, rt.o.StoreName, dead.Journal[:])
 }
 
-// gone reports whether another owner was an earlier process on this journal: an image
-// before this one, or a process of this machine that is there no more. Owner.Follows
-// would know as well, unless the clock was set back meanwhile.
+// gone reports whether another owner was an earlier process on this journal: a previous image of this
+// process, or a process of this machine that has ended. Owner.Follows would know that too, unless the clock
+// was set back meanwhile.
 func (rt *Runtime) gone(other store.Owner) bool {
 	me := &rt.journal().Owner
 	if other.Journal != me.Journal || other.Host != me.Host {
@@ -104,9 +104,8 @@ func (rt *Runtime) gone(other store.Owner) bool {
 	return err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// Heard returns the owner of a profile of a store who is heard within a time, nil if
-// there is none: 0 means the time after which a server takes another for dead. Owners
-// of whom except reports true do not count; nil: all do.
+// Heard returns an owner of a profile in the store that writes a beat within the given time, nil if none
+// does; 0 means silence. Owners for which except reports true are ignored; except may be nil.
 func Heard(ctx context.Context, s Store, within time.Duration, except func(store.Owner) bool) (*store.Owned, error) {
 	if within == 0 {
 		within = silence
@@ -121,7 +120,7 @@ func Heard(ctx context.Context, s Store, within time.Duration, except func(store
 			return nil, err
 		}
 		for i := range owners {
-			// One who was not there before has come since.
+			// An owner that was not there before has come since.
 			if owners[i].Beat == 0 || before != nil && !slices.Contains(before, owners[i]) {
 				return &owners[i], nil
 			}
@@ -133,8 +132,8 @@ func Heard(ctx context.Context, s Store, within time.Duration, except func(store
 	}
 }
 
-// MayMigrate returns an error if a server is heard that could not go on after the
-// migrations which a store needs. Within and except are as in Heard.
+// MayMigrate returns an error if a server runs on the store that could not use it after its pending
+// migrations. Within and except are those of Heard.
 func MayMigrate(ctx context.Context, s Store, within time.Duration, except func(store.Owner) bool) error {
 	st, err := s.Status(ctx)
 	if err != nil || st.Version == 0 || len(st.Breaks) == 0 {
@@ -148,15 +147,14 @@ func MayMigrate(ctx context.Context, s Store, within time.Duration, except func(
 		"A newer server migrates by itself when it starts", other.By, strings.Join(st.Breaks, ", "))
 }
 
-// mine reports whether an owner is this process, of whatever journal, or was an earlier
-// one on this journal.
+// mine reports whether an owner is this process, on any journal, or was an earlier process on this journal.
 func (rt *Runtime) mine(other store.Owner) bool {
 	me := &rt.journal().Owner
 	return other.Host == me.Host && other.PID == me.PID || rt.gone(other)
 }
 
-// beat says that this process lives, until ctx ends. A profile that somebody else
-// has taken ends. An adopted one is owned first.
+// beat writes the beat of this process until ctx ends. If another process has taken the profile, the
+// runtime ends. The owner of an adopted profile is written first.
 func (rt *Runtime) beat(ctx context.Context, adopted bool) {
 	for pause := firstPause; adopted && ctx.Err() == nil; pause = min(2*pause, longestPause) {
 		err := rt.own(ctx)
@@ -189,8 +187,8 @@ func (rt *Runtime) beat(ctx context.Context, adopted bool) {
 	}
 }
 
-// checkApart says loudly if another profile of this process turns out to have the same
-// database under another name. A row of an owner may be old, so nothing is refused.
+// checkApart logs an error if another profile of this process has the same database under another name. An
+// owner's row may be old, so nothing is refused.
 func (rt *Runtime) checkApart(ctx context.Context) error {
 	if rt.o.Apart == nil {
 		return nil
@@ -205,11 +203,11 @@ func (rt *Runtime) checkApart(ctx context.Context) error {
 	return err
 }
 
-// disownTime is how long a database may take to be told of an end, whatever time
-// is left: without it the next server would wait for silence.
+// disownTime bounds Disown, whatever time a stop has left: if the database is not told of the end, the next
+// server waits for silence.
 const disownTime = time.Second
 
-// Disown lets another server own the profile. This one writes nothing any more.
+// Disown gives up the ownership of the profile. This process must not write to it any more.
 func (rt *Runtime) Disown(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), disownTime)
 	defer cancel()

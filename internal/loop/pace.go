@@ -10,21 +10,19 @@ import (
 
 // The pace of the drain, and of the loop that fills the journal.
 //
-// The drain measures what it can take: the bytes of frames that it brings to the
-// store in a second of work. What waits, divided by that, is the work that it is
-// behind. From half of wantedWork on the loop is braked: at wantedWork it may put
-// into the journal what the drain can take, below it more, above it less. So the
-// share of the machine that the loop leaves to the drain follows from what the
-// drain's work costs, from the first second on. Nothing jerks; players wait a
-// little longer, nobody is refused, and the store follows.
+// The drain measures its throughput: the bytes of frames that it moves to the store per second of work. The
+// backlog divided by the throughput is the work that the drain is behind. From half of wantedWork on the
+// loop is braked: at wantedWork it may put into the journal what the drain can take, below it more, above
+// it less. So the share of the machine that the loop leaves to the drain follows the cost of the drain's
+// work, from the first second on. The change is gradual: players wait a little longer, and no request is
+// refused.
 //
-// Far behind, as after an outage, players keep a third of what the drain can take.
-// If that is 1.5 times of what they played before, they have half of it, and the
-// backlog is gone in the time that made it. The drain plans ahead then. It does not while
-// it follows closely: what waits a little longer meets more in a transaction.
+// Far behind, as after an outage, players keep a third of the drain's throughput. If that throughput is 1.5
+// times the load before, they have half of that load, and the backlog takes as long to go as it took to
+// build up. The drain plans transactions ahead then, but not while it is close behind: waiting lets more
+// messages share a transaction.
 //
-// There is no brake unless the store takes batches: an outage never slows down
-// play.
+// The brake holds only while the store takes batches: an outage never slows down play.
 const (
 	batchTime  = 400 * time.Millisecond
 	batchWork  = 250 * time.Millisecond
@@ -33,30 +31,30 @@ const (
 	leastPart  = 1.0 / 3
 	farBehind  = 2 * time.Second
 	farAhead   = 4 // transactions
-	// A cost is mostly forgotten after memory of work; one transaction, however
-	// long it took, is at most a part of what is known.
+	// A cost is mostly forgotten after memory of work; one transaction, however long, weighs at most
+	// mostNews.
 	memory   = time.Second
 	mostNews = 0.25
-	// fullBatch are the bytes of a transaction whose cost tells what the drain can
-	// take. A smaller one costs what a transaction costs.
+	// fullBatch is the size in bytes from which a transaction's cost tells the throughput. A smaller
+	// transaction costs mainly the fixed price of a transaction.
 	fullBatch = 64 << 10
-	// brakeTime is how long a brake holds without another batch: what takes no
-	// batches has no say.
+	// brakeTime is how long the brake holds without another transaction: a store that takes no batches must
+	// not slow the loop.
 	brakeTime = 2 * time.Second
 )
 
-// pace is the drain's, but for hurry and the brake.
+// pace belongs to the drain's goroutine, except hurry and brake.
 type pace struct {
 	waits func() int  // messages that the store does not have
-	hurry atomic.Bool // there is nobody to leave room for
+	hurry atomic.Bool // no players have to be left processor time
 	brake brake
-	// What the drain takes in a second of work; 0: it is not known yet.
+	// What the drain takes per second of work; 0 if not known yet.
 	bytes, messages float64
 }
 
-// next sets the brake after a transaction, and returns how the drain goes on: it rests
-// while it is hardly behind a load, so that more meets in the next transaction; and that
-// takes about batchWork, because only between two of them the brake follows.
+// next sets the brake after a transaction, and returns the bounds of the next one. A drain that is close
+// behind rests, so that more messages share the next transaction. A transaction takes about batchWork,
+// because the brake changes only between two of them.
 func (p *pace) next(now time.Time, w journal.Work) (next journal.Next) {
 	p.learn(w)
 	next.Bytes = max(int(p.bytes*batchWork.Seconds()), fullBatch)
@@ -79,7 +77,7 @@ func (p *pace) next(now time.Time, w journal.Work) (next journal.Next) {
 	return next
 }
 
-// learn takes a transaction into what is known of the costs.
+// learn adds the cost of a transaction to the known costs.
 func (p *pace) learn(w journal.Work) {
 	took := max(w.Took, time.Microsecond).Seconds()
 	bytes, messages := float64(w.Bytes)/took, float64(w.Messages)/took
@@ -93,33 +91,31 @@ func (p *pace) learn(w journal.Work) {
 	}
 }
 
-// behind is how long the drain would work for what waits.
+// behind returns how long the drain would work on the backlog.
 func (p *pace) behind() time.Duration {
 	return time.Duration(float64(p.waits()) / p.messages * float64(time.Second))
 }
 
-// brake bounds what the loop may put into the journal: the drain sets it, the loop
-// obeys.
+// brake bounds what the loop puts into the journal: the drain sets it, the loop follows it.
 type brake struct {
-	rate atomic.Int64 // bytes a second; 0: there is no brake
+	rate atomic.Int64 // bytes per second; 0: no brake
 	ends atomic.Int64 // when it ends, in ns since 1970
-	held atomic.Int64 // thousandths of its time that the loop was held, lately
-	// What follows is the loop's own.
+	held atomic.Int64 // thousandths of its time that the loop was braked in the last second
+	// The rest belongs to the loop.
 	free  time.Time     // when it may read again
 	since time.Time     // when the present second began
 	holds time.Duration // in the present second
 }
 
-// The pauses of the loop: worth a timer, and too short for a client to send again. What it
-// did not put in because it woke up late, or had other things to do, it may put in later,
-// up to what mostCredit is worth.
+// The pauses of the loop are long enough for a timer, and too short for a client to resend. What the loop
+// did not put in because it woke up late or was busy it may put in later, up to the worth of mostCredit.
 const (
 	leastHold  = time.Millisecond
 	mostHold   = 50 * time.Millisecond
 	mostCredit = 20 * time.Millisecond
 )
 
-// set lets the loop put so many bytes a second into the journal, until then.
+// set lets the loop put rate bytes per second into the journal, until the given time.
 func (b *brake) set(rate float64, until time.Time) {
 	b.ends.Store(until.UnixNano())
 	b.rate.Store(max(int64(rate), 1))
@@ -127,10 +123,10 @@ func (b *brake) set(rate float64, until time.Time) {
 
 func (b *brake) release() { b.rate.Store(0) }
 
-// share is how much of its time the loop was held lately.
+// share returns the recent share of its time for which the loop was braked.
 func (b *brake) share() float64 { return float64(b.held.Load()) / 1000 }
 
-// put tells of a turn of the loop that has put so much into the journal.
+// put records how many bytes a turn of the loop has put into the journal.
 func (b *brake) put(now time.Time, bytes int) {
 	before := max(b.free.Sub(now), -mostCredit)
 	after := before
@@ -146,7 +142,7 @@ func (b *brake) put(now time.Time, bytes int) {
 	}
 }
 
-// hold is how long the loop is to leave packets where they are.
+// hold returns how long the loop must leave packets in the socket.
 func (b *brake) hold(now time.Time) time.Duration {
 	if hold := b.free.Sub(now); hold >= leastHold && b.rate.Load() != 0 {
 		return hold

@@ -2,13 +2,13 @@ package loop
 
 import "wamble/internal/guard"
 
-// guard runs f on a goroutine of its own beside the loop, which ends with the
-// runtime. Its panic ends the runtime, not the process.
+// guard runs f on a goroutine beside the loop; Run waits for it. A panic of f ends the runtime, not the
+// process.
 func (rt *Runtime) guard(where string, f func()) {
 	rt.done.Go(func() { guard.Run(where, f, rt.crash) })
 }
 
-// crash tells Run that the runtime cannot go on.
+// crash makes Run return err.
 func (rt *Runtime) crash(err error) {
 	select {
 	case rt.crashed <- err:
@@ -16,5 +16,5 @@ func (rt *Runtime) crash(err error) {
 	}
 }
 
-// CountPanic counts a panic that was caught.
+// CountPanic counts a panic that was recovered.
 func (rt *Runtime) CountPanic() { rt.panics.Add(1) }

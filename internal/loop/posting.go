@@ -8,20 +8,20 @@ import (
 	"wamble/internal/profile"
 )
 
-// posting is what is durable and has something pressing in it (profile.What.Pressing),
-// while that is on its way to other processes: no answer leaves before they find it. The
-// loop goes on meanwhile, and what becomes durable later waits behind it.
+// posting is durable changes of which some are pressing (profile.What.Pressing), on their way to other
+// processes: no answer leaves before those can find them. The loop goes on meanwhile, and what becomes
+// durable later waits behind the posting.
 type posting struct {
 	durable profile.Durable
-	done    chan struct{} // closed when they do, or it took too long
+	done    chan struct{} // closed when other processes can find them, or after postTime
 }
 
-// postTime is how long answers wait for other processes to be told. That is longer than the
-// journal's database takes to answer; while it is away nothing becomes durable.
+// postTime bounds how long answers wait for a posting. That is longer than the journal's database takes to
+// answer; while it is away nothing becomes durable.
 const postTime = 5 * time.Second
 
-// reach reports whether the journal is durable further than the life knows, and everybody
-// was told who has to be first. How far is in l.durable.
+// reach reports whether the journal is durable further than the life knows, and no posting is under way for
+// it. How far is in l.durable.
 func (l *loop) reach() bool {
 	if l.posting == nil {
 		d := l.life.mail.takeDurable()
@@ -43,16 +43,15 @@ func (l *loop) reach() bool {
 	}
 }
 
-// presses reports whether something up to a gate is pressing, and other processes have to
-// be told.
+// presses reports whether a change up to a gate is pressing and there are other processes to tell.
 func (l *loop) presses(gate uint64) bool {
 	return slices.ContainsFunc(l.untold, func(u untold) bool {
 		return u.gate <= gate && slices.ContainsFunc(u.changes, func(c profile.Change) bool { return c.What.Pressing() })
 	}) && l.rt.o.Registry.Abroad()
 }
 
-// post tells everybody what is durable now, and lets answers wait for those that are in
-// other processes.
+// post tells all profiles the durable changes up to d.Gate, and starts a posting for those in other
+// processes.
 func (l *loop) post(d profile.Durable) {
 	l.tellUpTo(d.Gate)
 	p, mail, rt := &posting{d, make(chan struct{})}, l.life.mail, l.rt
@@ -68,7 +67,7 @@ func (l *loop) post(d profile.Durable) {
 	})
 }
 
-// AwaitTold waits until what was decided so far is durable, and everybody was told, or ctx
+// AwaitTold waits until everything decided so far is durable and other profiles were told of it, or ctx
 // ends.
 func (rt *Runtime) AwaitTold(ctx context.Context) {
 	if life := rt.life.Load(); life != nil {

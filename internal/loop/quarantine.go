@@ -14,10 +14,10 @@ import (
 	"wamble/wire"
 )
 
-// quarantine knows the packets in whose handling the profile has panicked. What
-// has done so twice is refused from then on, whoever sends it: a profile that is
-// made anew for each of them would serve nobody. It belongs to the loop, and
-// outlives it; the next image of the process begins with an empty one.
+// quarantine holds the packets whose handling made the profile panic. A packet that did so fatalPanics
+// times is refused from then on, from any sender: a profile that is restored for each of them would serve
+// nobody. Only the loop's goroutine uses it, but it outlives the loop; the next image of the process begins
+// with an empty one.
 type quarantine struct {
 	seed     maphash.Seed
 	suspects []suspect // the oldest first
@@ -25,7 +25,7 @@ type quarantine struct {
 	refused  atomic.Uint64
 }
 
-// suspect is what a packet asks for, as a hash, and how often that panicked.
+// suspect is the hash of what a packet asks for, and how many panics it caused.
 type suspect struct {
 	print  uint64
 	panics int
@@ -33,15 +33,15 @@ type suspect struct {
 
 const (
 	mostSuspects = 16
-	// fatalPanics is how many panics put a packet into quarantine: the first may be
-	// the fault of something else, which is gone when the profile was made anew.
+	// fatalPanics is how many panics put a packet into quarantine: the first may have another cause, which
+	// is gone once the profile was restored.
 	fatalPanics = 2
 )
 
 func newQuarantine() quarantine { return quarantine{seed: maphash.MakeSeed()} }
 
-// print is a hash of what a packet asks for: control code, board and payload. Token
-// and number are left out, because a sender chooses them as he likes.
+// print returns a hash of what a packet asks for: control code, board and payload. Token and sequence
+// number are left out, because the sender chooses them.
 func (q *quarantine) print(packet []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(q.seed)
@@ -55,8 +55,7 @@ func (q *quarantine) print(packet []byte) uint64 {
 	return h.Sum64()
 }
 
-// blame takes note that the profile has panicked over a packet, and returns how
-// often that was.
+// blame counts a panic over a packet, and returns how many it has caused.
 func (q *quarantine) blame(packet []byte) int {
 	print := q.print(packet)
 	i := slices.IndexFunc(q.suspects, func(s suspect) bool { return s.print == print })
@@ -73,7 +72,7 @@ func (q *quarantine) blame(packet []byte) int {
 	return q.suspects[i].panics
 }
 
-// forget drops the oldest suspect that is not refused, or the oldest of all.
+// forget drops the oldest suspect that is not refused, or else the oldest of all.
 func (q *quarantine) forget() {
 	i := slices.IndexFunc(q.suspects, func(s suspect) bool { return s.panics < fatalPanics })
 	if i < 0 {
@@ -83,7 +82,7 @@ func (q *quarantine) forget() {
 	q.suspects = slices.Delete(q.suspects, i, i+1)
 }
 
-// refuses reports whether a packet is not to reach the profile.
+// refuses reports whether a packet must not reach the profile.
 func (q *quarantine) refuses(packet []byte) bool {
 	if q.closed == 0 {
 		return false
@@ -99,7 +98,7 @@ func (q *quarantine) refuses(packet []byte) bool {
 // lastPackets is how many packets a crash dump shows.
 const lastPackets = 16
 
-// recent keeps the packets that the profile was told last.
+// recent is a ring of the packets that the profile was given last.
 type recent struct {
 	ring [lastPackets]struct {
 		peer wamble.Peer
@@ -109,7 +108,7 @@ type recent struct {
 	next int
 }
 
-// keep copies the last of some packets.
+// keep copies the last lastPackets of packets.
 func (r *recent) keep(packets []profile.Packet) {
 	for i := max(0, len(packets)-lastPackets); i < len(packets); i++ {
 		p := &r.ring[r.next%lastPackets]
@@ -118,8 +117,8 @@ func (r *recent) keep(packets []profile.Packet) {
 	}
 }
 
-// inquest finds out what is known of a panic of the loop: the packet in hand, which
-// is a suspect from now on, and those before it.
+// inquest adds to a panic of the loop what is known of its cause: the packet in hand, which becomes a
+// suspect, and the packets before it.
 func (l *loop) inquest(p *guard.Panic) {
 	var text strings.Builder
 	if packet := l.life.profile.Hand(); packet != nil {
@@ -139,7 +138,7 @@ func (l *loop) inquest(p *guard.Panic) {
 	p.Detail = text.String()
 }
 
-// masked is a packet in hexadecimal digits, with ee for the bytes of its token.
+// masked returns a packet in hexadecimal digits, with ee for the bytes of its token.
 func masked(packet []byte) string {
 	b := slices.Clone(packet)
 	var none wamble.Token

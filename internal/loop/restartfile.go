@@ -15,15 +15,15 @@ import (
 	"wamble/internal/store"
 )
 
-// A restart file is the memory of a profile, which a start reads instead of the store
-// after the process has died. In little endian:
+// A restart file is the memory of a profile, which a start reads instead of the store after a crash of the
+// process. In little endian:
 //
 //	magic                      "wamble restart 1\n", whose number is the version
 //	journal id 16, length of the name 2, name of the profile
 //	slices: length 4, CRC-32C 4 of what follows, mark 8, ahead 8, bytes
 //	the end: a slice without bytes
 //
-// It is not synced: after a loss of power it may be damaged, and the store is read.
+// The file is not synced: after a loss of power it may be damaged, and the start reads the store.
 const restartMagic = "wamble restart 1\n"
 
 const (
@@ -31,19 +31,19 @@ const (
 	maxSlice  = 64 << 20
 )
 
-// errRestartFile is returned when a file is not the whole memory of the profile.
+// errRestartFile is returned for a file that is not the whole memory of the profile.
 var errRestartFile = errors.New("not a restart file of this profile and journal")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// memorySlice is a slice of a profile's memory with the last message that it has.
+// memorySlice is a slice of a profile's memory, and the last journal message that it includes.
 type memorySlice struct {
 	mark  uint64
 	ahead time.Duration
 	data  []byte
 }
 
-// restartWriter writes a new file beside the one that is there.
+// restartWriter writes a new file beside the present one.
 type restartWriter struct {
 	path string
 	file *os.File
@@ -86,7 +86,7 @@ func (w *restartWriter) add(s memorySlice) error {
 	return err
 }
 
-// finish puts the file in its place.
+// finish ends the file and renames it to its place.
 func (w *restartWriter) finish() error {
 	err := w.add(memorySlice{})
 	if err == nil {
@@ -95,29 +95,29 @@ func (w *restartWriter) finish() error {
 	if err = errors.Join(err, w.file.Close()); err != nil {
 		return err
 	}
-	// Not over the old one: file systems write the new one to the disk at once then,
-	// and syncs of the journal wait for that. Who dies in between reads the database.
+	// Not over the old file: file systems then write the new one to the disk at once, and syncs of the
+	// journal wait for that. After a crash in between the start reads the database.
 	if err := os.Remove(w.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return os.Rename(w.path+".new", w.path)
 }
 
-// drop forgets the file.
+// drop deletes the unfinished file.
 func (w *restartWriter) drop() {
 	w.file.Close()
 	os.Remove(w.path + ".new")
 }
 
-// restartReader reads a file.
+// restartReader reads a restart file.
 type restartReader struct {
 	file *os.File
 	buf  *bufio.Reader
 	left int64
 }
 
-// openRestartFile opens the file of a profile. It returns nil if there is none.
-// Errors: errRestartFile, or one of the system.
+// openRestartFile opens the file of a profile. It returns nil if the file does not exist. Errors:
+// errRestartFile, or one of the system.
 func openRestartFile(path string, journal store.JournalID, profile string) (*restartReader, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,8 +142,8 @@ func openRestartFile(path string, journal store.JournalID, profile string) (*res
 	return r, nil
 }
 
-// next returns the next slice, and io.EOF at the end of a file that is whole. The
-// bytes are good until the next call. Errors: errRestartFile.
+// next returns the next slice, and io.EOF at the end of a complete file. The bytes are valid until the next
+// call. Errors: errRestartFile.
 func (r *restartReader) next(buf []byte) (s memorySlice, err error) {
 	var head [sliceHead]byte
 	if _, err := io.ReadFull(r.buf, head[:]); err != nil {
@@ -171,8 +171,7 @@ func (r *restartReader) next(buf []byte) (s memorySlice, err error) {
 	return s, nil
 }
 
-// CheckRestartFile reads the file of a profile to its end. Where there is none, nothing is
-// wrong.
+// CheckRestartFile reads the file of a profile to its end. A missing file is no error.
 func CheckRestartFile(path string, journal store.JournalID, profile string) error {
 	r, err := openRestartFile(path, journal, profile)
 	if r == nil || err != nil {

@@ -15,27 +15,25 @@ import (
 	"wamble/internal/store"
 )
 
-// resumed is a life that was made of the restart file and the journal. Away says that
-// the store has not answered yet, and Err how.
+// resumed is a life that was made from the restart file and the journal. Away says that the store has not
+// answered yet, and err why.
 type resumed struct {
 	life *life
 	away bool
 	err  error
 }
 
-// storePatience is how long a start from the restart file waits for the store: one
-// that answers can say that the profile belongs to another server, or that it is not
-// the right one.
+// storePatience is how long a start from the restart file waits for the store, whose answer may be that the
+// profile belongs to another server, or that it is the wrong store.
 const storePatience = time.Second
 
-// resume makes a life of the restart file and of what the journal has since, without
-// the store if that is away. Without such a file, or if it does not serve, there is no
-// life, and no error: the start reads the store.
+// resume makes a life from the restart file and the journal's tail behind it, without the store if that is
+// away. If there is no usable file, resumed.life is nil without an error, and the start reads the store.
 func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	again := rt.ran
 	rt.ran = true
 	if rt.o.RestartDir == "" || again || rt.newShards() {
-		return r, nil // whatever ended the last run may be in the file
+		return r, nil // what ended the last run may be in the file
 	}
 	if err := rt.makeDrain(ctx); err != nil {
 		return r, err
@@ -86,13 +84,13 @@ func transient(err error) bool {
 	return (errors.Is(err, store.ErrTransient) || errors.Is(err, context.DeadlineExceeded)) && !errors.As(err, &wrong)
 }
 
-// unusable says that the restart file does not serve.
+// unusable logs why the restart file cannot be used, and removes it.
 func (rt *Runtime) unusable(err error) {
 	rt.o.Log.Warn("the restart file does not serve; the start reads the database", "file", rt.restartPath(), "err", err)
 	rt.forgetRestartFile()
 }
 
-// wordsOf says what is wrong with a store that a start goes on without.
+// wordsOf describes a store that a start goes on without.
 func wordsOf(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("the database has not answered for %v; the start goes on without it", storePatience)
@@ -100,8 +98,8 @@ func wordsOf(err error) string {
 	return "the database is away; the start goes on without it"
 }
 
-// storeAnswer is what the store says to a start from the restart file: nothing, or why
-// the store is to be read.
+// storeAnswer is the store's answer to a start from the restart file. Why, unless empty, is the reason to
+// read the store instead.
 type storeAnswer struct {
 	why string
 	err error
@@ -121,8 +119,8 @@ func (rt *Runtime) askBeside(ctx context.Context) <-chan storeAnswer {
 	return answer
 }
 
-// askStore prepares the store if it answers soon. It returns why the start must read
-// it, if it must.
+// askStore prepares the store if it answers within storePatience. It returns the reason why the start must
+// read the store, or "".
 func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
@@ -159,8 +157,8 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	return "", drain.Fits(ctx)
 }
 
-// meetStore prepares the store after a start without it, as soon as it answers. Errors
-// are those that will not pass.
+// meetStore prepares the store after a start without it, as soon as it answers. It returns only errors that
+// need the operator.
 func (rt *Runtime) meetStore(ctx context.Context) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := rt.checkWorld(ctx)
@@ -186,18 +184,18 @@ func (rt *Runtime) meetStore(ctx context.Context) error {
 	}
 }
 
-// restoring is how many lives are made of restart files just now, and what the percentage
-// of the garbage collector was before.
+// restoring counts the lives that are being made from restart files, and keeps the garbage collector's
+// percentage from before.
 var restoring struct {
 	sync.Mutex
 	lives, percent int
 }
 
-// restorePercent is that percentage meanwhile: nearly all that is allocated stays, and
-// would be looked at each time that it has doubled.
+// restorePercent is the percentage meanwhile: nearly everything that is allocated stays, and the collector
+// would scan it each time it has doubled.
 const restorePercent = 400
 
-// collectRarely lets the garbage collector rest until the returned function is called.
+// collectRarely makes the garbage collector run less often until the returned function is called.
 func collectRarely() func() {
 	restoring.Lock()
 	defer restoring.Unlock()
@@ -216,7 +214,7 @@ func collectRarely() func() {
 	}
 }
 
-// dropLife forgets a life that has decided nothing; nil is none.
+// dropLife drops a life that has decided nothing; l may be nil.
 func (rt *Runtime) dropLife(l *life) {
 	if l != nil {
 		l.record.Close()
@@ -224,11 +222,11 @@ func (rt *Runtime) dropLife(l *life) {
 	}
 }
 
-// tailBytes is how much of the journal is replayed in one step.
+// tailBytes is how many bytes of the journal are replayed in one step.
 const tailBytes = 1 << 20
 
-// lifeFrom makes a life of a restart file, and returns how many messages of the
-// journal followed it.
+// lifeFrom makes a life from a restart file and the journal's tail, and returns the number of messages of
+// the tail.
 func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader) (_ *life, messages uint64, err error) {
 	l, err := rt.newLife()
 	if err != nil {

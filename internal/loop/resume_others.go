@@ -10,15 +10,15 @@ import (
 	"wamble/internal/profile"
 )
 
-// Profiles that share a store change each other's sessions and identities by news,
-// which are in the journal of the one that decided. So a restart file says how far the
-// profile had heard the others, and a start looks into their journals behind that.
+// Profiles that share a store tell each other changes of sessions and identities, which are in the journal
+// of the profile that decided them. So a restart file holds the position up to which the profile had been
+// told by each of the others, and a start reads their journals behind it.
 
-// othersSlice is the first byte of the slice that says so. It is none of the profile's.
+// othersSlice is the first byte of the slice with these positions. No slice of the profile begins with it.
 const othersSlice = 'n'
 
-// heardOthers returns the messages of other profiles up to which this one has their
-// news in its mail, as a slice; nil if somebody's are not in this journal.
+// heardOthers returns, as a slice, the last message of each other profile whose news this one has in its
+// mail; nil if there are no others, or one of them is on another journal.
 func (rt *Runtime) heardOthers() []byte {
 	if rt.o.Registry == nil {
 		return nil
@@ -40,7 +40,7 @@ func (rt *Runtime) heardOthers() []byte {
 	return append([]byte{othersSlice}, text...)
 }
 
-// readHeard reads what heardOthers wrote.
+// readHeard decodes a slice of heardOthers.
 func readHeard(slice []byte) (map[string]uint64, error) {
 	heard := map[string]uint64{}
 	if err := json.Unmarshal(slice[1:], &heard); err != nil {
@@ -49,15 +49,14 @@ func readHeard(slice []byte) (map[string]uint64, error) {
 	return heard, nil
 }
 
-// errNotHeard is returned when nobody knows what another profile has changed.
+// errNotHeard is returned if the changes of another profile cannot be known.
 var errNotHeard = errors.New("the restart file does not say how far it had heard another profile")
 
-// gapTries is how often the messages of another profile are read that has begun to
-// bring them to the store.
+// gapTries bounds how often another profile's tail is read again because its drain moved messages to the
+// store meanwhile.
 const gapTries = 3
 
-// tellOthersTail tells a life that comes back what others have decided behind what it
-// had heard.
+// tellOthersTail gives a resumed life the changes of other profiles behind the positions in heard.
 func (rt *Runtime) tellOthersTail(ctx context.Context, heard map[string]uint64, step func(...profile.Input) error) error {
 	for _, m := range rt.o.Registry.Others(rt) {
 		other, ok := m.(*Runtime)

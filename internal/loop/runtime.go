@@ -22,76 +22,72 @@ import (
 	"wamble/runner"
 )
 
-// Options is what a runtime is made of. Its hooks are called from several
-// goroutines.
+// Options configures a runtime. Its functions are called from several goroutines.
 type Options struct {
 	Name   string // of the profile, or of its shard (see store.ShardName)
 	Config *config.Profile
-	// Shard is which of the profile's loops this is.
+	// Shard says which shard of the profile this runtime is.
 	Shard  wamble.Shard
 	Log    *slog.Logger
 	Runner *runner.Runner
 	Store  Store
-	// Owner is this process, as the store knows it.
+	// Owner is this process in the terms of the store.
 	Owner store.Owner
-	// Keep is what is kept of messages that the store has.
+	// Keep configures what the journal keeps of messages that the store has.
 	Keep journal.KeepOptions
-	// Tracing is who wants to know how long single steps take; nil: nobody.
+	// Tracing receives the durations of single steps; nil if nobody traces.
 	Tracing *Tracing
-	// RestartDir is where restart files are; "": there are none.
+	// RestartDir is the directory of restart files; "" disables them.
 	RestartDir string
-	// StoreName is the name of the database, for people.
+	// StoreName is the name of the database in messages to people.
 	StoreName string
-	// InProcess says that the database is a file that this process reads itself.
+	// InProcess says that the database is a file that this process itself reads.
 	InProcess bool
 	// Port is lent to the runtime: the caller has opened it and closes it.
 	Port *transport.Port
-	// Record is where the lives of the profile are recorded.
+	// Record is where the lives of the profile are recorded, if at all.
 	Record tape.Series
 
-	// Shared says that other machines go on with the journal.
+	// Shared says that other machines can continue the journal.
 	Shared bool
-	// Holds reports whether this process still has the right to speak for the profile:
-	// what is to be sent when it has not is dropped. nil: it always has.
+	// Holds reports whether this process may still speak for the profile; if not, packets are dropped. nil
+	// means always.
 	Holds func() bool
-	// Ahead is how far the clock of a new life is before that of the machine; nil: it
-	// is not.
+	// Ahead is how far the clock of a new life is ahead of the machine's; nil means not at all.
 	Ahead func() time.Duration
-	// Clock says the time of a new life instead of the machine, for tests of hours; nil:
-	// nobody does.
+	// Clock replaces the machine's clock, for tests that span hours; nil in production.
 	Clock func() time.Time
-	// Skew is how far the machine's wall clock is set wrong at the moment, in tests.
+	// Skew is the present error of the machine's wall clock, in tests.
 	Skew func() time.Duration
-	// Heal makes the journal work again.
+	// Heal repairs the journal after a failure.
 	Heal func(ctx context.Context) error
-	// TruePorts returns the configuration with the true ports of its neighbours.
+	// TruePorts returns the configuration with the real ports of the other profiles.
 	TruePorts func(*config.Profile) *config.Profile
-	// Standing is what a new life is told first: what the host has said and still
-	// holds.
+	// Standing returns the first inputs of a new life: the operator's orders that still hold.
 	Standing func() []profile.Input
-	// Reservations asks every store of the server which boards a key holds.
+	// Reservations reads from every store of the server which boards a key holds.
 	Reservations func(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error)
-	// Registry is the profiles of the same store; nil: there are no others.
+	// Registry holds the profiles of the same store; nil if this is the only one.
 	Registry *registry.Registry
-	// Apart reports whether another profile of this process, or its shard, is taken to be in
-	// another store; nil: none is.
+	// Apart reports whether the configuration puts another profile of this process, or its shard, into
+	// another store; nil means none.
 	Apart func(name string) bool
-	// Show shows other shards of the profile what has changed; nil: there are none.
+	// Show tells other shards of the profile what has changed on boards; nil if the profile has one shard.
 	Show func(*profile.Sights)
 	// Finished is called when finished games have reached the store.
 	Finished func()
 	// Happened is called with what has reached the store (see journal.DrainOptions).
 	Happened func(after, through uint64, list []journal.Happened)
-	// Totals is what all shards of the profile have; nil: there is one.
+	// Totals counts what all shards of the profile have; nil if the profile has one shard.
 	Totals *Totals
-	// Others are the other shards of the profile, if there are any.
+	// Others returns the other shards of the profile; nil if the profile has one shard.
 	Others func() []*Runtime
-	// Abroad asks the shards with these numbers, on other machines, about a board. Told is nil
-	// if none has it; an error says that not all could be asked. Nil: there are no others.
+	// Abroad asks the shards with these numbers, on other machines, about a board. Told is nil if none has
+	// it; an error says that not all could be asked. nil if no shard is on another machine.
 	Abroad func(ctx context.Context, shards []int, in profile.Ask) (told *profile.Told, err error)
-	// Observed reports whether anybody wants to know what happens (see journal.DrainOptions).
+	// Observed reports whether any observer wants Happened (see journal.DrainOptions).
 	Observed func(through uint64) bool
-	// Remember keeps in the journal what Happened was told.
+	// Remember keeps in the journal what Happened was given.
 	Remember bool
 }
 
@@ -100,16 +96,16 @@ type Store interface {
 	store.Store
 	// Migrate brings the schema to the newest version.
 	Migrate(ctx context.Context, progress schema.Progress) error
-	// Status says how the database stands to this program.
+	// Status returns the version and state of the schema, as this program sees it.
 	Status(ctx context.Context) (schema.Status, error)
 	// Verify looks for damage after a crash. Errors: *store.Unusable.
 	Verify(ctx context.Context) error
-	// Owners returns who owns profiles of the database now, each with a beat.
+	// Owners returns the present owners of profiles of the database, each with its beat.
 	Owners(ctx context.Context) ([]store.Owned, error)
 }
 
-// Runtime is one profile that runs: its store and the drain to it, its loop on
-// the port that it was lent, and the life that the loop leads at present.
+// Runtime is one running profile: its store and the drain to it, its loop on the port that it was lent, and
+// the life that the loop leads at present.
 type Runtime struct {
 	o     Options
 	cfg   atomic.Pointer[config.Profile]
@@ -118,26 +114,26 @@ type Runtime struct {
 	pace  pace
 	loads *loads
 	watch *storewatch
-	drain atomic.Pointer[journal.Drain] // nil until the store was asked
+	drain atomic.Pointer[journal.Drain] // nil until it is made
 	loop  atomic.Pointer[loop]          // nil until the first life is ready
-	life  atomic.Pointer[life]          // nil while there is none that decides
-	hears atomic.Pointer[life]          // who is told news: the life, also while it is restored; nil: nobody
-	told  atomic.Uint64                 // the message before which other profiles were told everything; 0: it never ran
+	life  atomic.Pointer[life]          // nil while no life decides
+	hears atomic.Pointer[life]          // receives news: the life, also while it is restored; nil if there is none
+	told  atomic.Uint64                 // other profiles were told of everything before this message; 0: it never ran
 
 	ctx        context.Context // ends the goroutines beside the loop
-	done       sync.WaitGroup  // of them
-	crashed    chan error      // holds why the first of them could not go on
-	panics     atomic.Uint64   // caught so far
+	done       sync.WaitGroup  // waits for them
+	crashed    chan error      // holds the first error that ends the runtime
+	panics     atomic.Uint64   // recovered so far
 	quarantine quarantine
 	tracer     tracer
-	numbers    *registry.Registry // of all profiles of the store, or of this one alone
-	unused     *life              // ended in order, with numbers that nobody has got
-	moved      bool               // the host has chosen another store
+	numbers    *registry.Registry // shared by all profiles of the store, or of this one alone
+	unused     *life              // the last life of an orderly end, whose leased numbers are partly unused
+	moved      bool               // the operator has chosen another store
 	ran        bool               // Run was called before
-	adopted    *Adopted           // of the image before this one; nil: it starts from store and journal
+	adopted    *Adopted           // from the previous image; nil: start from store and journal
 	counts     counts
 	on         atomic.Pointer[Journal]
-	moving     sync.Mutex // held while the loop is made, and while it moves
+	moving     sync.Mutex // held while the loop is made or moves
 }
 
 // New returns a runtime that does not run yet.
@@ -154,21 +150,21 @@ func New(o Options) *Runtime {
 	return rt
 }
 
-// Name is the name of the profile, or of its shard.
+// Name returns the name of the profile, or of its shard.
 func (rt *Runtime) Name() string { return rt.o.Name }
 
-// Shard is which of the loops of its profile it is.
+// Shard says which shard of its profile the runtime is.
 func (rt *Runtime) Shard() wamble.Shard { return rt.o.Shard }
 
-// Config is what the profile runs with now.
+// Config returns the present configuration.
 func (rt *Runtime) Config() *config.Profile { return rt.cfg.Load() }
 
-// Port is where the profile listens now.
+// Port returns the port that the profile listens on at present.
 func (rt *Runtime) Port() *transport.Port { return rt.port.Load() }
 
-// Run starts the profile, and keeps it running until ctx ends: then everything
-// that was decided is durable and sent. It returns why it could not go on. It may
-// be run again afterwards; Shut ends the profile for good.
+// Run starts the profile and serves players until ctx ends; then everything decided is durable and sent,
+// and Run returns nil. An error is why the profile could not go on. Run may be called again; Shut ends the
+// profile for good.
 func (rt *Runtime) Run(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.Background())
 	defer func() {
@@ -178,7 +174,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	}()
 	rt.ctx, rt.crashed, rt.unused = background, make(chan error, 1), nil
 	rt.DropDrain()
-	if rt.ran { // the journal may be what ended the run before, or another machine's by now
+	if rt.ran { // the journal may have ended the last run, or may be another machine's by now
 		if err := rt.journal().Heal(ctx); err != nil && rt.journal().Runner.State() == runner.Failed {
 			return rt.unlessStopped(ctx, fmt.Errorf("the journal has failed: %w", err))
 		}
@@ -253,8 +249,8 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	}
 }
 
-// first makes the first life: out of what the image before this one left, or out
-// of store and journal, unless there is one already.
+// first returns the first life: the adopted or the resumed one, or else one restored from store and
+// journal.
 func (rt *Runtime) first(ctx context.Context, resumed *life) (*life, error) {
 	switch {
 	case rt.adopted != nil:
@@ -271,14 +267,13 @@ func (rt *Runtime) first(ctx context.Context, resumed *life) (*life, error) {
 	return rt.revive(ctx)
 }
 
-// live makes a life that is restored the one that decides.
+// live makes a restored life the one that decides.
 func (rt *Runtime) live(l *life) {
 	l.commit.begin()
 	rt.life.Store(l)
 }
 
-// startLoop lets a new loop lead a life. An adopted life has made its first step
-// already.
+// startLoop starts a new loop that leads a life. An adopted life has made its first step already.
 func (rt *Runtime) startLoop(l *life, adopted bool) *loop {
 	rt.moving.Lock()
 	defer rt.moving.Unlock()
@@ -292,7 +287,7 @@ func (rt *Runtime) startLoop(l *life, adopted bool) *loop {
 	return loop
 }
 
-// halt ends the loop in order.
+// halt ends the loop in order, within restTime.
 func (rt *Runtime) halt(l *loop) {
 	rt.stage.set("stopping")
 	ctx, cancel := context.WithTimeout(context.Background(), restTime)
@@ -303,29 +298,27 @@ func (rt *Runtime) halt(l *loop) {
 // wake makes the loop look at its mail.
 func (rt *Runtime) wake() { rt.port.Load().Wake() }
 
-// restTime is how long the disk may take for what was decided last.
+// restTime bounds how long a stop waits for the disk to take the last decisions.
 const restTime = 10 * time.Second
 
-// abandon ends a life whose loop is gone: nothing of it becomes durable any
-// more when this returns.
+// abandon ends a life whose loop has ended: when it returns, nothing of that life becomes durable any more.
 func (rt *Runtime) abandon(l *life) {
 	rt.life.Store(nil)
 	l.commit.end()
 }
 
-// MoveTo lets the loop go on with another port.
+// MoveTo makes the loop go on with another port.
 func (rt *Runtime) MoveTo(p *transport.Port) {
 	rt.moving.Lock()
 	defer rt.moving.Unlock()
 	l := rt.loop.Load()
-	// The loop itself changes over, so that whoever wakes it finds it.
+	// The loop itself changes the port, so that wake never reaches a port that the loop does not read.
 	if l == nil || !l.do(context.Background(), func() { l.moveTo(p) }) {
 		rt.port.Store(p)
 	}
 }
 
-// unlessStopped ends a loop that is left without a life, and forgets an error
-// that came because the profile is to stop.
+// unlessStopped halts the loop, if one runs, and returns err, or nil if ctx has ended.
 func (rt *Runtime) unlessStopped(ctx context.Context, err error) error {
 	if loop := rt.loop.Load(); loop != nil {
 		rt.halt(loop)
@@ -336,7 +329,7 @@ func (rt *Runtime) unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-// revive brings the journal to the store and a profile into memory.
+// revive moves the journal to the store and restores a life from it.
 func (rt *Runtime) revive(ctx context.Context) (*life, error) {
 	var l *life
 	err := rt.retry(ctx, "restoring the boards", func() (err error) {
@@ -362,13 +355,12 @@ func (rt *Runtime) revive(ctx context.Context) (*life, error) {
 	return l, nil
 }
 
-// longestHeal is the longest pause before the journal is tried again. Nobody can play
-// meanwhile, and what keeps it from working may be over any moment.
+// longestHeal is the longest pause between attempts to heal the journal. Players cannot play meanwhile, and
+// the cause may go away at any moment.
 const longestHeal = 500 * time.Millisecond
 
-// recover makes a new life when the journal works again. The loop leads the old
-// one meanwhile, which refuses everything, and what is in the journal goes on to
-// the store as far as it can.
+// recover heals the journal and returns a new life. Meanwhile the loop leads the old life, which refuses
+// everything, and the drain moves the journal to the store as far as it can.
 func (rt *Runtime) recover(ctx context.Context, stopDrain func()) (*life, error) {
 	rt.life.Store(nil)
 	for pause := firstPause; ; pause = min(2*pause, longestHeal) {
@@ -388,12 +380,12 @@ func (rt *Runtime) recover(ctx context.Context, stopDrain func()) (*life, error)
 	}
 }
 
-// webTime is how long answers over HTTP may take when the server stops, as far as
-// there is time. A request that is only half sent would take longer.
+// webTime bounds how long a stop waits for answers over HTTP. A request that is only half sent would take
+// longer.
 const webTime = 5 * time.Second
 
-// Shut ends HTTP and WebSocket, and with drain brings the journal to the store
-// meanwhile, as far as there is time. The loop has ended.
+// Shut ends HTTP and WebSocket, and with drain set moves the journal to the store meanwhile, until ctx
+// ends. The loop must have ended.
 func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 	var web sync.WaitGroup
 	defer web.Wait()
@@ -413,7 +405,7 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 	rt.pace.hurry.Store(true)
 	var err error
 	switch {
-	case d.IsEmpty(): // nobody waits for a database that is away
+	case d.IsEmpty(): // do not wait for a database that is away
 	case d.IsPaused():
 		err = errPaused
 	default:
@@ -422,7 +414,7 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 		}
 	}
 	if err == nil {
-		rt.forgetRestartFile() // what the host does to the database meanwhile is to be seen
+		rt.forgetRestartFile() // the next start must see what the operator changes in the database
 		rt.returnNumbers(ctx)
 		return
 	}

@@ -15,17 +15,16 @@ import (
 	"wamble/internal/store"
 )
 
-// A saver writes the restart file of a life, again and again: the loop takes one
-// slice of the profile's memory at a time between its steps, and a goroutine writes
-// them. The file may cost a part of the processor's time in savePart, or in hurryPart
-// while a start would have to replay a long tail of the journal, and is not written more
-// often than every saveEvery. No slice holds up the loop for longer than a step does.
+// saver writes the restart file of a life again and again: the loop takes one slice of the profile's memory
+// at a time between its steps, and a goroutine writes the slices. A file may cost one part in savePart of
+// the processor's time, or one in hurryPart while a start would have to replay a long tail of the journal.
+// It is not written more often than every saveEvery. No slice holds up the loop longer than a step does.
 type saver struct {
 	rt    *Runtime
 	life  *life
-	due   time.Time // when to look whether the next file, or the next slice of this one, is due
-	work  *saving   // under way; nil: none
-	saved uint64    // newest gate in the last file that is whole
+	due   time.Time // when to look for work again
+	work  *saving   // nil if no file is under way
+	saved uint64    // newest gate in the last complete file
 	spent time.Duration
 	spare chan []byte // memory of slices
 	last  reminder
@@ -33,24 +32,24 @@ type saver struct {
 	// Of the last file:
 	ended time.Time
 	cost  time.Duration
-	first uint64 // the message behind which a start replays the journal
+	first uint64 // a start replays the journal behind this message
 	heard []byte // see heardOthers
 }
 
 const (
 	savePart   = 50
 	hurryPart  = 10
-	deafFor    = time.Minute // that a file of a profile in which nothing happens may not know what others have decided
+	deafFor    = time.Minute // how long the file of an idle profile may lack the changes of other profiles
 	longTail   = 100_000     // messages: a quarter of a second of a start
 	saveEvery  = time.Second
 	rarelySave = 10 * time.Minute
 	sliceSize  = 128 << 10             // a quarter of a millisecond of the loop
-	sliceEvery = 10 * time.Millisecond // at most one
+	sliceEvery = 10 * time.Millisecond // shortest time between two slices
 	sliceQueue = 16                    // slices that wait for journal or disk
 )
 
-// worth reports whether another file is worth its cost, when a start would replay so
-// many messages behind the last one.
+// worth reports whether another file is worth its cost, if a start would replay tail messages behind the
+// last one.
 func (s *saver) worth(now time.Time, tail uint64) bool {
 	part := time.Duration(savePart)
 	if tail > longTail {
@@ -59,12 +58,12 @@ func (s *saver) worth(now time.Time, tail uint64) bool {
 	return now.Sub(s.ended) >= min(max(part*s.cost, saveEvery), rarelySave)
 }
 
-// idle reports whether the last file serves as well as another one would.
+// idle reports whether the last file is as good as a new one.
 func (s *saver) idle(now time.Time, last uint64) bool {
 	return last == s.saved && s.saved != 0 && (now.Sub(s.ended) < deafFor || bytes.Equal(s.heard, s.rt.heardOthers()))
 }
 
-// tail is how many messages a start would replay.
+// tail returns how many messages a start would replay.
 func (s *saver) tail() uint64 {
 	if last := s.rt.drain.Load().Last(); last > s.first {
 		return last - s.first
@@ -76,12 +75,12 @@ func (s *saver) tail() uint64 {
 type saving struct {
 	next   func() ([]byte, bool)
 	stop   func()
-	cancel context.CancelFunc // of its writing
+	cancel context.CancelFunc // ends its writing
 	gate   uint64
-	heard  []byte // of others before the first slice; nil: it is in the queue, or unknown
+	heard  []byte // positions of the other profiles; nil once it is queued, or if unknown
 	slices chan queuedSlice
-	over   chan savedFile // holds how it ended
-	ended  bool           // all slices are in the queue
+	over   chan savedFile // receives the result
+	ended  bool           // all slices are queued
 }
 
 type queuedSlice struct {
@@ -89,8 +88,8 @@ type queuedSlice struct {
 	marked chan uint64
 }
 
-// savedFile is what came of a file: the first mark in it, what it cost beside the
-// loop's part, and why it was not written.
+// savedFile is the result of a file: the first mark in it, the writer's time for it, and the error if it
+// was not written.
 type savedFile struct {
 	first uint64
 	took  time.Duration
@@ -101,7 +100,7 @@ func newSaver(rt *Runtime, l *life, now time.Time) *saver {
 	return &saver{rt: rt, life: l, due: now.Add(saveEvery), ended: now, first: rt.drain.Load().Last(), spare: make(chan []byte, sliceQueue+2)}
 }
 
-// restartPath is where the restart file of the profile is, "" if there is none.
+// restartPath returns the path of the restart file of the profile, "" if restart files are disabled.
 func (rt *Runtime) restartPath() string {
 	d := rt.drain.Load()
 	if rt.o.RestartDir == "" || d == nil {
@@ -110,7 +109,7 @@ func (rt *Runtime) restartPath() string {
 	return filepath.Join(rt.o.RestartDir, strconv.FormatUint(uint64(d.Worker()), 10))
 }
 
-// turn does what is due, between two steps. Last is the newest gate.
+// turn does the work that is due, between two steps. Last is the newest gate.
 func (s *saver) turn(now time.Time, last uint64) {
 	if now.Before(s.due) {
 		return
@@ -134,11 +133,11 @@ func (s *saver) turn(now time.Time, last uint64) {
 	}
 }
 
-// begin begins a new file. What the store has from now on must be kept for it.
+// begin begins a new file. Messages that reach the store from now on are kept for it.
 func (s *saver) begin(last uint64) {
 	drain := s.rt.drain.Load()
 	drain.NeedAlso(drain.Applied())
-	s.heard = s.rt.heardOthers() // the news are in the mail, which is taken before the first slice
+	s.heard = s.rt.heardOthers() // that news is in the mail, which is taken before the first slice
 	w := &saving{gate: last, heard: s.heard, slices: make(chan queuedSlice, sliceQueue), over: make(chan savedFile, 1)}
 	w.next, w.stop = iter.Pull(s.life.profile.Walk(sliceSize, func() []byte {
 		select {
@@ -158,7 +157,7 @@ func (s *saver) begin(last uint64) {
 	})
 }
 
-// slice takes the next slice, if the writer keeps up.
+// slice queues the next slice, unless the writer is behind.
 func (s *saver) slice() {
 	if len(s.work.slices) == cap(s.work.slices) {
 		return
@@ -185,7 +184,7 @@ func (s *saver) queue(data []byte) {
 	s.work.slices <- q
 }
 
-// write writes a file of the slices that come.
+// write writes a file of the slices that arrive.
 func (s *saver) write(ctx context.Context, path string, slices <-chan queuedSlice) (end savedFile) {
 	w, err := createRestartFile(path, store.JournalID(s.rt.journal().Runner.JournalID()), s.rt.o.Name)
 	for n := 0; ; n++ {
@@ -230,7 +229,7 @@ func (s *saver) write(ctx context.Context, path string, slices <-chan queuedSlic
 	return end
 }
 
-// end takes note of a file that was written, or was not.
+// end records the result of a file.
 func (s *saver) end(now time.Time, end savedFile) {
 	drain, w := s.rt.drain.Load(), s.work
 	s.work = nil
@@ -246,7 +245,7 @@ func (s *saver) end(now time.Time, end savedFile) {
 	drain.Need(end.first)
 }
 
-// close gives up the file that is under way.
+// close abandons the file that is under way.
 func (s *saver) close() {
 	if s.work != nil {
 		s.work.stop()
@@ -255,7 +254,7 @@ func (s *saver) close() {
 	}
 }
 
-// forgetRestartFile removes the file, and needs nothing for it.
+// forgetRestartFile removes the file, and stops keeping messages for it.
 func (rt *Runtime) forgetRestartFile() {
 	if path := rt.restartPath(); path != "" {
 		os.Remove(path)
@@ -263,7 +262,7 @@ func (rt *Runtime) forgetRestartFile() {
 	}
 }
 
-// forgotten makes sure that no restart file is there, even after a loss of power.
+// forgotten returns an error unless the restart file is gone, durably, even after a loss of power.
 func (rt *Runtime) forgotten() error {
 	path := rt.restartPath()
 	if path == "" {

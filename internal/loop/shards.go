@@ -13,12 +13,11 @@ import (
 	"wamble/internal/store"
 )
 
-// ErrShards is returned when a world has another number of shards than the
-// configuration says.
+// ErrShards is returned when the store has another number of shards than the configuration says.
 var ErrShards = errors.New("the world has another number of shards")
 
-// checkShards refuses a world of another number of shards: the boards of those that do
-// not run would be nobody's. A new world gets the number that is wanted.
+// checkShards refuses a store with another number of shards: boards of shards that do not run would not be
+// served. A new profile gets the configured number.
 func (rt *Runtime) checkShards(ctx context.Context) error {
 	profile, want := rt.o.Config.Name, rt.o.Config.Boards.Shards
 	isNew, err := CheckShards(ctx, rt.o.Store, rt.o.StoreName, profile, want)
@@ -31,10 +30,10 @@ func (rt *Runtime) checkShards(ctx context.Context) error {
 	return journal.SetShards(ctx, rt.journal().Runner, profile, want)
 }
 
-// CheckShards returns ErrShards if the world of a profile has another number of shards than
-// is wanted, and reports whether it is a new one, which has no number yet.
+// CheckShards returns ErrShards if a profile has another number of shards in the store than want. It
+// reports whether the profile is new and has no number yet.
 func CheckShards(ctx context.Context, db Store, name, profile string, want int) (isNew bool, err error) {
-	if want > 1 { // asked before the number, which the first shard writes before it makes a board
+	if want > 1 { // read before the number, which the first shard writes before it makes a board
 		_, err := db.Began(ctx, profile)
 		if isNew = errors.Is(err, store.ErrNotFound); err != nil && !isNew {
 			return false, err
@@ -49,32 +48,32 @@ func CheckShards(ctx context.Context, db Store, name, profile string, want int) 
 	return isNew, err
 }
 
-// newShards reports whether the profile has not run with so many shards on this
-// journal: then the start reads the store, which knows how many there are.
+// newShards reports whether the profile has not yet run with this number of shards on this journal: then
+// the start reads the store, which knows the number.
 func (rt *Runtime) newShards() bool {
 	return journal.ShardsOf(rt.journal().Runner, rt.o.Config.Name) != rt.o.Config.Boards.Shards
 }
 
-// counts is what a shard has, for the others.
+// counts is what a shard has, as other shards see it.
 type counts struct {
 	players, idle, bots, boards, spectators, offered, free atomic.Int64
 	watched                                                atomic.Bool
 }
 
-// Totals is what all shards of a profile have together.
+// Totals is the sum over all shards of a profile.
 type Totals struct {
 	players, bots, boards, spectators, offered atomic.Int64
-	// Grown, if set, is called by a shard that has got or greeted new players, with how
-	// many there are on this machine.
+	// Grown, unless nil, is called by a shard that has new players or has offered boards to some, with the
+	// number of players on this machine.
 	Grown func(players int)
 
-	elsewhere counts // what shards on other machines have
+	elsewhere counts // the shards on other machines
 }
 
-// Boards is how many boards there are.
+// Boards returns the number of boards.
 func (t *Totals) Boards() int { return int(t.boards.Load()) }
 
-// Elsewhere says what the shards on other machines have together; one goroutine at a time.
+// Elsewhere sets the sum over the shards on other machines. The caller serializes its calls.
 func (t *Totals) Elsewhere(n profile.ShardCount) {
 	c := &t.elsewhere
 	change(&c.players, n.Players, &t.players)
@@ -83,7 +82,7 @@ func (t *Totals) Elsewhere(n profile.ShardCount) {
 	change(&c.spectators, n.Spectators, &t.spectators)
 }
 
-// others is what all shards but one have.
+// others returns the sum over all shards except c.
 func (t *Totals) others(c *counts) profile.Others {
 	return profile.Others{
 		Players: int(t.players.Load() - c.players.Load()), Bots: int(t.bots.Load() - c.bots.Load()),
@@ -91,7 +90,7 @@ func (t *Totals) others(c *counts) profile.Others {
 	}
 }
 
-// tellOthers adds what the other shards have to the inputs, if that is new.
+// tellOthers appends the sum over the other shards to the inputs, if it has changed.
 func (l *loop) tellOthers(inputs []profile.Input) []profile.Input {
 	t := l.rt.o.Totals
 	if t == nil {
@@ -105,7 +104,7 @@ func (l *loop) tellOthers(inputs []profile.Input) []profile.Input {
 	return append(inputs, l.others)
 }
 
-// tellCame tells other shards where new players have come from.
+// tellCame tells other shards the addresses of new players.
 func (l *loop) tellCame() {
 	came := l.life.out.Came
 	if len(came) == 0 || l.rt.o.Others == nil {
@@ -119,13 +118,13 @@ func (l *loop) tellCame() {
 	}
 }
 
-// Count is what the shard has.
+// Count returns what the shard has.
 func (rt *Runtime) Count() profile.ShardCount {
 	c := &rt.counts
 	return profile.ShardCount{Players: int(c.players.Load()), Idle: int(c.idle.Load()), Bots: int(c.bots.Load()), Boards: int(c.boards.Load()), Spectators: int(c.spectators.Load()), Offered: int(c.offered.Load()), Free: int(c.free.Load()), Watched: c.watched.Load()}
 }
 
-// publish says what the shard has, after a step.
+// publish sets what the shard has, after a step.
 func (rt *Runtime) publish(n profile.ShardCount) {
 	c, t := &rt.counts, rt.o.Totals
 	c.free.Store(int64(n.Free))
@@ -143,7 +142,7 @@ func (rt *Runtime) publish(n profile.ShardCount) {
 	}
 }
 
-// change sets the count of a shard, and reports whether there are more than before.
+// change sets the count of a shard, adds the difference to all, and reports whether the count has grown.
 func change(own *atomic.Int64, n int, all *atomic.Int64) bool {
 	d := int64(n) - own.Load()
 	if d != 0 {
@@ -153,21 +152,21 @@ func change(own *atomic.Int64, n int, all *atomic.Int64) bool {
 	return d > 0
 }
 
-// TellWorld tells the shard what all of them have.
+// TellWorld gives the shard the counts of all shards.
 func (rt *Runtime) TellWorld(w *profile.World) {
 	if l := rt.life.Load(); l != nil {
 		l.mail.post(w)
 	}
 }
 
-// arriveEvery is how often a shard looks for boards that were sent to it, and arriveMost
-// how many it takes in at a time.
+// arriveEvery is how often a shard looks for boards that were sent to it, and arriveMost how many it takes
+// in at a time.
 const (
 	arriveEvery = 500 * time.Millisecond
 	arriveMost  = 256
 )
 
-// arrivals looks for boards that were sent to this shard, until ctx ends.
+// arrivals takes in boards that were sent to this shard, until ctx ends.
 func (rt *Runtime) arrivals(ctx context.Context) {
 	for wait(ctx, arriveEvery); ctx.Err() == nil; wait(ctx, arriveEvery) {
 		if !rt.watch.away.Load() {
@@ -201,13 +200,13 @@ func (rt *Runtime) lookForArrivals(ctx context.Context) error {
 	return err
 }
 
-// unseen is what other shards are to be shown when its gate is durable.
+// unseen is what other shards are shown when its gate is durable.
 type unseen struct {
 	gate   uint64
 	sights []profile.Sight
 }
 
-// tellSights shows other shards what is durable.
+// tellSights shows other shards the changes on boards that are durable.
 func (l *loop) tellSights() {
 	if sights := l.life.out.Sights; len(sights) > 0 && l.rt.o.Show != nil {
 		l.unseen = append(l.unseen, unseen{l.last, slices.Clone(sights)})
@@ -218,14 +217,14 @@ func (l *loop) tellSights() {
 	}
 }
 
-// ShowAgain lets the shard show others all of its boards once more.
+// ShowAgain makes the shard show all of its boards to the other shards again.
 func (rt *Runtime) ShowAgain() {
 	if l := rt.life.Load(); l != nil {
 		l.mail.post(&profile.ShowAgain{})
 	}
 }
 
-// See shows the shard boards of another one.
+// See gives the shard the changes on boards of another shard.
 func (rt *Runtime) See(in *profile.Sights) {
 	if l := rt.life.Load(); l != nil {
 		l.mail.post(in)

@@ -8,13 +8,13 @@ type stage struct {
 	isUp  bool
 	why   string
 	tried bool          // it could not start at its first attempt
-	upped chan struct{} // closed when it was ready for the first time
+	upped chan struct{} // closed when the profile was ready for the first time
 	once  sync.Once
 }
 
 func newStage() *stage { return &stage{why: "starting", upped: make(chan struct{})} }
 
-// stuck says what a profile waits for that could not start.
+// stuck records what a profile waits for that could not start.
 func (s *stage) stuck(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,28 +34,26 @@ func (s *stage) ready() {
 	s.once.Do(func() { close(s.upped) })
 }
 
-// Stage returns whether the profile serves players, and "ready" or what it waits
-// for.
+// Stage returns whether the profile serves players, and "ready" or what it waits for.
 func (rt *Runtime) Stage() (up bool, why string) {
 	rt.stage.mu.Lock()
 	defer rt.stage.mu.Unlock()
 	return rt.stage.isUp, rt.stage.why
 }
 
-// Stuck reports whether the profile could not be started at the first attempt: it
-// failed, or waits for its database.
+// Stuck reports whether the profile could not start at its first attempt: it failed, or waits for its
+// database.
 func (rt *Runtime) Stuck() bool {
 	rt.stage.mu.Lock()
 	defer rt.stage.mu.Unlock()
 	return rt.stage.tried
 }
 
-// Failed says why the profile does not run at present.
+// Failed records why the profile does not run at present.
 func (rt *Runtime) Failed(why string) { rt.stage.stuck(why) }
 
-// Lived reports whether the profile has ever had a loop: one that has not, has
-// decided nothing.
+// Lived reports whether the profile has ever had a loop. Without one it has decided nothing.
 func (rt *Runtime) Lived() bool { return rt.loop.Load() != nil }
 
-// Up is closed when the profile has served players for the first time.
+// Up returns a channel that is closed when the profile has served players for the first time.
 func (rt *Runtime) Up() <-chan struct{} { return rt.stage.upped }

@@ -2,17 +2,16 @@ package loop
 
 import "time"
 
-// stopwatch measures how long moves take from being read to being durable, and
-// to the moment at which their answers were handed to the kernel. It counts
-// steps, not packets: all moves of a step were read together.
+// stopwatch measures how long moves take from being read to being durable, and to the handover of their
+// answers to the kernel. It measures steps, not packets: all moves of a step were read together.
 type stopwatch struct {
 	steps     []timedStep // not yet durable, oldest first
 	first     int
 	moves     uint64      // accepted up to the last step
-	leaving   []timedStep // durable in the present step, or since packets left
+	leaving   []timedStep // durable, with answers that have not left yet
 	toDurable Histogram
 	toSent    Histogram
-	trace     *tracer // that follows single steps; nil: none
+	trace     *tracer // follows single steps; nil if there is none
 }
 
 type timedStep struct {
@@ -25,8 +24,8 @@ func newStopwatch() stopwatch {
 	return stopwatch{toDurable: newHistogram(LatencyBounds), toSent: newHistogram(LatencyBounds)}
 }
 
-// step notes a step that made frames. moves is how many moves were accepted up
-// to it. It returns how many were accepted in it.
+// step records a step that made frames; moves counts the moves accepted up to it. It returns how many of
+// them the step accepted.
 func (w *stopwatch) step(at time.Time, gate, moves uint64) uint64 {
 	n := moves - w.moves
 	w.moves = moves
@@ -40,7 +39,7 @@ func (w *stopwatch) step(at time.Time, gate, moves uint64) uint64 {
 	return n
 }
 
-// durable notes that everything up to gate is durable, since now.
+// durable records that everything up to gate is durable, since now.
 func (w *stopwatch) durable(now time.Time, gate uint64) {
 	for w.first < len(w.steps) && w.steps[w.first].gate <= gate {
 		s := w.steps[w.first]
@@ -50,15 +49,14 @@ func (w *stopwatch) durable(now time.Time, gate uint64) {
 	}
 }
 
-// leave returns the steps whose answers are to be sent now, and takes the memory
-// of others in exchange.
+// leave returns the steps whose answers are sent now, and reuses the memory of spare.
 func (w *stopwatch) leave(spare []timedStep) []timedStep {
 	steps := w.leaving
 	w.leaving = spare[:0]
 	return steps
 }
 
-// sent notes that the answers of steps have left.
+// sent records when the answers of steps have left.
 func (w *stopwatch) sent(steps []timedStep, at time.Time) {
 	for _, s := range steps {
 		w.toSent.observe(at.Sub(s.at).Seconds(), s.moves)
@@ -66,13 +64,13 @@ func (w *stopwatch) sent(steps []timedStep, at time.Time) {
 	}
 }
 
-// left is sent for the answers of the present step.
+// left is sent for the steps in leaving.
 func (w *stopwatch) left(at time.Time) {
 	w.sent(w.leaving, at)
 	w.leaving = w.leaving[:0]
 }
 
-// restart forgets what is under way: another life begins.
+// restart forgets the steps under way, for another life.
 func (w *stopwatch) restart() {
 	w.steps, w.first, w.leaving, w.moves = w.steps[:0], 0, w.leaving[:0], 0
 }

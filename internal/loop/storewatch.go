@@ -18,9 +18,9 @@ import (
 	"wamble/runner"
 )
 
-// storewatch knows whether the store can be asked. Whoever meets an error reports
-// it as a doubt; the storewatch then asks the store itself, and tells the profile
-// and the log what changed.
+// storewatch knows whether the store can be asked. A goroutine whose call to the store fails reports the
+// error as a doubt; the storewatch then asks the store itself, and passes changes to the profile and the
+// log.
 type storewatch struct {
 	rt       *Runtime
 	doubts   chan error
@@ -28,10 +28,10 @@ type storewatch struct {
 	refuses  atomic.Bool // the drain cannot write
 	troubles [troubleKinds]trouble
 	trust    trustwatch
-	keeping  reminder // of the drain's goroutine
+	keeping  reminder // used by the drain's goroutine
 }
 
-// The troubles that only a host can end, the worst first.
+// The troubles that only the operator can end, the worst first.
 const (
 	damaged = iota
 	setback
@@ -40,16 +40,16 @@ const (
 	troubleKinds
 )
 
-// trouble is one that lasts until it is cleared; meanwhile the log is reminded.
+// trouble is an error that lasts until it is cleared; meanwhile it is logged repeatedly.
 type trouble struct {
 	text atomic.Pointer[string]
-	said reminder // of whoever sets it
+	said reminder // used by the goroutine that sets the trouble
 }
 
-// reminder says when something that lasts is to be logged again.
+// reminder is the time at which something that lasts was last logged.
 type reminder time.Time
 
-// remindTime is how often the log is told of what lasts.
+// remindTime is the shortest time between two logs of the same.
 const remindTime = time.Minute
 
 func (r *reminder) due(now time.Time) bool {
@@ -64,7 +64,7 @@ func newStorewatch(rt *Runtime) *storewatch {
 	return &storewatch{rt: rt, doubts: make(chan error, 1)}
 }
 
-// note takes an error for what it is: a trouble only if the host must mend it.
+// note sets the trouble of a kind if err is a *store.Unusable, and clears it otherwise.
 func (w *storewatch) note(kind int, err error) {
 	t := &w.troubles[kind]
 	var wrong *store.Unusable
@@ -81,7 +81,7 @@ func (w *storewatch) note(kind int, err error) {
 	}
 }
 
-// trouble returns what only the host can end, "" if there is nothing.
+// trouble returns the worst trouble that only the operator can end, or "".
 func (w *storewatch) trouble() string {
 	for i := range w.troubles {
 		if text := w.troubles[i].text.Load(); text != nil {
@@ -91,7 +91,8 @@ func (w *storewatch) trouble() string {
 	return ""
 }
 
-// wentBack is told by the drain of a store that has less than it had.
+// wentBack is called by the drain when the store has less than it had, and again when the kept messages
+// were brought there.
 func (w *storewatch) wentBack(s journal.Setback) {
 	log, args := w.rt.o.Log, []any{"store", w.rt.o.StoreName, "had", s.From, "has", s.To, "messages", s.From - s.To}
 	text := fmt.Sprintf("it has gone back by %d messages, as a standby that was behind or a backup; what the journal has kept is brought there again", s.From-s.To)
@@ -115,7 +116,7 @@ func (w *storewatch) wentBack(s journal.Setback) {
 	w.troubles[setback].text.Store(&text)
 }
 
-// notKept is told by the drain when it cannot keep what the store has.
+// notKept is called by the drain when it cannot keep the messages that the store has.
 func (w *storewatch) notKept(err error) {
 	if !w.keeping.due(time.Now()) {
 		return
@@ -127,7 +128,7 @@ func (w *storewatch) notKept(err error) {
 	w.rt.o.Log.Warn("what the database has is not kept for a standby that is behind", "err", err)
 }
 
-// verify looks for damage after a crash. Play does not wait for it.
+// verify looks for damage in the store after a crash. Play goes on meanwhile.
 func (w *storewatch) verify(ctx context.Context) {
 	for {
 		err := w.rt.o.Store.Verify(ctx)
@@ -141,7 +142,7 @@ func (w *storewatch) verify(ctx context.Context) {
 	}
 }
 
-// suspect says that a call has failed.
+// suspect reports that a call to the store has failed.
 func (w *storewatch) suspect(err error) {
 	select {
 	case w.doubts <- err:
@@ -149,8 +150,7 @@ func (w *storewatch) suspect(err error) {
 	}
 }
 
-// drained is told by the drain whenever the store fails, and when it works
-// again.
+// drained is called by the drain whenever the store fails, and when it works again.
 func (w *storewatch) drained(err error) {
 	if err == nil {
 		w.note(cannotWrite, nil)
@@ -159,7 +159,7 @@ func (w *storewatch) drained(err error) {
 		return
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, runner.ErrFailed) || errors.Is(err, runner.ErrStopped) {
-		return // that is not the store's fault
+		return // not an error of the store
 	}
 	if !w.refuses.Swap(true) {
 		w.rt.o.Log.Warn("the database takes no moves at present; they are kept in the journal", "store", w.rt.o.StoreName, "err", err)
@@ -168,8 +168,7 @@ func (w *storewatch) drained(err error) {
 	w.suspect(err)
 }
 
-// run looks after every doubt until the store answers again, and asks for changes of
-// trust meanwhile.
+// run examines each doubt until the store answers again, and polls the changes of trust meanwhile.
 func (w *storewatch) run(ctx context.Context) {
 	tick := time.NewTicker(trustEvery)
 	defer tick.Stop()
@@ -188,7 +187,7 @@ func (w *storewatch) run(ctx context.Context) {
 	}
 }
 
-// begin forgets whether the store could be asked in an earlier run: nobody has looked since.
+// begin forgets the result of an earlier run, which may be out of date.
 func (w *storewatch) begin() {
 	w.away.Store(false)
 	w.refuses.Store(false)
@@ -196,13 +195,13 @@ func (w *storewatch) begin() {
 	w.note(cannotWrite, nil)
 }
 
-// look asks the store something cheap and tells what changed.
+// look makes a cheap call to the store, and reports a change of its state.
 func (w *storewatch) look(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	_, err := w.rt.o.Store.Cursor(asking, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
 	if ctx.Err() != nil {
-		return err // that is not the store's fault
+		return err // not an error of the store
 	}
 	w.note(cannotAsk, err)
 	if away := err != nil; w.away.Swap(away) != away {
@@ -214,7 +213,7 @@ func (w *storewatch) look(ctx context.Context) error {
 		}
 		w.rt.o.Log.Log(ctx, level, text, args...)
 		if d := w.rt.drain.Load(); d != nil && !away {
-			d.Recheck() // it may be another one
+			d.Recheck() // it may be another database
 		}
 		if l := w.rt.life.Load(); l != nil {
 			l.mail.post(in)
@@ -223,9 +222,8 @@ func (w *storewatch) look(ctx context.Context) error {
 	return err
 }
 
-// compare lets the drain meet a store anew that has less than it had. Where another one
-// took its place between two questions nobody has missed it, and a profile without moves
-// would not notice.
+// compare makes the drain recheck a store that has less than it had. If another database took its place
+// between two calls, no call has failed, and a profile without moves would not notice.
 func (w *storewatch) compare(ctx context.Context) {
 	d := w.rt.drain.Load()
 	if d == nil {
@@ -240,7 +238,7 @@ func (w *storewatch) compare(ctx context.Context) {
 	}
 }
 
-// The pauses between attempts at something that failed, doubled each time.
+// The pauses between attempts, doubled each time.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
@@ -256,10 +254,10 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// leasePause is how long a lease that failed is left alone.
+// leasePause is the pause after a lease that failed.
 const leasePause = time.Second
 
-// lease takes numbers from the store for a life. The answer comes as mail.
+// lease leases numbers from the store for a life. The answer comes as mail.
 func (rt *Runtime) lease(l *life, wanted profile.Lease) {
 	rt.guard("a lease", func() {
 		ctx, cancel := context.WithTimeout(rt.ctx, loadTime)
@@ -281,8 +279,8 @@ func (rt *Runtime) leaseMore(l *life) {
 	l.leases = nil
 }
 
-// freshLease leases numbers that no profile of the store ever had. A standby that was
-// behind when it took the store's place would give out some again.
+// freshLease leases numbers that no profile of the store has ever had. A standby that was behind when it
+// replaced the store would give out some numbers again.
 func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamble.Block, error) {
 	for {
 		blocks, err := rt.o.Store.Lease(ctx, wanted.Sequence, wanted.Count)
@@ -302,14 +300,14 @@ func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamb
 	}
 }
 
-// inherit notes the numbers that a life has from an earlier process.
+// inherit registers the numbers that a life has from an earlier process.
 func (rt *Runtime) inherit(l *life) {
 	for _, s := range wamble.Sequences() {
 		rt.numbers.Take(s, l.profile.Numbers(s))
 	}
 }
 
-// freshLeases is freshLease of several sequences at once.
+// freshLeases runs freshLease for several sequences at once.
 func (rt *Runtime) freshLeases(ctx context.Context, wanted []profile.Lease) ([]*profile.Leased, error) {
 	leased, errs := make([]*profile.Leased, len(wanted)), make([]error, len(wanted))
 	var leases sync.WaitGroup
@@ -326,13 +324,12 @@ func (rt *Runtime) freshLeases(ctx context.Context, wanted []profile.Lease) ([]*
 	return leased, errors.Join(errs...)
 }
 
-// returnTime is how long a stop waits for a database that nothing is to be brought to.
+// returnTime bounds how long a stop waits for a database to which nothing has to be moved.
 const returnTime = 2 * time.Second
 
-// returnNumbers gives the store back what is left of the numbers that were leased, so
-// that new rows go on from there after a stop in order. The store has all messages, and
-// there is no restart file any more which would give the numbers out. If it fails, or
-// takes long, they are lost.
+// returnNumbers gives unused leased numbers back to the store, so that new rows continue from there after
+// an orderly stop. The store has all messages, and the restart file, which would use the numbers again, is
+// gone. If the return fails or takes longer than returnTime, the numbers are lost.
 func (rt *Runtime) returnNumbers(ctx context.Context) {
 	if rt.unused == nil {
 		return
@@ -341,7 +338,7 @@ func (rt *Runtime) returnNumbers(ctx context.Context) {
 	defer cancel()
 	err := rt.forgotten()
 	if err == nil {
-		_, err = rt.o.Store.Status(ctx) // right after a handoff nobody has asked yet
+		_, err = rt.o.Store.Status(ctx) // right after a handoff the store was not asked yet
 	}
 	if err != nil {
 		rt.o.Log.Warn("numbers of rows that were not used are lost", "err", err)

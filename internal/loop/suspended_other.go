@@ -4,6 +4,6 @@ package loop
 
 import "time"
 
-// suspended is not known here: a resumed machine looks as if its wall clock had
+// suspended returns 0: it is not known on this system. A resumed machine looks as if its wall clock had
 // been set.
 func suspended() time.Duration { return 0 }

@@ -11,19 +11,18 @@ import (
 	"wamble/internal/transport"
 )
 
-// ErrNotUp is returned for what cannot be told to a profile that does not serve
-// players at present.
+// ErrNotUp is returned if the profile does not serve players at present.
 var ErrNotUp = errors.New("the profile does not serve players at present")
 
-// Do runs f between two steps, and waits for it. It reports whether that happened:
-// a loop that does not run yet, or has ended, runs nothing.
+// Do runs f between two steps, and waits for it. It reports false if no loop runs, or ctx or the loop ended
+// first.
 func (rt *Runtime) Do(ctx context.Context, f func(p *profile.Profile)) bool {
 	l := rt.loop.Load()
 	return l != nil && l.do(ctx, func() { f(l.life.profile) })
 }
 
-// Tell gives the profile an input and waits until it has acted. It returns the
-// host's counters before and after. Errors: ErrNotUp, or that of a broken socket.
+// Tell gives the profile an input and waits for the step that handles it. It returns the counters of
+// operator commands before and after. Errors: ErrNotUp, or that of a broken socket.
 func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error) {
 	l := rt.loop.Load()
 	if l == nil || rt.life.Load() == nil {
@@ -43,8 +42,8 @@ func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after pr
 	return before, after, err
 }
 
-// leave leaves what holds until it is lifted for a life that is being restored: it may
-// have asked before for what stands.
+// leave queues orders that hold until they are lifted for a life that is being restored, which may have
+// read Options.Standing before.
 func (rt *Runtime) leave(in profile.Input) {
 	switch in.(type) {
 	case *profile.Ban, *profile.Unban, *profile.SetBrownout, *profile.Stand:
@@ -52,16 +51,16 @@ func (rt *Runtime) leave(in profile.Input) {
 	}
 }
 
-// Obey tells the profile what the host has said, without waiting for it. One that is being
-// restored does it when that is done, one that is not here does nothing.
+// Obey gives the profile an order without waiting for it. A life that is being restored follows it
+// afterwards; without a life it is dropped.
 func (rt *Runtime) Obey(in profile.Input) {
 	if l := rt.hears.Load(); l != nil {
 		l.mail.hear(in)
 	}
 }
 
-// Alive reports whether the loop turns: it must answer before ctx ends. One that
-// does not run yet, has ended or is frozen is not asked.
+// Alive reports whether the loop turns: it must answer before ctx ends. A loop that has not started, has
+// ended or is frozen counts as alive.
 func (rt *Runtime) Alive(ctx context.Context) bool {
 	l := rt.loop.Load()
 	if l == nil || l.frozen.Load() {
@@ -75,7 +74,7 @@ func (rt *Runtime) Alive(ctx context.Context) bool {
 	return l.do(ctx, func() {}) || ctx.Err() == nil || l.frozen.Load()
 }
 
-// Configure tells the profile its new options. A later life begins with them.
+// Configure gives the profile its new options. Later lives begin with them.
 func (rt *Runtime) Configure(cfg *config.Profile) {
 	rt.cfg.Store(cfg)
 	if d := rt.drain.Load(); d != nil {
@@ -95,8 +94,8 @@ func (rt *Runtime) Hold(held bool) {
 	}
 }
 
-// Board returns a board that is in memory, when it may be shown: when all that
-// it shows is durable. It is false if there is none, or it takes too long.
+// Board returns a board in memory once everything it shows is durable. It reports false if there is no such
+// board, or that takes longer than lookTime.
 func (rt *Runtime) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, bool) {
 	loop := rt.loop.Load()
 	if loop == nil {

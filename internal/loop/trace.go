@@ -8,9 +8,9 @@ import (
 	"wamble/internal/profile"
 )
 
-// Trace is a step that was followed on its way, with the moves that were accepted in it:
-// when its packets were read, for how long the link looked at them, when the rules had
-// decided, when the journal had it, when its answers had left, and when the store had it.
+// Trace is the timing of one step and the moves accepted in it: when its packets were read, how long the
+// link handled them, when the rules had decided, when the frames were durable, when the answers had left,
+// and when the store had it.
 type Trace struct {
 	Profile  string
 	Moves    uint64
@@ -22,26 +22,26 @@ type Trace struct {
 	Stored   time.Time
 }
 
-// Tracing is who wants traces.
+// Tracing configures traces and receives them.
 type Tracing struct {
-	// Every is how many moves there are to a step that is followed; 0: none is.
+	// Every is the number of moves per traced step; 0 disables traces.
 	Every atomic.Int64
-	// Done is told of every trace, on any goroutine. It must return quickly.
+	// Done is called with every trace, on any goroutine. It must return quickly.
 	Done func(Trace)
 }
 
-// tracer follows one step of a profile at a time. While it follows none, it costs the
-// loop a look at an atomic for each step.
+// tracer follows one step of a profile at a time. While it follows none, it costs the loop one atomic load
+// per step.
 type tracer struct {
 	o    *Tracing
-	left uint64 // moves until a step is followed again; the loop's
-	// linked is how long the link of the profile had looked at packets before the step.
+	left uint64 // moves until the next step is followed; used by the loop
+	// linked is the link's total time before the step.
 	linked time.Duration
 
-	under atomic.Pointer[followed] // nil: none
+	under atomic.Pointer[followed] // nil if no step is followed
 }
 
-// followed is a step that is followed.
+// followed is a step that is being traced.
 type followed struct {
 	gate uint64
 	mu   sync.Mutex
@@ -49,11 +49,10 @@ type followed struct {
 	t    Trace
 }
 
-// lost is when a step that is followed is given up: a life has ended, or the store is
-// away.
+// lost is when a followed step is given up: its life has ended, or the store is away.
 const lost = 10 * time.Second
 
-// begin tells a profile whether to measure its link in the step that begins.
+// begin switches the profile's measuring of its link on or off for the step that begins.
 func (t *tracer) begin(p *profile.Profile) {
 	if p.Watch = nil; t.o != nil && t.o.Every.Load() > 0 {
 		p.Watch = time.Now
@@ -61,8 +60,8 @@ func (t *tracer) begin(p *profile.Profile) {
 	t.linked = p.Linked()
 }
 
-// step follows the step of a gate, in which so many moves were accepted, if it is time.
-// It returns what is to be told the number of the step's last message, or nil.
+// step follows the step of a gate, in which moves were accepted, if it is due. It returns nil or the
+// function to call with the number of the step's last message.
 func (t *tracer) step(name string, now time.Time, linked time.Duration, gate, moves uint64) (told func(seq uint64)) {
 	if t.o == nil || moves == 0 {
 		return nil
@@ -89,14 +88,14 @@ func (t *tracer) step(name string, now time.Time, linked time.Duration, gate, mo
 	}
 }
 
-// durable notes that everything up to a gate is.
+// durable records that everything up to a gate is durable.
 func (t *tracer) durable(now time.Time, gate uint64) {
 	if f := t.under.Load(); f != nil && f.gate <= gate {
 		t.note(f, &f.t.Durable, now)
 	}
 }
 
-// sent notes that the answers of a gate have left. A stopwatch may have no tracer.
+// sent records that the answers of a gate have left. t may be nil.
 func (t *tracer) sent(gate uint64, at time.Time) {
 	if t == nil {
 		return
@@ -106,7 +105,7 @@ func (t *tracer) sent(gate uint64, at time.Time) {
 	}
 }
 
-// applied notes that the store has everything up to a message.
+// applied records that the store has everything up to a message.
 func (t *tracer) applied(through uint64) {
 	f := t.under.Load()
 	if f == nil {
@@ -120,7 +119,7 @@ func (t *tracer) applied(through uint64) {
 	}
 }
 
-// note keeps the first time of a moment, and tells of a trace that is whole.
+// note sets a moment unless it is set, and passes on the trace if it is complete.
 func (t *tracer) note(f *followed, moment *time.Time, at time.Time) {
 	f.mu.Lock()
 	if moment.IsZero() {

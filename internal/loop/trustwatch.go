@@ -8,19 +8,17 @@ import (
 	"wamble/internal/profile"
 )
 
-// trustEvery is how often the store is asked for changes of trust: one that is made in
-// the database takes effect within a second.
+// trustEvery is how often the store is polled for changes of trust: one that is made in the database takes
+// effect within a second.
 const trustEvery = 500 * time.Millisecond
 
-// trustwatch knows which changes of trust the profile was told. It belongs to the
-// storewatch.
+// trustwatch knows which changes of trust the profile was given. It belongs to the storewatch.
 type trustwatch struct {
 	mark int64
-	last map[wamble.TrustLevel]bool // of the last answer: a change may come again
+	last map[wamble.TrustLevel]bool // the last answer: a change may come twice
 }
 
-// look tells the profile what has changed. A store that fails is asked again by the
-// next tick, and whoever needs it notices.
+// look gives the profile the new changes. If the store fails, the next tick asks again.
 func (w *trustwatch) look(ctx context.Context, rt *Runtime) {
 	if rt.watch.away.Load() || rt.life.Load() == nil {
 		return

@@ -10,16 +10,14 @@ import (
 	"wamble/internal/store"
 )
 
-// ErrOtherWorld is returned when the database is not the one that has what left the
-// journal.
+// ErrOtherWorld is returned when the database is not the one to which the journal was drained.
 var ErrOtherWorld = errors.New("this is not the database of this journal")
 
-// Moved says that the host has moved the profile to this store on purpose.
+// Moved says that the operator has moved the profile to this store on purpose.
 func (rt *Runtime) Moved() { rt.moved = true }
 
-// checkWorld refuses a database without the profile's games: an empty one in the
-// place of a file that was deleted, or the wrong one. It would be served as a new
-// world, and the old one would seem lost.
+// checkWorld refuses a database without the profile's games: an empty one in the place of a deleted file,
+// or the wrong one. Served as a new database, it would make the old games seem lost.
 func (rt *Runtime) checkWorld(ctx context.Context) error {
 	known, found, err := journal.WorldOf(ctx, rt.journal().Runner, rt.o.Name)
 	if err != nil || !found || rt.moved {
@@ -43,8 +41,7 @@ func (rt *Runtime) checkWorld(ctx context.Context) error {
 		known.Made.Format(time.DateTime+" MST"), rt.left(ctx))
 }
 
-// left is how many messages of the profile only the journal has. There need not be a
-// drain yet.
+// left returns how many messages of the profile only the journal has. It needs no drain.
 func (rt *Runtime) left(ctx context.Context) (n uint64) {
 	id, err := journal.WorkerOf(ctx, rt.journal().Runner, rt.o.Name)
 	for _, in := range rt.journal().Runner.Stats().Inboxes {
@@ -55,7 +52,7 @@ func (rt *Runtime) left(ctx context.Context) (n uint64) {
 	return n
 }
 
-// settleWorld writes down which database has the profile's games from now on.
+// settleWorld records in the journal which database has the profile's games from now on.
 func (rt *Runtime) settleWorld(ctx context.Context) error {
 	st, err := rt.o.Store.Status(ctx)
 	if err != nil {

@@ -8,32 +8,31 @@ import (
 	"wamble/internal/transport"
 )
 
-// writer sends the packets of one loop from a goroutine of its own: while the
-// kernel takes what one step has produced, the loop decides the next. Parcels
-// leave in the order in which they were handed over, and a loop that is several
-// of them ahead waits.
+// writer sends the packets of one loop from a goroutine of its own: while the kernel takes the packets of
+// one step, the loop decides the next. Parcels leave in the order in which they were handed over. A loop
+// that is maxParcels ahead waits.
 type writer struct {
 	full chan *parcel // to be sent; closed at the end
-	sent chan *parcel // what has left, in the same order
-	free []*parcel    // at rest; known to the loop alone
+	sent chan *parcel // sent, in the same order
+	free []*parcel    // not in use; used by the loop alone
 }
 
 // parcel is the packets of one step on their way to the kernel.
 type parcel struct {
 	port    *transport.Port
 	holds   func() bool  // Options.Holds
-	commit  *groupCommit // that is told when it has left, or nil
+	commit  *groupCommit // told when it has left; nil: none
 	packets link.Batch
-	steps   []timedStep // whose answers are among them
-	at      time.Time   // when the kernel had them
-	err     error       // why it never will
+	steps   []timedStep // their answers are among the packets
+	at      time.Time   // when the kernel had the packets
+	err     error       // why they could not be sent
 }
 
 const (
-	// maxParcels is how many may be under way.
+	// maxParcels is how many parcels may be under way.
 	maxParcels = 4
-	// fewPackets is how many packets the loop sends by itself when no parcel is
-	// under way. To wake another goroutine costs about as much, and takes longer.
+	// fewPackets is how many packets the loop sends itself when no parcel is under way. Waking another
+	// goroutine costs about as much, and takes longer.
 	fewPackets = 8
 )
 
@@ -62,8 +61,7 @@ func (p *parcel) send() {
 	}
 }
 
-// send gives packets to the kernel, or drops them if this process may not speak for the
-// profile any more.
+// send hands packets to the kernel, or drops them if this process may not speak for the profile any more.
 func send(port *transport.Port, packets *link.Batch, holds func() bool) error {
 	if holds != nil && !holds() {
 		packets.Reset()
@@ -72,10 +70,10 @@ func send(port *transport.Port, packets *link.Batch, holds func() bool) error {
 	return port.Send(packets)
 }
 
-// hands reports whether what the last step has produced goes to the writer.
+// hands reports whether the packets of the last step go to the writer.
 func (l *loop) hands() bool { return l.life.out.Packets.Len() > fewPackets }
 
-// send sends what the last step has produced, or hands it to the writer.
+// send sends the packets of the last step, or hands them to the writer.
 func (l *loop) send() error {
 	w, out := l.writer, &l.life.out.Packets
 	if err := l.collect(); err != nil || out.Len() == 0 {
@@ -104,7 +102,7 @@ func (l *loop) send() error {
 	return nil
 }
 
-// collect takes note of what has left meanwhile.
+// collect takes back the parcels that have left.
 func (l *loop) collect() error {
 	for {
 		select {
@@ -118,7 +116,7 @@ func (l *loop) collect() error {
 	}
 }
 
-// flush waits until everything that was handed over has left.
+// flush waits until all parcels have left.
 func (l *loop) flush() error {
 	var err error
 	for len(l.writer.free) < maxParcels {
