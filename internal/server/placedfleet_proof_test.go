@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/prooftest"
 	"wamble/internal/store/postgres/pgtest"
@@ -145,57 +144,6 @@ func (c *continent) victim() *machine {
 	return busy[c.rng.IntN(len(busy))]
 }
 
-// kill kills a machine, and starts it again when the others have its parts.
-func (c *continent) kill() {
-	m := c.victim()
-	c.suffer("kill", m.child.kill)
-	c.begin(m)
-}
-
-// stop stops one in order.
-func (c *continent) stop() {
-	m := c.victim()
-	c.suffer("stop", m.child.end)
-	c.begin(m)
-}
-
-// pause lets one sleep for longer than its lease; it wakes up as somebody who has nothing.
-func (c *continent) pause() {
-	c.suffer("awake", c.sleep(c.victim()))
-}
-
-// cut cuts one from the database.
-func (c *continent) cut() {
-	c.suffer("PostgreSQL again", c.sever("cut from PostgreSQL", c.victim(), c.dbs...))
-}
-
-// unplug cuts one from everybody.
-func (c *continent) unplug() {
-	m := c.victim()
-	c.suffer("plugged in", c.sever("unplugged", m, c.everybody(m)...))
-}
-
-// split cuts one from the other machines: whoever is at one of them and played at the
-// other goes there himself.
-func (c *continent) split() {
-	m := c.victim()
-	mend := c.net.cut(c.siteOf(m), c.others(m)...)
-	c.suffer("cut from the other machines", func() {})
-	mend()
-}
-
-// upgrade hands every machine over to its next image, one after another.
-func (c *continent) upgrade() {
-	for _, m := range c.machines {
-		c.suffer("handoff", func() {
-			var done handoff.Result
-			if err := host.Ask(c.t.Context(), m.dir, "handoff", host.Arguments{}, &done); err != nil {
-				c.t.Errorf("the handoff of %s: %v", m.name, err)
-			}
-		})
-	}
-}
-
 // end lets the players finish, and compares: nobody has the board of another, no session
 // has two, each board is in one of the shards, which is that of its holder, and all that
 // were sent arrive.
@@ -235,28 +183,13 @@ func (c *continent) end() {
 }
 
 // TestPlacedFleet: machines that share a world die, sleep, are cut off and are upgraded
-// while everybody plays, and parts move between them. Every accepted move is in the
-// database once, each board with one player in one shard, and everybody moves again. With
-// WAMBLE_SOAK 200 faults come in random order, and nobody waits for longer than five
-// seconds when a machine is lost.
+// while everybody plays, and parts move between them (testdata/faults/parts). Every accepted
+// move is in the database once, each board with one player in one shard, and everybody moves
+// again. With WAMBLE_SOAK nobody waits for longer than five seconds when a machine is lost.
 func TestPlacedFleet(t *testing.T) {
 	p := prooftest.Needs(t, "root, minutes and a machine for itself")
 	c := newContinent(t, 3, 12)
-	faults := []func(*continent){(*continent).kill, (*continent).upgrade, (*continent).unplug, (*continent).split,
-		(*continent).pause, (*continent).cut, (*continent).stop, (*continent).restart, (*continent).promote}
-	end, bounded := t.Deadline()
-	for i := range prooftest.Sized(4, 4, 200) {
-		if bounded && time.Until(end) < time.Minute {
-			t.Errorf("the time ends after %d faults", i)
-			break
-		}
-		if prooftest.Soaking() {
-			i = c.rng.IntN(len(faults))
-		}
-		c.fleet.whole()
-		faults[i](c)
-		c.whole()
-	}
+	lost := playAll(t, "parts", c.fleet, c)
 	c.end()
-	c.measured(p, "kill", "pause", "cut from PostgreSQL", "unplugged", "stop")
+	c.measured(p, lost...)
 }
