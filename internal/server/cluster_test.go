@@ -72,7 +72,7 @@ const long = 10 * patience
 
 // beginLong starts a machine whose lease is long.
 func (m *machine) beginLong(t testing.TB) {
-	m.child, _ = begin(t, m.dir, m.text, "WAMBLE_TEST_LEASE="+long.String())
+	m.child, _ = begin(t, m.dir, m.text, asLease+"="+long.String())
 }
 
 // TestStandby: a second machine waits and says so, over HTTP, where hosts and where

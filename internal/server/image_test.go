@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"wamble/internal/config"
 	"wamble/internal/handoff"
@@ -61,7 +62,8 @@ func beImage(dir string) {
 			}
 			return config.Load("test.conf", string(text), config.Params{})
 		}
-		return Options{Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c), Succession: Succession{Version: "test", Listen: listen}}, nil
+		lease, _ := time.ParseDuration(os.Getenv(asLease))
+		return Options{Lease: lease, Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c), Succession: Succession{Version: "test", Listen: listen}}, nil
 	}
 	err := Serve(load, func(s *Server) error {
 		if successor {
@@ -150,7 +152,7 @@ func spawnImage(t testing.TB, text string) *image {
 func (i *image) launch() {
 	i.t.Helper()
 	i.cmd = exec.Command(os.Args[0])
-	i.cmd.Env = append(os.Environ(), asImage+"="+i.dir)
+	i.cmd.Env = append(os.Environ(), asImage+"="+i.dir, asLease+"="+noneDies.String())
 	i.cmd.Stderr = i.log
 	out, err := i.cmd.StdoutPipe()
 	if err != nil {
