@@ -27,11 +27,11 @@ type machine struct {
 
 // begin starts the process, which serves players or waits as a standby.
 func (m *machine) begin(t testing.TB) {
-	start := m.start
-	if start == nil {
-		start = (*exec.Cmd).Start
+	if m.start == nil {
+		m.child, _ = begin(t, m.dir, m.text, asLease+"="+oneDies.String())
+		return
 	}
-	m.child, _ = beginWith(t, m.dir, m.text, start)
+	m.child, _ = beginWith(t, m.dir, m.text, m.start)
 }
 
 // state is what the machine says of itself.
@@ -241,6 +241,7 @@ func TestSharedHandoff(t *testing.T) {
 	}
 	c.more(t, 50)
 	i.kill()
+	i.lease = oneDies
 	i.launch()
 	c.more(t, 50)
 	c.finish()

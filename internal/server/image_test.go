@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -122,7 +123,8 @@ func makeLateTrouble(dir string) {
 // image is a server in a process of its own that hands over.
 type image struct {
 	*child
-	dir string
+	dir   string
+	lease time.Duration // 0: noneDies
 }
 
 // spawnImage starts one and waits until it is ready.
@@ -152,7 +154,7 @@ func spawnImage(t testing.TB, text string) *image {
 func (i *image) launch() {
 	i.t.Helper()
 	i.cmd = exec.Command(os.Args[0])
-	i.cmd.Env = append(os.Environ(), asImage+"="+i.dir, asLease+"="+noneDies.String())
+	i.cmd.Env = append(os.Environ(), asImage+"="+i.dir, asLease+"="+cmp.Or(i.lease, noneDies).String())
 	i.cmd.Stderr = i.log
 	out, err := i.cmd.StdoutPipe()
 	if err != nil {

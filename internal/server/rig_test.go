@@ -64,8 +64,12 @@ func TestMain(m *testing.M) {
 // asLease is the lease of a server in a child process; "": the default.
 const asLease = "WAMBLE_TEST_LEASE"
 
-// noneDies is the lease of servers in tests in which none dies. Slow machines do not lose it.
-const noneDies = time.Minute
+// Leases of servers in tests. Slow machines do not lose that of tests in which none dies;
+// where one takes over from another that has died, it waits for the shorter one.
+const (
+	noneDies = time.Minute
+	oneDies  = 5 * time.Second
+)
 
 // beServer is a server of its own process. It says where it listens when it is
 // ready, and stops in order at SIGTERM.
@@ -390,6 +394,14 @@ type child struct {
 func spawn(t testing.TB, dir, text string) *child {
 	t.Helper()
 	c, out := begin(t, dir, text, asLease+"="+noneDies.String())
+	c.awaitReady(out)
+	return c
+}
+
+// respawn is spawn where another server has died, or where a dump says that it lives.
+func respawn(t testing.TB, dir, text string) *child {
+	t.Helper()
+	c, out := begin(t, dir, text, asLease+"="+oneDies.String())
 	c.awaitReady(out)
 	return c
 }
