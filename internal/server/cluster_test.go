@@ -27,11 +27,11 @@ type machine struct {
 
 // begin starts the process, which serves players or waits as a standby.
 func (m *machine) begin(t testing.TB) {
-	start := m.start
-	if start == nil {
-		start = (*exec.Cmd).Start
+	if m.start == nil {
+		m.child, _ = begin(t, m.dir, m.text, asLease+"="+oneDies.String())
+		return
 	}
-	m.child, _ = beginWith(t, m.dir, m.text, start)
+	m.child, _ = beginWith(t, m.dir, m.text, m.start)
 }
 
 // state is what the machine says of itself.
@@ -72,7 +72,7 @@ const long = 10 * patience
 
 // beginLong starts a machine whose lease is long.
 func (m *machine) beginLong(t testing.TB) {
-	m.child, _ = begin(t, m.dir, m.text, "WAMBLE_TEST_LEASE="+long.String())
+	m.child, _ = begin(t, m.dir, m.text, asLease+"="+long.String())
 }
 
 // TestStandby: a second machine waits and says so, over HTTP, where hosts and where
@@ -241,6 +241,7 @@ func TestSharedHandoff(t *testing.T) {
 	}
 	c.more(t, 50)
 	i.kill()
+	i.lease = oneDies
 	i.launch()
 	c.more(t, 50)
 	c.finish()

@@ -94,7 +94,7 @@ func TestJournalLeftInPostgres(t *testing.T) {
 			t.Fatalf("got %v, want advice", err)
 		}
 	}
-	s = spawn(t, dir, shared)
+	s = respawn(t, dir, shared)
 	c.more(t, 20)
 	s.end()
 	s = spawn(t, dir, text+where)
@@ -150,7 +150,7 @@ func TestJournalElsewhere(t *testing.T) {
 				}
 			}
 			for was := (mark{}); !was.emptied; { // again if the server had just lost a part to the machine's load
-				s = spawn(t, dir, text+at(moved))
+				s = respawn(t, dir, text+at(moved))
 				c.more(t, 20)
 				s.end()
 				var err error

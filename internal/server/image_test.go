@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"wamble/internal/config"
 	"wamble/internal/handoff"
@@ -61,7 +63,8 @@ func beImage(dir string) {
 			}
 			return config.Load("test.conf", string(text), config.Params{})
 		}
-		return Options{Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c), Succession: Succession{Version: "test", Listen: listen}}, nil
+		lease, _ := time.ParseDuration(os.Getenv(asLease))
+		return Options{Lease: lease, Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c), Succession: Succession{Version: "test", Listen: listen}}, nil
 	}
 	err := Serve(load, func(s *Server) error {
 		if successor {
@@ -120,7 +123,8 @@ func makeLateTrouble(dir string) {
 // image is a server in a process of its own that hands over.
 type image struct {
 	*child
-	dir string
+	dir   string
+	lease time.Duration // 0: noneDies
 }
 
 // spawnImage starts one and waits until it is ready.
@@ -150,7 +154,7 @@ func spawnImage(t testing.TB, text string) *image {
 func (i *image) launch() {
 	i.t.Helper()
 	i.cmd = exec.Command(os.Args[0])
-	i.cmd.Env = append(os.Environ(), asImage+"="+i.dir)
+	i.cmd.Env = append(os.Environ(), asImage+"="+i.dir, asLease+"="+cmp.Or(i.lease, noneDies).String())
 	i.cmd.Stderr = i.log
 	out, err := i.cmd.StdoutPipe()
 	if err != nil {

@@ -37,7 +37,7 @@ func sharing(t *testing.T, a *here, b string) {
 func TestAnyMachine(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
-	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	a := serve(t, Options{Lease: oneDies}, placedConf(db, "a")).ready()
 	other := t.TempDir()
 	b := spawn(t, other, placedConf(db, "b"))
 	sharing(t, a, other)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -21,13 +22,14 @@ const (
 // awaitLock opens the journal again and again while another process has it, unless that
 // is a server that answers.
 func (s *Server) awaitLock(open func() (*runner.Runner, error)) (*runner.Runner, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), lockAnswer)
+	most := cmp.Or(s.o.LockTime, lockTime)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(s.o.LockAnswer, lockAnswer))
 	defer cancel()
 	if err := host.Ask(ctx, s.dir, "status", nil, new(host.Status)); err == nil {
 		return nil, runner.ErrLocked
 	}
-	s.log.Warn("another process uses the journal, and does not answer; waiting whether it ends", "journal", JournalDir(s.dir), "at most", lockTime)
-	for end := time.Now().Add(lockTime); ; time.Sleep(lockPause) {
+	s.log.Warn("another process uses the journal, and does not answer; waiting whether it ends", "journal", JournalDir(s.dir), "at most", most)
+	for end := time.Now().Add(most); ; time.Sleep(lockPause) {
 		r, err := open()
 		if !errors.Is(err, runner.ErrLocked) || time.Now().After(end) {
 			return r, err

@@ -3,11 +3,13 @@ package server
 import (
 	"bufio"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"wamble/internal/watchtest"
 	"wamble/runner"
 	"wamble/runner/pebblestore"
 )
@@ -37,13 +39,25 @@ func TestLockOfDyingProcess(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "held\n" {
 		t.Fatal(line, err)
 	}
-	time.AfterFunc(2*lockAnswer, func() { in.Close() })
-	s := serve(t, Options{Dir: dir}, conf("")).ready()
-	if got := s.log.String(); !strings.Contains(got, "another process uses the journal") {
-		t.Errorf("the log does not say what it waits for:\n%s", got)
+	const waits = "another process uses the journal"
+	log := &watchtest.Log{}
+	o := Options{Dir: dir, LockTime: patience, Log: slog.New(slog.NewTextHandler(log, nil))}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for t.Context().Err() == nil && !strings.Contains(log.String(), waits) {
+			wait(t.Context(), time.Millisecond)
+		}
+		in.Close()
+	}()
+	serve(t, o, conf("")).ready()
+	<-done
+	log = &watchtest.Log{}
+	_, err := Open(Options{Config: loadConf(t, conf("")), Dir: dir, LockAnswer: patience, Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err == nil || !strings.Contains(err.Error(), "another server uses") {
+		t.Errorf("beside a server that answers: got %v", err)
 	}
-	began := time.Now()
-	if _, err := Open(Options{Config: loadConf(t, conf("")), Dir: dir}); err == nil || !strings.Contains(err.Error(), "another server uses") || time.Since(began) > lockTime {
-		t.Errorf("beside a server that answers: got %v after %v", err, time.Since(began))
+	if strings.Contains(log.String(), waits) {
+		t.Error("it waits for a server that answers")
 	}
 }

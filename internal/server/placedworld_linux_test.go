@@ -83,7 +83,7 @@ func TestPlacedRetention(t *testing.T) {
 	proxies := map[*here]*pgtest.Proxy{}
 	begin := func(node string) *here {
 		proxy, way := pgtest.NewProxy(t, db)
-		h := serve(t, Options{}, placedConf(way, node)+days)
+		h := serve(t, Options{Lease: oneDies}, placedConf(way, node)+days)
 		proxies[h] = proxy
 		return h
 	}

@@ -39,8 +39,9 @@ type played struct {
 	uci   string
 }
 
+// dialer waits for the answer to a hello for 15 s: who says hello again is another guest.
 func dialer(token wamble.Token) *client.Dialer {
-	return &client.Dialer{Token: token, Repeat: 40 * time.Millisecond, MinBackoff: 10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}
+	return &client.Dialer{Token: token, Repeat: 250 * time.Millisecond, MinBackoff: 10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}
 }
 
 // dial says hello until somebody answers, or the context ends.

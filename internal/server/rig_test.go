@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,16 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
+// asLease is the lease of a server in a child process; "": the default.
+const asLease = "WAMBLE_TEST_LEASE"
+
+// Leases of servers in tests. Slow machines do not lose that of tests in which none dies;
+// where one takes over from another that has died, it waits for the shorter one.
+const (
+	noneDies = time.Minute
+	oneDies  = 5 * time.Second
+)
+
 // beServer is a server of its own process. It says where it listens when it is
 // ready, and stops in order at SIGTERM.
 func beServer(dir string) {
@@ -73,7 +84,7 @@ func beServer(dir string) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	lease, _ := time.ParseDuration(os.Getenv("WAMBLE_TEST_LEASE"))
+	lease, _ := time.ParseDuration(os.Getenv(asLease))
 	skew := clockOf(dir)
 	for {
 		s, err := Open(Options{Lease: lease, Skew: skew, Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c), Stop: ctx, Load: func() (*config.Config, error) {
@@ -235,8 +246,8 @@ type here struct {
 	log  *watchtest.Log
 }
 
-// serve starts a server that stops with the test. It does not wait until it is
-// ready.
+// serve starts a server that stops with the test, with the lease noneDies if o has none. It does
+// not wait until it is ready.
 func serve(t testing.TB, o Options, text string) *here {
 	t.Helper()
 	h := &here{t: t, done: make(chan struct{}), log: &watchtest.Log{}}
@@ -245,6 +256,7 @@ func serve(t testing.TB, o Options, text string) *here {
 		o.Dir = t.TempDir()
 	}
 	layFile(t, o.Dir, text)
+	o.Lease = cmp.Or(o.Lease, noneDies)
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
@@ -381,7 +393,15 @@ type child struct {
 // spawn starts a server on a directory and waits until it is ready.
 func spawn(t testing.TB, dir, text string) *child {
 	t.Helper()
-	c, out := begin(t, dir, text)
+	c, out := begin(t, dir, text, asLease+"="+noneDies.String())
+	c.awaitReady(out)
+	return c
+}
+
+// respawn is spawn where another server has died, or where a dump says that it lives.
+func respawn(t testing.TB, dir, text string) *child {
+	t.Helper()
+	c, out := begin(t, dir, text, asLease+"="+oneDies.String())
 	c.awaitReady(out)
 	return c
 }

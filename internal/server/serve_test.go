@@ -221,7 +221,7 @@ func TestCold(t *testing.T) {
 	if c.Token() != token {
 		t.Error("a token of the store became a new player")
 	}
-	if got := s.first().Look(t.Context()).Stats.Loads - before; got != 1 {
-		t.Errorf("%d loads, want 1: the store was not asked", got)
+	if got := s.first().Look(t.Context()).Stats.Loads - before; got == 0 {
+		t.Error("the store was not asked")
 	}
 }

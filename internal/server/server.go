@@ -62,6 +62,9 @@ type Options struct {
 	// Lease is how long a sign of life counts among those that share a journal; 0 is the
 	// default.
 	Lease time.Duration
+	// LockTime is how long a start waits for the journal of a process that does not answer,
+	// and LockAnswer how long it gives that to answer; 0 is the default.
+	LockTime, LockAnswer time.Duration
 	// Skew is how far the machine's wall clock is set wrong at the moment, in tests.
 	Skew func() time.Duration
 }

@@ -244,7 +244,7 @@ func TestShardsChangeShared(t *testing.T) {
 	all.play()
 	all.more(t, 500)
 	s.kill()
-	s = spawn(t, dir, four)
+	s = respawn(t, dir, four)
 	all.more(t, 200)
 	all.finish()
 	s.end()

@@ -37,7 +37,7 @@ func TestSharedDump(t *testing.T) {
 	if got, all := pgtest.Query[int64](t, restored, "SELECT count(*) FROM moves"), c.moves.Load(); got >= all {
 		t.Errorf("the games of the dump have %d moves of %d: nothing is proved", got, all)
 	}
-	spawn(t, t.TempDir(), shared(restored, "two")).end()
+	respawn(t, t.TempDir(), shared(restored, "two")).end()
 	c.verify(t, openPostgres(t, restored))
 
 	short := pgtest.Restored(t, dump)
@@ -83,7 +83,7 @@ func TestDumpsApart(t *testing.T) {
 
 	restored := pgtest.Restored(t, first)
 	before := pgtest.Query[int64](t, restored, "SELECT count(*) FROM moves")
-	spawn(t, dir, apart(restored, pgtest.Restored(t, second))).end()
+	respawn(t, dir, apart(restored, pgtest.Restored(t, second))).end()
 	c.verify(t, openPostgres(t, restored))
 	if all := c.moves.Load(); before >= all {
 		t.Errorf("the games of the dump have %d moves of %d: nothing is proved", before, all)
