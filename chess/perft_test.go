@@ -11,9 +11,6 @@ import (
 
 const kiwipete = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
-// soak is set for the whole proof: every position to its last known depth.
-var soak = prooftest.Soaking()
-
 // perftRow is one line of testdata/perft.
 type perftRow struct {
 	fen    string
@@ -63,28 +60,20 @@ func TestPerft(t *testing.T) {
 		name      string
 		positions int
 		budget    uint64
-		underRace uint64
 	}{
-		{"wiki.txt", 6, 200e6, 100e3},
-		{"classical.txt", 300, 6e6, 20e3},
-		{"chess960.txt", 720, 2.5e6, 20e3},
+		{"wiki.txt", 6, prooftest.Sized[uint64](5e6, 200e6, 1<<63)},
+		{"classical.txt", 300, prooftest.Sized[uint64](500e3, 6e6, 1<<63)},
+		{"chess960.txt", 720, prooftest.Sized[uint64](100e3, 2.5e6, 1<<63)},
 	} {
 		t.Run(strings.TrimSuffix(set.name, ".txt"), func(t *testing.T) {
 			t.Parallel()
-			budget := set.budget
-			switch {
-			case prooftest.Raced:
-				budget = set.underRace
-			case soak:
-				budget = 1 << 63
-			}
 			rows := readPerft(t, set.name)
 			if got, want := len(rows), set.positions; got != want {
 				t.Fatalf("%s has %d positions, want %d", set.name, got, want)
 			}
 			var total uint64
 			for _, row := range rows {
-				total += checkPerft(t, row, budget)
+				total += checkPerft(t, row, set.budget)
 			}
 			t.Logf("%d leaves", total)
 		})

@@ -12,10 +12,7 @@ import (
 func randomGames(t testing.TB, games, plies int, see func(p Position, legal []Move, m Move)) {
 	t.Helper()
 	rng := prooftest.Random(t)
-	if soak {
-		games *= 20
-	}
-	for game := range games {
+	for game := range games * prooftest.Sized(1, 4, 20) {
 		p := Start()
 		if game%2 == 1 {
 			var err error
@@ -39,12 +36,8 @@ func randomGames(t testing.TB, games, plies int, see func(p Position, legal []Mo
 // TestRandomGamesAgainstReference is the proof that does not rest on anybody's
 // published figures.
 func TestRandomGamesAgainstReference(t *testing.T) {
-	games := 12
-	if prooftest.Raced {
-		games = 2
-	}
 	castled, taken := 0, 0
-	randomGames(t, games, 160, func(p Position, legal []Move, m Move) {
+	randomGames(t, 12, 160, func(p Position, legal []Move, m Move) {
 		got := make([]string, len(legal))
 		for i, m := range legal {
 			got[i] = m.String()

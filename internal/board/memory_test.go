@@ -54,7 +54,9 @@ func tryLongGame(n int, rng *rand.Rand) *wamble.Board {
 // TestMemory measures what a held board costs, everything included.
 func TestMemory(t *testing.T) {
 	for _, tc := range []struct{ plies, boards, most int }{
-		{0, 100_000, 1024}, {20, 100_000, 1024}, {200, 20_000, 4096},
+		{0, prooftest.Sized(20_000, 100_000, 100_000), 1024},
+		{20, prooftest.Sized(20_000, 100_000, 100_000), 1024},
+		{200, prooftest.Sized(4000, 20_000, 20_000), 4096},
 	} {
 		t.Run(fmt.Sprintf("ply %d", tc.plies), func(t *testing.T) {
 			stored := longGame(t, tc.plies)

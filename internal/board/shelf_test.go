@@ -90,7 +90,7 @@ func contents(p *Pool) map[wamble.BoardID]string {
 // or asked for.
 func TestShelf(t *testing.T) {
 	rng := prooftest.Random(t)
-	for round := range prooftest.Sized(30, 30, 1000) {
+	for round := range prooftest.Sized(10, 30, 1000) {
 		p := sleepyPool(t, 40, 300, 1+rng.IntN(40))
 		now, moves := epoch.Add(300*time.Second), newRand(rng.Uint64())
 		play := func() {

@@ -217,6 +217,7 @@ func FuzzAmplification(f *testing.F) {
 
 // TestAmplificationBound plays random scripts through the same audit.
 func TestAmplificationBound(t *testing.T) {
+	t.Parallel()
 	from, to := seeds(t, 20_000, 1000)
 	t.Logf("seeds %d to %d", from, to-1)
 	proven, withheld := uint64(0), uint64(0)

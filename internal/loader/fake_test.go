@@ -103,7 +103,7 @@ func startFake(t testing.TB, f faults) *fake {
 // options are those of a run that ends with its context.
 func (s *fake) options(mode Mode, clients int) Options {
 	return Options{
-		Server: s.udp.LocalAddr(), Mode: mode, Clients: clients, Wait: 50 * time.Millisecond,
+		Server: s.udp.LocalAddr(), Mode: mode, Clients: clients, Wait: 250 * time.Millisecond,
 		Duration: time.Hour, Greet: time.Minute, Drain: time.Minute,
 		ServerCPU: s.begin,
 	}

@@ -63,7 +63,7 @@ func TestMoves(t *testing.T) {
 			t.Parallel()
 			s := startFake(t, tc.faults)
 			o := s.options(Moves, tc.clients)
-			o.Separate, o.Wait = tc.separate, time.Second
+			o.Separate, o.Wait = tc.separate, time.Minute
 			ended := 0
 			o.Ended = func() { ended++ }
 			r := play(t, s.until(t, func(p progress) bool { return p.moves >= long(500) }), o)
@@ -157,7 +157,7 @@ func TestRefusals(t *testing.T) {
 			t.Parallel()
 			s := startFake(t, faults{})
 			o := s.options(Moves, 4)
-			o.Wait = time.Second // nothing is asked twice
+			o.Wait = 2 * time.Second // nothing is asked twice
 			s.when(func(p progress) bool { return p.moves >= 50 }, func() { s.faults.refuse, s.faults.refusals = tc.code, 3 })
 			r := play(t, s.until(t, func(p progress) bool { return p.moves >= 100 && s.faults.refusals == 0 }), o)
 			if got, want := tc.want(r.Counts); got != want || s.errors[tc.code] != 3 {
@@ -180,7 +180,7 @@ func TestOtherModes(t *testing.T) {
 			t.Parallel()
 			s := startFake(t, faults{})
 			o := s.options(tc.mode, 8)
-			o.Separate, o.Wait = tc.separate, time.Second
+			o.Separate, o.Wait = tc.separate, time.Minute
 			r := play(t, s.until(t, func(p progress) bool { return p.answers >= long(500) }), o)
 			if r.Answered == 0 || r.Counts.Refused+r.Counts.Rejected+r.Counts.Malformed != 0 {
 				t.Errorf("%d answered, %+v", r.Answered, r.Counts)

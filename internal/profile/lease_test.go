@@ -46,6 +46,7 @@ var foolsMate = [...]string{"f2f3", "e7e5", "g2g4", "d8h4"}
 // an hour, every move is made and answered by the next board, and there are numbers
 // for hours to come.
 func TestLongOutage(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def rate-limit-requests-per-sec 0)")
 	r.options.LeaseSize = 64
 	r.p = New(r.options)

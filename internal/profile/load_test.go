@@ -61,6 +61,7 @@ func coldRequests() []func(e *everybody) []byte {
 // whatever changes meanwhile, each request is answered after a few loads, and
 // asks for nothing twice.
 func TestEveryRequestEnds(t *testing.T) {
+	t.Parallel()
 	house := func(own string) *Configure {
 		c, err := config.Load("test.conf", `(def min-boards 2)
 (defprofile own ((def port 1001) `+own+`))

@@ -272,10 +272,8 @@ func (w *world) settleDown() []*client {
 // what is not durable, and when it gets quiet every watcher sees every board as it
 // is.
 func TestModelOfAudience(t *testing.T) {
-	players, length := 300, 30*time.Second
-	if prooftest.Soaking() {
-		players, length = 6000, 10*time.Minute
-	}
+	t.Parallel()
+	players, length := prooftest.Sized(150, 300, 6000), prooftest.Sized(20*time.Second, 30*time.Second, 10*time.Minute)
 	w := newWorld(t, prooftest.Seed(t), 2, `(def min-boards 6) (def max-boards 60) (def max-players 300) (def max-moves-per-board 14)
 		(def new-players-per-ip-per-min 0) (def inactivity-timeout 10) (def session-timeout 60) (def max-client-sessions 100000)
 		(def prediction-mode "streak") (def prediction-penalty-incorrect 0.25) (def prediction-max-per-parent 3)

@@ -585,7 +585,8 @@ func (w *nodes) deliver(in *Packet) {
 // cut off. Whatever happens every accepted move is in the log once, nothing is sent by
 // a life whose claim has ended, and the versions of boards only rise.
 func TestModelOfNodes(t *testing.T) {
-	modelNodes(t, prooftest.Sized(2000, 2000, 100_000), func(t *testing.T, seed uint64) *nodes {
+	t.Parallel()
+	modelNodes(t, prooftest.Sized(400, 2000, 100_000), func(t *testing.T, seed uint64) *nodes {
 		return newNodes(t, seed, 3, 1, `(def min-boards 3) (def max-boards 12)`)
 	}, "crash", "sleep", "cut", "deposed", "dropped", "lease over", "append fenced", "append lost", "append unanswered", "claim lost", "claim unanswered")
 }

@@ -22,7 +22,8 @@ import (
 // a life whose claim has ended, the versions of boards only rise, a session holds one board
 // at most, and every board is in one shard, or on its way to one where it arrives.
 func TestModelOfParts(t *testing.T) {
-	modelNodes(t, prooftest.Sized(1000, 1000, 100_000), func(t *testing.T, seed uint64) *nodes {
+	t.Parallel()
+	modelNodes(t, prooftest.Sized(150, 1000, 100_000), func(t *testing.T, seed uint64) *nodes {
 		return newNodes(t, seed, 3, 4, `(def min-boards 20) (def max-boards 40)`)
 	}, "crash", "sleep", "cut", "deposed", "dropped", "lease over", "append fenced", "append lost", "append unanswered", "claim lost", "claim unanswered",
 		"moved", "move given up", "release lost", "release unanswered", "replaced", "store away", "relayed", "relay lost", "nobody reached",

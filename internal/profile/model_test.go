@@ -485,17 +485,18 @@ func (w *world) run(until time.Time) {
 	w.now = until
 }
 
-// TestModel lets thousands of players play in a world of trouble, and holds
+// TestModel lets hundreds of players play in a world of trouble, and holds
 // everything that becomes durable and everything that is sent against a simple
 // reference. Every life is replayed when it ends.
 func TestModel(t *testing.T) {
-	worlds, players, length := uint64(1), 1200, 60*time.Second
-	if prooftest.Soaking() {
-		// Players stay once they have come: a world costs the square of its length.
-		worlds, players, length = 4, 6000, 5*time.Minute
-	}
-	for seed := prooftest.Seed(t); worlds > 0; worlds, seed = worlds-1, seed+1 {
-		modelWorld(t, seed, players, length)
+	t.Parallel()
+	// Players stay once they have come: a world costs the square of its length.
+	worlds := prooftest.Sized(1, 2, 4)
+	players := prooftest.Sized(400, 1200, 6000)
+	length := prooftest.Sized(30*time.Second, time.Minute, 5*time.Minute)
+	seed := prooftest.Seed(t)
+	for i := range worlds {
+		modelWorld(t, seed+uint64(i), players, length)
 	}
 }
 
@@ -512,10 +513,8 @@ func modelWorld(t *testing.T, seed uint64, players int, length time.Duration) {
 // TestModelOfMembers is a world in which everybody has an identity and a rating,
 // and games are short: what some win others lose.
 func TestModelOfMembers(t *testing.T) {
-	players, length := 300, 30*time.Second
-	if prooftest.Soaking() {
-		players, length = 6000, 10*time.Minute
-	}
+	t.Parallel()
+	players, length := prooftest.Sized(150, 300, 6000), prooftest.Sized(20*time.Second, 30*time.Second, 10*time.Minute)
 	w := newWorld(t, prooftest.Seed(t), 10, `(def min-boards 3) (def max-boards 40) (def max-players 40) (def max-moves-per-board 12) (def max-contributors 8)
 		(def new-players-per-ip-per-min 0) (def inactivity-timeout 8) (def session-timeout 6) (def max-client-sessions 100000)
 		(def keep-shown-moves 1)`)

@@ -93,7 +93,8 @@ type travelWorld struct {
 // one memory at most, no move is lost or made twice, and in the end every board is where
 // its row says.
 func TestTravel(t *testing.T) {
-	seeds := prooftest.Sized(40, 40, 3000)
+	t.Parallel()
+	seeds := prooftest.Sized(15, 100, 3000)
 	sent := 0
 	for seed := range uint64(seeds) {
 		w := &travelWorld{

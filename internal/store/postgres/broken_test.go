@@ -1,67 +1,15 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
 	"wamble"
-	"wamble/internal/prooftest"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/store/storetest"
 )
-
-// TestBrokenServer crashes, stops and degrades a server of its own, one after
-// the other, under the same store.
-func TestBrokenServer(t *testing.T) {
-	cluster := pgtest.Start(t, true)
-	t.Run("restart in mid-batch", func(t *testing.T) { testRestart(t, cluster) })
-	t.Run("away and back", func(t *testing.T) { testAway(t, cluster) })
-	t.Run("read-only after failover", func(t *testing.T) { testReadOnly(t, cluster) })
-}
-
-// testRestart crashes the server again and again while a worker applies
-// batches, and finds every move exactly once.
-func testRestart(t *testing.T, cluster *pgtest.Cluster) {
-	s := open(t, cluster.Migrated(t))
-	rng := prooftest.Random(t)
-	tr, start := storetest.NewTraffic(50, 1)
-	applied := []store.Batch{start}
-	if _, err := storetest.Deliver(t.Context(), s, start); err != nil {
-		t.Fatal(err)
-	}
-	failures := 0
-	for range prooftest.Part(100) {
-		ctx, cancel := context.WithCancel(t.Context())
-		crashed := make(chan struct{})
-		go func() {
-			defer close(crashed)
-			cluster.Restart(t)
-		}()
-		// The worker goes on until some batches after the restart.
-		for left := 1 + rng.IntN(8); left > 0; {
-			b := tr.Batch(1 + rng.IntN(64))
-			n, err := storetest.Deliver(ctx, s, b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			applied, failures = append(applied, b), failures+n
-			select {
-			case <-crashed:
-				left--
-			default:
-			}
-		}
-		cancel()
-	}
-	if failures == 0 {
-		t.Error("no crash was noticed: the test shows nothing")
-	}
-	t.Logf("measured: %d batches, %d failed tries", len(applied), failures)
-	storetest.Holds(t, s, applied)
-}
 
 func testAway(t *testing.T, cluster *pgtest.Cluster) {
 	s := open(t, cluster.Migrated(t))
@@ -87,6 +35,14 @@ func testAway(t *testing.T, cluster *pgtest.Cluster) {
 		t.Errorf("apply when it is back: %v", err)
 	}
 	storetest.Holds(t, s, []store.Batch{start, b})
+}
+
+// TestServerAway stops a server of its own under a store, and makes it refuse writes.
+func TestServerAway(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Start(t, false)
+	t.Run("away and back", func(t *testing.T) { testAway(t, cluster) })
+	t.Run("read-only after failover", func(t *testing.T) { testReadOnly(t, cluster) })
 }
 
 // TestFailover: the first write that a connection refuses because its server is no

@@ -9,6 +9,7 @@ import (
 
 	"wamble"
 	"wamble/internal/intent"
+	"wamble/internal/prooftest"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/store/storetest"
@@ -18,7 +19,8 @@ import (
 // other's players while those play, never wait for each other in a circle.
 func TestShardsPayEachOther(t *testing.T) {
 	t.Parallel()
-	const sessions, players, rounds = 64, 32, 40 // each player has two
+	const sessions, players = 64, 32 // each player has two
+	rounds := prooftest.Sized(12, 40, 400)
 	o := pgtest.Migrated(t)
 	s := open(t, o)
 	_, start := storetest.NewTraffic(sessions, 1)

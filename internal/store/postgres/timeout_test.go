@@ -24,7 +24,7 @@ func TestTimeouts(t *testing.T) {
 		t.Fatal(err)
 	}
 	hurried := o
-	o.StatementTimeout, hurried.StatementTimeout = 3*time.Second, 200*time.Millisecond
+	o.StatementTimeout, hurried.StatementTimeout = 8*time.Second, 200*time.Millisecond
 	hasty, known := open(t, hurried), open(t, o)
 	first, b := tr.Batch(8), tr.Batch(8)
 	if err := known.Apply(t.Context(), first); err != nil { // from here on its connection knows the statements

@@ -29,7 +29,7 @@ func TestDatabaseClockSet(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			db := clocked(t)
-			a, b := node(t, db, "a"), node(t, db, "b")
+			a, b := mortal(t, db, "a"), mortal(t, db, "b")
 			claim(t, a)
 			watchtest.Until(t, "b sees who holds the log", func() bool { return b.Sight("main").Holder == "a" })
 			for end := time.Now().Add(2 * lease); time.Now().Before(end); {
@@ -54,7 +54,7 @@ func TestDatabaseClockSet(t *testing.T) {
 func TestDatabaseClockSetBack(t *testing.T) {
 	t.Parallel()
 	db := clocked(t)
-	a, b := node(t, db, "a"), node(t, db, "b")
+	a, b := mortal(t, db, "a"), mortal(t, db, "b")
 	claim(t, a)
 	watchtest.Until(t, "b sees who holds the log", func() bool { return b.Sight("main").Holder == "a" })
 	a.Close() // it beats no more
@@ -93,7 +93,7 @@ func TestDatabaseClockSetBackWorld(t *testing.T) {
 func TestDatabaseClockSetBackHeir(t *testing.T) {
 	t.Parallel()
 	db := clocked(t)
-	a, b := node(t, db, "a"), node(t, db, "b")
+	a, b := mortal(t, db, "a"), mortal(t, db, "b")
 	h := claim(t, a)
 	ok(t, h.Release(t.Context(), "c"))
 	pgtest.Execute(t, db, `UPDATE clock SET shift = interval '-1 hour'`)

@@ -32,7 +32,7 @@ func (h *heard) list() string {
 func peer(t *testing.T, db postgres.Options, name string) (*pglog.Log, *heard) {
 	t.Helper()
 	h := &heard{}
-	l := pglog.Open(pglog.Options{Database: db, Node: name, Beat: lease / 4, Lease: lease,
+	l := pglog.Open(pglog.Options{Database: db, Node: name, Beat: beat, Lease: lease,
 		Say: func() (address, note string) { return "at " + name, "I am " + name },
 		Noted: func(_ int64, name, value string) {
 			h.mu.Lock()

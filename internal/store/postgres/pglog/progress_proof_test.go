@@ -1,3 +1,5 @@
+//go:build proof
+
 package pglog_test
 
 import (
@@ -5,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"wamble/internal/prooftest"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/watchtest"
@@ -13,6 +16,7 @@ import (
 // TestLargeLog: a checkpoint and a tail that take longer than the bound of a statement are
 // written, read and looked at, but not when the network carries nothing.
 func TestLargeLog(t *testing.T) {
+	prooftest.Needs(t, "a machine for itself")
 	t.Parallel()
 	const patience = 2 * time.Second
 	db := pgtest.Empty(t)
