@@ -24,13 +24,11 @@ func TestIdentity(t *testing.T) {
 	ada.press(".identity .main")
 	ada.until(`document.querySelector('[data-words]')`)
 	words := see[string](ada, `document.querySelector('[data-words]').dataset.words`)
-	ada.shot("words")
 	ada.audit("words")
 	ada.press("dialog .main")
 	ada.until(`document.querySelector('[data-identity="yes"] [data-handle^="h_"]')`)
 	handle := see[string](ada, `document.querySelector('[data-handle]').dataset.handle`)
 	ada.until(`document.querySelector('tr[data-self="yes"]')`)
-	ada.shot("you")
 	ada.audit("you")
 
 	bob := meet(t, phone)
@@ -45,18 +43,15 @@ func TestIdentity(t *testing.T) {
 	bob.retypes("#words", words)
 	bob.press(`[data-action="restore"]`)
 	bob.until(`document.querySelector('[data-identity="yes"] [data-handle="` + handle + `"]')`)
-	bob.shot("you-phone")
 
 	// She sees his session, and ends it: his token is void, and his browser, which
 	// has the words, signs in anew.
 	token := see[string](bob, `localStorage.getItem('wamble.token')`)
 	ada.press(`[data-action="sessions"]`)
 	ada.until(`document.querySelector('[data-sessions="2"]')`)
-	ada.shot("sessions")
 	ada.audit("sessions")
 	ada.press(`[data-end]`)
 	ada.reads(`#end-ask`, "signed out at once")
-	ada.shot("sessions-end")
 	ada.press(`[data-action="end"]`)
 	ada.until(`document.querySelector('[data-sessions="1"]')`)
 	bob.until(`localStorage.getItem('wamble.token') !== '` + token + `'`)
@@ -73,6 +68,7 @@ func TestIdentity(t *testing.T) {
 // TestLeaderboard: the ranking has pages, several orders, and one's own row always; that of
 // the month shows the teams.
 func TestLeaderboard(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 40) (def team-season 1)`))
 	release(t, h, 14, 150*time.Millisecond)
 	p := meet(t, desk)
@@ -93,12 +89,12 @@ func TestLeaderboard(t *testing.T) {
 	p.press(`.leaderboard .segments button:nth-child(2)`)
 	p.reads(".leaderboard .teams", "This month you play for ")
 	p.until(`document.querySelector('.leaderboard tr[data-self="yes"] .team')`)
-	p.shot("teams")
 	p.audit("teams")
 }
 
 // TestBotsHaveTheirRanking: programs are in a list of their own beside that of people.
 func TestBotsHaveTheirRanking(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 4) (def house-bots 0)`))
 	d := client.Dialer{Bot: true}
 	bot, err := d.Dial(t.Context(), h.udp)
@@ -118,7 +114,6 @@ func TestBotsHaveTheirRanking(t *testing.T) {
 	if see[bool](p, `document.querySelector('.leaderboard:not(.programs) tbody').textContent.includes('program') || Boolean(document.querySelector('.programs tr[data-self="yes"]'))`) {
 		t.Error("a program among people, or a person among programs")
 	}
-	p.shot("programs")
 	p.audit("programs")
 }
 
@@ -129,7 +124,6 @@ func TestTerms(t *testing.T) {
 	p := meet(t, desk)
 	p.open(h.url + "/")
 	p.reads("dialog .terms", "Be kind.")
-	p.shot("terms")
 	p.audit("terms")
 	p.press(`[data-action="accept"]`)
 	p.until(`!document.querySelector('dialog')`)
@@ -209,7 +203,6 @@ func TestName(t *testing.T) {
 		p.press(`[data-action="rename"]`)
 	}
 	ada.types("#name", "Ada_L")
-	ada.shot("name")
 	ada.audit("name")
 	ada.press(`[data-action="name"]`)
 	ada.until(`document.querySelector('[data-handle="Ada_L"]') && !document.querySelector('dialog')`)
@@ -223,7 +216,6 @@ func TestName(t *testing.T) {
 	ada.press(`.leaderboard .segments button:nth-child(2)`)
 	ada.until(`document.querySelector('.segments [aria-pressed="true"]').textContent === 'This month'`)
 	ada.until(`!document.querySelector('.leaderboard').textContent.includes('cannot be shown')`)
-	ada.shot("ranking-month")
 	ada.press(`.leaderboard .segments button:nth-child(1)`)
 	ada.reads(".leaderboard", "Guest ")
 	// Whoever was a guest a moment ago may still be listed as one.
@@ -232,7 +224,6 @@ func TestName(t *testing.T) {
 	if colours[0] < 3 || colours[1] != colours[0] {
 		t.Errorf("guests and somebody with a name, %d in all, have %d colours", colours[0], colours[1])
 	}
-	ada.shot("ranking-names")
 	ada.audit("ranking with names")
 
 	bob.types("#name", "x")

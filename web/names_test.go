@@ -40,7 +40,6 @@ func TestNames(t *testing.T) {
 			visitor.open(h.url + "/watch")
 			visitor.reads(".featured .thinks", "Guest 1 is thinking") // the first session of this server
 			visitor.until(`document.querySelector('.tile .pulse[title="Guest 1 is thinking"]')`)
-			visitor.shot("thinks")
 			continue
 		case 3:
 			handle = p.identify(h.url)
@@ -62,7 +61,6 @@ func TestNames(t *testing.T) {
 	moved := await[[]int](ada, fmt.Sprintf(`fetch('/api/boards/%s').then(r => r.json()).then(g => g.moves.map(m => m.session))`, board))
 	want := fmt.Sprintf("%s, Guest %d, Guest %d, and 1 more moved here", handle, moved[2], moved[1])
 	ada.reads(".result.end .movers", want)
-	ada.shot("names-mate")
 	ada.audit("names on the card of a mate")
 	ada.uncovered("e1", "h4")
 	visitor.front()
@@ -80,7 +78,6 @@ func TestNames(t *testing.T) {
 		visitor.open(h.url + "/watch/" + board)
 		visitor.reads(".result .movers", handle+", ")
 		visitor.reads(".result .movers", said)
-		visitor.shot("names-" + lang)
 		visitor.uncovered("e1", "h4")
 	}
 	visitor.audit("names on the card of a watched board")

@@ -1,14 +1,19 @@
+//go:build proof
+
 package web_test
 
 import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"wamble/internal/prooftest"
 )
 
 // TestPhone: every view fits on a small phone, light and dark, and can be used
 // there by everybody.
 func TestPhone(t *testing.T) {
+	prooftest.Needs(t, "minutes")
 	t.Parallel()
 	h := serve(t, conf(crowded))
 	release(t, h, 8, 200*time.Millisecond)
