@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,8 +153,7 @@ func TestConsole(t *testing.T) {
 	p.reads(".audit", "handoff")
 	player.ready()
 	board := player.board()
-	uci := anyMove(player.fen(), rand.New(rand.NewPCG(13, 13)))
-	player.move(byClick, uci[:2], uci[2:4])
+	player.playAny(byClick)
 	if player.board() == board {
 		t.Error("after the handoff the player's move was not played")
 	}
@@ -176,8 +174,7 @@ func TestBan(t *testing.T) {
 	player, p := meet(t, desk), meet(t, screen{width: 1440, height: 1000})
 	player.outage()
 	player.sit(h.url)
-	uci := anyMove(player.fen(), rand.New(rand.NewPCG(23, 23)))
-	player.move(byClick, uci[:2], uci[2:4])
+	player.playAny(byClick)
 	token := see[string](player, `localStorage.getItem('wamble.token')`)
 	h.console(p)
 	p.reads("section", "Nobody is banned.")
@@ -203,8 +200,7 @@ func TestBan(t *testing.T) {
 	player.until(`!document.querySelector('.banner')`)
 	player.told("You are a new player now")
 	player.ready()
-	uci = anyMove(player.fen(), rand.New(rand.NewPCG(29, 29)))
-	player.move(byClick, uci[:2], uci[2:4])
+	player.playAny(byClick)
 }
 
 // TestRemove: the host ends a game, whose player gets another board, and deletes

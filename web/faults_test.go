@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -168,8 +167,7 @@ func TestQuietNumbers(t *testing.T) {
 	}).observe(document.body, {childList: true, subtree: true}));`)
 	p.sit(h.url)
 	for range 3 {
-		uci := anyMove(p.fen(), rand.New(rand.NewPCG(1, 1)))
-		p.move(byClick, uci[:2], uci[2:4])
+		p.playAny(byClick)
 	}
 	p.open(h.url + "/you")
 	p.until(`parseInt(document.querySelector('[data-stat="Games"]')?.textContent) >= 1`)
@@ -226,8 +224,7 @@ func TestSwitchOnAPhone(t *testing.T) {
 		return true;
 	})()`)
 	for range 2 {
-		uci := anyMove(p.fen(), rand.New(rand.NewPCG(5, 5)))
-		p.move(byTouch, uci[:2], uci[2:4])
+		p.playAny(byTouch)
 	}
 	if got := see[int](p, `widest`); got != 390 {
 		t.Errorf("while boards were switched the page was %d pixels wide, want 390", got)

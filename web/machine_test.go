@@ -45,7 +45,10 @@ func TestMachines(t *testing.T) {
 func TestOtherMachine(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*host){"dies": (*host).kill, "falls silent": (*host).freeze} {
-		t.Run(name, func(t *testing.T) { goOnElsewhere(t, lose) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			goOnElsewhere(t, lose)
+		})
 	}
 }
 

@@ -9,11 +9,22 @@ import (
 func (p *person) identify(url string) string {
 	p.t.Helper()
 	p.open(url + "/you")
+	p.askWords()
+	return p.keepWords()
+}
+
+// askWords asks for an identity, and returns the words that are shown.
+func (p *person) askWords() string {
+	p.t.Helper()
 	p.press(".identity .main")
-	p.until(`document.querySelector('[data-words]')`)
+	return obtain[string](p, `document.querySelector('[data-words]')?.dataset.words ?? null`)
+}
+
+// keepWords says that the words are written down, and returns the handle of the identity.
+func (p *person) keepWords() string {
+	p.t.Helper()
 	p.press("dialog .main")
-	p.until(`document.querySelector('[data-identity="yes"] [data-handle^="h_"]')`)
-	return see[string](p, `document.querySelector('[data-handle]').dataset.handle`)
+	return obtain[string](p, `document.querySelector('[data-identity="yes"] [data-handle^="h_"]')?.dataset.handle ?? null`)
 }
 
 // speak lets every page that is opened from now on speak a language.

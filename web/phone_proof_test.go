@@ -3,7 +3,6 @@
 package web_test
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -28,8 +27,7 @@ func TestPhone(t *testing.T) {
 			p.audit(view)
 		}
 		p.sit(h.url)
-		uci := anyMove(p.fen(), rand.New(rand.NewPCG(31, 31)))
-		p.move(byTouch, uci[:2], uci[2:4])
+		p.playAny(byTouch)
 		look("play")
 		p.press(`.ways a[href="/watch"]`)
 		p.until(`wambleWall.painted >= 50`)

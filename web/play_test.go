@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -102,6 +103,13 @@ func (p *person) move(by hand, from, to string) {
 	before := p.version()
 	by(p, from, to)
 	p.answered(before)
+}
+
+// playAny makes a legal move, the same one in the same position.
+func (p *person) playAny(by hand) {
+	p.t.Helper()
+	uci := anyMove(p.fen(), rand.New(rand.NewPCG(1, 1)))
+	p.move(by, uci[:2], uci[2:4])
 }
 
 // version names the board on show and its state.

@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -50,18 +49,15 @@ func TestHandoff(t *testing.T) {
 	crowd := release(t, h, 4, 100*time.Millisecond)
 	p := meet(t, desk)
 	p.sit(h.url)
-	r := rand.New(rand.NewPCG(11, 11))
 	for i := range 2 {
-		uci := anyMove(p.fen(), r)
-		p.move(byClick, uci[:2], uci[2:4])
+		p.playAny(byClick)
 		board := p.board()
 
 		h.handOff()
-		uci = anyMove(p.fen(), r)
 		if got := p.board(); got != board {
 			t.Errorf("after handoff %d the board is %s, want %s", i+1, got, board)
 		}
-		p.move(byClick, uci[:2], uci[2:4])
+		p.playAny(byClick)
 		if p.board() == board {
 			t.Errorf("after handoff %d the move was not played", i+1)
 		}
