@@ -45,7 +45,7 @@ test-raced:
 
 test-web:
 	cd web && npm run --silent test
-	scripts/gotest ./web
+	scripts/gotest -parallel=4 ./web
 
 test-plain:
 	scripts/gotest $$(go list ./... | grep -vxE "wamble/web|$$(go list $(RACE) | paste -sd '|')")

@@ -9,6 +9,7 @@ import (
 
 // TestHalfBuild: a file without its compressed form is no build.
 func TestHalfBuild(t *testing.T) {
+	t.Parallel()
 	tree := fstest.MapFS{
 		"dist/player/index.html":    {Data: []byte("<!doctype html>")},
 		"dist/player/index.html.gz": {Data: []byte("x")},
@@ -24,6 +25,7 @@ func TestHalfBuild(t *testing.T) {
 
 // TestUnbuilt: without a build the page says how to make one.
 func TestUnbuilt(t *testing.T) {
+	t.Parallel()
 	w := httptest.NewRecorder()
 	secure(newAsset("unbuilt.html", []byte(unbuilt), pack([]byte(unbuilt))), alone).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	if !strings.Contains(w.Body.String(), "make web build") || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {

@@ -3,8 +3,6 @@ package web_test
 import (
 	"testing"
 	"time"
-
-	"github.com/chromedp/chromedp"
 )
 
 // BenchmarkOpen measures the time from opening the page to a board that can be
@@ -60,6 +58,7 @@ func BenchmarkWall(b *testing.B) {
 // TestOwnHost: nothing that the page loads comes from another host, and the
 // first load as the browser counted it is within its bound.
 func TestOwnHost(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
 	p := meet(t, desk)
 	p.sit(h.url)
@@ -77,5 +76,4 @@ func TestOwnHost(t *testing.T) {
 	if script == 0 || script > 60<<10 {
 		t.Errorf("the browser received %d bytes of script to play, want at most %d", script, 60<<10)
 	}
-	p.do(chromedp.Navigate("about:blank"))
 }

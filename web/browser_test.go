@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +14,14 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/css"
+	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/storage"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
 	"wamble/internal/watchtest"
@@ -61,7 +67,10 @@ func browser(t testing.TB) context.Context {
 		}
 		options := append(chromedp.DefaultExecAllocatorOptions[:],
 			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(dir),
-			chromedp.Flag("disable-quic", true), chromedp.Flag("host-resolver-rules", "MAP plain.example 127.0.0.1"), chromedp.Flag("disable-component-update", true),
+			chromedp.Flag("disable-quic", true),
+			// A page that is kept for the way back keeps its process from the next page.
+			chromedp.Flag("disable-features", "Translate,BackForwardCache"),
+			chromedp.Flag("host-resolver-rules", "MAP plain.example 127.0.0.1"), chromedp.Flag("disable-component-update", true),
 			chromedp.WSURLReadTimeout(patience),
 		)
 		alloc, cancelAlloc := chromedp.NewExecAllocator(context.Background(), options...)
@@ -76,13 +85,15 @@ func browser(t testing.TB) context.Context {
 	return chromium.ctx
 }
 
-// person is somebody before a browser: one tab, with cookies and storage of its
-// own.
+// person is somebody before a browser: a tab in a profile of its own.
 type person struct {
-	t      testing.TB
-	ctx    context.Context
-	url    string
-	screen screen
+	t       testing.TB
+	ctx     context.Context
+	profile cdp.BrowserContextID
+	close   func()
+	url     string
+	origins map[string]bool // whose pages were open
+	screen  screen
 
 	mu       sync.Mutex
 	problems []string
@@ -101,29 +112,90 @@ var (
 	phone = screen{width: 390, height: 844, touch: true}
 )
 
-// meet makes a person with a fresh profile. The test fails at its end if her
-// browser complained about anything.
+// tab is a window of Chromium with a profile of its own.
+type tab struct {
+	id      target.ID
+	profile cdp.BrowserContextID
+}
+
+// idle are the tabs that no test uses. A tab that has shown pages before shows the next
+// one in a third of the time.
+var idle struct {
+	sync.Mutex
+	tabs []tab
+}
+
+// meet makes a person whose profile is empty. The test fails at its end if the browser
+// complained about anything.
 func meet(t testing.TB, s screen) *person {
 	t.Helper()
-	return openTab(t, s, chromedp.WithNewBrowserContext())
+	tab := takeTab(t)
+	p := attach(t, s, chromedp.WithTargetID(tab.id), chromedp.WithDetachOnCancel())
+	p.profile = tab.profile
+	t.Cleanup(func() {
+		if t.Failed() {
+			p.close()
+			return
+		}
+		see[bool](p, `(() => { try { sessionStorage.clear(); } catch {} return true; })()`)
+		p.open("about:blank")
+		for origin := range p.origins {
+			call(p, storage.ClearDataForOrigin, storage.ClearDataForOriginParams{Origin: origin, StorageTypes: "local_storage"})
+		}
+		call(p, page.ResetNavigationHistory, cdp.Empty{}) // and with it the pages that could come back
+		p.close()
+		idle.Lock()
+		defer idle.Unlock()
+		idle.tabs = append(idle.tabs, tab)
+	})
+	return p
+}
+
+// takeTab takes an idle tab, or opens one.
+func takeTab(t testing.TB) tab {
+	t.Helper()
+	idle.Lock()
+	defer idle.Unlock()
+	if last := len(idle.tabs) - 1; last >= 0 {
+		tab := idle.tabs[last]
+		idle.tabs = idle.tabs[:last]
+		return tab
+	}
+	profile, err := chromedp.CallBrowser(browser(t), target.CreateBrowserContext, target.CreateBrowserContextParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	window := true
+	opened, err := chromedp.CallBrowser(browser(t), target.CreateTarget, target.CreateTargetParams{
+		URL: "about:blank", BrowserContextID: profile.BrowserContextID, NewWindow: &window,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tab{opened.TargetID, profile.BrowserContextID}
 }
 
 // another opens a second tab of the same profile.
 func (p *person) another() *person {
 	p.t.Helper()
-	id := chromedp.FromContext(p.ctx).BrowserContextID
-	return openTab(p.t, desk, chromedp.WithExistingBrowserContext(id))
+	second := attach(p.t, desk, chromedp.WithExistingBrowserContext(p.profile))
+	p.t.Cleanup(second.close)
+	return second
 }
 
-func openTab(t testing.TB, s screen, in chromedp.ContextOption) *person {
+func attach(t testing.TB, s screen, to ...chromedp.ContextOption) *person {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(browser(t), in)
-	p := &person{t: t, ctx: ctx}
+	ctx, cancel := chromedp.NewContext(browser(t), to...)
+	p := &person{t: t, ctx: ctx, origins: map[string]bool{}}
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
+	// chromedp would follow every packet and every change of the page.
+	call(p, network.Disable, cdp.Empty{})
+	call(p, css.Disable, cdp.Empty{})
+	call(p, dom.Disable, cdp.Empty{})
 	heard := p.listen()
-	t.Cleanup(func() {
+	p.close = func() {
 		if t.Failed() {
 			p.shot(fmt.Sprintf("failed-%s-%d-%.6s", strings.ReplaceAll(t.Name(), "/", "-"), s.width, chromedp.FromContext(ctx).Target.TargetID))
 		}
@@ -134,10 +206,22 @@ func openTab(t testing.TB, s screen, in chromedp.ContextOption) *person {
 				t.Errorf("the browser complained: %s", problem)
 			}
 		}
-	})
+	}
 	p.look(s)
 	p.onEveryPage(toasts)
 	return p
+}
+
+// call sends a command of the protocol to the tab.
+func call[P, R any](p *person, command cdp.Command[P, R], params P) R {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	result, err := chromedp.Call(ctx, command, params)
+	if err != nil {
+		p.t.Fatalf("%s: %v", command.Method, err)
+	}
+	return result
 }
 
 // listen takes down what the browser complains about, until the tab is closed.
@@ -176,9 +260,7 @@ func (p *person) look(s screen) {
 		media = append(media, &emulation.MediaFeature{Name: "prefers-reduced-motion", Value: "reduce"})
 	}
 	p.do(chromedp.EmulateViewport(s.width, s.height, options...))
-	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: media}); err != nil {
-		p.t.Fatal(err)
-	}
+	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: media})
 }
 
 // forgive names a complaint that the test provokes, like a connection that is
@@ -213,24 +295,26 @@ func (p *person) without(name string) {
 // onEveryPage runs a script before every page that is opened from now on.
 func (p *person) onEveryPage(script string) {
 	p.t.Helper()
-	_, err := chromedp.Call(p.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	script = "if (location.href !== 'about:blank') {" + script + "\n}"
+	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
 // front puts the tab before all others: one that is hidden draws nothing.
 func (p *person) front() {
 	p.t.Helper()
-	if _, err := chromedp.Call(p.ctx, page.BringToFront, cdp.Empty{}); err != nil {
-		p.t.Fatal(err)
-	}
+	call(p, page.BringToFront, cdp.Empty{})
 }
 
 // open goes to a page of a site.
-func (p *person) open(url string) {
+func (p *person) open(address string) {
 	p.t.Helper()
-	p.do(chromedp.Navigate(url))
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		p.origins[u.Scheme+"://"+u.Host] = true
+	}
+	if went := call(p, page.Navigate, page.NavigateParams{URL: address}); went.ErrorText != "" {
+		p.t.Fatalf("%s: %s", address, went.ErrorText)
+	}
+	p.until(`document.readyState === 'complete'`)
 }
 
 // see evaluates an expression in the page.
@@ -257,24 +341,28 @@ func await[T any](p *person, expression string) T {
 	return v
 }
 
-// until waits until an expression of the page is true.
-func (p *person) until(expression string) {
+// obtain waits until an expression of the page has a value that is not null.
+func obtain[T any](p *person, expression string) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	tick := time.NewTicker(15 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
-		if err == nil && ok {
-			return
+	for pause := 4 * time.Millisecond; ; pause = min(2*pause, 64*time.Millisecond) {
+		value, err := chromedp.Run(ctx, chromedp.Evaluate[*T](expression))
+		if err == nil && value != nil {
+			return *value
 		}
 		select {
 		case <-ctx.Done():
 			p.t.Fatalf("in vain: %s (%v)", expression, err)
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
+}
+
+// until waits until an expression of the page is true.
+func (p *person) until(expression string) {
+	p.t.Helper()
+	obtain[bool](p, "Boolean("+expression+") || null")
 }
 
 // grows waits until a number of the page has grown to so much: what grows slowly is not
@@ -334,8 +422,8 @@ func (p *person) press(selector string) {
 	p.t.Helper()
 	eventually(p.t, "a click on "+selector, func() bool {
 		p.t.Helper()
-		p.until(fmt.Sprintf(aim, selector))
-		p.do(chromedp.Click(chromedp.CSS(selector)))
+		at := obtain[[]float64](p, fmt.Sprintf(aim, selector))
+		p.do(chromedp.MouseClickXY(at[0], at[1]))
 		hit, err := p.hit()
 		for err != nil && p.ctx.Err() == nil { // the click leads to another page
 			hit, err = p.hit()
@@ -351,13 +439,16 @@ func (p *person) hit() (bool, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[bool]("!window.aim || window.aim.end()"))
 }
 
-// aim is whether an element rests. If it does, window.aim.end() will say whether it got
-// what the mouse does next; a page that was left by the click has no window.aim.
+// aim is where an element rests, null as long as it does not. window.aim.end() will say
+// whether it got what the mouse does next; a page that was left by the click has no
+// window.aim.
 const aim = `((selector) => {
-	const element = document.querySelector(selector), place = element && JSON.stringify(element.getBoundingClientRect());
-	const rests = place && element.restedAt === place;
+	const element = document.querySelector(selector);
+	element?.scrollIntoViewIfNeeded();
+	const box = element?.getClientRects()[0];
+	const place = JSON.stringify(box), rests = box?.width && element.restedAt === place;
 	if (element) element.restedAt = place;
-	if (!rests) return false;
+	if (!rests) return null;
 	const kinds = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click', 'gotpointercapture'];
 	let began = false, hit = false;
 	const hear = (e) => {
@@ -374,20 +465,35 @@ const aim = `((selector) => {
 		delete window.aim;
 		return hit;
 	} };
-	return true;
+	return [box.x + box.width / 2, box.y + box.height / 2];
 })(%q)`
 
-// types writes into an element.
+// types writes into an element, key by key.
 func (p *person) types(selector, text string) {
 	p.t.Helper()
-	p.do(chromedp.SendKeys(chromedp.CSS(selector), text))
+	p.focus(selector)
+	p.keys(text)
+}
+
+// pastes writes a long text into an element.
+func (p *person) pastes(selector, text string) {
+	p.t.Helper()
+	p.focus(selector)
+	call(p, input.InsertText, input.InsertTextParams{Text: text})
 }
 
 // retypes writes into an element in place of what is there.
 func (p *person) retypes(selector, text string) {
 	p.t.Helper()
-	see[bool](p, fmt.Sprintf("(document.querySelector(%q).select(), true)", selector))
-	p.types(selector, text)
+	p.focus(selector)
+	see[bool](p, "(document.activeElement.select(), true)")
+	p.keys(text)
+}
+
+// focus puts the focus on an element when it is there.
+func (p *person) focus(selector string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("(e => e && (e.focus(), document.activeElement === e))(document.querySelector(%q))", selector))
 }
 
 // keys presses keys, one after the other.

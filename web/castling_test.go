@@ -11,7 +11,9 @@ import (
 // TestCastling: onto the square of the king's end on a standard board, onto the
 // own rook on a Chess960 board.
 func TestCastling(t *testing.T) {
+	t.Parallel()
 	t.Run("standard", func(t *testing.T) {
+		t.Parallel()
 		h := serve(t, conf(alone))
 		p := meet(t, desk)
 		p.sit(h.url)
@@ -22,6 +24,7 @@ func TestCastling(t *testing.T) {
 		p.until(`document.querySelector('[data-man="K"][data-at="g1"]') && document.querySelector('[data-man="R"][data-at="f1"]')`)
 	})
 	t.Run("Chess960", func(t *testing.T) {
+		t.Parallel()
 		h := serve(t, conf(alone+` (def chess960-interval 1)`))
 		p := meet(t, desk)
 		p.sit(h.url)
@@ -40,7 +43,6 @@ func TestCastling(t *testing.T) {
 		piece := map[string]string{"1": "KR", "8": "kr"}[row]
 		p.until(`document.querySelector('[data-man="` + piece[:1] + `"][data-at="` + king + row + `"]') &&
 			document.querySelector('[data-man="` + piece[1:] + `"][data-at="` + rook + row + `"]')`)
-		p.shot("chess960")
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,7 +62,7 @@ func (h *host) console(p *person) {
 	}
 	p.open(h.admin + "/")
 	p.until(`document.querySelector('#token')`)
-	p.types("#token", strings.TrimSpace(string(token)))
+	p.pastes("#token", strings.TrimSpace(string(token)))
 	p.press(".door .main")
 	p.until(`document.querySelector('tr[data-profile="default"]')`)
 }
@@ -71,6 +70,7 @@ func (h *host) console(p *person) {
 // TestDeadLetters: what the database refused is shown with what it says, tried
 // again, refused again, and dropped.
 func TestDeadLetters(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(""), bury(t))
 	p := meet(t, screen{width: 1440, height: 1000})
 	h.console(p)
@@ -78,7 +78,6 @@ func TestDeadLetters(t *testing.T) {
 	first := see[string](p, `document.querySelector('[data-letter]').dataset.letter`)
 	p.press(`[data-letter] summary`)
 	p.reads("[data-letter] pre", "4711")
-	p.shot("console-dead-letters")
 	p.press(`[data-letter] [data-command="replay"]`)
 	p.press(`[data-action="confirm"]`)
 	p.until(fmt.Sprintf(`document.querySelector('[data-letter]') && document.querySelector('[data-letter]').dataset.letter !== %q`, first))
@@ -92,6 +91,7 @@ func TestDeadLetters(t *testing.T) {
 // TestConsole: the host enters with the token, sees what runs, acts on it after
 // a second thought, and finds it in the audit log.
 func TestConsole(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 24)`))
 	release(t, h, 6, 100*time.Millisecond)
 	player := meet(t, desk)
@@ -113,7 +113,6 @@ func TestConsole(t *testing.T) {
 	p.press(`[data-form="announce"] button[type="submit"]`)
 	p.reads("dialog", "Tea is served")
 	p.audit("the console")
-	p.shot("console-confirm")
 	p.press(`[data-action="confirm"]`)
 	player.told("Tea is served")
 	p.reads(".audit", "Tea is served")
@@ -145,7 +144,6 @@ func TestConsole(t *testing.T) {
 	p.reads(".log", "reloaded")
 	p.until(`document.querySelector('[data-page="config"] [data-changes="0"]')`)
 	see[bool](p, `(scrollTo(0, 0), true)`)
-	p.shot("console")
 
 	p.outage() // what the console asks of the image that goes may get no answer: it asks the next one
 	p.press(`[data-command="handoff"]`)
@@ -155,8 +153,7 @@ func TestConsole(t *testing.T) {
 	p.reads(".audit", "handoff")
 	player.ready()
 	board := player.board()
-	uci := anyMove(player.fen(), rand.New(rand.NewPCG(13, 13)))
-	player.move(byClick, uci[:2], uci[2:4])
+	player.playAny(byClick)
 	if player.board() == board {
 		t.Error("after the handoff the player's move was not played")
 	}
@@ -177,8 +174,7 @@ func TestBan(t *testing.T) {
 	player, p := meet(t, desk), meet(t, screen{width: 1440, height: 1000})
 	player.outage()
 	player.sit(h.url)
-	uci := anyMove(player.fen(), rand.New(rand.NewPCG(23, 23)))
-	player.move(byClick, uci[:2], uci[2:4])
+	player.playAny(byClick)
 	token := see[string](player, `localStorage.getItem('wamble.token')`)
 	h.console(p)
 	p.reads("section", "Nobody is banned.")
@@ -186,17 +182,15 @@ func TestBan(t *testing.T) {
 	if see[bool](p, `Boolean(document.querySelector('dialog'))`) {
 		t.Error("nobody is named, and a ban is asked for")
 	}
-	p.types("#players-whom", token)
+	p.pastes("#players-whom", token)
 	p.types("#players-text", "Bots are not welcome")
 	p.press(`[data-form="players"] [data-command="ban"]`)
 	p.reads("dialog", "turned away")
 	p.press(`[data-action="confirm"]`)
 	p.told("Done: Ban. default: 1")
 	p.until(`document.querySelector('[data-ban]')`)
-	p.shot("console-bans")
 	p.audit("bans")
 	player.reads(".banner.bad", "Bots are not welcome")
-	player.shot("banned")
 
 	p.press(`[data-ban] [data-command="lift"]`)
 	p.press(`[data-action="confirm"]`)
@@ -206,8 +200,7 @@ func TestBan(t *testing.T) {
 	player.until(`!document.querySelector('.banner')`)
 	player.told("You are a new player now")
 	player.ready()
-	uci = anyMove(player.fen(), rand.New(rand.NewPCG(29, 29)))
-	player.move(byClick, uci[:2], uci[2:4])
+	player.playAny(byClick)
 }
 
 // TestRemove: the host ends a game, whose player gets another board, and deletes
@@ -233,14 +226,13 @@ func TestRemove(t *testing.T) {
 	p.until(`document.querySelector('#remove-board').value === ''`)
 	player.until(fmt.Sprintf(`%s && document.querySelector('.stage').dataset.board !== %q`, readyStage, board))
 
-	p.types("#remove-whom", strings.Repeat("5a", 32))
+	p.pastes("#remove-whom", strings.Repeat("5a", 32))
 	p.press(`[data-form="remove"] [data-command="erase"]`)
 	p.reads("dialog", "This cannot be undone.")
 	p.audit("removing")
 	p.press(`[data-action="confirm"]`)
 	p.told("Done: Erase the player. default: 0")
 	p.reads(".audit", "erase")
-	p.shot("console-remove")
 }
 
 // TestPlayersPage: the host looks for a player by the beginning of his key, sees what is
@@ -275,7 +267,6 @@ func TestPlayersPage(t *testing.T) {
 	p.until(`document.querySelectorAll('[data-session]').length === 3`)
 	p.reads("[data-dossier]", public)
 	p.audit("a player")
-	p.shot("console-player")
 	p.types("#trust-"+public, "7")
 	p.press(`[data-dossier] .forms form:first-child button`)
 	p.press(`[data-action="confirm"]`)
@@ -292,7 +283,7 @@ func TestPlayersPage(t *testing.T) {
 	p.press(`[data-action="confirm"]`)
 	p.reads("[data-dossier]", "No session of this player can be resumed.")
 	p.reads(".audit", "revoke")
-	p.types("#merge-whom", hex.EncodeToString(other.Public().(ed25519.PublicKey)))
+	p.pastes("#merge-whom", hex.EncodeToString(other.Public().(ed25519.PublicKey)))
 	p.types("#merge-into", "Ada_1")
 	p.press(`[data-form="merge"] [data-command="merge"]`)
 	p.reads("dialog", "is Ada_1 from now on")
@@ -319,7 +310,6 @@ func TestConsoleOnPhone(t *testing.T) {
 	p.until(`document.querySelector('[data-option="min-boards"]')`)
 	for _, section := range []string{"profiles", "charts", "config", "boards", "audit"} {
 		see[bool](p, fmt.Sprintf(`(document.getElementById(%q).scrollIntoView(), true)`, section))
-		p.shot("console-phone-" + section)
 	}
 	for _, span := range []string{"days", "hour"} {
 		p.press(fmt.Sprintf(`[data-range=%q]`, span))
@@ -356,9 +346,7 @@ func TestStandingAnnouncement(t *testing.T) {
 		}
 	}
 	late.audit("an announcement that stays")
-	late.shot("announcement")
 	late.look(screen{width: 390, height: 844, touch: true, dark: true})
-	late.shot("announcement-phone-dark")
 	p.press(`[data-command="withdraw"]`)
 	p.press(`[data-action="confirm"]`)
 	for _, who := range []*person{early, late} {

@@ -1,13 +1,9 @@
 package web_test
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -56,10 +52,9 @@ func TestTurnedAway(t *testing.T) {
 			p.forgive("Failed to load resource") // what a banned reader asks for
 			p.open(h.url + "/")
 			p.reads(".waiting", tc.want)
-			p.shot("turned-away-" + tc.name)
 			p.open(h.url + "/watch")
 			p.reads(".banner", tc.want)
-			p.do(chromedp.Sleep(time.Second)) // longer than a lost connection is hidden for
+			await[bool](p, `new Promise(done => setTimeout(() => done(true), 700))`) // a lost connection is hidden for 600 ms
 			if text := see[string](p, `document.body.textContent`); strings.Contains(text, "Connection lost") {
 				t.Errorf("the page says %q", text)
 			}
@@ -110,14 +105,13 @@ func TestAnnouncementStays(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
 	p := meet(t, desk)
-	p.onEveryPage(`(real => { window.setTimeout = (f, ms, ...more) => real(f, ms >= 4000 && ms <= 9000 ? 0 : ms, ...more); })(window.setTimeout)`)
+	p.onEveryPage(`(real => { window.setTimeout = (f, ms, ...more) => real(f, ms >= 4000 && ms <= 9000 ? ms / 1000 : ms, ...more); })(window.setTimeout)`)
 	p.sit(h.url)
 	h.tell("announce", "We play until midnight.")
 	h.tell("announce", "--maintenance", "A new version comes.")
 	p.told("A new version comes.")
-	p.do(chromedp.Sleep(300 * time.Millisecond)) // any other message is gone by then
+	await[bool](p, `new Promise(done => setTimeout(() => done(true), 9000))`) // any other message is gone by then
 	p.reads(".toast", "We play until midnight.")
-	p.shot("announcement")
 	p.audit("announcement")
 	p.press(".toast button")
 	p.press(".toast button")
@@ -136,7 +130,6 @@ func TestNothingThere(t *testing.T) {
 		p.reads("h1", "There is nothing here")
 	}
 	p.audit("nothing")
-	p.shot("nothing")
 	p.press(`.nothing .main`)
 	p.ready()
 }
@@ -174,8 +167,7 @@ func TestQuietNumbers(t *testing.T) {
 	}).observe(document.body, {childList: true, subtree: true}));`)
 	p.sit(h.url)
 	for range 3 {
-		uci := anyMove(p.fen(), rand.New(rand.NewPCG(1, 1)))
-		p.move(byClick, uci[:2], uci[2:4])
+		p.playAny(byClick)
 	}
 	p.open(h.url + "/you")
 	p.until(`parseInt(document.querySelector('[data-stat="Games"]')?.textContent) >= 1`)
@@ -213,7 +205,6 @@ func TestSpectatorResult(t *testing.T) {
 		q.reads(".turn", "Black won: checkmate.")
 		q.reads(".result", "4 moves")
 		q.reads(".on-air", "Finished")
-		q.shot("result-watched-dark")
 		q.audit("result")
 		q.open(h.url + "/watch/" + board)
 	}
@@ -233,8 +224,7 @@ func TestSwitchOnAPhone(t *testing.T) {
 		return true;
 	})()`)
 	for range 2 {
-		uci := anyMove(p.fen(), rand.New(rand.NewPCG(5, 5)))
-		p.move(byTouch, uci[:2], uci[2:4])
+		p.playAny(byTouch)
 	}
 	if got := see[int](p, `widest`); got != 390 {
 		t.Errorf("while boards were switched the page was %d pixels wide, want 390", got)
@@ -249,7 +239,6 @@ func TestLandscape(t *testing.T) {
 	for _, s := range []screen{{width: 844, height: 390, touch: true}, {width: 667, height: 375, touch: true, dark: true}} {
 		p := meet(t, s)
 		p.sit(h.url)
-		p.shot(fmt.Sprintf("landscape-%d", s.width))
 		p.audit("landscape")
 		hidden := see[[]string](p, `(scrollTo(0, 0), [...document.querySelectorAll('.square, .ways a')].filter(e => {
 			const b = e.getBoundingClientRect();
@@ -273,7 +262,6 @@ func TestKeyboardFocus(t *testing.T) {
 		t.Error("after a move by keys the focus is lost")
 	}
 	p.keys(kb.ArrowUp, kb.ArrowDown)
-	p.shot("focus-square")
 	front := see[string](p, `(() => {
 		const b = document.activeElement.getBoundingClientRect();
 		document.querySelector('.men').style.pointerEvents = 'auto';

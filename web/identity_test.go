@@ -21,16 +21,10 @@ func TestIdentity(t *testing.T) {
 	ada.sit(h.url)
 	ada.move(byClick, "e2", "e4")
 	ada.press(`.ways a[href="/you"]`)
-	ada.press(".identity .main")
-	ada.until(`document.querySelector('[data-words]')`)
-	words := see[string](ada, `document.querySelector('[data-words]').dataset.words`)
-	ada.shot("words")
+	words := ada.askWords()
 	ada.audit("words")
-	ada.press("dialog .main")
-	ada.until(`document.querySelector('[data-identity="yes"] [data-handle^="h_"]')`)
-	handle := see[string](ada, `document.querySelector('[data-handle]').dataset.handle`)
+	handle := ada.keepWords()
 	ada.until(`document.querySelector('tr[data-self="yes"]')`)
-	ada.shot("you")
 	ada.audit("you")
 
 	bob := meet(t, phone)
@@ -45,18 +39,15 @@ func TestIdentity(t *testing.T) {
 	bob.retypes("#words", words)
 	bob.press(`[data-action="restore"]`)
 	bob.until(`document.querySelector('[data-identity="yes"] [data-handle="` + handle + `"]')`)
-	bob.shot("you-phone")
 
 	// She sees his session, and ends it: his token is void, and his browser, which
 	// has the words, signs in anew.
 	token := see[string](bob, `localStorage.getItem('wamble.token')`)
 	ada.press(`[data-action="sessions"]`)
 	ada.until(`document.querySelector('[data-sessions="2"]')`)
-	ada.shot("sessions")
 	ada.audit("sessions")
 	ada.press(`[data-end]`)
 	ada.reads(`#end-ask`, "signed out at once")
-	ada.shot("sessions-end")
 	ada.press(`[data-action="end"]`)
 	ada.until(`document.querySelector('[data-sessions="1"]')`)
 	bob.until(`localStorage.getItem('wamble.token') !== '` + token + `'`)
@@ -73,12 +64,12 @@ func TestIdentity(t *testing.T) {
 // TestLeaderboard: the ranking has pages, several orders, and one's own row always; that of
 // the month shows the teams.
 func TestLeaderboard(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 40) (def team-season 1)`))
 	release(t, h, 14, 150*time.Millisecond)
 	p := meet(t, desk)
 	p.sit(h.url)
-	uci := anyMove(p.fen(), rand.New(rand.NewPCG(5, 5)))
-	p.move(byClick, uci[:2], uci[2:4])
+	p.playAny(byClick)
 	p.press(`.ways a[href="/you"]`)
 	p.until(`document.querySelectorAll('.leaderboard tbody tr').length >= 10`)
 	p.until(`document.querySelectorAll('.leaderboard tr[data-self="yes"]').length === 1`)
@@ -93,12 +84,12 @@ func TestLeaderboard(t *testing.T) {
 	p.press(`.leaderboard .segments button:nth-child(2)`)
 	p.reads(".leaderboard .teams", "This month you play for ")
 	p.until(`document.querySelector('.leaderboard tr[data-self="yes"] .team')`)
-	p.shot("teams")
 	p.audit("teams")
 }
 
 // TestBotsHaveTheirRanking: programs are in a list of their own beside that of people.
 func TestBotsHaveTheirRanking(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 4) (def house-bots 0)`))
 	d := client.Dialer{Bot: true}
 	bot, err := d.Dial(t.Context(), h.udp)
@@ -118,7 +109,6 @@ func TestBotsHaveTheirRanking(t *testing.T) {
 	if see[bool](p, `document.querySelector('.leaderboard:not(.programs) tbody').textContent.includes('program') || Boolean(document.querySelector('.programs tr[data-self="yes"]'))`) {
 		t.Error("a program among people, or a person among programs")
 	}
-	p.shot("programs")
 	p.audit("programs")
 }
 
@@ -129,7 +119,6 @@ func TestTerms(t *testing.T) {
 	p := meet(t, desk)
 	p.open(h.url + "/")
 	p.reads("dialog .terms", "Be kind.")
-	p.shot("terms")
 	p.audit("terms")
 	p.press(`[data-action="accept"]`)
 	p.until(`!document.querySelector('dialog')`)
@@ -171,12 +160,7 @@ func TestLoginInAnotherTab(t *testing.T) {
 	first.sit(h.url)
 	before := see[string](first, `localStorage.getItem('wamble.token')`)
 	second := first.another()
-	second.open(h.url + "/you")
-	first.reads(".banner", "another tab")
-	second.press(".identity .main")
-	second.until(`document.querySelector('[data-words]')`)
-	second.press("dialog .main")
-	second.until(`document.querySelector('[data-identity="yes"]')`)
+	second.identify(h.url)
 	token := see[string](second, `localStorage.getItem('wamble.token')`)
 	if token == before {
 		t.Fatal("the login gave no new token")
@@ -197,33 +181,25 @@ func TestName(t *testing.T) {
 	ada, bob, guest, other := meet(t, desk), meet(t, phone), meet(t, desk), meet(t, desk)
 	for _, p := range []*person{guest, other} {
 		p.sit(h.url)
-		uci := anyMove(p.fen(), rand.New(rand.NewPCG(4, 4)))
-		p.move(byClick, uci[:2], uci[2:4])
+		p.playAny(byClick)
 	}
 	for _, p := range []*person{ada, bob} {
-		p.open(h.url + "/you")
-		p.press(".identity .main")
-		p.until(`document.querySelector('[data-words]')`)
-		p.press("dialog .main")
-		p.until(`document.querySelector('[data-identity="yes"] [data-handle^="h_"]')`)
+		p.identify(h.url)
 		p.press(`[data-action="rename"]`)
 	}
 	ada.types("#name", "Ada_L")
-	ada.shot("name")
 	ada.audit("name")
 	ada.press(`[data-action="name"]`)
 	ada.until(`document.querySelector('[data-handle="Ada_L"]') && !document.querySelector('dialog')`)
 	ada.press(`.ways a[href="/"]`)
 	ada.ready()
-	uci := anyMove(ada.fen(), rand.New(rand.NewPCG(2, 2)))
-	ada.move(byClick, uci[:2], uci[2:4])
+	ada.playAny(byClick)
 	ada.press(`.ways a[href="/you"]`)
 	ada.reads("tr[data-self]", "Ada_L")
 	ada.reads(".leaderboard", "Guest ")
 	ada.press(`.leaderboard .segments button:nth-child(2)`)
 	ada.until(`document.querySelector('.segments [aria-pressed="true"]').textContent === 'This month'`)
 	ada.until(`!document.querySelector('.leaderboard').textContent.includes('cannot be shown')`)
-	ada.shot("ranking-month")
 	ada.press(`.leaderboard .segments button:nth-child(1)`)
 	ada.reads(".leaderboard", "Guest ")
 	// Whoever was a guest a moment ago may still be listed as one.
@@ -232,7 +208,6 @@ func TestName(t *testing.T) {
 	if colours[0] < 3 || colours[1] != colours[0] {
 		t.Errorf("guests and somebody with a name, %d in all, have %d colours", colours[0], colours[1])
 	}
-	ada.shot("ranking-names")
 	ada.audit("ranking with names")
 
 	bob.types("#name", "x")

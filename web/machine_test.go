@@ -23,6 +23,7 @@ func journalIn(t testing.TB) func(node string) string {
 // TestMachines: the console of one machine shows all that share the world, which parts each
 // has, and that one has gone.
 func TestMachines(t *testing.T) {
+	t.Parallel()
 	inDatabase := journalIn(t)
 	text := func(node string) string {
 		return conf("(def min-boards 8) (def shards 4) (def cluster-address \"127.0.0.1:0\")\n") + inDatabase(node)
@@ -33,7 +34,6 @@ func TestMachines(t *testing.T) {
 	p.until(`[...document.querySelectorAll('[data-machine]')].map((m) => m.dataset.machine).join(' ') === 'one two'`)
 	p.until(`[...document.querySelectorAll('[data-machine]')].every((m) => /^\d \d$/.test(m.cells[3].textContent) && m.cells[1].textContent === 'serves')`)
 	p.reads(`[data-machine="one"]`, "this one")
-	p.shot("console-machines")
 	p.audit("console with machines")
 	two.kill()
 	p.until(`!document.querySelector('[data-machine="two"]')?.cells[3].textContent`) // who is alone is no table
@@ -43,8 +43,12 @@ func TestMachines(t *testing.T) {
 // one goes on: the page finds it, the move that was made meanwhile is played, views that were
 // not open yet open, and lists are read there.
 func TestOtherMachine(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(*host){"dies": (*host).kill, "falls silent": (*host).freeze} {
-		t.Run(name, func(t *testing.T) { goOnElsewhere(t, lose) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			goOnElsewhere(t, lose)
+		})
 	}
 }
 

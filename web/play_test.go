@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -104,6 +105,13 @@ func (p *person) move(by hand, from, to string) {
 	p.answered(before)
 }
 
+// playAny makes a legal move, the same one in the same position.
+func (p *person) playAny(by hand) {
+	p.t.Helper()
+	uci := anyMove(p.fen(), rand.New(rand.NewPCG(1, 1)))
+	p.move(by, uci[:2], uci[2:4])
+}
+
 // version names the board on show and its state.
 func (p *person) version() string {
 	p.t.Helper()
@@ -120,10 +128,10 @@ func (p *person) answered(before string) {
 
 // TestHands: every way to move, and a promotion at the end.
 func TestHands(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(alone))
 	p := meet(t, desk)
 	p.sit(h.url)
-	p.shot("play")
 	p.audit("play")
 	p.move(byClick, "h2", "h4")
 	p.move(byDrag, "g7", "g5")
@@ -139,7 +147,6 @@ func TestHands(t *testing.T) {
 	if wide, want := see[[]float64](p, `[document.querySelector('.promotion button').getBoundingClientRect().width, document.querySelector('.square').getBoundingClientRect().width]`), 0.95; wide[0] < want*wide[1] {
 		t.Errorf("a piece to promote to is %.0f pixels wide, a square %.0f", wide[0], wide[1])
 	}
-	p.shot("promotion")
 	p.press(`.promotion [data-kind="n"]`)
 	p.answered(before)
 	p.until(`document.querySelector('[data-man="N"][data-at="g8"]')`)
@@ -151,6 +158,7 @@ func TestHands(t *testing.T) {
 // TestPayout: two play with each other until one of them has a share in a game that
 // is won: she is told so, and sees the score grow.
 func TestPayout(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 3) (def max-boards 3)`))
 	both := []*person{meet(t, desk), meet(t, desk)}
 	for _, p := range both {
@@ -166,7 +174,6 @@ func TestPayout(t *testing.T) {
 			for _, winner := range both {
 				if see[bool](winner, saying("toast good: ", "your moves won")) {
 					winner.until(`parseFloat(document.querySelector('[data-number="score"]').textContent) > 0`)
-					winner.shot("payout")
 					return
 				}
 			}

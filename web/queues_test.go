@@ -14,6 +14,7 @@ import (
 // TestQueuesPage: the page of the runner in a browser: a queue and its dead letter are
 // found, shown and run again, and the queue is paused and resumed.
 func TestQueuesPage(t *testing.T) {
+	t.Parallel()
 	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)

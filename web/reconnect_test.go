@@ -2,11 +2,10 @@ package web_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
+	"github.com/chromedp/cdproto/page"
 )
 
 // outage lets the browser log what a server that is down, or just starts, gives
@@ -19,6 +18,7 @@ func (p *person) outage() {
 // TestKill: the server crashes and comes back; the player keeps the board, and a
 // move made meanwhile is sent.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	h := serve(t, at(freePort(t), conf(`(def min-boards 8)`)))
 	p := meet(t, desk)
 	p.outage()
@@ -27,7 +27,6 @@ func TestKill(t *testing.T) {
 	board := p.board()
 	h.kill()
 	p.until(`document.querySelector('.banner.bad')`)
-	p.shot("away")
 	byClick(p, "d2", "d4")
 	p.reads(".banner", "will be sent")
 	h.start()
@@ -45,22 +44,20 @@ func TestKill(t *testing.T) {
 // TestHandoff: the server replaces itself; the player keeps the board and plays
 // on, and is not even told.
 func TestHandoff(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
 	crowd := release(t, h, 4, 100*time.Millisecond)
 	p := meet(t, desk)
 	p.sit(h.url)
-	r := rand.New(rand.NewPCG(11, 11))
 	for i := range 2 {
-		uci := anyMove(p.fen(), r)
-		p.move(byClick, uci[:2], uci[2:4])
+		p.playAny(byClick)
 		board := p.board()
 
 		h.handOff()
-		uci = anyMove(p.fen(), r)
 		if got := p.board(); got != board {
 			t.Errorf("after handoff %d the board is %s, want %s", i+1, got, board)
 		}
-		p.move(byClick, uci[:2], uci[2:4])
+		p.playAny(byClick)
 		if p.board() == board {
 			t.Errorf("after handoff %d the move was not played", i+1)
 		}
@@ -71,12 +68,15 @@ func TestHandoff(t *testing.T) {
 
 // TestReload: who comes back to the page is on the same board.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
 	p := meet(t, desk)
 	p.sit(h.url)
 	p.move(byClick, "e2", "e4")
 	board := p.board()
-	p.do(chromedp.Reload())
+	see[bool](p, `(window.old = true)`)
+	call(p, page.Reload, page.ReloadParams{})
+	p.until(`!window.old`)
 	p.ready()
 	if got := p.board(); got != board {
 		t.Errorf("after a reload the board is %s, want %s", got, board)
@@ -85,6 +85,7 @@ func TestReload(t *testing.T) {
 
 // TestTwoTabs: a second tab of the same browser takes over, and gives back.
 func TestTwoTabs(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
 	first := meet(t, desk)
 	first.sit(h.url)

@@ -41,7 +41,6 @@ func TestRewind(t *testing.T) {
 
 	p.open(h.url + "/watch")
 	p.until(`document.querySelector('.rewind input')`)
-	p.shot("wall-rewind")
 	p.audit("wall with its past")
 	see[bool](p, `(document.querySelector('.rewind input').focus(), true)`)
 	p.keys(kb.ArrowLeft)
@@ -69,13 +68,11 @@ func TestRewind(t *testing.T) {
 	p.open(h.url + after(4))
 	p.reads(fmt.Sprintf(`.tile[data-board="%s"]`, board), "0–1")
 	p.reads(fmt.Sprintf(`.tile[data-board="%s"] [title="Black won: checkmate."]`, board), "checkmate")
-	p.shot("rewind")
 	p.audit("the past")
 
 	q := meet(t, phone)
 	q.open(h.url + after(4)) // the address is for others, too
 	q.until(stands("rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR"))
-	q.shot("rewind-phone")
 	q.audit("the past on a phone")
 	if !strings.Contains(see[string](q, `document.querySelector('h1').textContent`), ":") {
 		t.Error("the page does not say its time")

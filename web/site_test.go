@@ -45,6 +45,7 @@ func bodyOf(t *testing.T, resp *http.Response) string {
 // TestPages: every address of the client shows it, under a policy that lets
 // nothing foreign in; all others are not found.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	player := web.Player("/socket", noOthers)
 	for path, want := range map[string]int{
 		"/": 200, "/watch": 200, "/watch/17": 200, "/board/17": 200, "/embed/17": 200, "/you": 200, "/trail": 200, "/finished": 200, "/map": 200, "/at/2026-11-17T04:00:00Z": 200,
@@ -73,6 +74,7 @@ func TestPages(t *testing.T) {
 // TestShared: the page of a board says what a preview of its link shows, whatever
 // host was asked for; only the page to embed may be shown in a frame.
 func TestShared(t *testing.T) {
+	t.Parallel()
 	player := web.Player("/ws", noOthers)
 	page := bodyOf(t, fetch(player, "/board/17"))
 	for _, want := range []string{`<meta property="og:image" content="http://example.com/api/boards/17/png">`, `<meta property="og:title" content="Board 17 · Wamble">`, `property="og:description"`, `rel="manifest"`} {
@@ -125,6 +127,7 @@ var link = regexp.MustCompile(`(?:src|href)="(/_/[^"]+)"`)
 // TestFirstLoad: what a browser fetches before it shows a board has at most
 // 150 KB, compressed, and is kept for ever.
 func TestFirstLoad(t *testing.T) {
+	t.Parallel()
 	player := web.Player("/ws", noOthers)
 	page := fetch(player, "/", "Accept-Encoding", "gzip")
 	var packed bytes.Buffer
@@ -161,6 +164,7 @@ func TestFirstLoad(t *testing.T) {
 // TestCache: an asset that a browser has is not sent again, and both forms of it
 // are the same.
 func TestCache(t *testing.T) {
+	t.Parallel()
 	player := web.Player("/ws", noOthers)
 	path := link.FindStringSubmatch(bodyOf(t, fetch(player, "/")))[1]
 	first := fetch(player, path)
@@ -176,6 +180,7 @@ func TestCache(t *testing.T) {
 
 // TestLicences: the licences of all packages in the bundle travel with it.
 func TestLicences(t *testing.T) {
+	t.Parallel()
 	text := bodyOf(t, fetch(web.Player("/ws", noOthers), "/_/THIRD_PARTY_LICENSES.txt"))
 	for _, name := range []string{"preact", "@noble/ed25519", "@noble/hashes", "@scure/bip39", "uplot"} {
 		if !strings.Contains(text, "\n"+name+" ") {

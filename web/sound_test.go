@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -21,32 +20,26 @@ func TestSound(t *testing.T) {
 	p := meet(t, desk)
 	p.onEveryPage(listening)
 	p.sit(h.url)
-	r := rand.New(rand.NewPCG(19, 19))
-	move := func() {
-		t.Helper()
-		uci := anyMove(p.fen(), r)
-		p.move(byClick, uci[:2], uci[2:4])
-	}
 	heard := func() [2]int {
 		t.Helper()
 		return [2]int(see[[]int](p, `[tones, speakers]`))
 	}
-	move()
+	p.playAny(byClick)
 	if got, want := heard(), [2]int{0, 0}; got != want {
 		t.Errorf("before anybody asks for sound: got %v tones and speakers, want %v", got, want)
 	}
 	p.press(`[aria-label="Turn sound on"]`)
-	move()
+	p.playAny(byClick)
 	if got, want := heard(), [2]int{2, 1}; got != want {
 		t.Errorf("a move with sound: got %v tones and speakers, want %v", got, want)
 	}
 	p.sit(h.url)
-	move()
+	p.playAny(byClick)
 	if got, want := heard(), [2]int{2, 1}; got != want {
 		t.Errorf("a move after coming back: got %v tones and speakers, want %v", got, want)
 	}
 	p.press(`[aria-label="Turn sound off"]`)
-	move()
+	p.playAny(byClick)
 	if got, want := heard(), [2]int{2, 1}; got != want {
 		t.Errorf("a move after the sound was switched off: got %v tones and speakers, want %v", got, want)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
 )
 
 // impatient takes away every timer of a page that would notice a silent server
@@ -66,16 +65,13 @@ func TestWake(t *testing.T) {
 // live puts a page to sleep, and wakes it.
 func (p *person) live(state page.SetWebLifecycleStateState) {
 	p.t.Helper()
-	if _, err := chromedp.Call(p.ctx, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state}); err != nil {
-		p.t.Fatal(err)
-	}
+	call(p, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state})
 }
 
 // reach tells the page whether its machine has a network.
 func (p *person) reach(online bool) {
 	p.t.Helper()
 	state := network.OverrideNetworkStateParams{Offline: !online, DownloadThroughput: -1, UploadThroughput: -1}
-	if _, err := chromedp.Call(p.ctx, network.OverrideNetworkState, state); err != nil {
-		p.t.Fatal(err)
-	}
+	call(p, network.Enable, network.EnableParams{})
+	call(p, network.OverrideNetworkState, state)
 }

@@ -20,13 +20,13 @@ const all960 = `document.querySelectorAll('.tile').length > 0 && [...document.qu
 // TestWall: fifty boards of a busy crowd are on the screen, and are as the server has them when all is quiet. How soon a change is drawn is
 // for BenchmarkWall to say.
 func TestWall(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(crowded))
 	crowd := release(t, h, 24, 120*time.Millisecond)
 	p := meet(t, screen{width: 1440, height: 1000})
 	p.open(h.url + "/watch")
 	p.until(`document.querySelectorAll('.tile').length === 50`)
 	p.grows(`wambleWall.painted`, 400)
-	p.shot("wall")
 	p.reads(".crowd", "playing")
 	t.Logf("the slowest change was on the screen after %.0f ms", see[float64](p, `wambleWall.worst`))
 	p.audit("wall")
@@ -106,7 +106,6 @@ func TestWallKeepsPlaces(t *testing.T) {
 		return true;
 	})()`)
 	p.until(`ends.size >= 3 && wambleWall.painted >= 600 && [...sides.values()].filter(s => s.size === 2).length >= 5`)
-	p.shot("wall-ends")
 	if got := see[[]string](p, `turned.slice(0, 5)`); len(got) > 0 {
 		t.Errorf("tiles do not show white at the bottom: %v", got)
 	}
@@ -123,7 +122,6 @@ func TestWallKeepsPlaces(t *testing.T) {
 	p.reads(".tile", "player")
 	p.press(`a[href="/finished"]`)
 	p.reads(".games", "too many moves")
-	p.shot("finished")
 	p.audit("finished")
 }
 
@@ -160,6 +158,7 @@ func TestFeaturedEnds(t *testing.T) {
 
 // TestFocus: one board with its moves, the way back through them, and its page.
 func TestFocus(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 6) (def max-boards 10)`))
 	crowd := release(t, h, 4, 80*time.Millisecond)
 	p := meet(t, screen{width: 1280, height: 860, dark: true})
@@ -173,7 +172,6 @@ func TestFocus(t *testing.T) {
 	board := see[string](p, `chosen`)
 	p.press(`.tile[data-board="` + board + `"]`)
 	p.until(`location.pathname === '/watch/` + board + `' && document.querySelectorAll('.moves li').length >= 6`)
-	p.shot("focus-dark")
 	p.audit("focus")
 	p.press(`.travel [aria-label="First position"]`)
 	p.until(`document.querySelector('[data-man="P"][data-at="e2"]') && document.querySelectorAll('.man').length === 32`)
@@ -184,7 +182,6 @@ func TestFocus(t *testing.T) {
 
 	p.open(h.url + "/board/" + board)
 	p.until(`document.querySelectorAll('.moves li').length >= 6`)
-	p.shot("game")
 	p.audit("game")
 	pgn, err := http.Get(see[string](p, `document.querySelector('a[download]').href`))
 	if err != nil {
@@ -220,6 +217,7 @@ func TestWatchedBoardWakes(t *testing.T) {
 // TestPredict: a prediction is made by dragging on a watched board, others see
 // it, and the move decides.
 func TestPredict(t *testing.T) {
+	t.Parallel()
 	h := serve(t, conf(`(def min-boards 4)`)) // predictions are on by default
 	player := meet(t, desk)
 	player.sit(h.url)
@@ -239,7 +237,6 @@ func TestPredict(t *testing.T) {
 	if see[bool](other, `Boolean(document.querySelector('.tree .mine'))`) {
 		t.Error("the other one sees the prediction as her own")
 	}
-	other.shot("predictions")
 	other.audit("predictions")
 	player.move(byClick, uci[:2], uci[2:4])
 	player.reads(".story", "1 player predicted it!")
@@ -256,7 +253,6 @@ func TestFull(t *testing.T) {
 	first.sit(h.url)
 	second.open(h.url + "/")
 	second.reads(".waiting", "Every board is being played on")
-	second.shot("full")
 	second.audit("full")
 	second.press(".waiting .main")
 	second.until(`document.querySelectorAll('.tile canvas[data-fen]').length === 1`)

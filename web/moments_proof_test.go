@@ -1,3 +1,5 @@
+//go:build proof
+
 package web_test
 
 import (
@@ -15,6 +17,7 @@ import (
 // map, a finished game, and a typed move. People look at them; the test looks whether
 // each moment comes, and whether everybody can read it.
 func TestKeyMoments(t *testing.T) {
+	prooftest.Needs(t, "minutes")
 	t.Parallel()
 	screens := []screen{
 		{width: 390, height: 844, touch: true, dark: true}, {width: 1280, height: 800},
@@ -29,25 +32,8 @@ func TestKeyMoments(t *testing.T) {
 	}
 }
 
-// endStays lets the end of a game stay until it is looked at, and lossStays what is told of
-// a loss: seconds are short on a machine that is busy.
-const (
-	endStays = `(real => {
-		window.setTimeout = (f, ms, ...more) => real(f, ms > 400 && ms <= 2000 && ms !== 1000 && document.querySelector('.result.end') ? 600000 : ms, ...more);
-	})(window.setTimeout)`
-	lossStays = `(real => { window.setTimeout = (f, ms, ...more) => real(f, ms === 5000 ? 600000 : ms, ...more); })(window.setTimeout)`
-)
-
-// uncovered checks that the card with the result lies over none of some squares.
-func (p *person) uncovered(squares ...string) {
-	p.t.Helper()
-	for _, s := range squares {
-		if see[bool](p, fmt.Sprintf(`((a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)(
-			document.querySelector('.result').getBoundingClientRect(), document.querySelector(%q).getBoundingClientRect())`, square(s))) {
-			p.t.Errorf("the result lies over %s", s)
-		}
-	}
-}
+// lossStays lets what is told of a loss stay: seconds are short on a machine that is busy.
+const lossStays = `(real => { window.setTimeout = (f, ms, ...more) => real(f, ms === 5000 ? 600000 : ms, ...more); })(window.setTimeout)`
 
 // moments lets two people meet until everything has happened to one of them.
 func moments(t *testing.T, s screen, name string) {

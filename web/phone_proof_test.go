@@ -1,14 +1,18 @@
+//go:build proof
+
 package web_test
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
+
+	"wamble/internal/prooftest"
 )
 
 // TestPhone: every view fits on a small phone, light and dark, and can be used
 // there by everybody.
 func TestPhone(t *testing.T) {
+	prooftest.Needs(t, "minutes")
 	t.Parallel()
 	h := serve(t, conf(crowded))
 	release(t, h, 8, 200*time.Millisecond)
@@ -23,8 +27,7 @@ func TestPhone(t *testing.T) {
 			p.audit(view)
 		}
 		p.sit(h.url)
-		uci := anyMove(p.fen(), rand.New(rand.NewPCG(31, 31)))
-		p.move(byTouch, uci[:2], uci[2:4])
+		p.playAny(byTouch)
 		look("play")
 		p.press(`.ways a[href="/watch"]`)
 		p.until(`wambleWall.painted >= 50`)
