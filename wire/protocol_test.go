@@ -201,7 +201,8 @@ func docMessages(t *testing.T, types map[string]string) string {
 		}
 		fmt.Fprintf(&b, "#### %v\n\n", c)
 		fmt.Fprintf(&b, "0x%02X; %s.\n\n", uint8(c), strings.Join(goldens[c], ", "))
-		b.WriteString(markdown(c.String() + " " + names.Replace(comment)))
+		text := markdown(c.String() + " " + names.Replace(comment))
+		b.WriteString(strings.TrimSuffix(text, "\n```text\n0  n  ignored\n```\n"))
 		for _, row := range rowTypes(c) {
 			b.WriteString("\n" + markdown(names.Replace(types[row.Name()])))
 		}
