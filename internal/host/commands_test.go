@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -116,7 +117,11 @@ func documented() string {
 			line = "`wamble " + c.Help.Via + "`"
 		}
 		if c.Doc.Body != "" {
-			text = "`" + c.Doc.Body + "`: " + text
+			var body bytes.Buffer
+			if err := json.Compact(&body, []byte(c.Doc.Body)); err != nil {
+				body.WriteString(c.Doc.Body)
+			}
+			text = "`" + body.String() + "`: " + strings.ReplaceAll(text, "here the argument is in the query, ", "")
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", route, line, text)
 	}
