@@ -181,18 +181,6 @@ func remarks(i *Info) string {
 func docMessages(t *testing.T, types map[string]string) string {
 	t.Helper()
 	names := goNames()
-	objects, example := readObjects(t), map[Control]string{}
-	for _, w := range wholes(t, "original", "ours") {
-		if c := w.packet.Ctrl; example[c] == "" || len(w.packet.Ext) == 0 && len(objects[w.id]) < len(example[c]) {
-			example[c] = objects[w.id]
-		}
-	}
-	goldens := map[Control][]string{}
-	for _, g := range append(readGolden(t, "original"), readGolden(t, "ours")...) {
-		if h, err := Peek(g.Bytes); err == nil {
-			goldens[h.Ctrl] = append(goldens[h.Ctrl], g.ID)
-		}
-	}
 	var b strings.Builder
 	for _, c := range Controls() {
 		comment, ok := strings.CutPrefix(types[typeName(c)], typeName(c)+" ")
@@ -200,12 +188,12 @@ func docMessages(t *testing.T, types map[string]string) string {
 			t.Fatalf("the payload type of %v has no comment", c)
 		}
 		fmt.Fprintf(&b, "#### %v\n\n", c)
-		fmt.Fprintf(&b, "0x%02X; %s.\n\n", uint8(c), strings.Join(goldens[c], ", "))
-		b.WriteString(markdown(c.String() + " " + names.Replace(comment)))
+		text := markdown(c.String() + " " + names.Replace(comment))
+		b.WriteString(strings.TrimSuffix(text, "\n```text\n0  n  ignored\n```\n"))
 		for _, row := range rowTypes(c) {
 			b.WriteString("\n" + markdown(names.Replace(types[row.Name()])))
 		}
-		fmt.Fprintf(&b, "\n```json\n%s\n```\n\n", example[c])
+		b.WriteString("\n")
 	}
 	return b.String()
 }
@@ -310,9 +298,9 @@ func constants(t *testing.T, dir, kind string) []constant {
 func docErrors(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("| code | on the wire | name | meaning |\n|---|---|---|---|\n")
+	b.WriteString("| code | name | meaning |\n|---|---|---|\n")
 	for _, c := range constants(t, "..", "Code") {
-		fmt.Fprintf(&b, "| %d | `%02x %02x` | %s | %s |\n", c.Value, c.Value&0xFF, c.Value>>8, c.Name, c.meaning(t))
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Value, c.Name, c.meaning(t))
 	}
 	return b.String()
 }

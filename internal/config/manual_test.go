@@ -28,7 +28,7 @@ func optionTables() string {
 	var b strings.Builder
 	for _, family := range Families() {
 		fmt.Fprintf(&b, "### %s\n\n%s\n\n", family, docs()[family])
-		b.WriteString("| option | default | takes | meaning |\n|---|---|---|---|\n")
+		b.WriteString("| option | default; takes | meaning |\n|---|---|---|\n")
 		for _, o := range Of(family) {
 			value := o.Source(o.Default)
 			if o.unset(o.Default) {
@@ -37,19 +37,24 @@ func optionTables() string {
 			if o.Unit != "" && value != "unset" {
 				value += " " + o.Unit
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.Name, value, takes(o), meaning(o))
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", o.Name, value+takes(o), meaning(o))
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
 }
 
-// takes is Expects in the few words that a table has room for.
+// takes is Expects in the few words that a table has room for, behind the default. Of a
+// text only the form is said.
 func takes(o *Option) string {
-	return strings.NewReplacer(
+	text := strings.NewReplacer(
 		"a whole number from ", "", "a number from ", "", " to ", "–", "0 (no) or 1 (yes)", "0, 1",
-		"a string of at most ", "≤ ", "a string of ", "", " or \"", ", \"", " such as", ":",
+		" or \"", ", \"", " such as", ":",
 	).Replace(o.Expects())
+	if strings.HasPrefix(text, "a string of ") {
+		return ""
+	}
+	return "; " + text
 }
 
 // meaning is Doc without the name, which stands beside it, and with what a reload does if

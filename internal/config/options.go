@@ -22,20 +22,19 @@ import "time"
 // Server is what the whole process shares. These options are set at top
 // level; inside a profile they are an error.
 type Server struct {
-	// DataDir is the directory that keeps what must survive a restart: the
-	// journal, the SQLite databases, the control socket and the admin token.
-	// Unset means wamble in the user's state directory
-	// ($XDG_STATE_HOME, else ~/.local/state). The flag --data goes before it.
+	// DataDir is the directory of what must survive a restart: journal, SQLite
+	// databases, control socket, admin token. Unset means wamble in
+	// $XDG_STATE_HOME, else in ~/.local/state. The flag --data goes before it.
 	DataDir string `option:"data-dir" default:"" range:"0..4096" room:"server" reload:"restart"`
 
 	// StateDir is where the state files of a handoff and the pid file are
 	// written. Unset means the data directory. It must not be world-writable.
 	StateDir string `option:"state-dir" default:"" range:"0..4096" room:"handoff"`
 
-	// Journal says where a move is kept before the player is answered: disk is
-	// the data directory; postgres is a PostgreSQL database, so that another
-	// machine with the same configuration goes on when this one is lost. All
-	// profiles must keep their games in PostgreSQL then.
+	// Journal says where a move is kept before the player is answered: disk is the
+	// data directory; postgres is a PostgreSQL database, so that another machine
+	// goes on when this one is lost, for which all profiles must keep their games
+	// in PostgreSQL.
 	Journal string `option:"journal" default:"disk" set:"disk|postgres" room:"server" reload:"restart"`
 
 	// JournalHost is db-host for the journal's database. Unset, as with all of
@@ -69,19 +68,18 @@ type Server struct {
 	JournalNode string `option:"journal-node" default:"" range:"0..63" room:"server" reload:"restart"`
 
 	// ClusterAddress is where the other machines that share a journal reach this
-	// one, as HOST:PORT: a player of another machine who writes to this one is
-	// passed on there. Only the machines have to reach it. Unset means that players
-	// must write to the machine that serves them.
+	// one, as HOST:PORT; only they have to. Unset means that players must write to
+	// the machine that serves them.
 	ClusterAddress string `option:"cluster-address" default:"" range:"0..255" check:"endpoint" room:"server" reload:"restart"`
 
 	// JournalMemory is how much memory the messages may take that the games'
-	// database does not have yet, with a journal in PostgreSQL. The shards share it
-	// equally; no move is taken when an eighth of a share is left.
+	// database does not have yet, with a journal in PostgreSQL. The shards share
+	// it; no move is taken when an eighth of a share is left.
 	JournalMemory int `option:"journal-memory-mb" default:"1024" range:"256..1048576" unit:"MB" room:"server" reload:"restart"`
 
-	// Durability says how a move is kept before the player is answered: with
-	// fsync it survives the loss of power, with write it survives the death of
-	// the process but not of the machine, and is faster on slow disks.
+	// Durability says how a move is kept before the player is answered: with fsync
+	// it survives the loss of power, with write the death of the process alone,
+	// faster on slow disks.
 	Durability string `option:"durability" default:"fsync" set:"fsync|write" room:"journal" reload:"handoff"`
 
 	// DiskReserve is the free space at which the server stops taking moves,
@@ -97,9 +95,8 @@ type Server struct {
 	// JournalKeepSize bounds what is kept of one profile for journal-keep.
 	JournalKeepSize int `option:"journal-keep-mb" default:"128" range:"16..1048576" unit:"MB" room:"journal" reload:"handoff"`
 
-	// RestartKeepSize bounds what is kept of one profile for a start after a crash:
-	// what the database has got since the newest restart file was begun. If it is
-	// more, such a start reads the database until the next file is written.
+	// RestartKeepSize bounds what is kept of one profile for a start after a
+	// crash. If it does not do, such a start reads the database.
 	RestartKeepSize int `option:"restart-keep-mb" default:"512" range:"16..1048576" unit:"MB" room:"journal" reload:"handoff"`
 
 	// AdminListen is the address of the admin listener with the metrics and
@@ -115,10 +112,9 @@ type Server struct {
 	// a developer reads with go tool pprof.
 	AdminPprof bool `option:"admin-pprof" default:"0" room:"server"`
 
-	// TraceEndpoint is where a collector of OpenTelemetry takes traces, as OTLP in JSON
-	// over HTTP: how long single moves took until the rules had decided, the journal
-	// had them, their answers had left, and the database had them. What the
-	// collector does not take is dropped. Unset means that no move is followed.
+	// TraceEndpoint is where a collector of OpenTelemetry takes traces of single
+	// moves, as OTLP in JSON over HTTP. What it does not take is dropped. Unset
+	// means that no move is followed.
 	TraceEndpoint string `option:"trace-endpoint" default:"" range:"0..1024" check:"http" room:"server"`
 
 	// TraceEvery is how many moves of a profile there are to one that is followed, if
@@ -146,10 +142,9 @@ type Server struct {
 	// machines.
 	LogFormat string `option:"log-format" default:"text" set:"text|json" room:"server"`
 
-	// ShutdownTimeout is how long a stopping server may take to leave its parts
-	// of the world to other machines, if there are any, and to bring what is in
-	// the journal to the store. What is left is safe and is brought there by the
-	// next start, or by the machine that claims it.
+	// ShutdownTimeout is how long a stopping server may take to leave its parts to
+	// other machines, and to bring the journal to the store. What is left is safe,
+	// and brought there later.
 	ShutdownTimeout time.Duration `option:"shutdown-timeout" default:"10" range:"0..3600" unit:"s" room:"server"`
 
 	Backups Backups
@@ -207,10 +202,9 @@ type Standing struct {
 // Network is where a profile listens. UDP, HTTP and WebSocket share one port
 // number unless told otherwise.
 type Network struct {
-	// ListenAddress is the IP address to listen on. Unset means all addresses
-	// of the machine, IPv6 and IPv4. On a machine with several name the one that
-	// players use: an answer over UDP may leave from another one otherwise, and
-	// clients drop it.
+	// ListenAddress is the IP address to listen on. Unset means all, IPv6 and
+	// IPv4. On a machine with several name the one that players use: an answer
+	// over UDP may leave from another one otherwise, and clients drop it.
 	ListenAddress string `option:"listen-address" default:"" range:"0..45" check:"address" room:"transport" reload:"listener"`
 
 	// ClusterEndpoints are the hosts at which players reach the machines that
@@ -219,13 +213,12 @@ type Network struct {
 	ClusterEndpoints string `option:"cluster-endpoints" default:"" range:"0..400" room:"profile"`
 
 	// ClusterHost is the one of cluster-endpoints at which players reach this
-	// machine. Unset means listen-address, if it is one of them. A client or page
-	// that another machine passes on to this one is told to go on here.
+	// machine; clients that another machine passes on are told to go on here.
+	// Unset means listen-address, if it is one of them.
 	ClusterHost string `option:"cluster-host" default:"" range:"0..253" room:"profile"`
 
 	// UDPEnabled serves the game over UDP, which is not encrypted. With 0 players
-	// come over WebSocket; there is no UDP socket but one on loopback, at a port
-	// that the kernel chooses, for the house's own bots.
+	// come over WebSocket, and only the house bots use UDP, on loopback.
 	UDPEnabled bool `option:"udp-enabled" default:"1" room:"transport" reload:"listener"`
 
 	// Port is the UDP port of the game. 0 lets the kernel choose one.
@@ -260,17 +253,15 @@ type Network struct {
 	// of this server, by their origins and separated by spaces; * is any page.
 	WebSocketOrigins string `option:"websocket-origins" default:"" range:"0..4096" check:"origins" room:"transport"`
 
-	// TrustedProxies are the proxies before this server, by their addresses or
-	// networks and separated by spaces: who comes through one is known by the
-	// address that it gives, in X-Forwarded-For, in Forwarded or by the PROXY
-	// protocol, version 2. Nobody else is believed.
+	// TrustedProxies are the proxies before this server: who comes through one is
+	// known by the address that it gives, in X-Forwarded-For, in Forwarded or by
+	// the PROXY protocol, version 2. Nobody else is believed.
 	TrustedProxies string `option:"trusted-proxies" default:"" range:"0..4096" check:"networks" room:"transport"`
 
-	// Domain is the name by which players reach the server, or several, separated by
-	// spaces. The server gets certificates for them by itself and renews them
-	// (see acme-directory, whose terms you accept with it): HTTP and WebSocket are
-	// encrypted, plain HTTP is sent there (redirect-port), and browsers are told
-	// to use nothing else (HSTS).
+	// Domain is the name by which players reach the server, or several. The server
+	// gets and renews certificates for them (see acme-directory, whose terms you
+	// accept with it): HTTP and WebSocket are encrypted, plain HTTP is sent there
+	// (redirect-port), and browsers are told to use nothing else (HSTS).
 	Domain string `option:"domain" default:"" range:"0..1024" check:"domains" room:"server" reload:"listener"`
 
 	// TLSCert is the file with the TLS certificate chain in PEM form; with it
@@ -287,8 +278,7 @@ type Network struct {
 	BufferSize int `option:"buffer-size" default:"" range:"1024..1073741824" unit:"bytes" room:"transport" reload:"listener"`
 
 	// SelectTimeout is how long the profile's loop waits for packets at most
-	// before it looks at its clocks again. It wakes up by itself when there is
-	// something to do; this bounds what a clock that is set back can do.
+	// before it looks at its clocks again.
 	SelectTimeout time.Duration `option:"select-timeout-usec" default:"100000" range:"100..10000000" unit:"µs" room:"server"`
 }
 
@@ -323,10 +313,9 @@ type Link struct {
 	// limit off.
 	RateLimit int `option:"rate-limit-requests-per-sec" default:"120" range:"0..1000000" unit:"requests/s" room:"link"`
 
-	// RateLimitIP is how many requests a second may come from one IP address,
-	// from all players behind it together: over connections, in datagrams of
-	// players who have proven their address, and in all other datagrams, each
-	// counted apart. 0 turns the limit off.
+	// RateLimitIP is how many requests a second may come from one IP address: over
+	// connections, in datagrams from proven addresses, and in all other datagrams,
+	// each counted apart. 0 turns the limit off.
 	RateLimitIP int `option:"rate-limit-ip-requests-per-sec" default:"1200" range:"0..10000000" unit:"requests/s" room:"link"`
 }
 
@@ -341,10 +330,10 @@ type Sessions struct {
 	// plays one of them leaves.
 	HouseBots int `option:"house-bots" default:"0" range:"0..64" unit:"players" room:"server"`
 
-	// HouseBotEngine is the command of a UCI engine, with its arguments, that plays for
-	// the house bots: "/usr/games/stockfish". One process serves them all, and runs
-	// only while one of them is here. Unset means the built-in player, which also
-	// plays when the engine does not start.
+	// HouseBotEngine is the command of a UCI engine that plays for the house bots:
+	// "/usr/games/stockfish". One process serves them all, and runs only while one
+	// of them is here. Unset, or when it does not start, the built-in player
+	// plays.
 	HouseBotEngine string `option:"house-bot-engine" default:"" range:"0..1024" room:"server"`
 
 	// HouseBotElo limits the strength of house-bot-engine to a rating (its UCI_Elo;
@@ -385,8 +374,8 @@ type Sessions struct {
 
 	// LoginServers are the names by which players reach this server, separated by
 	// spaces, in lower case: host, or host:port. A signature that names another
-	// server is refused, so that another server cannot hand on a login to this
-	// one. If it is empty every name is accepted.
+	// server is refused, so that none can hand on a login. If it is empty every
+	// name is accepted.
 	LoginServers string `option:"login-servers" default:"" range:"0..4096" room:"session"`
 
 	// LoginLegacy accepts signatures that name no server, as clients of the
@@ -413,16 +402,15 @@ type Boards struct {
 	MinBoards int `option:"min-boards" default:"4" range:"0..10000000" unit:"boards" room:"board"`
 
 	// PerPlayer is how many boards are in play for each player who is here. The
-	// others sleep: they are kept, and nobody gets them, until more people come;
-	// then the most advanced wake first. Fewer boards make games end sooner, more
-	// make it rarer that a player meets the same board again.
+	// others sleep until more people come; then the most advanced wake first.
+	// Fewer boards make games end sooner, more make it rarer that a player meets
+	// the same board again.
 	PerPlayer float64 `option:"boards-per-player" default:"2.0" range:"1..1000" unit:"boards" room:"board"`
 
-	// InactivityTimeout is how long after its last move a board counts as
-	// active. A holder without a connection (UDP) who is silent for so long
-	// counts as gone: his board is free for others, and his again if he comes
-	// back before another has it. If his client has shown signs of life while
-	// he thought, as ours do, `away-timeout` is for him, too.
+	// InactivityTimeout is how long after its last move a board counts as active.
+	// A holder by UDP who is silent for so long counts as gone: the board is free
+	// for others, and the holder's again on a return before another has it. For
+	// clients that send signs of life, as ours do, `away-timeout` counts.
 	InactivityTimeout time.Duration `option:"inactivity-timeout" default:"300" range:"1..315360000" unit:"s" room:"board"`
 
 	// AwayTimeout is how long a holder with a connection (WebSocket), or with a
@@ -485,11 +473,10 @@ type Assignment struct {
 
 // Scoring is what a finished board pays, and where ratings begin.
 type Scoring struct {
-	// MaxPot is how many points a finished board shares out among those who
-	// moved for the winner, or among all after a draw. Points are earned with
-	// others: a side for which only one player moved gets half of its part,
-	// who moved for both sides half of his, and who played against himself
-	// nothing.
+	// MaxPot is how many points a finished board shares out among those who moved
+	// for the winner, or among all after a draw. A side for which only one player
+	// moved gets half of its part, a player who moved for both sides half, who
+	// played alone nothing.
 	MaxPot float64 `option:"max-pot" default:"20.0" range:"0..1000000" unit:"points" room:"reward"`
 
 	// MaxContributors is how many players of a board are paid, counted from

@@ -3,8 +3,8 @@ package config
 // Predictions is the game beside the game: guessing the next move.
 type Predictions struct {
 	// Mode says who may predict: off nobody, holder the player who holds the
-	// board, streak everybody with points that grow with a run of right
-	// guesses, gated as streak but only a share of the players.
+	// board, streak everybody, with points that grow with a run of right guesses,
+	// gated only a share of the players.
 	Mode string `option:"prediction-mode" default:"streak" set:"0=off|1=holder|2=streak|3=gated" room:"predict"`
 
 	// BasePoints is what a right prediction pays.

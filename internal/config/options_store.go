@@ -22,10 +22,9 @@ type Store struct {
 // for a profile, it uses PostgreSQL; with none of them it uses the embedded
 // SQLite in the data directory.
 type Database struct {
-	// Host is the name or address of the database server, or the directory of
-	// its unix socket. Several are separated by commas, each perhaps with its own
-	// port as HOST:PORT; the one that takes writes is used, so that the server
-	// follows a failover from one to the other.
+	// Host is the name or address of the database server, or the directory of its
+	// unix socket. Of several, separated by commas, each perhaps as HOST:PORT, the
+	// one that takes writes is used.
 	Host string `option:"db-host" default:"localhost" range:"1..1023" room:"postgres" reload:"store"`
 
 	// Port is the TCP port of the database server; 0 means 5432.
@@ -62,11 +61,10 @@ type Database struct {
 
 // Backups is when a server copies its games and its journal by itself.
 type Backups struct {
-	// Dir is the directory for backups, each in a directory of its own. Unset means
-	// none are made. It should be on another disk than the data directory, and the
-	// server must be allowed to write there. Games in PostgreSQL are not in these
-	// backups, only the journal: they need continuous archiving (PITR) of the database
-	// beside them.
+	// Dir is the directory for backups, each in a directory of its own. Unset
+	// means none are made. It should be on another disk, and the server must be
+	// allowed to write there. Games in PostgreSQL are not in these backups: they
+	// need continuous archiving (PITR) beside them.
 	Dir string `option:"backup-dir" default:"" range:"0..4096" room:"server"`
 
 	// Every is the time from one backup to the next.

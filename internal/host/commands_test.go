@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -103,20 +104,24 @@ func TestDocumented(t *testing.T) {
 // documented is the table of the commands.
 func documented() string {
 	var b strings.Builder
-	b.WriteString("| console | command line | answer, or what it does with which body (`application/json`) |\n|---|---|---|\n")
+	b.WriteString("| /console/api/ | command line | answer, or what it does with which body |\n|---|---|---|\n")
 	for i := range Commands {
 		c := &Commands[i]
-		route, line, text := "–", "–", c.Doc.Text
-		if c.Doors&Console != 0 {
-			route = "`" + c.Route() + "`"
+		if c.Doors&Console == 0 {
+			continue // wamble help explains it
 		}
+		route, line, text := "`"+strings.Replace(c.Route(), "/console/api/", "", 1)+"`", "–", c.Doc.Text
 		if c.Doors&CommandLine != 0 {
 			line = "`wamble " + strings.ReplaceAll(c.Use(), "|", `\|`) + "`"
 		} else if c.Help.Via != "" {
 			line = "`wamble " + c.Help.Via + "`"
 		}
 		if c.Doc.Body != "" {
-			text = "`" + c.Doc.Body + "`: " + text
+			var body bytes.Buffer
+			if err := json.Compact(&body, []byte(c.Doc.Body)); err != nil {
+				body.WriteString(c.Doc.Body)
+			}
+			text = "`" + body.String() + "`: " + strings.ReplaceAll(text, "here the argument is in the query, ", "")
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", route, line, text)
 	}
