@@ -16,13 +16,13 @@ import (
 type Announced struct {
 	profile.Standing
 	By string    `json:",omitempty"` // who has ordered it
-	At time.Time `json:",omitzero"`  // when
+	At time.Time `json:",omitzero"`  // when it was ordered
 }
 
-// over reports whether the announcement stays no longer.
+// over reports whether the announcement has expired.
 func (a *Announced) over(now time.Time) bool { return !now.Before(a.Until) }
 
-// announce keeps what the command announces, or withdraws all.
+// announce adds a command's announcement if it stays, or withdraws all.
 func (r *Restricted) announce(a *Arguments, now time.Time) error {
 	r.Announced = slices.DeleteFunc(r.Announced, func(x Announced) bool { return a.Clear || x.over(now) })
 	if a.Clear || a.Until.IsZero() {
@@ -44,7 +44,7 @@ func noticeOf(a *Arguments) wire.NoticeType {
 	return wire.NoticeAnnouncement
 }
 
-// standing is which announcements stay in the profile: first those of all.
+// standing returns the announcements that have not expired, first those of all profiles.
 func (r *Restricted) standing(now time.Time) []profile.Standing {
 	all := []profile.Standing{}
 	for _, a := range slices.Concat(r.announced, r.Announced) {
@@ -55,14 +55,14 @@ func (r *Restricted) standing(now time.Time) []profile.Standing {
 	return all
 }
 
-// Announced returns the announcements that were kept here, the newest last.
+// Announced returns the profile's own announcements, oldest first. They may have expired.
 func (rs *Restrictions) Announced() []Announced {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return slices.Clone(rs.held.Announced)
 }
 
-// standing is which announcements stay in the profile now.
+// standing returns the announcements that stay in the profile now.
 func (rs *Restrictions) standing() []profile.Standing {
 	everywhere, announced := rs.ofAll()
 	rs.mu.Lock()
@@ -71,7 +71,8 @@ func (rs *Restrictions) standing() []profile.Standing {
 	return rs.held.standing(time.Now())
 }
 
-// announceInput is what a profile is told: something that is said once, or what stays.
+// announceInput returns a profile's input: an announcement that is sent once, or all that
+// stay.
 func announceInput(a *Arguments, r *Restrictions) profile.Input {
 	if a.Clear || !a.Until.IsZero() {
 		return &profile.Stand{All: r.standing()}
@@ -79,9 +80,9 @@ func announceInput(a *Arguments, r *Restrictions) profile.Input {
 	return &profile.Announce{Notice: noticeOf(a), Text: a.Text}
 }
 
-// announced is an announcement as it is listed.
+// announced is an announcement in a list.
 type announced struct {
-	Profile     string    `json:"profile,omitempty"` // "": all
+	Profile     string    `json:"profile,omitempty"` // "" for all
 	Text        string    `json:"text"`
 	Maintenance bool      `json:"maintenance,omitempty"`
 	Countdown   bool      `json:"countdown,omitempty"`

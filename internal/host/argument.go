@@ -14,48 +14,48 @@ import (
 	"wamble/wire"
 )
 
-// Arguments are the values of a command, as the control socket and the console
-// take them. Only those count that the row of the command names.
+// Arguments has the values of a command's arguments, as the control socket and the console
+// receive them. Fields that the command's row does not name are ignored.
 type Arguments struct {
-	Profile  string           `json:"profile,omitempty"` // "": all
+	Profile  string           `json:"profile,omitempty"` // "" for all
 	Text     string           `json:"text,omitempty"`    // for the players
-	Whom     string           `json:"whom,omitempty"`    // a token, a key in hex, an address or a network
-	Until    time.Time        `json:"until,omitzero"`    // of a ban, zero: for ever; of an announcement, zero: it is said once
+	Whom     string           `json:"whom,omitempty"`    // a name, a token, a key in hex, an address or a network
+	Until    time.Time        `json:"until,omitzero"`    // zero: a ban is for ever, an announcement sent once
 	Brownout profile.Brownout `json:"brownout,omitzero"`
 	Board    wamble.BoardID   `json:"board,omitempty"`
-	Session  wamble.SessionID `json:"session,omitempty"` // of a player; 0: all
-	Urgent   bool             `json:"urgent,omitempty"`  // an announcement of maintenance
-	// Countdown says that something happens at the end of an announcement, Clear that
-	// all are withdrawn.
+	Session  wamble.SessionID `json:"session,omitempty"` // of a player; 0 for all
+	Urgent   bool             `json:"urgent,omitempty"`  // the announcement is a notice of maintenance
+	// Countdown says that clients count down to the end of an announcement. Clear says that
+	// all announcements are withdrawn.
 	Countdown bool   `json:"countdown,omitempty"`
 	Clear     bool   `json:"clear,omitempty"`
 	On        bool   `json:"on,omitempty"`
 	Level     int    `json:"level,omitempty"`  // of trust
 	Name      string `json:"name,omitempty"`   // of a player
-	Binary    string `json:"binary,omitempty"` // of the next image; "": that of the process
+	Binary    string `json:"binary,omitempty"` // to execute in a handoff; "" for that of the process
 	DryRun    bool   `json:"dry_run,omitempty"`
 	Role      string `json:"role,omitempty"`  // of a token
-	Query     string `json:"query,omitempty"` // whom or which boards to look for
+	Query     string `json:"query,omitempty"` // the players or boards to look for
 	Range     string `json:"range,omitempty"` // of a chart
-	Into      string `json:"into,omitempty"`  // a player
+	Into      string `json:"into,omitempty"`  // the player into whom another is merged
 
-	wait time.Duration // of the command line alone
-	// cluster asks for all machines, on the command line alone.
+	wait time.Duration // --wait; used only on the command line
+	// cluster asks for all nodes; used only on the command line.
 	cluster bool
-	player  profile.Whom               // what Whom says
-	stored  []wamble.Session           // of the player, in the profile that is told
-	id      wamble.PlayerID            // his number in its store, 0 if it is not known
-	ids     map[string]wamble.PlayerID // that, by database
-	named   Named                      // what Whom says, for a command that finds somebody
-	into    Named                      // what Into says
-	found   Found                      // who that is, in the profile that is told
-	lifted  int                        // bans, or announcements, in all profiles
+	player  profile.Whom               // parsed from Whom
+	stored  []wamble.Session           // of the player, in the current profile's store
+	id      wamble.PlayerID            // of the player in the current profile's store; 0 if not known
+	ids     map[string]wamble.PlayerID // of the player, by database
+	named   Named                      // parsed from Whom, for a command with Finds
+	into    Named                      // parsed from Into
+	found   Found                      // the player of named in the current profile
+	lifted  int                        // number of bans lifted, or announcements withdrawn, of all profiles
 	by      string                     // who gave the command
-	at      time.Time                  // when
-	boards  profile.BoardQuery
+	at      time.Time                  // when it was given
+	boards  profile.BoardQuery         // parsed from Query
 }
 
-// Kind is what an argument is: how a flag or a field of a form takes it.
+// Kind is the type of an argument in flags and forms.
 type Kind string
 
 // The closed list of kinds.
@@ -63,51 +63,50 @@ const (
 	Text    Kind = "text"
 	Number  Kind = "number"
 	Switch  Kind = "switch"  // on or off
-	Span    Kind = "span"    // a time from now on; in JSON its end
-	Profile Kind = "profile" // one that runs
-	Object  Kind = "object"  // of JSON, which no form and no flag takes
+	Span    Kind = "span"    // a duration from now on; in JSON the time of its end
+	Profile Kind = "profile" // a running profile
+	Object  Kind = "object"  // of JSON; not offered in forms
 )
 
 // Arg describes one argument.
 type Arg struct {
-	Name   string // in JSON; "": of the command line alone
+	Name   string // in JSON; "" if it is used only on the command line
 	Kind   Kind
 	Label  string // of its field in a form
-	Max    int    // characters of its field; 0: no bound
-	Word   string // its place among the words of a command line, as its use shows it
-	What   string // what is missing without it
+	Max    int    // most characters of its field; 0 for no bound
+	Word   string // placeholder among the words of a command line; "" if it is a flag
+	What   string // noun for the error that it is missing
 	Choice []string
-	// Names says that a name may stand in the place of a public key.
+	// Names says that a player's name is accepted in place of a public key.
 	Names bool
 	// Optional says that its word may be left out.
 	Optional bool
-	Lines    bool   // "-" as its word takes it from the lines of standard input, a command for each
-	Flag     string // instead of Word
-	Letter   string // of the flag, in short
+	Lines    bool   // the word "-" reads values from standard input, one command per line
+	Flag     string // name of its flag, if Word is ""
+	Letter   string // short form of the flag
 	Help     string // of the flag
 
-	// At points to its value.
+	// At returns a pointer to its value.
 	At func(a *Arguments) any
-	// Parse reads the words of a command line, or the one of the flag; nil: they are
-	// the value as it is.
+	// Parse reads the words of a command line, or the flag's value. If it is nil, the value
+	// is read by the type of At.
 	Parse func(a *Arguments, words []string) error
-	// Check says what is wrong with the value that came, at the server; nil: nothing.
+	// Check is called by the server to validate and parse the value; it may be nil.
 	Check func(a *Arguments) error
-	// Hide returns what the audit log and the log tell of a secret text instead; nil: it
-	// is not secret.
+	// Hide returns what the logs show in place of a secret value; nil if it is not secret.
 	Hide func(text string) string
 }
 
 // Many reports whether an argument takes several words.
 func (a *Arg) Many() bool { return strings.HasSuffix(a.Word, "...") }
 
-// IsBool reports whether a flag of the argument takes no value.
+// IsBool reports whether the argument's flag takes no value.
 func (a *Arg) IsBool() bool {
 	_, is := a.At(&Arguments{}).(*bool)
 	return is
 }
 
-// read takes the words of a command line.
+// read sets the argument from words of a command line.
 func (a *Arg) read(to *Arguments, words []string) (err error) {
 	if a.Parse != nil {
 		return a.Parse(to, words)
@@ -314,7 +313,8 @@ var (
 	}
 )
 
-// parseUntil reads a time: of a day, or the next one of this machine's clock.
+// parseUntil parses a date with a time, or a time of day, which is the next one in this
+// machine's time zone.
 func parseUntil(text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
@@ -333,12 +333,12 @@ func parseUntil(text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// fits returns an error if players would not read the whole text.
+// fits returns an error if a text is too long for players' clients.
 func fits(a *Arguments) error {
 	return unless(len(a.Text) <= wire.TextLimit, "the text has %d bytes; players read at most %d (letters beyond ASCII are 2 to 4 bytes)", len(a.Text), wire.TextLimit)
 }
 
-// unless returns an error unless a value is good.
+// unless returns nil if good is true, otherwise an error with a text.
 func unless(good bool, format string, args ...any) error {
 	if good {
 		return nil

@@ -14,30 +14,30 @@ import (
 	"time"
 )
 
-// The audit log is a file in the data directory, one line of JSON for each command
-// that changed something, by whatever door it came, or by a signal. It is only ever
-// appended to; a command is written and on disk before it is carried out. When it is
-// large it becomes audit.log.1, that one audit.log.2, and so on.
+// The audit log is a file in the data directory with one line of JSON for each command or
+// signal that changes something. Lines are appended and synced before the command is carried
+// out. A file that reaches auditSize is renamed to audit.log.1, that one to audit.log.2, and
+// so on.
 
 // Audited is one line of the audit log.
 type Audited struct {
 	At      time.Time       `json:"at"`
-	From    string          `json:"from"` // who gave it: an address at the console, a user and a process at the control socket
+	From    string          `json:"from"` // actor and address at the console; user and process at the control socket
 	Command string          `json:"verb"`
 	Args    json.RawMessage `json:"args,omitempty"`
-	Error   string          `json:"error,omitempty"` // on a second line, if it failed
+	Error   string          `json:"error,omitempty"` // a command that fails gets a second line with it
 }
 
 const (
 	auditShown = 100       // lines that the console shows
-	auditRead  = 256 << 10 // bytes that are read for them
+	auditRead  = 256 << 10 // bytes that are read of each file for that
 	auditSize  = 4 << 20   // bytes of a file
-	auditFiles = 8         // beside the one that is written
+	auditFiles = 8         // renamed files that are kept
 )
 
 func auditPath(dir string) string { return filepath.Join(dir, "audit.log") }
 
-// note appends a line.
+// note appends a line and syncs the file.
 func (h *Host) note(entry Audited) error {
 	entry.At = time.Now().UTC()
 	line, err := json.Marshal(entry)
@@ -60,10 +60,10 @@ func (h *Host) note(entry Audited) error {
 	return nil
 }
 
-// rotate begins a new file if the one that is written is large.
+// rotate renames the files if the current one has reached auditSize.
 func rotate(path string) error {
 	if info, err := os.Stat(path); err != nil || info.Size() < auditSize {
-		return nil // opening it says what is wrong
+		return nil // an error is reported when the file is opened
 	}
 	for n := auditFiles - 1; n > 0; n-- {
 		err := os.Rename(fmt.Sprintf("%s.%d", path, n), fmt.Sprintf("%s.%d", path, n+1))
@@ -74,8 +74,8 @@ func rotate(path string) error {
 	return os.Rename(path, path+".1")
 }
 
-// Noted does what somebody asked for in another way than by a command. That is in the
-// audit log first; if it cannot be, it is done all the same, and the log says so.
+// Noted records an action that is no command, as a signal, in the audit log and calls do. An
+// error of the audit log is logged, and do is called nevertheless.
 func (h *Host) Noted(from, what string, do func() error) error {
 	entry := Audited{From: from, Command: what}
 	if err := h.note(entry); err != nil {
@@ -91,8 +91,8 @@ func (h *Host) Noted(from, what string, do func() error) error {
 	return err
 }
 
-// doNoted carries a command out that came from somebody. One that changes
-// something is in the audit log first, and once more with its error if it fails.
+// doNoted carries out a command. One that changes something is recorded in the audit log
+// first, and again with its error if it fails. Without the record it is refused.
 func (h *Host) doNoted(ctx context.Context, c *Command, call Call, from string) (any, error) {
 	if !c.Changes {
 		return h.do(ctx, c, call)
@@ -116,14 +116,13 @@ func (h *Host) doNoted(ctx context.Context, c *Command, call Call, from string) 
 
 type fromKey struct{}
 
-// fromOf is who gave a command that changes something, as the audit log names him.
+// fromOf returns who gave a command that changes something, as in Audited.From.
 func fromOf(ctx context.Context) string {
 	from, _ := ctx.Value(fromKey{}).(string)
 	return from
 }
 
-// withoutSecrets keeps the arguments of the command, and replaces what is secret in
-// them.
+// withoutSecrets removes unknown arguments and replaces secret ones.
 func (c *Command) withoutSecrets(args json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(args, &fields) != nil {
@@ -137,7 +136,7 @@ func (c *Command) withoutSecrets(args json.RawMessage) json.RawMessage {
 		}
 		if arg.Hide != nil {
 			var text string
-			json.Unmarshal(value, &text) // what is no text stays empty
+			json.Unmarshal(value, &text) // another type leaves it empty
 			fields[name], _ = json.Marshal(arg.Hide(text))
 		}
 	}
@@ -148,7 +147,7 @@ func (c *Command) withoutSecrets(args json.RawMessage) json.RawMessage {
 	return clean
 }
 
-// audited returns the last lines, newest first.
+// audited returns the last auditShown lines, newest first.
 func (h *Host) audited() ([]Audited, error) {
 	h.auditing.Lock()
 	newest, err := readAudit(auditPath(h.Dir))

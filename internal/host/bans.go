@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// banned is a ban as it is listed.
+// banned is a ban in a list.
 type banned struct {
 	Profile string    `json:"profile"`
 	Whom    string    `json:"whom"`
 	Text    string    `json:"text,omitempty"`
-	Until   time.Time `json:"until,omitzero"` // zero: for ever
-	By      string    `json:"by,omitempty"`   // "": an older image did not keep it
+	Until   time.Time `json:"until,omitzero"` // zero for ever
+	By      string    `json:"by,omitempty"`   // "" if an older version stored the ban
 	At      time.Time `json:"at,omitzero"`
 }
 
-// bansOf lists the bans that hold in profiles, the newest last.
+// bansOf returns the bans that hold in each of the profiles.
 func bansOf(list []Running) []banned {
 	rows, now := []banned{}, time.Now()
 	for _, p := range list {
@@ -57,7 +57,7 @@ func printBans(w io.Writer, result any) error {
 	return t.Flush()
 }
 
-// orElse is a time in words, or another word if it is zero.
+// orElse returns a time as text, or word if it is zero.
 func orElse(t time.Time, word string) string {
 	if t.IsZero() {
 		return word

@@ -14,14 +14,14 @@ import (
 	"wamble/internal/profile"
 )
 
-// boardsFound is how many boards a search returns, and stillFor how long nobody has moved
-// on a board that the word "frozen" finds.
+// boardsFound bounds the boards of a search. StillFor is the time without a move after which
+// a board counts as frozen.
 const (
 	boardsFound = 50
 	stillFor    = time.Hour
 )
 
-// boardCommands are about boards.
+// boardCommands has the commands about boards.
 var boardCommands = []Command{{
 	Name: "boards", Doors: everywhere, Patience: quick, Args: []Arg{boardQuery, inProfile},
 	Help: Help{
@@ -70,7 +70,7 @@ var (
 	}
 )
 
-// parseBoardQuery reads what a host looks for.
+// parseBoardQuery parses a search for boards: a number, a state, or the name of a holder.
 func parseBoardQuery(text string) (q profile.BoardQuery, err error) {
 	if n, err := strconv.ParseUint(text, 10, 63); err == nil {
 		return profile.BoardQuery{Board: wamble.BoardID(n), Session: wamble.SessionID(n)}, unless(n > 0, "there is no board 0")
@@ -87,7 +87,7 @@ func parseBoardQuery(text string) (q profile.BoardQuery, err error) {
 	return profile.BoardQuery{Handle: text}, unless(len(text) <= 64, "this is no board, no holder and no state")
 }
 
-// printBoards lists boards, a line each.
+// printBoards writes a table of boards.
 func printBoards(w io.Writer, result any) error {
 	list := *result.(*[]profile.FoundBoard)
 	if len(list) == 0 {

@@ -7,7 +7,7 @@ import (
 	"wamble/internal/profile"
 )
 
-// brownouts are the switches of a brown-out, with their words.
+// brownouts has the switches of a brown-out, with their names.
 var brownouts = []struct {
 	word string
 	on   func(*profile.Brownout) *bool
@@ -18,7 +18,7 @@ var brownouts = []struct {
 	{"read-only", func(b *profile.Brownout) *bool { return &b.ReadOnly }},
 }
 
-// BrownoutWords are the switches of b that are on.
+// BrownoutWords returns the names of the switches of b that are on.
 func BrownoutWords(b profile.Brownout) (words []string) {
 	for _, s := range brownouts {
 		if *s.on(&b) {
@@ -28,7 +28,7 @@ func BrownoutWords(b profile.Brownout) (words []string) {
 	return words
 }
 
-// switchWords are all switches.
+// switchWords returns the names of all switches.
 func switchWords() (words []string) {
 	for _, s := range brownouts {
 		words = append(words, s.word)
@@ -36,7 +36,7 @@ func switchWords() (words []string) {
 	return words
 }
 
-// parseBrownout reads a list of switches.
+// parseBrownout parses a list of switches.
 func parseBrownout(words []string) (b profile.Brownout, err error) {
 	for _, word := range words {
 		known := false

@@ -12,31 +12,31 @@ import (
 	"wamble"
 )
 
-// Cluster is all machines of an installation, by name. One that shares no world is alone.
+// Cluster is the state of all nodes, by name. A server without a cluster is a single node.
 type Cluster struct {
 	Nodes []NodeStatus `json:"nodes"`
-	// Free are the parts that no machine has.
+	// Free has the partitions without a holder.
 	Free []int `json:"free,omitempty"`
 }
 
-// NodeStatus is how one of them stands.
+// NodeStatus is the state of a node.
 type NodeStatus struct {
 	Name    string         `json:"name"`
-	Self    bool           `json:"self,omitempty"`    // the one that was asked
-	Address string         `json:"address,omitempty"` // where other machines reach it
-	Error   string         `json:"error,omitempty"`   // why it did not answer; then what follows is what the others know
+	Self    bool           `json:"self,omitempty"`    // the node that was asked
+	Address string         `json:"address,omitempty"` // its mesh address
+	Error   string         `json:"error,omitempty"`   // why it did not answer; the rest is what the asked node knows
 	Ready   bool           `json:"ready"`
 	Version string         `json:"version,omitempty"`
 	Uptime  wamble.Seconds `json:"uptime"`
 	Parts   []int          `json:"parts"`
-	Players int            `json:"players"` // who are here
+	Players int            `json:"players"` // present
 	Moves   uint64         `json:"moves"`   // since its start
 	Depth   uint64         `json:"queue_depth"`
-	Lag     wamble.Seconds `json:"queue_age"` // of the database
+	Lag     wamble.Seconds `json:"queue_age"` // of the oldest message that the database lacks
 	Dead    uint64         `json:"dead_letters"`
 }
 
-// Sum takes what a machine says of itself.
+// Sum sets the figures of a node from its status.
 func (n *NodeStatus) Sum(s *Status) {
 	n.Ready, n.Uptime, n.Dead = s.Ready(), s.Uptime, s.Journal.DeadLetters
 	for i, p := range s.Parts {
@@ -52,7 +52,7 @@ func (n *NodeStatus) Sum(s *Status) {
 	}
 }
 
-// state says it in words.
+// state returns the node's state in words.
 func (n *NodeStatus) state() string {
 	switch {
 	case n.Error != "":
@@ -63,7 +63,7 @@ func (n *NodeStatus) state() string {
 	return "serves"
 }
 
-// lookAround looks at all machines; a standby knows only itself.
+// lookAround returns the state of all nodes; a standby knows only itself.
 func lookAround(ctx context.Context, h *Host, _ *Call) (any, error) {
 	if h.Cluster != nil {
 		return h.Cluster(ctx), nil
@@ -74,13 +74,13 @@ func lookAround(ctx context.Context, h *Host, _ *Call) (any, error) {
 	return Cluster{Nodes: []NodeStatus{n}}, nil
 }
 
-// askCluster is asked on the command line by 'wamble status --cluster'.
+// askCluster asks the server for 'wamble status --cluster'.
 func askCluster(ctx context.Context, dir string) (any, error) {
 	c := &Cluster{}
 	return c, Ask(ctx, dir, "cluster", nil, c)
 }
 
-// print prints a line for each machine.
+// print writes a table of the nodes.
 func (c *Cluster) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "MACHINE\tSTATE\tADDRESS\tPARTS\tPLAYERS\tMOVES\tLAG\tDEAD LETTERS\tVERSION")

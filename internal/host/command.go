@@ -14,23 +14,23 @@ import (
 	"wamble/internal/profile"
 )
 
-// Door is a way by which commands come. They can be added.
+// Door is a set of interfaces that accept commands.
 type Door uint8
 
 // The closed list of doors.
 const (
 	// CommandLine is 'wamble NAME', which uses the control socket.
 	CommandLine Door = 1 << iota
-	// Socket is the control socket: for the owner of the data directory.
+	// Socket is the control socket, which only the owner of the data directory can open.
 	Socket
-	// Console is for whoever has the admin token: POST /console/api/act/NAME if the
-	// command changes something, else GET /console/api/NAME.
+	// Console is HTTP with an admin token: POST /console/api/act/NAME if the command
+	// changes something, else GET /console/api/NAME.
 	Console
 
 	everywhere = CommandLine | Socket | Console
 )
 
-// The patience that commands take.
+// The time limits of commands.
 const (
 	quick       = 30 * time.Second
 	slow        = 5 * time.Minute
@@ -41,104 +41,102 @@ const (
 type Command struct {
 	Name     string
 	Doors    Door
-	Changes  bool          // it is noted in the audit log
-	Role     Role          // that it takes at the console; 0: Read, or Moderate if it changes something
-	Takes    bool          // at the console it takes the connection: another image may answer
-	Patience time.Duration // for the command and its answer
+	Changes  bool          // it is recorded in the audit log
+	Role     Role          // required at the console; 0 for Read, or Moderate if it changes something
+	Takes    bool          // at the console it takes over the connection, which the next process may answer
+	Patience time.Duration // time limit of the command
 	Args     []Arg
 
 	Help Help // for CommandLine
 	Page Page // for Console, if it changes something
 	Doc  Doc  // for docs/operations.md
-	Line Line // the answer on the command line, unless Said says it
+	Line Line // the answer on the command line, unless Said is set
 
-	// Do carries the command out. Without it, the profiles are told.
+	// Do carries out the command. If it is nil, the command is given to the profiles.
 	Do func(ctx context.Context, h *Host, c *Call) (any, error)
 
-	// Log is what the log says of a command that the profiles are told, beside its
-	// arguments that are not secret.
+	// Log is the log message of a command that is given to the profiles. Its arguments that
+	// are not secret are added.
 	Log string
-	// First is done once, before the profiles are told; nil: nothing.
+	// First is called once, before the command is given to the profiles; it may be nil.
 	First func(h *Host, a *Arguments)
-	// Keep changes what must hold after a restart too; nil: nothing.
+	// Keep changes restrictions, which hold after a restart too; it may be nil.
 	Keep func(r *Restricted, a *Arguments, now time.Time) error
-	// Later says that what is kept for all profiles holds in those that come later, too:
-	// a ban.
+	// Later says that restrictions of all profiles also hold in profiles that are added
+	// later.
 	Later bool
-	// Lasting is what a profile is told when it starts, too: that it does not serve
-	// players at present is no error.
+	// Lasting says that a profile also receives the restriction when it starts. So it is no
+	// error that it does not serve players now.
 	Lasting bool
-	// Finds says that only profiles are told which know whom it is about.
+	// Finds says that the command is given only to profiles that know the player.
 	Finds bool
-	// Fits says why the command cannot be given to a profile that knows whom it is about;
-	// nil: it always can.
+	// Fits returns why the command cannot be given to a profile that knows the player; it
+	// may be nil.
 	Fits func(ctx context.Context, p *Running, a *Arguments) error
-	// Tell is what each profile is told.
+	// Tell returns the input for each profile.
 	Tell func(a *Arguments, r *Restrictions) profile.Input
-	// Count is what the command did in one profile, and Said puts it into words.
+	// Count returns what the command did in one profile, and Said puts it into words.
 	Count func(e *Effect) uint64
 	Said  func(a *Arguments, n uint64) string
-	// Needed says that a command which did nothing in any profile has failed, for
-	// the command line.
+	// Needed says that on the command line a command without effect in any profile has
+	// failed.
 	Needed bool
 }
 
-// everywhere reports whether the command keeps something for all profiles, also for
-// those that come later.
+// everywhere reports whether the command restricts all profiles, including those that are
+// added later.
 func (c *Command) everywhere(a *Arguments) bool { return c.Later && a.Profile == "" }
 
-// ErrNoEffect is returned by Print for a command that met nothing it could change.
+// ErrNoEffect is returned by Print for a command that changed nothing.
 var ErrNoEffect = errors.New("nothing was changed")
 
 // ErrRefused is returned by Print for a command that would be refused.
 var ErrRefused = errors.New("it would be refused")
 
-// Help is how the command line explains a command.
+// Help is the help of a command on the command line.
 type Help struct {
 	Short, Long, Example string
-	// Via is for a command without CommandLine: the words that do the same.
+	// Via is the command line that does the same, for a command without CommandLine.
 	Via string
 }
 
-// Page is how the console offers a command: as a button in a form, beside those of
-// other commands with the same arguments. An argument in braces is replaced in
-// Confirm. Pages that the console draws by itself have the form Own.
+// Page describes a command in the console: a button of a form, which commands with the
+// same arguments share. Form is Own for commands with a page of their own.
 type Page struct {
 	Form    string
 	Title   string // of the button
-	Confirm string // what the host is asked before it is done
+	Confirm string // question before the command is given; {name} is replaced by an argument
 }
 
 // Own is the form of commands with a page of their own in web/src/console.
 const Own = "own"
 
-// Doc is the line of docs/operations.md: a body of a request, and the rest.
+// Doc is a command's line in docs/operations.md: an example of a request body, and a text.
 type Doc struct {
 	Body, Text string
 }
 
-// Line is what the command line does with an answer.
+// Line describes how the command line asks for an answer and prints it.
 type Line struct {
-	// Result returns a pointer to what the answer is read into.
+	// Result returns a pointer to a value for the answer.
 	Result func() any
 	Print  func(w io.Writer, result any) error
-	JSON   bool // with --json the answer is printed as it is
-	// Failed comes before an error; nil: nothing does.
+	JSON   bool // --json prints the answer as JSON
+	// Failed returns a text to put before an error; it may be nil.
 	Failed func(a *Arguments) string
-	// Ask asks the server for the answer in another way than Ask does; nil: it does
-	// not.
+	// Ask replaces Command.Ask if it is not nil.
 	Ask func(ctx context.Context, dir string, a *Arguments) (any, error)
 }
 
-// Call is a command that was given.
+// Call is a command as it was received.
 type Call struct {
 	Args json.RawMessage
-	Conn *net.UnixConn // at the control socket, where the answer is waited for; nil: the console
-	Web  net.Conn      // at the console, taken from HTTP if the command takes it; nil: it was not
-	Key  string        // that the console gives every request; "": it did not
+	Conn *net.UnixConn // at the control socket; nil if the command came from the console
+	Web  net.Conn      // at the console, if the command took over the connection; else nil
+	Key  string        // idempotency key of a request at the console; "" if it has none
 }
 
-// Use is the command with its arguments, as the command line takes it.
+// Use returns the command with its arguments, as the command line shows it.
 func (c *Command) Use() string {
 	use := c.Name
 	for _, a := range c.Args {
@@ -149,7 +147,7 @@ func (c *Command) Use() string {
 	return use
 }
 
-// Route is the method and the path of the command in the console.
+// Route returns the method and the path of the command in the console.
 func (c *Command) Route() string {
 	if c.Changes {
 		return "POST /console/api/act/" + c.Name
@@ -157,7 +155,7 @@ func (c *Command) Route() string {
 	return "GET /console/api/" + c.Name
 }
 
-// Read makes arguments of a command line: its words, and the flags that were given.
+// Read parses the words and flags of a command line.
 func (c *Command) Read(words []string, flag func(name string) (text string, given bool)) (*Arguments, error) {
 	a := &Arguments{}
 	for i := range c.Args {
@@ -182,8 +180,8 @@ func (c *Command) Read(words []string, flag func(name string) (text string, give
 	return a, nil
 }
 
-// Ask gives the command to the server that runs on a data directory, and returns
-// the answer.
+// Ask sends the command to the server that runs on a data directory, and returns the
+// answer.
 func (c *Command) Ask(ctx context.Context, dir string, a *Arguments) (any, error) {
 	if c.Line.Ask != nil {
 		return c.Line.Ask(ctx, dir, a)
@@ -199,8 +197,8 @@ func (c *Command) Ask(ctx context.Context, dir string, a *Arguments) (any, error
 	return result, Ask(ctx, dir, c.Name, a, result)
 }
 
-// Print says in words what came of the command with these arguments. Errors: ErrNoEffect,
-// ErrRefused, and those of w.
+// Print writes the result of the command in words. Errors: ErrNoEffect, ErrRefused, and
+// those of w.
 func (c *Command) Print(w io.Writer, a *Arguments, result any) error {
 	if counts, ok := result.(Counts); ok {
 		if err := counts.print(w, func(n uint64) string { return c.Said(a, n) }); err != nil {
@@ -214,7 +212,7 @@ func (c *Command) Print(w io.Writer, a *Arguments, result any) error {
 	return c.Line.Print(w, result)
 }
 
-// Wrong is an error with the words that come before it.
+// Wrong returns err with the text of Line.Failed before it.
 func (c *Command) Wrong(a *Arguments, err error) error {
 	if c.Line.Failed == nil {
 		return err
@@ -222,7 +220,7 @@ func (c *Command) Wrong(a *Arguments, err error) error {
 	return fmt.Errorf("%s%w", c.Line.Failed(a), err)
 }
 
-// arg returns the argument of a name in JSON, which is read without its case.
+// arg returns the argument with a name in JSON, regardless of case; nil if there is none.
 func (c *Command) arg(name string) *Arg {
 	if i := slices.IndexFunc(c.Args, func(a Arg) bool { return strings.EqualFold(a.Name, name) }); i >= 0 {
 		return &c.Args[i]

@@ -7,10 +7,10 @@ import (
 
 //go:generate go test . -run TestDocumented -update
 
-// Commands is the one table of what a host can tell a server that runs, by family.
+// Commands is the table of all commands.
 var Commands = slices.Concat(serverCommands, boardCommands, peopleCommands, tokenCommands, journalCommands)
 
-// counted is a number with its noun.
+// counted returns a number with its noun, as "3 games".
 func counted(n uint64, noun string) string {
 	switch n {
 	case 0:

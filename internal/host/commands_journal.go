@@ -1,6 +1,6 @@
 package host
 
-// journalCommands are about the journal.
+// journalCommands has the commands about the journal.
 var journalCommands = []Command{
 	{
 		Name: "dead-letters", Doors: Socket | Console, Patience: quick, Args: []Arg{worker, number, limit, partNumber},

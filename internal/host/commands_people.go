@@ -10,13 +10,13 @@ import (
 	"wamble/internal/profile"
 )
 
-// named says how commands name players.
+// named is the help text on how to name players.
 const named = `A player is named by his name, his token, his public key (64 hex digits), his
 address, or a network like 192.0.2.0/24. A ban of a name is one of its key. With - as WHOM the players are read from
 standard input, one in a line: other users of the machine can see arguments, and a
 token is secret.`
 
-// peopleCommands are about players and their games.
+// peopleCommands has the commands about players and their games.
 var peopleCommands = []Command{
 	{
 		Name: "kick", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{player, reason, inProfile},

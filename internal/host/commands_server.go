@@ -11,7 +11,7 @@ import (
 	"wamble/internal/profile"
 )
 
-// serverCommands are about the server itself.
+// serverCommands has the commands about the server itself.
 var serverCommands = []Command{
 	{
 		Name: "status", Doors: everywhere, Patience: quick, Args: []Arg{waiting, allMachines},
@@ -159,7 +159,7 @@ does the end of the server.`,
 		Log:  "draining",
 		First: func(h *Host, a *Arguments) {
 			h.Draining.Store(a.On)
-			a.Profile = "" // it is all of the server that drains
+			a.Profile = "" // draining applies to all profiles
 		},
 		Lasting: true,
 		Tell:    func(_ *Arguments, r *Restrictions) profile.Input { return brownoutInput(r.Brownout()) },
@@ -247,9 +247,9 @@ func brownoutInput(b profile.Brownout) profile.Input {
 	return &profile.SetBrownout{Brownout: b}
 }
 
-// handOff lets the server become another image, which answers. From the console only
-// the binary of the process may take over, and a request that is sent again, as
-// browsers do when a connection ends, is answered without another handoff.
+// handOff hands over to a new process, which answers. From the console only the binary of
+// this process may be used. A request with the key of the last handoff, which browsers
+// repeat when a connection ends, gets its result without another handoff.
 func handOff(ctx context.Context, h *Host, c *Call) (any, error) {
 	var a Arguments
 	if len(c.Args) > 0 && json.Unmarshal(c.Args, &a) != nil {

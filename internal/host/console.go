@@ -16,18 +16,18 @@ import (
 	"wamble/web"
 )
 
-// The console asks for JSON beside its page:
+// The console is a page and JSON routes:
 //
 //	GET  /console/api/NAME       a command that changes nothing
 //	POST /console/api/act/NAME   one that changes something, with its arguments
 //	GET  /console/api/stream     the answers of several, as they change
 //
-// The page itself is open to whoever reaches the listener: it has no secrets.
-// What it asks for wants the token in a header that no browser sends by itself,
-// so that a page of somebody else cannot act in the host's name; passwords that a
-// browser remembers (basic authentication) do not count here.
+// The page has no secrets and needs no token. The routes need the token in a header that
+// browsers do not send by themselves, which prevents cross-site requests. For the same
+// reason they do not accept basic authentication.
 
-// Console serves the console to whoever has a token, as far as his role allows.
+// Console returns the handler of the console. Who returns the actor of a token; a command
+// also needs the actor's role to suffice.
 func (h *Host) Console(who func(token string) (Actor, bool)) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /console/", web.Console())
@@ -52,7 +52,7 @@ func (h *Host) Console(who func(token string) (Actor, bool)) http.Handler {
 	return mux
 }
 
-// only lets through whose role suffices for the command.
+// only passes on requests of actors whose role suffices for the command.
 func (c *Command) only(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := c.allowed(actorOf(r.Context())); err != nil {
@@ -63,7 +63,8 @@ func (c *Command) only(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// bearer lets through who sends a token as a bearer, from a page of ours.
+// bearer passes on requests with a valid bearer token. Requests with the Origin of another
+// host are refused.
 func bearer(who func(token string) (Actor, bool), next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -82,9 +83,9 @@ func bearer(who func(token string) (Actor, bool), next http.HandlerFunc) http.Ha
 	})
 }
 
-// password lets through who knows the token, also as the password that a browser
-// asks for: the runner's pages have no script that could send it, and their handler
-// refuses what a page of somebody else sends.
+// password passes on requests with a valid token, as bearer or as the password of basic
+// authentication. It is for the runner's pages, which have no script to send a header, and
+// whose handler refuses cross-site requests.
 func password(who func(token string) (Actor, bool), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -101,7 +102,7 @@ func password(who func(token string) (Actor, bool), next http.Handler) http.Hand
 	})
 }
 
-// look answers a command that changes nothing; its arguments are in the query.
+// look returns the handler of a command that changes nothing. Its arguments are in the query.
 func (h *Host) look(c *Command) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		given := map[string]string{}
@@ -116,7 +117,7 @@ func (h *Host) look(c *Command) http.HandlerFunc {
 	}
 }
 
-// act carries out a command that changes something.
+// act returns the handler of a command that changes something. Its arguments are the body.
 func (h *Host) act(c *Command) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
@@ -147,11 +148,11 @@ func (h *Host) act(c *Command) http.HandlerFunc {
 	}
 }
 
-// maxKey is how much is read of a request's key.
+// maxKey bounds an idempotency key, in bytes; the rest is ignored.
 const maxKey = 64
 
-// AnswerWeb answers a request of the console on its connection, which HTTP has given
-// away, and which ends then.
+// AnswerWeb writes the answer to a request of the console to a connection that was taken
+// over from HTTP. The caller closes the connection.
 func AnswerWeb(w io.Writer, result any, err error) {
 	rec := &record{header: http.Header{}}
 	answerJSON(rec, result, err)
@@ -165,7 +166,7 @@ func AnswerWeb(w io.Writer, result any, err error) {
 	w.Write(b.Bytes())
 }
 
-// record keeps an answer.
+// record is a http.ResponseWriter that stores an answer.
 type record struct {
 	header http.Header
 	code   int
@@ -176,12 +177,12 @@ func (r *record) Header() http.Header         { return r.header }
 func (r *record) WriteHeader(code int)        { r.code = code }
 func (r *record) Write(p []byte) (int, error) { r.body = append(r.body, p...); return len(p), nil }
 
-// form is a command as the console offers it.
+// form describes a command for the console's page.
 type form struct {
 	Name    string  `json:"name"`
 	Form    string  `json:"form"` // commands of one form share its fields
 	Title   string  `json:"title"`
-	Confirm string  `json:"confirm"` // a field in braces is replaced
+	Confirm string  `json:"confirm"` // {name} is replaced by a field
 	Fields  []field `json:"fields"`
 }
 
@@ -194,7 +195,7 @@ type field struct {
 	Required bool   `json:"required,omitempty"`
 }
 
-// forms are the commands that the console offers in forms.
+// forms returns the commands that the console offers in forms.
 func (h *Host) forms() []form {
 	list := []form{}
 	for _, c := range h.commands {

@@ -18,20 +18,19 @@ import (
 	"wamble/internal/guard"
 )
 
-// The control socket is a unix socket in the data directory, which only its
-// owner may open. A client sends one line of JSON, gets one back, and that is
-// all:
+// The control socket is a unix socket in the data directory, which only its owner can
+// open. A client sends one line of JSON and gets one back:
 //
 //	{"verb":"status"}
 //	{"result":{…}}   or   {"error":"…"}
 
-// request is what a client wants.
+// request is the line of a client.
 type request struct {
 	Verb string          `json:"verb"`
 	Args json.RawMessage `json:"args,omitempty"`
 }
 
-// reply is the answer.
+// reply is the line of the server.
 type reply struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  string          `json:"error,omitempty"`
@@ -39,7 +38,7 @@ type reply struct {
 
 // The limits of the control socket.
 const (
-	ControlConns = 16 // at once
+	ControlConns = 16 // concurrent connections
 
 	readTime   = 5 * time.Second // for the request
 	maxRequest = 64 << 10        // bytes
@@ -49,18 +48,18 @@ const (
 // ErrNoServer is returned by Ask when no server runs on a data directory.
 var ErrNoServer = errors.New("no server runs there")
 
-// ControlPath returns where the control socket of a data directory is.
+// ControlPath returns the path of a data directory's control socket.
 func ControlPath(dir string) string { return filepath.Join(dir, "control.sock") }
 
 // Control is the control socket of a server.
 type Control struct {
 	*net.UnixListener
 	host   *Host
-	places chan struct{} // holds one for everybody who talks to the socket
+	places chan struct{} // semaphore of connections
 }
 
-// OpenControl makes the socket, unless it was inherited. What an earlier process
-// left is removed: the lock of the journal says that it is gone.
+// OpenControl opens the socket, unless it was inherited. A socket that an earlier process
+// left is removed; the caller's lock says that no other process uses it.
 func (h *Host) OpenControl(inherited *net.UnixListener) (*Control, error) {
 	c := &Control{UnixListener: inherited, host: h, places: make(chan struct{}, ControlConns)}
 	if inherited != nil {
@@ -81,7 +80,7 @@ func (h *Host) OpenControl(inherited *net.UnixListener) (*Control, error) {
 	return c, nil
 }
 
-// Serve answers until the socket is closed. Whoever finds no place waits in the
+// Serve answers until the socket is closed. Connections beyond ControlConns wait in the
 // kernel's queue.
 func (c *Control) Serve() {
 	for {
@@ -90,7 +89,7 @@ func (c *Control) Serve() {
 		if err != nil {
 			<-c.places
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				continue // Pause is to have the place
+				continue // Pause has set the deadline
 			}
 			return
 		}
@@ -102,8 +101,8 @@ func (c *Control) Serve() {
 	}
 }
 
-// Pause takes n places at the socket, as those who talk leave them, and returns how
-// many it got before the end of ctx.
+// Pause acquires n slots of the semaphore as connections end, so that no new ones are
+// accepted. It returns how many it got before ctx ended.
 func (c *Control) Pause(ctx context.Context, n int) int {
 	c.SetDeadline(time.Unix(1, 0)) // wakes Serve
 	for got := range n {
@@ -116,7 +115,7 @@ func (c *Control) Pause(ctx context.Context, n int) int {
 	return n
 }
 
-// Resume gives n places back.
+// Resume releases n slots.
 func (c *Control) Resume(n int) {
 	c.SetDeadline(time.Time{})
 	for range n {
@@ -141,6 +140,7 @@ func (c *Control) converse(conn *net.UnixConn) {
 	Answer(conn, result, err)
 }
 
+// obey carries out the command of a request.
 func (c *Control) obey(conn *net.UnixConn, line []byte) (any, error) {
 	var r request
 	if err := json.Unmarshal(line, &r); err != nil {
@@ -156,7 +156,7 @@ func (c *Control) obey(conn *net.UnixConn, line []byte) (any, error) {
 	return c.host.doNoted(ctx, command, Call{Args: r.Args, Conn: conn}, controlPeer(conn))
 }
 
-// unknown says why a command is not obeyed.
+// unknown returns why the server or standby does not know a command.
 func (h *Host) unknown(verb string) error {
 	known := slices.ContainsFunc(Commands, func(c Command) bool { return c.Name == verb && c.Doors&Socket != 0 })
 	switch {
@@ -168,11 +168,10 @@ func (h *Host) unknown(verb string) error {
 	return errors.New("this machine waits as a standby and serves nobody: tell the one that serves")
 }
 
-// RestartStandby is the answer to who wants a standby to reload or to hand over.
+// RestartStandby is the answer of a standby to reload and handoff.
 const RestartStandby = "this machine waits as a standby and serves nobody: restart it (systemctl restart wamble)"
 
-// controlPeer names who is at the other end of a connection, as the kernel knows
-// him.
+// controlPeer describes the client of a connection by the kernel's peer credentials.
 func controlPeer(conn *net.UnixConn) string {
 	who, err := peerCredentials(conn)
 	if err != nil {
@@ -181,7 +180,7 @@ func controlPeer(conn *net.UnixConn) string {
 	return "control socket, " + who
 }
 
-// Answer writes the answer to a request.
+// Answer writes the reply to a request.
 func Answer(w io.Writer, result any, err error) {
 	var answer reply
 	if err == nil {
@@ -193,9 +192,9 @@ func Answer(w io.Writer, result any, err error) {
 	json.NewEncoder(w).Encode(answer)
 }
 
-// Ask sends a command to the server that runs on a data directory, and reads its
-// answer into result, until the end of ctx or for five and a half minutes. It
-// returns ErrNoServer when none runs there.
+// Ask sends a command to the server that runs on a data directory, and decodes its answer
+// into result. Without a deadline in ctx it waits for five and a half minutes. It returns
+// ErrNoServer if no server runs there.
 func Ask(ctx context.Context, dir, command string, args, result any) error {
 	began := time.Now()
 	var dialer net.Dialer

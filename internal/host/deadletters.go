@@ -11,10 +11,10 @@ import (
 	"wamble/runner"
 )
 
-// DeadLetter is an intent that the database refused for good, as the control
+// DeadLetter is a message of the journal that the database refused for good, as the control
 // socket shows it.
 type DeadLetter struct {
-	Part     *int     `json:"part,omitempty"` // of the journal, where that is in several
+	Part     *int     `json:"part,omitempty"` // partition of the journal; nil if there is only one
 	Worker   uint64   `json:"worker"`
 	Number   uint64   `json:"number"`
 	Time     int64    `json:"time"` // ms since 1970
@@ -22,29 +22,29 @@ type DeadLetter struct {
 	Reason   string   `json:"reason"`
 	Attempts uint32   `json:"attempts"`
 	Intents  []string `json:"intents"`
-	// Details are the intents with their fields. Tokens are not shown.
+	// Details has the intents with their fields, without tokens.
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// DeadChoice chooses dead letters: one by its name, those that a filter lets
-// through, or the first ones.
+// DeadChoice selects dead letters: one by worker and number, those that match a filter, or
+// the first ones.
 type DeadChoice struct {
 	partChoice
 	Worker uint64             `json:"worker,omitempty"`
-	Number uint64             `json:"number,omitempty"` // 0: not one
-	Limit  int                `json:"limit,omitempty"`  // at most; 100 if 0
-	Filter *runner.DeadFilter `json:"filter,omitempty"` // nil: none
+	Number uint64             `json:"number,omitempty"` // 0 does not select a single one
+	Limit  int                `json:"limit,omitempty"`  // most to list; 100 if 0
+	Filter *runner.DeadFilter `json:"filter,omitempty"` // nil does not filter
 }
 
-// DeadPage asks for whole dead letters: one by its name, or those from one on that
-// the filter lets through, as many as fit into an answer.
+// DeadPage asks for complete dead letters: one by its row, or those from a row on that match
+// the filter, as many as fit into an answer.
 type DeadPage struct {
-	Name   runner.Row        `json:"name,omitzero"` // zero: not one
+	Name   runner.Row        `json:"name,omitzero"` // zero does not select a single one
 	From   runner.Row        `json:"from,omitzero"`
 	Filter runner.DeadFilter `json:"filter,omitzero"`
 }
 
-// DeadDone is what was done: to the one that is named, or to so many.
+// DeadDone is the result of a replay or drop: the row of a single dead letter, or a count.
 type DeadDone struct {
 	Worker uint64 `json:"worker,omitempty"`
 	Number uint64 `json:"number,omitempty"`
@@ -61,14 +61,14 @@ var (
 	filter = Arg{Name: "filter", Kind: Object}
 )
 
-// The bounds of one answer.
+// The bounds of one answer: dead letters, and bytes of their frames.
 const (
 	mostDead      = 1000
 	mostDeadBytes = 4 << 20
 )
 
-// pageDead tells all there is to know of dead letters. Frames hold tokens: it is
-// for the host's own commands, not for the console.
+// pageDead returns complete dead letters. Their frames may have tokens, so the console does
+// not offer this command.
 func pageDead(_ context.Context, h *Host, c *Call) (any, error) {
 	var p DeadPage
 	if err := json.Unmarshal(c.Args, &p); err != nil {
@@ -184,9 +184,9 @@ func showDead(d *runner.DeadLetter) DeadLetter {
 	}
 	m, err := runner.DecodeMessage(d.Frame)
 	if err != nil {
-		return v // a frame that is no message has no intents to show
+		return v // the frame is no message
 	}
-	// Neither has a message that is not of a journal.
+	// A message with another payload has no intents.
 	views, _ := journal.Show(&m)
 	for _, in := range views {
 		v.Intents = append(v.Intents, in.Kind().String())
@@ -195,7 +195,7 @@ func showDead(d *runner.DeadLetter) DeadLetter {
 	return v
 }
 
-// diedAt is in ms since 1970; 0 when it is not known.
+// diedAt returns the time of a dead letter in ms since 1970; 0 if it is not known.
 func diedAt(d *runner.DeadLetter) int64 {
 	if d.Time.IsZero() {
 		return 0

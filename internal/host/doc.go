@@ -1,33 +1,31 @@
-// Package host is what the host of a server can tell it: the one table of
-// commands, and the doors through which they come.
+// Package host has the table of the commands that the host of a server can give, and the
+// interfaces that accept them.
 //
 // Its nouns, and the files that bear their names:
 //
 //   - a Command is one row of the table Commands (command.go, commands.go): its
-//     arguments, who may give it, what each profile is told, what is said of the
-//     outcome, its help, its form in the console and its line in the documents;
+//     arguments, required role, input for each profile, wording of the result, help,
+//     form in the console and line in the documents;
 //   - an Arg describes an argument once, for the command line, the console and
 //     the audit log (argument.go); Arguments are the values of a command;
-//   - a Host carries commands out on a Server and its Profiles, which are structs
-//     of functions that package server provides (host.go);
-//   - the control socket takes commands from the owner of the data directory, and
-//     Ask is its client (control.go); the console takes them over HTTP from whoever
-//     has the admin token (console.go); what changes something is noted in the audit
-//     log first, with who wanted it (audit.go);
-//   - Restrictions are the bans and the brown-out of a profile, which hold after a
-//     restart too (restrictions.go, brownout.go, player.go);
-//   - Status and Reloaded are what a server says of itself (status.go);
-//     dead letters are what the database refused (deadletters.go);
-//   - the doctor looks whether a server could run well (doctor.go).
+//   - a Host carries out commands on a Server and its Running profiles, which are
+//     structs of functions that package server provides (host.go);
+//   - the control socket accepts commands of the owner of the data directory, and
+//     Ask is its client (control.go); the console accepts them over HTTP with an admin
+//     token (console.go, tokens.go); the audit log records who changed what (audit.go);
+//   - Restrictions are the bans, the brown-out and the announcements of a profile, which
+//     hold after a restart too (restrictions.go, brownout.go, announcements.go);
+//   - Status and Reloaded describe the state of a server (status.go);
+//     dead letters are messages that the database refused (deadletters.go);
+//   - the doctor checks whether a server could run well (doctor.go).
 //
-// A new command is a row of Commands; if it tells a profile something new, that is
-// an input of package profile. Nothing else: the tests of this package walk the
-// table, and the command line, both doors, the audit log, the console's forms and
-// docs/operations.md follow from it.
+// A new command is a row of Commands, and an input of package profile if profiles need a
+// new one. The command line, the control socket, the console, the audit log and
+// docs/operations.md follow from the table; the tests of this package walk it.
 //
 // Invariants:
 //
-//   - What changes something through either door is in the audit log, on disk,
-//     before it is done. No token of a player is ever in it.
+//   - A command that changes something is in the audit log, on disk, before it is
+//     carried out. No token of a player is ever in it.
 //   - A command that is refused because of its arguments has changed nothing.
 package host

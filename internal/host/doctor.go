@@ -36,10 +36,10 @@ var verdictNames = [...]string{"ok", "warn", "fail"}
 
 func (v Verdict) String() string { return verdictNames[v] }
 
-// MarshalText makes it a word in JSON.
+// MarshalText encodes a verdict as its name.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// Finding is what the doctor has seen of one thing, and what to do about it.
+// Finding is the result of one check, with advice.
 type Finding struct {
 	Subject string  `json:"subject"`
 	Verdict Verdict `json:"verdict"`
@@ -47,16 +47,16 @@ type Finding struct {
 	Advice  string  `json:"advice,omitempty"`
 }
 
-// Patient is what the doctor looks at: a configuration and a data directory.
+// Patient is what the doctor checks: a configuration and a data directory.
 type Patient struct {
 	Config *config.Config
 	Dir    string
-	// Port says where a profile listens.
+	// Port returns the addresses and limits of a profile's port.
 	Port func(*config.Profile) transport.Options
-	// Databases are the stores of profiles. The doctor closes them.
+	// Databases opens the stores of profiles. The doctor closes them.
 	Databases func(profiles []*config.Profile, dir string) ([]Database, error)
-	// Journal asks the database of a journal in PostgreSQL where it is, and whether it
-	// waits for a standby; nil: the journal is on this machine.
+	// Journal queries the database of a journal in PostgreSQL: where it is, and whether it
+	// has a synchronous standby. It is nil if the journal is on local disk.
 	Journal func(ctx context.Context) (where string, replicated bool, err error)
 }
 
@@ -70,10 +70,10 @@ type Database struct {
 	}
 }
 
-// databaseTime is how long a database may take to answer.
+// databaseTime bounds a query to a database.
 const databaseTime = 10 * time.Second
 
-// examination is what the doctor has found so far.
+// examination is a run of the checks, with the findings so far.
 type examination struct {
 	Patient
 	ctx      context.Context
@@ -82,6 +82,7 @@ type examination struct {
 	found    []Finding
 }
 
+// say adds a finding. Advice is dropped if the verdict is Fine.
 func (p *examination) say(v Verdict, subject, advice, format string, args ...any) {
 	if v == Fine {
 		advice = ""
@@ -89,13 +90,13 @@ func (p *examination) say(v Verdict, subject, advice, format string, args ...any
 	p.found = append(p.found, Finding{subject, v, fmt.Sprintf(format, args...), advice})
 }
 
-// examinations is the one list of what the doctor looks at.
+// examinations is the list of all checks.
 var examinations = []func(*examination){
 	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).addresses, (*examination).listeners, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).journal, (*examination).secrets, (*examination).encryption, (*examination).logins, (*examination).engines,
 }
 
-// Examine looks whether a server could run well. It binds for a moment and writes
-// one small file; it changes nothing.
+// Examine checks whether a server could run well. It binds sockets and writes a small file
+// for a moment, and changes nothing.
 func Examine(ctx context.Context, who Patient) []Finding {
 	p := &examination{Patient: who, ctx: ctx, profiles: who.Config.Running()}
 	p.running = Ask(ctx, p.Dir, "status", nil, new(Status)) == nil
@@ -105,6 +106,7 @@ func Examine(ctx context.Context, who Patient) []Finding {
 	return p.found
 }
 
+// directory checks that the data directory is readable by its owner alone.
 func (p *examination) directory() {
 	info, err := os.Stat(p.Dir)
 	switch {
@@ -119,10 +121,10 @@ func (p *examination) directory() {
 	}
 }
 
-// slowFsync is where players begin to feel the disk.
+// slowFsync is the median time of an fsync above which players notice the disk.
 const slowFsync = 20 * time.Millisecond
 
-// disk measures room and fsync where the data will be.
+// disk checks the free space and the time of an fsync in the data directory.
 func (p *examination) disk() {
 	dir := p.Dir
 	for dir != filepath.Dir(dir) {
@@ -154,7 +156,7 @@ func (p *examination) disk() {
 	}
 }
 
-// fsyncTime is the median of some small appends with fsync.
+// fsyncTime returns the median time of 15 appends of 4 KB with fsync.
 func fsyncTime(dir string) (time.Duration, error) {
 	f, err := os.CreateTemp(dir, ".wamble-doctor-*")
 	if err != nil {
@@ -178,7 +180,7 @@ func fsyncTime(dir string) (time.Duration, error) {
 	return took[len(took)/2], nil
 }
 
-// ports binds every port for a moment.
+// ports checks by binding that every port is free.
 func (p *examination) ports() {
 	for _, cfg := range p.profiles {
 		subject := "ports of " + cfg.Name
@@ -201,12 +203,12 @@ func (p *examination) ports() {
 	}
 }
 
-// addresses warns where the kernel may answer a player from another address than he
-// asked: all addresses are listened on, and an interface has several of one kind.
+// addresses warns if the kernel may answer players from another address than they used: a
+// profile listens on all addresses, and an interface has several of one kind.
 func (p *examination) addresses() {
 	interfaces, err := net.Interfaces()
 	if err != nil {
-		return // nothing is known, so nothing is said
+		return // the addresses are not known
 	}
 	var several []string
 	for _, i := range interfaces {
@@ -221,8 +223,8 @@ func (p *examination) addresses() {
 	}
 }
 
-// alike are the addresses of an interface which the kernel may choose between for an
-// answer: public, or private, ones of a family, if there are several.
+// alike returns the addresses of an interface among which the kernel may choose the source
+// of an answer: those of one family, all public or all private, if there are several.
 func alike(list []net.Addr) (several []string) {
 	type kind struct{ ipv4, private bool }
 	kinds := map[kind][]string{}
@@ -243,8 +245,7 @@ func alike(list []net.Addr) (several []string) {
 
 const lowPort = "use a port above 1023, or let the unit have AmbientCapabilities=CAP_NET_BIND_SERVICE, or wamble.socket bind it"
 
-// listeners binds what belongs to no profile for a moment: the admin listener, and the
-// port that sends plain HTTP to https.
+// listeners checks by binding that the admin listener and the redirect-port are free.
 func (p *examination) listeners() {
 	c := &p.Config.Server
 	p.listener("admin listener", c.AdminListen, "set admin-listen to another address, or to \"\"")
@@ -259,6 +260,7 @@ func (p *examination) listeners() {
 	}
 }
 
+// listener checks by binding that a TCP address is free. It ignores "".
 func (p *examination) listener(subject, address, advice string) {
 	if address == "" {
 		return
@@ -277,10 +279,11 @@ func (p *examination) listener(subject, address, advice string) {
 	}
 }
 
-// wantedBuffer holds what comes at full load during a handoff, about.
+// wantedBuffer is the default UDP receive buffer in bytes. It holds about what arrives at
+// full load during a handoff.
 const wantedBuffer = 4 << 20
 
-// buffers asks the kernel for the receive buffer of each profile.
+// buffers checks that the kernel grants the UDP receive buffer of each profile.
 func (p *examination) buffers() {
 	for _, cfg := range p.profiles {
 		if !cfg.Network.UDPEnabled {
@@ -294,7 +297,7 @@ func (p *examination) buffers() {
 		}
 		granted, _, err := probe.Buffers()
 		probe.Close()
-		granted /= 2 // the kernel counts its own needs in
+		granted /= 2 // the kernel reports twice the usable size
 		want := cfg.Network.BufferSize
 		if want == 0 {
 			want = wantedBuffer
@@ -311,9 +314,9 @@ func (p *examination) buffers() {
 	}
 }
 
-// files compares the limit of open files with the connections that are allowed.
+// files checks that the limit of open files suffices for http-max-connections.
 func (p *examination) files() {
-	const own = 512 // of journal, stores and sockets
+	const own = 512 // for journal, stores and sockets
 	need := own
 	for _, cfg := range p.profiles {
 		need += cfg.Network.HTTPMaxConnections
@@ -331,9 +334,10 @@ func (p *examination) files() {
 	}
 }
 
-// built is a time that is past whenever this runs.
+// built is a time before which no correct clock runs this program.
 var built = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// clock checks that a time service synchronizes the clock.
 func (p *examination) clock() {
 	synced, err := clockSynced()
 	switch advice := "run a time service such as chrony or systemd-timesyncd"; {
@@ -348,7 +352,7 @@ func (p *examination) clock() {
 	}
 }
 
-// logins warns where a login can be handed on by a hostile server.
+// logins warns if a hostile server could relay logins to this one.
 func (p *examination) logins() {
 	for _, cfg := range p.profiles {
 		subject := "logins of " + cfg.Name
@@ -364,7 +368,7 @@ func (p *examination) logins() {
 	}
 }
 
-// engines looks whether the engine of house bots is there.
+// engines checks that the configured engines of house bots exist.
 func (p *examination) engines() {
 	for _, cfg := range p.profiles {
 		words := strings.Fields(cfg.Sessions.HouseBotEngine)
@@ -379,7 +383,7 @@ func (p *examination) engines() {
 	}
 }
 
-// sslModes says what each db-sslmode protects from, in the order of PostgreSQL.
+// sslModes describes what each db-sslmode protects against.
 var sslModes = map[string]string{
 	"disable":     "nothing is encrypted: whoever is on the way reads the password and the tokens of players, and can change them",
 	"allow":       "encrypted only if the server insists: whoever is on the way can switch it off, read and change everything",
@@ -389,8 +393,8 @@ var sslModes = map[string]string{
 	"verify-full": "encrypted, and the server has proved its name: nobody on the way reads, changes or poses as it",
 }
 
-// encryption explains db-sslmode, and warns where the connection leaves the machine
-// and can be read or changed on the way.
+// encryption explains db-sslmode, and warns if a connection leaves the machine and the
+// server's certificate is not verified.
 func (p *examination) encryption() {
 	for _, cfg := range p.profiles {
 		if !cfg.Postgres() {
@@ -409,8 +413,8 @@ func (p *examination) encryption() {
 	}
 }
 
-// leavesMachine reports whether a db-host, which may be a list, is reached over a
-// network: it is neither the directory of a unix socket nor this machine.
+// leavesMachine reports whether a db-host, which may be a list, has a host other than a unix
+// socket's directory or this machine.
 func leavesMachine(hosts string) bool {
 	for host := range strings.SplitSeq(hosts, ",") {
 		if name, _, err := net.SplitHostPort(host); err == nil {
@@ -424,7 +428,7 @@ func leavesMachine(hosts string) bool {
 	return false
 }
 
-// journal asks the database of a journal in PostgreSQL.
+// journal checks that the database of a journal in PostgreSQL answers and is replicated.
 func (p *examination) journal() {
 	if p.Journal == nil {
 		return
@@ -444,7 +448,7 @@ func (p *examination) journal() {
 
 const ownSchema = "let db-user own the database (ALTER DATABASE … OWNER TO …) and its tables (REASSIGN OWNED BY … TO …)"
 
-// databases asks each store for its version, and whether it can be migrated.
+// databases checks that each store answers, and that its schema can be used or migrated.
 func (p *examination) databases() {
 	list, err := p.Databases(p.profiles, p.Dir)
 	if err != nil {

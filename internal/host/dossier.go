@@ -15,39 +15,40 @@ import (
 	"wamble/internal/profile"
 )
 
-// dossier is what a database, and the profiles that use it, know of one person.
+// dossier has what a database, and the profiles that use it, know of one player or guest.
 type dossier struct {
 	person
 	Renamed  time.Time           `json:"renamed,omitzero"` // when the name was chosen
 	Names    []wamble.FormerName `json:"former_names"`
 	Rank     int                 `json:"rank,omitempty"`   // by score
-	Of       int                 `json:"ranked,omitempty"` // how many are ranked
+	Of       int                 `json:"ranked,omitempty"` // number of ranked players
 	Sessions []playerSession     `json:"sessions"`
 	Holds    []wamble.BoardID    `json:"holds"`
-	Boards   []touched           `json:"boards"` // the last that he moved on
+	Boards   []touched           `json:"boards"` // with the player's last moves
 	Bans     []banned            `json:"bans"`
 	More     bool                `json:"more"` // not all sessions, boards or names are shown
 }
 
-// touched is a board that somebody has moved on.
+// touched is a board on which the player has moved.
 type touched struct {
 	Board   wamble.BoardID `json:"board"`
 	Profile string         `json:"profile"`
 	Status  string         `json:"status"`
-	At      time.Time      `json:"at"` // of his last move
+	At      time.Time      `json:"at"` // of the player's last move
 }
 
-// The bounds of a dossier.
+// The most sessions, boards and former names of a dossier.
 const (
 	sessionsShown = 50
 	movedShown    = 20
 	namesShown    = 20
 )
 
-// errNobody says that no database has somebody.
+// errNobody is returned when no database has the player.
 var errNobody = errors.New("no such player")
 
-// lookAt returns what is known of somebody, a dossier for each database.
+// lookAt carries out the command player: it returns a dossier from each database that has
+// the player.
 func lookAt(ctx context.Context, h *Host, call *Call) (any, error) {
 	a, err := h.arguments("player", call)
 	if err != nil {
@@ -84,7 +85,7 @@ func lookAt(ctx context.Context, h *Host, call *Call) (any, error) {
 	return all, nil
 }
 
-// dossier gathers what is known of somebody in the profiles of one database.
+// dossier collects what the store and the profiles of one database know of a player.
 func (p *Running) dossier(ctx context.Context, found Found, same []Running) (*dossier, error) {
 	c := crowd{byWho: map[who]*person{}}
 	if found.Key.IsZero() {
@@ -126,7 +127,7 @@ func (p *Running) dossier(ctx context.Context, found Found, same []Running) (*do
 	return d, nil
 }
 
-// keyOf returns the key of a session's player, zero if he is a guest or nobody knows.
+// keyOf returns the key of a session's player; zero for a guest or an unknown session.
 func (p *Running) keyOf(ctx context.Context, id wamble.SessionID) wamble.PublicKey {
 	if here, _ := p.Seek(ctx, profile.Seek{Session: id}, 1); len(here) > 0 {
 		return here[0].Key
@@ -135,15 +136,16 @@ func (p *Running) keyOf(ctx context.Context, id wamble.SessionID) wamble.PublicK
 	return s.Key
 }
 
-// read adds sessions, boards and rank of somebody, as the store and memory have them.
+// read adds the sessions, boards and rank of a player from memory and the store.
 func (d *dossier) read(ctx context.Context, p *Running, key wamble.PublicKey, memory []profile.Present) error {
+	// What the store has of the player, or of a guest's session.
 	var rows []wamble.Session
 	if !key.IsZero() {
 		var err error
 		if rows, err = p.Reader.Sessions(ctx, key, sessionsShown+1); err != nil {
 			return err
 		}
-		if stored, err := p.Reader.Player(ctx, key); err == nil { // else he is not stored yet
+		if stored, err := p.Reader.Player(ctx, key); err == nil { // an error may mean that the player is not stored yet
 			d.Created, d.Renamed = stored.Created.UTC(), stored.Renamed
 		}
 		names, err := p.Reader.FormerNames(ctx, key)
@@ -162,6 +164,7 @@ func (d *dossier) read(ctx context.Context, p *Running, key wamble.PublicKey, me
 	} else if s, err := p.Reader.SessionByID(ctx, d.Session); err == nil {
 		rows = append(rows, s)
 	}
+	// Sessions, those in memory before stored ones, with their profile and address.
 	known := map[wamble.SessionID]bool{}
 	for i := range memory {
 		s := &memory[i]
@@ -187,6 +190,7 @@ func (d *dossier) read(ctx context.Context, p *Running, key wamble.PublicKey, me
 	d.Holds = slices.Compact(d.Holds)
 	d.More = d.More || len(d.Sessions) > sessionsShown
 	d.Sessions = d.Sessions[:min(len(d.Sessions), sessionsShown)]
+	// Boards and rank.
 	trail, err := p.Reader.Trail(ctx, d.Session)
 	if err != nil {
 		return err
@@ -202,7 +206,7 @@ func (d *dossier) read(ctx context.Context, p *Running, key wamble.PublicKey, me
 	return nil
 }
 
-// touch adds the boards of a trail, the one that he moved on last first.
+// touch adds the boards of a trail, ordered by the player's last move, latest first.
 func (d *dossier) touch(trail *wamble.Trail) {
 	for i := range trail.Boards {
 		b := &trail.Boards[i]
@@ -219,8 +223,8 @@ func (d *dossier) touch(trail *wamble.Trail) {
 	d.Boards = d.Boards[:min(len(d.Boards), movedShown)]
 }
 
-// applying returns the bans that keep somebody out: by his key, by a token of his, or
-// where he is now.
+// applying returns the bans that exclude a player by their key, by the token of a session,
+// or by a current address.
 func applying(bans []banned, key wamble.PublicKey, sessions []playerSession, at []here) []banned {
 	return slices.DeleteFunc(bans, func(b banned) bool {
 		whom, err := parsePlayer(b.Whom)

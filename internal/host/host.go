@@ -23,86 +23,84 @@ import (
 	"wamble/runner"
 )
 
-// Server is what commands need of a server.
+// Server has what commands need of a server.
 type Server struct {
 	Dir      string // the data directory
 	Log      *slog.Logger
 	Runner   *runner.Runner
-	Parts    func() []Part   // of a journal that machines share; nil: Runner has all
-	Draining *atomic.Bool    // nobody new is taken
-	Tokens   *Tokens         // for the console, beside that of the server's own file
+	Parts    func() []Part   // partitions of a shared journal; nil if Runner has all
+	Draining *atomic.Bool    // new players are refused
+	Tokens   *Tokens         // of the console, besides the token in the server's own file
 	Serving  context.Context // ends when the server is to stop
-	// Everywhere are the restrictions of all profiles, also of those that come later.
+	// Everywhere has the restrictions of all profiles, including those added later.
 	Everywhere *Restrictions
 
 	// Running returns the profiles that run, in the order of the configuration.
 	Running func() []Running
 	Status  func(ctx context.Context) Status
-	Cluster func(ctx context.Context) Cluster // all machines; nil: only this one is known
-	Vitals  func(ctx context.Context) any     // the counters of this moment
-	Lines   func() []string                   // the last ones of the log
+	Cluster func(ctx context.Context) Cluster // all nodes; nil for a standby
+	Vitals  func(ctx context.Context) any     // the current counters
+	Lines   func() []string                   // the last lines of the log
 	History func(days bool) any               // points for charts, of an hour or of days
-	// Hold keeps what goes from the journal to the stores, until a time at least.
+	// Hold keeps messages of the journal that reach the stores, at least until a time.
 	Hold func(until time.Time)
-	// Panicked is told of a panic in a command; nil: nobody is.
+	// Panicked is called with a panic in a command; it may be nil.
 	Panicked func(error)
 	Reload   func(ctx context.Context) (Reloaded, error)
-	// Foresee says what a reload would do. Only if ports is true, it also tries whether
-	// the ports that are new can be had.
+	// Foresee returns what a reload would do. With ports it also tries to bind new ports.
 	Foresee func(ctx context.Context, ports bool) (Foreseen, error)
-	Options func() Effective // what the server runs with
-	// HandOff becomes another image of the process, and returns only if that fails.
-	// That image answers who waits.
+	Options func() Effective // the options in effect
+	// HandOff executes a new binary, and returns only if that fails. The new process
+	// answers the waiter.
 	HandOff func(ctx context.Context, binary string, w Waiter) error
-	// Repeated returns how the handoff ended that a request with this key asked for,
+	// Repeated returns the result of the handoff that a request with this key asked for,
 	// nil if there was none.
 	Repeated func(ctx context.Context, key string) *handoff.Result
-	// Rehearse says what a handoff would do, or why it would fail.
+	// Rehearse returns what a handoff would do, or why it would fail.
 	Rehearse func(ctx context.Context, binary string) (handoff.Result, error)
 }
 
-// Waiter is who waits for the end of a handoff.
+// Waiter is the client that waits for the end of a handoff.
 type Waiter struct {
-	Conn syscall.Conn // nil: nobody does
+	Conn syscall.Conn // nil if its connection does not wait for the next process
 	Web  bool         // the connection speaks HTTP
-	Key  string       // of the request
+	Key  string       // idempotency key of the request
 }
 
-// Running is what commands need of a profile that runs.
+// Running has what commands need of a profile that runs.
 type Running struct {
 	Name         string
 	Restrictions *Restrictions
-	// Tell tells the profile something, and waits until it has acted. It returns the
-	// counters of the host before and after, or loop.ErrNotUp.
+	// Tell gives the profile an input, and waits until it has acted. It returns the
+	// host's counters before and after, or loop.ErrNotUp.
 	Tell    func(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error)
-	Present func(ctx context.Context) int // players
-	// Stored reports whether the store has an identity of a key, which, and its sessions. A
-	// store that is away or slow may have it.
+	Present func(ctx context.Context) int // number of players
+	// Stored returns the identity of a key and its sessions, and whether the store may have
+	// them. The last is also true if the store does not answer.
 	Stored func(ctx context.Context, key wamble.PublicKey) (wamble.PlayerID, []wamble.Session, bool)
-	// Database names the store; profiles with the same one share it. Reader asks it.
+	// Database names the store, which profiles with the same name share. Reader reads it.
 	Database string
 	Reader   Reader
-	// Seek looks for people in memory; more says that there are others.
+	// Seek looks for at most most players in memory. More says that there are others.
 	Seek func(ctx context.Context, of profile.Seek, most int) (found []profile.Present, more bool)
-	// Find looks for somebody in memory and in the store; Found is zero if nobody has
-	// the name.
+	// Find looks for a player in memory and in the store. Found is zero if there is none.
 	Find func(ctx context.Context, n Named) (Found, error)
-	// Boards looks for boards in memory, at most so many.
+	// Boards looks for at most most boards in memory.
 	Boards func(ctx context.Context, q profile.BoardQuery, most int) []profile.FoundBoard
 }
 
-// Found is somebody whom a profile knows: a session, or an identity by its key.
+// Found is a player whom a profile knows: a session, or an identity by its key.
 type Found struct {
 	Session wamble.SessionID
 	Key     wamble.PublicKey
 }
 
-// Host carries out the commands that a server is given.
+// Host carries out the commands that are given to a server.
 type Host struct {
 	Server
 	commands []Command
-	standby  bool       // it serves nobody, and waits
-	auditing sync.Mutex // held while a line is appended to the audit log
+	standby  bool       // it is the host of a standby
+	auditing sync.Mutex // held while the audit log is read or appended to
 }
 
 // New returns the host of a server.
@@ -110,8 +108,7 @@ func New(s Server) *Host {
 	return &Host{Server: s, commands: Commands}
 }
 
-// Standby returns the host of a process that waits for another machine's place: it can
-// only be asked how it is.
+// Standby returns the host of a standby, which knows only the commands status and cluster.
 func Standby(dir string, log *slog.Logger, status func(context.Context) Status) *Host {
 	h := &Host{Server: Server{Dir: dir, Log: log, Status: status}, standby: true}
 	for _, c := range Commands {
@@ -122,18 +119,18 @@ func Standby(dir string, log *slog.Logger, status func(context.Context) Status) 
 	return h
 }
 
-// caught reports a panic.
+// caught passes a panic to Panicked.
 func (h *Host) caught(err error) {
 	if h.Panicked != nil {
 		h.Panicked(err)
 	}
 }
 
-// Counts is what came of a command that the profiles were told: how many players,
-// games or bans it met, by profile.
+// Counts has the result of a command that was given to profiles: the number of players,
+// games or bans that it affected, by profile.
 type Counts map[string]uint64
 
-// print says it in words, a line for each profile.
+// print writes a line for each profile.
 func (c Counts) print(w io.Writer, said func(uint64) string) error {
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		if _, err := fmt.Fprintf(w, "%s: %s\n", name, said(c[name])); err != nil {
@@ -143,7 +140,7 @@ func (c Counts) print(w io.Writer, said func(uint64) string) error {
 	return nil
 }
 
-// none reports whether a command met nothing in any profile.
+// none reports whether all counts are 0.
 func (c Counts) none() bool {
 	for _, n := range c {
 		if n > 0 {
@@ -153,13 +150,13 @@ func (c Counts) none() bool {
 	return true
 }
 
-// Effect is what a command did in one profile.
+// Effect has what a command did in one profile.
 type Effect struct {
 	Before, After profile.HostStats
 	Args          *Arguments
-	Lifted        int  // bans, or announcements that were withdrawn
-	Stored        bool // the identity of a key that the command named
-	Present       func() int
+	Lifted        int        // number of bans lifted, or announcements withdrawn
+	Stored        bool       // the store has the player whose key the command named
+	Present       func() int // returns the number of players
 }
 
 // command returns the row of a name, or nil.
@@ -170,11 +167,12 @@ func (h *Host) command(name string) *Command {
 	return nil
 }
 
-// do carries a command out.
+// do carries out a command.
 func (h *Host) do(ctx context.Context, c *Command, call Call) (any, error) {
 	if c.Do != nil {
 		return c.Do(ctx, h, &call)
 	}
+	// Read and check the arguments, and log them without secrets.
 	var a Arguments
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return nil, fmt.Errorf("not the arguments of a command: %w", err)
@@ -206,7 +204,8 @@ func (h *Host) do(ctx context.Context, c *Command, call Call) (any, error) {
 	return h.tell(ctx, c, &a)
 }
 
-// tell tells a command to the profiles that it is for, and goes on after an error.
+// tell gives a command to the profiles that it names. After an error it goes on with the
+// next profile.
 func (h *Host) tell(ctx context.Context, c *Command, a *Arguments) (Counts, error) {
 	list, err := h.chosen(a.Profile)
 	if err != nil {
@@ -232,17 +231,20 @@ func (h *Host) tell(ctx context.Context, c *Command, a *Arguments) (Counts, erro
 	return counts, errors.Join(errs...)
 }
 
-// obey keeps what is to hold, and tells the profile.
+// obey stores what the command restricts, gives the command to the profile, and returns its
+// count.
 func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, error) {
 	e := &Effect{Args: a, Present: func() int { return p.Present(ctx) }}
+	// A key stands for the player into whom its owner was merged, but not in a ban.
 	if c.Needed && !a.player.Key.IsZero() {
 		asked := a.player
 		defer func() { a.player = asked }()
 		if found, err := p.Find(ctx, Named{Key: asked.Key}); err == nil && !found.Key.IsZero() && !c.Lasting {
-			a.player.Key = found.Key // that of whom he was merged into
+			a.player.Key = found.Key
 		}
 		e.Stored = p.lookUpPlayer(ctx, a)
 	}
+	// Change the restrictions. A ban in all profiles replaces those of this one.
 	var err error
 	if c.Keep != nil {
 		e.Lifted, err = p.Restrictions.Change(ctx, func(r *Restricted) error {
@@ -260,6 +262,7 @@ func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, e
 		}
 		e.Lifted += a.lifted
 	}
+	// Skip or refuse a profile that does not know the player.
 	if c.Finds {
 		if a.found, err = p.Find(ctx, a.named); err != nil || a.found == (Found{}) {
 			return 0, err
@@ -277,7 +280,7 @@ func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, e
 	return c.Count(e), err
 }
 
-// chosen returns the profiles that a command is for.
+// chosen returns the profile of a name, or with "" all that run.
 func (h *Host) chosen(name string) ([]Running, error) {
 	list := h.Running()
 	if name == "" {

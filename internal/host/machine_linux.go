@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeSpace is what an unprivileged process may still write, in bytes.
+// freeSpace returns how many bytes an unprivileged process can still write.
 func freeSpace(dir string) (uint64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
@@ -18,7 +18,7 @@ func freeSpace(dir string) (uint64, error) {
 	return s.Bavail * uint64(s.Bsize), nil
 }
 
-// fileLimit is how many files the process may have open.
+// fileLimit returns how many files the process may have open.
 func fileLimit() (uint64, error) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
@@ -30,7 +30,7 @@ func fileLimit() (uint64, error) {
 	return l.Cur, nil
 }
 
-// peerCredentials says which user and process opened a connection.
+// peerCredentials describes the user and process that opened a connection.
 func peerCredentials(conn *net.UnixConn) (string, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -45,7 +45,7 @@ func peerCredentials(conn *net.UnixConn) (string, error) {
 	return fmt.Sprintf("uid %d, gid %d, pid %d", who.Uid, who.Gid, who.Pid), nil
 }
 
-// clockSynced asks the kernel whether a time service holds the clock.
+// clockSynced reports whether a time service synchronizes the clock.
 func clockSynced() (bool, error) {
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)

@@ -10,7 +10,7 @@ import (
 	"wamble/internal/profile"
 )
 
-// mergePlayers merges two players, in each database that has both.
+// mergePlayers carries out the command merge in each database that has both players.
 func mergePlayers(ctx context.Context, h *Host, call *Call) (any, error) {
 	a, err := h.arguments("merge", call)
 	if err != nil {
@@ -59,8 +59,8 @@ func mergePlayers(ctx context.Context, h *Host, call *Call) (any, error) {
 	return counts, nil
 }
 
-// player returns a player of the database, with what he has by the memory of a profile
-// that uses it, else by the store. It is zero if nobody has the name.
+// player returns a player of the profile's database, from the memory of a profile that uses
+// it or else from the store. It is zero if there is none.
 func (p *Running) player(ctx context.Context, n Named, list []Running) (wamble.Player, error) {
 	list = slices.DeleteFunc(slices.Clone(list), func(other Running) bool { return other.Database != p.Database })
 	var found Found

@@ -10,12 +10,12 @@ import (
 
 // Foreseen is what a reload would do.
 type Foreseen struct {
-	Changes  []config.Change `json:"changes"`  // option by option
-	Profiles []string        `json:"profiles"` // that begin, end or do not stay as they are, a line each
-	Refused  []string        `json:"refused"`  // why a reload would be refused; empty: it would not
+	Changes  []config.Change `json:"changes"`  // by option
+	Profiles []string        `json:"profiles"` // one line for each that begins, ends or is changed
+	Refused  []string        `json:"refused"`  // why a reload would be refused; empty if it would not
 }
 
-// print says it in words.
+// print writes what a reload would do. Error: ErrRefused if it would be refused.
 func (f *Foreseen) print(w io.Writer) error {
 	lines := []string{}
 	for _, c := range f.Changes {
@@ -39,17 +39,18 @@ func (f *Foreseen) print(w io.Writer) error {
 	return nil
 }
 
-// Effective is what a server runs with. Secrets are hidden.
+// Effective has the options in effect. Secrets are hidden.
 type Effective struct {
-	File     string             `json:"file"` // "": the defaults
+	File     string             `json:"file"` // "" without a configuration file
 	Server   []config.Setting   `json:"server"`
-	Profiles []EffectiveProfile `json:"profiles"` // that run
-	// Reload is what a reload would do now, and Mistake why it would be refused at once.
+	Profiles []EffectiveProfile `json:"profiles"` // those that run
+	// Reload is what a reload would do now. Mistake is the error in the configuration that
+	// would refuse it.
 	Reload  *Foreseen `json:"reload,omitempty"`
 	Mistake string    `json:"mistake,omitempty"`
 }
 
-// EffectiveProfile is what a profile runs with.
+// EffectiveProfile has the options in effect of a profile.
 type EffectiveProfile struct {
 	Name    string           `json:"name"`
 	Base    string           `json:"inherits,omitempty"`
@@ -57,7 +58,7 @@ type EffectiveProfile struct {
 	Options []config.Setting `json:"options"`
 }
 
-// effective is what the server runs with, and what a reload would change of it.
+// effective returns the options in effect, and what a reload would change.
 func (h *Host) effective(ctx context.Context) Effective {
 	e := h.Options()
 	if f, err := h.Foresee(ctx, false); err != nil {

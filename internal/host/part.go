@@ -11,21 +11,21 @@ import (
 	"wamble/runner"
 )
 
-// Part is a part of a journal that machines share (see Server.Parts).
+// Part is a partition of a shared journal (see Server.Parts).
 type Part struct {
-	Runner *runner.Runner // nil: it is on another machine
-	Node   string         // which one has it; "": none has
+	Runner *runner.Runner // nil if this node does not hold it
+	Node   string         // its holder; "" if it has none
 }
 
-// partNumber is which part of the journal a command is about. It may be left out where
-// there is one.
+// partNumber is the argument that names a partition of the journal. It may be left out if
+// this node has only one.
 var partNumber = Arg{Name: "part", Kind: Number}
 
 type partChoice struct {
 	Part *int `json:"part,omitempty"`
 }
 
-// journal is the journal, or the part of it, that the arguments of a command name.
+// journal returns the journal, or the partition of it that the arguments of a command name.
 func (h *Host) journal(args json.RawMessage) (*runner.Runner, error) {
 	var of partChoice
 	if len(args) > 0 {
@@ -67,7 +67,8 @@ func (h *Host) journal(args json.RawMessage) (*runner.Runner, error) {
 	return p.Runner, nil
 }
 
-// partsHere returns the journals of this machine, by part; -1 is one that is in one part.
+// partsHere returns the partitions on this node by index; a journal that is not shared has
+// index -1.
 func (h *Host) partsHere() map[int]*runner.Runner {
 	if h.Parts == nil {
 		return map[int]*runner.Runner{-1: h.Runner}
@@ -81,7 +82,7 @@ func (h *Host) partsHere() map[int]*runner.Runner {
 	return here
 }
 
-// partOf is how a part is told in JSON; nil: there is one.
+// partOf returns a partition's index for JSON; nil for -1.
 func partOf(part int) *int {
 	if part < 0 {
 		return nil
@@ -89,8 +90,8 @@ func partOf(part int) *int {
 	return &part
 }
 
-// deskPages are the pages of the journal: those of its one desk, or of one for each part,
-// below a page that names them.
+// deskPages returns the handler of the journal's desk. A shared journal has a desk for each
+// partition, and a page that lists them.
 func (h *Host) deskPages() http.Handler {
 	if h.Parts == nil {
 		return http.StripPrefix(deskPath, h.deskOf(h.Runner, -1))

@@ -17,7 +17,7 @@ import (
 	"wamble/internal/profile"
 )
 
-// Reader is what commands read of people in the store of a profile.
+// Reader has the queries about players that commands make to a profile's store.
 type Reader interface {
 	People(ctx context.Context, q wamble.PeopleQuery) ([]wamble.Person, error)
 	Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error)
@@ -32,20 +32,20 @@ type Reader interface {
 // peopleShown is how many people one search shows.
 const peopleShown = 50
 
-// shortest is how many characters of a token or key are needed to find somebody.
+// shortest is the least length of the beginning of a token or key in a search.
 const shortest = 4
 
-// search is what a text looks for, in memory and in the store.
+// search is a parsed search text: what to look for in memory, and queries for the store.
 type search struct {
 	seek    profile.Seek
 	queries []wamble.PeopleQuery
 }
 
-// searchWords are what a search can be restricted to, before a colon.
+// searchWords has the prefixes that restrict a search, as in "name:ann".
 var searchWords = []string{"name", "key", "token", "address", "session", "board"}
 
-// parseSearch reads what to look for: a name or part of it, the beginning of a public key
-// or of a token, an address or network, the number of a session or board.
+// parseSearch parses a search text: a name or part of it, the beginning of a public key or
+// of a token, an address or network, the number of a session or board.
 func parseSearch(text string) (search, error) {
 	var s search
 	word, rest, restricted := strings.Cut(text, ":")
@@ -87,13 +87,13 @@ func parseSearch(text string) (search, error) {
 		"look for a name, the beginning of a public key or token (%d characters), an address or network, or the number of a session or board", shortest)
 }
 
-// isName reports whether a text has nothing but letters, digits, - and _.
+// isName reports whether a text is not empty and has only letters, digits, - and _.
 func isName(text string) bool {
 	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
-// keysFrom returns the first and the last key that begin with hex digits, nil if these
-// are none.
+// keysFrom returns the first and the last key that begin with hex digits; nil if digits are
+// not 4 to 64 hex digits.
 func keysFrom(digits string) *[2]wamble.PublicKey {
 	const whole = 2 * len(wamble.PublicKey{})
 	if len(digits) < shortest || len(digits) > whole {
@@ -108,18 +108,18 @@ func keysFrom(digits string) *[2]wamble.PublicKey {
 	return &keys
 }
 
-// people is the answer to a search.
+// people is the result of a search.
 type people struct {
 	People []person `json:"people"`
 	More   bool     `json:"more"` // not all are shown
 }
 
-// person is a player of a database, or a guest.
+// person is a player or a guest in a database.
 type person struct {
 	Database string           `json:"database"`
-	Name     string           `json:"name,omitempty"` // "": a guest
+	Name     string           `json:"name,omitempty"` // "" for a guest
 	Key      string           `json:"public_key,omitempty"`
-	Session  wamble.SessionID `json:"session,omitempty"` // the one that was seen last
+	Session  wamble.SessionID `json:"session,omitempty"` // the last one used
 	Score    float64          `json:"score"`
 	Rating   float64          `json:"rating,omitempty"`
 	Games    int              `json:"games"`
@@ -128,22 +128,22 @@ type person struct {
 	Here     []here           `json:"here"`
 }
 
-// here is a session that is in the memory of a profile.
+// here is a session in the memory of a profile.
 type here struct {
 	Profile string           `json:"profile"`
 	Session wamble.SessionID `json:"session"`
-	Address string           `json:"address,omitempty"` // "": not connected
-	Board   wamble.BoardID   `json:"board,omitempty"`   // that he holds
+	Address string           `json:"address,omitempty"` // "" if it is not connected
+	Board   wamble.BoardID   `json:"board,omitempty"`   // the board it holds; 0 if none
 	Trust   int              `json:"trust"`
 	Bot     bool             `json:"bot,omitempty"`
 	Seen    time.Time        `json:"last_seen"`
 }
 
-// who names somebody in a database: a player by his key, a guest by his session.
+// who identifies a player in a database by their key, or a guest by their session.
 type who struct {
 	database string
 	key      wamble.PublicKey
-	session  wamble.SessionID // 0: a player
+	session  wamble.SessionID // 0 for a player
 }
 
 func whoIs(database string, key wamble.PublicKey, session wamble.SessionID) who {
@@ -153,13 +153,13 @@ func whoIs(database string, key wamble.PublicKey, session wamble.SessionID) who 
 	return who{database, key, session}
 }
 
-// crowd is people who were found, each once.
+// crowd collects the people who were found, without duplicates.
 type crowd struct {
 	byWho map[who]*person
 	order []who
 }
 
-// add returns the row of somebody, new if he was not found before.
+// add returns the row of a player or guest, a new one if there was none.
 func (c *crowd) add(w who) *person {
 	p := c.byWho[w]
 	if p == nil {
@@ -173,7 +173,7 @@ func (c *crowd) add(w who) *person {
 	return p
 }
 
-// present adds a session that is in memory, which is newer than what is stored.
+// present adds a session in memory, which takes precedence over stored rows.
 func (c *crowd) present(database, profileName string, s *profile.Present) {
 	p := c.add(whoIs(database, s.Key, s.Session))
 	p.Name, p.Score, p.Games = cmp.Or(s.Handle, p.Name), s.Stats.Score, s.Stats.Games
@@ -197,7 +197,7 @@ func hereOf(profileName string, s *profile.Present) here {
 	return h
 }
 
-// findPeople looks for people, in memory and in each database once.
+// findPeople carries out the command players: a search in memory, and once in each database.
 func findPeople(ctx context.Context, h *Host, call *Call) (any, error) {
 	a, err := h.arguments("players", call)
 	if err != nil {
@@ -256,7 +256,7 @@ func findPeople(ctx context.Context, h *Host, call *Call) (any, error) {
 	return out, nil
 }
 
-// boolOrder compares two truths.
+// boolOrder compares two booleans; false comes first.
 func boolOrder(a, b bool) int {
 	switch {
 	case a == b:
@@ -267,7 +267,7 @@ func boolOrder(a, b bool) int {
 	return -1
 }
 
-// stored adds somebody whom the store has.
+// stored adds a row of the store.
 func (c *crowd) stored(database string, s *wamble.Person) {
 	p := c.add(whoIs(database, s.Key, s.Session))
 	if len(p.Here) > 0 {
@@ -276,7 +276,7 @@ func (c *crowd) stored(database string, s *wamble.Person) {
 	p.Name, p.Session, p.Score, p.Rating, p.Games, p.Created, p.Seen = s.Handle, s.Session, s.Score, s.Rating, s.Games, s.Created.UTC(), s.Seen.UTC()
 }
 
-// printPeople is a table of people.
+// printPeople writes a table of people.
 func printPeople(w io.Writer, result any) error {
 	found := result.(*people)
 	if len(found.People) == 0 {

@@ -15,11 +15,10 @@ import (
 	"wamble/internal/profile"
 )
 
-// hashPrefix begins the hash of a token, in 32 hex digits: what is kept and shown of
-// a ban.
+// hashPrefix precedes the hash of a token in hex digits, as bans store and show it.
 const hashPrefix = "hash:"
 
-// parsePlayer reads a token or the hash of one, a public key in hex, an address or a
+// parsePlayer parses a token or the hash of one, a public key in hex, an address or a
 // network.
 func parsePlayer(text string) (profile.Whom, error) {
 	if a, err := netip.ParseAddr(text); err == nil {
@@ -43,8 +42,8 @@ func parsePlayer(text string) (profile.Whom, error) {
 	return profile.Whom{}, errors.New("name a player by his name, his token, his public key (64 hex digits), his address or his network (192.0.2.0/24)")
 }
 
-// parseToken reads a token, in hex as browsers keep it or as players see it; zero if
-// it is none.
+// parseToken parses a token, in hex as browsers store it or in the form that players see;
+// zero if text is neither.
 func parseToken(text string) wamble.Token {
 	if b, err := hex.DecodeString(text); err == nil && len(b) == len(wamble.Token{}) {
 		return wamble.Token(b)
@@ -53,8 +52,8 @@ func parseToken(text string) wamble.Token {
 	return t
 }
 
-// Named is somebody by one of the ways to name a player or session in the store. A
-// text may be a token and a handle at once.
+// Named identifies a player or session in the store in one of several ways. Token and
+// Handle may both be set, because a text may be either.
 type Named struct {
 	Token   wamble.Token
 	Key     wamble.PublicKey
@@ -62,7 +61,7 @@ type Named struct {
 	Handle  string
 }
 
-// parseNamed reads a token, a public key in hex, the number of a session or a handle.
+// parseNamed parses a token, a public key in hex, the number of a session or a handle.
 func parseNamed(text string) (n Named, err error) {
 	if id, err := strconv.ParseInt(text, 10, 64); err == nil && id > 0 {
 		return Named{Session: wamble.SessionID(id)}, nil
@@ -77,13 +76,13 @@ func parseNamed(text string) (n Named, err error) {
 	return n, unless(n != Named{}, "name a player by his token, his handle, his public key (64 hex digits) or the number of his session")
 }
 
-// parseIdentity reads the name or the public key of a player; zero if it is neither.
+// parseIdentity parses the name or the public key of a player; zero if text is neither.
 func parseIdentity(text string) Named {
 	n, _ := parseNamed(text)
 	return Named{Key: n.Key, Handle: n.Handle}
 }
 
-// hideNamed is hidePlayer for whoever parseNamed reads.
+// hideNamed is hidePlayer for a text that parseNamed parses.
 func hideNamed(text string) string {
 	switch n, err := parseNamed(text); {
 	case err != nil:
@@ -94,8 +93,7 @@ func hideNamed(text string) string {
 	return text
 }
 
-// findNamed puts the key of a player into the place of his name, for a command that takes
-// a key.
+// findNamed replaces a player's name in a.Whom by their key, for a command that takes keys.
 func (h *Host) findNamed(ctx context.Context, c *Command, a *Arguments) error {
 	if !wamble.IsName(a.Whom) || len(a.Whom) > wamble.MaxName || !slices.ContainsFunc(c.Args, func(arg Arg) bool { return arg.Names }) {
 		return nil
@@ -118,8 +116,8 @@ func (h *Host) findNamed(ctx context.Context, c *Command, a *Arguments) error {
 	return errors.New("nobody has this name; the beginning of one is found by 'wamble players'")
 }
 
-// keyed returns the arguments of a command with the key of a player in the place of his
-// name, if that is known.
+// keyed returns the encoded arguments of a command with a player's name replaced by their
+// key, if that is known.
 func (h *Host) keyed(ctx context.Context, c *Command, args json.RawMessage) json.RawMessage {
 	var a Arguments
 	if json.Unmarshal(args, &a) != nil {
@@ -136,8 +134,8 @@ func (h *Host) keyed(ctx context.Context, c *Command, args json.RawMessage) json
 	return text
 }
 
-// hidePlayer replaces a player's token, which opens his session, and what may be
-// one with a slip in it.
+// hidePlayer replaces a token, and text that cannot be parsed, which may be a mistyped
+// token.
 func hidePlayer(text string) string {
 	whom, err := parsePlayer(text)
 	switch {
@@ -149,8 +147,7 @@ func hidePlayer(text string) string {
 	return text
 }
 
-// withoutToken returns the name of a player as it may be kept and shown: the hash in
-// the place of a token.
+// withoutToken returns text with a token replaced by its hash.
 func withoutToken(text string) string {
 	if whom, err := parsePlayer(text); err == nil && !whom.Token.IsZero() {
 		return hashPrefix + hex.EncodeToString(whom.Token[:])

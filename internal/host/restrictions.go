@@ -14,43 +14,43 @@ import (
 	"wamble/runner"
 )
 
-// Restricted is what the host has restricted in a profile until he lifts it. It is
-// kept in the journal, so that it holds after a restart too.
+// Restricted has the host's restrictions of a profile, or of all profiles. It is stored by
+// a Keeper, so that it holds after a restart.
 type Restricted struct {
 	Brownout profile.Brownout
 	Bans     []Ban
-	// Announced are announcements that stay.
+	// Announced has the announcements that stay.
 	Announced []Announced `json:",omitempty"`
-	// Lifted are the numbers of bans in all profiles that do not hold in this one.
+	// Lifted has the numbers of bans of all profiles that were lifted in this one.
 	Lifted []uint64 `json:",omitempty"`
-	// Last is the number of the last ban in all profiles; 0 in those of one.
+	// Last is the number of the last ban of all profiles; 0 in restrictions of one profile.
 	Last uint64 `json:",omitempty"`
-	// Revision rises with each change, in microseconds where an older program, which does
-	// not know it, has changed something; 0: that has.
+	// Revision rises with each change: it is the time in microseconds, or the revision
+	// before plus 1 if that is later. It is 0 after a change by an older version.
 	Revision int64 `json:",omitempty"`
 
-	everywhere []Ban       // in all profiles
-	announced  []Announced // in all profiles
+	everywhere []Ban       // bans of all profiles
+	announced  []Announced // announcements of all profiles
 }
 
-// Ban keeps somebody out.
+// Ban excludes a player, an address or a network.
 type Ban struct {
-	Whom  string // without a token: its hash
+	Whom  string // a token is stored as its hash
 	Text  string
-	Until time.Time // zero: for ever
+	Until time.Time // zero for ever
 	By    string    `json:",omitempty"` // who has ordered it
-	At    time.Time `json:",omitzero"`  // when
-	// Number is that of a ban in all profiles, also in those that come later.
+	At    time.Time `json:",omitzero"`  // when it was ordered
+	// Number identifies a ban of all profiles; 0 for a ban of one profile.
 	Number uint64 `json:",omitzero"`
 }
 
-// over reports whether the time of a ban is over.
+// over reports whether a ban has expired.
 func (b *Ban) over(now time.Time) bool { return !b.Until.IsZero() && !now.Before(b.Until) }
 
-// mostBans bounds what is kept of one profile.
+// mostBans bounds the bans of one profile, and those of all profiles.
 const mostBans = 4096
 
-// ban adds a ban, which takes the place of earlier ones.
+// ban adds a ban, and removes other bans of the same player and expired ones.
 func (r *Restricted) ban(b Ban, now time.Time) error {
 	r.unban(b.Whom)
 	r.Bans = slices.DeleteFunc(r.Bans, func(other Ban) bool { return other.over(now) })
@@ -62,7 +62,8 @@ func (r *Restricted) ban(b Ban, now time.Time) error {
 	return nil
 }
 
-// unban forgets the bans of somebody, however he was named.
+// unban removes the bans of a player, address or network, and lifts those of all profiles
+// in this one.
 func (r *Restricted) unban(whom string) {
 	r.drop(whom)
 	for _, b := range r.everywhere {
@@ -72,32 +73,33 @@ func (r *Restricted) unban(whom string) {
 	}
 }
 
-// drop forgets the bans of somebody, but not those in all profiles.
+// drop removes the profile's own bans of a player, address or network.
 func (r *Restricted) drop(whom string) {
 	r.Bans = slices.DeleteFunc(r.Bans, func(b Ban) bool { return b.isOf(whom) })
 }
 
-// isOf reports whether a ban is that of somebody, however he is named.
+// isOf reports whether a ban is one of a player, address or network. A token and its hash
+// are the same.
 func (b *Ban) isOf(whom string) bool {
 	named, wrong := parsePlayer(whom)
 	other, err := parsePlayer(b.Whom)
 	return b.Whom == whom || wrong == nil && err == nil && other == named
 }
 
-// all returns the bans that hold in the profile: first those that hold in all.
+// all returns the bans that hold in the profile: first those of all profiles, then its own.
 func (r *Restricted) all() []Ban {
 	all := slices.DeleteFunc(slices.Clone(r.everywhere), func(b Ban) bool { return slices.Contains(r.Lifted, b.Number) })
 	return append(all, r.Bans...)
 }
 
-// forget forgets which bans were lifted here that hold nowhere any more.
+// forget removes numbers from Lifted whose bans of all profiles no longer exist.
 func (r *Restricted) forget() {
 	r.Lifted = slices.DeleteFunc(r.Lifted, func(n uint64) bool {
 		return !slices.ContainsFunc(r.everywhere, func(b Ban) bool { return b.Number == n })
 	})
 }
 
-// inputs is what a profile that starts is told.
+// inputs returns the inputs that apply the restrictions to a profile that starts.
 func (r *Restricted) inputs(draining bool, now time.Time) []profile.Input {
 	in := []profile.Input{brownoutInput(r.effective(draining))}
 	if all := r.standing(now); len(all) > 0 {
@@ -111,35 +113,35 @@ func (r *Restricted) inputs(draining bool, now time.Time) []profile.Input {
 	return in
 }
 
-// effective adds what a draining server does without.
+// effective returns the brown-out, with no new sessions if the server is draining.
 func (r *Restricted) effective(draining bool) profile.Brownout {
 	b := r.Brownout
 	b.NoNewSessions = b.NoNewSessions || draining
 	return b
 }
 
-// Restrictions are those of one profile, durably. They may be used by many
-// goroutines.
+// Restrictions reads and changes the stored restrictions of one profile, or of all. It is
+// safe for concurrent use.
 type Restrictions struct {
 	keeper   Keeper
-	name     string       // of the profile; "": all profiles
+	name     string       // of the profile; "" for all profiles
 	draining *atomic.Bool // of the server
-	// everywhere are those of all profiles; nil: they are these.
+	// everywhere has the restrictions of all profiles; nil if it is these.
 	everywhere *Restrictions
 
 	mu   sync.Mutex // guards what follows
 	held Restricted
 }
 
-// Keeper keeps texts durably, by name.
+// Keeper stores texts durably, by name.
 type Keeper interface {
-	// Read returns a text, "" if there is none.
+	// Read returns a text; "" if there is none.
 	Read(name string) (text string, err error)
-	// Amend changes a text. Nobody else changes it meanwhile.
+	// Amend replaces a text by what change returns for it, atomically.
 	Amend(ctx context.Context, name string, change func(text string) (string, error)) error
 }
 
-// InJournal keeps texts in the journal.
+// InJournal returns a Keeper that stores texts in the journal.
 func InJournal(r *runner.Runner) Keeper { return inJournal{r} }
 
 type inJournal struct{ r *runner.Runner }
@@ -173,18 +175,18 @@ func (k inJournal) Amend(ctx context.Context, name string, change func(text stri
 	return nil
 }
 
-// ReadRestrictions fetches the restrictions of all profiles together from the journal.
+// ReadRestrictions reads the restrictions of all profiles from the journal.
 func ReadRestrictions(r *runner.Runner, draining *atomic.Bool) (*Restrictions, error) {
 	return ShareRestrictions(InJournal(r), draining)
 }
 
-// ShareRestrictions is ReadRestrictions where others keep them too: they are told of
-// changes by Hear.
+// ShareRestrictions reads the restrictions of all profiles from a Keeper that several nodes
+// share. Changes by other nodes are passed to Hear.
 func ShareRestrictions(k Keeper, draining *atomic.Bool) (*Restrictions, error) {
 	return readRestrictions(&Restrictions{keeper: k, draining: draining})
 }
 
-// Of fetches the restrictions of one profile: its own, and those of all.
+// Of reads the restrictions of one profile. Those of all profiles are included.
 func (rs *Restrictions) Of(name string) (*Restrictions, error) {
 	return readRestrictions(&Restrictions{keeper: rs.keeper, name: name, draining: rs.draining, everywhere: rs})
 }
@@ -200,7 +202,7 @@ func readRestrictions(rs *Restrictions) (*Restrictions, error) {
 	return rs, nil
 }
 
-// Hear takes what the keeper has, unless it is older than what is known.
+// Hear replaces the restrictions by a text of the keeper, unless that has a lower revision.
 func (rs *Restrictions) Hear(text string) error {
 	held, err := parseRestricted(text)
 	if err == nil {
@@ -213,7 +215,7 @@ func (rs *Restrictions) Hear(text string) error {
 	return err
 }
 
-// parseRestricted reads what a keeper has.
+// parseRestricted parses a text of a keeper.
 func parseRestricted(text string) (held Restricted, err error) {
 	if text == "" {
 		return held, nil
@@ -221,12 +223,12 @@ func parseRestricted(text string) (held Restricted, err error) {
 	err = json.Unmarshal([]byte(text), &held)
 	for i := range held.Bans {
 		b := &held.Bans[i]
-		b.Whom = withoutToken(b.Whom) // an older image kept tokens
+		b.Whom = withoutToken(b.Whom) // older versions stored tokens
 	}
 	return held, err
 }
 
-// Change changes the restrictions, durably, and returns how many bans were lifted or
+// Change changes the restrictions durably. It returns the number of bans lifted or
 // announcements withdrawn.
 func (rs *Restrictions) Change(ctx context.Context, change func(*Restricted) error) (lifted int, err error) {
 	everywhere, announced := rs.ofAll()
@@ -259,7 +261,7 @@ func (rs *Restrictions) Change(ctx context.Context, change func(*Restricted) err
 	return lifted, nil
 }
 
-// number gives a number to bans that have none.
+// number numbers the bans that have no number.
 func (r *Restricted) number() {
 	for i := range r.Bans {
 		if r.Bans[i].Number == 0 {
@@ -269,7 +271,7 @@ func (r *Restricted) number() {
 	}
 }
 
-// ofAll are the bans and announcements of all profiles.
+// ofAll returns the bans and announcements of all profiles; nil if rs is that.
 func (rs *Restrictions) ofAll() ([]Ban, []Announced) {
 	if rs.everywhere == nil {
 		return nil, nil
@@ -277,7 +279,7 @@ func (rs *Restrictions) ofAll() ([]Ban, []Announced) {
 	return rs.everywhere.Bans(), rs.everywhere.Announced()
 }
 
-// Inputs is what a profile that starts is told.
+// Inputs returns the inputs that apply the restrictions to a profile that starts.
 func (rs *Restrictions) Inputs() []profile.Input {
 	everywhere, announced := rs.ofAll()
 	rs.mu.Lock()
@@ -286,12 +288,14 @@ func (rs *Restrictions) Inputs() []profile.Input {
 	return rs.held.inputs(rs.draining.Load(), time.Now())
 }
 
-// State is what holds now but for the bans, as a profile that runs is told.
+// State returns the inputs that apply the brown-out and the announcements to a running
+// profile.
 func (rs *Restrictions) State() []profile.Input {
 	return []profile.Input{brownoutInput(rs.Brownout()), &profile.Stand{All: rs.standing()}}
 }
 
-// BansSince is what a profile that runs is told of its bans, when these were they before.
+// BansSince returns the inputs that change the bans of a running profile from before to the
+// current ones.
 func (rs *Restrictions) BansSince(before []Ban) (in []profile.Input) {
 	old, bans := byWhom(before), byWhom(rs.Bans())
 	for whom := range old {
@@ -307,7 +311,7 @@ func (rs *Restrictions) BansSince(before []Ban) (in []profile.Input) {
 	return in
 }
 
-// byWhom is bans by who is banned; the newest one holds.
+// byWhom maps those who are banned to their newest ban.
 func byWhom(bans []Ban) map[profile.Whom]*Ban {
 	of := make(map[profile.Whom]*Ban, len(bans))
 	for i := range bans {
@@ -318,14 +322,15 @@ func byWhom(bans []Ban) map[profile.Whom]*Ban {
 	return of
 }
 
-// Brownout is what the profile does without now.
+// Brownout returns the current brown-out of the profile.
 func (rs *Restrictions) Brownout() profile.Brownout {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.held.effective(rs.draining.Load())
 }
 
-// Bans returns all bans, the newest last.
+// Bans returns the bans that hold in the profile: first those of all profiles, then its own,
+// each oldest first.
 func (rs *Restrictions) Bans() []Ban {
 	everywhere, announced := rs.ofAll()
 	rs.mu.Lock()

@@ -18,14 +18,15 @@ import (
 	"wamble/runner/admin"
 )
 
-// What hosts do to the journal of a server that runs: by the commands below at the
-// control socket, and on the pages of the runner's desk, in the console.
+// The host administers the journal of a running server by the commands below at the control
+// socket, and on the pages of the runner's desk in the console.
 
-// deskPath is where the console has the desk.
+// deskPath is the console's path of the desk.
 const deskPath = "/console/runner"
 
-// deskOf makes the desk of a part of the journal, -1 if it has one. Everything that it
-// changes goes the way of the command with the same name, and so into the audit log.
+// deskOf makes the desk of a partition of the journal; -1 if there is only one. A change on
+// its pages is carried out as the command with the same name, and so recorded in the audit
+// log.
 func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
 	var (
 		refuse func(verb string, a admin.Args) error
@@ -35,7 +36,7 @@ func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
 		refuse, show = keepOrder, showPayload
 	}
 	return admin.New(r, admin.Options{
-		Allow: func(r *http.Request, changes bool) bool { // the console has asked for a token
+		Allow: func(r *http.Request, changes bool) bool { // the console has checked the token
 			return !changes || actorOf(r.Context()).Role >= Operate
 		},
 		Refuse: refuse, Show: show, Title: h.queueTitle(r, part), Back: "/console/",
@@ -58,8 +59,8 @@ func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
 	})
 }
 
-// keepOrder is what a desk of the journal refuses: what players were told is not taken
-// out of its order, and posts to it go on.
+// keepOrder returns why a desk of the journal refuses a verb: messages that are not dead
+// letters keep their order, and the journal is not closed for new messages.
 func keepOrder(verb string, a admin.Args) error {
 	switch {
 	case verb == "drain" || verb == "fill":
@@ -70,8 +71,8 @@ func keepOrder(verb string, a admin.Args) error {
 	return nil
 }
 
-// showPayload shows the intents of a message, without tokens. Of a message that holds no
-// intents it shows the size alone, because tokens may be in it.
+// showPayload returns the intents of a message as JSON, without tokens. Of a message that
+// holds no intents it returns the size alone, because tokens may be in it.
 func showPayload(m *runner.MessageInfo) string {
 	views, err := journal.Show(&runner.Message{ID: []byte(m.ID), Payload: m.Payload})
 	if err != nil {
@@ -84,8 +85,8 @@ func showPayload(m *runner.MessageInfo) string {
 	return string(text)
 }
 
-// queueTitle names the profile whose journal a queue is, and its shard where a journal has
-// several: that of a part has one.
+// queueTitle returns a function that names the profile of a queue, and the shard if the
+// journal has several of the profile.
 func (h *Host) queueTitle(r *runner.Runner, part int) func(queue string) string {
 	number := func(profile string, shard int) string {
 		if n, ok := journal.NumberOf(r, store.ShardName(profile, shard)); ok {
@@ -113,7 +114,7 @@ func (h *Host) queueTitle(r *runner.Runner, part int) func(queue string) string 
 	}
 }
 
-// desk carries a verb of the desk out, as a command.
+// desk returns a Command.Do that carries out a verb of the desk.
 func desk(verb string) func(context.Context, *Host, *Call) (any, error) {
 	return func(ctx context.Context, h *Host, c *Call) (any, error) {
 		var a admin.Args
@@ -150,17 +151,17 @@ func AskJournal(ctx context.Context, r *runner.Runner, command string, args, res
 	return json.Unmarshal(text, result)
 }
 
-// InboxPage asks for rows of inboxes: of one worker, from a number on. Timers it asks
-// for behind another one.
+// InboxPage asks for rows of a worker's inbox from a number on, or for timers after
+// another one.
 type InboxPage struct {
 	Worker uint64 `json:"worker"`
 	From   uint64 `json:"from,omitempty"`
-	Limit  int    `json:"limit,omitempty"` // at most; 1000 if 0
+	Limit  int    `json:"limit,omitempty"` // most rows; 1000 if 0
 
-	After runner.TimerID `json:"after,omitzero"`
+	After runner.TimerID `json:"after,omitzero"` // only for timers
 }
 
-// CheckpointTo asks for a copy of the journal in a directory that does not exist yet.
+// CheckpointTo asks for a copy of the journal. The directory must not exist yet.
 type CheckpointTo struct {
 	Dir string `json:"dir"`
 }
@@ -177,6 +178,7 @@ var (
 	holdSeconds = Arg{Name: "seconds", Kind: Number}
 )
 
+// pageInbox returns rows of an inbox, at most mostDead rows and about mostDeadBytes.
 func pageInbox(_ context.Context, h *Host, c *Call) (any, error) {
 	var p InboxPage
 	if err := json.Unmarshal(c.Args, &p); err != nil {
@@ -200,6 +202,7 @@ func pageInbox(_ context.Context, h *Host, c *Call) (any, error) {
 	return rows, err
 }
 
+// pageTimers returns timers, at most mostDead and about mostDeadBytes.
 func pageTimers(_ context.Context, h *Host, c *Call) (any, error) {
 	var p InboxPage
 	if err := json.Unmarshal(c.Args, &p); err != nil {
@@ -241,7 +244,7 @@ func checkpoint(_ context.Context, h *Host, c *Call) (any, error) {
 	return journalStats(r), nil
 }
 
-// HoldFor asks a server to keep what leaves the journal, for so long.
+// HoldFor asks a server to keep messages that leave the journal for some time.
 type HoldFor struct {
 	Seconds int `json:"seconds"` // 1 to 3600
 }
@@ -263,8 +266,8 @@ func lookAtJournal(_ context.Context, h *Host, c *Call) (any, error) {
 	return journalStats(r), nil
 }
 
-// journalStats is what is in a journal. A timer beyond what JSON calls a time is not
-// told.
+// journalStats returns the statistics of a journal. A due time that JSON cannot encode is
+// left out.
 func journalStats(r *runner.Runner) runner.Stats {
 	s := r.Stats()
 	if year := s.NextDue.Year(); year < 0 || year > 9999 {

@@ -11,8 +11,8 @@ import (
 	"wamble/internal/config"
 )
 
-// expiresSoon is how long before its end a certificate is worth a warning, unless it
-// never lasts that long.
+// expiresSoon is how long before its end a certificate is warned of, or a sixth of its
+// lifetime if that is shorter.
 const expiresSoon = 14 * 24 * time.Hour
 
 // Certificate reads the certificate of a profile; nil if it has none.
@@ -27,7 +27,7 @@ func Certificate(n *config.Network) (*tls.Certificate, error) {
 	return &c, nil
 }
 
-// Validity says for how long a certificate is good, and how serious that is.
+// Validity returns until when a certificate is valid, as text with a verdict.
 func Validity(c *tls.Certificate, now time.Time) (Verdict, string) {
 	begin, end := c.Leaf.NotBefore, c.Leaf.NotAfter
 	day := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
@@ -42,8 +42,7 @@ func Validity(c *tls.Certificate, now time.Time) (Verdict, string) {
 	return Fine, "the TLS certificate is valid until " + day(end)
 }
 
-// Secrets looks at the files with certificates and passwords that profiles and the
-// journal name.
+// Secrets checks the certificate and password files of profiles and of the journal.
 func Secrets(c *config.Config, profiles []*config.Profile, now time.Time) []Finding {
 	p := &examination{}
 	for _, cfg := range profiles {

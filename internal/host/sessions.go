@@ -13,18 +13,19 @@ import (
 
 // playerSession is a session of a player, as the host sees it.
 type playerSession struct {
-	Profile  string           `json:"profile"` // of a dossier: where it is now, "" if nowhere
+	Profile  string           `json:"profile"` // in a dossier the profile that has it in memory, or ""
 	Session  wamble.SessionID `json:"session"`
 	Created  time.Time        `json:"created"`
 	LastSeen time.Time        `json:"lastSeen"`
 	Trust    int              `json:"trust"`
 	Address  string           `json:"address,omitempty"` // while it is connected
-	Host     string           `json:"host,omitempty"`    // where alone its token is good
+	Host     string           `json:"host,omitempty"`    // the only host on which its token is valid
 
 	token wamble.TokenHash
 }
 
-// listSessions asks the store of each profile for the sessions of a player.
+// listSessions carries out the command sessions: it reads the sessions of a player from the
+// store of each profile.
 func listSessions(ctx context.Context, h *Host, c *Call) (any, error) {
 	var a Arguments
 	if err := json.Unmarshal(c.Args, &a); err != nil {
@@ -66,7 +67,7 @@ func printSessions(w io.Writer, result any) error {
 	return nil
 }
 
-// numbersOf returns the numbers of sessions.
+// numbersOf returns the numbers of all sessions.
 func numbersOf(all []wamble.Session) []wamble.SessionID {
 	var ids []wamble.SessionID
 	for i := range all {
@@ -75,9 +76,9 @@ func numbersOf(all []wamble.Session) []wamble.SessionID {
 	return ids
 }
 
-// lookUpPlayer reads whom the store has under the key of the player, with his sessions, and
-// reports whether there is one. The first profile of a database decides who it is: whoever
-// comes while the others are told is somebody new.
+// lookUpPlayer reads the player of a key and their sessions from the store into a, and
+// reports whether the store has them. For further profiles of the same database it keeps the
+// identity that the first one found, so that a player who is created meanwhile is left alone.
 func (p *Running) lookUpPlayer(ctx context.Context, a *Arguments) bool {
 	id, sessions, ok := p.Stored(ctx, a.player.Key)
 	if a.ids == nil {
@@ -91,8 +92,8 @@ func (p *Running) lookUpPlayer(ctx context.Context, a *Arguments) bool {
 	return ok && (id == a.id || id == 0)
 }
 
-// lookUp reads the sessions of whom was found, and whose session it is. Without them the
-// store stays right: the profile that is told has those in memory.
+// lookUp reads the stored sessions of the player that was found into a, and the key of a
+// found session. Errors are ignored: the profile has the sessions in memory.
 func (p *Running) lookUp(ctx context.Context, a *Arguments) {
 	a.stored = nil
 	if a.found.Session == 0 {

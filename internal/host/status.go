@@ -15,7 +15,7 @@ import (
 	"wamble/internal/handoff"
 )
 
-// Status is what a server says of itself.
+// Status is the state of a server.
 type Status struct {
 	PID      int             `json:"pid"`
 	Uptime   wamble.Seconds  `json:"uptime"`
@@ -24,33 +24,32 @@ type Status struct {
 	Journal  JournalStatus   `json:"journal"`
 	Draining bool            `json:"draining"`
 	Profiles []ProfileStatus `json:"profiles"`
-	// Departing are profiles that were removed, with what the journal still has
-	// for their databases.
+	// Departing has the removed profiles whose journal is still being drained.
 	Departing []Departing `json:"departing,omitempty"`
-	// Parts is where the parts of a world are that several machines share.
+	// Parts has the holders of the journal's partitions, by index.
 	Parts   []PartStatus    `json:"parts,omitempty"`
 	Reload  *Reloaded       `json:"last_reload,omitempty"`
 	Handoff *handoff.Result `json:"last_handoff,omitempty"`
 }
 
-// JournalStatus is how the journal stands.
+// JournalStatus is the state of the journal.
 type JournalStatus struct {
 	State       string `json:"state"`
 	Durability  string `json:"durability"`
 	DeadLetters uint64 `json:"dead_letters"`
 }
 
-// ProfileStatus is how a profile stands.
+// ProfileStatus is the state of a profile.
 type ProfileStatus struct {
 	Name     string         `json:"name"`
 	Ready    bool           `json:"ready"`
 	Stage    string         `json:"stage"`
 	UDP      string         `json:"udp"`
 	HTTP     string         `json:"http"`
-	Secure   bool           `json:"tls,omitempty"` // HTTP is encrypted
+	Secure   bool           `json:"tls,omitempty"` // HTTP uses TLS
 	Store    string         `json:"store"`
 	Away     bool           `json:"store_away"`
-	Trouble  string         `json:"store_trouble,omitempty"` // that only the host can end
+	Trouble  string         `json:"store_trouble,omitempty"` // an error that only the host can end
 	Boards   map[string]int `json:"boards"`
 	Sessions int            `json:"sessions"`
 	Present  int            `json:"sessions_present"`
@@ -63,12 +62,12 @@ type ProfileStatus struct {
 	Shards   []ShardStatus  `json:"shards,omitempty"` // if there are several
 }
 
-// ShardStatus is how one of several shards of a profile stands.
+// ShardStatus is the state of one of several shards of a profile.
 type ShardStatus struct {
 	Ready    bool           `json:"ready"`
 	Stage    string         `json:"stage"`
 	Open     bool           `json:"open"`           // it takes new players
-	Away     bool           `json:"away,omitempty"` // it is not on this machine; what follows is nothing
+	Away     bool           `json:"away,omitempty"` // it is not on this node; then only Stage is set
 	Boards   int            `json:"boards"`
 	Sessions int            `json:"sessions"`
 	Present  int            `json:"sessions_present"`
@@ -77,13 +76,13 @@ type ShardStatus struct {
 	Age      wamble.Seconds `json:"queue_age"`
 }
 
-// PartStatus is where a part of the world is: that with the shards of its number.
+// PartStatus is the holder of a partition of the journal.
 type PartStatus struct {
-	Node string `json:"node"` // "": nobody has it
-	Here bool   `json:"here"`
+	Node string `json:"node"` // "" if it has no holder
+	Here bool   `json:"here"` // the holder is this node
 }
 
-// PartsText says which parts are on which machine.
+// PartsText lists the partitions of each node.
 func PartsText(parts []PartStatus) string {
 	at := map[string][]string{}
 	var nodes []string
@@ -104,7 +103,7 @@ func PartsText(parts []PartStatus) string {
 	return strings.Join(nodes, ", ")
 }
 
-// Departing is a removed profile.
+// Departing is a removed profile whose journal is still being drained.
 type Departing struct {
 	Name  string         `json:"name"`
 	Store string         `json:"store"`
@@ -112,13 +111,13 @@ type Departing struct {
 	Age   wamble.Seconds `json:"queue_age"`
 }
 
-// Reloaded is how a reload ended.
+// Reloaded is the result of a reload.
 type Reloaded struct {
 	Time    time.Time      `json:"time"`
 	Took    wamble.Seconds `json:"took"`
-	Error   string         `json:"error,omitempty"` // "": it was applied
+	Error   string         `json:"error,omitempty"` // "" if it was applied
 	Changes []string       `json:"changes"`         // one line each
-	// Foreseen is what a reload would do; nil: it was done, or refused.
+	// Foreseen is the result of a dry run; nil otherwise.
 	Foreseen *Foreseen `json:"foreseen,omitempty"`
 }
 
@@ -132,7 +131,7 @@ func (s Status) Ready() bool {
 	return len(s.Profiles) > 0
 }
 
-// stage is what the first profile waits for, or a standby.
+// stage returns the stage of the first profile, or the state of a standby.
 func (s *Status) stage() string {
 	if len(s.Profiles) == 0 {
 		return s.Journal.State
@@ -140,16 +139,16 @@ func (s *Status) stage() string {
 	return s.Profiles[0].Stage
 }
 
-// awaitReady returns the status of a server, with --wait that of one which serves
-// players.
+// awaitReady returns the status of a server. With --wait it first waits until the server
+// serves players.
 func awaitReady(ctx context.Context, dir string, a *Arguments) (any, error) {
 	return awaitStatus(ctx, dir, a, statusTime)
 }
 
-// statusTime is how long a server may take to say how it is.
+// statusTime bounds the answer to one status request.
 const statusTime = 10 * time.Second
 
-// awaitStatus is awaitReady of a server that answers a question within the time given.
+// awaitStatus is awaitReady with a time limit for the answer to each status request.
 func awaitStatus(ctx context.Context, dir string, a *Arguments, answer time.Duration) (any, error) {
 	const pause = 50 * time.Millisecond
 	for end := time.Now().Add(a.wait); ; {
@@ -246,7 +245,7 @@ func printStatus(w io.Writer, result any) error {
 	return t.Flush()
 }
 
-// showReload says how the last reload ended.
+// showReload describes the last reload.
 func showReload(r *Reloaded) string {
 	switch {
 	case r == nil:
@@ -257,7 +256,7 @@ func showReload(r *Reloaded) string {
 	return fmt.Sprintf("%s, %s", r.Time.Format(time.DateTime), counted(uint64(len(r.Changes)), "change"))
 }
 
-// showHandoff says how the process came to its image.
+// showHandoff describes the last handoff.
 func showHandoff(h *handoff.Result) string {
 	switch {
 	case h == nil:
@@ -268,7 +267,7 @@ func showHandoff(h *handoff.Result) string {
 	return fmt.Sprintf("%s, from %s to %s in %v", h.At.Format(time.DateTime), h.From, h.To, h.Frozen.Duration())
 }
 
-// showCounts is "3 active, 5 dormant".
+// showCounts returns counts as "active 3, dormant 5".
 func showCounts(counts map[string]int) string {
 	var parts []string
 	for name, n := range counts {
@@ -278,7 +277,7 @@ func showCounts(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// printReloaded says what a reload has changed.
+// printReloaded writes what a reload has changed, or would change.
 func printReloaded(w io.Writer, result any) error {
 	r := result.(*Reloaded)
 	if r.Foreseen != nil {
@@ -293,7 +292,7 @@ func printReloaded(w io.Writer, result any) error {
 	return err
 }
 
-// printHandoff says how a handoff went.
+// printHandoff writes the result of a handoff, or of its dry run.
 func printHandoff(w io.Writer, result any) error {
 	h := result.(*handoff.Result)
 	if h.Preview != nil {
@@ -308,7 +307,7 @@ func printHandoff(w io.Writer, result any) error {
 	return err
 }
 
-// printPreview says what a handoff would do.
+// printPreview writes what a handoff would do.
 func printPreview(w io.Writer, h *handoff.Result) error {
 	for _, line := range h.Preview {
 		if _, err := fmt.Fprintln(w, line); err != nil {

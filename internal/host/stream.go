@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// streamed are the commands whose answers a console is sent when they have changed, and
-// after how many ticks each is looked at again.
+// streamed has the commands whose changed answers are sent to consoles, and the number of
+// ticks between two checks of each.
 var streamed = []struct {
 	name  string
 	ticks int
@@ -19,17 +19,17 @@ var streamed = []struct {
 	{"status", 1}, {"vitals", 1}, {"log", 1}, {"audit", 1}, {"bans", 1}, {"announcements", 1}, {"dead-letters", 1}, {"config", 5}, {"cluster", 2},
 }
 
-// The times of a stream. It ends after streamTime, so that the page asks again, with a
-// token that is still good.
+// The times of a stream: between two ticks, for a write, and in all. After streamTime the
+// page connects again.
 const (
 	streamTick  = time.Second
 	streamWrite = 10 * time.Second
 	streamTime  = 10 * time.Minute
 )
 
-// stream sends a console what has changed, as server-sent events: each is named like a
-// command that changes nothing, and has its answer. HTTP gives the connection away, so
-// that a handoff does not wait for its end.
+// stream returns the handler of server-sent events for consoles. Each event has the name and
+// the changed answer of a command. The connection is taken over from HTTP, so that a handoff
+// does not wait for its end. A stream ends when its token is revoked.
 func (h *Host) stream(who func(token string) (Actor, bool)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -63,8 +63,7 @@ func (h *Host) stream(who func(token string) (Actor, bool)) http.HandlerFunc {
 	}
 }
 
-// news writes the answers that are others than those that were sent last, and a sign of
-// life.
+// news writes the answers that differ from those sent last, and a keep-alive line.
 func (h *Host) news(ctx context.Context, tick int, sent map[string][]byte, out *bytes.Buffer) {
 	for _, s := range streamed {
 		c := h.command(s.name)
@@ -73,7 +72,7 @@ func (h *Host) news(ctx context.Context, tick int, sent map[string][]byte, out *
 		}
 		result, err := h.do(ctx, c, Call{Args: []byte("{}")})
 		if err != nil {
-			continue // it is looked at again
+			continue // tried again at the next tick
 		}
 		text, err := json.Marshal(result)
 		if err != nil || bytes.Equal(text, sent[s.name]) {

@@ -20,23 +20,23 @@ import (
 	"wamble"
 )
 
-// Tokens are the admin tokens beside that of the server's own file, each with a name and
-// a role. They are kept as hashes, in a file of the data directory.
+// Tokens has the admin tokens besides the one in the server's own file, each with a name and
+// a role. Their hashes are stored in a file of the data directory.
 type Tokens struct {
 	path string
 	mu   sync.Mutex
 	list []adminToken
 }
 
-// adminToken is one of them. Who has it is known by its name.
+// adminToken is one admin token. Its name identifies its owner.
 type adminToken struct {
 	Name    string    `json:"name"`
 	Role    string    `json:"role"`
 	Created time.Time `json:"created"`
-	Hash    string    `json:"hash,omitempty"` // SHA-256, in hex; not told
+	Hash    string    `json:"hash,omitempty"` // SHA-256, in hex; left out of lists
 }
 
-// mostTokens is how many there are at most.
+// mostTokens bounds the number of tokens.
 const mostTokens = 256
 
 // ReadTokens reads the tokens of a data directory.
@@ -60,7 +60,7 @@ func hashToken(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Who returns who has a token.
+// Who returns the owner of a token, with their role.
 func (t *Tokens) Who(token string) (Actor, bool) {
 	hash := hashToken(token)
 	t.mu.Lock()
@@ -73,7 +73,7 @@ func (t *Tokens) Who(token string) (Actor, bool) {
 	return Actor{}, false
 }
 
-// create makes a token, which is told once.
+// create makes a token and stores its hash.
 func (t *Tokens) create(name string, role Role, now time.Time) (string, error) {
 	var secret [32]byte
 	if _, err := rand.Read(secret[:]); err != nil {
@@ -91,7 +91,7 @@ func (t *Tokens) create(name string, role Role, now time.Time) (string, error) {
 	return token, t.write(append(slices.Clone(t.list), adminToken{name, role.String(), now.UTC().Truncate(time.Second), hashToken(token)}))
 }
 
-// revoke ends a token.
+// revoke removes a token.
 func (t *Tokens) revoke(name string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +113,7 @@ func (t *Tokens) all() []adminToken {
 	return slices.Clip(append([]adminToken{}, list...))
 }
 
-// write replaces the file. The lock is held: it is a small file, and rarely written.
+// write replaces the file and the list. The caller holds the lock.
 func (t *Tokens) write(list []adminToken) error {
 	text, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
@@ -134,14 +134,14 @@ func (t *Tokens) write(list []adminToken) error {
 	return nil
 }
 
-// Created is a token that was made.
+// Created is the result of token-create.
 type Created struct {
 	Name  string `json:"name"`
 	Role  string `json:"role"`
 	Token string `json:"token"`
 }
 
-// tokenCommands are about who may use the console.
+// tokenCommands has the commands about admin tokens.
 var tokenCommands = []Command{
 	{
 		Name: "token-create", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{tokenName, tokenRole},
@@ -237,7 +237,7 @@ var (
 	}
 )
 
-// arguments reads those of a command with Do, and checks them.
+// arguments parses and checks the arguments of a command with Do.
 func (h *Host) arguments(name string, call *Call) (*Arguments, error) {
 	a, c := &Arguments{}, h.command(name)
 	if len(call.Args) == 0 {

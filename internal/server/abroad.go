@@ -19,30 +19,31 @@ import (
 	"wamble/internal/store/postgres/pglog"
 )
 
-// abroad is the other machines of the world: what they say of their shards, and what they
-// are told. nil: there are none.
+// abroad tracks the other nodes of the cluster: what they report of their shards, and which
+// letters were exchanged with them. nil if the journal is not distributed.
 type abroad struct {
 	s    *Server
-	said atomic.Pointer[report] // by all others together
+	said atomic.Pointer[report] // the reports of all other nodes, merged
 	outboxes
-	twins struct{ since, warned time.Time } // of another process with the name of this one; of keepPlaces
+	twins struct{ since, warned time.Time } // another process has this node's name; used by keepPlaces
 
-	heard map[string]string // by machine: its last letters; of keepPlaces
+	heard map[string]string // by node: name of the last envelope read; used by keepPlaces
 	mail  mail
-	// inherited is what the image before this one has heard, by database that is not open
-	// yet; of stores.
+	// inherited has the changes that the process before the handoff received, by database
+	// that is not open yet; guarded by stores.
 	inherited map[string][]profile.Change
 }
 
-// report is what a machine says of its shards with each beat, by profile and shard.
+// report is what a node reports of its shards with each heartbeat, by profile.
 type report map[string]elsewhere
 
-// elsewhere is what shards of a profile on other machines have.
+// elsewhere has the reports on the remote shards of a profile, by shard.
 type elsewhere map[int]shardReport
 
+// shardReport is what a node reports of one shard.
 type shardReport struct {
 	profile.ShardCount
-	Open bool // it takes new players
+	Open bool // the shard takes new players
 	outbox
 }
 
@@ -68,7 +69,7 @@ func (e elsewhere) open() (mask uint64) {
 	return mask
 }
 
-// counts is what the shards of a profile on other machines have.
+// counts returns the reports on the remote shards of a profile.
 func (a *abroad) counts(profile string) elsewhere {
 	if a == nil || a.said.Load() == nil {
 		return nil
@@ -76,7 +77,7 @@ func (a *abroad) counts(profile string) elsewhere {
 	return (*a.said.Load())[profile]
 }
 
-// say is what this machine tells others with each beat.
+// say returns what this node sends with a heartbeat: its mesh address and its report.
 func (s *Server) say() (address, note string) {
 	if at := s.meshAddress.Load(); at != nil {
 		address = *at
@@ -99,7 +100,7 @@ func (s *Server) say() (address, note string) {
 	return address, string(b)
 }
 
-// sayOutbox is what others are told of the feed in the part of a shard.
+// sayOutbox returns the state of the feed in a shard's partition, for the report.
 func (s *Server) sayOutbox(l *supervisor) (said outbox) {
 	if p := l.part.Load(); p != nil {
 		said = outbox{feedName(p.runner), journal.FeedEnd(p.runner)}
@@ -108,7 +109,7 @@ func (s *Server) sayOutbox(l *supervisor) (said outbox) {
 	return said
 }
 
-// hear takes what other machines say of their shards, and returns which of them withdraw.
+// hear stores the reports of the other nodes, and returns the names of those that withdraw.
 func (a *abroad) hear(nodes []pglog.Node) (leaving []string) {
 	all, more := report{}, false
 	for _, n := range nodes {
@@ -140,14 +141,14 @@ func (a *abroad) hear(nodes []pglog.Node) (leaving []string) {
 	return leaving
 }
 
-// A process that has ended is seen for a lease longer: one with the same name counts after
-// twinTime, and is told of every twinAgain.
+// A process that has ended is seen until its lease expires. So another one with this node's
+// name is reported only after twinTime, and then every twinAgain.
 const (
 	twinTime  = 5 * time.Second
 	twinAgain = time.Minute
 )
 
-// heedTwins warns while another process has the name of this one.
+// heedTwins logs an error while another process uses this node's name.
 func (a *abroad) heedTwins(nodes []pglog.Node) {
 	self, now := nodeName(a.s.o.Config), time.Now()
 	if !slices.ContainsFunc(nodes, func(n pglog.Node) bool { return n.Name == self && n.Twins > 0 }) {
@@ -164,7 +165,8 @@ func (a *abroad) heedTwins(nodes []pglog.Node) {
 	}
 }
 
-// read reads letters of other machines.
+// read applies the letters in a note of another node, unless it is the last one that was
+// read.
 func (a *abroad) read(name, value string) {
 	from := name[:strings.LastIndexByte(name, '/')]
 	if from == newsPrefix+a.s.cluster.log.Self() || a.heard[from] == name {
@@ -195,7 +197,7 @@ func (a *abroad) read(name, value string) {
 	}
 }
 
-// spread tells the profiles of a database what happened on another machine.
+// spread passes changes made on another node to the profiles of a database.
 func (a *abroad) spread(database string, news *profile.News) {
 	for _, db := range a.s.stores.all() {
 		if db.database == database {
@@ -205,8 +207,8 @@ func (a *abroad) spread(database string, news *profile.News) {
 	}
 }
 
-// obey tells the shards that are here what the host has said to another machine. What holds
-// until it is taken back they learn where it is kept: see hearStanding.
+// obey applies a host's command that was given on another node to the shards on this node.
+// Restrictions are left out: they arrive as notes (see hearStanding).
 func (k *supervisor) obey(in profile.Input) {
 	switch in.(type) {
 	case *profile.Ban, *profile.Unban, *profile.SetBrownout, *profile.Stand:
@@ -215,8 +217,7 @@ func (k *supervisor) obey(in profile.Input) {
 	k.tellHere(in)
 }
 
-// tellState tells the shards that are here what holds until it is taken back, the newest
-// last, whoever has changed it.
+// tellState passes the current restrictions of the profile to the shards on this node.
 func (k *supervisor) tellState() {
 	k.stating.Lock()
 	defer k.stating.Unlock()
@@ -225,15 +226,15 @@ func (k *supervisor) tellState() {
 	}
 }
 
-// tellHere tells the shards that are here, without waiting for them.
+// tellHere passes an input to the shards on this node without waiting for them.
 func (k *supervisor) tellHere(in profile.Input) {
 	for _, l := range k.here() {
 		l.Obey(in)
 	}
 }
 
-// correspondent is the other machines as a member of a database's registry: what happens
-// here they are told.
+// correspondent represents the other nodes in the registry of a database. It sends them the
+// changes made on this node.
 type correspondent struct {
 	*abroad
 	database string
@@ -241,8 +242,8 @@ type correspondent struct {
 
 var _ registry.Courier = (*correspondent)(nil)
 
-// Settle implements registry.Member. Nobody waits for other machines: the database says how
-// far it has come with what they know.
+// Settle implements registry.Member. It returns at once: what other nodes have decided is
+// awaited by their cursors in the database.
 func (*correspondent) Settle(context.Context, registry.Subject) (bool, error) { return false, nil }
 
 // Hear implements registry.Member.
@@ -251,17 +252,18 @@ func (c *correspondent) Hear(news *profile.News) { c.send(letter{Database: c.dat
 // Posted implements registry.Courier.
 func (c *correspondent) Posted(ctx context.Context) error { return c.flush(ctx) }
 
-// notes are those that were heard, and not looked at yet.
+// notes queues the notes that the log has received until keepPlaces applies them.
 type notes struct {
-	mu   sync.Mutex // guards list: a beat does not wait for who looks
-	list []note
+	mu   sync.Mutex // guards list, and is held briefly, so that heartbeats are not delayed
+	list []note     // received, not yet sorted
 
 	looking sync.Mutex // guards what follows
-	letters []note     // those that wait to be read
-	rest    bool       // no letters are read, as during a handoff
-	heeded  int64      // the version of the last one that was read, by an image before this one, too
+	letters []note     // envelopes that are not applied yet
+	rest    bool       // applying is paused, as during a handoff
+	heeded  int64      // version of the last envelope applied, also before a handoff
 }
 
+// note is a row that all nodes receive with a heartbeat when it has changed.
 type note struct {
 	version     int64
 	name, value string
@@ -281,26 +283,28 @@ func (n *notes) take() []note {
 	return list
 }
 
-// setRest lets letters wait, or be read again.
+// setRest pauses or resumes the applying of letters.
 func (n *notes) setRest(on bool) {
 	n.looking.Lock()
 	defer n.looking.Unlock()
 	n.rest = on
 }
 
-// last is the version of the last letter that was read.
+// last returns the version of the last envelope that was applied.
 func (n *notes) last() int64 {
 	n.looking.Lock()
 	defer n.looking.Unlock()
 	return n.heeded
 }
 
-// standing keeps the host's restrictions where all machines read them (host.Keeper).
+// standing is a host.Keeper that keeps the host's restrictions in notes, which all nodes
+// receive.
 type standing struct{ s *Server }
 
 const standingPrefix = "standing/"
 
-// Read is what was heard so far: before any part is here all of it is heard.
+// Read returns the restrictions as they were received last. They are complete before this
+// node adopts its first partition.
 func (k standing) Read(name string) (string, error) {
 	k.s.placing.mu.Lock()
 	defer k.s.placing.mu.Unlock()
@@ -312,8 +316,8 @@ func (k standing) Amend(ctx context.Context, name string, change func(string) (s
 	return c.log.Amend(ctx, c.name, standingPrefix+name, change)
 }
 
-// heed takes notes: what the host has restricted, and letters, but for those that an image
-// before this one has read.
+// heed applies the received notes: restrictions, and letters, unless they are paused or
+// were applied before a handoff.
 func (s *Server) heed() {
 	n := &s.noted
 	n.looking.Lock()
@@ -338,8 +342,8 @@ func (s *Server) heed() {
 	n.letters = nil
 }
 
-// hearStanding takes what the host has restricted, here or on another machine, in a profile
-// or with "" in all of them, and tells the shards that are here what is new to them.
+// hearStanding applies the host's restrictions of a profile, or with "" of all profiles,
+// that were changed on any node, and passes them to the shards on this node.
 func (s *Server) hearStanding(name, value string) {
 	s.placing.mu.Lock()
 	s.placing.standing[name] = value
@@ -368,8 +372,8 @@ func (s *Server) hearStanding(name, value string) {
 	}
 }
 
-// inheritLetters lets letters wait that the image before this one has not read, until the
-// profiles that it has left hear them, at most for patience.
+// inheritLetters pauses the applying of letters after a handoff until the inherited shards
+// are up, at most for patience.
 func (s *Server) inheritLetters(ctx context.Context, patience time.Duration) {
 	if !s.Inherited() {
 		return

@@ -7,15 +7,15 @@ import (
 	"wamble/internal/guard"
 )
 
-// absent reads the port of a shard that is on another machine: new players go on to a
-// shard that is here, and whoever belongs to the other one is not kept waiting by a full
-// socket. Its zero value reads nothing. It belongs to whoever changes what runs.
+// absent reads the port of a shard that another node has, and passes the packets to
+// supervisor.stray. The zero value reads nothing. It is used only while house.changing is
+// locked, or while the shard is started.
 type absent struct {
-	stop context.CancelFunc // nil: nobody reads
-	done chan struct{}
+	stop context.CancelFunc // ends reading; nil if it does not read
+	done chan struct{}      // closed when reading has ended
 }
 
-// begin reads until end.
+// begin starts reading, until end.
 func (a *absent) begin(k *supervisor) {
 	port := k.Port()
 	if a.stop != nil || port == nil {
@@ -44,7 +44,7 @@ func (a *absent) begin(k *supervisor) {
 	}()
 }
 
-// end reports whether it has read.
+// end stops reading, and reports whether it was reading.
 func (a *absent) end() bool {
 	if a.stop == nil {
 		return false

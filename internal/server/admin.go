@@ -24,7 +24,7 @@ func (s *Server) openAdmin() error {
 	return nil
 }
 
-// bindAdmin returns the admin listener that a configuration wants, or nil.
+// bindAdmin returns the admin listener of a configuration; nil if it is off.
 func (s *Server) bindAdmin(c *config.Config) (*observe.Admin, error) {
 	address := c.Server.AdminListen
 	if address == "" {
@@ -60,8 +60,7 @@ func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 	return o, err
 }
 
-// runtimesHere returns those of shards that are on this machine: each is measured by who
-// has it.
+// runtimesHere returns the runtimes of shards on this node, whose metrics it exports.
 func (s *Server) runtimesHere() (list []*loop.Runtime) {
 	for _, l := range s.loops() {
 		if !l.isAway() {
@@ -71,7 +70,7 @@ func (s *Server) runtimesHere() (list []*loop.Runtime) {
 	return list
 }
 
-// journalsHere returns the parts of the journal that are on this machine.
+// journalsHere returns the partitions of the journal on this node, by index.
 func (s *Server) journalsHere() map[int]*runner.Runner {
 	here := map[int]*runner.Runner{}
 	for i := range s.parts() {
@@ -82,7 +81,7 @@ func (s *Server) journalsHere() map[int]*runner.Runner {
 	return here
 }
 
-// tokenFile returns where the admin token is, and whether the server chose that.
+// tokenFile returns the file of the admin token, and whether it is the default one.
 func (s *Server) tokenFile(c *config.Config) (file string, own bool) {
 	if file := c.Server.AdminTokenFile; file != "" {
 		return file, false
@@ -96,7 +95,7 @@ func (s *Server) adminListener() *observe.Admin {
 	return s.house.admin
 }
 
-// Admin is the address of the admin listener, "" if it is off.
+// Admin returns the address of the admin listener; "" if it is off.
 func (s *Server) Admin() string {
 	a := s.adminListener()
 	if a == nil {
@@ -105,13 +104,13 @@ func (s *Server) Admin() string {
 	return a.Listener.Addr().String()
 }
 
-// AdminToken is the file with the token that opens the console.
+// AdminToken returns the name of the file with the admin token.
 func (s *Server) AdminToken() string {
 	file, _ := s.tokenFile(s.o.Config)
 	return file
 }
 
-// serveAdmin answers on the admin listener until that is closed.
+// serveAdmin serves the admin listener until it is closed.
 func (s *Server) serveAdmin(a *observe.Admin) {
 	if a == nil {
 		return
@@ -123,8 +122,8 @@ func (s *Server) serveAdmin(a *observe.Admin) {
 	})
 }
 
-// planAdmin prepares the admin listener for a reload: bound, or nil where it is
-// to be off. One whose address stays is taken over.
+// planAdmin returns the admin listener of a new configuration; nil if it is off. If the
+// address is the same, it shares the socket of the old one.
 func (s *Server) planAdmin(c *config.Config) (*observe.Admin, error) {
 	old := s.adminListener()
 	if old == nil || old.Address != c.Server.AdminListen {
@@ -137,7 +136,7 @@ func (s *Server) planAdmin(c *config.Config) (*observe.Admin, error) {
 	return old.Renew(o)
 }
 
-// setAdmin lets the new admin listener take the place of the old.
+// setAdmin serves the new admin listener and retires the old one.
 func (s *Server) setAdmin(a *observe.Admin) {
 	s.house.mu.Lock()
 	old := s.house.admin

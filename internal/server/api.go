@@ -15,7 +15,7 @@ import (
 	"wamble/internal/readapi"
 )
 
-// api is the routes for readers: docs/http.md.
+// api returns the handler of the HTTP API of a profile, see docs/http.md.
 func (s *Server) api(k *supervisor) http.Handler {
 	return readapi.New(readapi.Options{
 		Profile: k.name, Store: library{k.store, k}, Admit: k.admit, Counts: k.counts, Feed: s.feed(k), Events: &k.events, Handles: k.handles,
@@ -23,11 +23,11 @@ func (s *Server) api(k *supervisor) http.Handler {
 	})
 }
 
-// startTime is how long a reader waits for a profile that starts: the next image
-// after a handoff is there in a moment.
+// startTime is how long a request waits for a profile that starts, as during a handoff.
 const startTime = 5 * time.Second
 
-// soon runs f between two steps, as soon as the profile was up for the first time.
+// soon runs f on the profile's goroutine, between two steps. Error: readapi.ErrStarting if
+// the profile is not up within startTime.
 func (k *supervisor) soon(ctx context.Context, f func(p *profile.Profile)) error {
 	start, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -41,7 +41,7 @@ func (k *supervisor) soon(ctx context.Context, f func(p *profile.Profile)) error
 	return nil
 }
 
-// admit asks the profile about a reader.
+// admit returns a *wamble.Denied unless the profile grants a reader the rights.
 func (k *supervisor) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
 	wanted := make([]access.Right, len(rights))
 	for i, r := range rights {
@@ -57,7 +57,8 @@ func (k *supervisor) admit(ctx context.Context, who readapi.Who, rights []readap
 	return nil
 }
 
-// counts looks at the profile between two steps.
+// counts returns the counts of the profile: of shards on this node as they are now, of
+// others as reported with their last heartbeat.
 func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
 	others := k.abroad.counts(k.name).sum()
 	c.Players, c.Bots = others.Playing(), others.Bots
@@ -76,7 +77,7 @@ func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
 	return c, err
 }
 
-// handles asks the profile who sessions are.
+// handles returns the handles of sessions from memory; "" where it is not known.
 func (k *supervisor) handles(ctx context.Context, ids []wamble.SessionID) (handles []string, err error) {
 	handles = make([]string, len(ids))
 	for _, l := range k.here() {
@@ -89,7 +90,8 @@ func (k *supervisor) handles(ctx context.Context, ids []wamble.SessionID) (handl
 	return handles, err
 }
 
-// happened adds what has reached the store from a shard to the stream of events.
+// happened adds moves and ends of games that have reached the store from a shard to the
+// stream of events.
 func (k *supervisor) happened(shard int, after, through uint64, list []journal.Happened) {
 	told := make([]readapi.Happened, len(list))
 	for i, h := range list {
@@ -103,8 +105,9 @@ func (k *supervisor) happened(shard int, after, through uint64, list []journal.H
 	k.events.Add(shard, after, through, told)
 }
 
-// observing reports whether somebody reads the stream of events, which is that of head. A
-// shard that has come from another machine may have been read there.
+// observing returns a function that reports whether the stream of events of head has
+// readers. After a partition has come from another node, readers that were connected there
+// are expected.
 func (k *supervisor) observing(head *supervisor) func(through uint64) bool {
 	var came *part
 	return func(through uint64) bool {
@@ -116,15 +119,14 @@ func (k *supervisor) observing(head *supervisor) func(through uint64) bool {
 	}
 }
 
-// broadcast wakes all who wait for something. Its zero value is ready.
+// broadcast wakes all goroutines that wait for an event. The zero value is ready.
 type broadcast struct {
 	mu      sync.Mutex
 	next    chan struct{}
 	stopped bool
 }
 
-// wait returns a channel that is closed at the next send; nil when the broadcast
-// is stopped.
+// wait returns a channel that is closed at the next send; nil if the broadcast is stopped.
 func (b *broadcast) wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,7 +148,7 @@ func (b *broadcast) send() {
 	}
 }
 
-// stop sends for the last time, until it is undone.
+// stop sends and stops the broadcast, or with false lets it go on.
 func (b *broadcast) stop(stopped bool) {
 	b.mu.Lock()
 	b.stopped = stopped
@@ -154,16 +156,15 @@ func (b *broadcast) stop(stopped bool) {
 	b.send()
 }
 
-// library is what readers read: the store, and for a board that is in memory
-// what the profile knows, which is newer. Nothing undurable is shown.
+// library is the store as the HTTP API reads it. A board in memory replaces the stored one,
+// which may be older. Nothing is shown before it is durable.
 type library struct {
 	*Shared
 	k *supervisor
 }
 
-// Board returns a board of the profile as it stands, or as the store has it. The
-// store also knows the handles of players who are not in memory, and which of them are
-// programs; while it is away that is missing.
+// Board returns a board of the profile from memory, or else from the store. Handles, and
+// which players are bots, are completed from the store if it answers.
 func (l library) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
 	live, ok := l.k.Board(ctx, id)
 	stored, err := l.Shared.Board(ctx, id)

@@ -11,10 +11,10 @@ import (
 	"wamble/internal/host"
 )
 
-// aroundTime is how long a machine may take to say how it is.
+// aroundTime bounds the answers of other nodes to a status question.
 const aroundTime = 2 * time.Second
 
-// nodeStatus is how this machine stands, among others.
+// nodeStatus returns the state of this node for the status of the cluster.
 func (s *Server) nodeStatus(ctx context.Context) host.NodeStatus {
 	status := s.Status(ctx)
 	n := host.NodeStatus{Name: nodeName(s.o.Config), Version: s.o.Succession.Version}
@@ -25,7 +25,7 @@ func (s *Server) nodeStatus(ctx context.Context) host.NodeStatus {
 	return n
 }
 
-// lookAround looks at all machines that live.
+// lookAround returns the state of all live nodes, and the partitions without a holder.
 func (s *Server) lookAround(ctx context.Context) (c host.Cluster) {
 	self := s.nodeStatus(ctx)
 	self.Self = true
@@ -68,7 +68,7 @@ func (s *Server) lookAround(ctx context.Context) (c host.Cluster) {
 	return c
 }
 
-// knownNode is what this machine knows of another one.
+// knownNode returns what this node knows of another one without asking it.
 func (s *Server) knownNode(name, address string) host.NodeStatus {
 	n := host.NodeStatus{Name: name, Address: address, Parts: []int{}}
 	for part := range s.parts() {

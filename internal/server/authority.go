@@ -26,18 +26,17 @@ import (
 	"wamble/internal/transport"
 )
 
-// authority gets the certificates of domains from a certificate authority that speaks
-// ACME, and renews them. They are kept in the data directory, with the key of the
-// account: a restart, a reload or a handoff orders nothing again.
+// authority orders and renews certificates of domains with ACME. Certificates and the
+// account's key are kept in the data directory, so that a restart orders nothing again.
 type authority struct {
 	manager *autocert.Manager
 	log     *slog.Logger
 	domains atomic.Pointer[[]string]
-	changed chan struct{} // [1]: domains has changed
-	got     sync.Map      // by domain: that there is a certificate
+	changed chan struct{} // capacity 1: domains has changed
+	got     sync.Map      // set of domains with a certificate
 }
 
-// newAuthority returns one without domains.
+// newAuthority returns an authority without domains.
 func newAuthority(dir string, c *config.Server, log *slog.Logger) (*authority, error) {
 	a := &authority{log: log, changed: make(chan struct{}, 1)}
 	a.domains.Store(new([]string))
@@ -77,8 +76,8 @@ var (
 	errNoCertificate = errors.New("there is no certificate yet")
 )
 
-// allows refuses names that are not ours, before they cost anything. The name in a
-// request may have a port.
+// allows returns errNotOurs for a name that is not one of the domains. The name may have
+// a port.
 func (a *authority) allows(_ context.Context, name string) error {
 	if host, _, err := net.SplitHostPort(name); err == nil {
 		name = host
@@ -89,7 +88,7 @@ func (a *authority) allows(_ context.Context, name string) error {
 	return nil
 }
 
-// serve makes these the domains.
+// serve sets the domains.
 func (a *authority) serve(domains []string) {
 	if slices.Equal(domains, *a.domains.Load()) {
 		return
@@ -101,8 +100,8 @@ func (a *authority) serve(domains []string) {
 	}
 }
 
-// secure makes a port speak TLS with the certificates of its domains. A client that
-// names none gets that of the first. Who connects orders nothing: keep does.
+// secure makes a port speak TLS with the certificates of its domains. A client without a
+// server name gets that of the first. Connections never order a certificate; keep does.
 func (a *authority) secure(port *transport.Port, domains []string) {
 	get := func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		name := strings.ToLower(hello.ServerName)
@@ -124,7 +123,7 @@ func (a *authority) secure(port *transport.Port, domains []string) {
 	port.SecureWith(config, func() *tls.Certificate { return a.cached(domains[0]) })
 }
 
-// cached returns the certificate of a domain as the cache has it; nil if it has none.
+// cached returns the certificate of a domain from the cache; nil if there is none.
 func (a *authority) cached(domain string) *tls.Certificate {
 	text, err := a.manager.Cache.Get(context.Background(), domain)
 	if err != nil {
@@ -137,14 +136,15 @@ func (a *authority) cached(domain string) *tls.Certificate {
 	return &c
 }
 
-// How often certificates are looked at: soon after an attempt that failed, seldom else.
+// The interval between two checks of the certificates: firstOrder after a failure, doubled
+// up to lastOrder each time; otherwise lastOrder.
 const (
 	firstOrder = time.Minute
 	lastOrder  = time.Hour
 )
 
-// keep orders the certificates of all domains before somebody waits for them, and tells
-// of those that could not be got or renewed, until ctx ends. The manager renews.
+// keep orders the certificates of all domains in advance, and logs those that could not be
+// ordered or renewed, until ctx ends. The manager renews by itself.
 func (a *authority) keep(ctx context.Context) {
 	pause, told := firstOrder, map[string]bool{}
 	for {
@@ -178,8 +178,8 @@ func (a *authority) keep(ctx context.Context) {
 	}
 }
 
-// order returns the certificate of a domain, and gets it if there is none. The manager
-// cannot be interrupted: when ctx ends, it is left alone.
+// order returns the certificate of a domain, and orders it if there is none. The manager
+// cannot be interrupted: when ctx ends, order returns and the manager goes on.
 func (a *authority) order(ctx context.Context, domain string) (*tls.Certificate, error) {
 	type result struct {
 		c   *tls.Certificate
@@ -204,7 +204,7 @@ func (a *authority) order(ctx context.Context, domain string) (*tls.Certificate,
 	}
 }
 
-// helloFor asks for the certificate of a domain, with a key of ECDSA: there is no other.
+// helloFor returns a TLS hello for the ECDSA certificate of a domain. There are no others.
 func helloFor(domain string) *tls.ClientHelloInfo {
 	return &tls.ClientHelloInfo{ServerName: domain, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}}
 }
@@ -219,7 +219,7 @@ func (s *Server) domainsOf(c *config.Config) (domains []string) {
 	return slices.Compact(domains)
 }
 
-// openAuthority makes the authority. It has nothing to do while no profile has a domain.
+// openAuthority makes the authority, with the domains of the configuration.
 func (s *Server) openAuthority() (err error) {
 	s.authority, err = newAuthority(s.dir, &s.o.Config.Server, s.log)
 	if err == nil {
@@ -228,7 +228,7 @@ func (s *Server) openAuthority() (err error) {
 	return err
 }
 
-// certify gives a port the certificates of a profile with domains.
+// certify secures a port with certificates of the authority if its profile has domains.
 func (s *Server) certify(cfg *config.Profile, port *transport.Port) {
 	if domains := cfg.Network.Domains(); len(domains) > 0 {
 		s.authority.secure(port, domains)

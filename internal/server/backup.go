@@ -17,14 +17,15 @@ import (
 	"wamble/internal/store"
 )
 
-// hold keeps what goes from the journal to the stores, for a backup.
+// hold keeps messages of the journal that reach the stores until a time, for a backup.
 func (s *Server) hold(until time.Time) {
 	for _, rt := range s.runtimes() {
 		rt.KeepMessages(until)
 	}
 }
 
-// Backup copies games and journal to a directory, while players play.
+// Backup copies games and journal to a directory while the server runs. Error:
+// ErrSharedJournal if the journal is in PostgreSQL.
 func (s *Server) Backup(ctx context.Context, dir string) (backup.Manifest, error) {
 	if s.cluster.log != nil {
 		return backup.Manifest{}, ErrSharedJournal
@@ -42,7 +43,8 @@ func (s *Server) Backup(ctx context.Context, dir string) (backup.Manifest, error
 // its backups.
 var ErrSharedJournal = errors.New("the journal is in PostgreSQL: back that up. If the games are in the same database, a single pg_dump has both of one moment; otherwise dump the games first, then the journal, and copy DATA/kept, see 'Back up and restore' in the manual")
 
-// CheckData looks at a data directory on which no server runs, and says what to do.
+// CheckData checks a data directory on which no server runs, and returns what is wrong with
+// advice.
 func CheckData(ctx context.Context, c *config.Config, dir string, stores []*Shared) []backup.Finding {
 	elsewhere := ""
 	if clustered(c) {
@@ -55,7 +57,7 @@ func CheckData(ctx context.Context, c *config.Config, dir string, stores []*Shar
 	return list
 }
 
-// BackupStores are stores as a backup needs them.
+// BackupStores converts stores for package backup.
 func BackupStores(stores []*Shared) []backup.Store {
 	var list []backup.Store
 	for _, s := range stores {
@@ -64,13 +66,13 @@ func BackupStores(stores []*Shared) []backup.Store {
 	return list
 }
 
-// The names of backups that a server makes by itself.
+// The names of scheduled backups: a prefix and the time.
 const (
 	backupPrefix = "wamble-"
 	backupLayout = "20060102T150405Z"
 )
 
-// backups makes backups until ctx ends, as the configuration says.
+// backups makes scheduled backups until ctx ends.
 func (s *Server) backups(ctx context.Context) {
 	if s.WaitReady(ctx) != nil {
 		return
@@ -83,17 +85,17 @@ func (s *Server) backups(ctx context.Context) {
 	}
 }
 
-// backupDue reports whether it is time for a backup. Of a journal in PostgreSQL none is
-// made: the configuration's warning has said so.
+// backupDue reports whether it is time for a scheduled backup. None is made of a journal in
+// PostgreSQL; reading the configuration warns of that.
 func (s *Server) backupDue(o config.Backups, now time.Time) bool {
 	return o.Dir != "" && s.cluster.log == nil && !now.Before(newest(o.Dir).Add(o.Every))
 }
 
-// backupLook is how often the time of the next backup is looked at.
+// backupLook is the interval of backupDue.
 const backupLook = 20 * time.Second
 
-// scheduledBackup makes one backup, and deletes the oldest ones. One that was
-// interrupted goes on, or only lacks its name.
+// scheduledBackup makes one backup, or goes on with an interrupted one, and deletes all
+// but the newest keep.
 func (s *Server) scheduledBackup(ctx context.Context, dir string, keep int) {
 	began := time.Now()
 	partial := filepath.Join(dir, "unfinished")
@@ -106,7 +108,7 @@ func (s *Server) scheduledBackup(ctx context.Context, dir string, keep int) {
 		err = os.Rename(partial, to)
 	}
 	if errors.Is(err, backup.ErrUnderWay) {
-		return // its turn comes when somebody else's is done
+		return // another backup runs; this one is tried again
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -124,10 +126,9 @@ func (s *Server) scheduledBackup(ctx context.Context, dir string, keep int) {
 	}
 }
 
-// backupNames are the backups in a directory that a server has made by itself, oldest
-// first.
+// backupNames returns the names of scheduled backups in a directory, oldest first.
 func backupNames(dir string) (names []string) {
-	entries, _ := os.ReadDir(dir) // none yet
+	entries, _ := os.ReadDir(dir) // the directory may not exist yet
 	for _, e := range entries {
 		if _, err := backupTime(e.Name()); err == nil {
 			names = append(names, e.Name())
@@ -144,7 +145,7 @@ func backupTime(name string) (time.Time, error) {
 	return time.Parse(backupLayout, stamp)
 }
 
-// newest is when the last backup in a directory was made; zero: there is none.
+// newest returns the time of the last scheduled backup in a directory; zero if there is none.
 func newest(dir string) time.Time {
 	names := backupNames(dir)
 	if len(names) == 0 {

@@ -9,8 +9,8 @@ import (
 	"wamble/internal/host"
 )
 
-// checkCertificates reads the certificates of all profiles that are to run, so
-// that a bad one is found before anything changes.
+// checkCertificates reads the certificates of all profiles that are to run, and returns an
+// error if one cannot be used.
 func (s *Server) checkCertificates(c *config.Config) error {
 	profiles, err := s.wanted(c)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Server) checkCertificates(c *config.Config) error {
 	return nil
 }
 
-// warnOf tells of a certificate that browsers refuse, or will soon; nil is none.
+// warnOf logs a warning if c is not nil and browsers refuse it, or will soon.
 func (s *Server) warnOf(profile string, c *tls.Certificate) {
 	if c == nil {
 		return
@@ -36,11 +36,11 @@ func (s *Server) warnOf(profile string, c *tls.Certificate) {
 	}
 }
 
-// renewCertificate reads the certificate of a profile again. A file that has
-// become bad since it was checked leaves the old one in use.
+// renewCertificate reads the certificate of a profile again. If that fails, the old one
+// stays in use.
 func (k *supervisor) renewCertificate(cfg *config.Profile) {
 	if cfg.Network.Domain != "" {
-		return // the port has an authority
+		return // its certificates come from the authority
 	}
 	c, err := host.Certificate(&cfg.Network)
 	if err != nil {

@@ -19,37 +19,36 @@ import (
 	"wamble/runner/logstore"
 )
 
-// ErrDeposed is returned by Run when another machine has claimed the journal: this one
-// becomes its standby by being opened anew.
+// ErrDeposed is returned by Run when another node has claimed the journal. The caller
+// opens the server again, which makes it a standby.
 var ErrDeposed = errors.New("another machine has taken over")
 
-// cluster is a journal in PostgreSQL that machines with one configuration share. Its
-// zero value is a journal of this machine alone.
+// cluster is a journal in PostgreSQL that several nodes with one configuration share. The
+// zero value stands for a journal on local disk.
 type cluster struct {
-	log  *pglog.Log // nil: the journal is on this machine
+	log  *pglog.Log // nil if the journal is on local disk
 	name string     // of the journal
 
 	marking sync.Mutex // held while the mark is written
 }
 
-// part is a journal that this machine has: all of it, or what is in it of some shards (see
-// placed).
+// part is the journal that this node holds, or one of its partitions (see placed).
 type part struct {
 	s       *Server
 	index   int
-	name    string            // of its log; "": the journal is on this machine
-	storage *logstore.Storage // nil: the journal is on this machine
+	name    string            // of its log; "" if the journal is on local disk
+	storage *logstore.Storage // nil if the journal is on local disk
 	runner  *runner.Runner
 	healing sync.Mutex
-	claimed time.Time     // when the journal became ours: later than for whoever had it before
-	deposed chan struct{} // closed when it is another's
+	claimed time.Time     // of this node's claim; later than the claim of the previous holder
+	deposed chan struct{} // closed when another node has claimed the partition
 	once    sync.Once     // closes deposed
 }
 
 // clustered reports whether a configuration keeps the journal in PostgreSQL.
 func clustered(c *config.Config) bool { return c.Server.Journal == "postgres" }
 
-// journalDatabase is the database of a journal in PostgreSQL.
+// journalDatabase returns the connection options of a journal in PostgreSQL.
 func journalDatabase(c *config.Config) (postgres.Options, error) {
 	db := c.JournalStore()
 	password, err := db.Password(os.ReadFile)
@@ -64,14 +63,14 @@ func journalPlace(c *config.Config) string {
 	return sharedPlace(c)
 }
 
-// sharedPlace names where it is, or would be, in PostgreSQL.
+// sharedPlace names where the journal is, or would be, in PostgreSQL.
 func sharedPlace(c *config.Config) string {
 	db := c.JournalStore()
 	return fmt.Sprintf("%s in PostgreSQL %s at %s", c.Server.JournalName, db.Name, postgres.Options{Host: db.Host, Port: db.TCPPort()}.Where())
 }
 
-// LookAtJournal says where a journal in PostgreSQL is, and whether its database waits
-// for a synchronous standby.
+// LookAtJournal returns where a journal in PostgreSQL is, and whether its database has a
+// synchronous standby.
 func LookAtJournal(ctx context.Context, c *config.Config) (where string, replicated bool, err error) {
 	o, err := journalDatabase(c)
 	where = fmt.Sprintf("PostgreSQL %s at %s as %s", o.Name, o.Where(), o.User)
@@ -84,7 +83,7 @@ func LookAtJournal(ctx context.Context, c *config.Config) (where string, replica
 	return where, err == nil, err
 }
 
-// nodeName is how this machine is called among those of one journal.
+// nodeName returns the name of this node in its cluster: journal-node, or the host name.
 func nodeName(c *config.Config) string {
 	if name := c.Server.JournalNode; name != "" {
 		return name
@@ -95,18 +94,20 @@ func nodeName(c *config.Config) string {
 	return "unknown"
 }
 
-// instance tells this process from all others, and is the same after an exec.
+// instance returns an identifier of this process that stays the same after an exec: its
+// number, the time of its start, and the boot of the machine. It is "" without /proc.
 func instance() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	stat, err2 := os.ReadFile("/proc/self/stat")
-	_, rest, ok := strings.Cut(string(stat), ") ") // behind the name, which may hold anything
+	_, rest, ok := strings.Cut(string(stat), ") ") // skips the process name, which may have any character
 	if fields := strings.Fields(rest); err == nil && err2 == nil && ok && len(fields) > 19 {
-		return fmt.Sprintf("%d-%s-%.8s", os.Getpid(), fields[19], boot) // the time of its start
+		return fmt.Sprintf("%d-%s-%.8s", os.Getpid(), fields[19], boot) // fields[19] is the start time
 	}
 	return ""
 }
 
-// openCluster prepares the log of a journal in PostgreSQL. Nobody is asked yet.
+// openCluster opens the log of a journal in PostgreSQL. It fails if the database can be
+// used only after the host has changed something.
 func (s *Server) openCluster() error {
 	c := s.o.Config
 	db, err := journalDatabase(c)
@@ -130,12 +131,12 @@ func (s *Server) openCluster() error {
 	return nil
 }
 
-// tryTime is how long a start waits for the journal's database before it goes on without.
+// tryTime is how long tryJournal waits for the journal's database.
 const tryTime = 2 * time.Second
 
-// tryJournal asks the journal's database something cheap. A database that is away is waited
-// for, but one that only the host can mend ends the start. An image that was handed over to
-// has no time for that.
+// tryJournal checks with a cheap query whether the journal's database is usable. It fails
+// only if the host must change something; an unreachable database is waited for later.
+// After a handoff the check is skipped, because players are waiting.
 func (s *Server) tryJournal(db postgres.Options) error {
 	if s.Inherited() {
 		return nil
@@ -148,13 +149,12 @@ func (s *Server) tryJournal(db postgres.Options) error {
 	return nil
 }
 
-// journalUnusable says that an error is of the journal's database, whose options have
-// names of their own.
+// journalUnusable adds to an error of the journal's database the names of its options.
 func journalUnusable(wrong *store.Unusable) error {
 	return &store.Unusable{Advice: wrong.Advice + " (or journal-db-* instead of db-*)", Err: fmt.Errorf("the journal's database: %w", wrong.Err)}
 }
 
-// newPart prepares a part of the journal in PostgreSQL. Nobody is asked yet.
+// newPart prepares a partition of the journal in PostgreSQL, without a query.
 func (s *Server) newPart(index int) *part {
 	p := &part{s: s, index: index, name: pglog.PartName(s.cluster.name, index), deposed: make(chan struct{})}
 	p.storage = logstore.New(s.cluster.log, p.name, logstore.Options{
@@ -165,18 +165,18 @@ func (s *Server) newPart(index int) *part {
 	return p
 }
 
-// partMemory is how many bytes of memory a part of the journal in PostgreSQL may take.
+// partMemory returns how many bytes of memory a partition of the journal in PostgreSQL may
+// take.
 func (s *Server) partMemory() int { return s.o.Config.Server.JournalMemory << 20 / s.parts() }
 
-// reopenPause is the pause after a journal that could be claimed, but not opened. An
-// image that was handed over to tries for inheritTime: the database may be slow to
-// answer, and nobody else has the journal.
+// reopenPause is the pause after a failure to open the journal. After a handoff attempts
+// go on for inheritTime only.
 const (
 	reopenPause = 300 * time.Millisecond
 	inheritTime = 5 * time.Second
 )
 
-// stopped ends when a server that is being opened is to stop.
+// stopped returns the context of Options.Stop, which ends Open.
 func (s *Server) stopped() context.Context {
 	if s.o.Stop == nil {
 		return context.Background()
@@ -184,8 +184,8 @@ func (s *Server) stopped() context.Context {
 	return s.o.Stop
 }
 
-// openShared opens the journal in PostgreSQL. While another machine has it, this one
-// waits as its standby, unless an image before this one held it.
+// openShared opens a journal of one partition in PostgreSQL. While another node holds it,
+// this one waits as a standby, except after a handoff.
 func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 	s.part = s.newPart(0)
 	stop := s.stopped()
@@ -218,7 +218,8 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 	}
 }
 
-// open claims the part and reads what is in it.
+// open claims the partition, opens it, and records the claim in the mark file and in the
+// journal.
 func (p *part) open(ctx context.Context, o runner.Options, inherited bool) (*runner.Runner, error) {
 	o.Wall = p.storage.Now
 	r, err := openJournal(p.storage, o, inherited)
@@ -242,7 +243,7 @@ func (p *part) open(ctx context.Context, o runner.Options, inherited bool) (*run
 	return r, nil
 }
 
-// isNew reports whether nobody has held a journal before.
+// isNew reports whether a journal was never claimed.
 func isNew(r *runner.Runner) bool {
 	return errors.Is(r.View(func(get func([]byte) ([]byte, error)) error {
 		_, err := get(claimedKey)
@@ -250,12 +251,12 @@ func isNew(r *runner.Runner) bool {
 	}), runner.ErrNotFound)
 }
 
-// claimedKey is the row of the journal that says when its holder has claimed it.
+// claimedKey is the journal's row with the time of its holder's claim.
 var claimedKey = []byte("server/claimed")
 
-// noteClaim writes down when the journal became ours. Whatever the clocks of machines
-// say, that is later than the claim of whoever had it before: so the owners of a
-// profile follow each other.
+// noteClaim stores the time of the claim in the journal and returns it. It is always later
+// than the previous claim, also with clocks that differ, so that the owners of a profile
+// are ordered.
 func (p *part) noteClaim(ctx context.Context, r *runner.Runner) (at time.Time, err error) {
 	_, err = r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
 		at = p.storage.Now().UTC().Truncate(time.Microsecond)
@@ -268,7 +269,7 @@ func (p *part) noteClaim(ctx context.Context, r *runner.Runner) (at time.Time, e
 	return at, err
 }
 
-// claimOf is when the holder of the journal has claimed it.
+// claimOf returns when the journal was claimed last; zero if it never was.
 func claimOf(tx *runner.Tx) (time.Time, error) {
 	b, err := tx.Get(claimedKey)
 	if errors.Is(err, runner.ErrNotFound) {
@@ -280,8 +281,8 @@ func claimOf(tx *runner.Tx) (time.Time, error) {
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC(), nil
 }
 
-// still returns a *pglog.HeldError if another machine has held the journal since this
-// one has claimed it: what it has in memory is old.
+// still returns a *pglog.HeldError if another node has claimed the journal since this node
+// did: this node's memory is out of date.
 func (p *part) still(tx *runner.Tx) error {
 	at, err := claimOf(tx)
 	if err == nil && !at.Equal(p.claimed) {
@@ -290,8 +291,8 @@ func (p *part) still(tx *runner.Tx) error {
 	return err
 }
 
-// deposedBy returns who has taken the journal over, as a *pglog.HeldError, or nil. A
-// part that was deposed claims nothing any more: it is opened anew.
+// deposedBy returns a *pglog.HeldError with the new holder of the partition, or nil while
+// this node holds it. A deposed part stays so; a new claim needs a new part.
 func (p *part) deposedBy() error {
 	if p.storage == nil {
 		return nil
@@ -309,7 +310,7 @@ func (p *part) deposedBy() error {
 	return err
 }
 
-// depose ends the part if an error says that the journal is another machine's.
+// depose closes deposed if err is a *pglog.HeldError.
 func (p *part) depose(err error) {
 	var held *pglog.HeldError
 	if !errors.As(err, &held) {
@@ -325,7 +326,7 @@ func (p *part) depose(err error) {
 	})
 }
 
-// heal makes the journal work again after a failure, or says why it does not.
+// heal opens the journal again after a failure and tests it with a write.
 func (p *part) heal(ctx context.Context) error {
 	p.healing.Lock()
 	defer p.healing.Unlock()
@@ -338,7 +339,7 @@ func (p *part) heal(ctx context.Context) error {
 			return err
 		}
 	}
-	// Only a write tells whether there is room.
+	// Only a write shows whether there is room.
 	_, err := p.runner.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
 		if p.storage != nil {
 			if err := p.still(tx); err != nil {
@@ -351,7 +352,8 @@ func (p *part) heal(ctx context.Context) error {
 	return err
 }
 
-// holds reports whether this process may speak for its profiles; nil: it always may.
+// holds returns a function that reports whether this process holds the partition's lease;
+// nil for a journal on local disk.
 func (p *part) holds() func() bool {
 	if p.storage == nil {
 		return nil
@@ -359,7 +361,7 @@ func (p *part) holds() func() bool {
 	return func() bool { return p.s.cluster.log.Holds(p.name) }
 }
 
-// wall is the machine's wall clock; nil: nobody has set it wrong.
+// wall returns the wall clock with the test's skew; nil if there is none.
 func (s *Server) wall() func() time.Time {
 	if s.o.Skew == nil {
 		return nil
@@ -367,7 +369,8 @@ func (s *Server) wall() func() time.Time {
 	return func() time.Time { return time.Now().Add(s.o.Skew()) }
 }
 
-// ahead is how far the clock of a life is before that of the machine; nil: it is not.
+// ahead returns a function that returns how far the journal's clock is ahead of the
+// machine's; nil for a journal on local disk.
 func (p *part) ahead() func() time.Duration {
 	if p.storage == nil {
 		return nil
@@ -375,15 +378,15 @@ func (p *part) ahead() func() time.Duration {
 	return p.storage.Ahead
 }
 
-// journal is what the loops of the part run on.
+// journal returns the journal as the loops of the partition use it.
 func (p *part) journal() loop.Journal {
 	return loop.Journal{Runner: p.runner, Owner: p.owner(), Shared: p.storage != nil, Holds: p.holds(), Ahead: p.ahead(), Heal: p.heal}
 }
 
-// Waiting is how a standby stands.
+// Waiting is what a standby waits for.
 type Waiting struct {
-	Holder string // "": nobody has the journal
-	Err    error  // why its database cannot be asked
+	Holder string // node that holds the journal; "" if it is free
+	Err    error  // of the journal's database
 }
 
 func (w Waiting) String() string {

@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 )
 
-// DataDir returns the data directory: the one named on the command line, else
-// that of the configuration, else wamble in the user's state directory. It does
-// not touch it.
+// DataDir returns the name of the data directory: the one named on the command line, else
+// that of the configuration, else wamble in the user's state directory.
 func DataDir(flag, configured string, getenv func(string) string) (string, error) {
 	switch {
 	case flag != "":
@@ -26,8 +25,8 @@ func DataDir(flag, configured string, getenv func(string) string) (string, error
 	return "", errors.New("no place for the data: set data-dir in the configuration, use --data DIR, or set HOME")
 }
 
-// MakeDataDir creates the data directory, readable by its owner alone. A new one
-// is durable by name: what is accepted in it must not vanish with it.
+// MakeDataDir creates the data directory, readable by its owner alone, and syncs its parent
+// so that the directory survives a crash.
 func MakeDataDir(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil

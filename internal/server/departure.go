@@ -11,16 +11,15 @@ import (
 	"wamble/internal/store"
 )
 
-// departure is a profile that runs no more, but of which the journal still has
-// something for its store: that is brought there without a listener.
+// departure is a profile that was removed while its journal has messages that its store
+// lacks. They are drained without a listener.
 type departure struct {
 	*supervisor
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// depart drains what is left of a profile whose loop has ended, and gives its
-// store back.
+// depart drains the journal of a profile whose loop has ended, and releases its store.
 func (s *Server) depart(k *supervisor) {
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &departure{supervisor: k, cancel: cancel, done: make(chan struct{})}
@@ -40,8 +39,7 @@ func (s *Server) depart(k *supervisor) {
 	}()
 }
 
-// recall ends the departure of a profile that is wanted again: from now on its
-// runtime drains.
+// recall ends the departure of a profile that is added again. Its new runtime drains.
 func (s *Server) recall(name string) {
 	for _, d := range s.departures() {
 		if d.name == name {
@@ -57,7 +55,7 @@ func (s *Server) departures() []*departure {
 	return slices.Clone(s.house.departing)
 }
 
-// endDepartures gives those that depart time until ctx ends.
+// endDepartures waits for all departures until ctx ends, and then interrupts them.
 func (s *Server) endDepartures(ctx context.Context) {
 	for _, d := range s.departures() {
 		select {
@@ -69,9 +67,8 @@ func (s *Server) endDepartures(ctx context.Context) {
 	}
 }
 
-// departLeft drains what profiles that do not run any more left in the journal
-// when the last process ended. Where they kept their games only their
-// configuration can say.
+// departLeft starts departures for profiles that do not run and have messages in the
+// journal. Their configuration must still name their store.
 func (s *Server) departLeft(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

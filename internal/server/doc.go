@@ -1,25 +1,25 @@
-// Package server is the process that a host runs: profiles over one journal, and
-// what they share.
+// Package server runs profiles over one journal in a process, with all that they share.
 //
 // Its nouns, and the files that bear their names:
 //
 //   - a Server is a data directory, the journal in it, and sockets (server.go,
 //     datadir.go, pidfile.go);
-//   - its house is what runs at present (house.go): supervisors, each of which
-//     supervises the loop.Runtime of one profile (supervisor.go), and
-//     departures of profiles that were removed (departure.go);
-//   - a port is lent to a profile; sockets are matched by their addresses (ports.go),
-//     and why profiles were not started is a StartStatus (start.go);
-//   - a reload is a plan that is applied (plan.go, reload.go);
+//   - its house has the running state (house.go): supervisors, each of which runs the
+//     loop.Runtime of one shard (supervisor.go, shards.go), and departures of profiles
+//     that were removed (departure.go);
+//   - a port has the sockets of a profile, which are matched by their addresses
+//     (ports.go); a StartStatus says why profiles were not started (start.go);
+//   - a plan is a reload that is checked and then applied (plan.go, reload.go);
 //   - Stores are the databases of the profiles: those with equal settings share
 //     one (store.go);
-//   - a handoff is package handoff's; handoff.go lends it what only the server has,
-//     and inherit.go takes over what another image left;
-//   - what readers get over HTTP is in api.go, health in health.go;
-//     the rest that a host sees is package observe's, behind the admin listener
-//     (admin.go);
-//   - what a host can tell a server is package host's; host.go lends it what it
-//     needs, retention.go deletes old sessions.
+//   - handoff.go and inherit.go connect the server with package handoff;
+//   - a part is a partition of a journal in PostgreSQL (cluster.go), which nodes hold and
+//     move (parts.go, places.go, withdraw.go); abroad tracks the other nodes (abroad.go,
+//     letters.go), and a junction routes packets between them (junction.go);
+//   - api.go serves readers over HTTP, health.go health checks, and admin.go the admin
+//     listener of package observe;
+//   - host.go connects the server with the commands of package host; retention.go
+//     deletes old sessions.
 //
 // Invariants:
 //

@@ -14,24 +14,24 @@ import (
 	"wamble/internal/guard"
 )
 
-// dumps writes panics down in the data directory.
+// dumps writes panics to files in the data directory.
 type dumps struct {
 	dir string
 
 	mu     sync.Mutex
-	caught map[string]time.Time // when a panic that ended no profile was last written, by name
+	caught map[string]time.Time // by name: when a panic that ended no profile was written last
 }
 
 const (
-	// mostDumps is how many of one name are kept.
+	// mostDumps is how many files of one name are kept.
 	mostDumps = 8
-	// caughtEvery is how often a panic that ended no profile is written. Somebody
-	// may be able to repeat it at will.
+	// caughtEvery is the shortest interval between two files of panics that ended no
+	// profile, because a client may be able to repeat such a panic at will.
 	caughtEvery = time.Minute
 )
 
-// write writes down what is known of a panic, and returns the file's name; "" if
-// there is nothing to write. Tokens are not in it.
+// write writes a panic to a file without tokens and returns its name; "" if err is no panic
+// or the file cannot be written. The oldest files of the name are deleted.
 func (d *dumps) write(log *slog.Logger, kind, name string, err error) string {
 	var p *guard.Panic
 	if !errors.As(err, &p) {
@@ -45,7 +45,7 @@ func (d *dumps) write(log *slog.Logger, kind, name string, err error) string {
 		log.Warn("the dump could not be written", "err", err)
 		return ""
 	}
-	// The time has no hyphen: the profile a must not meet the dumps of a-b.
+	// The time has no hyphen: files of profile a-b are not those of profile a.
 	old, _ := filepath.Glob(prefix + "*.txt")
 	old = slices.DeleteFunc(old, func(file string) bool { return strings.Contains(strings.TrimPrefix(file, prefix), "-") })
 	slices.Sort(old)
@@ -56,7 +56,7 @@ func (d *dumps) write(log *slog.Logger, kind, name string, err error) string {
 	return file
 }
 
-// survived reports a panic that ended no profile.
+// survived logs a panic that ended no profile.
 func (d *dumps) survived(log *slog.Logger, name string, err error) {
 	d.mu.Lock()
 	now := time.Now()
@@ -75,16 +75,16 @@ func (d *dumps) survived(log *slog.Logger, name string, err error) {
 	log.Error("a panic was caught; the server goes on", "err", err, "dump", file)
 }
 
-// caught reports a panic beside the profiles.
+// caught logs a panic outside the profiles.
 func (s *Server) caught(err error) { s.dumps.survived(s.log, "server", err) }
 
-// caught reports a panic that the profile has survived.
+// caught logs a panic that did not end the profile.
 func (k *supervisor) caught(err error) {
 	k.CountPanic()
 	k.dumps.survived(k.log, k.name, err)
 }
 
-// help runs f on a goroutine that the end of the server waits for.
+// help runs f on a goroutine that Run waits for before it returns.
 func (s *Server) help(where string, f func()) {
 	s.helpers.Go(func() { guard.Run(where, f, s.caught) })
 }

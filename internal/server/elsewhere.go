@@ -12,32 +12,31 @@ import (
 	"wamble/internal/profile"
 )
 
-// Players predict on boards of other machines, and watch them: the machine that serves the
-// player asks those that have the shards.
+// Players predict on boards of other nodes, and watch them. The node that serves the player
+// asks the holders of the shards.
 
 const (
-	// mostAsking is how many questions about boards this machine asks at once. Another
-	// machine answers few at a time, and is asked other things, too.
+	// mostAsking bounds the concurrent questions about boards. A node answers few at a
+	// time, and other questions need room, too.
 	mostAsking = 8
-	// askingTime is how long another machine may take: then the player is told to try again.
+	// askingTime bounds the answers of other nodes. Past it the player is told to try again.
 	askingTime = 2 * time.Second
 )
 
-// boardQuestion is what a machine asks another one about a board that is in one of the
-// shards, or in none.
+// boardQuestion asks a node about a board that may be in one of the shards.
 type boardQuestion struct {
 	Profile string
 	Shards  []int
 	Ask     profile.Ask
 }
 
-// askBoard asks the machines that have the shards of a profile about a board. Told is nil if
-// none has it; an error says that not all could be asked.
+// askBoard asks the holders of shards about a board. Told is nil if none of them has it. An
+// error says that not all answered.
 func (j *junction) askBoard(ctx context.Context, name string, shards []int, in profile.Ask) (told *profile.Told, err error) {
 	at := map[string][]int{}
 	for _, shard := range shards {
 		node, _, here := j.s.places.owner(shard)
-		if node == "" || here { // it comes, or goes
+		if node == "" || here { // being adopted or left
 			err = loop.ErrNotUp
 			continue
 		}
@@ -73,8 +72,8 @@ func (j *junction) askBoard(ctx context.Context, name string, shards []int, in p
 	return told, err
 }
 
-// answerBoard answers another machine about a board. It refuses if it does not have one of
-// the shards any more, or not yet: the board may be there.
+// answerBoard answers a boardQuestion of another node. If the board is not found, it is an
+// error that one of the shards is not on this node, because the board may be there.
 func (s *Server) answerBoard(ctx context.Context, question []byte) ([]byte, error) {
 	var q boardQuestion
 	if err := json.Unmarshal(question, &q); err != nil {

@@ -17,8 +17,8 @@ import (
 	"wamble/runner"
 )
 
-// feed is the finished games of a profile: those of the server's journal, or of all parts
-// of a placed world.
+// feed returns the feed of a profile's finished games: from the server's journal, or from
+// all partitions of the cluster.
 func (s *Server) feed(k *supervisor) readapi.Feed {
 	if s.placed() {
 		return placedFeed{s, k}
@@ -26,7 +26,7 @@ func (s *Server) feed(k *supervisor) readapi.Feed {
 	return feed{k, s.runner}
 }
 
-// feed is the finished games of a profile, as they stand in the journal's outbox.
+// feed reads the finished games of a profile from the journal's outbox.
 type feed struct {
 	k      *supervisor
 	runner *runner.Runner
@@ -36,7 +36,8 @@ func (f feed) Parts() int { return 1 }
 
 func (f feed) Name() (string, error) { return feedName(f.runner), nil }
 
-// feedName is the beginning of the journal's name: another journal has other numbers.
+// feedName returns the first 8 hexadecimal digits of the journal's identifier. Sequence
+// numbers of the feed are valid for one journal only.
 func feedName(r *runner.Runner) string {
 	id := r.JournalID()
 	return hex.EncodeToString(id[:4])
@@ -58,10 +59,11 @@ type feedPage struct {
 	Games []readapi.Ended `json:",omitempty"`
 	UpTo  uint64
 	End   uint64
-	Gone  bool `json:",omitempty"` // some games are no longer there, or never were
+	Gone  bool `json:",omitempty"` // games after the given number were deleted, or the number is too high
 }
 
-// readFeed reads the finished games of a profile in a journal that is a part of its feed.
+// readFeed reads at most limit finished games of a profile after a sequence number in the
+// journal of a partition.
 func readFeed(r *runner.Runner, profile string, part int, after uint64, limit int) (feedPage, error) {
 	rows, upTo, gone, err := journal.ReadFeed(r, profile, after, limit)
 	page := feedPage{UpTo: upTo, End: journal.FeedEnd(r), Games: make([]readapi.Ended, len(rows))}
@@ -74,9 +76,9 @@ func readFeed(r *runner.Runner, profile string, part int, after uint64, limit in
 	return page, err
 }
 
-// placedFeed is the finished games of a profile in a placed world. Those of a part are in
-// the part's journal, wherever that is: so a part that moves, or whose machine is lost, goes
-// on where it was.
+// placedFeed reads the finished games of a profile from all partitions of the cluster. The
+// games of a partition are in its journal, so positions stay valid when it moves to another
+// node.
 type placedFeed struct {
 	s *Server
 	k *supervisor
@@ -84,7 +86,7 @@ type placedFeed struct {
 
 func (f placedFeed) Parts() int { return 1 + len(f.k.siblings) }
 
-// Name is made of those of all journals.
+// Name is a hash of the names of all partitions' journals.
 func (f placedFeed) Name() (string, error) {
 	h := fnv.New32a()
 	for part := range f.Parts() {
@@ -102,7 +104,8 @@ func (f placedFeed) Name() (string, error) {
 
 func (f placedFeed) Changed() <-chan struct{} { return f.k.games.wait() }
 
-// End is as all machines have said with their last beats. What has ended since is behind it.
+// End returns the ends of all partitions: those on this node exactly, the others as of
+// their last heartbeat.
 func (f placedFeed) End(context.Context) (readapi.Marks, error) {
 	m := make(readapi.Marks, f.Parts())
 	for part := range m {
@@ -145,8 +148,8 @@ func (f placedFeed) Read(ctx context.Context, after readapi.Marks, limit int) (g
 	return all, upTo, false, nil
 }
 
-// inOrder gives the games of each part the places that they have together in the order of
-// their numbers: clocks of machines may differ.
+// inOrder sorts the games of each partition by sequence number within the positions that
+// they occupy together, because clocks of nodes may differ.
 func inOrder(all []readapi.Ended) {
 	places := map[int][]int{}
 	for i, g := range all {
@@ -164,7 +167,7 @@ func inOrder(all []readapi.Ended) {
 	}
 }
 
-// feedQuestion asks a machine for finished games of its parts.
+// feedQuestion asks a node for finished games of its partitions.
 type feedQuestion struct {
 	Profile string
 	After   map[int]uint64 // by part
@@ -172,12 +175,12 @@ type feedQuestion struct {
 }
 
 const (
-	feedPatience = 2 * time.Second // of a reader with a machine that does not answer
-	feedAnswer   = 1000            // games in the answer of a machine
+	feedPatience = 2 * time.Second // longest time for the answers of other nodes
+	feedAnswer   = 1000            // most games in the answer of a node
 )
 
-// askParts reads parts of the feed wherever they are. One that cannot be read now is
-// missing.
+// askParts reads the pages of partitions on this node and on others. A partition that
+// cannot be read now is left out.
 func (s *Server) askParts(ctx context.Context, q feedQuestion) map[int]feedPage {
 	pages := s.readParts(q)
 	asked := map[string]feedQuestion{}
@@ -216,7 +219,7 @@ func (s *Server) askParts(ctx context.Context, q feedQuestion) map[int]feedPage 
 	return pages
 }
 
-// readParts reads those parts of the feed that are here.
+// readParts reads the pages of partitions on this node.
 func (s *Server) readParts(q feedQuestion) map[int]feedPage {
 	pages := map[int]feedPage{}
 	for part, after := range q.After {
@@ -228,14 +231,14 @@ func (s *Server) readParts(q feedQuestion) map[int]feedPage {
 			continue
 		}
 		page, err := readFeed(p.runner, q.Profile, part, after, q.Limit)
-		if holds := p.holds(); err == nil && holds() { // so nobody had newer ones when it was read
+		if holds := p.holds(); err == nil && holds() { // no other node had newer games when it was read
 			pages[part] = page
 		}
 	}
 	return pages
 }
 
-// answerFeed answers another machine. What has no room comes with the next question.
+// answerFeed answers a feedQuestion of another node, with at most feedAnswer games.
 func (s *Server) answerFeed(question []byte) ([]byte, error) {
 	var q feedQuestion
 	if err := json.Unmarshal(question, &q); err != nil {
@@ -248,13 +251,13 @@ func (s *Server) answerFeed(question []byte) ([]byte, error) {
 	return json.Marshal(s.readParts(q))
 }
 
-// outbox is what is known of the feed in the journal of a part.
+// outbox is the last known state of the feed in a partition's journal.
 type outbox struct {
-	Journal string `json:",omitempty"` // its name; "": it is not known
+	Journal string `json:",omitempty"` // the journal's name; "" if it is not known
 	End     uint64 `json:",omitempty"`
 }
 
-// outboxes are those of all parts, as they were last known. They may be used by anybody.
+// outboxes has the outbox of each partition. It is safe for concurrent use.
 type outboxes struct {
 	mu  sync.Mutex
 	all map[int]outbox
@@ -266,7 +269,7 @@ func (o *outboxes) outboxOf(part int) outbox {
 	return o.all[part]
 }
 
-// learn takes what somebody says of a part, and reports whether games have ended.
+// learn updates the outbox of a partition unless said is older, and reports whether it did.
 func (o *outboxes) learn(part int, said outbox) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,32 +10,32 @@ import (
 	"wamble/internal/readapi"
 )
 
-// The stream of events of a profile has what happens in all shards. Of those that are on
-// other machines a machine with observers asks whoever has them, again and again, and goes
-// on behind what it was told last, whoever that was. What a machine has told is in the
-// journal of the part (see journal.DrainOptions.Remember): so is nothing lost with it.
+// The stream of events of a profile has the events of all shards. A node with observers
+// polls the holders of remote shards and continues after the last event it received, also
+// when the holder changes. Events that were sent are kept in the partition's journal (see
+// journal.DrainOptions.Remember), so they survive the loss of a node.
 
 const (
-	followPause  = 100 * time.Millisecond // between two looks at who has which shard
-	followWait   = time.Second            // for which an answer waits until something happens
-	followAnswer = 500                    // events in an answer
+	followPause  = 100 * time.Millisecond // interval between two looks at the holders
+	followWait   = time.Second            // how long an answer waits for an event
+	followAnswer = 500                    // most events in an answer
 )
 
-// eventsQuestion asks a machine what happened in its shards of a profile.
+// eventsQuestion asks a node for events in its shards of a profile.
 type eventsQuestion struct {
 	Profile string
-	After   map[int]uint64 // by shard: the last message that is known
+	After   map[int]uint64 // by shard: number of the last message received
 }
 
-// eventsPage is what happened in a shard (see readapi.Stream.Since).
+// eventsPage has events of one shard (see readapi.Stream.Since).
 type eventsPage struct {
 	First, Through, End uint64
 	List                []readapi.Happened `json:",omitempty"`
 }
 
-// follow keeps what is known of shards on other machines, until ctx ends.
+// follow polls the events of remote shards while the stream has observers, until ctx ends.
 func (k *supervisor) follow(ctx context.Context) {
-	asked := map[string]bool{} // nodes that have not answered yet
+	asked := map[string]bool{} // nodes with a question under way
 	answered := make(chan string, len(k.loops()))
 	tick := time.NewTicker(followPause)
 	defer tick.Stop()
@@ -80,7 +80,7 @@ func (k *supervisor) follow(ctx context.Context) {
 	}
 }
 
-// hold lets events wait for those of a shard on another machine, unless it has just come.
+// hold makes the stream wait for events of a shard, unless the shard is on this node by now.
 func (k *supervisor) hold(shard int) {
 	l := k.loops()[shard]
 	l.coming.Lock()
@@ -90,8 +90,8 @@ func (k *supervisor) hold(shard int) {
 	}
 }
 
-// take makes a shard of a profile one of this machine. Events wait until its drain has told
-// what happened there last: others go on with boards that come from it.
+// take records that this node has a shard. The stream waits until the shard's drain has
+// delivered its last events, because other shards may go on with its boards.
 func (k *supervisor) take(shard int, p *part) {
 	l := k.loops()[shard]
 	l.coming.Lock()
@@ -100,7 +100,7 @@ func (k *supervisor) take(shard int, p *part) {
 	l.part.Store(p)
 }
 
-// followNode asks a machine once.
+// followNode sends one question to a node and adds the answer to the stream.
 func (k *supervisor) followNode(ctx context.Context, node string, shards []int) {
 	q := eventsQuestion{k.name, map[int]uint64{}}
 	for _, shard := range shards {
@@ -122,7 +122,8 @@ func (k *supervisor) followNode(ctx context.Context, node string, shards []int) 
 	}
 }
 
-// answerEvents answers another machine as soon as something has happened.
+// answerEvents answers an eventsQuestion of another node when there are events, or after
+// followWait.
 func (s *Server) answerEvents(ctx context.Context, question []byte) ([]byte, error) {
 	var q eventsQuestion
 	if err := json.Unmarshal(question, &q); err != nil {

@@ -9,8 +9,9 @@ import (
 	"wamble/internal/host"
 )
 
-// foresee compares the configuration with what runs. It opens no store that a server
-// would make, and keeps nothing; an error is that of a configuration with a mistake.
+// foresee returns what a reload would change or refuse. With ports it also tries to bind
+// new listeners and to query new PostgreSQL databases. It changes nothing. Errors are those
+// of reading the configuration.
 func (s *Server) foresee(ctx context.Context, ports bool) (host.Foreseen, error) {
 	f := host.Foreseen{Changes: []config.Change{}, Profiles: []string{}, Refused: []string{}}
 	c, err := s.read()
@@ -45,7 +46,8 @@ func (s *Server) foresee(ctx context.Context, ports bool) (host.Foreseen, error)
 	return f, nil
 }
 
-// foreseeProfiles says what becomes of profiles, and returns those that get a port.
+// foreseeProfiles adds what a reload would do with each profile to f, and returns the
+// profiles that get a new port.
 func (s *Server) foreseeProfiles(p *plan, f *host.Foreseen) (unbound []*config.Profile) {
 	say := func(name, what string) { f.Profiles = append(f.Profiles, "profile "+name+" "+what) }
 	wanted := map[string]bool{}
@@ -74,13 +76,13 @@ func (s *Server) foreseeProfiles(p *plan, f *host.Foreseen) (unbound []*config.P
 	return unbound
 }
 
-// otherStore reports whether a profile is to have another store than it has.
+// otherStore reports whether a configuration changes a profile's store.
 func otherStore(s *Server, k *supervisor, cfg *config.Profile) bool {
 	place, err := placeOf(cfg, s.dir, s.stores.moves)
 	return err != nil || place.settings != k.store.settings
 }
 
-// tryPorts binds what profiles are to listen on, and lets go of it.
+// tryPorts binds the ports of profiles and closes them again.
 func (s *Server) tryPorts(profiles []*config.Profile) error {
 	if !s.house.changing.TryLock() {
 		return handoff.NotReady("a reload or a handoff is under way")
@@ -95,7 +97,7 @@ func (s *Server) tryPorts(profiles []*config.Profile) error {
 	return err
 }
 
-// tryStore asks the database that a profile is to use.
+// tryStore checks whether the new database of a profile is usable.
 func (s *Server) tryStore(ctx context.Context, cfg *config.Profile) error {
 	stores, err := OpenStores([]*config.Profile{cfg}, s.dir)
 	for _, db := range stores {
@@ -110,7 +112,7 @@ func (s *Server) tryStore(ctx context.Context, cfg *config.Profile) error {
 	return nil
 }
 
-// effective is what the server runs with.
+// effective returns the options that are in effect.
 func (s *Server) effective() host.Effective {
 	c := s.config()
 	e := host.Effective{File: c.File, Server: c.Settings(), Profiles: []host.EffectiveProfile{}}

@@ -13,15 +13,14 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// gate is a store that is away until its schema is known to be the newest, because
-// Migrate has brought it there or Status has found it so: after a handoff players are
-// served before that, and nobody may ask an old schema what only the new one knows. Who
-// asks before the first attempt at a migration has ended or has found something to do,
-// waits for that.
+// gate is a store that returns store.ErrTransient until its schema is known to be the
+// newest, from Migrate or Status. After a handoff players are served before the migration
+// has ended, and queries of this version must not reach the old schema. Queries wait until
+// the first migration has ended or has found a step to do.
 type gate struct {
 	Store
 	ready atomic.Bool   // the schema is the newest
-	tried chan struct{} // closed when that is known, or will take longer
+	tried chan struct{} // closed when ready is known, or a migration step has begun
 	once  sync.Once     // closes tried
 }
 
@@ -29,7 +28,7 @@ func newGate(s Store) *gate { return &gate{Store: s, tried: make(chan struct{})}
 
 func (g *gate) settle() { g.once.Do(func() { close(g.tried) }) }
 
-// Migrate brings the schema to the newest version, and opens the gate.
+// Migrate brings the schema to the newest version, and then lets queries through.
 func (g *gate) Migrate(ctx context.Context, progress schema.Progress) error {
 	defer g.settle()
 	err := g.Store.Migrate(ctx, func(step schema.Step) {
@@ -44,7 +43,7 @@ func (g *gate) Migrate(ctx context.Context, progress schema.Progress) error {
 	return err
 }
 
-// Status opens the gate if there is nothing to migrate.
+// Status lets queries through if there is nothing to migrate.
 func (g *gate) Status(ctx context.Context) (schema.Status, error) {
 	st, err := g.Store.Status(ctx)
 	if err == nil && st.Refused() == nil && len(st.Pending) == 0 {
@@ -54,14 +53,15 @@ func (g *gate) Status(ctx context.Context) (schema.Status, error) {
 	return st, err
 }
 
-// Owners is asked before a migration that other servers would not survive: nobody waits
-// for that.
+// Owners is passed on without waiting for the migration, which calls it before steps that
+// are not additive.
 func (g *gate) Owners(ctx context.Context) ([]store.Owned, error) {
 	g.settle()
 	return g.Store.Owners(ctx)
 }
 
-// open returns nil if the store can be asked. Errors: store.ErrTransient.
+// open waits until the state of the schema is known. Errors: store.ErrTransient if it is
+// not migrated yet, or ctx ends.
 func (g *gate) open(ctx context.Context) error {
 	if g.ready.Load() {
 		return nil
@@ -77,7 +77,7 @@ func (g *gate) open(ctx context.Context) error {
 	return nil
 }
 
-// through asks an open store.
+// through calls ask if the gate is open.
 func through[T any](ctx context.Context, g *gate, ask func() (T, error)) (T, error) {
 	if err := g.open(ctx); err != nil {
 		var none T
@@ -86,7 +86,7 @@ func through[T any](ctx context.Context, g *gate, ask func() (T, error)) (T, err
 	return ask()
 }
 
-// throughAll asks an open store for rows.
+// throughAll yields the rows of ask if the gate is open.
 func throughAll(ctx context.Context, g *gate, ask func() iter.Seq2[wamble.Board, error]) iter.Seq2[wamble.Board, error] {
 	return func(yield func(wamble.Board, error) bool) {
 		if err := g.open(ctx); err != nil {
@@ -112,8 +112,8 @@ func (g *gate) Cursor(ctx context.Context, j store.JournalID, profile string) (u
 	return through(ctx, g, func() (uint64, error) { return g.Store.Cursor(ctx, j, profile) })
 }
 
-// CursorBefore reads the cursor of a store that need not be migrated yet: cursors are
-// as old as databases of ours.
+// CursorBefore reads a cursor without waiting for the migration: every version of the
+// schema has cursors.
 func (s *Shared) CursorBefore(ctx context.Context, j store.JournalID, profile string) (uint64, error) {
 	db := s.Store
 	if g, ok := db.(*gate); ok {

@@ -22,30 +22,30 @@ import (
 	"wamble/runner"
 )
 
-// Succession is what a server needs to hand over to another image of its process.
+// Succession has the parameters of a handoff, in which this process executes a new binary.
 type Succession struct {
-	// Binary is the file of the next image unless a command names another, and
-	// Args are the arguments of this process, its name first.
+	// Binary is the file to execute unless a command names another. Args are the
+	// arguments of this process, its name first.
 	Binary string
 	Args   []string
-	// Version is that of this image.
+	// Version is the version of this binary.
 	Version string
-	// Inheritance is what an image before this one left; nil: nothing.
+	// Inheritance is what the process had before the exec; nil after a normal start.
 	Inheritance *handoff.Inheritance
 	// Listen makes this process listen to SIGHUP and SIGUSR2 again, which an exec
-	// that failed has left ignored; nil: nobody does.
+	// that failed has left ignored; it may be nil.
 	Listen func()
 }
 
-// HandOff becomes another image of this process, and returns only if that fails:
-// then the server goes on as before. Report is a connection that the next image
-// answers; nil is none. Errors: *handoff.ExportError, or why the binary refuses.
-// The order of a handoff is in handoff/leave.go.
+// HandOff executes a new binary, and returns only if that fails; then the server goes on as
+// before. Report is a connection that the new binary answers, or nil. Errors:
+// *handoff.ExportError, or the reason why the binary refuses. The order of a handoff is in
+// handoff/leave.go.
 func (s *Server) HandOff(ctx context.Context, binary string, report *os.File) error {
 	return s.handOff(ctx, binary, handoff.Report{File: report}, 0)
 }
 
-// handOff is HandOff while so many requests at the admin listener wait for it.
+// handOff is HandOff. Asked is the number of requests at the admin listener that wait for it.
 func (s *Server) handOff(ctx context.Context, binary string, report handoff.Report, asked int) error {
 	if report.File != nil {
 		defer report.File.Close()
@@ -57,18 +57,18 @@ func (s *Server) handOff(ctx context.Context, binary string, report handoff.Repo
 	s.expect(handoff.LongestTime)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.serving, cancel)() // whoever is to stop stops
+	defer context.AfterFunc(s.serving, cancel)() // a stop cancels the handoff
 	s.warn(s.history.Save())
 	err := handoff.Leave(ctx, s.leaving(binary, asked, report.Web), report)
 	s.log.Error("the server goes on: no handoff", "err", err)
 	return err
 }
 
-// partsTime is how long a handoff waits for parts that come or go.
+// partsTime is how long a handoff waits for partitions that are being adopted or left.
 const partsTime = 5 * time.Second
 
-// tryChange begins a change of what the server has, unless a reload or a handoff is under
-// way. Parts that come or go are waited for, which may be at any time.
+// tryChange locks house.changing, and reports whether it did: a reload or a handoff may be
+// under way. It first waits for partitions that are being adopted or left.
 func (s *Server) tryChange(ctx context.Context) bool {
 	for end := time.Now().Add(partsTime); ; wait(ctx, 10*time.Millisecond) {
 		begun := s.house.changing.TryLock()
@@ -81,8 +81,8 @@ func (s *Server) tryChange(ctx context.Context) bool {
 	}
 }
 
-// partsUnderWay reports whether a part comes or goes, or is here and does not serve players
-// yet.
+// partsUnderWay reports whether a partition is being adopted or left, or has a shard that
+// does not serve players yet.
 func (s *Server) partsUnderWay() bool {
 	return s.placed() && (s.placing.working.Load() > 0 || slices.ContainsFunc(s.loops(), func(k *supervisor) bool {
 		up, _ := k.Stage()
@@ -90,7 +90,7 @@ func (s *Server) partsUnderWay() bool {
 	}))
 }
 
-// rehearse says what a handoff would do, or why it would fail. It changes nothing.
+// rehearse returns what a handoff would do, or why it would fail. It changes nothing.
 func (s *Server) rehearse(ctx context.Context, binary string) (handoff.Result, error) {
 	if !s.tryChange(ctx) {
 		return handoff.Result{}, handoff.NotReady("a reload or another handoff is under way")
@@ -122,13 +122,14 @@ func (s *Server) rehearse(ctx context.Context, binary string) (handoff.Result, e
 	return r, nil
 }
 
-// leaving is what a handoff needs of this server, while so many requests at the admin
-// listener wait for it. Web says that the one who is reported to is at the console.
+// leaving returns this server as package handoff needs it. Asked is the number of requests
+// at the admin listener that wait for the handoff. Web says that its result is reported to
+// the console.
 func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 	if binary == "" {
 		binary = s.o.Succession.Binary
 	}
-	talks := 0 // places at the control socket that are kept free
+	talks := 0 // slots of the control socket that Pause has taken
 	return &handoff.Server{
 		Binary: binary, Args: s.o.Succession.Args, Version: s.o.Succession.Version, StateDir: StateDir(s.config(), s.dir),
 		Log: s.log, Runners: s.runners(), Bridge: s.bridge, Profiles: s.runtimes(), Placed: s.placed(), Listeners: s.listeners(),
@@ -139,7 +140,7 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 			s.noted.setRest(true)
 			others := host.ControlConns
 			if reporting && !web {
-				others-- // but for the one who waits for this
+				others-- // one connection waits for this handoff
 			}
 			talks = s.control.Pause(ctx, others)
 			s.pauseWeb(ctx, asked)
@@ -155,7 +156,7 @@ func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
 	}
 }
 
-// runners returns those of the journal, or of the parts of it that are here.
+// runners returns the runner of the journal, and those of the partitions on this node.
 func (s *Server) runners() []*runner.Runner {
 	list := []*runner.Runner{s.runner}
 	s.placing.mu.Lock()
@@ -168,7 +169,7 @@ func (s *Server) runners() []*runner.Runner {
 	return list
 }
 
-// runtimes returns those of the profiles that run.
+// runtimes returns the runtimes of all shards.
 func (s *Server) runtimes() []*loop.Runtime {
 	var list []*loop.Runtime
 	for _, k := range s.loops() {
@@ -177,7 +178,7 @@ func (s *Server) runtimes() []*loop.Runtime {
 	return list
 }
 
-// listeners returns those that belong to no profile.
+// listeners returns the listeners that belong to no profile, by their names in a handoff.
 func (s *Server) listeners() map[string]syscall.Conn {
 	of := map[string]syscall.Conn{}
 	if s.control != nil {
@@ -192,7 +193,8 @@ func (s *Server) listeners() map[string]syscall.Conn {
 	return of
 }
 
-// pauseWeb lets HTTP come to rest, but for so many requests at the admin listener.
+// pauseWeb waits until no HTTP request is under way, except the asked ones at the admin
+// listener, and holds new ones back.
 func (s *Server) pauseWeb(ctx context.Context, asked int) {
 	var all sync.WaitGroup
 	if admin := s.adminListener(); admin != nil {
@@ -205,8 +207,8 @@ func (s *Server) pauseWeb(ctx context.Context, asked int) {
 		all.Go(func() {
 			guard.Run("a pause", func() {
 				k.games.stop(true)
-				k.seatBots(false)   // those of the next image are others
-				k.events.Stop(true) // the drain rests: they get all that there is
+				k.seatBots(false)   // the next process starts its own
+				k.events.Stop(true) // the drain is paused: readers get all that there is
 				k.Port().Pause(ctx)
 			}, k.caught)
 		})
@@ -214,6 +216,7 @@ func (s *Server) pauseWeb(ctx context.Context, asked int) {
 	all.Wait()
 }
 
+// resumeWeb undoes pauseWeb.
 func (s *Server) resumeWeb() {
 	for _, k := range s.supervisors() {
 		k.games.stop(false)
@@ -229,9 +232,8 @@ func (s *Server) resumeWeb() {
 	}
 }
 
-// canListen finds a socket that the next image could not have: one that it
-// neither inherits nor can bind. It would be frozen by then, and the image before
-// it, which comes back, would read the same configuration.
+// canListen refuses a handoff if the next process would need a socket that it neither
+// inherits nor can bind. It is checked by trying to bind the socket now.
 func (s *Server) canListen(v handoff.Verdict) error {
 	for _, want := range v.Listeners {
 		if s.inherits(want) {
@@ -254,8 +256,8 @@ func (s *Server) canListen(v handoff.Verdict) error {
 	return nil
 }
 
-// inherits reports whether the sockets of a profile that runs are what a profile
-// of the next image wants: its own, or, by their numbers, those of another.
+// inherits reports whether a running profile has the sockets that a profile of the next
+// process wants: the one of the same name, or any one with these ports.
 func (s *Server) inherits(want handoff.Listener) bool {
 	fits := func(got, wanted uint16) bool { return got == wanted || wanted == 0 }
 	for _, k := range s.supervisors() {
@@ -271,14 +273,14 @@ func (s *Server) inherits(want handoff.Listener) bool {
 	return false
 }
 
-// isAt reports whether a listener is where an address wants one.
+// isAt reports whether a listener is bound to an address. Port 0 fits any listener.
 func isAt(l net.Listener, address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	return l.Addr().String() == address || err == nil && port == "0"
 }
 
-// sameJournal refuses a handoff after which the journal would be elsewhere: what is in
-// it would stay where it is.
+// sameJournal refuses a handoff that changes where the journal is kept: its messages would
+// be left behind.
 func (s *Server) sameJournal(next string) error {
 	if now := journalPlace(s.o.Config); next != "" && next != now {
 		return handoff.NotReady("the journal would move from %s to %s: stop the server and start it for that", now, next)
@@ -286,8 +288,7 @@ func (s *Server) sameJournal(next string) error {
 	return nil
 }
 
-// sameShards refuses a handoff after which a profile would have another number of
-// shards.
+// sameShards refuses a handoff that changes a profile's number of shards.
 func (s *Server) sameShards(next map[string]int) error {
 	for _, k := range s.supervisors() {
 		if n, ok := next[k.name]; max(n, 1) != k.Config().Boards.Shards && (ok || next == nil) {
@@ -297,8 +298,8 @@ func (s *Server) sameShards(next map[string]int) error {
 	return nil
 }
 
-// sameStores finds a profile whose games would be in another store after a
-// handoff: what was decided for one store must not go into another.
+// sameStores refuses a handoff that changes a profile's store: what was decided for one
+// store must not be drained to another.
 func (s *Server) sameStores(next map[string]string) error {
 	now := map[string]string{}
 	for _, k := range s.supervisors() {

@@ -8,7 +8,8 @@ import (
 	"wamble/web"
 )
 
-// site is what HTTP shows on the port of a profile.
+// site returns the handler of HTTP on the port of a profile: health, API and the web player;
+// nil if HTTP is off.
 func (s *Server) site(k *supervisor) http.Handler {
 	if _, on := k.Config().Network.HTTP(); !on {
 		return nil
@@ -16,26 +17,26 @@ func (s *Server) site(k *supervisor) http.Handler {
 	mux := observe.Health(k.readiness)
 	api := s.api(k)
 	mux.Handle("GET /api/", api)
-	mux.Handle("OPTIONS /api/", api) // of browsers, for pages of other origins
+	mux.Handle("OPTIONS /api/", api) // CORS preflight of browsers
 	mux.Handle("GET /", web.Player(k.Config().Network.WebSocketPath, func() string { return k.Config().Network.ClusterEndpoints }))
 	return mux
 }
 
-// draining is what /readyz says while nobody new is taken.
+// draining is the text of /readyz while new players are refused.
 const draining = "draining: nobody new is taken"
 
-// What /readyz says of a profile without trouble, and where there is none.
+// The texts of /readyz for a profile without trouble, and for a server without profiles.
 const (
 	ready  = "ready"
 	nobody = "no profile runs"
 )
 
-// readiness is that of one profile.
+// readiness returns whether a profile takes new players, and its text for /readyz.
 func (k *supervisor) readiness() (up bool, why string) {
 	if up, why = k.Stage(); up && k.draining.Load() {
 		return false, draining
 	}
-	// Play goes on: who is ready stays ready, but says it.
+	// Play goes on without the database, so the profile stays ready.
 	if trouble := k.StoreState().Trouble; up && trouble != "" {
 		why += "; but the database: " + trouble
 	}
@@ -45,7 +46,7 @@ func (k *supervisor) readiness() (up bool, why string) {
 	return up, why
 }
 
-// readiness is that of all profiles, for the admin listener.
+// readiness returns whether all profiles are ready, and their texts, for the admin listener.
 func (s *Server) readiness() (up bool, why string) {
 	list := s.supervisors()
 	up, why = len(list) > 0, nobody

@@ -14,7 +14,7 @@ import (
 	"wamble/internal/transport"
 )
 
-// newHost makes what carries out the host's commands on this server.
+// newHost makes the host.Host that carries out the host's commands on this server.
 func (s *Server) newHost() (*host.Host, error) {
 	everywhere, err := host.ReadRestrictions(s.runner, &s.house.draining)
 	if s.placed() {
@@ -41,7 +41,7 @@ func (s *Server) newHost() (*host.Host, error) {
 	}), err
 }
 
-// hostParts are the parts of the journal, for commands.
+// hostParts returns the partitions of the journal and their holders, for commands.
 func (s *Server) hostParts() []host.Part {
 	list := make([]host.Part, s.parts())
 	for i := range list {
@@ -53,15 +53,15 @@ func (s *Server) hostParts() []host.Part {
 	return list
 }
 
-// Noted does what a signal asks for, which is in the audit log first.
+// Noted records a signal in the audit log and then calls do.
 func (s *Server) Noted(signal, what string, do func() error) error {
 	return s.host.Noted("signal "+signal, what, do)
 }
 
-// storedTime is how long a command waits for a store that is asked about a player.
+// storedTime bounds a command's query to the store about a player.
 const storedTime = 2 * time.Second
 
-// storedSessions is how many sessions of a player a command looks for in the store.
+// storedSessions is how many sessions of a player a command reads from the store.
 const storedSessions = 1000
 
 // running returns the profiles that run, for commands.
@@ -76,10 +76,10 @@ func (s *Server) running() []host.Running {
 				ctx, cancel := context.WithTimeout(ctx, storedTime)
 				defer cancel()
 				p, err := k.store.Player(ctx, key)
-				if p.Key == key { // and not of whom he was merged into
+				if p.Key == key { // not the player into whom they were merged
 					id = p.ID
 				}
-				rows, _ := k.store.Sessions(ctx, key, storedSessions) // without them the store stays right
+				rows, _ := k.store.Sessions(ctx, key, storedSessions) // an error is the same as no sessions
 				return id, rows, !errors.Is(err, store.ErrNotFound)
 			},
 			Database: k.store.Name, Reader: k.store,
@@ -91,15 +91,16 @@ func (s *Server) running() []host.Running {
 	return list
 }
 
-// settle waits a while until the store has what all profiles and shards that use it have
-// decided: what a command says of a player is behind that.
+// settle waits at most storedTime until the store has all that the profiles and shards that
+// use it have decided.
 func (k *supervisor) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storedTime)
 	defer cancel()
-	_ = k.store.Registry.AwaitOthers(ctx, nil) // a store that is away does not hold up the command for ever
+	_ = k.store.Registry.AwaitOthers(ctx, nil) // without the store the command goes on
 }
 
-// find looks for somebody in memory, and then in the store.
+// find looks for a player in memory and then in the store. It returns a zero Found if there
+// is none.
 func (k *supervisor) find(ctx context.Context, n host.Named) (found host.Found, err error) {
 	found = k.who(ctx, n)
 	ctx, cancel := context.WithTimeout(ctx, storedTime)
@@ -124,7 +125,7 @@ func (k *supervisor) find(ctx context.Context, n host.Named) (found host.Found, 
 	return found, notThere(err)
 }
 
-// notThere forgets that there is no such row.
+// notThere returns err unless it is store.ErrNotFound.
 func notThere(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -132,11 +133,11 @@ func notThere(err error) error {
 	return err
 }
 
-// handOffFor hands over for whoever waits at the control socket or at the console,
-// where the next image answers.
+// handOffFor hands over. The client that waits at the control socket or the console gets
+// its answer from the next process.
 func (s *Server) handOffFor(ctx context.Context, binary string, w host.Waiter) error {
 	if w.Conn == nil {
-		return s.handOff(ctx, binary, handoff.Report{Key: w.Key}, 1) // a request at the console that HTTP has kept
+		return s.handOff(ctx, binary, handoff.Report{Key: w.Key}, 1) // a request at the console whose connection HTTP keeps
 	}
 	report, err := transport.Duplicate(w.Conn)
 	if err != nil {
@@ -145,13 +146,13 @@ func (s *Server) handOffFor(ctx context.Context, binary string, w host.Waiter) e
 	return s.handOff(ctx, binary, handoff.Report{File: report, Web: w.Web, Key: w.Key}, 0)
 }
 
-// repeated returns how the handoff ended that made this image, if a request with that
-// key asked for it.
+// repeated returns the result of the handoff that started this process, if it was requested
+// with that key; otherwise nil.
 func (s *Server) repeated(ctx context.Context, key string) *handoff.Result {
 	return s.successor.Repeated(ctx, key)
 }
 
-// openControl makes the control socket.
+// openControl opens the control socket, or takes over the inherited one.
 func (s *Server) openControl() error {
 	c, err := s.host.OpenControl(s.inheritedControl())
 	if err != nil {
@@ -162,8 +163,8 @@ func (s *Server) openControl() error {
 	return nil
 }
 
-// Examine lets the doctor look whether a server could run well with a configuration
-// on a data directory.
+// Examine checks for the doctor command whether a server could run well with a configuration
+// and a data directory.
 func Examine(ctx context.Context, c *config.Config, dir string) []host.Finding {
 	who := host.Patient{Config: c, Dir: dir, Port: portOptions, Databases: databases}
 	if clustered(c) {
@@ -172,7 +173,7 @@ func Examine(ctx context.Context, c *config.Config, dir string) []host.Finding {
 	return host.Examine(ctx, who)
 }
 
-// databases are the stores of profiles, for the doctor.
+// databases opens the stores of profiles, for the doctor command.
 func databases(profiles []*config.Profile, dir string) ([]host.Database, error) {
 	stores, err := OpenStores(profiles, dir)
 	var list []host.Database

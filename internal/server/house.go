@@ -26,29 +26,29 @@ import (
 	"wamble/internal/transport"
 )
 
-// house is what runs at present.
+// house is the mutable state of a Server: configuration, profiles, listeners.
 type house struct {
-	changing sync.Mutex // held while profiles come, move or go
+	changing sync.Mutex // held while profiles are added, moved or removed
 
-	closed bool // guarded by changing: the server has been stopped
+	closed bool // the server has been stopped; guarded by changing
 
-	patience atomic.Pointer[time.Time] // when the change that is under way should have come further; nil: there is none
+	patience atomic.Pointer[time.Time] // deadline of the current step of a change; nil if none is under way
 
-	draining atomic.Bool // nobody new is taken
+	draining atomic.Bool // new players are refused
 
 	mu          sync.RWMutex // guards what follows
 	config      *config.Config
 	supervisors []*supervisor // in the order of the configuration
 	departing   []*departure
-	admin       *observe.Admin // nil: it is off
+	admin       *observe.Admin // nil if it is off
 	redirects   []*redirector
-	reloaded    *host.Reloaded // nil: not yet
+	reloaded    *host.Reloaded // result of the last reload; nil before the first
 
-	allFailed chan struct{}
-	once      sync.Once // closes allFailed
+	allFailed chan struct{} // closed by checkAllFailed
+	once      sync.Once     // closes allFailed
 }
 
-// supervisor returns that of a profile that runs, or nil.
+// supervisor returns the supervisor of a running profile, or nil.
 func (s *Server) supervisor(name string) *supervisor {
 	for _, k := range s.supervisors() {
 		if k.name == name {
@@ -65,14 +65,14 @@ func (s *Server) supervisors() []*supervisor {
 	return slices.Clone(s.house.supervisors)
 }
 
-// config is what the server runs with now.
+// config returns the configuration that is in effect.
 func (s *Server) config() *config.Config {
 	s.house.mu.RLock()
 	defer s.house.mu.RUnlock()
 	return s.house.config
 }
 
-// wanted returns the profiles of a configuration that are to run.
+// wanted returns the profiles of a configuration that this server shall run.
 func (s *Server) wanted(c *config.Config) ([]*config.Profile, error) {
 	running := c.Running()
 	if s.o.Profile == "" {
@@ -89,8 +89,8 @@ func (s *Server) wanted(c *config.Config) ([]*config.Profile, error) {
 	return nil, fmt.Errorf("there is no profile %q that runs; 'wamble config show' lists them", s.o.Profile)
 }
 
-// openProfiles binds the sockets of all profiles, and then opens their stores.
-// Nothing runs yet.
+// openProfiles binds the sockets of all profiles and then opens their stores. It
+// starts no loop.
 func (s *Server) openProfiles() error {
 	s.house.allFailed = make(chan struct{})
 	s.house.mu.Lock() // after a handoff the heartbeat reads what is here
@@ -125,7 +125,7 @@ func (s *Server) openProfiles() error {
 	return nil
 }
 
-// closeUnwanted closes inherited sockets of profiles that do not run.
+// closeUnwanted closes the inherited sockets of profiles that do not run.
 func (s *Server) closeUnwanted(profiles []*config.Profile) {
 	for name, sockets := range s.o.Inherited {
 		if !slices.ContainsFunc(profiles, func(p *config.Profile) bool { return p.Name == name }) {
@@ -138,8 +138,8 @@ func (s *Server) closeUnwanted(profiles []*config.Profile) {
 	}
 }
 
-// newSupervisor makes the runtimes of a profile, with its store, on the first of its
-// ports; nil: it serves nobody.
+// newSupervisor makes a supervisor for each shard of a profile and returns the first.
+// Port is that of the first shard; nil for a profile that only drains its journal.
 func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supervisor, error) {
 	restrictions, err := s.host.Everywhere.Of(cfg.Name)
 	if err != nil {
@@ -162,16 +162,16 @@ func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supe
 	return first, nil
 }
 
-// isApart reports whether a profile, or the one of a shard, is not known to have its games
-// where a store is.
+// isApart reports whether a profile runs on another database than db. Name may be
+// that of a shard.
 func (s *Server) isApart(name string, db *Shared) bool {
 	of, _ := store.SplitName(name)
 	k := s.supervisor(of)
 	return k != nil && k.store.Registry != db.Registry
 }
 
-// newShard makes the runtime of one shard; first is that of the first, nil if this is
-// it.
+// newShard makes the supervisor of one shard. First is the supervisor of the first
+// shard; nil if this is the first.
 func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transport.Port, db *Shared, restrictions *host.Restrictions, first *supervisor) *supervisor {
 	log := s.log.With("profile", cfg.Name)
 	if shard.Of > 1 {
@@ -226,7 +226,7 @@ func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transpo
 	return k
 }
 
-// giveStore gives back the store of a profile that has ended.
+// giveStore releases the store of a profile that has ended.
 func (s *Server) giveStore(k *supervisor) error {
 	for _, l := range k.loops() {
 		k.store.Registry.Leave(l.Runtime)
@@ -234,7 +234,8 @@ func (s *Server) giveStore(k *supervisor) error {
 	return s.stores.give(k.store, k.name)
 }
 
-// tapeOf is the file of a profile's recording.
+// tapeOf returns the file of a profile's recording: the file of Options.Record if one
+// profile of one shard runs, otherwise one with the profile's name appended.
 func (s *Server) tapeOf(profile string) string {
 	if wanted, err := s.wanted(s.o.Config); s.o.Record == "" || err == nil && len(wanted) == 1 && wanted[0].Boards.Shards == 1 {
 		return s.o.Record
@@ -242,7 +243,7 @@ func (s *Server) tapeOf(profile string) string {
 	return s.o.Record + "-" + profile
 }
 
-// closeProfiles closes what is left of all profiles.
+// closeProfiles closes the ports of all profiles and releases their stores.
 func (s *Server) closeProfiles() error {
 	var errs []error
 	for _, k := range s.supervisors() {
@@ -258,7 +259,7 @@ func (s *Server) closeProfiles() error {
 	return errors.Join(errs...)
 }
 
-// serveWeb answers HTTP and WebSocket on a port until that is shut down.
+// serveWeb serves HTTP and WebSocket on a port until the port is shut down.
 func (s *Server) serveWeb(k *supervisor, port *transport.Port) {
 	port.Measure(s.web.Socket(k.name))
 	s.help("HTTP", func() {
@@ -268,8 +269,8 @@ func (s *Server) serveWeb(k *supervisor, port *transport.Port) {
 	})
 }
 
-// restartDir is where restart files are. A journal that moves to other machines has
-// none: they would know no more than the machine that wrote them.
+// restartDir returns the directory of restart files. It is "" if the journal is in
+// PostgreSQL: a local file would be out of date after another node has held the journal.
 func (s *Server) restartDir() string {
 	if s.cluster.log != nil {
 		return ""
@@ -277,8 +278,8 @@ func (s *Server) restartDir() string {
 	return filepath.Join(s.dir, "restart")
 }
 
-// stop ends all profiles in order, at the same time; before that the parts of a placed world
-// go to other machines.
+// stop moves the partitions of a cluster to other nodes, and then ends all profiles
+// concurrently and in order.
 func (s *Server) stop() {
 	began, patience := time.Now(), s.config().Server.ShutdownTimeout
 	s.withdraw(patience)
@@ -290,10 +291,12 @@ func (s *Server) stop() {
 	s.stopLetters()
 }
 
-// leave ends all profiles of a server that has lost its journal: nothing is brought to
-// the database, where another machine writes by now.
+// leave ends all profiles of a server that has lost its journal. It does not drain to
+// the database, because another node writes there by now.
 func (s *Server) leave() { s.end(0) }
 
+// end ends all profiles concurrently, and drains their journal for at most patience; 0
+// drains nothing.
 func (s *Server) end(patience time.Duration) {
 	s.cease()
 	s.house.changing.Lock()
@@ -309,7 +312,7 @@ func (s *Server) end(patience time.Duration) {
 				k.stop()
 				for _, l := range k.loops() {
 					if l.isAway() {
-						l.absent.begin(l) // its players are served through this machine until the port closes
+						l.absent.begin(l) // forwards packets until the port closes
 					}
 				}
 				k.Shut(ctx, patience > 0)
@@ -320,9 +323,9 @@ func (s *Server) end(patience time.Duration) {
 	s.endDepartures(ctx)
 }
 
-// checkAllFailed ends Run when no profile could be started: whoever started the
-// process is to know. Where machines share a world, so does one that finds it with another
-// number of shards: others can serve what it has claimed.
+// checkAllFailed ends Run with an error when no profile could be started. A node of a
+// cluster also ends if its number of shards differs from the cluster's: other nodes can
+// serve the partitions that it has claimed.
 func (s *Server) checkAllFailed() {
 	for _, k := range s.loops() {
 		if _, err := k.failures(); s.placed() && errors.Is(err, loop.ErrShards) {
@@ -343,6 +346,7 @@ func (s *Server) checkAllFailed() {
 	s.house.once.Do(func() { close(s.house.allFailed) })
 }
 
+// whyAllFailed joins the last errors of all shards.
 func (s *Server) whyAllFailed() error {
 	var errs []error
 	for _, k := range s.loops() {
@@ -353,15 +357,15 @@ func (s *Server) whyAllFailed() error {
 	return errors.Join(errs...)
 }
 
-// Listening is where a profile is reached, and where its games are.
+// Listening is the addresses of a profile, and its store.
 type Listening struct {
 	Profile string
-	UDP     netip.AddrPort // not valid: it is off
-	HTTP    netip.AddrPort // and WebSocket
-	Secure  bool           // they are encrypted
-	Domain  string         // "": none
+	UDP     netip.AddrPort // invalid if UDP is off
+	HTTP    netip.AddrPort // also of WebSocket
+	Secure  bool           // HTTP and WebSocket use TLS
+	Domain  string         // the first domain; "" if none is configured
 	Store   string
-	Here    bool // this machine has a part of it
+	Here    bool // this node has at least one of its shards
 }
 
 // Profiles returns the profiles that run, in the order of the configuration.
@@ -381,7 +385,7 @@ func (s *Server) Profiles() []Listening {
 	return list
 }
 
-// JSONLog is the log if it is for machines; nil otherwise.
+// JSONLog returns the log if its format is JSON, otherwise nil.
 func (s *Server) JSONLog() *slog.Logger {
 	if s.config().Server.LogFormat != "json" {
 		return nil
@@ -389,8 +393,8 @@ func (s *Server) JSONLog() *slog.Logger {
 	return s.log
 }
 
-// WaitReady waits until every profile has served players for the first time, or
-// ctx ends; where parts come and go, as far as it is here.
+// WaitReady waits until every shard on this node has served players for the first time.
+// In a cluster it first waits until every partition has a holder. Error: that of ctx.
 func (s *Server) WaitReady(ctx context.Context) error {
 	for s.placed() && !s.places.known() && ctx.Err() == nil {
 		wait(ctx, servingPause)
@@ -408,12 +412,13 @@ func (s *Server) WaitReady(ctx context.Context) error {
 	return nil
 }
 
-// servingPause is how often WaitServing looks.
+// servingPause is the polling interval of WaitReady and WaitServing.
 const servingPause = 20 * time.Millisecond
 
-// WaitServing waits until players are served, or ctx ends: after a handoff by all
-// profiles that served them before, after a start by all but those that could not
-// start, and by one at least. Nobody waits for a database that is away.
+// WaitServing waits until players are served: after a handoff by all profiles that
+// served them before it, after a start by at least one profile, while no other one is
+// about to. A profile that cannot start, as without its database, is not waited for.
+// Error: that of ctx.
 func (s *Server) WaitServing(ctx context.Context) error {
 	if s.Inherited() {
 		return s.successor.AwaitServed(ctx, s.runtimes())
@@ -432,8 +437,7 @@ func (s *Server) WaitServing(ctx context.Context) error {
 	}
 }
 
-// serves reports whether a profile serves players and no other one is about to for
-// the first time.
+// serves reports whether a shard serves players and each other one does too, or is stuck.
 func (s *Server) serves() bool {
 	any := false
 	if s.placed() {
@@ -457,30 +461,30 @@ func (s *Server) serves() bool {
 	return any
 }
 
-// changeTime is how long a step of a reload may take that waits for no database.
+// changeTime is the longest time of a reload step that waits for no database.
 const changeTime = 30 * time.Second
 
-// expect says how long the next step of the change that is under way may take.
-// Whoever is late is not alive.
+// expect sets the deadline of the next step of the change that is under way. Past it
+// the server counts as not alive.
 func (s *Server) expect(d time.Duration) {
 	end := time.Now().Add(d)
 	s.house.patience.Store(&end)
 }
 
-// changed ends a change.
+// changed ends a change and unlocks house.changing.
 func (s *Server) changed() {
 	s.house.patience.Store(nil)
 	s.house.changing.Unlock()
 }
 
-// late reports whether a reload or a handoff hangs.
+// late reports whether a change has passed its deadline.
 func (s *Server) late() bool {
 	end := s.house.patience.Load()
 	return end != nil && time.Now().After(*end)
 }
 
-// Alive reports whether all loops turn: each must answer within the given time,
-// unless it is frozen for a handoff. Nor may a reload or a handoff hang.
+// Alive reports whether every loop answers within the given time, or is frozen for a
+// handoff, and no reload or handoff hangs.
 func (s *Server) Alive(ctx context.Context, within time.Duration) bool {
 	if s.late() {
 		return false

@@ -17,34 +17,34 @@ import (
 )
 
 const (
-	houseBotPace  = 3 * time.Second        // of a house bot's move, give or take half of it
-	houseBotsLook = time.Second            // how often the house looks who is here
-	houseBotThink = 100 * time.Millisecond // of an engine about a move
-	houseBotAgain = 3 * time.Second        // until one that was refused for good asks again
+	houseBotPace  = 3 * time.Second        // mean time of a house bot's move, ± 50 %
+	houseBotsLook = time.Second            // interval between two counts of players
+	houseBotThink = 100 * time.Millisecond // time of an engine for a move
+	houseBotAgain = 3 * time.Second        // pause after a house bot was refused
 )
 
-// houseBots are the players that a profile keeps for quiet hours: one less for each
-// person who plays. They come in by the profile's own port, as all players do.
+// houseBots are the bots that a profile runs for quiet hours: house-bots of them, less one
+// for each person who plays. They connect to the profile's own port, as all players do.
 type houseBots struct {
 	k      *supervisor
 	end    context.CancelFunc
-	seats  []context.CancelFunc
-	player bot.Player // of all seats; nil while there is none
-	engine houseEngine
+	seats  []context.CancelFunc // ends one bot each
+	player bot.Player           // of all seats; nil while there are none
+	engine houseEngine          // of player
 	all    sync.WaitGroup
 }
 
-// houseEngine is what the configuration says of the engine that plays for them.
+// houseEngine is the configured engine of the house bots.
 type houseEngine struct {
-	command string // "": the built-in player
-	elo     int    // 0: as strong as it is
+	command string // "" for the built-in player
+	elo     int    // 0 for full strength
 }
 
 func engineOf(c *config.Profile) houseEngine {
 	return houseEngine{c.Sessions.HouseBotEngine, c.Sessions.HouseBotElo}
 }
 
-// startHouseBots looks after the house bots until stop.
+// startHouseBots runs the house bots until stop.
 func startHouseBots(k *supervisor) *houseBots {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &houseBots{k: k, end: cancel}
@@ -54,8 +54,8 @@ func startHouseBots(k *supervisor) *houseBots {
 	return h
 }
 
-// seatBots begins to look after the house bots, or lets them say goodbye. They are where
-// the first shard is.
+// seatBots starts the house bots if here is set and the first shard is on this node,
+// otherwise stops them.
 func (k *supervisor) seatBots(here bool) {
 	var next *houseBots
 	if here && !k.isAway() {
@@ -66,12 +66,13 @@ func (k *supervisor) seatBots(here bool) {
 	}
 }
 
-// stop lets them say goodbye.
+// stop ends all house bots and waits for them.
 func (h *houseBots) stop() {
 	h.end()
 	h.all.Wait()
 }
 
+// keep adjusts the number of house bots to the number of people who play, until ctx ends.
 func (h *houseBots) keep(ctx context.Context) {
 	select {
 	case <-h.k.Up():
@@ -108,7 +109,7 @@ func (h *houseBots) keep(ctx context.Context) {
 	}
 }
 
-// seat makes it n seats.
+// seat starts or ends house bots until there are n.
 func (h *houseBots) seat(ctx context.Context, e houseEngine, n int) {
 	if n == 0 {
 		h.dismiss()
@@ -133,8 +134,8 @@ func (h *houseBots) seat(ctx context.Context, e houseEngine, n int) {
 	}
 }
 
-// sit keeps a seat until ctx ends. One that is refused for good asks again, because the
-// host may think otherwise; the log has that once.
+// sit runs one house bot until ctx ends. A bot that is refused tries again after
+// houseBotAgain. Only its first refusal is logged as a warning.
 func (h *houseBots) sit(ctx context.Context, crowd *bot.Crowd) {
 	for level := slog.LevelWarn; ; level = slog.LevelDebug {
 		err := crowd.Seat(ctx)
@@ -150,7 +151,8 @@ func (h *houseBots) sit(ctx context.Context, crowd *bot.Crowd) {
 	}
 }
 
-// hire starts the engine, or else returns the built-in player.
+// hire starts the engine. It returns the built-in player if none is configured or the engine
+// does not start.
 func (h *houseBots) hire(ctx context.Context, e houseEngine) bot.Player {
 	if e.command == "" {
 		return bot.Novice{}
@@ -172,7 +174,7 @@ func (h *houseBots) hire(ctx context.Context, e houseEngine) bot.Player {
 	return engines
 }
 
-// dismiss lets all house bots leave, and ends the engine.
+// dismiss ends all house bots and the engine.
 func (h *houseBots) dismiss() {
 	for _, leave := range h.seats {
 		leave()
@@ -184,7 +186,7 @@ func (h *houseBots) dismiss() {
 	}
 }
 
-// reachable is the address at which a port is reached from this machine.
+// reachable returns the address of a port for a client on this machine.
 func reachable(a netip.AddrPort) netip.AddrPort {
 	switch ip := a.Addr(); {
 	case !ip.IsUnspecified():

@@ -15,12 +15,12 @@ import (
 	"wamble/internal/store"
 )
 
-// Inherited reports whether another image handed over to this one.
+// Inherited reports whether this process was started by a handoff.
 func (s *Server) Inherited() bool { return s.o.Succession.Inheritance != nil }
 
-// Serve is the life of a process: it opens a server and runs it until it is to
-// stop, or becomes another image. Load reads what the server is started with, and
-// run calls Run on it.
+// Serve opens a server and runs it until it stops or hands over by exec. A server that lost
+// its journal to another node is opened again, as a standby. Load returns the options of the
+// server, and run calls Run on it.
 func Serve(load func() (Options, error), run func(s *Server) error) error {
 	return handoff.Serve(handoff.Image{
 		Check: func() (handoff.Verdict, error) {
@@ -38,7 +38,7 @@ func Serve(load func() (Options, error), run func(s *Server) error) error {
 					if !errors.Is(err, ErrDeposed) {
 						return err
 					}
-					if s, err = openImage(load, nil); err != nil { // which waits as a standby
+					if s, err = openImage(load, nil); err != nil { // waits as a standby
 						return err
 					}
 				}
@@ -47,6 +47,7 @@ func Serve(load func() (Options, error), run func(s *Server) error) error {
 	})
 }
 
+// openImage loads the options and opens a server with an inheritance, or nil.
 func openImage(load func() (Options, error), h *handoff.Inheritance) (*Server, error) {
 	began := time.Now()
 	o, err := load()
@@ -63,8 +64,9 @@ func openImage(load func() (Options, error), h *handoff.Inheritance) (*Server, e
 	return Open(o)
 }
 
-// beginInheriting takes over what an image before this one left, and begins to
-// adopt its states beside the opening of the journal.
+// beginInheriting takes over the sockets of the process before a handoff, and begins to
+// read its states while the journal is opened. After a normal start it removes state files
+// of an interrupted handoff.
 func (s *Server) beginInheriting() error {
 	h := s.o.Succession.Inheritance
 	if h == nil {
@@ -90,11 +92,11 @@ func (s *Server) beginInheriting() error {
 	return nil
 }
 
-// endInheriting gives the profiles what was adopted.
+// endInheriting gives the inherited states to the shards.
 func (s *Server) endInheriting() error { return s.successor.Adopt(s.runtimes()) }
 
-// inheritedControl returns the control socket of the image before this one, nil
-// if there is none that can be used.
+// inheritedControl returns the inherited control socket; nil if there is none, or it is at
+// another path.
 func (s *Server) inheritedControl() *net.UnixListener {
 	l := s.o.Succession.Inheritance.Listener(handoff.Control)
 	if l == nil {
@@ -105,11 +107,11 @@ func (s *Server) inheritedControl() *net.UnixListener {
 		l.Close()
 		return nil
 	}
-	return unix // which is not unlinked when it is closed
+	return unix // an inherited socket is not unlinked when it is closed
 }
 
-// listenAdmin binds the admin listener, or takes over that of the image before
-// this one if it is where it is wanted.
+// listenAdmin returns the inherited admin listener if it has the address, otherwise binds
+// one.
 func (s *Server) listenAdmin(address string) (net.Listener, error) {
 	if l := s.o.Succession.Inheritance.Listener(handoff.Admin); l != nil {
 		if isAt(l, address) {
@@ -120,8 +122,8 @@ func (s *Server) listenAdmin(address string) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// answerHandoff tells the client of the control socket, or of the console, who waits
-// for it how a handoff ended.
+// answerHandoff writes the result of a handoff to the client that asked for it: at the
+// console if web is set, otherwise at the control socket.
 func answerHandoff(to io.Writer, web bool, r *handoff.Result) {
 	var err error
 	if r.Failure != "" {
@@ -134,12 +136,10 @@ func answerHandoff(to io.Writer, web bool, r *handoff.Result) {
 	host.Answer(to, r, err)
 }
 
-// Check says whether a server with these options could take over from one that
-// runs: its configuration is good, and its stores are of a schema that it knows or
-// can migrate. It only reads: the server that runs may stay, and must be able to
-// start again. A store that is away is no obstacle: the server that runs is without
-// it too. Whether it could listen the server that runs finds out (canListen): it has
-// the sockets.
+// Check reports whether a server with these options could take over from the running one:
+// its configuration is valid, and it knows or can migrate the schemas of its stores. It only
+// reads. A store that does not answer is noted, and is no error. Whether the listeners can
+// be bound is checked by the running server, which has the sockets (canListen).
 func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 	v := handoff.Verdict{Version: o.Succession.Version, Stores: map[string]string{}, Shards: map[string]int{}}
 	s := &Server{o: o}
@@ -175,7 +175,7 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 	return v, nil
 }
 
-// foresee adds to a verdict what is to be migrated in a store.
+// foresee adds the pending migrations of a store to a verdict.
 func (s *Shared) foresee(ctx context.Context, v *handoff.Verdict) error {
 	if s.File != "" {
 		if _, err := os.Stat(s.File); errors.Is(err, os.ErrNotExist) {

@@ -19,39 +19,39 @@ import (
 	"wamble/internal/transport"
 )
 
-// junction joins the ports of this machine with those of the others: a packet of a player
-// who is served elsewhere goes there over the mesh, and its answer comes back and leaves by
-// the socket that the player wrote to.
+// junction routes packets between the nodes of a cluster. A packet for a shard on another
+// node is forwarded there over the mesh. Its answer comes back and leaves by the socket that
+// the player wrote to.
 //
-//	player ─▶ port of an absent shard ─▶ stray ──mesh──▶ receive ─▶ inbox of the shard
+//	player ─▶ port of a remote shard ─▶ stray ──mesh──▶ receive ─▶ inbox of the shard
 //	player ◀─ port ◀─ receive ◀──mesh── reply ◀─ Port.Send ◀─ its loop
 type junction struct {
 	s        *Server
 	self     uint32
 	listener net.Listener
-	asking   chan struct{}             // holds a token for each question about a board
-	mesh     atomic.Pointer[mesh.Mesh] // nil: its key is not known yet
+	asking   chan struct{}             // semaphore of questions about boards
+	mesh     atomic.Pointer[mesh.Mesh] // nil until its key is known
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
-	owners  []string            // of the parts, as they were seen last
-	streams map[stream]struct{} // connections of other machines that have sent packets here
+	owners  []string            // last known holder of each partition
+	streams map[stream]struct{} // connections at other nodes that have sent packets here
 }
 
-// stream is a connection at another machine whose packets go to a shard of this one.
+// stream is a connection at another node whose packets go to a shard of this node.
 type stream struct {
 	profile string
 	part    int
 	peer    wamble.Peer
 }
 
-// meshKey is the note with the key of the mesh, which the first machine draws.
+// meshKey is the name of the note with the key of the mesh, which the first node generates.
 const meshKey = "mesh/key"
 
-// joinPause is the pause after the database has not told the key.
+// joinPause is the pause after a failure to open the mesh.
 const joinPause = 500 * time.Millisecond
 
-// openMesh binds the address where other machines reach this one, if it is to have one.
+// openMesh binds cluster-address, if it is set and the journal is distributed.
 func (s *Server) openMesh() error {
 	address := s.o.Config.Server.ClusterAddress
 	if address == "" || !s.placed() {
@@ -67,7 +67,7 @@ func (s *Server) openMesh() error {
 	return nil
 }
 
-// number is that of this machine; 0: others do not reach it.
+// number returns the mesh number of this node; 0 if it has no cluster-address.
 func (j *junction) number() uint32 {
 	if j == nil {
 		return 0
@@ -86,7 +86,7 @@ func (j *junction) close() error {
 	return ignoreClosed(j.listener.Close())
 }
 
-// run opens the mesh as soon as its key is known.
+// run opens the mesh, and tries again until that succeeds or ctx ends.
 func (j *junction) run(ctx context.Context) {
 	for {
 		err := j.open(ctx)
@@ -125,7 +125,7 @@ func (j *junction) open(ctx context.Context) error {
 	return nil
 }
 
-// key reads the key of the mesh, or draws it.
+// key reads the key of the mesh, or generates it if there is none.
 func (j *junction) key(ctx context.Context) (key mesh.Key, err error) {
 	c := &j.s.cluster
 	err = c.log.Amend(ctx, c.name, meshKey, func(value string) (string, error) {
@@ -143,7 +143,7 @@ func (j *junction) key(ctx context.Context) (key mesh.Key, err error) {
 	return key, err
 }
 
-// joinPort makes a port that of one of several machines.
+// joinPort makes a port send packets for clients of other nodes over the mesh.
 func (s *Server) joinPort(profile string, p *transport.Port) {
 	if j := s.junction; j != nil && p != nil {
 		name := []byte(profile)
@@ -151,9 +151,9 @@ func (s *Server) joinPort(profile string, p *transport.Port) {
 	}
 }
 
-// see takes which machines there are, and which of them has which part. Connections whose
-// part is at another machine than before end: what was under way may be lost, and whoever
-// comes back is told.
+// see is called when nodes or holders of partitions have changed. It ends the connections
+// whose partition got another holder: packets that were under way may be lost, and the
+// client learns the state when it connects again.
 func (j *junction) see() {
 	j.tellNodes()
 	var owners []string
@@ -171,7 +171,7 @@ func (j *junction) see() {
 	}
 }
 
-// tellNodes tells the mesh which machines there are.
+// tellNodes passes the live nodes and their addresses to the mesh.
 func (j *junction) tellNodes() {
 	m := j.mesh.Load()
 	if m == nil {
@@ -184,7 +184,7 @@ func (j *junction) tellNodes() {
 	m.SetNodes(list)
 }
 
-// tell tells the other machines that a part has come or gone.
+// tell makes the connected nodes send their next heartbeat at once.
 func (j *junction) tell() {
 	if m := j.mesh.Load(); m != nil {
 		for _, name := range m.Connected() {
@@ -193,7 +193,7 @@ func (j *junction) tell() {
 	}
 }
 
-// hangUp ends the connections that have sent packets for a part.
+// hangUp ends the connections at this node that have sent packets for a partition.
 func (j *junction) hangUp(part int) {
 	for _, k := range j.s.supervisors() {
 		if port := k.Port(); port != nil && part <= len(k.siblings) {
@@ -202,7 +202,8 @@ func (j *junction) hangUp(part int) {
 	}
 }
 
-// stray passes on what has come for a shard that is on another machine.
+// stray forwards packets, and ends of connections, to the node that has the shard. A
+// packet that cannot be forwarded is dropped, and its connection, if any, ended.
 func (j *junction) stray(profile string, part int, in transport.Arrivals) {
 	node, _, _ := j.s.places.owner(part)
 	m, to := j.mesh.Load(), mesh.Number(node)
@@ -212,7 +213,7 @@ func (j *junction) stray(profile string, part int, in transport.Arrivals) {
 	f := mesh.Frame{Name: []byte(profile), Part: uint8(part)}
 	for _, p := range in.Packets {
 		if p.Peer.Node != j.self {
-			continue // it has come from another machine, and would go in a circle
+			continue // forwarded by another node already: it could go in a circle
 		}
 		f.Kind, f.Client, f.Data = mesh.KindPacket, p.Peer, p.Data
 		if (m == nil || !m.Send(to, &f)) && p.Peer.Stream() {
@@ -226,7 +227,7 @@ func (j *junction) stray(profile string, part int, in transport.Arrivals) {
 	}
 }
 
-// reply passes on a packet to a player who is at another machine.
+// reply sends a packet to a client that is connected to another node.
 func (j *junction) reply(profile []byte, part int, to wamble.Peer, packet []byte) {
 	if m := j.mesh.Load(); m != nil {
 		m.Send(to.Node, &mesh.Frame{Kind: mesh.KindReply, Name: profile, Part: uint8(part), Client: to, Data: packet})
@@ -239,7 +240,9 @@ func (j *junction) disconnect(profile string, peer wamble.Peer) {
 	}
 }
 
-// receive takes what another machine has sent.
+// receive handles frames of another node: packets and ends of connections for shards of
+// this node, replies and disconnects for clients of this node, events, and requests for a
+// heartbeat.
 func (j *junction) receive(from uint32, frames []mesh.Frame) {
 	var k *supervisor
 	var replies transport.Packets
@@ -281,8 +284,8 @@ func (j *junction) receive(from uint32, frames []mesh.Frame) {
 	flush()
 }
 
-// take gives a packet of a player at another machine to its shard. A connection whose
-// packet is lost ends.
+// take puts a packet of another node's client into the inbox of its shard. If it is lost,
+// the other node is told to end the client's connection.
 func (j *junction) take(k *supervisor, from uint32, f *mesh.Frame) {
 	l := k.shardOf(int(f.Part))
 	taken := l != nil && !l.isAway()
@@ -297,8 +300,8 @@ func (j *junction) take(k *supervisor, from uint32, f *mesh.Frame) {
 	}
 }
 
-// lost ends what was under way to and from a machine: its connections are gone, and
-// connections of this one that it serves must come back.
+// lost handles the loss of the mesh connection to a node: the node's clients count as
+// disconnected, and clients of this node that it served are disconnected.
 func (j *junction) lost(node uint32) {
 	j.mu.Lock()
 	var gone []stream
@@ -322,7 +325,7 @@ func (j *junction) lost(node uint32) {
 	}
 }
 
-// answer answers another machine.
+// answer answers a question of another node.
 func (j *junction) answer(ctx context.Context, _, what string, question []byte) ([]byte, error) {
 	switch what {
 	case "node":
@@ -337,7 +340,8 @@ func (j *junction) answer(ctx context.Context, _, what string, question []byte) 
 	return nil, fmt.Errorf("%q is not known here", what)
 }
 
-// ask asks another machine something.
+// ask sends a question to another node and decodes the answer. Errors wrap mesh.ErrAway
+// if the mesh is not open.
 func (j *junction) ask(ctx context.Context, node, what string, question, answer any) error {
 	if j == nil {
 		return fmt.Errorf("%s: %w: this machine has no cluster-address", node, mesh.ErrAway)
@@ -356,7 +360,7 @@ func (j *junction) ask(ctx context.Context, node, what string, question, answer 
 	return err
 }
 
-// show shows the machines with watchers what has changed in a shard of this one.
+// show publishes changed boards of a shard of this node to the nodes with watchers.
 func (j *junction) show(name string, in *profile.Sights) {
 	if j == nil {
 		return
@@ -373,8 +377,8 @@ func (j *junction) show(name string, in *profile.Sights) {
 	}
 }
 
-// showAgain shows all boards of a profile that are here: another machine has begun to
-// watch, or watches on after it was not connected.
+// showAgain publishes all boards of a profile on this node, because another node has
+// subscribed or connected again.
 func (j *junction) showAgain(name string) {
 	if k := j.s.supervisor(name); k != nil {
 		for _, l := range k.here() {
@@ -383,7 +387,7 @@ func (j *junction) showAgain(name string) {
 	}
 }
 
-// watch says whether anybody watches a profile on this machine.
+// watch subscribes to a profile's boards on other nodes, or ends that.
 func (j *junction) watch(name string, watched bool) {
 	if j != nil {
 		if m := j.mesh.Load(); m != nil {
@@ -392,7 +396,7 @@ func (j *junction) watch(name string, watched bool) {
 	}
 }
 
-// seeAbroad shows the shards with watchers what has changed on another machine.
+// seeAbroad passes changed boards of another node to the shards that have watchers.
 func (k *supervisor) seeAbroad(data []byte) {
 	r := pack.NewReader(data)
 	in, ok := profile.ReadInput(&r).(*profile.Sights)

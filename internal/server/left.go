@@ -15,7 +15,7 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// lookInto opens a journal that nobody serves from, to read it.
+// lookInto opens the journal of a stopped server for reading.
 func lookInto(of runner.Storage) (*runner.Runner, error) {
 	o := runner.Options{Schema: JournalSchema}
 	r, err := runner.OpenReadOnly(of, o)
@@ -26,7 +26,7 @@ func lookInto(of runner.Storage) (*runner.Runner, error) {
 	return r, err
 }
 
-// left counts the messages of a journal that the games' database does not have yet.
+// left returns the number of messages of a stopped journal that the games' database lacks.
 func left(of runner.Storage) (uint64, error) {
 	r, err := lookInto(of)
 	if errors.Is(err, runner.ErrNoSchema) {
@@ -38,7 +38,7 @@ func left(of runner.Storage) (uint64, error) {
 	return waiting(r), r.Close()
 }
 
-// waiting counts the messages of an open journal that the games' database does not have.
+// waiting returns the number of messages of an open journal that the games' database lacks.
 func waiting(r *runner.Runner) (n uint64) {
 	for _, in := range r.Stats().Inboxes {
 		n += in.Depth
@@ -46,8 +46,8 @@ func waiting(r *runner.Runner) (n uint64) {
 	return n
 }
 
-// leftOnDisk refuses a journal in PostgreSQL while the one in the data directory, which
-// was used before, has what the games' database has not.
+// leftOnDisk refuses a journal in PostgreSQL while the journal on disk, which was used
+// before, has messages that the games' database lacks.
 func leftOnDisk(dir string) error {
 	path := JournalDir(dir)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -64,8 +64,8 @@ func leftOnDisk(dir string) error {
 		"which brings them there, and then start with (def journal \"postgres\")", path, n)
 }
 
-// leftInParts counts the messages in the parts of a journal in PostgreSQL that the games'
-// database does not have yet.
+// leftInParts returns the number of messages that the games' database lacks in the
+// partitions of a journal in PostgreSQL, from the partition first on.
 func leftInParts(log *pglog.Log, c *config.Config, first int) (n uint64, err error) {
 	for k := first; k < wamble.MaxShards && err == nil; k++ {
 		var more uint64
@@ -75,8 +75,8 @@ func leftInParts(log *pglog.Log, c *config.Config, first int) (n uint64, err err
 	return n, err
 }
 
-// leftOfShard refuses a new part of the journal while the first one, which may have had all
-// shards before, has something of this one.
+// leftOfShard refuses a new partition of the journal while the first one, which may have
+// had all shards before, has messages of this shard.
 func (s *Server) leftOfShard(shard int) error {
 	of := logstore.New(s.cluster.log, s.cluster.name, logstore.Options{MaxBytes: s.o.Config.Server.JournalMemory << 20})
 	r, err := runner.OpenReadOnly(of, runner.Options{Schema: JournalSchema})
@@ -101,7 +101,7 @@ func (s *Server) leftOfShard(shard int) error {
 }
 
 // leftInPostgres refuses a journal on disk while the one in PostgreSQL, which was used
-// before, has what the games' database has not.
+// before according to the mark, has messages that the games' database lacks.
 func leftInPostgres(dir string, c *config.Config) error {
 	was, err := readMark(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -133,7 +133,8 @@ func leftInPostgres(dir string, c *config.Config) error {
 }
 
 // leftElsewhere refuses a journal in PostgreSQL while another one there, which was used
-// before, may have what the games' database has not. One that has only moved is no other.
+// before according to the mark, may have messages that the games' database lacks. The same
+// journal at another address is accepted.
 func leftElsewhere(dir string, c *config.Config) error {
 	was, err := readMark(dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -12,33 +12,33 @@ import (
 	"wamble/internal/profile"
 )
 
-// letter is what one machine tells the others: what happened in a database, or what the
-// host has said to a profile.
+// letter is a message from one node to all others: changes in a database, or a host's
+// command to a profile.
 type letter struct {
 	Database string `json:",omitempty"`
 	Profile  string `json:",omitempty"`
-	Input    string // as profile.AppendInput has it
+	Input    string // encoded by profile.AppendInput, in base64
 }
 
-// envelope is letters that are one note in the database.
+// envelope is a batch of letters, which becomes one note in the database.
 type envelope struct {
-	Name    string // of the note
+	Name    string // the note's
 	Letters []letter
 }
 
-// mail is the letters that others are to find in the database.
+// mail is the queue of letters that are written to the database.
 type mail struct {
-	wake  chan struct{} // [1]: something waits
-	hurry chan struct{} // [1]: it is sent at once
+	wake  chan struct{} // capacity 1: a letter was queued
+	hurry chan struct{} // capacity 1: the next envelope is not delayed
 
 	mu      sync.Mutex // guards what follows
 	waiting []letter
-	sending envelope      // on its way to the database, or there already; without letters: none
+	sending envelope      // being written, or written and not confirmed; without letters if none is
 	number  int           // of the last envelope
-	rest    bool          // what waits is left to the next image
-	taken   uint64        // letters so far
-	posted  uint64        // of them those that are in the database
-	moved   chan struct{} // closed when more are
+	rest    bool          // no new envelope is made: the next process sends what waits
+	taken   uint64        // number of letters queued so far
+	posted  uint64        // number of letters written so far
+	moved   chan struct{} // closed when posted grows
 }
 
 func newMail() mail {
@@ -47,20 +47,20 @@ func newMail() mail {
 
 const (
 	newsPrefix  = "news/"
-	newsEvery   = 100 * time.Millisecond // how often letters are sent
-	newsAge     = time.Minute            // after which they are forgotten
-	mostLetters = 4096                   // that wait while the database is away; pressing ones are more
+	newsEvery   = 100 * time.Millisecond // interval between two envelopes
+	newsAge     = time.Minute            // after which notes with letters are deleted
+	mostLetters = 4096                   // in the queue; urgent ones are queued beyond that
 
-	// lettersTime is how long a command, a stop, or a handoff while players are served, wait
-	// until others find what they were told; lastTime is how long a handoff waits when they
-	// are not.
+	// lettersTime bounds the flush of a command, of a stop, and of a handoff while players
+	// are still served. LastTime bounds the flush of a handoff while they wait.
 	lettersTime = 2 * time.Second
 	lastTime    = 100 * time.Millisecond
 )
 
-// tell tells the other machines what the host says to a profile.
+// tell queues a host's command to a profile for the other nodes.
 func (a *abroad) tell(profile string, in profile.Input) { a.send(letter{Profile: profile}, in) }
 
+// send queues a letter with an input. It is dropped if it is not urgent and the queue is full.
 func (a *abroad) send(l letter, in profile.Input) {
 	b, err := profile.AppendInput(nil, in)
 	if err != nil {
@@ -77,13 +77,13 @@ func (a *abroad) send(l letter, in profile.Input) {
 	poke(a.mail.wake)
 }
 
-// presses reports whether somebody waits until other machines can read a letter.
+// presses reports whether an input is urgent: a command, or news of a pressing change.
 func presses(in profile.Input) bool {
 	news, ok := in.(*profile.News)
 	return !ok || slices.ContainsFunc(news.Changes, func(c profile.Change) bool { return c.What.Pressing() })
 }
 
-// poke sends to a channel with room for one, which may be full.
+// poke sends to a channel of capacity 1 unless it is full.
 func poke(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -91,8 +91,8 @@ func poke(c chan<- struct{}) {
 	}
 }
 
-// post sends letters until ctx ends. What cannot be sent is sent again under the same name:
-// it may have arrived.
+// post writes envelopes to the database until ctx ends. After an error an envelope is
+// written again under the same name, because the first attempt may have succeeded.
 func (a *abroad) post(ctx context.Context) {
 	for {
 		select {
@@ -126,8 +126,8 @@ func (a *abroad) post(ctx context.Context) {
 	}
 }
 
-// seal returns what is to be sent next. No image of this process has had its name before,
-// but for the one that has left it on its way.
+// seal returns the envelope to write next: the unconfirmed one, or a new one with all letters
+// that wait. Names of envelopes are unique across handoffs.
 func (a *abroad) seal() envelope {
 	a.mail.mu.Lock()
 	defer a.mail.mu.Unlock()
@@ -139,7 +139,7 @@ func (a *abroad) seal() envelope {
 	return a.mail.sending
 }
 
-// arrived notes that the database has what was on its way.
+// arrived confirms that the envelope was written.
 func (a *abroad) arrived() {
 	a.mail.mu.Lock()
 	defer a.mail.mu.Unlock()
@@ -152,7 +152,7 @@ func (a *abroad) arrived() {
 	}
 }
 
-// flush waits until all letters so far are in the database. Error: that of ctx.
+// flush waits until all letters queued so far are in the database. Error: that of ctx.
 func (a *abroad) flush(ctx context.Context) error {
 	a.mail.mu.Lock()
 	upTo := a.mail.taken
@@ -173,8 +173,8 @@ func (a *abroad) flush(ctx context.Context) error {
 	}
 }
 
-// flushFor is flush for at most some time. What is not sent then is sent later; nil has no
-// letters.
+// flushFor is flush with a time limit. Letters that are not written by then are written
+// later. It does nothing if a is nil.
 func (a *abroad) flushFor(ctx context.Context, most time.Duration) {
 	if a == nil {
 		return
@@ -186,7 +186,7 @@ func (a *abroad) flushFor(ctx context.Context, most time.Duration) {
 	}
 }
 
-// setRest lets what waits stay where it is, or be sent again.
+// setRest stops or resumes the making of new envelopes.
 func (a *abroad) setRest(on bool) {
 	if a == nil {
 		return
@@ -197,20 +197,21 @@ func (a *abroad) setRest(on bool) {
 	poke(a.mail.wake)
 }
 
-// mailState is what a process knows of other machines when it becomes another image: what it
-// has not told them, and what they have told, by database, which that may not have yet.
+// mailState is what a handoff passes on: the letters that are not written yet, and, by
+// database, the changes received from other nodes that the database may not have yet.
 type mailState struct {
 	Sending envelope
 	Waiting []letter
 	Heard   map[string][]profile.Change `json:",omitempty"`
 }
 
-// mostLeft is how many changes of each database are left to the next image, the newest: they
+// mostLeft bounds the changes of each database in a mailState; the newest are kept. They
 // are written while players wait, in 3 ms per thousand.
 const mostLeft = 2048
 
-// leave returns what is left for the next image; nil: nothing is. Nothing more of it is sent,
-// but for what is on its way: the next image sends that again, under the same name.
+// leave returns the encoded mailState for the next process; nil if it is empty. From now on
+// no new envelope is made. One that is being written is written again by the next process,
+// under the same name.
 func (a *abroad) leave() []byte {
 	l := mailState{Heard: map[string][]profile.Change{}}
 	for _, db := range a.s.stores.all() {
@@ -229,7 +230,8 @@ func (a *abroad) leave() []byte {
 	return b
 }
 
-// inherit takes what the image before this one has left, before there are databases.
+// inherit restores the mailState of the process before the handoff. It is called before the
+// databases are open.
 func (a *abroad) inherit(b []byte) error {
 	var l mailState
 	if err := json.Unmarshal(b, &l); err != nil {
@@ -244,8 +246,8 @@ func (a *abroad) inherit(b []byte) error {
 	return nil
 }
 
-// lastLetters sends what is still to be told to other machines before this process becomes
-// another image, and returns the last of their letters that it has read, and its mailState.
+// lastLetters flushes the letters before an exec. It returns the version of the last envelope
+// that was applied, and the encoded mailState.
 func (s *Server) lastLetters() (heard int64, left []byte) {
 	if a := s.placing.abroad; a != nil {
 		a.flushFor(context.Background(), lastTime)
@@ -254,7 +256,7 @@ func (s *Server) lastLetters() (heard int64, left []byte) {
 	return s.noted.last(), left
 }
 
-// inheritMail takes what the image before this one has left of letters.
+// inheritMail restores the mailState from the handoff's inheritance.
 func (s *Server) inheritMail() {
 	b, err := s.o.Succession.Inheritance.Letters()
 	if err == nil && b != nil {

@@ -10,17 +10,16 @@ import (
 	"wamble/runner"
 )
 
-// How long a start waits for the journal of a process that does not answer, and how
-// long it gives that to answer. The kernel takes a process that was killed apart before
-// it gives its locks back: a second for some gigabytes of memory.
+// The waiting of a start for a locked journal or pid file. The kernel releases the locks of
+// a killed process only after its memory: a second for some gigabytes.
 const (
-	lockTime   = 10 * time.Second
-	lockAnswer = 500 * time.Millisecond
-	lockPause  = 20 * time.Millisecond
+	lockTime   = 10 * time.Second       // longest wait for the journal
+	lockAnswer = 500 * time.Millisecond // for the answer of a running server, and for the pid file
+	lockPause  = 20 * time.Millisecond  // between two attempts
 )
 
-// awaitLock opens the journal again and again while another process has it, unless that
-// is a server that answers.
+// awaitLock tries to open the journal for lockTime while another process has it locked. If
+// that process answers at the control socket, it returns runner.ErrLocked at once.
 func (s *Server) awaitLock(open func() (*runner.Runner, error)) (*runner.Runner, error) {
 	most := cmp.Or(s.o.LockTime, lockTime)
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(s.o.LockAnswer, lockAnswer))

@@ -14,16 +14,16 @@ import (
 	"wamble/runner/logstore"
 )
 
-// sharedMark is the file of a data directory that says which journal in PostgreSQL its
-// server used last (see mark).
+// sharedMark returns the name of the file in a data directory that says which journal in
+// PostgreSQL its server used last (see mark).
 func sharedMark(dir string) string { return filepath.Join(dir, "journal-in-postgres") }
 
-// mark is what that file says, a line each.
+// mark is the content of that file, one line per field.
 type mark struct {
 	place   string
-	part    int    // one that was here
-	id      string // of that part's journal, also at another address; "": not known
-	emptied bool   // after a stop in order: the games' database has everything, or another machine has the journal
+	part    int    // the partition that was claimed last
+	id      string // identifier of its journal, which does not depend on the address; "" if not known
+	emptied bool   // the games' database has everything, or another node has the journal
 }
 
 const markEmptied = "emptied"
@@ -44,8 +44,8 @@ func (m mark) write(dir string) error {
 	return errors.Join(os.WriteFile(next, []byte(text), 0o600), os.Rename(next, sharedMark(dir)))
 }
 
-// isOf reports whether the journal of a configuration is that of the mark, at another
-// address or from a backup.
+// isOf reports whether the journal of a configuration is the marked one, at another address
+// or restored from a backup.
 func (m mark) isOf(c *config.Config) (bool, error) {
 	if m.id == "" {
 		return false, nil
@@ -65,19 +65,19 @@ func (m mark) isOf(c *config.Config) (bool, error) {
 	return r.JournalID().String() == m.id, r.Close()
 }
 
-// markPlace writes down that the server uses the journal.
+// markPlace writes the mark for a partition that was claimed.
 func (p *part) markPlace(r *runner.Runner) error {
 	p.s.cluster.marking.Lock()
 	defer p.s.cluster.marking.Unlock()
 	return mark{place: sharedPlace(p.s.o.Config), part: p.index, id: r.JournalID().String()}.write(p.s.dir)
 }
 
-// markEmptied writes down that this machine has left nothing in the journal: another one
-// may follow.
+// markEmptied writes into the mark that this node has left nothing in the journal, so that
+// another journal may be used.
 func (s *Server) markEmptied() {
 	m, err := readMark(s.dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return // nothing was ever here
+		return // no journal in PostgreSQL was used
 	}
 	m.emptied = true
 	if err == nil {
@@ -86,8 +86,8 @@ func (s *Server) markEmptied() {
 	s.warn(err)
 }
 
-// emptied reports, after the profiles have ended, whether the games' database has what is in
-// the parts that are here, and other machines have the other parts.
+// emptied reports, after the profiles have ended, whether the games' database has everything
+// of the partitions on this node, and other nodes hold the other partitions.
 func (s *Server) emptied() bool {
 	if s.cluster.log == nil {
 		return false

@@ -17,18 +17,19 @@ import (
 	"wamble/runner"
 )
 
-// A world whose journal is in PostgreSQL, and that has several shards, is placed: part k of
-// the journal, which has shard k of every profile, is held by one of the machines, and all
-// of them serve players.
+// A journal in PostgreSQL is partitioned if a profile has several shards: partition k
+// has shard k of every profile. Each partition is held by one node of the cluster, and
+// all nodes serve players. The code calls this placed, and a partition part.
 //
-//	          beat: who lives, who holds what
-//	PostgreSQL ──────────────▶ keepPlaces ──┬─ adopt: claim, replay, run the loops
-//	                                        ├─ move: end the loops, drain, release to another
-//	                                        └─ drop: end the loops of a part that was lost
+//	          heartbeat: live nodes, holders
+//	PostgreSQL ─────────────▶ keepPlaces ──┬─ adopt: claim, replay, run the loops
+//	                                       ├─ move: end the loops, drain, release to another
+//	                                       └─ drop: end the loops of a partition that was lost
 //
-// A machine that is to stop moves all of its parts (see withdrawal).
+// A node that is to stop moves all of its partitions (see withdrawal).
 
-// parts is how many parts the journal has.
+// parts returns the number of partitions of the journal: the largest number of shards
+// of a profile.
 func (s *Server) parts() int {
 	n := 1
 	profiles, err := s.wanted(s.o.Config)
@@ -41,36 +42,36 @@ func (s *Server) parts() int {
 	return n
 }
 
-// placed reports whether the parts of the world come and go.
+// placed reports whether the journal's partitions are distributed over several nodes.
 func (s *Server) placed() bool {
 	return s.o.Storage == nil && clustered(s.o.Config) && s.parts() > 1
 }
 
-// placing is the parts of a placed world. Its goroutine is keepPlaces.
+// placing is the state of a node with distributed partitions. Its goroutine is keepPlaces.
 type placing struct {
-	abroad *abroad // nil: it is not placed
-	ended  chan struct{}
-	stop   context.CancelFunc
-	hush   context.CancelFunc // sends no more letters
-	// withdrawal is set when the server is to stop; nil: it is not.
+	abroad *abroad            // nil if the journal is not distributed
+	ended  chan struct{}      // closed when keepPlaces has returned
+	stop   context.CancelFunc // ends keepPlaces
+	hush   context.CancelFunc // ends the sending of letters
+	// withdrawal is set when the server is to stop; nil before.
 	withdrawal atomic.Pointer[withdrawal]
 
-	mu       sync.Mutex // guards what follows
-	parts    []*part    // those that are here; nil: it is not
-	standing map[string]string
+	mu       sync.Mutex        // guards what follows
+	parts    []*part           // by index; nil if another node has the partition
+	standing map[string]string // notes with the host's restrictions, by profile
 
-	// Of keepPlaces:
-	busy    []bool          // somebody adopts or gives up the part
-	orphans []time.Duration // since when nobody has it; negative: somebody has
+	// Only keepPlaces uses what follows, but for working.
+	busy    []bool          // by index: the partition is being adopted or left
+	orphans []time.Duration // by index: since when it has no holder; negative if it has one
 	steady  placement.Steady
-	events  chan func() // to be run by keepPlaces
+	events  chan func() // functions for keepPlaces to run
 	workers sync.WaitGroup
-	working atomic.Int32 // how many there are
-	tidied  time.Time
-	janitor func() // nil: the first part is not here
+	working atomic.Int32 // number of partitions that are being adopted or left
+	tidied  time.Time    // of the last call of tidy that deleted notes
+	janitor func()       // stops the janitor; nil if partition 0 is on another node
 }
 
-// newWorld prepares a placed world.
+// newWorld prepares the state of a node with distributed partitions.
 func (s *Server) newWorld() {
 	n := s.parts()
 	s.placing = placing{
@@ -81,7 +82,7 @@ func (s *Server) newWorld() {
 	s.closers = append(s.closers, s.closeParts)
 }
 
-// inheritParts claims the parts again that the image before this one has handed over.
+// inheritParts claims the partitions that the process before the handoff held.
 func (s *Server) inheritParts() error {
 	if !s.Inherited() {
 		return nil
@@ -109,7 +110,7 @@ func (s *Server) inheritParts() error {
 	return nil
 }
 
-// inheritsPart reports whether there is the state of a shard of a part.
+// inheritsPart reports whether a handoff has left the state of a shard of a partition.
 func (s *Server) inheritsPart(part int) bool {
 	profiles, _ := s.wanted(s.o.Config)
 	return slices.ContainsFunc(profiles, func(cfg *config.Profile) bool {
@@ -117,7 +118,7 @@ func (s *Server) inheritsPart(part int) bool {
 	})
 }
 
-// partOf is the part that a shard is in; nil: it is on another machine.
+// partOf returns the partition of a shard; nil if another node has it.
 func (s *Server) partOf(shard int) *part {
 	if !s.placed() {
 		return s.part
@@ -133,7 +134,8 @@ func (s *Server) setPart(index int, p *part) {
 	s.placing.parts[index] = p
 }
 
-// deposed is closed when another machine has the journal, if that is in one part.
+// deposed returns a channel that is closed when another node has claimed the journal.
+// It is nil if the journal's partitions are distributed.
 func (s *Server) deposed() <-chan struct{} {
 	if s.part == nil {
 		return nil
@@ -141,11 +143,11 @@ func (s *Server) deposed() <-chan struct{} {
 	return s.part.deposed
 }
 
-// startPlacing keeps the parts where they belong, until stopPlacing.
+// startPlacing starts keepPlaces and the sending of letters.
 func (s *Server) startPlacing() {
 	var ctx context.Context
 	ctx, s.placing.stop = context.WithCancel(context.Background())
-	if p := s.partOf(0); p != nil { // of the image before this one
+	if p := s.partOf(0); p != nil { // inherited in a handoff
 		s.placing.janitor = s.janitor(ctx, p.runner)
 	}
 	s.inheritLetters(ctx, inheritTime)
@@ -158,7 +160,7 @@ func (s *Server) startPlacing() {
 	})
 }
 
-// stopPlacing leaves the parts where they are.
+// stopPlacing ends keepPlaces and the janitor. The partitions keep their holders.
 func (s *Server) stopPlacing() {
 	if s.placing.stop == nil {
 		return
@@ -170,8 +172,8 @@ func (s *Server) stopPlacing() {
 	}
 }
 
-// stopLetters sends what is still to be told to other machines, and ends that: nobody
-// decides anything any more.
+// stopLetters flushes the letters to other nodes and ends their sending. It is called
+// after all loops have ended.
 func (s *Server) stopLetters() {
 	if s.placing.hush == nil {
 		return
@@ -180,9 +182,8 @@ func (s *Server) stopLetters() {
 	s.placing.hush()
 }
 
-// closeParts gives all parts back, for whoever comes first. One that is not given back, as
-// right after a loss of PostgreSQL, has all that was acknowledged, and is free when its lease
-// is over.
+// closeParts releases all partitions. One whose release fails, as without PostgreSQL, has
+// everything that was acknowledged, and becomes free when its lease expires.
 func (s *Server) closeParts() error {
 	for _, p := range s.placing.parts {
 		if p == nil {
@@ -196,8 +197,8 @@ func (s *Server) closeParts() error {
 	return nil
 }
 
-// keepPlaces looks after each beat where the parts are and where they belong, until ctx
-// ends.
+// keepPlaces applies notes and adopts or leaves partitions after each heartbeat, until
+// ctx ends.
 func (s *Server) keepPlaces(ctx context.Context) {
 	w := &s.placing
 	defer w.workers.Wait()
@@ -207,7 +208,7 @@ func (s *Server) keepPlaces(ctx context.Context) {
 			leaving := w.abroad.hear(seen.Nodes)
 			guard.Run("the placement", func() { s.look(ctx, seen, leaving) }, s.caught)
 		} else if own := w.withdrawal.Load(); own != nil {
-			own.end() // nobody could be given anything
+			own.end() // without the database no partition can move
 		}
 		s.tellPlaces(seen)
 		select {
@@ -219,7 +220,8 @@ func (s *Server) keepPlaces(ctx context.Context) {
 	}
 }
 
-// look decides what to do after a beat. Leaving are the other machines that withdraw.
+// look decides after a heartbeat which partitions this node claims or leaves. Leaving
+// has the other nodes that withdraw.
 func (s *Server) look(ctx context.Context, seen pglog.World, leaving []string) {
 	w, self, now := &s.placing, nodeName(s.o.Config), time.Since(s.started)
 	own := w.withdrawal.Load()
@@ -227,8 +229,9 @@ func (s *Server) look(ctx context.Context, seen pglog.World, leaving []string) {
 		leaving = append(leaving, self)
 	}
 	leaves := func(node string) bool { return slices.Contains(leaving, node) }
+	// Which nodes live, which of them stay, and whether any has a mesh address.
 	var alive, stay []string
-	joined := false // the machines reach each other
+	joined := false
 	for _, n := range seen.Nodes {
 		if alive = append(alive, n.Name); !leaves(n.Name) {
 			stay = append(stay, n.Name)
@@ -236,6 +239,8 @@ func (s *Server) look(ctx context.Context, seen pglog.World, leaving []string) {
 		joined = joined || n.Address != ""
 	}
 	steady := w.steady.Look(now, alive)
+	// Who holds each partition. A free one that is reserved for this node is adopted, and
+	// one that another node has claimed is dropped.
 	holders, orphaned := make([]string, len(w.parts)), slices.Repeat([]time.Duration{-1}, len(w.parts))
 	busy := false
 	for k, sight := range seen.Parts {
@@ -264,12 +269,14 @@ func (s *Server) look(ctx context.Context, seen pglog.World, leaving []string) {
 		}
 	}
 	if !slices.Contains(alive, self) {
-		return // the next beat is heard
+		return // the own heartbeat was late
 	}
+	// A node that withdraws leaves its next partition, and claims none.
 	if own != nil {
 		s.leaveNext(own, holders, stay, slices.DeleteFunc(steady, leaves), busy || slices.Contains(w.busy, true), joined)
 		return
 	}
+	// Free partitions are shared by the nodes that stay. Without a mesh one node has all.
 	sharing := stay
 	if !joined {
 		sharing = []string{placement.Leader(holders, stay)}
@@ -278,6 +285,7 @@ func (s *Server) look(ctx context.Context, seen pglog.World, leaving []string) {
 		busy = true
 		s.adopt(ctx, k)
 	}
+	// At most one partition moves at a time, and none while a node withdraws.
 	part, to, ok := placement.Next(holders, alive, steady)
 	if !joined {
 		part, to, ok = placement.Gather(holders, alive)
@@ -289,7 +297,8 @@ func (s *Server) look(ctx context.Context, seen pglog.World, leaving []string) {
 	s.tidy(ctx)
 }
 
-// tidy forgets old letters, once for all machines.
+// tidy deletes notes with letters older than newsAge, at most once per newsAge. Only the
+// holder of partition 0 does.
 func (s *Server) tidy(ctx context.Context) {
 	w := &s.placing
 	if s.partOf(0) == nil || time.Since(w.tidied) < newsAge {
@@ -304,7 +313,7 @@ func (s *Server) tidy(ctx context.Context) {
 	})
 }
 
-// lost reports whether another machine has the part.
+// lost reports whether another node has claimed the partition.
 func (p *part) lost() bool {
 	select {
 	case <-p.deposed:
@@ -314,7 +323,8 @@ func (p *part) lost() bool {
 	}
 }
 
-// work does something with a part beside keepPlaces, which does nothing with it meanwhile.
+// work runs do on a goroutine of its own. The partition is busy until do returns: look
+// neither adopts nor leaves it.
 func (s *Server) work(index int, what string, do func()) {
 	w := &s.placing
 	w.busy[index] = true
@@ -326,7 +336,7 @@ func (s *Server) work(index int, what string, do func()) {
 	})
 }
 
-// adopt claims a part and runs its loops.
+// adopt claims a partition and runs its loops.
 func (s *Server) adopt(ctx context.Context, index int) {
 	s.work(index, "the claim of a part", func() {
 		p := s.newPart(index)
@@ -359,12 +369,12 @@ func (s *Server) adopt(ctx context.Context, index int) {
 	})
 }
 
-// leaveTimeOfPart is how long the database may take for what a part has that moves: the
-// machine that gets it brings the rest there.
+// leaveTimeOfPart bounds the drain of a partition that moves. The next holder drains
+// what remains.
 const leaveTimeOfPart = 2 * time.Second
 
-// leavePart ends the loops of a part, which another machine is to have next, or has
-// already. With drain the database gets what the part has before.
+// leavePart ends the loops of a partition and releases it to the node to; "" if another
+// node has claimed it. With drain the journal is first drained to the database.
 func (s *Server) leavePart(p *part, to string, drain bool) {
 	s.work(p.index, "the end of a part", func() {
 		s.house.changing.Lock()
@@ -410,8 +420,8 @@ func (s *Server) leavePart(p *part, to string, drain bool) {
 	})
 }
 
-// partChanged lets this machine and the others look who has which part before their next
-// beat.
+// partChanged makes this node and the others send their next heartbeat at once, after a
+// partition got another holder.
 func (s *Server) partChanged() {
 	s.cluster.log.Hasten(s.cluster.name)
 	if s.junction != nil {
@@ -419,7 +429,7 @@ func (s *Server) partChanged() {
 	}
 }
 
-// shardOf is the shard of a profile that is in a part; nil: it has fewer.
+// shardOf returns the profile's shard in a partition; nil if the profile has fewer shards.
 func (k *supervisor) shardOf(part int) *supervisor {
 	if loops := k.loops(); part < len(loops) {
 		return loops[part]
@@ -427,7 +437,7 @@ func (k *supervisor) shardOf(part int) *supervisor {
 	return nil
 }
 
-// isAway reports whether the shard is on another machine.
+// isAway reports whether another node, or none, has the shard.
 func (k *supervisor) isAway() bool { return k.part.Load() == nil }
 
 func elsewhereText(node string) string {
@@ -437,7 +447,8 @@ func elsewhereText(node string) string {
 	return "on machine " + node
 }
 
-// tellPlaces makes known where the parts are.
+// tellPlaces publishes the holders of all partitions to s.places, and to the loops of
+// shards on other nodes.
 func (s *Server) tellPlaces(seen pglog.World) {
 	at := map[string]string{}
 	for _, n := range seen.Nodes {
@@ -448,7 +459,7 @@ func (s *Server) tellPlaces(seen pglog.World) {
 		l := &list[k]
 		if l.here = s.partOf(k) != nil; l.here {
 			l.node = nodeName(s.o.Config)
-		} else if k < len(seen.Parts) && !seen.Parts[k].Self { // else it comes, or has just gone
+		} else if k < len(seen.Parts) && !seen.Parts[k].Self { // one of this node is being adopted or left
 			l.node = seen.Parts[k].Holder
 		}
 		l.address = at[l.node]
@@ -463,7 +474,8 @@ func (s *Server) tellPlaces(seen pglog.World) {
 	}
 }
 
-// sameStoresPlaced refuses other databases where other machines use those that there are.
+// sameStoresPlaced refuses a reload that changes a profile's database in a cluster, whose
+// other nodes use the old one.
 func (s *Server) sameStoresPlaced(wanted []*config.Profile) error {
 	if !s.placed() {
 		return nil
@@ -476,7 +488,7 @@ func (s *Server) sameStoresPlaced(wanted []*config.Profile) error {
 	return nil
 }
 
-// otherParts refuses a configuration with another number of parts than the world has.
+// otherParts refuses a reload that changes the number of partitions.
 func (s *Server) otherParts(shards int) error {
 	if !clustered(s.o.Config) || s.o.Storage != nil || shards == s.parts() {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"wamble/internal/config"
 )
 
-// StateDir is where the pid file and the files of a handoff are: state-dir, or
-// the data directory.
+// StateDir returns the directory of the pid file and of a handoff's files: state-dir, or the
+// data directory.
 func StateDir(c *config.Config, dataDir string) string {
 	if c.Server.StateDir != "" {
 		return c.Server.StateDir
@@ -22,12 +22,11 @@ func StateDir(c *config.Config, dataDir string) string {
 	return dataDir
 }
 
-// PidFile is the name of the pid file in a state directory.
+// PidFile returns the name of the pid file in a state directory.
 func PidFile(stateDir string) string { return filepath.Join(stateDir, "wamble.pid") }
 
-// openPidFile writes the number of this process where others find it. The lock on
-// the file, not its text, says whether its process lives: it goes with the
-// process, and a number may be another's by now.
+// openPidFile writes the number of this process into the pid file and locks it. Whether a
+// server runs is shown by the lock, not by the number, which may be reused.
 func (s *Server) openPidFile() error {
 	if s.pidFile {
 		return nil
@@ -35,13 +34,15 @@ func (s *Server) openPidFile() error {
 	err := s.lockPidFile()
 	s.pidFile = err == nil
 	if err != nil && s.o.Succession.Inheritance != nil {
-		// Players are being served: that is worth more than the file.
+		// Players wait after a handoff: the server goes on.
 		s.log.Warn("the server goes on without a pid file", "err", err)
 		return nil
 	}
 	return err
 }
 
+// lockPidFile locks and writes the pid file. It refuses a directory in which everybody may
+// delete files.
 func (s *Server) lockPidFile() error {
 	name := PidFile(StateDir(s.o.Config, s.dir))
 	if info, err := os.Stat(filepath.Dir(name)); err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
@@ -54,7 +55,7 @@ func (s *Server) lockPidFile() error {
 	lock := func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 	err = lock()
 	for end := time.Now().Add(lockAnswer); errors.Is(err, syscall.EWOULDBLOCK) && !s.Inherited() && time.Now().Before(end); err = lock() {
-		time.Sleep(lockPause) // a process that was killed gives back one lock after the other
+		time.Sleep(lockPause) // the kernel may still be releasing the locks of a killed process
 	}
 	if err != nil {
 		defer f.Close()
@@ -71,8 +72,8 @@ func (s *Server) lockPidFile() error {
 	return nil
 }
 
-// writePid leaves a file alone that the image before this one wrote: to change
-// one may take the disk its time.
+// writePid writes the number of this process, unless the file has it, as after a handoff: a
+// write could delay the handoff.
 func writePid(f *os.File) error {
 	if readPid(f) == strconv.Itoa(os.Getpid()) {
 		return nil
@@ -86,7 +87,7 @@ func writePid(f *os.File) error {
 
 func readPid(f *os.File) string {
 	text := make([]byte, 32)
-	n, _ := f.ReadAt(text, 0) // whoever holds the lock may be writing it
+	n, _ := f.ReadAt(text, 0) // another process may be writing it
 	if pid := strings.TrimSpace(string(text[:n])); pid != "" {
 		return pid
 	}

@@ -8,24 +8,24 @@ import (
 	"wamble/internal/host"
 )
 
-// places is who holds which part of the world, as this node has seen it last. It may be
-// read by anybody at any time.
+// places has the holders of the journal's partitions and the live nodes, as of the last
+// heartbeat. It may be read concurrently.
 type places struct {
-	now   atomic.Pointer[[]location]
-	nodes atomic.Pointer[map[string]string]
-	// changed is called when there is something new, from before Run on; nil: nobody is told.
+	now   atomic.Pointer[[]location]        // by partition
+	nodes atomic.Pointer[map[string]string] // mesh addresses of the live nodes, by name
+	// changed is called by set after a change; it may be nil.
 	changed func()
 }
 
-// location is where a part is.
+// location is the holder of a partition.
 type location struct {
-	node    string // "": nobody has it
-	address string // where other nodes reach that node; "": nowhere
-	here    bool   // this node has it, and serves it
+	node    string // name of the holder; "" if there is none
+	address string // mesh address of the holder; "" if it has none
+	here    bool   // the holder is this node
 }
 
-// owner returns which node has a part, where other nodes reach it, and whether it is this
-// one. While nothing was seen, nobody has it.
+// owner returns the holder of a partition, its mesh address, and whether it is this node.
+// Before the first heartbeat there is no holder.
 func (p *places) owner(part int) (node, address string, here bool) {
 	now := p.now.Load()
 	if now == nil || part < 0 || part >= len(*now) {
@@ -35,13 +35,13 @@ func (p *places) owner(part int) (node, address string, here bool) {
 	return at.node, at.address, at.here
 }
 
-// known reports whether somebody has every part.
+// known reports whether every partition has a holder.
 func (p *places) known() bool {
 	now := p.now.Load()
 	return now != nil && !slices.ContainsFunc(*now, func(l location) bool { return l.node == "" })
 }
 
-// status is where the parts are.
+// status returns the holders of all partitions.
 func (p *places) status() []host.PartStatus {
 	list := []host.PartStatus{}
 	if now := p.now.Load(); now != nil {
@@ -52,8 +52,8 @@ func (p *places) status() []host.PartStatus {
 	return list
 }
 
-// living returns where the machines that live are reached by others, by name; it is not to
-// be changed.
+// living returns the mesh addresses of the live nodes, by name. The caller must not change
+// the map.
 func (p *places) living() map[string]string {
 	if at := p.nodes.Load(); at != nil {
 		return *at
@@ -61,7 +61,7 @@ func (p *places) living() map[string]string {
 	return nil
 }
 
-// set takes what was seen last.
+// set stores the holders and nodes, and calls changed if they differ from before.
 func (p *places) set(list []location, nodes map[string]string) {
 	before, were := p.now.Load(), p.living()
 	p.now.Store(&list)

@@ -15,25 +15,24 @@ import (
 	"wamble/internal/transport"
 )
 
-// plan is how the server gets from what runs to what a new configuration wants.
-// Everything that can fail is done while it is made: sockets are bound, stores
-// opened and asked. A plan that is dropped has changed nothing.
+// plan lists the changes from the running profiles to a new configuration. All that can fail
+// is done while it is made: sockets are bound, stores opened and queried. Dropping a plan
+// leaves the server unchanged.
 type plan struct {
 	config   *config.Config
 	changes  []config.Change
 	wanted   []*config.Profile
-	stay     []*supervisor // with or without new options
-	move     []*supervisor // go on with a port that is set up anew
-	newStore []*supervisor // end, and begin anew with another store
-	failover []*supervisor // of newStore: their old store is gone, the new one takes its place
-	leave    []*supervisor // are not wanted any more
+	stay     []*supervisor // keep their ports, perhaps with other options
+	move     []*supervisor // get another port
+	newStore []*supervisor // end, and are replaced by one with another store
+	failover []*supervisor // subset of newStore: the new store replaces one that is lost
+	leave    []*supervisor // are removed
 
-	ports map[string]*transport.Port // for those that move or begin
-	begin map[string]*supervisor     // new runtimes: added, or with another store
+	ports map[string]*transport.Port // new ports of those that move or begin
+	begin map[string]*supervisor     // new supervisors: added, or with another store
 }
 
-// newPlan makes a plan, or says why the configuration cannot be reached from
-// here.
+// newPlan makes a plan. Its error says why a reload cannot apply the configuration.
 func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	p := &plan{config: c, changes: config.Diff(s.config(), c), begin: map[string]*supervisor{}}
 	if err := refusedByReload(p.changes); err != nil {
@@ -56,6 +55,7 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	if err := s.sameStoresPlaced(p.wanted); err != nil {
 		return nil, err
 	}
+	// Compare the running profiles with the wanted ones, and bind new ports.
 	open := newOpenPorts()
 	var bound []*config.Profile
 	for _, k := range s.supervisors() {
@@ -82,8 +82,7 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	return p, nil
 }
 
-// sort puts a wanted profile into its list, and reports whether it keeps its
-// port as it is.
+// sort adds a wanted profile to its list, and reports whether it keeps its port.
 func (p *plan) sort(s *Server, cfg *config.Profile) (keepsPort bool) {
 	k := s.supervisor(cfg.Name)
 	if k == nil {
@@ -102,8 +101,8 @@ func (p *plan) sort(s *Server, cfg *config.Profile) (keepsPort bool) {
 	return false
 }
 
-// build makes the runtimes that begin. A store that takes the place of another
-// must answer, and so must the one that it replaces.
+// build makes the supervisors that begin. A new store must be usable. The old one must
+// answer, unless the new one is its promoted standby.
 func (p *plan) build(ctx context.Context, s *Server) error {
 	for _, cfg := range p.wanted {
 		old := s.supervisor(cfg.Name)
@@ -135,8 +134,8 @@ func (p *plan) build(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// takesPlace reports whether a store is what another one was, as a standby that was
-// promoted is: it was made at the same time, and has had messages of this journal.
+// takesPlace reports whether a store is a promoted standby of the profile's store: it was
+// created at the same time, and has a cursor of this journal.
 func (s *Server) takesPlace(ctx context.Context, db *Shared, profile string) bool {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
@@ -152,7 +151,7 @@ func (s *Server) takesPlace(ctx context.Context, db *Shared, profile string) boo
 	return err == nil && at > 0
 }
 
-// answers asks a store that is in use something cheap.
+// answers checks with a cheap query whether a store in use answers.
 func answers(ctx context.Context, db *Shared, s *Server, profile string) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
@@ -160,7 +159,7 @@ func answers(ctx context.Context, db *Shared, s *Server, profile string) error {
 	return err
 }
 
-// usable asks a store that is new here whether it can be used.
+// usable checks whether a new store answers, with a schema of this version or an older one.
 func usable(ctx context.Context, store *Shared) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
@@ -168,12 +167,12 @@ func usable(ctx context.Context, store *Shared) error {
 	return cmp.Or(err, st.Refused())
 }
 
-// of returns the new options of a wanted profile.
+// of returns the new configuration of a wanted profile.
 func (p *plan) of(name string) *config.Profile {
 	return p.wanted[slices.IndexFunc(p.wanted, func(cfg *config.Profile) bool { return cfg.Name == name })]
 }
 
-// drop gives back what the plan has opened.
+// drop closes the ports and stores that the plan has opened.
 func (p *plan) drop(s *Server) {
 	closePorts(p.ports)
 	for _, k := range p.begin {
@@ -183,7 +182,7 @@ func (p *plan) drop(s *Server) {
 	}
 }
 
-// refusedByReload names the changes that a reload cannot make.
+// refusedByReload returns an error that names the changes that need a handoff or a restart.
 func refusedByReload(changes []config.Change) error { return errors.Join(refusals(changes)...) }
 
 func refusals(changes []config.Change) []error {
@@ -200,7 +199,7 @@ func refusals(changes []config.Change) []error {
 	return no
 }
 
-// summary says what the plan changes, one line each.
+// summary describes each change of the plan in one line.
 func (p *plan) summary() []string {
 	lines := []string{}
 	for _, c := range p.changes {
@@ -214,6 +213,5 @@ func (p *plan) summary() []string {
 	return lines
 }
 
-// emptyTime is how long the old store of a profile may take for what the journal
-// has.
+// emptyTime bounds the drain of the journal to the old store of a profile.
 const emptyTime = time.Minute

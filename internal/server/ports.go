@@ -15,14 +15,14 @@ import (
 	"wamble/internal/transport"
 )
 
-// Sockets are the open sockets of one profile, bound by an earlier image of this
-// process or by whoever started it.
+// Sockets are the open sockets of one profile, bound before a handoff or by the service
+// manager.
 type Sockets struct {
 	UDP, TCP *os.File
-	Siblings []*os.File // UDP of the other shards
+	Siblings []*os.File // UDP sockets of the other shards
 }
 
-// Add takes a socket in, by its type.
+// Add sets UDP or TCP, by the type of the socket.
 func (s *Sockets) Add(f *os.File) error {
 	switch {
 	case transport.Datagrams(f) && s.UDP == nil:
@@ -35,8 +35,8 @@ func (s *Sockets) Add(f *os.File) error {
 	return nil
 }
 
-// portOptions says where a profile listens, and with which limits. HTTP and
-// WebSocket share one listener; config has seen to it that they name one port.
+// portOptions returns the addresses and limits of a profile's port. HTTP and WebSocket
+// share one listener; package config checks that they name the same port.
 func portOptions(cfg *config.Profile) transport.Options {
 	n := &cfg.Network
 	o := transport.Options{
@@ -59,13 +59,13 @@ func portOptions(cfg *config.Profile) transport.Options {
 	return o
 }
 
-// socketAddress is where a socket is bound, as the configuration says it. Port 0,
-// which the kernel chooses, belongs to one profile.
+// socketAddress identifies a socket by the configuration. Sockets with port 0, which the
+// kernel chooses, are told apart by their profile.
 type socketAddress struct {
 	network string
 	address netip.Addr
 	port    uint16
-	profile string // of port 0
+	profile string // set if port is 0
 }
 
 func newSocketAddress(network string, cfg *config.Profile, address netip.Addr, port uint16) socketAddress {
@@ -76,7 +76,7 @@ func newSocketAddress(network string, cfg *config.Profile, address netip.Addr, p
 	return a
 }
 
-// String is the address to listen at. One that is not set is every address of the machine.
+// String returns the address to listen at, with an empty host for all addresses.
 func (a socketAddress) String() string {
 	host := ""
 	if a.address.IsValid() {
@@ -99,8 +99,7 @@ func socketAddresses(cfg *config.Profile) (udp, tcp socketAddress) {
 	return newSocketAddress("udp", cfg, o.Address.Addr(), udpPort), newSocketAddress("tcp", cfg, o.Address.Addr(), number)
 }
 
-// openPorts is the ports that are open, by the addresses of their sockets and by
-// profile.
+// openPorts has the ports that are open, by the addresses of their sockets and by profile.
 type openPorts struct {
 	at map[socketAddress]*transport.Port
 	of map[string]*transport.Port
@@ -115,8 +114,8 @@ func (o openPorts) add(cfg *config.Profile, p *transport.Port) {
 	o.at[udp], o.at[tcp], o.of[cfg.Name] = p, p, p
 }
 
-// bindAll opens the ports of profiles: on sockets that are open already where the
-// number stays, else on new ones. After an error none is open.
+// bindAll opens the ports of profiles. It reuses sockets that are open or inherited with the
+// same address, and binds the others. After an error it has closed what it opened.
 func bindAll(profiles []*config.Profile, open openPorts, inherited map[string]Sockets) (ports map[string]*transport.Port, err error) {
 	ports = map[string]*transport.Port{}
 	defer func() {
@@ -158,7 +157,7 @@ func bindPlain(cfg *config.Profile, open openPorts, inherited map[string]Sockets
 	n := cfg.Boards.Shards
 	ports, err := transport.RenewShards(open.at[udp], open.at[tcp], portOptions(cfg), n)
 	if old := open.of[cfg.Name]; old != nil && n == 1 && errors.Is(err, syscall.EADDRINUSE) {
-		// It may be the profile itself that has the number, on another address.
+		// The profile itself may have the port, on another address.
 		if beside, no := transport.Beside([]*transport.Port{old}, open.at[udp], open.at[tcp], portOptions(cfg)); no == nil {
 			ports, err = []*transport.Port{beside}, nil
 		}
@@ -169,7 +168,8 @@ func bindPlain(cfg *config.Profile, open openPorts, inherited map[string]Sockets
 	return ports[0], nil
 }
 
-// adopt takes over inherited sockets, if they are what the profile wants.
+// adopt makes a port of inherited sockets. It fails if they are bound to other ports than
+// the profile's.
 func adopt(cfg *config.Profile, s Sockets) (*transport.Port, error) {
 	ports, err := transport.AdoptShards(append([]*os.File{s.UDP}, s.Siblings...), s.TCP, portOptions(cfg), cfg.Boards.Shards)
 	if err != nil {
@@ -189,8 +189,8 @@ func adopt(cfg *config.Profile, s Sockets) (*transport.Port, error) {
 	return p, nil
 }
 
-// conflicts finds two profiles that want one socket. A configuration from a file
-// was checked for that already.
+// conflicts returns a *StartError if two profiles want the same socket. Configurations from
+// files were checked for that already.
 func conflicts(profiles []*config.Profile) error {
 	owner := map[socketAddress]string{}
 	for _, cfg := range profiles {
@@ -213,7 +213,7 @@ func closePorts(ports map[string]*transport.Port) error {
 	return errors.Join(errs...)
 }
 
-// closeShards closes all ports of a number.
+// closeShards closes the ports of all shards.
 func closeShards(p *transport.Port) error {
 	var errs []error
 	for _, shard := range p.Shards() {
@@ -222,8 +222,8 @@ func closeShards(p *transport.Port) error {
 	return errors.Join(errs...)
 }
 
-// withTruePorts is a profile's configuration with the true ports of its neighbours:
-// of those whose ports the kernel has chosen, players are to be told that number.
+// withTruePorts returns a profile's configuration in which the list of profiles has the
+// bound ports, in place of port 0, so that players are told the ports that the kernel chose.
 func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
 	if cfg.House == nil || !slices.ContainsFunc(cfg.House.Profiles, unnumbered) {
 		return cfg

@@ -16,24 +16,24 @@ import (
 	"wamble/internal/transport"
 )
 
-// redirector is plain HTTP beside profiles with a domain: it answers the challenges of
-// the certificate authority, and sends everybody else to https.
+// redirector is a plain HTTP server for profiles with a domain. It answers the challenges
+// of the certificate authority and redirects other requests to https.
 type redirector struct {
-	*transport.Pauser // between listener and web
+	*transport.Pauser // wraps listener and web
 	listener          *net.TCPListener
 	web               *http.Server
 	address           netip.AddrPort
 }
 
-// Limits of the redirector: nobody needs it for long.
+// The limits of the redirector: connections in all and from one host, and the time of one.
 const (
 	redirectConns   = 256
 	redirectPerHost = 16
 	redirectTime    = 10 * time.Second
 )
 
-// redirectAddresses is where a configuration wants redirectors: where its profiles with a
-// domain listen, each address once.
+// redirectAddresses returns the addresses of redirectors: those of profiles with a domain,
+// each once, or a single one if a profile listens on all addresses.
 func (s *Server) redirectAddresses(c *config.Config) (all []netip.AddrPort) {
 	if c.Server.RedirectPort == 0 {
 		return nil
@@ -54,8 +54,8 @@ func (s *Server) redirectAddresses(c *config.Config) (all []netip.AddrPort) {
 	return all
 }
 
-// openRedirect binds the redirectors, or takes over those of the image before this one. A
-// server without one serves, and says so.
+// openRedirect binds the redirectors, or takes over those of the process before a handoff.
+// One that cannot be bound is logged.
 func (s *Server) openRedirect() error {
 	var inherited []net.Listener
 	for {
@@ -89,8 +89,8 @@ func (s *Server) openRedirect() error {
 	return nil
 }
 
-// redirectName names the listener of a redirector for the next image. One before this
-// knows of the first alone.
+// redirectName names the listener of a redirector in a handoff. Older versions know only
+// the first.
 func redirectName(i int) string {
 	if i == 0 {
 		return handoff.Redirect
@@ -98,7 +98,7 @@ func redirectName(i int) string {
 	return handoff.Redirect + "/" + strconv.Itoa(i)
 }
 
-// bound reports whether a listener is at an address.
+// bound reports whether a listener is bound to an address.
 func bound(l net.Listener, at netip.AddrPort) bool {
 	is := l.Addr().(*net.TCPAddr).AddrPort()
 	ip := is.Addr().Unmap()
@@ -111,7 +111,8 @@ func (s *Server) redirectors() []*redirector {
 	return s.house.redirects
 }
 
-// bindRedirect makes a redirector with a listener, or binds one; nil: it cannot.
+// bindRedirect makes a redirector with the listener, or binds one if that is nil. It
+// returns nil if it cannot.
 func (s *Server) bindRedirect(at netip.AddrPort, l net.Listener) *redirector {
 	if l == nil {
 		host := ""
@@ -127,13 +128,13 @@ func (s *Server) bindRedirect(at netip.AddrPort, l net.Listener) *redirector {
 	r := &redirector{listener: l.(*net.TCPListener), address: at, web: &http.Server{
 		Handler:     transport.Guarded(s.authority.manager.HTTPHandler(http.HandlerFunc(s.redirect)), s.caught),
 		ReadTimeout: redirectTime, WriteTimeout: redirectTime, IdleTimeout: redirectTime, MaxHeaderBytes: 8 << 10,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // mistakes of far ends
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // errors of clients
 	}}
 	r.Pauser = transport.NewPauser(r.listener, r.web)
 	return r
 }
 
-// redirect sends a browser to the same page over https.
+// redirect sends a browser to the same page over https, if its host is a profile's domain.
 func (s *Server) redirect(w http.ResponseWriter, r *http.Request) {
 	name := r.Host
 	if host, _, err := net.SplitHostPort(name); err == nil {
@@ -165,7 +166,7 @@ func (s *Server) serveRedirect(r *redirector) {
 	})
 }
 
-// moveRedirect lets redirectors be where a new configuration wants them.
+// moveRedirect closes and binds redirectors as a new configuration requires.
 func (s *Server) moveRedirect(c *config.Config) {
 	s.authority.serve(s.domainsOf(c))
 	want := s.redirectAddresses(c)
@@ -199,10 +200,10 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// hsts is how long browsers are to remember that a domain speaks https only.
+// hsts tells browsers how long to use only https for a domain.
 const hsts = "max-age=15552000" // 180 days
 
-// strict sends the header of HSTS with the pages of a profile with a domain.
+// strict adds the HSTS header to TLS responses of a profile with a domain.
 func (k *supervisor) strict(site http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS != nil && k.Config().Network.Domain != "" {

@@ -17,14 +17,12 @@ import (
 	"wamble/internal/transport"
 )
 
-// errNoLoader is returned by Reload when the server does not know where its
-// configuration comes from.
+// errNoLoader is returned by Reload when Options.Load is nil.
 var errNoLoader = errors.New("this server cannot read its configuration again")
 
-// Reload reads the configuration again and lets the server run with it: profiles
-// whose names and stores stay go on with their players, those that moved get
-// their port, the others end or begin. A configuration that cannot be applied
-// changes nothing, and the error says why.
+// Reload reads the configuration again and applies it: profiles whose names and stores stay
+// go on with their players, on a new port if that has changed; the others end or begin. A
+// configuration that cannot be applied changes nothing, and the error says why.
 func (s *Server) Reload(ctx context.Context) (host.Reloaded, error) {
 	s.house.changing.Lock()
 	defer s.changed()
@@ -91,8 +89,8 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 	return summary, nil
 }
 
-// apply does what was planned. Only the change of a store can still fail, and is
-// taken back then.
+// apply carries out a plan. Only ending profiles for a new store can fail; then they are
+// started again.
 func (s *Server) apply(ctx context.Context, p *plan) error {
 	if err := s.endForNewStore(ctx, p); err != nil {
 		return err
@@ -106,7 +104,7 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 	}
 	s.settle(p)
 	for _, k := range p.newStore {
-		k.DropDrain() // there is one drain to a profile
+		k.DropDrain() // the new supervisor has its own
 		k.Disown(ctx)
 	}
 	for _, k := range p.begin {
@@ -128,9 +126,9 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// endForNewStore ends the profiles that get another store, and brings all that the
-// journal has of them to the old one. If that fails, they go on as they were. What
-// has failed over takes what the journal has along.
+// endForNewStore ends the profiles that get another store, and drains their journal to the
+// old one. If that fails, they are started again with the old one. After a failover of the
+// database the journal is drained to the new one instead.
 func (s *Server) endForNewStore(ctx context.Context, p *plan) error {
 	list := p.newStore
 	for i, k := range list {
@@ -149,9 +147,8 @@ func (s *Server) endForNewStore(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// endLeaving ends profiles that are not wanted any more. Where their store takes
-// it, they leave nothing in the journal: whoever comes after them on the same
-// store, perhaps under another name, then knows their players.
+// endLeaving ends removed profiles. If their store answers, it drains their journal, so that
+// a new profile on the same store knows their players.
 func (s *Server) endLeaving(ctx context.Context, list []*supervisor) {
 	var ending sync.WaitGroup
 	for _, k := range list {
@@ -171,21 +168,21 @@ func (s *Server) endLeaving(ctx context.Context, list []*supervisor) {
 	ending.Wait()
 }
 
-// leaveTime is how long those wait who come after a profile that leaves.
+// leaveTime bounds the drain of a removed profile in endLeaving.
 const leaveTime = 5 * time.Second
 
-// emptyWithin brings the journal to the store. The profile does not run.
+// emptyWithin drains the journal of a stopped profile to its store.
 func (k *supervisor) emptyWithin(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return k.Empty(ctx)
 }
 
-// switchPorts gives those that move their new ports, and returns the ports that
-// nobody uses any more. While ports change hands nobody reads them: what comes
-// waits in the sockets. A profile that gets another UDP port begins anew there:
-// its clients are others, and a number of theirs must not be taken for one that it
-// has answered elsewhere. One that only gets more or fewer addresses goes on.
+// switchPorts gives the profiles that move their new ports, and returns the ports that are
+// no longer used. Meanwhile no port is read; packets wait in the sockets. A profile that
+// gets another UDP address is started anew, because its clients are others, and their
+// sequence numbers must not be taken for those of old clients. A profile that only listens
+// on more or fewer addresses of the same port goes on.
 func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 	var anew []*supervisor
 	for _, k := range p.move {
@@ -218,14 +215,14 @@ func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 	return old
 }
 
-// sameClients reports whether who talks to one socket address may go on at another:
-// they are equal, or one of them stands for all addresses of the port.
+// sameClients reports whether clients of one socket address may go on at the other: they are
+// equal, or one of them stands for all addresses of the same port.
 func sameClients(a, b socketAddress) bool {
 	all := func(s socketAddress) bool { return !s.address.IsValid() || s.address.IsUnspecified() }
 	return a == b || a.port == b.port && a.port != 0 && (all(a) || all(b))
 }
 
-// settle makes the plan what runs.
+// settle makes the plan's configuration and supervisors the current ones.
 func (s *Server) settle(p *plan) {
 	var supervisors []*supervisor
 	for _, cfg := range p.wanted {
@@ -240,10 +237,11 @@ func (s *Server) settle(p *plan) {
 	s.house.config, s.house.supervisors = p.config, supervisors
 }
 
-// retire ends ports that nobody reads any more: connections are told to come
-// again. A datagram is for the next port at once, if that has the number too.
+// retire closes ports that are no longer used. Their connections are closed with "going
+// away", for at most retireTime. UDP sockets close at once, so that datagrams reach the new
+// port of the same number.
 func (s *Server) retire(ports []*transport.Port) {
-	for _, p := range ports { // a socket that was taken over has another descriptor
+	for _, p := range ports { // sockets in use by new ports were duplicated
 		for _, shard := range p.Shards() {
 			shard.UDP().Close()
 		}
@@ -256,15 +254,15 @@ func (s *Server) retire(ports []*transport.Port) {
 			if err := p.Shutdown(ctx, transport.CloseGoingAway); err != nil && ctx.Err() == nil {
 				s.log.Warn("a port did not close well", "err", err)
 			}
-			closeShards(p) // all of it is closed by now, or cut
+			closeShards(p)
 		})
 	}
 }
 
-// retireTime is how long connections of an old port have to say goodbye.
+// retireTime bounds the orderly end of connections of an old port or admin listener.
 const retireTime = 5 * time.Second
 
-// configure tells a profile that goes on its new options.
+// configure applies new options to a profile that goes on.
 func (k *supervisor) configure(cfg *config.Profile) {
 	k.Port().Configure(portOptions(cfg).WebSocket)
 	k.Port().Trust(cfg.Network.Proxies())

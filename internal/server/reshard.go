@@ -22,13 +22,14 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// Reshard changes how many shards the world of a profile has, while no server runs. The
-// journal must be empty: what is in it was decided for the shards of before. Boards
-// that are held become free; bans, brown-outs and announcements stay.
+// Reshard changes the number of shards of a profile while no server runs. The profile's
+// journal must be empty, because its messages were decided for the old shards. Reservations
+// are given up; bans, brown-outs and announcements stay.
 func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Profile, n int) error {
 	if n < 1 || n > wamble.MaxShards || n&(n-1) != 0 {
 		return fmt.Errorf("a profile has 1, 2, 4, 8, 16, 32 or 64 shards, not %d", n)
 	}
+	// Make sure that no server runs on the database or the journal.
 	stores, err := OpenStores([]*config.Profile{cfg}, dir)
 	if err != nil {
 		return err
@@ -55,6 +56,7 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	defer r.Close()
+	// Change the number, in the database first.
 	if err := db.Migrate(ctx, nil); err != nil {
 		return err
 	}
@@ -72,15 +74,15 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 	return journal.SetShards(ctx, r, cfg.Name, n)
 }
 
-// holderTime is how long the journal in PostgreSQL may be held by a machine that was
-// stopped: a little longer than its lease.
+// holderTime is how long Reshard waits for the lease of a stopped node on the journal in
+// PostgreSQL to expire. It is a little longer than a lease.
 const holderTime = 10 * time.Second
 
-// lookTime is how long who only looks waits for a connection to the journal's database.
-// Who serves from it must know sooner.
+// lookTime bounds the connection to the journal's database of a process that only reads
+// it. A server has a shorter bound.
 const lookTime = 10 * time.Second
 
-// lookAtLogs opens the logs of the journal's database for somebody who only looks.
+// lookAtLogs opens the logs of the journal's database for reading.
 func lookAtLogs(c *config.Config) (*pglog.Log, error) {
 	db, err := journalDatabase(c)
 	if err != nil {
@@ -90,8 +92,8 @@ func lookAtLogs(c *config.Config) (*pglog.Log, error) {
 	return pglog.Open(pglog.Options{Database: db, Node: nodeName(c)}), nil
 }
 
-// stoppedJournal is the journal of a server that does not run, and the log that it is in,
-// nil if it is not in PostgreSQL.
+// stoppedJournal returns the storage of a stopped server's journal, and its log; nil if the
+// journal is on local disk. Partitions other than the first must be empty.
 func stoppedJournal(ctx context.Context, c *config.Config, dir string) (runner.Storage, *pglog.Log, error) {
 	if !clustered(c) {
 		return pebblestore.At(JournalDir(dir), pebblestore.Options{}), nil, nil
@@ -123,10 +125,10 @@ func stoppedJournal(ctx context.Context, c *config.Config, dir string) (runner.S
 	return logstore.New(log, c.Server.JournalName, logstore.Options{MaxBytes: c.Server.JournalMemory << 20}), log, nil
 }
 
-// moveStanding copies what the host has restricted to where it is looked for when the profile
-// has n shards: one shard keeps it in the journal, a placed world in notes. The world was
-// placed if a profile had several shards when it ran last, which the journal says until
-// Reshard ends: until then the copy can be made again.
+// moveStanding copies the host's restrictions between the journal, which keeps them for
+// profiles of one shard, and notes, which keep them for distributed partitions. Which of
+// them was used last follows from the numbers of shards in the journal. These change at the
+// end of Reshard, so that an interrupted copy can be repeated.
 func moveStanding(ctx context.Context, c *config.Config, log *pglog.Log, r *runner.Runner, profile string, n int) error {
 	was, is := journal.ShardsOf(r, profile), n
 	for _, p := range c.Running() {
@@ -146,7 +148,7 @@ func moveStanding(ctx context.Context, c *config.Config, log *pglog.Log, r *runn
 	if err != nil {
 		return err
 	}
-	names := map[string]bool{"": true} // of profiles; "": all of them
+	names := map[string]bool{"": true} // of profiles; "" stands for all
 	for name := range workers {
 		of, _ := store.SplitName(name)
 		names[of] = true
@@ -176,7 +178,7 @@ func moveStanding(ctx context.Context, c *config.Config, log *pglog.Log, r *runn
 	return nil
 }
 
-// stoppedStanding is standing while no server runs.
+// stoppedStanding is a host.Keeper on notes while no server runs.
 type stoppedStanding struct {
 	log  *pglog.Log
 	name string
@@ -189,7 +191,8 @@ func (k stoppedStanding) Amend(ctx context.Context, name string, change func(str
 	return k.log.Amend(ctx, k.name, standingPrefix+name, change)
 }
 
-// forgetShards removes the restart files of a profile whose journal is empty.
+// forgetShards removes the restart files of a profile. It fails if the journal has messages
+// of the profile that the database lacks.
 func forgetShards(ctx context.Context, r *runner.Runner, dir, profile string) error {
 	workers, err := journal.Workers(ctx, r)
 	if err != nil {

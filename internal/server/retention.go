@@ -11,20 +11,20 @@ import (
 	"wamble/runner"
 )
 
-// The janitor is a worker of the runner that a timer wakes once a day: then every
-// profile deletes the anonymous sessions of which nobody has heard for
-// retention-days, with what they predicted and were shown. The timer is in the
-// journal: a server that is restarted every hour deletes them all the same.
+// The janitor is a worker of the runner that a timer wakes once a day. Then every profile
+// deletes the anonymous sessions that were not used for retention-days, with their rows in
+// other tables, as predictions. The timer is in the journal, so that restarts do not
+// postpone it.
 const (
 	janitorName  = " janitor" // no profile can have it
 	janitorFirst = time.Hour
 	janitorEvery = 24 * time.Hour
 )
 
-// janitorKey says in the journal that the timer is armed, or its message waits.
+// janitorKey is the journal's row that exists once the timer was armed.
 var janitorKey = []byte("server/janitor")
 
-// janitor starts the worker, or says that there is none. The returned function stops it.
+// janitor starts the worker, or logs why it cannot. The returned function stops it.
 func (s *Server) janitor(ctx context.Context, of *runner.Runner) (stop func()) {
 	stop, err := s.startJanitor(ctx, of)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Server) startJanitor(ctx context.Context, of *runner.Runner) (stop func
 	}, nil
 }
 
-// hastenJanitor arms the timer anew if it is due later than the longest it can be: the
-// wall clock was set back since.
+// hastenJanitor arms the timer anew if it is due later than janitorEvery from now, as after
+// the wall clock was set back.
 func hastenJanitor(ctx context.Context, r *runner.Runner, worker uint32) error {
 	timers, err := r.Timers(runner.TimerID{}, mostTimers)
 	if err != nil {
@@ -95,18 +95,16 @@ func hastenJanitor(ctx context.Context, r *runner.Runner, worker uint32) error {
 	return nil
 }
 
-// mostTimers is more than a server has: the janitor's is the only one.
+// mostTimers is how many timers are read. A server has only the janitor's.
 const mostTimers = 16
 
-// armJanitor arms the next timer, which is due by the runner's clock, together with
-// whatever else tx does.
+// armJanitor arms the next timer in tx. Due is by the runner's clock.
 func armJanitor(tx *runner.Tx, worker uint32, due time.Time) error {
 	return tx.Arm(due, &runner.Message{Kind: runner.Timer, Flags: runner.Durable, To: uint64(worker), ID: []byte("retention")})
 }
 
-// purge lets every profile delete what is too old, and reports whether all did. One that
-// does not serve players now, as right after its part has come from another machine, does
-// it an hour later.
+// purge makes every profile delete its old sessions, and reports whether all did. A profile
+// that does not serve players now is tried again after janitorFirst.
 func (s *Server) purge(ctx context.Context) bool {
 	all := true
 	for _, k := range s.supervisors() {

@@ -25,75 +25,72 @@ import (
 // JournalSchema is the version of what a server keeps in its journal.
 var JournalSchema = journal.Schema
 
-// Options is what a server is started with.
+// Options are the parameters of a server.
 type Options struct {
 	Config *config.Config
-	// Load reads the configuration again, for a reload; nil: there is none.
+	// Load reads the configuration again for a reload; nil if reloads are not possible.
 	Load func() (*config.Config, error)
-	// Profile names the one profile to run; "" is all that run.
+	// Profile names the only profile to run; "" runs all that are configured to.
 	Profile string
-	// Dir is the data directory; it is made if it is missing.
+	// Dir is the data directory; it is created if it is missing.
 	Dir string
-	// Log takes what a host should know; nil is silence.
+	// Log receives events for the host; nil discards them.
 	Log *slog.Logger
-	// Record is a file that does not exist yet, for a recording of everything
-	// that the profile is told; "" is none. Of several profiles each has a file of
-	// its own, with its name behind that of the file.
+	// Record is a file that does not exist yet, for a recording of all inputs of the
+	// profile; "" records nothing. With several profiles or shards each has a file of its
+	// own, whose name ends with theirs.
 	Record string
 	// Storage replaces the journal's directory, in tests.
 	Storage runner.Storage
-	// Clock says the time of the profiles instead of the machine, in tests of hours; nil:
-	// nobody does.
+	// Clock replaces the clock of the profiles, in tests; nil for the machine's.
 	Clock func() time.Time
-	// Inherited are sockets that are bound already, by the names of profiles. Those
-	// of profiles that do not run are closed.
+	// Inherited has sockets that are bound already, by profile. Those of profiles that do
+	// not run are closed.
 	Inherited map[string]Sockets
-	// Succession is what a handoff needs; without a binary there is none.
+	// Succession has the parameters of a handoff, which needs at least a binary.
 	Succession Succession
 
-	// Stop ends Open while it waits as a standby; nil: nothing does.
+	// Stop ends Open while it waits as a standby; nil if it cannot be ended.
 	Stop context.Context
 	// Standby is called when this process waits as a standby, and returns when ctx
-	// ends; nil: nobody is told. Why says what it waits for.
+	// ends; it may be nil. Why returns what the standby waits for.
 	Standby func(ctx context.Context, why func() string)
-	// Instance tells this process from others that share its journal; "": none is like
-	// it.
+	// Instance identifies this process among the nodes that share its journal.
 	Instance string
-	// Lease is how long a sign of life counts among those that share a journal; 0 is the
-	// default.
+	// Lease is how long a heartbeat in the shared journal is valid; 0 for the default.
 	Lease time.Duration
 	// LockTime is how long a start waits for the journal of a process that does not answer,
 	// and LockAnswer how long it gives that to answer; 0 is the default.
 	LockTime, LockAnswer time.Duration
-	// Skew is how far the machine's wall clock is set wrong at the moment, in tests.
+	// Skew returns the current error of the machine's wall clock, in tests.
 	Skew func() time.Duration
 }
 
-// Server is a process that serves players: one journal, and the profiles that
-// run over it. It owns their sockets and stores, and lends them.
+// Server serves players: one journal, and the profiles that run over it. It owns their
+// sockets and stores.
 type Server struct {
 	o       Options
 	dir     string
 	log     *slog.Logger
 	started time.Time
-	runner  *runner.Runner // of the part; where parts come and go: one without anything
+	runner  *runner.Runner // of part; an empty one in memory if partitions are distributed
 	cluster cluster
-	part    *part // nil: parts come and go (see placed)
+	part    *part // the whole journal; nil if partitions are distributed (see placed)
 	placing placing
 	places  places
 	noted   notes
-	// meshAddress is where other machines reach this one; nil: nowhere. Stray takes packets
-	// of players whose part is on another one; nil: they are lost.
+	// meshAddress is where other nodes reach this one; nil if they do not. Stray forwards
+	// packets for shards on other nodes; nil drops them.
 	meshAddress atomic.Pointer[string]
 	stray       func(profile string, part int, in transport.Arrivals)
-	junction    *junction    // nil: other machines do not reach this one
-	bridge      func() error // lets the next image open the journal at once; nil: it waits
+	junction    *junction    // nil without cluster-address
+	bridge      func() error // prepares the journal to be opened quickly after a handoff; may be nil
 	stores      stores
 	house       house
-	serving     context.Context // ends when the server is to stop: it hands over no more
+	serving     context.Context // ends when the server is to stop; then no handoff begins
 	cease       context.CancelFunc
 	successor   *handoff.Successor
-	opened      time.Time // when everything was there but the loops
+	opened      time.Time // end of Open
 	host        *host.Host
 	control     *host.Control
 	authority   *authority
@@ -102,13 +99,13 @@ type Server struct {
 	web         *observe.Web // what is measured of HTTP
 	history     *observe.History
 	traces      *observe.Traces
-	pidFile     bool           // it is locked
+	pidFile     bool           // the pid file is locked
 	closers     []func() error // in the order of opening
 }
 
-// Open makes the data directory, opens the journal in it and binds all sockets.
-// The journal's lock keeps a second server out. Nobody is served before Run. What
-// keeps a profile from starting is a *StartError.
+// Open creates the data directory, opens the journal and binds all sockets. The journal's
+// lock keeps a second server out. Players are served only by Run. A profile that cannot
+// be started is a *StartError.
 func Open(o Options) (*Server, error) {
 	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir, gate: true, moves: clustered(o.Config)}, dumps: dumps{dir: o.Dir}, web: observe.NewWeb(), history: observe.NewHistory(filepath.Join(o.Dir, "history.json")), traces: observe.NewTraces(o.Succession.Version, o.Config)}
 	s.serving, s.cease = context.WithCancel(context.Background())
@@ -136,7 +133,7 @@ func Open(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close gives everything back. Run does it by itself.
+// Close releases everything that Open has opened. Run calls it before it returns.
 func (s *Server) Close() error {
 	var errs []error
 	for len(s.closers) > 0 {
@@ -150,6 +147,7 @@ func (s *Server) Close() error {
 // JournalDir returns the directory of the journal in a data directory.
 func JournalDir(dataDir string) string { return filepath.Join(dataDir, "journal") }
 
+// openJournal opens the journal where the configuration has it, and makes the host.
 func (s *Server) openJournal() error {
 	if err := MakeDataDir(s.dir); err != nil {
 		return err
@@ -167,7 +165,7 @@ func (s *Server) openJournal() error {
 	switch {
 	case storage != nil:
 	case clustered(s.o.Config):
-		// No file of the journal keeps a second server from the directory.
+		// The pid file keeps a second server out: there is no journal file to lock.
 		if err := s.openPidFile(); err != nil {
 			return err
 		}
@@ -197,6 +195,7 @@ func (s *Server) openJournal() error {
 		storage, s.bridge = journal, journal.PrepareBridge
 		lost = journal.Lost
 	}
+	// Open it, and explain what the host can do about an error.
 	r, err := open(storage, o)
 	if errors.Is(err, runner.ErrLocked) && !s.Inherited() {
 		r, err = s.awaitLock(func() (*runner.Runner, error) { return open(storage, o) })
@@ -234,20 +233,21 @@ func (s *Server) openJournal() error {
 	return err
 }
 
+// journalOptions returns the options of the journal. Schema, space and durability follow
+// the configuration.
 func (s *Server) journalOptions() runner.Options {
 	o := runner.Options{Schema: JournalSchema, Create: true, MinFree: int64(s.o.Config.Server.DiskReserve) << 20}
 	if o.MinFree == 0 {
 		o.MinFree = -1
 	}
 	if s.o.Storage == nil && clustered(s.o.Config) {
-		o.MinFree = int64(s.partMemory() / 8) // it is in memory: disk-reserve-mb is about a disk
+		o.MinFree = int64(s.partMemory() / 8) // of memory: disk-reserve-mb does not apply
 	}
 	return o
 }
 
-// openJournal opens a journal of this version or an older one. A start brings it to this
-// version; after a handoff it stays as it is, because the image before may have to take
-// it back.
+// openJournal opens a journal of this version or an older one. A start migrates it; after a
+// handoff its version is kept, because the previous process may have to take it back.
 func openJournal(s runner.Storage, o runner.Options, inherited bool) (*runner.Runner, error) {
 	if !inherited {
 		o.Migrate = journal.Migrate
@@ -262,11 +262,12 @@ func openJournal(s runner.Storage, o runner.Options, inherited bool) (*runner.Ru
 	return r, err
 }
 
-// Run serves until ctx ends, then stops in order and returns nil; or until it
-// cannot go on, and returns why. The server is closed afterwards.
+// Run serves until ctx ends, then stops in order and returns nil. If it cannot go on, it
+// returns why, as ErrDeposed. In either case it closes the server.
 func (s *Server) Run(ctx context.Context) error {
-	ctx, end := context.WithCancel(ctx) // of what is started here, also when another machine takes over
+	ctx, end := context.WithCancel(ctx)
 	defer end()
+	// Start the profiles, what runs beside them, and the placement or the janitor.
 	s.control.SetUnlinkOnClose(true)
 	for _, k := range s.supervisors() {
 		s.serveWeb(k, k.Port())
@@ -294,6 +295,7 @@ func (s *Server) Run(ctx context.Context) error {
 	} else {
 		stopJanitor = s.janitor(ctx, s.runner)
 	}
+	// Wait for the end, and stop in order.
 	var err error
 	select {
 	case <-ctx.Done():
@@ -314,7 +316,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// warn says what went wrong beside the game; nil is nothing.
+// warn logs an error that players do not notice, unless it is nil.
 func (s *Server) warn(err error) {
 	if err != nil {
 		s.log.Warn("something went wrong; players do not notice", "err", err)

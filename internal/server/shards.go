@@ -20,8 +20,8 @@ import (
 	"wamble/internal/transport"
 )
 
-// A profile of several shards has a supervisor for each. That of the first stands for
-// the profile: what is done to it is done to all.
+// A profile of several shards has a supervisor for each. The supervisor of the first
+// shard stands for the profile: the methods in this file apply to all of its shards.
 
 // loops returns the supervisors of all shards, the first one first.
 func (k *supervisor) loops() []*supervisor { return append([]*supervisor{k}, k.siblings...) }
@@ -34,9 +34,9 @@ func (s *Server) loops() (list []*supervisor) {
 	return list
 }
 
-// checkShards refuses a configuration with another number of shards than its world has,
-// before this machine claims anything of that or tells the others that it is there. A
-// database that cannot be asked is asked again by the loops (see checkAllFailed).
+// checkShards refuses a configuration whose number of shards differs from the database's,
+// before this node claims a partition or sends a heartbeat. A database that does not
+// answer is checked again by the loops (see checkAllFailed).
 func (s *Server) checkShards(ctx context.Context) error {
 	profiles, err := s.wanted(s.o.Config)
 	if err != nil {
@@ -60,12 +60,12 @@ func (s *Server) checkShards(ctx context.Context) error {
 	return nil
 }
 
-// here returns the supervisors of the shards that are on this machine.
+// here returns the supervisors of the shards on this node.
 func (k *supervisor) here() []*supervisor {
 	return slices.DeleteFunc(k.loops(), func(l *supervisor) bool { return l.isAway() })
 }
 
-// others returns the runtimes of the other shards.
+// others returns the runtimes of all shards but one.
 func (k *supervisor) others(but int) (list []*loop.Runtime) {
 	for i, l := range k.loops() {
 		if i != but {
@@ -75,7 +75,7 @@ func (k *supervisor) others(but int) (list []*loop.Runtime) {
 	return list
 }
 
-// each does something with every shard at the same time.
+// each runs do for all shards concurrently, and waits.
 func (k *supervisor) each(what string, do func(*supervisor)) {
 	var all sync.WaitGroup
 	for _, l := range k.loops() {
@@ -84,7 +84,7 @@ func (k *supervisor) each(what string, do func(*supervisor)) {
 	all.Wait()
 }
 
-// of is the shard of a token, or, if that is on another machine, one that is here.
+// of returns the shard of a token, or the first one on this node if another node has it.
 func (k *supervisor) of(t wamble.Token) *supervisor {
 	l := k.loops()[t.Shard(1+len(k.siblings))]
 	if here := k.here(); l.isAway() && len(here) > 0 {
@@ -93,10 +93,12 @@ func (k *supervisor) of(t wamble.Token) *supervisor {
 	return l
 }
 
+// Shut ends all shards. With drain their journal is brought to the store until ctx ends.
 func (k *supervisor) Shut(ctx context.Context, drain bool) {
 	k.each("the end of a profile", func(l *supervisor) { l.Runtime.Shut(ctx, drain) })
 }
 
+// MoveTo gives each shard its port of a new set of ports.
 func (k *supervisor) MoveTo(p *transport.Port) {
 	for i, l := range k.loops() {
 		away := l.absent.end()
@@ -119,7 +121,7 @@ func (k *supervisor) Configure(cfg *config.Profile) {
 	}
 }
 
-// Empty empties all shards at once: one may need what another one brings.
+// Empty drains all shards concurrently, because the rows of one may depend on another's.
 func (k *supervisor) Empty(ctx context.Context) error {
 	errs := make([]error, len(k.loops()))
 	k.each("an empty journal", func(l *supervisor) { errs[l.shard.Index] = l.Runtime.Empty(ctx) })
@@ -148,7 +150,7 @@ func (k *supervisor) Moved() {
 	}
 }
 
-// StoreState is how the store does for the shards that are here.
+// StoreState returns the combined state of the store for the shards on this node.
 func (k *supervisor) StoreState() (all loop.StoreState) {
 	for _, l := range k.here() {
 		all = all.And(l.Runtime.StoreState())
@@ -156,7 +158,8 @@ func (k *supervisor) StoreState() (all loop.StoreState) {
 	return all
 }
 
-// Stage is that of the first shard that does not serve players, else of the first.
+// Stage returns the stage of a shard on this node that does not serve players, otherwise
+// that of the first one here. Without a shard here the profile is not up.
 func (k *supervisor) Stage() (up bool, why string) {
 	here := k.here()
 	if len(here) == 0 {
@@ -171,9 +174,10 @@ func (k *supervisor) Stage() (up bool, why string) {
 	return up, why
 }
 
-// Tell tells every shard, and adds up what has come of it. Those that do not serve
-// players at present are an error, after the others were told. What concerns the store
-// alone, or is news for the others, is told to the first.
+// Tell passes a host's command to the shards on this node and adds up their counts before
+// and after it. Commands that only change the store, which tells the other shards, go to
+// the first shard here. In a cluster all others also go to the other nodes. A shard that
+// does not serve players is an error, which is returned after the others were told.
 func (k *supervisor) Tell(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error) {
 	loops := k.here()
 	switch in.(type) {
@@ -189,8 +193,8 @@ func (k *supervisor) Tell(ctx context.Context, in profile.Input) (before, after 
 			return before, after, err
 		}
 	case *profile.SetBrownout, *profile.Stand:
-		if k.abroad != nil { // another machine may change it at the same time
-			k.abroad.tell(k.name, in) // one of an older release does not look where it is kept
+		if k.abroad != nil { // another node may change it at the same time
+			k.abroad.tell(k.name, in) // for nodes of an older release, which do not read the notes
 			k.tellState()
 			return before, after, nil
 		}
@@ -207,8 +211,8 @@ func (k *supervisor) Tell(ctx context.Context, in profile.Input) (before, after 
 	return before, after, err
 }
 
-// posted waits a while until other machines find what the host has said, or what has come of
-// it in loops.
+// posted waits at most lettersTime until a command, or the news of its result in loops,
+// is in the database for the other nodes to read.
 func (k *supervisor) posted(ctx context.Context, loops []*supervisor, in profile.Input) {
 	if k.abroad == nil {
 		return
@@ -218,7 +222,7 @@ func (k *supervisor) posted(ctx context.Context, loops []*supervisor, in profile
 	switch in.(type) {
 	case *profile.Purge:
 		return
-	case *profile.Trust, *profile.Rename, *profile.Merge: // they are told as news
+	case *profile.Trust, *profile.Rename, *profile.Merge: // other nodes receive them as news
 		for _, l := range loops {
 			l.AwaitTold(ctx)
 		}
@@ -226,8 +230,8 @@ func (k *supervisor) posted(ctx context.Context, loops []*supervisor, in profile
 	k.abroad.flushFor(ctx, lettersTime)
 }
 
-// claim takes a name in the store before a shard gives it, if another machine may give it
-// to somebody else at the same time.
+// claim reserves a name in the store before a shard gives it, because another shard may
+// give it to another player at the same time.
 func (k *supervisor) claim(ctx context.Context, in *profile.Rename) error {
 	if k.shard.Of <= 1 {
 		return nil
@@ -235,7 +239,7 @@ func (k *supervisor) claim(ctx context.Context, in *profile.Rename) error {
 	ctx, cancel := context.WithTimeout(ctx, storedTime)
 	defer cancel()
 	now := time.Now()
-	p, err := k.store.Claim(ctx, in.Key, in.Name, now, now.Add(profile.NameKept)) // whenever he chose his own
+	p, err := k.store.Claim(ctx, in.Key, in.Name, now, now.Add(profile.NameKept)) // regardless of when the player last changed their name
 	if err == nil && p.Handle != in.Name {
 		err = fmt.Errorf("%q is the name of another player", in.Name)
 	}
@@ -252,7 +256,7 @@ func (k *supervisor) Board(ctx context.Context, id wamble.BoardID) (wamble.Board
 	return wamble.Board{}, false
 }
 
-// Look adds up the figures of all shards.
+// Look returns the sum of the figures of all shards.
 func (k *supervisor) Look(ctx context.Context) loop.Figures {
 	sum := k.Runtime.Look(ctx)
 	for _, l := range k.siblings {
@@ -261,6 +265,7 @@ func (k *supervisor) Look(ctx context.Context) loop.Figures {
 	return sum
 }
 
+// seek looks for at most most present players in all shards. More says that there are others.
 func (k *supervisor) seek(ctx context.Context, of profile.Seek, most int) (found []profile.Present, more bool) {
 	for _, l := range k.loops() {
 		l.Do(ctx, func(p *profile.Profile) {
@@ -271,7 +276,7 @@ func (k *supervisor) seek(ctx context.Context, of profile.Seek, most int) (found
 	return found, more
 }
 
-// who looks for somebody in the memory of all shards.
+// who looks for a player in the memory of all shards.
 func (k *supervisor) who(ctx context.Context, n host.Named) (found host.Found) {
 	for _, l := range k.loops() {
 		l.Do(ctx, func(p *profile.Profile) {
@@ -286,7 +291,7 @@ func (k *supervisor) who(ctx context.Context, n host.Named) (found host.Found) {
 	return found
 }
 
-// addCounts adds what one shard has.
+// addCounts adds the counts of one shard to c, and keeps the boards with most watchers.
 func addCounts(c *readapi.Counts, more readapi.Counts) {
 	c.Players += more.Players
 	c.Bots += more.Bots
@@ -302,11 +307,12 @@ func addCounts(c *readapi.Counts, more readapi.Counts) {
 	c.Crowds = c.Crowds[:min(len(c.Crowds), readapi.MostCrowds)]
 }
 
-// playersPerShard is how many players a shard has before the next one opens. One that
-// is open stays so until a quarter of them has left.
+// playersPerShard is the number of players per open shard at which the next one opens.
+// The last open shard closes when a quarter of the number that opened it has left.
 var playersPerShard = 256 // less in tests
 
-// openFor is how many of n shards are open for so many players, if so many were.
+// openFor returns how many of n shards shall be open for a number of players. Open is
+// how many are open now.
 func openFor(players, open, n int) int {
 	for open < n && players >= playersPerShard*open {
 		open++
@@ -317,23 +323,23 @@ func openFor(players, open, n int) int {
 	return open
 }
 
-// opening is which shards of a profile take new players.
+// opening tracks how many shards of a profile on this node take new players.
 type opening struct {
 	totals loop.Totals
-	next   atomic.Int64 // so many players open the next shard
-	mu     sync.Mutex
+	next   atomic.Int64 // number of players at which the next shard opens
+	mu     sync.Mutex   // guards open
 	open   int
 }
 
-// How often the players of all shards are counted, and after how many counts the shards
-// are told of each other.
+// The interval between two counts of the players of all shards, and the number of counts
+// after which shards are told of each other.
 const (
 	countEvery = 25 * time.Millisecond
 	tellEvery  = 10
 )
 
-// count tells the shards of a profile of each other, and opens and closes them, until
-// ctx ends.
+// count periodically opens and closes shards of the profile, and tells each shard the
+// counts of the others, until ctx ends.
 func (k *supervisor) count(ctx context.Context) {
 	loops := k.loops()
 	var before *profile.World
@@ -366,7 +372,8 @@ func (k *supervisor) count(ctx context.Context) {
 	}
 }
 
-// players is how many there are on this machine, with those who were greeted a moment ago.
+// players returns the number of players on this node, with those whose sessions were
+// offered and not used yet.
 func (k *supervisor) players() (n int) {
 	for _, l := range k.loops() {
 		c := l.Count()
@@ -375,9 +382,9 @@ func (k *supervisor) players() (n int) {
 	return n
 }
 
-// reopen opens and closes shards for the players of this machine, and returns how many are
-// to be open: one that has no board to give, and can make none, takes nobody before it has
-// got some.
+// reopen opens and closes shards of this node according to its number of players, and
+// returns how many shall be open. Of these, the port offers new players only to shards for
+// which has reports a board.
 func (k *supervisor) reopen(has func(shard int) bool) int {
 	o, here := &k.opening, k.here()
 	o.mu.Lock()
@@ -392,8 +399,8 @@ func (k *supervisor) reopen(has func(shard int) bool) int {
 	return o.open
 }
 
-// maskOf is the bits of the shards that have boards; if none has, of the first: somebody
-// must say so.
+// maskOf returns a bit mask of the shards that have boards. If none has, it is the first
+// shard, which then refuses new players.
 func maskOf(shards []*supervisor, has func(shard int) bool) (mask uint64) {
 	for _, l := range shards {
 		if has(l.shard.Index) {
@@ -403,7 +410,7 @@ func maskOf(shards []*supervisor, has func(shard int) bool) (mask uint64) {
 	return cmp.Or(mask, 1<<shards[0].shard.Index)
 }
 
-// opened is which shards of this machine are to be open.
+// opened returns a bit mask of the shards of this node that shall be open.
 func (k *supervisor) opened() (mask uint64) {
 	k.opening.mu.Lock()
 	defer k.opening.mu.Unlock()
@@ -414,8 +421,8 @@ func (k *supervisor) opened() (mask uint64) {
 	return mask
 }
 
-// grown opens the next shard as soon as it takes one more, so that of a crowd that comes
-// at once the rest finds it open.
+// grown opens the next shard as soon as the number of players requires it, without waiting
+// for the next count, so that a sudden rush of players is spread.
 func (k *supervisor) grown(players int) {
 	if o := &k.opening; int64(players) >= o.next.Load() && o.next.Load() > 0 {
 		full := o.totals.Boards() >= k.Config().Boards.MaxBoards
@@ -423,7 +430,7 @@ func (k *supervisor) grown(players int) {
 	}
 }
 
-// show shows the shards with watchers what has changed in another one.
+// show passes changed boards of one shard to the other shards and nodes that have watchers.
 func (k *supervisor) show(from int, in *profile.Sights) {
 	if k.abroad != nil {
 		k.abroad.s.junction.show(k.name, in)
@@ -435,7 +442,7 @@ func (k *supervisor) show(from int, in *profile.Sights) {
 	}
 }
 
-// findBoards looks for boards in all shards.
+// findBoards returns at most most boards of all shards, those with the latest moves first.
 func (k *supervisor) findBoards(ctx context.Context, q profile.BoardQuery, most int) (list []profile.FoundBoard) {
 	for _, l := range k.loops() {
 		l.Do(ctx, func(p *profile.Profile) { list = append(list, p.FindBoards(q, most)...) })

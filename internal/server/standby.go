@@ -19,8 +19,8 @@ import (
 	"wamble/internal/store/postgres/pglog"
 )
 
-// standby is a process that waits until it may claim the journal. It says so over HTTP
-// where players and hosts would ask a server, and at the control socket.
+// standby is a process that waits until it can claim the journal. Meanwhile it answers
+// health checks on the HTTP and admin addresses, and status at the control socket.
 type standby struct {
 	s       *Server
 	waiting atomic.Pointer[Waiting]
@@ -28,7 +28,7 @@ type standby struct {
 	helpers sync.WaitGroup
 }
 
-// remindTime is how often the log is told of what only the host can end.
+// remindTime is the interval of log messages about errors that only the host can end.
 const remindTime = time.Minute
 
 // standBy waits until the journal can be claimed, or ctx ends.
@@ -44,7 +44,7 @@ func (s *Server) standBy(ctx context.Context) error {
 	said, opened, checked := "", false, false
 	var warned time.Time
 	var last pglog.Sight
-	var refused error // this configuration is not that of the world
+	var refused error // of checkShards
 	err := s.cluster.log.Await(waiting, s.cluster.name, func(sight pglog.Sight) {
 		last = sight
 		if !checked && sight.Err == nil && (sight.Free || sight.Holder != "") {
@@ -57,7 +57,7 @@ func (s *Server) standBy(ctx context.Context) error {
 		now := Waiting{Holder: sight.Holder, Err: sight.Err}
 		w.waiting.Store(&now)
 		if sight.Holder == "" && sight.Err == nil {
-			return // it is about to be claimed, or was not looked at yet
+			return // free, or not known yet
 		}
 		if !opened {
 			opened = true
@@ -80,12 +80,12 @@ func (s *Server) standBy(ctx context.Context) error {
 		return journalUnusable(wrong)
 	}
 	if ctx.Err() != nil && last.Err == nil && !last.Free && last.Holder != "" && last.Holder != nodeName(s.o.Config) {
-		s.markEmptied() // what it left when it had the journal is the other machine's
+		s.markEmptied() // the other node has what this one left in the journal
 	}
 	return err
 }
 
-// open begins to answer, as far as it can: nothing of it keeps a standby from waiting.
+// open begins to answer. A listener that cannot be opened is logged.
 func (w *standby) open(ctx context.Context) {
 	s := w.s
 	ready := func() (bool, string) { return false, w.waiting.Load().String() }

@@ -8,8 +8,8 @@ import (
 	"wamble/internal/config"
 )
 
-// StartStatus is why profiles were not bound and started, at a start or at a
-// reload: the statuses of the original that are failures.
+// StartStatus is the reason why profiles were not bound and started, at a start or a reload.
+// The values are the failures of the original server.
 type StartStatus int
 
 // The closed list of start statuses, with when each is returned.
@@ -23,8 +23,8 @@ const (
 	// StartBindError: the address of a profile is taken, not allowed, or not of
 	// this machine.
 	StartBindError
-	// StartThreadError: what a runtime needs besides its socket could not be
-	// opened: its store, or a recording.
+	// StartThreadError: the certificate, the restrictions or the store of a profile could not
+	// be opened.
 	StartThreadError
 	// StartNoSocket: an inherited socket is not usable, or the default runtime
 	// could not bind.
@@ -42,7 +42,7 @@ func (s StartStatus) String() string {
 	return startNames[s]
 }
 
-// StartError is why profiles were not started. Nothing was changed.
+// StartError says why profiles were not started. Nothing was changed.
 type StartError struct {
 	Status  StartStatus
 	Profile string
@@ -55,12 +55,12 @@ func (e *StartError) Error() string {
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// kernelGaveNone are the errors of socket(2) as opposed to those of bind(2).
+// kernelGaveNone has the errors of socket(2), as opposed to those of bind(2).
 var kernelGaveNone = []error{
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EAFNOSUPPORT, syscall.EPROTONOSUPPORT,
 }
 
-// bindError gives the failure to bind a profile's sockets its status.
+// bindError returns a *StartError for a failure to bind a profile's sockets.
 func bindError(profile string, err error) error {
 	status := StartBindError
 	if profile == config.DefaultName {

@@ -11,7 +11,7 @@ import (
 	"wamble/runner"
 )
 
-// Status looks at everything.
+// Status returns the state of the server, its profiles and its journal.
 func (s *Server) Status(ctx context.Context) host.Status {
 	r := s.runner.Stats()
 	status := host.Status{
@@ -44,7 +44,7 @@ func (s *Server) Status(ctx context.Context) host.Status {
 	return status
 }
 
-// durability says where the journal is durable.
+// durability returns how the journal is made durable: "postgres", or the option durability.
 func (s *Server) durability() string {
 	if clustered(s.o.Config) {
 		return "postgres"
@@ -75,7 +75,8 @@ func (k *supervisor) status(ctx context.Context) host.ProfileStatus {
 	return p
 }
 
-// shardStatus looks at each of several shards, and adds up what the others have.
+// shardStatus returns the state of each shard; nil if there is one. It adds the figures of
+// all but the first to sum.
 func (k *supervisor) shardStatus(ctx context.Context, sum *loop.Figures) (list []host.ShardStatus) {
 	if len(k.siblings) == 0 {
 		return nil

@@ -27,30 +27,29 @@ type Store = loop.Store
 // Shared is a store and the profiles that keep their games in it.
 type Shared struct {
 	Store
-	Name     string // for people: "SQLite FILE" or "PostgreSQL NAME at HOST"
+	Name     string // for people: "SQLite FILE" or "PostgreSQL NAME at HOST as USER"
 	File     string // of SQLite; "" for PostgreSQL
 	Profiles []string
-	journals []string // the names of their shards
-	// Registry is the profiles that use the same database, also with other settings.
+	journals []string // the names of the profiles' shards
+	// Registry has the runtimes that use the same database, also with other settings.
 	Registry *registry.Registry
 
-	settings  any            // what tells it from others
-	database  string         // where its rows are
-	migrating sync.Mutex     // one profile at a time
-	abroad    *correspondent // the other machines; nil: there are none
-	silence   time.Duration  // of an owner that is dead; 0: the usual
+	settings  any            // comparable; equal settings share a store
+	database  string         // identifies the database, whatever the settings
+	migrating sync.Mutex     // held during a migration
+	abroad    *correspondent // the other nodes; nil if the journal is not distributed
+	silence   time.Duration  // after which an owner counts as dead; 0 for the default
 }
 
-// Migrate brings the schema to the newest version. Profiles that share the store
-// take turns.
+// Migrate brings the schema to the newest version. Calls are serialized.
 func (s *Shared) Migrate(ctx context.Context, progress schema.Progress) error {
 	s.migrating.Lock()
 	defer s.migrating.Unlock()
 	return s.Store.Migrate(ctx, progress)
 }
 
-// MigrateAlone is Migrate by a process that serves nobody. What is not additive would
-// break a server that runs on the database: it waits whether one is heard.
+// MigrateAlone is Migrate by a process that serves no players. A migration that is not
+// additive is refused while a server runs on the database, because it would break it.
 func (s *Shared) MigrateAlone(ctx context.Context, progress schema.Progress) error {
 	if err := loop.MayMigrate(ctx, s.Store, s.silence, nil); err != nil {
 		return err
@@ -58,10 +57,8 @@ func (s *Shared) MigrateAlone(ctx context.Context, progress schema.Progress) err
 	return s.Migrate(ctx, progress)
 }
 
-// OpenStores returns the stores of the given profiles, in their order. Profiles
-// whose settings are equal share one; any difference, be it of sslmode or of
-// the size of the pool, makes two. Nothing is connected yet: that is left to
-// the first call.
+// OpenStores returns the stores of the given profiles, in their order. Profiles whose
+// settings are all equal share one. The first call on a store connects.
 func OpenStores(profiles []*config.Profile, dataDir string) ([]*Shared, error) {
 	open := stores{dir: dataDir}
 	for _, p := range profiles {
@@ -73,17 +70,17 @@ func OpenStores(profiles []*config.Profile, dataDir string) ([]*Shared, error) {
 	return open.list, nil
 }
 
-// loadTime is how long a store may take for one question.
+// loadTime bounds a single query to a store.
 const loadTime = 5 * time.Second
 
-// CloseStores closes them all.
+// CloseStores closes all stores.
 func CloseStores(stores []*Shared) {
 	for _, s := range stores {
 		s.Close()
 	}
 }
 
-// owner is this process, for a store whose profiles have one owner at a time.
+// owner identifies this process in a store, whose profiles have one owner at a time.
 func (p *part) owner() store.Owner {
 	host, err := os.Hostname()
 	if err != nil {
@@ -91,24 +88,24 @@ func (p *part) owner() store.Owner {
 	}
 	since := p.s.started
 	if p.storage != nil {
-		since = p.claimed // a standby may have been started before who it follows
+		since = p.claimed // a standby may have started before the node that it succeeds
 	}
 	return store.Owner{Journal: store.JournalID(p.runner.JournalID()), Host: host, PID: os.Getpid(), Since: since.UTC().Truncate(time.Microsecond)}
 }
 
-// stores are those that are open, each with the profiles that use it.
+// stores has the open stores, each with the profiles that use it.
 type stores struct {
 	dir    string
-	gate   bool    // what is asked waits for the migrations
-	abroad *abroad // the other machines; nil: there are none
-	// moves says that another machine may go on with the profiles: what a lost one was
-	// writing must not keep it waiting.
+	gate   bool    // queries wait for migrations
+	abroad *abroad // the other nodes; nil if the journal is not distributed
+	// moves says that another node may take the profiles over. Transactions of a lost node
+	// then end after idleTransaction.
 	moves bool
-	mu    sync.Mutex
+	mu    sync.Mutex // guards list, and inherited of abroad
 	list  []*Shared
 }
 
-// take returns the store of a profile, which it opens if nobody uses it yet.
+// take returns the store of a profile, and opens it if no other profile uses it.
 func (s *stores) take(p *config.Profile) (*Shared, error) {
 	place, err := placeOf(p, s.dir, s.moves)
 	if err != nil {
@@ -148,7 +145,7 @@ func (s *stores) take(p *config.Profile) (*Shared, error) {
 	return shared, nil
 }
 
-// add adds a profile that uses the store.
+// add adds a profile to the users of the store.
 func (s *Shared) add(p *config.Profile) {
 	s.Profiles = append(s.Profiles, p.Name)
 	for k := range p.Boards.Shards {
@@ -163,7 +160,7 @@ func (s *stores) all() []*Shared {
 	return slices.Clone(s.list)
 }
 
-// reservations asks every store which boards a key holds.
+// reservations returns the boards that a key holds, from all stores.
 func (s *stores) reservations(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error) {
 	var all []wamble.Reservation
 	now := time.Now()
@@ -177,7 +174,7 @@ func (s *stores) reservations(ctx context.Context, key wamble.PublicKey) ([]wamb
 	return all, nil
 }
 
-// give returns what take gave to a profile. The last one closes it.
+// give removes a profile from the users of a store, and closes the store after the last.
 func (s *stores) give(shared *Shared, profile string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,8 +195,7 @@ func (s *stores) give(shared *Shared, profile string) error {
 	return shared.Close()
 }
 
-// place is where a profile keeps its games. Its settings, which can be compared,
-// tell places apart.
+// place is where a profile keeps its games. Settings is comparable and identifies it.
 type place struct {
 	name     string
 	file     string
@@ -221,12 +217,12 @@ func placeOf(p *config.Profile, dataDir string, moves bool) (place, error) {
 	return place{"SQLite " + path, path, path, o, func() (Store, error) { return sqlite.Open(o) }}, nil
 }
 
-// idleTransaction is how long a transaction lasts whose machine was lost, where
-// another one may go on: less than that takes.
+// idleTransaction is how long PostgreSQL keeps a transaction of a node that was lost. It is
+// shorter than a takeover.
 const idleTransaction = time.Second
 
-// ownerOf returns the owner of a data directory in which root works, who is the one whom
-// the database knows; 0 for everybody else.
+// ownerOf returns the user id of a data directory's owner if this process is root, else 0.
+// The database authenticates that user.
 func ownerOf(dir string) int {
 	var s syscall.Stat_t
 	if os.Geteuid() != 0 || syscall.Stat(dir, &s) != nil {
@@ -249,7 +245,7 @@ func postgresPlace(p *config.Profile, dataDir string, moves bool) (place, error)
 		o.IdleTransaction = idleTransaction
 	}
 	settings := o
-	o.Profile = p.Name // of the first, if they share it
+	o.Profile = p.Name // the first of those that share the store
 	name := fmt.Sprintf("PostgreSQL %s at %s as %s", db.Name, o.Where(), db.User)
 	database := o.Where() + "/" + db.Name
 	return place{name, "", database, settings, func() (Store, error) { return postgres.Open(o) }}, nil

@@ -17,9 +17,9 @@ import (
 	"wamble/internal/transport"
 )
 
-// supervisor supervises one profile: a runtime that cannot start, or that fails, is
-// reported and started anew from store and journal, after a pause that grows.
-// The other profiles do not notice.
+// supervisor runs one shard of a profile. A runtime that cannot start, or that fails, is
+// logged and started again from store and journal after a growing pause, independently of
+// the other profiles. The supervisor of the first shard stands for the profile.
 type supervisor struct {
 	*loop.Runtime
 	name  string // of the profile
@@ -30,41 +30,41 @@ type supervisor struct {
 
 	draining     *atomic.Bool // of the server
 	restrictions *host.Restrictions
-	stating      sync.Mutex // held while tellState looks and tells
+	stating      sync.Mutex // held by tellState
 	games        broadcast  // sent when finished games have reached the store
 	events       readapi.Stream
 
 	opening   opening
-	counting  sync.WaitGroup
-	stopCount context.CancelFunc // nil: nobody counts
+	counting  sync.WaitGroup     // goroutines of count and follow
+	stopCount context.CancelFunc // ends them; nil before start
 
-	part   atomic.Pointer[part] // that the shard is in; nil: it is on another machine
-	coming sync.Mutex           // held while the shard comes
-	absent absent               // who reads the port meanwhile
-	abroad *abroad              // the other machines; nil: there are none
-	// stray takes packets for the shard while it is on another machine; nil: they are lost.
+	part   atomic.Pointer[part] // partition of the shard; nil if another node has it
+	coming sync.Mutex           // held while part is checked for events or set
+	absent absent               // reads the port while another node has the shard
+	abroad *abroad              // the other nodes; nil if the journal is not distributed
+	// stray forwards packets for the shard while another node has it; nil drops them.
 	stray    func(profile string, part int, in transport.Arrivals)
 	siblings []*supervisor // of the other shards, if this is the first
 
-	bots    atomic.Pointer[houseBots] // nil: none are to be here
-	cancel  context.CancelFunc
-	done    chan struct{}
-	neverUp func() // told when the profile failed before it was ever up
+	bots    atomic.Pointer[houseBots] // nil if none run on this node
+	cancel  context.CancelFunc        // ends keep; nil if it does not run
+	done    chan struct{}             // closed when keep has ended
+	neverUp func()                    // called after a failure of a runtime that was never up
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	fails   int
 	lastErr error
 }
 
-// The pause after a failure, doubled each time; a runtime that ran for calm is
-// forgiven.
+// The pause after a failure begins at firstRestart and doubles up to lastRestart. It begins
+// anew after a runtime has run for calm.
 const (
 	firstRestart = 100 * time.Millisecond
 	lastRestart  = 30 * time.Second
 	calm         = time.Minute
 )
 
-// start runs the profile until stop, as far as it is here. It may be started again then.
+// start runs the shards on this node until stop. It may be called again after stop.
 func (k *supervisor) start() {
 	k.seatBots(true)
 	for _, l := range k.loops() {
@@ -80,7 +80,8 @@ func (k *supervisor) start() {
 	}
 }
 
-// begin runs one shard until end; one that is not here has somebody who reads its port.
+// begin runs one shard until end. If another node has the shard, its port is read and the
+// packets are forwarded.
 func (k *supervisor) begin() {
 	if k.isAway() {
 		k.absent.begin(k)
@@ -101,8 +102,8 @@ func (k *supervisor) begin() {
 	}()
 }
 
-// stop ends the runtime in order: what was decided is durable and sent, the
-// sockets are open, and what the store lacks is in the journal.
+// stop ends all shards in order: what was decided is durable and sent, and what the store
+// lacks is in the journal. The sockets stay open.
 func (k *supervisor) stop() {
 	k.seatBots(false)
 	if k.stopCount != nil {
@@ -122,6 +123,7 @@ func (k *supervisor) end() {
 	}
 }
 
+// keep runs the shard and starts it again after each failure, until ctx ends.
 func (k *supervisor) keep(ctx context.Context) {
 	pause := firstRestart
 	for {
@@ -142,12 +144,13 @@ func (k *supervisor) keep(ctx context.Context) {
 	}
 }
 
-// attempt runs the profile once. A panic on this goroutine is an error as well.
+// attempt runs the shard once. A panic on this goroutine becomes an error.
 func (k *supervisor) attempt(ctx context.Context) (err error) {
 	defer guard.Into(&err, "the start")
 	return k.Run(ctx)
 }
 
+// report logs a failure, with a dump if it was a panic.
 func (k *supervisor) report(err error, pause time.Duration) {
 	var p *guard.Panic
 	if errors.As(err, &p) {
@@ -166,7 +169,7 @@ func (k *supervisor) report(err error, pause time.Duration) {
 	}
 }
 
-// failures returns how often the profile has failed, and how last.
+// failures returns how often the shard has failed, and the last error.
 func (k *supervisor) failures() (n int, last error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

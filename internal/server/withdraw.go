@@ -8,27 +8,27 @@ import (
 	"wamble/internal/store/postgres/pglog"
 )
 
-// withdrawal is how a machine of a placed world stops: it says so with its next beat, so
-// that nobody gives it anything, and leaves its parts to the others, one after another,
-// while its ports and the mesh go on. Whatever is left then ends as on a machine that is
-// alone: when no other one stays, everything is.
+// withdrawal is the state of a node that stops. It announces that with its next heartbeat,
+// so that it gets no more partitions, and leaves its partitions to the other nodes one after
+// another, while its ports and the mesh go on. Partitions that are left over, as on the last
+// node, end with the server.
 type withdrawal struct {
-	until time.Time     // it takes no longer
-	done  chan struct{} // closed by keepPlaces: nothing is left to do
+	until time.Time     // deadline
+	done  chan struct{} // closed by keepPlaces when nothing is left to do
 
-	// Of keepPlaces:
-	over bool
-	left time.Duration // when the last part was left, since the start
+	// Used by keepPlaces:
+	over bool          // done is closed
+	left time.Duration // time of the last move, since the start of the server
 }
 
-// withdrawing is in what a machine says of its shards while it withdraws, in the place of
-// a profile: no profile has this name. Machines that do not know it see one without shards.
+// withdrawing stands in the place of a profile in the report of a node that withdraws. No
+// profile has this name. Older versions read it as a profile without shards.
 const withdrawing = "/withdrawing"
 
-// heirTime is how long a machine that withdraws waits for the next one to claim a part.
+// heirTime is how long a node that withdraws waits for the next holder to claim a partition.
 const heirTime = 2 * time.Second
 
-// withdraw leaves the parts of this machine to the others, as far as there is time.
+// withdraw moves the partitions of this node to others, for at most patience.
 func (s *Server) withdraw(patience time.Duration) {
 	if s.placing.stop == nil || patience <= 0 {
 		return
@@ -45,11 +45,11 @@ func (s *Server) withdraw(patience time.Duration) {
 	}
 }
 
-// takes reports whether a part that is for this machine is claimed. One that it has left
-// seems to be its own until the next beat; one that was on its way here goes on to another.
+// takes reports whether this node claims a free partition that is reserved for it. While it
+// withdraws it claims none that it held last, because that may be one it has just left.
 func (w *withdrawal) takes(sight pglog.Sight) bool { return w == nil || !w.over && !sight.Self }
 
-// end is called by keepPlaces when nothing is left to do.
+// end closes done. keepPlaces calls it when nothing is left to do.
 func (w *withdrawal) end() {
 	if !w.over {
 		w.over = true
@@ -57,9 +57,9 @@ func (w *withdrawal) end() {
 	}
 }
 
-// leaveNext leaves the next part to one of the machines that stay, if the one before has
-// arrived there. Heirs are those of them that parts are given to; busy is whether a part
-// comes or goes here.
+// leaveNext moves the next partition to one of the nodes that stay, after the previous one
+// was claimed there. Heirs are the steady ones among stay; if there are none, any of stay
+// may get it. Busy says that a partition is being adopted or left on this node.
 func (s *Server) leaveNext(w *withdrawal, holders, stay, heirs []string, busy, joined bool) {
 	self, now := nodeName(s.o.Config), time.Since(s.started)
 	if w.over {
@@ -95,6 +95,6 @@ func (s *Server) leaveNext(w *withdrawal, holders, stay, heirs []string, busy, j
 		to = placement.Leader(holders, stay)
 	}
 	s.log.Info("a part of the world moves: this machine stops", "part", part, "to", to)
-	w.left = now // it may be gone before anybody looks again
+	w.left = now // busy may be false again before the next call
 	s.leavePart(s.partOf(part), to, true)
 }
