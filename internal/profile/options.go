@@ -20,8 +20,8 @@ type Options struct {
 	Seed [32]byte
 	// Now is the wall time at the start.
 	Now time.Time
-	// LeaseSize is how many numbers are leased at a time; 16384 if 0. Sequences that are used faster lease
-	// more: the numbers must last while the store is away.
+	// LeaseSize is how many numbers are leased at a time; 16384 if 0. A sequence that is used faster keeps more
+	// in stock, which must last while the store is away.
 	LeaseSize int
 	// Shard says which shard of the profile this is.
 	Shard wamble.Shard `json:",omitzero"`
