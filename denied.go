@@ -2,7 +2,7 @@ package wamble
 
 import "fmt"
 
-// Code is the reason of a refusal, as it travels in ERROR and LOGIN_FAILED.
+// Code is the reason of a refusal, as sent in ERROR and LOGIN_FAILED.
 type Code uint16
 
 // The closed list of codes.
@@ -12,11 +12,11 @@ const (
 	SpectateDenied       Code = 1002 // the session's trust is too low to watch
 	SpectateBusy         Code = 1003 // no room for one more spectator record
 	SpectateFull         Code = 1004 // max-spectators is reached
-	SpectateUnavailable  Code = 1005 // no such board, or not one to be watched
-	Internal             Code = 1006 // the server's fault, or its database is away
+	SpectateUnavailable  Code = 1005 // the board is unknown, or cannot be watched
+	Internal             Code = 1006 // a fault of the server, or its database is away
 	UnknownPlayer        Code = 1007 // the token names no session
 	UnknownBoard         Code = 1008 // the board is unknown, or none is free
-	MoveRejected         Code = 1009 // not the holder, not his turn, bad or illegal move
+	MoveRejected         Code = 1009 // not the holder, not their turn, bad or illegal move
 	LegalMovesInvalid    Code = 1010 // the square does not exist
 	PredictionReadFailed Code = 1011 // the tree cannot be read
 	LeaderboardFailed    Code = 1012 // the leaderboard cannot be read
@@ -24,13 +24,13 @@ const (
 	StatsFailed          Code = 1014 // the stats cannot be read
 )
 
-// Denied is a refusal that a player may read: it becomes an ERROR packet.
+// Denied is a refusal that is sent to the player as an ERROR packet.
 type Denied struct {
 	Code Code
-	// Reason is at most 89 bytes, the length that old clients keep.
+	// Reason has at most 89 bytes, which is what old clients keep.
 	Reason string
-	// Blocking tells the client that it cannot go on as it is (ask for a new
-	// session, choose another profile) instead of trying again.
+	// Blocking tells the client not to try again as it is, but to ask for a new session or choose another
+	// profile.
 	Blocking bool
 }
 

@@ -1,10 +1,9 @@
-// Package wamble is the vocabulary that all rooms of the house share: plain
-// values and the few interfaces between rooms, and no behaviour beyond
-// reading and writing them as text.
+// Package wamble is the vocabulary that all packages share: plain values, with no behaviour beyond
+// conversion to and from text and a few rules that clients, server and stores must agree on.
 //
-//   - Token names a session, BoardID a board, Peer the far end of a packet.
-//   - Denied is the one error that is meant for the eyes of a player; every
-//     other error is "internal error" to him and detail in the log.
+//   - Token names a session, BoardID a board, Peer the remote end of a packet.
+//   - Denied is the one error whose text a player sees; every other error is
+//     "internal error" to the player and detail in the log.
 //
-// Everything imports this package; it imports none of the others but chess.
+// Every package may import this one; it imports no other package of the module.
 package wamble

@@ -2,23 +2,21 @@ package wamble
 
 import "fmt"
 
-// Numbers of rows. Each is handed out in memory from a block that was leased
-// from the table's own sequence, so a row's number is known before the row is
-// written. Zero means "none".
+// Numbers of rows. Each is taken in memory from a block that was leased from the table's own sequence, so a
+// row's number is known before the row is written. Zero means "none".
 type (
 	SessionID    int64
 	PlayerID     int64
 	PredictionID int64
 )
 
-// BoardID numbers a board within the whole installation. Zero means "no
-// board".
+// BoardID numbers a board within the whole installation. Zero means "no board".
 type BoardID uint64
 
 // PublicKey is the Ed25519 key of an identity.
 type PublicKey [32]byte
 
-// IsZero reports whether k is no key: an anonymous session.
+// IsZero reports whether k is no key, as for an anonymous session.
 func (k PublicKey) IsZero() bool { return k == PublicKey{} }
 
 // Sequence names a table whose numbers are leased in blocks.
@@ -30,7 +28,7 @@ const (
 	SessionIDs
 	PlayerIDs
 	PredictionIDs
-	sequences // how many there are
+	sequences // their number
 )
 
 // Sequences lists all sequences.
@@ -51,7 +49,7 @@ func (s Sequence) String() string {
 	return fmt.Sprintf("Sequence(%d)", uint8(s))
 }
 
-// Block is a run of leased numbers: First, First+1 … First+Count-1.
+// Block is consecutive leased numbers: First, First+1 … First+Count-1.
 type Block struct {
 	First int64
 	Count int64

@@ -2,13 +2,13 @@ package wamble
 
 import "strings"
 
-// The limits of a name, in bytes.
+// The bounds of a chosen name, in bytes.
 const (
 	MinName = 3
 	MaxName = 20
 )
 
-// NameKept is for how long a player keeps the name that he has chosen, in days.
+// NameKept is how long a player must keep a chosen name, in days.
 const NameKept = 7
 
 var (
@@ -16,19 +16,17 @@ var (
 	errNameReserved = &Denied{Code: AccessDenied, Reason: "this name is reserved"}
 )
 
-// reservedNames are those under which nobody may play, because others would take him
-// for the host.
+// reservedNames are names that no player may choose, because others would take them for the host.
 var reservedNames = map[string]bool{
 	"admin": true, "administrator": true, "anonymous": true, "bot": true, "everybody": true, "everyone": true, "host": true, "house": true,
 	"me": true, "mod": true, "moderator": true, "nobody": true, "null": true, "official": true, "operator": true, "owner": true, "root": true,
 	"server": true, "staff": true, "support": true, "system": true, "undefined": true, "wamble": true, "you": true,
 }
 
-// FoldName returns a name as names are compared: without regard to case.
+// FoldName returns a name as names are compared: regardless of case.
 func FoldName(name string) string { return strings.ToLower(name) }
 
-// IsName reports whether a text can be the name of a player: one that was chosen, or the
-// handle that he had before.
+// IsName reports whether a text can be the name of a player: a chosen one, or the handle before that.
 func IsName(s string) bool {
 	if len(s) < MinName || len(s) > 63 {
 		return false
@@ -43,8 +41,8 @@ func IsName(s string) bool {
 	return true
 }
 
-// CheckName returns why a player may not choose a name, nil if he may. The names of
-// guests and the handles of those who have not chosen one are made by the server.
+// CheckName returns why a player may not choose a name, or nil. Guests' names and the handles of players
+// without a chosen name are made by the server, and cannot be chosen.
 func CheckName(name string) error {
 	folded := FoldName(name)
 	switch {

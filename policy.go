@@ -5,45 +5,43 @@ import (
 	"strings"
 )
 
-// PolicyRule is one rule of a host's policy: it allows or denies an action to
-// somebody, somewhere, for some time.
+// PolicyRule is one rule of a host's policy: it allows or denies an action to identities, in profiles, for
+// a time.
 type PolicyRule struct {
 	Allow    bool
 	Who      PolicyWho
 	Action   string // one of PolicyActions
 	Scope    PolicyScope
 	Resource string // what the action is about, or "*" for anything
-	// Level is what an allowed action grants: the trust tier of trust.tier,
-	// the depth of prediction.read and prediction.write. 0 or more.
+	// Level is what an allowed action grants: the trust tier of trust.tier, the depth of prediction.read
+	// and prediction.write. It is not negative.
 	Level   int
 	Reason  string
 	Version string
-	// NotBefore and NotAfter are Unix seconds, inclusive; 0 is no bound.
+	// NotBefore and NotAfter are Unix seconds, inclusive; 0 means no bound.
 	NotBefore, NotAfter int64
-	// ContextKey and ContextValue narrow the rule to requests with this pair;
-	// an empty key is no condition.
+	// ContextKey and ContextValue restrict the rule to requests with this pair; an empty key means no
+	// condition.
 	ContextKey, ContextValue string
 }
 
-// PolicyWho selects identities. At most one field is set; the zero value is
-// everybody.
+// PolicyWho selects identities. At most one field is set; the zero value selects all players.
 type PolicyWho struct {
 	ID  int64    // a player's number
 	Key [32]byte // a player's public key
-	Tag string   // all players who carry the tag when the rule is asked
+	Tag string   // all players with the tag at the time of the question
 }
 
-// IsZero reports whether w is everybody.
+// IsZero reports whether w selects all players.
 func (w PolicyWho) IsZero() bool { return w == PolicyWho{} }
 
-// PolicyTag says that an identity carries a tag. Who has an ID or a Key.
+// PolicyTag gives an identity a tag. Who has an ID or a Key.
 type PolicyTag struct {
 	Who PolicyWho
 	Tag string
 }
 
-// PolicyScope selects profiles. At most one field is set; the zero value is
-// every profile.
+// PolicyScope selects profiles. At most one field is set; the zero value selects all.
 type PolicyScope struct {
 	Profile string
 	Group   string // profile-group
@@ -52,12 +50,12 @@ type PolicyScope struct {
 // PolicyAction is an action that the server asks its policy about.
 type PolicyAction struct {
 	Name string
-	// Resources are what the action can be about. An entry that ends in a
-	// colon stands for everything that begins so.
+	// Resources are what the action can be about. An entry that ends in a colon stands for everything with
+	// that prefix.
 	Resources []string
-	// Context is the key of the context that the action is asked with, or "".
+	// Context is the key of the context that the server gives with the action, or "".
 	Context string
-	// Privilege says that it needs a rule, whatever policy-default says.
+	// Privilege says that the action needs a rule, whatever policy-default says.
 	Privilege bool
 }
 
@@ -78,8 +76,7 @@ var PolicyActions = []PolicyAction{
 	{Name: "prediction.read", Resources: []string{"tree"}, Context: "depth"},
 }
 
-// PolicyRequests are the names of the requests that a client can make, as
-// protocol.ctrl and the context ctrl know them.
+// PolicyRequests are the names of the requests of clients, in protocol.ctrl and in the context ctrl.
 var PolicyRequests = []string{
 	"client_hello", "player_move", "list_profiles", "client_goodbye", "spectate_game", "spectate_stop",
 	"login_request", "logout", "get_player_stats", "get_profile_info", "get_legal_moves", "get_leaderboard",

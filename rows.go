@@ -2,8 +2,7 @@ package wamble
 
 import "time"
 
-// Stats are the counters of a session, or of an identity over all its
-// sessions.
+// Stats is the totals of a session, or of an identity over all its sessions.
 type Stats struct {
 	Score           float64
 	PredictionScore float64
@@ -15,7 +14,7 @@ type Stats struct {
 // Session is a stored session.
 type Session struct {
 	ID       SessionID
-	Token    TokenHash // zero: it cannot be resumed
+	Token    TokenHash // zero: cannot be resumed
 	Player   PlayerID  // 0: anonymous
 	Key      PublicKey // zero: anonymous
 	Handle   string    // "": anonymous
@@ -23,10 +22,9 @@ type Session struct {
 	Created  time.Time
 	LastSeen time.Time
 	Stats    Stats
-	// Host is where alone the token is good, in the form of netip.Prefix; "":
-	// everywhere.
+	// Host is the only host where the token is valid, in the form of netip.Prefix; "": all.
 	Host string
-	Bot  bool // it has said that a program plays
+	Bot  bool // a program, by its own account
 }
 
 // TrustLevel is the stored trust in a session.
@@ -41,7 +39,7 @@ type Player struct {
 	Key     PublicKey
 	Handle  string
 	Created time.Time
-	Renamed time.Time // when he chose his handle; zero: never
+	Renamed time.Time // when the player chose the handle; zero: never
 	Stats   Stats
 }
 
@@ -60,7 +58,7 @@ type Board struct {
 	Moves        []Move
 }
 
-// Reservation says who holds a board. Key is that of the holder.
+// Reservation is a session's hold on a board. Key is that of the holder.
 type Reservation struct {
 	Board   BoardID
 	Profile string
@@ -70,10 +68,10 @@ type Reservation struct {
 	At      time.Time
 	Expires time.Time
 	Handle  string // of a holder in memory; not stored
-	Bot     bool   // of a holder in memory that a program plays; not stored
+	Bot     bool   // the holder in memory is a program; not stored
 }
 
-// GameResult is how a board ended.
+// GameResult is the end of a board's game.
 type GameResult struct {
 	Result   Result
 	Plies    int
@@ -89,82 +87,80 @@ type Move struct {
 	Session SessionID
 	Player  PlayerID
 	Handle  string  // "": anonymous
-	Bot     bool    // of a session that a program plays
-	Rating  float64 // of the player now; 0: anonymous
+	Bot     bool    // by a program's session
+	Rating  float64 // present rating of the player; 0: anonymous
 	At      time.Time
 }
 
-// GameFilter chooses games.
+// GameFilter selects games.
 type GameFilter struct {
 	Profile  string    // "": all profiles
 	After    BoardID   // only boards with a higher number
-	Since    time.Time // only boards with a move or a result since then; zero: all
+	Since    time.Time // only boards with a move or a result since that time; zero: all
 	Finished bool      // only archived boards
 }
 
-// PastQuery asks for the boards that were there between two times, the last made first.
+// PastQuery asks for the boards that existed between two times, the newest first.
 type PastQuery struct {
 	Profile     string
 	From, Until time.Time
-	Board       BoardID // from this one on, as in Past.Next; 0: from the newest
+	Board       BoardID // begin here, as given by Past.Next; 0: with the newest
 	Limit       int     // 1 to 256
 }
 
-// Past is one page of the past.
+// Past is one page of a PastQuery.
 type Past struct {
-	// Boards are as they are now, with all their moves.
+	// Boards are in their present state, with all their moves.
 	Boards []Board
-	Next   BoardID // where the next page begins; 0: there is none
+	Next   BoardID // where the next page begins; 0: this is the last
 }
 
-// ScoreQuery asks for finished boards of a player, newest first: by time, and
-// then by number.
+// ScoreQuery asks for finished boards of a player, newest first: by time, then by number.
 type ScoreQuery struct {
 	Player PlayerID
-	Before time.Time // zero: from the newest on
-	Board  BoardID   // of the boards that ended at Before only the lower numbers
+	Before time.Time // zero: begin with the newest
+	Board  BoardID   // of boards that ended at Before, only those with lower numbers
 	Limit  int       // 1 to 100
 }
 
-// Score is what a finished board brought a player, over all his sessions.
+// Score is what a finished board brought a player, over all their sessions.
 type Score struct {
 	Board  BoardID
 	Points float64
-	Rating float64 // by which his rating changed
+	Rating float64 // change of the rating
 	At     time.Time
 }
 
-// Trail is the boards that a player has moved on last, over all his sessions.
+// Trail is the boards that a player has last moved on, over all their sessions.
 type Trail struct {
-	Sessions []SessionID // whose moves are his
-	Seen     time.Time   // when one of them but the asking one was last seen; zero: never
+	Sessions []SessionID // of the player
+	Seen     time.Time   // last sign of life of a session other than the asking one; zero: never
 	Boards   []Board     // with their moves, in no order; at most 64
-	Paid     []Score     // what they have paid him, without rating and time
+	Paid     []Score     // payouts of these boards, without rating and time
 }
 
 // LeaderboardQuery asks for rows Offset+1 … Offset+Limit.
 type LeaderboardQuery struct {
-	Season   int  // a month, 202611: what was won in it; 0: all time
-	Bots     bool // programs are ranked, not people
-	ByRating bool // not of a season
+	Season   int  // a month, such as 202611: only what was won in it; 0: all time
+	Bots     bool // ranks programs instead of people
+	ByRating bool // not for a season
 	Offset   int
 	Limit    int       // 1 to 16
-	Self     SessionID // 0: nobody asks
+	Self     SessionID // the asking session; 0: none
 }
 
 // Leaderboard is one page of the ranking.
 type Leaderboard struct {
 	Total int
-	Teams [2]float64 // what White's and Black's teams have won in the season
+	Teams [2]float64 // points of White's and Black's teams in the season
 	Rows  []LeaderboardRow
-	Self  *LeaderboardRow // nil: the asking session is unknown, or has won nothing in the season; Rank 0: it is in the other ranking
+	Self  *LeaderboardRow // nil: unknown, or without points in the season; Rank 0: in the other ranking
 }
 
-// LeaderboardRow is the rank of one player, with the session that was seen last, or of a
-// session without a player.
+// LeaderboardRow is the rank of one player, with their last seen session, or of a session without a player.
 type LeaderboardRow struct {
 	Rank    int
-	Who     int64 // number of the player, or of a guest's session below 0
+	Who     int64 // number of the player, or negated number of a guest's session
 	Session SessionID
 	Key     PublicKey
 	Handle  string
@@ -186,21 +182,21 @@ type Prediction struct {
 	At      time.Time
 }
 
-// PeopleQuery looks for people: players, and guests by their sessions. One of the ways
-// to name them is used, the first that is not zero.
+// PeopleQuery looks for people: players, and guests by their sessions. The first field that is not zero is
+// used.
 type PeopleQuery struct {
-	Name     string        // part of a handle, without regard to case
-	Key      *[2]PublicKey // the first and the last key
-	Token    *[2]TokenHash // the first and the last hash of a token
+	Name     string        // part of a handle, regardless of case
+	Key      *[2]PublicKey // first and last key
+	Token    *[2]TokenHash // first and last hash of a token
 	Sessions []SessionID   // at most 1,000
-	Board    BoardID       // who has moved on it or holds it
+	Board    BoardID       // they have moved on it or hold it
 	Limit    int           // 1 to 1,000
 }
 
 // Person is a player, or a guest.
 type Person struct {
 	Player  PlayerID  // 0: a guest
-	Session SessionID // the one that was seen last; 0: a player without any
+	Session SessionID // last seen; 0: a player without sessions
 	Key     PublicKey
 	Handle  string
 	Score   float64

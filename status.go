@@ -7,9 +7,9 @@ type BoardStatus uint8
 
 // The closed list of board states.
 const (
-	Active   BoardStatus = iota // somebody has moved on it, nobody holds it
-	Reserved                    // somebody holds it and is to move
-	Dormant                     // in the pool, untouched for a while or new
+	Active   BoardStatus = iota // free, with a move since it was dormant
+	Reserved                    // held by a session that is to move
+	Dormant                     // free; new, or without a move for a while
 	Archived                    // the game is over
 )
 
@@ -23,7 +23,7 @@ func ParseBoardStatus(text string) (BoardStatus, error) {
 	return BoardStatus(i), err
 }
 
-// Result is how a game ended.
+// Result is the result of a game.
 type Result uint8
 
 // The closed list of results.
@@ -43,8 +43,7 @@ func ParseResult(text string) (Result, error) {
 	return Result(i), err
 }
 
-// PredictionStatus is what became of a prediction. The numbers travel in
-// PREDICTION_DATA.
+// PredictionStatus is the state of a prediction. Its number is sent in PREDICTION_DATA.
 type PredictionStatus uint8
 
 // The closed list of prediction states.

@@ -6,25 +6,24 @@ import (
 	"fmt"
 )
 
-// Token is the bearer secret of a session: 16 random bytes. The zero Token
-// means "no session yet"; a server never hands it out.
+// Token is the bearer secret of a session: 16 random bytes. The zero Token means "no session yet" and is
+// never issued.
 //
-// Whoever holds a token is the session, so it never appears in a log.
+// A token is all that a client needs to act as the session, so it never appears in a log.
 type Token [16]byte
 
 // IsZero reports whether t names no session.
 func (t Token) IsZero() bool { return t == Token{} }
 
-// Shard returns which of n loops has the session of t; n is a power of two, at most
-// 64. Its last byte says that, so that a session stays where it is while n stays.
+// Shard returns which of n shards has the session of t; n is a power of two, at most 64. It depends on the
+// token's last byte, so that a session keeps its shard while n stays.
 func (t Token) Shard(n int) int { return int(t[len(t)-1]) & (n - 1) }
 
-// String returns the text form that players see: 22 characters of unpadded
-// base64url.
+// String returns the text form of a token: 22 characters of unpadded base64url.
 func (t Token) String() string { return base64.RawURLEncoding.EncodeToString(t[:]) }
 
-// ParseToken reads the text form. As in the original, the four unused bits of
-// the last character are ignored.
+// ParseToken decodes the text form. As in the original, the four unused bits of the last character are
+// ignored.
 func ParseToken(s string) (Token, error) {
 	var t Token
 	if len(s) != 22 {
@@ -37,33 +36,31 @@ func ParseToken(s string) (Token, error) {
 	return t, nil
 }
 
-// MaxShards is how many loops a profile may have.
+// MaxShards bounds the shards of a profile.
 const MaxShards = 64
 
-// Shard is one of the loops of a profile, a power of two. The zero Shard is the only
-// one.
+// Shard is one of the shards of a profile; Of is a power of two. The zero Shard is the only one.
 type Shard struct{ Index, Of int }
 
-// mask is the bits of a token's last byte that name its shard.
+// mask returns the bits of a token's last byte that name its shard.
 func (s Shard) mask() byte { return byte(max(s.Of, 1) - 1) }
 
-// Owns reports whether a token is that of a player of the shard.
+// Owns reports whether a token belongs to the shard.
 func (s Shard) Owns(t Token) bool { return t[15]&s.mask() == byte(s.Index) }
 
-// Own makes a token that of a player of the shard.
+// Own makes a token belong to the shard.
 func (s Shard) Own(t *Token) { t[15] = t[15]&^s.mask() | byte(s.Index) }
 
-// TokenHash is what is kept of a token for good: the first half of its SHA-256. Who
-// reads a database, a journal or a backup cannot use a session by it. A token is 128
-// random bits, so that nobody finds one by trying: the hash needs no key, no salt and
-// no slow function, and more bytes than the token has would make it no harder.
+// TokenHash is what is stored of a token: the first half of its SHA-256. A reader of a database, a journal
+// or a backup cannot use a session by it. A token is 128 random bits, which cannot be guessed, so the hash
+// needs no key, no salt and no slow function, and more bytes than the token has would not make it stronger.
 type TokenHash [16]byte
 
-// Hash returns what is kept of t.
+// Hash returns the hash of t that is stored.
 func (t Token) Hash() TokenHash {
 	sum := sha256.Sum256(t[:])
 	return TokenHash(sum[:len(TokenHash{})])
 }
 
-// IsZero reports whether h is of no token.
+// IsZero reports whether h is the hash of no token.
 func (h TokenHash) IsZero() bool { return h == TokenHash{} }

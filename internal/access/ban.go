@@ -10,24 +10,23 @@ import (
 	"wamble"
 )
 
-// Ban keeps out one session, all sessions of one identity, or all that come from
-// one network: exactly one of Token, Key and Net is set.
+// Ban refuses one session, all sessions of one identity, or all from one network: exactly one of Token, Key
+// and Net is set.
 type Ban struct {
 	Token  wamble.TokenHash
 	Key    wamble.PublicKey
 	Net    netip.Prefix // a single address is a prefix of its whole length
-	Reason string       // what its player is told; "": nothing more
-	Until  time.Time    // zero: for ever
+	Reason string       // shown to the player; "": none
+	Until  time.Time    // zero: forever
 	denied *wamble.Denied
 }
 
-// Bans is who is kept out: by token, by identity, by network. The zero value is
-// empty.
+// Bans is all bans: by token, by identity, by network. The zero value is empty.
 type Bans struct {
 	tokens map[wamble.TokenHash]Ban
 	keys   map[wamble.PublicKey]Ban
 	nets   map[netip.Prefix]Ban
-	// bits counts the networks of each length: only those are looked for.
+	// bits counts the networks of each length: only these lengths are looked up.
 	bits map[family]int
 }
 
@@ -37,10 +36,10 @@ type family struct {
 	v6     bool
 }
 
-// MaxBans bounds each of the three kinds.
+// MaxBans bounds the bans of each of the three kinds.
 const MaxBans = 1 << 14
 
-// holds returns the refusal of a ban, nil if the ban has ended or is none.
+// holds returns the refusal of a ban, nil if it has ended or is the zero Ban.
 func (b Ban) holds(now time.Time) *wamble.Denied {
 	if b.denied == nil || !b.Until.IsZero() && !now.Before(b.Until) {
 		return nil
@@ -48,8 +47,8 @@ func (b Ban) holds(now time.Time) *wamble.Denied {
 	return b.denied
 }
 
-// Add keeps somebody out. There is a bound; bans that have ended make room. A ban
-// that has ended lifts the former one.
+// Add adds a ban, or replaces it; one that has ended removes it. If there are MaxBans, ended ones are
+// removed first.
 func (bs *Bans) Add(now time.Time, b Ban) error {
 	b.denied = banned(b.Reason)
 	if b.holds(now) == nil {
@@ -93,7 +92,7 @@ func put[K comparable](m *map[K]Ban, k K, b Ban) bool {
 	return true
 }
 
-// banned is what a banned player is told.
+// banned returns the refusal that a banned player gets.
 func banned(why string) *wamble.Denied {
 	d := wamble.Denied{Code: wamble.AccessDenied, Reason: "you are banned from this server", Blocking: true}
 	if why != "" {
@@ -104,7 +103,7 @@ func banned(why string) *wamble.Denied {
 
 func familyOf(network netip.Prefix) family { return family{network.Bits(), network.Addr().Is6()} }
 
-// Network is a network with its host bits cleared, and in IPv4 if it is that.
+// Network returns a network with its host bits cleared, and in IPv4 form if it is IPv4.
 func Network(n netip.Prefix) netip.Prefix {
 	addr, bits := n.Addr().WithZone(""), n.Bits()
 	if addr.Is4In6() && bits >= 96 {
@@ -113,7 +112,7 @@ func Network(n netip.Prefix) netip.Prefix {
 	return netip.PrefixFrom(addr, bits).Masked()
 }
 
-// Remove lifts the ban of b's Token, Key or Net.
+// Remove removes the ban of b's Token, Key or Net.
 func (bs *Bans) Remove(b Ban) {
 	delete(bs.tokens, b.Token)
 	delete(bs.keys, b.Key)
@@ -161,12 +160,10 @@ func (bs *Bans) All() []Ban {
 	return all
 }
 
-// OfPeers reports whether tokens or networks are banned, so that it is worth
-// asking Of.
+// OfPeers reports whether tokens or networks are banned, so that Of is needed.
 func (bs *Bans) OfPeers() bool { return len(bs.tokens) > 0 || len(bs.nets) > 0 }
 
-// Of returns why a request is refused that comes from an address with a token,
-// nil if it is not. Without bans it costs nothing.
+// Of returns the refusal of a request from an address with a token, or nil. Without bans it costs nothing.
 func (bs *Bans) Of(now time.Time, from netip.Addr, token wamble.Token) *wamble.Denied {
 	if len(bs.tokens) > 0 {
 		if d := bs.tokens[token.Hash()].holds(now); d != nil {
@@ -194,7 +191,7 @@ func (bs *Bans) Of(now time.Time, from netip.Addr, token wamble.Token) *wamble.D
 	return found
 }
 
-// OfKey returns why an identity is refused, nil if it is not.
+// OfKey returns the refusal of an identity, or nil.
 func (bs *Bans) OfKey(now time.Time, key wamble.PublicKey) *wamble.Denied {
 	if len(bs.keys) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"wamble"
 )
 
-// Book is the rules of a configuration. It belongs to one goroutine.
+// Book is the rules of a configuration. It is used by one goroutine.
 type Book struct {
 	chapters map[string]*chapter // by action
 	byID     map[wamble.PlayerID][]string
@@ -17,30 +17,27 @@ type Book struct {
 	cache    map[Question]kept
 }
 
-// chapter is the rules of one action: the first that matches decides.
+// chapter is the rules of one action, in the order in which they decide.
 type chapter struct {
 	rules []wamble.PolicyRule
-	// turns are the Unix seconds at which a rule begins or ends to be in force, in
-	// order.
+	// turns are the Unix seconds at which a rule begins or ceases to be in force, in order.
 	turns []int64
 }
 
-// kept is a cached decision, and the Unix second from which on it is not valid.
+// kept is a cached decision, and the Unix second from which it is invalid.
 type kept struct {
 	decision Decision
 	until    int64
 }
 
 const (
-	// scanned is the number of rules up to which a decision is not cached, but
-	// looked for in the rules.
+	// scanned is the number of rules up to which decisions are not cached.
 	scanned = 8
 	// maxKept bounds the cache of decisions. A full cache is emptied.
 	maxKept = 4096
 )
 
-// NewBook returns the book of some rules, in the order in which they were made, and
-// of who carries which tag.
+// NewBook returns the book of rules, in the order of the configuration, and of the tags of identities.
 func NewBook(rules []wamble.PolicyRule, tags []wamble.PolicyTag) *Book {
 	b := &Book{
 		chapters: map[string]*chapter{}, byID: map[wamble.PlayerID][]string{}, byKey: map[wamble.PublicKey][]string{},
@@ -69,7 +66,7 @@ func NewBook(rules []wamble.PolicyRule, tags []wamble.PolicyTag) *Book {
 	return b
 }
 
-// sort puts the rules in the order of the package comment.
+// sort sorts the rules in the order of the package comment.
 func (c *chapter) sort() {
 	slices.Reverse(c.rules) // the later one first; the sort is stable
 	slices.SortStableFunc(c.rules, func(a, b wamble.PolicyRule) int {
@@ -104,17 +101,16 @@ func before(a, b bool) int {
 	return 1
 }
 
-// Empty reports whether there are no rules: every decision is the default.
+// Empty reports whether there are no rules, so that every decision is the default.
 func (b *Book) Empty() bool { return len(b.chapters) == 0 }
 
-// Personal reports whether a rule names identities, so that decisions depend on
-// who asks.
+// Personal reports whether a rule names identities, so that decisions depend on the player.
 func (b *Book) Personal() bool { return b.personal }
 
 // Rules reports whether there is a rule for an action.
 func (b *Book) Rules(action string) bool { return b.chapters[action] != nil }
 
-// Decide answers a question at a time in Unix seconds, which does not go back.
+// Decide answers a question at a time in Unix seconds. Times must not go back.
 func (b *Book) Decide(now int64, q Question) Decision {
 	c := b.chapters[q.Action]
 	if c == nil {
@@ -134,7 +130,7 @@ func (b *Book) Decide(now int64, q Question) Decision {
 	return d
 }
 
-// turn returns the next second at which a rule begins or ends.
+// turn returns the next second at which a rule begins or ceases to be in force.
 func (c *chapter) turn(now int64) int64 {
 	i, _ := slices.BinarySearch(c.turns, now+1)
 	if i == len(c.turns) {
@@ -166,7 +162,7 @@ func (b *Book) matches(r *wamble.PolicyRule, now int64, q *Question) bool {
 	return false
 }
 
-// is reports whether somebody is one of those whom a rule names.
+// is reports whether an identity is one that a rule names.
 func (b *Book) is(who Who, named *wamble.PolicyWho) bool {
 	switch {
 	case who == Who{}:
@@ -179,7 +175,7 @@ func (b *Book) is(who Who, named *wamble.PolicyWho) bool {
 	return named.Key == who.Key
 }
 
-// Tags returns the tags of an identity in their order, nil if it has none.
+// Tags returns the tags of an identity, sorted; nil if it has none.
 func (b *Book) Tags(who Who) []string {
 	if who == (Who{}) {
 		return nil

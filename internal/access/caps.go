@@ -6,8 +6,7 @@ import (
 	"wamble/wire"
 )
 
-// capabilities is what each bit of session.caps needs: requests and rights that
-// are allowed.
+// capabilities lists for each bit of session.caps the requests and rights that it needs.
 var capabilities = []struct {
 	bit      wire.SessionCaps
 	requests []wire.Control
@@ -25,8 +24,8 @@ var capabilities = []struct {
 	{wire.MaySeeGameMode, nil, []Right{{"game.mode", "view", "", ""}}},
 }
 
-// Caps returns what the policy lets somebody do. Without rules that is the same
-// for everybody, and was computed by Enact.
+// Caps returns what the policy lets a player do. Without rules that is the same for all players, and was
+// computed by Enact.
 func (l *Law) Caps(now time.Time, who Who) wire.SessionCaps {
 	if l.book.Empty() {
 		return l.caps

@@ -6,49 +6,48 @@ import (
 	"wamble"
 )
 
-// Question is who wants to do what, and where.
+// Question asks whether Who has a Right at Where.
 type Question struct {
 	Who   Who
 	Where Scope
 	Right
-	// Exact leaves out the rules for any resource.
+	// Exact ignores rules for any resource.
 	Exact bool
 }
 
-// Right is something that a rule can allow or deny.
+// Right is what a rule can allow or deny.
 type Right struct {
 	Action     string // one of wamble.PolicyActions
 	Resource   string
-	Key, Value string // context; an empty key is none
+	Key, Value string // context; an empty key means none
 }
 
-// Who is the identity of an asker. The zero value is an anonymous player.
+// Who is the identity of a player. The zero value is an anonymous player.
 type Who struct {
 	ID  wamble.PlayerID
 	Key wamble.PublicKey
 }
 
-// Scope is the profile where something is asked.
+// Scope is the profile that a question is about.
 type Scope struct {
 	Profile string
-	Group   string // "": none
-	Open    bool   // what no rule is about is allowed
+	Group   string // "": no group
+	Open    bool   // allows actions without a matching rule
 }
 
 // Decision is the answer to a Question.
 type Decision struct {
 	Allowed bool
-	// Level is what the action grants; 0 when it is denied, Unbounded when no
-	// rule says how much.
+	// Level is what the action grants; 0 if it is denied, Unbounded if no rule matches.
 	Level int
-	// Rule is what decided, nil when it was the default.
+	// Rule is the rule that has decided, nil for the default.
 	Rule *wamble.PolicyRule
 }
 
 // Unbounded is the level of what is allowed by default.
 const Unbounded = math.MaxInt32
 
-// byDefault decides when no rule does.
+// byDefault decides if no rule matches.
 func byDefault(q *Question) Decision {
 	if !q.Where.Open || privileges[q.Action] {
 		return Decision{}
@@ -56,7 +55,7 @@ func byDefault(q *Question) Decision {
 	return Decision{Allowed: true, Level: Unbounded}
 }
 
-// privileges are the actions that nobody may without a rule.
+// privileges are the actions that need a rule.
 var privileges = func() map[string]bool {
 	m := map[string]bool{}
 	for _, a := range wamble.PolicyActions {
@@ -65,7 +64,7 @@ var privileges = func() map[string]bool {
 	return m
 }()
 
-// by decides as a rule says.
+// by returns the decision of a rule.
 func by(r *wamble.PolicyRule) Decision {
 	if !r.Allow {
 		return Decision{Rule: r}

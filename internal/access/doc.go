@@ -1,37 +1,35 @@
-// Package access says what somebody may do in a profile: by the rules of a host,
-// by his bans, and by the terms of service. It is a pure room: it is handed the
-// time and who asks, and returns decisions.
+// Package access decides what a player may do in a profile: by the rules of its host, by bans, and by the
+// terms of service. It is pure: it is given the time and the identity of the player, and returns decisions.
 //
 // Its nouns, and the files that bear their names:
 //
-//   - a Law is all of it for one profile (law.go), a Place one of the profiles
+//   - a Law is everything for one profile (law.go), a Place one of the profiles
 //     that it knows of, with its Terms (place.go);
-//   - capabilities are what a session is told that it may do (caps.go);
-//   - Bans are who is kept out (ban.go);
-//   - a Book is the rules of a configuration, sorted so that the first rule that
-//     matches decides, and the tags of its identities (book.go);
-//   - a Question is who wants to do what, and where; a Decision is the answer
+//   - capabilities are the rights that a session is told of (caps.go);
+//   - Bans are the sessions, identities and networks that are refused (ban.go);
+//   - a Book is the rules of a configuration, sorted so that the first matching rule
+//     decides, and the tags of its identities (book.go);
+//   - a Question is who asks for which right, and where; a Decision is the answer
 //     (decision.go).
 //
-// Which rule is first, of those that match:
+// The order of matching rules:
 //
-//  1. one for the asker (his number, his key or a tag of his) before one for everybody
+//  1. one for the identity (its number, key or one of its tags) before one for all
 //  2. one for the profile, then one for its group, then one for all profiles
-//  3. one for the very resource before one for any
+//  3. one for the resource itself before one for any
 //  4. one with a context before one without
 //  5. one that denies before one that allows
 //  6. a later one before an earlier one
 //
-// A rule matches when its action is asked about, its profile or group is where
-// it is asked, its resource is the one or any, it has no context or just the one
-// of the question, and the time is within its bounds.
+// A rule matches if its action is the question's, its profile or group is that of the place, its resource
+// is the question's or any, it has no context or exactly the question's, and the time is within its bounds.
 //
-// When no rule matches, the scope decides: an open one allows, a closed one
-// denies. A privilege (wamble.PolicyAction.Privilege) nobody has without a rule.
+// If no rule matches, the scope decides: an open one allows, a closed one denies. A privilege
+// (wamble.PolicyAction.Privilege) is always denied without a rule.
 //
 // Invariants:
 //
 //   - The same book, question and second give the same decision.
-//   - An anonymous player is matched only by rules for everybody.
-//   - A book without a rule for an action answers without looking.
+//   - An anonymous player is matched only by rules for all players.
+//   - A book without a rule for an action decides without a search.
 package access

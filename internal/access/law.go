@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	// ErrDenied is returned when the policy denies something.
+	// ErrDenied is returned when the policy denies a right.
 	ErrDenied = &wamble.Denied{Code: wamble.AccessDenied}
 	// ErrTerms is returned when a player has not accepted the terms.
 	ErrTerms = &wamble.Denied{Code: wamble.AccessDenied, Reason: "terms acceptance required"}
@@ -19,14 +19,14 @@ var (
 // Law is what players may do in a profile.
 type Law struct {
 	Own    Place   // the profile itself
-	Places []Place // profiles that players may be told about, by name
+	Places []Place // profiles that players may be told of, by name
 	Bans   Bans
 	book   *Book
-	free   bool             // there are no rules, and all may do what is no privilege
-	caps   wire.SessionCaps // of everybody, if there are no rules
+	free   bool             // there are no rules, and the profile is open
+	caps   wire.SessionCaps // of all players, if there are no rules
 }
 
-// Enact takes the law out of a configuration. Bans stay.
+// Enact replaces the rules and places by those of a configuration. Bans stay.
 func (l *Law) Enact(c *config.Profile) {
 	house := c.House
 	if house == nil {
@@ -48,25 +48,25 @@ func (l *Law) Enact(c *config.Profile) {
 // Rules reports whether there is a rule for an action.
 func (l *Law) Rules(action string) bool { return l.book.Rules(action) }
 
-// Decide asks the policy about a right of somebody in this profile.
+// Decide decides about a right of an identity in this profile.
 func (l *Law) Decide(now time.Time, who Who, right Right) Decision {
 	return l.book.Decide(now.Unix(), Question{Who: who, Where: l.Own.scope(), Right: right})
 }
 
-// Allows asks the policy about a request.
+// Allows decides about a request.
 func (l *Law) Allows(now time.Time, who Who, c wire.Control) bool {
 	return l.free || l.AllowsAt(now, who, &l.Own, c)
 }
 
-// AllowsAt asks the policy about a request at a place.
+// AllowsAt decides about a request at a place.
 func (l *Law) AllowsAt(now time.Time, who Who, at *Place, c wire.Control) bool {
 	return l.book.Decide(now.Unix(), Question{
 		Who: who, Where: at.scope(), Right: Right{Action: "protocol.ctrl", Resource: RequestName(c)},
 	}).Allowed
 }
 
-// Outside returns why a request is refused before it is known whose it is, so
-// that it costs no load: a policy that is the same for everybody.
+// Outside returns why a request is refused before its session is looked up, so that it costs no load: if
+// the policy denies it to all players.
 func (l *Law) Outside(now time.Time, c wire.Control) *wamble.Denied {
 	if !l.book.Personal() && !l.Allows(now, Who{}, c) {
 		return ErrDenied
@@ -74,9 +74,8 @@ func (l *Law) Outside(now time.Time, c wire.Control) *wamble.Denied {
 	return nil
 }
 
-// Inside returns why a request is refused now that it is known whose it is: by
-// the policy for the request, and for the right that the request needs beside
-// that, if it has an action.
+// Inside returns why the policy refuses a request of an identity, or nil: it checks the request, and the
+// right that the request needs besides, if any.
 func (l *Law) Inside(now time.Time, who Who, c wire.Control, needs Right) *wamble.Denied {
 	switch {
 	case l.book.Personal() && !l.Allows(now, who, c):
@@ -87,8 +86,7 @@ func (l *Law) Inside(now time.Time, who Who, c wire.Control, needs Right) *wambl
 	return nil
 }
 
-// Tier is the trust in somebody at a place: what a rule says, else stored, which
-// the store says.
+// Tier returns the trust tier of an identity at a place: by a rule, or else the stored one.
 func (l *Law) Tier(now time.Time, who Who, stored int, at *Place) int {
 	d := l.book.Decide(now.Unix(), Question{Who: who, Where: at.scope(), Right: Right{Action: "trust.tier", Resource: "tier"}})
 	if d.Rule != nil {
@@ -97,8 +95,8 @@ func (l *Law) Tier(now time.Time, who Who, stored int, at *Place) int {
 	return max(stored, 0)
 }
 
-// Discovers reports whether somebody may know of a profile: a rule says so, or it
-// is advertised and he has the tier.
+// Discovers reports whether an identity may know of a profile: a rule says so, or the profile is advertised
+// and the identity has the tier.
 func (l *Law) Discovers(now time.Time, who Who, stored int, at *Place) bool {
 	q := Question{Who: who, Where: at.scope(), Right: Right{Action: "profile.discover.override"}, Exact: true}
 	if l.book.Rules(q.Action) {
@@ -112,8 +110,8 @@ func (l *Law) Discovers(now time.Time, who Who, stored int, at *Place) bool {
 	return at.Advertise && l.Tier(now, who, stored, at) >= at.Visibility
 }
 
-// MayReadStats asks the policy whether somebody may read the stats of another. A
-// rule for one of the other's tags goes before one that does not ask for tags.
+// MayReadStats decides whether who may read the stats of another player. A rule for one of the other's tags
+// precedes one without a tag.
 func (l *Law) MayReadStats(now time.Time, who, of Who) bool {
 	tags := l.book.Tags(of)
 	if len(tags) == 0 {
@@ -128,7 +126,7 @@ func (l *Law) MayReadStats(now time.Time, who, of Who) bool {
 	return l.Decide(now, who, Right{Action: "stats.read", Resource: "player"}).Allowed
 }
 
-// RequestName is the name of a request in the policy: client_hello.
+// RequestName returns the name of a request in the policy, such as client_hello.
 func RequestName(c wire.Control) string { return requestNames[c] }
 
 var requestNames = func() (names [256]string) {

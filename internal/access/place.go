@@ -6,7 +6,7 @@ import (
 	"wamble/internal/config"
 )
 
-// Place is a profile of the house.
+// Place is a profile that the host has configured.
 type Place struct {
 	config.Neighbour
 	Terms Terms
@@ -14,8 +14,8 @@ type Place struct {
 
 // Terms are the terms of service of a place.
 type Terms struct {
-	Text string   // "": there are none
-	Hash [32]byte // BLAKE2b-256 of the text: the name of this revision
+	Text string   // "": no terms
+	Hash [32]byte // BLAKE2b-256 of the text: the id of the revision
 }
 
 func placeOf(n config.Neighbour) Place {
@@ -24,8 +24,7 @@ func placeOf(n config.Neighbour) Place {
 
 func (p *Place) scope() Scope { return Scope{Profile: p.Name, Group: p.Group, Open: p.Open} }
 
-// Place returns the profile with a name, the own one for "", nil if there is
-// none.
+// Place returns the profile with a name, the own one for "", nil if it is unknown.
 func (l *Law) Place(name []byte) *Place {
 	if len(name) == 0 || string(name) == l.Own.Name {
 		return &l.Own

@@ -7,21 +7,20 @@ const none = int32(-1)
 
 // boardAlarm is the alarm of one board.
 type boardAlarm struct {
-	at   int64 // when the board is to be looked at, if it has a slot
+	at   int64 // when the board must be checked, if it has a slot
 	slot int32 // index in the heap, or none
 }
 
-// alarm is when a board is to be looked at: at its deadline or earlier, never
-// later. A move, which makes the deadline later, does not touch the heap; Due
-// delays an alarm that it finds too early. So a board that is played on costs
+// alarm is when a board must be checked: at its deadline or earlier, never later. A move makes the deadline
+// later and leaves the heap as it is; Due delays an alarm that comes too early. So a board in play costs
 // one update of the heap per timeout instead of one per move.
 type alarm struct {
-	at    int64 // a copy of the board's: comparing alarms does not touch boards
+	at    int64 // a copy of the board's, so that comparisons do not touch boards
 	board *Board
 }
 
-// alarms is a heap of alarms, earliest first; the number of the board decides
-// between equals, so that the order does not depend on history.
+// alarms is a heap of alarms, earliest first. Ties are broken by the number of the board, so that the order
+// is deterministic.
 type alarms struct{ heap []alarm }
 
 func (a *alarms) less(i, j int) bool {
@@ -63,7 +62,7 @@ func (a *alarms) down(i int) {
 	}
 }
 
-// sooner makes sure that b is looked at no later than at.
+// sooner makes sure that b is checked no later than at.
 func (a *alarms) sooner(b *Board, at int64) {
 	i := b.alarm.slot
 	switch {
@@ -104,7 +103,8 @@ func (a *alarms) remove(b *Board) {
 	}
 }
 
-// deadline returns when a board becomes dormant, or its holder counts as gone.
+// deadline returns when a board becomes dormant, or its holder counts as gone. It reports false if the
+// board has no deadline.
 func (p *Pool) deadline(b *Board) (int64, bool) {
 	switch b.status {
 	case wamble.Reserved:

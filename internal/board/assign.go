@@ -12,42 +12,40 @@ import (
 	"wamble"
 )
 
-// Player is who wants a board.
+// Player is a player who needs a board.
 type Player struct {
 	Session  wamble.SessionID
-	Identity bool // he keeps the board when he leaves
-	// Games counts the boards on which he moved, Chess960Games those of them
-	// that are Chess960.
+	Identity bool // keeps the board for IdentityAway after leaving
+	// Games is the number of boards on which the player has moved, Chess960Games that of the Chess960
+	// boards among them.
 	Games, Chess960Games int
-	Left, Before         wamble.BoardID   // the board he just left, and the one before; 0: none
-	Answered             wamble.SessionID // whose move he has just answered; 0: nobody's
-	Host                 share.Host       // 0: not known
+	Left, Before         wamble.BoardID   // the board they left last, and the one before; 0: none
+	Answered             wamble.SessionID // the session whose move they have just answered; 0: none
+	Host                 share.Host       // 0: unknown
 	Reach                Reach
-	Offered              wamble.BoardID // that he was shown, and gets if it is free; 0: none
-	// Claims says that he gets a board of the host that holds most, if no other
-	// is to be had.
+	Offered              wamble.BoardID // shown to the player, who gets it if it is free; 0: none
+	// Claims lets the player take a board of the host that holds most, if no other is to be had.
 	Claims bool
 }
 
-// Assigned is a board that a player got.
+// Assigned is a board that a player has been given.
 type Assigned struct {
 	Board *Board
-	// Known says that he held the board already; nothing changed.
+	// Known says that the player held the board already; nothing changed.
 	Known bool
-	// Own says that he moved there last himself, Fresh that nobody has moved.
+	// Own says that the last move is the player's own, Fresh that there is no move.
 	Own, Fresh bool
-	// Taken is the reservation that was revoked to free the board, or the player who
-	// would have got it back, if any.
+	// Taken is the reservation that was revoked to free the board, or that of the former holder who loses
+	// the claim to it, if any.
 	Taken Released
 }
 
-// Assign gives a player a board. The board he holds stays his. Otherwise one is
-// drawn from the free boards in play (see choose), never the one he just left while
-// there is another, and while others are here none on which he moved last himself. If
-// there is no such board one wakes or is made; and if the pool is full, he answers
-// himself; if nothing is free, a player who Claims it gets the idlest board of the host
-// that holds most. Who was gone gets the board back that he held, if nobody else has it.
-// Errors: ErrNoBoard, ErrNoID, ErrSession.
+// Assign gives a player a board. A player keeps the board they hold, and gets back the board they were gone
+// from, if it was not assigned. Otherwise the board is drawn from the free boards in play (see choose): not
+// the one just left while there is another, and while others are here none with the player's own move as
+// the last. If there is none, a board wakes or is made; if the pool is full, the player may get a board
+// with their own move, or the one just left; if none is free, a player with Claims gets the idlest board of
+// the host that holds most. Errors: ErrNoBoard, ErrNoID, ErrSession.
 func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigned, error) {
 	t := p.tick(now)
 	if player.Session <= 0 || player.Session > maxSession {
@@ -58,7 +56,7 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 		return Assigned{Board: b, Known: true}, nil
 	}
 	var a Assigned
-	err := p.balance(t, p.Here()+1, balanceAtOnce, out) // is asked again below if there is no board
+	err := p.balance(t, p.Here()+1, balanceAtOnce, out) // its error is checked below, if there is no board
 	alone := p.Here() == 0
 	if a.Board = p.former[player.Session]; a.Board != nil && a.Board.asleep {
 		p.wake(a.Board)
@@ -98,22 +96,20 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 	return a, nil
 }
 
-// anyFree returns a free board: one that sleeps, or the one that a player has just left.
+// anyFree returns a free board: one that sleeps, or the one that the player has just left.
 func (p *Pool) anyFree() *Board {
 	if b := p.first(); b != nil {
 		p.wake(b)
 	}
 	if p.free == 0 {
-		return nil // what was on the shelf is damaged
+		return nil // the shelf is damaged
 	}
 	return p.places[p.free-1].board
 }
 
-// Offer returns a board that a player may be shown before it is given to him: one
-// that is drawn from the free boards as by Assign; else one that would wake, be made or
-// taken from its holder for a player who Claims it. It is not given to him, and whoever
-// needs it gets it; only while there are others, no one else does for offerTime.
-// Errors: ErrNoBoard, ErrNoID.
+// Offer returns a board that a player may be shown before it is theirs: one drawn from the free boards as
+// by Assign, or else one that would wake, be made, or be taken from its holder. It is not reserved; but a
+// free board is not drawn for others for offerTime while there are others. Errors: ErrNoBoard, ErrNoID.
 func (p *Pool) Offer(now time.Time, player Player) (*Board, error) {
 	t := p.tick(now)
 	b := p.choose(t, &player, true)
@@ -142,8 +138,8 @@ func (p *Pool) Offer(now time.Time, player Player) (*Board, error) {
 	return nil, ErrNoBoard
 }
 
-// maxDrawn bounds the numbers of boards that were offered and are not made yet; then
-// several players are offered the same.
+// maxDrawn bounds the numbers of boards that were offered and are not made yet. Beyond it several players
+// are offered the same one.
 const maxDrawn = 256
 
 // draw returns the number of a board that is not made yet, 0 if there is none.
@@ -161,8 +157,7 @@ func (p *Pool) draw() wamble.BoardID {
 	return p.drawn[p.turn]
 }
 
-// accept returns the board that was offered if it is free, or makes it if it is not
-// made yet; else nil.
+// accept returns the offered board if it is free, or makes it if it is not made yet; otherwise nil.
 func (p *Pool) accept(at int64, offered wamble.BoardID, out intent.Intents) *Board {
 	if offered == 0 {
 		return nil
@@ -184,11 +179,11 @@ func (p *Pool) accept(at int64, offered wamble.BoardID, out intent.Intents) *Boa
 	return p.createAs(at, offered, out)
 }
 
-// offerTime is how long a board that was offered is given only to who needs it.
+// offerTime is how long an offered board is not drawn for others while there are others.
 const offerTime = time.Minute
 
-// maxCandidates is how many free boards an assignment looks at: all of them if
-// there are no more, else sampleSize of them.
+// maxCandidates is the number of free boards up to which an assignment considers all; of more it considers
+// sampleSize.
 const (
 	maxCandidates = 64
 	sampleSize    = 24
@@ -200,11 +195,11 @@ type sample struct {
 	weights [maxCandidates]float64
 }
 
-// choose draws one of the free boards in play on which somebody else has moved last,
-// with weights (see scale.weight): those that have waited for long come first. Of more
-// than maxCandidates free boards, sampleSize are drawn uniformly first. He answers nobody
-// twice in a row while somebody else waits for an answer. If there is no such board, and own, it is of the boards on which he moved last himself the one that
-// waits for longest. It returns nil when there is none, or only the one he left.
+// choose draws one of the free boards in play whose last move is not the player's, with weights (see
+// scale.weight) that favour long waits. Of more than maxCandidates free boards it first draws sampleSize
+// uniformly. A board whose last move is by Answered is chosen only if no other board awaits an answer. If
+// no such board exists and own is set, it returns the board that has waited longest among those with the
+// player's own move as the last. It returns nil if there is none, or only the one the player left.
 func (p *Pool) choose(now int64, player *Player, own bool) *Board {
 	skip, n := p.free, p.free
 	if b := p.boards[player.Left]; b != nil && p.isFree(b) {
@@ -258,7 +253,7 @@ func (p *Pool) choose(now int64, player *Player, own bool) *Board {
 		if w == 0 {
 			continue
 		}
-		chosen = i // if rounding leaves a rest of r, the last board is chosen
+		chosen = i // if rounding leaves a remainder in r, the last board is chosen
 		if r -= w; r < 0 {
 			break
 		}
@@ -266,9 +261,9 @@ func (p *Pool) choose(now int64, player *Player, own bool) *Board {
 	return p.places[index[chosen]].board
 }
 
-// comeBack returns the board that a player left before his last one, now and then, if
-// somebody has answered him there and it waits for the next move; else nil. In a large
-// world he would hardly ever see what became of his move.
+// comeBack returns, every second time, the board that a player left before their last one, if another
+// player has moved there since and it is free; otherwise nil. With many boards the player would hardly ever
+// see the answer to their move otherwise.
 func (p *Pool) comeBack(now int64, player *Player) *Board {
 	b := p.boards[player.Before]
 	if b == nil || !p.isFree(b) || b.id == player.Left {
@@ -280,8 +275,8 @@ func (p *Pool) comeBack(now int64, player *Player) *Board {
 	return b
 }
 
-// openFor is open for a player: it wakes none of those on which he moved last, as far
-// as it looks.
+// openFor is open for a player: among the first maxCandidates sleeping boards it avoids those with the
+// player's own move as the last.
 func (p *Pool) openFor(at int64, player *Player, out intent.Intents) (*Board, error) {
 	p.unshelve(maxCandidates)
 	var best *Board
@@ -298,19 +293,18 @@ func (p *Pool) openFor(at int64, player *Player, out intent.Intents) (*Board, er
 	return best, nil
 }
 
-// scale is the multipliers of a player by the class of a board.
+// scale is the multipliers of a player, by the class of a board.
 type scale [8]float64
 
-// tag is what the index knows of a board: in its lowest bits the class of the board,
-// the phase of its game and whether it is Chess960; above them the flags; above
-// them the session that moved last.
+// tag is what the index knows of a board: in its lowest bits the class (phase of the game, and whether it
+// is Chess960), then the flags, then the session of the last move.
 type tag uint64
 
 const (
 	chess960 tag = 4
 	classes  tag = 7
-	fresh    tag = 8  // nobody has moved
-	offered  tag = 16 // it was offered to somebody, perhaps long ago
+	fresh    tag = 8  // without a move
+	offered  tag = 16 // it was offered, perhaps long ago
 	written  tag = 32 // an Ahead has it
 	byShift      = 8
 )
@@ -332,7 +326,7 @@ func tagOf(b *Board) tag {
 // isBy reports whether a session made the last move.
 func (t tag) isBy(s wamble.SessionID) bool { return s != 0 && t>>byShift == tag(s) }
 
-// multipliers returns those of a player with so many games.
+// multipliers returns those for a player with a number of games.
 func (o *Options) multipliers(games int) *Multipliers {
 	if games < experience {
 		return &o.New
@@ -348,13 +342,12 @@ func (o *Options) scaleFor(player *Player) (s scale) {
 	return s
 }
 
-// minWait is added to the seconds that a board has waited. A board on which nobody
-// has moved weighs as much as one that was moved on just now.
+// minWait is added to the seconds that a board has waited. A board without moves weighs as much as one that
+// was moved on just now.
 const minWait = 0.5
 
-// weight returns how much a free board invites a player: his multiplier for the phase
-// of the game, times the square of the seconds since the last move. Nothing if it was
-// offered to somebody else a moment ago.
+// weight returns the weight of a free board for a player: their multiplier for the phase of the game, times
+// the square of the seconds since the last move; 0 if it was offered within offerTime.
 func (s *scale) weight(now int64, at *place) float64 {
 	since := at.since
 	if at.tag&offered != 0 {
@@ -370,10 +363,9 @@ func (s *scale) weight(now int64, at *place) float64 {
 	return s[at.tag&classes] * wait * wait
 }
 
-// draw returns different numbers below n: all of them if n is at most
-// maxCandidates, otherwise sampleSize of them. For these the numbers are seen as
-// a ring that is cut at a random place into sampleSize arcs, and one number is
-// drawn from each: every number has the same chance, and none can come twice.
+// draw returns distinct numbers below n: all if n is at most maxCandidates, otherwise sampleSize of them.
+// For these the numbers form a ring that is cut at a random place into sampleSize arcs, and one number is
+// drawn from each: all numbers have the same chance, and none can come twice.
 func (s *sample) draw(rng *rand.Rand, n int) []int {
 	if n <= maxCandidates {
 		for i := range n {
@@ -394,8 +386,8 @@ func (s *sample) draw(rng *rand.Rand, n int) []int {
 	return s.index[:sampleSize]
 }
 
-// below returns a random number below n (wyrand, by Wang Yi). One number of the
-// pool's own generator is the first state for a whole sample.
+// below returns a random number below n (wyrand, by Wang Yi). The first state of a sample comes from the
+// pool's own generator.
 func below(state *uint64, n uint64) uint64 {
 	*state += 0xa0761d6478bd642f
 	high, low := bits.Mul64(*state, *state^0xe7037ed1a0b428db)

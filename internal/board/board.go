@@ -9,28 +9,28 @@ import (
 	"wamble/internal/share"
 )
 
-// Board is one game in progress. Its methods only look.
+// Board is one game in progress. Its methods do not change it.
 type Board struct {
 	id        wamble.BoardID
 	position  chess.Position
 	placement placement
 	plies     []ply
-	players   []uint32    // the Number of whose the plies are, and ofProgram; 0: not known; nil: of none
+	players   []uint32    // of plies: Number, and ofProgram; 0: unknown; nil: all unknown
 	movers    bloomFilter // the sessions of plies
 	history   chess.History
 	version   uint64
 	holder    wamble.SessionID // 0: free
-	former    wamble.SessionID // who gets the free board back if he returns; 0: nobody
+	former    wamble.SessionID // gets the free board back if they return; 0: none
 	times     times
 	alarm     boardAlarm
 	share     share.Holding[Board] // of the holder's host
 	place     int32                // index in Pool.places, or in Pool.asleep
 	variant   int16
-	last      chess.Move // the last of plies, 0 if there is none: showing a board does not touch plies
+	last      chess.Move // the last of plies, 0 if none: a copy, so that showing a board does not touch plies
 	status    wamble.BoardStatus
-	identity  bool // the holder has an identity: he keeps the board when he leaves
-	asleep    bool // it is free, and not dealt
-	gone      bool // the holder is not here; see Pool.here
+	identity  bool // the holder has an identity, and keeps the board for IdentityAway
+	asleep    bool // free and not assigned
+	gone      bool // the holder is not here; see Pool.Here
 	reach     Reach
 }
 
@@ -43,7 +43,7 @@ type times struct {
 	moved    int64 // last move; 0 before the first
 }
 
-// since returns when the last move was made, or when the board was made.
+// since returns when the last move was made, or when the board was made if there is none.
 func (b *Board) since() int64 {
 	if b.times.moved == 0 {
 		return b.times.created
@@ -55,7 +55,7 @@ func micros(t time.Time) int64      { return t.UnixMicro() }
 func timeOf(us int64) time.Time     { return time.UnixMicro(us).UTC() }
 func spanOf(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
 
-// orZero is timeOf, with the zero time for never.
+// orZero is timeOf, with the zero time for 0.
 func orZero(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}
@@ -84,7 +84,7 @@ func (b *Board) Variant() int16 { return b.variant }
 // Holder returns the session that is to move, 0 if the board is free.
 func (b *Board) Holder() wamble.SessionID { return b.holder }
 
-// Gone reports whether the holder shows no sign of life, though the board is still his.
+// Gone reports whether the holder shows no sign of life, although the board is still reserved for them.
 func (b *Board) Gone() bool { return b.gone }
 
 // Plies returns how many moves have been made.
@@ -93,12 +93,10 @@ func (b *Board) Plies() int { return b.position.Ply() }
 // Created returns when the board was made.
 func (b *Board) Created() time.Time { return timeOf(b.times.created) }
 
-// LastAssigned returns when the board was last given to a player, the zero
-// time if never.
+// LastAssigned returns when the board was last assigned, the zero time if never.
 func (b *Board) LastAssigned() time.Time { return orZero(b.times.assigned) }
 
-// Reserved returns since when the present holder has the board, the zero time
-// if it is free.
+// Reserved returns when the board was assigned to its present holder, the zero time if it is free.
 func (b *Board) Reserved() time.Time {
 	if b.holder == 0 {
 		return time.Time{}
@@ -120,11 +118,10 @@ func (b *Board) LastMove() (Move, bool) {
 	return m, true
 }
 
-// Last returns the last move without who made it, 0 if none is known.
+// Last returns the last move, 0 if none is known.
 func (b *Board) Last() chess.Move { return b.last }
 
-// OwnMove returns the last move that a session made on the board, in UCI; empty if it
-// made none.
+// OwnMove returns a session's last move on the board in UCI; empty if it made none.
 func (b *Board) OwnMove(s wamble.SessionID) string {
 	m := b.lastBy(s)
 	if m == 0 {
@@ -163,19 +160,17 @@ func (b *Board) Moves() iter.Seq[Move] {
 	}
 }
 
-// Contributor is how many moves a session made for either side of a board, and
-// about how strong it was when it made the last of them.
+// Contributor is the moves of a session on a board, and its approximate rating at the last of them.
 type Contributor struct {
 	Session      wamble.SessionID
 	White, Black int
 	Rating       float64
 	Rated        bool   // it had an identity, and so a rating
-	Player       uint32 // Number of its identity; 0: not known
+	Player       uint32 // Number of its identity; 0: unknown
 }
 
-// Contributors appends one entry for every session that moved, in the order
-// of their first moves, and returns dst; of more than most the later ones are
-// left out.
+// Contributors appends one entry for every session that has moved, in the order of their first moves, at
+// most most of them, and returns dst.
 func (b *Board) Contributors(dst []Contributor, most int) []Contributor {
 	list := dst[len(dst):]
 	index := map[wamble.SessionID]int(nil)
@@ -203,7 +198,7 @@ func (b *Board) Contributors(dst []Contributor, most int) []Contributor {
 	return append(dst, list...)
 }
 
-// fewPlies is up to how many plies a list is searched faster than a map is made.
+// fewPlies is up to how many plies searching the list is faster than making a map.
 const fewPlies = 128
 
 func find(list []Contributor, index map[wamble.SessionID]int, s wamble.SessionID) (int, bool) {
@@ -229,15 +224,14 @@ func (c *Contributor) count(p ply, number int) {
 	c.Rating, c.Rated = p.strength().rating()
 }
 
-// Attraction says how much a board invites spectators: new players' multiplier
-// of its phase, divided by the seconds since it was last assigned, plus 1.
+// Attraction returns how much a board attracts spectators: the multiplier of its phase for new players,
+// divided by one plus the seconds since it was last assigned.
 func (b *Board) Attraction(now time.Time, o *Options) float64 {
 	seconds := float64(max(0, micros(now)-b.times.assigned)) / 1e6
 	return o.New.of(phaseOf(&b.position)) / (seconds + 1)
 }
 
-// Watchable reports whether spectators may look: somebody plays, or has just
-// played.
+// Watchable reports whether spectators may see the board: it is held or active.
 func (b *Board) Watchable() bool {
 	return b.status == wamble.Active || b.status == wamble.Reserved
 }

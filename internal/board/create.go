@@ -6,8 +6,7 @@ import (
 	"wamble/internal/intent"
 )
 
-// create adds a new board, dormant and free. It fails with ErrNoBoard when the
-// pool is full, and with ErrNoID.
+// create adds a new board, dormant and free. Errors: ErrNoBoard if the pool is full, ErrNoID.
 func (p *Pool) create(at int64, out intent.Intents) (*Board, error) {
 	if p.Len() >= p.opts.MaxBoards {
 		return nil, ErrNoBoard
@@ -42,8 +41,7 @@ func (p *Pool) blank(at int64, id wamble.BoardID) *Board {
 	return b
 }
 
-// startOf returns the position in which a game starts; variant is 0 to 959, or
-// less for classical chess.
+// startOf returns the start position of a game; variant is 0 to 959, or less for classical chess.
 func startOf(variant int16) chess.Position {
 	if p, err := chess.Chess960(int(variant)); err == nil {
 		return p

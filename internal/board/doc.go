@@ -1,21 +1,20 @@
-// Package board is the boards of a profile and who may move on them. It is a
-// pure room: it is handed the time, the numbers of new boards and its randomness,
-// and returns what is to be stored as intents. Memory is the authority: every board
-// that is not archived is in the Pool.
+// Package board is the boards of a profile and the right to move on them. It is pure: it is given the time,
+// the numbers of new boards and its randomness, and returns what must be stored as intents. Memory is the
+// authority: every board that is not archived is in the Pool.
 //
 // Its nouns, and the files that bear their names:
 //
 //   - a Board is one game in progress: position, moves, holder, times;
-//   - a ply is one move of it with who made it and when, in 12 bytes;
-//   - the Pool is all boards, and the index of those that are free;
-//   - a free board that is not in play is asleep (sleep.go): it is kept, and not dealt;
-//   - Assign gives a player a board, Play takes his move, Due lets time pass;
-//   - a holder who shows no sign of life is gone (gone.go): his board is free, and his
-//     again if he returns before another has it;
-//   - an alarm is when a board is to be looked at next;
+//   - a ply is one move of a game, with its session and time, in 12 bytes;
+//   - the Pool is all boards, and the index of the free ones;
+//   - a free board that is not in play is asleep (sleep.go): it is not assigned;
+//   - Assign gives a player a board, Play makes a move, Due ends what has timed out;
+//   - a holder without a sign of life is gone (gone.go): the board is free, and theirs
+//     again if they return before it is assigned;
+//   - an alarm is the time at which a board must be checked next;
 //   - Finished is a game that is over and has left the pool.
 //
-// The states, and what leads from one to the other:
+// The states, and the transitions between them:
 //
 //	 create
 //	   │           Assign                    Play
@@ -36,11 +35,11 @@
 //   - A board is free (DORMANT or ACTIVE) or has exactly one holder (RESERVED),
 //     who is to move. A session holds at most one board.
 //   - Every change of a board raises its version by one and is one UpdateBoard.
-//   - About PerPlayer boards are in play for each who holds one; sleep changes neither
+//   - About PerPlayer boards are in play for each holder; sleep changes neither
 //     status nor version of a board.
 //   - Time never goes back: an earlier now counts as the latest one seen.
 //   - The same calls with the same randomness give the same results and intents.
 //
-// A *Board is the pool's own memory: look at it until the next call that
-// changes the pool, and do not keep it.
+// A *Board is memory of the pool: it is valid until the next call that changes the pool, and must not be
+// retained.
 package board

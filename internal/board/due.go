@@ -8,17 +8,17 @@ import (
 	"wamble"
 )
 
-// Why says how a holder lost his board without moving.
+// Why says how a holder lost their board without moving.
 type Why uint8
 
-// The closed list of ways.
+// The closed list of reasons.
 const (
-	TimedOut  Why = iota // he held it for reservation-timeout
-	TakenBack            // his host holds most, and another player had no board
-	Left                 // he left, or the server let him go
+	TimedOut  Why = iota // held for reservation-timeout
+	TakenBack            // taken for a player without a board
+	Left                 // the holder left, or their session ended
 	Ended                // the host ended the game
-	Gone                 // he showed no sign of life; he gets it back if nobody else does
-	Lost                 // he was gone, and somebody else has got it now
+	Gone                 // no sign of life; the holder gets it back unless it is assigned
+	Lost                 // the holder was gone, and the board is now assigned to another player
 )
 
 // Released is a board that its holder lost without moving.
@@ -28,8 +28,8 @@ type Released struct {
 	Why     Why
 }
 
-// Next returns when Due is to be called, and false when no board has a deadline.
-// It may be earlier than Due has something to do.
+// Next returns when Due must be called, and false if no board has a deadline. There may be nothing due yet
+// at that time.
 func (p *Pool) Next() (time.Time, bool) {
 	if len(p.deadlines.heap) == 0 {
 		return time.Time{}, false
@@ -37,13 +37,13 @@ func (p *Pool) Next() (time.Time, bool) {
 	return timeOf(p.deadlines.heap[0].at), true
 }
 
-// maxDue is how many boards one Due looks at.
+// maxDue bounds the boards that one Due checks.
 const maxDue = 4096
 
-// Due makes boards dormant whose time is over: held for reservation-timeout, or by
-// somebody who is gone, or not played on for inactivity-timeout. It appends the reservations that ended
-// to dst, earliest first, and returns it. It looks at maxDue boards at most, so
-// that nobody waits long when very many are late; Next tells that there is more.
+// Due makes boards dormant whose time is over: held for reservation-timeout, held by a player who is gone,
+// or without a move for inactivity-timeout. It appends the reservations that have ended to dst, earliest
+// first, and returns it. It checks at most maxDue boards, so that a step stays short when very many are
+// late; then Next returns a time that has passed.
 func (p *Pool) Due(now time.Time, dst []Released, out intent.Intents) []Released {
 	t := p.tick(now)
 	for n := 0; n < maxDue && len(p.deadlines.heap) > 0 && p.deadlines.heap[0].at <= t; n++ {

@@ -6,9 +6,8 @@ import (
 	"wamble/chess"
 )
 
-// placement caches the first field of a board's FEN, which is by far the most
-// work of it. n is 0 if it is not cached: after a move, or because it is longer
-// than 63 bytes, which hardly any is.
+// placement caches the first field of a board's FEN, which is most of the work of a FEN. n is 0 if it is
+// not cached: after a move, or because it is longer than 63 bytes, which is rare.
 type placement struct {
 	n    uint8
 	text [63]byte
@@ -27,10 +26,9 @@ func (p *placement) append(dst []byte, b *Board) []byte {
 	return dst
 }
 
-// fenWriter writes the FENs of boards. A board does not keep its own: the text
-// would not be in the CPU's cache when it is wanted. Each FEN is a part of a long
-// text, so that most cost no allocation; the last one is kept, because a board is
-// shown right after it was assigned.
+// fenWriter writes the FENs of boards. Boards do not store their own, since the text would not be in the
+// CPU's cache when it is needed. Each FEN is a part of a long text, so that most FENs cost no allocation.
+// The last one is cached, because a board is shown right after it was assigned.
 type fenWriter struct {
 	text    strings.Builder
 	bytes   [chess.MaxFEN]byte
@@ -56,6 +54,6 @@ func (f *fenWriter) of(b *Board) string {
 	return f.last
 }
 
-// FEN returns the position of a board in all six fields. Do not keep it: it may
-// hold on to much more memory than its own.
+// FEN returns the position of a board in all six fields. The caller must not retain it: it shares a larger
+// text.
 func (p *Pool) FEN(b *Board) string { return p.intents.fens.of(b) }

@@ -10,24 +10,24 @@ import (
 	"wamble/internal/intent"
 )
 
-// Finished is a game that is over. Its board has left the pool and does not
-// change any more; its moves and contributors can still be read.
+// Finished is a game that is over. Its board has left the pool and does not change any more; its moves and
+// contributors can still be read.
 type Finished struct {
 	Board    *Board
 	Result   wamble.Result
 	Reason   string // at most 31 bytes
 	Plies    int
-	Duration time.Duration // since the board was made; 0 if the clock was set back since
+	Duration time.Duration // since the board was made; 0 if the clock was set back meanwhile
 	At       time.Time
 }
 
-// ending is a result and the words for its reason.
+// ending is a result and its reason in words.
 type ending struct {
 	result wamble.Result
 	reason string
 }
 
-// reasons are the words in which the ends of games are kept.
+// reasons are the words in which reasons are stored.
 var reasons = [...]string{
 	chess.Checkmate:            "checkmate",
 	chess.Stalemate:            "stalemate",
@@ -47,7 +47,7 @@ var results = [...]wamble.Result{
 	chess.Draw:      wamble.Draw,
 }
 
-// ending returns how the game of a board is over, nil if it goes on.
+// ending returns how the game of a board has ended, nil if it goes on.
 func (p *Pool) ending(b *Board) *ending {
 	if o := b.position.Outcome(b.history); o.Over() {
 		return &ending{results[o.Result], reasons[o.Reason]}
@@ -58,7 +58,7 @@ func (p *Pool) ending(b *Board) *ending {
 	return nil
 }
 
-// archive takes a board that is neither free nor held out of the pool.
+// archive removes a board that is neither free nor held from the pool.
 func (p *Pool) archive(at int64, b *Board, e ending, out intent.Intents) *Finished {
 	p.remove(b)
 	b.status = wamble.Archived
@@ -76,8 +76,8 @@ func (p *Pool) archive(at int64, b *Board, e ending, out intent.Intents) *Finish
 	return f
 }
 
-// Archive ends a game as a draw, at the host's command. It returns who held the
-// board, 0 if nobody did. Error: ErrUnknownBoard.
+// Archive ends a game as a draw, by the host's command. It returns the holder of the board, 0 if it was
+// free. Errors: ErrUnknownBoard.
 func (p *Pool) Archive(now time.Time, id wamble.BoardID, out intent.Intents) (*Finished, wamble.SessionID, error) {
 	t := p.tick(now)
 	b := p.fetch(id)
@@ -96,17 +96,17 @@ func (p *Pool) Archive(now time.Time, id wamble.BoardID, out intent.Intents) (*F
 	return p.archive(t, b, ending{wamble.Draw, reasonArchived}, out), holder, nil
 }
 
-// recentBoards is how many finished boards the pool remembers.
+// recentBoards is how many finished or sent boards the pool remembers.
 const recentBoards = 1024
 
-// recent is a ring of the boards that were finished last, for Repeats.
+// recent is a ring of the boards that were last finished or sent, for Repeats.
 type recent struct {
 	ring []*Board
 	next int
 	byID map[wamble.BoardID]*Board
 }
 
-// Finished returns the last recentBoards that were finished.
+// Finished returns the last recentBoards that were finished or sent.
 func (p *Pool) Finished() iter.Seq[*Board] { return slices.Values(p.finished.ring) }
 
 func (r *recent) add(b *Board) {

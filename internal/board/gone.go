@@ -7,20 +7,20 @@ import (
 	"wamble/internal/intent"
 )
 
-// Who is gone holds nothing: his board is free for others, and he gets it back if he
-// returns before another has it.
+// A player who is gone holds no board: it is free, and they get it back if they return before it is
+// assigned.
 
-// Reach is how a holder is reached, which says how soon he counts as gone.
+// Reach is how a holder is reached, which decides how soon they count as gone.
 type Reach uint8
 
 // The closed list of ways.
 const (
-	Datagram Reach = iota // he thinks, or is gone: nobody can tell for Inactivity
-	Stream                // a connection that is open, or a client that shows signs of life: Away
-	Closed                // a connection that was closed: Disconnect
+	Datagram Reach = iota // no connection: the holder may think, or be gone; Inactivity
+	Stream                // an open connection, or a client that shows signs of life; Away
+	Closed                // a closed connection; Disconnect
 )
 
-// patience returns for how long a holder may show no sign of life.
+// patience returns how long a holder may show no sign of life, in µs.
 func (p *Pool) patience(b *Board) int64 {
 	d := p.opts.Inactivity
 	switch b.reach {
@@ -35,7 +35,7 @@ func (p *Pool) patience(b *Board) int64 {
 	return d.Microseconds()
 }
 
-// hear notes a sign of life of a board's holder.
+// hear records a sign of life of a board's holder.
 func (p *Pool) hear(at int64, b *Board, by Reach) {
 	b.times.heard = at
 	if b.gone || b.reach != by { // the deadline may be earlier than before
@@ -45,7 +45,7 @@ func (p *Pool) hear(at int64, b *Board, by Reach) {
 	}
 }
 
-// setGone says whether the holder of a board is gone.
+// setGone sets whether the holder of a board is gone.
 func (p *Pool) setGone(b *Board, gone bool) {
 	if b.gone != gone {
 		if b.gone = gone; gone {
@@ -56,7 +56,7 @@ func (p *Pool) setGone(b *Board, gone bool) {
 	}
 }
 
-// Closed says that the connection of a session was closed, and it has no other.
+// Closed says that the last connection of a session was closed.
 func (p *Pool) Closed(now time.Time, s wamble.SessionID) {
 	if b := p.holders[s]; b != nil && b.reach == Stream {
 		b.reach, b.times.heard = Closed, p.tick(now)
@@ -64,9 +64,8 @@ func (p *Pool) Closed(now time.Time, s wamble.SessionID) {
 	}
 }
 
-// Away says that the player of a session has gone and may return: his board is free at
-// once, and he gets it back if he returns before another has it. A player with an
-// identity keeps it for IdentityAway.
+// Away says that the player of a session has left and may return: the board is free at once, and they get
+// it back if they return before it is assigned. For a player with an identity it is kept for IdentityAway.
 func (p *Pool) Away(now time.Time, s wamble.SessionID, out intent.Intents) (Released, bool) {
 	t := p.tick(now)
 	if b := p.holders[s]; b != nil {
@@ -85,7 +84,7 @@ func (p *Pool) away(at int64, b *Board, out intent.Intents) (Released, bool) {
 	return p.letGo(at, b, Left, out), true
 }
 
-// lapse does what is due for a held board: its holder loses it, or counts as gone.
+// lapse handles the deadline of a held board: its holder loses it, or counts as gone.
 func (p *Pool) lapse(at int64, b *Board, out intent.Intents) (Released, bool) {
 	if at >= b.times.reserved+p.opts.Reservation.Microseconds() {
 		return p.release(at, b, TimedOut, out), true
@@ -100,7 +99,7 @@ func (p *Pool) lapse(at int64, b *Board, out intent.Intents) (Released, bool) {
 	return p.letGo(at, b, Gone, out), true
 }
 
-// letGo releases a board whose holder may return for it.
+// letGo releases a board, and keeps its holder as the one who may return for it.
 func (p *Pool) letGo(at int64, b *Board, why Why, out intent.Intents) Released {
 	r := p.release(at, b, why, out)
 	b.former = r.Session
@@ -108,7 +107,7 @@ func (p *Pool) letGo(at int64, b *Board, why Why, out intent.Intents) Released {
 	return r
 }
 
-// forgetFormer lets nobody get a board back.
+// forgetFormer removes the claim of a board's former holder.
 func (p *Pool) forgetFormer(b *Board) {
 	if b.former != 0 {
 		delete(p.former, b.former)
@@ -116,8 +115,7 @@ func (p *Pool) forgetFormer(b *Board) {
 	}
 }
 
-// Former returns the number of the free board that a session gets back if it returns; 0
-// if there is none.
+// Former returns the number of the free board that a session gets back if it returns; 0 if there is none.
 func (p *Pool) Former(s wamble.SessionID) wamble.BoardID {
 	if b := p.former[s]; b != nil {
 		return b.id

@@ -2,11 +2,11 @@ package board
 
 import "time"
 
-// Health is how games get on at a moment.
+// Health is the progress of the games at a moment.
 type Health struct {
 	Opening int           // boards in play with fewer than openingPlies moves
-	Frozen  int           // boards in play on which nobody has moved for frozenAfter
-	Waited  time.Duration // how long boards in play have waited for their next move, together
+	Frozen  int           // boards in play without a move for frozenAfter
+	Waited  time.Duration // total time that boards in play have waited for their next move
 	Longest time.Duration // the longest of these
 }
 
@@ -15,7 +15,7 @@ const (
 	frozenAfter  = time.Hour
 )
 
-// Health looks at every board.
+// Health scans all boards, except those on the shelf.
 func (p *Pool) Health(now time.Time) (h Health) {
 	at := micros(now)
 	for b := range p.All() {

@@ -8,8 +8,8 @@ import (
 	"wamble/internal/intent"
 )
 
-// intents is the memory of the pool's intents: Add is done with an intent when
-// it returns, so one of each kind is enough, and none allocates.
+// intents is the memory of the pool's intents: Intents.Add retains none of them, so one of each kind is
+// enough, and none is allocated.
 type intents struct {
 	create  intent.CreateBoard
 	update  intent.UpdateBoard
@@ -23,8 +23,7 @@ type intents struct {
 	now     moment
 }
 
-// moment caches the time of some microseconds: most intents of a step have the
-// same time.
+// moment caches the last conversion of microseconds: most intents of a step have the same time.
 type moment struct {
 	us int64
 	at time.Time
@@ -37,10 +36,10 @@ func (m *moment) of(us int64) time.Time {
 	return m.at
 }
 
-// The fields are set one by one: the compiler would put a whole intent together
-// on the stack and copy it, and the copy would wait for the stores.
+// The fields are set one by one: the compiler would build a whole intent on the stack and copy it, and the
+// copy would wait for the stores.
 
-// write adds the board as it is now, as a new version.
+// write adds an intent with the board as it is now, as a new version.
 func (p *Pool) write(at int64, b *Board, out intent.Intents) {
 	b.version++
 	u := &p.intents.update
@@ -48,7 +47,7 @@ func (p *Pool) write(at int64, b *Board, out intent.Intents) {
 	out.Add(u)
 }
 
-// update is write of a board that has changed.
+// update is write of a board that has changed, and calls the observer.
 func (p *Pool) update(at int64, b *Board, out intent.Intents) {
 	p.write(at, b, out)
 	if p.observer != nil {
@@ -63,7 +62,7 @@ func (p *Pool) recordMove(at int64, by wamble.SessionID, m chess.Move, s strengt
 	out.Add(r)
 }
 
-// assigned adds that a board was given to its holder.
+// assigned adds the intents of a reservation.
 func (p *Pool) assigned(at int64, b *Board, out intent.Intents) {
 	a := &p.intents.assign
 	a.Board, a.At = b.id, p.intents.now.of(at)

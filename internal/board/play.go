@@ -11,11 +11,11 @@ import (
 	"wamble/internal/intent"
 )
 
-// Rejection is why a move is refused. The numbers travel in the ERROR.
+// Rejection is why a move is refused. Its number is part of the ERROR.
 type Rejection uint8
 
-// The closed list of rejections. The original's 3, not the player's turn, cannot
-// happen: the holder of a board is always to move.
+// The closed list of rejections. The original's 3, not the player's turn, cannot occur: the holder of a
+// board is always to move.
 const (
 	BadArguments Rejection = 1
 	NotHolder    Rejection = 2
@@ -25,34 +25,31 @@ const (
 
 func (r Rejection) Error() string { return fmt.Sprintf("move rejected (status=%d)", uint8(r)) }
 
-// Played is what came of a move.
+// Played is the result of a move.
 type Played struct {
-	Board *Board // as it is after the move
+	Board *Board // after the move
 	Ply   int    // 1 for White's first move
 	First bool   // the session's first move on this board
-	// Answered is who made the move before; 0: nobody, or it is not known.
+	// Answered is the session of the move before; 0: none or unknown.
 	Answered wamble.SessionID
-	From     uint64 // key of the position in which it was made; 0: not known
-	// Waited is how long the board has waited for the move; less than 0 if it is the
-	// first one that is known.
+	From     uint64 // key of the position before the move; 0: unknown
+	// Waited is how long the board has waited for the move; negative if no earlier move is known.
 	Waited time.Duration
-	// Finished is set when the move ended the game; the board has left the
-	// pool then.
+	// Finished is set if the move ended the game. The board has left the pool then.
 	Finished *Finished
 }
 
-// Play makes the move of a session without a rating on the board that it holds. The
-// board is free afterwards, or archived if the game is over. Errors: ErrUnknownBoard,
-// or a Rejection.
+// Play makes the move of a session without a rating on the board that it holds. Afterwards the board is
+// free, or archived if the game is over. Errors: ErrUnknownBoard, or a Rejection.
 func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci string, out intent.Intents) (Played, error) {
 	return p.PlayBy(now, id, Mover{Session: by, Rating: -1}, uci, out)
 }
 
-// PlayBy is Play of a session of which more is known: the board remembers whose it was,
-// how strong he was, and that a program made the move.
+// PlayBy is Play with more known of the mover: the board stores the player, the rating, and whether the
+// mover is a program.
 func (p *Pool) PlayBy(now time.Time, id wamble.BoardID, who Mover, uci string, out intent.Intents) (Played, error) {
 	t, by := p.tick(now), who.Session
-	b := p.holders[by] // in the CPU's cache since Heard, as p.boards is not
+	b := p.holders[by] // in the CPU's cache since Heard, unlike p.boards
 	if b == nil || b.id != id {
 		b = p.Board(id)
 	}
@@ -114,10 +111,9 @@ func (p *Pool) Ends(id wamble.BoardID, by wamble.SessionID, uci string) bool {
 	return p.ending(&after) != nil
 }
 
-// Repeats reports whether a move is the last one that the session made on this
-// board, which it no longer holds: the answer got lost, and the player asks
-// again. It knows the boards of the pool and the last recentBoards that were
-// finished; for an older one see RepeatsStored.
+// Repeats reports whether a move is the session's last one on a board that it does not hold any more: the
+// answer was lost, and the player asks again. It knows the boards of the pool and the last recentBoards
+// that were finished or sent; for older ones see RepeatsStored.
 func (p *Pool) Repeats(id wamble.BoardID, by wamble.SessionID, uci string) bool {
 	b := p.Recent(id)
 	if b == nil || by <= 0 || b.holder == by {
@@ -127,14 +123,14 @@ func (p *Pool) Repeats(id wamble.BoardID, by wamble.SessionID, uci string) bool 
 	return m != 0 && uciOf(m) == uci
 }
 
-// Made reports whether a session made a move as the so many-th of a board, from 1.
+// Made reports whether a session made a move as number ply of a board, from 1.
 func (b *Board) Made(by wamble.SessionID, ply int64, uci string) bool {
 	i := ply - 1 - int64(b.position.Ply()-len(b.plies))
 	return i >= 0 && i < int64(len(b.plies)) && b.plies[i].session() == by && uciOf(b.plies[i].move()) == uci
 }
 
-// Recent returns a board of the pool, or one of the last recentBoards that were
-// finished; nil if it is neither.
+// Recent returns a board of the pool, or one of the last recentBoards that were finished or sent; nil if it
+// is neither.
 func (p *Pool) Recent(id wamble.BoardID) *Board {
 	if b := p.Board(id); b != nil {
 		return b
@@ -142,7 +138,7 @@ func (p *Pool) Recent(id wamble.BoardID) *Board {
 	return p.finished.byID[id]
 }
 
-// RepeatsStored is Repeats for a board as it is stored.
+// RepeatsStored is Repeats for a stored board.
 func RepeatsStored(b *wamble.Board, by wamble.SessionID, uci string) bool {
 	if b.Holder != nil && b.Holder.Session == by {
 		return false

@@ -7,9 +7,9 @@ import (
 	"wamble/chess"
 )
 
-// ply is one move of a game in 12 bytes: who made it, when, and how strong he
-// was. Numbers of sessions and milliseconds since the board was created have 36
-// bits each, which is 68 billion sessions, and two years.
+// ply is one move of a game in 12 bytes: its session, its time, and the strength of the mover. The number
+// of the session and the milliseconds since the board was made have 36 bits each: 68 billion sessions, and
+// two years.
 //
 //	head   bits 0–15 the move, 16–19 high bits of the session, 20–23 of the time,
 //	       24–31 the rating (see strength)
@@ -17,15 +17,15 @@ import (
 //	after  low bits of the time
 type ply struct{ head, who, after uint32 }
 
-// Mover is who makes a move.
+// Mover is the player of a move.
 type Mover struct {
 	Session wamble.SessionID
-	Player  wamble.PlayerID // of his identity; 0: none
+	Player  wamble.PlayerID // of the identity; 0: none
 	Rating  float64         // less than 0: none
 	Program bool
 }
 
-// mover is a Mover as a ply keeps him.
+// mover is a Mover in the form of a ply.
 type mover struct {
 	session  wamble.SessionID
 	player   uint32 // see Board.players
@@ -46,13 +46,13 @@ func (m Mover) packed() mover {
 // ofProgram marks a player as a program.
 const ofProgram = 1 << 31
 
-// Number is what a board remembers of a player: enough to tell two of them apart.
+// Number returns what a board stores of a player: enough to tell two of them apart.
 func Number(p wamble.PlayerID) uint32 { return uint32(p) &^ ofProgram }
 
 // maxSession is the largest number of a session that a ply can hold.
 const maxSession = 1<<36 - 1
 
-// maxAfter is the longest time; later moves are shown as made then.
+// maxAfter is the longest time after the board was made; later moves get it, too.
 const maxAfter = 1<<36 - 1
 
 func packPly(m chess.Move, by wamble.SessionID, after int64, s strength) ply {
@@ -75,9 +75,9 @@ func (p ply) millis() int64 { return int64(p.head>>20&0xf)<<32 | int64(p.after) 
 
 func (p ply) strength() strength { return strength(p.head >> 24) }
 
-// strength is a rating in a byte, in steps of 16 points from 0 to 4048; 0 is a
-// player without one, as is 255: a program without an identity. When a board ends it needs the ratings of all its
-// players, also of those whose sessions are no longer in memory.
+// strength is a rating in a byte, in steps of 16 points from 0 to 4048. 0 and 255 mean none: 0 a player
+// without identity, 255 a program without identity. The end of a game needs the ratings of all its players,
+// also of those whose sessions have left memory.
 type strength uint8
 
 const (
@@ -85,7 +85,7 @@ const (
 	byProgram    strength = 255
 )
 
-// strengthOf returns the strength of a rating; less than 0 is none.
+// strengthOf returns the strength of a rating; a negative rating is none.
 func strengthOf(rating float64) strength {
 	if !(rating >= 0) {
 		return 0
@@ -101,8 +101,8 @@ func (s strength) rating() (float64, bool) {
 	return max(0, float64(s)-1) * strengthStep, s > 0
 }
 
-// room is the capacity that a full list of a board grows to: boards are many,
-// and doubling would waste half their memory.
+// room returns the capacity to which a full list of a board grows: there are many boards, and doubling
+// would waste half their memory.
 func room(have int) int { return have + max(8, have/16) }
 
 // add appends a move to the game.
@@ -121,7 +121,7 @@ func (b *Board) add(at int64, by mover, m chess.Move) {
 	b.remember()
 }
 
-// addPlayer notes whose the last of plies is.
+// addPlayer records the player of the last ply.
 func (b *Board) addPlayer(player uint32) {
 	if n := len(b.plies); player != 0 || b.players != nil {
 		if n > cap(b.players) {
@@ -132,7 +132,7 @@ func (b *Board) addPlayer(player uint32) {
 	}
 }
 
-// playerOf returns whose a ply is, 0 if that is not known.
+// playerOf returns the player of a ply, 0 if unknown.
 func (b *Board) playerOf(i int) uint32 {
 	if b.players == nil {
 		return 0

@@ -11,39 +11,36 @@ import (
 )
 
 var (
-	// ErrUnknownBoard is returned when no board of the pool has that number.
+	// ErrUnknownBoard is returned if no board of the pool has the number.
 	ErrUnknownBoard = errors.New("unknown board")
-	// ErrNoBoard is returned when every board is held, and the pool is as large as
-	// it may be.
+	// ErrNoBoard is returned if every board is held and the pool has MaxBoards.
 	ErrNoBoard = errors.New("no board available for assignment")
-	// ErrNoID is returned when a board is wanted and no number is left for it.
+	// ErrNoID is returned if a board is needed and no number is left for it.
 	ErrNoID = errors.New("no number is left for a new board")
 	// ErrSession is returned for a number that no session can have.
 	ErrSession = errors.New("a session has a number from 1 to 68719476735")
 )
 
-// NewID hands out the number of a new board, each only once; false when none
-// is left for now.
+// NewID returns the number of a new board, each once; false if none is left for now.
 type NewID func() (wamble.BoardID, bool)
 
-// Pool is all boards of a profile that are not archived. It belongs to one
-// goroutine.
+// Pool is all boards of a profile that are not archived. It is used by one goroutine.
 type Pool struct {
 	opts    Options
 	newID   NewID
-	drawn   []wamble.BoardID // of boards that were offered, and are not made yet
-	turn    int              // in drawn, of the last offer
+	drawn   []wamble.BoardID // offered, and not made yet
+	turn    int              // index in drawn of the last offer
 	rng     *rand.Rand
 	now     int64
 	boards  map[wamble.BoardID]*Board
 	holders map[wamble.SessionID]*Board
-	former  map[wamble.SessionID]*Board // free boards, by who gets them back
-	gone    int                         // how many holders are not here
-	// places are the boards in play; those that are free are places[:free].
+	former  map[wamble.SessionID]*Board // free boards, by the session that gets them back
+	gone    int                         // holders who are not here
+	// places are the boards in play; places[:free] are the free ones.
 	places    []place
 	free      int
-	asleep    sleepers // the free boards that are not in play
-	active    int      // how many boards are ACTIVE; free ones that are not are DORMANT
+	asleep    sleepers // free boards that are not in play
+	active    int      // ACTIVE boards; the other free ones are DORMANT
 	deadlines alarms
 	shares    share.Table[Board]
 	finished  recent
@@ -51,24 +48,24 @@ type Pool struct {
 	intents   intents
 	sample    sample
 	observer  func(*Board) // nil: none
-	shelf     *shelf       // boards that sleep, and are not read yet; nil: none
-	torn      bool         // the shelf was damaged, which nobody was told
-	rest      bool         // it was loaded of a snapshot without what belongs on the shelf
-	ahead     *Ahead       // what is written for the next image; nil: nothing
+	shelf     *shelf       // sleeping boards that are not read yet; nil: none
+	torn      bool         // the shelf was damaged, and Unshelve has not returned it yet
+	rest      bool         // loaded from a snapshot without the boards of the shelf
+	ahead     *Ahead       // what is being written for the next image; nil: nothing
 }
 
-// place is a board in the index, with a copy of what its weight depends on, so
-// that weighing a board does not touch the board.
+// place is a board in the index, with a copy of what its weight depends on, so that weighing a board does
+// not touch it.
 type place struct {
 	board *Board
-	since int64 // Board.since; if it was offered, until when it is kept for somebody
+	since int64 // Board.since; for an offered board, the end of offerTime
 	tag   tag
 }
 
-// isOffered reports whether the board was offered to somebody a moment ago.
+// isOffered reports whether the board was offered within offerTime.
 func (at *place) isOffered(now int64) bool { return at.tag&offered != 0 && at.since > now }
 
-// New returns an empty pool. Grow it, or Restore boards into it.
+// New returns an empty pool. Balance or Restore adds boards.
 func New(opts Options, newID NewID, rng *rand.Rand) *Pool {
 	return &Pool{
 		opts: opts, newID: newID, rng: rng,
@@ -81,8 +78,7 @@ func New(opts Options, newID NewID, rng *rand.Rand) *Pool {
 // Options returns the pool's options.
 func (p *Pool) Options() *Options { return &p.opts }
 
-// Reconfigure changes the options. Boards that are late by the new timeouts
-// are released by the next Due.
+// Reconfigure changes the options. Boards that are late by the new timeouts are released by the next Due.
 func (p *Pool) Reconfigure(opts Options) {
 	p.opts = opts
 	for b := range p.All() {
@@ -92,8 +88,8 @@ func (p *Pool) Reconfigure(opts Options) {
 	}
 }
 
-// Observe lets f see every board that changes, as it is afterwards, until Observe
-// is called with nil. F must not change the pool.
+// Observe makes the pool call f with every board after it has changed, until Observe is called with nil. F
+// must not change the pool.
 func (p *Pool) Observe(f func(*Board)) { p.observer = f }
 
 // tick returns now in microseconds; it never goes back.
@@ -102,8 +98,8 @@ func (p *Pool) tick(now time.Time) int64 {
 	return p.now
 }
 
-// Len returns the number of boards, Free how many of them nobody holds, and Asleep
-// how many of these are not dealt.
+// Len returns the number of boards, Free how many of them are free, and Asleep how many of these are not
+// assigned.
 func (p *Pool) Len() int    { return len(p.places) + p.Asleep() }
 func (p *Pool) Free() int   { return p.free + p.Asleep() }
 func (p *Pool) Asleep() int { return len(p.asleep) + p.Shelved() }
@@ -135,9 +131,8 @@ func (p *Pool) Board(id wamble.BoardID) *Board {
 // Held returns the board that a session holds, or nil.
 func (p *Pool) Held(s wamble.SessionID) *Board { return p.holders[s] }
 
-// All yields every board, in no particular but always the same order, but for those on
-// the shelf: whoever observes the pool sees them when they are taken from there. The
-// pool must not be changed meanwhile.
+// All yields every board, in a deterministic order, except those on the shelf: an observer gets these when
+// they are taken from it. The pool must not be changed meanwhile.
 func (p *Pool) All() iter.Seq[*Board] {
 	return func(yield func(*Board) bool) {
 		for i := range p.places {
@@ -166,7 +161,7 @@ func (p *Pool) enter(b *Board) {
 	p.places = append(p.places, place{board: b})
 }
 
-// setFree puts a board in play among the free ones.
+// setFree moves a board in play to the free ones.
 func (p *Pool) setFree(b *Board) {
 	p.swap(int(b.place), p.free)
 	p.places[p.free] = place{b, b.since(), tagOf(b)}
@@ -176,7 +171,7 @@ func (p *Pool) setFree(b *Board) {
 	}
 }
 
-// setHeld takes a board from among the free ones. It does not change its status.
+// setHeld removes a board from the free ones. It does not change its status.
 func (p *Pool) setHeld(b *Board) {
 	p.unwrite(b)
 	if b.status == wamble.Active {
@@ -186,7 +181,7 @@ func (p *Pool) setHeld(b *Board) {
 	p.swap(int(b.place), p.free)
 }
 
-// isFree reports whether the index has b among the free ones in play.
+// isFree reports whether b is among the free boards in play.
 func (p *Pool) isFree(b *Board) bool { return !b.asleep && int(b.place) < p.free }
 
 func (p *Pool) swap(i, j int) {
@@ -204,7 +199,7 @@ func (p *Pool) exit(b *Board) {
 	p.places = p.places[:last]
 }
 
-// remove takes a board that is in play and not free out of the pool.
+// remove removes a board that is in play and not free from the pool.
 func (p *Pool) remove(b *Board) {
 	p.exit(b)
 	p.deadlines.remove(b)

@@ -9,7 +9,7 @@ import (
 	"wamble"
 )
 
-// reserve makes a free board that of a player.
+// reserve makes a player the holder of a free board.
 func (p *Pool) reserve(at int64, b *Board, player Player, out intent.Intents) {
 	p.setHeld(b)
 	p.forgetFormer(b)
@@ -36,7 +36,7 @@ func (p *Pool) setAlarm(b *Board) {
 	p.deadlines.sooner(b, at)
 }
 
-// unhold leaves a board without its holder; it is neither free nor held then.
+// unhold removes the holder of a board, which is neither free nor held then.
 func (p *Pool) unhold(b *Board) {
 	delete(p.holders, b.holder)
 	p.shares.Remove(&b.share)
@@ -56,8 +56,7 @@ func (p *Pool) release(at int64, b *Board, why Why, out intent.Intents) Released
 	return r
 }
 
-// Release takes away the board that a session holds, and reports whether it
-// held one.
+// Release takes the board that a session holds from it, and reports whether it held one.
 func (p *Pool) Release(now time.Time, s wamble.SessionID, out intent.Intents) (Released, bool) {
 	t := p.tick(now)
 	b := p.holders[s]
@@ -67,9 +66,8 @@ func (p *Pool) Release(now time.Time, s wamble.SessionID, out intent.Intents) (R
 	return p.release(t, b, Left, out), true
 }
 
-// Leave says that a session has ended, by goodbye or by expiry. Its board is released;
-// a player with an identity gets it back if he returns before another has it, or keeps
-// it for IdentityAway.
+// Leave says that a session has ended, by goodbye or by expiry. Its board is released. For a player with an
+// identity it is kept for IdentityAway, or until it is assigned if that is 0.
 func (p *Pool) Leave(now time.Time, s wamble.SessionID, out intent.Intents) (Released, bool) {
 	t := p.tick(now)
 	b := p.holders[s]
@@ -82,7 +80,7 @@ func (p *Pool) Leave(now time.Time, s wamble.SessionID, out intent.Intents) (Rel
 	return p.away(t, b, out)
 }
 
-// Identify says that a session got an identity, or lost it.
+// Identify says whether a session has an identity.
 func (p *Pool) Identify(s wamble.SessionID, identity bool) {
 	if b := p.holders[s]; b != nil {
 		b.identity = identity
@@ -90,7 +88,7 @@ func (p *Pool) Identify(s wamble.SessionID, identity bool) {
 	}
 }
 
-// Heard notes a sign of life of a session, and how it is reached.
+// Heard records a sign of life of a session, and how it is reached.
 func (p *Pool) Heard(now time.Time, s wamble.SessionID, by Reach) {
 	if b := p.holders[s]; b != nil {
 		p.hear(p.tick(now), b, by)
@@ -98,20 +96,18 @@ func (p *Pool) Heard(now time.Time, s wamble.SessionID, by Reach) {
 	}
 }
 
-// Place says from which host a session comes. Until then its board is counted for
-// nobody.
+// Place sets the host of a session. Until then its board counts for no host.
 func (p *Pool) Place(s wamble.SessionID, host share.Host) {
 	if b := p.holders[s]; b != nil {
 		p.shares.Add(&b.share, b, host)
 	}
 }
 
-// idleEnough is the silence after which a holder gives way to a player of his own host.
+// idleEnough is the silence after which a holder yields to a player of the same host.
 const idleEnough = time.Minute
 
-// takeShare releases the idlest board of the host that holds most, for one of
-// another host; see share.Table.Yield. Among players of one host only who was silent for
-// idleEnough gives way: the others wait for their turn.
+// takeShare releases the idlest board of the host that holds most, for a player of another host; see
+// share.Table.Yield. Within one host only a holder who was silent for idleEnough yields.
 func (p *Pool) takeShare(at int64, host share.Host, out intent.Intents) (Released, bool) {
 	b := p.shares.Yield(host)
 	if b == nil || b.share.Host() == host && at-b.times.heard < idleEnough.Microseconds() {

@@ -17,16 +17,14 @@ type Damaged struct {
 
 func (e *Damaged) Error() string { return fmt.Sprintf("board %d: %s", e.Board, e.Reason) }
 
-// Restore puts a stored board into the pool at the start of a profile, as it
-// was: held, if its reservation has not expired; otherwise free, and asleep until
-// there are players for it (Balance). A reservation
-// that is not honoured is ended by intents. A board whose game is over, by a limit
-// that was lowered or in a database of others, is left to EndOver.
+// Restore puts a stored board into the pool at the start of a profile: held, if its reservation has not
+// expired; otherwise free, and asleep until players need it (Balance). Intents end a reservation that
+// cannot continue. A board whose game is over, by a limit that was lowered or in a foreign database, is
+// left to EndOver.
 //
-// The moves are replayed, and must lead from the start of the board's variant
-// to its FEN; if they do not (an adopted database counts them otherwise) the
-// error is a *Damaged, and the board can be restored without its moves, from
-// its FEN alone.
+// The moves are replayed, and must lead from the start of the board's variant to its FEN. If they do not
+// (foreign databases may count otherwise), the error is a *Damaged, and the board can be restored without
+// its moves, from its FEN alone.
 func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) error {
 	t := p.tick(now)
 	b, err := revive(stored)
@@ -44,7 +42,7 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 	if h := stored.Holder; b.status == wamble.Reserved && p.honours(t, h) {
 		p.insert(b)
 		p.hold(b, h.Session, !h.Key.IsZero())
-		// Nobody was heard while the server was away, and nobody is here yet.
+		// No holder could be heard while the server was down, and none is here yet.
 		p.setGone(b, true)
 		b.times.reserved, b.times.heard = min(micros(h.At), t), t // the wall clock may have been set back
 		p.setAlarm(b)
@@ -68,8 +66,8 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 	return nil
 }
 
-// Over returns the board that was restored last and whose game is over, nil if
-// there is none. It is not in the pool.
+// Over returns the board that was restored last and whose game is over, nil if there is none. It is not in
+// the pool.
 func (p *Pool) Over() *Board {
 	if len(p.over) == 0 {
 		return nil
@@ -77,13 +75,13 @@ func (p *Pool) Over() *Board {
 	return p.over[len(p.over)-1]
 }
 
-// EndOver ends the game of the board that Over returns, as a move would have.
+// EndOver ends the game of the board that Over returns, as a move would have done.
 func (p *Pool) EndOver(now time.Time, out intent.Intents) *Finished {
 	t, b := p.tick(now), p.Over()
 	p.over = p.over[:len(p.over)-1]
 	e := p.ending(b)
 	if e == nil {
-		e = &ending{wamble.Draw, reasonMaxMoves} // the limit was raised since
+		e = &ending{wamble.Draw, reasonMaxMoves} // the limit was raised meanwhile
 	}
 	p.insert(b)
 	return p.archive(t, b, *e, out)
@@ -94,11 +92,10 @@ func (p *Pool) honours(now int64, h *wamble.Reservation) bool {
 	return h != nil && h.Session > 0 && h.Session <= maxSession && micros(h.Expires) > now && p.holders[h.Session] == nil
 }
 
-// maxPlies is more moves than a game can have: the counters of a position stop
-// there.
+// maxPlies exceeds the moves of any game: the counters of a position stop there.
 const maxPlies = 19996
 
-// revive makes a Board of a stored one.
+// revive makes a Board from a stored one.
 func revive(stored *wamble.Board) (*Board, error) {
 	position, err := chess.ParseFEN(stored.FEN)
 	switch {
@@ -134,7 +131,7 @@ func revive(stored *wamble.Board) (*Board, error) {
 	return b, nil
 }
 
-// replay makes a stored move again.
+// replay replays a stored move.
 func (b *Board) replay(ply int, m wamble.Move) error {
 	move, err := b.position.ParseUCI(m.UCI)
 	switch {

@@ -9,9 +9,8 @@ import (
 	"wamble/internal/pack"
 )
 
-// Walk yields every board, and those that were finished last, in no order. The pool
-// may change while the walk rests: a board that is in it all the time is yielded
-// once.
+// Walk yields every board, and those that were finished last, in no order. The pool may change while the
+// walk rests; a board that stays in it is yielded once.
 func (p *Pool) Walk() iter.Seq[*Board] {
 	return func(yield func(*Board) bool) {
 		for _, b := range p.boards {
@@ -20,35 +19,35 @@ func (p *Pool) Walk() iter.Seq[*Board] {
 			}
 		}
 		for _, b := range p.finished.byID {
-			if b.status == wamble.Archived && !yield(b) { // else it was sent away
+			if b.status == wamble.Archived && !yield(b) { // not a board that was sent
 				return
 			}
 		}
 	}
 }
 
-// AppendState appends the board as it is to dst, for Resumption.Load.
+// AppendState appends the state of the board to dst, for Resumption.Load.
 func (b *Board) AppendState(dst []byte) []byte { return b.snapshot(dst) }
 
-// Resumption brings the boards of an earlier process back into an empty pool: as they
-// were written at different moments, and then what the journal has of them since.
+// Resumption restores the boards of an earlier process into an empty pool, from states of different moments
+// and the journal's tail.
 type Resumption struct {
 	p     *Pool
 	order []*Board
-	// marks are the last messages that the slices have. Until the end the place of a
-	// board is the slice that it came with; 0 is that of boards that came without.
+	// marks are the last messages that the slices include. Until End the place of a board is the index of
+	// its slice; 0 for boards without one.
 	marks []uint64
-	// recent are the boards that were asked for last: a move concerns two.
+	// recent are the two boards that were looked up last: a move concerns two.
 	recent [2]*Board
 }
 
-// Resume begins to bring boards back. The pool is empty.
+// Resume begins to restore boards. The pool must be empty.
 func (p *Pool) Resume() *Resumption { return &Resumption{p: p, marks: []uint64{0}} }
 
-// maxExpected bounds for how many boards room is made before they come.
+// maxExpected bounds the boards for which memory is allocated in advance.
 const maxExpected = 1 << 22
 
-// Expect makes room for about n boards.
+// Expect allocates memory for about n boards.
 func (r *Resumption) Expect(n uint64) {
 	if n = min(n, maxExpected); len(r.order) == 0 {
 		r.p.boards = make(map[wamble.BoardID]*Board, n)
@@ -56,8 +55,8 @@ func (r *Resumption) Expect(n uint64) {
 	}
 }
 
-// Load takes in the states of some boards, which have all messages of the journal up
-// to mark. Later is added to their times. Errors: ErrState.
+// Load takes in the states of boards, which include all messages of the journal up to mark. Later is added
+// to their times. Errors: ErrState.
 func (r *Resumption) Load(state []byte, mark uint64, later time.Duration) error {
 	in := &reader{Reader: pack.NewReader(state)}
 	r.marks = append(r.marks, mark)
@@ -71,12 +70,12 @@ func (r *Resumption) Load(state []byte, mark uint64, later time.Duration) error 
 		}
 		if old := r.p.boards[b.id]; old != nil {
 			if b.status == wamble.Archived {
-				continue // it was finished while the boards were written: the journal has that
+				continue // it was finished during the walk; the journal has that
 			}
 			if int(old.place) == len(r.marks)-1 {
 				return ErrState
 			}
-			r.drop(old) // it went away and came back
+			r.drop(old) // it was sent away and came back
 		}
 		for _, at := range b.times.all() {
 			if *at != 0 {
@@ -99,7 +98,7 @@ func (r *Resumption) fits(b *Board) error {
 	}
 	b.identity, b.gone, b.reach = false, false, Datagram // see End
 	if !held {
-		b.holder = 0 // who would have got it back is forgotten
+		b.holder = 0 // claims of former holders end
 	}
 	return nil
 }
@@ -121,7 +120,7 @@ func (r *Resumption) Create(in *intent.CreateBoard) {
 	r.add(b, 0)
 }
 
-// board returns a board that does not have message seq yet, else nil.
+// board returns a board that does not include message seq yet, otherwise nil.
 func (r *Resumption) board(id wamble.BoardID, seq uint64) *Board {
 	b := r.find(id)
 	if b != nil && r.marks[b.place] < seq {
@@ -130,7 +129,7 @@ func (r *Resumption) board(id wamble.BoardID, seq uint64) *Board {
 	return nil
 }
 
-// Variant returns the variant of a board, -1 if it is not known.
+// Variant returns the variant of a board, -1 if unknown.
 func (r *Resumption) Variant(id wamble.BoardID) int16 {
 	if b := r.find(id); b != nil {
 		return b.variant
@@ -173,7 +172,7 @@ func (r *Resumption) Update(seq uint64, in *intent.UpdateBoard) {
 	}
 }
 
-// Assigned replays that a board was given to somebody.
+// Assigned replays an assignment.
 func (r *Resumption) Assigned(seq uint64, in *intent.UpdateBoardAssignmentTime) {
 	if b := r.board(in.Board, seq); b != nil {
 		b.times.assigned = micros(in.At)
@@ -194,7 +193,7 @@ func (r *Resumption) Release(seq uint64, in *intent.RemoveReservation) {
 	}
 }
 
-// Holds reports whether a session holds a board, after the last message.
+// Holds returns the sessions that hold a board after the last message.
 func (r *Resumption) Holds() map[wamble.SessionID]bool {
 	holds := map[wamble.SessionID]bool{}
 	for _, b := range r.order {
@@ -205,7 +204,7 @@ func (r *Resumption) Holds() map[wamble.SessionID]bool {
 	return holds
 }
 
-// Newest returns when the last reservation began.
+// Newest returns when the latest reservation began.
 func (r *Resumption) Newest() time.Time {
 	newest := int64(0)
 	for _, b := range r.order {
@@ -214,8 +213,7 @@ func (r *Resumption) Newest() time.Time {
 	return orZero(newest)
 }
 
-// End puts the boards into the pool, as Restore does. Identity reports whether a
-// holder has one.
+// End puts the boards into the pool, as Restore does. Identity reports whether a session has an identity.
 func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, out intent.Intents) {
 	p, t := r.p, r.p.tick(now)
 	p.asleep = make(sleepers, 0, len(r.order))
@@ -242,7 +240,7 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 		if b.times.heard = t; reserved && b.holder != 0 && p.holders[b.holder] == nil && b.times.reserved+p.opts.Reservation.Microseconds() > t {
 			p.insert(b)
 			p.hold(b, b.holder, identity(b.holder))
-			p.setGone(b, true) // nobody was heard while the server was away, and nobody is here yet
+			p.setGone(b, true) // no holder could be heard while the server was down
 			p.setAlarm(b)
 			continue
 		}
@@ -261,7 +259,7 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 	}
 }
 
-// EachOver yields the boards whose games are over and that EndOver will end.
+// EachOver yields the boards that EndOver will end.
 func (p *Pool) EachOver() iter.Seq[*Board] {
 	return func(yield func(*Board) bool) {
 		for _, b := range p.over {

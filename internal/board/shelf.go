@@ -11,21 +11,20 @@ import (
 	"wamble/internal/pack"
 )
 
-// Most boards of a large world are free, and change only when somebody gets one. In a
-// handoff an Ahead writes them down while players are still served, and the next image
-// serves players before it has read them: they are on its shelf, as if they slept, and
-// are taken from there some at a time, or when somebody asks.
+// Most boards of a large profile are free, and change only when they are assigned. In a handoff an Ahead
+// writes them while players are still served, and the next image serves players before it has read them:
+// they are on its shelf, as if they slept, and are taken from it some at a time, or when they are needed.
 //
-//	a := p.BeginAhead(keep)             in the goroutine of the pool, as what follows
-//	a.Sort()                            anywhere
-//	p.WriteAhead(a, dst, n), again and again
+//	a := p.BeginAhead(keep)             on the goroutine of the pool, as the next lines
+//	a.Sort()                            on any goroutine
+//	p.WriteAhead(a, dst, n), repeated
 //	p.Snapshot(dst), p.Woken()          without what a has
-//	a.End(dst)                          anywhere
+//	a.End(dst)                          on any goroutine
 //
 // The bytes of a shelf are, in little endian:
 //
 //	magic
-//	the boards as in a snapshot, those that wake first before the others
+//	the boards as in a snapshot, in the order in which they wake
 //	for every board, by its number: number 8, where it begins 4
 //	number of boards that are ACTIVE 4, number of boards 4
 const (
@@ -33,14 +32,14 @@ const (
 	shelfEntry = 12
 )
 
-// Ahead is free boards that are written down before a snapshot is taken.
+// Ahead is free boards that are written before a snapshot is taken.
 type Ahead struct {
 	list   []sleeper
-	at     int // in list
-	size   int // of the boards that are written
+	at     int // index in list
+	size   int // of the written boards, in bytes
 	active int // how many of them are ACTIVE
 	index  []entry
-	woken  []wamble.BoardID // that were written, and have changed since
+	woken  []wamble.BoardID // have changed since they were written
 }
 
 // entry is where a board begins.
@@ -49,8 +48,8 @@ type entry struct {
 	at uint32
 }
 
-// BeginAhead begins to write down the free boards, but for some that are in play: so
-// many the next image can deal at once. It lasts until EndAhead.
+// BeginAhead begins to write the free boards except keep that are in play, which the next image can assign
+// at once. It lasts until EndAhead.
 func (p *Pool) BeginAhead(keep int) *Ahead {
 	p.EndAhead()
 	play := p.places[min(keep, p.free):p.free]
@@ -62,7 +61,7 @@ func (p *Pool) BeginAhead(keep int) *Ahead {
 	return p.ahead
 }
 
-// EndAhead forgets what was written.
+// EndAhead drops what was written.
 func (p *Pool) EndAhead() {
 	if p.ahead == nil {
 		return
@@ -76,7 +75,7 @@ func (p *Pool) EndAhead() {
 	}
 }
 
-// unwrite notes that a free board is about to be another than the one that is written.
+// unwrite records that a free board that was written is about to change.
 func (p *Pool) unwrite(b *Board) {
 	switch {
 	case p.ahead == nil:
@@ -91,8 +90,7 @@ func (p *Pool) unwrite(b *Board) {
 	p.ahead.woken = append(p.ahead.woken, b.id)
 }
 
-// Sort brings the boards into the order in which they wake. The pool may be used
-// meanwhile.
+// Sort sorts the boards into the order in which they wake. The pool may be used meanwhile.
 func (a *Ahead) Sort() {
 	slices.SortFunc(a.list, func(x, y sleeper) int {
 		return cmp.Or(cmp.Compare(y.plies, x.plies), cmp.Compare(x.board.id, y.board.id))
@@ -105,7 +103,7 @@ func (p *Pool) Ahead() bool { return p.ahead != nil }
 // WriteAhead writes at most n more boards, and reports whether there are others.
 func (p *Pool) WriteAhead(a *Ahead, dst []byte, n int) ([]byte, bool) {
 	if p.ahead != a {
-		return dst, false // it is of another pool
+		return dst, false // a belongs to an earlier BeginAhead
 	}
 	if a.size == 0 && a.at == 0 {
 		dst = append(dst, shelfMagic...)
@@ -131,8 +129,8 @@ func (p *Pool) WriteAhead(a *Ahead, dst []byte, n int) ([]byte, bool) {
 	return dst, a.at < len(a.list)
 }
 
-// Woken returns the boards that have changed since they were written. They are in a
-// snapshot, if they are still there.
+// Woken returns the boards that have changed since they were written. A snapshot has those that are still
+// in the pool.
 func (p *Pool) Woken() []wamble.BoardID {
 	if p.ahead == nil {
 		return nil
@@ -150,19 +148,19 @@ func (a *Ahead) End(dst []byte) []byte {
 	return w.AppendUint32(w.AppendUint32(dst, uint32(a.active)), uint32(len(a.index)))
 }
 
-// shelf is free boards, as bytes.
+// shelf is free boards in the form of bytes.
 type shelf struct {
 	boards []byte
 	index  []byte
 	next   int // where the first board begins that was not taken in its turn
 	left   int
 	active int                     // how many of them are ACTIVE
-	gone   map[wamble.BoardID]bool // that are not there any more, though their turn is to come
+	gone   map[wamble.BoardID]bool // taken before their turn
 	r      reader
 }
 
-// Shelve puts boards that another pool has written ahead on the shelf, but for those
-// that woke in it. The bytes are looked at until Shelved is 0. Error: ErrState.
+// Shelve puts the boards of an Ahead of another pool on the shelf, except the woken ones. The bytes are
+// read until Shelved is 0. Errors: ErrState.
 func (p *Pool) Shelve(state []byte, woken []wamble.BoardID) error {
 	end := len(state) - 8
 	if end < len(shelfMagic) || string(state[:len(shelfMagic)]) != shelfMagic || p.shelf != nil {
@@ -175,7 +173,7 @@ func (p *Pool) Shelve(state []byte, woken []wamble.BoardID) error {
 	}
 	at := len(body) - n*shelfEntry
 	s := &shelf{boards: body[:at], index: body[at:], left: n, active: active, gone: map[wamble.BoardID]bool{}}
-	for _, id := range slices.Sorted(slices.Values(woken)) { // neighbours share what the cache has
+	for _, id := range slices.Sorted(slices.Values(woken)) { // sorted, so that neighbours share cache lines
 		b := s.look(id)
 		if b == nil {
 			return ErrState
@@ -189,8 +187,7 @@ func (p *Pool) Shelve(state []byte, woken []wamble.BoardID) error {
 	return nil
 }
 
-// Rest reports whether the pool was loaded of a snapshot that left out what was written
-// ahead.
+// Rest reports whether the pool was loaded from a snapshot that left out what was written ahead.
 func (p *Pool) Rest() bool { return p.rest }
 
 // Shelved returns how many boards are on the shelf.
@@ -215,13 +212,13 @@ func (s *shelf) find(id wamble.BoardID) (at int, there bool) {
 	return at, at >= s.next && at < len(s.boards)
 }
 
-// look returns a board that is on the shelf, and stays there; nil if it is not.
+// look returns a board that is on the shelf, without taking it; nil if it is not there.
 func (s *shelf) look(id wamble.BoardID) *Board {
 	at, there := s.find(id)
 	if !there {
 		return nil
 	}
-	s.r.Reader = pack.NewReader(s.boards[at:]) // and its slabs: new ones for each board would be 16 KB
+	s.r.Reader = pack.NewReader(s.boards[at:]) // keeps the slabs: new ones for each board would be 16 KB
 	b := s.r.board()
 	if s.r.Bad() || b.id != id {
 		return nil
@@ -230,7 +227,7 @@ func (s *shelf) look(id wamble.BoardID) *Board {
 	return b
 }
 
-// leave counts a board that is there no more.
+// leave uncounts a board that leaves the shelf.
 func (s *shelf) leave(b *Board) {
 	s.left--
 	if b.status == wamble.Active {
@@ -238,7 +235,8 @@ func (s *shelf) leave(b *Board) {
 	}
 }
 
-// fetch takes a board from the shelf; nil if it is not there.
+// fetch returns a board of the pool, taking it from the shelf if it is there; nil if the pool does not have
+// it.
 func (p *Pool) fetch(id wamble.BoardID) *Board {
 	if b := p.boards[id]; b != nil || p.shelf == nil {
 		return b
@@ -252,8 +250,8 @@ func (p *Pool) fetch(id wamble.BoardID) *Board {
 	return b
 }
 
-// Unshelve takes at most n boards from the shelf, those that wake first. Error:
-// ErrState, once; then the shelf is empty.
+// Unshelve takes at most n boards from the shelf, in the order in which they wake. If the shelf is damaged,
+// it returns ErrState once, and the shelf is empty.
 func (p *Pool) Unshelve(n int) error {
 	p.unshelve(n)
 	if p.torn {
@@ -281,15 +279,14 @@ func (p *Pool) unshelve(n int) {
 	}
 }
 
-// leaveShelf counts a board that is there no more. Nobody looks at the bytes of a shelf
-// that is empty.
+// leaveShelf uncounts a board, and drops the shelf with its bytes when it is empty.
 func (p *Pool) leaveShelf(b *Board) {
 	if p.shelf.leave(b); p.shelf.left == 0 {
 		p.shelf = nil
 	}
 }
 
-// layOut puts a board from the shelf to sleep, if it fits.
+// layOut puts a board from the shelf to sleep, and reports false if its state is invalid.
 func (p *Pool) layOut(b *Board) bool {
 	if b.holder != 0 || p.boards[b.id] != nil {
 		return false

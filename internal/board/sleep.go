@@ -8,18 +8,18 @@ import (
 	"wamble/internal/intent"
 )
 
-// Boards sleep when there are more than the players who are here can play on: they
-// are kept, and not dealt. So a few games get on and end, instead of many that do not.
+// Boards sleep when there are more than the players who are here can play on: they are kept, and not
+// assigned. So a few games progress and end, instead of many that do not.
 
-// sleeper is a board that sleeps, with a copy of what its place in the heap depends on.
+// sleeper is a sleeping board, with a copy of what its place in the heap depends on.
 type sleeper struct {
 	board   *Board
 	plies   int32
 	written bool // an Ahead has it
 }
 
-// sleepers is a heap of the boards that sleep, the most advanced first; the number of
-// the board decides between equals, so that the order does not depend on history.
+// sleepers is a heap of the sleeping boards, the most advanced first. Ties are broken by the number of the
+// board, so that the order is deterministic.
 type sleepers []sleeper
 
 func (s sleepers) less(i, j int) bool {
@@ -69,13 +69,13 @@ func (s *sleepers) remove(b *Board) {
 	}
 }
 
-// layDown puts a new board that is free to sleep.
+// layDown adds a new free board that sleeps.
 func (p *Pool) layDown(b *Board) {
 	p.boards[b.id] = b
 	p.putToSleep(b)
 }
 
-// putToSleep lays down a board that has its number already.
+// putToSleep puts a board that is in p.boards to sleep.
 func (p *Pool) putToSleep(b *Board) {
 	b.alarm.slot = none
 	p.asleep.add(b)
@@ -84,7 +84,7 @@ func (p *Pool) putToSleep(b *Board) {
 	}
 }
 
-// sleep takes a free board out of play. What an Ahead has of it is still right, as in wake.
+// sleep takes a free board out of play. What an Ahead has of it stays valid, as in wake.
 func (p *Pool) sleep(b *Board) {
 	kept := p.places[b.place].tag & written
 	p.places[b.place].tag &^= written
@@ -97,7 +97,7 @@ func (p *Pool) sleep(b *Board) {
 	}
 }
 
-// wake brings a board that sleeps into play.
+// wake brings a sleeping board into play.
 func (p *Pool) wake(b *Board) {
 	kept := p.asleep[b.place].written
 	p.asleep.remove(b)
@@ -110,8 +110,8 @@ func (p *Pool) wake(b *Board) {
 	}
 }
 
-// open brings one more board into play, and returns it: the most advanced of those
-// that sleep, else a new one. Errors: ErrNoBoard, ErrNoID.
+// open brings one more board into play, and returns it: the most advanced sleeping one, or else a new one.
+// Errors: ErrNoBoard, ErrNoID.
 func (p *Pool) open(at int64, out intent.Intents) (*Board, error) {
 	if b := p.first(); b != nil {
 		p.wake(b)
@@ -131,9 +131,9 @@ func (p *Pool) least() *Board {
 	return least
 }
 
-// lacks returns how many boards are missing in play for so many players; less than 0
-// if there are too many. A few more than wanted are left alone, so that boards do not
-// go to sleep and wake with everybody who comes and goes.
+// lacks returns how many boards are missing in play for a number of players; negative if there are too
+// many. A few more than wanted are tolerated, so that boards do not sleep and wake with every player who
+// comes and goes.
 func (p *Pool) lacks(players int) int {
 	want, have := p.opts.wanted(players), len(p.places)-p.gone
 	if most := want + max(2, want/4); have > most && p.free > 0 {
@@ -142,8 +142,8 @@ func (p *Pool) lacks(players int) int {
 	return max(0, want-have)
 }
 
-// balance brings boards into play, or lets those with the fewest moves sleep, until
-// there are as many as so many players need; at most so many boards.
+// balance brings boards into play, or puts those with the fewest moves to sleep, until their number fits
+// the players; at most most boards.
 func (p *Pool) balance(at int64, players, most int, out intent.Intents) error {
 	for range most {
 		switch n := p.lacks(players); {
@@ -160,19 +160,18 @@ func (p *Pool) balance(at int64, players, most int, out intent.Intents) error {
 	return nil
 }
 
-// balanceAtOnce is how many boards an assignment wakes, makes or lets sleep.
+// balanceAtOnce is how many boards an assignment wakes, makes or puts to sleep.
 const balanceAtOnce = 8
 
-// Balanced reports whether as many boards are in play as the players who are here
-// need, or no more are to be had; numbers says whether new ones can be made.
+// Balanced reports whether the number of boards in play fits the players who are here, or no more can be
+// had. Numbers says whether new ones can be made.
 func (p *Pool) Balanced(numbers bool) bool {
 	n := p.lacks(p.Here())
 	return n == 0 || n > 0 && p.Asleep() == 0 && (!numbers || p.Len() >= p.opts.MaxBoards)
 }
 
-// Balance brings boards into play, the most advanced first, or lets those with the
-// fewest moves sleep, at most so many: then PerPlayer boards are in play for each
-// player who is here. Error: ErrNoID.
+// Balance brings boards into play, the most advanced first, or puts those with the fewest moves to sleep,
+// at most most, until PerPlayer boards are in play for each player who is here. Errors: ErrNoID.
 func (p *Pool) Balance(now time.Time, most int, out intent.Intents) error {
 	err := p.balance(p.tick(now), p.Here(), most, out)
 	if errors.Is(err, ErrNoBoard) {

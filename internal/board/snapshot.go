@@ -12,31 +12,29 @@ import (
 	"wamble/internal/pack"
 )
 
-// ErrState is returned when the bytes of a snapshot are damaged or of another
-// version.
+// ErrState is returned if the bytes of a snapshot are damaged or of another version.
 var ErrState = errors.New("the state of the boards is damaged or of another version")
 
 // A snapshot is, in little endian:
 //
-//	magic, now, number of boards, number of them that are free and in play, number of
-//	those that sleep
+//	magic, now, number of boards, number of the free ones in play, number of those
+//	asleep
 //	for every board, in the order of the index: free, held, asleep:
-//	    id, version, holder or who gets it back, five times   8 bytes each
+//	    id, version, holder or former holder, five times      8 bytes each
 //	    variant 2, status 1, flags 1, length of history 1, plies 2
 //	    position (packed), plies (12 bytes each), history (8 bytes each)
 //	    if a flag says so: the players of the plies (4 bytes each)
 //
-// The number in the magic is the version. A hundred thousand boards must come
-// back in a tenth of a second, so positions are packed: their FEN is written
-// when somebody asks for it.
+// The number in the magic is the version. A hundred thousand boards must load in a tenth of a second, so
+// positions are packed; their FEN is written when it is needed.
 const (
 	magic     = "wamble boards 4\n"
-	magic3    = "wamble boards 3\n" // the version before: it does not say which boards sleep
-	magicRest = "wamble boards 5\n" // without what an Ahead has: those that sleep are no heap
+	magic3    = "wamble boards 3\n" // the version before: without the number of sleeping boards
+	magicRest = "wamble boards 5\n" // without what an Ahead has: the sleeping ones are not in heap order
 	boardSize = 8*8 + 7 + chess.PackedSize
 )
 
-// The flags of a board; between them its reach.
+// The flags of a board; the bits between them are its reach.
 const (
 	flagIdentity = 1
 	flagGone     = 2
@@ -63,7 +61,7 @@ func (p *Pool) unwritten() iter.Seq[*Board] {
 	}
 }
 
-// SnapshotSize is how many bytes a snapshot has.
+// SnapshotSize returns the size of a snapshot in bytes.
 func (p *Pool) SnapshotSize() int {
 	n := len(magic) + 20
 	for b := range p.unwritten() {
@@ -73,9 +71,8 @@ func (p *Pool) SnapshotSize() int {
 	return n
 }
 
-// Snapshot appends the whole pool to dst, for Load in another process, which
-// then gives the same answers. Finished boards are not in it, nor are those that an
-// Ahead has. The shelf must be empty.
+// Snapshot appends the whole pool to dst, for Load in another process, which then gives the same answers.
+// It leaves out finished boards, and those that an Ahead has. The shelf must be empty.
 func (p *Pool) Snapshot(dst []byte) []byte {
 	w := binary.LittleEndian
 	if p.ahead == nil {
@@ -140,8 +137,7 @@ func (b *Board) snapshot(dst []byte) []byte {
 	return dst
 }
 
-// Load returns the pool of a snapshot. It returns ErrState for bytes that
-// Snapshot cannot have written.
+// Load returns the pool of a snapshot. Errors: ErrState for bytes that Snapshot cannot have written.
 func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error) {
 	r := &reader{Reader: pack.NewReader(state)}
 	version := string(r.Take(len(magic)))
@@ -177,7 +173,7 @@ func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error
 	return p, nil
 }
 
-// adopt takes a board of a snapshot in, if it fits.
+// adopt adds a board of a snapshot, and reports false if its state is invalid.
 func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 	held := b.status == wamble.Reserved
 	switch {
@@ -220,7 +216,7 @@ func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 	return true
 }
 
-// reader takes a snapshot apart. Its numbers have a fixed size.
+// reader decodes a snapshot. Its numbers have a fixed size.
 type reader struct {
 	pack.Reader
 	// Slabs, see cut.
@@ -229,8 +225,8 @@ type reader struct {
 	keys   []uint64
 }
 
-// cut takes n elements from a slab, which is allocated for atOnce of them. The
-// memory of a slab is free again when the games of all its elements have ended.
+// cut takes n elements from a slab, which is allocated for atOnce of them. The memory of a slab is free
+// when the games of all its elements have ended.
 func cut[T any](slab *[]T, n, atOnce int) []T {
 	if n > len(*slab) {
 		*slab = make([]T, max(n, atOnce))

@@ -9,15 +9,15 @@ import (
 	"wamble/internal/pack"
 )
 
-// The shards of a profile have pools of their own, between which free boards travel: so
-// that everybody meets the boards of all. A board leaves its pool when it is sent, and
-// what its pool has said of it is in the store before the other one reads it there.
+// The shards of a profile have pools of their own, between which free boards move, so that players meet the
+// boards of all shards. A board leaves its pool when it is sent. The store has all intents of its pool
+// before the other pool reads it there.
 
-// departed is the status of a board that a Resumption knows, and that was sent since.
+// departed is the status of a board in a Resumption that was sent away.
 const departed = wamble.Archived + 1
 
-// Depart sends the board of a sample of the free ones that has waited longest to another
-// shard. Stays says which may not go. It returns nil if there is none.
+// Depart sends the board that has waited longest, of a sample of the free ones, to another shard. Stays
+// says which boards must not be sent. It returns nil if there is none.
 func (p *Pool) Depart(now time.Time, from, to int, stays func(*Board) bool, out intent.Intents) *Board {
 	t := p.tick(now)
 	var best *place
@@ -33,8 +33,7 @@ func (p *Pool) Depart(now time.Time, from, to int, stays func(*Board) bool, out 
 	return p.send(t, best.board, from, to, out)
 }
 
-// DepartAny sends any board that is free to another shard. It returns nil if there is
-// none that may go.
+// DepartAny sends any free board to another shard. It returns nil if there is none that may be sent.
 func (p *Pool) DepartAny(now time.Time, from, to int, stays func(*Board) bool, out intent.Intents) *Board {
 	t := p.tick(now)
 	p.unshelve(1)
@@ -51,8 +50,7 @@ func (p *Pool) DepartAny(now time.Time, from, to int, stays func(*Board) bool, o
 	return nil
 }
 
-// send takes a free board out of the pool, which remembers it for a while like one that
-// is finished.
+// send removes a free board from the pool, which remembers it for a while like a finished one.
 func (p *Pool) send(at int64, b *Board, from, to int, out intent.Intents) *Board {
 	if b.asleep {
 		p.wake(b)
@@ -66,9 +64,9 @@ func (p *Pool) send(at int64, b *Board, from, to int, out intent.Intents) *Board
 	return b
 }
 
-// Arrive takes in a stored board that was sent to this shard. Later is how far the
-// wall clock is ahead. A board that is here already, or whose game is over, is only
-// acknowledged, and so is one that is damaged, with an error.
+// Arrive takes in a stored board that was sent to this shard. Later is how far the wall clock is ahead. A
+// board that is here already, or whose game is over, is only acknowledged; so is a damaged one, with an
+// error.
 func (p *Pool) Arrive(now time.Time, stored *wamble.Board, shard int, later time.Duration, out intent.Intents) error {
 	in := intent.ArriveBoard{Board: stored.ID, Shard: shard, Version: stored.Version, At: now}
 	var err error
@@ -96,7 +94,7 @@ func (p *Pool) Arrive(now time.Time, stored *wamble.Board, shard int, later time
 	return err
 }
 
-// stateLater is the state of a board whose times are moved.
+// stateLater returns the state of a board with its times moved by d.
 func (b *Board) stateLater(d time.Duration) []byte {
 	moved := *b
 	for _, at := range moved.times.all() {
@@ -131,7 +129,7 @@ func (r *Resumption) Depart(seq uint64, in *intent.MoveBoard) {
 	}
 }
 
-// drop takes a board out that is not here any more.
+// drop removes a board that is not here any more.
 func (r *Resumption) drop(b *Board) {
 	delete(r.p.boards, b.id)
 	b.status, b.holder = departed, 0

@@ -2,9 +2,8 @@ package board
 
 import "wamble/chess"
 
-// The texts of all moves, so that an intent does not allocate its own: one
-// string with the 64 × 64 pairs of squares, one with the promotions by file,
-// file, side and piece.
+// The texts of all moves, so that an intent does not allocate its own: one string with the 64 × 64 pairs of
+// squares, one with the promotions by side, files and piece.
 var plainMoves, promotions = func() (string, string) {
 	var plain, promoting []byte
 	for from := range chess.NoSquare {

@@ -1,6 +1,6 @@
-// Package guard turns a panic into an error, so that it ends what it belongs to
-// (a request, a connection, a profile) and not the process. Every goroutine of the
-// server begins with a guard; a test of the module looks for it.
+// Package guard turns a panic into an error, so that it ends only the request, connection or profile that
+// it belongs to, not the process. Every goroutine of the server begins with a guard; a test of the module
+// checks that.
 package guard
 
 import (
@@ -8,16 +8,16 @@ import (
 	"runtime/debug"
 )
 
-// Panic is a panic that was caught, with its stack.
+// Panic is a recovered panic, with its stack.
 type Panic struct {
 	Where string // "the writer of a connection"
 	Value any
 	Stack []byte
-	// Detail is what is known of the cause, in lines; "" is nothing.
+	// Detail is what is known of the cause, in lines; "" if nothing.
 	Detail string
 }
 
-// New is called by a deferred function with what it has recovered.
+// New is called by a deferred function with the value that it has recovered.
 func New(where string, value any) *Panic {
 	return &Panic{Where: where, Value: value, Stack: debug.Stack()}
 }
@@ -37,7 +37,7 @@ func Call(where string, f func() error) (err error) {
 	return f()
 }
 
-// Run calls f, and tells report of its panic. Nil reports nothing.
+// Run calls f, and calls report with its panic; report may be nil.
 func Run(where string, f func(), report func(error)) {
 	err := Call(where, func() error { f(); return nil })
 	if err != nil && report != nil {

@@ -26,8 +26,8 @@ func (in *CreateBoard) check(c checker) checker {
 	return c.board(in.Board).at(in.At).position(in.FEN, in.Status).number(in.Variant >= -1 && in.Variant <= maxVariant, "variant", int64(in.Variant))
 }
 
-// UpdateBoard writes a board as it stands. It has an effect only if Version is
-// newer than what is stored, so that a late copy never reverts a board.
+// UpdateBoard writes the present state of a board. It has an effect only if Version is newer than the
+// stored one, so that a late copy never reverts a board.
 type UpdateBoard struct {
 	Board   wamble.BoardID
 	FEN     string
@@ -48,7 +48,7 @@ func (in *UpdateBoard) check(c checker) checker {
 
 func (in *UpdateBoard) locality() (major, minor uint64) { return uint64(in.Board), 0 }
 
-// UpdateBoardAssignmentTime says when a board was last given to a player.
+// UpdateBoardAssignmentTime sets when a board was last assigned.
 type UpdateBoardAssignmentTime struct {
 	Board wamble.BoardID
 	At    time.Time

@@ -26,9 +26,8 @@ const (
 	lastSecond = 253402300799
 )
 
-// checker keeps the first thing that is wrong with an intent. It is passed by
-// value, because an interface method that took a pointer would move it to the
-// heap.
+// checker keeps the first fault of an intent. It is passed by value, because an interface method with a
+// pointer would move it to the heap.
 type checker struct{ reason string }
 
 func (c checker) that(ok bool, otherwise string) checker {
@@ -57,7 +56,7 @@ func (c checker) session(id wamble.SessionID) checker { return c.number(id > 0, 
 
 func (c checker) key(k wamble.PublicKey) checker { return c.that(!k.IsZero(), "the key is zero") }
 
-// at wants a time that happened: a forgotten one is the year 1.
+// at requires a time from 1970 on; the zero time is the year 1.
 func (c checker) at(t time.Time) checker {
 	s := t.Unix()
 	return c.that(s >= 0 && s <= lastSecond, "the time is missing, or not between 1970 and 9999")
@@ -86,8 +85,8 @@ func (c checker) text(what, s string, least, most int) checker {
 	return c.that(false, CheckText(what, s, least, most))
 }
 
-// CheckText says what is wrong with a text of least to most characters, "" if
-// nothing is. PostgreSQL takes neither broken UTF-8 nor NUL.
+// CheckText returns what is wrong with a text of least to most characters, or "". PostgreSQL takes neither
+// broken UTF-8 nor NUL.
 func CheckText(what, s string, least, most int) string {
 	if len(s) >= least && len(s) <= most && plain(s) {
 		return ""
@@ -103,7 +102,7 @@ func CheckText(what, s string, least, most int) string {
 	return ""
 }
 
-// plain reports whether s is ASCII without NUL, which nearly every string is.
+// plain reports whether s is ASCII without NUL, as nearly every string is.
 func plain(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] == 0 || s[i] >= utf8.RuneSelf {

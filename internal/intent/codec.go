@@ -8,18 +8,17 @@ import (
 	"wamble"
 )
 
-// coder writes the fields of an intent to buf, or reads them from it: one
-// description of each kind serves both ways. It is passed by value, because an
-// interface method that took a pointer would move it to the heap.
+// coder writes the fields of an intent to buf, or reads them from it: one description of each kind serves
+// both directions. It is passed by value, because an interface method with a pointer would move it to the
+// heap.
 //
-// Integers are varints (zigzag where they may be negative), texts are a
-// uvarint length and bytes, times are microseconds since 1970 as varints,
-// floats are 8 bytes.
+// Integers are varints (zigzag if they may be negative), texts are a uvarint length and bytes, times are
+// microseconds since 1970 as varints, floats are 8 bytes.
 type coder struct {
 	buf   []byte
-	later time.Duration // by which times are moved when they are written
+	later time.Duration // added to times when they are written
 	read  bool
-	bad   bool // what was read is malformed
+	bad   bool // the input is malformed
 }
 
 // maxText bounds a text that is read.
@@ -65,9 +64,8 @@ func (c coder) bytes(v []byte) coder {
 	return c
 }
 
-// hashed is the mark behind the fields of an intent that says that its token is a
-// hash. Without the mark the intent is of an older binary, which wrote the token
-// itself: the token is hashed as it is read.
+// hashed writes the mark behind the fields of an intent that says that its token is a hash. An intent
+// without the mark is from an older binary, which wrote the token itself: it is hashed when it is read.
 func (c coder) hashed(token *wamble.TokenHash) coder {
 	switch {
 	case !c.read:
@@ -95,7 +93,7 @@ func (c coder) text(v *string) coder {
 	return c
 }
 
-// small is an int that is stored in 32 bits.
+// small codes an int of 32 bits.
 func (c coder) small(v *int) coder {
 	x := int64(*v)
 	c = c.int(&x)
@@ -114,7 +112,7 @@ func (c coder) variant(v *int16) coder {
 	return c
 }
 
-// octet is a member of a closed list of at most 256.
+// octet codes a member of a closed list of at most 256.
 func (c coder) octet(v *uint8) coder {
 	x := uint64(*v)
 	c = c.uint(&x)
@@ -124,8 +122,7 @@ func (c coder) octet(v *uint8) coder {
 	return c
 }
 
-// added is an octet that was added behind the fields of older binaries; 0 is not
-// written.
+// added codes an octet that was added behind the fields of older binaries; 0 is not written.
 func (c coder) added(v *uint8) coder {
 	if c.read && len(c.buf) == 0 || !c.read && *v == 0 {
 		*v = 0
@@ -134,8 +131,7 @@ func (c coder) added(v *uint8) coder {
 	return c.octet(v)
 }
 
-// addedPlayer is a player that was added behind the fields of older binaries; 0 is not
-// written.
+// addedPlayer codes a player that was added behind the fields of older binaries; 0 is not written.
 func (c coder) addedPlayer(v *wamble.PlayerID) coder {
 	if c.read && len(c.buf) == 0 || !c.read && *v == 0 {
 		*v = 0

@@ -14,7 +14,7 @@ type RecordMove struct {
 	Ply     int  // 1 for White's first move, 2 for Black's answer
 	First   bool // the session's first move on this board
 	At      time.Time
-	// Strength is the rating of who made it, as the board keeps it; no store does.
+	// Strength is the rating of the mover in the form of the board; stores ignore it.
 	Strength uint8
 }
 

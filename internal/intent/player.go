@@ -7,14 +7,13 @@ import (
 	"wamble"
 )
 
-// RecordRating changes the rating of a player once for a finished board. He is
-// known by his Key; if that is zero, because his session is not in memory, he is
-// the player of Session, if it has one.
+// RecordRating changes the rating of a player once for a finished board. The player is found by Key, or by
+// Session if the key is zero because the session is not in memory.
 type RecordRating struct {
 	Board   wamble.BoardID
 	Session wamble.SessionID
 	Key     wamble.PublicKey
-	Delta   float64 // four decimals are kept
+	Delta   float64 // with four decimals
 	At      time.Time
 }
 
@@ -35,8 +34,7 @@ func (in *RecordRating) locality() (major, minor uint64) {
 	return binary.BigEndian.Uint64(in.Key[:]), binary.BigEndian.Uint64(in.Key[8:])
 }
 
-// SetName sets the handle of an identity, unless another has the same but for case, or a
-// newer one was set.
+// SetName sets the handle of an identity, unless another has it regardless of case, or a newer one was set.
 type SetName struct {
 	Key  wamble.PublicKey
 	Name string
@@ -48,15 +46,14 @@ func (*SetName) Kind() Kind { return KindSetName }
 func (in *SetName) code(c coder) coder      { return c.bytes(in.Key[:]).text(&in.Name).time(&in.At) }
 func (in *SetName) check(c checker) checker { return c.key(in.Key).handle(in.Name).at(in.At) }
 
-// ErasePlayer deletes what belongs to an identity: its key, handle and rating, and
-// the tokens, predictions, acceptances of terms and reservations of its sessions.
-// The games stay, and with them the numbers of the sessions; what is still on its
-// way to such a session is not kept. Another identity of the same key stays, too: one
-// with another number than Player, or that was created after At if Player is 0.
+// ErasePlayer deletes the data of an identity: its key, handle and rating, and the tokens, predictions,
+// acceptances of terms and reservations of its sessions. The games stay, and with them the numbers of the
+// sessions; later intents about such a session are ignored. Another identity of the same key stays, too:
+// one with another number than Player, or one created after At if Player is 0.
 type ErasePlayer struct {
 	Key    wamble.PublicKey
 	At     time.Time
-	Player wamble.PlayerID // whom the order was about; 0: it is not known
+	Player wamble.PlayerID // the subject of the command; 0: unknown
 }
 
 func (*ErasePlayer) Kind() Kind { return KindErasePlayer }
@@ -69,9 +66,9 @@ func (in *ErasePlayer) check(c checker) checker {
 	return c.key(in.Key).at(in.At).number(in.Player >= 0, "player", int64(in.Player))
 }
 
-// MergePlayers makes one identity of two: what belongs to From belongs to Into, and
-// From's key is one more key of Into. The rating is the mean, weighed by games. If From
-// or Into is not there, or From was created after At, nothing is done.
+// MergePlayers makes one identity of two: Into gets what belongs to From, and From's key as another key.
+// The rating is the mean, weighted by games. It does nothing if From or Into does not exist, or From was
+// created after At.
 type MergePlayers struct {
 	From, Into wamble.PublicKey
 	At         time.Time

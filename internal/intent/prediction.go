@@ -32,7 +32,7 @@ func (in *RecordPrediction) check(c checker) checker {
 		number(in.Streak >= 0 && in.Streak <= math.MaxInt32, "streak", int64(in.Streak))
 }
 
-// ResolvePrediction says what became of a prediction.
+// ResolvePrediction sets the result of a prediction.
 type ResolvePrediction struct {
 	ID      wamble.PredictionID
 	Session wamble.SessionID

@@ -6,8 +6,7 @@ import (
 	"wamble"
 )
 
-// CreateReservation makes a session the holder of a board, unless somebody else
-// became it after At.
+// CreateReservation makes a session the holder of a board, unless the board was assigned after At.
 type CreateReservation struct {
 	Board   wamble.BoardID
 	Session wamble.SessionID
@@ -26,8 +25,7 @@ func (in *CreateReservation) check(c checker) checker {
 	return c.board(in.Board).at(in.At).session(in.Session).at(in.Expires)
 }
 
-// RemoveReservation leaves a board without a holder, unless somebody became it
-// after At.
+// RemoveReservation removes the holder of a board, unless the board was assigned after At.
 type RemoveReservation struct {
 	Board wamble.BoardID
 	At    time.Time

@@ -13,14 +13,14 @@ type RecordGameResult struct {
 	Result   wamble.Result
 	Plies    int
 	Duration time.Duration
-	Reason   string // at most 31 bytes, for instance "checkmate"
+	Reason   string // at most 31 bytes, such as "checkmate"
 	At       time.Time
 }
 
 func (*RecordGameResult) Kind() Kind { return KindRecordGameResult }
 
-// code reads a negative duration as none: older binaries wrote one when the
-// clock had been set back across a restart.
+// code reads a negative duration as 0: older binaries wrote one when the clock had been set back across a
+// restart.
 func (in *RecordGameResult) code(c coder) coder {
 	c = c.board(&in.Board).octet((*uint8)(&in.Result)).small(&in.Plies).int((*int64)(&in.Duration)).text(&in.Reason).time(&in.At)
 	if c.read {
@@ -39,7 +39,7 @@ func (in *RecordGameResult) check(c checker) checker {
 type RecordPayout struct {
 	Board     wamble.BoardID
 	Session   wamble.SessionID
-	Points    float64 // four decimals are kept
+	Points    float64 // with four decimals
 	Canonical float64 // the share before any adjustment
 	At        time.Time
 }

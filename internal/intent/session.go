@@ -24,8 +24,8 @@ func (in *CreateSession) check(c checker) checker {
 	return c.session(in.Session).that(!in.Token.IsZero(), "the token is zero").number(in.Player >= 0, "player", int64(in.Player)).at(in.At)
 }
 
-// LinkSession gives a session an identity. The player is found by Key; if
-// there is none it is created with the number, handle and rating given here.
+// LinkSession gives a session an identity. The player is found by Key, or else created with the number,
+// handle and rating given here.
 type LinkSession struct {
 	Session wamble.SessionID
 	Key     wamble.PublicKey
@@ -56,8 +56,7 @@ func (*UnlinkSession) Kind() Kind { return KindUnlinkSession }
 func (in *UnlinkSession) code(c coder) coder      { return c.session(&in.Session).time(&in.At) }
 func (in *UnlinkSession) check(c checker) checker { return c.session(in.Session).at(in.At) }
 
-// MarkBot says that a program plays a session. It is a bot's for ever, and so is every
-// identity that it has or gets.
+// MarkBot marks a session as a program's, permanently, and every identity that it has or gets.
 type MarkBot struct {
 	Session wamble.SessionID
 	At      time.Time
@@ -68,8 +67,8 @@ func (*MarkBot) Kind() Kind { return KindMarkBot }
 func (in *MarkBot) code(c coder) coder      { return c.session(&in.Session).time(&in.At) }
 func (in *MarkBot) check(c checker) checker { return c.session(in.Session).at(in.At) }
 
-// RenewToken sets the token of a session, and the host where alone the token is
-// good: a netip.Prefix as text, "" for everywhere.
+// RenewToken sets the token of a session, and the only host where the token is valid: a netip.Prefix as
+// text, "" for all.
 type RenewToken struct {
 	Session wamble.SessionID
 	Token   wamble.TokenHash
@@ -87,8 +86,8 @@ func (in *RenewToken) check(c checker) checker {
 	return c.session(in.Session).that(!in.Token.IsZero(), "the token is zero").text("host", in.Host, 0, maxHost).at(in.At)
 }
 
-// SetTrust sets the trust level of a session, or of all sessions of an identity:
-// one of Session and Key is zero.
+// SetTrust sets the trust level of a session, or of all sessions of an identity: either Session or Key is
+// zero.
 type SetTrust struct {
 	Session wamble.SessionID
 	Key     wamble.PublicKey
@@ -106,12 +105,12 @@ func (in *SetTrust) check(c checker) checker {
 	return c.that((in.Session > 0) != !in.Key.IsZero(), "either a session or a key is given").number(in.Level >= 0, "trust level", int64(in.Level)).at(in.At)
 }
 
-// RevokeSessions voids the token of a session of a key, or if Others is set the
-// tokens of all sessions of the key but that one; without a key that of a guest. Tokens that are newer than At stay.
-// The sessions themselves stay, with what they have won.
+// RevokeSessions voids the token of a session of a key, or with Others the tokens of all other sessions of
+// the key; without a key that of a guest. Tokens newer than At stay. The sessions stay, with what they have
+// won.
 type RevokeSessions struct {
-	Session wamble.SessionID // may be 0 with Others: all go
-	Key     wamble.PublicKey // zero: the session is that of a guest
+	Session wamble.SessionID // 0 with Others: all sessions
+	Key     wamble.PublicKey // zero: a guest's session
 	Others  bool
 	At      time.Time
 }
@@ -126,8 +125,7 @@ func (in *RevokeSessions) check(c checker) checker {
 	return c.that(!in.Key.IsZero() || !in.Others, "the others of nobody").number(in.Session > 0 || in.Others && in.Session == 0, "session", int64(in.Session)).at(in.At)
 }
 
-// UpdateSessionLastSeen says when a session was last heard of. It is droppable:
-// no answer waits for it.
+// UpdateSessionLastSeen sets when a session was last heard from. It is droppable: no answer waits for it.
 type UpdateSessionLastSeen struct {
 	Session wamble.SessionID
 	At      time.Time
@@ -140,10 +138,9 @@ func (in *UpdateSessionLastSeen) check(c checker) checker { return c.session(in.
 
 func (in *UpdateSessionLastSeen) locality() (major, minor uint64) { return uint64(in.Session), 0 }
 
-// PurgeSessions deletes the anonymous sessions that were last seen before
-// Before, with their predictions and shown moves. Those that moved keep their
-// row, because games name them, but lose their token. Those that hold a board
-// are left alone.
+// PurgeSessions deletes the anonymous sessions that were last seen before Before, with their predictions
+// and shown moves. Those that have moved keep their row, because games name them, but lose their token.
+// Those that hold a board stay.
 type PurgeSessions struct {
 	Before time.Time
 	At     time.Time

@@ -2,10 +2,9 @@ package intent
 
 import "fmt"
 
-// Kind numbers an intent. The numbers are stored in journals: they are never
-// reused, and 1 to 19 are those of the original. 12 and 13 (move and
-// reservation columns of boards) have no role here: the rows of moves and
-// reservations say the same.
+// Kind numbers an intent. The numbers are stored in journals: they are never reused, and 1 to 19 are those
+// of the original. Its 12 and 13 (move and reservation columns of boards) are not used: the rows of moves
+// and reservations have the same data.
 type Kind uint8
 
 // The closed list of kinds.
@@ -39,8 +38,8 @@ const (
 	KindMergePlayers              Kind = 30
 )
 
-// table is the one table of kinds, in the order in which a batch is applied:
-// who must exist before whom.
+// table is the one table of kinds, in the order in which a batch is applied: rows come before rows that
+// refer to them.
 var table = []Row{
 	// number, name, New, what it overwrites, barrier, locality, size
 	{KindCreateSession, "CREATE_SESSION", zero[CreateSession], KeepsAll, Joins, asItCame, fixed(34)},
@@ -72,24 +71,22 @@ var table = []Row{
 	{KindPurgeSessions, "PURGE_SESSIONS", zero[PurgeSessions], KeepsAll, Alone, asItCame, fixed(34)},
 }
 
-// Row is what is known of a kind besides its fields. No cell may be empty.
+// Row is what is known of a kind besides its fields. No field may be empty.
 type Row struct {
 	Kind Kind
 	Name string
 	// New returns an empty intent.
 	New func() Intent
-	// Overwrites says which column the intent sets, of the board or session that
-	// is its first field. Of all intents that set the same, only the newest is
-	// written.
+	// Overwrites is the column that the intent sets, of the board or session in its first field. Of all
+	// intents that set the same column of a row, only the newest is written.
 	Overwrites Column
-	// Barrier says what else may stand in the same batch.
+	// Barrier says what may be in the same batch.
 	Barrier Barrier
-	// Locality orders the intents of a batch within the kind by the rows that
-	// they touch: rows that lie together are written together, and all writers
-	// take row locks in one order.
+	// Locality orders the intents of a kind within a batch by the rows that they touch: adjacent rows are
+	// written together, and all writers take row locks in one order.
 	Locality func(Intent) (major, minor uint64)
-	// Size is how many bytes the intent brings to the database, as the original
-	// counted them, given how many its fields have in the journal.
+	// Size returns the payload of the intent for the database in bytes, as the original counted it, given
+	// the size of its fields in the journal.
 	Size func(fields int) int
 }
 
@@ -104,7 +101,7 @@ const (
 	lastSeen                         // of a session
 )
 
-// Barrier is what the order of kinds in a batch cannot respect.
+// Barrier is a constraint that the order of kinds in a batch cannot satisfy.
 type Barrier uint8
 
 const (
@@ -120,7 +117,7 @@ func zero[T any, P interface {
 	return P(new(T))
 }
 
-// asItCame is the locality of kinds that keep the order in which they came.
+// asItCame is the locality of kinds that keep their order.
 func asItCame(Intent) (major, minor uint64) { return 0, 0 }
 
 // by is a locality that is read from the fields.
@@ -131,10 +128,10 @@ func by[T Intent](f func(T) (major, minor uint64)) func(Intent) (major, minor ui
 // fixed is a size that does not depend on the fields.
 func fixed(n int) func(int) int { return func(int) int { return n } }
 
-// growing is a size that grows with a long text.
+// growing is a size that grows with the fields.
 func growing(n int) func(int) int { return func(fields int) int { return n + fields } }
 
-// places are the places of the kinds in the table, from 1; 0: no such kind.
+// places are the places of the kinds in the table, from 1; 0: unknown kind.
 var places = func() (at [256]uint8) {
 	for i := range table {
 		at[table[i].Kind] = uint8(i + 1)
@@ -151,11 +148,10 @@ func Kinds() []Kind {
 	return all
 }
 
-// Place returns the place of the kind in Kinds, from 1, or 0 if there is no such
-// kind.
+// Place returns the place of the kind in Kinds, from 1, or 0 for an unknown kind.
 func (k Kind) Place() int { return int(places[k]) }
 
-// Row returns the row of the kind, or nil if there is no such kind.
+// Row returns the row of the kind, or nil for an unknown kind.
 func (k Kind) Row() *Row {
 	if places[k] == 0 {
 		return nil
@@ -163,7 +159,7 @@ func (k Kind) Row() *Row {
 	return &table[places[k]-1]
 }
 
-// New returns an empty intent of the kind, or nil if there is no such kind.
+// New returns an empty intent of the kind, or nil for an unknown kind.
 func (k Kind) New() Intent {
 	if row := k.Row(); row != nil {
 		return row.New()

@@ -6,14 +6,13 @@ import (
 	"wamble"
 )
 
-// RecordTermsAcceptance says that a session accepted the terms of a profile.
-// The text is kept once per hash, and is in the first intent of a process with
-// that hash; the others name the hash alone.
+// RecordTermsAcceptance says that a session has accepted the terms of a profile. The text is stored once
+// per hash. The first intent of a process with a hash has the text, the others only the hash.
 type RecordTermsAcceptance struct {
 	Session wamble.SessionID
 	Profile string
 	Hash    [32]byte // BLAKE2b-256 of Text
-	Text    string   // "": was said before
+	Text    string   // "": sent before
 	At      time.Time
 }
 

@@ -7,10 +7,10 @@ import (
 	"wamble"
 )
 
-// MoveBoard sends a free board from one shard of its profile to another, which finds
-// it among its arrivals. It is the last that its shard says of the board. It has an
-// effect only if the board was not sent with a newer version: so a store that gets its
-// messages again, those of each shard by themselves, comes to the same end.
+// MoveBoard sends a free board from one shard of its profile to another, which finds it among its arrivals.
+// It is the shard's last intent about the board. It has an effect only if the board was not sent with a
+// newer version, so that a store which gets the messages of each shard again, independently of other
+// shards, ends in the same state.
 type MoveBoard struct {
 	Board    wamble.BoardID
 	Version  uint64 // of the board as it leaves
@@ -28,12 +28,12 @@ func (in *MoveBoard) check(c checker) checker {
 	return c.board(in.Board).that(in.Version > 0 && in.Version <= math.MaxInt64, "the version is 0 or has more than 63 bits").shard(in.From).shard(in.To).that(in.From != in.To, "the board stays where it is").at(in.At)
 }
 
-// ArriveBoard says that a shard has taken in a board that was sent to it. State is the
-// board as a restart file has it: a start that does not read the store needs it.
+// ArriveBoard says that a shard has taken in a board that was sent to it. State is the board in the form of
+// a restart file, for a start that does not read the store.
 type ArriveBoard struct {
 	Board   wamble.BoardID
 	Shard   int
-	Version uint64 // of the board; one that was sent later is another arrival
+	Version uint64 // of the board; a later version is another arrival
 	State   string
 	At      time.Time
 }

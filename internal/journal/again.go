@@ -11,26 +11,26 @@ import (
 	"wamble/runner"
 )
 
-// again brings messages to a store that had them. What it refused of them then is in the
-// dead letters, and is refused again. It may also refuse what needs rows that another
-// profile, or shard, had brought there and has not brought again: a board that has
-// travelled, a session that was made elsewhere. So messages come one after the other there
-// and wait for the other profiles, which never wait for a later message of this one.
+// again applies kept messages to a store that had them before it went back. What it refused then is in the
+// dead letters, and is refused again. It can also refuse intents that need rows which another profile or
+// shard has not brought there again: a board that has moved, a session that was made elsewhere. Then
+// messages are applied one by one and wait for the other profiles, which never wait for a later message of
+// this one.
 type again struct {
 	d       *Drain
 	factor  int             // how much larger than usual the next plan is
-	dead    map[uint64]bool // the messages of which dead letters are known; nil: nobody has looked
-	refused int             // intents that the store had taken
+	dead    map[uint64]bool // messages that have dead letters; nil: not read yet
+	refused int             // intents that the store had taken and refuses now
 }
 
-// How long a drain waits between two looks at the others, and how long for others who do
-// not get on.
+// othersPause is the pause between two checks of the other profiles, othersTime how long a drain waits for
+// others that make no progress.
 const (
 	othersPause = 20 * time.Millisecond
 	othersTime  = 10 * time.Second
 )
 
-// apply applies the next plan of messages, and returns how many those are.
+// apply applies the next plan of messages, and returns how many messages it has taken.
 func (a *again) apply(ctx context.Context, queue []Message) (int, error) {
 	for {
 		plan, taken, err := a.plan(queue)
@@ -48,7 +48,7 @@ func (a *again) apply(ctx context.Context, queue []Message) (int, error) {
 		if err := a.readDead(); err != nil {
 			return 0, err
 		}
-		mayCome := a.d.mayCome(ctx) // before the store is asked once more
+		mayCome := a.d.mayCome(ctx) // before the store is probed
 		rejected, err := a.d.store.Probe(ctx, a.d.batch(plan))
 		if err != nil {
 			return 0, err
@@ -56,7 +56,7 @@ func (a *again) apply(ctx context.Context, queue []Message) (int, error) {
 		first, unknown := a.unknown(plan, rejected)
 		switch {
 		case unknown > 0 && taken > 1:
-			// What is before the first of them, or else that one alone.
+			// Take the messages before the first of them, or only that one.
 			queue = queue[:max(1, slices.IndexFunc(queue, func(m Message) bool { return m.Seq >= first }))]
 			continue
 		case unknown > 0 && mayCome:
@@ -76,9 +76,8 @@ func (a *again) done(plan Plan, taken int, err error) (int, error) {
 	return taken, err
 }
 
-// smaller is how much smaller plans are after a refusal, down to the usual size: to find
-// what is refused in a large one takes long, and holds up those who are to bring what it
-// needs.
+// smaller divides the factor of the plans after a refusal, down to the usual size. Probing a large plan
+// takes long, and delays the profiles that must bring what it needs.
 const smaller = 8
 
 // plan makes the next plan.
@@ -95,7 +94,7 @@ func (a *again) plan(queue []Message) (Plan, int, error) {
 	}
 }
 
-// readDead finds the messages of which there are dead letters, once.
+// readDead reads, once, which messages have dead letters.
 func (a *again) readDead() error {
 	if a.dead != nil {
 		return nil
@@ -112,8 +111,8 @@ func (a *again) readDead() error {
 	return nil
 }
 
-// unknown returns how many of the rejected intents are not in the dead letters, and the
-// first message that has one.
+// unknown returns how many of the rejected intents have no dead letter, and the first message with such an
+// intent.
 func (a *again) unknown(plan Plan, rejected []store.Rejection) (first uint64, n int) {
 	for _, x := range rejected {
 		seq := plan.Origins[x.Index].Seq
@@ -127,14 +126,14 @@ func (a *again) unknown(plan Plan, rejected []store.Rejection) (first uint64, n 
 	return first, n
 }
 
-// others is what a drain knows of the other profiles of its store.
+// others is the progress of the other profiles of the store.
 type others struct {
-	at    uint64    // how far the store had come with them
-	moved time.Time // when that was new
+	at    uint64    // sum of their cursors
+	moved time.Time // when at has last changed
 }
 
-// mayCome reports whether what the store refuses may need what other profiles are to
-// bring there again: one of them is behind, and they get on.
+// mayCome reports whether an intent that the store refuses may need rows that other profiles are bringing
+// again: one of them is behind, and they make progress.
 func (d *Drain) mayCome(ctx context.Context) bool {
 	if d.o.Others == nil || ctx.Err() != nil {
 		return false
@@ -150,8 +149,8 @@ func (d *Drain) mayCome(ctx context.Context) bool {
 	return time.Since(d.others.moved) < othersTime
 }
 
-// Behind reports whether a store lacks messages of a profile that have left the journal,
-// and how far it has come.
+// Behind reports whether a store lacks messages of a profile that have left the journal, and the profile's
+// cursor.
 func Behind(ctx context.Context, r *runner.Runner, db store.Store, profile string) (behind bool, at uint64, err error) {
 	workers, err := Workers(ctx, r)
 	if err != nil {
@@ -161,7 +160,7 @@ func Behind(ctx context.Context, r *runner.Runner, db store.Store, profile strin
 	if err != nil {
 		return false, 0, err
 	}
-	had := settledOf(r, uint64(workers[profile])) // before the store is asked, which goes on
+	had := settledOf(r, uint64(workers[profile])) // before the cursor is read, which may advance
 	at, err = db.Cursor(ctx, store.JournalID(r.JournalID()), profile)
 	return err == nil && max(at, world.Base) < had, at, err
 }

@@ -6,8 +6,8 @@ import (
 	"wamble/internal/intent"
 )
 
-// barrier keeps apart what would have another outcome in one plan, because a
-// plan is sorted by kind: two changes of one session's identity, and deletions.
+// barrier keeps messages out of a plan whose order matters, because a plan is sorted by kind: two changes
+// of one session's identity, and deletions.
 type barrier struct {
 	identity map[uint64]bool // sessions whose identity the plan changes
 	closed   bool            // the plan takes no further message
@@ -38,9 +38,9 @@ func (b *barrier) add(m *Message) {
 	}
 }
 
-// identities returns the sessions whose identity a message changes, and whether
-// the message is a plan by itself, in its own order: it deletes, or changes one
-// identity twice, and a message is never split.
+// identities returns the sessions whose identity a message changes, and whether the message must be a plan
+// by itself, in its own order: because it deletes, or changes one identity twice, and a message is never
+// split.
 func (m *Message) identities() (sessions []uint64, alone bool) {
 	for _, r := range m.records() {
 		switch r.row.Barrier {

@@ -8,20 +8,20 @@ import (
 	"wamble/internal/intent"
 )
 
-// deadEvery is how often DrainOptions.Dead is told of dead letters: a store that
-// refuses a million intents does not fill the log.
+// deadEvery is the shortest time between two calls of DrainOptions.Dead, so that a store which refuses a
+// million intents does not fill the log.
 const deadEvery = 10 * time.Second
 
-// burials are new dead letters that nobody was told of yet.
+// burials counts new dead letters that were not reported yet.
 type burials struct {
 	count int
-	last  error // why the last one was refused
+	last  error // the reason of the last one
 }
 
 func (l *burials) add(reason error) { l.count, l.last = l.count+1, reason }
 
-// reasonOf says why a store refuses an intent, with the kind named once: stores
-// name it in some of their errors.
+// reasonOf returns the reason why a store refuses an intent, with the kind named once: some errors of
+// stores name it already.
 func reasonOf(k intent.Kind, err error) error {
 	kind, text := k.String()+": ", err.Error()
 	for strings.HasPrefix(text, kind) {
@@ -30,15 +30,15 @@ func reasonOf(k intent.Kind, err error) error {
 	return errors.New(kind + text)
 }
 
-// buried adds the dead letters of a batch to those to be told.
+// buried adds the dead letters of a batch to those to be reported.
 func (d *Drain) buried(l burials) {
 	if l.count > 0 {
 		d.dead = burials{d.dead.count + l.count, l.last}
 	}
 }
 
-// tellDead tells of new dead letters, unless it did a moment ago and there will
-// be another turn.
+// tellDead reports new dead letters, unless it has done so less than deadEvery ago and this is not the last
+// call.
 func (d *Drain) tellDead(now time.Time, last bool) {
 	if d.dead.count == 0 || !last && now.Sub(d.deadTold) < deadEvery {
 		return

@@ -12,88 +12,80 @@ import (
 	"wamble/runner"
 )
 
-// Cadence of flushing: at once when so many messages wait, otherwise this long
-// after the last flush; and so many batches in a row before looking again.
+// The drain flushes at once when eagerAt messages wait, otherwise flushEvery after the last flush, and at
+// most batchesPerTurn batches per turn.
 const (
 	eagerAt        = 128
 	flushEvery     = 200 * time.Millisecond
 	batchesPerTurn = 4
 )
 
-// The bounds of what a drain has in hand: a transaction of about twenty thousand moves,
-// or far behind so many of them (Next.Ahead).
+// The bounds of one claim of the drain: a transaction of about twenty thousand moves, or maxAhead of these
+// far behind (Next.Ahead).
 const (
 	maxBatch = 16 << 10 // messages
 	maxBytes = 8 << 20  // of messages in a transaction
 	maxAhead = 4
 )
 
-// Back-off after a transient error of the store, doubled each time.
+// The back-off after a transient error of the store, doubled each time.
 const (
 	firstPause = 50 * time.Millisecond
 	maxPause   = 5 * time.Second
 )
 
-// DrainOptions describe the drain of one profile.
+// DrainOptions configures the drain of one profile. Its functions may be nil.
 type DrainOptions struct {
 	Profile string
 	Limits  Limits
-	// Applied, if set, is told how far the store has come, from the drain's
-	// goroutine.
+	// Applied is called with the last message that the store has, on the drain's goroutine.
 	Applied func(through uint64)
-	// Worked, if set, is told of every transaction of the store, and returns how to
-	// go on. Empty does not rest.
+	// Worked is called after every transaction of the store, and returns how to go on. Empty ignores its
+	// Rest.
 	Worked func(Work) Next
-	// Trouble, if set, is told of every failure of the store, and with nil when
-	// the store works again.
+	// Trouble is called with every failure of the store, and with nil when the store works again.
 	Trouble func(err error)
-	// Dead, if set, is told how many intents went to the dead letters since the
-	// last call, and why the last one did; at most every deadEvery.
+	// Dead is called with the number of new dead letters and the last reason, at most every deadEvery.
 	Dead func(count int, reason error)
-	// Keep is what is kept of messages that the store has. KeepFailed, if set, is told
-	// when that fails.
+	// Keep configures which messages are kept that the store has. KeepFailed is called when that fails.
 	Keep       KeepOptions
 	KeepFailed func(err error)
-	// WentBack, if set, is told of a store that has less than it had, and again when
-	// it has what was kept.
+	// WentBack is called for a store that has less than it had, and again when the kept messages are there.
 	WentBack func(Setback)
-	// Others, if set, reports whether the store lacks what other profiles had brought
-	// there, and how far it has come with them: until it has that, it may refuse what it
-	// has to take.
+	// Others reports whether the store lacks messages that other profiles had brought there, and the sum of
+	// their cursors: until it has them, it may refuse what it must take.
 	Others func(ctx context.Context) (behind bool, at uint64)
-	// Emitted, if set, is told when the feed of finished games has grown.
+	// Emitted is called when the feed of finished games has grown.
 	Emitted func()
-	// Happened, if set, is told from the drain's goroutine what happened in the
-	// messages behind after up to through, once the store has them. The list is good
-	// until it returns. When somebody begins to observe it is first told what was kept of
-	// the messages before, perhaps again.
+	// Happened is called on the drain's goroutine with the events of the messages behind after up to
+	// through, once the store has them. The list is valid during the call. When an observer has just come,
+	// the first call includes the kept events before, which may repeat some.
 	Happened func(after, through uint64, list []Happened)
-	// Observed is told up to which message the store has all, and reports whether anybody
-	// wants to know what happens; nil: always. To tell costs as much as to plan a batch.
+	// Observed is given the last message that the store has, and reports whether any observer wants
+	// Happened; nil means always. Finding the events costs as much as planning a batch.
 	Observed func(through uint64) bool
-	// Remember keeps in the journal what Happened was told, for whoever holds it next.
+	// Remember keeps the events of Happened in the journal, for the next process that holds it.
 	Remember bool
 }
 
-// Work is a transaction of the drain: what it brought to the store, and how long
-// that took since the one before it, or since the messages were read.
+// Work is a transaction of the drain: its size, and the time since the one before, or since the messages
+// were read.
 type Work struct {
 	Messages, Bytes int
 	Took            time.Duration
 }
 
-// Next is how a drain goes on after a transaction: it rests, and then brings at most so
-// many bytes of messages in each transaction; 0: as many as it can. From the journal it
-// takes as many as are so many transactions, and plans one while the one before it is under
-// way; 0: one.
+// Next is how a drain goes on after a transaction: it rests, and then puts at most Bytes of messages into
+// each transaction; 0: as many as it can. It claims enough messages for Ahead transactions, and plans one
+// while the one before is under way; 0: one.
 type Next struct {
 	Rest  time.Duration
 	Bytes int
 	Ahead int
 }
 
-// Drain moves the messages of one profile from the journal to its store, in
-// order and exactly once. It is the profile's worker of the runner.
+// Drain moves the messages of one profile from the journal to its store, in order and exactly once. It is
+// the runner's worker of the profile.
 type Drain struct {
 	r      *runner.Runner
 	worker *runner.Worker
@@ -102,7 +94,7 @@ type Drain struct {
 
 	planner Planner
 	cursor  uint64 // last message that the store has
-	known   bool   // cursor was read from the store, since that failed last
+	known   bool   // cursor was read from the store since the last failure
 	kept    *kept  // nil: nothing is kept
 	base    atomic.Uint64
 	recheck atomic.Bool
@@ -113,12 +105,12 @@ type Drain struct {
 	hasten  chan struct{}
 	applied atomic.Uint64
 	limits  atomic.Pointer[Limits]
-	// emitted counts the games that were put into the feed, announced those that
-	// o.Emitted was told of. Both belong to the drain's goroutine.
+	// emitted counts the games put into the feed, announced those of which o.Emitted was called. Only the
+	// drain's goroutine uses them.
 	emitted, announced uint64
-	dead               burials // not told yet
-	// told is the last message that o.Happened was told about, or need not be; telling
-	// says that it is told of all that follow; happened is memory for the next call.
+	dead               burials // not reported yet
+	// told is the last message whose events were, or need not be, reported; telling says that those of all
+	// later messages are reported; happened is a buffer.
 	told     uint64
 	telling  bool
 	happened []Happened
@@ -127,7 +119,7 @@ type Drain struct {
 	others   others
 }
 
-// NewDrain makes the drain of a profile. Exactly one may exist for each.
+// NewDrain makes the drain of a profile. A profile may have only one.
 func NewDrain(ctx context.Context, r *runner.Runner, db store.Store, o DrainOptions) (*Drain, error) {
 	id, err := WorkerOf(ctx, r, o.Profile)
 	if err != nil {
@@ -149,8 +141,8 @@ func NewDrain(ctx context.Context, r *runner.Runner, db store.Store, o DrainOpti
 	return d, nil
 }
 
-// count asks the runner how many messages wait. Between two calls, Posted and
-// the batches keep the number roughly right.
+// count reads from the runner how many messages wait. Between two calls, Posted and the batches keep the
+// number approximately right.
 func (d *Drain) count() int {
 	depth := 0
 	for _, in := range d.r.Stats().Inboxes {
@@ -162,13 +154,12 @@ func (d *Drain) count() int {
 	return depth
 }
 
-// ErrAhead is returned when the store has more of a journal than the journal.
+// ErrAhead is returned when the store has messages that the journal has not.
 var ErrAhead = errors.New("the database is ahead of the journal")
 
-// Fits checks that the store has no message that the journal has not numbered
-// yet. An old copy of a journal that was put in its place would give its new
-// messages numbers that the store has seen, and they would be skipped. A store that
-// has less than it had gets it again.
+// Fits returns ErrAhead if the store has a message that the journal has not numbered yet. An old copy of a
+// journal would give its new messages numbers that the store has seen, so they would be skipped. A store
+// that has less than it had gets the kept messages again.
 func (d *Drain) Fits(ctx context.Context) error {
 	at, err := d.store.Cursor(ctx, store.JournalID(d.r.JournalID()), d.o.Profile)
 	if err != nil {
@@ -187,11 +178,10 @@ func (d *Drain) Fits(ctx context.Context) error {
 	return d.meet(ctx, d.settled()+1)
 }
 
-// Worker returns the number of the profile's worker: the address of its
-// messages.
+// Worker returns the number of the profile's worker, the address of its messages.
 func (d *Drain) Worker() uint32 { return uint32(d.worker.ID()) }
 
-// Pending returns roughly how many messages wait.
+// Pending returns approximately how many messages wait.
 func (d *Drain) Pending() int { return int(d.pending.Load()) }
 
 // Applied returns the last message that the store has, 0 if that is unknown.
@@ -200,18 +190,17 @@ func (d *Drain) Applied() uint64 { return d.applied.Load() }
 // SetLimits changes the bounds of a transaction, from the next one on.
 func (d *Drain) SetLimits(l Limits) { d.limits.Store(&l) }
 
-// Posted says that n messages became durable. It does not block.
+// Posted counts n messages that became durable. It does not block.
 func (d *Drain) Posted(n int) {
 	if d.pending.Add(int64(n)) >= eagerAt {
 		signal(d.wake)
 	}
 }
 
-// Hasten lets the drain bring what waits to the store without a rest before that: somebody
-// waits for it. It does not block.
+// Hasten makes the drain start at once on what waits, without a rest. It does not block.
 func (d *Drain) Hasten() { signal(d.hasten) }
 
-// signal wakes who waits for c, or will.
+// signal wakes the receiver of c, now or when it next waits.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -219,8 +208,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Run drains until ctx is done, with the cadence above. It returns nil then,
-// and otherwise why the runner can go no further.
+// Run drains until ctx is done and then returns nil. An error is why the runner cannot go on.
 func (d *Drain) Run(ctx context.Context) error {
 	timer := time.NewTimer(flushEvery)
 	defer timer.Stop()
@@ -262,7 +250,7 @@ func (d *Drain) Run(ctx context.Context) error {
 	}
 }
 
-// tick takes a batch to the store.
+// tick claims a batch and applies it.
 func (d *Drain) tick(ctx context.Context) (int, error) {
 	return d.worker.TickOnce(ctx, d.next.bytes()*min(max(d.next.Ahead, 1), maxAhead))
 }
@@ -275,7 +263,7 @@ func (n Next) bytes() int {
 	return min(n.Bytes, maxBytes)
 }
 
-// sleep rests for as long as the last transaction asks for, unless somebody is in haste.
+// sleep rests as long as the last Next says, or until Hasten.
 func (d *Drain) sleep(ctx context.Context) {
 	if d.next.Rest <= 0 {
 		return
@@ -288,9 +276,8 @@ func (d *Drain) sleep(ctx context.Context) {
 	d.next.Rest = 0
 }
 
-// untilNext is how long to wait after a turn. A turn that moved nothing although
-// many messages wait was not allowed to, as during a handoff: to try again at
-// once would only burn time.
+// untilNext returns the pause after a turn. A turn that moved nothing although many messages wait was not
+// allowed to, as during a handoff; trying again at once would waste time.
 func (d *Drain) untilNext(moved bool) time.Duration {
 	if moved && d.Pending() >= eagerAt && d.pause == 0 {
 		return 0
@@ -298,7 +285,7 @@ func (d *Drain) untilNext(moved bool) time.Duration {
 	return flushEvery
 }
 
-// IsEmpty reports whether nothing is left to be drained.
+// IsEmpty reports whether no message is left.
 func (d *Drain) IsEmpty() bool { return d.count() == 0 }
 
 // IsPaused reports whether the host has paused the profile's queue.
@@ -311,9 +298,8 @@ func (d *Drain) IsPaused() bool {
 	return false
 }
 
-// Empty drains until nothing is left, as before a start or a change of the
-// store, also what is in a paused queue. progress, if set, is told roughly how many
-// messages are left.
+// Empty drains until no message is left, before a start or a change of the store, even if the queue is
+// paused. progress, unless nil, is called with the approximate number of messages left.
 func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
 	defer func() { d.tellDead(time.Now(), true) }()
 	d.worker.RunPaused(true)
@@ -327,7 +313,7 @@ func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
 		if progress != nil {
 			progress(d.count())
 		}
-		if done == 0 && d.count() > 0 { // the store is away, or a handoff rests
+		if done == 0 && d.count() > 0 { // the store is away, or the runner is frozen for a handoff
 			select {
 			case <-ctx.Done():
 			case <-time.After(max(d.worker.IdleSleep(), time.Millisecond)):
@@ -340,7 +326,7 @@ func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
 	return nil
 }
 
-// Close takes the drain's worker out of the runner. Run must have ended.
+// Close removes the drain's worker from the runner. Run must have ended.
 func (d *Drain) Close() error {
 	err := d.worker.Remove()
 	if d.kept != nil {
@@ -349,8 +335,7 @@ func (d *Drain) Close() error {
 	return err
 }
 
-// handle applies a batch of the journal. Its error pauses the worker with the
-// batch claimed.
+// handle applies a batch of the journal. An error pauses the worker, which keeps its claim on the batch.
 func (d *Drain) handle(ctx context.Context, b *runner.Batched) error {
 	err := d.apply(ctx, b)
 	if err == nil {
@@ -366,9 +351,9 @@ func (d *Drain) handle(ctx context.Context, b *runner.Batched) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return runner.Retry(err, 0) // the drain ends: the store is in no trouble
+		return runner.Retry(err, 0) // the drain ends: not a failure of the store
 	}
-	d.known = false // when the store is back it may be another one
+	d.known = false // it may be another store when it is back
 	d.trouble(err)
 	d.pause = min(max(2*d.pause, firstPause), maxPause)
 	return runner.Retry(err, d.pause/2+rand.N(d.pause/2))
@@ -395,7 +380,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 	renewed, left := time.Now(), waiting(queue)
 	var next planned
 	for len(queue) > 0 {
-		// A renewal is a commit of the journal: rarely, not for every plan.
+		// A renewal is a commit of the journal, so it is not made for every plan.
 		if now := time.Now(); now.Sub(renewed) > Policy.LeaseTTL/4 {
 			if err := b.Renew(ctx); err != nil {
 				return err
@@ -412,7 +397,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		next, err = run.applyAhead(ctx, d, now.Plan, queue[now.taken:], left)
 		var moved *store.CursorMoved
 		if errors.As(err, &moved) {
-			// A commit whose answer was lost had succeeded.
+			// An earlier commit has succeeded, but its answer was lost.
 			if moved.At <= d.cursor {
 				return fmt.Errorf("the cursor went back from %d to %d: %w", d.cursor, moved.At, store.ErrTransient)
 			}
@@ -437,8 +422,8 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 	return d.tell(ctx, run)
 }
 
-// front returns those of the messages that are brought in the next transaction, at most:
-// all of them, if they are hardly more than it may have, or equal parts.
+// front returns the messages for the next transaction: all, if they are hardly more than it may have, or
+// else one of several parts of equal size.
 func (d *Drain) front(queue []Message) []Message {
 	all, room := size(queue), d.next.bytes()
 	parts := max((all+room/2)/room, 1)
@@ -452,8 +437,7 @@ func (d *Drain) front(queue []Message) []Message {
 	return queue
 }
 
-// worked tells of messages that the store has now, and returns when the work on
-// the next begins.
+// worked reports a transaction, and returns when the work on the next begins.
 func (d *Drain) worked(messages []Message, began time.Time) time.Time {
 	d.pending.Add(-int64(len(messages)))
 	if d.o.Worked == nil {
@@ -463,7 +447,7 @@ func (d *Drain) worked(messages []Message, began time.Time) time.Time {
 	return time.Now()
 }
 
-// size is the bytes of messages.
+// size returns the bytes of messages.
 func size(queue []Message) (n int) {
 	for i := range queue {
 		n += len(queue[i].frame)
@@ -471,7 +455,7 @@ func size(queue []Message) (n int) {
 	return n
 }
 
-// waiting counts the intents of a queue.
+// waiting returns the number of intents of messages.
 func waiting(queue []Message) (n int) {
 	for i := range queue {
 		n += queue[i].intents

@@ -12,10 +12,9 @@ import (
 	"wamble/runner"
 )
 
-// The feed is the finished games on their way out: one line of JSON for each in
-// the runner's outbox, emitted in the commit that acknowledges the batch which
-// brought its result to the store. So a game is in the feed once, and never
-// before it is in the store.
+// The feed is the finished games: one line of JSON for each in the runner's outbox, written in the commit
+// that acknowledges the batch which brought the result to the store. So a game is in the feed once, and
+// never before it is in the store.
 
 // Ended is a line of the feed.
 type Ended struct {
@@ -30,16 +29,14 @@ type Ended struct {
 
 var winners = map[wamble.Result]string{wamble.WhiteWins: "white", wamble.BlackWins: "black", wamble.Draw: "draw"}
 
-// FeedKept is how many games the feed keeps, FeedTrim by how many more it grows
-// before the oldest are dropped.
+// FeedKept is how many games the feed keeps; the oldest are dropped when it has FeedTrim more.
 const (
 	FeedKept = 100_000
 	FeedTrim = 1024
 )
 
-// emit puts the games that ended in a batch into the outbox. It takes all of the
-// batch, also what the store had from an earlier attempt: the commit of that
-// attempt never came. What the store has refused is left out.
+// emit writes the games that ended in a batch to the outbox, except those that the store has refused. It
+// includes games that the store had from an earlier attempt, which was not committed.
 func (r *run) emit(d *Drain) error {
 	for i := range r.queue {
 		m := &r.queue[i]
@@ -77,8 +74,7 @@ func (r *run) emitResult(d *Drain, record record) error {
 	return nil
 }
 
-// feed announces that the feed has grown, and drops its oldest games now and
-// then.
+// feed reports that the feed has grown, and trims it.
 func (d *Drain) feed(ctx context.Context) error {
 	if d.emitted == d.announced {
 		return nil
@@ -90,7 +86,7 @@ func (d *Drain) feed(ctx context.Context) error {
 	return TrimFeed(ctx, d.r, FeedKept, FeedTrim)
 }
 
-// TrimFeed drops the oldest games when there are more than keep and slack.
+// TrimFeed drops the oldest games if there are more than keep plus slack.
 func TrimFeed(ctx context.Context, r *runner.Runner, keep, slack int) error {
 	have := int(r.Stats().Outbox)
 	if have <= keep+slack {
@@ -100,19 +96,17 @@ func TrimFeed(ctx context.Context, r *runner.Runner, keep, slack int) error {
 	return err
 }
 
-// FeedRow is a game of the feed, and its number in it.
+// FeedRow is a game of the feed, with its number.
 type FeedRow struct {
 	Seq uint64
 	Ended
 }
 
-// maxFeedScan is how many rows one read of the feed looks at: the outbox holds
-// the games of all profiles.
+// maxFeedScan bounds how many rows one read of the feed scans: the outbox has the games of all profiles.
 const maxFeedScan = 4096
 
-// ReadFeed returns up to limit games of a profile with numbers above after,
-// oldest first, and the highest number that it has looked at. gone says that
-// games above after were dropped.
+// ReadFeed returns up to limit games of a profile with numbers above after, oldest first, and the highest
+// number that it has scanned. gone says that games above after were dropped.
 func ReadFeed(r *runner.Runner, profile string, after uint64, limit int) (rows []FeedRow, upTo uint64, gone bool, err error) {
 	upTo = after
 	for scanned := 0; scanned < maxFeedScan && len(rows) < limit; {
@@ -141,5 +135,5 @@ func ReadFeed(r *runner.Runner, profile string, after uint64, limit int) (rows [
 	return rows, upTo, false, nil
 }
 
-// FeedEnd returns the number of the newest game that ever was in the feed.
+// FeedEnd returns the highest number that a game of the feed has had.
 func FeedEnd(r *runner.Runner) uint64 { return r.OutboxEnd() }

@@ -11,25 +11,23 @@ import (
 //
 //	kind u8, length uvarint, fields
 //
-// A record may be longer than the fields this binary knows: a newer one may
-// have added some at the end.
+// A record may be longer than the fields that this binary knows: newer ones may append fields.
 const frameVersion = 1
 
-// MaxIntents bounds what a frame may hold. A request has a handful of intents;
-// only the end of a game with many contributors has more.
+// MaxIntents bounds the intents of a frame. Most requests make a handful; the end of a game with many
+// contributors makes more.
 const MaxIntents = 4096
 
 // ErrFrame is returned when bytes are not a frame of intents.
 var ErrFrame = errors.New("not a frame of intents")
 
-// Begin starts a frame at the end of dst.
+// Begin appends the start of a frame to dst.
 func Begin(dst []byte) []byte { return append(dst, frameVersion) }
 
-// Append adds one intent to the frame at the end of dst. It allocates nothing
-// but what dst needs to grow.
+// Append appends an intent to the frame at the end of dst. It allocates only if dst must grow.
 func Append(dst []byte, in intent.Intent) []byte { return AppendLater(dst, in, 0) }
 
-// AppendLater is Append of an intent whose times are moved by later.
+// AppendLater is Append with the times of the intent moved by later.
 func AppendLater(dst []byte, in intent.Intent, later time.Duration) []byte {
 	dst = append(dst, byte(in.Kind()), 0, 0, 0)
 	start := len(dst)
@@ -43,9 +41,9 @@ func AppendLater(dst []byte, in intent.Intent, later time.Duration) []byte {
 	return dst
 }
 
-// Join adds the intents of a frame to the frame at the end of dst, or begins one
-// there if dst is empty: many requests can travel as one message. MaxIntents and
-// the limits of the journal are the caller's to keep.
+// Join appends the intents of a frame to the frame at the end of dst, or copies the frame if dst is empty,
+// so that several requests share one message. The caller must respect MaxIntents and the limits of the
+// journal.
 func Join(dst, frame []byte) []byte {
 	if len(dst) == 0 || len(frame) == 0 {
 		return append(dst, frame...)
@@ -70,10 +68,11 @@ func Decode(frame []byte) ([]intent.Intent, error) {
 	return intents, nil
 }
 
-// A Visitor shows the intents of many frames, each until the next of its kind.
+// A Visitor visits the intents of many frames. It reuses the intents: each is valid until the next of its
+// kind.
 type Visitor struct{ intents [256]intent.Intent }
 
-// Visit shows the intents of a frame that can be read, in order.
+// Visit calls visit for each readable intent of a frame, in order.
 func (v *Visitor) Visit(frame []byte, visit func(intent.Intent)) {
 	m, err := MakeMessage(0, frame)
 	if err != nil {

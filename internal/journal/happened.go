@@ -10,40 +10,40 @@ import (
 	"wamble/internal/intent"
 )
 
-// Happened is a move or the end of a game that the store has: what observers are
-// told. Its number is that of its message and its place in it.
+// Happened is an event for observers: a move or the end of a game that the store has. Its id is the number
+// of its message and its place in that.
 type Happened struct {
 	Seq   uint64
 	Place int
 	Board wamble.BoardID
 	At    time.Time
 
-	// Of a move; Ply is 0 when the game has ended.
+	// Of a move; Ply is 0 for the end of a game.
 	Ply     int
 	UCI     string
 	Session wamble.SessionID
-	FEN     string // after the move; "" when the board was not written with it
+	FEN     string // after the move; "" if the message did not update the board
 
-	// Of a game that has ended.
+	// Of the end of a game.
 	Winner, Reason string
 	Plies          int
 	Seconds        float64
 }
 
-// recallMessages is how many messages a drain reads again, as far as they were kept, when
-// somebody begins to observe: he may have observed before, perhaps an earlier process.
+// recallMessages is how many messages are read again, as far as they were kept, for a new observer, which
+// may have observed before, perhaps another process.
 const recallMessages = 8192
 
-// listen looks whether anybody observes, between two batches, after the message before.
-// Who has just come is told what happened last.
+// listen checks for observers between two batches, after the message before, and reports earlier events to
+// a new one.
 func (d *Drain) listen(ctx context.Context, before uint64) {
 	if first, list, come := d.attend(ctx, before); come {
 		d.o.Happened(first, d.told, list)
 	}
 }
 
-// attend looks whether anybody observes. If somebody has just come, it returns what he is to
-// be told first: what happened behind the message first up to the last one that was told.
+// attend checks for observers. If one has just come, it returns the events that it must get first: those
+// behind the message first, up to d.told.
 func (d *Drain) attend(ctx context.Context, before uint64) (first uint64, list []Happened, come bool) {
 	d.told = max(d.told, before)
 	if d.o.Happened == nil || d.o.Observed != nil && !d.o.Observed(d.told) {
@@ -55,9 +55,9 @@ func (d *Drain) attend(ctx context.Context, before uint64) (first uint64, list [
 	return first, list, come
 }
 
-// tell tells observers what happened in the messages of a batch, each once, and who has just
-// come what happened before, at once: others may wait for this batch, and must not go on
-// between the two. Of what nobody observes only the number is looked at.
+// tell reports the events of a batch, each once, and to a new observer the earlier ones in the same call:
+// another process may wait for this batch, and must not go on between the two. Without observers only the
+// number is recorded.
 func (d *Drain) tell(ctx context.Context, run *run) error {
 	queue := run.queue
 	if len(queue) == 0 {
@@ -87,14 +87,13 @@ func (d *Drain) tell(ctx context.Context, run *run) error {
 	case d.told > after:
 		d.o.Happened(after, d.told, d.happened[known:])
 	}
-	if d.o.Remember { // all of it: an earlier attempt was not acknowledged
+	if d.o.Remember { // all events: an earlier attempt was not acknowledged
 		return d.remember(run.b.Tx, before, last, d.happened)
 	}
 	return nil
 }
 
-// recall returns what happened behind the message first up to the last, as far as it was
-// remembered or kept.
+// recall returns the events behind the message first, up to last, as far as they were remembered or kept.
 func (d *Drain) recall(ctx context.Context, last uint64) (first uint64, list []Happened) {
 	if d.o.Remember {
 		if first, list, known, err := d.recollect(ctx, last); err != nil {
@@ -109,7 +108,7 @@ func (d *Drain) recall(ctx context.Context, last uint64) (first uint64, list []H
 		if seq > last {
 			break
 		}
-		if seq != at+1 { // a hole: what was before it is of no use
+		if seq != at+1 { // a hole: drop what was before it
 			list, first = nil, seq-1
 		}
 		at = seq
@@ -130,8 +129,7 @@ func (d *Drain) keptAfter(seq uint64) iter.Seq2[uint64, []byte] {
 	return d.kept.after(seq)
 }
 
-// happened appends what observers are told of a message, but for what the store has
-// refused.
+// happened appends the events of a message, except those that the store has refused.
 func (m *Message) happened(list []Happened, refused map[Origin]bool) []Happened {
 	start := len(list)
 	for place, r := range m.records() {
@@ -158,7 +156,7 @@ func (m *Message) happened(list []Happened, refused map[Origin]bool) []Happened 
 	return list
 }
 
-// positions adds to moves the position that the same message leaves on their boards.
+// positions adds to moves the position in which the same message leaves their boards.
 func (m *Message) positions(list []Happened) {
 	for place, r := range m.records() {
 		if r.row.Kind != intent.KindUpdateBoard {

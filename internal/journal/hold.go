@@ -13,11 +13,11 @@ import (
 	"wamble/runner"
 )
 
-// A backup copies the store first and the journal then: what went from one to the other
-// in between is in the kept messages, which Hold keeps from being deleted.
+// A backup copies first the store and then the journal. What moves from one to the other in between is in
+// the kept messages, which Hold protects from deletion.
 
-// Hold keeps all messages that leave the journal from now on, until a time at least,
-// as far as KeepOptions.Needed allows. A hold that has not ended goes on.
+// Hold keeps all messages that leave the journal from now on, at least until the given time, as far as
+// KeepOptions.Needed allows. A hold that has not ended keeps its beginning.
 func (d *Drain) Hold(until time.Time) {
 	if d.kept == nil {
 		return
@@ -29,8 +29,8 @@ func (d *Drain) Hold(until time.Time) {
 	h.until.Store(until.UnixNano())
 }
 
-// CopyKept copies the files with a worker's kept messages behind a number from one
-// directory of all workers to another. Files that are deleted meanwhile are left out.
+// CopyKept copies the files with a worker's kept messages behind a number from one directory of all workers
+// to another. Files that are deleted meanwhile are skipped.
 func CopyKept(from, to string, journal store.JournalID, worker uint32, after uint64) error {
 	k := findKept(KeepOptions{Dir: from}, journal, worker, func(string) {})
 	dir := filepath.Join(to, strconv.FormatUint(uint64(worker), 10))
@@ -63,15 +63,15 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// Tail is Drain.Tail for a worker of a runner on which no drain runs; dir is that of all
-// kept messages. While one runs, what it takes meanwhile may be missing: ErrGap.
+// Tail is Drain.Tail for a worker without a running drain; dir is that of all kept messages. If a drain
+// runs, it may move messages meanwhile: ErrGap.
 func Tail(r *runner.Runner, dir string, worker uint32, after uint64, visit func(seq uint64, frame []byte) error) error {
 	k := findKept(KeepOptions{Dir: dir}, store.JournalID(r.JournalID()), worker, func(string) {})
 	return tail(r, k, uint64(worker), after, visit)
 }
 
-// Ends returns the last message of a worker that has left the journal for the store, and
-// the last one of all.
+// Ends returns the last message of a worker that has left the journal for the store, and the worker's last
+// message.
 func Ends(r *runner.Runner, worker uint32) (settled, last uint64) {
 	return settledOf(r, uint64(worker)), lastOf(r, uint64(worker))
 }

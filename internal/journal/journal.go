@@ -13,41 +13,38 @@ import (
 	"wamble/runner"
 )
 
-// Schema is the version of what a journal keeps in a runner: frames of intents,
-// and the workers of the profiles. Since 1.1 a process that took over may leave commits
-// in a bridge (see package pebblestore), which a program of 1.0 would not look for. A later
-// minor that this program can go on with says so (runner.Options.Needs): then machines of
-// both releases take over parts from each other.
+// Schema is the version of a journal's data in a runner: frames of intents, and the workers of the
+// profiles. Since 1.1 a process that took over may leave commits in a bridge (see package pebblestore),
+// which programs of 1.0 do not read. A later minor that this program can use is declared by
+// runner.Options.Needs: then machines of both releases can take over shards from each other.
 var Schema = runner.Version{Major: 1, Minor: 1}
 
-// Oldest is the oldest version that this program serves as it is.
+// Oldest is the oldest version that this program uses without a migration.
 var Oldest = runner.Version{Major: 1, Minor: 0}
 
-// Migrate brings a journal from an older minor to Schema: what it keeps is the same.
+// Migrate brings a journal from an older minor to Schema. The data are the same.
 func Migrate(*runner.Tx, runner.Version) error { return nil }
 
-// Policy is that of a worker that drains a journal: its budget never ends,
-// because a message that was answered must reach the store however often the
-// process dies on the way.
+// Policy is that of a worker that drains a journal. Its retry budget never ends, because an answered
+// message must reach the store however often the process dies.
 var Policy = runner.Policy{LeaseTTL: time.Minute, RetryBudget: math.MaxInt32}
 
 // messageID is the id of every message: the journal tells them apart by number.
 var messageID = []byte{'i'}
 
-// messageTo is a message to a worker that carries a frame of intents. The frame
-// is not copied.
+// messageTo returns a message to a worker with a frame of intents, which is not copied.
 func messageTo(worker uint32, frame []byte) runner.Message {
 	return runner.Message{Kind: runner.Command, Flags: runner.Durable, To: uint64(worker), ID: messageID, Payload: frame}
 }
 
-// Add puts a frame into a group, to be committed with the others of its step.
+// Add adds a frame to a group, which is committed as a whole.
 func Add(g *runner.Group, worker uint32, frame []byte) error {
 	m := messageTo(worker, frame)
 	return g.Add(&m)
 }
 
-// Post puts intents into the journal as one message, and returns its number
-// when it is durable. It is for tools and tests; a profile fills groups.
+// Post writes intents to the journal as one message, and returns its number when it is durable. It is for
+// tools and tests; a profile uses groups.
 func Post(ctx context.Context, r *runner.Runner, worker uint32, intents ...intent.Intent) (uint64, error) {
 	frame := Begin(nil)
 	for _, in := range intents {
@@ -58,8 +55,8 @@ func Post(ctx context.Context, r *runner.Runner, worker uint32, intents ...inten
 	return row.Seq, err
 }
 
-// DecodeMessage reads the intents out of a message of the journal, for tools
-// that show it. Errors: ErrFrame, also for a message that is none of ours.
+// DecodeMessage decodes the intents of a message of the journal, for tools. Errors: ErrFrame, also for a
+// message of another kind.
 func DecodeMessage(m *runner.Message) ([]intent.Intent, error) {
 	if !bytes.Equal(m.ID, messageID) {
 		return nil, fmt.Errorf("%w: the message is not of a profile's journal", ErrFrame)
@@ -79,8 +76,8 @@ func NumberOf(r *runner.Runner, profile string) (id uint32, ok bool) {
 	return id, ok && err == nil
 }
 
-// WorkerOf returns the number of a profile's worker. A profile keeps its number
-// for the life of the journal; a new one gets the next.
+// WorkerOf returns the number of a profile's worker, which is the next free number for a new profile. It
+// stays the same for the life of the journal.
 func WorkerOf(ctx context.Context, r *runner.Runner, profile string) (uint32, error) {
 	key, count := []byte("profile/"+profile), []byte("profiles")
 	var id uint32
@@ -104,7 +101,7 @@ func WorkerOf(ctx context.Context, r *runner.Runner, profile string) (uint32, er
 	return id, nil
 }
 
-// Used reports whether a runner is a journal that profiles write to.
+// Used reports whether profiles have written to a runner's journal.
 func Used(r *runner.Runner) bool {
 	err := r.View(func(get func(key []byte) ([]byte, error)) error {
 		_, err := get([]byte("profiles"))
@@ -113,8 +110,7 @@ func Used(r *runner.Runner) bool {
 	return err == nil
 }
 
-// Workers returns the numbers of all profiles that ever wrote to the journal, by
-// name.
+// Workers returns the numbers of all profiles that have written to the journal, by name.
 func Workers(ctx context.Context, r *runner.Runner) (map[string]uint32, error) {
 	var workers map[string]uint32
 	_, err := r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
@@ -133,8 +129,7 @@ func Workers(ctx context.Context, r *runner.Runner) (map[string]uint32, error) {
 	return workers, nil
 }
 
-// ShardsOf returns how many shards a profile had when it ran last, 1 if it was never
-// said.
+// ShardsOf returns how many shards a profile had when it last ran, 1 if unknown.
 func ShardsOf(r *runner.Runner, profile string) int {
 	n := 1
 	err := r.View(func(get func(key []byte) ([]byte, error)) error {
@@ -150,7 +145,7 @@ func ShardsOf(r *runner.Runner, profile string) int {
 	return n
 }
 
-// SetShards writes down how many shards a profile has.
+// SetShards records how many shards a profile has.
 func SetShards(ctx context.Context, r *runner.Runner, profile string, n int) error {
 	if ShardsOf(r, profile) == n {
 		return nil
@@ -161,7 +156,7 @@ func SetShards(ctx context.Context, r *runner.Runner, profile string, n int) err
 	return err
 }
 
-// readUint32 returns 0 for a key that is not there.
+// readUint32 returns 0 for a missing key.
 func readUint32(tx *runner.Tx, key []byte) (uint32, error) {
 	value, err := tx.Get(key)
 	switch {
@@ -175,8 +170,7 @@ func readUint32(tx *runner.Tx, key []byte) (uint32, error) {
 	return binary.LittleEndian.Uint32(value), nil
 }
 
-// Left returns how many messages a profile has in the journal, for one whose drain
-// does not run.
+// Left returns how many messages a profile has in the journal. It needs no drain.
 func Left(ctx context.Context, r *runner.Runner, profile string) (uint64, error) {
 	workers, err := Workers(ctx, r)
 	if err != nil {

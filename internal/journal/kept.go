@@ -20,24 +20,22 @@ import (
 	"wamble/runner"
 )
 
-// KeepOptions say how long messages are kept that the store has: for as long as a
-// standby may be behind that takes the store's place. What a restart needs (see
-// Drain.Need) is kept longer.
+// KeepOptions configures how long messages are kept that the store has: as long as a standby that replaces
+// the store may be behind. Messages that a restart needs (see Drain.Need) are kept longer.
 type KeepOptions struct {
 	Dir    string // of all profiles; "" keeps nothing
 	Age    time.Duration
-	Bytes  int64 // of one profile
-	Needed int64 // of one profile, with what a restart needs; less than Bytes means Bytes
+	Bytes  int64 // per profile
+	Needed int64 // per profile, including what a restart needs; at least Bytes
 }
 
-// ErrOutgrown is told when messages were deleted that a restart needs, because there
-// were too many.
+// ErrOutgrown is reported when messages that a restart needs were deleted, because there were more than
+// KeepOptions.Needed.
 var ErrOutgrown = errors.New("a restart needs more messages than may be kept")
 
-// kept is what the drain of a profile has brought to the store lately: files beside
-// the journal, which are written behind it without fsync and deleted one by one from
-// the oldest. A file begins with the journal's id, and is named after the first
-// message in it. Then come batches:
+// kept is the messages that the drain of a profile has recently brought to the store: files beside the
+// journal, written without fsync and deleted one by one from the oldest. A file begins with the journal's
+// id, and is named after its first message. Then come batches:
 //
 //	4 bytes  length of what follows the checksum, little endian
 //	4 bytes  checksum, CRC-32C
@@ -47,9 +45,9 @@ type kept struct {
 	dir     string
 	journal store.JournalID
 	files   []keptFile // oldest first
-	open    *os.File   // the newest; nil: none is written
+	open    *os.File   // the newest; nil: none is open
 	buf     []byte
-	need    atomic.Uint64 // the messages behind it are needed
+	need    atomic.Uint64 // later messages are needed
 	held    hold
 }
 
@@ -59,8 +57,7 @@ type hold struct {
 	until atomic.Int64 // ns since 1970
 }
 
-// needed is the message behind which all are needed at a time; the highest number: none
-// is.
+// needed returns the message behind which all are needed at a time; the highest number means none.
 func (k *kept) needed(now time.Time) uint64 {
 	need := k.need.Load()
 	if now.UnixNano() < k.held.until.Load() {
@@ -75,25 +72,22 @@ type keptFile struct {
 	at    time.Time // of its last batch
 }
 
-// keptParts is into how many files the bound is cut: so much of it is deleted at
-// once.
+// keptParts is the number of files at the bound Bytes, so this part of it is deleted at once.
 const keptParts = 16
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// openKept finds what earlier processes have kept of a worker's messages. Files of
-// another journal are deleted.
+// openKept opens the kept messages of a worker. Files of another journal are deleted.
 func openKept(o KeepOptions, journal store.JournalID, worker uint32) *kept {
 	k := findKept(o, journal, worker, func(path string) { os.Remove(path) })
 	k.need.Store(math.MaxUint64)
 	return k
 }
 
-// findKept finds what is kept of a worker's messages, and tells of files of another
-// journal.
+// findKept lists the kept messages of a worker, and calls strange with each file of another journal.
 func findKept(o KeepOptions, journal store.JournalID, worker uint32, strange func(path string)) *kept {
 	k := &kept{o: o, journal: journal, dir: filepath.Join(o.Dir, strconv.FormatUint(uint64(worker), 10))}
-	entries, _ := os.ReadDir(k.dir) // none yet, or none that can be read
+	entries, _ := os.ReadDir(k.dir) // ignored: there is none yet, or it cannot be read
 	for _, e := range entries {
 		first, err := strconv.ParseUint(e.Name(), 10, 64)
 		info, ierr := e.Info()
@@ -129,8 +123,8 @@ func (k *kept) ours(f keptFile) bool {
 	return err == nil && id == k.journal
 }
 
-// add keeps the messages of a batch. If it cannot, nothing is kept any more: there
-// may be no room on the disk, and the journal needs that more.
+// add keeps the messages of a batch. On an error all kept messages are deleted: the disk may be full, and
+// the journal needs the room more.
 func (k *kept) add(b *runner.Batched, now time.Time) error {
 	if len(b.Deliveries) == 0 || k.o.Age == 0 && k.needed(now) == math.MaxUint64 {
 		return nil
@@ -165,7 +159,7 @@ func (k *kept) write(first uint64, batch []byte, now time.Time) error {
 		if err := os.MkdirAll(k.dir, 0o700); err != nil {
 			return err
 		}
-		// A message that comes again after a crash may have had a file already.
+		// A message that comes again after a crash may be in a file already.
 		f := keptFile{first: first, at: now}
 		k.files = slices.DeleteFunc(k.files, func(old keptFile) bool { return old.first >= first && os.Remove(k.path(old)) == nil })
 		file, err := os.OpenFile(k.path(f), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -181,8 +175,8 @@ func (k *kept) write(first uint64, batch []byte, now time.Time) error {
 	return err
 }
 
-// trim deletes the files that are too old, or too many. It returns how many bytes there
-// were, and whether some of them were needed.
+// trim deletes the files that are too old or too many. It returns the size before, and whether it has
+// deleted needed messages.
 func (k *kept) trim(now time.Time) (all int64, outgrown bool) {
 	for _, f := range k.files {
 		all += f.size
@@ -201,7 +195,7 @@ func (k *kept) trim(now time.Time) (all int64, outgrown bool) {
 	return all, outgrown
 }
 
-// drop deletes the oldest files.
+// drop deletes the n oldest files.
 func (k *kept) drop(n int) {
 	for _, f := range k.files[:n] {
 		os.Remove(k.path(f))
@@ -213,8 +207,8 @@ func (k *kept) drop(n int) {
 	k.files = k.files[n:]
 }
 
-// after yields the kept messages behind a number, in order; a batch's frames are its
-// own. It ends at what cannot be read.
+// after yields the kept messages behind a number, in order. Frames share memory only with others of their
+// batch. Behind an unreadable batch it skips the rest of the file.
 func (k *kept) after(seq uint64) iter.Seq2[uint64, []byte] {
 	return func(yield func(uint64, []byte) bool) {
 		for i, f := range k.files {
@@ -242,7 +236,7 @@ func (k *kept) after(seq uint64) iter.Seq2[uint64, []byte] {
 	}
 }
 
-// batches yields those of a file that are whole.
+// batches yields the intact batches of a file.
 func (k *kept) batches(f keptFile) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		file, err := os.Open(k.path(f))
@@ -274,7 +268,7 @@ func (k *kept) batches(f keptFile) iter.Seq[[]byte] {
 	}
 }
 
-// close ends the writing.
+// close closes the open file.
 func (k *kept) close() error {
 	if k.open == nil {
 		return nil

@@ -6,11 +6,9 @@ import (
 	"wamble"
 )
 
-// How long a supply lasts without a store: so long at the rate at which numbers
-// were taken lately, and half of that at least. It is leased in parts of the usual size,
-// because PostgreSQL counts every number, 16,384 in 12 ms, while other leases wait; and
-// what is not needed soon is leased part by part, so that PostgreSQL has something else to
-// do, too. It is never more than maxStock.
+// A supply lasts for lasts without a store at the recent rate of use, and for half of that at least. It is
+// leased in parts of the usual size, one every partEvery, because PostgreSQL counts every number, 16,384 in
+// 12 ms, and other leases wait meanwhile. It never exceeds maxStock.
 const (
 	lasts     = 8 * time.Hour
 	rateEvery = 10 * time.Second
@@ -18,20 +16,19 @@ const (
 	maxStock  = 1 << 24
 )
 
-// A small world has small numbers: see BeginSmall. The first lease is enough for a crowd
-// that comes while the next one is on its way.
+// The supplies of a small database: see BeginSmall. The first lease is enough for many players that arrive
+// before the next lease.
 const (
 	firstSmall = 256
 	leastSmall = 1024
 	smallShare = 4
 )
 
-// Leases hands out row numbers from blocks that were leased from the store
-// ahead of need, so that a row has its number before the store has the row. It
-// belongs to one goroutine and is deterministic: leasing itself happens
-// elsewhere, and its result comes back through Add.
+// Leases hands out row numbers from blocks that were leased from the store ahead of need, so that a row has
+// its number before the store has the row. It is used by one goroutine and is deterministic: the caller
+// makes the leases, and passes the results to Add.
 type Leases struct {
-	size   int // of the supply of a sequence of which little is taken
+	size   int // largest lease, and supply of a sequence that is used little
 	stocks [4]stock
 }
 
@@ -40,24 +37,23 @@ type stock struct {
 	left   int64
 	wanted bool // a lease is under way
 	taken  int64
-	since  time.Duration // when counting taken began
-	rate   float64       // numbers a second, by the last counts
+	since  time.Duration // when counting of taken began
+	rate   float64       // numbers per second, recently
 	part   time.Duration // when the next part may be leased
-	first  int           // the first lease of a supply that begins small; 0: it does not
-	last   int64         // the highest number that was leased
+	first  int           // size of the first lease if the supply begins small; 0: it does not
+	last   int64         // the highest leased number
 }
 
-// NewLeases returns an empty supply that leases size numbers at a time, and more
-// of those that are needed more.
+// NewLeases returns an empty supply. It leases at most size numbers at a time, and keeps more in stock of
+// sequences that are used faster.
 func NewLeases(size int) *Leases { return &Leases{size: max(size, 2)} }
 
-// BeginSmall lets a sequence begin with a lease of first numbers or a few more. When half
-// of them are taken it leases a thousand, and then a quarter of the highest number that
-// it has reached, until that is the usual supply: so the numbers of several profiles of a
-// small world stay close together.
+// BeginSmall makes the first lease of a sequence first numbers, at least 256. When half of them are taken
+// it leases a thousand, and then a quarter of the highest number so far, until that is the usual supply: so
+// the numbers of several profiles of a small database stay close together.
 func (l *Leases) BeginSmall(s wamble.Sequence, first int) { l.stocks[s].first = max(first, firstSmall) }
 
-// least is the supply of a sequence of which little is taken.
+// least returns the supply of a sequence that is used little.
 func (st *stock) least(size int) int {
 	switch {
 	case st.first == 0:
@@ -68,7 +64,7 @@ func (st *stock) least(size int) int {
 	return int(min(max(st.last/smallShare, leastSmall), int64(size)))
 }
 
-// Next takes a number, or reports that there is none until Add is called.
+// Next takes the next number. It reports false if none is left until Add is called.
 func (l *Leases) Next(s wamble.Sequence) (id int64, ok bool) {
 	st := &l.stocks[s]
 	if st.left == 0 {
@@ -86,9 +82,9 @@ func (l *Leases) Next(s wamble.Sequence) (id int64, ok bool) {
 	return id, true
 }
 
-// Want returns how many numbers should be leased now, by a clock that began at
-// any time: 0 while more than half of the supply is left, or a lease is under way, or was
-// a moment ago and numbers are not running out.
+// Want returns how many numbers should be leased now; the clock may begin at any time. It returns 0 while
+// more than half of the supply is left, while a lease is under way, or less than partEvery after a lease
+// unless numbers run out.
 func (l *Leases) Want(s wamble.Sequence, now time.Duration) int {
 	st := &l.stocks[s]
 	if passed := now - st.since; passed >= rateEvery {
@@ -104,8 +100,8 @@ func (l *Leases) Want(s wamble.Sequence, now time.Duration) int {
 	return min(supply, l.size)
 }
 
-// Add brings in what was leased. After a failed lease it is called with no
-// blocks, so that Want asks again.
+// Add adds the blocks of a lease. After a failed lease it is called without blocks, so that Want asks
+// again.
 func (l *Leases) Add(s wamble.Sequence, blocks []wamble.Block) {
 	st := &l.stocks[s]
 	st.wanted = false
@@ -124,11 +120,11 @@ func (l *Leases) Left(s wamble.Sequence) int64 { return l.stocks[s].left }
 // Blocks returns the numbers in stock, for another process to Add.
 func (l *Leases) Blocks(s wamble.Sequence) []wamble.Block { return l.stocks[s].blocks }
 
-// Size returns how many numbers are leased at a time.
+// Size returns the largest size of a lease.
 func (l *Leases) Size() int { return l.size }
 
-// Skip takes a number, and all that would be given out before it, out of the stock:
-// they were given out before. It reports whether the number was there.
+// Skip removes a number, and all that would be handed out before it, from the stock: they were handed out
+// earlier. It reports whether the number was in stock.
 func (l *Leases) Skip(s wamble.Sequence, id int64) bool {
 	st := &l.stocks[s]
 	for i, b := range st.blocks {

@@ -8,19 +8,18 @@ import (
 	"wamble/internal/intent"
 )
 
-// Message is one message of the journal, cut into records but not decoded: most
-// of what a busy journal holds is overwritten by what follows, and never needed.
+// Message is one message of the journal, cut into records but not decoded: most records of a busy journal
+// are overwritten by later ones, and never decoded.
 type Message struct {
 	Seq     uint64
 	frame   []byte // without its version; not copied
 	intents int
-	bytes   int  // that its intents bring to the database, estimated
-	barrier bool // one of its intents does not join any batch
+	bytes   int  // estimated payload of its intents for the database
+	barrier bool // one of its intents has a barrier
 	ends    bool // one of its intents ends a game
 }
 
-// MakeMessage cuts a frame, which is not copied, into records. Their fields are
-// not read. Errors: ErrFrame.
+// MakeMessage cuts a frame, which is not copied, into records. It does not decode fields. Errors: ErrFrame.
 func MakeMessage(seq uint64, frame []byte) (Message, error) {
 	if len(frame) == 0 || frame[0] != frameVersion {
 		return Message{Seq: seq}, fmt.Errorf("%w: unknown version", ErrFrame)
@@ -59,11 +58,11 @@ func (m *Message) records() iter.Seq2[int, record] {
 
 // record is one intent of a frame.
 type record struct {
-	row    *intent.Row // of its kind; nil: there is no such kind
+	row    *intent.Row // row of its kind; nil: unknown kind
 	fields []byte
 }
 
-// cut takes the first record off.
+// cut splits off the first record.
 func cut(rest []byte) (r record, after []byte, ok bool) {
 	size, n := binary.Uvarint(rest[1:])
 	if n <= 0 || size > uint64(len(rest)-1-n) {
@@ -73,7 +72,7 @@ func cut(rest []byte) (r record, after []byte, ok bool) {
 	return record{intent.Kind(rest[0]).Row(), rest[1+n : end]}, rest[end:], true
 }
 
-// intent decodes the record, which stands at a place of its message.
+// intent decodes the record at a place of its message.
 func (r record) intent(place int) (intent.Intent, error) {
 	in := r.row.New()
 	if err := intent.ReadFields(r.fields, in); err != nil {
@@ -82,8 +81,8 @@ func (r record) intent(place int) (intent.Intent, error) {
 	return in, nil
 }
 
-// first is the number that the record begins with: in all kinds that overwrite
-// something, or change an identity, that of the board or session.
+// first returns the first number of the record: the board or session, for all kinds that overwrite
+// something or change an identity.
 func (r record) first() uint64 {
 	id, _ := binary.Uvarint(r.fields)
 	return id
@@ -102,5 +101,5 @@ func (r record) key() (k key, overwrites bool) {
 	return key{r.row.Overwrites, r.first()}, true
 }
 
-// endsGame reports whether the feed has a line for the record.
+// endsGame reports whether the record makes a line of the feed.
 func (r record) endsGame() bool { return r.row.Kind == intent.KindRecordGameResult }

@@ -14,31 +14,30 @@ type Origin struct {
 	Index int    // in the message
 }
 
-// Plan is the intents of a run of messages, made ready for one transaction:
-// coalesced, and in an order in which everything exists before it is needed.
+// Plan is the intents of consecutive messages, prepared for one transaction: coalesced, and in an order in
+// which every row exists before it is needed.
 type Plan struct {
 	Through uint64 // the last message of the run
 	Intents []intent.Intent
-	Origins []Origin // of Intents, index by index
+	Origins []Origin // of Intents, by index
 }
 
-// Limits bound a plan.
+// Limits bounds a plan.
 type Limits struct {
-	Intents int // at most; at least 1
-	Bytes   int // of estimated payload, at most; at least 1
+	Intents int // at least 1
+	Bytes   int // of estimated payload; at least 1
 }
 
-// backlogFactor is how much larger than usual plans are when intents wait for
-// backlogPlans of them: where thousands of moves meet in one transaction, each
-// board and each reservation is written once instead of each time.
+// backlogFactor is how much larger than usual plans are when the waiting intents would fill backlogPlans of
+// them: with thousands of moves in one transaction, each board and each reservation is written once instead
+// of each time.
 const (
 	backlogFactor = 512
 	backlogPlans  = 4
 )
 
-// Adapt fits the limits to how many intents wait: small transactions while there
-// is little to do, so that rows appear soon; large ones under pressure, and very
-// large ones behind a backlog.
+// Adapt adapts the limits to the number of waiting intents: small transactions under light load, so that
+// rows appear soon; large ones under load, and very large ones for a backlog.
 func (l Limits) Adapt(waiting int) Limits {
 	if waiting >= backlogPlans*l.Intents {
 		return Limits{backlogFactor * l.Intents, backlogFactor * l.Bytes}
@@ -54,8 +53,8 @@ func (l Limits) Adapt(waiting int) Limits {
 	return l
 }
 
-// Malformed is returned when a message of a plan holds a record that cannot be
-// read. Nothing of the message can be trusted.
+// Malformed is returned when a message has a record that cannot be decoded. No record of the message can be
+// trusted.
 type Malformed struct {
 	Seq uint64
 	Err error
@@ -64,25 +63,24 @@ type Malformed struct {
 func (e *Malformed) Error() string { return fmt.Sprintf("message %d: %v", e.Seq, e.Err) }
 func (e *Malformed) Unwrap() error { return e.Err }
 
-// Planner makes plans. It keeps the memory that it works with.
+// Planner makes plans. It reuses its buffers.
 type Planner struct {
 	items   []item
 	records []record
 	written map[key]struct{}
 }
 
-// item is an intent of a plan with what orders it: its kind, its locality and
-// its origin.
+// item is an intent of a plan with its sort key: place of its kind, locality, and origin.
 type item struct {
 	in           intent.Intent
-	place        int // of the kind
+	place        int // rank of the kind
 	major, minor uint64
 	origin       Origin
 }
 
-// Make takes messages from the front of the queue, as many as fit into the
-// limits and at least one, and returns the plan and how many it took. A message
-// is never split: its effects appear together. Errors: *Malformed.
+// Make takes messages from the front of the queue, as many as fit into the limits and at least one, and
+// returns the plan and how many it took. A message is never split: its effects appear together. Errors:
+// *Malformed.
 func (p *Planner) Make(queue []Message, limits Limits) (Plan, int, error) {
 	if len(queue) == 0 {
 		return Plan{}, 0, nil
@@ -101,8 +99,8 @@ func (p *Planner) Make(queue []Message, limits Limits) (Plan, int, error) {
 	return plan, taken, err
 }
 
-// arrange makes the plan of messages: coalesced, and sorted by kind and by
-// locality within the kind, unless the intents must keep their order.
+// arrange makes the plan of messages: coalesced, and sorted by kind and by locality within the kind, unless
+// keep says that the intents must keep their order.
 func (p *Planner) arrange(messages []Message, keep bool) (Plan, error) {
 	p.items = p.items[:0]
 	if p.written == nil {
@@ -129,8 +127,7 @@ func (p *Planner) arrange(messages []Message, keep bool) (Plan, error) {
 	return plan, nil
 }
 
-// collect adds the intents of a message that nothing newer overwrites, last
-// first.
+// collect adds the intents of a message that no later intent overwrites, last first.
 func (p *Planner) collect(m *Message) error {
 	p.records = p.records[:0]
 	for _, r := range m.records() {

@@ -10,18 +10,17 @@ import (
 	"wamble/runner"
 )
 
-// What observers were told can be remembered in the journal itself, so that whoever holds
-// the journal next knows it, too: one row for each batch that was told, written in the
-// commit that acknowledges the batch. The oldest rows go when there is more than a recall
-// tells.
+// The events of observers can be remembered in the journal, for the next process that holds it: one row per
+// reported batch, written in the commit that acknowledges the batch. The oldest rows are deleted beyond
+// what recall returns.
 
 // rememberedRow is the value of such a row; its key ends with the last message of the batch.
 type rememberedRow struct {
-	After uint64 // the messages behind it up to that of the key
+	After uint64 // the row has the messages behind it, up to that of the key
 	List  []Happened
 }
 
-// remembered is which rows there are, oldest first.
+// remembered lists the rows, oldest first.
 type remembered struct {
 	rows   []rememberedAt
 	events int // in all of them
@@ -36,7 +35,7 @@ func rememberedKey(profile string, through uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(append([]byte("told/"), profile...), 0), through)
 }
 
-// remember writes down what happened in a batch, and forgets the oldest.
+// remember writes the events of a batch, and deletes the oldest rows.
 func (d *Drain) remember(tx *runner.Tx, after, through uint64, list []Happened) error {
 	value, err := json.Marshal(rememberedRow{after, list})
 	if err != nil {
@@ -57,8 +56,7 @@ func (d *Drain) remember(tx *runner.Tx, after, through uint64, list []Happened) 
 	return err
 }
 
-// recollect returns what was remembered of the messages behind first up to last, and
-// whether that is known.
+// recollect returns the remembered events behind first, up to last, and whether they are complete.
 func (d *Drain) recollect(ctx context.Context, last uint64) (first uint64, list []Happened, known bool, err error) {
 	d.remembered = remembered{}
 	first = last
@@ -74,7 +72,7 @@ func (d *Drain) recollect(ctx context.Context, last uint64) (first uint64, list 
 			through := binary.BigEndian.Uint64(key[len(key)-8:])
 			d.remembered.rows = append(d.remembered.rows, rememberedAt{through, len(row.List)})
 			d.remembered.events += len(row.List)
-			if row.After != at || first == last && at == 0 { // what was before a hole is of no use
+			if row.After != at || first == last && at == 0 { // drop what was before a hole
 				first, list = row.After, nil
 			}
 			list = append(list, row.List...)

@@ -16,14 +16,14 @@ import (
 type run struct {
 	b     *runner.Batched
 	queue []Message
-	place map[uint64]int // of a message, by number, in b.Deliveries
-	// refused are the intents that the store will never take.
+	place map[uint64]int // index in b.Deliveries, by number of the message
+	// refused is the intents that the store will never take.
 	refused map[Origin]bool
 	dead    burials
 }
 
-// newRun cuts the messages of a batch into records. A message that is no frame of
-// intents goes to the dead letters as it is.
+// newRun cuts the messages of a batch into records. A message that is no frame of intents becomes a dead
+// letter unchanged.
 func newRun(b *runner.Batched) *run {
 	r := &run{b: b, queue: make([]Message, 0, len(b.Deliveries)), place: make(map[uint64]int, len(b.Deliveries))}
 	for i := range b.Deliveries {
@@ -34,20 +34,19 @@ func newRun(b *runner.Batched) *run {
 			b.Fail(i, runner.Discard(err))
 			r.dead.add(err)
 		}
-		// A bad message is empty here and keeps its place: the cursor passes it.
+		// A bad message becomes an empty one in its place, so that the cursor passes it.
 		r.queue = append(r.queue, m)
 	}
 	return r
 }
 
-// planned is a plan of the first messages of a queue; of none, if there is no plan yet.
+// planned is a plan of the first messages of a queue; taken is 0 if there is no plan yet.
 type planned struct {
 	Plan
 	taken int
 }
 
-// plan makes the next plan. A message with malformed fields goes to the dead
-// letters as it is, too.
+// plan makes the next plan. A message with malformed fields becomes a dead letter unchanged.
 func (r *run) plan(d *Drain, queue []Message, limits Limits) planned {
 	for {
 		plan, taken, err := d.planner.Make(queue, limits)
@@ -62,17 +61,16 @@ func (r *run) plan(d *Drain, queue []Message, limits Limits) planned {
 	}
 }
 
-// applyAhead applies a plan and makes the next one meanwhile, of the messages that follow:
-// the store and the drain would wait for each other. If one of them is malformed, or there
-// are none, there is no next plan.
+// applyAhead applies a plan, and meanwhile makes the next one from the messages that follow, so that store
+// and drain do not wait for each other. If there are none, or one is malformed, there is no next plan.
 func (r *run) applyAhead(ctx context.Context, d *Drain, plan Plan, rest []Message, left int) (planned, error) {
 	var next planned
 	var ahead sync.WaitGroup
-	defer ahead.Wait() // after a panic of the store, too
+	defer ahead.Wait() // also after a panic of the store
 	if len(rest) > 0 {
 		front, limits := d.front(rest), d.limits.Load().Adapt(left)
 		ahead.Go(func() {
-			_ = guard.Call("the planner", func() error { // what is wrong is found again by plan
+			_ = guard.Call("the planner", func() error { // plan finds the error again
 				p, taken, err := d.planner.Make(front, limits)
 				if err == nil {
 					next = planned{p, taken}
@@ -86,10 +84,9 @@ func (r *run) applyAhead(ctx context.Context, d *Drain, plan Plan, rest []Messag
 	return next, err
 }
 
-// skip drops the messages that the store already has from the front of the
-// queue. They come again when the process died, or the batch failed, between
-// their transaction and the acknowledgement. What the store refused of them then
-// is not in the dead letters yet, so they are probed once more.
+// skip drops the messages that the store already has from the front of the queue. They come again if the
+// process died, or the batch failed, between their transaction and the acknowledgement. The intents that
+// the store refused then are not in the dead letters yet, so they are probed again.
 func (r *run) skip(ctx context.Context, d *Drain, queue []Message) ([]Message, error) {
 	n := 0
 	for n < len(queue) && queue[n].Seq <= d.cursor {
@@ -111,15 +108,14 @@ func (r *run) skip(ctx context.Context, d *Drain, queue []Message) ([]Message, e
 	return queue[n:], nil
 }
 
-// applyPlan applies a plan in one transaction. If the rows themselves are wrong,
-// it finds the intents that the store will never take, applies the others, and
-// moves the refused ones to the dead letters.
+// applyPlan applies a plan in one transaction. If the store refuses rows for good, it probes for the
+// refused intents, applies the others, and moves the refused ones to the dead letters.
 func (r *run) applyPlan(ctx context.Context, d *Drain, plan Plan) error {
 	err := d.store.Apply(ctx, d.batch(plan))
 	if err == nil || !permanent(ctx, err) {
 		return err
 	}
-	mayCome := d.mayCome(ctx) // before the store is asked once more
+	mayCome := d.mayCome(ctx) // before the store is probed
 	rejected, probeErr := d.store.Probe(ctx, d.batch(plan))
 	if probeErr != nil {
 		return probeErr
@@ -137,15 +133,14 @@ func (r *run) applyPlan(ctx context.Context, d *Drain, plan Plan) error {
 	return r.deadLetter(plan, rejected, d.Worker())
 }
 
-// permanent reports whether trying again cannot help.
+// permanent reports whether a retry cannot help.
 func permanent(ctx context.Context, err error) bool {
 	var moved *store.CursorMoved
 	var owned *store.Owned
 	return ctx.Err() == nil && !errors.Is(err, store.ErrTransient) && !errors.As(err, &moved) && !errors.As(err, &owned)
 }
 
-// deadLetter frames each rejected intent anew, as a dead letter of its own. The
-// rest of its message was applied.
+// deadLetter writes each rejected intent as a dead letter of its own. The rest of its message was applied.
 func (r *run) deadLetter(plan Plan, rejected []store.Rejection, worker uint32) error {
 	if r.refused == nil && len(rejected) > 0 {
 		r.refused = map[Origin]bool{}

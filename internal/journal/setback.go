@@ -7,19 +7,18 @@ import (
 	"wamble/runner"
 )
 
-// Setback is a store that has less of the journal than it had: a standby that was
-// behind has taken its place, or a backup.
+// Setback is a store that has less of the journal than it had, because a standby that was behind or a
+// backup has replaced it.
 type Setback struct {
-	From, To uint64 // the last message that it had, and that it has
-	// Lost is how many messages between them are not kept any more. Brought says
-	// that the others are there again, but for intents that the store had taken and
-	// refuses now.
+	From, To uint64 // the last message that it had, and that it has now
+	// Lost is how many messages between them are not kept any more. Brought says that the others were
+	// applied again, except Refused intents that the store had taken before.
 	Lost    uint64
 	Refused int
 	Brought bool
 }
 
-// settled returns the last message that has left the journal: the store has it.
+// settled returns the last message that has left the journal for the store.
 func (d *Drain) settled() uint64 { return settledOf(d.r, d.worker.ID()) }
 
 func settledOf(r *runner.Runner, worker uint64) uint64 {
@@ -31,12 +30,11 @@ func settledOf(r *runner.Runner, worker uint64) uint64 {
 	return 0
 }
 
-// SetBase says that the store never had the messages up to a number: it is not the
-// one that they went to.
+// SetBase says that the store never had the messages up to a number, because they went to another one.
 func (d *Drain) SetBase(seq uint64) { d.base.Store(seq) }
 
-// Recheck makes the drain compare the store's cursor before anything else, as after
-// an outage. It does not block.
+// Recheck makes the drain read the store's cursor before its next batch, as after an outage. It does not
+// block.
 func (d *Drain) Recheck() {
 	d.recheck.Store(true)
 	select {
@@ -45,8 +43,8 @@ func (d *Drain) Recheck() {
 	}
 }
 
-// meet reads the store's cursor. A store that lacks what has left the journal, which
-// ends before the message next, gets it again from what is kept.
+// meet reads the store's cursor. If the store lacks messages before next, which have left the journal, it
+// gets them again from the kept ones.
 func (d *Drain) meet(ctx context.Context, next uint64) error {
 	at, err := d.store.Cursor(ctx, store.JournalID(d.r.JournalID()), d.o.Profile)
 	if err != nil {
@@ -85,7 +83,7 @@ func (d *Drain) bringAgain(ctx context.Context, at, had uint64) error {
 			if seq > had {
 				break
 			}
-			m, _ := MakeMessage(seq, frame) // a bad one is empty, and was a dead letter
+			m, _ := MakeMessage(seq, frame) // a bad message becomes an empty one; it was a dead letter
 			queue = append(queue, m)
 			s.Lost--
 			if bytes += len(frame); len(queue) == maxBatch || bytes >= maxBytes {
@@ -109,5 +107,5 @@ func (d *Drain) setback(s Setback) {
 	}
 }
 
-// Base returns what SetBase said last.
+// Base returns the number of the last SetBase.
 func (d *Drain) Base() uint64 { return d.base.Load() }

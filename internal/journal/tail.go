@@ -11,8 +11,8 @@ import (
 // ErrGap is returned when messages that a restart needs are not kept any more.
 var ErrGap = errors.New("messages are not kept any more")
 
-// Need says that a restart needs all messages behind a number, be they in the store or
-// not: they are kept. Nothing is needed at first, and after NeedNothing.
+// Need says that a restart needs all messages behind a number, whether the store has them or not: they are
+// kept. At first, and after NeedNothing, none is needed.
 func (d *Drain) Need(after uint64) {
 	if d.kept != nil {
 		d.kept.need.Store(after)
@@ -22,7 +22,7 @@ func (d *Drain) Need(after uint64) {
 // NeedNothing says that no restart needs messages that the store has.
 func (d *Drain) NeedNothing() { d.Need(math.MaxUint64) }
 
-// Last returns the number of the last message of the profile, 0 if there is none.
+// Last returns the number of the profile's last message, 0 if there is none.
 func (d *Drain) Last() uint64 { return lastOf(d.r, d.worker.ID()) }
 
 func lastOf(r *runner.Runner, worker uint64) uint64 {
@@ -40,9 +40,8 @@ func (d *Drain) Settled() uint64 { return d.settled() }
 // tailPage is how many messages of the journal are read at once.
 const tailPage = 8 << 10
 
-// Tail shows all messages behind a number in order: those that are kept, then those
-// that wait for the store. Visit may keep the frames. Run does not run.
-// Errors: ErrGap, that of visit, or that of the runner.
+// Tail visits all messages behind a number in order: the kept ones, then those in the journal. Visit may
+// retain the frames. Run must not be running. Errors: ErrGap, that of visit, or that of the runner.
 func (d *Drain) Tail(after uint64, visit func(seq uint64, frame []byte) error) error {
 	return tail(d.r, d.kept, d.worker.ID(), after, visit)
 }
@@ -89,7 +88,7 @@ func tail(r *runner.Runner, k *kept, worker, after uint64, visit func(seq uint64
 	return nil
 }
 
-// NeedAlso is Need that gives up nothing that is needed now.
+// NeedAlso is Need that keeps what is needed already.
 func (d *Drain) NeedAlso(after uint64) {
 	if d.kept != nil && after < d.kept.need.Load() {
 		d.kept.need.Store(after)

@@ -15,7 +15,7 @@ import (
 	"wamble/runner"
 )
 
-// Show returns the intents of a message of a journal, to be shown.
+// Show decodes the intents of a message for people.
 func Show(m *runner.Message) (Views, error) {
 	intents, err := DecodeMessage(m)
 	if err != nil {
@@ -28,8 +28,7 @@ func Show(m *runner.Message) (Views, error) {
 	return views, nil
 }
 
-// Views are the intents of a message for people: a list in JSON, one line in a
-// table.
+// Views is the intents of a message for people: a list in JSON, one line in a table.
 type Views []View
 
 func (v Views) String() string {
@@ -40,9 +39,8 @@ func (v Views) String() string {
 	return strings.Join(lines, "; ")
 }
 
-// A View is an intent for people: the name of its kind and its fields,
-// with keys in hex, times in UTC and closed lists by name. A token is a bearer
-// secret and is not shown.
+// View is an intent for people: the name of its kind and its fields, with keys in hex, times in UTC and
+// closed lists by name. Tokens are secrets and are not shown.
 type View struct{ intent.Intent }
 
 func (s View) String() string {
@@ -52,7 +50,7 @@ func (s View) String() string {
 	return b.String()
 }
 
-// MarshalJSON keeps the order of the fields.
+// MarshalJSON writes the fields in their order.
 func (s View) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"kind":%q`, s.Kind())
@@ -68,7 +66,7 @@ func (s View) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), failed
 }
 
-// each visits the fields that are set, with values fit to be shown.
+// each visits the fields with values fit for people.
 func (s View) each(visit func(name string, value any)) {
 	v := reflect.ValueOf(s.Intent).Elem()
 	for i := range v.NumField() {
@@ -90,7 +88,7 @@ func (s View) each(visit func(name string, value any)) {
 	}
 }
 
-// fieldName is the name of a Go field as JSON and tables spell it.
+// fieldName returns the name of a Go field in JSON and tables.
 func fieldName(s string) string {
 	if strings.ToUpper(s) == s { // FEN, UCI, ID
 		return strings.ToLower(s)

@@ -11,12 +11,12 @@ import (
 	"wamble/runner"
 )
 
-// World is the database into which a profile's messages have gone so far.
+// World is the database to which a profile's messages have gone so far.
 type World struct {
-	Made    time.Time // of the database's schema, to the microsecond: what tells databases apart
+	Made    time.Time // when the database's schema was made, to the microsecond: identifies the database
 	Journal store.JournalID
-	// Base is the last message that had left the journal when it met the database:
-	// the later ones are there.
+	// Base is the last message that had left the journal before the journal met this database, which has
+	// only later ones.
 	Base uint64
 }
 
@@ -24,7 +24,7 @@ const worldSize = 8 + 16 + 8
 
 func worldKey(profile string) []byte { return []byte("world/" + profile) }
 
-// WorldOf returns the world of a profile, and false if there is none yet.
+// WorldOf returns the World of a profile, and false if there is none yet.
 func WorldOf(ctx context.Context, r *runner.Runner, profile string) (w World, found bool, err error) {
 	_, err = r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
 		value, err := tx.Get(worldKey(profile))
@@ -50,7 +50,7 @@ func readWorld(value []byte) World {
 	}
 }
 
-// SetWorld writes down the world of a profile; nil forgets it.
+// SetWorld records the World of a profile; nil removes it.
 func SetWorld(ctx context.Context, r *runner.Runner, profile string, w *World) error {
 	_, err := r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
 		if w == nil {

@@ -41,7 +41,7 @@ type StoreState struct {
 	Away    bool    // it cannot be read
 	Refuses bool    // it cannot be written
 	Brake   float64 // recent share of its time for which the drain has braked the loop
-	Trouble string  // needs the operator; with advice
+	Trouble string  // needs the host; with advice
 }
 
 // And combines the states of two shards.

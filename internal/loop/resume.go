@@ -158,7 +158,7 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 }
 
 // meetStore prepares the store after a start without it, as soon as it answers. It returns only errors that
-// need the operator.
+// need the host.
 func (rt *Runtime) meetStore(ctx context.Context) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := rt.checkWorld(ctx)

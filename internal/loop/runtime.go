@@ -63,7 +63,7 @@ type Options struct {
 	Heal func(ctx context.Context) error
 	// TruePorts returns the configuration with the real ports of the other profiles.
 	TruePorts func(*config.Profile) *config.Profile
-	// Standing returns the first inputs of a new life: the operator's orders that still hold.
+	// Standing returns the first inputs of a new life: the host's orders that still hold.
 	Standing func() []profile.Input
 	// Reservations reads from every store of the server which boards a key holds.
 	Reservations func(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error)
@@ -128,7 +128,7 @@ type Runtime struct {
 	tracer     tracer
 	numbers    *registry.Registry // shared by all profiles of the store, or of this one alone
 	unused     *life              // the last life of an orderly end, whose leased numbers are partly unused
-	moved      bool               // the operator has chosen another store
+	moved      bool               // the host has chosen another store
 	ran        bool               // Run was called before
 	adopted    *Adopted           // from the previous image; nil: start from store and journal
 	counts     counts
@@ -414,7 +414,7 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 		}
 	}
 	if err == nil {
-		rt.forgetRestartFile() // the next start must see what the operator changes in the database
+		rt.forgetRestartFile() // the next start must see what the host changes in the database
 		rt.returnNumbers(ctx)
 		return
 	}

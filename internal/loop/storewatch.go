@@ -31,7 +31,7 @@ type storewatch struct {
 	keeping  reminder // used by the drain's goroutine
 }
 
-// The troubles that only the operator can end, the worst first.
+// The troubles that only the host can end, the worst first.
 const (
 	damaged = iota
 	setback
@@ -81,7 +81,7 @@ func (w *storewatch) note(kind int, err error) {
 	}
 }
 
-// trouble returns the worst trouble that only the operator can end, or "".
+// trouble returns the worst trouble that only the host can end, or "".
 func (w *storewatch) trouble() string {
 	for i := range w.troubles {
 		if text := w.troubles[i].text.Load(); text != nil {

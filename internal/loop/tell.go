@@ -22,7 +22,7 @@ func (rt *Runtime) Do(ctx context.Context, f func(p *profile.Profile)) bool {
 }
 
 // Tell gives the profile an input and waits for the step that handles it. It returns the counters of
-// operator commands before and after. Errors: ErrNotUp, or that of a broken socket.
+// host commands before and after. Errors: ErrNotUp, or that of a broken socket.
 func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error) {
 	l := rt.loop.Load()
 	if l == nil || rt.life.Load() == nil {

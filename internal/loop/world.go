@@ -13,7 +13,7 @@ import (
 // ErrOtherWorld is returned when the database is not the one to which the journal was drained.
 var ErrOtherWorld = errors.New("this is not the database of this journal")
 
-// Moved says that the operator has moved the profile to this store on purpose.
+// Moved says that the host has moved the profile to this store on purpose.
 func (rt *Runtime) Moved() { rt.moved = true }
 
 // checkWorld refuses a database without the profile's games: an empty one in the place of a deleted file,

@@ -1,10 +1,9 @@
-// Package lru is an LRU cache of bounded size for pure rooms, which remember
-// strangers in it: who was heard of longest ago makes room, so that nobody can
-// fill it. It has no clock and no lock, and the same calls leave the same order.
+// Package lru is an LRU cache of bounded size, for data about unknown clients: the least recently used
+// entry makes room, so that no client can fill it. It has no clock and no lock, and the same calls leave
+// the same order.
 package lru
 
-// Table has at most size entries; when it is full the least recently used one
-// makes room.
+// Table has at most size entries. When it is full the least recently used one makes room.
 type Table[K comparable, V any] struct {
 	size    int
 	index   map[K]int32
@@ -26,7 +25,7 @@ func New[K comparable, V any](size int) *Table[K, V] {
 	return &Table[K, V]{size: size, index: map[K]int32{}, newest: none, oldest: none}
 }
 
-// Len is how many entries there are.
+// Len returns the number of entries.
 func (t *Table[K, V]) Len() int { return len(t.entries) }
 
 // Find returns the value of k without touching it, or nil.
@@ -37,8 +36,8 @@ func (t *Table[K, V]) Find(k K) *V {
 	return nil
 }
 
-// Use returns the value of k as the most recently used one. The value is zero
-// when it was not there. The pointer is good until the next use.
+// Use returns the value of k as the most recently used one; a new value is zero. The pointer is valid until
+// the next Use.
 func (t *Table[K, V]) Use(k K) *V {
 	i, ok := t.index[k]
 	switch {
@@ -85,8 +84,8 @@ func (t *Table[K, V]) pushNewest(i int32) {
 	t.newest = i
 }
 
-// FromOldest calls f with every entry, the least recently used one first: using
-// them again in that order rebuilds the table.
+// FromOldest calls f with every entry, the least recently used one first. Using them in that order rebuilds
+// the table.
 func (t *Table[K, V]) FromOldest(f func(K, *V)) {
 	for i := t.oldest; i != none; i = t.entries[i].newer {
 		f(t.entries[i].key, &t.entries[i].value)

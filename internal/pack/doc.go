@@ -1,9 +1,7 @@
-// Package pack is how snapshots and recordings are written down. A Writer
-// appends, a Reader takes apart.
+// Package pack encodes snapshots and recordings. A Writer appends, a Reader decodes.
 //
-// Numbers are varints in their shortest form, so that the same state has one
-// form only; texts and lists begin with their length. A Reader believes nothing:
-// at the first fault, also one that its owner finds (Fail, Must), it is bad for
-// good, has nothing left and gives zeros, so that its owner may look once at the
-// end. It never allocates.
+// Numbers are varints in their shortest form, so that a state has only one encoding; texts and lists begin
+// with their length. A Reader trusts no input: after the first fault, also one that the caller reports
+// (Fail, Must), it is bad, has nothing left and returns zeros, so that one check at the end is enough. It
+// never allocates.
 package pack

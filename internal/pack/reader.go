@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Reader takes bytes apart.
+// Reader decodes bytes.
 type Reader struct {
 	rest []byte
 	bad  bool
@@ -24,17 +24,16 @@ func (r *Reader) Must(ok bool) {
 	}
 }
 
-// Bad reports whether something was wrong.
+// Bad reports whether there was a fault.
 func (r *Reader) Bad() bool { return r.bad }
 
-// Left is how many bytes were not read yet.
+// Left returns the number of unread bytes.
 func (r *Reader) Left() int { return len(r.rest) }
 
-// Ended reports whether all was read and nothing was wrong.
+// Ended reports whether everything was read without a fault.
 func (r *Reader) Ended() bool { return !r.bad && len(r.rest) == 0 }
 
-// Take returns the next n bytes, which are those of the reader's owner; nil if
-// there are fewer.
+// Take returns the next n bytes, uncopied; nil if there are fewer.
 func (r *Reader) Take(n int) []byte {
 	if n < 0 || n > len(r.rest) {
 		r.Fail()
@@ -56,8 +55,7 @@ func (r *Reader) Octet() byte {
 	return b
 }
 
-// Uint reads what Writer.Uint wrote: not a number of more than 64 bits, nor one
-// in a longer form than it needs.
+// Uint reads what Writer.Uint wrote. Numbers of more than 64 bits, or not in the shortest form, are faults.
 func (r *Reader) Uint() uint64 {
 	n, size := binary.Uvarint(r.rest)
 	if size <= 0 || size > 1 && r.rest[size-1] == 0 {
@@ -74,14 +72,14 @@ func (r *Reader) Int() int64 {
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-// Uint32 reads a number that must fit.
+// Uint32 reads a number; one that does not fit is a fault.
 func (r *Reader) Uint32() uint32 {
 	n := r.Uint()
 	r.Must(n <= math.MaxUint32)
 	return uint32(n)
 }
 
-// Int32 reads a number that must fit.
+// Int32 reads a number; one that does not fit is a fault.
 func (r *Reader) Int32() int32 {
 	n := r.Int()
 	r.Must(n == int64(int32(n)))
@@ -96,8 +94,8 @@ func (r *Reader) Float() float64 {
 	return 0
 }
 
-// Count reads the length of a list, each of whose entries has at least one
-// byte: so many there can be.
+// Count reads the length of a list whose entries have at least one byte each. More entries than bytes left
+// are a fault.
 func (r *Reader) Count() int {
 	n := r.Uint()
 	if n > uint64(len(r.rest)) {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Writer is what was written so far.
+// Writer is the bytes written so far.
 type Writer []byte
 
 // Uint writes a number.

@@ -1,8 +1,8 @@
-// Package phrase keeps an identity as twelve words, the same as the browser client:
-// words → seed of BIP-39 without a passphrase → its first 32 bytes are the secret key
-// of RFC 8032. Whoever has the words is the player, at every server.
+// Package phrase encodes an identity as twelve words, the same as the browser client: words → seed of
+// BIP-39 without a passphrase → its first 32 bytes are the secret key of RFC 8032. The words are the whole
+// secret of a player, at every server.
 //
-//   - Entropy: the 128 random bits that an identity is made from.
+//   - Entropy is the 128 random bits that an identity is made from.
 package phrase
 
 import (
@@ -17,31 +17,31 @@ import (
 	"strings"
 )
 
-// english is the word list of BIP-39 (MIT licence), sorted, one word a line.
+// english is the word list of BIP-39 (MIT licence), sorted, one word per line.
 //
 //go:embed english.txt
 var english string
 
 var list = strings.Fields(english)
 
-// Words is how many words make an identity.
+// Words is the number of words of an identity.
 const Words = 12
 
-// bitsOfWord: each word is one of 2048.
+// bitsOfWord is the information of a word: the list has 2048.
 const bitsOfWord = 11
 
-// Entropy is what an identity is made from. It is a secret.
+// Entropy is the secret that an identity is made from.
 type Entropy [16]byte
 
 var (
 	errCount = fmt.Errorf("an identity has %d words", Words)
-	// errSum says that all words exist, but do not belong together.
+	// errSum says that all words exist, but their checksum is wrong.
 	errSum = errors.New("these words do not belong together: one is wrong, or their order")
 )
 
 // String returns the words, separated by spaces.
 func (e Entropy) String() string {
-	// The words are the bits of the entropy with four bits of its hash behind them.
+	// The words are the bits of the entropy, followed by the first four bits of its hash.
 	sum := sha256.Sum256(e[:])
 	bits := append(e[:], sum[0])
 	words := make([]string, Words)
@@ -55,8 +55,8 @@ func (e Entropy) String() string {
 	return strings.Join(words, " ")
 }
 
-// Parse reads twelve words, however they are spaced and written. The error says
-// what is wrong with them.
+// Parse decodes twelve words in any case, separated by spaces, commas or line breaks. The error says what
+// is wrong with them.
 func Parse(text string) (Entropy, error) {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune(" ,\t\r\n", r) })
 	if len(words) != Words {
@@ -80,7 +80,7 @@ func Parse(text string) (Entropy, error) {
 	return e, nil
 }
 
-// Key returns the key that the words stand for. It takes about a millisecond.
+// Key returns the private key of the words. It takes about a millisecond.
 func (e Entropy) Key() ed25519.PrivateKey {
 	seed, err := pbkdf2.Key(sha512.New, e.String(), []byte("mnemonic"), 2048, ed25519.SeedSize)
 	if err != nil {

@@ -1,17 +1,16 @@
-// Package placement says which node of an installation holds which part of the world. It
-// knows nothing but names, numbers and times: whoever asks tells it who lives and who
-// holds what.
+// Package placement assigns the parts of a cluster to its nodes. It knows only names, numbers and
+// times; the caller says which nodes are alive and which parts they hold.
 //
-//   - A part is a journal with the shards of its number. Its holder is a node, "" while
-//     nobody has it.
-//   - [Assign] gives every part a node: by rendezvous hashing, so that all nodes say the
-//     same, with a bound on how many one node gets, so that few parts are shared evenly
-//     too. What a node has within its share stays there.
-//   - [Next] is the part that moves next: one at a time, and only to a node that is steady.
-//   - Nodes that do not reach each other cannot share: their [Leader] has everything, and
-//     [Gather] brings it there.
-//   - [Steady] knows which nodes live for long enough. One that comes and goes waits
-//     longer each time.
+//   - A part is a journal with the shards of its number. Its holder is a node, or ""
+//     if none has it.
+//   - [Assign] gives every part a node: by rendezvous hashing, so that all nodes compute
+//     the same, with a bound per node, so that few parts are divided evenly, too. A node
+//     keeps what it holds within its share.
+//   - [Next] is the part that moves next: one at a time, and only to a steady node.
+//   - Nodes that do not reach each other cannot share: their [Leader] gets everything,
+//     by [Gather].
+//   - [Steady] decides which nodes have been alive long enough. A node that comes and
+//     goes waits longer each time.
 package placement
 
 import (
@@ -22,7 +21,7 @@ import (
 	"strconv"
 )
 
-// score is how well a node suits a part: the highest wins.
+// score returns how well a node suits a part: the highest wins.
 func score(part int, node string) uint64 {
 	h := fnv.New64a()
 	io.WriteString(h, node)
@@ -42,9 +41,9 @@ func Rank(part int, nodes []string) []string {
 	return slices.Compact(ranked)
 }
 
-// Assign returns a node for every part, given who holds it now; all are "" if there are
-// no nodes. A node keeps what it holds unless that is more than its share: the parts
-// divided by the nodes, and one more for those that have most if that leaves a rest.
+// Assign returns a node for every part, given the present holders; all are "" if there are no nodes. A node
+// keeps what it holds up to its share: the parts divided by the nodes, plus one for those that hold most
+// while there is a remainder.
 func Assign(holders, nodes []string) []string {
 	nodes = slices.Compact(slices.Sorted(slices.Values(nodes)))
 	to := make([]string, len(holders))
@@ -80,7 +79,7 @@ func Assign(holders, nodes []string) []string {
 	return to
 }
 
-// shares is how many of the parts each node may have.
+// shares returns how many of the parts each node may have.
 func shares(parts int, nodes []string, held map[string][]int) map[string]int {
 	most := slices.Clone(nodes)
 	slices.SortStableFunc(most, func(a, b string) int { return cmp.Compare(len(held[b]), len(held[a])) })
@@ -93,9 +92,8 @@ func shares(parts int, nodes []string, held map[string][]int) map[string]int {
 	return room
 }
 
-// Next returns the part that is to move next, and where to; ok is false if none is. While
-// a part has no holder that lives, none moves. Alive are the nodes that live, steady those
-// that may be given something.
+// Next returns the part that must move next, and its new node; ok is false if none must. None moves while a
+// part has no holder that is alive. Alive are the nodes that are alive, steady those that may get parts.
 func Next(holders, alive, steady []string) (part int, to string, ok bool) {
 	nodes := slices.Clone(steady)
 	for _, node := range holders {
@@ -112,9 +110,8 @@ func Next(holders, alive, steady []string) (part int, to string, ok bool) {
 	return 0, "", false
 }
 
-// Leader returns who of the nodes that live is to have everything: who holds the first
-// part that one of them holds, or else the one that suits the first part best; "" if none
-// lives.
+// Leader returns the node among alive that must get everything: the holder of the first part whose holder
+// is alive, or else the one that suits the first part best; "" if none is alive.
 func Leader(holders, alive []string) string {
 	for _, node := range holders {
 		if slices.Contains(alive, node) {
@@ -127,7 +124,7 @@ func Leader(holders, alive []string) string {
 	return Rank(0, alive)[0]
 }
 
-// Gather returns the part that is to go to the leader next; ok is false if none is.
+// Gather returns the next part that must move to the leader; ok is false if there is none.
 func Gather(holders, alive []string) (part int, to string, ok bool) {
 	to = Leader(holders, alive)
 	for part, node := range holders {

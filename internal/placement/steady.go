@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// How long a node lives before it is given parts of others: longer, up to longestWait, if
-// it was gone lately, and again as at first when it has lived for calm.
+// The time that a node must be alive before it gets parts of others. It doubles, up to longestWait, each
+// time the node was gone, and is firstWait again after the node was alive, or gone, for calm.
 const (
 	firstWait   = 3 * time.Second
 	longestWait = 2 * time.Minute
 	calm        = 10 * time.Minute
 )
 
-// Steady knows which nodes live for long enough. Its zero value has seen none.
+// Steady decides which nodes have been alive long enough. Its zero value knows no nodes.
 type Steady struct {
 	nodes map[string]*life
 }
@@ -21,12 +21,12 @@ type Steady struct {
 // life is what is known of one node.
 type life struct {
 	alive bool
-	since time.Duration // when it came, or went
+	since time.Duration // when it came or went
 	wait  time.Duration
 }
 
-// Look tells who lives now, by any clock that goes on, and returns those who do so for
-// long enough.
+// Look records which nodes are alive at a time of any monotonic clock, and returns those that have been
+// alive long enough.
 func (s *Steady) Look(now time.Duration, alive []string) (steady []string) {
 	if s.nodes == nil {
 		s.nodes = map[string]*life{}
@@ -58,12 +58,12 @@ func (s *Steady) Look(now time.Duration, alive []string) (steady []string) {
 	return steady
 }
 
-// turn is how long a node leaves a part that nobody has to one that suits it better.
+// turn is how long a node leaves an orphaned part to each better suited one.
 const turn = 3 * time.Second
 
-// Claims returns the parts that a node is to claim: those that nobody has, for as long as
-// orphaned says (negative: somebody has it), and that are assigned to it, or that no better
-// one has claimed in its turn.
+// Claims returns the parts that a node must claim: orphaned ones that are assigned to it, or that no better
+// suited node has claimed in its turn. Orphaned is how long each part has had no holder, negative if it has
+// one.
 func Claims(holders, alive []string, orphaned []time.Duration, self string) (parts []int) {
 	orphans := slices.Clone(holders)
 	for part := range orphans {

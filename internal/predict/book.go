@@ -5,66 +5,64 @@ import (
 	"wamble/internal/intent"
 )
 
-// Bounds that nobody needs to tune: beyond them the status is Limit.
+// Fixed bounds. Beyond them the status is Limit.
 const (
 	maxTree  = 4096    // predictions of one board in memory
 	maxBook  = 1 << 20 // predictions of all boards in memory
-	maxDepth = 64      // plies that a player can look ahead
+	maxDepth = 64      // how far ahead a player can predict, in plies
 )
 
-// Mode says who may predict.
+// Mode says which players may predict.
 type Mode uint8
 
 // The closed list of modes, with the numbers of the option.
 const (
 	Off    Mode = iota
 	Holder      // only the player who is to move on the board
-	Streak      // everybody; points grow with a run of right predictions
-	Gated       // as Streak, but only a share of the players
+	Streak      // all players; points grow with a streak of correct predictions
+	Gated       // as Streak, for a share of the players
 )
 
-// Options is what a profile's config says about predictions.
+// Options is the predictions' part of a profile's configuration.
 type Options struct {
 	Mode Mode
-	// Base is what a right prediction pays. It is multiplied by Multiplier for
-	// each right one before it in a row, at most Cap−1 times.
+	// Base is what a correct prediction pays. It is multiplied by Multiplier for each correct one before it
+	// in a row, at most Cap−1 times.
 	Base, Multiplier float64
 	Cap              int
-	// Penalty is what a wrong prediction costs; its sign does not matter.
+	// Penalty is what a wrong prediction costs; its sign is ignored.
 	Penalty float64
-	// Percent is the share of players whom Gated lets in.
+	// Percent is the share of players that Gated admits.
 	Percent int
 	// Depth is how deep readers see into a tree.
 	Depth int
-	// AnyPromotion counts a prediction as right whatever the pawn becomes.
+	// AnyPromotion makes a prediction correct regardless of the promotion.
 	AnyPromotion bool
-	// MaxPending bounds the open predictions of all players under one parent,
-	// MaxPerParent those of one player; 0: no bound.
+	// MaxPending bounds the pending predictions of all players under one parent, MaxPerParent those of one
+	// player. MaxPending 0 allows none, MaxPerParent 0 means no bound.
 	MaxPending, MaxPerParent int
-	// OnePerMove refuses a move that another player predicts already.
+	// OnePerMove refuses a move that another player has predicted already.
 	OnePerMove bool
 }
 
-// NewID hands out the number of a new prediction, each only once; false when
-// none is left for now.
+// NewID returns the number of a new prediction, each once; false if none is left for now.
 type NewID func() (wamble.PredictionID, bool)
 
-// Book is the predictions of all boards. It belongs to one goroutine.
+// Book is the predictions of all boards. It is used by one goroutine.
 type Book struct {
 	opts    Options
 	newID   NewID
 	key     [32]byte // of the pseudonyms
 	trees   map[wamble.BoardID]*tree
 	size    int     // predictions in memory
-	moved   []int32 // scratch of prune: the new index of each node
+	moved   []int32 // buffer of prune and Erase: the new index of each node
 	intents struct {
 		record  intent.RecordPrediction
 		resolve intent.ResolvePrediction
 	}
 }
 
-// New returns an empty book. The key makes its pseudonyms: whoever knows the key
-// can tell whose they are.
+// New returns an empty book. The key makes its pseudonyms, and can reveal the authors behind them.
 func New(opts Options, newID NewID, key [32]byte) *Book {
 	return &Book{opts: opts, newID: newID, key: key, trees: map[wamble.BoardID]*tree{}}
 }
@@ -72,11 +70,10 @@ func New(opts Options, newID NewID, key [32]byte) *Book {
 // Options returns the book's options.
 func (b *Book) Options() *Options { return &b.opts }
 
-// Reconfigure changes the options. Pending predictions are resolved by the new
-// ones.
+// Reconfigure changes the options. They apply to pending predictions, too.
 func (b *Book) Reconfigure(opts Options) { b.opts = opts }
 
-// Open reports whether predictions are taken from anybody at all.
+// Open reports whether any player may predict.
 func (b *Book) Open() bool { return b.opts.Mode != Off }
 
 // Len returns how many predictions are in memory.
@@ -85,8 +82,7 @@ func (b *Book) Len() int { return b.size }
 // Has reports whether there are predictions of a board.
 func (b *Book) Has(id wamble.BoardID) bool { return b.trees[id] != nil }
 
-// MayPredict reports whether a player may predict the moves of a board that he
-// holds, or does not hold, by the mode alone.
+// MayPredict reports whether the mode lets a player predict on a board that they hold, or do not hold.
 func (b *Book) MayPredict(token wamble.Token, holds bool) bool {
 	switch b.opts.Mode {
 	case Off:
@@ -99,7 +95,7 @@ func (b *Book) MayPredict(token wamble.Token, holds bool) bool {
 	return true
 }
 
-// hash is FNV-1a, as in the original, so that the same players are let in.
+// hash is FNV-1a, as in the original, so that the same players are admitted.
 func hash(token wamble.Token) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range token {

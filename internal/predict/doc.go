@@ -1,16 +1,15 @@
-// Package predict is the game beside the game: players predict the next moves
-// of boards, and are paid when they are right. It is a pure room: it is handed
-// the time, the numbers of new predictions and what a board looks like, and
-// returns what is to be stored as intents.
+// Package predict lets players predict the next moves of boards, and pays them for correct predictions. It
+// is pure: it is given the time, the numbers of new predictions and the positions of boards, and returns
+// what must be stored as intents.
 //
 // Its nouns, and the files that bear their names:
 //
 //   - the Book is the predictions of all boards of a profile (book.go);
-//   - a tree is the predictions of one board: each stands at the root, or follows
-//     another one, its parent (tree.go);
-//   - a Submission is what a player wants to predict, a SubmitStatus what became
-//     of it (submit.go);
-//   - Erase forgets what somebody predicted whose data is deleted (erase.go);
+//   - a tree is the predictions of one board: each is a root, or follows another
+//     one, its parent (tree.go);
+//   - a Submission is a prediction that a player wants to make, a SubmitStatus its
+//     result (submit.go);
+//   - Erase deletes the predictions of sessions whose data is deleted (erase.go);
 //   - Resolve compares a move with the predictions of its ply (resolve.go);
 //   - a Row is a prediction as readers see it, under a pseudonym (read.go).
 //
@@ -26,9 +25,9 @@
 //
 //   - Every prediction is resolved once: by the move of its ply, by the end of
 //     its parent, or by the end of the game, unless it is deleted before.
-//   - Every prediction was legal, if its ancestors come true.
+//   - Every prediction was legal, provided that its ancestors come true.
 //   - A prediction is in memory while it is pending, while one that follows it is
 //     pending, and until the next move after its own. A tree has at most maxTree
-//     of them, and a book maxBook.
+//     predictions, and a book maxBook.
 //   - No reader learns the token of another player.
 package predict

@@ -9,9 +9,9 @@ import (
 	"wamble/internal/intent"
 )
 
-// Erase forgets the predictions of sessions, which are deleted from the store too.
-// What others predicted under a pending one can no longer come true: it expires. It
-// appends the sessions of those to dst, without points.
+// Erase deletes the predictions of sessions, which are deleted from the store too. Predictions of others
+// under a pending one cannot come true any more: they expire. Erase appends their sessions to dst, without
+// points.
 func (b *Book) Erase(now time.Time, whose map[wamble.SessionID]bool, dst []Gain, out intent.Intents) []Gain {
 	for _, id := range slices.Sorted(maps.Keys(b.trees)) {
 		dst = b.eraseFrom(now, id, whose, dst, out)
@@ -23,7 +23,7 @@ func (b *Book) eraseFrom(now time.Time, id wamble.BoardID, whose map[wamble.Sess
 	t := b.trees[id]
 	b.moved = b.moved[:0]
 	kept := t.nodes[:0]
-	for i := range t.nodes { // a parent stands before its children
+	for i := range t.nodes { // a parent comes before its children
 		n, index := t.nodes[i], int32(none)
 		orphan := n.up != none && b.moved[n.up] < 0
 		switch {
@@ -56,5 +56,5 @@ func (b *Book) eraseFrom(now time.Time, id wamble.BoardID, whose map[wamble.Sess
 	return dst
 }
 
-// lostParent is the index of a node that was forgotten while it was pending.
+// lostParent is the new index of a node that was deleted while pending, or expired by that.
 const lostParent = none - 1

@@ -7,8 +7,7 @@ import (
 	"wamble"
 )
 
-// Row is a prediction as readers see it, but for Session, in whose place they are
-// sent the Pseudonym.
+// Row is a prediction as readers see it, except Session: readers get the Pseudonym instead.
 type Row struct {
 	ID, Parent wamble.PredictionID
 	Session    wamble.SessionID
@@ -30,8 +29,7 @@ func (t *tree) row(place int32) Row {
 	}
 }
 
-// Read appends the predictions of a board down to a depth, in the order in which
-// they were made and at most limit, and returns dst.
+// Read appends the predictions of a board down to a depth, oldest first and at most limit, and returns dst.
 func (b *Book) Read(dst []Row, id wamble.BoardID, depth, limit int) []Row {
 	t := b.trees[id]
 	if t == nil {
@@ -49,8 +47,8 @@ func (b *Book) Read(dst []Row, id wamble.BoardID, depth, limit int) []Row {
 	return dst
 }
 
-// Pseudonym is the name under which a reader knows an author: always the same
-// for these two, and another for any other reader.
+// Pseudonym returns the name under which a reader knows an author: always the same for these two, and
+// different for every reader.
 func (b *Book) Pseudonym(reader, author wamble.SessionID) (name [16]byte) {
 	var text [32 + 8 + 8]byte
 	copy(text[:], b.key[:])

@@ -9,19 +9,17 @@ import (
 	"wamble/internal/intent"
 )
 
-// Gain is what a session won, or lost, by a prediction.
+// Gain is what a session has won or lost by a prediction.
 type Gain struct {
 	Session wamble.SessionID
 	Points  float64
 }
 
-// mostPoints is what one prediction pays or costs at most: the store has six
-// digits before the point.
+// mostPoints bounds what one prediction pays or costs: the store has six digits before the point.
 const mostPoints = 999_999
 
-// Resolve compares the move that was made as ply of a board with its predictions.
-// It appends what each session gained to dst, in the order of the predictions, and
-// returns it.
+// Resolve compares the move that was made as ply of a board with its predictions. It appends what each
+// session has gained to dst, in the order of the predictions, and returns it.
 func (b *Book) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, dst []Gain, out intent.Intents) []Gain {
 	t := b.trees[id]
 	if t == nil {
@@ -35,7 +33,7 @@ func (b *Book) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, 
 		n := &t.nodes[i]
 		switch {
 		case n.status != wamble.Pending:
-		case t.lost(n) || int(n.ply) < ply: // the latter if its move was not told
+		case t.lost(n) || int(n.ply) < ply: // the ply has passed if its move was not reported
 			dst = append(dst, b.settle(now, n, wamble.Expired, 0, out))
 		case int(n.ply) > ply:
 		case b.matches(n.uci, m):
@@ -46,7 +44,7 @@ func (b *Book) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, 
 		default:
 			points := 0 - rounded(math.Abs(b.opts.Penalty)) // never −0
 			dst = append(dst, b.settle(now, n, wamble.Incorrect, points, out))
-			t.next[n.session] = none // whatever else the session predicted right
+			t.next[n.session] = none // even if it has other correct ones
 		}
 	}
 	t.streaks, t.next = t.next, t.streaks
@@ -73,7 +71,7 @@ func (b *Book) matches(uci string, m chess.Move) bool {
 	return uci == string(played)
 }
 
-// reward is what a right prediction pays after a streak.
+// reward returns what a correct prediction pays after a streak.
 func (b *Book) reward(streak int) float64 {
 	if b.opts.Mode == Holder {
 		return rounded(b.opts.Base)
@@ -82,14 +80,14 @@ func (b *Book) reward(streak int) float64 {
 	return rounded(b.opts.Base * math.Pow(b.opts.Multiplier, float64(growth)))
 }
 
-// rounded returns points as the store keeps them: four decimals.
+// rounded returns points as they are stored: with four decimals, at most mostPoints.
 func rounded(points float64) float64 {
 	points = min(points, mostPoints)
 	return math.Round(points*1e4) / 1e4
 }
 
-// Expire ends all predictions of a board whose game is over, and forgets them.
-// It appends the sessions of the pending ones to dst, without points.
+// Expire ends and deletes all predictions of a board whose game is over. It appends the sessions of the
+// pending ones to dst, without points.
 func (b *Book) Expire(now time.Time, id wamble.BoardID, dst []Gain, out intent.Intents) []Gain {
 	t := b.trees[id]
 	if t == nil {

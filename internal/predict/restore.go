@@ -8,10 +8,9 @@ import (
 	"wamble"
 )
 
-// Restore takes a stored prediction in at the start of a profile, parents before
-// their children. Plies is how many moves its board has. A pending prediction that
-// can no longer come true is ended by an intent. It reports false for a prediction
-// that is not in the book afterwards.
+// Restore takes in a stored prediction at the start of a profile, parents before their children. Plies is
+// the number of moves of its board. A pending prediction that cannot come true any more is ended by an
+// intent. It reports false if the prediction is not in the book afterwards.
 func (b *Book) Restore(now time.Time, p *wamble.Prediction, plies int, out intent.Intents) bool {
 	t := b.treeOf(p.Board)
 	n := node{

@@ -13,8 +13,8 @@ type Tree struct {
 	tree  *tree
 }
 
-// Walk yields the trees of all boards, in no order. The book may change while the
-// walk rests: a tree that is in it all the time is yielded once.
+// Walk yields the trees of all boards, in no order. The book may change while the walk rests; a tree that
+// stays in it is yielded once.
 func (b *Book) Walk() iter.Seq[Tree] {
 	return func(yield func(Tree) bool) {
 		for id, t := range b.trees {
@@ -36,7 +36,7 @@ func (t Tree) AppendState(dst []byte) []byte {
 	return w.Writer
 }
 
-// ReadTree reads what Tree.AppendState wrote, as the rows of a store.
+// ReadTree decodes what Tree.AppendState wrote, as rows of a store.
 func ReadTree(from *pack.Reader) (wamble.BoardID, []wamble.Prediction) {
 	r := &reader{*from}
 	board := wamble.BoardID(r.Uint())

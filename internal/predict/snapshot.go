@@ -11,14 +11,12 @@ import (
 	"wamble/internal/pack"
 )
 
-// ErrState is returned when the bytes of a snapshot are damaged or of another
-// version.
+// ErrState is returned for a snapshot that is damaged or of another version.
 var ErrState = errors.New("the state of the predictions is damaged or of another version")
 
-// A snapshot is the magic, the key, and for each board, by number: its number,
-// its predictions in their order, its streaks by session. Numbers are varints,
-// lists and texts begin with their length. The last letter of the magic is the
-// version.
+// A snapshot is the magic, the key, and for each board, by number: its number, its predictions in order,
+// its streaks by session. Numbers are varints, lists and texts begin with their length. The last character
+// of the magic is the version.
 const magic = "wamble predictions 1\n"
 
 // Snapshot appends the whole book to dst, for Load in another process.
@@ -54,8 +52,7 @@ func (w *writer) node(n *node) {
 	w.Float(n.points)
 }
 
-// Load returns the book of a snapshot. It returns ErrState for bytes that
-// Snapshot cannot have written.
+// Load returns the book of a snapshot. Errors: ErrState for bytes that Snapshot cannot have written.
 func Load(opts Options, newID NewID, state []byte) (*Book, error) {
 	r := &reader{pack.NewReader(state)}
 	if string(r.Take(len(magic))) != magic {

@@ -8,41 +8,39 @@ import (
 	"wamble/internal/intent"
 )
 
-// SubmitStatus is what became of a submission. The numbers travel in
-// prediction.submit_status.
+// SubmitStatus is the result of a submission. Its number is sent as prediction.submit_status.
 type SubmitStatus uint8
 
 // The closed list of statuses.
 const (
 	Created       SubmitStatus = iota + 1
-	Duplicate                  // the player has predicted here already
+	Duplicate                  // the player has made their predictions here already
 	DuplicateMove              // another player has predicted the same move
-	Invalid                    // no move, not a legal one, or too late for it
-	Limit                      // there are too many predictions
+	Invalid                    // no move, an illegal one, or too late
+	Limit                      // too many predictions
 	NotAllowed
-	NotFound // there is no such parent
+	NotFound // the parent is unknown
 	Disabled
 )
 
-// Submission is what a player wants to predict.
+// Submission is a prediction that a player wants to make.
 type Submission struct {
 	Session wamble.SessionID
 	Token   wamble.Token
 	Board   wamble.BoardID
-	On      chess.Position // of the board
-	Holds   bool           // he is to move on it
+	On      chess.Position // position of the board
+	Holds   bool           // the player is to move on it
 	UCI     string
 	Parent  wamble.PredictionID // 0: the next move
-	// Level is how deep the policy lets him predict: 0 the next move alone;
-	// negative not at all.
+	// Level is how deep the policy lets the player predict: 0 only the next move; negative not at all.
 	Level int
-	// Reads says that he may read the tree: only then he may learn that another
-	// player predicts the same.
+	// Reads says that the player may read the tree. Only then may they learn that another player predicts
+	// the same.
 	Reads bool
 }
 
-// Submit takes a prediction, or says why not. The row is the new prediction, or
-// the one that it duplicates.
+// Submit adds a prediction, or returns why not. The row is the new prediction, or the one that it
+// duplicates.
 func (b *Book) Submit(now time.Time, w Submission, out intent.Intents) (Row, SubmitStatus) {
 	switch {
 	case !b.Open():
@@ -95,8 +93,8 @@ func isMove(text string) bool {
 	return true
 }
 
-// conflict returns why the open predictions under the same parent do not allow n,
-// and the index of the one that n duplicates, or none. The status is 0 if they do.
+// conflict returns why the pending predictions under the same parent exclude n, and the index of the one
+// that n duplicates, or none. The status is 0 if they do not exclude it.
 func (b *Book) conflict(t *tree, n *node, reads bool) (place int32, status SubmitStatus) {
 	open, own, first, same := 0, 0, int32(none), int32(none)
 	for i := range t.nodes {
@@ -125,7 +123,7 @@ func (b *Book) conflict(t *tree, n *node, reads bool) (place int32, status Submi
 	return none, 0
 }
 
-// allows reports whether a prediction is legal if its ancestors come true.
+// allows reports whether a prediction is legal, provided that its ancestors come true.
 func (t *tree) allows(n *node, on chess.Position) bool {
 	if n.up != none {
 		var ok bool
@@ -137,7 +135,7 @@ func (t *tree) allows(n *node, on chess.Position) bool {
 	return err == nil
 }
 
-// add writes a prediction into the book.
+// add adds a prediction to the book.
 func (b *Book) add(now time.Time, w Submission, n node, out intent.Intents) (Row, SubmitStatus) {
 	id, ok := b.newID()
 	if !ok {

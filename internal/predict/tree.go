@@ -12,8 +12,8 @@ import (
 type node struct {
 	id      wamble.PredictionID
 	session wamble.SessionID
-	up      int32 // its parent's index in the tree, or none
-	ply     int32 // which it predicts
+	up      int32 // index of its parent in the tree, or none
+	ply     int32 // the ply that it predicts
 	streak  int32 // of its session when the prediction was made
 	depth   uint8
 	status  wamble.PredictionStatus
@@ -25,11 +25,11 @@ type node struct {
 // none is the index of no node.
 const none = -1
 
-// tree is the predictions of one board. A parent stands before its children.
+// tree is the predictions of one board. A parent comes before its children.
 type tree struct {
 	nodes []node
-	// streaks are how many predictions in a row were right up to the last move,
-	// by session; 0 or less is none. next is a second map, for Resolve to reuse.
+	// streaks are the correct predictions in a row up to the last move, by session; 0 or less is no streak.
+	// next is a second map, for Resolve to reuse.
 	streaks, next map[wamble.SessionID]int32
 }
 
@@ -54,7 +54,7 @@ func (t *tree) find(id wamble.PredictionID) int32 {
 	return none
 }
 
-// parentID returns the number of a node's parent, 0 for none.
+// parentID returns the number of a node's parent, 0 if none.
 func (t *tree) parentID(n *node) wamble.PredictionID {
 	if n.up == none {
 		return 0
@@ -62,7 +62,7 @@ func (t *tree) parentID(n *node) wamble.PredictionID {
 	return t.nodes[n.up].id
 }
 
-// streak returns how many predictions in a row were right.
+// streak returns how many predictions in a row were correct.
 func (t *tree) streak(s wamble.SessionID) int32 {
 	if t == nil {
 		return 0
@@ -70,9 +70,8 @@ func (t *tree) streak(s wamble.SessionID) int32 {
 	return max(t.streaks[s], 0)
 }
 
-// after returns the position in which a child of the node up predicts a move: that
-// of the board, after the moves of the pending ancestors. It reports false when
-// those moves are not legal on the board.
+// after returns the position in which a child of the node up predicts a move: the board's, after the moves
+// of the pending ancestors. It reports false if those moves are not legal on the board.
 func (t *tree) after(up int32, on chess.Position) (chess.Position, bool) {
 	var chain [maxDepth + 1]int32
 	n := 0
@@ -90,8 +89,8 @@ func (t *tree) after(up int32, on chess.Position) (chess.Position, bool) {
 	return on, true
 }
 
-// prune forgets the predictions that are neither pending, nor an ancestor of a
-// pending one, nor resolved by the last move: those readers see until the next.
+// prune deletes the predictions that are neither pending, nor an ancestor of a pending one, nor resolved by
+// the last move; readers see the latter until the next move.
 func (b *Book) prune(id wamble.BoardID, t *tree) {
 	for i := len(t.nodes) - 1; i >= 0; i-- {
 		n := &t.nodes[i]
@@ -123,7 +122,7 @@ func (b *Book) prune(id wamble.BoardID, t *tree) {
 	}
 }
 
-// running reports whether anybody has a streak.
+// running reports whether any session has a streak.
 func (t *tree) running() bool {
 	for _, n := range t.streaks {
 		if n > 0 {

@@ -9,11 +9,11 @@ import (
 	"wamble/wire"
 )
 
-// announcement is what is under way to everybody who is here: it is sent a portion at a
-// time, so that no burst of packets keeps players waiting.
+// announcement is a notification on its way to all linked sessions. It is sent in portions, so that no
+// burst of packets delays players.
 type announcement struct {
 	notices []notice
-	tokens  []wamble.Token // whom it is still to be sent to
+	tokens  []wamble.Token // still to be sent to
 	next    time.Time      // when the next portion is due
 }
 
@@ -29,32 +29,31 @@ const (
 	announcedEvery  = 10 * time.Millisecond
 )
 
-// Announce says something to everybody who is here, a portion at a time. An
-// announcement that is still under way is left unfinished: the newest counts.
+// Announce sends a notification to all linked sessions, in portions. It ends an announcement that is still
+// under way: only the newest counts.
 type Announce struct {
 	Notice wire.NoticeType // NoticeMaintenance or NoticeAnnouncement
-	Text   string          // players keep wire.TextLimit bytes of it
+	Text   string          // cut to wire.TextLimit bytes
 }
 
 func (in *Announce) take(p *Profile, _ *Output) {
 	p.announceAll(notice{ServerNotification: wire.ServerNotification{Type: in.Notice, Text: wire.Text(wire.Limit(in.Text, wire.TextLimit))}})
 }
 
-// Standing is an announcement that stays until a time: everybody who comes before is
-// told.
+// Standing is an announcement that stays until a time: players who come before that are told of it.
 type Standing struct {
-	ID        int64 // one that no other has
+	ID        int64 // unique
 	Notice    wire.NoticeType
 	Text      string
 	Until     time.Time // by the wall clock
-	Countdown bool      // at that time happens what is announced
+	Countdown bool      // the announced event happens at Until
 }
 
-// MaxStanding is how many announcements stay at once.
+// MaxStanding bounds how many announcements stay at once.
 const MaxStanding = 8
 
-// Stand says which announcements stay from now on: all of them. Those who are here are
-// told of new ones, and that others are withdrawn, unless it is Quiet: then they know.
+// Stand replaces all announcements that stay. Linked sessions are told which are new and which were
+// withdrawn, unless Quiet is set because they know already.
 type Stand struct {
 	All   []Standing
 	Quiet bool `json:",omitempty"`
@@ -81,7 +80,7 @@ func (in *Stand) take(p *Profile, _ *Output) {
 	}
 }
 
-// left is for how many seconds the announcement stays.
+// left returns for how many more seconds the announcement stays, rounded up.
 func (s *Standing) left(now time.Time) int64 {
 	return int64((s.Until.Sub(now) + time.Second - 1) / time.Second)
 }
@@ -94,7 +93,7 @@ func (s *Standing) notice(now time.Time) notice {
 	return notice{wire.ServerNotification{Type: s.Notice, Text: wire.Text(wire.Limit(s.Text, wire.TextLimit))}, fields}
 }
 
-// withdrawn says that the announcement does not stay, in words for clients that know no
+// withdrawn returns the notice that the announcement was withdrawn, also in words for clients that ignore
 // fields.
 func (s *Standing) withdrawn() notice {
 	text := wire.Limit("withdrawn: "+s.Text, wire.TextLimit)
@@ -102,8 +101,8 @@ func (s *Standing) withdrawn() notice {
 		[]wire.Field{wire.Int(wire.KeyNoticeID, s.ID), wire.Int(wire.KeyNoticeSeconds, 0)}}
 }
 
-// greetStanding adds the announcements that stay to the answers of a hello: a push would
-// not find the session of a newcomer yet.
+// greetStanding adds the announcements that stay to the answers of a hello. They are answers because a push
+// would not find the session of a newcomer yet.
 func (p *Profile) greetStanding(r *request, token wamble.Token) {
 	for i := range p.standing {
 		if s := &p.standing[i]; s.left(p.clock.wall()) > 0 {
@@ -113,7 +112,7 @@ func (p *Profile) greetStanding(r *request, token wamble.Token) {
 	}
 }
 
-// pushStanding tells somebody who has accepted an offer of the announcements that stay.
+// pushStanding sends the announcements that stay to a player who has accepted an offer.
 func (p *Profile) pushStanding(token wamble.Token, out *Output) {
 	for i := range p.standing {
 		if s := &p.standing[i]; s.left(p.clock.wall()) > 0 {
@@ -130,7 +129,7 @@ func (p *Profile) notice(token wamble.Token, n notice, out *Output) {
 	}
 }
 
-// announceAll begins to tell everybody who is here.
+// announceAll begins to send notices to all linked sessions.
 func (p *Profile) announceAll(notices ...notice) {
 	if p.stage == failed {
 		return
@@ -145,7 +144,7 @@ func (p *Profile) announceAll(notices ...notice) {
 	}
 }
 
-// announce sends the announcement that is under way to the next portion.
+// announce sends the next portion of the announcement if it is due.
 func (p *Profile) announce(out *Output) {
 	a := &p.announcement
 	if len(a.tokens) == 0 || p.clock.now.Before(a.next) {

@@ -5,8 +5,8 @@ import (
 	"wamble/internal/board"
 )
 
-// Archive ends the game of a board by the host's hand, as a draw. Nobody has won
-// it: it pays nothing and changes no rating. Whoever holds the board gets another.
+// Archive ends the game of a board as a draw, by the host's command. It pays nothing and changes no rating.
+// The player who holds the board gets another.
 type Archive struct{ Board wamble.BoardID }
 
 func (in *Archive) take(p *Profile, out *Output) {
@@ -15,7 +15,7 @@ func (in *Archive) take(p *Profile, out *Output) {
 	}
 	f, holder, err := p.boards.Archive(p.clock.now, in.Board, &p.draft)
 	if err != nil {
-		return // the game has ended by itself, or never was
+		return // the game has ended already, or never existed
 	}
 	p.stats.Finished++
 	p.stats.Host.Archived++

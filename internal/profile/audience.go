@@ -11,21 +11,19 @@ import (
 	"wamble/wire"
 )
 
-// audience is who is told more than the answers to his moves: who predicts, and
-// who watches.
+// audience is predictions and spectators.
 type audience struct {
 	book *predict.Book
 	hall *spectate.Hall
 	// observe is Profile.observed, while the hall is open.
 	observe func(*board.Board)
-	gains   []predict.Gain // of the present request
+	gains   []predict.Gain // by the present request
 	rows    []predict.Row
 	data    []wire.Prediction
 }
 
 func (p *Profile) newAudience(o Options) audience {
-	// The key of the pseudonyms comes from the same secret as the tokens, but does
-	// not reveal them.
+	// The key of the pseudonyms is derived from the same secret as the tokens, without revealing them.
 	key := sha256.Sum256(append([]byte("wamble pseudonyms"), o.Seed[:]...))
 	return audience{
 		book:    predict.New(predictOptions(o.Config), numbers[wamble.PredictionID](p, wamble.PredictionIDs), key),
@@ -34,10 +32,10 @@ func (p *Profile) newAudience(o Options) audience {
 	}
 }
 
-// capsAt is what a session may do with board b, nil if it has none.
+// capsAt returns what a session may do with board b, which is nil if the session has no board.
 func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 	caps := p.capsOf(s)
-	if b == nil { // who watches or waits predicts on the boards of others
+	if b == nil { // a player without a board predicts on boards of others
 		if caps &^= wire.MayMove; !p.audience.book.MayPredict(s.Token(), false) {
 			caps &^= wire.MayPredict
 		}
@@ -49,7 +47,7 @@ func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 	return caps
 }
 
-// observed tells the hall of a board that has changed.
+// observed reports a board that has changed to the hall and to other shards.
 func (p *Profile) observed(b *board.Board) {
 	p.sight(b)
 	switch hall := p.audience.hall; {
@@ -61,7 +59,7 @@ func (p *Profile) observed(b *board.Board) {
 	}
 }
 
-// spectated is what spectators see of a board.
+// spectated returns what spectators see of a board.
 func (p *Profile) spectated(b *board.Board) spectate.Board {
 	s := spectate.Board{
 		ID: b.ID(), Version: b.Version(), Position: b.Position(), Chess960: b.Variant() >= 0,
@@ -79,7 +77,7 @@ func (p *Profile) spectated(b *board.Board) spectate.Board {
 	return s
 }
 
-// openHall makes sure that the hall knows all boards.
+// openHall gives the hall all boards unless it is open.
 func (p *Profile) openHall() {
 	hall := p.audience.hall
 	if hall.IsOpen() {
@@ -95,8 +93,8 @@ func (p *Profile) openHall() {
 	p.boards.Observe(p.audience.observe)
 }
 
-// showSpectators sends spectators the updates that are due. Everything that was
-// decided is sealed, so that what spectators see leaves when it is durable.
+// showSpectators sends spectators the updates that are due. Everything decided is sealed by then, so
+// spectators see it only when it is durable.
 func (p *Profile) showSpectators() {
 	hall := p.audience.hall
 	if p.stage != running || !hall.IsOpen() && hall.Len() == 0 {
@@ -109,11 +107,10 @@ func (p *Profile) showSpectators() {
 	}
 }
 
-// toSpectators is a Profile as package spectate needs it.
+// toSpectators is a Profile with the methods that package spectate needs.
 type toSpectators Profile
 
-// maxHeld is how many packets may wait for the journal before spectators are
-// sent no more.
+// maxHeld bounds the packets that wait for the journal before spectators get no more.
 const maxHeld = 1 << 14
 
 func (h *toSpectators) Send(token wamble.Token, packet []byte) bool {
@@ -130,7 +127,7 @@ func (h *toSpectators) Guest(id wamble.SessionID) (spectate.Guest, bool) {
 	return (*Profile)(h).guest(s), true
 }
 
-// guest is a session that watches, or wants to.
+// guest describes a session to package spectate, with what the policy lets it watch.
 func (p *Profile) guest(s *session.Session) spectate.Guest {
 	may := func(action, resource, key, value string) bool {
 		return p.decide(s, action, resource, key, value).Allowed
@@ -160,8 +157,7 @@ func loadSpectators(v *adoption, state []byte) (err error) {
 	return err
 }
 
-// adopt takes over predictions and spectators. The hall is closed; the next step
-// opens it.
+// adopt replaces predictions and spectators by those of v. The hall is closed; the next step opens it.
 func (a *audience) adopt(v *adoption) {
 	if v.book != nil {
 		a.book = v.book

@@ -6,8 +6,8 @@ import (
 	"wamble/internal/access"
 )
 
-// Ban ends sessions as Kick does, and keeps them out. A Profile forgets its bans
-// when it ends: the caller tells the next one.
+// Ban ends sessions as Kick does, and refuses them from then on. A Profile does not save its bans: the
+// caller gives them to the next one.
 type Ban struct {
 	Whom  Whom
 	Text  string    // the reason, for the players
@@ -27,7 +27,7 @@ func (in *Ban) access() access.Ban {
 	return access.Ban{Token: in.Whom.Token, Key: in.Whom.Key, Net: in.Whom.Net, Reason: in.Text, Until: in.Until}
 }
 
-// Unban lets somebody in again.
+// Unban removes a ban.
 type Unban struct{ Whom Whom }
 
 func (in *Unban) take(p *Profile, _ *Output) { p.law.Bans.Remove((&Ban{Whom: in.Whom}).access()) }

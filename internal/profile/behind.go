@@ -5,14 +5,14 @@ import (
 	"wamble/internal/pack"
 )
 
-// behind is whom the store must not be asked about until it has what was decided
-// before the start: they are not in memory, and the journal has something of them.
+// behind is the sessions and identities about which the store must not be asked until it has what was
+// decided before the start: they are not in memory, and the journal has changes of them.
 type behind struct {
 	sessions map[wamble.SessionID]bool
 	tokens   map[wamble.TokenHash]bool
 	keys     map[wamble.PublicKey]bool
-	all      bool // sessions that were purged are not known by number
-	shared   bool // other profiles of the store wait for what the journal has
+	all      bool // a purge is in the journal, whose sessions are unknown
+	shared   bool // other profiles of the store wait until it has the journal
 }
 
 func newBehind() behind {
@@ -21,7 +21,7 @@ func newBehind() behind {
 	}
 }
 
-// any reports whether there is anybody.
+// any reports whether the set is not empty.
 func (b *behind) any() bool { return b.all || len(b.sessions)+len(b.tokens)+len(b.keys) > 0 }
 
 // add adds a session; its token or key may be zero.
@@ -41,7 +41,7 @@ func (b *behind) concerns(l *Load, in *Loaded) bool {
 	case !b.any():
 		return false
 	case l.Subject == NameOf:
-		return true // somebody of them may have the name
+		return true // one of them may have the name
 	case l.Subject == PlayerOf:
 		return b.keys[l.Key]
 	case l.Subject != SessionOf:
@@ -52,7 +52,7 @@ func (b *behind) concerns(l *Load, in *Loaded) bool {
 	return b.all || b.sessions[in.Session.ID] || b.keys[in.Session.Key]
 }
 
-// The section behind is empty if there is nobody.
+// The section behind is empty if the set is.
 func saveBehind(p *Profile, dst []byte) ([]byte, error) {
 	b := &p.behind
 	if !b.any() && !b.shared {

@@ -1,15 +1,14 @@
 package profile
 
-// Brownout is what a profile does without so that the rest goes on. The zero
-// value is full service.
+// Brownout is which services a profile stops so that the rest can go on. The zero value is full service.
 type Brownout struct {
-	NoNewSessions bool // players without a session are turned away
-	NoPredictions bool // no new ones
+	NoNewSessions bool // new players are refused
+	NoPredictions bool // new predictions are refused
 	SlowWatching  bool // spectators get fewer updates
 	ReadOnly      bool // nothing is decided: no moves, no hellos
 }
 
-// SetBrownout says what the profile does without for now.
+// SetBrownout replaces the Brownout.
 type SetBrownout struct{ Brownout Brownout }
 
 func (in *SetBrownout) take(p *Profile, _ *Output) {

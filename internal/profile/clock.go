@@ -8,17 +8,16 @@ import (
 	"wamble/internal/journal"
 )
 
-// clock is the time of the present step, in the forms that rooms need. It begins
-// with the wall clock and goes on with the time that passes, so that no deadline
-// moves when the wall clock is set. Times in memory are those of this clock. Wall
-// times are on the outside: rows, bans, policy, and what players are told.
+// clock is the time of the present step. It begins with the wall clock and then counts elapsed time, so
+// that no deadline moves when the wall clock is set. Times in memory are those of this clock. Rows, bans,
+// policy and packets have wall times.
 type clock struct {
 	epoch time.Time
 	now   time.Time
 	since time.Duration // now − epoch
 	ahead time.Duration // wall time − now
-	// newest is the latest wall time that a row may have, where the wall clock was set
-	// back after it; zero: never.
+	// newest is the latest wall time that a row may have, if the wall clock was set back after it; zero if
+	// never.
 	newest time.Time
 }
 
@@ -52,9 +51,8 @@ func shift(t time.Time, d time.Duration) time.Time {
 	return t.Add(d)
 }
 
-// WallClock says how far the wall clock is ahead of the time that steps are
-// given: nothing at the start, and something when it was set since. It only
-// changes the wall times of what is stored and said from now on.
+// WallClock says how far the wall clock is ahead of the time of steps: zero at the start, more or less once
+// it was set. It only changes the wall times that are stored and sent from now on.
 type WallClock struct{ Ahead time.Duration }
 
 func (in *WallClock) take(p *Profile, _ *Output) {
@@ -64,24 +62,23 @@ func (in *WallClock) take(p *Profile, _ *Output) {
 	p.clock.ahead = in.Ahead
 }
 
-// reach takes note of the wall time of a row.
+// reach records the wall time of a row.
 func (c *clock) reach(wall time.Time) {
 	if wall.After(c.newest) {
 		c.newest = wall
 	}
 }
 
-// Now returns the time of the last step, and how far the wall clock is ahead of
-// it.
+// Now returns the time of the last step, and how far the wall clock is ahead of it.
 func (p *Profile) Now() (now time.Time, ahead time.Duration) { return p.clock.now, p.clock.ahead }
 
-// fromStore returns a stored session with the times of memory.
+// fromStore returns a stored session with its times converted to this clock.
 func (c *clock) fromStore(s wamble.Session) *wamble.Session {
 	s.Created, s.LastSeen = shift(s.Created, -c.ahead), shift(s.LastSeen, -c.ahead)
 	return &s
 }
 
-// boardFromStore returns a stored board with the times of memory.
+// boardFromStore returns a stored board with its times converted to this clock.
 func (c *clock) boardFromStore(b wamble.Board) *wamble.Board {
 	if b.Holder != nil {
 		c.reach(b.Holder.At)
@@ -102,9 +99,9 @@ func (c *clock) boardFromStore(b wamble.Board) *wamble.Board {
 	return &b
 }
 
-// write appends an intent to the frame at the end of dst, with wall times. Of two rows
-// about the same thing the store keeps the later one: where the wall clock was set back,
-// these are given the newest time instead, until the wall clock has come there.
+// write appends an intent to the frame at the end of dst, with wall times. Of some rows the store keeps the
+// one with the later time: if the wall clock was set back, they get the time newest until the wall clock
+// has reached it.
 func (c *clock) write(dst []byte, in intent.Intent) []byte {
 	later := c.ahead
 	if c.wall().Before(c.newest) {
@@ -115,8 +112,8 @@ func (c *clock) write(dst []byte, in intent.Intent) []byte {
 	return journal.AppendLater(dst, in, later)
 }
 
-// keptByTime returns the time of an intent that the store ignores if it has a later one,
-// zero of others.
+// keptByTime returns the time of an intent that the store ignores if it has a later one, zero for other
+// intents.
 func keptByTime(in intent.Intent) time.Time {
 	switch in := in.(type) {
 	case *intent.CreateReservation:

@@ -9,22 +9,22 @@ import (
 	"wamble/internal/session"
 )
 
-// Stamp is a message of a journal. A change is in the store as soon as the message is.
+// Stamp is the message of a journal that brings a change to the store.
 type Stamp struct {
-	Journal uint64 `json:",omitempty"` // MarkOf; 0: nobody knows the message
+	Journal uint64 `json:",omitempty"` // MarkOf; 0: the message is unknown
 	Message uint64 `json:",omitempty"`
 }
 
-// MarkOf is what stands for the journal of a profile, or of a shard, in stamps.
+// MarkOf returns the number that stands for the journal of a profile, or of a shard, in stamps.
 func MarkOf(journal [16]byte, profile string) uint64 {
 	sum := sha256.Sum256(append(journal[:], profile...))
 	return max(1, binary.LittleEndian.Uint64(sum[:]))
 }
 
-// Cursors is how far a store has come with journals: the last message of each.
+// Cursors is how far a store has come with each journal: the last message of each.
 type Cursors []Stamp
 
-// Has reports whether the store had a message. Of one without a journal nobody knows.
+// Has reports whether the store had a message. It reports false for a stamp without a journal.
 func (c Cursors) Has(s Stamp) bool {
 	for _, at := range c {
 		if s.Journal != 0 && at.Journal == s.Journal {
@@ -34,33 +34,36 @@ func (c Cursors) Has(s Stamp) bool {
 	return false
 }
 
-// copies is how far the store had come when sessions and identities were read that are in
-// memory. What another machine has told it and tells us later is in them.
+// copies records the store's cursors at the time at which sessions and identities in memory were read. A
+// change from another machine that the store had by then is included in them, and must not be counted
+// again.
 type copies struct {
 	sessions map[wamble.SessionID]*copied
 	keys     map[wamble.PublicKey]*copied
-	queue    []*copied // the oldest first
+	queue    []*copied // oldest first
 }
 
+// copied is a session or, with session 0, an identity.
 type copied struct {
 	session wamble.SessionID // or
 	key     wamble.PublicKey
 	store   Cursors
-	here    bool // the session was read without its identity, and has logged in here
+	here    bool // the session was read without its identity, and has logged in here since
 	at      time.Duration
 }
 
-// Machines tell each other within LetterAge what they have decided.
+// LetterAge bounds how long a change takes from one machine to another. maxCopies bounds the entries of
+// copies; changes of others are counted.
 const (
 	LetterAge = time.Minute
-	maxCopies = 4096 // that are known; what is told of others counts
+	maxCopies = 4096
 )
 
 func newCopies() copies {
 	return copies{sessions: map[wamble.SessionID]*copied{}, keys: map[wamble.PublicKey]*copied{}}
 }
 
-// add notes a copy that was made now.
+// add records a copy that is made now.
 func (c *copies) add(now time.Duration, one copied) {
 	for len(c.queue) > 0 && (len(c.queue) == maxCopies || now-c.queue[0].at > LetterAge) {
 		first := c.queue[0]
@@ -81,10 +84,10 @@ func (c *copies) add(now time.Duration, one copied) {
 	}
 }
 
-// has is which copies have a change already: that of its session, and that of the identity.
+// has says which copies include a change already: that of its session, and that of its identity.
 type has struct{ session, identity bool }
 
-// have reports which copies have a change. S is its session, nil if it is not in memory.
+// have returns which copies include a change. S is the session of the change, nil if it is not in memory.
 func (c *copies) have(ch *Change, s *session.Session) (h has) {
 	key := ch.Key
 	if own := whoOf(s).Key; !own.IsZero() && ch.What == Credited {
@@ -101,8 +104,7 @@ func (c *copies) have(ch *Change, s *session.Session) (h has) {
 	return h
 }
 
-// loggedInHere notes that a session brought what it had won to an identity, from now on with
-// what it wins.
+// loggedInHere records that the copy of a session's identity includes what the session wins.
 func (p *Profile) loggedInHere(s *session.Session) {
 	if of := p.copies.sessions[s.ID()]; of != nil {
 		of.here = true
@@ -111,14 +113,14 @@ func (p *Profile) loggedInHere(s *session.Session) {
 	}
 }
 
-// known is who was in memory before an answer of the store came.
+// known says what was in memory before an answer of the store came.
 type known struct {
 	session bool
-	keys    []bool // of Loaded.Missed
+	keys    []bool // for each of Loaded.Missed
 	key     bool
 }
 
-// knownOf is who of an answer is in memory. The answer may be nil.
+// knownOf returns which subjects of an answer are in memory. The answer may be nil.
 func (p *Profile) knownOf(in *Loaded, key wamble.PublicKey) (k known) {
 	if in == nil || in.Cursors == nil {
 		return k
@@ -131,9 +133,9 @@ func (p *Profile) knownOf(in *Loaded, key wamble.PublicKey) (k known) {
 	return k
 }
 
-// copied notes how old the copies are that were made of an answer, and tells them what
-// other machines had told before, and the store did not have. The session is 0 if the answer
-// was about an identity alone.
+// copied records the cursors of the copies that were made of an answer, and applies to them the changes in
+// Missed, which other machines sent before and the store did not have. The session is 0 if the answer was
+// about an identity alone.
 func (p *Profile) copied(in *Loaded, id wamble.SessionID, key wamble.PublicKey, before known, out *Output) {
 	if in == nil || in.Cursors == nil {
 		return

@@ -12,12 +12,12 @@ import (
 	"wamble/wire"
 )
 
-// discovers reports whether a session, nil for a guest, may know of a profile.
+// discovers reports whether a session, nil for a guest, may know that a profile exists.
 func (p *Profile) discovers(s *session.Session, at *access.Place) bool {
 	return p.law.Discovers(p.clock.wall(), whoOf(s), trustOf(s), at)
 }
 
-// listProfiles names the profiles that the asker may know of.
+// listProfiles answers with the names of the profiles that the player may discover.
 func (p *Profile) listProfiles(r *request, _ *Output) verdict {
 	var names []string
 	for i := range p.law.Places {
@@ -30,16 +30,16 @@ func (p *Profile) listProfiles(r *request, _ *Output) verdict {
 	return done
 }
 
-// maxMissing is how many bytes of the name of an unknown profile are echoed.
+// maxMissing bounds how many bytes of an unknown profile's name are echoed.
 const maxMissing = 80
 
-// missing says that there is no such profile, or none that the asker may know.
+// missing returns the text for a profile that does not exist or may not be discovered.
 func missing(name []byte) wire.Text {
 	return append(wire.Text("NOTFOUND;"), wire.Limit(name, maxMissing)...)
 }
 
-// profileInfo tells about one profile. A hidden profile is answered like one that
-// does not exist.
+// profileInfo answers with the data of one profile. A hidden profile is answered like one that does not
+// exist.
 func (p *Profile) profileInfo(r *request, out *Output) verdict {
 	name := r.message.(*wire.GetProfileInfo).Name
 	at := p.law.Place(name)
@@ -57,8 +57,8 @@ func (p *Profile) profileInfo(r *request, out *Output) verdict {
 	return done
 }
 
-// hasAccepted reports whether a request's session has accepted the terms of a
-// place, if that is known without asking the store.
+// hasAccepted reports whether the session of a request has accepted the terms of a place, and whether that
+// is known without asking the store.
 func (p *Profile) hasAccepted(r *request, at *access.Place) (accepted, known bool) {
 	switch in := r.answerTo(TermsOf); {
 	case at.Terms.Text == "":
@@ -73,7 +73,7 @@ func (p *Profile) hasAccepted(r *request, at *access.Place) (accepted, known boo
 	return false, false
 }
 
-// infoOf is the text of PROFILE_INFO.
+// infoOf returns the text of PROFILE_INFO.
 func infoOf(at *access.Place) wire.Text {
 	b := append(wire.Text(at.Name), ';')
 	b = append(strconv.AppendInt(b, int64(at.Port), 10), ';')
@@ -111,5 +111,5 @@ func oneIf(b bool) int64 {
 	return 0
 }
 
-// heldBy is the board that a session holds, nil if it holds none.
+// heldBy returns the board that a session holds, nil if none.
 func (p *Profile) heldBy(s *session.Session) *board.Board { return p.boards.Held(s.ID()) }

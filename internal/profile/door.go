@@ -14,7 +14,7 @@ var (
 	errNoPredictions = &wamble.Denied{Code: wamble.Internal, Reason: "no predictions are taken at present"}
 )
 
-// whoOf is who a session is to the policy; without an identity, nobody.
+// whoOf returns the identity of a session as the policy knows it, zero for a guest.
 func whoOf(s *session.Session) access.Who {
 	if s == nil || s.Identity() == nil {
 		return access.Who{}
@@ -22,18 +22,18 @@ func whoOf(s *session.Session) access.Who {
 	return access.Who{ID: s.Identity().ID(), Key: s.Identity().Key()}
 }
 
-// decide asks the policy about an action of a session, nil for a guest. An
-// action without a context has no key.
+// decide asks the policy about an action of a session, nil for a guest. Key and value are the context of
+// the action, "" if it has none.
 func (p *Profile) decide(s *session.Session, action, resource, key, value string) access.Decision {
 	return p.law.Decide(p.clock.wall(), whoOf(s), access.Right{Action: action, Resource: resource, Key: key, Value: value})
 }
 
-// tier is the trust in a session, nil for a guest, in this profile.
+// tier returns the trust tier of a session, nil for a guest, in this profile.
 func (p *Profile) tier(s *session.Session) int {
 	return p.law.Tier(p.clock.wall(), whoOf(s), trustOf(s), &p.law.Own)
 }
 
-// trustOf is what the store says of the trust in a session, nil for a guest.
+// trustOf returns the trust level that the store has for a session, 0 for a guest.
 func trustOf(s *session.Session) int {
 	if s == nil {
 		return 0
@@ -46,9 +46,8 @@ func (p *Profile) bypasses(_ wamble.Peer, h wire.Header) bool {
 	return p.decide(p.sessions.Find(h.Token), "rate_limit.bypass", "request", "ctrl", access.RequestName(h.Ctrl)).Allowed
 }
 
-// outside returns why a request is refused before it is known whose it is, so
-// that it costs no load: bans of tokens and networks, a brownout, and a policy
-// that is the same for everybody.
+// outside returns why a request is refused before its session is looked up, so that it costs no load: bans
+// of tokens and networks, a brownout, and rules of the policy that are the same for all players.
 func (p *Profile) outside(r *request) *wamble.Denied {
 	if p.law.Bans.OfPeers() {
 		from, _ := p.link.Peer(r.id)
@@ -63,8 +62,8 @@ func (p *Profile) outside(r *request) *wamble.Denied {
 	return p.law.Outside(p.clock.wall(), r.h.Ctrl)
 }
 
-// inside returns why a request is refused now that it is known whose it is: a
-// ban of the identity, the policy, or that a player is needed and there is none.
+// inside returns why a request is refused once its session is known: a ban of the identity, the policy, or
+// a missing session.
 func (p *Profile) inside(r *request, row *route) *wamble.Denied {
 	who := whoOf(r.session)
 	if d := p.law.Bans.OfKey(p.clock.wall(), who.Key); d != nil {
@@ -80,8 +79,7 @@ func (p *Profile) inside(r *request, row *route) *wamble.Denied {
 	return nil
 }
 
-// capsOf returns what a session may do that holds a board: nothing while it has
-// to accept the terms.
+// capsOf returns what a session may do that holds a board: nothing until it has accepted the terms.
 func (p *Profile) capsOf(s *session.Session) wire.SessionCaps {
 	if t := &p.law.Own.Terms; t.Text != "" {
 		if accepted, _ := s.Terms(session.RevisionOf(t.Hash)); !accepted {
@@ -91,8 +89,7 @@ func (p *Profile) capsOf(s *session.Session) wire.SessionCaps {
 	return p.caps(s)
 }
 
-// caps returns what the policy lets a session do, nil for a guest, without what
-// is switched off.
+// caps returns what the policy lets a session do, nil for a guest, without predictions if these are off.
 func (p *Profile) caps(s *session.Session) wire.SessionCaps {
 	caps := p.law.Caps(p.clock.wall(), whoOf(s))
 	if !p.audience.book.Open() {

@@ -8,11 +8,11 @@ import (
 	"wamble/wire"
 )
 
-// Players watch boards of other shards, and predict on them. Their own shard, which knows
-// what they may do, asks the shard that has the board.
+// Players watch boards of other shards, and predict on them. Their own shard, which knows their rights,
+// asks the shard that has the board.
 
-// Ask is what another shard wants of a board of this one: to look at it; if Limit is not
-// 0, to read its predictions; if UCI is not empty, to predict a move.
+// Ask is what another shard asks about a board of this one: to look at it; with Limit > 0, to read its
+// predictions; with UCI, to predict a move.
 type Ask struct {
 	Board        wamble.BoardID
 	Depth, Limit int
@@ -24,7 +24,7 @@ type Ask struct {
 	Reads        bool
 }
 
-// Told is what came of an Ask; it may be passed on when the step is durable.
+// Told is the answer to an Ask. It may be used when the step is durable.
 type Told struct {
 	Known  bool // the board is here
 	Sight  Sight
@@ -59,8 +59,8 @@ func (in *Ask) take(p *Profile, out *Output) {
 	out.Told = told
 }
 
-// elsewhere asks the other shards about the board of a request that is not here. It
-// returns nil and done if none of them has it, and waits while they are asked.
+// elsewhere asks the other shards about the board of a request that this shard does not have. It returns
+// nil and done if none of them has it, and waits while they are being asked.
 func (p *Profile) elsewhere(r *request, ask Ask, out *Output) (*Told, verdict) {
 	if p.shard.Of <= 1 || r.h.Board == 0 || p.boards.Recent(r.h.Board) != nil {
 		return nil, done
@@ -75,15 +75,15 @@ func (p *Profile) elsewhere(r *request, ask Ask, out *Output) (*Told, verdict) {
 	return nil, p.ask(r, Load{Subject: ElsewhereOf, Token: r.h.Token, Ask: ask}, out)
 }
 
-// Known is what this shard has in memory of a session or of the sessions of an identity,
-// for another one whose player asks: it is newer than the store.
+// Known is what this shard has in memory of a session, or of the sessions of an identity; it is newer than
+// the store. Another shard uses it for its answers.
 type Known struct {
-	Session  *wamble.Session // that was asked for, or nil
-	Player   *wamble.Player  // its identity, or that of the key, or nil
+	Session  *wamble.Session // nil if it is not in memory
+	Player   *wamble.Player  // the session's identity, or that of the key; nil if not in memory
 	Sessions []wamble.Session
 }
 
-// Knows returns what is in memory of a session or a key, zero for neither.
+// Knows returns what is in memory of a session or a key; either may be zero.
 func (p *Profile) Knows(id wamble.SessionID, key wamble.PublicKey) (k Known) {
 	if s := p.sessions.ByID(id); s != nil {
 		k.Session = &wamble.Session{ID: s.ID(), Token: s.Hash(), Created: p.clock.label(s.Created()), LastSeen: p.clock.label(s.Seen()), Stats: p.sessions.Stats(s)}
@@ -104,7 +104,7 @@ func (p *Profile) Knows(id wamble.SessionID, key wamble.PublicKey) (k Known) {
 	return k
 }
 
-// Improve puts what a shard has in memory into the answer to a load about somebody.
+// Improve replaces parts of the answer to a load by what a shard has in memory.
 func (k *Known) Improve(l *Load, in *Loaded) {
 	switch {
 	case l.Subject == TargetOf && l.Session != 0 && k.Session != nil:

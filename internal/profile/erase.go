@@ -11,14 +11,13 @@ import (
 
 var errNoRoom = errors.New("the journal has no room: nothing was changed")
 
-// Erase deletes what belongs to an identity, and ends its sessions. Its games stay,
-// as games of nobody. Sessions are those that the store has of the key: they may have
-// predicted something without being in memory.
+// Erase deletes the data of an identity, and ends its sessions. Its games stay, without a name. Sessions
+// are the stored sessions of the key: they may have predictions without being in memory.
 type Erase struct {
 	Key      wamble.PublicKey
 	Sessions []wamble.SessionID
-	// Player is the number of the identity when it was ordered, 0 if it is not known. Who
-	// has logged in with the key since, and is somebody new, stays.
+	// Player is the number of the identity when the command was given, 0 if unknown. An identity with
+	// another number was made with the key since, and stays.
 	Player wamble.PlayerID `json:",omitempty"`
 }
 
@@ -32,7 +31,7 @@ func (in *Erase) take(p *Profile, out *Output) {
 	}
 	of, player := p.sessions.Of(in.Key), in.Player
 	if p.isAnother(in.Key, player) && slices.ContainsFunc(of, func(s *session.Session) bool { return whose[s.ID()] }) {
-		player = 0 // he is the one: the store has him under another number than memory
+		player = 0 // the same identity: the store has it under another number than memory
 	}
 	if p.isAnother(in.Key, player) {
 		p.audience.gains = p.audience.book.Erase(p.clock.now, whose, p.audience.gains, &p.draft)
@@ -55,15 +54,15 @@ func (in *Erase) take(p *Profile, out *Output) {
 	p.sessions.Erased(in.Key, p.gates.last)
 }
 
-// isAnother reports whether the identity of a key that is in memory has another number than
-// player: it is somebody new. 0 is any number.
+// isAnother reports whether the identity in memory with a key has another number than player. Player 0
+// matches any number.
 func (p *Profile) isAnother(key wamble.PublicKey, player wamble.PlayerID) bool {
 	i := p.sessions.Identity(key)
 	return i != nil && player != 0 && i.ID() != player
 }
 
-// Purge deletes anonymous sessions that were silent for longer than
-// retention-days, with what they predicted and were shown.
+// Purge deletes anonymous sessions that were silent for longer than retention-days, with their predictions
+// and reservations.
 type Purge struct{}
 
 func (*Purge) take(p *Profile, out *Output) {
@@ -75,8 +74,8 @@ func (*Purge) take(p *Profile, out *Output) {
 	p.seal(out)
 }
 
-// deletes reports whether something of the store can be changed now. If the journal has no
-// room, out says so.
+// deletes reports whether rows of the store can be changed now. If the journal has no room, it adds
+// errNoRoom to out.
 func (p *Profile) deletes(out *Output) bool {
 	if p.journalFull && p.stage != failed {
 		out.Troubles = append(out.Troubles, errNoRoom)

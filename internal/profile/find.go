@@ -9,33 +9,32 @@ import (
 	"wamble/internal/board"
 )
 
-// BoardQuery is what a host looks for among the boards in memory. What is zero does not
-// matter.
+// BoardQuery selects boards in memory for the host. Zero fields are ignored.
 type BoardQuery struct {
 	Board    wamble.BoardID   // this one
 	Session  wamble.SessionID // or the one that this session holds
-	Handle   string           // of who holds it
+	Handle   string           // of its holder
 	Statuses []wamble.BoardStatus
-	Still    time.Duration // nobody has moved for so long
+	Still    time.Duration // since the last move
 }
 
-// FoundBoard is a board that a host looked for.
+// FoundBoard is a board that matches a BoardQuery.
 type FoundBoard struct {
 	Profile string           `json:"profile"`
 	Board   wamble.BoardID   `json:"board"`
 	Status  string           `json:"status"`
 	Plies   int              `json:"plies"`
-	Holder  wamble.SessionID `json:"holder,omitempty"` // a session; 0: nobody
+	Holder  wamble.SessionID `json:"holder,omitempty"` // 0: no holder
 	Handle  string           `json:"handle,omitempty"` // of the holder; "": a guest
 	Moved   time.Time        `json:"moved,omitzero"`
 	Created time.Time        `json:"created"`
 	FEN     string           `json:"fen"`
 }
 
-// maxLooked is how many boards a search looks at: the loop waits for it.
+// maxLooked bounds the boards that one search scans, since the loop waits for it.
 const maxLooked = 50_000
 
-// FindBoards returns boards that match, those that moved last first, at most so many.
+// FindBoards returns at most most boards that match, the latest move first.
 func (p *Profile) FindBoards(q BoardQuery, most int) []FoundBoard {
 	now, looked := p.clock.now, 0
 	boards := p.boards.All()

@@ -8,9 +8,8 @@ import (
 	"wamble/wire"
 )
 
-// finished is the one place where a finished game meets the other rooms. The
-// board has left the pool, and its result is in the draft of this request, where
-// payouts and ratings go, too.
+// finished handles a game that has ended: visitors, predictions, rewards. The board has left the pool. Its
+// result is in the draft of this request, to which payouts and ratings are added.
 func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.stats.Finished++
 	if p.shard.Of > 1 {
@@ -26,7 +25,7 @@ func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.reward(f, out)
 }
 
-// endOver ends the games that were over when they were restored, some in each step.
+// endOver ends games that were over when they were restored, at most fillAtOnce in each step.
 func (p *Profile) endOver(out *Output) {
 	for range fillAtOnce {
 		if p.boards.Over() == nil {
@@ -39,28 +38,26 @@ func (p *Profile) endOver(out *Output) {
 	}
 }
 
-// rewards is what players have won, and memory for the end of a game.
+// rewards is what players have won and not been told yet, and buffers for the end of a game.
 type rewards struct {
 	ledger       reward.Ledger
 	prizes       reward.Prizes
 	contributors []board.Contributor
 	players      []reward.Player
-	winners      []winner           // of the last game; told when it is sealed
-	absent       []wamble.SessionID // who won something in it and is not in memory
+	winners      []winner           // of the last game, told once it is sealed
+	absent       []wamble.SessionID // won something in it and are not in memory
 	text         []byte
 }
 
-// winner is a session in memory to which a game brought points, or a change of
-// its rating.
+// winner is a session in memory that a game brought points or a change of rating.
 type winner struct {
 	session *session.Session
 	board   wamble.BoardID
 	points  float64
 }
 
-// reward shares the pot of a game among its players, and changes their ratings.
-// The ratings and identities of players whose sessions are in memory are read there;
-// those of the others were written down with the board.
+// reward divides the pot of a game among its players, and changes their ratings. Rating and identity of a
+// player whose session is in memory are read there; those of other players were stored with the board.
 func (p *Profile) reward(f *board.Finished, out *Output) {
 	w, scoring := &p.rewards, &p.cfg.Scoring
 	w.contributors = f.Board.Contributors(w.contributors[:0], scoring.MaxContributors)
@@ -109,8 +106,8 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 	}
 }
 
-// tellWinners tells those who are here what they won, and keeps all winners in
-// memory until the store has their rewards. What was decided must be sealed.
+// tellWinners notifies winners who are here, and keeps all winners in memory until the store has their
+// rewards. The game must be sealed before.
 func (p *Profile) tellWinners(out *Output) {
 	w := &p.rewards
 	for _, won := range w.winners {
@@ -126,14 +123,14 @@ func (p *Profile) tellWinners(out *Output) {
 	w.winners, w.absent = w.winners[:0], w.absent[:0]
 }
 
-// award tells a player what a game has won him, now or later.
+// award notifies a player of points, at once or together with later ones.
 func (p *Profile) award(s *session.Session, board wamble.BoardID, points float64, out *Output) {
 	if prize := p.rewards.prizes.Win(s.ID(), board, points); prize != nil {
 		p.tellPrize(prize, s, out)
 	}
 }
 
-// tellPrizes tells those whose time has come, and forgets who has won nothing more.
+// tellPrizes notifies players whose next notice is due, and drops entries without new points.
 func (p *Profile) tellPrizes(out *Output) {
 	prizes := &p.rewards.prizes
 	for prize, due := prizes.Due(p.clock.since); due; prize, due = prizes.Due(p.clock.since) {

@@ -10,21 +10,21 @@ import (
 // gates is how far journal and store have come.
 type gates struct {
 	last    uint64 // the newest gate
-	durable uint64 // up to here packets leave
+	durable uint64 // packets up to this gate may leave
 	applied uint64 // message of the journal up to which the store has everything
 	settled uint64 // gate up to which the store has everything
-	// pending are the gates that are durable and not yet settled, oldest first,
-	// with the message that settles each.
+	// pending are the gates that are durable and not settled, oldest first, each with the message that
+	// settles it.
 	pending []settling
 	first   int
 }
 
 type settling struct{ gate, seq uint64 }
 
-// maxPending bounds the memory of pending gates during an outage of the store.
+// maxPending bounds pending during an outage of the store.
 const maxPending = 1 << 16
 
-// reach says that a gate is durable, and that seq is its last message.
+// reach records that a gate is durable, and that seq is its last message.
 func (g *gates) reach(gate, seq uint64) {
 	if gate <= g.durable || gate > g.last {
 		return
@@ -40,7 +40,7 @@ func (g *gates) reach(gate, seq uint64) {
 	g.settle()
 }
 
-// apply says how far the store has come.
+// apply records how far the store has come.
 func (g *gates) apply(seq uint64) {
 	g.applied = max(g.applied, seq)
 	g.settle()
@@ -53,8 +53,8 @@ func (g *gates) settle() {
 	}
 }
 
-// thin forgets every second pending gate: what a forgotten gate covers is settled
-// with the next one, a little late.
+// thin drops every second pending gate: what a dropped gate covers is settled with the next one, a little
+// later.
 func (g *gates) thin() {
 	live := g.pending[g.first:]
 	kept := g.pending[:0]
@@ -66,8 +66,7 @@ func (g *gates) thin() {
 	g.pending, g.first = kept, 0
 }
 
-// Durable says that all frames up to those of Gate are durable. Gates come in
-// order.
+// Durable says that all frames up to those of Gate are durable. Gates come in ascending order.
 type Durable struct {
 	Gate uint64
 	Seq  uint64 // number of the last frame in the journal
@@ -95,7 +94,7 @@ func (in *Applied) take(p *Profile, out *Output) {
 	p.askAgain(out)
 }
 
-// settled forgets what waited for the store.
+// settled evicts the sessions that waited for the store.
 func (p *Profile) settled() {
 	p.stats.Evicted += uint64(p.sessions.Applied(p.gates.settled))
 	if p.gates.settled >= resumeGate {
@@ -107,19 +106,18 @@ func (in *Applied) pack(w *pack.Writer) { w.Uint(in.Seq) }
 
 func (in *Applied) unpack(r *pack.Reader) { in.Seq = r.Uint() }
 
-// draft is the frame that is being written, straight into the output.
+// draft is the frame that is being written, directly into the output.
 type draft struct {
 	clock  *clock
 	frames *Frames
 	start  int
-	n      int // intents in it; 0: there is none
+	n      int // intents in the frame; 0: no frame is open
 	// parts counts the frames that were closed since the last seal because they
 	// were full.
 	parts int
 }
 
-// maxFrame is how many intents go into one frame. No request makes so many;
-// Profile.pass may.
+// maxFrame bounds the intents of one frame. Requests make fewer; Profile.pass can reach it.
 const maxFrame = journal.MaxIntents / 4
 
 // Add writes an intent.
@@ -141,7 +139,7 @@ func (d *draft) close() {
 	d.n = 0
 }
 
-// discard forgets the draft.
+// discard drops the open frame.
 func (d *draft) discard() {
 	if d.n > 0 {
 		d.frames.bytes = d.frames.bytes[:d.start]
@@ -149,8 +147,8 @@ func (d *draft) discard() {
 	}
 }
 
-// seal ends the frame that is being written, and reports whether there was one.
-// From then on everything is finished under this step's gate.
+// seal ends the open frame, and reports whether there was one. From then on everything is finished under
+// this step's gate.
 func (p *Profile) seal(out *Output) bool {
 	wrote := p.draft.n > 0 || p.draft.parts > 0
 	if p.draft.n > 0 {
@@ -164,8 +162,8 @@ func (p *Profile) seal(out *Output) bool {
 	return wrote
 }
 
-// sealFor is seal for what was decided about one session. The session stays in
-// memory until the store has the frame.
+// sealFor is seal for decisions about one session. The session stays in memory until the store has the
+// frame.
 func (p *Profile) sealFor(s *session.Session, out *Output) {
 	if p.seal(out) && s != nil {
 		p.sessions.Wrote(s, p.gates.last)

@@ -2,9 +2,9 @@ package profile
 
 import "wamble/wire"
 
-// goodbye lets a player go; the answer is the ACK alone, also for an unknown
-// token. His board is free for others at once, unless he has an identity. Who says
-// that he returns keeps his session, and gets the board back if nobody took it.
+// goodbye ends a player's session; the answer is the ACK alone, also for an unknown token. The board
+// becomes free at once, unless the player has an identity. A player who says that they will return keeps
+// the session, and gets the board back unless it was assigned meanwhile.
 func (p *Profile) goodbye(r *request, out *Output) verdict {
 	returns, _ := r.ext.Int(wire.KeyGoodbyeReturns)
 	if r.session != nil {

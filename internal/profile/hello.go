@@ -11,17 +11,17 @@ import (
 	"wamble/wire"
 )
 
-// hello greets a player: the one of the token, or a new one. A token that
-// nobody knows is not adopted. A new player whose address may be forged gets an offer.
+// hello greets the player of the token, or makes a new one. An unknown token is not adopted. A new player
+// whose address may be forged gets an offer.
 func (p *Profile) hello(r *request, out *Output) verdict {
 	if v := r.h.ClientVersion(); v > wire.Version {
 		reason := fmt.Sprintf("upgrade required (client=%d server=%d)", v, wire.Version)
 		return p.deny(r, &wamble.Denied{Code: wamble.UnsupportedVersion, Reason: reason, Blocking: true})
 	}
-	p.takeTurns(out) // he does not come before those who wait
+	p.takeTurns(out) // players on the waitlist come first
 	s, isNew := r.session, false
 	if s == nil && !r.granted.IsZero() {
-		s = p.sessions.Find(r.granted) // the first answer got lost, and the player asks again
+		s = p.sessions.Find(r.granted) // the first answer was lost, and the player repeats the hello
 	}
 	isBot, _ := r.ext.Int(wire.KeyHelloBot)
 	if isBot == 1 && (s == nil || !s.Bot()) {
@@ -71,7 +71,7 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		b, taken, err = p.seat(s)
 	}
 	if err != nil && !contentWithoutBoard(r, err) {
-		if isNew { // nobody was told of the session
+		if isNew { // the player was not told of the session
 			p.draft.discard()
 			p.waitlist.remove(s.ID())
 			p.sessions.Discard(s)
@@ -89,7 +89,7 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	return done
 }
 
-// markBot marks a session as that of a program, for good.
+// markBot marks a session as a program's, permanently.
 func (p *Profile) markBot(s *session.Session) {
 	if !s.Bot() {
 		s.SetBot()
@@ -98,7 +98,7 @@ func (p *Profile) markBot(s *session.Session) {
 	}
 }
 
-// The refusals of bots: for good, and for now.
+// The refusals of bots: permanent, and for now.
 var (
 	errNoBots   = &wamble.Denied{Code: wamble.AccessDenied, Reason: "no bots are let in", Blocking: true}
 	errManyBots = &wamble.Denied{Code: wamble.Internal, Reason: "there are enough bots at present"}
@@ -118,22 +118,22 @@ func (p *Profile) refuseBot(s *session.Session) *wamble.Denied {
 	return nil
 }
 
-// wantsNoBoard reports whether somebody only wants to watch or read: he is no player
-// until he says hello for a board. A board that he holds stays his.
+// wantsNoBoard reports whether a hello only asks to watch or read. Its session gets no board until it says
+// hello for one, but keeps a board that it holds.
 func wantsNoBoard(r *request) bool {
 	content, _ := r.ext.Int(wire.KeyHelloWithoutBoard)
 	return content == 2
 }
 
-// contentWithoutBoard reports whether a player who gets no board wants his
-// SERVER_HELLO nevertheless, with board 0: he watches, and says hello again later.
+// contentWithoutBoard reports whether a player who gets no board accepts a SERVER_HELLO with board 0: they
+// watch, and say hello again later.
 func contentWithoutBoard(r *request, err error) bool {
 	content, _ := r.ext.Int(wire.KeyHelloWithoutBoard)
 	return content == 1 && mayWait(err)
 }
 
-// mayWait reports whether a player gets a board later for whom there is none now: one
-// becomes free, or numbers for new ones come.
+// mayWait reports whether a player who gets no board may get one later: when a board becomes free, or
+// numbers for new ones are leased.
 func mayWait(err error) bool {
 	return errors.Is(err, board.ErrNoBoard) || errors.Is(err, board.ErrNoID)
 }

@@ -8,22 +8,21 @@ import (
 	"wamble/internal/pack"
 )
 
-// Input is one thing that happened: a pointer to one of the types in inputs. What
-// it points to must stay as it is during Step, and longer only if a recording is
-// told later; Step keeps none of it.
+// Input is one thing that happened: a pointer to one of the types in inputs. What it points to must not
+// change during Step, or until it is recorded. Step retains none of it.
 type Input interface {
-	// take tells a profile.
+	// take applies the input to a profile.
 	take(p *Profile, out *Output)
 }
 
-// packed is an Input that is recorded in bytes of its own, because there are many
-// of its kind or much in one. The others are recorded as JSON.
+// packed is an Input with a binary encoding in recordings, because it is frequent or large. Other inputs
+// are recorded as JSON.
 type packed interface {
 	pack(w *pack.Writer)
 	unpack(r *pack.Reader)
 }
 
-// inputs is the one table of inputs. The number is that of a recording.
+// inputs is the one table of inputs. The number identifies the type in recordings.
 var inputs = []struct {
 	number byte
 	name   string
@@ -83,7 +82,7 @@ func blank[T any, P interface {
 	return P(new(T))
 }
 
-// rowOf is the row of an input's type in inputs.
+// rowOf maps an input's type to its row in inputs.
 var rowOf = func() map[reflect.Type]int {
 	rows := map[reflect.Type]int{}
 	for i := range inputs {
@@ -92,7 +91,7 @@ var rowOf = func() map[reflect.Type]int {
 	return rows
 }()
 
-// InputName returns the name of an input's type: "peer closed".
+// InputName returns the name of an input's type, such as "peer closed".
 func InputName(in Input) string { return inputs[rowOf[reflect.TypeOf(in)]].name }
 
 // AppendInput appends an input to a recording.
@@ -107,7 +106,7 @@ func AppendInput(dst []byte, in Input) ([]byte, error) {
 	return w, err
 }
 
-// ReadInput reads what AppendInput wrote. Bytes that are no input make r bad.
+// ReadInput reads what AppendInput wrote. Bytes that are no input make r fail.
 func ReadInput(r *pack.Reader) Input {
 	number := r.Octet()
 	for i := range inputs {
@@ -126,7 +125,7 @@ func ReadInput(r *pack.Reader) Input {
 	return &Tick{}
 }
 
-// Tick says only that time has passed, when Output.Next has come.
+// Tick says only that time has passed, because Output.Next has come.
 type Tick struct{}
 
 func (*Tick) take(*Profile, *Output) {}

@@ -9,19 +9,19 @@ import (
 	"wamble/wire"
 )
 
-// Whom is about one session, all sessions of one identity, or all that come from
-// one network. Exactly one field is set.
+// Whom selects one session, all sessions of one identity, or all sessions from one network. Exactly one
+// field is set.
 type Whom struct {
 	Token wamble.TokenHash
 	Key   wamble.PublicKey
 	Net   netip.Prefix // a single address is a prefix of its whole length
 }
 
-// IsZero reports whether w is about nobody.
+// IsZero reports whether no field is set.
 func (w Whom) IsZero() bool { return w == Whom{} }
 
-// Kick ends sessions, tells their players why (they keep wire.TextLimit bytes of
-// the Text), and frees their boards. Whoever was kicked may come back.
+// Kick ends sessions, tells their players why (Text is cut to wire.TextLimit bytes), and frees their
+// boards. The players may come back.
 type Kick struct {
 	Whom Whom
 	Text string
@@ -42,7 +42,7 @@ func (in *Kick) take(p *Profile, out *Output) {
 	}
 }
 
-// endSession tells a player why his session ends, and frees his board.
+// endSession tells a player why the session ends, and frees its board.
 func (p *Profile) endSession(s *session.Session, why string, out *Output) {
 	p.notify(s.Token(), 0, wire.ServerNotification{
 		Type: wire.NoticeSessionExpired, Text: wire.Text(wire.Limit(why, wire.TextLimit)),
@@ -54,7 +54,7 @@ func (p *Profile) endSession(s *session.Session, why string, out *Output) {
 	p.audience.hall.Leave(s.ID())
 }
 
-// whom returns the sessions in memory that w is about.
+// whom returns the sessions in memory that w selects.
 func (p *Profile) whom(w Whom) []*session.Session {
 	var found []*session.Session
 	switch {

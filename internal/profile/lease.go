@@ -13,28 +13,27 @@ type Lease struct {
 	Count    int
 }
 
-// Leased is the answer to a Lease. No blocks: the lease failed, and will be asked
-// for again.
+// Leased is the answer to a Lease. Without blocks the lease has failed, and will be repeated.
 type Leased struct {
 	Sequence wamble.Sequence
 	Blocks   []wamble.Block
 }
 
 func (in *Leased) take(p *Profile, _ *Output) {
-	if int(in.Sequence) < len(wamble.Sequences()) { // a damaged recording may say anything
+	if int(in.Sequence) < len(wamble.Sequences()) { // a damaged recording may hold any number
 		p.leases.Add(in.Sequence, in.Blocks)
 	}
 }
 
-// leased are the sequences of which a profile needs numbers.
+// leased lists the sequences of which a profile needs numbers.
 var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs, wamble.PredictionIDs}
 
-// smallWorld is how many players a host lets in at most whose world begins small. Where
-// there may be more, they may all come at once.
+// smallWorld is the largest max-players with which leases begin small. With more, all players may come at
+// once.
 const smallWorld = 1024
 
-// beginSmall lets the numbers that people read be small in a small world, those of boards
-// and of guests: what a crash leaves of a lease is lost.
+// beginSmall makes the first leases of boards and sessions small, since people read these numbers and a
+// crash wastes the rest of a lease.
 func beginSmall(l *journal.Leases, c *config.Profile) {
 	crowd := 0
 	if c.Sessions.MaxPlayers > smallWorld {
@@ -44,7 +43,7 @@ func beginSmall(l *journal.Leases, c *config.Profile) {
 	l.BeginSmall(wamble.SessionIDs, crowd)
 }
 
-// wantLeases asks for numbers that are running out.
+// wantLeases asks for numbers of sequences that run out.
 func (p *Profile) wantLeases(out *Output) {
 	if p.stage == failed {
 		return
@@ -59,8 +58,7 @@ func (p *Profile) wantLeases(out *Output) {
 	}
 }
 
-// Numbers returns the numbers of a sequence that are in stock, in the order in which
-// they were leased.
+// Numbers returns the leased unused numbers of a sequence, in the order of their leases.
 func (p *Profile) Numbers(s wamble.Sequence) []wamble.Block { return p.leases.Blocks(s) }
 
 // numbers returns a function that takes the next leased number of a sequence.

@@ -7,9 +7,8 @@ import (
 	"wamble/wire"
 )
 
-// legal lists the moves of the piece on a square. Whoever does not hold the
-// board, and does not ask in order to predict, gets an empty list, whatever the
-// square.
+// legal answers with the moves of the piece on a square. A player who neither holds the board nor asks for
+// a prediction gets an empty list for any square.
 func (p *Profile) legal(r *request, out *Output) verdict {
 	square := r.message.(*wire.GetLegalMoves).Square
 	if r.h.Flags&wire.FlagPredictionContext == 0 {

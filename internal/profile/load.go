@@ -12,27 +12,27 @@ import (
 	"wamble/wire"
 )
 
-// loads is the questions to the store that are under way. A token has at most
-// one load; its later requests wait behind that.
+// loads is the queries to the store that are under way. A token has at most one load; its later requests
+// wait behind it.
 type loads struct {
 	most    int
 	last    uint64 // number of the last load
 	byID    map[uint64]*load
 	byToken map[wamble.Token]*load
-	byHost  map[netip.Prefix]int // how many each host has
+	byHost  map[netip.Prefix]int // loads per host
 }
 
-// load is one question, and the requests of its token in the order in which
-// they came. The first is the one that asks.
+// load is one query, and the requests of its token in order of arrival. The first is the one that caused
+// it.
 type load struct {
 	Load
 	by      asker
 	waiting []waiting
-	settled uint64           // gate that the store had settled when it was asked
-	found   wamble.SessionID // of an answer that came too early
+	settled uint64           // gate that the store had settled at the time of the query
+	found   wamble.SessionID // in an answer that came too early (see owing)
 }
 
-// waiting is a request that waits, with its packet copied.
+// waiting is a copy of a request that waits.
 type waiting struct {
 	id      link.Request
 	h       wire.Header
@@ -43,8 +43,8 @@ type waiting struct {
 	moved   bool
 }
 
-// asked is the subjects that the store was asked about for one request. It is
-// asked about none twice, so every request ends.
+// asked is the set of subjects that the store was asked about for one request. It is asked about each at
+// most once, so every request ends.
 type asked uint16
 
 func (a asked) has(s Subject) bool { return a&(1<<s) != 0 }
@@ -56,16 +56,16 @@ const maxWaiting = 16
 
 var (
 	errAway = &wamble.Denied{Code: wamble.Internal, Reason: "database away"}
-	// errTwice is for a request that would ask the same again, because what it was
-	// told is no longer so: the player was evicted, or the terms have changed.
+	// errTwice refuses a request that would ask about a subject again, because the first answer has become
+	// untrue: the player was evicted, or the terms have changed.
 	errTwice = &wamble.Denied{Code: wamble.Internal, Reason: "the answer of the database is outdated, try again"}
-	// errApart is for a board that may be in a shard which cannot be asked, as while that is
-	// on its way to another machine.
+	// errApart refuses a request about a board that may be in a shard which cannot be asked, for example
+	// because it is moving to another machine.
 	errApart = &wamble.Denied{Code: wamble.Internal, Reason: "not every board can be reached at the moment, try again"}
 	errBusy  = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
 )
 
-// brokenOf is what a player is told when a load has the outcome Broken.
+// brokenOf returns the refusal for a load with the outcome Broken.
 func brokenOf(s Subject) *wamble.Denied {
 	switch s {
 	case TargetOf:
@@ -78,7 +78,7 @@ func brokenOf(s Subject) *wamble.Denied {
 	return &wamble.Denied{Code: wamble.Internal, Reason: "database error"}
 }
 
-// player is the identity in an answer, nil if there is none.
+// player returns the identity in an answer, nil if there is none.
 func (a *Answer) player() *wamble.Player {
 	if a == nil {
 		return nil
@@ -90,7 +90,7 @@ func newLoads(most int) loads {
 	return loads{most: most, byID: map[uint64]*load{}, byToken: map[wamble.Token]*load{}, byHost: map[netip.Prefix]int{}}
 }
 
-// inOrder returns all loads, the oldest first.
+// inOrder returns all loads, oldest first.
 func (ls *loads) inOrder() []*load {
 	all := make([]*load, 0, len(ls.byID))
 	for _, l := range ls.byID {
@@ -119,8 +119,8 @@ func (ls *loads) clear() {
 	clear(ls.byHost)
 }
 
-// ask lets a request wait for a load, or denies the request if the store cannot be
-// asked, or was asked the same for it before.
+// ask makes a request wait for a new load. It denies the request if the store is away, was asked about the
+// subject before, or has too many loads.
 func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	by := p.askerOf(r)
 	switch {
@@ -141,7 +141,7 @@ func (p *Profile) ask(r *request, what Load, out *Output) verdict {
 	return p.queue(l, r)
 }
 
-// queue copies a request behind a load, or denies it if there is no room.
+// queue copies a request behind a load, or denies it if the load has maxWaiting requests.
 func (p *Profile) queue(l *load, r *request) verdict {
 	if len(l.waiting) == maxWaiting {
 		return p.deny(r, errBusy)
@@ -151,13 +151,12 @@ func (p *Profile) queue(l *load, r *request) verdict {
 	return waits
 }
 
-// StoreAway says that the store cannot be asked, until StoreBack. A new Profile
-// can ask it.
+// StoreAway says that the store cannot be asked until StoreBack. A new Profile assumes that it can.
 type StoreAway struct{}
 
 func (*StoreAway) take(p *Profile, out *Output) {
 	p.storeAway = true
-	p.askAgain(out) // nobody waits for it
+	p.askAgain(out) // parked loads are not held up any longer
 }
 
 // StoreBack says that the store can be asked again.
@@ -169,7 +168,7 @@ func (*StoreBack) take(p *Profile, _ *Output) {
 	p.recent = newRecent()
 }
 
-// Outcome is how a load ended.
+// Outcome is the result of a load.
 type Outcome uint8
 
 // The closed list of outcomes.
@@ -192,17 +191,17 @@ type Loaded struct {
 	Session *wamble.Session
 	Board   *wamble.Board
 	Answer  *Answer
-	// Cursors is how far the store was, if other machines change it as well. Missed is what
-	// they have told before, and the store does not have.
+	// Cursors is how far the store was, if other machines write to it, too. Missed is changes that they
+	// sent before and the store did not have.
 	Cursors Cursors  `json:",omitempty"`
 	Missed  []Change `json:",omitempty"`
 }
 
-// take decides what waited for the answer, in order.
+// take decides the requests that waited for the answer, in order.
 func (in *Loaded) take(p *Profile, out *Output) {
 	l := p.loads.byID[in.Load]
 	if l == nil {
-		return // forgotten: the journal has failed meanwhile
+		return // dropped: the journal has failed meanwhile
 	}
 	if p.owing.early(l, in) {
 		p.askAgain(out)
@@ -259,15 +258,15 @@ func (in *Loaded) take(p *Profile, out *Output) {
 	}
 }
 
-// offeredTo reports whether the token of a load was offered to who asks: that the
-// store does not know it is no surprise.
+// offeredTo reports whether the token of a load was offered to its sender: then it is no surprise that the
+// store does not know it.
 func (p *Profile) offeredTo(l *load) bool {
 	from, _ := p.link.Peer(l.waiting[0].id)
 	_, ok := p.link.Offered(from, l.Token)
 	return ok
 }
 
-// admit takes in the session that a load has found.
+// admit takes the session that a load has found into memory.
 func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
 	var from wamble.Peer
 	if len(l.waiting) > 0 {
@@ -284,7 +283,7 @@ func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
 			return session.ErrOver
 		}
 		p.place(s, from)
-		p.boards.Identify(s.ID(), s.Identity() != nil) // a board that came back is held by a number
+		p.boards.Identify(s.ID(), s.Identity() != nil) // a restored board knows its holder only by number
 	}
 	return err
 }

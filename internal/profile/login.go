@@ -10,13 +10,12 @@ import (
 	"wamble/wire"
 )
 
-// login ties a session to a key: the first request is answered with a challenge,
-// the second proves by its signature that the key is the player's own. A failure
-// never says why.
+// login links a session to a key: the first request is answered with a challenge, the signature in the
+// second proves that the player has the private key. A failed login is answered without a reason.
 func (p *Profile) login(r *request, out *Output) verdict {
 	m, s := r.message.(*wire.LoginRequest), r.session
 	key := wamble.PublicKey(m.PublicKey)
-	own := p.playerOf(key) // the key of his identity
+	own := p.playerOf(key) // the key of the player's identity
 	if s == nil || p.law.Bans.OfKey(p.clock.wall(), key) != nil || p.law.Bans.OfKey(p.clock.wall(), own) != nil {
 		return p.failLogin(r)
 	}
@@ -32,7 +31,7 @@ func (p *Profile) login(r *request, out *Output) verdict {
 	in := r.answerTo(PlayerOf)
 	if in != nil {
 		if stored = in.Answer.player(); stored != nil {
-			own = stored.Key // the store may know that he was merged into another
+			own = stored.Key // the store may have merged the identity into another
 		}
 		if p.law.Bans.OfKey(p.clock.wall(), own) != nil {
 			return p.failLogin(r)
@@ -44,7 +43,7 @@ func (p *Profile) login(r *request, out *Output) verdict {
 	before, won := s.Token(), s.Own()
 	again := whoOf(s).Key == own
 	if again {
-		won = wamble.Stats{} // he has it already
+		won = wamble.Stats{} // the identity includes it already
 	}
 	known := p.knownOf(in, own)
 	if err := p.sessions.Link(p.clock.now, s, own, stored, &p.draft); err != nil {
@@ -62,10 +61,9 @@ func (p *Profile) login(r *request, out *Output) verdict {
 	return p.loggedIn(r, s, out)
 }
 
-// secureToken makes sure that nobody who has known the token before the login is
-// the identity after it: the session has a new token, which LOGIN_SUCCESS tells.
-// A client of the original never looks there: its token stays, and is from now
-// on good where the login came from, and nowhere else.
+// secureToken makes sure that a person who knew the token before the login cannot use the identity after
+// it: the session gets a new token, which LOGIN_SUCCESS carries. A client of the original does not read it
+// there, so its token stays, and is from now on valid only at the address of the login.
 func (p *Profile) secureToken(r *request, s *session.Session) error {
 	from, _ := p.link.Peer(r.id)
 	if renews, _ := r.ext.Int(wire.KeyLoginToken); renews != 1 {
@@ -80,9 +78,8 @@ func (p *Profile) secureToken(r *request, s *session.Session) error {
 	return nil
 }
 
-// prove checks the signature, and asks the store for the identity if it is not
-// in memory. It reports whether the login can go on at once. While the store
-// cannot be asked the challenge stays valid.
+// prove checks the signature, and asks the store for the identity if that is not in memory. It reports
+// whether the login can go on at once. While the store is away the challenge stays valid.
 func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, out *Output) (verdict, bool) {
 	from, _ := p.link.Peer(r.id)
 	server, bound := r.ext.Text(wire.KeyLoginServer)
@@ -103,7 +100,7 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 	case here:
 		return done, true
 	}
-	if p.shard.Of > 1 { // other machines may log him in, too
+	if p.shard.Of > 1 { // other machines may log in the same key
 		first, err := p.sessions.NewPlayer(own)
 		if err != nil {
 			return p.deny(r, deniedOf(err)), false
@@ -114,8 +111,8 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 	return p.ask(r, what, out), false
 }
 
-// isNamed reports whether names, which are separated by spaces, have a server: its
-// host alone, or with this port. Without names every server is named.
+// isNamed reports whether the space-separated names contain server, by its host alone or with its port.
+// Empty names contain every server.
 func isNamed(names, server string) bool {
 	if server == "" {
 		return false
@@ -134,7 +131,7 @@ func isNamed(names, server string) bool {
 	return any
 }
 
-// loggedIn answers with the board that the player has now, if there is one.
+// loggedIn answers with the board that the player has now, if any.
 func (p *Profile) loggedIn(r *request, s *session.Session, out *Output) verdict {
 	var taken board.Released
 	b := p.boards.Held(s.ID())
@@ -163,16 +160,15 @@ func idOf(b *board.Board) wamble.BoardID {
 	return b.ID()
 }
 
-// failLogin answers a login that failed.
+// failLogin answers a failed login.
 func (p *Profile) failLogin(r *request) verdict {
 	p.stats.Refused++
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.LoginFailed{Code: wamble.AccessDenied}, p.named(r)...)
 	return done
 }
 
-// logout unties a session from its identity and ends the session. When the ACK
-// leaves, the end is durable, and link has forgotten the token's kept answers and
-// other addresses.
+// logout unlinks a session from its identity and ends it. When the ACK leaves, the end is durable, and link
+// has dropped the token's stored answers and other addresses.
 func (p *Profile) logout(r *request, out *Output) verdict {
 	s := r.session
 	if s == nil {
@@ -190,8 +186,7 @@ func (p *Profile) logout(r *request, out *Output) verdict {
 	return done
 }
 
-// comingGate is the gate under which the present request will be finished if it
-// decides something.
+// comingGate returns the gate under which the present request will be finished if it decides something.
 func (p *Profile) comingGate(out *Output) uint64 {
 	if out.Gate != 0 {
 		return out.Gate

@@ -5,8 +5,8 @@ import (
 	"wamble/internal/intent"
 )
 
-// Merge makes one player of two, by the host's command: From's sessions, points and key
-// are Into's. The rows are what the store, or another profile, has of them.
+// Merge makes one player of two, by the host's command: sessions, points and key of From become Into's. The
+// rows are those of the store, or of another profile.
 type Merge struct{ From, Into wamble.Player }
 
 func (in *Merge) take(p *Profile, out *Output) {
@@ -18,8 +18,8 @@ func (in *Merge) take(p *Profile, out *Output) {
 	p.stats.Host.Merged++
 }
 
-// merge merges two players in memory, once, and in the store: every profile of the store
-// has its own message, behind whatever it has written of From before.
+// merge merges two players, in memory unless that was done already, and in the store. Every profile of the
+// store writes its own message, so that it follows whatever that profile has written of From before.
 func (p *Profile) merge(in *Merge, out *Output) {
 	if p.playerOf(in.From.Key) != in.Into.Key {
 		p.sessions.Merge(&in.From, &in.Into)
@@ -31,14 +31,15 @@ func (p *Profile) merge(in *Merge, out *Output) {
 	p.sessions.Merged(in.Into.Key, p.gates.last)
 }
 
-// mergedKeys is the key of the player whom the one of a key was merged into, for those
-// that were merged since the start. The store knows the others.
+// mergedKeys maps the key of a player to that of the player they were merged into, for merges since the
+// start. The store knows the others.
 type mergedKeys map[wamble.PublicKey]wamble.PublicKey
 
-// maxMerged bounds mergedKeys. Beyond it the store is asked, which may be behind.
+// maxMerged bounds mergedKeys. When it is full it is emptied, and only the store knows, which may be
+// behind.
 const maxMerged = 4096
 
-// keepMerged remembers whose key a key is.
+// keepMerged adds a merge to mergedKeys.
 func (p *Profile) keepMerged(from, into wamble.PublicKey) {
 	if p.merged == nil || len(p.merged) >= maxMerged {
 		p.merged = mergedKeys{}
@@ -52,8 +53,7 @@ func (p *Profile) keepMerged(from, into wamble.PublicKey) {
 	p.merged[from] = into
 }
 
-// playerOf returns the key of the player whom a key belongs to: itself, or that of whom
-// its player was merged into.
+// playerOf returns the key of the player that a key belongs to: itself, unless its player was merged.
 func (p *Profile) playerOf(key wamble.PublicKey) wamble.PublicKey {
 	if into, ok := p.merged[key]; ok {
 		return into
@@ -61,7 +61,7 @@ func (p *Profile) playerOf(key wamble.PublicKey) wamble.PublicKey {
 	return key
 }
 
-// forgetMerged forgets the keys of a player who was erased.
+// forgetMerged removes the keys of an erased player.
 func (p *Profile) forgetMerged(key wamble.PublicKey) {
 	for from, into := range p.merged {
 		if into == key {

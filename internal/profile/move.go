@@ -13,9 +13,8 @@ import (
 
 var errUnseen = &wamble.Denied{Code: wamble.MoveRejected, Reason: "the board has changed since you were shown it"}
 
-// move plays a move, and gives the player another board. A move that was played
-// already is answered as if it were played now: its answer got lost, perhaps in
-// a crash.
+// move plays a move, and gives the player another board. A move that was played already is answered as if
+// it were played now: its answer was lost, perhaps in a crash.
 func (p *Profile) move(r *request, out *Output) verdict {
 	uci := r.message.(*wire.PlayerMove).UCI.String()
 	s, id := r.session, r.h.Board
@@ -27,8 +26,8 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		return p.deny(r, errUnseen)
 	}
 	if !again && p.leases.Left(wamble.BoardIDs) == 0 && p.boards.Free() == 0 && p.boards.Ends(id, s.ID(), uci) {
-		// The board would be gone, and no other to be had: he keeps it. Any other move
-		// leaves at least the board that it is made on.
+		// The move would end the game, and there would be no other board for the player: they keep this
+		// one. Any other move leaves at least the board that it is made on.
 		return p.deny(r, errNoID)
 	}
 	by := board.Mover{Session: s.ID(), Rating: -1, Program: s.Bot()}
@@ -55,10 +54,10 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		if in == nil {
 			return p.ask(r, Load{Subject: GameOf, Token: r.h.Token, Board: id}, out)
 		}
-		// The store may not have the newest moves of a board of another profile, so
-		// this profile does not answer for such a board.
+		// The store may lack the newest moves of a board of another profile, so this profile does not
+		// answer for such a board.
 		if p.shard.Of > 1 && in.Board != nil && in.Board.Profile == p.cfg.Name && in.Board.Status != wamble.Archived && !board.RepeatsStored(in.Board, s.ID(), uci) {
-			p.stats.Rejected++ // it is in another shard, and not his
+			p.stats.Rejected++ // another shard has it, for another player
 			r.lost = true
 			return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: board.NotHolder.Error()})
 		}
@@ -73,7 +72,7 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		r.lost = true
 		return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
 	}
-	if n := p.waitlist.here(); n > 0 && n >= p.boards.Free() { // they have waited for longer than he does
+	if n := p.waitlist.here(); n > 0 && n >= p.boards.Free() { // they have waited longer than this player
 		p.awaitBoard(s)
 		p.answerMade(r, &played)
 		p.sealFor(s, out)
@@ -95,13 +94,13 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	return done
 }
 
-// meant reports whether a move was made already, or is meant for a position that its
-// board no longer has. Our clients say how many moves the board had when they saw it.
+// meant reports whether a move was made already (again), or is meant for a position that its board no
+// longer has (unseen). Our clients send the number of moves that the board had when they saw it.
 func (p *Profile) meant(r *request, uci string) (again, unseen bool) {
 	s, id := r.session, r.h.Board
 	plies, told := r.ext.Int(wire.KeyBoardPly)
 	if !told {
-		// He has the board again, or the one that he was offered, and it has gone on.
+		// the board that this player left, or was offered, has moved on
 		return false, s.Left() == id && (r.moved || p.link.Unseen(r.id, id))
 	}
 	b := p.boards.Held(s.ID())
@@ -113,20 +112,20 @@ func (p *Profile) meant(r *request, uci string) (again, unseen bool) {
 	}
 	again = b.Made(s.ID(), plies+1, uci)
 	if !again {
-		r.lost, r.moved = true, true // he is shown what he holds
+		r.lost, r.moved = true, true // the answer shows the board that the player holds
 	}
 	return again, !again
 }
 
-// tellsPly reports whether a move says how many moves its board had.
+// tellsPly reports whether a move carries the number of moves that its board had.
 func tellsPly(r *request) bool {
 	_, told := r.ext.Int(wire.KeyBoardPly)
 	return told
 }
 
-// answerMade answers a move that was made by a player for whom there is no other
-// board: with the board of the move as it is now, unless somebody else holds it. It
-// is not his any more, which he is told after the answer.
+// answerMade answers a move of a player for whom there is no other board: with the board of the move as it
+// is now, unless another player holds it. After the answer the player is told that the board is not theirs
+// any more.
 func (p *Profile) answerMade(r *request, played *board.Played) {
 	b := p.boards.Recent(r.h.Board)
 	if b == nil || b.Holder() != 0 {
@@ -136,14 +135,14 @@ func (p *Profile) answerMade(r *request, played *board.Played) {
 	r.lost = true
 	v := p.show(r.session, b, r.h.Seq)
 	if place := p.waitlist.place(r.session.ID()); place > 0 {
-		v.fields.AddInt(wire.KeyWaitPlace, max(1, place-int64(p.boards.Free()))) // those before him get the free ones now
+		v.fields.AddInt(wire.KeyWaitPlace, max(1, place-int64(p.boards.Free()))) // those ahead get the free boards now
 	}
 	p.addCrowd(&v, r, played)
 	v.fit(p.link.Room(r.id))
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}, wire.BoardUpdate{FEN: v.fen}, v.fields...)
 }
 
-// addCrowd adds how others have moved in the position of a move, if the player asks for it.
+// addCrowd adds how other players have moved in the same position, if the player asks for it.
 func (p *Profile) addCrowd(v *view, r *request, played *board.Played) {
 	if wants, _ := r.ext.Int(wire.KeyMoveCrowd); wants != 1 || played.Ply == 0 || played.Ply > tally.Plies {
 		return
@@ -154,7 +153,7 @@ func (p *Profile) addCrowd(v *view, r *request, played *board.Played) {
 	}
 }
 
-// moved takes down what a move means for the player, and for the game.
+// moved records what a move changes for the player and for the game.
 func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 	p.stats.Moves++
 	if played.Ply <= tally.Plies && !s.Bot() {

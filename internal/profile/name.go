@@ -11,13 +11,12 @@ import (
 
 var errNameTaken = &wamble.Denied{Code: wamble.AccessDenied, Reason: "this name is taken"}
 
-// NameKept is for how long a player keeps a name that he has chosen.
+// NameKept is how long a player must keep a name that they have chosen.
 const NameKept = wamble.NameKept * 24 * time.Hour
 
-// setName gives the asker's identity a name. The store is asked who has it; names that
-// the store does not have yet are those of identities in memory, here or in another
-// profile, for which the question waits. Where other machines may give the name away at
-// the same time, the store does so.
+// setName gives the player's identity a name. The store is asked which player has it; names that the store
+// does not have yet belong to identities in memory, here or in another profile, which the load waits for.
+// If other machines could give the name away at the same time, the store decides.
 func (p *Profile) setName(r *request, out *Output) verdict {
 	name, i := r.message.(*wire.SetName).Name.String(), r.session.Identity()
 	if i == nil {
@@ -57,13 +56,13 @@ func (p *Profile) setName(r *request, out *Output) verdict {
 	return done
 }
 
-// keepsName reports whether a player who was renamed at some time must keep his name.
+// keepsName reports whether a player who was renamed at a time must still keep that name.
 func (p *Profile) keepsName(renamed time.Time) bool {
 	return !renamed.IsZero() && renamed.Add(NameKept).After(p.clock.wall())
 }
 
-// isNamed reports whether an identity in memory has a name that is not of a key. Where the
-// store gives names, memory may be the older of the two, and does not count.
+// isNamed reports whether an identity in memory has a name, other than that of key but. If the store
+// assigns names (more than one shard), memory may be older than the store, and isNamed reports false.
 func (p *Profile) isNamed(name string, but wamble.PublicKey) bool {
 	if p.shard.Of > 1 {
 		return false
@@ -72,7 +71,7 @@ func (p *Profile) isNamed(name string, but wamble.PublicKey) bool {
 	return !key.IsZero() && key != but
 }
 
-// rename gives the identity of a key a name, here, in the store and in other profiles.
+// rename gives the identity of a key a name: here, in the store and in other profiles.
 func (p *Profile) rename(key wamble.PublicKey, name string, out *Output) {
 	p.sessions.Rename(key, name, p.clock.wall())
 	p.draft.Add(&intent.SetName{Key: key, Name: name, At: p.clock.now})
@@ -80,8 +79,8 @@ func (p *Profile) rename(key wamble.PublicKey, name string, out *Output) {
 	clear(p.pages)
 }
 
-// Rename gives an identity a name by the host's command, in memory or only in the store.
-// Nobody else may have it in the store.
+// Rename gives an identity a name by the host's command, whether it is in memory or only in the store. No
+// other player may have the name in the store.
 type Rename struct {
 	Key  wamble.PublicKey
 	Name string

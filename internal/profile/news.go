@@ -7,16 +7,14 @@ import (
 	"wamble/internal/session"
 )
 
-// Profiles that share a store share its sessions and identities. What one of them
-// decides about these is in Output.News, and the others are told by the input News
-// when it is durable: they do the same in memory, and leave it to the first to
-// store it.
+// Profiles that share a store share its sessions and identities. A change to these is in Output.News of the
+// profile that decides it. Once it is durable the other profiles get it as the input News: they change
+// their memory, and only the first writes it to the store.
 
-// News is what another profile of the same store has decided.
+// News is changes that another profile of the same store has decided.
 type News struct{ Changes []Change }
 
-// Change is one thing that changed. Key is the identity that it concerns, zero if
-// there is none or it is not known.
+// Change is one change. Key is the identity that it concerns, zero if there is none or it is unknown.
 type Change struct {
 	What    What
 	Session wamble.SessionID `json:",omitempty"`
@@ -26,62 +24,60 @@ type Change struct {
 	Level   int              `json:",omitempty"`
 	Others  bool             `json:",omitempty"`
 	Name    string           `json:",omitempty"`
-	Stored  bool             `json:",omitempty"` // Trusted: the store says so, and may be behind
-	At      time.Time        `json:",omitzero"`  // Trusted: when it was ordered
+	Stored  bool             `json:",omitempty"` // Trusted: read from the store, which may be behind
+	At      time.Time        `json:",omitzero"`  // Trusted: time of the command
 	Link    *Linked          `json:",omitempty"`
 	Merge   *Merge           `json:",omitempty"`
-	// Board and Profile say which game Credited is about, if the profile has shards:
-	// the player may be in another one.
+	// Board and Profile are the game of Credited, if the profile has shards: the player may be in another
+	// one.
 	Board   wamble.BoardID `json:",omitempty"`
 	Profile string         `json:",omitempty"`
-	// Moved is the wall time of his last move in the game, if it was another shard that
-	// ended it.
+	// Moved is the wall time of the player's last move in the game, if another shard has ended it.
 	Moved time.Time `json:",omitzero"`
-	// Passed is set by the shard of Session, which knows the Key that the one with the game
-	// did not: whoever has the session has counted it.
+	// Passed is set by the shard of Session when it passes a Credited on with the Key, which the shard of
+	// the game did not know. A shard that has the session in memory has counted it already.
 	Passed bool `json:",omitempty"`
-	// Stamp is the message that brings the change to the store. Who reads the store knows by
-	// it whether the change is to be counted.
+	// Stamp is the message that brings the change to the store. A reader of the store sees by it whether
+	// the change is included already.
 	Stamp Stamp `json:",omitzero"`
-	// Player is the number of the identity that was Erased, 0 if it is not known: somebody
-	// else may have the key by now.
+	// Player is the number of the identity that was Erased, 0 if unknown: a new identity may have the key
+	// by now.
 	Player wamble.PlayerID `json:",omitempty"`
 }
 
-// Linked is a session with an identity, both after a login.
+// Linked is a session and its identity, both after a login.
 type Linked struct {
 	Session wamble.Session
 	Token   wamble.Token // of the session
 	Player  wamble.Player
 }
 
-// What is what changed.
+// What is the kind of a change.
 type What uint8
 
-// The closed list of changes.
+// The closed list of kinds.
 const (
-	// LoggedOut: Session was that of Key, with Won, and is over. Its Token is refused.
+	// LoggedOut: Session of Key has ended; it had won Won since it was made. Its Token is refused.
 	LoggedOut What = iota
-	// LoggedIn: the Session in Link is that of its Player; Won is what it brings him.
+	// LoggedIn: the Session in Link belongs to its Player; Won is what it adds to them.
 	LoggedIn
-	// Credited: Session, and Key with it, has won something, or lost some rating, or has
-	// only Moved in a game that is over.
+	// Credited: Session, and Key with it, has won something or lost rating, or has only Moved in a game
+	// that has ended.
 	Credited
-	// Trusted: Session, or all sessions of Key, have the trust Level.
+	// Trusted: Session, or all sessions of Key, have trust Level.
 	Trusted
-	// Erased: Key is no longer that of Player, and his sessions are over.
+	// Erased: the identity Player of Key is deleted, and its sessions have ended.
 	Erased
-	// Revoked: Session of Key is over, or if Others is set all others of Key.
+	// Revoked: Session of Key has ended, or with Others all other sessions of Key.
 	Revoked
 	// Renamed: the identity of Key has the handle Name.
 	Renamed
-	// Merged: Merge says which identity is that of Key from now on.
+	// Merged: Merge says which identity has Key from now on.
 	Merged
 )
 
-// Pressing reports whether a change takes something away, or changes who somebody is. A
-// profile that does not hear of it lets somebody in who is not that any more, so nobody is
-// told that it has happened before the others are.
+// Pressing reports whether a change takes rights away or changes an identity. A profile without the change
+// would let in a player who has lost the right, so no player is told of it before all other profiles.
 func (w What) Pressing() bool {
 	switch w {
 	case LoggedOut, Erased, Revoked, Renamed, Merged:
@@ -165,7 +161,7 @@ func negative(s wamble.Stats) wamble.Stats {
 }
 
 func (p *Profile) loggedInElsewhere(c *Change, h has) {
-	// A session that was read after its login, for an identity that was read before.
+	// The session was read after its login, the identity before.
 	late := h.session && !h.identity && whoOf(p.sessions.ByID(c.Session)).Key == c.Key
 	s := p.sessions.Linked(&c.Link.Session, c.Link.Token, &c.Link.Player, !h.identity)
 	if s == nil || late {
@@ -181,8 +177,8 @@ func (p *Profile) loggedInElsewhere(c *Change, h has) {
 	}
 }
 
-// tellLogin tells the other profiles of a login. Before is the token that the
-// session had, own what it has brought its identity.
+// tellLogin adds a login to the news. Before is the token that the session had, own what it adds to its
+// identity.
 func (p *Profile) tellLogin(s *session.Session, before wamble.Token, own wamble.Stats, out *Output) {
 	i := s.Identity()
 	out.News = append(out.News, Change{What: LoggedIn, Session: s.ID(), Token: before, Key: i.Key(), Won: own, Link: &Linked{
@@ -191,8 +187,8 @@ func (p *Profile) tellLogin(s *session.Session, before wamble.Token, own wamble.
 	}})
 }
 
-// Pending returns the gate that must be settled before the store is read about a
-// token or a key by another profile: 0 if it may be read at once.
+// Pending returns the gate that must be settled before another profile reads the store about a token or a
+// key: 0 if it may read at once.
 func (p *Profile) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
 	if p.behind.any() || p.behind.shared {
 		return resumeGate
@@ -200,6 +196,5 @@ func (p *Profile) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
 	return min(p.sessions.Pending(token, key), p.gates.last)
 }
 
-// Settled returns the gate up to which the store has everything, and the newest
-// one.
+// Settled returns the gate up to which the store has everything, and the newest gate.
 func (p *Profile) Settled() (settled, newest uint64) { return p.gates.settled, p.gates.last }

@@ -12,12 +12,11 @@ import (
 	"wamble/wire"
 )
 
-// An offer is the answer to a hello that does not prove its address: a token, and a
-// board. Nothing is kept of it, and whoever needs the board gets it. When the token
-// comes back from the address that it was sent to, it becomes a session.
+// An offer is the answer to a hello from an unproven address: a token, and a board. The server keeps no
+// state of it, and may assign the board to another player. When the token comes back from the address that
+// it was sent to, it becomes a session.
 
-// offer makes an offer to whoever has said hello. A copy of the hello gets the same
-// one while link knows it.
+// offer answers a hello with an offer. A copy of the hello gets the same one while link remembers it.
 func (p *Profile) offer(r *request) verdict {
 	from, _ := p.link.Peer(r.id)
 	token, b := r.granted, (*board.Board)(nil)
@@ -45,7 +44,7 @@ func (p *Profile) offer(r *request) verdict {
 	return done
 }
 
-// wishesOf is what a hello says of its sender that his session must know.
+// wishesOf returns what the session of an offer must know of the hello.
 func wishesOf(r *request) (w link.Wishes) {
 	if content, _ := r.ext.Int(wire.KeyHelloWithoutBoard); content == 1 {
 		w |= link.Waits
@@ -56,16 +55,15 @@ func wishesOf(r *request) (w link.Wishes) {
 	return w
 }
 
-// offered reports whether a token was offered to an address and nobody has accepted
-// it yet. If its session may have left memory since, only the store can say so:
-// missing is that it has.
+// offered reports whether a token was offered to an address and not accepted yet. If its session may have
+// left memory since, only the store can tell: missing says that the store does not have it.
 func (p *Profile) offered(from wamble.Peer, token wamble.Token, missing bool) (link.Offered, bool) {
 	o, ok := p.link.Offered(from, token)
 	return o, ok && !p.sessions.Over(token) && (missing || p.clock.now.Add(-o.Age).After(p.sessions.Forgot()))
 }
 
-// accept makes the session of a request whose token was offered. It reports false
-// when the request is refused.
+// accept makes the session of a request whose token was offered. It reports false if it has answered the
+// request itself.
 func (p *Profile) accept(r *request, out *Output) (verdict, bool) {
 	if p.readOnly() {
 		p.turnAway(r.id, r.h, out)
@@ -80,9 +78,9 @@ func (p *Profile) accept(r *request, out *Output) (verdict, bool) {
 	return done, true
 }
 
-// acceptByACK makes the session of a token that was offered, and has come back in
-// the ACK of the offer. If link knows the address by another token still, nothing can be
-// pushed to the player: his first request makes the session, and is answered.
+// acceptByACK makes the session of an offered token that came back in the ACK of the offer. If link still
+// knows the address by another token, nothing can be pushed to the player: then their first request makes
+// the session.
 func (p *Profile) acceptByACK(from wamble.Peer, token wamble.Token, out *Output) {
 	o, ok := p.offered(from, token, false)
 	if !ok || !p.link.Linked(token) || p.stage != running || p.readOnly() || p.law.Bans.OfPeers() && p.law.Bans.Of(p.clock.wall(), from.IP(), token) != nil {
@@ -97,8 +95,8 @@ func (p *Profile) acceptByACK(from wamble.Peer, token wamble.Token, out *Output)
 	}
 }
 
-// begin makes the session of an offer. It reports whether its player is to be shown
-// a board: he got another one, or somebody else has had it since.
+// begin makes the session of an offer. It reports whether its player must be shown a board: they got
+// another one than was offered, or it was assigned meanwhile.
 func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, out *Output) (s *session.Session, moved bool, err error) {
 	if p.brownout.NoNewSessions {
 		return nil, false, errNoNewPlayers
@@ -125,7 +123,7 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	if shown := p.boards.Board(o.Board); shown != nil {
 		at := p.clock.now.Add(-o.Age - time.Millisecond)
 		moved = shown.LastAssigned().After(at)
-		if shown.LastMoved().After(at) { // his first move may be on its way, for the position that he was shown
+		if shown.LastMoved().After(at) { // a first move may be under way for the position of the offer
 			moved, player.Offered = true, 0
 			s.SetLeft(o.Board)
 		}
@@ -133,13 +131,13 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	var b *board.Board
 	var taken board.Released
 	waits := o.Wishes&link.Waits != 0
-	if o.Board != 0 || waits { // else he was offered none, and gets one when he says hello for it
+	if o.Board != 0 || waits { // otherwise they get one when they say hello for it
 		b, taken, err = p.seatAt(s, player)
 	}
 	if waits && mayWait(err) {
-		err = nil // he is on the list
+		err = nil // they are on the waitlist
 	}
-	if err != nil { // nobody was told of the session
+	if err != nil { // the player was not told of the session
 		p.draft.discard()
 		p.waitlist.remove(s.ID())
 		p.sessions.Discard(s)
@@ -153,8 +151,8 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	return s, b != nil && (moved || b.ID() != o.Board), nil
 }
 
-// The section seals is what link makes offers and cookies with: a player who was
-// greeted by one process plays on in the next.
+// The section seals has the keys with which link makes offers and cookies: a player who was greeted by one
+// process continues in the next.
 func saveSeals(p *Profile, dst []byte) ([]byte, error) { return p.link.AppendKeys(dst), nil }
 
 func loadSeals(v *adoption, state []byte) error {

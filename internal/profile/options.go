@@ -12,19 +12,18 @@ import (
 	"wamble/internal/spectate"
 )
 
-// Options is what a Profile begins with.
+// Options configures a new Profile.
 type Options struct {
-	// Config is what the host wants; the input Configure replaces it.
+	// Config is the host's configuration; the input Configure replaces it.
 	Config *config.Profile
-	// Seed is where all chance comes from, tokens included: 32 bytes of
-	// crypto/rand, never used twice.
+	// Seed is the source of all randomness, tokens included: 32 bytes of crypto/rand, never used twice.
 	Seed [32]byte
 	// Now is the wall time at the start.
 	Now time.Time
-	// LeaseSize is how many numbers are leased at a time; 16384 if 0. More are, of
-	// what is used faster: they have to last while the store is away.
+	// LeaseSize is how many numbers are leased at a time; 16384 if 0. A sequence that is used faster keeps more
+	// in stock, which must last while the store is away.
 	LeaseSize int
-	// Shard is which of the profile's loops this is.
+	// Shard says which shard of the profile this is.
 	Shard wamble.Shard `json:",omitzero"`
 	// MaxLoads bounds the loads under way; 1024 if 0.
 	MaxLoads int
@@ -40,7 +39,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Configure changes the options.
+// Configure replaces the configuration.
 type Configure struct{ Config *config.Profile }
 
 func (in *Configure) take(p *Profile, _ *Output) {
@@ -57,11 +56,11 @@ func (in *Configure) take(p *Profile, _ *Output) {
 	p.boards.Reconfigure(p.boardOptions())
 }
 
-// firstWait is the shortest first wait for an ACK: copies that come sooner sit in
-// the socket of an old client and cost it its own ACK.
+// firstWait is the shortest first wait for an ACK: copies that come sooner fill the socket of an old
+// client, which loses its own ACK.
 const firstWait = 250 * time.Millisecond
 
-// linkConfig is what link needs of the options.
+// linkConfig returns the options of package link.
 func (p *Profile) linkConfig() link.Config {
 	l := &p.cfg.Link
 	cfg := link.Config{
@@ -85,11 +84,10 @@ func (p *Profile) linkConfig() link.Config {
 	return cfg
 }
 
-// firstSeq is a number that an earlier process has hardly used, and far from where
-// numbers start anew.
+// firstSeq returns a random number that an earlier process has hardly used, far from the wrap-around.
 func (p *Profile) firstSeq() uint32 { return 2 + p.chance.rng.Uint32()>>1 }
 
-// sessionOptions is what session needs of the options.
+// sessionOptions returns the options of package session.
 func (p *Profile) sessionOptions() session.Options {
 	c := p.cfg
 	s := &c.Sessions
@@ -107,7 +105,7 @@ func (p *Profile) sessionOptions() session.Options {
 	}
 }
 
-// boardOptions is what board needs of the options.
+// boardOptions returns the options of package board.
 func (p *Profile) boardOptions() board.Options {
 	b, a := &p.cfg.Boards, &p.cfg.Assignment
 	least := b.MinBoards
@@ -130,7 +128,7 @@ func (p *Profile) boardOptions() board.Options {
 	}
 }
 
-// predictOptions is what predict needs of the options.
+// predictOptions returns the options of package predict.
 func predictOptions(c *config.Profile) predict.Options {
 	o := &c.Predictions
 	modes := map[string]predict.Mode{"off": predict.Off, "holder": predict.Holder, "streak": predict.Streak, "gated": predict.Gated}
@@ -141,10 +139,10 @@ func predictOptions(c *config.Profile) predict.Options {
 	}
 }
 
-// spectateOptions is what spectate needs of the options.
+// spectateOptions returns the options of package spectate.
 func spectateOptions(c *config.Profile) spectate.Options { return spectateBeside(c, 0) }
 
-// spectateOptions leaves out the places that watchers of other shards have.
+// spectateOptions subtracts the spectators of other shards from the limit.
 func (p *Profile) spectateOptions() spectate.Options {
 	return spectateBeside(p.cfg, p.travel.others.Spectators)
 }

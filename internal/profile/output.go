@@ -8,38 +8,34 @@ import (
 	"wamble/internal/session"
 )
 
-// Output is everything that follows from one step. Hand the same Output to each
-// Step: it is emptied at the start, and its memory is used again. Everything in
-// it is good until then.
+// Output is everything that follows from one step. The caller passes the same Output to each Step, which
+// empties it and reuses its memory. Its contents are valid until then.
 type Output struct {
 	// Packets are to be sent now, in this order.
 	Packets link.Batch
-	// Frames are to be put into the journal, in this order and as one group.
+	// Frames are to be written to the journal, in this order and as one group.
 	Frames Frames
-	// Gate is what the input Durable is to say when all frames of this step are
-	// durable; 0 when nothing waits for them. It is always the last Gate plus
-	// one.
+	// Gate is the gate that the input Durable reports when all frames of this step are durable; 0 if the
+	// step made none. It is always the last Gate plus one.
 	Gate uint64
-	// Loads are questions to the store. Each is answered by one input Loaded.
+	// Loads are queries to the store. Each is answered by one input Loaded.
 	Loads []Load
-	// Leases are numbers that are running out. Each is answered by one input
-	// Leased.
+	// Leases ask for numbers that run out. Each is answered by one input Leased.
 	Leases []Lease
 	// Finished are the games that ended in this step.
 	Finished []*board.Finished
-	// News is what the other profiles of the store are to be told when Gate, or the
-	// last gate before, is durable.
+	// News is what the other profiles of the store are told when Gate, or the last gate before, is durable.
 	News []Change
-	// Sights is what the shards with watchers are to be told then, too.
+	// Sights is what the shards with spectators are told at that time.
 	Sights []Sight
-	// Came is where new players have come from, if other shards are to count them.
+	// Came is the addresses of new players, if other shards must count them.
 	Came []session.Newcomer
-	// Told is the answer to the input Ask, nil if the board is not here.
+	// Told is the answer to the input Ask; nil if the board is not here.
 	Told *Told
-	// Troubles are for the log: stored boards that are damaged.
+	// Troubles are errors for the log, such as damaged stored boards.
 	Troubles []error
-	// Next is when Step must be called again at the latest; the zero time means
-	// never. It may be earlier than there is work.
+	// Next is when Step must be called again at the latest; the zero time means never. There may be nothing
+	// to do yet at that time.
 	Next time.Time
 }
 
@@ -59,7 +55,7 @@ func (o *Output) reset() {
 	o.Next = time.Time{}
 }
 
-// withdraw takes back what was decided: only packets are left.
+// withdraw removes everything that was decided: only packets, leases and troubles stay.
 func (o *Output) withdraw() {
 	o.Frames.reset()
 	o.Gate = 0
@@ -84,7 +80,7 @@ func (f *Frames) At(i int) []byte {
 	return f.bytes[start:f.ends[i]:f.ends[i]]
 }
 
-// Bytes returns the bytes of all frames together.
+// Bytes returns the size of all frames together.
 func (f *Frames) Bytes() int { return len(f.bytes) }
 
 func (f *Frames) reset() { f.bytes, f.ends = f.bytes[:0], f.ends[:0] }

@@ -2,8 +2,8 @@ package profile
 
 import "wamble"
 
-// owing is who has won something while not in memory, with the gate of it: until the
-// store has settled that, what it says of them lacks it.
+// owing is the sessions outside memory that have won something, with the gate of it: until that is settled,
+// the store's answer about them lacks it.
 type owing struct {
 	until map[wamble.SessionID]uint64
 	queue []owed // in the order of their gates
@@ -16,13 +16,12 @@ type owed struct {
 	gate    uint64
 }
 
-// maxOwing bounds the memory of owing. Who is forgotten by it may see what he won only
-// when he comes the next time.
+// maxOwing bounds owing. A player who is dropped from it may see what they won only after their next load.
 const maxOwing = 1 << 16
 
 func newOwing() owing { return owing{until: map[wamble.SessionID]uint64{}} }
 
-// add says that a session which is not in memory has won something by a gate.
+// add records that a session outside memory has won something under a gate.
 func (o *owing) add(id wamble.SessionID, gate uint64) {
 	if len(o.queue) == maxOwing {
 		o.drop()
@@ -31,7 +30,7 @@ func (o *owing) add(id wamble.SessionID, gate uint64) {
 	o.queue = append(o.queue, owed{id, gate})
 }
 
-// drop forgets the oldest.
+// drop removes the oldest entry.
 func (o *owing) drop() {
 	if first := o.queue[0]; o.until[first.session] == first.gate {
 		delete(o.until, first.session)
@@ -39,8 +38,8 @@ func (o *owing) drop() {
 	o.queue = o.queue[1:]
 }
 
-// early reports whether the store may have been asked before it had settled everything
-// of the session that it tells, and keeps the load to be asked again.
+// early reports whether the store may have answered before it had settled all wins of the session in the
+// answer. If so, it parks the load.
 func (o *owing) early(l *load, in *Loaded) bool {
 	if l.Subject != SessionOf || in.Outcome != Found || in.Session == nil || o.until[in.Session.ID] <= l.settled {
 		return false
@@ -50,8 +49,8 @@ func (o *owing) early(l *load, in *Loaded) bool {
 	return true
 }
 
-// askAgain asks again for sessions of which the store has settled everything by now, or
-// which it cannot tell any more, and forgets whom no load under way is about.
+// askAgain repeats parked loads whose sessions are settled by now, or all while the store is away, and
+// drops entries that no load under way needs.
 func (p *Profile) askAgain(out *Output) {
 	o := &p.owing
 	if len(o.queue) == 0 && len(o.parked) == 0 {
@@ -60,7 +59,7 @@ func (p *Profile) askAgain(out *Output) {
 	waiting := o.parked[:0]
 	for _, l := range o.parked {
 		switch {
-		case p.loads.byID[l.ID] != l: // forgotten: the journal has failed meanwhile
+		case p.loads.byID[l.ID] != l: // dropped: the journal has failed meanwhile
 		case o.until[l.found] > p.gates.settled && !p.storeAway:
 			waiting = append(waiting, l)
 		default:

@@ -35,7 +35,7 @@ func (in *Packet) take(p *Profile, out *Output) {
 	}
 }
 
-// receive lets the link look at a packet.
+// receive passes a packet to the link.
 func (p *Profile) receive(in *Packet, out *Output) *link.Received {
 	if p.Watch == nil {
 		return p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
@@ -46,10 +46,10 @@ func (p *Profile) receive(in *Packet, out *Output) *link.Received {
 	return got
 }
 
-// Linked is for how long the link has looked at packets so far, by Watch.
+// Linked returns how long the link has handled packets so far, by Watch.
 func (p *Profile) Linked() time.Duration { return p.linked }
 
-// take takes a packet in hand.
+// take makes a packet the one in hand.
 func (p *Profile) take(packet []byte) {
 	p.hand = packet
 	if p.Trap != nil {
@@ -57,8 +57,8 @@ func (p *Profile) take(packet []byte) {
 	}
 }
 
-// Hand returns the packet in whose handling Step has panicked; nil if it was none.
-// A request that waited for a load is the packet that it came in.
+// Hand returns the packet during whose handling Step has panicked; nil if there was none. For a request
+// that waited for a load it is the packet of that request.
 func (p *Profile) Hand() []byte { return p.hand }
 
 func (in *Packet) pack(w *pack.Writer) {
@@ -79,7 +79,7 @@ func (in *PeerClosed) take(p *Profile, _ *Output) {
 	}
 }
 
-// disconnected says that a session may have no connection any more.
+// disconnected handles that a session may have lost its last connection.
 func (p *Profile) disconnected(s *session.Session) {
 	if s == nil {
 		return

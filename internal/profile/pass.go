@@ -9,7 +9,7 @@ import (
 	"wamble/wire"
 )
 
-// pass does what is due by the clock for boards and players.
+// pass does the work for boards and players that is due by the clock.
 func (p *Profile) pass(out *Output) {
 	p.announce(out)
 	p.tellPrizes(out)
@@ -28,8 +28,7 @@ func (p *Profile) pass(out *Output) {
 	}
 }
 
-// release takes boards back whose time is over, and gives those of their
-// holders who are still there another one.
+// release takes back boards whose reservation is over, and gives players who are still here another board.
 func (p *Profile) release(out *Output) {
 	p.scratch.released = p.boards.Due(p.clock.now, p.scratch.released[:0], &p.draft)
 	p.seal(out)
@@ -38,8 +37,8 @@ func (p *Profile) release(out *Output) {
 	}
 }
 
-// revoked tells a player that the reservation of his board was revoked, and shows
-// him another board. A player who is not here gets one when he comes back.
+// revoked tells a player that the reservation of their board was revoked, and shows them another board. A
+// player who is not here gets one when they come back.
 func (p *Profile) revoked(what board.Released, out *Output) {
 	if what.Session == 0 {
 		return
@@ -51,7 +50,7 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 	switch {
 	case s == nil:
 		return
-	case what.Why == board.Gone: // he is told when somebody else has it
+	case what.Why == board.Gone: // the player is told when the board is assigned again
 		p.endVisit(s)
 		p.sessions.Unseated(what.Session)
 		return
@@ -87,7 +86,7 @@ func (p *Profile) age(out *Output) {
 	}
 }
 
-// pushDenied tells a player that there is no board for him.
+// pushDenied tells a player why they get no board.
 func (p *Profile) pushDenied(token wamble.Token, d *wamble.Denied, out *Output) {
 	fields := p.scratch.fields[:0]
 	if d.Blocking {
@@ -100,7 +99,7 @@ func (p *Profile) pushDenied(token wamble.Token, d *wamble.Denied, out *Output) 
 	}
 }
 
-// next returns when there is work again.
+// next returns when the next work is due, zero if never.
 func (p *Profile) next() time.Time {
 	var next time.Time
 	sooner := func(at time.Time) {

@@ -5,10 +5,9 @@ import (
 	"wamble/internal/board"
 )
 
-// Peek returns a board that is in memory in the form of the store, with its
-// holder if he is here, and the gate behind which the board may be shown: what was decided may
-// not be durable yet, and Profile.Durable must reach the gate first. Handles are those of the players who are in
-// memory.
+// Peek returns a board in memory in the form of the store, and the gate behind which the board may be
+// shown: Profile.Durable must reach the gate first. Its holder is set only while they are here, and handles
+// only for players in memory.
 func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool) {
 	live := p.boards.Board(id)
 	if live == nil {
@@ -30,7 +29,7 @@ func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool)
 	return b, p.gates.last, true
 }
 
-// thinker returns who holds a board and is here; nil: nobody.
+// thinker returns the reservation of a board whose holder is here, or nil.
 func (p *Profile) thinker(b *board.Board) *wamble.Reservation {
 	s := p.sessions.ByID(b.Holder())
 	if s == nil || b.Gone() {
@@ -43,8 +42,7 @@ func (p *Profile) thinker(b *board.Board) *wamble.Reservation {
 	return r
 }
 
-// HandleOf returns the handle of a session's player, "" for a guest and for whoever is not
-// in memory.
+// HandleOf returns the handle of a session's player, "" for a guest or a session that is not in memory.
 func (p *Profile) HandleOf(id wamble.SessionID) string {
 	if s := p.sessions.ByID(id); s != nil && s.Identity() != nil {
 		return s.Identity().Handle()
@@ -52,8 +50,8 @@ func (p *Profile) HandleOf(id wamble.SessionID) string {
 	return ""
 }
 
-// byBot reports whether a program made a move. That a program with an identity did is
-// known while its session is in memory.
+// byBot reports whether a program made a move. For a program with an identity that is known only while its
+// session is in memory.
 func (p *Profile) byBot(m board.Move) bool {
 	s := p.sessions.ByID(m.Session)
 	return m.Bot || s != nil && s.Bot()

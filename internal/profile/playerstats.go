@@ -18,17 +18,17 @@ var (
 	errStatsFailed   = &wamble.Denied{Code: wamble.StatsFailed, Reason: "stats lookup failed"}
 )
 
-// target is whose stats are asked for, and what is known of him.
+// target is the player whose stats are asked for.
 type target struct {
-	session wamble.SessionID // 0: he does not exist
+	session wamble.SessionID // 0: unknown
 	who     access.Who
-	handle  string // "": he is anonymous
+	handle  string // "": a guest
 	stats   wamble.Stats
 }
 
-// playerStats shows what a player has achieved: the asker himself, or one whom
-// he names by his session or his handle. In this order: who is meant, whether
-// the policy allows it, who asks, and what there is. Nobody costs no load.
+// playerStats answers with the stats of the asking player, or of one named by session or handle. It checks
+// in this order: the target, the policy, the asking session, the data. A target that cannot exist costs no
+// load.
 func (p *Profile) playerStats(r *request, out *Output) verdict {
 	t, what, denied := p.targetOf(r)
 	switch {
@@ -57,7 +57,7 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 	return done
 }
 
-// statsID adds the number that the asker gave his request.
+// statsID adds the number that the client gave its request.
 func statsID(fields []wire.Field, r *request) []wire.Field {
 	if id, _ := r.ext.Int(wire.KeyStatsRequestID); id > 0 {
 		fields = append(fields, wire.Int(wire.KeyStatsRequestID, id))
@@ -69,8 +69,8 @@ func (p *Profile) denyStats(r *request, d *wamble.Denied) verdict {
 	return p.denyWith(r, d, statsID(p.named(r), r))
 }
 
-// targetOf finds out whose stats a request is about. If the store has to be
-// asked, and was not asked yet, the question is returned.
+// targetOf determines whose stats a request is about. If the store must be asked first, it returns the
+// load.
 func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Denied) {
 	what.Token = r.h.Token
 	handle, _ := r.ext.Text(wire.KeyStatsTargetHandle)
@@ -115,8 +115,7 @@ func (p *Profile) targetHere(s *session.Session) target {
 	return t
 }
 
-// targetStored is a session out of the store. What memory has of its identity is
-// newer.
+// targetStored returns a target from the store. Stats of its identity in memory are newer.
 func (p *Profile) targetStored(s *wamble.Session, a *Answer) target {
 	t := target{session: s.ID, stats: s.Stats}
 	if s.Key.IsZero() || p.sessions.Erasing(s.Key) {

@@ -12,11 +12,11 @@ import (
 	"wamble/wire"
 )
 
-// predictsAs is what the policy calls predicting, by mode.
+// predictsAs is the policy's resource for predicting, by mode.
 var predictsAs = map[predict.Mode]string{predict.Holder: "self", predict.Streak: "streak", predict.Gated: "gated"}
 
-// mayPredict returns how deep a session may predict on a board: 0 is the next
-// move alone, negative nothing. It may look ahead as far as others can see.
+// mayPredict returns how deep a session may predict on a board: 0 is the next move alone, negative none.
+// The limit is the depth that other players can see.
 func (p *Profile) mayPredict(s *session.Session, b *board.Board) int {
 	return p.mayPredictOn(s, b.ID(), b.Holder() == s.ID())
 }
@@ -34,8 +34,7 @@ func (p *Profile) mayPredictOn(s *session.Session, b wamble.BoardID, holds bool)
 	return depthOf(p.decide(s, "prediction.write", predictsAs[o.Mode], "board", id), o.Depth)
 }
 
-// mayReadPredictions returns how deep a session may look into the tree, at most
-// wants; negative: not at all.
+// mayReadPredictions returns how deep a session may read the tree, at most wants; negative: not at all.
 func (p *Profile) mayReadPredictions(s *session.Session, wants int) int {
 	var depth string
 	if p.law.Rules("prediction.read") {
@@ -44,7 +43,7 @@ func (p *Profile) mayReadPredictions(s *session.Session, wants int) int {
 	return min(wants, depthOf(p.decide(s, "prediction.read", "tree", "depth", depth), p.audience.book.Options().Depth))
 }
 
-// depthOf is how deep a decision lets somebody go, negative not at all.
+// depthOf returns the depth that a decision allows, at most most; negative: none.
 func depthOf(d access.Decision, most int) int {
 	if !d.Allowed {
 		return -1
@@ -52,7 +51,7 @@ func depthOf(d access.Decision, most int) int {
 	return min(d.Level, most)
 }
 
-// predict takes a prediction.
+// predict handles SUBMIT_PREDICTION.
 func (p *Profile) predict(r *request, out *Output) verdict {
 	m := r.message.(*wire.SubmitPrediction)
 	s, b := r.session, p.boards.Board(r.h.Board)
@@ -73,12 +72,12 @@ func (p *Profile) predict(r *request, out *Output) verdict {
 	return done
 }
 
-// predictElsewhere takes a prediction on a board of another shard.
+// predictElsewhere handles a prediction on a board of another shard.
 func (p *Profile) predictElsewhere(r *request, m *wire.SubmitPrediction, out *Output) verdict {
 	reads := p.mayReadPredictions(r.session, 0) >= 0
 	ask := Ask{UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredictOn(r.session, r.h.Board, false), Reads: reads}
 	if ask.UCI == "" {
-		ask.UCI = "-" // it is refused there, as it would be here
+		ask.UCI = "-" // refused there, as it would be here
 	}
 	told, v := p.elsewhere(r, ask, out)
 	switch {
@@ -96,7 +95,7 @@ func (p *Profile) predictElsewhere(r *request, m *wire.SubmitPrediction, out *Ou
 	return done
 }
 
-// answerSubmit answers with the verdict and the row, if there is one.
+// answerSubmit answers with the status, and the row unless it is zero.
 func (p *Profile) answerSubmit(r *request, v predict.SubmitStatus, row predict.Row) {
 	data := p.audience.data[:0]
 	if row.ID != 0 {
@@ -108,7 +107,7 @@ func (p *Profile) answerSubmit(r *request, v predict.SubmitStatus, row predict.R
 	p.answerPredictions(r, data, fields)
 }
 
-// predictions shows the tree of a board: nothing of one that is unknown.
+// predictions answers with the tree of a board, empty if the board is unknown.
 func (p *Profile) predictions(r *request, out *Output) verdict {
 	m := r.message.(*wire.GetPredictions)
 	depth := p.audience.book.Options().Depth
@@ -146,20 +145,20 @@ func (p *Profile) answerPredictions(r *request, data []wire.Prediction, fields [
 	link.Answer(p.link, r.id, h, wire.PredictionData{Rows: data}, fields...)
 }
 
-// rowFor is a prediction as one session may see it: others under a pseudonym.
+// rowFor returns a prediction as one session may see it: authors of others under a pseudonym.
 func (p *Profile) rowFor(s *session.Session, row *predict.Row) wire.Prediction {
 	author := wire.Author(s.Token())
 	if row.Session != s.ID() {
 		author = p.audience.book.Pseudonym(s.ID(), row.Session)
 	}
-	uci, _ := wire.MakeUCI(row.UCI) // it has been checked
+	uci, _ := wire.MakeUCI(row.UCI) // checked before
 	return wire.Prediction{
 		ID: wire.Uint64(row.ID), Parent: wire.Uint64(row.Parent), Author: author, Points: wire.Float(row.Points),
 		TargetPly: uint16(row.Ply), Depth: uint8(row.Depth), Status: wire.PredictionStatus(row.Status), UCI: uci,
 	}
 }
 
-// resolve compares a move with what was predicted of it.
+// resolve compares a move with the predictions of it, and credits their authors.
 func (p *Profile) resolve(played *board.Played, out *Output) {
 	a := &p.audience
 	before := len(a.gains)
@@ -177,13 +176,12 @@ func (p *Profile) resolve(played *board.Played, out *Output) {
 	}
 }
 
-// expire ends what was predicted of a board that is finished.
+// expire ends the predictions of a board that is finished.
 func (p *Profile) expire(id wamble.BoardID) {
 	p.audience.gains = p.audience.book.Expire(p.clock.now, id, p.audience.gains, &p.draft)
 }
 
-// keepGainers keeps sessions whose predictions were resolved in memory until the
-// store has the results.
+// keepGainers keeps sessions whose predictions were resolved in memory until the store has the results.
 func (p *Profile) keepGainers() {
 	for _, g := range p.audience.gains {
 		if s := p.sessions.ByID(g.Session); s != nil {
@@ -195,7 +193,7 @@ func (p *Profile) keepGainers() {
 	p.audience.gains = p.audience.gains[:0]
 }
 
-// restorePredictions takes in what the store has of a board's predictions.
+// restorePredictions takes the stored predictions of a board into memory.
 func (p *Profile) restorePredictions(b *board.Board, stored []wamble.Prediction) {
 	for i := range stored {
 		if stored[i].Board == b.ID() {

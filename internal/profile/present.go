@@ -12,15 +12,14 @@ import (
 	"wamble/internal/session"
 )
 
-// Seek says whom the host looks for among the sessions in memory: whoever fits one of
-// the fields that are not zero.
+// Seek selects sessions in memory for the host: those that match any field that is not zero.
 type Seek struct {
 	Name    string               // part of a handle, without regard to case
 	Key     *[2]wamble.PublicKey // the first and the last key
-	Token   string               // how tokens begin, in hex or as players see them
+	Token   string               // prefix of the token, in hex or as players see it
 	Session wamble.SessionID
 	Net     netip.Prefix
-	Board   wamble.BoardID // that he holds
+	Board   wamble.BoardID // held by the session
 }
 
 // Present is a session in memory, as the host sees it.
@@ -32,15 +31,15 @@ type Present struct {
 	Handle  string
 	Trust   int
 	Bot     bool
-	Address netip.AddrPort // where pushes go to; zero: he is not connected
-	Board   wamble.BoardID // that he holds; 0: none
+	Address netip.AddrPort // where pushes go; zero: not connected
+	Board   wamble.BoardID // held by the session; 0: none
 	Created time.Time
 	Seen    time.Time
 	Stats   wamble.Stats
 }
 
-// Seek returns sessions in memory, at most so many, and whether there are more. It looks
-// at all of them.
+// Seek returns at most most matching sessions, and whether there are more. It may scan all sessions in
+// memory.
 func (p *Profile) Seek(of Seek, most int) (found []Present, more bool) {
 	network := access.Network(of.Net)
 	of.Name = strings.ToLower(of.Name)

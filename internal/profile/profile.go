@@ -16,7 +16,7 @@ import (
 	"wamble/internal/tally"
 )
 
-// Profile is one running profile. Drive it from one goroutine:
+// Profile is one running profile. It is driven from one goroutine:
 //
 //	p := profile.New(options)
 //	p.Step(now, inputs, &out)   // Restore…, then Ready, then what happens
@@ -37,13 +37,13 @@ type Profile struct {
 	gates        gates
 	draft        draft
 	seen         seen
-	resuming     *resumption // nil: the profile does not come back from slices
+	resuming     *resumption // nil unless the profile is restored from slices
 	behind       behind
 	owing        owing
 	copies       copies
 	waitlist     waitlist
 	travel       travel
-	trusted      map[wamble.SessionID]trusted // commands about the trust in sessions that the store may not know
+	trusted      map[wamble.SessionID]trusted // commands about the trust in sessions that the store may not have
 	law          access.Law
 	brownout     Brownout
 	stage        stage
@@ -59,26 +59,26 @@ type Profile struct {
 	pages        pages // of the leaderboard
 	scratch      scratch
 	stats        Stats
-	hand         []byte // the packet that is being handled; nil: none
-	shelved      []byte // the boards that another process has written ahead of its snapshot
-	held         bool   // the number of boards in play is left as it is
+	hand         []byte // the packet in hand; nil: none
+	shelved      []byte // boards that another process has written ahead of its snapshot
+	held         bool   // the number of boards in play must not change
 
 	// Trap is called with every packet before it is handled, in tests.
 	Trap func(packet []byte)
-	// Watch is the clock by which Linked is measured; nil: it is not.
+	// Watch is the clock with which Linked is measured; nil disables the measurement.
 	Watch  func() time.Time
 	linked time.Duration
 }
 
-// chance is the only source of randomness. ChaCha8 is cryptographically strong,
-// so a token tells nothing about the next.
+// chance is the only source of randomness. ChaCha8 is cryptographically strong, so a token reveals nothing
+// about the next.
 type chance struct {
 	source *rand.ChaCha8
 	rng    *rand.Rand
 	key    [32]byte // of offers and cookies
 }
 
-// New returns a profile that knows nobody and has no boards.
+// New returns a profile without sessions and boards.
 func New(o Options) *Profile {
 	o = o.withDefaults()
 	source := rand.NewChaCha8(o.Seed)
@@ -114,10 +114,9 @@ func New(o Options) *Profile {
 // Name returns the name of the profile.
 func (p *Profile) Name() string { return p.cfg.Name }
 
-// Step tells a profile what happened up to now, and takes down in out what
-// follows from it. Now is Options.Now and the time that has passed since: it is
-// not the wall clock, which can be set (see WallClock). An earlier now than the
-// last counts as the last.
+// Step applies inputs to a profile, and writes what follows from them to out. Now is Options.Now plus the
+// time that has passed since: it is not the wall clock, which can be set (see WallClock). A now before the
+// last one counts as the last one.
 func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	out.reset()
 	p.clock.set(now)
@@ -136,7 +135,7 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	p.travel.sights = p.travel.sights[:0]
 	out.Came = p.sessions.TakeCame(out.Came)
 	if p.stage == failed {
-		out.withdraw() // nothing would come of what was decided
+		out.withdraw() // its decisions can never become durable
 	}
 	p.link.Release(p.clock.since, p.gates.durable, &out.Packets)
 	p.wantLeases(out)

@@ -7,17 +7,16 @@ import (
 // Subject is what a Load asks for.
 type Subject uint8
 
-// The closed list of subjects, with the fields of Load that each uses, and where
-// the answer is in the input Loaded.
+// The closed list of subjects, with the fields of Load that each uses, and the fields of Loaded that have
+// the answer.
 const (
-	// SessionOf asks for the session of Token, in Session; with its identity, in
-	// Answer.Player; and if Hash is set, whether it accepted these terms of
-	// Profile, in Answer.Accepted.
+	// SessionOf asks for the session of Token, in Session; with its identity, in Answer.Player; and if Hash
+	// is set, whether it has accepted these terms of Profile, in Answer.Accepted.
 	SessionOf Subject = iota
 	// GameOf asks for the board Board with its moves, in Board.
 	GameOf
-	// PlayerOf asks for the identity of Key, in Answer.Player. If there is none, First
-	// becomes it, unless that is zero.
+	// PlayerOf asks for the identity of Key, in Answer.Player. If there is none and First is set, First is
+	// made that identity.
 	PlayerOf
 	// TargetOf asks for the session with the number Session, or the newest one of
 	// the identity with Handle, in Session, with its identity in Answer.Player.
@@ -32,16 +31,16 @@ const (
 	TermsOf
 	// SessionsOf asks for the newest sessions of Key, in Answer.Sessions.
 	SessionsOf
-	// NameOf asks who has the name Handle, in Session, and for the identity of Key, in
-	// Answer.Player. Until its answer is decided nobody else in this process gets that
-	// name. If First.Renamed is set, the identity has the name from then on, unless
-	// somebody else has it or he must keep his own: what Answer.Player says is so.
+	// NameOf asks which session has the name Handle, in Session, and for the identity of Key, in
+	// Answer.Player. No other player in this process can get the name before the answer is decided. If
+	// First.Renamed is set, the identity gets the name with that time, unless another player has it or the
+	// identity must keep its own name; Answer.Player is the result.
 	NameOf
-	// ElsewhereOf asks the other shards of the profile Ask, in Answer.Told.
+	// ElsewhereOf asks the other shards of the profile about Ask, in Answer.Told.
 	ElsewhereOf
 )
 
-// Load is a question to the store.
+// Load is a query to the store.
 type Load struct {
 	ID      uint64
 	Subject Subject
@@ -57,7 +56,7 @@ type Load struct {
 	Ask     Ask
 }
 
-// Answer is what the store had, beside a session or a board.
+// Answer is what the store has, besides a session or a board.
 type Answer struct {
 	Player       *wamble.Player
 	Ranks        *wamble.Leaderboard

@@ -14,8 +14,8 @@ import (
 
 var errNoRequester = &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "requester session not found", Blocking: true}
 
-// pages is a cache of pages of the leaderboard, with a TTL: whoever looks again and
-// again costs one load every five seconds. A full cache is emptied.
+// pages is a cache of pages of the leaderboard, with a TTL: repeated requests cost one load every pageTTL.
+// A full cache is emptied.
 type pages map[wamble.LeaderboardQuery]page
 
 type page struct {
@@ -23,7 +23,7 @@ type page struct {
 	at    time.Time
 }
 
-// maxSeason is the last month that can be asked for.
+// maxSeason is the last season that can be asked for: the year times 100 plus the month.
 const maxSeason = 999912
 
 const (
@@ -45,7 +45,7 @@ func (ps pages) keep(now time.Time, q wamble.LeaderboardQuery, ranks *wamble.Lea
 	ps[q] = page{ranks, now}
 }
 
-// leaderboard shows a page of the leaderboard, and the row of the asker.
+// leaderboard answers with a page of the leaderboard, and the row of the player.
 func (p *Profile) leaderboard(r *request, out *Output) verdict {
 	if r.session == nil {
 		return p.deny(r, errNoRequester)
@@ -66,8 +66,8 @@ func (p *Profile) leaderboard(r *request, out *Output) verdict {
 	return done
 }
 
-// pageOf is the page that a request names: at most wire.MaxRows rows, and no index
-// whose offset would overflow.
+// pageOf returns the page that a request names: at most wire.MaxRows rows, and an index that does not
+// overflow the offset.
 func (p *Profile) pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
 	m := r.message.(*wire.GetLeaderboard)
 	limit := int64(m.Limit)
@@ -116,7 +116,7 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 	switch {
 	case self != nil:
 	case r.session.Bot() != q.Bots:
-		self = &wamble.LeaderboardRow{} // he is in the other ranking
+		self = &wamble.LeaderboardRow{} // the player is in the other ranking
 	default:
 		if self = p.lastRank(r, ranks); q.Season != 0 {
 			self.Stats.Score, self.Stats.Games = 0, 0
@@ -132,7 +132,7 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, fields...)
 }
 
-// numberOf is a session's player, or its own number below 0.
+// numberOf returns the number of a session's player, or else the negated number of the session.
 func numberOf(s *session.Session) int64 {
 	if player := whoOf(s).ID; player != 0 {
 		return int64(player)
@@ -140,7 +140,7 @@ func numberOf(s *session.Session) int64 {
 	return -int64(s.ID())
 }
 
-// teamsText is leaderboard.teams for somebody.
+// teamsText returns the field leaderboard.teams for a player.
 func teamsText(who int64, season int, ranks *wamble.Leaderboard) string {
 	letter := func(who int64) byte {
 		if wamble.PlaysForBlack(who, season) {
@@ -159,14 +159,13 @@ func teamsText(who int64, season int, ranks *wamble.Leaderboard) string {
 	return string(text)
 }
 
-// lastRank is the row of an asker whom the store does not have yet: behind all
-// others, as a new player is.
+// lastRank returns the row of a player that the store does not have yet: the last, as for every new player.
 func (p *Profile) lastRank(r *request, ranks *wamble.Leaderboard) *wamble.LeaderboardRow {
 	row := &wamble.LeaderboardRow{Rank: ranks.Total + 1, Session: r.session.ID(), Stats: p.sessions.Stats(r.session)}
 	if i := r.session.Identity(); i != nil {
 		row.Key, row.Handle = i.Key(), i.Handle()
 	} else {
-		row.Stats.Rating = 0 // as the store has it
+		row.Stats.Rating = 0 // the store has 0, too
 	}
 	return row
 }
@@ -186,5 +185,5 @@ func selfFields(self *wamble.LeaderboardRow) []wire.Field {
 	return fields
 }
 
-// count is a number of games as it is encoded.
+// count returns a number of games as it is encoded.
 func count(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }

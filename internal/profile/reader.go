@@ -8,18 +8,18 @@ import (
 	"wamble/internal/session"
 )
 
-// Reader is who wants to read without packets: over HTTP.
+// Reader describes a reader over HTTP.
 type Reader struct {
-	// Token names the reader's session. Without a token, or if the session is not in
-	// memory, the reader is a guest.
+	// Token is that of the reader's session. Without a token, or if the session is not in memory, the
+	// reader is a guest.
 	Token wamble.Token
 	From  netip.Addr
-	// About is the player whose stats are wanted, nil for anything else.
+	// About is the player whose stats are wanted; nil for other data.
 	About *wamble.Player
 }
 
-// Admits returns why a reader may not do something, nil if he may: the checks are
-// those of a request, bans, policy and terms.
+// Admits returns why a reader may not use rights, or nil. It makes the checks of a request: bans, policy
+// and terms.
 func (p *Profile) Admits(r Reader, rights []access.Right) *wamble.Denied {
 	if d := p.law.Bans.Of(p.clock.wall(), r.From, r.Token); d != nil {
 		return d
@@ -39,7 +39,7 @@ func (p *Profile) Admits(r Reader, rights []access.Right) *wamble.Denied {
 	return nil
 }
 
-// grants asks the policy about one right, as the handler of its request does.
+// grants asks the policy about one right, as the handler of the request does.
 func (p *Profile) grants(s *session.Session, r *Reader, right *access.Right) bool {
 	switch {
 	case right.Action == "stats.read" && r.About != nil:

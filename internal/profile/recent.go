@@ -7,14 +7,14 @@ import (
 	"wamble/internal/lru"
 )
 
-// recent is what the store said a moment ago about sessions and identities that do not
-// come into memory by it: whose stats were asked for, and which identity could not be
-// read. Failures count too, so that a store in trouble is not asked by everybody.
+// recent caches, for recentTTL, answers of the store that do not become sessions in memory: whose stats
+// were asked for, and which identities could not be read. Failures are cached so that they do not cost one
+// load per request.
 type recent struct {
 	answers *lru.Table[question, recently]
 }
 
-// question is what was asked: the fields of a Load that name somebody.
+// question is the key of the cache: the fields of a Load that name a player.
 type question struct {
 	subject Subject
 	session wamble.SessionID
@@ -36,7 +36,7 @@ func newRecent() recent { return recent{lru.New[question, recently](maxRecent)} 
 
 func questionOf(l *Load) question { return question{l.Subject, l.Session, l.Handle, l.Key} }
 
-// keep keeps an answer about somebody's stats, or that an identity could not be read.
+// keep caches an answer about a player's stats, or a failure to read an identity.
 func (r *recent) keep(now time.Duration, l *Load, in *Loaded) {
 	if l.Subject != TargetOf && (l.Subject != PlayerOf || in.Outcome <= NotFound) {
 		return
@@ -53,7 +53,7 @@ func (r *recent) keep(now time.Duration, l *Load, in *Loaded) {
 	*r.answers.Use(questionOf(l)) = recently{kept, now + recentTTL}
 }
 
-// find returns what the store said a moment ago, nil if nothing is known.
+// find returns the cached answer to a load, nil if there is none.
 func (r *recent) find(now time.Duration, l *Load) *Loaded {
 	if a := r.answers.Find(questionOf(l)); a != nil && now < a.until {
 		return &a.in
@@ -61,7 +61,7 @@ func (r *recent) find(now time.Duration, l *Load) *Loaded {
 	return nil
 }
 
-// failed returns what a player is told if the store failed to answer a moment ago.
+// failed returns the refusal if the store has just failed to answer a load, or nil.
 func (r *recent) failed(now time.Duration, l *Load) *wamble.Denied {
 	in := r.find(now, l)
 	switch {

@@ -15,25 +15,24 @@ import (
 type request struct {
 	id      link.Request
 	h       wire.Header
-	message wire.Message // good during the handler
-	ext     wire.Ext     // its fields; good during the handler
-	data    []byte       // the whole packet; good during the handler
+	message wire.Message // valid during the handler
+	ext     wire.Ext     // its fields; valid during the handler
+	data    []byte       // the whole packet; valid during the handler
 	granted wamble.Token
-	session *session.Session // nil: the token names nobody, or there is none
-	// loaded is the answer of the store to the load that the request has waited for
-	// last, nil if there was none; subject is what that load asked for.
+	session *session.Session // nil: unknown token, or none
+	// loaded is the answer to the last load that the request has waited for, nil if none; subject is that
+	// of the load.
 	loaded  *Loaded
 	subject Subject
 	asked   asked
-	nobody  bool // the store knows no session of the token, or one that is over
-	lost    bool // it names a board as the player's own that is not
-	accepts bool // its token was offered, and nobody has it
+	nobody  bool // the store has no session for the token, or one that has ended
+	lost    bool // it names a board that the player does not hold
+	accepts bool // its token was offered, and not accepted yet
 	offer   link.Offered
-	moved   bool // its player was offered another board than he got
+	moved   bool // its player was offered another board than they got
 }
 
-// answerTo returns the answer of the store if the request has waited for a load
-// about s, else nil.
+// answerTo returns the answer to a load about s that the request has waited for, or nil.
 func (r *request) answerTo(s Subject) *Loaded {
 	if r.subject != s {
 		return nil
@@ -41,16 +40,16 @@ func (r *request) answerTo(s Subject) *Loaded {
 	return r.loaded
 }
 
-// verdict is what became of a request in its handler.
+// verdict is the result of a handler.
 type verdict uint8
 
 const (
-	done  verdict = iota // it has its answers; Profile.finish comes next
-	waits                // it was copied, and waits for a load
-	gone                 // it was refused and forgotten; its repetition is new
+	done  verdict = iota // answered; Profile.finish comes next
+	waits                // copied, and waits for a load
+	gone                 // refused and forgotten; its repetition is new
 )
 
-// scratch is memory that handlers use again.
+// scratch is memory that handlers reuse.
 type scratch struct {
 	holds    session.Holds // Profile.holds
 	request  request
@@ -65,7 +64,7 @@ type scratch struct {
 	tokens   []wamble.Token
 }
 
-// request decides a request now, or puts it behind those of its token that wait.
+// request decides a request now, or queues it behind waiting requests of its token.
 func (p *Profile) request(r *request, out *Output) {
 	row := &byControl[r.h.Ctrl]
 	if p.stage != running || p.readOnly() && row.writes {
@@ -77,8 +76,7 @@ func (p *Profile) request(r *request, out *Output) {
 	}
 }
 
-// handle leads a request to its handler, past everything that may deny it or let
-// it wait.
+// handle runs the checks that can deny a request or make it wait, and then its handler.
 func (p *Profile) handle(r *request, row *route, out *Output) verdict {
 	if l := p.loads.byToken[r.h.Token]; l != nil {
 		return p.queue(l, r)
@@ -109,7 +107,7 @@ func (p *Profile) handle(r *request, row *route, out *Output) verdict {
 	return row.handle(p, r, out)
 }
 
-// findSession finds out whose request r is. It reports false when only the store can say.
+// findSession sets the session of r. It reports false if the store must be asked for it.
 func (p *Profile) findSession(r *request, row *route) bool {
 	if row.looks != nowhere {
 		r.session = p.sessions.Find(r.h.Token)
@@ -135,14 +133,14 @@ func (p *Profile) findSession(r *request, row *route) bool {
 	return row.looks != everywhere || r.nobody || r.h.Token.IsZero() || p.sessions.Over(r.h.Token)
 }
 
-// goodHere reports whether the token of a request is good where it came from.
+// goodHere reports whether the token of a request is valid at its sender's address.
 func (p *Profile) goodHere(r *request) bool {
 	from, _ := p.link.Peer(r.id)
 	return r.session.GoodAt(from.IP())
 }
 
-// askSession is the question for the session of a request, and whether it has
-// accepted the terms, if there are any.
+// askSession returns the load of the session of a request, with its acceptance of the terms if there are
+// any.
 func (p *Profile) askSession(r *request) Load {
 	what := Load{Subject: SessionOf, Token: r.h.Token}
 	if own := &p.law.Own; own.Terms.Text != "" {
@@ -151,13 +149,13 @@ func (p *Profile) askSession(r *request) Load {
 	return what
 }
 
-// finish says that a request has its answers. They leave when what was decided
-// for it is durable.
+// finish seals the decisions on a request and releases its answers, which leave when the decisions are
+// durable.
 func (p *Profile) finish(r *request, out *Output) {
 	p.sealFor(r.session, out)
 	p.keepGainers()
 	p.link.Finish(r.id, p.gates.last)
-	switch { // an old client takes the answer first
+	switch { // after the answer, for clients that expect it first
 	case r.session == nil: // it may have ended while the request waited
 	case r.moved && p.holds(r.session.ID()):
 		p.pushUpdate(r.session, p.boards.Held(r.session.ID()), out)
@@ -166,11 +164,11 @@ func (p *Profile) finish(r *request, out *Output) {
 	}
 }
 
-// deny answers a request with an ERROR. For an unknown board or player the ERROR
-// carries the board of the request.
+// deny answers a request with an ERROR. For an unknown board or player the ERROR carries the board of the
+// request.
 func (p *Profile) deny(r *request, d *wamble.Denied) verdict { return p.denyWith(r, d, p.named(r)) }
 
-// denyWith is deny with more fields.
+// denyWith is deny with other fields.
 func (p *Profile) denyWith(r *request, d *wamble.Denied, fields []wire.Field) verdict {
 	p.stats.Refused++
 	h := wire.Header{Token: r.h.Token}
@@ -185,9 +183,8 @@ func (p *Profile) denyWith(r *request, d *wamble.Denied, fields []wire.Field) ve
 	return done
 }
 
-// fitError leaves out of an ERROR what does not fit into room bytes, so that it is
-// sent at once to an address that has not proven itself: first the number of the
-// request, then the other fields, then the end of the reason.
+// fitError shortens an ERROR to room bytes, so that it can be sent at once to an unproven address: it drops
+// fields from the first on, beginning with the number of the request, then cuts the reason.
 func fitError(room int, reason string, fields []wire.Field) (string, []wire.Field) {
 	const fixed = wire.HeaderSize + 3 // code, and length of the reason
 	size := fixed + len(reason) + trailerSize
@@ -204,8 +201,7 @@ func fitError(room int, reason string, fields []wire.Field) (string, []wire.Fiel
 	return reason, fields
 }
 
-// named begins the fields of an answer with the number of its request, if that
-// has one.
+// named returns the first fields of an answer: the number of its request, if that has one.
 func (p *Profile) named(r *request) []wire.Field {
 	fields := p.scratch.fields[:0]
 	if r.h.Seq != 0 {
@@ -219,7 +215,7 @@ func echoes(c wire.Control, code wamble.Code) bool {
 	return c != wire.CtrlClientHello && (code == wamble.UnknownPlayer || code == wamble.UnknownBoard)
 }
 
-// notify pushes a notification, unreliably, to whoever speaks for a token.
+// notify pushes an unreliable notification to the address of a token.
 func (p *Profile) notify(token wamble.Token, about wamble.BoardID, n wire.ServerNotification, out *Output) {
 	h := wire.Header{Flags: wire.FlagUnreliable, Token: token, Board: about}
 	packet, err := wire.Append(p.scratch.push[:0], h, n)
@@ -228,7 +224,7 @@ func (p *Profile) notify(token wamble.Token, about wamble.BoardID, n wire.Server
 	}
 }
 
-// push sends what nobody asked for, behind the gate of what was decided so far.
+// push sends an unrequested packet, behind the gate of what was decided so far.
 func (p *Profile) push(token wamble.Token, packet []byte, out *Output) {
 	p.scratch.push = packet
 	p.seal(out)

@@ -9,8 +9,8 @@ import (
 	"wamble/wire"
 )
 
-// reservations lists the boards that the asker's identity holds, in all
-// profiles. Somebody without an identity has none to come back to.
+// reservations answers with the boards that the player's identity holds, in all profiles. A guest gets an
+// empty list.
 func (p *Profile) reservations(r *request, out *Output) verdict {
 	var rows []wire.Reservation
 	if s := r.session; s != nil && s.Identity() != nil {
@@ -24,8 +24,7 @@ func (p *Profile) reservations(r *request, out *Output) verdict {
 	return done
 }
 
-// reserved is the reservations that the store knows; for the boards of this
-// profile memory is newer, and is used instead.
+// reserved returns the stored reservations. For boards of this profile memory is newer and decides.
 func (p *Profile) reserved(s *session.Session, stored *Answer) []wire.Reservation {
 	var rows []wire.Reservation
 	key, own := s.Identity().Key(), p.law.Own.Name
@@ -52,14 +51,13 @@ func (p *Profile) reserved(s *session.Session, stored *Answer) []wire.Reservatio
 	return rows
 }
 
-// elsewhereHeld reports whether a board that the store says is held may be so in another
-// shard: it is not here, and was not a moment ago.
+// elsewhereHeld reports whether another shard may have a board that is held according to the store: it is
+// not here, and was not recently.
 func (p *Profile) elsewhereHeld(id wamble.BoardID) bool {
 	return p.shard.Of > 1 && p.boards.Board(id) == nil && p.boards.Recent(id) == nil
 }
 
-// holdsFor reports whether a board of this profile is held by a session of a
-// key.
+// holdsFor reports whether a session of a key holds a board of this profile.
 func (p *Profile) holdsFor(id wamble.BoardID, key wamble.PublicKey) bool {
 	b := p.boards.Board(id)
 	if b == nil || b.Holder() == 0 {

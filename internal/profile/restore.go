@@ -8,10 +8,9 @@ import (
 	"wamble/internal/session"
 )
 
-// RestoreBoard is a board that the store has, at the start, and what is predicted
-// of it. Its holder becomes a player. A board whose moves do not lead to its
-// position is played on from the position. A game that is over is ended after the
-// start.
+// RestoreBoard is a stored board, at the start, with its predictions. Its holder becomes a player. If its
+// moves do not lead to its position, the game goes on from the position without them. A game that is over
+// is ended after the start.
 type RestoreBoard struct {
 	Board       wamble.Board
 	Predictions []wamble.Prediction
@@ -43,9 +42,8 @@ func (p *Profile) trouble(err error, out *Output) {
 	out.Troubles = append(out.Troubles, err)
 }
 
-// RestoreSession is a session that the store has, at the start, of a player who
-// holds a board, with its identity and its acceptance of the terms in Answer. If
-// the session is over, the board is free.
+// RestoreSession is the stored session of a player who holds a board, at the start, with its identity and
+// its acceptance of the terms in Answer. If the session has ended, the board becomes free.
 type RestoreSession struct {
 	Session wamble.Session
 	Answer  *Answer

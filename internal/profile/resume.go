@@ -14,36 +14,35 @@ import (
 	"wamble/internal/session"
 )
 
-// A profile comes back after its process has died from what was written of its memory
-// while it ran, and from the messages of the journal since:
+// After a crash a profile is restored from slices of its memory that were written while it ran, and from
+// the journal's tail:
 //
 //	Walk ──▶ slice, slice, slice …      each of one moment, with the last message
-//	                                    that it has
+//	                                    that it includes
 //	         ResumeSlice, …             the slices
-//	         ResumeTail, …              all messages since the first slice: each slice
-//	                                    takes those that it does not have
+//	         ResumeTail, …              all messages since the first slice, applied to
+//	                                    the slices that do not include them
 //	         ResumeElsewhere, …         messages of other profiles of the store
 //	         ResumeEnd, Ready
 //
-// Boards, sessions, identities and predictions go through rows that depend on no
-// others, so that their slices may be of different moments. Only identities are
-// written after all sessions: what a session brings its identity is counted once.
+// The rows of boards, sessions, identities and predictions depend on no others, so their slices may be of
+// different moments. Only identities are written after all sessions: what a session adds to its identity is
+// counted once.
 
 // The kinds of slices, by their first byte.
 const (
-	sliceLeases      = 'l' // numbers in stock, refused tokens, erased keys, about how many boards follow
+	sliceLeases      = 'l' // unused numbers, refused tokens, erased keys, approximate number of boards
 	sliceSessions    = 's'
 	sliceIdentities  = 'i'
 	sliceBoards      = 'b'
 	slicePredictions = 'p'
 )
 
-// state is what can be part of a slice.
+// state is an element of a slice.
 type state interface{ AppendState(dst []byte) []byte }
 
-// Walk yields the memory of the profile in slices of about size bytes, each in memory
-// that buffer returns. Steps may be made between two slices, not during one. The
-// profile runs.
+// Walk yields the memory of a running profile in slices of about size bytes, each in memory that buffer
+// returns. Steps may be made between two slices, not during one.
 func (p *Profile) Walk(size int, buffer func() []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		saved, _ := saveLeases(p, append(buffer(), sliceLeases))
@@ -82,7 +81,7 @@ func slice[S state](w walker, kind byte, all iter.Seq[S]) bool {
 	return dst == nil || w.yield(dst)
 }
 
-// resumption is a profile that comes back.
+// resumption is a profile while it is restored from slices.
 type resumption struct {
 	boards      *board.Resumption
 	sessions    map[wamble.SessionID]*resumedSession
@@ -109,8 +108,8 @@ type resumedTree struct {
 	mark uint64
 }
 
-// resumeGate is the gate of all that was decided before the start: until it is
-// settled, the store does not have all of it.
+// resumeGate is the gate of everything decided before the start: until it is settled, the store lacks some
+// of that.
 const resumeGate = 1
 
 func (p *Profile) resumption() *resumption {
@@ -130,8 +129,8 @@ func (p *Profile) resumption() *resumption {
 	return p.resuming
 }
 
-// ResumeSlice is a slice of a Walk. Mark is the last message of the journal that it
-// has, Ahead how far the wall clock was ahead of the times in it.
+// ResumeSlice is a slice of a Walk. Mark is the last message of the journal that it includes, Ahead how far
+// the wall clock was ahead of the times in it.
 type ResumeSlice struct {
 	Mark  uint64
 	Ahead time.Duration
@@ -165,7 +164,7 @@ func (v *resumption) load(p *Profile, in *ResumeSlice) error {
 			p.leases.Add(s, readBlocks(&r))
 		}
 		p.sessions.ReadEnded(&r, resumeGate)
-		if r.Left() > 0 { // an older version did not say it
+		if r.Left() > 0 { // older versions do not write it
 			v.boards.Expect(r.Uint())
 		}
 	case sliceSessions:
@@ -225,7 +224,7 @@ func (in *ResumeTail) unpack(r *pack.Reader) {
 	}
 }
 
-// take replays the messages. One that is damaged was a dead letter.
+// take replays the messages. Damaged ones were dead letters and are skipped.
 func (in *ResumeTail) take(p *Profile, _ *Output) {
 	if p.stage != starting {
 		return
@@ -236,10 +235,10 @@ func (in *ResumeTail) take(p *Profile, _ *Output) {
 	}
 }
 
-// ResumeEnd ends the start from slices: Last is the last message of the journal. Alone
-// says that no other profile keeps sessions in the same store: if one does, it may
-// have changed them since. Told says that ResumeElsewhere had all that others may have
-// changed; otherwise all sessions are read when the store has everything.
+// ResumeEnd ends the start from slices. Last is the last message of the journal. Alone says that no other
+// profile has sessions in the same store; otherwise one may have changed them since. Told says that
+// ResumeElsewhere had all such changes; if not, all sessions are dropped, and read when the store has
+// everything.
 type ResumeEnd struct {
 	Last        uint64
 	Alone, Told bool
@@ -289,7 +288,7 @@ func (in *ResumeEnd) take(p *Profile, out *Output) {
 		if s := v.sessions[id]; s != nil {
 			return !s.Key.IsZero()
 		}
-		return true // until the store says it
+		return true // until the store has been asked
 	}, &p.draft)
 	for _, id := range over {
 		p.boards.Leave(p.clock.now, id, &p.draft)

@@ -6,9 +6,9 @@ import (
 	"wamble/internal/pack"
 )
 
-// ResumeElsewhere is messages of another profile of the same store, of which this one
-// may not have been told when its slices were written. Nobody knows in which order
-// they and its own were decided: players whom they have changed are left to the store.
+// ResumeElsewhere is messages of another profile of the same store, of which this one may not have been
+// told when its slices were written. Their order relative to its own messages is unknown, so sessions and
+// identities that they change are left to the store.
 type ResumeElsewhere struct{ Frames [][]byte }
 
 func (in *ResumeElsewhere) pack(w *pack.Writer) {
@@ -34,15 +34,14 @@ func (in *ResumeElsewhere) take(p *Profile, _ *Output) {
 	}
 }
 
-// elsewhere is who was changed by other profiles of the store.
+// elsewhere is the sessions and identities that other profiles of the store have changed.
 type elsewhere struct {
 	sessions map[wamble.SessionID]bool
 	keys     map[wamble.PublicKey]bool
 }
 
-// note is the one switch over what another profile has decided about sessions and
-// identities. A game that somebody has begun there only counts: it is seen when he
-// comes from the store the next time.
+// note is the one switch over what another profile decides about sessions and identities. A game begun
+// there only adds to a count, which is correct when the session is next read from the store.
 func (e *elsewhere) note(p *Profile, in intent.Intent) {
 	switch in := in.(type) {
 	case *intent.RecordPayout:
@@ -76,8 +75,8 @@ func (e *elsewhere) note(p *Profile, in intent.Intent) {
 	}
 }
 
-// leaveChanged leaves to the store whom other profiles have changed, with all sessions
-// of the same identity.
+// leaveChanged drops the sessions and identities that other profiles have changed, and all sessions of such
+// identities. They are read from the store again.
 func (v *resumption) leaveChanged(p *Profile) {
 	e := &v.elsewhere
 	delete(e.sessions, 0)

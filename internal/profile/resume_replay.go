@@ -9,8 +9,8 @@ import (
 	"wamble/internal/session"
 )
 
-// replay is the one switch over what the journal says of boards and players since
-// their slices: what the store does with it, done to what memory had.
+// replay is the one switch over intents in the journal's tail: it does to the slices what the store does to
+// its rows.
 func (v *resumption) replay(p *Profile, seq uint64, in intent.Intent) {
 	switch in := in.(type) {
 	case *intent.CreateBoard:
@@ -82,8 +82,8 @@ func (v *resumption) replay(p *Profile, seq uint64, in intent.Intent) {
 	}
 }
 
-// of returns a session that does not have message seq yet, nil if it has, or is not
-// known: then the store is not asked about it before it has everything.
+// of returns a session that does not include message seq yet. It returns nil if the session includes it, or
+// is unknown: then the store is not asked about it before it has everything.
 func (v *resumption) of(p *Profile, id wamble.SessionID, seq uint64) *resumedSession {
 	s := v.sessions[id]
 	switch {
@@ -124,7 +124,7 @@ func (v *resumption) move(p *Profile, seq uint64, in *intent.RecordMove) {
 	v.credit(p, seq, in.Session, game)
 }
 
-// credit counts what a session has won, for it and for its identity.
+// credit adds what a session has won to the session and to its identity.
 func (v *resumption) credit(p *Profile, seq uint64, id wamble.SessionID, won wamble.Stats) {
 	if s := v.sessions[id]; s != nil {
 		if i := v.players[s.Key]; i != nil && i.mark < seq {
@@ -170,8 +170,8 @@ func (v *resumption) renew(p *Profile, seq uint64, in *intent.RenewToken) {
 	}
 }
 
-// link gives a session an identity. One that is neither in memory nor new is left to
-// the store, with the session.
+// link gives a session an identity. If the identity is neither in memory nor new, the session is left to
+// the store.
 func (v *resumption) link(p *Profile, seq uint64, in *intent.LinkSession) {
 	isNew := p.leases.Skip(wamble.PlayerIDs, int64(in.Player))
 	i := v.players[in.Key]
@@ -198,7 +198,7 @@ func (v *resumption) link(p *Profile, seq uint64, in *intent.LinkSession) {
 	}
 }
 
-// detach takes a session from its identity, with what it has won.
+// detach removes a session from its identity, and from the identity's totals.
 func (v *resumption) detach(s *resumedSession, seq uint64) {
 	if i := v.players[s.Key]; i != nil && i.mark < seq {
 		add(&i.Stats, s.Stats, -1)
@@ -226,7 +226,7 @@ func (v *resumption) trust(p *Profile, seq uint64, in *intent.SetTrust) {
 func (v *resumption) erase(p *Profile, seq uint64, in *intent.ErasePlayer) {
 	key := in.Key
 	if i := v.players[key]; in.Player != 0 && (i == nil && p.behind.keys[key] || i != nil && i.mark < seq && i.ID != in.Player) {
-		return // somebody new has it, or only the store knows who
+		return // a new identity has the key, or only the store knows
 	}
 	for _, s := range v.sessions {
 		if s.Key == key && s.mark < seq {
@@ -238,10 +238,10 @@ func (v *resumption) erase(p *Profile, seq uint64, in *intent.ErasePlayer) {
 		delete(v.players, key)
 	}
 	p.sessions.Erased(key, resumeGate)
-	delete(p.behind.keys, key) // whoever comes with it is new
+	delete(p.behind.keys, key) // the next login with it makes a new identity
 }
 
-// merge leaves it to the store what two players are together.
+// merge leaves both players of a merge to the store.
 func (v *resumption) merge(p *Profile, seq uint64, in *intent.MergePlayers) {
 	for _, s := range v.sessions {
 		if (s.Key == in.From || s.Key == in.Into) && s.mark < seq {
@@ -269,7 +269,7 @@ func (v *resumption) revoke(p *Profile, seq uint64, in *intent.RevokeSessions) {
 	}
 }
 
-// treeOf returns the predictions of a board, nil if they have message seq already.
+// treeOf returns the predictions of a board, nil if they include message seq.
 func (v *resumption) treeOf(id wamble.BoardID, seq uint64) *resumedTree {
 	t := v.predictions[id]
 	if t == nil {
@@ -313,8 +313,8 @@ func (v *resumption) resolve(seq uint64, in *intent.ResolvePrediction) {
 	}
 }
 
-// restorePredictions takes in the pending predictions of the boards with their
-// ancestors, and those of the last move.
+// restorePredictions takes the pending predictions of all boards into memory, with their ancestors and
+// those of the last move.
 func (v *resumption) restorePredictions(p *Profile) {
 	if len(v.predictions) == 0 {
 		return

@@ -8,32 +8,30 @@ import (
 // route is the row of one control code that clients send.
 type route struct {
 	ctrl  wire.Control
-	looks looks // where the player of the token is looked for
-	must  bool  // without a player the request is refused: 1007
-	terms bool  // the request is refused until the player has accepted the terms: 1001
-	// needs is what the policy is asked about beside the request itself, if it has
-	// an action.
+	looks looks // where the session of the token is looked up
+	must  bool  // without a session the request is refused: 1007
+	terms bool  // the request is refused until the session has accepted the terms: 1001
+	// needs is the right that the policy is asked for, besides the request itself; none if it has no
+	// action.
 	needs access.Right
-	// writes says that the request decides something that is to be kept: it is
-	// turned away while the journal has no room.
+	// writes says that the request can change something: it is refused while the journal has no room.
 	writes bool
-	// handle decides a request. It gives all answers before it returns done, or
-	// has put the request behind a load.
+	// handle decides a request. It gives all answers before it returns done, or queues the request behind a
+	// load.
 	handle func(*Profile, *request, *Output) verdict
 }
 
-// looks is where the player of a request's token is looked for.
+// looks is where the session of a request's token is looked up.
 type looks uint8
 
 const (
-	nowhere    looks = iota // the request does not need to know
-	inMemory                // whoever is not here has nothing to lose
-	everywhere              // here, and then in the store
+	nowhere    looks = iota // the request does not need the session
+	inMemory                // a session outside memory has nothing to lose
+	everywhere              // in memory, then in the store
 )
 
-// routes is the one table of requests. What comes before a handler, in this
-// order: the rate limits (link), requests of the same token that wait, bans, the
-// player, the policy, the terms.
+// routes is the one table of requests. Before the handler come, in this order: the rate limits (link),
+// waiting requests of the same token, bans, the session, the policy, the terms.
 var routes = []route{
 	{ctrl: wire.CtrlClientHello, looks: everywhere, writes: true, handle: (*Profile).hello},
 	{ctrl: wire.CtrlPlayerMove, looks: everywhere, needs: access.Right{Action: "game.move", Resource: "play"}, must: true, terms: true, writes: true, handle: (*Profile).move},
@@ -57,8 +55,8 @@ var routes = []route{
 	{ctrl: wire.CtrlGetPredictions, looks: everywhere, must: true, terms: true, handle: (*Profile).predictions},
 }
 
-// byControl is routes by control code. A code that only servers send is
-// acknowledged and ignored, as the original does.
+// byControl has routes by control code. A code that only servers send is acknowledged and ignored, as in
+// the original.
 var byControl = func() (rows [256]route) {
 	for c := range rows {
 		rows[c].handle = func(*Profile, *request, *Output) verdict { return done }

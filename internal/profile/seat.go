@@ -15,7 +15,7 @@ var (
 	errNoID    = &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new board"}
 )
 
-// deniedOf is what a player is told of an error.
+// deniedOf returns the refusal that a player gets for an error.
 func deniedOf(err error) *wamble.Denied {
 	var denied *wamble.Denied
 	switch {
@@ -29,14 +29,14 @@ func deniedOf(err error) *wamble.Denied {
 	return &wamble.Denied{Code: wamble.Internal, Reason: "internal error"}
 }
 
-// seat makes sure that a session holds a board. It returns the board, and the
-// reservation that was revoked to free it, if any.
+// seat makes sure that a session holds a board. It returns the board, and the reservation that was revoked
+// to free it, if any.
 func (p *Profile) seat(s *session.Session) (*board.Board, board.Released, error) {
 	return p.seatAt(s, board.Player{})
 }
 
-// seatAt is seat for a player of whom more is known: which board he was offered, or has
-// left before the last, and whom he has just answered.
+// seatAt is seat with more known of the player: the board they were offered, the one before the last, and
+// the player whose move they have just answered.
 func (p *Profile) seatAt(s *session.Session, player board.Player) (*board.Board, board.Released, error) {
 	stats := p.sessions.Stats(s)
 	player.Session, player.Identity = s.ID(), s.Identity() != nil
@@ -68,9 +68,8 @@ func one(yes bool) uint64 {
 	return 0
 }
 
-// reseat gives another board to a player who has asked about one that he lost while
-// he was silent: he was not reached then, and an old client does not say hello
-// again. Somebody who holds a board was told of it.
+// reseat gives another board to a player who asks about one that they lost while they were silent: they
+// could not be told then, and an old client does not say hello again. A player who holds a board was told.
 func (p *Profile) reseat(r *request, out *Output) {
 	s := r.session
 	if p.readOnly() || p.holds(s.ID()) {
@@ -86,11 +85,11 @@ func (p *Profile) reseat(r *request, out *Output) {
 	p.revoked(taken, out)
 }
 
-// boardReleased tells a player that he no longer holds a board.
+// boardReleased tells a player that they no longer hold a board.
 var boardReleased = wire.ServerNotification{Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back")}
 
-// releasedWhy is boardReleased with the reason, where there is one to tell. Clients
-// translate these words.
+// releasedWhy returns boardReleased with the reason, if the player should know it. Clients translate these
+// words.
 func releasedWhy(why board.Why) wire.ServerNotification {
 	n := boardReleased
 	switch why {
@@ -102,8 +101,8 @@ func releasedWhy(why board.Why) wire.ServerNotification {
 	return n
 }
 
-// claim finds a board for a session when all are held: that of a session that
-// nobody confirmed, if those are many; else the idlest of the host that holds most.
+// claim finds a board for a session when all are held: that of an unconfirmed session, if there are many of
+// these; otherwise the idlest board of the host with the most.
 func (p *Profile) claim(s *session.Session, player board.Player) (board.Assigned, error) {
 	unconfirmed := p.sessions.Unconfirmed(s, p.scratch.holds)
 	if player.Claims = unconfirmed == nil || !p.sessions.ManyFresh(p.boards.Options().MaxBoards); player.Claims {
@@ -118,10 +117,9 @@ func (p *Profile) claim(s *session.Session, player board.Player) (board.Assigned
 	return got, err
 }
 
-// makeRoom lets sessions leave so that one more from an address gets in. It reports
-// whether any has left.
+// makeRoom evicts sessions to admit one more from an address. It reports whether it has evicted any.
 func (p *Profile) makeRoom(from wamble.Peer, out *Output) bool {
-	const most = 16 // sessions that came back meanwhile may be more than there is room for
+	const most = 16 // sessions restored meanwhile may exceed the limit
 	n := 0
 	for ; n < most; n++ {
 		s := p.sessions.Yields(p.clock.now, from)
@@ -137,8 +135,8 @@ func (p *Profile) makeRoom(from wamble.Peer, out *Output) bool {
 	return n > 0
 }
 
-// hear notes that a session was heard of now, from an address. That is no sign of life on
-// the board of somebody who went on to watch.
+// hear records that a session was heard from at an address. For a session that only watches this is no sign
+// of life on its board.
 func (p *Profile) hear(s *session.Session, from wamble.Peer) {
 	if s.Host() == 0 {
 		p.place(s, from)
@@ -149,7 +147,7 @@ func (p *Profile) hear(s *session.Session, from wamble.Peer) {
 	}
 }
 
-// reachOf is how a session is reached.
+// reachOf returns how a session is reached.
 func reachOf(s *session.Session) board.Reach {
 	if s.Stream() || s.Signs() {
 		return board.Stream
@@ -157,8 +155,8 @@ func reachOf(s *session.Session) board.Reach {
 	return board.Datagram
 }
 
-// regain gives a player the board back that he lost by silence, if he asks about it
-// and nobody else has it.
+// regain gives a player the board back that they lost by silence, if they ask about it and no other player
+// has it.
 func (p *Profile) regain(r *request) bool {
 	if r.h.Board == 0 || p.readOnly() || p.boards.Former(r.session.ID()) != r.h.Board {
 		return false
@@ -167,14 +165,14 @@ func (p *Profile) regain(r *request) bool {
 	return err == nil
 }
 
-// place notes the host of a session that a former process has made.
+// place sets the host of a session that an earlier process has made.
 func (p *Profile) place(s *session.Session, from wamble.Peer) {
 	host := share.HostOf(from.IP())
 	p.sessions.Place(s, host)
 	p.boards.Place(s.ID(), host)
 }
 
-// isHere reports whether the player of a session was heard of lately.
+// isHere reports whether the player of a session was heard from recently.
 func (p *Profile) isHere(s *session.Session) bool {
 	return !s.Fresh() && p.clock.now.Sub(s.Seen()) < p.sessionOptions().Away
 }

@@ -7,14 +7,13 @@ import (
 	"wamble/internal/journal"
 )
 
-// seen collects droppable intents: when players were last seen, and which moves
-// they were shown. They go into the journal with the next frame, or alone when
-// they have waited for seenWaits.
+// seen collects droppable intents: when players were last seen, and which moves they were shown. They go
+// into the journal with the next frame, or alone after seenWaits.
 type seen struct {
 	clock *clock
 	frame []byte
 	n     int
-	since time.Duration // when the oldest intent came
+	since time.Duration // when the oldest intent was added
 }
 
 const (
@@ -22,7 +21,7 @@ const (
 	seenWaits  = time.Second
 )
 
-// Add takes a droppable intent, or drops it.
+// Add adds a droppable intent, or drops it if there is no room.
 func (s *seen) Add(in intent.Intent) {
 	if s.n == maxFrame {
 		return
@@ -34,7 +33,7 @@ func (s *seen) Add(in intent.Intent) {
 	s.n++
 }
 
-// flush moves what was collected into the output, if it is time.
+// flush moves the intents to the output if they are due.
 func (s *seen) flush(out *Output) {
 	if s.n == 0 || out.Frames.Len() == 0 && s.n < seenAtMost && s.clock.since-s.since < seenWaits {
 		return

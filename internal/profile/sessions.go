@@ -12,13 +12,13 @@ import (
 	"wamble/wire"
 )
 
-// MaxSessions is how many sessions of an identity are read from the store at once.
+// MaxSessions bounds how many sessions of an identity one load reads.
 const MaxSessions = 256
 
 var errNoIdentity = &wamble.Denied{Code: wamble.AccessDenied, Reason: "log in first"}
 
-// listSessions lists the sessions of the asker's identity: those that can be
-// resumed. Somebody without an identity has only this one.
+// listSessions answers with the sessions of the player's identity that can be resumed. A guest has only the
+// present one.
 func (p *Profile) listSessions(r *request, out *Output) verdict {
 	var stored *Answer
 	if i := r.session.Identity(); i != nil {
@@ -31,9 +31,8 @@ func (p *Profile) listSessions(r *request, out *Output) verdict {
 	return p.answerSessions(r, stored)
 }
 
-// revokeSessions ends one session of the asker's identity, or all others, here and
-// in the store. The store is asked first: a session that is not in memory is refused
-// from now on by the hash of its token.
+// revokeSessions ends one session of the player's identity, or all others, here and in the store. The store
+// is asked first: a session that is not in memory is refused from now on by the hash of its token.
 func (p *Profile) revokeSessions(r *request, out *Output) verdict {
 	which := wamble.SessionID(r.message.(*wire.RevokeSessions).Session)
 	own := r.session
@@ -50,7 +49,7 @@ func (p *Profile) revokeSessions(r *request, out *Output) verdict {
 		what = revocation{key: key, session: own.ID(), others: true}
 	}
 	p.revoke(what, in.Answer, "this session was ended from another one of yours", out)
-	if p.sessions.Find(r.h.Token) != own { // it was the asker's own
+	if p.sessions.Find(r.h.Token) != own { // it was the player's own
 		r.session = nil
 		p.seal(out)
 		link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.SessionsData{})
@@ -59,7 +58,7 @@ func (p *Profile) revokeSessions(r *request, out *Output) verdict {
 	return p.answerSessions(r, in.Answer)
 }
 
-// revocation is whose sessions end: one, or all others.
+// revocation selects sessions to end: one of an identity or guest, or all others of the identity.
 type revocation struct {
 	key     wamble.PublicKey // zero: a guest's
 	session wamble.SessionID
@@ -68,7 +67,7 @@ type revocation struct {
 
 func (v *revocation) ends(id wamble.SessionID) bool { return (id == v.session) != v.others }
 
-// of returns the sessions in memory that the revocation is about.
+// of returns the sessions in memory that the revocation may select from.
 func (v *revocation) of(t *session.Table) []*session.Session {
 	if !v.key.IsZero() {
 		return t.Of(v.key)
@@ -79,8 +78,7 @@ func (v *revocation) of(t *session.Table) []*session.Session {
 	return nil
 }
 
-// revoke ends sessions of an identity, and returns how many. Stored is what the store
-// has of them.
+// revoke ends sessions of an identity, and returns how many. Stored are the sessions in the store.
 func (p *Profile) revoke(v revocation, stored *Answer, why string, out *Output) (n uint64) {
 	for _, s := range v.of(p.sessions) {
 		if v.ends(s.ID()) {
@@ -114,7 +112,7 @@ func (p *Profile) revokedElsewhere(c *Change, out *Output) {
 	}
 }
 
-// answerSessions answers with the sessions of the asker: his own, then the last seen.
+// answerSessions answers with the player's own session, then the others, the last seen first.
 func (p *Profile) answerSessions(r *request, stored *Answer) verdict {
 	here := []*session.Session{r.session}
 	if i := r.session.Identity(); i != nil {
@@ -151,8 +149,8 @@ func (p *Profile) answerSessions(r *request, stored *Answer) verdict {
 	return done
 }
 
-// Revoke ends sessions of an identity, and voids their tokens: one, or if Session is
-// 0 all; without a Key one of a guest. Stored are those that the store has.
+// Revoke ends sessions and voids their tokens: one session of Key, or all if Session is 0; without a Key
+// the guest's session. Stored are the sessions in the store.
 type Revoke struct {
 	Key     wamble.PublicKey
 	Session wamble.SessionID

@@ -16,10 +16,9 @@ type view struct {
 	fields wire.Ext
 }
 
-// show makes the view of a board: the same in SERVER_HELLO and BOARD_UPDATE. Its
-// memory is good until the next one. The order of the fields is that of the
-// protocol; those that the original does not have come last, first of them the
-// number of the request that is answered, if it has one.
+// show makes the view of a board, the same for SERVER_HELLO and BOARD_UPDATE. Its memory is valid until the
+// next view. The fields are in the order of the protocol; those that the original lacks come last, first of
+// them the number of the answered request, if it has one.
 func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view {
 	v := view{fields: p.scratch.fields[:0]}
 	p.addSessionFields(&v, s, b)
@@ -47,8 +46,7 @@ func (p *Profile) show(s *session.Session, b *board.Board, answers uint32) view 
 	return v
 }
 
-// addSessionFields adds what a session may do, and since when it holds its board, if it
-// has one.
+// addSessionFields adds what a session may do, and since when it holds its board, if any.
 func (p *Profile) addSessionFields(v *view, s *session.Session, b *board.Board) {
 	caps := p.capsAt(s, b)
 	if b != nil && caps&wire.MaySeeGameMode != 0 && b.Variant() >= 0 {
@@ -63,15 +61,15 @@ func (p *Profile) addSessionFields(v *view, s *session.Session, b *board.Board) 
 	}
 	switch {
 	case b == nil:
-	case s.ID() == 0: // it is only offered
+	case s.ID() == 0: // it is only an offer
 		v.fields.AddInt(wire.KeyReservationReservedAt, p.clock.wall().Unix())
 	case b.Holder() == s.ID():
 		v.fields.AddInt(wire.KeyReservationReservedAt, p.clock.label(b.Reserved()).Unix())
 	}
 }
 
-// lastMove returns the squares of a board's last move. ok is false when the piece
-// does not stand where the notation says: castling in Chess960.
+// lastMove returns the squares of a board's last move. ok is false if the piece is not on the target square
+// of the notation: castling in Chess960.
 func lastMove(b *board.Board) (from, to chess.Square, ok bool) {
 	m := b.Last()
 	if m == 0 {
@@ -82,14 +80,12 @@ func lastMove(b *board.Board) (from, to chess.Square, ok bool) {
 	return from, to, from != to && position.PieceAt(to).Kind != chess.None
 }
 
-// trailerSize is what a trailer has beside its fields: version and count, magic
-// and length.
+// trailerSize is the size of a trailer without its fields: version and count, magic and length.
 const trailerSize = 2 + 4
 
-// fit leaves out the last fields until the packet has at most room bytes: an
-// address that has not proven itself is sent little. The number of the request
-// stays. A view that cannot fit is left whole, because then link holds it until
-// the address is proven.
+// fit drops the last fields until the packet has at most room bytes, the limit for an unproven address. The
+// number of the request stays. A view that cannot fit stays whole: link holds it until the address is
+// proven.
 func (v *view) fit(room int) {
 	if room >= wire.MaxPacket {
 		return
@@ -122,7 +118,7 @@ func (v *view) fit(room int) {
 	}
 }
 
-// answerHello answers with the board that a player holds; nil when he has none.
+// answerHello answers with the board that a player holds; nil if none.
 func (p *Profile) answerHello(r *request, s *session.Session, b *board.Board) {
 	v := p.greet(r, s.Token(), s, b)
 	p.noteShown(b, &v)
@@ -141,8 +137,7 @@ func (p *Profile) greet(r *request, token wamble.Token, s *session.Session, b *b
 	return v
 }
 
-// addHome adds the host of this machine to the answer of a request that another one has
-// passed on.
+// addHome adds the host name of this machine to the answer of a request that another machine has forwarded.
 func (p *Profile) addHome(v *view, r *request) {
 	self := p.travel.node
 	if self == 0 {
@@ -167,7 +162,7 @@ func (p *Profile) answerMove(r *request, b *board.Board, played *board.Played) {
 	p.noteShown(b, &v)
 }
 
-// pushUpdate shows a player the board that he holds now, without being asked.
+// pushUpdate shows a player the board that they hold now, unrequested.
 func (p *Profile) pushUpdate(s *session.Session, b *board.Board, out *Output) {
 	v := p.show(s, b, 0)
 	h := wire.Header{Token: s.Token(), Board: b.ID(), Flags: v.flags}

@@ -6,9 +6,8 @@ import (
 	"wamble/wire"
 )
 
-// noteShown writes down that the holder of a board was shown its last move, if
-// the host wants to know (keep-shown-moves). The intent is droppable: the rows are
-// for those who study how people play.
+// noteShown records that the holder of a board was shown its last move, if keep-shown-moves is on. The
+// intent is droppable: the rows are for the study of how people play.
 func (p *Profile) noteShown(b *board.Board, v *view) {
 	if !p.cfg.Boards.KeepShownMoves || !v.showsMove() {
 		return
@@ -18,8 +17,7 @@ func (p *Profile) noteShown(b *board.Board, v *view) {
 	}
 }
 
-// showsMove reports whether the last move is in the view, and was not left out
-// for lack of room.
+// showsMove reports whether the view has the last move, which fit may have dropped.
 func (v *view) showsMove() bool {
 	for i := range v.fields {
 		if v.fields[i].Key == wire.KeyLastMoveTo {

@@ -12,16 +12,16 @@ import (
 	"wamble/internal/spectate"
 )
 
-// Whoever watches sees the boards of all shards: a shard tells those that have watchers
-// how its boards look, when that is durable.
+// Spectators see the boards of all shards: a shard sends durable changes of its boards to the shards that
+// have spectators.
 
-// Sight is how a board of another shard looks. Gone: it cannot be watched any more.
+// Sight is a board of another shard as spectators see it. Gone says that it cannot be watched any more.
 type Sight struct {
 	Board spectate.Board
 	Gone  bool
 }
 
-// Sights are boards of another shard that have changed.
+// Sights is boards of another shard that have changed.
 type Sights struct{ Boards []Sight }
 
 func (in *Sights) take(p *Profile, _ *Output) {
@@ -31,7 +31,7 @@ func (in *Sights) take(p *Profile, _ *Output) {
 	}
 	for i := range in.Boards {
 		switch s := &in.Boards[i]; {
-		case p.boards.Board(s.Board.ID) != nil: // it has come here since
+		case p.boards.Board(s.Board.ID) != nil: // it has moved here meanwhile
 		case s.Gone:
 			hall.Hide(s.Board)
 		default:
@@ -68,14 +68,14 @@ func (in *Sights) unpack(r *pack.Reader) {
 	}
 }
 
-// MarshalJSON writes a sight as Sights are recorded.
+// MarshalJSON encodes a sight as Sights are recorded.
 func (s Sight) MarshalJSON() ([]byte, error) {
 	var w pack.Writer
 	(&Sights{Boards: []Sight{s}}).pack(&w)
 	return json.Marshal([]byte(w))
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes what MarshalJSON wrote.
 func (s *Sight) UnmarshalJSON(text []byte) error {
 	var packed []byte
 	if err := json.Unmarshal(text, &packed); err != nil {
@@ -92,8 +92,8 @@ func (s *Sight) UnmarshalJSON(text []byte) error {
 
 func octet(yes bool) byte { return byte(one(yes)) }
 
-// show begins or ends to tell other shards how boards look; watchers are those that
-// have watchers, one bit each. One that is new among them is told of all boards.
+// showTo sets the shards with spectators, one bit each, that are sent sights. A shard that is new among
+// them is sent all boards.
 func (p *Profile) showTo(watchers uint64) {
 	t := &p.travel
 	fresh := watchers &^ t.watchers
@@ -115,12 +115,12 @@ func (p *Profile) showTo(watchers uint64) {
 	}
 }
 
-// ShowAgain lets other shards be told of all boards once more: a machine with watchers was
-// not connected, and has missed changes.
+// ShowAgain sends all boards to the shards with spectators again: a machine with spectators was not
+// connected, and has missed changes.
 type ShowAgain struct{}
 
-// sleptLately is since when boards may have fallen asleep of which ShowAgain says so: there
-// may be very many that sleep.
+// sleptLately bounds the age of the last move of sleeping boards that ShowAgain sends, since very many
+// boards may sleep.
 const sleptLately = time.Hour
 
 func (*ShowAgain) take(p *Profile, _ *Output) {
@@ -137,7 +137,7 @@ func (*ShowAgain) take(p *Profile, _ *Output) {
 	}
 }
 
-// sight notes how a board looks, for other shards.
+// sight queues the sight of a board for other shards.
 func (p *Profile) sight(b *board.Board) {
 	if p.travel.watchers != 0 {
 		p.travel.sights = append(p.travel.sights, Sight{p.spectated(b), !b.Watchable()})

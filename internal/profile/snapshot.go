@@ -18,13 +18,11 @@ import (
 	"wamble/internal/spectate"
 )
 
-// ErrState is returned when bytes are not a snapshot that this version can
-// adopt.
+// ErrState is returned for bytes that are not a snapshot which this version can adopt.
 var ErrState = errors.New("not a state of a profile that can be adopted")
 
-// A snapshot is the magic, then sections: the name with its length before it,
-// the length in 4 bytes, the bytes. The number in the magic changes when a
-// section changes its meaning without changing its own version.
+// A snapshot is the magic, then sections: length of the name, name, length in 4 bytes, bytes. The number in
+// the magic changes when the meaning of a section changes but not the section's own version.
 const stateMagic = "wamble profile 1\n"
 
 // The bounds of a section: of its name and of its bytes.
@@ -33,9 +31,8 @@ const (
 	maxSectionSize = 256 << 20
 )
 
-// section is one part of a snapshot: who writes it, and who reads it into an
-// adoption. A state with a section that this version does not know was written by a
-// newer one, and is refused.
+// section is one part of a snapshot: save writes it, load reads it into an adoption. A snapshot with a
+// section that is unknown to this version was written by a newer one, and is refused.
 type section struct {
 	name string
 	when presence
@@ -43,17 +40,17 @@ type section struct {
 	load func(v *adoption, state []byte) error
 }
 
-// presence is when a state has a section.
+// presence says when a snapshot has a section.
 type presence uint8
 
 const (
-	ever presence = iota // one without it is damaged
-	late                 // ever since some version
-	used                 // when it is not empty: an older version adopts the state without it
+	ever presence = iota // always: a snapshot without it is damaged
+	late                 // always since some version
+	used                 // unless it is empty: older versions can adopt a snapshot without it
 )
 
-// sections is the one table of what a snapshot has. What is not here begins
-// anew: chance, loads under way (their requests are kept), strangers, recent answers, the crowd, what the server says
+// sections is the one table of the sections of a snapshot. Not included, and begun anew: chance, loads
+// under way (their requests are included), strangers, recent answers, the crowd, and what the server sets
 // again (whether the store is away).
 var sections = []section{
 	{"counts", ever, saveCounts, loadCounts},
@@ -73,7 +70,7 @@ var sections = []section{
 	{"copies", used, saveCopies, loadCopies},
 }
 
-// adoption is what was read of a snapshot; a profile takes it when it is whole.
+// adoption is what was read of a snapshot. A profile takes it over once it is complete.
 type adoption struct {
 	p        *Profile
 	counts   counts
@@ -95,11 +92,10 @@ type adoption struct {
 	hall     *spectate.Hall
 }
 
-// Snapshot appends the whole state to dst, for the input Adopt of a profile in
-// another process: a client cannot tell. The profile goes on unchanged. It
-// returns link.ErrHeld while answers wait for the journal, and an error while
-// the profile does not run. Streams are left out: a connection does not outlive
-// its process, and who had one resumes by his token.
+// Snapshot appends the whole state to dst, for the input Adopt of a profile in another process. Clients
+// notice nothing, and the profile goes on unchanged. Errors: link.ErrHeld while answers wait for the
+// journal; others while the profile does not run, or adopts. Streams are left out: a connection ends with
+// its process, and its player resumes by the token.
 func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 	if p.stage != running {
 		return dst, errors.New("the profile does not run")
@@ -128,9 +124,8 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// Adopt replaces the whole start: Data is a Snapshot of another process. The
-// profile becomes what the snapshot says: all of it, or nothing and a trouble in
-// Output.Troubles. What waited for the store is asked again.
+// Adopt replaces the whole start: Data is a Snapshot of another process. The profile takes over all of it,
+// or nothing and adds the error to Output.Troubles. Requests that waited for the store are handled again.
 type Adopt struct{ Data []byte }
 
 func (in *Adopt) pack(w *pack.Writer) { w.Bytes(in.Data) }
@@ -154,7 +149,7 @@ func (in *Adopt) take(p *Profile, out *Output) {
 		if from, ok := p.link.Home(s.Token()); ok {
 			p.place(s, from)
 		} else {
-			p.boards.Closed(p.clock.now, s.ID()) // connections have not come along
+			p.boards.Closed(p.clock.now, s.ID()) // connections are not in the snapshot
 		}
 	}
 	for _, id := range v.waitlist {
@@ -213,7 +208,7 @@ func sectionOf(name string) *section {
 	return nil
 }
 
-// counts is everything that is a number.
+// counts is the numbers of a snapshot.
 type counts struct {
 	Now     int64         // nanoseconds since 1970
 	Ahead   time.Duration // the wall clock, of Now
@@ -304,7 +299,7 @@ func readBlocks(r *pack.Reader) (blocks []wamble.Block) {
 	return blocks
 }
 
-// end is the error of a section that was not read to its last byte.
+// end returns an error unless a section was read to its last byte.
 func end(r *pack.Reader) error {
 	if !r.Ended() {
 		return ErrState

@@ -9,8 +9,8 @@ import (
 	"wamble/internal/pack"
 )
 
-// Shelve comes before Adopt: Data is what the other process has written ahead of its
-// snapshot. Unlike other inputs it is looked at longer, until Adopting is over.
+// Shelve comes before Adopt: Data is what the other process has written ahead of its snapshot. Unlike other
+// inputs its Data is read until Adopting is over.
 type Shelve struct{ Data []byte }
 
 func (in *Shelve) pack(w *pack.Writer) { w.Bytes(in.Data) }
@@ -19,22 +19,22 @@ func (in *Shelve) unpack(r *pack.Reader) { in.Data = append([]byte(nil), r.Bytes
 
 func (in *Shelve) take(p *Profile, _ *Output) { p.shelved = in.Data }
 
-// Shelf says how boards get to the next process: from From free boards on it is worth to
-// write them ahead, but for Keep that are in play, and the next process takes Part in each
-// step. Tests of a whole server have fewer boards, and hold them back.
+// Shelf configures the boards of a handoff: they are written ahead if there are at least From free boards,
+// except Keep boards in play; the next process takes in Part of them per step. Tests of a whole server set
+// smaller numbers.
 var Shelf = struct{ From, Keep, Part int }{From: 20_000, Keep: 2_000, Part: 512}
 
-// shelfPause is how long an idle profile waits until it takes the next boards.
+// shelfPause is how long an idle profile waits before it takes in the next boards.
 const shelfPause = time.Millisecond
 
-// Ahead is the boards that are written ahead of a snapshot.
+// Ahead is the boards that are being written ahead of a snapshot.
 type Ahead = board.Ahead
 
-// IsLarge reports whether a snapshot is worth to be written ahead.
+// IsLarge reports whether boards should be written ahead of a snapshot.
 func (p *Profile) IsLarge() bool { return p.boards.Free() >= Shelf.From }
 
-// BeginAhead begins to write down the boards that do not change, so that Snapshot need
-// not; nil if there are few. It lasts until EndAhead.
+// BeginAhead begins to write boards that do not change, so that Snapshot can leave them out, until
+// EndAhead. It returns nil if there are few boards.
 func (p *Profile) BeginAhead() *Ahead {
 	if !p.IsLarge() {
 		return nil
@@ -42,7 +42,7 @@ func (p *Profile) BeginAhead() *Ahead {
 	return p.boards.BeginAhead(Shelf.Keep)
 }
 
-// WriteAhead goes on with it; see board.Pool.
+// WriteAhead writes the next boards; see board.Pool.
 func (p *Profile) WriteAhead(a *Ahead, dst []byte, n int) ([]byte, bool) {
 	return p.boards.WriteAhead(a, dst, n)
 }
@@ -50,14 +50,14 @@ func (p *Profile) WriteAhead(a *Ahead, dst []byte, n int) ([]byte, bool) {
 // Ahead reports whether Snapshot leaves out what was written ahead.
 func (p *Profile) Ahead() bool { return p.boards.Ahead() }
 
-// EndAhead makes snapshots whole again.
+// EndAhead makes snapshots complete again.
 func (p *Profile) EndAhead() { p.boards.EndAhead() }
 
-// Adopting reports whether something of Shelve is still to be taken in: so long there is
-// no Walk, and no Snapshot.
+// Adopting reports whether part of Shelve is not taken in yet. Meanwhile there can be no Walk and no
+// Snapshot.
 func (p *Profile) Adopting() bool { return p.boards.Shelved() > 0 }
 
-// unshelve goes on with the adoption.
+// unshelve takes in the next boards of Shelve.
 func (p *Profile) unshelve(out *Output) {
 	if p.shelved == nil {
 		return
@@ -70,7 +70,7 @@ func (p *Profile) unshelve(out *Output) {
 	}
 }
 
-// The section woken is the numbers of boards that were written ahead in vain.
+// The section woken has the numbers of boards that have changed since they were written ahead.
 func saveWoken(p *Profile, dst []byte) ([]byte, error) {
 	for _, id := range p.boards.Woken() {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(id))

@@ -10,20 +10,19 @@ import (
 	"wamble/internal/access"
 )
 
-// held is a command of the host that still holds: the brownout and the announcements
-// that stay in the first row of the section, a ban in each other one. An announcement that is under way
-// ends with the process.
+// held is a command of the host that still holds: brownout, announcements that stay and merges in the first
+// row of the section, one ban in each other row. An announcement that is under way ends with the process.
 type held struct {
 	Text     string
 	Whom     Whom
 	Until    time.Time
 	Brownout Brownout
 	Standing []Standing  `json:",omitempty"`
-	Merged   []mergedKey `json:",omitempty"` // whose keys are those of others
-	Hashed   bool        // Whom.Token is a hash; an older image wrote the token
+	Merged   []mergedKey `json:",omitempty"` // keys of merged players
+	Hashed   bool        // Whom.Token is a hash; older images wrote the token
 }
 
-// mergedKey is a key, and that of whose key it is.
+// mergedKey is a row of mergedKeys.
 type mergedKey struct{ Key, Of wamble.PublicKey }
 
 func saveLaw(p *Profile, dst []byte) ([]byte, error) {
@@ -55,7 +54,7 @@ func loadLaw(v *adoption, state []byte) error {
 		if !row.Hashed && !row.Whom.Token.IsZero() {
 			row.Whom.Token = wamble.Token(row.Whom.Token).Hash()
 		}
-		// At the beginning of time no ban has ended, and nothing is swept.
+		// At the zero time no ban has ended, so none is removed.
 		if err := v.law.Bans.Add(time.Time{}, (&Ban{Whom: row.Whom, Text: row.Text, Until: row.Until}).access()); err != nil {
 			return err
 		}

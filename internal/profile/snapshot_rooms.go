@@ -11,8 +11,7 @@ import (
 	"wamble/internal/session"
 )
 
-// The sections of a snapshot that rooms write themselves, and what waits
-// between them.
+// The sections of a snapshot that other packages write, and the requests that wait.
 
 func saveLink(p *Profile, dst []byte) ([]byte, error) { return p.link.Snapshot(p.clock.since, dst) }
 
@@ -36,7 +35,7 @@ func saveBoards(p *Profile, dst []byte) ([]byte, error) { return p.boards.Snapsh
 func loadBoards(v *adoption, state []byte) (err error) {
 	v.boards, err = board.Load(v.p.boardOptions(), numbers[wamble.BoardID](v.p, wamble.BoardIDs), v.p.chance.rng, state)
 	if err == nil && v.boards.Rest() != (v.p.shelved != nil) {
-		return ErrState // what was written ahead is not of this snapshot
+		return ErrState // what was written ahead belongs to another snapshot
 	}
 	if err == nil && v.p.shelved != nil {
 		err = v.boards.Shelve(v.p.shelved, v.woken)
@@ -44,7 +43,7 @@ func loadBoards(v *adoption, state []byte) (err error) {
 	return err
 }
 
-// The section seen is a frame that no journal has yet.
+// The section seen is a frame that is not in the journal yet.
 func saveSeen(p *Profile, dst []byte) ([]byte, error) {
 	if p.seen.n == 0 {
 		return dst, nil
@@ -64,8 +63,8 @@ func loadSeen(v *adoption, state []byte) error {
 	return nil
 }
 
-// The packets of requests that wait for the store are kept: link has forgotten
-// them, so that they are new to the next process.
+// The section waiting has the packets of requests that wait for the store. Link has dropped these requests,
+// so they are new to the next process.
 func saveWaiting(p *Profile, dst []byte) ([]byte, error) {
 	to := pack.Writer(dst)
 	for _, l := range p.loads.inOrder() {
@@ -87,7 +86,8 @@ func loadWaiting(v *adoption, state []byte) error {
 	return end(&r)
 }
 
-// The section copies has who was read in the store, how long ago, and how far that had come.
+// The section copies has which sessions and identities were read from the store, their age, and the
+// cursors.
 func saveCopies(p *Profile, dst []byte) ([]byte, error) {
 	w := pack.Writer(dst)
 	for _, c := range p.copies.queue {
@@ -124,8 +124,8 @@ func loadCopies(v *adoption, state []byte) error {
 	return end(&r)
 }
 
-// SnapshotSize is about how many bytes a snapshot takes, rather more than less, so that
-// room for it can be made while players are still served.
+// SnapshotSize estimates the size of a snapshot, rather too high, so that memory can be allocated while
+// players are still served.
 func (p *Profile) SnapshotSize() int {
 	const perSession, rest = 512, 1 << 20
 	perCopy := 48 + 20*p.shard.Of

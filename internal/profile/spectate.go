@@ -31,7 +31,7 @@ func (p *Profile) spectate(r *request, out *Output) verdict {
 	return done
 }
 
-// stopSpectating ends watching; it succeeds for everybody.
+// stopSpectating ends watching. It succeeds for every session.
 func (p *Profile) stopSpectating(r *request, _ *Output) verdict {
 	g := spectate.Guest{Token: r.h.Token}
 	if r.session != nil {

@@ -6,7 +6,7 @@ import (
 	"wamble/wire"
 )
 
-// stage is how far a profile has come.
+// stage is the state of a profile's life.
 type stage uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	failed // the journal has failed
 )
 
-// Ready ends the start: everything is restored. Before, requests are refused.
+// Ready ends the start: everything is restored. Until then requests are refused.
 type Ready struct{}
 
 func (*Ready) take(p *Profile, _ *Output) {
@@ -24,11 +24,11 @@ func (*Ready) take(p *Profile, _ *Output) {
 	}
 }
 
-// JournalFailed ends all deciding: what memory decided last may be lost. The
-// caller makes a new Profile when the journal works again.
+// JournalFailed stops all decisions: the last ones in memory may be lost. The caller makes a new Profile
+// when the journal works again.
 type JournalFailed struct{}
 
-// take turns away what waits for a load; what waits behind the gate never leaves.
+// take refuses the requests that wait for a load. Answers that wait behind the gate never leave.
 func (*JournalFailed) take(p *Profile, out *Output) {
 	if p.stage == failed {
 		return
@@ -42,8 +42,8 @@ func (*JournalFailed) take(p *Profile, out *Output) {
 	p.loads.clear()
 }
 
-// ReadOnly says that the journal has no room for more: what would decide
-// something is turned away until Writable. Reading goes on.
+// ReadOnly says that the journal has no room: requests that write are refused until Writable. Reading goes
+// on.
 type ReadOnly struct{}
 
 func (*ReadOnly) take(p *Profile, _ *Output) { p.journalFull = true }
@@ -53,12 +53,12 @@ type Writable struct{}
 
 func (*Writable) take(p *Profile, _ *Output) { p.journalFull = false }
 
-// readOnly reports whether nothing may be decided: the journal has no room, or
-// the host says so.
+// readOnly reports whether nothing may be decided, because the journal has no room or by the host's
+// command.
 func (p *Profile) readOnly() bool { return p.journalFull || p.brownout.ReadOnly }
 
-// turnAway refuses a request that cannot be decided now, and lets link forget it,
-// so that its repetition is new. The refusal is no larger than three times any request.
+// turnAway refuses a request that cannot be decided now, and makes link forget it, so that its repetition
+// is new. The refusal is at most three times as long as any request.
 func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
 	reason := "the server is starting"
 	switch {
@@ -70,7 +70,7 @@ func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
 	p.abandon(id, h, reason, out)
 }
 
-// abandon is turnAway for a reason; none says nothing.
+// abandon is turnAway with a reason; without a reason it sends nothing.
 func (p *Profile) abandon(id link.Request, h wire.Header, reason string, out *Output) {
 	to, listens := p.link.Peer(id)
 	p.link.Abandon(id)

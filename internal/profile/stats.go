@@ -13,12 +13,12 @@ import (
 type Stats struct {
 	Steps      uint64
 	Moves      uint64 // accepted
-	Repeats    uint64 // moves that were known already
+	Repeats    uint64 // moves that had been played already
 	Rejected   uint64 // moves that were refused
-	Hellos     uint64 // sessions that were greeted
+	Hellos     uint64 // greeted sessions
 	NewPlayers uint64
-	Offers     uint64 // hellos of addresses that were not proven
-	NoBoard    uint64 // requests of players for whom there was no board
+	Offers     uint64 // hellos of unproven addresses
+	NoBoard    uint64 // requests of players who got no board
 	Finished   uint64 // games
 	Scores     ScoreStats
 	Deals      DealStats
@@ -26,46 +26,46 @@ type Stats struct {
 	Loads      uint64
 	Refused    uint64 // requests answered with an ERROR
 	Damaged    uint64 // stored boards that could not be restored as they were
-	Evicted    uint64 // players who went to the store
-	Sent       uint64 `json:",omitempty"` // boards, to other shards
-	Arrived    uint64 `json:",omitempty"` // boards, of other shards
+	Evicted    uint64 // sessions that were evicted from memory
+	Sent       uint64 `json:",omitempty"` // boards sent to other shards
+	Arrived    uint64 `json:",omitempty"` // boards received from other shards
 	Host       HostStats
 }
 
-// DealStats counts how boards were dealt, and answered.
+// DealStats counts assignments of boards, and the moves on them.
 type DealStats struct {
 	Given   uint64        // boards that players got
-	Own     uint64        // of them, those on which the player moved last himself
-	Fresh   uint64        // of them, those on which nobody had moved
-	Same    uint64        // of them, those on which the player made his last move: he was not switched
-	Turns   uint64        // of them, those for which the player had to wait
-	Answers uint64        // moves that followed another one
-	Waited  time.Duration // how long their boards had waited for them, together
-	Visits  uint64        // of people, that have ended
+	Own     uint64        // of them, those with the player's own move as the last
+	Fresh   uint64        // of them, those without a move
+	Same    uint64        // of them, those on which the player made their last move
+	Turns   uint64        // of them, those after a wait on the waitlist
+	Answers uint64        // moves that followed a move
+	Waited  time.Duration // total time that the boards had waited for these moves
+	Visits  uint64        // ended visits of people
 	SawEnd  uint64        // of them, those in which a game ended that the visitor had moved in
 }
 
-// ScoreStats counts what came of finished games, and what was predicted.
+// ScoreStats counts results of finished games, and predictions.
 type ScoreStats struct {
-	Payouts     uint64 // shares of their pots
+	Payouts     uint64 // shares of pots
 	Ratings     uint64 // changes of ratings
 	Predictions uint64 // accepted
 }
 
-// HostStats counts what came of the host's commands.
+// HostStats counts the effects of the host's commands.
 type HostStats struct {
-	Kicked    uint64 // sessions that the host has ended
+	Kicked    uint64 // sessions ended
 	Banned    uint64 // requests of banned players
-	Announced uint64 // notifications that were sent
+	Announced uint64 // notifications sent
 	Revoked   uint64 // sessions whose token was voided
 	Erased    uint64 // sessions whose identity was deleted
-	Trusted   uint64 // sessions, or identities, whose trust the host has set
-	Archived  uint64 // games that the host has ended
-	Renamed   uint64 // identities that the host has given a name
-	Merged    uint64 // identities that the host has merged into others
+	Trusted   uint64 // sessions or identities whose trust was set
+	Archived  uint64 // games ended
+	Renamed   uint64 // identities renamed
+	Merged    uint64 // identities merged into others
 }
 
-// Plus adds what came of commands elsewhere.
+// Plus adds the counts of another profile or shard.
 func (h HostStats) Plus(o HostStats) HostStats {
 	return HostStats{
 		h.Kicked + o.Kicked, h.Banned + o.Banned, h.Announced + o.Announced, h.Revoked + o.Revoked,
@@ -73,18 +73,18 @@ func (h HostStats) Plus(o HostStats) HostStats {
 	}
 }
 
-// Gauges is what a profile holds now.
+// Gauges is the present size of a profile.
 type Gauges struct {
 	Boards, FreeBoards    int
 	AsleepBoards, Here    int // Here: players who hold a board and are not gone
-	Waiting               int // players for whom there is no board
+	Waiting               int // players on the waitlist who are here
 	Players, LivePlayers  int
-	Bots                  int // of LivePlayers, those who are programs
+	Bots                  int // of LivePlayers, the programs
 	Watchers              int
 	Predictions           int
 	Held                  int // answers behind the gate
 	Loading               int // loads under way
-	UnsettledGates        int // durable, but not yet in the store
+	UnsettledGates        int // durable, but not in the store yet
 	BoardIDs, SessionIDs  int64
 	Starting, Failed, Off bool // Off: the store is away
 }
@@ -95,7 +95,7 @@ func (p *Profile) Stats() Stats { return p.stats }
 // LinkStats returns the counters of the reliable delivery.
 func (p *Profile) LinkStats() link.Stats { return p.link.Stats() }
 
-// Gauges returns what the profile holds now.
+// Gauges returns the present size of the profile.
 func (p *Profile) Gauges() Gauges {
 	return Gauges{
 		Boards: p.boards.Len(), FreeBoards: p.boards.Free(), AsleepBoards: p.boards.Asleep(), Here: p.boards.Here(), Waiting: p.waitlist.here(),
@@ -107,11 +107,11 @@ func (p *Profile) Gauges() Gauges {
 	}
 }
 
-// Crowds returns the boards that most watch, at most so many.
+// Crowds returns at most most boards, those with the most spectators.
 func (p *Profile) Crowds(most int) []spectate.Crowd { return p.audience.hall.Crowds(most) }
 
-// Health is how games get on at a moment. It looks at every board.
+// Health returns the progress of games at a moment. It scans all boards.
 func (p *Profile) Health(now time.Time) board.Health { return p.boards.Health(now) }
 
-// Census counts the boards by status; an archived one is no longer here.
+// Census counts the boards by status. Archived boards are not in memory.
 func (p *Profile) Census() [wamble.Archived]int { return p.boards.Census() }

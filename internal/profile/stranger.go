@@ -9,16 +9,16 @@ import (
 	"wamble/wire"
 )
 
-// strangers is what is known of tokens that are not in memory: the last ones
-// that the store was asked about in vain, and who has sent them. Only what the
-// store does not know counts, so that any number of players may return at once.
+// strangers is a cache of tokens that are not in memory: those that the store was asked about without
+// success, and the hosts that sent them. Tokens that the store has do not count, so any number of players
+// may return at once.
 type strangers struct {
 	unknown  *lru.Table[wamble.Token, unknown]
 	hosts    *lru.Table[netip.Prefix, hostMisses]
 	unproven misses // of all unproven addresses together
 }
 
-// unknown is why a token names nobody, and until when that is believed.
+// unknown is why a token has no session, and until when that is cached.
 type unknown struct {
 	outcome Outcome
 	until   time.Duration
@@ -29,22 +29,21 @@ const (
 	unknownTTL = 500 * time.Millisecond
 )
 
-// misses is two token buckets, for hellos and for other requests: each holds the
-// time when all that was taken has come back.
+// misses is two token buckets, [0] for other requests and [1] for hellos: each is the time at which the
+// bucket is full again.
 type misses [2]time.Duration
 
-// bucket is how fast what was taken comes back, and how much may be taken at once.
+// bucket is the time in which one token returns, and the time worth of tokens that may be taken at once.
 type bucket struct{ every, burst time.Duration }
 
-// 64 unknown tokens of a host, and then 16 a second; 256 of all unproven addresses
-// together, and then 256 a second.
+// A host may send 64 unknown tokens, and then 16 a second; all unproven addresses together 256, and then
+// 256 a second.
 var (
 	ofHost     = bucket{every: time.Second / 16, burst: 4 * time.Second}
 	ofUnproven = bucket{every: time.Second / 256, burst: time.Second}
 )
 
-// hostMisses is what is known of a host: its unknown tokens, and when it is told
-// again that there were too many.
+// hostMisses is the unknown tokens of a host, and when it may next be told that there were too many.
 type hostMisses struct {
 	misses
 	tell time.Duration
@@ -55,13 +54,12 @@ const (
 	tellEvery = time.Second
 )
 
-// take takes one, also if none is left: loads may be under way. The debt is
-// bounded by the burst.
+// take takes a token, even if none is left, since loads may be under way. The debt is bounded by the burst.
 func (m *misses) take(now time.Duration, hello int64, b bucket) {
 	m[hello] = min(max(m[hello], now)+b.every, now+2*b.burst)
 }
 
-// left reports whether there is one left.
+// left reports whether a token is left.
 func (m *misses) left(now time.Duration, hello int64, b bucket) bool {
 	return m[hello]+b.every <= now+b.burst
 }
@@ -70,8 +68,7 @@ func newStrangers() strangers {
 	return strangers{unknown: lru.New[wamble.Token, unknown](maxUnknown), hosts: lru.New[netip.Prefix, hostMisses](maxHosts)}
 }
 
-// missed takes down that the store had no session for a token that somebody has
-// sent, or failed.
+// missed records that the store had no session for a token, or has failed.
 func (s *strangers) missed(now time.Duration, token wamble.Token, o Outcome, by asker) {
 	*s.unknown.Use(token) = unknown{o, now + unknownTTL}
 	if o != NotFound {
@@ -83,7 +80,7 @@ func (s *strangers) missed(now time.Duration, token wamble.Token, o Outcome, by 
 	}
 }
 
-// mayAsk reports whether somebody may have one more token looked for.
+// mayAsk reports whether the store may be asked about one more unknown token of an asker.
 func (s *strangers) mayAsk(now time.Duration, by asker) bool {
 	if m := s.hosts.Find(by.host); m != nil && !m.left(now, oneIf(by.hello), ofHost) {
 		return false
@@ -91,8 +88,7 @@ func (s *strangers) mayAsk(now time.Duration, by asker) bool {
 	return by.proven || s.unproven.left(now, oneIf(by.hello), ofUnproven)
 }
 
-// find returns what the store said of a token a moment ago; Found if nothing is
-// known.
+// find returns the cached outcome for a token; Found if there is none.
 func (s *strangers) find(now time.Duration, token wamble.Token) Outcome {
 	if u := s.unknown.Find(token); u != nil && now < u.until {
 		return u.outcome
@@ -100,11 +96,11 @@ func (s *strangers) find(now time.Duration, token wamble.Token) Outcome {
 	return Found
 }
 
-// reconsider forgets what the store has failed to say.
+// reconsider empties the cache of tokens.
 func (s *strangers) reconsider() { s.unknown = lru.New[wamble.Token, unknown](maxUnknown) }
 
-// lookUp asks the store whose request r is, or denies the request if the store has
-// failed to say so a moment ago, or was asked in vain too often.
+// lookUp asks the store for the session of r. It denies the request if the store has just failed to answer,
+// and refuses it if the asker has sent too many unknown tokens.
 func (p *Profile) lookUp(r *request, out *Output) verdict {
 	if p.behind.any() && p.behind.tokens[r.h.Token.Hash()] {
 		return p.deny(r, errAway)
@@ -121,8 +117,8 @@ func (p *Profile) lookUp(r *request, out *Output) verdict {
 	return p.ask(r, p.askSession(r), out)
 }
 
-// turnStranger refuses a request that may be looked up later. Its host is told once a
-// second: answers would cost more than the requests of a flood.
+// turnStranger refuses a request that may be looked up later. Its host is told at most once a second: more
+// answers would cost more than the requests of a flood.
 func (p *Profile) turnStranger(r *request, out *Output) verdict {
 	reason := ""
 	if h := p.strangers.hosts.Use(p.askerOf(r).host); p.clock.since >= h.tell {
@@ -133,12 +129,12 @@ func (p *Profile) turnStranger(r *request, out *Output) verdict {
 	return gone
 }
 
-// asker is who causes a load.
+// asker describes the sender of a request that causes a load.
 type asker struct {
 	host   netip.Prefix
 	hello  bool
 	proven bool // the address receives what is sent to it
-	known  bool // he has a session
+	known  bool // the sender has a session
 }
 
 func (p *Profile) askerOf(r *request) asker {
@@ -149,10 +145,9 @@ func (p *Profile) askerOf(r *request) asker {
 	}
 }
 
-// admits reports whether there is room for one more load of an asker. A host may
-// have as many as it leaves room for others, so that no host fills the room; and
-// strangers leave some of it to players, strangers from unproven addresses to the
-// others, and all to hellos.
+// admits reports whether there is room for one more load of an asker. A host may have as many loads as it
+// leaves room for, so no host fills the room. A part of the room is reserved: askers without session leave
+// some to players, those from unproven addresses some to proven ones, and both some to hellos.
 func (ls *loads) admits(a asker) bool {
 	reserve := ls.most * 3 / 4
 	switch {

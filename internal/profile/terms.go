@@ -9,8 +9,7 @@ import (
 	"wamble/wire"
 )
 
-// TermsHash is the revision of the terms that players must accept, zero if there
-// are none.
+// TermsHash returns the revision of the terms that players must accept, zero if there are no terms.
 func (p *Profile) TermsHash() [32]byte {
 	if t := &p.law.Own.Terms; t.Text != "" {
 		return t.Hash
@@ -18,12 +17,12 @@ func (p *Profile) TermsHash() [32]byte {
 	return [32]byte{}
 }
 
-// askTerms is the question whether a session has accepted the terms of a place.
+// askTerms returns the load for whether a session has accepted the terms of a place.
 func (p *Profile) askTerms(r *request, at *access.Place) Load {
 	return Load{Subject: TermsOf, Token: r.h.Token, Session: r.session.ID(), Profile: at.Name, Hash: at.Terms.Hash}
 }
 
-// learnTerms takes down what the store says about the own terms.
+// learnTerms caches the store's answer about the terms of this profile in the session.
 func (p *Profile) learnTerms(l *load, in *Loaded) {
 	t := &p.law.Own.Terms
 	s := p.sessions.Find(l.Token)
@@ -35,8 +34,8 @@ func (p *Profile) learnTerms(l *load, in *Loaded) {
 	}
 }
 
-// readTerms shows the terms of a profile: of the own one always, of another if
-// the asker may know of it.
+// readTerms answers with the terms of a profile: this one's always, another's only if the player may
+// discover it.
 func (p *Profile) readTerms(r *request, _ *Output) verdict {
 	name := r.message.(*wire.GetProfileTOS).Name
 	at := p.law.Place(name)
@@ -55,7 +54,7 @@ var (
 	errNoSession = &wamble.Denied{Code: wamble.AccessDenied, Reason: "session not found"}
 )
 
-// acceptTerms takes down that a session accepts the terms of this profile.
+// acceptTerms records that a session accepts the terms of this profile.
 func (p *Profile) acceptTerms(r *request, out *Output) verdict {
 	own, s := &p.law.Own, r.session
 	name := r.message.(*wire.AcceptProfileTOS).Name
@@ -83,7 +82,7 @@ func (p *Profile) acceptTerms(r *request, out *Output) verdict {
 	p.addSessionFields(&v, s, b)
 	for i, f := range v.fields {
 		if f.Key == wire.KeySessionCaps && f.Int() == 0 {
-			v.fields[i] = wire.Int(wire.KeySessionCaps, 1) // clients take 0 for terms that wait
+			v.fields[i] = wire.Int(wire.KeySessionCaps, 1) // clients read 0 as terms to be accepted
 		}
 	}
 	h := wire.Header{Token: r.h.Token, Board: idOf(b), Flags: v.flags}

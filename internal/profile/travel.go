@@ -9,22 +9,22 @@ import (
 	"wamble/internal/session"
 )
 
-// A profile of several shards is several Profiles, each with players of its own. Boards
-// travel between them through the store:
+// A profile of several shards is several Profiles, each with players of its own. Boards move between them
+// through the store:
 //
-//	MOVE_BOARD in the journal of the one: the board has left its memory
-//	… applied: its row says where it is, and it is among the arrivals there
-//	Arrive: the other one takes it in, with ARRIVE_BOARD in its own journal
+//	MOVE_BOARD in the journal of the sender: the board has left its memory
+//	… applied: the row names the new shard, and the board is among its arrivals
+//	Arrive: the receiver takes it in, with ARRIVE_BOARD in its own journal
 //	… applied: it is no arrival any more
 //
-// A crash anywhere loses nothing: the row decides.
+// A crash at any point loses nothing: the row decides.
 
-// World is what all shards of the profile have, this one too, in the order of their
-// numbers: it comes now and then, and may be a little old.
+// World is the counts of all shards of the profile, this one included, in the order of their numbers. It
+// comes from time to time, and may be a little old.
 type World struct {
-	Node   uint32 `json:",omitempty"` // number of this machine, as in wamble.Peer; 0: there are no others
-	Open   int    // so many shards take new players: the first ones
-	Opened uint64 `json:",omitempty"` // bit k: shard k takes new players; 0: Open says it
+	Node   uint32 `json:",omitempty"` // number of this machine, as in wamble.Peer; 0 on a single machine
+	Open   int    // how many shards take new players: the first ones
+	Opened uint64 `json:",omitempty"` // bit k: shard k takes new players; 0: use Open
 	Shards []ShardCount
 }
 
@@ -35,25 +35,25 @@ func (in *World) opened() uint64 {
 	return 1<<in.Open - 1
 }
 
-// ShardCount is what one shard has.
+// ShardCount is the counts of one shard.
 type ShardCount struct {
 	Players, Bots, Boards, Free int
-	// Idle are those of the players who neither hold a board nor wait for one: they watch,
-	// or do nothing. An older program does not say it.
+	// Idle is the players who neither hold a board nor wait for one: spectators and others. Older versions
+	// do not set it.
 	Idle       int  `json:",omitempty"`
-	Spectators int  // who take a place
-	Offered    int  // new players who were greeted a moment ago, and not heard of since
-	Watched    bool // somebody watches boards
+	Spectators int  // those who count against the limit
+	Offered    int  // offers of the last second or two that were not accepted yet
+	Watched    bool // there are spectators
 }
 
-// Playing is how many hold a board and are here, or wait for one.
+// Playing returns how many players hold a board and are here, or wait for one.
 func (c *ShardCount) Playing() int { return c.Players - c.Idle }
 
-// share is how many free boards there are for each player.
+// share returns the free boards per player.
 func (c *ShardCount) share() float64 { return float64(c.Free) / float64(c.Players+1) }
 
-// Others is what the other shards of the profile have together: it comes before whatever
-// else is new, and is taken from the limits of the profile.
+// Others is the sum over the other shards of the profile. It comes before other new inputs, and is
+// subtracted from the limits of the profile.
 type Others struct{ Players, Bots, Boards, Spectators int }
 
 func (in *Others) take(p *Profile, _ *Output) {
@@ -66,8 +66,7 @@ func (in *Others) take(p *Profile, _ *Output) {
 	p.audience.hall.SetMax(p.spectateOptions().Max)
 }
 
-// Came is hosts from which new players have come to another shard: they use up the
-// allowance of their host here, too.
+// Came is the hosts of new players of another shard: they use up the allowance of their host here, too.
 type Came struct{ Newcomers []session.Newcomer }
 
 func (in *Came) take(p *Profile, _ *Output) { p.sessions.Came(p.clock.now, in.Newcomers) }
@@ -90,10 +89,10 @@ func (in *World) take(p *Profile, _ *Output) {
 	p.limitBoards()
 }
 
-// limitBoards leaves out of max-boards those of other shards, and those under way.
+// limitBoards subtracts from max-boards the boards of other shards and those under way.
 func (p *Profile) limitBoards() { p.boards.Options().MaxBoards = p.boardOptions().MaxBoards }
 
-// Count is what this shard had after the last step.
+// Count returns the counts of this shard after the last step.
 func (p *Profile) Count() ShardCount { return p.travel.count }
 
 func (p *Profile) count() ShardCount {
@@ -103,13 +102,13 @@ func (p *Profile) count() ShardCount {
 	}
 }
 
-// offeredLately is how many offers of the last second or two were not accepted yet: of a
-// crowd that comes at once most have not been heard of again.
+// offeredLately returns how many offers of the last second or two were not accepted yet: when many players
+// come at once, most of them have not answered yet.
 func (p *Profile) offeredLately() int {
 	return p.travel.offers.of(p.clock.now, int(p.stats.Offers)-int(p.stats.NewPlayers))
 }
 
-// lately is by how much a count has grown in the last second or two.
+// lately measures by how much a count has grown in the last second or two.
 type lately struct {
 	at            time.Time
 	before, since int
@@ -122,47 +121,46 @@ func (l *lately) of(now time.Time, n int) int {
 	return max(0, n-l.before)
 }
 
-// underway is how many boards of those that were sent may not have arrived: they still
-// count here.
+// underway returns how many boards were sent in the last second or two. They may not have arrived, and
+// still count here.
 func (t *travel) underway(now time.Time, sent uint64) int { return t.departures.of(now, int(sent)) }
 
 // travel is what a shard knows of the others, and of the boards under way.
 type travel struct {
-	node   uint32 // number of this machine; 0: there are no others
+	node   uint32 // number of this machine; 0 on a single machine
 	open   uint64 // shards that take new players, one bit each
 	world  []ShardCount
 	others Others
-	// watchers are the other shards with watchers, one bit each, and sights what they
-	// are to be told.
+	// watchers is the other shards with spectators, one bit each, and sights what they will be sent.
 	watchers           uint64
 	sights             []Sight
 	offers, departures lately
 	count              ShardCount
-	moves              uint64 // Stats.Moves when a board was sent last
-	turn               int    // the shard to which one was sent last
-	// busy are boards that were sent, taken in or finished, with the gate behind which
-	// the store knows of it: until then what the store says of them is old.
+	moves              uint64 // Stats.Moves when a board was last sent
+	turn               int    // the shard to which a board was last sent
+	// busy is the boards that were sent, taken in or finished, with the gate of that: until it is settled,
+	// the store's row is outdated.
 	busy map[wamble.BoardID]uint64
-	// round is the number of the last look at the arrivals, and after the gate that
-	// must be settled before there is one: an earlier process may have sent boards.
+	// round is the number of the last query for arrivals, and after the gate that must be settled before
+	// the first: an earlier process may have sent boards.
 	round, after uint64
 }
 
 const (
-	// sendEvery is after how many moves a board is sent to another shard: so players
-	// meet the boards of the whole world, at a cost of less than two in a hundred moves.
+	// sendEvery is after how many moves a board is sent to another shard: so players meet the boards of all
+	// shards, for less than two sends per hundred moves.
 	sendEvery = 64
-	// maxUnderway is which part of its boards a shard has under way at most, where moves
-	// are many and boards few: those are in nobody's reach.
+	// maxUnderway bounds the boards under way to this part of a shard's boards, for shards with many moves
+	// and few boards: no player can reach a board under way.
 	maxUnderway = 8
 	// fewFree is how many free boards a shard keeps.
 	fewFree = 4
-	// maxBusy bounds the boards under way, as when the store is away.
+	// maxBusy bounds busy, for example while the store is away.
 	maxBusy = 1024
 )
 
-// clears reports whether the shard is closed and has no players: then its boards go to
-// the first one that is open.
+// clears reports whether the shard is closed to new players and has no players: then it sends its boards to
+// the first open shard.
 func (p *Profile) clears() bool {
 	t := &p.travel
 	return t.world != nil && t.open != 0 && !t.isOpen(p.shard.Index) && p.sessions.Present() == 0 && p.boards.Here() == 0 && p.mayTravel()
@@ -171,15 +169,15 @@ func (p *Profile) clears() bool {
 // isOpen reports whether a shard takes new players.
 func (t *travel) isOpen(k int) bool { return t.open&(1<<k) != 0 }
 
-// takes reports whether boards are sent to a shard: it is open, or has players who came
-// before it was closed, or have come back to it.
+// takes reports whether boards are sent to a shard: it is open, or has players who came before it was
+// closed or have come back to it.
 func (t *travel) takes(k int) bool { return t.isOpen(k) || t.world[k].Playing() > 0 }
 
-// isLonely reports whether one player plays in a shard, while others play elsewhere: what
-// he moves on nobody there can answer.
+// isLonely reports whether a shard has one playing player while others play in other shards: no player of
+// the shard can answer this player's moves.
 func (t *travel) isLonely(k int) bool { return t.world[k].Playing() == 1 && t.company(k) }
 
-// company reports whether somebody plays in another shard than k.
+// company reports whether players play in another shard than k.
 func (t *travel) company(k int) bool {
 	for i := range t.world {
 		if i != k && t.world[i].Playing() > 0 {
@@ -194,7 +192,7 @@ func (p *Profile) mayTravel() bool {
 	return !p.storeAway && len(p.travel.busy) < maxBusy && !p.Adopting()
 }
 
-// send sends boards to other shards when it is time.
+// send sends boards to other shards if they are due.
 func (p *Profile) send(out *Output) {
 	t := &p.travel
 	if p.shard.Of <= 1 {
@@ -224,21 +222,21 @@ func (p *Profile) send(out *Output) {
 		}
 		own := ShardCount{Players: p.sessions.Present(), Free: p.boards.Free()}
 		if to = p.destination(t.takes); to < 0 || t.world[to].share() > own.share() {
-			return // it sends some itself, when its players move
+			return // that shard sends some itself, when its players move
 		}
 	}
 	t.moves = p.stats.Moves
-	t.world[to].Free++ // until it is heard of again
+	t.world[to].Free++ // until the next World
 	stays := p.stays
 	if t.isLonely(to) {
-		stays = p.notOurs // not what he has moved on himself, and nobody since
+		stays = p.notOurs // no board without a later move of another player
 	}
 	p.sent(p.boards.Depart(p.clock.now, p.shard.Index, to, stays, &p.draft), out)
 }
 
-// sendOwn sends a board on which the only player here moved last to where others play, one
-// after each of his moves, and reports whether it did. They send others for it: see needy,
-// and another who is alone sends his own. It keeps what no other shard makes up for.
+// sendOwn sends a board on which the only player here moved last to a shard where others play, one after
+// each of the player's moves, and reports whether it did. The others send boards in return (see needy; a
+// lonely shard by its own sendOwn). It keeps boards that no other shard would replace.
 func (p *Profile) sendOwn(out *Output) bool {
 	t := &p.travel
 	if p.stats.Moves == t.moves || t.underway(p.clock.now, p.stats.Sent) > 1 {
@@ -252,13 +250,12 @@ func (p *Profile) sendOwn(out *Output) bool {
 		return false
 	}
 	t.moves = p.stats.Moves
-	t.world[to].Free++ // until it is heard of again
+	t.world[to].Free++ // until the next World
 	return true
 }
 
-// needy returns the shard that has hardly any free board while no shard may make one, or
-// while its only player would answer himself, if there is such a shard: it gets some of
-// these at once.
+// needy returns the shard that needs free boards most, if any: it has few while no shard may make more, or
+// its only player would have to answer their own moves. Such a shard is sent boards at once.
 func (p *Profile) needy() (to int, ok bool) {
 	t := &p.travel
 	full := p.boards.Len()+t.others.Boards >= p.cfg.Boards.MaxBoards
@@ -278,8 +275,8 @@ func (p *Profile) needy() (to int, ok bool) {
 	return to, ok
 }
 
-// destination is the shard with the fewest free boards for each player, of those that may
-// be; of equal ones they take turns. It is -1 if there is none.
+// destination returns the shard with the fewest free boards per player among those that may allows; equal
+// ones take turns. It returns -1 if there is none.
 func (p *Profile) destination(may func(k int) bool) int {
 	t := &p.travel
 	best, least := -1, 0.0
@@ -296,18 +293,18 @@ func (p *Profile) destination(may func(k int) bool) int {
 	return best
 }
 
-// stays reports whether a free board cannot travel, because somebody here looks at it.
+// stays reports whether a free board must not be sent, because of predictions or spectators here.
 func (p *Profile) stays(b *board.Board) bool {
 	return p.audience.book.Has(b.ID()) || p.audience.hall.Watched(b.ID())
 }
 
-// notOurs reports whether a board cannot travel, or nobody who plays here moved last on it.
+// notOurs reports whether a board must not be sent, or its last mover does not hold a board here.
 func (p *Profile) notOurs(b *board.Board) bool {
 	last, moved := b.LastMove()
 	return !moved || p.boards.Held(last.Session) == nil || p.stays(b)
 }
 
-// sent notes that a board was sent; nil: none was.
+// sent records that a board was sent, and reports whether b is not nil.
 func (p *Profile) sent(b *board.Board, out *Output) bool {
 	if b == nil {
 		return false
@@ -326,8 +323,8 @@ func (t *travel) note(id wamble.BoardID, gate uint64) {
 	t.busy[id] = gate
 }
 
-// BeginArrivals begins a look at the arrivals in the store, and returns its number. It
-// is false while the store may not know which boards an earlier process has sent.
+// BeginArrivals begins a query for arrivals, and returns its number. It reports false while the store may
+// not know which boards an earlier process has sent.
 func (p *Profile) BeginArrivals() (round uint64, ok bool) {
 	t := &p.travel
 	if p.stage != running || p.gates.settled < t.after {
@@ -342,8 +339,7 @@ func (p *Profile) BeginArrivals() (round uint64, ok bool) {
 	return t.round, true
 }
 
-// Arrive is boards that the store says were sent to this shard, as it was asked since
-// BeginArrivals.
+// Arrive is boards that were sent to this shard, read from the store since BeginArrivals.
 type Arrive struct {
 	Round  uint64
 	Boards []wamble.Board
@@ -352,7 +348,7 @@ type Arrive struct {
 func (in *Arrive) take(p *Profile, out *Output) {
 	t := &p.travel
 	if p.stage != running || in.Round != t.round || p.readOnly() {
-		return // they are found again
+		return // the next query finds them again
 	}
 	for i := range in.Boards {
 		stored := p.clock.boardFromStore(in.Boards[i])

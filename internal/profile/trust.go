@@ -10,13 +10,13 @@ import (
 	"wamble/internal/session"
 )
 
-// Trust sets the trust level of a session, or of all sessions of an identity, which
-// may be in memory or only in the store: one of Session and Key is zero.
+// Trust sets the trust level of a session, or of all sessions of an identity, in memory or only in the
+// store. Either Session or Key is zero.
 type Trust struct {
 	Session wamble.SessionID
 	Key     wamble.PublicKey
 	Level   int
-	At      time.Time `json:",omitzero"` // when it was ordered, the same for all profiles that are told
+	At      time.Time `json:",omitzero"` // time of the command, the same for all profiles that get it
 }
 
 func (in *Trust) take(p *Profile, out *Output) {
@@ -31,8 +31,8 @@ func (in *Trust) take(p *Profile, out *Output) {
 	p.stats.Host.Trusted++
 }
 
-// trusts notes whose trust the store does not know yet: what it says of them until
-// then is older.
+// trusts records the sessions whose trust the store does not have yet: its level for them is outdated until
+// then.
 func (p *Profile) trusts(in *Trust) {
 	maps.DeleteFunc(p.trusted, func(_ wamble.SessionID, t trusted) bool { return t.gate <= p.gates.settled })
 	if p.trusted == nil {
@@ -44,14 +44,13 @@ func (p *Profile) trusts(in *Trust) {
 	}
 }
 
-// trusted is a command about the trust in a session that the store may not know.
+// trusted is a trust command that the store may not have yet.
 type trusted struct {
-	gate uint64 // that the store is behind until it knows it
+	gate uint64 // settled once the store has it
 	at   time.Time
 }
 
-// outdated reports whether news of the trust in a session, or in an identity, are older
-// than what was ordered here.
+// outdated reports whether a change of trust is older than a command here.
 func (p *Profile) outdated(c *Change) bool {
 	if c.Stored {
 		return p.gates.settled < p.trusted[c.Session].gate
@@ -62,8 +61,8 @@ func (p *Profile) outdated(c *Change) bool {
 	return slices.ContainsFunc(p.sessions.Of(c.Key), func(s *session.Session) bool { return c.At.Before(p.trusted[s.ID()].at) })
 }
 
-// Who returns the session of a token or a number, or the key of an identity with a
-// handle, if they are in memory.
+// Who returns the session with a token or number, or else the key of the identity with a handle, if in
+// memory.
 func (p *Profile) Who(token wamble.Token, id wamble.SessionID, handle string) (wamble.SessionID, wamble.PublicKey) {
 	s := p.sessions.ByID(id)
 	if !token.IsZero() {
@@ -75,8 +74,8 @@ func (p *Profile) Who(token wamble.Token, id wamble.SessionID, handle string) (w
 	return 0, p.sessions.KeyOf(handle)
 }
 
-// WhoseKey returns the key of the identity that a key belongs to, zero if it is not in
-// memory. The store may not know yet whom its player was merged into.
+// WhoseKey returns the key of the identity that a key belongs to, zero if it is not in memory. The store
+// may not have the merge of its player yet.
 func (p *Profile) WhoseKey(key wamble.PublicKey) wamble.PublicKey {
 	if is := p.playerOf(key); is != key || p.sessions.Identity(key) != nil {
 		return is

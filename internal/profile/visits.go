@@ -8,11 +8,11 @@ import (
 	"wamble/internal/session"
 )
 
-// A visit is the stay of a person at the boards, from the first board that he gets until
-// he leaves or is gone. It sees the end of a game if that comes while it lasts, and the
-// visitor has made a move in the game. Programs are no visitors.
+// A visit is the time a person spends at boards, from their first board until they leave or are gone. It
+// counts as one that saw an end if a game in which the visitor moved during the visit ended before the
+// visit did. Programs make no visits.
 
-// endVisit notes that a player has left, or is gone.
+// endVisit records that a player has left, or is gone.
 func (p *Profile) endVisit(s *session.Session) {
 	if ended, sawEnd := s.EndVisit(); ended {
 		p.stats.Deals.Visits++
@@ -20,8 +20,8 @@ func (p *Profile) endVisit(s *session.Session) {
 	}
 }
 
-// visitorsSee notes that those who have moved in a game during their visit see its end.
-// Those of other shards are told of it, see Change.Moved.
+// visitorsSee records the end of a game for the visits of players who moved in it. Visits in other shards
+// get it by Change.Moved.
 func (p *Profile) visitorsSee(f *board.Finished) {
 	for m := range f.Board.Moves() {
 		if s := p.sessions.ByID(m.Session); s != nil {
@@ -30,7 +30,7 @@ func (p *Profile) visitorsSee(f *board.Finished) {
 	}
 }
 
-// lastMoved is when a session made its last move on a board; zero if it is not known.
+// lastMoved returns the time of a session's last move on a board; zero if unknown.
 func lastMoved(b *board.Board, by wamble.SessionID) (at time.Time) {
 	for m := range b.Moves() {
 		if m.Session == by {

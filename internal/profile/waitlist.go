@@ -11,20 +11,19 @@ import (
 	"wamble/internal/share"
 )
 
-// waitlist is the players for whom there is no board, in the order in which they have
-// asked for one: who waits longest gets the next. Who has lost his connection has his
-// place kept for a while, and is passed over. When it is full, the host with most players
-// on it gives up a place to a player of another one.
+// waitlist is the players for whom there is no board, in order of arrival: the first gets the next board. A
+// player who has lost the connection keeps their place for a while, and is passed over. When the list is
+// full, the host with the most players on it gives up a place to a player of another host.
 type waitlist struct {
 	order  list.List // of *waiter
 	of     map[wamble.SessionID]*waiter
-	absent int // how many of them have lost their connections
+	absent int // how many have lost their connection
 	shares share.Table[waiter]
 }
 
 type waiter struct {
 	session wamble.SessionID
-	kept    time.Time // until then his place is kept, though he is absent; zero: he is here
+	kept    time.Time // until then the place is kept without a connection; zero: connected
 	share   share.Holding[waiter]
 	at      *list.Element
 }
@@ -32,10 +31,10 @@ type waiter struct {
 // maxWaitlist bounds the list.
 const maxWaitlist = 4096
 
-// here returns how many wait and are here.
+// here returns how many waiting players are connected.
 func (w *waitlist) here() int { return len(w.of) - w.absent }
 
-// add puts a session at the end of the list, unless it is on it.
+// add appends a session, unless it is on the list.
 func (w *waitlist) add(now time.Time, id wamble.SessionID, host share.Host) {
 	if n := w.of[id]; n != nil && (n.kept.IsZero() || now.Before(n.kept)) {
 		if !n.kept.IsZero() {
@@ -60,7 +59,7 @@ func (w *waitlist) add(now time.Time, id wamble.SessionID, host share.Host) {
 	w.shares.Add(&n.share, n, host)
 }
 
-// remove takes a session off the list, if it is on it.
+// remove removes a session from the list, if it is on it.
 func (w *waitlist) remove(id wamble.SessionID) {
 	n := w.of[id]
 	if n == nil {
@@ -72,7 +71,7 @@ func (w *waitlist) remove(id wamble.SessionID) {
 	w.order.Remove(n.at)
 }
 
-// lose notes that a session has lost its connection, and keeps its place until then.
+// lose records that a session has lost its connection, and keeps its place until the given time.
 func (w *waitlist) lose(id wamble.SessionID, until time.Time) {
 	if n := w.of[id]; n != nil && n.kept.IsZero() {
 		n.kept = until
@@ -80,8 +79,8 @@ func (w *waitlist) lose(id wamble.SessionID, until time.Time) {
 	}
 }
 
-// next takes the first who is here off the list, and those before him whose places are
-// kept no longer; 0 if there is nobody.
+// next removes and returns the first connected session, and removes the expired places before it; 0 if no
+// connected session waits.
 func (w *waitlist) next(now time.Time) wamble.SessionID {
 	for e := w.order.Front(); e != nil && w.here() > 0; {
 		n := e.Value.(*waiter)
@@ -96,7 +95,7 @@ func (w *waitlist) next(now time.Time) wamble.SessionID {
 	return 0
 }
 
-// all yields who waits, first the one who has waited longest.
+// all yields the sessions in order, the longest wait first.
 func (w *waitlist) all() iter.Seq[wamble.SessionID] {
 	return func(yield func(wamble.SessionID) bool) {
 		for e := w.order.Front(); e != nil && yield(e.Value.(*waiter).session); e = e.Next() {
@@ -104,7 +103,7 @@ func (w *waitlist) all() iter.Seq[wamble.SessionID] {
 	}
 }
 
-// place returns the place of a session on the list, from 1; 0 if it is not on it.
+// place returns the place of a session on the list, from 1; 0 if it is not on the list.
 func (w *waitlist) place(id wamble.SessionID) (place int64) {
 	if n := w.of[id]; n != nil {
 		for e := n.at; e != nil; e = e.Prev() {
@@ -114,13 +113,13 @@ func (w *waitlist) place(id wamble.SessionID) (place int64) {
 	return place
 }
 
-// hasTurns reports whether somebody waits and there is a board for him.
+// hasTurns reports whether a player waits and a board can be had.
 func (p *Profile) hasTurns() bool {
 	return p.waitlist.here() > 0 && (p.boards.Free() > 0 || p.boards.Len() < p.boards.Options().MaxBoards && p.leases.Left(wamble.BoardIDs) > 0)
 }
 
-// takeTurns gives the boards that are free to those who wait, and shows them. Whoever
-// is no longer there loses his place.
+// takeTurns gives free boards to waiting players, and shows them. Players who are not there any more lose
+// their place.
 func (p *Profile) takeTurns(out *Output) {
 	for n := 0; n < fillAtOnce && p.hasTurns(); n++ {
 		id := p.waitlist.next(p.clock.now)
@@ -128,7 +127,7 @@ func (p *Profile) takeTurns(out *Output) {
 		if s == nil || p.holds(id) || !p.isThere(s) {
 			continue
 		}
-		b, _, err := p.seat(s) // a board is free, so nobody loses his
+		b, _, err := p.seat(s) // a board is free, so none is taken from another player
 		if p.sealFor(s, out); err != nil {
 			return
 		}
@@ -137,23 +136,22 @@ func (p *Profile) takeTurns(out *Output) {
 	}
 }
 
-// isThere reports whether a player who waits would see a board: he was heard of lately,
-// and is not somebody who said hello by a datagram and was not heard of since.
+// isThere reports whether a waiting player would see a board: they were heard from recently, and did not
+// only say hello by one datagram.
 func (p *Profile) isThere(s *session.Session) bool {
 	return (s.Stream() || !s.Fresh()) && p.link.Linked(s.Token()) && p.clock.now.Sub(s.Seen()) <= p.boards.Options().Away
 }
 
-// awaitBoard puts a player on the list for whom there is no board.
+// awaitBoard puts a player on the waitlist.
 func (p *Profile) awaitBoard(s *session.Session) { p.waitlist.add(p.clock.now, s.ID(), s.Host()) }
 
-// loseTurn passes over a player who has lost his connection until he returns, and keeps
-// his place for as long as his board would be.
+// loseTurn passes over a player who has lost the connection until they return, and keeps the place for as
+// long as a board would be kept.
 func (p *Profile) loseTurn(s *session.Session) {
 	p.waitlist.lose(s.ID(), p.clock.now.Add(p.boards.Options().Disconnect))
 }
 
-// The section waitlist is who waits, first the one who has waited longest. It is empty if
-// nobody does.
+// The section waitlist has the waiting sessions, the longest wait first. It is empty if no player waits.
 func saveWaitlist(p *Profile, dst []byte) ([]byte, error) {
 	to := pack.Writer(dst)
 	for id := range p.waitlist.all() {

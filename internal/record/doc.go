@@ -1,4 +1,3 @@
-// Package record writes a stored game as it leaves the house: as PGN for chess
-// programs, or as one line of JSON for other programs. Both name the player and
-// the time of every move.
+// Package record exports a stored game: as PGN for chess programs, as one line of JSON for other programs,
+// or as a picture. PGN and JSON name the player and the time of every move.
 package record

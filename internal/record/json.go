@@ -16,12 +16,12 @@ type Game struct {
 	Version  uint64         `json:"version"`            // grows with every change
 	FEN      string         `json:"fen"`
 	Created  time.Time      `json:"created"`
-	Holder   *Holder        `json:"holder,omitempty"` // who thinks about the next move
+	Holder   *Holder        `json:"holder,omitempty"` // the player who is to move
 	Moves    []Move         `json:"moves"`
 	Result   *Result        `json:"result,omitempty"`
 }
 
-// Holder is the JSON of who holds a board.
+// Holder is the JSON of the holder of a board.
 type Holder struct {
 	Session wamble.SessionID `json:"session"`
 	Handle  string           `json:"handle,omitempty"`
@@ -34,11 +34,11 @@ type Move struct {
 	UCI     string           `json:"uci"`
 	Session wamble.SessionID `json:"session"`
 	Handle  string           `json:"handle,omitempty"`
-	Bot     bool             `json:"bot,omitempty"` // a program made it
+	Bot     bool             `json:"bot,omitempty"` // made by a program
 	At      time.Time        `json:"at"`
 }
 
-// Result is the JSON of how a game ended.
+// Result is the JSON of the end of a game.
 type Result struct {
 	Winner   string    `json:"winner"` // "white", "black" or "draw"
 	Reason   string    `json:"reason"`
@@ -68,8 +68,8 @@ func AppendJSON(dst []byte, b *wamble.Board) ([]byte, error) {
 	return append(append(dst, line...), '\n'), nil
 }
 
-// holderOf is who holds a board, nil if nobody does, or he has an identity whose handle
-// is not known: nobody is shown as a guest who is none.
+// holderOf returns the holder of a board, nil if there is none or if it has an identity whose handle is
+// unknown: such a player must not be shown as a guest.
 func holderOf(b *wamble.Board) *Holder {
 	h := b.Holder
 	if h == nil || b.Status != wamble.Reserved || h.Handle == "" && h.Key != (wamble.PublicKey{}) {
@@ -78,7 +78,7 @@ func holderOf(b *wamble.Board) *Holder {
 	return &Holder{h.Session, h.Handle, h.Bot}
 }
 
-// resultOf is how a game ended, nil if it goes on.
+// resultOf returns the end of a game, nil if it goes on.
 func resultOf(b *wamble.Board) *Result {
 	if b.Result == nil {
 		return nil
@@ -87,7 +87,7 @@ func resultOf(b *wamble.Board) *Result {
 	return &Result{winner[r.Result], r.Reason, r.Plies, r.Duration.Seconds(), r.Finished.UTC()}
 }
 
-// Winner is how JSON says who has won.
+// Winner returns the winner in JSON.
 func Winner(r wamble.Result) string { return winner[r] }
 
 var winner = map[wamble.Result]string{wamble.WhiteWins: "white", wamble.BlackWins: "black", wamble.Draw: "draw"}

@@ -8,7 +8,7 @@ import (
 	"wamble/chess"
 )
 
-// At returns the position of a game at a time, and how many moves had been made.
+// At returns the position of a game at a time, and the number of moves before it.
 func At(b *wamble.Board, at time.Time) (p chess.Position, plies int, err error) {
 	if p, err = startOf(b); err != nil {
 		return p, 0, err

@@ -9,8 +9,8 @@ import (
 	"wamble/chess"
 )
 
-// AppendPGN appends a game in PGN. Each move has a comment "player, time"; a
-// player without an identity is "session 42".
+// AppendPGN appends a game in PGN. Each move has a comment "player, time". A player without an identity is
+// "session 42".
 func AppendPGN(dst []byte, b *wamble.Board) ([]byte, error) {
 	g, err := game(b)
 	if err != nil {
@@ -50,7 +50,7 @@ func game(b *wamble.Board) (*chess.Game, error) {
 	return g, nil
 }
 
-// startOf is the position that a board began with.
+// startOf returns the start position of a board.
 func startOf(b *wamble.Board) (chess.Position, error) {
 	if b.Variant < 0 {
 		return chess.Start(), nil
@@ -66,7 +66,7 @@ var pgnResult = map[wamble.Result]chess.Result{
 	wamble.WhiteWins: chess.WhiteWins, wamble.BlackWins: chess.BlackWins, wamble.Draw: chess.Draw,
 }
 
-// crowd names the player of a side, or says how many played it.
+// crowd returns the name of a side's player, or the number of its players.
 func crowd(moves []wamble.Move, parity int) string {
 	seen := map[wamble.SessionID]bool{}
 	only := ""

@@ -14,26 +14,24 @@ import (
 	"wamble/chess"
 )
 
-// pieces is the drawings of web/src/board/pieces.ts, a square of 60 pixels for
-// each of PNBRQKpnbrqk.
+// pieces is the drawings of web/src/board/pieces.ts, a square of 60 pixels for each of PNBRQKpnbrqk.
 //
 //go:embed pieces.png
 var pieces []byte
 
 const side = 60 // pixels of a square
 
-// order is where the pieces are in the sheet.
+// order is the order of the pieces in the sheet.
 const order = "PNBRQKpnbrqk"
 
-// The squares, and what the last move left and reached.
+// The colours of the squares, and of those of the last move.
 var (
 	light = image.NewUniform(color.RGBA{0xef, 0xe8, 0xd8, 0xff})
 	dark  = image.NewUniform(color.RGBA{0x7f, 0x9c, 0xa8, 0xff})
 	last  = image.NewUniform(color.NRGBA{0xee, 0xb2, 0x40, 0x8c})
 )
 
-// AppendPNG appends a picture of a board as it stands, white at the bottom, with
-// its last move marked.
+// AppendPNG appends a picture of a board, White at the bottom, with its last move marked.
 func AppendPNG(dst []byte, b *wamble.Board) ([]byte, error) {
 	men, err := png.Decode(bytes.NewReader(pieces))
 	if err != nil {
@@ -68,7 +66,7 @@ func AppendPNG(dst []byte, b *wamble.Board) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// squareAt is where a square is in the picture.
+// squareAt returns the rectangle of a square in the picture.
 func squareAt(s chess.Square) image.Rectangle {
 	x, y := int(s&7)*side, (7-int(s>>3))*side
 	return image.Rect(x, y, x+side, y+side)

@@ -9,21 +9,21 @@ import (
 	"wamble"
 )
 
-// Trail is the JSON of what became of a player's moves.
+// Trail is the JSON of a player's recent moves and their consequences.
 type Trail struct {
-	// Seen is when he was last here with another session; nil: never.
+	// Seen is when the player was last here with another session; nil: never.
 	Seen   *time.Time   `json:"seen,omitempty"`
-	Boards []TrailBoard `json:"boards"` // that he moved on last first
+	Boards []TrailBoard `json:"boards"` // the one with the player's latest move first
 }
 
 // TrailBoard is the JSON of a board that the player has moved on.
 type TrailBoard struct {
 	Board  wamble.BoardID `json:"board"`
-	FEN    string         `json:"fen,omitempty"` // as it stands
+	FEN    string         `json:"fen,omitempty"` // the present position
 	Plies  int            `json:"plies"`
-	Moves  []OwnMove      `json:"moves"` // his, the last ones
+	Moves  []OwnMove      `json:"moves"` // the player's last ones
 	Result *Result        `json:"result,omitempty"`
-	Points float64        `json:"points,omitempty"` // that it has paid him
+	Points float64        `json:"points,omitempty"` // paid to the player
 }
 
 // OwnMove is the JSON of a move of the player, and of the answer to it.
@@ -36,11 +36,11 @@ type OwnMove struct {
 	Answered *time.Time `json:"answered,omitempty"`
 }
 
-// maxOwnMoves is how many moves of a player on one board are told.
+// maxOwnMoves bounds the moves of a player that are shown per board.
 const maxOwnMoves = 16
 
-// AppendTrail appends a trail as one line of JSON: of the boards of a profile, with
-// their positions if the reader looks at boards.
+// AppendTrail appends a trail as one line of JSON: the boards of one profile, with their positions if the
+// reader may see boards.
 func AppendTrail(dst []byte, t *wamble.Trail, profile string, looks bool) ([]byte, error) {
 	out := Trail{Boards: []TrailBoard{}}
 	if !t.Seen.IsZero() {
@@ -76,8 +76,8 @@ func AppendTrail(dst []byte, t *wamble.Trail, profile string, looks bool) ([]byt
 	return append(append(dst, line...), '\n'), nil
 }
 
-// trailBoard finds the moves of some sessions on a board. It fails if the stored moves
-// cannot be played.
+// trailBoard finds the moves of sessions on a board. It reports false if the stored moves cannot be
+// replayed.
 func trailBoard(b *wamble.Board, own []wamble.SessionID) (out TrailBoard, ok bool) {
 	out.Board, out.Plies, out.Result = b.ID, len(b.Moves), resultOf(b)
 	p, err := startOf(b)

@@ -6,17 +6,16 @@ import (
 	"wamble/internal/profile"
 )
 
-// heard is what another machine has told, with the message that brings it to the store.
+// heard is a change from another machine, with the message that brings it to the store.
 type heard struct {
 	at     time.Time
 	change *profile.Change
 }
 
-// mostHeard bounds the memory of what other machines have told.
+// mostHeard bounds the changes from other machines that are kept.
 const mostHeard = 1 << 14
 
-// Heard returns what other machines have told of late, and the store may not have: the
-// oldest first.
+// Heard returns the recent changes from other machines, which the store may not have, oldest first.
 func (r *Registry) Heard() (changes []profile.Change) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -26,15 +25,15 @@ func (r *Registry) Heard() (changes []profile.Change) {
 	return changes
 }
 
-// Recall takes what other machines have told an image of this process before this one: the
-// profiles know it.
+// Recall takes over the changes that the previous image of this process had heard. The profiles know them
+// already.
 func (r *Registry) Recall(heard []profile.Change) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.keep(time.Now(), heard)
 }
 
-// keep keeps what another machine tells, for who reads the store before that has it.
+// keep keeps changes from another machine for reads of a store that does not have them.
 func (r *Registry) keep(now time.Time, changes []profile.Change) {
 	old := 0
 	for old < len(r.heard) && now.Sub(r.heard[old].at) > profile.LetterAge {
@@ -50,8 +49,8 @@ func (r *Registry) keep(now time.Time, changes []profile.Change) {
 	r.heard = r.heard[old:]
 }
 
-// missed returns what other machines have told about what was asked for or found, and the
-// store did not have when it was read.
+// missed returns the changes from other machines that concern the subject or the result of a read, and that
+// the store did not have at that time.
 func (r *Registry) missed(now time.Time, of Subject, found Found) (all []profile.Change) {
 	if found.Cursors == nil {
 		return nil

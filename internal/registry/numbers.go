@@ -7,9 +7,9 @@ import (
 	"wamble"
 )
 
-// Take notes numbers that a member has got from the store, and reports whether no member
-// has got one of them before. A store that went back, as a standby that was behind, gives
-// out again what others have in stock.
+// Take registers numbers that a member has got from the store. It reports false, and registers none, if a
+// member has got one of them before: a store that went back, as a standby that was behind, issues numbers
+// again.
 func (r *Registry) Take(s wamble.Sequence, blocks []wamble.Block) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +34,7 @@ func (r *Registry) Take(s wamble.Sequence, blocks []wamble.Block) bool {
 	return true
 }
 
-// Return forgets numbers that were given back to the store.
+// Return unregisters numbers that were given back to the store.
 func (r *Registry) Return(s wamble.Sequence, blocks []wamble.Block) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *Registry) Return(s wamble.Sequence, blocks []wamble.Block) {
 	}
 }
 
-// Highest returns the highest number that a member has got.
+// Highest returns the highest registered number.
 func (r *Registry) Highest(s wamble.Sequence) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,19 +13,18 @@ import (
 // read is a read of the store that is under way.
 type read struct {
 	by   Member
-	news []profile.Change // told since it began; guarded by Registry.mu
+	news []profile.Change // since it began; guarded by Registry.mu
 }
 
-// Found is what a read has found: the session and the key that the rows are about,
-// zero if there is none.
+// Found is the result of a read: the session and the key that the rows are about, zero if none.
 type Found struct {
 	Session wamble.SessionID
 	Key     wamble.PublicKey
-	// Cursors is how far the store was, nil if only this process changes it.
+	// Cursors is how far the store was, nil if only this process writes to it.
 	Cursors profile.Cursors
 }
 
-// concern reports whether changes are about what was asked for or found.
+// concern reports whether any of the changes is about the subject or the result of a read.
 func concern(changes []profile.Change, of Subject, f Found) bool {
 	return slices.ContainsFunc(changes, func(c profile.Change) bool { return concerns(&c, of, f) })
 }
@@ -43,11 +42,10 @@ func concerns(c *profile.Change, of Subject, f Found) bool {
 	return c.Link != nil && c.Link.Token == of.Token
 }
 
-// Read reads the store about a subject, for a member, when the store has all that
-// other members know of it. If there were news about it meanwhile, it reads again.
-// Deliver leaves the answer in the member's mail and does not wait; down says that a
-// member does not run whose journal may have something newer, missed is what other machines
-// have told of it, and the store did not have. Error: that of ctx.
+// Read reads the store about a subject, for a member, when the store has all that other members know of it.
+// If there was news about it meanwhile, it reads again. Deliver puts the answer into the member's mail
+// without waiting. Down says that a member does not run whose journal may have something newer; missed is
+// the changes from other machines that the store did not have. Errors: that of ctx.
 func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() Found, deliver func(down bool, missed []profile.Change)) error {
 	rd := r.begin(by)
 	defer r.end(rd)
@@ -83,7 +81,7 @@ func (r *Registry) end(rd *read) {
 	r.reads = slices.DeleteFunc(r.reads, func(other *read) bool { return other == rd })
 }
 
-// deliver delivers unless there were news about it, and reports whether it did.
+// deliver delivers unless there was news about the result, and reports whether it has.
 func (r *Registry) deliver(rd *read, of Subject, found Found, deliver func(missed []profile.Change)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +93,8 @@ func (r *Registry) deliver(rd *read, of Subject, found Found, deliver func(misse
 	return !stale
 }
 
-// settle waits until the store has what other members know of a subject. Known says
-// that one of them knew something, down that one does not run.
+// settle waits until the store has what other members know of a subject. Known says that one of them knew
+// something, down that one does not run.
 func (r *Registry) settle(ctx context.Context, by Member, of Subject) (known, down bool, err error) {
 	for _, m := range r.Others(by) {
 		knows, err := m.Settle(ctx, of)

@@ -12,8 +12,8 @@ import (
 	"wamble/internal/profile"
 )
 
-// ErrDown is returned by Member.Settle when the member does not run, and its journal
-// has something for the store: nobody knows what.
+// ErrDown is returned by Member.Settle if the member does not run, and its journal has unknown changes for
+// the store.
 var ErrDown = errors.New("a profile of the same database does not run, and its journal is not in the database")
 
 // Subject is what a read is about: a token, a key, or everything.
@@ -25,33 +25,31 @@ type Subject struct {
 
 // Member is one profile of the store.
 type Member interface {
-	// Settle waits until the store has all that the member has decided about a
-	// subject so far, and reports whether it knows anything of the subject. Errors:
-	// ErrDown, or that of ctx.
+	// Settle waits until the store has all that the member has decided about a subject so far, and reports
+	// whether the member knows anything of the subject. Errors: ErrDown, or that of ctx.
 	Settle(ctx context.Context, of Subject) (knows bool, err error)
-	// Hear takes news, without waiting. A member that restores later what the news
-	// is about reads it in the store.
+	// Hear takes news without waiting. If the member does not have the subject of the news in memory, it
+	// reads it from the store later.
 	Hear(news *profile.News)
 }
 
-// Courier is a Member that stands for the other machines of the store, and takes news to
-// them.
+// Courier is a Member that stands for the other machines of the store, and takes news to them.
 type Courier interface {
 	Member
-	// Posted waits until what the member has heard so far is where the others find it, even
-	// if this process dies. Error: that of ctx.
+	// Posted waits until all news that the member has taken so far is where the others find it, even if
+	// this process dies. Errors: that of ctx.
 	Posted(ctx context.Context) error
 }
 
-// Registry is the profiles of one store. It may be used by many goroutines.
+// Registry is the profiles of one store. It is safe for concurrent use.
 type Registry struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	members []Member
-	abroad  Courier                            // to the other machines; nil: there are none
-	heard   []heard                            // of them, the oldest first
+	abroad  Courier                            // to the other machines; nil on a single machine
+	heard   []heard                            // from other machines, oldest first
 	reads   []*read                            // under way
-	keys    map[wamble.PublicKey]chan struct{} // reserved; closed when they are free again
-	numbers [4][]wamble.Block                  // that members have got, by sequence, in order
+	keys    map[wamble.PublicKey]chan struct{} // reserved; closed on release
+	numbers [4][]wamble.Block                  // registered numbers, by sequence, sorted
 }
 
 // New returns a registry without members.
@@ -64,8 +62,8 @@ func (r *Registry) Join(m Member) {
 	r.members = append(slices.Clone(r.members), m)
 }
 
-// JoinAbroad adds the member that stands for the other machines. They tell later than they
-// bring it to the store, or before.
+// JoinAbroad adds the member that stands for the other machines. Their changes may reach the store before
+// or after they are told here.
 func (r *Registry) JoinAbroad(m Courier) {
 	r.Join(m)
 	r.mu.Lock()
@@ -87,7 +85,7 @@ func (r *Registry) Leave(m Member) {
 	r.members = slices.DeleteFunc(slices.Clone(r.members), func(other Member) bool { return other == m })
 }
 
-// Others returns the members but one.
+// Others returns the members except one.
 func (r *Registry) Others(but Member) []Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +95,7 @@ func (r *Registry) Others(but Member) []Member {
 	return slices.DeleteFunc(slices.Clone(r.members), func(other Member) bool { return other == but })
 }
 
-// Tell tells the other members what one has decided. It is durable.
+// Tell tells the other members durable changes of one member.
 func (r *Registry) Tell(from Member, changes []profile.Change) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +115,7 @@ func (r *Registry) Tell(from Member, changes []profile.Change) {
 	}
 }
 
-// Posted waits until other machines find what was told so far. Error: that of ctx.
+// Posted waits until other machines can find what was told so far. Errors: that of ctx.
 func (r *Registry) Posted(ctx context.Context) error {
 	r.mu.Lock()
 	abroad := r.abroad
@@ -128,9 +126,8 @@ func (r *Registry) Posted(ctx context.Context) error {
 	return abroad.Posted(ctx)
 }
 
-// AwaitOthers waits until the store has what the other members have decided so far,
-// and until those that start have brought their journals there. Errors: ErrDown, or
-// that of ctx.
+// AwaitOthers waits until the store has what the other members have decided so far, including the journals
+// of those that are starting. Errors: ErrDown, or that of ctx.
 func (r *Registry) AwaitOthers(ctx context.Context, by Member) error {
 	others := r.Others(by)
 	errs := make([]error, len(others))

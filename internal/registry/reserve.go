@@ -6,8 +6,8 @@ import (
 	"wamble"
 )
 
-// Reserve lets nobody else reserve a key until release is called: who holds it may
-// look for the identity of the key, and make it. Error: that of ctx.
+// Reserve reserves a key until release is called. The caller may then look up the identity of the key, and
+// make it. Reserve waits while the key is reserved. Errors: that of ctx.
 func (r *Registry) Reserve(ctx context.Context, key wamble.PublicKey) (release func(), err error) {
 	for {
 		taken, mine := r.reserve(key)
@@ -27,7 +27,7 @@ func (r *Registry) Reserve(ctx context.Context, key wamble.PublicKey) (release f
 	}
 }
 
-// reserve returns the reservation that is in the way, or a new one.
+// reserve returns the present reservation of the key, or else a new one.
 func (r *Registry) reserve(key wamble.PublicKey) (taken, mine chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,23 +1,23 @@
-// Package reward says what a finished game is worth to those who played it: the
-// points of its pot, the change of their ratings, and when they are told. It is a
-// pure room: it takes plain values, and returns what is to be written down.
+// Package reward computes what a finished game is worth to its players: the points of its pot, the changes
+// of their ratings, and when they are told. It is pure: it takes plain values, and returns what must be
+// stored.
 //
 // Its nouns, and the files that bear their names:
 //
-//   - a Player is one who moved: how often for either side, and how strong he
-//     is (player.go);
-//   - the pot is shared among the winning side by moves, or among both after a
-//     draw; in full only by a side of two players or more (pot.go);
-//   - a rating changes by the surprise of the result, weighed by the share of
+//   - a Player is one who has moved: the moves for either side, and the rating
+//     (player.go);
+//   - the pot is divided among the winning side by moves, or among both after a
+//     draw; in full only for a side of two players or more (pot.go);
+//   - a rating changes by the surprise of the result, weighted by the share of
 //     moves (rating.go);
 //   - a Ledger makes the intents of a finished game (finish.go);
-//   - a Prize is what a player has won since he was told (prize.go).
+//   - a Prize is what a player has won since they were last told (prize.go).
 //
 // Invariants:
 //
-//   - All that is paid is at most the pot, and nobody is paid less than nothing.
-//   - What one side's ratings win the other's lose, to the last ten-thousandth,
-//     counting those who have no rating to be kept.
+//   - The payouts sum to at most the pot, and none is negative.
+//   - What one side's ratings gain the other's lose, to the last ten-thousandth,
+//     counting players without a rating that is kept.
 //   - Both count in whole units of 1/10,000, which is what the stores keep, so
 //     memory and store never drift apart.
 package reward

@@ -13,28 +13,27 @@ type Game struct {
 	Result wamble.Result
 	At     time.Time
 	Pot    float64 // points
-	K      float64 // how much a rating can change
+	K      float64 // largest change of a rating
 }
 
-// Ledger makes the intents of finished games. Its memory is used again.
+// Ledger makes the intents of finished games. It reuses its memory.
 type Ledger struct {
-	byKey   map[wamble.PublicKey]int // place in changes
+	byKey   map[wamble.PublicKey]int // index in changes
 	changes []change
 	payout  intent.RecordPayout
 	rating  intent.RecordRating
 }
 
-// change is by how much a game changes the rating of one player.
+// change is the change of one player's rating by a game.
 type change struct {
 	session wamble.SessionID
 	key     wamble.PublicKey
 	delta   float64
 }
 
-// Finish sets the Points and Changes of those who played a game, and writes them
-// down: a payout for each who won something, and one change for each who has a
-// rating, though he may have played in several sessions. It returns how many
-// there are.
+// Finish sets the Points and Changes of the players of a game, and adds the intents: a payout for each
+// session that has won points, and one change per rated player, even with several sessions. It returns
+// their numbers.
 func (l *Ledger) Finish(g Game, players []Player, to intent.Intents) (payouts, ratings int) {
 	Share(g.Pot, g.Result, players)
 	Rate(g.K, g.Result, players)
@@ -58,7 +57,7 @@ func (l *Ledger) Finish(g Game, players []Player, to intent.Intents) (payouts, r
 	return payouts, len(l.changes)
 }
 
-// change adds the change of a player's rating to that of his identity.
+// change adds the change of a session's rating to that of its identity.
 func (l *Ledger) change(p *Player) {
 	at, known := l.byKey[p.Key]
 	if !known || p.Key.IsZero() {

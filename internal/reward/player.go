@@ -2,24 +2,24 @@ package reward
 
 import "wamble"
 
-// Player is one who moved in a game, and what comes of it for him.
+// Player is one session that has moved in a game, and its reward.
 type Player struct {
 	Session      wamble.SessionID
 	White, Black int              // moves for either side
-	Rating       float64          // how strong he was; whoever has none counts as a new player
-	Rated        bool             // he has a rating that is kept
-	Key          wamble.PublicKey // of his identity; zero: not known, or none
-	Number       uint32           // tells his identity from others; 0: not known, or none
+	Rating       float64          // at the time of the game; the default rating if they have none
+	Rated        bool             // has a rating that is kept
+	Key          wamble.PublicKey // of the identity; zero: unknown or none
+	Number       uint32           // identifies the identity; 0: unknown or none
 	Points       float64          // set by Share
 	Change       float64          // of the rating; set by Rate
 }
 
-// is reports whether two sessions are of the same player, as far as that is known.
+// is reports whether two sessions are known to belong to the same player.
 func (p *Player) is(other *Player) bool {
 	return p.Session == other.Session || p.Number != 0 && p.Number == other.Number
 }
 
-// unit is what the stores keep: four decimals.
+// unit is the precision of the stores: four decimals.
 const unit = 1e-4
 
 // total counts the moves of either side.

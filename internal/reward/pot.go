@@ -6,13 +6,11 @@ import (
 	"wamble"
 )
 
-// Share shares a pot among the players of a finished game, and sets their
-// Points. After a win it is all that of the winning side, after a draw each
-// side has half. Of a side's half each has as much as of its moves. Whoever
-// moved for both sides gets half of what he would, because he could not lose. Points
-// are earned with others: a side for which only one player moved gets half, and a game
-// that one player played against himself pays nothing. What is not paid stays in the
-// pot.
+// Share divides a pot among the players of a finished game, and sets their Points. After a win it is for
+// the winning side, after a draw half of it for each side. A side's part is divided in proportion to moves.
+// A player who moved for both sides gets half of their part, because they could not lose. A side for which
+// only one player moved gets half, and a game that one player played alone pays nothing. What is not paid
+// stays in the pot.
 func Share(pot float64, result wamble.Result, players []Player) {
 	whole := int64(math.Floor(pot/unit + 0.5))
 	var white, black int64
@@ -45,8 +43,7 @@ func Share(pot float64, result wamble.Result, players []Player) {
 	}
 }
 
-// company reports whether at least two different players moved at all, for White and
-// for Black.
+// company reports whether at least two different players have moved: in the game, for White, and for Black.
 func company(players []Player) (both, white, black bool) {
 	var any, anyWhite, anyBlack *Player
 	for i := range players {
@@ -58,7 +55,8 @@ func company(players []Player) (both, white, black bool) {
 	return both, white, black
 }
 
-// join makes a player with moves the first, and reports whether somebody else is.
+// join sets first if it is nil and p has moves. It reports whether p has moves and is another player than
+// first.
 func join(first **Player, p *Player, moves int) bool {
 	switch {
 	case moves == 0:
@@ -70,7 +68,7 @@ func join(first **Player, p *Player, moves int) bool {
 	return !p.is(*first)
 }
 
-// part is n of all parts of a sum, rounded down; of nothing it is nothing.
+// part returns n/all of a sum, rounded towards zero; 0 if all is 0.
 func part(sum, n, all int64) int64 {
 	if all == 0 {
 		return 0

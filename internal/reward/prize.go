@@ -8,32 +8,30 @@ import (
 	"wamble"
 )
 
-// Prizes is what players have won and were told of within the last Every: they
-// are told of the first prize at once, and of what comes after it once in Every.
-// Whoever has moved on many boards would be flooded otherwise. A handoff forgets
-// what nobody was told of yet; the points are safe. Make it with NewPrizes.
+// Prizes is what players have won and were told of within the last Every. A player is told of the first
+// prize at once, and of later ones once per Every; with moves on many boards they would be flooded
+// otherwise. A handoff drops prizes that were not told; the points are safe. Prizes are made by NewPrizes.
 type Prizes struct {
 	of    map[wamble.SessionID]*Prize
 	queue []*Prize // in the order of due
 }
 
-// Prize is what one player has won since he was told.
+// Prize is what one player has won since they were last told.
 type Prize struct {
 	Session wamble.SessionID
 	Board   wamble.BoardID // of the last game
 	points  float64
 	games   int
-	due     time.Duration // when he may be told again
+	due     time.Duration // when they may be told again
 }
 
-// Every is how often a player is told what he won.
+// Every is the shortest time between two notices to a player.
 const Every = time.Second
 
-// NewPrizes returns no prizes.
+// NewPrizes returns an empty Prizes.
 func NewPrizes() Prizes { return Prizes{of: map[wamble.SessionID]*Prize{}} }
 
-// Win adds what a game has won a player. It returns the prize if he is to be told
-// at once, nil if he is told later.
+// Win adds what a game has won a player. It returns the prize if they must be told at once, nil if later.
 func (ps *Prizes) Win(s wamble.SessionID, board wamble.BoardID, points float64) *Prize {
 	p, told := ps.of[s]
 	if !told {
@@ -47,8 +45,8 @@ func (ps *Prizes) Win(s wamble.SessionID, board wamble.BoardID, points float64) 
 	return p
 }
 
-// Due takes a prize out of the queue whose time has come, and reports false if
-// there is none. Each is then Told or Forgotten.
+// Due removes the first prize from the queue if it is due, and reports false otherwise. The caller then
+// calls Told or Forget with it.
 func (ps *Prizes) Due(now time.Duration) (*Prize, bool) {
 	if len(ps.queue) == 0 || ps.queue[0].due > now {
 		return nil, false
@@ -58,16 +56,16 @@ func (ps *Prizes) Due(now time.Duration) (*Prize, bool) {
 	return p, true
 }
 
-// IsEmpty reports whether the player has won nothing since he was told.
+// IsEmpty reports whether the player has won nothing since they were last told.
 func (p *Prize) IsEmpty() bool { return p.games == 0 }
 
-// Told says that a player is told of his prize now.
+// Told says that a player is told of their prize now.
 func (ps *Prizes) Told(now time.Duration, p *Prize) {
 	p.points, p.games, p.due = 0, 0, now+Every
 	ps.queue = append(ps.queue, p)
 }
 
-// Forget forgets a prize that nobody is told of.
+// Forget removes a prize of which the player is not told.
 func (ps *Prizes) Forget(p *Prize) { delete(ps.of, p.Session) }
 
 // Next returns when the next prize is due.
@@ -78,10 +76,10 @@ func (ps *Prizes) Next() (time.Duration, bool) {
 	return ps.queue[0].due, true
 }
 
-// Len is how many players were told lately.
+// Len returns how many players were told recently.
 func (ps *Prizes) Len() int { return len(ps.of) }
 
-// AppendText appends what a player is told of his prize.
+// AppendText appends the text that tells a player of their prize.
 func (p *Prize) AppendText(dst []byte) []byte {
 	dst = append(appendPoints(append(dst, "your moves won "...), p.points), " points"...)
 	if p.games > 1 {
@@ -90,7 +88,7 @@ func (p *Prize) AppendText(dst []byte) []byte {
 	return dst
 }
 
-// appendPoints writes points as the stores keep them: with up to four decimals.
+// appendPoints appends points with the precision of the stores: up to four decimals.
 func appendPoints(dst []byte, points float64) []byte {
 	text := strings.TrimRight(strconv.FormatFloat(points, 'f', 4, 64), "0")
 	return append(dst, strings.TrimSuffix(text, ".")...)

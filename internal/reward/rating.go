@@ -6,23 +6,21 @@ import (
 	"wamble"
 )
 
-// spread is the difference of ratings at which the stronger side is expected to
-// score ten times as much as the weaker one (Elo, 1978).
+// spread is the difference of ratings at which the stronger side is expected to score ten times as much as
+// the weaker one (Elo, 1978).
 const spread = 400
 
-// Expected returns what a side is expected to score against another: 1 is a
-// sure win, ½ even chances.
+// Expected returns the score that a side is expected to reach: 1 is a certain win, ½ even chances.
 func Expected(own, other float64) float64 {
 	return 1 / (1 + math.Pow(10, (other-own)/spread))
 }
 
-// Rate changes the ratings of a finished game, and sets the players' Changes.
-// Each side is one player in the sense of Elo, as strong as its moves: the mean
-// of the ratings, weighed by moves. It wins k times the difference between
-// result and expectation, and shares that among its players by moves. So who
-// makes forty moves on forty boards puts as much at stake as who plays one game
-// of forty moves alone; and who moves for both sides wins on one what he loses on
-// the other. A game in which only one side moved changes nothing.
+// Rate computes the changes of ratings by a finished game, and sets the players' Changes. Each side counts
+// as one player in the sense of Elo, rated by the mean of its players' ratings weighted by moves. It gains
+// k times the difference between result and expectation, which is divided among its players by moves. So
+// forty moves on forty boards put as much at stake as one game of forty moves alone, and a player who moves
+// for both sides gains on one what they lose on the other. A game in which only one side has moved changes
+// nothing.
 func Rate(k float64, result wamble.Result, players []Player) {
 	allWhite, allBlack := total(players)
 	if allWhite == 0 || allBlack == 0 {
@@ -45,8 +43,8 @@ func Rate(k float64, result wamble.Result, players []Player) {
 		scored = 0
 	}
 	stake := int64(math.Round(k * (scored - Expected(white, black)) / unit))
-	// A player's part is the difference of two rounded sums: what all parts have
-	// lost by rounding, the last one has, and together they are the stake.
+	// A player's part is the difference of two rounded sums: the last part has what the others have lost by
+	// rounding, and together they are the stake.
 	var sumWhite, sumBlack int64
 	for i := range players {
 		p := &players[i]

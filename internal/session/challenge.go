@@ -9,19 +9,19 @@ import (
 	"wamble"
 )
 
-// ErrLogin is returned when a login fails. It never says why.
+// ErrLogin is returned when a login fails, without a reason.
 var ErrLogin = errors.New("login failed")
 
-// challenge is what a session was asked to sign.
+// challenge is a text that a session was asked to sign.
 type challenge struct {
 	key  wamble.PublicKey
 	text [32]byte
 	at   int64
 }
 
-// Challenge returns what the session has to sign with the private key of key.
-// It replaces the session's earlier challenge, and is good for 30 seconds.
-// Errors: ErrLogin for no key, or one of the entropy.
+// Challenge returns the text that the session must sign with the private key of key. It replaces the
+// session's earlier challenge, and is valid for 30 seconds. Errors: ErrLogin for a zero key, or one of the
+// entropy.
 func (t *Table) Challenge(now time.Time, s *Session, key wamble.PublicKey) ([32]byte, error) {
 	at := t.tick(now)
 	if key.IsZero() {
@@ -38,10 +38,9 @@ func (t *Table) Challenge(now time.Time, s *Session, key wamble.PublicKey) ([32]
 	return s.pending.text, nil
 }
 
-// Prove uses up the session's challenge, and returns ErrLogin unless signature
-// is its answer by key, to the server that it names ("": to whichever, as clients of
-// the original sign). Then Link may follow. When ip, or all together, have had
-// too many signatures verified lately, the challenge stays good.
+// Prove consumes the session's challenge, and returns ErrLogin unless signature signs it with key for the
+// named server ("" for none, as clients of the original sign). After success Link may follow. If ip, or
+// all hosts together, have had too many signatures verified lately, the challenge stays valid.
 func (t *Table) Prove(now time.Time, s *Session, ip netip.Addr, key wamble.PublicKey, signature [64]byte, server string) error {
 	at := t.tick(now)
 	c := s.pending

@@ -1,21 +1,20 @@
-// Package session is who plays: sessions by their tokens, the identities behind
-// them, and how a player proves to have one. It is a pure room: it is handed the
-// time, the numbers of rows and its entropy, and returns what is to be stored as
-// intents.
+// Package session is the sessions of players by their tokens, the identities behind them, and the proof of
+// an identity. It is pure: it is given the time, the numbers of rows and its entropy, and returns what must
+// be stored as intents.
 //
 // Its nouns, and the files that bear their names:
 //
-//   - a Session is the stay of one player in memory, named by its token;
+//   - a Session is the stay of one player in memory, found by its token;
 //   - the Table is all sessions, in four lists;
 //   - a hello makes a new session, Admit and Restore take one in from the store;
-//   - hosts count the new sessions of an address;
-//   - an Identity is a key with what all its sessions have won together;
+//   - hosts count the new sessions of each address;
+//   - an Identity is a key with the totals of all its sessions;
 //   - a token names a session; a login renews it, or binds it to a host;
-//   - what other profiles of the same store decided is told in elsewhere.go;
-//   - a challenge is what a player signs to prove that a key is his, and
-//     VerifyLogin the proof (challenge.go, login.go).
+//   - decisions of other profiles of the same store are applied by elsewhere.go;
+//   - a challenge is what a player signs to prove that they own a key, and
+//     VerifyLogin checks the proof (challenge.go, login.go).
 //
-// Who is in which list:
+// The lists, and the transitions between them:
 //
 //	         Hello                 Heard
 //	nobody ────────▶ fresh ─────────────────▶ live ◀──────── Heard ───┐
@@ -31,12 +30,12 @@
 // Invariants:
 //
 //   - A session leaves memory only after the store has applied the last intent
-//     that concerned it, so what is read again is what was written. The one
-//     exception is a session that is over: its token is refused from then on.
-//   - Nobody comes in while MaxPlayers sessions are fresh or live, or MaxPlayers
-//     are departing; idle ones hold a board each. A player whose session is idle
-//     or departing is never refused when he comes back.
+//     that concerned it, so what is read again is what was written. The only
+//     exception is a session that has ended: its token is refused from then on.
+//   - No session is added while MaxPlayers are fresh or live and none of these can be
+//     evicted, or while MaxPlayers are departing; idle ones hold a board each. A player
+//     whose session is idle or departing is never refused when they come back.
 //   - All lists but departing are in the order of the last sign of life.
-//   - A token is never zero, and never given out twice.
+//   - A token is never zero, and never issued twice.
 //   - Time never goes back: an earlier now counts as the latest one seen.
 package session

@@ -7,40 +7,39 @@ import (
 	"wamble"
 )
 
-// Profiles that keep their sessions in the same store tell each other what they
-// decided. What is here changes memory alone: whoever decided it has the intents.
+// Profiles that keep their sessions in the same store tell each other their decisions. The functions here
+// change only memory: the profile that decided writes the intents.
 
-// Pending returns the last journal message that the store must have before it is
-// read about a token or a key; 0 if memory knows neither.
+// Pending returns the last journal message that the store must have before it is read about a token or a
+// key; 0 if memory knows neither.
 func (t *Table) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
 	s := t.Find(token)
 	switch {
 	case t.erased[key] != 0, t.identities[key] != nil, t.Over(token), s != nil && s.identity != nil:
-		return t.newest // perhaps later than need be: messages are not counted by identity
+		return t.newest // may be later than necessary: messages are not counted by identity
 	case s != nil:
 		return s.seq
 	}
 	return 0
 }
 
-// Refuse refuses a token from now on. It names no session in memory.
+// Refuse refuses a token from now on, unless it is that of a session in memory.
 func (t *Table) Refuse(token wamble.Token) {
 	if !token.IsZero() && t.Find(token) == nil {
 		t.over.Use(token.Hash())
 	}
 }
 
-// LoggedOut is Logout of a session that somebody else has stored.
+// LoggedOut is Logout without intents, for a logout that another profile stores.
 func (t *Table) LoggedOut(now time.Time, s *Session) {
 	t.tick(now)
 	t.detach(s)
 	t.end(s)
 }
 
-// Linked makes the session of a row one of a player, and gives it a token and the
-// host of the row, as somebody else has stored it. New says that an identity in memory
-// does not have what the session has won. It returns the session, nil if it is not in
-// memory.
+// Linked applies a login that another profile stores: the session of the row gets the player's identity,
+// the token, and the host of the row. New says that an identity in memory does not include what the session
+// has won. It returns the session, nil if it is not in memory.
 func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.Player, new bool) *Session {
 	s, i := t.byID[row.ID], t.identities[player.Key]
 	if s == nil {
@@ -66,9 +65,8 @@ func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.P
 	return s
 }
 
-// Credit counts what a session has won elsewhere, for the session and for the
-// identity of a key, as far as they are in memory; forSession and forIdentity say which of
-// them does not have it yet.
+// Credit adds what a session has won elsewhere to the session and to the identity of a key, if they are in
+// memory; forSession and forIdentity say which of them does not include it yet.
 func (t *Table) Credit(id wamble.SessionID, key wamble.PublicKey, won wamble.Stats, forSession, forIdentity bool) {
 	i := t.identities[key]
 	if s := t.byID[id]; s != nil {
@@ -82,8 +80,7 @@ func (t *Table) Credit(id wamble.SessionID, key wamble.PublicKey, won wamble.Sta
 	}
 }
 
-// SetTrust sets the trust in a session, or in all sessions of a key, as far as they are
-// in memory.
+// SetTrust sets the trust level of a session, or of all sessions of a key, in memory.
 func (t *Table) SetTrust(id wamble.SessionID, key wamble.PublicKey, level int) {
 	if s := t.byID[id]; s != nil {
 		s.trust = int32(level)
@@ -100,8 +97,7 @@ func (t *Table) Rename(key wamble.PublicKey, handle string, at time.Time) {
 	}
 }
 
-// KeyOf returns the key of the identity with a handle, zero if it is not in memory. Case
-// does not matter.
+// KeyOf returns the key of the identity with a handle, regardless of case; zero if it is not in memory.
 func (t *Table) KeyOf(handle string) (key wamble.PublicKey) {
 	for _, i := range t.identities {
 		if strings.EqualFold(i.handle, handle) {
@@ -111,8 +107,7 @@ func (t *Table) KeyOf(handle string) (key wamble.PublicKey) {
 	return key
 }
 
-// Forget ends the sessions of a key that was erased. Their tokens are refused from
-// now on.
+// Forget ends the sessions of a key that was erased. Their tokens are refused from now on.
 func (t *Table) Forget(now time.Time, key wamble.PublicKey) {
 	for _, s := range t.Of(key) {
 		t.Kick(now, s)
@@ -120,8 +115,8 @@ func (t *Table) Forget(now time.Time, key wamble.PublicKey) {
 	delete(t.identities, key)
 }
 
-// HostText returns the host where alone the token is good, as it is stored.
+// HostText returns the host that the token is bound to, as it is stored.
 func (s *Session) HostText() string { return hostText(s.bound) }
 
-// Own returns the counters of this session alone, without a rating.
+// Own returns the totals of this session alone, without a rating.
 func (s *Session) Own() wamble.Stats { return s.own }

@@ -8,16 +8,14 @@ import (
 	"wamble"
 )
 
-// Erase deletes an identity and ends its sessions. Their tokens are refused from
-// now on. Erased must follow. Until the store has erased the key as well, what is
-// stored of it is not believed.
+// Erase deletes an identity and ends its sessions. Their tokens are refused from now on. Erased must
+// follow. Until the store has erased the key as well, its stored rows are ignored.
 func (t *Table) Erase(now time.Time, key wamble.PublicKey, player wamble.PlayerID, out intent.Intents) {
 	t.Forget(now, key)
 	t.EraseStored(now, key, player, out)
 }
 
-// EraseStored deletes an identity in the store alone: in memory the key is that of
-// somebody else by now.
+// EraseStored deletes an identity in the store alone: in memory the key belongs to a new one.
 func (t *Table) EraseStored(now time.Time, key wamble.PublicKey, player wamble.PlayerID, out intent.Intents) {
 	out.Add(&intent.ErasePlayer{Key: key, Player: player, At: timeOf(t.tick(now))})
 }
@@ -30,11 +28,11 @@ func (t *Table) Erased(key wamble.PublicKey, seq uint64) {
 	}
 }
 
-// Erasing reports whether a key was erased and the store may not know it yet.
-// Then the key is that of nobody, whatever is stored.
+// Erasing reports whether a key was erased and the store may not have that yet. Meanwhile its stored rows
+// are ignored.
 func (t *Table) Erasing(key wamble.PublicKey) bool { return t.erased[key] != 0 }
 
-// forgetErased forgets the keys that the store has erased.
+// forgetErased drops the keys that the store has erased.
 func (t *Table) forgetErased() {
 	for key, seq := range t.erased {
 		if seq <= t.applied {

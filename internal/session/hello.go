@@ -12,31 +12,30 @@ import (
 )
 
 var (
-	// ErrFull is returned when MaxPlayers are present, and none of them can go
-	// to the store, or when no number is left for a session.
+	// ErrFull is returned if MaxPlayers are present and none of them can be evicted, or no number is left
+	// for a session.
 	ErrFull error = &wamble.Denied{Code: wamble.Internal, Reason: "could not create player session"}
-	// ErrCrowd is returned when a host has made too many sessions.
+	// ErrCrowd is returned if a host has made too many sessions.
 	ErrCrowd error = &wamble.Denied{Code: wamble.AccessDenied, Reason: "too many new players from your address"}
-	// ErrOver is returned when a stored session cannot be taken up again: it has
-	// ended, or its player was away for too long.
+	// ErrOver is returned if a stored session cannot be resumed: it has ended, or its player was away for
+	// too long.
 	ErrOver = errors.New("the session is over")
-	// ErrEntropy is returned when all tokens that were drawn are in use.
+	// ErrEntropy is returned if all tokens that were drawn are in use.
 	ErrEntropy = errors.New("the entropy gives no new token")
 )
 
-// greeting is the hello that made a session: a repetition of the hello, over
-// whichever link, gives the same session while that is fresh.
+// greeting is the hello that made a session. A repetition of it from the same peer gets the same session
+// while that is fresh.
 type greeting struct {
 	from wamble.Peer
 	seq  uint32
 }
 
-// Holds says whether a session holds a board; such a session is not evicted.
+// Holds reports whether a session holds a board. Such a session is not evicted.
 type Holds func(wamble.SessionID) bool
 
-// Hello returns the session of a hello without a token, or with an unknown one: a
-// new session, or that of the same hello before, if it is still fresh. Errors:
-// ErrFull, ErrCrowd, ErrEntropy.
+// Hello returns the session of a hello without a known token: a new one, or that of an earlier copy of the
+// hello if it is still fresh. Errors: ErrFull, ErrCrowd, ErrEntropy.
 func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, out intent.Intents) (s *Session, isNew bool, err error) {
 	at := t.tick(now)
 	g := greeting{from, seq}
@@ -59,9 +58,8 @@ func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, 
 	return s, true, nil
 }
 
-// Accept returns a new session with a token that was offered to an address, and has
-// come back from there: somebody is there. Nobody else may have the token. Errors:
-// ErrFull, ErrCrowd.
+// Accept returns a new session with a token that was offered to an address, and has come back from there,
+// which proves the address. The token must not be in use. Errors: ErrFull, ErrCrowd.
 func (t *Table) Accept(now time.Time, from wamble.Peer, token wamble.Token, holds Holds, out intent.Intents) (*Session, error) {
 	at := t.tick(now)
 	if err := t.admits(at, from, holds); err != nil {
@@ -76,7 +74,7 @@ func (t *Table) Accept(now time.Time, from wamble.Peer, token wamble.Token, hold
 	return s, nil
 }
 
-// admits makes room for one more session of a host.
+// admits makes room for one more session of a host. Errors: ErrFull, ErrCrowd.
 func (t *Table) admits(at int64, from wamble.Peer, holds Holds) error {
 	if !t.makeRoom(holds) {
 		return ErrFull
@@ -90,8 +88,8 @@ func (t *Table) admits(at int64, from wamble.Peer, holds Holds) error {
 	return nil
 }
 
-// create returns a new session that is in no list yet, with its intent in
-// t.intents; nil if no number is left.
+// create returns a new session that is in no list yet, with its intent in t.intents; nil if no number is
+// left.
 func (t *Table) create(at int64, from wamble.Peer, token wamble.Token) *Session {
 	id, ok := t.ids.Session()
 	if !ok {
@@ -105,15 +103,15 @@ func (t *Table) create(at int64, from wamble.Peer, token wamble.Token) *Session 
 	}
 }
 
-// Forgot returns when the youngest session began that has left memory since the
-// table was made: a token that is younger, and not here, is nobody's.
+// Forgot returns the creation time of the youngest session that has left memory. A younger token that is
+// not in memory has no session.
 func (t *Table) Forgot() time.Time { return timeOf(t.forgot) }
 
-// SetForgot says that sessions which began up to a time may have left memory.
+// SetForgot says that sessions made up to a time may have left memory.
 func (t *Table) SetForgot(at time.Time) { t.forgot = max(t.forgot, micros(at)) }
 
-// Discard takes a session back that Hello has just made: nobody was told of it,
-// and its intents will not be kept.
+// Discard removes a session that Hello or Accept has just made. Its player was not told of it, and its
+// intents are dropped.
 func (t *Table) Discard(s *Session) { t.forget(s) }
 
 func (t *Table) newToken() (wamble.Token, error) {
@@ -130,9 +128,9 @@ func (t *Table) newToken() (wamble.Token, error) {
 	return wamble.Token{}, ErrEntropy
 }
 
-// Admit takes in the stored session of a token. Player is what the store has of its identity,
-// nil if it has none, or if the identity is in memory. An anonymous session that
-// was not seen for Expiration is over, one of an identity after Lifetime. Errors: ErrOver, ErrFull.
+// Admit takes the stored session of a token into memory. Player is its stored identity, nil if it has none
+// or that is in memory. An anonymous session has ended if it was not seen for Expiration, one of an
+// identity after Lifetime. Errors: ErrOver, ErrFull.
 func (t *Table) Admit(now time.Time, token wamble.Token, stored *wamble.Session, player *wamble.Player, holds Holds) (*Session, error) {
 	at := t.tick(now)
 	if s := t.Find(token); s != nil {
@@ -153,10 +151,9 @@ func (t *Table) Admit(now time.Time, token wamble.Token, stored *wamble.Session,
 // maxEvictions bounds the search for a session that can be evicted.
 const maxEvictions = 64
 
-// makeRoom reports whether one more session may be present. If there are too
-// many it evicts the one that was silent for longest, holds no board, and is
-// stored. Departing sessions, which pile up while the store is away, have the
-// same bound.
+// makeRoom reports whether one more session may be present. If there are too many it evicts, among the
+// longest silent, the first that holds no board and is stored. Departing sessions, which accumulate while
+// the store is away, have the same bound.
 func (t *Table) makeRoom(holds Holds) bool {
 	switch {
 	case t.lists.departing.n >= t.opts.MaxPlayers:
@@ -178,11 +175,10 @@ func (t *Table) makeRoom(holds Holds) bool {
 // idleEnough is the silence after which a session with a board may make room.
 const idleEnough = time.Minute
 
-// Yields returns the session that is to leave with Evict so that a newcomer
-// gets in after ErrFull, nil if there is none. Sessions that nobody confirmed
-// may have a quarter of the places. Otherwise the host that has most loses its
-// idlest; if nobody has more than one, an unconfirmed session goes, or one that
-// was silent for idleEnough. A host that may make no more sessions evicts nobody.
+// Yields returns the session that must leave with Evict so that a newcomer gets in after ErrFull; nil if
+// there is none. Unconfirmed sessions may have a quarter of the places. Otherwise the host with the most
+// sessions loses its idlest. If no host has more than one, an unconfirmed session goes, or one that was
+// silent for idleEnough. A host that has used up its allowance evicts no session.
 func (t *Table) Yields(now time.Time, from wamble.Peer) *Session {
 	at := t.tick(now)
 	fresh, live := t.Unconfirmed(nil, nil), t.lists.live.last
@@ -201,14 +197,12 @@ func (t *Table) Yields(now time.Time, from wamble.Peer) *Session {
 	return nil
 }
 
-// ManyFresh reports whether the sessions that nobody confirmed have a quarter of
-// so many places, or more.
+// ManyFresh reports whether the unconfirmed sessions have at least a quarter of the places.
 func (t *Table) ManyFresh(places int) bool { return t.lists.fresh.n*4 >= places }
 
-// Unconfirmed returns one of the oldest sessions that nobody confirmed, other than
-// but, which holds a board unless holds is nil; nil if there is none. A connection is
-// there, though its player has done nothing yet: only who said hello by a datagram
-// may be nobody.
+// Unconfirmed returns one of the oldest unconfirmed sessions other than but; with holds, one that holds a
+// board; nil if there is none. It skips sessions on a connection, which proves their address even if the
+// player has done nothing yet.
 func (t *Table) Unconfirmed(but *Session, holds Holds) *Session {
 	old := t.lists.fresh.last
 	for n := 0; old != nil && n < maxEvictions; n++ {
@@ -220,8 +214,8 @@ func (t *Table) Unconfirmed(but *Session, holds Holds) *Session {
 	return nil
 }
 
-// Evict takes a session out of memory as soon as the store has all of it; one that
-// holds a board becomes idle.
+// Evict removes a session from memory as soon as the store has all of it. One that holds a board becomes
+// idle.
 func (t *Table) Evict(s *Session, holds Holds) {
 	if !holds(s.id) {
 		t.depart(s)

@@ -8,18 +8,17 @@ import (
 	"wamble/internal/lru"
 )
 
-// hosts counts what each host (see wamble.HostOf) has done lately.
+// hosts counts the recent actions of each host (see wamble.HostOf).
 type hosts struct {
-	sessions [2]*lru.Table[netip.Prefix, bucket] // new ones: by datagrams, which may be forged, and over connections
-	logins   *lru.Table[netip.Prefix, bucket]    // signatures that were verified
+	sessions [2]*lru.Table[netip.Prefix, bucket] // new: by datagrams, which may be forged, and over connections
+	logins   *lru.Table[netip.Prefix, bucket]    // verified signatures
 	all      bucket                              // signatures of all hosts together
 }
 
 // maxHosts is the size of each LRU.
 const maxHosts = 1 << 14
 
-// bucket is a token bucket that counts what was used: it comes back evenly, the
-// whole allowance in a minute.
+// bucket is a token bucket that counts used tokens; they return evenly, the whole allowance in a minute.
 type bucket struct {
 	used float64
 	at   int64
@@ -34,8 +33,8 @@ func newHosts() hosts {
 	}
 }
 
-// admit counts one more session of a host, and reports whether it is within the
-// allowance per minute; 0 is no bound.
+// admit counts one more session of a host, and reports whether it is within the allowance per minute; 0
+// means no bound.
 func (h *hosts) admit(now int64, from wamble.Peer, allowance int) bool {
 	if allowance <= 0 {
 		return true
@@ -44,7 +43,7 @@ func (h *hosts) admit(now int64, from wamble.Peer, allowance int) bool {
 	return host.IsValid() && h.by(from).Use(host).take(now, allowance)
 }
 
-// Newcomer is where a new session has come from.
+// Newcomer is the origin of a new session.
 type Newcomer struct {
 	Host   netip.Prefix
 	Stream bool // over a connection
@@ -60,8 +59,7 @@ func (t *Table) Came(now time.Time, list []Newcomer) {
 	}
 }
 
-// TakeCame appends the new sessions since the last call, if other shards are to count
-// them.
+// TakeCame appends the new sessions since the last call that other shards must count.
 func (t *Table) TakeCame(dst []Newcomer) []Newcomer {
 	dst = append(dst, t.came...)
 	t.came = t.came[:0]
@@ -75,7 +73,7 @@ func oneIf(yes bool) int {
 	return 0
 }
 
-// by returns the allowances that an address uses.
+// by returns the buckets for an address.
 func (h *hosts) by(from wamble.Peer) *lru.Table[netip.Prefix, bucket] {
 	if from.Stream() {
 		return h.sessions[1]
@@ -83,7 +81,7 @@ func (h *hosts) by(from wamble.Peer) *lru.Table[netip.Prefix, bucket] {
 	return h.sessions[0]
 }
 
-// exhausted reports whether a host has no session left of its allowance.
+// exhausted reports whether a host has used up its allowance of sessions.
 func (h *hosts) exhausted(now int64, from wamble.Peer, allowance int) bool {
 	b := h.by(from).Find(wamble.HostOf(from.IP()))
 	if b == nil || allowance <= 0 {
@@ -93,15 +91,14 @@ func (h *hosts) exhausted(now int64, from wamble.Peer, allowance int) bool {
 	return !try.take(now, allowance)
 }
 
-// maxSignatures is how many signatures a minute are verified for all hosts
-// together: at about 0.2 ms each, a twentieth of a core.
+// maxSignatures bounds the signatures verified per minute for all hosts together: at about 0.2 ms each, a
+// twentieth of a core.
 const maxSignatures = 15000
 
-// mayVerify counts one more signature of a host, and reports whether it is within
-// the allowances per minute of the host and of all; 0 is no bound. The second half
-// of what all have is kept for hosts that have tried nothing lately, so that those
-// who try all the time do not lock out the others. No key has an allowance of its
-// own: anybody could use up that of somebody else.
+// mayVerify counts one more signature of a host, and reports whether it is within the allowances per minute
+// of the host and of all; 0 means no bound. The second half of the common allowance is for hosts that have
+// tried nothing lately, so that others cannot lock them out. Keys have no allowance: anybody could use up
+// that of another player.
 func (h *hosts) mayVerify(now int64, ip netip.Addr, allowance int) bool {
 	if allowance <= 0 {
 		return true
@@ -117,7 +114,7 @@ func (h *hosts) mayVerify(now int64, ip netip.Addr, allowance int) bool {
 	return own.take(now, allowance) && h.all.take(now, maxSignatures)
 }
 
-// usedAt returns what is used of the allowance at a time.
+// usedAt returns how much of the allowance is used at a time.
 func (b *bucket) usedAt(now int64, allowance int) float64 {
 	return max(0, b.used-float64(now-b.at)/minute*float64(allowance))
 }

@@ -11,16 +11,16 @@ import (
 	"wamble"
 )
 
-// ErrNoID is returned when no number is left for a new row.
+// ErrNoID is returned if no number is left for a new player.
 var ErrNoID = errors.New("no number is left for a new player")
 
-// Identity is a key, and what all its sessions have won together. It stays in
-// memory while a session of it does, and until the store has all of it.
+// Identity is a key, and the totals of all its sessions. It stays in memory as long as one of its sessions,
+// and until the store has all of it.
 type Identity struct {
 	id       wamble.PlayerID
 	key      wamble.PublicKey
 	handle   string
-	renamed  time.Time // when that was chosen, if it was since he came
+	renamed  time.Time // when the name was chosen, if while the identity was in memory
 	stats    wamble.Stats
 	sessions int
 	seq      uint64
@@ -35,13 +35,13 @@ func (i *Identity) Key() wamble.PublicKey { return i.key }
 // Handle returns the name of the player.
 func (i *Identity) Handle() string { return i.handle }
 
-// Renamed returns when the name was chosen, zero if it was not since he came.
+// Renamed returns when the name was chosen, zero if not while the identity was in memory.
 func (i *Identity) Renamed() time.Time { return i.renamed }
 
-// Stats returns the counters of all its sessions, and the rating.
+// Stats returns the totals of all sessions, and the rating.
 func (i *Identity) Stats() wamble.Stats { return i.stats }
 
-// count adds the counters of by, n times, to those of to, but not the rating.
+// count adds the totals in by, n times, to those in to, except the rating.
 func count(to *wamble.Stats, by wamble.Stats, n float64) {
 	to.Score += n * by.Score
 	to.PredictionScore += n * by.PredictionScore
@@ -49,13 +49,13 @@ func count(to *wamble.Stats, by wamble.Stats, n float64) {
 	to.Chess960Games += int(n) * by.Chess960Games
 }
 
-// Identity returns the identity of a key, nil if it is not in memory: then ask
-// the store for it before Link.
+// Identity returns the identity of a key, nil if it is not in memory. Then the store must be asked for it
+// before Link.
 func (t *Table) Identity(key wamble.PublicKey) *Identity { return t.identities[key] }
 
-// Link makes a session that of a key, which Prove has accepted. Stored is what
-// the store has of the key, nil if it has nothing: then a new player is made. An
-// identity that is in memory goes before what is stored. Error: ErrNoID.
+// Link gives a session the identity of a key, which Prove has accepted. Stored is the stored identity of
+// the key, nil if there is none: then a new player is made. An identity in memory takes precedence. Errors:
+// ErrNoID, or one of the entropy.
 func (t *Table) Link(now time.Time, s *Session, key wamble.PublicKey, stored *wamble.Player, out intent.Intents) error {
 	at := t.tick(now)
 	i := t.identities[key]
@@ -92,7 +92,7 @@ func (t *Table) attach(s *Session, i *Identity) {
 	t.identities[i.key] = i
 }
 
-// detach takes a session from its identity, with what it has won.
+// detach removes a session from its identity, and from its totals.
 func (t *Table) detach(s *Session) {
 	i := s.identity
 	if i == nil {
@@ -100,11 +100,11 @@ func (t *Table) detach(s *Session) {
 	}
 	s.identity = nil
 	count(&i.stats, s.own, -1)
-	t.dropSession(i, t.newest+1) // the journal message of this change is still to be written
+	t.dropSession(i, t.newest+1) // the journal message of this change is not written yet
 }
 
-// dropSession says that i has a session less in memory. Without any, i is
-// forgotten when the store has applied message seq.
+// dropSession removes one session of i from the count. Without any, i is forgotten when the store has
+// applied message seq.
 func (t *Table) dropSession(i *Identity, seq uint64) {
 	i.sessions--
 	i.seq = max(i.seq, seq)
@@ -119,8 +119,7 @@ type unusedIdentity struct {
 	seq      uint64
 }
 
-// forgetUnused forgets identities that still have no session, if the store has
-// all of them.
+// forgetUnused drops identities that still have no session, if the store has all of them.
 func (t *Table) forgetUnused() {
 	for len(t.unused) > 0 && t.unused[0].seq <= t.applied {
 		i := t.unused[0].identity
@@ -132,8 +131,8 @@ func (t *Table) forgetUnused() {
 	}
 }
 
-// NewPlayer returns what a new player begins with, but for his number: the name, which
-// is drawn and is his until he chooses one, and the rating.
+// NewPlayer returns a new player without a number: with a random name, which the player can change, and the
+// default rating.
 func (t *Table) NewPlayer(key wamble.PublicKey) (wamble.Player, error) {
 	var b [6]byte
 	if _, err := io.ReadFull(t.entropy, b[:]); err != nil {

@@ -8,24 +8,24 @@ import (
 	"wamble"
 )
 
-// End says how a session ended.
+// End says how a session has ended.
 type End uint8
 
 // The closed list of ends.
 const (
-	Unconfirmed End = iota // never heard of after its hello
+	Unconfirmed End = iota // silent since its hello
 	Expired                // silent for Expiration
 )
 
-// Ended is a session that is no longer there. An anonymous one's board is free.
+// Ended is a session that has ended. The board of an anonymous one is free.
 type Ended struct {
 	Session wamble.SessionID
 	Token   wamble.Token
 	End     End
 }
 
-// Goodbye ends a session. The token of an anonymous one is refused from now on;
-// a player with an identity can come back with his.
+// Goodbye ends a session. The token of an anonymous one is refused from now on; a player with an identity
+// can come back with theirs.
 func (t *Table) Goodbye(now time.Time, s *Session) {
 	t.tick(now)
 	s.pending = nil
@@ -36,8 +36,7 @@ func (t *Table) Goodbye(now time.Time, s *Session) {
 	t.end(s)
 }
 
-// Logout takes a session from its identity and ends it. Its token is refused from
-// now on.
+// Logout unlinks a session from its identity and ends it. Its token is refused from now on.
 func (t *Table) Logout(now time.Time, s *Session, out intent.Intents) {
 	at := t.tick(now)
 	if s.identity != nil {
@@ -54,7 +53,7 @@ func (t *Table) Kick(now time.Time, s *Session) {
 	t.end(s)
 }
 
-// RefuseHash refuses the token of a session that is not in memory from now on.
+// RefuseHash refuses a token from now on. Its session must not be in memory.
 func (t *Table) RefuseHash(hash wamble.TokenHash) { t.over.Use(hash) }
 
 // end removes a session, and refuses its token.
@@ -63,14 +62,14 @@ func (t *Table) end(s *Session) {
 	t.forget(s)
 }
 
-// Unseated says that a session no longer holds a board. If it is idle it departs.
+// Unseated says that a session does not hold a board any more. If it is idle it departs.
 func (t *Table) Unseated(id wamble.SessionID) {
 	if s := t.byID[id]; s != nil && s.list == &t.lists.idle {
 		t.depart(s)
 	}
 }
 
-// Next returns when Due is to be called, and false when no session waits for it.
+// Next returns when Due must be called, and false if no session waits for it.
 func (t *Table) Next() (time.Time, bool) {
 	next, found := int64(0), false
 	for _, wait := range t.waits() {
@@ -98,13 +97,12 @@ func (t *Table) waits() [3]wait {
 	}
 }
 
-// maxDue is how many sessions one Due looks at.
+// maxDue bounds the sessions that one Due checks.
 const maxDue = 4096
 
-// Due lets time pass: unconfirmed sessions end, silent ones leave memory unless
-// they hold a board, and end when they were silent for Expiration. It appends the
-// ended ones to dst and returns it. It looks at maxDue sessions at most, so that
-// nobody waits long when very many are late; Next tells that there is more.
+// Due ends unconfirmed sessions, lets silent ones without a board leave memory, and ends those that were
+// silent for Expiration. It appends the ended ones to dst and returns it. It checks at most maxDue
+// sessions, so that a step stays short when very many are late; then Next returns a time that has passed.
 func (t *Table) Due(now time.Time, holds Holds, dst []Ended) []Ended {
 	at := t.tick(now)
 	left := maxDue

@@ -1,6 +1,6 @@
 package session
 
-// list is a doubly linked list of sessions, the one that came last first.
+// list is a doubly linked list of sessions, the last added first.
 type list struct {
 	first, last *Session
 	n, bots     int
@@ -38,7 +38,7 @@ func (l *list) remove(s *Session) {
 	}
 }
 
-// moveToFront moves a session to the front of l, from whichever list it is in.
+// moveToFront moves a session from its list, if any, to the front of l.
 func (l *list) moveToFront(s *Session) {
 	if s.list == l && l.first == s {
 		return

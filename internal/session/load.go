@@ -8,8 +8,7 @@ import (
 	"wamble/internal/pack"
 )
 
-// Load returns the table of a snapshot. It returns ErrState for bytes that
-// Snapshot cannot have written.
+// Load returns the table of a snapshot. Errors: ErrState for bytes that Snapshot cannot have written.
 func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error) {
 	r := &reader{Reader: pack.NewReader(state)}
 	switch string(r.Take(len(magic))) {
@@ -54,7 +53,7 @@ func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error
 	return t, nil
 }
 
-// adopt takes a session of a snapshot in, if it fits.
+// adopt adds a session of a snapshot, and reports false if its state is invalid.
 func (t *Table) adopt(s *Session, l *list) bool {
 	before := l.first
 	switch {
@@ -78,8 +77,8 @@ func (t *Table) adopt(s *Session, l *list) bool {
 
 type reader struct {
 	pack.Reader
-	hosts  bool // sessions have one
-	hashes bool // stand for tokens that are refused or not known
+	hosts  bool // sessions have a bound host
+	hashes bool // refused and unknown tokens are hashes
 }
 
 func (r *reader) array16() (a [16]byte) {

@@ -2,9 +2,8 @@ package session
 
 import "wamble"
 
-// Merge makes one identity of two in memory: the sessions of from are those of into,
-// which has what both have won. Identities that are in memory go before what is stored
-// of them. Merged must follow.
+// Merge makes one identity of two in memory: into gets the sessions and totals of from. Identities in
+// memory take precedence over the given rows. Merged must follow.
 func (t *Table) Merge(from, into *wamble.Player) {
 	old, i := t.identities[from.Key], t.identities[into.Key]
 	if i == nil {
@@ -32,8 +31,8 @@ func (t *Table) Merge(from, into *wamble.Player) {
 	delete(t.identities, from.Key)
 }
 
-// Merged says that message seq of the journal merges an identity into that of a key,
-// which stays in memory until the store has it.
+// Merged says that message seq of the journal merges an identity into that of a key, which stays in memory
+// until the store has that message.
 func (t *Table) Merged(into wamble.PublicKey, seq uint64) {
 	t.newest = max(t.newest, seq)
 	for s := range t.All() {

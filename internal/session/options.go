@@ -6,27 +6,24 @@ import (
 	"wamble"
 )
 
-// Options is what a profile's config says about its sessions.
+// Options is the sessions' part of a profile's configuration.
 type Options struct {
-	MaxPlayers  int           // fresh and live sessions
-	Unconfirmed time.Duration // silent for so long after its hello, a new session is over
-	Away        time.Duration // silent for so long, a session leaves memory
-	Expiration  time.Duration // silent for so long, a session is over
-	// Lifetime is how long the token of an identity is good without a visit; 0: for
-	// ever.
+	MaxPlayers  int           // bound of fresh and live sessions
+	Unconfirmed time.Duration // a new session that is silent for so long ends
+	Away        time.Duration // a session that is silent for so long leaves memory
+	Expiration  time.Duration // a session that is silent for so long ends
+	// Lifetime is how long the token of an identity is valid without a visit; 0: forever.
 	Lifetime time.Duration
-	// NewPerHost is how many new sessions a minute one IPv4 address, or one /56
-	// of IPv6, may make; 0: no bound.
+	// NewPerHost bounds the new sessions per minute of one IPv4 address, or one IPv6 /56; 0: no bound.
 	NewPerHost int
-	// Logins is how many signatures a minute are verified for one such address;
-	// 0: no bound.
+	// Logins bounds the signatures verified per minute for one such address; 0: no bound.
 	Logins        int
 	TokenAttempts int // tokens drawn for one session before ErrEntropy
 	DefaultRating float64
-	Shard         wamble.Shard // whose tokens are drawn
+	Shard         wamble.Shard // its tokens are drawn
 }
 
-// noteEvery is how often the time of a sign of life is stored.
+// noteEvery is the shortest time between two stored signs of life.
 const noteEvery = time.Minute
 
 // challengeTTL is how long a challenge can be answered.

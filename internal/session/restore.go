@@ -6,9 +6,8 @@ import (
 	"wamble"
 )
 
-// Restore takes in a stored session that holds a board, at the start of a
-// profile. It is idle, and there is room for every holder. Player is as for
-// Admit. Error: ErrOver.
+// Restore takes in a stored session that holds a board, at the start of a profile. It becomes idle,
+// whatever MaxPlayers is. Player is that of Admit. Errors: ErrOver.
 func (t *Table) Restore(now time.Time, stored *wamble.Session, player *wamble.Player) (*Session, error) {
 	at := t.tick(now)
 	if s := t.byID[stored.ID]; s != nil && s.hash == stored.Token {
@@ -22,7 +21,7 @@ func (t *Table) Restore(now time.Time, stored *wamble.Session, player *wamble.Pl
 	return s, nil
 }
 
-// takes reports whether a stored session can be taken up again.
+// takes reports whether a stored session can be resumed.
 func (t *Table) takes(at int64, stored *wamble.Session) bool {
 	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.over.Find(stored.Token) != nil || t.Erasing(stored.Key) {
 		return false
@@ -34,7 +33,7 @@ func (t *Table) takes(at int64, stored *wamble.Session) bool {
 	return limit == 0 || at-micros(stored.LastSeen) <= limit.Microseconds()
 }
 
-// revive makes a Session of a stored one. It is in no list yet.
+// revive makes a Session from a stored one. It is in no list yet.
 func (t *Table) revive(at int64, stored *wamble.Session, player *wamble.Player) *Session {
 	s := &Session{
 		id: stored.ID, hash: stored.Token, bound: hostOf(stored.Host), own: stored.Stats, trust: int32(stored.Trust), bot: stored.Bot,

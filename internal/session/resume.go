@@ -10,14 +10,13 @@ import (
 	"wamble/internal/pack"
 )
 
-// Sessions that come back after the process has died: what memory had of them at
-// some moment, and what the journal has of them since. In between they are rows, as
-// in the store.
+// The sessions of a resumed profile: their state in memory at some moment, and what the journal has of them
+// since. In between they have the form of stored rows.
 
-// Resumed is a session as it comes back.
+// Resumed is a session on its way back into memory.
 type Resumed struct {
 	wamble.Session
-	Present bool // it was fresh or live
+	Present bool // fresh or live, if true
 	Left    wamble.BoardID
 	terms   terms
 }
@@ -25,14 +24,14 @@ type Resumed struct {
 // SetTerms says that the session has accepted a revision.
 func (r *Resumed) SetTerms(rev Revision) { r.terms = terms(rev) + 1 }
 
-// Walk yields every session in memory, in no order. The table may change while the
-// walk rests: a session that is in it all the time is yielded once.
+// Walk yields every session in memory, in no order. The table may change while the walk rests; a session
+// that stays in it is yielded once.
 func (t *Table) Walk() iter.Seq[*Session] { return maps.Values(t.byID) }
 
 // WalkIdentities is Walk for the identities.
 func (t *Table) WalkIdentities() iter.Seq[*Identity] { return maps.Values(t.identities) }
 
-// AppendState appends the session to dst, for ReadResumed. Its token is not in it.
+// AppendState appends the session without its token to dst, for ReadResumed.
 func (s *Session) AppendState(dst []byte) []byte {
 	w := writer{dst}
 	w.Int(int64(s.id))
@@ -61,7 +60,7 @@ func (s *Session) AppendState(dst []byte) []byte {
 	return w.Writer
 }
 
-// ReadResumed reads what Session.AppendState wrote.
+// ReadResumed decodes what Session.AppendState wrote.
 func ReadResumed(from *pack.Reader) Resumed {
 	r := &reader{Reader: *from}
 	s := Resumed{Session: wamble.Session{ID: wamble.SessionID(r.Int()), Token: r.array16()}}
@@ -90,7 +89,7 @@ func (i *Identity) AppendState(dst []byte) []byte {
 	return w.Writer
 }
 
-// ReadPlayer reads what Identity.AppendState wrote.
+// ReadPlayer decodes what Identity.AppendState wrote.
 func ReadPlayer(from *pack.Reader) wamble.Player {
 	r := &reader{Reader: *from}
 	p := wamble.Player{Key: r.array32(), ID: wamble.PlayerID(r.Int()), Handle: string(r.Bytes()), Stats: r.stats()}
@@ -98,8 +97,8 @@ func ReadPlayer(from *pack.Reader) wamble.Player {
 	return p
 }
 
-// AppendEnded appends the tokens that are refused and the keys that were erased, as
-// far as the store may not know it, for ReadEnded.
+// AppendEnded appends, for ReadEnded, the refused tokens, and the erased keys that the store may not have
+// erased yet.
 func (t *Table) AppendEnded(dst []byte) []byte {
 	w := writer{dst}
 	w.Uint(uint64(t.over.Len()))
@@ -108,7 +107,7 @@ func (t *Table) AppendEnded(dst []byte) []byte {
 	return w.Writer
 }
 
-// ReadEnded reads what AppendEnded wrote. The keys count as erased by message seq.
+// ReadEnded decodes what AppendEnded wrote. The keys count as erased by message seq.
 func (t *Table) ReadEnded(from *pack.Reader, seq uint64) {
 	r := &reader{Reader: *from}
 	for range r.Count() {
@@ -126,8 +125,8 @@ func (t *Table) ReadEnded(from *pack.Reader, seq uint64) {
 	*from = r.Reader
 }
 
-// Resume takes a session in as it was. Holds says that it holds a board. It stays in
-// memory until the store has message seq, at least. Error: ErrOver.
+// Resume takes a resumed session into memory. Holds says that it holds a board. It stays in memory at least
+// until the store has message seq. Errors: ErrOver, or one for a session whose identity is missing.
 func (t *Table) Resume(now time.Time, was *Resumed, player *wamble.Player, holds bool, seq uint64) (*Session, error) {
 	at := t.tick(now)
 	if !t.takes(at, &was.Session) {

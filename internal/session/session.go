@@ -8,31 +8,31 @@ import (
 	"wamble/internal/share"
 )
 
-// Session is the stay of one player in memory. It is the table's own memory:
-// do not keep it beyond the next call of Due, Applied, Goodbye or Logout.
+// Session is the stay of one player in memory. It is memory of the table, valid until the next call of Due,
+// Applied, Goodbye or Logout.
 type Session struct {
 	id         wamble.SessionID
-	token      wamble.Token     // zero: nobody has shown it since it was restored
+	token      wamble.Token     // zero: restored, and not shown by a client since
 	hash       wamble.TokenHash // of the token
-	bound      *netip.Prefix    // where alone the token is good; nil: everywhere
+	bound      *netip.Prefix    // the only host where the token is valid; nil: all
 	identity   *Identity        // nil: anonymous
 	own        wamble.Stats     // of this session alone, without a rating
 	trust      int32
 	times      times
-	seq        uint64 // of the last journal message that concerned it
+	seq        uint64 // last journal message that concerned it
 	left       wamble.BoardID
 	terms      terms
-	host       share.Host // where it was first heard of; 0: not known
+	host       share.Host // where it was first heard from; 0: unknown
 	share      share.Holding[Session]
-	stream     bool       // it was heard last over a connection
+	stream     bool       // it was last heard from over a connection
 	watches    bool       // it wants no board
 	signs      bool       // its client shows signs of life while the player thinks
 	bot        bool       // a program plays
-	sawEnd     bool       // a game of his visit has ended
-	visit      uint32     // when it began, in seconds since 1970; 0: there is none
+	sawEnd     bool       // a game of the visit has ended
+	visit      uint32     // its beginning, in seconds since 1970; 0: none
 	greeting   *greeting  // while it is fresh
 	pending    *challenge // nil: none
-	list       *list      // which has it between prev and next
+	list       *list      // the list that it is in
 	prev, next *Session
 }
 
@@ -40,7 +40,7 @@ type Session struct {
 type times struct {
 	created int64
 	heard   int64 // last sign of life
-	noted   int64 // the last sign of life that was stored
+	noted   int64 // the last sign of life that is stored
 }
 
 func micros(t time.Time) int64  { return t.UnixMicro() }
@@ -49,25 +49,25 @@ func timeOf(us int64) time.Time { return time.UnixMicro(us).UTC() }
 // ID returns the number of the session.
 func (s *Session) ID() wamble.SessionID { return s.id }
 
-// Token returns the secret of the session; zero if it was restored from the store,
-// and its player was not heard since.
+// Token returns the secret of the session; zero if it was restored from the store, and no client has shown
+// it since.
 func (s *Session) Token() wamble.Token { return s.token }
 
-// Bound reports whether the token is good at one host alone; see Table.BindToken.
+// Bound reports whether the token is valid at one host only; see Table.BindToken.
 func (s *Session) Bound() bool { return s.bound != nil }
 
-// GoodAt reports whether the token is good at an address.
+// GoodAt reports whether the token is valid at an address.
 func (s *Session) GoodAt(ip netip.Addr) bool {
 	return !s.Bound() || s.bound.Contains(ip.Unmap().WithZone(""))
 }
 
-// Trust returns the trust level that the host gave the session.
+// Trust returns the trust level of the session in the store.
 func (s *Session) Trust() int { return int(s.trust) }
 
-// Identity returns the identity of the player, nil if he is anonymous.
+// Identity returns the identity of the player, nil if they are anonymous.
 func (s *Session) Identity() *Identity { return s.identity }
 
-// Fresh reports whether nobody was heard since the first hello.
+// Fresh reports whether the session has been silent since its hello.
 func (s *Session) Fresh() bool { return s.greeting != nil }
 
 // Hash returns the hash of the token.
@@ -79,27 +79,25 @@ func (s *Session) Created() time.Time { return timeOf(s.times.created) }
 // Seen returns the time of the last sign of life.
 func (s *Session) Seen() time.Time { return timeOf(s.times.heard) }
 
-// Host returns the host of the session (see Table.Place), 0 if that
-// is not known.
+// Host returns the host of the session (see Table.Place), 0 if unknown.
 func (s *Session) Host() share.Host { return s.host }
 
-// Stream reports whether the session was heard last over a connection, SetStream says so.
+// Stream reports whether the session was last heard from over a connection; SetStream sets that.
 func (s *Session) Stream() bool          { return s.stream }
 func (s *Session) SetStream(stream bool) { s.stream = stream }
 
-// Watches reports whether the player has said that he wants no board, SetWatches says so.
+// Watches reports whether the player has asked for no board; SetWatches sets that.
 func (s *Session) Watches() bool           { return s.watches }
 func (s *Session) SetWatches(watches bool) { s.watches = watches }
 
-// Signs reports whether the client shows signs of life while its player thinks, SetSigns
-// says so.
+// Signs reports whether the client shows signs of life while its player thinks; SetSigns sets that.
 func (s *Session) Signs() bool { return s.signs }
 func (s *Session) SetSigns()   { s.signs = true }
 
-// Bot reports whether the session has said that a program plays.
+// Bot reports whether the player is a program, by its own account.
 func (s *Session) Bot() bool { return s.bot }
 
-// SetBot says that a program plays, for good.
+// SetBot says that the player is a program, permanently.
 func (s *Session) SetBot() {
 	if s.list != nil && !s.bot {
 		s.list.bots++
@@ -107,14 +105,14 @@ func (s *Session) SetBot() {
 	s.bot = true
 }
 
-// Left returns the board that the player left last, 0 if there is none.
+// Left returns the board that the player left last, 0 if none.
 func (s *Session) Left() wamble.BoardID { return s.left }
 
 // SetLeft sets the board that the player left last.
 func (s *Session) SetLeft(b wamble.BoardID) { s.left = b }
 
-// Stats returns the counters of the player: of all sessions of his identity, or
-// of this one if he is anonymous, with the rating that new players have.
+// Stats returns the totals of the player: of all sessions of their identity, or of this session with the
+// default rating if they are anonymous.
 func (t *Table) Stats(s *Session) wamble.Stats {
 	if s.identity != nil {
 		return s.identity.stats
@@ -124,9 +122,8 @@ func (t *Table) Stats(s *Session) wamble.Stats {
 	return stats
 }
 
-// Count adds to the counters of a session and its identity: a game when it
-// makes its first move on a board, points when they are won. what.Rating is the
-// change of the identity's rating, if there is an identity.
+// Count adds to the totals of a session and its identity: a game at its first move on a board, points when
+// they are won. what.Rating is the change of the identity's rating, and is ignored without an identity.
 func (s *Session) Count(what wamble.Stats) {
 	count(&s.own, what, 1)
 	if s.identity != nil {

@@ -11,25 +11,23 @@ import (
 	"wamble/internal/pack"
 )
 
-// ErrState is returned when the bytes of a snapshot are damaged or of another
-// version.
+// ErrState is returned for a snapshot that is damaged or of another version.
 var ErrState = errors.New("the state of the sessions is damaged or of another version")
 
-// magic begins a snapshot; its last letter is the version. Numbers are varints,
-// lists and texts begin with their length.
+// magic begins a snapshot; its last character is the version. Numbers are varints, lists and texts begin
+// with their length.
 const magic = "wamble sessions 5\n"
 
-// The versions before: in 4 nobody is a bot; in 3 every token is known, and those that are refused are not
-// hashed; in 2 sessions have no host either.
+// The earlier versions: 4 has no bots; 3 has all tokens, also the refused ones, unhashed; 2 has no bound
+// hosts either.
 const (
 	magic2 = "wamble sessions 2\n"
 	magic3 = "wamble sessions 3\n"
 	magic4 = "wamble sessions 4\n"
 )
 
-// Snapshot appends all sessions, identities, pending challenges and erased keys
-// to dst, for Load in another process. What hosts have used of their allowance
-// is not in it.
+// Snapshot appends all sessions, identities, pending challenges and erased keys to dst, for Load in another
+// process. The used allowances of hosts are left out.
 func (t *Table) Snapshot(dst []byte) []byte {
 	w := writer{append(dst, magic...)}
 	w.Int(t.now)
@@ -62,8 +60,7 @@ func (w *writer) stats(s wamble.Stats) {
 	w.Int(int64(s.Chess960Games))
 }
 
-// identities writes the identities in the order in which they were last used, and
-// returns their numbers, from 1.
+// identities writes the identities in the order of their last message, and returns their numbers, from 1.
 func (w *writer) identities(t *Table) map[*Identity]int {
 	all := slices.SortedFunc(maps.Values(t.identities), func(a, b *Identity) int {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), bytes.Compare(a.key[:], b.key[:]))

@@ -11,43 +11,40 @@ import (
 	"wamble/internal/share"
 )
 
-// IDs hands out the numbers of new rows, each only once; false when none is
-// left for now.
+// IDs hands out the numbers of new rows, each once; the functions report false if none is left for now.
 type IDs struct {
 	Session func() (wamble.SessionID, bool)
 	Player  func() (wamble.PlayerID, bool)
 }
 
-// Table is the sessions of a profile that are in memory. It belongs to one
-// goroutine.
+// Table is the sessions of a profile that are in memory. It is used by one goroutine.
 type Table struct {
 	opts       Options
 	ids        IDs
 	entropy    io.Reader
 	now        int64
 	byToken    map[wamble.Token]*Session
-	unshown    map[wamble.TokenHash]*Session // those whose token is not known
+	unshown    map[wamble.TokenHash]*Session // sessions whose token is unknown
 	byID       map[wamble.SessionID]*Session
 	identities map[wamble.PublicKey]*Identity
-	unused     []unusedIdentity            // until the store has all of them
-	erased     map[wamble.PublicKey]uint64 // by the journal message that erases the key, until the store has it
+	unused     []unusedIdentity            // kept until the store has all of them
+	erased     map[wamble.PublicKey]uint64 // the message that erases a key, until the store has it
 	lists      lists
 	shares     share.Table[Session] // of the fresh and live ones
 	greetings  map[greeting]*Session
 	hosts      hosts
-	came       []Newcomer                             // that other shards are to count
-	over       *lru.Table[wamble.TokenHash, struct{}] // tokens that are refused
+	came       []Newcomer                             // other shards must count them
+	over       *lru.Table[wamble.TokenHash, struct{}] // refused tokens
 	newest     uint64                                 // the last journal message that concerned any session
 	applied    uint64                                 // the last journal message that the store has
 	intents    intents
-	forgot     int64 // when the youngest session began that has left memory
+	forgot     int64 // creation time of the youngest session that has left memory
 }
 
-// lists are the four lists of doc.go; every session is in one of them.
+// lists are the four lists of doc.go. Every session is in one of them.
 type lists struct{ fresh, live, idle, departing list }
 
-// intents is the memory of the table's intents: Add is done with an intent when
-// it returns.
+// intents is the memory of the table's intents. Intents.Add retains none of them.
 type intents struct {
 	create intent.CreateSession
 	seen   intent.UpdateSessionLastSeen
@@ -55,11 +52,11 @@ type intents struct {
 	unlink intent.UnlinkSession
 }
 
-// maxOver is how many ended sessions are remembered.
+// maxOver bounds the remembered tokens of ended sessions.
 const maxOver = 1 << 14
 
-// New returns an empty table. Entropy is read for tokens, challenges and
-// handles: it must be as good as crypto/rand.
+// New returns an empty table. Entropy is read for tokens, challenges and handles; it must be as strong as
+// crypto/rand.
 func New(opts Options, ids IDs, entropy io.Reader) *Table {
 	return &Table{
 		opts: opts, ids: ids, entropy: entropy,
@@ -74,8 +71,7 @@ func New(opts Options, ids IDs, entropy io.Reader) *Table {
 	}
 }
 
-// Reconfigure changes the options. Sessions that are late by the new timeouts
-// go with the next Due.
+// Reconfigure changes the options. Sessions that are late by the new timeouts are handled by the next Due.
 func (t *Table) Reconfigure(opts Options) { t.opts = opts }
 
 // tick returns now in microseconds; it never goes back.
@@ -84,12 +80,12 @@ func (t *Table) tick(now time.Time) int64 {
 	return t.now
 }
 
-// Len returns how many sessions are in memory, Present how many of them are
-// fresh or live: those that MaxPlayers bounds.
+// Len returns how many sessions are in memory, Present how many of them are fresh or live, which MaxPlayers
+// bounds.
 func (t *Table) Len() int     { return len(t.byID) }
 func (t *Table) Present() int { return t.lists.fresh.n + t.lists.live.n }
 
-// Bots returns how many of those who are present are programs.
+// Bots returns how many of the present sessions are programs.
 func (t *Table) Bots() int { return t.lists.fresh.bots + t.lists.live.bots }
 
 // Find returns the session of a token, nil if it is not in memory.
@@ -105,8 +101,7 @@ func (t *Table) Find(token wamble.Token) *Session {
 	return s
 }
 
-// ByHash returns the session whose token has a hash, nil if it is not in memory. It
-// looks at all of them.
+// ByHash returns the session whose token has a hash, nil if it is not in memory. It scans all sessions.
 func (t *Table) ByHash(hash wamble.TokenHash) *Session {
 	for s := range t.All() {
 		if s.hash == hash {
@@ -119,7 +114,7 @@ func (t *Table) ByHash(hash wamble.TokenHash) *Session {
 // ByID returns the session with a number, nil if it is not in memory.
 func (t *Table) ByID(id wamble.SessionID) *Session { return t.byID[id] }
 
-// All yields every session in memory, in an order that the same calls repeat.
+// All yields every session in memory, in a deterministic order.
 func (t *Table) All() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		for _, l := range t.inOrder() {
@@ -145,16 +140,15 @@ func (t *Table) Of(key wamble.PublicKey) []*Session {
 	return all
 }
 
-// Refuses reports whether the token of a hash is refused, as Over.
+// Refuses reports whether the token with a hash is refused, as Over does.
 func (t *Table) Refuses(hash wamble.TokenHash) bool { return t.over.Find(hash) != nil }
 
-// Over reports whether a token is that of a session that said goodbye or logged
-// out: it is not to be looked for in the store.
+// Over reports whether a token is that of a session that has ended, and must not be looked up in the store.
 func (t *Table) Over(token wamble.Token) bool { return t.over.Find(token.Hash()) != nil }
 
-// Heard takes a sign of life of a session: it is confirmed, and live. The time is
-// stored at most once a minute. Heard reports whether it changed anything: a
-// second sign at the same time does not.
+// Heard records a sign of life of a session, which becomes confirmed and live. The time is stored at most
+// once per noteEvery. Heard reports whether anything has changed: a second sign at the same time changes
+// nothing.
 func (t *Table) Heard(now time.Time, s *Session, out intent.Intents) bool {
 	at := t.tick(now)
 	if s.times.heard == at && s.list == &t.lists.live && s.greeting == nil && at-s.times.noted < noteEvery.Microseconds() {
@@ -173,8 +167,8 @@ func (t *Table) Heard(now time.Time, s *Session, out intent.Intents) bool {
 	return true
 }
 
-// Wrote says that message seq of the journal concerns the session: it stays in
-// memory until the store has applied it. Numbers only grow.
+// Wrote says that message seq of the journal concerns the session, which stays in memory until the store
+// has applied it. Numbers must ascend.
 func (t *Table) Wrote(s *Session, seq uint64) {
 	s.seq = max(s.seq, seq)
 	t.newest = max(t.newest, seq)
@@ -183,8 +177,8 @@ func (t *Table) Wrote(s *Session, seq uint64) {
 	}
 }
 
-// Applied says that the store has all messages up to seq, and forgets the sessions
-// that have waited for that. It returns how many.
+// Applied says that the store has all messages up to seq. It removes the departing sessions that have
+// waited for that, and returns how many.
 func (t *Table) Applied(seq uint64) int {
 	t.applied = max(t.applied, seq)
 	n := 0
@@ -197,7 +191,7 @@ func (t *Table) Applied(seq uint64) int {
 	return n
 }
 
-// add puts a session into the table.
+// add adds a session to the table.
 func (t *Table) add(s *Session, l *list) {
 	if t.byID[s.id] = s; s.token.IsZero() {
 		t.unshown[s.hash] = s
@@ -208,7 +202,7 @@ func (t *Table) add(s *Session, l *list) {
 	t.count(s)
 }
 
-// Place says from which host a session was first heard of.
+// Place sets the host of a session.
 func (t *Table) Place(s *Session, host share.Host) {
 	s.host = host
 	t.count(s)
@@ -225,14 +219,14 @@ func (t *Table) count(s *Session) {
 	}
 }
 
-// depart forgets a session as soon as the store has all of it, which may be now.
+// depart removes a session as soon as the store has all of it, which may be now.
 func (t *Table) depart(s *Session) {
 	t.confirm(s)
 	if s.seq <= t.applied {
 		t.forget(s)
 		return
 	}
-	s.seq = t.newest // perhaps later than need be: the list is in the order of seq
+	s.seq = t.newest // may be later than necessary: the list is in the order of seq
 	t.lists.departing.moveToFront(s)
 	t.count(s)
 }
@@ -252,7 +246,7 @@ func (t *Table) forget(s *Session) {
 	}
 }
 
-// confirm forgets the greeting of a session.
+// confirm drops the greeting of a session.
 func (t *Table) confirm(s *Session) {
 	if s.greeting != nil {
 		delete(t.greetings, *s.greeting)

@@ -8,12 +8,10 @@ import (
 	"wamble/internal/intent"
 )
 
-// Who has proven a key may have got his token from somebody else, who knows it
-// too. So a login gives him another one, or, if his client cannot learn it, binds
-// the token to the host that has logged in.
+// A player who proves a key may have got the token from another person, who knows it too. So a login issues
+// a new token, or, if the client cannot receive one, binds the token to the host of the login.
 
-// RenewToken gives a session a new token. The old one is refused from now on.
-// Error: ErrEntropy.
+// RenewToken gives a session a new token. The old one is refused from now on. Errors: ErrEntropy.
 func (t *Table) RenewToken(now time.Time, s *Session, out intent.Intents) error {
 	at := t.tick(now)
 	token, err := t.newToken()
@@ -28,8 +26,7 @@ func (t *Table) RenewToken(now time.Time, s *Session, out intent.Intents) error 
 	return nil
 }
 
-// BindToken makes the token of a session good at the host of ip alone; nowhere if
-// ip is not valid.
+// BindToken makes the token of a session valid at the host of ip only; nowhere if ip is invalid.
 func (t *Table) BindToken(now time.Time, s *Session, ip netip.Addr, out intent.Intents) {
 	host := wamble.HostOf(ip)
 	if !host.IsValid() {
@@ -46,7 +43,7 @@ func (t *Table) noteToken(at int64, s *Session, out intent.Intents) {
 // nowhere is a host from which no packet comes.
 var nowhere = netip.PrefixFrom(netip.IPv6Unspecified(), 128)
 
-// hostText is a host as it is stored.
+// hostText returns a host as it is stored.
 func hostText(host *netip.Prefix) string {
 	if host == nil {
 		return ""
@@ -54,7 +51,7 @@ func hostText(host *netip.Prefix) string {
 	return host.String()
 }
 
-// hostOf reads a stored host. One that is damaged is good for nobody.
+// hostOf decodes a stored host. A damaged one becomes nowhere.
 func hostOf(text string) *netip.Prefix {
 	if text == "" {
 		return nil

@@ -1,45 +1,44 @@
-// Package share says who holds most of what is scarce: places in a table,
-// sessions, boards. Whoever needs one when all are taken gets the idlest of the
-// host that holds most, so that nobody can take everything.
+// Package share finds the host that holds most of a scarce resource: places in a table, sessions, boards.
+// If all are taken, a client that needs one gets the idlest of that host, so that no host can take
+// everything.
 //
-//   - Ranks orders holders by how much each holds.
-//   - Table is the hosts with what each holds, idlest first.
+//   - Ranks orders holders by the number of their holdings.
+//   - Table is the hosts with their holdings, idlest first.
 //
 // Every call but Table.Add of an unknown host takes constant time and no memory.
 package share
 
-// Ranks orders holders by how much they hold. The zero value is empty.
+// Ranks orders holders by the number of their holdings. The zero value is empty.
 type Ranks[H any] struct {
 	levels []level[H] // by Rank.n; level 0 is not used
 	most   int
 }
 
-// Rank is a holder's place in Ranks. It is part of the holder.
+// Rank is a holder's place in Ranks. It is a field of the holder.
 type Rank[H any] struct {
 	n          int
 	of         *H
 	prev, next *Rank[H]
 }
 
-// N returns how much the holder holds.
+// N returns the number of holdings.
 func (r *Rank[H]) N() int { return r.n }
 
-// level is the holders of equally much; first is the one that was idle longest.
+// level is the holders with the same number of holdings; first is the idlest.
 type level[H any] struct{ first, last *Rank[H] }
 
-// Grow says that a holder holds one more, Shrink that it holds one less.
+// Grow adds one holding to a holder, Shrink removes one.
 func (t *Ranks[H]) Grow(r *Rank[H], of *H)   { r.of = of; t.move(r, r.n+1) }
 func (t *Ranks[H]) Shrink(r *Rank[H], of *H) { r.of = of; t.move(r, r.n-1) }
 
-// Touch says that a holder is not idle.
+// Touch makes a holder the least idle of its level.
 func (t *Ranks[H]) Touch(r *Rank[H]) {
 	if r.next != nil {
 		t.move(r, r.n)
 	}
 }
 
-// Most returns the holder of most, of several the idlest; nil if nobody holds
-// anything.
+// Most returns the holder with the most holdings, of several the idlest; nil if there are no holdings.
 func (t *Ranks[H]) Most() *H {
 	if t.most == 0 {
 		return nil

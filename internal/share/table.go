@@ -7,7 +7,7 @@ import (
 	"wamble"
 )
 
-// Host names a host (see wamble.HostOf) in 8 bytes; 0 is one that is not known.
+// Host identifies a host (see wamble.HostOf) in 8 bytes; 0 is unknown.
 type Host uint64
 
 // HostOf returns the host of an address.
@@ -24,18 +24,17 @@ func HostOf(ip netip.Addr) Host {
 	return 0
 }
 
-// Table is hosts and what each of them holds. The zero value is empty.
+// Table is hosts and their holdings. The zero value is empty.
 type Table[T any] struct {
 	hosts map[Host]*host[T]
 	ranks Ranks[host[T]]
 	spare []*host[T]
-	// empty is the host that was last left without holdings. It stays in hosts:
-	// a player who moves gives his board back and gets another at once.
+	// empty is the host that has last lost all its holdings. It stays in hosts, because a player who moves
+	// returns a board and gets another at once.
 	empty *host[T]
 }
 
-// Holding is one thing that a host holds. It is part of the thing, and zero
-// while nobody is known to hold it.
+// Holding is one thing that a host holds. It is a field of the thing, and zero while its host is unknown.
 type Holding[T any] struct {
 	of         *T
 	host       *host[T]
@@ -49,7 +48,7 @@ type host[T any] struct {
 	first, last *Holding[T]
 }
 
-// Host returns who has the holding, 0 if that is not known.
+// Host returns the host of the holding, 0 if unknown.
 func (h *Holding[T]) Host() Host {
 	if h.host == nil {
 		return 0
@@ -57,7 +56,7 @@ func (h *Holding[T]) Host() Host {
 	return h.host.key
 }
 
-// Add gives a holding to a host. Nothing is counted for one that is not known.
+// Add gives a holding to a host. With key 0 it only removes it from its present host.
 func (t *Table[T]) Add(h *Holding[T], of *T, key Host) {
 	t.Remove(h)
 	if key == 0 {
@@ -90,7 +89,7 @@ func (t *Table[T]) take() *host[T] {
 	return new(host[T])
 }
 
-// Touch says that a holding is not idle.
+// Touch makes a holding, and its host, the least idle.
 func (t *Table[T]) Touch(h *Holding[T]) {
 	if who := h.host; who != nil {
 		t.ranks.Touch(&who.rank)
@@ -101,7 +100,7 @@ func (t *Table[T]) Touch(h *Holding[T]) {
 	}
 }
 
-// Remove takes a holding from its host, if it has one.
+// Remove removes a holding from its host, if it has one.
 func (t *Table[T]) Remove(h *Holding[T]) {
 	who := h.host
 	if who == nil {
@@ -117,7 +116,7 @@ func (t *Table[T]) Remove(h *Holding[T]) {
 	}
 }
 
-// Count returns how much a host holds.
+// Count returns the number of a host's holdings.
 func (t *Table[T]) Count(key Host) int {
 	if who := t.hosts[key]; who != nil {
 		return who.rank.N()
@@ -125,9 +124,8 @@ func (t *Table[T]) Count(key Host) int {
 	return 0
 }
 
-// Yield returns what is to be given up so that a host can have one more: the
-// idlest holding of the host that holds most, which may be that host itself. It
-// returns nil when nobody holds more than one.
+// Yield returns what must be given up so that a host can have one more: the idlest holding of the host that
+// holds most, which may be that host itself. It returns nil if no host holds more than one.
 func (t *Table[T]) Yield(key Host) *T {
 	who := t.ranks.Most()
 	if who == nil || who.rank.N() < 2 {

@@ -10,35 +10,33 @@ import (
 	"wamble/chess"
 )
 
-// Board is what there is to see of a board.
+// Board is what spectators see of a board.
 type Board struct {
 	ID       wamble.BoardID
 	Version  uint64
 	Position chess.Position
 	Moved    int64 // microseconds since 1970; 0 before the first move
-	// Attraction says which of the boards that changed at the same time goes
-	// first.
+	// Attraction orders boards that have changed at the same time.
 	Attraction float64
 	Chess960   bool
 	Bot        bool         // a program made the last move
-	From, To   chess.Square // of the last move; equal: there is none to show
+	From, To   chess.Square // of the last move; equal: none to show
 }
 
-// entry is the hall's memory of a board.
+// entry is a board in the hall.
 type entry struct {
 	board  Board
-	change uint64 // its last change; 0: it is not in the log yet, or no more
+	change uint64 // its last change; 0: not in the log, or dropped from it
 	dirty  bool   // it has changed since settle
 	gone   bool   // it cannot be watched any more
 	live   bool   // it is counted in log.live
 	views  [2]view
 }
 
-// IsOpen reports whether the hall wants to be told of every change of a board.
+// IsOpen reports whether the hall must be told of every change of a board.
 func (h *Hall) IsOpen() bool { return h.open }
 
-// Open tells a closed hall of all boards that can be watched. From then on it is
-// to be told of every change.
+// Open gives a closed hall all boards that can be watched. From then on it must be told of every change.
 func (h *Hall) Open(now time.Time, boards iter.Seq[Board]) {
 	h.empty, h.open = h.tick(now), true
 	for b := range boards {
@@ -53,7 +51,7 @@ func (h *Hall) close() {
 	h.log = log{last: h.log.last, gone: h.log.gone}
 }
 
-// Show tells the hall how a board looks now.
+// Show gives the hall the present state of a board.
 func (h *Hall) Show(b Board) {
 	e := h.entries[b.ID]
 	if e == nil {
@@ -67,13 +65,12 @@ func (h *Hall) Show(b Board) {
 	h.touch(e)
 }
 
-// looksLike reports whether a watcher cannot tell two states of a board apart.
+// looksLike reports whether two states of a board look the same to a watcher.
 func (b *Board) looksLike(o *Board) bool {
 	return b.Position == o.Position && b.From == o.From && b.To == o.To
 }
 
-// Hide tells the hall that a board cannot be watched any more; b is how it looked
-// in the end.
+// Hide tells the hall that a board cannot be watched any more; b is its last state.
 func (h *Hall) Hide(b Board) {
 	if e := h.entries[b.ID]; e != nil && !e.gone {
 		e.board, e.gone = b, true
@@ -88,8 +85,8 @@ func (h *Hall) touch(e *entry) {
 	}
 }
 
-// settle numbers what has changed. Among boards that changed together, one with a
-// later move, and then the more attractive one, counts as the more recent.
+// settle numbers the changes. Of boards that have changed together, the one with the later move, and then
+// the more attractive one, counts as the more recent.
 func (h *Hall) settle() {
 	l := &h.log
 	if len(l.dirty) > 0 {
@@ -118,7 +115,7 @@ func (h *Hall) number(e *entry) {
 		delete(h.entries, e.board.ID)
 		return
 	}
-	if e.live == e.gone { // it comes, or goes
+	if e.live == e.gone { // it comes or goes
 		if e.live = !e.gone; e.live {
 			l.live++
 		} else {
@@ -137,7 +134,7 @@ func (h *Hall) number(e *entry) {
 // rememberGone is how long watchers are told that a board is gone.
 const rememberGone = 30 * second
 
-// forgetGone forgets boards that went longer ago than rememberGone.
+// forgetGone drops boards that went longer than rememberGone ago.
 func (h *Hall) forgetGone() {
 	l := &h.log
 	n := 0

@@ -1,10 +1,10 @@
 package spectate
 
-// bucket is a token bucket of packets. Its unit is a millionth of a packet, so
-// that a rate per second times microseconds needs no division.
+// bucket is a token bucket of packets. Its unit is a millionth of a packet, so that a rate per second times
+// microseconds needs no division.
 type bucket struct {
 	left int64
-	at   int64 // when it was filled
+	at   int64 // when it was last filled
 }
 
 const one = 1_000_000 // packet
@@ -12,20 +12,20 @@ const one = 1_000_000 // packet
 // unbounded is the rate that stands for no bound.
 const unbounded = 100_000_000
 
-// fill adds what has come since the last time, up to burst packets in all.
+// fill adds the tokens since the last fill, up to burst packets in all.
 func (b *bucket) fill(now, rate, burst int64) {
 	elapsed := min(now-b.at, slowness*second)
 	b.at = now
 	b.left = min(b.left+rate*elapsed, max(burst, 1)*one)
 }
 
-// packets is how many may be sent now.
+// packets returns how many packets may be sent now.
 func (b *bucket) packets() int { return int(max(b.left, 0) / one) }
 
-// spend takes n packets, even if that is too many: then later ones wait.
+// spend takes n packets, even more than there are: then later ones wait.
 func (b *bucket) spend(n int) { b.left -= int64(n) * one }
 
-// totalRate is the packets a second of all watchers.
+// totalRate returns the packets per second of all watchers.
 func (h *Hall) totalRate() int64 {
 	rate := int64(h.opts.Total)
 	if rate == 0 {
@@ -37,8 +37,8 @@ func (h *Hall) totalRate() int64 {
 	return rate
 }
 
-// rate is the packets a second of one watcher: his own bound, and his share of
-// the bound of all.
+// rate returns the packets per second of one watcher: the smaller of the bound per watcher and an equal
+// share of the bound of all.
 func (h *Hall) rate() int64 {
 	rate := h.totalRate() / int64(max(len(h.watchers), 1))
 	if own := int64(h.opts.PerWatcher); own > 0 {
@@ -50,8 +50,7 @@ func (h *Hall) rate() int64 {
 	return max(rate, 1)
 }
 
-// refill brings the allowance of a watcher up to date, and returns how many
-// packets he may be sent now.
+// refill fills the allowance of a watcher, and returns how many packets they may be sent now.
 func (h *Hall) refill(w *watcher) int {
 	rate := h.rate()
 	w.allowance.fill(h.now, rate, rate*max(h.period(w.state), second)/second)

@@ -1,11 +1,10 @@
 package spectate
 
-// repeatEvery is how soon a focus that has not changed is shown again: the last
-// packet may have been lost.
+// repeatEvery is how soon an unchanged focus is shown again, since the last packet may have been lost.
 const repeatEvery = second
 
-// showFocus shows a watcher his board, if it has changed. A board that is gone is
-// shown as it was in the end.
+// showFocus shows a watcher their board, if it has changed. A board that is gone is shown in its last
+// state.
 func (h *Hall) showFocus(t int64, w *watcher, profile Profile) {
 	e := h.entries[w.board]
 	gone := e == nil || e.gone

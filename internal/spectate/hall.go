@@ -10,41 +10,37 @@ import (
 	"wamble/wire"
 )
 
-// Options is what a profile's config says about spectators.
+// Options is the spectators' part of a profile's configuration.
 type Options struct {
-	// Max is how many may watch, -1 any number; Records how many the hall
-	// remembers at most.
+	// Max bounds the watchers that take a place, -1: no bound. Records bounds all watchers.
 	Max, Records int
-	// AdminTrust is the trust from which a focus is allowed though all places
-	// are taken; negative: none. Visibility is the trust that watching needs.
+	// AdminTrust is the trust that needs no place for a focus; negative: none does. Visibility is the trust
+	// that watching needs.
 	AdminTrust, Visibility int
-	// SummaryHz and FocusHz are how often a second a watcher is shown what is
-	// new; 0: only once.
+	// SummaryHz and FocusHz are how often per second a watcher is shown what is new; 0: only once.
 	SummaryHz, FocusHz int
 	// Focus says that single boards may be watched.
 	Focus bool
 	// Full repeats the whole summary each time, instead of what has changed.
 	Full bool
-	// PerWatcher and Total bound the packets a second of one watcher, and of all
-	// together; 0: no bound.
+	// PerWatcher and Total bound the packets per second of one watcher, and of all together; 0: no bound.
 	PerWatcher, Total int
-	// Idle is how long a watcher who is not heard of is remembered.
+	// Idle is how long a silent watcher is kept.
 	Idle time.Duration
 }
 
 // Profile is what a hall needs of the profile around it.
 type Profile interface {
-	// Send sends a packet to the address of a token, and reports whether there is
-	// one. It is done with the bytes when it returns.
+	// Send sends a packet to the address of a token, and reports whether there is one. It does not retain
+	// the bytes.
 	Send(token wamble.Token, packet []byte) bool
-	// Room is how many packets can be sent now.
+	// Room returns how many packets can be sent now.
 	Room() int
-	// Guest returns a session as it is now; false: it is not here any more.
+	// Guest returns the present state of a session; false if it is not here any more.
 	Guest(id wamble.SessionID) (Guest, bool)
 }
 
-// Hall is all watchers of a profile, and all boards that they can see. It belongs
-// to one goroutine.
+// Hall is all watchers of a profile, and all boards that they can see. It is used by one goroutine.
 type Hall struct {
 	opts       Options
 	now        int64 // microseconds since 1970
@@ -54,11 +50,11 @@ type Hall struct {
 	log        log
 	watchers   []*watcher
 	bySession  map[wamble.SessionID]*watcher
-	counted    int   // watchers who take a place
-	turn       int   // index of the watcher who is served first
+	counted    int   // watchers that take a place
+	turn       int   // index of the watcher that is served first
 	nextTurn   int64 // when Due serves the watchers
 	generation int64 // of the newest summary
-	empty      int64 // since when nobody watches
+	empty      int64 // since when there are no watchers
 	total      bucket
 	bytes      scratch
 }
@@ -75,8 +71,7 @@ func New(opts Options) *Hall {
 	return &Hall{opts: opts, entries: map[wamble.BoardID]*entry{}, bySession: map[wamble.SessionID]*watcher{}}
 }
 
-// Reconfigure changes the options. Who may no longer watch is told by the next
-// Due.
+// Reconfigure changes the options. The next Due checks all watchers.
 func (h *Hall) Reconfigure(opts Options) {
 	h.opts = opts
 	for _, w := range h.watchers {
@@ -84,29 +79,29 @@ func (h *Hall) Reconfigure(opts Options) {
 	}
 }
 
-// Slow sends everything a quarter as often, until Slow is called with false.
+// Slow divides all rates by slowness, until Slow is called with false.
 func (h *Hall) Slow(on bool) { h.slow = on }
 
 // slowness is the factor of Slow.
 const slowness = 4
 
-// SetMax changes how many may watch; who watches goes on.
+// SetMax changes Options.Max; present watchers go on, unless it is 0.
 func (h *Hall) SetMax(n int) { h.opts.Max = n }
 
-// Counted returns how many take a place.
+// Counted returns how many watchers take a place.
 func (h *Hall) Counted() int { return h.counted }
 
-// Len returns how many watch.
+// Len returns the number of watchers.
 func (h *Hall) Len() int { return len(h.watchers) }
 
-// Crowd is a board and how many watch it alone.
+// Crowd is a board and the number of watchers with their focus on it.
 type Crowd struct {
 	Board    wamble.BoardID
 	Watchers int
 }
 
-// Crowds returns the boards that most watch, at most so many, the largest crowd first and
-// of equal ones the lowest number.
+// Crowds returns at most most boards, those with the most focused watchers first. Ties are broken by the
+// lower number.
 func (h *Hall) Crowds(most int) []Crowd {
 	counts := map[wamble.BoardID]int{}
 	for _, w := range h.watchers {
@@ -124,10 +119,10 @@ func (h *Hall) Crowds(most int) []Crowd {
 	return all[:min(most, len(all))]
 }
 
-// Shows reports whether a board can be watched.
+// Shows reports whether the hall knows a board.
 func (h *Hall) Shows(id wamble.BoardID) bool { return h.entries[id] != nil }
 
-// Watched reports whether somebody watches a board alone.
+// Watched reports whether any watcher has the focus on a board.
 func (h *Hall) Watched(id wamble.BoardID) bool {
 	for _, w := range h.watchers {
 		if w.state == focus && w.board == id {
@@ -147,11 +142,10 @@ const (
 	millisecond = second / 1000
 )
 
-// staysOpen is how long a hall without watchers is told of boards: opening it
-// means to look at every board.
+// staysOpen is how long a hall without watchers stays open, since opening it scans every board.
 const staysOpen = 60 * second
 
-// Next returns when Due is to be called; false when it has nothing to do.
+// Next returns when Due must be called; false if it has nothing to do.
 func (h *Hall) Next() (time.Time, bool) {
 	switch {
 	case len(h.watchers) > 0:
@@ -162,8 +156,7 @@ func (h *Hall) Next() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Due shows watchers what is due. The hall closes when nobody has watched for a
-// while.
+// Due shows watchers what is due. It closes the hall after staysOpen without watchers.
 func (h *Hall) Due(now time.Time, profile Profile) {
 	t := h.tick(now)
 	h.settle()
@@ -185,22 +178,22 @@ func (h *Hall) Due(now time.Time, profile Profile) {
 			continue
 		}
 		if !h.serve(t, w, profile) {
-			break // nothing is left for the others: they come first next time
+			break // no packets are left for the others, who come first next time
 		}
 	}
 	h.turn = (h.turn + served) % n
 	h.sweep()
 }
 
-// turnEvery is the time between two turns of the hall: as short as the shortest
-// period of a watcher.
+// turnEvery returns the time between two turns of the hall: the shortest period of a watcher, within
+// bounds.
 func (h *Hall) turnEvery() int64 {
 	const shortest, longest = second / 100, second / 10
 	every := min(h.period(summary), h.period(focus))
 	return min(max(every, shortest), longest)
 }
 
-// period is the time between two turns of a watcher.
+// period returns the time between two turns of a watcher.
 func (h *Hall) period(s state) int64 {
 	hz := h.opts.SummaryHz
 	if s == focus {
@@ -215,7 +208,7 @@ func (h *Hall) period(s state) int64 {
 	return second / int64(hz)
 }
 
-// Leave forgets the watcher of a session that has ended.
+// Leave removes the watcher of a session that has ended.
 func (h *Hall) Leave(id wamble.SessionID) {
 	if w := h.bySession[id]; w != nil {
 		w.over = true
@@ -223,14 +216,14 @@ func (h *Hall) Leave(id wamble.SessionID) {
 	}
 }
 
-// Rename says that a session has another token.
+// Rename gives a watcher the new token of its session.
 func (h *Hall) Rename(id wamble.SessionID, token wamble.Token) {
 	if w := h.bySession[id]; w != nil {
 		w.token = token
 	}
 }
 
-// sweep removes the watchers who are over.
+// sweep removes the watchers that are over.
 func (h *Hall) sweep() {
 	kept := h.watchers[:0]
 	for i, w := range h.watchers {
@@ -251,7 +244,7 @@ func (h *Hall) sweep() {
 	}
 }
 
-// count says whether a watcher takes a place.
+// count sets whether a watcher takes a place.
 func (h *Hall) count(w *watcher, on bool) {
 	if w.counts != on {
 		w.counts = on

@@ -2,17 +2,17 @@ package spectate
 
 import "sort"
 
-// log is the order in which boards changed.
+// log is the order in which boards have changed.
 type log struct {
 	last     uint64    // number of the newest change
-	slots    []slot    // by number; those of an entry that changed again are stale
+	slots    []slot    // by number; stale if the entry has changed again
 	dirty    []*entry  // changed, and not numbered yet
-	removals []removal // the oldest first
+	removals []removal // oldest first
 	live     int       // boards that can be watched
 	gone     uint64    // the newest change by which a board went
 }
 
-// slot is one change. It is stale when its entry has changed again.
+// slot is one change. It is stale if its entry has changed again.
 type slot struct {
 	change uint64
 	e      *entry

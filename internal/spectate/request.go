@@ -6,19 +6,18 @@ import (
 	"wamble"
 )
 
-// Guest is a session that wants to watch, and what it may.
+// Guest is a session that asks to watch, and its rights.
 type Guest struct {
 	Session wamble.SessionID
 	Token   wamble.Token
 	Trust   int
-	Heard   time.Time // its last sign of life
-	// Summary and Focus say what the policy lets it watch, Bypass that it is let
-	// in to a focus though all places are taken, Modes that it may see which
-	// boards are Chess960.
+	Heard   time.Time // last sign of life
+	// Summary and Focus say what the policy lets it watch, Bypass that it needs no place for a focus, Modes
+	// that it may see which boards are Chess960.
 	Summary, Focus, Bypass, Modes bool
 }
 
-// Request is what a guest wants to watch.
+// Request is what a guest asks to watch.
 type Request struct {
 	Board  wamble.BoardID // 0: the summary of all boards
 	Filter Filter
@@ -47,10 +46,10 @@ func (h *Hall) bypasses(g *Guest, s state) bool {
 	return s == focus && (g.Bypass || h.opts.AdminTrust >= 0 && g.Trust >= h.opts.AdminTrust)
 }
 
-// Watch lets a guest watch, and calls reply with the packets that answer him. What
-// he has watched until now ends only if he is let in. The error is a
-// *wamble.Denied: the guest may not (1002), the hall remembers too many (1003),
-// all places are taken (1004), there is no focus (1001) or no such board (1005).
+// Watch admits a guest, and calls reply with the packets of the answer. What the guest has watched until
+// now ends only if they are admitted. The error is a *wamble.Denied: the guest may not watch (1002), there
+// are too many watchers (1003), all places are taken (1004), there is no focus (1001), or the board is
+// unknown (1005).
 func (h *Hall) Watch(now time.Time, g Guest, request Request, reply func(packet []byte)) error {
 	t := h.tick(now)
 	h.settle()
@@ -64,7 +63,7 @@ func (h *Hall) Watch(now time.Time, g Guest, request Request, reply func(packet 
 	}
 	if w == nil {
 		w = &watcher{session: g.Session, token: g.Token}
-		w.allowance.at = t - second // so that it is full
+		w.allowance.at = t - second // full at the first fill
 		h.bySession[g.Session] = w
 		h.watchers = append(h.watchers, w)
 		if len(h.watchers) == 1 {
@@ -88,7 +87,7 @@ func (h *Hall) Watch(now time.Time, g Guest, request Request, reply func(packet 
 	return nil
 }
 
-// admits says why a guest is not let in.
+// admits returns why a guest is not admitted, or nil.
 func (h *Hall) admits(g *Guest, s state, w *watcher, e *entry) error {
 	others := h.counted
 	if w != nil && w.counts {
@@ -109,14 +108,13 @@ func (h *Hall) admits(g *Guest, s state, w *watcher, e *entry) error {
 	return nil
 }
 
-// Stop ends the watching of a session, and calls reply with the packet that answers
-// it.
+// Stop ends the watching of a session, and calls reply with the packet of the answer.
 func (h *Hall) Stop(g Guest, reply func(packet []byte)) {
 	h.Leave(g.Session)
 	reply(h.idle(&watcher{token: g.Token}))
 }
 
-// stop tells a watcher that nobody may watch any more.
+// stop tells a watcher that spectators are not admitted any more.
 func (h *Hall) stop(w *watcher, profile Profile) {
 	profile.Send(w.token, h.idle(w))
 	profile.Send(w.token, h.notice(w, stopped, "spectators are not admitted at present"))

@@ -7,13 +7,12 @@ import (
 	"wamble"
 )
 
-// ErrState is returned when the bytes of a snapshot are damaged or of another
-// version.
+// ErrState is returned for a snapshot that is damaged or of another version.
 var ErrState = errors.New("the state of the spectators is damaged or of another version")
 
-// A snapshot is, in little endian: the magic, the time, the newest generation and
-// the number of watchers; for each the numbers below, 8 bytes each, and its token,
-// state, filter and flags. The last letter of the magic is the version.
+// A snapshot is, in little endian: the magic, the time, the newest generation and the number of watchers;
+// for each the numbers below, 8 bytes each, then token, state, filter, flags and board. The last character
+// of the magic is the version.
 const (
 	magic       = "wamble spectators 1\n"
 	watcherSize = 10*8 + 16 + 3
@@ -24,8 +23,8 @@ const (
 	flagCounts
 )
 
-// numbers are what of a watcher outlives the process, besides token and flags.
-// What he has been shown does not: he is shown everything again, without a reset.
+// numbers returns the numbers of a watcher that a snapshot has. What the watcher was shown is not included:
+// everything is shown again, without a reset.
 func (w *watcher) numbers() [9]*int64 {
 	return [9]*int64{
 		(*int64)(&w.session), &w.seen.generation, &w.seen.refreshed,
@@ -33,8 +32,7 @@ func (w *watcher) numbers() [9]*int64 {
 	}
 }
 
-// Snapshot appends all watchers to dst, for Load in another process. Boards are
-// not in it.
+// Snapshot appends all watchers to dst, for Load in another process. Boards are left out.
 func (h *Hall) Snapshot(dst []byte) []byte {
 	le := binary.LittleEndian
 	dst = append(dst, magic...)
@@ -59,9 +57,8 @@ func (h *Hall) Snapshot(dst []byte) []byte {
 	return dst
 }
 
-// Load returns the hall of a snapshot. It is closed; open it before anything else
-// if somebody watches. It returns ErrState for bytes that Snapshot cannot have
-// written.
+// Load returns the hall of a snapshot. It is closed, and must be opened first if it has watchers. Errors:
+// ErrState for bytes that Snapshot cannot have written.
 func Load(opts Options, state []byte) (*Hall, error) {
 	h := New(opts)
 	if len(state) < len(magic)+3*8 || string(state[:len(magic)]) != magic {

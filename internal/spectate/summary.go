@@ -1,11 +1,10 @@
 package spectate
 
-// maxReliable is how many boards of a summary are sent reliably when it begins;
-// the others follow as any update does. An address keeps a hundred packets that
-// wait for their ACK.
+// maxReliable is how many boards of a new summary are sent reliably; the others follow as updates. An
+// address can have a hundred packets that wait for their ACK.
 const maxReliable = 64
 
-// maxSteps bounds the slots that one turn of a watcher looks at.
+// maxSteps bounds the slots that one turn of a watcher scans.
 const maxSteps = 4096
 
 // begin begins a new summary, reliably: the reset, and the most recent boards.
@@ -18,7 +17,7 @@ func (h *Hall) begin(t int64, w *watcher, send func(packet []byte)) {
 	h.spend(w, n+1)
 }
 
-// renew gives a watcher the next generation: he is to be shown everything.
+// renew gives a watcher the next generation, in which everything is shown again.
 func (h *Hall) renew(t int64, w *watcher) {
 	h.generation = max(h.generation+1, t/millisecond) // higher than any before a restart
 	w.seen.generation, w.seen.base = h.generation, h.log.last
@@ -31,9 +30,8 @@ func (h *Hall) again(t int64, w *watcher) {
 	w.seen.refreshed = t
 }
 
-// walk shows the changes from from down to to (exclusive), the most recent first,
-// until n is most. It returns the change down to which all is shown: to, if it
-// came so far.
+// walk shows the changes from from down to to (exclusive), the most recent first, until n is most. It
+// returns the change down to which all is shown: to, if it has come so far.
 func (h *Hall) walk(w *watcher, from, to uint64, most int, n *int, show func(*entry)) uint64 {
 	l := &h.log
 	steps := maxSteps
@@ -50,7 +48,7 @@ func (h *Hall) walk(w *watcher, from, to uint64, most int, n *int, show func(*en
 	return to
 }
 
-// showSummary shows a watcher what is new, and then what he is missing.
+// showSummary shows a watcher what is new, and then what is missing.
 func (h *Hall) showSummary(t int64, w *watcher, profile Profile) {
 	most := min(h.refill(w), profile.Room())
 	if most <= 0 {
@@ -85,12 +83,12 @@ func (h *Hall) showSummary(t int64, w *watcher, profile Profile) {
 	h.probe(t, w, profile)
 }
 
-// Everything is shown again after refreshEvery, or later when there is so much of
-// it that this would take more than a tenth of what a watcher is sent.
+// refreshEvery is how often everything is shown again, unless that would take more than a tenth of a
+// watcher's rate.
 const refreshEvery = 10 * second
 
-// wholeDue reports whether everything is to be shown again. A full summary is
-// repeated as soon as the last is complete, if anything has changed.
+// wholeDue reports whether everything must be shown again. A full summary is repeated as soon as the last
+// is complete, if anything has changed.
 func (h *Hall) wholeDue(t int64, w *watcher) bool {
 	s := &w.seen
 	if h.opts.Full && s.mid <= s.low && h.log.last > s.top {

@@ -12,14 +12,14 @@ type view struct {
 	of     uint64 // the change that it shows; 0: none
 }
 
-// generationAt is where the generation stands in a packet with a position of n
-// bytes: behind the header and the position, version and count of the trailer,
-// and the length of the key, the key and the type of the field.
+// generationAt returns the offset of the generation in a packet with a position of n bytes: behind the
+// header and the position, version and count of the trailer, and the length of the key, the key and the
+// type of the field.
 func generationAt(n int) int {
 	return wire.HeaderSize + n + 2 + 1 + len(wire.KeySpectateGeneration) + 1
 }
 
-// viewOf returns the view of a board, encoded when it has changed.
+// viewOf returns the view of a board, encoded anew if the board has changed.
 func (h *Hall) viewOf(e *entry, s state) *view {
 	v := &e.views[s-summary]
 	if v.of != e.change {
@@ -29,8 +29,7 @@ func (h *Hall) viewOf(e *entry, s state) *view {
 	return v
 }
 
-// encode appends a board as packet. A board that is gone has no position in a
-// summary.
+// encode appends a board as a packet. A board that is gone has no position in a summary.
 func (h *Hall) encode(dst []byte, e *entry, s state, flags wire.Flags, generation int64, name string) []byte {
 	ext := h.bytes.fields[:0]
 	if name != "" {
@@ -57,7 +56,7 @@ func (h *Hall) encode(dst []byte, e *entry, s state, flags wire.Flags, generatio
 	return h.append(dst, wire.Header{Flags: flags, Board: b.ID}, wire.SpectateUpdate{FEN: fen}, ext)
 }
 
-// append encodes one update; none is too long.
+// append encodes one update. Updates always fit.
 func (h *Hall) append(dst []byte, head wire.Header, m wire.SpectateUpdate, ext []wire.Field) []byte {
 	packet, err := wire.Append(dst, head, m, ext...)
 	if err != nil {
@@ -66,7 +65,7 @@ func (h *Hall) append(dst []byte, head wire.Header, m wire.SpectateUpdate, ext [
 	return packet
 }
 
-// shown returns the view of a board for one watcher, good until the next call.
+// shown returns the view of a board for one watcher, valid until the next call.
 func (h *Hall) shown(w *watcher, e *entry, s state) []byte {
 	v := h.viewOf(e, s)
 	p := append(h.bytes.copy[:0], v.packet...)
@@ -77,15 +76,13 @@ func (h *Hall) shown(w *watcher, e *entry, s state) []byte {
 	return w.own(p)
 }
 
-// fenLen is how long the position in an encoded view is: its payload, without the
-// trailer.
+// fenLen returns the length of the position in an encoded view: its payload without the trailer.
 func fenLen(p []byte) int {
 	n := len(p)
 	return n - wire.HeaderSize - int(binary.BigEndian.Uint16(p[n-2:])) - 4
 }
 
-// own writes the token of a watcher into a packet, and takes out what he may not
-// see.
+// own writes the token of a watcher into a packet, and clears what they may not see.
 func (w *watcher) own(p []byte) []byte {
 	copy(p[4:20], w.token[:])
 	if !w.modes {
@@ -94,8 +91,7 @@ func (w *watcher) own(p []byte) []byte {
 	return p
 }
 
-// reliably returns a board in a reliable packet, with the state, as it is sent
-// when watching begins.
+// reliably returns a board in a reliable packet with the state, as at the beginning of watching.
 func (h *Hall) reliably(w *watcher, e *entry, s state) []byte {
 	name := wire.SpectateSummary
 	if s == focus {

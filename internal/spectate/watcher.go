@@ -10,7 +10,7 @@ const (
 	focus
 )
 
-// Filter is which boards a summary has.
+// Filter selects the boards of a summary.
 type Filter uint8
 
 // The filters of a summary.
@@ -27,9 +27,9 @@ type watcher struct {
 	state     state
 	filter    Filter         // of a summary
 	board     wamble.BoardID // of a focus
-	modes     bool           // he may see which boards are Chess960
-	counts    bool           // he takes a place
-	over      bool           // he is to be forgotten
+	modes     bool           // may see which boards are Chess960
+	counts    bool           // takes a place
+	over      bool           // to be removed
 	seen      seen
 	times     times
 	allowance bucket
@@ -39,20 +39,20 @@ type watcher struct {
 type seen struct {
 	generation    int64
 	low, mid, top uint64
-	base          uint64 // boards that went up to this change he never saw, or has cleared
-	refreshed     int64  // when all was last begun to be shown again
+	base          uint64 // boards that went up to this change were never seen, or are cleared
+	refreshed     int64  // when everything was last shown again
 }
 
 // times are when something last happened to a watcher, or is due.
 type times struct {
-	next   int64 // his next turn
-	check  int64 // when check looks next whether he is still there and may watch
+	next   int64 // the next turn
+	check  int64 // when check is due
 	heard  int64
 	shown  int64 // the focus
-	probed int64 // when he was last sent a reliable packet
+	probed int64 // when the last reliable packet was sent
 }
 
-// sees reports whether a board is one for a summary.
+// sees reports whether a summary of the watcher includes a board.
 func (w *watcher) sees(e *entry) bool {
 	switch {
 	case e.gone && e.change <= w.seen.base:
@@ -68,8 +68,7 @@ func (w *watcher) sees(e *entry) bool {
 // checkEvery is how often a watcher is checked.
 const checkEvery = second
 
-// serve gives a watcher his turn, if it is due. It reports false when no packet
-// can be sent now, neither to him nor to the others.
+// serve gives a watcher a turn, if it is due. It reports false if no packet can be sent now to any watcher.
 func (h *Hall) serve(t int64, w *watcher, profile Profile) bool {
 	if t >= w.times.check {
 		w.times.check = t + checkEvery
@@ -96,8 +95,7 @@ func (h *Hall) serve(t int64, w *watcher, profile Profile) bool {
 	return true
 }
 
-// check looks whether a watcher is still there and may watch, and reports whether
-// he goes on.
+// check reports whether a watcher is still here and may go on watching.
 func (h *Hall) check(t int64, w *watcher, profile Profile) bool {
 	g, ok := profile.Guest(w.session)
 	if !ok || !h.welcome(&g, w.state) {
@@ -118,6 +116,6 @@ func (h *Hall) check(t int64, w *watcher, profile Profile) bool {
 	return true
 }
 
-// probeEvery is how often a watcher is sent a reliable packet, whose ACK tells
-// that he is still there.
+// probeEvery returns how often a watcher is sent a reliable packet, whose ACK shows that they are still
+// here.
 func (h *Hall) probeEvery() int64 { return h.opts.Idle.Microseconds() / 3 }

@@ -1,10 +1,9 @@
-// Package tally counts how players have moved in positions that come up again and again,
-// above all in openings. It is a pure room.
+// Package tally counts how players have moved in recurring positions, above all in openings. It is pure.
 //
-//   - a Table is what was played, by position, since the start;
+//   - a Table is the moves that were played, by position, since the start;
 //   - an entry is one position with the moves that were played there.
 //
-// A Table is bounded: positions that come up rarely make room for others.
+// A Table is bounded: rare positions make room for others.
 package tally
 
 import (
@@ -15,33 +14,31 @@ import (
 )
 
 const (
-	// Plies is up to which ply of a game positions come up again.
+	// Plies is the ply up to which moves are worth counting.
 	Plies = 10
-	// Most is how many moves are told of a position.
+	// Most is how many moves of a position are shown.
 	Most = 4
 
 	sets  = 256
-	ways  = 4  // entries of a set
-	moves = 24 // of an entry: in openings hardly a position has more
+	ways  = 4  // entries per set
+	moves = 24 // per entry: in openings hardly any position has more
 )
 
-// Table is how often moves were played, by the key of their position. Its zero value is
-// empty.
+// Table counts how often moves were played, by the key of their position. Its zero value is empty.
 type Table struct {
 	sets *[sets]set
 }
 
-// set is the positions whose keys have the same low bits. What is looked at with every
-// move lies together.
+// set is the positions whose keys have the same low bits. The fields that every move reads are adjacent.
 type set struct {
 	keys [ways]uint64
-	// weights are how often positions came up, less how often others wanted their
-	// places; 0: none.
+	// weights are how often positions came up, minus how often others wanted their places; 0: the place is
+	// free.
 	weights [ways]uint32
 	entries [ways]entry
 }
 
-// entry is what was played in a position.
+// entry is the moves that were played in a position.
 type entry struct {
 	moves  [moves]chess.Move // up to a 0
 	counts [moves]uint32
@@ -57,8 +54,8 @@ func (s *set) find(key uint64) int {
 	return -1
 }
 
-// Count adds a move. The rarest position of a full set makes room for a new one when as
-// many others have come up.
+// Count counts a move. A new position in a full set takes the place of the rarest once as many others have
+// come up.
 func (t *Table) Count(key uint64, m chess.Move) {
 	if t.sets == nil {
 		t.sets = new([sets]set)
@@ -73,7 +70,7 @@ func (t *Table) Count(key uint64, m chess.Move) {
 	}
 	rarest := 0
 	for i, w := range s.weights {
-		if least := s.weights[rarest]; w < least || w == least && w > 0 { // of equals the last, so that the others may come up again
+		if least := s.weights[rarest]; w < least || w == least && w > 0 { // ties: the last, so that the others may recur
 			rarest = i
 		}
 	}
@@ -86,7 +83,7 @@ func (t *Table) Count(key uint64, m chess.Move) {
 	e.moves[0], e.counts[0], e.moves[1] = m, 1, 0
 }
 
-// count adds a move, unless too many others were played.
+// count counts a move, unless the entry has too many others.
 func (e *entry) count(m chess.Move) {
 	for i := range e.moves {
 		switch {
@@ -105,9 +102,8 @@ func (e *entry) count(m chess.Move) {
 	}
 }
 
-// AppendTop appends the moves that were played most in a position, at most Most, each in
-// UCI with how often it was: "e2e4 12 d2d4 5". It appends nothing about a position in
-// which fewer than two moves were made.
+// AppendTop appends the most frequent moves in a position, at most Most, each in UCI with its count: "e2e4
+// 12 d2d4 5". It appends nothing if fewer than two moves were made in the position.
 func (t *Table) AppendTop(dst []byte, key uint64) []byte {
 	if t.sets == nil {
 		return dst

@@ -10,13 +10,13 @@ import (
 	"wamble/internal/profile"
 )
 
-// digest is the output of a step, in short: enough to tell whether two are the
-// same, and where they differ.
+// digest is a summary of the output of a step: enough to tell whether two outputs are equal, and in which
+// part they differ.
 type digest struct {
 	packets, frames, rest part
 }
 
-// part is one part of an output: how many there are, and a hash of them.
+// part is the number of elements of one part of an output, and their hash.
 type part struct {
 	n    uint64
 	hash [8]byte
@@ -71,7 +71,7 @@ func (g *digester) flush() {
 	g.buf = g.buf[:0]
 }
 
-// part ends the hash of n things.
+// part ends the hash of n elements.
 func (g *digester) part(n int) part {
 	p := part{n: uint64(n)}
 	copy(p.hash[:], g.hash.Sum(g.buf[:0]))

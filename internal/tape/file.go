@@ -13,18 +13,17 @@ import (
 	"wamble/internal/profile"
 )
 
-// Series is the recordings of all lives of a profile. The first life gets the
-// file Name, the n-th the name with .n added.
+// Series is the recordings of all lives of a profile. The first life gets the file Name, the n-th the name
+// with .n appended.
 type Series struct {
-	Name string // "": nothing is recorded
-	// Successor says that another image of the process may have recorded before:
-	// names that exist are passed over.
+	Name string // "": no recording
+	// Successor says that a previous image of the process may have recorded: existing names are skipped.
 	Successor bool
 	n         int // lives so far
 }
 
-// Next begins the recording of another life; nil if nothing is recorded. Without
-// Successor it is an error if the file exists.
+// Next begins the recording of another life; nil if there is no recording. Without Successor an existing
+// file is an error.
 func (s *Series) Next(o profile.Options, log *slog.Logger) (*File, error) {
 	for s.Name != "" {
 		s.n++
@@ -40,34 +39,33 @@ func (s *Series) Next(o profile.Options, log *slog.Logger) (*File, error) {
 	return nil, nil
 }
 
-// File writes the steps of one life of a profile, for 'wamble replay'. It is a
-// tool to find faults with: every second, and when much has come, a goroutine of its
-// own writes what was recorded. A recording that fails ends, and the profile goes on.
-// A nil File records nothing.
+// File writes the steps of one life of a profile, for 'wamble replay'. It is a tool for debugging: a
+// goroutine writes the buffer every second, and when it is large. After an error the recording ends, and
+// the profile goes on. A nil File records nothing.
 type File struct {
 	log      *slog.Logger
 	file     *os.File
-	recorder *Recorder // nil: it has failed
+	recorder *Recorder // nil after an error
 	buffer   buffer
-	much     chan struct{} // holds one when much waits to be written
+	much     chan struct{} // signals that the buffer is large
 	closed   chan struct{} // closed by Close
 	over     chan struct{} // closed when the goroutine has ended
 
-	writing sync.Mutex // held by whoever writes, so that the file keeps the order
-	err     error      // the first of a write; guarded by writing
+	writing sync.Mutex // held during a write, so that the file keeps the order
+	err     error      // first error of a write; guarded by writing
 }
 
 const (
 	writeEvery = time.Second
 	muchBytes  = 1 << 20
-	mostBytes  = 64 << 20 // then the loop writes itself
+	mostBytes  = 64 << 20 // beyond that the loop itself writes
 )
 
 // buffer is what was recorded and is not written yet.
 type buffer struct {
 	mu    sync.Mutex
 	bytes []byte
-	spare []byte // of the last write
+	spare []byte // memory of the last write
 }
 
 // Write appends a block.
@@ -78,7 +76,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// take returns what is there; its memory comes back by giveBack.
+// take returns the buffered bytes; giveBack returns their memory.
 func (b *buffer) take() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +98,7 @@ func (b *buffer) size() int {
 }
 
 func create(name string, o profile.Options, log *slog.Logger) (*File, error) {
-	// It holds the tokens of all players.
+	// It contains the tokens of all players.
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
@@ -116,7 +114,7 @@ func create(name string, o profile.Options, log *slog.Logger) (*File, error) {
 	return r, nil
 }
 
-// keep writes what was recorded until Close.
+// keep writes the buffer repeatedly until Close.
 func (f *File) keep() {
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()
@@ -131,7 +129,7 @@ func (f *File) keep() {
 	}
 }
 
-// write writes what was recorded, and returns the first error of all writes.
+// write writes the buffer, and returns the first error of all writes.
 func (f *File) write() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -164,14 +162,14 @@ func (f *File) Step(now time.Time, inputs []profile.Input, out *profile.Output) 
 	}
 }
 
-// Flush writes what is buffered.
+// Flush writes the buffer.
 func (f *File) Flush() {
 	if f != nil {
 		f.report(f.write())
 	}
 }
 
-// Close writes what is buffered, and closes the file.
+// Close writes the buffer, and closes the file.
 func (f *File) Close() {
 	if f != nil {
 		close(f.closed)

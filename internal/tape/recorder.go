@@ -16,20 +16,19 @@ const magic = "wamble recording 4\n"
 
 const (
 	blockHeader = 8
-	maxBlock    = 256 << 20 // bytes of one block
+	maxBlock    = 256 << 20 // bytes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Recorder writes down what a profile is told, so that Replay can tell it again.
+// Recorder records the inputs of a profile for Replay.
 type Recorder struct {
 	w      io.Writer
 	block  []byte
 	digest digester
 }
 
-// NewRecorder begins the recording of a profile that profile.New makes of the
-// same options.
+// NewRecorder begins the recording of a profile made by profile.New with the same options.
 func NewRecorder(w io.Writer, o profile.Options) (*Recorder, error) {
 	r := &Recorder{w: w, digest: newDigester()}
 	head, err := json.Marshal(o)
@@ -54,8 +53,7 @@ func (r *Recorder) write(block []byte) error {
 	return err
 }
 
-// Step records a step after it was run: its time, its inputs, and a digest of
-// its output.
+// Step records a step after it was run: its time, its inputs, and a digest of its output.
 func (r *Recorder) Step(now time.Time, inputs []profile.Input, out *profile.Output) error {
 	b := append(r.block[:0], make([]byte, blockHeader)...)
 	b = binary.AppendVarint(b, now.UnixNano())

@@ -16,20 +16,19 @@ import (
 )
 
 var (
-	// ErrRecording is returned when bytes are not a recording.
+	// ErrRecording is returned for bytes that are not a recording.
 	ErrRecording = errors.New("not a recording of this version, or damaged")
-	// ErrBrokenOff is returned when a recording ends in the middle of a step, as
-	// it does when the process dies.
+	// ErrBrokenOff is returned for a recording that ends within a step, as after a crash.
 	ErrBrokenOff = errors.New("the recording breaks off")
 )
 
-// Difference is the first step that did not give again what was recorded.
+// Difference is the first step whose output differs from the recorded one.
 type Difference struct {
 	Step   int // from 1
 	Now    time.Time
-	Inputs []string // their names
+	Inputs []string // names
 	Part   string   // "packets", "frames" or "the rest"
-	// Recorded and Replayed are how many there were of that part.
+	// Recorded and Replayed are the numbers of elements of that part.
 	Recorded, Replayed uint64
 }
 
@@ -42,9 +41,9 @@ func (d *Difference) String() string {
 		d.Step, d.Now.Format(time.RFC3339Nano), d.Part, d.Recorded, d.Replayed, inputs)
 }
 
-// Replay makes the profile of a recording again, and tells it what it was told.
-// It returns how many steps gave the same output, byte for byte, and the first
-// step that did not, or nil. Errors: ErrRecording, ErrBrokenOff, or one of r.
+// Replay makes the profile of a recording again, and replays its inputs. It returns how many steps gave the
+// same output, byte for byte, and the first one that did not, or nil. Errors: ErrRecording, ErrBrokenOff,
+// or one of r.
 func Replay(r io.Reader) (steps int, first *Difference, err error) {
 	begin := make([]byte, len(magic))
 	if _, err := io.ReadFull(r, begin); err != nil || string(begin) != magic {
@@ -82,8 +81,8 @@ func Replay(r io.Reader) (steps int, first *Difference, err error) {
 	}
 }
 
-// readBlock returns the payload of the next block, good until the next one. The
-// error is io.EOF at the end.
+// readBlock returns the payload of the next block, valid until the next call. At the end the error is
+// io.EOF.
 func readBlock(r io.Reader, buf *bytes.Buffer) ([]byte, error) {
 	var header [blockHeader]byte
 	if _, err := io.ReadFull(r, header[:]); err == io.ErrUnexpectedEOF {
@@ -107,7 +106,7 @@ func readBlock(r io.Reader, buf *bytes.Buffer) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// replayer tells a profile what a recording says.
+// replayer gives a profile the inputs of a recording.
 type replayer struct {
 	p      *profile.Profile
 	out    profile.Output
