@@ -89,8 +89,8 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readAssets reads what was built for a site. Every file has its compressed form
-// beside it. Without a build there is nothing.
+// readAssets reads the build of a site. Every file must have its compressed form beside it.
+// Without a build it returns no assets.
 func readAssets(tree fs.FS, site string) (map[string]*asset, error) {
 	assets := map[string]*asset{}
 	files, err := fs.Glob(tree, path.Join("dist", site, "*"))
