@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// batch is what a worker has claimed, with the bytes of its frames. A worker uses
-// two batches in turn: one runs while the next is claimed.
+// batch has the deliveries that a worker has claimed, with the bytes of their frames. A worker
+// uses two batches in turn: one runs while the next is claimed.
 type batch struct {
 	arena []byte
 	list  []Delivery
-	// over is the end of the last bundle, for which the claim has no room; its
-	// messages get overLease, which makes them free at once.
+	// over is the end of the last bundle, if the claim had no room for it; its messages get
+	// overLease, which makes them free at once.
 	over      []Delivery
 	overLease lease
 	outs      []outcome
-	txs       []*Tx // nil where there is nothing to commit
-	slots     []Tx  // the memory of txs
+	txs       []*Tx // nil entries have nothing to commit
+	slots     []Tx  // memory of txs
 	span      *claimSpan
 	kept      keptSpan
-	plain     []bool        // by the first delivery of a bundle: see findPlain
+	plain     []bool        // by the first delivery of a bundle, see findPlain
 	low       uint64        // the lowest sequence number
-	units     int           // rows that were claimed, if none had to be unpacked
-	claimed   time.Duration // when, on the clock of durations
-	// pos is the first delivery that is not settled yet.
+	units     int           // claimed rows; bundles are not unpacked
+	claimed   time.Duration // time of the claim, by o.elapsed
+	// pos is the index of the first delivery that is not settled.
 	pos int
-	// singles says that a failure in a batch handler is being narrowed down.
+	// singles says that the worker is locating a failure of a batch handler.
 	singles bool
 }
 
@@ -37,8 +37,8 @@ func (b *batch) reset() {
 
 func (b *batch) rest() []Delivery { return b.list[b.pos:] }
 
-// limits of one claim. An ordered worker reads more than it takes (as much of
-// each band), and bundles whole, to merge all by number first.
+// limits bound one claim. An ordered worker reads more than it takes (the full limit of each
+// band, and whole bundles), because it first merges all rows by number.
 type limits struct {
 	rows, bytes int
 	whole       bool
@@ -66,7 +66,7 @@ func (b *batch) add(row Row, at band, value []byte) {
 	b.list = append(b.list, d)
 }
 
-// readReady reads the rows that are to be taken over.
+// readReady reads the rows of w.seqs, which are to be taken over.
 func (b *batch) readReady(e *engine, w *Worker, l limits) error {
 	for i, seq := range w.seqs {
 		if b.full(l) {
@@ -86,9 +86,9 @@ func (b *batch) readReady(e *engine, w *Worker, l limits) error {
 	return nil
 }
 
-// take copies a stored row into the batch, unless it is a bundle for which the
-// room left is too small. A bundle that is first of its kind in the batch is
-// taken nevertheless, as far as there is room; then nothing more fits.
+// take copies a stored row into the batch and reports whether more may be added. A bundle for
+// which the remaining room is too small is not taken, unless it is the first of its band in the
+// batch: then as many of its messages are taken as fit.
 func (b *batch) take(row Row, k band, value []byte, rows int, l limits, first bool) bool {
 	n := 0
 	if k == bandNormal {
@@ -113,8 +113,8 @@ func (b *batch) takeBundle(row Row, value []byte, n, rows int, l limits, first b
 	return false
 }
 
-// room is how many messages of a bundle the batch takes, at most n: one at
-// least, and no more once it is full.
+// room returns how many messages of a bundle the batch takes: between one and n, and no more
+// once the batch is full.
 func (b *batch) room(value []byte, n int, l limits) int {
 	rest := value[bundleHeader:]
 	for i, size := 0, len(b.arena); i < n; i++ {
@@ -127,9 +127,9 @@ func (b *batch) room(value []byte, n int, l limits) int {
 	return n
 }
 
-// readFresh reads rows that were never claimed. High priority goes first, but
-// fired timers and ordinary rows each have a quarter of a batch for
-// themselves; when a batch is too small for that they take turns.
+// readFresh reads rows that were never claimed. High priority is first, but fired timers and
+// ordinary rows each have a quarter of a batch reserved; if the batch is too small for that,
+// the bands take turns.
 func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [bandCount]uint64, turn uint, l limits) ([bandCount]uint64, error) {
 	at := seen
 	read := func(k band, rows int) error {
@@ -145,8 +145,8 @@ func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [band
 	order := [bandCount]band{bandHigh, bandNormal, bandFired}
 	switch {
 	case w.o.Ordered:
-		// The merge by number needs as many of each as there is room for, and at
-		// least one, which may come before everything that is taken over.
+		// The merge by number needs up to room rows of each band, and at least one, which may
+		// precede all rows that are taken over.
 		for _, k := range order {
 			if at[k] >= upper[k] {
 				continue

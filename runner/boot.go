@@ -10,8 +10,8 @@ import (
 	"math"
 )
 
-// openEngine boots: open the tables, guard the schema, start a new epoch, read
-// the index, start the committer. On error nothing is left open.
+// openEngine opens the tables, checks the schema, starts a new epoch, reads the index and
+// starts the committer. On an error nothing is left open.
 func openEngine(o *Options, s Storage) (*engine, error) {
 	e, err := newEngine(o, s.Open)
 	if err != nil {
@@ -28,7 +28,7 @@ func openEngine(o *Options, s Storage) (*engine, error) {
 	return e, nil
 }
 
-// newEngine opens the backend of an engine that knows nothing of it yet.
+// newEngine opens the backend, and returns an engine whose index is not loaded.
 func newEngine(o *Options, open func(onFail func(error)) (Backend, error)) (*engine, error) {
 	e := &engine{o: o, failedCh: make(chan struct{}), replaced: make(chan struct{})}
 	e.ix.inboxes, e.ix.owners = map[uint64]*inbox{}, map[uint64]*Worker{}
@@ -71,8 +71,8 @@ func (e *engine) own(key string) ([]byte, bool, error) {
 	return e.back.Get(nil, tableKey(nil, appState, []byte(key)))
 }
 
-// guardSchema compares the stored marker with Options.Schema. It reads only;
-// the marker is written together with the boot row.
+// guardSchema compares the stored marker with Options.Schema. It only reads; the marker is
+// written together with the boot row.
 func (e *engine) guardSchema() (from Version, fresh bool, err error) {
 	want := e.o.Schema
 	b, ok, err := e.own(markerKey)
@@ -104,8 +104,7 @@ func (e *engine) guardSchema() (from Version, fresh bool, err error) {
 	return have, false, nil
 }
 
-// storedNeeds is the oldest version whose programs can go on with a storage that has a
-// marker.
+// storedNeeds returns the oldest version whose programs can use a storage with a marker.
 func (e *engine) storedNeeds(marker Version) (Version, error) {
 	b, ok, err := e.own(needsKey)
 	if err != nil {
@@ -117,8 +116,8 @@ func (e *engine) storedNeeds(marker Version) (Version, error) {
 	return decodeMarker(b)
 }
 
-// loadIdentity counts the boot, and reads the journal id or makes a new one: a
-// new storage has none, and a restored one has lost it (see disown).
+// loadIdentity counts the boot, and reads the journal id or creates one: a new storage has
+// none, and a restored one has lost it (see disown).
 func (e *engine) loadIdentity() error {
 	b, ok, err := e.own(bootKey)
 	if err == nil && ok {
@@ -147,12 +146,12 @@ func (e *engine) loadIdentity() error {
 	return err
 }
 
-// writeIdentity makes boot row, journal id, marker and what Migrate did
+// writeIdentity makes the boot row, the journal id, the marker and the writes of Migrate
 // durable in one commit.
 func (e *engine) writeIdentity(from Version, fresh bool) error {
 	e.schema = e.o.Schema
 	if from.Minor > e.schema.Minor {
-		e.schema = from // of a newer program, whose marker stays
+		e.schema = from // the marker of a newer program is kept
 	}
 	src := &txSource{e: e}
 	tx := &Tx{src: src}
@@ -184,8 +183,8 @@ func (e *engine) writeIdentity(from Version, fresh bool) error {
 	})
 }
 
-// loadIndex reads counters and inbox states, and makes up those that are
-// missing because the rows were written by another program.
+// loadIndex reads counters and inbox states, and computes those that are missing because
+// another program wrote the rows.
 func (e *engine) loadIndex() error {
 	e.ix.timers.reset()
 	e.ix.expiryHead = math.MinInt64
@@ -231,8 +230,7 @@ func (e *engine) loadIndex() error {
 	return e.findTimers()
 }
 
-// adoptInboxes finds workers that have rows but no state: one seek for each
-// worker that exists.
+// adoptInboxes finds workers that have rows but no state, with one seek per existing worker.
 func (e *engine) adoptInboxes() error {
 	for _, t := range bandTables {
 		lo, hi := tableRange(t)
@@ -267,7 +265,7 @@ func (e *engine) adoptInboxes() error {
 	return nil
 }
 
-// inboxRange returns the bounds of a worker's rows in t, from seq on.
+// inboxRange returns the bounds of a worker's rows in t from number seq on.
 func inboxRange(t table, worker, seq uint64) (lo, hi []byte) {
 	lo = rowKey(nil, t, Row{worker, seq})
 	if worker == math.MaxUint64 {
@@ -327,7 +325,7 @@ func (e *engine) countRows() error {
 	return nil
 }
 
-// findTimers sets the heads of the two timer ranges.
+// findTimers sets the first timers of the two timer ranges.
 func (e *engine) findTimers() error {
 	t := &e.ix.timers
 	for i := range t.heads {
@@ -348,8 +346,8 @@ func (e *engine) findTimers() error {
 	return nil
 }
 
-// loadLeases reads the leases that are left. Those of dead processes of this
-// journal are over; a lease that does not decode counts as one that is over.
+// loadLeases reads the stored leases. Those of ended processes of this journal are expired; a
+// lease that does not decode counts as expired.
 func (e *engine) loadLeases() error {
 	for _, in := range e.ix.inboxes {
 		in.seen = in.frontier
@@ -381,8 +379,8 @@ func (e *engine) loadLeases() error {
 	return nil
 }
 
-// findBands finds the table of every leased row. A lease without a row is an
-// orphan of a foreign program; it is forgotten.
+// findBands finds the table of every leased row. A lease without a row was left by another
+// program; it is dropped.
 func (e *engine) findBands(in *inbox) error {
 	var key, buf []byte
 	for seq, h := range in.leases {

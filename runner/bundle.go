@@ -5,33 +5,32 @@ import (
 	"fmt"
 )
 
-// A bundle is one stored row for several messages: what one commit posts to an
-// inbox with ordinary priority, in numbers that follow each other. It has the
-// key of its first message. It is claimed, leased and acknowledged as one row;
-// when its messages have different outcomes it is unpacked, and each has a row
-// and a lease of its own from then on. Without bundles 64 producers and a worker pass 32 %
-// fewer messages with fsync and 60 % fewer without.
+// A bundle is one stored row for several messages: those that one commit posts to an inbox with
+// ordinary priority and consecutive numbers. It has the key of its first message. It is
+// claimed, leased and acknowledged as one row; when its messages have different outcomes it is
+// unpacked, and each then has a row and a lease of its own. Without bundles 64 producers and a
+// worker pass 32 % fewer messages with fsync and 60 % fewer without.
 //
 //	LMSB, count u32, then count LMSG frames one after the other
 //
-// A bundle is whole as long as the index has a lease of its size at its first
-// number, or no lease at all there: unpacking leaves a lease for each message.
+// A bundle is whole as long as the index has a lease of its size at its first number, or no
+// lease there: unpacking leaves a lease for each message.
 const (
 	bundleMagic  = "LMSB"
 	bundleHeader = 8
 	emptyBundle  = bundleMagic + "\x00\x00\x00\x00"
 
-	// maxBundle is a quarter of the default batch, so that bundles fill
-	// batches well and one always fits into the part reserved for its band.
+	// maxBundle is a quarter of the default batch, so that bundles fill batches well and one
+	// always fits into the reserved part of its band.
 	maxBundle      = 64
 	maxBundleBytes = 64 << 10
-	// maxBundleMemory bounds the memory that is used again for other bundles: the
-	// memory of one large frame must not be kept for ever.
+	// maxBundleMemory bounds the buffers that are kept for other bundles, so that the memory of
+	// one large frame is not kept forever.
 	maxBundleMemory = maxBundleBytes + 1<<10
 )
 
-// bundled returns how many messages a stored value holds, 0 when it is not a
-// bundle. A damaged bundle counts as none: it is delivered as a malformed message.
+// bundled returns how many messages a stored value has, 0 if it is not a valid bundle. A
+// damaged bundle is delivered as a malformed message.
 func bundled(value []byte) int {
 	if len(value) < bundleHeader || string(value[:4]) != bundleMagic {
 		return 0
@@ -54,7 +53,7 @@ func bundled(value []byte) int {
 	return int(n)
 }
 
-// frameSize is the length of the frame at the head of b, 0 without one.
+// frameSize returns the length of the frame at the start of b, 0 if there is none.
 func frameSize(b []byte) int {
 	if len(b) < messageHeader || string(b[:4]) != messageMagic {
 		return 0
@@ -66,15 +65,14 @@ func frameSize(b []byte) int {
 	return int(size)
 }
 
-// openBundle is what the present commit has posted to an inbox and not
-// written yet.
+// openBundle has the frames that the current commit has posted to an inbox and not written yet.
 type openBundle struct {
 	first uint64
 	n     uint32
 	value []byte
 }
 
-// pack adds frame seq to the open bundle of its inbox, or begins the next one.
+// pack adds frame seq to the open bundle of its inbox, or begins the next bundle.
 func (c *commit) pack(in *inbox, seq uint64, frame []byte) {
 	p := &in.open
 	if p.n > 0 && (seq != p.first+uint64(p.n) || p.n == maxBundle || len(p.value)+len(frame) > maxBundleBytes) {
@@ -88,7 +86,7 @@ func (c *commit) pack(in *inbox, seq uint64, frame []byte) {
 	p.n++
 }
 
-// seal writes the bundle of an inbox; one message alone is stored as it is.
+// seal writes the open bundle of an inbox; a single message is stored without a bundle.
 func (c *commit) seal(in *inbox) {
 	p := &in.open
 	if p.n == 0 {
@@ -106,7 +104,7 @@ func (c *commit) seal(in *inbox) {
 	p.n = 0
 }
 
-// remember keeps a bundle that was written for the worker of its inbox.
+// remember keeps a written bundle in memory for the workers of its inbox.
 func (in *inbox) remember(p *openBundle) {
 	if len(in.workers) > 0 && in.recent.wants(p.first, in.seen[bandNormal], len(p.value)) {
 		p.value = in.recent.keep(p.first, p.n, p.value)
@@ -118,8 +116,8 @@ func (in *inbox) remember(p *openBundle) {
 	}
 }
 
-// addBundle copies a bundle of n messages into the batch: the first take into its
-// list, the others into over. Their frames are views of the copy.
+// addBundle copies a bundle of n messages into the batch: the first take of them into its list,
+// the others into over. Their frames are views of the copy.
 func (b *batch) addBundle(row Row, value []byte, n, take int) {
 	b.arena = append(b.arena, value...)
 	rest := b.arena[len(b.arena)-len(value)+bundleHeader:]
@@ -137,11 +135,11 @@ func (b *batch) addBundle(row Row, value []byte, n, take int) {
 	}
 }
 
-// unit is how many deliveries from i on came from one stored row.
+// unit returns how many deliveries from i on came from one stored row.
 func (b *batch) unit(i int) int {
 	d := &b.list[i]
 	if n := int(d.of); n > 1 && d.nth == 0 && i+n <= len(b.list) && b.list[i+n-1].nth == d.of-1 {
-		return n // the whole bundle: those between need not be looked at
+		return n // the whole bundle: the others need no check
 	}
 	n := 1
 	for d.of > 1 && i+n < len(b.list) && b.list[i+n].of == d.of && b.list[i+n].nth == d.nth+uint8(n) {
@@ -150,10 +148,10 @@ func (b *batch) unit(i int) int {
 	return n
 }
 
-// bundleOf returns the leased bundle that holds row seq, and its first number.
+// bundleOf returns the leased bundle that contains row seq, and its first number.
 func (in *inbox) bundleOf(seq uint64) (first uint64, h holding, ok bool) {
 	if in.held == len(in.leases)-in.parked {
-		return 0, h, false // every lease is of one row
+		return 0, h, false // each lease is of a single message
 	}
 	for back := uint64(0); back < maxBundle && back <= seq; back++ {
 		if h, ok := in.leases[seq-back]; ok && h.n > 1 && uint64(h.n) > back {
@@ -163,8 +161,7 @@ func (in *inbox) bundleOf(seq uint64) (first uint64, h holding, ok bool) {
 	return 0, h, false
 }
 
-// whole reports whether the bundle that d came from is still one row, held
-// with d's lease.
+// whole reports whether the bundle that d came from is still one row, with d's lease.
 func (in *inbox) whole(d *Delivery) bool {
 	if d.of < 2 {
 		return false
@@ -173,8 +170,8 @@ func (in *inbox) whole(d *Delivery) bool {
 	return ok && h.n == uint32(d.of) && h.same(d.lease)
 }
 
-// unpack gives a message of a bundle a row and a lease of its own. It must
-// follow for every other message of the bundle.
+// unpack gives a message of a bundle a row and a lease of its own. The caller must do so for
+// all messages of the bundle.
 func (c *commit) unpack(in *inbox, d *Delivery, l lease) {
 	c.key = rowKey(c.key[:0], inboxTable, d.Row)
 	c.stage(c.key, d.Frame)
@@ -197,7 +194,7 @@ func (b *batch) unpackAt(c *commit, i int) {
 	}
 }
 
-// unpackRow unpacks the leased bundle that holds row.
+// unpackRow unpacks the leased bundle that contains row.
 func (c *commit) unpackRow(row Row) error {
 	in := c.e.ix.inboxes[row.Worker]
 	if in == nil {
@@ -221,7 +218,7 @@ func (c *commit) unpackStored(in *inbox, first uint64, l lease) error {
 	if n == 0 {
 		return fmt.Errorf("row %d of worker %d is no bundle: %w", first, in.worker, ErrFormat)
 	}
-	in.recent.drop() // which has no rows with a lease
+	in.recent.drop() // the kept copy has no leases per row
 	var b batch
 	b.addBundle(row, value, n, n)
 	for i := range b.list {
@@ -231,7 +228,7 @@ func (c *commit) unpackStored(in *inbox, first uint64, l lease) error {
 	return nil
 }
 
-// findBundle returns the first number of the stored bundle that holds row.
+// findBundle returns the first number of the stored bundle that contains row.
 func (c *commit) findBundle(row Row) (first uint64, found bool, err error) {
 	from := row.Seq - min(row.Seq, maxBundle-1)
 	lo, hi := rowKey(nil, inboxTable, Row{row.Worker, from}), rowKey(nil, inboxTable, row)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// claim fills b with rows that w may run now, and takes their leases in the
-// index. They are stored by the request that carries b.
+// claim fills b with rows that w may run now, and takes their leases in the index. The request
+// that carries b stores the leases.
 func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Delivery) error {
 	b.reset()
 	p := w.policy()
@@ -15,7 +15,7 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	in := e.ix.inbox(w.id)
 	e.ix.expire(in, now)
 	if w.o.Ordered {
-		// It may have been in somebody's hands when it was looked at last.
+		// The first row may have been held by a worker at the last check.
 		if first, h := in.firstLease(); h.n > 0 && h.Deadline < now && !e.ix.inHands(h) {
 			in.ready = append(in.ready, first)
 		}
@@ -23,7 +23,7 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	l.rows = w.share(in, l.rows)
 	alone, end := w.candidates(&e.ix, in, now, l.rows)
 	if alone {
-		l.rows = 1 // of a bundle, only its first
+		l.rows = 1 // of a bundle only the first message
 	}
 	seen, upper, tail, turn := in.seen, in.visible.upper, in.visible.next, in.turn
 	in.turn++
@@ -31,7 +31,7 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 
 	ready := l
 	if w.o.Ordered {
-		ready = l.wide() // nothing that is not read may be overtaken
+		ready = l.wide() // no unread row may be overtaken
 	}
 	if err := b.readReady(e, w, ready); err != nil {
 		return err
@@ -68,12 +68,12 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	return nil
 }
 
-// claimFor is how much work a worker claims at once, by the time that its last
-// messages took: what it has claimed nobody else can run meanwhile.
+// claimFor is how much work a worker claims at once, estimated from the duration of its last
+// messages: other workers cannot run what it has claimed.
 const claimFor = 100 * time.Millisecond
 
-// share is how many of at most rows messages w claims: an equal part of what waits
-// if others are at work on the inbox too, and no more than claimFor holds.
+// share returns how many of at most rows messages w claims: no more than claimFor allows, and
+// an equal share of what waits if other workers of the inbox are active too.
 func (w *Worker) share(in *inbox, rows int) int {
 	if w.o.Ordered {
 		return rows
@@ -94,15 +94,14 @@ func (w *Worker) share(in *inbox, rows int) int {
 	return max(1, min(rows, (free+n-1)/n))
 }
 
-// observe notes how long a delivery took.
+// observe records how long a delivery took.
 func (w *Worker) observe(d time.Duration) {
 	w.tally.observe(d)
 	w.pace += (d - w.pace) / 4
 	w.paced = true
 }
 
-// waited notes how long d, which begins at start, has waited, unless it was
-// delivered before.
+// waited records how long d, which begins at start, has waited, unless it was delivered before.
 func (w *Worker) waited(d *Delivery, start time.Duration) {
 	if d.prior == 0 && d.age >= 0 {
 		w.tally.Waiting.observe(d.age + start - w.cur.claimed)
@@ -110,17 +109,16 @@ func (w *Worker) waited(d *Delivery, start time.Duration) {
 	}
 }
 
-// candidates collects rows whose lease ran out, to be taken over. It reports
-// whether the only one has to be delivered alone, and the first row that an ordered
-// worker may not take yet.
+// candidates collects rows whose lease has expired, to be taken over. It reports whether the
+// only one must be delivered alone, and the first row that an ordered worker may not take yet.
 func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bool, end uint64) {
 	w.seqs = ix.takeReady(in, now, rows, w.seqs[:0])
 	w.bands = w.bands[:0]
 	for i, seq := range w.seqs {
 		h := in.leases[seq]
 		if ix.owners[h.Owner] == nil && suspect(h.lease, w.policy().RetryBudget) {
-			// It was running when the process died, or its lease ran out: if
-			// it is the cause, no other message shall spend budget for it.
+			// The row was running when the process died, or its lease expired: if it is the
+			// cause, other messages must not lose budget for it.
 			if i > 0 && w.o.Ordered {
 				w.seqs = w.seqs[:i]
 				return false, seq
@@ -133,14 +131,14 @@ func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bo
 	return false, math.MaxUint64
 }
 
-// suspect reports whether a row has to be delivered alone: more than one
-// delivery of it ended without an outcome, or all but one that it has left.
+// suspect reports whether a row must be delivered alone: two deliveries of it ended without an
+// outcome, or all but one of its budget.
 func suspect(l lease, budget int) bool {
 	return l.Owner != 0 && int(l.Attempts) >= max(1, min(2, budget-1))
 }
 
-// cutOrdered keeps the part of the sorted list that an ordered worker may
-// take: up to the limits, and nothing behind end or a row that it must wait for.
+// cutOrdered keeps the part of the sorted list that an ordered worker may take: up to the
+// limits, and only rows before end and before any row that it must wait for.
 func (b *batch) cutOrdered(e *engine, in *inbox, seen, reached [bandCount]uint64, l limits, end uint64, now int64, running []Delivery) [bandCount]uint64 {
 	e.ix.mu.Lock()
 	blocked := end
@@ -160,8 +158,7 @@ func (b *batch) cutOrdered(e *engine, in *inbox, seen, reached [bandCount]uint64
 	}
 	rest := b.list[n:]
 	if len(rest) > 0 && rest[0].nth > 0 {
-		// The cut is inside a bundle, which then has to wait as a whole unless
-		// it is the first.
+		// The cut is inside a bundle, which then waits as a whole unless it is the first.
 		if first := n - int(rest[0].nth); first > 0 {
 			n, rest = first, b.list[first:]
 		} else {
@@ -192,9 +189,8 @@ func holds(list []Delivery, seq uint64) bool {
 	return ok
 }
 
-// grant takes the leases of b's rows in the index, dropping rows that
-// somebody else has taken since they were read, and for an ordered worker what is
-// behind one that somebody still has.
+// grant takes the leases of b's rows in the index. It drops rows that another worker has taken
+// since they were read, and for an ordered worker everything after such a row.
 func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64, now int64, p Policy) {
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
@@ -210,7 +206,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 			if n < int(d.of) {
 				b.over = b.over[:0]
 			}
-			if leased && w.o.Ordered { // nothing overtakes it: what is behind is read again
+			if leased && w.o.Ordered { // later rows are read again, so that none overtakes it
 				for _, d := range b.list[i:] {
 					if d.Row.Seq >= in.seen[d.queue] {
 						reached[d.queue] = min(reached[d.queue], d.Row.Seq)
@@ -228,7 +224,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 		prior := h.Attempts
 		if leased && e.ix.owners[h.Owner] != nil {
 			e.ix.taken(h, seq)
-			prior-- // nobody died: the delivery that was counted becomes this one
+			prior-- // no process died: this delivery replaces the counted one
 		}
 		l.Attempts = prior + 1
 		age := in.marks.age(seq, now, e.started)
@@ -262,8 +258,8 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 	in.advance()
 }
 
-// free reports whether the row that d is the first of may be taken: nobody has
-// taken, removed or unpacked it since it was read.
+// free reports whether the row whose first delivery is d may be taken: it was not taken,
+// removed or unpacked since it was read.
 func (ix *index) free(in *inbox, d *Delivery, now int64) bool {
 	h, leased := in.leases[d.Row.Seq]
 	if leased {
@@ -273,8 +269,8 @@ func (ix *index) free(in *inbox, d *Delivery, now int64) bool {
 	return !gone && d.Row.Seq >= in.seen[d.queue]
 }
 
-// storeClaim writes the leases of b. A bundle for which there was no room is
-// unpacked, and its end is free again.
+// storeClaim writes the leases of b. A bundle that fitted only in part is unpacked, and its end
+// is free again.
 func (c *commit) storeClaim(b *batch) {
 	if b == nil || len(b.list) == 0 {
 		return

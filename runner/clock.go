@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// clock is the default clock of leases, delays and expiries: the wall clock at
-// Open, and the time that has passed since. The wall is read again every second:
-// where it went forward (it was set after the start, or the machine slept) the clock
-// follows, so that what waits for a stored time does not wait for ever. Where it went
-// back the clock goes on, so that nothing stands still and nothing happens twice.
-// Timers go by the wall itself.
+// clock is the default clock of leases, delays and expiries: the wall clock at Open plus the
+// time that has passed since. The wall clock is read again every second: if it went forward (it
+// was set after the start, or the machine slept), the clock follows, so that what waits for a
+// stored time does not wait forever. If it went back, the clock continues, so that nothing
+// stops and nothing happens twice. Timers use the wall clock itself.
 type clock struct {
-	base    time.Time            // the wall at Open, without a monotonic reading
+	base    time.Time            // wall clock at Open, without a monotonic reading
 	elapsed func() time.Duration // since Open
 	wall    func() time.Time
-	ahead   atomic.Int64 // how far the wall was set forward, in ns
-	next    atomic.Int64 // when the wall is read again, in ns since Open
+	ahead   atomic.Int64 // how far the wall clock was set forward, in ns
+	next    atomic.Int64 // when the wall clock is read again, in ns since Open
 }
 
 const (
 	wallEvery = time.Second
-	// wallStep is the least that is taken for a step of the wall.
+	// wallStep is the smallest difference that counts as a step of the wall clock.
 	wallStep = 100 * time.Millisecond
 )
 
@@ -50,11 +49,10 @@ func (c *clock) now() time.Time {
 
 func (c *clock) at(d time.Duration) time.Time { return c.base.Add(d + time.Duration(c.ahead.Load())) }
 
-// wall is what timers go by, in ms.
+// wall returns the time for timers, in ms.
 func (e *engine) wall() int64 { return e.o.Wall().UnixMilli() }
 
-// untilDue returns the time now (ms) at which a timer is due, by the clock that is
-// not set back.
+// untilDue converts the due time of a timer to the monotonic clock, whose time is now (ms).
 func (e *engine) untilDue(due, now int64) int64 {
 	wall := e.wall()
 	if due <= wall {
@@ -63,9 +61,9 @@ func (e *engine) untilDue(due, now int64) int64 {
 	return later(now, due-wall)
 }
 
-// byWall is a time of the clock as the wall will show it: what waits is stored so,
-// because the clock of the process that follows begins at the wall. Where the wall was
-// set back the clock is ahead of it.
+// byWall converts a time of the clock to the wall clock. Waiting times are stored in that form,
+// because the clock of the next process begins at the wall clock. If the wall clock was set
+// back, the clock is ahead of it.
 func (c *commit) byWall(at int64) int64 {
 	if ahead := c.now - c.e.wall(); ahead >= wallStep.Milliseconds() {
 		return max(at, math.MinInt64+ahead) - ahead
@@ -73,7 +71,7 @@ func (c *commit) byWall(at int64) int64 {
 	return at
 }
 
-// timeOf is the time of stored milliseconds since 1970; 0 stands for none.
+// timeOf returns the time of stored milliseconds since 1970; 0 is the zero time.
 func timeOf(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -81,7 +79,7 @@ func timeOf(ms int64) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// msOf is the reverse of timeOf.
+// msOf is the inverse of timeOf.
 func msOf(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -9,29 +9,28 @@ import (
 	"time"
 )
 
-// commit is the group that the committer is filling: a batch, and what later
-// requests of the same group must already see. Its methods run with the index
-// locked, each leaves batch and index in agreement.
+// commit is the group that the committer is building: a batch, and what later requests of the
+// group must see of it. Its methods run with the index locked; each leaves batch and index
+// consistent.
 type commit struct {
 	e       *engine
 	batch   Batch
 	now     int64 // ms
-	noSpace error // why nothing new is accepted, or nil
-	// staged holds the state and dedupe rows and the unpacked messages written by
-	// this group, and as deletions (nil) the timers, dead letters and outbox rows
-	// it removed.
+	noSpace error // why new messages are refused, or nil
+	// staged has the state, dedupe, history and dead-letter rows, timers, and unpacked messages
+	// that this group has written; nil values are deletions.
 	staged map[string][]byte
-	armed  []TimerID // timers armed by this group, which no scan sees yet
-	// leases are written at the end, because a memtable takes keys of one table
-	// in a row much faster than in turns.
+	armed  []TimerID // timers armed by this group, which scans do not see yet
+	// leases are written at the end, because a memtable takes consecutive keys of one table
+	// much faster than alternating tables.
 	leases  []leaseWrite
-	touched []*inbox // inboxes that this group changes
+	touched []*inbox // inboxes that this group has changed
 	dirty   bool     // counters changed
 	key     []byte
 	value   []byte
 }
 
-// leaseWrite sets the lease of a row, or removes it with the row.
+// leaseWrite sets the lease of a row, or deletes it with the row.
 type leaseWrite struct {
 	row   Row
 	lease lease
@@ -47,7 +46,7 @@ func (c *commit) begin(now int64, noSpace error) {
 	c.dirty = false
 }
 
-// end writes what was collected: rows, leases, the durable part of the index.
+// end writes the collected rows, leases and durable parts of the index into the batch.
 func (c *commit) end() {
 	for _, in := range c.touched {
 		c.seal(in)
@@ -78,8 +77,7 @@ func (c *commit) end() {
 	}
 }
 
-// wake tells the workers of inboxes, and readers of the outbox, that have something new,
-// when it is stored.
+// wake publishes stored rows, and wakes the workers of inboxes that have something new.
 func (c *commit) wake() {
 	c.e.ix.mu.Lock()
 	defer c.e.ix.mu.Unlock()
@@ -121,8 +119,7 @@ func (c *commit) post(worker uint64, b band, frame []byte) uint64 {
 	return seq
 }
 
-// postAll posts the frames of a list in its order, and appends their numbers to
-// seqs.
+// postAll posts the frames of a list in order, and appends their numbers to seqs.
 func (c *commit) postAll(l *frameList, seqs []uint64) []uint64 {
 	for i := range l.list {
 		seqs = append(seqs, c.post(l.list[i].to, l.list[i].band, l.frame(i)))
@@ -141,19 +138,19 @@ func (c *commit) arrive(in *inbox, seq uint64, b band) {
 	in.upper[b] = seq + 1
 }
 
-// insert stores a row that is no part of a bundle.
+// insert stores a row that is not part of a bundle.
 func (c *commit) insert(in *inbox, seq uint64, b band, frame []byte) {
 	c.arrive(in, seq, b)
 	c.key = rowKey(c.key[:0], bandTables[b], Row{in.worker, seq})
 	c.batch.Set(c.key, frame)
 }
 
-// setLease stores a lease row; the caller has put it into the index.
+// setLease stores a lease that the caller has put into the index.
 func (c *commit) setLease(r Row, l lease) {
 	c.leases = append(c.leases, leaseWrite{row: r, lease: l})
 }
 
-// remove deletes a leased row, which may be a bundle, with its lease.
+// remove deletes a leased row, which may be a bundle, and its lease.
 func (c *commit) remove(in *inbox, seq uint64, b band) {
 	r := Row{in.worker, seq}
 	c.key = rowKey(c.key[:0], bandTables[b], r)
@@ -164,13 +161,13 @@ func (c *commit) remove(in *inbox, seq uint64, b band) {
 	c.touch(in)
 }
 
-// removed reports whether this group removes r, which a scan still sees.
+// removed reports whether this group removes r, which scans still see.
 func (c *commit) removed(r Row) bool {
 	return slices.ContainsFunc(c.leases, func(w leaseWrite) bool { return w.gone && w.row == r })
 }
 
-// requeue moves a leased row to the tail, where it stays parked until the
-// time given. value is the row's stored value.
+// requeue moves a leased row to the tail of the inbox, parked until a time. value is the row's
+// stored value.
 func (c *commit) requeue(in *inbox, seq uint64, h holding, until int64, value []byte) uint64 {
 	c.remove(in, seq, h.band)
 	to := in.next
@@ -182,7 +179,7 @@ func (c *commit) requeue(in *inbox, seq uint64, h holding, until int64, value []
 	return to
 }
 
-// bury adds a dead letter and returns its name.
+// bury adds a dead letter and returns its row.
 func (c *commit) bury(worker uint64, d *DeadLetter) Row {
 	ix := &c.e.ix
 	r := Row{worker, ix.deadNext}
@@ -228,7 +225,7 @@ func (c *commit) arm(due int64, frame []byte) TimerID {
 	return id
 }
 
-// disarm removes a timer that exists.
+// disarm removes an armed timer.
 func (c *commit) disarm(id TimerID) {
 	c.e.ix.timerCount--
 	c.dirty = true
@@ -253,7 +250,7 @@ func (c *commit) stage(key, value []byte) {
 	}
 }
 
-// get reads a row of a kind that this group changes only through stage.
+// get reads a row of a kind that this group writes only through stage.
 func (c *commit) get(key []byte) (value []byte, ok bool, err error) {
 	if v, here := c.staged[string(key)]; here {
 		return v, v != nil, nil
@@ -261,7 +258,7 @@ func (c *commit) get(key []byte) (value []byte, ok bool, err error) {
 	return c.e.back.Get(nil, key)
 }
 
-// held returns the holding of r if l is its lease, be it renewed since it was taken.
+// held returns the holding of r if l is its lease, perhaps renewed since.
 func (c *commit) held(r Row, l lease) (*inbox, holding, error) {
 	if in := c.e.ix.inboxes[r.Worker]; in != nil {
 		if h, ok := in.leases[r.Seq]; ok && h.same(l) {
@@ -273,7 +270,7 @@ func (c *commit) held(r Row, l lease) (*inbox, holding, error) {
 
 const maxTime = math.MaxInt64
 
-// later is now + ms without overflow.
+// later returns now + ms without overflow.
 func later(now, ms int64) int64 {
 	if ms > 0 && now > math.MaxInt64-ms {
 		return maxTime

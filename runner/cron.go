@@ -15,16 +15,16 @@ import (
 //	0 8 * * mon-fri           minute, hour, day of month, month, day of week (0 and 7 are Sunday)
 //	TZ=Europe/Berlin @daily   in another time zone than UTC
 //
-// A field is *, a number, a name of three letters, a range a-b, each with a step /n,
-// or a list of these with commas. If day of month and day of week are both restricted
-// a day needs to fit only one of them. A time that a change of the clocks skips is
-// left out, one that happens twice is taken once.
+// A field is *, a number, a name of three letters, a range a-b, each with an optional step /n,
+// or a comma-separated list of these. If day of month and day of week are both restricted, a
+// day must match only one of them. A time that a clock change skips is left out, one that it
+// repeats is used once.
 type schedule struct {
-	every time.Duration // an interval, if it is not 0
+	every time.Duration // an interval; 0 if the fields below apply
 	zone  *time.Location
-	// What follows has a bit for each value that fits.
+	// The sets have a bit for each matching value.
 	minute, hour, dom, month, dow uint64
-	anyDay                        bool // dom or dow is *: both must fit
+	anyDay                        bool // dom or dow is *: both must match
 }
 
 var shortcuts = map[string]string{
@@ -37,10 +37,10 @@ var (
 	dayNames   = strings.Fields("sun mon tue wed thu fri sat")
 )
 
-// minInterval bounds schedules: what runs more often is no schedule.
+// minInterval is the shortest interval of a schedule.
 const minInterval = time.Second
 
-// parseSchedule reads a schedule, or returns ErrInvalid.
+// parseSchedule parses a schedule. Errors: ErrInvalid.
 func parseSchedule(text string) (schedule, error) {
 	s := schedule{zone: time.UTC}
 	spec := strings.TrimSpace(text)
@@ -69,7 +69,7 @@ func parseSchedule(text string) (schedule, error) {
 		set      *uint64
 		min, max int
 		names    []string
-		first    int // the value of the first name
+		first    int // value of the first name
 	}{
 		{&s.minute, 0, 59, nil, 0}, {&s.hour, 0, 23, nil, 0}, {&s.dom, 1, 31, nil, 0},
 		{&s.month, 1, 12, monthNames, 1}, {&s.dow, 0, 7, dayNames, 0},
@@ -97,7 +97,7 @@ func parseSchedule(text string) (schedule, error) {
 	return s, nil
 }
 
-// parseCron reads one part of a field: *, a value or a range, with or without a step.
+// parseCron parses one part of a field: *, a value or a range, with an optional step.
 func parseCron(part string, least, most int, value func(string) (int, error)) (set uint64, err error) {
 	span, stepText, stepped := strings.Cut(part, "/")
 	step := 1
@@ -129,12 +129,12 @@ func parseCron(part string, least, most int, value func(string) (int, error)) (s
 	return set, nil
 }
 
-// farthest is how many years ahead a day is looked for: February 29 that is a certain
-// day of the week comes within 40.
+// farthest is how many years ahead next searches: a February 29 on a given day of the week
+// occurs within 40.
 const farthest = 40
 
-// next returns the first time after t that fits, zero if there is none. For an
-// interval t is a time of the schedule.
+// next returns the first matching time after t, zero if there is none. For an interval t must
+// be a time of the schedule.
 func (s *schedule) next(t time.Time) time.Time {
 	if s.every > 0 {
 		return t.Add(s.every)
@@ -143,7 +143,7 @@ func (s *schedule) next(t time.Time) time.Time {
 	day := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC)
 	for end := day.AddDate(farthest, 0, 0); day.Before(end); day = day.AddDate(0, 0, 1) {
 		if s.month&(1<<day.Month()) == 0 {
-			// On to the last day of the month.
+			// Skip to the last day of the month.
 			day = time.Date(day.Year(), day.Month()+1, 0, 0, 0, 0, 0, time.UTC)
 			continue
 		}

@@ -15,19 +15,19 @@ import (
 // Cause says why a message became a dead letter.
 type Cause uint8
 
-// The closed list of causes.
+// The causes.
 const (
-	CauseUnknown   Cause = 0 // a record of the original, which kept a number only
+	CauseUnknown   Cause = 0 // a record of the original, which has only a number
 	CauseBudget    Cause = 1 // it failed as often as its budget allows
-	CauseCrash     Cause = 2 // the process died while running it as often as that
+	CauseCrash     Cause = 2 // as CauseBudget, but the process died in each of the runs
 	CausePanic     Cause = 3 // as CauseBudget, and the last failure was a panic
 	CauseMalformed Cause = 4 // its frame does not decode
 	CauseMisrouted Cause = 5 // its frame names another worker
-	CauseDiscarded Cause = 6 // the handler said Discard
+	CauseDiscarded Cause = 6 // the handler returned Discard
 	CauseReframed  Cause = 7 // a batch handler added it with Batched.DeadLetter
 )
 
-// causes names every cause.
+// causes has the names of the causes.
 var causes = [...]string{"unknown", "budget", "crash", "panic", "malformed", "misrouted", "discarded", "reframed"}
 
 func (c Cause) String() string {
@@ -39,28 +39,28 @@ func (c Cause) String() string {
 
 // DeadLetter is a message that left its inbox without success.
 type DeadLetter struct {
-	// Row is the dead letter's own name: its worker and a number of its own.
+	// Row identifies the dead letter: its worker, and a number of its own.
 	Row   Row
 	Cause Cause
-	// Code is the number that records of the original carry, else 0.
+	// Code is the number in records of the original, else 0.
 	Code     int32
 	Attempts uint32
-	// Time is when it died; zero in old records.
+	// Time is when the message became a dead letter; zero in old records.
 	Time time.Time
-	// Source is the inbox row it was. Timer is set when a timer had fired it.
+	// Source is the message's inbox row. Timer is the timer that fired it, if FromTimer is set.
 	Source    Row
 	Timer     TimerID
 	FromTimer bool
 	// Reason is the text of the last error, at most 1,024 bytes.
 	Reason string
-	// Frame is the message, byte for byte as it was posted.
+	// Frame is the message as it was posted.
 	Frame []byte
 
 	garbage bool // the record itself does not decode
 }
 
-// A record of the original:  DLQ0, code i32, attempts u32, length u32, frame.
-// Ours, which also holds time, reason and source:
+// A record of the original:  DLQ0, code i32, attempts u32, length u32, frame. This runner's
+// record, which also has time, reason and source:
 //
 //	 0 DLQ1        4 cause u8     5 from-timer u8   6 reason length u16
 //	 8 attempts u32  12 frame length u32  16 time i64  24 source worker u64
@@ -92,7 +92,7 @@ func (d *DeadLetter) append(dst []byte) []byte {
 	return append(dst, reason...)
 }
 
-// decodeDead reads both records. Frame is a view into b.
+// decodeDead decodes both kinds of records. Frame is a view into b.
 func decodeDead(b []byte) (DeadLetter, error) {
 	if len(b) >= oldDeadHeader && string(b[:4]) == oldDeadMagic {
 		return decodeOldDead(b)
@@ -132,20 +132,19 @@ func decodeOldDead(b []byte) (DeadLetter, error) {
 	}, nil
 }
 
-// DeadFilter chooses dead letters. The zero value chooses all.
+// DeadFilter selects dead letters. The zero value selects all.
 type DeadFilter struct {
-	// Worker chooses one worker's, if HasWorker.
+	// Worker selects one worker's, if HasWorker is set.
 	Worker    uint64
 	HasWorker bool
-	// Cause chooses one cause, if HasCause.
+	// Cause selects one cause, if HasCause is set.
 	Cause    Cause
 	HasCause bool
-	// Since and Until choose by time of death, Until exclusively; zero means no
-	// bound.
+	// Since and Until select by DeadLetter.Time, Until exclusive; zero means no bound.
 	Since, Until time.Time
-	// ID chooses by message id; nil means any.
+	// ID selects by message id; nil means any.
 	ID []byte
-	// Reason chooses by a part of the reason's text.
+	// Reason selects by a substring of the reason.
 	Reason string
 }
 
@@ -164,10 +163,9 @@ func (f *DeadFilter) match(d *DeadLetter) bool {
 	return err == nil && bytes.Equal(m.ID, f.ID)
 }
 
-// EachDeadLetter visits the dead letters that f chooses, by worker and number,
-// from after on, until visit returns false. A record that does not decode is
-// visited with its bytes as Frame and the error as Reason, so that one bad
-// record hides nothing.
+// EachDeadLetter visits the dead letters that f selects, by worker and number, from after on,
+// until visit returns false. A record that does not decode is visited with its bytes as Frame
+// and the error as Reason.
 func (r *Runner) EachDeadLetter(f DeadFilter, after Row, visit func(DeadLetter) bool) error {
 	return r.view(func(_ *engine, v View) error {
 		lo, hi := rowKey(nil, deadTable, after), []byte{byte(deadTable) + 1}
@@ -199,7 +197,7 @@ func openDead(row Row, value []byte) DeadLetter {
 	return d
 }
 
-// DeadLetters returns up to limit dead letters that f chooses, from after on.
+// DeadLetters returns up to limit dead letters that f selects, from after on.
 func (r *Runner) DeadLetters(f DeadFilter, after Row, limit int) ([]DeadLetter, error) {
 	var out []DeadLetter
 	if limit <= 0 {
@@ -228,9 +226,9 @@ func (r *Runner) DeadLetter(row Row) (DeadLetter, error) {
 	return d, err
 }
 
-// ReplayDeadLetter puts a dead letter back at the tail of its inbox with a
-// fresh budget, and returns its new row. The frame is unchanged. A record that
-// does not decode, or whose frame does not, is refused with ErrFormat.
+// ReplayDeadLetter moves a dead letter back to the tail of its inbox with a new budget, and
+// returns its new row. The frame is unchanged. It returns ErrFormat if the record or its frame
+// does not decode.
 func (r *Runner) ReplayDeadLetter(ctx context.Context, row Row) (Row, error) {
 	var to Row
 	err := r.write(ctx, func(c *commit) (err error) {
@@ -261,7 +259,7 @@ func (c *commit) revive(row Row) (Row, error) {
 	}
 	to := Row{in.worker, c.post(in.worker, m.Flags.band(), d.Frame)}
 	if known && err == nil {
-		// It goes on with the history that it had.
+		// The message keeps its history.
 		h.place, h.seq, h.ended = placeInbox, to.Seq, 0
 		c.putRecord(in.worker, dedupeHash(m.ID), &h)
 	}
@@ -300,8 +298,8 @@ func (c *commit) forget(key []byte) {
 // replayPage is how many dead letters one commit replays or drops.
 const replayPage = 256
 
-// ReplayDeadLetters replays all dead letters that f chooses and that exist
-// when it begins, and returns how many. Those that cannot be replayed stay.
+// ReplayDeadLetters replays all dead letters that f selects and that exist when it begins, and
+// returns their number. Those that cannot be replayed stay.
 func (r *Runner) ReplayDeadLetters(ctx context.Context, f DeadFilter) (int, error) {
 	return r.eachPage(f, func(rows []Row) (n int, err error) {
 		err = r.write(ctx, func(c *commit) error {
@@ -327,8 +325,8 @@ func (r *Runner) DropDeadLetter(ctx context.Context, row Row) error {
 	})
 }
 
-// DropDeadLetters deletes all dead letters that f chooses, and returns how
-// many. Retention is DropDeadLetters with Until.
+// DropDeadLetters deletes all dead letters that f selects, and returns their number. With Until
+// it limits their retention.
 func (r *Runner) DropDeadLetters(ctx context.Context, f DeadFilter) (int, error) {
 	return r.eachPage(f, func(rows []Row) (n int, err error) {
 		err = r.engine().do(ctx, func(c *commit) error {
@@ -344,7 +342,7 @@ func (r *Runner) DropDeadLetters(ctx context.Context, f DeadFilter) (int, error)
 	})
 }
 
-// eachPage calls do with the rows that f chooses now, some at a time.
+// eachPage calls do with pages of the rows that f selects now.
 func (r *Runner) eachPage(f DeadFilter, do func([]Row) (int, error)) (int, error) {
 	ix := &r.engine().ix
 	ix.mu.Lock()

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// A dedupe row says that a message with this id was completed by this worker,
-// and until when that is remembered. The id is hashed, so that long ids do not
-// make long keys.
+// dedupeRow says that a message id was completed by a worker, and until when that is
+// remembered. The id is hashed to bound the length of keys.
 type dedupeRow struct {
 	completed int64 // ms
 	expires   int64 // ms
@@ -52,8 +51,8 @@ func dedupeHash(id []byte) (hash [dedupeHashLen]byte) {
 	return hash
 }
 
-// appendExpiryKey orders dedupe rows by the time they may be forgotten. The
-// sign bit is flipped so that byte order is time order.
+// appendExpiryKey orders dedupe rows by expiry. The sign bit is flipped so that byte order is
+// time order.
 func appendExpiryKey(dst []byte, expires int64, key []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(expires)^1<<63)
 	return append(dst, key...)
@@ -74,7 +73,7 @@ func (c *commit) isDone(worker uint64, id []byte) (bool, error) {
 	}
 	row, err := decodeDedupe(value)
 	if err != nil {
-		return false, nil // a foreign value forbids nothing; markDone replaces it
+		return false, nil // a value of another program is ignored; markDone replaces it
 	}
 	return row.expires > c.now, nil
 }
@@ -88,10 +87,10 @@ func (c *commit) markDone(worker uint64, id []byte, keep time.Duration) {
 	c.e.ix.expiryHead = min(c.e.ix.expiryHead, row.expires)
 }
 
-// maxSweep bounds the dedupe rows that one tick forgets.
+// maxSweep bounds the dedupe rows that one tick deletes.
 const maxSweep = 256
 
-// sweepDedupe forgets ids whose time is over, and returns how many.
+// sweepDedupe deletes expired ids, and returns their number.
 func (e *engine) sweepDedupe(ctx context.Context, now int64) (int, error) {
 	e.ix.mu.Lock()
 	head := e.ix.expiryHead
@@ -138,7 +137,7 @@ func (c *commit) sweep(now int64) (int, error) {
 	}
 	c.e.ix.expiryHead = head
 	for key, v := range c.staged {
-		// Ids completed by this very group are not in the scan.
+		// The scan does not see ids that this group completes.
 		if table(key[0]) == dedupeTable && v != nil {
 			if row, err := decodeDedupe(v); err == nil {
 				c.e.ix.expiryHead = min(c.e.ix.expiryHead, row.expires)

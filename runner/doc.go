@@ -1,7 +1,6 @@
-// Package runner is a durable message engine: messages are posted to the
-// inboxes of workers, claimed under leases, run by handlers, and acknowledged
-// together with everything the handler did. It is a library; it knows nothing
-// of what the messages mean.
+// Package runner is a durable message engine: messages are posted to the inboxes of workers,
+// claimed under leases, run by handlers, and acknowledged together with everything the handler
+// did. It is a library and does not interpret messages.
 //
 // # Nouns
 //

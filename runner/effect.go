@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Send posts m when the transaction commits. An ID is made for a message without
-// one. A Unique one is left out if one with its ID waits or runs by then.
+// Send posts m when the transaction commits. A message without an ID gets one. A Unique message
+// is dropped if another one with its ID waits or runs then.
 func (t *Tx) Send(m *Message) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -28,7 +28,7 @@ func (t *Tx) Send(m *Message) error {
 	return nil
 }
 
-// Arm is Send with another time: m is delivered at due.
+// Arm sends m like Send, for delivery at due.
 func (t *Tx) Arm(due time.Time, m *Message) error {
 	timed := *m
 	timed.At = due
@@ -37,8 +37,8 @@ func (t *Tx) Arm(due time.Time, m *Message) error {
 	return err
 }
 
-// Cancel disarms a timer when the transaction commits. A timer that has fired by
-// then is delivered.
+// Cancel disarms a timer when the transaction commits. A timer that has fired before is
+// delivered.
 func (t *Tx) Cancel(id TimerID) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (t *Tx) Emit(message []byte) error {
 	return nil
 }
 
-// Begin opens a nested transaction. Until it is ended t cannot be used.
+// Begin opens a nested transaction. t cannot be used until that ends.
 func (t *Tx) Begin() (*Tx, error) {
 	if err := t.usable(); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (t *Tx) Begin() (*Tx, error) {
 	return t.child, nil
 }
 
-// Commit ends a nested transaction and hands what it did to its parent. The
-// outermost transaction is committed by the runner, and answers ErrNesting.
+// Commit ends a nested transaction and passes its reads, writes and effects to its parent. The
+// runner commits the outermost transaction; its Commit returns ErrNesting.
 func (t *Tx) Commit() error {
 	if err := t.usable(); err != nil {
 		return err
@@ -90,9 +90,9 @@ func (t *Tx) Commit() error {
 	return nil
 }
 
-// Abort ends a transaction and drops its writes and effects. What a nested one
-// read is still validated, because its end may have depended on it. After the
-// outermost one was aborted its commit answers ErrNesting.
+// Abort ends a transaction and drops its writes and effects. The reads of a nested one are
+// still validated, because the outcome may depend on them. After Abort of the outermost one its
+// commit returns ErrNesting.
 func (t *Tx) Abort() error {
 	if err := t.usable(); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (t *Tx) end() {
 	}
 }
 
-// validate checks that everything t read is still so.
+// validate checks that everything t has read is unchanged.
 func (c *commit) validate(t *Tx) error {
 	for k, r := range t.reads {
 		now, ok, err := c.get([]byte(k))
@@ -141,8 +141,7 @@ func (c *commit) validate(t *Tx) error {
 	return nil
 }
 
-// validateOpen is validate for a transaction that failed, with those that it left
-// open inside.
+// validateOpen validates a failed transaction and the nested ones that it left open.
 func (c *commit) validateOpen(t *Tx) error {
 	for ; t != nil; t = t.child {
 		if err := c.validate(t); err != nil {
@@ -152,7 +151,7 @@ func (c *commit) validateOpen(t *Tx) error {
 	return nil
 }
 
-// applyTx writes what t did. It must have been validated in this group.
+// applyTx writes what t did. t must have been validated in this group.
 func (c *commit) applyTx(t *Tx) {
 	for _, w := range t.writes {
 		c.stage(w.key, w.value)
@@ -178,7 +177,7 @@ func (c *commit) applyTx(t *Tx) {
 	}
 }
 
-// commitTx is validate and applyTx for a transaction of its own.
+// commitTx validates and applies a transaction of its own.
 func (c *commit) commitTx(t *Tx) error {
 	if err := t.usable(); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// engine is one open backend with its index and committer. A Runner replaces
-// it as a whole when it is reopened or restored.
+// engine is one open backend with its index and committer. A Runner replaces the whole engine
+// when it is reopened or restored.
 type engine struct {
 	o       *Options
 	back    Backend
@@ -27,24 +27,23 @@ type engine struct {
 
 	space spaceGauge
 	tend  tender
-	name  string // of the storage, for messages
+	name  string // name of the storage, for messages
 
 	life life
 }
 
-// life counts who uses the backend, so that it is closed after the last of them.
-// Nobody waits to get in, so whoever is in may ask again, as handlers do.
+// life counts the users of the backend, so that it is closed after the last one. Entering never
+// blocks, so a user may enter again, as handlers do.
 type life struct {
 	mu      sync.Mutex
 	users   int
 	closing bool
-	last    chan struct{} // closed when closing and without users
+	last    chan struct{} // closed when closing is set and there are no users
 }
 
 func (e *engine) now() int64 { return e.o.Now().UnixMilli() }
 
-// enter must be paired with exit around every use of the backend outside the
-// committer.
+// enter must precede every use of the backend outside the committer, and exit must follow it.
 func (e *engine) enter() error {
 	e.life.mu.Lock()
 	defer e.life.mu.Unlock()
@@ -63,8 +62,8 @@ func (e *engine) exit() {
 	}
 }
 
-// leave lets nobody in any more and waits for those who are. It reports whether it
-// is the first to do so.
+// leave refuses further users and waits for the current ones. It returns false if it was called
+// before.
 func (l *life) leave() bool {
 	l.mu.Lock()
 	if l.closing {
@@ -80,7 +79,7 @@ func (l *life) leave() bool {
 	return true
 }
 
-// fail marks the engine failed, once, and answers all requests that wait.
+// fail marks the engine as failed, once, and answers all waiting requests.
 func (e *engine) fail(err error) {
 	e.failMu.Lock()
 	first := e.failErr == nil
@@ -99,8 +98,8 @@ func (e *engine) fail(err error) {
 	}
 }
 
-// recover is deferred: a panic of the engine's own code fails the engine, because
-// what is in memory may be half changed, and becomes the error of its function.
+// recover is deferred. A panic of the engine's own code fails the engine, because its memory
+// may be inconsistent, and becomes the error of the function.
 func (e *engine) recover(err *error) {
 	if v := recover(); v != nil {
 		e.fail(newEnginePanic(v))
@@ -114,8 +113,8 @@ func (e *engine) failure() error {
 	return e.failErr
 }
 
-// close stops the committer after what it has taken, and the backend. It returns
-// a failure that comes meanwhile.
+// close stops the committer after the queued requests, and closes the backend. It returns a
+// failure that occurs meanwhile.
 func (e *engine) close(why error) error {
 	was := e.failed.Load()
 	e.tend.stop()

@@ -1,45 +1,44 @@
 package runner
 
-// LogKind says what a LogEvent is about.
+// LogKind is the kind of a LogEvent.
 type LogKind uint8
 
-// The closed list of log events.
+// The log events.
 const (
-	LogRetryable    LogKind = 0 // a delivery failed and is worth a retry
+	LogRetryable    LogKind = 0 // a delivery failed and is retried
 	LogNonRetryable LogKind = 1 // a delivery failed otherwise
 	LogRequeued     LogKind = 2 // the message went back to the tail
 	LogDeadLetter   LogKind = 3 // the message went to the dead letters
-	LogWorkerError  LogKind = 4 // the worker itself met an error
-	LogOverdue      LogKind = 5 // a handler did not end in WorkerOptions.Timeout, and still runs
+	LogWorkerError  LogKind = 4 // an error of the worker itself
+	LogOverdue      LogKind = 5 // a handler exceeded WorkerOptions.Timeout and still runs
 )
 
 var logKinds = [...]string{"retryable failure", "non-retryable failure", "requeued", "dead letter", "worker error", "overdue"}
 
 func (k LogKind) String() string { return logKinds[k] }
 
-// LogEvent is one line of a worker's life.
+// LogEvent is an event of a worker.
 type LogEvent struct {
 	Kind   LogKind
 	Worker uint64
-	// Seq is the row's or the timer's sequence number; 0 for LogWorkerError.
+	// Seq is the sequence number of the row or timer; 0 for LogWorkerError.
 	Seq uint64
-	// ID is the id of the message, which a retry keeps; empty for LogWorkerError and
-	// for a frame that does not decode.
+	// ID is the id of the message, which a retry keeps; empty for LogWorkerError and for a
+	// frame that does not decode.
 	ID string
-	// Attempt counts the deliveries of the message, this one included.
+	// Attempt is the number of deliveries of the message so far, including this one.
 	Attempt uint32
-	// Err is the status: why.
+	// Err is the reason.
 	Err error
-	// Detail is the number of attempts so far for LogRequeued and
-	// LogDeadLetter (0 when the frame did not decode), for LogWorkerError the
-	// messages processed in this tick, else 0.
+	// Detail is the number of attempts for LogRequeued and LogDeadLetter (0 if the frame did
+	// not decode), the messages processed in this tick for LogWorkerError, else 0.
 	Detail uint64
 }
 
-// ReplayKind says what a ReplayEvent is about.
+// ReplayKind is the kind of a ReplayEvent.
 type ReplayKind uint8
 
-// The closed list of replay events.
+// The replay events.
 const (
 	InboxAttempt ReplayKind = 0
 	InboxResult  ReplayKind = 1
@@ -47,10 +46,9 @@ const (
 	TimerResult  ReplayKind = 3
 	Requeued     ReplayKind = 4
 	DeadLettered ReplayKind = 5
-	// Acknowledged says that what the run did is committed, and Kept that an ordered
-	// worker delivers the message again where it is. A run that is followed by
-	// nothing with its own error did not count: it met a conflict, was interrupted,
-	// or its row was lost.
+	// Acknowledged says that the effects of the run are committed, and Kept that an ordered
+	// worker delivers the message again at its place. A run whose error is followed by neither
+	// did not count: it met a conflict, was interrupted, or lost its row.
 	Acknowledged ReplayKind = 6
 	Kept         ReplayKind = 7
 )
@@ -59,17 +57,16 @@ var replayKinds = [...]string{"inbox attempt", "inbox result", "timer attempt", 
 
 func (k ReplayKind) String() string { return replayKinds[k] }
 
-// ReplayEvent is one step of a run. Frame is valid only during the call: the
-// runner uses its memory again at once, so copy what is to be kept.
+// ReplayEvent is one step of a run. Frame is valid only during the call.
 type ReplayEvent struct {
 	Kind   ReplayKind
 	Worker uint64
-	// Seq is the row's sequence number; in timer events, the timer's.
+	// Seq is the sequence number of the row; in timer events that of the timer.
 	Seq uint64
-	// Err is the step's result; nil in attempts.
+	// Err is the result of the step; nil in attempts.
 	Err   error
 	Frame []byte
-	// The rest is as the handler sees it in its Delivery.
+	// The other fields are as in the handler's Delivery.
 	Row       Row
 	Attempts  uint32
 	Timer     TimerID

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// A schedule is stored under its name, and armed as a timer. When the timer fires,
-// the message is posted and the next timer armed in one commit, whatever becomes of
+// scheduled is a schedule, stored under its name and armed as a timer. When the timer fires,
+// the message is posted and the next timer armed in one commit, regardless of the message's
+// outcome.
 // the message.
 //
 //	runner.every.NAME    EVR0, timer due i64, timer seq u64, last due i64, skipped u64,
@@ -21,17 +22,17 @@ import (
 type scheduled struct {
 	name    string
 	spec    string
-	frame   []byte // the message; its id is the name
+	frame   []byte // the message; its id is the name of the schedule
 	timer   TimerID
-	last    int64  // when the last message was due, 0 before the first
-	lastID  string // of the last message
+	last    int64  // due time of the last message, 0 before the first
+	lastID  string // id of the last message
 	skipped uint64
 
 	times schedule
 }
 
 const (
-	everyKey   = "runner.every." // and the name
+	everyKey   = "runner.every." // followed by the name
 	everyMagic = "EVR0"
 	everyFixed = 40
 )
@@ -66,20 +67,21 @@ func decodeScheduled(name string, b []byte) (*scheduled, error) {
 	}
 	var err error
 	if x.times, err = parseSchedule(x.spec); err != nil {
-		x.times = schedule{every: 24 * time.Hour} // its time zone is not known here any more
+		x.times = schedule{every: 24 * time.Hour} // its time zone is unknown on this machine
 	}
 	return x, nil
 }
 
-// Every posts m at the times of a schedule, an interval as "10m" or a cron expression
-// as "0 8 * * mon-fri" (in UTC, or as "TZ=Europe/Berlin 0 8 * * *"). The name exists
-// once, however often the program starts: declared again with the same schedule and
-// message it goes on as it was, with others it is replaced. m needs a queue with a
+// Every posts m at the times of a schedule: an interval such as "10m", or a cron expression
+// such as "0 8 * * mon-fri" (in UTC, or with a zone: "TZ=Europe/Berlin 0 8 * * *"). A name has
+// one schedule, however often the program starts: declared again with the same schedule and
+// message it continues unchanged, otherwise it is replaced. m needs a named queue; its ID is
+// made of the name and the time, and At is ignored.
 // name; its ID is made, of the name and the time, and At is not used.
 //
-// A time that comes while the last message waits or runs is skipped, as are all but
-// one of the times at which nothing ran. What becomes of a message does not matter to
-// the schedule.
+// A time at which the last message still waits or runs is skipped; of several times missed
+// while no runner was open, one is made up for. The outcome of a message does not affect the
+// schedule.
 func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) error {
 	times, err := parseSchedule(schedule)
 	if err != nil {
@@ -115,7 +117,7 @@ func (r *Runner) Every(ctx context.Context, name, schedule string, m *Message) e
 	return err
 }
 
-// Every posts v at the times of a schedule: see Runner.Every.
+// Every posts v at the times of a schedule, see Runner.Every.
 func (q *Queue[T]) Every(ctx context.Context, name, schedule string, v T) error {
 	m, err := q.Message(v)
 	if err != nil {
@@ -132,7 +134,7 @@ func (c *commit) schedule(x *scheduled, next time.Time) {
 	c.batch.Set(tableKey(nil, appState, []byte(everyKey+x.name)), x.append(nil))
 }
 
-// unschedule takes x out, with its timer if that is armed.
+// unschedule removes x, with its timer if that is armed.
 func (c *commit) unschedule(x *scheduled) {
 	ix := &c.e.ix
 	delete(ix.schedules, x.name)
@@ -148,7 +150,7 @@ func (c *commit) runSchedule(x *scheduled, now int64) {
 	delete(c.e.ix.scheduleOf, x.timer)
 	m, err := DecodeMessage(x.frame)
 	if err != nil {
-		return // it was checked
+		return // it was checked before
 	}
 	due := min(x.timer.due, now)
 	if waits, err := c.queued(m.To, []byte(x.lastID)); x.lastID != "" && (waits || err != nil) {
@@ -157,7 +159,7 @@ func (c *commit) runSchedule(x *scheduled, now int64) {
 		x.last, x.lastID = due, x.name+"@"+time.UnixMilli(due).UTC().Format(time.RFC3339)
 		m.ID = []byte(x.lastID)
 		value := appendTimerKey(nil, x.timer)
-		value, _ = m.Append(value) // it fitted with another id
+		value, _ = m.Append(value) // cannot fail: the id has about the same length
 		c.post(m.To, bandFired, value)
 	}
 	next := x.times.next(time.UnixMilli(due))
@@ -170,7 +172,7 @@ func (c *commit) runSchedule(x *scheduled, now int64) {
 	c.schedule(x, next)
 }
 
-// loadSchedules reads the schedules.
+// loadSchedules reads the stored schedules.
 func (e *engine) loadSchedules() error {
 	e.ix.schedules, e.ix.scheduleOf = map[string]*scheduled{}, map[TimerID]*scheduled{}
 	lo := tableKey(nil, appState, []byte(everyKey))
@@ -189,22 +191,22 @@ func (e *engine) loadSchedules() error {
 	return errors.Join(err, bad)
 }
 
-// ScheduleInfo is a schedule as a listing shows it.
+// ScheduleInfo describes a schedule.
 type ScheduleInfo struct {
 	Name     string
 	Schedule string
 	Queue    string
 	Next     time.Time
-	// Last is when the last message was due, zero before the first; LastID is its id,
-	// by which Message tells what came of it.
+	// Last is the due time of the last message, zero before the first; LastID is its id, for
+	// Runner.Message.
 	Last   time.Time
 	LastID string
-	// Skipped counts the times that came while the last message waited or ran.
+	// Skipped counts the times at which the last message still waited or ran.
 	Skipped uint64
 	Payload []byte
 }
 
-// Schedules returns all schedules by name.
+// Schedules returns all schedules, sorted by name.
 func (r *Runner) Schedules() []ScheduleInfo {
 	var out []ScheduleInfo
 	ix := &r.engine().ix
@@ -226,8 +228,7 @@ func (r *Runner) Schedules() []ScheduleInfo {
 	return out
 }
 
-// DeleteSchedule ends a schedule, or returns ErrNotFound. A message that it has posted
-// stays.
+// DeleteSchedule ends a schedule, or returns ErrNotFound. Messages that it has posted stay.
 func (r *Runner) DeleteSchedule(ctx context.Context, name string) error {
 	return r.engine().do(ctx, func(c *commit) error {
 		x := c.e.ix.schedules[name]

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// frameList holds encoded messages one after the other, and where they go.
+// frameList has encoded messages in one buffer, and their destinations.
 type frameList struct {
 	arena []byte
 	list  []frameAt
@@ -19,7 +19,7 @@ type frameAt struct {
 	band   band
 }
 
-// note adds the frame that was just appended to the arena, from lo on.
+// note adds the frame that was appended to the arena at lo.
 func (l *frameList) note(lo int, to uint64, b band) {
 	l.list = append(l.list, frameAt{lo, len(l.arena), to, b})
 }
@@ -29,26 +29,24 @@ func (l *frameList) frame(i int) []byte { return l.arena[l.list[i].lo:l.list[i].
 // reset empties the list and keeps its memory.
 func (l *frameList) reset() { l.arena, l.list = l.arena[:0], l.list[:0] }
 
-// Group collects frames that are committed together, without a goroutine and
-// without an allocation for each. Fill it, Submit it, and leave it alone until
-// its callback: then it is yours again, and Reset makes it empty.
+// Group collects frames that are committed together, without a goroutine or an allocation for
+// each. After Submit it must not be used until its callback; Reset makes it empty.
 type Group struct {
 	frames  frameList
-	seqs    []uint64 // the numbers of the frames in their inboxes
+	seqs    []uint64 // numbers of the frames in their inboxes
 	durable func(g *Group, err error)
 	err     error
 }
 
-// NewGroup returns an empty group. durable is called on the committer's
-// goroutine, once for each Submit that returned nil: with nil when all frames
-// are durable, else none is acknowledged. While it runs nothing is committed,
-// so it may send answers but must not wait for the runner.
+// NewGroup returns an empty group. durable is called on the committer's goroutine, once for
+// each Submit that returned nil: with nil when all frames are durable, otherwise none is
+// acknowledged. No commit happens while it runs, so it may send answers but must not wait for
+// the runner.
 func (r *Runner) NewGroup(durable func(g *Group, err error)) *Group {
 	return &Group{durable: durable}
 }
 
-// Add encodes m into the group. It allocates only while the group's memory
-// still grows.
+// Add encodes m into the group. It allocates only while the group's memory grows.
 func (g *Group) Add(m *Message) error {
 	if len(m.ID) == 0 {
 		m.ID = []byte(rand.Text())
@@ -75,10 +73,10 @@ func (g *Group) Len() int { return len(g.frames.list) }
 // Bytes returns the number of bytes of all frames.
 func (g *Group) Bytes() int { return len(g.frames.arena) }
 
-// Frame returns frame i; it is a view into the group.
+// Frame returns frame i, a view into the group.
 func (g *Group) Frame(i int) []byte { return g.frames.frame(i) }
 
-// Row returns the row of frame i. It is known in the callback and after it.
+// Row returns the row of frame i. It is valid from the callback on.
 func (g *Group) Row(i int) Row { return Row{g.frames.list[i].to, g.seqs[i]} }
 
 // Reset empties the group and keeps its memory.
@@ -104,9 +102,9 @@ func (g *Group) done(err error) {
 
 func (g *Group) count() int { return 1 }
 
-// Submit hands g to the committer and returns at once. On error nothing was
-// taken and the callback is not called: ErrBusy when more than
-// Options.MaxQueued bytes wait already, ErrFailed, ErrStopped, ErrTooLarge, ErrDraining.
+// Submit passes g to the committer without blocking. On an error nothing was taken and the
+// callback is not called: ErrBusy when more than Options.MaxQueued bytes wait, ErrFailed,
+// ErrStopped, ErrTooLarge, ErrDraining.
 func (r *Runner) Submit(g *Group) error {
 	e := r.engine()
 	for i := range g.frames.list {

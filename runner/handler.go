@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Handler runs one message. What it does through tx becomes durable together
-// with the acknowledgement, or not at all. Its error is the outcome:
+// Handler runs one message. What it does through tx becomes durable together with the
+// acknowledgement, or not at all. Its error is the outcome:
 //
 //	nil                   done
-//	Retry(err, after)     again, not before after has passed; spends budget
+//	Retry(err, after)     again, after at least after; spends budget
 //	Discard(err)          to the dead letters
-//	anything else         again, with the policy's delay; spends budget
+//	anything else         again, after the policy's delay; spends budget
 //
-// A panic is an error too. tx and d are valid until the handler returns.
+// A panic counts as an error. tx and d are valid until the handler returns.
 type Handler func(ctx context.Context, tx *Tx, d *Delivery) error
 
-// Middleware wraps a handler: it may look at the delivery before and at the error
-// after, put values into the context, or answer itself.
+// Middleware wraps a handler: it can examine the delivery before and the error after, put
+// values into the context, or return without calling the handler.
 //
 //	func timed(next runner.Handler) runner.Handler {
 //		return func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
@@ -32,7 +32,7 @@ type Handler func(ctx context.Context, tx *Tx, d *Delivery) error
 //	}
 type Middleware func(next Handler) Handler
 
-// wrap puts lists of middleware around h, if there is a handler.
+// wrap applies lists of middleware to h, if h is not nil.
 func wrap(h Handler, lists ...[]Middleware) Handler {
 	for _, list := range slices.Backward(lists) {
 		for _, m := range slices.Backward(list) {
@@ -44,68 +44,68 @@ func wrap(h Handler, lists ...[]Middleware) Handler {
 	return h
 }
 
-// BatchHandler runs a whole batch. Its error is the outcome of every message
-// that it did not settle by Batched.Fail; nil acknowledges the rest. What it
-// does through b.Tx and b.DeadLetter becomes durable with the acknowledgement.
+// BatchHandler runs a whole batch. Its error is the outcome of every message without a
+// Batched.Fail; nil acknowledges them. What it does through b.Tx and b.DeadLetter becomes
+// durable with the acknowledgement.
 type BatchHandler func(ctx context.Context, b *Batched) error
 
-// Delivery is a message on its way through a handler.
+// Delivery is a message that is delivered to a handler.
 type Delivery struct {
 	Message
 	Row Row
 	// Frame is the message as it was posted.
 	Frame []byte
-	// Attempts counts deliveries of this message, this one included.
+	// Attempts is the number of deliveries of this message, including this one.
 	Attempts uint32
-	// Timer names the timer that fired it, if FromTimer is set.
+	// Timer is the timer that fired the message, if FromTimer is set.
 	Timer     TimerID
 	FromTimer bool
 
 	custody
-	took     time.Duration // by its handler
+	took     time.Duration // duration of its handler
 	result   []byte        // see SetResult
 	frameErr error
-	at       int     // its place in the worker's batch
-	w        *Worker // nil when no handler has it
+	at       int     // index in the worker's batch
+	w        *Worker // nil unless a handler has it
 }
 
 // custody is how a worker holds a delivery.
 type custody struct {
 	lease   lease
-	nth, of uint8         // its place in a bundle, and how many that holds; of is 0 for a row of its own
+	nth, of uint8         // index in a bundle, and size of the bundle; of is 0 for a row of its own
 	prior   uint32        // deliveries before this one
-	age     time.Duration // when it was claimed; negative if that was counted
+	age     time.Duration // time since it was posted, at the claim; negative once it is recorded
 	queue   band
-	doomed  bool // its budget is spent: it is not run again
-	skip    bool // its id is done already
-	stray   bool // it is not for the handler: see precheck
+	doomed  bool // its budget is spent: it is not run
+	skip    bool // its id is completed already
+	stray   bool // it does not reach the handler, see precheck
 }
 
-// Batched is a batch on its way through a BatchHandler.
+// Batched is a batch that is delivered to a BatchHandler.
 type Batched struct {
-	// Deliveries are in the order of their sequence numbers for an ordered
-	// worker, and as they were claimed for others.
+	// Deliveries are in the order of their sequence numbers for an ordered worker, in the order
+	// of the claim for others.
 	Deliveries []Delivery
-	// Tx is committed with the acknowledgement. It is nil-safe to ignore.
+	// Tx is committed with the acknowledgement. It need not be used.
 	Tx *Tx
 
-	list  []Delivery // as Deliveries, which is the handler's
+	list  []Delivery // same as Deliveries, which the handler may change
 	fails []error
 	dead  []DeadLetter
 	w     *Worker
 	ended atomic.Bool
-	// dedupe says that there is a message with that flag.
+	// dedupe says that a message has the flag Dedupe.
 	dedupe bool
 }
 
-// Fail sets the outcome of delivery i, whatever the handler returns.
-// An ordered worker does not honour Retry for a part of a batch: a transient
-// failure pauses the whole of it, so return it from the handler instead.
+// Fail sets the outcome of delivery i, regardless of the handler's result. An ordered worker
+// cannot retry a part of a batch: return Retry from the handler instead, which pauses the whole
+// batch.
 func (b *Batched) Fail(i int, err error) { b.fails[i] = err }
 
-// DeadLetter adds a new dead letter that takes the place of parts of delivery
-// i: the failing ones, framed anew. It is stored in the same commit that
-// acknowledges the batch, and dropped when the batch is delivered again.
+// DeadLetter adds a new dead letter for the failing parts of delivery i, framed anew. It is
+// stored in the commit that acknowledges the batch, and dropped if the batch is delivered
+// again.
 func (b *Batched) DeadLetter(i int, frame []byte, reason error) {
 	d := &b.Deliveries[i]
 	b.dead = append(b.dead, DeadLetter{
@@ -114,8 +114,8 @@ func (b *Batched) DeadLetter(i int, frame []byte, reason error) {
 	})
 }
 
-// Renew extends the lease of the whole batch to the worker's LeaseTTL from
-// now. It returns ErrLeaseLost when another claimant has taken a part of it.
+// Renew extends the leases of the whole batch to the worker's LeaseTTL from now. It returns
+// ErrLeaseLost if another claimant has taken a part of it.
 func (b *Batched) Renew(ctx context.Context) error {
 	if b.ended.Load() {
 		return errLate
@@ -123,11 +123,10 @@ func (b *Batched) Renew(ctx context.Context) error {
 	return b.w.renew(ctx, b.list)
 }
 
-// Renew extends the lease of d to the worker's LeaseTTL from now. The runner does
-// so by itself while handlers run, unless Options.Now was replaced. It returns
-// ErrLeaseLost when another claimant has taken the row, or the handler has
-// returned; nothing that it does counts then. What is in no inbox, because Step or
-// Replay runs it, has no lease: there Renew does nothing.
+// Renew extends the lease of d to the worker's LeaseTTL from now. The runner does so by itself
+// while handlers run, unless Options.Now is set. It returns ErrLeaseLost if another claimant
+// has taken the row, or the handler has returned; then nothing that the handler does counts. A
+// delivery of Step or Replay has no lease: Renew does nothing.
 func (d *Delivery) Renew(ctx context.Context) error {
 	switch {
 	case d.w == nil:
@@ -140,35 +139,35 @@ func (d *Delivery) Renew(ctx context.Context) error {
 
 var errLate = fmt.Errorf("renewed after its handler has returned: %w", ErrLeaseLost)
 
-// verdict is what becomes of one delivery.
+// verdict is what is done with a delivery.
 type verdict uint8
 
 const (
 	verdictDone    verdict = iota // acknowledge, with effects
-	verdictRetry                  // requeue, or dead-letter when the budget is spent
-	verdictDead                   // dead-letter now
-	verdictHold                   // ordered: stays claimed, counted
-	verdictPause                  // ordered: stays claimed, not counted
-	verdictFree                   // give the claim back uncounted: it never ran
-	verdictAgain                  // it met a conflict and runs again
-	verdictSettled                // stored
+	verdictRetry                  // requeue, or dead letter when the budget is spent
+	verdictDead                   // dead letter
+	verdictHold                   // ordered: keep the claim, count the delivery
+	verdictPause                  // ordered: keep the claim, do not count
+	verdictFree                   // release the claim uncounted: it did not run
+	verdictAgain                  // it met a conflict and is run again
+	verdictSettled                // it is stored
 )
 
-// outcome is what a handler's error means for its delivery.
+// outcome is the meaning of a handler's error for its delivery.
 type outcome struct {
 	verdict   verdict
 	cause     Cause
 	after     time.Duration
 	hasAfter  bool
-	retryable bool // Retry or a conflict, which the original called retryable
+	retryable bool // Retry or a conflict; the original's "retryable"
 	conflict  bool
 	err       error
 }
 
-// outcomeOf sorts what a handler returned.
+// outcomeOf returns the outcome for a handler's error.
 func outcomeOf(err error) outcome {
 	if err == nil {
-		return outcome{verdict: verdictDone} // here, so that success allocates nothing
+		return outcome{verdict: verdictDone} // separate from failureOf, so that success allocates nothing
 	}
 	return failureOf(err)
 }

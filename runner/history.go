@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Every message of a queue with a name has a record: where it is, when it was
-// posted, its last runs and what came out of them. It is changed in the commit that
-// changes the message. Records of messages that are done or deleted are kept for
-// the last Options.KeepHistory of each queue; the others as long as the message.
+// Every message of a named queue has a record: where it is, when it was posted, its last runs
+// and their results. It changes in the commits that change the message. Records of done and
+// deleted messages are kept for the last Options.KeepHistory of each queue, others as long as
+// the message.
 //
 //	10 history    worker u64, hash of id 16   HIS0 record
 //	11 finished   worker u64, number u64      hash of id 16
@@ -22,8 +22,8 @@ import (
 //	then id, result
 type record struct {
 	place    place
-	seq      uint64 // in the inbox, the timers, the dead letters, the finished ones
-	due      int64  // of the timer
+	seq      uint64 // in the inbox, the timers, the dead letters or the finished messages
+	due      int64  // due time of the timer
 	posted   int64
 	ended    int64
 	attempts uint32
@@ -44,7 +44,7 @@ const (
 	placeCount
 )
 
-// finished reports whether the message itself is gone.
+// finished reports whether the message itself is deleted.
 func (p place) finished() bool { return p >= placeDone }
 
 type recordedRun struct {
@@ -60,7 +60,7 @@ const (
 	maxRuns      = 10
 	maxRunError  = 256
 	maxHistoryID = 256
-	// MaxResult bounds what a handler may leave with Delivery.SetResult, in bytes.
+	// MaxResult bounds the bytes of Delivery.SetResult.
 	MaxResult = 4 << 10
 )
 
@@ -83,7 +83,7 @@ func (h *record) append(dst []byte) []byte {
 	return append(append(dst, h.id...), h.result...)
 }
 
-// decodeRecord reads a record; id and result are views into b.
+// decodeRecord decodes a record; id and result are views into b.
 func decodeRecord(b []byte) (record, error) {
 	bad := func() (record, error) { return record{}, badLength("history", b) }
 	if len(b) < recordFixed || string(b[:4]) != recordTag || b[4] >= byte(placeCount) {
@@ -121,28 +121,28 @@ func historyKey(dst []byte, worker uint64, hash [dedupeHashLen]byte) []byte {
 // tracked reports whether messages of the inbox have records.
 func (in *inbox) tracked() bool { return in.name != "" }
 
-// frameID returns the id of a frame that passed checkMessage.
+// frameID returns the id of a frame that checkMessage accepts.
 func frameID(frame []byte) []byte {
 	n := binary.LittleEndian.Uint32(frame[48:])
 	return frame[messageHeader : messageHeader+n]
 }
 
-// record returns the record of a message, and whether it has one.
+// record returns the record of a message, and false if it has none.
 func (c *commit) record(worker uint64, id []byte) (record, bool, error) {
 	value, ok, err := c.get(historyKey(nil, worker, dedupeHash(id)))
 	if err != nil || !ok {
 		return record{}, false, err
 	}
 	h, err := decodeRecord(value)
-	return h, err == nil, nil // one that does not decode is written anew
+	return h, err == nil, nil // one that does not decode is replaced
 }
 
 func (c *commit) putRecord(worker uint64, hash [dedupeHashLen]byte, h *record) {
 	c.stage(historyKey(nil, worker, hash), h.append(nil))
 }
 
-// began gives a message that is posted its record. A duplicate of one that is to be
-// delivered once goes on with that one's.
+// began creates the record of a posted message. A duplicate of a message with the flag Dedupe
+// continues that message's record.
 func (c *commit) began(in *inbox, frame []byte, p place, seq uint64, due int64) {
 	id := frameID(frame)
 	h := record{posted: c.now, id: id[:min(len(id), maxHistoryID)]}
@@ -156,7 +156,7 @@ func (c *commit) began(in *inbox, frame []byte, p place, seq uint64, due int64) 
 	c.putRecord(in.worker, dedupeHash(id), &h)
 }
 
-// moved notes where a message is now. A message without a record gets one.
+// moved updates the place of a message. A message without a record gets one.
 func (c *commit) moved(in *inbox, id []byte, p place, seq uint64, change func(h *record)) {
 	hash := dedupeHash(id)
 	h, ok, err := c.record(in.worker, id)
@@ -172,15 +172,15 @@ func (c *commit) moved(in *inbox, id []byte, p place, seq uint64, change func(h 
 	}
 	if p.finished() {
 		if h.seq = c.finish(in, hash); h.seq < in.finished.low {
-			c.stage(historyKey(nil, in.worker, hash), nil) // nothing is remembered
+			c.stage(historyKey(nil, in.worker, hash), nil) // no history is kept
 			return
 		}
 	}
 	c.putRecord(in.worker, hash, &h)
 }
 
-// finish adds a message to the finished ones of its queue, and forgets the oldest of
-// them beyond Options.KeepHistory.
+// finish adds a message to the finished ones of its queue, and deletes the oldest records
+// beyond Options.KeepHistory.
 func (c *commit) finish(in *inbox, hash [dedupeHashLen]byte) uint64 {
 	n := in.finished.next
 	in.finished.next++
@@ -205,10 +205,10 @@ func (c *commit) finish(in *inbox, hash [dedupeHashLen]byte) uint64 {
 	return n
 }
 
-// ran notes what came out of a run of d, which is at p under seq then.
+// ran records the result of a run of d, which is at p under seq now.
 func (c *commit) ran(in *inbox, d *Delivery, p place, seq uint64, err error) {
 	if d.frameErr != nil {
-		return // nobody knows its id
+		return // its id is unknown
 	}
 	c.moved(in, d.ID, p, seq, func(h *record) {
 		h.attempts = max(h.attempts, d.Attempts)
@@ -230,8 +230,8 @@ func (c *commit) ran(in *inbox, d *Delivery, p place, seq uint64, err error) {
 	})
 }
 
-// SetResult keeps b as the result of the message, if it has a history and this run
-// is committed. It returns ErrTooLarge beyond MaxResult.
+// SetResult keeps b as the result of the message, if it has a history and this run is
+// committed. It returns ErrTooLarge above MaxResult.
 func (d *Delivery) SetResult(b []byte) error {
 	if len(b) > MaxResult {
 		return fmt.Errorf("result of %d bytes, at most %d: %w", len(b), MaxResult, ErrTooLarge)
@@ -240,10 +240,10 @@ func (d *Delivery) SetResult(b []byte) error {
 	return nil
 }
 
-// span is a run of numbers, from low to below next.
+// span is the numbers from low up to, but not including, next.
 type span struct{ low, next uint64 }
 
-// loadFinished finds the finished messages of the queues.
+// loadFinished reads the numbers of the finished messages of all queues.
 func (e *engine) loadFinished() error {
 	for _, in := range e.ix.names {
 		lo, hi := inboxRange(finishedTable, in.worker, 0)

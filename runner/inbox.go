@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// band is a part of an inbox with a table of its own. All bands of an inbox
-// share its sequence numbers.
+// band is a part of an inbox with a table of its own. All bands of an inbox share its sequence
+// numbers.
 type band uint8
 
 const (
@@ -20,87 +20,85 @@ const (
 
 var bandTables = [bandCount]table{inboxTable, highTable, firedTable}
 
-// index is what the committer and the workers remember of the stored state, so
-// that no request has to seek from the start of a range. Everything in it is
-// derived from stored rows when the engine opens.
+// index is the memory of the committer and the workers about the stored state, so that no
+// request has to seek from the start of a range. All of it is derived from stored rows when the
+// engine opens.
 type index struct {
 	mu      sync.Mutex
 	inboxes map[uint64]*inbox
-	names   map[string]*inbox  // those with a name
-	owners  map[uint64]*Worker // the workers, by the owner of their leases
-	last    *inbox             // that was looked up last
+	names   map[string]*inbox  // the named ones
+	owners  map[uint64]*Worker // by the owner of their leases
+	last    *inbox             // result of the last lookup
 	counters
 	timers timerHead
-	// schedules are by name, and by the timer that is armed.
+	// schedules are indexed by name, scheduleOf by the armed timer.
 	schedules  map[string]*scheduled
 	scheduleOf map[TimerID]*scheduled
-	// expiryHead is the earliest expiry of a dedupe row that may exist.
+	// expiryHead is at most the earliest expiry of a dedupe row.
 	expiryHead  int64
 	outboxMarks marks
-	// outboxStored is outboxNext as of the last commit: nobody is told of rows from there on.
+	// outboxStored is outboxNext as of the last commit: rows from there on are not shown.
 	outboxStored uint64
 }
 
-// inbox is the memory of one worker's inbox. Below seen[b] every row of band b
-// that exists has an entry in leases; at or above it none was claimed by a
-// scan, though parked rows there have an entry too. frontier is the same as of
-// the last commit: a claim is in memory before its leases are stored, and a
-// crash in between must find the rows again.
+// inbox is the memory of one worker's inbox. Below seen[b] every existing row of band b has an
+// entry in leases; at or above it no row was claimed by a scan, but parked rows there have an
+// entry too. frontier is seen as of the last commit: a claim is in memory before its leases are
+// stored, and after a crash in between the next start must find the rows again.
 type inbox struct {
 	worker uint64
-	name   string // empty without one
+	name   string // empty if it has none
 	paused bool   // see PauseQueue
-	// finished are the numbers of the messages that are done and not forgotten.
+	// finished has the numbers of the finished messages that are kept.
 	finished span
 	inboxState
 	seen  [bandCount]uint64
-	upper [bandCount]uint64 // above the last row of each band
-	// visible is upper and next as of the last commit: beyond it rows have a
-	// number but no scan can see them yet, so no scan may pass them by.
+	upper [bandCount]uint64 // one above the last row of each band
+	// visible is upper and next as of the last commit: rows beyond it have a number but are not
+	// visible to scans yet, so seen must not pass them.
 	visible struct {
 		upper [bandCount]uint64
 		next  uint64
 	}
-	claims []*claimSpan // in the order they were made
+	claims []*claimSpan // oldest first
 	leaseBook
 	open   openBundle
 	recent recent
-	// workers are those of this inbox; they are woken when it has something new.
+	// workers are the workers of this inbox; they are woken when there is something new.
 	workers []*Worker
 	turn    uint
 	marks   marks
 	dirty   bool
 	posted  bool
-	freed   bool // rows that were claimed may be claimed again
+	freed   bool // claimed rows may be claimed again
 }
 
-// leaseBook is the memory of the leases of one inbox, by the first number of
-// their row.
+// leaseBook has the leases of one inbox, by the first number of their row.
 type leaseBook struct {
 	leases map[uint64]holding
 	expiry expiryHeap
-	ready  []uint64 // rows whose lease ran out, candidates for a takeover
-	held   int      // messages with an owner
-	parked int      // messages whose lease has none
-	// gone are rows that were removed at or above seen: a scan may still see
-	// them, because the commit that removes them may be under way.
+	ready  []uint64 // rows whose lease has expired, candidates for a takeover
+	held   int      // messages whose lease has an owner
+	parked int      // messages whose lease has no owner
+	// gone has rows that were removed at or above seen: scans may still see them, because the
+	// commit that removes them may be in progress.
 	gone map[uint64]band
 }
 
-// holding is a lease, where its row is, and how many messages that holds.
+// holding is a lease, the band of its row, and how many messages the row has.
 type holding struct {
 	lease
 	band band
 	n    uint32
 }
 
-// claimSpan is how far one claim moved seen.
+// claimSpan is how far one claim has moved seen.
 type claimSpan struct {
 	seen   [bandCount]uint64
 	stored bool
 }
 
-// reach moves seen up to where a scan has come.
+// reach moves seen to where a scan has ended.
 func (in *inbox) reach(reached [bandCount]uint64) {
 	for k := range in.seen {
 		in.seen[k] = max(in.seen[k], reached[k])
@@ -113,11 +111,11 @@ func (in *inbox) reach(reached [bandCount]uint64) {
 	}
 }
 
-// publish makes rows of a finished commit known to scans.
+// publish makes the rows of a finished commit visible to scans.
 func (in *inbox) publish() { in.visible.upper, in.visible.next = in.upper, in.next }
 
-// advance moves frontier over the claims whose leases are in this commit or an
-// earlier one, as far as no earlier claim is missing.
+// advance moves frontier over the claims whose leases are in this or an earlier commit, up to
+// the first that is not stored.
 func (in *inbox) advance() {
 	for len(in.claims) > 0 && in.claims[0].stored {
 		in.frontier = in.claims[0].seen
@@ -125,14 +123,14 @@ func (in *inbox) advance() {
 	}
 }
 
-// expirySpan stands for the leases of one claim, which end together.
+// expirySpan is the leases of one claim, which expire together.
 type expirySpan struct {
 	deadline int64
 	lo, hi   uint64
 }
 
-// expiryHeap is a binary heap of spans, earliest deadline first. Entries of
-// leases that were settled stay until they come up.
+// expiryHeap is a binary heap of spans, earliest deadline first. Entries of settled leases stay
+// until they reach the top.
 type expiryHeap []expirySpan
 
 func (h *expiryHeap) push(s expirySpan) {
@@ -190,8 +188,7 @@ func (ix *index) inbox(worker uint64) *inbox {
 	return in
 }
 
-// hold records a lease and replaces the row's former one, if any. It does not
-// plan its expiry.
+// hold records a lease and replaces the row's previous one. It does not schedule its expiry.
 func (in *inbox) hold(seq uint64, h holding) {
 	if old, ok := in.leases[seq]; ok {
 		*in.tally(old) -= int(old.n)
@@ -207,14 +204,14 @@ func (in *inbox) tally(h holding) *int {
 	return &in.held
 }
 
-// park records a lease and plans its expiry.
+// park records a lease and schedules its expiry.
 func (in *inbox) park(seq uint64, h holding) {
 	in.hold(seq, h)
 	in.expiry.push(expirySpan{h.Deadline, seq, seq})
 }
 
-// release forgets a lease. When no lease is left, rows that may have one begin
-// at the lowest frontier, from which the next start then reads.
+// release removes a lease. When no lease is left, leaseHead moves to the lowest frontier, from
+// which the next start reads.
 func (in *inbox) release(seq uint64) {
 	if old, ok := in.leases[seq]; ok {
 		*in.tally(old) -= int(old.n)
@@ -250,12 +247,12 @@ func (in *inbox) between(lo, hi uint64, visit func(seq uint64, h holding)) {
 	}
 }
 
-// lookAgain is after how many ms a row is looked at again whose lease ran out
-// although its worker runs: it could not be renewed in time.
+// lookAgain is the interval in ms at which a row is checked whose lease has expired although
+// its worker is running: it could not be renewed in time.
 const lookAgain = 250
 
-// expire moves rows whose lease ran out before now to ready, except those that a
-// worker of this process has in its hands: it will settle them, however late.
+// expire moves rows whose lease has expired to ready, except those that a running worker of
+// this process holds: it will settle them, however late.
 func (ix *index) expire(in *inbox, now int64) {
 	for len(in.expiry) > 0 && in.expiry[0].deadline < now {
 		s := in.expiry.pop()
@@ -275,14 +272,14 @@ func (ix *index) expire(in *inbox, now int64) {
 	}
 }
 
-// inHands reports whether a row is held by a worker that is at work now.
+// inHands reports whether a row is held by a worker that is running.
 func (ix *index) inHands(h holding) bool {
 	w := ix.owners[h.Owner]
 	return w != nil && w.active.Load() > 0
 }
 
-// takeReady returns up to n rows that may be taken over, lowest first, and
-// removes from ready what no longer may.
+// takeReady appends up to n rows that may be taken over to dst, lowest first, and removes rows
+// from ready that may not be any more.
 func (ix *index) takeReady(in *inbox, now int64, n int, dst []uint64) []uint64 {
 	if len(in.ready) == 0 {
 		return dst
@@ -295,8 +292,8 @@ func (ix *index) takeReady(in *inbox, now int64, n int, dst []uint64) []uint64 {
 		switch {
 		case !ok:
 		case h.Deadline >= now:
-			// Somebody has it, or this worker read the clock before the one that put
-			// the row here.
+			// Another worker holds the row, or this worker read the clock earlier than the one
+			// that put the row here.
 			in.expiry.push(expirySpan{h.Deadline, seq, seq})
 		case ix.inHands(h):
 			in.expiry.push(expirySpan{later(now, lookAgain), seq, seq})
@@ -320,8 +317,8 @@ func (in *inbox) firstLease() (first uint64, h holding) {
 	return first, in.leases[first]
 }
 
-// nextClaim is the earliest deadline after which a worker may find a row to claim. One
-// that is ordered waits for the first row that has a lease, whatever is behind it.
+// nextClaim returns the earliest deadline after which a worker may find a row to claim. An
+// ordered worker waits for the first row that has a lease.
 func (ix *index) nextClaim(in *inbox, now int64, ordered bool) int64 {
 	if _, h := in.firstLease(); ordered && h.n > 0 {
 		switch {
@@ -347,12 +344,12 @@ func (in *inbox) wakeAll() {
 	}
 }
 
-// note remembers when the rows of this commit came, coarsely.
+// note records the time at which the rows of this commit arrived.
 func (in *inbox) note(seq uint64, now int64) {
 	in.marks.note(seq, in.oldest(), now)
 }
 
-// oldest is the lowest sequence number that may still be unfinished.
+// oldest returns the lowest sequence number that may be unfinished.
 func (in *inbox) oldest() uint64 {
 	if len(in.leases) > 0 {
 		return min(in.leaseHead, in.lowest())
@@ -360,13 +357,13 @@ func (in *inbox) oldest() uint64 {
 	return in.lowest()
 }
 
-// inboxState is the durable part of an inbox.
+// inboxState is the stored part of an inbox.
 type inboxState struct {
-	next     uint64 // the next sequence number to give
-	count    uint64 // rows, leased ones included
+	next     uint64 // next sequence number
+	count    uint64 // messages, including leased ones
 	frontier [bandCount]uint64
-	// leaseHead is below or equal to the lowest row that has a lease, and to
-	// every frontier: what is claimed later must not fall below it.
+	// leaseHead is at most the lowest row that has a lease, and at most every frontier: later
+	// claims must not be below it.
 	leaseHead uint64
 }
 

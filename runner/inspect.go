@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// OpenReadOnly opens the runner in s without changing anything in it, for
-// tools that look into one that is stopped: no epoch begins, leases stay as
-// they are, and every change is refused with ErrReadOnly. Options.Create and
-// Options.Migrate have no effect; a storage without a runner is ErrNoSchema.
+// OpenReadOnly opens the runner in s without changing anything, for tools that examine a
+// stopped runner: no epoch begins, leases stay unchanged, and every change returns ErrReadOnly.
+// Options.Create and Options.Migrate have no effect; a storage without a runner is ErrNoSchema.
 func OpenReadOnly(s Storage, o Options) (*Runner, error) {
 	o.Create, o.Migrate = false, nil
 	r := newRunner(s, o)
@@ -24,7 +23,7 @@ func OpenReadOnly(s Storage, o Options) (*Runner, error) {
 	return r, nil
 }
 
-// inspect reads what start reads, and stops the committer before it begins.
+// inspect reads what start reads, and closes the committer without starting it.
 func (e *engine) inspect() error {
 	schema, _, err := e.guardSchema()
 	if err != nil {

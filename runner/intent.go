@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// IntentKind says what is to become of an intent's message.
+// IntentKind says what happens with an intent's message.
 type IntentKind uint8
 
-// The closed list of intent kinds.
+// The kinds of intents.
 const (
 	// OutboxEmit appends the message to the outbox.
 	OutboxEmit IntentKind = 0
@@ -24,13 +24,13 @@ const (
 	hasDue       = 0x01
 )
 
-// Intent is a decoded LINT frame, by which the original asks for an outbox row or a
-// timer: `wamble runner frame` shows it. Here Tx does both.
+// Intent is a decoded LINT frame, by which the original requests an outbox row or a timer;
+// `wamble runner frame` shows it. In this package Tx does both.
 type Intent struct {
 	Kind IntentKind
-	// HasDue is set exactly for TimerArm.
+	// HasDue is set if and only if Kind is TimerArm.
 	HasDue bool
-	// Due is zero without HasDue.
+	// Due is zero unless HasDue is set.
 	Due time.Time
 	// Message has at least one byte and should be an LMSG frame.
 	Message []byte
@@ -48,8 +48,8 @@ func (i *Intent) ruleBroken() string {
 	return ""
 }
 
-// DecodeIntent reads a LINT frame, which must fill the whole of frame. Message
-// is a view into it.
+// DecodeIntent decodes a LINT frame, which must be the whole of frame. Message is a view into
+// it.
 func DecodeIntent(frame []byte) (Intent, error) {
 	body, err := checkHeader(frame, intentMagic, intentHeader, uint8(TimerArm), hasDue)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Codec turns values into payloads and back.
+// Codec converts values to payloads and back.
 type Codec interface {
 	Encode(v any) ([]byte, error)
-	// Decode reads b into v, which is a pointer.
+	// Decode decodes b into v, a pointer.
 	Decode(b []byte, v any) error
 }
 
-// JSON is the codec of Options that name none.
+// JSON is the default codec.
 var JSON Codec = jsonCodec{}
 
 type jsonCodec struct{}
@@ -23,17 +23,17 @@ type jsonCodec struct{}
 func (jsonCodec) Encode(v any) ([]byte, error) { return json.Marshal(v) }
 func (jsonCodec) Decode(b []byte, v any) error { return json.Unmarshal(b, v) }
 
-// Job is a message that carries a T, on its way through a handler.
+// Job is a message with a T that is delivered to a handler.
 type Job[T any] struct {
 	*Delivery
-	// Tx becomes durable with the acknowledgement.
+	// Tx is committed with the acknowledgement.
 	Tx   *Tx
 	Args T
 
 	codec Codec
 }
 
-// SetResult keeps v as the result of the job: see MessageInfo.Result.
+// SetResult keeps v as the result of the job, see MessageInfo.Result.
 func (j *Job[T]) SetResult(v any) error {
 	b, err := j.codec.Encode(v)
 	if err != nil {
@@ -42,25 +42,26 @@ func (j *Job[T]) SetResult(v any) error {
 	return j.Delivery.SetResult(b)
 }
 
-// JobHandler runs a job. Its error is the outcome, as that of a Handler.
+// JobHandler runs a job. Its error is the outcome, as for a Handler.
 type JobHandler[T any] func(ctx context.Context, j *Job[T]) error
 
-// Queue is a queue with a name whose messages carry a T.
+// Queue is a named queue whose messages carry a T.
 type Queue[T any] struct {
 	r      *Runner
 	name   string
 	worker *Worker
 }
 
-// NewQueue returns the queue with this name, to post to. It is made if it is new.
+// NewQueue returns the queue with a name, for posting. It creates the queue if it does not
+// exist.
 func NewQueue[T any](r *Runner, name string) (*Queue[T], error) {
 	_, err := r.Queue(context.Background(), name)
 	return &Queue[T]{r: r, name: name}, err
 }
 
-// Handle adds a worker to the queue with this name. It runs when it is started, by
-// Runner.Run or Worker.Start. A payload that is no T makes its message a dead letter.
-// Handler and Batch of o are not set.
+// Handle adds a worker to the queue with a name. It runs when it is started, by Runner.Run or
+// Worker.Start. A message whose payload does not decode becomes a dead letter. Handler and
+// Batch of o must not be set.
 func Handle[T any](r *Runner, name string, h JobHandler[T], o WorkerOptions) (*Queue[T], error) {
 	number, err := r.Queue(context.Background(), name)
 	if err != nil {
@@ -87,34 +88,33 @@ func (q *Queue[T]) Name() string { return q.name }
 // Worker returns the worker that Handle has added; nil for a queue of NewQueue.
 func (q *Queue[T]) Worker() *Worker { return q.worker }
 
-// PostOption says how a job is posted.
+// PostOption is an option of a post.
 type PostOption func(*Message)
 
-// After delivers the job when d has passed.
+// After delivers the job after d.
 func After(d time.Duration) PostOption { return func(m *Message) { m.after = d } }
 
 // At delivers the job at t.
 func At(t time.Time) PostOption { return func(m *Message) { m.At = t } }
 
-// Urgent serves the job before those that are not.
+// Urgent delivers the job before others.
 func Urgent() PostOption { return func(m *Message) { m.Flags |= HighPriority } }
 
-// ID gives the job an id. Without it one is made.
+// ID sets the id of the job. The default is a random id.
 func ID(id string) PostOption { return func(m *Message) { m.ID = []byte(id) } }
 
-// Unique gives the job an id, and keeps it from being posted while one with that id
-// waits or runs.
+// Unique sets the id of the job, and prevents posting while a job with that id waits or runs.
 func Unique(id string) PostOption {
 	return func(m *Message) { m.ID, m.Unique = []byte(id), true }
 }
 
-// Once gives the job an id, and keeps it from being run when one with that id was
-// done within Policy.DedupeFor.
+// Once sets the id of the job, and prevents running it if a job with that id was completed
+// within Policy.DedupeFor.
 func Once(id string) PostOption {
 	return func(m *Message) { m.ID, m.Flags = []byte(id), m.Flags|Dedupe }
 }
 
-// Message makes a message that carries v, for Post, Tx.Send, Tx.Arm and Every.
+// Message returns a message that carries v, for Post, Tx.Send, Tx.Arm and Every.
 func (q *Queue[T]) Message(v T, opts ...PostOption) (*Message, error) {
 	b, err := q.r.o.Codec.Encode(v)
 	if err != nil {
@@ -130,8 +130,8 @@ func (q *Queue[T]) Message(v T, opts ...PostOption) (*Message, error) {
 	return m, nil
 }
 
-// Post posts a job and returns its id when it is durable. The id is returned beside
-// ErrExists too, for a job that is Unique and waits or runs already.
+// Post posts a job and returns its id when it is durable. With ErrExists, for a Unique job that
+// already waits or runs, it also returns the id.
 func (q *Queue[T]) Post(ctx context.Context, v T, opts ...PostOption) (id string, err error) {
 	m, err := q.Message(v, opts...)
 	if err != nil {
@@ -150,7 +150,7 @@ func (q *Queue[T]) Send(tx *Tx, v T, opts ...PostOption) error {
 	return tx.Send(m)
 }
 
-// Run starts all workers, and returns when ctx ends or the storage fails. It stops the
+// Run starts all workers, and returns when ctx ends or the storage fails. It then stops the
 // workers, each with its grace period, and closes the runner.
 func (r *Runner) Run(ctx context.Context) error {
 	for _, w := range r.allWorkers() {
@@ -165,7 +165,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			return r.Close()
 		case <-e.failedCh:
 			return errors.Join(e.failure(), r.Close())
-		case <-e.replaced: // by Reopen or Restore
+		case <-e.replaced: // closed by Reopen or Restore
 		}
 	}
 }

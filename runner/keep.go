@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// keptSpan is where the rows of a claim are, and when its leases are to be renewed
-// (ms). It is guarded by the index.
+// keptSpan is the range of the rows of a claim, and when its leases are to be renewed (ms). The
+// index lock guards it.
 type keptSpan struct {
 	lo, hi  uint64
 	renewAt int64
 }
 
-// renewEvery is how long after a claim or a renewal its leases are renewed.
+// renewEvery returns how long after a claim or a renewal its leases are renewed.
 func (p Policy) renewEvery() time.Duration { return max(p.LeaseTTL/3, time.Millisecond) }
 
-// startKeeper starts the keeper with the first worker; r.mu is held. A clock that is
-// not the real one moves when its owner says so: then nobody renews by himself, and
-// nobody takes a row from a worker that is at work either.
+// startKeeper starts the keeper with the first worker; r.mu is held. With an Options.Now there
+// is no keeper: leases are not renewed automatically, but no row is taken from a running worker
+// either.
 func (r *Runner) startKeeper() {
 	if r.kept == nil && !r.o.ownClock {
 		r.kept = make(chan struct{})
@@ -27,7 +27,7 @@ func (r *Runner) startKeeper() {
 	}
 }
 
-// pokeKeeper makes the keeper look at the policies again.
+// pokeKeeper makes the keeper read the policies again.
 func (r *Runner) pokeKeeper() {
 	select {
 	case r.keeper <- struct{}{}:
@@ -45,8 +45,7 @@ func (r *Runner) stopKeeper() {
 	}
 }
 
-// keepLeases renews the leases of what workers have claimed, as long as they are at
-// work, until the runner is closed.
+// keepLeases renews the leases of running workers until the runner is closed.
 func (r *Runner) keepLeases() {
 	defer close(r.kept)
 	for {
@@ -57,7 +56,7 @@ func (r *Runner) keepLeases() {
 		t := time.NewTimer(every)
 		select {
 		case <-t.C:
-			_ = guard(r.renewKept) // a runner that fails says so to its workers
+			_ = guard(r.renewKept) // a failed runner reports that to its workers
 		case <-r.keeper:
 			t.Stop()
 		case <-r.closing:
@@ -67,7 +66,7 @@ func (r *Runner) keepLeases() {
 	}
 }
 
-// renewKept renews in one commit the leases that are due for it.
+// renewKept renews all due leases in one commit.
 func (r *Runner) renewKept() (err error) {
 	e := r.engine()
 	defer e.recover(&err)
@@ -92,8 +91,8 @@ func (r *Runner) renewKept() (err error) {
 	})
 }
 
-// renewIn renews the leases of all rows that w holds. One that has none left is
-// not asked again before its next claim.
+// renewIn renews the leases of all rows that w holds. A batch without leases is not checked
+// again before its next claim.
 func (w *Worker) renewIn(c *commit) {
 	in, me, p := c.e.ix.inbox(w.id), w.owner(c.e), w.policy()
 	deadline := later(c.now, p.LeaseTTL.Milliseconds())
@@ -119,9 +118,9 @@ func (w *Worker) renewIn(c *commit) {
 	}
 }
 
-// renew extends the leases of the deliveries, which w has claimed in e.
+// renew extends the leases of deliveries that w has claimed.
 func (w *Worker) renew(ctx context.Context, list []Delivery) error {
-	// The deliveries are the committer's until it has answered.
+	// No cancellation: the committer uses the deliveries until it has answered.
 	return w.r.engine().do(context.WithoutCancel(ctx), func(c *commit) error {
 		deadline := later(c.now, w.policy().LeaseTTL.Milliseconds())
 		for i := range list {
@@ -133,7 +132,7 @@ func (w *Worker) renew(ctx context.Context, list []Delivery) error {
 	})
 }
 
-// extend gives the row of d another deadline, or the bundle that d is in.
+// extend sets a new deadline for the row of d, or for the bundle that d is in.
 func (c *commit) extend(d *Delivery, deadline int64) error {
 	in, row := c.e.ix.inbox(d.Row.Worker), d.Row
 	if in.whole(d) {
@@ -148,10 +147,10 @@ func (c *commit) extend(d *Delivery, deadline int64) error {
 	return err
 }
 
-// owner is w as the owner of leases in e.
+// owner returns the owner of w's leases in e.
 func (w *Worker) owner(e *engine) uint64 { return owner(e.boot.epoch, w.number) }
 
-// activate says that w is at work, so that nobody takes over what it holds.
+// activate counts the callers that run w, so that no row is taken from a running worker.
 func (w *Worker) activate(by int32) {
 	e := w.r.engine()
 	e.ix.mu.Lock()
@@ -159,13 +158,13 @@ func (w *Worker) activate(by int32) {
 	e.ix.mu.Unlock()
 }
 
-// taken tells the worker that held a row, if one did, that somebody else took it.
+// taken tells the worker that held a row, if there is one, that another claimant has taken it.
 func (ix *index) taken(h holding, seq uint64) {
 	w := ix.owners[h.Owner]
 	if w == nil {
 		return
 	}
-	w.lost.Store(true) // before the look at what runs: see runs
+	w.lost.Store(true) // must precede reading the running rows, see runs
 	lo := w.runLo.Load()
 	hi := lo
 	if w.spans() {
@@ -176,9 +175,9 @@ func (ix *index) taken(h holding, seq uint64) {
 	}
 }
 
-// runs says that rows lo to hi of the present batch run now, and reports whether
-// no row was lost: otherwise recheck finds out which. Whoever takes a row sets
-// lost and then looks at what runs, so that one of the two sees the other.
+// runs records that rows lo to hi of the current batch are running, and reports whether no row
+// was lost; if one was, recheck finds it. A claimant that takes a row sets lost and then reads
+// the running rows, so that one of the two sees the other's write.
 func (w *Worker) runs(lo, hi uint64) bool {
 	if w.spans() {
 		w.runHi.Store(hi)
@@ -187,16 +186,15 @@ func (w *Worker) runs(lo, hi uint64) bool {
 	return !w.lost.Load()
 }
 
-// spans reports whether w runs more than one row at a time, as one worker.
+// spans reports whether w itself runs several rows at a time.
 func (w *Worker) spans() bool { return w.o.Batch != nil || w.o.Ordered && w.o.Concurrency > 1 }
 
-// recheck drops deliveries from place from of the present batch on, and of the
-// next, whose rows somebody else has taken. An ordered worker gives back what is
-// behind them: it must not pass them by. Handlers to come get a context that has
-// not ended.
+// recheck drops deliveries of the current batch from place from on, and of the next batch,
+// whose rows another claimant has taken. An ordered worker releases what follows them, because
+// it must not pass them. Later handlers get a context that has not ended.
 func (w *Worker) recheck(e *engine, from int) {
 	w.lost.Store(false)
-	cut := -1 // where the first one was dropped
+	cut := -1 // place of the first dropped delivery
 	for i, b := range [2]*batch{w.cur, w.nxt} {
 		if i == 1 {
 			from = b.pos
@@ -214,8 +212,8 @@ func (w *Worker) recheck(e *engine, from int) {
 	w.renewRun()
 }
 
-// dropLost takes deliveries from place from of b on that are not held any more out
-// of it, and returns the place of the first, or -1.
+// dropLost removes deliveries from place from of b on whose lease was lost, and returns the
+// place of the first, or -1.
 func (w *Worker) dropLost(e *engine, b *batch, from int) (cut int) {
 	cut = -1
 	var gone []Delivery
@@ -241,8 +239,8 @@ func (w *Worker) dropLost(e *engine, b *batch, from int) (cut int) {
 	return cut
 }
 
-// beginRun gives the handlers to come a context that ends with parent, or when the
-// row that they run is lost.
+// beginRun creates the context of the next handlers, which ends with parent, or when their row
+// is lost.
 func (w *Worker) beginRun(parent context.Context) {
 	w.run.mu.Lock()
 	defer w.run.mu.Unlock()
@@ -252,7 +250,7 @@ func (w *Worker) beginRun(parent context.Context) {
 
 func (w *Worker) endRun() { w.cancelRun(nil) }
 
-// cancelRun ends the context of the handler that runs.
+// cancelRun ends the context of the running handler.
 func (w *Worker) cancelRun(cause error) {
 	w.run.mu.Lock()
 	defer w.run.mu.Unlock()
@@ -261,7 +259,7 @@ func (w *Worker) cancelRun(cause error) {
 	}
 }
 
-// renewRun replaces a context that ended with a row.
+// renewRun replaces a context that has ended because of a lost row.
 func (w *Worker) renewRun() {
 	w.run.mu.Lock()
 	defer w.run.mu.Unlock()

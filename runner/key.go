@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// table is the first byte of every stored key. The numbers 0 to 6 and the
-// layout of the keys behind them are those of the original's tables.
+// table is the first byte of every stored key. The numbers 0 to 6 and the layout of the keys
+// after them are those of the original's tables.
 type table byte
 
-// The closed list of tables.
+// The tables.
 const (
-	appState    table = 0 // free key → free value; keys under "runner." are ours
+	appState    table = 0 // free key → free value; keys under "runner." belong to this package
 	inboxTable  table = 1 // worker, first seq → frame or bundle
 	outboxTable table = 2 // seq → frame
 	leaseTable  table = 3 // worker, seq → lease
@@ -28,16 +28,16 @@ const (
 	finishedTable table = 11 // worker, number → hash of id
 )
 
-// Row names an inbox row. A worker's rows share one run of sequence numbers,
-// whatever their priority, and no number is used twice.
+// Row identifies an inbox row. A worker's rows share one sequence of numbers, regardless of
+// priority, and no number is used twice.
 type Row struct {
 	Worker uint64
 	Seq    uint64
 }
 
-// Sequence numbers are never used up: Insert chooses among the lower half, so that
-// the upper one is left for posts, and a storage with a number beyond lastSeq,
-// which only another program can have written, is not opened.
+// Sequence numbers cannot run out: Insert accepts only the lower half, so that the upper half
+// is left for posts, and a storage with a number beyond lastSeq, which only another program can
+// have written, is not opened.
 const (
 	maxInsert = 1<<63 - 1
 	lastSeq   = 3 << 62
@@ -50,18 +50,17 @@ func checkSeq(what string, seq uint64) error {
 	return nil
 }
 
-// TimerID names an armed timer.
+// TimerID identifies an armed timer.
 type TimerID struct {
-	due int64 // ms since 1970, may be negative
+	due int64 // ms since 1970; may be negative
 	// Seq is the timer's number.
 	Seq uint64
 }
 
-// Due is when the timer fires, to the millisecond.
+// Due returns when the timer fires, to the millisecond.
 func (id TimerID) Due() time.Time { return time.UnixMilli(id.due) }
 
-// timerName is a TimerID in JSON. A time of JSON ends with the year 9999, and timers
-// may be armed for later.
+// timerName is a TimerID in JSON. JSON times end with the year 9999; timers may be later.
 type timerName struct {
 	Due int64  `json:"due"` // ms since 1970
 	Seq uint64 `json:"seq"`
@@ -80,8 +79,7 @@ func (id *TimerID) UnmarshalJSON(b []byte) error {
 
 const rowKeyLen = 16
 
-// appendRowKey appends the 16 bytes that name a row in inbox, leases and dead
-// letters.
+// appendRowKey appends the 16 bytes that identify a row in inbox, leases and dead letters.
 func appendRowKey(dst []byte, r Row) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, r.Worker)
 	return binary.BigEndian.AppendUint64(dst, r.Seq)
@@ -94,9 +92,9 @@ func decodeRowKey(b []byte) (Row, error) {
 	return Row{Worker: binary.BigEndian.Uint64(b), Seq: binary.BigEndian.Uint64(b[8:])}, nil
 }
 
-// appendTimerKey keeps the two's complement of the due time, as the original
-// does, so that all negative times sort behind all others: whoever reads
-// timers in order serves the range from 80… first (see timerRange).
+// appendTimerKey writes the due time in two's complement, as the original does, so that
+// negative times sort after all others: a reader in time order must read the range from 80…
+// first (see timerRange).
 func appendTimerKey(dst []byte, id TimerID) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(id.due))
 	return binary.BigEndian.AppendUint64(dst, id.Seq)
@@ -120,12 +118,12 @@ func decodeOutboxKey(b []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(b), nil
 }
 
-// tableKey appends a whole stored key: the table's byte and the key in it.
+// tableKey appends a complete stored key: the table's byte and the key in the table.
 func tableKey(dst []byte, t table, key []byte) []byte {
 	return append(append(dst, byte(t)), key...)
 }
 
-// rowKey appends the whole stored key of a row in t.
+// rowKey appends the complete stored key of a row in t.
 func rowKey(dst []byte, t table, r Row) []byte {
 	return appendRowKey(append(dst, byte(t)), r)
 }
@@ -133,13 +131,13 @@ func rowKey(dst []byte, t table, r Row) []byte {
 // tableRange returns the bounds [lo, hi) of all keys of t.
 func tableRange(t table) (lo, hi []byte) { return []byte{byte(t)}, []byte{byte(t) + 1} }
 
-// The keys of our own rows in app_state.
+// The keys of this package's rows in app_state.
 const (
 	reservedPrefix = "runner."
 	markerKey      = "runner.schema.version"
-	needsKey       = "runner.schema.needs" // if that is not the marker
+	needsKey       = "runner.schema.needs" // only if it differs from the marker
 	journalKey     = "runner.journal"
 	bootKey        = "runner.boot"
 	countersKey    = "runner.counters"
-	inboxStateKey  = "runner.inbox." // and the worker, u64be
+	inboxStateKey  = "runner.inbox." // followed by the worker, u64be
 )

@@ -2,11 +2,10 @@ package runner
 
 import "errors"
 
-// A worker with Concurrency n has n lanes: itself, and n-1 workers of their own that
-// claim from the same inbox, each its fair share. What they count is counted by the
-// first one, which also has their sinks and policy.
+// A worker with Concurrency n has n lanes: itself, and n-1 further workers that claim from the
+// same inbox, each its fair share. The first one has their counters, sinks and policy.
 
-// addLanes adds the lanes of w beside itself; r.mu is held.
+// addLanes adds the further lanes of w; r.mu is held.
 func (r *Runner) addLanes(w *Worker) {
 	for range w.o.Concurrency - 1 {
 		lane := r.newWorker(w.id, w.o)
@@ -17,7 +16,7 @@ func (r *Runner) addLanes(w *Worker) {
 	}
 }
 
-// head is the worker that counts for w.
+// head returns the worker that has the counters of w.
 func (w *Worker) head() *Worker {
 	if w.lead != nil {
 		return w.lead
@@ -25,7 +24,7 @@ func (w *Worker) head() *Worker {
 	return w
 }
 
-// stopOthers stops the other lanes of a worker that an error has ended.
+// stopOthers stops the other lanes when an error has ended w.
 func (w *Worker) stopOthers() {
 	h := w.head()
 	if len(h.lanes) == 0 {
@@ -38,7 +37,7 @@ func (w *Worker) stopOthers() {
 	}
 }
 
-// eachLane calls f with the other lanes of w and joins their errors.
+// eachLane calls f with the further lanes of w and joins their errors.
 func (w *Worker) eachLane(f func(lane *Worker) error) error {
 	var errs []error
 	for _, lane := range w.lanes {

@@ -19,10 +19,10 @@ func init() {
 	}
 }
 
-// byHand is the number of a claimant that is no worker: see firstWorker.
+// byHand is the claimant number of a claim without a worker, see firstWorker.
 const byHand = 99
 
-// claim takes the lease of one row until deadline: see package mailbox.
+// claim takes the lease of one row until deadline, see package mailbox.
 func (r *Runner) claim(ctx context.Context, row Row, deadline int64) error {
 	return r.engine().do(ctx, func(c *commit) error {
 		in, h, err := c.take(row, func(h holding) bool { return h.Deadline >= c.now })
@@ -36,9 +36,8 @@ func (r *Runner) claim(ctx context.Context, row Row, deadline int64) error {
 	})
 }
 
-// take makes a message that nobody holds a row of its own in the index, in whose
-// place the caller must write another lease, or remove it. It returns ErrLeased if
-// it is held.
+// take gives an unleased message a row of its own in the index, for which the caller must write
+// another lease, or remove it. It returns ErrLeased if the message is held.
 func (c *commit) take(row Row, held func(h holding) bool) (*inbox, holding, error) {
 	in := c.e.ix.inboxes[row.Worker]
 	if in == nil {
@@ -71,8 +70,8 @@ func (c *commit) take(row Row, held func(h holding) bool) (*inbox, holding, erro
 	return in, h, nil
 }
 
-// findRow returns the band of a row that has no lease. A bundle that holds it is
-// unpacked, and the messages beside it are free to be claimed.
+// findRow returns the band of a row that has no lease. A bundle that contains it is unpacked,
+// and the other messages of the bundle are free to be claimed.
 func (c *commit) findRow(in *inbox, row Row) (band, error) {
 	_, gone := in.gone[row.Seq]
 	for k, t := range bandTables {
@@ -95,7 +94,7 @@ func (c *commit) findRow(in *inbox, row Row) (band, error) {
 	return 0, fmt.Errorf("row %d of worker %d: %w", row.Seq, row.Worker, ErrNotFound)
 }
 
-// rowValue returns the stored value of a row, unpacked by this group or before.
+// rowValue returns the stored value of a row, which this group may have unpacked.
 func (c *commit) rowValue(row Row, k band) ([]byte, error) {
 	c.key = rowKey(c.key[:0], bandTables[k], row)
 	value, ok, err := c.get(c.key)
@@ -105,20 +104,20 @@ func (c *commit) rowValue(row Row, k band) ([]byte, error) {
 	return value, err
 }
 
-// InboxRow is a row as a listing shows it.
+// InboxRow is a row of an inbox.
 type InboxRow struct {
 	Row
 	Frame []byte
 	High  bool
-	// Lease is set when the row is leased or parked.
+	// Lease is set if Leased is: the row is leased or parked.
 	Lease  Lease
 	Leased bool
 	Timer  TimerID
 	Fired  bool
 }
 
-// Inbox returns up to limit rows of a worker's inbox from sequence number from
-// on, in the order of their numbers.
+// Inbox returns up to limit rows of a worker's inbox with numbers from from on, in the order of
+// their numbers.
 func (r *Runner) Inbox(worker, from uint64, limit int) ([]InboxRow, error) {
 	var out []InboxRow
 	err := r.view(func(e *engine, v View) error {

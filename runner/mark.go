@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// mark says when a run of rows was committed.
+// mark is the time when a run of rows was committed.
 type mark struct {
 	seq  uint64
 	time int64
 }
 
-// marks remember coarsely, in little memory, when the rows of a queue came, for
-// the age of its head in Stats and the time that messages wait.
+// marks record approximately, in little memory, when the rows of a queue were committed, for
+// the age of its head in Stats and the waiting time of messages.
 type marks []mark
 
 const (
@@ -20,9 +20,9 @@ const (
 	maxMarks  = 1024
 )
 
-// note says that row seq came now; rows below low are gone. When nothing leaves
-// for long, marks are set less often and every other goes: ages are rounded up,
-// by less than a hundredth of the oldest.
+// note records that row seq was committed now; rows below low are gone. When nothing leaves the
+// queue, marks get sparser and every other one is dropped: ages are rounded up, by less than a
+// hundredth of the oldest.
 func (m *marks) note(seq, low uint64, now int64) {
 	q := *m
 	for len(q) > 1 && q[1].seq <= low {
@@ -40,8 +40,8 @@ func (m *marks) note(seq, low uint64, now int64) {
 	*m = q
 }
 
-// age is how long ago row head came. Rows of an earlier process came when this
-// one started.
+// age returns how long ago row head was committed. Rows of an earlier process count from the
+// start of this one.
 func (m marks) age(head uint64, now, started int64) time.Duration {
 	since := started
 	if i, _ := slices.BinarySearchFunc(m, head, func(k mark, head uint64) int {

@@ -8,35 +8,34 @@ import (
 	"time"
 )
 
-// Kind says what a message is; the runner treats all three alike.
+// Kind is the kind of a message; the runner treats all three the same.
 type Kind uint8
 
-// The closed list of kinds.
+// The kinds of messages.
 const (
 	Command Kind = 0
 	Event   Kind = 1
 	Timer   Kind = 2
 )
 
-// Flags of a message. Bits outside this list make a frame malformed.
+// Flags are flags of a message. Other bits than those below make a frame malformed.
 type Flags uint8
 
-// The closed list of flags.
+// The flags.
 const (
-	// Durable is carried only: everything that is posted is durable.
+	// Durable has no effect: everything that is posted is durable.
 	Durable Flags = 0x01
-	// HighPriority puts the message into the band that is served first.
+	// HighPriority puts the message into the band that is delivered first.
 	HighPriority Flags = 0x02
-	// Dedupe makes the runner deliver one message per id and worker, also
-	// after the first one is done, until Policy.DedupeFor has passed. Two workers
-	// may run two of them at the same time; what the second one did is dropped
-	// then, and counted under Metrics.Duplicates.
+	// Dedupe makes the runner deliver one message per id and worker until Policy.DedupeFor
+	// after its completion. Two workers may run two of them at the same time; then the effects
+	// of the second are dropped, and it counts in Metrics.Duplicates.
 	Dedupe Flags = 0x04
-	// RequiresAck is carried for handlers: it asks for an answer.
+	// RequiresAck is for handlers: the sender asks for an answer.
 	RequiresAck Flags = 0x08
 	// HasFrom says that From is set.
 	HasFrom Flags = 0x10
-	// HasTrace says that Trace is set, be it empty.
+	// HasTrace says that Trace is set, even if it is empty.
 	HasTrace Flags = 0x20
 
 	knownFlags = Durable | HighPriority | Dedupe | RequiresAck | HasFrom | HasTrace
@@ -48,40 +47,39 @@ const (
 	noTrace       = math.MaxUint32
 )
 
-// Message is a decoded LMSG frame. After Decode its byte slices are views into
-// the frame.
+// Message is a decoded LMSG frame. After decoding its byte slices are views into the frame.
 type Message struct {
 	Kind  Kind
 	Flags Flags
 	// To is the worker whose inbox the message belongs to, below 1<<63.
 	To uint64
-	// RouteWorker and RouteTime are carried for handlers: where an answer
-	// goes, and when the message was sent.
+	// RouteWorker and RouteTime are for handlers: the destination of an answer, and the time
+	// when the message was sent.
 	RouteWorker uint64
 	RouteTime   time.Time
 	// From is 0 unless Flags has HasFrom.
 	From uint64
-	// ID has at least one byte, and need not be text.
+	// ID has at least one byte, and may be any bytes.
 	ID []byte
 	// Trace is empty unless Flags has HasTrace.
 	Trace   []byte
 	Payload []byte
 
-	// What follows is not in the frame; it is for Post and Tx.Send.
+	// The fields below are not in the frame; they are for Post and Tx.Send.
 
-	// Queue is the name of the queue, in the place of To. One that is new is made.
+	// Queue is the name of the queue, instead of To. It is created if it does not exist.
 	Queue string
-	// At is when the message is to be delivered; zero means now.
+	// At is when the message is delivered; zero means now.
 	At time.Time
-	// Unique keeps it from being posted while one with its ID waits or runs. It needs
-	// a queue with a name.
+	// Unique prevents posting while a message with its ID waits or runs. It needs a named
+	// queue.
 	Unique bool
 
 	after time.Duration // see After
 }
 
-// DecodeMessage reads an LMSG frame, which must fill the whole of frame. It
-// returns ErrTruncated, ErrFormat or ErrVersion; the first broken rule decides.
+// DecodeMessage decodes an LMSG frame, which must be the whole of frame. It returns
+// ErrTruncated, ErrFormat or ErrVersion for the first violated rule.
 func DecodeMessage(frame []byte) (Message, error) {
 	var m Message
 	err := m.decode(frame)
@@ -107,14 +105,14 @@ func (m *Message) decode(b []byte) error {
 	return nil
 }
 
-// messageHead is what a frame's way depends on, and the lengths of its parts.
+// messageHead has the fields that routing needs, and the lengths of the parts.
 type messageHead struct {
 	flags     Flags
 	to        int64
 	id, trace uint64
 }
 
-// checkMessage checks a whole frame. What passes can be decoded.
+// checkMessage checks a whole frame. A frame that passes can be decoded.
 func checkMessage(b []byte) (h messageHead, err error) {
 	body, err := checkHeader(b, messageMagic, messageHeader, uint8(Timer), uint8(knownFlags))
 	if err != nil {
@@ -139,8 +137,8 @@ func checkMessage(b []byte) (h messageHead, err error) {
 	return h, nil
 }
 
-// checkHeader does what both frame kinds share, in the order that decides
-// between the errors, and returns the body.
+// checkHeader checks what both kinds of frames share, in the order that determines the error,
+// and returns the body.
 func checkHeader(b []byte, magic string, header int, maxKind, flags uint8) ([]byte, error) {
 	if len(b) < header {
 		return nil, fmt.Errorf("%d bytes are less than a header: %w", len(b), ErrTruncated)
@@ -191,8 +189,8 @@ func (m *Message) size() (int, error) {
 	return int(n), nil
 }
 
-// Append appends the frame to dst. It allocates only when dst is too small,
-// and returns dst unchanged with ErrInvalid when no frame can hold m.
+// Append appends the frame to dst. It allocates only if dst is too small, and returns dst
+// unchanged with ErrInvalid if m cannot be encoded.
 func (m *Message) Append(dst []byte) ([]byte, error) {
 	n, err := m.size()
 	if err != nil {
@@ -201,7 +199,7 @@ func (m *Message) Append(dst []byte) ([]byte, error) {
 	return m.append(dst, n), nil
 }
 
-// append is Append of a message with a frame of n bytes.
+// append appends a frame of n bytes.
 func (m *Message) append(dst []byte, n int) []byte {
 	dst = append(slices.Grow(dst, n), messageMagic...)
 	dst = append(dst, 0, 0, 0, 0)

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// MessageState says what becomes of a message now.
+// MessageState is the current state of a message.
 type MessageState uint8
 
-// The closed list of states.
+// The states.
 const (
-	Waiting   MessageState = iota // in its queue, to be run as soon as somebody is free
+	Waiting   MessageState = iota // in its queue, to be run as soon as a worker is free
 	Scheduled                     // its time has not come
 	Active                        // a worker has it
-	Retrying                      // it failed, and waits to be run again
+	Retrying                      // it has failed, and waits for the next run
 	Dead                          // it failed too often, or for good
-	Done                          // it was run with success
-	Deleted                       // somebody deleted it
+	Done                          // it has succeeded
+	Deleted                       // it was deleted by a call
 )
 
 var messageStates = [...]string{"waiting", "scheduled", "active", "retrying", "dead", "done", "deleted"}
 
 func (s MessageState) String() string { return messageStates[s] }
 
-// ParseMessageState is the reverse of String, or ErrInvalid.
+// ParseMessageState is the inverse of String. Errors: ErrInvalid.
 func ParseMessageState(s string) (MessageState, error) {
 	i := slices.Index(messageStates[:], s)
 	if i < 0 {
@@ -36,44 +36,43 @@ func ParseMessageState(s string) (MessageState, error) {
 	return MessageState(i), nil
 }
 
-// MessageInfo is what is known of one message. What only a history tells is zero for
-// messages of an inbox without a name.
+// MessageInfo describes one message. Fields that come from the history are zero for messages of
+// an inbox without a name.
 type MessageInfo struct {
-	Queue string // its name, or its number in digits
+	Queue string // name, or number in decimal digits
 	ID    string
 	State MessageState
-	// Row is its place in the inbox; for a dead one the name of the dead letter.
+	// Row is the row in the inbox; for a Dead message that of the dead letter.
 	Row Row
-	// Number counts up in the list that the message is in, for the next page.
+	// Number is the number of the message in its list, for the next page of Messages.
 	Number uint64
-	// Timer is set for a Scheduled one.
+	// Timer is set for a Scheduled message.
 	Timer TimerID
 	High  bool
-	// Posted is from the history. Due is when a Scheduled or Retrying one is run,
-	// Ended when a Dead, Done or Deleted one came to its end.
+	// Posted comes from the history. Due is when a Scheduled or Retrying message is run, Ended
+	// when a Dead, Done or Deleted one reached that state.
 	Posted, Due, Ended time.Time
-	// Attempts counts deliveries, one under way included. Error is why the last one
-	// failed.
+	// Attempts is the number of deliveries, including a current one. Error is the error of the
+	// last one.
 	Attempts uint32
 	Error    string
-	// Payload is gone with a message that is done.
+	// Payload is empty for a message that is done.
 	Payload []byte
-	// Result is what the handler left with Delivery.SetResult.
+	// Result is the argument of Delivery.SetResult.
 	Result []byte
-	// Runs are the last ten deliveries that ended.
+	// Runs are the last ten deliveries that have ended.
 	Runs []Run
 }
 
-// Run is a delivery that ended.
+// Run is a delivery that has ended.
 type Run struct {
 	Ended time.Time
 	Took  time.Duration
 	Error string // empty for success
 }
 
-// Message returns what is known of a message by its id, or ErrNotFound. Where ids
-// have no history they are looked for among all messages of the queue. Of several
-// with one id it is the one that was posted last.
+// Message returns a message by its id, or ErrNotFound. In a queue without a history it searches
+// all messages. If several have the id, it returns the one that was posted last.
 func (r *Runner) Message(queue, id string) (MessageInfo, error) {
 	var m MessageInfo
 	err := r.view(func(e *engine, v View) error {
@@ -100,7 +99,7 @@ func (r *Runner) Message(queue, id string) (MessageInfo, error) {
 	return m, err
 }
 
-// describe completes a record with what is stored of its message.
+// describe adds the stored message to a record.
 func (r *Runner) describe(v Reader, queue uint64, h *record) (MessageInfo, error) {
 	m := MessageInfo{Posted: timeOf(h.posted), Number: h.seq}
 	switch h.place {
@@ -135,7 +134,7 @@ func (r *Runner) describe(v Reader, queue uint64, h *record) (MessageInfo, error
 	return m, nil
 }
 
-// addTo adds to m what only the record knows.
+// addTo adds the fields of the record to m.
 func (h *record) addTo(m *MessageInfo) {
 	m.ID, m.Posted, m.Result = string(h.id), timeOf(h.posted), h.result
 	m.Attempts = max(m.Attempts, h.attempts)
@@ -168,8 +167,8 @@ func (r *Runner) inboxInfo(row *InboxRow) MessageInfo {
 	return m
 }
 
-// runs reports whether somebody has a row: not a process that is gone, nor a worker that
-// has lost it.
+// runs reports whether a row is held: not by an ended process, nor by a worker that has lost
+// it.
 func (ix *index) runs(h holding, now int64) bool {
 	return h.Owner != 0 && (h.Deadline >= now || ix.inHands(h))
 }
@@ -191,7 +190,7 @@ func (r *Runner) deadInfo(d *DeadLetter) MessageInfo {
 	return m
 }
 
-// fill adds what the frame says; one that does not decode is shown as it is.
+// fill sets the fields that come from the frame; a frame that does not decode is the payload.
 func (m *MessageInfo) fill(frame []byte) {
 	msg, err := DecodeMessage(frame)
 	if err != nil {
@@ -201,7 +200,7 @@ func (m *MessageInfo) fill(frame []byte) {
 	m.ID, m.Payload = string(msg.ID), msg.Payload
 }
 
-// search looks for a message without a history.
+// search searches for a message without a history.
 func (r *Runner) search(queue uint64, id string) (MessageInfo, error) {
 	var found *MessageInfo
 	err := r.each(queue, Waiting, 0, func(m MessageInfo) bool {
@@ -230,15 +229,15 @@ func (r *Runner) search(queue uint64, id string) (MessageInfo, error) {
 	return *found, nil
 }
 
-// Messages returns up to limit messages of a queue. State chooses the list:
+// Messages returns up to limit messages of a queue. State selects the list:
 //
-//	Waiting, Active, Retrying   what is in the inbox, all three
-//	Scheduled                   what waits for its time
+//	Waiting, Active, Retrying   the inbox, with all three states
+//	Scheduled                   messages that wait for their time
 //	Dead                        the dead letters
-//	Done, Deleted               the finished ones that are remembered, both
+//	Done, Deleted               finished messages that are kept, with both states
 //
-// The next page begins after the last message: at its Number + 1. Scheduled ones are
-// in the order of their time and have one page.
+// The next page begins at the last message's Number + 1. Scheduled messages are in the order of
+// their time and have one page.
 func (r *Runner) Messages(queue string, state MessageState, from uint64, limit int) ([]MessageInfo, error) {
 	var out []MessageInfo
 	n, err := r.engine().findQueue(queue)
@@ -315,7 +314,7 @@ func (r *Runner) eachFinished(queue, from uint64, visit func(MessageInfo) bool) 
 			}
 			h, err := decodeRecord(value)
 			if !ok || err != nil || !h.place.finished() || h.seq != row.Seq {
-				return true // its id was used again
+				return true // the id was used again
 			}
 			m, err := r.describe(v, queue, &h)
 			failed = err
@@ -325,9 +324,9 @@ func (r *Runner) eachFinished(queue, from uint64, visit func(MessageInfo) bool) 
 	})
 }
 
-// RetryMessage makes a message run now: a dead letter goes back to the tail of its
-// queue with a fresh budget, and one that is Retrying or Scheduled waits no longer.
-// It returns ErrLeased for one that is Active, ErrNotFound for one that is done.
+// RetryMessage makes a message run now: a dead letter goes back to the tail of its queue with a
+// new budget, and a Retrying or Scheduled one stops waiting. It returns ErrLeased for an Active
+// message, ErrNotFound for a finished one.
 func (r *Runner) RetryMessage(ctx context.Context, queue, id string) error {
 	return r.change(ctx, queue, id, func(c *commit, m *MessageInfo) error {
 		switch m.State {
@@ -359,9 +358,8 @@ func (r *Runner) RetryMessage(ctx context.Context, queue, id string) error {
 	})
 }
 
-// DeleteMessage removes a message that is not run: one that waits, a scheduled one
-// or a dead letter. It returns ErrLeased for one that is Active, ErrNotFound for one
-// that is done.
+// DeleteMessage removes a message that is not running: a waiting or scheduled one, or a dead
+// letter. It returns ErrLeased for an Active message, ErrNotFound for a finished one.
 func (r *Runner) DeleteMessage(ctx context.Context, queue, id string) error {
 	return r.change(ctx, queue, id, func(c *commit, m *MessageInfo) error {
 		switch m.State {
@@ -398,7 +396,7 @@ func (m *MessageInfo) refuse() error {
 	return fmt.Errorf("message %q of queue %s is %s: %w", m.ID, m.Queue, m.State, ErrNotFound)
 }
 
-// change finds a message and changes it. One that moves meanwhile is looked for again.
+// change finds a message and changes it. If the message moves in between, it tries again.
 func (r *Runner) change(ctx context.Context, queue, id string, f func(c *commit, m *MessageInfo) error) error {
 	const tries = 3
 	for try := 1; ; try++ {

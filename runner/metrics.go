@@ -11,35 +11,35 @@ const LatencyBuckets = 32
 
 // Metrics are the reliability counters of a worker.
 //
-// Always: the buckets of Latency sum to Attempts, and Conflicts + Busy = Retryable.
+// The buckets of Latency add up to Attempts, and Conflicts + Busy = Retryable.
 type Metrics struct {
 	Attempts     uint64 // handler runs
-	Successes    uint64 // handler runs that ended well and were committed
+	Successes    uint64 // handler runs that succeeded and were committed
 	Retryable    uint64 // Conflicts + Busy
 	Conflicts    uint64 // commits and handlers that met ErrConflict
-	Busy         uint64 // outcomes that are Retry
-	Interrupted  uint64 // runs that failed after their context had ended, or without room
+	Busy         uint64 // Retry outcomes
+	Interrupted  uint64 // runs that failed after the end of their context, or for lack of space
 	NonRetryable uint64 // all other failures, panics included
-	Panics       uint64 // of these, panics
-	Requeues     uint64 // messages sent back to the tail
+	Panics       uint64 // those of NonRetryable that are panics
+	Requeues     uint64 // messages moved back to the tail
 	DeadLetters  uint64 // messages moved to the dead letters
-	Duplicates   uint64 // messages dropped because their id was done before
-	Expired      uint64 // claims taken over from a lease that ran out
-	LeasesLost   uint64 // outcomes dropped because the lease was taken over
-	LoopErrors   uint64 // rounds of a started worker that a failed or stopped runner ended
-	TimersFired  uint64 // of Attempts, those of timers
+	Duplicates   uint64 // messages dropped because their id was completed before
+	Expired      uint64 // claims of rows with an expired lease
+	LeasesLost   uint64 // outcomes dropped because another claimant has the lease
+	LoopErrors   uint64 // rounds of a started worker that failed because the runner was failed or stopped
+	TimersFired  uint64 // those of Attempts that are timers
 
-	Latency Latency // of handler runs
-	// Waiting is the time that messages wait from their commit until they are first
-	// run, to a millisecond or a hundredth.
+	Latency Latency // duration of handler runs
+	// Waiting is the time from the commit of a message to its first run, to a millisecond or
+	// one per cent.
 	Waiting Latency
 }
 
 // Latency is a histogram of durations.
 type Latency struct {
 	Total, Max time.Duration
-	// Buckets counts runs by duration: bucket i holds those below 2^i
-	// microseconds that are not in a lower one, the last bucket the rest.
+	// Buckets counts durations: bucket i has those below 2^i microseconds that are not in a
+	// lower bucket, the last bucket all others.
 	Buckets [LatencyBuckets]uint64
 }
 
@@ -55,10 +55,10 @@ func (l *Latency) observe(d time.Duration) {
 	l.Buckets[min(bits.Len64(uint64(d.Microseconds())), LatencyBuckets-1)]++
 }
 
-// Bound is the upper bound of bucket i, that of the last included in it.
+// Bound returns the upper bound of bucket i.
 func (l *Latency) Bound(i int) time.Duration { return time.Microsecond << i }
 
-// Count is the number of durations in it.
+// Count returns the number of durations.
 func (l *Latency) Count() (n uint64) {
 	for _, k := range l.Buckets {
 		n += k
@@ -92,7 +92,7 @@ func (m *Metrics) failed(o outcome) {
 	}
 }
 
-// add adds what happened in one tick.
+// add adds the counters of one tick.
 func (m *Metrics) add(t *Metrics) {
 	for _, p := range [...][2]*uint64{
 		{&m.Attempts, &t.Attempts}, {&m.Successes, &t.Successes}, {&m.Retryable, &t.Retryable},
@@ -108,8 +108,8 @@ func (m *Metrics) add(t *Metrics) {
 	m.Waiting.add(&t.Waiting)
 }
 
-// Metrics returns the counters of every queue that had a worker since the runner was
-// opened, by its number: those of all its workers together.
+// Metrics returns the counters of every queue that has had a worker since the runner was
+// opened, by number, summed over its workers.
 func (r *Runner) Metrics() map[uint64]Metrics {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,49 +125,49 @@ func (r *Runner) Metrics() map[uint64]Metrics {
 	return all
 }
 
-// Stats is a picture of the whole runner.
+// Stats describes the whole runner.
 type Stats struct {
 	State   State
 	Journal JournalID
-	// Epoch counts the starts of this storage, this one included.
+	// Epoch is the number of starts of this storage, including this one.
 	Epoch  uint32
 	Schema Version
 	// Inboxes are sorted by worker.
 	Inboxes []InboxStats
 	// Outbox, Timers and DeadLetters are row counts.
 	Outbox, Timers, DeadLetters uint64
-	// NextDue is when the earliest timer is due; zero without timers.
+	// NextDue is when the earliest timer is due; zero if there is none.
 	NextDue time.Time
 	// TimerLag is how long the earliest timer has been due.
 	TimerLag time.Duration
 	// OutboxLag is the time since the oldest row of the outbox was committed;
 	// for rows of an earlier process, since this one started.
 	OutboxLag time.Duration
-	// Commits counts group commits, Ops the operations in them.
+	// Commits is the number of group commits, Ops that of the operations in them.
 	Commits, Ops uint64
 	// LastGroup is the number of operations in the last group.
 	LastGroup int
-	// Memory is what the storage holds in memory, 0 if it does not tell.
+	// Memory is the memory that the storage uses in bytes, 0 if unknown.
 	Memory uint64
 }
 
-// InboxStats is a picture of one inbox.
+// InboxStats describes one inbox.
 type InboxStats struct {
 	Worker uint64
-	// Name is empty for an inbox that has only its number.
+	// Name is empty for an inbox without a name.
 	Name string
-	// Paused says that PauseQueue holds its workers.
+	// Paused says that PauseQueue is in effect.
 	Paused bool
-	// Draining says that DrainQueue lets it take nothing new.
+	// Draining says that DrainQueue is in effect.
 	Draining bool
-	// Depth counts rows, leased and parked ones included.
+	// Depth is the number of messages, including leased and parked ones.
 	Depth uint64
-	// Leased counts rows that somebody holds, Parked those that wait for a
-	// delayed retry.
+	// Leased is the number of held messages, Parked that of messages that wait for a delayed
+	// retry.
 	Leased, Parked int
-	// NextSeq is the sequence number that the next message gets.
+	// NextSeq is the next sequence number.
 	NextSeq uint64
-	// HeadSeq is the lowest that may still exist.
+	// HeadSeq is the lowest sequence number that may still exist.
 	HeadSeq uint64
 	// OldestAge is the time since the oldest unfinished row was committed; for
 	// rows of an earlier process, since this one started.

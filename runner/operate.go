@@ -6,16 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// draining is the queues that take nothing new.
+// draining is the set of queues that refuse posts.
 type draining struct {
 	any atomic.Bool
 	mu  sync.Mutex
 	set map[uint64]bool
 }
 
-// DrainQueue lets a queue run empty: what is posted to it from outside is refused
-// with ErrDraining, and what is in it, what handlers send to it and what timers
-// deliver is worked off. It ends by DrainQueue with false, or with the process.
+// DrainQueue lets a queue run empty: posts from outside are refused with ErrDraining, while its
+// messages, those sent by handlers and those of timers are processed. It lasts until DrainQueue
+// with false, or the end of the process.
 func (r *Runner) DrainQueue(queue string, on bool) error {
 	n, err := r.engine().findQueue(queue)
 	if err != nil {

@@ -6,112 +6,108 @@ import (
 	"time"
 )
 
-// Options of Open. The zero value serves.
+// Options configure a runner. The zero value is usable.
 type Options struct {
-	// Schema is the application's version. A stored marker of another major
-	// is refused; one of a lower minor is refused too unless Migrate is set; one of a
-	// higher minor unless the program that wrote it said, with Needs, that this one can
-	// go on.
+	// Schema is the application's version. A stored marker with another major is refused; one
+	// with a lower minor is refused unless Migrate is set; one with a higher minor is refused
+	// unless the program that wrote it set Needs to at most this version.
 	Schema Version
-	// Needs is the oldest version whose programs can go on with what this one keeps, so
-	// that both can take over from each other while one release follows the other; zero:
-	// Schema. After an older program the marker is still that of the newer one, and
-	// Migrate is not called again.
+	// Needs is the oldest version whose programs can use the state that this one writes, so
+	// that programs of two releases can take over from each other; zero means Schema. After an
+	// older program has run, the marker is still that of the newer one, and Migrate is not
+	// called again.
 	Needs Version
-	// Create writes the marker into a storage that has none. Without it such a
-	// storage is refused with ErrNoSchema.
+	// Create writes the marker into a storage without one. Without Create such a storage is
+	// refused with ErrNoSchema.
 	Create bool
-	// Migrate changes the application's state from an older minor to Schema.
-	// What it writes and the new marker become durable together.
+	// Migrate changes the application's state from an older minor version to Schema. Its writes
+	// and the new marker become durable together.
 	Migrate func(tx *Tx, from Version) error
 
-	// MaxFrame bounds a message frame in bytes; default 1 MiB.
+	// MaxFrame bounds the bytes of a message frame; default 1 MiB.
 	MaxFrame int
 	// MaxQueued bounds the bytes that wait for the committer; default 64 MiB.
 	MaxQueued int
-	// MinFree is the free-space watermark in bytes: below it nothing new is
-	// accepted. What the storage needs for what it holds is not counted as free.
-	// Default 64 MiB; negative turns it off.
+	// MinFree is the least free space in bytes: below it nothing new is accepted. Space that
+	// the storage needs for its present content does not count as free. Default 64 MiB;
+	// negative disables it.
 	MinFree int64
 
-	// EndLeases says of a checkpoint that is restored that nobody runs who holds a
-	// lease in it: the leases are over. Otherwise they hold until their deadline.
+	// EndLeases says that no holder of a lease in a restored checkpoint is running: the leases
+	// are over. Otherwise they are valid until their deadline.
 	EndLeases bool
 
-	// Codec makes the payloads of Queue and Handle; default JSON.
+	// Codec encodes the payloads of Queue and Handle; default JSON.
 	Codec Codec
-	// KeepHistory is how many finished messages of each named queue are remembered;
-	// default 1,000, negative means none.
+	// KeepHistory is how many finished messages of each named queue are kept; default 1,000,
+	// negative means none.
 	KeepHistory int
 
-	// Policy is the default of every worker.
+	// Policy is the default policy of workers.
 	Policy Policy
-	// Middleware wraps the handler of every worker that has one, the first
-	// outermost, outside of WorkerOptions.Middleware.
+	// Middleware wraps the handlers of all workers, the first outermost, outside of
+	// WorkerOptions.Middleware.
 	Middleware []Middleware
-	// Sinks are called synchronously, from the goroutine of the worker that
-	// caused them; they must not block nor call back into the runner.
+	// Sinks are called synchronously by the goroutine of a worker; they must not block nor call
+	// the runner.
 	Sinks Sinks
 
-	// Now and Sleep replace the clock in tests. The default clock never goes
-	// back: a wall clock that is set forward is followed within a second, one
-	// that is set back moves only timers.
+	// Now and Sleep replace the clock in tests. The default clock never goes back: it follows a
+	// wall clock that is set forward within a second; one that is set back affects only timers.
 	Now   func() time.Time
 	Sleep SleepFunc
 
-	// Wall is the wall clock that timers go by, and that the default clock follows;
-	// default is that of the machine.
+	// Wall is the wall clock for timers, which the default clock follows; the default is that
+	// of the machine.
 	Wall func() time.Time
 
-	// elapsed is the same clock for durations, which costs half as much.
+	// elapsed is the same clock for durations, at half the cost.
 	elapsed func() time.Duration
-	// ownClock says that Now was replaced.
+	// ownClock says that Now was set.
 	ownClock bool
 }
 
-// SleepFunc waits until d has passed, wake delivers or ctx is done.
+// SleepFunc waits until d has passed, wake receives or ctx is done.
 type SleepFunc func(ctx context.Context, wake <-chan struct{}, d time.Duration)
 
-// Sinks receive what happens. Any may be nil.
+// Sinks receive events. Each may be nil.
 type Sinks struct {
-	// Log receives failures and what became of the messages.
+	// Log receives failures and their consequences.
 	Log func(LogEvent)
-	// Metrics receives a copy of a worker's counters after every tick that
-	// changed them, once when the worker joins and once at a reset.
+	// Metrics receives a copy of a worker's counters after every tick that has changed them,
+	// when the worker is added, and at a reset.
 	Metrics func(worker uint64, m Metrics)
-	// Replay receives every attempt, its result and what became of it.
+	// Replay receives every attempt, its result and its consequence.
 	Replay func(ReplayEvent)
 }
 
-// Policy tunes leases and retries. A value of zero or less means the default.
+// Policy configures leases and retries. Zero or less means the default.
 type Policy struct {
-	// LeaseTTL is how long a claim holds; default 1 s.
+	// LeaseTTL is how long a claim is valid; default 1 s.
 	LeaseTTL time.Duration
-	// RetryBudget is the number of deliveries a message gets before it
-	// becomes a dead letter; default 4.
+	// RetryBudget is how often a message is delivered before it becomes a dead letter; default
+	// 4.
 	RetryBudget int
-	// RequeueAttempts bounds the attempts at settling a batch that meets
-	// conflicts with other transactions before the messages that meet them
-	// have failed; default 4.
+	// RequeueAttempts is how often a batch that meets conflicts with other transactions is
+	// settled before the messages with conflicts have failed; default 4.
 	RequeueAttempts int
-	// RetryDelay is the longest wait before a failed message is delivered again
-	// when its handler names none; it doubles with every failure up to
-	// RetryDelayMax. The wait is drawn from the upper half, by the number of the
-	// message's row: the same again when the same happens again. Defaults 1 second
-	// and 1 minute; a negative RetryDelay means at once.
+	// RetryDelay is the longest wait before a failed message is delivered again, unless its
+	// handler sets one; it doubles with every failure up to RetryDelayMax. The wait is drawn
+	// from the upper half by the message's row, so that it is deterministic. Defaults 1 s and 1
+	// min; a negative RetryDelay means no wait.
 	RetryDelay    time.Duration
 	RetryDelayMax time.Duration
-	// Backoff, if set, replaces that wait. It is called by the worker with the
-	// delivery that failed, and must not keep it. If it panics it counts as not set.
+	// Backoff, if set, returns that wait instead. The worker calls it with the failed delivery,
+	// which it must not keep. If it panics the wait above is used.
 	Backoff func(d *Delivery, err error) time.Duration
 	// DedupeFor is how long a completed message id is remembered; default 24 h.
 	DedupeFor time.Duration
-	// StopOnError stops the worker when a handler fails with an error that is
-	// neither Retry, Discard nor a conflict. Tick then returns the error.
+	// StopOnError stops the worker when a handler fails with an error that is not Retry,
+	// Discard or a conflict. Tick then returns the error.
 	StopOnError bool
 }
 
-// DefaultPolicy returns the policy that the zero value stands for, as the original's
+// DefaultPolicy returns the policy that the zero value means; it is the original's
 // policy_default.
 func DefaultPolicy() Policy { return Policy{}.withDefaults() }
 
@@ -127,14 +123,14 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// set gives *v its default when it is zero or less.
+// set sets *v to its default if it is zero or less.
 func set[T int | int64 | time.Duration](v *T, def T) {
 	if *v <= 0 {
 		*v = def
 	}
 }
 
-// delay is the wait after the n-th failure, n from 1, of the message at row.
+// delay returns the wait after the n-th failure, n from 1, of the message at row.
 func (p Policy) delay(n uint32, row Row) time.Duration {
 	d := max(p.RetryDelay, 0)
 	for i := n; i > 1 && d > 0 && d < p.RetryDelayMax; i-- {
@@ -147,7 +143,7 @@ func (p Policy) delay(n uint32, row Row) time.Duration {
 	return d/2 + time.Duration(rng.Uint64()%uint64(d-d/2+1))
 }
 
-// backoff is the wait before d, which failed with err, is delivered again.
+// backoff returns the wait before d, which failed with err, is delivered again.
 func (p *Policy) backoff(d *Delivery, err error) time.Duration {
 	if p.Backoff != nil {
 		var wait time.Duration

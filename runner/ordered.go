@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// window is what an ordered worker with Concurrency n has under way: n lanes run the
-// messages of a claim, and the worker's own goroutine hands them out and settles them,
-// both in the order of their numbers.
+// window has the messages that an ordered worker with Concurrency n is processing: n lanes run
+// the messages of a claim, and the worker's goroutine hands them out and settles them, both in
+// the order of their numbers.
 //
 //	settled │ ended, their turn has come │ some run, some have ended │ not begun
 //	      from                         done                        next
 //
-// Each runs in a transaction of its own on what is committed. When its turn comes
-// everything that it has read is checked: if a message before it has changed that, it
-// runs again, after all that were before it. Nothing settles past the first that did
+// Each message runs in a transaction of its own on the committed state. When its turn comes,
+// everything that it has read is validated: if an earlier message has changed that, it runs
+// again, after all earlier ones. Nothing is settled after the first message that was not; the
+// messages after that one run again.
 // not; what has run behind that one runs again.
 type window struct {
 	w       *Worker
@@ -26,23 +27,23 @@ type window struct {
 	jobs    chan laneJob
 	results chan laneResult
 	lanes   sync.WaitGroup
-	halt    atomic.Bool // what is handed out and has not begun does not begin
+	halt    atomic.Bool // jobs that have not begun are not run
 
 	from, done, next int
-	ready            []bool // by the place in the batch: it has ended
-	out              int    // handed out, and not come back
+	ready            []bool // by index in the batch: it has ended
+	out              int    // number of jobs handed out and not returned
 	stop             bool   // the last one below done stays where it is
 }
 
-// laneJob is a delivery on its way to a lane. It is the lane's own, because a
-// settlement may change the one in the batch.
+// laneJob is a delivery for a lane. It is a copy, because a settlement may change the one in
+// the batch.
 type laneJob struct {
 	at  int
 	d   Delivery
 	ctx context.Context
 }
 
-// laneResult is how a run ended; at is negative if it has not begun.
+// laneResult is the result of a run; at is negative if it has not begun.
 type laneResult struct {
 	at         int
 	start, end time.Duration
@@ -71,7 +72,7 @@ func (w *Worker) runWindow(ctx context.Context, e *engine, l limits) (n, ran int
 			}
 			v.from, due = to, w.r.o.elapsed()+settleEvery
 			for i := to; i < v.next; i++ {
-				w.repeats(&b.list[i]) // these run: the settlement has forgotten their ids
+				w.repeats(&b.list[i]) // they are running: the settlement has cleared w.ids
 			}
 			continue
 		}
@@ -85,8 +86,8 @@ func (w *Worker) runWindow(ctx context.Context, e *engine, l limits) (n, ran int
 	}
 }
 
-// open starts the lanes. As many jobs may wait for them as run, so that they have
-// something to do during a settlement.
+// open starts the lanes. The channels hold twice as many jobs as there are lanes, so that lanes
+// have work during a settlement.
 func (v *window) open(lanes int) {
 	v.jobs, v.results = make(chan laneJob, 2*lanes), make(chan laneResult, 2*lanes)
 	for range lanes {
@@ -94,7 +95,7 @@ func (v *window) open(lanes int) {
 	}
 }
 
-// close waits for the lanes. What they did since does not count.
+// close waits for the lanes. Their further results are dropped.
 func (v *window) close() {
 	v.halt.Store(true)
 	close(v.jobs)
@@ -118,7 +119,7 @@ func (v *window) lane() error {
 	return nil
 }
 
-// runJob runs a delivery, on a lane.
+// runJob runs a delivery on a lane.
 func (v *window) runJob(job *laneJob) laneResult {
 	if v.halt.Load() {
 		return laneResult{at: -1}
@@ -140,13 +141,13 @@ func (v *window) runJob(job *laneJob) laneResult {
 	return res
 }
 
-// handOut gives the lanes what they can take, in the order of the batch.
+// handOut gives jobs to the lanes while there is room, in the order of the batch.
 func (v *window) handOut(ctx context.Context) {
 	w, list := v.w, v.b.list
 	for v.next < len(list) && v.out < cap(v.jobs) && !v.stop && ctx.Err() == nil && !w.stopped.Load() && !w.held() {
 		d := &list[v.next]
 		if w.repeats(d) && v.next > v.from {
-			return // only when the first one is settled it is known whether this one runs
+			return // whether it runs is known only when the first one is settled
 		}
 		if !w.runs(list[v.from].Row.Seq, d.Row.Seq) {
 			return
@@ -164,7 +165,7 @@ func (v *window) handOut(ctx context.Context) {
 	}
 }
 
-// take notes how a run ended.
+// take records the result of a run.
 func (v *window) take(res laneResult) {
 	v.out--
 	if res.at < 0 {
@@ -183,11 +184,12 @@ func (v *window) take(res laneResult) {
 	if res.err != nil {
 		w.failed(d, seq, out)
 	}
-	// A failure keeps its transaction: it may be one of a state that never was.
+	// A failure keeps its transaction, which must be validated: it may have read a state that
+	// was never committed.
 	v.b.outs[res.at], v.b.txs[res.at], v.ready[res.at] = out, &v.b.slots[res.at], true
 }
 
-// advance moves done over what has ended, up to the first that stays where it is.
+// advance moves done over finished deliveries, up to the first that stays in place.
 func (v *window) advance() {
 	for v.done < v.next && v.ready[v.done] && !v.stop {
 		out := &v.b.outs[v.done]

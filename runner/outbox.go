@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// OutboxRow is a message that waits to leave.
+// OutboxRow is a message in the outbox.
 type OutboxRow struct {
 	Seq     uint64
 	Message []byte
@@ -26,8 +26,8 @@ func (r *Runner) Outbox(from uint64, limit int) ([]OutboxRow, error) {
 	return out, err
 }
 
-// OutboxEnd returns the number of the newest row that was ever appended and is
-// durable, 0 if none was.
+// OutboxEnd returns the number of the newest durable row that was ever appended, 0 if there was
+// none.
 func (r *Runner) OutboxEnd() uint64 {
 	ix := &r.engine().ix
 	ix.mu.Lock()
@@ -35,7 +35,7 @@ func (r *Runner) OutboxEnd() uint64 {
 	return ix.outboxStored - 1
 }
 
-// readOutbox returns up to limit rows from a number on, below end.
+// readOutbox returns up to limit rows with numbers in [from, end).
 func readOutbox(v Reader, from, end uint64, limit int) ([]OutboxRow, error) {
 	if from >= end {
 		return nil, nil
@@ -57,10 +57,10 @@ func readOutbox(v Reader, from, end uint64, limit int) ([]OutboxRow, error) {
 	return out, nil
 }
 
-// DrainOutbox hands up to limit rows to deliver, in order, and removes those
-// that it took. It stops at the first error, which it returns beside the
-// number removed; the row that failed stays. Delivery is at least once: rows
-// are removed after they were delivered, in one commit for all.
+// DrainOutbox passes up to limit rows to deliver, in order, and removes those for which it
+// returned nil. It stops at the first error, which it returns with the number of removed rows;
+// the failed row stays. Delivery is at least once: the rows are removed after their delivery,
+// in one commit.
 func (r *Runner) DrainOutbox(ctx context.Context, limit int, deliver func(OutboxRow) error) (int, error) {
 	rows, err := r.Outbox(0, limit)
 	if err != nil || len(rows) == 0 {
@@ -88,8 +88,8 @@ func (r *Runner) DrainOutbox(ctx context.Context, limit int, deliver func(Outbox
 	return n, failed
 }
 
-// removeOutbox deletes rows and moves the head behind them when they were the
-// first. It returns how many existed.
+// removeOutbox deletes rows, and moves the head if they were the first. It returns how many
+// existed.
 func (c *commit) removeOutbox(rows []OutboxRow) int {
 	n := 0
 	ix := &c.e.ix
@@ -102,8 +102,8 @@ func (c *commit) removeOutbox(rows []OutboxRow) int {
 		ix.outboxCount--
 		n++
 	}
-	// Rows are read from the head on, so nothing below the first of them is
-	// left unless somebody drains at the same time from another place.
+	// Rows are read from the head on, so no row below the first of them is left, unless another
+	// caller drains the outbox at the same time.
 	if last := rows[len(rows)-1].Seq; rows[0].Seq >= ix.outboxHead && n == len(rows) {
 		ix.outboxHead = last + 1
 	}

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// band returns the part of an inbox where a message belongs.
+// band returns the band of a message with these flags.
 func (f Flags) band() band {
 	if f&HighPriority != 0 {
 		return bandHigh
@@ -15,19 +15,17 @@ func (f Flags) band() band {
 	return bandNormal
 }
 
-// posts is one request for all frames that producers post while it waits for the
-// committer. Each producer waits for the whole request, and finds the number of
-// its frame by the place in it.
+// posts is one request for all frames that producers post while it waits for the committer.
+// Each producer waits for the whole request, and gets the number of its frame by its index.
 type posts struct {
 	durable chan struct{}
 	err     error
-	seqs    []uint64 // the numbers of the frames in their inboxes
+	seqs    []uint64 // numbers of the frames in their inboxes
 	k       *committer
 	frameList
 }
 
-// maxPosts bounds the bytes of one request, because a request is not divided
-// between commits.
+// maxPosts bounds the bytes of one request, because a request is not split between commits.
 const maxPosts = 1 << 20
 
 func (p *posts) apply(c *commit) {
@@ -54,8 +52,8 @@ func (p *posts) count() int {
 	return len(p.list)
 }
 
-// post encodes m, whose frame has so many bytes, into the request that is last in the
-// queue, or makes one.
+// post encodes m, whose frame has size bytes, into the last request of the queue, or into a new
+// one.
 func (k *committer) post(m *Message, size, limit int) (p *posts, at int, err error) {
 	q := &k.q
 	q.mu.Lock()
@@ -78,11 +76,10 @@ func (k *committer) post(m *Message, size, limit int) (p *posts, at int, err err
 	return p, len(p.list) - 1, nil
 }
 
-// Post puts m into its queue and returns its row when it is durable. When ctx ends
-// first, it may or may not have been posted. A message without ID is given one, and
-// one with Queue the number of its queue in To. The row of one that has its time to
-// wait for has no number yet. ErrExists is the answer for a Unique one whose ID
-// waits or runs.
+// Post puts m into its queue and returns its row when it is durable. If ctx ends first, m may
+// or may not have been posted. Post sets the ID of a message without one, and To of a message
+// with Queue. The row of a message with At has no number yet. It returns ErrExists for a Unique
+// message whose ID waits or runs.
 func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
 	e := r.engine()
 	size, err := e.admit(ctx, m)
@@ -93,7 +90,7 @@ func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
 		return Row{}, err
 	}
 	if m.Unique || !m.At.IsZero() {
-		own := *m // so that only these have to be on the heap
+		own := *m // a copy, so that m itself does not escape to the heap
 		return r.postOwn(ctx, e, &own)
 	}
 	p, at, err := e.k.post(m, size, e.o.MaxQueued)
@@ -115,7 +112,7 @@ func (r *Runner) Post(ctx context.Context, m *Message) (Row, error) {
 	return Row{m.To, p.seqs[at]}, nil
 }
 
-// postOwn posts a message that was admitted and is Unique or has to wait.
+// postOwn posts an admitted message that is Unique or has At.
 func (r *Runner) postOwn(ctx context.Context, e *engine, m *Message) (Row, error) {
 	row := Row{Worker: m.To}
 	if !m.At.IsZero() {
@@ -136,8 +133,8 @@ func (r *Runner) postOwn(ctx context.Context, e *engine, m *Message) (Row, error
 	return row, err
 }
 
-// admit gives m an id and the number of its queue, where it lacks one, and returns
-// the length of its frame. What passes can always be stored, delivered and buried.
+// admit sets a missing id and the number of m's queue, and returns the length of its frame. An
+// admitted message can always be stored, delivered and buried.
 func (e *engine) admit(ctx context.Context, m *Message) (size int, err error) {
 	if len(m.ID) == 0 {
 		m.ID = []byte(rand.Text())
@@ -158,7 +155,7 @@ func (e *engine) admit(ctx context.Context, m *Message) (size int, err error) {
 	return size, err
 }
 
-// encode admits m and makes its frame.
+// encode admits m and returns its frame.
 func (e *engine) encode(ctx context.Context, m *Message) ([]byte, error) {
 	size, err := e.admit(ctx, m)
 	if err != nil {
@@ -192,8 +189,8 @@ func (c *commit) refuseQueued(m *Message) error {
 	return err
 }
 
-// insert stores bytes at a chosen row: see package mailbox. It returns ErrExists when
-// the number is or may have been used, and ErrTooLarge for one of 2^63 and more.
+// insert stores a frame at a chosen row, see package mailbox. It returns ErrExists if the
+// number is or may have been used, and ErrTooLarge for 2^63 and above.
 func (r *Runner) insert(ctx context.Context, row Row, frame []byte) error {
 	if len(frame) == 0 || bundled(frame) > 0 {
 		return fmt.Errorf("empty frame, or a bundle: %w", ErrInvalid)
@@ -204,8 +201,7 @@ func (r *Runner) insert(ctx context.Context, row Row, frame []byte) error {
 	return r.write(ctx, func(c *commit) error { return c.place(row, frame) })
 }
 
-// place stores a frame at a chosen row. The row is not in the cache of recent
-// rows, which has no gaps, so the cache is dropped.
+// place stores a frame at a chosen row. The cache of recent rows has no gaps, so it is dropped.
 func (c *commit) place(row Row, frame []byte) error {
 	in := c.e.ix.inbox(row.Worker)
 	if row.Seq > maxInsert {

@@ -9,28 +9,28 @@ import (
 	"unicode/utf8"
 )
 
-// A queue is an inbox with a name. Its number is given once, when the name is
-// first used, and is stored with the messages:
+// A queue is an inbox with a name. Its number is assigned when the name is first used, and is
+// stored:
 //
 //	runner.queue.NUMBER u64be    QUE0, flags u8 (1: paused), name
 //
-// Wherever a queue is asked for as text, the number of an inbox in decimal digits
-// serves too; so a name is not all digits.
+// Calls that take a queue as text also accept the number of an inbox in decimal digits; so a
+// name is not all digits.
 const (
-	queueKey   = "runner.queue." // and the number, u64be
+	queueKey   = "runner.queue." // followed by the number, u64be
 	queueMagic = "QUE0"
 
 	queuePaused = 0x01
 
-	// firstNamed is the number of the first named queue: those below are left for
-	// programs that choose numbers themselves.
+	// firstNamed is the lowest number of a named queue: lower ones are for programs that choose
+	// numbers themselves.
 	firstNamed = 1 << 20
 	// MaxQueueName bounds the name of a queue, in bytes of UTF-8.
 	MaxQueueName = 128
 )
 
-// Queue returns the number of the queue with this name, which is made if it is new.
-// Its messages have a history: see Message.
+// Queue returns the number of the queue with a name, and creates it if it does not exist. Its
+// messages have a history, see Message.
 func (r *Runner) Queue(ctx context.Context, name string) (uint64, error) {
 	return r.engine().queue(ctx, name)
 }
@@ -61,14 +61,14 @@ func (e *engine) queue(ctx context.Context, name string) (uint64, error) {
 	return n, err
 }
 
-// christen gives an inbox its name.
+// christen sets the name of an inbox.
 func (ix *index) christen(in *inbox, name string) {
 	in.name, in.finished = name, span{1, 1}
 	ix.names[name] = in
 }
 
-// findQueue returns the number of a queue by its name or its number in digits, or
-// ErrNotFound for a name that is not in use.
+// findQueue returns the number of a queue by name or by number in digits, or ErrNotFound for an
+// unused name.
 func (e *engine) findQueue(queue string) (uint64, error) {
 	if n, err := strconv.ParseUint(queue, 10, 63); err == nil {
 		return n, nil
@@ -81,8 +81,7 @@ func (e *engine) findQueue(queue string) (uint64, error) {
 	return 0, fmt.Errorf("queue %q: %w", queue, ErrNotFound)
 }
 
-// QueueName returns the name of a queue by its number, or the number in digits when
-// it has no name.
+// QueueName returns the name of a queue, or its number in digits if it has no name.
 func (r *Runner) QueueName(number uint64) string {
 	ix := &r.engine().ix
 	ix.mu.Lock()
@@ -93,10 +92,9 @@ func (r *Runner) QueueName(number uint64) string {
 	return strconv.FormatUint(number, 10)
 }
 
-// PauseQueue keeps the workers of a queue from running its messages, until
-// ResumeQueue, over restarts too. A message that runs is finished; what was claimed
-// beyond it is given back. Posting goes on. It returns ErrNotFound for a name that
-// is not in use.
+// PauseQueue stops the workers of a queue from running its messages until ResumeQueue, also
+// after a restart. A running message is finished; other claimed messages are released. Posting
+// continues. It returns ErrNotFound for an unused name.
 func (r *Runner) PauseQueue(ctx context.Context, queue string) error {
 	return r.setPaused(ctx, queue, true)
 }
@@ -123,8 +121,8 @@ func (r *Runner) setPaused(ctx context.Context, queue string, paused bool) error
 	})
 }
 
-// RunPaused lets a worker run the messages of its queue although that is paused, or no
-// longer: for a program that cannot go on before they are done.
+// RunPaused sets whether a worker runs messages while its queue is paused, for a program that
+// cannot continue before they are done.
 func (w *Worker) RunPaused(on bool) {
 	w.forced.Store(on)
 	for _, lane := range w.lanes {
@@ -132,7 +130,7 @@ func (w *Worker) RunPaused(on bool) {
 	}
 }
 
-// held reports whether PauseQueue keeps the worker from its messages.
+// held reports whether PauseQueue stops the worker.
 func (w *Worker) held() bool { return w.paused.Load() && !w.forced.Load() }
 
 func (c *commit) storeQueue(in *inbox) {
@@ -146,7 +144,7 @@ func (c *commit) storeQueue(in *inbox) {
 	c.batch.Set(c.key, c.value)
 }
 
-// loadQueues reads names and pauses of queues.
+// loadQueues reads the names and pauses of queues.
 func (e *engine) loadQueues() error {
 	lo := tableKey(nil, appState, []byte(queueKey))
 	hi := tableKey(nil, appState, []byte(queueKey))

@@ -2,17 +2,16 @@ package runner
 
 import "math"
 
-// recent is a cache of the tail of an inbox's ordinary rows as the committer
-// wrote them, so that a worker which keeps up need not read them from the
-// storage. It holds every such row from number from on that nobody has a lease
-// of; a claim that begins below from reads the storage. Without it 64 producers and
-// a worker take 9 % more processor time for a message with fsync (median of eight
-// runs in turns); without fsync the medians say the opposite, within their spread.
+// recent caches the tail of an inbox's ordinary rows as the committer wrote them, so that a
+// worker that keeps up need not read them from the storage. It has all such rows from number
+// from on that are not leased; a claim that begins below from reads the storage. Without it 64
+// producers and a worker take 9 % more processor time per message with fsync (median of eight
+// runs in turns); without fsync the medians show the opposite, within their spread.
 type recent struct {
 	rows  []recentRow
-	from  uint64 // math.MaxUint64 when it holds nothing
+	from  uint64 // math.MaxUint64 if it is empty
 	bytes int
-	spare [][]byte // buffers of forgotten rows, for rows to come
+	spare [][]byte // buffers of dropped rows, for reuse
 	free  int      // bytes of spare
 }
 
@@ -20,20 +19,19 @@ type recent struct {
 type recentRow struct {
 	first uint64
 	n     int
-	value []byte // of a bundle, its header filled in or not
+	value []byte // with a bundle header, which may not be filled in
 }
 
-// maxRecent bounds the bytes cached of one inbox, and its spare buffers: four
-// times the default of what a worker claims at once, so that a worker which waits
-// for a processor now and then still finds its rows here.
+// maxRecent bounds the bytes of one inbox's cache, and those of its spare buffers: four times
+// the default of one claim, so that a worker that waits for a processor now and then still
+// finds its rows here.
 const maxRecent = 4 << 20
 
-// recentLag is how many messages may be unclaimed when caching begins: the
-// default batch.
+// recentLag is how many messages may be unclaimed when caching begins: the default batch.
 const recentLag = 256
 
-// wants reports whether a row is worth caching: whether the worker keeps up. In a
-// backlog nothing is cached until the worker has come near its end.
+// wants reports whether to cache a row: whether the worker keeps up. In a backlog nothing is
+// cached until the worker is near its end.
 func (r *recent) wants(first, seen uint64, size int) bool {
 	if r.from == math.MaxUint64 {
 		return first <= seen+recentLag && size <= maxRecent
@@ -41,8 +39,8 @@ func (r *recent) wants(first, seen uint64, size int) bool {
 	return r.bytes+size <= maxRecent
 }
 
-// keep takes over the buffer of a row that was just written, and returns another
-// for the next row.
+// keep takes the buffer of a row that was just written, and returns another buffer for the next
+// row, nil if there is none.
 func (r *recent) keep(first uint64, n uint32, value []byte) []byte {
 	r.from = min(r.from, first)
 	r.rows = append(r.rows, recentRow{first, int(n), value})
@@ -55,13 +53,13 @@ func (r *recent) keep(first uint64, n uint32, value []byte) []byte {
 	return nil
 }
 
-// drop forgets everything: the next claim reads the storage.
+// drop empties the cache: the next claim reads the storage.
 func (r *recent) drop() {
 	r.forget(len(r.rows))
 	r.from = math.MaxUint64
 }
 
-// pass forgets the rows below seen, which are claimed.
+// pass removes the rows below seen, which are claimed.
 func (r *recent) pass(seen uint64) {
 	n := 0
 	for n < len(r.rows) && r.rows[n].first < seen {
@@ -83,8 +81,7 @@ func (r *recent) forget(n int) {
 	r.rows = r.rows[:left]
 }
 
-// readRecent is readBand from the cache. ok is false when the storage has to be
-// read.
+// readRecent is readBand from the cache. ok is false if the storage must be read.
 func (b *batch) readRecent(e *engine, worker, from, upper uint64, rows int, l limits) (next uint64, ok bool) {
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()

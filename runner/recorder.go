@@ -10,11 +10,10 @@ import (
 	"sync"
 )
 
-// A recording is "RREC", version 2, then events: kind u8, flags u8 (1: it has
-// an error, 2: it is of a timer), worker u64, seq u64, row u64, due i64 and seq u64
-// of the timer, attempts u32, error length u16, frame length u32, the error's text,
-// the frame. Integers are little-endian. In version 1, which is read too, the worker
-// is u32.
+// A recording is "RREC", version 2, then events: kind u8, flags u8 (1: with an error, 2: of a
+// timer), worker u64, seq u64, row u64, due i64 and seq u64 of the timer, attempts u32, error
+// length u16, frame length u32, error text, frame. Integers are little-endian. In version 1,
+// which can be read too, the worker is u32.
 const (
 	recordMagic    = "RREC\x02"
 	oldRecordMagic = "RREC\x01"
@@ -25,8 +24,7 @@ const (
 	recordFromTimer = 2
 )
 
-// Recorder writes replay events to a stream. Install its Event method as
-// Sinks.Replay.
+// Recorder writes replay events to a stream. Set its method Event as Sinks.Replay.
 type Recorder struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -35,15 +33,15 @@ type Recorder struct {
 	count uint64
 }
 
-// NewRecorder begins a recording on w. Writes are one per event; wrap w in a
-// bufio.Writer when that matters.
+// NewRecorder begins a recording on w. There is one write per event; wrap w in a bufio.Writer
+// if that matters.
 func NewRecorder(w io.Writer) *Recorder {
 	r := &Recorder{w: w}
 	_, r.err = io.WriteString(w, recordMagic)
 	return r
 }
 
-// Event appends one event; it copies what it keeps.
+// Event writes one event.
 func (r *Recorder) Event(ev ReplayEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,8 +54,8 @@ func (r *Recorder) Event(ev ReplayEvent) {
 	}
 }
 
-// Close returns the number of events recorded and the first error. It does
-// not close the stream.
+// Close returns the number of recorded events and the first error. It does not close the
+// stream.
 func (r *Recorder) Close() (uint64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,8 +82,8 @@ func (ev *ReplayEvent) append(dst []byte) []byte {
 	return append(dst, ev.Frame...)
 }
 
-// ReadRecording calls visit with every event of a recording. maxFrame bounds
-// what it allocates. It returns ErrFormat or ErrTruncated for a bad one.
+// ReadRecording calls visit with every event of a recording. maxFrame bounds its allocations.
+// It returns ErrFormat or ErrTruncated for an invalid recording.
 func ReadRecording(r io.Reader, maxFrame int, visit func(ReplayEvent) error) error {
 	magic := make([]byte, len(recordMagic))
 	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != recordMagic && string(magic) != oldRecordMagic {
@@ -94,7 +92,7 @@ func ReadRecording(r io.Reader, maxFrame int, visit func(ReplayEvent) error) err
 	var h [recordHeader]byte
 	read := h[:]
 	if string(magic) == oldRecordMagic {
-		read = h[4:] // the kind, the flags and the worker are put in their place
+		read = h[4:] // kind, flags and worker are moved to their places below
 	}
 	var body []byte
 	for {
@@ -136,12 +134,12 @@ func ReadRecording(r io.Reader, maxFrame int, visit func(ReplayEvent) error) err
 	}
 }
 
-// Difference is where a replay left its recording.
+// Difference is where a replay differs from its recording.
 type Difference struct {
-	// Index is the number of the event in the recording, from 0.
+	// Index is the index of the event in the recording.
 	Index int
 	Event ReplayEvent
-	// Want and Got are the recorded and the present result; nil is success.
+	// Want and Got are the recorded and the actual result; nil is success.
 	Want, Got error
 }
 
@@ -157,14 +155,13 @@ func text(err error) string {
 	return err.Error()
 }
 
-// Replay runs the deliveries of a recording against handlers: the handler of the
-// worker gets each as it was, in a transaction on r, and must end as recorded, with
-// success or with the same error text. What a successful one does is committed, so
-// that the next finds it. Runs that did not count are left out, and the others run
-// in the order in which they were settled: as they were committed, if they were
-// recorded of workers that do not change the same state at the same time. r should
-// be a runner of its own, opened on the checkpoint from which the recording began,
-// or empty. Workers without a handler are skipped.
+// Replay runs the deliveries of a recording with handlers: the handler of the worker gets each
+// delivery as recorded, in a transaction on r, and must end as recorded, with success or with
+// the same error text. The effects of a successful one are committed before the next. Runs that
+// did not count are left out, and the others run in the order in which they were settled, which
+// is the order of their commits if the recorded workers did not change the same state at the
+// same time. r should be a separate runner, opened on the checkpoint from which the recording
+// began, or empty. Workers without a handler are skipped.
 //
 // It returns how many deliveries it ran and the first difference, as a *Difference.
 func Replay(ctx context.Context, rec io.Reader, r *Runner, handlers map[uint64]Handler) (int, error) {
@@ -172,7 +169,7 @@ func Replay(ctx context.Context, rec io.Reader, r *Runner, handlers map[uint64]H
 		index int
 		ReplayEvent
 	}
-	open := map[Row]run{} // the last result of each row that is not settled
+	open := map[Row]run{} // last result of each row that is not settled
 	n, index := 0, -1
 	err := ReadRecording(rec, r.o.MaxFrame, func(ev ReplayEvent) error {
 		index++
@@ -191,7 +188,7 @@ func Replay(ctx context.Context, rec io.Reader, r *Runner, handlers map[uint64]H
 		last, ok := open[ev.Row]
 		delete(open, ev.Row)
 		if !ok || text(last.Err) != text(ev.Err) {
-			return nil // it was not for the handler, or did not count
+			return nil // it did not reach the handler, or did not count
 		}
 		n++
 		if got := replayOne(ctx, r, &last.ReplayEvent, handler); text(got) != text(last.Err) {

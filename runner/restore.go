@@ -1,9 +1,8 @@
 package runner
 
-// Restore replaces the content of s, which may be empty and must not be open,
-// by a checkpoint with a new journal id. It returns ErrLocked while s is in
-// use, and the errors of Open when the checkpoint is not a runner's or has
-// another schema; the old content is still there then.
+// Restore replaces the content of s, which must not be open and may be empty, by a checkpoint
+// with a new journal id. It returns ErrLocked while s is in use, and the errors of Open if the
+// checkpoint is not a runner's or has another schema; then the old content is unchanged.
 func Restore(s Storage, checkpoint string, o Options) error {
 	o.Create = false
 	o = o.withDefaults()
@@ -17,8 +16,8 @@ func Restore(s Storage, checkpoint string, o Options) error {
 	return e.close(ErrStopped)
 }
 
-// disown takes the journal id out of the copy of a checkpoint, so that whoever
-// opens the copy first gives it a new one, even if a crash comes before.
+// disown removes the journal id from the copy of a checkpoint, so that the first open of the
+// copy creates a new one, even after a crash.
 func (o *Options) disown(b Backend) error {
 	e := &engine{o: o, back: b}
 	if _, _, err := e.guardSchema(); err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// runEach runs the present batch message by message and settles it, in one
-// commit unless it takes long.
+// runEach runs the current batch message by message and settles it, in one commit unless it
+// takes long.
 func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (n, ran int, err error) {
 	b := w.cur
 	b.growOuts()
@@ -24,7 +24,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		}
 		d := &b.list[i]
 		if w.repeats(d) && i > from {
-			// Only when the first one is settled it is known whether this one runs.
+			// Whether this one runs is known only when the first one is settled.
 			done, err := w.settleRun(ctx, e, from, i, false, l, nil)
 			n += done
 			if err != nil || b.pos < i || i >= len(b.list) {
@@ -50,7 +50,7 @@ func (w *Worker) runEach(ctx context.Context, e *engine, ahead bool, l limits) (
 		done, err := w.settleRun(ctx, e, from, i+1, ahead && last && !stop, l, nil)
 		n += done
 		if err != nil || last || b.pos <= i {
-			return n, ran, err // an ordered worker may have come less far
+			return n, ran, err // an ordered worker may have settled less
 		}
 		from, due = i+1, end+settleEvery
 	}
@@ -69,8 +69,8 @@ func (b *batch) growOuts() {
 	}
 }
 
-// planned adds to an outcome when the message is delivered again, and turns "back
-// to the tail" into "stay" for an ordered worker.
+// planned adds to an outcome when the message is delivered again, and for an ordered worker
+// changes "back to the tail" to "stay".
 func (w *Worker) planned(d *Delivery, o outcome) outcome {
 	if o.verdict != verdictRetry && o.verdict != verdictFree {
 		return o
@@ -95,7 +95,7 @@ func (w *Worker) pause(after time.Duration) {
 	w.resumeAt.Store(later(w.current.now(), int64((after+time.Millisecond-1)/time.Millisecond)))
 }
 
-// precheck sorts out deliveries that are not to be run.
+// precheck returns the outcome of a delivery that must not be run.
 func (w *Worker) precheck(e *engine, d *Delivery) (outcome, bool) {
 	if d.doomed {
 		return outcome{verdict: verdictDead, cause: CauseCrash, err: errCrashed}, true
@@ -114,8 +114,8 @@ func (w *Worker) precheck(e *engine, d *Delivery) (outcome, bool) {
 	return outcome{}, false
 }
 
-// seenBefore looks whether d's id is done. The commit looks again, because
-// another delivery may complete it meanwhile.
+// seenBefore reports whether d's id is completed. The commit checks again, because another
+// delivery may complete it in between.
 func (w *Worker) seenBefore(e *engine, d *Delivery) bool {
 	w.key = appendDedupeKey(append(w.key[:0], byte(dedupeTable)), w.id, d.ID)
 	value, ok, err := e.back.Get(w.buf[:0], w.key)
@@ -127,8 +127,8 @@ func (w *Worker) seenBefore(e *engine, d *Delivery) bool {
 	return err == nil && row.expires > e.now()
 }
 
-// repeats reports whether d has the id of a delivery that has run since the last
-// settlement, and only one of them may.
+// repeats reports whether d has the flag Dedupe and the id of a delivery that has run since the
+// last settlement.
 func (w *Worker) repeats(d *Delivery) bool {
 	if len(d.Frame) < messageHeader || Flags(d.Frame[13])&Dedupe == 0 || w.open(d) != nil {
 		return false
@@ -142,7 +142,7 @@ func (w *Worker) repeats(d *Delivery) bool {
 	return seen
 }
 
-// turnAway is precheck, and tells what it found.
+// turnAway is precheck with events for what it finds.
 func (w *Worker) turnAway(e *engine, d *Delivery) (out outcome, away bool) {
 	if out, away = w.precheck(e, d); !away || d.skip {
 		return out, away
@@ -157,7 +157,7 @@ func (w *Worker) turnAway(e *engine, d *Delivery) (out outcome, away bool) {
 	return out, true
 }
 
-// events are the kinds of d's events, and the number that they bear.
+// events returns the kinds of d's events, and their sequence number.
 func (d *Delivery) events() (attempt, result ReplayKind, seq uint64) {
 	if d.FromTimer {
 		return TimerAttempt, TimerResult, d.Timer.Seq
@@ -192,14 +192,14 @@ func (w *Worker) runOne(e *engine, d *Delivery, start time.Duration) (outcome, *
 		w.tally.TimersFired++
 	}
 	w.replay(result, seq, d, err)
-	var out outcome // success; to make it costs more than a branch
+	var out outcome // success; an assignment would cost more than the branch
 	if err != nil {
 		out = w.outcome(w.run.ctx, err)
 		w.failed(d, seq, out)
 		if len(w.before) == 0 {
 			tx = nil
 		}
-		return out, tx, end // what it read may never be: see settleOp.one
+		return out, tx, end // its reads must be validated, see settleOp.one
 	}
 	for _, x := range tx.writes {
 		if w.before == nil {
@@ -220,9 +220,9 @@ func (w *Worker) call(ctx context.Context, tx *Tx, d *Delivery) (err error) {
 	return w.o.Handler(ctx, tx, d)
 }
 
-// limit is ctx for one run of a handler, which ends after WorkerOptions.Timeout:
-// then that is told, because a handler that goes on keeps its rows. Of a batch, d is the
-// first.
+// limit returns the context for one run of a handler, which ends after WorkerOptions.Timeout;
+// that is logged, because a handler that continues keeps its rows. For a batch, d is its first
+// delivery.
 func (w *Worker) limit(ctx context.Context, d *Delivery) (context.Context, context.CancelFunc) {
 	if w.o.Timeout <= 0 {
 		return ctx, func() {}
@@ -242,9 +242,9 @@ func (w *Worker) limit(ctx context.Context, d *Delivery) (context.Context, conte
 
 var errTimeout = fmt.Errorf("the handler runs longer than its worker's Timeout: %w", context.DeadlineExceeded)
 
-// outcome is outcomeOf for a handler that has just returned. When its context has
-// ended, or there was no room, it was not the message's fault, unless it says so or
-// panics.
+// outcome is outcomeOf for a handler that has just returned. If its context has ended, or there
+// was no space, the failure does not count against the message, unless the handler discards it
+// or panics.
 func (w *Worker) outcome(ctx context.Context, err error) outcome {
 	out := outcomeOf(err)
 	switch {
@@ -257,8 +257,8 @@ func (w *Worker) outcome(ctx context.Context, err error) outcome {
 	return out
 }
 
-// fits returns why what a handler did may not be kept: it takes more room than the
-// frames that go, and there is little. Those who only take messages away go on.
+// fits returns an error if the effects of a handler must be refused: there is little space, and
+// they take more than the message frees. Handlers that only consume messages continue.
 func (e *engine) fits(tx *Tx, frames int) error {
 	why := e.noSpace()
 	if why == nil || tx.size() <= frames+smallTx {
@@ -267,11 +267,11 @@ func (e *engine) fits(tx *Tx, frames int) error {
 	return why
 }
 
-// smallTx are the bytes that a transaction may write beside its message while there is
-// little room: a counter, a cursor.
+// smallTx is how many bytes a transaction may write in addition to its message while there is
+// little space: a counter, a cursor.
 const smallTx = 1 << 10
 
-// size is about how many bytes t writes.
+// size returns about how many bytes t writes.
 func (t *Tx) size() (n int) {
 	for _, w := range t.writes {
 		n += len(w.key) + len(w.value)
@@ -282,7 +282,7 @@ func (t *Tx) size() (n int) {
 	return n
 }
 
-// failed counts and logs a delivery that did not succeed.
+// failed counts and logs a delivery that has not succeeded.
 func (w *Worker) failed(d *Delivery, seq uint64, out outcome) {
 	w.tally.failed(out)
 	kind := LogNonRetryable
@@ -292,9 +292,8 @@ func (w *Worker) failed(d *Delivery, seq uint64, out outcome) {
 	w.logOf(d, LogEvent{Kind: kind, Seq: seq, Err: out.err})
 }
 
-// settleRun commits the outcomes of deliveries from..to and deals with the
-// answers: conflicts are run again, up to RequeueAttempts in all. It returns
-// how many messages were completed.
+// settleRun commits the outcomes of deliveries from..to and handles the results: conflicts are
+// run again, up to RequeueAttempts in all. It returns how many messages were completed.
 func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead bool, l limits, shared *Batched) (n int, err error) {
 	var next *batch
 	if ahead && len(w.nxt.rest()) == 0 && !w.rests() && ctx.Err() == nil && !w.stopped.Load() {
@@ -315,7 +314,7 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 		done, again, lost := w.answers(from, to)
 		n += done
 		if lost >= 0 && w.o.Ordered {
-			// Somebody else has it now, and what is behind it waits for it.
+			// Another claimant has it now, and the deliveries after it must wait.
 			w.release(e, w.cur, lost+1)
 			w.release(e, w.nxt, w.nxt.pos)
 			w.cur.pos = lost + 1
@@ -332,7 +331,7 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 	}
 	w.cur.pos = to
 	if w.holding.Load() && to > from {
-		w.cur.pos = to - 1 // the delivery that failed stays
+		w.cur.pos = to - 1 // the failed delivery stays
 		if w.cur.outs[to-1].verdict == verdictHold && w.settle.results[to-1-from].dead {
 			w.cur.pos = to
 			w.holding.Store(false)
@@ -343,12 +342,12 @@ func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead b
 
 var errConflictInBatch = errors.New("conflict in a batch")
 
-// rerun runs again what met a conflict, and returns the end of what can be settled
-// then: an ordered worker comes no further than the first that fails. What is
-// settled already is marked so that it is not sent twice.
+// rerun runs the deliveries with conflicts again, and returns the end of those that can be
+// settled then: an ordered worker stops at the first that fails. Settled deliveries are marked
+// so that they are not sent twice.
 func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) int {
 	clear(w.before)
-	w.holding.Store(false) // whoever fails now pauses anew
+	w.holding.Store(false) // a delivery that fails now pauses again
 	if d := (AttemptPolicy{}).withDefaults().backoff(try - 1); d > 0 {
 		w.r.o.Sleep(ctx, nil, d)
 	}
@@ -358,11 +357,11 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) int {
 			continue
 		}
 		if seq := b.list[i].Row.Seq; !w.runs(seq, seq) && w.o.Ordered && i > from {
-			return i // the settlement finds out what was lost
+			return i // the settlement finds the lost row
 		}
 		w.renewRun()
 		var tx *Tx
-		out := b.outs[i] // its error is nil if only one before it was refused
+		out := b.outs[i] // its error is nil if only an earlier one was refused
 		if out.err != nil && try >= w.policy().RequeueAttempts {
 			out = failureOf(out.err)
 		} else {
@@ -376,9 +375,8 @@ func (w *Worker) rerun(ctx context.Context, e *engine, from, to, try int) int {
 	return to
 }
 
-// answers counts and logs what became of the deliveries, and returns how many
-// were completed, how many have to run again, and the first whose lease was lost,
-// or -1.
+// answers counts and logs the results of the deliveries, and returns how many were completed,
+// how many must run again, and the index of the first whose lease was lost, or -1.
 func (w *Worker) answers(from, to int) (done, again, lost int) {
 	lost = -1
 	for i := from; i < to; i++ {
@@ -445,7 +443,7 @@ func (w *Worker) attemptsOf(d *Delivery, out *outcome) uint64 {
 	return uint64(d.Attempts)
 }
 
-// stopReason returns the error that stops the worker, if its policy says so.
+// stopReason returns the error that stops the worker under Policy.StopOnError.
 func (w *Worker) stopReason(from, to int) error {
 	if !w.policy().StopOnError {
 		return nil
@@ -458,15 +456,15 @@ func (w *Worker) stopReason(from, to int) error {
 	return nil
 }
 
-// replay hands an event to Sinks.Replay, if it is set.
+// replay passes an event to Sinks.Replay, if it is set.
 func (w *Worker) replay(kind ReplayKind, seq uint64, d *Delivery, err error) {
 	if sink := w.sink().Replay; sink != nil {
 		w.tellReplay(sink, kind, seq, d, err)
 	}
 }
 
-// tellReplay lends the sink a copy of the frame, which is overwritten
-// afterwards, so that a sink which keeps it finds out at once.
+// tellReplay passes the sink a copy of the frame and overwrites it afterwards, so that a sink
+// that keeps it notices.
 func (w *Worker) tellReplay(sink func(ReplayEvent), kind ReplayKind, seq uint64, d *Delivery, err error) {
 	w.frame = append(w.frame[:0], d.Frame...)
 	sink(ReplayEvent{Kind: kind, Worker: w.id, Seq: seq, Err: err, Frame: w.frame,

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// runBatch runs the present batch through the batch handler and settles it.
+// runBatch runs the current batch through the batch handler and settles it.
 func (w *Worker) runBatch(ctx context.Context, e *engine, ahead bool, l limits) (n, ran int, err error) {
 	if w.lost.Load() {
 		w.recheck(e, w.cur.pos)
@@ -36,7 +36,7 @@ func (w *Worker) runBatch(ctx context.Context, e *engine, ahead bool, l limits) 
 			return n, 1, nil
 		}
 		if errors.Is(err, errDuplicate) {
-			return n, 1, nil // from the beginning, without it
+			return n, 1, nil // start again without it
 		}
 		if !errors.Is(err, errConflictInBatch) {
 			return n, used, err
@@ -48,15 +48,15 @@ func (w *Worker) runBatch(ctx context.Context, e *engine, ahead bool, l limits) 
 	}
 }
 
-// strays opens the deliveries and returns how many at the front are not to be
-// run: malformed, misrouted, done before, or out of budget.
+// strays opens the deliveries and returns how many at the front must not be run: malformed,
+// misrouted, completed before, or out of budget.
 func (w *Worker) strays(e *engine, b *batch) int {
 	clear(w.ids)
 	lone, front := 0, true
 	for i := b.pos; i < len(b.list); i++ {
 		d := &b.list[i]
 		out, stray := w.precheck(e, d)
-		// A repeated id waits for the first one, with which it is not alone here.
+		// A repeated id waits until the first delivery with it is settled.
 		d.stray = stray || w.repeats(d)
 		if !stray {
 			front = false
@@ -79,7 +79,7 @@ func (w *Worker) strays(e *engine, b *batch) int {
 	return lone
 }
 
-// batchOnce runs deliveries from..to once. used is 0 when it has to wait.
+// batchOnce runs deliveries from..to once. used is 0 if the batch must wait.
 func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead bool, l limits) (n, used int, err error) {
 	list := w.cur.list[from:to]
 	src := &txSource{e: e}
@@ -145,8 +145,8 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 	return n, to - from, err
 }
 
-// refused settles a batch whose last attempt at settling met a conflict, too: its
-// messages have failed. An ordered worker delivers them one by one first.
+// refused handles a batch whose last attempt at settling met a conflict too: its messages have
+// failed. An ordered worker first delivers them one by one.
 func (w *Worker) refused(ctx context.Context, e *engine, from, to int, err error, l limits) (n, used int, _ error) {
 	if w.o.Ordered {
 		return w.stall(ctx, e, from, to, err, l)
@@ -158,9 +158,9 @@ func (w *Worker) refused(ctx context.Context, e *engine, from, to int, err error
 	return n, to - from, err
 }
 
-// stall is an ordered worker's way with a failed batch. A transient failure
-// pauses it with the batch claimed. Any other is narrowed down first: the
-// batch is delivered again one by one, and the message that fails alone pays.
+// stall handles a failed batch of an ordered worker. After a transient failure it waits with
+// the batch claimed. After any other the batch is delivered again one by one, and only the
+// message that fails alone spends budget.
 func (w *Worker) stall(ctx context.Context, e *engine, from, to int, err error, l limits) (n, used int, _ error) {
 	out := w.outcome(w.run.ctx, err)
 	switch {

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// State is what a runner is able to do.
+// State is the state of a runner.
 type State uint8
 
 const (
-	// Stopped: not opened, or closed.
+	// Stopped: closed.
 	Stopped State = iota
-	// Running: everything works.
+	// Running: all operations work.
 	Running
-	// ReadOnly: there is too little free space for anything new. It ends by
-	// itself when there is room again.
+	// ReadOnly: there is too little free space for anything new. It ends by itself when there
+	// is space.
 	ReadOnly
-	// Failed: the storage failed. Only Reopen helps.
+	// Failed: the storage has failed. Only Reopen helps.
 	Failed
 )
 
@@ -29,7 +29,7 @@ var states = [...]string{"stopped", "running", "read-only", "failed"}
 
 func (s State) String() string { return states[s] }
 
-// Runner is an open storage. All methods may be called from any goroutine.
+// Runner is an open storage with its engine. All methods may be called from any goroutine.
 type Runner struct {
 	o        Options
 	storage  Storage
@@ -40,21 +40,20 @@ type Runner struct {
 
 	mu      sync.Mutex
 	workers []*Worker
-	past    map[uint64]Metrics // of workers that were removed
-	made    uint32             // workers that were ever made
-	quiet   bool               // Quiesce: workers claim nothing
+	past    map[uint64]Metrics // of removed workers
+	made    uint32             // number of workers ever made
+	quiet   bool               // Quiesce is in effect: workers claim nothing
 
 	sinks    atomic.Pointer[Sinks]
 	draining draining
 
-	// The keeper renews leases: see keepLeases. It exists once there is a worker.
-	keeper        chan struct{} // pokes it
+	// The keeper renews leases, see keepLeases. It is started with the first worker.
+	keeper        chan struct{} // wakes it
 	closing, kept chan struct{}
 }
 
-// Open opens the runner in s. It guards the schema, starts a new boot epoch and
-// the committer, and returns a runner that is Running; on error nothing is left
-// open.
+// Open opens the runner in s. It checks the schema, starts a new boot epoch and the committer,
+// and returns a runner that is Running; on an error nothing is left open.
 func Open(s Storage, o Options) (*Runner, error) {
 	r := newRunner(s, o)
 	e, err := openEngine(&r.o, r.storage)
@@ -71,12 +70,12 @@ func newRunner(s Storage, o Options) *Runner {
 	return r
 }
 
-// SetSinks replaces Options.Sinks, from now on.
+// SetSinks replaces Options.Sinks from now on.
 func (r *Runner) SetSinks(s Sinks) { r.sinks.Store(&s) }
 
 func (r *Runner) engine() *engine { return r.eng.Load() }
 
-// State returns what the runner is able to do now.
+// State returns the current state.
 func (r *Runner) State() State {
 	e := r.engine()
 	switch {
@@ -96,20 +95,21 @@ func (e *engine) isClosed() bool {
 	return e.life.closing
 }
 
-// Err returns why the runner failed, wrapped in ErrFailed, or nil.
+// Err returns the reason of a failure, wrapped in ErrFailed, or nil.
 func (r *Runner) Err() error { return r.engine().failure() }
 
-// Failed is closed when the storage fails. After Reopen ask again.
+// Failed returns a channel that is closed when the storage fails. After Reopen there is a new
+// one.
 func (r *Runner) Failed() <-chan struct{} { return r.engine().failedCh }
 
-// JournalID names the history that sequence numbers belong to.
+// JournalID returns the id of the history that sequence numbers belong to.
 func (r *Runner) JournalID() JournalID { return r.engine().journal }
 
-// Epoch counts the starts of this storage, this one included.
+// Epoch returns the number of starts of this storage, including this one.
 func (r *Runner) Epoch() uint32 { return r.engine().boot.epoch }
 
-// Close stops all workers, each with its grace period, commits what was submitted, and closes the storage.
-// It returns the first error of these.
+// Close stops all workers, each with its grace period, commits what was submitted, and closes
+// the storage. It returns the errors of these, joined.
 func (r *Runner) Close() error {
 	r.life.Lock()
 	defer r.life.Unlock()
@@ -132,7 +132,7 @@ func (r *Runner) stopWorkers() error {
 		if err := w.Join(); err != nil && w.lead == nil && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrFailed) {
 			errs = append(errs, fmt.Errorf("worker %d: %w", w.id, err))
 		}
-		w.giveBack() // a worker that is ticked by hand may have paused with a batch
+		w.giveBack() // a worker that runs by Tick may have paused with a batch
 	}
 	return errors.Join(errs...)
 }
@@ -143,20 +143,20 @@ func (r *Runner) allWorkers() []*Worker {
 	return slices.Clone(r.workers)
 }
 
-// Reopen opens the storage again, after a failure or not. Workers go on with
-// the new epoch; what they held is delivered again. If it fails, the runner
-// stays failed and Reopen may be tried again.
+// Reopen opens the storage again, after a failure or not. Workers continue with the new epoch;
+// what they had claimed is delivered again. If it fails, the runner stays failed and Reopen can
+// be tried again.
 func (r *Runner) Reopen() error {
 	return r.replace(func() error { return nil })
 }
 
-// Restore replaces everything by a checkpoint and goes on from there, with a
-// new journal id. Leases in the checkpoint are honoured until their deadline.
+// Restore replaces the content by a checkpoint and continues from there, with a new journal id.
+// Leases in the checkpoint are valid until their deadline, unless Options.EndLeases is set.
 func (r *Runner) Restore(checkpoint string) error {
 	return r.replace(func() error { return r.storage.Restore(checkpoint, r.o.disown) })
 }
 
-// replace closes the engine, runs between, and opens an engine in its place.
+// replace closes the engine, runs between, and opens a new engine.
 func (r *Runner) replace(between func() error) error {
 	r.life.Lock()
 	defer r.life.Unlock()
@@ -168,7 +168,8 @@ func (r *Runner) replace(between func() error) error {
 	}
 	old := r.engine()
 	for _, w := range r.allWorkers() {
-		// What it does counts no more, and the backend waits for it.
+		// Its handler's effects do not count any more, and closing the backend waits for the
+		// handler.
 		w.cancelRun(fmt.Errorf("the runner is opened anew: %w", ErrStopped))
 	}
 	if err := old.close(ErrStopped); err != nil && !old.failed.Load() {
@@ -191,9 +192,9 @@ func (r *Runner) replace(between func() error) error {
 	return cause
 }
 
-// Checkpoint makes a consistent copy of everything under a name that is not in
-// use yet: for a storage on disk, a directory. A checkpoint may be restored, or
-// opened as a storage of its own, which keeps the journal id.
+// Checkpoint makes a consistent copy of everything under an unused name: for a storage on disk,
+// a directory. A checkpoint can be restored, or opened as a storage of its own, which keeps the
+// journal id.
 func (r *Runner) Checkpoint(name string) error {
 	e := r.engine()
 	if err := e.enter(); err != nil {
@@ -209,8 +210,7 @@ func (r *Runner) Checkpoint(name string) error {
 	return nil
 }
 
-// Flush writes out what the next Open would have to replay, so that it has
-// little to do.
+// Flush writes out what the next Open would have to replay, so that the next Open is fast.
 func (r *Runner) Flush() error {
 	if r.readOnly {
 		return ErrReadOnly
@@ -223,9 +223,9 @@ func (r *Runner) Flush() error {
 	return e.back.Flush()
 }
 
-// Quiesce stops the drain: workers finish the batch they are running, give
-// back what they claimed beyond it, and claim nothing more until Resume.
-// Posting goes on. It returns when all of them rest, or with ctx's error.
+// Quiesce makes workers finish the batch they are running, release what they claimed beyond it,
+// and claim nothing more until Resume. Posting continues. It returns when all of them rest, or
+// with ctx's error.
 func (r *Runner) Quiesce(ctx context.Context) error {
 	r.mu.Lock()
 	r.quiet = true
@@ -252,15 +252,15 @@ func (r *Runner) isQuiet() bool {
 	return r.quiet
 }
 
-// wakeIdle makes every sleeping worker look again, because a timer may be due
-// earlier than it thought.
+// wakeIdle makes every sleeping worker check for work, because a timer may be due earlier than
+// before.
 func (r *Runner) wakeIdle() {
 	for _, w := range r.allWorkers() {
 		w.poke()
 	}
 }
 
-// write is for requests that add something: they are refused without space.
+// write is do for requests that add something: they are refused without space.
 func (r *Runner) write(ctx context.Context, f func(c *commit) error) error {
 	return r.engine().write(ctx, f)
 }
@@ -285,7 +285,7 @@ func (r *Runner) view(f func(e *engine, v View) error) error {
 	return errors.Join(f(e, v), v.Close())
 }
 
-// Stats returns a picture of the whole runner.
+// Stats returns the statistics of the whole runner.
 func (r *Runner) Stats() Stats {
 	e := r.engine()
 	s := Stats{

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Version is the version of what an application keeps in a runner: the layout
-// of its state and the meaning of its messages.
+// Version is the version of an application's data in a runner: the layout of its state and the
+// meaning of its messages.
 type Version struct{ Major, Minor uint16 }
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
@@ -27,9 +27,8 @@ func decodeMarker(b []byte) (Version, error) {
 	return Version{binary.LittleEndian.Uint16(b[4:]), binary.LittleEndian.Uint16(b[6:])}, nil
 }
 
-// JournalID names one history of messages. It is random, made with the
-// directory and renewed by a restore, so that sequence numbers of two
-// histories are never mistaken for each other.
+// JournalID identifies one history of messages. It is random, created with the storage and
+// renewed by a restore, so that sequence numbers of two histories are never confused.
 type JournalID [16]byte
 
 func (id JournalID) String() string { return hex.EncodeToString(id[:]) }
@@ -45,11 +44,10 @@ func decodeJournal(b []byte) (JournalID, error) {
 	return JournalID(b[4:]), nil
 }
 
-// boot counts the starts of a directory. Leases of an epoch from floor up to
-// the one before the present belong to dead processes, because the directory
-// is locked by one at a time: they are taken back at once. Leases from below
-// floor were copied by a restore; their owner may still run elsewhere, and
-// they are honoured until their deadline. Options.EndLeases says that nobody does.
+// boot counts the starts of a storage. Leases of an epoch from floor up to the previous one
+// belong to ended processes, because the storage is locked by one process at a time: they are
+// released at once. Leases from below floor were copied by a restore; their owner may still run
+// elsewhere, and they are valid until their deadline. With Options.EndLeases floor is 0.
 type boot struct{ epoch, floor uint32 }
 
 const bootMagic = "BOO0"
@@ -67,13 +65,13 @@ func decodeBoot(b []byte) (boot, error) {
 	return boot{binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])}, nil
 }
 
-// counters are the next sequence numbers that are not of one worker, and the
-// row counts of their tables.
+// counters has the next sequence numbers that do not belong to a worker, and the row counts of
+// their tables.
 type counters struct {
 	outboxNext, timerNext, deadNext    uint64
 	outboxCount, timerCount, deadCount uint64
-	// outboxHead is the lowest outbox number that may exist, so that a start
-	// need not seek through what was delivered before.
+	// outboxHead is the lowest outbox number that may exist, so that a start need not seek
+	// through deleted rows.
 	outboxHead uint64
 }
 
@@ -98,7 +96,7 @@ func decodeCounters(b []byte) (counters, error) {
 	return counters{at(0), at(1), at(2), at(3), at(4), at(5), at(6)}, nil
 }
 
-// badLength is the error of a stored value that is not what its key promises.
+// badLength is the error for an invalid stored value.
 func badLength(what string, b []byte) error {
 	return fmt.Errorf("%s of %d bytes: %w", what, len(b), ErrFormat)
 }

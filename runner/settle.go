@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// settleOp carries the outcomes of a batch, and the leases of the next one, to
-// the committer. It may be used again after done.
+// settleOp passes the outcomes of a batch, and the leases of the next one, to the committer. It
+// may be reused after done.
 type settleOp struct {
 	waiter
 	e    *engine
 	w    *Worker
 	b    *batch
-	from int // the deliveries from..to are settled
+	from int // deliveries from..to are settled
 	to   int
-	// shared is the transaction of a batch handler, dead what it buried; both
-	// are applied only if the whole batch is still held.
+	// shared is the transaction of a batch handler, dead its dead letters; both are applied
+	// only if the whole batch is still held.
 	shared *Tx
 	dead   []DeadLetter
-	dedupe bool // the batch has messages with that flag
-	// next is the batch claimed meanwhile.
+	dedupe bool // the batch has messages with the flag Dedupe
+	// next is the batch that was claimed meanwhile.
 	next *batch
 
 	results []settled
 	buf     []byte
 }
 
-// settled is what became of one delivery.
+// settled is the result of one delivery.
 type settled struct {
 	err  error // ErrLeaseLost, ErrConflict, or why the transaction is unusable
 	dead bool
@@ -52,27 +52,27 @@ func (o *settleOp) apply(c *commit) {
 	c.storeClaim(o.next)
 	if o.next != nil && len(o.next.list) > 0 {
 		if in := c.e.ix.inbox(o.w.id); len(in.leases) == o.next.units {
-			// Rows above may be claimed before rows below: see inboxState.
+			// Rows above may be claimed before rows below, see inboxState.
 			in.leaseHead = min(o.next.low, in.lowest())
 		}
 	}
 }
 
-// errDuplicate is the result of a batch of which somebody else has completed a part:
-// what its transaction did for that part must not count.
+// errDuplicate is the result of a batch of which another worker has completed a part: the
+// effects of its transaction for that part must not count.
 var errDuplicate = fmt.Errorf("an id of the batch is done: %w", ErrConflict)
 
-// errBehind is the result of a delivery that an ordered worker has not settled,
-// because one before it was not.
+// errBehind is the result of a delivery that an ordered worker has not settled, because an
+// earlier one was not.
 var errBehind = errors.New("a message before it was not settled")
 
-// stuck reports whether the last delivery was not settled and nothing may pass it.
+// stuck reports whether the last delivery was not settled and no later one may be.
 func (o *settleOp) stuck() bool {
 	n := len(o.results)
 	return o.w.o.Ordered && n > 0 && o.results[n-1].err != nil
 }
 
-// applyShared applies what a batch handler did as a whole.
+// applyShared applies the effects of a batch handler as a whole.
 func (o *settleOp) applyShared(c *commit) error {
 	if o.shared == nil {
 		return nil
@@ -100,13 +100,12 @@ func (o *settleOp) applyShared(c *commit) error {
 	return nil
 }
 
-// noErrors is what becomes of the messages of a plain bundle.
+// noErrors is the result of the messages of a plain bundle.
 var noErrors [maxBundle]settled
 
-// findPlain finds the bundles among from..to whose messages all were run with
-// success and have no effects, so that only the row has to go. It runs on the
-// worker's goroutine, whose processor has the deliveries in its cache, and not
-// on the committer's, for which everybody waits.
+// findPlain finds the bundles among from..to whose messages have all succeeded without effects,
+// so that only the row must be deleted. It runs on the worker's goroutine, which has the
+// deliveries in its cache, not on the committer's, for which all callers wait.
 func (b *batch) findPlain(from, to int, tracked bool) {
 	b.plain = slices.Grow(b.plain[:0], len(b.list))[:len(b.list)]
 	if tracked {
@@ -122,8 +121,8 @@ func (b *batch) findPlain(from, to int, tracked bool) {
 	}
 }
 
-// bundle returns how many deliveries from i on, before to, are one row: all of
-// a bundle, or one. A bundle of which only a part is asked for is unpacked.
+// bundle returns how many deliveries from i on, before to, are one row: a whole bundle, or one.
+// A bundle that extends beyond to is unpacked.
 func (b *batch) bundle(c *commit, i, to int) int {
 	d := &b.list[i]
 	if d.of < 2 {
@@ -140,7 +139,7 @@ func (b *batch) bundle(c *commit, i, to int) int {
 	return 1
 }
 
-// settle settles the row of delivery i, and returns how many deliveries it held.
+// settle settles the row of delivery i, and returns how many deliveries it has.
 func (o *settleOp) settle(c *commit, i int) int {
 	n := o.b.bundle(c, i, o.to)
 	if n > 1 && o.b.plain[i] {
@@ -194,8 +193,8 @@ func (o *settleOp) one(c *commit, i int) settled {
 		return settled{err: err}
 	}
 	if tx := o.b.txs[i]; tx != nil && out.verdict != verdictDone && out.verdict != verdictFree {
-		// It failed beside writes of messages before it that may be refused: then
-		// its failure may be one of a state that never was.
+		// It failed after reading writes of earlier messages that may be refused: then it may
+		// have read a state that was never committed.
 		if err := c.validateOpen(tx); err != nil {
 			return settled{err: err}
 		}
@@ -255,7 +254,7 @@ func (o *settleOp) stored(d *Delivery) []byte {
 	return o.buf
 }
 
-// until is the time before which a failed message is not delivered again.
+// until returns the time before which a failed message is not delivered again.
 func until(c *commit, after time.Duration) int64 {
 	if after <= 0 {
 		return c.now - 1
@@ -263,8 +262,8 @@ func until(c *commit, after time.Duration) int64 {
 	return later(c.now, int64((after+time.Millisecond-1)/time.Millisecond))
 }
 
-// finish applies the effects of a delivery, unless its id was done before.
-// When it reports no error the row has to go.
+// finish applies the effects of a delivery, unless its id was completed before. If it returns
+// no error, the row must be deleted.
 func (o *settleOp) finish(c *commit, in *inbox, d *Delivery, tx *Tx) settled {
 	if d.Flags&Dedupe != 0 && d.frameErr == nil && !d.skip {
 		dup, err := c.isDone(in.worker, d.ID)
@@ -299,12 +298,12 @@ func (o *settleOp) bury(c *commit, in *inbox, d *Delivery, out *outcome) {
 	}
 	switch out.cause {
 	case CauseMalformed, CauseMisrouted:
-		letter.Attempts = 0 // the handler never saw it
+		letter.Attempts = 0 // it did not reach the handler
 	case CauseCrash:
 		letter.Attempts = d.prior
 	}
 	if len(letter.Frame) == 0 {
-		letter.Frame = []byte{0} // a fired timer that is cut off has no frame
+		letter.Frame = []byte{0} // a truncated fired timer has no frame
 	}
 	row := c.bury(in.worker, &letter)
 	c.remove(in, d.Row.Seq, d.queue)

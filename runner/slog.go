@@ -5,16 +5,15 @@ import (
 	"log/slog"
 )
 
-// logLevels are the levels at which Slog tells each kind of event: what passes by
-// itself is for those who look for it.
+// logLevels are the levels of Slog for each kind of event: transient ones have a low level.
 var logLevels = [...]slog.Level{
 	LogRetryable: slog.LevelInfo, LogNonRetryable: slog.LevelWarn, LogRequeued: slog.LevelDebug,
 	LogDeadLetter: slog.LevelError, LogWorkerError: slog.LevelError, LogOverdue: slog.LevelWarn,
 }
 
-// Slog returns a sink for Sinks.Log that writes to l: the kind of an event is the
-// message; queue, number, id, attempt and error are its attributes. A retry has
-// another number and the same id.
+// Slog returns a function for Sinks.Log that writes to l: the kind of an event is the message;
+// queue, number, id, attempt and error are its attributes. A retry has another number and the
+// same id.
 func Slog(l *slog.Logger) func(LogEvent) {
 	return func(ev LogEvent) {
 		ctx, level := context.Background(), logLevels[ev.Kind]

@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// spaceGauge remembers the free space, which commits ask for every spaceEvery, and
-// after every eighth of the watermark.
+// spaceGauge caches the free space, which commits read every spaceEvery, and after every eighth
+// of Options.MinFree.
 type spaceGauge struct {
-	checked time.Time // by the committer
-	since   int64     // bytes that were committed after it
+	checked time.Time // used by the committer
+	since   int64     // bytes committed since then
 	low     atomic.Pointer[error]
-	near    atomic.Bool // it would be low soon
+	near    atomic.Bool // the space is less than twice MinFree
 }
 
 const spaceEvery = 250 * time.Millisecond
 
-// checkSpace returns why nothing new is accepted, or nil. It is called by the
-// committer only.
+// checkSpace returns why nothing new is accepted, or nil. Only the committer calls it.
 func (e *engine) checkSpace(now time.Time) error {
 	if e.o.MinFree < 0 {
 		return nil
@@ -34,7 +33,7 @@ func (e *engine) checkSpace(now time.Time) error {
 	return e.noSpace()
 }
 
-// noSpace returns ErrNoSpace with what to do, as of the last look, or nil.
+// noSpace returns the error of the last look, an ErrNoSpace with advice, or nil.
 func (e *engine) noSpace() error {
 	if low := e.space.low.Load(); low != nil {
 		return *low
@@ -58,32 +57,32 @@ func (e *engine) look() {
 	e.space.low.Store(&why)
 }
 
-// tender gives space back: when nothing was committed for a while, and while there
-// is little. Its timer runs only when there may be something to do.
+// tender shrinks the storage when nothing was committed for a while, and while there is little
+// space. Its timer runs only if there may be work.
 type tender struct {
 	armed   atomic.Bool
 	mu      sync.Mutex
 	timer   *time.Timer
 	soon    bool
 	stopped bool
-	commits uint64 // at the last look
+	commits uint64 // number of commits at the last look
 }
 
 const (
-	// idleAfter is how long nothing was committed when the storage shrinks.
+	// idleAfter is the time without a commit after which the storage is shrunk.
 	idleAfter = 5 * time.Second
-	// lowEvery is how often the space is looked at while there is little.
+	// lowEvery is the interval of looks while there is little space.
 	lowEvery = time.Second
 )
 
-// wake plans a look after a commit. It is called by the committer.
+// wake schedules a look after a commit. The committer calls it.
 func (t *tender) wake(e *engine) {
 	if !t.armed.Load() {
 		t.plan(e, idleAfter)
 	}
 }
 
-// hurry plans a look at once, if the one planned is not soon.
+// hurry schedules a look at once, unless one is due soon.
 func (t *tender) hurry(e *engine) {
 	t.mu.Lock()
 	soon := t.soon
@@ -108,7 +107,7 @@ func (t *tender) plan(e *engine, d time.Duration) {
 	t.timer.Reset(d)
 }
 
-// stop ends the timer; a look that is under way may still end.
+// stop ends the timer; a look in progress may still finish.
 func (t *tender) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,8 +117,8 @@ func (t *tender) stop() {
 	}
 }
 
-// tendSpace looks, shrinks the storage if it is idle or short of space, and plans
-// the next look.
+// tendSpace looks, shrinks the storage if it is idle or short of space, and schedules the next
+// look.
 func (e *engine) tendSpace() {
 	_ = guard(func() error {
 		if e.failed.Load() {
@@ -133,7 +132,7 @@ func (e *engine) tendSpace() {
 		t.commits = commits
 		t.mu.Unlock()
 		if idle || e.space.near.Load() {
-			// What fails here fails again where somebody waits for it.
+			// An error is ignored: it occurs again in a call that reports it.
 			_ = e.back.Shrink()
 			e.look()
 		}
@@ -149,7 +148,7 @@ func (e *engine) tendSpace() {
 	})
 }
 
-// rest lets the next commit plan the next look; one that came meanwhile does.
+// rest makes the next commit schedule the next look; a commit since then does so now.
 func (t *tender) rest(e *engine) {
 	t.mu.Lock()
 	t.soon = false

@@ -1,73 +1,68 @@
 package runner
 
-// Storage is where a runner lives: the engine's only view of what is durable.
-// Package pebblestore keeps one in a directory; memstore one in
-// memory. A Storage opens at most one Backend at a time. What names a
-// checkpoint, a directory or a row, is the storage's own affair.
+// Storage is the durable store of a runner, and the engine's only access to it. Package
+// pebblestore keeps one in a directory; memstore one in memory. A Storage opens at most one
+// Backend at a time. The storage decides what the name of a checkpoint means, a directory or a
+// row.
 type Storage interface {
-	// Open locks the storage and opens it, creating it when it is empty. It
-	// returns ErrLocked while another backend is open. onFail is called at
-	// most once, from any goroutine, when the backend can no longer promise
-	// anything; it must return quickly.
+	// Open locks the storage and opens it, creating it if it is empty. It returns ErrLocked
+	// while another backend is open. onFail is called at most once, from any goroutine, when
+	// the backend can no longer keep its promises; it must return quickly.
 	Open(onFail func(error)) (Backend, error)
-	// OpenReadOnly is Open for a look that changes nothing: no batch of the
-	// backend is ever committed, and Flush is not called. It returns
-	// ErrNoSchema when there is nothing in the storage.
+	// OpenReadOnly opens the storage for reading: no batch of the backend is ever committed,
+	// and Flush is not called. It returns ErrNoSchema if the storage is empty.
 	OpenReadOnly(onFail func(error)) (Backend, error)
-	// Restore replaces the whole content by a checkpoint. The storage must
-	// not be open. The copy of the checkpoint is given to prepare before it
-	// takes the place of the old content, at once or not at all: if Restore or
-	// prepare fails, the old content is still there.
+	// Restore replaces the whole content by a checkpoint. The storage must not be open. prepare
+	// gets the copy of the checkpoint before the copy replaces the old content, atomically: if
+	// Restore or prepare fails, the old content is unchanged.
 	Restore(checkpoint string, prepare func(Backend) error) error
 }
 
-// Backend is an open Storage: an ordered map of byte keys with atomic batches,
-// all that the engine asks of a store. Reads may come from any goroutine;
-// batches from one.
+// Backend is an open Storage: an ordered map of byte keys with atomic batches. Reads may come
+// from any goroutine, batches from one.
 type Backend interface {
-	// Reader reads the present state.
+	// Reader reads the current state.
 	Reader
-	// View returns a stable snapshot; close it.
+	// View returns a stable snapshot, which must be closed.
 	View() View
 	// Batch returns an empty batch.
 	Batch() Batch
-	// Flush writes out what the next Open would have to replay, so that it has
-	// little to do.
+	// Flush writes out what the next Open would have to replay, so that the next Open is fast.
 	Flush() error
-	// Checkpoint makes a consistent copy under a name that is not in use yet.
+	// Checkpoint makes a consistent copy under an unused name.
 	Checkpoint(name string) error
-	// Free returns how many bytes there is room for, without what the storage
-	// needs for what it holds already; math.MaxUint64 when nobody can tell.
+	// Free returns the free space in bytes, without what the storage needs for its present
+	// content; math.MaxUint64 if it is unknown.
 	Free() (uint64, error)
-	// Shrink gives back room that is taken beyond what is stored. It is called
-	// when nothing was committed for a while and when there is little room, from
-	// any goroutine, perhaps while or after Close is.
+	// Shrink releases space that is used beyond the stored content. It is called after a while
+	// without commits and when there is little space, from any goroutine, perhaps during or
+	// after Close.
 	Shrink() error
-	// Close releases the storage. After a failure it gives up what it cannot
-	// write, and guarantees that nothing of this backend is written later.
+	// Close releases the storage. After a failure it abandons what it cannot write, and
+	// guarantees that this backend writes nothing later.
 	Close() error
 }
 
-// Weighed is a Backend that can tell how much memory it holds.
+// Weighed is a Backend that reports its memory.
 type Weighed interface {
-	// Memory returns the bytes of what waits to be written out, and of caches. It
-	// comes and goes with what is committed, up to a bound of the storage.
+	// Memory returns the bytes of unwritten data and of caches. It varies with the commits, up
+	// to a bound of the storage.
 	Memory() uint64
 }
 
-// Patient is a Backend whose commits may wait, for room on a full disk.
+// Patient is a Backend whose commits may wait for space on a full disk.
 type Patient interface {
-	// Hurry says that Close comes next: what waits fails soon, and the backend with
-	// it. A commit may be under way.
+	// Hurry says that Close follows: waiting commits fail soon, and the backend with them. A
+	// commit may be in progress.
 	Hurry()
 }
 
 // Reader reads an ordered map.
 type Reader interface {
-	// Get returns a copy of the value, appended to dst, and whether it exists.
+	// Get appends a copy of the value to dst, and reports whether the key exists.
 	Get(dst, key []byte) ([]byte, bool, error)
-	// Scan visits [lo, hi) upwards until visit returns false. The slices are
-	// valid only during the call.
+	// Scan visits [lo, hi) in ascending order until visit returns false. The slices are valid
+	// only during the call.
 	Scan(lo, hi []byte, visit func(key, value []byte) bool) error
 }
 
@@ -82,10 +77,10 @@ type View interface {
 type Batch interface {
 	Set(key, value []byte)
 	Delete(key []byte)
-	// Len is the number of bytes collected so far, about.
+	// Len returns about how many bytes were collected so far.
 	Len() int
-	// Commit applies the batch and returns when it is as durable as the
-	// storage was asked to make it. The batch is empty afterwards. After an
-	// error the backend has failed, and the batch is not used again.
+	// Commit applies the batch and returns when it is as durable as the storage is configured
+	// to make it. The batch is empty afterwards. After an error the backend has failed, and the
+	// batch is not used again.
 	Commit() error
 }

@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// Tick does one round of work: it moves due timers to their inboxes, claims up
-// to MaxBatch rows, runs them and settles them, and goes on while it has used
-// less than MaxBatch deliveries. It returns how many messages were completed,
-// also beside an error. Nothing to do is 0 and nil.
+// Tick does one round of work: it moves due timers to their inboxes, claims up to MaxBatch
+// rows, runs them and settles them, and repeats that until it has used MaxBatch deliveries or
+// finds none. It returns how many messages were completed, also with an error. With nothing to
+// do it returns 0 and nil.
 //
-// Errors are those of the runner (ErrStopped, ErrFailed) and, with
-// Policy.StopOnError, that of a handler. What a handler returns is otherwise
-// not an error of the tick: it is in the log, the metrics and the dead letters.
+// Errors are those of the runner (ErrStopped, ErrFailed) and, with Policy.StopOnError, that of
+// a handler. Other errors of handlers are not returned: they are in the log, the metrics and
+// the dead letters.
 func (w *Worker) Tick(ctx context.Context) (int, error) {
 	return w.ticks(ctx, w.o.MaxBytes, false)
 }
 
-// TickOnce is Tick with a single claim, of at most so many bytes of frames: for a
-// caller that rests between two, with nothing claimed, or finds out how much the
-// handler takes at once.
+// TickOnce is Tick with a single claim, of at most maxBytes bytes of frames: for a caller that
+// pauses between claims, or adapts the amount to the handler.
 func (w *Worker) TickOnce(ctx context.Context, maxBytes int) (int, error) {
 	return w.ticks(ctx, maxBytes, true)
 }
@@ -52,8 +51,8 @@ func (w *Worker) ticks(ctx context.Context, maxBytes int, once bool) (int, error
 	return total, nil
 }
 
-// round is one claim and its run, for the started worker: it claims the next
-// batch in the commit that settles the present one.
+// round is one claim and its run, for a started worker: it claims the next batch in the commit
+// that settles the current one.
 func (w *Worker) round(ctx context.Context) (n int, more bool, err error) {
 	w.tick.Lock()
 	defer w.tick.Unlock()
@@ -61,7 +60,7 @@ func (w *Worker) round(ctx context.Context) (n int, more bool, err error) {
 	return n, ran > 0, err
 }
 
-// rounds returns the messages completed and the deliveries used up.
+// rounds returns the number of completed messages and of used deliveries.
 func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, err error) {
 	defer w.publish()
 	e := w.r.engine()
@@ -69,9 +68,9 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 		return 0, 0, err
 	}
 	defer e.exit()
-	defer e.recover(&err) // a handler's panic is its outcome, and does not come here
+	defer e.recover(&err) // panics of handlers are outcomes and do not arrive here
 	if w.current != e {
-		// The runner was reopened: the leases held belong to the engine before.
+		// The runner was reopened: the leases belong to the previous engine.
 		w.current = e
 		w.holding.Store(false)
 		w.renewRun()
@@ -90,7 +89,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 		return 0, 0, nil
 	}
 	if ahead && !w.paced && !w.o.Ordered && w.o.Batch == nil {
-		l.rows = 1 // nobody knows yet how long one takes, and others may start just now
+		l.rows = 1 // the duration of a message is unknown, and other workers may start at the same time
 	}
 	if len(w.cur.rest()) == 0 {
 		if err := w.acquire(e, now, l); err != nil {
@@ -111,7 +110,7 @@ func (w *Worker) rounds(ctx context.Context, ahead bool, l limits) (n, ran int, 
 	return w.runEach(ctx, e, ahead, l)
 }
 
-// chores is what any worker does for all workers: due timers, old dedupe rows.
+// chores does the work that any worker does for all: due timers, expired dedupe rows.
 func (w *Worker) chores(ctx context.Context, e *engine, now int64) error {
 	if _, err := e.fireDue(ctx, e.wall()); err != nil {
 		return err
@@ -120,7 +119,7 @@ func (w *Worker) chores(ctx context.Context, e *engine, now int64) error {
 	return err
 }
 
-// acquire makes the batch claimed ahead the present one, or claims one.
+// acquire makes the batch claimed ahead the current one, or claims one.
 func (w *Worker) acquire(e *engine, now int64, l limits) error {
 	if len(w.nxt.rest()) > 0 {
 		w.cur, w.nxt = w.nxt, w.cur
@@ -133,8 +132,8 @@ func (w *Worker) acquire(e *engine, now int64, l limits) error {
 	return w.send(e, 0, 0, w.cur, nil)
 }
 
-// send stores outcomes and claims, and waits to the end, because the committer
-// uses the worker's memory meanwhile; a committer that stalls has failed.
+// send stores outcomes and claims, and waits without a time limit, because the committer uses
+// the worker's memory meanwhile; a committer that never answers has failed.
 func (w *Worker) send(e *engine, from, to int, next *batch, b *Batched) error {
 	w.cur.findPlain(from, to, w.tracked.Load())
 	o := &w.settle
@@ -146,8 +145,7 @@ func (w *Worker) send(e *engine, from, to int, next *batch, b *Batched) error {
 	return e.call(context.Background(), o, &o.waiter)
 }
 
-// giveBack releases the leases of what is claimed but not run; the deliveries
-// do not count.
+// giveBack releases the leases of claimed deliveries that were not run; they do not count.
 func (w *Worker) giveBack() {
 	w.tick.Lock()
 	defer w.tick.Unlock()
@@ -167,7 +165,7 @@ func (w *Worker) releaseAll(e *engine) {
 	w.holding.Store(false)
 }
 
-// release gives back the deliveries of b from place from on.
+// release releases the deliveries of b from place from on.
 func (w *Worker) release(e *engine, b *batch, from int) {
 	if from >= len(b.list) {
 		return
@@ -178,15 +176,15 @@ func (w *Worker) release(e *engine, b *batch, from int) {
 	}
 	cur := w.cur
 	w.cur = b
-	// A failure leaves the leases to the next start, which takes them back.
+	// If it fails, the next start releases the leases.
 	_ = w.send(e, from, len(b.list), nil, nil)
 	w.cur = cur
 	b.list = b.list[:from]
 }
 
-// Step runs the handler on a frame that is in no inbox: decode, check that it
-// is for this worker, run, commit what it did. It returns the handler's error,
-// ErrMisrouted, ErrStopped, or why the frame does not decode.
+// Step runs the handler on a frame that is in no inbox: it decodes the frame, checks that it is
+// for this worker, runs the handler and commits its effects. It returns the handler's error,
+// ErrMisrouted, ErrStopped, or a decoding error.
 func (w *Worker) Step(ctx context.Context, frame []byte) error {
 	if w.stopped.Load() || w.r.State() == Stopped {
 		return ErrStopped
@@ -219,9 +217,8 @@ func (w *Worker) open(d *Delivery) error {
 	return nil
 }
 
-// settleEvery bounds how long finished messages of a batch wait for slow ones
-// behind them.
+// settleEvery bounds how long finished messages of a batch wait for slow ones after them.
 const settleEvery = 5 * time.Millisecond
 
-// errCrashed is the reason of messages under which the process died.
+// errCrashed is the reason of messages during which the process died.
 var errCrashed = errors.New("the process died or the lease ran out under every delivery")

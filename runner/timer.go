@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// timerHead remembers where the timers begin. Stored keys put all negative due
-// times behind the others, so there are two ranges, each with a head of its
-// own; true order serves the negative one first.
+// timerHead has the positions of the first timers. Stored keys put all negative due times after
+// the others, so there are two ranges, each with its own head; in time order the negative range
+// is first.
 type timerHead struct {
-	heads [2]TimerID // no timer of the range is below; [0] is negative
+	heads [2]TimerID // no timer of the range is below it; [0] is the negative range
 	none  [2]bool    // the range is known to be empty
 }
 
-// timerRange is the range that a due time belongs to.
+// timerRange returns the range of a due time.
 func timerRange(due int64) int {
 	if due < 0 {
 		return 0
@@ -23,7 +23,7 @@ func timerRange(due int64) int {
 	return 1
 }
 
-// before is the order of timers within a range, which is their true order.
+// before is the order of timers within a range, which is the order of time.
 func (id TimerID) before(other TimerID) bool {
 	return id.due < other.due || id.due == other.due && id.Seq < other.Seq
 }
@@ -35,7 +35,7 @@ func (t *timerHead) armed(id TimerID) {
 	}
 }
 
-// next is a lower bound of the earliest due time; ok is false without timers.
+// next returns a lower bound of the earliest due time; ok is false without timers.
 func (t *timerHead) next() (due int64, ok bool) {
 	for i := range t.heads {
 		if !t.none[i] {
@@ -45,7 +45,7 @@ func (t *timerHead) next() (due int64, ok bool) {
 	return 0, false
 }
 
-// reset forgets the heads: the ranges are known from their bounds only.
+// reset sets the heads to the starts of the ranges.
 func (t *timerHead) reset() {
 	*t = timerHead{heads: [2]TimerID{{due: math.MinInt64}, {}}}
 }
@@ -59,7 +59,7 @@ func (t *timerHead) bounds(i int) (lo, hi []byte) {
 	return lo, []byte{byte(timerTable), 0x80}
 }
 
-// scanTimers visits armed timers in the order they are due.
+// scanTimers visits armed timers in the order of their due times.
 func scanTimers(v View, t timerHead, visit func(id TimerID, frame []byte) bool) error {
 	going := true
 	for i := range t.heads {
@@ -87,11 +87,11 @@ func scanTimers(v View, t timerHead, visit func(id TimerID, frame []byte) bool) 
 	return nil
 }
 
-// maxFire bounds the timers moved by one request.
+// maxFire bounds the timers that one request moves.
 const maxFire = 256
 
-// fireDue moves timers that are due to their workers' inboxes and returns how
-// many it moved. Malformed timers become dead letters of worker 0.
+// fireDue moves due timers to their workers' inboxes and returns their number. Malformed timers
+// become dead letters of worker 0.
 func (e *engine) fireDue(ctx context.Context, now int64) (int, error) {
 	e.ix.mu.Lock()
 	due, ok := e.ix.timers.next()
@@ -124,7 +124,7 @@ func (c *commit) fire(now int64) (int, error) {
 		err := c.e.back.Scan(lo, hi, func(key, value []byte) bool {
 			id, err := decodeTimerKey(key[1:])
 			if _, gone := c.staged[string(key)]; err != nil || gone {
-				return true // cancelled by this group, or not a key of ours
+				return true // cancelled by this group, or a foreign key
 			}
 			if id.due > now || len(due) == maxFire {
 				t.heads[i], t.none[i] = id, false
@@ -159,7 +159,7 @@ func (c *commit) deliverTimer(id TimerID, frame []byte) {
 	}
 	if err != nil {
 		if len(frame) == 0 {
-			frame = []byte{0} // a record needs a frame; an empty timer has none
+			frame = []byte{0} // a record needs a frame, which an empty timer lacks
 		}
 		c.bury(0, &DeadLetter{Cause: CauseMalformed, Timer: id, FromTimer: true, Reason: err.Error(), Frame: frame})
 		return
@@ -168,8 +168,8 @@ func (c *commit) deliverTimer(id TimerID, frame []byte) {
 	c.post(m.To, bandFired, append(value, frame...))
 }
 
-// Arm arms a timer: at due m is delivered. A due time in the past is delivered at
-// once. It is Post with m.At, and returns the name by which it can be cancelled.
+// Arm arms a timer that delivers m at due, at once if due is in the past. It is Post with m.At,
+// and returns the id for Cancel.
 func (r *Runner) Arm(ctx context.Context, due time.Time, m *Message) (TimerID, error) {
 	e := r.engine()
 	frame, err := e.encode(ctx, m)
@@ -190,8 +190,8 @@ func (r *Runner) Arm(ctx context.Context, due time.Time, m *Message) (TimerID, e
 	return id, err
 }
 
-// Cancel disarms a timer. It returns ErrNotFound when it has fired or never
-// was; a message that a timer has fired cannot be called back.
+// Cancel disarms a timer. It returns ErrNotFound if the timer has fired or does not exist; a
+// fired message cannot be cancelled.
 func (r *Runner) Cancel(ctx context.Context, id TimerID) error {
 	return r.engine().do(ctx, func(c *commit) error {
 		frame, err := c.timerFrame(id)
@@ -202,10 +202,10 @@ func (r *Runner) Cancel(ctx context.Context, id TimerID) error {
 	})
 }
 
-// cancel disarms a timer whose message is not wanted any more.
+// cancel disarms a timer and deletes its message.
 func (c *commit) cancel(id TimerID, frame []byte) {
 	if x := c.e.ix.scheduleOf[id]; x != nil {
-		c.unschedule(x) // with this timer
+		c.unschedule(x) // including this timer
 		return
 	}
 	c.disarm(id)
@@ -224,17 +224,17 @@ func (c *commit) timerFrame(id TimerID) ([]byte, error) {
 	return frame, err
 }
 
-// Now is the clock by which timers are due: the wall clock.
+// Now returns the time of the clock for timers: the wall clock.
 func (r *Runner) Now() time.Time { return r.o.Wall() }
 
-// ArmedTimer is a timer and what it will deliver.
+// ArmedTimer is a timer and the frame that it will deliver.
 type ArmedTimer struct {
 	ID    TimerID `json:"id"`
 	Frame []byte  `json:"frame"`
 }
 
-// Timers returns up to limit armed timers in the order they are due: the first ones, or
-// those behind the timer after, for the next page.
+// Timers returns up to limit armed timers in the order of their due times: the first ones, or
+// those after the timer after, for the next page.
 func (r *Runner) Timers(after TimerID, limit int) ([]ArmedTimer, error) {
 	var out []ArmedTimer
 	err := r.view(func(e *engine, v View) error {
@@ -255,7 +255,7 @@ func (r *Runner) Timers(after TimerID, limit int) ([]ArmedTimer, error) {
 	return out, err
 }
 
-// pass moves the heads behind id.
+// pass moves the heads to just after id.
 func (t *timerHead) pass(id TimerID) {
 	i, next := timerRange(id.due), TimerID{id.due, id.Seq + 1}
 	if t.heads[i].before(next) {
@@ -264,8 +264,8 @@ func (t *timerHead) pass(id TimerID) {
 	t.none[0] = t.none[0] || i == 1
 }
 
-// sleepUntil returns how long to sleep at now (ms) until next (ms), at most
-// limit; a limit of 0 means the largest that the original's 32 bits can hold.
+// sleepUntil returns how long to sleep at now (ms) until next (ms), at most limit; a limit of 0
+// means the largest that the original's 32 bits can represent.
 func sleepUntil(now, next int64, limit time.Duration) time.Duration {
 	const most = math.MaxUint32
 	ms := uint64(limit / time.Millisecond)

@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// Tx is a transaction over the application's state, with the effects that
-// belong to it. It reads a stable snapshot and collects writes in memory; the
-// commit validates that everything it read is still so, then applies all of it.
-// A Tx belongs to one goroutine.
+// Tx is a transaction over the application's state, with its effects. It reads a stable
+// snapshot and collects writes in memory; the commit validates that everything it has read is
+// unchanged, then applies all of it. A Tx belongs to one goroutine.
 type Tx struct {
 	src    *txSource
 	parent *Tx
@@ -27,12 +26,12 @@ type Tx struct {
 	effects []effect
 }
 
-// txSource is what a whole nest of transactions reads from.
+// txSource is what a transaction and its nested ones read from.
 type txSource struct {
 	e    *engine
 	view View
-	// before holds what earlier deliveries of the same batch have written,
-	// which will be committed just before; nil is a deletion.
+	// before has the writes of earlier deliveries of the same batch, which are committed just
+	// before; nil is a deletion.
 	before map[string][]byte
 }
 
@@ -61,14 +60,14 @@ const (
 type effect struct {
 	kind  effectKind
 	frame []byte
-	timer TimerID // due for effectArm
+	timer TimerID // only due is set for effectArm
 	to    uint64
 	band  band
-	// unique: see Message.Unique
+	// unique: see Message.Unique.
 	unique bool
 }
 
-// Bounds of the application's state.
+// The bounds of the application's state.
 const (
 	MaxKey   = 4 << 10 // bytes of a key
 	MaxValue = 4 << 20 // bytes of a value
@@ -94,9 +93,9 @@ func stateKey(key []byte) ([]byte, error) {
 	return tableKey(nil, appState, key), nil
 }
 
-// Get returns the value of key, or ErrNotFound. A write of this transaction or
-// of one it is nested in wins over the snapshot; everything else is recorded
-// and validated by the commit, absence included.
+// Get returns the value of key, or ErrNotFound. Writes of this transaction and of the enclosing
+// ones take precedence over the snapshot; all other reads are recorded and validated by the
+// commit, including absence.
 func (t *Tx) Get(key []byte) ([]byte, error) {
 	if err := t.usable(); err != nil {
 		return nil, err
@@ -171,7 +170,7 @@ func (t *Tx) Put(key, value []byte) error {
 	return t.write(key, v)
 }
 
-// Delete removes key; an absent one is fine.
+// Delete removes key; the key need not exist.
 func (t *Tx) Delete(key []byte) error { return t.write(key, nil) }
 
 func (t *Tx) write(key, value []byte) error {
@@ -198,10 +197,9 @@ func (t *Tx) stage(k, value []byte) {
 	t.writes = append(t.writes, txWrite{k, value})
 }
 
-// Range visits the keys of [lo, hi) upwards until visit returns false; an
-// empty hi means the end. The commit validates that the rows up to the last
-// one visited are still the same and that none has come between them. It
-// returns ErrTooLarge beyond MaxRange rows.
+// Range visits the keys of [lo, hi) in ascending order until visit returns false; an empty hi
+// means the end. The commit validates that all rows of the range are unchanged and that none
+// was added. It returns ErrTooLarge above MaxRange rows.
 func (t *Tx) Range(lo, hi []byte, visit func(key, value []byte) bool) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -226,7 +224,7 @@ func (t *Tx) Range(lo, hi []byte, visit func(key, value []byte) bool) error {
 	return nil
 }
 
-// overlay puts the staged writes of the nest over rows.
+// overlay applies the staged writes of the transaction and its enclosing ones to rows.
 func (t *Tx) overlay(rows []txWrite, lo, hi []byte) []txWrite {
 	var nest []*Tx
 	for up := t; up != nil; up = up.parent {
@@ -243,7 +241,7 @@ func (t *Tx) overlay(rows []txWrite, lo, hi []byte) []txWrite {
 	return mergeRows(rows, staged)
 }
 
-// mergeRows puts staged writes over sorted rows; nil values are deletions.
+// mergeRows applies staged writes to sorted rows; nil values are deletions.
 func mergeRows(rows []txWrite, staged map[string][]byte) []txWrite {
 	if len(staged) == 0 {
 		return rows
@@ -263,8 +261,7 @@ func mergeRows(rows []txWrite, staged map[string][]byte) []txWrite {
 	return out
 }
 
-// stateRows reads the application's rows of [lo, hi) with staged ones over
-// them, and stops after limit.
+// stateRows reads the application's rows of [lo, hi), at most limit, and applies staged writes.
 func stateRows(v Reader, staged map[string][]byte, lo, hi []byte, limit int) ([]txWrite, error) {
 	var rows []txWrite
 	ours := tableKey(nil, appState, []byte(reservedPrefix))

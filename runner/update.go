@@ -7,17 +7,16 @@ import (
 	"time"
 )
 
-// AttemptPolicy bounds the attempts of a transaction that meets conflicts. The
-// zero value means the defaults.
+// AttemptPolicy bounds the attempts of a transaction that meets conflicts. Zero means the
+// default.
 type AttemptPolicy struct {
-	// Retries after the first attempt; default 3, negative means none.
+	// Retries is the number of attempts after the first; default 3, negative means none.
 	Retries int
 	// Backoff before the first retry, default 250 µs; it doubles up to
 	// MaxBackoff, default 10 ms. A negative Backoff means no wait.
 	Backoff    time.Duration
 	MaxBackoff time.Duration
-	// NoJitter makes every wait as long as it may be; otherwise it is drawn
-	// from the upper half.
+	// NoJitter makes every wait as long as possible; otherwise it is drawn from the upper half.
 	NoJitter bool
 }
 
@@ -32,7 +31,7 @@ func (p AttemptPolicy) withDefaults() AttemptPolicy {
 	return p
 }
 
-// backoff is the wait before retry n, n from 0.
+// backoff returns the wait before retry n, n from 0.
 func (p AttemptPolicy) backoff(n int) time.Duration {
 	d := max(p.Backoff, 0)
 	for ; n > 0 && d > 0 && d < p.MaxBackoff; n-- {
@@ -45,7 +44,7 @@ func (p AttemptPolicy) backoff(n int) time.Duration {
 	return d
 }
 
-// AttemptStats tells how an Update went.
+// AttemptStats describes the attempts of an Update.
 type AttemptStats struct {
 	Attempts  int
 	Retries   int
@@ -53,9 +52,9 @@ type AttemptStats struct {
 	Busy      int // retries after Retry, ErrNesting or ErrBusy
 }
 
-// Update runs f in a transaction of its own and commits it. When the commit or
-// f itself answers ErrConflict, ErrNesting, ErrBusy or Retry, it begins again
-// with a fresh snapshot, up to p.Retries times. Any other error of f ends it.
+// Update runs f in a transaction of its own and commits it. If the commit or f returns
+// ErrConflict, ErrNesting, ErrBusy or Retry, it starts again with a new snapshot, up to
+// p.Retries times. Any other error of f ends it.
 func (r *Runner) Update(ctx context.Context, p AttemptPolicy, f func(tx *Tx) error) (AttemptStats, error) {
 	p = p.withDefaults()
 	var s AttemptStats

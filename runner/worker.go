@@ -10,23 +10,24 @@ import (
 	"time"
 )
 
-// WorkerOptions describe a worker. Exactly one of Handler and Batch is set.
+// WorkerOptions configure a worker. Exactly one of Handler and Batch must be set.
 type WorkerOptions struct {
 	Handler Handler
 	Batch   BatchHandler
-	// Concurrency is how many messages a started worker runs at once; default 1. Tick
-	// runs one after the other.
+	// Concurrency is how many messages a started worker runs at once; default 1. Tick runs one
+	// at a time.
 	Concurrency int
-	// MaxBatch and MaxBytes bound what one claim takes; defaults 256 rows and
-	// 1 MiB of frames. A single larger frame is still taken.
+	// MaxBatch and MaxBytes bound one claim; defaults 256 rows and 1 MiB of frames. A single
+	// larger frame is claimed too.
 	MaxBatch int
 	MaxBytes int
-	// Ordered makes the worker consume strictly by sequence number: no
-	// priority, no skipping, nothing goes back to the tail. A Retry pauses it
-	// with the batch claimed. An ordered inbox has one worker at a time.
+	// Ordered makes the worker consume strictly by sequence number, without priorities, and
+	// nothing goes back to the tail. Retry makes it wait with the batch claimed. An ordered
+	// inbox has at most one worker.
 	//
-	// With Concurrency handlers run side by side, and what they did is committed in
-	// order. One that has read through its Tx what a message before it changes runs
+	// With Concurrency handlers run concurrently, and their effects are committed in order. A
+	// handler that has read through its Tx what an earlier message changes runs again, as do
+	// those after a message that fails.
 	// again, and so does what has run behind a message that fails.
 	Ordered bool
 	// Middleware wraps Handler, the first outermost.
@@ -34,52 +35,50 @@ type WorkerOptions struct {
 	// Policy replaces Options.Policy, Sinks replaces Options.Sinks.
 	Policy *Policy
 	Sinks  *Sinks
-	// Grace is how long the handler that runs may go on when a started worker is
-	// stopped; then its context ends. Default 10 s; negative means not at all. What
-	// it could not finish is delivered again, and spends no budget.
+	// Grace is how long the running handler may continue when a started worker is stopped; then
+	// its context ends. Default 10 s; negative means no time. Unfinished messages are delivered
+	// again and spend no budget.
 	Grace time.Duration
-	// Timeout is how long one run of the handler may take, without a limit if it is
-	// 0. Then its context ends, a failure counts as any other, and LogOverdue is
-	// logged, from a goroutine of its own. Nobody can end a handler that goes on all
-	// the same: its leases are renewed, so that no other worker runs its messages
-	// meanwhile, until it returns or the process ends.
+	// Timeout bounds one run of the handler; 0 means no bound. At the bound the handler's
+	// context ends, a failure counts like any other, and LogOverdue is logged from another
+	// goroutine. A handler that continues cannot be stopped: its leases are renewed, so that no
+	// other worker runs its messages, until it returns or the process ends.
 	Timeout time.Duration
-	// MaxIdle bounds the sleep of a worker that has nothing to do; default
-	// 1 s. New messages and stopping wake it at once.
+	// MaxIdle bounds the sleep of an idle worker; default 1 s. New messages and Stop wake it at
+	// once.
 	MaxIdle time.Duration
 }
 
-// Worker consumes one inbox. Either call Tick yourself, from one goroutine at
-// a time, or Start it.
+// Worker consumes one inbox. Either call Tick, from one goroutine at a time, or Start it.
 type Worker struct {
 	r      *Runner
 	id     uint64
-	number uint32 // as a claimant
+	number uint32 // claimant number
 	o      WorkerOptions
 	p      atomic.Pointer[Policy]
-	lead   *Worker   // of whose lanes it is one, or nil
-	lanes  []*Worker // beside itself
-	// active counts who works on its behalf: its loop, a tick. It is changed with
-	// the index locked. batches are cur and nxt.
+	lead   *Worker   // the first lane, if this worker is a further one, else nil
+	lanes  []*Worker // the further lanes
+	// active counts the running callers: its loop, a tick. It changes with the index locked.
+	// batches are cur and nxt.
 	active  atomic.Int32
 	batches [2]*batch
 
-	// lost says that somebody has taken a row of the worker; runLo to runHi are the
-	// rows that run now.
+	// lost says that another claimant has taken a row of the worker; rows runLo to runHi are
+	// running.
 	lost         atomic.Bool
 	runLo, runHi atomic.Uint64
 	run          struct {
 		mu          sync.Mutex
-		parent, ctx context.Context // of handlers; written by the goroutine that ticks
-		over        bool            // the grace period is over
+		parent, ctx context.Context // contexts of handlers; written by the goroutine that ticks
+		over        bool            // the grace period has ended
 		cancel      context.CancelCauseFunc
 	}
 
-	paused  atomic.Bool           // PauseQueue
-	forced  atomic.Bool           // RunPaused
+	paused  atomic.Bool           // PauseQueue is in effect
+	forced  atomic.Bool           // RunPaused is set
 	tracked atomic.Bool           // its messages have a history
-	sinks   atomic.Pointer[Sinks] // nil: the runner's
-	told    *engine               // whose failure was told
+	sinks   atomic.Pointer[Sinks] // nil for the runner's
+	told    *engine               // engine whose failure was logged
 	wake    chan struct{}
 	steps   atomic.Uint64
 	lastErr atomic.Pointer[error]
@@ -94,7 +93,7 @@ type Worker struct {
 	runState
 }
 
-// runState is the memory of the goroutine that ticks.
+// runState is the state of the goroutine that ticks.
 type runState struct {
 	current  *engine
 	cur, nxt *batch
@@ -102,19 +101,19 @@ type runState struct {
 	tally    Metrics
 	src      txSource
 	before   map[string][]byte
-	resumeAt atomic.Int64                     // an ordered worker pauses until then (ms)
+	resumeAt atomic.Int64                     // an ordered worker waits until then (ms)
 	holding  atomic.Bool                      // cur holds deliveries that wait for resumeAt
-	pace     time.Duration                    // what a message takes, on the average of the last few
-	paced    bool                             // pace is known
+	pace     time.Duration                    // moving average of a message's duration
+	paced    bool                             // pace is valid
 	ids      map[[dedupeHashLen]byte]struct{} // see repeats
 	seqs     []uint64
 	bands    []band
 	key, buf []byte
-	frame    []byte // lent to Sinks.Replay
+	frame    []byte // copy for Sinks.Replay
 }
 
-// NewWorker adds a worker to the runner, which may be running already. It
-// returns ErrBusy when the inbox is ordered and has its worker.
+// NewWorker adds a worker to the runner. It returns ErrBusy if the inbox has a worker and one
+// of the two is ordered.
 func (r *Runner) NewWorker(id uint64, o WorkerOptions) (*Worker, error) {
 	if (o.Handler == nil) == (o.Batch == nil) {
 		return nil, fmt.Errorf("a worker needs one handler: %w", ErrInvalid)
@@ -181,7 +180,7 @@ func (r *Runner) admit(w *Worker) {
 	w.join(r.engine())
 }
 
-// join makes the engine wake w.
+// join registers w with the inbox and the engine.
 func (w *Worker) join(e *engine) {
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
@@ -192,8 +191,8 @@ func (w *Worker) join(e *engine) {
 	e.ix.owners[w.owner(e)] = w
 }
 
-// Remove stops the worker and takes it out of the runner. What it has claimed
-// is free for other workers of the inbox.
+// Remove stops the worker and removes it from the runner. Other workers of the inbox can claim
+// what it had claimed.
 func (w *Worker) Remove() error {
 	w.Stop()
 	err := w.Join()
@@ -223,8 +222,7 @@ func (w *Worker) Remove() error {
 	return err
 }
 
-// SetSinks replaces the runner's sinks for this worker, from now on; nil makes it
-// use them again.
+// SetSinks replaces the runner's sinks for this worker from now on; nil restores them.
 func (w *Worker) SetSinks(s *Sinks) {
 	if s != nil {
 		own := *s
@@ -233,7 +231,7 @@ func (w *Worker) SetSinks(s *Sinks) {
 	w.sinks.Store(s)
 }
 
-// sink returns the sinks that hold now.
+// sink returns the current sinks.
 func (w *Worker) sink() *Sinks {
 	if s := w.head().sinks.Load(); s != nil {
 		return s
@@ -244,8 +242,8 @@ func (w *Worker) sink() *Sinks {
 // ID returns the number of the worker's inbox.
 func (w *Worker) ID() uint64 { return w.id }
 
-// SetPolicy replaces the policy; zero values mean the defaults. It holds from
-// the next claim and settlement on.
+// SetPolicy replaces the policy; zero values mean the defaults. It applies from the next claim
+// and settlement on.
 func (w *Worker) SetPolicy(p Policy) {
 	p = p.withDefaults()
 	w.p.Store(&p)
@@ -257,7 +255,7 @@ func (w *Worker) SetPolicy(p Policy) {
 
 func (w *Worker) policy() Policy { return *w.p.Load() }
 
-// Steps counts messages that were run with success, since the worker was made.
+// Steps returns the number of messages that have succeeded since the worker was made.
 func (w *Worker) Steps() uint64 { return w.steps.Load() }
 
 // LastError returns the error that ended the last run, or nil.
@@ -277,8 +275,8 @@ func (w *Worker) Metrics() Metrics {
 	return w.metrics
 }
 
-// ResetMetrics sets the counters to zero and returns what they were, for programs that
-// count by period; the original has it too. What Prometheus reads must not be reset.
+// ResetMetrics sets the counters to zero and returns their previous values, for programs that
+// count by period; the original has it too. Do not reset counters that Prometheus reads.
 func (w *Worker) ResetMetrics() Metrics {
 	w.mu.Lock()
 	old := w.metrics
@@ -290,7 +288,7 @@ func (w *Worker) ResetMetrics() Metrics {
 	return old
 }
 
-// publish adds the tally of a tick to the counters.
+// publish adds the counters of a tick to the worker's.
 func (w *Worker) publish() {
 	if w.tally == (Metrics{}) {
 		return
@@ -306,7 +304,7 @@ func (w *Worker) publish() {
 	}
 }
 
-// logOf is log for what happens to d, which may not be decoded yet.
+// logOf logs an event of d, whose frame may not be decoded yet.
 func (w *Worker) logOf(d *Delivery, ev LogEvent) {
 	if w.sink().Log != nil {
 		id := d.ID

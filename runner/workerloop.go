@@ -14,10 +14,9 @@ func (w *Worker) poke() {
 	}
 }
 
-// Start runs the worker in a goroutine until Stop, until ctx is done, or until
-// an error that ends it (see Policy.StopOnError). It returns ErrStarted when it
-// runs. The contexts of handlers have the values of ctx, and end later than ctx, by
-// WorkerOptions.Grace.
+// Start runs the worker in a goroutine until Stop, until ctx is done, or until an error that
+// ends it (see Policy.StopOnError). It returns ErrStarted if the worker is running. The
+// contexts of handlers have the values of ctx, and end WorkerOptions.Grace after ctx.
 func (w *Worker) Start(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -26,7 +25,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	for _, lane := range w.lanes {
 		if err := lane.Start(ctx); err != nil {
-			return err // one that an error has ended was not joined yet
+			return err // a lane that an error has ended was not joined
 		}
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
@@ -38,9 +37,8 @@ func (w *Worker) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop asks the worker to stop after the message it is running, which has
-// WorkerOptions.Grace to end, and wakes it when it sleeps. What it has claimed and
-// not run is given back.
+// Stop makes the worker stop after the running message, which has WorkerOptions.Grace to end,
+// and wakes it if it sleeps. Claimed messages that were not run are released.
 func (w *Worker) Stop() {
 	for _, lane := range w.lanes {
 		lane.stopOne()
@@ -57,8 +55,8 @@ func (w *Worker) stopOne() {
 	}
 }
 
-// Join waits until a started worker has ended and returns LastError. It
-// returns ErrStopped when the worker was not started. It may be started again.
+// Join waits until a started worker has ended and returns LastError. It returns ErrStopped if
+// the worker was not started. The worker can be started again.
 func (w *Worker) Join() error {
 	w.mu.Lock()
 	joined := w.joined
@@ -72,12 +70,12 @@ func (w *Worker) Join() error {
 		w.joined = nil
 	}
 	w.mu.Unlock()
-	_ = w.eachLane((*Worker).Join) // LastError tells theirs
+	_ = w.eachLane((*Worker).Join) // LastError includes their errors
 	return w.LastError()
 }
 
-// awaitGrace ends the context of the handler that runs when the grace period is
-// over and the worker has not ended.
+// awaitGrace ends the context of the running handler if the worker has not ended within the
+// grace period.
 func (w *Worker) awaitGrace(joined <-chan struct{}) {
 	t := time.NewTimer(max(w.o.Grace, 0))
 	defer t.Stop()
@@ -111,16 +109,16 @@ func (w *Worker) loop(ctx context.Context, joined chan struct{}) {
 	w.giveBack()
 }
 
-// turn makes one round, and sleeps if there is nothing to do. It reports whether
-// the worker goes on.
+// turn does one round, and sleeps if there is nothing to do. It reports whether the worker
+// continues.
 func (w *Worker) turn(ctx context.Context) (goesOn bool) {
-	goesOn = true // also after a panic: the next round sees ErrFailed
+	goesOn = true // also after a panic: the next round gets ErrFailed
 	defer w.r.engine().recover(new(error))
 	n, more, err := w.round(ctx)
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, ErrFailed), errors.Is(err, ErrStopped):
-		// The runner may be reopened; a closed one stops us.
+		// The runner may be reopened; closing it stops the worker.
 		w.trouble(err, n)
 		w.r.o.Sleep(ctx, w.wake, w.o.MaxIdle)
 	case err != nil:
@@ -133,8 +131,7 @@ func (w *Worker) turn(ctx context.Context) (goesOn bool) {
 	return true
 }
 
-// trouble counts an error that a started worker outlives, and tells it unless it is
-// the same as before.
+// trouble counts an error that does not end a started worker, and logs it once per engine.
 func (w *Worker) trouble(err error, processed int) {
 	w.tick.Lock()
 	w.tally.LoopErrors++
@@ -151,9 +148,8 @@ func (w *Worker) fail(err error, processed int) {
 	w.log(LogEvent{Kind: LogWorkerError, Err: err, Detail: uint64(processed)})
 }
 
-// IdleSleep returns how long a worker with nothing to do sleeps: until the
-// next timer, delayed retry, lease that runs out or end of its own pause, at
-// most MaxIdle.
+// IdleSleep returns how long an idle worker sleeps: until the next timer, delayed retry,
+// expired lease or end of its own pause, at most MaxIdle.
 func (w *Worker) IdleSleep() time.Duration {
 	e := w.r.engine()
 	now := e.now()
@@ -163,7 +159,7 @@ func (w *Worker) IdleSleep() time.Duration {
 		next = e.untilDue(due, now)
 	}
 	if t := e.ix.nextClaim(e.ix.inbox(w.id), now, w.o.Ordered); t < next && t < maxTime && !quiet {
-		next = max(t, -maxTime) + 1 // a lease holds up to its deadline
+		next = max(t, -maxTime) + 1 // a lease is valid up to its deadline
 	}
 	e.ix.mu.Unlock()
 	if w.holding.Load() && !quiet {
@@ -172,11 +168,11 @@ func (w *Worker) IdleSleep() time.Duration {
 	return sleepUntil(now, next, w.o.MaxIdle)
 }
 
-// rests reports whether the worker may claim nothing now.
+// rests reports whether the worker must not claim now.
 func (w *Worker) rests() bool { return w.held() || w.r.isQuiet() }
 
-// rest waits until the worker is between two rounds and gives back the batch
-// that it claimed ahead.
+// rest waits until the worker is between two rounds, and releases the batch that it has claimed
+// ahead.
 func (w *Worker) rest(ctx context.Context) error {
 	done := make(chan struct{})
 	var failed error

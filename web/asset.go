@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// asset is one file that a browser may ask for, plain and compressed.
+// asset is one file for browsers, plain and compressed.
 type asset struct {
 	plain, packed []byte
 	kind          string // Content-Type
@@ -21,8 +21,8 @@ type asset struct {
 	status        int
 }
 
-// kinds are the files that a build may have. The table is our own, because the
-// one of the system differs from machine to machine.
+// kinds has the media types of a build's files. The system's table is not used, because it
+// differs between machines.
 var kinds = map[string]string{
 	".html":        "text/html; charset=utf-8",
 	".js":          "text/javascript; charset=utf-8",
@@ -43,19 +43,19 @@ func newAsset(name string, plain, packed []byte) *asset {
 	a := &asset{plain: plain, packed: packed, kind: kinds[path.Ext(name)], cache: revalidate, status: http.StatusOK}
 	a.tag = `"` + hex.EncodeToString(sum[:8]) + `"`
 	if strings.Contains(name, "-") {
-		a.cache = forever // its hash is in its name
+		a.cache = forever // the name contains a hash
 	}
 	return a
 }
 
-// missing is the same page for an address where there is nothing.
+// missing returns the asset as the answer for an address without a file.
 func (a *asset) missing() *asset {
 	b := *a
 	b.status, b.tag = http.StatusNotFound, ""
 	return &b
 }
 
-// pack compresses what is made when the server starts.
+// pack compresses what is generated at the start of the server.
 func pack(plain []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -89,8 +89,8 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readAssets reads what was built for a site. Every file has its compressed form
-// beside it. Without a build there is nothing.
+// readAssets reads the build of a site. Every file must have its compressed form beside it.
+// Without a build it returns no assets.
 func readAssets(tree fs.FS, site string) (map[string]*asset, error) {
 	assets := map[string]*asset{}
 	files, err := fs.Glob(tree, path.Join("dist", site, "*"))

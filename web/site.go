@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// policy lets a page run and show only what its own host sent as a file, and ask
-// besides it only the given machines.
+// policy returns the content security policy of a page: it runs and shows only files of its own
+// host, and connects only to that host and the given machines.
 func policy(machines string) string {
 	others := ""
 	for host := range strings.FieldsSeq(machines) {
 		if strings.Contains(host, ":") {
-			continue // browsers know no IPv6 address in a policy
+			continue // a policy cannot name IPv6 addresses
 		}
 		for _, scheme := range []string{"http", "https", "ws", "wss"} {
 			others += " " + scheme + "://" + host + ":*"
@@ -25,20 +25,18 @@ func policy(machines string) string {
 		"base-uri 'none'; form-action 'none'; frame-ancestors "
 }
 
-// playerPages are the addresses that show the client of players; the client
-// itself reads them.
+// playerPages are the addresses of the players' client, which reads them itself.
 var playerPages = []string{"/{$}", "/watch", "/you", "/trail", "/finished", "/map", "/at/{time}"}
 
-// boardPages are those of one board, which previews of links show.
+// boardPages are the addresses of a single board, which link previews show.
 var boardPages = []string{"/watch/{board}", "/board/{board}", "/embed/{board}"}
 
-// Player returns the site of players. It expects the WebSocket at the path
-// socket of the same host, or of another one of the machines, which are separated by
-// spaces.
+// Player returns the players' site. The client connects to the WebSocket at the path socket of
+// its own host or of one of the machines, which are separated by spaces.
 func Player(socket string, machines func() string) http.Handler {
 	return later(func() http.Handler {
 		mux := http.NewServeMux()
-		var shared string // the page of a board, before it is known which
+		var shared string // the page of a board, before the board is filled in
 		page := site(mux, "player", "/_/", func(html string) string {
 			shared = strings.ReplaceAll(html, "{{socket}}", socket)
 			return strings.ReplaceAll(shared, "{{share}}", "")
@@ -49,13 +47,13 @@ func Player(socket string, machines func() string) http.Handler {
 		for _, pattern := range playerPages {
 			mux.Handle("GET "+pattern, secure(page, machines))
 		}
-		mux.Handle("GET /", secure(page.missing(), machines)) // the client says that there is nothing
+		mux.Handle("GET /", secure(page.missing(), machines)) // the client shows "not found"
 		return mux
 	})
 }
 
-// Console returns the host's console. It expects to be mounted at /console/, and
-// what it asks for beside that.
+// Console returns the host's console. It must be mounted at /console/, next to the API that it
+// calls.
 func Console() http.Handler {
 	return later(func() http.Handler {
 		mux := http.NewServeMux()
@@ -65,23 +63,23 @@ func Console() http.Handler {
 	})
 }
 
-// alone is a site without other machines.
+// alone returns the machines of a site that has no others.
 func alone() string { return "" }
 
-// later is a handler that is made when it is asked for first: a server that starts
-// has players who wait, and pages have to be packed.
+// later returns a handler that is built on its first request: pages are compressed then, so
+// that they do not delay the start of the server.
 func later(make func() http.Handler) http.Handler {
 	made := sync.OnceValue(make)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { made().ServeHTTP(w, r) })
 }
 
-// Built reports whether the binary has the browser client.
+// Built reports whether the browser client is embedded in the binary.
 func Built() bool {
 	_, err := dist.ReadFile("dist/player/index.html")
 	return err == nil
 }
 
-// site serves the assets of a site at a path, and returns its page.
+// site serves the assets of a site at a path, and returns its page after fill.
 func site(mux *http.ServeMux, name, at string, fill func(html string) string) *asset {
 	assets, err := readAssets(dist, name)
 	index := assets["index.html"]
@@ -101,10 +99,10 @@ func site(mux *http.ServeMux, name, at string, fill func(html string) string) *a
 	return newAsset("index.html", html, pack(html))
 }
 
-// hostName is what a host may be called in a page.
+// hostName matches the host names that may be written into a page.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9.:\[\]-]{1,255}$`)
 
-// boardPage is the page of a board with what a preview of its link shows.
+// boardPage returns the page of a board with the metadata for link previews.
 func boardPage(page *asset, html string, machines func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		embedded := strings.HasPrefix(r.URL.Path, "/embed/")
@@ -120,14 +118,14 @@ func boardPage(page *asset, html string, machines func() string) http.Handler {
 			answer = newAsset("index.html", text, pack(text))
 		}
 		if embedded {
-			guarded(answer, machines, "*").ServeHTTP(w, r) // it shows, and does nothing
+			guarded(answer, machines, "*").ServeHTTP(w, r) // may be framed by any site: it only shows the board
 			return
 		}
 		secure(answer, machines).ServeHTTP(w, r)
 	})
 }
 
-// share is what a preview of the link to a board shows.
+// share is the metadata for the preview of a board's link.
 const share = `<meta property="og:type" content="website">
 <meta property="og:site_name" content="Wamble">
 <meta property="og:title" content="Board %[2]d · Wamble">
@@ -139,7 +137,7 @@ const share = `<meta property="og:type" content="website">
 <meta name="twitter:card" content="summary">
 `
 
-// secure says what a page may do.
+// secure serves a page with its security headers; it cannot be framed.
 func secure(page http.Handler, machines func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Frame-Options", "DENY")
@@ -147,7 +145,7 @@ func secure(page http.Handler, machines func() string) http.Handler {
 	})
 }
 
-// guarded is secure for a page that some may show in a frame.
+// guarded serves a page with its security headers; frames are the sites that may frame it.
 func guarded(page http.Handler, machines func() string, frames string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -1,6 +1,6 @@
-// Package web is what browsers get: the client of players, and the console of
-// the host. Both are TypeScript beside this file (src), built by 'make web' into
-// dist and embedded from there; without that, pages say how to build them.
+// Package web is the browser's part: the client of players, and the console of the host. Both
+// are TypeScript in src, built by 'make web' into dist and embedded from there; without a
+// build, pages say how to build them.
 //
 // Its nouns: a site is one of the two (site.go), made of assets (asset.go), whose
 // names carry the hash of their content, and of one page that shows them.

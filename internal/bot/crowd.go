@@ -15,34 +15,35 @@ import (
 	"wamble/internal/guard"
 )
 
-// Crowd is several seats at one server.
+// Crowd is a group of computer players, called seats, at one server.
 type Crowd struct {
-	// Address is the server's: udp://, ws:// or wss://.
+	// Address is the server's address: udp://, ws:// or wss://.
 	Address string
 	Dialer  client.Dialer
 	Player  Player
-	// Pace is the time that a seat takes for a move at least, give or take half of it.
+	// Pace is the average time that a seat takes for a move; each move takes between half and
+	// one and a half of it, or longer if the player needs more time.
 	Pace time.Duration
-	// Log is told what goes wrong; nil drops it.
+	// Log receives errors; nil discards them.
 	Log func(string)
 
 	seated, moves, refused atomic.Int64
 }
 
-// Figures are what a crowd has done.
+// Figures count what the seats of a crowd have done.
 type Figures struct {
-	Seated  int   // seats that have a session now
-	Moves   int64 // that the server has taken
-	Refused int64 // moves and hellos that the server has not taken
+	Seated  int   // seats with a session now
+	Moves   int64 // moves that the server has accepted
+	Refused int64 // moves and hellos that the server has refused
 }
 
-// Figures may be asked for while Run runs.
+// Figures returns the current figures. It may be called while Run runs.
 func (c *Crowd) Figures() Figures {
 	return Figures{Seated: int(c.seated.Load()), Moves: c.moves.Load(), Refused: c.refused.Load()}
 }
 
-// Run keeps n seats playing until ctx ends: then they say goodbye. It returns an error
-// before that when the server refuses bots for good.
+// Run keeps n seats playing until ctx ends; then they say goodbye and Run returns nil. It
+// returns an error if all seats end before that, because the server refuses bots for good.
 func (c *Crowd) Run(ctx context.Context, n int) error {
 	var all sync.WaitGroup
 	failed := make(chan error, n)
@@ -65,14 +66,14 @@ func (c *Crowd) log(err error) {
 	}
 }
 
-// How long a seat waits before it tries again what has failed, and for a goodbye.
+// Bounds of the pause after a failure, and the time for a goodbye.
 const (
 	minPause = 250 * time.Millisecond
 	maxPause = 30 * time.Second
 	parting  = 3 * time.Second
 )
 
-// Seat keeps one seat playing until ctx ends.
+// Seat keeps one seat playing until ctx ends, or an error is final.
 func (c *Crowd) Seat(ctx context.Context) error {
 	dialer := c.Dialer
 	dialer.Bot = true
@@ -105,8 +106,8 @@ func (c *Crowd) Seat(ctx context.Context) error {
 	}
 }
 
-// leave ends the session if the seat is given up, and the connection otherwise: the
-// next one goes on with its token.
+// leave ends the session if ctx has ended, and otherwise only the connection: the next
+// connection continues the session with its token.
 func (c *Crowd) leave(ctx context.Context, conn *client.Client) {
 	if ctx.Err() == nil {
 		conn.Close()
@@ -118,8 +119,8 @@ func (c *Crowd) leave(ctx context.Context, conn *client.Client) {
 	conn.Close()
 }
 
-// final reports whether trying again is in vain: there can be no such server, or it
-// has refused the seat for good.
+// final reports whether an error is permanent: the address is invalid, or the server has
+// refused the seat for good.
 func final(err error) bool {
 	if errors.Is(err, client.ErrAddress) {
 		return true
@@ -128,7 +129,7 @@ func final(err error) bool {
 	return ok && (d.Code == wamble.UnsupportedVersion || d.Code == wamble.AccessDenied && d.Blocking)
 }
 
-// play plays over one connection until it ends, and returns why.
+// play plays over one connection until it ends, and returns the reason.
 func (c *Crowd) play(ctx context.Context, conn *client.Client) error {
 	for failures := 0; ; {
 		b := conn.Board()
@@ -146,8 +147,8 @@ func (c *Crowd) play(ctx context.Context, conn *client.Client) error {
 			failures = 0
 			continue
 		}
-		// The board was taken away, or what happened to the move is not known: the
-		// server says which board is the seat's now.
+		// The board was taken away, or the outcome of the move is unknown: the answer to a
+		// hello says which board the seat has now.
 		if failures++; failures > 5 {
 			return err
 		}
@@ -161,7 +162,7 @@ func (c *Crowd) play(ctx context.Context, conn *client.Client) error {
 	}
 }
 
-// wait waits until the server has a board for the seat, and asks now and then.
+// wait waits until the server gives the seat a board. After maxPause it sends a hello.
 func (c *Crowd) wait(ctx context.Context, conn *client.Client) error {
 	within, cancel := context.WithTimeout(ctx, maxPause)
 	defer cancel()
@@ -200,7 +201,7 @@ func (c *Crowd) move(ctx context.Context, conn *client.Client, b client.Board) e
 	return nil
 }
 
-// rest waits until the pace allows a move whose board was seen at start.
+// rest waits for the time of a move according to the pace; the board was received at start.
 func (c *Crowd) rest(ctx context.Context, start time.Time) error {
 	if c.Pace <= 0 {
 		return nil
@@ -208,10 +209,10 @@ func (c *Crowd) rest(ctx context.Context, start time.Time) error {
 	return sleep(ctx, c.Pace/2+rand.N(c.Pace)-time.Since(start))
 }
 
-// sign is how often a seat whose player thinks says that it is still there.
+// sign is the interval at which a thinking seat tells the server that it is alive.
 const sign = 20 * time.Second
 
-// think lets the player choose, and keeps the board meanwhile.
+// think lets the player choose a move, and keeps the seat's board reserved meanwhile.
 func (c *Crowd) think(ctx context.Context, conn *client.Client, p chess.Position) (chess.Move, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -228,8 +229,8 @@ func (c *Crowd) think(ctx context.Context, conn *client.Client, p chess.Position
 	return c.Player.Choose(ctx, p)
 }
 
-// parse reads a board's position. A server of the original says only where the pieces
-// are and who moves.
+// parse reads a board's position. An original server sends only the placement and the side to
+// move.
 func parse(b client.Board) (chess.Position, error) {
 	fen := b.FEN
 	if strings.Count(fen, " ") == 1 {

@@ -15,17 +15,18 @@ import (
 	"wamble/chess/uci"
 )
 
-// Player chooses moves, for several seats at a time.
+// Player chooses moves. Several seats call it at the same time.
 type Player interface {
 	// Choose returns a legal move of a position that has one.
 	Choose(ctx context.Context, p chess.Position) (chess.Move, error)
 	Close()
 }
 
-// Novice is the built-in player. Without a seed it does not play the same game twice.
+// Novice is the built-in player. With Seed 0 each move uses a new random seed, so that games
+// differ.
 type Novice struct{ novice.Player }
 
-// Choose returns the move of a beginner.
+// Choose returns a beginner's move.
 func (n Novice) Choose(_ context.Context, p chess.Position) (chess.Move, error) {
 	if n.Seed == 0 {
 		n.Seed = rand.Uint64()
@@ -40,43 +41,42 @@ func (n Novice) Choose(_ context.Context, p chess.Position) (chess.Move, error) 
 // Close does nothing.
 func (Novice) Close() {}
 
-// EngineOptions are how engines play.
+// EngineOptions configure engines.
 type EngineOptions struct {
 	uci.Config
-	Count int // processes, at least 1
-	// Set are options of the engine, in this order.
+	Count int // number of processes, at least 1
+	// Set are options of the engine, which are set in this order.
 	Set [][2]string
 	// Prefer are options that are set if the engine has them.
 	Prefer [][2]string
 	Limit  uci.Limit
-	// Variety is in how many plies from the start of a game an engine plays one of
-	// its best four moves: the better, the more often.
+	// Variety is for how many plies of a game an engine plays one of its four best moves,
+	// better ones more often, instead of the best.
 	Variety int
 	Seed    uint64
-	// Log is told of engines that fail; nil drops it.
+	// Log receives failures of engines; nil discards them.
 	Log func(string)
 }
 
-// tries is how often engines are asked for one move before the built-in player makes
-// it, so that a board does not wait for ever.
+// tries is how often engines are asked for one move before the built-in player makes it.
 const tries = 3
 
-// Engines is a Player of processes that speak UCI. One that fails is started again.
+// Engines is a Player of processes that speak UCI. A process that fails is started again.
 type Engines struct {
 	options  EngineOptions
 	places   chan *place
 	count    int
-	chess960 bool      // they play it; else the built-in player does
-	tell     sync.Once // that they do not
+	chess960 bool      // the engines play Chess960; otherwise the built-in player does
+	tell     sync.Once // logs once that they do not
 }
 
-// place is one process, or where one is to be started.
+// place is one process, or the place of one that has failed.
 type place struct {
 	engine *uci.Engine // nil if it has failed
 	random *rand.Rand
 }
 
-// StartEngines starts the engines, so that a wrong command or option is told at once.
+// StartEngines starts all engines, so that a wrong command or option is reported at once.
 func StartEngines(ctx context.Context, o EngineOptions) (*Engines, error) {
 	o.Count = max(1, o.Count)
 	if o.Log == nil {
@@ -121,7 +121,7 @@ func (e *Engines) start(ctx context.Context, at *place) error {
 	return nil
 }
 
-// Name is what the engines call themselves.
+// Name returns the name that the engine reports, or its command if the engine has failed.
 func (e *Engines) Name() string {
 	at := <-e.places
 	defer func() { e.places <- at }()
@@ -131,7 +131,8 @@ func (e *Engines) Name() string {
 	return at.engine.Name
 }
 
-// Choose waits for an engine and returns its move.
+// Choose waits for a free engine and returns its move. After several failures it returns the
+// built-in player's move.
 func (e *Engines) Choose(ctx context.Context, p chess.Position) (chess.Move, error) {
 	if p.Chess960() && !e.chess960 {
 		e.tell.Do(func() { e.options.Log("the engine does not play Chess960: the built-in player does") })
@@ -182,17 +183,16 @@ func (e *Engines) choose(ctx context.Context, at *place, p chess.Position) (ches
 	return r.Move, nil
 }
 
-// temperature is by how many hundredths of a pawn a move is worse that is played e
-// times less often.
+// temperature is the loss in hundredths of a pawn that makes a move e times less likely.
 const temperature = 25
 
-// pick draws one of the lines by their scores; chance is from 0 to 1.
+// pick chooses one of the lines at random by their scores; chance is from 0 to 1.
 func pick(r uci.Result, chance float64) chess.Move {
 	var weights []float64
 	sum := 0.0
 	for _, l := range r.Lines {
 		w := 0.0
-		if l.Score.Mate == r.Lines[0].Score.Mate { // a mate is not given away
+		if l.Score.Mate == r.Lines[0].Score.Mate { // lines with a different mate distance are never chosen
 			w = math.Exp(float64(l.Score.Centipawns-r.Lines[0].Score.Centipawns) / temperature)
 		}
 		weights = append(weights, w)
@@ -206,7 +206,7 @@ func pick(r uci.Result, chance float64) chess.Move {
 	return r.Move
 }
 
-// Close ends the engines; nobody may be in Choose.
+// Close ends the engines. Choose must not be running.
 func (e *Engines) Close() {
 	for range e.count {
 		if at := <-e.places; at.engine != nil {

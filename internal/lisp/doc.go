@@ -1,12 +1,12 @@
-// Package lisp is the language that configuration files are written in. It
-// knows numbers, strings, names, functions and macros, and no option.
+// Package lisp is the language of configuration files. It has numbers, strings, names,
+// functions and macros, and knows no option.
 //
 //   - Value is what the reader reads and the evaluator computes: nil, a list,
 //     a symbol, an integer, a float, a string or a function. Every Value
 //     remembers the Pos where it was written.
 //   - Env maps names to Bindings and has a parent: scope is lexical.
-//   - Interp evaluates forms and collects what it has to say as Errors.
-//     Packages that use the language add Forms of their own.
+//   - Interp evaluates forms and collects its findings as Errors. Packages that
+//     use the language add Forms of their own.
 //   - Error is one finding with its place, and draws itself under the source
 //     line.
 //

@@ -4,7 +4,7 @@ package lisp
 type Binding struct {
 	Name    string
 	Value   Value
-	NameAt  Pos // of the name in its definition; nowhere for the host's own
+	NameAt  Pos // of the name in its definition; the zero Pos for names of the host
 	ValueAt Pos // of the expression that gave the value
 	Used    bool
 }
@@ -16,7 +16,7 @@ func (b *Binding) Failed() bool { return b.Value.Kind == invalid }
 // Env is a scope: names and the scope around it.
 type Env struct {
 	parent *Env
-	local  bool // of a call or a let: gone when that ends
+	local  bool // scope of a call or a let
 	names  map[string]*Binding
 	order  []*Binding
 }
@@ -30,7 +30,7 @@ func newLocal(parent *Env) *Env {
 	return e
 }
 
-// Own returns the binding of name in this very scope, or nil.
+// Own returns the binding of name in this scope, or nil.
 func (e *Env) Own(name string) *Binding { return e.names[name] }
 
 // Lookup returns the nearest binding of name and the scope that has it, or
@@ -44,8 +44,7 @@ func (e *Env) Lookup(name string) (*Binding, *Env) {
 	return nil, nil
 }
 
-// Bindings returns the names of this very scope in the order of their first
-// definition.
+// Bindings returns the bindings of this scope in the order of their first definition.
 func (e *Env) Bindings() []*Binding { return e.order }
 
 // Define binds name in this scope, over an earlier definition.

@@ -14,11 +14,11 @@ type Error struct {
 	Line    int // from 1; 0 if the finding has no place
 	Col     int // from 1, in characters
 	Msg     string
-	Hint    string // what to do about it, or ""
+	Hint    string // advice, or ""
 	Warning bool
 	at      Pos
-	source  string // the line, as it may be shown
-	fatal   bool   // evaluation cannot go on: a bound was reached
+	source  string // the source line, with secrets hidden
+	fatal   bool   // evaluation cannot continue: a bound was reached
 }
 
 // Errorf makes an Error at p.
@@ -142,6 +142,6 @@ func clip(line string, col int) (text string, caret int) {
 	return text, caret
 }
 
-// errReported unwinds evaluation after an error that is already recorded: the
-// name it met was defined by a form that failed.
+// errReported ends the evaluation of a form after an error that is already recorded: the form
+// uses a name whose definition failed.
 var errReported = errors.New("reported before")

@@ -8,12 +8,12 @@ import (
 // Limits bound the evaluation of a program.
 type Limits struct {
 	Steps  int // names looked up, lists called and nodes rewritten by macros
-	Depth  int // evaluations within evaluations
-	Memory int // bytes allocated by the program, estimated, freed or not
+	Depth  int // nesting of evaluations
+	Memory int // estimated bytes allocated by the program, including freed ones
 }
 
-// DefaultLimits are far above what a configuration needs and are used up
-// within a second.
+// DefaultLimits are far above the needs of a configuration; reaching one takes less than a
+// second.
 var DefaultLimits = Limits{Steps: 500_000, Depth: 3_000, Memory: 32 << 20}
 
 // Estimated sizes in bytes, for Limits.Memory.
@@ -22,7 +22,7 @@ const (
 	envSize   = 256
 )
 
-// Form is a function of the host package. It gets its arguments unevaluated.
+// Form is a function of the language or of the host package. It gets its arguments unevaluated.
 type Form func(c *Call) (Value, error)
 
 // Call is one use of a Form.
@@ -47,16 +47,16 @@ type Interp struct {
 
 	getenv   func(string) string
 	forms    []string          // names of the forms of language and host
-	misspelt map[string]string // unknown functions that were called, and the form they resemble, or ""
+	misspelt map[string]string // unknown functions that were called, with the form they resemble, or ""
 	limits   Limits
 	steps    int
 	depth    int
 	memory   int
-	stopped  bool // a bound was reached; nothing is evaluated any more
+	stopped  bool // a bound was reached; evaluation has ended
 }
 
-// New makes an evaluator. getenv answers the form of the same name; forms are
-// added to those of the language.
+// New returns an evaluator with the forms of the language and the given forms. getenv
+// implements the form getenv.
 func New(limits Limits, getenv func(string) string, forms map[string]Form) *Interp {
 	root := NewEnv(nil)
 	for _, table := range []map[string]Form{language(), forms} {
@@ -66,18 +66,18 @@ func New(limits Limits, getenv func(string) string, forms map[string]Form) *Inte
 	}
 	root.Define("true", intAt(Pos{}, 1), Pos{}, Pos{})
 	root.Define("false", intAt(Pos{}, 0), Pos{}, Pos{})
-	// The order of a map is random; hints must not be.
+	// Map order is random; hints must be deterministic.
 	slices.SortFunc(root.order, func(a, b *Binding) int { return strings.Compare(a.Name, b.Name) })
 	return &Interp{Global: NewEnv(root), getenv: getenv, limits: limits, forms: functions(root), misspelt: map[string]string{}}
 }
 
-// Predefine gives a name a value that programs may read and hide, as if the
-// language had it.
+// Predefine gives a name a value that programs can read and redefine, like the names of the
+// language.
 func (in *Interp) Predefine(name string, v Value) { in.Global.parent.Define(name, v, Pos{}, Pos{}) }
 
-// Exec evaluates forms in order. A form that fails is recorded, the name it
-// would have defined is marked so that its uses do not fail again, and
-// evaluation goes on with the next form. It returns the last value.
+// Exec evaluates forms in order and returns the last value. A form that fails is recorded, the
+// name that it defines is marked so that its uses do not fail again, and evaluation continues
+// with the next form.
 func (in *Interp) Exec(forms []Value, env *Env) Value {
 	var last Value
 	for _, form := range forms {
@@ -107,8 +107,8 @@ func poison(form Value, env *Env) {
 	}
 }
 
-// Step counts n steps, also of the host package's own work on a program, and fails
-// when there are too many.
+// Step counts n steps, including the host package's own work on a program, and fails above
+// Limits.Steps.
 func (in *Interp) Step(at Pos, n int) error {
 	if in.steps += n; in.steps > in.limits.Steps {
 		return in.bound(at, "the program takes more than %d steps", in.limits.Steps)
@@ -116,7 +116,7 @@ func (in *Interp) Step(at Pos, n int) error {
 	return nil
 }
 
-// alloc counts n bytes and fails when there are too many.
+// alloc counts n bytes, and fails above Limits.Memory.
 func (in *Interp) alloc(at Pos, n int) error {
 	if in.memory += n; in.memory > in.limits.Memory {
 		return in.bound(at, "the program takes more than %d MB of memory", in.limits.Memory>>20)
@@ -203,9 +203,9 @@ func (in *Interp) call(list Value, env *Env) (Value, error) {
 	}
 }
 
-// unknownCall is nil with a warning, as an unknown function is in the
-// original; but if it looks like a misspelt form it is an error, because
-// nobody wants a misspelt policy-deny to do nothing.
+// unknownCall returns nil with a warning, as the original does for an unknown function. A name
+// that looks like a misspelt form is an error, because a misspelt policy-deny must not be
+// ignored.
 func (in *Interp) unknownCall(list Value, env *Env) (Value, error) {
 	head := list.Items[0]
 	near, known := in.misspelt[head.Text]
@@ -222,7 +222,7 @@ func (in *Interp) unknownCall(list Value, env *Env) (Value, error) {
 	return nilAt(list.Pos), nil
 }
 
-// functions lists the names that can be called from env.
+// functions returns the names that can be called from env.
 func functions(env *Env) []string {
 	return slices.DeleteFunc(env.visible(), func(name string) bool {
 		b, _ := env.Lookup(name)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// maxFindings is how many errors, and how many warnings, are recorded; reading
-// and evaluation give up after so many errors.
+// maxFindings is how many errors, and how many warnings, are recorded; at this number of errors
+// reading and evaluation stop.
 const maxFindings = 50
 
 // Fail records err, unless it was recorded before.
@@ -24,20 +24,18 @@ func (in *Interp) Warn(e *Error) {
 	in.Warnings = appendOnce(in.Warnings, e)
 }
 
-// Quiet reports whether a warning at p would be dropped, so that it need not
-// be worded.
+// Quiet reports whether a warning at p would be dropped, so that its text need not be made.
 func (in *Interp) Quiet(p Pos) bool {
 	return len(in.Warnings) >= maxFindings || slices.ContainsFunc(in.Warnings, func(o *Error) bool { return o.at == p })
 }
 
-// Full reports whether there are so many errors that looking for more is no
-// use.
+// Full reports whether maxFindings errors are recorded.
 func (in *Interp) Full() bool { return len(in.Errors) >= maxFindings }
 
 func (in *Interp) report(e *Error) { in.Errors = appendOnce(in.Errors, e) }
 
-// appendOnce records a finding once, because a function may be called many
-// times, and ends a long list with a word that it is not all.
+// appendOnce records a finding once, because a function may be called many times. The last
+// entry of a full list says that there are more findings.
 func appendOnce(list []*Error, e *Error) []*Error {
 	same := func(o *Error) bool { return o.at == e.at && o.Msg == e.Msg }
 	if len(list) >= maxFindings || slices.ContainsFunc(list, same) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// language is the closed list of forms of the language.
+// language returns the forms of the language.
 func language() map[string]Form {
 	return map[string]Form{
 		"def":      formDef,
@@ -37,7 +37,7 @@ func language() map[string]Form {
 	}
 }
 
-// Names lists the forms of the language, sorted.
+// Names returns the names of the forms of the language, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(language())) }
 
 func count(n int, noun string) string {
@@ -47,8 +47,8 @@ func count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// want fails unless there are at least low and at most high arguments; high
-// of -1 is no bound.
+// want returns an error unless the number of arguments is between low and high; high of -1 is
+// no bound.
 func (c *Call) want(low, high int, usage string) error {
 	if len(c.Args) < low || high >= 0 && len(c.Args) > high {
 		return c.Pos.Errorf("`%s` is written %s", c.Name, usage)
@@ -74,8 +74,8 @@ func formDef(c *Call) (Value, error) {
 	return c.bind(name, v, c.Args[1].Pos)
 }
 
-// bind defines name in the scope of the call, and warns when that hides an
-// earlier definition that nothing has read.
+// bind defines name in the scope of the call. It warns if that replaces a definition that was
+// never read, or if a predefined name is redefined in a local scope.
 func (c *Call) bind(name, v Value, valueAt Pos) (Value, error) {
 	if err := c.alloc(name.Pos, valueSize); err != nil {
 		return Value{}, err
@@ -127,7 +127,7 @@ func formQuote(c *Call) (Value, error) {
 	return c.Args[0], nil
 }
 
-// formLet is (let ((name value) …) body…); each value sees the names before.
+// formLet is (let ((name value) …) body…); each value can use the names before it.
 func formLet(c *Call) (Value, error) {
 	const usage = "(let ((name value) …) body…)"
 	if err := c.want(1, -1, usage); err != nil {
@@ -180,11 +180,10 @@ func formWhen(c *Call) (Value, error) {
 	return c.body(c.Args[1:], c.Pos, c.Env)
 }
 
-// formAnd gives the first value that is false, or the last.
+// formAnd returns the first value that is false, or the last value.
 func formAnd(c *Call) (Value, error) { return c.until(false, intAt(c.Pos, 1)) }
 
-// formOr gives the first value that is true, or the last:
-// (or (getenv "PORT") "8888").
+// formOr returns the first value that is true, or the last value: (or (getenv "PORT") "8888").
 func formOr(c *Call) (Value, error) { return c.until(true, intAt(c.Pos, 0)) }
 
 func (c *Call) until(stop bool, last Value) (Value, error) {
@@ -231,8 +230,8 @@ func formStr(c *Call) (Value, error) {
 	return stringAt(c.Pos, b.String()), nil
 }
 
-// formInt makes a whole number of a string or an integral float, so that
-// ports can come from the environment.
+// formInt converts a string or an integral float to a whole number, so that ports can come from
+// the environment.
 func formInt(c *Call) (Value, error) {
 	if err := c.want(1, 1, "(int value)"); err != nil {
 		return Value{}, err

@@ -3,9 +3,9 @@ package lisp
 // longestName bounds the work of Nearest.
 const longestName = 64
 
-// Nearest returns the known name that name was probably meant to be: at most
-// a third of its letters differ, and never more than three; nothing is near a
-// name of one or two letters.
+// Nearest returns the known name that name most likely means: the one with the fewest differing
+// letters, at most a third of its letters and at most three. Names of one or two letters have
+// none.
 func Nearest(name string, known []string) (string, bool) {
 	best, limit := "", min(3, len(name)/3)
 	for _, k := range known {
@@ -19,14 +19,13 @@ func Nearest(name string, known []string) (string, bool) {
 	return best, best != ""
 }
 
-// Distance counts the edits between two names: a letter added, dropped,
-// changed, or two neighbours swapped. Names of more than 64 bytes are
-// infinitely far from everything.
+// Distance returns the number of edits between two names: a letter added, dropped or changed,
+// or two neighbours swapped. Names of more than 64 bytes have distance 1<<30 to all names.
 func Distance(a, b string) int {
 	if len(a) > longestName || len(b) > longestName {
 		return 1 << 30
 	}
-	var rows [3][longestName + 1]int // two rows back, one back, this one
+	var rows [3][longestName + 1]int // the row before the last, the last row, this row
 	for j := range len(b) {
 		rows[1][j+1] = j + 1
 	}

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// numbers evaluates all arguments of an operator and insists on numbers.
-// whole reports that all are integers.
+// numbers evaluates all arguments of an operator, which must be numbers. whole says that all
+// are integers.
 func (c *Call) numbers() (args []Value, whole bool, err error) {
 	whole = true
 	args = make([]Value, len(c.Args))
@@ -34,8 +34,7 @@ func (c *Call) notNumber(i int, v Value) error {
 	return e
 }
 
-// fold combines numbers from the left: exactly as long as all are integers,
-// else as floats.
+// fold combines numbers from the left: exactly if all are integers, else as floats.
 func (c *Call) fold(args []Value, whole bool, exact func(a, b int64) (int64, bool), approx func(a, b float64) float64) (Value, error) {
 	acc := args[0]
 	for _, arg := range args[1:] {
@@ -69,7 +68,7 @@ func formMultiply(c *Call) (Value, error) {
 	return c.sum(1, multiplyExact, func(a, b float64) float64 { return a * b })
 }
 
-// sum folds from a neutral element, so that (+) is 0 and (*) is 1.
+// sum folds the arguments onto a neutral element, so that (+) is 0 and (*) is 1.
 func (c *Call) sum(neutral int64, exact func(a, b int64) (int64, bool), approx func(a, b float64) float64) (Value, error) {
 	args, whole, err := c.numbers()
 	if err != nil {
@@ -78,7 +77,7 @@ func (c *Call) sum(neutral int64, exact func(a, b int64) (int64, bool), approx f
 	return c.fold(append([]Value{intAt(c.Pos, neutral)}, args...), whole, exact, approx)
 }
 
-// formSubtract negates a single argument.
+// formSubtract subtracts from the first argument; it negates a single one.
 func formSubtract(c *Call) (Value, error) {
 	if err := c.want(1, -1, "(- number …)"); err != nil {
 		return Value{}, err
@@ -93,8 +92,7 @@ func formSubtract(c *Call) (Value, error) {
 	return c.fold(args, whole, subtractExact, func(a, b float64) float64 { return a - b })
 }
 
-// formDivide stays exact as long as the integers divide: (/ 250000 1000) is
-// 250 and (/ 7 2) is 3.5.
+// formDivide is exact if the integers divide: (/ 250000 1000) is 250 and (/ 7 2) is 3.5.
 func formDivide(c *Call) (Value, error) {
 	if err := c.want(1, -1, "(/ number …)"); err != nil {
 		return Value{}, err
@@ -148,8 +146,8 @@ func magnitude(n int64) uint64 {
 	return uint64(n)
 }
 
-// formEqual compares numbers with numbers, strings with strings and names
-// with names; all other pairs are unequal. Floats are equal within 1e-9.
+// formEqual compares numbers with numbers, strings with strings, names with names and nil with
+// nil; all other pairs are unequal. Floats are equal within 1e-9.
 func formEqual(c *Call) (Value, error) {
 	if err := c.want(2, -1, "(= value value …)"); err != nil {
 		return Value{}, err
@@ -183,7 +181,7 @@ func same(a, b Value) bool {
 	return a.Kind == Nil && b.Kind == Nil
 }
 
-// order compares two numbers exactly, whatever their kinds.
+// order compares two numbers exactly, of any kinds.
 func order(a, b Value) int {
 	if a.Kind == Int && b.Kind == Int {
 		return cmp.Compare(a.Int, b.Int)
@@ -199,8 +197,7 @@ func rational(v Value) *big.Float {
 	return f.SetFloat64(v.Float)
 }
 
-// comparison makes a form that is 1 when holds is true of every pair of
-// neighbours: (< 1 2 3).
+// comparison returns a form that is 1 if holds is true for every pair of neighbours: (< 1 2 3).
 func comparison(holds func(order int) bool) Form {
 	return func(c *Call) (Value, error) {
 		if err := c.want(2, -1, "("+c.Name+" number number …)"); err != nil {

@@ -14,13 +14,13 @@ const (
 	MaxNesting = 200
 )
 
-// reader turns a source into values. It reports what is wrong and goes on
-// behind it, so that one run finds several errors.
+// reader turns a source into values. It continues after an error, so that one run reports
+// several errors.
 type reader struct {
 	src  *Source
 	text string
 	at   int
-	in   *Interp // takes the findings
+	in   *Interp // records the findings
 }
 
 // Read parses src into its top-level forms. Errors and warnings are recorded
@@ -48,7 +48,7 @@ func (in *Interp) Read(src *Source) []Value {
 	return forms
 }
 
-// acceptable refuses what no form of recovery could make sense of.
+// acceptable reports whether the source can be read; it records why not.
 func (r *reader) acceptable() bool {
 	if len(r.text) > MaxSource {
 		r.in.report(r.src.At(0).Errorf("the file has more than %d bytes, which is all that can be read", MaxSource))
@@ -68,8 +68,8 @@ func (r *reader) acceptable() bool {
 	return true
 }
 
-// recover moves behind a form that could not be read: to the next line that
-// begins with a parenthesis, which nearly always begins a new form.
+// recover skips a form with an error: it moves to the next line that begins with a parenthesis,
+// which nearly always begins a new form.
 func (r *reader) recover() {
 	next := strings.Index(r.text[r.at:], "\n(")
 	if next < 0 {
@@ -105,7 +105,7 @@ func (r *reader) space() {
 	}
 }
 
-// value reads one datum; the reader stands on its first byte.
+// value reads one datum, which begins at the current byte.
 func (r *reader) value(depth int) (Value, *Error) {
 	pos := r.src.At(r.at)
 	switch r.text[r.at] {
@@ -151,10 +151,10 @@ func (r *reader) list(pos Pos, depth int) (Value, *Error) {
 	}
 }
 
-// unclosed explains a list that runs to the end of the file, and guesses
-// where its closing parenthesis belongs.
+// unclosed returns the error for a list that runs to the end of the file, with a guess where
+// its closing parenthesis belongs.
 func (r *reader) unclosed(pos Pos, begin int) *Error {
-	r.at = begin + 1 // look for the next form inside this one
+	r.at = begin + 1 // continue with the next form inside this one
 	err := pos.Errorf("this ( is never closed")
 	if next := strings.Index(r.text[begin:], "\n("); next >= 0 {
 		_, line, _ := r.src.At(begin + next + 1).Place()
@@ -177,7 +177,7 @@ func (r *reader) string(pos Pos) (Value, *Error) {
 			r.at++
 			plain, ok := escapes[r.text[r.at]]
 			if !ok {
-				// The original had no escapes at all: keep both characters.
+				// The original has no escapes: keep both characters.
 				if at := r.src.At(r.at - 1); !r.in.Quiet(at) {
 					r.in.Warn(at.Errorf("\\%c is not an escape and stays as it is", firstRune(r.text[r.at:])).WithHint(`write \\ for a backslash`))
 				}
@@ -197,8 +197,8 @@ func firstRune(s string) rune {
 	return c
 }
 
-// atom decides whether a token is a number. As in the original, a token that
-// merely begins like one (960-blitz) is a name.
+// atom reads a number or symbol. As in the original, a token that only begins like a number
+// (960-blitz) is a symbol.
 func atom(pos Pos, token string) (Value, *Error) {
 	if !numeric(token) {
 		return Value{Kind: Symbol, Pos: pos, Text: token}, nil

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Kind says which of its fields a Value uses.
+// Kind is the kind of a Value; it says which fields are used.
 type Kind uint8
 
 // The kinds of values.
 const (
-	Nil     Kind = iota // the empty list, and the value of what has none
+	Nil     Kind = iota // the empty list, and the result of forms without one
 	List                // Items, at least one
 	Symbol              // Text
 	Int                 // Int
@@ -38,8 +38,7 @@ type Value struct {
 	Func  *Function
 }
 
-// Function is what a list calls: a function or macro of the program, or a
-// Form of the host package.
+// Function is a function or macro of the program, or a Form.
 type Function struct {
 	Name   string
 	macro  bool
@@ -53,13 +52,13 @@ type Function struct {
 type Source struct {
 	Name string
 	Text string
-	// Shown is what an Error quotes instead of Text, of the same length; it
-	// hides secrets. Empty means Text.
+	// Shown is quoted by Errors instead of Text; it hides secrets and has the same length.
+	// Empty means Text.
 	Shown string
 	lines []int // offset of the beginning of every line
 }
 
-// NewSource names a text.
+// NewSource returns a text with a name.
 func NewSource(name, text string) *Source {
 	s := &Source{Name: name, Text: text, lines: []int{0}}
 	for i := 0; i < len(text); i++ {
@@ -70,10 +69,10 @@ func NewSource(name, text string) *Source {
 	return s
 }
 
-// At is the place of the byte at the given offset.
+// At returns the place of the byte at an offset.
 func (s *Source) At(offset int) Pos { return Pos{s, int32(offset)} }
 
-// line returns the text of line n, counted from 1, as it may be shown.
+// line returns line n, from 1, with secrets hidden.
 func (s *Source) line(n int) string {
 	text := s.Text
 	if len(s.Shown) == len(text) {
@@ -86,17 +85,16 @@ func (s *Source) line(n int) string {
 	return strings.TrimSuffix(text[s.lines[n-1]:end], "\r")
 }
 
-// Pos is a place in a Source. The zero Pos is nowhere.
+// Pos is a place in a Source. The zero Pos is no place.
 type Pos struct {
 	src    *Source
 	offset int32
 }
 
-// IsZero reports whether p is nowhere.
+// IsZero reports whether p is no place.
 func (p Pos) IsZero() bool { return p.src == nil }
 
-// Place returns file, line and column; the latter two count from 1, columns
-// in characters.
+// Place returns file, line and column; line and column count from 1, columns in characters.
 func (p Pos) Place() (file string, line, col int) {
 	if p.src == nil {
 		return "", 0, 0
@@ -106,7 +104,7 @@ func (p Pos) Place() (file string, line, col int) {
 	return p.src.Name, line, strings.Count(p.src.Text[begin:p.offset], "")
 }
 
-// String is file:line:col.
+// String returns file:line:col.
 func (p Pos) String() string {
 	file, line, col := p.Place()
 	if line == 0 {
@@ -115,9 +113,8 @@ func (p Pos) String() string {
 	return file + ":" + strconv.Itoa(line) + ":" + strconv.Itoa(col)
 }
 
-// True is the truth of a value in if, when, and, or, not: numbers other than
-// zero and strings other than the empty one are true, everything else is
-// false.
+// True reports whether if, when, and, or, not take v as true: numbers other than zero and
+// strings other than the empty one are, all other values are not.
 func (v Value) True() bool {
 	switch v.Kind {
 	case Int:
@@ -144,7 +141,7 @@ func (v Value) Number() (float64, bool) {
 // shownLength is how many bytes of a value an error message quotes.
 const shownLength = 60
 
-// String writes the value as a program would, cut after 60 bytes.
+// String returns the value as a program writes it, cut after 60 bytes.
 func (v Value) String() string {
 	var b strings.Builder
 	v.write(&b)
@@ -158,8 +155,8 @@ func (v Value) String() string {
 	return b.String()
 }
 
-// write stops soon after shownLength bytes: a value built by macros can be
-// far larger than the program.
+// write stops soon after shownLength bytes: macros can build values far larger than the
+// program.
 func (v Value) write(b *strings.Builder) {
 	if b.Len() > shownLength {
 		return
@@ -191,8 +188,8 @@ func (v Value) write(b *strings.Builder) {
 	}
 }
 
-// shown is the name of a symbol as it may be shown: what Source.Shown hides
-// could be a password without its quotes.
+// shown returns the text of a symbol with secrets hidden: a symbol could be a password without
+// its quotes.
 func (v Value) shown() string {
 	begin, end := int(v.Pos.offset), int(v.Pos.offset)+len(v.Text)
 	if s := v.Pos.src; s != nil && len(s.Shown) == len(s.Text) && end <= len(s.Text) && s.Text[begin:end] == v.Text {
@@ -201,8 +198,7 @@ func (v Value) shown() string {
 	return v.Text
 }
 
-// formatFloat keeps a point or an exponent, so that the number is read back
-// as a float.
+// formatFloat writes a point or an exponent, so that the number is read as a float again.
 func formatFloat(f float64) string {
 	s := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(s, ".e") {
@@ -213,7 +209,7 @@ func formatFloat(f float64) string {
 
 var quoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`)
 
-// Quote writes a string as the reader takes it.
+// Quote returns a string in the form that the reader accepts.
 func Quote(s string) string { return `"` + quoter.Replace(s) + `"` }
 
 func nilAt(p Pos) Value                   { return Value{Pos: p} }
@@ -221,7 +217,7 @@ func intAt(p Pos, n int64) Value          { return Value{Kind: Int, Pos: p, Int:
 func stringAt(p Pos, s string) Value      { return Value{Kind: String, Pos: p, Text: s} }
 func functionAt(p Pos, f *Function) Value { return Value{Kind: Func, Pos: p, Func: f} }
 
-// truth is how comparisons answer: 1 or 0.
+// truth returns the result of a comparison: 1 or 0.
 func truth(p Pos, ok bool) Value {
 	if ok {
 		return intAt(p, 1)

@@ -8,12 +8,12 @@ import (
 	"wamble/chess"
 )
 
-// Accepted is a move that a server has answered with success.
+// Accepted is a move that the server answered with success.
 type Accepted struct {
 	Token wamble.Token
 	Board wamble.BoardID
-	// Ply is 1 for the first move of the board; 0 when the server did not tell
-	// the whole FEN, so that it is not known.
+	// Ply is 1 for the first move of the board; 0 if unknown, because the server did not send
+	// the whole FEN.
 	Ply int
 	UCI string
 }
@@ -21,21 +21,21 @@ type Accepted struct {
 // entry is Accepted in 16 bytes.
 type entry struct {
 	board  wamble.BoardID
-	player uint32 // in log.tokens
+	player uint32 // index in log.tokens
 	ply    uint16
 	move   chess.Move
 }
 
-// log keeps accepted moves, in blocks so that growing copies nothing.
+// log stores accepted moves, in blocks so that growing copies nothing.
 type log struct {
-	tokens []wamble.Token // of all sessions that ever were
+	tokens []wamble.Token // of all sessions of the run
 	blocks [][]entry
 	n      int
 }
 
 const logBlock = 1 << 14
 
-// session numbers a token.
+// session stores a token and returns its index.
 func (l *log) session(t wamble.Token) uint32 {
 	l.tokens = append(l.tokens, t)
 	return uint32(len(l.tokens) - 1)

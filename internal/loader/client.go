@@ -12,13 +12,13 @@ import (
 
 // client is one player.
 type client struct {
-	number  uint32 // of its address
+	number  uint32 // number of its address
 	stage   stage
 	role    Role
 	known   bool // it has a token
 	token   wamble.Token
-	player  uint32 // the token's number in the log
-	seq     uint32 // of its last request
+	player  uint32 // index of the token in the log
+	seq     uint32 // sequence number of its last request
 	request request
 	seat    seat
 	pending pending
@@ -29,31 +29,30 @@ type client struct {
 type stage uint8
 
 const (
-	resting  stage = iota // for nothing, or for request.due to say hello
+	resting  stage = iota // for nothing, or until request.due to say hello
 	greeting              // for SERVER_HELLO
-	asking                // for the answer to what the mode asks
-	pausing               // for request.due to ask again
+	asking                // for the answer to its request
+	pausing               // until request.due for the next request
 )
 
 // idle reports whether a client waits for no answer.
 func (c *client) idle() bool { return c.stage == resting || c.stage == pausing }
 
-// request is the one request that a client has under way.
+// request is the client's one request in flight.
 type request struct {
-	bytes [helloSize]byte // as sent, and sent again
+	bytes [helloSize]byte // the packet
 	size  uint8
-	acked bool // the server has executed it; an answer counts only now
+	acked bool // the server has executed it; answers before that are not counted
 	sends int
 	first time.Duration // when it was first sent
 	due   time.Duration // when it is sent again
 }
 
-// helloSize is how long a hello is. Servers ignore its payload; but they send an
-// address that has not proven itself little more than it has sent, and this is
-// enough for a whole board.
+// helloSize is the size of a hello in bytes. Servers ignore its payload, but limit what they
+// send to an unproven address by what they received from it; this size allows a whole board.
 const helloSize = 112
 
-// pad lengthens a request that has no payload.
+// pad extends a request without payload to size bytes.
 func (r *request) pad(size uint8) {
 	clear(r.bytes[r.size:size])
 	r.size = size
@@ -64,37 +63,36 @@ func (r *request) pad(size uint8) {
 type seat struct {
 	board    wamble.BoardID
 	position chess.Position
-	// whole says that position is all of it: castling, en passant, counters. A
-	// server that tells only placement and side leaves those out.
+	// whole says that position is complete. A server that sends only placement and side leaves
+	// out castling, en passant and counters.
 	whole bool
-	// offered says that the board came with a new token: until that has come back
-	// to the server, whoever needs the board gets it.
+	// offered says that the board came with a new token. Until the client uses the token, the
+	// server may give the board to another player.
 	offered bool
 }
 
-// pending is a move that was asked and is neither accepted nor rejected yet.
+// pending is a move that was sent and neither accepted nor rejected so far.
 type pending struct {
 	open  bool
 	entry entry
-	first time.Duration // when it was first asked
+	first time.Duration // when it was first sent
 }
 
-// seen tells a repeated packet of the server from a new one. Numbers rise with
-// each packet. Only a server that was restarted counts from 1 again, and then the
-// request under way was sent more than once: so the low numbers are known by
-// fingerprints, too.
+// seen distinguishes repeated packets of the server from new ones. Sequence numbers rise with
+// each packet. Only a restarted server counts from 1 again, and then the current request was
+// sent more than once: so low numbers are also checked by fingerprint.
 type seen struct {
 	last uint32
 	next uint8
 	ring [64]uint64
 }
 
-// restarted is the highest number that may be the first we see of a restarted
-// server: some may have been lost.
+// restarted is the highest number that the first packet received from a restarted server may
+// have: earlier packets may be lost.
 const restarted = 16
 
-// repeated reports whether packet b came before. Resent says that the request
-// under way was sent more than once.
+// repeated reports whether packet b was received before. Resent says that the current request
+// was sent more than once.
 func (s *seen) repeated(b []byte, seq uint32, resent bool) bool {
 	if int32(seq-s.last) > 0 {
 		return false
@@ -111,14 +109,14 @@ func (s *seen) repeated(b []byte, seq uint32, resent bool) bool {
 	return false
 }
 
-// keep remembers a packet that was taken.
+// keep remembers an accepted packet.
 func (s *seen) keep(b []byte, seq uint32) {
 	s.last = seq
 	s.ring[s.next] = fingerprint(b)
 	s.next = (s.next + 1) % uint8(len(s.ring))
 }
 
-// fingerprint mixes the bytes of a packet, eight at a time.
+// fingerprint returns a hash of a packet.
 func fingerprint(b []byte) uint64 {
 	h := uint64(len(b))
 	for ; len(b) >= 8; b = b[8:] {
@@ -131,7 +129,7 @@ func fingerprint(b []byte) uint64 {
 	return h
 }
 
-// ackOf makes the ACK of a packet: its header with another control code.
+// ackOf returns the ACK of a packet: the packet's header with another control code.
 func ackOf(dst *[wire.HeaderSize]byte, packet []byte) []byte {
 	copy(dst[:], packet)
 	dst[0], dst[1] = byte(wire.CtrlAck), 0
@@ -139,7 +137,7 @@ func ackOf(dst *[wire.HeaderSize]byte, packet []byte) []byte {
 	return dst[:]
 }
 
-// positionOf reads where a board stands out of a packet that shows it.
+// positionOf reads the position of a board from a packet.
 func positionOf(fen wire.Text, ext wire.Ext, buf []byte) (p chess.Position, whole bool, err error) {
 	if f, ok := ext.Lookup(wire.KeyBoardFEN); ok && f.Type == wire.TypeString {
 		p, err = chess.ParseFEN(asString(f.AppendText(buf[:0])))
@@ -150,5 +148,5 @@ func positionOf(fen wire.Text, ext wire.Ext, buf []byte) (p chess.Position, whol
 	return p, false, err
 }
 
-// asString is b as a string, without a copy: chess keeps nothing of a FEN.
+// asString returns b as a string without a copy: chess keeps nothing of a FEN.
 func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -13,28 +13,27 @@ import (
 	"wamble/wire"
 )
 
-// Echo is the bare server: it reads and writes the packets of a server in the
-// same batches, and knows nothing. A move is answered with an ACK and a board, a
-// hello with an ACK and the same board; every client gets a token of its own.
+// Echo is a minimal server: it reads and writes the packets of a server in the same batches,
+// without any state. It answers a move with an ACK and a board, and a hello with an ACK and the
+// same board; every client gets its own token.
 type Echo struct {
 	udp                *transport.UDP
 	ack, hello, update []byte
-	answers            int // where update names its request
+	answers            int // offset of the request's number in update
 	out                link.Batch
-	log                *os.File // nil: nothing is kept
+	log                *os.File // nil for none
 	line               []byte
 }
 
-// OpenEcho opens the socket of an Echo. If log is set, the Echo appends what it
-// reads to it, and syncs it before it answers: the least that a server does which
-// keeps moves.
+// OpenEcho opens the socket of an Echo. If log is set, the Echo appends what it reads to log
+// and syncs it before it answers, as the simplest durable server does.
 func OpenEcho(address netip.AddrPort, log *os.File) (*Echo, error) {
 	udp, err := transport.ListenUDP(address, transport.UDPOptions{})
 	if err != nil {
 		return nil, err
 	}
 	e := &Echo{udp: udp, log: log}
-	// A middle game, with the fields that a server sends to a proven address.
+	// A middle-game position, with the fields that a server sends to a proven address.
 	const fen = "r1bq1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQ1RK1 w - - 4 7"
 	short := wire.Text(wire.ShortFEN(fen))
 	ext := []wire.Field{
@@ -59,13 +58,13 @@ func OpenEcho(address netip.AddrPort, log *os.File) (*Echo, error) {
 	return e, nil
 }
 
-// Addr is where the Echo listens.
+// Addr returns the address that the Echo listens on.
 func (e *Echo) Addr() netip.AddrPort { return e.udp.LocalAddr() }
 
 // Close ends Serve.
 func (e *Echo) Close() error { return e.udp.Close() }
 
-// Serve answers until Close; then it returns net.ErrClosed.
+// Serve answers until Close, and then returns net.ErrClosed.
 func (e *Echo) Serve() error {
 	for {
 		packets, err := e.udp.Read(time.Time{})
@@ -106,8 +105,8 @@ func (e *Echo) answer(p transport.Packet) {
 	reply := e.update
 	switch wire.Control(p.Data[0]) {
 	case wire.CtrlPlayerMove:
-		// The client counts its requests from 1 and says hello first: its number
-		// less one is that of the server's next packet.
+		// The client numbers its requests from 1 and says hello first: the number of the
+		// server's next packet is one less than the request's.
 		copy(reply[4:20], p.Data[4:20])
 		seq := binary.BigEndian.Uint32(p.Data[28:])
 		wire.SetSeq(reply, seq-1)
@@ -124,7 +123,7 @@ func (e *Echo) answer(p transport.Packet) {
 	e.out.Send(p.Peer, reply)
 }
 
-// tokenOf makes the token of an address out of the address.
+// tokenOf returns the token of an address, which is made of the address.
 func tokenOf(a netip.AddrPort) (t wamble.Token) {
 	t = a.Addr().As16()
 	binary.BigEndian.PutUint16(t[:], a.Port())

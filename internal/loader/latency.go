@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Latency counts durations in buckets that are at most 1/64 wide: from 1 µs,
-// below which it does not look, to 71 minutes, where the last bucket takes all.
-// The zero value is empty.
+// Latency counts durations in buckets whose width is at most 1/64 of the duration, from 1 µs to
+// 71 minutes; shorter and longer ones count in the first and last bucket. The zero value is
+// empty.
 type Latency struct {
 	counts [latencyBuckets]uint64
 	n      uint64
@@ -16,7 +16,7 @@ type Latency struct {
 }
 
 const (
-	latencyBits    = 6 // buckets of an octave: 1 << latencyBits
+	latencyBits    = 6 // 1 << latencyBits buckets per octave
 	latencyBuckets = (32 - latencyBits + 1) << latencyBits
 )
 
@@ -28,8 +28,8 @@ func (l *Latency) Add(d time.Duration) {
 	l.max = max(l.max, d)
 }
 
-// bucketOf numbers buckets by the position of the highest bit and the bits
-// behind it.
+// bucketOf returns the bucket of a duration, by the position of the highest bit and the bits
+// after it.
 func bucketOf(d time.Duration) int {
 	us := uint64(max(d/time.Microsecond, 0))
 	us = min(us, 1<<32-1)
@@ -37,7 +37,7 @@ func bucketOf(d time.Duration) int {
 	return shift<<latencyBits + int(us>>shift)
 }
 
-// upper is the longest duration of a bucket.
+// upper returns the longest duration of a bucket.
 func upper(bucket int) time.Duration {
 	shift := max(bucket>>latencyBits-1, 0)
 	us := uint64(bucket-shift<<latencyBits+1)<<shift - 1
@@ -47,10 +47,10 @@ func upper(bucket int) time.Duration {
 // Count returns how many durations were added.
 func (l *Latency) Count() uint64 { return l.n }
 
-// Max returns the longest.
+// Max returns the longest duration.
 func (l *Latency) Max() time.Duration { return l.max }
 
-// Mean returns the average, 0 of none.
+// Mean returns the average, 0 if there is none.
 func (l *Latency) Mean() time.Duration {
 	if l.n == 0 {
 		return 0
@@ -58,8 +58,8 @@ func (l *Latency) Mean() time.Duration {
 	return l.sum / time.Duration(l.n)
 }
 
-// Quantile returns a duration that a share q (0 to 1) of all did not exceed, to
-// 1/64; 0 of none.
+// Quantile returns a duration that the share q (0 to 1) of all did not exceed, within 1/64; 0
+// if there is none.
 func (l *Latency) Quantile(q float64) time.Duration {
 	if l.n == 0 {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"wamble/wire"
 )
 
-// load is a run in progress. It belongs to one goroutine.
+// load is a run in progress. It is used by one goroutine.
 type load struct {
 	options Options
 	sockets sockets
@@ -19,42 +19,42 @@ type load struct {
 	packet  wire.Packet
 	report  *Report
 	phase   phase
-	greeted int           // clients that have had a session
-	heard   time.Duration // when the last answer came
+	greeted int           // clients that have had a session so far
+	heard   time.Duration // time of the last answer
 	scratch struct {
 		ack   [wire.HeaderSize]byte
 		fen   [128]byte
 		moves [chess.MaxMoves]chess.Move
 	}
 	second  Latency
-	counted uint64 // of the answered, in the seconds before
+	counted uint64 // Report.Answered at the end of the last second
 }
 
-// phase is how far a run is.
+// phase is the phase of a run.
 type phase uint8
 
 const (
 	gathering phase = iota // until every client has a session
 	measuring              // for Options.Duration
-	draining               // nothing new is asked
+	draining               // no new requests
 )
 
 // maxSends is how often a request is sent before the client says hello instead.
 const maxSends = 8
 
-// encode makes a request of a client the one under way.
+// encode makes a message the client's current request.
 func encode[M wire.Message](l *load, c *client, h wire.Header, m M) {
 	c.seq++
 	h.Seq = c.seq
 	r := &c.request
 	b, err := wire.Append(r.bytes[:0], h, m)
 	if err != nil || len(b) > len(r.bytes) {
-		panic("loader: a request that cannot be encoded") // all of them are made below
+		panic("loader: a request that cannot be encoded") // all messages are built in this package and fit
 	}
 	r.size = uint8(len(b))
 }
 
-// ask sends the request under way for the first time.
+// ask sends the current request for the first time.
 func (l *load) ask(c *client, st stage) {
 	r := &c.request
 	r.acked, r.sends = false, 1
@@ -63,7 +63,7 @@ func (l *load) ask(c *client, st stage) {
 	l.sockets.send(c.number, r.bytes[:r.size])
 }
 
-// rest waits before the client says hello again; 0 is for good.
+// rest waits before the client says hello again; with wait 0 it stays idle.
 func (l *load) rest(c *client, wait time.Duration) {
 	c.request.due = 0
 	if wait > 0 {
@@ -72,14 +72,14 @@ func (l *load) rest(c *client, wait time.Duration) {
 	c.stage = resting
 }
 
-// hello says who the client is, or that it is new.
+// hello sends a hello with the client's token, if it has one.
 func (l *load) hello(c *client) {
 	encode(l, c, wire.Header{Token: c.token}, wire.ClientHello{})
 	c.request.pad(helloSize)
 	l.ask(c, greeting)
 }
 
-// next asks what the mode asks, or rests.
+// next sends the next request of the client's mode and role, or lets it rest.
 func (l *load) next(c *client) {
 	if l.phase == draining && !c.pending.open {
 		l.rest(c, 0)
@@ -103,19 +103,19 @@ func (l *load) next(c *client) {
 	}
 }
 
-// another is the next address of the same client: all addresses whose numbers
-// differ by a multiple of len(l.clients) are its own.
+// another returns the client's next address: all addresses whose numbers differ by a multiple
+// of len(l.clients) belong to the same client.
 func (l *load) another(number uint32) uint32 {
 	n := uint32(len(l.clients))
 	return (number + n) % (l.sockets.addresses() / n * n)
 }
 
-// move asks the move that is unresolved, or a new one.
+// move sends the unresolved move, or a new one.
 func (l *load) move(c *client) {
 	p := &c.pending
 	if !p.open {
 		moves := c.seat.position.LegalMoves(l.scratch.moves[:0])
-		if len(moves) == 0 { // no board to play on: see what the server says now
+		if len(moves) == 0 { // no board to play on: ask the server with a hello
 			l.rest(c, l.options.Wait)
 			return
 		}
@@ -132,7 +132,7 @@ func (l *load) move(c *client) {
 	l.ask(c, asking)
 }
 
-// legal asks for the moves of a piece that has some.
+// legal requests the legal moves of a piece that has some.
 func (l *load) legal(c *client) {
 	square := uint8(0)
 	if moves := c.seat.position.LegalMoves(l.scratch.moves[:0]); len(moves) > 0 {

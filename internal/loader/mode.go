@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Mode is what the clients ask for.
+// Mode is what the clients request.
 type Mode uint8
 
 // The modes.
 const (
 	Moves    Mode = iota // legal moves, as fast as they are answered
-	Hello                // new sessions, each from another address where possible
+	Hello                // new sessions, each from a new address if possible
 	Legal                // the legal moves of a square
 	Spectate             // watch all boards, while some players move
-	Mixed                // players, watchers, predictors and leaderboard readers
+	Mixed                // players, watchers, predictors and readers of the leaderboard
 	JSON                 // moves, by one client of ten in JSON
 )
 
-// modes is the one table of modes.
+// modes is the table of modes.
 var modes = [...]struct{ name, unit string }{
 	Moves: {"moves", "moves"},
 	Hello: {"hello", "sessions"},
@@ -32,10 +32,10 @@ var modes = [...]struct{ name, unit string }{
 // String returns the name of m.
 func (m Mode) String() string { return modes[m].name }
 
-// Unit names what m counts, in the plural.
+// Unit returns the plural noun of what m counts.
 func (m Mode) Unit() string { return modes[m].unit }
 
-// ModeNames lists the names of all modes.
+// ModeNames returns the names of all modes.
 func ModeNames() []string {
 	var names []string
 	for _, m := range modes {
@@ -44,7 +44,7 @@ func ModeNames() []string {
 	return names
 }
 
-// ParseMode returns the mode of that name.
+// ParseMode returns the mode with a name.
 func ParseMode(name string) (Mode, error) {
 	for i, m := range modes {
 		if m.name == name {

@@ -13,17 +13,17 @@ import (
 	"wamble/wire"
 )
 
-// network is one socket for all clients: each packet names its source address out
-// of 127.0.0.0/8 in a control message, and each that comes tells its destination.
-// All clients share two system calls for a batch. The socket blocks, because a
-// call that waits by itself is cheaper than one that is told to wait by a poller.
+// network is one socket for all clients: each sent packet has its source address in 127.0.0.0/8
+// in a control message, and each received one its destination. So a batch of all clients takes
+// one system call. The socket is in blocking mode, because waiting in the call is cheaper than
+// waiting for a poller.
 type network struct {
 	fd      int
 	server  unix.RawSockaddrInet4
 	in, out batch
 	queued  int
 	arrived [readBatch]datagram
-	lost    uint32 // the kernel's counter, as last seen
+	lost    uint32 // the kernel's counter when it was last read
 	losses  uint64
 }
 
@@ -60,8 +60,8 @@ type mmsghdr struct {
 	len uint32
 }
 
-// control has room for the control messages of a datagram: which address of
-// ours it is for or from, and how many were dropped.
+// control has room for the control messages of a datagram: the local address, and the number of
+// dropped datagrams.
 type control struct {
 	header unix.Cmsghdr
 	info   unix.Inet4Pktinfo
@@ -69,13 +69,13 @@ type control struct {
 	more   [24]byte
 }
 
-// The addresses: 127.1.0.2 and up, far from the ends of the network.
+// The addresses: 127.1.0.2 and up, within 127.0.0.0/8.
 const (
 	firstAddress = 127<<24 | 1<<16 | 2
 	addressCount = 250 << 16
 )
 
-// openSockets opens the cheapest sockets for a server.
+// openSockets opens the sockets that cost least for a server.
 func openSockets(o Options) (sockets, error) {
 	a := o.Server.Addr().Unmap()
 	if o.Separate || !a.Is4() || !a.IsLoopback() {
@@ -117,8 +117,7 @@ func (h *mmsghdr) point(s *slot) {
 	h.hdr.SetControllen(int(unsafe.Sizeof(s.control)))
 }
 
-// prepare sets the options of the socket and binds it to a free port of every
-// address.
+// prepare sets the options of the socket and binds it to a free port on all addresses.
 func (n *network) prepare() error {
 	for _, o := range []struct{ level, option, value int }{
 		{unix.IPPROTO_IP, unix.IP_PKTINFO, 1},
@@ -130,7 +129,7 @@ func (n *network) prepare() error {
 	}
 	for _, o := range [][2]int{{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}} {
 		if unix.SetsockoptInt(n.fd, unix.SOL_SOCKET, o[0], bufferSize) != nil {
-			unix.SetsockoptInt(n.fd, unix.SOL_SOCKET, o[1], bufferSize) // cut to what is granted
+			unix.SetsockoptInt(n.fd, unix.SOL_SOCKET, o[1], bufferSize) // the kernel reduces it to its limit
 		}
 	}
 	wait := unix.NsecToTimeval(tick.Nanoseconds())
@@ -196,8 +195,8 @@ func (n *network) send(number uint32, packet []byte) {
 	n.queued++
 }
 
-// flush waits when the send buffer is full. A packet that the kernel refuses is
-// left out; it is asked again like any that is lost.
+// flush sends the queued packets, and blocks while the send buffer is full. A packet that the
+// kernel refuses is dropped; its request is repeated like any other.
 func (n *network) flush() error {
 	for from := 0; from < n.queued; {
 		count, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(n.fd),

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Options say what a run does.
+// Options configure a run.
 type Options struct {
-	// Server is where the server listens.
+	// Server is the server's address.
 	Server netip.AddrPort
 	Mode   Mode
-	// Clients play at the same time, each with one request under way; 128 if 0,
-	// at most MaxClients.
+	// Clients is the number of clients, each with one request in flight; 128 if 0, at most
+	// MaxClients.
 	Clients int
-	// Players move beside the clients of Spectate, who watch; 50 if 0.
+	// Players is the number of players beside the clients of Spectate, who watch; 50 if 0.
 	Players int
-	// Think is how long a client of Spectate and Mixed waits between an answer
-	// and its next request; 0 not at all.
+	// Think is how long a client of Spectate and Mixed waits between an answer and its next
+	// request; 0 for no wait.
 	Think time.Duration
 	// Duration is the measured time; 10 s if 0.
 	Duration time.Duration
@@ -27,20 +27,20 @@ type Options struct {
 	// Drain bounds the time after Duration in which the last requests are
 	// answered; 5 s if 0.
 	Drain time.Duration
-	// Wait is how long the first copy of a request waits for its answer; 400 ms
-	// if 0. Later ones wait half as long again, and no longer: so a server that
-	// was restarted is found soon.
+	// Wait is how long the first copy of a request waits for its answer; 400 ms if 0. Later
+	// copies wait half as long again, without further growth, so that a restarted server is
+	// found soon.
 	Wait time.Duration
-	// Seed makes the choice of moves repeatable.
+	// Seed makes the choice of moves reproducible.
 	Seed uint64
-	// ServerCPU, when set, returns the processor time that the server has used.
+	// ServerCPU, if set, returns the processor time that the server has used.
 	ServerCPU func() time.Duration
-	// EverySecond, when set, is called with each second of the measured time.
+	// EverySecond, if set, is called for each second of the measured time.
 	EverySecond func(Second)
-	// Ended, when set, is called when the measured time is over, before the last
-	// answers are waited for.
+	// Ended, if set, is called at the end of the measured time, before the run waits for the
+	// last answers.
 	Ended func()
-	// Separate gives every client a socket of its own, even where one would do.
+	// Separate gives every client its own socket, even where one socket could serve all.
 	Separate bool
 }
 
@@ -76,7 +76,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// def replaces a value that is not set by its default.
+// def sets *v to its default if it is not positive.
 func def(v *time.Duration, d time.Duration) {
 	if *v <= 0 {
 		*v = d

@@ -5,7 +5,7 @@ import (
 	"wamble/wire"
 )
 
-// receive takes one packet for a client, which came to an address of its own.
+// receive handles one packet for a client; number is the address that it arrived at.
 func (l *load) receive(c *client, number uint32, b []byte) {
 	h, err := wire.Peek(b)
 	if err == nil && h.Ctrl == wire.CtrlAck {
@@ -26,7 +26,7 @@ func (l *load) receive(c *client, number uint32, b []byte) {
 	if !h.Flags.Unreliable() {
 		l.sockets.send(number, ackOf(&l.scratch.ack, b))
 	}
-	if number != c.number { // it has moved on to another address and session
+	if number != c.number { // the client now uses another address and session
 		l.report.Counts.Duplicates++
 		return
 	}
@@ -41,7 +41,7 @@ func (l *load) receive(c *client, number uint32, b []byte) {
 		if l.fresh(c, b, h) {
 			l.told(c)
 		}
-	case *wire.Fragment: // of a long page; the first stands for all
+	case *wire.Fragment: // of a long page; the first fragment counts as the answer
 		if l.fresh(c, b, h) && m.Index == 0 {
 			l.told(c)
 		}
@@ -49,7 +49,7 @@ func (l *load) receive(c *client, number uint32, b []byte) {
 		if l.fresh(c, b, h) {
 			l.saw(c)
 			if c.stage == asking {
-				l.rest(c, 0) // from now on he watches
+				l.rest(c, 0) // a watcher sends no further request
 			}
 		}
 	case *wire.Error:
@@ -59,9 +59,9 @@ func (l *load) receive(c *client, number uint32, b []byte) {
 	}
 }
 
-// acked takes the ACK of the request under way. When that was sent more than once
-// the answer may be held back until the address has proven itself, or be lost:
-// it is asked for soon.
+// acked handles the ACK of the current request. If the request was sent more than once, the
+// answer may be withheld until the address has proven itself, or be lost: the request is
+// repeated soon.
 func (l *load) acked(c *client, h wire.Header) {
 	r := &c.request
 	if h.Seq != c.seq || h.Token != c.token || c.stage == resting {
@@ -73,11 +73,10 @@ func (l *load) acked(c *client, h wire.Header) {
 	}
 }
 
-// fresh reports whether a packet is new and may answer the request under way. An
-// answer that names its request answers no other: when a move was asked under two
-// numbers, the second answer may come after the next move was asked, and shows the
-// board before it. An answer that overtook its ACK is not taken: the server
-// repeats it with the ACK.
+// fresh reports whether a packet is new and may answer the current request. An answer that
+// names its request answers no other: when a move was sent under two numbers, the second answer
+// may arrive after the next move was sent, and shows an older board. An answer before its ACK
+// is not accepted: the server repeats it with the ACK.
 func (l *load) fresh(c *client, b []byte, h wire.Header) bool {
 	seq, named := l.packet.Ext.Int(wire.KeyRequestSeq)
 	late := named && (uint32(seq) != c.seq || c.stage == resting)
@@ -93,7 +92,7 @@ func (l *load) fresh(c *client, b []byte, h wire.Header) bool {
 	return true
 }
 
-// greetedBy takes SERVER_HELLO, if the client has said hello.
+// greetedBy handles a SERVER_HELLO, if the client waits for one.
 func (l *load) greetedBy(c *client, m *wire.ServerHello) {
 	if c.stage != greeting || !c.request.acked {
 		return
@@ -115,7 +114,7 @@ func (l *load) greetedBy(c *client, m *wire.ServerHello) {
 	if l.options.Mode == Hello {
 		l.answered(c, c.request.first)
 	}
-	// An address that has not proven itself is told less: now it has.
+	// An unproven address is sent less. The address is proven now, so ask again.
 	if l.moves(c) && !c.seat.whole && !again {
 		l.hello(c)
 		return
@@ -123,8 +122,8 @@ func (l *load) greetedBy(c *client, m *wire.ServerHello) {
 	l.next(c)
 }
 
-// resumed counts a session that goes on. Whoever has no move unresolved should
-// still hold his board, unless that was only offered to him.
+// resumed counts a resumed session. A client without an unresolved move should still hold its
+// board, unless the board was only offered.
 func (l *load) resumed(c *client) {
 	l.report.Counts.Resumed++
 	if !c.pending.open && c.seat.whole && !c.seat.offered && c.seat.board != l.packet.Board {
@@ -132,15 +131,15 @@ func (l *load) resumed(c *client) {
 	}
 }
 
-// begin takes the token of a new session.
+// begin stores the token of a new session.
 func (l *load) begin(c *client) {
 	c.known, c.token = true, l.packet.Token
-	if l.options.Mode != Hello { // whose sessions nobody asks about again
+	if l.options.Mode != Hello { // Verify does not need the sessions of Hello
 		c.player = l.report.log.session(c.token)
 	}
 }
 
-// take makes the board that a packet shows that of the client.
+// take makes the board in a packet the client's.
 func (l *load) take(c *client, fen wire.Text) {
 	s := &c.seat
 	s.board, s.offered = l.packet.Board, false
@@ -153,7 +152,7 @@ func (l *load) take(c *client, fen wire.Text) {
 	}
 }
 
-// updated takes BOARD_UPDATE: the answer to a move, or a push.
+// updated handles a BOARD_UPDATE: the answer to a move, or a push.
 func (l *load) updated(c *client, m *wire.BoardUpdate) {
 	if c.stage != asking || !l.moves(c) {
 		l.report.Counts.Pushed++
@@ -169,8 +168,8 @@ func (l *load) updated(c *client, m *wire.BoardUpdate) {
 	l.pause(c)
 }
 
-// refused takes ERROR. One without ACK says that the request was not executed:
-// it is sent again in time.
+// refused handles an ERROR. Without an ACK the request was not executed, and is repeated when
+// it is due.
 func (l *load) refused(c *client, code wamble.Code) {
 	counts := &l.report.Counts
 	if c.idle() || !c.request.acked {
@@ -182,19 +181,19 @@ func (l *load) refused(c *client, code wamble.Code) {
 		l.forget(c)
 		l.hello(c)
 	case c.stage == asking && c.role == Predictor && code == wamble.PredictionReadFailed:
-		counts.Rejected++ // the board is over
+		counts.Rejected++ // the game is over
 		l.pause(c)
 	case c.stage == asking && (code == wamble.UnknownBoard || code == wamble.MoveRejected):
 		counts.Rejected++
 		c.pending.open = false
-		l.hello(c) // and see which board it is
-	default: // not now: a move stays unresolved, because it may have been kept
+		l.hello(c) // to learn which board the client has
+	default: // not now: the move stays unresolved, because it may be stored
 		counts.Refused++
 		l.rest(c, l.options.Wait)
 	}
 }
 
-// forget gives up a token that the server does not know.
+// forget drops a token that the server does not know.
 func (l *load) forget(c *client) {
 	l.report.Counts.Forgotten++
 	if c.pending.open {

@@ -9,18 +9,18 @@ import (
 // Role is what one client does.
 type Role uint8
 
-// The roles. In modes other than Spectate, Mixed and JSON everybody is a Player.
+// The roles. In modes other than Spectate, Mixed and JSON every client is a Player.
 const (
 	Player    Role = iota
-	Watcher        // sees the summary of all boards
-	Predictor      // predicts moves of the players' boards, and reads what others predict
+	Watcher        // receives updates of all boards
+	Predictor      // predicts moves on players' boards, and reads predictions
 	Reader         // reads the leaderboard
 	Speaker        // plays in JSON over a WebSocket
 	roleCount
 )
 
-// roles is the one table of roles: their names, what they are answered with, and
-// their share of a mixed crowd in percent.
+// roles is the table of roles: their names, the units of their answers, and their share of the
+// clients of Mixed in percent.
 var roles = [roleCount]struct {
 	name, unit string
 	share      int
@@ -35,17 +35,17 @@ var roles = [roleCount]struct {
 // String returns the name of r, in the plural.
 func (r Role) String() string { return roles[r].name }
 
-// Unit names what r counts, in the plural.
+// Unit returns the plural noun of what r counts.
 func (r Role) Unit() string { return roles[r].unit }
 
-// RoleReport is what the clients of one role have seen.
+// RoleReport is the result of the clients of one role.
 type RoleReport struct {
 	Clients  int
 	Answered uint64
-	Latency  Latency // of requests; of a Watcher none
+	Latency  Latency // of requests; empty for Watcher
 }
 
-// roleCounts says how many clients of each role there are, players first.
+// roleCounts returns the number of clients of each role.
 func (o *Options) roleCounts() (n [roleCount]int) {
 	switch o.Mode {
 	case Spectate:
@@ -64,12 +64,12 @@ func (o *Options) roleCounts() (n [roleCount]int) {
 	return n
 }
 
-// moves reports whether a client plays.
+// moves reports whether a client makes moves.
 func (l *load) moves(c *client) bool {
 	return (c.role == Player || c.role == Speaker) && l.options.Mode != Hello && l.options.Mode != Legal
 }
 
-// pause lets a client think before its next request.
+// pause makes a client wait Options.Think before its next request.
 func (l *load) pause(c *client) {
 	if l.options.Think == 0 {
 		l.next(c)
@@ -79,13 +79,13 @@ func (l *load) pause(c *client) {
 	c.request.due = l.now + l.options.Think
 }
 
-// watch asks for the summary.
+// watch requests updates of all boards.
 func (l *load) watch(c *client) {
 	encode(l, c, wire.Header{Token: c.token}, wire.SpectateGame{})
 	l.ask(c, asking)
 }
 
-// saw counts an update that a watcher was sent.
+// saw counts an update for a watcher.
 func (l *load) saw(c *client) {
 	if l.phase != measuring {
 		return
@@ -96,8 +96,7 @@ func (l *load) saw(c *client) {
 	}
 }
 
-// predict predicts a move of a board that a player holds, or reads what others
-// have predicted of it.
+// predict sends a prediction for a player's board, or requests the predictions for it.
 func (l *load) predict(c *client) {
 	of := &l.clients[l.random.IntN(l.report.Roles[Player].Clients)].seat
 	h := wire.Header{Token: c.token, Board: of.board}
@@ -112,13 +111,13 @@ func (l *load) predict(c *client) {
 	l.ask(c, asking)
 }
 
-// read asks for the first page of the leaderboard.
+// read requests the first page of the leaderboard.
 func (l *load) read(c *client) {
 	encode(l, c, wire.Header{Token: c.token}, wire.GetLeaderboard{Order: 1, Limit: 10})
 	l.ask(c, asking)
 }
 
-// told takes the answer of a request that is not about a move.
+// told handles the answer to a request other than a move or hello.
 func (l *load) told(c *client) {
 	if c.stage != asking {
 		return
@@ -127,7 +126,7 @@ func (l *load) told(c *client) {
 	l.pause(c)
 }
 
-// answered counts a request that was answered with success.
+// answered counts a successful answer.
 func (l *load) answered(c *client, first time.Duration) {
 	if l.phase == measuring {
 		role := &l.report.Roles[c.role]

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Run plays against a server. It ends after Options.Duration, or when ctx does,
-// and then waits for the last answers. It fails when it has no sockets, or when
-// a client has no session after Options.Greet.
+// Run plays against a server. It ends after Options.Duration, or when ctx does, and then waits
+// for the last answers. It fails if it cannot open sockets, or if a client has no session after
+// Options.Greet.
 func Run(ctx context.Context, o Options) (Report, error) {
 	report := Report{log: &log{}, Roles: make([]RoleReport, roleCount)}
 	o, err := o.withDefaults()
@@ -31,8 +31,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, report.playBoth(ctx, o)
 }
 
-// playBoth lets the clients that speak JSON play beside those that send packets, each
-// kind on a goroutine of its own.
+// playBoth runs the clients that speak JSON and those that send packets, each kind on a
+// goroutine of its own.
 func (r *Report) playBoth(ctx context.Context, o Options) error {
 	spoken, err := openSpoken(ctx, o, r.Roles[Speaker].Clients)
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *Report) playBoth(ctx context.Context, o Options) error {
 	return err
 }
 
-// add adds what clients beside have seen.
+// add adds the report of the clients that speak JSON.
 func (r *Report) add(o *Report) {
 	r.Roles[Speaker] = o.Roles[Speaker]
 	r.Answered += o.Answered
@@ -75,7 +75,7 @@ func (r *Report) add(o *Report) {
 	r.log.tokens = append(r.log.tokens, o.log.tokens...)
 }
 
-// play lets the clients of the report's roles play.
+// play runs the clients of the report's roles.
 func (r *Report) play(ctx context.Context, o Options, sockets sockets, stream uint64) error {
 	defer sockets.close()
 	l := &load{
@@ -100,7 +100,7 @@ func (r *Report) play(ctx context.Context, o Options, sockets sockets, stream ui
 	return err
 }
 
-// usage is what was used when the measured time began.
+// usage is the processor time used until the begin of the measured time.
 type usage struct {
 	at             time.Duration
 	loader, server time.Duration
@@ -114,7 +114,7 @@ func (l *load) usage() usage {
 	return u
 }
 
-// run is the loop: read a batch, answer it, now and then look at the clocks.
+// run is the loop: it reads a batch, handles it, and checks the timers every tick.
 func (l *load) run(ctx context.Context) error {
 	start := time.Now()
 	var began usage
@@ -162,8 +162,8 @@ func (l *load) run(ctx context.Context) error {
 	}
 }
 
-// clientOf returns the client with an address. Those of Hello move on, and what
-// still comes to an old address is for the same client.
+// clientOf returns the client of an address. Clients of Hello change addresses; a late packet
+// for an old address belongs to the same client.
 func (l *load) clientOf(number uint32) *client { return &l.clients[number%uint32(len(l.clients))] }
 
 // measure begins the measured time.
@@ -200,7 +200,7 @@ func (l *load) tellSecond(began time.Duration) {
 	l.second = Latency{}
 }
 
-// settled reports whether nobody waits for anything.
+// settled reports whether no client waits for an answer.
 func (l *load) settled() bool {
 	for i := range l.clients {
 		if c := &l.clients[i]; c.stage != resting || c.pending.open {
@@ -210,7 +210,7 @@ func (l *load) settled() bool {
 	return true
 }
 
-// due sends again what was not answered in time.
+// due repeats requests without an answer, and starts requests whose time has come.
 func (l *load) due() {
 	for i := range l.clients {
 		c := &l.clients[i]
@@ -232,7 +232,7 @@ func (l *load) due() {
 			l.sockets.send(c.number, r.bytes[:r.size])
 		case l.phase == draining && !c.pending.open:
 			l.rest(c, 0)
-		default: // the server may have forgotten the address, or the answer
+		default: // the server may have lost the address, or the answer
 			l.report.Counts.Timeouts++
 			l.hello(c)
 		}

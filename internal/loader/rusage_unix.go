@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processTime is the processor time that this process has used.
+// processTime returns the processor time that this process has used.
 func processTime() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

@@ -12,26 +12,26 @@ import (
 	"wamble/wire"
 )
 
-// separate works everywhere: a socket and a goroutine for each client.
+// separate has a socket and a goroutine for each client; it works on all systems.
 type separate struct {
 	conns []*net.UDPConn
 	arrivals
 }
 
-// arrivals are what goroutines have read for the loop.
+// arrivals are the datagrams that goroutines have read for the loop.
 type arrivals struct {
 	timer *time.Timer
-	ready chan struct{} // holds one signal: something came
+	ready chan struct{} // holds a signal when datagrams have arrived
 	lost  atomic.Uint64
 
 	mu      sync.Mutex // guards arrived
 	arrived []datagram
-	taken   []datagram // what the last receive returned; its buffers are used again
+	taken   []datagram // result of the last receive; its buffers are reused
 	buffers sync.Pool
 	readers sync.WaitGroup
 }
 
-// maxArrived bounds what waits for the loop.
+// maxArrived bounds the datagrams that wait for the loop.
 const maxArrived = 1 << 16
 
 func (s *arrivals) open() {
@@ -55,8 +55,8 @@ func openSeparate(server netip.AddrPort, clients int) (*separate, error) {
 	return s, nil
 }
 
-// read passes on what comes to one socket. While the server is away the kernel
-// reports refusals, which are no reason to stop.
+// read queues the datagrams of one socket. The kernel's refusals, which it reports while the
+// server is away, are ignored.
 func (s *separate) read(number uint32, conn *net.UDPConn) {
 	defer s.readers.Done()
 	for {
@@ -105,7 +105,7 @@ func (s *arrivals) receive() ([]datagram, error) {
 	return s.taken, nil
 }
 
-// send writes at once: there is nothing to gather over many sockets.
+// send writes at once: a system call cannot send on several sockets.
 func (s *separate) send(number uint32, packet []byte) {
 	s.conns[number].Write(packet)
 }

@@ -12,8 +12,8 @@ import (
 	"wamble/wire"
 )
 
-// spoken are the connections of clients that speak JSON: each client says and hears
-// packets, as all others, which become objects here.
+// spoken are the connections of clients that speak JSON. It translates between packets, which
+// clients use, and JSON objects.
 type spoken struct {
 	arrivals
 	tongues []*tongue
@@ -23,12 +23,12 @@ type spoken struct {
 type tongue struct {
 	conn *transport.Conn
 
-	out     wire.Packet // of who sends, as text
+	out     wire.Packet // used by the sender
 	text    []byte
-	numbers uint32 // of who reads: given to packets, which have none in JSON
+	numbers uint32 // used by the reader: the numbers of packets, which JSON objects lack
 
 	mu    sync.Mutex
-	token wamble.Token // that both sides know
+	token wamble.Token // session token that both sides know
 }
 
 // openSpoken opens a connection for each client.
@@ -50,7 +50,7 @@ func openSpoken(ctx context.Context, o Options, clients int) (*spoken, error) {
 	return s, nil
 }
 
-// hear passes on what one client is told.
+// hear queues what one client receives.
 func (s *spoken) hear(number uint32, t *tongue) {
 	defer s.readers.Done()
 	for {
@@ -62,13 +62,13 @@ func (s *spoken) hear(number uint32, t *tongue) {
 		b := s.buffers.Get().(*[wire.MaxPacket]byte)
 		packet, err := t.packet(b[:0], text)
 		if err != nil || len(packet) > len(b) {
-			packet = append(b[:0], "not a packet"...) // it is counted
+			packet = append(b[:0], "not a packet"...) // counted as malformed
 		}
 		s.put(datagram{number, packet})
 	}
 }
 
-// packet is what an object says.
+// packet encodes an object as a packet.
 func (t *tongue) packet(dst, text []byte) ([]byte, error) {
 	o, err := wire.ParseObject(text)
 	if err != nil {
@@ -88,7 +88,8 @@ func (t *tongue) packet(dst, text []byte) ([]byte, error) {
 	return wire.Append(dst, o.Header, o.Message, o.Ext...)
 }
 
-// send says a packet. What need not be said in JSON, an ACK and a known token, is not.
+// send sends a packet as an object. It leaves out what JSON does not need: ACKs and the known
+// token.
 func (s *spoken) send(number uint32, packet []byte) {
 	t := s.tongues[number]
 	if t.out.Decode(packet) != nil || t.out.Ctrl == wire.CtrlAck {

@@ -13,28 +13,28 @@ import (
 	"wamble"
 )
 
-// Games is what Verify reads of a store; store.Store has it.
+// Games is the part of store.Store that Verify needs.
 type Games interface {
 	Session(ctx context.Context, t wamble.Token) (wamble.Session, error)
 	Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble.Board, error]
 }
 
-// Verdict is how the accepted moves of a run stand in a store. Kept counts those
-// that are there exactly as they were accepted, once.
+// Verdict compares the accepted moves of a run with a store. Kept counts moves that are stored
+// exactly once, as they were accepted.
 type Verdict struct {
 	Accepted   int `json:"accepted"`
 	Kept       int `json:"kept"`
-	Missing    int `json:"missing"`    // accepted, and not there
-	Different  int `json:"different"`  // another move, or another player's, stands in its place
-	Twice      int `json:"twice"`      // more than once in the store, or accepted twice for one place
-	Extra      int `json:"extra"`      // moves of our players that were neither accepted nor left unresolved
-	Unresolved int `json:"unresolved"` // moves without an answer that are there: allowed
-	// Example tells the first that is wrong.
+	Missing    int `json:"missing"`    // accepted, but not stored
+	Different  int `json:"different"`  // another move, or another player's, is stored in its place
+	Twice      int `json:"twice"`      // stored more than once, or accepted twice for one ply
+	Extra      int `json:"extra"`      // stored moves of the run's sessions that were neither accepted nor left unresolved
+	Unresolved int `json:"unresolved"` // stored moves without an answer: allowed
+	// Example describes the first fault.
 	Example string `json:"example,omitempty"`
 }
 
-// Exact reports whether the store has every accepted move once, and no move of
-// our players that they did not make.
+// Exact reports whether the store has every accepted move once, and no other move of the run's
+// sessions except unresolved ones.
 func (v Verdict) Exact() bool {
 	return v.Missing == 0 && v.Different == 0 && v.Twice == 0 && v.Extra == 0
 }
@@ -50,8 +50,8 @@ func compareEntries(a, b entry) int {
 	return cmp.Or(cmp.Compare(a.board, b.board), cmp.Compare(a.ply, b.ply), cmp.Compare(a.player, b.player), cmp.Compare(a.move, b.move))
 }
 
-// Verify compares every accepted move of a run with the store of its server: board,
-// ply, move and session. The server must have stored everything.
+// Verify compares every accepted move of a run with the store of its server: board, ply, move
+// and session. All moves must have reached the store.
 func Verify(ctx context.Context, r *Report, games Games) (Verdict, error) {
 	v := Verdict{Accepted: r.log.n}
 	sessions, err := r.sessions(ctx, games)
@@ -80,8 +80,8 @@ func Verify(ctx context.Context, r *Report, games Games) (Verdict, error) {
 	return v, nil
 }
 
-// sessions returns the numbers that the store gave to our tokens. One that it
-// does not know has no moves there.
+// sessions returns the indexes of the tokens by their session numbers in the store. A token
+// that is not stored has no moves there.
 func (r *Report) sessions(ctx context.Context, games Games) (map[wamble.SessionID]uint32, error) {
 	ids := make(map[wamble.SessionID]uint32, len(r.log.tokens))
 	for i, t := range r.log.tokens {
@@ -102,7 +102,7 @@ func (v *Verdict) missing(r *Report, e entry) {
 	v.complain(&v.Missing, "board %d ply %d: %s was accepted and is not there", a.Board, a.Ply, a.UCI)
 }
 
-// compare checks the accepted moves of one board, by ply, against its game.
+// compare checks the accepted moves of one board, sorted by ply, against its game.
 func (r *Report) compare(v *Verdict, want []entry, b *wamble.Board, sessions map[wamble.SessionID]uint32) {
 	used := make([]bool, len(b.Moves))
 	for i, e := range want {
@@ -128,7 +128,7 @@ func (r *Report) compare(v *Verdict, want []entry, b *wamble.Board, sessions map
 	}
 }
 
-// place finds an accepted move in the game and marks it.
+// place looks up an accepted move in the game and marks it as used.
 func (r *Report) place(v *Verdict, e entry, b *wamble.Board, used []bool, sessions map[wamble.SessionID]uint32) {
 	same := func(m wamble.Move) bool {
 		player, ok := sessions[m.Session]

@@ -13,16 +13,16 @@ type Board struct {
 	ID       wamble.BoardID
 	Position chess.Position
 	Chess960 bool
-	// From and To are the squares of the last move, NoSquare if nobody knows.
+	// From and To are the squares of the last move, NoSquare if unknown.
 	From, To chess.Square
-	// Own is the move that the player made here last, in UCI; empty if none.
+	// Own is the last move that the player made here, in UCI; empty if none.
 	Own string
-	// Bot says that a program made the last move, as far as the server tells.
+	// Bot says that a bot made the last move, if the server tells.
 	Bot bool
 }
 
-// ReadBoard reads a board as a server shows it: servers of the original say only where
-// the pieces are and who moves.
+// ReadBoard reads a board from the server's FEN; an original server sends only the placement
+// and the side to move.
 func ReadBoard(id wamble.BoardID, fen string, chess960 bool) (*Board, error) {
 	if strings.Count(fen, " ") == 1 {
 		fen += " - - 0 1"
@@ -34,7 +34,8 @@ func ReadBoard(id wamble.BoardID, fen string, chess960 bool) (*Board, error) {
 	return &Board{ID: id, Position: p, Chess960: chess960, From: chess.NoSquare, To: chess.NoSquare}, nil
 }
 
-// Side is who moves, "White" or "Black": the player, on the board that he holds.
+// Side returns the side to move, "White" or "Black". On the board that the player holds, that
+// is the player's side.
 func (b *Board) Side() string { return sideName(b.Position.Turn()) }
 
 func sideName(c chess.Color) string {
@@ -44,13 +45,13 @@ func sideName(c chess.Color) string {
 	return "Black"
 }
 
-// after returns the board after a move.
+// after returns the board after the player's move m.
 func (b *Board) after(m chess.Move) *Board {
 	return &Board{ID: b.ID, Position: b.Position.Play(m), Chess960: b.Chess960, From: m.From(), To: m.To(), Own: m.String()}
 }
 
-// moveTo returns the move that leads from b to next, in SAN; false if there is none, as
-// when several moves were made.
+// moveTo returns the move that leads from b to next, in SAN; false if there is none, for
+// example because several moves were made.
 func (b *Board) moveTo(next *Board) (string, bool) {
 	var buf [chess.MaxMoves]chess.Move
 	for _, m := range b.Position.LegalMoves(buf[:0]) {
@@ -72,7 +73,7 @@ func samePlacement(a, b chess.Position) bool {
 
 var kindNames = [...]string{chess.Pawn: "pawn", chess.Knight: "knight", chess.Bishop: "bishop", chess.Rook: "rook", chess.Queen: "queen", chess.King: "king"}
 
-// Describe says in words what stands where, two lines: "White: king g1, rooks a1 f1".
+// Describe lists the pieces and their squares in two lines: "White: king g1, rooks a1 f1".
 func Describe(p chess.Position) string {
 	return describeSide(p, chess.White) + "\n" + describeSide(p, chess.Black)
 }
@@ -100,7 +101,7 @@ func describeSide(p chess.Position, c chess.Color) string {
 	return sideName(c) + ": " + strings.Join(parts, ", ") + "."
 }
 
-// Greeting says which board it is, which side moves, and what that side should know.
+// Greeting names the board and the player's side.
 func (b *Board) Greeting() string {
 	text := fmt.Sprintf("board %d, you are %s", b.ID, b.Side())
 	if b.Chess960 {
@@ -109,8 +110,8 @@ func (b *Board) Greeting() string {
 	return text
 }
 
-// Facts says what the pieces do not show: the number of the move, check, the last move,
-// the own move before it.
+// Facts returns what the pieces do not show: the move number, check, the last move, and a
+// possible capture en passant.
 func (b *Board) Facts() string {
 	text := fmt.Sprintf("Move %d.", b.Position.FullmoveNumber())
 	if b.Position.InCheck() {
@@ -135,7 +136,7 @@ func (b *Board) canTakeOn(s chess.Square) bool {
 	return false
 }
 
-// LastMove says which move was made last; "" if nobody knows.
+// LastMove describes the last move; "" if it is unknown.
 func (b *Board) LastMove() string {
 	piece := b.Position.PieceAt(b.To)
 	if !b.From.Valid() || piece.Kind == chess.None {

@@ -19,7 +19,7 @@ type command struct {
 	do         func(g *Game, rest string)
 }
 
-// commands is the closed list of them. Line itself knows help, which prints the list.
+// commands is the table of commands. Line handles help, which prints the table.
 var commands = []command{
 	{"board", "[NUMBER]", "say what stands on your board, or on one that you watch", (*Game).tellBoard},
 	{"last", "", "say the last move on your board", (*Game).tellLast},
@@ -39,7 +39,7 @@ var commands = []command{
 	{"quit", "", "give your board back and leave", func(g *Game, _ string) { g.do(Quit{}) }},
 }
 
-// Line takes a line that the player has typed: a move, or a command.
+// Line handles a line that the player has typed: a move, or a command.
 func (g *Game) Line(now time.Time, line string) []Effect {
 	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	i := slices.IndexFunc(commands, func(c command) bool { return strings.EqualFold(c.name, word) })
@@ -55,7 +55,7 @@ func (g *Game) Line(now time.Time, line string) []Effect {
 	return append(g.flush(), g.Touched(now)...)
 }
 
-// Choose plays a move that was pointed at.
+// Choose plays a move that the player has chosen on the board.
 func (g *Game) Choose(now time.Time, m chess.Move) []Effect {
 	if g.mayMove() {
 		g.play(now, m)
@@ -63,8 +63,7 @@ func (g *Game) Choose(now time.Time, m chess.Move) []Effect {
 	return g.flush()
 }
 
-// Words returns what can be typed on from a prefix: moves of the board that typed moves
-// are for, then commands.
+// Words returns the completions of a prefix: moves on the board for typed moves, then commands.
 func (g *Game) Words(prefix string) []string {
 	var list []string
 	if b := g.movable(); b != nil {
@@ -90,7 +89,7 @@ func (g *Game) Words(prefix string) []string {
 	return list
 }
 
-// movable is the board on which a typed move is played; nil if there is none.
+// movable returns the board for typed moves; nil if there is none.
 func (g *Game) movable() *Board {
 	if g.Sending != nil {
 		return nil
@@ -98,7 +97,7 @@ func (g *Game) movable() *Board {
 	return g.Board
 }
 
-// mayMove reports whether the player can move, and tells him why not.
+// mayMove reports whether the player can move, and tells them why not.
 func (g *Game) mayMove() bool {
 	switch {
 	case g.Sending != nil:
@@ -113,7 +112,7 @@ func (g *Game) mayMove() bool {
 	return false
 }
 
-// move plays what was typed.
+// move plays a typed move.
 func (g *Game) move(now time.Time, text string) {
 	if len(text) > 12 || strings.ContainsAny(text, " \t") {
 		g.say("%q is neither a move nor a command; 'help' lists the commands.", wire.Limit(text, 40))
@@ -127,7 +126,8 @@ func (g *Game) move(now time.Time, text string) {
 	}
 }
 
-// typed returns the one move of a board that a text means, or tells what is wrong.
+// typed returns the move of a board that a text means. If there is not exactly one, it tells
+// the player.
 func (g *Game) typed(b *Board, text string) (chess.Move, bool) {
 	moves := Typed(b.Position, text)
 	switch len(moves) {
@@ -141,7 +141,7 @@ func (g *Game) typed(b *Board, text string) (chess.Move, bool) {
 	return 0, false
 }
 
-// hint helps who typed a move that is none.
+// hint returns advice for a player whose text is not a legal move.
 func hint(p chess.Position, text string) string {
 	if p.InCheck() {
 		return fmt.Sprintf("; %s is in check and can play %s", sideName(p.Turn()), names(p, p.LegalMoves(nil)))
@@ -167,7 +167,7 @@ func (g *Game) help() {
 	g.show("%s", strings.TrimSuffix(text.String(), "\n"))
 }
 
-// number reads the number of a board; without one it is otherwise.
+// number reads the number of a board; an empty text means otherwise.
 func (g *Game) number(text string, otherwise wamble.BoardID) (wamble.BoardID, bool) {
 	if text == "" {
 		return otherwise, true
@@ -180,7 +180,7 @@ func (g *Game) number(text string, otherwise wamble.BoardID) (wamble.BoardID, bo
 	return wamble.BoardID(n), true
 }
 
-// find returns a board that the player sees, or nil.
+// find returns a board that the player sees, nil if they do not see it.
 func (g *Game) find(id wamble.BoardID) *Board {
 	for _, b := range []*Board{g.Board, g.Wall.Boards[id], g.Left} {
 		if b != nil && b.ID == id {
@@ -253,7 +253,7 @@ func (g *Game) watch(rest string) {
 	}
 }
 
-// target is the board whose next move is predicted if none is named.
+// target returns the board for predictions without a board number.
 func (g *Game) target() *Board {
 	if g.Wall.Focus != 0 {
 		return g.Wall.Boards[g.Wall.Focus]

@@ -1,15 +1,15 @@
-// Package play is a player at a terminal, without the terminal: what he knows, what he
-// types, what he is told. Two front ends show it: the lines of 'wamble play --plain',
-// and the screen of package terminal.
+// Package play is a player's game at a terminal, without the terminal: what the player knows,
+// types and is told. Two front ends use it: the lines of 'wamble play --plain', and the screen
+// of package terminal.
 //
-//   - Game: what the player knows. Line takes what he typed, Take what has happened;
-//     both return effects.
-//   - Effect: what is to be done for him: a request to the server, a file to be kept, a
-//     text to be said. Whoever owns the connection does it, and tells the result by
-//     Take.
-//   - Board: a board that he holds or watches; Describe says in words what stands on it.
-//   - Step: one move of his trail, and its Fate: what became of it.
-//   - Wall: the boards that he watches.
+//   - Game is the state of the player. Line handles typed text, Take handles
+//     messages; both return effects.
+//   - Effect is something to be done for the player: a request to the server, a
+//     file to be stored, a text to be shown. The owner of the connection carries
+//     it out, and passes the result to Take.
+//   - Board is a board that the player holds or watches; Describe lists its pieces.
+//   - Step is one move of the player's trail, and its Fate the outcome.
+//   - Wall is the set of boards that the player watches.
 //
-// Nothing here waits, and nothing knows the time but from its caller.
+// Nothing in this package blocks, and the caller passes the time.
 package play

@@ -8,157 +8,157 @@ import (
 	"wamble/wire"
 )
 
-// Effect is what is to be done for the player. All that ask the server are answered by
-// one message: the one that is named, or Refused.
+// Effect is something to be done for the player. Each request to the server is answered by one
+// message: the one that its comment names, or Refused.
 type Effect any
 
 // The effects.
 type (
-	// Say tells the player something: a line, or several.
+	// Say shows the player a text of one or more lines.
 	Say struct{ Text string }
-	// Show is Say for what he has asked for himself, and may be long.
+	// Show is Say for a text that the player has requested; it may be long.
 	Show struct{ Text string }
-	// News is a change on a watched board.
+	// News reports a change on a watched board.
 	News struct{ Text string }
-	// Keep stores what Game.Kept returns.
+	// Keep stores the result of Game.Kept.
 	Keep struct{}
-	// KeepIdentity stores the identity for all servers; nil forgets it.
+	// KeepIdentity stores the identity for all servers; nil deletes it.
 	KeepIdentity struct{ Entropy *phrase.Entropy }
 	// Quit ends the program.
 	Quit struct{}
 
-	// Hello asks for a board once After has passed: Greeted.
+	// Hello requests a board after the time After. Answer: Greeted.
 	Hello struct{ After time.Duration }
-	// Alive tells the server that the player is there. Nothing answers it.
+	// Alive tells the server that the player is active. It has no answer.
 	Alive struct{}
-	// Move plays a move: Moved.
+	// Move plays a move. Answer: Moved.
 	Move struct {
 		Board wamble.BoardID
 		UCI   string
 	}
-	// Predict predicts the next move of a board: Predicted.
+	// Predict predicts the next move of a board. Answer: Predicted.
 	Predict struct {
 		Board    wamble.BoardID
 		UCI, SAN string
 	}
-	// AskPredictions asks what is predicted on a board: Predictions.
+	// AskPredictions requests the predictions for a board. Answer: Predictions.
 	AskPredictions struct {
 		Board wamble.BoardID
 		Tell  bool
 	}
-	// AskStats asks for the player's own figures: Stats.
+	// AskStats requests the player's statistics. Answer: Stats.
 	AskStats struct{ Tell bool }
-	// AskRanking asks for the first pages of the two rankings: Ranking.
+	// AskRanking requests the first pages of the two rankings. Answer: Ranking.
 	AskRanking struct{}
-	// NewIdentity asks for 16 random bytes: MadeIdentity.
+	// NewIdentity requests 16 random bytes. Answer: MadeIdentity.
 	NewIdentity struct{}
-	// Login ties the session to an identity: LoggedIn.
+	// Login links the session to an identity. Answer: LoggedIn.
 	Login struct{ Entropy phrase.Entropy }
-	// Logout unties it: Greeted, as a new player.
+	// Logout ends the link. Answer: Greeted, as a new player.
 	Logout struct{}
-	// SetName chooses the player's name: Stats.
+	// SetName sets the player's name. Answer: Stats.
 	SetName struct{ Name string }
-	// AskTerms asks for the terms of service, AcceptTerms accepts them: Terms.
+	// AskTerms requests the terms of service, AcceptTerms accepts them. Answer: Terms.
 	AskTerms    struct{}
 	AcceptTerms struct{}
-	// Watch watches a board, or with 0 all of them: Watching, then Seen for each change.
+	// Watch watches a board, or all boards with 0. Answer: Watching, then Seen for each change.
 	Watch struct{ Board wamble.BoardID }
-	// StopWatching ends that: WatchEnded.
+	// StopWatching stops that. Answer: WatchEnded.
 	StopWatching struct{}
-	// Look asks for the games on boards of the trail: Looked.
+	// Look requests the games on boards of the trail. Answer: Looked.
 	Look struct {
 		Boards []wamble.BoardID
-		Tell   bool // the player has asked for the trail
+		Tell   bool // the player has requested the trail
 	}
 )
 
-// Msg is what has happened.
+// Msg is an event for the player.
 type Msg any
 
-// Seat is where the player is put: on a board, or on the list of those who wait.
+// Seat is the player's board, or their place in the queue for a board.
 type Seat struct {
-	Board *Board // nil: none
-	Place int    // among those who wait; 0: nobody knows
-	// Renewed says that the server did not know the session any more.
+	Board *Board // nil if the player has no board
+	Place int    // place in the queue; 0 if unknown
+	// Renewed says that the server no longer knew the session and began a new one.
 	Renewed bool
 	Caps    wire.SessionCaps
 }
 
 // The messages.
 type (
-	// Greeted answers Hello: where the player is.
+	// Greeted answers Hello.
 	Greeted struct{ Seat }
 	// Moved answers Move.
 	Moved struct{ Seat }
-	// Given is a board that nobody asked for: the old one was taken back, or the player
-	// has waited for one.
+	// Given is a board that the server assigned by itself: it took back the old one, or the
+	// player was waiting.
 	Given struct{ Seat }
-	// Away: the connection broke. Back: it is there again.
+	// Away says that the connection broke, Back that it is restored.
 	Away struct{}
 	Back struct{ Seat }
-	// Ended: there is no way back to the server.
+	// Ended says that the session cannot be resumed.
 	Ended struct{ Why string }
-	// Refused says why an effect was not done.
+	// Refused says why an effect failed.
 	Refused struct {
 		What Effect
-		Why  string // as the server says it
-		// Made says that a move was made all the same, Unsure that nobody knows.
+		Why  string // text of the server
+		// Made says that the move was made nevertheless, Unsure that this is unknown.
 		Made, Unsure bool
 	}
-	// Notice is what the server or its host tells.
+	// Notice is a text from the server or its host.
 	Notice struct {
 		Type  wire.NoticeType
 		Board wamble.BoardID
 		Text  string
-		// An announcement that stays has an ID and comes again. For is how long it stays
-		// from now on, 0 if it is withdrawn; Countdown says that something happens then.
+		// An announcement that stays has an ID and is repeated. For is how long it still stays,
+		// 0 if it is withdrawn; Countdown says that an event happens at the end of that time.
 		ID        int64
 		For       time.Duration
 		Countdown bool
 	}
-	// Predicted says what became of a prediction.
+	// Predicted is the result of a prediction.
 	Predicted struct {
 		Predict
-		Status wire.SubmitStatus // 0: the server does not say
+		Status wire.SubmitStatus // 0 if the server does not send it
 	}
-	// Predictions are those of a board, the most frequent first.
+	// Predictions are the predictions for a board, the most frequent first.
 	Predictions struct {
 		Board wamble.BoardID
 		Rows  []Prediction
 		Tell  bool
 	}
-	// Stats are the player's figures.
+	// Stats are the player's statistics.
 	Stats struct {
 		Score    float64
 		Games    int
 		Handle   string
 		Identity bool
 		Tell     bool
-		Named    bool // they answer SetName
+		Named    bool // answers SetName
 	}
-	// Ranking is the first page of people, and that of programs.
+	// Ranking has the first pages of people and of bots.
 	Ranking struct{ Rows, Bots []Rank }
-	// MadeIdentity has the bytes of a new identity.
+	// MadeIdentity has the random bytes of a new identity.
 	MadeIdentity struct{ Entropy phrase.Entropy }
-	// LoggedIn: the session belongs to the identity.
+	// LoggedIn says that the session is linked to the identity.
 	LoggedIn struct {
 		Seat
 		Entropy phrase.Entropy
 	}
-	// Terms are those of the server; Accepted, that they are.
+	// Terms are the server's terms of service; Accepted says that the player has accepted them.
 	Terms struct {
 		Text     string
 		Accepted bool
 	}
-	// Watching: from now on Board is watched, or with 0 all of them.
+	// Watching says that Board, or with 0 every board, is watched from now on.
 	Watching struct{ Board wamble.BoardID }
-	// Seen is a change of what is watched.
+	// Seen is a change of the watched boards.
 	Seen struct {
-		Board *Board // nil with Reset: what was seen is gone
+		Board *Board // may be nil. Reset drops all boards seen so far, and Gone one of them
 		Gone  wamble.BoardID
 		Reset bool
 	}
-	// WatchEnded: nothing is watched any more.
+	// WatchEnded says that no board is watched any more.
 	WatchEnded struct{ Why string }
 	// Looked has the games that were found.
 	Looked struct {
@@ -167,7 +167,7 @@ type (
 	}
 )
 
-// Prediction is a predicted move, and how many predict it.
+// Prediction is a predicted move, and the number of players who predict it.
 type Prediction struct {
 	UCI   string
 	Count int
@@ -182,9 +182,9 @@ type Rank struct {
 	Own           bool
 }
 
-// Kept is what is stored for a server between two visits.
+// Kept is stored for a server between two runs.
 type Kept struct {
 	Trail []Step `json:"trail,omitempty"`
-	// Pending is a move that was not answered when the player left.
+	// Pending is a move without an answer when the player left.
 	Pending *Step `json:"pending,omitempty"`
 }

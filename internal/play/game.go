@@ -13,51 +13,51 @@ import (
 	"wamble/wire"
 )
 
-// Game is what the player knows. It belongs to one goroutine.
+// Game is the state of a player. It is used by one goroutine.
 type Game struct {
-	Board   *Board // the one that he holds; nil: none
-	Place   int    // among those who wait for one
-	Sending *Step  // his move that is under way
-	Offline bool   // the connection is broken
-	Trail   []Step // his moves, the newest first
-	// Left is the board of his last move, after it: its answer can be predicted.
+	Board   *Board // the board that the player holds; nil if none
+	Place   int    // place in the queue for a board
+	Sending *Step  // the move in flight
+	Offline bool   // the connection is lost
+	Trail   []Step // the player's moves, newest first
+	// Left is the board after the player's last move: they can predict the answer.
 	Left *Board
 
-	Only  bool // he came to watch: no board is wanted
+	Only  bool // the player only watches and wants no board
 	Wall  Wall
-	Tree  Predictions // of the board that was asked for last
+	Tree  Predictions // of the board requested last
 	Stats Stats
 	Caps  wire.SessionCaps
-	Own   *phrase.Entropy // his identity
+	Own   *phrase.Entropy // the player's identity; nil for a guest
 
-	followed int        // boards of the trail that were looked at
-	asking   bool       // a Hello waits for its time
-	standing []standing // announcements that stay, the newest last
-	signed   time.Time  // when the server was told last that he is there
+	followed int        // number of Follow calls that looked at a board
+	asking   bool       // a delayed Hello is waiting
+	standing []standing // announcements that stay, newest last
+	signed   time.Time  // when the server last heard that the player is active
 
 	out []Effect
 }
 
-// How long a player without a board waits before he asks again, and the time between two
-// signs of life.
+// The pause before a player without a board asks again, and the interval of Alive.
 const (
 	noBoardPause = 3 * time.Second
 	signPause    = 30 * time.Second
 )
 
-// New returns the game of a player who was here before, with what was kept.
+// New returns the game of a player, with what was stored on their last visit.
 func New(kept Kept, own *phrase.Entropy, only bool) *Game {
 	return &Game{Trail: kept.Trail, Sending: kept.Pending, Own: own, Only: only}
 }
 
-// Kept is what is to be stored.
+// Kept returns what is to be stored.
 func (g *Game) Kept() Kept { return Kept{Trail: g.Trail, Pending: g.Sending} }
 
 func (g *Game) say(format string, args ...any)  { g.do(Say{clean(fmt.Sprintf(format, args...))}) }
 func (g *Game) show(format string, args ...any) { g.do(Show{clean(fmt.Sprintf(format, args...))}) }
 func (g *Game) do(e Effect)                     { g.out = append(g.out, e) }
 
-// clean leaves out what could command a terminal: servers send texts of others.
+// clean removes characters that could control a terminal: servers pass on texts of other
+// players.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || unicode.IsPrint(r) {
@@ -67,14 +67,14 @@ func clean(text string) string {
 	}, text)
 }
 
-// flush returns what is to be done.
+// flush returns the pending effects.
 func (g *Game) flush() []Effect {
 	out := g.out
 	g.out = nil
 	return out
 }
 
-// Touched says that the player has done something, so that his board stays his.
+// Touched records that the player is active, so that their board stays reserved.
 func (g *Game) Touched(now time.Time) []Effect {
 	if g.Board != nil && !g.Offline && now.Sub(g.signed) >= signPause {
 		g.signed = now
@@ -83,7 +83,7 @@ func (g *Game) Touched(now time.Time) []Effect {
 	return g.flush()
 }
 
-// Take takes what has happened, and returns what is to be done about it.
+// Take handles a message and returns the effects.
 func (g *Game) Take(now time.Time, m Msg) []Effect {
 	switch m := m.(type) {
 	case Greeted:
@@ -130,7 +130,7 @@ func (g *Game) Take(now time.Time, m Msg) []Effect {
 	return g.flush()
 }
 
-// sit makes a seat the player's.
+// sit applies a seat.
 func (g *Game) sit(s Seat) {
 	g.Board, g.Place = s.Board, s.Place
 	if s.Caps != 0 {
@@ -138,7 +138,7 @@ func (g *Game) sit(s Seat) {
 	}
 }
 
-// greeted: the server has said hello, at the start, or because it was asked again.
+// greeted handles the answer to a hello.
 func (g *Game) greeted(s Seat) {
 	g.asking = false
 	before := g.Board
@@ -162,7 +162,7 @@ func (g *Game) greeted(s Seat) {
 
 func (g *Game) renewed() {
 	g.say("Your earlier session has ended; you are a new player now.")
-	if s := g.Sending; s != nil { // the new player does not hold its board
+	if s := g.Sending; s != nil { // the new player does not hold the board of that move
 		g.say("Your %s on board %d was not answered; the trail will show what became of it.", s.SAN, s.Board)
 		g.remember(*s)
 		g.Sending = nil
@@ -172,7 +172,7 @@ func (g *Game) renewed() {
 	}
 }
 
-// resend sends the move that was under way when the player left.
+// resend sends the move again that was in flight when the player left.
 func (g *Game) resend() {
 	s := g.Sending
 	if s == nil {
@@ -190,7 +190,7 @@ func (g *Game) resend() {
 	g.Sending = nil
 }
 
-// none says that there is no board.
+// none tells the player that they have no board.
 func (g *Game) none() {
 	switch {
 	case g.Only:
@@ -208,7 +208,7 @@ func (g *Game) askAgain() {
 	}
 }
 
-// play sends a move of the board that the player holds.
+// play sends a move on the board that the player holds.
 func (g *Game) play(now time.Time, m chess.Move) {
 	b := g.Board
 	g.Sending = &Step{Board: b.ID, UCI: m.String(), SAN: b.Position.SAN(m), Ply: b.Position.Ply() + 1, At: now}
@@ -220,7 +220,7 @@ func (g *Game) play(now time.Time, m chess.Move) {
 	g.do(Move{Board: b.ID, UCI: m.String()})
 }
 
-// moved: the move was made, and the player is switched to another board.
+// moved handles an accepted move: the player is switched to another board.
 func (g *Game) moved(now time.Time, s Seat) {
 	g.signed = now
 	step := g.Sending
@@ -237,7 +237,7 @@ func (g *Game) moved(now time.Time, s Seat) {
 	g.do(Keep{})
 }
 
-// switched tells the switch in words.
+// switched describes the switch.
 func (g *Game) switched(step *Step) string {
 	stays := fmt.Sprintf("Your %s stays on board %d", step.SAN, step.Board)
 	if strings.HasSuffix(step.SAN, "#") {
@@ -249,11 +249,11 @@ func (g *Game) switched(step *Step) string {
 	return fmt.Sprintf("%s; here is %s.\n%s\n%s", stays, g.Board.Greeting(), g.Board.Facts(), Describe(g.Board.Position))
 }
 
-// given: the server has another board for the player.
+// given handles a board that the server assigned by itself.
 func (g *Game) given(s Seat) {
 	before := g.Board
 	if g.Sending != nil && s.Board != nil && s.Board.ID == g.Sending.Board {
-		return // it shows the board of his move
+		return // this is the board of the move in flight
 	}
 	g.sit(s)
 	switch {
@@ -293,7 +293,7 @@ func (g *Game) back(s Seat) {
 	g.greeted(s)
 }
 
-// refused tells why something was not done.
+// refused tells the player why an effect failed.
 func (g *Game) refused(now time.Time, r Refused) {
 	switch what := r.What.(type) {
 	case Move:
@@ -343,7 +343,7 @@ func (g *Game) moveRefused(now time.Time, r Refused) {
 	g.do(Hello{})
 }
 
-// reasons has plain words for what servers say.
+// reasons maps servers' texts to plain words.
 var reasons = map[string]string{
 	"move rejected (status=1)":  "the request was malformed",
 	"move rejected (status=2)":  "the board is no longer yours",
@@ -354,7 +354,7 @@ var reasons = map[string]string{
 	"log in first":              "that needs an identity; 'identity new' makes one",
 }
 
-// because is a reason in plain words.
+// because returns a reason in plain words.
 func because(why string) string {
 	if words, ok := reasons[why]; ok {
 		return words
@@ -365,7 +365,7 @@ func because(why string) string {
 	return strings.TrimRight(why, ".")
 }
 
-// notice tells what the server says by itself.
+// notice tells the player what the server sent by itself.
 func (g *Game) notice(now time.Time, n Notice) {
 	if n.ID != 0 {
 		g.announced(now, n)
@@ -395,7 +395,7 @@ type standing struct {
 	countdown bool
 }
 
-// at is the announcement as it is read at a time.
+// at returns the text of the announcement at a time.
 func (s *standing) at(now time.Time) string {
 	if !s.countdown {
 		return s.text
@@ -403,10 +403,10 @@ func (s *standing) at(now time.Time) string {
 	return fmt.Sprintf("%s In %s.", s.text, roughly(s.until.Sub(now)))
 }
 
-// maxStanding is how many announcements are known again.
+// maxStanding is how many announcements are remembered.
 const maxStanding = 16
 
-// announced tells an announcement that stays, once.
+// announced tells the player an announcement that stays, once.
 func (g *Game) announced(now time.Time, n Notice) {
 	at := slices.IndexFunc(g.standing, func(s standing) bool { return s.id == n.ID })
 	if n.For == 0 {
@@ -425,7 +425,7 @@ func (g *Game) announced(now time.Time, n Notice) {
 	g.say("%s", s.at(now))
 }
 
-// Announced is the newest announcement that stays, as it is read at a time; "" if there is
+// Announced returns the text of the newest announcement that stays at a time; "" if there is
 // none.
 func (g *Game) Announced(now time.Time) string {
 	for _, s := range slices.Backward(g.standing) {
@@ -436,7 +436,7 @@ func (g *Game) Announced(now time.Time) string {
 	return ""
 }
 
-// roughly is a time in words, for people who wait.
+// roughly returns a duration in words.
 func roughly(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
@@ -449,7 +449,7 @@ func roughly(d time.Duration) string {
 	return fmt.Sprintf("%d seconds", int(d.Seconds()))
 }
 
-// paid notes what a board has paid: the first number of the server's words.
+// paid records the points that a board has paid: the first number in the server's text.
 func (g *Game) paid(board wamble.BoardID, text string) {
 	from := strings.IndexAny(text, "0123456789")
 	if from < 0 {
@@ -469,7 +469,7 @@ func (g *Game) paid(board wamble.BoardID, text string) {
 	g.do(Keep{})
 }
 
-// sentence makes a text one, or takes another if there is none.
+// sentence makes text a sentence; an empty text is replaced by otherwise.
 func sentence(text, otherwise string) string {
 	if text == "" {
 		text = otherwise

@@ -7,11 +7,11 @@ import (
 	"wamble/chess"
 )
 
-// bare leaves out of a move what people write or leave out: x, +, #, =, -, !, ? and dots.
+// bare removes optional characters of a move: x, +, #, =, -, !, ?, :, spaces and dots.
 var bare = strings.NewReplacer("-", "", "x", "", "+", "", "#", "", "=", "", "!", "", "?", "", ":", "", " ", "", ".", "")
 
-// Typed returns the legal moves that a text may mean, in SAN or UCI: none, one, or
-// several, if it is ambiguous. Case matters only where it must.
+// Typed returns the legal moves that a text in SAN or UCI may mean: none, one, or several if it
+// is ambiguous. Case matters only if the text is ambiguous without it.
 func Typed(p chess.Position, text string) []chess.Move {
 	asked := bare.Replace(text)
 	if castle := strings.Map(castling, asked); castle == "OO" || castle == "OOO" {
@@ -29,8 +29,8 @@ func Typed(p chess.Position, text string) []chess.Move {
 	if len(loose) > 0 {
 		return loose
 	}
-	// A target without the origin that would tell two pieces apart; a promotion without
-	// its piece; castling as on the other kind of board.
+	// Also accept a piece move without the square that distinguishes two pieces, and a
+	// promotion without its piece.
 	return filter(legal, func(m chess.Move) bool {
 		piece := p.PieceAt(m.From())
 		target := m.To().String()
@@ -61,8 +61,8 @@ func filter(moves []chess.Move, ok func(chess.Move) bool) []chess.Move {
 	return out
 }
 
-// Complete returns what can be typed on from a prefix: moves in SAN, or in UCI if the
-// prefix looks like that, sorted.
+// Complete returns the moves that begin with a prefix, sorted: in SAN, or in UCI if none does
+// in SAN.
 func Complete(p chess.Position, prefix string) []string {
 	if prefix == "" {
 		return nil
@@ -79,7 +79,7 @@ func Complete(p chess.Position, prefix string) []string {
 			break
 		}
 	}
-	if len(out) == 0 { // nf for Nf3, but b4 stays a pawn's
+	if len(out) == 0 { // nf completes to Nf3, but b4 only to pawn moves
 		for _, m := range legal {
 			if text := p.SAN(m); len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix) {
 				out = append(out, text)
@@ -90,7 +90,7 @@ func Complete(p chess.Position, prefix string) []string {
 	return out
 }
 
-// names returns moves in SAN, separated by spaces, at most 40.
+// names returns at most 40 moves in SAN, separated by spaces.
 func names(p chess.Position, moves []chess.Move) string {
 	var list []string
 	for _, m := range moves {

@@ -10,7 +10,7 @@ import (
 	"wamble/wire"
 )
 
-// name chooses a name.
+// name handles the command that sets the player's name.
 func (g *Game) name(rest string) {
 	switch err := wamble.CheckName(rest); {
 	case g.Own == nil:
@@ -22,7 +22,7 @@ func (g *Game) name(rest string) {
 	}
 }
 
-// identity shows, makes, takes or forgets the player's identity.
+// identity handles the command that shows, creates, imports or deletes the player's identity.
 func (g *Game) identity(rest string) {
 	switch {
 	case rest == "" && g.Own == nil:
@@ -86,7 +86,7 @@ func (g *Game) ranking(r Ranking) {
 	if len(r.Rows) > 0 {
 		text = rankLines(r.Rows)
 	}
-	if len(r.Bots) > 0 { // on the same page: another one would cover this
+	if len(r.Bots) > 0 { // in the same text: a second Show would cover the first
 		text += "\n\nPrograms:\n" + rankLines(r.Bots)
 	}
 	g.show("%s", text)
@@ -119,7 +119,7 @@ func (g *Game) terms(t Terms) {
 	}
 }
 
-// trail asks what became of the moves that nobody has told of, then lists all.
+// trail requests the outcome of open moves, and then lists all moves.
 func (g *Game) trail(string) {
 	if open := g.Open(); len(open) > 0 && !g.Offline {
 		g.do(Look{Boards: open, Tell: true})
@@ -143,7 +143,7 @@ func (g *Game) tellTrail() {
 	g.show("%s", strings.Join(lines, "\n"))
 }
 
-// looked notes what became of moves, and tells the end of a game.
+// looked records the outcomes of moves, and tells the player when a game has ended.
 func (g *Game) looked(m Looked) {
 	changed := false
 	for i := range g.Trail {
@@ -168,7 +168,7 @@ func (g *Game) looked(m Looked) {
 	}
 }
 
-// submitted says in words what became of a prediction.
+// submitted has the text for each result of a prediction.
 var submitted = map[wire.SubmitStatus]string{
 	0:                        "is predicted",
 	wire.SubmitCreated:       "is predicted",
@@ -213,7 +213,7 @@ func (g *Game) predictions(m Predictions) {
 	g.say("Predicted on board %d: %s.", m.Board, strings.Join(list, ", "))
 }
 
-// Name is a move in SAN if it is legal, else as it is.
+// Name returns a legal move in SAN, any other text unchanged.
 func Name(p chess.Position, uci string) string {
 	if m, err := p.ParseUCI(uci); err == nil {
 		return p.SAN(m)

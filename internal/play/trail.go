@@ -13,18 +13,18 @@ type Step struct {
 	Board wamble.BoardID `json:"board"`
 	UCI   string         `json:"uci"`
 	SAN   string         `json:"san"`
-	Ply   int            `json:"ply"` // of the move, from 1
+	Ply   int            `json:"ply"` // ply of the move, from 1
 	At    time.Time      `json:"at"`
 	Fate  Fate           `json:"fate,omitempty"`
-	Reply string         `json:"reply,omitempty"` // SAN of the answer
-	Since int            `json:"since,omitempty"` // moves that were made after it
+	Reply string         `json:"reply,omitempty"` // answer in SAN
+	Since int            `json:"since,omitempty"` // number of moves made after it
 	Paid  string         `json:"paid,omitempty"`  // points that the board has paid
 }
 
-// Fate is what became of a move.
+// Fate is the outcome of a move.
 type Fate string
 
-// The fates; the first is that of a move nobody has looked after.
+// The fates. Waits is the fate of a move without a known answer.
 const (
 	Waits     Fate = ""
 	Answered  Fate = "answered"
@@ -34,16 +34,16 @@ const (
 	NotPlayed Fate = "not played"
 )
 
-// Over reports whether nothing can become of the move any more.
+// Over reports whether the fate is final.
 func (f Fate) Over() bool { return f != Waits && f != Answered }
 
-// The bounds of a trail: moves that are kept, and those that are looked after.
+// The number of moves that a trail keeps, and of those whose outcome is requested.
 const (
 	maxSteps   = 200
 	looksAfter = 24
 )
 
-// Outcome says in words what became of the move.
+// Outcome returns the outcome of the move in words.
 func (s *Step) Outcome() string {
 	switch s.Fate {
 	case Waits:
@@ -60,21 +60,21 @@ func (s *Step) Outcome() string {
 	return string(s.Fate)
 }
 
-// String is the step in words: "Nf3 on board 12, answered Nc6".
+// String returns the step in words: "Nf3 on board 12: answered Nc6".
 func (s *Step) String() string { return fmt.Sprintf("%s on board %d: %s", s.SAN, s.Board, s.Outcome()) }
 
-// Record is what a server tells of the game on a board.
+// Record is the server's record of the game on a board.
 type Record struct {
 	Board    wamble.BoardID
-	Chess960 int      // number of its start position; -1 on a classical board
+	Chess960 int      // number of the start position; -1 on a classical board
 	Moves    []string // UCI
-	Winner   string   // "white", "black", "draw", or "" while it goes on
+	Winner   string   // "white", "black", "draw", or "" while the game goes on
 }
 
-// settle reads from a game what became of a move in it.
+// settle sets the outcome of a move from the record of its game.
 func (s *Step) settle(r *Record) {
 	if s.Ply < 1 || len(r.Moves) < s.Ply {
-		return // it is older than the move
+		return // the record is older than the move
 	}
 	if r.Moves[s.Ply-1] != s.UCI {
 		s.Fate = NotPlayed
@@ -118,7 +118,7 @@ func (g *Game) remember(s Step) {
 	g.Trail = append([]Step{s}, g.Trail[:min(len(g.Trail), maxSteps-1)]...)
 }
 
-// Follow looks after one board of the trail, each time another one.
+// Follow requests the game on one open board of the trail, each time another one.
 func (g *Game) Follow() []Effect {
 	if open := g.Open(); len(open) > 0 && !g.Offline {
 		g.followed++
@@ -127,7 +127,7 @@ func (g *Game) Follow() []Effect {
 	return g.flush()
 }
 
-// Open returns the boards of the trail whose games go on, the newest first.
+// Open returns the boards of the trail whose games may go on, newest first.
 func (g *Game) Open() []wamble.BoardID {
 	var list []wamble.BoardID
 	seen := map[wamble.BoardID]bool{}

@@ -10,11 +10,11 @@ import (
 // maxWall bounds the boards of a wall.
 const maxWall = 4096
 
-// Wall is what the player watches.
+// Wall is the set of boards that the player watches.
 type Wall struct {
 	On    bool
-	Focus wamble.BoardID // the only board that is watched; 0: all
-	// Boards are those that were seen, by number; Last is the one that changed last.
+	Focus wamble.BoardID // the only watched board; 0 for all
+	// Boards has the received boards by number; Last is the one that changed last.
 	Boards map[wamble.BoardID]*Board
 	Last   wamble.BoardID
 }
@@ -66,7 +66,7 @@ func (g *Game) seen(m Seen) {
 	}
 }
 
-// change says what has happened on a watched board.
+// change describes a change on a watched board; before may be nil.
 func change(before, b *Board) string {
 	if before != nil {
 		if san, ok := before.moveTo(b); ok {

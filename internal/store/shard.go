@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A profile of several shards has a journal, a cursor, an owner and a restart file for
-// each. They are known by a name: the first shard has that of the profile, the others
-// have their number behind it. No name of a profile has a space.
+// A profile of several shards has a journal, a cursor, an owner and a restart file for each
+// shard. Each is identified by a name: the first shard has the profile's name, the others have
+// their number after it, separated by a space, which a profile's name cannot contain.
 
 // ShardName returns the name of a shard.
 func ShardName(profile string, shard int) string {
@@ -17,7 +17,7 @@ func ShardName(profile string, shard int) string {
 	return profile + " " + strconv.Itoa(shard)
 }
 
-// SplitName returns the profile and the number of a shard by its name.
+// SplitName returns the profile and the shard number of a name.
 func SplitName(name string) (profile string, shard int) {
 	if profile, number, ok := strings.Cut(name, " "); ok {
 		if shard, err := strconv.Atoi(number); err == nil && shard > 0 {

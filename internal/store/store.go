@@ -14,40 +14,39 @@ import (
 // ErrNotFound is returned by a read when there is no such row.
 var ErrNotFound = errors.New("not found")
 
-// ErrTransient wraps every error of a store that may pass by itself: the
-// connection is lost or refused, the transaction met another one, the server
-// is read-only after a failover, the disk is full. The same call may succeed
-// later. If the caller's context ended, the error is that of the context as
-// well. Any other error of Apply is permanent: the rows themselves are wrong.
+// ErrTransient wraps every error of a store that may pass by itself: the connection is lost or
+// refused, the transaction conflicts with another, the server is read-only after a failover,
+// the disk is full. The same call may succeed later. If the caller's context ended, the error
+// wraps the context's error too. Any other error of Apply is permanent: the rows themselves are
+// invalid.
 var ErrTransient = errors.New("the database cannot do it now")
 
-// CursorMoved is returned by Store.Apply when the stored cursor is not where
-// the batch expects it: the batch, or one that overlaps it, was applied before.
+// CursorMoved is returned by Store.Apply if the stored cursor is not where the batch begins:
+// this batch, or one that overlaps it, was applied before.
 type CursorMoved struct {
-	At uint64 // where the cursor stands
+	At uint64 // position of the cursor
 }
 
 func (e *CursorMoved) Error() string {
 	return fmt.Sprintf("the cursor stands at message %d", e.At)
 }
 
-// JournalID names a journal. A wiped or restored journal gets a new one.
+// JournalID identifies a journal. A wiped or restored journal gets a new one.
 type JournalID [16]byte
 
-// Batch is what one transaction writes: the intents of a run of journal
-// messages, and the step of the cursor that says so.
+// Batch is what one transaction writes: the intents of a range of journal messages, and the new
+// position of the cursor.
 type Batch struct {
 	Journal JournalID
-	Profile string // or a shard of it, see ShardName
-	// After and Through bound the run: messages After+1 … Through. The stored
-	// cursor must stand at After, and stands at Through afterwards.
+	Profile string // name of a profile or shard, see ShardName
+	// After and Through bound the range: messages After+1 … Through. The stored cursor must be
+	// at After, and is at Through afterwards.
 	After, Through uint64
-	// Intents are in the order of Kinds, coalesced, so that equal kinds stand
-	// together and can be written by one statement. Of a board there is at most
-	// one of CREATE_RESERVATION and REMOVE_RESERVATION, the last; of a session
-	// at most one of LINK_SESSION_TO_PUBKEY and UNLINK_SESSION_IDENTITY. A
-	// message that erases, purges or changes an identity twice is a batch by
-	// itself, in its own order.
+	// Intents are in the order of kinds and coalesced, so that one statement can write adjacent
+	// intents of equal kind. A board has at most one of CREATE_RESERVATION and
+	// REMOVE_RESERVATION, the last; a session at most one of LINK_SESSION_TO_PUBKEY and
+	// UNLINK_SESSION_IDENTITY. A message that erases, purges or changes an identity twice is a
+	// batch by itself, in its own order.
 	Intents []intent.Intent
 }
 
@@ -58,151 +57,145 @@ type Cursor struct {
 	Message uint64
 }
 
-// Rejection is one intent that a store will never take, and why.
+// Rejection is an intent that a store can never write, and the reason.
 type Rejection struct {
-	Index int // in Batch.Intents
+	Index int // index in Batch.Intents
 	Err   error
 }
 
-// Store keeps the games for good. Its two implementations, postgres and
-// sqlite, pass the same suite (store/storetest). All methods may be called
-// from several goroutines.
+// Store is the durable store of games and players. Its two implementations, postgres and
+// sqlite, pass the same suite (store/storetest). All methods may be called from several
+// goroutines.
 type Store interface {
 	Queries
 
-	// Apply writes a batch in one transaction, together with its cursor, and
-	// all of it or nothing. It returns nil only when that is on disk.
-	// Errors: *CursorMoved, *Owned, ErrTransient, or a permanent one. After
-	// ErrTransient the batch may have been applied all the same (the answer to
-	// COMMIT was lost): the cursor knows. After a permanent error Probe knows
-	// which intents to leave out; if it finds none, another profile was in the
-	// way, and the batch can be applied again.
+	// Apply writes a batch and its cursor in one transaction. It returns nil only when that is
+	// on disk. Errors: *CursorMoved, *Owned, ErrTransient, or a permanent one. After
+	// ErrTransient the batch may nevertheless have been applied (the answer to COMMIT was
+	// lost): Cursor tells. After a permanent error Probe finds the intents to leave out; if it
+	// finds none, another profile interfered, and the batch can be applied again.
 	Apply(ctx context.Context, b Batch) error
-	// Probe finds the intents of a batch that Apply will never take, by trying
-	// each; it writes nothing. Errors: ErrTransient.
+	// Probe finds the intents of a batch that Apply can never write, by trying them; it writes
+	// nothing. Errors: ErrTransient.
 	Probe(ctx context.Context, b Batch) ([]Rejection, error)
-	// Cursor returns the last message of a journal that was applied for a
-	// profile, 0 if there is none.
+	// Cursor returns the last message of a journal that was applied for a profile, 0 if there
+	// is none.
 	Cursor(ctx context.Context, j JournalID, profile string) (uint64, error)
-	// Snapshot lets ask read, all in one state of the database, and returns the cursors
-	// of that state: those that have moved in the last hour. A database of one process
-	// has no need for that, and returns none. Error: that of ask, or ErrTransient.
+	// Snapshot calls ask with queries that all read the same state of the database, and returns
+	// the cursors of that state that have moved in the last hour. A database of a single
+	// process needs no cursors, and returns none. Errors: that of ask, or ErrTransient.
 	Snapshot(ctx context.Context, ask func(q Queries) error) ([]Cursor, error)
-	// Own makes a process the owner of a profile. A profile that belongs to another
-	// process is taken from it only if the beat of that one is still over. From then
-	// on Apply writes the profile's batches only while it belongs to this process.
-	// Errors: *Owned, ErrTransient.
+	// Own makes a process the owner of a profile. A profile of another process is taken over
+	// only if that process's beat is still over, or o follows it. From then on Apply writes the
+	// profile's batches only while this process owns it. Errors: *Owned, ErrTransient.
 	Own(ctx context.Context, profile string, o Owner, over int64) error
-	// Beat says that the owner of a profile lives. Errors: *Owned if it is the owner
-	// no more, ErrTransient.
+	// Beat records that the owner of a profile is alive. Errors: *Owned if o is not the owner
+	// any more, ErrTransient.
 	Beat(ctx context.Context, profile string, o Owner) error
-	// Disown lets others own a profile. Errors: ErrTransient.
+	// Disown ends the ownership of a profile. Errors: ErrTransient.
 	Disown(ctx context.Context, profile string, o Owner) error
-	// Enrol returns the player of a key. If there is none it makes him, with the key,
-	// handle, rating and time of creation of first: where several machines may do so,
-	// they all get the same one.
+	// Enrol returns the player of a key. If there is none it creates one with the key, handle,
+	// rating and creation time of first. If several nodes do so at once, all get the same
+	// player.
 	Enrol(ctx context.Context, first wamble.Player) (wamble.Player, error)
-	// Claim gives the player of a key a name, unless somebody else has it, without regard
-	// to case, or he has chosen one after since. It returns the player as he is then: of
-	// several machines that claim a name, for one his handle is the name. Errors:
+	// Claim gives the player of a key a name, unless another player has it, regardless of case,
+	// or the player has changed their name after since. It returns the player as stored then:
+	// of several nodes that claim a name at once, one gets a player with that handle. Errors:
 	// ErrNotFound.
 	Claim(ctx context.Context, key wamble.PublicKey, name string, at, since time.Time) (wamble.Player, error)
-	// Lease takes n numbers (1 to 1,000,000) out of a table's sequence for
-	// good, in as few blocks as it can.
+	// Lease takes n numbers (1 to 1,000,000) from a table's sequence, in as few blocks as
+	// possible.
 	Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error)
-	// Return puts leased numbers that were never used back into a table's sequence, as
-	// far as nobody has leased numbers behind them. Blocks are in the order in which
-	// they were leased; afterwards they may be leased again, by anybody.
+	// Return puts unused leased numbers back into a table's sequence, unless later numbers have
+	// been leased. Blocks are in the order in which they were leased; the returned numbers may
+	// be leased again.
 	Return(ctx context.Context, s wamble.Sequence, blocks []wamble.Block) error
-	// SetShards says how many shards a profile has; no server may run it. Boards that
-	// are held become free, because nobody knows which shard their holders belong to
-	// then, and those of a shard that is no more go to another.
+	// SetShards sets how many shards a profile has; no server may be running it. Held boards
+	// become free, because the shards of their holders change, and boards of a removed shard
+	// move to another.
 	SetShards(ctx context.Context, profile string, n int) error
-	// Close gives up all connections. Calls under way fail with ErrTransient.
+	// Close closes all connections. Calls in progress fail with ErrTransient.
 	Close() error
 }
 
 // Holder is a session that holds a board.
 type Holder struct {
 	wamble.Session
-	Player   *wamble.Player // its identity; nil: it has none
-	Accepted bool           // the terms
+	Player   *wamble.Player // the identity; nil if the session has none
+	Accepted bool           // the session has accepted the terms
 }
 
-// Queries are the reads. None of them writes. Each fails with ErrNotFound,
-// ErrTransient or an error that names bad data.
+// Queries are the reads. Errors: ErrNotFound, ErrTransient, or one that describes invalid data.
 type Queries interface {
-	// Session returns what is stored of a token.
+	// Session returns the session of a token.
 	Session(ctx context.Context, t wamble.Token) (wamble.Session, error)
-	// SessionByID and SessionByHandle find the target of a stats request: the
-	// session itself, or the newest session of the identity with that handle. If
-	// an identity has no session now, what is returned has no ID, but says whose
-	// handle it is.
+	// SessionByID and SessionByHandle find the target of a stats request: the session itself,
+	// or the newest session of the identity with that handle. If the identity has no session,
+	// the result has no ID, but has the player.
 	SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Session, error)
 	SessionByHandle(ctx context.Context, handle string) (wamble.Session, error)
-	// Holders returns sessions by their numbers, as far as they are stored, with what
-	// goes with each: its identity, and whether it has accepted the terms with a hash.
+	// Holders returns the stored sessions among the given ones, each with its identity and
+	// whether it has accepted the terms with a hash.
 	Holders(ctx context.Context, sessions []wamble.SessionID, profile string, terms [32]byte) ([]Holder, error)
-	// Sessions returns the newest sessions of an identity that can be resumed, by
-	// when they were last seen, at most a number of 1 to 1,000.
+	// Sessions returns the sessions of an identity that can be resumed, the last seen first, at
+	// most most (1 to 1,000).
 	Sessions(ctx context.Context, key wamble.PublicKey, most int) ([]wamble.Session, error)
-	// TrustChanges returns the sessions whose trust level was changed since a mark,
-	// by a batch or by hand, newest first and at most 10,000, and the next mark. A
-	// change may be returned again. The first mark is 0: all changes that are known.
+	// TrustChanges returns the sessions whose trust level was changed since a mark, by a batch
+	// or by hand, newest first and at most 10,000, and the next mark. A change may be returned
+	// again. Mark 0 returns all recorded changes.
 	TrustChanges(ctx context.Context, since int64) (changed []wamble.TrustLevel, mark int64, err error)
-	// People returns players and guests, those who were seen last first. Of a name it
-	// looks at the shortest handles that have it.
+	// People returns players and guests, the last seen first. A search by name returns the
+	// players with the shortest matching handles.
 	People(ctx context.Context, q wamble.PeopleQuery) ([]wamble.Person, error)
-	// Player returns an identity with the stats of all its sessions together.
-	// The key of somebody who was merged into another one is his.
+	// Player returns an identity with the stats of all its sessions together. The key of a
+	// merged player returns the player they were merged into.
 	Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error)
-	// MergedKeys returns the keys of whoever was merged into an identity.
+	// MergedKeys returns the keys of the players that were merged into an identity.
 	MergedKeys(ctx context.Context, key wamble.PublicKey) ([]wamble.PublicKey, error)
-	// FormerNames returns the names that an identity had before, and those of whoever was
-	// merged into it, the last first, at most 1,000.
+	// FormerNames returns the earlier names of an identity and of the players that were merged
+	// into it, the latest first, at most 1,000.
 	FormerNames(ctx context.Context, key wamble.PublicKey) ([]wamble.FormerName, error)
 
-	// LiveBoards yields every board of a shard of a profile that is not archived,
-	// with its holder and its moves, in the order of creation.
+	// LiveBoards yields every board of a shard of a profile that is not archived, with its
+	// holder and its moves, in the order of creation.
 	LiveBoards(ctx context.Context, profile string, shard int) iter.Seq2[wamble.Board, error]
-	// Arrivals returns boards that were sent to a shard and that it has not taken in,
-	// at most so many, by their numbers.
+	// Arrivals returns at most most boards that were sent to a shard and not taken in by it, by
+	// number.
 	Arrivals(ctx context.Context, profile string, shard, most int) ([]wamble.Board, error)
-	// Shards returns how many shards a profile has, 1 if it was never said.
+	// Shards returns how many shards a profile has, 1 if that was never set.
 	Shards(ctx context.Context, profile string) (int, error)
 	// Board returns one board of any profile and status, with its moves.
 	Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error)
-	// Games yields boards with their moves in the order of their number, after
-	// the given one; profile "" means all.
+	// Games yields boards with their moves by number, after f.After; f.Profile "" means all
+	// profiles.
 	Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble.Board, error]
-	// Past returns one page of the boards of a profile that were there between two
-	// times: made by then, and not over before. Of boards that were made at the same
-	// time the higher number is first. A page may have fewer boards than asked for, or
-	// none, and still have a next one: it looks at 16,384 boards at most.
+	// Past returns one page of the boards of a profile that existed between two times: made
+	// before the end, and not finished before the begin. They are sorted by creation, the
+	// newest first, then by number, the highest first. A page may have fewer boards than its
+	// limit, or none, and still have a next page: it examines 16,384 boards at most.
 	Past(ctx context.Context, q wamble.PastQuery) (wamble.Past, error)
 	// Began returns when the first board of a profile was made. Errors: ErrNotFound.
 	Began(ctx context.Context, profile string) (time.Time, error)
 
-	// Scores returns what finished boards brought a player, newest first.
+	// Scores returns the points and rating changes of a player by finished board, newest first.
 	Scores(ctx context.Context, q wamble.ScoreQuery) ([]wamble.Score, error)
-	// Trail returns the boards that a session, and the other ones of its player, have
-	// moved on last. An unknown session has none.
+	// Trail returns the boards of the latest moves of a session and of its player's other
+	// sessions. The trail of an unknown session is empty.
 	Trail(ctx context.Context, id wamble.SessionID) (wamble.Trail, error)
 	// Leaderboard returns one page, and the row of the asking session.
 	Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wamble.Leaderboard, error)
-	// Reservations returns the boards that an identity holds now, by the time
-	// at which they expire, then by number.
+	// Reservations returns the boards that an identity holds at a time, by the end of the
+	// reservation, then by number.
 	Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation, error)
-	// Predictions returns the pending predictions of some boards with all their
-	// ancestors, parents before children.
+	// Predictions returns the pending predictions of some boards with all their ancestors,
+	// parents before children.
 	Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wamble.Prediction, error)
-	// PredictionsOf returns predictions of an identity in the order of their numbers,
-	// after the given one, at most a number of 1 to 1,000. Their depth is not told.
+	// PredictionsOf returns the predictions of an identity with numbers above after, in the
+	// order of their numbers, at most most (1 to 1,000), without their depth.
 	PredictionsOf(ctx context.Context, key wamble.PublicKey, after wamble.PredictionID, most int) ([]wamble.Prediction, error)
-	// TermsOf returns which terms the sessions of an identity have accepted, the newest
+	// TermsOf returns the acceptances of terms by the sessions of an identity, the newest
 	// first, at most 1,000.
 	TermsOf(ctx context.Context, key wamble.PublicKey) ([]wamble.Acceptance, error)
-	// TermsAccepted reports whether a session accepted this revision of a
-	// profile's terms.
+	// TermsAccepted reports whether a session accepted this revision of a profile's terms.
 	TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool, error)
 }

@@ -2,11 +2,10 @@ package store
 
 import "fmt"
 
-// Unusable is an error of a store that does not pass by itself: somebody must mend
-// the database or the configuration. It is ErrTransient too: the same call succeeds
-// when that is done.
+// Unusable is an error that does not pass by itself: someone must repair the database or the
+// configuration. It wraps ErrTransient, because the same call succeeds afterwards.
 type Unusable struct {
-	Advice string // what to do, as a sentence without its end
+	Advice string // what to do, as a sentence without a full stop
 	Err    error
 }
 

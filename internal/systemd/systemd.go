@@ -1,6 +1,6 @@
-// Package systemd is what a service says to the manager that started it, and what
-// it gets from it: readiness and liveness (sd_notify(3), sd_watchdog_enabled(3))
-// and open sockets (sd_listen_fds(3)). Without a manager everything does nothing.
+// Package systemd exchanges messages with the service manager that started the process:
+// readiness and liveness (sd_notify(3), sd_watchdog_enabled(3)) and open sockets
+// (sd_listen_fds(3)). Without a manager its functions do nothing.
 package systemd
 
 import (
@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// The states that a service tells.
+// The states that a service reports.
 const (
 	Ready    = "READY=1"
 	Stopping = "STOPPING=1"
 	Alive    = "WATCHDOG=1"
 )
 
-// Status is the one line about a service that 'systemctl status' shows.
+// Status returns the state with the line that 'systemctl status' shows.
 func Status(text string) string { return "STATUS=" + strings.ReplaceAll(text, "\n", " ") }
 
-// Notify tells the manager states. Without one it does nothing.
+// Notify reports states to the manager. Without a manager it does nothing.
 func Notify(states ...string) error {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {
 		return nil
 	}
-	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"}) // '@' is an abstract one
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"}) // a path with '@' is an abstract one
 	if err != nil {
 		return fmt.Errorf("tell the service manager: %w", err)
 	}
@@ -40,8 +40,8 @@ func Notify(states ...string) error {
 	return nil
 }
 
-// Watchdog returns how often the manager wants to hear Alive at least; 0 is
-// never.
+// Watchdog returns the longest interval between two Alive that the manager accepts; 0 if it
+// expects none.
 func Watchdog() time.Duration {
 	if pid := os.Getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
 		return 0
@@ -64,12 +64,11 @@ const (
 	mostSockets = 4096
 )
 
-// ErrSockets is returned when the variables about sockets are not as the manager
-// sets them.
+// ErrSockets is returned when the variables about sockets are invalid.
 var ErrSockets = errors.New("the sockets of the service manager")
 
-// Sockets returns the sockets that the manager has opened for this process, once:
-// the variables are gone afterwards.
+// Sockets returns the sockets that the manager has opened for this process. It removes the
+// variables, so that a second call returns none.
 func Sockets() ([]Socket, error) {
 	pid, count, names := os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_FDNAMES")
 	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {

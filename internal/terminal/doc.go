@@ -1,10 +1,9 @@
-// Package terminal is the screen of 'wamble play': a board, what was said last, the trail,
-// a line to type in, and the wall of boards that others play on. It draws with Bubble Tea
-// and Lip Gloss, and owns no terminal: keys, clicks and sizes come in as messages, and a
-// View goes out.
+// Package terminal is the screen of 'wamble play': a board, recent texts, the trail, an input
+// line, and the wall of boards that others play on. It draws with Bubble Tea and Lip Gloss, and
+// does not access the terminal: it gets keys, clicks and sizes as messages and returns a View.
 //
-//   - Model: what is on the screen. Update takes a message and returns the effects of
-//     package play that are to be done; View draws.
-//   - layout: where things are on a screen of this size; drawing and clicks share it.
-//   - theme: the colours for dark and for light terminals, and none.
+//   - Model is the state of the screen. Update handles a message and returns
+//     effects of package play; View draws.
+//   - layout is the positions on a screen of this size, for drawing and clicks.
+//   - theme is the colours for dark terminals, for light ones, or none.
 package terminal

@@ -12,10 +12,10 @@ import (
 	"wamble/internal/play"
 )
 
-// maxInput bounds what is typed: twelve words have room.
+// maxInput bounds the typed text in bytes; twelve words fit.
 const maxInput = 160
 
-// key takes a key.
+// key handles a key.
 func (m *Model) key(now time.Time, k tea.KeyPressMsg) []play.Effect {
 	name := k.String()
 	if name == "ctrl+c" || name == "ctrl+d" {
@@ -58,7 +58,7 @@ func (m *Model) key(now time.Time, k tea.KeyPressMsg) []play.Effect {
 	return nil
 }
 
-// write adds text to what is typed.
+// write appends text to the input.
 func (m *Model) write(text string) {
 	for _, r := range text {
 		if unicode.IsPrint(r) && len(m.input) < maxInput {
@@ -84,7 +84,7 @@ func (m *Model) turnPage(name string) {
 	m.from = max(0, min(m.from, len(m.foldedPage())-(m.height-3)))
 }
 
-// enter sends what is typed, or chooses what the cursor is on.
+// enter sends the input, or chooses what is under the cursor.
 func (m *Model) enter(now time.Time) []play.Effect {
 	line := strings.TrimSpace(m.input)
 	m.input = ""
@@ -104,7 +104,7 @@ func (m *Model) enter(now time.Time) []play.Effect {
 	return nil
 }
 
-// focus watches the chosen board of the wall alone.
+// focus watches only the chosen board of the wall.
 func (m *Model) focus() []play.Effect {
 	order := m.Game.Wall.Order()
 	if len(order) == 0 {
@@ -113,7 +113,7 @@ func (m *Model) focus() []play.Effect {
 	return []play.Effect{play.Watch{Board: order[m.chosenIndex(order)]}}
 }
 
-// escape takes back: what is typed, then the choice, then watching.
+// escape clears the input, or else the selection, or else stops watching.
 func (m *Model) escape(now time.Time) []play.Effect {
 	switch {
 	case m.input != "":
@@ -130,7 +130,7 @@ func (m *Model) escape(now time.Time) []play.Effect {
 	return nil
 }
 
-// arrow moves the cursor, as the board is drawn.
+// arrow moves the cursor by one cell on the screen.
 func (m *Model) arrow(name string) {
 	dx, dy := 0, 0
 	switch name {
@@ -157,10 +157,10 @@ func (m *Model) arrow(name string) {
 	m.cursor = chess.SquareAt(max(0, min(m.cursor.File()+dx, 7)), max(0, min(m.cursor.Rank()-dy, 7)))
 }
 
-// choose takes a square that was pointed at: of a piece, or where it goes.
+// choose handles a chosen square: that of a piece, or its destination.
 func (m *Model) choose(now time.Time, s chess.Square) []play.Effect {
 	if !m.movable() {
-		return m.Game.Choose(now, 0) // it tells why not
+		return m.Game.Choose(now, 0) // tells the player why they cannot move
 	}
 	var to []chess.Move
 	for _, move := range m.targets() {
@@ -191,7 +191,7 @@ func (m *Model) choose(now time.Time, s chess.Square) []play.Effect {
 	return nil
 }
 
-// castled is where the king stands after castling.
+// castled returns the king's square after castling.
 func castled(m chess.Move) chess.Square {
 	if m.To() > m.From() {
 		return chess.SquareAt(6, m.From().Rank())
@@ -199,7 +199,7 @@ func castled(m chess.Move) chess.Square {
 	return chess.SquareAt(2, m.From().Rank())
 }
 
-// click takes a press of the left button.
+// click handles a press of the left mouse button.
 func (m *Model) click(now time.Time, c tea.MouseClickMsg) []play.Effect {
 	if c.Button != tea.MouseLeft {
 		return nil
@@ -223,7 +223,7 @@ func (m *Model) click(now time.Time, c tea.MouseClickMsg) []play.Effect {
 	return m.choose(now, m.pressed)
 }
 
-// release drops a piece that was dragged.
+// release drops a dragged piece.
 func (m *Model) release(now time.Time, c tea.MouseReleaseMsg) []play.Effect {
 	s := m.squareAt(c.X, c.Y)
 	dragged := m.pressed.Valid() && m.pressed == m.selected && s.Valid() && s != m.pressed
@@ -247,7 +247,7 @@ func (m *Model) wheel(w tea.MouseWheelMsg) {
 	}
 }
 
-// words returns what can be typed on.
+// words returns the completions of the input.
 func (m *Model) words() []string {
 	if m.input == "" {
 		return nil
@@ -260,7 +260,7 @@ func (m *Model) words() []string {
 	return m.Game.Words(m.input)
 }
 
-// complete types on as far as there is no choice.
+// complete extends the input to the common prefix of its completions.
 func (m *Model) complete() {
 	list := m.words()
 	if len(list) == 0 {

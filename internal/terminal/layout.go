@@ -5,26 +5,26 @@ import (
 	"wamble/chess"
 )
 
-// The smallest screen on which a board has room.
+// The smallest screen on which a board fits.
 const (
 	minWidth  = 28
 	minHeight = 14
 )
 
-// layout is where things are.
+// layout is the positions of the parts of the screen.
 type layout struct {
 	cellWidth, cellHeight int
-	left, top             int // of the square in the upper left corner
-	panel                 int // column where the panel beside the board begins; 0: there is none
+	left, top             int // of the top left square
+	panel                 int // first column of the panel beside the board; 0 if there is no panel
 	panelWidth            int
-	said                  int // rows for what was said
+	said                  int // rows for recent texts
 }
 
-// Rows around the board: title and one for announcements above; letters, the line to type in and
-// the keys below.
+// around is the rows above and below the board: title and announcement above; file letters,
+// input line and keys below.
 const around = 5
 
-// layout finds the largest squares that fit.
+// layout returns the layout with the largest squares that fit.
 func (m *Model) layout() layout {
 	l := layout{cellWidth: 3, cellHeight: 1, left: 3, top: 2}
 	for _, cell := range [][2]int{{7, 3}, {5, 2}} {
@@ -40,7 +40,7 @@ func (m *Model) layout() layout {
 	return l
 }
 
-// squareAt returns the square under a cell of the screen; NoSquare beside the board.
+// squareAt returns the square at a cell of the screen; NoSquare outside the board.
 func (m *Model) squareAt(x, y int) chess.Square {
 	l := m.layout()
 	if x < l.left || y < l.top {
@@ -53,7 +53,7 @@ func (m *Model) squareAt(x, y int) chess.Square {
 	return m.squareOf(file, row)
 }
 
-// squareOf returns the square of a column and a row as they are drawn.
+// squareOf returns the square at a column and row of the drawn board.
 func (m *Model) squareOf(column, row int) chess.Square {
 	if m.bottom() == chess.White {
 		return chess.SquareAt(column, 7-row)
@@ -61,7 +61,7 @@ func (m *Model) squareOf(column, row int) chess.Square {
 	return chess.SquareAt(7-column, row)
 }
 
-// bottom is the side that plays up the screen: the one to move, unless flipped.
+// bottom returns the side at the bottom of the screen: the side to move, unless flipped.
 func (m *Model) bottom() chess.Color {
 	side := chess.White
 	if b := m.held(); b != nil {
@@ -73,18 +73,18 @@ func (m *Model) bottom() chess.Color {
 	return side
 }
 
-// A small board of the wall, with its title and the space around it.
+// The size of a small board of the wall, with its title and margins.
 const (
 	smallWidth  = 18
 	smallHeight = 10
 )
 
-// wallSize is how many small boards fit beside and below each other.
+// wallSize returns how many columns and rows of small boards fit.
 func (m *Model) wallSize() (columns, rows int) {
 	return max(1, (m.width-1)/smallWidth), max(1, (m.height-5)/smallHeight)
 }
 
-// wallAt returns the number of the board of the wall under a cell; 0 if there is none.
+// wallAt returns the number of the wall's board at a cell; 0 if there is none.
 func (m *Model) wallAt(x, y int) wamble.BoardID {
 	columns, rows := m.wallSize()
 	column, row := (x-1)/smallWidth, (y-2)/smallHeight
@@ -98,7 +98,7 @@ func (m *Model) wallAt(x, y int) wamble.BoardID {
 	return 0
 }
 
-// wallPage returns the boards that are on the screen: the page with the chosen one.
+// wallPage returns the boards on the screen: the page that has the chosen one.
 func (m *Model) wallPage() []wamble.BoardID {
 	order := m.Game.Wall.Order()
 	columns, rows := m.wallSize()
@@ -107,7 +107,8 @@ func (m *Model) wallPage() []wamble.BoardID {
 	return order[from:min(from+size, len(order))]
 }
 
-// chosenIndex is where the chosen board is among all, or would be.
+// chosenIndex returns the index of the chosen board in order, or of the next one if it is
+// missing.
 func (m *Model) chosenIndex(order []wamble.BoardID) int {
 	i := 0
 	for i < len(order)-1 && order[i] < m.chosen {

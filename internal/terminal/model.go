@@ -12,37 +12,37 @@ import (
 	"wamble/internal/play"
 )
 
-// Model is what is on the screen. It belongs to one goroutine.
+// Model is the state of the screen. It is used by one goroutine.
 type Model struct {
 	Game  *play.Game
-	ASCII bool   // the terminal has no signs for pieces
-	Where string // the server, for the title
+	ASCII bool   // the terminal has no glyphs for pieces
+	Where string // name of the server, for the title
 
 	width, height int
 	theme         theme
 	dark          bool
 	colors        bool
 
-	input    string       // what is typed
-	cursor   chess.Square // that arrow keys move
-	shown    bool         // the cursor was moved
-	selected chess.Square // of the piece that is to move; NoSquare: none
-	pressed  chess.Square // where the mouse went down
+	input    string       // typed text
+	cursor   chess.Square // square that arrow keys move
+	shown    bool         // the cursor is visible
+	selected chess.Square // square of the selected piece; NoSquare if none
+	pressed  chess.Square // square where the mouse button went down
 	flipped  bool
 
-	now  time.Time // of the last message
-	said []string  // the last lines, the newest last
-	page []string  // a long text over the screen; nil: none
-	from int       // first line of the page that is seen
+	now  time.Time // time of the last message
+	said []string  // recent lines, newest last
+	page []string  // a long text that covers the screen; nil if none
+	from int       // first visible line of page
 
-	chosen wamble.BoardID // on the wall
+	chosen wamble.BoardID // chosen board of the wall
 }
 
-// maxSaid is how many lines are remembered.
+// maxSaid is how many recent lines are kept.
 const maxSaid = 50
 
-// New returns the screen of a game. Dark says what the terminal is like as long as it
-// has not said itself.
+// New returns the screen of a game. Dark says whether the terminal is dark, until the terminal
+// reports it.
 func New(g *play.Game, where string, ascii, dark bool) *Model {
 	m := &Model{Game: g, Where: where, ASCII: ascii, dark: dark, colors: true, width: 80, height: 24,
 		cursor: chess.SquareAt(4, 1), selected: chess.NoSquare, pressed: chess.NoSquare}
@@ -61,14 +61,13 @@ func (m *Model) chooseTheme() {
 	}
 }
 
-// NoColors is the profile of a terminal that can do no more than bold letters.
+// NoColors is the colour profile of a terminal without colours; higher ones have colours.
 const NoColors = 2
 
-// Follow is the message that looks after the trail; it is due every few seconds.
+// Follow is the message that requests outcomes of the trail; it is sent every few seconds.
 type Follow struct{}
 
-// Update takes a message: of the terminal, or of package play. It returns what is to be
-// done.
+// Update handles a message of the terminal or of package play, and returns the effects.
 func (m *Model) Update(now time.Time, msg any) []play.Effect {
 	m.now = now
 	switch msg := msg.(type) {
@@ -103,15 +102,15 @@ func (m *Model) Update(now time.Time, msg any) []play.Effect {
 	return nil
 }
 
-// First takes effects that were wanted before the screen was there.
+// First handles effects from before the screen existed.
 func (m *Model) First(effects []play.Effect) []play.Effect { return m.take(effects) }
 
-// take shows what is said, and returns the other effects.
+// take shows texts, and returns the other effects.
 func (m *Model) take(effects []play.Effect) []play.Effect {
 	return slices.DeleteFunc(effects, func(e play.Effect) bool {
 		switch e := e.(type) {
 		case play.Say:
-			first, _, _ := strings.Cut(e.Text, "\n") // the board shows the rest
+			first, _, _ := strings.Cut(e.Text, "\n") // the board shows the other lines
 			m.say(first)
 		case play.Show:
 			lines := strings.Split(e.Text, "\n")
@@ -136,7 +135,7 @@ func (m *Model) say(text string) {
 	m.said = m.said[max(0, len(m.said)-maxSaid):]
 }
 
-// Last is what was said last.
+// Last returns the last text.
 func (m *Model) Last() string {
 	if len(m.said) == 0 {
 		return ""
@@ -144,10 +143,10 @@ func (m *Model) Last() string {
 	return m.known(m.said[len(m.said)-1])
 }
 
-// walled reports whether the wall is on the screen.
+// walled reports whether the screen shows the wall.
 func (m *Model) walled() bool { return m.Game.Wall.On && m.Game.Wall.Focus == 0 }
 
-// watched is the one board that is watched; nil if there is none.
+// watched returns the only watched board; nil if there is none.
 func (m *Model) watched() *play.Board {
 	if w := &m.Game.Wall; w.On && w.Focus != 0 {
 		return w.Boards[w.Focus]
@@ -155,7 +154,8 @@ func (m *Model) watched() *play.Board {
 	return nil
 }
 
-// held is the board on the screen before a move under way: watched, or the player's.
+// held returns the board on the screen without the move in flight: the watched one, or the
+// player's.
 func (m *Model) held() *play.Board {
 	if b := m.watched(); b != nil {
 		return b
@@ -163,7 +163,7 @@ func (m *Model) held() *play.Board {
 	return m.Game.Board
 }
 
-// board is the board as it is drawn: after the move that is under way.
+// board returns the board to draw, after the move in flight.
 func (m *Model) board() *play.Board {
 	g := m.Game
 	if b := m.watched(); b != nil {
@@ -175,7 +175,7 @@ func (m *Model) board() *play.Board {
 	return g.Board
 }
 
-// movable reports whether a move can be chosen on the board: played, or predicted.
+// movable reports whether a move can be chosen on the board, to play or predict it.
 func (m *Model) movable() bool {
 	return m.held() != nil && (m.watched() != nil || m.Game.Sending == nil)
 }

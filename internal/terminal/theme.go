@@ -10,21 +10,22 @@ import (
 	"wamble/chess"
 )
 
-// theme is how a board looks. Terminals with fewer colours get the nearest ones.
+// theme has the colours of a board. Terminals with fewer colours use the nearest ones.
 type theme struct {
-	plain bool // there are no colours: shapes alone tell everything
-	// squares are their colours: dark and light, as they are, of the last move, and chosen.
+	plain bool // no colours: shapes alone carry the information
+	// squares, last and chosen are the colours of dark and light squares: normal ones, those of
+	// the last move, and chosen ones.
 	squares, last, chosen [2]color.Color
-	// pieces are the colours of White and Black. With outlines the shape tells them apart,
-	// as in print.
+	// pieces are the colours of White and Black. With outlines the shape distinguishes them, as
+	// in print.
 	pieces   [2]color.Color
 	outlines bool
 
 	faint, accent, alarm color.Color
 }
 
-// On a dark terminal both colours of pieces stand out from middle tones; on a light one
-// boards look as in print.
+// On a dark terminal both colours of pieces contrast with medium squares; on a light one boards
+// look as in print.
 var (
 	darkTheme = theme{
 		squares: [2]color.Color{lipgloss.Color("#4f6577"), lipgloss.Color("#8396a6")},
@@ -44,7 +45,7 @@ var (
 	noTheme = theme{plain: true, outlines: true}
 )
 
-// style returns a style in a colour, or none.
+// style returns a style with a colour, or without one if the theme is plain.
 func (t *theme) style(c color.Color) lipgloss.Style {
 	s := lipgloss.NewStyle()
 	if !t.plain && c != nil {
@@ -53,13 +54,13 @@ func (t *theme) style(c color.Color) lipgloss.Style {
 	return s
 }
 
-// Pieces by kind: outlined and filled.
+// The pieces by kind, outlined and filled.
 var (
 	outlined = [...]string{chess.None: " ", chess.Pawn: "♙", chess.Knight: "♘", chess.Bishop: "♗", chess.Rook: "♖", chess.Queen: "♕", chess.King: "♔"}
 	filled   = [...]string{chess.None: " ", chess.Pawn: "♟", chess.Knight: "♞", chess.Bishop: "♝", chess.Rook: "♜", chess.Queen: "♛", chess.King: "♚"}
 )
 
-// glyph returns the sign of a piece.
+// glyph returns the character of a piece.
 func (m *Model) glyph(p chess.Piece) string {
 	switch {
 	case p.Kind == chess.None:
@@ -72,10 +73,10 @@ func (m *Model) glyph(p chess.Piece) string {
 	return filled[p.Kind]
 }
 
-// inASCII has what texts of ours become on a terminal that knows no more.
+// inASCII replaces the program's own non-ASCII characters.
 var inASCII = strings.NewReplacer("·", "-", "…", "...", "×", "x")
 
-// known is a text in signs that the terminal knows.
+// known returns a text in characters that the terminal can show.
 func (m *Model) known(text string) string {
 	if !m.ASCII {
 		return text

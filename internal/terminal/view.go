@@ -30,7 +30,7 @@ func (m *Model) View() tea.View {
 	return v
 }
 
-// lines draws the screen as lines, and returns where the cursor is; nil hides it.
+// lines returns the lines of the screen and the cursor, nil to hide it.
 func (m *Model) lines() ([]string, *tea.Cursor) {
 	if m.width < minWidth || m.height < minHeight {
 		return []string{"Wamble needs a", m.known(fmt.Sprintf("window of %d×%d.", minWidth, minHeight))}, nil
@@ -50,7 +50,7 @@ func (m *Model) lines() ([]string, *tea.Cursor) {
 	return lines, tea.NewCursor(min(2+lipgloss.Width(m.input), m.width-1), m.height-2)
 }
 
-// announced is the line below the title: an announcement that stays, else nothing.
+// announced returns the line below the title: an announcement that stays, or "".
 func (m *Model) announced() string {
 	text := m.Game.Announced(m.now)
 	if text == "" {
@@ -59,7 +59,7 @@ func (m *Model) announced() string {
 	return " " + m.theme.style(m.theme.alarm).Render(m.known(strings.ReplaceAll(text, "\n", " ")))
 }
 
-// title is the first line: the board at the left, the player at the right.
+// title returns the first line: the board at the left, the player at the right.
 func (m *Model) title() string {
 	left := "Wamble"
 	b := m.held()
@@ -103,7 +103,7 @@ func (m *Model) title() string {
 	return left + strings.Repeat(" ", gap) + right
 }
 
-// boardLines draws the board with the panel beside it and what was said below.
+// boardLines returns the board with the panel beside it and recent texts below.
 func (m *Model) boardLines() []string {
 	l := m.layout()
 	var lines []string
@@ -135,7 +135,7 @@ func (m *Model) boardLines() []string {
 	return append(lines, m.saidLines(l.said)...)
 }
 
-// beside puts lines to the right of others, from a column.
+// beside appends more to lines, beginning at a column.
 func beside(lines []string, column int, more []string) []string {
 	for i := range min(len(lines), len(more)) {
 		lines[i] += strings.Repeat(" ", max(0, column-lipgloss.Width(lines[i]))) + more[i]
@@ -143,7 +143,7 @@ func beside(lines []string, column int, more []string) []string {
 	return lines
 }
 
-// marks are the squares that can be reached by the selected piece.
+// marks returns the squares that the selected piece can move to.
 func (m *Model) marks() map[chess.Square]bool {
 	set := map[chess.Square]bool{}
 	for _, move := range m.targets() {
@@ -152,8 +152,8 @@ func (m *Model) marks() map[chess.Square]bool {
 	return set
 }
 
-// cell draws one row of a square. What a colour says, a sign says too: brackets are the
-// cursor, angles the selected piece, parentheses what can be taken, dots where it can go.
+// cell draws one row of a square. Characters repeat what colours show: brackets for the cursor,
+// angles for the selected piece, parentheses for captures, dots for other destinations.
 func (m *Model) cell(b *play.Board, s chess.Square, l layout, part int, marks map[chess.Square]bool) string {
 	text := strings.Repeat(" ", l.cellWidth)
 	shade := (s.File() + s.Rank()) % 2 // 0 is dark
@@ -203,7 +203,8 @@ func (m *Model) cell(b *play.Board, s chess.Square, l layout, part int, marks ma
 	return style.Render(text)
 }
 
-// panel is what is beside the board: predictions of a watched board, else the trail.
+// panel returns the lines beside the board: predictions of a watched board, otherwise the
+// trail.
 func (m *Model) panel(width, height int) []string {
 	g := m.Game
 	head := lipgloss.NewStyle().Bold(true)
@@ -238,7 +239,7 @@ func (m *Model) panel(width, height int) []string {
 	return lines[:min(len(lines), height)]
 }
 
-// fate is the outcome of a step in its colour.
+// fate returns the outcome of a step in its colour.
 func (m *Model) fate(s *play.Step) string {
 	style := m.theme.style(m.theme.faint)
 	switch s.Fate {
@@ -250,7 +251,7 @@ func (m *Model) fate(s *play.Step) string {
 	return style.Render(s.Outcome())
 }
 
-// saidLines are the last things that were said, folded, the newest last.
+// saidLines returns the last texts in lines that fit the screen, newest last.
 func (m *Model) saidLines(rows int) []string {
 	var lines []string
 	for i := len(m.said) - 1; i >= 0 && len(lines) < rows; i-- {
@@ -265,7 +266,7 @@ func (m *Model) saidLines(rows int) []string {
 	return lines[max(0, len(lines)-rows):]
 }
 
-// fold breaks a text between words into lines with a space before each.
+// fold breaks a text between words into lines; each line begins with a space.
 func fold(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -279,7 +280,7 @@ func fold(text string, width int) []string {
 	return append(lines, line)
 }
 
-// prompt is the line to type in, with what can be typed on behind it.
+// prompt returns the input line, followed by completions.
 func (m *Model) prompt() string {
 	line := m.theme.style(m.theme.accent).Render(">") + " " + m.input
 	if words := m.words(); len(words) > 0 {
@@ -288,7 +289,7 @@ func (m *Model) prompt() string {
 	return line
 }
 
-// keys names the keys that matter now, the most useful first, as many as there is room for.
+// keys returns a line with as many of the current keys as fit, the most useful first.
 func (m *Model) keys() string {
 	hints := []string{"^C quit", "F1 help", "type a move", "F2 wall", "F3 trail", "F4 flip", "tab completes", "arrows and enter, or the mouse"}
 	switch {
@@ -308,7 +309,7 @@ func (m *Model) keys() string {
 	return m.theme.style(m.theme.faint).Render(m.known(line))
 }
 
-// foldedPage is the long text in lines of the screen.
+// foldedPage returns the long text in lines that fit the screen.
 func (m *Model) foldedPage() []string {
 	var lines []string
 	for _, line := range m.page {
@@ -317,7 +318,7 @@ func (m *Model) foldedPage() []string {
 	return lines
 }
 
-// pageLines draws a long text over the screen.
+// pageLines returns the screen with the long text.
 func (m *Model) pageLines() []string {
 	lines, rows := m.foldedPage(), m.height-3
 	from := max(0, min(m.from, len(lines)-rows))
@@ -328,7 +329,7 @@ func (m *Model) pageLines() []string {
 	return append(lines, m.theme.style(m.theme.faint).Render(" up and down scroll, any other key goes back"))
 }
 
-// wallLines draws the boards of others.
+// wallLines returns the screen of the wall.
 func (m *Model) wallLines() []string {
 	page := m.wallPage()
 	if len(page) == 0 {
@@ -354,7 +355,7 @@ func (m *Model) wallLines() []string {
 	return append(lines, m.saidLines(1)...)
 }
 
-// small draws a small board with its title, seen by White.
+// small draws a small board with its title, seen from White's side.
 func (m *Model) small(b *play.Board, chosen bool) []string {
 	mark := " "
 	if chosen {

@@ -1,9 +1,9 @@
-// Package lisptest specifies a language by golden pairs: the tests of lisp and
-// of config, which speaks it, share it.
+// Package lisptest specifies a language by golden pairs. The tests of lisp and of config share
+// it.
 //
-// A file testdata/*.golden is a list of pairs with a line of four equals signs
-// between them; a pair is a program, a line of four dashes, and what comes of
-// it. Every message in the source of a package must stand in one of its pairs.
+// A file testdata/*.golden is a list of pairs, separated by lines of four equals signs; a pair
+// is a program, a line of four dashes, and the program's result. Every message in the source of
+// a package must appear in one of its pairs.
 package lisptest
 
 import (
@@ -18,8 +18,8 @@ const (
 	gives   = "\n----\n"
 )
 
-// Golden runs the program of every pair and compares what run returns with the
-// pair's other half, or writes that half when update is set.
+// Golden runs the program of every pair and compares the result of run with the pair's other
+// half, or writes that half if update is set.
 func Golden(t *testing.T, update bool, run func(program string) string) {
 	t.Helper()
 	for _, file := range read(t) {

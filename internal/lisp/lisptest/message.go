@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// Messages checks that each message and hint in the source of the package under
-// test appears in a golden pair. Elsewhere names, for each message that no pair
-// can hold, the test that makes it.
+// Messages checks that each message and hint in the source of the package under test appears in
+// a golden pair. Elsewhere maps each message that no pair can contain to the test that produces
+// it.
 func Messages(t *testing.T, elsewhere map[string]string) {
 	t.Helper()
 	var golden strings.Builder
@@ -64,8 +64,8 @@ func messages(t *testing.T) map[string]string {
 	return found
 }
 
-// message returns the format string of n if it makes a finding: the first
-// literal among the arguments of Errorf, WithHint or bound, fmt's own excepted.
+// message returns the format string of n if n creates a finding: the first string literal among
+// the arguments of a method Errorf, WithHint or bound, but not of package fmt.
 func message(n ast.Node) (format string, ok bool) {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {

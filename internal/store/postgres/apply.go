@@ -20,25 +20,26 @@ import (
 type statement struct {
 	sql  string
 	args []any
-	// rows is how many rows it touches if all are new; -1: not compared.
+	// rows is how many rows the statement affects if all are new; -1 if the count is not
+	// checked.
 	rows int
-	// verify is a query that is run if fewer rows were touched, with the same
-	// args, or with those of compare. If it yields a row, that is a text that says
-	// what is wrong. Or it is verifyRepeat.
+	// verify is a query that runs if fewer rows were affected, with args, or with compare if
+	// that is set. A row that it returns is a text that describes the fault. Or verify is
+	// verifyRepeat.
 	verify  string
 	compare []any
 }
 
-// verifyRepeat says that some of what a statement was to write was there before, if it
-// touches fewer rows or meets a unique index, and that repeaters tell which. What they
-// write never has it.
+// verifyRepeat means: if the statement affects fewer rows, or violates a unique index, some
+// rows were stored before, and the repeaters must write the batch. The statements of repeaters
+// never have it.
 const verifyRepeat = "repeat"
 
-// errRepeat is what verifyRepeat leads to.
+// errRepeat is the error for verifyRepeat.
 var errRepeat = errors.New("some rows are not new")
 
-// writers is the one table of how each kind is written, for runs that have
-// passed intent.Check.
+// writers is the table of functions that write each kind, for runs that have passed
+// intent.Check.
 var writers = map[intent.Kind]func(profile string, run []intent.Intent) []statement{
 	intent.KindCreateSession:             createSessions,
 	intent.KindLinkSession:               linkSessions,
@@ -69,7 +70,7 @@ var writers = map[intent.Kind]func(profile string, run []intent.Intent) []statem
 	intent.KindPurgeSessions:             purgeSessions,
 }
 
-// repeaters write what writers write faster as long as all of it is new.
+// repeaters write kinds whose writers are faster but require that all rows are new.
 var repeaters = map[intent.Kind]func(profile string, run []intent.Intent) []statement{
 	intent.KindRecordMove:   repeatMoves,
 	intent.KindRecordPayout: repeatPayouts,
@@ -98,14 +99,15 @@ func (s *Store) apply(ctx context.Context, b store.Batch, repeated bool) error {
 			return err
 		}
 		tag, err := conn.Exec(limited, "COMMIT")
-		if err == nil && tag.String() != "COMMIT" { // the server takes COMMIT of a failed transaction as ROLLBACK
+		if err == nil && tag.String() != "COMMIT" { // the server turns COMMIT of a failed transaction into ROLLBACK
 			err = fmt.Errorf("the server answered COMMIT with %s", tag)
 		}
 		return err
 	})
 }
 
-// statementsOf writes intents run by run, repeated if some of them may be there already.
+// statementsOf returns the statements that write intents run by run. With repeated some of them
+// may be stored already.
 func statementsOf(profile string, intents []intent.Intent, repeated bool) (all []statement) {
 	for kind, run := range schema.Runs(intents) {
 		write := writers[kind]
@@ -117,10 +119,10 @@ func statementsOf(profile string, intents []intent.Intent, repeated bool) (all [
 	return all
 }
 
-// lockRows locks the sessions that change, and the players who are paid or rated, in one
-// order: a game that ends changes those of other shards and profiles, too, whose batches
-// change them at the same time. Two batches that wait for each other are found out by the
-// server a second later. A rating is that of all sessions of a player.
+// lockRows locks the changed sessions, and the players who are paid or rated, in one order: a
+// game that ends also changes those of other shards and profiles, whose batches change them at
+// the same time. Without the order, deadlocks occur, which the server detects only after a
+// second. A rating is shared by all sessions of a player.
 func lockRows(intents []intent.Intent) []statement {
 	var changed, paid []int64
 	var keys [][]byte
@@ -142,7 +144,7 @@ func lockRows(intents []intent.Intent) []statement {
 			}
 		}
 	}
-	// Thousands of moves are of few players.
+	// Thousands of moves have few players.
 	changed = schema.Distinct(len(changed), func(i int) int64 { return changed[i] })
 	paid = schema.Distinct(len(paid), func(i int) int64 { return paid[i] })
 	switch {
@@ -159,10 +161,9 @@ func lockRows(intents []intent.Intent) []statement {
 	return nil
 }
 
-// limit bounds a whole batch. The server's own limit on statements does not
-// hold for what a new connection asks before BEGIN: the descriptions of the
-// statements, which wait for whoever locks a table. Only a purge may take as
-// long as it takes.
+// limit bounds the time of a whole batch. The server's statement_timeout does not apply to what
+// a new connection sends before BEGIN: the descriptions of statements, which wait for locks on
+// tables. Only a purge has no limit.
 func (s *Store) limit(ctx context.Context, intents []intent.Intent, statements int) (context.Context, context.CancelFunc) {
 	if slices.ContainsFunc(intents, func(in intent.Intent) bool { return in.Kind() == intent.KindPurgeSessions }) {
 		return context.WithCancel(ctx)
@@ -170,9 +171,9 @@ func (s *Store) limit(ctx context.Context, intents []intent.Intent, statements i
 	return context.WithTimeout(ctx, time.Duration(statements+2)*s.timeout)
 }
 
-// transact hands out a connection and sees to it that no transaction is left
-// open on it. If its server is no longer the primary, all connections end, those
-// that only read too: what they read would be old. New ones look for the primary.
+// transact calls work with a connection and leaves no transaction open on it. If the server is
+// no longer the primary, all connections are closed, including those that only read, because
+// they would read old data. New ones look for the primary.
 func (s *Store) transact(ctx context.Context, work func(*pgxpool.Conn) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -192,13 +193,13 @@ func (s *Store) transact(ctx context.Context, work func(*pgxpool.Conn) error) er
 	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_, _ = conn.Exec(cleanup, "ROLLBACK") // if it fails, Release ends the connection
+		_, _ = conn.Exec(cleanup, "ROLLBACK") // if it fails, Release closes the connection
 	}
 	return err
 }
 
-// begin starts a transaction that is on disk when COMMIT returns, whatever the
-// server's default is.
+// begin starts a transaction that is on disk when COMMIT returns, whatever the server's
+// default.
 func (s *Store) begin() *pgx.Batch {
 	b := &pgx.Batch{}
 	s.queueBegin(b)
@@ -211,8 +212,7 @@ func (s *Store) queueBegin(b *pgx.Batch) {
 		strconv.FormatInt(s.timeout.Milliseconds(), 10))
 }
 
-// execute sends what stands in b and the statements in one round trip, then
-// looks at the counts.
+// execute sends the queue b and the statements in one round trip, then checks the counts.
 func (s *Store) execute(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch, statements []statement) error {
 	before := b.Len()
 	for _, st := range statements {
@@ -223,7 +223,7 @@ func (s *Store) execute(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch, s
 	for i := range b.Len() {
 		tag, err := results.Exec()
 		if err != nil {
-			_ = results.Close() // repeats err
+			_ = results.Close() // returns the same err
 			if i >= before && statements[i-before].verify == verifyRepeat && isDuplicate(err) {
 				err = errRepeat
 			}
@@ -242,8 +242,8 @@ func (s *Store) execute(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch, s
 	return verify(ctx, conn, short)
 }
 
-// verify finds out, in one round trip, why statements wrote fewer rows than they were
-// given, and returns what is wrong with the first of them that may not.
+// verify finds out, in one round trip, why statements affected fewer rows than they were given,
+// and returns the first fault.
 func verify(ctx context.Context, conn *pgxpool.Conn, short []statement) (wrong error) {
 	b := &pgx.Batch{}
 	for _, st := range short {
@@ -273,7 +273,7 @@ func verify(ctx context.Context, conn *pgxpool.Conn, short []statement) (wrong e
 	return wrong
 }
 
-// verified reads the answer to the question why a statement wrote fewer rows.
+// verified reads the result of the query that verifies a statement.
 func verified(st statement, row pgx.Row) error {
 	if st.verify == selectOwner {
 		other := &store.Owned{}
@@ -321,7 +321,7 @@ func (s *Store) Probe(ctx context.Context, b store.Batch) ([]store.Rejection, er
 	return rejected, nil
 }
 
-// try writes intents and takes them back if one fails.
+// try writes intents, and undoes them if one fails.
 func (s *Store) try(ctx context.Context, conn *pgxpool.Conn, profile string, intents []intent.Intent) error {
 	err := s.inSavepoint(ctx, conn, intents, statementsOf(profile, intents, false))
 	if errors.Is(err, errRepeat) {
@@ -330,8 +330,8 @@ func (s *Store) try(ctx context.Context, conn *pgxpool.Conn, profile string, int
 	return err
 }
 
-// inSavepoint executes the statements of intents within a savepoint, to which it goes
-// back if one fails.
+// inSavepoint executes the statements of intents within a savepoint, and rolls back to it if
+// one fails.
 func (s *Store) inSavepoint(ctx context.Context, conn *pgxpool.Conn, intents []intent.Intent, statements []statement) error {
 	b := &pgx.Batch{}
 	b.Queue("SAVEPOINT probe")

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dialAs connects to unix sockets as another user than root, which runs this process: a
-// server that lets users of the machine in by their names (peer) knows that of the user
-// who runs Wamble. Only the thread that connects changes its user.
+// dialAs connects to unix sockets as another user, if this process runs as root: a server with
+// peer authentication knows the name of the user that Wamble is run for. Only the connecting
+// thread changes its user.
 func dialAs(uid int) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		var d net.Dialer
@@ -25,15 +25,15 @@ func dialAs(uid int) func(ctx context.Context, network, address string) (net.Con
 		}
 		conn, err := d.DialContext(ctx, network, address)
 		if back := becomeThread(0); back != nil {
-			return nil, fmt.Errorf("become root again: %w", back) // the thread ends with its goroutine
+			return nil, fmt.Errorf("become root again: %w", back) // LockOSThread is not undone: the thread ends with its goroutine
 		}
 		runtime.UnlockOSThread()
 		return conn, err
 	}
 }
 
-// becomeThread changes the effective user of this thread, which package syscall would
-// change in all threads.
+// becomeThread changes the effective user of this thread; package syscall would change it in
+// all threads.
 func becomeThread(uid int) error {
 	const same = ^uintptr(0)
 	if _, _, no := syscall.RawSyscall(unix.SYS_SETRESUID, same, uintptr(uid), same); no != 0 {

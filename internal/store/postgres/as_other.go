@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// dialAs connects as this process: elsewhere a thread has no user of its own.
+// dialAs connects as this process: only Linux has a user per thread.
 func dialAs(int) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return new(net.Dialer).DialContext
 }

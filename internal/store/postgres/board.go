@@ -32,8 +32,7 @@ func createBoards(name string, run []intent.Intent) []statement {
 
 const theseChanges = `unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[]) AS v(id, fen, status, version, assigned)`
 
-// changeBoards writes positions that are newer than what is stored, and times
-// of assignment.
+// changeBoards writes positions that are newer than the stored ones, and times of assignment.
 func changeBoards(_ string, run []intent.Intent) []statement {
 	changes := schema.BoardChanges(run)
 	n := len(changes)
@@ -58,7 +57,7 @@ const selectBoard = `SELECT b.id, b.profile, b.fen, b.status, coalesce(b.variant
 	FROM boards b LEFT JOIN reservations r ON r.board_id = b.id LEFT JOIN sessions s ON s.id = r.session_id LEFT JOIN players p ON p.id = s.player_id
 	LEFT JOIN game_results g ON g.board_id = b.id `
 
-// live finds the boards of a shard by the index on status.
+// live selects the boards of a shard by the index on status.
 const live = `b.profile = $1 AND b.shard = $2 AND b.status IN ('ACTIVE', 'RESERVED', 'DORMANT')`
 
 // LiveBoards implements store.Queries.
@@ -100,16 +99,16 @@ func (s *Store) Games(ctx context.Context, f wamble.GameFilter) iter.Seq2[wamble
 	})
 }
 
-// byIndex lets the server not read whole tables, as it would for each page of a start: with
-// 100,000 boards that was a quarter of the time until players are served.
+// byIndex keeps the server from scanning whole tables for each page of a start: with 100,000
+// boards that took a quarter of the start.
 const byIndex = "SET LOCAL enable_seqscan = off"
 
 func (s *Store) boards(ctx context.Context, where string, args ...any) ([]wamble.Board, error) {
 	return s.boardPage(ctx, "", fmt.Sprintf(selectRuns, where), where, args...)
 }
 
-// boardPage reads boards with their moves in one snapshot, after a setting unless that is
-// empty, and then who made those. Runs may be of more boards.
+// boardPage reads boards and their moves in one snapshot, after setting unless that is empty,
+// and then the players of the moves. Runs may include moves of further boards.
 func (s *Store) boardPage(ctx context.Context, setting, runs, where string, args ...any) ([]wamble.Board, error) {
 	var page schema.BoardPage
 	err := s.read(ctx, "read boards", func(batch *pgx.Batch) {

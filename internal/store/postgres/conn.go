@@ -11,17 +11,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Session is how a connection of its own, outside of a store's pool, behaves.
+// Session configures a single connection, outside of a store's pool.
 type Session struct {
-	// Settings of the server for this connection, by name.
+	// Settings are server settings for this connection, by name.
 	Settings map[string]string
-	// Silence is how long the other machine may leave something unanswered, on a
-	// network that carries nothing, before the connection is given up.
+	// Silence is how long the other machine may leave data unacknowledged before the connection
+	// is given up.
 	Silence time.Duration
 }
 
-// Connect makes a connection to the database that o names, to a server that takes
-// writes. Whoever uses it asks Unreplicated after each transaction.
+// Connect connects to the database that o names, on a server that takes writes. Call
+// Unreplicated after each transaction.
 func Connect(ctx context.Context, o Options, s Session) (*pgx.Conn, error) {
 	o = o.withDefaults()
 	cfg, err := pgx.ParseConfig(o.DSN())
@@ -42,10 +42,10 @@ func Connect(ctx context.Context, o Options, s Session) (*pgx.Conn, error) {
 	return connectAny(ctx, cfg)
 }
 
-// goneAfter is settings with which the server gives up a connection whose other machine
-// is lost: d after the last packet it is probed, and after twice d it ends. Nothing
-// else ends a transaction of which a batch has come only in part, and its locks: its
-// answers are under way, so that TCP does not probe, and it counts as active.
+// goneAfter returns settings with which the server closes a connection to a lost machine: it
+// sends probes after d without a packet and gives up after 2d. Nothing else ends a transaction,
+// and its locks, of which only a part of a batch has arrived: its answers are in flight, so
+// that TCP sends no keepalive, and it counts as active.
 func goneAfter(d time.Duration) map[string]string {
 	seconds := strconv.Itoa(max(1, int(d.Seconds())))
 	return map[string]string{
@@ -55,7 +55,7 @@ func goneAfter(d time.Duration) map[string]string {
 }
 
 // Unreplicated returns the warning that the synchronous standby may not have the last
-// transaction of a connection that Connect has made, and forgets it.
+// transaction of a connection made by Connect, and clears it.
 func Unreplicated(c *pgx.Conn) error {
 	notices := c.PgConn().CustomData()
 	warning, ok := notices[unreplicated]

@@ -13,18 +13,18 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// leaseLock is the advisory lock under which a sequence is set.
+// leaseLock is the advisory lock for changing a sequence.
 const leaseLock = migrationLock + 1
 
 const (
-	// The row of a new cursor is made only by a batch that starts at 0.
+	// insertCursor creates a cursor only for a batch that starts at 0.
 	insertCursor = `INSERT INTO journal_cursors (journal_id, profile, message) SELECT $1::bytea, $2::text, $3::bigint WHERE $4::bigint = 0 ON CONFLICT DO NOTHING`
 	updateCursor = `UPDATE journal_cursors SET message = $3::bigint, updated_at = NOW() WHERE journal_id = $1::bytea AND profile = $2::text AND message = $4::bigint`
 	verifyCursor = `SELECT coalesce((SELECT message FROM journal_cursors WHERE journal_id = $1::bytea AND profile = $2::text), 0)::text WHERE $3::bigint <> $4::bigint`
 )
 
-// moveCursor steps the cursor of a batch. It locks the cursor's row, so that of
-// two who apply the same batch one finds it moved.
+// moveCursor returns the statement that moves the cursor of a batch. It locks the cursor's row,
+// so that of two processes that apply the same batch one finds the cursor moved.
 func moveCursor(b store.Batch) statement {
 	st := statement{sql: updateCursor, args: []any{b.Journal[:], b.Profile, int64(b.Through), int64(b.After)}, rows: 1, verify: verifyCursor}
 	if b.After == 0 {
@@ -53,7 +53,7 @@ func (s *Store) Snapshot(ctx context.Context, ask func(q store.Queries) error) (
 	if err != nil {
 		return nil, classify(ctx, "read cursors", err)
 	}
-	defer conn.Release() // which ends a connection that is left in a transaction
+	defer conn.Release() // closes a connection that is in a transaction
 	b := &pgx.Batch{}
 	b.Queue(beginRead)
 	b.Queue(`SELECT journal_id, profile, message FROM journal_cursors WHERE updated_at > NOW() - INTERVAL '1 hour'`).Query(each(func(rows pgx.Rows) error {
@@ -68,17 +68,17 @@ func (s *Store) Snapshot(ctx context.Context, ask func(q store.Queries) error) (
 		return nil, classify(ctx, "read cursors", err)
 	}
 	if err := ask(&Store{pool: s.pool, timeout: s.timeout, snapshot: conn}); err != nil {
-		_, _ = conn.Exec(limited, "ROLLBACK") // what matters is why
+		_, _ = conn.Exec(limited, "ROLLBACK") // its error is not reported: the caller gets err
 		return nil, err
 	}
 	_, err = conn.Exec(limited, "COMMIT")
 	return all, classify(ctx, "read cursors", err)
 }
 
-// Lease implements store.Store. The sequence steps in a transaction that waits for
-// nobody, so that the lock is free again at once. A second one, which is a write because
-// it has a number, waits until that step is on disk, and on the standby: also where an
-// earlier step was logged ahead.
+// Lease implements store.Store. The sequence advances in a transaction without synchronous
+// commit, so that the lock is released at once. A second transaction, which counts as a write
+// because it has a transaction number, waits until the advance is on disk and on the standby,
+// even if the sequence's WAL record was written by an earlier step.
 func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble.Block, error) {
 	if err := schema.CheckLease(seq, n); err != nil {
 		return nil, err
@@ -86,8 +86,8 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 	var numbers []int64
 	b := s.begin()
 	b.Queue("SELECT set_config('synchronous_commit', 'off', true)")
-	// Rows that are numbered beyond the sequence, by hand or before a failover to a
-	// standby that was behind, are stepped over.
+	// Skip numbers of rows that are above the sequence: inserted by hand, or before a failover
+	// to a standby that lagged.
 	b.Queue(fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", leaseLock))
 	b.Queue(fmt.Sprintf(`SELECT setval('%[1]s_id_seq', top) FROM (SELECT max(id) AS top FROM %[1]s) t WHERE top > coalesce(pg_sequence_last_value('%[1]s_id_seq'), 0)`, seq))
 	b.Queue(`SELECT array_agg(nextval($1::regclass)) FROM generate_series(1, $2)`, seq.String()+"_id_seq", n).
@@ -105,7 +105,7 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 	return blocksOf(numbers), nil
 }
 
-// blocksOf joins numbers that follow each other. Somebody else may have taken some in
+// blocksOf joins consecutive numbers into blocks. Other callers may have taken numbers in
 // between.
 func blocksOf(numbers []int64) (blocks []wamble.Block) {
 	slices.Sort(numbers)
@@ -118,14 +118,14 @@ func blocksOf(numbers []int64) (blocks []wamble.Block) {
 	return blocks
 }
 
-// Return implements store.Store. A lease waits for the lock, so nobody leases between
-// the look at a sequence and its step back.
+// Return implements store.Store. Lease waits for the lock, so no number is leased between
+// reading a sequence and setting it back.
 func (s *Store) Return(ctx context.Context, seq wamble.Sequence, blocks []wamble.Block) error {
 	b := s.begin()
 	b.Queue("SELECT txid_current()")
 	b.Queue(fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", leaseLock))
 	for _, block := range slices.Backward(blocks) {
-		// Before its first number a sequence stands at 1 without having been called.
+		// Before its first number a sequence has the value 1 with is_called false.
 		b.Queue(`SELECT setval($1::regclass, greatest($2::bigint - 1, 1), $2::bigint > 1) WHERE pg_sequence_last_value($1::regclass) = $2::bigint + $3::bigint - 1`,
 			seq.String()+"_id_seq", block.First, block.Count)
 	}

@@ -1,14 +1,12 @@
-// Package postgres is the store.Store of a host who runs PostgreSQL.
+// Package postgres is the store.Store for PostgreSQL.
 //
-// A Store opens its pool at the first call. Apply sends a whole batch (BEGIN,
-// the step of the cursor, one statement per run of equal intents, its rows as
-// arrays for unnest) in one round trip, compares how many rows each statement
-// wrote with how many it was given, and sends COMMIT in a second one. Only
-// where a count falls short does a further query tell a row that was there
-// before from one that contradicts it or is missing.
+// A Store connects at the first call. Apply sends a whole batch (BEGIN, the cursor, one
+// statement per run of equal intents, with its rows as arrays for unnest) in one round trip,
+// compares how many rows each statement affected with how many it was given, and sends COMMIT
+// in a second one. Only if a count is too low does a further query distinguish a row that was
+// stored before from one that contradicts it or is missing.
 //
-// Nothing outlives a transaction on the server side: no named statements, no
-// session settings, no session locks. So a pooler such as PgBouncer may stand
-// between. synchronous_commit is set in each transaction that writes, because a
-// batch that was applied is deleted from the journal.
+// The server keeps no state beyond a transaction: no named statements, no session settings, no
+// session locks. So a pooler such as PgBouncer can be used. synchronous_commit is set in each
+// transaction that writes, because an applied batch is deleted from the journal.
 package postgres

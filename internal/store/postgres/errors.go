@@ -14,10 +14,9 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// permanent are the classes of SQLSTATE that blame the rows. Any other
-// (connection, serialization, deadlock, read-only, resources, shutdown, missing
-// table or privilege …) blames the database, and the same call may succeed when
-// that is mended.
+// permanent has the classes of SQLSTATE that are caused by the rows. All others (connection,
+// serialization, deadlock, read-only, resources, shutdown, missing table or privilege …) are
+// caused by the database, and the same call may succeed later.
 var permanent = map[string]bool{
 	"21": true, // cardinality violation
 	"22": true, // data exception
@@ -27,8 +26,7 @@ var permanent = map[string]bool{
 	"P0": true, // raised by a trigger
 }
 
-// advice is what a host can do about errors that do not pass by themselves, by
-// SQLSTATE.
+// advice tells a host, by SQLSTATE, what to do about errors that do not pass by themselves.
 var advice = map[string]string{
 	"28P01": "Check db-user and db-pass or db-pass-file",
 	"28000": "Check db-user and db-sslmode, and what the server's pg_hba.conf allows",
@@ -41,7 +39,7 @@ var advice = map[string]string{
 	"XX002": "An index is damaged: REINDEX it, or restore a backup",
 }
 
-// adviceOn returns what to do about an error, "" if it may pass by itself.
+// adviceOn returns advice about an error, "" if the error may pass by itself.
 func adviceOn(err error) string {
 	var db *pgconn.PgError
 	var cert *tls.CertificateVerificationError
@@ -58,7 +56,7 @@ func adviceOn(err error) string {
 	return ""
 }
 
-// Unusable returns an error with advice if only the host can end it, otherwise nil.
+// Unusable returns an error with advice if only the host can resolve it, otherwise nil.
 func Unusable(err error) *store.Unusable {
 	if advice := adviceOn(err); advice != "" {
 		return &store.Unusable{Advice: advice, Err: err}
@@ -66,8 +64,9 @@ func Unusable(err error) *store.Unusable {
 	return nil
 }
 
-// isBetween reports whether one of the attempts to connect met a server that starts or
-// stops, which passes whatever the others met: cannot_connect_now, admin_shutdown.
+// isBetween reports whether one of the attempts to connect reached a server that is starting or
+// stopping (cannot_connect_now, admin_shutdown): that passes, whatever the other attempts
+// returned.
 func isBetween(err error) bool {
 	for _, e := range attempts(err) {
 		var db *pgconn.PgError
@@ -78,8 +77,8 @@ func isBetween(err error) bool {
 	return false
 }
 
-// onlyTLS reports whether all attempts to connect have failed because the server speaks no
-// TLS. With db-sslmode prefer there is one without TLS behind that, which tells the truth.
+// onlyTLS reports whether all attempts to connect failed because the server has no TLS. With
+// db-sslmode prefer a further attempt without TLS returns the real error.
 func onlyTLS(err error) bool {
 	for _, e := range attempts(err) {
 		if !strings.Contains(fmt.Sprint(e), "server refused TLS connection") {
@@ -89,7 +88,7 @@ func onlyTLS(err error) bool {
 	return true
 }
 
-// attempts are the errors that were joined in an error, or that one.
+// attempts returns the errors that are joined in err, or err itself.
 func attempts(err error) []error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if joined, ok := e.(interface{ Unwrap() []error }); ok {
@@ -103,9 +102,9 @@ func attempts(err error) []error {
 	return []error{err}
 }
 
-// classify is schema.Classify with the errors of this driver.
+// classify calls schema.Classify with the errors of this driver.
 func classify(ctx context.Context, what string, err error) error {
-	cure := adviceOn(err) // before it is joined with what it is for the caller
+	cure := adviceOn(err) // before Classify replaces the error
 	err = schema.Classify(ctx, what, err, pgx.ErrNoRows, func(err error) bool {
 		var db *pgconn.PgError
 		return errors.As(err, &db) && len(db.Code) == 5 && permanent[db.Code[:2]]
@@ -119,8 +118,8 @@ func isDuplicate(err error) bool {
 	return errors.As(err, &db) && db.Code == "23505"
 }
 
-// isReadOnly reports whether a server refused to write because it is a standby, or
-// was made read-only: read_only_sql_transaction.
+// isReadOnly reports whether a server refused to write because it is a standby or read-only:
+// read_only_sql_transaction.
 func isReadOnly(err error) bool {
 	var db *pgconn.PgError
 	return errors.As(err, &db) && db.Code == "25006"

@@ -11,12 +11,12 @@ import (
 	"wamble/internal/guard"
 )
 
-// headStart is how long a host is asked alone before the next one is asked beside it.
+// headStart is how long connectAny waits for a host before it tries the next one too.
 const headStart = 250 * time.Millisecond
 
-// connectAny connects to the first of the hosts of cfg that takes writes. A host that does not
-// answer, as one whose machine is lost, has a head start, and is then asked beside the next:
-// tried one after the other, it could use up all the time that there is.
+// connectAny connects to the first host of cfg that takes writes. It tries the hosts
+// concurrently, each headStart after the one before or when that has failed: tried one after
+// the other, a host whose machine is lost could use up all the time.
 func connectAny(ctx context.Context, cfg *pgx.ConnConfig) (*pgx.Conn, error) {
 	hosts := perHost(cfg)
 	if len(hosts) == 1 {
@@ -66,7 +66,7 @@ func connectAny(ctx context.Context, cfg *pgx.ConnConfig) (*pgx.Conn, error) {
 				_ = a.conn.Close(ctx)
 			default:
 				first = a.conn
-				cancel() // the others end
+				cancel() // ends the other attempts
 			}
 		case <-next.C:
 			ask()
@@ -84,7 +84,7 @@ func perHost(cfg *pgx.ConnConfig) []*pgx.ConnConfig {
 	ways := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
 	for _, way := range ways {
 		if n := len(hosts); n > 0 && hosts[n-1].Host == way.Host && hosts[n-1].Port == way.Port {
-			hosts[n-1].Fallbacks = append(hosts[n-1].Fallbacks, way) // the same without TLS
+			hosts[n-1].Fallbacks = append(hosts[n-1].Fallbacks, way) // the same host without TLS
 			continue
 		}
 		host := cfg.Copy()
@@ -94,8 +94,8 @@ func perHost(cfg *pgx.ConnConfig) []*pgx.ConnConfig {
 	return hosts
 }
 
-// choose leaves in cfg only the host that connectAny finds: a pool connects by itself, and
-// one host after the other.
+// choose leaves in cfg only the host that connectAny finds: by itself the pool tries one host
+// after the other.
 func choose(ctx context.Context, cfg *pgx.ConnConfig) error {
 	if len(perHost(cfg)) == 1 {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// mergePlayers locks both players first, in the order of their numbers. If one is not
-// there, from and into are empty, and nothing is done.
+// mergePlayers first locks both players, in the order of their numbers. If one is missing,
+// both_of is empty and nothing changes.
 func mergePlayers(_ string, run []intent.Intent) []statement {
 	const both = `WITH both_of AS (SELECT f.id AS "from", i.id AS "into", i.rating FROM players f JOIN players i ON i.public_key = $2::bytea
 		WHERE f.public_key = $1::bytea AND f.created_at <= $3::timestamptz) `
@@ -38,8 +38,8 @@ func mergePlayers(_ string, run []intent.Intent) []statement {
 	return all
 }
 
-// merged returns the key of the player whom the one of a key was merged into. Errors:
-// store.ErrNotFound if he was not.
+// merged returns the key of the player that the player of a key was merged into. Errors:
+// store.ErrNotFound if there is none.
 func (s *Store) merged(ctx context.Context, key wamble.PublicKey) (into wamble.PublicKey, err error) {
 	var found []byte
 	err = s.readRow(ctx, "read merged key", `SELECT p.public_key FROM merged_keys k JOIN players p ON p.id = k.player_id WHERE k.public_key = $1`, []any{key[:]}, &found)

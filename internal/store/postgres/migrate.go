@@ -17,18 +17,18 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations returns the steps that this program knows.
+// Migrations returns the migrations of this program.
 func Migrations() ([]schema.Migration, error) {
 	return schema.Load(files, "migrations", schema.Postgres)
 }
 
-// migrationLock is the advisory lock that whoever migrates holds: "wamble".
+// migrationLock is the advisory lock for migrations: "wamble".
 const migrationLock = 0x77616d626c65
 
-// Migrate brings the database to the newest schema, each step in a transaction
-// of its own under an advisory lock, so that two processes may do it at once.
-// A database that was made by the original is adopted with all its rows; its
-// boards go to Options.Profile. Errors: *schema.Newer.
+// Migrate brings the database to the newest schema, each migration in a transaction of its own
+// under an advisory lock, so that two processes may call it at once. A database made by the
+// original is adopted with all its rows; its boards go to Options.Profile. Errors:
+// *schema.Newer.
 func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 	all, err := Migrations()
 	if err != nil {
@@ -56,9 +56,9 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 	}
 }
 
-// migrate does one step, unless another process was faster.
+// migrate applies one migration, unless another process has applied it.
 func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, m schema.Migration) error {
-	// Several statements without arguments travel as one simple query.
+	// Several statements without arguments are sent as one simple query.
 	_, err := conn.Exec(ctx, fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
 		SET LOCAL synchronous_commit = on; SELECT pg_advisory_xact_lock(%d); CREATE TABLE IF NOT EXISTS schema_migrations (
 			version INTEGER PRIMARY KEY, name TEXT NOT NULL, adopted BOOLEAN NOT NULL DEFAULT FALSE, applied_at TIMESTAMPTZ NOT NULL DEFAULT NOW());
@@ -99,11 +99,12 @@ func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, m schema.Migrat
 
 const selectVersion = `SELECT coalesce(max(version), 0) FROM schema_migrations`
 
-// A table of migrations that an older program made says nothing of additive ones.
+// selectState treats migrations as not additive if the table was made by an older program
+// without that column.
 const selectState = `SELECT coalesce(max(version), 0), coalesce(max(version) FILTER (WHERE NOT coalesce((to_jsonb(m) ->> 'additive')::boolean, FALSE)), 0),
 	min(applied_at) FILTER (WHERE version = 1) FROM schema_migrations m`
 
-// original lists what the original's tables must have to be adopted.
+// original has the tables and columns that a database of the original must have to be adopted.
 var original = map[string]string{
 	"players":      "id public_key rating created_at",
 	"sessions":     "id token player_id trust_level created_at last_seen_at",
@@ -115,8 +116,8 @@ var original = map[string]string{
 	"predictions":  "id board_id session_id predicted_move_uci status created_at",
 }
 
-// adoptable reports whether the tables of the original are there, all of them.
-// A database with only some is not ours to touch.
+// adoptable reports whether all tables of the original exist. If only some do, it returns an
+// error: the database belongs to another program.
 func adoptable(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 	tables, lacking := 0, []string{}
 	for table, columns := range original {
@@ -144,8 +145,8 @@ func adoptable(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 	return true, nil
 }
 
-// Status says how the database stands to this program. It writes nothing. A
-// database that is newer than this program is no error here.
+// Status returns the state of the database relative to this program. It writes nothing. A
+// database that is newer than this program is not an error here.
 func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 	all, err := Migrations()
 	if err != nil {
@@ -173,8 +174,8 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 	return st, nil
 }
 
-// denied says why the user could not migrate: to create a table takes a right to the
-// schema, to alter one takes that of its owner.
+// denied returns why the user could not migrate, "" if they could: creating a table requires
+// the CREATE privilege on the schema, and altering one requires its ownership.
 func (s *Store) denied(ctx context.Context) (string, error) {
 	var user, within string
 	var creates bool

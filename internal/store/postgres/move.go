@@ -8,8 +8,8 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// recordMoves writes runs of moves. If a ply of them is there already, nobody knows
-// which of the others are new: then repeatMoves is to write them.
+// recordMoves writes runs of moves. If a ply of a run is stored already, it is unknown which of
+// the other plies are new: then repeatMoves writes them.
 func recordMoves(_ string, intents []intent.Intent) []statement {
 	moves := schema.As[*intent.RecordMove](intents)
 	runs, ok := schema.MoveRuns(moves)
@@ -22,8 +22,9 @@ func recordMoves(_ string, intents []intent.Intent) []statement {
 	return writeMoves(moves, runs, verifyRepeat)
 }
 
-// repeatMoves writes moves of which some may be there: each is a run of its own. Where
-// a ply comes twice each has a statement of its own, too, as none sees what it writes.
+// repeatMoves writes moves of which some may be stored: each is a run of its own. If a ply
+// occurs twice, each move also gets a statement of its own, because a statement does not see
+// its own writes.
 func repeatMoves(_ string, intents []intent.Intent) (all []statement) {
 	moves := schema.As[*intent.RecordMove](intents)
 	_, ordered := schema.MoveRuns(moves)
@@ -40,10 +41,9 @@ func repeatMoves(_ string, intents []intent.Intent) (all []statement) {
 	return all
 }
 
-// writeMoves writes moves in runs. It counts a game only together with a new row: either
-// nothing counts unless all rows are new (verifyRepeat), or each move is looked at, as a
-// statement does not see what it writes. It joins nothing but rows by their keys, because
-// thousands of moves come at once.
+// writeMoves writes moves in runs. It counts a game only together with a new row: either all
+// rows must be new (verifyRepeat), or each move is checked, because a statement does not see
+// its own writes. It joins rows only by keys, because thousands of moves arrive at once.
 func writeMoves(moves []*intent.RecordMove, runs []schema.MoveRun, verify string) []statement {
 	n := len(runs)
 	boards, firsts, counts := make([]int64, n), make([]int32, n), make([]int32, n)
@@ -51,8 +51,8 @@ func writeMoves(moves []*intent.RecordMove, runs []schema.MoveRun, verify string
 	for i, r := range runs {
 		boards[i], firsts[i], counts[i], ended[i], texts[i] = int64(r.Board), int32(r.First), int32(r.Count), r.Ended, r.Moves
 	}
-	var players, games []int64 // who moves for the first time, on which board
-	var plies []int32          // and the ply of that
+	var players, games []int64 // sessions with their first move, and its board
+	var plies []int32          // ply of that move
 	for _, in := range schema.FirstMoves(moves) {
 		players, games, plies = append(players, int64(in.Session)), append(games, int64(in.Board)), append(plies, int32(in.Ply))
 	}
@@ -83,20 +83,20 @@ func writeMoves(moves []*intent.RecordMove, runs []schema.MoveRun, verify string
 		insert}
 }
 
-// endBefore is the ply after the last run of a board that begins before a ply: those
-// before it end before it begins.
+// endBefore is SQL for the ply after the last run of a board that begins before a ply. Runs do
+// not overlap.
 func endBefore(board, ply string) string {
 	return `coalesce((SELECT r.first_ply::bigint + r.plies FROM move_runs r WHERE r.board_id = ` + board + ` AND r.first_ply < ` + ply + ` ORDER BY r.first_ply DESC LIMIT 1), 0)`
 }
 
-// verifyMoves compares moves with those that are stored, which it finds in their runs.
+// verifyMoves compares moves with the stored ones.
 const verifyMoves = `SELECT format('RECORD_MOVE: ply %s of board %s is %s by session %s, not %s by session %s', v.ply, v.board, m.move ->> 1, m.move ->> 0, v.uci, v.session)
 	FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::int[]) AS v(board, session, uci, ply)
 	CROSS JOIN LATERAL (SELECT * FROM move_runs WHERE board_id = v.board AND first_ply <= v.ply ORDER BY first_ply DESC LIMIT 1) AS r
 	CROSS JOIN LATERAL (SELECT r.moves -> (v.ply - r.first_ply)) AS m(move)
 	WHERE v.ply < r.first_ply + r.plies AND (m.move ->> 1 <> v.uci OR (m.move ->> 0)::bigint <> v.session) LIMIT 1`
 
-// compareMoves is the args of verifyMoves.
+// compareMoves returns the args of verifyMoves.
 func compareMoves(moves []*intent.RecordMove) []any {
 	n := len(moves)
 	boards, sessions, ucis, plies := make([]int64, n), make([]int64, n), make([]string, n), make([]int32, n)
@@ -118,8 +118,8 @@ func recordShown(_ string, run []intent.Intent) []statement {
 		WHERE ` + here("v.session") + ` ON CONFLICT DO NOTHING`}}
 }
 
-// selectRuns reads the moves of the boards that a page consists of, selectRunsOf those of
-// boards whose numbers are known, and selectMovers who made them.
+// selectRuns reads the moves of the boards of a page, selectRunsOf those of boards with given
+// numbers, and selectMovers the players of sessions.
 const (
 	selectRuns = `SELECT r.board_id, r.first_ply, r.ended_at, r.moves FROM (SELECT b.id FROM boards b LEFT JOIN game_results g ON g.board_id = b.id %s) page
 		JOIN move_runs r ON r.board_id = page.id ORDER BY r.board_id, r.first_ply`

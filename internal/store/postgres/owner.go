@@ -12,10 +12,9 @@ import (
 	"wamble/internal/store"
 )
 
-// The owner of a profile is a row, not an advisory lock: a row is on the standby
-// too when that is promoted, and holds through a pooler that gives each
-// transaction another connection. The table is made before any migration: whoever
-// migrates must be the owner.
+// The owner of a profile is a row, not an advisory lock: a row is also on a promoted standby,
+// and works with a pooler that gives each transaction another connection. The table exists
+// before any migration, because only the owner may migrate.
 const (
 	makeOwners = `BEGIN; SELECT pg_advisory_xact_lock(%d); CREATE TABLE IF NOT EXISTS profile_owners (
 		profile VARCHAR(128) PRIMARY KEY, journal_id BYTEA NOT NULL, host TEXT NOT NULL, pid BIGINT NOT NULL,
@@ -25,7 +24,7 @@ const (
 	beatOwner   = `UPDATE profile_owners SET beat = beat + 1, seen_at = NOW() WHERE ` + isOwner
 	replace     = `UPDATE profile_owners SET journal_id = $2, host = $3, pid = $4, since = $5, beat = beat + 1, seen_at = NOW() WHERE profile = $1`
 	selectOwner = `SELECT journal_id, host, pid, since, beat FROM profile_owners WHERE profile = $1`
-	// holdOwner lets the owner beat meanwhile, but nobody else take its place.
+	// holdOwner lets the owner beat at the same time, but prevents a takeover.
 	holdOwner = `SELECT 1 FROM profile_owners WHERE ` + isOwner + ` FOR KEY SHARE`
 )
 
@@ -44,7 +43,7 @@ func (s *Store) Own(ctx context.Context, profile string, o store.Owner, over int
 	return classify(ctx, "own profile "+profile, err)
 }
 
-// Beat implements store.Store. A beat need not be on disk when it returns.
+// Beat implements store.Store. A beat need not be on disk when Beat returns.
 func (s *Store) Beat(ctx context.Context, profile string, o store.Owner) error {
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -66,20 +65,19 @@ func (s *Store) Beat(ctx context.Context, profile string, o store.Owner) error {
 	}))
 }
 
-// makeOwnersTable makes the table if it is missing: whoever only plays need not be
-// allowed to.
+// makeOwnersTable creates the table if it is missing, so that a user without the CREATE
+// privilege can play if it exists.
 func makeOwnersTable(ctx context.Context, conn *pgxpool.Conn) error {
 	var made bool
 	err := conn.QueryRow(ctx, `SELECT to_regclass('profile_owners') IS NOT NULL`).Scan(&made)
 	if err == nil && !made {
-		// Under a lock, as two that make it at once would meet in the catalogue.
+		// Under a lock: two concurrent CREATE statements conflict in the catalogue.
 		_, err = conn.Exec(ctx, fmt.Sprintf(makeOwners, migrationLock))
 	}
 	return err
 }
 
-// takeProfile makes o the owner if nobody is, or if it may take the place of who
-// is.
+// takeProfile makes o the owner if there is none, or if o may replace the current one.
 func takeProfile(ctx context.Context, conn *pgxpool.Conn, profile string, o store.Owner, over int64) error {
 	if err := makeOwnersTable(ctx, conn); err != nil {
 		return err
@@ -101,7 +99,7 @@ func takeProfile(ctx context.Context, conn *pgxpool.Conn, profile string, o stor
 		}
 		lock, args := selectOwner+" FOR UPDATE", []any{profile}
 		if !o.Follows(now.By) {
-			// Whoever has locked the row is writing a batch: the owner lives.
+			// A locked row means that the owner is writing a batch: it is alive.
 			lock, args = selectOwner+" AND beat = $2 FOR UPDATE NOWAIT", []any{profile, now.Beat}
 		}
 		switch err := scanOwner(tx.QueryRow(ctx, lock, args...), new(store.Owned)); {
@@ -115,7 +113,7 @@ func takeProfile(ctx context.Context, conn *pgxpool.Conn, profile string, o stor
 	})
 }
 
-// Owners returns who owns profiles of the database now.
+// Owners returns the current owners of all profiles of the database.
 func (s *Store) Owners(ctx context.Context) (owners []store.Owned, err error) {
 	made := false
 	if err := s.readRow(ctx, "read owners", `SELECT to_regclass('profile_owners') IS NOT NULL`, nil, &made); err != nil || !made {
@@ -139,7 +137,7 @@ func scanOwner(row pgx.Row, o *store.Owned, more ...any) error {
 	return err
 }
 
-// isLocked reports whether a lock was not to be had at once: lock_not_available.
+// isLocked reports whether a NOWAIT lock was refused: lock_not_available.
 func isLocked(err error) bool {
 	var db *pgconn.PgError
 	return errors.As(err, &db) && db.Code == "55P03"
@@ -158,8 +156,8 @@ func (s *Store) Disown(ctx context.Context, profile string, o store.Owner) error
 	}))
 }
 
-// keepOwner is the statement that lets a transaction go on only while its profile
-// belongs to this process; nil if nobody said that it does.
+// keepOwner returns the statement that fails a transaction unless its profile belongs to this
+// process; nil if this process does not own the profile.
 func (s *Store) keepOwner(profile string) []statement {
 	o, owned := s.owners.Load(profile)
 	if !owned {

@@ -14,8 +14,8 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// recordRatings changes a rating only together with a new row that says so. A
-// player who is gone has no rating.
+// recordRatings changes a rating only together with a new row of rating_changes. Players that
+// are gone are skipped.
 func recordRatings(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	boards, sessions, keys := make([]int64, n), make([]int64, n), make([][]byte, n)
@@ -37,8 +37,8 @@ func recordRatings(_ string, run []intent.Intent) []statement {
 		UPDATE players p SET rating = p.rating + d.delta FROM (SELECT player_id, sum(delta) AS delta FROM new GROUP BY player_id) d WHERE p.id = d.player_id`}}
 }
 
-// setNames leaves a name to whoever has it: another process that shares the database may
-// have given it away.
+// setNames skips a name that another player has: another process on the database may have
+// assigned it.
 func setNames(_ string, run []intent.Intent) []statement {
 	var all []statement
 	for _, in := range schema.As[*intent.SetName](run) {
@@ -49,9 +49,9 @@ func setNames(_ string, run []intent.Intent) []statement {
 	return all
 }
 
-// erasePlayers spares an identity that is another one than whom the order was about.
-// Its sessions keep their rows, without a token: games name them, and whatever is
-// still on its way to them finds that they are gone.
+// erasePlayers skips an identity that is not the one of the order: its number differs, or it
+// was created later. The sessions keep their rows, without a token, because games refer to them
+// and later intents must find that they are gone.
 func erasePlayers(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	keys, at, ids := make([][]byte, n), make([]time.Time, n), make([]int64, n)
@@ -103,8 +103,8 @@ func (s *Store) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, 
 	return s.Player(ctx, first.Key)
 }
 
-// Claim implements store.Store. Of two transactions that claim a name at once the index of
-// names refuses one.
+// Claim implements store.Store. Of two transactions that claim a name at once, the unique index
+// of names refuses one.
 func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at, since time.Time) (wamble.Player, error) {
 	b := s.begin()
 	b.Queue(`UPDATE players SET handle = $2, renamed_at = $3 WHERE public_key = $1 AND handle <> $2 AND (renamed_at IS NULL OR renamed_at <= $4)

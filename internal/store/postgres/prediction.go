@@ -9,7 +9,7 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// recordPredictions lets a prediction whose parent was deleted stand by itself.
+// recordPredictions drops the parent of a prediction if the parent was deleted.
 func recordPredictions(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	ids, boards, sessions, parents := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
@@ -30,7 +30,7 @@ func recordPredictions(_ string, run []intent.Intent) []statement {
 		FROM v ON CONFLICT (id) DO NOTHING`}}
 }
 
-// resolvePredictions pays only what was pending; of two resolutions the first.
+// resolvePredictions pays only pending predictions; of two resolutions the first counts.
 func resolvePredictions(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	ids, sessions, states, points, at := make([]int64, n), make([]int64, n), make([]string, n), make([]float64, n), make([]time.Time, n)

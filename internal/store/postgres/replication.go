@@ -9,21 +9,21 @@ import (
 	"wamble/internal/store"
 )
 
-// unreplicated is where a connection keeps the warning that its last transaction did
-// not wait for the synchronous standby.
+// unreplicated is the key under which a connection keeps the warning that its last transaction
+// did not wait for the synchronous standby.
 const unreplicated = "unreplicated"
 
-// noteReplication keeps the warning with which a server answers COMMIT when it has
-// given up to wait for the synchronous standby: because the wait was cancelled, or
-// took longer than statement_timeout. The text is in any language, its origin is not.
+// noteReplication keeps the warning with which a server answers COMMIT when it stopped waiting
+// for the synchronous standby: the wait was cancelled, or exceeded statement_timeout. The
+// warning is recognized by its routine, because its text is translated.
 func noteReplication(c *pgconn.PgConn, n *pgconn.Notice) {
 	if n.Routine == "SyncRepWaitForLSN" {
 		c.CustomData()[unreplicated] = n.Message
 	}
 }
 
-// awaitStandby writes something, and so waits until the synchronous standby has
-// everything before it too.
+// awaitStandby commits a write, and so waits until the synchronous standby has everything
+// before it.
 func (s *Store) awaitStandby(ctx context.Context, j store.JournalID, profile string) error {
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -9,8 +9,8 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// createReservations keeps a newer holder: a late copy never takes a board
-// from whoever got it since.
+// createReservations keeps a newer reservation: a late copy never takes a board from a later
+// holder.
 func createReservations(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	boards, sessions, whites := make([]int64, n), make([]int64, n), make([]bool, n)

@@ -26,9 +26,9 @@ func recordResults(_ string, run []intent.Intent) []statement {
 		WHERE EXCLUDED.finished_at > g.finished_at`}}
 }
 
-// recordPayouts writes payouts, and adds them to the scores of their sessions. If one of
-// them is there already, nothing is written: then repeatPayouts is to write them. To ask
-// for conflicts costs a fifth.
+// recordPayouts writes payouts, and adds them to the scores of their sessions. If one of them
+// is stored already, nothing is written and repeatPayouts writes them: ON CONFLICT would cost a
+// fifth more.
 func recordPayouts(_ string, run []intent.Intent) []statement {
 	return writePayouts(run, "", verifyRepeat)
 }
@@ -59,6 +59,6 @@ func writePayouts(run []intent.Intent, conflict, verify string) []statement {
 		FROM (SELECT session_id, sum(points_awarded) AS points FROM new GROUP BY session_id) p WHERE s.id = p.session_id`}}
 }
 
-// tenThousandths is a number with four decimals, as the columns of points have them. The
-// server needs 2 µs to make a numeric of a double, a sixth of what a payout costs.
+// tenThousandths returns points in units of 0.0001, the precision of the columns. Converting a
+// double to numeric would take the server 2 µs, a sixth of the cost of a payout.
 func tenThousandths(points float64) int64 { return int64(math.Round(points * 10_000)) }

@@ -26,16 +26,14 @@ func createSessions(_ string, run []intent.Intent) []statement {
 		ON CONFLICT (id) DO NOTHING`}}
 }
 
-// here is the condition that a session is not one that was erased or purged:
-// nothing is kept for those any more. One that is not there at all is another
-// matter: foreign keys refuse it.
+// here returns the SQL condition that a session is not erased or purged: nothing is stored for
+// those any more. A session that does not exist is refused by foreign keys.
 func here(session string) string {
 	return `NOT EXISTS (SELECT FROM sessions h WHERE h.id = ` + session + ` AND h.token IS NULL)`
 }
 
-// linkSessions creates the players that are missing, then reads their rows
-// under a lock: whoever else created one, or changes its rating, comes first or
-// waits.
+// linkSessions creates missing players, then reads their rows under a lock, which serializes it
+// with other transactions that create a player or change the rating.
 func linkSessions(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	sessions, keys, players, at := make([]int64, n), make([][]byte, n), make([]int64, n), make([]time.Time, n)
@@ -99,7 +97,7 @@ func renewTokens(_ string, run []intent.Intent) []statement {
 		WHERE s.id = v.id AND s.token IS NOT NULL AND (s.token_at IS NULL OR s.token_at <= v.at)`}}
 }
 
-// setTrust sets one level after the other: a session may be one of a key.
+// setTrust sets one level after the other: a session may also be one of a key.
 func setTrust(_ string, run []intent.Intent) []statement {
 	var all []statement
 	for _, in := range schema.As[*intent.SetTrust](run) {
@@ -114,8 +112,8 @@ func setTrust(_ string, run []intent.Intent) []statement {
 	return all
 }
 
-// TrustChanges implements store.Queries. A transaction that was not visible when the
-// mark was made has this number or a higher one, however long it takes to commit.
+// TrustChanges implements store.Queries. A transaction that was not visible when the mark was
+// taken has this number or a higher one, however late it commits.
 func (s *Store) TrustChanges(ctx context.Context, since int64) (all []wamble.TrustLevel, mark int64, err error) {
 	err = s.read(ctx, "read trust", func(b *pgx.Batch) {
 		b.Queue(`SELECT txid_snapshot_xmin(txid_current_snapshot())`).QueryRow(func(row pgx.Row) error { return row.Scan(&mark) })
@@ -158,16 +156,16 @@ func seeSessions(_ string, run []intent.Intent) []statement {
 		WHERE s.id = v.id AND s.last_seen_at < v.at`}}
 }
 
-// mustExist checks that the rows which a run names exist, and locks them against
-// deletion until the run is written: what a foreign key does row by row.
+// mustExist checks that the rows which a run refers to exist, and locks them against deletion
+// until the run is written, like a foreign key does row by row.
 func mustExist(kind intent.Kind, table, noun string, ids []int64) statement {
 	return statement{rows: len(ids), args: []any{ids}, sql: `SELECT FROM ` + table + ` WHERE id = ANY($1::bigint[]) ORDER BY id FOR KEY SHARE`,
 		verify: `SELECT format('` + kind.String() + `: there is no ` + noun + ` %s', v.id) FROM unnest($1::bigint[]) AS v(id)
 		WHERE NOT EXISTS (SELECT FROM ` + table + ` t WHERE t.id = v.id) LIMIT 1`}
 }
 
-// purgeSessions leaves alone who holds a board: the holder is gone when the
-// reservation is. It may take long, once in a while.
+// purgeSessions skips sessions that hold a board: they are purged when the reservation is gone.
+// A purge is rare and may take long.
 func purgeSessions(_ string, run []intent.Intent) []statement {
 	all := []statement{{rows: -1, sql: `SET LOCAL statement_timeout = 0`}}
 	for _, in := range schema.As[*intent.PurgeSessions](run) {

@@ -10,7 +10,7 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// moveBoards sends boards to other shards. One that was sent later stays where it is.
+// moveBoards moves boards to other shards. A board with a later move stays where it is.
 func moveBoards(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	ids, versions, to := make([]int64, n), make([]int64, n), make([]int32, n)

@@ -23,9 +23,8 @@ var _ store.Store = (*Store)(nil)
 
 // Options say which database to use and how long to wait for it.
 type Options struct {
-	// Host is a name, an address, or the folder of a unix socket; or several,
-	// separated by commas, each perhaps with a port of its own (HOST:PORT), of which
-	// the one is used that takes writes.
+	// Host is a name, an address, or the directory of a unix socket; or several, separated by
+	// commas, each perhaps with a port (HOST:PORT), of which the one that takes writes is used.
 	Host     string
 	Port     int // 0 means 5432
 	User     string
@@ -34,22 +33,22 @@ type Options struct {
 	// SSLMode is disable, allow, prefer, require, verify-ca or verify-full.
 	// "" means prefer.
 	SSLMode string
-	// ConnectTimeout bounds the making of a connection to one host; 0 means 5 s.
+	// ConnectTimeout bounds connecting to one host; 0 means 5 s.
 	ConnectTimeout time.Duration
-	// PingTimeout bounds the check of a connection that was idle; 0 means 2 s.
+	// PingTimeout bounds the check of an idle connection; 0 means 2 s.
 	PingTimeout time.Duration
 	// StatementTimeout bounds a read, and each statement of a write except
 	// PURGE_SESSIONS; 0 means 30 s.
 	StatementTimeout time.Duration
 	// MaxConns bounds the pool; 0 means 8.
 	MaxConns int
-	// IdleTransaction is how long the server keeps a transaction whose client says
-	// nothing, as one on a machine that was lost; 0 leaves that to the server.
+	// IdleTransaction is how long the server keeps a transaction of a silent client, such as
+	// one on a lost machine; 0 leaves that to the server's settings.
 	IdleTransaction time.Duration
-	// As is the user whom root connects to unix sockets as, on Linux; 0: root.
+	// As is the user id that root uses to connect to unix sockets, on Linux; 0 means root.
 	As int
-	// Profile gets the boards of a database that Migrate adopts from the
-	// original, which knew no profiles.
+	// Profile gets the boards of a database that Migrate adopts from the original, which has no
+	// profiles.
 	Profile string
 }
 
@@ -75,7 +74,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// DSN returns the connection string, every value quoted. It holds the password.
+// DSN returns the connection string, with every value quoted. It contains the password.
 func (o Options) DSN() string {
 	o = o.withDefaults()
 	var b strings.Builder
@@ -104,7 +103,7 @@ func (o Options) addresses() (hosts, ports []string) {
 	return hosts, ports
 }
 
-// Where names the addresses, for people.
+// Where returns the addresses in readable form.
 func (o Options) Where() string {
 	hosts, ports := o.addresses()
 	for i := range hosts {
@@ -117,14 +116,15 @@ func (o Options) Where() string {
 type Store struct {
 	pool    *pgxpool.Pool
 	timeout time.Duration // StatementTimeout
-	owners  sync.Map      // of profiles that belong to this process, by profile
+	owners  sync.Map      // owners of the profiles of this process, by profile
 	profile string
-	doubt   atomic.Bool // a synchronous standby may not have what was committed
-	// snapshot is the connection, in a transaction, of a store that Snapshot gives out.
+	doubt   atomic.Bool // a synchronous standby may lack a committed transaction
+	// snapshot is the connection, in a transaction, of a store that Snapshot passes on; nil for
+	// any other store.
 	snapshot *pgxpool.Conn
 }
 
-// Open returns a store. It makes no connection: that is left to the first call.
+// Open returns a store. It connects at the first call.
 func Open(o Options) (*Store, error) {
 	o = o.withDefaults()
 	cfg, err := pgxpool.ParseConfig(o.DSN())
@@ -135,8 +135,8 @@ func Open(o Options) (*Store, error) {
 	cfg.PingTimeout = o.PingTimeout
 	cfg.ConnConfig.ConnectTimeout = o.ConnectTimeout
 	cfg.BeforeConnect = choose
-	// A pooler may give each transaction another server connection, where a
-	// named statement does not exist. Descriptions are kept on our side.
+	// A pooler may give each transaction another server connection, without named statements.
+	// Descriptions are cached in this process.
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	cfg.ConnConfig.StatementCacheCapacity = 0
 	cfg.ConnConfig.OnNotice = noteReplication
@@ -154,14 +154,14 @@ func Open(o Options) (*Store, error) {
 	return &Store{pool: pool, timeout: o.StatementTimeout, profile: o.Profile}, nil
 }
 
-// Close gives up all connections after the calls under way. Later calls fail
-// with store.ErrTransient.
+// Close closes all connections after the calls in progress. Later calls fail with
+// store.ErrTransient.
 func (s *Store) Close() error {
 	s.pool.Close()
 	return nil
 }
 
-// Verify looks for damage: the server's checksums do that.
+// Verify does nothing: the server's checksums detect damage.
 func (s *Store) Verify(context.Context) error { return nil }
 
 const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -182,7 +182,7 @@ func (s *Store) read(ctx context.Context, what string, queue func(*pgx.Batch)) e
 	if err != nil {
 		return classify(ctx, what, err)
 	}
-	defer conn.Release() // which ends a connection that is left in a transaction
+	defer conn.Release() // closes a connection that is in a transaction
 	return classify(ctx, what, conn.SendBatch(limited, b).Close())
 }
 

@@ -9,14 +9,14 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// recordTerms sends each text once, however many sessions accept it. An acceptance
-// is kept also when the text was not said yet: it is empty until somebody says it.
+// recordTerms sends each text once, however many sessions accept it. An acceptance is also
+// stored without its text: the text is empty until an intent has it.
 func recordTerms(_ string, run []intent.Intent) []statement {
 	n := len(run)
 	sessions, profiles, hashes, times := make([]int64, n), make([]string, n), make([][]byte, n), make([]time.Time, n)
 	var revisions [][]byte
 	var texts []string
-	place := map[[32]byte]int{} // in texts
+	place := map[[32]byte]int{} // index in texts
 	for i, in := range schema.As[*intent.RecordTermsAcceptance](run) {
 		sessions[i], profiles[i], hashes[i], times[i] = int64(in.Session), in.Profile, in.Hash[:], in.At
 		at, seen := place[in.Hash]

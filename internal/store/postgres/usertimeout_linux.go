@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userTimeout makes the kernel give up a connection whose data are not acknowledged
-// for so long (tcp(7), TCP_USER_TIMEOUT).
+// userTimeout makes the kernel close a connection whose data are not acknowledged for d
+// (tcp(7), TCP_USER_TIMEOUT).
 func userTimeout(d time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		if !strings.HasPrefix(network, "tcp") {

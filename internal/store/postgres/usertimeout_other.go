@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// userTimeout is not known here: keepalive and the timeouts of calls do it alone.
+// userTimeout returns nil: without that option keepalive and the timeouts of calls must do.
 func userTimeout(time.Duration) func(network, address string, c syscall.RawConn) error { return nil }

@@ -19,8 +19,8 @@ func CheckBatch(b store.Batch) error {
 	return nil
 }
 
-// CheckAll is CheckBatch, and then checks every intent. Errors: that of
-// CheckBatch, or the first *intent.Violation, with its place.
+// CheckAll calls CheckBatch and checks every intent. Errors: that of CheckBatch, or the first
+// *intent.Violation, with its index.
 func CheckAll(b store.Batch) error {
 	if err := CheckBatch(b); err != nil {
 		return err

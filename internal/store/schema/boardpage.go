@@ -7,17 +7,17 @@ import (
 	"wamble"
 )
 
-// BoardPage is boards that are read with their moves: first the boards, then the runs of
-// their moves in the order of their plies, then who made those. Runs are taken apart here,
-// which is several times faster than the view.
+// BoardPage collects boards that are read with their moves: first the boards, then the runs of
+// their moves in the order of plies, then the players of the moves. Decoding runs here is
+// several times faster than reading the view moves.
 type BoardPage struct {
 	Boards []wamble.Board
 
-	at     map[wamble.BoardID]int // in Boards
+	at     map[wamble.BoardID]int // index in Boards
 	movers map[wamble.SessionID]mover
 }
 
-// mover is whom a session belongs to, if to anybody, and whether a program plays it.
+// mover is the player of a session, if it has one, and whether a bot plays it.
 type mover struct {
 	player wamble.PlayerID
 	handle string
@@ -36,8 +36,8 @@ func (p *BoardPage) ScanBoard(scan Scan) error {
 	return err
 }
 
-// ScanRun reads a run of moves. Those of a board that is not in the page, because it is over
-// meanwhile, are left out.
+// ScanRun reads a run of moves. It skips the run of a board that is not in the page, because
+// its game has ended meanwhile.
 func (p *BoardPage) ScanRun(scan Scan) error {
 	board, moves, err := ScanRun(scan)
 	if err != nil {
@@ -55,10 +55,11 @@ func (p *BoardPage) ScanRun(scan Scan) error {
 	return nil
 }
 
-// Sessions is who made the moves.
+// Sessions returns the sessions that made the moves.
 func (p *BoardPage) Sessions() []wamble.SessionID { return slices.Collect(maps.Keys(p.movers)) }
 
-// ScanMover reads a session: its number, and the number, handle and rating of its player.
+// ScanMover reads a session: its number, the number, handle and rating of its player, and
+// whether it is a bot.
 func (p *BoardPage) ScanMover(scan Scan) error {
 	var id wamble.SessionID
 	var m mover
@@ -67,7 +68,7 @@ func (p *BoardPage) ScanMover(scan Scan) error {
 	return err
 }
 
-// NameMovers writes into the moves who made them.
+// NameMovers writes the players into the moves.
 func (p *BoardPage) NameMovers() {
 	for i := range p.Boards {
 		for j := range p.Boards[i].Moves {

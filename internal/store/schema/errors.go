@@ -17,11 +17,10 @@ func (e *BadData) Error() string { return e.Reason }
 // Badf returns a *BadData.
 func Badf(format string, args ...any) error { return &BadData{fmt.Sprintf(format, args...)} }
 
-// Classify wraps an error of a store with what failed, and with
-// store.ErrTransient if it may pass by itself: that is every one that blames
-// the database and not the rows. none is the driver's error for "no row", and
-// permanent reports whether an error of the driver blames the rows. Errors that
-// the stores made themselves are left as they are.
+// Classify adds what failed to an error of a store, and store.ErrTransient if the error may
+// pass by itself, as all errors do that are caused by the database and not the rows. none is
+// the driver's error for "no row", and permanent reports whether an error of the driver is
+// caused by the rows. Errors that the stores made are classified already.
 func Classify(ctx context.Context, what string, err, none error, permanent func(error) bool) error {
 	var moved *store.CursorMoved
 	var owned *store.Owned
@@ -42,14 +41,14 @@ func Classify(ctx context.Context, what string, err, none error, permanent func(
 	case permanent(err):
 		return fmt.Errorf("%s: %w", what, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		// The store's own limit, not the caller's: it must not look like his.
+		// The limit was the store's, not the caller's: do not wrap the context's error.
 		return fmt.Errorf("%w: %s: %v", store.ErrTransient, what, err)
 	}
 	return fmt.Errorf("%w: %s: %w", store.ErrTransient, what, err)
 }
 
-// Advise adds what a host can do about an error that blames the database; "" is
-// nothing. Other errors are left as they are.
+// Advise adds advice for the host, if it is not "", to an error that is store.ErrTransient.
+// Other errors are returned unchanged.
 func Advise(err error, advice string) error {
 	if advice == "" || !errors.Is(err, store.ErrTransient) {
 		return err

@@ -5,14 +5,14 @@ import (
 	"wamble/internal/store"
 )
 
-// Holders puts together what is read of the holders of boards.
+// Holders collects the data of sessions that hold boards.
 type Holders struct {
 	all      []store.Holder
 	players  map[wamble.PlayerID]*wamble.Player
 	accepted map[wamble.SessionID]bool
 }
 
-// NewHolders returns an empty one.
+// NewHolders returns an empty Holders.
 func NewHolders() *Holders {
 	return &Holders{players: map[wamble.PlayerID]*wamble.Player{}, accepted: map[wamble.SessionID]bool{}}
 }
@@ -31,7 +31,7 @@ func (h *Holders) Player(scan Scan) error {
 	return err
 }
 
-// Acceptance reads who has accepted the terms.
+// Acceptance reads a session that has accepted the terms.
 func (h *Holders) Acceptance(scan Scan) error {
 	var id wamble.SessionID
 	err := scan(&id)

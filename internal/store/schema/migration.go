@@ -12,41 +12,39 @@ import (
 	"wamble/internal/guard"
 )
 
-// Migration is one step from an older schema to a newer one. It is applied in
-// a transaction of its own and never changed once it was released.
+// Migration is one step to a newer schema. It is applied in a transaction of its own and never
+// changes once it is released.
 type Migration struct {
 	Version int    // 1, 2, 3 … without gaps
-	Name    string // the file, for instance "001_initial_schema.sql"
+	Name    string // name of the file, such as "001_initial_schema.sql"
 	SQL     string
-	// Additive says that a program which knows only the migrations before can go on
-	// with the database.
+	// Additive says that a program which knows only earlier migrations can use the database.
 	Additive bool
 }
 
 // Dialect is the kind of a database.
 type Dialect int
 
-// The closed list of dialects.
+// The dialects.
 const (
 	Postgres Dialect = iota
 	SQLite
 )
 
-// additive is the table of which migrations are additive, by their number: they add
-// what an older program does not look at, and take away nothing that it needs. One
-// that is not in the table is not additive.
+// additive says which migrations are additive, by number and dialect: they add only what an
+// older program ignores, and remove nothing that it needs. Missing entries are not additive.
 var additive = map[int]map[Dialect]bool{
 	1:  {Postgres: true, SQLite: true},
 	2:  {Postgres: true, SQLite: true},
 	3:  {}, // moves are numbered by ply; a board pays a session once
-	4:  {}, // every player has a handle, which an older program does not give
+	4:  {}, // every player has a handle, which an older program does not set
 	5:  {Postgres: true, SQLite: true},
 	6:  {Postgres: true, SQLite: true},
 	7:  {Postgres: true}, // SQLite rebuilds the tables of moves and payouts
 	8:  {Postgres: true, SQLite: true},
 	9:  {Postgres: true, SQLite: true},
-	10: {}, // tokens are hashes, which an older program does not look for
-	11: {}, // moves are a view
+	10: {}, // tokens are hashes, which an older program does not look up
+	11: {}, // moves becomes a view
 	12: {Postgres: true, SQLite: true},
 	13: {Postgres: true, SQLite: true},
 	14: {Postgres: true, SQLite: true},
@@ -57,14 +55,14 @@ var additive = map[int]map[Dialect]bool{
 	19: {Postgres: true, SQLite: true},
 }
 
-// Marked reports whether the table of additive migrations has a row for a number.
+// Marked reports whether the table of additive migrations has an entry for a version.
 func Marked(version int) bool { return additive[version] != nil }
 
-// Extra are migrations that follow those of the files, in tests: those of a program
-// that is newer than this one. Their numbers are given by Load.
+// Extra are migrations after those of the files, for tests: those of a newer program. Load sets
+// their versions.
 var Extra []Migration
 
-// Load reads the files NNN_name.sql of a folder, in the order of their number.
+// Load reads the files NNN_name.sql of a directory, in the order of their numbers.
 func Load(files fs.FS, folder string, d Dialect) ([]Migration, error) {
 	entries, err := fs.ReadDir(files, folder)
 	if err != nil {
@@ -93,8 +91,8 @@ func Load(files fs.FS, folder string, d Dialect) ([]Migration, error) {
 	return all, nil
 }
 
-// Newer is returned when a newer program than this one has migrated a database, by a
-// step that is not additive. Nothing is written to it.
+// Newer is returned when a newer program has applied a migration that is not additive. Nothing
+// is written to the database.
 type Newer struct {
 	Database, Program int // versions
 }
@@ -104,8 +102,8 @@ func (e *Newer) Error() string {
 		e.Database, e.Program)
 }
 
-// Pending returns the migrations after version. What a database has beyond them is no
-// obstacle if it needs none of it. Errors: *Newer.
+// Pending returns the migrations after version. Additive migrations that only a newer program
+// knows are ignored. Errors: *Newer.
 func Pending(all []Migration, version, needs int) ([]Migration, error) {
 	if needs > len(all) {
 		return nil, &Newer{Database: version, Program: len(all)}
@@ -113,17 +111,17 @@ func Pending(all []Migration, version, needs int) ([]Migration, error) {
 	return all[min(version, len(all)):], nil
 }
 
-// Status says how a database stands to this program.
+// Status is the state of a database relative to this program.
 type Status struct {
-	Server  string    // for instance "PostgreSQL 15.18" or "SQLite 3.54.1"
-	Version int       // of the database; 0: empty
-	Needs   int       // the version that a program must know: that of the last migration that was not additive
-	Made    time.Time // of the first migration, to the microsecond; zero: empty
-	Latest  int       // the newest that this program knows
-	Adopt   bool      // it was made by the original and carries no version yet
-	Pending []string  // names of the migrations that are to come
-	Breaks  []string  // those of them that are not additive
-	// Denied is why the user of the connection could not migrate; "": he could.
+	Server  string    // such as "PostgreSQL 15.18" or "SQLite 3.54.1"
+	Version int       // of the database; 0 if empty
+	Needs   int       // version that a program must know: that of the last migration that was not additive
+	Made    time.Time // time of the first migration, in microseconds; zero if empty
+	Latest  int       // newest version that this program knows
+	Adopt   bool      // made by the original, without a version so far
+	Pending []string  // names of the pending migrations
+	Breaks  []string  // those of Pending that are not additive
+	// Denied is why the user of the connection could not migrate; "" if they could.
 	Denied string
 }
 
@@ -135,7 +133,7 @@ func (s *Status) Refused() error {
 	return nil
 }
 
-// Await says which migrations are to come.
+// Await sets the pending migrations.
 func (s *Status) Await(all []Migration) {
 	for _, m := range all[min(s.Version, len(all)):] {
 		s.Pending = append(s.Pending, m.Name)
@@ -145,7 +143,7 @@ func (s *Status) Await(all []Migration) {
 	}
 }
 
-// Step is how far a migration has come.
+// Step is the progress of a migration.
 type Step struct {
 	Name    string
 	Number  int // 1 … Of
@@ -154,9 +152,8 @@ type Step struct {
 	Done    bool
 }
 
-// Progress is told about a step when it starts, every five seconds while it
-// runs, and when it is done. It may be nil. It is called from one goroutine at
-// a time.
+// Progress is called when a step starts, every five seconds while it runs, and when it is done.
+// It may be nil. It is called from one goroutine at a time.
 type Progress func(Step)
 
 const heartbeat = 5 * time.Second

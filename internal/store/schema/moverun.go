@@ -12,23 +12,22 @@ import (
 	"wamble"
 )
 
-// maxRun is how many moves a run may have: in either database its row stays small
-// enough to lie within a page.
+// maxRun is how many moves a run may have: a row of that size fits a page of either database.
 const maxRun = 32
 
-// MoveRun is moves of a board, ply after ply, that are stored as one row: a row
-// costs far more than what is in it, and under load a transaction brings many moves
-// of each board. The view moves shows them one by one.
+// MoveRun is consecutive moves of a board that are stored as one row: a row costs far more than
+// its content, and under load a transaction has many moves of each board. The view moves shows
+// them one by one.
 type MoveRun struct {
 	Board wamble.BoardID
-	First int       // ply of the first
-	Count int       // of moves
-	Ended time.Time // the latest of them
+	First int       // ply of the first move
+	Count int       // number of moves
+	Ended time.Time // time of the latest move
 	Moves string    // JSON: [[session, move, microseconds before Ended], …]
 }
 
-// MoveRuns makes runs of moves. It fails if they are not in the order of their boards
-// and plies, each once: then only a run of each move by itself is right.
+// MoveRuns combines moves into runs. It returns false if they are not in the order of boards
+// and plies without repetitions: then each move must be a run by itself.
 func MoveRuns(moves []*intent.RecordMove) (runs []MoveRun, ok bool) {
 	var text []byte
 	for len(moves) > 0 {
@@ -61,11 +60,11 @@ func appendMoves(text []byte, moves []*intent.RecordMove, ended int64) []byte {
 		text = strconv.AppendInt(text, ended-Micros(in.At), 10)
 		text = append(text, ']')
 	}
-	text[0] = '[' // instead of a comma
+	text[0] = '[' // replaces the comma
 	return append(text, ']')
 }
 
-// appendText adds a text as JSON.
+// appendText appends a text as JSON.
 func appendText(dst []byte, s string) []byte {
 	for _, c := range []byte(s) {
 		if c < '0' || c > 'z' || c == '\\' {
@@ -78,9 +77,8 @@ func appendText(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// ScanRun reads a run: its board, first ply, latest time and moves. The moves are
-// returned with their plies, without the handles and ratings of their players.
-// Errors: *BadData.
+// ScanRun reads a run: its board, and its moves with their plies, but without handles and
+// ratings. Errors: *BadData.
 func ScanRun(scan Scan) (board wamble.BoardID, moves []wamble.Move, err error) {
 	var first int
 	var ended time.Time
@@ -100,8 +98,8 @@ func ScanRun(scan Scan) (board wamble.BoardID, moves []wamble.Move, err error) {
 	return board, moves, nil
 }
 
-// readMoves reads moves as appendMoves writes them, without escapes. All else, which
-// is rare, is left to decodeMoves.
+// readMoves reads moves as appendMoves writes them, without escapes. If it returns false,
+// decodeMoves must read them.
 func readMoves(text []byte, ended time.Time) (moves []wamble.Move, ok bool) {
 	moves = make([]wamble.Move, 0, 1+len(text)/20)
 	for text = bytes.TrimPrefix(text, []byte("[")); len(text) > 0 && text[0] == '['; text = text[1:] {

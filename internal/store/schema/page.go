@@ -8,17 +8,16 @@ import (
 	"wamble/internal/guard"
 )
 
-// PageSize is how many boards, with their moves, a store holds in memory while
-// it yields them.
+// PageSize is how many boards with their moves a store holds in memory while it yields them.
 const PageSize = 64
 
-// ListedSize is PageSize for a start, which wants all boards soon: half of the time
-// of a small page is the question.
+// ListedSize is PageSize for the start of a server: with small pages half of the time would be
+// the round trips.
 const ListedSize = 1024
 
-// Pages yields the boards of page after page, each read by next from the last
-// board of the one before (nil at first), until a page is not full. No
-// transaction stays open while the caller works.
+// Pages yields the boards of successive pages, each read by next from the last board of the
+// previous page (at first nil), until a page is not full. No transaction stays open while the
+// caller works.
 func Pages(next func(last *wamble.Board) ([]wamble.Board, error)) iter.Seq2[wamble.Board, error] {
 	return func(yield func(wamble.Board, error) bool) {
 		var last *wamble.Board
@@ -32,12 +31,12 @@ func Pages(next func(last *wamble.Board) ([]wamble.Board, error)) iter.Seq2[wamb
 	}
 }
 
-// pagesAhead is how many pages Listed reads at once: with three a million boards of SQLite
-// are ready after 5.8 s on two cores, with one after 7.3.
+// pagesAhead is how many pages Listed reads at once: with three, a million boards of SQLite are
+// read in 5.8 s on two cores, with one in 7.3 s.
 const pagesAhead = 3
 
-// Listed yields boards of which only the numbers are held in memory, in their order. Pages
-// are read while the caller works, several at once.
+// Listed yields boards in the order of a list of their numbers. It reads several pages at once
+// while the caller works.
 func Listed(list func() ([]int64, error), read func(ids []int64) ([]wamble.Board, error)) iter.Seq2[wamble.Board, error] {
 	return func(yield func(wamble.Board, error) bool) {
 		ids, err := list()

@@ -7,7 +7,7 @@ import (
 	"wamble"
 )
 
-// Made is the number of a board and when it was made.
+// Made is the number of a board and the time when it was made.
 type Made struct {
 	Board   wamble.BoardID
 	Created time.Time
@@ -19,8 +19,8 @@ func ScanMade(scan Scan) (m Made, err error) {
 	return m, err
 }
 
-// PastFrom is where a page of the past begins: at the board of the query, but with no
-// board that was made after its time.
+// PastFrom returns where a page of the past begins: at the board of the query, but not at one
+// made after its time.
 func PastFrom(q wamble.PastQuery, board Made) Made {
 	if q.Board == 0 || board.Created.After(q.Until) {
 		return Made{math.MaxInt64, q.Until}

@@ -8,7 +8,7 @@ import (
 	"wamble"
 )
 
-// Of is a query for both stores, with its arguments.
+// Of is a query for both stores with its arguments.
 type Of struct {
 	Text string
 	Args []any
@@ -60,8 +60,8 @@ func ScanPerson(scan Scan) (p wamble.Person, err error) {
 	return p, err
 }
 
-// NewestPeople sorts people by when they were seen, and returns as many as were asked
-// for.
+// NewestPeople sorts people by when they were last seen, the newest first, and returns at most
+// q.Limit.
 func NewestPeople(q wamble.PeopleQuery, all []wamble.Person) []wamble.Person {
 	slices.SortStableFunc(all, func(a, b wamble.Person) int { return b.Seen.Compare(a.Seen) })
 	return all[:min(len(all), q.Limit)]

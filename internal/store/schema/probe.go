@@ -7,11 +7,10 @@ import (
 	"wamble/internal/store"
 )
 
-// Probe finds the intents that can never be written, by bisection, since most
-// batches have none or one. try writes intents that have passed intent.Check,
-// and takes them all back if one of them fails; what it could write stays, so
-// that later intents find it. Errors: store.ErrTransient, if try returns it, at
-// once.
+// Probe finds the intents that cannot be written, by bisection, since most batches have none or
+// one. try writes intents that have passed intent.Check, and undoes all of them if one fails;
+// what it has written stays, so that later intents find it. An error of try that is
+// store.ErrTransient ends Probe with it.
 func Probe(intents []intent.Intent, try func([]intent.Intent) error) ([]store.Rejection, error) {
 	p := probe{intents: intents, try: try}
 	if err := p.bisect(0, len(intents)); err != nil {
@@ -26,7 +25,7 @@ type probe struct {
 	rejected []store.Rejection
 }
 
-// bisect tries the intents from one up to another.
+// bisect tries the intents in [from, to).
 func (p *probe) bisect(from, to int) error {
 	if from == to {
 		return nil
@@ -46,7 +45,7 @@ func (p *probe) bisect(from, to int) error {
 	return p.bisect(half, to)
 }
 
-// write spares the database a run that no store would take.
+// write checks the intents of a run before it tries to write them.
 func (p *probe) write(run []intent.Intent) error {
 	for _, in := range run {
 		if err := intent.Check(in); err != nil {

@@ -2,7 +2,7 @@ package schema
 
 import "wamble"
 
-// Bounds of what one call may ask for.
+// The bounds of a single call.
 const (
 	maxScores   = 100
 	maxSessions = 1000
@@ -11,10 +11,10 @@ const (
 	maxPast     = 256
 )
 
-// PastWalk is how many boards a page of the past looks at.
+// PastWalk is how many boards a page of the past examines.
 const PastWalk = 1 << 14
 
-// CheckPast checks what is asked of store.Queries.Past.
+// CheckPast checks a query of store.Queries.Past.
 func CheckPast(q wamble.PastQuery) error {
 	if q.Limit < 1 || q.Limit > maxPast {
 		return Badf("a page of the past has 1 to %d boards, not %d", maxPast, q.Limit)
@@ -22,7 +22,7 @@ func CheckPast(q wamble.PastQuery) error {
 	return nil
 }
 
-// CheckScores checks what is asked of store.Queries.Scores.
+// CheckScores checks a query of store.Queries.Scores.
 func CheckScores(q wamble.ScoreQuery) error {
 	if q.Limit < 1 || q.Limit > maxScores {
 		return Badf("a page of scores has 1 to %d rows, not %d", maxScores, q.Limit)
@@ -30,7 +30,7 @@ func CheckScores(q wamble.ScoreQuery) error {
 	return nil
 }
 
-// CheckSessions checks what is asked of store.Queries.Sessions.
+// CheckSessions checks the limit of store.Queries.Sessions.
 func CheckSessions(most int) error {
 	if most < 1 || most > maxSessions {
 		return Badf("1 to %d sessions can be read, not %d", maxSessions, most)
@@ -38,7 +38,7 @@ func CheckSessions(most int) error {
 	return nil
 }
 
-// CheckLease checks what is asked of store.Store.Lease.
+// CheckLease checks the arguments of store.Store.Lease.
 func CheckLease(seq wamble.Sequence, n int) error {
 	if n < 1 || n > MaxLease {
 		return Badf("lease %d numbers: 1 to 1,000,000 can be leased", n)

@@ -7,14 +7,14 @@ import (
 	"wamble"
 )
 
-// Ranks are the queries of store.Queries.Leaderboard, for both stores. They rank players
-// and guests: who is the number of a player, or that of a guest's session below zero.
+// Ranks are the queries of store.Queries.Leaderboard, for both stores. They rank players and
+// guests: "who" is the number of a player, or the negative number of a guest's session.
 type Ranks struct {
-	Total, Page, Self             string // Total: how many rows, and what the two teams have
+	Total, Page, Self             string // Total returns the number of rows, and the scores of the two teams
 	TotalArgs, PageArgs, SelfArgs []any
 }
 
-// row completes a query of who, score, rating and games to what ScanRank reads.
+// row completes a query of who, score, rating and games to the columns that ScanRank reads.
 func row(ranked, rank, order string) string {
 	const sessions = `FROM sessions s WHERE s.player_id = u.who OR s.id = -u.who`
 	return `SELECT CASE WHEN u.who < 0 THEN -u.who ELSE coalesce((SELECT s.id FROM sessions s WHERE s.player_id = u.who ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1), 0) END,
@@ -23,11 +23,11 @@ func row(ranked, rank, order string) string {
 		FROM (` + ranked + `) u LEFT JOIN players p ON p.id = u.who` + order
 }
 
-// bots are the numbers of the programs, as who.
+// bots selects the bots, as who.
 const bots = `(SELECT id FROM players WHERE bot UNION ALL SELECT -id FROM sessions WHERE player_id IS NULL AND bot)`
 
-// count is a query of how many rows o there are of programs, or of people: those are what
-// the programs leave of all, so that both are read from indexes.
+// count returns a query for the number of rows o of bots, or of people: people are counted as
+// all minus bots, so that both counts use indexes.
 func count(programs bool, what, from, where, isBot string) string {
 	all := `(SELECT ` + what + ` FROM ` + from + ` o WHERE ` + where
 	if programs {
@@ -36,7 +36,7 @@ func count(programs bool, what, from, where, isBot string) string {
 	return `(` + all + `) - ` + all + ` AND ` + isBot + `))`
 }
 
-// selfRank is the rank of the asker: 0 if he is in the other ranking.
+// selfRank returns SQL for the rank of the asking player: 0 if they are in the other ranking.
 func selfRank(programs bool, ahead string) string {
 	if programs {
 		return `CASE WHEN u.bot THEN ` + ahead + ` ELSE 0 END`
@@ -44,9 +44,9 @@ func selfRank(programs bool, ahead string) string {
 	return `CASE WHEN u.bot THEN 0 ELSE ` + ahead + ` END`
 }
 
-// RanksOf returns the queries of a page. A guest's rating is 0; of equals players come
-// before guests. All orders are indexes: a page costs its offset and the programs before
-// it, and a rank the rows before it.
+// RanksOf returns the queries of a page. A guest's rating is 0; among equals players precede
+// guests. All orders have indexes: a page costs its offset and the bots before it, and a rank
+// the rows before it.
 func RanksOf(q wamble.LeaderboardQuery) (Ranks, error) {
 	if q.Limit < 1 || q.Limit > maxRanks || q.Offset < 0 || q.Season < 0 {
 		return Ranks{}, Badf("read leaderboard: %d rows from %d of season %d; 1 to %d rows are a page", q.Limit, q.Offset, q.Season, maxRanks)
@@ -92,7 +92,7 @@ func RanksOf(q wamble.LeaderboardQuery) (Ranks, error) {
 	}, nil
 }
 
-// seasonRanks ranks by what was won in a season. Programs play for no team.
+// seasonRanks returns the queries of a season's ranking. Bots belong to no team.
 func seasonRanks(q wamble.LeaderboardQuery) Ranks {
 	const order = ` ORDER BY u.score DESC, u.who`
 	kind := ` AND NOT EXISTS (SELECT 1 FROM players b WHERE b.id = s.who AND b.bot) AND NOT EXISTS (SELECT 1 FROM sessions b WHERE b.id = -s.who AND b.bot)`
@@ -104,7 +104,7 @@ func seasonRanks(q wamble.LeaderboardQuery) Ranks {
 	}
 	d := wamble.DealOf(q.Season)
 	lot := fmt.Sprintf(`((abs(o.who) %% %[1]d * %d + %d) %% %[1]d)`, d.Modulus, d.Factor, d.Term)
-	side := fmt.Sprintf(`%[1]s * %[1]s %% %d %% 2`, lot, d.Modulus) // as wamble.PlaysForBlack has it
+	side := fmt.Sprintf(`%[1]s * %[1]s %% %d %% 2`, lot, d.Modulus) // same result as wamble.PlaysForBlack
 	team := func(is string) string {
 		return `CAST(round(` + rows(`coalesce(sum(CASE WHEN `+side+is+` 0 THEN o.score END), 0)`, `o.season = $1`) + `, 4) AS float8)`
 	}

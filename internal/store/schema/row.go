@@ -7,16 +7,15 @@ import (
 	"wamble"
 )
 
-// Scan is the method of a row of either driver that copies its columns into
-// variables. Both stores select the columns of each function below in the same
-// order.
+// Scan is the method of either driver's row that copies its columns into variables. Both stores
+// select the columns of each function below in the same order.
 type Scan func(into ...any) error
 
-// moment is a time as either store keeps it: a timestamp, or microseconds since
-// 1970. NULL is the zero time.
+// moment reads a time as either store keeps it: a timestamp, or microseconds since 1970. NULL
+// is the zero time.
 type moment time.Time
 
-// at lets a column be scanned into t.
+// at makes a column scan into t.
 func at(t *time.Time) *moment { return (*moment)(t) }
 
 // Scan implements sql.Scanner.
@@ -58,7 +57,7 @@ func ScanSession(scan Scan) (s wamble.Session, err error) {
 	return s, nil
 }
 
-// ScanPlayer reads a player without his key.
+// ScanPlayer reads a player without their key.
 func ScanPlayer(scan Scan) (p wamble.Player, err error) {
 	err = scan(&p.ID, &p.Handle, at(&p.Created), at(&p.Renamed), &p.Stats.Rating,
 		&p.Stats.Score, &p.Stats.PredictionScore, &p.Stats.Games, &p.Stats.Chess960Games)

@@ -10,8 +10,8 @@ import (
 	"wamble"
 )
 
-// Runs yields the runs of neighbours that one statement can write, in order:
-// those of equal kind, and the two kinds that change the row of a board.
+// Runs yields the runs of adjacent intents that one statement can write, in order: those of
+// equal kind, or of the two kinds that change the row of a board.
 func Runs(intents []intent.Intent) iter.Seq2[intent.Kind, []intent.Intent] {
 	return func(yield func(intent.Kind, []intent.Intent) bool) {
 		for len(intents) > 0 {
@@ -27,8 +27,8 @@ func Runs(intents []intent.Intent) iter.Seq2[intent.Kind, []intent.Intent] {
 	}
 }
 
-// writtenAs is the kind whose statement writes k. A board that is assigned is
-// also updated, and to write its row twice costs twice.
+// writtenAs returns the kind whose statement writes k. A board that is assigned is also
+// updated, and one write of its row is half the cost of two.
 func writtenAs(k intent.Kind) intent.Kind {
 	if k == intent.KindUpdateBoardAssignmentTime {
 		return intent.KindUpdateBoard
@@ -36,20 +36,20 @@ func writtenAs(k intent.Kind) intent.Kind {
 	return k
 }
 
-// BoardChange is what a run of UPDATE_BOARD and UPDATE_BOARD_ASSIGNMENT_TIME
-// does to one board.
+// BoardChange is the effect of a run of UPDATE_BOARD and UPDATE_BOARD_ASSIGNMENT_TIME on one
+// board.
 type BoardChange struct {
 	Board   wamble.BoardID
 	FEN     string
 	Status  wamble.BoardStatus
-	Version int64     // -1: only the assignment changes
-	At      time.Time // of the newest of both
+	Version int64     // -1 if only the assignment changes
+	At      time.Time // of the newest intent
 	// Assigned is zero if only the position changes.
 	Assigned time.Time
 }
 
-// BoardChanges folds a run into one change per board: the highest version, the
-// latest assignment.
+// BoardChanges combines a run into one change per board: the highest version and the latest
+// assignment.
 func BoardChanges(run []intent.Intent) []BoardChange {
 	changes := make([]BoardChange, 0, len(run))
 	at := make(map[wamble.BoardID]int, len(run))
@@ -80,8 +80,8 @@ func BoardChanges(run []intent.Intent) []BoardChange {
 	return changes
 }
 
-// NewestSeen keeps the latest sign of life of each session. A statement that
-// writes many rows may name a row only once.
+// NewestSeen returns the newest intent of each session, because a statement that writes many
+// rows may write each row only once.
 func NewestSeen(run []intent.Intent) []*intent.UpdateSessionLastSeen {
 	all := As[*intent.UpdateSessionLastSeen](run)
 	newest := make(map[wamble.SessionID]*intent.UpdateSessionLastSeen, len(all))
@@ -93,8 +93,7 @@ func NewestSeen(run []intent.Intent) []*intent.UpdateSessionLastSeen {
 	return slices.DeleteFunc(all, func(in *intent.UpdateSessionLastSeen) bool { return newest[in.Session] != in })
 }
 
-// Distinct returns the numbers that a list names, each once, in the order of
-// their first places.
+// Distinct returns the distinct values at(0) … at(n-1), in the order of their first occurrence.
 func Distinct[T comparable](n int, at func(i int) T) []T {
 	var list []T
 	known := make(map[T]struct{}, 256)
@@ -109,8 +108,8 @@ func Distinct[T comparable](n int, at func(i int) T) []T {
 	return list
 }
 
-// As returns a run with the type of its kind. It panics if kinds are mixed,
-// which Runs rules out.
+// As returns a run with the type of its kind. It panics if kinds are mixed, which Runs
+// prevents.
 func As[T intent.Intent](run []intent.Intent) []T {
 	typed := make([]T, len(run))
 	for i, in := range run {
@@ -119,9 +118,8 @@ func As[T intent.Intent](run []intent.Intent) []T {
 	return typed
 }
 
-// Micros returns a time as microseconds since 1970, the precision that both
-// stores keep; what is finer is cut off.
+// Micros returns a time in microseconds since 1970, the precision of both stores, rounded down.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
-// Time is the reverse of Micros, in UTC.
+// Time is the inverse of Micros, in UTC.
 func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

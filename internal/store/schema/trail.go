@@ -11,13 +11,13 @@ import (
 
 // The bounds of a trail.
 const (
-	TrailBoards   = 64              // boards of a session, and of an answer
-	TrailBytes    = 8 * TrailBoards // of a session's row
-	trailSessions = 8               // sessions of a player whose boards are looked at
+	TrailBoards   = 64              // boards in the trail of a session, and in an answer
+	TrailBytes    = 8 * TrailBoards // bytes of the trail in a session's row
+	trailSessions = 8               // sessions of a player whose trails are read
 )
 
-// FirstMoves are those moves that are a session's first ones on their boards, in the
-// order of time.
+// FirstMoves returns the moves that are a session's first ones on their boards, in the order of
+// time.
 func FirstMoves(moves []*intent.RecordMove) (first []*intent.RecordMove) {
 	for _, in := range moves {
 		if in.First {
@@ -34,10 +34,10 @@ const SelectTrails = `SELECT s.id, s.last_seen_at, s.trail FROM sessions s WHERE
 	UNION SELECT * FROM (SELECT o.id, o.last_seen_at, o.trail FROM sessions o WHERE o.player_id = (SELECT player_id FROM sessions WHERE id = $1)
 		ORDER BY o.last_seen_at DESC, o.id DESC LIMIT $2) t ORDER BY last_seen_at DESC, id DESC`
 
-// TrailArgs are the arguments of SelectTrails.
+// TrailArgs returns the arguments of SelectTrails.
 func TrailArgs(id wamble.SessionID) []any { return []any{int64(id), trailSessions} }
 
-// SessionTrail is what a session keeps of its trail.
+// SessionTrail is the stored trail of a session.
 type SessionTrail struct {
 	Session wamble.SessionID
 	Seen    time.Time
@@ -50,8 +50,8 @@ func ScanTrail(scan Scan) (t SessionTrail, err error) {
 	return t, err
 }
 
-// MergeTrails begins the trail of a session: the sessions of its player, when another one
-// was seen, and the newest boards of each in turn.
+// MergeTrails returns the beginning of the trail of a session: the sessions of its player, and
+// when another one of them was last seen; and the newest boards of all sessions, taken in turn.
 func MergeTrails(id wamble.SessionID, rows []SessionTrail) (out wamble.Trail, boards []int64) {
 	for _, t := range rows {
 		out.Sessions = append(out.Sessions, t.Session)
@@ -78,7 +78,7 @@ func AppendTrail(trail []byte, board wamble.BoardID) []byte {
 	return binary.BigEndian.AppendUint64(trail, uint64(board))
 }
 
-// ScanPoints reads what a board has paid.
+// ScanPoints reads the points that a board has paid.
 func ScanPoints(scan Scan) (s wamble.Score, err error) {
 	err = scan(&s.Board, &s.Points)
 	return s, err

@@ -9,12 +9,12 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// errRepeat is returned by a writer of many rows when fewer changed than it was
-// given, so that some of them were there before.
+// errRepeat is returned by a writer of several rows when fewer rows changed than it was given:
+// some of them were stored before.
 var errRepeat = errors.New("some rows are not new")
 
-// writers is the one table of how each kind is written. The runs they get have
-// passed intent.Check. A run of one intent never returns errRepeat.
+// writers is the table of functions that write each kind, for runs that have passed
+// intent.Check. A run of one intent never returns errRepeat.
 var writers = map[intent.Kind]func(*tx, []intent.Intent) error{
 	intent.KindCreateSession:             (*tx).createSessions,
 	intent.KindLinkSession:               (*tx).linkSessions,
@@ -87,9 +87,9 @@ func (t *tx) write(intents []intent.Intent) error {
 	return nil
 }
 
-// short reports whether a statement changed fewer rows than it was given. Of one
-// row that says that it was there before, or is not there at all; of many it is
-// errRepeat, because nobody knows which.
+// short reports whether a statement changed fewer rows than it was given. For one row, true
+// means that it was stored before, or does not exist; for several rows the error is errRepeat,
+// because it is unknown which.
 func (t *tx) short(changed int64, rows int) (bool, error) {
 	if changed == int64(rows) {
 		return false, nil
@@ -100,7 +100,7 @@ func (t *tx) short(changed int64, rows int) (bool, error) {
 	return false, errRepeat
 }
 
-// errProbe ends the transaction of a probe.
+// errProbe rolls back the transaction of a probe.
 var errProbe = errors.New("a probe writes nothing")
 
 // Probe implements store.Store.
@@ -124,7 +124,7 @@ func (s *Store) Probe(ctx context.Context, b store.Batch) ([]store.Rejection, er
 	return rejected, nil
 }
 
-// try writes intents and takes them back if one fails.
+// try writes intents, and undoes them if one fails.
 func (t *tx) try(intents []intent.Intent) error {
 	t.oneByOne = false
 	err := t.inSavepoint(intents)
@@ -135,7 +135,7 @@ func (t *tx) try(intents []intent.Intent) error {
 	return classify(t.ctx, intents[0].Kind().String(), err)
 }
 
-// inSavepoint writes intents within a savepoint, to which it goes back if one fails.
+// inSavepoint writes intents within a savepoint, and rolls back to it if one fails.
 func (t *tx) inSavepoint(intents []intent.Intent) error {
 	if _, err := t.exec("SAVEPOINT probe"); err != nil {
 		return classify(t.ctx, "probe", err)

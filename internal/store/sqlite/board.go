@@ -38,8 +38,7 @@ func (t *tx) createBoards(run []intent.Intent) error {
 	return err
 }
 
-// changeBoards writes positions that are newer than what is stored, and times
-// of assignment.
+// changeBoards writes positions that are newer than the stored ones, and times of assignment.
 func (t *tx) changeBoards(run []intent.Intent) error {
 	changes := schema.BoardChanges(run)
 	args := t.list(len(changes), 6)
@@ -69,7 +68,7 @@ const selectBoard = `SELECT b.id, b.profile, b.fen, b.status, ifnull(b.variant, 
 	FROM boards b LEFT JOIN reservations r ON r.board_id = b.id LEFT JOIN sessions s ON s.id = r.session_id LEFT JOIN players p ON p.id = s.player_id
 	LEFT JOIN game_results g ON g.board_id = b.id `
 
-// live finds the boards of a shard by the index on status.
+// live selects the boards of a shard by the index on status.
 const live = `b.profile = ? AND b.shard = ? AND b.status IN ('ACTIVE', 'RESERVED', 'DORMANT')`
 
 // LiveBoards implements store.Queries.

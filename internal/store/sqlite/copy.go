@@ -13,14 +13,14 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// copyPages is how many pages are copied between two looks at the context.
+// copyPages is how many pages are copied between two checks of the context.
 const copyPages = 1024
 
-// Copy writes a copy of a database, as it is at one moment, to a file that does not
-// exist yet and that its owner alone may read. Servers may write to the database
-// meanwhile, and wait for nothing. progress, if set, is told how many pages are done.
+// Copy writes a consistent copy of a database to a new file that only its owner may read.
+// Servers may write to the database at the same time without waiting. progress, if set, gets
+// the number of copied pages.
 func Copy(ctx context.Context, path, to string, progress func(done, all int)) (err error) {
-	if _, err := os.Stat(path); err != nil { // opening would make it
+	if _, err := os.Stat(path); err != nil { // opening would create it
 		return fmt.Errorf("copy a database: %w", err)
 	}
 	f, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -38,7 +38,7 @@ func Copy(ctx context.Context, path, to string, progress func(done, all int)) (e
 		return classify(ctx, "copy "+path, err)
 	}
 	defer conn.Close()
-	// A read transaction holds the moment: without one each write begins the copy anew.
+	// A read transaction fixes the state: without it each write restarts the copy.
 	var version int
 	if _, err = conn.ExecContext(ctx, "BEGIN"); err == nil {
 		err = conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&version)
@@ -75,11 +75,12 @@ func copyAll(ctx context.Context, conn any, to string, progress func(done, all i
 	return errors.Join(err, b.Finish())
 }
 
-// mostProblems is how many are told of one file.
+// mostProblems bounds the reported problems of each kind.
 const mostProblems = 20
 
-// Check looks for damage, and for rows that point to nothing, all through a file, and
-// says what it found in words; nothing: it is sound. The server does not run.
+// Check examines a whole file for damage, and for rows that refer to missing rows, and
+// describes what it found; an empty result means that the file is sound. The server must not be
+// running.
 func Check(ctx context.Context, path string) (problems []string, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// moveCursor steps the cursor of a batch. Errors: *store.CursorMoved.
+// moveCursor moves the cursor of a batch. Errors: *store.CursorMoved.
 func (t *tx) moveCursor(b store.Batch) error {
 	var n int64
 	var err error
@@ -51,14 +51,14 @@ func (s *Store) Snapshot(_ context.Context, ask func(q store.Queries) error) ([]
 	return nil, ask(s)
 }
 
-// Lease implements store.Store. SQLite has one writer, so it is one block.
+// Lease implements store.Store. SQLite has one writer, so the result is one block.
 func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble.Block, error) {
 	if err := schema.CheckLease(seq, n); err != nil {
 		return nil, err
 	}
 	block := wamble.Block{Count: int64(n)}
 	err := s.writer.transact(ctx, func(t *tx) error {
-		// Rows that a host added by hand are stepped over.
+		// Skip the numbers of rows that a host added by hand.
 		return t.scan(`UPDATE sequences SET next = max(next, (SELECT ifnull(max(id), 0) + 1 FROM `+seq.String()+`)) + ?
 			WHERE name = ? RETURNING next - ?`, []any{n, seq.String(), n}, &block.First)
 	})

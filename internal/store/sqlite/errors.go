@@ -12,9 +12,9 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// permanent are the primary result codes that blame the rows. Any other
-// (busy, full, read-only, I/O, no such table …) blames the database, and the
-// same call may succeed when that is mended.
+// permanent has the primary result codes that are caused by the rows. All others (busy, full,
+// read-only, I/O, no such table …) are caused by the database, and the same call may succeed
+// later.
 var permanent = map[int]bool{
 	codes.SQLITE_CONSTRAINT: true,
 	codes.SQLITE_MISMATCH:   true,
@@ -22,8 +22,8 @@ var permanent = map[int]bool{
 	codes.SQLITE_RANGE:      true,
 }
 
-// advice is what a host can do about errors that do not pass by themselves, by
-// primary result code.
+// advice tells a host, by primary result code, what to do about errors that do not pass by
+// themselves.
 var advice = map[int]string{
 	codes.SQLITE_CORRUPT:  damagedAdvice,
 	codes.SQLITE_NOTADB:   "The file is no SQLite database: put the right one there, or restore a backup",
@@ -38,7 +38,7 @@ const (
 	accessAdvice = "Let the user who runs the server read and write the file and its directory"
 )
 
-// classify is schema.Classify with the errors of this driver.
+// classify calls schema.Classify with the errors of this driver, and adds advice.
 func classify(ctx context.Context, what string, err error) error {
 	err = schema.Classify(ctx, what, err, sql.ErrNoRows, func(err error) bool {
 		var db *driver.Error

@@ -45,8 +45,8 @@ func (t *tx) mergePlayers(run []intent.Intent) error {
 	return nil
 }
 
-// merged returns the key of the player whom the one of a key was merged into. Errors:
-// store.ErrNotFound if he was not.
+// merged returns the key of the player that the player of a key was merged into. Errors:
+// store.ErrNotFound if there is none.
 func (s *Store) merged(ctx context.Context, key wamble.PublicKey) (into wamble.PublicKey, err error) {
 	var found []byte
 	err = s.readers.QueryRowContext(ctx, `SELECT p.public_key FROM merged_keys k JOIN players p ON p.id = k.player_id WHERE k.public_key = ?`, key[:]).Scan(&found)

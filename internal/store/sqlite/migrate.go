@@ -14,12 +14,12 @@ import (
 //go:embed migrations/*.sql
 var files embed.FS
 
-// Migrations returns the steps that this program knows.
+// Migrations returns the migrations of this program.
 func Migrations() ([]schema.Migration, error) { return schema.Load(files, "migrations", schema.SQLite) }
 
-// Migrate brings the database to the newest schema, each step in a transaction
-// of its own. Two processes may do it at once. A file that it makes
-// can be read by its owner alone. Errors: *schema.Newer.
+// Migrate brings the database to the newest schema, each migration in a transaction of its own.
+// Two processes may call it at once. A file that it creates is readable only by its owner.
+// Errors: *schema.Newer.
 func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 	all, err := Migrations()
 	if err != nil {
@@ -39,9 +39,9 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 	}
 }
 
-// create makes the file if it is missing, for its owner alone, because it holds
-// keys and games of players. What SQLite puts beside it gets the same mode. A file
-// that exists is not opened: closing it would drop the locks of this process.
+// create creates the file if it is missing, readable only by its owner, because it holds keys
+// and games of players. SQLite gives its other files the same mode. An existing file is not
+// opened: closing it would release the locks of this process.
 func (s *Store) create() error {
 	f, err := os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -53,8 +53,8 @@ func (s *Store) create() error {
 	return f.Close()
 }
 
-// migrateOne runs the next pending step under the write lock, which another
-// process that migrates waits for.
+// migrateOne applies the next pending migration under the write lock, which serializes
+// processes.
 func (s *Store) migrateOne(ctx context.Context, all []schema.Migration, progress schema.Progress) (more bool, err error) {
 	err = s.writer.transact(ctx, func(t *tx) error {
 		_, err := t.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -95,13 +95,14 @@ func (s *Store) migrateOne(ctx context.Context, all []schema.Migration, progress
 
 const (
 	selectVersion = `SELECT ifnull(max(version), 0), ifnull(max(version) FILTER (WHERE NOT additive), 0) FROM schema_migrations`
-	// A table of migrations that an older program made says nothing of additive ones.
+	// selectMarks reports whether the table has the column additive, which tables of an older
+	// program lack.
 	selectMarks = `SELECT count(*) FROM pragma_table_info('schema_migrations') WHERE name = 'additive'`
 )
 
-// Status says how the database stands to this program. It writes nothing but
-// an empty file where there is none. A database that is newer than this
-// program is no error here.
+// Status returns the state of the database relative to this program. It writes nothing, except
+// an empty file if there is none. A database that is newer than this program is not an error
+// here.
 func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 	all, err := Migrations()
 	if err != nil {

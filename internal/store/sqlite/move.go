@@ -22,7 +22,7 @@ func (t *tx) recordMoves(run []intent.Intent) error {
 	}
 	before, err := t.overlap(runs)
 	if err == nil && before && len(moves) > 1 {
-		err = errRepeat // perhaps only some of them
+		err = errRepeat // perhaps only some are stored
 	}
 	if err != nil {
 		return err
@@ -40,9 +40,9 @@ func (t *tx) recordMoves(run []intent.Intent) error {
 	return t.countGames(moves)
 }
 
-// overlap reports whether a ply of some runs is stored already. Of a board it looks
-// at the last run that begins before the end of the new one: those before it end
-// before it begins.
+// overlap reports whether a ply of some runs is stored already. For each board it checks the
+// last stored run that begins before the end of the new one: runs do not overlap, so earlier
+// ones end before it.
 func (t *tx) overlap(runs []schema.MoveRun) (bool, error) {
 	args := t.list(len(runs), 3)
 	for _, r := range runs {
@@ -53,7 +53,7 @@ func (t *tx) overlap(runs []schema.MoveRun) (bool, error) {
 	return n > 0, err
 }
 
-// sameMove refuses a move for a ply that has another one.
+// sameMove returns an error if another move is stored for the ply of in.
 func (t *tx) sameMove(in *intent.RecordMove) error {
 	var session int64
 	var uci string
@@ -64,10 +64,10 @@ func (t *tx) sameMove(in *intent.RecordMove) error {
 	return err
 }
 
-// countGames counts the boards on which a session moves for the first time, and adds
-// them to its trail.
+// countGames counts the boards on which a session moves for the first time, and adds them to
+// the session's trail.
 func (t *tx) countGames(moves []*intent.RecordMove) error {
-	var boards []wamble.BoardID // moves lie together by board
+	var boards []wamble.BoardID // moves are grouped by board
 	for _, in := range moves {
 		if n := len(boards); in.First && (n == 0 || boards[n-1] != in.Board) {
 			boards = append(boards, in.Board)
@@ -104,7 +104,7 @@ func (t *tx) countGames(moves []*intent.RecordMove) error {
 	return err
 }
 
-// chess960 returns which of some boards are Chess960.
+// chess960 returns which of the boards are Chess960.
 func (t *tx) chess960(boards []wamble.BoardID) (map[wamble.BoardID]bool, error) {
 	list, err := json.Marshal(boards)
 	if err != nil || len(boards) == 0 {
@@ -137,7 +137,7 @@ func (t *tx) recordShown(run []intent.Intent) error {
 	return err
 }
 
-// readMoves fills in the moves of a page of boards, and then who made them.
+// readMoves reads the moves of a page of boards, and their players.
 func readMoves(ctx context.Context, tx *sql.Tx, page *schema.BoardPage) error {
 	ids := make([]wamble.BoardID, len(page.Boards))
 	for i := range ids {
@@ -153,7 +153,7 @@ func readMoves(ctx context.Context, tx *sql.Tx, page *schema.BoardPage) error {
 	return err
 }
 
-// eachOf runs a query whose one argument is a list of numbers.
+// eachOf runs a query whose only argument is a list of numbers, and calls row for each row.
 func eachOf[T any](ctx context.Context, tx *sql.Tx, text string, ids []T, row func(schema.Scan) error) error {
 	list, err := json.Marshal(ids)
 	if err != nil {
@@ -162,7 +162,7 @@ func eachOf[T any](ctx context.Context, tx *sql.Tx, text string, ids []T, row fu
 	return eachRow(ctx, tx, text, []any{string(list)}, row)
 }
 
-// eachRow runs a query.
+// eachRow runs a query and calls row for each row.
 func eachRow(ctx context.Context, tx *sql.Tx, text string, args []any, row func(schema.Scan) error) error {
 	rows, err := tx.QueryContext(ctx, text, args...)
 	if err != nil {

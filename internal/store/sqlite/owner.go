@@ -11,9 +11,8 @@ import (
 	"wamble/internal/store"
 )
 
-// Own implements store.Store. The file belongs to one process, for all profiles:
-// the lock on a file beside it goes with the process, so there is nobody to take
-// it from.
+// Own implements store.Store. The file belongs to one process, for all profiles. The lock on a
+// file beside it ends with the process, so there is no takeover.
 func (s *Store) Own(ctx context.Context, profile string, o store.Owner, over int64) error {
 	s.owning.Lock()
 	defer s.owning.Unlock()
@@ -21,7 +20,7 @@ func (s *Store) Own(ctx context.Context, profile string, o store.Owner, over int
 		return nil
 	}
 	if wal, err := os.Stat(s.path + "-wal"); err == nil && wal.Size() > 0 {
-		s.crashed.Store(true) // whoever ends in order leaves none
+		s.crashed.Store(true) // a process that ends in order removes it
 	}
 	f, err := lockOwner(s.path+"-owner", o)
 	if err != nil {
@@ -31,7 +30,7 @@ func (s *Store) Own(ctx context.Context, profile string, o store.Owner, over int
 	return nil
 }
 
-// lockOwner locks a file, and writes into it who has. Errors: *store.Owned.
+// lockOwner locks a file and writes the owner into it. Errors: *store.Owned.
 func lockOwner(name string, o store.Owner) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -55,7 +54,7 @@ func lockOwner(name string, o store.Owner) (*os.File, error) {
 	return f, nil
 }
 
-// Owners returns who owns the file now: nobody, or one process, which is known to live.
+// Owners returns the current owner of the file, which is known to be alive, if there is one.
 func (s *Store) Owners(ctx context.Context) ([]store.Owned, error) {
 	f, err := os.Open(s.path + "-owner")
 	if errors.Is(err, os.ErrNotExist) {
@@ -73,7 +72,7 @@ func (s *Store) Owners(ctx context.Context) ([]store.Owned, error) {
 	}
 }
 
-// readOwner reads what lockOwner has written; its process may be at it just now.
+// readOwner reads what lockOwner has written, perhaps only in part so far.
 func readOwner(f *os.File) store.Owner {
 	o := store.Owner{Host: "unknown"}
 	var micros int64
@@ -85,8 +84,8 @@ func readOwner(f *os.File) store.Owner {
 	return o
 }
 
-// Beat implements store.Store: the lock is beat enough.
+// Beat implements store.Store. It does nothing: the lock shows that the owner is alive.
 func (s *Store) Beat(context.Context, string, store.Owner) error { return nil }
 
-// Disown implements store.Store: Close gives the file to others.
+// Disown implements store.Store. It does nothing: Close releases the file.
 func (s *Store) Disown(context.Context, string, store.Owner) error { return nil }

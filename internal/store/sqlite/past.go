@@ -15,7 +15,7 @@ import (
 const (
 	selectOldest = `SELECT id, created_at FROM boards WHERE profile = ? ORDER BY created_at, id LIMIT 1`
 	selectMade   = `SELECT id, created_at FROM boards WHERE profile = ? AND id = ?`
-	// The walk is bounded before its boards are looked at.
+	// selectPast limits the number of examined boards before it filters them.
 	selectPast = `SELECT w.id FROM (SELECT id, status, created_at FROM boards WHERE profile = ?1 AND (created_at, id) <= (?2, ?3)
 			ORDER BY created_at DESC, id DESC LIMIT ?4) w
 		LEFT JOIN game_results g ON g.board_id = w.id WHERE w.status <> 'ARCHIVED' OR g.finished_at > ?5 ORDER BY w.created_at DESC, w.id DESC LIMIT ?6`

@@ -13,8 +13,8 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// recordRatings changes a rating only together with a new row that says so. A
-// player who is gone has no rating.
+// recordRatings changes a rating only together with a new row of rating_changes. Players that
+// are gone are skipped.
 func (t *tx) recordRatings(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.RecordRating](run) {
 		whom, who := `public_key = ?`, any(in.Key[:])
@@ -38,8 +38,7 @@ func (t *tx) recordRatings(run []intent.Intent) error {
 	return nil
 }
 
-// setNames leaves a name to whoever has it: another process that shares the database may
-// have given it away.
+// setNames skips a name that another player has.
 func (t *tx) setNames(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.SetName](run) {
 		_, err := t.exec(`UPDATE players SET handle = ?1, renamed_at = ?2 WHERE public_key = ?3 AND ifnull(renamed_at, 0) <= ?2
@@ -51,9 +50,9 @@ func (t *tx) setNames(run []intent.Intent) error {
 	return nil
 }
 
-// erasePlayers spares an identity that is another one than whom the order was about.
-// Its sessions keep their rows, without a token: games name them, and whatever is
-// still on its way to them finds that they are gone.
+// erasePlayers skips an identity that is not the one of the order: its number differs, or it
+// was created later. The sessions keep their rows, without a token, because games refer to them
+// and later intents must find that they are gone.
 func (t *tx) erasePlayers(run []intent.Intent) error {
 	const whom = `(SELECT id FROM players WHERE public_key = ?2 AND CASE ?3 WHEN 0 THEN created_at <= ?1 ELSE id = ?3 END)`
 	const gone = `(SELECT id FROM sessions WHERE player_id = ` + whom + `)`

@@ -9,9 +9,8 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// recordPredictions lets a prediction whose parent was deleted stand by itself. A
-// statement may not see the rows that it writes, so that those with a parent are
-// written one by one.
+// recordPredictions drops the parent of a prediction if the parent was deleted. Predictions
+// with a parent are written one by one, because a statement does not see its own rows.
 func (t *tx) recordPredictions(run []intent.Intent) error {
 	const into = `INSERT INTO predictions (id, board_id, session_id, predicted_move_uci, move_number, correct_streak, created_at, parent_prediction_id) `
 	args := t.list(len(run), 7)
@@ -36,7 +35,7 @@ func (t *tx) recordPredictions(run []intent.Intent) error {
 	return nil
 }
 
-// resolvePredictions pays only what was pending.
+// resolvePredictions pays only pending predictions.
 func (t *tx) resolvePredictions(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.ResolvePrediction](run) {
 		n, err := t.exec(`UPDATE predictions SET status = ?, points_awarded = round(?, 4), resolved_at = ? WHERE id = ? AND session_id = ? AND status = 'PENDING'`,

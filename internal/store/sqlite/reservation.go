@@ -9,8 +9,8 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// createReservations keeps a newer holder: a late copy never takes a board
-// from whoever got it since.
+// createReservations keeps a newer reservation: a late copy never takes a board from a later
+// holder.
 func (t *tx) createReservations(run []intent.Intent) error {
 	args := t.list(len(run), 5)
 	for _, in := range schema.As[*intent.CreateReservation](run) {

@@ -21,8 +21,8 @@ func (t *tx) recordResults(run []intent.Intent) error {
 	return err
 }
 
-// recordPayouts adds to a session's score, and to its season, only together with a new
-// row, and once for all its rows: three leaderboards are sorted by them.
+// recordPayouts adds to a session's score and season only together with a new row. It adds the
+// sum of all rows once, because three leaderboard indexes depend on the score.
 func (t *tx) recordPayouts(run []intent.Intent) error {
 	payouts := schema.As[*intent.RecordPayout](run)
 	players := schema.Distinct(len(payouts), func(i int) wamble.SessionID { return payouts[i].Session })
@@ -66,17 +66,17 @@ func (t *tx) recordPayouts(run []intent.Intent) error {
 	return err
 }
 
-// seasonOf is a session in a season, such as 202611, in UTC.
+// seasonOf is a session and a season in UTC, such as 202611.
 type seasonOf struct {
 	session wamble.SessionID
 	season  int
 }
 
-// gain is what payouts bring to a season.
+// gain is the sum of payouts in a season.
 type gain struct {
 	points float64
 	games  int
 }
 
-// fourPlaces rounds as the columns of the original do.
+// fourPlaces rounds to four decimals, the precision of the original's columns.
 func fourPlaces(x float64) float64 { return math.Round(x*1e4) / 1e4 }

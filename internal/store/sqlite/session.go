@@ -45,9 +45,8 @@ func (t *tx) createSessions(run []intent.Intent) error {
 	return nil
 }
 
-// here is the condition that a session is not one that was erased or purged:
-// nothing is kept for those any more. One that is not there at all is another
-// matter: foreign keys refuse it.
+// here returns the SQL condition that a session is not erased or purged: nothing is stored for
+// those any more. A session that does not exist is refused by foreign keys.
 func here(session string) string {
 	return `NOT EXISTS (SELECT 1 FROM sessions WHERE id = ` + session + ` AND token IS NULL)`
 }
@@ -134,8 +133,8 @@ func (t *tx) setTrust(run []intent.Intent) error {
 	return nil
 }
 
-// TrustChanges implements store.Queries. One writer at a time numbers the changes, so
-// the numbers come in order.
+// TrustChanges implements store.Queries. The only writer numbers the changes, so the numbers
+// are in order.
 func (s *Store) TrustChanges(ctx context.Context, since int64) ([]wamble.TrustLevel, int64, error) {
 	mark := since
 	all, err := readAll(ctx, s, "read trust", `SELECT id, trust_level, trust_change FROM sessions WHERE trust_change > ? ORDER BY trust_change DESC LIMIT 10000`,
@@ -178,8 +177,7 @@ func (t *tx) seeSessions(run []intent.Intent) error {
 	return err
 }
 
-// purgeSessions leaves alone who holds a board: the holder is gone when the
-// reservation is.
+// purgeSessions skips sessions that hold a board: they are purged when the reservation is gone.
 func (t *tx) purgeSessions(run []intent.Intent) error {
 	const old = `player_id IS NULL AND token IS NOT NULL AND last_seen_at < ? AND NOT EXISTS (SELECT 1 FROM reservations r WHERE r.session_id = sessions.id)`
 	const gone = `SELECT id FROM sessions WHERE ` + old
@@ -201,8 +199,8 @@ func (t *tx) purgeSessions(run []intent.Intent) error {
 	return nil
 }
 
-// sessionsExist checks the sessions of a run, each once: moves and payouts have
-// no foreign key that would do it for every row.
+// sessionsExist checks the sessions of a run, each once: moves and payouts have no foreign key
+// that would check every row.
 func (t *tx) sessionsExist(kind intent.Kind, sessions []wamble.SessionID) error {
 	list, err := json.Marshal(sessions)
 	if err != nil {
@@ -226,9 +224,8 @@ func nullable(id int64) any {
 	return id
 }
 
-// selectSession has no join: strangers make us ask it with tokens that nobody
-// has, and SQLite would plan a LEFT JOIN anew for every one of them, at five
-// times the cost of the answer.
+// selectSession has no join: clients can request it with unknown tokens at will, and SQLite
+// would plan a LEFT JOIN anew each time, at five times the cost of the read.
 const selectSession = `SELECT s.id, s.token, s.player_id, (SELECT public_key FROM players WHERE id = s.player_id), (SELECT handle FROM players WHERE id = s.player_id),
 	s.trust_level, s.created_at, s.last_seen_at, s.total_score, s.total_prediction_score,
 	ifnull((SELECT rating FROM players WHERE id = s.player_id), 0), s.games_played, s.chess960_games_played, ifnull(s.token_host, ''), s.bot FROM sessions s `

@@ -10,7 +10,7 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// moveBoards sends boards to other shards. One that was sent later stays where it is.
+// moveBoards moves boards to other shards. A board with a later move stays where it is.
 func (t *tx) moveBoards(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.MoveBoard](run) {
 		n, err := t.exec(`UPDATE boards SET shard = ?1, shard_version = ?2 WHERE id = ?3 AND shard_version < ?2`, in.To, int64(in.Version), int64(in.Board))

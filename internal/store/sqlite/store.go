@@ -21,7 +21,7 @@ import (
 
 var _ store.Store = (*Store)(nil)
 
-// SQLite has no SHA-256 of its own; migration 010 needs it.
+// Migration 010 needs SHA-256, which SQLite lacks.
 func init() {
 	sqlite.MustRegisterDeterministicScalarFunction("wamble_token_hash", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 		token, ok := args[0].([]byte)
@@ -33,14 +33,13 @@ func init() {
 	})
 }
 
-// Options say where the file is and how long to wait for others.
+// Options configure a store.
 type Options struct {
-	// Path of the database file; it is created if it is missing.
+	// Path is the database file; it is created if it is missing.
 	Path string
-	// BusyTimeout is how long to wait for another process that writes.
-	// 0 means 5 s.
+	// BusyTimeout bounds the wait for another process that writes; 0 means 5 s.
 	BusyTimeout time.Duration
-	// Readers is how many reads may run at once. 0 means 4.
+	// Readers bounds the concurrent reads; 0 means 4.
 	Readers int
 }
 
@@ -49,14 +48,14 @@ type Store struct {
 	path     string
 	readers  *sql.DB
 	writer   *writer
-	prepared sync.Map // statements of readers, by their text
+	prepared sync.Map // statements of readers, by text
 
 	owning  sync.Mutex
-	crashed atomic.Bool // the process before this one did not end in order
-	owner   *os.File    // locked while the file belongs to this process
+	crashed atomic.Bool // the previous process did not end in order
+	owner   *os.File    // locked while the file belongs to this process; nil if it does not
 }
 
-// Open returns a store. It touches no file: that is left to the first call.
+// Open returns a store. It opens the file at the first call.
 func Open(o Options) (*Store, error) {
 	if o.Path == "" || strings.ContainsRune(o.Path, 0) {
 		return nil, fmt.Errorf("open SQLite database: %q is no path", o.Path)
@@ -81,7 +80,7 @@ func Open(o Options) (*Store, error) {
 	return &Store{path: o.Path, readers: rdb, writer: newWriter(wdb)}, nil
 }
 
-// dsn quotes the path and lists the settings of a connection.
+// dsn returns the connection string with the quoted path and the settings of a connection.
 func dsn(o Options, pragmas ...string) string {
 	q := url.Values{}
 	busy := fmt.Sprintf("busy_timeout(%d)", o.BusyTimeout.Milliseconds())
@@ -92,7 +91,7 @@ func dsn(o Options, pragmas ...string) string {
 	return u.String()
 }
 
-// Close gives up all connections. Calls under way, and later ones, fail with
+// Close closes all connections. Calls in progress, and later ones, fail with
 // store.ErrTransient.
 func (s *Store) Close() error {
 	err := s.writer.close()
@@ -111,8 +110,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// statement returns a prepared statement: what strangers can make us ask again
-// and again is parsed once on each connection.
+// statement returns a prepared statement, for queries that clients can trigger at will: it is
+// parsed once per connection.
 func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	if kept, ok := s.prepared.Load(text); ok {
 		return kept.(*sql.Stmt), nil
@@ -135,7 +134,7 @@ func readAll[T any](ctx context.Context, s *Store, what, text string, args []any
 	return all, classify(ctx, what, err)
 }
 
-// scanAll reads the rows that a query returned, if it did not fail.
+// scanAll reads the rows of a query, or returns its error.
 func scanAll[T any](rows *sql.Rows, err error, scan func(schema.Scan) (T, error)) (all []T, _ error) {
 	if err != nil {
 		return nil, err
@@ -151,7 +150,7 @@ func scanAll[T any](rows *sql.Rows, err error, scan func(schema.Scan) (T, error)
 	return all, rows.Err()
 }
 
-// read runs a read in one snapshot.
+// read calls work with a transaction that reads one snapshot.
 func (s *Store) read(ctx context.Context, what string, work func(context.Context, *sql.Tx) error) error {
 	tx, err := s.readers.BeginTx(ctx, nil)
 	if err != nil {
@@ -161,9 +160,8 @@ func (s *Store) read(ctx context.Context, what string, work func(context.Context
 	return classify(ctx, what, work(ctx, tx))
 }
 
-// Verify looks for damage, all through the file, if the process that owned it before
-// did not end in order. It may take as long as reading the file.
-// Errors: *store.Unusable.
+// Verify examines the whole file for damage if the previous owner did not end in order. It
+// takes about as long as reading the file. Errors: *store.Unusable.
 func (s *Store) Verify(ctx context.Context) error {
 	if !s.crashed.Load() {
 		return nil

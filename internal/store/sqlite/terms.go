@@ -8,8 +8,8 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// recordTerms keeps an acceptance also when the text was not said yet: it is
-// empty until somebody says it.
+// recordTerms also stores an acceptance without its text: the text is empty until an intent has
+// it.
 func (t *tx) recordTerms(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.RecordTermsAcceptance](run) {
 		_, err := t.exec(`INSERT INTO profile_terms (tos_hash, tos_text) VALUES (?, ?)

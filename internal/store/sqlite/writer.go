@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// writer owns the one connection that writes, with its prepared statements.
+// writer owns the only connection that writes, with its prepared statements.
 type writer struct {
 	db   *sql.DB
-	lock chan struct{} // a mutex, empty while it is held: a context can end the waiting for it
+	lock chan struct{} // a mutex that holds a token while it is free, so that a context can end the wait for it
 
 	conn  *sql.Conn
 	stmts map[query]*sql.Stmt
 }
 
-// query is a statement for a number of rows.
+// query identifies a statement for a number of rows.
 type query struct {
 	text string
 	rows int
@@ -28,8 +28,8 @@ func newWriter(db *sql.DB) *writer {
 	return w
 }
 
-// close waits for the transaction under way and ends the connection. After it,
-// db refuses new ones.
+// close waits for the transaction in progress and closes the connection. Afterwards db refuses
+// new connections.
 func (w *writer) close() error {
 	<-w.lock
 	defer func() { w.lock <- struct{}{} }()
@@ -37,20 +37,20 @@ func (w *writer) close() error {
 	return w.db.Close()
 }
 
-// drop forgets the connection; the next transaction opens another.
+// drop closes the connection; the next transaction opens another.
 func (w *writer) drop() {
 	if w.conn != nil {
 		for _, s := range w.stmts {
-			_ = s.Close() // the connection ends with them
+			_ = s.Close() // ignored: the connection is closed anyway
 		}
 		_ = w.conn.Close()
 		w.conn, w.stmts = nil, nil
 	}
 }
 
-// transact runs work between BEGIN IMMEDIATE and COMMIT. If work or COMMIT
-// fails, nothing is written. The caller's context ends the waiting for the lock
-// and is looked at between statements, but interrupts none: they are short.
+// transact runs work between BEGIN IMMEDIATE and COMMIT. If work or COMMIT fails, nothing is
+// written. The caller's context ends the wait for the lock and is checked between statements;
+// it does not interrupt statements, which are short.
 func (w *writer) transact(ctx context.Context, work func(*tx) error) error {
 	select {
 	case <-w.lock:
@@ -79,17 +79,17 @@ func (w *writer) transact(ctx context.Context, work func(*tx) error) error {
 	}
 	if err != nil {
 		if _, rerr := t.exec("ROLLBACK"); rerr != nil {
-			w.drop() // closing the connection rolls back as well
+			w.drop() // closing the connection rolls back
 		}
 	}
 	return err
 }
 
-// tx is the transaction of a writer. It ends with the call of work.
+// tx is a transaction of a writer. It ends when work returns.
 type tx struct {
 	w        *writer
 	ctx      context.Context
-	quiet    context.Context // ctx that is never canceled
+	quiet    context.Context // ctx without cancellation
 	oneByOne bool            // write one intent at a time; see the package comment
 	profile  string
 	shard    int
@@ -114,20 +114,19 @@ func (t *tx) scan(text string, args []any, into ...any) error {
 	return s.QueryRowContext(t.quiet, args...).Scan(into...)
 }
 
-// sizes are the numbers of rows for which statements are prepared: few, so
-// that the statements stay few.
+// sizes are the numbers of rows for which statements are prepared: only four, which bounds the
+// number of statements.
 var sizes = [...]int{512, 64, 8, 1}
 
-// many runs a statement over rows of args, as many rows at a time as sizes
-// allow, and returns how many rows it changed in all. In its text, $rows stands
-// for the list of tuples, of which tuple is one.
+// many runs a statement over the rows of args, as many rows at a time as sizes allow, and
+// returns the number of changed rows. $rows in its text is replaced by a list of tuples.
 func (t *tx) many(text, tuple string, args []any) (int64, error) {
 	return t.rows(text, tuple, args, func(s *sql.Stmt, args []any) (int64, error) {
 		return changed(s.ExecContext(t.quiet, args...))
 	})
 }
 
-// count is many for a query of one number, and returns the sum.
+// count is many for a query that returns one number; it returns the sum.
 func (t *tx) count(text, tuple string, args []any) (int64, error) {
 	return t.rows(text, tuple, args, func(s *sql.Stmt, args []any) (n int64, err error) {
 		err = s.QueryRowContext(t.quiet, args...).Scan(&n)
@@ -146,7 +145,7 @@ func (t *tx) rows(text, tuple string, args []any, run func(*sql.Stmt, []any) (in
 				break
 			}
 		}
-		q := query{text, -n} // apart from the same text run by exec
+		q := query{text, -n} // distinct from the same text run by exec
 		s, ok := t.w.stmts[q]
 		if !ok {
 			var err error
@@ -177,8 +176,8 @@ func (t *tx) prepare(q query, text string) (*sql.Stmt, error) {
 	return s, nil
 }
 
-// list returns an empty list of arguments for rows of a width, in memory that the
-// transaction uses again.
+// list returns an empty slice of arguments with room for rows of a width, in memory that the
+// transaction reuses.
 func (t *tx) list(rows, width int) []any {
 	if cap(t.args) < rows*width {
 		t.args = make([]any, 0, rows*width)
@@ -193,7 +192,7 @@ func changed(r sql.Result, err error) (int64, error) {
 	return r.RowsAffected()
 }
 
-// exists reports whether a query yields a row.
+// exists reports whether a query returns a row.
 func (t *tx) exists(text string, args ...any) (bool, error) {
 	var one int
 	err := t.scan(text, args, &one)

@@ -13,7 +13,7 @@ import (
 	"wamble"
 )
 
-// batchCases are what a batch is: a step of the cursor, all or nothing.
+// batchCases test what a batch is: a step of the cursor, applied as a whole or not at all.
 var batchCases = []testCase{
 	{"the cursor", func(w *world) {
 		w.apply(newSession(1))
@@ -89,7 +89,7 @@ var batchCases = []testCase{
 		cursor, err := w.Cursor(w.Context(), w.journal, Profile)
 		w.must(err)
 		w.equal("cursor", cursor, uint64(0))
-		// What stands on a rejected intent is rejected with it.
+		// An intent that depends on a rejected one is rejected too.
 		w.refuses([]intent.Intent{newSession(1), &intent.CreateBoard{Board: 3, At: at(1)}, newBoard(4), move(3, 1, 1, true), move(4, 1, 1, true)}, 1, 3)
 	}},
 	{"rows that are partly there", func(w *world) {
@@ -144,8 +144,8 @@ var batchCases = []testCase{
 	{"two profiles at once", twoProfiles},
 }
 
-// everySize applies runs of 1 to 130 moves, so that every way of cutting a run
-// into statements is used, and finds every row again.
+// everySize applies runs of 1 to 130 moves, so that every way of splitting a run into
+// statements is used, and checks every row.
 func everySize(w *world) {
 	w.apply(newSession(1), newSession(2))
 	total, board := 0, wamble.BoardID(0)
@@ -208,8 +208,7 @@ func leases(w *world) {
 	w.apply(&intent.CreateSession{Session: wamble.SessionID(blocks[0].First), Token: token(1).Hash(), At: at(1)})
 }
 
-// returns gives numbers back, which are leased again unless others were leased behind
-// them.
+// returns puts numbers back; they are leased again unless later numbers have been leased.
 func returns(w *world) {
 	for _, seq := range wamble.Sequences() {
 		lease := func(n int, want ...wamble.Block) {
@@ -224,13 +223,14 @@ func returns(w *world) {
 		lease(10, wamble.Block{First: 11, Count: 10})
 		w.must(w.Return(w.Context(), seq, []wamble.Block{{First: 5, Count: 6}, {First: 11, Count: 10}}))
 		lease(3, wamble.Block{First: 5, Count: 3})
-		w.must(w.Return(w.Context(), seq, []wamble.Block{{First: 2, Count: 2}})) // others lie behind them
+		w.must(w.Return(w.Context(), seq, []wamble.Block{{First: 2, Count: 2}})) // later numbers are leased
 		w.must(w.Return(w.Context(), seq, nil))
 		lease(1, wamble.Block{First: 8, Count: 1})
 	}
 }
 
-// manyReturns lets several lease, use some and return the rest, at once.
+// manyReturns lets several goroutines lease, use some numbers and return the rest at the same
+// time.
 func manyReturns(w *world) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -264,8 +264,8 @@ func manyReturns(w *world) {
 	wg.Wait()
 }
 
-// twoProfiles lets two profiles use the same identities and sessions at the
-// same time. Each retries what may pass by itself, as the drain does.
+// twoProfiles lets two profiles use the same identities and sessions at the same time. Each
+// repeats a call after a transient error, as the drain does.
 func twoProfiles(w *world) {
 	const rounds = 20
 	for i := range wamble.SessionID(rounds * 2) {

@@ -11,14 +11,13 @@ import (
 	"wamble"
 )
 
-// Floor writes the rows of a batch as directly as a database can: one prepared
-// statement of many rows per table, in one transaction.
+// Floor writes the rows of a batch as directly as a database can: one prepared statement of
+// many rows per table, in one transaction. It is the upper bound of speed.
 type Floor func(store.Batch) error
 
-// Bench measures moves per second applied by a store, and by a floor on a
-// database of its own in the same run, turn by turn, so that both see the same
-// noise. Setup is given the batch that creates players and boards and returns
-// both.
+// Bench measures moves per second applied by a store and by a floor on its own database, in
+// alternating turns, so that both see the same noise. Setup gets the batch that creates players
+// and boards, and returns both.
 func Bench(b *testing.B, setup func(b *testing.B, start store.Batch) (store.Store, Floor)) {
 	for _, c := range []struct {
 		name  string
@@ -40,7 +39,7 @@ func Bench(b *testing.B, setup func(b *testing.B, start store.Batch) (store.Stor
 				}
 				ours, theirs = ours+t1.Sub(t0), theirs+time.Since(t1)
 			}
-			for range 10 { // statements are prepared, files have grown
+			for range 10 { // prepare statements, let files grow
 				one()
 			}
 			ours, theirs = 0, 0
@@ -53,12 +52,12 @@ func Bench(b *testing.B, setup func(b *testing.B, start store.Batch) (store.Stor
 			b.ReportMetric(moves/ours.Seconds(), "moves/s")
 			b.ReportMetric(moves/theirs.Seconds(), "floor-moves/s")
 			b.ReportMetric(theirs.Seconds()/ours.Seconds(), "of-floor")
-			b.ReportMetric(0, "ns/op") // a turn of both says nothing
+			b.ReportMetric(0, "ns/op") // the time of both together is meaningless
 		})
 	}
 }
 
-// Rows are the rows of a batch of Traffic, flat, as a floor writes them.
+// Rows are the rows of a batch of Traffic as flat lists of values for a floor.
 type Rows struct {
 	Boards   []any // id, fen, status, version, last assignment (µs or nil), updated (µs)
 	Runs     []any // of moves: board, first ply, plies, ended µs, moves

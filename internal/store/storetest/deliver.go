@@ -13,9 +13,8 @@ import (
 	"wamble"
 )
 
-// Deliver applies a batch as the drain does: what may pass by itself
-// is tried again, after asking the cursor whether the batch is already there.
-// It returns how many tries failed.
+// Deliver applies a batch as the drain does: after a transient error it reads the cursor and,
+// unless the batch was applied, tries again. It returns the number of failures.
 func Deliver(ctx context.Context, s store.Store, b store.Batch) (failures int, err error) {
 	for {
 		err := s.Apply(ctx, b)
@@ -31,7 +30,7 @@ func Deliver(ctx context.Context, s store.Store, b store.Batch) (failures int, e
 		failures++
 		at, err := s.Cursor(ctx, b.Journal, b.Profile)
 		for errors.Is(err, store.ErrTransient) && ctx.Err() == nil {
-			select { // the worker's back-off
+			select { // back-off
 			case <-time.After(5 * time.Millisecond):
 			case <-ctx.Done():
 			}
@@ -49,8 +48,8 @@ func Deliver(ctx context.Context, s store.Store, b store.Batch) (failures int, e
 	}
 }
 
-// Holds checks that a store holds exactly the moves of these batches of
-// Traffic, in order, each once.
+// Holds checks that a store has exactly the moves of these batches of Traffic, in order, each
+// once.
 func Holds(t *testing.T, s store.Store, batches []store.Batch) {
 	t.Helper()
 	want := map[wamble.BoardID][]wamble.Move{}

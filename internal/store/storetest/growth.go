@@ -17,17 +17,17 @@ import (
 
 var growth = flag.Int("growth", 200_000, "moves that BenchmarkGrowth stores")
 
-// What BenchmarkGrowth stores: games of so many plies, each paying half of its
-// players, in transactions as the drain makes them under load.
+// What BenchmarkGrowth stores: games of a number of plies, each paying half of its players, in
+// transactions like those of the drain under load.
 const (
 	growthPlayers = 128
 	growthPlies   = 300
 	growthBatch   = 8192
 )
 
-// Growth stores moves in a database that grows, and prints for each tenth of them
-// how many it took in a second, and what one cost of the processors, by cpu. With
-// few boards a transaction brings many moves of each, with many about one.
+// Growth stores moves in a growing database, and prints for each tenth of them how many were
+// stored per second, and how much processor time (of cpu) each cost. With few boards a
+// transaction has many moves of each board, with many about one.
 func Growth(b *testing.B, open func(*testing.B) store.Store, cpu func() time.Duration) {
 	for _, boards := range []int{129, 16_384} {
 		b.Run(fmt.Sprintf("boards=%d", boards), func(b *testing.B) {
@@ -64,12 +64,12 @@ func Growth(b *testing.B, open func(*testing.B) store.Store, cpu func() time.Dur
 	}
 }
 
-// season is games that are played and end, one board after another.
+// season plays games to their end, one move per board in turn.
 type season struct {
 	rng    *rand.Rand
 	now    time.Time
 	cursor uint64
-	boards []seasonBoard // that are played on
+	boards []seasonBoard // boards with a game in progress
 	made   int           // boards in all
 	turn   int
 }
@@ -80,8 +80,7 @@ type seasonBoard struct {
 	players map[wamble.SessionID]bool
 }
 
-// newSeason returns a season, and the batch that it begins with. Its boards are
-// somewhere within their first games.
+// newSeason returns a season and its first batch. Its games begin at different stages.
 func newSeason(boards int) (*season, store.Batch) {
 	s := &season{rng: rand.New(rand.NewPCG(1, 0)), now: epoch}
 	var sessions, made []intent.Intent
@@ -108,7 +107,7 @@ func (s *season) next(intents []intent.Intent) store.Batch {
 	return store.Batch{Journal: store.JournalID{1}, Profile: TrafficProfile, After: s.cursor - 1, Through: s.cursor, Intents: intents}
 }
 
-// batch plays moves on one board after another, as one transaction.
+// batch returns a transaction with moves, on one board after another.
 func (s *season) batch(moves int) store.Batch {
 	var created, updated, assigned, played, results, paid, held, freed []intent.Intent
 	touched := map[int]bool{}
@@ -153,7 +152,7 @@ func (s *season) update(one *seasonBoard, status wamble.BoardStatus) intent.Inte
 	return &intent.UpdateBoard{Board: one.id, FEN: afterE4, Status: status, Version: uint64(2*one.plies + 1), At: s.now}
 }
 
-// byLocality orders intents of one kind as the drain does.
+// byLocality orders intents of one kind like the drain.
 func byLocality(a, b intent.Intent) int {
 	row := a.Kind().Row()
 	aMajor, aMinor := row.Locality(a)

@@ -5,7 +5,7 @@ import (
 	"wamble/internal/intent"
 )
 
-// What becomes of predictions, and of people who leave.
+// The cases of predictions, and of players who leave.
 
 var prediction = intent.RecordPrediction{ID: 11, Board: 3, Session: 1, UCI: "e7e5", Ply: 2, Streak: 1, At: at(41)}
 
@@ -36,7 +36,7 @@ var resolutionCase = intentCase{
 	},
 }
 
-// Sessions 1 and 4 are those of key 7: one has moved, the other one has not.
+// Sessions 1 and 4 belong to key 7: one has moved, the other has not.
 var eraseCase = intentCase{
 	before: []intent.Intent{newSession(1), newSession(2), newSession(4), link(1, 7, 20), link(2, 8, 20), link(4, 7, 20), newBoard(3), newBoard(4),
 		&terms, &intent.RecordTermsAcceptance{Session: 2, Profile: Profile, Hash: [32]byte{9}, Text: "x", At: at(1)}, move(3, 1, 1, true),

@@ -12,8 +12,8 @@ const afterE4 = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
 
 var terms = intent.RecordTermsAcceptance{Session: 1, Profile: Profile, Hash: [32]byte{9}, Text: "Be kind. Ⅎ", At: at(5)}
 
-// intentCases has one row per kind. Each is also played twice and in one batch
-// with what it stands on; see playIntent.
+// intentCases has one row per kind. Each is also repeated, and run in one batch with the
+// intents that it depends on; see playIntent.
 var intentCases = map[intent.Kind]intentCase{
 	intent.KindCreateSession: {
 		intent: newSession(1),
@@ -195,8 +195,8 @@ var intentCases = map[intent.Kind]intentCase{
 	intent.KindRecordLastMoveShown: {
 		before: []intent.Intent{newSession(1), newBoard(3)},
 		intent: &intent.RecordLastMoveShown{Board: 3, Session: 1, UCI: "e2e4", At: at(50)},
-		// No read returns it yet: it must be taken, repeated, and bound to rows
-		// that exist.
+		// No read returns it: it must be accepted, also when repeated, and refer to existing
+		// rows.
 		check: func(w *world) {
 			w.refuses([]intent.Intent{&intent.RecordLastMoveShown{Board: 99, Session: 1, UCI: "e2e4", At: at(50)}}, 0)
 		},

@@ -14,14 +14,14 @@ import (
 	"wamble/internal/store"
 )
 
-// writerEnv tells a test binary to be the writer of Kill, and where to write.
+// writerEnv makes a test binary the writer of Kill; its value is the address.
 const writerEnv = "WAMBLE_TEST_WRITER"
 
 const killSeed = 7
 
-// Writer is called first in TestMain. In a process that Kill started it applies
-// traffic without end to the store that open returns for Kill's address, and
-// says after each batch how far it is; elsewhere it returns at once.
+// Writer must be called first in TestMain. In a process that Kill started it applies traffic
+// endlessly to the store that open returns for Kill's address, and reports every batch; in any
+// other process it returns at once.
 func Writer(open func(address string) (store.Store, error)) {
 	address := os.Getenv(writerEnv)
 	if address == "" {
@@ -29,10 +29,10 @@ func Writer(open func(address string) (store.Store, error)) {
 	}
 	err := write(open, address, os.Stdout)
 	fmt.Fprintln(os.Stderr, "writer:", err)
-	os.Exit(1) // it is to be killed
+	os.Exit(1) // the process should be killed before
 }
 
-// write applies batches until something fails.
+// write applies batches until a failure.
 func write(open func(string) (store.Store, error), address string, acks io.Writer) error {
 	s, err := open(address)
 	if err != nil {
@@ -56,14 +56,12 @@ func write(open func(string) (store.Store, error), address string, acks io.Write
 	}
 }
 
-// next64 is a batch of 1 to 64 moves.
+// next64 returns a batch of 1 to 64 moves.
 func (tr *Traffic) next64() store.Batch { return tr.Batch(1 + tr.rng.IntN(64)) }
 
-// Kill starts this test binary as a writer to the store at address, kills it
-// with SIGKILL after a random number of acknowledged batches, and does so again
-// and again. Then it expects s, opened by the caller on the same address, to
-// hold what was acknowledged and at most the batch that was under way, each
-// move once.
+// Kill starts this test binary as a writer to the store at address, kills it with SIGKILL after
+// a random number of acknowledged batches, and repeats that. Then s, which the caller opened on
+// the same address, must have all acknowledged batches and at most one more, each move once.
 func Kill(t *testing.T, s store.Store, address string, rounds int, rng *rand.Rand) {
 	t.Helper()
 	self, err := os.Executable()
@@ -92,12 +90,12 @@ func Kill(t *testing.T, s store.Store, address string, rounds int, rng *rand.Ran
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { // acknowledged before it died
+		for lines.Scan() { // acknowledged before the kill
 			if acked, err = strconv.ParseUint(lines.Text(), 10, 64); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // fails: it was killed
 		at, err := s.Cursor(t.Context(), start.Journal, start.Profile)
 		if err != nil {
 			t.Fatal(err)

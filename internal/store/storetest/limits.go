@@ -9,7 +9,7 @@ import (
 	"wamble/internal/store"
 )
 
-// limitCases are what fits into a column, and what does not.
+// limitCases are values that fit into a column, and values that do not.
 var limitCases = []testCase{
 	{"what fits", func(w *world) {
 		fen := strings.Repeat("x", 90)

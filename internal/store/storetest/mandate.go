@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// mandate is the part "Tables" of the document about the database.
+// mandate is the section "Tables" of the database document.
 const mandate = `
 - players
   - id BIGSERIAL PRIMARY KEY
@@ -67,7 +67,7 @@ const mandate = `
 // MandateTables are the tables of the mandate.
 var MandateTables = []string{"players", "sessions", "boards", "moves", "reservations", "game_results", "payouts", "predictions"}
 
-// Patterns of what a line of the mandate says beside name and type.
+// Patterns of the constraints after name and type in a line of the mandate.
 var (
 	mandateDefault    = regexp.MustCompile(`DEFAULT (\S+)`)
 	mandateReferences = regexp.MustCompile(`REFERENCES (\w+)\((\w+)\)`)
@@ -75,7 +75,7 @@ var (
 	quoted            = regexp.MustCompile(`'([A-Za-z]+)'`)
 )
 
-// Values is the fact that a column has one of the quoted words of a text.
+// Values returns the fact that a column allows only the quoted words of a text.
 func Values(column, text string) string {
 	var words []string
 	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
@@ -85,8 +85,8 @@ func Values(column, text string) string {
 	return column + " IN " + strings.Join(words, " ")
 }
 
-// mandateFacts are the single facts of the mandate: a column is there, has a type,
-// is NOT NULL, and so on. TypeOf translates types; BIGSERIAL is BIGINT.
+// mandateFacts returns the single facts of the mandate: a column exists, has a type, is NOT
+// NULL, and so on. TypeOf translates types; BIGSERIAL is BIGINT.
 func mandateFacts(typeOf func(string) string) (facts []string) {
 	table := ""
 	for line := range strings.Lines(mandate) {
@@ -134,8 +134,8 @@ func mandateFacts(typeOf func(string) string) (facts []string) {
 	return facts
 }
 
-// CheckMandate compares what a migrated store has with the mandate. Differs are the
-// facts that it does not have, each with the reason.
+// CheckMandate compares a migrated store with the mandate. Differs maps the facts that the
+// store lacks to the reasons.
 func CheckMandate(t testing.TB, has []string, typeOf func(string) string, differs map[string]string) {
 	t.Helper()
 	facts := mandateFacts(typeOf)

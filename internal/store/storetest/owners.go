@@ -11,9 +11,8 @@ import (
 	"wamble/internal/store"
 )
 
-// Owners plays who may write a profile. Each call of open is another process with
-// the same database. Locked says that the database knows by itself whether an
-// owner lives.
+// Owners tests which process may write a profile. Each call of open acts as another process on
+// the same database. Locked says that the database detects by itself whether an owner is alive.
 func Owners(t *testing.T, open func(t *testing.T) store.Store, locked bool) {
 	t.Parallel()
 	ctx := context.Background()
@@ -58,7 +57,7 @@ func Owners(t *testing.T, open func(t *testing.T) store.Store, locked bool) {
 	if err := first.Apply(ctx, batch(alice.Journal, 3)); err != nil {
 		t.Fatalf("the owner writes: %v", err)
 	}
-	// A later process on the same journal: after a crash, or a handoff.
+	// A later process on the same journal, after a crash or a handoff.
 	later := alice
 	later.PID, later.Since = 12, since.Add(time.Hour)
 	third := open(t)
@@ -72,7 +71,7 @@ func Owners(t *testing.T, open func(t *testing.T) store.Store, locked bool) {
 	if err := first.Apply(ctx, batch(alice.Journal, 4)); !errors.As(err, &owned) || !owned.By.Same(later) || errors.Is(err, store.ErrTransient) {
 		t.Errorf("who lost the profile writes: got %v, want *store.Owned", err)
 	}
-	// Nobody has heard of the owner since: it is dead.
+	// There was no beat of the owner since: it is dead.
 	silent := own(second, bob, 0)
 	if silent == nil {
 		t.Fatal("the profile was taken from its owner at once")

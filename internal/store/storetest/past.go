@@ -9,9 +9,9 @@ import (
 	"wamble/internal/store"
 )
 
-// past asks for the boards at a time. The nth board is made in second n and over in second
-// n+5, the last ten are not over. They are numbered as by two shards, each of which has
-// numbers of its own: what is made first has a high one, and the numbers go up and down.
+// past queries the boards at a time. The nth board is made in second n and finished in second
+// n+5; the last ten are not finished. Two shards number them from different ranges, so that the
+// numbers are not in the order of time.
 func past(w *world) {
 	const n = 60
 	number := func(i int) wamble.BoardID { return wamble.BoardID(7 * (i + i%2*1000)) }

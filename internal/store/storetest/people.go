@@ -8,8 +8,8 @@ import (
 	"wamble/internal/intent"
 )
 
-// people: everybody is found by each way to name him, those who were seen last first,
-// and no more than were asked for. A guest's session can be revoked without a key.
+// people finds everyone by each criterion, the last seen first, and no more than the limit. A
+// guest's session can be revoked without a key.
 func people(w *world) {
 	w.apply(newSession(1), newSession(2), newSession(3), newSession(4), link(1, 7, 20), link(2, 7, 21), link(3, 8, 22), newBoard(3), newBoard(4))
 	w.apply(&intent.SetName{Key: key(7), Name: "Ann_1", At: at(30)}, &intent.SetName{Key: key(8), Name: "Joanna", At: at(30)},
@@ -61,7 +61,7 @@ func people(w *world) {
 	}
 }
 
-// describe has a line for each person.
+// describe returns a line for each person.
 func describe(all []wamble.Person) string {
 	var lines []string
 	for _, p := range all {
@@ -70,8 +70,8 @@ func describe(all []wamble.Person) string {
 	return strings.Join(lines, "\n")
 }
 
-// mergeCase: of two players one stays, with the sessions, points, games and ratings of
-// both; the key of the other one is his.
+// mergeCase merges two players: one remains, with the sessions, points, games and ratings of
+// both; the key of the other one leads to them.
 var mergeCase = intentCase{
 	before: []intent.Intent{newSession(1), newSession(2), newSession(4), newSession(5), link(1, 7, 20), link(2, 8, 20), link(4, 7, 20), link(5, 9, 20), newBoard(3), newBoard(4),
 		move(3, 1, 1, true), move(3, 2, 2, true), move(4, 4, 1, true), move(4, 5, 2, true), pay(3, 1), pay(3, 2), pay(4, 4), pay(4, 5),

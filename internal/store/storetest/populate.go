@@ -15,7 +15,7 @@ import (
 	"wamble"
 )
 
-// Populate fills an empty store with a little of everything that Reads reads.
+// Populate fills an empty store with rows for every case of Reads.
 func Populate(t *testing.T, s store.Store) {
 	t.Helper()
 	w := newWorld(t, s)
@@ -24,8 +24,8 @@ func Populate(t *testing.T, s store.Store) {
 		&intent.SetTrust{Session: 1, Level: 10, At: at(60)})
 }
 
-// reads has one row per method of store.Queries, on the rows of Populate. A
-// read reports whether it found them.
+// reads has one row per method of store.Queries, on the rows of Populate. A read reports
+// whether it found them.
 var reads = map[string]func(*world) (bool, error){
 	"Session": func(w *world) (bool, error) {
 		s, err := w.Session(w.Context(), token(1))
@@ -125,18 +125,17 @@ var reads = map[string]func(*world) (bool, error){
 	},
 	"MergedKeys": func(w *world) (bool, error) {
 		keys, err := w.MergedKeys(w.Context(), key(7))
-		return len(keys) == 0, err // nobody was merged into him
+		return len(keys) == 0, err // no one was merged into the player
 	},
 	"FormerNames": func(w *world) (bool, error) {
 		names, err := w.FormerNames(w.Context(), key(7))
-		return len(names) == 0, err // he was never renamed
+		return len(names) == 0, err // the player was never renamed
 	},
 	"TermsAccepted": func(w *world) (bool, error) { return w.TermsAccepted(w.Context(), 1, Profile, terms.Hash) },
 }
 
-// Reads calls every read of a store that Populate filled, and fails when a
-// method of store.Queries has no row here. A store's own tests call it where
-// nothing may write.
+// Reads calls every read on a store filled by Populate, and fails if a method of store.Queries
+// has no row here. A store's own tests call it on a read-only database.
 func Reads(t *testing.T, s store.Store) {
 	t.Helper()
 	w := newWorld(t, s)
@@ -154,8 +153,8 @@ func Reads(t *testing.T, s store.Store) {
 	}
 }
 
-// TermsText applies acceptances with and without the text of the terms. Text reads
-// the only one that is stored.
+// TermsText applies acceptances with and without the text of the terms. Text returns the only
+// stored one.
 func TermsText(t testing.TB, s store.Store, text func() string) {
 	t.Helper()
 	for i, step := range []struct{ said, want string }{
@@ -174,9 +173,8 @@ func TermsText(t testing.TB, s store.Store, text func() string) {
 	}
 }
 
-// OldMoves are moves of board 40 as they were stored before they were runs, as SQL
-// for both stores: 70 plies of session 1, without ply 50, each at a time that depends
-// on $ply.
+// OldMoves returns SQL for both stores with moves of board 40 in the form before runs: 70 plies
+// of session 1, without ply 50, at times that depend on $ply.
 func OldMoves(at string) string {
 	var rows []string
 	for ply := 1; ply <= 70; ply++ {
@@ -187,8 +185,8 @@ func OldMoves(at string) string {
 	return "INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) VALUES " + strings.Join(rows, ", ")
 }
 
-// HasOldMoves compares a store with OldMoves, whose first was made at a time and each
-// other one a second later, and writes the one that is missing.
+// HasOldMoves compares a store with OldMoves, whose first move was made at a time and each
+// further one a second later, and writes the missing one.
 func HasOldMoves(t *testing.T, s store.Store, first time.Time) {
 	t.Helper()
 	missing := &intent.RecordMove{Board: 40, Session: 1, UCI: "m50", Ply: 50, At: first.Add(49 * time.Second)}

@@ -11,7 +11,7 @@ import (
 	"wamble"
 )
 
-// readCases are what reads return, and in which order.
+// readCases test the results of reads and their order.
 var readCases = []testCase{
 	{"people by each way to name them", people},
 	{"live boards in the order of creation", func(w *world) {
@@ -19,7 +19,7 @@ var readCases = []testCase{
 		var all []intent.Intent
 		want := []wamble.BoardID{}
 		for i := range wamble.BoardID(n) {
-			// Ten boards share each moment, later numbers are older.
+			// Ten boards share each time; later numbers are older.
 			all = append(all, &intent.CreateBoard{Board: i + 1, FEN: startFEN, Status: wamble.Active, Variant: -1, At: at(-int(i / 10))})
 		}
 		w.apply(all...)
@@ -58,7 +58,7 @@ var readCases = []testCase{
 		w.equal("its moves", len(w.arrivals(1)[0].Moves), 1)
 		other.apply(&intent.ArriveBoard{Board: 3, Shard: 1, Version: 5, At: at(3)}, move(3, 1, 2, false), &intent.MoveBoard{Board: 3, Version: 7, From: 1, To: 0, At: at(4)})
 		w.equal("back", ids(w.liveAt(0))+ids(w.liveAt(1))+ids(w.arrivals(0))+ids(w.arrivals(1)), "[3 4][5][3][]")
-		w.apply(&intent.MoveBoard{Board: 3, Version: 5, From: 0, To: 1, At: at(2)}) // again, after the other shard's
+		w.apply(&intent.MoveBoard{Board: 3, Version: 5, From: 0, To: 1, At: at(2)}) // again, after that of the other shard
 		w.equal("again", ids(w.liveAt(0))+ids(w.liveAt(1))+ids(w.arrivals(0))+ids(w.arrivals(1)), "[3 4][5][3][]")
 		w.apply(&intent.ArriveBoard{Board: 3, Shard: 0, Version: 6, At: at(5)}) // of an earlier arrival
 		w.equal("an earlier arrival", ids(w.arrivals(0)), "[3]")
@@ -111,7 +111,7 @@ var readCases = []testCase{
 		for b, err := range w.Games(w.Context(), wamble.GameFilter{}) {
 			w.must(err)
 			if b.ID == 3 {
-				break // an unfinished walk holds nothing
+				break // ends the iteration early
 			}
 		}
 	}},
@@ -275,8 +275,8 @@ func leaderboard(w *world) {
 	page, err = w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Limit: 1})
 	w.must(err)
 	w.equal("row", page.Rows[0], wamble.LeaderboardRow{Rank: 1, Who: 200, Session: 2, Key: key(2), Handle: "h_0002", Stats: wamble.Stats{Score: 9, Rating: 1200}})
-	// A second session of a player is in the same row, with what it brings; when it is taken
-	// from him, it is a row of its own.
+	// A second session of a player is in the same row, with its score; when it is unlinked, it
+	// is a row of its own.
 	w.apply(newSession(7), newBoard(3), pay(3, 7, 2), &intent.RecordPayout{Board: 2, Session: 7, Points: 1, Canonical: 1, At: at(-40 * 86400)})
 	w.apply(link(7, 2, 60))
 	ranks("two sessions", wamble.LeaderboardQuery{Limit: 2, Self: 7}, "6: 7=12 3=5 7=12")
@@ -303,16 +303,16 @@ func leaderboard(w *world) {
 	}
 }
 
-// leaderboardOfBots: programs are ranked among themselves, whether they are guests or have
-// an identity, and whichever of the two was there first; people are ranked without them.
+// leaderboardOfBots ranks bots separately, whether they are guests or have an identity, and
+// whichever came first; people are ranked without bots.
 func leaderboardOfBots(w *world) {
 	for id := wamble.SessionID(1); id <= 8; id++ {
 		w.apply(newSession(id), newBoard(wamble.BoardID(id)))
 		w.apply(&intent.RecordPayout{Board: wamble.BoardID(id), Session: id, Points: float64(id), Canonical: float64(id), At: at(50)})
 	}
 	mark := func(id wamble.SessionID) intent.Intent { return &intent.MarkBot{Session: id, At: at(60)} }
-	// 1, 2 are guests; 3 and 4 people with an identity. 5 and 6 are guests that are bots, 7
-	// and 8 with an identity: one was linked after it was marked, the other before.
+	// 1, 2 are guests; 3 and 4 people with an identity. 5 and 6 are guests that are bots; 7 and
+	// 8 bots with an identity: one was linked after it was marked, the other before.
 	w.apply(link(3, 3, 52), link(4, 4, 52), link(8, 8, 52))
 	w.apply(mark(5), mark(6), mark(7), mark(8))
 	w.apply(link(7, 7, 62))
@@ -352,7 +352,7 @@ func leaderboardOfBots(w *world) {
 		marked = append(marked, m.Bot)
 	}
 	w.equal("which moves are a bot's", marked, []bool{false, false, true, true})
-	// An identity stays a bot when its session is taken from it, and the session, too.
+	// An identity stays a bot when its session is unlinked, and so does the session.
 	w.apply(&intent.UnlinkSession{Session: 7, At: at(70)})
 	w.equal("a bot's session without its identity", w.session(7).Bot, true)
 	got, err := w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Limit: 16, Bots: true})
@@ -360,7 +360,7 @@ func leaderboardOfBots(w *world) {
 	w.equal("bots with an empty identity", got.Total, 5)
 }
 
-// unknown is a row, or an empty one.
+// unknown returns the row, or an empty one if it is nil.
 func unknown(row *wamble.LeaderboardRow) wamble.LeaderboardRow {
 	if row == nil {
 		return wamble.LeaderboardRow{}

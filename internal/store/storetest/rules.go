@@ -10,7 +10,7 @@ import (
 	"wamble/internal/intent"
 )
 
-// intentRules are what intents do to each other.
+// intentRules test the effects of intents on each other.
 var intentRules = []testCase{
 	{"an older version of a board has no effect", func(w *world) {
 		update := func(v uint64, fen string) intent.Intent {
@@ -30,7 +30,7 @@ var intentRules = []testCase{
 		w.apply(&intent.MergePlayers{From: key(7), Into: key(8), At: at(10)})
 		w.equal("before he was there", w.session(1).Key, key(7))
 		w.apply(&intent.MergePlayers{From: key(7), Into: key(8), At: at(60)})
-		w.apply(link(1, 7, 30)) // on its way for long
+		w.apply(link(1, 7, 30)) // delayed
 		w.apply(&intent.MergePlayers{From: key(7), Into: key(8), At: at(61)})
 		w.apply(&intent.MergePlayers{From: key(8), Into: key(9), At: at(70)})
 		for _, k := range []byte{7, 8, 9} {
@@ -176,7 +176,7 @@ var intentRules = []testCase{
 			w.Helper()
 			got, next, err := w.TrustChanges(w.Context(), mark)
 			w.must(err)
-			for _, row := range got { // one may come again
+			for _, row := range got { // a change may be returned again
 				w.equal("the level now", row.Level, w.session(row.Session).Trust)
 			}
 			for _, row := range want {
@@ -299,7 +299,7 @@ var intentRules = []testCase{
 	{"what comes behind an erasure brings nothing back", func(w *world) {
 		w.apply(newSession(1), newSession(2), link(1, 7, 20), newBoard(3), newBoard(4), &prediction)
 		w.apply(&intent.ErasePlayer{Key: key(7), At: at(60)})
-		// What other profiles had decided before, and what the game still owes.
+		// Later intents for the erased player, of other profiles and of the game.
 		w.apply(newSession(1), link(1, 7, 50), &intent.RenewToken{Session: 1, Token: token(51).Hash(), At: at(70)}, &terms, move(3, 1, 1, true), pay(3, 1),
 			&intent.RecordRating{Board: 3, Session: 1, Key: key(7), Delta: 5, At: at(70)},
 			&intent.RecordPrediction{ID: 13, Board: 3, Session: 1, UCI: "e7e5", Ply: 2, At: at(70)},
@@ -324,7 +324,7 @@ var intentRules = []testCase{
 			{ID: 16, Board: 3, Session: 2, UCI: "b1c3", Ply: 3, At: at(70)},
 			{ID: 15, Board: 3, Session: 2, Parent: 14, UCI: "b8c6", Ply: 4, Depth: 1, At: at(70)},
 		})
-		// Who comes back with the key is somebody new.
+		// A player who returns with the key is a new one.
 		w.apply(link(2, 7, 80))
 		w.equal("the new player", w.session(2).Key, key(7))
 	}},

@@ -10,7 +10,7 @@ import (
 // Open returns an empty store with the newest schema, which ends with the test.
 type Open func(t *testing.T) store.Store
 
-// Run plays the whole suite, each case on a store of its own, in parallel.
+// Run runs the whole suite, each case on a store of its own, in parallel.
 func Run(t *testing.T, open Open) {
 	for _, kind := range intent.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -46,17 +46,17 @@ func Run(t *testing.T, open Open) {
 	})
 }
 
-// testCase is one named case of a store.
+// testCase is one named case.
 type testCase struct {
 	name string
 	play func(*world)
 }
 
-// intentCase says what one kind of intent must do.
+// intentCase is the case of one kind of intent.
 type intentCase struct {
-	before []intent.Intent // what it stands on
+	before []intent.Intent // intents that it depends on
 	intent intent.Intent
-	check  func(*world) // what must be stored afterwards
+	check  func(*world) // checks what must be stored afterwards
 }
 
 func playIntent(t *testing.T, open Open, c intentCase) {

@@ -11,8 +11,8 @@ import (
 	"wamble"
 )
 
-// scores: a player has two sessions, and lost a game for which he was paid
-// nothing; somebody else's games are not his.
+// scores reads the scores of a player with two sessions, who lost a game without a payout;
+// games of others are not included.
 func scores(w *world) {
 	w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 20), link(2, 7, 20), link(3, 8, 20))
 	var all []intent.Intent
@@ -28,11 +28,11 @@ func scores(w *world) {
 	}
 	none := wamble.PublicKey{}
 	w.apply(pay(1, 1, 2.5, 60), pay(1, 2, 1.25, 60), rate(1, 1, key(7), 4, 60), // in two sessions
-		rate(2, 2, none, -6.5, 80),         // lost; known by his session
+		rate(2, 2, none, -6.5, 80),         // lost; found by the session
 		pay(3, 1, 5, 70), pay(4, 2, 6, 70), // at the same time
-		pay(5, 3, 9, 90), rate(5, 3, key(8), 9, 90), // somebody else
-		rate(6, 2, none, 1, 61), rate(6, 1, key(7), 1, 61), // twice: only the first counts
-		rate(7, 99, none, 5, 95)) // nobody's session
+		pay(5, 3, 9, 90), rate(5, 3, key(8), 9, 90), // another player
+		rate(6, 2, none, 1, 61), rate(6, 1, key(7), 1, 61), // repeated: only the first counts
+		rate(7, 99, none, 5, 95)) // no such session
 	me := w.player(key(7))
 	w.equal("rating", me.Stats.Rating, 1200+4-6.5+1)
 	w.equal("rating of the other", w.player(key(8)).Stats.Rating, 1209.0)

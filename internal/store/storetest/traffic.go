@@ -11,26 +11,26 @@ import (
 	"wamble"
 )
 
-// Traffic is what a busy profile writes: players who move and are switched to
-// another board. It is the same for the same seed.
+// Traffic simulates a busy profile: players who move and are switched to another board. It is
+// deterministic for a seed.
 type Traffic struct {
 	rng    *rand.Rand
 	now    time.Time
 	cursor uint64
 
-	holds   []wamble.BoardID // by player: the board it is to move on
-	next    int              // whose turn it is
+	holds   []wamble.BoardID // by player: the board for their next move
+	next    int              // index of the player whose turn it is
 	plies   map[wamble.BoardID]int
 	version map[wamble.BoardID]uint64
 	held    map[wamble.BoardID]bool
-	met     map[[2]int64]bool // session and board
+	met     map[[2]int64]bool // pairs of session and board that have met
 }
 
 // TrafficProfile is the profile of the batches.
 const TrafficProfile = "traffic"
 
-// NewTraffic returns traffic of that many players on four times as many boards,
-// and the batch that creates them all.
+// NewTraffic returns traffic of a number of players on four times as many boards, and the batch
+// that creates them all.
 func NewTraffic(players int, seed uint64) (*Traffic, store.Batch) {
 	tr := &Traffic{rng: rand.New(rand.NewPCG(seed, 0)), now: epoch, holds: make([]wamble.BoardID, players),
 		plies: map[wamble.BoardID]int{}, version: map[wamble.BoardID]uint64{}, held: map[wamble.BoardID]bool{}, met: map[[2]int64]bool{}}
@@ -53,8 +53,8 @@ func (tr *Traffic) batch(intents []intent.Intent) store.Batch {
 	return store.Batch{Journal: store.JournalID{1}, Profile: TrafficProfile, After: tr.cursor - 1, Through: tr.cursor, Intents: intents}
 }
 
-// Batch returns the next batch, with that many moves, coalesced as the drain
-// does: one update per board, the newest change of each reservation, moves by board.
+// Batch returns the next batch with a number of moves, coalesced like the drain's: one update
+// per board, the newest change of each reservation, moves by board.
 func (tr *Traffic) Batch(moves int) store.Batch {
 	updates, assigned, holders := map[wamble.BoardID]intent.Intent{}, map[wamble.BoardID]intent.Intent{}, map[wamble.BoardID]intent.Intent{}
 	var played []intent.Intent
@@ -93,7 +93,7 @@ func (tr *Traffic) update(b wamble.BoardID, s wamble.BoardStatus) intent.Intent 
 	return &intent.UpdateBoard{Board: b, FEN: afterE4, Status: s, Version: tr.version[b], At: tr.now}
 }
 
-// draw chooses a board that nobody holds.
+// draw returns a free board.
 func (tr *Traffic) draw() wamble.BoardID {
 	for {
 		b := wamble.BoardID(tr.rng.IntN(len(tr.holds)*4) + 1)

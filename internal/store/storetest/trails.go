@@ -9,8 +9,8 @@ import (
 	"wamble/internal/intent"
 )
 
-// trails: a session has its own boards, and a player those of all his sessions, the
-// newest of each, with what they have paid him. What is applied twice is there once.
+// trails reads the boards of a session and of all sessions of its player, the newest of each,
+// with their payouts. An intent applied twice counts once.
 func trails(w *world) {
 	w.apply(newSession(1), newSession(2), newSession(3))
 	var boards, moves []intent.Intent
@@ -47,7 +47,7 @@ func trails(w *world) {
 	w.trail("after an erasure", 1, "[1] []")
 }
 
-// upTo lists the boards of a trail: some, then n up to a number.
+// upTo returns the boards of a trail: some, then n up to a number.
 func upTo(last, n int, more ...wamble.BoardID) string {
 	for id := last - n + 1; id <= last; id++ {
 		more = append(more, wamble.BoardID(id))

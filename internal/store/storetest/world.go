@@ -22,14 +22,13 @@ const Profile = "alpha"
 // startFEN is the position of a new board.
 const startFEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
-// epoch is when the cases of the suite begin: not on a whole second, because
-// stores keep microseconds.
+// epoch is the start time of the cases: not a whole second, because stores keep microseconds.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC)
 
-// at is a moment of a case, in seconds after epoch.
+// at returns a time of a case, in seconds after epoch.
 func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 
-// token and key make distinct, readable test values.
+// token and key return distinct, readable test values.
 func token(n byte) wamble.Token   { return wamble.Token{0: n, 15: 0xA0} }
 func key(n byte) wamble.PublicKey { return wamble.PublicKey{0: n, 31: 0xB0} }
 
@@ -41,19 +40,19 @@ type world struct {
 	profile string
 	cursor  uint64
 
-	together bool // what an intent stands on was in its batch
+	together bool // the batch also has the intents that this one depends on
 }
 
 func newWorld(t *testing.T, s store.Store) *world {
 	return &world{T: t, Store: s, journal: store.JournalID{1, 2, 3}, profile: Profile}
 }
 
-// next returns the batch that comes next, with these intents.
+// next returns the next batch, with these intents.
 func (w *world) next(intents ...intent.Intent) store.Batch {
 	return store.Batch{Journal: w.journal, Profile: w.profile, After: w.cursor, Through: w.cursor + 1, Intents: intents}
 }
 
-// apply applies the next batch and fails the test if that fails.
+// apply applies the next batch; an error fails the test.
 func (w *world) apply(intents ...intent.Intent) {
 	w.Helper()
 	if err := w.Apply(w.Context(), w.next(intents...)); err != nil {
@@ -62,8 +61,8 @@ func (w *world) apply(intents ...intent.Intent) {
 	w.cursor++
 }
 
-// refuses expects a permanent error that leaves the cursor where it is, and a
-// probe that names exactly the intents at bad.
+// refuses expects a permanent error without a step of the cursor, and a probe that returns
+// exactly the intents at the indexes bad.
 func (w *world) refuses(intents []intent.Intent, bad ...int) {
 	w.Helper()
 	b := w.next(intents...)
@@ -101,7 +100,7 @@ func (w *world) equal(what string, got, want any) {
 	}
 }
 
-// notFound expects a read to say that there is no such row.
+// notFound expects store.ErrNotFound.
 func (w *world) notFound(what string, err error) {
 	w.Helper()
 	if !errors.Is(err, store.ErrNotFound) {
@@ -138,7 +137,7 @@ func (w *world) board(id wamble.BoardID) wamble.Board {
 	return b
 }
 
-// games reads a whole sequence of boards.
+// games reads all boards of a filter.
 func (w *world) games(f wamble.GameFilter) []wamble.Board {
 	w.Helper()
 	var all []wamble.Board
@@ -159,7 +158,7 @@ func (w *world) live(profile string) []wamble.Board {
 	return all
 }
 
-// liveAt reads the boards of a shard, by their numbers.
+// liveAt reads the boards of a shard, sorted by number.
 func (w *world) liveAt(shard int) []wamble.Board {
 	w.Helper()
 	var all []wamble.Board
@@ -178,7 +177,7 @@ func (w *world) arrivals(shard int) []wamble.Board {
 	return all
 }
 
-// ids names the boards of a list.
+// ids returns the numbers of boards.
 func ids(boards []wamble.Board) string {
 	var all []wamble.BoardID
 	for _, b := range boards {
@@ -213,5 +212,5 @@ func pay(b wamble.BoardID, s wamble.SessionID) *intent.RecordPayout {
 	return &intent.RecordPayout{Board: b, Session: s, Points: 1, Canonical: 1, At: at(100)}
 }
 
-// Epoch is when the cases of the suite begin.
+// Epoch returns the start time of the cases.
 func Epoch() time.Time { return epoch }

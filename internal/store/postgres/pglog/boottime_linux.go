@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime is the time since the machine was booted, that of its sleep included.
+// bootTime returns the time since the machine was booted, including its sleep.
 func bootTime() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {

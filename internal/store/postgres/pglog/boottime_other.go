@@ -6,7 +6,6 @@ import "time"
 
 var began = time.Now()
 
-// bootTime is the time since this process began. It may stand still while the machine
-// sleeps: the epoch still keeps holders apart, but what such a machine says first may
-// be old.
+// bootTime returns the time since this process began. The clock may stop while the machine
+// sleeps: the epoch still prevents two holders, but such a machine may at first send old data.
 func bootTime() time.Duration { return time.Since(began) }

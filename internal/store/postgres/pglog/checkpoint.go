@@ -16,11 +16,11 @@ import (
 	"wamble/runner/logstore"
 )
 
-// Checkpoint implements logstore.Held. It has a connection of its own, so that
-// records are appended meanwhile.
+// Checkpoint implements logstore.Held. It uses a connection of its own, so that records can be
+// appended at the same time.
 func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]byte]) error {
 	session := h.l.session(h.l.o.Patience)
-	session.Settings["lock_timeout"] = "200" // whoever reads the log must not hold up records
+	session.Settings["lock_timeout"] = "200" // a reader of the log must not delay appends
 	c, err := postgres.Connect(ctx, h.l.o.Database, session)
 	if err != nil {
 		return err
@@ -39,15 +39,16 @@ func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]
 	return nil
 }
 
-// backend is a process of the database server.
+// backend is a server process of the database.
 type backend struct {
 	pid   int
 	began string
 }
 
-// settle finds out which checkpoint counts after one that has failed: the database may have
-// done what it was not heard to do, and the next checkpoint would be written over that. While
-// the backend of that one lives, it may still do it.
+// settle finds out, after a failed checkpoint, which checkpoint is in force: the database may
+// have finished it without the answer arriving, and the next checkpoint would overwrite it.
+// While its backend lives, the failed checkpoint may still be finished; settle terminates the
+// backend and returns an error.
 func (h *held) settle(ctx context.Context, c *pgx.Conn) error {
 	if h.doubt == (backend{}) {
 		return nil
@@ -75,8 +76,8 @@ func (h *held) settle(ctx context.Context, c *pgx.Conn) error {
 
 func (h *held) checkpoint(ctx context.Context, c *pgx.Conn, through uint64, state iter.Seq[[]byte]) error {
 	h.rotate()
-	// The number is nobody else's: an earlier holder may still be writing its own. It
-	// tells which of the two partitions has the checkpoint, too.
+	// The number is unique, because an earlier holder may still be writing a checkpoint. It
+	// also selects one of the two partitions.
 	id := h.epoch<<24 | (h.state&(1<<24-1) + 1)
 	slot := logSlots + int(id)%stateSlots
 	if err := h.truncate(ctx, c, slot); err != nil {
@@ -98,14 +99,14 @@ func (h *held) checkpoint(ctx context.Context, c *pgx.Conn, through uint64, stat
 	if err := postgres.Unreplicated(c); err != nil {
 		return err
 	}
-	// What is not truncated now is at the next checkpoint.
+	// Records that are not truncated now are truncated by the next checkpoint.
 	if err := h.truncateLog(ctx, c); err != nil && (errors.Is(err, logstore.ErrFenced) || c.IsClosed()) {
 		return err
 	}
 	return nil
 }
 
-// rotate lets an empty partition take the records from now on, if there is one.
+// rotate switches to an empty partition for records, if there is one.
 func (h *held) rotate() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -114,7 +115,7 @@ func (h *held) rotate() {
 	}
 }
 
-// truncateLog empties the partitions whose records a checkpoint stands for.
+// truncateLog empties the partitions whose records are all covered by a checkpoint.
 func (h *held) truncateLog(ctx context.Context, c *pgx.Conn) error {
 	h.mu.Lock()
 	var done []int
@@ -138,11 +139,11 @@ func (h *held) truncateLog(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// fencedState is the SQLSTATE with which truncate is refused.
+// fencedState is the SQLSTATE of a truncate without a valid claim.
 const fencedState = "WF001"
 
-// truncate empties partitions in one message, so that a holder that stops in the
-// middle leaves no lock, and only while the claim holds.
+// truncate empties partitions if the claim is valid. It is one message, so that a holder that
+// stops in the middle leaves no lock.
 func (h *held) truncate(ctx context.Context, c *pgx.Conn, ks ...int) error {
 	var tables []string
 	for _, k := range ks {
@@ -164,8 +165,8 @@ func (h *held) truncate(ctx context.Context, c *pgx.Conn, ks ...int) error {
 	return err
 }
 
-// writeState writes the records of a checkpoint: one stream, each record behind its
-// length, cut into parts.
+// writeState writes the records of a checkpoint as one stream, each record after its length,
+// cut into parts.
 func writeState(p *progress, c *pgx.Conn, shard, slot int, id int64, state iter.Seq[[]byte]) error {
 	next, stop := iter.Pull(parts(state))
 	defer stop()
@@ -177,7 +178,7 @@ func writeState(p *progress, c *pgx.Conn, shard, slot int, id int64, state iter.
 		p.work()
 		part, ok := next()
 		if !ok {
-			p.wait(n * partSize) // the commit
+			p.wait(n * partSize) // time for the commit
 			return nil, nil
 		}
 		p.wait(0)
@@ -191,7 +192,7 @@ func writeState(p *progress, c *pgx.Conn, shard, slot int, id int64, state iter.
 	return err
 }
 
-// parts cuts the stream of records.
+// parts cuts the stream of records into parts of partSize.
 func parts(state iter.Seq[[]byte]) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		var b, packed []byte

@@ -17,7 +17,7 @@ import (
 	"wamble/runner/logstore"
 )
 
-// held is a claim. Its connection belongs to whoever replays or appends.
+// held is a claim. One replay or append at a time uses its connection.
 type held struct {
 	using    sync.Mutex // held while the connection is used
 	l        *Log
@@ -25,33 +25,34 @@ type held struct {
 	name     string
 	holder   logstore.Holder
 	conn     *pgx.Conn
-	standbys string // for which the database waits; "": for none
+	standbys string // synchronous_standby_names of the database; "" if it waits for no standby
 	id       int
 	epoch    int64
-	leased   time.Duration // by the claim itself
-	parts    [][]byte      // of the record that is appended
+	leased   time.Duration // end of the lease that the claim itself gave, by bootTime
+	parts    [][]byte      // parts of the record that is being appended
 	packed   []byte
 	lost     atomic.Bool
 
-	doubt backend // of a checkpoint that may have failed, or is being made; of whoever makes them
+	doubt backend // backend of a checkpoint in progress or without a known result; used by Checkpoint only
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards seq to tops
 	seq     uint64
 	through uint64
-	state   int64 // the number of the checkpoint, 0: none
-	slot    int   // which of the log's partitions takes records
-	filling int   // one more than the slot of the record that is being appended; 0: none is
+	state   int64 // number of the checkpoint, 0 if none
+	slot    int   // the partition that takes records
+	filling int   // one more than the slot of the record that is being appended, 0 if none is
 	tops    [logSlots]uint64
 }
 
-// appendRecord checks the fence and adds the parts of a record, or nothing.
+// appendRecord checks the fence and inserts the parts of a record, or does nothing.
 const appendRecord = `
 WITH own AS (UPDATE shards SET seq = seq + 1 WHERE shard = $1 AND epoch = $2 AND seq = $3 RETURNING seq)
 INSERT INTO %s (slot, seq, n, data) SELECT %d, own.seq, p.n, p.data FROM own, unnest($4::bytea[]) WITH ORDINALITY p(data, n)`
 
 func appendName(k int) string { return fmt.Sprint("append", k) }
 
-// partSize is the largest part of a record: a row with it fits a page of 8 KB.
+// partSize is the size in bytes of the largest part of a record, so that its row fits a page of
+// 8 KB.
 const partSize = 8000
 
 // Append implements logstore.Held.
@@ -80,14 +81,14 @@ func (h *held) Append(ctx context.Context, record []byte) (uint64, error) {
 	defer h.mu.Unlock()
 	h.seq++
 	h.tops[slot] = h.seq
-	h.filling = 0 // after an error nobody knows
+	h.filling = 0 // after an error the slot stays marked: the record may have been written
 	if cap(h.packed) > maxKept {
 		h.packed = nil
 	}
 	return h.seq, nil
 }
 
-// overdue says of an append that took too long what the database may have waited for.
+// overdue adds the likely cause to the error of an append that exceeded its time.
 func (h *held) overdue(err error) error {
 	if h.standbys == "" || !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -95,10 +96,10 @@ func (h *held) overdue(err error) error {
 	return fmt.Errorf("%w: PostgreSQL waits for its synchronous standby (%s), which may be gone: start that, or take it out of synchronous_standby_names and reload PostgreSQL", err, h.standbys)
 }
 
-// maxKept is the largest buffer that is kept for the next record.
+// maxKept is the capacity in bytes of the largest buffer that is kept for the next record.
 const maxKept = 1 << 20
 
-// split cuts bytes into parts.
+// split cuts b into parts of at most partSize.
 func split(parts [][]byte, b []byte) [][]byte {
 	for len(b) > partSize {
 		parts, b = append(parts, b[:partSize]), b[partSize:]
@@ -123,7 +124,7 @@ func (h *held) replay(p *progress, visit func(seq uint64, record []byte) error) 
 	for k := range slots {
 		tables = append(tables, tableOf(h.id, k))
 	}
-	var size int64 // of what is sorted
+	var size int64 // bytes that the server sorts
 	p.wait(0)
 	if err := h.conn.QueryRow(p, `SELECT COALESCE(sum(pg_relation_size(to_regclass(t))), 0)::bigint FROM unnest($1::text[]) t`, tables).Scan(&size); err != nil {
 		return err
@@ -252,7 +253,7 @@ func (h *held) Release(ctx context.Context, to string) error {
 	return errors.Join(err, h.conn.Close(bounded))
 }
 
-// lose tells the holder, once, that its claim has ended.
+// lose tells the holder once that its claim has ended.
 func (h *held) lose(err error) {
 	if h.lost.CompareAndSwap(false, true) {
 		h.holder.Lost(err)

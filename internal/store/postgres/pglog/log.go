@@ -15,31 +15,31 @@ import (
 	"wamble/runner/logstore"
 )
 
-// DefaultLease is how long a sign of life counts, unless the options say otherwise.
+// DefaultLease is the default of Options.Lease.
 const DefaultLease = 2 * time.Second
 
 // Options of Open.
 type Options struct {
 	Database postgres.Options
-	// Node names this process for people.
+	// Node is the name of this process.
 	Node string
-	// Instance tells this process from others of the name: what an earlier process of
-	// it holds, this one claims at once. "" is unlike all others.
+	// Instance distinguishes processes of the same name: this process can claim at once what an
+	// earlier process with the same Node and Instance holds. "" is unique.
 	Instance string
-	// Beat is how often the database is told that this process lives, default 0.5 s.
+	// Beat is the interval of beats; default 0.5 s.
 	Beat time.Duration
-	// Lease is how long that counts, default DefaultLease.
+	// Lease is how long a beat is valid; default DefaultLease.
 	Lease time.Duration
-	// Patience bounds an append, with the wait for the synchronous standby; default 5 s.
+	// Patience bounds an append, including the wait for the synchronous standby; default 5 s.
 	Patience time.Duration
-	// Report hears what a host should know, and must return quickly; nil: nobody.
+	// Report receives warnings for the host and must return quickly; nil discards them.
 	Report func(error)
-	// Say is what other nodes are told with each beat, if this one shares its logs with
-	// them (see World): where it is reached by them, and anything else. nil: it does not
-	// look at the others.
+	// Say returns what every beat tells other nodes that share the logs (see World): the
+	// address at which they reach this node, and a note. If it is nil, this node does not read
+	// about the others.
 	Say func() (address, note string)
-	// Noted hears of every note (see Log.Note): first of all that there are, then of those
-	// that change. It must return quickly; nil: nobody does.
+	// Noted receives every note (see Log.Note): at first all existing notes, then those that
+	// change. It must return quickly. It may be nil.
 	Noted func(version int64, name, value string)
 }
 
@@ -62,20 +62,20 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Log is a node of logs in one database.
+// Log is a node's access to the logs in one database.
 type Log struct {
 	o    Options
 	self string // name/instance
 
 	mu      sync.Mutex
-	watches map[string]*watch // by group
+	watches map[string]*watch // by group, see groupOf
 	shards  map[string]*sighted
 	closed  bool
 }
 
 var _ logstore.Log = (*Log)(nil)
 
-// Open returns a log. It makes no connection.
+// Open returns a log without connecting.
 func Open(o Options) *Log {
 	if o.Instance == "" {
 		o.Instance = rand.Text()
@@ -83,10 +83,10 @@ func Open(o Options) *Log {
 	return &Log{o: o.withDefaults(), self: o.Node + "/" + o.Instance, watches: map[string]*watch{}, shards: map[string]*sighted{}}
 }
 
-// Self is this node among others, also among those of its name.
+// Self returns the name of this node with its instance.
 func (l *Log) Self() string { return l.self }
 
-// nameOf is the name of a node without its instance.
+// nameOf returns the name of a node without its instance.
 func nameOf(node string) string {
 	if i := strings.LastIndexByte(node, '/'); i >= 0 {
 		return node[:i]
@@ -94,7 +94,7 @@ func nameOf(node string) string {
 	return node
 }
 
-// Close ends what runs for the log. What is held should be released before.
+// Close ends the watches of the log. Release all claims before.
 func (l *Log) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -106,8 +106,8 @@ func (l *Log) Close() {
 	}
 }
 
-// session is a connection for records: it waits for the synchronous standby, but not
-// for ever. What reads or writes a whole log has another bound (see patiently).
+// session returns the settings of a connection for records: it waits for the synchronous
+// standby, but not forever. Work on a whole log has another bound (see patiently).
 func (l *Log) session(patience time.Duration) postgres.Session {
 	return postgres.Session{Silence: l.o.Lease, Settings: map[string]string{
 		"synchronous_commit": "on", "statement_timeout": ms(patience), "lock_timeout": ms(patience),
@@ -119,7 +119,7 @@ func ms(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 
 // HeldError is returned by a claim while another node holds the log.
 type HeldError struct {
-	Holder string // its name; "": it was released, and somebody else is to have it
+	Holder string // its name; "" if the log was released for another node
 }
 
 func (e *HeldError) Error() string {
@@ -129,11 +129,10 @@ func (e *HeldError) Error() string {
 	return "the log belongs to " + e.Holder
 }
 
-// claimShard makes a node the holder if nobody is, if it is itself, or if the one who
-// is was not heard for a lease, neither by the database's clock nor by that of the node
-// that claims: $4. A sign of life that is later than the database's clock was given before
-// that was set back: then it counts for nothing if it is still the one that this node has
-// seen for a lease, $7.
+// claimShard makes a node the holder if there is none, if it is the holder already, or if the
+// holder has not beaten for a lease, by the database's clock and by the claiming node's ($4). A
+// beat in the future of the database's clock does not count if the claiming node has seen it
+// for a lease ($7): the clock was set back.
 const claimShard = `
 UPDATE shards s SET epoch = epoch + 1, holder = $2::text, heir = '' WHERE shard = $1 AND (
 	holder = $2
@@ -142,8 +141,7 @@ UPDATE shards s SET epoch = epoch + 1, holder = $2::text, heir = '' WHERE shard 
 		AND NOT (n.seen_at > clock_timestamp() AND n.seen_at::text = $7::text)))
 RETURNING id, epoch, seq, through, state`
 
-// Claim implements logstore.Log. It is refused with a *HeldError while another node
-// lives that holds the log.
+// Claim implements logstore.Log. It returns a *HeldError while another live node holds the log.
 func (l *Log) Claim(ctx context.Context, name string, h logstore.Holder) (logstore.Held, error) {
 	w, err := l.watch(name)
 	if err != nil {
@@ -161,7 +159,7 @@ func (l *Log) Claim(ctx context.Context, name string, h logstore.Holder) (logsto
 		err = held.prepare(ctx)
 	}
 	if err != nil {
-		w.refused() // what it has seen is old
+		w.refused() // its last sight is out of date
 		c.Close(context.WithoutCancel(ctx))
 		return nil, err
 	}
@@ -171,7 +169,8 @@ func (l *Log) Claim(ctx context.Context, name string, h logstore.Holder) (logsto
 
 func (h *held) claim(ctx context.Context) error {
 	sent := bootTime()
-	// Not within the claim, which may wait for the standby: beats would wait for it.
+	// Outside of the claim's transaction, which may wait for the standby: beats would wait for
+	// its row lock.
 	b := &pgx.Batch{}
 	b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
 	b.Queue(beatNode, h.w.watch.name, h.l.self)
@@ -196,7 +195,7 @@ func (h *held) claim(ctx context.Context) error {
 	return err
 }
 
-// prepare finds out which partitions have records, and prepares the statements.
+// prepare finds the partitions that have records, and prepares the statements.
 func (h *held) prepare(ctx context.Context) error {
 	for k := range logSlots {
 		var top int64
@@ -222,11 +221,11 @@ func (h *held) prepare(ctx context.Context) error {
 	return nil
 }
 
-// ErrNoStandby says that the database waits for no standby.
+// ErrNoStandby says that the database has no synchronous standby.
 var ErrNoStandby = errors.New("synchronous_standby_names is empty: what is acknowledged is on one machine only, unless the service replicates below PostgreSQL")
 
-// CheckStandby returns ErrNoStandby if the database waits for no standby, or why it
-// cannot be asked.
+// CheckStandby returns ErrNoStandby if the database has no synchronous standby, or the error of
+// asking it.
 func CheckStandby(ctx context.Context, o postgres.Options) error {
 	c, err := postgres.Connect(ctx, o, postgres.Session{})
 	if err != nil {
@@ -265,8 +264,8 @@ func (h *held) look(p *progress, visit func(seq uint64, record []byte) error) er
 	case err != nil:
 		return err
 	}
-	// One snapshot, and that behind the locks, for which whoever truncates waits: so the
-	// row and the partitions agree while records are appended.
+	// The snapshot is taken after the locks, for which truncate waits: so the row and the
+	// partitions agree while records are appended.
 	return pgx.BeginTxFunc(p, h.conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		for k := range slots {
 			p.wait(0)

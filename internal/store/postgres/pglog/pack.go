@@ -6,15 +6,15 @@ import (
 	"wamble/runner"
 )
 
-// The first byte of a record in the database says how the rest is written.
+// packedPlain is the first byte of a stored record, which says how the rest is encoded.
 const packedPlain = 0
 
-// pack appends a record as it is stored.
+// pack appends a record in its stored form.
 func pack(dst, record []byte) []byte {
 	return append(append(dst, packedPlain), record...)
 }
 
-// unpack appends the record that pack has stored.
+// unpack appends the record in the stored form b.
 func unpack(dst, b []byte) ([]byte, error) {
 	if len(b) == 0 || b[0] != packedPlain {
 		return nil, fmt.Errorf("a record of an unknown form: %w", runner.ErrDamaged)

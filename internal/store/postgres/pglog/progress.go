@@ -8,11 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// slowest is how many bytes a second a database sorts, or brings to its standby, at least.
+// slowest is the lowest rate in bytes per second at which a database is expected to sort, or to
+// replicate to its standby.
 const slowest = 8 << 20
 
-// progress is the context of work on a log that may be large: the whole may take as long
-// as it needs, but it ends when the database is waited for in vain.
+// progress is the context of work on a log that may be large: the whole has no time limit, but
+// each wait for the database has.
 type progress struct {
 	context.Context
 	patience time.Duration
@@ -20,7 +21,7 @@ type progress struct {
 	end      func()
 }
 
-// newProgress returns a progress that waits for the database.
+// newProgress returns a progress whose first wait has begun.
 func newProgress(ctx context.Context, patience time.Duration) *progress {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p := &progress{Context: ctx, patience: patience}
@@ -32,13 +33,12 @@ func newProgress(ctx context.Context, patience time.Duration) *progress {
 	return p
 }
 
-// wait says that the database is waited for from now on, and that it has n bytes to go
-// through before it answers.
+// wait begins a wait for the database, which has n bytes to process before it answers.
 func (p *progress) wait(n int64) {
 	p.timer.Reset(p.patience + time.Duration(n)*time.Second/slowest)
 }
 
-// work says that it is not waited for: this process has something to do.
+// work ends a wait: this process is working.
 func (p *progress) work() { p.timer.Stop() }
 
 // next waits for the next row.
@@ -47,7 +47,7 @@ func (p *progress) next(rows pgx.Rows) bool {
 	return rows.Next()
 }
 
-// patiently does something on a connection without the bound of a whole statement.
+// patiently calls do with a connection that has no statement_timeout.
 func (l *Log) patiently(ctx context.Context, c *pgx.Conn, do func(*progress) error) error {
 	p := newProgress(ctx, l.o.Patience+l.o.Lease/2)
 	defer p.end()

@@ -9,12 +9,12 @@ import (
 	"wamble/runner"
 )
 
-// schemaVersion is that of the tables that this program makes. A program of a later one
-// writes into shard_schema.needs which version can go on with its tables: machines of two
+// schemaVersion is the version of the tables that this program creates. A program of a later
+// version writes into shard_schema.needs which version can use its tables: machines of two
 // releases share them.
 const schemaVersion = 1
 
-// makeLock is the advisory lock of whoever makes tables: "wambleJ".
+// makeLock is the advisory lock for creating tables: "wambleJ".
 const makeLock = 0x77616d626c654a
 
 const makeTables = `
@@ -43,20 +43,19 @@ CREATE TABLE IF NOT EXISTS nodes (
 	PRIMARY KEY (shard, node)
 ) WITH (fillfactor = 50);`
 
-// slots is how many partitions a shard has; the last two are for checkpoints.
+// slots is the number of partitions of a shard; the last two are for checkpoints.
 const (
 	logSlots   = 3
 	stateSlots = 2
 	slots      = logSlots + stateSlots
 )
 
-// slotOf is the value of a shard's partition, tableOf its name.
+// slotOf returns the value of a shard's partition, tableOf its name.
 func slotOf(id, k int) int     { return id*slots + k }
 func tableOf(id, k int) string { return fmt.Sprintf("shard_log_%d_%d", id, k) }
 
-// makeShard makes the tables if they are missing, and the row and partitions of a
-// shard. It only reads when they are there, so that a user who may not make tables
-// can play.
+// makeShard creates the missing tables, and the row and partitions of a shard. If they exist it
+// only reads, so that a user without the CREATE privilege can play.
 func makeShard(ctx context.Context, c *pgx.Conn, name string) error {
 	var made bool
 	if err := c.QueryRow(ctx, `SELECT to_regclass('nodes') IS NOT NULL AND to_regclass('shard_log') IS NOT NULL`).Scan(&made); err != nil {
@@ -67,7 +66,7 @@ func makeShard(ctx context.Context, c *pgx.Conn, name string) error {
 			return fmt.Errorf("make the tables of the log: %w", err)
 		}
 	}
-	var version, needs int // tables that an older program made say nothing of needs
+	var version, needs int // tables of an older program have no needs
 	err := c.QueryRow(ctx, `SELECT version, coalesce((to_jsonb(s) ->> 'needs')::int, version) FROM shard_schema s`).Scan(&version, &needs)
 	if err != nil {
 		return err
@@ -91,7 +90,7 @@ func makeShard(ctx context.Context, c *pgx.Conn, name string) error {
 			return err
 		}
 		for k := range slots {
-			// The order of records is told by their numbers, and a start reads all: no index.
+			// No index: records are ordered by number, and a start reads all of them.
 			sql := fmt.Sprintf(`CREATE TABLE IF NOT EXISTS %s PARTITION OF shard_log FOR VALUES IN (%d) WITH (autovacuum_enabled = off)`, tableOf(id, k), slotOf(id, k))
 			if _, err := tx.Exec(ctx, sql); err != nil {
 				return err

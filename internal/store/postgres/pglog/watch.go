@@ -21,72 +21,72 @@ import (
 
 // Sight is what a node knows of a shard since its last beat.
 type Sight struct {
-	Holder  string        // the name of the node that holds it; "": nobody
-	Self    bool          // it is this node
-	Heir    string        // while nobody holds it: who may claim first; "": anybody
-	Free    bool          // a claim would not be refused
-	Silence time.Duration // how long the holder was not heard, by the database's clock
-	Err     error         // why the last beat failed; nil: it did not
+	Holder  string        // name of the node that holds it; "" if none does
+	Self    bool          // this node holds it
+	Heir    string        // node that may claim first while there is no holder; "" if any may
+	Free    bool          // a claim would succeed
+	Silence time.Duration // time since the holder's last beat, by the database's clock
+	Err     error         // error of the last beat, or nil
 }
 
-// watch is the goroutine that tells the database every beat that this node lives, and
-// hears who else does: one for a shard and its parts.
+// watch is the goroutine that writes the beats of this node for a log and its parts, and reads
+// those of other nodes.
 type watch struct {
 	l     *Log
-	name  string // of the first part
+	name  string // name of the first part
 	stop  context.CancelFunc
 	done  chan struct{}
-	hurry chan struct{} // the next beat is not waited for
+	hurry chan struct{} // makes the next beat come at once
 
 	mu     sync.Mutex
-	shards []*sighted // those that were asked for
+	shards []*sighted // shards that were asked for
 	nodes  []Node
-	beats  map[string]lastBeat // of nodes, by their whole names
+	beats  map[string]lastBeat // of other nodes, by their whole names
 	err    error
-	read   int64         // the version of the last note that was read
+	read   int64         // version of the last note that was read
 	beaten chan struct{} // closed at the next beat
 }
 
-// sighted is a shard that a watch looks at.
+// sighted is a shard that a watch observes.
 type sighted struct {
 	*watch
 	name   string
-	leased atomic.Int64 // until when, by bootTime; 0: nothing is held
+	leased atomic.Int64 // end of the lease, by bootTime; 0 if this node does not hold the shard
 
-	// guarded by watch.mu:
+	// watch.mu guards the fields below.
 	held  *held
 	last  lastBeat
 	sight Sight
 }
 
-// lastBeat is a node's last beat, as this node has seen it on a connection that
-// holds since then. The database's clock may be set, and the database may move: only
-// what does not change for a lease while this node looks is silence.
+// lastBeat is a node's last beat, as seen by this node on a connection that has lasted since.
+// The database's clock may be set, and the database may move: silence means that nothing has
+// changed for a lease while this node was watching.
 type lastBeat struct {
-	of, at string        // whose, and when by the database's clock
-	epoch  int64         // of a holder's claim
-	seen   time.Duration // when this node saw it first, by bootTime; 0: it is not connected
-	silent bool          // it looked again a lease later, and saw no other
+	of, at string        // name of the node, and time of the beat by the database's clock
+	epoch  int64         // epoch of the holder's claim
+	seen   time.Duration // when this node saw it first, by bootTime; 0 if not connected
+	silent bool          // a query sent a lease later saw no newer beat
 }
 
-// look takes what a query has read that was sent at sent.
+// look applies the result of a query that was sent at the time sent.
 func (b *lastBeat) look(of, at string, epoch int64, sent, lease time.Duration) {
 	if b.seen == 0 || b.of != of || b.at != at || b.epoch != epoch {
 		*b = lastBeat{of: of, at: at, epoch: epoch, seen: bootTime()}
 		return
 	}
-	b.silent = sent-b.seen >= lease // what the database says may have come late
+	b.silent = sent-b.seen >= lease // the answer may be delayed: count from when the query was sent
 }
 
 var errClosed = errors.New("the log is closed")
 
-// groupOf is the name of the first part: part k of a log has "/k" behind that.
+// groupOf returns the name of the first part: part k of a log has the suffix "/k".
 func groupOf(name string) string {
 	group, _, _ := strings.Cut(name, "/")
 	return group
 }
 
-// PartName is the name of a part of a log: the first bears that of the log.
+// PartName returns the name of a part of a log; part 0 has the name of the log.
 func PartName(log string, part int) string {
 	if part == 0 {
 		return log
@@ -94,7 +94,7 @@ func PartName(log string, part int) string {
 	return log + "/" + strconv.Itoa(part)
 }
 
-// watch returns what is seen of a shard. Its watch is started by the first call.
+// watch returns the observed shard. The first call for a group starts its watch.
 func (l *Log) watch(name string) (*sighted, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (l *Log) watch(name string) (*sighted, error) {
 	return s, nil
 }
 
-// watchOf returns the watch of a group, under l.mu.
+// watchOf returns the watch of a group; l.mu must be locked.
 func (l *Log) watchOf(group string) *watch {
 	w := l.watches[group]
 	if w == nil {
@@ -131,7 +131,7 @@ func (w *watch) end() {
 	<-w.done
 }
 
-// hold makes h what the beats are for.
+// hold makes h the claim that the beats renew.
 func (w *sighted) hold(h *held) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,19 +155,18 @@ func (w *sighted) letGo(h *held) {
 	}
 }
 
-// silent reports whether the holder was not heard for a lease while this node was
-// connected, so that whoever lives has had the time to be heard again after the
-// database itself moved or was started anew; and when by the database's clock it was
-// heard last.
+// silent reports whether the holder has not beaten for a lease while this node was connected,
+// so that a live holder had time to beat after the database moved or restarted; at is its last
+// beat by the database's clock.
 func (w *sighted) silent() (silent bool, at string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last.silent, w.last.at
 }
 
-// Holds reports whether this node holds a shard and its lease has not run out. What is
-// sent to players is asked here first: a machine that was stopped for a while may have
-// lost the shard without knowing.
+// Holds reports whether this node holds a shard and its lease has not ended. It is checked
+// before anything is sent to players: a machine that was suspended may have lost the shard
+// without noticing.
 func (l *Log) Holds(name string) bool {
 	l.mu.Lock()
 	w := l.shards[name]
@@ -186,17 +185,17 @@ func (l *Log) Sight(name string) Sight {
 	return w.sight
 }
 
-// LacksTables reports whether a beat came before anybody had made the tables, which passes:
+// LacksTables reports whether a beat failed because the tables do not exist yet, which passes:
 // undefined_table.
 func LacksTables(err error) bool {
 	var db *pgconn.PgError
 	return errors.As(err, &db) && db.Code == "42P01"
 }
 
-// Await waits until a claim of a shard would not be refused, by what was seen last, or
-// ctx ends. It tells what it sees after each beat; nil: nobody. Errors: that of ctx,
-// runner.ErrSchema if the tables are those of a newer program, or *store.Unusable if the
-// database could never be asked and somebody must mend that.
+// Await waits until a claim of a shard would succeed, according to the last beat, or ctx ends.
+// It calls tell, which may be nil, after each beat. Errors: that of ctx, runner.ErrSchema if
+// the tables are those of a newer program, or *store.Unusable if the database could not be
+// asked even once and needs intervention.
 func (l *Log) Await(ctx context.Context, name string, tell func(Sight)) error {
 	w, err := l.watch(name)
 	if err != nil {
@@ -217,7 +216,7 @@ func (l *Log) Await(ctx context.Context, name string, tell func(Sight)) error {
 			return nil
 		}
 		if errors.Is(sight.Err, runner.ErrSchema) {
-			return sight.Err // it lasts
+			return sight.Err // permanent
 		}
 		select {
 		case <-beaten:
@@ -229,8 +228,7 @@ func (l *Log) Await(ctx context.Context, name string, tell func(Sight)) error {
 	}
 }
 
-// Hasten lets the next beat for a shard and its parts come at once: somebody has said that
-// there is something new.
+// Hasten makes the next beat for a log come at once, because there are news.
 func (l *Log) Hasten(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,7 +240,7 @@ func (l *Log) Hasten(name string) {
 	}
 }
 
-// run beats until it is stopped, and ends a claim whose lease has run out.
+// run beats until it is stopped, and ends claims whose lease has ended.
 func (w *watch) run(ctx context.Context) {
 	defer close(w.done)
 	conn := &beatConn{}
@@ -266,8 +264,8 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// untilNext is how long to wait after a beat: until the next one, or until the lease of
-// a holder is over.
+// untilNext returns how long to wait after a beat: until the next one, or until the lease of a
+// holder ends.
 func (w *watch) untilNext(began time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -296,8 +294,8 @@ const seeShard = `SELECT s.holder, s.epoch, s.heir, s.released_at NOT BETWEEN cl
 	COALESCE(extract(epoch FROM clock_timestamp() - h.seen_at), 1e6)::float8, COALESCE(h.seen_at::text, '')
 	FROM shards s LEFT JOIN nodes h ON h.shard = $3 AND h.node = s.holder WHERE s.shard = $1`
 
-// beat tells the database that this node lives, and looks at the shards. A beat need
-// not be on a standby: after a failover everybody is given a lease of time.
+// beat writes a beat of this node and reads the state of the shards. A beat need not reach a
+// standby: after a failover every node gets a lease of time.
 func (w *watch) beat(ctx context.Context, conn *beatConn) error {
 	o := &w.l.o
 	ctx, cancel := context.WithTimeout(ctx, o.Lease/2)
@@ -323,10 +321,10 @@ func (w *watch) beat(ctx context.Context, conn *beatConn) error {
 // beatConn is the connection of a watch.
 type beatConn struct {
 	*pgx.Conn
-	made int // the first so many shards of the watch have their rows
+	made int // number of shards, from the first, whose rows exist
 }
 
-// open connects, and makes the shards that were not there.
+// open connects, and creates missing shards.
 func (c *beatConn) open(ctx context.Context, o *Options, w *watch, shards []*sighted) error {
 	if c.Conn == nil {
 		conn, err := postgres.Connect(ctx, o.Database, postgres.Session{Silence: o.Lease, Settings: map[string]string{
@@ -355,7 +353,7 @@ func (c *beatConn) close() {
 	c.Conn = nil
 }
 
-// see takes what a beat has read.
+// see applies the result of a beat.
 func (w *sighted) see(row pgx.Row, sent time.Duration) error {
 	var s Sight
 	var holder, heir, at string
@@ -373,7 +371,7 @@ func (w *sighted) see(row pgx.Row, sent time.Duration) error {
 	w.mu.Lock()
 	w.last.look(holder, at, epoch, sent, w.l.o.Lease)
 	s.Free = s.Self || holder == "" && (s.Heir == "" || s.Heir == nameOf(w.l.self)) ||
-		holder != "" && (s.Silence >= w.l.o.Lease || s.Silence < 0) && w.last.silent // below 0: the database's clock was set back
+		holder != "" && (s.Silence >= w.l.o.Lease || s.Silence < 0) && w.last.silent // below 0 if the database's clock was set back
 	w.sight = s
 	h := w.held
 	if h != nil && h.epoch == epoch {
@@ -387,7 +385,7 @@ func (w *sighted) see(row pgx.Row, sent time.Duration) error {
 	return nil
 }
 
-// note ends a beat.
+// note records the result of a beat.
 func (w *watch) note(err error) {
 	w.mu.Lock()
 	var over []*held
@@ -412,6 +410,6 @@ func (w *watch) note(err error) {
 	}
 }
 
-// ErrLease says that the database was not told for a lease that this node lives:
-// another node may have claimed what it held.
+// ErrLease says that this node has not beaten for a lease: another node may have claimed what
+// it held.
 var ErrLease = errors.New("the lease of this node has run out")

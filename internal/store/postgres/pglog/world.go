@@ -12,24 +12,24 @@ import (
 	"wamble/internal/store/postgres"
 )
 
-// Node is a process that lives, by the database's clock.
+// Node is a live process, by the database's clock.
 type Node struct {
 	Name    string
 	Self    bool
-	Address string // where other nodes reach it; "": nowhere
-	Note    string // what it says of itself
-	Twins   int    // other processes of this name that live
+	Address string // address for other nodes; "" if there is none
+	Note    string // its note from Options.Say
+	Twins   int    // number of other live processes of this name
 }
 
-// World is what a node has seen with its last beat: who lives, and who has which part.
+// World is what a node saw with its last beat: the live nodes, and the holders of the parts.
 type World struct {
-	Nodes []Node  // sorted by name; of several processes of a name the one heard last
-	Parts []Sight // those that were asked for
-	Err   error   // why the last beat failed; nil: it did not
+	Nodes []Node  // sorted by name; of several processes of a name the one that beat last
+	Parts []Sight // the parts that were asked for
+	Err   error   // error of the last beat, or nil
 }
 
-// World returns what is known of so many parts of a log, and a channel that is closed when
-// there is more. The nodes are known if Options.Say was set.
+// World returns what is known of the first parts of a log, and a channel that is closed at the
+// next beat. The nodes are known if Options.Say is set.
 func (l *Log) World(log string, parts int) (World, <-chan struct{}) {
 	var all []*sighted
 	for k := range parts {
@@ -51,8 +51,7 @@ func (l *Log) World(log string, parts int) (World, <-chan struct{}) {
 	return seen, w.beaten
 }
 
-// What nodes tell each other is in tables of its own, which a node without others does not
-// need.
+// The tables for what nodes tell each other are separate: a single node does not need them.
 const makeWorldTables = `
 CREATE TABLE IF NOT EXISTS shard_nodes (
 	shard   TEXT NOT NULL,
@@ -90,7 +89,7 @@ const seeNodes = `SELECT s.node, s.address, s.note, n.seen_at::text, n.seen_at >
 
 const seeNotes = `SELECT name, version, value FROM shard_notes WHERE shard = $1 AND version > $2 ORDER BY version`
 
-// queueBeat queues what this node says.
+// queueBeat queues the beat of this node.
 func (w *watch) queueBeat(b *pgx.Batch) {
 	b.Queue(beatNode, w.name, w.l.self)
 	if w.l.o.Say != nil {
@@ -99,8 +98,8 @@ func (w *watch) queueBeat(b *pgx.Batch) {
 	}
 }
 
-// queueOthers queues what the others say. A last beat that is later than the database's
-// clock was given before that was set back: it counts until it was the last for a lease.
+// queueOthers queues the queries for the other nodes and for notes. A beat in the future of the
+// database's clock, which was then set back, counts until this node has seen it for a lease.
 func (w *watch) queueOthers(b *pgx.Batch, sent time.Duration) {
 	w.mu.Lock()
 	before, after := w.beats, w.read
@@ -151,19 +150,18 @@ func (w *watch) queueOthers(b *pgx.Batch, sent time.Duration) {
 	})
 }
 
-// noteLock is the first half of the advisory lock under which a note gets its version:
-// they become visible in this order.
+// noteLock is the first half of the advisory lock under which a note gets its version, so that
+// notes become visible in the order of their versions.
 const noteLock = 0x77616d62
 
-// Note writes something down for all nodes of a log, durably: it takes the place of what
-// was written under the name before. Everybody hears of it with one of his next beats,
-// this node too.
+// Note stores a value for all nodes of a log, durably, and replaces the value under the same
+// name. Every node, including this one, receives it with one of its next beats.
 func (l *Log) Note(ctx context.Context, log, name, value string) error {
 	return l.Amend(ctx, log, name, func(string) (string, error) { return value, nil })
 }
 
-// Amend is Note of what becomes of the note that there is, "" if there is none. Nobody else
-// writes meanwhile.
+// Amend is Note with a value that change computes from the current one, "" if there is none. No
+// other write happens in between.
 func (l *Log) Amend(ctx context.Context, log, name string, change func(value string) (string, error)) error {
 	return l.write(ctx, log, func(tx pgx.Tx) error {
 		var value string
@@ -181,8 +179,8 @@ func (l *Log) Amend(ctx context.Context, log, name string, change func(value str
 	})
 }
 
-// Forget deletes the notes whose names begin with a prefix and that are older than age, and
-// what nodes have said that are gone. The newest note stays, as its version is the highest.
+// Forget deletes the notes whose names begin with a prefix and that are older than age, and the
+// rows of nodes that are gone. The newest note is kept, because its version is the highest.
 func (l *Log) Forget(ctx context.Context, log, prefix string, age time.Duration) error {
 	return l.write(ctx, log, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM shard_nodes s WHERE shard = $1 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.shard = s.shard AND n.node = s.node)`, log); err != nil {
@@ -212,7 +210,7 @@ func (l *Log) Notes(ctx context.Context, log string) (map[string]string, error) 
 	return all, err
 }
 
-// write is a transaction that nobody else who writes notes is in.
+// write runs do in a transaction that excludes all other writers of notes.
 func (l *Log) write(ctx context.Context, log string, do func(pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.o.Patience)
 	defer cancel()

@@ -18,31 +18,31 @@ import (
 	"wamble/internal/store/postgres"
 )
 
-// Cluster is a private server.
+// Cluster is a private PostgreSQL server.
 type Cluster struct {
-	bin        string // folder of the binaries
-	dir        string // data, log and socket
+	bin        string // directory of the binaries
+	dir        string // directory with data, log and socket
 	port       int
 	place      Place
-	as         *syscall.Credential // nil: the user of the tests
+	as         *syscall.Credential // user of the server; nil for the user of the tests
 	guard      *exec.Cmd
-	guardInput io.Closer // while it is open, the guard waits
+	guardInput io.Closer // the guard waits while it is open
 }
 
-// Place is where a server runs. Its zero value is the loopback of the tests.
+// Place is where a server runs. The zero value is the loopback interface of the tests.
 type Place struct {
-	Address string                         // where it listens; "": 127.0.0.1
-	Within  func(start func() error) error // starts a program there; nil: here
+	Address string                         // listen address; "" for 127.0.0.1
+	Within  func(start func() error) error // starts a program in another environment, such as a network namespace; nil for this one
 }
 
-// Start starts a cluster that ends with the test. With fsync it survives what a
-// real one survives; without, it is faster.
+// Start starts a cluster that ends with the test. With fsync it survives a crash of the
+// machine; without, it is faster.
 func Start(t testing.TB, fsync bool) *Cluster {
 	t.Helper()
 	return StartAt(t, fsync, Place{})
 }
 
-// StartAt is Start for a server that runs elsewhere.
+// StartAt is Start for a server in another place.
 func StartAt(t testing.TB, fsync bool, p Place) *Cluster {
 	t.Helper()
 	c, err := start(fsync, p)
@@ -111,8 +111,8 @@ func memory() string {
 
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 
-// binaries finds the newest server that is installed under dir, by version as
-// Debian does it, else the one in the PATH.
+// binaries returns the directory of the newest server installed under dir in Debian's layout,
+// or else of the one in the PATH.
 func binaries(dir string) (string, error) {
 	found, err := filepath.Glob(filepath.Join(dir, "*/bin/initdb"))
 	if err != nil {
@@ -133,8 +133,8 @@ func binaries(dir string) (string, error) {
 	return filepath.Dir(newest), nil
 }
 
-// dropPrivileges chooses another user when the tests run as root, which
-// PostgreSQL refuses.
+// dropPrivileges chooses another user if the tests run as root, which PostgreSQL does not
+// allow.
 func (c *Cluster) dropPrivileges() error {
 	if os.Getuid() != 0 {
 		return nil
@@ -155,8 +155,8 @@ func (c *Cluster) dropPrivileges() error {
 	return errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
 }
 
-// command prepares a program of the cluster's user. It has a process group of
-// its own, so that an interrupt from the keyboard reaches only the tests.
+// command returns a command that runs as the cluster's user. It has its own process group, so
+// that an interrupt from the keyboard reaches only the tests.
 func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = c.dir
@@ -194,9 +194,9 @@ func (p Place) address() string {
 	return p.Address
 }
 
-// watch starts the guard: a shell that reads from a pipe of this process. When
-// the pipe ends, because end closes it or because this process is gone, it ends
-// the server and removes the folder.
+// watch starts the guard: a shell that reads from a pipe of this process. When the pipe is
+// closed, by end or because this process is gone, it stops the server and removes the
+// directory.
 func (c *Cluster) watch() error {
 	const script = `cat >/dev/null; "$1"/pg_ctl -D "$2"/data -m immediate -w stop >/dev/null 2>&1; cd /; rm -rf "$2"`
 	c.guard = c.command("/bin/sh", "-c", script, "guard", c.bin, c.dir)
@@ -208,7 +208,7 @@ func (c *Cluster) watch() error {
 	return c.guard.Start()
 }
 
-// end ends the server at once and waits until its folder is gone.
+// end stops the server at once and waits until its directory is removed.
 func (c *Cluster) end() error {
 	if c.guard == nil || c.guard.Process == nil {
 		return os.RemoveAll(c.dir)
@@ -219,7 +219,7 @@ func (c *Cluster) end() error {
 	if err := c.guard.Wait(); err != nil {
 		return fmt.Errorf("end PostgreSQL: %w", err)
 	}
-	return os.RemoveAll(c.dir) // the guard may not remove a folder from /tmp with its sticky bit
+	return os.RemoveAll(c.dir) // the guard may not remove a directory from /tmp, which has the sticky bit
 }
 
 func (c *Cluster) configure(fsync bool) error {
@@ -229,13 +229,13 @@ func (c *Cluster) configure(fsync bool) error {
 		settings += "fsync = off\nfull_page_writes = off\n"
 	}
 	err := c.set("postgresql.conf", settings)
-	if err == nil && c.place.Address != "" { // whoever gets there is a test's
+	if err == nil && c.place.Address != "" { // only tests reach the address
 		err = c.set("pg_hba.conf", "host all all all trust\nhost replication all all trust\n")
 	}
 	return err
 }
 
-// set adds lines to a file of settings, which count from the next start on.
+// set appends lines to a configuration file; they apply from the next start.
 func (c *Cluster) set(file, settings string) error {
 	f, err := os.OpenFile(filepath.Join(c.data(), file), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -245,9 +245,9 @@ func (c *Cluster) set(file, settings string) error {
 	return errors.Join(err, f.Close())
 }
 
-// first starts the server for the first time, on a number that it keeps. The
-// kernel gives such low ones to nobody, so that no client has taken it when the
-// server comes back; another cluster may be faster, then it is another number.
+// first starts the server for the first time, on a port that it keeps. Ports this low are never
+// ephemeral, so no client takes it while the server is down; if another cluster has it, another
+// port is tried.
 func (c *Cluster) first() (err error) {
 	for range 5 {
 		c.port = 10000 + rand.IntN(20000)
@@ -265,10 +265,10 @@ func (c *Cluster) up() error {
 	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-w", "-t", startSeconds, "start")
 }
 
-// startSeconds is how long a start may take on a busy machine.
+// startSeconds bounds a start on a busy machine.
 const startSeconds = "180"
 
-// Up starts a server that was stopped.
+// Up starts a stopped server.
 func (c *Cluster) Up(t testing.TB) {
 	t.Helper()
 	if err := c.up(); err != nil {
@@ -276,7 +276,7 @@ func (c *Cluster) Up(t testing.TB) {
 	}
 }
 
-// Down stops the server at once, as a crash would.
+// Down stops the server at once, as a crash does.
 func (c *Cluster) Down(t testing.TB) {
 	t.Helper()
 	if err := c.run("pg_ctl", "-D", c.data(), "-m", "immediate", "-w", "stop"); err != nil {
@@ -284,7 +284,7 @@ func (c *Cluster) Down(t testing.TB) {
 	}
 }
 
-// Clone starts another server with the data of one that is down, as its standby has
+// Clone starts another server on a copy of the data of a stopped one, as a standby would have
 // them.
 func (c *Cluster) Clone(t testing.TB) *Cluster {
 	t.Helper()
@@ -310,8 +310,8 @@ func (c *Cluster) Clone(t testing.TB) *Cluster {
 	return other
 }
 
-// Remember copies the data of a server that is down, as they are on a standby that
-// gets nothing any more.
+// Remember copies the data of a stopped server, like a standby that no longer receives
+// anything.
 func (c *Cluster) Remember(t testing.TB) {
 	t.Helper()
 	if out, err := c.command("/bin/cp", "-a", c.data(), c.data()+"-remembered").CombinedOutput(); err != nil {
@@ -319,8 +319,7 @@ func (c *Cluster) Remember(t testing.TB) {
 	}
 }
 
-// GoBack puts what Remember has copied in the place of the data of a server that is
-// down.
+// GoBack replaces the data of a stopped server by the copy of Remember.
 func (c *Cluster) GoBack(t testing.TB) {
 	t.Helper()
 	out, err := c.command("/bin/sh", "-c", `rm -r "$1" && mv "$1-remembered" "$1"`, "sh", c.data()).CombinedOutput()
@@ -341,7 +340,7 @@ func (c *Cluster) restart() error {
 	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-m", "immediate", "-w", "-t", startSeconds, "restart")
 }
 
-// AskPassword restarts the server, which asks a role for its password from now on.
+// AskPassword restarts the server, which requires the password of a role from then on.
 func (c *Cluster) AskPassword(t testing.TB, role string) {
 	t.Helper()
 	file := filepath.Join(c.data(), "pg_hba.conf")
@@ -355,7 +354,7 @@ func (c *Cluster) AskPassword(t testing.TB, role string) {
 	c.Restart(t)
 }
 
-// Server is the options of the cluster's own database, over its unix socket.
+// Server returns the options of the cluster's default database, over its unix socket.
 func (c *Cluster) Server() postgres.Options {
 	return postgres.Options{Host: c.dir, Port: c.port, User: "wamble", Name: "postgres", SSLMode: "disable"}
 }

@@ -13,7 +13,7 @@ import (
 	"wamble/internal/store/postgres"
 )
 
-// shared is the server of this process: a cluster, or what WAMBLE_TEST_DSN names.
+// shared is the server of this process: a cluster, or the server of WAMBLE_TEST_DSN.
 var shared struct {
 	once     sync.Once
 	cluster  *Cluster // nil with WAMBLE_TEST_DSN
@@ -22,8 +22,8 @@ var shared struct {
 	err      error
 }
 
-// Main runs the tests of a package and ends the shared server. A package that
-// uses it has: func TestMain(m *testing.M) { pgtest.Main(m) }
+// Main runs the tests of a package and stops the shared server. A package that uses it has:
+// func TestMain(m *testing.M) { pgtest.Main(m) }
 func Main(m *testing.M) {
 	code := m.Run()
 	if shared.cluster == nil && shared.template != "" {
@@ -41,7 +41,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Server returns the options of the shared server's own database.
+// Server returns the options of the shared server's default database.
 func Server(t testing.TB) postgres.Options {
 	t.Helper()
 	shared.once.Do(func() { shared.err = startShared() })
@@ -109,8 +109,8 @@ func (c *Cluster) Migrated(t testing.TB) postgres.Options {
 	return o
 }
 
-// create makes a database. It goes with its cluster: to drop it would cost a
-// checkpoint. On the server of WAMBLE_TEST_DSN it is dropped with the test.
+// create creates a database. It is removed with its cluster, because DROP DATABASE would cost a
+// checkpoint. On the server of WAMBLE_TEST_DSN it is dropped after the test.
 func create(t testing.TB, server postgres.Options, template string) postgres.Options {
 	t.Helper()
 	name := fmt.Sprintf("wamble_test_%d_%d", os.Getpid(), numbers.Add(1))
@@ -129,7 +129,7 @@ func create(t testing.TB, server postgres.Options, template string) postgres.Opt
 	return made
 }
 
-// Execute runs SQL, which may be several statements, on a connection of its own.
+// Execute runs one or more SQL statements on a new connection.
 func Execute(t testing.TB, o postgres.Options, sql string) {
 	t.Helper()
 	if err := execute(t.Context(), o, sql); err != nil {
@@ -149,7 +149,7 @@ func execute(ctx context.Context, o postgres.Options, sql string) error {
 	return nil
 }
 
-// connect takes a server that refuses writes, too.
+// connect also connects to a server that refuses writes.
 func connect(ctx context.Context, o postgres.Options) (*pgx.Conn, error) {
 	cfg, err := pgx.ParseConfig(o.DSN())
 	if err != nil {
@@ -174,8 +174,8 @@ func Query[T any](t testing.TB, o postgres.Options, sql string, args ...any) T {
 	return value
 }
 
-// Lock runs SQL on a connection that stays open, with whatever it locks, until
-// the returned function is called.
+// Lock runs SQL on a connection that stays open, with its locks, until the returned function is
+// called.
 func Lock(t testing.TB, o postgres.Options, sql string) (release func()) {
 	t.Helper()
 	conn, err := connect(t.Context(), o)
@@ -188,8 +188,7 @@ func Lock(t testing.TB, o postgres.Options, sql string) (release func()) {
 	return func() { _ = conn.Close(context.Background()) }
 }
 
-// Forget drops a role and what it was granted, where the server outlives the
-// tests.
+// Forget drops a role and its privileges, if the server outlives the tests.
 func Forget(t testing.TB, o postgres.Options, role string) {
 	t.Helper()
 	if shared.cluster != nil {

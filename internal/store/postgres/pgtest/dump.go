@@ -9,13 +9,13 @@ import (
 	"wamble/internal/store/postgres"
 )
 
-// Dump returns what pg_dump says of a database.
+// Dump returns the pg_dump of a database.
 func Dump(t testing.TB, o postgres.Options) []byte {
 	t.Helper()
 	return tool(t, nil, "pg_dump", "-Fc", "--no-owner", "-d", o.DSN())
 }
 
-// Restored returns a new database on the shared server, made of a dump by pg_restore.
+// Restored returns a new database on the shared server, restored from a dump.
 func Restored(t testing.TB, dump []byte) postgres.Options {
 	t.Helper()
 	o := Empty(t)
@@ -23,7 +23,7 @@ func Restored(t testing.TB, dump []byte) postgres.Options {
 	return o
 }
 
-// tool runs a program of PostgreSQL, and returns its output.
+// tool runs a program of PostgreSQL and returns its output.
 func tool(t testing.TB, in []byte, name string, args ...string) []byte {
 	t.Helper()
 	bin, err := binaries("/usr/lib/postgresql")

@@ -10,33 +10,33 @@ import (
 	"wamble/internal/store/postgres"
 )
 
-// Moment is when a Proxy meddles with a connection.
+// Moment is when a Proxy cuts a connection.
 type Moment int
 
 // The moments around a COMMIT.
 const (
 	Never         Moment = iota
-	BeforeCommit         // the server never sees it
-	AfterCommit          // the server has done it, the store never hears of it
-	InsteadCommit        // nothing is cut: the server rolls back, and says so
+	BeforeCommit         // the server never receives it
+	AfterCommit          // the server has executed it, the store gets no answer
+	InsteadCommit        // nothing is cut: the server gets ROLLBACK instead and answers so
 )
 
-// Proxy passes the bytes of connections to a server.
+// Proxy forwards connections to a server.
 type Proxy struct {
 	listener net.Listener
 	network  string
 	server   string
 
 	mu    sync.Mutex
-	still chan struct{} // closed when bytes pass; nil: they do
+	still chan struct{} // closed when traffic resumes; nil if it is not stopped
 	cut   Moment
-	text  []byte // of a statement whose next run is not answered; nil: none
+	text  []byte // part of a statement whose next execution is not answered; nil if none
 	cuts  int
 	conns map[net.Conn]bool
 }
 
-// NewProxy starts a proxy to the server of o, which ends with the test, and
-// returns it with the options to use it.
+// NewProxy starts a proxy to the server of o, which ends with the test, and returns it with the
+// options for it.
 func NewProxy(t testing.TB, o postgres.Options) (*Proxy, postgres.Options) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,37 +58,37 @@ func NewProxy(t testing.TB, o postgres.Options) (*Proxy, postgres.Options) {
 	return p, o
 }
 
-// Cut makes the next COMMIT of a write end its connection at the moment m, or
-// become a ROLLBACK.
+// Cut makes the proxy end the connection of the next COMMIT of a write at the moment m, or
+// replace the COMMIT.
 func (p *Proxy) Cut(m Moment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = m
 }
 
-// CutAfter makes the next run of a prepared statement, of which the text given is a part,
-// end its connection when the server has done it.
+// CutAfter makes the proxy end the connection of the next prepared statement that contains
+// text, after the server has executed it.
 func (p *Proxy) CutAfter(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.text = []byte(text)
 }
 
-// Cuts returns how often the proxy did so.
+// Cuts returns how many connections were cut, and COMMITs replaced.
 func (p *Proxy) Cuts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cuts
 }
 
-// Close ends all connections, and takes no more.
+// Close closes all connections, and accepts no more.
 func (p *Proxy) Close() {
 	_ = p.listener.Close()
 	p.CutAll()
 }
 
-// Still lets nothing pass, as a network does that was cut, until the function that it
-// returns is called: then all connections end that were there.
+// Still stops all traffic, like a cut network, until the returned function is called: it closes
+// all connections that existed.
 func (p *Proxy) Still() (pass func()) {
 	still := make(chan struct{})
 	p.mu.Lock()
@@ -103,7 +103,7 @@ func (p *Proxy) Still() (pass func()) {
 	}
 }
 
-// await waits while nothing passes.
+// await blocks while the traffic is stopped.
 func (p *Proxy) await() {
 	p.mu.Lock()
 	still := p.still
@@ -113,7 +113,7 @@ func (p *Proxy) await() {
 	}
 }
 
-// CutAll ends all connections.
+// CutAll closes all connections.
 func (p *Proxy) CutAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,19 +142,19 @@ func (p *Proxy) accept(done *sync.WaitGroup) {
 	}
 }
 
-// commit is the message in which a store sends COMMIT after a batch, rollback
-// what a server makes of it when the transaction has failed.
+// commit is the message with which a store commits a batch, and rollback the answer of a server
+// when the transaction has failed.
 var (
 	commit   = []byte("Q\x00\x00\x00\x0bCOMMIT\x00")
 	rollback = []byte("Q\x00\x00\x00\x0dROLLBACK\x00")
 )
 
-// ask passes what the store sends.
+// ask forwards what the store sends.
 func (p *Proxy) ask(client, server net.Conn, mute chan<- struct{}) {
 	defer p.close(client, server)
 	defer close(mute)
 	buf := make([]byte, 64<<10)
-	prepared := false // what comes next runs the statement of CutAfter
+	prepared := false // the next message executes the statement of CutAfter
 	for {
 		n, err := client.Read(buf)
 		if err != nil {
@@ -168,12 +168,12 @@ func (p *Proxy) ask(client, server net.Conn, mute chan<- struct{}) {
 		case BeforeCommit:
 			return
 		case AfterCommit:
-			// From here on the answers end in this proxy.
+			// From here on answers are not forwarded.
 			mute <- struct{}{}
 			if _, err := server.Write(sent); err != nil {
 				return
 			}
-			mute <- struct{}{} // taken when the server has answered
+			mute <- struct{}{} // received when the server has answered
 			return
 		case InsteadCommit:
 			sent = bytes.Replace(sent, commit, rollback, 1)
@@ -184,7 +184,7 @@ func (p *Proxy) ask(client, server net.Conn, mute chan<- struct{}) {
 	}
 }
 
-// prepares decides whether these bytes prepare the statement to cut after, once.
+// prepares reports, once, whether these bytes prepare the statement of CutAfter.
 func (p *Proxy) prepares(sent []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,7 +195,7 @@ func (p *Proxy) prepares(sent []byte) bool {
 	return true
 }
 
-// moment decides whether these bytes are what to cut at, once.
+// moment reports, once, the moment to cut if these bytes are the ones to cut at.
 func (p *Proxy) moment(sent []byte, prepared bool) Moment {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,7 +212,7 @@ func (p *Proxy) moment(sent []byte, prepared bool) Moment {
 	return m
 }
 
-// answer passes what the server sends, until it is muted.
+// answer forwards what the server sends, until it is muted.
 func (p *Proxy) answer(server, client net.Conn, mute <-chan struct{}) {
 	defer p.close(client, server)
 	type read struct {
@@ -240,7 +240,7 @@ func (p *Proxy) answer(server, client net.Conn, mute <-chan struct{}) {
 		select {
 		case _, ok := <-mute:
 			if ok {
-				<-reads // the answer to COMMIT is here, and stays here
+				<-reads // the answer to COMMIT, which is not forwarded
 				<-mute
 			}
 			return

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// Follow starts a standby that the cluster waits for at every commit from then on.
+// Follow starts a standby, for which the cluster waits at every commit from then on.
 func (c *Cluster) Follow(t testing.TB) *Cluster {
 	t.Helper()
 	return c.FollowAt(t, Place{})
 }
 
-// FollowAt is Follow for a standby that runs elsewhere.
+// FollowAt is Follow for a standby in another place.
 func (c *Cluster) FollowAt(t testing.TB, p Place) *Cluster {
 	t.Helper()
 	dir, err := os.MkdirTemp(filepath.Dir(c.dir), "wamble-pg-")
@@ -30,13 +30,12 @@ func (c *Cluster) FollowAt(t testing.TB, p Place) *Cluster {
 	if err := errors.Join(other.dropPrivileges(), other.watch(), other.copyOf(c), other.first()); err != nil {
 		t.Fatal(err)
 	}
-	other.AwaitNobody(t) // as the manual says, for the time when it is promoted
+	other.AwaitNobody(t) // as the manual says: after its promotion it has no standby
 	c.Await(t, other)
 	return other
 }
 
-// Rejoin makes a server that is down, whose place another one has, the standby of
-// that one.
+// Rejoin makes a stopped server the standby of the primary that replaced it.
 func (c *Cluster) Rejoin(t testing.TB, primary *Cluster) {
 	t.Helper()
 	if err := errors.Join(os.RemoveAll(c.data()), c.copyOf(primary), c.set("postgresql.conf", fmt.Sprintf("port = %d\n", c.port)), c.up()); err != nil {
@@ -46,7 +45,7 @@ func (c *Cluster) Rejoin(t testing.TB, primary *Cluster) {
 	primary.Await(t, c)
 }
 
-// copyOf makes the data of a standby.
+// copyOf creates the data of a standby.
 func (c *Cluster) copyOf(primary *Cluster) error {
 	settings := fmt.Sprintf("unix_socket_directories = '%s'\nlisten_addresses = '%s'\nprimary_conninfo = '%s'\nwal_retrieve_retry_interval = '200ms'\n",
 		c.dir, c.place.address(), primary.replication(c.name()))
@@ -59,7 +58,8 @@ func (c *Cluster) copyOf(primary *Cluster) error {
 	return err
 }
 
-// Await makes a cluster wait for a standby, as soon as that follows.
+// Await makes a cluster wait for a standby at every commit, and waits until the standby is
+// synchronous.
 func (c *Cluster) Await(t testing.TB, standby *Cluster) {
 	t.Helper()
 	Execute(t, c.Server(), fmt.Sprintf(`ALTER SYSTEM SET synchronous_standby_names = '"%s"'`, standby.name()))
@@ -69,17 +69,17 @@ func (c *Cluster) Await(t testing.TB, standby *Cluster) {
 	}
 }
 
-// AwaitNobody makes a cluster, or a standby once it is promoted, wait for no standby.
+// AwaitNobody makes a cluster, or a standby after its promotion, wait for no standby.
 func (c *Cluster) AwaitNobody(t testing.TB) {
 	t.Helper()
 	Execute(t, c.Server(), `ALTER SYSTEM SET synchronous_standby_names = ''`)
 	Execute(t, c.Server(), `SELECT pg_reload_conf()`)
 }
 
-// name is how a standby calls itself.
+// name returns the application name of a standby.
 func (c *Cluster) name() string { return filepath.Base(c.dir) }
 
-// replication is the connection string of a standby.
+// replication returns the connection string for a standby.
 func (c *Cluster) replication(name string) string {
 	host := c.dir
 	if c.place.Address != "" {
@@ -92,7 +92,7 @@ func (c *Cluster) replication(name string) string {
 	return s
 }
 
-// Promote makes a standby take writes.
+// Promote makes a standby the primary.
 func (c *Cluster) Promote(t testing.TB) {
 	t.Helper()
 	if err := c.run("pg_ctl", "-D", c.data(), "-w", "-t", startSeconds, "promote"); err != nil {
