@@ -4,7 +4,10 @@ package server
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,4 +83,43 @@ func memoryOf(t testing.TB, pid int) int64 {
 		t.Fatal(err)
 	}
 	return pages * int64(os.Getpagesize())
+}
+
+// metric is the sum of the metrics whose lines begin so.
+func (a *arena) metric(t testing.TB, begin string) (sum float64) {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(a.dir, "admin-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequest("GET", "http://"+a.admin+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != 200 {
+		t.Fatalf("metrics: %s, %v", answer.Status, err)
+	}
+	found := false
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, begin) {
+			continue
+		}
+		words := strings.Fields(line)
+		n, err := strconv.ParseFloat(words[len(words)-1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, found = sum+n, true
+	}
+	if !found {
+		t.Errorf("no metric begins with %s:\n%s", begin, text)
+	}
+	return sum
 }

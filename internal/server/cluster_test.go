@@ -1,11 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"wamble"
 	"wamble/internal/host"
@@ -22,13 +24,14 @@ type machine struct {
 	ip   string
 	// start starts the process where the machine is; nil: here.
 	start  func(*exec.Cmd) error
-	asleep bool // it was stopped, and answers nobody
+	asleep bool          // it was stopped, and answers nobody
+	lease  time.Duration // 0: oneDies; with start the default
 }
 
 // begin starts the process, which serves players or waits as a standby.
 func (m *machine) begin(t testing.TB) {
 	if m.start == nil {
-		m.child, _ = begin(t, m.dir, m.text, asLease+"="+oneDies.String())
+		m.child, _ = begin(t, m.dir, m.text, asLease+"="+cmp.Or(m.lease, oneDies).String())
 		return
 	}
 	m.child, _ = beginWith(t, m.dir, m.text, m.start)

@@ -3,12 +3,14 @@ package server
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"wamble"
 	"wamble/client"
@@ -39,6 +41,18 @@ func neighboursWith(t *testing.T, more string, test func(ctx context.Context, t 
 	}
 }
 
+// untilKnown asks again while the server says that its database is away, which that of a slow
+// machine seems to be now and then.
+func untilKnown(ctx context.Context, ask func() error) error {
+	for {
+		err := ask()
+		if denied, ok := errors.AsType[*wamble.Denied](err); !ok || denied.Code != wamble.Internal || ctx.Err() != nil {
+			return err
+		}
+		wait(ctx, 10*time.Millisecond)
+	}
+}
+
 // login logs a player in with a new key, and returns the key.
 func (p *player) login(ctx context.Context) ed25519.PrivateKey {
 	p.t.Helper()
@@ -49,7 +63,8 @@ func (p *player) login(ctx context.Context) ed25519.PrivateKey {
 
 func (p *player) loginAs(ctx context.Context, private ed25519.PrivateKey) {
 	p.t.Helper()
-	if _, err := p.c.Login(ctx, private); err != nil {
+	err := untilKnown(ctx, func() error { _, err := p.c.Login(ctx, private); return err })
+	if err != nil {
 		p.t.Fatalf("login: %v", err)
 	}
 }
@@ -57,7 +72,8 @@ func (p *player) loginAs(ctx context.Context, private ed25519.PrivateKey) {
 // stats are the player's own.
 func (p *player) stats(ctx context.Context) client.Stats {
 	p.t.Helper()
-	stats, err := p.c.Stats(ctx, client.StatsOf{})
+	var stats client.Stats
+	err := untilKnown(ctx, func() (err error) { stats, err = p.c.Stats(ctx, client.StatsOf{}); return err })
 	if err != nil {
 		p.t.Fatalf("stats: %v", err)
 	}

@@ -171,7 +171,7 @@ func TestOtherWorld(t *testing.T) {
 		if _, err := s.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s.ready()
+		until(t, "it serves from there", func() bool { return s.readyz() == "200 ready" })
 		s.end()
 		serve(t, Options{Dir: dir}, f.text).ready().end()
 		refuses(t, dir, conf(postgresConf(right)), "was made")

@@ -174,14 +174,14 @@ func TestUnconnected(t *testing.T) {
 }
 
 // placedMachines starts machines at addresses of their own, whose clients know all of them.
-func placedMachines(t *testing.T, db postgres.Options, ips ...string) []*machine {
+func placedMachines(t *testing.T, db postgres.Options, lease time.Duration, ips ...string) []*machine {
 	t.Helper()
 	port := freePorts(t, 1)[0]
 	var machines []*machine
 	for i, ip := range ips {
 		text := strings.Replace(placedConf(db, fmt.Sprint("m", i+1)), "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
 		text = strings.Replace(text, `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", ip), 1)
-		m := &machine{name: fmt.Sprint("m", i+1), ip: fmt.Sprintf("udp://%s:%d", ip, port), dir: t.TempDir()}
+		m := &machine{name: fmt.Sprint("m", i+1), ip: fmt.Sprintf("udp://%s:%d", ip, port), dir: t.TempDir(), lease: lease}
 		m.text = text + fmt.Sprintf("(def cluster-endpoints %q)\n", strings.Join(ips, " "))
 		m.begin(t)
 		machines = append(machines, m)

@@ -9,6 +9,7 @@ import (
 
 	"wamble/internal/prooftest"
 	"wamble/internal/store/postgres"
+	"wamble/internal/store/postgres/pglog"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -24,7 +25,7 @@ func arrived(t testing.TB, db postgres.Options) {
 func TestPlacedKill(t *testing.T) {
 	prooftest.Needs(t, "a machine for itself")
 	db := pgtest.Empty(t)
-	machines := placedMachines(t, db, "127.0.0.41", "127.0.0.42")
+	machines := placedMachines(t, db, pglog.DefaultLease, "127.0.0.41", "127.0.0.42")
 	share(t, 2, machines...)
 	c := gather(t, machines[0].ip, 3)
 	for _, p := range gather(t, machines[1].ip, 3).players {
@@ -65,7 +66,7 @@ func TestPlacedKill(t *testing.T) {
 func TestPlacedPause(t *testing.T) {
 	prooftest.Needs(t, "a machine for itself")
 	db := pgtest.Empty(t)
-	machines := placedMachines(t, db, "127.0.0.43", "127.0.0.44")
+	machines := placedMachines(t, db, pglog.DefaultLease, "127.0.0.43", "127.0.0.44")
 	share(t, 2, machines...)
 	c := gather(t, machines[0].ip, 2)
 	for _, p := range gather(t, machines[1].ip, 2).players {

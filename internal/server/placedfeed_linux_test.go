@@ -17,7 +17,7 @@ func (m *machine) site() string { return strings.Replace(m.ip, "udp:", "http:", 
 func TestPlacedFeed(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
-	machines := placedMachines(t, db, "127.0.0.45", "127.0.0.46")
+	machines := placedMachines(t, db, oneDies, "127.0.0.45", "127.0.0.46")
 	for _, m := range machines {
 		m.kill()
 		m.text += "(def max-moves-per-board 6)\n"
@@ -70,7 +70,7 @@ func TestPlacedFeed(t *testing.T) {
 func TestPlacedEvents(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
-	machines := placedMachines(t, db, "127.0.0.47", "127.0.0.48")
+	machines := placedMachines(t, db, oneDies, "127.0.0.47", "127.0.0.48")
 	share(t, 2, machines...)
 	at := []int{0, 1} // the machine that each observer asks first
 	var observers []*observer

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble/internal/prooftest"
+	"wamble/internal/store/postgres/pglog"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -53,8 +54,8 @@ func (c *crowd) longestWait(t testing.TB, do func()) time.Duration {
 func TestPlacedStop(t *testing.T) {
 	p := prooftest.Needs(t, "a machine for itself")
 	db := pgtest.Empty(t)
-	a := serve(t, Options{}, placedConf(db, "a")).ready()
-	b := serve(t, Options{}, placedConf(db, "b")).ready()
+	a := serve(t, Options{Lease: pglog.DefaultLease}, placedConf(db, "a")).ready()
+	b := serve(t, Options{Lease: pglog.DefaultLease}, placedConf(db, "b")).ready()
 	untilShared(t, a.dir, b.dir)
 	c := &crowd{}
 	for _, first := range gather(t, a.address(), 4).players {
