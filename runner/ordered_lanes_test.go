@@ -80,7 +80,7 @@ func emitted(t *testing.T, r *runner.Runner) string {
 // and open the runner anew.
 func TestOrderedLanesAtRandom(t *testing.T) {
 	seed := prooftest.Seed(t)
-	for round := range prooftest.Sized(uint64(100), uint64(100), 20_000) {
+	for round := range prooftest.Sized(uint64(25), uint64(200), 20_000) {
 		synctest.Test(t, func(t *testing.T) { orderedLanes(t, seed+round) })
 		if t.Failed() {
 			t.Fatalf("round %d: repeat with WAMBLE_SEED=%d", round, seed+round)

@@ -1,3 +1,5 @@
+//go:build proof && linux
+
 package transport
 
 import (

@@ -1,3 +1,5 @@
+//go:build proof && linux
+
 package transport
 
 import (
@@ -15,10 +17,9 @@ import (
 	"wamble/wire"
 )
 
-// soak is n in a long proof, a twentieth otherwise, and less under the race
-// detector.
+// soak is n in make soak, and a twentieth in make proof.
 func soak(n int) int {
-	return prooftest.Sized(n/80, n/20, n)
+	return prooftest.Sized(n/20, n/20, n)
 }
 
 // abuse is what strangers send: hellos, moves with made-up tokens, ACKs of
@@ -137,6 +138,7 @@ func (s *tableServer) handle(r *link.Received) {
 // Packets from every address of 127.0.0.0/8 (one in twenty unless soaking)
 // leave no trace: after the tables are full, memory does not grow.
 func TestMemoryFlatOverLoopbackNetwork(t *testing.T) {
+	prooftest.Needs(t, "minutes")
 	r := prooftest.Random(t)
 	u := listenTestUDP(t, "[::]:0", UDPOptions{})
 	s := newTableServer(t, u, 0)
@@ -198,6 +200,7 @@ func heap() uint64 {
 // A client plays while a flood of abuse from all over the network runs beside
 // it, at full speed: every move is executed once and answered.
 func TestFloodBesideClient(t *testing.T) {
+	prooftest.Needs(t, "a machine for itself")
 	u := listenTestUDP(t, "[::]:0", UDPOptions{})
 	s := newTableServer(t, u, 16)
 	served := make(chan bool)

@@ -1,3 +1,5 @@
+//go:build proof
+
 package main
 
 import (
@@ -92,6 +94,7 @@ func readFile(t *testing.T, dir, name string) []byte {
 
 // TestReproducible: what is made in another place has the same bytes.
 func TestReproducible(t *testing.T) {
+	t.Log("needs minutes and root")
 	t.Parallel()
 	dir := otherDir(t)
 	for _, name := range []string{"wamble-linux-%s", "wamble_%s.deb", "wamble-image-%s.tar", "wamble-linux-%s.cdx.json"} {
@@ -106,6 +109,7 @@ func TestReproducible(t *testing.T) {
 // TestArchitectures: packages and images are for the machine that they name, with its
 // binary, which needs nothing else, and differ in nothing but that.
 func TestArchitectures(t *testing.T) {
+	t.Log("needs minutes and root")
 	t.Parallel()
 	dir := otherDir(t)
 	var first []packed

@@ -1,3 +1,5 @@
+//go:build proof
+
 package main
 
 import (
@@ -53,7 +55,7 @@ func runTests(m *testing.M) int {
 	if err := another(binary); err != nil {
 		panic(err)
 	}
-	pebble := exec.Command("go", "test", "-c", "-o", filepath.Join(dir, "authority"), ".")
+	pebble := exec.Command("go", "test", "-tags=proof", "-c", "-o", filepath.Join(dir, "authority"), ".")
 	pebble.Dir, pebble.Stderr = filepath.Join("..", "acmetest"), os.Stderr
 	if err := pebble.Run(); err != nil {
 		panic(err)
@@ -87,7 +89,10 @@ func another(binary string) error {
 func packages(n int) string { return filepath.Join(os.Getenv("WAMBLE_PACKAGES"), fmt.Sprint(n)) }
 
 // TestSums: SHA256SUMS has every file of the release, as sha256sum writes it.
-func TestSums(t *testing.T) { checkSums(t, packages(1), 4) }
+func TestSums(t *testing.T) {
+	t.Log("needs minutes")
+	checkSums(t, packages(1), 4)
+}
 
 // checkSums lets sha256sum look at n files.
 func checkSums(t *testing.T, dir string, n int) {
@@ -101,6 +106,7 @@ func checkSums(t *testing.T, dir string, n int) {
 
 // TestPackageContents: what a host looks for is there.
 func TestPackageContents(t *testing.T) {
+	t.Log("needs minutes and root")
 	out, err := exec.Command("dpkg-deb", "--contents", filepath.Join(packages(1), "wamble_"+runtime.GOARCH+".deb")).Output()
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +125,7 @@ func TestPackageContents(t *testing.T) {
 
 // TestSBOM: it names what is in the binary, with versions.
 func TestSBOM(t *testing.T) {
+	t.Log("needs minutes and root")
 	text, err := os.ReadFile(filepath.Join(packages(1), "wamble-linux-"+runtime.GOARCH+".cdx.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +144,7 @@ func TestSBOM(t *testing.T) {
 // TestImageRoots: an image has the certificate authorities where programs look for them,
 // those of Let's Encrypt among them.
 func TestImageRoots(t *testing.T) {
+	t.Log("needs minutes and root")
 	root := t.TempDir()
 	unpackImage(t, filepath.Join(packages(1), "wamble-image-"+runtime.GOARCH+".tar"), root)
 	text, err := os.ReadFile(filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))

@@ -1,3 +1,5 @@
+//go:build proof
+
 package main
 
 import (
@@ -266,6 +268,7 @@ func fetch(t *testing.T, url string) string {
 // TestInstall: the package is installed, its service starts as its own user, an upgrade
 // is a handoff that keeps the process, and after a purge nothing is left.
 func TestInstall(t *testing.T) {
+	t.Log("needs minutes and root")
 	if !apart(t) {
 		return
 	}
@@ -385,6 +388,7 @@ func TestInstall(t *testing.T) {
 // TestImage: what is in the image runs as its own user without anything else, says that
 // it is well, and stops at its signal.
 func TestImage(t *testing.T) {
+	t.Log("needs minutes and root")
 	if !apart(t) {
 		return
 	}

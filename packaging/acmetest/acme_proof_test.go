@@ -1,3 +1,5 @@
+//go:build proof
+
 package acmetest
 
 import (
@@ -191,6 +193,7 @@ func (s *server) certificate() string {
 // TestAutomaticHTTPS: a server with a domain gets its certificate by either challenge,
 // speaks https only, and orders nothing again after a handoff, a reload and a restart.
 func TestAutomaticHTTPS(t *testing.T) {
+	t.Log("needs minutes")
 	for _, challenge := range []string{"tls-alpn-01", "http-01"} {
 		t.Run(challenge, func(t *testing.T) {
 			t.Parallel()
@@ -248,6 +251,7 @@ func TestAutomaticHTTPS(t *testing.T) {
 
 // TestRenewal: a certificate that is near its end is renewed while the server runs.
 func TestRenewal(t *testing.T) {
+	t.Log("needs minutes")
 	ports := freePorts(t, 12)[8:]
 	a := pebble(t, ports[1], ports[0])
 	s := newServer(t, a, ports[0], ports[1], "")
@@ -261,6 +265,7 @@ func TestRenewal(t *testing.T) {
 // TestAuthorityAway: an authority that cannot be reached is told of in the log. A
 // certificate that is there is used meanwhile, and who plays by UDP needs none.
 func TestAuthorityAway(t *testing.T) {
+	t.Log("needs minutes")
 	for _, old := range []bool{false, true} {
 		t.Run(fmt.Sprintf("old certificate %v", old), func(t *testing.T) {
 			ports := freePorts(t, 16)[12:]

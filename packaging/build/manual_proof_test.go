@@ -1,3 +1,5 @@
+//go:build proof
+
 package main
 
 import (
@@ -232,6 +234,7 @@ func certificate(t *testing.T, name string) (authority, cert, key string) {
 // TestManualFarDatabase follows the manual to PostgreSQL on another machine: with a
 // password in a file, over TLS that proves the name of that machine.
 func TestManualFarDatabase(t *testing.T) {
+	t.Log("needs minutes and root")
 	if !apart(t) {
 		return
 	}
@@ -358,6 +361,7 @@ func (m *machine) moves() (n int) {
 // backed up, also by itself, announces an upgrade and is upgraded while players play, and
 // is restored.
 func TestManual(t *testing.T) {
+	t.Log("needs minutes and root")
 	if !apart(t) {
 		return
 	}
