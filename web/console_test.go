@@ -93,7 +93,7 @@ func TestDeadLetters(t *testing.T) {
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 24)`))
-	release(t, h, 6, 100*time.Millisecond)
+	release(t, h, 2, 500*time.Millisecond)
 	player := meet(t, desk)
 	player.sit(h.url)
 

@@ -62,7 +62,7 @@ func TestWallKeepsPlaces(t *testing.T) {
 		let n = 0;
 		const look = () => {
 			const tiles = document.querySelectorAll('.tile[data-board]');
-			for (let k = 0; k < 5 && tiles.length > 0; k++) { // some in each frame, one after the other
+			for (let k = 0; k < 2 && tiles.length > 0; k++) { // some in each frame, one after the other
 				const tile = tiles[n++ % tiles.length];
 				men(tile.dataset.board, tile.querySelector('canvas'));
 			}
@@ -105,7 +105,7 @@ func TestWallKeepsPlaces(t *testing.T) {
 		look();
 		return true;
 	})()`)
-	p.until(`ends.size >= 3 && wambleWall.painted >= 600 && [...sides.values()].filter(s => s.size === 2).length >= 5`)
+	p.until(`ends.size >= 3 && wambleWall.painted >= 300 && [...sides.values()].filter(s => s.size === 2).length >= 5`)
 	if got := see[[]string](p, `turned.slice(0, 5)`); len(got) > 0 {
 		t.Errorf("tiles do not show white at the bottom: %v", got)
 	}
