@@ -49,7 +49,7 @@ func optionTables() string {
 func takes(o *Option) string {
 	text := strings.NewReplacer(
 		"a whole number from ", "", "a number from ", "", " to ", "–", "0 (no) or 1 (yes)", "0, 1",
-		" or \"", ", \"", " such as", ":",
+		", or \"", ", \"", " or \"", ", \"", " such as", ":",
 	).Replace(o.Expects())
 	if strings.HasPrefix(text, "a string of ") {
 		return ""
