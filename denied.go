@@ -16,7 +16,7 @@ const (
 	Internal             Code = 1006 // the server's fault, or its database is away
 	UnknownPlayer        Code = 1007 // the token names no session
 	UnknownBoard         Code = 1008 // the board is unknown, or none is free
-	MoveRejected         Code = 1009 // not the holder, not his turn, bad or illegal move
+	MoveRejected         Code = 1009 // not the holder, not the turn, bad or illegal move
 	LegalMovesInvalid    Code = 1010 // the square does not exist
 	PredictionReadFailed Code = 1011 // the tree cannot be read
 	LeaderboardFailed    Code = 1012 // the leaderboard cannot be read
