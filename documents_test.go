@@ -64,9 +64,9 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestLinks follows every link between the documents of the repository.
+// TestLinks follows every link between the documents of the repository, also to a heading.
 func TestLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`)
+	link := regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
 	tree := os.DirFS(".")
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -82,8 +82,14 @@ func TestLinks(t *testing.T) {
 			if strings.Contains(l[1], "://") {
 				continue
 			}
-			if _, err := fs.Stat(tree, path.Join(path.Dir(name), l[1])); err != nil {
+			to := name
+			if l[1] != "" {
+				to = path.Join(path.Dir(name), l[1])
+			}
+			if _, err := fs.Stat(tree, to); err != nil {
 				t.Errorf("%s links to %s, which is not there", name, l[1])
+			} else if path.Ext(to) == ".md" && l[2] != "" && !strings.Contains(anchors(read(t, to)), l[2]+"\n") {
+				t.Errorf("%s links to %s%s, and there is no such heading", name, l[1], l[2])
 			}
 		}
 		return nil
@@ -91,6 +97,16 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// anchors returns the names by which the headings of a document are linked to, a line each.
+func anchors(text string) string {
+	var b strings.Builder
+	drop := regexp.MustCompile(`[^a-z0-9_ -]`)
+	for _, h := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
+		b.WriteString("#" + strings.ReplaceAll(drop.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-") + "\n")
+	}
+	return b.String()
 }
 
 // read returns a document of the repository.

@@ -99,7 +99,7 @@ func (m *PlayerMove) decode(base []byte) ([]byte, error) {
 	return base[1+n:], nil
 }
 
-// BoardUpdate tells a player which board he holds now: the answer of a move,
+// BoardUpdate tells a player which board they hold now: the answer of a move,
 // and the push when a reservation has timed out.
 //
 //	0  n  FEN: placement and side to move

@@ -119,13 +119,12 @@ func codes(list []Control) string {
 
 func docKeys() string {
 	var b strings.Builder
-	b.WriteString("| key | type | meaning |\n|---|---|---|\n")
 	for _, k := range KnownKeys {
 		ours := ""
 		if k.Ours {
-			ours = " *(new)*"
+			ours = ", *new*"
 		}
-		fmt.Fprintf(&b, "| `%s` | %v | %s%s |\n", k.Key, k.Type, k.Meaning, ours)
+		fmt.Fprintf(&b, "* `%s` (%v%s): %s\n", k.Key, k.Type, ours, k.Meaning)
 	}
 	return b.String()
 }

@@ -34,8 +34,8 @@ func (m *RevokeSessions) decode(base []byte) ([]byte, error) {
 	return base[8:], nil
 }
 
-// SetName chooses the name of the caller's identity, which others see as his handle. The
-// answer is PLAYER_STATS_DATA about himself, with the name as stats.target_handle.
+// SetName chooses the name of the caller's identity, which others see as its handle. The
+// answer is PLAYER_STATS_DATA about the caller, with the name as stats.target_handle.
 //
 //	0  n  name: 3 to 20 letters, digits, - or _
 type SetName struct {

@@ -36,7 +36,7 @@ func (f *Float) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*float64)(f))
 }
 
-// GetPlayerStats asks for the stats of a player; fields stats.* name him, and
+// GetPlayerStats asks for the stats of a player; fields stats.* name them, and
 // without them it is oneself.
 //
 //	0  n  ignored

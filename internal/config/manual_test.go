@@ -28,7 +28,6 @@ func optionTables() string {
 	var b strings.Builder
 	for _, family := range Families() {
 		fmt.Fprintf(&b, "### %s\n\n%s\n\n", family, docs()[family])
-		b.WriteString("| option | default; takes | meaning |\n|---|---|---|\n")
 		for _, o := range Of(family) {
 			value := o.Source(o.Default)
 			if o.unset(o.Default) {
@@ -37,19 +36,18 @@ func optionTables() string {
 			if o.Unit != "" && value != "unset" {
 				value += " " + o.Unit
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", o.Name, value+takes(o), meaning(o))
+			fmt.Fprintf(&b, "- `%s` (%s): %s\n", o.Name, value+takes(o), meaning(o))
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
 }
 
-// takes is Expects in the few words that a table has room for, behind the default. Of a
-// text only the form is said.
+// takes is Expects in few words, behind the default. Of a text only the form is said.
 func takes(o *Option) string {
 	text := strings.NewReplacer(
 		"a whole number from ", "", "a number from ", "", " to ", "–", "0 (no) or 1 (yes)", "0, 1",
-		" or \"", ", \"", " such as", ":",
+		", or \"", ", \"", " or \"", ", \"", " such as", ":",
 	).Replace(o.Expects())
 	if strings.HasPrefix(text, "a string of ") {
 		return ""
@@ -57,14 +55,14 @@ func takes(o *Option) string {
 	return "; " + text
 }
 
-// meaning is Doc without the name, which stands beside it, and with what a reload does if
+// meaning is Doc without the name, which stands before it, and with what a reload does if
 // that is more than to take the option up.
 func meaning(o *Option) string {
 	text := strings.TrimPrefix(o.Doc(), "`"+o.Name+"` ")
 	for _, verb := range []string{"is ", "are "} {
 		text = strings.TrimPrefix(text, verb)
 	}
-	text = strings.ToUpper(text[:1]) + strings.ReplaceAll(text[1:], "|", `\|`)
+	text = strings.ToLower(text[:1]) + text[1:]
 	if o.Reload != Live {
 		text += fmt.Sprintf(" *%v*", o.Reload)
 	}

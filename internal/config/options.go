@@ -352,7 +352,7 @@ type Sessions struct {
 	TokenExpiration time.Duration `option:"token-expiration" default:"86400" range:"1..315360000" unit:"s" room:"session"`
 
 	// TokenLifetime is how long the token of a player with an identity stays
-	// good without a visit; then he logs in again. 0 keeps it for ever.
+	// good without a visit; then they log in again. 0 keeps it for ever.
 	TokenLifetime int `option:"token-lifetime" default:"30" range:"0..36500" unit:"days" room:"session"`
 
 	// MaxTokenAttempts is how many random tokens are drawn for a new session
@@ -414,21 +414,21 @@ type Boards struct {
 	InactivityTimeout time.Duration `option:"inactivity-timeout" default:"300" range:"1..315360000" unit:"s" room:"board"`
 
 	// AwayTimeout is how long a holder with a connection (WebSocket), or with a
-	// client that sends signs of life, may show none, which is any packet of
-	// his, before he counts as gone.
+	// client that sends signs of life, may show none, which is any packet,
+	// before it counts as gone.
 	AwayTimeout time.Duration `option:"away-timeout" default:"120" range:"1..315360000" unit:"s" room:"board"`
 
-	// DisconnectTimeout is how long after the end of his connection a holder
+	// DisconnectTimeout is how long after the end of its connection a holder
 	// counts as gone.
 	DisconnectTimeout time.Duration `option:"disconnect-timeout" default:"15" range:"1..315360000" unit:"s" room:"board"`
 
 	// IdentityAwayTimeout is how long the board of a player with an identity who
-	// is gone is kept for him alone, since his last sign of life and within
+	// is gone is kept for them alone, since the last sign of life and within
 	// `reservation-timeout`. 0 keeps it as long as anybody's.
 	IdentityAwayTimeout time.Duration `option:"identity-away-timeout" default:"0" range:"0..315360000" unit:"s" room:"board"`
 
 	// ReservationTimeout is how long a board waits at most for the move of the
-	// player who holds it, though he is here.
+	// player who holds it, though they are here.
 	ReservationTimeout time.Duration `option:"reservation-timeout" default:"1209600" range:"1..315360000" unit:"s" room:"board"`
 
 	// MaxMoves is the number of plies at which a game is drawn.
@@ -439,17 +439,17 @@ type Boards struct {
 	Chess960Interval int `option:"chess960-interval" default:"-1" range:"-1..2147483647" unit:"boards" room:"board"`
 
 	// KeepShownMoves keeps in the store which last move each player was shown
-	// with his board, for those who study how people play. It costs one more row
+	// with a board, for those who study how people play. It costs one more row
 	// for every move.
 	KeepShownMoves bool `option:"keep-shown-moves" default:"0" room:"profile"`
 }
 
-// Assignment weighs which board a player gets next, by his experience (new
+// Assignment weighs which board a player gets next, by experience (new
 // means fewer than ten games) and by the phase of the game (early before move
 // 10, end from move 30). A board of twice the weight is drawn twice as often. The
 // weight is multiplied by the square of the time that the board has waited since its
-// last move; while others play in his shard nobody gets a board on which he moved last
-// himself, unless there is no other one and `max-boards` allows no more.
+// last move; while others play in the shard nobody gets a board on which they moved last,
+// unless there is no other one and `max-boards` allows no more.
 type Assignment struct {
 	// NewEarly is the weight of an early board for a new player.
 	NewEarly float64 `option:"new-player-early-phase-mult" default:"2.0" range:"0..1000000" room:"board"`

@@ -53,7 +53,7 @@ func TestOptions(t *testing.T) {
 			{o.kind != durationType || units[o.Unit] != 0, "its unit is not a time"},
 			{o.check == "" || checks[o.check].ok != nil, "its check does not exist"},
 			{o.holds(o.Default) || o.unset(o.Default), "its default is outside its own range"},
-			{strings.Contains(text, "| `"+o.Name+"` |"), "the manual does not have it"},
+			{strings.Contains(text, "\n- `"+o.Name+"` ("), "the manual does not have it"},
 			{o.OwnOnly || strings.Contains(starter, "; (def "+o.Name+" "), "the starter file does not have it"},
 			{shown[o.Name], "config show does not have it"},
 			{Find(o.Name) == o, "it cannot be found"},
