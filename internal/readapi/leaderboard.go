@@ -14,7 +14,7 @@ import (
 type Leaderboard struct {
 	By     string `json:"by"`               // "score" or "rating"
 	Of     string `json:"of"`               // "people" or "bots"
-	Season int    `json:"season,omitempty"` // a month, 202611; 0: all time
+	Season int    `json:"season,omitempty"` // a month, as 202611; 0 for all time
 	Total  int    `json:"total"`
 	Rows   []Rank `json:"rows"`
 	Self   *Rank  `json:"self,omitempty"`
@@ -25,7 +25,7 @@ type Rank struct {
 	Rank            int              `json:"rank"`
 	Session         wamble.SessionID `json:"session"`
 	Handle          string           `json:"handle,omitempty"`
-	Bot             bool             `json:"bot,omitempty"` // a program
+	Bot             bool             `json:"bot,omitempty"` // the player is a program
 	Score           float64          `json:"score"`
 	PredictionScore float64          `json:"prediction_score"`
 	Rating          float64          `json:"rating"`
@@ -82,7 +82,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 		for i, row := range page.Rows {
 			out.Rows[i] = rankOf(row, q.Bots)
 		}
-		if page.Self != nil && page.Self.Rank > 0 { // else he is in the other ranking
+		if page.Self != nil && page.Self.Rank > 0 { // rank 0: the reader is in the other ranking
 			self := rankOf(*page.Self, q.Bots)
 			out.Self = &self
 		}
@@ -94,7 +94,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	})
 }
 
-// season returns the month whose points are ranked, 0 for all time.
+// season returns the month in the query; 0 for all time.
 func (a *API) season(r reader) (int, error) {
 	switch text := r.URL.Query().Get("season"); text {
 	case "":
