@@ -14,10 +14,10 @@ import (
 	"wamble/runner/admin"
 )
 
-// The commands below are the verbs of the runner's desk, on a directory or on a
-// server that runs.
+// The commands below are the verbs of the runner's desk, on a directory or on a running
+// server.
 
-// desk carries a verb out and reads its answer into result.
+// desk carries out a verb and decodes its answer into result.
 func (f *runnerFlags) desk(ctx context.Context, verb string, a admin.Args, result any) error {
 	open := f.read
 	if verb != "list" && verb != "show" {
@@ -41,7 +41,7 @@ func (f *runnerFlags) desk(ctx context.Context, verb string, a admin.Args, resul
 	return f.orLive(ctx, err, func(l *liveBox) error { return l.ask("runner-"+verb, a, result) })
 }
 
-// showPayload shows what payloadDecoders know, and the rest as text or hex.
+// showPayload formats a payload: decoded if payloadDecoders recognize it, else as text or hex.
 func showPayload(m *runner.MessageInfo) string {
 	v, ok := decodePayload(&runner.Message{ID: []byte(m.ID), Payload: m.Payload})
 	if !ok {
@@ -123,7 +123,7 @@ journal of a wamble server only dead letters are deleted: see 'dead-letters'.`,
 	})
 }
 
-// deskMessage is a verb that changes one message.
+// deskMessage sets up the command of a verb that changes one message.
 func deskMessage(f *runnerFlags, verb, did string, c *cobra.Command) *cobra.Command {
 	c.Use = verb + " QUEUE ID"
 	c.Example = "  wamble runner " + verb + " mails order-9"
@@ -150,7 +150,7 @@ func runnerResumeCommand(f *runnerFlags) *cobra.Command {
 	})
 }
 
-// deskQueue is a verb that changes a queue.
+// deskQueue sets up the command of a verb that changes a queue.
 func deskQueue(f *runnerFlags, verb, did string, c *cobra.Command) *cobra.Command {
 	c.Use = verb + " QUEUE"
 	c.Example = "  wamble runner " + verb + " mails"

@@ -11,8 +11,8 @@ import (
 	"wamble/runner"
 )
 
-// deadBox is dead letters: those of a runner that this process has opened, or
-// those of a running server.
+// deadBox gives access to dead letters, of a runner that this process has opened or of a
+// running server.
 type deadBox interface {
 	DeadLetter(row runner.Row) (runner.DeadLetter, error)
 	EachDeadLetter(f runner.DeadFilter, from runner.Row, visit func(runner.DeadLetter) bool) error
@@ -22,8 +22,8 @@ type deadBox interface {
 	DropDeadLetters(ctx context.Context, f runner.DeadFilter) (int, error)
 }
 
-// journalBox is a journal: one that this process has opened, or that of a running
-// server.
+// journalBox gives access to a journal, of a runner that this process has opened or of a
+// running server.
 type journalBox interface {
 	deadBox
 	Look() (runner.Stats, error)
@@ -32,35 +32,35 @@ type journalBox interface {
 	Checkpoint(dir string) error
 }
 
-// stopped is a journal that this process has opened.
+// stopped is a journalBox of a journal that this process has opened.
 type stopped struct{ *runner.Runner }
 
-// Look returns what is in the journal.
+// Look returns the statistics of the journal.
 func (s stopped) Look() (runner.Stats, error) { return s.Stats(), nil }
 
-// look runs do on the journal, which it does not change.
+// look runs do on the journal, opened for reading or of a running server.
 func (f *runnerFlags) look(ctx context.Context, do func(journalBox) error) error {
 	return f.orLive(ctx, f.read(func(r *runner.Runner) error { return do(stopped{r}) }), func(l *liveBox) error { return do(l) })
 }
 
-// inUse reports whether a running process has the directory.
+// inUse reports whether an error is an inUseError.
 func inUse(err error) bool {
 	var e inUseError
 	return errors.As(err, &e)
 }
 
-// readDead runs do on the dead letters, which it does not change.
+// readDead runs do on the dead letters, for reading.
 func (f *runnerFlags) readDead(ctx context.Context, do func(deadBox) error) error {
 	return f.orLive(ctx, f.read(func(r *runner.Runner) error { return do(r) }), func(l *liveBox) error { return do(l) })
 }
 
-// changeDead runs do on the dead letters.
+// changeDead runs do on the dead letters, for changes.
 func (f *runnerFlags) changeDead(ctx context.Context, do func(deadBox) error) error {
 	return f.orLive(ctx, f.change(func(r *runner.Runner) error { return do(r) }), func(l *liveBox) error { return do(l) })
 }
 
-// orLive asks the running server instead, if one holds the lock of the journal.
-// Its control socket lies beside that.
+// orLive runs do on the journal of the running server if err says that a process has locked
+// it; otherwise it returns err. The server's control socket is next to the journal.
 func (f *runnerFlags) orLive(ctx context.Context, err error, do func(*liveBox) error) error {
 	if !inUse(err) {
 		return err
@@ -72,11 +72,11 @@ func (f *runnerFlags) orLive(ctx context.Context, err error, do func(*liveBox) e
 	return do(&liveBox{ctx, dir, f.part})
 }
 
-// liveBox is the journal of the server that has it open.
+// liveBox is a journalBox of a running server, which it asks at the control socket.
 type liveBox struct {
 	ctx     context.Context
-	journal string
-	part    int // -1: none is named
+	journal string // directory
+	part    int    // -1 if not given
 }
 
 func (l *liveBox) ask(verb string, args, result any) error {
@@ -91,7 +91,7 @@ func (l *liveBox) ask(verb string, args, result any) error {
 	return err
 }
 
-// inPart adds the part to the arguments of a command.
+// inPart adds the partition to the arguments of a command.
 func (l *liveBox) inPart(args any) (any, error) {
 	if l.part < 0 {
 		return args, nil
@@ -110,13 +110,13 @@ func (l *liveBox) inPart(args any) (any, error) {
 	return all, nil
 }
 
-// Look returns what is in the journal.
+// Look returns the statistics of the journal.
 func (l *liveBox) Look() (s runner.Stats, err error) {
 	err = l.ask("runner-stats", nil, &s)
 	return s, err
 }
 
-// Inbox asks page by page.
+// Inbox reads rows page by page.
 func (l *liveBox) Inbox(worker, from uint64, limit int) ([]runner.InboxRow, error) {
 	var all []runner.InboxRow
 	for limit > 0 {
@@ -134,7 +134,7 @@ func (l *liveBox) Inbox(worker, from uint64, limit int) ([]runner.InboxRow, erro
 	return all, nil
 }
 
-// Timers asks page by page.
+// Timers reads timers page by page.
 func (l *liveBox) Timers(after runner.TimerID, limit int) ([]runner.ArmedTimer, error) {
 	var all []runner.ArmedTimer
 	for limit > 0 {
@@ -152,7 +152,8 @@ func (l *liveBox) Timers(after runner.TimerID, limit int) ([]runner.ArmedTimer, 
 	return all, nil
 }
 
-// Checkpoint lets the server write the copy, whose working directory is another one.
+// Checkpoint makes the server write the copy. The path is made absolute, because the server
+// has another working directory.
 func (l *liveBox) Checkpoint(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
