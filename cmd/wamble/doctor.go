@@ -88,6 +88,7 @@ const userFlag = "user"
 // runAs runs the same command line without --user as another user, with all of the user's
 // groups.
 func runAs(cmd *cobra.Command, name string) error {
+	// The identity of the user.
 	u, err := user.Lookup(name)
 	if err != nil {
 		return fmt.Errorf("--user: there is no user %s on this machine", name)
@@ -111,6 +112,7 @@ func runAs(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	// The same command line without --user.
 	args := strings.Fields(cmd.CommandPath())[1:]
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.Name != userFlag {

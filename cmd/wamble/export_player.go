@@ -122,6 +122,7 @@ const (
 // exportPlayer reads all that a store has of a player, who is named by their key or handle.
 // Errors: store.ErrNotFound.
 func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exportedPlayer, err error) {
+	// Find the player, by key or by handle.
 	var key wamble.PublicKey
 	if b, hexErr := hex.DecodeString(whom); hexErr == nil && len(b) == len(key) {
 		key = wamble.PublicKey(b)
@@ -147,6 +148,7 @@ func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exporte
 		Predictions: []exportedPrediction{}, Terms: []exportedAcceptance{},
 		Explained: "Addresses are not stored, except where a token was bound to one (host of a session). What a server keeps beside its database is told in docs/operations.md.",
 	}
+	// Names, keys, sessions and reservations.
 	former, err := s.FormerNames(ctx, key)
 	if err != nil {
 		return e, err
@@ -169,6 +171,7 @@ func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exporte
 	for _, r := range held {
 		e.Holds = append(e.Holds, r.Board)
 	}
+	// Scores and predictions, page by page.
 	for q := (wamble.ScoreQuery{Player: p.ID, Limit: scorePage}); ; {
 		page, err := s.Scores(ctx, q)
 		if err != nil {
@@ -194,6 +197,7 @@ func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exporte
 			break
 		}
 	}
+	// Terms, and moves in all games.
 	accepted, err := s.TermsOf(ctx, key)
 	if err != nil {
 		return e, err

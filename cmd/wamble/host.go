@@ -25,6 +25,7 @@ func hostCommands() []*cobra.Command {
 	return list
 }
 
+// hostCommand makes the subcommand of one row of host.Commands.
 func hostCommand(c *host.Command) *cobra.Command {
 	var flags storeFlags
 	var asJSON bool
@@ -51,6 +52,7 @@ func hostCommand(c *host.Command) *cobra.Command {
 		if err != nil {
 			return see(cmd, err)
 		}
+		// Ask the server, once for each line if the words come from standard input.
 		dir, err := flags.dataDir(cmd)
 		if err != nil {
 			return err

@@ -37,6 +37,7 @@ as 'wamble reload' does.`,
   wamble serve --data /var/lib/wamble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// Take over the service manager's sockets, and handle the signals.
 			sockets, err := activated()
 			if err != nil {
 				return err
@@ -52,6 +53,7 @@ as 'wamble reload' does.`,
 			}
 			ctx, cancel := untilStopped(cmd.Context(), say, "stopping in order: what is in the journal goes to the database")
 			defer cancel()
+			// Serve until stopped. A handoff or a takeover loads the options again.
 			load := func() (server.Options, error) {
 				signals.listen()
 				o, err := serveOptions(cmd, &flags)

@@ -39,6 +39,7 @@ func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Me
 	if Unfinished(dir) {
 		return []Finding{{dir, "a restore into it was not finished", "Run 'wamble restore' again"}}
 	}
+	// The journal.
 	var r *runner.Runner
 	var err error
 	if elsewhere == "" {
@@ -68,6 +69,7 @@ func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Me
 		}
 	}
 	list = append(list, journalFinding)
+	// The stores, and the messages between journal and stores.
 	for i := range stores {
 		s := &stores[i]
 		found := s.check(ctx)
@@ -178,6 +180,8 @@ func (s *Store) checkTail(ctx context.Context, r *runner.Runner, kept, profile s
 		return Finding{subject, fmt.Sprintf("the games have messages up to %d, and the journal ends at %d: it is an old copy, or its end was cut off", cursor, last),
 			"Run 'wamble runner restore' with a checkpoint of the journal, which gives it a new id"}
 	}
+	// The first message that the store needs is after its cursor, and after the messages that
+	// were not meant for it.
 	from, known := cursor, false
 	if w, found := journal.KnownWorld(r, profile); found {
 		// The store has everything that left a journal before it was restored.
@@ -191,6 +195,7 @@ func (s *Store) checkTail(ctx context.Context, r *runner.Runner, kept, profile s
 	if !known {
 		from = max(from, settled)
 	}
+	// Read all messages from there on.
 	n, bad := 0, ""
 	err = journal.Tail(r, kept, worker, from, func(seq uint64, frame []byte) error {
 		n++

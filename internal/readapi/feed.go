@@ -85,6 +85,7 @@ func (a *API) finished(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Take a slot of those who may wait.
 	if wait > 0 {
 		select {
 		case a.waits <- struct{}{}:
@@ -93,6 +94,7 @@ func (a *API) finished(r reader) (*answer, error) {
 			wait = 0 // too many readers wait: answer at once
 		}
 	}
+	// Read until there are games or the time is over.
 	timer := time.NewTimer(time.Duration(wait) * time.Second)
 	defer timer.Stop()
 	for {

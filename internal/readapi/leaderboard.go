@@ -38,6 +38,7 @@ func rankOf(row wamble.LeaderboardRow, bot bool) Rank {
 }
 
 func (a *API) leaderboard(r reader) (*answer, error) {
+	// Parse the query.
 	by := r.URL.Query().Get("by")
 	if by == "" {
 		by = "score"
@@ -64,6 +65,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Answer from the cache, which has one entry per page and reader.
 	key := fmt.Sprintf("ranks %s %s %d %d %d %s", by, of, season, limit, offset, r.Token)
 	return a.cache.get(key, func(ctx context.Context) (*answer, error) {
 		q := wamble.LeaderboardQuery{Season: season, Bots: of == "bots", ByRating: by == "rating", Offset: offset, Limit: limit}
