@@ -80,14 +80,15 @@ The option backup-dir lets the server make backups by itself.`,
 	return cmd
 }
 
-// shell runs a command of the host.
+// shell runs a shell command that the host has given.
 func shell(ctx context.Context, cmd *cobra.Command, text string) error {
 	c := exec.CommandContext(ctx, "/bin/sh", "-c", text)
 	c.Stdout, c.Stderr = cmd.ErrOrStderr(), cmd.ErrOrStderr()
 	return c.Run()
 }
 
-// source is what a backup copies: through the server, if one runs.
+// source returns the source of a backup: the running server, or a stopped one's data
+// directory.
 func (f *storeFlags) source(cmd *cobra.Command) (_ backup.Source, done func(), err error) {
 	c, dir, err := f.configured(cmd)
 	if err != nil {
@@ -129,7 +130,7 @@ func (f *storeFlags) source(cmd *cobra.Command) (_ backup.Source, done func(), e
 	return from, done, nil
 }
 
-// configured loads the configuration, and returns the data directory.
+// configured loads the configuration, and returns it with the data directory.
 func (f *storeFlags) configured(cmd *cobra.Command) (*config.Config, string, error) {
 	f.findInstalled()
 	c, err := loadConfig(cmd, f.config, "")
@@ -140,7 +141,7 @@ func (f *storeFlags) configured(cmd *cobra.Command) (*config.Config, string, err
 	return c, dir, err
 }
 
-// progressLine writes how far the work has come, at most once a second for each part.
+// progressLine returns a function that prints progress, at most once a second for each part.
 func progressLine(w io.Writer) func(backup.Progress) {
 	what, told := "", time.Time{}
 	return func(p backup.Progress) {

@@ -13,10 +13,10 @@ import (
 	"wamble/internal/loader"
 )
 
-// modeEcho loads the bare echo instead of a server.
+// modeEcho is the mode that measures the echo instead of a server.
 const modeEcho = "echo"
 
-// benchFlags are the flags of bench.
+// benchFlags has the flags of bench.
 type benchFlags struct {
 	addr      string
 	clients   int
@@ -111,7 +111,7 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 
 func benchModes() []string { return append(loader.ModeNames(), modeEcho) }
 
-// bench checks the flags.
+// bench checks the flags and returns a bench.
 func (f *benchFlags) bench(cmd *cobra.Command) (*bench, error) {
 	b := &bench{flags: f, cmd: cmd}
 	var err error
@@ -151,7 +151,7 @@ func (f *benchFlags) bench(cmd *cobra.Command) (*bench, error) {
 	return b, err
 }
 
-// resolve finds the address of a server.
+// resolve returns the address of a server.
 func resolve(addr string) (netip.AddrPort, error) {
 	a, err := net.ResolveUDPAddr("udp", addr)
 	if err != nil {
@@ -169,8 +169,8 @@ func resolve(addr string) (netip.AddrPort, error) {
 
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// run measures with each number of clients. All are checked before the first is
-// loaded.
+// run measures with each number of clients. All flags are checked before the first
+// measurement.
 func (f *benchFlags) run(cmd *cobra.Command) error {
 	var benches []*bench
 	for _, clients := range append([]int{f.clients}, f.also...) {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// child is a process of this binary that bench loads: a server, or the echo.
+// child is a process of this binary that bench measures: a server, or the echo.
 type child struct {
 	addr  netip.AddrPort
 	cmd   *exec.Cmd
@@ -27,11 +27,11 @@ type child struct {
 	err   error
 }
 
-// startPatience is how long a child may take until it can be reached.
+// startPatience bounds the start of a child.
 const startPatience = 30 * time.Second
 
-// startChild runs this binary and waits until it says on its standard output
-// where it is to be reached: "udp://HOST:PORT".
+// startChild runs this binary and waits until it prints its address, "udp://HOST:PORT", to
+// standard output.
 func startChild(ctx context.Context, args ...string) (*child, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -67,7 +67,7 @@ func startChild(ctx context.Context, args ...string) (*child, error) {
 	return nil, c.explain(err)
 }
 
-// explain adds what the child said last.
+// explain adds the end of the child's log to an error.
 func (c *child) explain(err error) error {
 	if said := c.log.String(); said != "" {
 		return fmt.Errorf("%w; it said:\n%s", err, said)
@@ -75,7 +75,7 @@ func (c *child) explain(err error) error {
 	return err
 }
 
-// stop asks the child to end in order, and waits. It returns how long that took.
+// stop stops the child in order, and returns how long that took.
 func (c *child) stop() (time.Duration, error) {
 	start := time.Now()
 	c.stdin.Close()
@@ -96,7 +96,7 @@ func (c *child) kill() {
 	c.stdin.Close()
 }
 
-// cpu is the processor time of the child so far; 0 where it cannot be known.
+// cpu returns the processor time of the child so far; 0 if it is not known.
 func (c *child) cpu() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
 	if err != nil {
@@ -105,10 +105,10 @@ func (c *child) cpu() time.Duration {
 	return cpuOf(stat)
 }
 
-// cpuOf reads the times of user and system out of /proc/PID/stat: fields 14 and
-// 15, in ticks, of which Linux tells programs a hundred a second.
+// cpuOf returns the sum of user and system time in /proc/PID/stat: fields 14 and 15, in ticks
+// of 10 ms.
 func cpuOf(stat []byte) time.Duration {
-	_, rest, ok := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(" ")) // the name may have blanks
+	_, rest, ok := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(" ")) // the name may have spaces
 	fields := bytes.Fields(rest)
 	if !ok || len(fields) < 13 {
 		return 0
@@ -121,7 +121,7 @@ func cpuOf(stat []byte) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// addressFinder looks for "udp://HOST:PORT" in what is written to it.
+// addressFinder is an io.Writer that looks for "udp://HOST:PORT".
 type addressFinder struct {
 	found chan<- string
 	line  []byte
@@ -144,7 +144,7 @@ func (f *addressFinder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// tail keeps the end of what is written to it.
+// tail is an io.Writer that keeps the last tailSize bytes.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

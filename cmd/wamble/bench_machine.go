@@ -6,17 +6,17 @@ import (
 	"strconv"
 )
 
-// processors is what the processors of this machine did so far, in ticks of all of them.
+// processors has the time of all processors of this machine so far, in ticks.
 type processors struct{ all, stolen uint64 }
 
-// readProcessors is all zero where it cannot be known.
+// readProcessors returns the times in /proc/stat; zero if they are not known.
 func readProcessors() processors {
 	stat, _ := os.ReadFile("/proc/stat")
 	return processorsOf(stat)
 }
 
-// processorsOf reads the first line of /proc/stat: "cpu", then ticks of user, nice, system,
-// idle, iowait, irq, softirq and steal. What follows is in these already.
+// processorsOf parses the first line of /proc/stat: "cpu", then ticks of user, nice, system,
+// idle, iowait, irq, softirq and steal. Later fields are included in these.
 func processorsOf(stat []byte) (p processors) {
 	line, _, _ := bytes.Cut(stat, []byte("\n"))
 	fields := bytes.Fields(line)
@@ -29,13 +29,13 @@ func processorsOf(stat []byte) (p processors) {
 			return processors{}
 		}
 		p.all += ticks
-		p.stolen = ticks // the last
+		p.stolen = ticks // steal is the last
 	}
 	return p
 }
 
-// stolenSince is which part of their time the host of this virtual machine gave to
-// others; -1 where it cannot be known.
+// stolenSince returns the share of the processors' time that the host of this virtual machine
+// gave to others; -1 if it is not known.
 func (p processors) stolenSince(before processors) float64 {
 	if p.all <= before.all || p.stolen < before.stolen {
 		return -1

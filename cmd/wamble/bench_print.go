@@ -8,7 +8,7 @@ import (
 	"wamble/internal/loader"
 )
 
-// benchColumns is the table that bench prints: one row a round.
+// benchColumns has the columns of the table that bench prints, with one row per round.
 var benchColumns = []struct {
 	head string
 	cell func(*benchRound) string
@@ -57,7 +57,7 @@ func unless(absent bool, text func() string) string {
 	return text()
 }
 
-// shortly is a duration with about three digits.
+// shortly formats a duration in µs or ms.
 func shortly(d time.Duration) string {
 	if d < time.Millisecond {
 		return fmt.Sprintf("%d µs", d.Microseconds())
@@ -83,7 +83,7 @@ func (b *bench) printHead() {
 	b.printRow("round", func(i int) string { return benchColumns[i].head })
 }
 
-// printRow prints one line of the table, each cell under its head.
+// printRow prints one line of the table.
 func (b *bench) printRow(name string, cell func(i int) string) {
 	out := b.cmd.OutOrStdout()
 	fmt.Fprintf(out, "%-6s", name)
@@ -110,7 +110,7 @@ func (b *bench) printRound(i int, r *benchRound) {
 	}
 }
 
-// printRoles prints a line for each role of a crowd that has several.
+// printRoles prints a line for each role, in modes with several.
 func (b *bench) printRoles(r *benchRound) {
 	if m := r.Report.Mode; m != loader.Spectate && m != loader.Mixed && m != loader.JSON {
 		return
@@ -161,11 +161,11 @@ type benchJSON struct {
 	Rounds    []roundJSON `json:"rounds"`
 }
 
-// roundJSON is one round.
+// roundJSON is one round of benchJSON.
 type roundJSON struct {
 	PerSecond  float64            `json:"per_second"`
 	SecondHalf float64            `json:"second_half_per_second"`
-	Worst      float64            `json:"worst_second"` // of the one in the middle
+	Worst      float64            `json:"worst_second"` // slowest second, as a share of the median one
 	Echo       float64            `json:"echo_per_second,omitempty"`
 	Ratio      float64            `json:"ratio,omitempty"`
 	CPURatio   float64            `json:"cpu_ratio,omitempty"`
@@ -176,7 +176,7 @@ type roundJSON struct {
 	Dropped    uint64             `json:"dropped_datagrams"`
 	ServerCPU  float64            `json:"server_cpu_s"`
 	LoaderCPU  float64            `json:"loader_cpu_s"`
-	Stolen     *float64           `json:"stolen,omitempty"` // part of the processors' time
+	Stolen     *float64           `json:"stolen,omitempty"` // share of the processors' time
 	Lag        *float64           `json:"lag_s,omitempty"`  // of the store, at the end
 	MostLag    *float64           `json:"most_lag_s,omitempty"`
 	Drain      float64            `json:"drain_s,omitempty"`
@@ -184,7 +184,7 @@ type roundJSON struct {
 	Roles      []roleJSON         `json:"roles,omitempty"`
 }
 
-// roleJSON is what the clients of one role did, of modes that have several.
+// roleJSON has the figures of one role, in modes with several.
 type roleJSON struct {
 	Role      string  `json:"role"`
 	Clients   int     `json:"clients"`

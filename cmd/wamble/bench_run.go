@@ -16,32 +16,32 @@ import (
 	"wamble/internal/loader"
 )
 
-// bench is one call of the command.
+// bench is one run of the command, with one number of clients.
 type bench struct {
 	flags    *benchFlags
 	cmd      *cobra.Command
 	options  loader.Options
-	compares bool // with the echo
+	compares bool // measure the echo, too
 	rounds   []benchRound
 }
 
-// benchRound is what one round measured.
+// benchRound is the result of one round.
 type benchRound struct {
 	Report loader.Report
-	Echo   *loader.Report // nil: not measured
-	// Stolen is which part of the processors' time the host of a virtual machine gave to
-	// others meanwhile; -1: not known.
+	Echo   *loader.Report // nil if not measured
+	// Stolen is the share of the processors' time that the host of this virtual machine
+	// gave to others; -1 if not known.
 	Stolen float64
-	// Age of the oldest move that was not in the store: at the end, -1 when it is not
-	// known, and the most that was seen when asked each second.
+	// Lag is the age of the oldest move that was not in the store, at the end; -1 if not
+	// known. MostLag is the maximum of one measurement per second.
 	Lag, MostLag time.Duration
 
-	Drain time.Duration   // until a server of our own had ended, with all in the store
-	Kept  *loader.Verdict // nil: not verified
+	Drain time.Duration   // time to stop a server of bench's own, with all in the store
+	Kept  *loader.Verdict // nil if not verified
 }
 
-// ratio is the rate of the second half compared with the echo, 0 when that was not
-// measured.
+// ratio returns the rate of the second half divided by that of the echo; 0 if the echo was
+// not measured.
 func (r *benchRound) ratio() float64 {
 	if r.Echo == nil || r.Echo.PerSecond() == 0 {
 		return 0
@@ -49,9 +49,9 @@ func (r *benchRound) ratio() float64 {
 	return r.Report.SecondHalf() / r.Echo.PerSecond()
 }
 
-// cpuRatio compares what a request costs both sides together with what it costs
-// with the echo, 0 when one was not measured. On a machine that does other things
-// besides it says more than the ratio of the rates.
+// cpuRatio returns the processor time of a request, on both sides together, with the echo
+// divided by that with the server; 0 if one was not measured. On a machine with other load it
+// is more reliable than ratio.
 func (r *benchRound) cpuRatio() float64 {
 	if r.Echo == nil || r.Report.Server == 0 || r.Report.Answered == 0 || r.Echo.Answered == 0 {
 		return 0
@@ -60,7 +60,7 @@ func (r *benchRound) cpuRatio() float64 {
 	return cost(r.Echo) / cost(&r.Report)
 }
 
-// echoDuration bounds the time of the echo: it is steady after a second.
+// echoDuration bounds the measurement of the echo, whose rate is steady after a second.
 const echoDuration = 5 * time.Second
 
 func (b *bench) run(ctx context.Context) error {
@@ -75,7 +75,7 @@ func (b *bench) run(ctx context.Context) error {
 		b.rounds = append(b.rounds, r)
 		b.printRound(i, &r)
 		if ctx.Err() != nil {
-			break // what was measured so far is told
+			break // print what was measured so far
 		}
 	}
 	if err := b.printEnd(); err != nil {
@@ -84,7 +84,7 @@ func (b *bench) run(ctx context.Context) error {
 	return judge(b.cmd.ErrOrStderr(), b.rounds)
 }
 
-// judge fails when a database does not have what was accepted.
+// judge fails if a database lacks moves that were accepted.
 func judge(errOut io.Writer, rounds []benchRound) error {
 	for _, r := range rounds {
 		if r.Kept != nil && !r.Kept.Exact() {
@@ -95,7 +95,7 @@ func judge(errOut io.Writer, rounds []benchRound) error {
 	return nil
 }
 
-// round measures once.
+// round runs one measurement.
 func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error) {
 	o := b.options
 	o.Seed = seed
@@ -133,12 +133,12 @@ func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error
 	return r, err
 }
 
-// loadEcho loads an echo of its own.
+// loadEcho starts an echo and measures it.
 func (b *bench) loadEcho(ctx context.Context, o loader.Options) (loader.Report, error) {
 	args := []string{"bench", "echo"}
 	if b.flags.keep {
 		data := cmp.Or(b.flags.store.data, os.TempDir())
-		if err := os.MkdirAll(data, 0o700); err != nil { // the echo may come before the server, which makes it too
+		if err := os.MkdirAll(data, 0o700); err != nil { // the server may not have made it yet
 			return loader.Report{}, err
 		}
 		dir, err := os.MkdirTemp(data, "wamble-echo-")
@@ -157,7 +157,7 @@ func (b *bench) loadEcho(ctx context.Context, o loader.Options) (loader.Report, 
 	return loader.Run(ctx, o)
 }
 
-// loadOwn loads a server of its own, and stops it.
+// loadOwn starts a server, measures it and stops it.
 func (b *bench) loadOwn(ctx context.Context, o loader.Options, r *benchRound) error {
 	s, err := b.flags.startServer(ctx)
 	if err != nil {
@@ -181,8 +181,8 @@ func (b *bench) loadOwn(ctx context.Context, o loader.Options, r *benchRound) er
 	return err
 }
 
-// watchLag asks a server how far its database is behind, each second and at the
-// end of the measured time, until the returned function is called.
+// watchLag measures the lag of a server's database each second and at the end of the measured
+// time, until the returned function is called.
 func (r *benchRound) watchLag(ctx context.Context, data string, o *loader.Options) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done, most := make(chan struct{}), time.Duration(0)
@@ -208,7 +208,7 @@ func (r *benchRound) watchLag(ctx context.Context, data string, o *loader.Option
 	}
 }
 
-// lagOf asks a server how far its database is behind; -1 if it does not say.
+// lagOf returns the lag of a server's database; -1 if the server does not answer.
 func lagOf(ctx context.Context, data string) time.Duration {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -230,12 +230,11 @@ func verifyOnce(ctx context.Context, cmd *cobra.Command, r *loader.Report, flags
 	return &v, err
 }
 
-// drainPatience is how long a running server may take to bring moves to its
-// database.
+// drainPatience bounds the wait for the drain of a running server.
 const drainPatience = time.Minute
 
-// verifyRunning waits until a server that runs on has brought everything to the
-// store, and compares.
+// verifyRunning waits until a running server has drained its journal to the store, and
+// compares the accepted moves with it.
 func verifyRunning(ctx context.Context, cmd *cobra.Command, r *loader.Report, flags storeFlags) (*loader.Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
@@ -252,7 +251,7 @@ func verifyRunning(ctx context.Context, cmd *cobra.Command, r *loader.Report, fl
 	}
 }
 
-// median returns the round in the middle by the rate of its second half, and the middle ratio.
+// median returns the median round by the rate of its second half, and the median ratio.
 func median(rounds []benchRound) (*benchRound, float64) {
 	byRate := make([]*benchRound, len(rounds))
 	var ratios []float64

@@ -14,8 +14,8 @@ import (
 	"wamble/internal/server"
 )
 
-// unlimited are the options of a server that bench starts, after those of the
-// user: a free port, and nothing that bounds one player or one machine.
+// unlimited has options for a server that bench starts, which override those of the user: a
+// free port, and no limits for players or addresses.
 const unlimited = `
 (def port 0)
 (def admin-listen "")
@@ -67,10 +67,10 @@ func (f *benchFlags) startServer(ctx context.Context) (*ownServer, error) {
 	return s, nil
 }
 
-// remove deletes what was made for the server.
+// remove deletes the temporary files of the server.
 func (s *ownServer) remove() { os.RemoveAll(s.temp) }
 
-// configText is the user's configuration, if he names one, and what bench needs.
+// configText returns the user's configuration, if one is given, followed by bench's options.
 func (f *benchFlags) configText() (string, error) {
 	var b strings.Builder
 	if f.store.config != "" {
@@ -90,7 +90,7 @@ func (f *benchFlags) configText() (string, error) {
 	return b.String(), nil
 }
 
-// storeOf opens the store of the profile that is loaded.
+// storeOf opens the store of the measured profile.
 func storeOf(cmd *cobra.Command, flags storeFlags) (*server.Shared, error) {
 	if flags.profile == "" {
 		c, _, err := flags.configured(cmd)
@@ -106,7 +106,7 @@ func storeOf(cmd *cobra.Command, flags storeFlags) (*server.Shared, error) {
 	return stores[0], nil
 }
 
-// firstProfile is the profile that serve runs when none is named.
+// firstProfile returns the name of the first profile that runs.
 func firstProfile(c *config.Config) string { return c.Running()[0].Name }
 
 var _ loader.Games = (*server.Shared)(nil)

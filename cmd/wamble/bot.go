@@ -18,7 +18,7 @@ import (
 	"wamble/internal/bot"
 )
 
-// botFlags are the flags of bot.
+// botFlags has the flags of bot.
 type botFlags struct {
 	engine  string
 	engines int
@@ -35,7 +35,7 @@ type botFlags struct {
 	depth   int
 }
 
-// defaultAddress is where a server with the default options is.
+// defaultAddress is the address of a server with the default options.
 const defaultAddress = "udp://localhost:8888"
 
 func botCommand() *cobra.Command {
@@ -97,7 +97,7 @@ func (f *botFlags) register(c *cobra.Command) {
 	flags.Uint64Var(&f.seed, "seed", 0, "begin the random choices with this number (default another one each time)")
 }
 
-// check refuses what makes no sense.
+// check returns an error if the flags contradict each other or are out of bounds.
 func (f *botFlags) check() error {
 	switch {
 	case f.seats < 1 || f.seats > 1000:
@@ -133,7 +133,7 @@ func (f *botFlags) run(cmd *cobra.Command, address string) error {
 	return f.play(ctx, crowd, errOut)
 }
 
-// play lets the crowd play, and prints a line every ten seconds and at the end.
+// play runs the crowd, and prints a line every ten seconds and at the end.
 func (f *botFlags) play(ctx context.Context, crowd *bot.Crowd, errOut io.Writer) error {
 	ended := make(chan error, 1)
 	go func() { ended <- crowd.Run(ctx, f.seats) }()
@@ -154,7 +154,7 @@ func printFigures(w io.Writer, f bot.Figures, took time.Duration) {
 	fmt.Fprintf(w, "wamble: %d seated, %d moves (%.1f/s), %d refused\n", f.Seated, f.Moves, float64(f.Moves)/max(took, time.Millisecond).Seconds(), f.Refused)
 }
 
-// player starts who plays, and returns his name.
+// player starts the engine, or returns the built-in player, and its name.
 func (f *botFlags) player(ctx context.Context, say func(string)) (bot.Player, string, error) {
 	words := strings.Fields(f.engine)
 	if len(words) == 0 {

@@ -61,7 +61,7 @@ FILE is wamble.conf in this directory if it is left out.`,
 
 var severity = map[host.Verdict]string{host.Doubtful: "warning", host.Broken: "error"}
 
-// printPlan says what a server with this configuration would do.
+// printPlan prints what a server with this configuration would do.
 func printPlan(w io.Writer, c *config.Config) error {
 	name := c.File
 	if name == "" {
@@ -98,11 +98,11 @@ func printPlan(w io.Writer, c *config.Config) error {
 	return err
 }
 
-// askTime is how long the database of a journal may take to answer a check.
+// askTime bounds the query to the database of a journal.
 const askTime = 2 * time.Second
 
-// sharedJournal says where a journal in PostgreSQL is, and whether that survives the
-// loss of its machine: not if that is known to be wrong.
+// sharedJournal describes where a journal in PostgreSQL is, and whether it survives the loss
+// of its machine. Replicated is also true if the database does not answer.
 func sharedJournal(c *config.Config) (text string, replicated bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
@@ -116,8 +116,7 @@ func sharedJournal(c *config.Config) (text string, replicated bool) {
 	}
 }
 
-// ports lists what a profile listens on: "UDP 8888, HTTP 8888, WebSocket
-// 8888/ws".
+// ports lists the ports of a profile: "UDP 8888, HTTP 8888, WebSocket 8888/ws".
 func ports(p *config.Profile) string {
 	n := p.Network
 	list := []string{"no UDP"}

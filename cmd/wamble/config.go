@@ -68,7 +68,7 @@ hidden.`,
 	return cmd
 }
 
-// serverTitle heads the options of the whole server.
+// serverTitle is the title of the server's section.
 const serverTitle = "server"
 
 // section is a part of the output: the server, or one profile.
@@ -81,7 +81,7 @@ type section struct {
 	title    string
 }
 
-// chooseSections returns the server and all profiles, or the one of that name.
+// chooseSections returns the sections of the server and all profiles, or the one with a name.
 func chooseSections(c *config.Config, profile string) ([]section, error) {
 	running := map[*config.Profile]bool{}
 	for _, p := range c.Running() {

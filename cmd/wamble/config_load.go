@@ -54,7 +54,7 @@ func readConfig(path string) (name, text string, err error) {
 		return "", "", fmt.Errorf("read the configuration: %w", err)
 	}
 	defer f.Close()
-	// One byte more than the language takes is enough to be refused by it.
+	// One byte more than the language accepts is enough for its error.
 	raw, err := io.ReadAll(io.LimitReader(f, lisp.MaxSource+1))
 	if err != nil {
 		return "", "", fmt.Errorf("read the configuration: %w", err)

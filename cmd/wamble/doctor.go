@@ -39,7 +39,7 @@ limit of open files is that of this shell; a unit has its own (LimitNOFILE=).`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if as != "" {
-				if named := flags; named.findInstalled() { // which that user may not
+				if named := flags; named.findInstalled() { // the other user may not be able to
 					cmd.Flags().Set("config", named.config)
 					cmd.Flags().Set("data", named.data)
 				}
@@ -58,7 +58,7 @@ limit of open files is that of this shell; a unit has its own (LimitNOFILE=).`,
 	return cmd
 }
 
-// printFound shows the findings; it fails if one of them is serious.
+// printFound prints the findings. It returns an error if one of them is host.Broken.
 func printFound(cmd *cobra.Command, found []host.Finding, asJSON bool) error {
 	broken := 0
 	var rows []string
@@ -85,15 +85,16 @@ func printFound(cmd *cobra.Command, found []host.Finding, asJSON bool) error {
 
 const userFlag = "user"
 
-// runAs gives the same command line, but for --user, to a process of another user, with all
-// groups of that user.
+// runAs runs the same command line without --user as another user, with all of the user's
+// groups.
 func runAs(cmd *cobra.Command, name string) error {
+	// The identity of the user.
 	u, err := user.Lookup(name)
 	if err != nil {
 		return fmt.Errorf("--user: there is no user %s on this machine", name)
 	}
 	var groups []uint32
-	ids, _ := u.GroupIds() // none are told: the first one remains
+	ids, _ := u.GroupIds() // after an error only the primary group is used
 	for _, id := range ids {
 		if n, err := strconv.ParseUint(id, 10, 32); err == nil {
 			groups = append(groups, uint32(n))
@@ -111,6 +112,7 @@ func runAs(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	// The same command line without --user.
 	args := strings.Fields(cmd.CommandPath())[1:]
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.Name != userFlag {
@@ -127,7 +129,7 @@ func runAs(cmd *cobra.Command, name string) error {
 	var ended *exec.ExitError
 	switch err := c.Run(); {
 	case errors.As(err, &ended):
-		return exitError(ended.ExitCode()) // it has said why
+		return exitError(ended.ExitCode()) // the child has printed why
 	case errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("only root can look as %s", name)
 	default:

@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// likeUnit does nothing: there are no units.
+// likeUnit does nothing on this system.
 func likeUnit(*syscall.SysProcAttr) {}

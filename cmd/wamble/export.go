@@ -18,7 +18,7 @@ import (
 	"wamble/internal/store"
 )
 
-// exportFormats is the closed list of what a game can be written as.
+// exportFormats has the encoders of games, by the name of the format.
 var exportFormats = map[string]func([]byte, *wamble.Board) ([]byte, error){
 	"pgn":    record.AppendPGN,
 	"ndjson": record.AppendJSON,
@@ -74,8 +74,8 @@ the journal to the database.`,
 	return cmd
 }
 
-// checkSchema says in words that this binary cannot read a database, before the
-// database says it in its own.
+// checkSchema returns an error if this binary cannot read a database, which is clearer than
+// the database's own error.
 func checkSchema(ctx context.Context, s *server.Shared) error {
 	st, err := s.Status(ctx)
 	switch {
@@ -115,8 +115,7 @@ func (o *exportOptions) parseSince(now time.Time) error {
 	return fmt.Errorf("--since %q is neither a duration (24h) nor a day (2026-11-15) nor a time (2026-11-15T12:00:00Z)", o.sinceText)
 }
 
-// run writes to the standard output, or to a file that appears under its name
-// only when it is whole.
+// run writes to standard output, or to a file that gets its name only when it is complete.
 func (o *exportOptions) run(cmd *cobra.Command, stores []*server.Shared, profile string) error {
 	if o.out == "" {
 		_, err := o.write(cmd, cmd.OutOrStdout(), stores, profile)

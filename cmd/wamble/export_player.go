@@ -63,11 +63,11 @@ The exit code is 1 if no database has such a player.`,
 	return cmd
 }
 
-// exportedPlayer is what one database holds of a player.
+// exportedPlayer is what one database has of a player.
 type exportedPlayer struct {
 	Database string              `json:"database"`
 	Key      string              `json:"public_key"`
-	Merged   []string            `json:"merged_keys"` // of whoever was merged into him
+	Merged   []string            `json:"merged_keys"` // of players who were merged into this one
 	Name     string              `json:"name"`
 	Former   []wamble.FormerName `json:"former_names"`
 	Created  time.Time           `json:"created"`
@@ -76,8 +76,8 @@ type exportedPlayer struct {
 	Holds    []wamble.BoardID    `json:"holds"`
 	Scores   []wamble.Score      `json:"scores"`
 	Moves    []exportedMove      `json:"moves"`
-	// Predictions are guesses of moves, Terms which terms were accepted, by the SHA-256
-	// of their text.
+	// Predictions has the player's guesses of moves. Terms has the accepted terms, by the
+	// SHA-256 of their text.
 	Predictions []exportedPrediction `json:"predictions"`
 	Terms       []exportedAcceptance `json:"terms_accepted"`
 	Explained   string               `json:"explained"`
@@ -119,8 +119,10 @@ const (
 	scorePage    = 100
 )
 
-// exportPlayer reads what a store has of a player. Errors: store.ErrNotFound.
+// exportPlayer reads all that a store has of a player, who is named by their key or handle.
+// Errors: store.ErrNotFound.
 func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exportedPlayer, err error) {
+	// Find the player, by key or by handle.
 	var key wamble.PublicKey
 	if b, hexErr := hex.DecodeString(whom); hexErr == nil && len(b) == len(key) {
 		key = wamble.PublicKey(b)
@@ -135,7 +137,7 @@ func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exporte
 	if err != nil {
 		return e, err
 	}
-	key = p.Key // that of whom he was merged into
+	key = p.Key // a merged player has the key of the other one
 	merged, err := s.MergedKeys(ctx, key)
 	if err != nil {
 		return e, err
@@ -146,6 +148,7 @@ func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exporte
 		Predictions: []exportedPrediction{}, Terms: []exportedAcceptance{},
 		Explained: "Addresses are not stored, except where a token was bound to one (host of a session). What a server keeps beside its database is told in docs/operations.md.",
 	}
+	// Names, keys, sessions and reservations.
 	former, err := s.FormerNames(ctx, key)
 	if err != nil {
 		return e, err
@@ -168,6 +171,7 @@ func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exporte
 	for _, r := range held {
 		e.Holds = append(e.Holds, r.Board)
 	}
+	// Scores and predictions, page by page.
 	for q := (wamble.ScoreQuery{Player: p.ID, Limit: scorePage}); ; {
 		page, err := s.Scores(ctx, q)
 		if err != nil {
@@ -193,6 +197,7 @@ func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exporte
 			break
 		}
 	}
+	// Terms, and moves in all games.
 	accepted, err := s.TermsOf(ctx, key)
 	if err != nil {
 		return e, err

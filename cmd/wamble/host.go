@@ -14,8 +14,7 @@ import (
 	"wamble/internal/host"
 )
 
-// hostCommands makes the subcommands of host.Commands: what a host tells a server
-// that runs.
+// hostCommands makes the subcommands of host.Commands, which go to a running server.
 func hostCommands() []*cobra.Command {
 	var list []*cobra.Command
 	for i := range host.Commands {
@@ -26,6 +25,7 @@ func hostCommands() []*cobra.Command {
 	return list
 }
 
+// hostCommand makes the subcommand of one row of host.Commands.
 func hostCommand(c *host.Command) *cobra.Command {
 	var flags storeFlags
 	var asJSON bool
@@ -52,6 +52,7 @@ func hostCommand(c *host.Command) *cobra.Command {
 		if err != nil {
 			return see(cmd, err)
 		}
+		// Ask the server, once for each line if the words come from standard input.
 		dir, err := flags.dataDir(cmd)
 		if err != nil {
 			return err
@@ -82,15 +83,14 @@ func takesLines(c *host.Command) bool {
 	return slices.ContainsFunc(c.Args, func(a host.Arg) bool { return a.Lines })
 }
 
-// The bounds of what is read from standard input.
+// The bounds of standard input.
 const (
 	mostLines = 4096
 	maxLine   = 256 // bytes
 )
 
-// hostLines gives a command once for each player that standard input names, and
-// goes on after an error. An error names the line and not its text, which may be a
-// token.
+// hostLines gives a command once for each line of standard input, and goes on after an error.
+// An error has the number of the line and not its text, which may be a token.
 func hostLines(cmd *cobra.Command, c *host.Command, dir string, args *host.Arguments) error {
 	var errs []error
 	lines := bufio.NewScanner(cmd.InOrStdin())
@@ -125,7 +125,7 @@ func hostLines(cmd *cobra.Command, c *host.Command, dir string, args *host.Argum
 	return errors.Join(errs...)
 }
 
-// addArg lets a command take an argument, as a word or as a flag.
+// addArg adds an argument to a command, as a word or as a flag.
 func addArg(cmd *cobra.Command, a *host.Arg) {
 	switch {
 	case a.Flag == "":
@@ -148,7 +148,7 @@ func addArg(cmd *cobra.Command, a *host.Arg) {
 	}
 }
 
-// dataDir returns the data directory of the flags or of the configuration.
+// dataDir returns the data directory of the flags, or else of the configuration.
 func (f *storeFlags) dataDir(cmd *cobra.Command) (string, error) {
 	f.findInstalled()
 	if f.data != "" {
@@ -158,7 +158,7 @@ func (f *storeFlags) dataDir(cmd *cobra.Command) (string, error) {
 	return dir, err
 }
 
-// reachable turns an address to listen on into one to connect to.
+// reachable returns the address to connect to for an address to listen on.
 func reachable(a netip.AddrPort) string {
 	if a.Addr().IsUnspecified() {
 		return fmt.Sprintf("localhost:%d", a.Port())

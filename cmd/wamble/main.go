@@ -1,9 +1,8 @@
 // Command wamble is the whole of Wamble in one binary: the server, the tools
 // of the host who runs it, and the tools of the developer who builds on it.
 //
-// Each subcommand lives in a file of its own name and is one row of the
-// commands table below; what a host tells a server that runs is one row of
-// host.Commands.
+// Each subcommand is in a file of its own name and is one row of the commands table below.
+// The commands that a host gives to a running server are rows of host.Commands.
 package main
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commands is the closed list of subcommands, but for those of hostCommands.
+// commands is the closed list of subcommands, except those of hostCommands.
 var commands = []func() *cobra.Command{
 	serveCommand,
 	doctorCommand,
@@ -85,7 +84,7 @@ switched to another board of a shared pool.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if cmd.HasSubCommands() { // a flag of a command that is not there
+		if cmd.HasSubCommands() { // the flag may be of an unknown subcommand
 			if unknown := cmd.Args(cmd, cmd.Flags().Args()); unknown != nil {
 				return unknown
 			}
@@ -109,8 +108,8 @@ switched to another board of a shared pool.`,
 	return root
 }
 
-// flagTypes says what a flag of a type takes. A string takes anything, and types
-// of our own say themselves what is wrong.
+// flagTypes describes the values of flags by type. Strings accept anything, and types of this
+// package have error texts of their own.
 var flagTypes = map[string]string{
 	"bool":     "true or false",
 	"duration": "a time such as 90s or 24h",
@@ -119,8 +118,8 @@ var flagTypes = map[string]string{
 	"uint64":   "a whole number from 0",
 }
 
-// borrow gives the two commands that come from the library what every command
-// of ours has: an example, and a refusal of words that it does not know.
+// borrow adds to the library's commands help and completion what all commands of this package
+// have: an example, and an error for unknown words.
 func borrow(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -151,12 +150,12 @@ func help(cmd *cobra.Command, args []string) error {
 	return about.Help()
 }
 
-// see adds to a mistake of the command line where to read how it is right.
+// see adds to an error of the command line how to show the command's help.
 func see(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())
 }
 
-// noArgs is for commands that take flags only.
+// noArgs is the cobra.PositionalArgs of commands that take only flags.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -164,7 +163,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return see(cmd, fmt.Errorf("%q takes no argument, but there is %q", cmd.CommandPath(), args[0]))
 }
 
-// oneArg is for commands that take one argument, and nothing else; what names it.
+// oneArg is the cobra.PositionalArgs of commands that take one argument; what names it.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
@@ -174,7 +173,7 @@ func oneArg(what string) cobra.PositionalArgs {
 	}
 }
 
-// everyArg is for commands that take one argument for each of whats.
+// everyArg is the cobra.PositionalArgs of commands that take one argument for each of whats.
 func everyArg(whats []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != len(whats) {
@@ -184,7 +183,8 @@ func everyArg(whats []string) cobra.PositionalArgs {
 	}
 }
 
-// someArgs is for commands that take one argument or more; what names one.
+// someArgs is the cobra.PositionalArgs of commands that take at least one argument; what
+// names one.
 func someArgs(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -194,7 +194,7 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// hexBytes reads hexadecimal digits.
+// hexBytes parses hexadecimal digits.
 func hexBytes(digits string) ([]byte, error) {
 	b, err := hex.DecodeString(digits)
 	var bad hex.InvalidByteError
@@ -207,8 +207,8 @@ func hexBytes(digits string) ([]byte, error) {
 	return b, nil
 }
 
-// parent makes c the parent of subs: alone it prints its help, and a word it
-// does not know is refused with the nearest ones it knows.
+// parent makes c the parent of subs. Without arguments it prints its help; an unknown word is
+// an error with suggestions.
 func parent(c *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	c.AddCommand(subs...)
 	c.SuggestionsMinimumDistance = 2

@@ -26,7 +26,7 @@ packages: wamble.1, wamble-serve.1 and so on, with what "wamble help" says.`,
 	}
 }
 
-// writeManuals writes the pages of a command and of all below it.
+// writeManuals writes the pages of a command and of its subcommands.
 func writeManuals(c *cobra.Command, dir string) error {
 	if !c.IsAvailableCommand() && c.HasParent() {
 		return nil
@@ -52,7 +52,7 @@ func writeManuals(c *cobra.Command, dir string) error {
 	return nil
 }
 
-// manualOf is the name of a command's page.
+// manualOf returns the name of a command's page.
 func manualOf(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
 // writeManual writes a page in the language of man(7).
@@ -102,7 +102,7 @@ func writeFlags(w io.Writer, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// literal writes a text with its own lines.
+// literal writes a text without filling its lines.
 func literal(w io.Writer, text string) {
 	fmt.Fprintln(w, ".nf")
 	for line := range strings.Lines(text) {
@@ -111,7 +111,7 @@ func literal(w io.Writer, text string) {
 	fmt.Fprintln(w, ".fi")
 }
 
-// roff quotes what roff would take for a request or an escape.
+// roff escapes text for roff.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {

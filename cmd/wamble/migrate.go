@@ -58,7 +58,7 @@ older wamble could not go on after.`,
 	return cmd
 }
 
-// planMigration says which steps are to come.
+// planMigration prints the pending migrations of a store.
 func planMigration(cmd *cobra.Command, s *server.Shared) error {
 	st, err := s.Status(cmd.Context())
 	if err != nil {

@@ -11,13 +11,12 @@ import (
 	"syscall"
 )
 
-// givers give back what root made in directories of others; see keepOwner.
+// givers has the functions that giveBack calls; see keepOwner.
 var givers []func() error
 
-// keepOwner lets a directory stay with its owner when root works in it: at the end of the
-// command, everything in it that is root's by then is given to whom the directory, or the
-// one above it, belongs to. Otherwise a server that runs as its own user could not start
-// after a restore or a migration by root.
+// keepOwner makes giveBack change the owner of files in dir that root has created in this
+// command to the owner of dir, or of its parent. Otherwise a server that runs as its own user
+// could not start after a restore or a migration by root.
 func keepOwner(dir string) {
 	if os.Geteuid() != 0 {
 		return
@@ -34,16 +33,16 @@ func keepOwner(dir string) {
 	}
 }
 
-// giveTo gives what is root's in a directory to somebody. A file with two names is left
-// alone: the other one may be anywhere.
+// giveTo changes the owner of root's files in a directory. Files with several links are left
+// alone, because another link may be outside.
 func giveTo(dir string, uid, gid int) error {
 	if err := os.Lchown(dir, uid, gid); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it was never made
+			return nil // the command has not created it
 		}
 		return err
 	}
-	root, err := os.OpenRoot(dir) // whoever owns it cannot lead us out of it
+	root, err := os.OpenRoot(dir) // symbolic links must not lead out of it
 	if err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func giveTo(dir string, uid, gid int) error {
 	})
 }
 
-// foreign adds to an error, if the system has refused a user something, whom that belongs to.
+// foreign adds to a permission error who owns the file. Me is the user id of the process.
 func foreign(err error, me int) error {
 	path := refused(err)
 	if path == "" || me == 0 {
@@ -73,7 +72,7 @@ func foreign(err error, me int) error {
 	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
 		info, wrong := os.Stat(path)
 		if wrong != nil {
-			continue // what is above it keeps us out
+			continue // a directory above it is not readable
 		}
 		owner := info.Sys().(*syscall.Stat_t).Uid
 		if int(owner) == me {
@@ -88,7 +87,7 @@ func foreign(err error, me int) error {
 	return err
 }
 
-// refused returns the path that the system has refused; "": it was another error.
+// refused returns the path of a permission error; "" for another error.
 func refused(err error) string {
 	var file *fs.PathError
 	var socket *net.OpError
@@ -105,7 +104,7 @@ func refused(err error) string {
 	return ""
 }
 
-// giveBack gives everything back that keepOwner has noted.
+// giveBack changes the owners of files as keepOwner has registered.
 func giveBack() error {
 	var errs []error
 	for _, give := range givers {

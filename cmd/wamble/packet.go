@@ -83,11 +83,11 @@ printed all the same, and the exit code is 1. What is not JSON ends the list.`,
 	}
 }
 
-// next gives one packet after the other; io.EOF ends the list, any other error
-// makes the rest unreadable.
+// next returns the next packet. io.EOF ends the list; after another error the rest cannot be
+// read.
 type next[T any] func() (T, error)
 
-// packetWords gives the arguments, or the words of in when there are none. White
+// packetWords returns the arguments one by one, or the words of in if there are none. White
 // space inside an argument is ignored.
 func packetWords(in io.Reader, args []string) (next[string], error) {
 	if len(args) == 0 || len(args) == 1 && args[0] == "-" {
@@ -121,7 +121,7 @@ func packetWords(in io.Reader, args []string) (next[string], error) {
 	}, nil
 }
 
-// packetObjects gives the JSON values of in.
+// packetObjects returns the JSON values of in one by one.
 func packetObjects(in io.Reader) next[json.RawMessage] {
 	d := json.NewDecoder(in)
 	return func() (object json.RawMessage, err error) {
@@ -137,8 +137,7 @@ func packetObjects(in io.Reader) next[json.RawMessage] {
 	}
 }
 
-// eachPacket prints what convert makes of each packet, and on the standard error
-// why one cannot be converted.
+// eachPacket prints each converted packet, and to standard error why one cannot be converted.
 func eachPacket[T any](cmd *cobra.Command, packets next[T], convert func(T) ([]byte, error)) error {
 	var failed error
 	for i := 1; ; i++ {

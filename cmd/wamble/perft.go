@@ -56,7 +56,7 @@ is listed with its share. One core is used; the last line is "nodes N".`,
 	return c
 }
 
-// position validates the options and returns where to start.
+// position validates the options and returns the position to start from.
 func (o *perftOptions) position(numbered bool) (chess.Position, error) {
 	if o.depth < 1 || o.depth > maxPerftDepth {
 		return chess.Position{}, fmt.Errorf("--depth is from 1 to %d, not %d", maxPerftDepth, o.depth)

@@ -16,7 +16,7 @@ import (
 	"wamble/internal/play"
 )
 
-// playFlags are the flags of play.
+// playFlags has the flags of play.
 type playFlags struct {
 	plain, watch, ascii bool
 	colors              string
@@ -70,10 +70,10 @@ under way, it is sent as soon as the server is back, or you are.`,
 	return c
 }
 
-// maxPause bounds the pauses between attempts to reconnect: a player waits.
+// maxPause bounds the pauses between attempts to reconnect.
 const maxPause = 5 * time.Second
 
-// dialPatience is how long a server may take to greet.
+// dialPatience bounds the time until the first greeting of a server.
 const dialPatience = 10 * time.Second
 
 func (f *playFlags) run(cmd *cobra.Command, args []string) error {
@@ -121,7 +121,7 @@ func (f *playFlags) show(ctx context.Context, cmd *cobra.Command, s *seat) error
 	return playScreen(ctx, s, in, out, screenOptions{ascii: f.ascii || !utf8Locale(os.Getenv), colors: f.colors})
 }
 
-// takeSeat connects to a server, as the player who was there before.
+// takeSeat connects to a server, with the stored session if there is one.
 func takeSeat(ctx context.Context, at door, dir string, watch bool) (*seat, error) {
 	address := at.address
 	keeper, err := openKeeper(dir, address)
@@ -151,7 +151,7 @@ func takeSeat(ctx context.Context, at door, dir string, watch bool) (*seat, erro
 	return s, nil
 }
 
-// notReached says in kind words why there is no session.
+// notReached returns an error that explains why there is no session.
 func notReached(address string, err error) error {
 	if d, ok := errors.AsType[*wamble.Denied](err); ok {
 		return fmt.Errorf("the server at %s does not let you in: %w", address, d)
@@ -162,7 +162,7 @@ func notReached(address string, err error) error {
 	return fmt.Errorf("%s cannot be reached: %w", address, err)
 }
 
-// greeting is what a player is told first.
+// greeting prints the first lines for a player.
 func greeting(w io.Writer, s *seat) {
 	who := "as a guest"
 	switch {
@@ -177,5 +177,5 @@ func greeting(w io.Writer, s *seat) {
 	}
 }
 
-// sharedText is for who plays twice.
+// sharedText is shown if another process plays with the same files.
 const sharedText = "You play here in another terminal already: this one has a session of its own, and keeps nothing."

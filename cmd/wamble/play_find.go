@@ -16,11 +16,11 @@ import (
 	"wamble/internal/host"
 )
 
-// defaultPort is that of a server with the default options.
+// defaultPort is the port of a server with the default options.
 const defaultPort = "8888"
 
-// serverAddress completes the address of a server: that of its page will do, and a bare
-// host and port.
+// serverAddress completes the address of a server. It also accepts the address of its page,
+// and a bare host with or without a port.
 func serverAddress(text string) (string, error) {
 	bad := func(why string) (string, error) {
 		return "", fmt.Errorf("%q is not the address of a server: %s; for example wss://chess.example.org/ws, ws://localhost:8888/ws or udp://localhost:8888", text, why)
@@ -56,23 +56,23 @@ func serverAddress(text string) (string, error) {
 	return u.String(), nil
 }
 
-// door is a way to a server.
+// door has the addresses of a server.
 type door struct {
 	address string
 	pages   []string // addresses of its HTTP routes, the likeliest first
-	// here says that the server of this machine has told it: then its certificate need not
-	// be for the name that this machine calls itself by.
+	// here says that the addresses come from the control socket on this machine. The
+	// certificate is then not verified, because it may not have the name localhost.
 	here bool
 }
 
-// doorAt is the door at an address that somebody has typed.
+// doorAt returns the door of an address that the player has typed.
 func doorAt(address string) door {
 	u, err := url.Parse(address)
 	if err != nil {
 		return door{address: address}
 	}
 	d := door{address: address, pages: []string{"http://" + u.Host, "https://" + u.Host}}
-	switch u.Scheme { // a datagram does not tell whether the port beside it is encrypted
+	switch u.Scheme { // udp does not tell whether HTTP uses TLS
 	case "ws":
 		d.pages = d.pages[:1]
 	case "wss":
@@ -81,7 +81,7 @@ func doorAt(address string) door {
 	return d
 }
 
-// tls is how the door is encrypted, if it is; nil is as usual.
+// tls returns the TLS configuration for the door; nil for the default.
 func (d *door) tls() *tls.Config {
 	if d.here {
 		return &tls.Config{InsecureSkipVerify: true}
@@ -89,8 +89,8 @@ func (d *door) tls() *tls.Config {
 	return nil
 }
 
-// findServer returns doors of the server that runs on this machine: as its control
-// socket tells, else where one with the default options is.
+// findServer returns doors of the server on this machine: from its control socket, otherwise
+// those of a server with the default options.
 func findServer(cmd *cobra.Command, profile string) ([]door, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
@@ -116,8 +116,8 @@ func findServer(cmd *cobra.Command, profile string) ([]door, error) {
 	return []door{doorAt("ws://localhost:" + defaultPort + "/ws"), doorAt("udp://localhost:" + defaultPort)}, nil
 }
 
-// doorsOf returns how a profile can be reached, the best first: a WebSocket says at
-// once when it breaks.
+// doorsOf returns the doors of a profile. WebSocket comes first, because a broken connection
+// is noticed at once.
 func doorsOf(p host.ProfileStatus) []door {
 	var list []door
 	var pages []string

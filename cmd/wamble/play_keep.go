@@ -18,7 +18,7 @@ import (
 	"wamble/internal/play"
 )
 
-// stateDir returns where a player's own files are.
+// stateDir returns the directory of a player's files.
 func stateDir(flag string, getenv func(string) string) (string, error) {
 	if flag != "" {
 		return flag, nil
@@ -32,24 +32,24 @@ func stateDir(flag string, getenv func(string) string) (string, error) {
 	return "", errors.New("no place for what belongs to you: use --state DIR, or set HOME")
 }
 
-// keeper has the files of a player: one for each server, and his identity, which is the
-// same everywhere. They are readable by their owner alone.
+// keeper stores the files of a player: one for each server, and the player's identity, which
+// all servers share. They are readable by their owner alone.
 type keeper struct {
 	dir, name string
 	lock      *os.File
-	shared    bool // another process plays at this server: nothing is kept
+	shared    bool // another process plays at this server: nothing is stored
 	file      keptFile
-	identity  *phrase.Entropy
+	identity  *phrase.Entropy // nil if there is none
 }
 
-// keptFile is what is kept of a server.
+// keptFile is the file of one server.
 type keptFile struct {
 	Token    string `json:"token,omitempty"`
 	LoggedIn bool   `json:"logged_in,omitempty"` // the session belongs to the identity
 	play.Kept
 }
 
-// token is that of the session; zero if there is none.
+// token returns the token of the session; zero if there is none.
 func (f *keptFile) token() wamble.Token {
 	t, err := wamble.ParseToken(f.Token)
 	if err != nil {
@@ -58,10 +58,10 @@ func (f *keptFile) token() wamble.Token {
 	return t
 }
 
-// identityFile has the entropy of the identity, in hexadecimal digits.
+// identityFile is the name of the file with the identity's entropy, in hexadecimal digits.
 const identityFile = "identity"
 
-// openKeeper reads what is kept for a server.
+// openKeeper locks and reads the files for a server.
 func openKeeper(dir, address string) (*keeper, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -74,7 +74,7 @@ func openKeeper(dir, address string) (*keeper, error) {
 	if k.lock, err = os.OpenFile(filepath.Join(dir, k.name+".lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return nil, fmt.Errorf("what belongs to you cannot be kept: %w", err)
 	}
-	// Two processes with one session would number their packets against each other.
+	// Two processes with one session would use the same sequence numbers.
 	k.shared = unix.Flock(int(k.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
 	if err := k.read(); err != nil {
 		k.close()
@@ -113,7 +113,7 @@ func (k *keeper) read() error {
 	return nil
 }
 
-// keep stores what is kept of the server.
+// keep writes the file of the server.
 func (k *keeper) keep() error {
 	if k.shared {
 		return nil
@@ -125,7 +125,7 @@ func (k *keeper) keep() error {
 	return k.write(k.name, text)
 }
 
-// keepIdentity stores the identity; nil removes it.
+// keepIdentity writes the identity; nil removes it.
 func (k *keeper) keepIdentity(e *phrase.Entropy) error {
 	k.identity = e
 	if e == nil {
@@ -138,9 +138,9 @@ func (k *keeper) keepIdentity(e *phrase.Entropy) error {
 	return k.write(identityFile, []byte(hex.EncodeToString(e[:])+"\n"))
 }
 
-// write replaces a file as a whole.
+// write replaces a file atomically.
 func (k *keeper) write(name string, text []byte) error {
-	f, err := os.CreateTemp(k.dir, name+".new-*") // readable by the owner alone
+	f, err := os.CreateTemp(k.dir, name+".new-*") // mode 0600
 	if err != nil {
 		return err
 	}

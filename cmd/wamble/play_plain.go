@@ -10,19 +10,19 @@ import (
 	"wamble/internal/play"
 )
 
-// longestLine bounds what is read of one line.
+// longestLine bounds a line of input, in bytes.
 const longestLine = 4096
 
-// plain is the game as lines: what is typed, and what is said.
+// plain is the user interface that reads and prints lines.
 type plain struct {
 	seat *seat
 	out  io.Writer
 	busy int   // effects whose results the next line waits for
 	quit bool  // the player leaves
-	err  error // nobody reads what is said
+	err  error // of writing to out
 }
 
-// playPlain plays in lines until the player leaves, his input ends, or ctx does.
+// playPlain plays in lines until the player leaves, the input ends, or ctx does.
 func playPlain(ctx context.Context, s *seat, in io.Reader, out io.Writer) error {
 	ctx, stop := untilStopped(ctx, sayTo(io.Discard), "")
 	defer stop()
@@ -34,7 +34,7 @@ func playPlain(ctx context.Context, s *seat, in io.Reader, out io.Writer) error 
 	for !p.quit && p.err == nil {
 		next := lines
 		if p.busy > 0 {
-			next = nil // one thing after the other, as in a pipe
+			next = nil // lines are handled one after the other
 		}
 		select {
 		case line, ok := <-next:
@@ -58,7 +58,7 @@ func playPlain(ctx context.Context, s *seat, in io.Reader, out io.Writer) error 
 	return p.err
 }
 
-// readLines hands over lines until there are no more.
+// readLines sends the lines of in until there are no more.
 func readLines(ctx context.Context, in io.Reader, lines chan<- string) {
 	defer close(lines)
 	scan := bufio.NewScanner(in)
@@ -78,7 +78,7 @@ func awaited(e play.Effect) bool {
 	return e != nil && !(later && hello.After > 0)
 }
 
-// do does what the game wants.
+// do carries out effects of the game.
 func (p *plain) do(effects []play.Effect) {
 	for _, e := range effects {
 		switch e := e.(type) {

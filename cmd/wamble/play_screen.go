@@ -17,16 +17,16 @@ import (
 	"wamble/internal/terminal"
 )
 
-// followEvery is the time between two looks after the trail.
+// followEvery is the interval at which the trail is updated.
 const followEvery = 4 * time.Second
 
-// screen runs a terminal.Model: effects become requests of the seat.
+// screen is a tea.Model that runs a terminal.Model, and passes its effects to the seat.
 type screen struct {
 	*terminal.Model
 	seat  *seat
 	first []play.Effect
-	ask   bool // the terminal whether it is dark
-	ended bool // by the server
+	ask   bool // ask the terminal whether it is dark
+	ended bool // the server has ended the game
 }
 
 // playScreen shows the game on the whole terminal until the player leaves.
@@ -53,16 +53,16 @@ func playScreen(ctx context.Context, s *seat, in io.Reader, out io.Writer, o scr
 		}
 	})
 	last, err := p.Run()
-	if last, ok := last.(screen); ok && last.ended { // the screen is gone, and what it said
+	if last, ok := last.(screen); ok && last.ended { // the last message has vanished with the screen
 		fmt.Fprintln(out, last.Last())
 	}
-	if errors.Is(err, tea.ErrInterrupted) { // by a signal: that is no fault
+	if errors.Is(err, tea.ErrInterrupted) { // a signal is no error
 		return nil
 	}
 	return err
 }
 
-// screenOptions are how the screen looks.
+// screenOptions are the options of the screen's look.
 type screenOptions struct {
 	ascii  bool
 	colors string // auto, dark, light or none
@@ -90,12 +90,12 @@ func (s screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return s, cmd
 }
 
-// follow is due every few seconds.
+// follow returns a command that sends terminal.Follow after followEvery.
 func (s screen) follow() tea.Cmd {
 	return tea.Tick(followEvery, func(time.Time) tea.Msg { return terminal.Follow{} })
 }
 
-// do starts effects. Their results come as messages.
+// do starts effects. Their results arrive as messages.
 func (s screen) do(effects []play.Effect) tea.Cmd {
 	for _, e := range effects {
 		if _, ok := e.(play.Quit); ok {
@@ -108,7 +108,7 @@ func (s screen) do(effects []play.Effect) tea.Cmd {
 	return nil
 }
 
-// hostOf names a server in few letters.
+// hostOf returns the host and port of a server's address.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -117,7 +117,7 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// utf8Locale reports whether the terminal can be expected to show more than ASCII.
+// utf8Locale reports whether the locale uses UTF-8.
 func utf8Locale(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(getenv(name)); v != "" {
@@ -127,7 +127,7 @@ func utf8Locale(getenv func(string) string) bool {
 	return true
 }
 
-// darkTerminal guesses by the environment; the terminal may say better.
+// darkTerminal guesses from the environment whether the terminal is dark.
 func darkTerminal(getenv func(string) string) bool {
 	_, background, ok := strings.Cut(getenv("COLORFGBG"), ";")
 	return !ok || !(strings.HasSuffix(background, "7") || strings.HasSuffix(background, "15"))
@@ -143,7 +143,7 @@ func isTerminal(stream any) bool {
 	return err == nil
 }
 
-// canScreen reports whether there is a terminal that can be drawn on.
+// canScreen reports whether input and output are a terminal that supports a full screen.
 func canScreen(in io.Reader, out io.Writer) bool {
 	return isTerminal(in) && isTerminal(out) && os.Getenv("TERM") != "dumb"
 }

@@ -21,14 +21,15 @@ import (
 	"wamble/wire"
 )
 
-// result is what has come of an effect; of a message of the server, of is nil.
+// result is the result of an effect, or a message that the server sent by itself.
 type result struct {
-	of  play.Effect
+	of  play.Effect // nil for a message of the server
 	msg play.Msg
 }
 
-// seat does for a player what his game wants: it asks the server, and keeps his files.
-// Whoever shows the game starts effects and gives it the results.
+// seat carries out the effects of a player's game: it sends requests to the server, and
+// stores the player's files. The user interface starts effects and passes their results to
+// the game.
 type seat struct {
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -40,13 +41,13 @@ type seat struct {
 	game    *play.Game
 	results chan result
 
-	loggedIn bool // the session belongs to the identity; for who shows the game
+	loggedIn bool // the session belongs to the identity; used only by the user interface
 }
 
-// askPatience bounds a request that only reads. A move has all the time of the world.
+// askPatience bounds each request except a move, which has no time limit.
 const askPatience = 15 * time.Second
 
-// parting bounds the goodbye.
+// parting bounds the goodbye to the server.
 const parting = 2 * time.Second
 
 func newSeat(ctx context.Context, conn *client.Client, keeper *keeper, at door) *seat {
@@ -59,7 +60,7 @@ func newSeat(ctx context.Context, conn *client.Client, keeper *keeper, at door) 
 	return s
 }
 
-// first is what the player is told when he sits down.
+// first returns the effects at the start of the game.
 func (s *seat) first() []play.Effect {
 	before := s.keeper.file.token()
 	seat := s.present(before)
@@ -73,7 +74,8 @@ func (s *seat) first() []play.Effect {
 	return append(effects, play.AskStats{})
 }
 
-// present is where the player is now, as the server said last. before is the token that he had.
+// present returns the player's seat as the server reported it last. Before is the player's
+// previous token.
 func (s *seat) present(before wamble.Token) play.Seat {
 	session := s.conn.Session()
 	seat := play.Seat{Caps: session.Caps, Place: int(session.Board.WaitPlace), Renewed: !before.IsZero() && before != session.Token}
@@ -83,7 +85,7 @@ func (s *seat) present(before wamble.Token) play.Seat {
 	return seat
 }
 
-// boardOf reads a board; nil if it makes no sense.
+// boardOf converts a board; nil if it is invalid.
 func boardOf(b client.Board) *play.Board {
 	board, err := play.ReadBoard(b.ID, b.FEN, b.Chess960)
 	if err != nil {
@@ -96,7 +98,7 @@ func boardOf(b client.Board) *play.Board {
 	return board
 }
 
-// leave gives the board back, unless a move is under way, and ends the connection.
+// leave releases the board, unless a move is being sent, and closes the connection.
 func (s *seat) leave() {
 	s.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), parting)
@@ -108,8 +110,8 @@ func (s *seat) leave() {
 	s.keeper.close()
 }
 
-// start begins an effect and reports whether a result will come. What concerns files is
-// done at once.
+// start starts an effect, and reports whether a result will follow. Effects on files are
+// carried out at once.
 func (s *seat) start(e play.Effect) (bool, error) {
 	switch e := e.(type) {
 	case play.Keep:
@@ -126,14 +128,14 @@ func (s *seat) start(e play.Effect) (bool, error) {
 	return true, nil
 }
 
-// run does something beside the game; a panic of it ends the game.
+// run runs f on a goroutine of its own. A panic ends the game.
 func (s *seat) run(what string, f func()) {
 	go func() {
 		guard.Run(what, f, func(err error) { s.post(result{nil, play.Ended{Why: err.Error()}}) })
 	}()
 }
 
-// post hands over a result, unless the player has left.
+// post delivers a result, unless the player has left.
 func (s *seat) post(r result) {
 	select {
 	case s.results <- r:
@@ -141,7 +143,7 @@ func (s *seat) post(r result) {
 	}
 }
 
-// do does an effect, and returns the message that answers it.
+// do carries out an effect, and returns its answer.
 func (s *seat) do(e play.Effect) play.Msg {
 	if move, ok := e.(play.Move); ok {
 		return s.move(move)
@@ -155,7 +157,7 @@ func (s *seat) do(e play.Effect) play.Msg {
 	return msg
 }
 
-// reason is why something failed, in the words of the server if it refused.
+// reason returns why something failed, in the server's words if it refused.
 func reason(err error) string {
 	if d, ok := errors.AsType[*wamble.Denied](err); ok {
 		return d.Reason
@@ -166,7 +168,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// madeAnyway is what a refusal begins with when only the next board is missing.
+// madeAnyway is the beginning of a refusal after which the move was made, and only a next
+// board is missing.
 const madeAnyway = "the move was made"
 
 func (s *seat) move(m play.Move) play.Msg {
@@ -179,7 +182,7 @@ func (s *seat) move(m play.Move) play.Msg {
 	return play.Refused{What: m, Why: why, Made: strings.HasPrefix(why, madeAnyway), Unsure: errors.Is(err, client.ErrUncertain)}
 }
 
-// ask does an effect that the server answers soon.
+// ask carries out an effect other than a move.
 func (s *seat) ask(ctx context.Context, e play.Effect) (play.Msg, error) {
 	before := s.conn.Token()
 	switch e := e.(type) {
@@ -237,7 +240,7 @@ func statsMsg(s client.Stats, tell, named bool) play.Stats {
 	return play.Stats{Score: s.Score, Games: s.Games, Handle: s.Handle, Identity: s.HasIdentity, Tell: tell, Named: named}
 }
 
-// countPredictions counts equal moves that are still open.
+// countPredictions counts the open predictions of each move.
 func countPredictions(rows []client.Prediction, own wamble.Token) []play.Prediction {
 	var list []play.Prediction
 	for _, r := range rows {
@@ -289,7 +292,7 @@ func (s *seat) ranks(ctx context.Context, bots bool) (rows []play.Rank, err erro
 	return rows, nil
 }
 
-// spectate watches, and hands over what is seen until something else is watched.
+// spectate starts to watch, and delivers updates until it ends or something else is watched.
 func (s *seat) spectate(ctx context.Context, e play.Watch) (play.Msg, error) {
 	w, err := s.conn.Spectate(ctx, client.View{Board: e.Board})
 	if err != nil {
@@ -316,16 +319,16 @@ func (s *seat) spectate(ctx context.Context, e play.Watch) (play.Msg, error) {
 	return play.Watching(e), nil
 }
 
-// maxPage bounds what is read of a page of the server.
+// maxPage bounds an HTTP answer of the server, in bytes.
 const maxPage = 1 << 20
 
-// look asks for the games on boards; what cannot be had is left out.
+// look reads the games of boards over HTTP. After an error the rest is left out.
 func (s *seat) look(ctx context.Context, e play.Look) play.Msg {
 	found := play.Looked{Tell: e.Tell}
 	for _, id := range e.Boards {
 		r, err := s.page(ctx, id)
 		if err != nil {
-			break // the server has no such routes, or is busy
+			break // HTTP is off, or the server is busy
 		}
 		found.Records = append(found.Records, *r)
 	}
@@ -373,7 +376,7 @@ func (s *seat) pageAt(ctx context.Context, at string, id wamble.BoardID) (*play.
 	return r, nil
 }
 
-// listen hands over what the server tells by itself.
+// listen delivers the events that the server sends by itself.
 func (s *seat) listen() {
 	token := s.conn.Token()
 	for {

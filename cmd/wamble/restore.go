@@ -88,7 +88,7 @@ The exit code is 1 if something is to be done.`,
 	return cmd
 }
 
-// check prints what is to be said of a data directory.
+// check checks a data directory and prints the findings.
 func (f *storeFlags) check(cmd *cobra.Command) error {
 	c, dir, err := f.configured(cmd)
 	if err != nil {

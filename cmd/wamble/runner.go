@@ -65,18 +65,18 @@ taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
 	)
 }
 
-// journalSchema is the version of what the server keeps in its journal.
+// journalSchema is the schema version of the server's journal.
 var journalSchema = server.JournalSchema
 
-// runnerFlags are the flags that all runner commands share.
+// runnerFlags has the flags of all runner commands.
 type runnerFlags struct {
 	dir    string
 	json   bool
-	part   int // of a journal that machines share; -1: none is named
+	part   int // partition of a shared journal; -1 if not given
 	schema versionFlag
 }
 
-// versionFlag reads MAJOR.MINOR.
+// versionFlag is a flag of the form MAJOR.MINOR.
 type versionFlag runner.Version
 
 func (v *versionFlag) String() string { return runner.Version(*v).String() }
@@ -115,7 +115,7 @@ func (f *runnerFlags) read(do func(r *runner.Runner) error) error {
 	}
 	err = isDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, served := os.Stat(host.ControlPath(filepath.Dir(filepath.Clean(dir)))); served == nil { // its journal is elsewhere
+		if _, served := os.Stat(host.ControlPath(filepath.Dir(filepath.Clean(dir)))); served == nil { // a server runs whose journal is in PostgreSQL
 			return inUseError{dir: dir}
 		}
 	}
@@ -132,8 +132,8 @@ func (f *runnerFlags) read(do func(r *runner.Runner) error) error {
 	return errors.Join(do(r), r.Close())
 }
 
-// change runs do on the runner. It looks first without writing, because a
-// directory that is not a runner's must stay as it is.
+// change runs do on the runner. It first opens the runner read-only, because a directory that
+// is not a runner's must not be changed.
 func (f *runnerFlags) change(do func(r *runner.Runner) error) error {
 	if err := f.read(func(*runner.Runner) error { return nil }); err != nil {
 		return err
@@ -157,9 +157,8 @@ func isDir(dir string) error {
 	return err
 }
 
-// openRunner explains the errors a host is likely to meet. A directory of a program
-// that sets no schema, or an older journal, is served, too, unless another one was asked
-// for.
+// openRunner opens a runner and explains errors. Without --schema it also opens an older
+// journal, and the directory of a program that sets no schema.
 func (f *runnerFlags) openRunner(open func(runner.Storage, runner.Options) (*runner.Runner, error), dir string) (*runner.Runner, error) {
 	keepOwner(dir)
 	at := func(schema runner.Version) (*runner.Runner, error) {
@@ -187,10 +186,10 @@ func (f *runnerFlags) openRunner(open func(runner.Storage, runner.Options) (*run
 	return r, err
 }
 
-// inUseError is returned when a running process has the directory.
+// inUseError is returned when a running process has locked the directory.
 type inUseError struct {
 	dir   string
-	asked bool // the process has no control socket
+	asked bool // the process does not answer at a control socket
 }
 
 func (e inUseError) Error() string {
@@ -202,7 +201,7 @@ func (e inUseError) Error() string {
 	return text
 }
 
-// printJSON prints v in lines that people can read too.
+// printJSON prints v as indented JSON.
 func printJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -210,7 +209,7 @@ func printJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// printTable prints rows whose cells are separated by tabs in aligned columns.
+// printTable prints rows, whose cells are separated by tabs, in aligned columns.
 func printTable(w io.Writer, rows []string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {

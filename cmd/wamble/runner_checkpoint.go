@@ -62,7 +62,7 @@ of its new messages for those of the lost ones.`,
 			return err
 		}
 		open := func(s runner.Storage, o runner.Options) (*runner.Runner, error) {
-			o.EndLeases = true // the checkpoint takes the place of whoever held them
+			o.EndLeases = true // the holders of leases are gone
 			if err := runner.Restore(s, args[0], o); err != nil {
 				return nil, err
 			}
@@ -77,7 +77,7 @@ of its new messages for those of the lost ones.`,
 	return c
 }
 
-// printDone says what was done, or with --json what is in the runner now.
+// printDone prints what was done, or with --json the statistics of the runner.
 func (f *runnerFlags) printDone(cmd *cobra.Command, j journalClient, format string, args ...any) error {
 	if !f.json {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), format, args...)
@@ -90,7 +90,7 @@ func (f *runnerFlags) printDone(cmd *cobra.Command, j journalClient, format stri
 	return printJSON(cmd.OutOrStdout(), v)
 }
 
-// mayRestore refuses what would destroy something or cannot succeed.
+// mayRestore returns an error if a restore would destroy data or cannot succeed.
 func mayRestore(dir, checkpoint string, overwrite bool) error {
 	if err := isDir(checkpoint); err != nil {
 		return fmt.Errorf("no checkpoint: %w", err)

@@ -10,10 +10,10 @@ import (
 	"wamble/runner"
 )
 
-// deadVerb is something that can be done to one dead letter or to many.
+// deadVerb is a change of one dead letter or of many.
 type deadVerb struct {
-	name string // replay
-	past string // replayed
+	name string // as "replay"
+	past string // as "replayed"
 }
 
 var (
@@ -93,8 +93,7 @@ func deadVerbCommand(f *runnerFlags, v deadVerb, c *cobra.Command) *cobra.Comman
 	return c
 }
 
-// doNamed goes on after a dead letter that does not exist or cannot be
-// replayed, and reports all of these.
+// doNamed changes the named dead letters. It goes on after errors, and returns all of them.
 func (v deadVerb) doNamed(cmd *cobra.Command, f *runnerFlags, rows []runner.Row) error {
 	return f.alter(cmd.Context(), func(j journalClient) error {
 		var failed []error
@@ -112,8 +111,7 @@ func (v deadVerb) doNamed(cmd *cobra.Command, f *runnerFlags, rows []runner.Row)
 	})
 }
 
-// count is the answer to a choice without --yes: an error, because nothing was
-// done.
+// count returns an error with the number of chosen dead letters, for a choice without --yes.
 func (v deadVerb) count(cmd *cobra.Command, f *runnerFlags, filter runner.DeadFilter) error {
 	return f.look(cmd.Context(), func(j journalClient) error {
 		n := 0

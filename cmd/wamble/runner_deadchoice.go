@@ -21,7 +21,7 @@ type deadChoice struct {
 	since, until string
 }
 
-// filterFlags are the flags that narrow a choice.
+// filterFlags has the names of the flags that are filters.
 var filterFlags = []string{"worker", "cause", "reason", "id", "since", "until"}
 
 func deadFlags(c *cobra.Command) *deadChoice {
@@ -35,7 +35,7 @@ func deadFlags(c *cobra.Command) *deadChoice {
 	return d
 }
 
-// causeNames are the names of all causes, in the order of their numbers.
+// causeNames returns the names of all causes, in the order of their numbers.
 func causeNames() []string {
 	var names []string
 	for c := runner.CauseUnknown; c <= runner.CauseReframed; c++ {
@@ -44,7 +44,7 @@ func causeNames() []string {
 	return names
 }
 
-// narrowed reports whether any filter was given.
+// narrowed reports whether a filter was given.
 func (d *deadChoice) narrowed() bool {
 	for _, name := range filterFlags {
 		if d.cmd.Flags().Changed(name) {
@@ -76,7 +76,7 @@ func (d *deadChoice) filter() (runner.DeadFilter, error) {
 	return f, errors.Join(err, err2)
 }
 
-// parseWhen reads a time, or a duration before now; nothing is the zero time.
+// parseWhen parses a time, or a duration before now; "" is the zero time.
 func parseWhen(flag, s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -99,7 +99,7 @@ func (d *deadChoice) each(j journalClient, visit func(runner.DeadLetter) bool) e
 	return j.eachDeadLetter(f, visit)
 }
 
-// export writes the chosen ones as lines of JSON, and returns how many.
+// export writes the chosen dead letters as lines of JSON, and returns their number.
 func (d *deadChoice) export(j journalClient, w io.Writer) (int, error) {
 	n := 0
 	var failed error

@@ -133,7 +133,7 @@ type deadView struct {
 	storedFrame
 }
 
-// rowView names a row of an inbox for JSON.
+// rowView identifies a row of an inbox for JSON.
 type rowView struct {
 	Worker uint64 `json:"worker"`
 	Seq    uint64 `json:"seq"`

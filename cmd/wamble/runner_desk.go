@@ -13,7 +13,7 @@ import (
 // The commands below are the verbs of the runner's admin page, on a directory or on a
 // server that runs.
 
-// desk carries a verb out and reads its answer into result.
+// desk carries out a verb and decodes its answer into result.
 func (f *runnerFlags) desk(ctx context.Context, verb string, a admin.Args, result any) error {
 	open := f.look
 	if verb != "list" && verb != "show" {
@@ -88,7 +88,7 @@ journal of a wamble server only dead letters are deleted: see 'dead-letters'.`,
 	})
 }
 
-// deskMessage is a verb that changes one message.
+// deskMessage sets up the command of a verb that changes one message.
 func deskMessage(f *runnerFlags, verb, did string, c *cobra.Command) *cobra.Command {
 	c.Use = verb + " QUEUE ID"
 	c.Example = "  wamble runner " + verb + " mails order-9"
@@ -115,7 +115,7 @@ func runnerResumeCommand(f *runnerFlags) *cobra.Command {
 	})
 }
 
-// deskQueue is a verb that changes a queue.
+// deskQueue sets up the command of a verb that changes a queue.
 func deskQueue(f *runnerFlags, verb, did string, c *cobra.Command) *cobra.Command {
 	c.Use = verb + " QUEUE"
 	c.Example = "  wamble runner " + verb + " mails"

@@ -48,7 +48,7 @@ still printed, and the exit code is 1.`,
 	}
 }
 
-// frameDecoder prints frames and counts them, for its complaints.
+// frameDecoder decodes frames and prints them. It counts them for its error messages.
 type frameDecoder struct {
 	out     *json.Encoder
 	errOut  io.Writer
@@ -74,8 +74,8 @@ func (d *frameDecoder) decodeAll(in io.Reader) error {
 	return nil
 }
 
-// decode prints one frame. Its error is that of the output: a bad frame is
-// only noted.
+// decode prints one frame. It returns errors of the output; an invalid frame is only
+// reported and recorded in refused.
 func (d *frameDecoder) decode(digits string) error {
 	d.count++
 	frame, err := hexBytes(digits)

@@ -65,7 +65,7 @@ type inboxRowView struct {
 	storedFrame
 }
 
-// timerView names a timer for JSON; Due is in ms since 1970.
+// timerView identifies a timer for JSON; Due is in ms since 1970.
 type timerView struct {
 	Due int64  `json:"due"`
 	Seq uint64 `json:"seq"`

@@ -13,7 +13,7 @@ func limitFlag(c *cobra.Command, limit *int, what string) {
 	c.Flags().Var((*positive)(limit), "limit", "list at most this many "+what)
 }
 
-// positive is a flag that holds a number from 1 up.
+// positive is a flag with a number from 1 up.
 type positive int
 
 func (p *positive) String() string { return fmt.Sprint(int(*p)) }
@@ -28,8 +28,7 @@ func (p *positive) Set(s string) error {
 	return nil
 }
 
-// listing collects up to limit rows, for a table or as JSON, and knows whether
-// there would have been more.
+// listing collects up to limit rows, for a table or as JSON, and whether there are more.
 type listing struct {
 	cmd   *cobra.Command
 	json  bool
@@ -43,8 +42,7 @@ func newListing(cmd *cobra.Command, json bool, limit int, header string) *listin
 	return &listing{cmd: cmd, json: json, limit: limit, views: []any{}, rows: []string{header}}
 }
 
-// wanted is how many rows it is worth to read: one beyond the limit tells that
-// there are more.
+// wanted returns how many more rows to read. One beyond the limit shows that there are more.
 func (l *listing) wanted() int { return l.limit - len(l.views) + 1 }
 
 func (l *listing) add(view any, cells string) {
@@ -56,8 +54,8 @@ func (l *listing) add(view any, cells string) {
 	l.rows = append(l.rows, cells)
 }
 
-// print prints what was collected; the remark that there is more goes to
-// standard error, where it disturbs no tool.
+// print prints the rows. That there are more is printed to standard error, so that tools can
+// read standard output.
 func (l *listing) print(what string) error {
 	out := l.cmd.OutOrStdout()
 	var err error

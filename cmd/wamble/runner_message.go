@@ -13,12 +13,11 @@ import (
 	"wamble/runner"
 )
 
-// payloadDecoders know what payloads mean. The first that recognises a message
-// decides how it is shown; what none recognises is shown as text or hex.
+// payloadDecoders has functions that decode payloads. The first that recognizes a message is
+// used; other payloads are shown as text or hex.
 var payloadDecoders = []func(m *runner.Message) (any, bool){decodeIntents}
 
-// decodeIntents shows the messages of a profile's journal as the intents that
-// they carry. It is a row of payloadDecoders.
+// decodeIntents decodes the intents in a message of a profile's journal.
 func decodeIntents(m *runner.Message) (any, bool) {
 	views, err := journal.Show(m)
 	return views, err == nil
@@ -34,7 +33,7 @@ func decodePayload(m *runner.Message) (any, bool) {
 	return nil, false
 }
 
-// bytesView is a byte string for JSON: as text if it is printable, else as hex.
+// bytesView is a byte string for JSON: text if it is printable, else hex.
 type bytesView struct {
 	Text *string `json:"text,omitempty"`
 	Hex  *string `json:"hex,omitempty"`
@@ -81,8 +80,7 @@ type routeView struct {
 	Time   int64 `json:"time"`
 }
 
-// intentView is a LINT frame for JSON. Message is what it holds: an LMSG frame
-// decoded, or bytes.
+// intentView is a LINT frame for JSON. Message is the decoded LMSG frame in it, or bytes.
 type intentView struct {
 	Frame   string `json:"frame"`
 	Kind    string `json:"kind"`
@@ -94,7 +92,7 @@ var kindNames = map[runner.Kind]string{runner.Command: "command", runner.Event: 
 
 var intentNames = map[runner.IntentKind]string{runner.OutboxEmit: "outbox-emit", runner.TimerArm: "timer-arm"}
 
-// flagNames are in the order of their bits.
+// flagNames has the names of flags, in the order of their bits.
 var flagNames = []struct {
 	bit  runner.Flags
 	name string
@@ -153,7 +151,7 @@ func viewFrame(frame []byte) (any, error) {
 	return v, nil
 }
 
-// storedFrame is a frame of a stored row for JSON, be it whole or not.
+// storedFrame is a stored frame for JSON: decoded, or bytes with an error.
 type storedFrame struct {
 	Message any        `json:"message,omitempty"`
 	Error   string     `json:"error,omitempty"`
@@ -172,7 +170,7 @@ func viewStored(frame []byte) storedFrame {
 // maxCell is how many characters of an id or a payload a table shows.
 const maxCell = 48
 
-// frameCells are the columns KIND, ID and PAYLOAD of a table.
+// frameCells returns the columns KIND, ID and PAYLOAD of a table.
 func frameCells(frame []byte) string {
 	m, err := runner.DecodeMessage(frame)
 	if err != nil {
@@ -184,8 +182,8 @@ func frameCells(frame []byte) string {
 	return fmt.Sprintf("%s\t%s\t%s", kindNames[m.Kind], cell(m.ID), cell(m.Payload))
 }
 
-// cell shows bytes in one line of a table: text with its control characters
-// escaped, else hex, cut to maxCell.
+// cell returns bytes for a table cell: escaped text if they are printable, else hex, cut to
+// maxCell characters.
 func cell(b []byte) string {
 	s := "hex:" + hex.EncodeToString(b[:min(len(b), maxCell)])
 	if printable(b) {
@@ -201,7 +199,7 @@ func cell(b []byte) string {
 	return s
 }
 
-// millis is t in ms since 1970; the zero time is 0.
+// millis returns t in ms since 1970; 0 for the zero time.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -209,8 +207,7 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// showTime prints milliseconds since 1970; times that no calendar holds stay
-// numbers.
+// showTime formats ms since 1970. Times beyond the year 9999 stay numbers.
 func showTime(ms int64) string {
 	const year9999 = 253402300799999
 	if ms < -year9999 || ms > year9999 {

@@ -29,7 +29,7 @@ func runnerStatCommand(f *runnerFlags) *cobra.Command {
 	}
 }
 
-// statsView is Stats for JSON, without what only a live runner has.
+// statsView is runner.Stats for JSON, without figures that only a running process has.
 type statsView struct {
 	Journal     string      `json:"journal"`
 	Schema      string      `json:"schema"`

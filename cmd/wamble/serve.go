@@ -37,6 +37,7 @@ as 'wamble reload' does.`,
   wamble serve --data /var/lib/wamble`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// Take over the service manager's sockets, and handle the signals.
 			sockets, err := activated()
 			if err != nil {
 				return err
@@ -45,13 +46,14 @@ as 'wamble reload' does.`,
 			var running atomic.Pointer[server.Server]
 			say := func(text string) {
 				if s := running.Load(); s != nil && s.JSONLog() != nil {
-					s.JSONLog().Info(text) // who reads JSON wants no other lines
+					s.JSONLog().Info(text) // a JSON log must have no other lines
 					return
 				}
 				sayTo(cmd.ErrOrStderr())(text)
 			}
 			ctx, cancel := untilStopped(cmd.Context(), say, "stopping in order: what is in the journal goes to the database")
 			defer cancel()
+			// Serve until stopped. A handoff or a takeover loads the options again.
 			load := func() (server.Options, error) {
 				signals.listen()
 				o, err := serveOptions(cmd, &flags)
@@ -70,7 +72,7 @@ as 'wamble reload' does.`,
 				return runServer(ctx, cmd, s, signals)
 			})
 			if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-				return nil // a standby that is stopped has nothing to do
+				return nil // a standby was stopped
 			}
 			return err
 		},
@@ -101,8 +103,8 @@ func serveOptions(cmd *cobra.Command, flags *storeFlags) (server.Options, error)
 	}, nil
 }
 
-// readAgain reads the configuration for a reload. A file that was there must
-// still be there: without it the server would fall back to the defaults.
+// readAgain reads the configuration for a reload. A file that has vanished is an error,
+// because otherwise the server would fall back to the defaults.
 func readAgain(path, before string) (*config.Config, error) {
 	name, text, err := readConfig(path)
 	if err != nil {
@@ -114,12 +116,12 @@ func readAgain(path, before string) (*config.Config, error) {
 	return config.Load(name, text, config.Params{Getenv: os.Getenv})
 }
 
-// greet says what to open, when there is something to open.
+// greet prints the addresses of the profiles when the server is ready.
 func greet(ctx context.Context, out io.Writer, s *server.Server) {
 	if s.WaitReady(ctx) != nil {
 		return
 	}
-	if log := s.JSONLog(); log != nil { // who reads one stream of both wants no other lines in it
+	if log := s.JSONLog(); log != nil { // output and log may be one stream, which must be JSON only
 		for _, p := range s.Profiles() {
 			text := "serves players"
 			if !p.Here {
@@ -154,7 +156,7 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 	fmt.Fprintln(out, "Stop it with Ctrl-C.")
 }
 
-// serving says whether this machine serves a profile.
+// serving describes whether this node serves a profile.
 func serving(p server.Listening) string {
 	if !p.Here {
 		return fmt.Sprintf("Wamble waits for a part of the profile %s, which other machines serve.", p.Profile)
@@ -162,12 +164,12 @@ func serving(p server.Listening) string {
 	return fmt.Sprintf("Wamble serves the profile %s.", p.Profile)
 }
 
-// warner says what went wrong beside the server.
+// warner returns a function that prints an error outside the server.
 func warner(cmd *cobra.Command) func(error) {
 	return func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "wamble:", err) }
 }
 
-// runServer runs a server until it is to stop, or becomes another image.
+// runServer runs a server until it stops or hands over.
 func runServer(stop context.Context, cmd *cobra.Command, s *server.Server, signals *controlSignals) error {
 	ctx, cancel := context.WithCancel(stop)
 	defer cancel()
@@ -190,7 +192,7 @@ func runServer(stop context.Context, cmd *cobra.Command, s *server.Server, signa
 		guard.Run("the audit log", func() { s.Noted("SIGTERM or SIGINT", "stop", func() error { return nil }) }, warn)
 	})
 	defer func() {
-		if !stopping() { // one that ends by itself was not stopped
+		if !stopping() { // the stop is being recorded
 			<-noted
 		}
 	}()

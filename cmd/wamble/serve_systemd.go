@@ -9,9 +9,9 @@ import (
 	"wamble/internal/systemd"
 )
 
-// activated returns the sockets that a service manager has opened, by profile:
-// FileDescriptorName= of the socket unit is the name of the profile, which needs
-// a datagram and a stream socket there.
+// activated returns the sockets that a service manager has opened, by profile.
+// FileDescriptorName= of the socket unit is the name of the profile, and the unit needs a
+// datagram and a stream socket.
 func activated() (map[string]server.Sockets, error) {
 	list, err := systemd.Sockets()
 	if err != nil || len(list) == 0 {
@@ -33,7 +33,7 @@ func activated() (map[string]server.Sockets, error) {
 	return pairs, nil
 }
 
-// keepWatchdog tells a service manager that the server lives, as long as it does.
+// keepWatchdog notifies the service manager's watchdog as long as the server is alive.
 func keepWatchdog(ctx context.Context, s *server.Server, tell func(states ...string)) {
 	every := systemd.Watchdog() / 2
 	if every == 0 {
@@ -53,7 +53,7 @@ func keepWatchdog(ctx context.Context, s *server.Server, tell func(states ...str
 	}
 }
 
-// teller tells a service manager states, and warns if that does not work.
+// teller returns a function that sends states to the service manager. Errors go to warn.
 func teller(warn func(error)) func(states ...string) {
 	return func(states ...string) {
 		if err := systemd.Notify(states...); err != nil {
@@ -62,15 +62,15 @@ func teller(warn func(error)) func(states ...string) {
 	}
 }
 
-// announce tells a service manager that players are served, when they are.
+// announce notifies the service manager when players are served.
 func announce(ctx context.Context, s *server.Server, tell func(states ...string)) {
 	if s.WaitServing(ctx) == nil {
 		tell(systemd.Ready, systemd.Status("serves players"))
 	}
 }
 
-// announceStandby tells a service manager that this process waits as a standby, and
-// lives, until ctx ends.
+// announceStandby notifies the service manager that this process is a standby, and its
+// watchdog, until ctx ends.
 func announceStandby(ctx context.Context, why func() string, tell func(states ...string)) {
 	tell(systemd.Ready, systemd.Status(why()))
 	every := systemd.Watchdog() / 2

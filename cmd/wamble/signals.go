@@ -13,12 +13,12 @@ import (
 	"wamble/internal/server"
 )
 
-// stopSignals ask a server to stop: the first to stop in order, the second to
-// end at once.
+// stopSignals has the signals that stop a server: the first stops it in order, the second at
+// once.
 var stopSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT}
 
-// untilStopped returns a context that ends with the first signal, and says what
-// happens then. The second ends the process.
+// untilStopped returns a context that ends with the first signal, at which say is called with
+// what happens. The second signal ends the process.
 func untilStopped(ctx context.Context, say func(text string), what string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
@@ -37,13 +37,13 @@ func untilStopped(ctx context.Context, say func(text string), what string) (cont
 	}
 }
 
-// sayTo says something to people.
+// sayTo returns a function that writes a message to w.
 func sayTo(w io.Writer) func(string) {
 	return func(text string) { fmt.Fprintln(w, "wamble:", text) }
 }
 
-// controlSignals are the signals that ask a server for something else than to stop.
-// Two of a kind that come together are one.
+// controlSignals receives the signals for a reload and a handoff. Several that arrive
+// together count as one.
 type controlSignals struct {
 	reload  chan os.Signal
 	handoff chan os.Signal
@@ -53,15 +53,15 @@ func newControlSignals() *controlSignals {
 	return &controlSignals{reload: make(chan os.Signal, 1), handoff: make(chan os.Signal, 1)}
 }
 
-// listen takes the signals. Before it is called they end the process, or are
-// ignored after an exec.
+// listen begins to receive the signals. Before that they end the process, or are ignored after
+// an exec.
 func (c *controlSignals) listen() {
 	signal.Notify(c.reload, syscall.SIGHUP)
 	signal.Notify(c.handoff, syscall.SIGUSR2)
 }
 
-// refuse takes the signals that come while this process waits as a standby, until ctx
-// ends, and says what to do instead: what is queued would fire when it takes over.
+// refuse discards the signals that a standby receives, until ctx ends, and logs what to do
+// instead. Queued signals would otherwise take effect at a takeover.
 func (c *controlSignals) refuse(ctx context.Context, log *slog.Logger) {
 	for {
 		var name string
@@ -77,8 +77,7 @@ func (c *controlSignals) refuse(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// obey reloads and hands over until ctx ends. How it went is in the log and in the
-// status.
+// obey reloads and hands over as signals ask, until ctx ends. Log and status have the results.
 func (c *controlSignals) obey(ctx context.Context, s *server.Server) {
 	for {
 		select {

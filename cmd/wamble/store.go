@@ -13,8 +13,7 @@ import (
 	"wamble/internal/server"
 )
 
-// storeFlags are the flags of every command that works on the stores of a
-// configuration.
+// storeFlags has the flags of commands that work on the stores of a configuration.
 type storeFlags struct {
 	config, profile, data string
 }
@@ -31,13 +30,13 @@ func (f *storeFlags) registerData(cmd *cobra.Command) {
 	cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 }
 
-// installed is the server that the Debian package and the manual set up, as its unit
-// starts it.
+// installed has the paths of the server that the Debian package installs.
 var installed = storeFlags{config: "/etc/wamble/wamble.conf", data: "/var/lib/wamble"}
 
-// findInstalled names the installed server where the command line names no other one and
-// there is no configuration here: to whoever may read its configuration, which are root and
-// its own user. Others have servers of their own. It reports whether it did.
+// findInstalled sets the flags to the installed server, and reports whether it did. It does
+// if the command line names no other server, there is no configuration in the current
+// directory, and this user may read the installed configuration, as root and the server's own
+// user may.
 func (f *storeFlags) findInstalled() bool {
 	if f.config != "" || f.data != "" && filepath.Clean(f.data) != installed.data {
 		return false
@@ -54,7 +53,8 @@ func (f *storeFlags) findInstalled() bool {
 	return true
 }
 
-// noServer says that nothing runs on a data directory, and where else a server may be.
+// noServer returns an error that no server runs on a data directory, with a hint at the
+// installed server.
 func noServer(dir string) error {
 	if _, err := os.Stat(installed.data); err == nil && dir != installed.data {
 		return fmt.Errorf("no server runs on %s; 'wamble serve --data %[1]s' starts one, and the one on %s answers with --data %[2]s to root and its own user", dir, installed.data)
@@ -62,8 +62,8 @@ func noServer(dir string) error {
 	return fmt.Errorf("no server runs on %s; 'wamble serve --data %[1]s' starts one", dir)
 }
 
-// open loads the configuration and opens the stores it names. With create, what
-// is missing of the data directory is made; without, it is an error.
+// open loads the configuration and opens its stores. With create it creates the data
+// directory; otherwise a missing database file is an error.
 func (f *storeFlags) open(cmd *cobra.Command, create bool) ([]*server.Shared, error) {
 	c, dir, err := f.configured(cmd)
 	if err != nil {

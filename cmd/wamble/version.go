@@ -28,8 +28,7 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// buildVersion tells two builds of one release apart: the release, and the first
-// digits of the commit if it is known.
+// buildVersion returns the release, with the first digits of the commit if it is known.
 func buildVersion() string {
 	if c := commitOrBuildInfo(); len(c) >= 7 && c != unknownCommit {
 		return release + "+" + c[:7]
@@ -39,8 +38,8 @@ func buildVersion() string {
 
 const unknownCommit = "unknown"
 
-// commitOrBuildInfo falls back to what the Go tool stamped into a binary that
-// was not built by the Makefile.
+// commitOrBuildInfo returns the commit, in a binary that was not built by the Makefile from
+// the build information of the Go tool.
 func commitOrBuildInfo() string {
 	if commit != "" {
 		return commit

@@ -7,12 +7,11 @@ import (
 	"syscall"
 )
 
-// ErrUnderWay is returned when another process, or this one, backs up the same data
-// directory.
+// ErrUnderWay is returned when another backup of the same data directory is running.
 var ErrUnderWay = errors.New("another backup of it is under way: wait until that is done")
 
-// alone locks a data directory for one backup, until release is called or the process
-// ends. The lock is on the directory itself: there is no file that would belong to root.
+// alone locks a data directory for one backup, until release is called or the process ends. It
+// locks the directory itself, because a lock file might belong to root.
 func alone(dir string) (release func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -26,7 +25,7 @@ func alone(dir string) (release func(), err error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return func() {
-		syscall.Flock(int(d.Fd()), syscall.LOCK_UN) // a child that begins just now has it, too
+		syscall.Flock(int(d.Fd()), syscall.LOCK_UN) // a child process that is starting may have inherited it
 		d.Close()
 	}, nil
 }

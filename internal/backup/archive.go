@@ -12,11 +12,12 @@ import (
 	"strings"
 )
 
-// archived reports whether a backup of a name is one file.
+// archived reports whether the name of a backup is that of an archive file.
 func archived(name string) bool { return strings.HasSuffix(name, ".tar") }
 
-// To makes a backup in a directory, or in a file whose name ends with .tar. The parts of
-// a file are in the directory NAME.unfinished until it is whole. Errors: ErrUnderWay.
+// To makes a backup in a directory, or in an archive file whose name ends with .tar. The
+// content of an archive is in the directory NAME.unfinished until it is complete. Errors:
+// ErrUnderWay.
 func To(ctx context.Context, s Source, name string, progress func(Progress)) (Manifest, error) {
 	if !archived(name) {
 		return Run(ctx, s, name, progress)
@@ -42,7 +43,8 @@ func To(ctx context.Context, s Source, name string, progress func(Progress)) (Ma
 	return m, errors.Join(os.Rename(name+".new", name), syncDir(filepath.Dir(name)), os.RemoveAll(parts))
 }
 
-// unpackedName is where a file is unpacked: the server's user may write nowhere else.
+// unpackedName is the directory of a data directory into which an archive is unpacked. The
+// server's user may not be able to write elsewhere.
 const unpackedName = "restore-unpacked"
 
 // From restores a backup that To has made.
@@ -75,7 +77,7 @@ func pack(dir, to string) error {
 
 var errNoArchive = fmt.Errorf("%w: give the directory or the .tar file that 'wamble backup' has written", ErrNoBackup)
 
-// unpack writes the files of an archive to a directory, and nowhere else.
+// unpack writes the files of an archive to a directory. Names that lead out of it are refused.
 func unpack(name, dir string) error {
 	f, err := os.Open(name)
 	if err != nil {

@@ -26,35 +26,34 @@ type Store struct {
 	Profiles []string
 }
 
-// Source is what is copied.
+// Source is a data directory to copy.
 type Source struct {
 	Dir    string // the data directory
 	Stores []Store
 	// Journal returns the journal's id.
 	Journal func(ctx context.Context) (store.JournalID, error)
-	// Hold lets the server keep for so long what leaves the journal from now on; nil: no
-	// server runs.
+	// Hold makes the server keep messages that leave the journal within d; nil if no server
+	// runs.
 	Hold func(ctx context.Context, d time.Duration) error
-	// Checkpoint copies the journal, as it is at one moment, to a directory that does not
-	// exist yet.
+	// Checkpoint makes a consistent copy of the journal in a directory that does not exist
+	// yet.
 	Checkpoint func(ctx context.Context, to string) error
-	// Dump copies what is in PostgreSQL; nil: somebody else does.
+	// Dump copies the databases in PostgreSQL; nil if the host copies them by other means.
 	Dump func(ctx context.Context) error
 }
 
-// Progress is how far one part of the work has come.
+// Progress is the progress of one part of the work.
 type Progress struct {
 	What      string
 	Done, All int64
 }
 
-// holdTime is how long a server keeps messages for a backup that is not heard of any
-// more.
+// holdTime is how long a server keeps messages after the last renewal by a backup.
 const holdTime = time.Minute
 
-// Run makes a backup in a directory that is empty or does not exist yet. One that was
-// interrupted there goes on: stores that are whole are not copied again, if what came
-// after them is still kept. Errors: ErrUnderWay.
+// Run makes a backup in a directory that is empty or does not exist yet, or continues an
+// interrupted one there. Stores that are complete are not copied again, if the messages after
+// them are still kept. Errors: ErrUnderWay.
 func Run(ctx context.Context, s Source, dir string, progress func(Progress)) (Manifest, error) {
 	release, err := alone(s.Dir)
 	if err != nil {
@@ -64,6 +63,8 @@ func Run(ctx context.Context, s Source, dir string, progress func(Progress)) (Ma
 	return s.runAlone(ctx, dir, progress)
 }
 
+// runAlone is Run while the data directory is locked. If an interrupted backup cannot be
+// continued, because messages were deleted, it starts a new one.
 func (s *Source) runAlone(ctx context.Context, dir string, progress func(Progress)) (Manifest, error) {
 	if progress == nil {
 		progress = func(Progress) {}
@@ -84,7 +85,7 @@ func (s *Source) runAlone(ctx context.Context, dir string, progress func(Progres
 	return m, err
 }
 
-// begin returns the manifest of a backup that is to go on, or a new one.
+// begin returns the manifest of an interrupted backup in dir, or a new one.
 func begin(dir string) (Manifest, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return Manifest{}, err
@@ -107,6 +108,7 @@ func begin(dir string) (Manifest, error) {
 	return Manifest{Format: format}, err
 }
 
+// run copies all that the manifest lacks.
 func (s *Source) run(ctx context.Context, dir string, m *Manifest, progress func(Progress)) error {
 	ctx, release, err := s.hold(ctx)
 	if err != nil {
@@ -118,7 +120,7 @@ func (s *Source) run(ctx context.Context, dir string, m *Manifest, progress func
 		return err
 	}
 	m.Profiles = nil
-	// A database that is of a time after Began has what it has now.
+	// A backup of PostgreSQL made after Began has at least the current cursors.
 	for i := range s.Stores {
 		if from := &s.Stores[i]; from.File == "" {
 			if err := from.note(ctx, from.Store, id, m); err != nil {
@@ -126,7 +128,7 @@ func (s *Source) run(ctx context.Context, dir string, m *Manifest, progress func
 			}
 		}
 	}
-	// The manifest comes first: it is what lets the backup go on.
+	// The manifest is written first, so that an interrupted backup can be continued.
 	m.Began = time.Now().UTC()
 	if err := m.write(dir); err != nil {
 		return err
@@ -153,8 +155,8 @@ func (s *Source) run(ctx context.Context, dir string, m *Manifest, progress func
 	return m.write(dir)
 }
 
-// hold lets the server keep messages until release is called, or ctx ends; if it cannot
-// go on, the returned context ends.
+// hold makes the server keep messages until release is called or ctx ends. The returned
+// context ends if renewing that panics.
 func (s *Source) hold(ctx context.Context) (_ context.Context, release func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	release = func() { cancel(nil) }
@@ -175,7 +177,7 @@ func (s *Source) hold(ctx context.Context) (_ context.Context, release func(), e
 					return nil
 				case <-tick.C:
 				}
-				// Without a renewal the end of the backup finds what is missing.
+				// An error is ignored: finish detects missing messages.
 				_ = s.Hold(ctx, holdTime)
 			}
 		})
@@ -184,7 +186,8 @@ func (s *Source) hold(ctx context.Context) (_ context.Context, release func(), e
 	return ctx, release, nil
 }
 
-// copy copies a file of games, unless that is done, and notes how far it has come.
+// copy copies the SQLite file of a store, unless that is done, and adds its cursors to the
+// manifest.
 func (s *Store) copy(ctx context.Context, id store.JournalID, dir string, m *Manifest, progress func(Progress)) error {
 	name := filepath.Base(s.File)
 	to := filepath.Join(dir, name)
@@ -211,7 +214,7 @@ func (s *Store) copy(ctx context.Context, id store.JournalID, dir string, m *Man
 	return s.note(ctx, copied, id, m)
 }
 
-// note notes the last message that a store has of each profile.
+// note adds the cursors of a store to the manifest: the last message of each profile.
 func (s *Store) note(ctx context.Context, at store.Store, id store.JournalID, m *Manifest) error {
 	held := Held{}
 	if s.File != "" {
@@ -228,8 +231,8 @@ func (s *Store) note(ctx context.Context, at store.Store, id store.JournalID, m 
 	return nil
 }
 
-// copyJournal has a checkpoint made in the data directory, where the server may write,
-// and copies it.
+// copyJournal makes a checkpoint in the data directory, where the server can write, and
+// copies it to the backup.
 func (s *Source) copyJournal(ctx context.Context, dir string, m *Manifest, progress func(Progress)) error {
 	progress(Progress{What: journalName})
 	checkpoint, to := filepath.Join(s.Dir, "backup-checkpoint"), filepath.Join(dir, journalName)
@@ -244,8 +247,8 @@ func (s *Source) copyJournal(ctx context.Context, dir string, m *Manifest, progr
 	return copyTree(ctx, checkpoint, to, func(done, all int64) { progress(Progress{journalName, done, all}) })
 }
 
-// finish copies the kept messages that the backup needs, and checks that none is
-// missing.
+// finish copies the kept messages that the backup needs, and checks that none is missing.
+// Errors: journal.ErrGap.
 func (s *Source) finish(ctx context.Context, dir string, id store.JournalID, m *Manifest, progress func(Progress)) error {
 	progress(Progress{What: keptName})
 	if err := ctx.Err(); err != nil {
@@ -268,7 +271,7 @@ func (s *Source) finish(ctx context.Context, dir string, id store.JournalID, m *
 		p := &m.Profiles[i]
 		worker, ok := journal.NumberOf(r, p.Name)
 		if !ok {
-			continue // it has never decided anything
+			continue // the profile has never written to the journal
 		}
 		if err := journal.CopyKept(filepath.Join(s.Dir, keptName), kept, id, worker, p.Cursor); err != nil {
 			return err
@@ -286,8 +289,8 @@ func (s *Source) finish(ctx context.Context, dir string, id store.JournalID, m *
 	return nil
 }
 
-// base is the last message that the store of a profile never had: it met the journal
-// later.
+// base returns the last message that was not meant for the store of a profile, because it
+// preceded the store's first use with this journal; 0 if there is none.
 func base(r *runner.Runner, profile string, id store.JournalID) uint64 {
 	if w, found := journal.KnownWorld(r, profile); found && w.Journal == id {
 		return w.Base
@@ -310,7 +313,7 @@ func openJournal(dir string) (*runner.Runner, error) {
 	return r, err
 }
 
-// Stopped is the source of a data directory on which no server runs.
+// Stopped returns the source of a data directory on which no server runs.
 func Stopped(dir string, stores []Store) Source {
 	path := filepath.Join(dir, journalName)
 	look := func(do func(*runner.Runner) error) error {

@@ -19,27 +19,27 @@ import (
 	"wamble/runner"
 )
 
-// Finding is what Check says of one part of a data directory.
+// Finding is the result of Check for one part of a data directory.
 type Finding struct {
 	Subject string
 	Text    string
-	Advice  string // what to do; "": nothing
+	Advice  string // what to do; "" if nothing is wrong
 }
 
-// Bad reports whether something is to be done.
+// Bad reports whether something is wrong.
 func (f Finding) Bad() bool { return f.Advice != "" }
 
-// Memory looks whether the restart file of a profile is whole, or not there.
+// Memory checks the restart file of a profile. A missing file is no error.
 type Memory func(path string, journal store.JournalID, profile string) error
 
-// Check looks at a data directory on which no server runs: files of games, journal,
-// what is between them, restart files, and who owns the files. It changes nothing.
-// Stores are those of the configuration; elsewhere says where the journal is, "": in the
-// directory.
+// Check checks a data directory on which no server runs: stores, journal, the messages between
+// them, restart files, and the owner of files. It changes nothing. Stores are those of the
+// configuration. Elsewhere says where the journal is if it is not in the directory.
 func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Memory) []Finding {
 	if Unfinished(dir) {
 		return []Finding{{dir, "a restore into it was not finished", "Run 'wamble restore' again"}}
 	}
+	// The journal.
 	var r *runner.Runner
 	var err error
 	if elsewhere == "" {
@@ -69,6 +69,7 @@ func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Me
 		}
 	}
 	list = append(list, journalFinding)
+	// The stores, and the messages between journal and stores.
 	for i := range stores {
 		s := &stores[i]
 		found := s.check(ctx)
@@ -87,7 +88,7 @@ func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Me
 	return append(list, checkLeft(dir)...)
 }
 
-// check looks at the file of a store, or asks a database.
+// check checks the SQLite file of a store, or queries PostgreSQL.
 func (s *Store) check(ctx context.Context) Finding {
 	if s.File == "" {
 		if _, err := s.Cursor(ctx, store.JournalID{}, ""); err != nil {
@@ -111,10 +112,10 @@ func (s *Store) check(ctx context.Context) Finding {
 	return Finding{Subject: s.Name, Text: "it is whole, and all its rows point to rows"}
 }
 
-// mostBoards is how many boards with mistakes are named.
+// mostBoards is how many boards with errors are named.
 const mostBoards = 5
 
-// checkGames replays every game.
+// checkGames replays every game of a store.
 func (s *Store) checkGames(ctx context.Context) Finding {
 	var bad []string
 	boards, moves := 0, 0
@@ -133,8 +134,8 @@ func (s *Store) checkGames(ctx context.Context) Finding {
 	return Finding{Subject: s.Name, Text: fmt.Sprintf("%d games with %d moves lead to the positions of their boards", boards, moves)}
 }
 
-// replay says what is wrong with a game; "": nothing. A move that reached the store has
-// brought its board's version there, too.
+// replay returns what is wrong with a game; "" if nothing is. A board's version is at least
+// its number of moves.
 func replay(b *wamble.Board) string {
 	p := chess.Start()
 	if b.Variant >= 0 {
@@ -162,7 +163,8 @@ func replay(b *wamble.Board) string {
 	return ""
 }
 
-// checkTail looks whether everything is there that a store does not have.
+// checkTail checks that all messages that a store lacks are in the journal or among the kept
+// messages, and can be decoded.
 func (s *Store) checkTail(ctx context.Context, r *runner.Runner, kept, profile string) Finding {
 	subject, id := "profile "+profile, store.JournalID(r.JournalID())
 	worker, ok := journal.NumberOf(r, profile)
@@ -178,9 +180,11 @@ func (s *Store) checkTail(ctx context.Context, r *runner.Runner, kept, profile s
 		return Finding{subject, fmt.Sprintf("the games have messages up to %d, and the journal ends at %d: it is an old copy, or its end was cut off", cursor, last),
 			"Run 'wamble runner restore' with a checkpoint of the journal, which gives it a new id"}
 	}
+	// The first message that the store needs is after its cursor, and after the messages that
+	// were not meant for it.
 	from, known := cursor, false
 	if w, found := journal.KnownWorld(r, profile); found {
-		// Of a restored journal the store has everything that has left it.
+		// The store has everything that left a journal before it was restored.
 		known = true
 		if w.Journal != id {
 			from = max(from, settled)
@@ -191,6 +195,7 @@ func (s *Store) checkTail(ctx context.Context, r *runner.Runner, kept, profile s
 	if !known {
 		from = max(from, settled)
 	}
+	// Read all messages from there on.
 	n, bad := 0, ""
 	err = journal.Tail(r, kept, worker, from, func(seq uint64, frame []byte) error {
 		n++
@@ -210,7 +215,7 @@ func (s *Store) checkTail(ctx context.Context, r *runner.Runner, kept, profile s
 	return Finding{Subject: subject, Text: fmt.Sprintf("%d messages wait for the games, and none is missing", n)}
 }
 
-// checkMemory looks at the restart file that a crash has left.
+// checkMemory checks the restart file of a profile.
 func checkMemory(dir string, r *runner.Runner, profile string, memory Memory) []Finding {
 	worker, ok := journal.NumberOf(r, profile)
 	if !ok {
@@ -223,7 +228,7 @@ func checkMemory(dir string, r *runner.Runner, profile string, memory Memory) []
 	return nil
 }
 
-// checkOwner looks for files that the owner of the directory cannot use.
+// checkOwner looks for files that do not belong to the owner of the directory.
 func checkOwner(dir string) Finding {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -233,7 +238,7 @@ func checkOwner(dir string) Finding {
 	stranger := ""
 	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // told by whoever reads it
+			return nil // other checks report unreadable files
 		}
 		if i, err := d.Info(); err == nil && ok && stranger == "" {
 			if s, ok := i.Sys().(*syscall.Stat_t); ok && s.Uid != owner.Uid {
@@ -248,7 +253,7 @@ func checkOwner(dir string) Finding {
 	return Finding{Subject: dir, Text: "its files belong to one user"}
 }
 
-// checkLeft names what interrupted work has left.
+// checkLeft lists files that interrupted work has left.
 func checkLeft(dir string) (list []Finding) {
 	for _, left := range []struct{ pattern, what string }{
 		{"handoff-*.state", "the state of a handoff that did not end"},
@@ -257,7 +262,7 @@ func checkLeft(dir string) (list []Finding) {
 		{"crash-*.txt", "the stack of a panic: please report it"},
 		{"panic-*.txt", "the stack of a panic: please report it"},
 	} {
-		found, _ := filepath.Glob(filepath.Join(dir, left.pattern)) // the patterns are good
+		found, _ := filepath.Glob(filepath.Join(dir, left.pattern)) // the patterns are valid
 		for _, path := range found {
 			list = append(list, Finding{Subject: path, Text: left.what + "; it may be deleted"})
 		}

@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 )
 
-// copyTree copies the files of a directory to one that does not exist yet, and syncs
-// them.
+// copyTree copies the files of a directory to another one and syncs them.
 func copyTree(ctx context.Context, from, to string, progress func(done, all int64)) error {
 	var all, done int64
 	err := filepath.WalkDir(from, func(_ string, d fs.DirEntry, err error) error {

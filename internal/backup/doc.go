@@ -1,21 +1,21 @@
-// Package backup copies the games and the journal of a data directory while a server
-// plays on it, brings them back, and says whether a directory is sound.
+// Package backup copies the games and the journal of a data directory while a server runs on
+// it, restores them, and checks a data directory.
 //
 // Its nouns:
 //
-//   - a Source is what is copied: a data directory and, if a server runs on it, what
-//     that has to be asked (backup.go);
-//   - a Manifest says what a backup holds (manifest.go);
-//   - a Finding is what Check says of one part of a directory (check.go);
+//   - a Source is a data directory to copy, with functions that ask the server that runs
+//     on it, if any (backup.go, archive.go);
+//   - a Manifest says what a backup has (manifest.go);
+//   - a Finding is the result of Check for one part of a directory (check.go);
 //   - Restore makes a data directory of a backup (restore.go).
 //
-// A backup has the stores first and the journal then. What goes from the journal to a
-// store in between is in the kept messages, which the server holds meanwhile and which
-// are copied last:
+// A backup copies the stores first and then the journal. Messages that leave the journal in
+// between are in the kept messages, which the server does not delete meanwhile and which are
+// copied last:
 //
 //	hold ─▶ stores, each of one moment ─▶ journal, of one moment ─▶ kept messages
 //
-// So every message behind the cursor of a copied store is there: kept, or in the copied
-// journal. Everything that was acknowledged before the journal was copied is in the
-// backup. Run checks that before it calls a backup whole.
+// So every message after the cursor of a copied store is among the kept messages or in the
+// copied journal, and everything that was acknowledged before the journal was copied is in
+// the backup. Run checks that before it marks a backup as complete.
 package backup

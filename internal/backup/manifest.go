@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// Manifest says what a backup holds. It is written first, and after every part, so that a
-// backup that was interrupted goes on.
+// Manifest says what a backup has. It is written first, and after every store, so that an
+// interrupted backup can be continued.
 type Manifest struct {
 	Format int `json:"format"`
-	// Began is when the backup began, or went on.
+	// Began is when the backup began, or was continued last.
 	Began time.Time `json:"began"`
-	// Ended is when the journal was copied: what was acknowledged before is there.
-	// Zero: the backup is not whole.
+	// Ended is when the journal was copied. The backup has everything that was acknowledged
+	// before. It is zero while the backup is not complete.
 	Ended    time.Time `json:"ended,omitzero"`
-	Journal  string    `json:"journal,omitempty"` // its id, in hex
-	Stores   []string  `json:"stores"`            // files that are whole
+	Journal  string    `json:"journal,omitempty"` // id in hex
+	Stores   []string  `json:"stores"`            // SQLite files that are complete
 	Profiles []Held    `json:"profiles"`
 }
 
 // Held is what a backup has of a profile.
 type Held struct {
 	Name string `json:"name"`
-	// Store is the file of its games; "": they are in PostgreSQL, which is to be restored
-	// from a backup that was made after Began.
+	// Store is the SQLite file of its games; "" if they are in PostgreSQL, of which a copy
+	// made after Began must be restored.
 	Store string `json:"store,omitempty"`
-	// Cursor is the last message that the store has, or had when the backup began, and
-	// Last the last one of the journal: those between them are in the backup.
+	// Cursor is the last message that the store has, or had when the backup began. Last is
+	// the last one of the journal. The backup has the messages between them.
 	Cursor uint64 `json:"cursor"`
 	Last   uint64 `json:"last"`
 }
@@ -41,13 +41,14 @@ const (
 	manifestName = "backup.json"
 	journalName  = "journal"
 	keptName     = "kept"
-	unwritten    = ".new" // ends the name of a manifest that is not whole
+	unwritten    = ".new" // suffix of a manifest that is being written
 )
 
-// ErrNoBackup is returned when a directory holds no whole backup.
+// ErrNoBackup is returned when a directory has no backup, or one that is not complete.
 var ErrNoBackup = errors.New("not a whole backup")
 
-// ReadManifest returns that of a backup, whole or not. Errors: ErrNoBackup.
+// ReadManifest returns the manifest of a backup, which may be incomplete. Errors: ErrNoBackup
+// if there is none.
 func ReadManifest(dir string) (Manifest, error) {
 	var m Manifest
 	text, err := os.ReadFile(filepath.Join(dir, manifestName))

@@ -16,16 +16,17 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// Target is where a backup is brought back to.
+// Target is the data directory into which a backup is restored.
 type Target struct {
-	Dir string // the data directory
-	// Stores opens the stores of the configuration, when their files are there.
+	Dir string
+	// Stores opens the stores of the configuration. It is called when their files were
+	// copied.
 	Stores func() ([]Store, error)
-	// Overwrite replaces what is in the directory.
+	// Overwrite allows existing files to be replaced.
 	Overwrite bool
 }
 
-// markName is the file that says that a restore is not finished: no server starts then.
+// markName is the file that marks an unfinished restore. A server refuses to start with it.
 const markName = "restore-unfinished"
 
 // Unfinished reports whether a restore into a data directory was interrupted.
@@ -34,10 +35,9 @@ func Unfinished(dir string) bool {
 	return err == nil
 }
 
-// Restore makes a data directory of a backup. What only the journal has is brought to
-// the stores, and the journal gets a new id then: nobody mistakes the numbers of its new
-// messages for those that the backup does not have. One that was interrupted can be
-// begun again.
+// Restore makes a data directory of a backup. It drains the journal to the stores, and then
+// gives the journal a new id, so that the numbers of new messages are not taken for those of
+// messages after the backup. An interrupted restore can be repeated.
 func Restore(ctx context.Context, from string, t Target, progress func(Progress)) error {
 	if progress == nil {
 		progress = func(Progress) {}
@@ -68,7 +68,7 @@ func Restore(ctx context.Context, from string, t Target, progress func(Progress)
 	return syncDir(t.Dir)
 }
 
-// admits refuses what would destroy something.
+// admits refuses to replace existing files without Overwrite, or those of a running server.
 func (t *Target) admits(m Manifest) error {
 	dir := filepath.Join(t.Dir, journalName)
 	r, err := openJournal(dir)
@@ -89,7 +89,9 @@ func (t *Target) admits(m Manifest) error {
 	return nil
 }
 
+// restore copies the files of a backup, and drains the journal to the stores.
 func (t *Target) restore(ctx context.Context, from string, m Manifest, progress func(Progress)) error {
+	// Remove what an earlier restore has left, and copy all files.
 	staged, kept := filepath.Join(t.Dir, "restore-journal"), filepath.Join(t.Dir, keptName)
 	for _, dir := range []string{staged, kept, filepath.Join(t.Dir, "restart")} {
 		if err := os.RemoveAll(dir); err != nil {
@@ -119,6 +121,7 @@ func (t *Target) restore(ctx context.Context, from string, m Manifest, progress 
 			return err
 		}
 	}
+	// Drain the journal to the stores.
 	stores, err := t.Stores()
 	if err != nil {
 		return err
@@ -146,18 +149,19 @@ func (t *Target) restore(ctx context.Context, from string, m Manifest, progress 
 	if err := r.Close(); err != nil {
 		return err
 	}
-	o.EndLeases = true // the server that held them is gone, or goes on with its own journal
+	// Restore the journal with a new id.
+	o.EndLeases = true // the server that held them has ended, or uses another journal
 	if err := runner.Restore(pebblestore.At(filepath.Join(t.Dir, journalName), pebblestore.Options{}), staged, o); err != nil {
 		return err
 	}
 	return errors.Join(os.RemoveAll(staged), os.RemoveAll(kept))
 }
 
-// ErrEarlier is returned when a store is of a time before the backup.
+// ErrEarlier is returned when a store was restored to a time before the backup.
 var ErrEarlier = errors.New("it is of a time before this backup began")
 
-// follows checks that a store has what it had when the backup noted it, or that the
-// backup has it by chance.
+// follows checks that a store has the messages up to its cursor in the manifest, or that the
+// backup has those it lacks. Errors: ErrEarlier.
 func (s *Store) follows(ctx context.Context, r *runner.Runner, m Manifest, kept string) error {
 	id := store.JournalID(r.JournalID())
 	for _, held := range m.Profiles {
@@ -185,12 +189,12 @@ func (s *Store) follows(ctx context.Context, r *runner.Runner, m Manifest, kept 
 	return nil
 }
 
-// bring applies to a store what the backup has of its profiles beyond its cursor. A
-// store that has more than the journal is of a later time, and stays as it is.
+// bring applies the messages after the cursors of a store. A store that is ahead of the
+// journal is of a later time, and is left as it is.
 func bring(ctx context.Context, r *runner.Runner, s *Store, m Manifest, kept string, progress func(Progress)) error {
 	for _, name := range s.Profiles {
 		if !slices.ContainsFunc(m.Profiles, func(h Held) bool { return h.Name == name }) {
-			continue // it came after the backup
+			continue // the profile is newer than the backup
 		}
 		d, err := journal.NewDrain(ctx, r, s.Store, journal.DrainOptions{Profile: name, Limits: limits, Keep: journal.KeepOptions{Dir: kept, Age: keepAll, Bytes: 1 << 40}})
 		if err != nil {
@@ -214,8 +218,8 @@ func bring(ctx context.Context, r *runner.Runner, s *Store, m Manifest, kept str
 	return nil
 }
 
-// limits bound a transaction of a restore, and keepAll is longer than it takes: what is
-// kept must not be deleted meanwhile.
+// limits bounds a transaction of a restore. KeepAll is the age at which kept messages are
+// deleted; it is longer than any restore takes.
 var limits = journal.Limits{Intents: 512, Bytes: 64 << 10}
 
 const keepAll = 365 * 24 * time.Hour

@@ -13,14 +13,13 @@ import (
 	"wamble/internal/lisp"
 )
 
-// DefaultName is the name under which the runtime made of the top level
-// appears in lists when no profile runs.
+// DefaultName is the name of the profile that is made of the top-level options. It runs if
+// no other profile does.
 const DefaultName = "default"
 
-// Config is a configuration file that was understood. It is immutable: a
-// reload makes a new one.
+// Config is a loaded configuration file. It is immutable: a reload makes a new one.
 type Config struct {
-	File     string // "" if there was none
+	File     string // name; "" without a file
 	Server   Server
 	Default  *Profile   // the top level, or the profile chosen by Params.Profile
 	Profiles []*Profile // in the order of the file, abstract ones included
@@ -28,26 +27,26 @@ type Config struct {
 	Tags     []wamble.PolicyTag
 	Warnings []*lisp.Error
 
-	origins []Origin // of the Server options, by their place in All
+	origins []Origin // of the Server options, by their index in All
 }
 
-// Profile is one listener to be, or a template for others.
+// Profile is the configuration of one listener, or a template for others.
 type Profile struct {
 	Name string
 	Base string // the profile it inherits from, or ""
 	Options
-	House *House // what it shares with the others; nil if it was not loaded
+	House *House // shared by all profiles of the file; nil if it was not loaded
 
 	pos     lisp.Pos
-	faulty  bool     // an option has a wrong value: do not compare with others
-	origins []Origin // by the option's place in All
+	faulty  bool     // an option has a wrong value: checks between options are skipped
+	origins []Origin // by the option's index in All
 }
 
 // Origin is where the effective value of an option came from.
 type Origin struct {
 	Kind    OriginKind
-	Profile string   // of Base: the profile that defines it
-	Pos     lisp.Pos // of the name in its definition; nowhere for a default
+	Profile string   // the base profile that defines it, if Kind is FromBase
+	Pos     lisp.Pos // of the name in its definition; zero for a default
 }
 
 // OriginKind is a level of precedence.
@@ -65,7 +64,7 @@ var originNames = [...]string{"default", "top level", "base profile", "profile"}
 
 func (k OriginKind) String() string { return originNames[k] }
 
-// String says it to a host: "default", "wamble.conf:3:6 (top level)".
+// String describes the origin for hosts: "default", "wamble.conf:3:6 (top level)".
 func (o Origin) String() string {
 	switch o.Kind {
 	case FromDefault:
@@ -78,10 +77,10 @@ func (o Origin) String() string {
 	return o.Pos.String()
 }
 
-// Params are what a load needs from outside.
+// Params are the parameters of Load besides the file.
 type Params struct {
-	Getenv  func(string) string // answers (getenv "NAME"); nil is an empty environment
-	Profile string              // whose options become those of Default; "" is the top level
+	Getenv  func(string) string // evaluates (getenv "NAME"); nil is an empty environment
+	Profile string              // profile whose options Default gets; "" for the top level
 }
 
 // LoadError is returned when a file has errors.
@@ -89,7 +88,7 @@ type LoadError struct {
 	Errors, Warnings []*lisp.Error
 }
 
-// Error is one line for each error.
+// Error returns one line for each error.
 func (e *LoadError) Error() string {
 	var lines []string
 	for _, err := range e.Errors {
@@ -98,7 +97,7 @@ func (e *LoadError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Profile returns the profile of that name, or nil.
+// Profile returns the profile with a name, or nil.
 func (c *Config) Profile(name string) *Profile {
 	i := slices.IndexFunc(c.Profiles, func(p *Profile) bool { return p.Name == name })
 	if i < 0 {
@@ -122,8 +121,8 @@ func (c *Config) Running() []*Profile {
 	return running
 }
 
-// overridden reports whether a rule lets somebody discover p though it is not
-// advertised; then it runs.
+// overridden reports whether a rule allows a player to discover p though it is not
+// advertised. Then it runs.
 func (c *Config) overridden(p *Profile) bool {
 	return slices.ContainsFunc(c.Rules, func(r wamble.PolicyRule) bool {
 		group := p.Standing.ProfileGroup
@@ -132,8 +131,8 @@ func (c *Config) overridden(p *Profile) bool {
 	})
 }
 
-// HTTP is the TCP port of the web client; ok is false if HTTP is off.
-// Port 0 is the one that the kernel chose for UDP.
+// HTTP returns the TCP port of the web client; ok is false if HTTP is off. Port 0 stands for
+// the port that the kernel chose for UDP.
 func (n Network) HTTP() (port int, ok bool) {
 	if n.HTTPPort == -1 {
 		return 0, false
@@ -141,8 +140,8 @@ func (n Network) HTTP() (port int, ok bool) {
 	return n.tcpPort().port, true
 }
 
-// WebSocket is the TCP port of WebSocket; ok is false if it is off. If HTTP is
-// on, it is the same.
+// WebSocket returns the TCP port of WebSocket; ok is false if it is off. It is the port of
+// HTTP if that is on.
 func (n Network) WebSocket() (port int, ok bool) {
 	if !n.WebSocketEnabled {
 		return 0, false
@@ -150,14 +149,13 @@ func (n Network) WebSocket() (port int, ok bool) {
 	return n.tcpPort().port, true
 }
 
-// tcpPort is a TCP port and the option that tells it.
+// tcpPort is a TCP port and the option that sets it.
 type tcpPort struct {
 	option string
 	port   int
 }
 
-// tcpPort is the one TCP port of the profile, the first that is told; the zero
-// value if neither HTTP nor WebSocket is on.
+// tcpPort returns the TCP port of the profile; zero if neither HTTP nor WebSocket is on.
 func (n Network) tcpPort() tcpPort {
 	switch {
 	case n.HTTPPort > 0:
@@ -172,9 +170,9 @@ func (n Network) tcpPort() tcpPort {
 	return tcpPort{"port", n.Port}
 }
 
-// Origins are the pages besides our own that may open a WebSocket, like
-// "https://example.org"; "*" is any. Pages of the machines of cluster-endpoints
-// go on at another one of them.
+// Origins returns the origins of other pages that may open a WebSocket, as
+// "https://example.org"; "*" is any. They include those of cluster-endpoints, whose pages
+// may continue at another node.
 func (n Network) Origins() []string {
 	origins := strings.Fields(n.WebSocketOrigins)
 	port, _ := n.HTTP()
@@ -185,8 +183,8 @@ func (n Network) Origins() []string {
 	return origins
 }
 
-// Home is the one of cluster-endpoints at which players reach this machine; "": none is
-// known to be.
+// Home returns the one of cluster-endpoints at which players reach this node; "" if it is
+// not known.
 func (n Network) Home() string {
 	home := cmp.Or(n.ClusterHost, n.ListenAddress)
 	if slices.Contains(strings.Fields(n.ClusterEndpoints), home) {
@@ -195,10 +193,10 @@ func (n Network) Home() string {
 	return ""
 }
 
-// Domains are the names that the server gets certificates for.
+// Domains returns the names for which the server orders certificates.
 func (n Network) Domains() []string { return strings.Fields(n.Domain) }
 
-// UDPPort is the port of the game over UDP; ok is false if that is off.
+// UDPPort returns the UDP port of the game; ok is false if UDP is off.
 func (n Network) UDPPort() (port int, ok bool) {
 	if !n.UDPEnabled {
 		return 0, false
@@ -206,20 +204,20 @@ func (n Network) UDPPort() (port int, ok bool) {
 	return n.Port, true
 }
 
-// Proxies are the networks of the proxies that are believed.
+// Proxies returns the networks of the trusted proxies.
 func (n Network) Proxies() []netip.Prefix {
 	list, _ := networks(n.TrustedProxies) // checked by Load
 	return list
 }
 
-// Address is where the profile listens for the given port: on one address, or
-// on all, for which the address is invalid.
+// Address returns the address to listen on with the given port. The address is invalid if
+// the profile listens on all.
 func (n Network) Address(port int) netip.AddrPort {
 	address, _ := netip.ParseAddr(n.ListenAddress) // checked by Load; "" is all
 	return netip.AddrPortFrom(address, uint16(port))
 }
 
-// TCPPort is the port of the database server.
+// TCPPort returns the port of the database server.
 func (d Database) TCPPort() int {
 	if d.Port == 0 {
 		return 5432
@@ -227,8 +225,8 @@ func (d Database) TCPPort() int {
 	return d.Port
 }
 
-// Password is what db-pass says, or the first line of db-pass-file, which is
-// read anew at every call.
+// Password returns db-pass, or the first line of db-pass-file, which is read anew at every
+// call.
 func (d Database) Password(readFile func(name string) ([]byte, error)) (string, error) {
 	if d.PassFile == "" {
 		return string(d.Pass), nil
@@ -241,8 +239,8 @@ func (d Database) Password(readFile func(name string) ([]byte, error)) (string, 
 	return strings.TrimSuffix(line, "\r"), nil
 }
 
-// JournalStore is the database of a journal in PostgreSQL: what journal-db-* say, and
-// that of the first profile that runs where they say nothing.
+// JournalStore returns the database of a journal in PostgreSQL: journal-db-*, with options
+// that are unset taken from the first running profile.
 func (c *Config) JournalStore() Database {
 	d, s := c.Running()[0].Database, &c.Server
 	set := func(to *string, value string) {
@@ -265,8 +263,8 @@ func (c *Config) JournalStore() Database {
 	return d
 }
 
-// Postgres reports whether the profile uses PostgreSQL: one of the options of
-// Database is set, anywhere. Otherwise it uses SQLite.
+// Postgres reports whether the profile uses PostgreSQL: at least one of the options of
+// Database is set. Otherwise it uses SQLite.
 func (p *Profile) Postgres() bool {
 	for i, o := range All() {
 		if o.Family == "Database" && p.origins[i].Kind != FromDefault {
@@ -276,7 +274,7 @@ func (p *Profile) Postgres() bool {
 	return false
 }
 
-// Storage says in words where the profile keeps its games.
+// Storage describes where the profile keeps its games.
 func (p *Profile) Storage() string {
 	if p.Postgres() {
 		return "PostgreSQL " + p.Database.User + "@" + database(p)

@@ -10,8 +10,8 @@ import (
 	"wamble/internal/lisp"
 )
 
-// crossCheck looks at what only shows when all options are known: pairs of
-// options of one profile, and pairs of profiles that would run together.
+// crossCheck checks combinations of options: within one profile, between profiles that would
+// run together, and of the server.
 func (l *loader) crossCheck() {
 	l.config.Rules = l.rules
 	faulty := func(p *Profile) bool { return p.faulty }
@@ -47,7 +47,7 @@ func (l *loader) crossCheck() {
 	l.checkScopes()
 }
 
-// defined is where the first of the options that has a definition got it.
+// defined returns the position of the first definition among the options.
 func (l *loader) defined(p *Profile, options ...string) lisp.Pos {
 	for _, option := range options {
 		if pos := p.Origin(Find(option)).Pos; !pos.IsZero() {
@@ -57,8 +57,8 @@ func (l *loader) defined(p *Profile, options ...string) lisp.Pos {
 	return l.source.At(0)
 }
 
-// blame is the place to point at when p clashes with another profile: what it
-// defines itself, or its name.
+// blame returns the position for an error between p and another profile: that of the first of
+// the options that p itself defines, or of its name.
 func (l *loader) blame(p *Profile, options ...string) lisp.Pos {
 	for _, option := range options {
 		if from := p.Origin(Find(option)); from.Kind == FromProfile {
@@ -75,6 +75,7 @@ func (l *loader) set(p *Profile, option string) bool {
 	return p.Origin(Find(option)).Kind != FromDefault
 }
 
+// checkProfile checks pairs of options of one profile.
 func (l *loader) checkProfile(p *Profile) {
 	if p.Boards.MinBoards > p.Boards.MaxBoards {
 		l.Fail(l.defined(p, "min-boards", "max-boards").Errorf("`min-boards` is %d, more than `max-boards`, which is %d", p.Boards.MinBoards, p.Boards.MaxBoards))
@@ -106,7 +107,7 @@ func (l *loader) checkProfile(p *Profile) {
 	}
 }
 
-// checkPair finds two profiles that cannot run in one process.
+// checkPair checks that two profiles can run in one process.
 func (l *loader) checkPair(a, b *Profile) {
 	udp, _ := b.Network.UDPPort()
 	theirs, _ := a.Network.UDPPort()
@@ -114,7 +115,7 @@ func (l *loader) checkPair(a, b *Profile) {
 	switch {
 	case !overlap(a, b):
 	case udp != 0 && udp == theirs:
-		// Their TCP ports are then usually the same as well.
+		// Their TCP ports are usually the same as well; one error is enough.
 		l.Fail(l.blame(b, "port").Errorf("the profiles `%s` and `%s` have the same UDP port %d", a.Name, b.Name, udp).
 			WithHint("give `%s` a port of its own", b.Name))
 	case mine.port != 0 && mine.port == other.port:
@@ -126,7 +127,7 @@ func (l *loader) checkPair(a, b *Profile) {
 	}
 }
 
-// overlap reports whether both profiles listen on one address.
+// overlap reports whether both profiles listen on a common address.
 func overlap(a, b *Profile) bool {
 	x, y := a.Network.ListenAddress, b.Network.ListenAddress
 	return everywhere(x) || everywhere(y) || x == y
@@ -136,25 +137,25 @@ func everywhere(address string) bool {
 	return address == "" || netip.MustParseAddr(address).IsUnspecified()
 }
 
-// database names the database of a profile on PostgreSQL. Two users of one
-// database share it.
+// database returns the hosts and the name of a profile's PostgreSQL database, regardless of
+// its user.
 func database(p *Profile) string {
 	hosts := strings.Split(p.Database.Host, ",")
 	for i, host := range hosts {
 		hosts[i] = strings.TrimSpace(host)
-		if _, _, err := net.SplitHostPort(hosts[i]); err != nil { // it has no port of its own
+		if _, _, err := net.SplitHostPort(hosts[i]); err != nil { // without a port
 			hosts[i] += ":" + strconv.Itoa(p.Database.TCPPort())
 		}
 	}
 	return strings.Join(hosts, ",") + "/" + p.Database.Name
 }
 
-// checkAdmin compares the admin listener with the ports of p, and warns when
-// it can be reached from elsewhere.
+// checkAdmin checks that the admin listener has another port than p, and warns if it is not on
+// loopback.
 func (l *loader) checkAdmin(p *Profile) {
 	admin, err := netip.ParseAddrPort(l.config.Server.AdminListen)
 	if err != nil {
-		return // off, or reported by its own check
+		return // off, or reported already
 	}
 	at := l.adminAt()
 	if !admin.Addr().IsLoopback() {

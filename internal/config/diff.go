@@ -10,15 +10,15 @@ import (
 // Change is one difference between two configurations of a running server.
 type Change struct {
 	Profile string `json:"profile,omitempty"` // "" for the server
-	// What changed: the name of an option, or "profile" (it was added or
-	// removed), "store" (SQLite or PostgreSQL), "policy" (the rules).
+	// What is the name of an option, or "profile" (added or removed), "store" (SQLite or
+	// PostgreSQL), or "policy" (rules or tags).
 	What   string `json:"what"`
-	Old    string `json:"old"` // as a program would write it; secrets are hidden
+	Old    string `json:"old"` // as written in a file; secrets are hidden
 	New    string `json:"new"`
 	Effect Effect `json:"effect"`
 }
 
-// String says it to a host: "blitz: port 8888 → 8890 (listener)".
+// String describes the change for hosts: "blitz: port 8888 → 8890 (listener)".
 func (c Change) String() string {
 	who := c.Profile
 	if who == "" {
@@ -27,8 +27,8 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s: %s %s → %s (%s)", who, c.What, c.Old, c.New, c.Effect)
 }
 
-// Diff lists what must change for a server that runs old to run new: the
-// server first, then the running profiles by name.
+// Diff returns the changes from old to new: those of the server first, then those of the
+// running profiles by name.
 func Diff(old, new *Config) []Change {
 	changes := compare("", old.Settings(), new.Settings())
 	if !reflect.DeepEqual(old.Rules, new.Rules) || !reflect.DeepEqual(old.Tags, new.Tags) {
@@ -52,8 +52,8 @@ func Diff(old, new *Config) []Change {
 	return changes
 }
 
-// Strongest is the strongest effect among changes of one profile, or of all
-// if profile is "*".
+// Strongest returns the strongest effect among changes of one profile, or of all if profile
+// is "*".
 func Strongest(changes []Change, profile string) Effect {
 	strongest := Live
 	for _, c := range changes {

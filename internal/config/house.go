@@ -8,30 +8,30 @@ import (
 	"wamble"
 )
 
-// House is what all profiles of a configuration share and may tell of each
-// other: the policy, and which profiles run. Each Profile carries it.
+// House has what all profiles of a configuration share: the policy, and the list of running
+// profiles.
 type House struct {
 	Rules    []wamble.PolicyRule
 	Tags     []wamble.PolicyTag
-	Profiles []Neighbour // those that run, by name
+	Profiles []Neighbour // running profiles, sorted by name
 }
 
-// Neighbour is what a profile tells about one that runs in the same house.
+// Neighbour is what players can learn of a profile from the other profiles.
 type Neighbour struct {
 	Name          string
 	Group         string // profile-group
-	Port          int    // UDP; 0: the kernel chooses it, or there is none
+	Port          int    // of UDP; 0 if the kernel chooses it or UDP is off
 	NoUDP         bool
 	Advertise     bool
 	Visibility    int
 	Open          bool   // policy-default is allow
-	Terms         string // "": none
-	WebSocketPort int    // 0: there is none, or the kernel chooses it
-	WebSocketPath string // "": there is none
+	Terms         string // "" if there are none
+	WebSocketPort int    // 0 if the kernel chooses it or WebSocket is off
+	WebSocketPath string // "" if WebSocket is off
 	Reservation   time.Duration
 }
 
-// Neighbour is how the others see the profile.
+// Neighbour returns the profile as the others list it.
 func (p *Profile) Neighbour() Neighbour {
 	n := Neighbour{
 		Name: p.Name, Group: p.Standing.ProfileGroup, NoUDP: !p.Network.UDPEnabled,
@@ -46,8 +46,7 @@ func (p *Profile) Neighbour() Neighbour {
 	return n
 }
 
-// shareHouse gives every profile the house. The default one, when it runs because
-// no other does, is there for everybody to see.
+// shareHouse sets House of every profile. The default profile, if it runs, is advertised.
 func (l *loader) shareHouse() {
 	c := l.config
 	house := &House{Rules: l.rules, Tags: l.tags}

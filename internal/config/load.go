@@ -16,14 +16,14 @@ type loader struct {
 	decls   []*declaration
 	read    map[string]bool // the names that some expression reads, evaluated or not
 	rules   []wamble.PolicyRule
-	ruleAt  []lisp.Pos // of the rules' lists, for the checks at the end
+	ruleAt  []lisp.Pos // positions of the rules' resources, for checkScopes
 	tags    []wamble.PolicyTag
-	profile string // whose body is being evaluated, or ""
+	profile string // the profile whose body is being evaluated, or ""
 	config  *Config
 }
 
-// Load reads the text of a configuration file. file is its name, for
-// messages. It returns a *LoadError with everything that is wrong.
+// Load loads the text of a configuration file, whose name is used in messages. It returns a
+// *LoadError with all errors.
 func Load(file, text string, params Params) (*Config, error) {
 	if params.Getenv == nil {
 		params.Getenv = func(string) string { return "" }
@@ -51,11 +51,11 @@ func Load(file, text string, params Params) (*Config, error) {
 	return l.config, nil
 }
 
-// Defaults is the configuration without a file.
+// Defaults returns the configuration without a file.
 func Defaults() *Config {
 	c, err := Load("", "", Params{})
 	if err != nil {
-		panic(err) // a default violates its own range; TestOptions forbids it
+		panic(err) // TestOptions checks that all defaults are valid
 	}
 	return c
 }
@@ -119,9 +119,9 @@ func (l *loader) profileNames() []string {
 	return names
 }
 
-// effective sets every option of one struct to what env says and returns the
-// origins. Values that do not fit are recorded and keep their default; faulty
-// reports that there were some.
+// effective sets every option of one struct to its value in env, and returns the origins. An
+// invalid value is recorded as an error, and the option keeps its default; then faulty is
+// true.
 func (l *loader) effective(env *lisp.Env, server bool, s *Server, p *Options) (origins []Origin, faulty bool) {
 	origins = make([]Origin, len(All()))
 	for i, o := range All() {
@@ -161,8 +161,8 @@ func (l *loader) origin(b *lisp.Binding, owner, env *lisp.Env) Origin {
 	return Origin{Kind: FromBase, Profile: l.decls[base].name.Text, Pos: b.NameAt}
 }
 
-// findNames notes which names the program reads. That of a definition is not
-// read by it.
+// findNames adds to l.read the names that the program reads. A definition does not read the
+// name it defines.
 func (l *loader) findNames(list []lisp.Value) {
 	if len(list) > 2 && list[0].Kind == lisp.Symbol && list[0].Text == "def" {
 		list = list[2:]
@@ -175,10 +175,9 @@ func (l *loader) findNames(list []lisp.Value) {
 	}
 }
 
-// review looks at the names that were defined: options in the wrong place,
-// names of the original without a role, and names that are neither an option
-// nor a variable. The latter are errors, so that nobody runs an open server
-// because of a misspelt policy-default.
+// review checks the names that were defined: options in the wrong place, retired names of the
+// original server, and names that are neither an option nor used. The last are errors, so
+// that a misspelt policy-default does not leave a server open.
 func (l *loader) review() {
 	known := slices.Concat(Names(), []string{"inherits"})
 	for _, b := range l.Global.Bindings() {

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// optionsSource is parsed for its doc comments: they are the manual.
+// optionsSource has the files whose doc comments are the manual of the options.
 //
 //go:embed options.go options_audience.go options_store.go
 var optionsSource embed.FS
@@ -19,11 +19,11 @@ var optionsSource embed.FS
 // docs maps Family and Family.Field to doc comments, as one paragraph each.
 var docs = sync.OnceValue(func() map[string]string {
 	found := map[string]string{}
-	entries, _ := optionsSource.ReadDir(".") // it is compiled in
+	entries, _ := optionsSource.ReadDir(".") // embedded files do not fail
 	for _, e := range entries {
 		text, err := optionsSource.ReadFile(e.Name())
 		if err != nil {
-			panic(err) // it is compiled in
+			panic(err) // embedded files do not fail
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), text, parser.ParseComments)
 		if err != nil {
@@ -51,26 +51,23 @@ func document(found map[string]string, file *ast.File) {
 
 func paragraph(doc *ast.CommentGroup) string { return strings.Join(strings.Fields(doc.Text()), " ") }
 
-// Doc is the manual of the option: a few sentences, the first of which begins
-// with the option's name.
+// Doc returns the manual of the option, which begins with the option's name.
 func (o *Option) Doc() string { return rename(docs()[o.Field], "`"+o.Name+"`") }
 
-// Brief is the first sentence of Doc without the name: "is the UDP port of
-// the game".
+// Brief returns the first sentence of Doc without the name: "is the UDP port of the game".
 func (o *Option) Brief() string {
 	_, rest, _ := strings.Cut(docs()[o.Field], " ")
 	first, _, _ := strings.Cut(rest, ". ")
 	return strings.TrimSuffix(first, ".")
 }
 
-// rename replaces the first word of a doc comment, which is the name of the
-// Go field, by what a host calls it.
+// rename replaces the first word of a doc comment, which is the name of the Go field, by name.
 func rename(doc, name string) string {
 	_, rest, _ := strings.Cut(doc, " ")
 	return name + " " + rest
 }
 
-// Families lists the families of options in the order of options.go.
+// Families returns the families of options, in the order of options.go.
 func Families() []string {
 	var list []string
 	for _, o := range All() {
@@ -79,13 +76,12 @@ func Families() []string {
 	return slices.Compact(list)
 }
 
-// Of lists the options of a family.
+// Of returns the options of a family.
 func Of(family string) []*Option {
 	return slices.DeleteFunc(slices.Clone(All()), func(o *Option) bool { return o.Family != family })
 }
 
-// Starter is a configuration file that sets nothing and shows everything:
-// every option with its default, commented out.
+// Starter returns a configuration file with every option and its default, all commented out.
 func Starter() string {
 	var b strings.Builder
 	b.WriteString(starterHead)
@@ -97,7 +93,7 @@ func Starter() string {
 			}
 			value := o.Source(o.Default)
 			if o.unset(o.Default) && o.bounded && o.low > 0 {
-				value = number(o.low) // unset cannot be written; show something that can
+				value = number(o.low) // unset cannot be written: show a valid value
 			}
 			fmt.Fprintf(&b, "\n%s; (def %s %s)\n", comment(rename(docs()[o.Field], o.Name)), o.Name, value)
 		}

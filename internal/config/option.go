@@ -12,26 +12,26 @@ import (
 	"wamble/internal/lisp"
 )
 
-// Effect is what applying a change of an option to a running server needs.
+// Effect is what a running server needs to apply a change of an option.
 type Effect int
 
 // The effects, from the mildest to the strongest.
 const (
-	Live         Effect = iota // taken up by the running profile
-	NewListener                // the profile's listener is set up anew; a port that stays keeps its socket
+	Live         Effect = iota // applied by the running profile
+	NewListener                // the profile's listener is opened anew; sockets of unchanged ports are kept
 	NewStore                   // the journal is drained into the old store, then the new one is opened
-	NeedsHandoff               // refused by a reload; wamble handoff applies it without a gap
-	NeedsRestart               // refused by a reload; the process must be started anew
+	NeedsHandoff               // refused by a reload; a handoff applies it
+	NeedsRestart               // refused by a reload; the process must be restarted
 )
 
 var effectNames = []string{"live", "listener", "store", "handoff", "restart"}
 
 func (e Effect) String() string { return effectNames[e] }
 
-// MarshalText makes an effect a word of JSON.
+// MarshalText encodes an effect as its name.
 func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote; another word is NeedsRestart.
+// UnmarshalText decodes the name of an effect; an unknown name is NeedsRestart.
 func (e *Effect) UnmarshalText(word []byte) error {
 	if *e = Effect(slices.Index(effectNames, string(word))); *e < 0 {
 		*e = NeedsRestart
@@ -43,8 +43,8 @@ func (e *Effect) UnmarshalText(word []byte) error {
 type Option struct {
 	Name    string
 	Field   string // Family.Field in options.go
-	Family  string // the struct that holds it
-	Server  bool   // a field of Server, not of Options
+	Family  string // the struct that has the field
+	Server  bool   // it is a field of Server, not of Options
 	Unit    string
 	Room    string
 	Reload  Effect
@@ -56,7 +56,7 @@ type Option struct {
 	index []int // of the field, for reflect
 }
 
-// domain is what values an option takes.
+// domain describes the valid values of an option.
 type domain struct {
 	kind      reflect.Type
 	low, high float64
@@ -65,7 +65,7 @@ type domain struct {
 	check     string
 }
 
-// choice is a word of a set; number is -1 or what the original called it.
+// choice is a word of a set. Number is its number in the original server, or -1.
 type choice struct {
 	word   string
 	number int
@@ -73,18 +73,17 @@ type choice struct {
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// units are what a number means for a time.Duration.
+// units has the units of options of type time.Duration.
 var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "µs": time.Microsecond}
 
-// All returns every option, in the order of options.go. It must not be
-// changed.
+// All returns every option, in the order of options.go. The caller must not change the slice.
 var All = sync.OnceValue(func() []*Option {
 	var all []*Option
 	all = walk(all, reflect.TypeFor[Server](), nil, true)
 	return walk(all, reflect.TypeFor[Options](), nil, false)
 })
 
-// Find returns the option of that name, or nil.
+// Find returns the option with a name, or nil.
 func Find(name string) *Option {
 	i := slices.IndexFunc(All(), func(o *Option) bool { return o.Name == name })
 	if i < 0 {
@@ -93,7 +92,7 @@ func Find(name string) *Option {
 	return All()[i]
 }
 
-// Names lists all options.
+// Names returns the names of all options.
 func Names() []string {
 	var names []string
 	for _, o := range All() {
@@ -102,8 +101,7 @@ func Names() []string {
 	return names
 }
 
-// walk appends the options of struct t. A malformed tag is a mistake in
-// options.go and panics; TestOptions walks here before anybody else does.
+// walk appends the options of struct t. It panics on a malformed tag, which TestOptions finds.
 func walk(all []*Option, t reflect.Type, path []int, server bool) []*Option {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -159,7 +157,7 @@ func (o *Option) parseSet(tag string) {
 	}
 }
 
-// parseDefault reads the default tag; "" is the zero value: unset.
+// parseDefault parses the default tag; "" is the zero value, which means unset.
 func (o *Option) parseDefault(tag string) any {
 	if tag == "" || o.kind.Kind() == reflect.String {
 		return o.plain(tag)
@@ -196,8 +194,8 @@ func (o *Option) in(s *Server, p *Options) reflect.Value {
 	return reflect.ValueOf(p).Elem().FieldByIndex(o.index)
 }
 
-// datum is a value of the option as a program sees it: a number in the
-// option's unit, or a string.
+// datum returns a value of the option as a value of the configuration language: a number in
+// the option's unit, or a string.
 func (o *Option) datum(v any) lisp.Value {
 	switch v := v.(type) {
 	case string:
@@ -218,8 +216,7 @@ func (o *Option) datum(v any) lisp.Value {
 	}
 }
 
-// Text writes a value of the option as a program would; unset and secret
-// values say so.
+// Text returns a value of the option as it is written in a file, or "unset" or "(hidden)".
 func (o *Option) Text(v any) string {
 	if o.unset(v) {
 		return "unset"
@@ -230,15 +227,16 @@ func (o *Option) Text(v any) string {
 	return o.Source(v)
 }
 
-// Source writes a value of the option as it stands in a file.
+// Source returns a value of the option as it is written in a file.
 func (o *Option) Source(v any) string { return o.datum(v).String() }
 
-// unset reports whether v is what "" means as a default: no value at all.
+// unset reports whether v is the zero value of an option that is unset by default and does
+// not accept that value.
 func (o *Option) unset(v any) bool {
 	return reflect.ValueOf(v).IsZero() && reflect.ValueOf(o.Default).IsZero() && !o.holds(v)
 }
 
-// holds reports whether v could have been written in a file.
+// holds reports whether v is a valid value in a file.
 func (o *Option) holds(v any) bool {
 	if o.kind.Kind() == reflect.String {
 		return !reflect.ValueOf(v).IsZero()
@@ -247,8 +245,7 @@ func (o *Option) holds(v any) bool {
 	return !o.bounded || o.low <= n && n <= o.high
 }
 
-// Expects says in words what the option takes: "a whole number from 0 to
-// 65535".
+// Expects describes the valid values: "a whole number from 0 to 65535".
 func (o *Option) Expects() string {
 	switch {
 	case len(o.choices) > 0:

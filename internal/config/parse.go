@@ -12,8 +12,8 @@ import (
 	"wamble/internal/lisp"
 )
 
-// checks are the further conditions that a tag can name. ok is asked only of
-// strings that are not empty.
+// checks has the conditions that the tag check can name. ok is called only with strings that
+// are not empty.
 var checks = map[string]struct {
 	expects string
 	ok      func(string) bool
@@ -40,7 +40,8 @@ func isHostPort(s string) bool {
 	return err == nil
 }
 
-// isEndpoint: others must be able to reach it, so it is not any address.
+// isEndpoint reports whether s is HOST:PORT. An unspecified address is not, because other
+// nodes could not reach it.
 func isEndpoint(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	_, notNumber := strconv.ParseUint(port, 10, 16)
@@ -63,7 +64,7 @@ func isNetworks(s string) bool {
 	return ok
 }
 
-// networks reads addresses and networks. A network of everybody is none.
+// networks parses addresses and networks. A network of all addresses is not ok.
 func networks(s string) (list []netip.Prefix, ok bool) {
 	for word := range strings.FieldsSeq(s) {
 		p, err := netip.ParsePrefix(word)
@@ -82,7 +83,8 @@ func networks(s string) (list []netip.Prefix, ok bool) {
 	return list, true
 }
 
-// domainName is what a certificate authority signs: labels of letters, digits and hyphens.
+// domainName matches the names that certificate authorities accept: labels of letters, digits
+// and hyphens.
 var domainName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)
 
 func isDomains(s string) bool {
@@ -108,8 +110,7 @@ func isPath(s string) bool {
 	return s[0] == '/' && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("?#%", r) })
 }
 
-// parse turns a value of the language into one of the field's type. at is
-// where to point when it does not fit.
+// parse converts a value of the language to the field's type. at is the position for an error.
 func (o *Option) parse(v lisp.Value, at lisp.Pos) (any, *lisp.Error) {
 	switch {
 	case len(o.choices) > 0:
@@ -162,8 +163,8 @@ func (o *Option) parseString(v lisp.Value, at lisp.Pos) (any, *lisp.Error) {
 	return o.plain(v.Text), nil
 }
 
-// misfit says what was expected and what was found. It does not repeat a
-// secret.
+// misfit returns an error that says what was expected and what was found. It does not repeat
+// a secret.
 func (o *Option) misfit(v lisp.Value, at lisp.Pos) *lisp.Error {
 	found := v.String()
 	switch {
@@ -179,8 +180,8 @@ func (o *Option) misfit(v lisp.Value, at lisp.Pos) *lisp.Error {
 	return at.Errorf("`%s` must be %s, not %s", o.Name, o.Expects(), found)
 }
 
-// nameFault says what is wrong with the name of a profile or a group, or "".
-// Names travel in lists (a=1,b=2;…) and become file names.
+// nameFault returns what is wrong with the name of a profile or a group, or "". Names are
+// used in lists (a=1,b=2;…) and in file names.
 func nameFault(name string) string {
 	switch {
 	case name == "":

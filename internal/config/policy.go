@@ -11,18 +11,18 @@ import (
 	"wamble/internal/lisp"
 )
 
-// maxRules is how many policy rules a file may make.
+// maxRules bounds the policy rules of a file, and its tags.
 const maxRules = 10_000
 
-// parameter is one positional argument of a policy form. set stores it and
-// says what is wrong with it.
+// parameter is one positional argument of a policy form. set stores it, and returns what is
+// wrong with it or "".
 type parameter struct {
 	name string
 	kind lisp.Kind
 	set  func(r *wamble.PolicyRule, v lisp.Value) string
 }
 
-// parameters of policy-allow; policy-deny has the same without level.
+// parameters has the parameters of policy-allow; policy-deny has the same without level.
 var parameters = []parameter{
 	{"identity", lisp.String, func(r *wamble.PolicyRule, v lisp.Value) string { return setWho(r, v.Text) }},
 	{"action", lisp.String, func(r *wamble.PolicyRule, v lisp.Value) string { r.Action = v.Text; return "" }},
@@ -36,8 +36,8 @@ var parameters = []parameter{
 	{"context value", lisp.String, func(r *wamble.PolicyRule, v lisp.Value) string { r.ContextValue = v.Text; return "" }},
 }
 
-// policy makes the form policy-allow or policy-deny. A rule with a mistake is
-// an error, never a weaker rule. () stands for an argument left out.
+// policy returns the form policy-allow or policy-deny. A rule with a mistake is an error,
+// never a weaker rule. () stands for an argument that is left out.
 func (l *loader) policy(allow bool) lisp.Form {
 	expected := slices.Clone(parameters)
 	if !allow {
@@ -79,8 +79,8 @@ func (l *loader) policy(allow bool) lisp.Form {
 	}
 }
 
-// policyTag makes the form policy-tag: it gives an identity tags, by which rules
-// can name it as "tag:NAME".
+// policyTag is the form policy-tag, which gives tags to an identity. Rules refer to them as
+// "tag:NAME".
 func (l *loader) policyTag(c *lisp.Call) (lisp.Value, error) {
 	if l.profile != "" {
 		return lisp.Value{}, c.Pos.Errorf("`%s` belongs at top level, not in the profile `%s`", c.Name, l.profile)
@@ -165,8 +165,7 @@ func negative(n int64) string {
 	return ""
 }
 
-// finish splits the resource into scope and resource and checks the rule as a
-// whole.
+// finish splits the resource into scope and resource, and checks the whole rule.
 func finish(r *wamble.PolicyRule, c *lisp.Call) error {
 	var names []string
 	for _, a := range wamble.PolicyActions {

@@ -7,15 +7,15 @@ import (
 	"wamble/internal/lisp"
 )
 
-// declaration is a defprofile form. Its body is evaluated when the whole file
-// was read, so that the order of the file does not matter.
+// declaration is a defprofile form. Its body is evaluated after the whole file was read, so
+// that the order in the file does not matter.
 type declaration struct {
 	name   lisp.Value // a symbol or string
-	base   lisp.Value // its expression; nil if there is none
-	quoted bool       // base is a name as it stands, not an expression
+	base   lisp.Value // name or expression of the base; of kind Nil if there is none
+	quoted bool       // base is a name, not an expression
 	body   []lisp.Value
 	parent *declaration
-	depth  int // how many bases are above it
+	depth  int // number of bases above it
 	env    *lisp.Env
 	state  resolution
 }
@@ -30,13 +30,13 @@ const (
 
 const (
 	maxProfiles = 1000 // profiles in a file
-	maxBases    = 32   // profiles that inherit from each other in a row
+	maxBases    = 32   // length of a chain of inheritance
 )
 
-// reserved names cannot be given to a profile: they mean the default runtime.
+// reserved has names that a profile cannot have, because they mean the default profile or all.
 var reserved = []string{DefaultName, "__default__", "__wamble_default_runtime__", "*"}
 
-// defprofile takes every spelling of a profile:
+// defprofile is the form defprofile, in all of its spellings:
 //
 //	(defprofile n ((def …) …))
 //	(defprofile n :inherits base ((def …) …))
@@ -87,8 +87,7 @@ func (l *loader) declared(name string) *declaration {
 	return l.decls[i]
 }
 
-// collect gathers the forms of a body and the base out of parts, whatever the
-// lists around them.
+// collect finds the forms of the body and the base in parts, which may be nested lists.
 func (d *declaration) collect(c *lisp.Call, parts []lisp.Value) error {
 	for i := 0; i < len(parts); i++ {
 		part := parts[i]
@@ -162,8 +161,8 @@ func (l *loader) evaluate(d *declaration) {
 	d.state = resolved
 }
 
-// base finds the profile that d inherits from. What is wrong with it is
-// recorded; d is then evaluated without, to find further errors.
+// base returns the profile that d inherits from; nil if there is none. An error is recorded,
+// and d is evaluated without a base to find further errors.
 func (l *loader) base(d *declaration) *declaration {
 	name := d.base
 	if !d.quoted && name.Kind != lisp.Nil {
@@ -191,7 +190,7 @@ func (l *loader) base(d *declaration) *declaration {
 	return parent
 }
 
-// cycle names the profiles from start down to d and back: "a → b → a".
+// cycle returns the names of the profiles in a cycle of inheritance: "a → b → a".
 func (d *declaration) cycle(start *declaration) string {
 	path := start.name.Text
 	for at := start; at != d; at = at.parent {

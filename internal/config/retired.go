@@ -1,7 +1,7 @@
 package config
 
-// retired are the names of the original that have no role here, with the
-// reason that a host is told. They are accepted, so that an old file loads.
+// retired has the names of the original server that have no effect, with the reason for the
+// warning. They are accepted, so that old files load.
 var retired = map[string]string{
 	"max-message-size":         "packets have the size that the protocol gives them",
 	"max-token-local-attempts": "tokens come from the system's random source; max-token-attempts alone bounds the draws",
@@ -17,12 +17,12 @@ var retired = map[string]string{
 	"policy-eval":              "nothing called it in the original either; use policy-allow and policy-deny",
 }
 
-// Retired says why an option of the original is accepted without effect; "" if
-// it is no such option.
+// Retired returns why an option of the original server has no effect; "" if name is no such
+// option.
 func Retired(name string) string { return retired[name] }
 
-// retiredForms are the forms of the original that have no role here. Their
-// arguments are not evaluated.
+// retiredForms has the forms of the original server that have no effect. Their arguments are
+// not evaluated.
 var retiredForms = []string{
 	"treatment-group", "treatment-default", "treatment-assign", "treatment-edge", "treatment-tag",
 	"treatment-feature", "treatment-context", "treatment-behavior", "treatment-meta", "treatment-payload",

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Secret is a string that hides itself from logs, JSON and formatted output.
-// string(s) reveals it.
+// Secret is a string that is hidden in logs, JSON and formatted output. string(s) reveals it.
 type Secret string
 
 const hidden = "(hidden)"
@@ -15,17 +14,15 @@ func (Secret) String() string               { return hidden }
 func (Secret) GoString() string             { return hidden }
 func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// secretName matches a name that speaks of a password or secret, and the
-// white space behind it.
+// secretName matches a name that contains pas, pwd or secret, and the white space after it.
 var secretName = regexp.MustCompile(`(?i)[^\s()";]*(?:pas|pwd|secret)[^\s()";]*\s+`)
 
-// mask returns text with the values of secrets overwritten, byte for byte, so
-// that an error which quotes a line does not tell them: the value behind such
-// a name, or all strings in the list behind it. What is only looked up, as in
-// (getenv "DB_PASS"), and the name of a password file stay readable.
+// mask returns text with the values of secrets overwritten, byte for byte, so that errors can
+// quote lines: the value after such a name, or all strings in the list after it. Names of
+// variables, as in (getenv "DB_PASS"), and of password files stay readable.
 func mask(text string) string {
 	out := []byte(text)
-	done := 0 // all before is masked
+	done := 0 // the text before this offset is masked
 	for _, m := range secretName.FindAllStringIndex(text, -1) {
 		if m[1] >= done && !strings.HasSuffix(strings.TrimSpace(text[m[0]:m[1]]), "-file") {
 			done = maskValue(text, out, m[1])
@@ -34,7 +31,7 @@ func mask(text string) string {
 	return string(out)
 }
 
-// maskValue overwrites the datum of text that begins at i and returns its end.
+// maskValue overwrites the value that begins at offset i of text, and returns its end.
 func maskValue(text string, out []byte, i int) int {
 	for depth := 0; i < len(text); {
 		end := i + 1
@@ -61,7 +58,7 @@ func maskValue(text string, out []byte, i int) int {
 	return i
 }
 
-// closingQuote returns the offset behind the string that begins at i.
+// closingQuote returns the offset after the string that begins at i.
 func closingQuote(text string, i int) int {
 	for i++; i < len(text); i++ {
 		switch text[i] {
@@ -74,7 +71,7 @@ func closingQuote(text string, i int) int {
 	return len(text)
 }
 
-// overwrite keeps quotes and line ends, so that lines stay what they are.
+// overwrite overwrites all but quotes and line ends.
 func overwrite(out []byte) {
 	for i, c := range out {
 		if c != '"' && c != '\n' && c != '\r' {

@@ -30,8 +30,7 @@ func settings(origins []Origin, server bool, value func(*Option) any) []Setting 
 	return list
 }
 
-// Text is the value as a program would write it, with its unit. Secrets are
-// hidden.
+// Text returns the value as it is written in a file, with its unit. Secrets are hidden.
 func (s Setting) Text() string {
 	text := s.Option.Text(s.Value)
 	if s.Option.Unit != "" && text != "unset" {
@@ -40,8 +39,8 @@ func (s Setting) Text() string {
 	return text
 }
 
-// MarshalJSON gives name, value in the option's unit, and origin. An unset
-// value is null; a secret is replaced by "hidden": true.
+// MarshalJSON encodes name, value in the option's unit, and origin. An unset value is null; a
+// secret is replaced by "hidden": true.
 func (s Setting) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Option  string `json:"option"`
@@ -65,7 +64,7 @@ func (s Setting) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// jsonValue keeps yes and no as booleans and durations as numbers.
+// jsonValue returns the value for JSON: a boolean, a string, or a number in the option's unit.
 func (s Setting) jsonValue() any {
 	switch v := s.Value.(type) {
 	case bool, string:
@@ -75,7 +74,7 @@ func (s Setting) jsonValue() any {
 	return n
 }
 
-// Changed keeps the settings that something sets.
+// Changed returns the settings that are not defaults.
 func Changed(list []Setting) []Setting {
 	return slices.DeleteFunc(slices.Clone(list), func(s Setting) bool { return s.Origin.Kind == FromDefault })
 }

@@ -13,41 +13,39 @@ import (
 	"time"
 )
 
-// checkVar makes 'wamble serve' check instead of serve.
+// checkVar is the environment variable that makes 'wamble serve' check instead of serve.
 const checkVar = "WAMBLE_HANDOFF_CHECK"
 
-// Protocol is the version of what this package writes and reads. Images of
-// different protocols do not hand over to each other.
+// Protocol is the version of the formats of this package. Handoffs between binaries of
+// different protocols are refused.
 const Protocol = "1"
 
-// Verdict is what a binary says of itself in check mode.
+// Verdict is the answer of a binary in check mode.
 type Verdict struct {
 	Protocol string `json:"protocol"`
 	Version  string `json:"version"`
-	// Stores name where each profile would keep its games.
+	// Stores names the store of each profile.
 	Stores map[string]string `json:"stores,omitempty"`
-	// Shards is how many each profile would have; nil from a binary that does not know
-	// them.
+	// Shards has the number of shards of each profile; nil from an older binary.
 	Shards map[string]int `json:"shards,omitempty"`
-	// Journal names where it would keep the journal; "" from a binary that does not
-	// tell.
+	// Journal names where the journal would be kept; "" from an older binary.
 	Journal string `json:"journal,omitempty"`
-	// Listeners are where its profiles would listen; none from a binary that does
-	// not tell. Admin is the address of its admin listener, "" without one.
+	// Listeners has the addresses of the profiles; empty from an older binary. Admin is the
+	// address of the admin listener; "" if it is off.
 	Listeners []Listener `json:"listeners,omitempty"`
 	Admin     string     `json:"admin,omitempty"`
-	// Migrations are what it would do to the stores when it serves.
+	// Migrations has the pending migrations of the stores.
 	Migrations []Migration `json:"migrations,omitempty"`
-	Notes      []string    `json:"notes,omitempty"` // what could not be checked
-	// Ahead says that it can read a state of which a part was written ahead.
+	Notes      []string    `json:"notes,omitempty"` // for example what could not be checked
+	// Ahead says that the binary reads states with boards that were written ahead.
 	Ahead bool `json:"ahead,omitempty"`
 }
 
-// Migration is a change of a store's schema that is to come.
+// Migration is a pending migration of a store's schema.
 type Migration struct {
 	Store    string `json:"store"`
 	Name     string `json:"name"`
-	Additive bool   `json:"additive"` // an older binary could go on with the store
+	Additive bool   `json:"additive"` // an older binary can still use the store
 }
 
 func (m Migration) String() string {
@@ -57,7 +55,7 @@ func (m Migration) String() string {
 	return fmt.Sprintf("%s: migration %s, after which an older binary cannot use it", m.Store, m.Name)
 }
 
-// Listener is where a profile would listen. Port 0 is any.
+// Listener has the addresses of a profile. Port 0 means any.
 type Listener struct {
 	Profile string     `json:"profile"`
 	Address netip.Addr `json:"address"`
@@ -66,18 +64,18 @@ type Listener struct {
 	TCP     uint16     `json:"tcp"`
 }
 
-// Checking reports whether this process is to check and not to serve.
+// Checking reports whether this process was started in check mode.
 func Checking() bool { return os.Getenv(checkVar) != "" }
 
-// maxVerdict bounds what is read of a binary in check mode.
+// maxVerdict bounds the output of a binary in check mode, in bytes.
 const maxVerdict = 64 << 10
 
-// checkTime is how long a check may take.
+// checkTime bounds a check.
 const checkTime = time.Minute
 
-// Check runs a binary with the arguments of this process, the first of which is
-// its name, in check mode: it reads its configuration, and looks at the stores. An error says why it should not be
-// handed over to.
+// Check runs a binary in check mode, with the arguments of this process, the first of which
+// is its name. The binary reads its configuration and queries the stores. An error says why
+// it could not take over.
 func Check(ctx context.Context, binary string, args []string) (Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -103,13 +101,13 @@ func Check(ctx context.Context, binary string, args []string) (Verdict, error) {
 	return v, nil
 }
 
-// Print says the verdict of this binary, for Check.
+// Print writes the verdict of this binary to standard output, for Check.
 func (v Verdict) Print() error {
 	v.Protocol, v.Ahead = Protocol, true
 	return json.NewEncoder(os.Stdout).Encode(v)
 }
 
-// bounded keeps the first bytes that are written to it.
+// bounded stores the first maxVerdict bytes that are written to it.
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {

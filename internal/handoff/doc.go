@@ -1,60 +1,60 @@
-// Package handoff is how a server replaces its own binary without dropping a
-// packet: one image of the process leaves open sockets and state files to the
-// next, and tells it in the environment.
+// Package handoff replaces the binary of a running server without dropping a packet. The
+// process executes the new binary with exec. Open sockets and state files pass from the old
+// image of the process to the new one, which finds them by environment variables.
 //
 // Its nouns, and the files that bear their names:
 //
-//   - Leave is the old image: the steps of a handoff in their order, and how they
-//     are taken back (leave.go); a Server is what it needs of the server that runs;
-//   - a Successor is the new image: it adopts the states, and says how the handoff
-//     ended in a Result (succeed.go);
-//   - Serve is the life of a process, with the way back to the old image (serve.go);
+//   - Leave runs the steps of a handoff in the old image, and takes them back after a
+//     failure (leave.go); a Server has what it needs of the running server;
+//   - a Successor adopts the states in the new image, and returns the Result of the
+//     handoff (succeed.go);
+//   - Serve opens and runs a server, and returns to the old binary after a failure
+//     (serve.go);
 //   - an Inheritance is what the new image gets: descriptors by name, state files
 //     by profile, and a Note (inheritance.go, sockets.go, note.go); environment.go
-//     is its form in environment variables;
+//     encodes it in environment variables;
 //   - a File is the state of one profile on disk (statefile.go);
-//   - an ExportStatus says why nothing was handed over (export.go);
-//   - Check runs a binary in check mode, whose answer is a Verdict; Exec becomes it
+//   - an ExportStatus is the reason of a failure (export.go);
+//   - Check runs a binary in check mode, which answers with a Verdict; Exec executes it
 //     (check.go, exec_unix.go).
 //
 // # The variables
 //
 //	WAMBLE_HOT_RELOAD=1                      there is an inheritance
 //	WAMBLE_PROFILES_INHERITED=name=fd,…      UDP sockets, by profile
-//	WAMBLE_LISTENERS_INHERITED=name=fd,…     TCP and unix listeners: http/PROFILE, /admin, /control
-//	WAMBLE_STATE_FILES=name=path,…           state files, by profile
+//	WAMBLE_LISTENERS_INHERITED=name=fd,…     TCP and unix listeners: http/PROFILE, /admin, /control, /redirect
+//	WAMBLE_STATE_FILES=name=path,…           state files, by profile, and /letters
 //	WAMBLE_HANDOFF={…}                       the note, in JSON
 //
 // In a path ',' and '%' are written as %2C and %25. The names of profiles have
 // neither, nor '=' nor '/'.
 //
-// # Who does what
+// # The steps
 //
 //	old image: Leave                             new image: Serve
-//	check    the new binary, in check mode
-//	whole    what this image was handed itself is taken in; worlds stop growing
-//	slim     memory is given back, and what is left joined to large pages
-//	files    room for the states; free boards of a large world are written ahead
-//	sockets  descriptors that stay open
-//	flush    the journal's memory; the drain stops
-//	pause    HTTP and control socket come to rest
-//	freeze   the loops rest: nothing is read
-//	state    the states are written
+//	check    run the new binary in check mode
+//	whole    finish the adoption of the last handoff; make no more boards
+//	slim     free unused memory, collapse the rest to large pages
+//	files    reserve room for the states; write free boards of large profiles ahead
+//	sockets  duplicate the descriptors
+//	flush    stop the drain; flush the journal's memory
+//	pause    finish requests of HTTP and control socket
+//	freeze   stop the loops: nothing is read
+//	state    write the states
 //	exec ──────────────────────────────────────▶ Inherit: read and clear the variables
-//	  │ fails: stay; nothing was closed          Begin, Adopt: the states, beside the journal
+//	  │ fails: stay; nothing was closed          Begin, Adopt: the states, while the journal opens
 //	  ◀────────────────────────────────────────    │ fails: retreat, exec of the old binary
 //	                                               ▼ through a descriptor kept open
 //	                                             the loops run; Finish: remove the states, answer
 //
 // # Invariants
 //
-//   - Whatever is read is bounded, and nothing is believed: descriptors must be
-//     open, files private, whole and of the profile that is named.
-//   - The variables are gone from the environment before anything else happens,
-//     and the descriptors close on the next exec: no child of the server gets
-//     them.
-//   - What was written ahead the new image takes in between its steps, from the file
-//     that it has mapped: until that is done there is no other handoff.
-//   - State files are removed by whoever has adopted them, not before; files that
-//     a dead process left are swept at the next start.
+//   - Input is bounded and validated: descriptors must be open; files must be private,
+//     complete and of the named profile.
+//   - The variables are removed from the environment first, and the descriptors close on
+//     exec, so that no child process gets them.
+//   - The new image reads what was written ahead between its steps, from the mapped file.
+//     The next handoff waits for that.
+//   - State files are removed after they were adopted. Files of a handoff that died are
+//     removed at the next start.
 package handoff

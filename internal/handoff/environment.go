@@ -19,17 +19,17 @@ const (
 	noteVar       = "WAMBLE_HANDOFF"
 )
 
-// Variables are all of them.
+// Variables has the names of all variables.
 var Variables = []string{HotReload, profilesVar, listenersVar, stateFilesVar, noteVar}
 
-// What the kernel lets a process have (execve(2)): one string, with its name and
-// a NUL, has at most 32 pages, and all of them together a quarter of the stack.
+// The limits of execve(2): one string, with its name and a NUL, has at most 32 pages, and
+// all strings together a quarter of the stack.
 const (
 	maxVariable    = 128<<10 - 1
 	maxEnvironment = 2<<20 - 64<<10
 )
 
-// Bounds of what is read.
+// The bounds of what is decoded.
 const (
 	maxEntries    = 4096
 	maxName       = 256
@@ -37,15 +37,14 @@ const (
 	maxDescriptor = 1 << 20
 )
 
-// ErrVariables is returned when the variables of a handoff are not what an image
-// of this program writes.
+// ErrVariables is returned when the variables of a handoff cannot be decoded.
 var ErrVariables = errors.New("the variables of the handoff are damaged")
 
 func badDescriptor(fd int) bool { return fd < 3 || fd > maxDescriptor }
 
-// Environ returns the environment of the next image: base with the variables of
-// the inheritance instead of older ones. Errors: *ExportError, with ExportEmpty,
-// ExportBufferTooSmall, or ExportNotReady for what the next image would refuse.
+// Environ returns the environment of the next image: base, with the variables of the
+// inheritance in place of older ones. Errors: *ExportError, with ExportEmpty,
+// ExportBufferTooSmall, or ExportNotReady if the next image could not decode it.
 func (h *Inheritance) Environ(base []string) ([]string, error) {
 	if len(h.Sockets) == 0 {
 		return nil, &ExportError{ExportEmpty, errors.New("there are no sockets")}
@@ -75,13 +74,13 @@ func (h *Inheritance) Environ(base []string) ([]string, error) {
 	if total > maxEnvironment {
 		return nil, &ExportError{ExportBufferTooSmall, fmt.Errorf("the environment would have %d bytes, more than %d", total, maxEnvironment)}
 	}
-	if _, err := Decode(lookUp(env)); err != nil { // what the next image would say
+	if _, err := Decode(lookUp(env)); err != nil { // as the next image does
 		return nil, &ExportError{ExportNotReady, err}
 	}
 	return env, nil
 }
 
-// lookUp is os.Getenv for another environment.
+// lookUp returns os.Getenv for an environment.
 func lookUp(env []string) func(string) string {
 	return func(name string) string {
 		for _, v := range env {
@@ -120,7 +119,7 @@ func encodePaths(of map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// Decode reads an inheritance out of variables; nil if there is none. Errors:
+// Decode decodes the inheritance in the variables; nil if there is none. Errors:
 // ErrVariables.
 func Decode(getenv func(string) string) (*Inheritance, error) {
 	if getenv(HotReload) != "1" {
@@ -148,7 +147,7 @@ func Decode(getenv func(string) string) (*Inheritance, error) {
 	return h, nil
 }
 
-// repeated returns a descriptor that two entries name, or 0.
+// repeated returns a descriptor that two entries have, or 0.
 func (h *Inheritance) repeated() int {
 	met := map[int]bool{}
 	for _, of := range []map[string]int{h.Sockets, h.Listeners, {"old": h.Note.Old}, {"report": h.Note.Report}} {
@@ -196,9 +195,8 @@ func entries(text string, f func(name, value string) error) error {
 	return nil
 }
 
-// Inherit takes the inheritance out of the environment of this process; nil if
-// there is none. The variables are gone afterwards, and no child gets the
-// descriptors. Errors: ErrVariables.
+// Inherit returns the inheritance in the environment of this process; nil if there is none.
+// It removes the variables, and makes the descriptors close on exec. Errors: ErrVariables.
 func Inherit() (*Inheritance, error) {
 	h, err := Decode(os.Getenv)
 	for _, name := range Variables {

@@ -10,18 +10,18 @@ import (
 	"syscall"
 )
 
-// Exec replaces the image of this process by a binary, which gets the
-// inheritance. It returns only if that fails: then descriptors are as before, but
-// SIGUSR2 and SIGHUP stay ignored until signal.Notify is called for them again.
+// Exec executes a binary in this process and passes the inheritance to it. It returns only
+// if that fails. Then the descriptors are as before, but SIGUSR2 and SIGHUP stay ignored
+// until signal.Notify is called for them again.
 func (h *Inheritance) Exec(binary string, args []string, base []string) error {
 	env, err := h.Environ(base)
 	if err != nil {
 		return err
 	}
-	// They would end a process without handlers, which the next image is for a
-	// moment; ignored they stay ignored until it has some.
+	// The next image has no handlers at first, and these signals would end it. Ignored
+	// signals stay ignored after exec.
 	signal.Ignore(syscall.SIGUSR2, syscall.SIGHUP)
-	syscall.ForkLock.Lock() // no child may get what only the next image is to have
+	syscall.ForkLock.Lock() // a child process must not inherit the descriptors
 	for _, fd := range h.descriptors() {
 		closeOnExec(fd, false)
 	}
@@ -33,7 +33,7 @@ func (h *Inheritance) Exec(binary string, args []string, base []string) error {
 	return fmt.Errorf("exec %s: %w", binary, err)
 }
 
-// Back becomes the binary of which the note has a descriptor, and says why.
+// Back executes the old binary, whose descriptor is in the note, and passes why on.
 func (h *Inheritance) Back(why error, args []string, base []string) error {
 	if h.Note.Old == 0 {
 		return fmt.Errorf("there is no binary to go back to")
@@ -43,7 +43,7 @@ func (h *Inheritance) Back(why error, args []string, base []string) error {
 	return h.Exec(fmt.Sprintf("/proc/self/fd/%d", h.Note.Old), args, base)
 }
 
-// Self opens the binary of this image, which may have been replaced on disk.
+// Self opens the binary of this process, even if its file was replaced.
 func Self() (*os.File, error) {
 	f, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -52,8 +52,7 @@ func Self() (*os.File, error) {
 	return f, nil
 }
 
-// closeOnExec sets or clears the flag, and reports whether there is such a
-// descriptor.
+// closeOnExec sets or clears the flag of a descriptor, and reports whether it is open.
 func closeOnExec(fd int, on bool) bool {
 	flag := uintptr(0)
 	if on {
@@ -74,8 +73,8 @@ func ours(info fs.FileInfo) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// Detach closes a file and returns its descriptor under a number that nobody
-// owns, for an Inheritance. No child gets it.
+// Detach duplicates the descriptor of a file for an Inheritance, and closes the file. The
+// duplicate closes on exec.
 func Detach(f *os.File) (int, error) {
 	defer f.Close()
 	raw, err := f.SyscallConn() // Fd would turn a socket blocking
@@ -94,8 +93,8 @@ func Detach(f *os.File) (int, error) {
 	return fd, nil
 }
 
-// Duplicate returns a file for a descriptor of the inheritance, which stays in
-// it; nil if there is none.
+// Duplicate returns a file with a duplicate of an inherited descriptor, which stays in the
+// inheritance; nil if there is none.
 func Duplicate(of map[string]int, name string) (*os.File, error) {
 	s, ok := of[name]
 	if !ok {
@@ -109,7 +108,7 @@ func Duplicate(of map[string]int, name string) (*os.File, error) {
 }
 
 func duplicate(s int) (int, error) {
-	syscall.ForkLock.RLock() // no child may get it between the two calls
+	syscall.ForkLock.RLock() // a fork between the two calls would leak it
 	defer syscall.ForkLock.RUnlock()
 	fd, err := syscall.Dup(s)
 	if err == nil {

@@ -2,8 +2,8 @@ package handoff
 
 import "fmt"
 
-// ExportStatus is how the export of sockets and states ended: the statuses of the
-// original.
+// ExportStatus is the result of exporting sockets and states. The values are those of the
+// original server.
 type ExportStatus int
 
 // The closed list of export statuses, with when each is returned.
@@ -15,9 +15,9 @@ const (
 	// ExportBufferTooSmall: a variable, or all of them together, would not fit
 	// into the environment of a process.
 	ExportBufferTooSmall ExportStatus = -1
-	// ExportNotReady: a profile is starting or its journal has failed, what was
-	// decided did not become durable in time, a state file could not be written,
-	// a handoff or reload is under way, or the platform has none.
+	// ExportNotReady: a profile is starting or its journal has failed, decisions did not
+	// become durable in time, a state file could not be written, a handoff or reload is
+	// under way, or the platform does not support handoffs.
 	ExportNotReady ExportStatus = -2
 )
 
@@ -32,7 +32,7 @@ func (s ExportStatus) String() string {
 	return fmt.Sprintf("ExportStatus(%d)", int(s))
 }
 
-// ExportError is why nothing was handed over. The server goes on.
+// ExportError says why a handoff failed. The server goes on.
 type ExportError struct {
 	Status ExportStatus
 	Err    error
@@ -41,7 +41,7 @@ type ExportError struct {
 func (e *ExportError) Error() string { return fmt.Sprintf("%s: %v", e.Status, e.Err) }
 func (e *ExportError) Unwrap() error { return e.Err }
 
-// NotReady is an ExportError with that status.
+// NotReady returns an *ExportError with status ExportNotReady.
 func NotReady(format string, args ...any) error {
 	return &ExportError{ExportNotReady, fmt.Errorf(format, args...)}
 }

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Inheritance is what one image of the process leaves to the next.
+// Inheritance is what one image of the process passes to the next.
 type Inheritance struct {
-	Sockets   map[string]int    // UDP, by profile
-	Listeners map[string]int    // by the names of doc.go
-	States    map[string]string // paths, by profile, and Letters
+	Sockets   map[string]int    // UDP descriptors, by profile
+	Listeners map[string]int    // descriptors, by the names of doc.go
+	States    map[string]string // paths of state files, by profile, and Letters
 	Note      Note
 
-	served []string // the profiles that served players, as Inherit found them
-	tidy   func()   // collects garbage again; nil: it is collected
+	served []string // the profiles with a state, as Inherit found them
+	tidy   func()   // resumes garbage collection; nil if it was not stopped
 }
 
-// serves reports whether a profile served players in the image before.
+// serves reports whether a profile served players before the handoff.
 func (h *Inheritance) serves(profile string) bool { return slices.Contains(h.served, profile) }
 
-// Lap notes a phase that ends now, and returns when that is. Without an inheritance
-// there is nothing to note.
+// Lap adds a phase from since until now to the note, and returns now. H may be nil: then
+// nothing is noted.
 func (h *Inheritance) Lap(name string, since time.Time) time.Time {
 	now := time.Now()
 	if h != nil {
@@ -40,21 +40,22 @@ func (h *Inheritance) collectGarbage() {
 	}
 }
 
-// HTTP, Admin, Control and Redirect name listeners.
+// The names of listeners, besides those of HTTP.
 const (
 	Admin    = "/admin"
 	Control  = "/control"
 	Redirect = "/redirect"
 )
 
-// Letters names, among the states, what other machines are still to be told, and have told.
-// An image that does not know it removes the file. lettersFile is the profile that the file names.
+// Letters is the key in States of the file with the letters that were not sent to other nodes
+// yet or were received from them. An image of an older version removes the file. lettersFile
+// is the profile's name in that file.
 const (
 	Letters     = "/letters"
 	lettersFile = "letters"
 )
 
-// Letters returns what this image has to know of letters; nil: nothing.
+// Letters returns the content of the file with letters; nil if there is none.
 func (h *Inheritance) Letters() ([]byte, error) {
 	path, ok := h.States[Letters]
 	if !ok {
@@ -68,7 +69,7 @@ func (h *Inheritance) Letters() ([]byte, error) {
 	return slices.Clone(b), nil
 }
 
-// HTTP names the listener of a profile for HTTP and WebSocket.
+// HTTP returns the name of a profile's listener for HTTP and WebSocket.
 func HTTP(profile string) string { return "http/" + profile }
 
 // descriptors returns every descriptor of the inheritance once.
@@ -84,7 +85,7 @@ func (h *Inheritance) descriptors() []int {
 	return slices.Compact(all)
 }
 
-// Take returns a descriptor as a file, once; nil if there is none.
+// Take removes a descriptor and returns it as a file; nil if there is none.
 func Take(of map[string]int, name string) *os.File {
 	fd, ok := of[name]
 	if !ok {
@@ -94,7 +95,7 @@ func Take(of map[string]int, name string) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
-// Close closes the descriptors that nobody has taken, but not those of the note.
+// Close closes the descriptors that were not taken, except those of the note.
 func (h *Inheritance) Close() error {
 	var errs []error
 	for _, of := range []map[string]int{h.Sockets, h.Listeners} {
@@ -125,7 +126,7 @@ func (h *Inheritance) Clone() *Inheritance {
 	return &c
 }
 
-// Report returns the connection of the note, once; nil if there is none.
+// Report removes the connection of the note and returns it; nil if there is none.
 func (h *Inheritance) Report() *os.File {
 	fd := h.Note.Report
 	if fd == 0 {
@@ -135,7 +136,8 @@ func (h *Inheritance) Report() *os.File {
 	return os.NewFile(uintptr(fd), "report")
 }
 
-// CloseNote closes the descriptors of the note: there is no way back any more.
+// CloseNote closes the descriptors of the note. Afterwards there is no return to the old
+// image.
 func (h *Inheritance) CloseNote() {
 	if f := h.Report(); f != nil {
 		f.Close()

@@ -19,54 +19,53 @@ import (
 	"wamble/runner"
 )
 
-// Server is what a handoff needs of the server that runs.
+// Server has what a handoff needs of the running server.
 type Server struct {
-	// Binary is the file of the next image; "" is none. Args are the arguments of
-	// this process, its name first.
+	// Binary is the file to execute; "" if handoffs are not possible. Args are the
+	// arguments of this process, its name first.
 	Binary string
 	Args   []string
-	// Version is that of this image.
+	// Version is the version of this image.
 	Version  string
-	StateDir string // for the state files
+	StateDir string // directory of the state files
 	Log      *slog.Logger
-	Runners  []*runner.Runner // of the journal, or of the parts of it that are here
-	// Bridge makes what the next image needs to open the journal at once; nil: it
+	Runners  []*runner.Runner // of the journal, or of its partitions on this node
+	// Bridge prepares the journal to be opened quickly by the next image; nil if that
 	// waits for the disk.
 	Bridge   func() error
 	Profiles []*loop.Runtime
-	// Placed says that other machines serve what this one does not: it may have nothing but
-	// its sockets.
+	// Placed says that other nodes share the journal, so that this one may have no state.
 	Placed bool
-	// Listeners are those that belong to no profile, by their names.
+	// Listeners has the listeners that belong to no profile, by name.
 	Listeners map[string]syscall.Conn
-	// Suits says why the next image could not keep what this one has.
+	// Suits returns why the next image could not go on with what this one has.
 	Suits func(Verdict) error
-	// Pause lets HTTP and the control socket come to rest while players are still
-	// served, at most until ctx ends; Resume takes that back. Reporting says that
-	// somebody at the control socket waits for the handoff.
+	// Pause finishes requests of HTTP and the control socket and holds back new ones, at
+	// most until ctx ends; Resume undoes that. Reporting says that a client waits for the
+	// result of the handoff.
 	Pause  func(ctx context.Context, reporting bool)
 	Resume func()
-	// Draining reports whether nobody new is taken.
+	// Draining reports whether new players are refused.
 	Draining func() bool
-	// Heard returns Note.Heard, and what the next image has to know of letters, nil if it is
-	// nothing, when all loops rest; nil: there are no other machines.
+	// Heard returns Note.Heard and the state of letters for the next image; nil if that is
+	// empty. It is called when all loops are frozen. It may be nil.
 	Heard func() (heard int64, letters []byte)
 	// Listen makes this process listen to SIGHUP and SIGUSR2 again, which an exec
-	// that failed has left ignored; nil: nobody does.
+	// that failed has left ignored; it may be nil.
 	Listen func()
 }
 
-// The patience of a handoff.
+// The time limits of a handoff.
 const (
-	quiesceTime = 8 * time.Second       // for the batch that the drain is at: longer than a locked SQLite is waited for
-	pauseTime   = 2 * time.Second       // for answers over HTTP that are being given
-	freezeTime  = 5 * time.Second       // for what was decided to become durable
-	joinTime    = 4 * time.Second       // for memory to become large pages
-	partTime    = 25 * time.Millisecond // for what WebSocket clients are told last to be written
+	quiesceTime = 8 * time.Second       // for the drain's batch; longer than the wait for a locked SQLite
+	pauseTime   = 2 * time.Second       // for HTTP requests that are being answered
+	freezeTime  = 5 * time.Second       // for pending decisions to become durable
+	joinTime    = 4 * time.Second       // for joining memory to large pages
+	partTime    = 25 * time.Millisecond // for the last frames to WebSocket clients
 )
 
-// LongestTime is how long a handoff can take until the exec, with some for the disk:
-// one that takes longer hangs.
+// LongestTime bounds a handoff until the exec, with a reserve for the disk. One that takes
+// longer hangs.
 const LongestTime = checkTime + adoptTime + quiesceTime + pauseTime + joinTime + freezeTime + 15*time.Second
 
 // leaving is a handoff that is under way.
@@ -74,14 +73,14 @@ type leaving struct {
 	*Server
 	next   *Inheritance
 	files  map[string]*File
-	rooms  map[string][]byte // for the states, by profile
+	rooms  map[string][]byte // buffers for the states, by profile
 	frozen map[string]*loop.Frozen
-	serve  []*loop.Runtime // the profiles with a state
-	ahead  bool            // the next image can read what is written ahead
-	tidy   func()          // collects garbage again; nil: it is collected
+	serve  []*loop.Runtime // the shards with a state
+	ahead  bool            // the next image can read boards that were written ahead
+	tidy   func()          // resumes garbage collection; nil if it is not stopped
 }
 
-// steps is the order of a handoff. Each step can be taken back, by stay.
+// steps has the steps of a handoff in order. stay undoes them.
 var steps = []struct {
 	name string
 	do   func(*leaving, context.Context) error
@@ -98,19 +97,19 @@ var steps = []struct {
 	{"exec", (*leaving).exec},
 }
 
-// Report is the connection of who asked for a handoff: the next image answers there.
+// Report is the connection of the client that asked for a handoff. The next image answers it.
 type Report struct {
-	File *os.File // nil: nobody waits
-	Web  bool     // it speaks HTTP
-	Key  string   // names the request, which may be sent again; "": nothing does
+	File *os.File // nil if no client waits
+	Web  bool     // the connection speaks HTTP
+	Key  string   // idempotency key of the request; "" if it has none
 }
 
-// Leave becomes another image of this process, and returns only if that fails:
-// then the server goes on as before. Errors: *ExportError, or why the binary refuses.
+// Leave executes the next image, and returns only if that fails; then the server goes on as
+// before. Errors: *ExportError, or the reason why the binary refuses.
 //
-// Nothing is closed, because nothing need be: what was answered is durable in the
-// journal, whoever opens journal and store next takes them as after a crash, and
-// exec closes every descriptor and gives back every lock.
+// Journal and store are not closed. What was answered is durable in the journal, the next
+// image opens both as after a crash, and exec closes every descriptor and releases every
+// lock.
 func Leave(ctx context.Context, s *Server, report Report) error {
 	l := newLeaving(s)
 	err := l.leave(ctx, report)
@@ -128,6 +127,7 @@ func newLeaving(s *Server) *leaving {
 	}
 }
 
+// leave runs all steps, and notes how long each took.
 func (l *leaving) leave(ctx context.Context, report Report) error {
 	began := time.Now()
 	l.next.Note.Web, l.next.Note.Key = report.Web, report.Key
@@ -149,8 +149,8 @@ func (l *leaving) leave(ctx context.Context, report Report) error {
 	return nil
 }
 
-// Rehearse returns what the next image says of itself in check mode, or why nothing
-// could be handed over. It changes nothing.
+// Rehearse runs the next image in check mode and returns its verdict, or why a handoff would
+// fail. It changes nothing.
 func Rehearse(ctx context.Context, s *Server) (Verdict, error) {
 	if s.Binary == "" {
 		return Verdict{}, NotReady("this server has no binary to hand over to")
@@ -179,9 +179,9 @@ func (l *leaving) check(ctx context.Context) error {
 	return nil
 }
 
-// makeWhole chooses the profiles that have a state, and waits until each has taken in
-// what it was handed itself. One that has never served players, as its database is away,
-// has none: the next image starts it.
+// makeWhole selects the shards that have a state, and waits until each has adopted all of the
+// last handoff. A shard that never had a loop, as without its database, has no state: the
+// next image starts it.
 func (l *leaving) makeWhole(ctx context.Context) error {
 	if len(l.Profiles) == 0 {
 		return &ExportError{ExportEmpty, errors.New("no profile runs")}
@@ -204,7 +204,7 @@ func (l *leaving) makeWhole(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptTime)
 	defer cancel()
 	return l.everyProfile(func(rt *loop.Runtime) error {
-		// A world that grows does not come to rest, and what is new is not written ahead.
+		// New boards would never let the journal come to rest, and are not written ahead.
 		if _, _, err := rt.Tell(ctx, &profile.HoldBoards{On: true}); err != nil {
 			return NotReady("profile %s: %v", rt.Name(), err)
 		}
@@ -215,21 +215,20 @@ func (l *leaving) makeWhole(ctx context.Context) error {
 	})
 }
 
-// adoptTime is how long the next handoff waits until this image has taken in all that
-// the one before it has written ahead.
+// adoptTime bounds the wait of a handoff for the adoption of what the last one wrote ahead.
 const adoptTime = 20 * time.Second
 
 // flush stops the drain and empties the journal's memory while players are still
 // served, so that little is left to do when they are not.
 func (l *leaving) flush(ctx context.Context) error {
 	for _, rt := range l.Profiles {
-		rt.Hurry(true) // the drain is to end its batch, not to rest in it
+		rt.Hurry(true) // the drain ends its batch without pauses
 	}
 	rest, cancel := context.WithTimeout(ctx, quiesceTime)
 	defer cancel()
 	for _, r := range l.Runners {
 		if err := r.Quiesce(rest); err != nil && ctx.Err() != nil {
-			return err // a store that hangs is cut off later
+			return err // without it the exec cuts off a batch that did not end
 		}
 	}
 	if err := l.flushAll(); err != nil || l.Bridge == nil {
@@ -250,9 +249,9 @@ func (l *leaving) flushAll() error {
 	return nil
 }
 
-// pause lets HTTP and the control socket come to rest: who asks from now on asks
-// the next image. Whoever is not done in time is cut. Then little is left in the
-// journal's memory again, and the collector does not run while everything has to be fast.
+// pause finishes the requests of HTTP and the control socket; new ones are answered by the
+// next image, and those that are not done in time are cut off. Then it flushes the journal's
+// memory again, and stops garbage collection for the steps that have to be fast.
 func (l *leaving) pause(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pauseTime)
 	defer cancel()
@@ -264,24 +263,24 @@ func (l *leaving) pause(ctx context.Context) error {
 	return nil
 }
 
-// slim gives back what memory nobody uses, and joins the pages of the rest: the kernel
-// takes an image apart page by page before the next one runs. It takes seconds with a
-// million boards, so it comes before what is written ahead: that ages with every move.
+// slim frees unused memory and joins the rest to large pages, because exec frees the memory
+// page by page before the next image runs. It takes seconds with a million boards, so it
+// comes before boards are written ahead, which every move makes outdated.
 func (l *leaving) slim(context.Context) error {
 	debug.FreeOSMemory()
 	joinPages(time.Now().Add(joinTime))
 	return nil
 }
 
-// holdGarbage leaves garbage where it is until tidy is called, unless memory is
-// limited: while nobody is served there is more important work.
+// holdGarbage stops garbage collection until tidy is called. With a memory limit
+// (GOMEMLIMIT) it still runs near the limit.
 func holdGarbage() (tidy func()) {
 	percent := debug.SetGCPercent(-1)
 	return func() { debug.SetGCPercent(percent) }
 }
 
-// freeze makes all loops rest. One that rests may be told news by one that does not
-// yet: then all go on, and try again.
+// freeze stops all loops. If a frozen loop has received news from one that was not frozen
+// yet, all go on and it tries again.
 func (l *leaving) freeze(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, freezeTime)
 	defer cancel()
@@ -293,7 +292,7 @@ func (l *leaving) freeze(ctx context.Context) error {
 	}
 }
 
-// unheard reports whether a loop that rests was told news.
+// unheard reports whether a frozen loop has received news.
 func (l *leaving) unheard() bool {
 	for _, f := range l.frozen {
 		if f.Unheard() {
@@ -303,6 +302,7 @@ func (l *leaving) unheard() bool {
 	return false
 }
 
+// thaw lets all frozen loops go on.
 func (l *leaving) thaw() {
 	for _, f := range l.frozen {
 		f.Thaw()
@@ -310,6 +310,7 @@ func (l *leaving) thaw() {
 	clear(l.frozen)
 }
 
+// freezeOnce freezes all loops, and fails if not all decisions are durable in time.
 func (l *leaving) freezeOnce(ctx context.Context) error {
 	var mu sync.Mutex
 	return l.everyProfile(func(rt *loop.Runtime) error {
@@ -327,8 +328,8 @@ func (l *leaving) freezeOnce(ctx context.Context) error {
 	})
 }
 
-// writeStates writes down the profiles, whose loops rest. WebSocket clients, who
-// have had all their answers, are told meanwhile to come back.
+// writeStates writes the states of the frozen shards. Meanwhile WebSocket connections, whose
+// answers were all sent, are closed with "going away".
 func (l *leaving) writeStates(ctx context.Context) error {
 	goodbye, cancel := context.WithTimeout(ctx, partTime)
 	defer cancel()
@@ -336,7 +337,6 @@ func (l *leaving) writeStates(ctx context.Context) error {
 		told := make(chan struct{})
 		go func() {
 			defer close(told)
-			// Whoever does not hear it finds out.
 			guard.Run("a goodbye", func() { rt.Port().CloseConns(goodbye, transport.CloseGoingAway) },
 				func(err error) { l.Log.Error("clients were not told of the handoff", "err", err) })
 		}()
@@ -356,7 +356,7 @@ func (l *leaving) writeStates(ctx context.Context) error {
 	})
 }
 
-// exec replaces this image by the next one. It returns only if that fails.
+// exec executes the next image. It returns only if that fails.
 func (l *leaving) exec(ctx context.Context) error {
 	l.next.Note.Draining = l.Draining()
 	if l.Heard != nil {
@@ -377,7 +377,7 @@ func (l *leaving) exec(ctx context.Context) error {
 	return err
 }
 
-// everyProfile does something with every profile that has a state, at the same time.
+// everyProfile runs do for every shard that has a state, concurrently.
 func (l *leaving) everyProfile(do func(rt *loop.Runtime) error) error {
 	errs := make([]error, len(l.serve))
 	var all sync.WaitGroup
@@ -388,7 +388,7 @@ func (l *leaving) everyProfile(do func(rt *loop.Runtime) error) error {
 	return errors.Join(errs...)
 }
 
-// stay takes back what was done for a handoff.
+// stay undoes the steps after a failure.
 func (l *leaving) stay() {
 	if l.tidy != nil {
 		l.tidy()
@@ -401,7 +401,7 @@ func (l *leaving) stay() {
 	defer cancel()
 	for _, rt := range l.serve {
 		rt.Do(ctx, (*profile.Profile).EndAhead)
-		rt.Tell(ctx, &profile.HoldBoards{}) // a loop that has ended makes no boards either
+		rt.Tell(ctx, &profile.HoldBoards{}) // an error is a loop that has ended
 	}
 	l.Resume()
 	for _, r := range l.Runners {

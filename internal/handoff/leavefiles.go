@@ -12,7 +12,7 @@ import (
 	"wamble/internal/transport"
 )
 
-// makeFiles makes room for the states, while there is time.
+// makeFiles creates the state files and reserves memory while players are served.
 func (l *leaving) makeFiles(ctx context.Context) error {
 	for _, rt := range l.serve {
 		if err := l.makeFile(ctx, rt); err != nil {
@@ -22,12 +22,12 @@ func (l *leaving) makeFiles(ctx context.Context) error {
 	return nil
 }
 
-// makeFile makes room for the state of one profile, and writes what can be written
-// while players are served.
+// makeFile creates the state file of one shard, writes the boards that can be written ahead,
+// and reserves memory for the rest.
 func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
 	size := 0
 	if !rt.Do(ctx, func(p *profile.Profile) {
-		if size = p.Gauges().Boards * roughBoard; !l.ahead || !p.IsLarge() { // to count them would hold up players
+		if size = p.Gauges().Boards * roughBoard; !l.ahead || !p.IsLarge() { // an exact size of a large profile would delay players
 			size = p.SnapshotSize()
 		}
 	}) {
@@ -49,7 +49,7 @@ func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
 	return nil
 }
 
-// writeLetters writes what the next image has to know of letters; nil: nothing.
+// writeLetters writes the file with letters, unless letters is nil.
 func (l *leaving) writeLetters(letters []byte) error {
 	if letters == nil {
 		return nil
@@ -62,13 +62,14 @@ func (l *leaving) writeLetters(letters []byte) error {
 	return f.Write(letters)
 }
 
-// roughBoard is about how many bytes a board of a large world takes.
+// roughBoard is about how many bytes a board takes in the state of a large profile.
 const roughBoard = 160
 
-// aheadPart is how many boards are written between two steps: a part of a millisecond.
+// aheadPart is how many boards are written between two steps of the loop. That takes less
+// than a millisecond.
 const aheadPart = 1000
 
-// writeAhead writes the boards that do not change, some between two steps each.
+// writeAhead writes the free boards, aheadPart of them between two steps of the loop.
 func writeAhead(ctx context.Context, rt *loop.Runtime, f *File) error {
 	var a *profile.Ahead
 	if !rt.Do(ctx, func(p *profile.Profile) { a = p.BeginAhead() }) || a == nil {
@@ -87,8 +88,7 @@ func writeAhead(ctx context.Context, rt *loop.Runtime, f *File) error {
 	return f.WriteAhead(a.End(nil))
 }
 
-// touched returns room for so many bytes, whose memory the kernel has given
-// already.
+// touched returns an empty slice with capacity size, whose pages are already mapped.
 func touched(size int) []byte {
 	room := make([]byte, size)
 	for i := 0; i < len(room); i += os.Getpagesize() {
@@ -97,7 +97,7 @@ func touched(size int) []byte {
 	return room[:0]
 }
 
-// leaveSockets makes descriptors that stay open in the next image.
+// leaveSockets duplicates the descriptors that the next image inherits.
 func (l *leaving) leaveSockets(context.Context) error {
 	self, err := Self()
 	if err == nil {

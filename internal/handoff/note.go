@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// Note is what one image tells the next beside names and numbers.
+// Note is the part of an inheritance that is passed on as JSON.
 type Note struct {
-	// Began is when the handoff was asked for, Frozen when the last packet before
-	// it was read, and Left the moment before exec, in nanoseconds since 1970.
+	// Began is when the handoff began, Frozen when its step freeze began, and Left the
+	// moment before exec, in nanoseconds since 1970.
 	Began  int64 `json:"began"`
 	Frozen int64 `json:"frozen"`
 	Left   int64 `json:"left,omitempty"`
-	// Old is the descriptor of the binary to go back to, Report that of the
-	// connection whose client waits for the result; 0 is none.
+	// Old is the descriptor of the old binary, Report that of the connection whose client
+	// waits for the result; 0 if there is none.
 	Old    int `json:"old,omitempty"`
 	Report int `json:"report,omitempty"`
-	// Web says that the connection speaks HTTP. Key names the request that asked for
-	// the handoff: one with the same key is the same, sent again.
+	// Web says that the connection speaks HTTP. Key is the idempotency key of the request
+	// for the handoff.
 	Web bool   `json:"web,omitempty"`
 	Key string `json:"key,omitempty"`
 	// From is the version of the image that wrote the note.
 	From string `json:"from,omitempty"`
-	// Failure says why the image before this one could not adopt: this is the
-	// way back.
+	// Failure says why the new image could not take over; then the old one is executed
+	// again.
 	Failure string `json:"failure,omitempty"`
-	// Draining says that nobody new is taken.
+	// Draining says that new players are refused.
 	Draining bool `json:"draining,omitempty"`
-	// Heard is the version of the last note of another machine that the profiles know.
+	// Heard is the version of the last note of another node that was applied.
 	Heard int64 `json:"heard,omitempty"`
-	// Phases are what has been done so far, in order.
+	// Phases has the phases so far, in order.
 	Phases []Phase `json:"phases,omitempty"`
 }
 
-// Phase is one part of a handoff, and how long it took.
+// Phase is the duration of one part of a handoff.
 type Phase struct {
 	Name string        `json:"name"`
 	Took time.Duration `json:"took"` // nanoseconds
@@ -45,7 +45,7 @@ const (
 	maxFailure = 2 << 10
 )
 
-// Add notes a phase.
+// Add adds a phase.
 func (n *Note) Add(name string, took time.Duration) {
 	n.Phases = append(n.Phases, Phase{name, took})
 }

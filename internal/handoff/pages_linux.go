@@ -11,12 +11,11 @@ import (
 
 const (
 	largePage = 2 << 20
-	joinPart  = 16 * largePage // so many bytes are joined by one call, in about 20 ms
+	joinPart  = 16 * largePage // bytes that one call joins, in about 20 ms
 )
 
-// joinPages makes large pages of this process's memory, until a time: the kernel takes
-// an image apart page by page. What it cannot join (before Linux 6.1 nothing) stays as
-// it is.
+// joinPages joins this process's memory to large pages until a deadline, so that exec frees
+// it faster. Pages that cannot be joined (before Linux 6.1 none can) are left as they are.
 func joinPages(until time.Time) {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -32,11 +31,11 @@ func joinPages(until time.Time) {
 	}
 }
 
-// span is addresses from the first to before the last, in whole large pages.
+// span is a half-open range of addresses, aligned to large pages.
 type span struct{ from, to uintptr }
 
-// largeSpans returns where there are large pages in memory that is private, writable
-// and of no file, by the text of /proc/self/maps.
+// largeSpans returns the ranges of private, writable, anonymous memory in the text of
+// /proc/self/maps.
 func largeSpans(maps string) (spans []span) {
 	for line := range strings.Lines(maps) {
 		fields := strings.Fields(line) // addresses, rights, offset, device, inode, name

@@ -9,18 +9,16 @@ import (
 	"wamble/internal/guard"
 )
 
-// Image is what one image of the process does.
+// Image has the functions that Serve calls.
 type Image struct {
-	// Check says whether this binary could take over.
+	// Check returns the verdict of this binary in check mode.
 	Check func() (Verdict, error)
-	// Open opens a server, with what another image left to it, or nil, and returns
-	// what runs it.
+	// Open opens a server with an inheritance, or nil, and returns a function that runs it.
 	Open func(h *Inheritance) (run func() error, err error)
 }
 
-// Serve is the life of a process: it opens a server and runs it until it is to
-// stop, or becomes another image. It is the one that was started, or one that
-// another handed over to.
+// Serve opens a server and runs it, after a normal start or a handoff. If it cannot be opened
+// after a handoff, the old binary is executed again. In check mode it only prints a verdict.
 func Serve(image Image) error {
 	inherited, err := Inherit()
 	if err != nil {
@@ -47,11 +45,11 @@ func Serve(image Image) error {
 	}
 }
 
-// garbageTime is how long a successor leaves garbage where it is, whatever it waits
-// for.
+// garbageTime bounds how long garbage collection is stopped after a handoff.
 const garbageTime = 3 * time.Second
 
-// open opens a server. A panic is an error too: there may be a way back.
+// open opens a server. A panic becomes an error, so that the old image can take over again.
+// Garbage collection is stopped until the handoff has finished.
 func (i *Image) open(inherited *Inheritance) (run func() error, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -70,8 +68,9 @@ func (i *Image) open(inherited *Inheritance) (run func() error, err error) {
 	return i.Open(inherited)
 }
 
-// retreat is the way back of an image that cannot take over: it becomes the one
-// before it again. If it is that already, it starts anew on the sockets.
+// retreat executes the old binary again after this one failed to take over. If that fails, or
+// this is the old binary already, it removes the states, so that the server starts from the
+// journal on the inherited sockets.
 func retreat(inherited *Inheritance, why error) (*Inheritance, error) {
 	if inherited.Note.Failure == "" {
 		if err := inherited.Back(why, os.Args, os.Environ()); err != nil {

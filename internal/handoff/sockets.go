@@ -8,8 +8,8 @@ import (
 	"wamble/internal/transport"
 )
 
-// Listener returns a duplicate of an inherited listener; nil if there is none that
-// can be used.
+// Listener returns a duplicate of an inherited listener; nil if there is none or it cannot
+// be used.
 func (h *Inheritance) Listener(name string) net.Listener {
 	if h == nil {
 		return nil
@@ -26,10 +26,9 @@ func (h *Inheritance) Listener(name string) net.Listener {
 	return l
 }
 
-// Pair returns duplicates of the two sockets that a profile is to have, if they are
-// bound to the ports that it wants now: those that it had, or else, by their
-// numbers, those that another profile had. Port 0 is any port, but only of the
-// profile itself. Otherwise both are nil.
+// Pair returns duplicates of two inherited sockets that are bound to the given ports: the
+// profile's own, or those of another profile. Port 0 matches any port, but only of the
+// profile itself. Both are nil if there are none.
 func (h *Inheritance) Pair(profile string, udpPort, tcpPort uint16) (udp, tcp *os.File) {
 	if udp, tcp = h.pairOf(profile, udpPort, tcpPort); udp != nil || udpPort == 0 || tcpPort == 0 {
 		return udp, tcp
@@ -42,8 +41,8 @@ func (h *Inheritance) Pair(profile string, udpPort, tcpPort uint16) (udp, tcp *o
 	return nil, nil
 }
 
-// pairOf returns duplicates of the sockets that a profile of that name had, if they
-// are bound to these ports.
+// pairOf returns duplicates of the inherited sockets of a profile, if they are bound to
+// these ports.
 func (h *Inheritance) pairOf(name string, udpPort, tcpPort uint16) (udp, tcp *os.File) {
 	udp, err := Duplicate(h.Sockets, name)
 	if err != nil || udp == nil {
@@ -62,7 +61,7 @@ func (h *Inheritance) pairOf(name string, udpPort, tcpPort uint16) (udp, tcp *os
 	return udp, tcp
 }
 
-// Siblings returns duplicates of the UDP sockets that the other shards of a profile had.
+// Siblings returns duplicates of the inherited UDP sockets of a profile's other shards.
 func (h *Inheritance) Siblings(profile string, shards int) (udp []*os.File) {
 	for k := 1; k < shards; k++ {
 		f, err := Duplicate(h.Sockets, store.ShardName(profile, k))

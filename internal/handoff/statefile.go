@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// A state file is, in little endian:
+// The format of a state file, in little endian:
 //
 //	magic                    "wamble state 1\n", whose number is the version
 //	length of the name 2, length of the state 8, CRC-32C 4 of name and state
 //	name of the profile, state
 //
-// Version 2 has a part that was written ahead between name and state, and its length in
-// 8 bytes behind the CRC, which covers it.
+// Version 2 has boards that were written ahead between name and state, and their length in
+// 8 bytes after the CRC, which covers them.
 //
-// It is written for a process that follows at once on the same machine, so that
-// it is not synced: after a loss of power journal and store have everything.
+// The file is not synced. It is read at once on the same machine; after a loss of power
+// journal and store have everything.
 const (
 	stateMagic = "wamble state 1\n"
 	aheadMagic = "wamble state 2\n"
@@ -34,22 +34,22 @@ const (
 	fileSuffix = ".state"
 )
 
-// ErrStateFile is returned when a file is not the private, whole state of the
-// profile that was asked for.
+// ErrStateFile is returned when a file is not private, not complete, or not the state of the
+// requested profile.
 var ErrStateFile = errors.New("not a state file that can be adopted")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// File is the state of a profile that is about to be written.
+// File is a state file that is being written.
 type File struct {
 	file    *os.File
 	profile string
 	ahead   int64  // bytes that were written ahead
-	sum     uint32 // of name and these
+	sum     uint32 // CRC of the name and these bytes
 }
 
-// Create makes a private file in dir with room for about size bytes, while there
-// is still time for an error.
+// Create creates a private file in dir and reserves about size bytes, so that lack of room
+// is noticed early.
 func Create(dir, profile string, size int64) (*File, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -78,8 +78,8 @@ func Create(dir, profile string, size int64) (*File, error) {
 	return made, nil
 }
 
-// fill writes zeros, so that the kernel has the pages of the file when the state
-// itself is written.
+// fill writes zeros, so that the file's pages are in the page cache when the state is
+// written.
 func fill(f *os.File, size int64) error {
 	zeros := make([]byte, 256<<10)
 	for at := int64(0); at < size; at += int64(len(zeros)) {
@@ -93,7 +93,7 @@ func fill(f *os.File, size int64) error {
 // Path returns the name of the file.
 func (f *File) Path() string { return f.file.Name() }
 
-// WriteAhead writes more of the part that is written before the state is known.
+// WriteAhead appends bytes to the part that is written ahead of the state.
 func (f *File) WriteAhead(b []byte) error {
 	if _, err := f.file.WriteAt(b, f.aheadAt()+f.ahead); err != nil {
 		return fmt.Errorf("state file: %w", err)
@@ -103,7 +103,7 @@ func (f *File) WriteAhead(b []byte) error {
 	return nil
 }
 
-// aheadAt is where the part begins that is written ahead.
+// aheadAt returns the offset of the part that is written ahead.
 func (f *File) aheadAt() int64 { return int64(headerSize + 8 + len(f.profile)) }
 
 // Write writes the state and closes the file.
@@ -123,7 +123,7 @@ func (f *File) Write(state []byte) error {
 	if err == nil {
 		_, err = f.file.WriteAt(state, at)
 	}
-	if err == nil { // give back what was reserved beyond
+	if err == nil { // release the unused room
 		err = f.file.Truncate(at + int64(len(state)))
 	}
 	if err = errors.Join(err, f.file.Close()); err != nil {
@@ -138,9 +138,9 @@ func (f *File) Remove() {
 	os.Remove(f.file.Name())
 }
 
-// Read returns the state in a file, what was written ahead of it, and a function that
-// gives the memory of both back: nobody may look at them afterwards. Errors:
-// ErrStateFile, or one of the system.
+// Read returns the state in a file and the part that was written ahead. Done releases the
+// memory of both, which must not be used afterwards. Errors: ErrStateFile, or one of the
+// system.
 func Read(path, profile string) (state, ahead []byte, done func(), err error) {
 	f, err := openPrivate(path)
 	if err != nil {
@@ -158,7 +158,8 @@ func Read(path, profile string) (state, ahead []byte, done func(), err error) {
 	return state, ahead, done, nil
 }
 
-// contents returns what is in a state file that is private and not too long.
+// contents returns the bytes of a state file. It fails if the file is not private or too
+// long.
 func contents(f *os.File, path string) (b []byte, done func(), err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -176,7 +177,7 @@ func contents(f *os.File, path string) (b []byte, done func(), err error) {
 	return b, done, nil
 }
 
-// decodeState returns the state in the bytes of a file, and what was written ahead.
+// decodeState decodes the bytes of a state file.
 func decodeState(b []byte, profile string) (state, ahead []byte, err error) {
 	if len(b) < headerSize {
 		return nil, nil, fmt.Errorf("%w: it is not whole", ErrStateFile)
@@ -204,9 +205,8 @@ func decodeState(b []byte, profile string) (state, ahead []byte, err error) {
 	return rest[n+before:], rest[n : n+before], nil
 }
 
-// Sweep removes the state files in dir that a process left which died during a
-// handoff, and returns how many there were. Nobody can use them: only the image
-// that follows at once could.
+// Sweep removes the state files in dir of a process that died during a handoff, and returns
+// their number. They are of no use for a later start.
 func Sweep(dir string) (int, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,39 +18,38 @@ import (
 	"wamble/internal/store"
 )
 
-// Result is how a handoff ended, as the image that took over tells it.
+// Result is the result of a handoff, as the image that serves now reports it.
 type Result struct {
 	At      time.Time      `json:"at"`
 	PID     int            `json:"pid"`
 	From    string         `json:"from"`
 	To      string         `json:"to"`
-	Failure string         `json:"failure,omitempty"` // why the new image gave back
-	Frozen  wamble.Seconds `json:"frozen"`            // for how long nothing was read
+	Failure string         `json:"failure,omitempty"` // why the new image returned to the old one
+	Frozen  wamble.Seconds `json:"frozen"`            // how long nothing was read
 	Phases  []Phase        `json:"phases"`
-	// Preview is what would happen, one line each, if nothing was to happen.
+	// Preview has what would happen, one line each; set only by a dry run.
 	Preview []string `json:"preview,omitzero"`
 }
 
-// Successor is the image that takes over: it adopts the states of the profiles
-// beside the opening of the journal, and says when players are served.
+// Successor is the new image's side of a handoff. It adopts the states of the profiles while
+// the journal is opened, and finishes the handoff when players are served.
 type Successor struct {
-	inheritance *Inheritance      // nil: nobody handed over
-	states      map[string]*state // by profile; until its runtime has it
+	inheritance *Inheritance      // nil after a normal start
+	states      map[string]*state // by shard, until Adopt
 
 	mu     sync.Mutex // guards result
 	result *Result
 	ended  chan struct{} // closed when there is a result
 }
 
-// state is a profile that is being adopted.
+// state is the state of a shard that is being adopted.
 type state struct {
 	adopted *loop.Adopted
 	err     error
 	done    chan struct{}
 }
 
-// Begin begins to adopt the states of profiles. Without an inheritance there is
-// nothing to adopt.
+// Begin starts to adopt the states of profiles. H may be nil: then there are none.
 func Begin(h *Inheritance, profiles []*config.Profile) *Successor {
 	s := &Successor{inheritance: h, states: map[string]*state{}, ended: make(chan struct{})}
 	if h == nil {
@@ -69,8 +68,8 @@ func Begin(h *Inheritance, profiles []*config.Profile) *Successor {
 	return s
 }
 
-// load makes a profile of a state file. A panic is an error too: there is a way
-// back.
+// load restores a shard from a state file. A panic becomes an error, so that the old image
+// can take over again.
 func (st *state) load(path, name string, cfg *config.Profile, shard wamble.Shard) {
 	defer close(st.done)
 	defer guard.Into(&st.err, "the adoption of a state")
@@ -82,8 +81,8 @@ func (st *state) load(path, name string, cfg *config.Profile, shard wamble.Shard
 	st.adopted, st.err = loop.Adopt(cfg, shard, text, ahead, forget)
 }
 
-// Adopt waits for the states and gives them to the runtimes, which do not run yet.
-// What cannot be adopted is an error: the image before this one takes over again.
+// Adopt waits for the states and gives them to the runtimes, which do not run yet. After an
+// error the old image takes over again.
 func (s *Successor) Adopt(profiles []*loop.Runtime) error {
 	for name, st := range s.states {
 		if <-st.done; st.err != nil {
@@ -99,9 +98,9 @@ func (s *Successor) Adopt(profiles []*loop.Runtime) error {
 	return nil
 }
 
-// AwaitServed waits until the profiles that served players before the handoff do so
-// again, or ctx ends. It waits for no other: a profile that is new may not reach its
-// database for long.
+// AwaitServed waits until the profiles that served players before the handoff do so again.
+// Other profiles are not waited for, because they may lack their database. Error: that of
+// ctx.
 func (s *Successor) AwaitServed(ctx context.Context, profiles []*loop.Runtime) error {
 	for _, rt := range s.served(profiles) {
 		select {
@@ -118,10 +117,10 @@ func (s *Successor) served(profiles []*loop.Runtime) []*loop.Runtime {
 	return slices.DeleteFunc(slices.Clone(profiles), func(rt *loop.Runtime) bool { return !s.inheritance.serves(rt.Name()) })
 }
 
-// Finish ends a handoff when players are served again: it tells whoever waits for it that
-// this image, whose version is given, has taken over, and lets go of what was left
-// for the case that it could not. Opened is when everything was there but the
-// loops. Answer writes the result to the connection that waits for it.
+// Finish waits until players are served again. Then it logs the result, answers the client
+// that waits for it with answer, and releases what was kept for a return to the old image.
+// Version is that of this image. Opened is when the server was open and its loops were not
+// started.
 func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, version string, opened time.Time, log *slog.Logger, answer func(to io.Writer, web bool, r *Result)) {
 	h := s.inheritance
 	if h == nil {
@@ -158,12 +157,12 @@ func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, versio
 	}
 	h.CloseNote()
 	for _, rt := range s.served(profiles) {
-		rt.AwaitAnswer(ctx) // and then garbage is collected again
+		rt.AwaitAnswer(ctx) // the deferred collectGarbage comes after the first answers
 	}
 }
 
-// Repeated returns how the handoff ended that made this image, if a request with that
-// key asked for it; nil if it did not.
+// Repeated returns the result of the handoff that started this image, if it was requested
+// with that key; otherwise nil.
 func (s *Successor) Repeated(ctx context.Context, key string) *Result {
 	if s.inheritance == nil || key == "" || s.inheritance.Note.Key != key {
 		return nil
@@ -175,8 +174,8 @@ func (s *Successor) Repeated(ctx context.Context, key string) *Result {
 	return s.Result()
 }
 
-// Result returns how the handoff ended that made this image, nil if it was started
-// otherwise.
+// Result returns the result of the handoff that started this image; nil if there was none or
+// it has not finished.
 func (s *Successor) Result() *Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// view maps a file into memory, all of it at once: it was just written, so that
-// the kernel has it, and a copy would cost a fault for each of its pages.
+// view maps a file into memory with all of its pages, which are in the page cache. A read
+// into fresh memory would cost a page fault for each.
 func view(f *os.File, size int64) (b []byte, done func(), err error) {
 	b, err = unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_POPULATE)
 	if err != nil {

@@ -255,6 +255,7 @@ func printDossiers(w io.Writer, result any) error {
 	return nil
 }
 
+// print writes a dossier in aligned columns.
 func (d *dossier) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "name\t%s\n", orWord(d.Name, "(guest)"))

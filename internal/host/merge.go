@@ -16,6 +16,7 @@ func mergePlayers(ctx context.Context, h *Host, call *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Find both players in each database, and refuse before anything is merged.
 	list := h.Running()
 	counts, done := Counts{}, map[string]bool{}
 	var work []func() error
@@ -50,6 +51,7 @@ func mergePlayers(ctx context.Context, h *Host, call *Call) (any, error) {
 	if len(work) == 0 {
 		return nil, errNobody
 	}
+	// Merge them.
 	h.Log.Info("two players are merged", "whom", hideNamed(a.Whom), "into", hideNamed(a.Into))
 	for _, do := range work {
 		if err := do(); err != nil {

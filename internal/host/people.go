@@ -211,6 +211,8 @@ func findPeople(ctx context.Context, h *Host, call *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Search the memory of each profile, and each database once. Players in memory are also
+	// read from the database, which has more of them.
 	c, more := crowd{byWho: map[who]*person{}}, false
 	asked := map[string]bool{}
 	for i := range list {
@@ -244,6 +246,7 @@ func findPeople(ctx context.Context, h *Host, call *Call) (any, error) {
 			c.present(p.Database, p.Name, &found[j])
 		}
 	}
+	// Sort those with exactly this name first, then those in memory, then by last seen.
 	out := people{People: []person{}}
 	for _, w := range c.order {
 		out.People = append(out.People, *c.byWho[w])

@@ -182,6 +182,7 @@ func printStatus(w io.Writer, result any) error {
 		return c.print(w)
 	}
 	s := result.(*Status)
+	// The server.
 	rows := []string{
 		fmt.Sprintf("server\tpid %d, up %v", s.PID, s.Uptime.Duration()),
 		"data\t" + s.Data,
@@ -197,6 +198,7 @@ func printStatus(w io.Writer, result any) error {
 		rows = append(rows, "draining\tnobody new is taken; 'wamble drain off' ends it")
 	}
 	rows = append(rows, "reload\t"+showReload(s.Reload), "handoff\t"+showHandoff(s.Handoff))
+	// The profiles, with their shards.
 	for _, p := range s.Profiles {
 		store := p.Store
 		if p.Away {

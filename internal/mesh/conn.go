@@ -9,10 +9,10 @@ import (
 	"wamble/internal/guard"
 )
 
-// readBuffer is how much is read of a connection at once.
+// readBuffer is the size of reads, and about that of writes, in bytes.
 const readBuffer = 64 << 10
 
-// conn is a proven connection to another node. One goroutine reads, one writes.
+// conn is an authenticated connection to another node. One goroutine reads, one writes.
 type conn struct {
 	m        *Mesh
 	node     *node
@@ -24,7 +24,7 @@ type conn struct {
 	box      *outbox
 	asked    asked
 	wanted   wanted
-	frames   []Frame // of the reader
+	frames   []Frame // buffer of the reader
 	over     sync.Once
 	done     chan struct{} // closed when the connection has ended
 }
@@ -38,7 +38,7 @@ func newConn(m *Mesh, nc net.Conn, h hello, k secrets, dialled bool) *conn {
 	}
 }
 
-// end ends the connection. Nobody waits for the other end.
+// end ends the connection, without waiting for the other end.
 func (c *conn) end() {
 	c.over.Do(func() {
 		close(c.done)
@@ -48,8 +48,8 @@ func (c *conn) end() {
 	})
 }
 
-// send queues a frame, and reports whether the other end gets it as long as the
-// connection lives.
+// send queues a frame, and reports whether it did. If there is no room and the frame must
+// not be lost, it ends the connection.
 func (c *conn) send(f *Frame) bool {
 	err := c.box.add(f)
 	if err == errBehind {
@@ -59,10 +59,10 @@ func (c *conn) send(f *Frame) bool {
 	return err == nil
 }
 
-// read hands out what the other end says, until the connection ends.
+// read reads records and handles their frames, until the connection ends.
 func (c *conn) read() error {
 	defer c.end()
-	var told time.Time // when the deadline was set
+	var told time.Time // when the deadline was last set
 	for {
 		if now := time.Now(); now.Sub(told) > c.m.timing.silence/4 {
 			told = now
@@ -78,7 +78,8 @@ func (c *conn) read() error {
 	}
 }
 
-// hear hands out the frames of one record.
+// hear handles the frames of one record: subscriptions, requests and answers itself, all
+// others by Options.Receive.
 func (c *conn) hear(frames []byte) error {
 	c.frames = c.frames[:0]
 	for len(frames) > 0 {
@@ -117,14 +118,14 @@ func (c *conn) hear(frames []byte) error {
 	return nil
 }
 
-// write writes what is queued, and a sign of life when that is nothing for a while,
-// until the connection ends.
+// write writes the queued frames, and a keep-alive if there are none for a while, until the
+// connection ends.
 func (c *conn) write() error {
 	defer c.end()
 	beat := time.NewTicker(c.m.timing.beat)
 	defer beat.Stop()
 	var frames, sealed []byte
-	idle := false // nothing was written since the last beat
+	idle := false // nothing was written since the last tick of beat
 	for {
 		select {
 		case <-c.box.ready:
@@ -147,7 +148,7 @@ func (c *conn) write() error {
 	}
 }
 
-// writeAll writes frames as records: an empty one, if there are none.
+// writeAll writes frames as records, or an empty record if there are none.
 func (c *conn) writeAll(sealed, frames []byte) ([]byte, error) {
 	for {
 		sealed = sealed[:0]
@@ -165,13 +166,13 @@ func (c *conn) writeAll(sealed, frames []byte) ([]byte, error) {
 	}
 }
 
-// cut returns the frames of the next record.
+// cut splits off the frames of the next record, at most fullRecord bytes or one frame.
 func cut(frames []byte) (record, rest []byte) {
 	rest = frames
 	for len(rest) > 0 {
 		one, after, err := next(rest)
 		if err != nil {
-			panic(err) // they are our own
+			panic(err) // the frames are this node's own
 		}
 		if n := len(frames) - len(rest); n > 0 && n+len(one) > fullRecord {
 			break

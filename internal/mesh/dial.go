@@ -9,10 +9,10 @@ import (
 	"wamble/internal/guard"
 )
 
-// dial keeps a connection to a node, until ctx ends.
+// dial connects to a node, and again after each end of the connection, until ctx ends.
 func (m *Mesh) dial(ctx context.Context, n *node) {
 	pause, failing := m.timing.first, false
-	if n.name < m.o.Name { // it dials as well, and its connection is the one that stays
+	if n.name < m.o.Name { // the node dials as well, and its connection is kept
 		m.pause(ctx, n, m.timing.deference)
 	}
 	for ctx.Err() == nil {
@@ -40,10 +40,10 @@ func (m *Mesh) dial(ctx context.Context, n *node) {
 	}
 }
 
-// jitter is about d, so that nodes do not dial each other in step.
+// jitter returns d ± 50 %, so that nodes do not dial each other at the same time.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
-// pause waits, until the address of the node changes.
+// pause waits for d, or until the address of the node changes or ctx ends.
 func (m *Mesh) pause(ctx context.Context, n *node, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -60,8 +60,8 @@ func (m *Mesh) addressOf(n *node) string {
 	return n.address
 }
 
-// dialOnce opens a connection and serves it until it ends. An error is why it was
-// never open.
+// dialOnce opens a connection and serves it until it ends. It returns an error if the
+// connection or the handshake failed.
 func (m *Mesh) dialOnce(ctx context.Context, n *node) error {
 	ctx, cancel := context.WithTimeout(ctx, m.timing.dial)
 	defer cancel()

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// maxWanted is how many names of events a node may want.
+// maxWanted bounds the names of events that a node can subscribe to.
 const maxWanted = 256
 
-// wanted are the names of events that the other end of a connection wants.
+// wanted has the names of events that the other end of a connection subscribes to.
 type wanted struct {
 	mu    sync.RWMutex
 	names map[string]struct{}
@@ -21,7 +21,7 @@ func (w *wanted) has(name string) bool {
 	return ok
 }
 
-// want notes which events the other end wants.
+// want handles a subscribe or unsubscribe frame.
 func (c *conn) want(f *Frame) error {
 	name := string(f.Name)
 	if f.Kind == KindUnsubscribe {
@@ -41,7 +41,7 @@ func (w *wanted) remove(name string) {
 	delete(w.names, name)
 }
 
-// add reports whether a name was not wanted before.
+// add adds a name, and reports whether it is new.
 func (w *wanted) add(name string) (fresh bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +55,7 @@ func (w *wanted) add(name string) (fresh bool, err error) {
 	return true, nil
 }
 
-// Subscribe says that the events of a name are wanted here, of all nodes, or no more.
+// Subscribe subscribes to the events of a name from all nodes, or with false unsubscribes.
 func (m *Mesh) Subscribe(name string, on bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +76,7 @@ func (m *Mesh) Subscribe(name string, on bool) {
 	}
 }
 
-// Wanted reports whether another node wants the events of a name.
+// Wanted reports whether another node subscribes to the events of a name.
 func (m *Mesh) Wanted(name string) bool {
 	for _, n := range *m.nodes.Load() {
 		if c := n.conn.Load(); c != nil && c.wanted.has(name) {
@@ -86,8 +86,9 @@ func (m *Mesh) Wanted(name string) bool {
 	return false
 }
 
-// Publish tells the nodes that want the events of a name. An event that still waits
-// for a slow node is replaced by the next of its ID.
+// Publish sends an event to the nodes that subscribe to its name. An event that still waits
+// for a slow node is replaced by the next one with the same ID. An event that is too long is
+// dropped.
 func (m *Mesh) Publish(name string, id uint64, data []byte) {
 	if len(name) > MaxName || len(data) > MaxData {
 		return

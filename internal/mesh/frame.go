@@ -8,33 +8,33 @@ import (
 	"wamble"
 )
 
-// Frame is one thing that a node says to another. Its bytes, if it was read, are good
-// until the function that was given it returns.
+// Frame is a message from one node to another. The bytes of a received frame are valid until
+// Receive returns.
 type Frame struct {
 	Kind Kind
 	Name []byte // of a profile, an event or a request
 	Part uint8  // the shard
-	// Client is who a packet is from or to. Its Node is not written: it is the node at
-	// whose socket the client is, and one of the two ends.
+	// Client is the client that a packet is from or to. Its Node, the node to which it is
+	// connected, is not written: it is one of the two ends.
 	Client wamble.Peer
 	ID     uint64
 	Data   []byte
 }
 
-// ErrFrame is returned for bytes that are no frame.
+// ErrFrame is returned for invalid frames.
 var ErrFrame = errors.New("not a frame")
 
-// frameHeader is the kind and the length of a frame.
+// frameHeader is the size of the kind and the length of a frame.
 const frameHeader = 4
 
-// maxFrame is the longest frame: its fields beside Data are short.
+// maxFrame bounds a frame with all fields, in bytes.
 const maxFrame = frameHeader + 1 + MaxName + 1 + 1 + maxAddress + 4 + 8 + MaxData
 
-// maxAddress bounds the bytes of an address with its zone.
+// maxAddress bounds an encoded address with its zone, in bytes.
 const maxAddress = 64
 
-// Append appends the bytes of a frame. Errors: ErrFrame, if a field is too long or
-// the kind is unknown; then dst is as it was.
+// Append appends an encoded frame. Errors: ErrFrame if a field is too long or the kind is
+// unknown; then dst is returned unchanged.
 func (f *Frame) Append(dst []byte) ([]byte, error) {
 	info := f.Kind.info()
 	if info == nil || len(f.Name) > MaxName || len(f.Data) > info.data {
@@ -70,7 +70,7 @@ func (f *Frame) Append(dst []byte) ([]byte, error) {
 	return b, nil
 }
 
-// next cuts the first frame off b. Errors: ErrFrame.
+// next splits off the first frame of b. Errors: ErrFrame.
 func next(b []byte) (frame, rest []byte, err error) {
 	if len(b) < frameHeader {
 		return nil, nil, fmt.Errorf("%w: %d bytes", ErrFrame, len(b))
@@ -82,8 +82,8 @@ func next(b []byte) (frame, rest []byte, err error) {
 	return b[:n], b[n:], nil
 }
 
-// Decode reads one whole frame, whose bytes the frame keeps. It reports false for a
-// kind that is unknown, as a newer node may say. Errors: ErrFrame.
+// Decode decodes one complete frame, whose bytes it retains. It reports false for an unknown
+// kind, which a newer version may send. Errors: ErrFrame.
 func (f *Frame) Decode(frame []byte) (known bool, err error) {
 	*f = Frame{}
 	whole, rest, err := next(frame)
@@ -120,7 +120,7 @@ func (f *Frame) Decode(frame []byte) (known bool, err error) {
 	return true, nil
 }
 
-// fields are the bytes of a frame that are still to be read.
+// fields reads the fields of a frame.
 type fields struct {
 	b   []byte
 	bad bool
@@ -128,7 +128,8 @@ type fields struct {
 
 var zeros [8]byte
 
-// take returns the next n bytes, at most eight, or zeros if there are fewer.
+// take returns the next n bytes, at most eight. If there are fewer, it sets bad and returns
+// zeros.
 func (r *fields) take(n int) []byte {
 	if len(r.b) < n {
 		r.bad = true
@@ -139,7 +140,8 @@ func (r *fields) take(n int) []byte {
 	return taken
 }
 
-// bytes returns what is behind its length.
+// bytes returns a field that is preceded by its length. If it is longer than most, it sets
+// bad and returns nil.
 func (r *fields) bytes(most int) []byte {
 	n := int(r.take(1)[0])
 	if n > most || n > len(r.b) {

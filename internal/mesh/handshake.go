@@ -13,10 +13,10 @@ import (
 	"slices"
 )
 
-// Key is what all nodes of an installation share, and nobody else has.
+// Key is the secret that all nodes of a cluster share.
 type Key [32]byte
 
-// hello is the first thing that an end says.
+// hello is the first message of each end.
 type hello struct {
 	from, to string
 	instance [8]byte // of the process
@@ -31,17 +31,17 @@ const (
 	helloMAC = helloLen + sha256.Size
 )
 
-// What the MACs and keys of an installation's key are for.
+// The roles for which MACs and keys are derived from the cluster's key.
 const (
 	asDialler  = "wamble mesh: whoever dials  "
 	asListener = "wamble mesh: whoever listens"
 )
 
-// ErrStranger is returned when the other end has not proven that it has the key, or
-// is not the node that was meant.
+// ErrStranger is returned when the other end has not proven that it has the key, or is
+// another node than the one that was dialled.
 var ErrStranger = errors.New("it is no node of this installation, or not the one that was meant")
 
-// mac is the MAC of messages of one role.
+// mac returns the HMAC of messages of a role.
 func (k *Key) mac(role string, messages ...[]byte) []byte {
 	h := hmac.New(sha256.New, k[:])
 	io.WriteString(h, role)
@@ -62,7 +62,7 @@ func (h *hello) append(b []byte) []byte {
 	return append(b, h.public[:]...)
 }
 
-// readHello reads the bytes of a hello that has proven itself.
+// readHello decodes a hello whose MAC was checked.
 func readHello(b []byte) (h hello, ok bool) {
 	rest, ok := bytes.CutPrefix(b[:helloLen], []byte(magic))
 	if !ok || rest[0] > MaxName || rest[nameSize] > MaxName {
@@ -76,17 +76,17 @@ func readHello(b []byte) (h hello, ok bool) {
 	return h, true
 }
 
-// secrets are the two directions of a connection.
+// secrets has the sealers of the two directions of a connection.
 type secrets struct{ out, in *sealer }
 
-// handshake opens connections of one node.
+// handshake does the handshakes of one node.
 type handshake struct {
 	key      Key
 	name     string
 	instance [8]byte
 }
 
-// dial does the handshake of whoever dialled the node named to.
+// dial does the handshake of the dialling end with the node named to.
 func (s *handshake) dial(c io.ReadWriter, to string) (hello, secrets, error) {
 	own, private, err := s.hello(to)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *handshake) dial(c io.ReadWriter, to string) (hello, secrets, error) {
 	return other, k, err
 }
 
-// listen does the handshake of whoever was dialled.
+// listen does the handshake of the listening end.
 func (s *handshake) listen(c io.ReadWriter) (hello, secrets, error) {
 	var heard [helloMAC]byte
 	if _, err := io.ReadFull(c, heard[:]); err != nil {
@@ -149,7 +149,7 @@ func (s *handshake) listen(c io.ReadWriter) (hello, secrets, error) {
 	return other, k, nil
 }
 
-// hello makes what is said to a node, with a fresh key.
+// hello makes a hello to a node, with a fresh key.
 func (s *handshake) hello(to string) (hello, *ecdh.PrivateKey, error) {
 	private, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
@@ -158,8 +158,8 @@ func (s *handshake) hello(to string) (hello, *ecdh.PrivateKey, error) {
 	return hello{s.name, to, s.instance, [32]byte(private.PublicKey().Bytes())}, private, nil
 }
 
-// check returns the hello in what was heard, if its MAC is right and it is meant for
-// this node by another one.
+// check decodes a hello. It returns ErrStranger if the MAC is wrong, or it is not from
+// another node to this one.
 func (s *handshake) check(heard, mac []byte) (hello, error) {
 	if !hmac.Equal(heard[helloLen:], mac) {
 		return hello{}, ErrStranger
@@ -171,7 +171,7 @@ func (s *handshake) check(heard, mac []byte) (hello, error) {
 	return h, nil
 }
 
-// secrets makes the keys of both directions, out being that of whoever dialled.
+// secrets derives the keys of both directions. Out is that of the dialling end.
 func (s *handshake) secrets(private *ecdh.PrivateKey, other hello, dialler, listener []byte) (k secrets, err error) {
 	public, err := ecdh.X25519().NewPublicKey(other.public[:])
 	if err != nil {

@@ -6,22 +6,22 @@ import (
 	"wamble/wire"
 )
 
-// Kind is what a frame is about.
+// Kind is the type of a frame.
 type Kind uint8
 
-// The kinds of frames. They are on the wire: a number is never used again.
+// The kinds of frames. Their numbers are on the wire and never reused.
 const (
-	KindPacket      Kind = 1 + iota // of a player, to the node that serves him
-	KindReply                       // to a player, to the node whose socket he uses
-	KindEnded                       // the connection of a player is gone
-	KindSubscribe                   // events of a name are wanted
-	KindUnsubscribe                 // no more
-	KindEvent                       // of a name: the newest of its ID
-	KindRequest                     // to be answered, by its ID
-	KindAnswer                      // of the request with this ID
-	KindRefusal                     // the same: Data says why there is no answer
-	KindHangUp                      // the connection of a player is to end
-	KindLook                        // what the database says of nodes and parts has changed
+	KindPacket      Kind = 1 + iota // packet of a player, to the node that serves them
+	KindReply                       // packet to a player, to the node they are connected to
+	KindEnded                       // the connection of a player has ended
+	KindSubscribe                   // subscribe to the events of a name
+	KindUnsubscribe                 // unsubscribe from them
+	KindEvent                       // event of a name, the newest of its ID
+	KindRequest                     // request with an ID
+	KindAnswer                      // answer to the request with this ID
+	KindRefusal                     // Data says why the request with this ID is not answered
+	KindHangUp                      // the connection of a player is to be closed
+	KindLook                        // nodes or holders of partitions have changed in the database
 )
 
 // Fields of a frame, in the order in which they are written.
@@ -33,14 +33,14 @@ const (
 	hasData               // the rest
 )
 
-// MaxName bounds the name of a node, of a profile, or of what is asked for.
+// MaxName bounds the name of a node, a profile, or a request, in bytes.
 const MaxName = 63
 
-// MaxData bounds what a request, its answer or an event may say.
+// MaxData bounds the data of a request, an answer or an event, in bytes.
 const MaxData = 240 << 10
 
-// What may wait for a slow node, in bytes: packets that may be lost like datagrams,
-// and all the rest.
+// The bounds of an outbox in bytes: for frames that may be lost like datagrams, and for all
+// others.
 const (
 	roomDatagrams = 1 << 20
 	roomAll       = 4 << 20
@@ -50,8 +50,8 @@ const (
 type kindInfo struct {
 	name   string
 	fields int
-	data   int  // the most bytes of Data
-	lossy  bool // one that finds no room is lost; of another kind, or of a WebSocket, the connection ends
+	data   int  // most bytes of Data
+	lossy  bool // without room the frame is lost; otherwise, and for WebSocket clients, the connection ends
 }
 
 var kinds = [...]kindInfo{
@@ -68,7 +68,7 @@ var kinds = [...]kindInfo{
 	KindLook:        {"look", 0, 0, true},
 }
 
-// info returns the row of a kind; nil: there is none.
+// info returns the row of a kind; nil if it is unknown.
 func (k Kind) info() *kindInfo {
 	if int(k) >= len(kinds) || kinds[k].name == "" {
 		return nil

@@ -10,23 +10,22 @@ import (
 	"wamble/internal/guard"
 )
 
-// maxUnproven is how many connections may be about to prove themselves. For one more
-// the oldest ends: a node proves itself within a round trip, so whoever wants to keep
-// nodes out must open as many in that time.
+// maxUnproven bounds the unauthenticated connections. A further one ends the oldest. Nodes
+// authenticate within a round trip, so an attacker would have to open as many in that time to
+// keep them out.
 const maxUnproven = 64
 
-// acceptPause is the pause after the kernel has no connection to give, as when there
-// are no descriptors.
+// acceptPause is the pause after an error of accept, as when there are no descriptors.
 const acceptPause = 50 * time.Millisecond
 
-// unproven are the connections that have not proven themselves yet, oldest first.
+// unproven has the unauthenticated connections, oldest first.
 type unproven struct {
 	mu    sync.Mutex
 	conns []net.Conn
 	ended bool
 }
 
-// add takes a connection in, for which the oldest may end.
+// add adds a connection, and ends the oldest if there are too many.
 func (u *unproven) add(c net.Conn) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -39,7 +38,7 @@ func (u *unproven) add(c net.Conn) {
 	}
 }
 
-// remove forgets a connection, which has ended or proven itself.
+// remove removes a connection that has ended or is authenticated.
 func (u *unproven) remove(c net.Conn) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -76,7 +75,7 @@ func (m *Mesh) listen() {
 	}
 }
 
-// welcome lets a connection prove itself, and serves it until it ends.
+// welcome does the handshake of an accepted connection, and serves it until it ends.
 func (m *Mesh) welcome(nc net.Conn) {
 	defer nc.Close()
 	nc.SetDeadline(time.Now().Add(m.timing.handshake))

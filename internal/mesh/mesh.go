@@ -18,51 +18,51 @@ import (
 	"wamble/internal/guard"
 )
 
-// Node is one of the nodes of an installation.
+// Node is a node of the cluster.
 type Node struct {
 	Name    string
-	Address string // HOST:PORT, where it listens; "": it is not dialled
+	Address string // HOST:PORT where it listens; "" if it is not dialled
 }
 
-// Number is how a node is called where a name is too long, as in wamble.Peer: the same
-// on all nodes, and never 0.
+// Number returns a hash of a node's name, for wamble.Peer. It is the same on all nodes, and
+// never 0.
 func Number(name string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(name))
 	return max(1, h.Sum32())
 }
 
-// Options is what a mesh is made with.
+// Options are the parameters of a mesh.
 type Options struct {
 	Name string // of this node, at most MaxName bytes
 	Key  Key
-	// Receive is given the packets, replies, ends and events that a node has sent, in
-	// order. It is called by one goroutine for each node, and must not wait.
+	// Receive handles the frames of a node in order, except subscriptions, requests and
+	// answers. It is called on one goroutine for each node, and must not block.
 	Receive func(from uint32, frames []Frame)
 	// Answer answers a request of another node.
 	Answer func(ctx context.Context, from, what string, question []byte) ([]byte, error)
-	// Subscribed is told that a node wants the events of a name, and that it has got none on
-	// this connection; nil: nobody is. It must not wait.
+	// Subscribed is called when a node subscribes to the events of a name on a connection.
+	// It may be nil, and must not block.
 	Subscribed func(name string)
-	// Lost is told that the connection to a node has ended, with whatever was under way;
-	// nil: nobody is.
+	// Lost is called when the connection to a node has ended. Frames that were under way may
+	// be lost. It may be nil.
 	Lost func(node uint32)
-	// Report is told of panics; nil: nobody is.
+	// Report is called with panics; it may be nil.
 	Report func(error)
-	Log    *slog.Logger // nil is silence
+	Log    *slog.Logger // nil discards
 
-	timing timing // zero fields are the defaults
+	timing timing // zero fields stand for the defaults
 }
 
-// timing bounds how long a connection may take.
+// timing has the times of connections, with their defaults.
 type timing struct {
-	handshake time.Duration // to prove itself; 2 s
-	dial      time.Duration // to be opened and proven; 3 s
-	beat      time.Duration // a sign of life is sent after so much silence; 1 s
+	handshake time.Duration // longest handshake of the listening end; 2 s
+	dial      time.Duration // longest time to connect, with the handshake; 3 s
+	beat      time.Duration // interval of keep-alives; 1 s
 	silence   time.Duration // after which a connection is given up; 4 s
-	first     time.Duration // pause after a connection that failed, doubled each time; 50 ms
-	last      time.Duration // up to this; 2 s
-	deference time.Duration // that the greater name waits for the lesser to dial; 250 ms
+	first     time.Duration // pause after the first failure, doubled each time; 50 ms
+	last      time.Duration // longest pause; 2 s
+	deference time.Duration // how long the greater name waits for the lesser to dial; 250 ms
 }
 
 func (t timing) withDefaults() timing {
@@ -80,34 +80,34 @@ func (t timing) withDefaults() timing {
 	return t
 }
 
-// Mesh is this node's connections to the others.
+// Mesh has this node's connections to the other nodes.
 type Mesh struct {
 	o         Options
 	log       *slog.Logger
 	handshake handshake
 	timing    timing
-	listener  net.Listener // nil: nobody can dial
+	listener  net.Listener // nil if this node only dials
 	ctx       context.Context
 	cancel    context.CancelFunc
 	helpers   sync.WaitGroup
 	unproven  unproven
 	counts    counters
 
-	nodes atomic.Pointer[map[uint32]*node] // by number; never changed but replaced, under mu
-	mu    sync.Mutex
-	wants map[string]struct{} // names of events
+	nodes atomic.Pointer[map[uint32]*node] // by number; replaced, never changed, while mu is held
+	mu    sync.Mutex                       // guards what follows, and changes of nodes
+	wants map[string]struct{}              // names of events this node subscribes to
 }
 
-// node is another node: dialled while it is listed, and known as long as there is a
-// connection.
+// node is another node. It is dialled while it is listed by SetNodes, and known as long as
+// it has a connection.
 type node struct {
 	name   string
 	number uint32
 	conn   atomic.Pointer[conn]
 	// Guarded by the mesh:
 	address string
-	cancel  context.CancelFunc // ends the dialling; nil: it is not listed
-	changed chan struct{}      // holds a token when the address is another one
+	cancel  context.CancelFunc // ends dialling; nil if it is not listed
+	changed chan struct{}      // capacity 1: the address has changed
 }
 
 type counters struct {
@@ -115,14 +115,14 @@ type counters struct {
 	open                                        atomic.Int64
 }
 
-// Stats counts since the mesh was opened.
+// Stats has counters since the mesh was opened.
 type Stats struct {
-	Sent    uint64 // frames of packets, replies and ends that were queued
-	Heard   uint64 // frames that were received
-	Lost    uint64 // frames for which there was no connection or no room
+	Sent    uint64 // frames that Send has queued
+	Heard   uint64 // frames that were passed to Receive
+	Lost    uint64 // frames and events without a connection or room
 	Behind  uint64 // connections that ended because a node did not read
-	Refused uint64 // connections that did not prove themselves
-	Open    int    // connections now
+	Refused uint64 // connections whose handshake failed at the listening end
+	Open    int    // current connections
 }
 
 // Stats returns the counters.
@@ -131,8 +131,8 @@ func (m *Mesh) Stats() Stats {
 	return Stats{c.sent.Load(), c.heard.Load(), c.lost.Load(), c.behind.Load(), c.refused.Load(), int(c.open.Load())}
 }
 
-// Open begins to listen for other nodes; a nil listener is for a node that nobody
-// dials. Close closes the listener.
+// Open starts a mesh that accepts connections of other nodes. A nil listener is for a node
+// that only dials. Close closes the listener.
 func Open(l net.Listener, o Options) (*Mesh, error) {
 	if o.Name == "" || len(o.Name) > MaxName {
 		return nil, fmt.Errorf("the name of a node has 1 to %d bytes, not %d", MaxName, len(o.Name))
@@ -153,7 +153,7 @@ func Open(l net.Listener, o Options) (*Mesh, error) {
 	return m, nil
 }
 
-// Close ends all connections, and waits for what belongs to them.
+// Close ends all connections and waits for their goroutines.
 func (m *Mesh) Close() error {
 	m.cancel()
 	var err error
@@ -172,10 +172,10 @@ func (m *Mesh) Close() error {
 	return err
 }
 
-// Self is the number of this node.
+// Self returns the number of this node.
 func (m *Mesh) Self() uint32 { return Number(m.o.Name) }
 
-// Addr is where the mesh listens; nil: nowhere.
+// Addr returns the address at which the mesh listens; nil if it does not.
 func (m *Mesh) Addr() net.Addr {
 	if m.listener == nil {
 		return nil
@@ -183,7 +183,7 @@ func (m *Mesh) Addr() net.Addr {
 	return m.listener.Addr()
 }
 
-// conn returns the connection to a node; nil: there is none.
+// conn returns the connection to a node; nil if there is none.
 func (m *Mesh) conn(number uint32) *conn {
 	if n := (*m.nodes.Load())[number]; n != nil {
 		return n.conn.Load()
@@ -191,8 +191,8 @@ func (m *Mesh) conn(number uint32) *conn {
 	return nil
 }
 
-// Send sends a frame to a node, and reports false if it is lost. It never waits, and
-// f is free again when it returns.
+// Send queues a frame for a node, and returns false if it is lost. It never blocks, and does
+// not retain f.
 func (m *Mesh) Send(to uint32, f *Frame) bool {
 	if c := m.conn(to); c != nil && c.send(f) {
 		m.counts.sent.Add(1)
@@ -202,7 +202,7 @@ func (m *Mesh) Send(to uint32, f *Frame) bool {
 	return false
 }
 
-// Connected returns the names of the nodes to which there is a connection, in order.
+// Connected returns the names of the connected nodes, sorted.
 func (m *Mesh) Connected() (names []string) {
 	for _, n := range *m.nodes.Load() {
 		if n.conn.Load() != nil {
@@ -213,7 +213,8 @@ func (m *Mesh) Connected() (names []string) {
 	return names
 }
 
-// SetNodes says which nodes there are. This node may be among them.
+// SetNodes sets the nodes of the cluster, which are dialled from now on. This node may be
+// among them.
 func (m *Mesh) SetNodes(list []Node) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -254,8 +255,8 @@ func (m *Mesh) SetNodes(list []Node) {
 	}
 }
 
-// node returns the node of a name, which it makes known; nil if another one has its
-// number. The mesh is locked.
+// node returns the node of a name, and adds it if it is new; nil if another node has the
+// same number. The mesh is locked.
 func (m *Mesh) node(name string) *node {
 	number, nodes := Number(name), *m.nodes.Load()
 	if n := nodes[number]; n != nil || number == m.Self() {
@@ -271,7 +272,7 @@ func (m *Mesh) node(name string) *node {
 	return n
 }
 
-// forget drops a node that is not listed and has no connection. The mesh is locked.
+// forget removes a node that is not listed and has no connection. The mesh is locked.
 func (m *Mesh) forget(n *node) {
 	if nodes := *m.nodes.Load(); nodes[n.number] == n && n.cancel == nil && n.conn.Load() == nil {
 		nodes = maps.Clone(nodes)
@@ -280,11 +281,10 @@ func (m *Mesh) forget(n *node) {
 	}
 }
 
-// enter makes a proven connection that of its node, unless there is a better one. It
-// returns whether it did.
+// enter makes an authenticated connection the one of its node, and reports whether it did.
 //
-// When both nodes have dialled, both keep the connection that the lesser name has
-// dialled. One of another process, or dialled again, is newer than what it replaces.
+// If both nodes have dialled, both keep the connection that the lesser name has dialled. A
+// connection of another process, or dialled again by the same end, replaces the old one.
 func (m *Mesh) enter(c *conn, name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -308,7 +308,7 @@ func (m *Mesh) enter(c *conn, name string) bool {
 	return true
 }
 
-// serve runs a connection that has proven itself, until it ends.
+// serve runs an authenticated connection until it ends.
 func (m *Mesh) serve(c *conn, name string) error {
 	if !m.enter(c, name) {
 		c.nc.Close()
@@ -331,7 +331,7 @@ func (m *Mesh) serve(c *conn, name string) error {
 	return err
 }
 
-// reason is why a connection ended, in a line.
+// reason returns why a connection ended, in one line.
 func reason(err error) string {
 	if err == nil || errors.Is(err, net.ErrClosed) {
 		return "it was closed"

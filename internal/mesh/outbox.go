@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// maxEvents is how many events of different IDs may wait for a node.
+// maxEvents bounds the events with different IDs that wait for a node.
 const maxEvents = 16 << 10
 
 var (
@@ -14,15 +14,15 @@ var (
 	errBehind = errors.New("the node does not read")
 )
 
-// outbox is what one connection still has to write: frames in order, and behind them
-// events, of each ID the newest. The writer takes all of it at once.
+// outbox is the queue of a connection's writer: frames in order, and after them the newest
+// event of each ID. The writer takes all of it at once.
 type outbox struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows, but for ready
 	frames []byte
 	events []event
-	newest map[eventKey]int // in events
+	newest map[eventKey]int // index in events
 	ended  bool             // nothing more may be added
-	ready  chan struct{}    // holds a token when there is something to do
+	ready  chan struct{}    // capacity 1: the queue is not empty, or has ended
 }
 
 type eventKey struct {
@@ -39,8 +39,8 @@ func newOutbox() *outbox {
 	return &outbox{newest: map[eventKey]int{}, ready: make(chan struct{}, 1)}
 }
 
-// add queues a frame. Errors: errLost, net.ErrClosed; errBehind, if the connection
-// must end because the frame may not be lost; ErrFrame.
+// add queues a frame. Errors: errLost or errBehind if there is no room, the latter if the
+// frame must not be lost; net.ErrClosed; ErrFrame.
 func (o *outbox) add(f *Frame) error {
 	info := f.Kind.info()
 	if info == nil {
@@ -69,7 +69,8 @@ func (o *outbox) add(f *Frame) error {
 	return err
 }
 
-// publish queues an event in the place of an older one of its ID.
+// publish queues an event, and replaces a queued one with the same ID. Errors: errLost if
+// there is no room; net.ErrClosed.
 func (o *outbox) publish(name string, id uint64, data []byte) error {
 	key := eventKey{name, id}
 	o.mu.Lock()
@@ -92,7 +93,7 @@ func (o *outbox) publish(name string, id uint64, data []byte) error {
 	return nil
 }
 
-// end lets the writer end.
+// end makes the writer end.
 func (o *outbox) end() {
 	o.mu.Lock()
 	o.ended = true
@@ -107,8 +108,8 @@ func (o *outbox) signal() {
 	}
 }
 
-// take returns all frames that wait, those of events last. The memory of the frames
-// that were taken before is used again.
+// take returns all queued frames, those of events last. It reuses the memory of before,
+// which it returned last.
 func (o *outbox) take(before []byte) (frames []byte, ended bool) {
 	if cap(before) > roomDatagrams {
 		before = nil
@@ -119,7 +120,7 @@ func (o *outbox) take(before []byte) (frames []byte, ended bool) {
 	for i := range o.events {
 		e := &o.events[i]
 		f := Frame{Kind: KindEvent, Name: []byte(e.key.name), ID: e.key.id, Data: e.data}
-		frames, _ = f.Append(frames) // publish has seen to its sizes
+		frames, _ = f.Append(frames) // its sizes were checked by Publish
 	}
 	if len(o.events) > 0 {
 		clear(o.events)

@@ -10,19 +10,18 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// Sizes of records. A record has whole frames.
+// The sizes of records in bytes. A record has complete frames.
 const (
 	recordHeader = 4
-	maxRecord    = maxFrame // of its frames
-	// fullRecord is when a record that has frames takes no more.
+	maxRecord    = maxFrame // longest content
+	// fullRecord bounds a record of several frames.
 	fullRecord = 16 << 10
 )
 
-// ErrRecord is returned for a record that was not sealed by the other end, or not as
-// the next one.
+// ErrRecord is returned for a record that the other end has not sealed as its next one.
 var ErrRecord = errors.New("not the next record")
 
-// sealer seals the records of one direction, or opens them. The nonce is their count.
+// sealer seals or opens the records of one direction. Their count is the nonce.
 type sealer struct {
 	aead  cipher.AEAD
 	count uint64
@@ -42,7 +41,7 @@ func (s *sealer) nonce() (n [chacha20poly1305.NonceSize]byte) {
 	return n
 }
 
-// seal appends a record of frames to dst, which they are no part of.
+// seal appends a sealed record of frames to dst. They must not overlap.
 func (s *sealer) seal(dst, frames []byte) []byte {
 	at, nonce := len(dst), s.nonce()
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(frames)+s.aead.Overhead()))
@@ -58,7 +57,7 @@ func (s *sealer) sizeOf(header []byte) (int, error) {
 	return n, nil
 }
 
-// open returns the frames of a record, in the memory of what was sealed.
+// open decrypts the frames of a record in place. Errors: ErrRecord.
 func (s *sealer) open(header, sealed []byte) ([]byte, error) {
 	nonce := s.nonce()
 	frames, err := s.aead.Open(sealed[:0], nonce[:], sealed, header)
@@ -68,7 +67,7 @@ func (s *sealer) open(header, sealed []byte) ([]byte, error) {
 	return frames, nil
 }
 
-// recordReader reads records, into a buffer that it keeps.
+// recordReader reads records into a buffer.
 type recordReader struct {
 	from   io.Reader
 	sealer *sealer
@@ -76,7 +75,7 @@ type recordReader struct {
 	buffer []byte
 }
 
-// next returns the frames of the next record, which are good until the following call.
+// next returns the frames of the next record, which are valid until the following call.
 func (r *recordReader) next() ([]byte, error) {
 	if _, err := io.ReadFull(r.from, r.header[:]); err != nil {
 		return nil, err

@@ -12,38 +12,37 @@ import (
 )
 
 const (
-	// maxAsked is how many requests of one node are answered at once; one more is
-	// refused.
+	// maxAsked bounds the requests of one node that are answered concurrently; further ones
+	// are refused.
 	maxAsked = 16
-	// askTime bounds a request whose caller names no time, and how long an answer may
-	// be prepared.
+	// askTime bounds each request, and the preparation of an answer.
 	askTime = 10 * time.Second
 )
 
-// ErrAway is returned when there is no connection to a node, or it ended before the
-// answer came.
+// ErrAway is returned when there is no connection to a node, it ended before the answer
+// came, or the request is too long.
 var ErrAway = errors.New("the node cannot be reached")
 
-// RefusedError is why a node did not answer.
+// RefusedError is a node's reason for not answering a request.
 type RefusedError struct{ Node, Reason string }
 
 func (e *RefusedError) Error() string { return e.Node + ": " + e.Reason }
 
-// answer is what came back.
+// answer is the result of a request.
 type answer struct {
 	data []byte
 	err  error
 }
 
-// asked are the requests of both ends of a connection.
+// asked tracks the requests of both ends of a connection.
 type asked struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards last and waiting
 	last    uint64
-	waiting map[uint64]chan<- answer // nil: the connection has ended
-	busy    chan struct{}            // a token for each request of the other end
+	waiting map[uint64]chan<- answer // this node's pending requests; nil after the end
+	busy    chan struct{}            // semaphore of the other node's requests
 }
 
-// begin notes a request.
+// begin registers a request.
 func (a *asked) begin() (id uint64, back <-chan answer, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,14 +55,14 @@ func (a *asked) begin() (id uint64, back <-chan answer, err error) {
 	return a.last, c, nil
 }
 
-// forget lets nobody wait for a request any more.
+// forget removes a pending request.
 func (a *asked) forget(id uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.waiting, id)
 }
 
-// settle passes an answer on to who waits for it, if somebody does.
+// settle passes an answer to its pending request, if there is one.
 func (a *asked) settle(f *Frame) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,8 +87,8 @@ func (a *asked) end() {
 	a.waiting = nil
 }
 
-// Ask asks a node something, and waits for the answer until ctx ends, or ten seconds.
-// Errors: ErrAway; a *RefusedError is why the node did not answer.
+// Ask sends a request to a node and waits for the answer, for at most ten seconds. Errors:
+// ErrAway; *RefusedError; that of ctx.
 func (m *Mesh) Ask(ctx context.Context, node, what string, question []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -123,7 +122,7 @@ func (m *Mesh) Ask(ctx context.Context, node, what string, question []byte) ([]b
 	}
 }
 
-// answer has a request answered, beside the reader.
+// answer answers a request on a goroutine of its own.
 func (c *conn) answer(f *Frame) {
 	id, what := f.ID, string(f.Name)
 	select {
@@ -144,7 +143,7 @@ func (c *conn) answer(f *Frame) {
 				return err
 			})
 			if c.m.ctx.Err() != nil {
-				return // the end of the connection says it
+				return // the connection ends
 			}
 			if err == nil && len(data) > MaxData {
 				err = fmt.Errorf("the answer has %d bytes, more than %d", len(data), MaxData)

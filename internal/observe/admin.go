@@ -26,36 +26,35 @@ import (
 	"wamble/runner"
 )
 
-// AdminOptions is what the admin listener shows, and to whom.
+// AdminOptions are the parameters of the admin listener.
 type AdminOptions struct {
-	Address  string                  // admin-listen, as the configuration says it
-	Knows    func(token string) bool // who may see the metrics
+	Address  string                  // the option admin-listen
+	Knows    func(token string) bool // reports whether a token may read the metrics
 	Ready    func() (up bool, why string)
-	Profiles func() []*loop.Runtime // those that run
+	Profiles func() []*loop.Runtime // the running shards
 	Journal  *runner.Runner
-	// Parts are the parts of a journal that machines share, as far as they are here; nil:
-	// Journal has all. Node is then how this machine is called.
+	// Parts returns the partitions of a shared journal on this node, by index; nil if
+	// Journal has all. Node is then the name of this node.
 	Parts   func() map[int]*runner.Runner
 	Node    string
 	Version string // of the program
-	Web     *Web   // what is measured of HTTP; nil: nothing
-	Pprof   bool   // profiles of the program are served, for debugging
-	// Panicked is told of a panic, which is answered 500; nil: nobody is.
+	Web     *Web   // metrics of HTTP; may be nil
+	Pprof   bool   // serve profiles of the program
+	// Panicked is called with a panic, which is answered with 500; it may be nil.
 	Panicked func(error)
-	// Console serves the console, which asks for a token by itself.
+	// Console serves the console, which checks tokens itself.
 	Console http.Handler
 }
 
-// Admin is the admin listener: metrics and what else only the host may see.
-// Health is open; the rest needs the token, and a Host that is an address or
-// localhost, so that no page of the web can reach it through a name of its own.
+// Admin is the admin listener, with metrics and console. Health checks need no token. All
+// requests need a Host that is an address or localhost, which prevents DNS rebinding.
 type Admin struct {
-	*transport.Pauser // between listener and web
+	*transport.Pauser // wraps listener and web
 	Listener          *net.TCPListener
-	Address           string // admin-listen, as the configuration says it
+	Address           string // the option admin-listen
 	web               *http.Server
 	knows             func(token string) bool
-	panicked          func(error) // nil: nobody is told
+	panicked          func(error) // may be nil
 }
 
 // The limits of the admin listener.
@@ -66,7 +65,7 @@ const (
 	minToken     = 16 // characters
 )
 
-// NewAdmin returns an admin listener that answers nobody before Serve.
+// NewAdmin returns an admin listener. Serve starts it.
 func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
 	a := &Admin{Listener: l, Address: o.Address, knows: o.Knows, panicked: o.Panicked}
 	mux := Health(o.Ready)
@@ -83,16 +82,16 @@ func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
 	a.web = &http.Server{
 		Handler: transport.Guarded(http.MaxBytesHandler(local(mux), adminBody), o.Panicked), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // mistakes of far ends
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // errors of clients
 	}
 	a.Pauser = transport.NewPauser(l, a.web)
 	return a
 }
 
-// pprofTime is how long a profile may be taken.
+// pprofTime bounds the recording of a profile.
 const pprofTime = 2 * time.Minute
 
-// patient lets an answer take as long as a profile.
+// patient raises the write deadline of an answer to pprofTime.
 func patient(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(pprofTime))
@@ -123,7 +122,7 @@ func (a *Admin) Serve() error {
 	return err
 }
 
-// Close ends the listener, if there is one, and all connections.
+// Close closes the listener and all connections. It does nothing if a is nil.
 func (a *Admin) Close() error {
 	if a == nil {
 		return nil
@@ -135,7 +134,7 @@ func (a *Admin) Close() error {
 	return nil
 }
 
-// Retire ends the listener. Requests that are being answered have until ctx ends.
+// Retire closes the listener. Requests that are being answered have until ctx ends.
 func (a *Admin) Retire(ctx context.Context) {
 	if a.web.Shutdown(ctx) != nil {
 		a.web.Close()
@@ -143,8 +142,8 @@ func (a *Admin) Retire(ctx context.Context) {
 	a.Listener.Close()
 }
 
-// local refuses requests whose Host is a name that somebody else may have pointed
-// at this address.
+// local refuses requests whose Host is neither an address nor localhost, because another name
+// may be an attacker's that resolves to this address.
 func local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -160,7 +159,7 @@ func local(next http.Handler) http.Handler {
 	})
 }
 
-// secured asks for the token.
+// secured passes on requests with a token, as bearer or as password.
 func (a *Admin) secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -176,7 +175,7 @@ func (a *Admin) secured(next http.Handler) http.Handler {
 	})
 }
 
-// Same returns what tells whether a text is a token.
+// Same returns a function that compares a text with a token in constant time.
 func Same(token string) func(given string) bool {
 	known := sha256.Sum256([]byte(token))
 	return func(given string) bool {
@@ -185,8 +184,8 @@ func Same(token string) func(given string) bool {
 	}
 }
 
-// Token returns the admin token of a file. The server's own file is made at the
-// first start.
+// Token returns the admin token in a file. If own is set, a missing file is created with a new
+// token.
 func Token(file string, own bool) (string, error) {
 	f, err := os.Open(file)
 	if own && errors.Is(err, fs.ErrNotExist) {

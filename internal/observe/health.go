@@ -5,7 +5,8 @@ import (
 	"net/http"
 )
 
-// Health answers whether the process lives, and whether it serves players.
+// Health returns the handler of /healthz, which always succeeds, and of /readyz, which
+// succeeds if ready returns true.
 func Health(ready func() (up bool, why string)) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

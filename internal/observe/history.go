@@ -15,7 +15,7 @@ import (
 	"wamble/internal/loop"
 )
 
-// How long and how finely a server remembers how it did.
+// The interval and number of points, and the limits of the file.
 const (
 	hourEvery  = 10 * time.Second
 	hourPoints = 360
@@ -25,39 +25,38 @@ const (
 	maxHistory = 4 << 20 // bytes of the file
 )
 
-// History is how a server did, for the charts of its console: a point every ten
-// seconds for an hour, and a point a minute for two days. It is kept in a file, so that
-// it outlives a handoff and a restart.
+// History has the points for the charts of the console: one every ten seconds for an hour,
+// and one a minute for two days. It is kept in a file across handoffs and restarts.
 type History struct {
 	file string
 
 	mu     sync.Mutex
-	before map[string]reading // of the last look, by profile
-	looked time.Time          // zero: never
-	minute []Point            // of the hour that are not in the days yet
+	before map[string]reading // last readings, by shard
+	looked time.Time          // time of the last readings; zero before the first
+	minute []Point            // points of the current minute, which are not in days yet
 	hour   ring
 	days   ring
 }
 
-// Point is how the server did in a span that ends at a time: all profiles together.
+// Point has the figures of all profiles together, for the interval that ends at a time.
 type Point struct {
 	At      int64   // s since 1970
 	Moves   float64 // per second
 	Ended   float64 // games per minute
 	Players float64 // present
 	Boards  float64
-	Lag     float64 // s that the database of a profile is behind, at most
+	Lag     float64 // s, the largest of all profiles' databases
 	Memory  float64 // MB
 }
 
-// reading is what is read of a profile.
+// reading has the figures of a shard.
 type reading struct {
-	moves, ended    uint64 // since it began
+	moves, ended    uint64 // since its start
 	players, boards int
 	lag             time.Duration
 }
 
-// Columns are points as the console draws them.
+// Columns has points by column, as the console reads them.
 type Columns struct {
 	Every   float64   `json:"every"` // s
 	At      []int64   `json:"at"`
@@ -69,18 +68,18 @@ type Columns struct {
 	Memory  []float64 `json:"memory"`
 }
 
-// saved is the file.
+// saved is the content of the file.
 type saved struct {
 	Hour, Days []Point
 }
 
-// NewHistory returns one that is kept in a file.
+// NewHistory returns an empty history with the name of its file.
 func NewHistory(file string) *History {
 	return &History{file: file, before: map[string]reading{}, hour: ring{size: hourPoints}, days: ring{size: daysPoints}}
 }
 
-// Keep reads the file, looks at the profiles again and again until the context ends, and
-// writes the file. Warn is told what goes wrong with it, or nil.
+// Keep reads the file, adds points until ctx ends, and writes the file every saveEvery and at
+// the end. Warn is called with the result of each read and write, which may be nil.
 func (h *History) Keep(ctx context.Context, profiles func() []*loop.Runtime, warn func(error)) {
 	warn(h.read(time.Now()))
 	tick := time.NewTicker(hourEvery)
@@ -100,7 +99,7 @@ func (h *History) Keep(ctx context.Context, profiles func() []*loop.Runtime, war
 	}
 }
 
-// look takes a point.
+// look reads the figures of all shards and adds a point.
 func (h *History) look(ctx context.Context, profiles []*loop.Runtime) {
 	read := map[string]reading{}
 	for _, rt := range profiles {
@@ -112,15 +111,14 @@ func (h *History) look(ctx context.Context, profiles []*loop.Runtime) {
 	}
 }
 
-// memory is what the process has of the system, in bytes.
+// memory returns how many bytes of memory the Go runtime has from the system.
 func memory() uint64 {
 	s := []runtimemetrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	runtimemetrics.Read(s)
 	return s[0].Value.Uint64() - s[1].Value.Uint64()
 }
 
-// add takes the point of what was read. A counter that is lower than before has begun
-// anew.
+// add adds a point for readings. A counter that is lower than before has restarted at 0.
 func (h *History) add(now time.Time, read map[string]reading, memory uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,7 +137,7 @@ func (h *History) add(now time.Time, read map[string]reading, memory uint64) {
 	first := h.looked.IsZero()
 	h.before, h.looked = read, now
 	if first || span <= 0 {
-		return // there is nothing to compare with
+		return // rates need two readings
 	}
 	p.Moves, p.Ended = round(float64(moves)/span), round(60*float64(ended)/span)
 	h.hour.add(p)
@@ -150,7 +148,7 @@ func (h *History) add(now time.Time, read map[string]reading, memory uint64) {
 	h.minute = append(h.minute, p)
 }
 
-// mean is one point for several: the largest lag, and the mean of the rest.
+// mean returns the mean of points, with the largest lag.
 func mean(list []Point) Point {
 	m := Point{At: list[len(list)-1].At}
 	n := float64(len(list))
@@ -163,10 +161,10 @@ func mean(list []Point) Point {
 	return m
 }
 
-// round keeps two digits, which is what a chart shows.
+// round rounds to two digits, as charts show.
 func round(x float64) float64 { return math.Round(100*x) / 100 }
 
-// Hour returns the points of the last hour, Days those of the last days.
+// Hour returns the points of the last hour.
 func (h *History) Hour() Columns { return h.columns(&h.hour, hourEvery) }
 
 // Days returns the points of the last two days.
@@ -203,8 +201,7 @@ func (h *History) Save() error {
 	return nil
 }
 
-// read takes what the file has, unless it is too old for the charts. Without a file there
-// is no history yet.
+// read adds the points of the file that are not too old. A missing file is no error.
 func (h *History) read(now time.Time) error {
 	info, err := os.Stat(h.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -230,11 +227,11 @@ func (h *History) read(now time.Time) error {
 	return nil
 }
 
-// ring keeps the last points.
+// ring has the last points.
 type ring struct {
 	size   int
 	points []Point
-	next   int // where the next one goes when it is full
+	next   int // index of the oldest point when it is full
 }
 
 func (r *ring) add(p Point) {
@@ -246,12 +243,12 @@ func (r *ring) add(p Point) {
 	r.next = (r.next + 1) % r.size
 }
 
-// list returns a copy, the oldest first.
+// list returns a copy of the points, oldest first.
 func (r *ring) list() []Point {
 	return append(append(make([]Point, 0, len(r.points)), r.points[r.next:]...), r.points[:r.next]...)
 }
 
-// take adds points in the order of time that lie within a span before now.
+// take adds the points that lie within a span before now, and skips those out of order.
 func (r *ring) take(list []Point, now time.Time, span time.Duration) {
 	last := now.Add(-span).Unix()
 	for _, p := range list {

@@ -12,10 +12,10 @@ import (
 	"wamble/internal/config"
 )
 
-// NewLog returns a log in the format of a configuration. Lines of a profile have
-// its level, all others that of the top level. A line that is repeated like a
-// flood is written a few times a minute, with the number of those left out.
-// Configure on its handler takes up another configuration.
+// NewLog returns a log with the format and levels of a configuration. Lines with the attribute
+// profile have that profile's level, all others that of the top level. Of a repeated message
+// at most floodLines are written per floodTime, and then the number of those left out.
+// Configure on its handler applies another configuration.
 func NewLog(w io.Writer, c *config.Config) *slog.Logger {
 	core := &logCore{w: w, flood: map[string]*flooded{}, now: time.Now}
 	h := &logHandler{core: core}
@@ -23,17 +23,16 @@ func NewLog(w io.Writer, c *config.Config) *slog.Logger {
 	return slog.New(h)
 }
 
-// levels are the words of log-level. Nothing is logged above error, so fatal is
-// silence.
+// levels has the values of log-level. Nothing is logged above error, so that fatal is silent.
 var levels = map[string]slog.Level{
 	"fatal": slog.LevelError + 1, "error": slog.LevelError, "warn": slog.LevelWarn,
 	"info": slog.LevelInfo, "debug": slog.LevelDebug,
 }
 
-// logCore is what all loggers of a process share.
+// logCore is shared by all loggers of a process.
 type logCore struct {
 	w      io.Writer
-	levels atomic.Pointer[map[string]slog.Level] // by profile; "" is the rest
+	levels atomic.Pointer[map[string]slog.Level] // by profile; "" for all others
 	format atomic.Pointer[slog.Handler]          // writes to w
 	now    func() time.Time
 
@@ -41,14 +40,14 @@ type logCore struct {
 	flood map[string]*flooded
 }
 
-// flooded counts one message.
+// flooded counts the lines of one message.
 type flooded struct {
 	since   time.Time
 	written int
-	left    int // out
+	left    int // lines left out
 }
 
-// The bounds of a flood: of one message so many lines in such a time.
+// The limits of floods: lines of one message per time, and messages that are counted.
 const (
 	floodLines  = 20
 	floodTime   = 10 * time.Second
@@ -56,14 +55,14 @@ const (
 	profileAttr = "profile"
 )
 
-// logHandler is a slog.Handler that knows to which profile its lines belong.
+// logHandler is a slog.Handler for the lines of a profile, or of none.
 type logHandler struct {
 	core    *logCore
 	profile string
 	with    []func(slog.Handler) slog.Handler // attributes and groups, in order
 }
 
-// Configure takes up the format and the levels of a configuration.
+// Configure applies the format and the levels of a configuration.
 func (h *logHandler) Configure(c *config.Config) {
 	levelOf := map[string]slog.Level{"": levels[c.Default.Standing.LogLevel]}
 	for _, p := range c.Running() {
@@ -124,8 +123,8 @@ func (h *logHandler) WithGroup(name string) slog.Handler {
 	return &n
 }
 
-// sample reports whether a line of this kind is written, and how many were left
-// out before it.
+// sample reports whether a line of this kind is written, and how many of its kind were left
+// out before.
 func (c *logCore) sample(kind string) (write bool, left int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

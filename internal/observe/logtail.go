@@ -10,7 +10,7 @@ import (
 	"wamble/internal/config"
 )
 
-// tailLines is how much of the log the console shows.
+// tailLines is how many lines of the log the console shows.
 const tailLines = 400
 
 // Tail is a slog.Handler that also keeps the last lines of the log in memory.
@@ -20,7 +20,7 @@ type Tail struct {
 	lines *lastLines
 }
 
-// NewTail returns a handler that passes everything on to h.
+// NewTail returns a handler that also passes all records on to h.
 func NewTail(h slog.Handler) *Tail {
 	lines := &lastLines{}
 	return &Tail{Handler: h, lines: lines, text: slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug})}
@@ -42,10 +42,10 @@ func (t *Tail) WithGroup(name string) slog.Handler {
 	return &Tail{Handler: t.Handler.WithGroup(name), text: t.text.WithGroup(name), lines: t.lines}
 }
 
-// Configure lets the log behind follow a reload, if it can.
+// Configure applies a configuration to the wrapped handler, if it supports that.
 func (t *Tail) Configure(c *config.Config) { Configure(t.Handler, c) }
 
-// Configure lets a log follow a reload, if it can.
+// Configure applies a configuration to a handler, if it supports that.
 func Configure(h slog.Handler, c *config.Config) {
 	if h, ok := h.(interface{ Configure(*config.Config) }); ok {
 		h.Configure(c)
@@ -75,8 +75,7 @@ func (l *lastLines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// all returns the lines, oldest first. It is never nil, which JSON would not call
-// a list.
+// all returns the lines, oldest first. It is never nil, so that JSON has a list.
 func (l *lastLines) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"wamble/runner/runnerprom"
 )
 
-// metric is one row of the table of metrics: a name without "wamble_", what it
-// says, and how it is read from the figures of a profile. A row with a label has many values.
+// metric is one row of the table of metrics: a name without "wamble_", a help text, and a
+// function that reads it from the figures of a shard. A row with a label has many values.
 type metric struct {
 	name, help string
 	kind       prometheus.ValueType
@@ -41,11 +41,10 @@ func many(name, help, label string, kind prometheus.ValueType, values func(s *lo
 	return metric{name: name, help: help, label: label, kind: kind, values: values}
 }
 
-// journalPrefix begins the names of the journal's metrics, which are the tables of
-// runnerprom.
+// journalPrefix begins the names of the journal's metrics, which runnerprom defines.
 const journalPrefix = "wamble_journal"
 
-// metrics is the one table of metrics of profiles. Each has the label profile.
+// metrics is the table of metrics of profiles. Each has the label profile.
 var metrics = []metric{
 	level("up", "1 while players are served.", func(s *loop.Figures) float64 { return truth(s.Up) }),
 	count("steps_total", "Steps of the loop.", func(s *loop.Figures) uint64 { return s.Stats.Steps }),
@@ -142,17 +141,17 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// collector turns the figures of all profiles into metrics. Those of a profile that has
-// several shards have the label shard, too.
+// collector exports the figures of all profiles. With several shards a profile's metrics also
+// have the label shard.
 type collector struct {
 	profiles        func() []*loop.Runtime
 	single, sharded descs
 }
 
-// descs are the descriptions of the rows, in their order.
+// descs has the descriptions of the rows, in their order.
 type descs struct{ metrics, distributions []*prometheus.Desc }
 
-// wide are the metrics of the whole server: they have no label profile, so that a sum
+// wide returns the metrics of the whole server. They have no label profile, so that a sum
 // counts them once.
 func wide(journals func() map[int]*runner.Runner, version string) []prometheus.Collector {
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "wamble_build_info", Help: "1; the labels say which program this is."}, []string{"version", "go"})
@@ -168,9 +167,9 @@ func wide(journals func() map[int]*runner.Runner, version string) []prometheus.C
 	)}
 }
 
-// registry returns the metrics of the profiles that run, of the journal that they
-// share, of HTTP, and of the Go runtime. Where machines share a journal all of ours have
-// the label node, and those of the journal the label part.
+// registry returns the metrics of the running profiles, the journal, HTTP, and the Go runtime.
+// In a cluster the metrics of this program have the label node, and those of the journal the
+// label part.
 func registry(o AdminOptions) *prometheus.Registry {
 	all := prometheus.NewRegistry()
 	all.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -214,8 +213,8 @@ func newDescs(labels ...string) (d descs) {
 	return d
 }
 
-// Describe implements prometheus.Collector. A name is described once, as it is without
-// shards.
+// Describe implements prometheus.Collector. Each name is described once, without the label
+// shard.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range append(c.single.metrics[:len(c.single.metrics):len(c.single.metrics)], c.single.distributions...) {
 		out <- d

@@ -17,18 +17,18 @@ import (
 	"wamble/internal/loop"
 )
 
-// Traces sends what was followed of requests to a collector of OpenTelemetry, as OTLP in
-// JSON over HTTP. What the collector does not take is dropped: nobody waits for it.
+// Traces sends traces of requests to an OpenTelemetry collector, as OTLP in JSON over HTTP.
+// Traces that the collector refuses, or that do not fit into the queue, are dropped.
 type Traces struct {
 	loop.Tracing
 	version  string
 	endpoint atomic.Pointer[string]
 	queue    chan loop.Trace
 	client   http.Client
-	pause    time.Duration // for which more traces are waited for
+	pause    time.Duration // how long a batch waits for more traces
 }
 
-// The bounds of what waits for the collector.
+// The bounds of the queue, of a batch, and of their times.
 const (
 	tracesQueued = 256
 	tracesSent   = 64 // in one request
@@ -36,20 +36,20 @@ const (
 	tracesTime   = 5 * time.Second
 )
 
-// NewTraces returns what sends traces as a configuration wants.
+// NewTraces returns a Traces with the options of a configuration.
 func NewTraces(version string, c *config.Config) *Traces {
 	t := &Traces{version: version, queue: make(chan loop.Trace, tracesQueued), client: http.Client{Timeout: tracesTime}, pause: tracesPause}
 	t.Done = func(tr loop.Trace) {
 		select {
 		case t.queue <- tr:
-		default: // the collector is slower than the moves
+		default: // the queue is full
 		}
 	}
 	t.Configure(c)
 	return t
 }
 
-// Configure takes up the options of a configuration.
+// Configure applies the options of a configuration.
 func (t *Traces) Configure(c *config.Config) {
 	t.endpoint.Store(&c.Server.TraceEndpoint)
 	every := int64(c.Server.TraceEvery)
@@ -59,8 +59,7 @@ func (t *Traces) Configure(c *config.Config) {
 	t.Every.Store(every)
 }
 
-// Send sends traces until the context ends. Warn is told when the collector begins to
-// refuse them.
+// Send sends traces until ctx ends. Warn is called when sending begins to fail.
 func (t *Traces) Send(ctx context.Context, warn func(error)) {
 	failing := false
 	for {
@@ -76,7 +75,7 @@ func (t *Traces) Send(ctx context.Context, warn func(error)) {
 	}
 }
 
-// take waits for a trace, and a little for more; it returns none when the context ends.
+// take waits for a trace, and for more during a pause. It returns none when ctx ends.
 func (t *Traces) take(ctx context.Context) (batch []loop.Trace) {
 	select {
 	case <-ctx.Done():
@@ -99,7 +98,7 @@ func (t *Traces) take(ctx context.Context) (batch []loop.Trace) {
 	return batch
 }
 
-// post sends one request.
+// post sends a batch in one request.
 func (t *Traces) post(ctx context.Context, batch []loop.Trace) error {
 	endpoint := *t.endpoint.Load()
 	if endpoint == "" {
@@ -119,18 +118,18 @@ func (t *Traces) post(ctx context.Context, batch []loop.Trace) error {
 		return err
 	}
 	defer resp.Body.Close()
-	io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be used again
+	io.CopyN(io.Discard, resp.Body, 4<<10) // lets the connection be reused
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("%s answers %s", endpoint, resp.Status)
 	}
 	return nil
 }
 
-// The messages of OTLP, as far as they are needed.
+// The used parts of the OTLP messages.
 type (
 	otlpValue struct {
 		String string `json:"stringValue,omitempty"`
-		Int    string `json:"intValue,omitempty"` // 64 bits are texts in JSON
+		Int    string `json:"intValue,omitempty"` // 64-bit numbers are strings in JSON
 	}
 	otlpAttribute struct {
 		Key   string    `json:"key"`
@@ -161,7 +160,7 @@ type (
 	}
 )
 
-// request is a batch as OTLP: each trace is a span "move" with four parts.
+// request encodes a batch: each trace is a span "move" with five child spans.
 func (t *Traces) request(batch []loop.Trace) otlpRequest {
 	text := func(key, value string) otlpAttribute { return otlpAttribute{key, otlpValue{String: value}} }
 	nanos := func(at time.Time) string { return strconv.FormatInt(at.UnixNano(), 10) }

@@ -7,18 +7,18 @@ import (
 	"wamble/internal/loop"
 )
 
-// Vitals are the counters of a moment. The console draws the differences of two.
+// Vitals has the counters at a moment. The console draws the differences of two.
 type Vitals struct {
 	At       int64           `json:"at"`     // ms since 1970
-	Bounds   []float64       `json:"bounds"` // upper ends of the classes of latency, in seconds
+	Bounds   []float64       `json:"bounds"` // upper bounds of the latency buckets, in seconds
 	Profiles []ProfileVitals `json:"profiles"`
 }
 
-// ProfileVitals are those of one profile.
+// ProfileVitals has the counters of one profile.
 type ProfileVitals struct {
 	Name    string   `json:"name"`
 	Moves   uint64   `json:"moves"`
-	Latency []uint64 `json:"latency"` // moves by class, one more than bounds
+	Latency []uint64 `json:"latency"` // moves by latency bucket, one more than bounds
 	Queue   uint64   `json:"queue"`
 }
 
@@ -27,7 +27,7 @@ func LookAt(ctx context.Context, profiles []*loop.Runtime) Vitals {
 	v := Vitals{At: time.Now().UnixMilli(), Bounds: loop.LatencyBounds, Profiles: []ProfileVitals{}}
 	for _, rt := range profiles {
 		figures, name := rt.Look(ctx), rt.Config().Name
-		if n := len(v.Profiles); n == 0 || v.Profiles[n-1].Name != name { // the shards of a profile stand together
+		if n := len(v.Profiles); n == 0 || v.Profiles[n-1].Name != name { // the shards of a profile are adjacent
 			v.Profiles = append(v.Profiles, ProfileVitals{Name: name, Latency: make([]uint64, len(figures.ToSent.Counts))})
 		}
 		p := &v.Profiles[len(v.Profiles)-1]

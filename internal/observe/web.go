@@ -9,13 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Web measures HTTP requests and WebSocket connections of the profiles.
+// Web has the metrics of HTTP requests and WebSocket connections.
 type Web struct {
 	requests *prometheus.HistogramVec
 	sockets  *prometheus.HistogramVec
 }
 
-// NewWeb returns a Web that has seen nothing.
+// NewWeb returns a Web without observations.
 func NewWeb() *Web {
 	return &Web{
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -41,13 +41,14 @@ func (m *Web) Collect(out chan<- prometheus.Metric) {
 	m.sockets.Collect(out)
 }
 
-// Socket returns what is told of each WebSocket connection of a profile when it ends.
+// Socket returns a function to be called with the duration of each WebSocket connection of a
+// profile.
 func (m *Web) Socket(profile string) func(lasted time.Duration) {
 	of := m.sockets.WithLabelValues(profile)
 	return func(lasted time.Duration) { of.Observe(lasted.Seconds()) }
 }
 
-// Measure measures the requests to a site of a profile.
+// Measure returns a handler that measures the requests to a profile's site.
 func (m *Web) Measure(profile string, site http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began, seen := time.Now(), &answer{ResponseWriter: w, code: http.StatusOK}
@@ -56,7 +57,8 @@ func (m *Web) Measure(profile string, site http.Handler) http.Handler {
 	})
 }
 
-// routeOf is one of few: nobody makes new values of a label by asking.
+// routeOf returns one of a few values for a path, so that clients cannot create new label
+// values.
 func routeOf(path string) string {
 	for _, route := range []string{"/api/live", "/api/boards", "/api/players", "/api/leaderboard", "/api/finished", "/api"} {
 		if strings.HasPrefix(path, route) {
@@ -69,7 +71,7 @@ func routeOf(path string) string {
 	return "/"
 }
 
-// answer notes the code of an answer.
+// answer records the status code of an answer.
 type answer struct {
 	http.ResponseWriter
 	code int
@@ -80,5 +82,5 @@ func (a *answer) WriteHeader(code int) {
 	a.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap lets http.ResponseController find the rest: streams are flushed.
+// Unwrap lets http.ResponseController flush and set deadlines.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -15,19 +15,19 @@ import (
 	"wamble"
 )
 
-// answer is a body, and for how long it is good.
+// answer is a response body with its lifetime.
 type answer struct {
 	kind string // content type
 	body []byte
-	tag  string // ETag; "" is none
-	good time.Duration
-	own  bool   // it is for this reader alone
-	next string // cursor of the feed; "" is none
-	// about is the player whose stats these are; nil for anything else.
+	tag  string        // ETag; "" for none
+	good time.Duration // lifetime; 0 must not be cached
+	own  bool          // it is for this reader alone
+	next string        // cursor of the feed; "" for none
+	// about is the player whose stats these are; nil for other answers.
 	about *wamble.Player
 }
 
-// problem is a refusal: a status and words for people.
+// problem is a refusal: a status and a text.
 type problem struct {
 	status int
 	words  string
@@ -47,8 +47,8 @@ var (
 	errGone   = &problem{http.StatusGone, "the feed no longer has what follows this cursor: begin again without it"}
 )
 
-// problemOf says what an error is to a reader: an unexpected one is only "internal
-// error".
+// problemOf returns the refusal for an error. An unexpected error is "internal error", without
+// details.
 func problemOf(err error) *problem {
 	var p *problem
 	var denied *wamble.Denied
@@ -71,7 +71,7 @@ func problemOf(err error) *problem {
 	return &problem{http.StatusInternalServerError, "internal error"}
 }
 
-// inJSON is an answer in JSON.
+// inJSON returns an answer in JSON.
 func inJSON(v any, good time.Duration) (*answer, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -80,7 +80,7 @@ func inJSON(v any, good time.Duration) (*answer, error) {
 	return &answer{kind: jsonType, body: append(body, '\n'), good: good}, nil
 }
 
-// write sends an answer, or 304 if the reader has it already.
+// write sends an answer, or 304 if the reader has its ETag.
 func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	h := head(w, a.kind)
 	control := "no-store"
@@ -109,7 +109,7 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// matches reports whether a list of tags has this one.
+// matches reports whether a list of ETags has tag or *.
 func matches(list, tag string) bool {
 	for t := range strings.SplitSeq(list, ",") {
 		if t = strings.TrimSpace(t); t == tag || t == "*" {

@@ -14,10 +14,10 @@ import (
 	"wamble/internal/guard"
 )
 
-// ErrStarting is returned by what a profile is asked for before it runs.
+// ErrStarting is returned by functions of Options before the profile runs.
 var ErrStarting = errors.New("the profile is starting")
 
-// Store is what the routes read of the database.
+// Store has the queries that the routes make to the database.
 type Store interface {
 	Session(ctx context.Context, t wamble.Token) (wamble.Session, error)
 	SessionByHandle(ctx context.Context, handle string) (wamble.Session, error)
@@ -33,40 +33,39 @@ type Store interface {
 // Right is something that the policy can allow or deny.
 type Right struct {
 	Action, Resource string
-	Key, Value       string // context; an empty key is none
+	Key, Value       string // context; there is none if Key is ""
 }
 
-// Who is somebody who reads.
+// Who identifies a reader to the policy.
 type Who struct {
-	Token wamble.Token // of his session; zero: a guest
+	Token wamble.Token // of the reader's session; zero for a guest
 	From  netip.Addr
-	// About is the player whose stats he wants, nil for anything else.
+	// About is the player whose stats are requested; nil for other requests.
 	About *wamble.Player
 }
 
-// Options is what an API is made of.
+// Options are the parameters of an API.
 type Options struct {
 	Profile string
 	Store   Store
-	// Admit returns nil if somebody has all these rights, and otherwise a
-	// *wamble.Denied. It may fail with ErrStarting.
+	// Admit returns nil if the reader has all these rights, otherwise a *wamble.Denied.
+	// Errors: ErrStarting.
 	Admit func(ctx context.Context, who Who, rights []Right) error
-	// Counts is what happens now. It may fail with ErrStarting.
+	// Counts returns the current counts. Errors: ErrStarting.
 	Counts func(ctx context.Context) (Counts, error)
 	Feed   Feed
-	// Events is what happened last.
+	// Events is the stream of events.
 	Events *Stream
-	// Handles returns the handles of sessions, in their order; "" is a guest's. It may
-	// fail with ErrStarting.
+	// Handles returns the handles of sessions, in their order; "" for guests. Errors:
+	// ErrStarting.
 	Handles func(ctx context.Context, ids []wamble.SessionID) ([]string, error)
-	// Panicked is told of a panic, which is answered 500; nil: nobody is.
+	// Panicked is called with a panic, which is answered with 500; it may be nil.
 	Panicked func(error)
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// API answers the read routes of one profile. It may be used by several
-// goroutines.
+// API is the http.Handler of one profile. It is safe for concurrent use.
 type API struct {
 	o        Options
 	mux      *http.ServeMux
@@ -74,7 +73,7 @@ type API struct {
 	cache    *cache
 	moveRate moveRate
 	permits  permits
-	waits    chan struct{} // a semaphore of readers who wait for the feed
+	waits    chan struct{} // semaphore of requests that wait for the feed
 
 	documents documents
 	observers observers
@@ -82,9 +81,9 @@ type API struct {
 }
 
 const (
-	askTime   = 5 * time.Second // for one question to the store
-	maxAsks   = 2               // questions at once: with their rests half of one reader's time
-	maxWaits  = 64              // readers who wait for the feed
+	askTime   = 5 * time.Second // longest query to the store
+	maxAsks   = 2               // concurrent queries; with their pauses the time of half a connection
+	maxWaits  = 64              // requests that wait for the feed
 	perSecond = 20              // requests of one host
 )
 
@@ -103,7 +102,7 @@ func New(o Options) *API {
 
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
-// reader is who asks, and what.
+// reader is a request with its route and its sender.
 type reader struct {
 	*http.Request
 	Who
@@ -132,8 +131,8 @@ func (a *API) mount(row *route) {
 	})
 }
 
-// answer checks rate, method, token and rights, and then calls the handler. A stream has
-// been written when it returns nil.
+// answer checks rate, method, token and rights, and then calls the handler. For a stream it
+// returns nil after the stream has ended.
 func (a *API) answer(row *route, w http.ResponseWriter, r *http.Request) (*answer, error) {
 	switch {
 	case !a.polite(r):
@@ -141,7 +140,7 @@ func (a *API) answer(row *route, w http.ResponseWriter, r *http.Request) (*answe
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return nil, errMethod
 	}
-	from, _ := netip.ParseAddrPort(r.RemoteAddr) // polite has read it
+	from, _ := netip.ParseAddrPort(r.RemoteAddr) // polite has checked it
 	who := reader{Request: r, row: row, Who: Who{From: from.Addr().Unmap()}}
 	if err := who.introduce(); err != nil {
 		return nil, err
@@ -155,13 +154,13 @@ func (a *API) answer(row *route, w http.ResponseWriter, r *http.Request) (*answe
 	return row.handle(a, who)
 }
 
-// polite counts a request, and reports whether its host may ask now.
+// polite counts a request, and reports whether its host is within the rate limit.
 func (a *API) polite(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && a.limiter.admit(from.Addr())
 }
 
-// introduce reads the token, if there is one.
+// introduce parses the token, if there is one.
 func (r *reader) introduce() error {
 	text := r.Header.Get("Authorization")
 	if text == "" {

@@ -13,15 +13,14 @@ import (
 	"wamble/internal/record"
 )
 
-// A running game changes any moment; one that is over only when a player gets
-// or loses his handle.
+// The lifetimes of running games, and of finished ones, which change only when a player gets
+// or loses their handle.
 const (
 	runningGood  = time.Second
 	finishedGood = time.Minute
 )
 
-// board answers with a board as JSON. Who may not see game modes is not told which
-// one it has.
+// board answers with a board as JSON, without the game mode if the reader may not see it.
 func (a *API) board(r reader) (*answer, error) {
 	err := a.admit(r.Context(), r.Who, mayMode)
 	if denied := new(wamble.Denied); errors.As(err, &denied) {
@@ -39,7 +38,8 @@ func appendHidden(dst []byte, b *wamble.Board) ([]byte, error) {
 	return record.AppendJSON(dst, &hidden)
 }
 
-// pgn answers with a game as PGN, which cannot be written without the mode.
+// pgn answers with a game as PGN. The reader must be allowed to see game modes, because PGN
+// has them.
 func (a *API) pgn(r reader) (*answer, error) {
 	if err := a.admit(r.Context(), r.Who, mayMode); err != nil {
 		return nil, err
@@ -47,12 +47,12 @@ func (a *API) pgn(r reader) (*answer, error) {
 	return a.game(r, pgnType, "p", record.AppendPGN)
 }
 
-// png answers with a picture of a board, for the previews of links.
+// png answers with a picture of a board, for link previews.
 func (a *API) png(r reader) (*answer, error) {
 	return a.game(r, pngType, "i", record.AppendPNG)
 }
 
-// game answers with a board in some form.
+// game answers with a board, encoded by write.
 func (a *API) game(r reader, kind, form string, write func([]byte, *wamble.Board) ([]byte, error)) (*answer, error) {
 	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
 	if err != nil || id == 0 || id > math.MaxInt64 {

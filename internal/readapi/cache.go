@@ -8,28 +8,27 @@ import (
 	"wamble/internal/guard"
 )
 
-// cache is a singleflight cache: it keeps answers while they are good, and when
-// several want one that is not there, one asks and the others wait for it. Only
-// so many ask at a time, and after each question restShare times as long as it took
-// nobody asks in its stead: readers cannot take the database from players.
+// cache keeps answers during their lifetime. Concurrent requests for a missing one share a
+// query (singleflight). The number of concurrent queries is bounded, and each holds its slot
+// for restShare times as long again, so that readers leave the database to players.
 type cache struct {
 	now  func() time.Time
-	asks chan struct{} // a semaphore
+	asks chan struct{} // semaphore of queries
 
 	mu      sync.Mutex
 	entries map[string]*entry
 	bytes   int
 }
 
-// entry is an answer in the cache, or one that is being asked for.
+// entry is an answer in the cache, or one whose query is under way.
 type entry struct {
-	done  chan struct{} // closed when answer and err are there
-	until time.Time     // good so long
+	done  chan struct{} // closed when answer and err are set
+	until time.Time     // end of the lifetime
 	*answer
 	err error
 }
 
-// The bounds of a cache.
+// The bounds of a cache, and of the pause after a query.
 const (
 	restShare     = 3
 	maxRest       = time.Second
@@ -41,9 +40,8 @@ func newCache(now func() time.Time, asks int) *cache {
 	return &cache{now: now, asks: make(chan struct{}, asks), entries: map[string]*entry{}}
 }
 
-// get returns the answer under a key, from the cache or by asking, which takes
-// askTime at most. Asking does not end with the reader: others may wait for the
-// answer, and at the end of the server a request in progress is still answered.
+// get returns the answer of a key from the cache, or by calling ask, for at most askTime. The
+// call does not end with the request, because others may wait for the answer.
 func (s *cache) get(key string, ask func(ctx context.Context) (*answer, error)) (*answer, error) {
 	s.mu.Lock()
 	b := s.entries[key]
@@ -62,14 +60,14 @@ func (s *cache) get(key string, ask func(ctx context.Context) (*answer, error)) 
 	return b.answer, b.err
 }
 
-// fetch asks, and keeps the answer if it is good for a while.
+// fetch calls ask, and keeps the answer if it has a lifetime.
 func (s *cache) fetch(key string, b *entry, ask func(ctx context.Context) (*answer, error)) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	select {
 	case s.asks <- struct{}{}:
 		asked := time.Now()
-		// A panic is that of the readers who wait: see API.mount.
+		// A panic is returned to the waiting requests: see API.mount.
 		b.err = guard.Call("a question to the database", func() (err error) { b.answer, err = ask(ctx); return err })
 		rest := min(restShare*time.Since(asked), maxRest)
 		time.AfterFunc(rest, func() { <-s.asks })
@@ -107,8 +105,8 @@ func (s *cache) drop(key string) {
 	}
 }
 
-// makeRoom drops the entries that are no longer good, or else any one, and reports
-// whether there is room then: entries that are being asked for stay.
+// makeRoom drops all expired entries, or else any one, and reports whether there is room.
+// Entries whose query is under way are kept.
 func (s *cache) makeRoom() bool {
 	var any string
 	now := s.now()

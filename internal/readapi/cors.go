@@ -5,13 +5,13 @@ import "net/http"
 // Pages of every origin may read: nothing here is answered because of a cookie, and
 // whoever has a token may use it from where he likes.
 
-// allow lets pages of other origins read an answer.
+// allow sets the headers that let pages of other origins read an answer.
 func allow(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "ETag, Retry-After, Wamble-Cursor")
 }
 
-// preflight answers a browser that asks what a page may send.
+// preflight answers a CORS preflight request.
 func preflight(w http.ResponseWriter) {
 	h := w.Header()
 	allow(h)

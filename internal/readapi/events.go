@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	maxObservers = 256              // who read the stream of events at the same time
-	countsEvery  = 5 * time.Second  // counts are sent, which also show that the connection lives
-	writeTime    = 10 * time.Second // for an observer to take what is sent to him
-	namesGood    = 30 * time.Second // for how long it is remembered who a session is
-	maxNames     = 8192
+	maxObservers = 256              // concurrent observers
+	countsEvery  = 5 * time.Second  // interval of counts, which also keep the connection alive
+	writeTime    = 10 * time.Second // longest write to an observer
+	namesGood    = 30 * time.Second // lifetime of a cached handle
+	maxNames     = 8192             // cached handles
 )
 
-// observers are who reads the stream, shared by host: when all places are taken, the
-// host that holds most loses its oldest one.
+// observers has the readers of the stream by host. If there are maxObservers, a new one
+// replaces the oldest one of the host that has most.
 type observers struct {
 	mu    sync.Mutex
 	hosts share.Table[observer]
@@ -36,7 +36,7 @@ type observer struct {
 	gone    bool
 }
 
-// enter returns an observer's place; nil if there is none.
+// enter adds an observer; nil if there is no room.
 func (o *observers) enter(from netip.Addr, cancel context.CancelFunc) *observer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,7 +69,7 @@ func (o *observers) drop(one *observer) {
 	}
 }
 
-// events streams what happens, until the reader goes or the server pauses.
+// events streams events until the reader leaves or the server pauses.
 func (a *API) events(w http.ResponseWriter, r reader) error {
 	wanted, err := filterOf(r)
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 		s.fresh = true
 	} else if s.spot.at, err = placesOf(id, name, shards); err != nil {
 		return err
-	} else if s.spot.at == nil { // of another journal all is missed
+	} else if s.spot.at == nil { // the id is of another journal: the reader has missed all
 		s.spot.at = make(places, shards)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -98,19 +98,19 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 	defer func() { a.o.Events.leave(a.o.Now()) }()
 
 	head(w, eventsType).Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies pass it on at once
+	w.Header().Set("X-Accel-Buffering", "no") // proxies must not buffer
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	// The server's deadline for the request would end the stream, too: net/http goes on
-	// reading, to notice when the reader leaves.
+	// The read deadline of the request would end the stream, because net/http goes on
+	// reading to notice that the reader leaves.
 	s.w.SetReadDeadline(time.Time{})
 	counts := time.NewTicker(countsEvery)
 	defer counts.Stop()
 	s.begin()
 	if s.counts(ctx) != nil {
-		return nil // the answer has begun: it just ends
+		return nil // the answer has begun, so it just ends
 	}
 	for {
 		changed := a.o.Events.Changed() // before reading, so that nothing is missed
@@ -129,8 +129,8 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 	}
 }
 
-// lastEvent is the id of the last event that the reader has got: a browser sends it by
-// itself, others may ask for it.
+// lastEvent returns the id of the last event that the reader has received, from the header
+// that browsers send or from the query.
 func lastEvent(r reader) string {
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
 		return id
@@ -145,14 +145,14 @@ type sending struct {
 	to     http.ResponseWriter
 	name   string // of the journal
 	spot   spot
-	fresh  bool // it begins where the stream ends, as soon as that is known
-	waited bool // it was not known before
-	placed bool // he was told his place
+	fresh  bool // it begins at the end of the stream, once that is known
+	waited bool // the end was not known when it came
+	placed bool // the id of its place was sent
 	wanted filter
 	buf    []byte
 }
 
-// begin finds the place of a fresh reader, and reports whether he has one.
+// begin sets the place of a fresh reader, and reports whether the reader has one.
 func (s *sending) begin() bool {
 	if s.fresh {
 		at, known := s.a.o.Events.end(s.waited)
@@ -163,10 +163,11 @@ func (s *sending) begin() bool {
 	return !s.fresh
 }
 
-// send sends what is there. What the reader has missed he is told by a reset.
+// send sends the events after the reader's place. If some are no longer kept, it first sends
+// a reset.
 func (s *sending) send(ctx context.Context) error {
 	for s.begin() {
-		if !s.placed { // so that he misses nothing if he loses the connection now
+		if !s.placed { // with the id nothing is missed if the connection is lost now
 			s.placed = true
 			s.buf = fmt.Appendf(s.buf, "id: %s\n\n", s.spot.at.id(s.name))
 		}
@@ -189,7 +190,7 @@ func (s *sending) send(ctx context.Context) error {
 	return nil
 }
 
-// counts sends how many play, under the place that the reader has come to.
+// counts sends the current counts, with the id of the reader's place.
 func (s *sending) counts(ctx context.Context) error {
 	got, err := s.a.live(reader{})
 	if err == nil {
@@ -199,12 +200,12 @@ func (s *sending) counts(ctx context.Context) error {
 		}
 		s.buf = sse(s.buf, id, "counts", []byte(strings.TrimSpace(string(got.body))))
 	} else {
-		s.buf = append(s.buf, ":\n\n"...) // starting: the connection lives all the same
+		s.buf = append(s.buf, ":\n\n"...) // the profile is starting: send a keep-alive
 	}
 	return s.flush(ctx)
 }
 
-// flush writes what is in the buffer. A reader who does not take it in time is left.
+// flush writes the buffer. A write that takes longer than writeTime is an error.
 func (s *sending) flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil || len(s.buf) == 0 {
 		return err
@@ -220,7 +221,7 @@ func (s *sending) flush(ctx context.Context) error {
 	return s.w.Flush()
 }
 
-// filter is what an observer wants; zero fields want everything.
+// filter selects events for an observer; zero fields select all.
 type filter struct {
 	board   wamble.BoardID
 	session wamble.SessionID
@@ -248,7 +249,7 @@ func (f *filter) has(a *API, e *event) bool {
 		(f.player == "" || e.told.Session != 0 && a.names.of(e.told.Session) == f.player)
 }
 
-// learn asks who the sessions of a page are, if that matters.
+// learn looks up the handles of a page's sessions, if the filter needs them.
 func (f *filter) learn(ctx context.Context, a *API, page []event) error {
 	if f.player == "" {
 		return nil
@@ -264,14 +265,14 @@ func (f *filter) learn(ctx context.Context, a *API, page []event) error {
 	return err
 }
 
-// names caches whose sessions are whose, for namesGood.
+// names caches the handles of sessions for namesGood.
 type names struct {
 	mu   sync.Mutex
 	kept map[wamble.SessionID]named
 }
 
 type named struct {
-	handle string // folded; "": a guest
+	handle string // folded; "" for a guest
 	until  time.Time
 }
 

@@ -11,29 +11,29 @@ import (
 	"wamble"
 )
 
-// Feed is the games that have ended. It has parts, in each of which they are in order and
-// numbered from 1.
+// Feed is the log of finished games. It has one or more partitions, in each of which games
+// are in order and numbered from 1.
 type Feed interface {
-	// Parts is how many parts it has, at least 1.
+	// Parts returns the number of partitions, at least 1.
 	Parts() int
-	// Name names the numbering: with another name numbers mean other games. It is
-	// 8 hexadecimal digits. It may fail with ErrStarting.
+	// Name returns 8 hexadecimal digits that identify the numbering: numbers are valid for
+	// one name only. Errors: ErrStarting.
 	Name() (string, error)
-	// End is the newest numbers. It may fail with ErrStarting.
+	// End returns the last numbers. Errors: ErrStarting.
 	End(ctx context.Context) (Marks, error)
-	// Read returns up to limit games behind numbers, and up to which numbers it has
-	// looked; gone if some of them were dropped, or a number never was. A part that
-	// cannot be read now stays where it was. It may fail with ErrStarting.
+	// Read returns up to limit games after the given numbers, and the numbers up to which
+	// it has read. Gone says that some games were deleted, or a number is too high. A
+	// partition that cannot be read now keeps its number. Errors: ErrStarting.
 	Read(ctx context.Context, after Marks, limit int) (games []Ended, upTo Marks, gone bool, err error)
-	// Changed returns a channel that is closed when there are more games; nil when
-	// nobody is to wait for them.
+	// Changed returns a channel that is closed when there are more games; nil if readers
+	// shall not wait.
 	Changed() <-chan struct{}
 }
 
-// Marks are numbers of games, one for each part of a feed.
+// Marks has the number of a game for each partition of a feed.
 type Marks []uint64
 
-// before is the marks n games before m in each part.
+// before returns the marks n games before m in each partition.
 func (m Marks) before(n int) Marks {
 	m = slices.Clone(m)
 	for i := range m {
@@ -42,9 +42,9 @@ func (m Marks) before(n int) Marks {
 	return m
 }
 
-// Ended is a game that is over.
+// Ended is a finished game.
 type Ended struct {
-	Part     int // of the feed
+	Part     int // partition of the feed
 	Seq      uint64
 	Board    wamble.BoardID
 	Winner   string
@@ -85,14 +85,16 @@ func (a *API) finished(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Take a slot of those who may wait.
 	if wait > 0 {
 		select {
 		case a.waits <- struct{}{}:
 			defer func() { <-a.waits }()
 		default:
-			wait = 0 // too many wait already: this one asks again
+			wait = 0 // too many readers wait: answer at once
 		}
 	}
+	// Read until there are games or the time is over.
 	timer := time.NewTimer(time.Duration(wait) * time.Second)
 	defer timer.Stop()
 	for {
@@ -118,7 +120,7 @@ func (a *API) finished(r reader) (*answer, error) {
 	}
 }
 
-// last answers with the newest games.
+// last answers with the last games.
 func (a *API) last(r reader) (*answer, error) {
 	n, err := r.number("last")
 	if err != nil {
@@ -147,7 +149,7 @@ func (a *API) last(r reader) (*answer, error) {
 	return lines(name, after, games[len(older):], upTo)
 }
 
-// lines writes the games behind the marks after.
+// lines encodes games, which follow after. UpTo becomes the cursor of the answer.
 func lines(name string, after Marks, games []Ended, upTo Marks) (*answer, error) {
 	var body []byte
 	at := slices.Clone(after)
@@ -162,7 +164,7 @@ func lines(name string, after Marks, games []Ended, upTo Marks) (*answer, error)
 	return &answer{kind: linesType, body: body, next: upTo.cursor(name)}, nil
 }
 
-// cursor writes a place in the feed, after reads it.
+// cursor encodes a position in the feed.
 func (m Marks) cursor(name string) string {
 	text := []byte(name)
 	for _, seq := range m {
@@ -171,6 +173,7 @@ func (m Marks) cursor(name string) string {
 	return string(text)
 }
 
+// after decodes a cursor, or the word end. Error: errGone for a cursor of another feed.
 func (a *API) after(ctx context.Context, name, cursor string) (Marks, error) {
 	switch cursor {
 	case "":

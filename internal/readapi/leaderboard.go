@@ -14,7 +14,7 @@ import (
 type Leaderboard struct {
 	By     string `json:"by"`               // "score" or "rating"
 	Of     string `json:"of"`               // "people" or "bots"
-	Season int    `json:"season,omitempty"` // a month, 202611; 0: all time
+	Season int    `json:"season,omitempty"` // a month, as 202611; 0 for all time
 	Total  int    `json:"total"`
 	Rows   []Rank `json:"rows"`
 	Self   *Rank  `json:"self,omitempty"`
@@ -25,7 +25,7 @@ type Rank struct {
 	Rank            int              `json:"rank"`
 	Session         wamble.SessionID `json:"session"`
 	Handle          string           `json:"handle,omitempty"`
-	Bot             bool             `json:"bot,omitempty"` // a program
+	Bot             bool             `json:"bot,omitempty"` // the player is a program
 	Score           float64          `json:"score"`
 	PredictionScore float64          `json:"prediction_score"`
 	Rating          float64          `json:"rating"`
@@ -38,6 +38,7 @@ func rankOf(row wamble.LeaderboardRow, bot bool) Rank {
 }
 
 func (a *API) leaderboard(r reader) (*answer, error) {
+	// Parse the query.
 	by := r.URL.Query().Get("by")
 	if by == "" {
 		by = "score"
@@ -64,6 +65,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Answer from the cache, which has one entry per page and reader.
 	key := fmt.Sprintf("ranks %s %s %d %d %d %s", by, of, season, limit, offset, r.Token)
 	return a.cache.get(key, func(ctx context.Context) (*answer, error) {
 		q := wamble.LeaderboardQuery{Season: season, Bots: of == "bots", ByRating: by == "rating", Offset: offset, Limit: limit}
@@ -82,7 +84,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 		for i, row := range page.Rows {
 			out.Rows[i] = rankOf(row, q.Bots)
 		}
-		if page.Self != nil && page.Self.Rank > 0 { // else he is in the other ranking
+		if page.Self != nil && page.Self.Rank > 0 { // rank 0: the reader is in the other ranking
 			self := rankOf(*page.Self, q.Bots)
 			out.Self = &self
 		}
@@ -94,7 +96,7 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	})
 }
 
-// season returns the month whose points are ranked, 0 for all time.
+// season returns the month in the query; 0 for all time.
 func (a *API) season(r reader) (int, error) {
 	switch text := r.URL.Query().Get("season"); text {
 	case "":

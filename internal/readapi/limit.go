@@ -8,9 +8,8 @@ import (
 	"wamble"
 )
 
-// limiter has a token bucket for each host (see wamble.HostOf). Loopback is not
-// counted: a proxy on this machine speaks for many, and the machine's own tools
-// for whoever runs the server.
+// limiter has a token bucket for each host (see wamble.HostOf). Loopback addresses are not
+// limited, because they may be a proxy with many clients, or the host's own tools.
 type limiter struct {
 	now  func() time.Time
 	rate float64 // requests a second; the burst is three seconds' worth
@@ -19,7 +18,7 @@ type limiter struct {
 	hosts map[netip.Prefix]bucket
 }
 
-// bucket is a token bucket that counts what was used.
+// bucket is a token bucket, as the number of tokens that are used.
 type bucket struct {
 	used float64
 	at   time.Time
@@ -31,7 +30,7 @@ func newLimiter(now func() time.Time, rate float64) *limiter {
 	return &limiter{now: now, rate: rate, hosts: map[netip.Prefix]bucket{}}
 }
 
-// admit counts a request, and reports whether it is within the allowance.
+// admit counts a request, and reports whether it is within the limit.
 func (d *limiter) admit(ip netip.Addr) bool {
 	if ip.Unmap().IsLoopback() {
 		return true
@@ -57,7 +56,7 @@ func (d *limiter) admit(ip netip.Addr) bool {
 	return admitted
 }
 
-// makeRoom forgets the hosts whose buckets are full again.
+// makeRoom removes the hosts whose buckets are full again, and reports whether there is room.
 func (d *limiter) makeRoom(now time.Time) bool {
 	for host, v := range d.hosts {
 		if now.Sub(v.at).Seconds()*d.rate >= v.used {

@@ -8,22 +8,22 @@ import (
 	"wamble"
 )
 
-// Counts is what happens in a profile now.
+// Counts has the current counts of a profile.
 type Counts struct {
-	Players  int // who hold a board and are here, or wait for one
-	Bots     int // sessions of programs that were heard lately
-	Sessions int // all that are in memory
+	Players  int // players present who hold a board or wait for one
+	Bots     int // sessions of programs that are present
+	Sessions int // sessions in memory
 	Watchers int
 	Boards   [wamble.Archived]int // by status
 	Moves    uint64               // since the profile started
-	Games    uint64               // that ended since then
-	Crowds   []Crowd              // boards that most watch, at most MostCrowds
+	Games    uint64               // finished since then
+	Crowds   []Crowd              // boards with most watchers, at most MostCrowds
 }
 
-// MostCrowds is how many boards are named that many watch.
+// MostCrowds bounds the boards with most watchers that are listed.
 const MostCrowds = 5
 
-// Crowd is a board and how many watch it alone.
+// Crowd is a board with the number of sessions that watch only it.
 type Crowd struct {
 	Board    wamble.BoardID `json:"board"`
 	Watchers int            `json:"watchers"`
@@ -39,13 +39,13 @@ type Live struct {
 	Watchers int       `json:"watchers"`
 	Boards   Boards    `json:"boards"`
 	Moves    uint64    `json:"moves"`
-	// MovesPerSecond is nil when nobody has looked in the last minute.
+	// MovesPerSecond is nil if there was no request in the last minute.
 	MovesPerSecond *float64 `json:"moves_per_second,omitempty"`
 	Games          uint64   `json:"games"`
 	Watched        []Crowd  `json:"watched,omitempty"`
 }
 
-// Boards is the JSON of how many boards there are.
+// Boards is the JSON of the numbers of boards.
 type Boards struct {
 	Active   int `json:"active"`
 	Reserved int `json:"reserved"`
@@ -71,15 +71,15 @@ func (a *API) live(r reader) (*answer, error) {
 	})
 }
 
-// moveRate keeps how many moves there were at the last request.
+// moveRate stores the time and the number of moves of the last request.
 type moveRate struct {
 	mu    sync.Mutex
 	at    time.Time
 	moves uint64
 }
 
-// since returns the moves per second since the last request, nil if that is more
-// than a minute ago, or the profile began anew meanwhile.
+// since returns the moves per second since the last request; nil if that was more than a
+// minute ago or the counter has restarted.
 func (p *moveRate) since(now time.Time, moves uint64) *float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"wamble/wire"
 )
 
-// documents are made of the tables when somebody first asks for one.
+// documents has the OpenAPI and AsyncAPI documents, which are made at the first request.
 type documents struct{ open, async func() (*answer, error) }
 
 func newDocuments() documents {
@@ -49,7 +49,7 @@ var refusals = map[string]string{
 	"503": "the database is away, the profile is starting, or too many ask at once; Retry-After as above",
 }
 
-// openAPIOf describes routes.
+// openAPIOf returns the OpenAPI document of routes.
 func openAPIOf(rows []route) schema {
 	paths := schema{}
 	for _, row := range rows {
@@ -82,8 +82,7 @@ func openAPIOf(rows []route) schema {
 	}
 }
 
-// health is what package observe answers beside these routes, for whoever watches over
-// the server.
+// health describes the health checks, which package observe serves on the same port.
 var health = schema{
 	"/healthz": schema{"get": schema{"summary": "whether the process lives", "responses": schema{
 		"200": words("it lives", schema{"const": "alive\n"}),
@@ -94,12 +93,12 @@ var health = schema{
 	}}},
 }
 
-// words describes an answer that is plain text.
+// words describes a plain text answer.
 func words(says string, text schema) schema {
 	return schema{"description": says, "content": schema{"text/plain": schema{"schema": text}}}
 }
 
-// inPath are the parts of paths.
+// inPath has the schemas of path parameters.
 var inPath = map[string]schema{
 	"id":     {"type": "integer", "minimum": 1},
 	"handle": {"type": "string", "pattern": "^[A-Za-z0-9_-]{3,63}$"},
@@ -135,7 +134,7 @@ func (p *param) schema() schema {
 	return schema{"anyOf": []schema{number, {"enum": p.words}}}
 }
 
-// asyncAPIOf describes the messages of /ws/json from the tables of package wire.
+// asyncAPIOf returns the AsyncAPI document of /ws/json, made of the tables of package wire.
 func asyncAPIOf() schema {
 	messages, sent, received := schema{}, []schema{}, []schema{}
 	for _, c := range wire.Controls() {
@@ -162,7 +161,7 @@ func asyncAPIOf() schema {
 	}
 }
 
-// messageOf is the schema of one control code's object.
+// messageOf returns the schema of one control code's JSON object.
 func messageOf(info *wire.Info) schema {
 	flags := []string{}
 	for _, f := range wire.FlagNames {
@@ -182,7 +181,7 @@ func messageOf(info *wire.Info) schema {
 	}
 	message := schema{"type": "object", "required": []string{"ctrl"}, "properties": properties}
 	if info.From == wire.FromClient {
-		// What a request leaves out is zero.
+		// Fields that a request leaves out are zero.
 		payload := maps.Clone(properties["payload"].(schema))
 		delete(payload, "required")
 		properties["payload"] = payload
@@ -191,7 +190,7 @@ func messageOf(info *wire.Info) schema {
 	return message
 }
 
-// extOf is the schema of the extension fields.
+// extOf returns the schema of the extension fields.
 func extOf() schema {
 	types := map[wire.Type]schema{
 		wire.TypeString: written[reflect.TypeFor[wire.Text]()],

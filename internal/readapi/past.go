@@ -11,22 +11,21 @@ import (
 	"wamble/internal/record"
 )
 
-// What one answer about the past covers.
+// The bounds of one answer about the past: its time, and its boards.
 const (
 	pastSpan   = time.Minute
 	pastBoards = 128
-	// pastEnds is for how long the end of a game is told: who looks at a moment sees
-	// what has just ended. The browser shows it as long (endShown in wall/past.ts).
+	// pastEnds is how long finished games are still included. The browser shows them as
+	// long (endShown in wall/past.ts).
 	pastEnds = 6 * time.Second
-	// pastSettles is how long after a moment the database may learn of it.
+	// pastSettles is how long the database may lag.
 	pastSettles = 5 * time.Second
 )
 
-// Past is the JSON of the boards at a time, and of what happened to them in the minute
-// after it.
+// Past is the JSON of the boards at a time, with their moves in the minute after it.
 type Past struct {
 	At     time.Time   `json:"at"`
-	Until  time.Time   `json:"until"` // the moves of the boards are told up to here
+	Until  time.Time   `json:"until"` // end of the moves
 	Boards []PastBoard `json:"boards"`
 	Next   string      `json:"next,omitempty"` // board of the next page
 }
@@ -36,33 +35,32 @@ type PastBoard struct {
 	Board wamble.BoardID `json:"board"`
 	FEN   string         `json:"fen"`
 	Ply   int            `json:"ply"`
-	Last  string         `json:"last,omitempty"` // move that led there
-	From  int64          `json:"from,omitempty"` // ms after at when it was made
+	Last  string         `json:"last,omitempty"` // the last move
+	From  int64          `json:"from,omitempty"` // ms after at when the board was made; 0 if before
 	Moves []PastMove     `json:"moves,omitempty"`
 	End   *PastEnd       `json:"end,omitempty"`
 }
 
-// PastMove is the JSON of a move some ms after a time.
+// PastMove is the JSON of a move. After is in ms after Past.At.
 type PastMove struct {
 	After int64  `json:"after"`
 	UCI   string `json:"uci"`
 }
 
-// PastEnd is the JSON of the end of a game some ms after a time, or before it if that is
-// less than 0.
+// PastEnd is the JSON of the end of a game. After is in ms after Past.At; negative is before.
 type PastEnd struct {
 	After  int64  `json:"after"`
 	Winner string `json:"winner"`
 	Reason string `json:"reason"`
 }
 
-// Began is the JSON of how far one can go back.
+// Began is the JSON of the time of the first board.
 type Began struct {
 	Began time.Time `json:"began"`
 	Now   time.Time `json:"now"`
 }
 
-// began answers since when there are boards.
+// began answers with the time of the first board.
 func (a *API) began(reader) (*answer, error) {
 	return a.cache.get("began", func(ctx context.Context) (*answer, error) {
 		at, err := a.o.Store.Began(ctx, a.o.Profile)
@@ -97,7 +95,7 @@ func (a *API) past(r reader) (*answer, error) {
 			past.Next = strconv.FormatUint(uint64(got.Next), 10)
 		}
 		for i := range got.Boards {
-			if b, err := pastOf(&got.Boards[i], at, q.Until); err == nil { // one that is damaged is left out
+			if b, err := pastOf(&got.Boards[i], at, q.Until); err == nil { // damaged boards are left out
 				past.Boards = append(past.Boards, b)
 			}
 		}
@@ -109,7 +107,7 @@ func (a *API) past(r reader) (*answer, error) {
 	})
 }
 
-// pastOf is a board at a time, and what happened to it until another.
+// pastOf returns a board at a time, with its moves up to another time.
 func pastOf(b *wamble.Board, at, until time.Time) (PastBoard, error) {
 	p, plies, err := record.At(b, at)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"wamble"
 )
 
-// permits caches for permitGood what somebody may do, so that a reader who asks
-// often does not ask the profile each time.
+// permits caches decisions of the policy for permitGood, so that not every request asks the
+// profile.
 type permits struct {
 	mu   sync.Mutex
 	kept map[permit]decision
 }
 
-// permit is who wants what: the first right names the others.
+// permit is a cache key: a reader and the first of the rights, which identifies the others.
 type permit struct {
 	token wamble.Token
 	from  netip.Addr
@@ -26,7 +26,7 @@ type permit struct {
 }
 
 type decision struct {
-	denied *wamble.Denied // nil: admitted
+	denied *wamble.Denied // nil if admitted
 	until  time.Time
 }
 
@@ -35,7 +35,8 @@ const (
 	maxPermits = 4096
 )
 
-// admit fails unless somebody has these rights, which are asked for or cached.
+// admit returns a *wamble.Denied unless the reader has these rights, from the cache or by
+// asking the profile.
 func (a *API) admit(ctx context.Context, who Who, rights []Right) error {
 	key := permit{token: who.Token, from: who.From, right: rights[0]}
 	if who.About != nil {

@@ -14,7 +14,7 @@ import (
 	"wamble"
 )
 
-// playerGood is how long stats and ranks are good, as in the original.
+// playerGood is the lifetime of stats and ranks, as in the original server.
 const playerGood = 5 * time.Second
 
 // Player is the JSON of a player.
@@ -35,7 +35,7 @@ type Scores struct {
 	Next   string  `json:"next,omitempty"`
 }
 
-// Score is the JSON of what one finished game brought.
+// Score is the JSON of a player's points and rating from one finished game.
 type Score struct {
 	Board  wamble.BoardID `json:"board"`
 	Points float64        `json:"points"`
@@ -43,7 +43,7 @@ type Score struct {
 	At     time.Time      `json:"at"`
 }
 
-// handle returns the name in the path.
+// handle returns the folded handle in the path.
 func (r reader) handle() (string, error) {
 	h := r.PathValue("handle")
 	if !wamble.IsName(h) {
@@ -77,8 +77,8 @@ func (a *API) player(r reader) (*answer, error) {
 	})
 }
 
-// aboutPlayer is an answer about a player, if the reader may have it: that may
-// depend on who the player is.
+// aboutPlayer returns an answer about a player from the cache, or by calling ask. The reader's
+// right to it is checked afterwards, because it may depend on the player.
 func (a *API) aboutPlayer(r reader, key string, ask func(ctx context.Context) (*answer, error)) (*answer, error) {
 	got, err := a.cache.get(key, ask)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *API) scores(r reader) (*answer, error) {
 	return a.aboutPlayer(r, key, func(ctx context.Context) (*answer, error) {
 		p, err := a.find(ctx, handle)
 		if errors.Is(err, store.ErrNotFound) {
-			// Somebody who has just taken his identity is not in the store yet.
+			// A player with a new identity is not in the store yet.
 			return about(&p, Scores{Handle: handle, Scores: []Score{}})
 		}
 		if err != nil {
@@ -138,7 +138,7 @@ func (a *API) scores(r reader) (*answer, error) {
 	})
 }
 
-// parseBefore reads a place in the score history: microseconds and a board.
+// parseBefore parses a position in the score history: microseconds and a board.
 func parseBefore(text string) (time.Time, wamble.BoardID, error) {
 	at, board, _ := strings.Cut(text, "-")
 	micros, err := strconv.ParseInt(at, 10, 52)
@@ -149,7 +149,8 @@ func parseBefore(text string) (time.Time, wamble.BoardID, error) {
 	return time.UnixMicro(micros).UTC(), wamble.BoardID(id), nil
 }
 
-// number reads a number of the query within the bounds that the route's row has.
+// number parses a number of the query, within the bounds of the route's row. A missing number
+// is the row's usual value.
 func (r reader) number(name string) (int, error) {
 	i := slices.IndexFunc(r.row.query, func(p param) bool { return p.name == name })
 	p := r.row.query[i]

@@ -12,31 +12,30 @@ type route struct {
 	path   string
 	rights []Right
 	handle func(*API, reader) (*answer, error)
-	says   string // what it answers, for people
+	says   string // description
 	query  []param
 	kind   string // content type of the answer
-	body   any    // an empty value of what the answer is in JSON; nil: it is no JSON
-	// stream answers as long as the reader stays; handle is nil then. What it returns
-	// before it has written anything is told to the reader.
+	body   any    // empty value of the answer's JSON type; nil for other content
+	// stream answers until the reader leaves; handle is nil then. An error before the
+	// first write becomes the answer.
 	stream func(*API, http.ResponseWriter, reader) error
 }
 
-// param is something in the query of a request. A number has bounds, and all but a
-// word have the value that is meant when it is missing.
+// param is a parameter of the query: a number within bounds, a word, or any text.
 type param struct {
 	name, says       string
-	low, high, usual int
-	words            []string // that it may be; nil: any, or a number
-	text             bool     // it is neither a number nor one of words
+	low, high, usual int      // bounds of a number, and its default
+	words            []string // accepted words; the first is the default if it is no number
+	text             bool     // any text is accepted
 }
 
-// What a reader must be allowed: the same as whoever asks by a packet.
+// The rights that readers need, the same as for the corresponding packets.
 var (
 	mayLook = []Right{{Action: "protocol.ctrl", Resource: "list_profiles"}}
 	mayRank = []Right{{Action: "protocol.ctrl", Resource: "get_leaderboard"}, {Action: "leaderboard.read", Resource: "global"}}
 	mayAsk  = []Right{{Action: "protocol.ctrl", Resource: "get_player_stats"}}
-	mayRead = []Right{{Action: "stats.read", Resource: "player"}} // asked when it is known about whom
-	mayMode = []Right{{Action: "game.mode", Resource: "view"}}    // asked about a board that is shown
+	mayRead = []Right{{Action: "stats.read", Resource: "player"}} // checked when the player is known
+	mayMode = []Right{{Action: "game.mode", Resource: "view"}}    // checked for the mode of a board
 	mayView = []Right{
 		{Action: "protocol.ctrl", Resource: "spectate_game"},
 		{Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"},
@@ -56,8 +55,8 @@ const (
 	eventsType = "text/event-stream"
 )
 
-// routes is the one table of paths: docs/http.md has a row for each, and
-// /api/openapi.json is made of it.
+// routes is the table of paths. docs/http.md has a row for each, and /api/openapi.json is
+// made of it.
 var routes = []route{
 	{path: "/api/live", rights: mayLook, handle: (*API).live, kind: jsonType, body: Live{}, says: "how many play, watch and move"},
 	{path: "/api/boards/{id}", rights: mayView, handle: (*API).board, kind: jsonType, body: record.Game{}, says: "a board with its moves, running or finished"},

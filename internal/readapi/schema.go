@@ -10,10 +10,10 @@ import (
 	"wamble/wire"
 )
 
-// schema is a JSON Schema, or a part of a document around it.
+// schema is a JSON Schema, or another part of a document.
 type schema map[string]any
 
-// written are the types that write their JSON themselves.
+// written has the schemas of types with their own JSON encoding.
 var written = map[reflect.Type]schema{
 	reflect.TypeFor[time.Time](): {"type": "string", "format": "date-time"},
 	reflect.TypeFor[wire.Text](): {"description": "text, or its bytes when they are not UTF-8",
@@ -29,7 +29,7 @@ var written = map[reflect.Type]schema{
 	reflect.TypeFor[wire.Signature](): hexDigits(64),
 }
 
-// hexDigits is the schema of so many bytes in hexadecimal; 0: any number.
+// hexDigits returns the schema of a number of bytes in hexadecimal; 0 for any number.
 func hexDigits(bytes int) schema {
 	if bytes == 0 {
 		return schema{"type": "string", "pattern": "^([0-9a-f]{2})*$"}
@@ -37,8 +37,8 @@ func hexDigits(bytes int) schema {
 	return schema{"type": "string", "minLength": 2 * bytes, "maxLength": 2 * bytes, "pattern": "^[0-9a-f]*$"}
 }
 
-// schemaOf returns the schema of how encoding/json writes a type. A type that writes
-// its JSON itself must be among written.
+// schemaOf returns the schema of a type as encoding/json encodes it. It panics for a type with
+// its own encoding that is not in written.
 func schemaOf(t reflect.Type) schema {
 	if t.Kind() == reflect.Pointer {
 		return schemaOf(t.Elem())

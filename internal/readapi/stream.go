@@ -8,8 +8,8 @@ import (
 	"wamble"
 )
 
-// Happened is a move, or the end of a game if Ended is not nil. Its number is that of
-// its message in the journal, and its place there.
+// Happened is an event: a move, or the end of a game if Ended is not nil. Seq is the number
+// of its message in the journal, and Place its index there.
 type Happened struct {
 	Seq   uint64
 	Place int
@@ -17,7 +17,7 @@ type Happened struct {
 	Ended *Ended
 }
 
-// Move is the JSON of a move that observers are told.
+// Move is the JSON of a move for observers.
 type Move struct {
 	Board   wamble.BoardID   `json:"board"`
 	Ply     int              `json:"ply"`
@@ -27,7 +27,7 @@ type Move struct {
 	At      time.Time        `json:"at"`
 }
 
-// Finish is the JSON of a finished game that observers are told.
+// Finish is the JSON of a finished game for observers.
 type Finish struct {
 	Board    wamble.BoardID `json:"board"`
 	Winner   string         `json:"winner"`
@@ -37,45 +37,45 @@ type Finish struct {
 	Finished time.Time      `json:"finished"`
 }
 
-// Stream is what happened last in a profile, in order: a ring that observers read,
-// each at his own pace. The drains of its shards add to it and wait for nobody. A shard
-// that nobody observes rests, and the stream with it: it knows no more than how far the
-// shard is, until what happened there is added again for the next reader. The zero value
-// is the stream of one shard, at rest.
+// Stream has the latest events of a profile in order. Observers read it, each at their own
+// pace; the drains of the shards add to it and never wait. While a shard is idle, because it
+// has no observer, the stream has no events and knows only the end of the shard. Its events
+// are added again for the next reader. The zero value is an idle stream of one shard.
 type Stream struct {
-	Shards int // 0: one
+	Shards int // number of shards; 0 means 1
 
 	mu      sync.Mutex
-	events  []event // of all shards; at most streamKept; none while a shard rests
-	first   uint64  // the number of events[0], counted since the process began
-	parts   []part  // the shards
-	seen    places  // behind the last event
-	changed chan struct{}
+	events  []event       // of all shards; about streamKept; none while a shard is idle
+	first   uint64        // number of events[0], counted since the start of the process
+	parts   []part        // the shards
+	seen    places        // after the last event
+	changed chan struct{} // closed by wake; nil if nothing waits for it
 	stopped bool
 	readers int
 	left    time.Time // when the last reader left
-	asked   time.Time // when somebody who has readers of his own was last told
+	asked   time.Time // when another node with readers asked last
 }
 
-// part is what a stream knows of one shard.
+// part is the state of one shard in a stream.
 type part struct {
-	known bool    // so is its end
-	end   place   // behind everything
-	start place   // where those begin to read who came before the end was known
-	begun bool    // base and fresh count: the shard does not rest
-	base  place   // everything behind it is in events, or fresh
-	fresh []event // not among the events yet
-	held  bool    // something of it may be missing that others wait for, until it is added
+	known bool    // end is known
+	end   place   // after the last message
+	start place   // where readers begin who came before the end was known
+	begun bool    // the shard is not idle: base and fresh are valid
+	base  place   // all later events are in Stream.events or fresh
+	fresh []event // not merged into Stream.events yet
+	held  bool    // events of all shards wait until something of this one is added
 }
 
-// streamKept is how many happenings observers may be behind.
+// streamKept is how many events observers may be behind.
 const streamKept = 8192
 
-// readersReturn is for how long after its last reader a stream goes on: he may come back,
-// and to add again what happened meanwhile costs more.
+// readersReturn is how long shards stay active after the last reader has left, who may come
+// back. To add the events again would cost more.
 const readersReturn = 20 * time.Second
 
-// part returns what is known of a shard, of which the message through is known.
+// part returns the state of a shard. If its end is not known yet, it is after the message
+// through.
 func (s *Stream) part(shard int, through uint64) *part {
 	if s.parts == nil {
 		s.parts = make([]part, max(1, s.Shards))
@@ -88,8 +88,8 @@ func (s *Stream) part(shard int, through uint64) *part {
 	return p
 }
 
-// Wanted reports whether what happens in a shard behind the message through is to be
-// added: somebody reads it, or has read it a moment ago. Otherwise the shard rests.
+// Wanted reports whether events of a shard after the message through are to be added: the
+// stream has readers, or had some within readersReturn. Otherwise the shard becomes idle.
 func (s *Stream) Wanted(shard int, through uint64, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +104,8 @@ func (s *Stream) Wanted(shard int, through uint64, now time.Time) bool {
 	return false
 }
 
-// rest forgets what happened in a shard. What happened in the others is put in order anew
-// when it begins again.
+// rest makes a shard idle and drops its events. Those of the other shards are merged anew
+// when it becomes active again.
 func (s *Stream) rest(shard int) {
 	for _, e := range s.events {
 		p := &s.parts[e.shard]
@@ -120,16 +120,16 @@ func (s *Stream) rest(shard int) {
 	p.begun, p.fresh = false, nil
 }
 
-// Asked says that somebody who has readers of his own asks, and will go on to.
+// Asked records that another node with readers asks for events.
 func (s *Stream) Asked(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = now
 }
 
-// Since returns what happened in a shard in the messages behind first up to through, as far
-// as it is kept behind the message after and most allow, and end, the last message. Known
-// is false while the shard rests.
+// Since returns events of a shard after the message after: those of the messages after first
+// up to through, about most events at most. First is greater than after if older events are
+// no longer kept. End is the last message. Known is false while the shard is idle.
 func (s *Stream) Since(shard int, after uint64, most int) (first, through, end uint64, list []Happened, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +166,7 @@ func (s *Stream) Since(shard int, after uint64, most int) (first, through, end u
 	return first, through, end, list, true
 }
 
-// Known returns up to which message of a shard all was added, and whether that is known.
+// Known returns the last message of a shard that was added; known is false while it is idle.
 func (s *Stream) Known(shard int) (through uint64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,15 +176,15 @@ func (s *Stream) Known(shard int) (through uint64, known bool) {
 	return s.parts[shard].end.seq - 1, true
 }
 
-// Meet says which message is the last of a shard that somebody else tells of.
+// Meet sets the end of a remote shard to the message through, unless it is known.
 func (s *Stream) Meet(shard int, through uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.part(shard, through)
 }
 
-// Hold lets the events of all shards wait until something of this one is added: it may be
-// older.
+// Hold makes the events of all shards wait until something of this shard is added, which may
+// be older.
 func (s *Stream) Hold(shard int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +193,7 @@ func (s *Stream) Hold(shard int) {
 	}
 }
 
-// Forget lets a shard rest whose end is not known any more.
+// Forget makes a shard idle, and its end unknown.
 func (s *Stream) Forget(shard int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,7 @@ func (s *Stream) Forget(shard int) {
 	s.parts[shard].known, s.parts[shard].held = false, false
 }
 
-// Observed reports whether somebody reads the stream, or has a moment ago.
+// Observed reports whether the stream has readers, or had some within readersReturn.
 func (s *Stream) Observed(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,8 +217,8 @@ func (s *Stream) observed(now time.Time) bool {
 	return s.readers > 0 || now.Sub(s.left) < readersReturn
 }
 
-// Expect says that readers of an earlier process may come back, and that nothing of what
-// happens until then can be added again.
+// Expect keeps the stream active for readersReturn, because readers of an earlier process
+// may come back.
 func (s *Stream) Expect(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,17 +241,16 @@ func (s *Stream) leave(now time.Time) {
 
 type event struct {
 	shard int
-	at    places // behind it, and behind what of other shards came before it
+	at    places // after the event and all events before it
 	told  Happened
-	text  []byte // as it is sent; made when somebody first needs it
+	text  []byte // encoded for sending; made at the first read
 }
 
-// behind is the place behind an event in its shard.
+// behind returns the place after an event in its shard.
 func (e *event) behind() place { return place{e.told.Seq, e.told.Place + 1} }
 
-// Add tells what happened in a shard in the messages behind after up to through. What is
-// known is left out; if something before it is missing, or the shard rested, it begins
-// anew.
+// Add adds the events of a shard in the messages after after up to through. Known ones are
+// skipped. If messages before them are missing, or the shard was idle, it begins anew.
 func (s *Stream) Add(shard int, after, through uint64, list []Happened) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,8 +272,8 @@ func (s *Stream) Add(shard int, after, through uint64, list []Happened) {
 	s.settle(shard)
 }
 
-// settle puts what is fresh among the events, if nothing older may come, and drops what is
-// too much. A shard has something new.
+// settle merges the fresh events of a shard into the stream, unless older ones of other
+// shards may come, and drops the oldest if there are too many.
 func (s *Stream) settle(shard int) {
 	p := &s.parts[shard]
 	if s.begun() && !slices.ContainsFunc(s.parts, func(p part) bool { return p.held }) {
@@ -294,7 +293,8 @@ func (s *Stream) settle(shard int) {
 	s.wake()
 }
 
-// tooMany is how many events are to be dropped: not one by one, that would copy each time.
+// tooMany returns how many events to drop. It drops many at a time, because each time the
+// rest is copied.
 func tooMany(events []event) int {
 	if over := len(events) - streamKept; over > streamKept/8 {
 		return over
@@ -302,13 +302,13 @@ func tooMany(events []event) int {
 	return 0
 }
 
-// begun reports whether no shard rests.
+// begun reports whether no shard is idle.
 func (s *Stream) begun() bool {
 	return s.parts != nil && !slices.ContainsFunc(s.parts, func(p part) bool { return !p.begun })
 }
 
-// merge puts what is fresh of the shards among the events: by time, so that the moves of
-// a board that has travelled are in order, and each shard in its own order.
+// merge appends the fresh events of all shards to the stream, by time, so that the moves of a
+// board that changed its shard are in order. Each shard keeps its own order.
 func (s *Stream) merge() {
 	n := 0
 	for i := range s.parts {
@@ -348,7 +348,7 @@ func (s *Stream) wake() {
 	}
 }
 
-// Stop lets all observers go when they have what is there, until it is undone.
+// Stop makes observers leave after they have read all events, or with false undoes that.
 func (s *Stream) Stop(stopped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -356,8 +356,8 @@ func (s *Stream) Stop(stopped bool) {
 	s.wake()
 }
 
-// Changed returns a channel that is closed when there is more; nil when observers are to
-// go.
+// Changed returns a channel that is closed when there are more events; nil if observers
+// shall leave.
 func (s *Stream) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// How observers read a Stream: where one is, what he gets next, and its bytes.
+// This file has the reading side of a Stream: positions, pages and encoding.
 
-// place is a place in what happens in one shard: behind so many happenings of a message.
+// place is a position in the events of one shard.
 type place struct {
-	seq  uint64
-	past int
+	seq  uint64 // number of a message
+	past int    // how many of its events are before the position
 }
 
 func (p place) before(q place) bool { return p.seq < q.seq || p.seq == q.seq && p.past < q.past }
 
-// places is a place in the stream: one of each shard.
+// places is a position in the stream: one place for each shard.
 type places []place
 
-// raise moves p up to q in each shard where that is further.
+// raise sets p to the maximum of p and q in each shard.
 func (p places) raise(q places) {
 	for i := range p {
 		if p[i].before(q[i]) {
@@ -30,15 +30,15 @@ func (p places) raise(q places) {
 	}
 }
 
-// spot is where a reader is: what he has got, and the number of the event that he looks
-// at next.
+// spot is a reader's state: the position after the last event received, and the number of the
+// next event to look at.
 type spot struct {
 	at   places
 	next uint64
 }
 
-// end is the spot behind everything, if that is known yet. Who has waited for that
-// begins behind what was there when he came.
+// end returns the spot after the last event, if it is known. Waited says that the reader came
+// before it was known: then it is the spot at which it became known.
 func (s *Stream) end(waited bool) (spot, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,12 +52,12 @@ func (s *Stream) end(waited bool) (spot, bool) {
 	return spot{at: at}, known
 }
 
-// streamPage is how many events an observer takes at once.
+// streamPage is the most events of one read.
 const streamPage = 256
 
-// read returns what happened behind a spot, a page at most, and moves the spot. Missed
-// says that something behind it is gone; then the page begins with the oldest, behind
-// from. While a shard rests that cannot be said, and the spot stays.
+// read returns a page of events after a spot, and moves the spot. Missed says that events
+// after the spot are no longer kept; then the page begins at from. While a shard is idle, it
+// returns nothing.
 func (s *Stream) read(name string, to *spot) (page []event, from places, missed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Stream) read(name string, to *spot) (page []event, from places, missed 
 		}
 		to.at.raise(e.at)
 		one := *e
-		if !slices.Equal(to.at, e.at) { // he was told otherwise before, by another process
+		if !slices.Equal(to.at, e.at) { // another process sent the events in another order
 			one.text = one.format(to.at.id(name))
 		} else if e.text == nil {
 			e.text = e.format(e.at.id(name))
@@ -94,7 +94,7 @@ func (s *Stream) read(name string, to *spot) (page []event, from places, missed 
 	return page, from, missed
 }
 
-// format writes an event as server-sent events are.
+// format encodes an event as a server-sent event.
 func (e *event) format(id string) []byte {
 	kind, v := "move", any(e.told.Move)
 	if g := e.told.Ended; g != nil {
@@ -107,7 +107,8 @@ func (e *event) format(id string) []byte {
 	return sse(nil, id, kind, data)
 }
 
-// sse appends one server-sent event; an empty id is none. Data has no line break.
+// sse appends one server-sent event, without an id if that is empty. Data must not have a
+// line break.
 func sse(dst []byte, id, kind string, data []byte) []byte {
 	if id != "" {
 		dst = fmt.Appendf(dst, "id: %s\n", id)
@@ -115,8 +116,7 @@ func sse(dst []byte, id, kind string, data []byte) []byte {
 	return fmt.Appendf(dst, "event: %s\ndata: %s\n\n", kind, data)
 }
 
-// id writes a place of the stream, placesOf reads it; nil for one of another journal, or
-// of another number of shards.
+// id encodes a position in the stream of the journal with a name.
 func (p places) id(name string) string {
 	text := []byte(name)
 	for _, at := range p {
@@ -126,6 +126,8 @@ func (p places) id(name string) string {
 	return string(text)
 }
 
+// placesOf decodes an id. It returns nil for one of another journal, or of another number of
+// shards.
 func placesOf(id, name string, shards int) (p places, err error) {
 	parts := strings.Split(id, "-")
 	if len(parts) < 3 || len(parts)%2 == 0 || len(parts[0]) != 8 {

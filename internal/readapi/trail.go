@@ -12,11 +12,11 @@ import (
 	"wamble/internal/store"
 )
 
-// trailGood is how long a trail is good.
+// trailGood is the lifetime of a trail.
 const trailGood = 2 * time.Second
 
-// trail answers with what became of the reader's moves. Who may not watch is not shown
-// the positions.
+// trail answers with what became of the reader's moves, without positions if the reader may
+// not watch.
 func (a *API) trail(r reader) (*answer, error) {
 	if r.Token.IsZero() {
 		return nil, badf("whose trail? Authorization is missing")
@@ -47,8 +47,8 @@ func (a *API) trail(r reader) (*answer, error) {
 	})
 }
 
-// boundTo reports whether a token is good at an address: one that is bound to a network
-// is good only there.
+// boundTo reports whether a token may be used at an address. Host is the network that it is
+// bound to, or "".
 func boundTo(host string, from netip.Addr) bool {
 	if host == "" {
 		return true

@@ -40,6 +40,7 @@ func (k *supervisor) follow(ctx context.Context) {
 	tick := time.NewTicker(followPause)
 	defer tick.Stop()
 	for {
+		// Find the holders of remote shards.
 		observed := k.events.Observed(time.Now())
 		owners := map[string][]int{}
 		for shard, l := range k.loops() {
@@ -57,6 +58,7 @@ func (k *supervisor) follow(ctx context.Context) {
 			}
 			owners[node] = append(owners[node], shard)
 		}
+		// Ask each holder that has no question under way.
 		for node, shards := range owners {
 			if asked[node] {
 				continue

@@ -181,6 +181,7 @@ func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transpo
 		name: cfg.Name, shard: shard, log: log, store: db, dumps: &s.dumps,
 		draining: &s.house.draining, restrictions: restrictions, neverUp: s.checkAllFailed, abroad: s.placing.abroad, stray: s.stray,
 	}
+	// The options of the shard's loop.
 	name := store.ShardName(cfg.Name, shard.Index)
 	o := loop.Options{
 		Name: name, Config: cfg, Shard: shard, Log: k.log, Runner: s.runner, Store: db, StoreName: db.Name, InProcess: db.File != "", Port: port,
@@ -197,6 +198,7 @@ func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transpo
 	if port != nil {
 		o.Port = port.Shards()[shard.Index]
 	}
+	// What the loop reports to the profile, whose supervisor is that of the first shard.
 	head := cmp.Or(first, k)
 	head.events.Shards = shard.Of
 	if o.Keep.Age == 0 {
@@ -216,6 +218,7 @@ func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transpo
 			}
 		}
 	}
+	// The journal, if this node holds the shard's partition.
 	if p := s.partOf(shard.Index); p != nil {
 		k.part.Store(p)
 		j := p.journal()

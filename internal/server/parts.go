@@ -380,12 +380,14 @@ func (s *Server) leavePart(p *part, to string, drain bool) {
 		s.house.changing.Lock()
 		defer s.changed()
 		s.expect(leaveTimeOfPart + changeTime)
+		// The drain ends at the withdrawal's deadline, if that is earlier.
 		end := time.Now().Add(leaveTimeOfPart)
 		if w := s.placing.withdrawal.Load(); w != nil && w.until.Before(end) {
 			end = w.until
 		}
 		ctx, cancel := context.WithDeadline(context.Background(), end)
 		defer cancel()
+		// End the janitor and the house bots, which belong to partition 0.
 		if p.index == 0 {
 			if s.placing.janitor != nil {
 				s.placing.janitor()
@@ -395,6 +397,7 @@ func (s *Server) leavePart(p *part, to string, drain bool) {
 				k.seatBots(false)
 			}
 		}
+		// End the loops, and forward packets for their shards from now on.
 		var ending sync.WaitGroup
 		for _, k := range s.supervisors() {
 			l := k.shardOf(p.index)
@@ -411,6 +414,7 @@ func (s *Server) leavePart(p *part, to string, drain bool) {
 			})
 		}
 		ending.Wait()
+		// Release the journal, reserved for the next holder.
 		s.setPart(p.index, nil)
 		p.storage.SetHeir(to)
 		if err := p.runner.Close(); err != nil {

@@ -35,6 +35,7 @@ type plan struct {
 // newPlan makes a plan. Its error says why a reload cannot apply the configuration.
 func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	p := &plan{config: c, changes: config.Diff(s.config(), c), begin: map[string]*supervisor{}}
+	// Refuse what a reload cannot change.
 	if err := refusedByReload(p.changes); err != nil {
 		return nil, err
 	}
@@ -75,6 +76,7 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	for _, cfg := range bound {
 		s.certify(cfg, p.ports[cfg.Name])
 	}
+	// Make the new supervisors, with their stores.
 	if err := p.build(ctx, s); err != nil {
 		p.drop(s)
 		return nil, err

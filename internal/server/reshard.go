@@ -130,6 +130,7 @@ func stoppedJournal(ctx context.Context, c *config.Config, dir string) (runner.S
 // them was used last follows from the numbers of shards in the journal. These change at the
 // end of Reshard, so that an interrupted copy can be repeated.
 func moveStanding(ctx context.Context, c *config.Config, log *pglog.Log, r *runner.Runner, profile string, n int) error {
+	// Nothing moves unless the cluster begins or ceases to have several partitions.
 	was, is := journal.ShardsOf(r, profile), n
 	for _, p := range c.Running() {
 		if p.Name != profile {
@@ -143,6 +144,7 @@ func moveStanding(ctx context.Context, c *config.Config, log *pglog.Log, r *runn
 	if err != nil {
 		return err
 	}
+	// Collect the profiles that may have restrictions, from the journal and the notes.
 	notes := stoppedStanding{log, c.Server.JournalName, all}
 	workers, err := journal.Workers(ctx, r)
 	if err != nil {
@@ -158,6 +160,7 @@ func moveStanding(ctx context.Context, c *config.Config, log *pglog.Log, r *runn
 			names[of] = true
 		}
 	}
+	// Copy each text that differs.
 	from, to := host.InJournal(r), host.Keeper(notes)
 	if was > 1 {
 		from, to = to, from

@@ -96,7 +96,7 @@ type Server struct {
 	authority   *authority
 	helpers     sync.WaitGroup // goroutines that serve HTTP and the control socket
 	dumps       dumps
-	web         *observe.Web // what is measured of HTTP
+	web         *observe.Web // metrics of HTTP
 	history     *observe.History
 	traces      *observe.Traces
 	pidFile     bool           // the pid file is locked

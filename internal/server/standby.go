@@ -47,6 +47,7 @@ func (s *Server) standBy(ctx context.Context) error {
 	var refused error // of checkShards
 	err := s.cluster.log.Await(waiting, s.cluster.name, func(sight pglog.Sight) {
 		last = sight
+		// Check once that this configuration fits the database.
 		if !checked && sight.Err == nil && (sight.Free || sight.Holder != "") {
 			checked = true
 			if refused = s.checkShards(ctx); refused != nil {
@@ -54,6 +55,7 @@ func (s *Server) standBy(ctx context.Context) error {
 				return
 			}
 		}
+		// Publish what the standby waits for, and log changes of that.
 		now := Waiting{Holder: sight.Holder, Err: sight.Err}
 		w.waiting.Store(&now)
 		if sight.Holder == "" && sight.Err == nil {
