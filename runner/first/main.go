@@ -21,7 +21,7 @@ func main() {
 	check(err)
 	mails, err := runner.Handle(r, "mails", func(ctx context.Context, j *runner.Job[Welcome]) error {
 		_, err := fmt.Println("mail to", j.Args.Email)
-		return err // on an error: again after 1 s, 2 s and 4 s, then a dead letter
+		return err // an error: again after 1 s, 2 s and 4 s, then a dead letter
 	}, runner.WorkerOptions{Concurrency: 8})
 	check(err)
 	check(mails.Every(ctx, "digest", "0 8 * * mon-fri", Welcome{"all@example.org"}))
@@ -29,7 +29,7 @@ func main() {
 	check(err)
 	page := admin.New(r, admin.Options{Allow: admin.Loopback}) // queues, dead letters, retry
 	go func() { check(http.ListenAndServe("127.0.0.1:8080", page)) }()
-	check(r.Run(ctx)) // until Ctrl-C; running jobs are finished
+	check(r.Run(ctx)) // until Ctrl-C; then what runs is finished
 }
 
 func check(err error) {
