@@ -31,7 +31,7 @@
 //	          │
 //	pebblestore, memstore, …
 //
-// runnertest.Run tests whether a storage keeps the engine's promises.
+// runnertest.Run tests whether a storage meets the engine's guarantees.
 //
 // # Invariants
 //
@@ -106,7 +106,7 @@
 //
 // Each corrects a fault of the original:
 //
-//   - The retry count lives in the lease row of the message, not in a row
+//   - The retry count is in the lease row of the message, not in a row
 //     "retry:" plus message id: two messages with one id do not share a
 //     budget, ids may be long, and a crash is counted. A message that was
 //     requeued therefore has a lease row at once, without an owner.

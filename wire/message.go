@@ -44,7 +44,7 @@ type message interface {
 
 // Unknown is the payload of a control code outside the table. It passes the
 // codec; a server drops it. Appended with a known code it makes any bytes a
-// packet, which only tests want.
+// packet, which only tests do.
 //
 //	0  n  bytes
 type Unknown struct {

@@ -16,8 +16,8 @@ import (
 	"wamble/runner"
 )
 
-// Store is a runner.Storage in memory: its content survives Close and Open, as long as the
-// process lives. Its zero value is empty and usable. Every view is a root of the same
+// Store is a runner.Storage in memory: its content survives Close and Open, but not the end
+// of the process. Its zero value is empty and usable. Every view is a root of the same
 // persistent tree, so snapshots cost nothing.
 type Store struct {
 	mu          sync.Mutex

@@ -21,8 +21,8 @@ import (
 // and syncs nothing; commits are appended to the file, and kept in memory over what that Pebble
 // reads. Concurrently Pebble opens for writing, gets the commits so far, and takes over.
 //
-// What a process leaves in the file when it dies, the next Open writes into Pebble: each record
-// once, because Pebble stores with it how far it has the file.
+// If the process ends before, the next Open writes the file into Pebble: each record once,
+// because Pebble stores with it up to where it has the file.
 //
 // The file is, in little endian:
 //

@@ -1,5 +1,5 @@
 // Package runnertest is the conformance suite of package runner, as tables of tests: what a
-// Storage must do, and what the runner must promise on it. It also has a Clock and a failing
+// Storage must do, and what the runner must guarantee on it. It also has a Clock and a failing
 // storage for tests.
 //
 //	func TestStorage(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"wamble/runner"
 )
 
-// storageCases test the storage itself, below the engine: the promises of each method of
+// storageCases test the storage itself, below the engine: the guarantees of each method of
 // runner.Storage, Backend, View and Batch.
 var storageCases = []test{
 	{"a batch is applied whole, in its order", func(v *env) {

@@ -2,7 +2,7 @@
 //
 //   - [Memory] is a log in memory.
 //   - [Faulty] is a log with delays and failures, with or without an effect.
-//   - [Run] checks what a [logstore.Log] promises.
+//   - [Run] checks the guarantees of a [logstore.Log].
 package logtest
 
 import (
