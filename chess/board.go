@@ -2,12 +2,12 @@ package chess
 
 import "math/bits"
 
-// board is the pieces, seen by the side to move: it always plays up the
-// board, and own marks its pieces. After each move the board is turned
-// around, so that every rule is written once, for one direction.
+// board is the pieces as the side to move sees them: its own pieces move up the board, and own
+// has a bit for each of them. After each move the board is turned around, so that every rule is
+// written once, for one direction.
 //
-// The kind of piece on a square is a 3-bit number, spread over three planes
-// so that whole sets of pieces are one or two operations away:
+// The kind of piece on a square is a 3-bit number. Its bits are in three planes, so that a set
+// of pieces takes one or two operations:
 //
 //	p2 p1 p0
 //	 0  0  0  empty
@@ -19,9 +19,8 @@ import "math/bits"
 //	 1  1  0  king
 //	 1  1  1  rook that still may castle
 //
-// That a rook may castle is thus part of the rook: capturing it or moving it
-// takes the right away by itself. Four words fit into registers; copying a
-// board is cheaper than taking a move back.
+// The right to castle is part of the rook's code, so it is lost when the rook is captured or
+// moved. Four words fit into registers: copying a board is cheaper than taking a move back.
 type board struct{ p0, p1, p2, own uint64 }
 
 func (b board) occupied() uint64 { return b.p0 | b.p1 | b.p2 }
@@ -48,8 +47,8 @@ func (b board) turned() board {
 	}
 }
 
-// The codes of the planes, by kind, and back. castler is not a kind of its
-// own for anybody outside.
+// codeOfKind has the code of each kind, kindOfCode the kind of each code. castler is the code
+// of a rook that may still castle; callers of this package see it as a Rook.
 const castler = 7
 
 var (
@@ -87,12 +86,12 @@ func (b *board) lift(squares uint64) {
 	b.own &^= squares
 }
 
-// king returns the square of the own king. (The mask, here and below, tells
-// the compiler that no index and no shift by it can be out of range.)
+// king returns the square of the own king, that of the side to move. (The mask, here and below,
+// shows the compiler that no index and no shift by the square can be out of range.)
 func (b board) king() int { return bits.TrailingZeros64(b.kings()&b.own) & 63 }
 
-// attackers returns the enemy pieces that attack square when the board is
-// occupied as given, which need not be as it is.
+// attackers returns the enemy pieces that attack square if occupied is the set of occupied
+// squares, which may differ from that of the board.
 func (b board) attackers(square int, occupied uint64) uint64 {
 	square &= 63
 	return (pawnSteps(1<<square)&b.pawns() |

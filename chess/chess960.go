@@ -5,9 +5,9 @@ import "fmt"
 // ClassicalNumber is the Scharnagl number of the classical arrangement.
 const ClassicalNumber = 518
 
-// Chess960 returns the initial position with the given Scharnagl number, 0 to
-// 959. It is a Chess960 board even for ClassicalNumber, where only the
-// notation of castling tells it from Start.
+// Chess960 returns the initial position with the given Scharnagl number, 0 to 959, and an error
+// for any other number. Its castling is written as on a Chess960 board even for
+// ClassicalNumber; only that differs from Start.
 func Chess960(number int) (Position, error) {
 	if number < 0 || number > 959 {
 		return Position{}, fmt.Errorf("a Chess960 position has a number from 0 to 959, not %d", number)
@@ -26,13 +26,13 @@ func Chess960(number int) (Position, error) {
 	return Position{board: b, fullmoves: 1, chess960: true}, nil
 }
 
-// knightPairs lists which of five free files the knights take, by the last
-// digit of the scheme.
+// knightPairs lists which two of five free files the knights take, by the last digit of the
+// number.
 var knightPairs = [10][2]int{{0, 1}, {0, 2}, {0, 3}, {0, 4}, {1, 2}, {1, 3}, {1, 4}, {2, 3}, {2, 4}, {3, 4}}
 
-// backRank decodes a Scharnagl number: the bishops take a light and a dark
-// file, the queen one of the six that are left, the knights a pair of the
-// next five; the rest is rook, king, rook.
+// backRank decodes a Scharnagl number: the bishops take a light and a dark file, the queen one
+// of the remaining six, the knights two of the remaining five, and rook, king and rook the last
+// three in this order.
 func backRank(number int) (rank [8]Kind) {
 	rank[number%4*2+1] = Bishop
 	number /= 4

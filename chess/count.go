@@ -2,16 +2,14 @@ package chess
 
 import "math/bits"
 
-// count returns the number of legal moves. It says the same as generate, but
-// adds up the sizes of target sets instead of naming the moves: the last ply
-// of a perft, and "has any legal move at all", need no more. epSet is the
-// en passant square as a set of one or none.
+// count returns the number of moves that generate appends, but adds up the sizes of target sets
+// and does not make the moves. epSet is the set of the en passant square, or empty.
 func (b board) count(epSet uint64) int {
 	king := b.king()
 	checkers, straight, diagonal := b.pins(king)
 	targets := ^b.own
 	steps := kingMoves[king] &^ b.own
-	var short, long uint64 // ways of the king when it castles
+	var short, long uint64 // squares that the king passes over when it castles
 	if rooks := b.castlers() & b.own &^ straight; rooks != 0 && checkers == 0 {
 		short = b.castlingWay(king, rooks>>king<<king)
 		long = b.castlingWay(king, rooks&(1<<king-1))
@@ -62,8 +60,7 @@ func (b board) count(epSet uint64) int {
 	return n
 }
 
-// movable reports whether there is any legal move. It says the same as count
-// being more than 0, but looks first at what nearly always can move.
+// movable reports whether count is more than 0, and checks first what can nearly always move.
 func (b board) movable(epSet uint64) bool {
 	if b.kings() == 0 {
 		return false
@@ -78,10 +75,9 @@ func (b board) movable(epSet uint64) bool {
 	return knightSteps(b.knights()&b.own&^(straight|diagonal))&^b.own != 0 || b.count(epSet) > 0
 }
 
-// pawnTargets returns where the given own pawns may go, except in passing: by
-// one, by two, and by capture to either side, all pawns at once. A pawn
-// pinned on a straight line never captures, one pinned on a diagonal never
-// pushes, and both stay on their line.
+// pawnTargets returns where the given own pawns may go, all pawns at once: by one step, by two,
+// and by capture to the left and right, but not en passant. A pawn pinned on a straight line
+// never captures, one pinned on a diagonal never pushes, and both stay on their line.
 func (b board) pawnTargets(pawns, targets, straight, diagonal uint64) (push, double, left, right uint64) {
 	empty := ^b.occupied()
 	movers := pawns &^ diagonal

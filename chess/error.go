@@ -12,12 +12,12 @@ var ErrIllegal = errors.New("illegal move")
 // ErrAmbiguous is returned when a move in SAN fits several legal moves.
 var ErrAmbiguous = errors.New("ambiguous move")
 
-// ParseError says where and why a FEN, a move or a PGN is malformed.
+// ParseError says at which byte a FEN, a move or a PGN is malformed, and why.
 type ParseError struct {
-	// Offset is the index of the byte that cannot be accepted; the length of
-	// the text when something is missing at its end.
+	// Offset is the index of the first byte that is not accepted, or the length of the text if
+	// something is missing at its end.
 	Offset int
-	// Reason is a sentence without its full stop.
+	// Reason is a sentence without a full stop.
 	Reason string
 }
 

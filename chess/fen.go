@@ -5,21 +5,20 @@ import (
 	"strconv"
 )
 
-// MaxFEN is the length in bytes of the longest FEN: anything longer is
-// refused unread.
+// MaxFEN is the length in bytes of the longest FEN. ParseFEN refuses longer text without
+// reading it.
 const MaxFEN = 71 + len(" w KQkq e3 9999 9999")
 
-// ParseFEN reads a position in Forsyth–Edwards notation: all six fields,
-// separated by single spaces. Castling may be written as KQkq, where the
-// letter means the outermost rook of that side (X-FEN), or by the files of
-// the rooks (Shredder-FEN). Whatever contradicts the rules is refused with a
+// ParseFEN reads a position in Forsyth–Edwards notation: all six fields, separated by single
+// spaces. Castling rights may be KQkq, where the letter means the outermost rook of that side
+// (X-FEN), or the files of the rooks (Shredder-FEN). A position that breaks the rules gives a
 // *ParseError:
 //
 //   - not exactly one king on each side, pawns on the first or last rank,
 //     more than 8 pawns of a side, more promoted pieces than missing pawns;
 //   - the side that has just moved is in check;
 //   - a castling right without its king and rook on the back rank;
-//   - an en passant square that no double step can have left;
+//   - an en passant square over which no pawn can just have passed;
 //   - counters outside 0 … 9999 and 1 … 9999, or with leading zeros.
 func ParseFEN(fen string) (Position, error) {
 	if len(fen) > MaxFEN {
@@ -54,7 +53,7 @@ func ParseFEN(fen string) (Position, error) {
 	return p, nil
 }
 
-// fenReader reads field after field; after the first failure it does nothing.
+// fenReader reads field after field. After the first error its methods do nothing.
 type fenReader struct {
 	text     string
 	at       int
@@ -73,7 +72,7 @@ func (r *fenReader) failAt(offset int, format string, args ...any) {
 	}
 }
 
-// peek returns the next byte, or 0 at the end and after a failure.
+// peek returns the next byte, or 0 at the end and after an error.
 func (r *fenReader) peek() byte {
 	if r.err != nil || r.at >= len(r.text) {
 		return 0
@@ -143,8 +142,8 @@ func (r *fenReader) side() {
 	r.at++
 }
 
-// material checks what a placement must hold, and that the side which has
-// just moved is not in check. Both are reported at the start.
+// material checks the number of kings, pawns and promoted pieces, and that the side which has
+// just moved is not in check. Its errors have the offset 0.
 func (r *fenReader) material() {
 	if r.err != nil {
 		return
@@ -178,7 +177,7 @@ func (r *fenReader) material() {
 	}
 }
 
-// enPassant reads the field and checks it against the board.
+// enPassant reads the fifth field and checks it against the board.
 func (r *fenReader) enPassant() {
 	if r.peek() == '-' {
 		r.at++
@@ -211,7 +210,7 @@ func (r *fenReader) enPassant() {
 	r.at += 2
 }
 
-// counter reads a number from least to maxCounter.
+// counter reads a number from least to maxCounter without leading zeros.
 func (r *fenReader) counter(name string, least int) uint16 {
 	if r.err != nil {
 		return 0
@@ -233,15 +232,15 @@ func (r *fenReader) counter(name string, least int) uint16 {
 	return uint16(n)
 }
 
-// FEN returns the position in Forsyth–Edwards notation. Castling rights are
-// written as KQkq on classical boards and by the files of the rooks on
-// Chess960 boards. The en passant square is written after every double step.
+// FEN returns the position in Forsyth–Edwards notation. Castling rights are KQkq on classical
+// boards and the files of the rooks on Chess960 boards. The en passant square is written after
+// every double step.
 func (p Position) FEN() string {
 	var buf [MaxFEN]byte
 	return string(p.AppendFEN(buf[:0]))
 }
 
-// String returns FEN.
+// String returns the same as FEN.
 func (p Position) String() string { return p.FEN() }
 
 // AppendFEN appends what FEN returns to dst, at most MaxFEN bytes.
@@ -267,12 +266,12 @@ func (p *Position) AppendState(dst []byte) []byte {
 	return strconv.AppendUint(append(dst, ' '), uint64(p.fullmoves), 10)
 }
 
-// placementBytes is indexed by the code of a piece, plus 8 for White; from 16 on
-// by the length of a run of empty squares.
+// placementBytes has the byte for the code of a piece, plus 8 for White; from 16 on, for a run
+// of 0 and more empty squares.
 const placementBytes = ".brqpnkr.BRQPNKR.12345678......."
 
-// runs is indexed by the files of a rank that are empty: a byte for each file,
-// 16 and the length of a run of empty squares where the run begins.
+// runs is indexed by the set of empty files of a rank. It has a byte for each file: where a run
+// of empty squares begins, 16 plus its length, otherwise 0.
 var runs = func() (runs [256]uint64) {
 	for set := range runs {
 		for file := 0; file < 8; file++ {
@@ -285,7 +284,7 @@ var runs = func() (runs [256]uint64) {
 	return runs
 }()
 
-// appendPlacement writes the first field of the board seen by White.
+// appendPlacement appends the first field of a FEN. The board must be seen by White.
 func (b board) appendPlacement(dst []byte) []byte {
 	var text [128]byte
 	n := 0
@@ -297,11 +296,10 @@ func (b board) appendPlacement(dst []byte) []byte {
 	return append(dst, text[:(n-1)&127]...)
 }
 
-// writeRank writes a rank and a slash from text[n] on, and returns where the
-// next one begins: it has a code for each square, and a bit in inside if that is
-// in a run of empty squares but not its first. What stands on the next square
-// cannot be predicted, so nothing branches on it: inside a run every byte is
-// overwritten by the next one.
+// writeRank writes a rank and a slash at text[n] and returns where the next rank begins. codes
+// has a byte for each square; inside has a bit for each square of a run of empty ones but its
+// first. The code does not branch on a square, because branches on pieces cannot be predicted:
+// the next byte overwrites each byte inside a run.
 func writeRank(text *[128]byte, n int, codes, inside uint64) int {
 	for range 8 {
 		text[n&127] = placementBytes[codes&31]
@@ -312,7 +310,7 @@ func writeRank(text *[128]byte, n int, codes, inside uint64) int {
 	return n + 1
 }
 
-// spread returns the lowest eight bits, each in a byte of its own.
+// spread returns the lowest eight bits of x, each in a byte of its own.
 func spread(x uint64) uint64 {
 	x = (x & 0xff) * 0x0101010101010101 & 0x8040201008040201
 	return (x + 0x7f7f7f7f7f7f7f7f) >> 7 & 0x0101010101010101

@@ -2,9 +2,9 @@ package chess
 
 import "math/bits"
 
-// castling reads the third field of a FEN and turns the rooks it names into
-// rooks that may castle. A right that is not written as on a classical board
-// makes the position a Chess960 one.
+// castling reads the third field and marks the rooks it names as rooks that may castle. The
+// position is a Chess960 one if a right is given by a file, or if its king or rook is not where
+// it begins on a classical board.
 func (r *fenReader) castling() {
 	if r.peek() == '-' {
 		r.at++
@@ -24,7 +24,7 @@ func (r *fenReader) castling() {
 	}
 }
 
-// castlingRight reads one letter.
+// castlingRight applies one letter.
 func (r *fenReader) castlingRight(c byte) {
 	color, home, own := White, rank1, r.white.own
 	if c >= 'a' {
@@ -76,8 +76,8 @@ func highest(set uint64) uint64 {
 	return 1 << (63 - bits.LeadingZeros64(set))
 }
 
-// appendCastling writes the rights of the board seen by White, king side
-// before queen side.
+// appendCastling appends the third field, king side before queen side. The board must be seen
+// by White.
 func appendCastling(dst []byte, white board, chess960 bool) []byte {
 	first := len(dst)
 	for color, own := range [2]uint64{white.own, ^white.own} {

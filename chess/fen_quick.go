@@ -2,9 +2,9 @@ package chess
 
 import "encoding/binary"
 
-// What a byte of a placement means: how many squares it takes, in the lowest
-// four bits; the code of its piece, plus 8 for White, in the next four; and what
-// it is if it is no piece.
+// fenBytes has for each byte of a placement: in bits 0–3 the number of squares it takes, in
+// bits 4–7 the code of its piece, plus 8 for White, and in one of bits 8–10 whether it is a
+// slash, a digit or wrong.
 const (
 	fenSlash = 1 << (8 + iota)
 	fenDigit
@@ -30,18 +30,18 @@ var fenBytes = func() (t [256]uint16) {
 	return t
 }()
 
-// quickPlacement reads the first field of a FEN up to its space, if nothing is
-// wrong with it, and returns where the space is. Whoever is told that something
-// is wrong reads it again, slowly, to say what. Which byte comes next cannot be
-// predicted, so nothing branches on it; errors are collected.
+// quickPlacement reads the first field of a FEN and returns where it ends. If ok is false, the
+// field has an error, and the caller reads it again with fenReader.rank to describe the error.
+// It does not branch on the bytes, because such branches cannot be predicted; errors are
+// collected in wrong.
 func quickPlacement(text string) (b board, end int, ok bool) {
-	var cells [64]uint8                 // codes, from a8 to h1, as they are written
+	var cells [64]uint8                 // codes, from a8 to h1
 	square, slashes := uint(0), uint(0) // so far
 	before, wrong := uint(0), uint(0)
 	for end < len(text) && text[end] != ' ' {
 		what := uint(fenBytes[text[end]])
 		slash := what / fenSlash & 1
-		// Eight squares and a slash, eight squares and a slash, …
+		// After every eight squares there is a slash, except at the end.
 		wrong |= (what | before&what&fenDigit<<1) & fenWrong
 		wrong |= square>>3 ^ (slashes + slash)
 		wrong |= (square & 7 & -slash) | (square&7+what&15-1)>>3&^-slash
@@ -62,5 +62,5 @@ func quickPlacement(text string) (b board, end int, ok bool) {
 	return b, end, wrong == 0 && square == 64 && slashes == 7 && b.pawns()&(rank1|rank8) == 0
 }
 
-// gather returns the lowest bits of the eight bytes; see spread.
+// gather returns the lowest bit of each of the eight bytes; it is the inverse of spread.
 func gather(x uint64) uint64 { return x & 0x0101010101010101 * 0x0102040810204080 >> 56 }

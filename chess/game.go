@@ -1,12 +1,12 @@
 package chess
 
-// Game is a game as PGN records it.
+// Game is a game as in a PGN file.
 type Game struct {
-	// Tags are the tag pairs other than Result, SetUp, FEN and Variant, which
-	// follow from the fields below; at most 64. The seven tags that every PGN has are
-	// written first whatever their order here, with "?" for a missing one.
+	// Tags are the tag pairs other than Result, SetUp, FEN and Variant, which follow from the
+	// fields below; at most 64. The seven tags of every PGN are written first in any case, with
+	// "?" for a missing one.
 	Tags []Tag
-	// Comment stands before the first move.
+	// Comment precedes the first move.
 	Comment string
 	// Start is the position before the first move.
 	Start  Position
@@ -18,16 +18,16 @@ type Game struct {
 // value is UTF-8 without control characters.
 type Tag struct{ Name, Value string }
 
-// Ply is a move and what is said about it: who made it, and when. A comment
-// is less than 1024 bytes of UTF-8 without closing braces; white space in it is
-// read as one space.
+// Ply is a move with its comment, annotations and variations. A comment, for example who made
+// the move and when, is less than 1024 bytes of UTF-8 without closing braces; white space in it
+// is read as one space.
 type Ply struct {
 	Move    Move
 	Comment string
-	// NAGs are annotation glyphs: 1 is a good move (!), 2 a mistake (?), and so on as
-	// PGN numbers them; at most 16.
+	// NAGs are numeric annotation glyphs as in PGN, for example 1 for a good move (!) and 2 for
+	// a mistake (?); at most 16.
 	NAGs []uint8
-	// Variations are what could have been played instead of Move.
+	// Variations are lines that could have been played instead of Move.
 	Variations []Variation
 }
 
@@ -37,7 +37,7 @@ type Variation struct {
 	Plies   []Ply  // at least one
 }
 
-// Tag returns the value of the named tag, "" if there is none.
+// Tag returns the value of the named tag, or "" if the game does not have it.
 func (g *Game) Tag(name string) string {
 	for _, tag := range g.Tags {
 		if tag.Name == name {
@@ -56,8 +56,8 @@ func (g *Game) End() Position {
 	return p
 }
 
-// roster is the seven tags of every PGN, in their order, with what stands for
-// an unknown value. The value of Result is the game's.
+// roster has the seven tags of every PGN in their order, with their values if unknown. The
+// value of Result is the game's.
 var roster = [...]Tag{
 	{"Event", "?"},
 	{"Site", "?"},
@@ -77,7 +77,7 @@ func inRoster(name string) bool {
 	return false
 }
 
-// derived names the tags that follow from other fields of a Game.
+// derived reports whether a tag follows from other fields of a Game.
 func derived(name string) bool {
 	switch name {
 	case "Result", "SetUp", "FEN", "Variant":
@@ -89,7 +89,7 @@ func derived(name string) bool {
 // MaxPGN is the length in bytes of the longest game that ParsePGN reads.
 const MaxPGN = 1 << 20
 
-// What one game may hold, in bytes or in number.
+// The limits of one game, in bytes or in number.
 const (
 	maxTagName = 64
 	maxTags    = 64

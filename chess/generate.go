@@ -2,9 +2,8 @@ package chess
 
 import "math/bits"
 
-// generate appends the legal moves of the own pieces on the squares in from,
-// as the side to move sees the board. Castling is written as king takes rook
-// if kingTakesRook is set.
+// generate appends the legal moves of the own pieces on the squares in from, as the side to
+// move sees the board. The target of castling is the rook's square if kingTakesRook is set.
 func (b board) generate(dst []Move, epSet, from uint64, kingTakesRook bool) []Move {
 	king := b.king()
 	checkers, straight, diagonal := b.pins(king)
@@ -26,8 +25,8 @@ func (b board) generate(dst []Move, epSet, from uint64, kingTakesRook bool) []Mo
 	return b.generateKing(dst, king, checkers, straight, kingTakesRook)
 }
 
-// generateKing appends the steps of the king and castling. A rook pinned
-// along the rank (possible in Chess960) would uncover a check by castling.
+// generateKing appends the steps of the king and castling. A rook that is pinned along the
+// rank, which is possible in Chess960, cannot castle: that would open the line to the king.
 func (b board) generateKing(dst []Move, king int, checkers, straight uint64, kingTakesRook bool) []Move {
 	king &= 63
 	steps := kingMoves[king] &^ b.own
@@ -104,8 +103,8 @@ func (b board) generatePawns(dst []Move, pawns, epSet, targets, straight, diagon
 	return dst
 }
 
-// appendPawns appends pawn moves to the given targets, which lie step squares
-// above their origins. Promotions come as queen, rook, bishop, knight.
+// appendPawns appends pawn moves to the given targets. A pawn comes from the square that is
+// step below its target. Promotions are in the order queen, rook, bishop, knight.
 func appendPawns(dst []Move, targets uint64, step int) []Move {
 	for s := targets &^ rank8; s != 0; s &= s - 1 {
 		to := bits.TrailingZeros64(s)

@@ -1,6 +1,6 @@
 package chess
 
-// Result is who has won.
+// Result is the result of a game.
 type Result uint8
 
 // The results.
@@ -24,7 +24,7 @@ func (r Result) String() string {
 // Reason is why a game is over.
 type Reason uint8
 
-// The reasons. Ongoing is that of a game in progress.
+// The reasons. Ongoing is the reason of a game in progress.
 const (
 	Ongoing Reason = iota
 	Checkmate
@@ -60,9 +60,10 @@ type Outcome struct {
 // Over reports whether the game is finished.
 func (o Outcome) Over() bool { return o.Result != InProgress }
 
-// Outcome returns how the game stands. The end comes by itself, nobody has to
-// claim it; checkmate and stalemate go before every other reason. History
-// must end with p; without one (nil) repetition is not looked at.
+// Outcome returns whether the game is over and why. The game ends without a claim by a player,
+// also after 50 moves by each side without capture or pawn move. Checkmate and stalemate
+// precede every other reason. History must end with p; if it is nil, repetitions are not
+// counted.
 func (p *Position) Outcome(h History) Outcome {
 	switch {
 	case !p.board.movable(epSet(p.epFile)):
@@ -88,9 +89,8 @@ func (p *Position) ended() Outcome {
 	return Outcome{WhiteWins, Checkmate}
 }
 
-// insufficient reports whether no sequence of legal moves can end in mate
-// because of the material alone: bare kings, one knight or one bishop in all,
-// or only bishops that share one colour of squares.
+// insufficient reports whether the material makes mate impossible: only kings, one knight or
+// one bishop in all, or only bishops on squares of one colour.
 func (b board) insufficient() bool {
 	if b.pawns()|b.straight() != 0 {
 		return false

@@ -8,8 +8,8 @@ import (
 // PackedSize is the number of bytes of a packed position.
 const PackedSize = 38
 
-// AppendPacked appends the position in PackedSize bytes, for Unpack: a tenth of
-// the work of a FEN. In little endian:
+// AppendPacked appends the position in PackedSize bytes for Unpack, in a tenth of the time of a
+// FEN. All numbers are little-endian:
 //
 //	three planes of piece codes, own pieces   8 bytes each, seen by the side to move
 //	half-move clock, full-move number         2 bytes each
@@ -27,8 +27,8 @@ func (p Position) AppendPacked(dst []byte) []byte {
 	return append(w.AppendUint16(w.AppendUint16(dst, p.halfmoves), p.fullmoves), p.epFile, flags)
 }
 
-// Unpack returns the position that AppendPacked wrote. It reports false for
-// bytes of another length, and for what contradicts the rules named at ParseFEN.
+// Unpack returns the position that AppendPacked wrote. It returns false for bytes of another
+// length and for a position that breaks the rules listed at ParseFEN.
 func Unpack(b []byte) (Position, bool) {
 	if len(b) != PackedSize || b[37] > 3 {
 		return Position{}, false
@@ -53,9 +53,9 @@ func Unpack(b []byte) (Position, bool) {
 	return p, true
 }
 
-// castlersFit reports whether every rook that may castle stands where it can:
-// beside its king on the back rank, one on each side, and in the corner of a
-// classical board.
+// castlersFit reports whether every rook that may castle is on the back rank with its king, at
+// most one on each side of it, and on a classical board the king on its file and the rooks in
+// the corners.
 func (p Position) castlersFit() bool {
 	b := p.board
 	if b.castlers() == 0 {
@@ -77,7 +77,7 @@ func (p Position) castlersFit() bool {
 	return true
 }
 
-// epFits reports whether a pawn can just have made the double step.
+// epFits reports whether a pawn can just have made the double step that epFile records.
 func (p Position) epFits() bool {
 	if p.epFile == 0 {
 		return true

@@ -2,9 +2,9 @@ package chess
 
 import "iter"
 
-// Perft returns the number of leaves of the tree of legal moves, depth plies
-// deep: the measure that a move generator is right. The last ply is counted,
-// not played. Depth 0 and less is one leaf.
+// Perft returns the number of leaves of the tree of legal moves, depth plies deep. It serves to
+// check the move generator. The moves of the last ply are counted, not played. For a depth of 0
+// or less it returns 1.
 func (p Position) Perft(depth int) uint64 {
 	switch {
 	case depth <= 0:
@@ -17,9 +17,9 @@ func (p Position) Perft(depth int) uint64 {
 	return p.board.perft(epSet(p.epFile), depth)
 }
 
-// Divide returns Perft split by root move: each legal move, in the order of
-// LegalMoves, with the leaves below it, which are counted as the loop asks for
-// them. Depth must be at least 1; less gives none.
+// Divide returns each legal move, in the order of LegalMoves, with the number of leaves below
+// it. The leaves of a move are counted when the loop reaches it. Depth must be at least 1; for
+// less there are no moves.
 func (p Position) Divide(depth int) iter.Seq2[Move, uint64] {
 	return func(yield func(Move, uint64) bool) {
 		if depth < 1 {
@@ -34,7 +34,7 @@ func (p Position) Divide(depth int) iter.Seq2[Move, uint64] {
 	}
 }
 
-// perft counts leaves for depth ≥ 2.
+// perft counts the leaves for a depth of at least 2.
 func (b board) perft(epSet uint64, depth int) (nodes uint64) {
 	var buf [MaxMoves]Move
 	moves := b.generate(buf[:0], epSet, ^uint64(0), true)

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// ParsePGN reads the first game of text and returns what follows it, so that
-// a file is read game by game until rest is empty:
+// ParsePGN reads the first game of text and returns the text after it, so that a loop can read
+// all games:
 //
 //	for text != "" {
 //		game, text, err = chess.ParsePGN(text)
 //	}
 //
-// Every move must be legal and every move number right, and the game must
-// end with its result. Variants other than Chess960 are refused. One game has at
-// most MaxPGN bytes. Errors are *ParseError with the offset in text.
+// Every move must be legal, every move number right, and the game must end with its result.
+// Variants other than Chess960 are refused. A game has at most MaxPGN bytes. Errors are
+// *ParseError with the offset in text.
 func ParsePGN(text string) (game Game, rest string, err error) {
 	r := pgnReader{text: text[:min(len(text), MaxPGN)], whole: len(text) <= MaxPGN}
 	r.game.Start = Start()
@@ -33,16 +33,16 @@ func ParsePGN(text string) (game Game, rest string, err error) {
 type pgnReader struct {
 	text  string
 	at    int
-	whole bool // text is not cut off by MaxPGN
+	whole bool // text has not been cut at MaxPGN
 	game  Game
 	// result is the value of the Result tag, "" if there is none.
 	result string
-	// chess960 is what the Variant tag says; it makes KQkq in the FEN of a
-	// classical-looking arrangement Chess960 rights.
+	// chess960 is set by the Variant tag. It makes the castling rights of a FEN with KQkq those
+	// of a Chess960 board.
 	chess960 bool
 }
 
-// space passes over white space and lines that begin with '%'.
+// space skips white space and lines that begin with '%'.
 func (r *pgnReader) space() {
 	for r.at < len(r.text) {
 		switch c := r.text[r.at]; {
@@ -56,8 +56,8 @@ func (r *pgnReader) space() {
 	}
 }
 
-// until returns the text up to the next c, which it passes over; everything
-// that is left if there is none.
+// until returns the text before the next c and skips both. If there is no c, it returns the
+// rest of the text.
 func (r *pgnReader) until(c byte) (text string, found bool) {
 	start := r.at
 	if i := strings.IndexByte(r.text[start:], c); i >= 0 {
@@ -90,7 +90,7 @@ func (r *pgnReader) tags() error {
 	return nil
 }
 
-// keep puts one tag where it belongs.
+// keep stores one tag in the game or the reader.
 func (r *pgnReader) keep(start int, name, value string) error {
 	switch name {
 	case "Result":
@@ -166,7 +166,7 @@ func (r *pgnReader) tag() (name, value string, err error) {
 
 // line is the game or a variation while it is read.
 type pgnLine struct {
-	before  Position // the last move
+	before  Position // before the last move
 	now     Position
 	comment string
 	plies   []Ply
@@ -224,7 +224,7 @@ func (r *pgnReader) line(l *pgnLine, depth int) error {
 	}
 }
 
-// variation reads what could have been played instead of the last move.
+// variation reads a line that could have been played instead of the last move.
 func (r *pgnReader) variation(l *pgnLine, depth int) error {
 	start := r.at
 	if len(l.plies) == 0 {
@@ -243,7 +243,7 @@ func (r *pgnReader) variation(l *pgnLine, depth int) error {
 	return nil
 }
 
-// word returns what stands before the next white space, comment or bracket.
+// word reads up to the next white space, comment or bracket.
 func (r *pgnReader) word() string {
 	start := r.at
 	for r.at++; r.at < len(r.text) && !strings.ContainsRune(" \t\r\n{};()", rune(r.text[r.at])); r.at++ {
@@ -291,11 +291,11 @@ func (l *pgnLine) step(start int, word string) error {
 	return nil
 }
 
-// suffixes are the annotations that may be written behind a move, by their number.
+// suffixes are the annotations that may follow a move; the index of each is its NAG.
 var suffixes = [...]string{"", "!", "?", "!!", "??", "!?", "?!"}
 
-// annotate adds a glyph to the last move. One before the first move says nothing
-// that a Game has a place for.
+// annotate adds an annotation to the last move. It ignores one before the first move, for which
+// Game has no field.
 func (l *pgnLine) annotate(start int, nag uint8) error {
 	if len(l.plies) == 0 {
 		return nil
@@ -308,8 +308,8 @@ func (l *pgnLine) annotate(start int, nag uint8) error {
 	return nil
 }
 
-// checkNumber accepts "12" and "12." before White's move and "12..." before
-// Black's, if 12 is the number of that move.
+// checkNumber accepts "12" and "12." before White's move and "12..." before Black's, if 12 is
+// the number of that move.
 func checkNumber(p Position, start int, digits string, dots int) error {
 	n := 0
 	for i := 0; i < len(digits) && n <= maxCounter; i++ {
@@ -324,8 +324,8 @@ func checkNumber(p Position, start int, digits string, dots int) error {
 	return nil
 }
 
-// comment reads "{…}" or the rest of a line after ";" and adds it to the last
-// move, or to the line if there is none yet.
+// comment reads "{…}" or the rest of a line after ";" and adds it to the last move, or to the
+// line if it has no move yet.
 func (r *pgnReader) comment(l *pgnLine, opening byte) error {
 	start := r.at
 	r.at++
@@ -354,7 +354,7 @@ func (r *pgnReader) comment(l *pgnLine, opening byte) error {
 	return nil
 }
 
-// end checks the result against its tag.
+// end sets the result, which must be that of the Result tag if there is one.
 func (r *pgnReader) end(start int, result Result) error {
 	if r.result != "" && r.result != result.String() {
 		return parseErrorf(start, "the game ends with %s, but its tag says %q", result, r.result)

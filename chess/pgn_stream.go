@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// PGNError says in which line of a file a game is broken.
+// PGNError is the error of a game in a file, with its line.
 type PGNError struct {
 	Line int // from 1
 	Err  error
@@ -17,33 +17,33 @@ type PGNError struct {
 
 func (e *PGNError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap returns what is wrong there.
+// Unwrap returns Err.
 func (e *PGNError) Unwrap() error { return e.Err }
 
-// PGNReader reads games from a file of any length, one after the other. It holds one
-// game in memory, of at most MaxPGN bytes; games without tags that follow each other
-// count as one for that.
+// PGNReader reads the games of a file of any length, one after the other. It holds one game in
+// memory, of at most MaxPGN bytes. Games without tags that follow each other count together as
+// one game for that bound.
 type PGNReader struct {
 	in *bufio.Reader
-	// chunk is the lines from one tag section to the next; rest is what has not
-	// been parsed of it, and begins in line.
+	// chunk has the lines from one tag section to the next; rest is the part of it that has not
+	// been parsed, and begins in line.
 	chunk []byte
 	rest  string
 	line  int
-	// ahead is the beginning of the next chunk, and aheadLine its line.
+	// ahead is the beginning of the next chunk, aheadLine its line.
 	ahead     []byte
 	aheadLine int
-	err       error // of in
+	err       error // error of in
 }
 
-// NewPGNReader returns a reader of the games of r.
+// NewPGNReader returns a reader of the games in r.
 func NewPGNReader(r io.Reader) *PGNReader {
 	return &PGNReader{in: bufio.NewReaderSize(r, 64<<10), aheadLine: 1}
 }
 
-// Next returns the next game, or io.EOF after the last. A *PGNError says that a game
-// is broken; then Next goes on with the game after it. Any other error is one of the
-// underlying reader, and final.
+// Next returns the next game, or io.EOF after the last. After a *PGNError, the next call
+// returns the game after the malformed one. Any other error is of the underlying reader, and is
+// returned by every further call.
 func (r *PGNReader) Next() (Game, error) {
 	for blank(r.rest) {
 		if !r.fill() {
@@ -69,17 +69,17 @@ func (r *PGNReader) Next() (Game, error) {
 	return Game{}, &PGNError{r.line, err}
 }
 
-// blank reports whether a text has nothing but white space and escaped lines.
+// blank reports whether a text has only white space and lines that begin with '%'.
 func blank(text string) bool {
 	r := pgnReader{text: text}
 	r.space()
 	return r.at == len(text)
 }
 
-// fill reads the next chunk. It ends before a tag that follows movetext, outside a
-// comment, and before an Event tag that follows a blank line even if a comment was
-// never closed: so a broken game does not take those after it along. Of a chunk that
-// is too long only the beginning is kept.
+// fill reads the next chunk. It ends before a tag that follows moves and is outside a comment,
+// and before an Event tag that follows a blank line even if a comment has no closing brace. So
+// a malformed game does not affect those after it. Of a chunk of more than MaxPGN bytes only
+// the first MaxPGN + 1 are kept. fill returns false if nothing is left.
 func (r *PGNReader) fill() bool {
 	r.chunk = append(r.chunk[:0], r.ahead...)
 	r.line, r.ahead = r.aheadLine, r.ahead[:0]
@@ -112,17 +112,17 @@ func (r *PGNReader) fill() bool {
 	return r.rest != ""
 }
 
-// pgnSplitter finds where a game ends without understanding its moves.
+// pgnSplitter finds where a game ends without parsing its moves.
 type pgnSplitter struct {
 	fresh   bool // the next byte begins a line
 	blank   bool // the line before was empty
-	moves   bool // there was movetext
-	comment bool // a brace is open
+	moves   bool // there were moves
+	comment bool // a brace is not closed yet
 	rest    bool // the rest of the line is a comment, an escape or a tag
 	lines   int
 }
 
-// begins reports whether the next part is the first of another game.
+// begins reports whether part is the first of another game.
 func (s *pgnSplitter) begins(part []byte) bool {
 	if !s.fresh || !s.moves || len(part) == 0 || part[0] != '[' {
 		return false
@@ -130,7 +130,7 @@ func (s *pgnSplitter) begins(part []byte) bool {
 	return !s.comment || s.blank && bytes.HasPrefix(part, []byte("[Event "))
 }
 
-// take goes over a line, or a part of one.
+// take notes the content of a line or of a part of one.
 func (s *pgnSplitter) take(part []byte) {
 	if s.fresh {
 		s.blank = len(bytes.TrimSpace(part)) == 0
@@ -161,8 +161,8 @@ type PGNWriter struct {
 // NewPGNWriter returns a writer of games to w.
 func NewPGNWriter(w io.Writer) *PGNWriter { return &PGNWriter{out: w} }
 
-// Write writes one game by one call of the underlying writer, or nothing if the game
-// cannot be written.
+// Write writes one game with one call of the underlying writer, or nothing if AppendPGN fails
+// for it.
 func (w *PGNWriter) Write(g *Game) error {
 	var err error
 	if w.buf, err = g.AppendPGN(w.buf[:0]); err != nil {

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// pgnWidth is the longest line of movetext; only a longer word exceeds it.
+// pgnWidth is the length of the longest line of moves, unless one word is longer.
 const pgnWidth = 79
 
-// AppendPGN appends the game in PGN, with a blank line at its end, so that
-// games can follow each other. It fails if a tag or comment cannot be written
-// or a move is not legal.
+// AppendPGN appends the game in PGN, with a blank line at its end, so that games can follow
+// each other. It fails if a move is not legal, if PGN does not allow a tag or comment, or if a
+// bound given at Game or Ply is exceeded.
 func (g *Game) AppendPGN(dst []byte) ([]byte, error) {
 	w := pgnWriter{dst: dst}
 	if err := g.writeTags(&w); err != nil {
@@ -61,7 +61,8 @@ func (w *pgnWriter) line(p Position, comment string, plies []Ply, depth int) err
 	return nil
 }
 
-// variation writes a line in brackets, which stand at its first and last word.
+// variation writes a line in brackets, without a space between them and its first and last
+// word.
 func (w *pgnWriter) variation(p Position, v *Variation, depth int) error {
 	if len(v.Plies) == 0 {
 		return errors.New("a variation has no move")
@@ -83,7 +84,7 @@ func (g *Game) PGN() (string, error) {
 	return string(text), err
 }
 
-// pgnWriter breaks movetext into lines.
+// pgnWriter writes moves in lines of at most pgnWidth bytes.
 type pgnWriter struct {
 	dst       []byte
 	lineStart int
@@ -150,8 +151,8 @@ func (w *pgnWriter) tag(name, value string) error {
 	return nil
 }
 
-// number writes "12." before White's move, and "12..." before Black's where
-// it is not clear from the word before.
+// number writes "12." before White's move, and "12..." before Black's unless clear is set,
+// which means that White's move is the word before.
 func (w *pgnWriter) number(p Position, clear bool) {
 	if p.turn == Black && clear {
 		return
@@ -164,7 +165,7 @@ func (w *pgnWriter) number(p Position, clear bool) {
 	}
 }
 
-// comment writes the words of a comment in braces, or nothing.
+// comment writes the words of a comment in braces, or nothing if there are none.
 func (w *pgnWriter) comment(text string) error {
 	words := strings.Fields(text)
 	if len(words) == 0 {
@@ -184,7 +185,7 @@ func (w *pgnWriter) comment(text string) error {
 	return nil
 }
 
-// word appends one word, on a new line if this one is full.
+// word appends one word, on a new line if it does not fit on this one.
 func (w *pgnWriter) word(s string) {
 	s = strings.Repeat("(", w.open) + s
 	w.open = 0

@@ -23,7 +23,7 @@ func (c Color) String() string {
 // Kind is a kind of piece, without its colour.
 type Kind uint8
 
-// The kinds. None is the kind of an empty square and of a move that does not
+// The kinds. None is the kind of an empty square, and of the promotion of a move that does not
 // promote.
 const (
 	None Kind = iota
@@ -54,8 +54,8 @@ func (k Kind) Letter() byte {
 	return kindLetters[k]
 }
 
-// kindOf is the inverse of Letter, in either case; None if there is no such
-// piece.
+// kindOf is the inverse of Letter for lower and upper case. It returns None for any other
+// letter.
 func kindOf(letter byte) Kind {
 	switch letter | 0x20 {
 	case 'p':
@@ -83,5 +83,5 @@ func (p Piece) Letter() byte {
 	return p.Kind.Letter()
 }
 
-// String returns Letter as a string.
+// String returns the same as Letter, as a string.
 func (p Piece) String() string { return string(rune(p.Letter())) }

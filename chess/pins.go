@@ -2,12 +2,11 @@ package chess
 
 import "math/bits"
 
-// pins looks outward from the own king once and finds everything that makes
-// a move illegal: the enemy pieces that give check, and the lines on which
-// an own piece is pinned. A line runs from the king (exclusive) to the pinner
-// (inclusive); straight and diagonal lines are kept apart because a pinned
-// piece may stay on its line only if it moves that way at all. All lines of
-// one sort are one set: no piece can step from one of them to another.
+// pins follows the lines from the own king once and returns what restricts the moves: the enemy
+// pieces that give check, and the lines on which an own piece is pinned. A line goes from the
+// king (exclusive) to the pinning piece (inclusive). Straight and diagonal lines are separate,
+// because a pinned piece may move on its line only if it moves that way. All lines of one sort
+// are one set, because no piece can step from one to another.
 func (b board) pins(king int) (checkers, straight, diagonal uint64) {
 	king &= 63
 	occupied := b.occupied()
@@ -35,8 +34,8 @@ func (b board) pins(king int) (checkers, straight, diagonal uint64) {
 	return checkers, straight, diagonal
 }
 
-// steppable returns those of the wanted squares that no enemy piece attacks
-// when the own king has left its place.
+// steppable returns those of the wanted squares that no enemy piece attacks once the own king
+// has left its square. Only squares to which the king can step or castle may be wanted.
 func (b board) steppable(king int, wanted uint64) uint64 {
 	king &= 63
 	occupied := b.occupied()
@@ -56,10 +55,10 @@ func (b board) steppable(king int, wanted uint64) uint64 {
 	return wanted &^ attacked
 }
 
-// castlingWay returns the squares over which the king goes when it castles
-// with the given own rook (a set of one or none), or nothing if that cannot
-// be: king and rook need an empty way to their targets, except for each
-// other. That no square of the king's way is attacked remains to be seen.
+// castlingWay returns the squares over which the king moves when it castles with the given own
+// rook (a set of one or none). It returns none if king and rook cannot reach their targets: no
+// other piece may be on their ways. The caller checks that no square of the king's way is
+// attacked.
 func (b board) castlingWay(king int, rook uint64) uint64 {
 	if rook == 0 {
 		return 0
@@ -74,8 +73,8 @@ func (b board) castlingWay(king int, rook uint64) uint64 {
 	return kingWay
 }
 
-// castlingTargets returns where king and rook end: on g and f when the rook
-// is to the right, otherwise on c and d.
+// castlingTargets returns the target files of king and rook: g and f if the rook is to the
+// right of the king, otherwise c and d.
 func castlingTargets(king int, rook uint64) (kingTo, rookTo int) {
 	if rook > 1<<(king&63) {
 		return 6, 5
@@ -83,9 +82,9 @@ func castlingTargets(king int, rook uint64) (kingTo, rookTo int) {
 	return 2, 3
 }
 
-// epCapturers returns the own pawns that may capture on the en passant
-// square target (a set of one, or empty). Both pawns leave the rank at once,
-// which no pin line foresees; so each capture is tried.
+// epCapturers returns the own pawns that may capture on the en passant square target (a set of
+// one or none). Both pawns leave their rank at once, which the lines of pins do not cover; so
+// each capture is tried.
 func (b board) epCapturers(target uint64) (pawns uint64) {
 	king := b.king()
 	for s := pawnStepsDown(target) & b.pawns() & b.own; s != 0; s &= s - 1 {

@@ -1,8 +1,7 @@
 package chess
 
-// after returns the board after a legal move, turned around for the other
-// side, and the en passant square that the move leaves (a set of one or none)
-// as the other side sees it.
+// after returns the board after a legal move, turned around for the other side, and the en
+// passant square that the move leaves (a set of one or none), as the other side sees it.
 func (b board) after(m Move) (next board, epSet uint64) {
 	f, t := m&63, m>>6&63
 	from, to := uint64(1)<<f, uint64(1)<<t
@@ -16,8 +15,8 @@ func (b board) after(m Move) (next board, epSet uint64) {
 		b.p0 &^= rooks
 		b.p2 &^= rooks
 	}
-	// Without branches on what moves and what is taken: carry the three bits
-	// of the code from one square to the other.
+	// The three bits of the code are copied from one square to the other, without branches on
+	// what moves and what is captured.
 	b.p0 = b.p0&^(from|to) | b.p0>>f&1<<t
 	b.p1 = b.p1&^(from|to) | b.p1>>f&1<<t
 	b.p2 = b.p2&^(from|to) | b.p2>>f&1<<t
@@ -35,8 +34,8 @@ func (b board) after(m Move) (next board, epSet uint64) {
 	return b.turned(), epSet
 }
 
-// castled moves king and rook. The rook is the one on the side of the target,
-// whichever way the move is written.
+// castled moves king and rook. The rook is the one on the side of the target, for both ways to
+// write the move.
 func (b board) castled(king, target int) board {
 	rooks := b.castlers() & b.own
 	b.p0 &^= rooks

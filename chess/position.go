@@ -2,32 +2,31 @@ package chess
 
 import "math/bits"
 
-// Position is everything that the rules need to know about one moment of a
-// game, except earlier positions (see History). It is a comparable value of
-// 40 bytes without pointers: copy it, compare it with ==, use it as a map
-// key. The zero Position is an empty board on which nothing can be done; get
-// one from Start, Chess960 or ParseFEN.
+// Position has everything that the rules need to know at one moment of a game, except earlier
+// positions (see History). It is a comparable value of 40 bytes without pointers: it can be
+// copied, compared with == and used as a map key. The zero Position is an empty board without
+// legal moves; Start, Chess960, ParseFEN and Unpack return others.
 //
-// Every Position made by this package obeys the rules named at ParseFEN.
+// Every Position of this package obeys the rules listed at ParseFEN.
 //
-// Methods that are called right after a move take a pointer: a copy of fields
-// that were only just stored waits for the stores.
+// Methods that are called right after a move have a pointer receiver, because copying fields
+// that have only just been stored waits for the stores.
 type Position struct {
 	board     board
 	halfmoves uint16 // since the last capture or pawn move, 0 … maxCounter
 	fullmoves uint16 // number of the next move, 1 … maxCounter
-	epFile    uint8  // file + 1 of the pawn that just made a double step, or 0
+	epFile    uint8  // file + 1 of the pawn that has just made a double step, or 0
 	turn      Color
-	// chess960 is set while castling is possible and written as king takes
-	// rook; it is false as soon as nobody may castle any more.
+	// chess960 is set while castling is possible and is written as king takes rook. It is false
+	// as soon as neither side may castle any more.
 	chess960 bool
 }
 
-// maxCounter bounds both counters of a position; they stop there.
+// maxCounter is the bound of both counters of a position; they are not increased beyond it.
 const maxCounter = 9999
 
-// MaxMoves is enough room for the legal moves of any position that ParseFEN
-// accepts and that a game can reach (where the most known are 218).
+// MaxMoves is a bound of the number of legal moves of a position that ParseFEN accepts and that
+// a game can reach. The most known are 218.
 const MaxMoves = 256
 
 // Start returns the initial position of classical chess.
@@ -53,16 +52,16 @@ func (p *Position) Turn() Color { return p.turn }
 // capture or pawn move, at most 9999.
 func (p *Position) HalfmoveClock() int { return int(p.halfmoves) }
 
-// FullmoveNumber returns the number of the next move: 1 at the start, one
-// more after each move by Black, at most 9999.
+// FullmoveNumber returns the number of the next move: 1 at the start, one more after each move
+// of Black, at most 9999.
 func (p *Position) FullmoveNumber() int { return int(p.fullmoves) }
 
-// Ply returns how many moves either side has made since the start, as the
-// full-move number tells it: 0 at the start, 1 after the first move.
+// Ply returns how many moves both sides have made since the start, computed from the full-move
+// number: 0 at the start, 1 after the first move.
 func (p *Position) Ply() int { return (int(p.fullmoves)-1)*2 + int(p.turn) }
 
-// EnPassant returns the square behind a pawn that has just made a double
-// step, whether or not it can be taken there; otherwise NoSquare.
+// EnPassant returns the square that a pawn has just passed over by a double step, also if no
+// pawn can capture there; otherwise NoSquare.
 func (p Position) EnPassant() Square { return epSquare(p.epFile, p.turn) }
 
 func epSquare(epFile uint8, turn Color) Square {
@@ -76,7 +75,7 @@ func epSquare(epFile uint8, turn Color) Square {
 // rook.
 func (p Position) Chess960() bool { return p.chess960 }
 
-// PieceAt returns the piece on s; the zero Piece if s is empty or no square.
+// PieceAt returns the piece on s, or the zero Piece if s is empty or not valid.
 func (p Position) PieceAt(s Square) Piece {
 	if !s.Valid() {
 		return Piece{}
@@ -97,18 +96,18 @@ func (p Position) InCheck() bool {
 	return p.board.attackers(p.board.king(), p.board.occupied()) != 0
 }
 
-// The next five take a field or two and not the position: those stay in
-// registers, but the position's 40 bytes would be copied through memory, which
-// waits for the stores of the move before.
+// The next five functions take a field or two instead of a Position. Fields stay in registers;
+// the 40 bytes of a Position would be copied through memory, which waits for the stores of the
+// move before.
 
-// mirror is xored to a square to get from the board as it is to the board as
-// the side to move sees it, and back.
+// mirror is xored to a square to change between the board as it is and the board as the side to
+// move sees it.
 func (c Color) mirror() Square { return Square(c&1) * 56 }
 
 // mirrorMove is mirror for both squares of a move.
 func (c Color) mirrorMove() Move { return mirrorMove & -Move(c&1) }
 
-// epSet returns the en passant square as a set, seen by the side to move.
+// epSet returns the set of the en passant square as the side to move sees it, or the empty set.
 func epSet(epFile uint8) uint64 {
 	if epFile == 0 {
 		return 0
@@ -121,7 +120,7 @@ func epFileOf(epSet uint64) uint8 {
 	return uint8(bits.Len64(epSet >> 40))
 }
 
-// white returns a board of the side to move as White sees it.
+// white returns the board as White sees it. turn is the side that b is seen by.
 func (b board) white(turn Color) board {
 	if turn == White {
 		return b
@@ -136,8 +135,8 @@ func (b board) white(turn Color) board {
 //	moves := p.LegalMoves(buf[:0])
 func (p Position) LegalMoves(dst []Move) []Move { return p.legal(dst, ^uint64(0)) }
 
-// LegalFrom appends the legal moves of the piece on s to dst and returns it;
-// there are none if s is no square or holds no piece of the side to move.
+// LegalFrom appends the legal moves of the piece on s to dst and returns it. It appends nothing
+// if s is not valid or has no piece of the side to move.
 func (p Position) LegalFrom(dst []Move, s Square) []Move {
 	if !s.Valid() {
 		return dst
@@ -159,7 +158,7 @@ func (p Position) legal(dst []Move, from uint64) []Move {
 	return dst
 }
 
-// CountLegal returns the number of legal moves without naming them.
+// CountLegal returns the number of legal moves, without making a list of them.
 func (p Position) CountLegal() int {
 	if p.board.kings() == 0 {
 		return 0
@@ -178,16 +177,15 @@ func (p Position) IsLegal(m Move) bool {
 	return false
 }
 
-// Play returns the position after m, which must be a legal move of p: one
-// from LegalMoves, LegalFrom, ParseUCI or ParseSAN of this very position. (For
-// any other value ask IsLegal first; the result of an illegal move is not a
-// position of chess.)
+// Play returns the position after m, which must be a legal move of p: one that LegalMoves,
+// LegalFrom, ParseUCI or ParseSAN has returned for this same position. For any other value
+// check IsLegal first: after an illegal move the result is undefined.
 func (p Position) Play(m Move) Position {
 	p.Apply(m)
 	return p
 }
 
-// Apply is Play on p itself.
+// Apply changes p to what Play returns.
 func (p *Position) Apply(m Move) {
 	m ^= p.turn.mirrorMove()
 	next, epSet := p.board.after(m)

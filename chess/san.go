@@ -21,7 +21,7 @@ func (p Position) AppendSAN(dst []byte, m Move) []byte {
 	return dst
 }
 
-// mark returns '+' for a move that gives check, '#' for mate, otherwise 0.
+// mark returns '+' for a move that gives check, '#' for one that gives mate, otherwise 0.
 func (p Position) mark(m Move) byte {
 	next := p.Play(m)
 	switch {
@@ -59,11 +59,11 @@ func (p Position) appendUnmarked(dst []byte, m Move) []byte {
 	return dst
 }
 
-// takes reports whether m, which does not castle, captures something.
+// takes reports whether m is a capture. m must not castle.
 func (p Position) takes(m Move) bool { return m.EnPassant() || p.PieceAt(m.To()).Kind != None }
 
-// appendOrigin tells m from the moves of other pieces of its kind to the same
-// square: by file if that is enough, else by rank, else by both.
+// appendOrigin appends what distinguishes m from the moves of other pieces of its kind to the
+// same square: the file if that is enough, else the rank, else both.
 func (p Position) appendOrigin(dst []byte, m Move, kind Kind) []byte {
 	var buf [MaxMoves]Move
 	var rivals, sameFile, sameRank bool
@@ -85,7 +85,7 @@ func (p Position) appendOrigin(dst []byte, m Move, kind Kind) []byte {
 	return dst
 }
 
-// own returns the pieces of one kind of the side to move, as it sees them.
+// own returns the pieces of one kind of the side to move, as that side sees the board.
 func (p Position) own(kind Kind) (set uint64) {
 	for s := p.board.own; s != 0; s &= s - 1 {
 		if kindOfCode[p.board.code(uint(bits.TrailingZeros64(s)))] == kind {

@@ -1,6 +1,6 @@
 package chess
 
-// sanMove is what a move in SAN says about itself.
+// sanMove has the parts of a move in SAN.
 type sanMove struct {
 	kind       Kind
 	file, rank int // of the origin; -1 when not given
@@ -11,13 +11,13 @@ type sanMove struct {
 	mark       byte   // '+', '#' or 0
 }
 
-// ParseSAN reads a move in standard algebraic notation and returns it if it
-// is legal. More of the origin may be given than is needed ("Ng1f3"), and
-// the mark of check or mate may be missing; but what is written must be true:
-// a capture has its x, a promotion its "=Q", a check that is none is refused.
+// ParseSAN reads a move in standard algebraic notation and returns it if it is legal. More of
+// the origin may be given than is needed ("Ng1f3"), and the mark of check or mate may be
+// missing. What is written must be right: a capture has its x, a promotion its "=Q", and a mark
+// is refused on a move that does not give check or mate.
 //
-// A malformed move gives a *ParseError, one that fits no legal move
-// ErrIllegal, one that fits several ErrAmbiguous.
+// A malformed move gives a *ParseError, one that no legal move fits ErrIllegal, one that
+// several fit ErrAmbiguous.
 func (p Position) ParseSAN(s string) (Move, error) {
 	want, err := readSAN(s)
 	if err != nil {
@@ -43,8 +43,7 @@ func (p Position) ParseSAN(s string) (Move, error) {
 	return found, nil
 }
 
-// fits reports whether a legal move of the right kind of piece is the one
-// described.
+// fits reports whether a legal move of the right kind of piece is the wanted one.
 func (p Position) fits(m Move, want sanMove) bool {
 	if want.castling != "" {
 		return m.Castling() && (m.To() > m.From()) == (want.castling == "O-O")
@@ -56,8 +55,8 @@ func (p Position) fits(m Move, want sanMove) bool {
 		want.takes == p.takes(m)
 }
 
-// readSAN takes a move apart. Everything but the piece is read from the end:
-// mark, promotion, target, capture, origin.
+// readSAN reads the parts of a move. It reads all but the piece from the end: mark, promotion,
+// target, capture, origin.
 func readSAN(s string) (sanMove, error) {
 	w := sanMove{kind: Pawn, file: -1, rank: -1}
 	if len(s) < 2 || len(s) > maxSAN+1 {
@@ -99,7 +98,7 @@ func readSAN(s string) (sanMove, error) {
 	return w.readOrigin(rest, start)
 }
 
-// readOrigin reads what stands between the piece and the x or the target.
+// readOrigin reads the part between the piece and the x or the target.
 func (w sanMove) readOrigin(rest string, at int) (sanMove, error) {
 	if at < len(rest) && rest[at] >= 'a' && rest[at] <= 'h' {
 		w.file = int(rest[at] - 'a')

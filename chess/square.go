@@ -3,11 +3,11 @@ package chess
 // Square is one of the 64 squares: a1 = 0, b1 = 1, … h8 = 63.
 type Square uint8
 
-// NoSquare is what a position without an en passant square returns.
+// NoSquare is the en passant square of a position without one.
 const NoSquare Square = 64
 
-// SquareAt returns the square at the given file (a = 0 … h = 7) and rank
-// (0 … 7). It returns NoSquare when either lies outside the board.
+// SquareAt returns the square at the given file (a = 0 … h = 7) and rank (0 … 7), or NoSquare
+// if either is outside the board.
 func SquareAt(file, rank int) Square {
 	if uint(file) > 7 || uint(rank) > 7 {
 		return NoSquare

@@ -2,11 +2,11 @@ package chess
 
 import "strconv"
 
-// SVGOptions say how a position is drawn. The zero value is the board seen by White.
+// SVGOptions says how a position is drawn. The zero value draws the board as White sees it.
 type SVGOptions struct {
-	Black       bool     // is at the bottom
-	Coordinates bool     // letters and numbers in the squares at the rim
-	Marked      []Square // the last move, for instance
+	Black       bool     // draw the board as Black sees it
+	Coordinates bool     // write letters and numbers in the squares at the rim
+	Marked      []Square // squares to highlight, such as those of the last move
 }
 
 // The colours of a drawing.
@@ -16,7 +16,7 @@ const (
 	svgMarked = "#eeb240"
 )
 
-// SVG returns the position as a drawing of 800 by 800 that scales to any size.
+// SVG returns a drawing of the position, 800 by 800 units, which scales to any size.
 func (p Position) SVG(o SVGOptions) string { return string(p.AppendSVG(nil, o)) }
 
 // AppendSVG appends what SVG returns to dst.
@@ -49,7 +49,7 @@ func (p Position) AppendSVG(dst []byte, o SVGOptions) []byte {
 	return append(dst, "</g></svg>\n"...)
 }
 
-// corner is where a square begins.
+// corner returns the upper left corner of a square.
 func (o *SVGOptions) corner(s Square) (x, y int) {
 	if o.Black {
 		s ^= 63
@@ -109,8 +109,8 @@ func (o *SVGOptions) piece(dst []byte, piece Piece, s Square) []byte {
 	return append(dst, "</g>"...)
 }
 
-// drawings are the pieces of web/src/board/pieces.ts, on a field of 100 by 100: the
-// body is filled, the detail is lines. A test compares the two files.
+// drawings has the pieces of web/src/board/pieces.ts, 100 by 100 units each. The body is
+// filled, the detail is lines. A test compares the two files.
 var drawings = [...]struct{ body, detail []string }{
 	Pawn: {
 		body: []string{

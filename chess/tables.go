@@ -12,24 +12,25 @@ const (
 	rank8        = rank1 << 56
 	// darkSquares holds a1 and all squares of its colour.
 	darkSquares uint64 = 0xaa55aa55aa55aa55
-	// castlingSquares are all that a king passes over when it castles: b1 to
-	// g1, because in Chess960 it may begin on b1 and end on g1.
+	// castlingSquares are all squares that a king can pass over when it castles: b1 to g1,
+	// because in Chess960 it may begin on b1 and end on g1.
 	castlingSquares uint64 = 0x7e
 )
 
 var (
 	kingMoves   [64]uint64
 	knightMoves [64]uint64
-	// rookRays and bishopRays are what is seen on an empty board.
+	// rookRays and bishopRays have what is attacked from a square on an empty board.
 	rookRays   [64]uint64
 	bishopRays [64]uint64
-	// rookZone and bishopZone are the squares from which a square that the
-	// king on its square may want to go to is seen on an empty board.
+	// rookZone and bishopZone are indexed by the king's square. They have the squares from
+	// which, on an empty board, a rook or bishop attacks a square to which the king can step or
+	// castle.
 	rookZone   [64]uint64
 	bishopZone [64]uint64
-	// ray[from][to] holds the squares after from up to and including to when
-	// they lie on one line; otherwise just to. It is both the way on which a
-	// check is answered and the way along which a pinned piece may move.
+	// ray[from][to] has the squares after from up to and including to if they are on one line;
+	// otherwise only to. It is used for the squares that end a check and for the line on which
+	// a pinned piece may move.
 	ray [64][64]uint64
 )
 
@@ -58,7 +59,7 @@ func init() {
 	}
 }
 
-// rayTo computes one entry of ray from the empty-board rays.
+// rayTo returns one entry of ray. It needs rookRays and bishopRays.
 func rayTo(from, to int) uint64 {
 	start, end := uint64(1)<<from, uint64(1)<<to
 	switch {
@@ -70,13 +71,13 @@ func rayTo(from, to int) uint64 {
 	return end
 }
 
-// kingSteps returns the squares one step from any of the given ones.
+// kingSteps returns the squares one step of a king from any of the given ones.
 func kingSteps(from uint64) uint64 {
 	row := from | from<<1&^fileA | from>>1&^fileH
 	return (row | row<<8 | row>>8) &^ from
 }
 
-// knightSteps returns the squares a knight's move from any of the given ones.
+// knightSteps returns the squares one move of a knight from any of the given ones.
 func knightSteps(from uint64) uint64 {
 	one := from<<1&^fileA | from>>1&^fileH
 	two := from<<2&^(fileA|fileA<<1) | from>>2&^(fileH|fileH>>1)

@@ -1,11 +1,10 @@
 package chess
 
-// ParseUCI reads a move as UCI writes it and returns it if it is legal: two
-// squares and, exactly when a pawn promotes, one of q, r, b, n. Castling is
-// e1g1 on classical boards and king takes rook on Chess960 boards.
+// ParseUCI reads a move as in UCI and returns it if it is legal: two squares and, only if a
+// pawn promotes, one of q, r, b, n. Castling is e1g1 on classical boards and king takes rook on
+// Chess960 boards.
 //
-// A malformed move gives a *ParseError, any other that is not legal gives
-// ErrIllegal.
+// A malformed move gives a *ParseError, any other that is not legal ErrIllegal.
 func (p Position) ParseUCI(s string) (Move, error) {
 	if len(s) != 4 && len(s) != 5 {
 		return 0, parseErrorf(min(len(s), 5), "a move has 4 or 5 characters, this one has %d", len(s))
@@ -33,7 +32,7 @@ func (p Position) ParseUCI(s string) (Move, error) {
 	return p.find(from, to, promotion)
 }
 
-// find returns the legal move with these squares, or ErrIllegal.
+// find returns the legal move with these squares and this promotion, or ErrIllegal.
 func (p Position) find(from, to Square, promotion Kind) (Move, error) {
 	var buf [32]Move
 	for _, m := range p.LegalFrom(buf[:0], from) {

@@ -2,12 +2,11 @@ package chess
 
 import "math/bits"
 
-// The random numbers of the Zobrist keys: one for every bit of the four words
-// of a board seen by White, one for every file on which an en passant capture
-// is possible, one for Black to move. Two boards that differ in any bit differ
-// in their keys but for a chance of 2⁻⁶⁴, as with one number per piece, and
-// four short tables do for all pieces and rights. They never change: keys may
-// be stored.
+// zobrist has the random numbers of the Zobrist keys: one for each bit of the four words of a
+// board as White sees it, one for each file on which an en passant capture is possible, and one
+// for Black to move. Two different boards have the same key with a probability of 2⁻⁶⁴, as with
+// one number per piece, but these four tables are shorter. They never change, so keys may be
+// stored.
 var zobrist = func() (z struct {
 	planes [4][64]uint64
 	epFile [8]uint64
@@ -37,11 +36,10 @@ func splitMix(state uint64) func() uint64 {
 	}
 }
 
-// Key returns the Zobrist key of the position: equal for positions that are
-// the same for the rule of repetition, that is, with the same pieces, side to
-// move, castling rights and en passant captures. The counters do not matter,
-// nor does an en passant square on which nothing can legally be taken. The
-// key of a position is the same in every version of this package.
+// Key returns the Zobrist key of the position. It is equal for positions that are the same
+// under the rule of repetition: with the same pieces, side to move, castling rights and en
+// passant captures. The counters do not matter, nor does an en passant square on which no pawn
+// may legally capture. The key of a position is the same in every version of this package.
 func (p *Position) Key() uint64 {
 	b := p.board.white(p.turn)
 	z := &zobrist.planes
@@ -55,7 +53,7 @@ func (p *Position) Key() uint64 {
 	return key
 }
 
-// fold returns the sum of the numbers of a set of squares.
+// fold returns the xor of the numbers of the bits in set.
 func fold(set uint64, numbers *[64]uint64) (sum uint64) {
 	for ; set != 0; set &= set - 1 {
 		sum ^= numbers[bits.TrailingZeros64(set)&63]

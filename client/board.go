@@ -11,32 +11,31 @@ import (
 	"wamble/wire"
 )
 
-// Board is a board as the server shows it.
+// Board is a board as sent by the server.
 type Board struct {
 	ID wamble.BoardID
-	// FEN is the whole position when the server sends it, else only the
-	// placement and the side to move: "8/8/8/8/8/8/8/8 w".
+	// FEN is the whole position if the server sends it, else only the placement and the side to
+	// move: "8/8/8/8/8/8/8/8 w".
 	FEN      string
 	Chess960 bool
-	// Version grows with every change of the board; 0 when the server does not
-	// say.
+	// Version grows with every change of the board; 0 if the server does not send it.
 	Version int64
-	// ReservedAt is when the board was reserved for the player; zero when the
-	// server does not say.
+	// ReservedAt is when the board was reserved for the player; zero if the server does not
+	// send it.
 	ReservedAt time.Time
-	// LastMove are the squares of the move before, or nil.
+	// LastMove has the squares of the last move, or is nil.
 	LastMove *Squares
-	// OwnMove is the move that the player made last on this board, in UCI
-	// notation; empty when he made none, or the server does not say.
+	// OwnMove is the last move that the player made on this board, in UCI notation; empty if
+	// there is none, or the server does not send it.
 	OwnMove string
-	// Bot says that a program made the last move. It is told of watched boards.
+	// Bot says that a bot made the last move. It is set for watched boards only.
 	Bot bool
-	// WaitPlace is over 0 when all boards are held: the player has no board, and is the
-	// so many-th who gets one. It comes as an Event.
+	// WaitPlace is over 0 if all boards are held and the player has none: it is their place in
+	// the queue. The board then arrives as an Event.
 	WaitPlace int64
 }
 
-// Squares are the two ends of a move: 0 is a1, 7 is h1, 63 is h8.
+// Squares are the origin and target of a move: 0 is a1, 7 is h1, 63 is h8.
 type Squares struct{ From, To uint8 }
 
 // boardOf reads a packet with a board.
@@ -61,7 +60,7 @@ func boardOf(p *wire.Packet, fen wire.Text) Board {
 	return b
 }
 
-// pliesOf returns how many moves were made before the position of a whole FEN.
+// pliesOf returns how many moves precede the position of a complete FEN.
 func pliesOf(fen string) (n int64, ok bool) {
 	fields := strings.Fields(fen)
 	if len(fields) != 6 {
@@ -74,19 +73,18 @@ func pliesOf(fen string) (n int64, ok bool) {
 	return n, err == nil && n >= 0
 }
 
-// Play plays a move (UCI notation, like e2e4 or e7e8q) on the board that the
-// player holds, and returns the board that he is switched to. A refusal is a
-// *wamble.Denied with the code wamble.MoveRejected, or another.
+// Play plays a move (UCI notation, such as e2e4 or e7e8q) on the board that the player holds,
+// and returns the board that they are switched to. A refusal is a *wamble.Denied, with the code
+// wamble.MoveRejected or another.
 //
-// When the connection breaks under way, the move is sent again after the
-// session is resumed. A server of this project then answers as if nothing had
-// happened; with others the result may be ErrUncertain.
+// If the connection breaks before the answer, the move is sent again after the session is
+// resumed. A server of this project then answers as if nothing had happened; with other servers
+// the result may be ErrUncertain.
 func (c *Client) Play(ctx context.Context, uci string) (Board, error) {
 	return c.PlayOn(ctx, c.Board().ID, uci)
 }
 
-// PlayOn is Play on a board that the caller names, which guards against a
-// board that was changed under way.
+// PlayOn is Play on a given board, in case the player's board changes before the call.
 func (c *Client) PlayOn(ctx context.Context, board wamble.BoardID, uci string) (Board, error) {
 	move, err := wire.MakeUCI(uci)
 	if err != nil {
@@ -105,19 +103,19 @@ func (c *Client) PlayOn(ctx context.Context, board wamble.BoardID, uci string) (
 		}, ext...)
 }
 
-// Thinking tells the server that the player is there and thinks, so that he keeps his
-// board. Call it about every 30 s while somebody is at the board and no other request
-// is made. Nothing answers it.
+// Thinking tells the server that the player is thinking, so that they keep their board. Call it
+// about every 30 s while someone is at the board and no other request is made. It has no
+// answer.
 func (c *Client) Thinking(ctx context.Context) error { return tell(ctx, c, wire.Ack{}) }
 
-// LegalMoves asks for the moves of the piece on a square (0 is a1, 63 is h8)
-// of a board. They are none when the board is not the player's.
+// LegalMoves requests the moves of the piece on a square (0 is a1, 63 is h8) of a board. There
+// are none if the board is not the player's.
 func (c *Client) LegalMoves(ctx context.Context, board wamble.BoardID, square uint8) ([]wire.LegalMove, error) {
 	return c.legalMoves(ctx, wire.Header{Board: board}, square)
 }
 
-// PredictableMoves asks for the moves that may be predicted on a board, for
-// the piece on a square.
+// PredictableMoves requests the moves that may be predicted on a board, for the piece on a
+// square.
 func (c *Client) PredictableMoves(ctx context.Context, board wamble.BoardID, square uint8) ([]wire.LegalMove, error) {
 	return c.legalMoves(ctx, wire.Header{Board: board, Flags: wire.FlagPredictionContext}, square)
 }
@@ -134,11 +132,11 @@ type Reservation struct {
 	Board               wamble.BoardID
 	Profile             string
 	ReservedAt, Expires time.Time
-	Available           bool // the profile is served by this server
+	Available           bool // this server serves the profile
 }
 
-// Reservations asks for all boards that the player's identity holds, in all
-// profiles. They are none without an identity.
+// Reservations requests all boards that the player's identity holds, in all profiles. There are
+// none without an identity.
 func (c *Client) Reservations(ctx context.Context) ([]Reservation, error) {
 	return ask(ctx, c, wire.Header{}, wire.GetActiveReservations{},
 		func(_ *wire.Packet, m *wire.ActiveReservationsData) ([]Reservation, bool) {

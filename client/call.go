@@ -9,27 +9,27 @@ import (
 	"wamble/wire"
 )
 
-// call is one request under way. The loop sends one at a time, because the
-// answers of old servers do not name their request.
+// call is a request in progress. The loop sends one at a time, because answers of old servers
+// do not name their request.
 type call struct {
 	ctx    context.Context
-	packet []byte     // encoded; token and sequence are written when it is sent
-	info   *wire.Info // of its control code
-	// take reads an answer. It reports false when the packet answers another
-	// call, which happens when the answer of an earlier call was late.
+	packet []byte     // encoded; token and sequence number are set when it is sent
+	info   *wire.Info // row of its control code
+	// take reads an answer. It returns false if the packet answers another call, as a late
+	// answer to an earlier call does.
 	take func(p *wire.Packet) bool
-	// repeatable says that the request may be sent again under a new sequence
-	// number when the connection broke, or no answer came.
+	// repeatable says that the request may be sent again under a new sequence number if the
+	// connection broke, or no answer came.
 	repeatable bool
 
 	seq   uint32
 	acked bool
-	sent  int // how often it was sent, each time under a new sequence number
+	sent  int // number of sends, each under a new sequence number
 	done  chan error
 }
 
-// errBroken ends a call that must not be sent a second time, when its answer was
-// lost with the connection.
+// errBroken ends a call that must not be sent twice, when its answer was lost with the
+// connection.
 var errBroken = errors.New("the connection broke")
 
 // expects reports whether packets of this control code may answer the call.
@@ -38,7 +38,7 @@ func (c *call) expects(ctrl wire.Control) bool {
 		ctrl == wire.CtrlLoginFailed && c.info.Code == wire.CtrlLoginRequest
 }
 
-// denied turns ERROR and LOGIN_FAILED into the error that the caller sees.
+// denied returns the error for an ERROR or LOGIN_FAILED, nil for any other packet.
 func denied(p *wire.Packet) *wamble.Denied {
 	d := &wamble.Denied{}
 	switch m := p.Message.(type) {
@@ -55,7 +55,7 @@ func denied(p *wire.Packet) *wamble.Denied {
 	return d
 }
 
-// finish ends the call. The caller may have stopped listening.
+// finish ends the call. It does not block if the caller has gone.
 func (c *call) finish(err error) {
 	select {
 	case c.done <- err:
@@ -73,7 +73,7 @@ func newCall[M wire.Message](ctx context.Context, h wire.Header, m M, ext ...wir
 	return &call{ctx: ctx, packet: packet, info: info, repeatable: true, done: make(chan error, 1)}, nil
 }
 
-// taking makes a call's take from a function that reads the answer's type.
+// taking returns the take function of a call from a function that reads the answer's type.
 func taking[A wire.Message](read func(p *wire.Packet, answer A) bool) func(*wire.Packet) bool {
 	return func(p *wire.Packet) bool {
 		answer, ok := p.Message.(A)
@@ -81,7 +81,7 @@ func taking[A wire.Message](read func(p *wire.Packet, answer A) bool) func(*wire
 	}
 }
 
-// do hands the call to the loop and waits for its end.
+// do passes the call to the loop and waits for its end.
 func (c *Client) do(k *call) error {
 	if err := k.ctx.Err(); err != nil {
 		return err
@@ -111,9 +111,8 @@ func (c *Client) do(k *call) error {
 	}
 }
 
-// ask sends a request and turns its answer into a value. The answer's bytes
-// are only good inside read; it reports false when the answer is to another
-// request.
+// ask sends a request and returns the value that read makes of its answer. The answer's bytes
+// are valid only inside read, which returns false if the answer is for another request.
 func ask[M, A wire.Message, T any](ctx context.Context, c *Client, h wire.Header, m M,
 	read func(p *wire.Packet, answer A) (T, bool), ext ...wire.Field) (T, error) {
 	var result, none T
@@ -131,7 +130,7 @@ func ask[M, A wire.Message, T any](ctx context.Context, c *Client, h wire.Header
 	return result, nil
 }
 
-// tell sends a request that the ACK alone answers.
+// tell sends a request whose only answer is the ACK.
 func tell[M wire.Message](ctx context.Context, c *Client, m M) error {
 	k, err := newCall(ctx, wire.Header{}, m)
 	if err != nil {

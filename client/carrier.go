@@ -14,16 +14,16 @@ import (
 	"wamble/internal/transport"
 )
 
-// carrier takes packets to the server and back: a UDP socket or a WebSocket
-// connection. One goroutine calls Next, one calls Send.
+// carrier is a connection to the server: a UDP socket or a WebSocket connection. One goroutine
+// calls Next, one calls Send.
 type carrier interface {
-	// Send sends a packet and does not wait. What cannot be sent is lost.
+	// Send sends a packet without blocking. A packet that cannot be sent is lost.
 	Send(to wamble.Peer, packet []byte)
-	// Next waits for a packet, which is valid until the next call. It may go on after
-	// syscall.ECONNREFUSED.
+	// Next waits for a packet, which is valid until the next call. After syscall.ECONNREFUSED
+	// it may be called again.
 	Next() ([]byte, error)
-	// End closes the carrier after Next returned err, and waits until nothing
-	// of it is left. Interrupt makes Next return.
+	// End closes the carrier after Next returned err, and waits until its goroutines have
+	// ended. Interrupt makes Next return.
 	End(err error)
 	Interrupt()
 	Peer() wamble.Peer
@@ -61,7 +61,7 @@ func openCarrier(ctx context.Context, u *url.URL, config *tls.Config) (carrier, 
 	return streamCarrier{c}, nil
 }
 
-// udpCarrier is a connected socket: the kernel drops what others send to it.
+// udpCarrier is a connected socket: the kernel drops packets from other addresses.
 type udpCarrier struct {
 	conn   *net.UDPConn
 	peer   wamble.Peer
@@ -79,8 +79,8 @@ func openUDP(ctx context.Context, host string) (*udpCarrier, error) {
 	return &udpCarrier{conn: conn, peer: wamble.Peer{Addr: remote}}, nil
 }
 
-// Send tries twice: the first try may only report that the port was closed when
-// the packet before arrived.
+// Send tries twice, because the first try may only report that the port was closed when an
+// earlier packet arrived.
 func (u *udpCarrier) Send(_ wamble.Peer, packet []byte) {
 	if _, err := u.conn.Write(packet); errors.Is(err, syscall.ECONNREFUSED) {
 		u.conn.Write(packet)
@@ -103,8 +103,8 @@ func (s streamCarrier) Send(_ wamble.Peer, packet []byte) { s.Conn.Send(packet) 
 func (s streamCarrier) End(err error)                     { s.Finish(err) }
 func (s streamCarrier) Interrupt()                        { s.Close(transport.CloseNormal, "") }
 
-// restarting reports whether a server has closed the connection because it
-// restarts, and may be called again at once.
+// restarting reports whether the server closed the connection because it restarts, and may be
+// connected to at once.
 func restarting(err error) bool {
 	closed, ok := errors.AsType[*transport.CloseError](err)
 	return ok && closed.Remote && closed.Code == transport.CloseGoingAway

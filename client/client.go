@@ -15,50 +15,48 @@ import (
 	"wamble/wire"
 )
 
-// Dialer holds the settings of a client. The zero value is ready.
+// Dialer has the settings of a client. The zero value is usable.
 type Dialer struct {
-	// Token resumes a session. The zero token asks for a new one.
+	// Token is the session to resume. The zero token requests a new session.
 	Token wamble.Token
-	// NoSession opens a connection without a hello: only Profiles and Profile
-	// may be asked.
+	// NoSession opens a connection without a hello: only Profiles and Profile can be called.
 	NoSession bool
-	// Bot says that the player is a program. It is ranked among programs, and a server may
-	// refuse it: then the error is a *wamble.Denied.
+	// Bot says that the player is a bot. Bots have a ranking of their own, and a server may
+	// refuse them with a *wamble.Denied.
 	Bot bool
 	// Wish says whether the player wants a board.
 	Wish Wish
-	// LegacyLogin lets Login sign as clients of the original do, for a server of
-	// the original. The signature names no server: whoever gets it can hand it on
-	// to another server, and be the player there.
+	// LegacyLogin makes Login sign like clients of the original, for a server of the original.
+	// The signature does not name the server: a server that receives it can use it to log in at
+	// another server.
 	LegacyLogin bool
 	// TLS is used for wss:// addresses; nil is the default configuration.
 	TLS *tls.Config
-	// Repeat is the time before a request is first repeated over UDP while the
-	// round trip is not known; 0 means 500 ms, which old servers expect.
+	// Repeat is the time before a request is first repeated over UDP while the round-trip time
+	// is unknown; 0 means 500 ms, which old servers expect.
 	Repeat time.Duration
-	// FirstSeq numbers the first request; 0 means a random number. A program that
-	// is started again with the same token must not use the same numbers: it
-	// would take a late answer to the earlier program for one of its own.
+	// FirstSeq is the sequence number of the first request; 0 means a random number. A program
+	// that is restarted with the same token must not reuse the numbers: it could take a late
+	// answer to the earlier run for its own.
 	FirstSeq uint32
-	// MinBackoff and MaxBackoff bound the pauses between attempts to
-	// reconnect, which double and have a random jitter; 0 means 250 ms and 30 s.
+	// MinBackoff and MaxBackoff bound the pauses between attempts to reconnect, which double
+	// and are randomized; 0 means 250 ms and 30 s.
 	MinBackoff, MaxBackoff time.Duration
 }
 
-// Wish is what a player wants of a server that greets him.
+// Wish is what a player wants from the server's greeting.
 type Wish int64
 
-// The wishes. Servers of the original know only the first.
+// The wishes. Servers of the original support only the first.
 const (
 	WantBoard Wish = 0 // a board; without one there is no session either
-	MayWait   Wish = 1 // a board; while none is free the session has none, and waits
-	NoBoard   Wish = 2 // only to watch and to read
+	MayWait   Wish = 1 // a board; if none is free, the session waits for one
+	NoBoard   Wish = 2 // no board, only watching and reading
 )
 
-// Client is one session with a server. Its methods may be called by several
-// goroutines; requests are sent one after the other. When the connection
-// breaks, the client reconnects by itself and resumes its session; requests
-// wait meanwhile, as long as their contexts allow.
+// Client is one session with a server. Its methods may be called from several goroutines;
+// requests are sent one after another. If the connection breaks, the client reconnects and
+// resumes its session; requests wait meanwhile, as long as their contexts allow.
 type Client struct {
 	dialer Dialer
 	url    *url.URL
@@ -66,45 +64,42 @@ type Client struct {
 	calls  chan *call
 	events *queue[Event]
 
-	quit  context.CancelFunc // asks run to end
+	quit  context.CancelFunc // makes run end
 	ended chan struct{}      // closed when run has ended
 
 	ids atomic.Int64 // numbers of requests that carry one
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards session to err
 	session Session
 	watch   *Watch
-	hosts   []string  // of the machines that serve the session, as the server said last
-	turn    int       // which of them is tried; 0: the one that was dialed
-	home    string    // the one that serves the session, and another one is tried; "": none is known
-	moves   time.Time // when the client may go there
+	hosts   []string  // hosts of the nodes that serve the session, as last sent by the server
+	turn    int       // index of the current host, from 1; 0 is the dialed one
+	home    string    // host of the node that serves the session, if it is not the current one; "" if unknown
+	moves   time.Time // earliest time to move to home
 	err     error     // why the client ended
 }
 
-// Session is what the server has said about the session.
+// Session is what the server has sent about the session.
 type Session struct {
 	Token wamble.Token
-	Board Board // the one to play on; its ID is 0 when there is none
-	// Caps are what the session may do, from the last answer that named them.
+	Board Board // the player's board; its ID is 0 if they have none
+	// Caps are what the session may do, from the last answer that had them.
 	Caps wire.SessionCaps
-	// MaxPending is how many predictions may be open at a time; 0 when the
-	// server did not say.
+	// MaxPending is how many predictions may be pending at a time; 0 if unknown.
 	MaxPending int
 	// PredictionSource is "tree" or "moves", or empty.
 	PredictionSource string
 }
 
-// Dial connects to a server and asks for a new session. The address is
-// udp://host:port, ws://host:port/path or wss://host:port/path. The context
-// bounds only the dialling.
+// Dial connects to a server and requests a new session. The address is udp://host:port,
+// ws://host:port/path or wss://host:port/path. The context bounds only Dial itself.
 func Dial(ctx context.Context, address string) (*Client, error) {
 	return new(Dialer).Dial(ctx, address)
 }
 
-// Dial connects to a server and asks for the session of d.Token, or for a new
-// one. When the server does not know the token it gives a new one: compare
-// Client.Token. A refusal is a *wamble.Denied; ErrTimeout says that nobody
-// answered.
+// Dial connects to a server and requests the session of d.Token, or a new one. If the server
+// does not know the token, it gives a new one: compare Client.Token. A refusal is a
+// *wamble.Denied; ErrTimeout means that the server has not answered.
 func (d *Dialer) Dial(ctx context.Context, address string) (*Client, error) {
 	u, err := parseAddress(address)
 	if err != nil {
@@ -144,29 +139,28 @@ func (d *Dialer) linkTo(out carrier) *link.Client {
 	return link.NewClient(link.ClientConfig{Server: out.Peer(), FirstSeq: first, FirstWait: d.Repeat})
 }
 
-// Token names the session; keep it to resume later. It is a secret.
+// Token returns the token of the session, to resume it later. It is a secret.
 func (c *Client) Token() wamble.Token { return c.Session().Token }
 
-// Board is the board that the player holds, as the server said last.
+// Board returns the board that the player holds, as last sent by the server.
 func (c *Client) Board() Board { return c.Session().Board }
 
-// Session is what the server has said about the session so far.
+// Session returns what the server has sent about the session so far.
 func (c *Client) Session() Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session
 }
 
-// Close ends the client and the connection. The session lives on at the
-// server, to be resumed with its token; Goodbye ends it. Requests that wait
-// return ErrClosed.
+// Close ends the client and the connection. The session stays at the server, to be resumed with
+// its token; Goodbye ends it. Waiting requests return ErrClosed.
 func (c *Client) Close() error {
 	c.stop(ErrClosed)
 	<-c.ended
 	return nil
 }
 
-// stop asks the client to end for a reason; the first one counts.
+// stop makes the client end for a reason; only the first reason counts.
 func (c *Client) stop(why error) {
 	c.mu.Lock()
 	if c.err == nil {
@@ -182,8 +176,8 @@ func (c *Client) why() error {
 	return c.err
 }
 
-// Goodbye ends the session at the server, then the client. The token is void
-// afterwards, unless it belongs to an identity.
+// Goodbye ends the session at the server, then the client. Afterwards the token is invalid,
+// unless it belongs to an identity.
 func (c *Client) Goodbye(ctx context.Context) error {
 	err := tell(ctx, c, wire.ClientGoodbye{})
 	if errors.Is(err, ErrClosed) {
@@ -193,8 +187,8 @@ func (c *Client) Goodbye(ctx context.Context) error {
 	return err
 }
 
-// Leave gives the board back, so that others need not wait for it, then ends the
-// client. The session stays, to be resumed with its token.
+// Leave gives the board back, so that other players need not wait for it, then ends the client.
+// The session stays, to be resumed with its token.
 func (c *Client) Leave(ctx context.Context) error {
 	k, err := newCall(ctx, wire.Header{}, wire.ClientGoodbye{}, wire.Int(wire.KeyGoodbyeReturns, 1))
 	if err == nil {
@@ -204,8 +198,8 @@ func (c *Client) Leave(ctx context.Context) error {
 	return err
 }
 
-// Hello asks for the session again: for its present board, or for a new
-// session when the old one has ended at the server (wamble.UnknownPlayer).
+// Hello requests the session again: for its current board, or for a new session if the old one
+// has ended at the server (wamble.UnknownPlayer).
 func (c *Client) Hello(ctx context.Context) (Session, error) {
 	k, err := c.hello(ctx)
 	if err != nil {
@@ -217,9 +211,8 @@ func (c *Client) Hello(ctx context.Context) (Session, error) {
 	return c.Session(), nil
 }
 
-// hello is the call that asks for the session. Of the capabilities it asks for
-// profile state only: then the bit of the other one, 0x01, is free to mean
-// that the board plays Chess960.
+// hello returns the call that requests the session. Of the capabilities it requests only
+// profile state: then the bit of the other one, 0x01, can mean that the board plays Chess960.
 func (c *Client) hello(ctx context.Context) (*call, error) {
 	fields := []wire.Field{wire.NoCookie()}
 	if c.dialer.Bot {
@@ -246,7 +239,7 @@ func (c *Client) hello(ctx context.Context) (*call, error) {
 	return k, nil
 }
 
-// adopt makes what a packet with a board says the state of the session.
+// adopt updates the session from a packet with a board.
 func (c *Client) adopt(p *wire.Packet, fen wire.Text, token wamble.Token) Board {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,7 +248,7 @@ func (c *Client) adopt(p *wire.Packet, fen wire.Text, token wamble.Token) Board 
 	return c.session.Board
 }
 
-// adoptCaps does the same for a packet without a board.
+// adoptCaps updates the session from a packet without a board.
 func (c *Client) adoptCaps(p *wire.Packet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -275,5 +268,5 @@ func (s *Session) learn(p *wire.Packet) {
 	}
 }
 
-// nextID numbers a request that carries a number of the client's choice.
+// nextID returns a new number for a request that carries one.
 func (c *Client) nextID() int64 { return c.ids.Add(1) }

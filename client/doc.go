@@ -1,4 +1,4 @@
-// Package client speaks to a Wamble server: over UDP, or over WebSocket.
+// Package client connects to a Wamble server: over UDP, or over WebSocket.
 //
 //	c, err := client.Dial(ctx, "udp://localhost:8888")
 //	…
@@ -9,23 +9,21 @@
 //
 //   - Client is one session with a server; Dialer holds its settings.
 //   - Board is the board that the player holds. Play moves on it.
-//   - Watch is a stream of boards that a spectator sees.
-//   - Event is what happens without having been asked for: a board that was
+//   - Watch is a stream of boards for a spectator.
+//   - Event is something that no request asked for: a board that was
 //     taken back, a notice, the connection that broke and was resumed.
 //   - Profile, Stats, Leaderboard, Prediction, Reservation are answers.
 //
-// A session belongs to its token: keep Client.Token and give it to a Dialer to
-// come back to the same board. Login ties the session to an Ed25519 key.
+// A session belongs to its token: keep Client.Token and pass it to a Dialer to resume the
+// session with its board. Login links the session to an Ed25519 key.
 //
-// Every method takes a context and returns when it ends. A refusal of the
-// server is a *wamble.Denied; the other errors that a caller may want to tell
-// apart are declared together in errors.go.
+// Every method takes a context and returns when it ends. A refusal of the server is a
+// *wamble.Denied; the other errors that a caller may handle are in errors.go.
 //
-// When the connection breaks, the client reconnects by itself, resumes its
-// session and sends again what was under way: with growing pauses, at once
-// when the server has said that it restarts. Reads and predictions may so be
-// asked twice, which does no harm; a move is never played twice, and Play tells
-// when it cannot know (ErrUncertain).
+// If the connection breaks, the client reconnects, resumes its session and sends the current
+// request again: after growing pauses, or at once if the server said that it restarts. So reads
+// and predictions may be requested twice, which does no harm; a move is never played twice, and
+// Play returns ErrUncertain if it cannot know whether it was played.
 //
 // Package clienttest has a server for tests of programs that use this one.
 package client

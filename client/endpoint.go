@@ -12,11 +12,11 @@ import (
 	"wamble/wire"
 )
 
-// maxHosts is how many machines of one server are remembered.
+// maxHosts is how many hosts of one server are remembered.
 const maxHosts = 8
 
-// learnHosts remembers the machines that serve the session when one is lost, but for
-// what is no name of a host.
+// learnHosts stores the hosts of the nodes that serve the session when one is lost. It skips
+// texts that are not host names.
 func (c *Client) learnHosts(text string) {
 	var hosts []string
 	for host := range strings.FieldsSeq(text) {
@@ -31,7 +31,7 @@ func (c *Client) learnHosts(text string) {
 	c.turn = slices.Index(c.hosts, at) + 1
 }
 
-// host is the one that is tried. The lock is held.
+// host returns the current host. The lock must be held.
 func (c *Client) host() string {
 	if c.turn == 0 {
 		return c.url.Hostname()
@@ -40,17 +40,17 @@ func (c *Client) host() string {
 }
 
 const (
-	// moveEvery is how long a client stays at a machine to which it has gone because that
-	// serves it: what is served there may go back and forth.
+	// moveEvery is how long a client stays at a node that it has moved to, because sessions may
+	// move back and forth.
 	moveEvery = 30 * time.Second
-	// movePause is how long it stays where it is when it could not go.
+	// movePause is how long it stays after a failed move.
 	movePause = 10 * time.Minute
-	// moveTime bounds the time to be greeted there.
+	// moveTime bounds connecting to the new node.
 	moveTime = 3 * time.Second
 )
 
-// prefer takes which machine serves the session, if that is not the one that has passed on
-// the answer p. It is one of those that are known.
+// prefer stores the host of the node that serves the session, if that is a known one other than
+// the node that passed on the answer p.
 func (c *Client) prefer(p *wire.Packet) {
 	host, _ := p.Ext.Text(wire.KeyClusterHome)
 	c.mu.Lock()
@@ -60,15 +60,15 @@ func (c *Client) prefer(p *wire.Packet) {
 	}
 }
 
-// movable reports whether the client may go to the machine that serves it.
+// movable reports whether the client should move to the node that serves its session.
 func (c *Client) movable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.home != "" && !time.Now().Before(c.moves)
 }
 
-// goTo tries a machine from now on, for which the next may follow after some time. It
-// returns the one that was tried before.
+// goTo makes a host the current one, and forbids the next move for a time. It returns the
+// previous host.
 func (c *Client) goTo(host string, stay time.Duration) (before string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,11 +77,11 @@ func (c *Client) goTo(host string, stay time.Duration) (before string) {
 	return before
 }
 
-// errMoves says that the client goes to the machine that serves it.
+// errMoves says that the client moves to the node that serves its session.
 var errMoves = errors.New("the session is served by another machine")
 
-// move goes to the machine that serves the session, or back to the one before. An error
-// says that neither can be reached.
+// move connects to the node that serves the session, or back to the previous one. It returns an
+// error if neither can be reached.
 func (c *Client) move(ctx context.Context, l *loop) error {
 	c.mu.Lock()
 	home := c.home
@@ -103,24 +103,24 @@ func (c *Client) move(ctx context.Context, l *loop) error {
 	return err
 }
 
-// elsewhere tries the next machine from now on.
+// elsewhere makes the next host the current one.
 func (c *Client) elsewhere() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn = (c.turn + 1) % (len(c.hosts) + 1)
 }
 
-// others reports whether there are other machines to try.
+// others reports whether there are other hosts.
 func (c *Client) others() bool { return c.machines() > 1 }
 
-// machines is how many machines are known.
+// machines returns the number of known hosts.
 func (c *Client) machines() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.hosts) + 1
 }
 
-// target is the address of the machine that is tried.
+// target returns the address of the current host.
 func (c *Client) target() *url.URL {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,50 +10,49 @@ import (
 	"wamble/wire"
 )
 
-// maxEvents is how many events wait for a reader before the oldest is dropped.
+// maxEvents is how many events are queued before the oldest is dropped.
 const maxEvents = 256
 
-// EventKind says what an Event is about.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 const (
-	// BoardChanged: the server has given the player another board, because the
-	// reservation of the old one has run out. Board is the new one.
+	// BoardChanged: the server has given the player another board, because the reservation of
+	// the old one has expired. Board is the new one.
 	BoardChanged EventKind = iota + 1
-	// Notice: a notification of the server; see Notice, Text and Board.ID.
+	// Notice: a notification of the server, see Notice, Text and Board.ID.
 	Notice
-	// Refused: the server refuses without having been asked, e.g. because it
-	// has no board for the player any more. Err is a *wamble.Denied.
+	// Refused: the server sent an error that is no answer, such as that it has no board for the
+	// player any more. Err is a *wamble.Denied.
 	Refused
-	// Disconnected: the connection broke, Err says why. The client tries to
-	// connect again.
+	// Disconnected: the connection broke for the reason Err. The client reconnects.
 	Disconnected
-	// Resumed: the client is connected again. Board is the present board; the
-	// token is a new one if the server no longer knew the old.
+	// Resumed: the client is connected again. Board is the current board; the token is a new
+	// one if the server no longer knew the old.
 	Resumed
 )
 
-// Event is something that happened without having been asked for.
+// Event is something that no request asked for.
 type Event struct {
 	Kind   EventKind
 	Board  Board
 	Notice wire.NoticeType // with Notice
 	Text   string          // with Notice
 	Flags  wire.Flags      // with Notice: wire.FlagSummaryFallback, wire.FlagSpectateStopped
-	// Stays is, with Notice, how long an announcement stays; nil: it is said once.
+	// Stays says how long an announcement stays (with Notice); nil if it is shown once.
 	Stays *Stays
 	Err   error // with Refused and Disconnected
 }
 
-// Stays is about an announcement that stays for a time: it comes again when the client
-// connects again.
+// Stays describes an announcement that stays for a time: it is sent again when the client
+// reconnects.
 type Stays struct {
 	ID        int64         // of the announcement
-	For       time.Duration // from now on; 0: it is withdrawn
-	Countdown bool          // then happens what is announced
+	For       time.Duration // remaining time; 0 if it is withdrawn
+	Countdown bool          // the announced event happens at the end of that time
 }
 
-// staysOf returns how long the announcement of a packet stays, nil if it does not.
+// staysOf returns how long the announcement in a packet stays, nil if it does not.
 func staysOf(p *wire.Packet) *Stays {
 	id, ok := p.Ext.Int(wire.KeyNoticeID)
 	if !ok {
@@ -64,15 +63,14 @@ func staysOf(p *wire.Packet) *Stays {
 	return &Stays{ID: id, For: time.Duration(min(max(seconds, 0), math.MaxInt32)) * time.Second, Countdown: countdown == 1}
 }
 
-// Event waits for the next event. A reader who is more than 256 events behind
-// loses the oldest. When the client is closed it returns what is left, then
-// the reason.
+// Event waits for the next event. The oldest events are dropped if more than 256 are unread.
+// After Close it returns the remaining events, then the reason.
 func (c *Client) Event(ctx context.Context) (Event, error) { return c.events.next(ctx) }
 
-// Missed is how many events were dropped because nobody read them in time.
+// Missed returns how many events were dropped.
 func (c *Client) Missed() uint64 { return c.events.lost() }
 
-// pushed handles a packet that answers nothing.
+// pushed handles a packet that is not an answer.
 func (c *Client) pushed(p *wire.Packet) {
 	switch m := p.Message.(type) {
 	case *wire.BoardUpdate:
@@ -91,17 +89,17 @@ func (c *Client) pushed(p *wire.Packet) {
 	case *wire.Error:
 		c.events.put(Event{Kind: Refused, Err: denied(p), Board: Board{ID: p.Board}})
 	}
-	// Anything else is a late answer to a request that no caller waits for.
+	// Any other packet is a late answer to a request that no caller waits for.
 }
 
-// Watching returns the present watch; nil when nothing is watched.
+// Watching returns the current watch, nil if there is none.
 func (c *Client) Watching() *Watch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.watch
 }
 
-// DeniedCode returns the code of the refusal in err, or 0 when it is none.
+// DeniedCode returns the code of the refusal in err, 0 if err is not a refusal.
 func DeniedCode(err error) wamble.Code {
 	if d, ok := errors.AsType[*wamble.Denied](err); ok {
 		return d.Code

@@ -12,10 +12,9 @@ import (
 	"wamble/wire"
 )
 
-// Login ties the session to the identity of a key. The session has another token
-// afterwards, so that whoever knew the old one is not the player, and the board
-// that the player holds may be another one. A refusal is a *wamble.Denied; it never
-// says why.
+// Login links the session to the identity of a key. The session gets another token, so that the
+// old one is useless to others, and the player may get another board. A refusal is a
+// *wamble.Denied; it never has a reason.
 func (c *Client) Login(ctx context.Context, key ed25519.PrivateKey) (Board, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return Board{}, fmt.Errorf("log in: a private key has %d bytes, this one has %d", ed25519.PrivateKeySize, len(key))
@@ -25,8 +24,8 @@ func (c *Client) Login(ctx context.Context, key ed25519.PrivateKey) (Board, erro
 		if !errors.Is(err, errBroken) {
 			return b, err
 		}
-		// The connection broke while the signature was under way. The challenge
-		// is used up in any case; logging in twice does no harm.
+		// The connection broke while the signature was being sent. The challenge is used up in
+		// any case; logging in twice does no harm.
 	}
 	return Board{}, fmt.Errorf("log in: %w", ErrTimeout)
 }
@@ -68,7 +67,7 @@ func (c *Client) loginOnce(ctx context.Context, key ed25519.PrivateKey) (Board, 
 	return board, nil
 }
 
-// challenge asks for the bytes that are to be signed.
+// challenge requests the bytes to sign.
 func (c *Client) challenge(ctx context.Context, public wire.Key) (wire.Key, error) {
 	return ask(ctx, c, wire.Header{}, wire.LoginRequest{PublicKey: public},
 		func(_ *wire.Packet, m *wire.LoginChallenge) (wire.Key, bool) { return m.Challenge, true })
@@ -76,20 +75,19 @@ func (c *Client) challenge(ctx context.Context, public wire.Key) (wire.Key, erro
 
 // OwnSession is a session of the player's identity.
 type OwnSession struct {
-	ID                wamble.SessionID // no secret
+	ID                wamble.SessionID // not secret
 	Created, LastSeen time.Time
-	Own               bool // it is the client's
+	Own               bool // it is this client's session
 }
 
-// Sessions asks for the sessions of the player's identity, its own first, then the
-// last seen, at most wire.MaxSessions; without an identity there is only this one.
+// Sessions requests the sessions of the player's identity: this client's first, then the last
+// seen, at most wire.MaxSessions; without an identity only this client's.
 func (c *Client) Sessions(ctx context.Context) ([]OwnSession, error) {
 	return ask(ctx, c, wire.Header{}, wire.GetSessions{}, ownSessions)
 }
 
-// Revoke ends a session of the player's identity for good: its token is void. With 0
-// it ends all but this one. It returns those that are left. Who has the key can log
-// in again.
+// Revoke ends a session of the player's identity: its token becomes invalid. With 0 it ends all
+// but this client's. It returns the remaining ones. The owner of the key can log in again.
 func (c *Client) Revoke(ctx context.Context, id wamble.SessionID) ([]OwnSession, error) {
 	return ask(ctx, c, wire.Header{}, wire.RevokeSessions{Session: wire.Uint64(id)}, ownSessions)
 }
@@ -105,17 +103,16 @@ func ownSessions(_ *wire.Packet, m *wire.SessionsData) ([]OwnSession, bool) {
 	return rows, true
 }
 
-// SetName chooses the name of the player's identity, which others see as his handle: 3 to
-// 20 letters, digits, - or _, unique without regard to case, once a week. A refusal
-// (*wamble.Denied) says why.
+// SetName sets the name of the player's identity, which others see as their handle: 3 to 20
+// letters, digits, - or _, unique regardless of case, at most once a week. A refusal
+// (*wamble.Denied) has a reason.
 func (c *Client) SetName(ctx context.Context, name string) (Stats, error) {
 	return ask(ctx, c, wire.Header{}, wire.SetName{Name: wire.Text(name)}, func(p *wire.Packet, m *wire.PlayerStatsData) (Stats, bool) {
 		return statsOf(p, m), true
 	})
 }
 
-// Logout unties the session from its identity and ends it, then asks for a
-// new one, which it returns.
+// Logout ends the session and its link to an identity, then requests and returns a new session.
 func (c *Client) Logout(ctx context.Context) (Session, error) {
 	if err := tell(ctx, c, wire.Logout{}); err != nil {
 		return Session{}, err

@@ -11,41 +11,41 @@ import (
 )
 
 const (
-	// answerWait is how long an answer may take after its ACK. Servers repeat
-	// an answer for about a second.
+	// answerWait is how long an answer may take after its ACK. Servers repeat an answer for
+	// about a second.
 	answerWait = 5 * time.Second
-	// maxSends is how often a request is sent when its answer gets lost.
+	// maxSends is how often a request is sent if its answer gets lost.
 	maxSends = 3
-	// copyPause is the pause between copies of a request whose answer one of several
-	// machines owes: it must react to each.
+	// copyPause is the pause between copies of a request whose answer is missing, if there are
+	// other hosts: a live node reacts to each copy.
 	copyPause = 200 * time.Millisecond
-	// orderWait is how long an answer that came before its ACK waits for another
-	// answer: the first may have been a push of the same kind.
+	// orderWait is how long an answer that came before its ACK waits for another answer: it may
+	// have been a push of the same kind.
 	orderWait = 50 * time.Millisecond
 )
 
-// loop is the state of one connection, used by one goroutine at a time. It knows
-// the protocol's order of events, and nothing of sessions.
+// loop is the state of one connection, used by one goroutine at a time. It handles the
+// protocol's order of packets, and not sessions.
 type loop struct {
 	c       *Client
 	link    *link.Client
 	out     carrier
-	arrived chan []byte // copies of packets; nil: the server's port is closed
-	broken  chan error  // why reading ended
+	arrived chan []byte // copies of packets; nil means that the server's port is closed
+	broken  chan error  // error that ended reading
 
 	current *call
 	early   *early // an answer to current that came before its ACK
-	// numbered are control codes whose answers have carried the sequence of
-	// their request; then a packet without it is not an answer.
+	// numbered has control codes whose answers have carried the sequence number of their
+	// request; then a packet without it is not an answer.
 	numbered map[wire.Control]bool
-	// asked is the sequence of the last request, answered that of the last one
-	// whose answer carried it.
+	// asked is the sequence number of the last request, answered that of the last one whose
+	// answer carried it.
 	asked, answered uint32
-	until           time.Duration // when something must happen to current; 0: nothing
-	giveUp          time.Duration // when current has waited long enough for its answer
-	pause           time.Duration // between repetitions of current after its ACK
-	heard           time.Duration // when the last packet came
-	seeking         bool          // a machine that answers is looked for
+	until           time.Duration // when tick must handle current; 0 if not at all
+	giveUp          time.Duration // when the wait for the answer of current ends
+	pause           time.Duration // pause between repetitions of current after its ACK
+	heard           time.Duration // time of the last packet
+	seeking         bool          // connecting: a node that answers is being searched
 
 	lost []uint32
 }
@@ -55,7 +55,7 @@ type early struct{ packet wire.Packet }
 
 func (l *loop) now() time.Duration { return time.Since(l.c.epoch) }
 
-// attach gives the loop a new carrier and starts reading from it.
+// attach sets a new carrier and starts reading from it.
 func (l *loop) attach(out carrier) {
 	l.out = out
 	l.arrived, l.broken = make(chan []byte, 64), make(chan error, 1)
@@ -80,7 +80,7 @@ func (l *loop) attach(out carrier) {
 	}()
 }
 
-// detach ends the carrier and waits until its reader is gone.
+// detach closes the carrier and waits until its reader has ended.
 func (l *loop) detach() {
 	if l.out == nil {
 		return
@@ -97,7 +97,7 @@ func (l *loop) start(k *call) error {
 		token := l.c.Token()
 		copy(k.packet[4:20], token[:])
 	}
-	if k.info.Code == wire.CtrlAck { // a sign of life, which nothing answers
+	if k.info.Code == wire.CtrlAck { // shows activity; it has no answer
 		l.out.Send(l.out.Peer(), k.packet)
 		k.finish(nil)
 		return nil
@@ -117,14 +117,15 @@ func (l *loop) start(k *call) error {
 	return nil
 }
 
-// How often a request is sent to one of several machines before the next one is asked: while
-// one is looked for the others are worth more than a machine that may be dead.
+// sends is how often a request is sent to one of several hosts before the next host is tried;
+// seekSends is the same during the search for a live one, when trying the others is better than
+// waiting for a node that may be dead.
 const (
 	sends     = 8
 	seekSends = 3
 )
 
-// sends is how often a request is sent; 0: there is one machine.
+// sends returns how often to send a request; 0 if there is one host.
 func (l *loop) sends() int {
 	switch {
 	case !l.c.others():
@@ -142,7 +143,7 @@ func (l *loop) end(err error) {
 	k.finish(err)
 }
 
-// timer returns when tick has work, and false when it has none.
+// timer returns when tick has work, and false if it has none.
 func (l *loop) timer() (time.Duration, bool) {
 	next, ok := l.link.Next()
 	if l.until > 0 && (!ok || l.until < next) {
@@ -154,7 +155,7 @@ func (l *loop) timer() (time.Duration, bool) {
 // errLost says that the server does not acknowledge a request.
 var errLost = errors.New("the server does not acknowledge")
 
-// tick repeats what is due. An error means that the connection is dead.
+// tick handles what is due. An error means that the connection is dead.
 func (l *loop) tick() error {
 	now := l.now()
 	l.lost = l.link.Due(now, l.out, l.lost[:0])
@@ -174,9 +175,9 @@ func (l *loop) tick() error {
 			l.wait(now)
 		}
 	case l.c.others() && now-l.heard >= time.Duration(l.sends())*copyPause:
-		return errLost // between its ACK and its answer
+		return errLost // the node died between its ACK and its answer
 	case now < l.giveUp:
-		// The server answers the same packet with the answer that it has kept.
+		// The server answers a copy of the packet with the answer that it has kept.
 		l.link.Stamp(k.packet)
 		l.out.Send(l.out.Peer(), k.packet)
 		if !l.c.others() {
@@ -193,7 +194,7 @@ func (l *loop) tick() error {
 	return nil
 }
 
-// receive takes one packet.
+// receive handles one packet.
 func (l *loop) receive(b []byte) {
 	l.heard = l.now()
 	e := l.link.Receive(l.heard, b, l.out)
@@ -205,8 +206,8 @@ func (l *loop) receive(b []byte) {
 	case link.Arrived:
 		l.packet(e.Packet, b)
 	case link.Repeated:
-		// A SERVER_HELLO always has sequence 1, so that the answers to two
-		// hellos may be equal in every byte.
+		// A SERVER_HELLO always has sequence number 1, so the answers to two hellos may be
+		// identical.
 		var p wire.Packet
 		if k := l.current; k != nil && k.expects(wire.CtrlServerHello) && p.Decode(b) == nil && p.Ctrl == wire.CtrlServerHello {
 			l.packet(&p, b)
@@ -214,7 +215,7 @@ func (l *loop) receive(b []byte) {
 	}
 }
 
-// acked notes that the server has executed the call.
+// acked records that the server has executed the call.
 func (l *loop) acked(k *call) {
 	k.acked = true
 	switch {
@@ -227,10 +228,9 @@ func (l *loop) acked(k *call) {
 	}
 }
 
-// wait begins the wait for the answer of a call that is acknowledged. Over UDP
-// the request is repeated a few times: the server sends an answer only once to an
-// address that is not proven yet. One of several machines is asked again over a
-// connection, too: it may be lost.
+// wait begins the wait for the answer of an acknowledged call. Over UDP the request is repeated
+// a few times, because the server sends an answer only once to an unproven address. If there
+// are other hosts, it is also repeated over a connection, because the node may be dead.
 func (l *loop) wait(now time.Duration) {
 	l.giveUp = now + answerWait
 	l.until = l.giveUp
@@ -244,7 +244,7 @@ func (l *loop) wait(now time.Duration) {
 	}
 }
 
-// packet finds out whether a packet answers the current call or was pushed.
+// packet decides whether a packet answers the current call or was pushed.
 func (l *loop) packet(p *wire.Packet, b []byte) {
 	k := l.current
 	seq, numbered := p.Ext.Int(wire.KeyRequestSeq)
@@ -253,9 +253,8 @@ func (l *loop) packet(p *wire.Packet, b []byte) {
 	}
 	switch {
 	case numbered && (k == nil || uint32(seq) != k.seq):
-		// A late answer to a call that was given up. What it says about the
-		// board is still true, unless a later call was answered, or an earlier
-		// client of the same session sent the request.
+		// A late answer to a call that was given up. Its board is still valid, unless a later
+		// call was answered, or an earlier client of the same session sent the request.
 		if p.Ctrl != wire.CtrlError && uint32(seq)-l.answered-1 < l.asked-l.answered {
 			l.c.pushed(p)
 		}
@@ -277,12 +276,12 @@ func (l *loop) packet(p *wire.Packet, b []byte) {
 	}
 }
 
-// mayBePushed reports whether packets of a control code also come without a
-// request, so that only their order tells an answer from a push.
+// mayBePushed reports whether packets of a control code also come without a request, so that
+// only the order distinguishes an answer from a push.
 func mayBePushed(c wire.Control) bool { return c == wire.CtrlBoardUpdate || c == wire.CtrlError }
 
-// hold keeps an answer that came before its ACK. Over a stream packets keep their
-// order, so that a packet before the ACK is a push.
+// hold keeps an answer that came before its ACK. A stream keeps the order of packets, so there
+// it is a push.
 func (l *loop) hold(p *wire.Packet, b []byte) {
 	if l.early != nil || l.out.Peer().Stream() {
 		l.c.pushed(p)
@@ -294,8 +293,8 @@ func (l *loop) hold(p *wire.Packet, b []byte) {
 	}
 }
 
-// answer gives a packet to the current call, or treats it as a push if it answers
-// another call.
+// answer passes a packet to the current call, or handles it as a push if it answers another
+// call.
 func (l *loop) answer(p *wire.Packet) {
 	k := l.current
 	if d := denied(p); d != nil {
@@ -309,7 +308,7 @@ func (l *loop) answer(p *wire.Packet) {
 	l.end(nil)
 }
 
-// refused turns a refusal into the error of a call.
+// refused returns the error of a call for a refusal.
 func (c *Client) refused(k *call, d *wamble.Denied) error {
 	if k.sent > 1 && d.Code == wamble.MoveRejected {
 		return errors.Join(ErrUncertain, d)

@@ -8,7 +8,7 @@ import (
 	"wamble/wire"
 )
 
-// PredictionStatus says what became of a prediction.
+// PredictionStatus is the state of a prediction.
 type PredictionStatus uint8
 
 // The states of a prediction.
@@ -21,8 +21,9 @@ const (
 
 // Prediction is one node of the tree of predictions for a board.
 type Prediction struct {
-	ID, Parent uint64 // Parent is 0 at the root
-	// Author is the reader's own token, or a pseudonym.
+	ID, Parent uint64 // Parent is 0 for a root
+	// Author is the own token for the player's predictions, and a pseudonym for those of
+	// others.
 	Author    [16]byte
 	Points    float64
 	TargetPly int
@@ -31,11 +32,10 @@ type Prediction struct {
 	UCI       string
 }
 
-// SubmitStatus says what the server did with a submitted prediction.
+// SubmitStatus is the result of a submitted prediction.
 type SubmitStatus int64
 
-// What may become of a submitted prediction; the zero value is that the server
-// does not say.
+// The results; the zero value means that the server does not send one.
 const (
 	SubmitCreated       = SubmitStatus(wire.SubmitCreated)
 	SubmitDuplicate     = SubmitStatus(wire.SubmitDuplicate)
@@ -50,13 +50,13 @@ const (
 // Submitted is the answer to a prediction.
 type Submitted struct {
 	Status SubmitStatus
-	// Prediction is the new one, or the one that was there already; nil when
-	// the server does not show it.
+	// Prediction is the new prediction, or the existing one; nil if the server does not show
+	// it.
 	Prediction *Prediction
 }
 
-// Predict predicts the next move of a board; with a parent other than 0, the
-// move after that prediction.
+// Predict predicts the next move of a board or, with a parent other than 0, the move after that
+// prediction.
 func (c *Client) Predict(ctx context.Context, board wamble.BoardID, uci string, parent uint64) (Submitted, error) {
 	move, err := wire.MakeUCI(uci)
 	if err != nil {
@@ -73,8 +73,8 @@ func (c *Client) Predict(ctx context.Context, board wamble.BoardID, uci string, 
 		})
 }
 
-// Predictions asks for the predictions of a board, down to a depth (0: as deep
-// as the server likes) and at most limit of them (0: 16).
+// Predictions requests the predictions of a board, down to a depth (0: the server's default),
+// at most limit (0: 16).
 func (c *Client) Predictions(ctx context.Context, board wamble.BoardID, depth, limit uint8) ([]Prediction, error) {
 	return ask(ctx, c, wire.Header{Board: board}, wire.GetPredictions{Depth: depth, Limit: limit},
 		func(p *wire.Packet, m *wire.PredictionData) ([]Prediction, bool) {

@@ -15,20 +15,18 @@ type Profile struct {
 	Name       string
 	Port       uint16
 	Advertised bool
-	Visibility int // the trust that a session needs to see it
+	Visibility int // trust that a session needs to see it
 
 	MayJoin       bool
 	HasTerms      bool
-	TermsAccepted bool // also when there are none
-	// WebSocketPort and WebSocketPath are 0 and "" when the profile has no
-	// WebSocket.
+	TermsAccepted bool // also set if there are none
+	// WebSocketPort and WebSocketPath are 0 and "" if the profile has no WebSocket.
 	WebSocketPort      uint16
 	WebSocketPath      string
 	ReservationTimeout time.Duration
 }
 
-// Profiles asks for the names of the profiles that the session may see, in
-// byte order.
+// Profiles requests the names of the profiles that the session may see, in byte order.
 func (c *Client) Profiles(ctx context.Context) ([]string, error) {
 	return ask(ctx, c, wire.Header{}, wire.ListProfiles{},
 		func(_ *wire.Packet, m *wire.ProfilesList) ([]string, bool) {
@@ -39,14 +37,14 @@ func (c *Client) Profiles(ctx context.Context) ([]string, error) {
 		})
 }
 
-// profileAnswer is what PROFILE_INFO may say.
+// profileAnswer is the content of a PROFILE_INFO.
 type profileAnswer struct {
 	profile Profile
 	err     error
 }
 
-// Profile asks about one profile. It returns ErrNotFound for one that is
-// unknown or hidden.
+// Profile requests one profile. It returns ErrNotFound if the profile does not exist or is
+// hidden.
 func (c *Client) Profile(ctx context.Context, name string) (Profile, error) {
 	a, err := ask(ctx, c, wire.Header{}, wire.GetProfileInfo{Name: wire.Text(name)},
 		func(p *wire.Packet, m *wire.ProfileInfo) (profileAnswer, bool) {
@@ -59,8 +57,8 @@ func (c *Client) Profile(ctx context.Context, name string) (Profile, error) {
 	return a.profile, a.err
 }
 
-// profileOf reads a PROFILE_INFO; of is the name it is about, which the
-// protocol may have cut.
+// profileOf reads a PROFILE_INFO; of is its profile's name, which the protocol may have
+// truncated.
 func profileOf(p *wire.Packet, info string) (a profileAnswer, of string) {
 	part := strings.Split(info, ";")
 	if part[0] == "NOTFOUND" {
@@ -87,9 +85,9 @@ func profileOf(p *wire.Packet, info string) (a profileAnswer, of string) {
 	}}, part[0]
 }
 
-// Terms asks for the terms of service of a profile; of the one that the client
-// is connected to when the name is empty. They are empty when it has none. It
-// returns ErrNotFound for a profile that is unknown or hidden.
+// Terms requests the terms of service of a profile, or if the name is empty of the profile that
+// the client is connected to. They are empty if there are none. It returns ErrNotFound if the
+// profile does not exist or is hidden.
 func (c *Client) Terms(ctx context.Context, profile string) (string, error) {
 	terms, err := ask(ctx, c, wire.Header{}, wire.GetProfileTOS{Name: wire.Text(profile)},
 		func(_ *wire.Packet, m *wire.ProfileTOSData) (string, bool) {
@@ -101,8 +99,8 @@ func (c *Client) Terms(ctx context.Context, profile string) (string, error) {
 	return terms, err
 }
 
-// AcceptTerms accepts the terms of service of the profile that the client is
-// connected to. Its name may be empty.
+// AcceptTerms accepts the terms of service of the profile that the client is connected to. The
+// name may be empty.
 func (c *Client) AcceptTerms(ctx context.Context, profile string) (Profile, error) {
 	a, err := ask(ctx, c, wire.Header{}, wire.AcceptProfileTOS{Name: wire.Text(profile)},
 		func(p *wire.Packet, m *wire.ProfileInfo) (profileAnswer, bool) {

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// queue hands values from the client's loop to a reader. The loop never waits:
-// when the reader is behind by the queue's size, the oldest value is dropped.
+// queue passes values from the client's loop to a reader. The loop never blocks: if the queue
+// is full, the oldest value is dropped.
 type queue[T any] struct {
 	mu      sync.Mutex
 	values  []T
 	max     int
 	dropped uint64
-	err     error         // why nothing more will come
-	changed chan struct{} // closed and replaced at every change, to wake readers
+	err     error         // error at the end of the queue
+	changed chan struct{} // closed and replaced at every change
 }
 
 func newQueue[T any](max int) *queue[T] {
@@ -34,7 +34,7 @@ func (q *queue[T]) put(v T) {
 	q.wake()
 }
 
-// end says that nothing more will come. What is there can still be read.
+// end ends the queue. Queued values can still be read.
 func (q *queue[T]) end(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -7,24 +7,23 @@ import (
 	"wamble/wire"
 )
 
-// StatsOf names the player whose stats are asked for. The zero value is
-// oneself.
+// StatsOf identifies a player. The zero value is the client's player.
 type StatsOf struct {
-	Session int64  // the number of a session, as the leaderboard shows it
+	Session int64  // number of a session, as shown in the leaderboard
 	Handle  string // or the handle of an identity
 }
 
-// Stats are what a player has achieved.
+// Stats are the statistics of a player.
 type Stats struct {
 	Score       float64
 	Games       int
-	Games960    int // of them, Chess960
+	Games960    int // those of Games that are Chess960
 	Session     int64
 	HasIdentity bool
 	Handle      string
 }
 
-// Stats asks for the stats of a player.
+// Stats requests the statistics of a player.
 func (c *Client) Stats(ctx context.Context, of StatsOf) (Stats, error) {
 	id := c.nextID()
 	ext := []wire.Field{wire.Int(wire.KeyStatsRequestID, id)}
@@ -52,16 +51,15 @@ func statsOf(p *wire.Packet, m *wire.PlayerStatsData) Stats {
 	return s
 }
 
-// LeaderboardPage names a page of the leaderboard. The zero value is the first
-// page by score.
+// LeaderboardPage selects a page of the leaderboard. The zero value is the first page by score.
 type LeaderboardPage struct {
-	// Season is a month, 202611, whose points are ranked, or 1 for the present one; 0 is
+	// Season is a month such as 202611, or 1 for the current one, whose points are ranked; 0 is
 	// all time.
 	Season   int
-	Bots     bool // programs are ranked, not people
+	Bots     bool // rank bots instead of people
 	ByRating bool
 	Index    int // from 0
-	Size     int // rows of a page, at most 16; 0 is 10
+	Size     int // rows per page, at most 16; 0 is 10
 }
 
 // Rank is one row of the leaderboard.
@@ -76,16 +74,16 @@ type Rank struct {
 	Handle      string
 }
 
-// Leaderboard is a page of it.
+// Leaderboard is a page of the leaderboard.
 type Leaderboard struct {
-	Season   int // the month whose points are ranked; 0: all time
+	Season   int // month whose points are ranked; 0 for all time
 	Rows     []Rank
-	Total    int   // rows of all pages; 0 when the server does not say
-	SelfRank int   // of the asker; 0 when unknown, or he is in the other ranking
-	Self     *Rank // the asker's row, when it is not on the page and known
+	Total    int   // rows of all pages; 0 if unknown
+	SelfRank int   // rank of the client's player; 0 if unknown or in the other ranking
+	Self     *Rank // row of the client's player, if it is known and not on the page
 }
 
-// Leaderboard asks for a page of the leaderboard.
+// Leaderboard requests a page of the leaderboard.
 func (c *Client) Leaderboard(ctx context.Context, page LeaderboardPage) (Leaderboard, error) {
 	m := wire.GetLeaderboard{Order: wire.ByScore, Limit: uint8(min(max(page.Size, 0), wire.MaxRows))}
 	if page.ByRating {
@@ -116,7 +114,7 @@ func (c *Client) Leaderboard(ctx context.Context, page LeaderboardPage) (Leaderb
 		}, ext...)
 }
 
-// selfOf reads the asker's own row.
+// selfOf reads the row of the client's player.
 func selfOf(p *wire.Packet) *Rank {
 	rank, ok := p.Ext.Int(wire.KeyLeaderboardSelfRank)
 	if !ok {

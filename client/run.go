@@ -10,8 +10,8 @@ import (
 	"wamble"
 )
 
-// run is the client's goroutine: it serves calls over one connection after the
-// other until the client is closed.
+// run is the client's goroutine: it serves calls over one connection after another until the
+// client is closed.
 func (c *Client) run(ctx context.Context, l *loop) {
 	defer close(c.ended)
 	err := c.serve(ctx, l, true)
@@ -41,9 +41,9 @@ func (c *Client) run(ctx context.Context, l *loop) {
 	}
 }
 
-// serve does the work of one connection and returns why it ended. A call that
-// is under way then stays the loop's current one; when none is, errMoves may end it. Without accept it serves only
-// the current call, and returns nil when that has ended.
+// serve serves one connection and returns why it ended. The current call then stays current;
+// without one, serve may return errMoves. Without accept it serves only the current call, and
+// returns nil when that has ended.
 func (c *Client) serve(ctx context.Context, l *loop, accept bool) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -75,7 +75,7 @@ func (c *Client) serve(ctx context.Context, l *loop, accept bool) error {
 			}
 			if b != nil {
 				l.receive(b)
-			} else if c.others() { // a server that is alone may be starting
+			} else if c.others() { // a single server may be starting
 				return errLost
 			}
 		case <-timer.C:
@@ -89,11 +89,10 @@ func (c *Client) serve(ctx context.Context, l *loop, accept bool) error {
 	return nil
 }
 
-// reconnect tries to connect until it succeeds. It returns an error when the
-// server refuses the session for good, or the client is closed. A call that is
-// under way is sent again. Of several machines one that is silent is left at once, and
-// tried again when the others were twice. The pauses grow when each was tried; when each was
-// tried twice, they are given more time, too: they may be busy.
+// reconnect connects again, until it succeeds, the server refuses the session for good, or the
+// client is closed. The current call is sent again. The host that was lost is skipped until the
+// others were tried twice. The pauses grow after each round over all hosts; after two rounds
+// hosts also get more time to answer, because they may be busy.
 func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 	pause, lost := c.dialer.MinBackoff, ""
 	if restarting(cause) {
@@ -125,8 +124,8 @@ func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 	}
 }
 
-// jitter returns a random duration from half of d to one and a half of it, so
-// that clients that lost their server together do not return together.
+// jitter returns a random duration between half of d and one and a half of it, so that clients
+// that lost their server together do not return together.
 func jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -145,14 +144,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// connect opens a connection, says hello, resumes watching, and sends the call
-// that was under way again.
+// connect opens a connection, says hello, resumes watching, and sends the current call again.
 func (c *Client) connect(ctx context.Context, l *loop) error {
 	out, err := openCarrier(ctx, c.target(), c.dialer.TLS)
 	if err != nil {
 		return fmt.Errorf("connect to the server: %w", err)
 	}
-	if l.link == nil { // later connections go on counting: see link.Client
+	if l.link == nil { // later connections continue its numbers, see link.Client
 		l.link = c.dialer.linkTo(out)
 	}
 	pending := l.current
@@ -178,8 +176,7 @@ func (c *Client) connect(ctx context.Context, l *loop) error {
 	return nil
 }
 
-// resume says hello over a new connection, and asks to watch what was watched
-// before.
+// resume says hello over a new connection, and resumes watching.
 func (c *Client) resume(ctx context.Context, l *loop) error {
 	if c.dialer.NoSession {
 		return nil
@@ -199,7 +196,7 @@ func (c *Client) resume(ctx context.Context, l *loop) error {
 		return err
 	}
 	err = c.finish(ctx, l, k)
-	if _, denied := errors.AsType[*wamble.Denied](err); denied { // the board is gone, or there is no room: the session goes on
+	if _, denied := errors.AsType[*wamble.Denied](err); denied { // the board is gone, or there is no room: the session continues
 		c.endWatch(w, err)
 		return nil
 	}

@@ -9,21 +9,21 @@ import (
 	"wamble/wire"
 )
 
-// maxUpdates is how many updates wait for a reader before the oldest is dropped.
+// maxUpdates is how many updates are queued before the oldest is dropped.
 const maxUpdates = 4096
 
-// ErrStopped is returned when watching has ended: by Stop, by another
-// Spectate, or by the server.
+// ErrStopped is returned after the end of watching: by Stop, by another Spectate, or by the
+// server.
 var ErrStopped = errors.New("watching has ended")
 
-// View says what to watch.
+// View is what is watched.
 type View struct {
-	Board wamble.BoardID // this board; 0 is the summary of all boards
-	// The kinds of boards in the summary; neither is both.
+	Board wamble.BoardID // a single board; 0 for the summary of all boards
+	// Chess960 and Standard select the boards of the summary; neither selects both.
 	Chess960, Standard bool
 }
 
-// Watch is a stream of what a spectator sees. A client has one at a time.
+// Watch is a stream of updates for a spectator. A client has one at a time.
 type Watch struct {
 	c       *Client
 	updates *queue[Update]
@@ -31,10 +31,10 @@ type Watch struct {
 	mu   sync.Mutex
 	view View
 
-	order order // of the loop
+	order order // used by the loop only
 }
 
-// order tells a late update from a new one: datagrams overtake each other.
+// order detects late updates: datagrams may overtake each other.
 type order struct {
 	generation int64
 	versions   map[wamble.BoardID]int64
@@ -43,7 +43,7 @@ type order struct {
 // maxVersions bounds the boards whose versions are remembered.
 const maxVersions = 1 << 16
 
-// late reports whether an update is older than one that was seen before.
+// late reports whether an update is older than one that was received before.
 func (o *order) late(u *Update) bool {
 	switch {
 	case u.State == "" && u.Generation < o.generation:
@@ -65,26 +65,23 @@ func (o *order) late(u *Update) bool {
 	return false
 }
 
-// Update is one board at one moment.
+// Update is the state of one board at one time.
 type Update struct {
 	Board Board
-	// Reset begins a new summary: boards of other generations are gone. Board is
-	// empty.
+	// Reset begins a new summary: boards of other generations are gone. Board is empty.
 	Reset bool
-	// Gone says that the board cannot be watched any more: its game is over, or
-	// nobody plays on it.
+	// Gone says that the board cannot be watched any more: its game is over, or it has no
+	// player.
 	Gone bool
-	// Generation numbers the summary that the board belongs to; 0 when one
-	// board is watched. A higher generation also begins a new summary, whose Reset
-	// was lost.
+	// Generation is the number of the board's summary; 0 if a single board is watched. A higher
+	// generation also begins a new summary whose Reset was lost.
 	Generation int64
-	// State is what is watched from now on, "summary" or "focus"; empty when
-	// nothing has changed.
+	// State is what is watched from now on, "summary" or "focus"; empty if nothing has changed.
 	State string
 }
 
-// Spectate begins to watch. When the connection breaks the client goes on
-// watching as soon as it is back.
+// Spectate begins to watch. After a broken connection the client resumes watching when it is
+// connected again.
 func (c *Client) Spectate(ctx context.Context, v View) (*Watch, error) {
 	w := &Watch{c: c, view: v, updates: newQueue[Update](maxUpdates)}
 	c.mu.Lock()
@@ -101,7 +98,7 @@ func (c *Client) Spectate(ctx context.Context, v View) (*Watch, error) {
 	return w, nil
 }
 
-// endWatch ends w, and the client's watching if it is the present one.
+// endWatch ends w, and the client's watching if w is the current watch.
 func (c *Client) endWatch(w *Watch, why error) {
 	c.mu.Lock()
 	if c.watch == w {
@@ -111,14 +108,14 @@ func (c *Client) endWatch(w *Watch, why error) {
 	w.updates.end(why)
 }
 
-// Next waits for the next update. A reader who is more than 4096 behind
-// loses the oldest. It returns ErrStopped when watching has ended.
+// Next waits for the next update. The oldest updates are dropped if more than 4096 are unread.
+// It returns ErrStopped after the end of watching.
 func (w *Watch) Next(ctx context.Context) (Update, error) { return w.updates.next(ctx) }
 
-// Missed is how many updates were dropped because nobody read them in time.
+// Missed returns how many updates were dropped.
 func (w *Watch) Missed() uint64 { return w.updates.lost() }
 
-// View is what is watched.
+// View returns what is watched.
 func (w *Watch) View() View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +131,7 @@ func (w *Watch) SetView(ctx context.Context, v View) error {
 	return w.c.do(k)
 }
 
-// call is the request to watch v.
+// call returns the request to watch v.
 func (w *Watch) call(ctx context.Context, v View) (*call, error) {
 	h := wire.Header{Board: v.Board}
 	if v.Chess960 {
@@ -154,7 +151,7 @@ func (w *Watch) call(ctx context.Context, v View) (*call, error) {
 	k.take = taking(func(p *wire.Packet, m *wire.SpectateUpdate) bool {
 		state, _ := p.Ext.Text(wire.KeySpectateState)
 		if state != want || p.Board != v.Board {
-			return false // an update of what was watched until now
+			return false // an update of what was watched before
 		}
 		w.mu.Lock()
 		w.view = v
@@ -178,7 +175,7 @@ func (w *Watch) Stop(ctx context.Context) error {
 	return err
 }
 
-// receive takes one packet of the stream.
+// receive handles one packet of the stream.
 func (w *Watch) receive(p *wire.Packet, m *wire.SpectateUpdate) {
 	u := Update{Board: boardOf(p, m.FEN)}
 	u.Generation, _ = p.Ext.Int(wire.KeySpectateGeneration)

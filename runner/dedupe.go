@@ -78,7 +78,7 @@ func (c *commit) isDone(worker uint64, id []byte) (bool, error) {
 	return row.expires > c.now, nil
 }
 
-// markDone remembers a message id as completed.
+// markDone stores a message id as completed.
 func (c *commit) markDone(worker uint64, id []byte, keep time.Duration) {
 	row := dedupeRow{completed: c.now, expires: later(c.now, keep.Milliseconds())}
 	key := appendDedupeKey([]byte{byte(dedupeTable)}, worker, id)

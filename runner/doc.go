@@ -4,35 +4,34 @@
 //
 // # Nouns
 //
-//   - A [Message] is what travels; its bytes are an LMSG frame.
+//   - A [Message] is the unit of work; its bytes are an LMSG frame.
 //   - A [Runner] is one open storage with one committer: the goroutine through
-//     which every change passes, many to one fsync (group commit).
+//     that makes all changes, many with one fsync (group commit).
 //   - A [Worker] consumes one inbox. It claims rows in batches, runs a
 //     [Handler] or a [BatchHandler] on them, and settles their outcome.
 //   - A [Lease] is the right to run one row until a deadline; its value is the
-//     token that every later step must present. Workers renew theirs by themselves.
+//     token that every later step requires. Workers renew their leases.
 //   - A [Tx] collects what a handler reads and writes: state, messages to
 //     other workers, outbox rows, timers. It is validated and applied in the
 //     commit that acknowledges the message.
 //   - A [DeadLetter] is a message that failed too often, or for good.
-//   - A [Group] hands many frames to the committer at once and is called back
-//     when they are durable, for a loop that must never wait.
-//   - A [Storage] is where everything lives: an ordered map with atomic batches.
+//   - A [Group] passes many frames to the committer at once and is called back
+//     when they are durable, for a loop that must not block.
+//   - A [Storage] is the durable store: an ordered map with atomic batches.
 //
-// # The seam
+// # The interface to the storage
 //
-// The engine decides, a storage remembers. The engine knows no files and no
-// database; it opens a [Backend] of its Storage and asks for nothing else.
+// The engine uses no files and no database; it only opens a [Backend] of its Storage.
 //
 //	Post, Submit, Worker, Tx, …   what a program calls
 //	          │
 //	       engine                 committer, index, leases, timers, dead letters
 //	          │
-//	Storage ─ Backend ─ Batch     the seam: storage.go
+//	Storage ─ Backend ─ Batch     the interface: storage.go
 //	          │
 //	pebblestore, memstore, …
 //
-// runnertest.Run is the proof that a storage keeps the engine's promises.
+// runnertest.Run tests whether a storage meets the engine's guarantees.
 //
 // # Invariants
 //
@@ -42,9 +41,9 @@
 //     acknowledgement, and that commit checks the lease token.
 //  4. Every delivery that fails is counted before it can repeat, a crash of the
 //     process included, so every message leaves its inbox within
-//     Policy.RetryBudget failures. What is not the message's fault does not
-//     count: a run that was interrupted, one that had no room (ErrNoSpace), and
-//     the [Retry] of an ordered worker, which waits with its message.
+//     Policy.RetryBudget failures. Failures with other causes do not count: a
+//     run that was interrupted, one without space (ErrNoSpace), and the [Retry]
+//     of an ordered worker, which waits with its message.
 //  5. Sequence numbers of one inbox rise in commit order and are never reused.
 //  6. After a storage failure nothing is acknowledged until Reopen.
 //
@@ -61,7 +60,7 @@
 // Every stored key is one byte for the table, then the key. Integers in keys
 // are big-endian, in values little-endian.
 //
-//	0 app_state      free bytes            free bytes; "runner." is ours
+//	0 app_state      free bytes            free bytes; "runner." is reserved
 //	1 inbox          worker u64, seq u64   LMSG frame; LMSB, count u32, frames: a bundle
 //	2 outbox         seq u64               message bytes
 //	3 leases         worker u64, seq u64   LSE0, owner u64, deadline i64, attempts u32
@@ -105,25 +104,25 @@
 //
 // # Deviations
 //
-// Named one by one, each because the original's way was found faulty:
+// Each corrects a fault of the original:
 //
-//   - The retry count lives in the lease row of the message, not in a row
+//   - The retry count is in the lease row of the message, not in a row
 //     "retry:" plus message id: two messages with one id do not share a
-//     budget, long ids do no harm, and a crash is counted. A message that was
+//     budget, ids may be long, and a crash is counted. A message that was
 //     requeued therefore has a lease row at once, without an owner.
 //   - Non-retryable failures count against the same budget and end in the dead
-//     letters; they stop the worker only when Policy.StopOnError says so.
+//     letters; they stop the worker only under Policy.StopOnError.
 //   - Malformed and misrouted messages go to the dead letters at once.
-//   - Timers that are due are moved to their worker's inbox and then have all
-//     the rights of a message: lease, budget, dead letter. They and the
-//     ordinary rows each have a reserved part of every batch.
+//   - Due timers are moved to their worker's inbox and are then treated like
+//     messages: lease, budget, dead letter. They and the ordinary rows each
+//     have a reserved part of every batch.
 //   - A held or parked row does not block the rows behind it, except in an
 //     inbox whose worker is ordered. Leases of an earlier process of the same
 //     journal are over at once.
 //   - The owner of a lease is one Worker, not an inbox. The leases of everything
-//     that is claimed are renewed while their worker is at work, nobody takes a row
+//     that is claimed are renewed while their worker is running, no row is taken
 //     from such a worker, and a worker claims no more than its share.
-//   - Dead letters have numbers of their own and tell time, reason, source.
+//   - Dead letters have numbers of their own, and a time, reason and source.
 //   - Intents (outbox rows, timers) are in the commit of the data.
 //   - Deleting an absent key is not an error. Reads of an aborted nested
 //     transaction are still validated. There are range reads.
@@ -132,19 +131,19 @@
 //     bundle, until they have different outcomes. A message that is posted alone
 //     is stored as in the original.
 //   - Inserting at a chosen number never overwrites.
-//   - Counts are returned also beside an error.
-//   - Transient trouble (a lost lease, a conflict, a failed or reopened runner)
-//     never ends a started worker: it is counted, and the worker tries again.
+//   - Counts are also returned with an error.
+//   - Transient errors (a lost lease, a conflict, a failed or reopened runner)
+//     never end a started worker: they are counted, and the worker tries again.
 //   - A batch of 0 means the default of 256, not 1, and an idle worker is woken
 //     by new rows, so its sleep is bounded by 1 s, not 1 ms.
 //   - Metrics sinks are called once per tick, not three or four times per
 //     message. Time is monotonic within a process.
 //   - A marker with a lower minor can be migrated instead of refused.
 //   - There is no database gate: readers read snapshots, and every write
-//     passes through the committer. There is no guest runtime: a handler is a
+//     is made by the committer. There is no guest runtime: a handler is a
 //     Go function.
-//   - The order of a tick is: timers that are due, then claims. One clock
-//     reading claims a whole batch.
-//   - Tx reads and writes app_state only; the other tables are changed by the
-//     verbs that keep their invariants.
+//   - The order of a tick is: due timers, then claims. A claim of a batch
+//     reads the clock once.
+//   - Tx reads and writes app_state only; the other tables are changed by
+//     methods that keep their invariants.
 package runner

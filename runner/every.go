@@ -15,7 +15,6 @@ import (
 // scheduled is a schedule, stored under its name and armed as a timer. When the timer fires,
 // the message is posted and the next timer armed in one commit, regardless of the message's
 // outcome.
-// the message.
 //
 //	runner.every.NAME    EVR0, timer due i64, timer seq u64, last due i64, skipped u64,
 //	                     lengths of spec and last id u16 u16, spec, last id, LMSG frame
@@ -77,7 +76,6 @@ func decodeScheduled(name string, b []byte) (*scheduled, error) {
 // one schedule, however often the program starts: declared again with the same schedule and
 // message it continues unchanged, otherwise it is replaced. m needs a named queue; its ID is
 // made of the name and the time, and At is ignored.
-// name; its ID is made, of the name and the time, and At is not used.
 //
 // A time at which the last message still waits or runs is skipped; of several times missed
 // while no runner was open, one is made up for. The outcome of a message does not affect the

@@ -19,7 +19,6 @@ import (
 // everything that it has read is validated: if an earlier message has changed that, it runs
 // again, after all earlier ones. Nothing is settled after the first message that was not; the
 // messages after that one run again.
-// not; what has run behind that one runs again.
 type window struct {
 	w       *Worker
 	e       *engine

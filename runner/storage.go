@@ -7,7 +7,7 @@ package runner
 type Storage interface {
 	// Open locks the storage and opens it, creating it if it is empty. It returns ErrLocked
 	// while another backend is open. onFail is called at most once, from any goroutine, when
-	// the backend can no longer keep its promises; it must return quickly.
+	// the backend can no longer meet its guarantees; it must return quickly.
 	Open(onFail func(error)) (Backend, error)
 	// OpenReadOnly opens the storage for reading: no batch of the backend is ever committed,
 	// and Flush is not called. It returns ErrNoSchema if the storage is empty.

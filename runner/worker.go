@@ -28,7 +28,6 @@ type WorkerOptions struct {
 	// With Concurrency handlers run concurrently, and their effects are committed in order. A
 	// handler that has read through its Tx what an earlier message changes runs again, as do
 	// those after a message that fails.
-	// again, and so does what has run behind a message that fails.
 	Ordered bool
 	// Middleware wraps Handler, the first outermost.
 	Middleware []Middleware

@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// Control is the control code of a packet: what it is about, and how its payload
-// is read.
+// Control is the control code of a packet: its subject, and the type of its payload.
 type Control uint8
 
-// The control codes. Their properties are in the table below.
+// The control codes. Their properties are in controls.
 const (
 	CtrlClientHello            Control = 0x01
 	CtrlServerHello            Control = 0x02
@@ -101,13 +100,13 @@ type Info struct {
 // New returns an empty message of the control code's payload type.
 func (i *Info) New() Message { return i.payload() }
 
-// controls is the one table of control codes: row n is code n. Row 0 is empty,
-// there is no such code, and there are no holes above it.
+// controls is the table of control codes: row n is code n. Row 0 is empty, because there is no
+// code 0; the other rows have no gaps.
 //
-// A new code needs a constant, a row, a payload type with its byte table, and a
-// packet in testdata/packets. go generate ./wire writes docs/protocol.md and
-// web/src/wire/codes.gen.ts. A request also needs a row in internal/profile's
-// routes and a method of client; tests name what is missing.
+// A new code needs a constant, a row, a payload type with its byte table, and a packet in
+// testdata/packets. go generate ./wire writes docs/protocol.md and web/src/wire/codes.gen.ts. A
+// request also needs a row in internal/profile's routes and a method of client; tests report
+// what is missing.
 var controls = [...]Info{
 	CtrlClientHello:            {Name: "CLIENT_HELLO", From: FromClient, Delivery: Asked, ZeroToken: true, Replies: []Control{CtrlServerHello}, payload: newOf[ClientHello]},
 	CtrlServerHello:            {Name: "SERVER_HELLO", From: FromServer, Delivery: Replayed, Fragments: true, payload: newOf[ServerHello]},
@@ -175,8 +174,7 @@ func (c Control) Info() (*Info, bool) {
 // Known reports whether c is in the table.
 func (c Control) Known() bool { return c != 0 && int(c) < len(controls) }
 
-// Request reports whether clients send c to ask for something. ACK is no
-// request.
+// Request reports whether c is a request of clients. ACK is not a request.
 func (c Control) Request() bool { return c.Known() && controls[c].From == FromClient }
 
 // MayFragment reports whether the payload of c may travel in fragments.

@@ -1,5 +1,5 @@
-// Package wire knows the bytes of a Wamble packet and nothing else: no
-// sockets, no clock, no state of a session.
+// Package wire encodes and decodes Wamble packets. It has no sockets, no clock and no session
+// state.
 //
 // A packet is a 34-byte header and a payload of at most 1200 bytes:
 //
@@ -24,16 +24,14 @@
 //   - Packet is header, message and extensions together, and the scratch space
 //     that lets a loop decode without allocating.
 //
-// Everything that has more than one byte is big-endian, except two fields that
-// the original swapped twice and every existing client therefore reads as
-// little-endian: the code of ERROR and LOGIN_FAILED, and the score of
-// PLAYER_STATS_DATA.
+// Numbers of more than one byte are big-endian, except two fields that the original swapped
+// twice, so that all existing clients read them as little-endian: the code of ERROR and
+// LOGIN_FAILED, and the score of PLAYER_STATS_DATA.
 //
-// Invariants: no input makes a decoder panic, or allocate more than a fixed
-// multiple of its length; what a decoder accepts and Append fits into a packet
-// again decodes to the same values; Append computes the flags 0x08 (extensions) and
-// 0x10 (fragment) itself.
+// Invariants: no input makes a decoder panic, or allocate more than a fixed multiple of its
+// length; what a decoder accepts, Append encodes to a packet that decodes to the same values,
+// if it fits into one; Append computes the flags 0x08 (extensions) and 0x10 (fragment).
 //
-// Lifetime: byte slices in a decoded packet (Text, chunks, values of fields)
-// are views into the input of Packet.Decode. Decode copies first.
+// Lifetime: byte slices in a decoded packet (Text, chunks, values of fields) are views into the
+// input of Packet.Decode. Decode copies the input first.
 package wire

@@ -25,11 +25,11 @@ func (t Type) String() string {
 	return names[t]
 }
 
-// Limits of a trailer.
+// Bounds of a trailer.
 const (
 	MaxFields  = 12
 	MaxKey     = 63  // bytes
-	MaxString  = 255 // bytes; of a longer one a decoder keeps the beginning
+	MaxString  = 255 // bytes; a decoder truncates longer strings
 	footerSize = 4
 )
 
@@ -51,9 +51,9 @@ const (
 type Field struct {
 	Key  string
 	Type Type
-	num  uint64 // the value's bits, of all types but string
-	str  string // the value of a string that was made here
-	view []byte // the value of a string that was decoded, if not nil
+	num  uint64 // bits of the value, for all types but string
+	str  string // value of a string made by String
+	view []byte // value of a decoded string, else nil
 }
 
 // String returns a string field.
@@ -108,7 +108,7 @@ func (f Field) TextIs(s string) bool {
 	return f.Type == TypeString && f.str == s
 }
 
-// Size returns how many bytes f has in a packet.
+// Size returns the number of bytes of f in a packet.
 func (f *Field) Size() int {
 	n := 2 + len(f.Key)
 	switch f.Type {
@@ -130,12 +130,12 @@ func (f *Field) AppendText(dst []byte) []byte {
 
 func (f *Field) textLen() int { return max(len(f.view), len(f.str)) }
 
-// Ext is the list of fields of a packet, in the order of the wire. A key may
-// occur twice; then the first counts.
+// Ext is the list of fields of a packet, in the order of the packet. If a key occurs twice, the
+// first field counts.
 type Ext []Field
 
-// AddInt adds an int field in place, which costs less than copying a Field: the
-// server adds several to the answer of every move.
+// AddInt adds an int field in place, which is cheaper than copying a Field: the server adds
+// several to the answer of every move.
 func (e *Ext) AddInt(key string, value int64) {
 	f := e.add(key, TypeInt)
 	f.num = uint64(value)
@@ -154,7 +154,7 @@ func (e *Ext) add(key string, t Type) *Field {
 	return f
 }
 
-// Lookup returns the first field of that key.
+// Lookup returns the first field with a key.
 func (e Ext) Lookup(key string) (Field, bool) {
 	for i := range e {
 		if e[i].Key == key {
@@ -164,20 +164,20 @@ func (e Ext) Lookup(key string) (Field, bool) {
 	return Field{}, false
 }
 
-// Int returns the value of the first field of that key, if it is an int.
+// Int returns the value of the first field with a key, if it is an int.
 func (e Ext) Int(key string) (int64, bool) {
 	f, ok := e.Lookup(key)
 	return f.Int(), ok && f.Type == TypeInt
 }
 
-// Double returns the value of the first field of that key, if it is a double.
+// Double returns the value of the first field with a key, if it is a double.
 func (e Ext) Double(key string) (float64, bool) {
 	f, ok := e.Lookup(key)
 	return f.Double(), ok && f.Type == TypeDouble
 }
 
-// View returns the value of the first field of that key, if it is a string that was
-// decoded. It is a view into the packet.
+// View returns the value of the first field with a key, if it is a decoded string. It is a view
+// into the packet.
 func (e Ext) View(key string) []byte {
 	for i := range e {
 		if e[i].Key == key {
@@ -187,8 +187,7 @@ func (e Ext) View(key string) []byte {
 	return nil
 }
 
-// Text returns a copy of the value of the first field of that key, if it is a
-// string.
+// Text returns a copy of the value of the first field with a key, if it is a string.
 func (e Ext) Text(key string) (string, bool) {
 	f, ok := e.Lookup(key)
 	return f.Text(), ok && f.Type == TypeString

@@ -6,13 +6,11 @@ import (
 	"strconv"
 )
 
-// Flags is the bit mask of a header. Some bits mean different things on
-// different control codes, and on the two hellos the low seven bits are a mask
-// of capabilities.
+// Flags is the bit mask of a header. Some bits have several meanings, depending on the control
+// code; in the two hellos the low seven bits are capabilities.
 type Flags uint8
 
-// The flags. Append computes FlagExt and FlagFragment itself, whatever the
-// caller says.
+// The flags. Append sets or clears FlagExt and FlagFragment regardless of the caller.
 const (
 	FlagUnreliable        Flags = 0x80
 	FlagBoardIs960        Flags = 0x01
@@ -25,8 +23,7 @@ const (
 	FlagSpectateStopped   Flags = 0x40
 )
 
-// Capabilities, in the flags of CLIENT_HELLO (asked for) and SERVER_HELLO
-// (granted).
+// The capabilities, in the flags of CLIENT_HELLO (requested) and SERVER_HELLO (granted).
 const (
 	CapHotReload    Flags = 0x01
 	CapProfileState Flags = 0x02
@@ -40,12 +37,12 @@ type FlagName struct {
 	Bit     Flags
 	Name    string
 	Meaning string
-	// On are the control codes that give the bit this meaning; none means all.
+	// On are the control codes on which the bit has this meaning; nil means all.
 	On []Control
 }
 
-// FlagNames is the one table of flags. The first row that fits a bit and a
-// control code names it.
+// FlagNames is the table of flags. The first row that matches a bit and a control code has the
+// bit's name.
 var FlagNames = []FlagName{
 	{FlagUnreliable, "UNRELIABLE", "fire and forget: no ACK, no duplicate filter", nil},
 	{CapHotReload, "CAP_HOT_RELOAD", "capability hot-reload, asked for or granted", hellos},
@@ -69,10 +66,9 @@ var (
 // for duplicates.
 func (f Flags) Unreliable() bool { return f&FlagUnreliable != 0 }
 
-// Negotiate returns the capabilities that a SERVER_HELLO grants when f are the
-// flags of the CLIENT_HELLO: both when none is asked for, else those of the
-// two that are. A hello with an extension trailer asks for bit 0x08, which is
-// neither, so that it may be granted nothing.
+// Negotiate returns the capabilities that a SERVER_HELLO grants to a CLIENT_HELLO with flags f:
+// both if none is requested, else the requested ones. A hello with an extension trailer
+// requests bit 0x08, which is neither of them, so it may be granted nothing.
 func (f Flags) Negotiate() Flags {
 	if f&capMask == 0 {
 		return capsAll
@@ -80,9 +76,8 @@ func (f Flags) Negotiate() Flags {
 	return f & capsAll
 }
 
-// Names returns the names of the bits that are set, from the highest bit to the
-// lowest, as they read on a packet of c. A bit that means nothing there is
-// written in hexadecimal.
+// Names returns the names of the set bits on a packet of c, from the highest bit to the lowest.
+// A bit without a meaning on c is written in hexadecimal.
 func (f Flags) Names(c Control) []string {
 	names := make([]string, 0, 8)
 	for bit := Flags(0x80); bit != 0; bit >>= 1 {
@@ -102,7 +97,7 @@ func (f Flags) name(c Control) string {
 	return fmt.Sprintf("0x%02X", uint8(f))
 }
 
-// ParseFlags reads names as Names writes them.
+// ParseFlags parses names written by Names.
 func ParseFlags(c Control, names []string) (Flags, error) {
 	var f Flags
 	for _, name := range names {

@@ -10,7 +10,7 @@ import (
 const (
 	EnvelopeSize = 48
 	ChunkSize    = MaxPayload - EnvelopeSize // 1152
-	// MaxTransfer is the largest payload that travels in fragments, in bytes.
+	// MaxTransfer is the largest payload in fragments, in bytes.
 	MaxTransfer = 1 << 20
 )
 
@@ -98,7 +98,7 @@ func (f *Fragment) decode(payload []byte) error {
 	return nil
 }
 
-// Transfer is a payload cut into fragments. Its hash is computed once.
+// Transfer is a payload that is split into fragments. Its hash is computed once.
 type Transfer struct {
 	id      uint32
 	hash    Key
@@ -107,9 +107,9 @@ type Transfer struct {
 
 var errLongTransfer = tooLong("a payload has at most 1 MiB")
 
-// NewTransfer cuts a payload, which must not change while its fragments are
-// used. The id tells transfers of one listener apart, for example a counter that
-// skips 0. A payload over MaxTransfer gives ErrTooLong.
+// NewTransfer splits a payload, which must not change while its fragments are used. The id
+// distinguishes the transfers of one listener; it can be a counter that skips 0. A payload over
+// MaxTransfer returns ErrTooLong.
 func NewTransfer(id uint32, payload []byte) (Transfer, error) {
 	if len(payload) > MaxTransfer {
 		return Transfer{}, errLongTransfer

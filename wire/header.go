@@ -13,10 +13,10 @@ const (
 	MaxPacket  = HeaderSize + MaxPayload
 )
 
-// TokenOffset is where a header has its token.
+// TokenOffset is the offset of the token in a header.
 const TokenOffset = 4
 
-// Version is the protocol version that this package speaks.
+// Version is the protocol version of this package.
 const Version = 1
 
 // Header is the first 34 bytes of a packet.
@@ -31,10 +31,9 @@ const Version = 1
 //	32   2  payload length, big-endian; at most 1200
 type Header struct {
 	Ctrl Control
-	// Flags are the bits as received. In what is sent, Append decides about
-	// FlagExt and FlagFragment.
+	// Flags are the received bits. When encoding, Append determines FlagExt and FlagFragment.
 	Flags Flags
-	// Version matters only in CLIENT_HELLO. Append writes 0 as 1.
+	// Version is used only in CLIENT_HELLO. Append writes 0 as 1.
 	Version uint8
 	Token   wamble.Token
 	Board   wamble.BoardID
@@ -48,15 +47,15 @@ var (
 	errShort       = truncated("payload is shorter than its length says")
 )
 
-// Peek reads only the header of a packet, and checks that the payload it
-// announces is there. Decode may still refuse a packet that Peek accepts.
+// Peek reads only the header of a packet, and checks that its payload is complete. Decode may
+// refuse a packet that Peek accepts.
 func Peek(b []byte) (Header, error) {
 	var h Header
 	err := h.Read(b)
 	return h, err
 }
 
-// Read is Peek into h, which after an error is as it was.
+// Read reads the header into h, like Peek. After an error h is unchanged.
 func (h *Header) Read(b []byte) error {
 	if _, err := Size(b); err != nil {
 		return err
@@ -68,9 +67,8 @@ func (h *Header) Read(b []byte) error {
 	return nil
 }
 
-// Size returns the length of the packet that b begins with: what is needed to
-// split a WebSocket message, which may hold several. A datagram has one packet,
-// and bytes after it are ignored.
+// Size returns the length of the packet at the start of b, for splitting a WebSocket message,
+// which may have several. A datagram has one packet; bytes after it are ignored.
 func Size(b []byte) (int, error) {
 	if len(b) < HeaderSize {
 		return 0, errShortHeader
@@ -88,8 +86,8 @@ func Size(b []byte) (int, error) {
 	return HeaderSize + n, nil
 }
 
-// SetSeq writes a sequence number into an encoded packet. Packet must be what
-// Append wrote; the header's 34 bytes must be there.
+// SetSeq writes a sequence number into an encoded packet, which must be at least as long as a
+// header.
 func SetSeq(packet []byte, seq uint32) { binary.BigEndian.PutUint32(packet[28:32], seq) }
 
 // append writes the header with payload length 0; setPayloadLen completes it.

@@ -9,17 +9,16 @@ type ClientHello struct{ empty }
 // Control returns CtrlClientHello.
 func (ClientHello) Control() Control { return CtrlClientHello }
 
-// CookieSize is how many characters CLIENT_HELLO has under hello.cookie: those of
-// the cookie, or zeros, and some more, so that the ERROR with a cookie is not longer
-// than the hello.
+// CookieSize is the number of characters in the field hello.cookie of CLIENT_HELLO: the cookie,
+// or zeros, and some padding, so that the ERROR with a cookie is not longer than the hello.
 const CookieSize = 36
 
-// NoCookie is the field of a CLIENT_HELLO whose client has no cookie yet. SetCookie
-// writes one into it.
+// NoCookie returns the field of a CLIENT_HELLO without a cookie, into which SetCookie can write
+// one.
 func NoCookie() Field { return String(KeyHelloCookie, "000000000000000000000000000000000000") }
 
-// SetCookie writes a cookie into the field hello.cookie of an encoded packet, and
-// reports whether there is one that has room.
+// SetCookie writes a cookie into the field hello.cookie of an encoded packet. It returns false
+// if there is no such field with enough room.
 func SetCookie(packet, cookie []byte) bool {
 	size, err := Size(packet)
 	if err != nil || size-HeaderSize < footerSize {
@@ -76,8 +75,8 @@ type ClientGoodbye struct{ empty }
 // Control returns CtrlClientGoodbye.
 func (ClientGoodbye) Control() Control { return CtrlClientGoodbye }
 
-// ClientVersion returns the protocol version that a CLIENT_HELLO speaks, at least
-// 1. If the version byte is 0 it is the sequence number, as in the original.
+// ClientVersion returns the protocol version of a CLIENT_HELLO, at least 1. If the version byte
+// is 0, the version is the sequence number, as in the original.
 func (h Header) ClientVersion() uint32 {
 	if h.Version == 0 {
 		return max(h.Seq, Version)

@@ -48,7 +48,7 @@ func (s *Signature) UnmarshalText(text []byte) error { return decodeHex(s[:], te
 
 var errHexLength = invalid("wrong number of hexadecimal digits")
 
-// decodeHex fills dst exactly.
+// decodeHex decodes text, which must have exactly the digits for dst.
 func decodeHex(dst, text []byte) error {
 	if len(text) != hex.EncodedLen(len(dst)) {
 		return errHexLength
@@ -59,8 +59,8 @@ func decodeHex(dst, text []byte) error {
 	return nil
 }
 
-// notHex quotes the text that should be hexadecimal, because an error inside a
-// JSON object does not name the object's key.
+// notHex returns an error with the invalid text, because an error inside a JSON object does not
+// name the object's key.
 func notHex(text []byte) error {
 	return fmt.Errorf("%w: %.40q is not hexadecimal, two digits a byte", ErrInvalid, text)
 }

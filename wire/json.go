@@ -23,13 +23,13 @@ import (
 //	fragment          the envelope and the chunk, only when it is a fragment
 //	raw               all bytes, only when the rest does not say them all
 //
-// Bytes that receivers ignore, flags that the payload contradicts, a version
-// byte of 0 and the like are not in the fields; raw keeps them.
+// raw also has what the other keys lack: bytes that receivers ignore, flags that the payload
+// contradicts, a version byte of 0 and the like.
 //
-// Reading is lenient where nothing is lost: code, flags_raw, version, token,
-// board_id, seq, payload and ext may be absent.
+// These keys are optional when parsing: code, flags_raw, version, token, board_id, seq, payload
+// and ext.
 
-// packetJSON has the keys in the order in which they are written.
+// packetJSON has the keys in the order of the output.
 type packetJSON struct {
 	Ctrl     string          `json:"ctrl"`
 	Code     *uint8          `json:"code"`
@@ -63,8 +63,8 @@ type fragmentJSON struct {
 	Chunk    Bytes  `json:"chunk"`
 }
 
-// FormatJSON decodes a packet and returns its text form, on one line. What
-// Packet.Decode refuses, it refuses with the same error.
+// FormatJSON decodes a packet and returns its text form on one line. It returns the errors of
+// Packet.Decode.
 func FormatJSON(packet []byte) ([]byte, error) {
 	var p Packet
 	if err := p.Decode(packet); err != nil {
@@ -81,8 +81,8 @@ func FormatJSON(packet []byte) ([]byte, error) {
 	return marshal(form)
 }
 
-// ParseJSON encodes a packet from its text form. FormatJSON and ParseJSON
-// together give the same bytes again, for every packet that can be decoded.
+// ParseJSON encodes a packet from its text form. For every valid packet, FormatJSON and then
+// ParseJSON return the same bytes.
 func ParseJSON(text []byte) ([]byte, error) {
 	var form packetJSON
 	if err := strict(text, &form); err != nil {
@@ -105,7 +105,7 @@ func ParseJSON(text []byte) ([]byte, error) {
 	return form.Raw, nil
 }
 
-// describes reports whether raw has these parts.
+// describes reports whether raw is a packet with these parts.
 func describes(raw []byte, h Header, m Message, ext Ext) (bool, error) {
 	var p Packet
 	if err := p.Decode(raw); err != nil {
@@ -156,7 +156,7 @@ func formOf(h Header, m Message, ext Ext) (*packetJSON, error) {
 	return form, nil
 }
 
-// parts returns what the form says, without its raw bytes.
+// parts returns the parts of the form, ignoring its raw bytes.
 func (form *packetJSON) parts() (h Header, m Message, ext Ext, err error) {
 	if h, err = form.header(); err != nil {
 		return h, nil, nil, err
@@ -228,7 +228,7 @@ func (f *fragmentJSON) message() (*Fragment, error) {
 	return &Fragment{f.Index, f.Count, f.Total, f.Transfer, f.Digest, f.Chunk}, nil
 }
 
-// value returns the field's value as it is marshalled.
+// value returns the field's value for marshalling.
 func (f Field) value() any {
 	switch f.Type {
 	case TypeInt:
@@ -270,7 +270,7 @@ func (f *fieldJSON) field() (Field, error) {
 	return out, err
 }
 
-// marshal writes JSON on one line, without the escapes that HTML needs.
+// marshal returns JSON on one line, without the escapes for HTML.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -281,13 +281,13 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// strict reads one JSON value that may have only the keys of v.
+// strict decodes one JSON value, and refuses keys that v does not have.
 func strict(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
 	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
-		// The library's error names Go types of this package.
+		// The library's error would name Go types of this package.
 		return fmt.Errorf("%w: a JSON %s does not fit %s", ErrInvalid, kind.Value, cmp.Or(kind.Field, "here"))
 	}
 	if err != nil {

@@ -1,7 +1,6 @@
 package wire
 
-// The keys of extension fields that the protocol knows, each with its type and
-// meaning in the table below.
+// The known keys of extension fields, whose types and meanings are in KnownKeys.
 const (
 	KeySessionCaps             = "session.caps"
 	KeyPredictionSource        = "prediction.source"
@@ -66,12 +65,11 @@ type KnownKey struct {
 	Key     string
 	Type    Type
 	Meaning string
-	// Ours says that clients of the original do not know the key; they ignore
-	// it.
+	// Ours says that the original does not have the key; its clients ignore it.
 	Ours bool
 }
 
-// KnownKeys is the one table of extension keys.
+// KnownKeys is the table of extension keys.
 var KnownKeys = []KnownKey{
 	{Key: KeySessionCaps, Type: TypeInt, Meaning: "what the session may do, a bit mask (see below)"},
 	{Key: KeyPredictionSource, Type: TypeString, Meaning: "`tree` or `moves`; sent when predictions may be read"},
@@ -131,7 +129,7 @@ var KnownKeys = []KnownKey{
 	{Key: KeyNoticeCountdown, Type: TypeInt, Meaning: "1: at the end of that time happens what is announced; show how much of it is left", Ours: true},
 }
 
-// interned finds the string of a known key without allocating.
+// interned maps known keys to their strings, so that decoding one does not allocate.
 var interned = func() map[string]string {
 	m := make(map[string]string, len(KnownKeys))
 	for _, k := range KnownKeys {
@@ -150,7 +148,7 @@ func internKey(b []byte) string {
 // SessionCaps are the bits of session.caps.
 type SessionCaps int64
 
-// The closed list of bits.
+// The bits.
 const (
 	MayAttachIdentity  SessionCaps = 0x001 // log in
 	MayLogout          SessionCaps = 0x002 // log out
@@ -170,7 +168,7 @@ const (
 	ProfileHasTerms = 0x2
 )
 
-// Values of prediction.source, prediction.request_kind and spectate.state.
+// The values of prediction.source, prediction.request_kind and spectate.state.
 const (
 	SourceTree      = "tree"
 	SourceMoves     = "moves"

@@ -5,17 +5,16 @@ import (
 	"math"
 )
 
-// MaxRows is the largest number of rows in LEADERBOARD_DATA and
-// PREDICTION_DATA.
+// MaxRows is the largest number of rows in LEADERBOARD_DATA and PREDICTION_DATA.
 const MaxRows = 16
 
-// Orders of the leaderboard. Every other value counts as ByScore.
+// The orders of the leaderboard. Any other value counts as ByScore.
 const (
 	ByScore  uint8 = 1
 	ByRating uint8 = 2
 )
 
-// DefaultRows is the number of rows when a request names none, or 0.
+// DefaultRows is the number of rows if a request has none, or 0.
 const DefaultRows = 10
 
 // GetLeaderboard asks for a page of the leaderboard; field

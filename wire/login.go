@@ -8,10 +8,10 @@ package wire
 // Any other length is refused.
 type LoginRequest struct {
 	PublicKey Key `json:"public_key"`
-	// Signature is nil when a challenge is asked for.
+	// Signature is nil in a request for a challenge.
 	Signature *Signature `json:"signature,omitempty"`
 
-	proof Signature // what Signature points to after decoding
+	proof Signature // target of Signature after decoding
 }
 
 // Control returns CtrlLoginRequest.

@@ -11,41 +11,40 @@ import (
 
 // Every error of this package wraps one of these three.
 var (
-	// ErrInvalid is returned when bytes do not form a packet.
+	// ErrInvalid is returned for bytes that are not a packet.
 	ErrInvalid = errors.New("invalid packet")
 	// ErrTruncated is returned when a packet ends before its payload does.
 	ErrTruncated = errors.New("truncated packet")
-	// ErrTooLong is returned when a value does not fit where it must be
-	// encoded.
+	// ErrTooLong is returned for a value that does not fit into its encoding.
 	ErrTooLong = errors.New("too long")
 )
 
-// invalid, truncated and tooLong make the reasons once, so that a flood of bad
-// packets costs no memory.
+// invalid, truncated and tooLong create the errors once, so that a flood of bad packets costs
+// no memory.
 func invalid(reason string) error   { return fmt.Errorf("%w: %s", ErrInvalid, reason) }
 func truncated(reason string) error { return fmt.Errorf("%w: %s", ErrTruncated, reason) }
 func tooLong(reason string) error   { return fmt.Errorf("%w: %s", ErrTooLong, reason) }
 
-// Message is the base payload of a packet. The types of this package are its
-// only implementations; both T and *T are Messages, and decoding yields *T.
+// Message is the base payload of a packet. Only the types of this package implement it; both T
+// and *T are Messages, and decoding returns *T.
 type Message interface {
-	// Control returns the control code that the message belongs to, or 0 when
-	// the header alone says it (Fragment, Unknown).
+	// Control returns the control code of the message, or 0 if only the header has it
+	// (Fragment, Unknown).
 	Control() Control
 	append(dst []byte) ([]byte, error)
 }
 
-// message is a Message that can be read: the pointer to each type.
+// message is a Message that can be decoded: the pointer to each type.
 type message interface {
 	Message
-	// decode reads the base payload. It returns the bytes after the part it
-	// understands, which the protocol tells receivers to ignore.
+	// decode decodes the base payload. It returns the bytes after the known part, which
+	// receivers ignore.
 	decode(base []byte) (rest []byte, err error)
 }
 
 // Unknown is the payload of a control code outside the table. It passes the
 // codec; a server drops it. Appended with a known code it makes any bytes a
-// packet, which only tests want.
+// packet, which only tests do.
 //
 //	0  n  bytes
 type Unknown struct {
@@ -62,8 +61,7 @@ func (m *Unknown) decode(base []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// empty is the payload of messages that say everything in their header. Its bytes
-// are ignored.
+// empty is the payload of messages whose content is in the header. Its bytes are ignored.
 type empty struct{}
 
 func (empty) append(dst []byte) ([]byte, error)       { return dst, nil }
@@ -71,8 +69,8 @@ func (*empty) decode(base []byte) ([]byte, error)     { return base, nil }
 func appendText(dst []byte, t Text) ([]byte, error)   { return append(dst, t...), nil }
 func decodeText(t *Text, base []byte) ([]byte, error) { *t = base; return nil, nil }
 
-// emptied returns s without its elements, but with its memory. It is never nil,
-// so that no rows are written as [] in JSON.
+// emptied returns s with length 0 and the same memory. It is never nil, so that JSON has [] for
+// no rows.
 func emptied[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -80,16 +78,16 @@ func emptied[T any](s []T) []T {
 	return s[:0]
 }
 
-// Text is text as it travels: bytes that are usually UTF-8, without a NUL. In
-// JSON it is a string, or {"hex": …} when it is not UTF-8.
+// Text is text in a packet: bytes that are usually UTF-8, without a NUL. In JSON it is a
+// string, or {"hex": …} if it is not UTF-8.
 type Text []byte
 
 // TextLimit is the number of bytes that existing clients keep of a FEN, a
 // notification, a reason, a PROFILE_INFO and an unfragmented PROFILES_LIST.
 const TextLimit = 89
 
-// Limit returns the longest beginning of s that fits into n bytes and does not
-// end in the middle of a UTF-8 character.
+// Limit returns the longest prefix of s with at most n bytes that does not end inside a UTF-8
+// character.
 func Limit[S ~string | ~[]byte](s S, n int) S {
 	if len(s) <= n {
 		return s
@@ -102,9 +100,8 @@ func Limit[S ~string | ~[]byte](s S, n int) S {
 	return s[:n]
 }
 
-// ShortFEN returns the first two fields of a FEN, placement and side to move:
-// what travels as the payload of a board. The whole FEN has its extension,
-// KeyBoardFEN.
+// ShortFEN returns the first two fields of a FEN, placement and side to move, which are the
+// payload of a board. The extension KeyBoardFEN has the whole FEN.
 func ShortFEN[S string | ~[]byte](fen S) S {
 	if first := space(fen); first >= 0 {
 		if second := space(fen[first+1:]); second >= 0 {
@@ -129,7 +126,7 @@ type hexForm struct {
 	Hex Bytes `json:"hex"`
 }
 
-// MarshalJSON writes a string, or {"hex": …} when t is not UTF-8.
+// MarshalJSON writes a string, or {"hex": …} if t is not UTF-8.
 func (t Text) MarshalJSON() ([]byte, error) {
 	if utf8.Valid(t) {
 		return marshal(string(t))

@@ -2,11 +2,11 @@ package wire
 
 import "encoding/binary"
 
-// UCI is a move in the notation of UCI, e.g. e2e4 or e7e8q: at most 6 bytes.
-// The codec does not look into it.
+// UCI is a move in UCI notation, e.g. e2e4 or e7e8q: at most 6 bytes, which are not checked
+// further.
 type UCI struct {
-	// text is the length in the lowest byte, and then the characters: one word,
-	// which is read as it was written.
+	// text has the length in the lowest byte, followed by the characters: one word, which is
+	// cheap to copy.
 	text uint64
 }
 
@@ -14,7 +14,7 @@ const maxUCI = 6
 
 var errUCI = tooLong("a move has at most 6 bytes")
 
-// MakeUCI returns s as a UCI, or ErrTooLong.
+// MakeUCI returns s as a UCI. Errors: ErrTooLong.
 func MakeUCI[S ~string | ~[]byte](s S) (UCI, error) {
 	var u UCI
 	if len(s) > maxUCI {
@@ -27,7 +27,7 @@ func MakeUCI[S ~string | ~[]byte](s S) (UCI, error) {
 	return u, nil
 }
 
-// bytes returns the length and the characters, filled up with zeros.
+// bytes returns the length and the characters, padded with zeros.
 func (u UCI) bytes() (b [1 + maxUCI + 1]byte) {
 	binary.LittleEndian.PutUint64(b[:], u.text)
 	return b

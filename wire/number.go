@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// Uint64 is a uint64 that survives JSON: a number up to 2⁵³, above that a
-// string of decimal digits, because many readers of JSON know only float64.
+// Uint64 is a uint64 that JSON preserves: a number up to 2⁵³, above that a string of decimal
+// digits, because many JSON parsers use float64.
 type Uint64 uint64
 
-// exact is the largest integer up to which a float64 has no gaps.
+// exact is the largest integer up to which all integers are exact in float64.
 const exact = 1 << 53
 
 // MarshalJSON writes a number, or a string above 2⁵³.
@@ -36,7 +36,7 @@ func notWhole(b []byte, err error) error {
 	return fmt.Errorf("%w: %s is not a whole number of 64 bits", ErrInvalid, b)
 }
 
-// int64JSON is the same for signed numbers.
+// int64JSON writes a signed number like Uint64.
 func int64JSON(v int64) json.RawMessage {
 	s := strconv.FormatInt(v, 10)
 	if v > exact || v < -exact {

@@ -13,9 +13,8 @@ import (
 	"wamble"
 )
 
-// Object is a packet as one JSON object, for those who do not want to count
-// bytes: what /ws/json speaks. It has the names of the text form (see
-// FormatJSON), without what a reader of JSON need not know:
+// Object is a packet as one JSON object, the format of /ws/json, for clients that do not handle
+// bytes. It has the names of the text form (see FormatJSON), but fewer keys:
 //
 //	id        a number or a string of the caller's choice; the answers have it
 //	ctrl      name of the control code
@@ -26,23 +25,23 @@ import (
 //	payload   the message
 //	ext       an object of the extension fields; the key says the type
 //
-// What is absent is zero, or empty.
+// Absent keys are zero or empty.
 type Object struct {
-	ID json.RawMessage // nil: none
+	ID json.RawMessage // nil if absent
 	Header
-	// Named and Numbered say that there was a token, and a sequence number.
+	// Named and Numbered say that a token and a sequence number were present.
 	Named, Numbered bool
 	Message         Message
 	Ext             Ext
 }
 
-// Bounds of an object that is read.
+// The bounds of a parsed object.
 const (
 	MaxObjectDepth = 6  // nested objects and lists
 	MaxObjectID    = 64 // bytes, as written
 )
 
-// objectJSON is an object as it is read.
+// objectJSON is an object as it is parsed.
 type objectJSON struct {
 	ID      json.RawMessage `json:"id"`
 	Ctrl    string          `json:"ctrl"`
@@ -61,8 +60,8 @@ var (
 	errNoToken  = invalid("a token has 32 hexadecimal digits, or 22 characters")
 )
 
-// ParseObject reads an object. The caller bounds its length. After an error only
-// the ID is good, if the object was readable that far.
+// ParseObject parses an object. The caller bounds its length. After an error only the ID is
+// valid, if it could be parsed.
 func ParseObject(text []byte) (o Object, err error) {
 	if deeper(text, MaxObjectDepth) {
 		return o, errDepth
@@ -108,7 +107,7 @@ func ParseObject(text []byte) (o Object, err error) {
 	return o, nil
 }
 
-// parseToken reads either form of a token.
+// parseToken parses either form of a token.
 func parseToken(s string) (t wamble.Token, err error) {
 	if len(s) == hex.EncodedLen(len(t)) {
 		if _, err := hex.Decode(t[:], []byte(s)); err == nil {
@@ -120,8 +119,8 @@ func parseToken(s string) (t wamble.Token, err error) {
 	return wamble.Token{}, errNoToken
 }
 
-// deeper reports whether text has more than limit objects and lists inside each
-// other. What is no JSON may be reported either way.
+// deeper reports whether text has more than limit nested objects and lists. For invalid JSON
+// either result is possible.
 func deeper(text []byte, limit int) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -142,9 +141,8 @@ func deeper(text []byte, limit int) bool {
 	return false
 }
 
-// AppendObject appends a packet that was decoded as an object, on one line, with
-// the id of the request that it answers, if there is one. A fragment has no
-// object: join it before.
+// AppendObject appends a decoded packet as an object, on one line, with the id of the request
+// that it answers, if there is one. A fragment has no object: join the transfer first.
 func AppendObject(dst []byte, id []byte, p *Packet) ([]byte, error) {
 	if isFragment(p.Message) {
 		return dst, errIsFragment
@@ -194,8 +192,8 @@ func AppendObject(dst []byte, id []byte, p *Packet) ([]byte, error) {
 
 var errIsFragment = invalid("a fragment is not a whole message")
 
-// fieldsJSON are extension fields as one JSON object, in the order of the wire. Of
-// a key that occurs twice the first counts.
+// fieldsJSON are extension fields as one JSON object, in the order of the packet. If a key
+// occurs twice, the first field counts.
 type fieldsJSON Ext
 
 // MarshalJSON writes {"key": value, …}.
@@ -253,8 +251,8 @@ func (e *fieldsJSON) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// typeOf returns the type of a key: that of the table, or for a key that is not
-// there the one that its value looks like.
+// typeOf returns the type of a key: that of the table or, for an unknown key, one that fits the
+// value.
 func typeOf(key string, value []byte) Type {
 	for _, k := range KnownKeys {
 		if k.Key == key {

@@ -5,35 +5,33 @@ import (
 	"encoding/binary"
 )
 
-// Packet is one whole packet, and the memory that decoding reuses: a loop that
-// keeps one Packet decodes without allocating. The zero value is ready.
+// Packet is one whole packet, with memory that decoding reuses: a loop with one Packet decodes
+// without allocating. The zero value is usable.
 //
 // A Packet must not be copied after its first use, and belongs to one
 // goroutine at a time.
 type Packet struct {
 	Header
-	// Message is the base payload: a pointer to the type of its control code,
-	// to Fragment when flag 0x10 is set, or to Unknown. The next Decode of the
-	// same Packet overwrites what it points to.
+	// Message is the base payload: a pointer to the type of its control code, to Fragment if
+	// flag 0x10 is set, or to Unknown. The next Decode of the same Packet overwrites its
+	// target.
 	Message Message
-	// Ext are the extension fields in the order of the wire. The next Decode
-	// overwrites them.
+	// Ext are the extension fields in the order of the packet. The next Decode overwrites them.
 	Ext Ext
-	// Rest are the bytes of the base payload that receivers ignore: the payload of
-	// an empty request, bytes after the end of a move.
+	// Rest are bytes of the base payload that receivers ignore: the payload of an empty
+	// request, bytes after the end of a move.
 	Rest []byte
 
 	fragment Fragment
 	unknown  Unknown
-	messages [len(controls)]message // made on first use, then reused
+	messages [len(controls)]message // created on first use, then reused
 }
 
 var errExtAndFragment = invalid("flags 0x08 and 0x10 exclude each other")
 var errMayNotFragment = invalid("this control code does not travel in fragments")
 
-// Decode reads the packet that b begins with; bytes after it are ignored. All
-// byte slices in p are views into b: they are good until b changes. After an
-// error Message is nil.
+// Decode decodes the packet at the start of b; bytes after it are ignored. All byte slices in p
+// are views into b. After an error Message is nil.
 func (p *Packet) Decode(b []byte) error {
 	p.reset()
 	size, err := Size(b)
@@ -41,7 +39,7 @@ func (p *Packet) Decode(b []byte) error {
 		p.Header = Header{}
 		return err
 	}
-	_ = p.Header.Read(b) // Size has checked it
+	_ = p.Header.Read(b) // cannot fail after Size
 	payload := b[HeaderSize:size]
 	if p.Flags&FlagFragment == 0 {
 		return p.decodePayload(payload)
@@ -59,10 +57,9 @@ func (p *Packet) Decode(b []byte) error {
 	return nil
 }
 
-// DecodePayload reads a payload that is not in a fragment: the extension
-// trailer, if there is one, and the message of h.Ctrl. With the header of any of
-// its fragments it reads a payload that a Reassembler has joined; then payload
-// may be longer than MaxPayload.
+// DecodePayload decodes a payload that is not a fragment: the extension trailer, if there is
+// one, and the message of h.Ctrl. With the header of any fragment it decodes the joined payload
+// of a Reassembler, which may be longer than MaxPayload.
 func (p *Packet) DecodePayload(h Header, payload []byte) error {
 	p.reset()
 	p.Header = h
@@ -84,7 +81,7 @@ func (p *Packet) decodePayload(payload []byte) error {
 	return nil
 }
 
-// reset forgets all but the header.
+// reset clears everything but the header.
 func (p *Packet) reset() { p.Message, p.Rest, p.Ext = nil, nil, p.Ext[:0] }
 
 // slot returns the reused message of c.
@@ -98,8 +95,8 @@ func (p *Packet) slot(c Control) message {
 	return p.messages[c]
 }
 
-// Decode reads the packet that b begins with into memory of its own. Loops use
-// Packet.Decode, which does not allocate and also gives the extensions.
+// Decode decodes a copy of the packet at the start of b. Loops use Packet.Decode, which does
+// not allocate and also returns the extensions.
 func Decode(b []byte) (Header, Message, error) {
 	var p Packet
 	if err := p.Decode(bytes.Clone(b)); err != nil {
@@ -113,13 +110,11 @@ var (
 	errPacketFull   = tooLong("payload is over 1200 bytes and must travel in fragments")
 )
 
-// Append encodes a packet and appends it to dst. On an error dst is returned
-// unchanged.
+// Append encodes a packet and appends it to dst. On an error it returns dst unchanged.
 //
-// The header's Ctrl may be 0; then it is that of the message. A payload over 1200
-// bytes gives ErrTooLong: encode it with AppendPayload and cut it with
-// NewTransfer. Append is generic only so that passing a message by value does
-// not allocate.
+// If the header's Ctrl is 0, it is that of the message. A payload over 1200 bytes returns
+// ErrTooLong: encode it with AppendPayload and split it with NewTransfer. Append is generic so
+// that passing a message by value does not allocate.
 func Append[M Message](dst []byte, h Header, m M, ext ...Field) ([]byte, error) {
 	fragment := isFragment(m)
 	if err := h.prepare(m.Control(), fragment); err != nil {
@@ -141,9 +136,8 @@ func Append[M Message](dst []byte, h Header, m M, ext ...Field) ([]byte, error) 
 	return out, nil
 }
 
-// AppendPayload encodes only a payload, with its extension trailer, of any
-// length: what NewTransfer cuts into fragments. On an error dst is returned
-// unchanged.
+// AppendPayload encodes only a payload of any length, with its extension trailer, for
+// NewTransfer. On an error it returns dst unchanged.
 func AppendPayload[M Message](dst []byte, m M, ext ...Field) ([]byte, error) {
 	out, _, err := appendPayload(dst, m, ext, false)
 	if err != nil {
@@ -169,7 +163,7 @@ func isFragment(m any) bool {
 	return false
 }
 
-// prepare makes the header that is sent with a message of control code c.
+// prepare sets the header's control code and flags for a message of control code c.
 func (h *Header) prepare(c Control, fragment bool) error {
 	h.Flags &^= FlagExt | FlagFragment
 	if fragment {

@@ -73,10 +73,10 @@ func (m *GetPredictions) decode(base []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// PredictionStatus says what became of a prediction.
+// PredictionStatus is the state of a prediction.
 type PredictionStatus uint8
 
-// The closed list of statuses.
+// The statuses.
 const (
 	PredictionPending   PredictionStatus = 0 // its move has not been made yet
 	PredictionCorrect   PredictionStatus = 1 // the move was made
@@ -84,17 +84,17 @@ const (
 	PredictionExpired   PredictionStatus = 3 // its parent was wrong, or the game has ended
 )
 
-// SubmitStatus is what the field prediction.submit_status says about a
+// SubmitStatus is the value of the field prediction.submit_status: the result of a
 // SUBMIT_PREDICTION.
 type SubmitStatus int64
 
-// The closed list of what becomes of a submitted prediction.
+// The results of a submitted prediction.
 const (
 	SubmitCreated       SubmitStatus = 1 // the prediction is new
-	SubmitDuplicate     SubmitStatus = 2 // the player has predicted under this parent already
-	SubmitDuplicateMove SubmitStatus = 3 // somebody else predicts the same
-	SubmitInvalid       SubmitStatus = 4 // no move, not legal, played already, or the parent was wrong
-	SubmitLimit         SubmitStatus = 5 // too many predictions are open under this parent
+	SubmitDuplicate     SubmitStatus = 2 // the player already has a prediction under this parent
+	SubmitDuplicateMove SubmitStatus = 3 // another player predicts the same move
+	SubmitInvalid       SubmitStatus = 4 // not a move, not legal, already played, or the parent was wrong
+	SubmitLimit         SubmitStatus = 5 // too many predictions are pending under this parent
 	SubmitNotAllowed    SubmitStatus = 6 // the player may not predict here, or not that deep
 	SubmitNotFound      SubmitStatus = 7 // the board or the parent is unknown
 	SubmitDisabled      SubmitStatus = 8 // the server takes no predictions
@@ -114,8 +114,8 @@ const (
 type Prediction struct {
 	ID     Uint64 `json:"id"`
 	Parent Uint64 `json:"parent"`
-	// Author is the token of the reader himself; every other author has a
-	// pseudonym, because a token is a secret.
+	// Author is the reader's own token; every other author has a pseudonym, because a token is
+	// a secret.
 	Author    Author           `json:"author"`
 	Points    Float            `json:"points"`
 	TargetPly uint16           `json:"target_ply"`

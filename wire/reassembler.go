@@ -6,20 +6,19 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// Reassembler joins fragments, one transfer at a time: a fragment of another
-// transfer forgets what came before. It holds at most one payload of Max bytes.
-// The zero value is ready.
+// Reassembler joins fragments, one transfer at a time: a fragment of another transfer drops the
+// previous one. It holds at most one payload of Max bytes. The zero value is usable.
 type Reassembler struct {
-	// Max is the largest payload to accept, in bytes; 0 means MaxTransfer.
+	// Max is the largest accepted payload in bytes; 0 means MaxTransfer.
 	Max int
 
 	of      transferKey
-	payload []byte // nil while no transfer is under way
+	payload []byte // nil if no transfer is in progress
 	seen    []bool
 	missing int
 }
 
-// transferKey is what all fragments of a transfer have in common.
+// transferKey has the fields that all fragments of a transfer share.
 type transferKey struct {
 	ctrl     Control
 	count    uint16
@@ -36,12 +35,12 @@ var (
 	errTransferHash  = invalid("transfer does not have the hash that it announced")
 )
 
-// Add takes a fragment of the control code c and returns the whole payload when
-// it was the last one missing, else nil. The payload belongs to the caller; read
-// it with Packet.DecodePayload. It is not nil even when it is empty.
+// Add takes a fragment of the control code c and returns the whole payload if the fragment was
+// the last missing one, else nil. The payload belongs to the caller, who decodes it with
+// Packet.DecodePayload. An empty payload is not nil.
 //
-// The chunk is copied. An error forgets the transfer, except when a fragment
-// could never have been part of it.
+// The chunk is copied. An error drops the transfer, unless the fragment cannot be part of any
+// transfer.
 func (r *Reassembler) Add(c Control, f *Fragment) ([]byte, error) {
 	limit := r.Max
 	if limit == 0 {
@@ -51,7 +50,7 @@ func (r *Reassembler) Add(c Control, f *Fragment) ([]byte, error) {
 		return nil, errTransferLen
 	}
 	total, from := int(f.Total), int(f.Index)*ChunkSize
-	// The original trusts the number of chunks; here the length decides.
+	// The original relies on the number of chunks; this code on the length.
 	if int(f.Count) != chunks(total) || f.Index >= f.Count {
 		return nil, errTransferCount
 	}
@@ -81,7 +80,7 @@ func (r *Reassembler) Add(c Control, f *Fragment) ([]byte, error) {
 	return payload, nil
 }
 
-// Reset forgets the transfer under way.
+// Reset drops the transfer in progress.
 func (r *Reassembler) Reset() { r.of, r.payload, r.seen, r.missing = transferKey{}, nil, r.seen[:0], 0 }
 
 func (r *Reassembler) begin(of transferKey) {

@@ -63,10 +63,10 @@ func (LoginFailed) Control() Control { return CtrlLoginFailed }
 func (m LoginFailed) append(dst []byte) ([]byte, error)   { return Error(m).append(dst) }
 func (m *LoginFailed) decode(base []byte) ([]byte, error) { return (*Error)(m).decode(base) }
 
-// NoticeType says what a notification is about.
+// NoticeType is the subject of a notification.
 type NoticeType uint8
 
-// The closed list of notices. A server sends all but Generic.
+// The notices. A server of this project sends all but Generic.
 const (
 	NoticeGeneric             NoticeType = 0 // something; no server of this project sends it
 	NoticePotPayout           NoticeType = 1 // your moves on a board that was won are paid

@@ -64,7 +64,7 @@ type Session struct {
 
 const sessionSize = 25
 
-// MaxSessions is how many rows SessionsData has at most: those that were seen last.
+// MaxSessions is the largest number of rows in SessionsData: those that were seen last.
 const MaxSessions = 64
 
 // SessionsData answers GetSessions and RevokeSessions, the caller's own first, then the

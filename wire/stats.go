@@ -7,11 +7,11 @@ import (
 	"strconv"
 )
 
-// Float is a float64 that keeps its bits in JSON: a number, or {"hex": …} of
-// its 8 bytes (big-endian) when it is not finite.
+// Float is a float64 that JSON preserves bit by bit: a number, or {"hex": …} with its 8 bytes
+// (big-endian) if it is not finite.
 type Float float64
 
-// MarshalJSON writes a number, or {"hex": …} when f is NaN or infinite.
+// MarshalJSON writes a number, or {"hex": …} if f is NaN or infinite.
 func (f Float) MarshalJSON() ([]byte, error) {
 	v := float64(f)
 	if math.IsNaN(v) || math.IsInf(v, 0) {

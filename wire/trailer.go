@@ -21,9 +21,9 @@ var (
 	errExtLeft    = invalid("extension trailer has bytes after its last field")
 )
 
-// decodeTrailer looks for a trailer whether or not the header announces one. It
-// returns the payload without it, and the fields in the memory of dst. Only an
-// announced trailer can be wrong; otherwise the whole payload is the message.
+// decodeTrailer decodes a trailer, even if the header does not announce one. It returns the
+// payload without it, and the fields in the memory of dst. Only an announced trailer can be an
+// error; otherwise the whole payload is the message.
 func decodeTrailer(dst Ext, payload []byte, announced bool) (base []byte, ext Ext, err error) {
 	dst = dst[:0]
 	if len(payload) < footerSize {
@@ -78,13 +78,13 @@ func decodeFields(dst Ext, body []byte) (Ext, error) {
 	return dst, nil
 }
 
-// decode reads a field into f, which must be zero, and returns what follows it.
+// decode decodes a field into f, which must be zero, and returns the bytes after it.
 func (f *Field) decode(b []byte) (rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, errExtField
 	}
 	n := int(b[0])
-	// The original copies longer keys over the end of a 64-byte array.
+	// The original copies longer keys beyond the end of a 64-byte array.
 	if n == 0 || n > MaxKey {
 		return nil, errExtKey
 	}
@@ -111,7 +111,7 @@ func (f *Field) decode(b []byte) (rest []byte, err error) {
 	return b[size:], nil
 }
 
-// valueSize returns how many bytes the value at the beginning of b has.
+// valueSize returns the number of bytes of the value at the start of b.
 func valueSize(t Type, b []byte) (int, error) {
 	switch t {
 	case TypeString:

@@ -1,7 +1,7 @@
-// Package novice is a chess player of a club beginner's strength. It looks two plies
-// ahead, counts material and the places of pieces, follows captures to their end, and
-// now and then prefers a slightly worse move. It needs no engine, and is pure: the
-// same Player chooses the same move in the same position.
+// Package novice chooses chess moves with the strength of a beginner in a club. It searches two
+// plies, then captures and promotions for up to six more, counts material and the places of
+// pieces, and sometimes prefers a slightly worse move. It needs no engine. The same Player
+// always chooses the same move in the same position.
 //
 //	m, ok := novice.Player{Seed: 7}.Choose(p)
 package novice
@@ -13,24 +13,24 @@ import (
 	"wamble/chess"
 )
 
-// Player chooses moves. The zero Player is ready.
+// Player chooses moves. The zero Player is ready to use.
 type Player struct {
-	// Depth is how many plies it looks ahead before it only follows captures; 0
-	// means 2, more than 4 takes seconds.
+	// Depth is the number of plies that are searched in full, before only captures and
+	// promotions are; 0 or less means 2, more than 4 takes seconds.
 	Depth int
-	// Whim is up to how many hundredths of a pawn it gives away for variety; 0 means
-	// 40, and -1 none.
+	// Whim is by up to how many hundredths of a pawn a chosen move may be worse than the best,
+	// for variety; 0 means 40, a negative value none.
 	Whim int
-	// Seed decides its whims.
+	// Seed selects the variations that Whim allows.
 	Seed uint64
 }
 
 const (
 	mate     = 100_000
-	captures = 6 // plies of captures beyond the depth
+	captures = 6 // plies of captures and promotions after Depth
 )
 
-// Choose returns a move, or false if there is none.
+// Choose returns a move, or false if there is no legal one.
 func (pl Player) Choose(p chess.Position) (chess.Move, bool) {
 	depth, whim := pl.Depth, pl.Whim
 	if depth <= 0 {
@@ -54,13 +54,14 @@ func (pl Player) Choose(p chess.Position) (chess.Move, bool) {
 	return choice, choice != 0
 }
 
-// search returns what a position is worth to the side to move, which has score now.
+// search returns the value of a position for the side to move, by alpha-beta search. score is
+// what evaluate returns for it.
 func search(p chess.Position, depth, alpha, beta, score int) int {
 	var buf [chess.MaxMoves]chess.Move
 	moves := p.LegalMoves(buf[:0])
 	switch {
 	case len(moves) == 0 && p.InCheck():
-		return -mate - depth // the sooner the worse
+		return -mate - depth // an earlier mate is worse
 	case len(moves) == 0 || p.HalfmoveClock() >= 100:
 		return 0
 	}
@@ -87,7 +88,7 @@ func takes(p chess.Position, m chess.Move) bool {
 	return m.EnPassant() || m.Promotion() != chess.None || !m.Castling() && p.PieceAt(m.To()).Kind != chess.None
 }
 
-// evaluate returns what the pieces are worth to the side to move.
+// evaluate returns the value of the pieces for the side to move, in hundredths of a pawn.
 func evaluate(p chess.Position) int {
 	score := 0
 	for s := range chess.NoSquare {
@@ -102,7 +103,8 @@ func evaluate(p chess.Position) int {
 	return score
 }
 
-// gain is by how much a move changes what evaluate returns for its side.
+// gain returns by how much a move changes what evaluate returns for the side that makes it; for
+// castling, 50.
 func gain(p chess.Position, m chess.Move) int {
 	if m.Castling() {
 		return 50
@@ -123,11 +125,12 @@ func gain(p chess.Position, m chess.Move) int {
 	return g
 }
 
-// pieces is what a piece is worth, in hundredths of a pawn.
+// pieces has the value of each kind of piece in hundredths of a pawn.
 var pieces = [...]int{chess.Pawn: 100, chess.Knight: 310, chess.Bishop: 325, chess.Rook: 500, chess.Queen: 950, chess.King: 0}
 
-// worth is a piece and its place: pawns want forward and to the centre, knights and
-// bishops to the centre and off their first rank, the king into a corner.
+// worth returns the value of a piece on a square. It is higher for pawns that are advanced or
+// central, for knights and bishops in the centre and off their first rank, for rooks on the
+// seventh rank, and for a king in a corner.
 func worth(kind chess.Kind, side chess.Color, s chess.Square) int {
 	rank, file := s.Rank(), s.File()
 	if side == chess.Black {
@@ -158,7 +161,7 @@ func worth(kind chess.Kind, side chess.Color, s chess.Square) int {
 	return v
 }
 
-// mix spreads the bits of a number (splitmix64).
+// mix returns a number that depends on all bits of x (SplitMix64).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -1,13 +1,13 @@
-// Package opening names the openings of chess: the code of the Encyclopaedia of
-// Chess Openings and the English name of some 3400 positions.
+// Package opening has the names of some 3400 openings of chess, with their codes in the
+// Encyclopaedia of Chess Openings.
 //
-//   - Of names a position.
-//   - Find names a game: by the last of its positions that has a name.
+//   - Of returns the name of a position.
+//   - Find returns the name of a game: of its last position that has a name.
 //
-// A position has its name whichever moves have led to it. The table, openings.tsv,
-// is that of https://github.com/lichess-org/chess-openings (as it came with
-// github.com/corentings/chess/v2 v2.3.2): "As a collection of facts, this data set is in
-// the public domain." A line is code, name, and moves to the position in UCI notation.
+// A position has the same name whatever moves have led to it. The table, openings.tsv, is that
+// of https://github.com/lichess-org/chess-openings (as contained in
+// github.com/corentings/chess/v2 v2.3.2): "As a collection of facts, this data set is in the
+// public domain." A line has code, name, and the moves to the position in UCI notation.
 package opening
 
 import (
@@ -28,7 +28,7 @@ type Opening struct {
 //go:embed openings.tsv
 var table string
 
-// names are the openings by the keys of their positions, read at first use.
+// names has the openings by the keys of their positions. It is filled at its first use.
 var names = sync.OnceValue(func() map[uint64]Opening {
 	all := make(map[uint64]Opening, 4096)
 	for line := range strings.Lines(table) {
@@ -47,8 +47,7 @@ var names = sync.OnceValue(func() map[uint64]Opening {
 	return all
 })
 
-// Of returns the opening that a position is known by, if it has a name. Positions of
-// Chess960 have none.
+// Of returns the name of a position, or false if it has none. Chess960 positions have none.
 func Of(p chess.Position) (Opening, bool) {
 	if p.Chess960() {
 		return Opening{}, false
@@ -57,8 +56,8 @@ func Of(p chess.Position) (Opening, bool) {
 	return o, ok
 }
 
-// Find returns the opening of a game that began at start: that of its last position
-// with a name, and how many moves lead to it. It is false if there is none.
+// Find returns the name of a game that began at start, which is that of its last position with
+// a name, and how many moves lead to that position. It returns false if no position has a name.
 func Find(start chess.Position, moves []chess.Move) (o Opening, plies int, ok bool) {
 	for i, m := range moves {
 		start.Apply(m)

@@ -1,19 +1,20 @@
-// Package uci speaks to a chess engine over UCI: it starts the program, tells it
-// positions, and checks what it answers.
+// Package uci runs a chess engine that understands UCI: it starts the program, sends it
+// positions, and checks its answers.
 //
 //	e, err := uci.Start(ctx, uci.Config{Command: []string{"stockfish"}})
 //	…
 //	defer e.Close()
 //	r, err := e.Search(ctx, uci.Limit{Nodes: 1000}, chess.Start())
 //
-// Its nouns, and the files that bear their names:
+// The types, and the files with their names:
 //
-//   - Engine is one process. It belongs to one goroutine.
-//   - Option is what the engine lets one set.
-//   - Limit says how long a Search may think; Result is what came of it.
+//   - Engine is one process. Use it from one goroutine at a time.
+//   - Option is an option of the engine.
+//   - Limit is the bound of a Search; Result is what the Search has found.
 //
-// An engine is a stranger: it may hang, die, write without end or play a move that
-// is not legal. Every line and every search is bounded, every wait has a deadline, and
-// whatever an engine does comes back as one of the errors in engine.go. After all of
-// them but ErrIllegal the process has ended with all its children: start another one.
+// The package does not trust the engine, which may hang, exit, write without end or play an
+// illegal move. The bytes of a line and of an answer are bounded, and every wait has a
+// deadline. After ErrTimeout, ErrExited and ErrFlood, and when the context of a call other than
+// Search has ended, the process has ended: start another. On Unix its children have been
+// killed with it.
 package uci

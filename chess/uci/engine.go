@@ -16,7 +16,8 @@ var (
 	ErrTimeout = errors.New("the engine does not answer")
 	// ErrExited is returned when the engine's process has ended by itself.
 	ErrExited = errors.New("the engine has ended")
-	// ErrFlood is returned when the engine writes more than a client has to read.
+	// ErrFlood is returned when the engine writes more than 64 KiB in a line or 16 MiB before
+	// an answer.
 	ErrFlood = errors.New("the engine writes without end")
 	// ErrIllegal is returned when the engine plays a move that is not legal.
 	ErrIllegal = errors.New("the engine plays an illegal move")
@@ -24,32 +25,33 @@ var (
 	ErrClosed = errors.New("the engine is closed")
 )
 
-// Config says which engine to start.
+// Config selects the engine to start.
 type Config struct {
 	// Command is the program, which is looked up in the PATH, and its arguments.
 	Command []string
-	// Patience is how long the engine may take for an answer beside the time that it
-	// was given to think; 0 means 10 s.
+	// Patience is how long the engine may take for an answer, in a search in addition to
+	// Limit.Time; 0 or less means 10 s.
 	Patience time.Duration
 }
 
-// Engine is a process that speaks UCI. It belongs to one goroutine.
+// Engine is a process that understands UCI. Use it from one goroutine at a time.
 type Engine struct {
-	Name, Author string // as the engine says
+	Name, Author string // as the engine gives them, at most 256 bytes each
 
 	patience time.Duration
-	slack    time.Duration // patience, before a search is stopped
+	slack    time.Duration // time beyond Limit.Time before a search is stopped; patience, except in tests
 	cmd      *exec.Cmd
 	in       *os.File
 	out      lines
 	words    tail
 	options  map[string]Option // by name in lower case
-	chess960 bool              // UCI_Chess960 is set
-	lines    int               // MultiPV is set to
+	chess960 bool              // value of UCI_Chess960
+	lines    int               // value of MultiPV
 	err      error             // why the process has ended
 }
 
-// Start starts an engine and waits until it is ready. The context bounds the start.
+// Start starts an engine and waits until it is ready. If ctx ends before, Start kills the
+// engine and returns an error.
 func Start(ctx context.Context, c Config) (*Engine, error) {
 	if len(c.Command) == 0 {
 		return nil, errors.New("there is no command to start an engine with")
@@ -69,12 +71,12 @@ func Start(ctx context.Context, c Config) (*Engine, error) {
 	return e, nil
 }
 
-// start begins the process, with pipes that have deadlines.
+// start starts the process with pipes, which allow deadlines.
 func (e *Engine) start(command []string) error {
 	e.cmd = exec.Command(command[0], command[1:]...)
 	ownGroup(e.cmd)
 	e.cmd.Stderr = &e.words
-	e.cmd.WaitDelay = time.Second // whoever has left the group may hold standard error
+	e.cmd.WaitDelay = time.Second // a process that has left the group may keep standard error open
 	theirIn, in, err := os.Pipe()
 	if err != nil {
 		return err
@@ -122,8 +124,8 @@ func (e *Engine) handshake(ctx context.Context) error {
 	return e.Ready(ctx)
 }
 
-// Ready waits until the engine has done what it was told. An engine that has not when
-// ctx ends is ended.
+// Ready waits until the engine has executed all commands before. If ctx ends or Config.Patience
+// passes before, the engine is killed.
 func (e *Engine) Ready(ctx context.Context) error { return e.ask(ctx, "readyok", "isready", nil) }
 
 // NewGame tells the engine that the next position is of another game.
@@ -134,7 +136,8 @@ func (e *Engine) NewGame(ctx context.Context) error {
 	return e.Ready(ctx)
 }
 
-// Close asks the engine to quit, waits for that, and ends what is left of it.
+// Close tells the engine to quit, waits up to 2 s for its end, and kills what is left of it. It
+// always returns nil.
 func (e *Engine) Close() error {
 	if e.err != nil {
 		return nil
@@ -147,7 +150,8 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// ask sends a question and reads until its answer, which is one word.
+// ask sends a question and reads up to its answer, which is one line. other, if not nil, gets
+// the lines before. After an error the engine is killed.
 func (e *Engine) ask(ctx context.Context, answer, question string, other func(line string)) error {
 	if err := e.send(question); err != nil {
 		return err
@@ -164,7 +168,7 @@ func (e *Engine) ask(ctx context.Context, answer, question string, other func(li
 	return e.end(err)
 }
 
-// send writes one line.
+// send writes one line. After an error the engine is killed.
 func (e *Engine) send(line string) error {
 	if e.err != nil {
 		return e.err
@@ -176,14 +180,14 @@ func (e *Engine) send(line string) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return e.end(ErrTimeout)
-	case err != nil: // a closed pipe: nobody reads it any more
+	case err != nil: // the pipe is closed: the engine does not read any more
 		return e.end(ErrExited)
 	}
 	return nil
 }
 
-// read hands lines to take until it returns true. It returns the error of ctx,
-// ErrTimeout, ErrFlood or ErrExited, and leaves the process alone.
+// read calls take for each line until it returns true. It returns the error of ctx, ErrTimeout,
+// ErrFlood or ErrExited. It does not end the process.
 func (e *Engine) read(ctx context.Context, within time.Duration, take func(line string) bool) error {
 	if e.err != nil {
 		return e.err
@@ -198,7 +202,7 @@ func (e *Engine) read(ctx context.Context, within time.Duration, take func(line 
 	})
 	defer func() {
 		if !stop() {
-			<-fired // or it would end the next read
+			<-fired // otherwise its deadline would end the next read
 		}
 	}()
 	for e.out.budget = maxAnswer; ; {
@@ -219,13 +223,14 @@ func (e *Engine) read(ctx context.Context, within time.Duration, take func(line 
 	}
 }
 
-// end ends the process and all its children because of an error, and returns it with
-// what is known of the process. Without an error it does nothing.
+// end kills the process and its group because of the error why, which it keeps for later calls
+// and returns; an ErrExited with the state of the process and the last line of standard error.
+// If why is nil or the process has already been ended, end only returns the kept error.
 func (e *Engine) end(why error) error {
 	if why == nil || e.err != nil {
 		return e.err
 	}
-	killGroup(e.cmd) // before Wait, after which the group's number may be somebody else's
+	killGroup(e.cmd) // before Wait: afterwards the group's number may be reused
 	e.cmd.Wait()
 	e.in.Close()
 	e.out.from.Close()

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup gives the process a group of its own: Ctrl-C in a terminal is not for the
-// engine, and its children end with it.
+// ownGroup puts the process into a new process group. So Ctrl-C in a terminal does not reach
+// the engine, and killGroup kills its children too.
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 func killGroup(c *exec.Cmd) { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }

@@ -10,12 +10,12 @@ import (
 
 const (
 	maxLine   = 64 << 10 // bytes of one line
-	maxAnswer = 16 << 20 // bytes of all lines before the answer that is waited for
+	maxAnswer = 16 << 20 // bytes of all lines up to an answer
 	maxTail   = 1 << 10  // bytes of standard error that are kept
 )
 
-// lines reads an engine's standard output. A deadline that passes loses nothing of a
-// line that has come in part.
+// lines reads an engine's standard output by lines. If a deadline passes, the part of a line
+// that has been read is kept.
 type lines struct {
 	from       *os.File
 	buf        []byte
@@ -23,7 +23,8 @@ type lines struct {
 	budget     int // bytes that may still be read before an answer
 }
 
-// next returns the next line without its end.
+// next returns the next line without its line end. It returns ErrFlood if the line is longer
+// than maxLine or budget is used up.
 func (l *lines) next() (string, error) {
 	seen := l.start
 	for {
@@ -46,7 +47,7 @@ func (l *lines) next() (string, error) {
 	}
 }
 
-// tail keeps the end of what an engine writes to standard error.
+// tail keeps the last maxTail bytes that an engine writes to standard error.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte
@@ -60,7 +61,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// words is the last line, to be put behind an error; "" if there is none.
+// words returns the last line as the end of an error text, or "" if there is none.
 func (t *tail) words() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,7 +11,7 @@ const (
 	maxText    = 256 // bytes of a name or author
 )
 
-// Option is what an engine lets one set.
+// Option is an option of an engine.
 type Option struct {
 	Name     string
 	Type     string // check, spin, combo, button or string
@@ -20,14 +20,14 @@ type Option struct {
 	Values   []string // of a combo
 }
 
-// Option returns the option of this name, in whatever case.
+// Option returns the option with this name, in upper or lower case.
 func (e *Engine) Option(name string) (Option, bool) {
 	o, ok := e.options[strings.ToLower(name)]
 	return o, ok
 }
 
-// Set sets an option. It fails if the engine does not offer it or the value is not
-// one of those that it takes. A button takes "".
+// Set sets an option. It fails if the engine does not have the option or the value is not
+// allowed for it. The value of a button is "".
 func (e *Engine) Set(name, value string) error {
 	o, ok := e.Option(name)
 	if !ok {
@@ -48,7 +48,7 @@ func (e *Engine) Set(name, value string) error {
 	return e.send("setoption name " + o.Name + " value " + value)
 }
 
-// The options that this package sets by itself.
+// The options that this package sets itself.
 const (
 	optionChess960 = "UCI_Chess960"
 	optionLines    = "MultiPV"
@@ -83,8 +83,8 @@ func (o *Option) check(value string) error {
 	return nil
 }
 
-// parseOption reads what follows the word option: names and values may have several
-// words, and end at the next word that UCI knows.
+// parseOption reads the rest of a line after the word option. Names and values may have several
+// words; they end at the next keyword of UCI.
 func parseOption(text string) (o Option, ok bool) {
 	key := ""
 	var words []string

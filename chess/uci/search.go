@@ -11,43 +11,43 @@ import (
 	"wamble/chess"
 )
 
-// Limit says how long a search may think: until the first of those that are not 0 is
-// reached.
+// Limit is the bound of a search, which ends when one of Time, Nodes and Depth is reached. 0
+// means no bound; if all three are 0, Depth is 1.
 type Limit struct {
-	Time  time.Duration // in milliseconds, at least 1
+	Time  time.Duration // sent in whole milliseconds, at least 1
 	Nodes int
 	Depth int
-	// Lines is how many different first moves the engine shall look at, if it can;
-	// 0 means 1, and at most 16.
+	// Lines is for how many different first moves the engine should return a Line, if it can;
+	// less than 1 means 1, more than 16 means 16.
 	Lines int
 }
 
-// maxLines is the most first moves of one search.
+// maxLines is the bound of Limit.Lines.
 const maxLines = 16
 
-// Result is what came of a search.
+// Result is what a search has found.
 type Result struct {
 	Move chess.Move
-	// Lines are the first moves that the engine looked at, the best first; none if it
-	// said nothing about them.
+	// Lines has the first moves that the engine has reported, the best first. It is empty if
+	// the engine reported none.
 	Lines []Line
 }
 
-// Line is a first move and what the engine thinks of it.
+// Line is a first move with its score and the depth of the search for it.
 type Line struct {
 	Move  chess.Move
 	Score Score
 	Depth int
 }
 
-// Score is seen by the side to move. Mate is the number of moves to a mate, negative
-// if the other side mates, 0 if there is none in sight.
+// Score is as seen by the side to move. Mate is the number of moves to a mate, negative if the
+// other side mates, and 0 if the engine has found none.
 type Score struct{ Centipawns, Mate int }
 
-// Search lets the engine think about the position after the moves of a game, and
-// returns its move. When ctx ends, the search is stopped and the engine stays usable;
-// so it is when the engine needs much longer than the limit but obeys a stop, whose
-// move counts.
+// Search sends the engine the position after the moves of a game and returns its move. When ctx
+// ends, the search is stopped, its error is that of ctx, and the engine stays usable. A search
+// that takes longer than Limit.Time and Config.Patience is stopped too; if the engine then
+// answers within Config.Patience, its move is returned.
 func (e *Engine) Search(ctx context.Context, limit Limit, start chess.Position, moves ...chess.Move) (Result, error) {
 	question := []byte("position fen ")
 	question = start.AppendFEN(question)
@@ -95,7 +95,7 @@ func (e *Engine) Search(ctx context.Context, limit Limit, start chess.Position, 
 	return s.result(e.Name)
 }
 
-// prepare sets what the next search needs and the engine has not been told.
+// prepare sets the options that the next search needs, if they have another value.
 func (e *Engine) prepare(chess960 bool, lines int) error {
 	if chess960 != e.chess960 {
 		if err := e.Set(optionChess960, strconv.FormatBool(chess960)); err != nil {
@@ -126,14 +126,14 @@ func (l Limit) command() string {
 	return text
 }
 
-// search collects what an engine says while it thinks.
+// search collects what an engine reports during a search.
 type search struct {
 	position chess.Position
 	lines    [maxLines]Line
 	best     string
 }
 
-// take reads one line, and reports whether it is the last.
+// take reads one line and reports whether it is the last of the search.
 func (s *search) take(line string) bool {
 	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	switch word {

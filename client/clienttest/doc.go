@@ -1,6 +1,6 @@
-// Package clienttest has a Wamble server for tests: it runs in the process of
-// the test, speaks UDP and WebSocket on one loopback port, keeps to the
-// protocol in every detail of delivery, and answers as a script says.
+// Package clienttest has a Wamble server for tests: it runs in the test's process, speaks UDP
+// and WebSocket on one loopback port, follows the protocol in every detail of delivery, and
+// answers according to a script.
 //
 //	server := clienttest.NewServer(t,
 //		clienttest.Expect(wire.CtrlPlayerMove).Answer(8, wire.BoardUpdate{FEN: wire.Text(fen)}),
@@ -13,9 +13,9 @@
 //   - Server is the server. It answers hellos by itself, unless the script
 //     expects them. Requests of connections that resume a session are counted
 //     like any other.
-//   - Step is one line of the script: which request comes next, and what
-//     answers it. A request that the script does not expect fails the test, and
-//     so does a step that never happens.
-//   - Faults make the network bad, without a clock: Lose, Drop, Double, Hold,
+//   - Step is one line of the script: the next expected request, and its
+//     answers. An unexpected request fails the test, and so does a step that
+//     does not happen.
+//   - Faults simulate a bad network, without a clock: Lose, Drop, Double, Hold,
 //     Disconnect.
 package clienttest

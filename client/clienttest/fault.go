@@ -9,8 +9,8 @@ import (
 	"wamble/wire"
 )
 
-// faults decide about each packet that comes in or goes out. Delayed packets are
-// overtaken by later ones, as over a network; nothing waits for a clock.
+// faults decides the fate of each incoming and outgoing packet. Later packets overtake held
+// ones, as in a network; nothing depends on a clock.
 type faults struct {
 	mu     sync.Mutex
 	lose   map[wire.Control]int // incoming
@@ -18,7 +18,7 @@ type faults struct {
 	double map[wire.Control]int
 	hold   map[wire.Control]bool
 	held   map[wire.Control][]transport.Packet
-	out    transport.Packets // what is to be sent now
+	out    transport.Packets // packets to be sent now
 }
 
 func newFaults() *faults {
@@ -28,7 +28,7 @@ func newFaults() *faults {
 	}
 }
 
-// spend takes one of n, and reports whether there was one.
+// spend takes one of n[c], and reports whether there was one.
 func spend(n map[wire.Control]int, c wire.Control) bool {
 	if n[c] == 0 {
 		return false
@@ -37,7 +37,7 @@ func spend(n map[wire.Control]int, c wire.Control) bool {
 	return true
 }
 
-// arrives reports whether an incoming packet gets through.
+// arrives reports whether an incoming packet is delivered.
 func (f *faults) arrives(b []byte) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -45,7 +45,7 @@ func (f *faults) arrives(b []byte) bool {
 	return err != nil || !spend(f.lose, h.Ctrl)
 }
 
-// Send takes an outgoing packet: it is the link's Sink.
+// Send takes an outgoing packet: faults is the link's Sink.
 func (f *faults) Send(to wamble.Peer, b []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,7 +65,7 @@ func (f *faults) Send(to wamble.Peer, b []byte) {
 	}
 }
 
-// take returns what is to be sent now.
+// take returns the packets to be sent now.
 func (f *faults) take() transport.Packets {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,10 +74,10 @@ func (f *faults) take() transport.Packets {
 	return out
 }
 
-// Lose loses the next n packets of a control code from clients.
+// Lose drops the next n packets of a control code from clients.
 func (s *Server) Lose(c wire.Control, n int) { s.faults.set(s.faults.lose, c, n) }
 
-// Drop loses the next n packets of a control code to clients, copies included.
+// Drop drops the next n packets of a control code to clients, including copies.
 func (s *Server) Drop(c wire.Control, n int) { s.faults.set(s.faults.drop, c, n) }
 
 // Double sends the next n packets of a control code to clients twice.
@@ -89,8 +89,8 @@ func (f *faults) set(m map[wire.Control]int, c wire.Control, n int) {
 	m[c] = n
 }
 
-// Hold keeps packets of a control code to clients back, until the returned
-// function lets them go: a delay of any length, in which others overtake them.
+// Hold keeps back packets of a control code to clients until the returned function releases
+// them; later packets overtake them.
 func (s *Server) Hold(c wire.Control) (release func()) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -105,8 +105,8 @@ func (s *Server) Hold(c wire.Control) (release func()) {
 	}
 }
 
-// Disconnect closes all WebSocket connections with a close code:
-// transport.CloseGoingAway (1001) says that the server restarts.
+// Disconnect closes all WebSocket connections with a close code: transport.CloseGoingAway
+// (1001) means that the server restarts.
 func (s *Server) Disconnect(code uint16) {
 	s.inLoop(func() {
 		for peer := range s.streams {
@@ -115,8 +115,8 @@ func (s *Server) Disconnect(code uint16) {
 	})
 }
 
-// Forget makes the server forget all addresses and, if sessions is set, all
-// sessions: what a client sees of a server that was restarted.
+// Forget makes the server forget all addresses and, if sessions is set, all sessions, like a
+// restarted server.
 func (s *Server) Forget(sessions bool) {
 	s.inLoop(func() {
 		s.newLink()

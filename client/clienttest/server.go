@@ -15,7 +15,7 @@ import (
 	"wamble/wire"
 )
 
-// StartFEN is the position that the server shows in hellos.
+// StartFEN is the position in the server's hellos.
 const StartFEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w"
 
 // Server is a server in the process of a test.
@@ -28,27 +28,26 @@ type Server struct {
 
 	closed sync.Once
 
-	// What follows belongs to the loop.
+	// Only the loop uses the fields below.
 	sessions map[wamble.Token]wamble.BoardID
 	streams  map[wamble.Peer]bool
 	made     uint64 // number of sessions so far
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards script to record
 	script []*Step
 	tasks  []func()
 	record record
 }
 
-// record is what a server remembers for the test.
+// record is what a server records for the test.
 type record struct {
 	received []wire.Header
 	acked    int
 	problems []error
-	result   error // of Close
+	result   error // result of Close
 }
 
-// NewServer starts a server that ends with the test. What does not follow the
-// script fails the test.
+// NewServer starts a server that ends with the test. Deviations from the script fail the test.
 func NewServer(t testing.TB, script ...*Step) *Server {
 	t.Helper()
 	s, err := Start(script...)
@@ -63,8 +62,8 @@ func NewServer(t testing.TB, script ...*Step) *Server {
 	return s
 }
 
-// Start starts a server outside of a test, as in an example. Close tells what
-// did not follow the script.
+// Start starts a server outside of a test, as in an example. Close returns the deviations from
+// the script.
 func Start(script ...*Step) (*Server, error) {
 	port, err := transport.Listen(transport.Options{Address: netip.MustParseAddrPort("127.0.0.1:0")})
 	if err != nil {
@@ -82,14 +81,14 @@ func Start(script ...*Step) (*Server, error) {
 
 func (s *Server) newLink() { s.link = link.NewServer(link.Config{}) }
 
-// UDP is the server's address for client.Dial.
+// UDP returns the server's UDP address for client.Dial.
 func (s *Server) UDP() string { return "udp://" + s.port.Addr().String() }
 
-// WebSocket is the server's address for client.Dial.
+// WebSocket returns the server's WebSocket address for client.Dial.
 func (s *Server) WebSocket() string { return "ws://" + s.port.TCPAddr().String() + "/ws" }
 
-// Close ends the server and returns everything that did not follow the script.
-// A second Close returns the same.
+// Close ends the server and returns all deviations from the script. A second Close returns the
+// same.
 func (s *Server) Close() error {
 	s.closed.Do(func() {
 		s.port.Close()
@@ -125,8 +124,8 @@ func (s *Server) Delivered() int {
 	return s.record.acked
 }
 
-// Push sends a packet that nobody asked for to every address of a session:
-// unreliably when h.Flags says so.
+// Push sends a packet that is not an answer to every address of a session: unreliably if
+// h.Flags says so.
 func (s *Server) Push(token wamble.Token, h wire.Header, m wire.Message, ext ...wire.Field) {
 	s.inLoop(func() {
 		h.Token = token
@@ -165,7 +164,7 @@ func (s *Server) problem(err error) {
 	s.record.problems = append(s.record.problems, err)
 }
 
-// loop is the server: one goroutine.
+// loop runs the server in one goroutine.
 func (s *Server) loop() error {
 	for {
 		var until time.Time
@@ -177,7 +176,7 @@ func (s *Server) loop() error {
 			return nil // closed
 		}
 		now := time.Since(s.epoch)
-		s.runTasks() // first: a task that a test added before a request precedes the request
+		s.runTasks() // before the packets: a task that a test adds before a request takes effect before it
 		for _, p := range in.Packets {
 			if p.Peer.Stream() {
 				s.streams[p.Peer] = true
@@ -198,7 +197,7 @@ func (s *Server) loop() error {
 	}
 }
 
-// receive takes one packet.
+// receive handles one packet.
 func (s *Server) receive(now time.Duration, p transport.Packet) {
 	r := s.link.Receive(now, p.Peer, p.Data, s.faults)
 	if r.Verdict == link.Delivered {
@@ -239,8 +238,8 @@ func (s *Server) receive(now time.Duration, p transport.Packet) {
 	}
 }
 
-// next returns the step for a request, or nil for a hello and a goodbye that
-// the script does not mention.
+// next returns the step for a request, nil for a hello or goodbye that the script does not
+// have.
 func (s *Server) next(p *wire.Packet) *Step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,8 +260,8 @@ func (s *Server) next(p *wire.Packet) *Step {
 	return step
 }
 
-// hello gives a known session its board, and everybody else a new session. The
-// boards are numbered from 1, the tokens too.
+// hello returns the board of a known session, or a new session. Boards and tokens are numbered
+// from 1.
 func (s *Server) hello(h wire.Header) []answer {
 	board, ok := s.sessions[h.Token]
 	if !ok {
@@ -278,7 +277,7 @@ func (s *Server) hello(h wire.Header) []answer {
 	}}
 }
 
-// SessionToken is the token of the nth session that the server makes, from 1.
+// SessionToken returns the token of the nth session that the server creates, from 1.
 func SessionToken(n int) wamble.Token {
 	var t wamble.Token
 	copy(t[:], "session-")

@@ -31,7 +31,7 @@
 //	   └───────────────────┘  dropped silently        RTO timers start      │
 //	     Abandon, or the                                                    │
 //	     session restarts        duplicate: ACK, and the kept answer ◀──────┘
-//	                             while it lives (8 requests, ReplayTTL)
+//	                             while it is kept (8 requests, ReplayTTL)
 //
 // The handler decides at once, but its decision may be shown only when it is durable. So Finish
 // names a gate, and nothing is sent before Release reaches it. A request may stay in flight
@@ -73,7 +73,7 @@
 //     of its own, unproven, of at most four there.
 //   - Every table has a bound. Unproven addresses have 4096 places at most, and a
 //     quarter of a full table; the host that has most loses its idlest to a newcomer.
-//     Nobody is refused because a table of counters is full.
+//     No client is refused because a table of counters is full.
 //   - No timer scans all endpoints: each has one place in a heap.
 //   - Move in, ACK and update out, ACK in: no allocation.
 //

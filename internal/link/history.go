@@ -15,7 +15,7 @@ func printOf(seq uint32, b []byte) fingerprint {
 	return fingerprint{seq, uint32(x>>32) ^ uint32(x) | 1}
 }
 
-// history remembers the last 32 requests of a session.
+// history has the last 32 requests of a session.
 type history struct {
 	ring [32]fingerprint
 	next uint8

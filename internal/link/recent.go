@@ -7,8 +7,8 @@ import (
 	"wamble/wire"
 )
 
-// How many packets of the server a client remembers, and how long: longer than a server repeats
-// a packet and the network delays it.
+// How many packets of the server a client keeps hashes of, and how long: longer than a server
+// repeats a packet and the network delays it.
 const (
 	recentSize = 256
 	recentTime = 30 * time.Second
@@ -28,7 +28,7 @@ type mark struct {
 	used bool
 }
 
-// record remembers a packet, and reports whether it was already known.
+// record stores the hash of a packet, and reports whether it was already stored.
 func (r *recent) record(now time.Duration, hash uint64) bool {
 	if r.known(now, hash) {
 		return true

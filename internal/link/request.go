@@ -157,8 +157,8 @@ func (s *Server) Room(id Request) int {
 	return min(max(right.left, credit), wire.MaxPacket)
 }
 
-// Abandon forgets a request as if it had not arrived: no ACK is sent, and a repetition is new.
-// It serves when the handler has no room to decide now.
+// Abandon drops a request as if it had not arrived: no ACK is sent, and a repetition is new.
+// It is for a handler that has no room to decide now.
 func (s *Server) Abandon(id Request) {
 	r := s.requests.get(id)
 	if r == nil {

@@ -72,7 +72,7 @@ type Received struct {
 	// it is the token that the earlier answer gave. Answer for that session instead of creating
 	// another.
 	Granted wamble.Token
-	// Rebound is set when the packet added an address to its session. It is worth a line in the
+	// Rebound is set when the packet added an address to its session. It should be noted in the
 	// log, because anyone with the token can do that.
 	Rebound bool
 }
@@ -105,7 +105,7 @@ func (s *Server) SetConfig(cfg Config) {
 // Stats returns the counters.
 func (s *Server) Stats() Stats { return s.stats }
 
-// Size counts what a Server remembers.
+// Size counts what a Server stores.
 type Size struct {
 	Endpoints, Sessions, Requests, Hosts int
 	PacketBytes                          int // bytes of capacity of queued and kept packets

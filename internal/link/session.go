@@ -6,7 +6,7 @@ import (
 	"wamble"
 )
 
-// session is one run of a client's sequence numbers. It lives as long as it has an address.
+// session is one run of a client's sequence numbers. It is kept as long as it has an address.
 type session struct {
 	serial uint64 // unique in the life of the server; 0 once it is removed
 	token  wamble.Token

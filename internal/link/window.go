@@ -1,6 +1,6 @@
 package link
 
-// windowSize is how many sequence numbers, including the maximum, a window remembers.
+// windowSize is how many sequence numbers, including the maximum, a window covers.
 const windowSize = 1024
 
 // place is the position of a sequence number relative to a window.

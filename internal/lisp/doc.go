@@ -3,7 +3,7 @@
 //
 //   - Value is what the reader reads and the evaluator computes: nil, a list,
 //     a symbol, an integer, a float, a string or a function. Every Value
-//     remembers the Pos where it was written.
+//     has the Pos where it was written.
 //   - Env maps names to Bindings and has a parent: scope is lexical.
 //   - Interp evaluates forms and collects its findings as Errors. Packages that
 //     use the language add Forms of their own.

@@ -109,7 +109,7 @@ func (s *seen) repeated(b []byte, seq uint32, resent bool) bool {
 	return false
 }
 
-// keep remembers an accepted packet.
+// keep stores an accepted packet.
 func (s *seen) keep(b []byte, seq uint32) {
 	s.last = seq
 	s.ring[s.next] = fingerprint(b)

@@ -31,7 +31,7 @@
 //
 // An update before the ACK is a push, not an answer: a move counts as accepted only if it was
 // executed. An unresolved move is sent again as a new request until it is accepted or rejected;
-// the protocol promises that a stored move is answered with success however often it is sent.
+// the protocol guarantees that a stored move is answered with success however often it is sent.
 // So the list of accepted moves is exact even if the server is killed or restarted, or packets
 // are lost.
 package loader

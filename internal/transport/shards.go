@@ -26,7 +26,6 @@ const MaxShards = 64
 //	      └─ socket 1 ── Receive 1 ─┼─┼─ loop 1
 //	                                │ │
 //	    for another shard: forward ─┴▶│ inbox 1 ◀── Conn
-//	          another one's: forward└▶│ inbox 1 ◀── Conn
 type shards struct {
 	ports  []*Port                // a power of two; the first has TCP and the gateway
 	open   atomic.Uint64          // bit k: shard k takes packets without a token

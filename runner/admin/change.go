@@ -9,8 +9,8 @@ import (
 	"wamble/runner"
 )
 
-// identify adds the state to a message that is named by its id alone, and to a dead
-// letter its number. Where nothing but dead letters may be changed, an id is one of theirs.
+// identify adds the state to the arguments of a message given by its id alone, and the number
+// of a dead letter. If only dead letters may be changed, an id means a dead letter.
 func (d *Desk) identify(verb string, a *Args) error {
 	if a.All || a.Number != 0 || a.ID == "" {
 		return nil
@@ -49,8 +49,8 @@ func (d *Desk) identify(verb string, a *Args) error {
 	return nil
 }
 
-// retry runs messages now. A dead letter is named by its number, all others by their
-// id, which is theirs alone in a queue that is looked after by it.
+// retry runs messages now. A dead letter is identified by its number, all other messages by
+// their id, which is unique in a queue with a history.
 func (d *Desk) retry(ctx context.Context, a Args) (any, error) {
 	return d.change(ctx, a, d.r.ReplayDeadLetters, func(row runner.Row) error {
 		_, err := d.r.ReplayDeadLetter(ctx, row)
@@ -85,7 +85,7 @@ func (d *Desk) change(ctx context.Context, a Args, all func(context.Context, run
 	return done(1, one(ctx, a.Queue, id))
 }
 
-// number is that of a queue which exists.
+// number returns the number of an existing queue.
 func (d *Desk) number(queue string) (uint64, error) {
 	for _, in := range d.r.Stats().Inboxes {
 		if d.r.QueueName(in.Worker) == queue {

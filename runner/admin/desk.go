@@ -1,18 +1,17 @@
-// Package admin lets an operator look after a runner while it runs: a page for
-// browsers that needs no script, and the same as JSON.
+// Package admin lets an operator manage a running runner: by a page for browsers that needs no
+// script, and by the same operations as JSON.
 //
 //	mux.Handle("/jobs/", http.StripPrefix("/jobs", admin.New(r, admin.Options{Allow: mayAdmin})))
 //
-// A [Desk] carries out the [Verbs]. It is an http.Handler, which asks
-// [Options.Allow] about every request, and has [Desk.Do] for other ways to it.
+// A [Desk] executes the [Verbs]. It is an http.Handler, which asks [Options.Allow] about every
+// request, and has [Desk.Do] for other callers.
 //
-//	GET  /            the page; queue, state, number, id and from choose what it shows
+//	GET  /            the page; queue, state, number, id and from select its content
 //	POST /act/VERB    a form of the page
-//	GET  /api/VERB    a verb that changes nothing, its arguments in the query
-//	POST /api/VERB    one that changes something, its arguments as JSON
+//	GET  /api/VERB    a verb that changes nothing, with its arguments in the query
+//	POST /api/VERB    a verb with changes, with its arguments as JSON
 //
-// Links of the page are relative: it can be mounted anywhere, at a path that ends
-// with a slash.
+// Links of the page are relative: it can be mounted at any path that ends with a slash.
 package admin
 
 import (
@@ -32,35 +31,35 @@ import (
 
 // Options of New.
 type Options struct {
-	// Allow reports whether a request may look, or change something. Without it
-	// everything is refused. Loopback is one for programs on a machine of one's own.
+	// Allow reports whether a request may read, or change something. If it is nil, all requests
+	// are refused. Loopback allows local programs.
 	Allow func(r *http.Request, changes bool) bool
-	// Refuse, if set, says why a change is not for this runner; what it refuses is
-	// not offered.
+	// Refuse, if set, returns why a change is not possible in this runner; such changes are not
+	// offered.
 	Refuse func(verb string, a Args) error
-	// Around, if set, carries changes out that came by HTTP: it calls do, and may
-	// write them down.
+	// Around, if set, wraps changes that come by HTTP: it calls do, and may log the change.
 	Around func(r *http.Request, verb string, a Args, do func(context.Context) (any, error)) (any, error)
-	// Show, if set, makes text of a payload. By default it is shown as it is if it is
-	// printable, else in hex.
+	// Show, if set, formats a payload. By default a printable payload is shown as text, any
+	// other in hex.
 	Show func(m *runner.MessageInfo) string
-	// Title, if set, says more of a queue than its name.
+	// Title, if set, returns a longer description of a queue.
 	Title func(queue string) string
-	// Back is where the page leads back to; empty: nowhere.
+	// Back is the target of the page's back link; empty for none.
 	Back string
 }
 
-// Args are the arguments of verbs. Each takes some of them.
+// Args are the arguments of verbs. Each verb uses some of them.
 type Args struct {
-	Queue string `json:"queue,omitempty"` // its name, or its number in digits
-	// ID names a message, or Number one of a list: the inbox, or by State the
-	// scheduled, dead or finished ones. Bytes that are not text are hex:… . An id that
-	// several dead letters have names none of them for retry and delete.
+	Queue string `json:"queue,omitempty"` // name, or number in decimal digits
+	// ID or Number identifies a message. Number is one in the list that State selects: the
+	// inbox, the scheduled, dead or finished messages. Bytes that are not text are written
+	// hex:… . For retry and delete, an id that several dead letters have identifies none of
+	// them.
 	ID     string `json:"id,omitempty"`
 	State  string `json:"state,omitempty"`
 	Number uint64 `json:"number,omitempty"`
 	From   uint64 `json:"from,omitempty"`  // list: the first number
-	Limit  int    `json:"limit,omitempty"` // list: at most so many; default 50, at most 500
+	Limit  int    `json:"limit,omitempty"` // list: at most this many; default 50, at most 500
 	All    bool   `json:"all,omitempty"`   // retry, delete: all dead letters of the queue
 }
 
@@ -68,11 +67,11 @@ type Args struct {
 const (
 	pageSize = 50
 	maxPage  = 500
-	maxShown = 64 << 10 // bytes of a payload
-	maxCell  = 200      // bytes of one in a list
+	maxShown = 64 << 10 // bytes of a shown payload
+	maxCell  = 200      // bytes of a payload in a list
 )
 
-// Verb is something that an operator can do.
+// Verb is an operation for an operator.
 type Verb struct {
 	Name    string
 	Changes bool
@@ -80,7 +79,7 @@ type Verb struct {
 	do      func(ctx context.Context, d *Desk, a Args) (any, error)
 }
 
-// Verbs is the closed list.
+// Verbs are all verbs.
 var Verbs = []Verb{
 	{"stats", false, "what is in the runner, and what its workers have done", func(_ context.Context, d *Desk, _ Args) (any, error) { return d.stats(), nil }},
 	{"list", false, "messages of a queue, by state", func(_ context.Context, d *Desk, a Args) (any, error) { return d.list(a) }},
@@ -101,29 +100,29 @@ var Verbs = []Verb{
 	}},
 }
 
-// Done is the answer to a change.
+// Done is the result of a change.
 type Done struct {
 	Count int `json:"count"`
 }
 
 func done(n int, err error) (any, error) { return Done{n}, err }
 
-// Desk looks after one runner.
+// Desk manages one runner.
 type Desk struct {
 	r *runner.Runner
 	o Options
 	http.Handler
 }
 
-// New returns the desk of r.
+// New returns a Desk for r.
 func New(r *runner.Runner, o Options) *Desk {
 	d := &Desk{r: r, o: o}
 	d.Handler = d.routes()
 	return d
 }
 
-// Do carries a verb out. Errors are those of the runner, and runner.ErrInvalid for
-// arguments that make no sense.
+// Do executes a verb. Errors are those of the runner, and runner.ErrInvalid for invalid
+// arguments.
 func (d *Desk) Do(ctx context.Context, verb string, a Args) (any, error) {
 	i := slices.IndexFunc(Verbs, func(v Verb) bool { return v.Name == verb })
 	if i < 0 {
@@ -153,7 +152,7 @@ func (d *Desk) refused(verb string, a Args) error {
 	return d.o.Refuse(verb, a)
 }
 
-// Stats is the answer to "stats".
+// Stats is the result of "stats".
 type Stats struct {
 	State       string  `json:"state"`
 	Journal     string  `json:"journal"`
@@ -162,12 +161,12 @@ type Stats struct {
 	Outbox      uint64  `json:"outbox"`
 	DeadLetters uint64  `json:"dead_letters"`
 	Queues      []Queue `json:"queues"`
-	// Schedules are what posts messages again and again; see runner.Every.
+	// Schedules are the schedules, see runner.Every.
 	Schedules []Schedule `json:"schedules"`
 }
 
-// Schedule is a name under which messages are posted at the times of Schedule. Skipped
-// counts the times at which the last message still waited or ran.
+// Schedule is a named schedule that posts messages. Skipped counts the times at which the last
+// message still waited or ran.
 type Schedule struct {
 	Name     string    `json:"name"`
 	Queue    string    `json:"queue"`
@@ -177,7 +176,7 @@ type Schedule struct {
 	Skipped  uint64    `json:"skipped"`
 }
 
-// Queue is a queue, and what its workers have done since the runner was opened.
+// Queue is a queue, with the counters of its workers since the runner was opened.
 type Queue struct {
 	Name      string  `json:"name"`
 	Title     string  `json:"title,omitempty"`
@@ -225,7 +224,7 @@ func mean(l *runner.Latency) float64 {
 	return 0
 }
 
-// Message is a message, without what is not known of it.
+// Message is a message; unknown fields are empty.
 type Message struct {
 	Queue    string    `json:"queue"`
 	ID       string    `json:"id"`
@@ -242,24 +241,23 @@ type Message struct {
 	Runs     []Run     `json:"runs,omitempty"`
 }
 
-// Run is a delivery that ended.
+// Run is a delivery that has ended.
 type Run struct {
 	Ended time.Time `json:"ended"`
 	Took  float64   `json:"took_seconds"`
 	Error string    `json:"error,omitempty"`
 }
 
-// List is the answer to "list". Next is where the next page begins, 0 if there is
-// none.
+// List is the result of "list". Next is the begin of the next page, 0 if there is none.
 type List struct {
 	Messages []Message `json:"messages"`
 	Next     uint64    `json:"next,omitempty"`
-	// More says that others follow, and there is no page of them: of what is scheduled
-	// only the next that are due are listed.
+	// More says that there are further messages without a page: of scheduled messages only the
+	// earliest are listed.
 	More bool `json:"more,omitempty"`
 }
 
-// lists are the lists of a queue; the first state of each names it.
+// lists are the lists of a queue; the first state of each identifies it.
 var lists = []struct {
 	state runner.MessageState
 	title string
@@ -267,7 +265,7 @@ var lists = []struct {
 	{runner.Waiting, "Waiting"}, {runner.Scheduled, "Scheduled"}, {runner.Dead, "Dead"}, {runner.Done, "Finished"},
 }
 
-// stateOf is the list that a state names; none names the first.
+// stateOf returns the list of a state; "" is the first list.
 func stateOf(name string) (runner.MessageState, error) {
 	if name == "" {
 		return runner.Waiting, nil
@@ -316,7 +314,7 @@ func (d *Desk) show(a Args) (Message, error) {
 	return d.view(&m, maxShown), nil
 }
 
-// find returns the message that is named.
+// find returns the message that the arguments identify.
 func (d *Desk) find(a Args) (runner.MessageInfo, error) {
 	id, err := parseID(a.ID)
 	if err != nil || a.Number == 0 && id == "" {
@@ -341,7 +339,7 @@ func (d *Desk) find(a Args) (runner.MessageInfo, error) {
 		if m.Number != a.Number {
 			continue
 		}
-		// A history knows more, if it is of this very message.
+		// The history has more, if it is of this very message.
 		if known, err := d.r.Message(a.Queue, m.ID); err == nil && len(known.Runs) > 0 && known.Number == m.Number && known.State == m.State {
 			m = known
 		}
@@ -366,7 +364,7 @@ func (d *Desk) view(m *runner.MessageInfo, most int) Message {
 	return v
 }
 
-// known is t in UTC, or zero for the beginning of 1970, which nobody noted.
+// known returns t in UTC, or zero for the start of 1970, which means unknown.
 func known(t time.Time) time.Time {
 	if t.IsZero() || t.UnixMilli() == 0 {
 		return time.Time{}
@@ -376,8 +374,7 @@ func known(t time.Time) time.Time {
 
 const hexMark = "hex:"
 
-// text shows bytes: as they are if they are printable, else in hex. What is longer
-// than most bytes is cut.
+// text returns bytes as text if they are printable, else in hex, cut to most bytes.
 func text(b []byte, most int) string {
 	if s := string(b); printable(s) && !strings.HasPrefix(s, hexMark) {
 		return cut(s, most)
@@ -385,7 +382,7 @@ func text(b []byte, most int) string {
 	return cut(hexMark+hex.EncodeToString(b[:min(len(b), most)]), most)
 }
 
-// parseID is the reverse of text.
+// parseID is the inverse of text.
 func parseID(s string) (string, error) {
 	digits, ok := strings.CutPrefix(s, hexMark)
 	if !ok {
@@ -410,7 +407,7 @@ func printable(s string) bool {
 	return true
 }
 
-// cut shortens s to most bytes, between two characters.
+// cut shortens s to at most most bytes, between two characters.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -17,8 +17,8 @@ import (
 	"wamble/runner"
 )
 
-// Loopback allows requests of the same machine that ask for it by an address or as
-// localhost, and did not come through a proxy. It trusts every user of the machine.
+// Loopback allows requests from the same machine to an IP address or localhost that did not
+// come through a proxy. It trusts every user of the machine.
 func Loopback(r *http.Request, _ bool) bool {
 	if r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
 		return false
@@ -33,10 +33,11 @@ func Loopback(r *http.Request, _ bool) bool {
 		(strings.EqualFold(host, "localhost") || err2 == nil && to.IsLoopback())
 }
 
-// policy lets the page show its own style and send its own forms, nothing else.
+// policy is the content security policy: the page may use its own style and send its own forms,
+// nothing else.
 const policy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// maxBody bounds the arguments of a request, in bytes.
+// maxBody bounds the arguments of a request in bytes.
 const maxBody = 64 << 10
 
 //go:embed style.css
@@ -66,11 +67,11 @@ func (d *Desk) routes() http.Handler {
 		mux.HandleFunc("POST /api/"+v.Name, func(w http.ResponseWriter, r *http.Request) { d.actJSON(w, r, v.Name) })
 		mux.HandleFunc("POST /act/"+v.Name, func(w http.ResponseWriter, r *http.Request) { d.actForm(w, r, v.Name) })
 	}
-	// A page of somebody else cannot act in the name of whoever is allowed here.
+	// Pages of other sites cannot act with the permissions of the user.
 	return d.allowed(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxBody)))
 }
 
-// allowed asks Options.Allow first.
+// allowed asks Options.Allow before every request.
 func (d *Desk) allowed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -87,7 +88,7 @@ func (d *Desk) allowed(next http.Handler) http.Handler {
 	})
 }
 
-// act carries out a change that came by HTTP.
+// act executes a change that came by HTTP.
 func (d *Desk) act(r *http.Request, verb string, a Args) (any, error) {
 	do := func(ctx context.Context) (any, error) { return d.Do(ctx, verb, a) }
 	if d.o.Around != nil {
@@ -114,7 +115,7 @@ func (d *Desk) actJSON(w http.ResponseWriter, r *http.Request, verb string) {
 	answerJSON(w, result, err)
 }
 
-// actForm answers a form of the page by leading back to what it was on.
+// actForm answers a form of the page with a redirect to the list or page that it was on.
 func (d *Desk) actForm(w http.ResponseWriter, r *http.Request, verb string) {
 	a, err := Args{}, r.ParseForm()
 	if err == nil {
@@ -157,7 +158,7 @@ func queryArgs(q url.Values) (Args, error) {
 	return a, errors.Join(errs...)
 }
 
-// codeOf is the status of an error.
+// codeOf returns the HTTP status of an error.
 func codeOf(err error) int {
 	switch {
 	case errors.Is(err, runner.ErrNotFound):
@@ -172,7 +173,7 @@ func codeOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// ErrRefused is for Options.Refuse: what it wraps is answered 403.
+// ErrRefused is for Options.Refuse: an error that wraps it is answered 403.
 var ErrRefused = errors.New("not here")
 
 func answerJSON(w http.ResponseWriter, result any, err error) {

@@ -22,11 +22,11 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": showSeconds, "count": showCount, "at": showTime, "line": oneLine, "dict": dict,
 }).Parse(pageText))
 
-// view is what the page shows: all queues, a list of one, a message, or a problem.
+// view is the content of the page: all queues, a list of one, a message, or a problem.
 type view struct {
 	Stats   *Stats
 	Queue   string
-	Here    *Queue // Queue, in a list
+	Here    *Queue // the data of Queue, on a list page
 	Tabs    []tab
 	List    *List
 	State   string
@@ -48,23 +48,23 @@ func (v *view) May(verb string, m *Message) bool {
 	return v.refused(verb, Args{Queue: m.Queue, State: m.State, Number: m.Number, ID: m.ID}) == nil
 }
 
-// tab leads to a list of a queue.
+// tab is a link to a list of a queue.
 type tab struct {
 	Title, Link string
 	Here        bool
 }
 
-// Link leads to a list of a queue, or to the queues.
+// Link returns the link to a list of a queue.
 func (v *view) Link(queue, state string) string {
 	return "?" + url.Values{"queue": {queue}, "state": {state}}.Encode()
 }
 
-// To leads to a message.
+// To returns the link to a message.
 func (v *view) To(m *Message) string {
 	return "?" + url.Values{"queue": {m.Queue}, "state": {m.State}, "number": {strconv.FormatUint(m.Number, 10)}}.Encode()
 }
 
-// Ready reports whether the runner takes and runs everything.
+// Ready reports whether the runner accepts and runs everything.
 func (v *view) Ready() bool { return v.Stats.State == runner.Running.String() }
 
 func (d *Desk) page(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +159,7 @@ func showSeconds(s float64) string {
 	}
 }
 
-// showCount separates thousands.
+// showCount formats a number with thousands separators.
 func showCount(n any) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -175,7 +175,7 @@ func showTime(t time.Time) string {
 	return t.Format("2006-01-02 15:04:05")
 }
 
-// dict makes the arguments of a template of names and values.
+// dict returns the arguments of a template as a map, from names and values.
 func dict(pairs ...any) map[string]any {
 	m := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -184,10 +184,10 @@ func dict(pairs ...any) map[string]any {
 	return m
 }
 
-// oneLine is s without what would make a row of a list high.
+// oneLine returns s with all white space as single spaces.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// indent lays JSON out.
+// indent formats JSON.
 func indent(s string) string {
 	var b bytes.Buffer
 	if !strings.HasPrefix(s, "{") && !strings.HasPrefix(s, "[") || json.Indent(&b, []byte(s), "", "  ") != nil {

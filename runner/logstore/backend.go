@@ -9,26 +9,26 @@ import (
 	"wamble/runner"
 )
 
-// backend is an open Storage. Without held it is for reading, or a scratch copy.
+// backend is an open Storage. Without held it is read-only, or a scratch copy.
 type backend struct {
 	s       *Storage
 	held    Held
 	scratch bool
 	give    func()
 	onFail  func(error)
-	ctx     context.Context // of all work on the log; ends with the backend
+	ctx     context.Context // context of all work on the log; ends with the backend
 	stop    context.CancelFunc
 
-	mu      sync.RWMutex // guards what follows; held for no I/O
+	mu      sync.RWMutex // guards rows to tidying; not held during I/O
 	rows    rows
-	seq     uint64 // the last record in rows
-	since   int    // bytes of records after the last checkpoint
+	seq     uint64 // number of the last record in rows
+	since   int    // bytes of records since the last checkpoint
 	failed  error
 	closed  bool
-	tidying bool // a checkpoint of its own accord is under way
+	tidying bool // an automatic checkpoint is in progress
 
-	saving  sync.Mutex     // held by a checkpoint
-	helpers sync.WaitGroup // checkpoints
+	saving  sync.Mutex     // held during a checkpoint
+	helpers sync.WaitGroup // automatic checkpoints
 }
 
 func (s *Storage) newBackend(give func(), onFail func(error)) *backend {
@@ -37,7 +37,7 @@ func (s *Storage) newBackend(give func(), onFail func(error)) *backend {
 	return b
 }
 
-// fail ends the backend: nothing of it is acknowledged any more.
+// fail marks the backend as failed: nothing is acknowledged any more.
 func (b *backend) fail(err error) {
 	b.mu.Lock()
 	first := b.failed == nil && !b.closed
@@ -82,7 +82,7 @@ func (b *backend) Get(dst, key []byte) ([]byte, bool, error) {
 	return b.rows.Get(dst, key)
 }
 
-// Scan implements runner.Reader. Whoever visits may ask again, or write.
+// Scan implements runner.Reader. visit may read and write the backend.
 func (b *backend) Scan(lo, hi []byte, visit func(key, value []byte) bool) error {
 	return b.snapshot().Scan(lo, hi, visit)
 }
@@ -94,11 +94,11 @@ func (b *backend) Free() (uint64, error) {
 	return uint64(max(b.s.o.MaxBytes-b.rows.bytes, 0)), nil
 }
 
-// Shrink implements runner.Backend: the log shrinks by checkpoints.
+// Shrink implements runner.Backend. It does nothing: checkpoints shrink the log.
 func (b *backend) Shrink() error { return nil }
 
-// Close implements runner.Backend. After a failure the claim is not given back: who
-// claims next ends it.
+// Close implements runner.Backend. After a failure the claim is not released: the next claim
+// ends it.
 func (b *backend) Close() error {
 	b.mu.Lock()
 	if b.closed {
@@ -110,14 +110,14 @@ func (b *backend) Close() error {
 	b.mu.Unlock()
 	b.stop()
 	b.helpers.Wait()
-	b.saving.Lock() // a Flush has ended
+	b.saving.Lock() // waits for a Flush
 	defer b.saving.Unlock()
 	var err error
 	if b.held != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), b.s.o.Patience)
 		defer cancel()
 		if failed {
-			cancel() // it only lets go of what it has
+			cancel() // Release then only frees its resources
 		}
 		if err = b.held.Release(ctx, b.s.heirNow()); failed {
 			err = nil
@@ -139,7 +139,8 @@ func (t *batch) Set(key, value []byte) { t.record = appendSet(t.record, key, val
 func (t *batch) Delete(key []byte)     { t.record = appendDelete(t.record, key) }
 func (t *batch) Len() int              { return len(t.record) - headLen }
 
-// maxKept is the largest buffer that a batch keeps for the next commit.
+// maxKept is the capacity in bytes of the largest buffer that a batch keeps for its next
+// commit.
 const maxKept = 1 << 20
 
 // Commit implements runner.Batch.
@@ -170,8 +171,8 @@ func (t *batch) Commit() error {
 	return nil
 }
 
-// take applies a record that is durable. A backend that has failed meanwhile
-// acknowledges it no more.
+// take applies a durable record. If the backend has failed in between, the record is not
+// acknowledged.
 func (b *backend) take(seq uint64, record []byte) error {
 	b.mu.Lock()
 	if b.failed != nil {
@@ -187,7 +188,7 @@ func (b *backend) take(seq uint64, record []byte) error {
 		b.helpers.Add(1)
 	}
 	b.mu.Unlock()
-	if err != nil { // it was made here: a fault of this program
+	if err != nil { // the record was made here: a bug of this program
 		b.fail(err)
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"wamble/runner"
 )
 
-// tidy makes a checkpoint beside the commits.
+// tidy makes a checkpoint while commits continue.
 func (b *backend) tidy() {
 	defer b.helpers.Done()
 	defer func() {
@@ -29,8 +29,9 @@ func (b *backend) tidy() {
 	}
 }
 
-// save replaces the log so far by a checkpoint, also if nothing was written since the last
-// attempt if it is again. When it fails, the next one is tried after as many records more.
+// save replaces the log so far by a checkpoint. Without again it does nothing if nothing was
+// written since the last attempt. After a failure the next automatic attempt is made after as
+// many bytes again.
 func (b *backend) save(again bool) error {
 	b.saving.Lock()
 	defer b.saving.Unlock()
@@ -48,8 +49,8 @@ func (b *backend) save(again bool) error {
 	return err
 }
 
-// flushTries is how often a checkpoint is tried that somebody waits for: whoever reads the
-// log, or cleans its tables, is in its way for a moment.
+// flushTries is how often Flush tries a checkpoint: a reader of the log, or a cleanup of its
+// tables, may block it for a moment.
 const flushTries = 8
 
 // Flush implements runner.Backend.
@@ -63,8 +64,8 @@ func (b *backend) Flush() error {
 	return err
 }
 
-// fileMagic begins the file of a checkpoint; records follow, each behind its length
-// as a uvarint, and a length of 0 ends it.
+// fileMagic begins the file of a checkpoint; records follow, each after its length as a
+// uvarint, and a length of 0 ends the file.
 const fileMagic = "runner log 1\n"
 
 // Checkpoint implements runner.Backend: the name is that of a file.
@@ -92,12 +93,12 @@ func (b *backend) Checkpoint(name string) error {
 		err = w.WriteByte(0)
 	}
 	if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err == nil {
-		err = os.Link(part, name) // fails if it exists
+		err = os.Link(part, name) // fails if the name exists
 	}
 	return errors.Join(err, os.Remove(part))
 }
 
-// readFile adds the rows of a checkpoint's file.
+// readFile adds the rows of a checkpoint file.
 func (r *rows) readFile(name string) error {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,5 +134,5 @@ func (r *rows) readFile(name string) error {
 	}
 }
 
-// maxFileRecord bounds a record of a file: one row of the largest size, about.
+// maxFileRecord bounds a record of a file: about one row of the largest size.
 const maxFileRecord = 64 << 20

@@ -17,7 +17,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// appendHead begins a record; the time is that of sealing.
+// appendHead begins a record; seal sets the time.
 func appendHead(b []byte) []byte {
 	return append(b, recordVersion, 0, 0, 0, 0, 0, 0, 0, 0)
 }
@@ -34,19 +34,19 @@ func appendDelete(b, key []byte) []byte {
 	return append(b, key...)
 }
 
-// seal ends a record.
+// seal completes a record with its time and checksum.
 func seal(b []byte, now time.Time) []byte {
 	binary.BigEndian.PutUint64(b[1:], uint64(now.UnixMilli()))
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// change is one of a record; key and value are parts of it.
+// change is one change of a record; key and value are views into it.
 type change struct {
 	key, value []byte
 	gone       bool
 }
 
-// openRecord checks a record, and returns its time and its changes as bytes.
+// openRecord checks a record, and returns its time and its encoded changes.
 func openRecord(b []byte) (at time.Time, changes []byte, err error) {
 	if len(b) < headLen+sumLen {
 		return at, nil, fmt.Errorf("a record of %d bytes: %w", len(b), runner.ErrDamaged)
@@ -61,7 +61,7 @@ func openRecord(b []byte) (at time.Time, changes []byte, err error) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[1:]))), body[headLen:], nil
 }
 
-// nextChange takes the first change off changes.
+// nextChange decodes the first change.
 func nextChange(changes []byte) (c change, rest []byte, err error) {
 	n, rest, ok := cutUvarint(changes)
 	if ok {

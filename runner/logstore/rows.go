@@ -8,14 +8,14 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// row is one of the map; its slices are never changed.
+// row is a row of the map; its slices do not change.
 type row struct{ key, value []byte }
 
-// rowCost is what a row takes beside its bytes, about.
+// rowCost is about the memory of a row in addition to its bytes.
 const rowCost = 64
 
-// rows is the ordered map. A copy costs nothing at once: the nodes that are changed
-// after it are copied then. Reads of a copy need no lock.
+// rows is the ordered map. A copy is immediate: nodes that change later are copied then. Reads
+// of a copy need no lock.
 type rows struct {
 	tree  *btree.BTreeG[row]
 	bytes int
@@ -28,8 +28,8 @@ func newRows() rows {
 
 func (r *rows) copy() rows { return rows{r.tree.Copy(), r.bytes} }
 
-// apply does what a record says, and returns its time. A record that is damaged is
-// applied in part.
+// apply applies the changes of a record, and returns its time. A damaged record is applied in
+// part.
 func (r *rows) apply(record []byte) (time.Time, error) {
 	at, changes, err := openRecord(record)
 	for err == nil && len(changes) > 0 {
@@ -58,11 +58,11 @@ func (r *rows) change(c change) {
 	}
 }
 
-// stateRecord is about how large the records of a checkpoint are.
+// stateRecord is about the size in bytes of the records of a checkpoint.
 const stateRecord = 64 << 10
 
-// records returns all rows as records of the time given; at least one, so that the
-// time is kept.
+// records returns all rows as records with the time now; at least one, so that the time is
+// stored.
 func (r *rows) records(now time.Time) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		b := appendHead(nil)

@@ -10,23 +10,22 @@ import (
 	"wamble/runner"
 )
 
-// Options of New. The zero value serves.
+// Options configure a Storage. The zero value is usable.
 type Options struct {
-	// Node is who claims the log.
+	// Node is the name of the claimant.
 	Node string
-	// CheckpointAfter is how many bytes of records are appended before a checkpoint
-	// takes their place; default 16 MiB. While the rows take more than that, it is as
-	// many as they take.
+	// CheckpointAfter is how many bytes of records are appended before a checkpoint replaces
+	// them; default 16 MiB. If the rows take more memory, it is that amount.
 	CheckpointAfter int
-	// MaxBytes is how much memory the rows may take, about: what the runner hears as
-	// free space is what is left of it. Default 1 GiB.
+	// MaxBytes is about how much memory the rows may take; what is left of it is the runner's
+	// free space. Default 1 GiB.
 	MaxBytes int
-	// Patience bounds a claim and a release; default 10 s. A log has bounds of its own for
+	// Patience bounds a claim and a release; default 10 s. A log has its own bounds for
 	// appends, and for replays and checkpoints, which may be large.
 	Patience time.Duration
-	// Now replaces the clock that records are stamped with, in tests.
+	// Now replaces the clock for the times of records, in tests.
 	Now func() time.Time
-	// Report hears why a checkpoint failed: the log grows until one succeeds. It must
+	// Report gets the errors of failed checkpoints: the log grows until one succeeds. It must
 	// return quickly.
 	Report func(error)
 }
@@ -39,34 +38,34 @@ type Storage struct {
 
 	mu     sync.Mutex
 	open   bool
-	heir   string // who is to have the log next; "": anybody
+	heir   string // node that may claim the log next; "" for any
 	newest time.Time
 	clock  clock
 }
 
-// clock is what records are stamped with: the wall clock, but it never goes back. So
-// no life has given anything a later time than its newest record, whoever sets the wall
-// clock meanwhile, and a life that follows can begin after it.
+// clock gives the times of records: the wall clock, but it never goes back. So no time of a
+// holder is later than its newest record, even if the wall clock is set, and the next holder
+// can begin after that record.
 type clock struct {
 	began time.Time // a reading of the monotonic clock
-	start time.Time // what the clock said then
+	start time.Time // the clock's time at began
 }
 
-// now is the time of the clock, given what the wall clock says.
+// now returns the time of the clock, given the wall clock's.
 func (c *clock) now(wall time.Time) time.Time {
 	now := c.start.Add(time.Since(c.began))
 	c.reach(wall.Round(0), &now)
 	return now
 }
 
-// reach lets the clock go forward to a time.
+// reach moves the clock forward to a time.
 func (c *clock) reach(to time.Time, now *time.Time) {
 	if ahead := to.Sub(*now); ahead > 0 {
 		c.start, *now = c.start.Add(ahead), to
 	}
 }
 
-// New returns the storage that the log has under a name. Nobody is asked yet.
+// New returns the storage of a name in a log. It does not access the log.
 func New(log Log, name string, o Options) *Storage {
 	if o.CheckpointAfter <= 0 {
 		o.CheckpointAfter = 16 << 20
@@ -86,7 +85,8 @@ func New(log Log, name string, o Options) *Storage {
 	return &Storage{log: log, name: name, o: o, clock: clock{began: time.Now(), start: o.Now().Round(0)}}
 }
 
-// SetHeir says who may claim the log first when it is closed, for a while; "": anybody.
+// SetHeir sets the node that may claim the log first, for a while, when it is closed; "" for
+// any.
 func (s *Storage) SetHeir(node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,20 +99,20 @@ func (s *Storage) heirNow() string {
 	return s.heir
 }
 
-// String names the storage, for messages.
+// String returns a description for messages.
 func (s *Storage) String() string { return "the log " + s.name }
 
-// Newest is the latest time of a record that was replayed when the storage was
-// opened, by the clock of whoever wrote it: a life that follows begins no earlier.
+// Newest returns the latest time of a record that was replayed when the storage was opened, by
+// the writer's clock: the new holder's clock must not begin earlier.
 func (s *Storage) Newest() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newest
 }
 
-// Ahead is how far the clock of the records is before that of this machine, because
-// the log has records of a later time, or because the machine's was set back: a life
-// that follows adds it to its own clock.
+// Ahead returns how far the clock of the records is ahead of the machine's clock, because the
+// log has records with a later time, or the machine's clock was set back: the new holder adds
+// it to its own clock.
 func (s *Storage) Ahead() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,14 +120,14 @@ func (s *Storage) Ahead() time.Duration {
 	return s.clock.now(wall).Sub(wall.Round(0))
 }
 
-// Now is the time of a record: never before one that was replayed, or given.
+// Now returns the time for a record: never before a replayed or returned one.
 func (s *Storage) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.clock.now(s.o.Now())
 }
 
-// take marks the storage as open, and returns what undoes that.
+// take marks the storage as open, and returns a function that undoes that.
 func (s *Storage) take() (give func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,8 +142,8 @@ func (s *Storage) take() (give func(), err error) {
 	}, nil
 }
 
-// Open implements runner.Storage: it claims the log and reads what is in it. What
-// claims that are refused return, it returns.
+// Open implements runner.Storage: it claims the log and reads its content. It returns the error
+// of a refused claim.
 func (s *Storage) Open(onFail func(error)) (runner.Backend, error) {
 	give, err := s.take()
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Storage) Open(onFail func(error)) (runner.Backend, error) {
 	return b, nil
 }
 
-// claim makes b the holder, with the rows that the log has.
+// claim makes b the holder, with the rows of the log.
 func (s *Storage) claim(b *backend) error {
 	ctx, cancel := context.WithTimeout(b.ctx, s.o.Patience)
 	defer cancel()
@@ -167,7 +167,7 @@ func (s *Storage) claim(b *backend) error {
 	b.held = held
 	newest, n, err := b.rows.replay(func(visit func(uint64, []byte) error) error { return held.Replay(b.ctx, visit) })
 	if err != nil {
-		b.fail(err) // what is known of the log is not all
+		b.fail(err) // only a part of the log is known
 		return err
 	}
 	b.seq, b.since = held.Seq(), n
@@ -179,8 +179,8 @@ func (s *Storage) claim(b *backend) error {
 	return nil
 }
 
-// replay applies the records of a log, and returns the latest of their times and how
-// many bytes they have.
+// replay applies the records of a log, and returns the latest of their times and their total
+// bytes.
 func (r *rows) replay(each func(visit func(seq uint64, record []byte) error) error) (newest time.Time, n int, err error) {
 	err = each(func(seq uint64, record []byte) error {
 		n += len(record)
@@ -196,8 +196,8 @@ func (r *rows) replay(each func(visit func(seq uint64, record []byte) error) err
 	return newest, n, err
 }
 
-// OpenReadOnly implements runner.Storage. It claims nothing: it shows what the log
-// had at one moment, whoever holds it.
+// OpenReadOnly implements runner.Storage. It claims nothing, and shows the content of the log
+// at one moment, also if it has a holder.
 func (s *Storage) OpenReadOnly(onFail func(error)) (runner.Backend, error) {
 	give, err := s.take()
 	if err != nil {
@@ -214,8 +214,7 @@ func (s *Storage) OpenReadOnly(onFail func(error)) (runner.Backend, error) {
 	return b, nil
 }
 
-// Restore implements runner.Storage: a checkpoint is a file that Backend.Checkpoint
-// has written.
+// Restore implements runner.Storage: a checkpoint is a file written by Backend.Checkpoint.
 func (s *Storage) Restore(checkpoint string, prepare func(runner.Backend) error) error {
 	give, err := s.take()
 	if err != nil {

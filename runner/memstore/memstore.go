@@ -1,8 +1,8 @@
-// Package memstore keeps a runner in memory, for the tests of programs that use
-// one: nothing of it survives the process.
+// Package memstore keeps a runner in memory, for tests of programs that use one: its content
+// does not survive the process.
 //
-// A [Store] passes the suite of every storage ([wamble/runner/runnertest]), so
-// that what works on it works on a disk, except for what a disk is for.
+// A [Store] passes the suite of all storages ([wamble/runner/runnertest]), so it behaves like a
+// storage on disk except for durability.
 package memstore
 
 import (
@@ -16,9 +16,9 @@ import (
 	"wamble/runner"
 )
 
-// Store is a runner.Storage without a disk: what is committed stays in it over
-// Close and Open, for as long as the process lives. Its zero value is empty and
-// ready. Every view is a root of the same persistent tree, so snapshots cost nothing.
+// Store is a runner.Storage in memory: its content survives Close and Open, but not the end
+// of the process. Its zero value is empty and usable. Every view is a root of the same
+// persistent tree, so snapshots cost nothing.
 type Store struct {
 	mu          sync.Mutex
 	root        *node
@@ -183,14 +183,14 @@ func (b *batch) Commit() error {
 	return err
 }
 
-// node is a treap that is never changed: an update copies the path to it.
+// node is an immutable treap: an update copies the path to it.
 type node struct {
 	key, value  []byte
 	rank        uint64
 	left, right *node
 }
 
-// split returns the keys below key and those from key on.
+// split returns the trees of the keys below key and of those from key on.
 func (n *node) split(key []byte) (below, above *node) {
 	if n == nil {
 		return nil, nil
@@ -204,7 +204,7 @@ func (n *node) split(key []byte) (below, above *node) {
 	return below, &c
 }
 
-// join puts two trees together; all keys of n are below those of other.
+// join combines two trees; all keys of n must be below those of other.
 func (n *node) join(other *node) *node {
 	switch {
 	case n == nil:

@@ -16,9 +16,9 @@ import (
 	"wamble/runner"
 )
 
-// backend is an open Pebble and the means to let go of it when it has failed.
-// The lock is ours alone, because a failed Pebble cannot be closed: its
-// goroutines may be stopped with its mutexes held.
+// backend is an open Pebble with what is needed to abandon it after a failure. It has its own
+// lock, because a failed Pebble cannot be closed: its goroutines may be stopped while they hold
+// its mutexes.
 type backend struct {
 	db       *pebble.DB
 	fence    *fencedFS
@@ -30,14 +30,14 @@ type backend struct {
 
 	failed   atomic.Bool
 	failedCh chan struct{}
-	views    sync.WaitGroup // that are being closed
+	views    sync.WaitGroup // views that are being closed
 
 	closing     context.Context // ends when Close begins
 	stop        context.CancelFunc
 	shrinking   sync.Mutex
 	commits     atomic.Uint64
 	mark        mark
-	compacted   uint64    // commits when Shrink compacted last
+	compacted   uint64    // commits at the last compaction of Shrink
 	compactNext time.Time // when it may compact again
 }
 
@@ -51,8 +51,8 @@ func (b *backend) Scan(lo, hi []byte, visit func(k, v []byte) bool) error {
 
 func (b *backend) Batch() runner.Batch { return &batch{b: b, batch: b.db.NewBatch()} }
 
-// Flush also waits a while for the compaction that may follow: whoever opens the
-// directory next would have to begin that compaction anew.
+// Flush also waits a while for a compaction that it may have triggered: otherwise the next
+// process would have to start that compaction again.
 func (b *backend) Flush() error {
 	return b.await(func() error {
 		err := b.db.Flush()
@@ -63,21 +63,21 @@ func (b *backend) Flush() error {
 	})
 }
 
-// Memory counts the memtables, which are written out when they are full, and blocks
-// of tables that were read.
+// Memory returns the size of the memtables, which are written out when they are full, and of
+// cached blocks of tables.
 func (b *backend) Memory() uint64 {
 	m := b.db.Metrics()
 	return m.MemTable.Size + m.MemTable.ZombieSize + uint64(m.BlockCache.Size)
 }
 
-// How often a flush looks whether the compaction has ended.
+// How often a flush checks whether the compaction has ended.
 const (
 	calmLooks = 100
 	calmEvery = 3 * time.Millisecond
 )
 
-// Checkpoint copies the files of a read-only Pebble, which has no log to flush
-// and whose files nobody writes.
+// Checkpoint copies the files of a read-only Pebble, which has no log to flush and whose files
+// do not change.
 func (b *backend) Checkpoint(to string) error {
 	if b.readOnly {
 		if _, err := b.fence.Stat(to); err == nil {
@@ -88,8 +88,8 @@ func (b *backend) Checkpoint(to string) error {
 	return b.await(func() error { return b.db.Checkpoint(to, pebble.WithFlushedWAL()) })
 }
 
-// await runs work that needs Pebble's background goroutines, which may be
-// stopped for ever when Pebble fails.
+// await runs work that needs Pebble's background goroutines, which may be stopped forever when
+// Pebble fails.
 func (b *backend) await(work func() error) error {
 	if b.failed.Load() {
 		return runner.ErrFailed
@@ -110,7 +110,7 @@ func (b *backend) Hurry() {
 	b.fence.closing.Store(true)
 }
 
-// Close closes Pebble, or leaves a failed one behind its fence.
+// Close closes Pebble, or abandons a failed one behind its fence.
 func (b *backend) Close() error {
 	b.Hurry()
 	b.shrinking.Lock()
@@ -138,13 +138,13 @@ func (v view) Scan(lo, hi []byte, visit func(k, v []byte) bool) error {
 	return scan(v.s, lo, hi, visit)
 }
 
-// Close lets go of the snapshot without waiting: Pebble may look for compactions
-// first, behind a lock that a failed Pebble holds for ever.
+// Close releases the snapshot without waiting: Pebble may first check for compactions, under a
+// lock that a failed Pebble holds forever.
 func (v view) Close() error {
 	v.b.views.Add(1)
 	go func() {
 		defer v.b.views.Done()
-		// It has no error to tell, but a panic of Pebble is a failure.
+		// A panic of Pebble is a failure.
 		if err := guard(v.s.Close); err != nil {
 			v.b.logger.fail(err)
 		}
@@ -186,7 +186,7 @@ type batch struct {
 	batch *pebble.Batch
 }
 
-// Set and Delete fail only on a closed batch, which this one never is.
+// Set and Delete fail only on a closed batch, which this one is not.
 func (b *batch) Set(key, value []byte) { _ = b.batch.Set(key, value, nil) }
 func (b *batch) Delete(key []byte)     { _ = b.batch.Delete(key, nil) }
 func (b *batch) Len() int {
@@ -196,8 +196,8 @@ func (b *batch) Len() int {
 	return b.batch.Len()
 }
 
-// Commit reports a failure also when Pebble itself returned nil after Fatalf,
-// or panicked because it could not create its next log file.
+// Commit also reports a failure if Pebble returned nil after Fatalf, or panicked because it
+// could not create its next log file.
 func (b *batch) Commit() error {
 	if b.b.failed.Load() {
 		return runner.ErrFailed
@@ -221,7 +221,7 @@ func (b *batch) Commit() error {
 	return nil
 }
 
-// guard turns the panics with which Pebble meets some errors into errors.
+// guard turns panics, which Pebble uses for some errors, into errors.
 func guard(work func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -14,42 +14,41 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A bridge carries commits while Pebble opens for writing, for which it syncs files
-// and names five times in a row: whoever takes over from a process that was not to be
-// missed cannot wait for that. The process before it makes the file while it still
-// serves (PrepareBridge). Who opens with Options.Bridge reads by a Pebble that is open
-// read-only, which takes a few milliseconds and syncs nothing; commits are appended to
-// the file, and kept in memory over what that Pebble reads. Beside them Pebble opens
-// for writing, gets what was committed so far, and takes over.
+// A bridge takes commits while Pebble opens for writing, for which it syncs files and names
+// five times in a row: too long for a process that takes over from another one without a gap.
+// The previous process makes the file while it still serves (PrepareBridge). An Open with
+// Options.Bridge reads through a Pebble that is open read-only, which takes a few milliseconds
+// and syncs nothing; commits are appended to the file, and kept in memory over what that Pebble
+// reads. Concurrently Pebble opens for writing, gets the commits so far, and takes over.
 //
-// What a process leaves in the file when it dies, the next Open brings to Pebble: each
-// record once, because Pebble is told with it how far it has the file.
+// If the process ends before, the next Open writes the file into Pebble: each record once,
+// because Pebble stores with it up to where it has the file.
 //
 // The file is, in little endian:
 //
 //	magic "wamble bridge 1\n", id 16
 //	records: length 4, CRC-32C 4 of id, place of the record in the file 8 and batch; the batch
 //
-// Its end is where no whole record is: it was made of zeros, so that a sync has
-// nothing to do but to write.
+// It ends where there is no whole record. It is created full of zeros, so that a sync only has
+// to write data.
 const (
 	bridgeFile  = "bridge"
 	bridgeMagic = "wamble bridge 1\n"
 	bridgeHead  = len(bridgeMagic) + 16
-	bridgeRoom  = 2 << 20 // bytes that the file has from the beginning
+	bridgeRoom  = 2 << 20 // initial size of the file in bytes
 	recordHead  = 8
 )
 
-// bridgeKey is where Pebble keeps the id of the last bridge and how far it has it. No
-// table of the runner begins so.
+// bridgeKey is the key under which Pebble stores the id of the last bridge and how far it has
+// it. No table of the runner begins with these bytes.
 var bridgeKey = []byte("\xff\xffbridge")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type bridgeID [16]byte
 
-// PrepareBridge makes the bridge for the process that follows at once. The storage is
-// open, and nothing happens to it.
+// PrepareBridge makes the bridge for the next process. The storage stays open and is not
+// affected.
 func (s *Storage) PrepareBridge() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +64,7 @@ func (s *Storage) PrepareBridge() error {
 	if err != nil {
 		return fmt.Errorf("make a bridge: %w", err)
 	}
-	for at := 0; at < len(text) && err == nil; at += aheadPage { // in pages: see logFile
+	for at := 0; at < len(text) && err == nil; at += aheadPage { // in pages, see logFile
 		_, err = file.Write(text[at : at+aheadPage])
 	}
 	if err = errors.Join(err, file.Sync(), file.Close(), syncDir(s.fs, s.dir)); err != nil {
@@ -76,8 +75,8 @@ func (s *Storage) PrepareBridge() error {
 
 func (s *Storage) bridgePath() string { return s.fs.PathJoin(s.dir, bridgeFile) }
 
-// readBridge returns the id and the batches of the bridge after the place from, which
-// is told its id, and where they end. Without a bridge that was made whole end is 0.
+// readBridge returns the id of the bridge, its batches after the position from(id), and the
+// position of their end. Without a complete bridge file end is 0.
 func (s *Storage) readBridge(from func(bridgeID) int) (id bridgeID, batches [][]byte, end int, err error) {
 	file, err := s.fs.Open(s.bridgePath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +104,7 @@ func (s *Storage) readBridge(from func(bridgeID) int) (id bridgeID, batches [][]
 	}
 }
 
-// unusedBridge returns the id of the bridge, if it was made whole and has no record.
+// unusedBridge returns the id of the bridge, if the file is complete and has no record.
 func (s *Storage) unusedBridge() (id bridgeID, unused bool, err error) {
 	file, err := s.fs.Open(s.bridgePath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,13 +116,13 @@ func (s *Storage) unusedBridge() (id bridgeID, unused bool, err error) {
 	head := make([]byte, bridgeHead+recordHead)
 	_, err = io.ReadFull(file, head)
 	if err = errors.Join(err, file.Close()); err != nil || !bytes.HasPrefix(head, []byte(bridgeMagic)) {
-		return id, false, nil // Open finds out what it is
+		return id, false, nil // Open examines it
 	}
 	copy(id[:], head[len(bridgeMagic):])
 	return id, binary.LittleEndian.Uint32(head[bridgeHead:]) == 0, nil
 }
 
-// recordAt returns the batch of the record at a place, nil if there is no whole one.
+// recordAt returns the batch of the record at a position, nil if there is no whole one.
 func recordAt(text []byte, id bridgeID, at int) []byte {
 	if at < bridgeHead || at > len(text)-recordHead {
 		return nil
@@ -142,7 +141,7 @@ func sumOf(id bridgeID, at int, batch []byte) uint32 {
 	return crc32.Update(crc32.Update(crc32.Checksum(id[:], castagnoli), castagnoli, place[:]), castagnoli, batch)
 }
 
-// bridgeFrom returns from where on a Pebble lacks a bridge.
+// bridgeFrom returns the position from which on Pebble lacks the bridge.
 func (b *backend) bridgeFrom(id bridgeID) int {
 	value, ok, err := b.Get(nil, bridgeKey)
 	if err == nil && ok && len(value) == len(id)+8 && bridgeID(value) == id {
@@ -151,7 +150,7 @@ func (b *backend) bridgeFrom(id bridgeID) int {
 	return bridgeHead
 }
 
-// absorb commits batches of a bridge, which end at a place of it, at once.
+// absorb commits batches of a bridge, which end at the position end, in one batch.
 func (b *backend) absorb(batches [][]byte, id bridgeID, end int) error {
 	if len(batches) == 0 {
 		return nil
@@ -172,7 +171,7 @@ func (b *backend) absorb(batches [][]byte, id bridgeID, end int) error {
 	})
 }
 
-// join adds batches to another.
+// join appends batches to another.
 func join(to *pebble.Batch, batches [][]byte) error {
 	for _, text := range batches {
 		var one pebble.Batch
@@ -186,7 +185,7 @@ func join(to *pebble.Batch, batches [][]byte) error {
 	return nil
 }
 
-// endBridge brings what a dead process left in its bridge to Pebble.
+// endBridge writes what a dead process left in its bridge into Pebble.
 func (s *Storage) endBridge(b *backend) error {
 	id, batches, end, err := s.readBridge(b.bridgeFrom)
 	if err == nil {
@@ -199,9 +198,9 @@ func (s *Storage) endBridge(b *backend) error {
 	return nil
 }
 
-// removeBridge removes the file. Pebble has it: if the file comes back, it does no harm.
-// It returns also when the fence is closed, where Pebble's own goroutines stay for good:
-// Close waits for whoever crosses the bridge.
+// removeBridge removes the file. Pebble has its content: if the file reappears, it does no
+// harm. It also returns if the fence is closed, where Pebble's own goroutines block forever:
+// Close waits for the goroutine of cross.
 func (s *Storage) removeBridge(f *fencedFS) {
 	if _, err := s.fs.Stat(s.bridgePath()); err == nil {
 		_, _, _ = f.try(func() error { return s.fs.Remove(s.bridgePath()) })

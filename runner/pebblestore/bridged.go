@@ -17,45 +17,44 @@ import (
 )
 
 const (
-	// crossAfter is how long Pebble waits before it opens for writing: the first
-	// answers come before.
+	// crossAfter is how long Pebble waits before it opens for writing, so that the first
+	// answers are sent before.
 	crossAfter = 100 * time.Millisecond
-	// smallRest is what commits may wait for at the end, in bytes. More than crossings
-	// rounds are not tried.
+	// smallRest is the most bytes that the last round may copy while commits wait; after
+	// crossings rounds it may be more.
 	smallRest = 64 << 10
 	crossings = 8
-	// largeView is from how many bytes on a snapshot waits for Pebble, rather than to
-	// copy what the bridge has.
+	// largeView is the size in bytes of the bridge from which a snapshot waits for Pebble
+	// instead of copying the bridge.
 	largeView = 256 << 10
 )
 
-// bridged is a storage that commits to a bridge until Pebble is open for writing. It
-// is also a storage that is only read while there is something in its bridge.
+// bridged is a storage that commits to a bridge until Pebble is open for writing, or a
+// read-only storage whose bridge is not empty.
 type bridged struct {
 	s    *Storage
 	ro   *backend
 	rw   atomic.Pointer[backend]
 	id   bridgeID
-	file vfs.File // nil: it is only read
+	file vfs.File // nil if the storage is read-only
 	hold chan struct{}
 
-	commits sync.Mutex // held during a commit; guards what follows
+	commits sync.Mutex // held during a commit; guards end and rest
 	end     int
 	rest    [][]byte // batches that rw does not have
 
 	mu      sync.RWMutex  // guards overlay
-	overlay *pebble.Batch // what is committed since ro was opened
+	overlay *pebble.Batch // commits since ro was opened
 	views   sync.WaitGroup
 
 	stop   chan struct{} // closed by Close
-	done   chan struct{} // closed when rw is there, or will never be
+	done   chan struct{} // closed when rw is set, or never will be
 	once   sync.Once
 	failed atomic.Bool
 	onFail func(error)
 }
 
-// openBridged opens the storage over a bridge that nobody has used. It returns nil if
-// there is none.
+// openBridged opens the storage with an unused bridge. It returns nil if there is none.
 func (s *Storage) openBridged(onFail func(error)) (runner.Backend, error) {
 	id, unused, err := s.unusedBridge()
 	if err != nil || !unused {
@@ -87,7 +86,7 @@ func (s *Storage) setBridging(on bool) {
 	s.mu.Unlock()
 }
 
-// rest lets the first answers go before.
+// rest waits for crossAfter or stop.
 func rest(stop <-chan struct{}) {
 	select {
 	case <-time.After(crossAfter):
@@ -95,7 +94,7 @@ func rest(stop <-chan struct{}) {
 	}
 }
 
-// fail tells the first failure, of the bridge or of a Pebble behind it.
+// fail reports the first failure, of the bridge or of a Pebble.
 func (b *bridged) fail(err error) {
 	b.once.Do(func() {
 		b.failed.Store(true)
@@ -136,11 +135,11 @@ func (b *bridged) cross(lock io.Closer) {
 	b.mu.Unlock()
 	b.s.removeBridge(b.rw.Load().fence)
 	b.views.Wait()
-	_ = errors.Join(overlay.Close(), b.file.Close(), b.ro.Close()) // nothing of it counts any more
+	_ = errors.Join(overlay.Close(), b.file.Close(), b.ro.Close()) // ignored: they are not used any more
 }
 
-// hand gives Pebble what was committed, in rounds while commits go on, and the last
-// time while they wait.
+// hand writes the commits into Pebble, in rounds while commits continue, and the last round
+// while they wait.
 func (b *bridged) hand(rw *backend) error {
 	for round := 1; ; round++ {
 		b.commits.Lock()
@@ -169,7 +168,7 @@ func (b *bridged) hand(rw *backend) error {
 	}
 }
 
-// append commits a batch to the bridge. It reports false when Pebble has taken over.
+// append commits a batch to the bridge. It returns false if Pebble has taken over.
 func (b *bridged) append(batch *pebble.Batch) (bool, error) {
 	b.commits.Lock()
 	defer b.commits.Unlock()
@@ -184,8 +183,8 @@ func (b *bridged) append(batch *pebble.Batch) (bool, error) {
 	record = binary.LittleEndian.AppendUint32(record, sumOf(b.id, b.end, text))
 	record = append(record, text...)
 	_, err := b.file.WriteAt(record, int64(b.end))
-	// The first commit of a runner says that it has begun. That becomes durable with
-	// what it does next.
+	// The first commit of a runner only records its start. It becomes durable with the next
+	// one.
 	if err == nil && b.s.durability == Fsync && b.end > bridgeHead {
 		err = b.file.SyncData()
 	}
@@ -260,7 +259,7 @@ func (b *bridged) View() runner.View {
 	return &bridgeView{copied, b, err}
 }
 
-// after reads when there is no overlay any more.
+// after returns the reader when there is no overlay any more.
 func (b *bridged) after() runner.Reader {
 	if rw := b.rw.Load(); rw != nil {
 		return rw
@@ -268,7 +267,7 @@ func (b *bridged) after() runner.Reader {
 	return &bridgeView{err: runner.ErrFailed}
 }
 
-// bridgeView is a snapshot of a bridge and the Pebble below it.
+// bridgeView is a snapshot of a bridge and of the Pebble below it.
 type bridgeView struct {
 	batch *pebble.Batch
 	b     *bridged
@@ -304,12 +303,12 @@ func (b *bridged) Batch() runner.Batch {
 	return &bridgeBatch{b: b, own: b.ro.db.NewBatch()}
 }
 
-// bridgeBatch is a batch that goes into the bridge, and from then on, when Pebble has
-// taken over, into Pebble.
+// bridgeBatch is a batch that is committed to the bridge, and to Pebble once that has taken
+// over.
 type bridgeBatch struct {
 	b     *bridged
 	own   *pebble.Batch
-	moved runner.Batch // nil while there is a bridge
+	moved runner.Batch // nil until Pebble has taken over
 }
 
 func (c *bridgeBatch) Set(key, value []byte) {
@@ -368,7 +367,7 @@ func (b *bridged) Flush() error {
 
 func (b *bridged) Checkpoint(to string) error {
 	if b.file == nil {
-		return b.ro.Checkpoint(to) // with the bridge
+		return b.ro.Checkpoint(to) // includes the bridge
 	}
 	rw, err := b.wait()
 	if err != nil {
@@ -405,14 +404,14 @@ func (b *bridged) Hurry() {
 	}
 }
 
-// Close lets Pebble take over first, if it can. Nobody reads any more.
+// Close first lets Pebble take over, if it can. There must be no readers.
 func (b *bridged) Close() error {
 	close(b.stop)
 	<-b.done
 	if rw := b.rw.Load(); rw != nil {
 		return rw.Close()
 	}
-	b.failed.Store(true) // no commit comes after the one that is under way
+	b.failed.Store(true) // no commit follows the current one
 	b.commits.Lock()
 	defer b.commits.Unlock()
 	b.views.Wait()

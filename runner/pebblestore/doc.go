@@ -1,5 +1,5 @@
-// Package pebblestore keeps a runner in a directory on disk, in the key-value
-// store Pebble. It is a [runner.Storage]:
+// Package pebblestore keeps a runner in a directory on disk, in the key-value store Pebble. It
+// is a [runner.Storage]:
 //
 //	store := pebblestore.At("/var/lib/shop", pebblestore.Options{})
 //	r, err := runner.Open(store, runner.Options{Create: true})
@@ -7,12 +7,12 @@
 // # Nouns
 //
 //   - A [Storage] is the directory: one process at a time has it open.
-//   - The backend is Pebble while it is open.
-//   - The fence stands between Pebble and the file system, and keeps a Pebble
-//     that has failed from the disk.
-//   - A log file is Pebble's write-ahead log, to which zeros are appended ahead
-//     of the records where each commit is synced.
+//   - The backend is an open Pebble.
+//   - The fence is between Pebble and the file system, and keeps a failed Pebble
+//     from writing.
+//   - A log file is Pebble's write-ahead log; zeros are written ahead of its records
+//     if each commit is synced.
 //   - A bridge takes the first commits of a process that follows another at once,
-//     while Pebble opens behind it.
+//     while Pebble opens.
 //   - A checkpoint is a directory with a consistent copy.
 package pebblestore

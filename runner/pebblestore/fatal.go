@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// fatalLogger is the Logger given to Pebble. Pebble calls Fatalf where it
-// would have the process die, and does not expect it to return.
+// fatalLogger is Pebble's Logger. Pebble calls Fatalf to end the process, and does not expect
+// it to return.
 type fatalLogger struct {
 	once    sync.Once
 	onFail  func(error)
 	mu      sync.Mutex
 	opening bool
-	err     error         // the first fatal error while opening
-	broken  chan struct{} // closed with it, if Pebble would never stop trying
+	err     error         // first fatal error while opening
+	broken  chan struct{} // closed with it, if Pebble would retry forever
 }
 
 func newFatalLogger() *fatalLogger {
 	return &fatalLogger{opening: true, broken: make(chan struct{})}
 }
 
-// background is told the error of a flush or a compaction, which Pebble tries again
-// at once. That helps against a full disk, and never against anything else.
+// background handles the error of a flush or a compaction, which Pebble retries at once.
+// Retrying helps against a full disk, but never against another error.
 func (l *fatalLogger) background(err error) {
 	if isFull(err) {
 		return
@@ -39,9 +39,9 @@ func (l *fatalLogger) Errorf(format string, args ...any) {
 	slog.Error("pebble: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf marks the runner failed. One caller may go on: our committer, whose commit
-// then reports the failure. All others are in the middle of changing the list of
-// files; they must not take another step, so their goroutine blocks here for ever.
+// Fatalf marks the runner as failed. Only the committer may continue, whose commit then returns
+// the failure. All other callers are changing the list of files and must not continue, so their
+// goroutine blocks here forever.
 func (l *fatalLogger) Fatalf(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	l.giveUp(err)
@@ -51,7 +51,7 @@ func (l *fatalLogger) Fatalf(format string, args ...any) {
 	}
 }
 
-// giveUp ends an opening with an error that Pebble does not return from. It does
+// giveUp ends an opening with an error after which Pebble does not return, and blocks. It does
 // nothing when Pebble is open.
 func (l *fatalLogger) giveUp(err error) {
 	l.mu.Lock()

@@ -13,19 +13,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// fencedFS stands between Pebble and the file system, for three reasons.
+// fencedFS is between Pebble and the file system, for three reasons.
 //
-// Pebble ends the process on some write errors: through its Logger, by a panic,
-// even by a fatal error of the runtime when it cannot create its next log file.
-// So once Pebble is open, the first error of a write in its directory marks the
-// runner failed and never returns to Pebble: the goroutine blocks here for ever.
+// Pebble ends the process on some write errors: through its Logger, by a panic, or by a fatal
+// error of the runtime when it cannot create its next log file. So once Pebble is open, the
+// first error of a write in its directory marks the runner as failed and never returns to
+// Pebble: the goroutine blocks forever.
 //
-// A failed Pebble has goroutines left. close keeps them from the disk: when it
-// returns, no write of theirs is under way and none will come, so that another
-// Pebble can open the same directory in the same process.
+// A failed Pebble leaves goroutines. close keeps them from the disk: when it returns, none of
+// their writes is in progress and none will follow, so that another Pebble can open the same
+// directory in the same process.
 //
-// And it makes Durability Write: syncing a log file does nothing then, while
-// Pebble still writes the file to the kernel at every commit.
+// It implements Durability Write: syncing a log file does nothing then, while Pebble still
+// writes the file to the kernel at every commit.
 type fencedFS struct {
 	vfs.FS
 	dir         string
@@ -33,11 +33,11 @@ type fencedFS struct {
 	fail        func(error)
 	names       names
 	room        room
-	calm        <-chan struct{} // no table is removed before it is closed; nil: at once
-	mu          sync.RWMutex    // held for reading by every write
-	strict      bool            // Pebble is open: errors do not return to it
+	calm        <-chan struct{} // no table is removed before it is closed; nil for no wait
+	mu          sync.RWMutex    // held for reading during every write
+	strict      bool            // Pebble is open: errors are not returned to it
 	closed      bool
-	closing     atomic.Bool // Close comes next
+	closing     atomic.Bool // Close follows
 }
 
 func newFencedFS(fs vfs.FS, dir string, d Durability, fail func(error)) *fencedFS {
@@ -61,25 +61,24 @@ func (f *fencedFS) close() {
 	f.mu.Unlock()
 }
 
-// weight is what an error of a write means for Pebble.
+// weight is the consequence of a write error for Pebble.
 type weight uint8
 
 const (
-	light weight = iota // it can live without: what is obsolete, checkpoints elsewhere
-	heavy               // it would end the process
-	table               // as heavy, but it can wait for room on a full disk
+	light weight = iota // harmless: obsolete files, checkpoints elsewhere
+	heavy               // fatal
+	table               // fatal, but the write can wait for space on a full disk
 )
 
-// do runs a write. When the fence is strict it does not return if the fence is
-// closed, nor if the write fails and Pebble cannot live without it.
+// do runs a write. If the fence is strict it does not return if the fence is closed, nor if the
+// write fails and its weight is not light.
 func (f *fencedFS) do(w weight, write func() error) error {
 	closed, strict, err := f.try(write)
 	return f.judge(w, closed, strict, err)
 }
 
-// persist is do for a write that may be repeated: where a full disk is no reason to
-// fail, it waits for room. When the storage is to be closed it fails nevertheless:
-// what the table was to hold is in the logs.
+// persist is do for a write that can be repeated: on a full disk it waits for space. If the
+// storage is being closed it fails after a few tries: the logs have the content of the table.
 func (f *fencedFS) persist(w weight, write func() error) error {
 	for hurried, n := 0, 1; ; n++ {
 		closed, strict, err := f.try(write)
@@ -104,7 +103,7 @@ func (f *fencedFS) judge(w weight, closed, strict bool, err error) error {
 	case closed && strict:
 		select {}
 	case err != nil && w == table && isFull(err):
-		f.room.wait() // Pebble tries again without a rest
+		f.room.wait() // Pebble retries without a pause
 	case err != nil && strict && w != light:
 		f.fail(f.explain(err))
 		select {}
@@ -112,7 +111,7 @@ func (f *fencedFS) judge(w weight, closed, strict bool, err error) error {
 	return err
 }
 
-// weigh returns the weight of a file.
+// weigh returns the weight of writes to a file.
 func (f *fencedFS) weigh(name string) weight {
 	switch {
 	case !f.within(name):
@@ -132,8 +131,7 @@ func (f *fencedFS) try(write func() error) (closed, strict bool, err error) {
 	return false, f.strict, write()
 }
 
-// lenient is do for what Pebble can live without: removing what is obsolete,
-// and making checkpoints elsewhere.
+// lenient is do for writes whose errors are harmless to Pebble.
 func (f *fencedFS) lenient(write func() error) error { return f.do(light, write) }
 
 func (f *fencedFS) file(name string, w weight, open func() (vfs.File, error)) (vfs.File, error) {
@@ -155,10 +153,9 @@ func (f *fencedFS) file(name string, w weight, open func() (vfs.File, error)) (v
 	return out, nil
 }
 
-// Create makes the directory durable before a marker appears in it: a marker
-// names the manifest that counts, and must not outlive it in a crash. Pebble
-// itself syncs the directory only after both. And while Pebble opens it does so
-// before a log appears; see names.
+// Create makes the directory durable before it creates a marker: a marker names the current
+// manifest, and must not survive a crash without it. Pebble itself syncs the directory only
+// after both. While Pebble opens it does so also before a log; see names.
 func (f *fencedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := f.file(name, f.weigh(name), func() (vfs.File, error) {
 		if isMarker(f.PathBase(name)) || isLog(name) && f.opening() {
@@ -186,7 +183,7 @@ func (f *fencedFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.
 	})
 }
 
-// ReuseForWrite makes a log of one that is flushed.
+// ReuseForWrite makes a new log of a flushed one.
 func (f *fencedFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	f.flushed(old)
 	return f.file(name, f.weigh(name), func() (vfs.File, error) {
@@ -224,7 +221,7 @@ func (f *fencedFS) Remove(name string) error {
 	})
 }
 
-// flushed notes that Pebble needs a log no more.
+// flushed records that Pebble no longer needs a log.
 func (f *fencedFS) flushed(name string) {
 	if isLog(name) && f.within(name) {
 		f.room.flushed(logNumber(f.PathBase(name)))
@@ -246,8 +243,8 @@ func (f *fencedFS) MkdirAll(name string, perm os.FileMode) error {
 	return f.lenient(func() error { return f.FS.MkdirAll(name, perm) })
 }
 
-// Lock lets Pebble believe that it has locked the directory: the storage has. A
-// Pebble that fails, or panics while it opens, would never give the lock back.
+// Lock does nothing: the storage has locked the directory. A Pebble that fails, or panics while
+// it opens, would never release the lock.
 func (f *fencedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // Unwrap implements vfs.FS.
@@ -259,12 +256,12 @@ type fencedFile struct {
 	name     string
 	weight   weight
 	skipSync bool
-	modest   bool     // it is written only while there is plenty of room
-	log      *logSize // of a log
+	modest   bool     // written only while there is enough space
+	log      *logSize // size of a log; nil for other files
 }
 
 func (f *fencedFile) Write(p []byte) (n int, err error) {
-	if f.modest { // a compaction that meets a full disk makes room by its end
+	if f.modest { // after a full disk, the end of the compaction makes space
 		err = f.fs.do(f.weight, func() error {
 			if err := f.fs.ask(len(p)); err != nil {
 				return err
@@ -319,8 +316,8 @@ func (f *fencedFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// Preallocate does nothing for a log: Pebble would take a tenth more than a whole
-// memtable for each, however little is written. See logFile.
+// Preallocate does nothing for a log: Pebble would allocate a tenth more than a whole memtable
+// for each, however little is written. See logFile.
 func (f *fencedFile) Preallocate(off, length int64) error {
 	if f.log != nil {
 		return nil

@@ -12,11 +12,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The mark is a small file that says how far the storage was acknowledged, by
-// Pebble's own sequence numbers: a log that was cut short looks to Pebble like one
-// whose end was never synced. It is written after the commit that it tells of, so that
-// it never says more than was durable, and rarely, and never synced: it costs a commit
-// nothing, and may say too little after a loss of power.
+// The mark is a small file with the last acknowledged write, as one of Pebble's sequence
+// numbers: to Pebble, a truncated log looks like one whose end was never synced. It is written
+// after the commit, so that it never names a write that is not durable, and rarely and without
+// a sync: it costs a commit nothing, and may be too low after a power loss.
 //
 //	sequence number 8, CRC-32C 4 of it, in little endian
 const (
@@ -27,15 +26,15 @@ const (
 
 type mark struct {
 	mu   sync.Mutex // guards file and told
-	file vfs.File   // nil: none could be opened
+	file vfs.File   // nil if it could not be opened
 	told uint64
-	// What follows belongs to whoever commits.
+	// The committing goroutine uses the fields below.
 	seq uint64
 	at  time.Time
 }
 
-// openMark compares the mark with what Pebble has, and returns how many writes are
-// missing. From now on it is written anew.
+// openMark compares the mark with Pebble's content, and returns how many writes are missing.
+// From then on the mark is written again.
 func (s *Storage) openMark(b *backend) (lost uint64, err error) {
 	var next uint64
 	err = b.await(func() error { // a Pebble that fails may never answer
@@ -55,7 +54,7 @@ func (s *Storage) openMark(b *backend) (lost uint64, err error) {
 	return lost, nil
 }
 
-// readMark returns the last sequence number that was acknowledged, 0 if that is unknown.
+// readMark returns the last acknowledged sequence number, 0 if it is unknown.
 func (s *Storage) readMark() uint64 {
 	file, err := s.fs.Open(s.fs.PathJoin(s.dir, markFile))
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *Storage) readMark() uint64 {
 	return binary.LittleEndian.Uint64(text)
 }
 
-// note takes note of a commit.
+// note records a commit, and writes the mark every markEvery.
 func (b *backend) note(last uint64) {
 	b.mark.seq = last
 	if now := time.Now(); now.Sub(b.mark.at) >= markEvery {
@@ -78,7 +77,7 @@ func (b *backend) note(last uint64) {
 	}
 }
 
-// tellMark writes the mark. Whoever cannot write it has other troubles.
+// tellMark writes the mark. Its error is ignored: Pebble's own writes meet it too.
 func (b *backend) tellMark(seq uint64) {
 	b.mark.mu.Lock()
 	defer b.mark.mu.Unlock()
@@ -94,7 +93,7 @@ func (b *backend) tellMark(seq uint64) {
 	})
 }
 
-// closeMark writes the mark the last time. Nobody commits any more.
+// closeMark writes the mark a last time. There must be no more commits.
 func (b *backend) closeMark() {
 	b.tellMark(b.mark.seq)
 	b.mark.mu.Lock()
@@ -105,6 +104,6 @@ func (b *backend) closeMark() {
 	}
 }
 
-// Lost returns how many writes that were acknowledged were missing when the storage was
-// opened last: a log was cut short. 0 is also when nobody knows.
+// Lost returns how many acknowledged writes were missing at the last open, because a log was
+// truncated. It is also 0 if that is unknown.
 func (s *Storage) Lost() uint64 { return s.lost.Load() }

@@ -6,28 +6,28 @@ import (
 	"sync/atomic"
 )
 
-// names counts the file names that appear in Pebble's directory, and how many of
-// them are durable: a name is, once the directory is synced.
+// names counts the file names that were created in Pebble's directory, and how many of them are
+// durable: those before the last sync of the directory.
 //
-// While Pebble opens it syncs its directory after every single step, one sync
-// after the other, and a start waits for all of them. So until Pebble is open the
-// fence leaves a sync of the directory to the next sync of a file, and does both
-// at the same time. It keeps the order where the order matters:
+// While Pebble opens, it syncs its directory after every step, one sync after another, and a
+// start waits for all of them. So until Pebble is open, the fence postpones a sync of the
+// directory to the next sync of a file, and does both concurrently. It keeps the order where it
+// matters:
 //
-//   - a marker appears only after the manifest that it names is durable;
-//   - a log appears only after the marker of the manifest that makes the logs
-//     before it obsolete, because Pebble accepts a torn end only in the last log;
-//   - nothing but the former marker is removed while a name that appeared during
-//     the opening is not durable, because a crash may fall back to what is removed;
+//   - a marker is created only after the manifest that it names is durable;
+//   - a log is created only after the marker of the manifest that makes the earlier
+//     logs obsolete, because Pebble accepts a torn end only in the last log;
+//   - only the previous marker may be removed while a name from the opening is not
+//     durable, because a crash may return to the removed file;
 //   - the log is durable by name before anything in it is acknowledged.
 type names struct {
-	came   atomic.Uint64 // names that have appeared
+	came   atomic.Uint64 // names created so far
 	safe   atomic.Uint64 // how many of them are durable
-	log    atomic.Uint64 // the newest log was the log-th name
-	opened atomic.Uint64 // came when Pebble was open; 0 while it opens
+	log    atomic.Uint64 // number of the newest log's name
+	opened atomic.Uint64 // value of came when Pebble was open; 0 while it opens
 }
 
-// note counts a name that may have appeared.
+// note counts a name that may have been created.
 func (f *fencedFS) note(name string) {
 	if !f.within(name) {
 		return
@@ -54,7 +54,7 @@ func (f *fencedFS) syncNames() error {
 	}
 }
 
-// syncNamesTo makes names durable if some of the first n are not.
+// syncNamesTo makes names durable unless the first n are.
 func (f *fencedFS) syncNamesTo(n uint64) error {
 	if f.names.safe.Load() >= n {
 		return nil
@@ -62,7 +62,7 @@ func (f *fencedFS) syncNamesTo(n uint64) error {
 	return f.syncNames()
 }
 
-// syncWithNames syncs a file, and the names at the same time.
+// syncWithNames syncs a file and the names concurrently.
 func (f *fencedFS) syncWithNames(sync func() error) error {
 	named := make(chan error, 1)
 	go func() { named <- guard(func() error { return f.syncNamesTo(f.names.came.Load()) }) }()
@@ -82,7 +82,7 @@ func (f *fencedFS) beforeRemoval(name string) error {
 
 func (f *fencedFS) opening() bool { return f.names.opened.Load() == 0 }
 
-// within reports whether name lies in Pebble's directory.
+// within reports whether name is in Pebble's directory.
 func (f *fencedFS) within(name string) bool { return f.PathDir(name) == f.clean(f.dir) }
 
 // isDir reports whether name is Pebble's directory.

@@ -12,10 +12,9 @@ import (
 	"wamble/runner"
 )
 
-// Restore implements runner.Storage. The checkpoint is a directory; it is copied
-// beside the old content, prepared there, and takes the place of the old content
-// by two renames. finishRestore undoes or completes what a crash between the
-// renames left.
+// Restore implements runner.Storage. The checkpoint is a directory; it is copied to a directory
+// beside the old content, prepared there, and replaces the old content by two renames.
+// finishRestore undoes or completes a restore that a crash interrupted between the renames.
 func (s *Storage) Restore(checkpoint string, prepare func(runner.Backend) error) error {
 	if err := s.fs.MkdirAll(s.dir, 0o700); err != nil {
 		return err
@@ -31,7 +30,7 @@ func (s *Storage) Restore(checkpoint string, prepare func(runner.Backend) error)
 	if err := s.copyCheckpoint(checkpoint, fresh, prepare); err != nil {
 		return errors.Join(err, s.fs.RemoveAll(fresh), lock.Close())
 	}
-	// The lock lies in the old directory and moves away with it.
+	// The lock is in the old directory and moves with it.
 	err = s.fs.Rename(s.dir, old)
 	if err == nil {
 		if err = s.fs.Rename(fresh, s.dir); err != nil {
@@ -65,12 +64,11 @@ func (s *Storage) copyCheckpoint(checkpoint, fresh string, prepare func(runner.B
 	return nil
 }
 
-// replaced is where the old content is between the two renames of Restore.
+// replaced returns the directory of the old content between the two renames of Restore.
 func (s *Storage) replaced() string { return s.dir + ".replaced" }
 
-// finishRestore completes a restore that a crash interrupted, or puts the old
-// content back when the crash came between the two renames. In s.dir is nothing
-// then but perhaps the lock of whoever looked there since.
+// finishRestore completes a restore that a crash interrupted, or restores the old content if
+// the crash was between the two renames. Then s.dir has at most the lock of an Open since.
 func (s *Storage) finishRestore() error {
 	old := s.replaced()
 	switch {
@@ -86,7 +84,7 @@ func (s *Storage) finishRestore() error {
 	return errors.Join(s.fs.Remove(s.dir), s.fs.Rename(old, s.dir), syncDir(s.fs, s.fs.PathDir(s.dir)))
 }
 
-// checkDir returns an error when dir does not hold a Pebble.
+// checkDir returns an error if dir has no Pebble.
 func checkDir(fs vfs.FS, dir string) error {
 	if _, err := fs.List(dir); err != nil {
 		return fmt.Errorf("checkpoint %s: %w", dir, err)
@@ -104,7 +102,7 @@ func holdsPebble(fs vfs.FS, dir string) bool {
 
 const lockFile = "LOCK"
 
-// copyDir copies a directory of Pebble that is not being written, durably.
+// copyDir durably copies a directory of Pebble that is not being written.
 func copyDir(fs vfs.FS, from, to string) error {
 	if err := fs.MkdirAll(to, 0o700); err != nil {
 		return err

@@ -19,59 +19,59 @@ import (
 	"wamble/runner"
 )
 
-// room is what the fence knows about the space that Pebble takes.
+// room tracks the space that Pebble takes.
 //
-// What was logged has to be written to tables some day, and a table that cannot be
-// written is tried again and again while commits wait. So what is free for more is
-// what the disk has free, less what the logs hold that are not flushed.
+// Logged data must be written to tables eventually, and commits wait while the write of a table
+// fails and is retried. So the free space for new data is that of the disk, less the content of
+// the logs that are not flushed.
 //
-// What was deleted leaves the disk by compactions, which take as much as their tables
-// while they run, and Pebble tries one that finds no room before all others. So the
-// size of the tables is kept free, too. A compaction that would take what flushes
-// need is refused.
+// Deleted data leaves the disk by compactions, which temporarily take as much space as their
+// tables, and Pebble retries a compaction that has found no space before all others. So the
+// size of the tables is reserved too. A compaction that would take the space of flushes is
+// refused.
 type room struct {
 	mu   sync.Mutex
-	logs []*logSize // not flushed, as far as is known, oldest first
+	logs []*logSize // logs not known to be flushed, oldest first
 
-	newest    atomic.Uint64 // the newest log that Pebble counts among those in use
+	newest    atomic.Uint64 // number of the newest log that Pebble counts as in use
 	tables    atomic.Int64  // bytes of all tables
-	compacts  atomic.Int64  // bytes of the tables that are being compacted
-	compacted atomic.Int64  // bytes that were written in their stead
+	compacts  atomic.Int64  // bytes of the tables being compacted
+	compacted atomic.Int64  // bytes written by the compaction
 
-	full  chan struct{} // closed when a table met a full disk
+	full  chan struct{} // closed when the disk was full for the first time
 	first sync.Once
-	met   atomic.Uint64 // how often one did
+	met   atomic.Uint64 // how often the disk was full
 }
 
-// logSize is what tables will need for a log.
+// logSize is the space that tables will need for a log.
 type logSize struct {
 	number uint64
 	bytes  atomic.Int64
 }
 
 const (
-	// fullPause is how long Pebble rests before it tries a table again.
+	// fullPause is how long Pebble waits before it retries a table.
 	fullPause = 200 * time.Millisecond
-	// fullTries is how often a flush tries before it gives back what it has taken, and
-	// begins anew: as long as it runs, tables that were compacted away stay.
+	// fullTries is how often a flush retries before it releases its space and starts again:
+	// while it runs, compacted tables are not removed.
 	fullTries = 25
-	// closeTries is the same when the storage is to be closed: then it fails.
+	// closeTries is the same while the storage is being closed: then the flush fails.
 	closeTries = 5
 
-	// rowExtra is how many bytes more a row may take in a table than in a log, and
-	// tableShare the share of a table's bytes that its blocks and index take.
+	// rowExtra is how many more bytes a row may take in a table than in a log, and 1/tableShare
+	// of a table's bytes is for blocks and index.
 	rowExtra   = 16
 	tableShare = 64
-	// tableFloor is for what takes little: the zeros ahead of a new log, the manifest.
+	// tableFloor is for small files: the zeros ahead of a new log, the manifest.
 	tableFloor = 1 << 20
 
-	// compactRoom bounds what is kept free for compactions: larger journals are
-	// compacted in parts.
+	// compactRoom bounds the space reserved for compactions: larger journals are compacted in
+	// parts.
 	compactRoom = 256 << 20
-	// compactFree is how many bytes a compaction may write while there is less than
-	// its tables hold: one that finds everything deleted needs next to nothing.
+	// compactFree is how many bytes a compaction may write while there is less space than its
+	// tables take: one that finds everything deleted needs almost none.
 	compactFree = 1 << 20
-	// askEvery is after how many bytes a compaction looks for space again.
+	// askEvery is the number of bytes after which a compaction checks the space again.
 	askEvery = 64 << 10
 )
 
@@ -79,14 +79,14 @@ func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// wait holds up who has met a full disk.
+// wait delays a write that has met a full disk.
 func (r *room) wait() {
 	r.met.Add(1)
 	r.first.Do(func() { close(r.full) })
 	time.Sleep(fullPause)
 }
 
-// newLog counts the bytes of a log.
+// newLog registers a log.
 func (r *room) newLog(number uint64) *logSize {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,15 +95,15 @@ func (r *room) newLog(number uint64) *logSize {
 	return n
 }
 
-// flushed forgets the logs up to a number. Pebble flushes them in their order.
+// flushed removes the logs up to a number. Pebble flushes them in order.
 func (r *room) flushed(number uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.logs = slices.DeleteFunc(r.logs, func(n *logSize) bool { return n.number <= number })
 }
 
-// addRows counts rows that were committed, in the newest log: they are in it, or in
-// the one before, which is flushed first.
+// addRows counts committed rows in the newest log: they are in it, or in the previous one,
+// which is flushed first.
 func (r *room) addRows(n uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +112,7 @@ func (r *room) addRows(n uint32) {
 	}
 }
 
-// owed is how many bytes flushes may have to write.
+// owed returns how many bytes flushes may have to write.
 func (r *room) owed() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +123,7 @@ func (r *room) owed() uint64 {
 	return sum + sum/tableShare + tableFloor
 }
 
-// explain says of a full disk which, and what helps.
+// explain adds the disk and advice to the error of a full disk.
 func (f *fencedFS) explain(err error) error {
 	if !isFull(err) {
 		return err
@@ -132,13 +132,13 @@ func (f *fencedFS) explain(err error) error {
 	return fmt.Errorf("the disk of %s is full, %d MB of %d MB are free: make room there: %w", f.dir, u.AvailBytes>>20, u.TotalBytes>>20, err)
 }
 
-// begin notes that a compaction begins.
+// begin records the begin of a compaction.
 func (r *room) begin(i pebble.CompactionInfo) {
 	r.compacts.Store(inputSize(i))
 	r.compacted.Store(0)
 }
 
-// end notes that a compaction has ended.
+// end records the end of a compaction.
 func (r *room) end(i pebble.CompactionInfo) {
 	r.compacts.Store(0)
 	r.compacted.Store(0)
@@ -161,7 +161,7 @@ func tableSize(tables []pebble.TableInfo) (sum int64) {
 	return sum
 }
 
-// ask returns an error while there is little space for a compaction's next n bytes.
+// ask returns an error if there is too little space for a compaction's next n bytes.
 func (f *fencedFS) ask(n int) error {
 	r := &f.room
 	now := r.compacted.Add(int64(n))
@@ -180,7 +180,7 @@ func (f *fencedFS) ask(n int) error {
 	return nil
 }
 
-// Free returns the free space of the disk, less what has to be written to it.
+// Free returns the free space of the disk, less what must still be written to it.
 func (b *backend) Free() (uint64, error) {
 	r := &b.fence.room
 	compact := min(r.tables.Load(), compactRoom) - r.compacted.Load()
@@ -190,17 +190,17 @@ func (b *backend) Free() (uint64, error) {
 }
 
 const (
-	// shrinkFrom is how many bytes of logs, or of tables, are worth the effort.
+	// shrinkFrom is the least size in bytes of logs or tables that Shrink handles.
 	shrinkFrom = 1 << 20
-	// compactFor is how long Shrink waits for a compaction, which writes anew what is
-	// left: Pebble may have others before. It compacts again after compactShare times
-	// what the last one took, and no later than after compactFor.
+	// compactFor bounds Shrink's wait for a compaction, which rewrites the remaining data:
+	// Pebble may run others first. The next compaction is after compactShare times the duration
+	// of the last, at most after compactFor.
 	compactFor   = 10 * time.Second
 	compactShare = 10
 )
 
-// Shrink writes the memtables out, empties the logs that are kept to be used
-// again, and compacts away what was deleted since the last time.
+// Shrink writes out the memtables, empties the logs that are kept for reuse, and compacts away
+// what was deleted since the last time.
 func (b *backend) Shrink() error {
 	if b.readOnly {
 		return nil
@@ -237,7 +237,7 @@ func (b *backend) Shrink() error {
 	})
 }
 
-// logs lists the logs in the directory, oldest first, and what they hold.
+// logs returns the logs in the directory, oldest first, and their total size.
 func (b *backend) logs() (names []string, size int64, err error) {
 	names, err = logNames(b.fence, b.dir)
 	for _, name := range names {
@@ -248,7 +248,7 @@ func (b *backend) logs() (names []string, size int64, err error) {
 	return names, size, err
 }
 
-// logNames lists the logs in dir, oldest first.
+// logNames returns the logs in dir, oldest first.
 func logNames(fs vfs.FS, dir string) ([]string, error) {
 	names, err := fs.List(dir)
 	names = slices.DeleteFunc(names, func(name string) bool { return !isLog(name) })
@@ -261,11 +261,10 @@ func logNumber(name string) uint64 {
 	return n
 }
 
-// emptyLogs empties the logs that Pebble keeps to be used again. Those in use are
-// the newest of those that Pebble counts: a log that appears meanwhile, and which may
-// not be counted yet, is left out; if it is counted, one more is kept. An empty file
-// takes the place of each by one rename, because Pebble may take the log for itself
-// at any time.
+// emptyLogs empties the logs that Pebble keeps for reuse. The newest ones are in use, as many
+// as Pebble counts: a log that is created meanwhile, and may not be counted yet, is left out;
+// if it is counted, one more is kept. Each log is replaced by an empty file in one rename,
+// because Pebble may reuse the log at any time.
 func (b *backend) emptyLogs() error {
 	newest := b.fence.room.newest.Load()
 	names, _, err := b.logs()

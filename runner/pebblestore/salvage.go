@@ -12,20 +12,20 @@ import (
 	"wamble/runner"
 )
 
-// Loss is what Salvage could not take over.
+// Loss is what Salvage could not copy.
 type Loss struct {
 	// Log is the damaged log, "" if nothing was damaged.
 	Log string
-	// At is where it is damaged, Size how long it is, in bytes.
+	// At is the position of the damage and Size the size of the log, in bytes.
 	At, Size int64
-	// Later are the logs after it, which are lost with its end.
+	// Later are the logs after it, which are lost too.
 	Later []string
 }
 
-// Salvage copies what can be read into the directory to, which must not exist. The
-// old directory stays as it is. Everything that was committed before the damaged
-// place of a log is taken over, and nothing after it: what follows builds on what is
-// missing. A damaged table cannot be salvaged.
+// Salvage copies what can be read into the directory to, which must not exist. The old
+// directory is not changed. Everything committed before the damage of a log is copied, and
+// nothing after it, because that depends on what is missing. A damaged table cannot be
+// salvaged.
 func (s *Storage) Salvage(to string) (Loss, error) {
 	if _, err := s.fs.Stat(to); err == nil {
 		return Loss{}, fmt.Errorf("%s: %w", to, runner.ErrExists)
@@ -48,7 +48,7 @@ func (s *Storage) Salvage(to string) (Loss, error) {
 		return loss, cutErr
 	}
 	if loss.Log == "" {
-		return loss, err // it is no log
+		return loss, err // the damage is not in a log
 	}
 	return loss, copied.try()
 }
@@ -62,8 +62,8 @@ func (s *Storage) try() error {
 	return b.Close()
 }
 
-// cutLogs cuts the first damaged log in dir before the damage, and removes those
-// after it. The end of the newest may be torn.
+// cutLogs truncates the first damaged log in dir before the damage, and removes the logs after
+// it. The end of the newest may be torn.
 func cutLogs(fs vfs.FS, dir string) (Loss, error) {
 	names, err := logNames(fs, dir)
 	if err != nil {
@@ -90,7 +90,7 @@ func cutLogs(fs vfs.FS, dir string) (Loss, error) {
 		for _, later := range loss.Later {
 			err = errors.Join(err, fs.Remove(fs.PathJoin(dir, later)))
 		}
-		if mark := fs.PathJoin(dir, markFile); exists(fs, mark) { // which tells of what is cut
+		if mark := fs.PathJoin(dir, markFile); exists(fs, mark) { // the mark names removed writes
 			err = errors.Join(err, fs.Remove(mark))
 		}
 		if bridge := fs.PathJoin(dir, bridgeFile); exists(fs, bridge) {
@@ -107,12 +107,12 @@ func exists(fs vfs.FS, name string) bool {
 	return err == nil
 }
 
-// newReader reads the records of a log. The type of its number is Pebble's own.
+// newReader returns a reader of a log's records. The type of its number is internal to Pebble.
 func newReader[N ~uint64](open func(io.Reader, N) *record.Reader, log []byte, number uint64) *record.Reader {
 	return open(bytes.NewReader(log), N(number))
 }
 
-// readLog returns the sound beginning of a log: all of it if it is not damaged.
+// readLog returns the valid beginning of a log: all of it if it is not damaged.
 func readLog(fs vfs.FS, path string, number uint64, newest bool) (good []byte, size int64, err error) {
 	file, err := fs.Open(path)
 	if err != nil {
@@ -134,7 +134,7 @@ func readLog(fs vfs.FS, path string, number uint64, newest bool) (good []byte, s
 			continue
 		case errors.Is(err, io.EOF), newest && errors.Is(err, record.ErrUnexpectedEOF):
 			return all, int64(len(all)), nil
-		case errors.Is(err, record.ErrInvalidChunk), errors.Is(err, record.ErrZeroedChunk), errors.Is(err, record.ErrUnexpectedEOF): // also with details
+		case errors.Is(err, record.ErrInvalidChunk), errors.Is(err, record.ErrZeroedChunk), errors.Is(err, record.ErrUnexpectedEOF): // possibly wrapped
 			return all[:at], int64(len(all)), nil
 		}
 		return nil, 0, err

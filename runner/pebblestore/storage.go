@@ -17,46 +17,46 @@ import (
 	"wamble/runner"
 )
 
-// Durability says what a commit waits for.
+// Durability is what a commit waits for.
 type Durability uint8
 
 const (
-	// Fsync waits until the disk has it: it survives a power loss.
+	// Fsync waits for the disk: the commit survives a power loss.
 	Fsync Durability = iota
-	// Write waits until the kernel has it: it survives kill -9 of the
-	// process, not a power loss.
+	// Write waits for the kernel: the commit survives kill -9 of the process, but not a power
+	// loss.
 	Write
 )
 
-// Options of At. The zero value serves.
+// Options configure a Storage. The zero value is usable.
 type Options struct {
-	// Durability is Fsync unless set.
+	// Durability defaults to Fsync.
 	Durability Durability
-	// Bridge lets Open return before Pebble is open for writing, if PrepareBridge has
-	// made a bridge: for a process that follows another at once.
+	// Bridge lets Open return before Pebble is open for writing, if PrepareBridge has made a
+	// bridge: for a process that follows another at once.
 	Bridge bool
 }
 
-// Storage is a directory that Pebble owns.
+// Storage is a directory with a Pebble.
 type Storage struct {
 	dir        string
 	fs         vfs.FS
 	durability Durability
 	bridge     bool
-	bridgeRoom int    // bytes that a new bridge has
+	bridgeRoom int    // size of a new bridge in bytes
 	memSize    uint64 // see memTables
 	memCount   int
-	stalls     func(pebble.WriteStallBeginInfo) // is told of commits that wait for a flush, in tests
+	stalls     func(pebble.WriteStallBeginInfo) // called when commits wait for a flush, in tests
 
 	lost        atomic.Uint64
 	mu          sync.Mutex
-	pending     *opening                   // waits for room on a full disk
+	pending     *opening                   // an opening that waits for space on a full disk; nil if there is none
 	bridging    bool                       // a bridge is in use
-	beforeCross func(stop <-chan struct{}) // what Pebble waits for before it opens behind a bridge
+	beforeCross func(stop <-chan struct{}) // waits before Pebble opens behind a bridge
 }
 
-// At returns the storage in dir, which is made when it is opened first. Beside it
-// Restore uses dir.restoring and dir.replaced.
+// At returns the storage in dir, which the first Open creates. Restore also uses dir.restoring
+// and dir.replaced.
 func At(dir string, o Options) *Storage { return at(vfs.Default, dir, o) }
 
 func at(fs vfs.FS, dir string, o Options) *Storage {
@@ -101,7 +101,7 @@ func (s *Storage) Open(onFail func(error)) (runner.Backend, error) {
 
 // OpenReadOnly implements runner.Storage.
 func (s *Storage) OpenReadOnly(onFail func(error)) (runner.Backend, error) {
-	// The lock is a file: it must not appear where no runner is.
+	// The lock is a file: it must not be created where there is no runner.
 	desc, err := pebble.Peek(s.dir, s.fs)
 	switch {
 	case (errors.Is(err, fs.ErrNotExist) || err == nil && !desc.Exists) && holdsPebble(s.fs, s.replaced()):
@@ -130,22 +130,20 @@ func (s *Storage) OpenReadOnly(onFail func(error)) (runner.Backend, error) {
 	return over, nil
 }
 
-// opening is a Pebble that is being opened, by a goroutine of its own: on a full
-// disk Pebble tries to flush what it has read from its logs until there is room. Open
-// returns after a while; the next one goes on waiting for the same Pebble, because
-// it cannot be given up.
+// opening is a Pebble that a separate goroutine opens: on a full disk Pebble retries the flush
+// of its logs until there is space. Open returns after a while; the next Open continues to wait
+// for the same Pebble, because it cannot be abandoned.
 type opening struct {
 	b    *backend
 	done chan struct{}
 	err  error
 }
 
-// openPatience is how long an opening waits for room on a full disk. While it gets
-// on, it is waited for.
+// openPatience is how long an opening waits for space on a full disk without progress.
 const openPatience = time.Second
 
-// open opens Pebble in the directory, whose lock it takes unless it is given. It
-// removes no table before calm is closed, nil: at once.
+// open opens Pebble in the directory. lock is the directory's lock, nil to take it. No table is
+// removed before calm is closed; nil means no wait.
 func (s *Storage) open(onFail func(error), readOnly bool, lock io.Closer, calm <-chan struct{}) (*backend, error) {
 	o, waited, err := s.take(readOnly, lock, calm)
 	if err != nil {
@@ -172,8 +170,8 @@ func (s *Storage) open(onFail func(error), readOnly bool, lock io.Closer, calm <
 	return b, nil
 }
 
-// awaitRoom waits until Pebble is open, or has failed to. It reports false when the
-// disk is still full after a while.
+// awaitRoom waits until Pebble is open, or has failed to open. It returns false if the disk is
+// still full after openPatience.
 func (o *opening) awaitRoom() bool {
 	for {
 		met := o.b.fence.room.met.Load()
@@ -190,7 +188,7 @@ func (o *opening) awaitRoom() bool {
 	}
 }
 
-// end is called when Pebble is open, or has failed to, and is given up then.
+// end completes an opening: it returns the error of a failed one, and abandons its Pebble.
 func (o *opening) end() error {
 	err := o.b.logger.opened()
 	select {
@@ -208,7 +206,7 @@ func (o *opening) end() error {
 	return errors.Join(o.b.fence.explain(err), o.b.lock.Close())
 }
 
-// take returns the opening that waits, or begins one.
+// take returns the waiting opening, or begins one.
 func (s *Storage) take(readOnly bool, lock io.Closer, calm <-chan struct{}) (o *opening, waited bool, err error) {
 	if !readOnly {
 		s.mu.Lock()
@@ -226,7 +224,7 @@ func (s *Storage) take(readOnly bool, lock io.Closer, calm <-chan struct{}) (o *
 	return s.begin(readOnly, lock, calm), false, nil
 }
 
-// begin begins to open Pebble in the directory, which is locked.
+// begin begins to open Pebble in the locked directory.
 func (s *Storage) begin(readOnly bool, lock io.Closer, calm <-chan struct{}) *opening {
 	b := &backend{dir: s.dir, lock: lock, readOnly: readOnly, failedCh: make(chan struct{})}
 	b.closing, b.stop = context.WithCancel(context.Background())
@@ -235,8 +233,8 @@ func (s *Storage) begin(readOnly bool, lock io.Closer, calm <-chan struct{}) *op
 		b.logger.giveUp(err)
 		b.logger.fail(err)
 	})
-	// A Pebble that gives up to open may leave a goroutine that panics. Where others
-	// are served meanwhile it is stopped instead.
+	// A failed opening may leave a goroutine that panics. With calm the process is serving
+	// meanwhile, so the goroutine is blocked instead.
 	b.fence.calm, b.fence.strict = calm, calm != nil
 	b.logger.onFail = func(err error) {
 		b.failed.Store(true)
@@ -273,8 +271,9 @@ func (s *Storage) begin(readOnly bool, lock io.Closer, calm <-chan struct{}) *op
 	return o
 }
 
-// openPebble opens Pebble, twice if it is new: it makes its first log before its format
-// is the newest, without what tells a damaged log from one whose end was never synced.
+// openPebble opens Pebble, twice if it is new: a new Pebble creates its first log before its
+// format is the newest, without the information that distinguishes a damaged log from one whose
+// end was never synced.
 func (s *Storage) openPebble(o *pebble.Options) (*pebble.DB, error) {
 	desc, err := pebble.Peek(s.dir, o.FS)
 	isNew := err == nil && !desc.Exists
@@ -288,8 +287,8 @@ func (s *Storage) openPebble(o *pebble.Options) (*pebble.DB, error) {
 	return pebble.Open(s.dir, o)
 }
 
-// lock locks the directory. It tells a directory that somebody holds from one
-// that cannot be locked at all.
+// lock locks the directory. It returns runner.ErrLocked if the directory is locked, and another
+// error if it cannot be locked at all.
 func (s *Storage) lock() (io.Closer, error) {
 	lock, err := s.fs.Lock(s.fs.PathJoin(s.dir, lockFile))
 	switch {
@@ -301,14 +300,13 @@ func (s *Storage) lock() (io.Closer, error) {
 	return nil, fmt.Errorf("lock %s: %w: %w", s.dir, runner.ErrLocked, err)
 }
 
-// memTables returns how large a memtable is, and how many may wait to be written
-// to a table. Together they bound what a start after a crash has to replay.
+// memTables returns the size of a memtable, and how many may wait to be written to a table.
+// Together they bound what a start after a crash must replay.
 //
-// A message that comes and goes within one memtable is never written to a
-// table, and each table that is written is synced: where the log is synced too,
-// large memtables save syncs. Where the log is not synced, what counts is how
-// often a memtable is made of memory that was never used: a small one, and the
-// pages of its log, are soon used again.
+// A message that is added and removed within one memtable is never written to a table, and each
+// written table is synced: if the log is synced too, large memtables save syncs. If the log is
+// not synced, the cost is how often a memtable uses fresh memory: a small one, and the pages of
+// its log, are reused soon.
 func memTables(d Durability) (size uint64, count int) {
 	if d == Write {
 		return 16 << 20, 12
@@ -324,8 +322,8 @@ func (s *Storage) pebbleOptions(fs vfs.FS, logger *fatalLogger) *pebble.Options 
 		MemTableSize:                s.memSize,
 		MemTableStopWritesThreshold: s.memCount,
 		CacheSize:                   8 << 20,
-		// What waits in an inbox leaves soon: moving it down the levels is work
-		// that its deletion saves, and compressing it too.
+		// Messages leave an inbox soon: moving them down the levels, or compressing them, is
+		// wasted work.
 		L0CompactionThreshold: 16,
 		L0StopWritesThreshold: 64,
 		EventListener: &pebble.EventListener{
@@ -334,10 +332,10 @@ func (s *Storage) pebbleOptions(fs vfs.FS, logger *fatalLogger) *pebble.Options 
 		},
 	}
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
-	// Bundles are larger than the default block of 4 KB: a flush would write
-	// each with a system call of its own.
+	// Bundles are larger than the default block of 4 KB: a flush would write each with a system
+	// call of its own.
 	o.Levels[0].BlockSize = 32 << 10
-	// Reads must not look for compactions: see view.Close.
+	// Reads must not trigger compactions, see view.Close.
 	o.Experimental.ReadSamplingMultiplier = -1
 	return o
 }

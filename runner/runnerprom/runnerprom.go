@@ -1,9 +1,9 @@
-// Package runnerprom shows a runner to Prometheus.
+// Package runnerprom exports a runner's metrics to Prometheus.
 //
 //	prometheus.MustRegister(runnerprom.New(r, "runner"))
 //
-// The names of all metrics are the rows of the tables below. Those of a queue have
-// the label queue: its name, or its number if it has none.
+// The tables below have the names of all metrics. Metrics of a queue have the label queue: its
+// name, or its number if it has none.
 package runnerprom
 
 import (
@@ -12,7 +12,7 @@ import (
 	"wamble/runner"
 )
 
-// whole is a metric of the runner.
+// whole is a metric of the whole runner.
 type whole struct {
 	name, help string
 	kind       prometheus.ValueType
@@ -35,7 +35,7 @@ var wholes = []whole{
 	{"operations_total", "Operations in group commits.", counter, func(s *runner.Stats) float64 { return float64(s.Ops) }},
 }
 
-// level is what is in a queue now.
+// level is a metric of the current content of a queue.
 type level struct {
 	name, help string
 	value      func(s *runner.InboxStats) float64
@@ -50,7 +50,7 @@ var levels = []level{
 	{"queue_draining", "1 while a queue takes nothing new.", func(s *runner.InboxStats) float64 { return truth(s.Draining) }},
 }
 
-// count is what the workers of a queue have done since the runner was opened.
+// count is a counter of a queue's workers since the runner was opened.
 type count struct {
 	name, help string
 	value      func(m *runner.Metrics) uint64
@@ -84,7 +84,7 @@ var latencies = []latency{
 	{"run_seconds", "Time that handlers run.", func(m *runner.Metrics) *runner.Latency { return &m.Latency }},
 }
 
-// The buckets that are shown are every second one of runner.Latency, from 16 µs up.
+// The exported buckets are every second one of runner.Latency, from 16 µs up.
 const (
 	firstBucket = 4
 	bucketStep  = 2
@@ -106,13 +106,13 @@ type Collector struct {
 	latencies []*prometheus.Desc
 }
 
-// New returns the metrics of r, whose names begin with prefix and an underscore.
+// New returns a collector of r's metrics, whose names begin with prefix and an underscore.
 func New(r *runner.Runner, prefix string) *Collector {
 	return NewSet(prefix, nil, func() []Labelled { return []Labelled{{Runner: r}} })
 }
 
-// NewSet returns the metrics of the runners that there are at the moment, which labels tell
-// apart.
+// NewSet returns a collector of the metrics of the current runners, which are distinguished by
+// labels.
 func NewSet(prefix string, labels []string, runners func() []Labelled) *Collector {
 	labels = labels[:len(labels):len(labels)]
 	describe := func(name, help string, more ...string) *prometheus.Desc {
@@ -134,7 +134,7 @@ func NewSet(prefix string, labels []string, runners func() []Labelled) *Collecto
 	return c
 }
 
-// Names returns the names of all metrics, for dashboards and alerts that are checked.
+// Names returns the names of all metrics, for checks of dashboards and alerts.
 func Names(prefix string) []string {
 	names := []string{prefix + "_state"}
 	for _, m := range wholes {
@@ -195,7 +195,7 @@ func (c *Collector) collect(r *runner.Runner, of []string, out chan<- prometheus
 	}
 }
 
-// below counts the durations up to each bound, in seconds.
+// below returns the number of durations up to each bound in seconds.
 func below(l *runner.Latency) map[float64]uint64 {
 	sums, n := map[float64]uint64{}, uint64(0)
 	for i, k := range l.Buckets[:runner.LatencyBuckets-1] {

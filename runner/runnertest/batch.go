@@ -222,7 +222,7 @@ var orderedCases = []test{
 			return []byte("LSE0\x07\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00" + string([]byte{attempts, 0, 0, 0}))
 		}
 		v.plant(raw{1, rowKey(7, 1), frame(7, "a")}, raw{3, rowKey(7, 1), lease(1)},
-			raw{1, rowKey(7, 2), frame(7, "b")}, raw{3, rowKey(7, 2), lease(2)}, // processes died under it
+			raw{1, rowKey(7, 2), frame(7, "b")}, raw{3, rowKey(7, 2), lease(2)}, // processes died during it
 			raw{1, rowKey(7, 3), frame(7, "c")})
 		v.start()
 		w, got := v.collector(runner.WorkerOptions{Ordered: true})

@@ -11,8 +11,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// together posts messages to worker 7 in one commit. An id with ! in front is
-// of high priority, one with = in front is delivered once.
+// together posts messages to worker 7 in one commit. An id with the prefix ! has high priority,
+// one with the prefix = has the flag Dedupe.
 func (v *env) together(ids ...string) {
 	v.Helper()
 	v.bundle(7, ids...)
@@ -42,8 +42,8 @@ func (v *env) held(want int) {
 	equal(v, "held", held, want)
 }
 
-// bundleCases: what one commit posts to an inbox is one stored row, and nobody
-// can tell.
+// bundleCases test that what one commit posts to an inbox is one stored row, without a visible
+// difference.
 var bundleCases = []test{
 	{"one row in the storage, many in the listing", func(v *env) {
 		v.start()

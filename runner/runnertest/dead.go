@@ -10,7 +10,7 @@ import (
 	"wamble/runner"
 )
 
-// bury posts a message to an inbox without another one, and lets it die.
+// bury posts a message to an empty inbox, and makes it a dead letter.
 func (v *env) bury(worker uint64, id string) runner.DeadLetter {
 	v.Helper()
 	v.post(worker, id)

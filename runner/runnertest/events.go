@@ -10,7 +10,7 @@ import (
 	"wamble/runner/memstore"
 )
 
-// eventLog notes log and replay events in the order they come.
+// eventLog records log and replay events in their order.
 type eventLog struct{ lines []string }
 
 func (l *eventLog) sinks() runner.Sinks {

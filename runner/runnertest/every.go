@@ -4,7 +4,7 @@ import (
 	"wamble/runner"
 )
 
-// every declares a schedule for queue "mails".
+// every declares a schedule for the queue "mails".
 func (v *env) every(spec string) {
 	v.Helper()
 	v.ok(v.r.Every(v.ctx, "digest", spec, &runner.Message{Queue: "mails", Payload: []byte("all")}))

@@ -7,7 +7,7 @@ import (
 	"wamble/runner"
 )
 
-// Faulty is a storage that fails when it is told to, around another one.
+// Faulty is a storage that wraps another one and fails on request.
 type Faulty struct {
 	runner.Storage
 	mu    sync.Mutex
@@ -17,26 +17,25 @@ type Faulty struct {
 	hang  *hang
 }
 
-// hang is commits that wait: held is closed by the first, and they go on when
-// free is.
+// hang makes commits wait: held is closed by the first, and closing free releases them.
 type hang struct {
 	once       sync.Once
 	held, free chan struct{}
 }
 
-// NewFaulty returns a storage that is as good as s until it is told otherwise.
+// NewFaulty returns a storage that behaves like s until a fault is set.
 func NewFaulty(s runner.Storage) *Faulty { return &Faulty{Storage: s, free: math.MaxUint64} }
 
-// FailAfter lets n commits pass and makes the one after them fail, and with it
-// the open backend: nothing of that commit is stored.
+// FailAfter lets n commits pass and makes the next one fail, and with it the open backend:
+// nothing of that commit is stored.
 func (f *Faulty) FailAfter(n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.after, f.err = n, err
 }
 
-// Hang makes commits wait, as on a disk that no longer answers, until release is
-// called. Held is closed when one waits.
+// Hang makes commits wait, as on a disk that no longer answers, until release is called. Held
+// is closed when a commit waits.
 func (f *Faulty) Hang() (held <-chan struct{}, release func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,7 +49,7 @@ func (f *Faulty) Hang() (held <-chan struct{}, release func()) {
 	}
 }
 
-// wait waits while the storage hangs.
+// wait blocks while the storage hangs.
 func (f *Faulty) wait() {
 	f.mu.Lock()
 	h := f.hang
@@ -61,7 +60,7 @@ func (f *Faulty) wait() {
 	}
 }
 
-// SetFree sets what the storage reports as its free space, in bytes.
+// SetFree sets the free space that the storage reports, in bytes.
 func (f *Faulty) SetFree(n uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,7 +76,7 @@ func (f *Faulty) Open(onFail func(error)) (runner.Backend, error) {
 	return &faultyBackend{Backend: b, f: f, onFail: onFail}, nil
 }
 
-// next reports the error of the next commit.
+// next returns the error of the next commit.
 func (f *Faulty) next() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"wamble/runner"
 )
 
-// stopped leaves a closed runner with two messages, a timer and a dead letter,
-// and returns its journal id.
+// stopped leaves a closed runner with two messages, a timer and a dead letter, and returns its
+// journal id.
 func (v *env) stopped() runner.JournalID {
 	v.Helper()
 	v.start()
@@ -19,7 +19,7 @@ func (v *env) stopped() runner.JournalID {
 	return v.r.JournalID()
 }
 
-// dump reads the whole content of a storage that no runner has open.
+// dump returns the whole content of a storage that is not open.
 func (v *env) dump() (rows []string) {
 	v.Helper()
 	b, err := v.storage.Open(func(error) {})

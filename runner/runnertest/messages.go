@@ -6,7 +6,7 @@ import (
 	"wamble/runner"
 )
 
-// named makes a queue, and a worker for it.
+// named creates a queue, and a worker for it.
 func (v *env) named(name string, h func(d *runner.Delivery) error) (uint64, *runner.Worker) {
 	v.Helper()
 	n, err := v.r.Queue(v.ctx, name)
@@ -24,7 +24,7 @@ func (v *env) shows(queue, id string, want runner.MessageState) runner.MessageIn
 	return m
 }
 
-// ids are the messages of a list.
+// ids returns the ids of the messages of a list.
 func (v *env) ids(queue string, state runner.MessageState) string {
 	v.Helper()
 	list, err := v.r.Messages(queue, state, 0, 100)
@@ -168,7 +168,7 @@ var messageCases = []test{
 		v.is(err, runner.ErrNotFound)
 		v.restart()
 		_, w = v.named("mails", func(d *runner.Delivery) error { return nil })
-		v.post(n, "2") // an id that is used again is not forgotten with its first use
+		v.post(n, "2") // a reused id is not forgotten with its first use
 		v.tick(w, 1)
 		equal(v, "finished", v.ids("mails", runner.Done), "3:done 4:done 2:done ")
 		list, err := v.r.Messages("mails", runner.Done, 0, 2)

@@ -102,7 +102,7 @@ var outboxCases = []test{
 	}},
 }
 
-// pageOfTimers: the pages of timers follow each other, and survive JSON.
+// pageOfTimers tests that the pages of timers are complete, and that timers survive JSON.
 func pageOfTimers(v *env) {
 	v.start()
 	dues := []int64{-7, -5, -5, 0, 500, 500, 900}
@@ -151,7 +151,7 @@ func (v *env) dues() []int64 {
 	return out
 }
 
-// collector adds worker 7, which notes the ids it sees.
+// collector adds worker 7, which records the ids it gets.
 func (v *env) collector(o runner.WorkerOptions) (*runner.Worker, *[]string) {
 	got := new([]string)
 	return v.worker(7, o, func(d *runner.Delivery) error {

@@ -283,7 +283,7 @@ var pollCases = []test{
 		check := func(renew func(context.Context) error) {
 			for range 50 {
 				v.clock.Advance(900 * time.Millisecond)
-				v.ok(renew(ctx)) // the deliveries are the committer's until it has answered
+				v.ok(renew(ctx)) // the committer uses the deliveries until it has answered
 				err := v.steal(row, 1_000_000)
 				v.is(err, runner.ErrLeased)
 			}

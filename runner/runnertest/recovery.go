@@ -11,8 +11,8 @@ import (
 
 func emitID(_ context.Context, tx *runner.Tx, d *runner.Delivery) error { return tx.Emit(d.ID) }
 
-// claimAndDie leaves rows claimed as a process that dies under its handler
-// does: the storage is closed beneath the runner.
+// claimAndDie leaves rows claimed like a process that dies in its handler: the storage is
+// closed under the runner.
 func (v *env) claimAndDie(o runner.WorkerOptions) {
 	v.Helper()
 	died := errors.New("died")
@@ -22,8 +22,8 @@ func (v *env) claimAndDie(o runner.WorkerOptions) {
 	}
 	w, err := v.r.NewWorker(7, o)
 	v.ok(err)
-	// The failure comes with the commit that would settle the batch, so the
-	// leases of the claim are the last thing that was stored.
+	// The commit that would settle the batch fails, so the leases of the claim are the last
+	// stored change.
 	v.storage.FailAfter(1, died)
 	_, err = w.Tick(v.ctx)
 	v.is(err, runner.ErrFailed)
@@ -58,7 +58,7 @@ var recoveryCases = []test{
 		all, _ := v.collector(runner.WorkerOptions{})
 		_, err = all.Tick(v.ctx)
 		v.ok(err)
-		// … and comes back.
+		// … and is restored.
 		v.ok(v.r.Restore(place))
 		same(v, "rows", v.rows(7), []uint64{1, 2, 3})
 		held, _ := v.leases(7)
@@ -147,7 +147,7 @@ var recoveryCases = []test{
 		same(v, "outbox", v.outbox(), nil)
 		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: emitID})
 		v.ok(err)
-		v.tick(w, 1) // at once: the lease is its own of an earlier life
+		v.tick(w, 1) // at once: the lease is one of its own earlier epoch
 		same(v, "outbox", v.outbox(), []string{"a"})
 	}},
 	{"R8 deliveries that a crash ended are counted", func(v *env) {
@@ -361,8 +361,7 @@ var groupCases = []test{
 	{"too many bytes waiting are refused", func(v *env) {
 		v.opts.MaxQueued = 1000
 		v.start()
-		// The callback of the first group holds the committer while the
-		// others queue up.
+		// The callback of the first group blocks the committer while the others are queued.
 		hold, held := make(chan struct{}), make(chan struct{})
 		first := v.r.NewGroup(func(*runner.Group, error) { close(held); <-hold })
 		v.ok(first.Add(&runner.Message{To: 7, ID: []byte("x")}))

@@ -1,6 +1,6 @@
-// Package runnertest is the conformance suite of package runner: what a Storage
-// must do, and what it must let the runner promise, as tables that tests walk. It
-// also has a Clock, and a storage that fails, for tests.
+// Package runnertest is the conformance suite of package runner, as tables of tests: what a
+// Storage must do, and what the runner must guarantee on it. It also has a Clock and a failing
+// storage for tests.
 //
 //	func TestStorage(t *testing.T) {
 //		runnertest.Run(t, func(t *testing.T) runner.Storage { return myStorage(t) })
@@ -24,8 +24,8 @@ import (
 // Run runs the whole suite. open returns a new, empty storage for each test.
 func Run(t *testing.T, open func(t *testing.T) runner.Storage) { runGroups(t, suite, open) }
 
-// RunStorage runs the part of the suite that asks the storage itself, and what must
-// come back after a restart: for one that is slow, beside Run at other times.
+// RunStorage runs only the tests of the storage itself, and those of recovery after a restart:
+// for a slow storage that Run tests less often.
 func RunStorage(t *testing.T, open func(t *testing.T) runner.Storage) {
 	runGroups(t, []group{{"storage", storageCases}, {"recovery", recoveryCases}}, open)
 }
@@ -53,7 +53,7 @@ type group struct {
 	cases []test
 }
 
-// suite is the closed list of what is promised.
+// suite has all groups of tests.
 var suite = []group{
 	{"storage", storageCases},
 	{"boot", bootCases}, {"step", stepCases}, {"mailbox", mailboxCases}, {"poll", pollCases},
@@ -65,7 +65,7 @@ var suite = []group{
 	{"messages", messageCases}, {"schedules", scheduleCases}, {"metrics", metricsCases},
 }
 
-// env is one test's runner with a clock that stands at 100 ms.
+// env is one test's runner, with a clock that is set to 100 ms.
 type env struct {
 	*testing.T
 	ctx     context.Context
@@ -93,7 +93,7 @@ func (v *env) start() *env {
 	return v
 }
 
-// restart closes the runner in good order and opens it again.
+// restart closes the runner and opens it again.
 func (v *env) restart() {
 	v.Helper()
 	v.ok(v.r.Close())
@@ -128,7 +128,7 @@ func same[T comparable](v *env, what string, got, want []T) {
 	}
 }
 
-// msg is a message to worker to with id as its payload too.
+// msg returns a message to worker to with id also as its payload.
 func msg(to uint64, id string, flags ...runner.Flags) *runner.Message {
 	m := runner.Message{To: to, RouteWorker: to, ID: []byte(id), Payload: []byte(id)}
 	for _, f := range flags {
@@ -137,7 +137,7 @@ func msg(to uint64, id string, flags ...runner.Flags) *runner.Message {
 	return &m
 }
 
-// frame is msg encoded.
+// frame returns msg encoded.
 func frame(to uint64, id string, flags ...runner.Flags) []byte {
 	b, err := msg(to, id, flags...).Append(nil)
 	if err != nil {
@@ -158,12 +158,12 @@ func (v *env) insert(worker, seq uint64, id string) {
 	v.ok(v.store(worker, seq, frame(worker, id)))
 }
 
-// store puts bytes where a message of that number would be.
+// store inserts bytes as the message with a number.
 func (v *env) store(worker, seq uint64, frame []byte) error {
 	return mailbox.Insert(v.ctx, v.r, worker, seq, frame)
 }
 
-// steal takes the lease of a row until ms, as if another program shared the storage.
+// steal takes the lease of a row until ms, as if another program used the storage too.
 func (v *env) steal(row runner.Row, ms int64) error {
 	return mailbox.Claim(v.ctx, v.r, row.Worker, row.Seq, when(ms))
 }
@@ -197,8 +197,8 @@ func (v *env) dead() []runner.DeadLetter {
 	return list
 }
 
-// atOnce is p with retries that do not wait, unless it says otherwise: most tests
-// want to see the next delivery, not the pause before it.
+// atOnce returns p with retries without a delay, unless p sets one: most tests need the next
+// delivery at once.
 func atOnce(p *runner.Policy) runner.Policy {
 	if p == nil {
 		p = &runner.Policy{}
@@ -210,7 +210,7 @@ func atOnce(p *runner.Policy) runner.Policy {
 	return at
 }
 
-// worker adds a worker with a one-message handler.
+// worker adds a worker with a handler of single messages.
 func (v *env) worker(id uint64, o runner.WorkerOptions, h func(d *runner.Delivery) error) *runner.Worker {
 	v.Helper()
 	o.Handler = func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error { return h(d) }
@@ -228,7 +228,7 @@ func (v *env) tick(w *runner.Worker, want int) {
 	equal(v, "processed", n, want)
 }
 
-// plant writes raw rows into a storage that no runner has open.
+// plant writes raw rows into a storage that is not open.
 func (v *env) plant(rows ...raw) {
 	v.Helper()
 	b, err := v.storage.Open(func(error) {})
@@ -241,7 +241,7 @@ func (v *env) plant(rows ...raw) {
 	v.ok(b.Close())
 }
 
-// raw is a stored row: the table's number, key and value.
+// raw is a stored row: number of the table, key and value.
 type raw struct {
 	table      byte
 	key, value []byte
@@ -251,7 +251,7 @@ func rowKey(worker, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, worker), seq)
 }
 
-// stored reads a raw row of a storage that no runner has open.
+// stored reads a raw row of a storage that is not open.
 func (v *env) stored(table byte, key []byte) []byte {
 	v.Helper()
 	b, err := v.storage.Open(func(error) {})
@@ -267,7 +267,7 @@ func (v *env) stored(table byte, key []byte) []byte {
 
 func (v *env) place(name string) string { return filepath.Join(v.TempDir(), name) }
 
-// when is n milliseconds after 1970 began.
+// when returns the time n milliseconds after the start of 1970.
 func when(n int64) time.Time { return time.UnixMilli(n) }
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -9,8 +9,8 @@ import (
 	"wamble/runner"
 )
 
-// storageCases ask the storage itself, below the engine: what each method of
-// runner.Storage, Backend, View and Batch promises.
+// storageCases test the storage itself, below the engine: the guarantees of each method of
+// runner.Storage, Backend, View and Batch.
 var storageCases = []test{
 	{"a batch is applied whole, in its order", func(v *env) {
 		b := v.backend()
@@ -230,7 +230,7 @@ func (v *env) set(b runner.Backend, key, value string) {
 	v.ok(batch.Commit())
 }
 
-// content is all rows of a map, as text.
+// content returns all rows of a map as text.
 func content(v *env, r runner.Reader) string {
 	v.Helper()
 	var s []byte

@@ -16,7 +16,7 @@ func (v *env) put(key, value string) {
 	v.update(func(tx *runner.Tx) error { return tx.Put(b(key), b(value)) })
 }
 
-// state returns the value of key, or "-" when it is absent.
+// state returns the value of key, or "-" if it is absent.
 func (v *env) state(key string) string {
 	v.Helper()
 	out := "-"

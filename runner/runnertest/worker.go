@@ -47,7 +47,7 @@ var workerCases = []test{
 			v.is(w.Start(v.ctx), runner.ErrStarted)
 			v.post(7, id)
 			equal(v, "delivered", <-done, id)
-			w.Stop() // wakes it, though it would sleep an hour
+			w.Stop() // wakes it from a sleep of an hour
 			v.ok(w.Join())
 		}
 	}},
@@ -164,7 +164,7 @@ var workerCases = []test{
 			return nil
 		}
 		for range 2 {
-			// The clock is the real one: on a busy machine a claim may take long.
+			// This is the real clock: on a busy machine a claim may take long.
 			w := v.worker(7, runner.WorkerOptions{MaxBatch: 7, Policy: &runner.Policy{LeaseTTL: time.Hour}}, h)
 			v.ok(w.Start(v.ctx))
 		}

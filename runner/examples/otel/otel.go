@@ -1,6 +1,5 @@
-// Package otel traces the handlers of a runner with OpenTelemetry: an example of
-// middleware, to be copied. It is a module of its own, so that package runner needs no
-// tracing library.
+// Package otel traces the handlers of a runner with OpenTelemetry: an example of middleware, to
+// be copied. It is a separate module, so that package runner needs no tracing library.
 //
 //	r, err := runner.Open(storage, runner.Options{Middleware: []runner.Middleware{otel.Trace(tracer)}})
 //	…
@@ -20,7 +19,7 @@ import (
 	"wamble/runner"
 )
 
-// Trace gives every run of a handler a span, which ends with the error of the run.
+// Trace gives every run of a handler a span, with the error of the run.
 func Trace(t trace.Tracer) runner.Middleware {
 	return func(next runner.Handler) runner.Handler {
 		return func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) (err error) {
@@ -29,7 +28,7 @@ func Trace(t trace.Tracer) runner.Middleware {
 				attribute.Int64("messaging.destination.partition.id", int64(d.To)),
 				attribute.Int64("runner.attempt", int64(d.Attempts)),
 			))
-			defer span.End() // also of a handler that panics
+			defer span.End() // also if the handler panics
 			if err = next(ctx, tx, d); err != nil {
 				span.RecordError(err)
 				span.SetStatus(codes.Error, err.Error())
@@ -39,12 +38,12 @@ func Trace(t trace.Tracer) runner.Middleware {
 	}
 }
 
-// traceparent is the one header of the W3C's trace context that a message carries.
+// traceparent is the header of W3C trace context that a message carries.
 const traceparent = "traceparent"
 
 var w3c propagation.TraceContext
 
-// Inject makes m carry the span of ctx, if there is one.
+// Inject stores the span of ctx in m, if there is one.
 func Inject(ctx context.Context, m *runner.Message) {
 	carrier := propagation.MapCarrier{}
 	w3c.Inject(ctx, carrier)

@@ -1,6 +1,6 @@
-// Package mailbox lets the tests of package runner and of its storages do to a single
-// row what no program may: put it at a chosen number, and take it from whoever has it
-// when its lease is over. Package runner fills it in.
+// Package mailbox lets the tests of package runner and of its storages do what programs must
+// not do to a single row: store it at a chosen number, and take an expired lease. Package
+// runner sets the variables.
 package mailbox
 
 import (
@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Claim takes the lease of a row of r, a *runner.Runner, for a claimant that is no
-// worker, until deadline. It is refused with runner.ErrNotFound without such a row, and
-// with runner.ErrLeased while its lease holds.
+// Claim takes the lease of a row of r, a *runner.Runner, until deadline, for a claimant that is
+// not a worker. It returns runner.ErrNotFound if there is no such row, and runner.ErrLeased
+// while its lease is valid.
 var Claim func(ctx context.Context, r any, worker, seq uint64, deadline time.Time) error
 
-// Insert stores bytes as a message at a number that was not used yet. They are not
-// checked beyond their size, as those that another program left.
+// Insert stores bytes as a message at an unused number. It checks only their size, so that they
+// can be like those of another program.
 var Insert func(ctx context.Context, r any, worker, seq uint64, frame []byte) error

@@ -9,21 +9,21 @@ import (
 	"wamble/runner/logstore"
 )
 
-// ErrUnknown is the error of a call that a Faulty made fail.
+// ErrUnknown is the error of a call that a Faulty lets fail.
 var ErrUnknown = errors.New("the connection was lost")
 
-// Fault is what happens to one call of a log.
+// Fault is a fault of one call of a log.
 type Fault struct {
-	Delay time.Duration // before it
-	Lost  bool          // it fails, and was not done
-	Mute  bool          // it fails, and was done
+	Delay time.Duration // before the call
+	Lost  bool          // the call fails and has no effect
+	Mute  bool          // the call fails but has its effect
 }
 
-// Faulty is a log whose calls meet faults, around another one.
+// Faulty is a log that wraps another one and adds faults.
 type Faulty struct {
 	logstore.Log
-	// Next returns what happens to the next call: "claim", "append", "checkpoint" or
-	// "release". It may be called by several goroutines at once.
+	// Next returns the fault of the next call: "claim", "append", "checkpoint" or "release".
+	// Several goroutines may call it at once.
 	Next func(call string) Fault
 }
 

@@ -1,10 +1,8 @@
-// Package logtest has logs for the tests of those who use package logstore, and the
-// suite of a log.
+// Package logtest has logs for tests with package logstore, and the suite for a log.
 //
-//   - [Memory] is a log without a disk.
-//   - [Faulty] is a log that is late, fails, or does what it was asked and says that
-//     it has failed.
-//   - [Run] is what a [logstore.Log] promises.
+//   - [Memory] is a log in memory.
+//   - [Faulty] is a log with delays and failures, with or without an effect.
+//   - [Run] checks the guarantees of a [logstore.Log].
 package logtest
 
 import (
@@ -17,8 +15,7 @@ import (
 	"wamble/runner/logstore"
 )
 
-// Memory is a log that lives as long as the process. Its zero value is empty and
-// ready. It refuses no claim.
+// Memory is a log in memory. Its zero value is empty and usable. It refuses no claim.
 type Memory struct {
 	mu     sync.Mutex
 	shards map[string]*shard
@@ -27,7 +24,7 @@ type Memory struct {
 type shard struct {
 	epoch, seq, through uint64
 	state               [][]byte
-	tail                [][]byte // after through
+	tail                [][]byte // records after through
 }
 
 func (m *Memory) shard(name string) *shard {
@@ -137,7 +134,7 @@ func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]
 	return nil
 }
 
-// Release leaves the epoch: who is released has ended by itself.
+// Release raises the epoch, which ends the claim.
 func (h *held) Release(context.Context, string) error {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"wamble/runner/logstore"
 )
 
-// Run runs the suite of a log. open returns one without records, whose holders end at
-// once when another claims.
+// Run runs the suite for a log. open returns an empty log in which a claim ends earlier claims
+// at once.
 func Run(t *testing.T, open func(t *testing.T) logstore.Log) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,7 +95,7 @@ var cases = []struct {
 		if h.Seq() != 5 {
 			v.Errorf("the last number: got %d, want 5", h.Seq())
 		}
-		for i := 6; i < 30; i++ { // parts of the log are used again
+		for i := 6; i < 30; i++ { // partitions of the log are reused
 			v.append(h, fmt.Sprint("r", i), uint64(i))
 			if i%3 == 0 {
 				v.ok(h.Checkpoint(v.Context(), uint64(i-1), records("s", fmt.Sprint(i-1))))
