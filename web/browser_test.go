@@ -94,6 +94,7 @@ type person struct {
 	url     string
 	origins map[string]bool // whose pages were open
 	screen  screen
+	frozen  bool // its tab, which stays hidden, is used no more
 
 	mu       sync.Mutex
 	problems []string
@@ -133,7 +134,7 @@ func meet(t testing.TB, s screen) *person {
 	p := attach(t, s, chromedp.WithTargetID(tab.id), chromedp.WithDetachOnCancel())
 	p.profile = tab.profile
 	t.Cleanup(func() {
-		if t.Failed() {
+		if t.Failed() || p.frozen {
 			p.close()
 			return
 		}
@@ -194,6 +195,8 @@ func attach(t testing.TB, s screen, to ...chromedp.ContextOption) *person {
 	call(p, network.Disable, cdp.Empty{})
 	call(p, css.Disable, cdp.Empty{})
 	call(p, dom.Disable, cdp.Empty{})
+	// No window hides the page, whatever lies before it.
+	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	heard := p.listen()
 	p.close = func() {
 		if t.Failed() {

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 )
@@ -65,6 +66,8 @@ func TestWake(t *testing.T) {
 // live puts a page to sleep, and wakes it.
 func (p *person) live(state page.SetWebLifecycleStateState) {
 	p.t.Helper()
+	p.frozen = true
+	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{}) // what is visible is not frozen
 	call(p, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state})
 }
 
