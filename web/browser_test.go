@@ -195,8 +195,6 @@ func attach(t testing.TB, s screen, to ...chromedp.ContextOption) *person {
 	call(p, network.Disable, cdp.Empty{})
 	call(p, css.Disable, cdp.Empty{})
 	call(p, dom.Disable, cdp.Empty{})
-	// No window hides the page, whatever lies before it.
-	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	heard := p.listen()
 	p.close = func() {
 		if t.Failed() {

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 )
@@ -67,7 +66,6 @@ func TestWake(t *testing.T) {
 func (p *person) live(state page.SetWebLifecycleStateState) {
 	p.t.Helper()
 	p.frozen = true
-	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{}) // what is visible is not frozen
 	call(p, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state})
 }
 
