@@ -108,7 +108,8 @@ func (c *child) cpu() time.Duration {
 // cpuOf returns the sum of user and system time in /proc/PID/stat: fields 14 and 15, in ticks
 // of 10 ms.
 func cpuOf(stat []byte) time.Duration {
-	_, rest, ok := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(" ")) // the name may have spaces
+	// The fields are after the name, which may have spaces.
+	_, rest, ok := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(" "))
 	fields := bytes.Fields(rest)
 	if !ok || len(fields) < 13 {
 		return 0

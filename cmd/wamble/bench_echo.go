@@ -40,7 +40,7 @@ starts it by itself; it prints its address and ends with its standard input.`,
 			}
 			io.Copy(io.Discard, cmd.InOrStdin())
 			e.Close()
-			<-failed // it ended because it was closed
+			<-failed // the error of closing it
 			return nil
 		},
 	}

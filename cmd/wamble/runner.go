@@ -115,7 +115,8 @@ func (f *runnerFlags) read(do func(r *runner.Runner) error) error {
 	}
 	err = isDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, served := os.Stat(host.ControlPath(filepath.Dir(filepath.Clean(dir)))); served == nil { // a server runs whose journal is in PostgreSQL
+		// With a control socket and without a journal, the server's journal is in PostgreSQL.
+		if _, served := os.Stat(host.ControlPath(filepath.Dir(filepath.Clean(dir)))); served == nil {
 			return inUseError{dir: dir}
 		}
 	}

@@ -21,13 +21,13 @@ var (
 	dropVerb   = deadVerb{"drop", "dropped"}
 )
 
-// do carries the verb out on one dead letter, or on those that a filter lets through.
+// do carries out the verb on one dead letter, or on those that match a filter.
 func (v deadVerb) do(j journalClient, choice host.DeadChoice) (done host.DeadDone, err error) {
 	err = j.ask("dead-letter-"+v.name, choice, &done)
 	return done, err
 }
 
-// said tells what was done to one dead letter.
+// said describes what was done to one dead letter.
 func (v deadVerb) said(row runner.Row, done host.DeadDone) string {
 	if v == replayVerb {
 		return fmt.Sprintf("%s replayed, now message %d of worker %d", showRow(row), done.Number, done.Worker)

@@ -10,8 +10,8 @@ import (
 	"wamble/runner/admin"
 )
 
-// The commands below are the verbs of the runner's admin page, on a directory or on a
-// server that runs.
+// The commands below are the verbs of the runner's admin page, on a directory or on a running
+// server.
 
 // desk carries out a verb and decodes its answer into result.
 func (f *runnerFlags) desk(ctx context.Context, verb string, a admin.Args, result any) error {

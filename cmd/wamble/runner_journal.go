@@ -11,30 +11,29 @@ import (
 	"wamble/runner"
 )
 
-// journalClient carries out the commands about a journal. A journal that nobody has open
-// is opened by this process; a server that has it open is asked through its control socket.
-// The commands are the same.
+// journalClient carries out the commands about a journal: on a journal that this process has
+// opened, or through the control socket of the server that has it open.
 type journalClient struct {
 	ask func(verb string, args, result any) error
 }
 
-// look runs do on the journal, which it does not change.
+// look runs do on the journal, opened for reading or of a running server.
 func (f *runnerFlags) look(ctx context.Context, do func(journalClient) error) error {
 	return f.orServer(ctx, f.read(func(r *runner.Runner) error { return do(openedJournal(ctx, r)) }), do)
 }
 
-// alter runs do on the journal, which it may change.
+// alter runs do on the journal, opened for changes or of a running server.
 func (f *runnerFlags) alter(ctx context.Context, do func(journalClient) error) error {
 	return f.orServer(ctx, f.change(func(r *runner.Runner) error { return do(openedJournal(ctx, r)) }), do)
 }
 
-// openedJournal is the client of a journal that this process has opened.
+// openedJournal returns the client of a journal that this process has opened.
 func openedJournal(ctx context.Context, r *runner.Runner) journalClient {
 	return journalClient{func(verb string, args, result any) error { return host.AskJournal(ctx, r, verb, args, result) }}
 }
 
-// orServer runs do on the journal of a running server if err says that one has it open.
-// Its control socket lies beside the journal.
+// orServer runs do on the journal of the running server if err says that a process has locked
+// it; otherwise it returns err. The server's control socket is next to the journal.
 func (f *runnerFlags) orServer(ctx context.Context, err error, do func(journalClient) error) error {
 	if !inUse(err) {
 		return err
@@ -55,13 +54,13 @@ func (f *runnerFlags) orServer(ctx context.Context, err error, do func(journalCl
 	}})
 }
 
-// inUse reports whether a running process has the directory.
+// inUse reports whether an error is an inUseError.
 func inUse(err error) bool {
 	var e inUseError
 	return errors.As(err, &e)
 }
 
-// inPart adds the part of the journal to the arguments of a command.
+// inPart adds the partition of the journal to the arguments of a command.
 func (f *runnerFlags) inPart(args any) (any, error) {
 	if f.part < 0 {
 		return args, nil
@@ -80,13 +79,13 @@ func (f *runnerFlags) inPart(args any) (any, error) {
 	return all, nil
 }
 
-// stats returns what is in the journal.
+// stats returns the statistics of the journal.
 func (j journalClient) stats() (s runner.Stats, err error) {
 	err = j.ask("runner-stats", nil, &s)
 	return s, err
 }
 
-// inbox returns up to limit messages of a worker, page by page.
+// inbox reads up to limit messages of a worker, page by page.
 func (j journalClient) inbox(worker, from uint64, limit int) ([]runner.InboxRow, error) {
 	return pages(limit, func(limit int) ([]runner.InboxRow, error) {
 		var page []runner.InboxRow
@@ -98,7 +97,7 @@ func (j journalClient) inbox(worker, from uint64, limit int) ([]runner.InboxRow,
 	})
 }
 
-// timers returns up to limit armed timers, page by page.
+// timers reads up to limit armed timers, page by page.
 func (j journalClient) timers(limit int) ([]runner.ArmedTimer, error) {
 	var after runner.TimerID
 	return pages(limit, func(limit int) ([]runner.ArmedTimer, error) {
@@ -111,7 +110,7 @@ func (j journalClient) timers(limit int) ([]runner.ArmedTimer, error) {
 	})
 }
 
-// pages asks for page after page until limit rows are there or a page is empty.
+// pages reads pages until there are limit rows or a page is empty.
 func pages[T any](limit int, next func(limit int) ([]T, error)) (all []T, err error) {
 	for limit > 0 {
 		page, err := next(limit)
@@ -124,7 +123,7 @@ func pages[T any](limit int, next func(limit int) ([]T, error)) (all []T, err er
 	return all, nil
 }
 
-// deadLetter returns a dead letter by its name.
+// deadLetter returns the dead letter of a row. Error: runner.ErrNotFound.
 func (j journalClient) deadLetter(row runner.Row) (runner.DeadLetter, error) {
 	var found []runner.DeadLetter
 	err := j.ask("dead-letter-page", host.DeadPage{Name: row}, &found)
@@ -137,7 +136,7 @@ func (j journalClient) deadLetter(row runner.Row) (runner.DeadLetter, error) {
 	return found[0], nil
 }
 
-// eachDeadLetter visits the dead letters that a filter lets through, until visit returns false.
+// eachDeadLetter visits the dead letters that match a filter, until visit returns false.
 func (j journalClient) eachDeadLetter(f runner.DeadFilter, visit func(runner.DeadLetter) bool) error {
 	for from := (runner.Row{}); ; {
 		var found []runner.DeadLetter

@@ -27,7 +27,8 @@ func (l *leaving) makeFiles(ctx context.Context) error {
 func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
 	size := 0
 	if !rt.Do(ctx, func(p *profile.Profile) {
-		if size = p.Gauges().Boards * roughBoard; !l.ahead || !p.IsLarge() { // an exact size of a large profile would delay players
+		// The exact size of a large profile takes too long while players are served.
+		if size = p.Gauges().Boards * roughBoard; !l.ahead || !p.IsLarge() {
 			size = p.SnapshotSize()
 		}
 	}) {

@@ -202,7 +202,8 @@ func readRestrictions(rs *Restrictions) (*Restrictions, error) {
 	return rs, nil
 }
 
-// Hear replaces the restrictions by a text of the keeper, unless that has a lower revision.
+// Hear replaces the restrictions by a text of the keeper, unless that has a lower revision
+// other than 0.
 func (rs *Restrictions) Hear(text string) error {
 	held, err := parseRestricted(text)
 	if err == nil {

@@ -129,8 +129,8 @@ func desk(verb string) func(context.Context, *Host, *Call) (any, error) {
 	}
 }
 
-// AskJournal carries out a command about a journal that this process has opened, as Ask
-// does for that of a running server.
+// AskJournal carries out a command about a journal that this process has opened. Ask does the
+// same for the journal of a running server.
 func AskJournal(ctx context.Context, r *runner.Runner, command string, args, result any) error {
 	i := slices.IndexFunc(journalCommands, func(c Command) bool { return c.Name == command })
 	if i < 0 {

@@ -2,8 +2,8 @@ package readapi
 
 import "net/http"
 
-// Pages of every origin may read: nothing here is answered because of a cookie, and
-// whoever has a token may use it from where he likes.
+// Pages of every origin may read the API: answers never depend on cookies, and a token may be
+// used from any page.
 
 // allow sets the headers that let pages of other origins read an answer.
 func allow(h http.Header) {

@@ -8,8 +8,7 @@ import (
 )
 
 // absent reads the port of a shard that another node has, and passes the packets to
-// supervisor.stray. The zero value reads nothing. It is used only while house.changing is
-// locked, or while the shard is started.
+// supervisor.stray. The zero value reads nothing. It is not safe for concurrent use.
 type absent struct {
 	stop context.CancelFunc // ends reading; nil if it does not read
 	done chan struct{}      // closed when reading has ended

@@ -37,7 +37,7 @@ func (s *Server) parts() int {
 		n = max(n, cfg.Boards.Shards)
 	}
 	if err != nil {
-		return 1 // the start says why
+		return 1 // openProfiles returns the error
 	}
 	return n
 }

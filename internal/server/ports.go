@@ -250,7 +250,7 @@ func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
 	return &told
 }
 
-// udpText says where a profile is reached by UDP.
+// udpText returns the UDP address of a profile, or "off".
 func udpText(k *supervisor, port *transport.Port) string {
 	if _, on := k.Config().Network.UDPPort(); !on {
 		return "off"
@@ -258,4 +258,5 @@ func udpText(k *supervisor, port *transport.Port) string {
 	return port.Addr().String()
 }
 
+// unnumbered reports whether a profile's UDP port is 0.
 func unnumbered(n config.Neighbour) bool { return n.Port == 0 }

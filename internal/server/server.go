@@ -59,8 +59,8 @@ type Options struct {
 	Instance string
 	// Lease is how long a heartbeat in the shared journal is valid; 0 for the default.
 	Lease time.Duration
-	// LockTime is how long a start waits for the journal of a process that does not answer,
-	// and LockAnswer how long it gives that to answer; 0 is the default.
+	// LockTime bounds a start's wait for the journal of a process that does not answer, and
+	// LockAnswer the wait for that answer; 0 for the defaults.
 	LockTime, LockAnswer time.Duration
 	// Skew returns the current error of the machine's wall clock, in tests.
 	Skew func() time.Duration

@@ -137,7 +137,7 @@ func (k *supervisor) keep(ctx context.Context) {
 		}
 		k.report(err, pause)
 		select {
-		case <-ctx.Done(): // the attempt that follows forgets the drain
+		case <-ctx.Done(): // the next attempt drops the drain and returns
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, lastRestart)
