@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -12,19 +11,13 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/server"
-	"wamble/internal/store/postgres/pgtest"
 )
 
 // TestBenchOfRunningServer loads a server that somebody else runs, and finds its
 // moves in the database while it runs on.
 func TestBenchOfRunningServer(t *testing.T) {
-	t.Run("SQLite", func(t *testing.T) { benchRunning(t, "") })
-	t.Run("PostgreSQL", func(t *testing.T) {
-		cluster := pgtest.Start(t, false)
-		db := cluster.OverTCP(cluster.Migrated(t))
-		benchRunning(t, fmt.Sprintf("(def db-host %q) (def db-port %d) (def db-user %q) (def db-pass %q) (def db-name %q) (def db-sslmode \"disable\")",
-			db.Host, db.Port, db.User, db.Password, db.Name))
-	})
+	t.Parallel()
+	benchRunning(t, "")
 }
 
 func benchRunning(t *testing.T, database string) {
