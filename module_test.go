@@ -14,8 +14,6 @@ import (
 	"testing"
 )
 
-
-
 // goFiles parses every Go file of this module and hands it to do.
 func goFiles(t *testing.T, do func(name string, file *ast.File)) {
 	t.Helper()
