@@ -89,6 +89,7 @@ func (s *suicidal) Apply(ctx context.Context, b store.Batch) error {
 // TestKillSQLite and TestKillPostgres kill -9 the writing process again and
 // again, at random points and between COMMIT and acknowledgement.
 func TestKillSQLite(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "games.db")
 	store, err := openSQLite(path)
@@ -104,6 +105,7 @@ func TestKillSQLite(t *testing.T) {
 }
 
 func TestKillPostgres(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := pgtest.Migrated(t)
 	acked, posted := kill(t, life{Dir: dir, Postgres: o})

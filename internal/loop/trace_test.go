@@ -47,8 +47,11 @@ func TestTracer(t *testing.T) {
 	if tr.step("red", now.Add(lost), 0, 5, 19) == nil {
 		t.Error("a step that was lost keeps others from being followed")
 	}
+}
 
-	quiet := []*tracer{{}, {o: &Tracing{}}}
+// TestAllocsTracer: a tracer that is off costs no allocation.
+func TestAllocsTracer(t *testing.T) {
+	now, quiet := time.Now(), []*tracer{{}, {o: &Tracing{}}}
 	for _, tr := range quiet {
 		if n := testing.AllocsPerRun(100, func() {
 			tr.step("red", now, 0, 2, 2)

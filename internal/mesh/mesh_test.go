@@ -433,7 +433,7 @@ func must(t *testing.T, f *Frame) []byte {
 // say is not.
 func TestSilent(t *testing.T) {
 	t.Parallel()
-	a, b := open(t, "a", func(o *Options) { o.timing.silence = 3 * time.Second }), open(t, "b")
+	a, b := open(t, "a", func(o *Options) { o.timing.silence = 12 * time.Second }), open(t, "b")
 	a.knows(b)
 	a.connected("b")
 	first := a.conn(Number("b"))

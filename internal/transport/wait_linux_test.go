@@ -91,8 +91,8 @@ func TestBellRingsForWhoeverWaits(t *testing.T) {
 	take(time.Now().Add(time.Millisecond), 0)
 }
 
-// TestBellIsFree: to wait for a datagram allocates nothing.
-func TestBellIsFree(t *testing.T) {
+// TestAllocsBell: to wait for a datagram allocates nothing.
+func TestAllocsBell(t *testing.T) {
 	u, err := ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), UDPOptions{})
 	if err != nil {
 		t.Fatal(err)

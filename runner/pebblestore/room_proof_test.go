@@ -160,3 +160,9 @@ func smallDisk(t *testing.T, random *rand.Rand) {
 		t.Error(err)
 	}
 }
+
+func (s *smallFS) usage() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}

@@ -40,12 +40,6 @@ func (s *smallFS) resize(n int64) {
 	s.all = n
 }
 
-func (s *smallFS) usage() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.used
-}
-
 // tables returns the bytes of all tables.
 func (s *smallFS) tables() (sum int64) {
 	s.mu.Lock()
