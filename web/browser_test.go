@@ -94,7 +94,6 @@ type person struct {
 	url     string
 	origins map[string]bool // whose pages were open
 	screen  screen
-	frozen  bool // its tab, which stays hidden, is used no more
 
 	mu       sync.Mutex
 	problems []string
@@ -134,7 +133,7 @@ func meet(t testing.TB, s screen) *person {
 	p := attach(t, s, chromedp.WithTargetID(tab.id), chromedp.WithDetachOnCancel())
 	p.profile = tab.profile
 	t.Cleanup(func() {
-		if t.Failed() || p.frozen {
+		if t.Failed() || see[string](p, `document.visibilityState`) != "visible" { // hidden for good
 			p.close()
 			return
 		}

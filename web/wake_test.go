@@ -65,7 +65,6 @@ func TestWake(t *testing.T) {
 // live puts a page to sleep, and wakes it.
 func (p *person) live(state page.SetWebLifecycleStateState) {
 	p.t.Helper()
-	p.frozen = true
 	call(p, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state})
 }
 

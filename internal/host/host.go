@@ -100,6 +100,7 @@ type Host struct {
 	Server
 	commands []Command
 	standby  bool       // it is the host of a standby
+	foreign  bool       // the runner is not a journal: its messages may be changed, and are shown as they are
 	auditing sync.Mutex // held while the audit log is read or appended to
 }
 

@@ -28,12 +28,9 @@ const deskPath = "/console/runner"
 // its pages is carried out as the command with the same name, and so recorded in the audit
 // log.
 func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
-	var (
-		refuse func(verb string, a admin.Args) error
-		show   func(m *runner.MessageInfo) string
-	)
-	if journal.Used(r) { // another program's messages may be changed, and are shown as they are
-		refuse, show = keepOrder, showPayload
+	refuse, show := keepOrder, showPayload
+	if h.foreign {
+		refuse, show = nil, nil
 	}
 	return admin.New(r, admin.Options{
 		Allow: func(r *http.Request, changes bool) bool { // the console has checked the token
@@ -140,7 +137,7 @@ func AskJournal(ctx context.Context, r *runner.Runner, command string, args, res
 	if err != nil {
 		return err
 	}
-	h := &Host{Server: Server{Runner: r, Log: slog.New(slog.DiscardHandler), Running: func() []Running { return nil }}}
+	h := &Host{foreign: !journal.Used(r), Server: Server{Runner: r, Log: slog.New(slog.DiscardHandler), Running: func() []Running { return nil }}}
 	answer, err := journalCommands[i].Do(ctx, h, &Call{Args: text})
 	if err != nil {
 		return err

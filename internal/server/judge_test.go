@@ -165,6 +165,9 @@ func TestJudgeFindsLostMoves(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "data")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
 			text := staying(t, conf(""))
 			s := spawn(t, dir, text)
 			crowd := gather(t, s.address(), 4)

@@ -373,7 +373,7 @@ func TestDeparture(t *testing.T) {
 		if again.c.Token() != p.c.Token() || again.c.Board().ID != p.c.Board().ID {
 			t.Error("a player has lost his place")
 		}
-		again.played, again.doubtful, again.refused, again.crowd = p.played, p.doubtful, p.refused, c
+		again.played, again.history, again.doubtful, again.refused, again.crowd = p.played, p.history, p.doubtful, p.refused, c
 		c.players[i] = again
 	}
 	c.play()

@@ -151,10 +151,10 @@ export const PredictionStatus = {
 /** SubmitStatus is the field prediction.submit_status. */
 export const SubmitStatus = {
   created: 1, // the prediction is new
-  duplicate: 2, // the player has predicted under this parent already
-  duplicateMove: 3, // somebody else predicts the same
-  invalid: 4, // no move, not legal, played already, or the parent was wrong
-  limit: 5, // too many predictions are open under this parent
+  duplicate: 2, // the player already has a prediction under this parent
+  duplicateMove: 3, // another player predicts the same move
+  invalid: 4, // not a move, not legal, already played, or the parent was wrong
+  limit: 5, // too many predictions are pending under this parent
   notAllowed: 6, // the player may not predict here, or not that deep
   notFound: 7, // the board or the parent is unknown
   disabled: 8, // the server takes no predictions
