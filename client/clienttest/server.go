@@ -21,7 +21,7 @@ const StartFEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w"
 // Server is a server in the process of a test.
 type Server struct {
 	port   *transport.Port
-	link   *link.Server
+	link   *link.Endpoint
 	faults *faults
 	epoch  time.Time
 	served chan error
@@ -79,7 +79,7 @@ func Start(script ...*Step) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) newLink() { s.link = link.NewServer(link.Config{}) }
+func (s *Server) newLink() { s.link = link.NewEndpoint(link.Config{}) }
 
 // UDP returns the server's UDP address for client.Dial.
 func (s *Server) UDP() string { return "udp://" + s.port.Addr().String() }

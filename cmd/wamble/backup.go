@@ -118,7 +118,7 @@ func (f *storeFlags) source(cmd *cobra.Command) (_ backup.Source, done func(), e
 		return store.JournalID(stats.Journal), err
 	}
 	from.Hold = func(ctx context.Context, d time.Duration) error {
-		return host.Ask(ctx, dir, "backup-hold", host.HoldFor{Seconds: int(d.Seconds())}, &struct{}{})
+		return host.Ask(ctx, dir, "backup-hold", host.PinFor{Seconds: int(d.Seconds())}, &struct{}{})
 	}
 	from.Checkpoint = func(ctx context.Context, to string) error {
 		to, err := filepath.Abs(to)

@@ -91,7 +91,7 @@ func (f *benchFlags) configText() (string, error) {
 }
 
 // storeOf opens the store of the measured profile.
-func storeOf(cmd *cobra.Command, flags storeFlags) (*server.Shared, error) {
+func storeOf(cmd *cobra.Command, flags storeFlags) (*server.SharedStore, error) {
 	if flags.profile == "" {
 		c, _, err := flags.configured(cmd)
 		if err != nil {
@@ -109,4 +109,4 @@ func storeOf(cmd *cobra.Command, flags storeFlags) (*server.Shared, error) {
 // firstProfile returns the name of the first profile that runs.
 func firstProfile(c *config.Config) string { return c.Running()[0].Name }
 
-var _ loader.Games = (*server.Shared)(nil)
+var _ loader.Games = (*server.SharedStore)(nil)

@@ -129,12 +129,12 @@ func (f *botFlags) run(cmd *cobra.Command, address string) error {
 	}
 	defer player.Close()
 	say(fmt.Sprintf("%s plays at %s, seats %d", name, address, f.seats))
-	crowd := &bot.Crowd{Address: address, Player: player, Pace: f.pace, Log: say}
+	crowd := &bot.Pool{Address: address, Player: player, Pace: f.pace, Log: say}
 	return f.play(ctx, crowd, errOut)
 }
 
 // play runs the crowd, and prints a line every ten seconds and at the end.
-func (f *botFlags) play(ctx context.Context, crowd *bot.Crowd, errOut io.Writer) error {
+func (f *botFlags) play(ctx context.Context, crowd *bot.Pool, errOut io.Writer) error {
 	ended := make(chan error, 1)
 	go func() { ended <- crowd.Run(ctx, f.seats) }()
 	tick := time.NewTicker(10 * time.Second)

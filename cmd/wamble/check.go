@@ -46,10 +46,10 @@ FILE is wamble.conf in this directory if it is left out.`,
 			}
 			bad := false
 			for _, f := range host.Secrets(c, c.Running(), time.Now()) {
-				if f.Verdict != host.Fine {
+				if f.Verdict != host.SeverityOK {
 					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s: %s\n  hint: %s\n", severity[f.Verdict], f.Subject, f.Text, f.Advice)
 				}
-				bad = bad || f.Verdict == host.Broken
+				bad = bad || f.Verdict == host.SeverityError
 			}
 			if bad {
 				return errors.New("a server with this configuration would not start")
@@ -59,7 +59,7 @@ FILE is wamble.conf in this directory if it is left out.`,
 	}
 }
 
-var severity = map[host.Verdict]string{host.Doubtful: "warning", host.Broken: "error"}
+var severity = map[host.Severity]string{host.SeverityWarning: "warning", host.SeverityError: "error"}
 
 // printPlan prints what a server with this configuration would do.
 func printPlan(w io.Writer, c *config.Config) error {
@@ -106,7 +106,7 @@ const askTime = 2 * time.Second
 func sharedJournal(c *config.Config) (text string, replicated bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
-	switch where, replicated, err := server.LookAtJournal(ctx, c); {
+	switch where, replicated, err := server.DescribeJournal(ctx, c); {
 	case err != nil:
 		return where + "; it could not be asked whether it waits for a standby: " + err.Error(), true
 	case !replicated:

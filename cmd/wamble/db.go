@@ -49,7 +49,7 @@ binary.`,
 	return cmd
 }
 
-func printStatus(cmd *cobra.Command, s *server.Shared) error {
+func printStatus(cmd *cobra.Command, s *server.SharedStore) error {
 	st, err := s.Status(cmd.Context())
 	if err != nil {
 		return err

@@ -58,12 +58,12 @@ limit of open files is that of this shell; a unit has its own (LimitNOFILE=).`,
 	return cmd
 }
 
-// printFound prints the findings. It returns an error if one of them is host.Broken.
+// printFound prints the findings. It returns an error if one of them is host.SeverityError.
 func printFound(cmd *cobra.Command, found []host.Finding, asJSON bool) error {
 	broken := 0
 	var rows []string
 	for _, f := range found {
-		if f.Verdict == host.Broken {
+		if f.Verdict == host.SeverityError {
 			broken++
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s", f.Verdict, f.Subject, f.Text))

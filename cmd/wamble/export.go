@@ -76,7 +76,7 @@ the journal to the database.`,
 
 // checkSchema returns an error if this binary cannot read a database, which is clearer than
 // the database's own error.
-func checkSchema(ctx context.Context, s *server.Shared) error {
+func checkSchema(ctx context.Context, s *server.SharedStore) error {
 	st, err := s.Status(ctx)
 	switch {
 	case err != nil:
@@ -116,7 +116,7 @@ func (o *exportOptions) parseSince(now time.Time) error {
 }
 
 // run writes to standard output, or to a file that gets its name only when it is complete.
-func (o *exportOptions) run(cmd *cobra.Command, stores []*server.Shared, profile string) error {
+func (o *exportOptions) run(cmd *cobra.Command, stores []*server.SharedStore, profile string) error {
 	if o.out == "" {
 		_, err := o.write(cmd, cmd.OutOrStdout(), stores, profile)
 		return err
@@ -140,7 +140,7 @@ func (o *exportOptions) run(cmd *cobra.Command, stores []*server.Shared, profile
 	return nil
 }
 
-func (o *exportOptions) write(cmd *cobra.Command, to io.Writer, stores []*server.Shared, profile string) (int, error) {
+func (o *exportOptions) write(cmd *cobra.Command, to io.Writer, stores []*server.SharedStore, profile string) (int, error) {
 	w := bufio.NewWriterSize(to, 1<<16)
 	n, told := 0, time.Now()
 	var buf []byte
@@ -170,7 +170,7 @@ func (o *exportOptions) write(cmd *cobra.Command, to io.Writer, stores []*server
 	return n, w.Flush()
 }
 
-func (o *exportOptions) each(cmd *cobra.Command, s *server.Shared, profile string, add func(wamble.Board) error) error {
+func (o *exportOptions) each(cmd *cobra.Command, s *server.SharedStore, profile string, add func(wamble.Board) error) error {
 	if o.one {
 		b, err := s.Board(cmd.Context(), wamble.BoardID(o.board))
 		if errors.Is(err, store.ErrNotFound) || err == nil && profile != "" && b.Profile != profile {

@@ -121,7 +121,7 @@ const (
 
 // exportPlayer reads all that a store has of a player, who is named by their key or handle.
 // Errors: store.ErrNotFound.
-func exportPlayer(ctx context.Context, s *server.Shared, whom string) (e exportedPlayer, err error) {
+func exportPlayer(ctx context.Context, s *server.SharedStore, whom string) (e exportedPlayer, err error) {
 	// Find the player, by key or by handle.
 	var key wamble.PublicKey
 	if b, hexErr := hex.DecodeString(whom); hexErr == nil && len(b) == len(key) {

@@ -18,7 +18,7 @@ import (
 func hostCommands() []*cobra.Command {
 	var list []*cobra.Command
 	for i := range host.Commands {
-		if c := &host.Commands[i]; c.Doors&host.CommandLine != 0 {
+		if c := &host.Commands[i]; c.Channels&host.CommandLine != 0 {
 			list = append(list, hostCommand(c))
 		}
 	}
@@ -35,7 +35,7 @@ func hostCommand(c *host.Command) *cobra.Command {
 	for i := range c.Args {
 		addArg(cmd, &c.Args[i])
 		if c.Args[i].Word != "" {
-			whats = append(whats, c.Args[i].What)
+			whats = append(whats, c.Args[i].Missing)
 		}
 	}
 	if len(whats) > 1 {
@@ -63,9 +63,9 @@ func hostCommand(c *host.Command) *cobra.Command {
 		result, err := c.Ask(cmd.Context(), dir, args)
 		switch {
 		case errors.Is(err, host.ErrNoServer):
-			return c.Wrong(args, noServer(dir))
+			return c.WrapError(args, noServer(dir))
 		case err != nil:
-			return c.Wrong(args, err)
+			return c.WrapError(args, err)
 		}
 		out := cmd.OutOrStdout()
 		if asJSON {
@@ -130,21 +130,21 @@ func addArg(cmd *cobra.Command, a *host.Arg) {
 	switch {
 	case a.Flag == "":
 		cmd.ValidArgs = a.Choice
-		cmd.Args = oneArg(a.What)
+		cmd.Args = oneArg(a.Missing)
 		switch {
 		case a.Optional && a.Many():
 			cmd.Args = cobra.ArbitraryArgs
 		case a.Optional:
 			cmd.Args = cobra.MaximumNArgs(1)
 		case a.Many():
-			cmd.Args = someArgs(a.What)
+			cmd.Args = someArgs(a.Missing)
 		}
 	case a.IsBool():
 		cmd.Flags().Bool(a.Flag, false, a.Help)
 	case a.Kind == host.Span:
 		cmd.Flags().Duration(a.Flag, 0, a.Help)
 	default:
-		cmd.Flags().StringP(a.Flag, a.Letter, "", a.Help)
+		cmd.Flags().StringP(a.Flag, a.Short, "", a.Help)
 	}
 }
 

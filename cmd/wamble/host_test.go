@@ -47,10 +47,10 @@ func TestHostCommands(t *testing.T) {
 	if err := games.Migrate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	control, err := host.New(host.Server{
-		Dir: dir, Tokens: tokens, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Everywhere: everywhere,
-		Running: func() []host.Running {
-			return []host.Running{{
+	control, err := host.New(host.API{
+		Dir: dir, Tokens: tokens, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Global: everywhere,
+		RunningProfiles: func() []host.RunningProfile {
+			return []host.RunningProfile{{
 				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },
 				Stored:   func(context.Context, wamble.PublicKey) (wamble.PlayerID, []wamble.Session, bool) { return 0, nil, true },
 				Database: "games.db", Reader: games,
@@ -77,15 +77,15 @@ func TestHostCommands(t *testing.T) {
 				},
 			}}
 		},
-		Status:   func(context.Context) host.Status { return host.Status{Profiles: []host.ProfileStatus{{Ready: true}}} },
-		Reload:   func(context.Context) (host.Reloaded, error) { return host.Reloaded{}, nil },
-		Foresee:  func(context.Context, bool) (host.Foreseen, error) { return host.Foreseen{}, nil },
-		Rehearse: func(context.Context, string) (handoff.Result, error) { return handoff.Result{}, nil },
-		HandOff: func(_ context.Context, _ string, w host.Waiter) error {
+		Status:        func(context.Context) host.Status { return host.Status{Profiles: []host.ProfileStatus{{Ready: true}}} },
+		Reload:        func(context.Context) (host.Reloaded, error) { return host.Reloaded{}, nil },
+		DryRunReload:  func(context.Context, bool) (host.DryRun, error) { return host.DryRun{}, nil },
+		DryRunHandoff: func(context.Context, string) (handoff.Result, error) { return handoff.Result{}, nil },
+		HandOff: func(_ context.Context, _ string, w host.HandoffCaller) error {
 			host.Answer(w.Conn.(*net.UnixConn), handoff.Result{}, nil)
 			return nil
 		},
-		Repeated: func(context.Context, string) *handoff.Result { return nil },
+		EarlierResult: func(context.Context, string) *handoff.Result { return nil },
 	}).OpenControl(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestHostCommands(t *testing.T) {
 				t.Errorf("%s: there is no 'wamble %s'", c.Name, c.Help.Via)
 			}
 		}
-		if c.Doors&host.CommandLine == 0 {
+		if c.Channels&host.CommandLine == 0 {
 			continue
 		}
 		for line := range strings.Lines(c.Help.Example) {

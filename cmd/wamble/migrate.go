@@ -59,7 +59,7 @@ older wamble could not go on after.`,
 }
 
 // planMigration prints the pending migrations of a store.
-func planMigration(cmd *cobra.Command, s *server.Shared) error {
+func planMigration(cmd *cobra.Command, s *server.SharedStore) error {
 	st, err := s.Status(cmd.Context())
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func planMigration(cmd *cobra.Command, s *server.Shared) error {
 	return nil
 }
 
-func migrate(cmd *cobra.Command, s *server.Shared) error {
+func migrate(cmd *cobra.Command, s *server.SharedStore) error {
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "%s (%s)\n", s.Name, strings.Join(s.Profiles, ", "))
 	steps := 0

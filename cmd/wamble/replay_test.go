@@ -30,7 +30,7 @@ func recording(t *testing.T, alter func(step int, out *profile.Output)) []byte {
 	for i, inputs := range [][]profile.Input{
 		{&profile.Leased{Sequence: wamble.BoardIDs, Blocks: []wamble.Block{{First: 1, Count: 100}}}},
 		{&profile.Ready{}},
-		{&profile.Durable{Gate: 1, Seq: 1}},
+		{&profile.Durable{Index: 1, Seq: 1}},
 	} {
 		p.Step(now, inputs, &out)
 		alter(i+1, &out)

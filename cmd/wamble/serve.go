@@ -58,7 +58,7 @@ as 'wamble reload' does.`,
 				signals.listen()
 				o, err := serveOptions(cmd, &flags)
 				o.Record, o.Inherited = record, sockets
-				o.Succession.Version, o.Succession.Listen = buildVersion(), signals.listen
+				o.Handoff.Version, o.Handoff.Listen = buildVersion(), signals.listen
 				o.Stop, o.Standby = ctx, func(ctx context.Context, why func() string) {
 					var refusing sync.WaitGroup
 					refusing.Go(func() { guard.Run("a signal", func() { signals.refuse(ctx, o.Log) }, warner(cmd)) })
@@ -124,7 +124,7 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 	if log := s.JSONLog(); log != nil { // output and log may be one stream, which must be JSON only
 		for _, p := range s.Profiles() {
 			text := "serves players"
-			if !p.Here {
+			if !p.Local {
 				text = "waits for a part of the world"
 			}
 			log.Info(text, "profile", p.Profile, "http", p.HTTP.String(), "tls", p.Secure, "games", p.Store)
@@ -158,7 +158,7 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 
 // serving describes whether this node serves a profile.
 func serving(p server.Listening) string {
-	if !p.Here {
+	if !p.Local {
 		return fmt.Sprintf("Wamble waits for a part of the profile %s, which other machines serve.", p.Profile)
 	}
 	return fmt.Sprintf("Wamble serves the profile %s.", p.Profile)
@@ -189,7 +189,7 @@ func runServer(stop context.Context, cmd *cobra.Command, s *server.Server, signa
 	stopping := context.AfterFunc(stop, func() {
 		defer close(noted)
 		guard.Run("the service manager", func() { tell(systemd.Stopping) }, warn)
-		guard.Run("the audit log", func() { s.Noted("SIGTERM or SIGINT", "stop", func() error { return nil }) }, warn)
+		guard.Run("the audit log", func() { s.RunAudited("SIGTERM or SIGINT", "stop", func() error { return nil }) }, warn)
 	})
 	defer func() {
 		if !stopping() { // the stop is being recorded

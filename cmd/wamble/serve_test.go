@@ -12,7 +12,7 @@ func TestGreeting(t *testing.T) {
 		true:  "Wamble serves the profile club.",
 		false: "Wamble waits for a part of the profile club, which other machines serve.",
 	} {
-		if got := serving(server.Listening{Profile: "club", Here: here}); got != want {
+		if got := serving(server.Listening{Profile: "club", Local: here}); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

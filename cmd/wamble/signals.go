@@ -84,9 +84,9 @@ func (c *controlSignals) obey(ctx context.Context, s *server.Server) {
 		case <-ctx.Done():
 			return
 		case <-c.reload:
-			s.Noted("SIGHUP", "reload", func() error { _, err := s.Reload(ctx); return err })
+			s.RunAudited("SIGHUP", "reload", func() error { _, err := s.Reload(ctx); return err })
 		case <-c.handoff:
-			s.Noted("SIGUSR2", "handoff", func() error { return s.HandOff(ctx, "", nil) })
+			s.RunAudited("SIGUSR2", "handoff", func() error { return s.HandOff(ctx, "", nil) })
 		}
 	}
 }

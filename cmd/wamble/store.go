@@ -64,7 +64,7 @@ func noServer(dir string) error {
 
 // open loads the configuration and opens its stores. With create it creates the data
 // directory; otherwise a missing database file is an error.
-func (f *storeFlags) open(cmd *cobra.Command, create bool) ([]*server.Shared, error) {
+func (f *storeFlags) open(cmd *cobra.Command, create bool) ([]*server.SharedStore, error) {
 	c, dir, err := f.configured(cmd)
 	if err != nil {
 		return nil, err

@@ -39,8 +39,8 @@ type family struct {
 // MaxBans bounds the bans of each of the three kinds.
 const MaxBans = 1 << 14
 
-// holds returns the refusal of a ban, nil if it has ended or is the zero Ban.
-func (b Ban) holds(now time.Time) *wamble.Denied {
+// refusal returns the refusal of a ban, nil if it has ended or is the zero Ban.
+func (b Ban) refusal(now time.Time) *wamble.Denied {
 	if b.denied == nil || !b.Until.IsZero() && !now.Before(b.Until) {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (b Ban) holds(now time.Time) *wamble.Denied {
 // removed first.
 func (bs *Bans) Add(now time.Time, b Ban) error {
 	b.denied = banned(b.Reason)
-	if b.holds(now) == nil {
+	if b.refusal(now) == nil {
 		bs.Remove(b)
 		return nil
 	}
@@ -135,7 +135,7 @@ func (bs *Bans) removeNet(network netip.Prefix) {
 // sweep removes the bans that have ended.
 func (bs *Bans) sweep(now time.Time) {
 	for _, b := range bs.All() {
-		if b.holds(now) == nil {
+		if b.refusal(now) == nil {
 			bs.Remove(b)
 		}
 	}
@@ -166,7 +166,7 @@ func (bs *Bans) OfPeers() bool { return len(bs.tokens) > 0 || len(bs.nets) > 0 }
 // Of returns the refusal of a request from an address with a token, or nil. Without bans it costs nothing.
 func (bs *Bans) Of(now time.Time, from netip.Addr, token wamble.Token) *wamble.Denied {
 	if len(bs.tokens) > 0 {
-		if d := bs.tokens[token.Hash()].holds(now); d != nil {
+		if d := bs.tokens[token.Hash()].refusal(now); d != nil {
 			return d
 		}
 	}
@@ -184,7 +184,7 @@ func (bs *Bans) Of(now time.Time, from netip.Addr, token wamble.Token) *wamble.D
 			continue
 		}
 		// Ties are broken by text, so that the result is deterministic.
-		if d := bs.nets[network].holds(now); d != nil && (found == nil || d.Reason < found.Reason) {
+		if d := bs.nets[network].refusal(now); d != nil && (found == nil || d.Reason < found.Reason) {
 			found = d
 		}
 	}
@@ -196,5 +196,5 @@ func (bs *Bans) OfKey(now time.Time, key wamble.PublicKey) *wamble.Denied {
 	if len(bs.keys) == 0 {
 		return nil
 	}
-	return bs.keys[key].holds(now)
+	return bs.keys[key].refusal(now)
 }

@@ -25,32 +25,32 @@ var capabilities = []struct {
 }
 
 // Caps returns what the policy lets a player do. Without rules that is the same for all players, and was
-// computed by Enact.
-func (l *Law) Caps(now time.Time, who Who) wire.SessionCaps {
-	if l.book.Empty() {
-		return l.caps
+// computed by SetConfig.
+func (p *Policy) Caps(now time.Time, who Who) wire.SessionCaps {
+	if p.rules.Empty() {
+		return p.caps
 	}
-	return l.askCaps(now, who)
+	return p.askCaps(now, who)
 }
 
-func (l *Law) askCaps(now time.Time, who Who) wire.SessionCaps {
+func (p *Policy) askCaps(now time.Time, who Who) wire.SessionCaps {
 	var caps wire.SessionCaps
 	for i := range capabilities {
-		if l.may(now, who, i) {
+		if p.may(now, who, i) {
 			caps |= capabilities[i].bit
 		}
 	}
 	return caps
 }
 
-func (l *Law) may(now time.Time, who Who, i int) bool {
+func (p *Policy) may(now time.Time, who Who, i int) bool {
 	for _, c := range capabilities[i].requests {
-		if !l.Allows(now, who, c) {
+		if !p.Allows(now, who, c) {
 			return false
 		}
 	}
 	for _, right := range capabilities[i].rights {
-		if !l.Decide(now, who, right).Allowed {
+		if !p.Decide(now, who, right).Allowed {
 			return false
 		}
 	}

@@ -64,8 +64,8 @@ var privileges = func() map[string]bool {
 	return m
 }()
 
-// by returns the decision of a rule.
-func by(r *wamble.PolicyRule) Decision {
+// ruleDecision returns the decision of a rule.
+func ruleDecision(r *wamble.PolicyRule) Decision {
 	if !r.Allow {
 		return Decision{Rule: r}
 	}

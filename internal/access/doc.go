@@ -3,12 +3,12 @@
 //
 // Its nouns, and the files that bear their names:
 //
-//   - a Law is everything for one profile (law.go), a Place one of the profiles
+//   - a Policy is everything for one profile (policy.go), a Place one of the profiles
 //     that it knows of, with its Terms (place.go);
 //   - capabilities are the rights that a session is told of (caps.go);
 //   - Bans are the sessions, identities and networks that are refused (ban.go);
-//   - a Book is the rules of a configuration, sorted so that the first matching rule
-//     decides, and the tags of its identities (book.go);
+//   - a RuleSet is the rules of a configuration, sorted so that the first matching rule
+//     decides, and the tags of its identities (ruleset.go);
 //   - a Question is who asks for which right, and where; a Decision is the answer
 //     (decision.go).
 //
@@ -29,7 +29,7 @@
 //
 // Invariants:
 //
-//   - The same book, question and second give the same decision.
+//   - The same rule set, question and second give the same decision.
 //   - An anonymous player is matched only by rules for all players.
-//   - A book without a rule for an action decides without a search.
+//   - A rule set without a rule for an action decides without a search.
 package access

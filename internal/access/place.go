@@ -25,13 +25,13 @@ func placeOf(n config.Neighbour) Place {
 func (p *Place) scope() Scope { return Scope{Profile: p.Name, Group: p.Group, Open: p.Open} }
 
 // Place returns the profile with a name, the own one for "", nil if it is unknown.
-func (l *Law) Place(name []byte) *Place {
-	if len(name) == 0 || string(name) == l.Own.Name {
-		return &l.Own
+func (p *Policy) Place(name []byte) *Place {
+	if len(name) == 0 || string(name) == p.Own.Name {
+		return &p.Own
 	}
-	for i := range l.Places {
-		if string(name) == l.Places[i].Name {
-			return &l.Places[i]
+	for i := range p.Places {
+		if string(name) == p.Places[i].Name {
+			return &p.Places[i]
 		}
 	}
 	return nil

@@ -273,7 +273,7 @@ func (s *Source) finish(ctx context.Context, dir string, id store.JournalID, m *
 		if !ok {
 			continue // the profile has never written to the journal
 		}
-		if err := journal.CopyKept(filepath.Join(s.Dir, keptName), kept, id, worker, p.Cursor); err != nil {
+		if err := journal.CopyRetained(filepath.Join(s.Dir, keptName), kept, id, worker, p.Cursor); err != nil {
 			return err
 		}
 		settled, last := journal.Ends(r, worker)
@@ -292,7 +292,7 @@ func (s *Source) finish(ctx context.Context, dir string, id store.JournalID, m *
 // base returns the last message that was not meant for the store of a profile, because it
 // preceded the store's first use with this journal; 0 if there is none.
 func base(r *runner.Runner, profile string, id store.JournalID) uint64 {
-	if w, found := journal.KnownWorld(r, profile); found && w.Journal == id {
+	if w, found := journal.KnownDatabase(r, profile); found && w.Journal == id {
 		return w.Base
 	}
 	return 0

@@ -183,7 +183,7 @@ func (s *Store) checkTail(ctx context.Context, r *runner.Runner, kept, profile s
 	// The first message that the store needs is after its cursor, and after the messages that
 	// were not meant for it.
 	from, known := cursor, false
-	if w, found := journal.KnownWorld(r, profile); found {
+	if w, found := journal.KnownDatabase(r, profile); found {
 		// The store has everything that left a journal before it was restored.
 		known = true
 		if w.Journal != id {

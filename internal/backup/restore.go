@@ -196,17 +196,17 @@ func bring(ctx context.Context, r *runner.Runner, s *Store, m Manifest, kept str
 		if !slices.ContainsFunc(m.Profiles, func(h Held) bool { return h.Name == name }) {
 			continue // the profile is newer than the backup
 		}
-		d, err := journal.NewDrain(ctx, r, s.Store, journal.DrainOptions{Profile: name, Limits: limits, Keep: journal.KeepOptions{Dir: kept, Age: keepAll, Bytes: 1 << 40}})
+		d, err := journal.NewDrain(ctx, r, s.Store, journal.DrainOptions{Profile: name, Limits: limits, Retain: journal.RetainOptions{Dir: kept, Age: keepAll, Bytes: 1 << 40}})
 		if err != nil {
 			return err
 		}
-		if w, _, err := journal.WorldOf(ctx, r, name); err == nil {
+		if w, _, err := journal.DatabaseOf(ctx, r, name); err == nil {
 			d.SetBase(w.Base)
 		}
 		all := int64(d.Pending())
 		err = d.Fits(ctx)
 		if err == nil {
-			err = d.Empty(ctx, func(left int) { progress(Progress{"games of " + name, all - int64(left), all}) })
+			err = d.DrainAll(ctx, func(left int) { progress(Progress{"games of " + name, all - int64(left), all}) })
 		}
 		if errors.Is(err, journal.ErrAhead) {
 			err = nil

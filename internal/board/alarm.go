@@ -108,7 +108,7 @@ func (a *alarms) remove(b *Board) {
 func (p *Pool) deadline(b *Board) (int64, bool) {
 	switch b.status {
 	case wamble.Reserved:
-		return min(b.times.reserved+p.opts.Reservation.Microseconds(), b.times.heard+p.patience(b)), true
+		return min(b.times.reserved+p.opts.Reservation.Microseconds(), b.times.lastSeen+p.holderTimeout(b)), true
 	case wamble.Active:
 		return b.times.moved + p.opts.Inactivity.Microseconds(), true
 	}

@@ -22,7 +22,7 @@ func TestAllocationsOfQueries(t *testing.T) {
 		tb.Assign(tb.now, Player{Session: 1}, silence{})
 		tb.Repeats(id, 2, "e2e4")
 		tb.FEN(tb.Board(id))
-		tb.Heard(tb.now, 1, Datagram)
+		tb.NoteActivity(tb.now, 1, Datagram)
 		tb.Play(tb.now, id, 2, "e2e4", silence{})
 		tb.Play(tb.now, id, 1, "e2e5", silence{})
 		tb.Due(tb.now, nil, silence{})

@@ -18,12 +18,12 @@ type Player struct {
 	Identity bool // keeps the board for IdentityAway after leaving
 	// Games is the number of boards on which the player has moved, Chess960Games that of the Chess960
 	// boards among them.
-	Games, Chess960Games int
-	Left, Before         wamble.BoardID   // the board they left last, and the one before; 0: none
-	Answered             wamble.SessionID // the session whose move they have just answered; 0: none
-	Host                 share.Host       // 0: unknown
-	Reach                Reach
-	Offered              wamble.BoardID // shown to the player, who gets it if it is free; 0: none
+	Games, Chess960Games   int
+	LeftBoard, BoardBefore wamble.BoardID   // the board they left last, and the one before; 0: none
+	Answered               wamble.SessionID // the session whose move they have just answered; 0: none
+	Host                   share.Host       // 0: unknown
+	Reach                  Reach
+	Offered                wamble.BoardID // shown to the player, who gets it if it is free; 0: none
 	// Claims lets the player take a board of the host that holds most, if no other is to be had.
 	Claims bool
 }
@@ -52,7 +52,7 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 		return Assigned{}, ErrSession
 	}
 	if b := p.holders[player.Session]; b != nil {
-		p.hear(t, b, player.Reach)
+		p.noteActivity(t, b, player.Reach)
 		return Assigned{Board: b, Known: true}, nil
 	}
 	var a Assigned
@@ -81,16 +81,16 @@ func (p *Pool) Assign(now time.Time, player Player, out intent.Intents) (Assigne
 	}
 	if a.Board == nil {
 		if player.Claims {
-			a.Taken, _ = p.takeShare(t, player.Host, out)
+			a.Taken, _ = p.reclaimShare(t, player.Host, out)
 		}
 		if a.Board = p.boards[a.Taken.Board]; a.Board == nil {
 			return Assigned{}, err
 		}
 	}
 	if s := a.Board.former; s != 0 && s != player.Session {
-		a.Taken = Released{Board: a.Board.id, Session: s, Why: Lost}
+		a.Taken = Released{Board: a.Board.id, Session: s, Reason: HolderReplaced}
 	}
-	tag := p.places[a.Board.place].tag
+	tag := p.inPlay[a.Board.index].tag
 	a.Own, a.Fresh = tag.isBy(player.Session), tag&fresh != 0
 	p.reserve(t, a.Board, player, out)
 	return a, nil
@@ -104,7 +104,7 @@ func (p *Pool) anyFree() *Board {
 	if p.free == 0 {
 		return nil // the shelf is damaged
 	}
-	return p.places[p.free-1].board
+	return p.inPlay[p.free-1].board
 }
 
 // Offer returns a board that a player may be shown before it is theirs: one drawn from the free boards as
@@ -113,8 +113,8 @@ func (p *Pool) anyFree() *Board {
 func (p *Pool) Offer(now time.Time, player Player) (*Board, error) {
 	t := p.tick(now)
 	b := p.choose(t, &player, true)
-	if b != nil && !p.places[b.place].isOffered(t) {
-		at := &p.places[b.place]
+	if b != nil && !p.inPlay[b.index].isOffered(t) {
+		at := &p.inPlay[b.index]
 		at.since, at.tag = t+offerTime.Microseconds(), at.tag|offered
 		return b, nil
 	}
@@ -202,8 +202,8 @@ type sample struct {
 // player's own move as the last. It returns nil if there is none, or only the one the player left.
 func (p *Pool) choose(now int64, player *Player, own bool) *Board {
 	skip, n := p.free, p.free
-	if b := p.boards[player.Left]; b != nil && p.isFree(b) {
-		skip, n = int(b.place), n-1
+	if b := p.boards[player.LeftBoard]; b != nil && p.isFree(b) {
+		skip, n = int(b.index), n-1
 	}
 	if n == 0 {
 		return nil
@@ -212,12 +212,12 @@ func (p *Pool) choose(now int64, player *Player, own bool) *Board {
 	weights := p.sample.weights[:len(index)]
 	scale := p.opts.scaleFor(player)
 	total, fit, others := 0.0, 0, 0
-	var mine, again *place
+	var mine, again *candidate
 	for _, at := range index {
 		if at >= skip {
 			at++
 		}
-		place := &p.places[at]
+		place := &p.inPlay[at]
 		if place.tag.isBy(player.Session) {
 			if mine == nil || place.since < mine.since {
 				mine = place
@@ -245,7 +245,7 @@ func (p *Pool) choose(now int64, player *Player, own bool) *Board {
 	case fit == 0:
 		return nil
 	case total == 0:
-		return p.places[index[p.rng.IntN(fit)]].board
+		return p.inPlay[index[p.rng.IntN(fit)]].board
 	}
 	r := p.rng.Float64() * total
 	chosen := 0
@@ -258,18 +258,18 @@ func (p *Pool) choose(now int64, player *Player, own bool) *Board {
 			break
 		}
 	}
-	return p.places[index[chosen]].board
+	return p.inPlay[index[chosen]].board
 }
 
 // comeBack returns, every second time, the board that a player left before their last one, if another
 // player has moved there since and it is free; otherwise nil. With many boards the player would hardly ever
 // see the answer to their move otherwise.
 func (p *Pool) comeBack(now int64, player *Player) *Board {
-	b := p.boards[player.Before]
-	if b == nil || !p.isFree(b) || b.id == player.Left {
+	b := p.boards[player.BoardBefore]
+	if b == nil || !p.isFree(b) || b.id == player.LeftBoard {
 		return nil
 	}
-	if at := &p.places[b.place]; at.tag.isBy(player.Session) || at.tag.isBy(player.Answered) || at.isOffered(now) || p.rng.Uint64()&1 == 0 {
+	if at := &p.inPlay[b.index]; at.tag.isBy(player.Session) || at.tag.isBy(player.Answered) || at.isOffered(now) || p.rng.Uint64()&1 == 0 {
 		return nil
 	}
 	return b
@@ -282,7 +282,7 @@ func (p *Pool) openFor(at int64, player *Player, out intent.Intents) (*Board, er
 	var best *Board
 	for i := range p.asleep[:min(len(p.asleep), maxCandidates)] {
 		b := p.asleep[i].board
-		if !tagOf(b).isBy(player.Session) && b.id != player.Left && (best == nil || p.asleep.less(i, int(best.place))) {
+		if !tagOf(b).isBy(player.Session) && b.id != player.LeftBoard && (best == nil || p.asleep.less(i, int(best.index))) {
 			best = b
 		}
 	}
@@ -348,7 +348,7 @@ const minWait = 0.5
 
 // weight returns the weight of a free board for a player: their multiplier for the phase of the game, times
 // the square of the seconds since the last move; 0 if it was offered within offerTime.
-func (s *scale) weight(now int64, at *place) float64 {
+func (s *scale) weight(now int64, at *candidate) float64 {
 	since := at.since
 	if at.tag&offered != 0 {
 		if at.isOffered(now) {

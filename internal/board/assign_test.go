@@ -16,20 +16,20 @@ func TestWeight(t *testing.T) {
 	now := micros(epoch)
 	for _, tc := range []struct {
 		name   string
-		at     place
+		at     candidate
 		player Player
 		want   float64
 	}{
-		{"fresh, new player", place{since: 0, tag: tag(early) | fresh}, Player{}, 0.5},
-		{"fresh, experienced", place{since: 0, tag: tag(early) | fresh}, Player{Games: 10}, 0.125},
-		{"moved on now", place{since: now, tag: tag(mid)}, Player{}, 0.25},
-		{"half a second ago", place{since: now - 5e5, tag: tag(mid)}, Player{}, 1},
-		{"ten minutes ago, end, new", place{since: now - 600e6, tag: tag(end)}, Player{Games: 9}, 0.5 * 600.5 * 600.5},
-		{"ten minutes ago, end, experienced", place{since: now - 600e6, tag: tag(end)}, Player{Games: 10}, 2 * 600.5 * 600.5},
-		{"Chess960 counts its own games", place{since: now, tag: tag(end) | chess960}, Player{Games: 99}, 0.125},
-		{"experienced in Chess960", place{since: now, tag: tag(end) | chess960}, Player{Chess960Games: 10}, 0.5},
-		{"offered", place{since: now + 1, tag: tag(mid) | offered}, Player{}, 0},
-		{"not offered any more", place{board: &Board{times: times{moved: now - 5e5}}, since: now, tag: tag(mid) | offered}, Player{}, 1},
+		{"fresh, new player", candidate{since: 0, tag: tag(early) | fresh}, Player{}, 0.5},
+		{"fresh, experienced", candidate{since: 0, tag: tag(early) | fresh}, Player{Games: 10}, 0.125},
+		{"moved on now", candidate{since: now, tag: tag(mid)}, Player{}, 0.25},
+		{"half a second ago", candidate{since: now - 5e5, tag: tag(mid)}, Player{}, 1},
+		{"ten minutes ago, end, new", candidate{since: now - 600e6, tag: tag(end)}, Player{Games: 9}, 0.5 * 600.5 * 600.5},
+		{"ten minutes ago, end, experienced", candidate{since: now - 600e6, tag: tag(end)}, Player{Games: 10}, 2 * 600.5 * 600.5},
+		{"Chess960 counts its own games", candidate{since: now, tag: tag(end) | chess960}, Player{Games: 99}, 0.125},
+		{"experienced in Chess960", candidate{since: now, tag: tag(end) | chess960}, Player{Chess960Games: 10}, 0.5},
+		{"offered", candidate{since: now + 1, tag: tag(mid) | offered}, Player{}, 0},
+		{"not offered any more", candidate{board: &Board{times: times{moved: now - 5e5}}, since: now, tag: tag(mid) | offered}, Player{}, 1},
 	} {
 		scale := p.opts.scaleFor(&tc.player)
 		if got := scale.weight(now, &tc.at); math.Abs(got-tc.want) > 1e-9*tc.want {
@@ -110,10 +110,10 @@ func TestChooseByWeight(t *testing.T) {
 	total := 0.0
 	weights := make([]float64, r.free)
 	for i := range weights {
-		r.places[i].since = micros(epoch) - int64(i*i)*30e4
-		r.places[i].tag = tag(i % 3)
+		r.inPlay[i].since = micros(epoch) - int64(i*i)*30e4
+		r.inPlay[i].tag = tag(i % 3)
 		scale := r.opts.scaleFor(&Player{})
-		weights[i] = scale.weight(micros(epoch), &r.places[i])
+		weights[i] = scale.weight(micros(epoch), &r.inPlay[i])
 		total += weights[i]
 	}
 	const rounds = 20000
@@ -122,7 +122,7 @@ func TestChooseByWeight(t *testing.T) {
 		count[r.choose(micros(epoch), &Player{}, false)]++
 	}
 	for i, w := range weights {
-		got, want := float64(count[r.places[i].board]), rounds*w/total
+		got, want := float64(count[r.inPlay[i].board]), rounds*w/total
 		if math.Abs(got-want) > 6*math.Sqrt(want) {
 			t.Errorf("board %d was chosen %.0f times, want about %.0f", i, got, want)
 		}
@@ -145,9 +145,9 @@ func TestNoWeightAtAll(t *testing.T) {
 func TestNoWeightForOne(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards, o.New.End = 3, 3, 0 })
 	r.fill()
-	r.places[0].tag, r.places[2].tag = tag(end), tag(end)
+	r.inPlay[0].tag, r.inPlay[2].tag = tag(end), tag(end)
 	for range 100 {
-		if got := r.choose(micros(epoch), &Player{}, false); got != r.places[1].board {
+		if got := r.choose(micros(epoch), &Player{}, false); got != r.inPlay[1].board {
 			t.Fatalf("chosen board %d", got.ID())
 		}
 	}
@@ -161,7 +161,7 @@ func TestNeverTheBoardJustLeft(t *testing.T) {
 			b := r.assign(7)
 			left := b.ID()
 			r.play(left, 7, randomMove(b.Position(), newRand(uint64(left))).String())
-			a, err := r.Assign(r.now, Player{Session: 7, Left: left}, &r.said)
+			a, err := r.Assign(r.now, Player{Session: 7, LeftBoard: left}, &r.said)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,14 +180,14 @@ func TestOnlyTheBoardJustLeft(t *testing.T) {
 	r.assign(7)
 	r.play(1, 7, "e2e4")
 	r.said.take()
-	a, err := r.Assign(r.now, Player{Session: 7, Left: 1}, &r.said)
+	a, err := r.Assign(r.now, Player{Session: 7, LeftBoard: 1}, &r.said)
 	if err != nil || a.Board.ID() != 2 {
 		t.Errorf("got board %d, %v; want a new one", a.Board.ID(), err)
 	}
 	r.play(2, 7, "e2e4")
 	r.assign(8) // one of the two
-	other := r.places[0].board.ID()
-	a, err = r.Assign(r.now, Player{Session: 7, Left: other}, &r.said)
+	other := r.inPlay[0].board.ID()
+	a, err = r.Assign(r.now, Player{Session: 7, LeftBoard: other}, &r.said)
 	if err != nil || a.Board.ID() != other {
 		t.Errorf("got %+v, %v; want the only free board", a, err)
 	}
@@ -224,7 +224,7 @@ func TestNoNumberLeft(t *testing.T) {
 	}
 	// A silent holder helps out.
 	p.Due(epoch.Add(time.Hour), nil, &s)
-	if a, err := p.Assign(epoch.Add(time.Hour), Player{Session: 9}, &s); err != nil || a.Taken.Why != Lost {
+	if a, err := p.Assign(epoch.Add(time.Hour), Player{Session: 9}, &s); err != nil || a.Taken.Reason != HolderReplaced {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }
@@ -271,7 +271,7 @@ func TestNobodyAnswersHimself(t *testing.T) {
 		b := r.Held(7)
 		left = b.ID()
 		r.play(left, 7, randomMove(b.Position(), rng).String())
-		a, err := r.Assign(r.now, Player{Session: 7, Left: left}, &r.said)
+		a, err := r.Assign(r.now, Player{Session: 7, LeftBoard: left}, &r.said)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +325,7 @@ func TestBoardComesBack(t *testing.T) {
 	for i := range 200 {
 		left := b.ID()
 		r.play(left, 7, "e2e4")
-		a, err := r.Assign(r.now, Player{Session: 7, Left: left, Before: before}, &r.said)
+		a, err := r.Assign(r.now, Player{Session: 7, LeftBoard: left, BoardBefore: before}, &r.said)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,27 +11,27 @@ import (
 
 // Board is one game in progress. Its methods do not change it.
 type Board struct {
-	id        wamble.BoardID
-	position  chess.Position
-	placement placement
-	plies     []ply
-	players   []uint32    // of plies: Number, and ofProgram; 0: unknown; nil: all unknown
-	movers    bloomFilter // the sessions of plies
-	history   chess.History
-	version   uint64
-	holder    wamble.SessionID // 0: free
-	former    wamble.SessionID // gets the free board back if they return; 0: none
-	times     times
-	alarm     boardAlarm
-	share     share.Holding[Board] // of the holder's host
-	place     int32                // index in Pool.places, or in Pool.asleep
-	variant   int16
-	last      chess.Move // the last of plies, 0 if none: a copy, so that showing a board does not touch plies
-	status    wamble.BoardStatus
-	identity  bool // the holder has an identity, and keeps the board for IdentityAway
-	asleep    bool // free and not assigned
-	gone      bool // the holder is not here; see Pool.Here
-	reach     Reach
+	id         wamble.BoardID
+	position   chess.Position
+	placement  placement
+	plies      []ply
+	players    []uint32    // of plies: Number, and ofProgram; 0: unknown; nil: all unknown
+	movers     bloomFilter // the sessions of plies
+	history    chess.History
+	version    uint64
+	holder     wamble.SessionID // 0: free
+	former     wamble.SessionID // gets the free board back if they return; 0: none
+	times      times
+	alarm      boardAlarm
+	share      share.Holding[Board] // of the holder's host
+	index      int32                // index in Pool.inPlay, or in Pool.asleep
+	variant    int16
+	last       chess.Move // the last of plies, 0 if none: a copy, so that showing a board does not touch plies
+	status     wamble.BoardStatus
+	identity   bool // the holder has an identity, and keeps the board for IdentityAway
+	asleep     bool // free and not assigned
+	holderAway bool // the holder is not here; see Pool.Here
+	reach      Reach
 }
 
 // times are microseconds since 1970, 0 for never.
@@ -39,7 +39,7 @@ type times struct {
 	created  int64
 	assigned int64 // last given to a player
 	reserved int64 // given to the present holder
-	heard    int64 // the holder's last sign of life
+	lastSeen int64 // the holder's last sign of life
 	moved    int64 // last move; 0 before the first
 }
 
@@ -84,8 +84,8 @@ func (b *Board) Variant() int16 { return b.variant }
 // Holder returns the session that is to move, 0 if the board is free.
 func (b *Board) Holder() wamble.SessionID { return b.holder }
 
-// Gone reports whether the holder shows no sign of life, although the board is still reserved for them.
-func (b *Board) Gone() bool { return b.gone }
+// HolderAway reports whether the holder shows no sign of life, although the board is still reserved for them.
+func (b *Board) HolderAway() bool { return b.holderAway }
 
 // Plies returns how many moves have been made.
 func (b *Board) Plies() int { return b.position.Ply() }

@@ -9,7 +9,7 @@
 //   - the Pool is all boards, and the index of the free ones;
 //   - a free board that is not in play is asleep (sleep.go): it is not assigned;
 //   - Assign gives a player a board, Play makes a move, Due ends what has timed out;
-//   - a holder without a sign of life is gone (gone.go): the board is free, and theirs
+//   - a holder without a sign of life is gone (activity.go): the board is free, and theirs
 //     again if they return before it is assigned;
 //   - an alarm is the time at which a board must be checked next;
 //   - Finished is a game that is over and has left the pool.

@@ -8,24 +8,24 @@ import (
 	"wamble"
 )
 
-// Why says how a holder lost their board without moving.
-type Why uint8
+// ReleaseReason says how a holder lost their board without moving.
+type ReleaseReason uint8
 
 // The closed list of reasons.
 const (
-	TimedOut  Why = iota // held for reservation-timeout
-	TakenBack            // taken for a player without a board
-	Left                 // the holder left, or their session ended
-	Ended                // the host ended the game
-	Gone                 // no sign of life; the holder gets it back unless it is assigned
-	Lost                 // the holder was gone, and the board is now assigned to another player
+	TimedOut       ReleaseReason = iota // held for reservation-timeout
+	TakenBack                           // taken for a player without a board
+	HolderLeft                          // the holder left, or their session ended
+	HostEnded                           // the host ended the game
+	HolderGone                          // no sign of life; the holder gets it back unless it is assigned
+	HolderReplaced                      // the holder was gone, and the board is now assigned to another player
 )
 
 // Released is a board that its holder lost without moving.
 type Released struct {
 	Board   wamble.BoardID
 	Session wamble.SessionID
-	Why     Why
+	Reason  ReleaseReason
 }
 
 // Next returns when Due must be called, and false if no board has a deadline. There may be nothing due yet
@@ -56,7 +56,7 @@ func (p *Pool) Due(now time.Time, dst []Released, out intent.Intents) []Released
 		case at > first.at:
 			p.deadlines.delay(at)
 		case b.status == wamble.Reserved:
-			if r, released := p.lapse(t, b, out); released {
+			if r, released := p.releaseOverdue(t, b, out); released {
 				dst = append(dst, r)
 			}
 		default:

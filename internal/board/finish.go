@@ -91,7 +91,7 @@ func (p *Pool) Archive(now time.Time, id wamble.BoardID, out intent.Intents) (*F
 	if p.isFree(b) {
 		p.setHeld(b)
 	} else {
-		p.unhold(b)
+		p.clearHolder(b)
 	}
 	return p.archive(t, b, ending{wamble.Draw, reasonArchived}, out), holder, nil
 }

@@ -107,7 +107,7 @@ func (m *model) assign(s wamble.SessionID) {
 		}
 	}
 	total := len(m.boards)
-	a, err := m.pool.Assign(m.now, Player{Session: s, Identity: s%2 == 1, Reach: reachOf(s), Left: m.left[s], Before: m.left[s+1], Games: int(s) % 20}, m.store)
+	a, err := m.pool.Assign(m.now, Player{Session: s, Identity: s%2 == 1, Reach: reachOf(s), LeftBoard: m.left[s], BoardBefore: m.left[s+1], Games: int(s) % 20}, m.store)
 	if made := m.learn(); made > 0 && m.pool.Asleep() > 0 {
 		m.t.Fatalf("%d boards were made while %d sleep", made, m.pool.Asleep())
 	}
@@ -136,7 +136,7 @@ func (m *model) assign(s wamble.SessionID) {
 	if held == nil {
 		want := Released{}
 		if b.former != 0 && b.former != s {
-			want = Released{id, b.former, Lost}
+			want = Released{id, b.former, HolderReplaced}
 		}
 		if a.Taken != want {
 			m.t.Fatalf("taken %+v, want %+v", a.Taken, want)
@@ -306,7 +306,7 @@ func (m *model) pass(d time.Duration) {
 			want = append(want, Released{id, b.holder, TimedOut})
 			m.letGo(b, false)
 		case b.holder != 0 && silent >= m.patience(b) && (!b.identity || silent >= m.opts.IdentityAway):
-			want = append(want, Released{id, b.holder, Gone})
+			want = append(want, Released{id, b.holder, HolderGone})
 			m.letGo(b, true)
 		case b.holder != 0 && silent >= m.patience(b):
 			b.gone = true
@@ -384,8 +384,8 @@ func (m *model) step() {
 	case n < 40:
 		m.assign(s)
 	case n < 80:
-		if i := m.rng.IntN(len(m.pool.places) + 1); i < len(m.pool.places) && m.pool.places[i].board.holder != 0 {
-			s = m.pool.places[i].board.holder
+		if i := m.rng.IntN(len(m.pool.inPlay) + 1); i < len(m.pool.inPlay) && m.pool.inPlay[i].board.holder != 0 {
+			s = m.pool.inPlay[i].board.holder
 		}
 		m.play(s)
 		m.assign(s)
@@ -403,7 +403,7 @@ func (m *model) step() {
 		if b != nil {
 			b.heard, b.reach, b.gone = m.now, reachOf(s), false
 		}
-		m.pool.Heard(m.now, s, reachOf(s))
+		m.pool.NoteActivity(m.now, s, reachOf(s))
 	default:
 		m.pass(time.Duration(m.rng.IntN(4000)) * time.Millisecond)
 	}

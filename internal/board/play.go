@@ -82,7 +82,7 @@ func (p *Pool) PlayBy(now time.Time, id wamble.BoardID, who Mover, uci string, o
 	b.times.moved = t
 	done.Ply = b.position.Ply()
 	p.recordMove(t, by, m, packed.strength, &done, out)
-	p.unhold(b)
+	p.clearHolder(b)
 	if e := p.ending(b); e != nil {
 		done.Finished = p.archive(t, b, *e, out)
 		return done, nil

@@ -26,18 +26,18 @@ type NewID func() (wamble.BoardID, bool)
 
 // Pool is all boards of a profile that are not archived. It is used by one goroutine.
 type Pool struct {
-	opts    Options
-	newID   NewID
-	drawn   []wamble.BoardID // offered, and not made yet
-	turn    int              // index in drawn of the last offer
-	rng     *rand.Rand
-	now     int64
-	boards  map[wamble.BoardID]*Board
-	holders map[wamble.SessionID]*Board
-	former  map[wamble.SessionID]*Board // free boards, by the session that gets them back
-	gone    int                         // holders who are not here
-	// places are the boards in play; places[:free] are the free ones.
-	places    []place
+	opts      Options
+	newID     NewID
+	drawn     []wamble.BoardID // offered, and not made yet
+	turn      int              // index in drawn of the last offer
+	rng       *rand.Rand
+	now       int64
+	boards    map[wamble.BoardID]*Board
+	holders   map[wamble.SessionID]*Board
+	former    map[wamble.SessionID]*Board // free boards, by the session that gets them back
+	awayCount int                         // holders who are not here
+	// inPlay are the boards in play; inPlay[:free] are the free ones.
+	inPlay    []candidate
 	free      int
 	asleep    sleepers // free boards that are not in play
 	active    int      // ACTIVE boards; the other free ones are DORMANT
@@ -49,21 +49,21 @@ type Pool struct {
 	sample    sample
 	observer  func(*Board) // nil: none
 	shelf     *shelf       // sleeping boards that are not read yet; nil: none
-	torn      bool         // the shelf was damaged, and Unshelve has not returned it yet
+	corrupt   bool         // the shelf was damaged, and Unshelve has not returned it yet
 	rest      bool         // loaded from a snapshot without the boards of the shelf
 	ahead     *Ahead       // what is being written for the next image; nil: nothing
 }
 
-// place is a board in the index, with a copy of what its weight depends on, so that weighing a board does
+// candidate is a board in the index, with a copy of what its weight depends on, so that weighing a board does
 // not touch it.
-type place struct {
+type candidate struct {
 	board *Board
 	since int64 // Board.since; for an offered board, the end of offerTime
 	tag   tag
 }
 
 // isOffered reports whether the board was offered within offerTime.
-func (at *place) isOffered(now int64) bool { return at.tag&offered != 0 && at.since > now }
+func (at *candidate) isOffered(now int64) bool { return at.tag&offered != 0 && at.since > now }
 
 // New returns an empty pool. Balance or Restore adds boards.
 func New(opts Options, newID NewID, rng *rand.Rand) *Pool {
@@ -100,13 +100,13 @@ func (p *Pool) tick(now time.Time) int64 {
 
 // Len returns the number of boards, Free how many of them are free, and Asleep how many of these are not
 // assigned.
-func (p *Pool) Len() int    { return len(p.places) + p.Asleep() }
+func (p *Pool) Len() int    { return len(p.inPlay) + p.Asleep() }
 func (p *Pool) Free() int   { return p.free + p.Asleep() }
 func (p *Pool) Asleep() int { return len(p.asleep) + p.Shelved() }
 
-// held returns how many boards have a holder, Here how many holders are here.
-func (p *Pool) held() int { return len(p.places) - p.free }
-func (p *Pool) Here() int { return p.held() - p.gone }
+// heldCount returns how many boards have a holder, Here how many holders are here.
+func (p *Pool) heldCount() int { return len(p.inPlay) - p.free }
+func (p *Pool) Here() int      { return p.heldCount() - p.awayCount }
 
 // Census counts the boards by status. Archived ones are not in the pool.
 func (p *Pool) Census() (boards [wamble.Archived]int) {
@@ -115,7 +115,7 @@ func (p *Pool) Census() (boards [wamble.Archived]int) {
 		boards[wamble.Active] += p.shelf.active
 	}
 	boards[wamble.Dormant] = p.Free() - boards[wamble.Active]
-	boards[wamble.Reserved] = p.held()
+	boards[wamble.Reserved] = p.heldCount()
 	return boards
 }
 
@@ -135,8 +135,8 @@ func (p *Pool) Held(s wamble.SessionID) *Board { return p.holders[s] }
 // they are taken from it. The pool must not be changed meanwhile.
 func (p *Pool) All() iter.Seq[*Board] {
 	return func(yield func(*Board) bool) {
-		for i := range p.places {
-			if !yield(p.places[i].board) {
+		for i := range p.inPlay {
+			if !yield(p.inPlay[i].board) {
 				return
 			}
 		}
@@ -157,14 +157,14 @@ func (p *Pool) insert(b *Board) {
 
 // enter brings a board into play, not free.
 func (p *Pool) enter(b *Board) {
-	b.place = int32(len(p.places))
-	p.places = append(p.places, place{board: b})
+	b.index = int32(len(p.inPlay))
+	p.inPlay = append(p.inPlay, candidate{board: b})
 }
 
 // setFree moves a board in play to the free ones.
 func (p *Pool) setFree(b *Board) {
-	p.swap(int(b.place), p.free)
-	p.places[p.free] = place{b, b.since(), tagOf(b)}
+	p.swap(int(b.index), p.free)
+	p.inPlay[p.free] = candidate{b, b.since(), tagOf(b)}
 	p.free++
 	if b.status == wamble.Active {
 		p.active++
@@ -178,25 +178,25 @@ func (p *Pool) setHeld(b *Board) {
 		p.active--
 	}
 	p.free--
-	p.swap(int(b.place), p.free)
+	p.swap(int(b.index), p.free)
 }
 
 // isFree reports whether b is among the free boards in play.
-func (p *Pool) isFree(b *Board) bool { return !b.asleep && int(b.place) < p.free }
+func (p *Pool) isFree(b *Board) bool { return !b.asleep && int(b.index) < p.free }
 
 func (p *Pool) swap(i, j int) {
 	if i != j {
-		p.places[i], p.places[j] = p.places[j], p.places[i]
-		p.places[i].board.place, p.places[j].board.place = int32(i), int32(j)
+		p.inPlay[i], p.inPlay[j] = p.inPlay[j], p.inPlay[i]
+		p.inPlay[i].board.index, p.inPlay[j].board.index = int32(i), int32(j)
 	}
 }
 
 // exit takes a board that is not free out of play.
 func (p *Pool) exit(b *Board) {
-	last := len(p.places) - 1
-	p.swap(int(b.place), last)
-	p.places[last] = place{}
-	p.places = p.places[:last]
+	last := len(p.inPlay) - 1
+	p.swap(int(b.index), last)
+	p.inPlay[last] = candidate{}
+	p.inPlay = p.inPlay[:last]
 }
 
 // remove removes a board that is in play and not free from the pool.

@@ -16,16 +16,16 @@ func (p *Pool) reserve(at int64, b *Board, player Player, out intent.Intents) {
 	if kept := p.former[player.Session]; kept != nil {
 		p.forgetFormer(kept)
 	}
-	p.hold(b, player.Session, player.Identity)
+	p.setHolder(b, player.Session, player.Identity)
 	b.reach = player.Reach
 	p.shares.Add(&b.share, b, player.Host)
-	b.times.reserved, b.times.assigned, b.times.heard = at, at, at
+	b.times.reserved, b.times.assigned, b.times.lastSeen = at, at, at
 	p.setAlarm(b)
 	p.update(at, b, out)
 	p.assigned(at, b, out)
 }
 
-func (p *Pool) hold(b *Board, s wamble.SessionID, identity bool) {
+func (p *Pool) setHolder(b *Board, s wamble.SessionID, identity bool) {
 	b.status, b.holder, b.identity = wamble.Reserved, s, identity
 	p.holders[s] = b
 }
@@ -36,19 +36,19 @@ func (p *Pool) setAlarm(b *Board) {
 	p.deadlines.sooner(b, at)
 }
 
-// unhold removes the holder of a board, which is neither free nor held then.
-func (p *Pool) unhold(b *Board) {
+// clearHolder removes the holder of a board, which is neither free nor held then.
+func (p *Pool) clearHolder(b *Board) {
 	delete(p.holders, b.holder)
 	p.shares.Remove(&b.share)
-	p.setGone(b, false)
+	p.setHolderAway(b, false)
 	b.holder, b.identity, b.reach = 0, false, Datagram
-	b.times.reserved, b.times.heard = 0, 0
+	b.times.reserved, b.times.lastSeen = 0, 0
 }
 
 // release takes a held board from its holder.
-func (p *Pool) release(at int64, b *Board, why Why, out intent.Intents) Released {
-	r := Released{Board: b.id, Session: b.holder, Why: why}
-	p.unhold(b)
+func (p *Pool) release(at int64, b *Board, why ReleaseReason, out intent.Intents) Released {
+	r := Released{Board: b.id, Session: b.holder, Reason: why}
+	p.clearHolder(b)
 	b.status = wamble.Dormant
 	p.setFree(b)
 	p.update(at, b, out)
@@ -63,7 +63,7 @@ func (p *Pool) Release(now time.Time, s wamble.SessionID, out intent.Intents) (R
 	if b == nil {
 		return Released{}, false
 	}
-	return p.release(t, b, Left, out), true
+	return p.release(t, b, HolderLeft, out), true
 }
 
 // Leave says that a session has ended, by goodbye or by expiry. Its board is released. For a player with an
@@ -75,7 +75,7 @@ func (p *Pool) Leave(now time.Time, s wamble.SessionID, out intent.Intents) (Rel
 	case b == nil:
 		return Released{}, false
 	case !b.identity:
-		return p.release(t, b, Left, out), true
+		return p.release(t, b, HolderLeft, out), true
 	}
 	return p.away(t, b, out)
 }
@@ -88,16 +88,16 @@ func (p *Pool) Identify(s wamble.SessionID, identity bool) {
 	}
 }
 
-// Heard records a sign of life of a session, and how it is reached.
-func (p *Pool) Heard(now time.Time, s wamble.SessionID, by Reach) {
+// NoteActivity records a sign of life of a session, and how it is reached.
+func (p *Pool) NoteActivity(now time.Time, s wamble.SessionID, by Reach) {
 	if b := p.holders[s]; b != nil {
-		p.hear(p.tick(now), b, by)
+		p.noteActivity(p.tick(now), b, by)
 		p.shares.Touch(&b.share)
 	}
 }
 
-// Place sets the host of a session. Until then its board counts for no host.
-func (p *Pool) Place(s wamble.SessionID, host share.Host) {
+// SetHost sets the host of a session. Until then its board counts for no host.
+func (p *Pool) SetHost(s wamble.SessionID, host share.Host) {
 	if b := p.holders[s]; b != nil {
 		p.shares.Add(&b.share, b, host)
 	}
@@ -106,11 +106,11 @@ func (p *Pool) Place(s wamble.SessionID, host share.Host) {
 // idleEnough is the silence after which a holder yields to a player of the same host.
 const idleEnough = time.Minute
 
-// takeShare releases the idlest board of the host that holds most, for a player of another host; see
+// reclaimShare releases the idlest board of the host that holds most, for a player of another host; see
 // share.Table.Yield. Within one host only a holder who was silent for idleEnough yields.
-func (p *Pool) takeShare(at int64, host share.Host, out intent.Intents) (Released, bool) {
+func (p *Pool) reclaimShare(at int64, host share.Host, out intent.Intents) (Released, bool) {
 	b := p.shares.Yield(host)
-	if b == nil || b.share.Host() == host && at-b.times.heard < idleEnough.Microseconds() {
+	if b == nil || b.share.Host() == host && at-b.times.lastSeen < idleEnough.Microseconds() {
 		return Released{}, false
 	}
 	return p.release(at, b, TakenBack, out), true

@@ -41,10 +41,10 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 	}
 	if h := stored.Holder; b.status == wamble.Reserved && p.honours(t, h) {
 		p.insert(b)
-		p.hold(b, h.Session, !h.Key.IsZero())
+		p.setHolder(b, h.Session, !h.Key.IsZero())
 		// No holder could be heard while the server was down, and none is here yet.
-		p.setGone(b, true)
-		b.times.reserved, b.times.heard = min(micros(h.At), t), t // the wall clock may have been set back
+		p.setHolderAway(b, true)
+		b.times.reserved, b.times.lastSeen = min(micros(h.At), t), t // the wall clock may have been set back
 		p.setAlarm(b)
 		return nil
 	}

@@ -34,15 +34,15 @@ func (b *Board) AppendState(dst []byte) []byte { return b.snapshot(dst) }
 type Resumption struct {
 	p     *Pool
 	order []*Board
-	// marks are the last messages that the slices include. Until End the place of a board is the index of
+	// lastSeqs are the last messages that the slices include. Until End the place of a board is the index of
 	// its slice; 0 for boards without one.
-	marks []uint64
+	lastSeqs []uint64
 	// recent are the two boards that were looked up last: a move concerns two.
 	recent [2]*Board
 }
 
 // Resume begins to restore boards. The pool must be empty.
-func (p *Pool) Resume() *Resumption { return &Resumption{p: p, marks: []uint64{0}} }
+func (p *Pool) Resume() *Resumption { return &Resumption{p: p, lastSeqs: []uint64{0}} }
 
 // maxExpected bounds the boards for which memory is allocated in advance.
 const maxExpected = 1 << 22
@@ -57,10 +57,10 @@ func (r *Resumption) Expect(n uint64) {
 
 // Load takes in the states of boards, which include all messages of the journal up to mark. Later is added
 // to their times. Errors: ErrState.
-func (r *Resumption) Load(state []byte, mark uint64, later time.Duration) error {
+func (r *Resumption) Load(state []byte, lastSeq uint64, later time.Duration) error {
 	in := &reader{Reader: pack.NewReader(state)}
-	r.marks = append(r.marks, mark)
-	for in.Left() > 0 {
+	r.lastSeqs = append(r.lastSeqs, lastSeq)
+	for in.Remaining() > 0 {
 		b := in.board()
 		if in.Bad() {
 			return ErrState
@@ -72,7 +72,7 @@ func (r *Resumption) Load(state []byte, mark uint64, later time.Duration) error 
 			if b.status == wamble.Archived {
 				continue // it was finished during the walk; the journal has that
 			}
-			if int(old.place) == len(r.marks)-1 {
+			if int(old.index) == len(r.lastSeqs)-1 {
 				return ErrState
 			}
 			r.drop(old) // it was sent away and came back
@@ -82,7 +82,7 @@ func (r *Resumption) Load(state []byte, mark uint64, later time.Duration) error 
 				*at += later.Microseconds()
 			}
 		}
-		r.add(b, len(r.marks)-1)
+		r.add(b, len(r.lastSeqs)-1)
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (r *Resumption) fits(b *Board) error {
 	case held && b.holder == 0, b.holder < 0, b.holder > maxSession:
 		return ErrState
 	}
-	b.identity, b.gone, b.reach = false, false, Datagram // see End
+	b.identity, b.holderAway, b.reach = false, false, Datagram // see End
 	if !held {
 		b.holder = 0 // claims of former holders end
 	}
@@ -104,7 +104,7 @@ func (r *Resumption) fits(b *Board) error {
 }
 
 func (r *Resumption) add(b *Board, slice int) {
-	b.place = int32(slice)
+	b.index = int32(slice)
 	r.p.boards[b.id] = b
 	r.order = append(r.order, b)
 }
@@ -123,7 +123,7 @@ func (r *Resumption) Create(in *intent.CreateBoard) {
 // board returns a board that does not include message seq yet, otherwise nil.
 func (r *Resumption) board(id wamble.BoardID, seq uint64) *Board {
 	b := r.find(id)
-	if b != nil && r.marks[b.place] < seq {
+	if b != nil && r.lastSeqs[b.index] < seq {
 		return b
 	}
 	return nil
@@ -189,7 +189,7 @@ func (r *Resumption) Reserve(seq uint64, in *intent.CreateReservation) {
 // Release replays the end of a reservation.
 func (r *Resumption) Release(seq uint64, in *intent.RemoveReservation) {
 	if b := r.board(in.Board, seq); b != nil {
-		b.holder, b.times.reserved, b.times.heard = 0, 0, 0
+		b.holder, b.times.reserved, b.times.lastSeen = 0, 0, 0
 	}
 }
 
@@ -218,7 +218,7 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 	p, t := r.p, r.p.tick(now)
 	p.asleep = make(sleepers, 0, len(r.order))
 	for _, b := range r.order {
-		if b.status == departed {
+		if b.status == sentAway {
 			b.status = wamble.Dormant
 			p.finished.add(b)
 			continue
@@ -237,14 +237,14 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 		}
 		reserved := b.status == wamble.Reserved
 		b.times.reserved = min(b.times.reserved, t) // the wall clock may have been set back
-		if b.times.heard = t; reserved && b.holder != 0 && p.holders[b.holder] == nil && b.times.reserved+p.opts.Reservation.Microseconds() > t {
+		if b.times.lastSeen = t; reserved && b.holder != 0 && p.holders[b.holder] == nil && b.times.reserved+p.opts.Reservation.Microseconds() > t {
 			p.insert(b)
-			p.hold(b, b.holder, identity(b.holder))
-			p.setGone(b, true) // no holder could be heard while the server was down
+			p.setHolder(b, b.holder, identity(b.holder))
+			p.setHolderAway(b, true) // no holder could be heard while the server was down
 			p.setAlarm(b)
 			continue
 		}
-		b.holder, b.times.reserved, b.times.heard = 0, 0, 0
+		b.holder, b.times.reserved, b.times.lastSeen = 0, 0, 0
 		if reserved {
 			b.status = wamble.Dormant
 		}

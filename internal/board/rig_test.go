@@ -119,7 +119,7 @@ func (r *rig) fill() {
 // grow brings so many boards into play.
 func grow(t testing.TB, p *Pool, n int, out intent.Intents) {
 	t.Helper()
-	for len(p.places) < n {
+	for len(p.inPlay) < n {
 		if _, err := p.open(p.tick(epoch), out); err != nil {
 			t.Fatal(err)
 		}
@@ -157,14 +157,14 @@ func (r *rig) expect(want ...string) {
 func check(t testing.TB, p *Pool) {
 	t.Helper()
 	if len(p.boards) != p.Len() || p.Free() != p.free+p.Asleep() {
-		t.Fatalf("%d boards in %d places, %d asleep", len(p.boards), len(p.places), p.Asleep())
+		t.Fatalf("%d boards in %d places, %d asleep", len(p.boards), len(p.inPlay), p.Asleep())
 	}
 	held, gone, former := 0, 0, 0
 	var census [wamble.Archived]int
 	for i := range p.asleep {
 		b := p.asleep[i].board
-		if int(b.place) != i || !b.asleep || p.isFree(b) || p.boards[b.id] != b || int(p.asleep[i].plies) != b.Plies() {
-			t.Fatalf("board %d sleeps at %d, says %d", b.id, i, b.place)
+		if int(b.index) != i || !b.asleep || p.isFree(b) || p.boards[b.id] != b || int(p.asleep[i].plies) != b.Plies() {
+			t.Fatalf("board %d sleeps at %d, says %d", b.id, i, b.index)
 		}
 		if b.holder != 0 || b.status == wamble.Reserved {
 			t.Fatalf("board %d sleeps, and is %s", b.id, b.status)
@@ -174,14 +174,14 @@ func check(t testing.TB, p *Pool) {
 		}
 		census[b.status]++
 	}
-	for i, at := range p.places {
+	for i, at := range p.inPlay {
 		b := at.board
 		free := i < p.free
 		if b.asleep {
 			t.Fatalf("board %d is in play, and sleeps", b.id)
 		}
-		if int(b.place) != i || p.boards[b.id] != b {
-			t.Fatalf("board %d is at %d, says %d", b.id, i, b.place)
+		if int(b.index) != i || p.boards[b.id] != b {
+			t.Fatalf("board %d is at %d, says %d", b.id, i, b.index)
 		}
 		if free != (b.status == wamble.Active || b.status == wamble.Dormant) || free != (b.holder == 0) {
 			t.Fatalf("board %d: free %v, status %s, holder %d", b.id, free, b.status, b.holder)
@@ -189,10 +189,10 @@ func check(t testing.TB, p *Pool) {
 		if free && at.tag&offered == 0 && (at.since != b.since() || at.tag != tagOf(b)) {
 			t.Fatalf("board %d: the index has %+v", b.id, at)
 		}
-		if free && (b.gone || b.identity || b.reach != Datagram) || !free && b.former != 0 {
-			t.Fatalf("board %d: free %v, gone %v, identity %v, reach %d, former %d", b.id, free, b.gone, b.identity, b.reach, b.former)
+		if free && (b.holderAway || b.identity || b.reach != Datagram) || !free && b.former != 0 {
+			t.Fatalf("board %d: free %v, gone %v, identity %v, reach %d, former %d", b.id, free, b.holderAway, b.identity, b.reach, b.former)
 		}
-		if b.gone {
+		if b.holderAway {
 			gone++
 		}
 		if !free {
@@ -225,8 +225,8 @@ func check(t testing.TB, p *Pool) {
 			}
 		}
 	}
-	if gone != p.gone || former != len(p.former) || p.Here() != held-gone {
-		t.Fatalf("%d holders are gone, want %d; %d boards are kept for %d", p.gone, gone, former, len(p.former))
+	if gone != p.awayCount || former != len(p.former) || p.Here() != held-gone {
+		t.Fatalf("%d holders are gone, want %d; %d boards are kept for %d", p.awayCount, gone, former, len(p.former))
 	}
 	if held != len(p.holders) {
 		t.Fatalf("%d boards are held, by %d holders", held, len(p.holders))

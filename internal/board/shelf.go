@@ -52,7 +52,7 @@ type entry struct {
 // at once. It lasts until EndAhead.
 func (p *Pool) BeginAhead(keep int) *Ahead {
 	p.EndAhead()
-	play := p.places[min(keep, p.free):p.free]
+	play := p.inPlay[min(keep, p.free):p.free]
 	p.ahead = &Ahead{list: make([]sleeper, 0, len(play)+len(p.asleep))}
 	for i := range play {
 		p.ahead.list = append(p.ahead.list, sleeper{board: play[i].board, plies: math.MaxInt32})
@@ -67,8 +67,8 @@ func (p *Pool) EndAhead() {
 		return
 	}
 	p.ahead = nil
-	for i := range p.places {
-		p.places[i].tag &^= written
+	for i := range p.inPlay {
+		p.inPlay[i].tag &^= written
 	}
 	for i := range p.asleep {
 		p.asleep[i].written = false
@@ -80,10 +80,10 @@ func (p *Pool) unwrite(b *Board) {
 	switch {
 	case p.ahead == nil:
 		return
-	case b.asleep && p.asleep[b.place].written:
-		p.asleep[b.place].written = false
-	case !b.asleep && p.places[b.place].tag&written != 0:
-		p.places[b.place].tag &^= written
+	case b.asleep && p.asleep[b.index].written:
+		p.asleep[b.index].written = false
+	case !b.asleep && p.inPlay[b.index].tag&written != 0:
+		p.inPlay[b.index].tag &^= written
 	default:
 		return
 	}
@@ -121,9 +121,9 @@ func (p *Pool) WriteAhead(a *Ahead, dst []byte, n int) ([]byte, bool) {
 		dst = b.snapshot(dst)
 		a.size += len(dst) - before
 		if b.asleep {
-			p.asleep[b.place].written = true
+			p.asleep[b.index].written = true
 		} else {
-			p.places[b.place].tag |= written
+			p.inPlay[b.index].tag |= written
 		}
 	}
 	return dst, a.at < len(a.list)
@@ -254,8 +254,8 @@ func (p *Pool) fetch(id wamble.BoardID) *Board {
 // it returns ErrState once, and the shelf is empty.
 func (p *Pool) Unshelve(n int) error {
 	p.unshelve(n)
-	if p.torn {
-		p.torn = false
+	if p.corrupt {
+		p.corrupt = false
 		return ErrState
 	}
 	return nil
@@ -266,10 +266,10 @@ func (p *Pool) unshelve(n int) {
 		s := p.shelf
 		s.r.Reader = pack.NewReader(s.boards[s.next:])
 		b := s.r.board()
-		s.next = len(s.boards) - s.r.Left()
+		s.next = len(s.boards) - s.r.Remaining()
 		switch {
 		case s.r.Bad() || !s.gone[b.id] && !p.layOut(b):
-			p.shelf, p.torn = nil, true
+			p.shelf, p.corrupt = nil, true
 		case s.gone[b.id]:
 			delete(s.gone, b.id)
 		default:

@@ -117,7 +117,7 @@ func (s *sim) arrive(seat *simSeat) {
 
 func (s *sim) give(seat *simSeat, answered wamble.SessionID) {
 	left := s.left[seat.who]
-	a, err := s.Assign(s.now, Player{Session: seat.who, Reach: Stream, Games: s.games[seat.who], Left: left[0], Before: left[1], Answered: answered}, silence{})
+	a, err := s.Assign(s.now, Player{Session: seat.who, Reach: Stream, Games: s.games[seat.who], LeftBoard: left[0], BoardBefore: left[1], Answered: answered}, silence{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func (s sleepers) less(i, j int) bool {
 
 func (s sleepers) swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
-	s[i].board.place, s[j].board.place = int32(i), int32(j)
+	s[i].board.index, s[j].board.index = int32(i), int32(j)
 }
 
 func (s sleepers) up(i int) {
@@ -51,13 +51,13 @@ func (s sleepers) down(i int) {
 }
 
 func (s *sleepers) add(b *Board) {
-	b.asleep, b.place = true, int32(len(*s))
+	b.asleep, b.index = true, int32(len(*s))
 	*s = append(*s, sleeper{board: b, plies: int32(b.Plies())})
-	s.up(int(b.place))
+	s.up(int(b.index))
 }
 
 func (s *sleepers) remove(b *Board) {
-	i, last := int(b.place), len(*s)-1
+	i, last := int(b.index), len(*s)-1
 	if i != last {
 		s.swap(i, last)
 	}
@@ -86,12 +86,12 @@ func (p *Pool) putToSleep(b *Board) {
 
 // sleep takes a free board out of play. What an Ahead has of it stays valid, as in wake.
 func (p *Pool) sleep(b *Board) {
-	kept := p.places[b.place].tag & written
-	p.places[b.place].tag &^= written
+	kept := p.inPlay[b.index].tag & written
+	p.inPlay[b.index].tag &^= written
 	p.setHeld(b)
 	p.exit(b)
 	p.asleep.add(b)
-	p.asleep[b.place].written = kept != 0
+	p.asleep[b.index].written = kept != 0
 	if b.status == wamble.Active {
 		p.active++
 	}
@@ -99,14 +99,14 @@ func (p *Pool) sleep(b *Board) {
 
 // wake brings a sleeping board into play.
 func (p *Pool) wake(b *Board) {
-	kept := p.asleep[b.place].written
+	kept := p.asleep[b.index].written
 	p.asleep.remove(b)
 	if b.status == wamble.Active {
 		p.active--
 	}
 	p.enter(b)
 	if p.setFree(b); kept {
-		p.places[b.place].tag |= written
+		p.inPlay[b.index].tag |= written
 	}
 }
 
@@ -120,22 +120,22 @@ func (p *Pool) open(at int64, out intent.Intents) (*Board, error) {
 	return p.create(at, out)
 }
 
-// least returns the free board with the fewest moves of a sample.
-func (p *Pool) least() *Board {
+// leastAdvanced returns the free board with the fewest moves of a sample.
+func (p *Pool) leastAdvanced() *Board {
 	var least *Board
 	for _, i := range p.sample.draw(p.rng, p.free) {
-		if b := p.places[i].board; least == nil || b.Plies() < least.Plies() {
+		if b := p.inPlay[i].board; least == nil || b.Plies() < least.Plies() {
 			least = b
 		}
 	}
 	return least
 }
 
-// lacks returns how many boards are missing in play for a number of players; negative if there are too
+// missing returns how many boards are missing in play for a number of players; negative if there are too
 // many. A few more than wanted are tolerated, so that boards do not sleep and wake with every player who
 // comes and goes.
-func (p *Pool) lacks(players int) int {
-	want, have := p.opts.wanted(players), len(p.places)-p.gone
+func (p *Pool) missing(players int) int {
+	want, have := p.opts.wanted(players), len(p.inPlay)-p.awayCount
 	if most := want + max(2, want/4); have > most && p.free > 0 {
 		return most - have
 	}
@@ -146,11 +146,11 @@ func (p *Pool) lacks(players int) int {
 // the players; at most most boards.
 func (p *Pool) balance(at int64, players, most int, out intent.Intents) error {
 	for range most {
-		switch n := p.lacks(players); {
+		switch n := p.missing(players); {
 		case n == 0:
 			return nil
 		case n < 0:
-			p.sleep(p.least())
+			p.sleep(p.leastAdvanced())
 		default:
 			if _, err := p.open(at, out); err != nil {
 				return err
@@ -166,7 +166,7 @@ const balanceAtOnce = 8
 // Balanced reports whether the number of boards in play fits the players who are here, or no more can be
 // had. Numbers says whether new ones can be made.
 func (p *Pool) Balanced(numbers bool) bool {
-	n := p.lacks(p.Here())
+	n := p.missing(p.Here())
 	return n == 0 || n > 0 && p.Asleep() == 0 && (!numbers || p.Len() >= p.opts.MaxBoards)
 }
 

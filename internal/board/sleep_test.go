@@ -21,7 +21,7 @@ func TestPoolFollowsThePeople(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(t, r.Pool)
-		if got := len(r.places); got < want || got > want+max(2, want/4) || !r.Balanced(true) {
+		if got := len(r.inPlay); got < want || got > want+max(2, want/4) || !r.Balanced(true) {
 			t.Errorf("%d boards are in play, want about %d", got, want)
 		}
 	}
@@ -78,8 +78,8 @@ func TestAdvancedBoardsStayAwake(t *testing.T) {
 	}
 	check(t, r.Pool)
 	awake := func() (ids []wamble.BoardID) {
-		for i := range r.places {
-			ids = append(ids, r.places[i].board.ID())
+		for i := range r.inPlay {
+			ids = append(ids, r.inPlay[i].board.ID())
 		}
 		slices.Sort(ids)
 		return ids
@@ -127,8 +127,8 @@ func TestLargeWorldWakesSlowly(t *testing.T) {
 			t.Fatalf("%d boards woke for a player, %v", before-p.Asleep(), err)
 		}
 	}
-	if p.Len() != boards || len(p.places) != 200 {
-		t.Errorf("%d boards, %d in play", p.Len(), len(p.places))
+	if p.Len() != boards || len(p.inPlay) != 200 {
+		t.Errorf("%d boards, %d in play", p.Len(), len(p.inPlay))
 	}
 	if got := testing.AllocsPerRun(100, func() { p.Balance(epoch, 128, silence{}); p.Due(epoch, nil, silence{}) }); got > 0 {
 		t.Errorf("%v allocations a step", got)
@@ -195,7 +195,7 @@ func TestLoadOfTheVersionBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, q)
-	if q.Len() != p.Len() || q.Asleep() != p.Free() || q.held() != p.held() || bytes.Equal(q.Snapshot(nil), state) {
-		t.Errorf("%d boards, %d asleep, %d held", q.Len(), q.Asleep(), q.held())
+	if q.Len() != p.Len() || q.Asleep() != p.Free() || q.heldCount() != p.heldCount() || bytes.Equal(q.Snapshot(nil), state) {
+		t.Errorf("%d boards, %d asleep, %d held", q.Len(), q.Asleep(), q.heldCount())
 	}
 }

@@ -48,8 +48,8 @@ const plySize, keySize, playerSize = 12, 8, 4
 // unwritten yields every board that no Ahead has.
 func (p *Pool) unwritten() iter.Seq[*Board] {
 	return func(yield func(*Board) bool) {
-		for i := range p.places {
-			if at := &p.places[i]; at.tag&written == 0 && !yield(at.board) {
+		for i := range p.inPlay {
+			if at := &p.inPlay[i]; at.tag&written == 0 && !yield(at.board) {
 				return
 			}
 		}
@@ -83,8 +83,8 @@ func (p *Pool) Snapshot(dst []byte) []byte {
 	dst = w.AppendUint64(dst, uint64(p.now))
 	free, asleep := p.free, len(p.asleep)
 	if p.ahead != nil {
-		for i := range p.places {
-			if p.places[i].tag&written != 0 {
+		for i := range p.inPlay {
+			if p.inPlay[i].tag&written != 0 {
 				free--
 			}
 		}
@@ -94,7 +94,7 @@ func (p *Pool) Snapshot(dst []byte) []byte {
 			}
 		}
 	}
-	dst = w.AppendUint32(dst, uint32(p.held()+free+asleep))
+	dst = w.AppendUint32(dst, uint32(p.heldCount()+free+asleep))
 	dst = w.AppendUint32(dst, uint32(free))
 	dst = w.AppendUint32(dst, uint32(asleep))
 	for b := range p.unwritten() {
@@ -107,7 +107,7 @@ func (b *Board) snapshot(dst []byte) []byte {
 	w := binary.LittleEndian
 	for _, n := range [...]uint64{
 		uint64(b.id), b.version, uint64(max(b.holder, b.former)), uint64(b.times.created), uint64(b.times.assigned),
-		uint64(b.times.reserved), uint64(b.times.heard), uint64(b.times.moved),
+		uint64(b.times.reserved), uint64(b.times.lastSeen), uint64(b.times.moved),
 	} {
 		dst = w.AppendUint64(dst, n)
 	}
@@ -116,7 +116,7 @@ func (b *Board) snapshot(dst []byte) []byte {
 	if b.identity {
 		flags |= flagIdentity
 	}
-	if b.gone {
+	if b.holderAway {
 		flags |= flagGone
 	}
 	if b.players != nil {
@@ -153,11 +153,11 @@ func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error
 	} else {
 		asleep, free = free, 0
 	}
-	if r.Bad() || count > r.Left()/boardSize || free+asleep > count {
+	if r.Bad() || count > r.Remaining()/boardSize || free+asleep > count {
 		return nil, ErrState
 	}
 	p.boards = make(map[wamble.BoardID]*Board, count)
-	p.places = make([]place, 0, count-asleep)
+	p.inPlay = make([]candidate, 0, count-asleep)
 	p.asleep = make(sleepers, 0, asleep)
 	p.holders = make(map[wamble.SessionID]*Board, count-free-asleep)
 	for i := range count {
@@ -181,18 +181,18 @@ func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 		return false
 	case b.variant < -1 || b.variant > 959 || len(b.plies) > b.position.Ply():
 		return false
-	case held && b.holder == 0 || !held && (b.identity || b.gone || b.reach > 0) || b.reach > Closed || b.holder < 0 || b.holder > maxSession:
+	case held && b.holder == 0 || !held && (b.identity || b.holderAway || b.reach > 0) || b.reach > Closed || b.holder < 0 || b.holder > maxSession:
 		return false
 	case b.holder != 0 && (p.holders[b.holder] != nil || p.former[b.holder] != nil):
 		return false
-	case held && sleeps || !held && !sleeps && p.free != len(p.places):
+	case held && sleeps || !held && !sleeps && p.free != len(p.inPlay):
 		return false // a free board after a held one
 	}
 	if held {
 		p.insert(b)
-		p.hold(b, b.holder, b.identity)
-		if b.gone {
-			p.gone++
+		p.setHolder(b, b.holder, b.identity)
+		if b.holderAway {
+			p.awayCount++
 		}
 		p.setAlarm(b)
 		return true
@@ -203,7 +203,7 @@ func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 	}
 	if sleeps {
 		last := len(p.asleep)
-		if p.layDown(b); inOrder && int(b.place) != last {
+		if p.layDown(b); inOrder && int(b.index) != last {
 			return false // not a heap
 		}
 	} else {
@@ -263,11 +263,11 @@ func (r *reader) board() *Board {
 	b := &cut(&r.boards, 1, 32)[0]
 	b.id, b.version, b.holder = wamble.BoardID(r.uint64()), r.uint64(), wamble.SessionID(r.uint64())
 	b.times = times{
-		created: r.int64(), assigned: r.int64(), reserved: r.int64(), heard: r.int64(), moved: r.int64(),
+		created: r.int64(), assigned: r.int64(), reserved: r.int64(), lastSeen: r.int64(), moved: r.int64(),
 	}
 	b.variant, b.status = int16(r.uint16()), wamble.BoardStatus(r.Octet())
 	flags := r.Octet()
-	b.identity, b.gone, b.reach = flags&flagIdentity != 0, flags&flagGone != 0, Reach(flags&^flagPlayers>>reachShift)
+	b.identity, b.holderAway, b.reach = flags&flagIdentity != 0, flags&flagGone != 0, Reach(flags&^flagPlayers>>reachShift)
 	history, plies := int(r.Octet()), int(r.uint16())
 	position, ok := chess.Unpack(r.Take(chess.PackedSize))
 	b.position = position

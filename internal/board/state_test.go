@@ -70,7 +70,7 @@ func TestTransitions(t *testing.T) {
 			before: func(r *rig) { r.assign(7) },
 			do: func(r *rig) {
 				r.after(14*24*time.Hour - time.Microsecond)
-				r.Heard(r.now, 7, Datagram)
+				r.NoteActivity(r.now, 7, Datagram)
 				r.Due(r.now, nil, &r.said)
 			}, status: wamble.Reserved,
 		},
@@ -129,34 +129,39 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name:   "silent on a connection",
-			before: func(r *rig) { r.assign(7); r.Heard(r.now, 7, Stream) },
+			before: func(r *rig) { r.assign(7); r.NoteActivity(r.now, 7, Stream) },
 			do:     func(r *rig) { r.after(2 * time.Minute); r.Due(r.now, nil, &r.said) }, status: wamble.Dormant,
 			want: []string{"update 1 DORMANT v2", "unreserve 1"},
 		},
 		{
-			name:   "heard on a connection",
-			before: func(r *rig) { r.assign(7); r.Heard(r.now, 7, Stream); r.after(time.Minute); r.Heard(r.now, 7, Stream) },
-			do:     func(r *rig) { r.after(119 * time.Second); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
+			name: "heard on a connection",
+			before: func(r *rig) {
+				r.assign(7)
+				r.NoteActivity(r.now, 7, Stream)
+				r.after(time.Minute)
+				r.NoteActivity(r.now, 7, Stream)
+			},
+			do: func(r *rig) { r.after(119 * time.Second); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
 		},
 		{
 			name:   "the connection was closed",
-			before: func(r *rig) { r.assign(7); r.Heard(r.now, 7, Stream); r.after(time.Minute); r.Closed(r.now, 7) },
+			before: func(r *rig) { r.assign(7); r.NoteActivity(r.now, 7, Stream); r.after(time.Minute); r.Closed(r.now, 7) },
 			do:     func(r *rig) { r.after(15 * time.Second); r.Due(r.now, nil, &r.said) }, status: wamble.Dormant,
 			want: []string{"update 1 DORMANT v2", "unreserve 1"},
 		},
 		{
 			name:   "the connection was closed a moment ago",
-			before: func(r *rig) { r.assign(7); r.Heard(r.now, 7, Stream); r.after(time.Minute); r.Closed(r.now, 7) },
+			before: func(r *rig) { r.assign(7); r.NoteActivity(r.now, 7, Stream); r.after(time.Minute); r.Closed(r.now, 7) },
 			do:     func(r *rig) { r.after(15*time.Second - time.Microsecond); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
 		},
 		{
 			name: "connected again",
 			before: func(r *rig) {
 				r.assign(7)
-				r.Heard(r.now, 7, Stream)
+				r.NoteActivity(r.now, 7, Stream)
 				r.Closed(r.now, 7)
 				r.after(14 * time.Second)
-				r.Heard(r.now, 7, Stream)
+				r.NoteActivity(r.now, 7, Stream)
 			},
 			do: func(r *rig) { r.after(time.Minute); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
 		},
@@ -219,7 +224,7 @@ func TestReleasedSaysWhoAndWhy(t *testing.T) {
 	r.assign(7)
 	r.after(time.Second)
 	r.assign(8)
-	if got, ok := r.Leave(r.now, 7, &r.said); !ok || got != (Released{1, 7, Left}) {
+	if got, ok := r.Leave(r.now, 7, &r.said); !ok || got != (Released{1, 7, HolderLeft}) {
 		t.Errorf("leave: %+v, %v", got, ok)
 	}
 	if _, ok := r.Leave(r.now, 7, &r.said); ok {
@@ -231,7 +236,7 @@ func TestReleasedSaysWhoAndWhy(t *testing.T) {
 	r.after(time.Second)
 	r.assign(9)
 	r.after(14*24*time.Hour - time.Second)
-	r.Heard(r.now, 9, Datagram)
+	r.NoteActivity(r.now, 9, Datagram)
 	got := r.Due(r.now, nil, &r.said)
 	if len(got) != 1 || got[0] != (Released{2, 8, TimedOut}) {
 		t.Errorf("due: %+v", got)
@@ -248,7 +253,7 @@ func TestGoneAndBack(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 3 })
 	r.assign(7)
 	r.after(5 * time.Minute)
-	if got := r.Due(r.now, nil, &r.said); len(got) != 1 || got[0] != (Released{1, 7, Gone}) || r.Former(7) != 1 || r.Here() != 0 {
+	if got := r.Due(r.now, nil, &r.said); len(got) != 1 || got[0] != (Released{1, 7, HolderGone}) || r.Former(7) != 1 || r.Here() != 0 {
 		t.Fatalf("due: %+v, kept for him: %d, here: %d", got, r.Former(7), r.Here())
 	}
 	check(t, r.Pool)
@@ -262,7 +267,7 @@ func TestGoneAndBack(t *testing.T) {
 	r.after(5 * time.Minute)
 	r.Due(r.now, nil, &r.said)
 	a, err := r.Assign(r.now, Player{Session: 8}, &r.said)
-	if err != nil || a.Taken != (Released{1, 7, Lost}) || r.Former(7) != 0 {
+	if err != nil || a.Taken != (Released{1, 7, HolderReplaced}) || r.Former(7) != 0 {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	if b := r.assign(7); b.ID() == 1 {
@@ -286,12 +291,12 @@ func TestNobodyIsHereAfterARestart(t *testing.T) {
 	if err := r.Balance(r.now, 100, &r.said); err != nil || r.Here() != 0 || r.Len() != 21 {
 		t.Errorf("%d are here, %d boards, %v", r.Here(), r.Len(), err)
 	}
-	r.Heard(r.now, 3, Stream)
+	r.NoteActivity(r.now, 3, Stream)
 	if r.Here() != 1 || r.Held(3).ID() != 102 {
 		t.Errorf("%d are here", r.Here())
 	}
 	r.after(5 * time.Minute)
-	r.Heard(r.now, 3, Stream)
+	r.NoteActivity(r.now, 3, Stream)
 	if got := r.Due(r.now, nil, &r.said); len(got) != 19 {
 		t.Errorf("%d boards were released, want 19", len(got))
 	}

@@ -47,7 +47,7 @@ func (tb *table) move(t testing.TB) {
 	if _, err := tb.Play(tb.now, id, s, string(tb.uci), silence{}); err != nil {
 		t.Fatal(err)
 	}
-	a, err := tb.Assign(tb.now, Player{Session: s, Games: i % 20, Left: id}, silence{})
+	a, err := tb.Assign(tb.now, Player{Session: s, Games: i % 20, LeftBoard: id}, silence{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -192,7 +192,7 @@ func TestPick(t *testing.T) {
 
 // TestRefusedForGood: a server that lets no bots in ends the crowd.
 func TestRefusedForGood(t *testing.T) {
-	c := Crowd{Player: Novice{}, Address: refusing(t)}
+	c := Pool{Player: Novice{}, Address: refusing(t)}
 	err := c.Run(t.Context(), 2)
 	if client.DeniedCode(err) != wamble.AccessDenied {
 		t.Errorf("got %v, want that access is denied", err)
@@ -225,7 +225,7 @@ func TestRefusedMove(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	c := Crowd{Player: Novice{}, Address: s.UDP()}
+	c := Pool{Player: Novice{}, Address: s.UDP()}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx, 1) }()
 	watchtest.Until(t, "two moves are made", func() bool { return c.Figures().Moves == 2 })
@@ -242,12 +242,12 @@ func TestRefusedMove(t *testing.T) {
 // player thought is part of that.
 func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := Crowd{Pace: 2 * time.Second}
+		c := Pool{Pace: 2 * time.Second}
 		least, most := time.Hour, time.Duration(0)
 		for i := range 500 {
 			start := time.Now()
 			time.Sleep(time.Duration(i%2) * 900 * time.Millisecond) // the player thinks
-			if err := c.rest(t.Context(), start); err != nil {
+			if err := c.awaitPace(t.Context(), start); err != nil {
 				t.Fatal(err)
 			}
 			took := time.Since(start)
@@ -258,12 +258,12 @@ func TestRest(t *testing.T) {
 		}
 		start := time.Now()
 		time.Sleep(time.Minute)
-		if err := c.rest(t.Context(), start); err != nil || time.Since(start) != time.Minute {
+		if err := c.awaitPace(t.Context(), start); err != nil || time.Since(start) != time.Minute {
 			t.Errorf("after a minute of thought: %v, %v", time.Since(start), err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := c.rest(ctx, time.Now()); !errors.Is(err, context.Canceled) {
+		if err := c.awaitPace(ctx, time.Now()); !errors.Is(err, context.Canceled) {
 			t.Errorf("a seat that is given up: %v", err)
 		}
 	})
@@ -281,7 +281,7 @@ func TestPace(t *testing.T) {
 	s := clienttest.NewServer(t, append(script, clienttest.Expect(wire.CtrlPlayerMove).Where(note).Answer(0, wire.BoardUpdate{}), clienttest.Expect(wire.CtrlClientGoodbye))...)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	c := Crowd{Player: Novice{}, Address: s.UDP(), Pace: pace}
+	c := Pool{Player: Novice{}, Address: s.UDP(), Pace: pace}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx, 1) }()
 	before := <-times

@@ -1,6 +1,6 @@
 // Package bot plays computer players at a Wamble server.
 //
-//   - Crowd is a group of seats, one per computer player, at one server: Run keeps
+//   - Pool is a group of seats, one per computer player, at one server: Run keeps
 //     them playing.
 //   - Player chooses moves: Novice, the built-in one, or Engines, a few processes
 //     that speak UCI and are shared by all seats.

@@ -64,14 +64,14 @@ const tries = 3
 // Engines is a Player of processes that speak UCI. A process that fails is started again.
 type Engines struct {
 	options  EngineOptions
-	places   chan *place
+	slots    chan *slot
 	count    int
 	chess960 bool      // the engines play Chess960; otherwise the built-in player does
-	tell     sync.Once // logs once that they do not
+	warnOnce sync.Once // logs once that they do not
 }
 
-// place is one process, or the place of one that has failed.
-type place struct {
+// slot is one process, or the place of one that has failed.
+type slot struct {
 	engine *uci.Engine // nil if it has failed
 	random *rand.Rand
 }
@@ -82,21 +82,21 @@ func StartEngines(ctx context.Context, o EngineOptions) (*Engines, error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	e := &Engines{options: o, places: make(chan *place, o.Count)}
+	e := &Engines{options: o, slots: make(chan *slot, o.Count)}
 	for i := range o.Count {
-		at := &place{random: rand.New(rand.NewPCG(o.Seed, uint64(i)))}
+		at := &slot{random: rand.New(rand.NewPCG(o.Seed, uint64(i)))}
 		if err := e.start(ctx, at); err != nil {
 			e.Close()
 			return nil, err
 		}
 		_, e.chess960 = at.engine.Option("UCI_Chess960")
 		e.count++
-		e.places <- at
+		e.slots <- at
 	}
 	return e, nil
 }
 
-func (e *Engines) start(ctx context.Context, at *place) error {
+func (e *Engines) start(ctx context.Context, at *slot) error {
 	engine, err := uci.Start(ctx, e.options.Config)
 	if err != nil {
 		return err
@@ -123,8 +123,8 @@ func (e *Engines) start(ctx context.Context, at *place) error {
 
 // Name returns the name that the engine reports, or its command if the engine has failed.
 func (e *Engines) Name() string {
-	at := <-e.places
-	defer func() { e.places <- at }()
+	at := <-e.slots
+	defer func() { e.slots <- at }()
 	if at.engine == nil {
 		return e.options.Command[0]
 	}
@@ -135,16 +135,16 @@ func (e *Engines) Name() string {
 // built-in player's move.
 func (e *Engines) Choose(ctx context.Context, p chess.Position) (chess.Move, error) {
 	if p.Chess960() && !e.chess960 {
-		e.tell.Do(func() { e.options.Log("the engine does not play Chess960: the built-in player does") })
+		e.warnOnce.Do(func() { e.options.Log("the engine does not play Chess960: the built-in player does") })
 		return Novice{}.Choose(ctx, p)
 	}
-	var at *place
+	var at *slot
 	select {
-	case at = <-e.places:
+	case at = <-e.slots:
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	defer func() { e.places <- at }()
+	defer func() { e.slots <- at }()
 	for try := range tries {
 		m, err := e.choose(ctx, at, p)
 		if err == nil || ctx.Err() != nil {
@@ -163,7 +163,7 @@ func (e *Engines) Choose(ctx context.Context, p chess.Position) (chess.Move, err
 	return Novice{}.Choose(ctx, p)
 }
 
-func (e *Engines) choose(ctx context.Context, at *place, p chess.Position) (chess.Move, error) {
+func (e *Engines) choose(ctx context.Context, at *slot, p chess.Position) (chess.Move, error) {
 	if at.engine == nil {
 		if err := e.start(ctx, at); err != nil {
 			return 0, err
@@ -209,7 +209,7 @@ func pick(r uci.Result, chance float64) chess.Move {
 // Close ends the engines. Choose must not be running.
 func (e *Engines) Close() {
 	for range e.count {
-		if at := <-e.places; at.engine != nil {
+		if at := <-e.slots; at.engine != nil {
 			at.engine.Close()
 		}
 	}

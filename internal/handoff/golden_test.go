@@ -60,8 +60,8 @@ func recordState(t *testing.T, name string) {
 	s := serving(t)
 	greet(t, s)
 	l := newLeaving(s)
-	defer l.stay()
-	for _, do := range []func(context.Context) error{l.makeWhole, l.slim, l.makeFiles, l.flush, l.pause, l.freeze, l.writeStates} {
+	defer l.rollBack()
+	for _, do := range []func(context.Context) error{l.awaitAdopted, l.shrinkMemory, l.makeFiles, l.flush, l.pause, l.freeze, l.writeStates} {
 		if err := do(t.Context()); err != nil {
 			t.Fatal(err)
 		}

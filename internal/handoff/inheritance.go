@@ -16,8 +16,8 @@ type Inheritance struct {
 	States    map[string]string // paths of state files, by profile, and Letters
 	Note      Note
 
-	served []string // the profiles with a state, as Inherit found them
-	tidy   func()   // resumes garbage collection; nil if it was not stopped
+	served    []string // the profiles with a state, as Inherit found them
+	restoreGC func()   // resumes garbage collection; nil if it was not stopped
 }
 
 // serves reports whether a profile served players before the handoff.
@@ -33,10 +33,10 @@ func (h *Inheritance) Lap(name string, since time.Time) time.Time {
 	return now
 }
 
-// collectGarbage undoes holdGarbage. It may be called twice.
-func (h *Inheritance) collectGarbage() {
-	if h.tidy != nil {
-		h.tidy()
+// resumeGC undoes pauseGC. It may be called twice.
+func (h *Inheritance) resumeGC() {
+	if h.restoreGC != nil {
+		h.restoreGC()
 	}
 }
 
@@ -48,20 +48,20 @@ const (
 )
 
 // Letters is the key in States of the file with the letters that were not sent to other nodes
-// yet or were received from them. An image of an older version removes the file. lettersFile
+// yet or were received from them. An image of an older version removes the file. peerStateFile
 // is the profile's name in that file.
 const (
-	Letters     = "/letters"
-	lettersFile = "letters"
+	PeerStateEntry = "/letters"
+	peerStateFile  = "letters"
 )
 
-// Letters returns the content of the file with letters; nil if there is none.
-func (h *Inheritance) Letters() ([]byte, error) {
-	path, ok := h.States[Letters]
+// PeerState returns the content of the file with letters; nil if there is none.
+func (h *Inheritance) PeerState() ([]byte, error) {
+	path, ok := h.States[PeerStateEntry]
 	if !ok {
 		return nil, nil
 	}
-	b, _, done, err := Read(path, lettersFile)
+	b, _, done, err := Read(path, peerStateFile)
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ import (
 	"wamble/runner"
 )
 
-// Server has what a handoff needs of the running server.
-type Server struct {
+// Process has what a handoff needs of the running server.
+type Process struct {
 	// Binary is the file to execute; "" if handoffs are not possible. Args are the
 	// arguments of this process, its name first.
 	Binary string
@@ -38,8 +38,8 @@ type Server struct {
 	Placed bool
 	// Listeners has the listeners that belong to no profile, by name.
 	Listeners map[string]syscall.Conn
-	// Suits returns why the next image could not go on with what this one has.
-	Suits func(Verdict) error
+	// CheckVerdict returns why the next image could not go on with what this one has.
+	CheckVerdict func(Verdict) error
 	// Pause finishes requests of HTTP and the control socket and holds back new ones, at
 	// most until ctx ends; Resume undoes that. Reporting says that a client waits for the
 	// result of the handoff.
@@ -47,9 +47,9 @@ type Server struct {
 	Resume func()
 	// Draining reports whether new players are refused.
 	Draining func() bool
-	// Heard returns Note.Heard and the state of letters for the next image; nil if that is
+	// PeerState returns Note.Heard and the state of letters for the next image; nil if that is
 	// empty. It is called when all loops are frozen. It may be nil.
-	Heard func() (heard int64, letters []byte)
+	PeerState func() (lastVersion int64, peerState []byte)
 	// Listen makes this process listen to SIGHUP and SIGUSR2 again, which an exec
 	// that failed has left ignored; it may be nil.
 	Listen func()
@@ -70,14 +70,14 @@ const LongestTime = checkTime + adoptTime + quiesceTime + pauseTime + joinTime +
 
 // leaving is a handoff that is under way.
 type leaving struct {
-	*Server
-	next   *Inheritance
-	files  map[string]*File
-	rooms  map[string][]byte // buffers for the states, by profile
-	frozen map[string]*loop.Frozen
-	serve  []*loop.Runtime // the shards with a state
-	ahead  bool            // the next image can read boards that were written ahead
-	tidy   func()          // resumes garbage collection; nil if it is not stopped
+	*Process
+	next      *Inheritance
+	files     map[string]*File
+	rooms     map[string][]byte // buffers for the states, by profile
+	frozen    map[string]*loop.Frozen
+	serve     []*loop.Runtime // the shards with a state
+	ahead     bool            // the next image can read boards that were written ahead
+	restoreGC func()          // resumes garbage collection; nil if it is not stopped
 }
 
 // steps has the steps of a handoff in order. stay undoes them.
@@ -86,8 +86,8 @@ var steps = []struct {
 	do   func(*leaving, context.Context) error
 }{
 	{"check", (*leaving).check},
-	{"whole", (*leaving).makeWhole},
-	{"slim", (*leaving).slim},
+	{"whole", (*leaving).awaitAdopted},
+	{"slim", (*leaving).shrinkMemory},
 	{"files", (*leaving).makeFiles},
 	{"sockets", (*leaving).leaveSockets},
 	{"flush", (*leaving).flush},
@@ -110,16 +110,16 @@ type Report struct {
 // Journal and store are not closed. What was answered is durable in the journal, the next
 // image opens both as after a crash, and exec closes every descriptor and releases every
 // lock.
-func Leave(ctx context.Context, s *Server, report Report) error {
+func Leave(ctx context.Context, s *Process, report Report) error {
 	l := newLeaving(s)
 	err := l.leave(ctx, report)
-	l.stay()
+	l.rollBack()
 	return err
 }
 
-func newLeaving(s *Server) *leaving {
+func newLeaving(s *Process) *leaving {
 	return &leaving{
-		Server: s, files: map[string]*File{}, rooms: map[string][]byte{}, frozen: map[string]*loop.Frozen{},
+		Process: s, files: map[string]*File{}, rooms: map[string][]byte{}, frozen: map[string]*loop.Frozen{},
 		next: &Inheritance{
 			Sockets: map[string]int{}, Listeners: map[string]int{}, States: map[string]string{},
 			Note: Note{Began: time.Now().UnixNano(), From: s.Version},
@@ -151,20 +151,20 @@ func (l *leaving) leave(ctx context.Context, report Report) error {
 
 // Rehearse runs the next image in check mode and returns its verdict, or why a handoff would
 // fail. It changes nothing.
-func Rehearse(ctx context.Context, s *Server) (Verdict, error) {
+func Rehearse(ctx context.Context, s *Process) (Verdict, error) {
 	if s.Binary == "" {
 		return Verdict{}, NotReady("this server has no binary to hand over to")
 	}
 	v, err := Check(ctx, s.Binary, s.Args)
 	if err == nil {
-		err = s.Suits(v)
+		err = s.CheckVerdict(v)
 	}
 	return v, err
 }
 
 // check runs the next image in check mode.
 func (l *leaving) check(ctx context.Context) error {
-	v, err := Rehearse(ctx, l.Server)
+	v, err := Rehearse(ctx, l.Process)
 	if err != nil {
 		return err
 	}
@@ -179,10 +179,10 @@ func (l *leaving) check(ctx context.Context) error {
 	return nil
 }
 
-// makeWhole selects the shards that have a state, and waits until each has adopted all of the
+// awaitAdopted selects the shards that have a state, and waits until each has adopted all of the
 // last handoff. A shard that never had a loop, as without its database, has no state: the
 // next image starts it.
-func (l *leaving) makeWhole(ctx context.Context) error {
+func (l *leaving) awaitAdopted(ctx context.Context) error {
 	if len(l.Profiles) == 0 {
 		return &ExportError{ExportEmpty, errors.New("no profile runs")}
 	}
@@ -205,10 +205,10 @@ func (l *leaving) makeWhole(ctx context.Context) error {
 	defer cancel()
 	return l.everyProfile(func(rt *loop.Runtime) error {
 		// New boards would never let the journal come to rest, and are not written ahead.
-		if _, _, err := rt.Tell(ctx, &profile.HoldBoards{On: true}); err != nil {
+		if _, _, err := rt.Tell(ctx, &profile.FreezeBoards{On: true}); err != nil {
 			return NotReady("profile %s: %v", rt.Name(), err)
 		}
-		if !rt.AwaitWhole(ctx) {
+		if !rt.AwaitAdopted(ctx) {
 			return NotReady("profile %s has not taken in all that it was handed, or does not answer", rt.Name())
 		}
 		return nil
@@ -222,7 +222,7 @@ const adoptTime = 20 * time.Second
 // served, so that little is left to do when they are not.
 func (l *leaving) flush(ctx context.Context) error {
 	for _, rt := range l.Profiles {
-		rt.Hurry(true) // the drain ends its batch without pauses
+		rt.SetUrgent(true) // the drain ends its batch without pauses
 	}
 	rest, cancel := context.WithTimeout(ctx, quiesceTime)
 	defer cancel()
@@ -259,22 +259,22 @@ func (l *leaving) pause(ctx context.Context) error {
 	if err := l.flushAll(); err != nil {
 		return err
 	}
-	l.tidy = holdGarbage()
+	l.restoreGC = pauseGC()
 	return nil
 }
 
-// slim frees unused memory and joins the rest to large pages, because exec frees the memory
+// shrinkMemory frees unused memory and joins the rest to large pages, because exec frees the memory
 // page by page before the next image runs. It takes seconds with a million boards, so it
 // comes before boards are written ahead, which every move makes outdated.
-func (l *leaving) slim(context.Context) error {
+func (l *leaving) shrinkMemory(context.Context) error {
 	debug.FreeOSMemory()
 	joinPages(time.Now().Add(joinTime))
 	return nil
 }
 
-// holdGarbage stops garbage collection until tidy is called. With a memory limit
+// pauseGC stops garbage collection until tidy is called. With a memory limit
 // (GOMEMLIMIT) it still runs near the limit.
-func holdGarbage() (tidy func()) {
+func pauseGC() (tidy func()) {
 	percent := debug.SetGCPercent(-1)
 	return func() { debug.SetGCPercent(percent) }
 }
@@ -285,17 +285,17 @@ func (l *leaving) freeze(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, freezeTime)
 	defer cancel()
 	for {
-		if err := l.freezeOnce(ctx); err != nil || !l.unheard() {
+		if err := l.freezeOnce(ctx); err != nil || !l.hasUnreadEvents() {
 			return err
 		}
 		l.thaw()
 	}
 }
 
-// unheard reports whether a frozen loop has received news.
-func (l *leaving) unheard() bool {
+// hasUnreadEvents reports whether a frozen loop has received news.
+func (l *leaving) hasUnreadEvents() bool {
 	for _, f := range l.frozen {
-		if f.Unheard() {
+		if f.HasUnreadEvents() {
 			return true
 		}
 	}
@@ -359,10 +359,10 @@ func (l *leaving) writeStates(ctx context.Context) error {
 // exec executes the next image. It returns only if that fails.
 func (l *leaving) exec(ctx context.Context) error {
 	l.next.Note.Draining = l.Draining()
-	if l.Heard != nil {
-		heard, letters := l.Heard()
-		l.next.Note.Heard = heard
-		if err := l.writeLetters(letters); err != nil {
+	if l.PeerState != nil {
+		lastVersion, peerState := l.PeerState()
+		l.next.Note.Heard = lastVersion
+		if err := l.writePeerState(peerState); err != nil {
 			return err
 		}
 	}
@@ -388,20 +388,20 @@ func (l *leaving) everyProfile(do func(rt *loop.Runtime) error) error {
 	return errors.Join(errs...)
 }
 
-// stay undoes the steps after a failure.
-func (l *leaving) stay() {
-	if l.tidy != nil {
-		l.tidy()
+// rollBack undoes the steps after a failure.
+func (l *leaving) rollBack() {
+	if l.restoreGC != nil {
+		l.restoreGC()
 	}
 	l.thaw()
 	for _, rt := range l.Profiles {
-		rt.Hurry(false)
+		rt.SetUrgent(false)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), freezeTime)
 	defer cancel()
 	for _, rt := range l.serve {
 		rt.Do(ctx, (*profile.Profile).EndAhead)
-		rt.Tell(ctx, &profile.HoldBoards{}) // an error is a loop that has ended
+		rt.Tell(ctx, &profile.FreezeBoards{}) // an error is a loop that has ended
 	}
 	l.Resume()
 	for _, r := range l.Runners {

@@ -27,7 +27,7 @@ import (
 
 // serving is a server of one profile that could be handed over, until the test
 // ends.
-func serving(t *testing.T) *Server {
+func serving(t *testing.T) *Process {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -51,10 +51,10 @@ func serving(t *testing.T) *Server {
 	}
 	rt := loop.New(loop.Options{
 		Name: c.Default.Name, Config: c.Default, Log: slog.New(slog.DiscardHandler), Runner: r, Store: db, InProcess: true, Port: port,
-		Heal:      func(context.Context) error { return nil },
-		TruePorts: func(c *config.Profile) *config.Profile { return c },
-		Standing:  func() []profile.Input { return nil },
-		Finished:  func() {},
+		Heal:         func(context.Context) error { return nil },
+		TruePorts:    func(c *config.Profile) *config.Profile { return c },
+		Restrictions: func() []profile.Input { return nil },
+		OnFinished:   func() {},
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
@@ -66,14 +66,14 @@ func serving(t *testing.T) *Server {
 		}
 	})
 	<-rt.Up()
-	return &Server{
+	return &Process{
 		StateDir: dir, Log: slog.New(slog.DiscardHandler), Runners: []*runner.Runner{r}, Profiles: []*loop.Runtime{rt},
 		Pause: func(context.Context, bool) {}, Resume: func() {},
 	}
 }
 
 // greet says hello to a server and waits for its answer.
-func greet(t *testing.T, s *Server) {
+func greet(t *testing.T, s *Process) {
 	t.Helper()
 	c, err := net.Dial("udp", s.Profiles[0].Port().Addr().String())
 	if err != nil {
@@ -100,7 +100,7 @@ func TestStateNotWritten(t *testing.T) {
 	for range 3 {
 		greet(t, s)
 		l := newLeaving(s)
-		for _, do := range []func(context.Context) error{l.makeWhole, l.slim, l.makeFiles, l.flush, l.pause, l.freeze} {
+		for _, do := range []func(context.Context) error{l.awaitAdopted, l.shrinkMemory, l.makeFiles, l.flush, l.pause, l.freeze} {
 			if err := do(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func TestStateNotWritten(t *testing.T) {
 		if err := l.writeStates(t.Context()); !errors.As(err, &export) || export.Status != ExportNotReady {
 			t.Errorf("got %v, want %v", err, ExportNotReady)
 		}
-		l.stay()
+		l.rollBack()
 	}
 	greet(t, s)
 }
@@ -122,7 +122,7 @@ func TestAdopt(t *testing.T) {
 	s := serving(t)
 	greet(t, s)
 	l := newLeaving(s)
-	for _, do := range []func(context.Context) error{l.makeWhole, l.slim, l.makeFiles, l.flush, l.pause, l.freeze, l.writeStates} {
+	for _, do := range []func(context.Context) error{l.awaitAdopted, l.shrinkMemory, l.makeFiles, l.flush, l.pause, l.freeze, l.writeStates} {
 		if err := do(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestAdopt(t *testing.T) {
 	if err := next.Adopt(nil); !errors.Is(err, ErrStateFile) {
 		t.Errorf("half a state: got %v, want %v", err, ErrStateFile)
 	}
-	l.stay()
+	l.rollBack()
 	greet(t, s)
 }
 
@@ -169,7 +169,7 @@ func TestFinish(t *testing.T) {
 	h := &Inheritance{States: map[string]string{"default": state}, served: []string{"default"}}
 	percent := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(percent)
-	h.tidy = sync.OnceFunc(holdGarbage())
+	h.restoreGC = sync.OnceFunc(pauseGC())
 	next := &Successor{inheritance: h, ended: make(chan struct{})}
 	next.Finish(t.Context(), append(s.Profiles, waiting), "next", time.Now(), s.Log, nil)
 	if got := debug.SetGCPercent(100); got != 100 {

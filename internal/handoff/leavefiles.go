@@ -50,17 +50,17 @@ func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
 	return nil
 }
 
-// writeLetters writes the file with letters, unless letters is nil.
-func (l *leaving) writeLetters(letters []byte) error {
-	if letters == nil {
+// writePeerState writes the file with letters, unless letters is nil.
+func (l *leaving) writePeerState(peerState []byte) error {
+	if peerState == nil {
 		return nil
 	}
-	f, err := Create(l.StateDir, lettersFile, int64(len(letters)))
+	f, err := Create(l.StateDir, peerStateFile, int64(len(peerState)))
 	if err != nil {
 		return &ExportError{ExportNotReady, err}
 	}
-	l.files[Letters], l.next.States[Letters] = f, f.Path()
-	return f.Write(letters)
+	l.files[PeerStateEntry], l.next.States[PeerStateEntry] = f, f.Path()
+	return f.Write(peerState)
 }
 
 // roughBoard is about how many bytes a board takes in the state of a large profile.

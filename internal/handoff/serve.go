@@ -9,8 +9,8 @@ import (
 	"wamble/internal/guard"
 )
 
-// Image has the functions that Serve calls.
-type Image struct {
+// Program has the functions that Serve calls.
+type Program struct {
 	// Check returns the verdict of this binary in check mode.
 	Check func() (Verdict, error)
 	// Open opens a server with an inheritance, or nil, and returns a function that runs it.
@@ -19,7 +19,7 @@ type Image struct {
 
 // Serve opens a server and runs it, after a normal start or a handoff. If it cannot be opened
 // after a handoff, the old binary is executed again. In check mode it only prints a verdict.
-func Serve(image Image) error {
+func Serve(image Program) error {
 	inherited, err := Inherit()
 	if err != nil {
 		return err
@@ -50,18 +50,18 @@ const garbageTime = 3 * time.Second
 
 // open opens a server. A panic becomes an error, so that the old image can take over again.
 // Garbage collection is stopped until the handoff has finished.
-func (i *Image) open(inherited *Inheritance) (run func() error, err error) {
+func (i *Program) open(inherited *Inheritance) (run func() error, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = guard.New("the start", v)
 		}
 		if err != nil && inherited != nil {
-			inherited.collectGarbage()
+			inherited.resumeGC()
 		}
 	}()
 	if inherited != nil {
-		tidy := sync.OnceFunc(holdGarbage())
-		inherited.tidy = tidy
+		tidy := sync.OnceFunc(pauseGC())
+		inherited.restoreGC = tidy
 		time.AfterFunc(garbageTime, func() { guard.Run("the garbage", tidy, nil) })
 		inherited.Note.Add("exec", time.Since(time.Unix(0, inherited.Note.Left)))
 	}

@@ -126,7 +126,7 @@ func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, versio
 	if h == nil {
 		return
 	}
-	defer h.collectGarbage()
+	defer h.resumeGC()
 	if s.AwaitServed(ctx, profiles) != nil {
 		return
 	}
@@ -157,7 +157,7 @@ func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, versio
 	}
 	h.CloseNote()
 	for _, rt := range s.served(profiles) {
-		rt.AwaitAnswer(ctx) // the deferred collectGarbage comes after the first answers
+		rt.AwaitFirstReply(ctx) // the deferred resumeGC comes after the first answers
 	}
 }
 

@@ -19,16 +19,16 @@ type Announced struct {
 	At time.Time `json:",omitzero"`  // when it was ordered
 }
 
-// over reports whether the announcement has expired.
-func (a *Announced) over(now time.Time) bool { return !now.Before(a.Until) }
+// isOver reports whether the announcement has expired.
+func (a *Announced) isOver(now time.Time) bool { return !now.Before(a.Until) }
 
 // announce adds a command's announcement if it stays, or withdraws all.
 func (r *Restricted) announce(a *Arguments, now time.Time) error {
-	r.Announced = slices.DeleteFunc(r.Announced, func(x Announced) bool { return a.Clear || x.over(now) })
+	r.Announced = slices.DeleteFunc(r.Announced, func(x Announced) bool { return a.Clear || x.isOver(now) })
 	if a.Clear || a.Until.IsZero() {
 		return nil
 	}
-	if len(r.Announced)+len(r.announced) >= profile.MaxStanding {
+	if len(r.Announced)+len(r.globalAnnouncements) >= profile.MaxStanding {
 		return fmt.Errorf("%d announcements stay already: withdraw them first ('wamble announce --clear')", profile.MaxStanding)
 	}
 	r.Announced = append(r.Announced, Announced{By: a.by, At: now.UTC(), Standing: profile.Standing{
@@ -44,11 +44,11 @@ func noticeOf(a *Arguments) wire.NoticeType {
 	return wire.NoticeAnnouncement
 }
 
-// standing returns the announcements that have not expired, first those of all profiles.
-func (r *Restricted) standing(now time.Time) []profile.Standing {
+// announcements returns the announcements that have not expired, first those of all profiles.
+func (r *Restricted) announcements(now time.Time) []profile.Standing {
 	all := []profile.Standing{}
-	for _, a := range slices.Concat(r.announced, r.Announced) {
-		if !a.over(now) {
+	for _, a := range slices.Concat(r.globalAnnouncements, r.Announced) {
+		if !a.isOver(now) {
 			all = append(all, a.Standing)
 		}
 	}
@@ -59,23 +59,23 @@ func (r *Restricted) standing(now time.Time) []profile.Standing {
 func (rs *Restrictions) Announced() []Announced {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	return slices.Clone(rs.held.Announced)
+	return slices.Clone(rs.current.Announced)
 }
 
-// standing returns the announcements that stay in the profile now.
-func (rs *Restrictions) standing() []profile.Standing {
-	everywhere, announced := rs.ofAll()
+// announcements returns the announcements that stay in the profile now.
+func (rs *Restrictions) announcements() []profile.Standing {
+	everywhere, announced := rs.globalEntries()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.held.everywhere, rs.held.announced = everywhere, announced
-	return rs.held.standing(time.Now())
+	rs.current.globalBans, rs.current.globalAnnouncements = everywhere, announced
+	return rs.current.announcements(time.Now())
 }
 
 // announceInput returns a profile's input: an announcement that is sent once, or all that
 // stay.
 func announceInput(a *Arguments, r *Restrictions) profile.Input {
 	if a.Clear || !a.Until.IsZero() {
-		return &profile.Stand{All: r.standing()}
+		return &profile.SetStanding{All: r.announcements()}
 	}
 	return &profile.Announce{Notice: noticeOf(a), Text: a.Text}
 }
@@ -96,19 +96,19 @@ func listAnnouncements(_ context.Context, h *Host, c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.chosen(a.Profile)
+	list, err := h.profilesOf(a.Profile)
 	if err != nil {
 		return nil, err
 	}
 	rows, now := []announced{}, time.Now()
 	add := func(name string, all []Announced) {
 		for _, x := range all {
-			if !x.over(now) {
+			if !x.isOver(now) {
 				rows = append(rows, announced{name, x.Text, x.Notice == wire.NoticeMaintenance, x.Countdown, x.Until, x.By, x.At})
 			}
 		}
 	}
-	add("", h.Everywhere.Announced())
+	add("", h.Global.Announced())
 	for _, p := range list {
 		add(p.Name, p.Restrictions.Announced())
 	}

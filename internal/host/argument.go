@@ -42,11 +42,11 @@ type Arguments struct {
 	wait time.Duration // --wait; used only on the command line
 	// cluster asks for all nodes; used only on the command line.
 	cluster bool
-	player  profile.Whom               // parsed from Whom
+	player  profile.Target             // parsed from Whom
 	stored  []wamble.Session           // of the player, in the current profile's store
 	id      wamble.PlayerID            // of the player in the current profile's store; 0 if not known
 	ids     map[string]wamble.PlayerID // of the player, by database
-	named   Named                      // parsed from Whom, for a command with Finds
+	named   Named                      // parsed from Whom, for a command with FindsPlayer
 	into    Named                      // parsed from Into
 	found   Found                      // the player of named in the current profile
 	lifted  int                        // number of bans lifted, or announcements withdrawn, of all profiles
@@ -70,20 +70,20 @@ const (
 
 // Arg describes one argument.
 type Arg struct {
-	Name   string // in JSON; "" if it is used only on the command line
-	Kind   Kind
-	Label  string // of its field in a form
-	Max    int    // most characters of its field; 0 for no bound
-	Word   string // placeholder among the words of a command line; "" if it is a flag
-	What   string // noun for the error that it is missing
-	Choice []string
+	Name    string // in JSON; "" if it is used only on the command line
+	Kind    Kind
+	Label   string // of its field in a form
+	Max     int    // most characters of its field; 0 for no bound
+	Word    string // placeholder among the words of a command line; "" if it is a flag
+	Missing string // noun for the error that it is missing
+	Choice  []string
 	// Names says that a player's name is accepted in place of a public key.
 	Names bool
 	// Optional says that its word may be left out.
 	Optional bool
 	Lines    bool   // the word "-" reads values from standard input, one command per line
 	Flag     string // name of its flag, if Word is ""
-	Letter   string // short form of the flag
+	Short    string // short form of the flag
 	Help     string // of the flag
 
 	// At returns a pointer to its value.
@@ -125,7 +125,7 @@ func (a *Arg) read(to *Arguments, words []string) (err error) {
 // The arguments that several commands have.
 var (
 	inProfile = Arg{
-		Name: "profile", Kind: Profile, Label: "Profile", Flag: "profile", Letter: "p", Help: "only this `profile` (default all that run)",
+		Name: "profile", Kind: Profile, Label: "Profile", Flag: "profile", Short: "p", Help: "only this `profile` (default all that run)",
 		At: func(a *Arguments) any { return &a.Profile },
 	}
 	reason = Arg{
@@ -134,7 +134,7 @@ var (
 		Check: fits,
 	}
 	player = Arg{
-		Name: "whom", Kind: Text, Label: "Name, token, public key, address or network", Word: "WHOM", What: "the player", Lines: true, Names: true,
+		Name: "whom", Kind: Text, Label: "Name, token, public key, address or network", Word: "WHOM", Missing: "the player", Lines: true, Names: true,
 		At:    func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) { a.player, err = parsePlayer(a.Whom); return err },
 		Hide:  hidePlayer,
@@ -144,7 +144,7 @@ var (
 // The arguments of single commands.
 var (
 	announcement = Arg{
-		Name: "text", Kind: Text, Label: "To all players", Max: wire.TextLimit, Word: "TEXT...", What: "a text", Optional: true,
+		Name: "text", Kind: Text, Label: "To all players", Max: wire.TextLimit, Word: "TEXT...", Missing: "a text", Optional: true,
 		At: func(a *Arguments) any { return &a.Text },
 		Check: func(a *Arguments) error {
 			if a.Text == "" && !a.Clear {
@@ -174,7 +174,7 @@ var (
 		Name: "countdown", Kind: Switch, Label: "count down to its end", Flag: "countdown", Help: "show how long it is until then, as for maintenance",
 		At: func(a *Arguments) any { return &a.Countdown },
 	}
-	withdraw = Arg{
+	withdrawAll = Arg{
 		Name: "clear", Kind: Object, Flag: "clear", Help: "withdraw the announcements that stay",
 		At: func(a *Arguments) any { return &a.Clear },
 	}
@@ -194,7 +194,7 @@ var (
 		},
 	}
 	publicKey = Arg{
-		Name: "whom", Kind: Text, Label: "Name or public key of a player", Max: 64, Word: "KEY", What: "the public key", Names: true,
+		Name: "whom", Kind: Text, Label: "Name or public key of a player", Max: 64, Word: "KEY", Missing: "the public key", Names: true,
 		At: func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) {
 			a.player, err = parsePlayer(a.Whom)
@@ -202,20 +202,20 @@ var (
 		},
 		Hide: hidePlayer,
 	}
-	somebody = Arg{
-		Name: "whom", Kind: Text, Label: "Token, handle, public key or number of a session", Word: "WHOM", What: "the player", Lines: true,
+	playerOrSession = Arg{
+		Name: "whom", Kind: Text, Label: "Token, handle, public key or number of a session", Word: "WHOM", Missing: "the player", Lines: true,
 		At:    func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) { a.named, err = parseNamed(a.Whom); return err },
 		Hide:  hideNamed,
 	}
 	searchText = Arg{
-		Name: "query", Kind: Text, Label: "Name, key, token, address, session or board", Max: 80, Word: "QUERY", What: "whom to look for",
+		Name: "query", Kind: Text, Label: "Name, key, token, address, session or board", Max: 80, Word: "QUERY", Missing: "whom to look for",
 		At:    func(a *Arguments) any { return &a.Query },
 		Check: func(a *Arguments) error { _, err := parseSearch(a.Query); return err },
 		Hide:  func(string) string { return "(a search)" },
 	}
 	identity = Arg{
-		Name: "whom", Kind: Text, Label: "Name or public key", Word: "WHOM", What: "the player",
+		Name: "whom", Kind: Text, Label: "Name or public key", Word: "WHOM", Missing: "the player",
 		At: func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) error {
 			a.named = parseIdentity(a.Whom)
@@ -223,8 +223,8 @@ var (
 		},
 		Hide: hideNamed,
 	}
-	intoWhom = Arg{
-		Name: "into", Kind: Text, Label: "Name or public key of who stays", Word: "INTO", What: "who stays",
+	mergeInto = Arg{
+		Name: "into", Kind: Text, Label: "Name or public key of who stays", Word: "INTO", Missing: "who stays",
 		At: func(a *Arguments) any { return &a.Into },
 		Check: func(a *Arguments) error {
 			a.into = parseIdentity(a.Into)
@@ -233,14 +233,14 @@ var (
 		Hide: hideNamed,
 	}
 	newName = Arg{
-		Name: "name", Kind: Text, Label: "New name", Max: wamble.MaxName, Word: "NAME", What: "the new name",
+		Name: "name", Kind: Text, Label: "New name", Max: wamble.MaxName, Word: "NAME", Missing: "the new name",
 		At: func(a *Arguments) any { return &a.Name },
 		Check: func(a *Arguments) error {
 			return unless(wamble.IsName(a.Name) && len(a.Name) <= wamble.MaxName, "a name has 3 to 20 letters, digits, - or _")
 		},
 	}
 	trustLevel = Arg{
-		Name: "level", Kind: Number, Label: "Trust level", Word: "LEVEL", What: "the trust level",
+		Name: "level", Kind: Number, Label: "Trust level", Word: "LEVEL", Missing: "the trust level",
 		At: func(a *Arguments) any { return &a.Level },
 		Parse: func(a *Arguments, words []string) error {
 			level, err := strconv.ParseInt(words[0], 10, 32)
@@ -262,7 +262,7 @@ var (
 		Check: func(a *Arguments) error { return unless(a.Session >= 0, "there is no session %d", a.Session) },
 	}
 	boardNumber = Arg{
-		Name: "board", Kind: Number, Label: "Board, by its number", Word: "BOARD", What: "the number of the board",
+		Name: "board", Kind: Number, Label: "Board, by its number", Word: "BOARD", Missing: "the number of the board",
 		At: func(a *Arguments) any { return &a.Board },
 		Parse: func(a *Arguments, words []string) error {
 			id, err := strconv.ParseUint(words[0], 10, 63)
@@ -272,7 +272,7 @@ var (
 		Check: func(a *Arguments) error { return unless(a.Board != 0, "name a board by its number") },
 	}
 	onOff = Arg{
-		Name: "on", Kind: Switch, Word: "on|off", What: "on or off", Choice: []string{"on", "off"},
+		Name: "on", Kind: Switch, Word: "on|off", Missing: "on or off", Choice: []string{"on", "off"},
 		At: func(a *Arguments) any { return &a.On },
 		Parse: func(a *Arguments, words []string) error {
 			a.On = words[0] == "on"
@@ -280,7 +280,7 @@ var (
 		},
 	}
 	switches = Arg{
-		Name: "brownout", Kind: Object, Word: "off|SWITCH...", What: "off, or a switch", Choice: append(switchWords(), "off"),
+		Name: "brownout", Kind: Object, Word: "off|SWITCH...", Missing: "off, or a switch", Choice: append(switchWords(), "off"),
 		At: func(a *Arguments) any { return &a.Brownout },
 		Parse: func(a *Arguments, words []string) (err error) {
 			if len(words) != 1 || words[0] != "off" {

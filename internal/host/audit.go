@@ -37,8 +37,8 @@ const (
 
 func auditPath(dir string) string { return filepath.Join(dir, "audit.log") }
 
-// note appends a line and syncs the file.
-func (h *Host) note(entry Audited) error {
+// appendAudit appends a line and syncs the file.
+func (h *Host) appendAudit(entry Audited) error {
 	entry.At = time.Now().UTC()
 	line, err := json.Marshal(entry)
 	if err != nil {
@@ -74,40 +74,40 @@ func rotate(path string) error {
 	return os.Rename(path, path+".1")
 }
 
-// Noted records an action that is no command, as a signal, in the audit log and calls do. An
+// RunAudited records an action that is no command, as a signal, in the audit log and calls do. An
 // error of the audit log is logged, and do is called nevertheless.
-func (h *Host) Noted(from, what string, do func() error) error {
+func (h *Host) RunAudited(from, what string, do func() error) error {
 	entry := Audited{From: from, Command: what}
-	if err := h.note(entry); err != nil {
+	if err := h.appendAudit(entry); err != nil {
 		h.Log.Error("an act could not be noted", "act", what, "from", from, "err", err)
 	}
 	err := do()
 	if err != nil {
 		entry.Error = err.Error()
-		if err := h.note(entry); err != nil {
+		if err := h.appendAudit(entry); err != nil {
 			h.Log.Error("the audit log", "err", err)
 		}
 	}
 	return err
 }
 
-// doNoted carries out a command. One that changes something is recorded in the audit log
+// doAudited carries out a command. One that changes something is recorded in the audit log
 // first, and again with its error if it fails. Without the record it is refused.
-func (h *Host) doNoted(ctx context.Context, c *Command, call Call, from string) (any, error) {
+func (h *Host) doAudited(ctx context.Context, c *Command, call Call, from string) (any, error) {
 	if !c.Changes {
 		return h.do(ctx, c, call)
 	}
 	ctx = context.WithValue(ctx, fromKey{}, from)
 	call.Args = h.keyed(ctx, c, call.Args)
 	entry := Audited{From: from, Command: c.Name, Args: c.withoutSecrets(call.Args)}
-	if err := h.note(entry); err != nil {
+	if err := h.appendAudit(entry); err != nil {
 		h.Log.Error("a command was refused: it cannot be noted", "err", err)
 		return nil, err
 	}
 	result, err := h.do(ctx, c, call)
 	if err != nil {
 		entry.Error = err.Error()
-		if err := h.note(entry); err != nil {
+		if err := h.appendAudit(entry); err != nil {
 			h.Log.Error("the audit log", "err", err)
 		}
 	}
@@ -147,8 +147,8 @@ func (c *Command) withoutSecrets(args json.RawMessage) json.RawMessage {
 	return clean
 }
 
-// audited returns the last auditShown lines, newest first.
-func (h *Host) audited() ([]Audited, error) {
+// auditTail returns the last auditShown lines, newest first.
+func (h *Host) auditTail() ([]Audited, error) {
 	h.auditing.Lock()
 	newest, err := readAudit(auditPath(h.Dir))
 	var older []Audited

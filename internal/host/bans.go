@@ -19,11 +19,11 @@ type banned struct {
 }
 
 // bansOf returns the bans that hold in each of the profiles.
-func bansOf(list []Running) []banned {
+func bansOf(list []RunningProfile) []banned {
 	rows, now := []banned{}, time.Now()
 	for _, p := range list {
 		for _, b := range p.Restrictions.Bans() {
-			if !b.over(now) {
+			if !b.isOver(now) {
 				rows = append(rows, banned{p.Name, b.Whom, b.Text, b.Until, b.By, b.At})
 			}
 		}
@@ -36,7 +36,7 @@ func listBans(_ context.Context, h *Host, c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.chosen(a.Profile)
+	list, err := h.profilesOf(a.Profile)
 	if err != nil {
 		return nil, err
 	}

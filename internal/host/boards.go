@@ -18,12 +18,12 @@ import (
 // a board counts as frozen.
 const (
 	boardsFound = 50
-	stillFor    = time.Hour
+	idleFor     = time.Hour
 )
 
 // boardCommands has the commands about boards.
 var boardCommands = []Command{{
-	Name: "boards", Doors: everywhere, Patience: quick, Args: []Arg{boardQuery, inProfile},
+	Name: "boards", Channels: allChannels, Patience: quick, Args: []Arg{boardQuery, inProfile},
 	Help: Help{
 		Short: "Find boards of the running server",
 		Long: `Boards lists boards that are in memory, those that moved last first, at most 50.
@@ -40,7 +40,7 @@ it, or a state: active, reserved, dormant, or frozen (nobody has moved for an ho
 		if err != nil {
 			return nil, err
 		}
-		list, err := h.chosen(a.Profile)
+		list, err := h.profilesOf(a.Profile)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ it, or a state: active, reserved, dormant, or frozen (nobody has moved for an ho
 // The arguments of commands about boards and charts.
 var (
 	boardQuery = Arg{
-		Name: "query", Kind: Text, Label: "Number, holder or state", Max: 64, Word: "[QUERY]", What: "which boards", Optional: true,
+		Name: "query", Kind: Text, Label: "Number, holder or state", Max: 64, Word: "[QUERY]", Missing: "which boards", Optional: true,
 		Choice: []string{"active", "reserved", "dormant", "frozen"},
 		At:     func(a *Arguments) any { return &a.Query },
 		Check:  func(a *Arguments) (err error) { a.boards, err = parseBoardQuery(a.Query); return err },
@@ -79,7 +79,7 @@ func parseBoardQuery(text string) (q profile.BoardQuery, err error) {
 	case "":
 		return q, nil
 	case "frozen":
-		return profile.BoardQuery{Still: stillFor}, nil
+		return profile.BoardQuery{Still: idleFor}, nil
 	}
 	if s, err := wamble.ParseBoardStatus(strings.ToUpper(text)); err == nil && s != wamble.Archived {
 		return profile.BoardQuery{Statuses: []wamble.BoardStatus{s}}, nil

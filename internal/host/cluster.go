@@ -63,8 +63,8 @@ func (n *NodeStatus) state() string {
 	return "serves"
 }
 
-// lookAround returns the state of all nodes; a standby knows only itself.
-func lookAround(ctx context.Context, h *Host, _ *Call) (any, error) {
+// clusterStatus returns the state of all nodes; a standby knows only itself.
+func clusterStatus(ctx context.Context, h *Host, _ *Call) (any, error) {
 	if h.Cluster != nil {
 		return h.Cluster(ctx), nil
 	}
@@ -74,8 +74,8 @@ func lookAround(ctx context.Context, h *Host, _ *Call) (any, error) {
 	return Cluster{Nodes: []NodeStatus{n}}, nil
 }
 
-// askCluster asks the server for 'wamble status --cluster'.
-func askCluster(ctx context.Context, dir string) (any, error) {
+// askClusterStatus asks the server for 'wamble status --cluster'.
+func askClusterStatus(ctx context.Context, dir string) (any, error) {
 	c := &Cluster{}
 	return c, Ask(ctx, dir, "cluster", nil, c)
 }

@@ -14,20 +14,20 @@ import (
 	"wamble/internal/profile"
 )
 
-// Door is a set of interfaces that accept commands.
-type Door uint8
+// Channel is a set of interfaces that accept commands.
+type Channel uint8
 
 // The closed list of doors.
 const (
 	// CommandLine is 'wamble NAME', which uses the control socket.
-	CommandLine Door = 1 << iota
+	CommandLine Channel = 1 << iota
 	// Socket is the control socket, which only the owner of the data directory can open.
 	Socket
 	// Console is HTTP with an admin token: POST /console/api/act/NAME if the command
 	// changes something, else GET /console/api/NAME.
 	Console
 
-	everywhere = CommandLine | Socket | Console
+	allChannels = CommandLine | Socket | Console
 )
 
 // The time limits of commands.
@@ -39,18 +39,18 @@ const (
 
 // Command is one row of the table.
 type Command struct {
-	Name     string
-	Doors    Door
-	Changes  bool          // it is recorded in the audit log
-	Role     Role          // required at the console; 0 for Read, or Moderate if it changes something
-	Takes    bool          // at the console it takes over the connection, which the next process may answer
-	Patience time.Duration // time limit of the command
-	Args     []Arg
+	Name      string
+	Channels  Channel
+	Changes   bool          // it is recorded in the audit log
+	Role      Role          // required at the console; 0 for Read, or Moderate if it changes something
+	TakesConn bool          // at the console it takes over the connection, which the next process may answer
+	Patience  time.Duration // time limit of the command
+	Args      []Arg
 
 	Help Help // for CommandLine
 	Page Page // for Console, if it changes something
 	Doc  Doc  // for docs/operations.md
-	Line Line // the answer on the command line, unless Said is set
+	Line Line // the answer on the command line, unless Summary is set
 
 	// Do carries out the command. If it is nil, the command is given to the profiles.
 	Do func(ctx context.Context, h *Host, c *Call) (any, error)
@@ -60,32 +60,32 @@ type Command struct {
 	Log string
 	// First is called once, before the command is given to the profiles; it may be nil.
 	First func(h *Host, a *Arguments)
-	// Keep changes restrictions, which hold after a restart too; it may be nil.
-	Keep func(r *Restricted, a *Arguments, now time.Time) error
+	// Persist changes restrictions, which hold after a restart too; it may be nil.
+	Persist func(r *Restricted, a *Arguments, now time.Time) error
 	// Later says that restrictions of all profiles also hold in profiles that are added
 	// later.
 	Later bool
 	// Lasting says that a profile also receives the restriction when it starts. So it is no
 	// error that it does not serve players now.
 	Lasting bool
-	// Finds says that the command is given only to profiles that know the player.
-	Finds bool
-	// Fits returns why the command cannot be given to a profile that knows the player; it
+	// FindsPlayer says that the command is given only to profiles that know the player.
+	FindsPlayer bool
+	// Applies returns why the command cannot be given to a profile that knows the player; it
 	// may be nil.
-	Fits func(ctx context.Context, p *Running, a *Arguments) error
-	// Tell returns the input for each profile.
-	Tell func(a *Arguments, r *Restrictions) profile.Input
-	// Count returns what the command did in one profile, and Said puts it into words.
-	Count func(e *Effect) uint64
-	Said  func(a *Arguments, n uint64) string
+	Applies func(ctx context.Context, p *RunningProfile, a *Arguments) error
+	// Input returns the input for each profile.
+	Input func(a *Arguments, r *Restrictions) profile.Input
+	// Count returns what the command did in one profile, and Summary puts it into words.
+	Count   func(e *Effect) uint64
+	Summary func(a *Arguments, n uint64) string
 	// Needed says that on the command line a command without effect in any profile has
 	// failed.
 	Needed bool
 }
 
-// everywhere reports whether the command restricts all profiles, including those that are
+// forAllProfiles reports whether the command restricts all profiles, including those that are
 // added later.
-func (c *Command) everywhere(a *Arguments) bool { return c.Later && a.Profile == "" }
+func (c *Command) forAllProfiles(a *Arguments) bool { return c.Later && a.Profile == "" }
 
 // ErrNoEffect is returned by Print for a command that changed nothing.
 var ErrNoEffect = errors.New("nothing was changed")
@@ -201,7 +201,7 @@ func (c *Command) Ask(ctx context.Context, dir string, a *Arguments) (any, error
 // those of w.
 func (c *Command) Print(w io.Writer, a *Arguments, result any) error {
 	if counts, ok := result.(Counts); ok {
-		if err := counts.print(w, func(n uint64) string { return c.Said(a, n) }); err != nil {
+		if err := counts.print(w, func(n uint64) string { return c.Summary(a, n) }); err != nil {
 			return err
 		}
 		if c.Needed && counts.none() {
@@ -212,8 +212,8 @@ func (c *Command) Print(w io.Writer, a *Arguments, result any) error {
 	return c.Line.Print(w, result)
 }
 
-// Wrong returns err with the text of Line.Failed before it.
-func (c *Command) Wrong(a *Arguments, err error) error {
+// WrapError returns err with the text of Line.Failed before it.
+func (c *Command) WrapError(a *Arguments, err error) error {
 	if c.Line.Failed == nil {
 		return err
 	}

@@ -19,7 +19,7 @@ token is secret.`
 // peopleCommands has the commands about players and their games.
 var peopleCommands = []Command{
 	{
-		Name: "kick", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{player, reason, inProfile},
+		Name: "kick", Channels: allChannels, Changes: true, Patience: quick, Args: []Arg{player, reason, inProfile},
 		Help: Help{
 			Short: "End sessions of players",
 			Long: `Kick ends sessions: their boards are free again, and their clients are told.
@@ -32,14 +32,14 @@ Who was kicked may come back; 'wamble ban' keeps him out.
 		Page: Page{"players", "Kick", "{whom} is disconnected and loses the board."},
 		Doc:  Doc{`{"whom": "192.0.2.7", "text": "why"}`, "a name, a token, a public key, an address or a network"},
 		Log:  "players are kicked",
-		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+		Input: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Kick{Whom: a.player, Text: a.Text}
 		},
-		Count: func(e *Effect) uint64 { return e.After.Kicked - e.Before.Kicked },
-		Said:  func(_ *Arguments, n uint64) string { return counted(n, "session") + " ended" },
+		Count:   func(e *Effect) uint64 { return e.After.Kicked - e.Before.Kicked },
+		Summary: func(_ *Arguments, n uint64) string { return counted(n, "session") + " ended" },
 	},
 	{
-		Name: "ban", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{player, reason, banSpan, inProfile},
+		Name: "ban", Channels: allChannels, Changes: true, Patience: quick, Args: []Arg{player, reason, banSpan, inProfile},
 		Help: Help{
 			Short: "Keep players out",
 			Long: `Ban ends sessions and keeps whoever was named out, for a time or until 'wamble
@@ -56,15 +56,15 @@ added later.
 		Log:     "players are banned",
 		Lasting: true,
 		Later:   true,
-		Keep: func(r *Restricted, a *Arguments, now time.Time) error {
+		Persist: func(r *Restricted, a *Arguments, now time.Time) error {
 			return r.ban(Ban{Whom: a.Whom, Text: a.Text, Until: a.Until, By: a.by, At: now.UTC()}, now)
 		},
-		Tell:  func(a *Arguments, _ *Restrictions) profile.Input { return banInput(a.player, a.Text, a.Until) },
-		Count: func(e *Effect) uint64 { return e.After.Kicked - e.Before.Kicked },
-		Said:  func(_ *Arguments, n uint64) string { return "banned, " + counted(n, "session") + " ended" },
+		Input:   func(a *Arguments, _ *Restrictions) profile.Input { return banInput(a.player, a.Text, a.Until) },
+		Count:   func(e *Effect) uint64 { return e.After.Kicked - e.Before.Kicked },
+		Summary: func(_ *Arguments, n uint64) string { return "banned, " + counted(n, "session") + " ended" },
 	},
 	{
-		Name: "unban", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{player, inProfile},
+		Name: "unban", Channels: allChannels, Changes: true, Patience: quick, Args: []Arg{player, inProfile},
 		Help: Help{
 			Short: "Let players in again",
 			Long: `Unban lifts a ban, in all profiles or in one. Name the player exactly as the ban did.
@@ -76,18 +76,18 @@ The exit code is 1 if there is no such ban.
 		Page:    Page{"players", "Lift ban", "{whom} may come back."},
 		Doc:     Doc{`{"whom": "192.0.2.0/24"}`, "lifts a ban"},
 		Log:     "a ban is lifted",
-		Keep:    func(r *Restricted, a *Arguments, _ time.Time) error { r.unban(a.Whom); return nil },
+		Persist: func(r *Restricted, a *Arguments, _ time.Time) error { r.unban(a.Whom); return nil },
 		Lasting: true,
 		Later:   true,
-		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+		Input: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Unban{Whom: a.player}
 		},
-		Count:  func(e *Effect) uint64 { return uint64(e.Lifted) },
-		Said:   func(_ *Arguments, n uint64) string { return counted(n, "ban") + " lifted" },
-		Needed: true,
+		Count:   func(e *Effect) uint64 { return uint64(e.Lifted) },
+		Summary: func(_ *Arguments, n uint64) string { return counted(n, "ban") + " lifted" },
+		Needed:  true,
 	},
 	{
-		Name: "players", Doors: everywhere, Patience: quick, Args: []Arg{searchText, inProfile},
+		Name: "players", Channels: allChannels, Patience: quick, Args: []Arg{searchText, inProfile},
 		Help: Help{
 			Short: "Look for players",
 			Long: `Players looks for people, with or without an identity, in the memory of the
@@ -108,7 +108,7 @@ not whole is only found while its session is in memory. At most ` + fmt.Sprint(p
 		Do:   findPeople,
 	},
 	{
-		Name: "player", Doors: everywhere, Patience: quick, Args: []Arg{somebody, inProfile},
+		Name: "player", Channels: allChannels, Patience: quick, Args: []Arg{playerOrSession, inProfile},
 		Help: Help{
 			Short: "Look at a player",
 			Long: `Player says what the server knows of somebody: score, rating and rank, former names,
@@ -122,11 +122,11 @@ The exit code is 1 if no database has such a player.`,
 		},
 		Doc: Doc{`{"whom": "h_3b6a27bcceb6"}`,
 			"what is known of a player, for each database: sessions, boards, score, rank, bans; here the argument is in the query, `?whom=NAME`"},
-		Line: Line{Result: func() any { return new([]dossier) }, Print: printDossiers, JSON: true},
-		Do:   lookAt,
+		Line: Line{Result: func() any { return new([]playerDetails) }, Print: printPlayerDetails, JSON: true},
+		Do:   showPlayer,
 	},
 	{
-		Name: "bans", Doors: everywhere, Patience: quick, Args: []Arg{inProfile},
+		Name: "bans", Channels: allChannels, Patience: quick, Args: []Arg{inProfile},
 		Help: Help{
 			Short: "List who is kept out",
 			Long: `Bans lists the bans that hold, the oldest first: whom they keep out of which
@@ -140,7 +140,7 @@ hash stands for it, and 'wamble unban' takes that, too.`,
 		Do:   listBans,
 	},
 	{
-		Name: "trust", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{somebody, trustLevel, inProfile},
+		Name: "trust", Channels: allChannels, Changes: true, Patience: quick, Args: []Arg{playerOrSession, trustLevel, inProfile},
 		Help: Help{
 			Short: "Set how far a player is trusted",
 			Long: `Trust sets the trust level of a session, at once and for good. Profiles and
@@ -157,15 +157,15 @@ notice it within a second.`,
 			Example: `  wamble trust h_3b6a27bcceb6 10
   wamble trust - 10 < tokens`,
 		},
-		Page:  Page{"trust", "Set trust", "{whom} has trust level {level} from now on."},
-		Doc:   Doc{`{"whom": "h_3b6a27bcceb6", "level": 10}`, "sets the trust level of a session (token or number), or of all sessions of a player (handle or public key)"},
-		Log:   "the trust in a player is set",
-		Finds: true,
-		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+		Page:        Page{"trust", "Set trust", "{whom} has trust level {level} from now on."},
+		Doc:         Doc{`{"whom": "h_3b6a27bcceb6", "level": 10}`, "sets the trust level of a session (token or number), or of all sessions of a player (handle or public key)"},
+		Log:         "the trust in a player is set",
+		FindsPlayer: true,
+		Input: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Trust{Session: a.found.Session, Key: a.found.Key, Level: a.Level, At: a.at}
 		},
 		Count: func(e *Effect) uint64 { return e.After.Trusted - e.Before.Trusted },
-		Said: func(_ *Arguments, n uint64) string {
+		Summary: func(_ *Arguments, n uint64) string {
 			if n == 0 {
 				return "no such player"
 			}
@@ -174,7 +174,7 @@ notice it within a second.`,
 		Needed: true,
 	},
 	{
-		Name: "rename", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{identity, newName, inProfile},
+		Name: "rename", Channels: allChannels, Changes: true, Patience: quick, Args: []Arg{identity, newName, inProfile},
 		Help: Help{
 			Short: "Give a player another name",
 			Long: `Rename gives an identity a name, at once and for good; its player may not choose
@@ -185,22 +185,22 @@ WHOM is the name or the public key (64 hex digits) of the player. The exit code 
 database has such a player.`,
 			Example: `  wamble rename rude-word Ann`,
 		},
-		Page:  Page{"rename", "Rename", "{whom} is called {name} from now on."},
-		Doc:   Doc{`{"whom": "rude-word", "name": "Ann"}`, "gives the identity with a name, or with a public key, another name"},
-		Log:   "a player has another name",
-		Finds: true,
-		Fits: func(ctx context.Context, p *Running, a *Arguments) error {
+		Page:        Page{"rename", "Rename", "{whom} is called {name} from now on."},
+		Doc:         Doc{`{"whom": "rude-word", "name": "Ann"}`, "gives the identity with a name, or with a public key, another name"},
+		Log:         "a player has another name",
+		FindsPlayer: true,
+		Applies: func(ctx context.Context, p *RunningProfile, a *Arguments) error {
 			other, err := p.Find(ctx, Named{Handle: a.Name})
 			if err != nil {
 				return err
 			}
 			return unless(other.Key.IsZero() || other.Key == a.found.Key, "%q is the name of another player", a.Name)
 		},
-		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+		Input: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Rename{Key: a.found.Key, Name: a.Name}
 		},
 		Count: func(e *Effect) uint64 { return e.After.Renamed - e.Before.Renamed },
-		Said: func(_ *Arguments, n uint64) string {
+		Summary: func(_ *Arguments, n uint64) string {
 			if n == 0 {
 				return "no such player"
 			}
@@ -209,7 +209,7 @@ database has such a player.`,
 		Needed: true,
 	},
 	{
-		Name: "sessions", Doors: everywhere, Patience: quick, Args: []Arg{publicKey, inProfile},
+		Name: "sessions", Channels: allChannels, Patience: quick, Args: []Arg{publicKey, inProfile},
 		Help: Help{
 			Short: "List the sessions of a player",
 			Long: `Sessions lists the sessions of an identity that can be resumed, as the database
@@ -225,7 +225,7 @@ KEY is the public key of the player, 64 hex digits, or his name.`,
 		Do:   listSessions,
 	},
 	{
-		Name: "revoke", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{somebody, sessionNumber, inProfile},
+		Name: "revoke", Channels: allChannels, Changes: true, Patience: quick, Args: []Arg{playerOrSession, sessionNumber, inProfile},
 		Help: Help{
 			Short: "End sessions of a player for good",
 			Long: `Revoke ends sessions and voids their tokens, at once and for good, in all profiles
@@ -243,18 +243,18 @@ input, one in a line. The exit code is 1 if there is no such session.`,
 		Page: Page{Form: Own},
 		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29", "session": 17}`,
 			"ends a session of a player (name or public key) for good, without `session` all; or the session with a token or number"},
-		Log:   "sessions of a player are revoked",
-		Finds: true,
-		Fits:  func(ctx context.Context, p *Running, a *Arguments) error { p.lookUp(ctx, a); return nil },
-		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+		Log:         "sessions of a player are revoked",
+		FindsPlayer: true,
+		Applies:     func(ctx context.Context, p *RunningProfile, a *Arguments) error { p.lookUp(ctx, a); return nil },
+		Input: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Revoke{Key: a.found.Key, Session: cmp.Or(a.found.Session, a.Session), Stored: a.stored}
 		},
-		Count:  func(e *Effect) uint64 { return e.After.Revoked - e.Before.Revoked },
-		Said:   func(_ *Arguments, n uint64) string { return counted(n, "session") + " ended" },
-		Needed: true,
+		Count:   func(e *Effect) uint64 { return e.After.Revoked - e.Before.Revoked },
+		Summary: func(_ *Arguments, n uint64) string { return counted(n, "session") + " ended" },
+		Needed:  true,
 	},
 	{
-		Name: "merge", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{identity, intoWhom},
+		Name: "merge", Channels: allChannels, Changes: true, Role: Operate, Patience: quick, Args: []Arg{identity, mergeInto},
 		Help: Help{
 			Short: "Make one player of two",
 			Long: `Merge makes one player of two who are the same person: INTO stays, with the
@@ -275,7 +275,7 @@ The exit code is 1 if none has.`,
 		Do: mergePlayers,
 	},
 	{
-		Name: "erase", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{publicKey, inProfile},
+		Name: "erase", Channels: allChannels, Changes: true, Role: Operate, Patience: quick, Args: []Arg{publicKey, inProfile},
 		Help: Help{
 			Short: "Delete a player's data",
 			Long: `Erase deletes what belongs to an identity: its public key, its handle, its
@@ -292,7 +292,7 @@ has a database of its own; without --profile that is all of them. The exit code 
 			"The identity {whom} is deleted, with its handle, rating, sessions and predictions. Its games stay, as games of nobody. This cannot be undone."},
 		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"}`, "deletes what belongs to the identity of a public key"},
 		Log: "a player's data is deleted",
-		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+		Input: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Erase{Key: a.player.Key, Sessions: numbersOf(a.stored), Player: a.id}
 		},
 		Count: func(e *Effect) uint64 {
@@ -301,7 +301,7 @@ has a database of its own; without --profile that is all of them. The exit code 
 			}
 			return 0
 		},
-		Said: func(_ *Arguments, n uint64) string {
+		Summary: func(_ *Arguments, n uint64) string {
 			if n == 0 {
 				return "no such identity"
 			}
@@ -310,7 +310,7 @@ has a database of its own; without --profile that is all of them. The exit code 
 		Needed: true,
 	},
 	{
-		Name: "archive", Doors: everywhere, Changes: true, Patience: quick, Args: []Arg{boardNumber, inProfile},
+		Name: "archive", Channels: allChannels, Changes: true, Patience: quick, Args: []Arg{boardNumber, inProfile},
 		Help: Help{
 			Short: "End the game of a board",
 			Long: `Archive ends a game as a draw that pays nobody and changes no rating, for
@@ -321,11 +321,11 @@ told, and gets another one. The exit code is 1 if no such game is running.`,
 		Page: Page{"remove", "End the game", "The game of board {board} ends as a draw that pays nobody. Whoever holds it gets another one."},
 		Doc:  Doc{`{"board": 17}`, "ends a game as a draw that pays nobody"},
 		Log:  "the host ends a game",
-		Tell: func(a *Arguments, _ *Restrictions) profile.Input {
+		Input: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Archive{Board: a.Board}
 		},
 		Count: func(e *Effect) uint64 { return e.After.Archived - e.Before.Archived },
-		Said: func(_ *Arguments, n uint64) string {
+		Summary: func(_ *Arguments, n uint64) string {
 			if n == 0 {
 				return "no such game is running"
 			}
@@ -335,6 +335,6 @@ told, and gets another one. The exit code is 1 if no such game is running.`,
 	},
 }
 
-func banInput(whom profile.Whom, text string, until time.Time) profile.Input {
+func banInput(whom profile.Target, text string, until time.Time) profile.Input {
 	return &profile.Ban{Whom: whom, Text: text, Until: until}
 }

@@ -14,7 +14,7 @@ import (
 // serverCommands has the commands about the server itself.
 var serverCommands = []Command{
 	{
-		Name: "status", Doors: everywhere, Patience: quick, Args: []Arg{waiting, allMachines},
+		Name: "status", Channels: allChannels, Patience: quick, Args: []Arg{waiting, allMachines},
 		Help: Help{
 			Short: "Ask the running server how it is",
 			Long: `Status asks the server that runs on a data directory: what it serves and where,
@@ -34,18 +34,18 @@ behind; one that does not answer is shown as the others know it.`,
 		Do:   func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Status(ctx), nil },
 	},
 	{
-		Name: "cluster", Doors: Socket | Console, Patience: quick,
+		Name: "cluster", Channels: Socket | Console, Patience: quick,
 		Help: Help{Via: "status"},
 		Doc:  Doc{Text: "all machines that share the world, as `wamble status --cluster --json` prints them"},
-		Do:   lookAround,
+		Do:   clusterStatus,
 	},
 	{
-		Name: "vitals", Doors: Console, Patience: quick,
+		Name: "vitals", Channels: Console, Patience: quick,
 		Doc: Doc{Text: "counters of this moment: moves, latencies by class, queues"},
-		Do:  func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Vitals(ctx), nil },
+		Do:  func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.Counters(ctx), nil },
 	},
 	{
-		Name: "history", Doors: Console, Patience: quick, Args: []Arg{chartRange},
+		Name: "history", Channels: Console, Patience: quick, Args: []Arg{chartRange},
 		Doc: Doc{`{"range": "days"}`, "moves, games ended, players, boards, lag and memory over the last hour (a point every 10 s), or with `?range=days` over two days (a point a minute)"},
 		Do: func(_ context.Context, h *Host, c *Call) (any, error) {
 			a, err := h.arguments("history", c)
@@ -56,27 +56,27 @@ behind; one that does not answer is shown as the others know it.`,
 		},
 	},
 	{
-		Name: "log", Doors: Console, Patience: quick,
+		Name: "log", Channels: Console, Patience: quick,
 		Doc: Doc{Text: "the last lines of the log"},
-		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.Lines(), nil },
+		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.LogTail(), nil },
 	},
 	{
-		Name: "audit", Doors: Console, Patience: quick,
+		Name: "audit", Channels: Console, Patience: quick,
 		Doc: Doc{Text: "the last 100 commands that changed something, with who gave them, newest first, from `DATA/audit.log`"},
-		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.audited() },
+		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.auditTail() },
 	},
 	{
-		Name: "commands", Doors: Console, Patience: quick,
+		Name: "commands", Channels: Console, Patience: quick,
 		Doc: Doc{Text: "the commands that the console offers in forms, with their arguments"},
 		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.forms(), nil },
 	},
 	{
-		Name: "config", Doors: Console, Patience: quick,
+		Name: "config", Channels: Console, Patience: quick,
 		Doc: Doc{Text: "the options that the server and its profiles run with, each with where its value comes from, and what a reload would change now; secrets are hidden"},
 		Do:  func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.effective(ctx), nil },
 	},
 	{
-		Name: "reload", Doors: everywhere, Changes: true, Role: Operate, Patience: slow, Args: []Arg{dryRun},
+		Name: "reload", Channels: allChannels, Changes: true, Role: Operate, Patience: slow, Args: []Arg{dryRun},
 		Help: Help{
 			Short: "Let the running server read its configuration again",
 			Long: `Reload lets the server read its configuration file again and run with it, as
@@ -112,14 +112,14 @@ handoff or a restart can change. The exit code is 1 if the reload would be refus
 			case err != nil:
 				return nil, err
 			case a.DryRun:
-				f, err := h.Foresee(ctx, true)
+				f, err := h.DryRunReload(ctx, true)
 				return Reloaded{Time: time.Now(), Changes: []string{}, Foreseen: &f}, err
 			}
 			return h.Reload(ctx)
 		},
 	},
 	{
-		Name: "handoff", Doors: everywhere, Changes: true, Role: Operate, Takes: true, Patience: handoffTime, Args: []Arg{binary, dryRun},
+		Name: "handoff", Channels: allChannels, Changes: true, Role: Operate, TakesConn: true, Patience: handoffTime, Args: []Arg{binary, dryRun},
 		Help: Help{
 			Short: "Let the running server replace itself by a new binary, without dropping a packet",
 			Long: `Handoff makes the server that runs on a data directory check the binary that is
@@ -145,7 +145,7 @@ when the new binary serves; players play on meanwhile.`,
 		Do:   handOff,
 	},
 	{
-		Name: "drain", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{onOff},
+		Name: "drain", Channels: allChannels, Changes: true, Role: Operate, Patience: quick, Args: []Arg{onOff},
 		Help: Help{
 			Short: "Let the running server take nobody new, or take them again",
 			Long: `Drain on lets a server run empty: whoever plays goes on, nobody new is taken,
@@ -162,12 +162,12 @@ does the end of the server.`,
 			a.Profile = "" // draining applies to all profiles
 		},
 		Lasting: true,
-		Tell:    func(_ *Arguments, r *Restrictions) profile.Input { return brownoutInput(r.Brownout()) },
+		Input:   func(_ *Arguments, r *Restrictions) profile.Input { return brownoutInput(r.Brownout()) },
 		Count:   func(e *Effect) uint64 { return uint64(e.Present()) },
-		Said:    func(_ *Arguments, n uint64) string { return counted(n, "player") + " present" },
+		Summary: func(_ *Arguments, n uint64) string { return counted(n, "player") + " present" },
 	},
 	{
-		Name: "brownout", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{switches, inProfile},
+		Name: "brownout", Channels: allChannels, Changes: true, Role: Operate, Patience: quick, Args: []Arg{switches, inProfile},
 		Help: Help{
 			Short: "Let the running server do without something",
 			Long: `Brownout lets profiles do without something, so that the rest goes on. The
@@ -186,15 +186,15 @@ after a restart too.`,
 		Doc: Doc{`{"profile": "blitz", "brownout": {"NoNewSessions": true, "NoPredictions": true, "SlowWatching": true, "ReadOnly": false}}`,
 			"the switches that are on; the others are off"},
 		Log:     "brown-out",
-		Keep:    func(r *Restricted, a *Arguments, _ time.Time) error { r.Brownout = a.Brownout; return nil },
+		Persist: func(r *Restricted, a *Arguments, _ time.Time) error { r.Brownout = a.Brownout; return nil },
 		Lasting: true,
-		Tell:    func(_ *Arguments, r *Restrictions) profile.Input { return brownoutInput(r.Brownout()) },
+		Input:   func(_ *Arguments, r *Restrictions) profile.Input { return brownoutInput(r.Brownout()) },
 		Count:   func(*Effect) uint64 { return 0 },
-		Said:    func(*Arguments, uint64) string { return "done" },
+		Summary: func(*Arguments, uint64) string { return "done" },
 	},
 	{
-		Name: "announce", Doors: everywhere, Changes: true, Patience: quick,
-		Args: []Arg{announcement, inProfile, maintenance, staySpan, stayUntil, countdown, withdraw},
+		Name: "announce", Channels: allChannels, Changes: true, Patience: quick,
+		Args: []Arg{announcement, inProfile, maintenance, staySpan, stayUntil, countdown, withdrawAll},
 		Help: Help{
 			Short: "Tell all players something",
 			Long: `Announce sends a text to everybody who is present, as a notification that
@@ -215,15 +215,15 @@ that profile alone, else everything.`,
 		Log:     "an announcement to players",
 		Lasting: true,
 		Later:   true,
-		Keep:    (*Restricted).announce,
-		Tell:    announceInput,
+		Persist: (*Restricted).announce,
+		Input:   announceInput,
 		Count: func(e *Effect) uint64 {
 			if e.Args.Clear {
 				return uint64(e.Lifted)
 			}
 			return uint64(e.Present())
 		},
-		Said: func(a *Arguments, n uint64) string {
+		Summary: func(a *Arguments, n uint64) string {
 			if a.Clear {
 				return counted(n, "announcement") + " withdrawn"
 			}
@@ -231,7 +231,7 @@ that profile alone, else everything.`,
 		},
 	},
 	{
-		Name: "announcements", Doors: everywhere, Patience: quick, Args: []Arg{inProfile},
+		Name: "announcements", Channels: allChannels, Patience: quick, Args: []Arg{inProfile},
 		Help: Help{
 			Short:   "List the announcements that stay",
 			Long:    "Announcements lists what 'wamble announce' has announced until a time that is not over: where, until when, by whom.",
@@ -259,15 +259,15 @@ func handOff(ctx context.Context, h *Host, c *Call) (any, error) {
 		a.Binary = ""
 	}
 	if a.DryRun {
-		return h.Rehearse(ctx, a.Binary)
+		return h.DryRunHandoff(ctx, a.Binary)
 	}
-	w := Waiter{Key: c.Key}
+	w := HandoffCaller{Key: c.Key}
 	if c.Conn != nil {
 		w.Conn = c.Conn
 	} else if taken, ok := c.Web.(syscall.Conn); ok {
 		w.Conn, w.Web = taken, true
 	}
-	if done := h.Repeated(ctx, c.Key); done != nil {
+	if done := h.EarlierResult(ctx, c.Key); done != nil {
 		return done, nil
 	}
 	return struct{}{}, h.HandOff(ctx, a.Binary, w)

@@ -24,24 +24,24 @@ func TestCommands(t *testing.T) {
 		}
 		want(c.Name != "" && !seen[c.Name], "no name of its own")
 		seen[c.Name] = true
-		want(c.Doors != 0, "no door")
+		want(c.Channels != 0, "no door")
 		want(c.Patience > 0, "no patience")
 		want(c.Doc.Text != "", "no line for the documents")
-		want((c.Do == nil) != (c.Tell == nil), "it does one thing: Do or Tell")
-		if c.Tell != nil {
-			want(c.Log != "" && c.Count != nil && c.Said != nil, "not all is said of what the profiles are told")
-			want(c.Keep == nil || c.Lasting, "what is kept lasts")
+		want((c.Do == nil) != (c.Input == nil), "it does one thing: Do or Tell")
+		if c.Input != nil {
+			want(c.Log != "" && c.Count != nil && c.Summary != nil, "not all is said of what the profiles are told")
+			want(c.Persist == nil || c.Lasting, "what is kept lasts")
 		}
-		if c.Doors&CommandLine != 0 {
-			want(c.Doors&Socket != 0, "the command line needs the control socket")
+		if c.Channels&CommandLine != 0 {
+			want(c.Channels&Socket != 0, "the command line needs the control socket")
 			want(c.Help.Short != "" && c.Help.Long != "", "no help")
 			want(strings.Contains(c.Help.Example, "wamble "+c.Name), "no example")
-			want(c.Said != nil || c.Line.Print != nil && (c.Line.Result != nil || c.Line.Ask != nil), "no words for the outcome")
+			want(c.Summary != nil || c.Line.Print != nil && (c.Line.Result != nil || c.Line.Ask != nil), "no words for the outcome")
 		} else {
-			want(c.Doors&Socket == 0 || c.Help.Via != "", "no words of the command line that do the same")
+			want(c.Channels&Socket == 0 || c.Help.Via != "", "no words of the command line that do the same")
 		}
 		if c.Changes {
-			want(c.Doors&Console != 0, "what changes something is offered, and noted, by the console")
+			want(c.Channels&Console != 0, "what changes something is offered, and noted, by the console")
 			want(c.Page.Form == Own || c.Page.Form != "" && c.Page.Title != "" && c.Page.Confirm != "", "no page")
 			var body map[string]any
 			want(json.Unmarshal([]byte(c.Doc.Body), &body) == nil, "no example of a body")
@@ -57,9 +57,9 @@ func TestCommands(t *testing.T) {
 			want(a.Name != "" || a.Flag != "", "an argument without a name")
 			want(a.Kind != "", a.Name+": no kind")
 			want(a.Kind == Object || c.Page.Form == "" || c.Page.Form == Own || a.Label != "", a.Name+": no label")
-			want(a.Word == "" || a.What != "" && a.At != nil && a.Flag == "", a.Name+": not all is said of the word")
+			want(a.Word == "" || a.Missing != "" && a.At != nil && a.Flag == "", a.Name+": not all is said of the word")
 			want(a.Flag == "" || a.Help != "" && a.At != nil, a.Name+": not all is said of the flag")
-			want(c.Tell == nil || a.At != nil, a.Name+": no value")
+			want(c.Input == nil || a.At != nil, a.Name+": no value")
 			if a.Word != "" {
 				words++
 				if a.Many() {
@@ -107,11 +107,11 @@ func documented() string {
 	b.WriteString("| /console/api/ | command line | answer, or what it does with which body |\n|---|---|---|\n")
 	for i := range Commands {
 		c := &Commands[i]
-		if c.Doors&Console == 0 {
+		if c.Channels&Console == 0 {
 			continue // wamble help explains it
 		}
 		route, line, text := "`"+strings.Replace(c.Route(), "/console/api/", "", 1)+"`", "–", c.Doc.Text
-		if c.Doors&CommandLine != 0 {
+		if c.Channels&CommandLine != 0 {
 			line = "`wamble " + strings.ReplaceAll(c.Use(), "|", `\|`) + "`"
 		} else if c.Help.Via != "" {
 			line = "`wamble " + c.Help.Via + "`"

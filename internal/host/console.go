@@ -33,49 +33,49 @@ func (h *Host) Console(who func(token string) (Actor, bool)) http.Handler {
 	mux.Handle("GET /console/", web.Console())
 	for i := range h.commands {
 		c := &h.commands[i]
-		if c.Doors&Console == 0 {
+		if c.Channels&Console == 0 {
 			continue
 		}
-		handler := h.look(c)
+		handler := h.handleRead(c)
 		if c.Changes {
-			handler = h.act(c)
+			handler = h.handleChange(c)
 		}
-		mux.Handle(c.Route(), bearer(who, c.only(handler)))
+		mux.Handle(c.Route(), requireBearer(who, c.requireRole(handler)))
 	}
-	mux.Handle("GET /console/api/stream", bearer(who, h.stream(who)))
-	runner := password(who, h.deskPages())
-	mux.Handle("GET "+deskPath+"/", runner)
-	mux.Handle("POST "+deskPath+"/", runner)
-	mux.Handle("POST /console/api/act/{name}", bearer(who, func(w http.ResponseWriter, r *http.Request) {
-		refuseJSON(w, http.StatusNotFound, fmt.Sprintf("there is no action %q", r.PathValue("name")))
+	mux.Handle("GET /console/api/stream", requireBearer(who, h.stream(who)))
+	runner := requirePassword(who, h.journalAdminPages())
+	mux.Handle("GET "+journalAdminPath+"/", runner)
+	mux.Handle("POST "+journalAdminPath+"/", runner)
+	mux.Handle("POST /console/api/act/{name}", requireBearer(who, func(w http.ResponseWriter, r *http.Request) {
+		denyJSON(w, http.StatusNotFound, fmt.Sprintf("there is no action %q", r.PathValue("name")))
 	}))
 	return mux
 }
 
-// only passes on requests of actors whose role suffices for the command.
-func (c *Command) only(next http.HandlerFunc) http.HandlerFunc {
+// requireRole passes on requests of actors whose role suffices for the command.
+func (c *Command) requireRole(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := c.allowed(actorOf(r.Context())); err != nil {
-			refuseJSON(w, http.StatusForbidden, err.Error())
+			denyJSON(w, http.StatusForbidden, err.Error())
 			return
 		}
 		next(w, r)
 	}
 }
 
-// bearer passes on requests with a valid bearer token. Requests with the Origin of another
+// requireBearer passes on requests with a valid bearer token. Requests with the Origin of another
 // host are refused.
-func bearer(who func(token string) (Actor, bool), next http.HandlerFunc) http.Handler {
+func requireBearer(who func(token string) (Actor, bool), next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		actor, known := who(given)
 		if !ok || !known {
-			refuseJSON(w, http.StatusUnauthorized, "the admin token is wanted, as bearer")
+			denyJSON(w, http.StatusUnauthorized, "the admin token is wanted, as bearer")
 			return
 		}
 		if origin := r.Header.Get("Origin"); origin != "" {
 			if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) {
-				refuseJSON(w, http.StatusForbidden, "this is not for other pages")
+				denyJSON(w, http.StatusForbidden, "this is not for other pages")
 				return
 			}
 		}
@@ -83,10 +83,10 @@ func bearer(who func(token string) (Actor, bool), next http.HandlerFunc) http.Ha
 	})
 }
 
-// password passes on requests with a valid token, as bearer or as the password of basic
+// requirePassword passes on requests with a valid token, as bearer or as the password of basic
 // authentication. It is for the runner's pages, which have no script to send a header, and
 // whose handler refuses cross-site requests.
-func password(who func(token string) (Actor, bool), next http.Handler) http.Handler {
+func requirePassword(who func(token string) (Actor, bool), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if !bearer {
@@ -95,15 +95,15 @@ func password(who func(token string) (Actor, bool), next http.Handler) http.Hand
 		actor, known := who(given)
 		if !known {
 			w.Header().Set("WWW-Authenticate", `Basic realm="wamble", charset="UTF-8"`)
-			refuseJSON(w, http.StatusUnauthorized, "the admin token is wanted, as bearer or as password")
+			denyJSON(w, http.StatusUnauthorized, "the admin token is wanted, as bearer or as password")
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(withActor(r.Context(), actor)))
 	})
 }
 
-// look returns the handler of a command that changes nothing. Its arguments are in the query.
-func (h *Host) look(c *Command) http.HandlerFunc {
+// handleRead returns the handler of a command that changes nothing. Its arguments are in the query.
+func (h *Host) handleRead(c *Command) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		given := map[string]string{}
 		for i := range c.Args {
@@ -117,16 +117,16 @@ func (h *Host) look(c *Command) http.HandlerFunc {
 	}
 }
 
-// act returns the handler of a command that changes something. Its arguments are the body.
-func (h *Host) act(c *Command) http.HandlerFunc {
+// handleChange returns the handler of a command that changes something. Its arguments are the body.
+func (h *Host) handleChange(c *Command) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
-			refuseJSON(w, http.StatusUnsupportedMediaType, "the arguments are JSON")
+			denyJSON(w, http.StatusUnsupportedMediaType, "the arguments are JSON")
 			return
 		}
 		args, err := io.ReadAll(r.Body)
 		if err != nil || !json.Valid(args) {
-			refuseJSON(w, http.StatusBadRequest, "the arguments are no JSON")
+			denyJSON(w, http.StatusBadRequest, "the arguments are no JSON")
 			return
 		}
 		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(c.Patience + quick))
@@ -134,16 +134,16 @@ func (h *Host) act(c *Command) http.HandlerFunc {
 		defer cancel()
 		call := Call{Args: args, Key: r.Header.Get("Idempotency-Key")}
 		call.Key = call.Key[:min(len(call.Key), maxKey)]
-		if c.Takes {
+		if c.TakesConn {
 			if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 				defer conn.Close()
 				call.Web = conn
-				result, err := h.doNoted(ctx, c, call, actorOf(r.Context()).from(r.RemoteAddr))
+				result, err := h.doAudited(ctx, c, call, actorOf(r.Context()).from(r.RemoteAddr))
 				AnswerWeb(conn, result, err)
 				return
 			}
 		}
-		result, err := h.doNoted(ctx, c, call, actorOf(r.Context()).from(r.RemoteAddr))
+		result, err := h.doAudited(ctx, c, call, actorOf(r.Context()).from(r.RemoteAddr))
 		answerJSON(w, result, err)
 	}
 }
@@ -154,7 +154,7 @@ const maxKey = 64
 // AnswerWeb writes the answer to a request of the console to a connection that was taken
 // over from HTTP. The caller closes the connection.
 func AnswerWeb(w io.Writer, result any, err error) {
-	rec := &record{header: http.Header{}}
+	rec := &responseRecorder{header: http.Header{}}
 	answerJSON(rec, result, err)
 	rec.header.Set("Connection", "close")
 	rec.header.Set("Content-Length", strconv.Itoa(len(rec.body)))
@@ -166,16 +166,19 @@ func AnswerWeb(w io.Writer, result any, err error) {
 	w.Write(b.Bytes())
 }
 
-// record is a http.ResponseWriter that stores an answer.
-type record struct {
+// responseRecorder is a http.ResponseWriter that stores an answer.
+type responseRecorder struct {
 	header http.Header
 	code   int
 	body   []byte
 }
 
-func (r *record) Header() http.Header         { return r.header }
-func (r *record) WriteHeader(code int)        { r.code = code }
-func (r *record) Write(p []byte) (int, error) { r.body = append(r.body, p...); return len(p), nil }
+func (r *responseRecorder) Header() http.Header  { return r.header }
+func (r *responseRecorder) WriteHeader(code int) { r.code = code }
+func (r *responseRecorder) Write(p []byte) (int, error) {
+	r.body = append(r.body, p...)
+	return len(p), nil
+}
 
 // form describes a command for the console's page.
 type form struct {
@@ -215,18 +218,18 @@ func (h *Host) forms() []form {
 
 func answerJSON(w http.ResponseWriter, v any, err error) {
 	if err != nil {
-		refuseJSON(w, http.StatusInternalServerError, err.Error())
+		denyJSON(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		refuseJSON(w, http.StatusInternalServerError, err.Error())
+		denyJSON(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	writeJSON(w, http.StatusOK, text)
 }
 
-func refuseJSON(w http.ResponseWriter, code int, why string) {
+func denyJSON(w http.ResponseWriter, code int, why string) {
 	text, _ := json.Marshal(map[string]string{"error": why}) // a string always is JSON
 	writeJSON(w, code, text)
 }

@@ -54,14 +54,14 @@ func ControlPath(dir string) string { return filepath.Join(dir, "control.sock") 
 // Control is the control socket of a server.
 type Control struct {
 	*net.UnixListener
-	host   *Host
-	places chan struct{} // semaphore of connections
+	host  *Host
+	slots chan struct{} // semaphore of connections
 }
 
 // OpenControl opens the socket, unless it was inherited. A socket that an earlier process
 // left is removed; the caller's lock says that no other process uses it.
 func (h *Host) OpenControl(inherited *net.UnixListener) (*Control, error) {
-	c := &Control{UnixListener: inherited, host: h, places: make(chan struct{}, ControlConns)}
+	c := &Control{UnixListener: inherited, host: h, slots: make(chan struct{}, ControlConns)}
 	if inherited != nil {
 		return c, nil
 	}
@@ -84,19 +84,19 @@ func (h *Host) OpenControl(inherited *net.UnixListener) (*Control, error) {
 // kernel's queue.
 func (c *Control) Serve() {
 	for {
-		c.places <- struct{}{}
+		c.slots <- struct{}{}
 		conn, err := c.AcceptUnix()
 		if err != nil {
-			<-c.places
+			<-c.slots
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				continue // Pause has set the deadline
 			}
 			return
 		}
 		go func() {
-			defer func() { <-c.places }()
+			defer func() { <-c.slots }()
 			defer conn.Close()
-			guard.Run("the control socket", func() { c.converse(conn) }, c.host.caught)
+			guard.Run("the control socket", func() { c.serveConn(conn) }, c.host.reportPanic)
 		}()
 	}
 }
@@ -107,7 +107,7 @@ func (c *Control) Pause(ctx context.Context, n int) int {
 	c.SetDeadline(time.Unix(1, 0)) // wakes Serve
 	for got := range n {
 		select {
-		case c.places <- struct{}{}:
+		case c.slots <- struct{}{}:
 		case <-ctx.Done():
 			return got
 		}
@@ -119,46 +119,46 @@ func (c *Control) Pause(ctx context.Context, n int) int {
 func (c *Control) Resume(n int) {
 	c.SetDeadline(time.Time{})
 	for range n {
-		<-c.places
+		<-c.slots
 	}
 }
 
-// converse reads one request and answers it.
-func (c *Control) converse(conn *net.UnixConn) {
+// serveConn reads one request and answers it.
+func (c *Control) serveConn(conn *net.UnixConn) {
 	conn.SetDeadline(time.Now().Add(readTime))
 	line, err := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadBytes('\n')
 	if err != nil {
 		return
 	}
 	var result any
-	err = guard.Call("a command", func() (err error) { result, err = c.obey(conn, line); return err })
+	err = guard.Call("a command", func() (err error) { result, err = c.execute(conn, line); return err })
 	var crash *guard.Panic
 	if errors.As(err, &crash) {
-		c.host.caught(err)
+		c.host.reportPanic(err)
 		err = errors.New("internal error: the log of the server says more")
 	}
 	Answer(conn, result, err)
 }
 
-// obey carries out the command of a request.
-func (c *Control) obey(conn *net.UnixConn, line []byte) (any, error) {
+// execute carries out the command of a request.
+func (c *Control) execute(conn *net.UnixConn, line []byte) (any, error) {
 	var r request
 	if err := json.Unmarshal(line, &r); err != nil {
 		return nil, fmt.Errorf("not a request: %w", err)
 	}
 	command := c.host.command(r.Verb)
-	if command == nil || command.Doors&Socket == 0 {
-		return nil, c.host.unknown(r.Verb)
+	if command == nil || command.Channels&Socket == 0 {
+		return nil, c.host.unknownCommand(r.Verb)
 	}
 	conn.SetDeadline(time.Now().Add(command.Patience + quick))
 	ctx, cancel := context.WithTimeout(context.Background(), command.Patience)
 	defer cancel()
-	return c.host.doNoted(ctx, command, Call{Args: r.Args, Conn: conn}, controlPeer(conn))
+	return c.host.doAudited(ctx, command, Call{Args: r.Args, Conn: conn}, controlPeer(conn))
 }
 
-// unknown returns why the server or standby does not know a command.
-func (h *Host) unknown(verb string) error {
-	known := slices.ContainsFunc(Commands, func(c Command) bool { return c.Name == verb && c.Doors&Socket != 0 })
+// unknownCommand returns why the server or standby does not know a command.
+func (h *Host) unknownCommand(verb string) error {
+	known := slices.ContainsFunc(Commands, func(c Command) bool { return c.Name == verb && c.Channels&Socket != 0 })
 	switch {
 	case !h.standby || !known:
 		return fmt.Errorf("this server does not know %q; it may be older than this command", verb)

@@ -29,7 +29,7 @@ type DeadLetter struct {
 // DeadChoice selects dead letters: one by worker and number, those that match a filter, or
 // the first ones.
 type DeadChoice struct {
-	partChoice
+	partitionChoice
 	Worker uint64             `json:"worker,omitempty"`
 	Number uint64             `json:"number,omitempty"` // 0 does not select a single one
 	Limit  int                `json:"limit,omitempty"`  // most to list; 100 if 0
@@ -113,7 +113,7 @@ func listDead(_ context.Context, h *Host, c *Call) (any, error) {
 		one.Part = choice.Part
 		return []DeadLetter{one}, nil
 	}
-	list, here := []DeadLetter{}, h.partsHere()
+	list, here := []DeadLetter{}, h.localPartitions()
 	for _, part := range slices.Sorted(maps.Keys(here)) {
 		found, err := here[part].DeadLetters(runner.DeadFilter{}, runner.Row{}, min(limit, mostDead)-len(list))
 		if err != nil {
@@ -121,7 +121,7 @@ func listDead(_ context.Context, h *Host, c *Call) (any, error) {
 		}
 		for i := range found {
 			one := showDead(&found[i])
-			one.Part = partOf(part)
+			one.Part = partitionPointer(part)
 			list = append(list, one)
 		}
 		if len(list) >= min(limit, mostDead) {

@@ -22,33 +22,33 @@ import (
 	"wamble/internal/transport"
 )
 
-// Verdict is how serious a finding of the doctor is.
-type Verdict int
+// Severity is how serious a finding of the doctor is.
+type Severity int
 
 // The closed list of verdicts.
 const (
-	Fine Verdict = iota
-	Doubtful
-	Broken
+	SeverityOK Severity = iota
+	SeverityWarning
+	SeverityError
 )
 
-var verdictNames = [...]string{"ok", "warn", "fail"}
+var severityNames = [...]string{"ok", "warn", "fail"}
 
-func (v Verdict) String() string { return verdictNames[v] }
+func (v Severity) String() string { return severityNames[v] }
 
 // MarshalText encodes a verdict as its name.
-func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+func (v Severity) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 // Finding is the result of one check, with advice.
 type Finding struct {
-	Subject string  `json:"subject"`
-	Verdict Verdict `json:"verdict"`
-	Text    string  `json:"text"`
-	Advice  string  `json:"advice,omitempty"`
+	Subject string   `json:"subject"`
+	Verdict Severity `json:"verdict"`
+	Text    string   `json:"text"`
+	Advice  string   `json:"advice,omitempty"`
 }
 
-// Patient is what the doctor checks: a configuration and a data directory.
-type Patient struct {
+// DoctorOptions is what the doctor checks: a configuration and a data directory.
+type DoctorOptions struct {
 	Config *config.Config
 	Dir    string
 	// Port returns the addresses and limits of a profile's port.
@@ -73,51 +73,51 @@ type Database struct {
 // databaseTime bounds a query to a database.
 const databaseTime = 10 * time.Second
 
-// examination is a run of the checks, with the findings so far.
-type examination struct {
-	Patient
+// diagnosis is a run of the checks, with the findings so far.
+type diagnosis struct {
+	DoctorOptions
 	ctx      context.Context
 	profiles []*config.Profile
 	running  bool // a server runs on the directory
-	found    []Finding
+	findings []Finding
 }
 
-// say adds a finding. Advice is dropped if the verdict is Fine.
-func (p *examination) say(v Verdict, subject, advice, format string, args ...any) {
-	if v == Fine {
+// add adds a finding. Advice is dropped if the verdict is Fine.
+func (p *diagnosis) add(v Severity, subject, advice, format string, args ...any) {
+	if v == SeverityOK {
 		advice = ""
 	}
-	p.found = append(p.found, Finding{subject, v, fmt.Sprintf(format, args...), advice})
+	p.findings = append(p.findings, Finding{subject, v, fmt.Sprintf(format, args...), advice})
 }
 
-// examinations is the list of all checks.
-var examinations = []func(*examination){
-	(*examination).directory, (*examination).disk, (*examination).ports, (*examination).addresses, (*examination).listeners, (*examination).buffers, (*examination).files, (*examination).clock, (*examination).databases, (*examination).journal, (*examination).secrets, (*examination).encryption, (*examination).logins, (*examination).engines,
+// diagnoses is the list of all checks.
+var diagnoses = []func(*diagnosis){
+	(*diagnosis).directory, (*diagnosis).disk, (*diagnosis).ports, (*diagnosis).addresses, (*diagnosis).listeners, (*diagnosis).buffers, (*diagnosis).files, (*diagnosis).clock, (*diagnosis).databases, (*diagnosis).journal, (*diagnosis).secrets, (*diagnosis).encryption, (*diagnosis).logins, (*diagnosis).engines,
 }
 
 // Examine checks whether a server could run well. It binds sockets and writes a small file
 // for a moment, and changes nothing.
-func Examine(ctx context.Context, who Patient) []Finding {
-	p := &examination{Patient: who, ctx: ctx, profiles: who.Config.Running()}
+func Examine(ctx context.Context, who DoctorOptions) []Finding {
+	p := &diagnosis{DoctorOptions: who, ctx: ctx, profiles: who.Config.Running()}
 	p.running = Ask(ctx, p.Dir, "status", nil, new(Status)) == nil
-	for _, look := range examinations {
+	for _, look := range diagnoses {
 		look(p)
 	}
-	return p.found
+	return p.findings
 }
 
 // directory checks that the data directory is readable by its owner alone.
-func (p *examination) directory() {
+func (p *diagnosis) directory() {
 	info, err := os.Stat(p.Dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		p.say(Fine, "data directory", "", "%s is made at the first start", p.Dir)
+		p.add(SeverityOK, "data directory", "", "%s is made at the first start", p.Dir)
 	case err != nil:
-		p.say(Broken, "data directory", "let the user who runs the server own it", "%v", err)
+		p.add(SeverityError, "data directory", "let the user who runs the server own it", "%v", err)
 	case info.Mode().Perm()&0o077 != 0:
-		p.say(Doubtful, "data directory", "chmod 700 "+p.Dir, "others may look into %s (mode %v)", p.Dir, info.Mode().Perm())
+		p.add(SeverityWarning, "data directory", "chmod 700 "+p.Dir, "others may look into %s (mode %v)", p.Dir, info.Mode().Perm())
 	default:
-		p.say(Fine, "data directory", "", "%s", p.Dir)
+		p.add(SeverityOK, "data directory", "", "%s", p.Dir)
 	}
 }
 
@@ -125,7 +125,7 @@ func (p *examination) directory() {
 const slowFsync = 20 * time.Millisecond
 
 // disk checks the free space and the time of an fsync in the data directory.
-func (p *examination) disk() {
+func (p *diagnosis) disk() {
 	dir := p.Dir
 	for dir != filepath.Dir(dir) {
 		if _, err := os.Stat(dir); err == nil {
@@ -137,22 +137,22 @@ func (p *examination) disk() {
 	reserve := uint64(p.Config.Server.DiskReserve) << 20
 	switch advice := "make room, or lower disk-reserve-mb"; {
 	case err != nil:
-		p.say(Doubtful, "disk space", advice, "%v", err)
+		p.add(SeverityWarning, "disk space", advice, "%v", err)
 	case free < reserve:
-		p.say(Broken, "disk space", advice, "%d MB are free, but disk-reserve-mb is %d: no move would be taken", free>>20, reserve>>20)
+		p.add(SeverityError, "disk space", advice, "%d MB are free, but disk-reserve-mb is %d: no move would be taken", free>>20, reserve>>20)
 	case free < 4*reserve:
-		p.say(Doubtful, "disk space", advice, "%d MB are free; below %d MB no move is taken", free>>20, reserve>>20)
+		p.add(SeverityWarning, "disk space", advice, "%d MB are free; below %d MB no move is taken", free>>20, reserve>>20)
 	default:
-		p.say(Fine, "disk space", "", "%d MB are free", free>>20)
+		p.add(SeverityOK, "disk space", "", "%d MB are free", free>>20)
 	}
 	took, err := fsyncTime(dir)
 	switch advice := "use another disk, or (def durability \"write\") if a loss of power may cost moves"; {
 	case err != nil:
-		p.say(Broken, "fsync", "let the user who runs the server write there", "%v", err)
+		p.add(SeverityError, "fsync", "let the user who runs the server write there", "%v", err)
 	case took > slowFsync && p.Config.Server.Durability == "fsync":
-		p.say(Doubtful, "fsync", advice, "%v in the middle: every answer waits for it", took.Round(10*time.Microsecond))
+		p.add(SeverityWarning, "fsync", advice, "%v in the middle: every answer waits for it", took.Round(10*time.Microsecond))
 	default:
-		p.say(Fine, "fsync", "", "%v in the middle", took.Round(10*time.Microsecond))
+		p.add(SeverityOK, "fsync", "", "%v in the middle", took.Round(10*time.Microsecond))
 	}
 }
 
@@ -181,7 +181,7 @@ func fsyncTime(dir string) (time.Duration, error) {
 }
 
 // ports checks by binding that every port is free.
-func (p *examination) ports() {
+func (p *diagnosis) ports() {
 	for _, cfg := range p.profiles {
 		subject := "ports of " + cfg.Name
 		port, err := transport.Listen(p.Port(cfg))
@@ -192,20 +192,20 @@ func (p *examination) ports() {
 			if !cfg.Network.UDPEnabled {
 				udp = "UDP is off, "
 			}
-			p.say(Fine, subject, "", "%sTCP %d are free", udp, port.TCPAddr().Port())
+			p.add(SeverityOK, subject, "", "%sTCP %d are free", udp, port.TCPAddr().Port())
 		case p.running && errors.Is(err, syscall.EADDRINUSE):
-			p.say(Fine, subject, "", "in use, as a server runs on %s", p.Dir)
+			p.add(SeverityOK, subject, "", "in use, as a server runs on %s", p.Dir)
 		case errors.Is(err, syscall.EACCES):
-			p.say(Broken, subject, lowPort, "%v", err)
+			p.add(SeverityError, subject, lowPort, "%v", err)
 		default:
-			p.say(Broken, subject, "choose another port, or end who has it ('ss -lntup' tells)", "%v", err)
+			p.add(SeverityError, subject, "choose another port, or end who has it ('ss -lntup' tells)", "%v", err)
 		}
 	}
 }
 
 // addresses warns if the kernel may answer players from another address than they used: a
 // profile listens on all addresses, and an interface has several of one kind.
-func (p *examination) addresses() {
+func (p *diagnosis) addresses() {
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		return // the addresses are not known
@@ -213,19 +213,19 @@ func (p *examination) addresses() {
 	var several []string
 	for _, i := range interfaces {
 		list, _ := i.Addrs()
-		several = append(several, alike(list)...)
+		several = append(several, sameFamily(list)...)
 	}
 	for _, cfg := range p.profiles {
 		if cfg.Network.ListenAddress == "" && cfg.Network.UDPEnabled && len(several) > 0 {
-			p.say(Doubtful, "listen-address of "+cfg.Name, `(def listen-address "ADDRESS"), the one that players use`,
+			p.add(SeverityWarning, "listen-address of "+cfg.Name, `(def listen-address "ADDRESS"), the one that players use`,
 				"it is unset, and this machine has %s: a UDP answer may leave from another one than was asked, and clients drop it", strings.Join(several, ", "))
 		}
 	}
 }
 
-// alike returns the addresses of an interface among which the kernel may choose the source
+// sameFamily returns the addresses of an interface among which the kernel may choose the source
 // of an answer: those of one family, all public or all private, if there are several.
-func alike(list []net.Addr) (several []string) {
+func sameFamily(list []net.Addr) (several []string) {
 	type kind struct{ ipv4, private bool }
 	kinds := map[kind][]string{}
 	for _, a := range list {
@@ -246,7 +246,7 @@ func alike(list []net.Addr) (several []string) {
 const lowPort = "use a port above 1023, or let the unit have AmbientCapabilities=CAP_NET_BIND_SERVICE, or wamble.socket bind it"
 
 // listeners checks by binding that the admin listener and the redirect-port are free.
-func (p *examination) listeners() {
+func (p *diagnosis) listeners() {
 	c := &p.Config.Server
 	p.listener("admin listener", c.AdminListen, "set admin-listen to another address, or to \"\"")
 	looked := map[string]bool{}
@@ -261,7 +261,7 @@ func (p *examination) listeners() {
 }
 
 // listener checks by binding that a TCP address is free. It ignores "".
-func (p *examination) listener(subject, address, advice string) {
+func (p *diagnosis) listener(subject, address, advice string) {
 	if address == "" {
 		return
 	}
@@ -269,13 +269,13 @@ func (p *examination) listener(subject, address, advice string) {
 	switch {
 	case err == nil:
 		l.Close()
-		p.say(Fine, subject, "", "%s is free", address)
+		p.add(SeverityOK, subject, "", "%s is free", address)
 	case p.running && errors.Is(err, syscall.EADDRINUSE):
-		p.say(Fine, subject, "", "in use, as a server runs on %s", p.Dir)
+		p.add(SeverityOK, subject, "", "in use, as a server runs on %s", p.Dir)
 	case errors.Is(err, syscall.EACCES):
-		p.say(Broken, subject, lowPort, "%v", err)
+		p.add(SeverityError, subject, lowPort, "%v", err)
 	default:
-		p.say(Broken, subject, advice, "%v", err)
+		p.add(SeverityError, subject, advice, "%v", err)
 	}
 }
 
@@ -284,7 +284,7 @@ func (p *examination) listener(subject, address, advice string) {
 const wantedBuffer = 4 << 20
 
 // buffers checks that the kernel grants the UDP receive buffer of each profile.
-func (p *examination) buffers() {
+func (p *diagnosis) buffers() {
 	for _, cfg := range p.profiles {
 		if !cfg.Network.UDPEnabled {
 			continue
@@ -292,7 +292,7 @@ func (p *examination) buffers() {
 		o := p.Port(cfg)
 		probe, err := transport.ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), o.UDP)
 		if err != nil {
-			p.say(Doubtful, "receive buffer", "", "%v", err)
+			p.add(SeverityWarning, "receive buffer", "", "%v", err)
 			return
 		}
 		granted, _, err := probe.Buffers()
@@ -305,17 +305,17 @@ func (p *examination) buffers() {
 		subject, advice := "receive buffer of "+cfg.Name, fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", max(want, wantedBuffer), max(want, wantedBuffer))
 		switch {
 		case err != nil:
-			p.say(Doubtful, subject, advice, "%v", err)
+			p.add(SeverityWarning, subject, advice, "%v", err)
 		case granted < want:
-			p.say(Doubtful, subject, advice, "the kernel grants %d KB; %d KB are wanted, so that bursts and handoffs lose nothing", granted>>10, want>>10)
+			p.add(SeverityWarning, subject, advice, "the kernel grants %d KB; %d KB are wanted, so that bursts and handoffs lose nothing", granted>>10, want>>10)
 		default:
-			p.say(Fine, subject, "", "%d KB", granted>>10)
+			p.add(SeverityOK, subject, "", "%d KB", granted>>10)
 		}
 	}
 }
 
 // files checks that the limit of open files suffices for http-max-connections.
-func (p *examination) files() {
+func (p *diagnosis) files() {
 	const own = 512 // for journal, stores and sockets
 	need := own
 	for _, cfg := range p.profiles {
@@ -324,61 +324,61 @@ func (p *examination) files() {
 	limit, err := fileLimit()
 	switch advice := fmt.Sprintf("LimitNOFILE=%d in the unit file, or ulimit -n %d", need, need); {
 	case err != nil:
-		p.say(Doubtful, "open files", advice, "%v", err)
+		p.add(SeverityWarning, "open files", advice, "%v", err)
 	case limit < uint64(need):
-		p.say(Doubtful, "open files", advice, "%d are allowed; %d may be needed (http-max-connections of all profiles)", limit, need)
+		p.add(SeverityWarning, "open files", advice, "%d are allowed; %d may be needed (http-max-connections of all profiles)", limit, need)
 	case limit == math.MaxUint64:
-		p.say(Fine, "open files", "", "no limit")
+		p.add(SeverityOK, "open files", "", "no limit")
 	default:
-		p.say(Fine, "open files", "", "%d are allowed", limit)
+		p.add(SeverityOK, "open files", "", "%d are allowed", limit)
 	}
 }
 
-// built is a time before which no correct clock runs this program.
-var built = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+// earliestTime is a time before which no correct clock runs this program.
+var earliestTime = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // clock checks that a time service synchronizes the clock.
-func (p *examination) clock() {
+func (p *diagnosis) clock() {
 	synced, err := clockSynced()
 	switch advice := "run a time service such as chrony or systemd-timesyncd"; {
-	case time.Now().Before(built):
-		p.say(Broken, "clock", advice, "it says %s", time.Now().UTC().Format(time.DateTime))
+	case time.Now().Before(earliestTime):
+		p.add(SeverityError, "clock", advice, "it says %s", time.Now().UTC().Format(time.DateTime))
 	case err != nil:
-		p.say(Doubtful, "clock", advice, "the kernel does not tell whether it is synchronized: %v", err)
+		p.add(SeverityWarning, "clock", advice, "the kernel does not tell whether it is synchronized: %v", err)
 	case !synced:
-		p.say(Doubtful, "clock", advice, "it is not synchronized; times of games may be wrong")
+		p.add(SeverityWarning, "clock", advice, "it is not synchronized; times of games may be wrong")
 	default:
-		p.say(Fine, "clock", "", "synchronized")
+		p.add(SeverityOK, "clock", "", "synchronized")
 	}
 }
 
 // logins warns if a hostile server could relay logins to this one.
-func (p *examination) logins() {
+func (p *diagnosis) logins() {
 	for _, cfg := range p.profiles {
 		subject := "logins of " + cfg.Name
 		switch {
 		case cfg.Sessions.LoginServers == "":
-			p.say(Doubtful, subject, `(def login-servers "chess.example.org"), the names under which players reach this server`,
+			p.add(SeverityWarning, subject, `(def login-servers "chess.example.org"), the names under which players reach this server`,
 				"login-servers is empty: a login that was signed for any other server is accepted here, so that a hostile one can hand it on")
 		case cfg.Sessions.LoginLegacy:
-			p.say(Fine, subject, "", "only for %s; clients of the original, which name no server, may log in (login-legacy)", cfg.Sessions.LoginServers)
+			p.add(SeverityOK, subject, "", "only for %s; clients of the original, which name no server, may log in (login-legacy)", cfg.Sessions.LoginServers)
 		default:
-			p.say(Fine, subject, "", "only for %s", cfg.Sessions.LoginServers)
+			p.add(SeverityOK, subject, "", "only for %s", cfg.Sessions.LoginServers)
 		}
 	}
 }
 
 // engines checks that the configured engines of house bots exist.
-func (p *examination) engines() {
+func (p *diagnosis) engines() {
 	for _, cfg := range p.profiles {
 		words := strings.Fields(cfg.Sessions.HouseBotEngine)
 		if cfg.Sessions.HouseBots == 0 || len(words) == 0 {
 			continue
 		}
 		if path, err := exec.LookPath(words[0]); err != nil {
-			p.say(Doubtful, "house-bot-engine of "+cfg.Name, "install the engine, and name it with its whole path, as in /usr/games/stockfish", "%v: the built-in player would play", err)
+			p.add(SeverityWarning, "house-bot-engine of "+cfg.Name, "install the engine, and name it with its whole path, as in /usr/games/stockfish", "%v: the built-in player would play", err)
 		} else {
-			p.say(Fine, "house-bot-engine of "+cfg.Name, "", "%s", path)
+			p.add(SeverityOK, "house-bot-engine of "+cfg.Name, "", "%s", path)
 		}
 	}
 }
@@ -395,7 +395,7 @@ var sslModes = map[string]string{
 
 // encryption explains db-sslmode, and warns if a connection leaves the machine and the
 // server's certificate is not verified.
-func (p *examination) encryption() {
+func (p *diagnosis) encryption() {
 	for _, cfg := range p.profiles {
 		if !cfg.Postgres() {
 			continue
@@ -403,12 +403,12 @@ func (p *examination) encryption() {
 		subject, mode := "db-sslmode of "+cfg.Name, cfg.Database.SSLMode
 		switch {
 		case leavesMachine(cfg.Database.Host) && mode != "verify-full" && mode != "verify-ca":
-			p.say(Doubtful, subject, `(def db-sslmode "verify-full"), with the authority's certificate in PGSSLROOTCERT or ~/.postgresql/root.crt`,
+			p.add(SeverityWarning, subject, `(def db-sslmode "verify-full"), with the authority's certificate in PGSSLROOTCERT or ~/.postgresql/root.crt`,
 				"%s to %s: %s", mode, cfg.Database.Host, sslModes[mode])
 		case leavesMachine(cfg.Database.Host):
-			p.say(Fine, subject, "", "%s: %s", mode, sslModes[mode])
+			p.add(SeverityOK, subject, "", "%s: %s", mode, sslModes[mode])
 		default:
-			p.say(Fine, subject, "", "%s; the connection to %s does not leave the machine", mode, cfg.Database.Host)
+			p.add(SeverityOK, subject, "", "%s; the connection to %s does not leave the machine", mode, cfg.Database.Host)
 		}
 	}
 }
@@ -429,7 +429,7 @@ func leavesMachine(hosts string) bool {
 }
 
 // journal checks that the database of a journal in PostgreSQL answers and is replicated.
-func (p *examination) journal() {
+func (p *diagnosis) journal() {
 	if p.Journal == nil {
 		return
 	}
@@ -437,29 +437,29 @@ func (p *examination) journal() {
 	defer cancel()
 	switch where, replicated, err := p.Journal(ctx); {
 	case err != nil:
-		p.say(Broken, "journal", "check journal-db-* and the password; the server would wait for it", "%s: %v", where, err)
+		p.add(SeverityError, "journal", "check journal-db-* and the password; the server would wait for it", "%s: %v", where, err)
 	case !replicated:
-		p.say(Doubtful, "journal", "set synchronous_standby_names in PostgreSQL, unless the service replicates below it",
+		p.add(SeverityWarning, "journal", "set synchronous_standby_names in PostgreSQL, unless the service replicates below it",
 			"%s waits for no standby: with its machine the last moves are lost", where)
 	default:
-		p.say(Fine, "journal", "", "%s waits for a synchronous standby", where)
+		p.add(SeverityOK, "journal", "", "%s waits for a synchronous standby", where)
 	}
 }
 
 const ownSchema = "let db-user own the database (ALTER DATABASE … OWNER TO …) and its tables (REASSIGN OWNED BY … TO …)"
 
 // databases checks that each store answers, and that its schema can be used or migrated.
-func (p *examination) databases() {
+func (p *diagnosis) databases() {
 	list, err := p.Databases(p.profiles, p.Dir)
 	if err != nil {
-		p.say(Broken, "database", "", "%v", err)
+		p.add(SeverityError, "database", "", "%v", err)
 		return
 	}
 	for _, s := range list {
 		defer s.Store.Close()
 		if s.File != "" {
 			if _, err := os.Stat(s.File); errors.Is(err, os.ErrNotExist) {
-				p.say(Fine, "database", "", "%s is made at the first start", s.Name)
+				p.add(SeverityOK, "database", "", "%s is made at the first start", s.Name)
 				continue
 			}
 		}
@@ -468,21 +468,21 @@ func (p *examination) databases() {
 		cancel()
 		switch {
 		case err != nil && s.File != "":
-			p.say(Broken, "database", "let the user who runs the server own the file and its directory; a damaged file only a backup mends", "%s: %v", s.Name, err)
+			p.add(SeverityError, "database", "let the user who runs the server own the file and its directory; a damaged file only a backup mends", "%s: %v", s.Name, err)
 		case err != nil:
-			p.say(Broken, "database", "check db-host, db-port, db-user and the password; the server would wait for it", "%s: %v", s.Name, err)
+			p.add(SeverityError, "database", "check db-host, db-port, db-user and the password; the server would wait for it", "%s: %v", s.Name, err)
 		case st.Refused() != nil:
-			p.say(Broken, "database", "use the newer binary", "%s has schema %d, this binary knows %d", s.Name, st.Version, st.Latest)
+			p.add(SeverityError, "database", "use the newer binary", "%s has schema %d, this binary knows %d", s.Name, st.Version, st.Latest)
 		case st.Denied != "" && st.Version < st.Latest:
-			p.say(Broken, "database", ownSchema, "%s (%s) has schema %d of %d and cannot be migrated: %s", s.Name, st.Server, st.Version, st.Latest, st.Denied)
+			p.add(SeverityError, "database", ownSchema, "%s (%s) has schema %d of %d and cannot be migrated: %s", s.Name, st.Server, st.Version, st.Latest, st.Denied)
 		case st.Denied != "":
-			p.say(Doubtful, "database", ownSchema, "%s (%s), schema %d; a newer binary could not migrate it: %s", s.Name, st.Server, st.Version, st.Denied)
+			p.add(SeverityWarning, "database", ownSchema, "%s (%s), schema %d; a newer binary could not migrate it: %s", s.Name, st.Server, st.Version, st.Denied)
 		case st.Version < st.Latest:
-			p.say(Doubtful, "database", "the start does it; 'wamble migrate' does it now", "%s (%s) has schema %d of %d and is to be migrated", s.Name, st.Server, st.Version, st.Latest)
+			p.add(SeverityWarning, "database", "the start does it; 'wamble migrate' does it now", "%s (%s) has schema %d of %d and is to be migrated", s.Name, st.Server, st.Version, st.Latest)
 		case st.Version > st.Latest:
-			p.say(Fine, "database", "", "%s (%s), schema %d, newer than this binary, which can use it", s.Name, st.Server, st.Version)
+			p.add(SeverityOK, "database", "", "%s (%s), schema %d, newer than this binary, which can use it", s.Name, st.Server, st.Version)
 		default:
-			p.say(Fine, "database", "", "%s (%s), schema %d", s.Name, st.Server, st.Version)
+			p.add(SeverityOK, "database", "", "%s (%s), schema %d", s.Name, st.Server, st.Version)
 		}
 	}
 }

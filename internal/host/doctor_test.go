@@ -25,7 +25,7 @@ func TestDoctorOfLimits(t *testing.T) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
 		t.Fatal(err)
 	}
-	p := &examination{profiles: load(`(def http-max-connections 65536)`).Running()}
+	p := &diagnosis{profiles: load(`(def http-max-connections 65536)`).Running()}
 	p.Port = func(c *config.Profile) transport.Options {
 		return transport.Options{UDP: transport.UDPOptions{Buffer: c.Network.BufferSize}}
 	}
@@ -37,20 +37,20 @@ func TestDoctorOfLimits(t *testing.T) {
 	p.disk()
 	p.profiles[0].Network.BufferSize = math.MaxInt32
 	p.buffers()
-	want := Fine
+	want := SeverityOK
 	if was.Cur < 65536+512 {
-		want = Doubtful
+		want = SeverityWarning
 	}
-	if got := p.found[0]; got.Subject != "open files" || got.Verdict != want {
+	if got := p.findings[0]; got.Subject != "open files" || got.Verdict != want {
 		t.Errorf("with a limit of %d: got %+v, want %v", was.Cur, got, want)
 	}
-	if got := p.found[1]; got.Subject != "clock" || got.Verdict == Broken {
+	if got := p.findings[1]; got.Subject != "clock" || got.Verdict == SeverityError {
 		t.Errorf("got %+v", got)
 	}
-	if got := p.found[len(p.found)-1]; got.Subject != "receive buffer of default" || got.Verdict != Doubtful || !strings.Contains(got.Text, "2097151 KB are wanted") {
+	if got := p.findings[len(p.findings)-1]; got.Subject != "receive buffer of default" || got.Verdict != SeverityWarning || !strings.Contains(got.Text, "2097151 KB are wanted") {
 		t.Errorf("got %+v", got)
 	}
-	if got := p.found[2]; got.Subject != "disk space" || got.Verdict != Broken || !strings.Contains(got.Text, "no move would be taken") {
+	if got := p.findings[2]; got.Subject != "disk space" || got.Verdict != SeverityError || !strings.Contains(got.Text, "no move would be taken") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -69,15 +69,15 @@ func TestDoctorOfEncryption(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &examination{profiles: c.Running()}
+			p := &diagnosis{profiles: c.Running()}
 			p.encryption()
-			want := Fine
+			want := SeverityOK
 			if far && !safe[mode] {
-				want = Doubtful
+				want = SeverityWarning
 			}
-			if len(p.found) != 1 || p.found[0].Verdict != want || (p.found[0].Advice == "") != (want == Fine) {
-				t.Errorf("%s to %s: got %+v, want %v", mode, host, p.found, want)
-			} else if got := p.found[0].Text; !strings.HasPrefix(got, mode) || sslModes[mode] == "" || far && !strings.HasSuffix(got, sslModes[mode]) {
+			if len(p.findings) != 1 || p.findings[0].Verdict != want || (p.findings[0].Advice == "") != (want == SeverityOK) {
+				t.Errorf("%s to %s: got %+v, want %v", mode, host, p.findings, want)
+			} else if got := p.findings[0].Text; !strings.HasPrefix(got, mode) || sslModes[mode] == "" || far && !strings.HasSuffix(got, sslModes[mode]) {
 				t.Errorf("%s to %s is not explained: %q", mode, host, got)
 			}
 		}
@@ -86,8 +86,8 @@ func TestDoctorOfEncryption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &examination{profiles: c.Running()}
-	if p.encryption(); len(p.found) != 0 {
-		t.Errorf("SQLite: got %+v", p.found)
+	p := &diagnosis{profiles: c.Running()}
+	if p.encryption(); len(p.findings) != 0 {
+		t.Errorf("SQLite: got %+v", p.findings)
 	}
 }

@@ -23,52 +23,52 @@ import (
 	"wamble/runner"
 )
 
-// Server has what commands need of a server.
-type Server struct {
-	Dir      string // the data directory
-	Log      *slog.Logger
-	Runner   *runner.Runner
-	Parts    func() []Part   // partitions of a shared journal; nil if Runner has all
-	Draining *atomic.Bool    // new players are refused
-	Tokens   *Tokens         // of the console, besides the token in the server's own file
-	Serving  context.Context // ends when the server is to stop
-	// Everywhere has the restrictions of all profiles, including those added later.
-	Everywhere *Restrictions
+// API has what commands need of a server.
+type API struct {
+	Dir        string // the data directory
+	Log        *slog.Logger
+	Runner     *runner.Runner
+	Partitions func() []Partition // partitions of a shared journal; nil if Runner has all
+	Draining   *atomic.Bool       // new players are refused
+	Tokens     *Tokens            // of the console, besides the token in the server's own file
+	Serving    context.Context    // ends when the server is to stop
+	// Global has the restrictions of all profiles, including those added later.
+	Global *Restrictions
 
-	// Running returns the profiles that run, in the order of the configuration.
-	Running func() []Running
-	Status  func(ctx context.Context) Status
-	Cluster func(ctx context.Context) Cluster // all nodes; nil for a standby
-	Vitals  func(ctx context.Context) any     // the current counters
-	Lines   func() []string                   // the last lines of the log
-	History func(days bool) any               // points for charts, of an hour or of days
-	// Hold keeps messages of the journal that reach the stores, at least until a time.
-	Hold func(until time.Time)
-	// Panicked is called with a panic in a command; it may be nil.
-	Panicked func(error)
-	Reload   func(ctx context.Context) (Reloaded, error)
-	// Foresee returns what a reload would do. With ports it also tries to bind new ports.
-	Foresee func(ctx context.Context, ports bool) (Foreseen, error)
-	Options func() Effective // the options in effect
+	// RunningProfiles returns the profiles that run, in the order of the configuration.
+	RunningProfiles func() []RunningProfile
+	Status          func(ctx context.Context) Status
+	Cluster         func(ctx context.Context) Cluster // all nodes; nil for a standby
+	Counters        func(ctx context.Context) any     // the current counters
+	LogTail         func() []string                   // the last lines of the log
+	History         func(days bool) any               // points for charts, of an hour or of days
+	// PinMessages keeps messages of the journal that reach the stores, at least until a time.
+	PinMessages func(until time.Time)
+	// ReportPanic is called with a panic in a command; it may be nil.
+	ReportPanic func(error)
+	Reload      func(ctx context.Context) (Reloaded, error)
+	// DryRunReload returns what a reload would do. With ports it also tries to bind new ports.
+	DryRunReload func(ctx context.Context, ports bool) (DryRun, error)
+	Options      func() Effective // the options in effect
 	// HandOff executes a new binary, and returns only if that fails. The new process
 	// answers the waiter.
-	HandOff func(ctx context.Context, binary string, w Waiter) error
-	// Repeated returns the result of the handoff that a request with this key asked for,
+	HandOff func(ctx context.Context, binary string, w HandoffCaller) error
+	// EarlierResult returns the result of the handoff that a request with this key asked for,
 	// nil if there was none.
-	Repeated func(ctx context.Context, key string) *handoff.Result
-	// Rehearse returns what a handoff would do, or why it would fail.
-	Rehearse func(ctx context.Context, binary string) (handoff.Result, error)
+	EarlierResult func(ctx context.Context, key string) *handoff.Result
+	// DryRunHandoff returns what a handoff would do, or why it would fail.
+	DryRunHandoff func(ctx context.Context, binary string) (handoff.Result, error)
 }
 
-// Waiter is the client that waits for the end of a handoff.
-type Waiter struct {
+// HandoffCaller is the client that waits for the end of a handoff.
+type HandoffCaller struct {
 	Conn syscall.Conn // nil if its connection does not wait for the next process
 	Web  bool         // the connection speaks HTTP
 	Key  string       // idempotency key of the request
 }
 
-// Running has what commands need of a profile that runs.
-type Running struct {
+// RunningProfile has what commands need of a profile that runs.
+type RunningProfile struct {
 	Name         string
 	Restrictions *Restrictions
 	// Tell gives the profile an input, and waits until it has acted. It returns the
@@ -97,7 +97,7 @@ type Found struct {
 
 // Host carries out the commands that are given to a server.
 type Host struct {
-	Server
+	API
 	commands []Command
 	standby  bool       // it is the host of a standby
 	foreign  bool       // the runner is not a journal: its messages may be changed, and are shown as they are
@@ -105,13 +105,13 @@ type Host struct {
 }
 
 // New returns the host of a server.
-func New(s Server) *Host {
-	return &Host{Server: s, commands: Commands}
+func New(s API) *Host {
+	return &Host{API: s, commands: Commands}
 }
 
 // Standby returns the host of a standby, which knows only the commands status and cluster.
 func Standby(dir string, log *slog.Logger, status func(context.Context) Status) *Host {
-	h := &Host{Server: Server{Dir: dir, Log: log, Status: status}, standby: true}
+	h := &Host{API: API{Dir: dir, Log: log, Status: status}, standby: true}
 	for _, c := range Commands {
 		if c.Name == "status" || c.Name == "cluster" {
 			h.commands = append(h.commands, c)
@@ -120,10 +120,10 @@ func Standby(dir string, log *slog.Logger, status func(context.Context) Status) 
 	return h
 }
 
-// caught passes a panic to Panicked.
-func (h *Host) caught(err error) {
-	if h.Panicked != nil {
-		h.Panicked(err)
+// reportPanic passes a panic to ReportPanic.
+func (h *Host) reportPanic(err error) {
+	if h.ReportPanic != nil {
+		h.ReportPanic(err)
 	}
 }
 
@@ -202,19 +202,19 @@ func (h *Host) do(ctx context.Context, c *Command, call Call) (any, error) {
 	if c.First != nil {
 		c.First(h, &a)
 	}
-	return h.tell(ctx, c, &a)
+	return h.applyToProfiles(ctx, c, &a)
 }
 
-// tell gives a command to the profiles that it names. After an error it goes on with the
+// applyToProfiles gives a command to the profiles that it names. After an error it goes on with the
 // next profile.
-func (h *Host) tell(ctx context.Context, c *Command, a *Arguments) (Counts, error) {
-	list, err := h.chosen(a.Profile)
+func (h *Host) applyToProfiles(ctx context.Context, c *Command, a *Arguments) (Counts, error) {
+	list, err := h.profilesOf(a.Profile)
 	if err != nil {
 		return nil, err
 	}
 	a.lifted = 0
-	if c.everywhere(a) {
-		if a.lifted, err = h.Everywhere.Change(ctx, func(r *Restricted) error { return c.Keep(r, a, time.Now()) }); err != nil {
+	if c.forAllProfiles(a) {
+		if a.lifted, err = h.Global.Change(ctx, func(r *Restricted) error { return c.Persist(r, a, time.Now()) }); err != nil {
 			return nil, err
 		}
 	}
@@ -222,7 +222,7 @@ func (h *Host) tell(ctx context.Context, c *Command, a *Arguments) (Counts, erro
 	var errs []error
 	for i := range list {
 		p := &list[i]
-		n, err := p.obey(ctx, c, a)
+		n, err := p.apply(ctx, c, a)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("profile %s: %w", p.Name, err))
 			continue
@@ -232,9 +232,9 @@ func (h *Host) tell(ctx context.Context, c *Command, a *Arguments) (Counts, erro
 	return counts, errors.Join(errs...)
 }
 
-// obey stores what the command restricts, gives the command to the profile, and returns its
+// apply stores what the command restricts, gives the command to the profile, and returns its
 // count.
-func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, error) {
+func (p *RunningProfile) apply(ctx context.Context, c *Command, a *Arguments) (uint64, error) {
 	e := &Effect{Args: a, Present: func() int { return p.Present(ctx) }}
 	// A key stands for the player into whom its owner was merged, but not in a ban.
 	if c.Needed && !a.player.Key.IsZero() {
@@ -247,16 +247,16 @@ func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, e
 	}
 	// Change the restrictions. A ban in all profiles replaces those of this one.
 	var err error
-	if c.Keep != nil {
+	if c.Persist != nil {
 		e.Lifted, err = p.Restrictions.Change(ctx, func(r *Restricted) error {
-			if c.everywhere(a) {
+			if c.forAllProfiles(a) {
 				r.drop(a.Whom)
 				if a.Clear {
 					r.Announced = nil
 				}
 				return nil
 			}
-			return c.Keep(r, a, time.Now())
+			return c.Persist(r, a, time.Now())
 		})
 		if err != nil {
 			return 0, err
@@ -264,33 +264,33 @@ func (p *Running) obey(ctx context.Context, c *Command, a *Arguments) (uint64, e
 		e.Lifted += a.lifted
 	}
 	// Skip or refuse a profile that does not know the player.
-	if c.Finds {
+	if c.FindsPlayer {
 		if a.found, err = p.Find(ctx, a.named); err != nil || a.found == (Found{}) {
 			return 0, err
 		}
 	}
-	if c.Fits != nil {
-		if err = c.Fits(ctx, p, a); err != nil {
+	if c.Applies != nil {
+		if err = c.Applies(ctx, p, a); err != nil {
 			return 0, err
 		}
 	}
-	e.Before, e.After, err = p.Tell(ctx, c.Tell(a, p.Restrictions))
+	e.Before, e.After, err = p.Tell(ctx, c.Input(a, p.Restrictions))
 	if c.Lasting && errors.Is(err, loop.ErrNotUp) {
 		err = nil
 	}
 	return c.Count(e), err
 }
 
-// chosen returns the profile of a name, or with "" all that run.
-func (h *Host) chosen(name string) ([]Running, error) {
-	list := h.Running()
+// profilesOf returns the profile of a name, or with "" all that run.
+func (h *Host) profilesOf(name string) ([]RunningProfile, error) {
+	list := h.RunningProfiles()
 	if name == "" {
 		return list, nil
 	}
 	var names []string
 	for _, p := range list {
 		if p.Name == name {
-			return []Running{p}, nil
+			return []RunningProfile{p}, nil
 		}
 		names = append(names, p.Name)
 	}

@@ -7,12 +7,12 @@ import (
 	"net"
 )
 
-var errElsewhere = errors.New("not known on this system")
+var errUnsupported = errors.New("not known on this system")
 
-func freeSpace(string) (uint64, error) { return 0, errElsewhere }
+func freeSpace(string) (uint64, error) { return 0, errUnsupported }
 
-func fileLimit() (uint64, error) { return 0, errElsewhere }
+func fileLimit() (uint64, error) { return 0, errUnsupported }
 
-func peerCredentials(*net.UnixConn) (string, error) { return "", errElsewhere }
+func peerCredentials(*net.UnixConn) (string, error) { return "", errUnsupported }
 
-func clockSynced() (bool, error) { return false, errElsewhere }
+func clockSynced() (bool, error) { return false, errUnsupported }

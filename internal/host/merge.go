@@ -17,7 +17,7 @@ func mergePlayers(ctx context.Context, h *Host, call *Call) (any, error) {
 		return nil, err
 	}
 	// Find both players in each database, and refuse before anything is merged.
-	list := h.Running()
+	list := h.RunningProfiles()
 	counts, done := Counts{}, map[string]bool{}
 	var work []func() error
 	for i := range list {
@@ -49,7 +49,7 @@ func mergePlayers(ctx context.Context, h *Host, call *Call) (any, error) {
 		})
 	}
 	if len(work) == 0 {
-		return nil, errNobody
+		return nil, errPlayerNotFound
 	}
 	// Merge them.
 	h.Log.Info("two players are merged", "whom", hideNamed(a.Whom), "into", hideNamed(a.Into))
@@ -63,8 +63,8 @@ func mergePlayers(ctx context.Context, h *Host, call *Call) (any, error) {
 
 // player returns a player of the profile's database, from the memory of a profile that uses
 // it or else from the store. It is zero if there is none.
-func (p *Running) player(ctx context.Context, n Named, list []Running) (wamble.Player, error) {
-	list = slices.DeleteFunc(slices.Clone(list), func(other Running) bool { return other.Database != p.Database })
+func (p *RunningProfile) player(ctx context.Context, n Named, list []RunningProfile) (wamble.Player, error) {
+	list = slices.DeleteFunc(slices.Clone(list), func(other RunningProfile) bool { return other.Database != p.Database })
 	var found Found
 	for i := range list {
 		var err error

@@ -8,15 +8,15 @@ import (
 	"wamble/internal/config"
 )
 
-// Foreseen is what a reload would do.
-type Foreseen struct {
+// DryRun is what a reload would do.
+type DryRun struct {
 	Changes  []config.Change `json:"changes"`  // by option
 	Profiles []string        `json:"profiles"` // one line for each that begins, ends or is changed
 	Refused  []string        `json:"refused"`  // why a reload would be refused; empty if it would not
 }
 
 // print writes what a reload would do. Error: ErrRefused if it would be refused.
-func (f *Foreseen) print(w io.Writer) error {
+func (f *DryRun) print(w io.Writer) error {
 	lines := []string{}
 	for _, c := range f.Changes {
 		lines = append(lines, c.String())
@@ -46,8 +46,8 @@ type Effective struct {
 	Profiles []EffectiveProfile `json:"profiles"` // those that run
 	// Reload is what a reload would do now. Mistake is the error in the configuration that
 	// would refuse it.
-	Reload  *Foreseen `json:"reload,omitempty"`
-	Mistake string    `json:"mistake,omitempty"`
+	Reload  *DryRun `json:"reload,omitempty"`
+	Mistake string  `json:"mistake,omitempty"`
 }
 
 // EffectiveProfile has the options in effect of a profile.
@@ -61,7 +61,7 @@ type EffectiveProfile struct {
 // effective returns the options in effect, and what a reload would change.
 func (h *Host) effective(ctx context.Context) Effective {
 	e := h.Options()
-	if f, err := h.Foresee(ctx, false); err != nil {
+	if f, err := h.DryRunReload(ctx, false); err != nil {
 		e.Mistake = err.Error()
 	} else {
 		e.Reload = &f

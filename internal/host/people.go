@@ -32,8 +32,8 @@ type Reader interface {
 // peopleShown is how many people one search shows.
 const peopleShown = 50
 
-// shortest is the least length of the beginning of a token or key in a search.
-const shortest = 4
+// minPrefix is the least length of the beginning of a token or key in a search.
+const minPrefix = 4
 
 // search is a parsed search text: what to look for in memory, and queries for the store.
 type search struct {
@@ -75,7 +75,7 @@ func parseSearch(text string) (search, error) {
 	if whom, err := parsePlayer(rest); err == nil && !whom.Token.IsZero() && is("token") {
 		s.queries = append(s.queries, wamble.PeopleQuery{Token: &[2]wamble.TokenHash{whom.Token, whom.Token}})
 	}
-	if isName(rest) && len(rest) >= shortest && is("token") {
+	if isName(rest) && len(rest) >= minPrefix && is("token") {
 		s.seek.Token = rest
 	}
 	if isName(rest) && len(rest) <= wamble.MaxName && is("name") {
@@ -84,7 +84,7 @@ func parseSearch(text string) (search, error) {
 	}
 	// The text is not repeated: it may be a token.
 	return s, unless(len(s.queries) > 0 || s.seek != profile.Seek{},
-		"look for a name, the beginning of a public key or token (%d characters), an address or network, or the number of a session or board", shortest)
+		"look for a name, the beginning of a public key or token (%d characters), an address or network, or the number of a session or board", minPrefix)
 }
 
 // isName reports whether a text is not empty and has only letters, digits, - and _.
@@ -96,7 +96,7 @@ func isName(text string) bool {
 // not 4 to 64 hex digits.
 func keysFrom(digits string) *[2]wamble.PublicKey {
 	const whole = 2 * len(wamble.PublicKey{})
-	if len(digits) < shortest || len(digits) > whole {
+	if len(digits) < minPrefix || len(digits) > whole {
 		return nil
 	}
 	var keys [2]wamble.PublicKey
@@ -125,11 +125,11 @@ type person struct {
 	Games    int              `json:"games"`
 	Created  time.Time        `json:"created"`
 	Seen     time.Time        `json:"last_seen"`
-	Here     []here           `json:"here"`
+	Here     []memorySession  `json:"here"`
 }
 
-// here is a session in the memory of a profile.
-type here struct {
+// memorySession is a session in the memory of a profile.
+type memorySession struct {
 	Profile string           `json:"profile"`
 	Session wamble.SessionID `json:"session"`
 	Address string           `json:"address,omitempty"` // "" if it is not connected
@@ -139,43 +139,43 @@ type here struct {
 	Seen    time.Time        `json:"last_seen"`
 }
 
-// who identifies a player in a database by their key, or a guest by their session.
-type who struct {
+// personKey identifies a player in a database by their key, or a guest by their session.
+type personKey struct {
 	database string
 	key      wamble.PublicKey
 	session  wamble.SessionID // 0 for a player
 }
 
-func whoIs(database string, key wamble.PublicKey, session wamble.SessionID) who {
+func personKeyOf(database string, key wamble.PublicKey, session wamble.SessionID) personKey {
 	if !key.IsZero() {
 		session = 0
 	}
-	return who{database, key, session}
+	return personKey{database, key, session}
 }
 
-// crowd collects the people who were found, without duplicates.
-type crowd struct {
-	byWho map[who]*person
-	order []who
+// personSet collects the people who were found, without duplicates.
+type personSet struct {
+	byKey map[personKey]*person
+	order []personKey
 }
 
 // add returns the row of a player or guest, a new one if there was none.
-func (c *crowd) add(w who) *person {
-	p := c.byWho[w]
+func (c *personSet) add(w personKey) *person {
+	p := c.byKey[w]
 	if p == nil {
-		p = &person{Database: w.database, Session: w.session, Here: []here{}}
+		p = &person{Database: w.database, Session: w.session, Here: []memorySession{}}
 		if !w.key.IsZero() {
 			p.Key = hex.EncodeToString(w.key[:])
 		}
-		c.byWho[w] = p
+		c.byKey[w] = p
 		c.order = append(c.order, w)
 	}
 	return p
 }
 
 // present adds a session in memory, which takes precedence over stored rows.
-func (c *crowd) present(database, profileName string, s *profile.Present) {
-	p := c.add(whoIs(database, s.Key, s.Session))
+func (c *personSet) present(database, profileName string, s *profile.Present) {
+	p := c.add(personKeyOf(database, s.Key, s.Session))
 	p.Name, p.Score, p.Games = cmp.Or(s.Handle, p.Name), s.Stats.Score, s.Stats.Games
 	if p.Key != "" {
 		p.Rating = s.Stats.Rating
@@ -186,11 +186,11 @@ func (c *crowd) present(database, profileName string, s *profile.Present) {
 	if s.Seen.After(p.Seen) {
 		p.Seen, p.Session = s.Seen.UTC(), s.Session
 	}
-	p.Here = append(p.Here, hereOf(profileName, s))
+	p.Here = append(p.Here, memorySessionOf(profileName, s))
 }
 
-func hereOf(profileName string, s *profile.Present) here {
-	h := here{Profile: profileName, Session: s.Session, Board: s.Board, Trust: s.Trust, Bot: s.Bot, Seen: s.Seen.UTC()}
+func memorySessionOf(profileName string, s *profile.Present) memorySession {
+	h := memorySession{Profile: profileName, Session: s.Session, Board: s.Board, Trust: s.Trust, Bot: s.Bot, Seen: s.Seen.UTC()}
 	if s.Address.IsValid() {
 		h.Address = netip.AddrPortFrom(s.Address.Addr().Unmap(), s.Address.Port()).String()
 	}
@@ -207,13 +207,13 @@ func findPeople(ctx context.Context, h *Host, call *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.chosen(a.Profile)
+	list, err := h.profilesOf(a.Profile)
 	if err != nil {
 		return nil, err
 	}
 	// Search the memory of each profile, and each database once. Players in memory are also
 	// read from the database, which has more of them.
-	c, more := crowd{byWho: map[who]*person{}}, false
+	c, more := personSet{byKey: map[personKey]*person{}}, false
 	asked := map[string]bool{}
 	for i := range list {
 		p := &list[i]
@@ -249,7 +249,7 @@ func findPeople(ctx context.Context, h *Host, call *Call) (any, error) {
 	// Sort those with exactly this name first, then those in memory, then by last seen.
 	out := people{People: []person{}}
 	for _, w := range c.order {
-		out.People = append(out.People, *c.byWho[w])
+		out.People = append(out.People, *c.byKey[w])
 	}
 	slices.SortStableFunc(out.People, func(x, y person) int {
 		return cmp.Or(boolOrder(strings.EqualFold(y.Name, a.Query), strings.EqualFold(x.Name, a.Query)), boolOrder(len(y.Here) > 0, len(x.Here) > 0), y.Seen.Compare(x.Seen))
@@ -271,8 +271,8 @@ func boolOrder(a, b bool) int {
 }
 
 // stored adds a row of the store.
-func (c *crowd) stored(database string, s *wamble.Person) {
-	p := c.add(whoIs(database, s.Key, s.Session))
+func (c *personSet) stored(database string, s *wamble.Person) {
+	p := c.add(personKeyOf(database, s.Key, s.Session))
 	if len(p.Here) > 0 {
 		return // memory is newer
 	}

@@ -20,26 +20,26 @@ const hashPrefix = "hash:"
 
 // parsePlayer parses a token or the hash of one, a public key in hex, an address or a
 // network.
-func parsePlayer(text string) (profile.Whom, error) {
+func parsePlayer(text string) (profile.Target, error) {
 	if a, err := netip.ParseAddr(text); err == nil {
-		return profile.Whom{Net: netip.PrefixFrom(a.WithZone(""), a.BitLen())}, nil
+		return profile.Target{Net: netip.PrefixFrom(a.WithZone(""), a.BitLen())}, nil
 	}
 	if n, err := netip.ParsePrefix(text); err == nil {
-		return profile.Whom{Net: n}, nil
+		return profile.Target{Net: n}, nil
 	}
 	if b, err := hex.DecodeString(text); err == nil && len(b) == len(wamble.PublicKey{}) {
-		return profile.Whom{Key: wamble.PublicKey(b)}, nil
+		return profile.Target{Key: wamble.PublicKey(b)}, nil
 	}
 	if digits, ok := strings.CutPrefix(text, hashPrefix); ok {
 		if b, err := hex.DecodeString(digits); err == nil && len(b) == len(wamble.TokenHash{}) && wamble.TokenHash(b) != (wamble.TokenHash{}) {
-			return profile.Whom{Token: wamble.TokenHash(b)}, nil
+			return profile.Target{Token: wamble.TokenHash(b)}, nil
 		}
 	}
 	if t := parseToken(text); !t.IsZero() {
-		return profile.Whom{Token: t.Hash()}, nil
+		return profile.Target{Token: t.Hash()}, nil
 	}
 	// The text is not repeated: it may be a token with a slip in it.
-	return profile.Whom{}, errors.New("name a player by his name, his token, his public key (64 hex digits), his address or his network (192.0.2.0/24)")
+	return profile.Target{}, errors.New("name a player by his name, his token, his public key (64 hex digits), his address or his network (192.0.2.0/24)")
 }
 
 // parseToken parses a token, in hex as browsers store it or in the form that players see;
@@ -98,7 +98,7 @@ func (h *Host) findNamed(ctx context.Context, c *Command, a *Arguments) error {
 	if !wamble.IsName(a.Whom) || len(a.Whom) > wamble.MaxName || !slices.ContainsFunc(c.Args, func(arg Arg) bool { return arg.Names }) {
 		return nil
 	}
-	list, err := h.chosen(a.Profile)
+	list, err := h.profilesOf(a.Profile)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Restricted has the host's restrictions of a profile, or of all profiles. It is stored by
-// a Keeper, so that it holds after a restart.
+// a TextStore, so that it holds after a restart.
 type Restricted struct {
 	Brownout profile.Brownout
 	Bans     []Ban
@@ -29,8 +29,8 @@ type Restricted struct {
 	// before plus 1 if that is later. It is 0 after a change by an older version.
 	Revision int64 `json:",omitempty"`
 
-	everywhere []Ban       // bans of all profiles
-	announced  []Announced // announcements of all profiles
+	globalBans          []Ban       // bans of all profiles
+	globalAnnouncements []Announced // announcements of all profiles
 }
 
 // Ban excludes a player, an address or a network.
@@ -44,18 +44,18 @@ type Ban struct {
 	Number uint64 `json:",omitzero"`
 }
 
-// over reports whether a ban has expired.
-func (b *Ban) over(now time.Time) bool { return !b.Until.IsZero() && !now.Before(b.Until) }
+// isOver reports whether a ban has expired.
+func (b *Ban) isOver(now time.Time) bool { return !b.Until.IsZero() && !now.Before(b.Until) }
 
-// mostBans bounds the bans of one profile, and those of all profiles.
-const mostBans = 4096
+// maxBans bounds the bans of one profile, and those of all profiles.
+const maxBans = 4096
 
 // ban adds a ban, and removes other bans of the same player and expired ones.
 func (r *Restricted) ban(b Ban, now time.Time) error {
 	r.unban(b.Whom)
-	r.Bans = slices.DeleteFunc(r.Bans, func(other Ban) bool { return other.over(now) })
-	if len(r.Bans) >= mostBans {
-		return fmt.Errorf("there are %d bans, and no room for another", mostBans)
+	r.Bans = slices.DeleteFunc(r.Bans, func(other Ban) bool { return other.isOver(now) })
+	if len(r.Bans) >= maxBans {
+		return fmt.Errorf("there are %d bans, and no room for another", maxBans)
 	}
 	b.Whom = withoutToken(b.Whom)
 	r.Bans = append(r.Bans, b)
@@ -66,7 +66,7 @@ func (r *Restricted) ban(b Ban, now time.Time) error {
 // in this one.
 func (r *Restricted) unban(whom string) {
 	r.drop(whom)
-	for _, b := range r.everywhere {
+	for _, b := range r.globalBans {
 		if b.isOf(whom) && !slices.Contains(r.Lifted, b.Number) {
 			r.Lifted = append(r.Lifted, b.Number)
 		}
@@ -88,25 +88,25 @@ func (b *Ban) isOf(whom string) bool {
 
 // all returns the bans that hold in the profile: first those of all profiles, then its own.
 func (r *Restricted) all() []Ban {
-	all := slices.DeleteFunc(slices.Clone(r.everywhere), func(b Ban) bool { return slices.Contains(r.Lifted, b.Number) })
+	all := slices.DeleteFunc(slices.Clone(r.globalBans), func(b Ban) bool { return slices.Contains(r.Lifted, b.Number) })
 	return append(all, r.Bans...)
 }
 
-// forget removes numbers from Lifted whose bans of all profiles no longer exist.
-func (r *Restricted) forget() {
+// forgetLifted removes numbers from Lifted whose bans of all profiles no longer exist.
+func (r *Restricted) forgetLifted() {
 	r.Lifted = slices.DeleteFunc(r.Lifted, func(n uint64) bool {
-		return !slices.ContainsFunc(r.everywhere, func(b Ban) bool { return b.Number == n })
+		return !slices.ContainsFunc(r.globalBans, func(b Ban) bool { return b.Number == n })
 	})
 }
 
 // inputs returns the inputs that apply the restrictions to a profile that starts.
 func (r *Restricted) inputs(draining bool, now time.Time) []profile.Input {
 	in := []profile.Input{brownoutInput(r.effective(draining))}
-	if all := r.standing(now); len(all) > 0 {
-		in = append(in, &profile.Stand{All: all, Quiet: true})
+	if all := r.announcements(now); len(all) > 0 {
+		in = append(in, &profile.SetStanding{All: all, Quiet: true})
 	}
 	for _, b := range r.all() {
-		if whom, err := parsePlayer(b.Whom); err == nil && !b.over(now) {
+		if whom, err := parsePlayer(b.Whom); err == nil && !b.isOver(now) {
 			in = append(in, banInput(whom, b.Text, b.Until))
 		}
 	}
@@ -123,26 +123,26 @@ func (r *Restricted) effective(draining bool) profile.Brownout {
 // Restrictions reads and changes the stored restrictions of one profile, or of all. It is
 // safe for concurrent use.
 type Restrictions struct {
-	keeper   Keeper
+	store    TextStore
 	name     string       // of the profile; "" for all profiles
 	draining *atomic.Bool // of the server
-	// everywhere has the restrictions of all profiles; nil if it is these.
-	everywhere *Restrictions
+	// global has the restrictions of all profiles; nil if it is these.
+	global *Restrictions
 
-	mu   sync.Mutex // guards what follows
-	held Restricted
+	mu      sync.Mutex // guards what follows
+	current Restricted
 }
 
-// Keeper stores texts durably, by name.
-type Keeper interface {
+// TextStore stores texts durably, by name.
+type TextStore interface {
 	// Read returns a text; "" if there is none.
 	Read(name string) (text string, err error)
 	// Amend replaces a text by what change returns for it, atomically.
 	Amend(ctx context.Context, name string, change func(text string) (string, error)) error
 }
 
-// InJournal returns a Keeper that stores texts in the journal.
-func InJournal(r *runner.Runner) Keeper { return inJournal{r} }
+// InJournal returns a TextStore that stores texts in the journal.
+func InJournal(r *runner.Runner) TextStore { return inJournal{r} }
 
 type inJournal struct{ r *runner.Runner }
 
@@ -177,24 +177,24 @@ func (k inJournal) Amend(ctx context.Context, name string, change func(text stri
 
 // ReadRestrictions reads the restrictions of all profiles from the journal.
 func ReadRestrictions(r *runner.Runner, draining *atomic.Bool) (*Restrictions, error) {
-	return ShareRestrictions(InJournal(r), draining)
+	return OpenSharedRestrictions(InJournal(r), draining)
 }
 
-// ShareRestrictions reads the restrictions of all profiles from a Keeper that several nodes
+// OpenSharedRestrictions reads the restrictions of all profiles from a TextStore that several nodes
 // share. Changes by other nodes are passed to Hear.
-func ShareRestrictions(k Keeper, draining *atomic.Bool) (*Restrictions, error) {
-	return readRestrictions(&Restrictions{keeper: k, draining: draining})
+func OpenSharedRestrictions(k TextStore, draining *atomic.Bool) (*Restrictions, error) {
+	return readRestrictions(&Restrictions{store: k, draining: draining})
 }
 
 // Of reads the restrictions of one profile. Those of all profiles are included.
 func (rs *Restrictions) Of(name string) (*Restrictions, error) {
-	return readRestrictions(&Restrictions{keeper: rs.keeper, name: name, draining: rs.draining, everywhere: rs})
+	return readRestrictions(&Restrictions{store: rs.store, name: name, draining: rs.draining, global: rs})
 }
 
 func readRestrictions(rs *Restrictions) (*Restrictions, error) {
-	text, err := rs.keeper.Read(rs.name)
+	text, err := rs.store.Read(rs.name)
 	if err == nil {
-		err = rs.Hear(text)
+		err = rs.Update(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the restrictions of profile %s: %w", rs.name, err)
@@ -202,15 +202,15 @@ func readRestrictions(rs *Restrictions) (*Restrictions, error) {
 	return rs, nil
 }
 
-// Hear replaces the restrictions by a text of the keeper, unless that has a lower revision
+// Update replaces the restrictions by a text of the keeper, unless that has a lower revision
 // other than 0.
-func (rs *Restrictions) Hear(text string) error {
+func (rs *Restrictions) Update(text string) error {
 	held, err := parseRestricted(text)
 	if err == nil {
 		rs.mu.Lock()
 		defer rs.mu.Unlock()
-		if held.Revision == 0 || held.Revision >= rs.held.Revision {
-			rs.held = held
+		if held.Revision == 0 || held.Revision >= rs.current.Revision {
+			rs.current = held
 		}
 	}
 	return err
@@ -232,22 +232,22 @@ func parseRestricted(text string) (held Restricted, err error) {
 // Change changes the restrictions durably. It returns the number of bans lifted or
 // announcements withdrawn.
 func (rs *Restrictions) Change(ctx context.Context, change func(*Restricted) error) (lifted int, err error) {
-	everywhere, announced := rs.ofAll()
+	everywhere, announced := rs.globalEntries()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	var held, next Restricted
-	err = rs.keeper.Amend(ctx, rs.name, func(text string) (string, error) {
+	err = rs.store.Amend(ctx, rs.name, func(text string) (string, error) {
 		if held, err = parseRestricted(text); err != nil {
 			return "", err
 		}
-		held.everywhere, held.announced = everywhere, announced
+		held.globalBans, held.globalAnnouncements = everywhere, announced
 		next = Restricted{Brownout: held.Brownout, Bans: slices.Clone(held.Bans), Lifted: slices.Clone(held.Lifted), Last: held.Last,
-			Announced: slices.Clone(held.Announced), Revision: max(held.Revision+1, time.Now().UnixMicro()), everywhere: everywhere, announced: announced}
+			Announced: slices.Clone(held.Announced), Revision: max(held.Revision+1, time.Now().UnixMicro()), globalBans: everywhere, globalAnnouncements: announced}
 		if err := change(&next); err != nil {
 			return "", err
 		}
-		next.forget()
-		if rs.everywhere == nil {
+		next.forgetLifted()
+		if rs.global == nil {
 			next.number()
 		}
 		b, err := json.Marshal(next)
@@ -257,8 +257,8 @@ func (rs *Restrictions) Change(ctx context.Context, change func(*Restricted) err
 		return 0, err
 	}
 	now := time.Now()
-	lifted = len(held.all()) - len(next.all()) + max(0, len(held.standing(now))-len(next.standing(now)))
-	rs.held = next
+	lifted = len(held.all()) - len(next.all()) + max(0, len(held.announcements(now))-len(next.announcements(now)))
+	rs.current = next
 	return lifted, nil
 }
 
@@ -272,27 +272,27 @@ func (r *Restricted) number() {
 	}
 }
 
-// ofAll returns the bans and announcements of all profiles; nil if rs is that.
-func (rs *Restrictions) ofAll() ([]Ban, []Announced) {
-	if rs.everywhere == nil {
+// globalEntries returns the bans and announcements of all profiles; nil if rs is that.
+func (rs *Restrictions) globalEntries() ([]Ban, []Announced) {
+	if rs.global == nil {
 		return nil, nil
 	}
-	return rs.everywhere.Bans(), rs.everywhere.Announced()
+	return rs.global.Bans(), rs.global.Announced()
 }
 
 // Inputs returns the inputs that apply the restrictions to a profile that starts.
 func (rs *Restrictions) Inputs() []profile.Input {
-	everywhere, announced := rs.ofAll()
+	everywhere, announced := rs.globalEntries()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.held.everywhere, rs.held.announced = everywhere, announced
-	return rs.held.inputs(rs.draining.Load(), time.Now())
+	rs.current.globalBans, rs.current.globalAnnouncements = everywhere, announced
+	return rs.current.inputs(rs.draining.Load(), time.Now())
 }
 
 // State returns the inputs that apply the brown-out and the announcements to a running
 // profile.
 func (rs *Restrictions) State() []profile.Input {
-	return []profile.Input{brownoutInput(rs.Brownout()), &profile.Stand{All: rs.standing()}}
+	return []profile.Input{brownoutInput(rs.Brownout()), &profile.SetStanding{All: rs.announcements()}}
 }
 
 // BansSince returns the inputs that change the bans of a running profile from before to the
@@ -305,7 +305,7 @@ func (rs *Restrictions) BansSince(before []Ban) (in []profile.Input) {
 		}
 	}
 	for whom, b := range bans {
-		if o, known := old[whom]; (!known || o.Text != b.Text || !o.Until.Equal(b.Until)) && !b.over(time.Now()) {
+		if o, known := old[whom]; (!known || o.Text != b.Text || !o.Until.Equal(b.Until)) && !b.isOver(time.Now()) {
 			in = append(in, banInput(whom, b.Text, b.Until))
 		}
 	}
@@ -313,8 +313,8 @@ func (rs *Restrictions) BansSince(before []Ban) (in []profile.Input) {
 }
 
 // byWhom maps those who are banned to their newest ban.
-func byWhom(bans []Ban) map[profile.Whom]*Ban {
-	of := make(map[profile.Whom]*Ban, len(bans))
+func byWhom(bans []Ban) map[profile.Target]*Ban {
+	of := make(map[profile.Target]*Ban, len(bans))
 	for i := range bans {
 		if whom, err := parsePlayer(bans[i].Whom); err == nil {
 			of[whom] = &bans[i]
@@ -327,15 +327,15 @@ func byWhom(bans []Ban) map[profile.Whom]*Ban {
 func (rs *Restrictions) Brownout() profile.Brownout {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	return rs.held.effective(rs.draining.Load())
+	return rs.current.effective(rs.draining.Load())
 }
 
 // Bans returns the bans that hold in the profile: first those of all profiles, then its own,
 // each oldest first.
 func (rs *Restrictions) Bans() []Ban {
-	everywhere, announced := rs.ofAll()
+	everywhere, announced := rs.globalEntries()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.held.everywhere, rs.held.announced = everywhere, announced
-	return rs.held.all()
+	rs.current.globalBans, rs.current.globalAnnouncements = everywhere, announced
+	return rs.current.all()
 }

@@ -49,7 +49,7 @@ func TestRestricted(t *testing.T) {
 	if st.unban(st.Bans[len(st.Bans)-1].Whom); len(st.Bans) != had-1 {
 		t.Error("a ban is not lifted under the name that is listed")
 	}
-	for len(st.Bans) < mostBans {
+	for len(st.Bans) < maxBans {
 		st.Bans = append(st.Bans, Ban{Whom: "x"})
 	}
 	if err := st.ban(Ban{Whom: "192.0.2.4"}, now); err == nil {
@@ -73,7 +73,7 @@ func TestBanEverywhere(t *testing.T) {
 	h := standIn(t, &told)
 	profile := func(name string) *Restrictions {
 		t.Helper()
-		rs, err := h.Everywhere.Of(name)
+		rs, err := h.Global.Of(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestBanEverywhere(t *testing.T) {
 			t.Errorf("%s: a profile that starts is told of %d bans, want %d", when, got, want)
 		}
 	}
-	blitz := h.Running()[0].Restrictions
+	blitz := h.RunningProfiles()[0].Restrictions
 	do("ban", `{"whom": "192.0.2.1", "profile": "blitz"}`)
 	do("ban", `{"whom": "192.0.2.1"}`)
 	do("ban", `{"whom": "192.0.2.2"}`)
@@ -126,9 +126,9 @@ func TestBanEverywhere(t *testing.T) {
 func TestBansSince(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)
-	rs := h.Running()[0].Restrictions
+	rs := h.RunningProfiles()[0].Restrictions
 	texts := func() string {
-		text, err := rs.keeper.Read(rs.name)
+		text, err := rs.store.Read(rs.name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestBansSince(t *testing.T) {
 		r.Announced = []Announced{{Standing: profile.Standing{ID: 7, Until: now.Add(time.Hour)}}}
 		return r.ban(Ban{Whom: "192.0.2.2", Text: "two"}, now)
 	})
-	if err := rs.Hear(first); err != nil {
+	if err := rs.Update(first); err != nil {
 		t.Fatal(err)
 	}
 	var said []string
@@ -159,7 +159,7 @@ func TestBansSince(t *testing.T) {
 			said = append(said, "ban "+in.Text)
 		case *profile.Unban:
 			said = append(said, "unban")
-		case *profile.Stand:
+		case *profile.SetStanding:
 			said = append(said, fmt.Sprint("stand ", len(in.All)))
 		case *profile.SetBrownout:
 			said = append(said, fmt.Sprint("brown-out ", in.Brownout.NoPredictions))
@@ -171,7 +171,7 @@ func TestBansSince(t *testing.T) {
 	if got := rs.BansSince(rs.Bans()); len(got) != 0 {
 		t.Errorf("got %v without a change", got)
 	}
-	if err := rs.Hear(`{"Bans": []}`); err != nil || len(rs.Bans()) != 0 {
+	if err := rs.Update(`{"Bans": []}`); err != nil || len(rs.Bans()) != 0 {
 		t.Errorf("what an older program has written is not heard: %v, %v", rs.Bans(), err)
 	}
 }

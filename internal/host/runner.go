@@ -21,13 +21,13 @@ import (
 // The host administers the journal of a running server by the commands below at the control
 // socket, and on the pages of the runner's desk in the console.
 
-// deskPath is the console's path of the desk.
-const deskPath = "/console/runner"
+// journalAdminPath is the console's path of the desk.
+const journalAdminPath = "/console/runner"
 
-// deskOf makes the desk of a partition of the journal; -1 if there is only one. A change on
+// journalAdminOf makes the desk of a partition of the journal; -1 if there is only one. A change on
 // its pages is carried out as the command with the same name, and so recorded in the audit
 // log.
-func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
+func (h *Host) journalAdminOf(r *runner.Runner, part int) *admin.Desk {
 	refuse, show := keepOrder, showPayload
 	if h.foreign {
 		refuse, show = nil, nil
@@ -44,14 +44,14 @@ func (h *Host) deskOf(r *runner.Runner, part int) *admin.Desk {
 			}
 			args, err := json.Marshal(struct {
 				admin.Args
-				partChoice
-			}{a, partChoice{partOf(part)}})
+				partitionChoice
+			}{a, partitionChoice{partitionPointer(part)}})
 			if err != nil {
 				return nil, err
 			}
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.Patience)
 			defer cancel()
-			return h.doNoted(ctx, c, Call{Args: args}, actorOf(r.Context()).from(r.RemoteAddr))
+			return h.doAudited(ctx, c, Call{Args: args}, actorOf(r.Context()).from(r.RemoteAddr))
 		},
 	})
 }
@@ -92,7 +92,7 @@ func (h *Host) queueTitle(r *runner.Runner, part int) func(queue string) string 
 		return ""
 	}
 	return func(queue string) string {
-		for _, p := range h.Running() {
+		for _, p := range h.RunningProfiles() {
 			several := part < 0 && number(p.Name, 1) != ""
 			for shard := max(part, 0); ; shard++ {
 				n := number(p.Name, shard)
@@ -111,8 +111,8 @@ func (h *Host) queueTitle(r *runner.Runner, part int) func(queue string) string 
 	}
 }
 
-// desk returns a Command.Do that carries out a verb of the desk.
-func desk(verb string) func(context.Context, *Host, *Call) (any, error) {
+// journalAdmin returns a Command.Do that carries out a verb of the desk.
+func journalAdmin(verb string) func(context.Context, *Host, *Call) (any, error) {
 	return func(ctx context.Context, h *Host, c *Call) (any, error) {
 		var a admin.Args
 		if err := json.Unmarshal(c.Args, &a); err != nil {
@@ -122,7 +122,7 @@ func desk(verb string) func(context.Context, *Host, *Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return h.deskOf(r, -1).Do(ctx, verb, a)
+		return h.journalAdminOf(r, -1).Do(ctx, verb, a)
 	}
 }
 
@@ -137,7 +137,7 @@ func AskJournal(ctx context.Context, r *runner.Runner, command string, args, res
 	if err != nil {
 		return err
 	}
-	h := &Host{foreign: !journal.Used(r), Server: Server{Runner: r, Log: slog.New(slog.DiscardHandler), Running: func() []Running { return nil }}}
+	h := &Host{foreign: !journal.Used(r), API: API{Runner: r, Log: slog.New(slog.DiscardHandler), RunningProfiles: func() []RunningProfile { return nil }}}
 	answer, err := journalCommands[i].Do(ctx, h, &Call{Args: text})
 	if err != nil {
 		return err
@@ -168,11 +168,11 @@ var (
 	queueName = Arg{Name: "queue", Kind: Text}
 	messageID = Arg{Name: "id", Kind: Text}
 	listState = Arg{Name: "state", Kind: Text}
-	allOf     = Arg{Name: "all", Kind: Switch}
+	allRows   = Arg{Name: "all", Kind: Switch}
 	directory = Arg{Name: "dir", Kind: Text}
 	after     = Arg{Name: "after", Kind: Object}
 
-	holdSeconds = Arg{Name: "seconds", Kind: Number}
+	pinSeconds = Arg{Name: "seconds", Kind: Number}
 )
 
 // pageInbox returns rows of an inbox, at most mostDead rows and about mostDeadBytes.
@@ -241,21 +241,21 @@ func checkpoint(_ context.Context, h *Host, c *Call) (any, error) {
 	return journalStats(r), nil
 }
 
-// HoldFor asks a server to keep messages that leave the journal for some time.
-type HoldFor struct {
+// PinFor asks a server to keep messages that leave the journal for some time.
+type PinFor struct {
 	Seconds int `json:"seconds"` // 1 to 3600
 }
 
-func holdMessages(_ context.Context, h *Host, c *Call) (any, error) {
-	var f HoldFor
+func pinMessages(_ context.Context, h *Host, c *Call) (any, error) {
+	var f PinFor
 	if err := json.Unmarshal(c.Args, &f); err != nil || f.Seconds < 1 || f.Seconds > 3600 {
 		return nil, fmt.Errorf("messages are kept for 1 to 3600 seconds, not %d", f.Seconds)
 	}
-	h.Hold(time.Now().Add(time.Duration(f.Seconds) * time.Second))
+	h.PinMessages(time.Now().Add(time.Duration(f.Seconds) * time.Second))
 	return struct{}{}, nil
 }
 
-func lookAtJournal(_ context.Context, h *Host, c *Call) (any, error) {
+func readJournalStats(_ context.Context, h *Host, c *Call) (any, error) {
 	r, err := h.journal(c.Args)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func TestQueueTitle(t *testing.T) {
 		}
 		queue[name] = fmt.Sprint(n)
 	}
-	h := New(Server{Running: func() []Running { return []Running{{Name: "solo"}, {Name: "wide"}} }})
+	h := New(API{RunningProfiles: func() []RunningProfile { return []RunningProfile{{Name: "solo"}, {Name: "wide"}} }})
 	for _, tc := range []struct {
 		part        int
 		queue, want string

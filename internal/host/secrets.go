@@ -28,23 +28,23 @@ func Certificate(n *config.Network) (*tls.Certificate, error) {
 }
 
 // Validity returns until when a certificate is valid, as text with a verdict.
-func Validity(c *tls.Certificate, now time.Time) (Verdict, string) {
+func Validity(c *tls.Certificate, now time.Time) (Severity, string) {
 	begin, end := c.Leaf.NotBefore, c.Leaf.NotAfter
 	day := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 	switch {
 	case now.Before(begin):
-		return Doubtful, "the TLS certificate is not valid before " + day(begin)
+		return SeverityWarning, "the TLS certificate is not valid before " + day(begin)
 	case !now.Before(end):
-		return Doubtful, "the TLS certificate has expired on " + day(end) + ": browsers refuse it"
+		return SeverityWarning, "the TLS certificate has expired on " + day(end) + ": browsers refuse it"
 	case end.Sub(now) < min(expiresSoon, end.Sub(begin)/6):
-		return Doubtful, "the TLS certificate expires on " + day(end)
+		return SeverityWarning, "the TLS certificate expires on " + day(end)
 	}
-	return Fine, "the TLS certificate is valid until " + day(end)
+	return SeverityOK, "the TLS certificate is valid until " + day(end)
 }
 
 // Secrets checks the certificate and password files of profiles and of the journal.
 func Secrets(c *config.Config, profiles []*config.Profile, now time.Time) []Finding {
-	p := &examination{}
+	p := &diagnosis{}
 	for _, cfg := range profiles {
 		p.certificate(cfg, now)
 		if cfg.Postgres() {
@@ -54,22 +54,22 @@ func Secrets(c *config.Config, profiles []*config.Profile, now time.Time) []Find
 	if c.Server.Journal == "postgres" && c.Server.JournalPassFile != "" {
 		p.password("journal-db-pass-file", c.JournalStore())
 	}
-	return p.found
+	return p.findings
 }
 
-func (p *examination) certificate(cfg *config.Profile, now time.Time) {
+func (p *diagnosis) certificate(cfg *config.Profile, now time.Time) {
 	subject := "TLS of " + cfg.Name
 	c, err := Certificate(&cfg.Network)
 	switch {
 	case err != nil:
-		p.say(Broken, subject, "tls-cert and tls-key name files in PEM that the user who runs the server may read; with certbot see LoadCredential= in docs/operations.md", "%v", err)
+		p.add(SeverityError, subject, "tls-cert and tls-key name files in PEM that the user who runs the server may read; with certbot see LoadCredential= in docs/operations.md", "%v", err)
 	case c != nil:
 		verdict, text := Validity(c, now)
-		p.say(verdict, subject, "renew it, then 'wamble reload'", "%s", text)
+		p.add(verdict, subject, "renew it, then 'wamble reload'", "%s", text)
 	}
 }
 
-func (p *examination) password(subject string, db config.Database) {
+func (p *diagnosis) password(subject string, db config.Database) {
 	file := db.PassFile
 	if file == "" {
 		return
@@ -80,16 +80,16 @@ func (p *examination) password(subject string, db config.Database) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		p.say(Broken, subject, "write the password there: install -m 0640 -g wamble /dev/stdin "+file, "there is no file %s", file)
+		p.add(SeverityError, subject, "write the password there: install -m 0640 -g wamble /dev/stdin "+file, "there is no file %s", file)
 	case err != nil:
-		p.say(Broken, subject, "let the user who runs the server read it", "%v", err)
+		p.add(SeverityError, subject, "let the user who runs the server read it", "%v", err)
 	case info.Mode().Perm()&0o004 != 0:
-		p.say(Doubtful, subject, "chmod o= "+file, "everybody on this machine may read %s", file)
+		p.add(SeverityWarning, subject, "chmod o= "+file, "everybody on this machine may read %s", file)
 	default:
-		p.say(Fine, subject, "", "%s can be read", file)
+		p.add(SeverityOK, subject, "", "%s can be read", file)
 	}
 }
 
-func (p *examination) secrets() {
-	p.found = append(p.found, Secrets(p.Config, p.profiles, time.Now())...)
+func (p *diagnosis) secrets() {
+	p.findings = append(p.findings, Secrets(p.Config, p.profiles, time.Now())...)
 }

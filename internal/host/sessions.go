@@ -37,7 +37,7 @@ func listSessions(ctx context.Context, h *Host, c *Call) (any, error) {
 	if err := publicKey.Check(&a); err != nil {
 		return nil, err
 	}
-	list, err := h.chosen(a.Profile)
+	list, err := h.profilesOf(a.Profile)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func numbersOf(all []wamble.Session) []wamble.SessionID {
 // lookUpPlayer reads the player of a key and their sessions from the store into a, and
 // reports whether the store has them. For further profiles of the same database it keeps the
 // identity that the first one found, so that a player who is created meanwhile is left alone.
-func (p *Running) lookUpPlayer(ctx context.Context, a *Arguments) bool {
+func (p *RunningProfile) lookUpPlayer(ctx context.Context, a *Arguments) bool {
 	id, sessions, ok := p.Stored(ctx, a.player.Key)
 	if a.ids == nil {
 		a.ids = map[string]wamble.PlayerID{}
@@ -94,7 +94,7 @@ func (p *Running) lookUpPlayer(ctx context.Context, a *Arguments) bool {
 
 // lookUp reads the stored sessions of the player that was found into a, and the key of a
 // found session. Errors are ignored: the profile has the sessions in memory.
-func (p *Running) lookUp(ctx context.Context, a *Arguments) {
+func (p *RunningProfile) lookUp(ctx context.Context, a *Arguments) {
 	a.stored = nil
 	if a.found.Session == 0 {
 		_, a.stored, _ = p.Stored(ctx, a.found.Key)

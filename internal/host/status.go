@@ -118,7 +118,7 @@ type Reloaded struct {
 	Error   string         `json:"error,omitempty"` // "" if it was applied
 	Changes []string       `json:"changes"`         // one line each
 	// Foreseen is the result of a dry run; nil otherwise.
-	Foreseen *Foreseen `json:"foreseen,omitempty"`
+	Foreseen *DryRun `json:"foreseen,omitempty"`
 }
 
 // Ready reports whether all profiles serve players.
@@ -158,7 +158,7 @@ func awaitStatus(ctx context.Context, dir string, a *Arguments, answer time.Dura
 		cancel()
 		if a.wait == 0 || err == nil && s.Ready() {
 			if a.cluster && err == nil {
-				return askCluster(ctx, dir)
+				return askClusterStatus(ctx, dir)
 			}
 			return s, err
 		}

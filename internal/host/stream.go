@@ -34,7 +34,7 @@ func (h *Host) stream(who func(token string) (Actor, bool)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
-			refuseJSON(w, http.StatusInternalServerError, "the connection cannot be kept")
+			denyJSON(w, http.StatusInternalServerError, "the connection cannot be kept")
 			return
 		}
 		defer conn.Close()
@@ -49,7 +49,7 @@ func (h *Host) stream(who func(token string) (Actor, bool)) http.HandlerFunc {
 			if _, known := who(token); !known {
 				return
 			}
-			h.news(ctx, tick, sent, out)
+			h.writeChanges(ctx, tick, sent, out)
 			conn.SetWriteDeadline(time.Now().Add(streamWrite))
 			if _, err := conn.Write(out.Bytes()); err != nil {
 				return
@@ -63,8 +63,8 @@ func (h *Host) stream(who func(token string) (Actor, bool)) http.HandlerFunc {
 	}
 }
 
-// news writes the answers that differ from those sent last, and a keep-alive line.
-func (h *Host) news(ctx context.Context, tick int, sent map[string][]byte, out *bytes.Buffer) {
+// writeChanges writes the answers that differ from those sent last, and a keep-alive line.
+func (h *Host) writeChanges(ctx context.Context, tick int, sent map[string][]byte, out *bytes.Buffer) {
 	for _, s := range streamed {
 		c := h.command(s.name)
 		if tick%s.ticks != 0 || c == nil || c.allowed(actorOf(ctx)) != nil {

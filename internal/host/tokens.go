@@ -36,8 +36,8 @@ type adminToken struct {
 	Hash    string    `json:"hash,omitempty"` // SHA-256, in hex; left out of lists
 }
 
-// mostTokens bounds the number of tokens.
-const mostTokens = 256
+// maxTokens bounds the number of tokens.
+const maxTokens = 256
 
 // ReadTokens reads the tokens of a data directory.
 func ReadTokens(dir string) (*Tokens, error) {
@@ -85,8 +85,8 @@ func (t *Tokens) create(name string, role Role, now time.Time) (string, error) {
 	switch {
 	case name == Owner.Name || slices.ContainsFunc(t.list, func(known adminToken) bool { return known.Name == name }):
 		return "", fmt.Errorf("there is a token of %s already; 'wamble token-revoke %s' ends it", name, name)
-	case len(t.list) >= mostTokens:
-		return "", fmt.Errorf("there are %d tokens already", mostTokens)
+	case len(t.list) >= maxTokens:
+		return "", fmt.Errorf("there are %d tokens already", maxTokens)
 	}
 	return token, t.write(append(slices.Clone(t.list), adminToken{name, role.String(), now.UTC().Truncate(time.Second), hashToken(token)}))
 }
@@ -144,7 +144,7 @@ type Created struct {
 // tokenCommands has the commands about admin tokens.
 var tokenCommands = []Command{
 	{
-		Name: "token-create", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{tokenName, tokenRole},
+		Name: "token-create", Channels: allChannels, Changes: true, Role: Operate, Patience: quick, Args: []Arg{tokenName, tokenRole},
 		Help: Help{
 			Short: "Give somebody a token for the console",
 			Long: `Token-create makes an admin token for somebody and prints it, once: only its hash is
@@ -176,7 +176,7 @@ audit log with his name.`,
 		},
 	},
 	{
-		Name: "token-revoke", Doors: everywhere, Changes: true, Role: Operate, Patience: quick, Args: []Arg{tokenName},
+		Name: "token-revoke", Channels: allChannels, Changes: true, Role: Operate, Patience: quick, Args: []Arg{tokenName},
 		Help: Help{
 			Short:   "End somebody's token for the console",
 			Long:    "Token-revoke ends a token that 'wamble token-create' has made, at once.",
@@ -197,7 +197,7 @@ audit log with his name.`,
 		},
 	},
 	{
-		Name: "tokens", Doors: everywhere, Patience: quick,
+		Name: "tokens", Channels: allChannels, Patience: quick,
 		Help: Help{
 			Short:   "List who has a token for the console",
 			Long:    "Tokens lists the names and roles of the tokens that 'wamble token-create' has made.",
@@ -224,14 +224,14 @@ audit log with his name.`,
 // The arguments of commands about tokens.
 var (
 	tokenName = Arg{
-		Name: "name", Kind: Text, Label: "Name", Max: wamble.MaxName, Word: "NAME", What: "a name",
+		Name: "name", Kind: Text, Label: "Name", Max: wamble.MaxName, Word: "NAME", Missing: "a name",
 		At: func(a *Arguments) any { return &a.Name },
 		Check: func(a *Arguments) error {
 			return unless(wamble.IsName(a.Name) && len(a.Name) <= wamble.MaxName, "a name has 3 to 20 letters, digits, - or _")
 		},
 	}
 	tokenRole = Arg{
-		Name: "role", Kind: Text, Label: "Role: read, moderate or operate", Max: 16, Word: "ROLE", What: "a role", Choice: []string{"read", "moderate", "operate"},
+		Name: "role", Kind: Text, Label: "Role: read, moderate or operate", Max: 16, Word: "ROLE", Missing: "a role", Choice: []string{"read", "moderate", "operate"},
 		At:    func(a *Arguments) any { return &a.Role },
 		Check: func(a *Arguments) error { _, err := parseRole(a.Role); return err },
 	}

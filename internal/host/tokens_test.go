@@ -36,7 +36,7 @@ func TestRoles(t *testing.T) {
 	}
 	for i := range Commands {
 		c := &Commands[i]
-		if c.Doors&Console == 0 {
+		if c.Channels&Console == 0 {
 			continue
 		}
 		for role, token := range tokens {
@@ -54,7 +54,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for role, want := range map[Role]int{Read: http.StatusForbidden, Operate: http.StatusOK} {
-		r := httptest.NewRequest("POST", deskPath+"/pause", strings.NewReader("queue=1"))
+		r := httptest.NewRequest("POST", journalAdminPath+"/pause", strings.NewReader("queue=1"))
 		r.Header.Set("Authorization", "Bearer "+tokens[role])
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		w := httptest.NewRecorder()
@@ -63,7 +63,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("a reader pauses a queue: got %d", w.Code)
 		}
 	}
-	lines, err := h.audited()
+	lines, err := h.auditTail()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestAuditRotates(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)
 	path := auditPath(h.Dir)
-	if err := h.Noted("signal SIGHUP", "reload", func() error { return nil }); err != nil {
+	if err := h.RunAudited("signal SIGHUP", "reload", func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	grow := func() {
@@ -149,7 +149,7 @@ func TestAuditRotates(t *testing.T) {
 	}
 	for range auditFiles + 3 {
 		grow()
-		if err := h.Noted("signal SIGHUP", "reload", func() error { return nil }); err != nil {
+		if err := h.RunAudited("signal SIGHUP", "reload", func() error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,7 +157,7 @@ func TestAuditRotates(t *testing.T) {
 	if err != nil || len(found) != auditFiles+1 {
 		t.Errorf("there are the files %q", found)
 	}
-	lines, err := h.audited()
+	lines, err := h.auditTail()
 	if err != nil || len(lines) != 2 || lines[0].Command != "reload" || lines[0].From != "signal SIGHUP" || lines[1].Command != "old" {
 		t.Errorf("got %v, %v", lines, err)
 	}

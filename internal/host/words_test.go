@@ -41,18 +41,18 @@ func TestCommandLog(t *testing.T) {
 func TestByName(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)
-	if _, err := h.doNoted(t.Context(), h.command("ban"), Call{Args: []byte(`{"whom": "Ann-1"}`)}, "a test"); err != nil {
+	if _, err := h.doAudited(t.Context(), h.command("ban"), Call{Args: []byte(`{"whom": "Ann-1"}`)}, "a test"); err != nil {
 		t.Fatal(err)
 	}
 	key := wamble.PublicKey{'1'}
-	if noted, err := h.audited(); err != nil || len(noted) != 1 || !strings.Contains(string(noted[0].Args), hex.EncodeToString(key[:])) {
+	if noted, err := h.auditTail(); err != nil || len(noted) != 1 || !strings.Contains(string(noted[0].Args), hex.EncodeToString(key[:])) {
 		t.Errorf("the audit log: %+v, %v", noted, err)
 	}
-	if got := bansOf(h.Running()); len(got) != 1 || got[0].Whom != hex.EncodeToString(key[:]) {
+	if got := bansOf(h.RunningProfiles()); len(got) != 1 || got[0].Whom != hex.EncodeToString(key[:]) {
 		t.Errorf("bans: %+v", got)
 	}
-	if _, err := h.do(t.Context(), h.command("unban"), Call{Args: []byte(`{"whom": "Ann-1"}`)}); err != nil || len(bansOf(h.Running())) != 0 {
-		t.Errorf("unban: %v, %+v", err, bansOf(h.Running()))
+	if _, err := h.do(t.Context(), h.command("unban"), Call{Args: []byte(`{"whom": "Ann-1"}`)}); err != nil || len(bansOf(h.RunningProfiles())) != 0 {
+		t.Errorf("unban: %v, %+v", err, bansOf(h.RunningProfiles()))
 	}
 	for _, name := range []string{"ban", "kick", "erase", "sessions"} {
 		_, err := h.do(t.Context(), h.command(name), Call{Args: []byte(`{"whom": "Bob"}`)})
@@ -71,7 +71,7 @@ func TestKindWords(t *testing.T) {
 		t.Errorf("merge: %v", err)
 	}
 	var out strings.Builder
-	if err := (&Foreseen{Refused: []string{"a port is taken"}}).print(&out); !errors.Is(err, ErrRefused) || out.String() != "a reload would be refused: a port is taken\n" {
+	if err := (&DryRun{Refused: []string{"a port is taken"}}).print(&out); !errors.Is(err, ErrRefused) || out.String() != "a reload would be refused: a port is taken\n" {
 		t.Errorf("a dry run: %v, %q", err, &out)
 	}
 	dir := t.TempDir()
@@ -81,10 +81,10 @@ func TestKindWords(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"missing": "install -m 0640", "open": "chmod o=", "private": ""} {
-		p := &examination{}
+		p := &diagnosis{}
 		p.password("db-pass-file", config.Database{PassFile: filepath.Join(dir, name)})
-		if got := p.found[0].Advice; !strings.Contains(got, want) || (want == "") != (got == "") {
-			t.Errorf("%s: %+v", name, p.found)
+		if got := p.findings[0].Advice; !strings.Contains(got, want) || (want == "") != (got == "") {
+			t.Errorf("%s: %+v", name, p.findings)
 		}
 	}
 }

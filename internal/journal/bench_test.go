@@ -65,7 +65,7 @@ func benchDrain(b *testing.B, db, twin store.Store, boards int) {
 	for b.Loop() {
 		queue := fill(b, r, d, tr)
 		t0, used := time.Now(), cpuTime()
-		if err := d.Empty(context.Background(), nil); err != nil {
+		if err := d.DrainAll(context.Background(), nil); err != nil {
 			b.Fatal(err)
 		}
 		t1 := time.Now()

@@ -25,11 +25,11 @@ func TestCadence(t *testing.T) {
 		want   time.Duration
 	}{
 		{"one waits for the period", 1, nil, flushEvery},
-		{"so do a few", eagerAt - 1, nil, flushEvery},
-		{"many are applied at once", eagerAt, nil, 0},
+		{"so do a few", fullAt - 1, nil, flushEvery},
+		{"many are applied at once", fullAt, nil, 0},
 		{"a backlog is applied in one go", 5*2048 + 1, nil, 0},
 		// The pause after one failure is shorter than the period.
-		{"what failed is tried again after the period", eagerAt, []error{fmt.Errorf("away: %w", store.ErrTransient)}, flushEvery},
+		{"what failed is tried again after the period", fullAt, []error{fmt.Errorf("away: %w", store.ErrTransient)}, flushEvery},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { timeDrain(t, tc.posted, tc.fail, tc.want) })
@@ -48,7 +48,7 @@ func timeDrain(t *testing.T, n int, fail []error, want time.Duration) {
 	var at time.Time
 	d, err := NewDrain(t.Context(), r, store, DrainOptions{
 		Profile: "blue", Limits: Limits{Intents: 512, Bytes: 65536},
-		Applied: func(through uint64) {
+		OnApplied: func(through uint64) {
 			if through == uint64(n) {
 				at = time.Now()
 			}
@@ -64,7 +64,7 @@ func timeDrain(t *testing.T, n int, fail []error, want time.Duration) {
 
 	postMany(t, r, d, n)
 	start := time.Now()
-	d.Posted(n)
+	d.Added(n)
 	time.Sleep(time.Second)
 	synctest.Wait()
 	if at.IsZero() {
@@ -97,10 +97,10 @@ func TestDrainRests(t *testing.T) {
 		var mu sync.Mutex
 		var work []Work
 		var at []time.Duration
-		start, next := time.Now(), Next{Rest: rest}
+		start, next := time.Now(), Next{Pause: rest}
 		d, err := NewDrain(t.Context(), r, &fakeStore{}, DrainOptions{
 			Profile: "blue", Limits: Limits{Intents: 512, Bytes: 65536},
-			Worked: func(w Work) Next {
+			OnTransaction: func(w Work) Next {
 				mu.Lock()
 				defer mu.Unlock()
 				work, at = append(work, w), append(at, time.Since(start))
@@ -115,10 +115,10 @@ func TestDrainRests(t *testing.T) {
 		go func() { ended <- d.Run(ctx) }()
 		put := func(n int) {
 			postMany(t, r, d, n)
-			d.Posted(n)
+			d.Added(n)
 			synctest.Wait()
 		}
-		put(eagerAt)
+		put(fullAt)
 		if !d.IsEmpty() {
 			t.Error("it rests, and what the store has is not acknowledged")
 		}
@@ -132,11 +132,11 @@ func TestDrainRests(t *testing.T) {
 		mu.Unlock()
 		time.Sleep(rest)
 		synctest.Wait()
-		put(eagerAt)
+		put(fullAt)
 		time.Sleep(rest)
 		synctest.Wait()
 		time.Sleep(rest / 4)
-		d.Hasten()
+		d.SetUrgent()
 		synctest.Wait()
 		mu.Lock()
 		got, when := work, at
@@ -144,7 +144,7 @@ func TestDrainRests(t *testing.T) {
 		for i, want := range []struct {
 			least, most int
 			at          time.Duration
-		}{{eagerAt, eagerAt, 0}, {7000, 7000, rest}, {1, 60, 2 * rest}, {1, 60, 2*rest + rest/4}} {
+		}{{fullAt, fullAt, 0}, {7000, 7000, rest}, {1, 60, 2 * rest}, {1, 60, 2*rest + rest/4}} {
 			if len(got) <= i || got[i].Messages < want.least || got[i].Messages > want.most || when[i] != want.at {
 				t.Errorf("got %+v at %v, want transaction %d to be %+v", got, when, i, want)
 				break
@@ -173,7 +173,7 @@ func TestDrainAhead(t *testing.T) {
 		var work []int
 		d, err := NewDrain(t.Context(), r, &fakeStore{}, DrainOptions{
 			Profile: "blue", Limits: Limits{Intents: 8, Bytes: 65536},
-			Worked: func(w Work) Next {
+			OnTransaction: func(w Work) Next {
 				if work = append(work, w.Messages); size == 0 {
 					size = w.Bytes
 				}
@@ -221,8 +221,8 @@ func TestDrainAtRest(t *testing.T) {
 		if err := r.Quiesce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		postMany(t, r, d, 2*eagerAt)
-		d.Posted(2 * eagerAt)
+		postMany(t, r, d, 2*fullAt)
+		d.Added(2 * fullAt)
 		if got, want := d.untilNext(false), flushEvery; got != want {
 			t.Fatalf("after a turn that moved nothing: got %v, want %v", got, want)
 		}
@@ -233,7 +233,7 @@ func TestDrainAtRest(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- d.Run(ctx) }()
 		time.Sleep(10 * flushEvery) // which never ends if the drain does not rest
-		if got, want := d.Pending(), 2*eagerAt; got != want {
+		if got, want := d.Pending(), 2*fullAt; got != want {
 			t.Errorf("got %d pending, want %d", got, want)
 		}
 		r.Resume()

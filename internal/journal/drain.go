@@ -12,10 +12,10 @@ import (
 	"wamble/runner"
 )
 
-// The drain flushes at once when eagerAt messages wait, otherwise flushEvery after the last flush, and at
+// The drain flushes at once when fullAt messages wait, otherwise flushEvery after the last flush, and at
 // most batchesPerTurn batches per turn.
 const (
-	eagerAt        = 128
+	fullAt         = 128
 	flushEvery     = 200 * time.Millisecond
 	batchesPerTurn = 4
 )
@@ -38,29 +38,29 @@ const (
 type DrainOptions struct {
 	Profile string
 	Limits  Limits
-	// Applied is called with the last message that the store has, on the drain's goroutine.
-	Applied func(through uint64)
-	// Worked is called after every transaction of the store, and returns how to go on. Empty ignores its
+	// OnApplied is called with the last message that the store has, on the drain's goroutine.
+	OnApplied func(through uint64)
+	// OnTransaction is called after every transaction of the store, and returns how to go on. Empty ignores its
 	// Rest.
-	Worked func(Work) Next
-	// Trouble is called with every failure of the store, and with nil when the store works again.
-	Trouble func(err error)
-	// Dead is called with the number of new dead letters and the last reason, at most every deadEvery.
-	Dead func(count int, reason error)
-	// Keep configures which messages are kept that the store has. KeepFailed is called when that fails.
-	Keep       KeepOptions
-	KeepFailed func(err error)
-	// WentBack is called for a store that has less than it had, and again when the kept messages are there.
-	WentBack func(Setback)
+	OnTransaction func(Work) Next
+	// OnStoreResult is called with every failure of the store, and with nil when the store works again.
+	OnStoreResult func(err error)
+	// OnDeadLetters is called with the number of new dead letters and the last reason, at most every deadReportEvery.
+	OnDeadLetters func(count int, reason error)
+	// Retain configures which messages are kept that the store has. OnRetainFailed is called when that fails.
+	Retain         RetainOptions
+	OnRetainFailed func(err error)
+	// OnRollback is called for a store that has less than it had, and again when the kept messages are there.
+	OnRollback func(Rollback)
 	// Others reports whether the store lacks messages that other profiles had brought there, and the sum of
 	// their cursors: until it has them, it may refuse what it must take.
 	Others func(ctx context.Context) (behind bool, at uint64)
-	// Emitted is called when the feed of finished games has grown.
-	Emitted func()
-	// Happened is called on the drain's goroutine with the events of the messages behind after up to
+	// OnFeed is called when the feed of finished games has grown.
+	OnFeed func()
+	// OnEvents is called on the drain's goroutine with the events of the messages behind after up to
 	// through, once the store has them. The list is valid during the call. When an observer has just come,
 	// the first call includes the kept events before, which may repeat some.
-	Happened func(after, through uint64, list []Happened)
+	OnEvents func(after, through uint64, list []Event)
 	// Observed is given the last message that the store has, and reports whether any observer wants
 	// Happened; nil means always. Finding the events costs as much as planning a batch.
 	Observed func(through uint64) bool
@@ -79,7 +79,7 @@ type Work struct {
 // each transaction; 0: as many as it can. It claims enough messages for Ahead transactions, and plans one
 // while the one before is under way; 0: one.
 type Next struct {
-	Rest  time.Duration
+	Pause time.Duration
 	Bytes int
 	Ahead int
 }
@@ -92,31 +92,31 @@ type Drain struct {
 	store  store.Store
 	o      DrainOptions
 
-	planner Planner
-	cursor  uint64 // last message that the store has
-	known   bool   // cursor was read from the store since the last failure
-	kept    *kept  // nil: nothing is kept
-	base    atomic.Uint64
-	recheck atomic.Bool
-	pause   time.Duration
-	next    Next
-	pending atomic.Int64
-	wake    chan struct{}
-	hasten  chan struct{}
-	applied atomic.Uint64
-	limits  atomic.Pointer[Limits]
-	// emitted counts the games put into the feed, announced those of which o.Emitted was called. Only the
+	planner  Planner
+	cursor   uint64    // last message that the store has
+	known    bool      // cursor was read from the store since the last failure
+	retained *retained // nil: nothing is kept
+	base     atomic.Uint64
+	recheck  atomic.Bool
+	pause    time.Duration
+	next     Next
+	pending  atomic.Int64
+	wake     chan struct{}
+	urgent   chan struct{}
+	applied  atomic.Uint64
+	limits   atomic.Pointer[Limits]
+	// emitted counts the games put into the feed, announced those of which o.OnFeed was called. Only the
 	// drain's goroutine uses them.
 	emitted, announced uint64
-	dead               burials // not reported yet
-	// told is the last message whose events were, or need not be, reported; telling says that those of all
+	unreported         deadLetterBatch // not reported yet
+	// eventsBefore is the last message whose events were, or need not be, reported; telling says that those of all
 	// later messages are reported; happened is a buffer.
-	told     uint64
-	telling  bool
-	happened []Happened
+	eventsBefore uint64
+	observed     bool
+	eventBuffer  []Event
 	remembered
-	deadTold time.Time
-	others   others
+	deadReported time.Time
+	others       others
 }
 
 // NewDrain makes the drain of a profile. A profile may have only one.
@@ -125,7 +125,7 @@ func NewDrain(ctx context.Context, r *runner.Runner, db store.Store, o DrainOpti
 	if err != nil {
 		return nil, err
 	}
-	d := &Drain{r: r, store: db, o: o, wake: make(chan struct{}, 1), hasten: make(chan struct{}, 1)}
+	d := &Drain{r: r, store: db, o: o, wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
 	d.SetLimits(o.Limits)
 	d.worker, err = r.NewWorker(uint64(id), runner.WorkerOptions{
 		Batch: d.handle, Ordered: true, Policy: &Policy,
@@ -134,14 +134,14 @@ func NewDrain(ctx context.Context, r *runner.Runner, db store.Store, o DrainOpti
 	if err != nil {
 		return nil, fmt.Errorf("drain of profile %q: %w", o.Profile, err)
 	}
-	if o.Keep.Dir != "" {
-		d.kept = openKept(o.Keep, store.JournalID(r.JournalID()), id)
+	if o.Retain.Dir != "" {
+		d.retained = openRetained(o.Retain, store.JournalID(r.JournalID()), id)
 	}
 	d.count()
 	return d, nil
 }
 
-// count reads from the runner how many messages wait. Between two calls, Posted and the batches keep the
+// count reads from the runner how many messages wait. Between two calls, Added and the batches keep the
 // number approximately right.
 func (d *Drain) count() int {
 	depth := 0
@@ -175,7 +175,7 @@ func (d *Drain) Fits(ctx context.Context) error {
 		return fmt.Errorf("%w: it has messages of profile %q up to %d, and the journal ends at %d. "+
 			"So this is an old copy of the journal, or its end was cut off; 'wamble runner restore' makes one fit", ErrAhead, d.o.Profile, at, last)
 	}
-	return d.meet(ctx, d.settled()+1)
+	return d.syncCursor(ctx, d.settled()+1)
 }
 
 // Worker returns the number of the profile's worker, the address of its messages.
@@ -190,15 +190,15 @@ func (d *Drain) Applied() uint64 { return d.applied.Load() }
 // SetLimits changes the bounds of a transaction, from the next one on.
 func (d *Drain) SetLimits(l Limits) { d.limits.Store(&l) }
 
-// Posted counts n messages that became durable. It does not block.
-func (d *Drain) Posted(n int) {
-	if d.pending.Add(int64(n)) >= eagerAt {
+// Added counts n messages that became durable. It does not block.
+func (d *Drain) Added(n int) {
+	if d.pending.Add(int64(n)) >= fullAt {
 		signal(d.wake)
 	}
 }
 
-// Hasten makes the drain start at once on what waits, without a rest. It does not block.
-func (d *Drain) Hasten() { signal(d.hasten) }
+// SetUrgent makes the drain start at once on what waits, without a rest. It does not block.
+func (d *Drain) SetUrgent() { signal(d.urgent) }
 
 // signal wakes the receiver of c, now or when it next waits.
 func signal(c chan struct{}) {
@@ -212,21 +212,21 @@ func signal(c chan struct{}) {
 func (d *Drain) Run(ctx context.Context) error {
 	timer := time.NewTimer(flushEvery)
 	defer timer.Stop()
-	defer func() { d.tellDead(time.Now(), true) }()
-	d.told = max(d.told, d.settled())
+	defer func() { d.reportDeadLetters(time.Now(), true) }()
+	d.eventsBefore = max(d.eventsBefore, d.settled())
 	for {
-		d.listen(ctx, d.told)
-		d.tellDead(time.Now(), false)
+		d.checkObserver(ctx, d.eventsBefore)
+		d.reportDeadLetters(time.Now(), false)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-d.wake:
-		case <-d.hasten:
+		case <-d.urgent:
 		case <-timer.C:
 		}
 		moved := false
 		if d.recheck.Swap(false) {
-			if err := d.meet(ctx, d.settled()+1); err != nil && ctx.Err() == nil {
+			if err := d.syncCursor(ctx, d.settled()+1); err != nil && ctx.Err() == nil {
 				d.recheck.Store(true)
 				d.trouble(err)
 			}
@@ -263,23 +263,23 @@ func (n Next) bytes() int {
 	return min(n.Bytes, maxBytes)
 }
 
-// sleep rests as long as the last Next says, or until Hasten.
+// sleep rests as long as the last Next says, or until SetUrgent.
 func (d *Drain) sleep(ctx context.Context) {
-	if d.next.Rest <= 0 {
+	if d.next.Pause <= 0 {
 		return
 	}
 	select {
 	case <-ctx.Done():
-	case <-d.hasten:
-	case <-time.After(d.next.Rest):
+	case <-d.urgent:
+	case <-time.After(d.next.Pause):
 	}
-	d.next.Rest = 0
+	d.next.Pause = 0
 }
 
 // untilNext returns the pause after a turn. A turn that moved nothing although many messages wait was not
 // allowed to, as during a handoff; trying again at once would waste time.
 func (d *Drain) untilNext(moved bool) time.Duration {
-	if moved && d.Pending() >= eagerAt && d.pause == 0 {
+	if moved && d.Pending() >= fullAt && d.pause == 0 {
 		return 0
 	}
 	return flushEvery
@@ -298,10 +298,10 @@ func (d *Drain) IsPaused() bool {
 	return false
 }
 
-// Empty drains until no message is left, before a start or a change of the store, even if the queue is
+// DrainAll drains until no message is left, before a start or a change of the store, even if the queue is
 // paused. progress, unless nil, is called with the approximate number of messages left.
-func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
-	defer func() { d.tellDead(time.Now(), true) }()
+func (d *Drain) DrainAll(ctx context.Context, progress func(left int)) error {
+	defer func() { d.reportDeadLetters(time.Now(), true) }()
 	d.worker.RunPaused(true)
 	defer d.worker.RunPaused(false)
 	for d.count() > 0 {
@@ -309,7 +309,7 @@ func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("drain of profile %q: %w", d.o.Profile, err)
 		}
-		d.tellDead(time.Now(), false)
+		d.reportDeadLetters(time.Now(), false)
 		if progress != nil {
 			progress(d.count())
 		}
@@ -329,8 +329,8 @@ func (d *Drain) Empty(ctx context.Context, progress func(left int)) error {
 // Close removes the drain's worker from the runner. Run must have ended.
 func (d *Drain) Close() error {
 	err := d.worker.Remove()
-	if d.kept != nil {
-		err = errors.Join(err, d.kept.close())
+	if d.retained != nil {
+		err = errors.Join(err, d.retained.close())
 	}
 	return err
 }
@@ -342,9 +342,9 @@ func (d *Drain) handle(ctx context.Context, b *runner.Batched) error {
 		if d.pause > 0 {
 			d.trouble(nil)
 		}
-		if d.kept != nil {
-			if err := d.kept.add(b, time.Now()); err != nil && d.o.KeepFailed != nil {
-				d.o.KeepFailed(err)
+		if d.retained != nil {
+			if err := d.retained.add(b, time.Now()); err != nil && d.o.OnRetainFailed != nil {
+				d.o.OnRetainFailed(err)
 			}
 		}
 		d.pause = 0
@@ -360,8 +360,8 @@ func (d *Drain) handle(ctx context.Context, b *runner.Batched) error {
 }
 
 func (d *Drain) trouble(err error) {
-	if d.o.Trouble != nil {
-		d.o.Trouble(err)
+	if d.o.OnStoreResult != nil {
+		d.o.OnStoreResult(err)
 	}
 }
 
@@ -369,7 +369,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 	began := time.Now()
 	run := newRun(b)
 	if !d.known {
-		if err := d.meet(ctx, run.queue[0].Seq); err != nil {
+		if err := d.syncCursor(ctx, run.queue[0].Seq); err != nil {
 			return err
 		}
 	}
@@ -389,7 +389,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		}
 		now := next
 		if now.taken == 0 {
-			now = run.plan(d, d.front(queue), d.limits.Load().Adapt(left))
+			now = run.plan(d, d.nextBatch(queue), d.limits.Load().Adapt(left))
 		}
 		taken := queue[:now.taken]
 		left -= waiting(taken)
@@ -401,7 +401,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 			if moved.At <= d.cursor {
 				return fmt.Errorf("the cursor went back from %d to %d: %w", d.cursor, moved.At, store.ErrTransient)
 			}
-			d.moveTo(moved.At)
+			d.setCursor(moved.At)
 			if queue, err = run.skip(ctx, d, queue); err != nil {
 				return err
 			}
@@ -411,20 +411,20 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 		if err != nil {
 			return err
 		}
-		d.moveTo(now.Through)
-		began = d.worked(taken, began)
+		d.setCursor(now.Through)
+		began = d.reportWork(taken, began)
 		queue = queue[now.taken:]
 	}
 	if err := run.emit(d); err != nil {
 		return err
 	}
-	d.buried(run.dead)
-	return d.tell(ctx, run)
+	d.addDeadLetters(run.dead)
+	return d.publishEvents(ctx, run)
 }
 
-// front returns the messages for the next transaction: all, if they are hardly more than it may have, or
+// nextBatch returns the messages for the next transaction: all, if they are hardly more than it may have, or
 // else one of several parts of equal size.
-func (d *Drain) front(queue []Message) []Message {
+func (d *Drain) nextBatch(queue []Message) []Message {
 	all, room := size(queue), d.next.bytes()
 	parts := max((all+room/2)/room, 1)
 	part := all/parts + 1
@@ -437,13 +437,13 @@ func (d *Drain) front(queue []Message) []Message {
 	return queue
 }
 
-// worked reports a transaction, and returns when the work on the next begins.
-func (d *Drain) worked(messages []Message, began time.Time) time.Time {
+// reportWork reports a transaction, and returns when the work on the next begins.
+func (d *Drain) reportWork(messages []Message, began time.Time) time.Time {
 	d.pending.Add(-int64(len(messages)))
-	if d.o.Worked == nil {
+	if d.o.OnTransaction == nil {
 		return began
 	}
-	d.next = d.o.Worked(Work{Messages: len(messages), Bytes: size(messages), Took: time.Since(began)})
+	d.next = d.o.OnTransaction(Work{Messages: len(messages), Bytes: size(messages), Took: time.Since(began)})
 	return time.Now()
 }
 
@@ -463,10 +463,10 @@ func waiting(queue []Message) (n int) {
 	return n
 }
 
-func (d *Drain) moveTo(cursor uint64) {
+func (d *Drain) setCursor(cursor uint64) {
 	d.cursor = cursor
 	d.applied.Store(cursor)
-	if d.o.Applied != nil {
-		d.o.Applied(cursor)
+	if d.o.OnApplied != nil {
+		d.o.OnApplied(cursor)
 	}
 }

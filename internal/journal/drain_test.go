@@ -102,7 +102,7 @@ func move(board wamble.BoardID, ply int) intent.Intent {
 
 func empty(t *testing.T, d *Drain) {
 	t.Helper()
-	if err := d.Empty(t.Context(), nil); err != nil {
+	if err := d.DrainAll(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -156,7 +156,7 @@ func TestEmptyTellsItsProgress(t *testing.T) {
 		post(t, r, d, move(1, ply))
 	}
 	var got []int
-	if err := d.Empty(t.Context(), func(left int) { got = append(got, left) }); err != nil {
+	if err := d.DrainAll(t.Context(), func(left int) { got = append(got, left) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) < 2 || got[0] != 10 || got[len(got)-1] != 0 {
@@ -169,7 +169,7 @@ func TestDrainKeepsABatchThroughTransientErrors(t *testing.T) {
 	db := &fakeStore{fail: []error{away, nil, away, away}}
 	r, d := openDrain(t, db)
 	var troubles []error
-	d.o.Trouble = func(err error) { troubles = append(troubles, err) }
+	d.o.OnStoreResult = func(err error) { troubles = append(troubles, err) }
 	for ply := 1; ply <= 6; ply++ {
 		post(t, r, d, move(1, ply))
 	}
@@ -287,7 +287,7 @@ func TestDeadLettersAreTold(t *testing.T) {
 	db := &fakeStore{refuse: map[string]bool{}, because: "RECORD_MOVE: RECORD_MOVE: ply 1 is taken"}
 	r, d := openDrain(t, db)
 	var told []string
-	d.o.Dead = func(count int, reason error) { told = append(told, fmt.Sprintf("%d, %v", count, reason)) }
+	d.o.OnDeadLetters = func(count int, reason error) { told = append(told, fmt.Sprintf("%d, %v", count, reason)) }
 	const bad = 500
 	for i := range bad {
 		db.refuse[fmt.Sprintf("move %d/1", i+2)] = true
@@ -307,13 +307,13 @@ func TestDeadLettersAreTold(t *testing.T) {
 // told of every ten seconds.
 func TestDeadLettersAreToldSlowly(t *testing.T) {
 	var told []int
-	d := &Drain{o: DrainOptions{Dead: func(count int, _ error) { told = append(told, count) }}}
+	d := &Drain{o: DrainOptions{OnDeadLetters: func(count int, _ error) { told = append(told, count) }}}
 	start := time.Unix(1e9, 0)
 	for i := range 1_000_000 { // one each millisecond
-		d.buried(burials{1, errors.New("constraint violated")})
-		d.tellDead(start.Add(time.Duration(i)*time.Millisecond), false)
+		d.addDeadLetters(deadLetterBatch{1, errors.New("constraint violated")})
+		d.reportDeadLetters(start.Add(time.Duration(i)*time.Millisecond), false)
 	}
-	d.tellDead(start, true)
+	d.reportDeadLetters(start, true)
 	sum := 0
 	for _, n := range told {
 		sum += n
@@ -349,13 +349,13 @@ func TestDrainRefusesACursorThatWentBack(t *testing.T) {
 	db.cursor = 0
 	post(t, r, d, move(1, 2))
 	ctx, cancel := context.WithCancel(t.Context())
-	d.o.Trouble = func(err error) {
+	d.o.OnStoreResult = func(err error) {
 		if !errors.Is(err, store.ErrTransient) {
 			t.Errorf("got %v, want a transient error", err)
 		}
 		cancel()
 	}
-	if err := d.Empty(ctx, nil); !errors.Is(err, context.Canceled) {
+	if err := d.DrainAll(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want it to wait until it is stopped", err)
 	}
 	if want := []string{"move 1/1"}; !slices.Equal(db.applied, want) {
@@ -384,9 +384,9 @@ func TestDrainStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	db := &stopping{fakeStore: &fakeStore{}, stop: cancel}
 	r, d := openDrain(t, db)
-	d.o.Trouble = func(err error) { t.Errorf("got trouble %v, want none", err) }
+	d.o.OnStoreResult = func(err error) { t.Errorf("got trouble %v, want none", err) }
 	post(t, r, d, move(1, 1))
-	if err := d.Empty(ctx, nil); !errors.Is(err, context.Canceled) {
+	if err := d.DrainAll(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want it to say that it was stopped", err)
 	}
 	if done, err := d.worker.Tick(t.Context()); done != 1 || err != nil {
@@ -403,7 +403,7 @@ func TestDrainRuns(t *testing.T) {
 	r, d := openDrain(t, db)
 	ctx, cancel := context.WithCancel(t.Context())
 	all := make(chan struct{})
-	d.o.Applied = func(through uint64) {
+	d.o.OnApplied = func(through uint64) {
 		if through == 300 {
 			close(all)
 		}
@@ -412,7 +412,7 @@ func TestDrainRuns(t *testing.T) {
 	go func() { ended <- d.Run(ctx) }()
 	for ply := 1; ply <= 300; ply++ {
 		post(t, r, d, move(1, ply))
-		d.Posted(1)
+		d.Added(1)
 	}
 	<-all
 	cancel()

@@ -22,7 +22,7 @@ func TestEmptyThoughPaused(t *testing.T) {
 	rounds := 0
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err := d.Empty(ctx, func(int) {
+	err := d.DrainAll(ctx, func(int) {
 		if rounds++; rounds == 1000 {
 			cancel()
 		}
@@ -51,7 +51,7 @@ func TestEmptyWaits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		rounds := 0
-		err := d.Empty(ctx, func(int) {
+		err := d.DrainAll(ctx, func(int) {
 			if rounds++; rounds == 1000 {
 				cancel()
 			}

@@ -29,9 +29,9 @@ type Ended struct {
 
 var winners = map[wamble.Result]string{wamble.WhiteWins: "white", wamble.BlackWins: "black", wamble.Draw: "draw"}
 
-// FeedKept is how many games the feed keeps; the oldest are dropped when it has FeedTrim more.
+// FeedSize is how many games the feed keeps; the oldest are dropped when it has FeedTrim more.
 const (
-	FeedKept = 100_000
+	FeedSize = 100_000
 	FeedTrim = 1024
 )
 
@@ -80,10 +80,10 @@ func (d *Drain) feed(ctx context.Context) error {
 		return nil
 	}
 	d.announced = d.emitted
-	if d.o.Emitted != nil {
-		d.o.Emitted()
+	if d.o.OnFeed != nil {
+		d.o.OnFeed()
 	}
-	return TrimFeed(ctx, d.r, FeedKept, FeedTrim)
+	return TrimFeed(ctx, d.r, FeedSize, FeedTrim)
 }
 
 // TrimFeed drops the oldest games if there are more than keep plus slack.

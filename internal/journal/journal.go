@@ -170,8 +170,8 @@ func readUint32(tx *runner.Tx, key []byte) (uint32, error) {
 	return binary.LittleEndian.Uint32(value), nil
 }
 
-// Left returns how many messages a profile has in the journal. It needs no drain.
-func Left(ctx context.Context, r *runner.Runner, profile string) (uint64, error) {
+// Undrained returns how many messages a profile has in the journal. It needs no drain.
+func Undrained(ctx context.Context, r *runner.Runner, profile string) (uint64, error) {
 	workers, err := Workers(ctx, r)
 	if err != nil {
 		return 0, err

@@ -33,15 +33,15 @@ type Leases struct {
 }
 
 type stock struct {
-	blocks []wamble.Block
-	left   int64
-	wanted bool // a lease is under way
-	taken  int64
-	since  time.Duration // when counting of taken began
-	rate   float64       // numbers per second, recently
-	part   time.Duration // when the next part may be leased
-	first  int           // size of the first lease if the supply begins small; 0: it does not
-	last   int64         // the highest leased number
+	blocks    []wamble.Block
+	remaining int64
+	wanted    bool // a lease is under way
+	taken     int64
+	since     time.Duration // when counting of taken began
+	rate      float64       // numbers per second, recently
+	part      time.Duration // when the next part may be leased
+	first     int           // size of the first lease if the supply begins small; 0: it does not
+	last      int64         // the highest leased number
 }
 
 // NewLeases returns an empty supply. It leases at most size numbers at a time, and keeps more in stock of
@@ -58,7 +58,7 @@ func (st *stock) least(size int) int {
 	switch {
 	case st.first == 0:
 		return size
-	case st.last == 0, st.last < leastSmall && st.left > int64(st.first/2):
+	case st.last == 0, st.last < leastSmall && st.remaining > int64(st.first/2):
 		return min(st.first, size)
 	}
 	return int(min(max(st.last/smallShare, leastSmall), int64(size)))
@@ -67,14 +67,14 @@ func (st *stock) least(size int) int {
 // Next takes the next number. It reports false if none is left until Add is called.
 func (l *Leases) Next(s wamble.Sequence) (id int64, ok bool) {
 	st := &l.stocks[s]
-	if st.left == 0 {
+	if st.remaining == 0 {
 		return 0, false
 	}
 	b := &st.blocks[0]
 	id = b.First
 	b.First++
 	b.Count--
-	st.left--
+	st.remaining--
 	st.taken++
 	if b.Count == 0 {
 		st.blocks = st.blocks[1:]
@@ -93,7 +93,7 @@ func (l *Leases) Want(s wamble.Sequence, now time.Duration) int {
 	}
 	least := st.least(l.size)
 	supply := max(least, int(min(st.rate*lasts.Seconds(), maxStock)))
-	if st.wanted || st.left > int64(supply/2) || st.left > int64(least/2) && now < st.part {
+	if st.wanted || st.remaining > int64(supply/2) || st.remaining > int64(least/2) && now < st.part {
 		return 0
 	}
 	st.wanted, st.part = true, now+partEvery
@@ -108,14 +108,14 @@ func (l *Leases) Add(s wamble.Sequence, blocks []wamble.Block) {
 	for _, b := range blocks {
 		if b.Count > 0 {
 			st.blocks = append(st.blocks, b)
-			st.left += b.Count
+			st.remaining += b.Count
 			st.last = max(st.last, b.First+b.Count-1)
 		}
 	}
 }
 
-// Left returns how many numbers are in stock.
-func (l *Leases) Left(s wamble.Sequence) int64 { return l.stocks[s].left }
+// Remaining returns how many numbers are in stock.
+func (l *Leases) Remaining(s wamble.Sequence) int64 { return l.stocks[s].remaining }
 
 // Blocks returns the numbers in stock, for another process to Add.
 func (l *Leases) Blocks(s wamble.Sequence) []wamble.Block { return l.stocks[s].blocks }
@@ -132,10 +132,10 @@ func (l *Leases) Skip(s wamble.Sequence, id int64) bool {
 			continue
 		}
 		for _, before := range st.blocks[:i] {
-			st.left -= before.Count
+			st.remaining -= before.Count
 		}
 		taken := id - b.First + 1
-		st.left -= taken
+		st.remaining -= taken
 		st.blocks = st.blocks[i:]
 		st.blocks[0] = wamble.Block{First: id + 1, Count: b.Count - taken}
 		if st.blocks[0].Count == 0 {

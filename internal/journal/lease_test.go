@@ -24,7 +24,7 @@ func TestLeases(t *testing.T) {
 		t.Fatalf("after a failed lease: got %d wanted, want 10", got)
 	}
 	l.Add(wamble.BoardIDs, []wamble.Block{{First: 5, Count: 3}, {First: 100, Count: 0}, {First: 20, Count: 7}})
-	if got := l.Left(wamble.BoardIDs); got != 10 {
+	if got := l.Remaining(wamble.BoardIDs); got != 10 {
 		t.Fatalf("got %d left, want 10", got)
 	}
 	var got []int64
@@ -75,7 +75,7 @@ func TestLeasesBeginSmall(t *testing.T) {
 				lease(l, n)
 			}
 			id, ok := l.Next(wamble.BoardIDs)
-			left := l.Left(wamble.BoardIDs)
+			left := l.Remaining(wamble.BoardIDs)
 			switch {
 			case !ok:
 				t.Fatalf("after %d boards there are no numbers", made)
@@ -133,7 +133,7 @@ func TestLeasesLast(t *testing.T) {
 		for s := range 120 {
 			second(time.Duration(s) * time.Second)
 		}
-		left := l.Left(wamble.BoardIDs)
+		left := l.Remaining(wamble.BoardIDs)
 		if tc.perSecond == 0 {
 			if left != 16384 {
 				t.Errorf("at rest: %d numbers in stock, want 16384", left)

@@ -82,7 +82,7 @@ func openLine(ctx context.Context, dir string, store store.Store) (*line, error)
 	l.d, err = journal.NewDrain(ctx, r, store, journal.DrainOptions{
 		Profile: profile,
 		Limits:  journal.Limits{Intents: 512, Bytes: 65536},
-		Applied: func(through uint64) {
+		OnApplied: func(through uint64) {
 			l.mu.Lock()
 			l.applied = through
 			l.mu.Unlock()
@@ -134,7 +134,7 @@ func (l *line) post(k, n int) error {
 		return err
 	}
 	err := <-durable
-	l.d.Posted(n)
+	l.d.Added(n)
 	return err
 }
 
@@ -150,7 +150,7 @@ func finish(t *testing.T, dir string, store store.Store, acked, posted map[int]b
 	if err := <-l.ended; err != nil {
 		t.Fatal(err)
 	}
-	if err := l.d.Empty(t.Context(), nil); err != nil {
+	if err := l.d.DrainAll(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if letters, err := l.r.DeadLetters(runner.DeadFilter{}, runner.Row{}, 10); err != nil || len(letters) > 0 {

@@ -17,7 +17,7 @@ import (
 // rememberedRow is the value of such a row; its key ends with the last message of the batch.
 type rememberedRow struct {
 	After uint64 // the row has the messages behind it, up to that of the key
-	List  []Happened
+	List  []Event
 }
 
 // remembered lists the rows, oldest first.
@@ -36,7 +36,7 @@ func rememberedKey(profile string, through uint64) []byte {
 }
 
 // remember writes the events of a batch, and deletes the oldest rows.
-func (d *Drain) remember(tx *runner.Tx, after, through uint64, list []Happened) error {
+func (d *Drain) remember(tx *runner.Tx, after, through uint64, list []Event) error {
 	value, err := json.Marshal(rememberedRow{after, list})
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (d *Drain) remember(tx *runner.Tx, after, through uint64, list []Happened) 
 	m := &d.remembered
 	m.rows = append(m.rows, rememberedAt{through, len(list)})
 	m.events += len(list)
-	for len(m.rows) > 1 && (len(m.rows) > recallMessages || m.events > recallMessages) {
+	for len(m.rows) > 1 && (len(m.rows) > maxRecentEvents || m.events > maxRecentEvents) {
 		err = errors.Join(err, tx.Delete(rememberedKey(d.o.Profile, m.rows[0].through)))
 		m.events -= m.rows[0].events
 		m.rows = m.rows[1:]
@@ -56,8 +56,8 @@ func (d *Drain) remember(tx *runner.Tx, after, through uint64, list []Happened) 
 	return err
 }
 
-// recollect returns the remembered events behind first, up to last, and whether they are complete.
-func (d *Drain) recollect(ctx context.Context, last uint64) (first uint64, list []Happened, known bool, err error) {
+// rememberedEvents returns the remembered events behind first, up to last, and whether they are complete.
+func (d *Drain) rememberedEvents(ctx context.Context, last uint64) (first uint64, list []Event, known bool, err error) {
 	d.remembered = remembered{}
 	first = last
 	_, err = d.r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {

@@ -59,7 +59,7 @@ func newRoad(t *testing.T, r *runner.Runner, profile string, store store.Store) 
 	var err error
 	made.d, err = journal.NewDrain(t.Context(), r, store, journal.DrainOptions{
 		Profile: profile, Limits: journal.Limits{Intents: 512, Bytes: 65536},
-		Trouble: func(err error) {
+		OnStoreResult: func(err error) {
 			if err != nil {
 				made.trouble()
 			}
@@ -83,7 +83,7 @@ func (r *road) post(requests ...[]intent.Intent) {
 
 func (r *road) empty() {
 	r.t.Helper()
-	if err := r.d.Empty(r.t.Context(), nil); err != nil {
+	if err := r.d.DrainAll(r.t.Context(), nil); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -276,7 +276,7 @@ func TestProfilesOnDifferentDatabases(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	blue.trouble = cancel
-	if err := blue.d.Empty(ctx, nil); !errors.Is(err, context.Canceled) {
+	if err := blue.d.DrainAll(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("blue: got %v, want it to wait for its database", err)
 	}
 	red.empty()

@@ -19,7 +19,7 @@ type run struct {
 	place map[uint64]int // index in b.Deliveries, by number of the message
 	// refused is the intents that the store will never take.
 	refused map[Origin]bool
-	dead    burials
+	dead    deadLetterBatch
 }
 
 // newRun cuts the messages of a batch into records. A message that is no frame of intents becomes a dead
@@ -68,7 +68,7 @@ func (r *run) applyAhead(ctx context.Context, d *Drain, plan Plan, rest []Messag
 	var ahead sync.WaitGroup
 	defer ahead.Wait() // also after a panic of the store
 	if len(rest) > 0 {
-		front, limits := d.front(rest), d.limits.Load().Adapt(left)
+		front, limits := d.nextBatch(rest), d.limits.Load().Adapt(left)
 		ahead.Go(func() {
 			_ = guard.Call("the planner", func() error { // plan finds the error again
 				p, taken, err := d.planner.Make(front, limits)
@@ -93,7 +93,7 @@ func (r *run) skip(ctx context.Context, d *Drain, queue []Message) ([]Message, e
 		n++
 	}
 	for again := queue[:n]; len(again) > 0; {
-		p := r.plan(d, d.front(again), d.limits.Load().Adapt(waiting(again)))
+		p := r.plan(d, d.nextBatch(again), d.limits.Load().Adapt(waiting(again)))
 		tried := d.batch(p.Plan)
 		tried.After = again[0].Seq - 1
 		rejected, err := d.store.Probe(ctx, tried)
@@ -115,7 +115,7 @@ func (r *run) applyPlan(ctx context.Context, d *Drain, plan Plan) error {
 	if err == nil || !permanent(ctx, err) {
 		return err
 	}
-	mayCome := d.mayCome(ctx) // before the store is probed
+	mayCome := d.mayArriveLater(ctx) // before the store is probed
 	rejected, probeErr := d.store.Probe(ctx, d.batch(plan))
 	if probeErr != nil {
 		return probeErr

@@ -14,8 +14,8 @@ var ErrGap = errors.New("messages are not kept any more")
 // Need says that a restart needs all messages behind a number, whether the store has them or not: they are
 // kept. At first, and after NeedNothing, none is needed.
 func (d *Drain) Need(after uint64) {
-	if d.kept != nil {
-		d.kept.need.Store(after)
+	if d.retained != nil {
+		d.retained.need.Store(after)
 	}
 }
 
@@ -43,11 +43,11 @@ const tailPage = 8 << 10
 // Tail visits all messages behind a number in order: the kept ones, then those in the journal. Visit may
 // retain the frames. Run must not be running. Errors: ErrGap, that of visit, or that of the runner.
 func (d *Drain) Tail(after uint64, visit func(seq uint64, frame []byte) error) error {
-	return tail(d.r, d.kept, d.worker.ID(), after, visit)
+	return tail(d.r, d.retained, d.worker.ID(), after, visit)
 }
 
 // tail is Drain.Tail for a worker; k is nil if nothing is kept.
-func tail(r *runner.Runner, k *kept, worker, after uint64, visit func(seq uint64, frame []byte) error) error {
+func tail(r *runner.Runner, k *retained, worker, after uint64, visit func(seq uint64, frame []byte) error) error {
 	settled, last, next := settledOf(r, worker), lastOf(r, worker), after+1
 	if k != nil && next <= settled {
 		for seq, frame := range k.after(after) {
@@ -90,7 +90,7 @@ func tail(r *runner.Runner, k *kept, worker, after uint64, visit func(seq uint64
 
 // NeedAlso is Need that keeps what is needed already.
 func (d *Drain) NeedAlso(after uint64) {
-	if d.kept != nil && after < d.kept.need.Load() {
-		d.kept.need.Store(after)
+	if d.retained != nil && after < d.retained.need.Load() {
+		d.retained.need.Store(after)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // exchange is the way of a move through link alone: move in, ACK and update out,
 // ACK in.
 type exchange struct {
-	s      *Server
+	s      *Endpoint
 	out    Batch
 	now    time.Duration
 	gate   uint64
@@ -25,7 +25,7 @@ type exchange struct {
 }
 
 func newExchange(tb testing.TB, players int, cfg Config) *exchange {
-	x := &exchange{s: NewServer(cfg), move: move(tokenA, 0), ack: ack(tokenA, 0)}
+	x := &exchange{s: NewEndpoint(cfg), move: move(tokenA, 0), ack: ack(tokenA, 0)}
 	x.update.FEN = wire.Text("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1 rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b")
 	x.seq, x.sent = make([]uint32, players), make([]uint32, players)
 	for i := range players {
@@ -149,9 +149,9 @@ func BenchmarkMove(b *testing.B) {
 	}
 }
 
-// BenchmarkStranger is the cost of a hello from an address that never comes back.
-func BenchmarkStranger(b *testing.B) {
-	s := NewServer(Config{MaxEndpoints: 4096, TokenRate: 120, HostRate: 500})
+// BenchmarkUnknownToken is the cost of a hello from an address that never comes back.
+func BenchmarkUnknownToken(b *testing.B) {
+	s := NewEndpoint(Config{MaxPaths: 4096, TokenRate: 120, HostRate: 500})
 	var out Batch
 	packet := hello(wamble.Token{}, 1)
 	b.ReportAllocs()

@@ -14,7 +14,7 @@ import (
 // outside: it looks only at packets that go in and come out.
 type auditor struct {
 	t       *testing.T
-	s       *Server
+	s       *Endpoint
 	now     time.Duration
 	out     Batch
 	gate    uint64
@@ -196,7 +196,7 @@ func (a *auditor) pass(d time.Duration) {
 }
 
 func newAuditor(t *testing.T, cfg Config) *auditor {
-	return &auditor{t: t, s: NewServer(cfg), account: map[wamble.Peer]*account{}}
+	return &auditor{t: t, s: NewEndpoint(cfg), account: map[wamble.Peer]*account{}}
 }
 
 // FuzzAmplification looks for a sequence of packets that makes the server send
@@ -211,7 +211,7 @@ func FuzzAmplification(f *testing.F) {
 			return
 		}
 		newAuditor(t, Config{}).play(script)
-		newAuditor(t, Config{TokenRate: 3, HostRate: 5, ListenerBudget: 500, NetworkBudget: 300, MaxEndpoints: 2}).play(script)
+		newAuditor(t, Config{TokenRate: 3, HostRate: 5, ListenerBudget: 500, NetworkBudget: 300, MaxPaths: 2}).play(script)
 	})
 }
 

@@ -69,7 +69,7 @@ type ClientConfig struct {
 // earlier connection still answer the hello.
 type Client struct {
 	cfg     ClientConfig
-	pace    pace
+	backoff backoff
 	sends   int           // least number of sends before a request is given up
 	last    time.Duration // least time before that
 	now     time.Duration
@@ -195,7 +195,7 @@ func (c *Client) Send(now time.Duration, out Sink, request []byte) (uint32, erro
 	if reliable {
 		c.open = append(c.open, asked{
 			k: c.pool.copyOf(request), seq: seq, sends: 1, first: now,
-			due: now + c.pace.after(&c.rtt, 1),
+			due: now + c.backoff.after(&c.rtt, 1),
 		})
 	}
 	return seq, nil
@@ -212,10 +212,10 @@ func (c *Client) tick(now time.Duration) time.Duration {
 // the settings of ClientConfig apply again.
 func (c *Client) Hurry(sends int) {
 	c.sends, c.last = c.cfg.Sends, 0
-	c.pace = pace{first: c.cfg.FirstWait, floor: floor, ceiling: 4 * time.Second}
+	c.backoff = backoff{first: c.cfg.FirstWait, floor: floor, ceiling: 4 * time.Second}
 	if sends > 0 {
 		c.sends, c.last = min(c.sends, (sends+1)/2), time.Duration(sends)*floor
-		c.pace = pace{first: floor, floor: floor, ceiling: time.Second, even: true}
+		c.backoff = backoff{first: floor, floor: floor, ceiling: time.Second, even: true}
 	}
 }
 
@@ -248,7 +248,7 @@ func (c *Client) Due(now time.Duration, out Sink, lost []uint32) []uint32 {
 				continue
 			}
 			a.sends++
-			a.due = now + c.pace.after(&c.rtt, a.sends)
+			a.due = now + c.backoff.after(&c.rtt, a.sends)
 			if !c.cfg.Server.Stream() {
 				out.Send(c.cfg.Server, a.k.buf)
 				c.stats.Repeated++

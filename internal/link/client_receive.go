@@ -120,7 +120,7 @@ func (c *Client) challenged(now time.Duration, cookie []byte, out Sink) {
 			c.rtt.sample(now - a.first)
 		}
 		a.sends++
-		a.due = now + c.pace.after(&c.rtt, 1)
+		a.due = now + c.backoff.after(&c.rtt, 1)
 		out.Send(c.cfg.Server, a.k.buf)
 	}
 }

@@ -23,10 +23,10 @@ type Config struct {
 	ReplayTTL time.Duration
 	// SessionTimeout is how long a silent address is remembered; 300 s.
 	SessionTimeout time.Duration
-	// MaxEndpoints bounds the proven endpoints; 65536. Unproven ones have room for a quarter as
-	// many in addition. MaxPerHost bounds the endpoints of one IP address (of one /56 of IPv6);
+	// MaxPaths bounds the proven paths; 65536. Unproven ones have room for a quarter as
+	// many in addition. MaxPerHost bounds the paths of one IP address (of one /56 of IPv6);
 	// 4096.
-	MaxEndpoints, MaxPerHost int
+	MaxPaths, MaxPerHost int
 	// MaxPacketBytes bounds the memory of packets that wait for an ACK or are kept for replay;
 	// over it packets are sent once. 64 MiB.
 	MaxPacketBytes int
@@ -39,7 +39,7 @@ type Config struct {
 	// package comment) send to one /24 or /48, and in all; bursts may be four times as large.
 	// 256 KiB and 4 MiB.
 	NetworkBudget, ListenerBudget int
-	// FirstSeq, if set, returns the number of the first reliable packet to a new endpoint, at
+	// FirstSeq, if set, returns the number of the first reliable packet to a new path, at
 	// least 1; otherwise it is 1. Random numbers prevent clients that detect copies by number
 	// from ignoring packets after a restart.
 	FirstSeq func() uint32
@@ -50,20 +50,20 @@ type Config struct {
 // Bounds that need no tuning.
 const (
 	maxOpen       = 64               // requests of a session in flight
-	maxQueue      = 128              // packets of an endpoint without ACK
-	maxWithheld   = 16               // packets of an unproven endpoint
-	maxBundles    = 8                // fragmented answers of an endpoint
-	maxKept       = 8                // requests of a session whose answers are kept
+	maxQueue      = 128              // packets of a path without ACK
+	maxWithheld   = 16               // packets of an unproven path
+	maxBundles    = 8                // fragmented answers of a path
+	maxAnswers    = 8                // requests of a session whose answers are kept
 	maxAddresses  = 4                // addresses of a session
-	maxPerAddress = 4                // endpoints of an address
-	minUnproven   = 1 << 4           // unproven endpoints in all, at least this and
-	maxUnproven   = 1 << 12          // at most this; in between a quarter of MaxEndpoints
+	maxPerAddress = 4                // paths of an address
+	minUnproven   = 1 << 4           // unproven paths in all, at least this and
+	maxUnproven   = 1 << 12          // at most this; in between a quarter of MaxPaths
 	maxSessions   = 4                // sessions of a token that are indexed by it
 	maxCounters   = 1 << 16          // rate counters, budgets, remembered proofs
 	withheldTime  = time.Minute      // how long a packet waits for an unproven address to have credit
-	proofTime     = time.Hour        // how long a proof is remembered after its endpoint is gone
+	proofTime     = time.Hour        // how long a proof is remembered after its path is gone
 	restartAfter  = 10 * time.Second // silence after which an old number in a hello is a restart
-	idleProven    = time.Minute      // silence after which a proven endpoint may make room
+	idleProven    = time.Minute      // silence after which a proven path may make room
 	rebindEvery   = 2 * time.Second  // average interval at which a session may change its address,
 	rebindBurst   = 4                // and how many changes it may make at once
 )
@@ -77,7 +77,7 @@ func (c Config) withDefaults() Config {
 		c.ReplayTTL = 2 * time.Second
 	}
 	def(&c.SessionTimeout, 300*time.Second)
-	def(&c.MaxEndpoints, 1<<16)
+	def(&c.MaxPaths, 1<<16)
 	def(&c.MaxPerHost, 1<<12)
 	def(&c.MaxPacketBytes, 64<<20)
 	def(&c.NetworkBudget, 256<<10)
@@ -85,6 +85,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func (c Config) pace() pace {
-	return pace{first: c.FirstWait, floor: min(c.MinWait, c.MaxWait), ceiling: c.MaxWait}
+func (c Config) backoff() backoff {
+	return backoff{first: c.FirstWait, floor: min(c.MinWait, c.MaxWait), ceiling: c.MaxWait}
 }

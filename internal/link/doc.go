@@ -6,7 +6,7 @@
 //
 //   - Server and Client are the two roles. One Server is one listener; one
 //     Client is one connection of one user.
-//   - endpoint is one session at one remote address: its sequence counter,
+//   - path is one session at one remote address: its sequence counter,
 //     round-trip time, queue of unacknowledged packets, and whether it has proven
 //     itself.
 //   - session is one run of one client's sequence numbers: window, requests in
@@ -14,7 +14,7 @@
 //   - Request is a request on its way through the handler, window the memory of
 //     the last 1024 sequence numbers, history the fingerprints of the latest
 //     requests, answer what is kept for replay.
-//   - bundle is an answer in fragments, held the outputs behind the gate.
+//   - bundle is an answer in fragments, heldOutputs the outputs behind the durable index.
 //   - a seal is what an address proves itself with: a cookie, or the token of an
 //     offer.
 //   - limiter counts requests, flow is a token bucket of bytes to unproven
@@ -34,7 +34,7 @@
 //	                             while it is kept (8 requests, ReplayTTL)
 //
 // The handler decides at once, but its decision may be shown only when it is durable. So Finish
-// names a gate, and nothing is sent before Release reaches it. A request may stay in flight
+// names a durable index, and nothing is sent before Release reaches it. A request may stay in flight
 // over many steps while something is loaded.
 //
 // # An answer
@@ -69,12 +69,12 @@
 //     CLIENT_HELLO, which is idempotent, may reach it again when its answer is no
 //     longer kept.
 //   - Only a packet with its token touches a session: its window, its addresses,
-//     its queue and its timers. What else comes from its address has an endpoint
+//     its queue and its timers. What else comes from its address has a path
 //     of its own, unproven, of at most four there.
 //   - Every table has a bound. Unproven addresses have 4096 places at most, and a
 //     quarter of a full table; the host that has most loses its idlest to a newcomer.
 //     No client is refused because a table of counters is full.
-//   - No timer scans all endpoints: each has one place in a heap.
+//   - No timer scans all paths: each has one place in a heap.
 //   - Move in, ACK and update out, ACK in: no allocation.
 //
 // Time is a time.Duration since an epoch of the caller's choice, and does not run backwards:

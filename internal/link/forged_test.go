@@ -116,8 +116,8 @@ func playForged(t *testing.T, seed uint64, forged bool) (seen []string, stats St
 	}
 	r := newRig(t, Config{})
 	f := forger{rand.New(rand.NewPCG(seed, 2)), tokenB, func() bool {
-		e := r.s.table.endpoints[alice]
-		return e != nil && e.proof.proven
+		path := r.s.table.paths[alice]
+		return path != nil && path.proof.proven
 	}}
 	honest, spare := true, byte(0)
 	r.handler = func(id Request, p *wire.Packet) {

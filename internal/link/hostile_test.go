@@ -58,7 +58,7 @@ var misbehaviours = map[string]func(r *rig, seq uint32){
 func TestHostileClientsHurtNobody(t *testing.T) {
 	for name, misbehave := range misbehaviours {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, Config{TokenRate: 120, HostRate: 1000, MaxEndpoints: 64, MaxPerHost: 32})
+			r := newRig(t, Config{TokenRate: 120, HostRate: 1000, MaxPaths: 64, MaxPerHost: 32})
 			r.prove(alice)
 			for seq := uint32(3); seq < 60; seq++ {
 				misbehave(r, seq)
@@ -72,7 +72,7 @@ func TestHostileClientsHurtNobody(t *testing.T) {
 				}
 				r.wait(100 * time.Millisecond)
 			}
-			if size := r.s.Size(); size.Endpoints > 33 || size.PacketBytes > 1<<20 {
+			if size := r.s.Size(); size.Paths > 33 || size.PacketBytes > 1<<20 {
 				t.Errorf("the server holds %+v", size)
 			}
 		})
@@ -102,7 +102,7 @@ func TestNeverAcknowledging(t *testing.T) {
 // A million addresses that never come back: the tables reach their bounds and
 // stay there.
 func TestMemoryIsFlatOverAMillionAddresses(t *testing.T) {
-	s := NewServer(Config{MaxEndpoints: 4096, MaxPerHost: 16, TokenRate: 120, HostRate: 500})
+	s := NewEndpoint(Config{MaxPaths: 4096, MaxPerHost: 16, TokenRate: 120, HostRate: 500})
 	var out Batch
 	live := wamble.Token{0xEE}
 	packet := hello(wamble.Token{}, 1)
@@ -137,7 +137,7 @@ func TestMemoryIsFlatOverAMillionAddresses(t *testing.T) {
 		}
 	}
 	late := heap()
-	if size := s.Size(); size.Endpoints > 4096 || size.Sessions > 4096 {
+	if size := s.Size(); size.Paths > 4096 || size.Sessions > 4096 {
 		t.Errorf("the server holds %+v", size)
 	}
 	if late > early+early/4+1<<20 {
@@ -189,7 +189,7 @@ func tokenOf(at wamble.Peer) (t wamble.Token) {
 
 // crowdRig is a rig that gives each address a token of its own.
 func crowdRig(t *testing.T, size int) *rig {
-	r := newRig(t, Config{MaxEndpoints: size})
+	r := newRig(t, Config{MaxPaths: size})
 	r.handler = func(id Request, p *wire.Packet) {
 		if p.Ctrl == wire.CtrlClientHello && p.Token.IsZero() {
 			from, _ := r.s.Peer(id)
@@ -201,17 +201,17 @@ func crowdRig(t *testing.T, size int) *rig {
 }
 
 // enter lets an address say hello and prove itself.
-func (r *rig) enter(at wamble.Peer) *endpoint {
+func (r *rig) enter(at wamble.Peer) *path {
 	r.t.Helper()
 	if got := r.send(at, hello(wamble.Token{}, 1)); got != New {
 		r.t.Fatalf("newcomer: got verdict %d, want New", got)
 	}
 	r.send(at, ack(tokenOf(at), 1))
-	e := r.s.table.endpoints[at]
-	if e == nil || !e.proof.proven {
+	path := r.s.table.paths[at]
+	if path == nil || !path.proof.proven {
 		r.t.Fatal("a newcomer has not proven his address")
 	}
-	return e
+	return path
 }
 
 func at4(a, b, c, d byte, port uint16) wamble.Peer {
@@ -222,19 +222,19 @@ func at4(a, b, c, d byte, port uint16) wamble.Peer {
 // say hello: nobody of the household loses his place, and every newcomer gets one.
 func TestHouseholdKeepsItsPlaces(t *testing.T) {
 	r := crowdRig(t, 128)
-	household := map[*endpoint]uint64{} // to its serial
+	household := map[*path]uint64{} // to its serial
 	for i := range uint16(9) {
-		e := r.enter(at4(192, 0, 2, 1, 5000+i))
-		household[e] = e.serial
+		path := r.enter(at4(192, 0, 2, 1, 5000+i))
+		household[path] = path.serial
 	}
 	for round := range uint32(400) {
 		for i := range byte(8) {
 			r.send(at4(10, byte(round), i, byte(round>>8), 9), hello(wamble.Token{}, 1))
 		}
 		r.enter(at4(11, 0, byte(round), byte(round>>8), 9))
-		for e, serial := range household {
-			r.send(e.peer, move(tokenOf(e.peer), 3+round))
-			if e.serial != serial {
+		for path, serial := range household {
+			r.send(path.peer, move(tokenOf(path.peer), 3+round))
+			if path.serial != serial {
 				t.Fatalf("a player has lost his place in round %d", round)
 			}
 		}
@@ -281,7 +281,7 @@ func TestSilentStreamKeepsItsPlace(t *testing.T) {
 		r.enter(at4(203, 0, 113, i, 9))
 		r.wait(5 * time.Second)
 	}
-	if r.s.table.endpoints[watcher] == nil {
+	if r.s.table.paths[watcher] == nil {
 		t.Error("a silent connection made room for a newcomer")
 	}
 }

@@ -40,7 +40,7 @@ const (
 )
 
 // sourceOf returns the source of a request.
-func (s *Server) sourceOf(in *incoming) source {
+func (e *Endpoint) sourceOf(in *incoming) source {
 	from, h := in.from, in.Header
 	switch {
 	case from.Stream():
@@ -50,19 +50,19 @@ func (s *Server) sourceOf(in *incoming) source {
 	case h.Token.IsZero():
 		return unproven
 	}
-	if sess := s.table.byToken[h.Token]; sess != nil && sess.home.proof.covers(h.Token) {
+	if sess := e.table.byToken[h.Token]; sess != nil && sess.home.proof.covers(h.Token) {
 		return proven
 	}
-	if e := s.table.endpoints[from]; e != nil && e.proof.covers(h.Token) {
+	if path := e.table.paths[from]; path != nil && path.proof.covers(h.Token) {
 		return proven
 	}
 	return unproven
 }
 
 type counter struct {
-	start time.Duration
-	n     int
-	told  bool
+	start  time.Duration
+	n      int
+	warned bool
 }
 
 // limitVerdict is the decision about a request.
@@ -70,19 +70,19 @@ type limitVerdict uint8
 
 const (
 	within limitVerdict = iota
-	overTell
+	overWarn
 	overSilent
 )
 
 // withinLimits counts a request.
-func (s *Server) withinLimits(now time.Duration, in *incoming) limitVerdict {
-	if s.cfg.HostRate <= 0 && s.cfg.TokenRate <= 0 {
+func (e *Endpoint) withinLimits(now time.Duration, in *incoming) limitVerdict {
+	if e.cfg.HostRate <= 0 && e.cfg.TokenRate <= 0 {
 		return within
 	}
-	if s.cfg.Bypass != nil && s.cfg.Bypass(in.from, *in.Header) {
+	if e.cfg.Bypass != nil && e.cfg.Bypass(in.from, *in.Header) {
 		return within
 	}
-	return s.limits.check(now, &s.cfg, in.from, in.Header, s.sourceOf(in))
+	return e.limits.check(now, &e.cfg, in.from, in.Header, e.sourceOf(in))
 }
 
 // check counts a request. A hello counts for the host, even with a token: an invented token
@@ -112,9 +112,9 @@ func (l *limiter) count(now time.Duration, rate int, key limitKey) limitVerdict 
 		c.n++
 		return within
 	}
-	if c.told {
+	if c.warned {
 		return overSilent
 	}
-	c.told = true
-	return overTell
+	c.warned = true
+	return overWarn
 }

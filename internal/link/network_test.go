@@ -19,7 +19,7 @@ type network struct {
 	now     time.Duration
 	events  eventHeap
 	order   int
-	server  *Server
+	server  *Endpoint
 	app     *simApp
 	clients []*simClient
 	out     Batch
@@ -59,7 +59,7 @@ func (h *eventHeap) Pop() any {
 
 func newNetwork(seed uint64, clients int) *network {
 	n := &network{rng: rand.New(rand.NewPCG(seed, 1)), trouble: true}
-	n.server = NewServer(Config{SessionTimeout: time.Minute})
+	n.server = NewEndpoint(Config{SessionTimeout: time.Minute})
 	n.app = &simApp{n: n, players: map[wamble.Token]bool{}, executed: map[wamble.BoardID]int{}}
 	for range clients {
 		c := &simClient{n: n, link: NewClient(ClientConfig{}), outcome: map[asking]string{}, requests: map[asking]wamble.BoardID{}, answers: map[wamble.BoardID]int{}}
@@ -215,10 +215,10 @@ func (a *simApp) decide(id Request, h wire.Header, granted wamble.Token) {
 		panic(err)
 	}
 	a.gate++
-	gate := a.gate
-	n.server.Finish(id, gate)
+	durableIndex := a.gate
+	n.server.Finish(id, durableIndex)
 	n.after(time.Duration(n.rng.IntN(20))*time.Millisecond, func() {
-		n.server.Release(n.now+n.clock, gate, &n.out)
+		n.server.Release(n.now+n.clock, durableIndex, &n.out)
 		n.sendAll()
 	})
 }

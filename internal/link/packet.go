@@ -7,12 +7,12 @@ import (
 	"wamble/wire"
 )
 
-// packet is one encoded packet that may be sent several times: the queue of an endpoint and the
+// packet is one encoded packet that may be sent several times: the queue of a path and the
 // replay cache share it. Its bytes do not change once it is queued.
 type packet struct {
-	buf  []byte
-	refs int32
-	mark uint32 // its number while a snapshot is written
+	buf           []byte
+	refs          int32
+	snapshotIndex uint32 // its number while a snapshot is written
 }
 
 func (p *packet) control() wire.Control { return wire.Control(p.buf[0]) }

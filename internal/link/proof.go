@@ -41,15 +41,15 @@ func exempt(c wire.Control) bool {
 
 // exemption allows one reply over the credit, of at most left bytes. The zero value allows
 // none.
-type exemption struct{ left int }
+type exemption struct{ remaining int }
 
 // exemptionOf returns the exemption of a request of size bytes from e. A player with a new
 // address after a NAT change gets their answer there: their token is known to be valid.
-func (e *endpoint) exemptionOf(h *wire.Header, size int) exemption {
+func (p *path) exemptionOf(h *wire.Header, size int) exemption {
 	switch {
 	case exempt(h.Ctrl):
 		return exemption{exemptFactor * size}
-	case !h.Token.IsZero() && h.Token == e.proof.vouched:
+	case !h.Token.IsZero() && h.Token == p.proof.vouched:
 		return exemption{wire.MaxPacket}
 	}
 	return exemption{}
@@ -78,64 +78,64 @@ func (f *flow) room(now time.Duration, rate int) int {
 }
 
 // allow reports whether size bytes may be sent to e now, and charges them.
-func (s *Server) allow(now time.Duration, e *endpoint, size int, right *exemption) bool {
-	if s.table.proven(e) {
+func (e *Endpoint) allow(now time.Duration, path *path, size int, right *exemption) bool {
+	if e.table.proven(path) {
 		return true
 	}
-	if size <= e.proof.credit {
-		e.proof.credit -= size
+	if size <= path.proof.credit {
+		path.proof.credit -= size
 		return true
 	}
-	if right == nil || size > right.left {
+	if right == nil || size > right.remaining {
 		return false
 	}
-	network := s.budgets.networks.Use(networkKey(e.peer))
-	if network.room(now, s.cfg.NetworkBudget) < size || s.budgets.listener.room(now, s.cfg.ListenerBudget) < size {
-		s.stats.BudgetSpent++
+	network := e.budgets.networks.Use(networkKey(path.peer))
+	if network.room(now, e.cfg.NetworkBudget) < size || e.budgets.listener.room(now, e.cfg.ListenerBudget) < size {
+		e.stats.BudgetSpent++
 		return false
 	}
 	network.used += size
-	s.budgets.listener.used += size
-	right.left = 0
+	e.budgets.listener.used += size
+	right.remaining = 0
 	return true
 }
 
 // received adds the credit for a valid packet of size bytes.
-func (e *endpoint) received(size int) {
-	if !e.proof.proven {
-		e.proof.credit += creditFactor * size
+func (p *path) received(size int) {
+	if !p.proof.proven {
+		p.proof.credit += creditFactor * size
 	}
 }
 
 // prove makes e proven, if the table has room for one more.
-func (s *Server) prove(now time.Duration, e *endpoint) {
-	if !s.admit(now, e.host) {
+func (e *Endpoint) prove(now time.Duration, path *path) {
+	if !e.admit(now, path.host) {
 		return
 	}
-	s.table.delist(e)
-	e.proof.proven = true
-	s.table.enlist(e)
-	s.remember(now, e)
-	s.stats.Proven++
+	e.table.delist(path)
+	path.proof.proven = true
+	e.table.enlist(path)
+	e.remember(now, path)
+	e.stats.Proven++
 }
 
-// remembered is a proof that is kept after its endpoint is gone.
+// remembered is a proof that is kept after its path is gone.
 type remembered struct {
 	at      time.Duration
 	vouched wamble.Token
 }
 
 // remember stores the proof of e, as of at.
-func (s *Server) remember(at time.Duration, e *endpoint) {
-	*s.proofs.Use(e.peer) = remembered{at, e.proof.vouched}
+func (e *Endpoint) remember(at time.Duration, path *path) {
+	*e.proofs.Use(path.peer) = remembered{at, path.proof.vouched}
 }
 
 // recall proves e if its address has proven itself with this token within proofTime, as when a
 // player has thought for ten minutes.
-func (s *Server) recall(now time.Duration, e *endpoint, token wamble.Token) {
-	if p := s.proofs.Find(e.peer); p != nil && p.vouched == token && now-p.at < proofTime && !e.proof.proven {
-		e.proof.vouched = p.vouched
-		s.prove(now, e)
+func (e *Endpoint) recall(now time.Duration, path *path, token wamble.Token) {
+	if p := e.proofs.Find(path.peer); p != nil && p.vouched == token && now-p.at < proofTime && !path.proof.proven {
+		path.proof.vouched = p.vouched
+		e.prove(now, path)
 	}
 }
 

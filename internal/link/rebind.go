@@ -7,58 +7,58 @@ import (
 	"wamble/wire"
 )
 
-// locate returns the endpoint of a packet, or nil if the packet must be dropped.
-func (s *Server) locate(now time.Duration, in *incoming) *endpoint {
-	for e := s.table.endpoints[in.from]; e != nil; e = e.beside {
-		if in.from.Stream() || e.takes(in) {
-			return e
+// locate returns the path of a packet, or nil if the packet must be dropped.
+func (e *Endpoint) locate(now time.Duration, in *incoming) *path {
+	for path := e.table.paths[in.from]; path != nil; path = path.beside {
+		if in.from.Stream() || path.takes(in) {
+			return path
 		}
 	}
-	return s.arrive(now, in)
+	return e.arrive(now, in)
 }
 
-// arrive creates an endpoint for a packet from an unknown address, or with a token that is new
+// arrive creates a path for a packet from an unknown address, or with a token that is new
 // there; it returns nil if the packet must be dropped. The address joins the session that fits
 // the packet's token and number, as after a NAT change. A hello begins a session of its own,
 // unless it repeats one whose answer is kept.
-func (s *Server) arrive(now time.Duration, in *incoming) *endpoint {
-	if !s.makeRoom(now, in.from) {
+func (e *Endpoint) arrive(now time.Duration, in *incoming) *path {
+	if !e.makeRoom(now, in.from) {
 		return nil
 	}
-	sess := s.former(now, in)
+	sess := e.former(now, in)
 	if sess == nil {
-		sess = s.table.addSession()
-	} else if !s.mayJoin(now, sess, in) {
+		sess = e.table.addSession()
+	} else if !e.mayJoin(now, sess, in) {
 		return nil
 	}
-	e := s.table.add(now, in.from, sess)
-	if s.cfg.FirstSeq != nil {
-		e.out = s.cfg.FirstSeq()
+	path := e.table.add(now, in.from, sess)
+	if e.cfg.FirstSeq != nil {
+		path.out = e.cfg.FirstSeq()
 	}
-	s.table.timers.push(e, now+s.cfg.SessionTimeout)
-	s.recall(now, e, in.Token)
-	return e
+	e.table.timers.push(path, now+e.cfg.SessionTimeout)
+	e.recall(now, path, in.Token)
+	return path
 }
 
 // mayJoin reports whether a packet may add its address to a session, and makes room for the
 // address.
-func (s *Server) mayJoin(now time.Duration, sess *session, in *incoming) bool {
+func (e *Endpoint) mayJoin(now time.Duration, sess *session, in *incoming) bool {
 	if !in.Flags.Unreliable() {
-		switch p := sess.win.place(in.Seq); {
+		switch p := sess.win.find(in.Seq); {
 		case p == behind:
-			s.stats.Behind++
+			e.stats.Behind++
 			return false
-		case p == seen && s.requests.inFlight(sess, in):
-			s.stats.InFlight++
+		case p == seen && e.requests.inFlight(sess, in):
+			e.stats.InFlight++
 			return false
 		}
 	}
 	if !sess.rebinds.take(now, rebindEvery, rebindBurst) {
-		s.stats.RebindLimit++
+		e.stats.RebindLimit++
 		return false
 	}
-	s.stats.Rebinds++
-	s.trimAddresses(sess)
+	e.stats.Rebinds++
+	e.trimAddresses(sess)
 	return true
 }
 
@@ -66,12 +66,12 @@ func (s *Server) mayJoin(now time.Duration, sess *session, in *incoming) bool {
 // continues only the session whose hello it repeats. Any other request may fit several sessions
 // of its token, when the client has reconnected or runs twice; among equal fits the session
 // with the latest request is taken.
-func (s *Server) former(now time.Duration, in *incoming) *session {
+func (e *Endpoint) former(now time.Duration, in *incoming) *session {
 	if in.from.Stream() || in.Token.IsZero() {
 		return nil // a connection always has a session of its own
 	}
 	hello, reliable := in.Ctrl == wire.CtrlClientHello, !in.Flags.Unreliable()
-	first := s.table.byToken[in.Token]
+	first := e.table.byToken[in.Token]
 	var best *session
 	var most fit
 	for sess := first; sess != nil; sess = sess.next {
@@ -81,7 +81,7 @@ func (s *Server) former(now time.Duration, in *incoming) *session {
 			if f := sess.fit(first, in); best == nil || f.better(most) {
 				best, most = sess, f
 			}
-		case reliable && s.repeats(now, sess, in):
+		case reliable && e.repeats(now, sess, in):
 			return sess
 		}
 	}
@@ -107,7 +107,7 @@ const nearby = 8
 
 // fit rates a request against s, a session in the chain that begins with first.
 func (s *session) fit(first *session, in *incoming) fit {
-	p := s.win.place(in.Seq)
+	p := s.win.find(in.Seq)
 	switch {
 	case s.history.has(in.print):
 		return fit{rank: executedHere}
@@ -144,42 +144,42 @@ func (f fit) better(than fit) bool {
 
 // repeats reports whether in repeats a request of the session that is in flight or whose answer
 // is kept.
-func (s *Server) repeats(now time.Duration, sess *session, in *incoming) bool {
-	return s.requests.inFlight(sess, in) || sess.keptAnswer(now, s.cfg.ReplayTTL, in) != nil
+func (e *Endpoint) repeats(now time.Duration, sess *session, in *incoming) bool {
+	return e.requests.inFlight(sess, in) || sess.findAnswer(now, e.cfg.ReplayTTL, in) != nil
 }
 
 // trimAddresses makes room for one more address of a session: it removes the longest silent
 // one, except home.
-func (s *Server) trimAddresses(sess *session) {
+func (e *Endpoint) trimAddresses(sess *session) {
 	if len(sess.addrs) < maxAddresses {
 		return
 	}
-	var oldest *endpoint
+	var oldest *path
 	for _, a := range sess.addrs {
 		if a != sess.home && (oldest == nil || a.seen < oldest.seen) {
 			oldest = a
 		}
 	}
-	s.removeEndpoint(oldest)
+	e.removePath(oldest)
 }
 
 // bind makes sess a session of token. The number of sessions per token is bounded: the one
 // whose last new request is oldest is removed.
-func (s *Server) bind(sess *session, token wamble.Token) {
+func (e *Endpoint) bind(sess *session, token wamble.Token) {
 	if sess.token == token {
 		return
 	}
-	s.trimSessions(token)
-	s.table.bindToken(sess, token)
+	e.trimSessions(token)
+	e.table.bindToken(sess, token)
 }
 
 // trimSessions makes room for one more session of a token.
-func (s *Server) trimSessions(token wamble.Token) {
+func (e *Endpoint) trimSessions(token wamble.Token) {
 	n := 1
-	for old := s.table.byToken[token]; old != nil; old = old.next {
+	for old := e.table.byToken[token]; old != nil; old = old.next {
 		if n++; n > maxSessions {
 			for i := len(old.addrs) - 1; i >= 0; i-- {
-				s.removeEndpoint(old.addrs[i])
+				e.removePath(old.addrs[i])
 			}
 			return
 		}
@@ -187,47 +187,47 @@ func (s *Server) trimSessions(token wamble.Token) {
 }
 
 // setHome makes e the home of its session, to which pushes are sent.
-func (s *Server) setHome(now time.Duration, e *endpoint) {
-	e.sess.home, e.sess.homeSince = e, now
-	s.table.timers.sooner(e, now+1) // the timer of home expires the kept answers
-	s.stats.Moved++
+func (e *Endpoint) setHome(now time.Duration, path *path) {
+	path.sess.home, path.sess.homeSince = path, now
+	e.table.timers.sooner(path, now+1) // the timer of home expires the kept answers
+	e.stats.Moved++
 }
 
-// follow moves a session to e after e acknowledged a packet sent at a given time: e becomes
+// migrateTo moves a session to e after e acknowledged a packet sent at a given time: e becomes
 // home, and packets that wait for an ACK at other addresses are sent to e. Requiring that ACK
 // prevents a sender with a stolen token from directing traffic to an address that never asked
 // for it.
-func (s *Server) follow(now time.Duration, e *endpoint, sent time.Duration, out Sink) {
-	sess := e.sess
+func (e *Endpoint) migrateTo(now time.Duration, path *path, sent time.Duration, out Sink) {
+	sess := path.sess
 	if len(sess.addrs) == 1 {
 		return
 	}
-	if sess.home != e {
+	if sess.home != path {
 		if sent < sess.homeSince {
 			return // the ACK of a former home was delayed
 		}
-		s.setHome(now, e)
+		e.setHome(now, path)
 	}
 	for _, a := range sess.addrs {
-		if a != e {
-			s.moveQueue(now, a, e, out)
+		if a != path {
+			e.moveQueue(now, a, path, out)
 		}
 	}
 }
 
 // moveQueue sends the packets that wait at one address to another, as if they were new. A
 // bundle continues with its current chunk.
-func (s *Server) moveQueue(now time.Duration, from, to *endpoint, out Sink) {
+func (e *Endpoint) moveQueue(now time.Duration, from, to *path, out Sink) {
 	for _, p := range from.queue {
 		if p.chunk {
-			s.pool.drop(p.k) // its bundle holds another reference
+			e.pool.drop(p.k) // its bundle holds another reference
 		} else {
-			s.enqueue(now, to, p.k, nil, out)
+			e.enqueue(now, to, p.k, nil, out)
 		}
 	}
 	from.queue = from.queue[:0]
 	for _, b := range from.bundles {
-		s.addBundle(now, to, b, nil, out)
+		e.addBundle(now, to, b, nil, out)
 	}
 	from.bundles = from.bundles[:0]
 }

@@ -216,7 +216,7 @@ func TestPurge(t *testing.T) {
 	if n := r.s.Push(tokenA, move(tokenA, 0), r.gate); n != 0 || r.s.Linked(tokenA) {
 		t.Errorf("a push reaches %d sessions", n)
 	}
-	if got := r.s.Size().Endpoints; got != 1 {
+	if got := r.s.Size().Paths; got != 1 {
 		t.Errorf("%d addresses left, want 1", got)
 	}
 }
@@ -290,7 +290,7 @@ func TestAckKeepsASessionAlive(t *testing.T) {
 		}
 		r.wait(50 * time.Second)
 	}
-	if got := r.s.Size().Endpoints; got != 1 {
+	if got := r.s.Size().Paths; got != 1 {
 		t.Errorf("%d addresses, want 1", got)
 	}
 	r.wait(time.Minute)

@@ -18,11 +18,11 @@ const (
 // SERVER_HELLO and the packet after it may both have 1, and a restarted server counts from 1
 // again. Repetitions are identical byte for byte, so the filter uses a hash of the bytes.
 type recent struct {
-	ring [recentSize]mark
+	ring [recentSize]recentPacket
 	next int
 }
 
-type mark struct {
+type recentPacket struct {
 	hash uint64
 	at   time.Duration
 	used bool
@@ -33,7 +33,7 @@ func (r *recent) record(now time.Duration, hash uint64) bool {
 	if r.known(now, hash) {
 		return true
 	}
-	r.ring[r.next] = mark{hash, now, true}
+	r.ring[r.next] = recentPacket{hash, now, true}
 	r.next = (r.next + 1) % recentSize
 	return false
 }

@@ -6,16 +6,16 @@ import (
 	"wamble/wire"
 )
 
-// keep stores the answers of a finished request for replay, with a reference to each packet.
-func (s *Server) keep(now time.Duration, sess *session, r *request) {
-	if s.cfg.ReplayTTL < 0 {
+// keepAnswer stores the answers of a finished request for replay, with a reference to each packet.
+func (e *Endpoint) keepAnswer(now time.Duration, sess *session, r *request) {
+	if e.cfg.ReplayTTL < 0 {
 		return
 	}
-	if s.crowded() || !anyReplayed(r.replies) {
+	if e.isOverMemory() || !anyReplayed(r.replies) {
 		return
 	}
-	if len(sess.kept) == maxKept {
-		s.dropOldest(sess)
+	if len(sess.answers) == maxAnswers {
+		e.dropOldest(sess)
 	}
 	t := sess.spareAnswer()
 	t.of, t.at = r.of, now
@@ -25,7 +25,7 @@ func (s *Server) keep(now time.Duration, sess *session, r *request) {
 			t.packets = append(t.packets, k)
 		}
 	}
-	s.table.timers.sooner(sess.home, now+s.cfg.ReplayTTL+1)
+	e.table.timers.sooner(sess.home, now+e.cfg.ReplayTTL+1)
 }
 
 // replayed reports whether an answer is kept for replay: wire's table says so, and it was not
@@ -46,96 +46,96 @@ func anyReplayed(replies []*packet) bool {
 
 // spareAnswer extends kept by one entry and reuses the memory of a former entry.
 func (s *session) spareAnswer() *answer {
-	n := len(s.kept)
-	if n < cap(s.kept) {
-		s.kept = s.kept[:n+1]
+	n := len(s.answers)
+	if n < cap(s.answers) {
+		s.answers = s.answers[:n+1]
 	} else {
-		s.kept = append(s.kept, answer{})
+		s.answers = append(s.answers, answer{})
 	}
-	return &s.kept[n]
+	return &s.answers[n]
 }
 
 // dropOldest drops the oldest kept answer. It leaves the memory of its packet list behind the
 // end of kept for reuse, unless the list was long.
-func (s *Server) dropOldest(sess *session) {
-	packets := sess.kept[0].packets
+func (e *Endpoint) dropOldest(sess *session) {
+	packets := sess.answers[0].packets
 	for i, k := range packets {
-		s.pool.drop(k)
+		e.pool.drop(k)
 		packets[i] = nil
 	}
-	if packets = packets[:0]; cap(packets) > maxKept {
+	if packets = packets[:0]; cap(packets) > maxAnswers {
 		packets = nil
 	}
-	last := len(sess.kept) - 1
-	copy(sess.kept, sess.kept[1:])
-	sess.kept[last] = answer{packets: packets}
-	sess.kept = sess.kept[:last]
+	last := len(sess.answers) - 1
+	copy(sess.answers, sess.answers[1:])
+	sess.answers[last] = answer{packets: packets}
+	sess.answers = sess.answers[:last]
 }
 
-func (s *Server) dropKept(sess *session) {
-	for len(sess.kept) > 0 {
-		s.dropOldest(sess)
+func (e *Endpoint) dropAnswers(sess *session) {
+	for len(sess.answers) > 0 {
+		e.dropOldest(sess)
 	}
 }
 
-// expireKept drops answers that are too old to be replayed.
-func (s *Server) expireKept(now time.Duration, sess *session) {
-	for len(sess.kept) > 0 && now-sess.kept[0].at > s.cfg.ReplayTTL {
-		s.dropOldest(sess)
+// expireAnswers drops answers that are too old to be replayed.
+func (e *Endpoint) expireAnswers(now time.Duration, sess *session) {
+	for len(sess.answers) > 0 && now-sess.answers[0].at > e.cfg.ReplayTTL {
+		e.dropOldest(sess)
 	}
 }
 
 // duplicate answers a copy of a finished request: ACK, and the answer if it is kept.
-func (s *Server) duplicate(now time.Duration, e *endpoint, in *incoming, out Sink) {
-	s.stats.Duplicates++
-	s.vouchByNeighbour(e, in.Token)
-	s.acknowledge(now, e, in.Header, out)
-	t := e.sess.keptAnswer(now, s.cfg.ReplayTTL, in)
+func (e *Endpoint) duplicate(now time.Duration, path *path, in *incoming, out Sink) {
+	e.stats.Duplicates++
+	e.vouchByNeighbour(path, in.Token)
+	e.acknowledge(now, path, in.Header, out)
+	t := path.sess.findAnswer(now, e.cfg.ReplayTTL, in)
 	if t == nil {
-		s.flush(now, e, out)
+		e.flush(now, path, out)
 		return
 	}
-	s.stats.Replays++
-	right := e.exemptionOf(in.Header, in.size)
+	e.stats.Replays++
+	right := path.exemptionOf(in.Header, in.size)
 	for i := 0; i < len(t.packets); {
 		k := t.packets[i]
 		if n := min(k.fragments(), len(t.packets)-i); n > 0 {
-			s.replayBundle(now, e, t.packets[i:i+n], &right, out)
+			e.replayBundle(now, path, t.packets[i:i+n], &right, out)
 			i += n
 			continue
 		}
-		s.replay(now, e, k, &right, out)
+		e.replay(now, path, k, &right, out)
 		i++
 	}
-	s.flush(now, e, out)
+	e.flush(now, path, out)
 }
 
 // replay sends a kept packet again. A packet that still waits for its ACK is left to its timer;
 // but an unproven address, to which timers repeat nothing, gets a copy for each request that
 // has credit for it.
-func (s *Server) replay(now time.Duration, e *endpoint, k *packet, right *exemption, out Sink) {
-	for i := range e.queue {
-		p := &e.queue[i]
+func (e *Endpoint) replay(now time.Duration, path *path, k *packet, right *exemption, out Sink) {
+	for i := range path.queue {
+		p := &path.queue[i]
 		if p.k != k {
 			continue
 		}
-		if !e.proof.proven {
-			s.transmit(now, e, p, right, out)
-			s.table.timers.sooner(e, p.due)
+		if !path.proof.proven {
+			e.transmit(now, path, p, right, out)
+			e.table.timers.sooner(path, p.due)
 		}
 		return
 	}
 	k.refs++
-	s.enqueue(now, e, k, right, out)
+	e.enqueue(now, path, k, right, out)
 }
 
-func (s *Server) replayBundle(now time.Duration, e *endpoint, chunks []*packet, right *exemption, out Sink) {
-	if e.bundled(chunks[0]) {
+func (e *Endpoint) replayBundle(now time.Duration, path *path, chunks []*packet, right *exemption, out Sink) {
+	if path.bundled(chunks[0]) {
 		return
 	}
 	b := bundle{chunks: append([]*packet(nil), chunks...)}
 	for _, k := range b.chunks {
 		k.refs++
 	}
-	s.addBundle(now, e, b, right, out)
+	e.addBundle(now, path, b, right, out)
 }

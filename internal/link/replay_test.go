@@ -93,8 +93,8 @@ func TestCrowded(t *testing.T) {
 }
 
 func TestNumberWraps(t *testing.T) {
-	e := &endpoint{out: lastSeq}
-	if a, b := e.nextSeq(), e.nextSeq(); a != lastSeq || b != 1 {
+	path := &path{out: lastSeq}
+	if a, b := path.nextSeq(), path.nextSeq(); a != lastSeq || b != 1 {
 		t.Errorf("got %d, %d, want %d, 1", a, b, uint32(lastSeq))
 	}
 }
@@ -127,28 +127,28 @@ func TestCopiesAreIdentical(t *testing.T) {
 func TestAnswerChoosesFragments(t *testing.T) {
 	cases := []struct {
 		name   string
-		answer func(s *Server, id Request) error
+		answer func(s *Endpoint, id Request) error
 		want   string
 	}{
-		{"short list", func(s *Server, id Request) error {
+		{"short list", func(s *Endpoint, id Request) error {
 			return Answer(s, id, wire.Header{Token: tokenA}, wire.ProfilesList{Names: make(wire.Text, 89)})
 		}, "ACK 3, PROFILES_LIST 1"},
-		{"list over 89 bytes", func(s *Server, id Request) error {
+		{"list over 89 bytes", func(s *Endpoint, id Request) error {
 			return Answer(s, id, wire.Header{Token: tokenA}, wire.ProfilesList{Names: make(wire.Text, 90)})
 		}, "ACK 3, PROFILES_LIST 1 fragment"},
-		{"empty reservations", func(s *Server, id Request) error {
+		{"empty reservations", func(s *Endpoint, id Request) error {
 			return Answer(s, id, wire.Header{Token: tokenA}, wire.ActiveReservationsData{})
 		}, "ACK 3, ACTIVE_RESERVATIONS_DATA 1 fragment"},
-		{"over 1200 bytes", func(s *Server, id Request) error {
+		{"over 1200 bytes", func(s *Endpoint, id Request) error {
 			return Answer(s, id, wire.Header{Token: tokenA}, wire.BoardUpdate{FEN: make(wire.Text, 1201)})
 		}, "ACK 3, BOARD_UPDATE 1 fragment"},
-		{"over 1200 bytes, may not", func(s *Server, id Request) error {
+		{"over 1200 bytes, may not", func(s *Endpoint, id Request) error {
 			if Answer(s, id, wire.Header{Token: tokenA}, wire.LoginSuccess{FEN: make(wire.Text, 1201)}) == nil {
 				t.Errorf("LOGIN_SUCCESS was cut into fragments")
 			}
 			return nil
 		}, "ACK 3"},
-		{"over 1 MiB", func(s *Server, id Request) error {
+		{"over 1 MiB", func(s *Endpoint, id Request) error {
 			if Answer(s, id, wire.Header{Token: tokenA}, wire.ProfileTOSData{Terms: make(wire.Text, 1<<20+1)}) == nil {
 				t.Errorf("more than 1 MiB was accepted")
 			}

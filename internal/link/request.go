@@ -13,16 +13,16 @@ type Request struct{ slot, gen uint32 }
 type request struct {
 	gen  uint32
 	live bool
-	done bool        // finished; waits for its gate
+	done bool        // finished; waits for its durable index
 	h    wire.Header // as received
 	size int         // bytes of the packet
 	// shown says that the sender's address is certain: a connection or a good cookie.
 	shown bool
 	of    fingerprint
-	// The endpoint and session of the request. Both may be removed and their memory reused
+	// The path and session of the request. Both may be removed and their memory reused
 	// before the request is finished: then the serial differs.
-	e          *endpoint
-	endpoint   uint64
+	e          *path
+	path       uint64
 	sess       *session
 	session    uint64
 	epoch      uint32
@@ -30,9 +30,9 @@ type request struct {
 	unreliably bool
 }
 
-// address returns the endpoint for the answers, or nil if it was removed.
-func (r *request) address() *endpoint {
-	if r.e.serial != r.endpoint {
+// address returns the path for the answers, or nil if it was removed.
+func (r *request) address() *path {
+	if r.e.serial != r.path {
 		return nil
 	}
 	return r.e
@@ -55,7 +55,7 @@ type requests struct {
 
 func (q *requests) used() int { return len(q.slots) - len(q.free) }
 
-func (q *requests) add(e *endpoint, in *incoming) Request {
+func (q *requests) add(path *path, in *incoming) Request {
 	var i uint32
 	if n := len(q.free); n > 0 {
 		i = q.free[n-1]
@@ -66,12 +66,12 @@ func (q *requests) add(e *endpoint, in *incoming) Request {
 	}
 	// Single assignments: for a composite literal the compiler would build a request on the
 	// stack and copy it.
-	r, sess := &q.slots[i], e.sess
+	r, sess := &q.slots[i], path.sess
 	r.gen, r.live, r.done = r.gen+1, true, false
 	r.h.Ctrl, r.h.Flags, r.h.Version = in.Ctrl, in.Flags, in.Version
 	r.h.Token, r.h.Board, r.h.Seq = in.Token, in.Board, in.Seq
 	r.size, r.of, r.unreliably, r.shown = in.size, in.print, in.Flags.Unreliable(), in.shown
-	r.e, r.endpoint = e, e.serial
+	r.e, r.path = path, path.serial
 	r.sess, r.session, r.epoch = sess, sess.serial, sess.epoch
 	r.replies = r.replies[:0]
 	return Request{i, r.gen}
@@ -106,8 +106,8 @@ func (q *requests) inFlight(s *session, in *incoming) bool {
 
 // Peer returns where a request came from, and false if that address was removed or the request
 // is over.
-func (s *Server) Peer(id Request) (wamble.Peer, bool) {
-	r := s.requests.get(id)
+func (e *Endpoint) Peer(id Request) (wamble.Peer, bool) {
+	r := e.requests.get(id)
 	if r == nil || r.address() == nil {
 		return wamble.Peer{}, false
 	}
@@ -116,66 +116,66 @@ func (s *Server) Peer(id Request) (wamble.Peer, bool) {
 
 // Vouch says that the caller knows the request's token to be valid. Only such a token can prove
 // an address. SERVER_HELLO and LOGIN_SUCCESS vouch for their token without a call.
-func (s *Server) Vouch(id Request) {
-	if r := s.requests.get(id); r != nil {
-		if e := r.address(); e != nil && !e.proof.proven {
-			e.proof.vouched = r.h.Token
+func (e *Endpoint) Vouch(id Request) {
+	if r := e.requests.get(id); r != nil {
+		if path := r.address(); path != nil && !path.proof.proven {
+			path.proof.vouched = r.h.Token
 		}
 	}
 }
 
 // Proven reports whether a request came from an address that has proven itself.
-func (s *Server) Proven(id Request) bool {
-	r := s.requests.get(id)
+func (e *Endpoint) Proven(id Request) bool {
+	r := e.requests.get(id)
 	if r == nil {
 		return false
 	}
-	e := r.address()
-	return e != nil && s.table.proven(e)
+	path := r.address()
+	return path != nil && e.table.proven(path)
 }
 
 // Room returns the largest size of a reply to the request that can be sent at once:
 // wire.MaxPacket for a proven address, less for an unproven one. A larger reply waits for the
 // proof, so leave out optional fields.
-func (s *Server) Room(id Request) int {
-	r := s.requests.get(id)
+func (e *Endpoint) Room(id Request) int {
+	r := e.requests.get(id)
 	if r == nil {
 		return 0
 	}
-	e := r.address()
-	if e == nil {
+	path := r.address()
+	if path == nil {
 		return 0
 	}
-	if s.table.proven(e) {
+	if e.table.proven(path) {
 		return wire.MaxPacket
 	}
-	right := e.exemptionOf(&r.h, r.size)
-	credit := min(e.proof.credit, creditFactor*r.size) // leave the rest to other requests in flight
+	right := path.exemptionOf(&r.h, r.size)
+	credit := min(path.proof.credit, creditFactor*r.size) // leave the rest to other requests in flight
 	if !r.unreliably {
 		credit -= wire.HeaderSize // its ACK is sent first
 	}
-	return min(max(right.left, credit), wire.MaxPacket)
+	return min(max(right.remaining, credit), wire.MaxPacket)
 }
 
 // Abandon drops a request as if it had not arrived: no ACK is sent, and a repetition is new.
 // It is for a handler that has no room to decide now.
-func (s *Server) Abandon(id Request) {
-	r := s.requests.get(id)
+func (e *Endpoint) Abandon(id Request) {
+	r := e.requests.get(id)
 	if r == nil {
 		return
 	}
 	for _, k := range r.replies {
-		s.pool.drop(k)
+		e.pool.drop(k)
 	}
 	if sess := r.run(); sess != nil && !r.unreliably {
 		sess.win.forget(r.h.Seq)
 	}
-	s.closeRequest(id.slot)
+	e.closeRequest(id.slot)
 }
 
 // closeRequest ends a request, whose replies must have been released.
-func (s *Server) closeRequest(i uint32) {
-	r := &s.requests.slots[i]
+func (e *Endpoint) closeRequest(i uint32) {
+	r := &e.requests.slots[i]
 	if r.sess.serial == r.session {
 		open := r.sess.open
 		for j, o := range open {
@@ -185,5 +185,5 @@ func (s *Server) closeRequest(i uint32) {
 			}
 		}
 	}
-	s.requests.release(i)
+	e.requests.release(i)
 }

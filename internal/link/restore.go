@@ -11,8 +11,8 @@ import (
 // Restore returns a server that continues from a snapshot: to the same calls it answers with
 // the same bytes. Now may be of another epoch than the snapshot's. It returns ErrState if the
 // bytes are damaged or of another version.
-func Restore(cfg Config, now time.Duration, state []byte) (*Server, error) {
-	s := NewServer(cfg)
+func Restore(cfg Config, now time.Duration, state []byte) (*Endpoint, error) {
+	s := NewEndpoint(cfg)
 	s.now = now
 	r := &reader{pack.NewReader(state), now}
 	if string(r.Take(len(stateMagic))) != stateMagic || r.Uint() != stateVersion {
@@ -26,7 +26,7 @@ func Restore(cfg Config, now time.Duration, state []byte) (*Server, error) {
 	m := &restorer{reader: r, s: s}
 	m.packets = listOf(r, m.packet)
 	m.sessions = listOf(r, m.session)
-	m.endpoints = listOf(r, m.endpoint)
+	m.paths = listOf(r, m.path)
 	for _, sess := range m.sessions {
 		m.ties(sess)
 	}
@@ -43,10 +43,10 @@ func Restore(cfg Config, now time.Duration, state []byte) (*Server, error) {
 // restorer rebuilds a server from a state.
 type restorer struct {
 	*reader
-	s         *Server
-	packets   []*packet
-	sessions  []*session
-	endpoints []*endpoint
+	s        *Endpoint
+	packets  []*packet
+	sessions []*session
+	paths    []*path
 }
 
 // packet reads a packet, which must have a header, and an envelope if it is a fragment.
@@ -93,16 +93,16 @@ func (m *restorer) session() *session {
 	sess.history.next = uint8(m.index(len(sess.history.ring)))
 	sess.rebinds.used = int(m.Int())
 	sess.rebinds.at = m.time()
-	sess.kept = listOf(m.reader, func() answer {
+	sess.answers = listOf(m.reader, func() answer {
 		return answer{of: m.print(), at: m.time(), packets: m.refs()}
 	})
-	if len(sess.kept) > maxKept || sess.serial == 0 || sess.win.max-sess.win.low >= windowSize {
+	if len(sess.answers) > maxAnswers || sess.serial == 0 || sess.win.max-sess.win.low >= windowSize {
 		m.Fail()
 	}
 	return sess
 }
 
-func (m *restorer) endpoint() *endpoint {
+func (m *restorer) path() *path {
 	t := &m.s.table
 	i := m.index(len(m.sessions))
 	peer := m.peer()
@@ -110,42 +110,42 @@ func (m *restorer) endpoint() *endpoint {
 		m.Fail()
 		return nil
 	}
-	e := t.add(0, peer, m.sessions[i])
+	path := t.add(0, peer, m.sessions[i])
 	t.serial-- // undo add's increment: the serial is read below
-	t.delist(e)
-	t.displace(e)
-	e.serial = m.Uint()
-	t.place(e)
-	e.out = m.Uint32()
-	e.rtt = rtt{smooth: m.span(), vary: m.span()}
-	e.proof = proof{proven: m.bool(), vouched: m.token(), credit: int(m.Int())}
-	e.seen = m.time()
-	t.timers.push(e, m.time())
-	t.enlist(e)
+	t.delist(path)
+	t.displace(path)
+	path.serial = m.Uint()
+	t.place(path)
+	path.out = m.Uint32()
+	path.rtt = rtt{smooth: m.span(), vary: m.span()}
+	path.proof = proof{proven: m.bool(), vouched: m.token(), credit: int(m.Int())}
+	path.seen = m.time()
+	t.timers.push(path, m.time())
+	t.enlist(path)
 	chunks := 0
-	e.queue = listOf(m.reader, func() pending {
+	path.queue = listOf(m.reader, func() pending {
 		p := pending{k: m.ref(), sends: int(m.Int()), chunk: m.bool(), sent: m.time(), due: m.time()}
 		if p.chunk {
 			chunks++
 		}
 		return p
 	})
-	e.bundles = listOf(m.reader, func() bundle {
+	path.bundles = listOf(m.reader, func() bundle {
 		b := bundle{chunks: m.refs()}
 		b.at = m.index(len(b.chunks))
 		return b
 	})
-	if e.serial == 0 || chunks != min(len(e.bundles), 1) {
+	if path.serial == 0 || chunks != min(len(path.bundles), 1) {
 		m.Fail()
 	}
-	return e
+	return path
 }
 
-// mayAdd reports whether a valid state may have one more endpoint of sess at peer.
+// mayAdd reports whether a valid state may have one more path of sess at peer.
 func (t *table) mayAdd(peer wamble.Peer, sess *session) bool {
 	n := 0
-	for e := t.endpoints[peer]; e != nil; e = e.beside {
-		if n++; e.sess == sess {
+	for path := t.paths[peer]; path != nil; path = path.beside {
+		if n++; path.sess == sess {
 			return false
 		}
 	}
@@ -156,7 +156,7 @@ func (t *table) mayAdd(peer wamble.Peer, sess *session) bool {
 // with this session.
 func (m *restorer) ties(sess *session) {
 	n := len(sess.addrs)
-	addrs := listOf(m.reader, func() *endpoint { return m.member(sess) })
+	addrs := listOf(m.reader, func() *path { return m.member(sess) })
 	home := m.member(sess)
 	chain := listOf(m.reader, func() int { return m.index(len(m.sessions)) })
 	if m.Bad() || n == 0 || n > maxAddresses || len(addrs) != n || repeats(addrs) {
@@ -179,10 +179,10 @@ func (m *restorer) ties(sess *session) {
 	}
 }
 
-func repeats(list []*endpoint) bool {
-	for i, e := range list {
+func repeats(list []*path) bool {
+	for i, path := range list {
 		for _, f := range list[:i] {
-			if e == f {
+			if path == f {
 				return true
 			}
 		}
@@ -200,14 +200,14 @@ func (m *restorer) chained() bool {
 	return true
 }
 
-// member reads the index of an endpoint of sess and returns the endpoint.
-func (m *restorer) member(sess *session) *endpoint {
-	i := m.index(len(m.endpoints))
-	if m.Bad() || m.endpoints[i].sess != sess {
+// member reads the index of a path of sess and returns the path.
+func (m *restorer) member(sess *session) *path {
+	i := m.index(len(m.paths))
+	if m.Bad() || m.paths[i].sess != sess {
 		m.Fail()
 		return nil
 	}
-	return m.endpoints[i]
+	return m.paths[i]
 }
 
 func (m *restorer) tables() {
@@ -215,7 +215,7 @@ func (m *restorer) tables() {
 	for range m.Count() {
 		key := limitKey{kind: limitKind(m.Uint())}
 		copy(key.id[:], m.Bytes())
-		*s.limits.counters.Use(key) = counter{start: m.time(), n: int(m.Int()), told: m.bool()}
+		*s.limits.counters.Use(key) = counter{start: m.time(), n: int(m.Int()), warned: m.bool()}
 	}
 	s.budgets.listener = flow{used: int(m.Int()), at: m.time()}
 	for range m.Count() {

@@ -13,7 +13,7 @@ import (
 // A slot that is used again has nothing of the request before: its fields are set
 // one by one, and a new one must not be forgotten.
 func TestASlotIsUsedAgain(t *testing.T) {
-	e := &endpoint{serial: 7, sess: &session{serial: 8, epoch: 9}}
+	path := &path{serial: 7, sess: &session{serial: 8, epoch: 9}}
 	h := wire.Header{Ctrl: wire.CtrlLogout, Flags: wire.FlagUnreliable, Version: 1, Token: tokenA, Board: 5, Seq: 6}
 	for v, i := reflect.ValueOf(h), 0; i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {
@@ -22,11 +22,11 @@ func TestASlotIsUsedAgain(t *testing.T) {
 	}
 	in := &incoming{Header: &h, size: 34}
 	var fresh, used requests
-	fresh.add(e, in)
+	fresh.add(path, in)
 	used.slots = []request{{gen: 3, done: true, h: wire.Header{Ctrl: 1, Flags: 1, Version: 9, Token: wamble.Token{9}, Board: 9, Seq: 9},
-		size: 9, of: fingerprint{9, 9}, endpoint: 9, session: 9, epoch: 1, replies: []*packet{nil}}}
+		size: 9, of: fingerprint{9, 9}, path: 9, session: 9, epoch: 1, replies: []*packet{nil}}}
 	used.free = []uint32{0}
-	used.add(e, in)
+	used.add(path, in)
 	got, want := used.slots[0], fresh.slots[0]
 	if got.gen != 4 || len(got.replies) != 0 {
 		t.Errorf("gen %d, %d replies", got.gen, len(got.replies))

@@ -60,7 +60,7 @@ func unreliable(b []byte) []byte {
 // unless it is told not to.
 type rig struct {
 	t       *testing.T
-	s       *Server
+	s       *Endpoint
 	out     Batch
 	now     time.Duration
 	handler func(Request, *wire.Packet)
@@ -71,7 +71,7 @@ type rig struct {
 }
 
 func newRig(t *testing.T, cfg Config) *rig {
-	r := &rig{t: t, s: NewServer(cfg), release: true, now: time.Second}
+	r := &rig{t: t, s: NewEndpoint(cfg), release: true, now: time.Second}
 	r.handler = r.answer
 	return r
 }

@@ -23,15 +23,15 @@ func (r *rtt) sample(d time.Duration) {
 	r.smooth = (7*r.smooth + d) / 8
 }
 
-// pace is how long to wait for an ACK.
-type pace struct {
+// backoff is how long to wait for an ACK.
+type backoff struct {
 	first, floor, ceiling time.Duration
 	even                  bool // the wait does not grow with repetitions
 }
 
 // after returns the wait after the n-th send (n from 1): first before any sample, then the
 // estimate. Unless even is set it grows by half with each repetition.
-func (p pace) after(r *rtt, n int) time.Duration {
+func (p backoff) after(r *rtt, n int) time.Duration {
 	d := p.first
 	if r.smooth != 0 {
 		d = r.smooth + 4*r.vary

@@ -31,7 +31,7 @@ func TestPace(t *testing.T) {
 		for _, s := range c.samples {
 			r.sample(s)
 		}
-		if got := c.config.withDefaults().pace().after(&r, c.sends); got != c.want {
+		if got := c.config.withDefaults().backoff().after(&r, c.sends); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -42,17 +42,17 @@ func TestRepeatedPacketGivesNoSample(t *testing.T) {
 	r := newRig(t, Config{})
 	r.send(alice, hello(tokenB, 1))
 	r.send(alice, move(tokenB, 2)) // proven
-	e := r.s.table.endpoints[alice]
+	path := r.s.table.paths[alice]
 	r.wait(300 * time.Millisecond) // both were repeated
 	r.send(alice, ack(tokenB, 1))
-	if e.rtt.smooth != 0 {
-		t.Errorf("round trip of a repeated packet taken as %v", e.rtt.smooth)
+	if path.rtt.smooth != 0 {
+		t.Errorf("round trip of a repeated packet taken as %v", path.rtt.smooth)
 	}
 	r.send(alice, ack(tokenB, 1))
 	r.send(alice, move(tokenB, 3))
 	r.wait(30 * time.Millisecond)
 	r.send(alice, ack(tokenB, 2))
-	if e.rtt.smooth != 30*time.Millisecond {
-		t.Errorf("round trip is %v, want 30ms", e.rtt.smooth)
+	if path.rtt.smooth != 30*time.Millisecond {
+		t.Errorf("round trip is %v, want 30ms", path.rtt.smooth)
 	}
 }

@@ -26,7 +26,7 @@ import (
 //	10  6  SHA-256 of key, kind and address
 //
 // There are two kinds: a cookie, which a client puts into its hello, and the token of an offer,
-// for clients that know no cookies. See Server.Offer.
+// for clients that know no cookies. See Endpoint.Offer.
 type seal = [16]byte
 
 type sealKind byte
@@ -72,13 +72,13 @@ func (k *sealKey) next() sealKey {
 
 // SetKey sets the secret of the server's seals. A server without one requires no cookies and
 // makes no offers.
-func (s *Server) SetKey(secret [32]byte) {
+func (e *Endpoint) SetKey(secret [32]byte) {
 	first := newSealKey(secret)
-	s.seals = seals{on: true, shard: s.seals.shard, keys: [2]sealKey{first.next(), first}, since: s.now}
+	e.seals = seals{on: true, shard: e.seals.shard, keys: [2]sealKey{first.next(), first}, since: e.now}
 }
 
 // SetShard sets the shard of the tokens that Offer makes.
-func (s *Server) SetShard(shard wamble.Shard) { s.seals.shard = shard }
+func (e *Endpoint) SetShard(shard wamble.Shard) { e.seals.shard = shard }
 
 // turn replaces expired keys.
 func (s *seals) turn(now time.Duration) {
@@ -144,7 +144,7 @@ func (s *seals) open(now time.Duration, kind sealKind, at wamble.Peer, sealed se
 	return Offered{}, false
 }
 
-// Offered is the content of a token made by Server.Offer.
+// Offered is the content of a token made by Endpoint.Offer.
 type Offered struct {
 	Board  wamble.BoardID
 	Age    time.Duration
@@ -166,24 +166,24 @@ const wishShift = 24
 // Offer returns a token for the sender of a request, zero if the server has no key or no longer
 // knows where the request came from. The server stores nothing about the token; Offered
 // recognizes it for at least half an hour when it comes from the address that it was made for.
-func (s *Server) Offer(id Request, board wamble.BoardID, wishes Wishes) wamble.Token {
-	from, ok := s.Peer(id)
-	if !ok || !s.seals.on {
+func (e *Endpoint) Offer(id Request, board wamble.BoardID, wishes Wishes) wamble.Token {
+	from, ok := e.Peer(id)
+	if !ok || !e.seals.on {
 		return wamble.Token{}
 	}
-	return s.seals.make(s.now, offerSeal, from, board, wishes)
+	return e.seals.make(e.now, offerSeal, from, board, wishes)
 }
 
 // Offered reports whether Offer has made a token for an address. If so, a sender with that
 // token receives what is sent to the address.
-func (s *Server) Offered(from wamble.Peer, token wamble.Token) (Offered, bool) {
-	return s.seals.open(s.now, offerSeal, from, token)
+func (e *Endpoint) Offered(from wamble.Peer, token wamble.Token) (Offered, bool) {
+	return e.seals.open(e.now, offerSeal, from, token)
 }
 
 // Shown reports whether a hello proves its address by itself: it came over a connection, or
 // with a cookie.
-func (s *Server) Shown(id Request) bool {
-	r := s.requests.get(id)
+func (e *Endpoint) Shown(id Request) bool {
+	r := e.requests.get(id)
 	return r != nil && r.shown
 }
 
@@ -201,8 +201,8 @@ const (
 )
 
 // cookieOf checks the cookie of a hello.
-func (s *Server) cookieOf(now time.Duration, from wamble.Peer, p *wire.Packet) cookie {
-	if from.Stream() || !s.seals.on {
+func (e *Endpoint) cookieOf(now time.Duration, from wamble.Peer, p *wire.Packet) cookie {
+	if from.Stream() || !e.seals.on {
 		return noCookie
 	}
 	value := p.Ext.View(wire.KeyHelloCookie)
@@ -213,7 +213,7 @@ func (s *Server) cookieOf(now time.Duration, from wamble.Peer, p *wire.Packet) c
 	if _, err := hex.Decode(sealed[:], value[:cookieText]); err != nil || sealed == (seal{}) {
 		return badCookie
 	}
-	if o, ok := s.seals.open(now, cookieSeal, from, sealed); ok && o.Age < cookieTime {
+	if o, ok := e.seals.open(now, cookieSeal, from, sealed); ok && o.Age < cookieTime {
 		return goodCookie
 	}
 	return badCookie
@@ -222,16 +222,16 @@ func (s *Server) cookieOf(now time.Duration, from wamble.Peer, p *wire.Packet) c
 // challenge answers a hello without a good cookie with a cookie, in no more bytes than the
 // hello has. It stores nothing and counts for no limit, so that forged hellos use up nothing of
 // the address's owner.
-func (s *Server) challenge(now time.Duration, from wamble.Peer, h *wire.Header, out Sink) {
-	sealed := s.seals.make(now, cookieSeal, from, 0, 0)
+func (e *Endpoint) challenge(now time.Duration, from wamble.Peer, h *wire.Header, out Sink) {
+	sealed := e.seals.make(now, cookieSeal, from, 0, 0)
 	var text [cookieText]byte
 	hex.Encode(text[:], sealed[:])
-	s.scratch = append(s.scratch[:0], bareChallenge...)
-	wire.SetCookie(s.scratch, text[:])
-	copy(s.scratch[4:20], h.Token[:])
-	s.stats.Cookies++
-	s.stats.Sent++
-	out.Send(from, s.scratch)
+	e.scratch = append(e.scratch[:0], bareChallenge...)
+	wire.SetCookie(e.scratch, text[:])
+	copy(e.scratch[4:20], h.Token[:])
+	e.stats.Cookies++
+	e.stats.Sent++
+	out.Send(from, e.scratch)
 }
 
 // bareChallenge is the packet of challenge with zeros for token and cookie.
@@ -246,31 +246,31 @@ var bareChallenge = func() []byte {
 
 // AppendKeys appends the keys of the seals to dst, for RestoreKeys in another
 // process.
-func (s *Server) AppendKeys(dst []byte) []byte {
-	if !s.seals.on {
+func (e *Endpoint) AppendKeys(dst []byte) []byte {
+	if !e.seals.on {
 		return dst
 	}
-	w := writer{dst, s.now}
-	w.Raw(s.seals.keys[0].secret[:]...)
-	w.Raw(s.seals.keys[1].secret[:]...)
-	w.time(s.seals.since)
-	w.Uint(uint64(s.seals.counter))
-	w.Uint(s.stats.Cookies)
+	w := writer{dst, e.now}
+	w.Raw(e.seals.keys[0].secret[:]...)
+	w.Raw(e.seals.keys[1].secret[:]...)
+	w.time(e.seals.since)
+	w.Uint(uint64(e.seals.counter))
+	w.Uint(e.stats.Cookies)
 	return w.Writer
 }
 
 // RestoreKeys takes over the keys of another process, so that this one can open its seals. It
 // returns ErrState if the bytes are damaged.
-func (s *Server) RestoreKeys(state []byte) error {
-	r := reader{pack.NewReader(state), s.now}
+func (e *Endpoint) RestoreKeys(state []byte) error {
+	r := reader{pack.NewReader(state), e.now}
 	var secrets [2][32]byte
 	copy(secrets[0][:], r.Take(32))
 	copy(secrets[1][:], r.Take(32))
 	since, counter, cookies := r.time(), uint16(r.Uint()), r.Uint()
-	if !r.Ended() || since > s.now {
+	if !r.Ended() || since > e.now {
 		return ErrState
 	}
-	s.seals = seals{on: true, shard: s.seals.shard, keys: [2]sealKey{newSealKey(secrets[0]), newSealKey(secrets[1])}, since: since, counter: counter}
-	s.stats.Cookies = cookies
+	e.seals = seals{on: true, shard: e.seals.shard, keys: [2]sealKey{newSealKey(secrets[0]), newSealKey(secrets[1])}, since: since, counter: counter}
+	e.stats.Cookies = cookies
 	return nil
 }

@@ -257,7 +257,7 @@ func TestOffered(t *testing.T) {
 			t.Errorf("%s: got %+v %v, want %v", tt.name, o, ok, tt.want)
 		}
 	}
-	if got, ok := NewServer(Config{}).Offered(alice, tokens[0]); ok {
+	if got, ok := NewEndpoint(Config{}).Offered(alice, tokens[0]); ok {
 		t.Errorf("a server without a key knows %+v", got)
 	}
 }
@@ -280,7 +280,7 @@ func TestOfferedByShard(t *testing.T) {
 	}
 }
 
-// A token that was offered proves its address, also when its endpoint was evicted
+// A token that was offered proves its address, also when its path was evicted
 // meanwhile; a cookie is no token.
 func TestOfferedTokenProves(t *testing.T) {
 	r := sealedRig(t, Config{})
@@ -351,10 +351,10 @@ func TestUnprovenAreBounded(t *testing.T) {
 		r.send(from, hello(wamble.Token{}, 1))
 		r.out.Reset()
 	}
-	if got := r.s.Size().Endpoints; got != maxUnproven {
+	if got := r.s.Size().Paths; got != maxUnproven {
 		t.Errorf("%d endpoints, want %d", got, maxUnproven)
 	}
-	if r.s.table.endpoints[bob] == nil {
+	if r.s.table.paths[bob] == nil {
 		t.Error("a host that has one place lost it")
 	}
 	for i := range uint32(2 * maxUnproven) {
@@ -363,7 +363,7 @@ func TestUnprovenAreBounded(t *testing.T) {
 		r.send(wamble.Peer{Addr: netip.AddrPortFrom(netip.AddrFrom4(ip), 5000)}, hello(wamble.Token{}, 1))
 		r.out.Reset()
 	}
-	if got := r.s.Size().Endpoints; got != maxUnproven {
+	if got := r.s.Size().Paths; got != maxUnproven {
 		t.Errorf("%d endpoints, want %d", got, maxUnproven)
 	}
 }
@@ -384,7 +384,7 @@ func TestChallengeIsFree(t *testing.T) {
 }
 
 func BenchmarkChallenge(b *testing.B) {
-	s := NewServer(Config{})
+	s := NewEndpoint(Config{})
 	s.SetKey([32]byte{1})
 	var out Batch
 	packet := cookieHello(wamble.Token{}, 1, nil)

@@ -8,14 +8,14 @@ import (
 
 // session is one run of a client's sequence numbers. It is kept as long as it has an address.
 type session struct {
-	serial uint64 // unique in the life of the server; 0 once it is removed
-	token  wamble.Token
-	win    window
-	epoch  uint32      // grows when the numbers restart
-	open   []uint32    // requests in flight
-	kept   []answer    // answers kept for replay, oldest first
-	addrs  []*endpoint // its addresses, oldest first
-	home   *endpoint   // where pushes are sent
+	serial  uint64 // unique in the life of the server; 0 once it is removed
+	token   wamble.Token
+	win     window
+	epoch   uint32   // grows when the numbers restart
+	open    []uint32 // requests in flight
+	answers []answer // answers kept for replay, oldest first
+	addrs   []*path  // its addresses, oldest first
+	home    *path    // where pushes are sent
 	// homeSince is when home last changed. The ACK of an older packet, delayed on its way from
 	// a former home, must not change it back.
 	homeSince time.Duration
@@ -36,10 +36,10 @@ type answer struct {
 	packets []*packet
 }
 
-// keptAnswer returns the answer of a request that is still kept, or nil.
-func (s *session) keptAnswer(now, ttl time.Duration, in *incoming) *answer {
-	for i := range s.kept {
-		if t := &s.kept[i]; t.of == in.print && now-t.at <= ttl {
+// findAnswer returns the answer of a request that is still kept, or nil.
+func (s *session) findAnswer(now, ttl time.Duration, in *incoming) *answer {
+	for i := range s.answers {
+		if t := &s.answers[i]; t.of == in.print && now-t.at <= ttl {
 			return t
 		}
 	}

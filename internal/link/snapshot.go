@@ -6,105 +6,105 @@ import (
 	"wamble"
 )
 
-// census lists the endpoints and sessions of a snapshot, in an order that does not depend on
+// census lists the paths and sessions of a snapshot, in an order that does not depend on
 // maps, and numbers their packets. Streams are left out: a connection does not outlive its
 // process.
 type census struct {
-	endpoints []*endpoint
-	sessions  []*session
-	packets   []*packet
-	place     map[*endpoint]int
-	number    map[*session]int
+	paths    []*path
+	sessions []*session
+	packets  []*packet
+	place    map[*path]int
+	number   map[*session]int
 }
 
-func (s *Server) census() census {
-	c := census{place: map[*endpoint]int{}, number: map[*session]int{}}
-	for i := range s.table.ages {
-		for e := s.table.ages[i].first; e != nil; e = e.links[byAge].next {
-			if e.peer.Stream() {
+func (e *Endpoint) census() census {
+	c := census{place: map[*path]int{}, number: map[*session]int{}}
+	for i := range e.table.ages {
+		for path := e.table.ages[i].first; path != nil; path = path.links[byAge].next {
+			if path.peer.Stream() {
 				continue
 			}
-			c.place[e] = len(c.endpoints)
-			c.endpoints = append(c.endpoints, e)
-			if _, ok := c.number[e.sess]; !ok {
-				c.number[e.sess] = len(c.sessions)
-				c.sessions = append(c.sessions, e.sess)
+			c.place[path] = len(c.paths)
+			c.paths = append(c.paths, path)
+			if _, ok := c.number[path.sess]; !ok {
+				c.number[path.sess] = len(c.sessions)
+				c.sessions = append(c.sessions, path.sess)
 			}
 		}
 	}
 	return c
 }
 
-// mark gives packets without a number the next one, from 1.
-func (c *census) mark(list ...*packet) {
+// addPackets gives packets without a number the next one, from 1.
+func (c *census) addPackets(list ...*packet) {
 	for _, k := range list {
-		if k.mark == 0 {
+		if k.snapshotIndex == 0 {
 			c.packets = append(c.packets, k)
-			k.mark = uint32(len(c.packets))
+			k.snapshotIndex = uint32(len(c.packets))
 		}
 	}
 }
 
-func (c *census) markAll() {
+func (c *census) addAllPackets() {
 	for _, s := range c.sessions {
-		for i := range s.kept {
-			c.mark(s.kept[i].packets...)
+		for i := range s.answers {
+			c.addPackets(s.answers[i].packets...)
 		}
 	}
-	for _, e := range c.endpoints {
-		for i := range e.queue {
-			c.mark(e.queue[i].k)
+	for _, path := range c.paths {
+		for i := range path.queue {
+			c.addPackets(path.queue[i].k)
 		}
-		for i := range e.bundles {
-			c.mark(e.bundles[i].chunks...)
+		for i := range path.bundles {
+			c.addPackets(path.bundles[i].chunks...)
 		}
 	}
 }
 
 // SnapshotSize estimates the size of a snapshot in bytes, rather too high than too low.
-func (s *Server) SnapshotSize() int {
+func (e *Endpoint) SnapshotSize() int {
 	const perEndpoint, perRow, rest = 1 << 10, 64, 1 << 10
-	rows := s.limits.counters.Len() + s.budgets.networks.Len() + s.proofs.Len()
-	return s.pool.held + s.table.count*perEndpoint + rows*perRow + rest
+	rows := e.limits.counters.Len() + e.budgets.networks.Len() + e.proofs.Len()
+	return e.pool.held + e.table.count*perEndpoint + rows*perRow + rest
 }
 
 // Snapshot appends the whole state to dst, for Restore in another process: sequence numbers,
 // windows, kept answers, packets without ACK, proofs, counters. It does not change the server.
-// It returns ErrHeld while outputs wait for their gate. Requests in flight are left out, as by
+// It returns ErrHeld while outputs wait for their durable index. Requests in flight are left out, as by
 // Abandon, so that their repetitions are new to the restored server; streams are left out, as
 // by Forget.
-func (s *Server) Snapshot(now time.Duration, dst []byte) ([]byte, error) {
-	if s.Held() > 0 {
+func (e *Endpoint) Snapshot(now time.Duration, dst []byte) ([]byte, error) {
+	if e.Held() > 0 {
 		return dst, ErrHeld
 	}
-	w := &writer{append(dst, stateMagic...), s.tick(now)}
+	w := &writer{append(dst, stateMagic...), e.tick(now)}
 	w.Uint(stateVersion)
-	w.Uint(uint64(s.transfer))
-	w.Uint(s.table.serial)
+	w.Uint(uint64(e.transfer))
+	w.Uint(e.table.serial)
 	for _, row := range stats[:stateStats] {
-		w.Uint(*row.of(&s.stats))
+		w.Uint(*row.of(&e.stats))
 	}
-	c := s.census()
-	c.markAll()
+	c := e.census()
+	c.addAllPackets()
 	w.Uint(uint64(len(c.packets)))
 	for _, k := range c.packets {
 		w.Bytes(k.buf)
 	}
 	w.Uint(uint64(len(c.sessions)))
 	for _, sess := range c.sessions {
-		s.writeSession(w, sess)
+		e.writeSession(w, sess)
 	}
-	w.Uint(uint64(len(c.endpoints)))
-	for _, e := range c.endpoints {
-		w.Uint(uint64(c.number[e.sess]))
-		writeEndpoint(w, e)
+	w.Uint(uint64(len(c.paths)))
+	for _, path := range c.paths {
+		w.Uint(uint64(c.number[path.sess]))
+		writePath(w, path)
 	}
 	for _, sess := range c.sessions {
 		writeTies(w, &c, sess)
 	}
-	s.writeTables(w)
+	e.writeTables(w)
 	for _, k := range c.packets {
-		k.mark = 0
+		k.snapshotIndex = 0
 	}
 	return w.Writer, nil
 }
@@ -112,14 +112,14 @@ func (s *Server) Snapshot(now time.Duration, dst []byte) ([]byte, error) {
 func writePackets(w *writer, list []*packet) {
 	w.Uint(uint64(len(list)))
 	for _, k := range list {
-		w.Uint(uint64(k.mark - 1))
+		w.Uint(uint64(k.snapshotIndex - 1))
 	}
 }
 
-func (s *Server) writeSession(w *writer, sess *session) {
+func (e *Endpoint) writeSession(w *writer, sess *session) {
 	win := sess.win
 	for _, i := range sess.open {
-		if r := &s.requests.slots[i]; r.epoch == sess.epoch && !r.unreliably {
+		if r := &e.requests.slots[i]; r.epoch == sess.epoch && !r.unreliably {
 			win.forget(r.h.Seq)
 		}
 	}
@@ -141,39 +141,39 @@ func (s *Server) writeSession(w *writer, sess *session) {
 	w.Uint(uint64(sess.history.next))
 	w.Int(int64(sess.rebinds.used))
 	w.time(sess.rebinds.at)
-	w.Uint(uint64(len(sess.kept)))
-	for i := range sess.kept {
-		t := &sess.kept[i]
+	w.Uint(uint64(len(sess.answers)))
+	for i := range sess.answers {
+		t := &sess.answers[i]
 		w.print(t.of)
 		w.time(t.at)
 		writePackets(w, t.packets)
 	}
 }
 
-func writeEndpoint(w *writer, e *endpoint) {
-	w.peer(e.peer)
-	w.Uint(e.serial)
-	w.Uint(uint64(e.out))
-	w.Int(int64(e.rtt.smooth))
-	w.Int(int64(e.rtt.vary))
-	w.bool(e.proof.proven)
-	w.token(e.proof.vouched)
-	w.Int(int64(e.proof.credit))
-	w.time(e.seen)
-	w.time(e.timer.at)
-	w.Uint(uint64(len(e.queue)))
-	for i := range e.queue {
-		p := &e.queue[i]
-		w.Uint(uint64(p.k.mark - 1))
+func writePath(w *writer, path *path) {
+	w.peer(path.peer)
+	w.Uint(path.serial)
+	w.Uint(uint64(path.out))
+	w.Int(int64(path.rtt.smooth))
+	w.Int(int64(path.rtt.vary))
+	w.bool(path.proof.proven)
+	w.token(path.proof.vouched)
+	w.Int(int64(path.proof.credit))
+	w.time(path.seen)
+	w.time(path.timer.at)
+	w.Uint(uint64(len(path.queue)))
+	for i := range path.queue {
+		p := &path.queue[i]
+		w.Uint(uint64(p.k.snapshotIndex - 1))
 		w.Int(int64(p.sends))
 		w.bool(p.chunk)
 		w.time(p.sent)
 		w.time(p.due)
 	}
-	w.Uint(uint64(len(e.bundles)))
-	for i := range e.bundles {
-		writePackets(w, e.bundles[i].chunks)
-		w.Uint(uint64(e.bundles[i].at))
+	w.Uint(uint64(len(path.bundles)))
+	for i := range path.bundles {
+		writePackets(w, path.bundles[i].chunks)
+		w.Uint(uint64(path.bundles[i].at))
 	}
 }
 
@@ -214,25 +214,25 @@ func (c *census) chain(sess *session) []int {
 
 // writeTables writes counters, budgets and remembered proofs, the least recently
 // used first.
-func (s *Server) writeTables(w *writer) {
-	w.Uint(uint64(s.limits.counters.Len()))
-	s.limits.counters.FromOldest(func(k limitKey, c *counter) {
+func (e *Endpoint) writeTables(w *writer) {
+	w.Uint(uint64(e.limits.counters.Len()))
+	e.limits.counters.FromOldest(func(k limitKey, c *counter) {
 		w.Uint(uint64(k.kind))
 		w.Bytes(k.id[:])
 		w.time(c.start)
 		w.Int(int64(c.n))
-		w.bool(c.told)
+		w.bool(c.warned)
 	})
-	w.Int(int64(s.budgets.listener.used))
-	w.time(s.budgets.listener.at)
-	w.Uint(uint64(s.budgets.networks.Len()))
-	s.budgets.networks.FromOldest(func(k hostID, f *flow) {
+	w.Int(int64(e.budgets.listener.used))
+	w.time(e.budgets.listener.at)
+	w.Uint(uint64(e.budgets.networks.Len()))
+	e.budgets.networks.FromOldest(func(k hostID, f *flow) {
 		w.Bytes(k[:])
 		w.Int(int64(f.used))
 		w.time(f.at)
 	})
-	w.Uint(uint64(s.proofs.Len()))
-	s.proofs.FromOldest(func(p wamble.Peer, m *remembered) {
+	w.Uint(uint64(e.proofs.Len()))
+	e.proofs.FromOldest(func(p wamble.Peer, m *remembered) {
 		w.peer(p)
 		w.time(m.at)
 		w.token(m.vouched)

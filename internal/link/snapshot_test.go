@@ -49,7 +49,7 @@ func world(t *testing.T, seed uint64, interrupted bool) (sent []byte, swaps int)
 	return n.sent, swaps
 }
 
-func statsText(s *Server) string {
+func statsText(s *Endpoint) string {
 	text := ""
 	s.Stats().Each(func(name, _ string, v uint64) { text += name + " " + time.Duration(v).String() + "\n" })
 	return text
@@ -183,7 +183,7 @@ func TestSnapshotLeavesOutStreams(t *testing.T) {
 	if r.s, err = Restore(Config{}, r.now, state); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.s.Size(); got.Endpoints != 1 || got.Sessions != 1 {
+	if got := r.s.Size(); got.Paths != 1 || got.Sessions != 1 {
 		t.Errorf("the restored server holds %+v", got)
 	}
 	if !r.s.Linked(tokenA) || r.s.Linked(tokenB) {

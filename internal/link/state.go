@@ -8,7 +8,7 @@ import (
 	"wamble/internal/pack"
 )
 
-// ErrHeld is returned by Snapshot while outputs wait for their gate; release them first.
+// ErrHeld is returned by Snapshot while outputs wait for their durable index; release them first.
 var ErrHeld = errors.New("outputs wait for their gate")
 
 // ErrState is returned for bytes that are not a state of this version.

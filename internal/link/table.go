@@ -7,36 +7,36 @@ import (
 	"wamble/internal/share"
 )
 
-// table indexes the endpoints and sessions of a server, and keeps the memory of removed ones
+// table indexes the paths and sessions of a server, and keeps the memory of removed ones
 // for reuse.
 type table struct {
-	endpoints map[wamble.Peer]*endpoint // the first endpoint of each address
-	count     int                       // number of endpoints
-	hosts     map[hostID]*host
-	byToken   map[wamble.Token]*session
-	timers    timers
-	ages      [sources]list // by source; the longest silent endpoint first
-	unproven  int           // number of unproven endpoints
-	ranks     share.Ranks[host]
-	crowds    share.Ranks[host] // ranks hosts by unproven endpoints
-	serial    uint64
-	sessions  int
+	paths         map[wamble.Peer]*path // the first path of each address
+	count         int                   // number of paths
+	hosts         map[hostID]*host
+	byToken       map[wamble.Token]*session
+	timers        timers
+	ages          [sources]list // by source; the longest silent path first
+	unproven      int           // number of unproven paths
+	ranks         share.Ranks[host]
+	unprovenRanks share.Ranks[host] // ranks hosts by unproven paths
+	serial        uint64
+	sessions      int
 
-	spareEndpoints []*endpoint
-	spareSessions  []*session
-	spareHosts     []*host
+	sparePaths    []*path
+	spareSessions []*session
+	spareHosts    []*host
 }
 
 func newTable() table {
 	return table{
-		endpoints: map[wamble.Peer]*endpoint{},
-		hosts:     map[hostID]*host{},
-		byToken:   map[wamble.Token]*session{},
+		paths:   map[wamble.Peer]*path{},
+		hosts:   map[hostID]*host{},
+		byToken: map[wamble.Token]*session{},
 	}
 }
 
-// take returns a value from spare, or a new one.
-func take[T any](spare *[]*T) *T {
+// reuse returns a value from spare, or a new one.
+func reuse[T any](spare *[]*T) *T {
 	if n := len(*spare); n > 0 {
 		v := (*spare)[n-1]
 		*spare = (*spare)[:n-1]
@@ -47,77 +47,77 @@ func take[T any](spare *[]*T) *T {
 
 // addSession returns a new session without an address.
 func (t *table) addSession() *session {
-	s := take(&t.spareSessions)
-	*s = session{open: s.open[:0], kept: s.kept[:0], addrs: s.addrs[:0]}
+	s := reuse(&t.spareSessions)
+	*s = session{open: s.open[:0], answers: s.answers[:0], addrs: s.addrs[:0]}
 	t.serial++
 	t.sessions++
 	s.serial = t.serial
 	return s
 }
 
-// add creates an endpoint at peer, a new address of sess.
-func (t *table) add(now time.Duration, peer wamble.Peer, sess *session) *endpoint {
-	e := take(&t.spareEndpoints)
-	*e = endpoint{queue: e.queue[:0], bundles: e.bundles[:0]}
+// add creates a path at peer, a new address of sess.
+func (t *table) add(now time.Duration, peer wamble.Peer, sess *session) *path {
+	added := reuse(&t.sparePaths)
+	*added = path{queue: added.queue[:0], bundles: added.bundles[:0]}
 	t.serial++
-	e.peer, e.serial, e.sess, e.seen, e.out = peer, t.serial, sess, now, 1
-	e.proof.proven = peer.Stream()
-	t.place(e)
+	added.peer, added.serial, added.sess, added.seen, added.out = peer, t.serial, sess, now, 1
+	added.proof.proven = peer.Stream()
+	t.place(added)
 	key := hostKey(peer)
 	h := t.hosts[key]
 	if h == nil {
-		h = take(&t.spareHosts)
+		h = reuse(&t.spareHosts)
 		*h = host{}
 		t.hosts[key] = h
 	}
 	t.ranks.Grow(&h.rank, h)
-	e.host = h
-	t.enlist(e)
-	sess.addrs = append(sess.addrs, e)
+	added.host = h
+	t.enlist(added)
+	sess.addrs = append(sess.addrs, added)
 	if sess.home == nil {
-		sess.home = e
+		sess.home = added
 	}
-	return e
+	return added
 }
 
-// place adds e to the endpoints of its address, which are ordered by serial.
-func (t *table) place(e *endpoint) {
+// place adds e to the paths of its address, which are ordered by serial.
+func (t *table) place(path *path) {
 	t.count++
-	first := t.endpoints[e.peer]
-	if first == nil || first.serial > e.serial {
-		e.beside, t.endpoints[e.peer] = first, e
+	first := t.paths[path.peer]
+	if first == nil || first.serial > path.serial {
+		path.beside, t.paths[path.peer] = first, path
 		return
 	}
-	for first.beside != nil && first.beside.serial < e.serial {
+	for first.beside != nil && first.beside.serial < path.serial {
 		first = first.beside
 	}
-	e.beside, first.beside = first.beside, e
+	path.beside, first.beside = first.beside, path
 }
 
-// displace removes e from the endpoints of its address.
-func (t *table) displace(e *endpoint) {
+// displace removes e from the paths of its address.
+func (t *table) displace(path *path) {
 	t.count--
-	first := t.endpoints[e.peer]
+	first := t.paths[path.peer]
 	switch {
-	case first != e:
-		for first.beside != e {
+	case first != path:
+		for first.beside != path {
 			first = first.beside
 		}
-		first.beside = e.beside
-	case e.beside != nil:
-		t.endpoints[e.peer] = e.beside
+		first.beside = path.beside
+	case path.beside != nil:
+		t.paths[path.peer] = path.beside
 	default:
-		delete(t.endpoints, e.peer)
+		delete(t.paths, path.peer)
 	}
-	e.beside = nil
+	path.beside = nil
 }
 
 // proven reports whether the address of e has proven itself, for e or for another session.
-func (t *table) proven(e *endpoint) bool {
-	if e.proof.proven {
+func (t *table) proven(path *path) bool {
+	if path.proof.proven {
 		return true
 	}
-	for a := t.endpoints[e.peer]; a != nil; a = a.beside {
+	for a := t.paths[path.peer]; a != nil; a = a.beside {
 		if a.proof.proven {
 			return true
 		}
@@ -125,64 +125,64 @@ func (t *table) proven(e *endpoint) bool {
 	return false
 }
 
-// rank returns the list that e is in: unproven endpoints are evicted first. A silent stream is
+// rank returns the list that e is in: unproven paths are evicted first. A silent stream is
 // not idle, since its connection shows that the client, perhaps a spectator, is there.
-func (e *endpoint) rank() source {
+func (p *path) rank() source {
 	switch {
-	case e.peer.Stream():
+	case p.peer.Stream():
 		return stream
-	case e.proof.proven:
+	case p.proof.proven:
 		return proven
 	}
 	return unproven
 }
 
-func (t *table) enlist(e *endpoint) {
-	t.ages[e.rank()].push(e, byAge)
-	e.host.lists[e.rank()].push(e, byHost)
-	if !e.proof.proven {
+func (t *table) enlist(path *path) {
+	t.ages[path.rank()].push(path, byAge)
+	path.host.lists[path.rank()].push(path, byHost)
+	if !path.proof.proven {
 		t.unproven++
-		t.crowds.Grow(&e.host.crowd, e.host)
+		t.unprovenRanks.Grow(&path.host.unprovenRank, path.host)
 	}
 }
 
-func (t *table) delist(e *endpoint) {
-	t.ages[e.rank()].remove(e, byAge)
-	e.host.lists[e.rank()].remove(e, byHost)
-	if !e.proof.proven {
+func (t *table) delist(path *path) {
+	t.ages[path.rank()].remove(path, byAge)
+	path.host.lists[path.rank()].remove(path, byHost)
+	if !path.proof.proven {
 		t.unproven--
-		t.crowds.Shrink(&e.host.crowd, e.host)
+		t.unprovenRanks.Shrink(&path.host.unprovenRank, path.host)
 	}
 }
 
 // touch records that a packet arrived at e. It does nothing for a second packet of the same
 // batch.
-func (t *table) touch(now time.Duration, e *endpoint) {
-	if e.seen == now {
+func (t *table) touch(now time.Duration, path *path) {
+	if path.seen == now {
 		return
 	}
-	e.seen = now
-	t.ages[e.rank()].moveToBack(e, byAge)
-	e.host.lists[e.rank()].moveToBack(e, byHost)
-	t.ranks.Touch(&e.host.rank)
+	path.seen = now
+	t.ages[path.rank()].moveToBack(path, byAge)
+	path.host.lists[path.rank()].moveToBack(path, byHost)
+	t.ranks.Touch(&path.host.rank)
 }
 
-// yields returns the proven endpoint to evict for one more of host h when all size places are
+// yields returns the proven path to evict for one more of host h when all size places are
 // taken, nil if there is none: the idlest of the largest host if that has more than an eighth
-// of the places; else the longest silent endpoint if it has been silent for idleProven, so that
+// of the places; else the longest silent path if it has been silent for idleProven, so that
 // active players of one household stay; else the idlest of the largest host.
-func (t *table) yields(now time.Duration, h *host, size int) *endpoint {
+func (t *table) yields(now time.Duration, h *host, size int) *path {
 	most := t.ranks.Most()
 	if h != nil && h.rank.N() == most.rank.N() {
 		most = h
 	}
 	if n := most.rank.N(); n > 1 && n*8 > size {
-		if e := most.idlest(); e != nil {
-			return e
+		if path := most.idlest(); path != nil {
+			return path
 		}
 	}
-	if e := t.ages[proven].first; e != nil && now-e.seen >= idleProven {
-		return e
+	if path := t.ages[proven].first; path != nil && now-path.seen >= idleProven {
+		return path
 	}
 	if most.rank.N() < 2 {
 		return nil
@@ -190,47 +190,47 @@ func (t *table) yields(now time.Duration, h *host, size int) *endpoint {
 	return most.idlest()
 }
 
-// outgrown returns the unproven endpoint to evict for another: the idlest of the host that has
+// outgrown returns the unproven path to evict for another: the idlest of the host that has
 // most of them, or of all if each host has one.
-func (t *table) outgrown() *endpoint {
-	if most := t.crowds.Most(); most.crowd.N() > 1 {
+func (t *table) outgrown() *path {
+	if most := t.unprovenRanks.Most(); most.unprovenRank.N() > 1 {
 		return most.lists[unproven].first
 	}
 	return t.ages[unproven].first
 }
 
-// victim returns the endpoint of a host's lists to evict, or nil: an unproven one, else a
+// victim returns the path of a host's lists to evict, or nil: an unproven one, else a
 // proven one that has been silent for idleProven.
-func victim(now time.Duration, lists *[sources]list) *endpoint {
-	if e := lists[unproven].first; e != nil {
-		return e
+func victim(now time.Duration, lists *[sources]list) *path {
+	if path := lists[unproven].first; path != nil {
+		return path
 	}
-	if e := lists[proven].first; e != nil && now-e.seen >= idleProven {
-		return e
+	if path := lists[proven].first; path != nil && now-path.seen >= idleProven {
+		return path
 	}
 	return nil
 }
 
 // remove removes e from every index. The caller must have removed it from its session and
 // dropped its packets.
-func (t *table) remove(e *endpoint) {
-	t.delist(e)
-	t.timers.remove(e)
-	t.displace(e)
-	if t.ranks.Shrink(&e.host.rank, e.host); e.host.rank.N() == 0 {
-		delete(t.hosts, hostKey(e.peer))
-		t.spareHosts = append(t.spareHosts, e.host)
+func (t *table) remove(path *path) {
+	t.delist(path)
+	t.timers.remove(path)
+	t.displace(path)
+	if t.ranks.Shrink(&path.host.rank, path.host); path.host.rank.N() == 0 {
+		delete(t.hosts, hostKey(path.peer))
+		t.spareHosts = append(t.spareHosts, path.host)
 	}
-	e.serial, e.sess, e.host = 0, nil, nil
-	if cap(e.queue) > maxWithheld {
-		e.queue = nil // spare endpoints are many and should be small
+	path.serial, path.sess, path.host = 0, nil, nil
+	if cap(path.queue) > maxWithheld {
+		path.queue = nil // spare paths are many and should be small
 	}
-	t.spareEndpoints = append(t.spareEndpoints, e)
+	t.sparePaths = append(t.sparePaths, path)
 }
 
 // latest returns the address whose last packet is the newest, nil if addrs is empty.
-func latest(addrs []*endpoint) *endpoint {
-	var best *endpoint
+func latest(addrs []*path) *path {
+	var best *path
 	for _, a := range addrs {
 		if best == nil || a.seen >= best.seen {
 			best = a

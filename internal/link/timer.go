@@ -2,16 +2,16 @@ package link
 
 import "time"
 
-// timer is an endpoint's place in the heap. Its time may be earlier than the endpoint's next
+// timer is a path's place in the heap. Its time may be earlier than the path's next
 // work (an ACK does not move it), never later.
 type timer struct {
 	at   time.Duration
 	slot int // index in the heap
 }
 
-// timers is a heap of endpoints, earliest first; ties are broken by serial, so that the order
+// timers is a heap of paths, earliest first; ties are broken by serial, so that the order
 // is deterministic.
-type timers []*endpoint
+type timers []*path
 
 func (t timers) less(i, j int) bool {
 	a, b := t[i], t[j]
@@ -54,30 +54,30 @@ func (t timers) down(i int) {
 	}
 }
 
-func (t *timers) push(e *endpoint, at time.Duration) {
-	e.timer = timer{at, len(*t)}
-	*t = append(*t, e)
-	t.up(e.timer.slot)
+func (t *timers) push(path *path, at time.Duration) {
+	path.timer = timer{at, len(*t)}
+	*t = append(*t, path)
+	t.up(path.timer.slot)
 }
 
-// sooner makes the endpoint's timer fire at at or earlier.
-func (t timers) sooner(e *endpoint, at time.Duration) {
-	if at < e.timer.at {
-		e.timer.at = at
-		t.up(e.timer.slot)
+// sooner makes the path's timer fire at at or earlier.
+func (t timers) sooner(path *path, at time.Duration) {
+	if at < path.timer.at {
+		path.timer.at = at
+		t.up(path.timer.slot)
 	}
 }
 
 // set changes the time of e to at.
-func (t timers) set(e *endpoint, at time.Duration) {
-	e.timer.at = at
-	t.up(e.timer.slot)
-	t.down(e.timer.slot)
+func (t timers) set(path *path, at time.Duration) {
+	path.timer.at = at
+	t.up(path.timer.slot)
+	t.down(path.timer.slot)
 }
 
-func (t *timers) remove(e *endpoint) {
+func (t *timers) remove(path *path) {
 	h := *t
-	i, last := e.timer.slot, len(h)-1
+	i, last := path.timer.slot, len(h)-1
 	h.swap(i, last)
 	h[last] = nil
 	*t = h[:last]

@@ -3,14 +3,14 @@ package link
 // windowSize is how many sequence numbers, including the maximum, a window covers.
 const windowSize = 1024
 
-// place is the position of a sequence number relative to a window.
-type place uint8
+// windowPlace is the position of a sequence number relative to a window.
+type windowPlace uint8
 
 const (
-	ahead  place = iota // beyond the maximum, or the window is empty
-	late                // inside, not seen
-	seen                // inside, seen
-	behind              // too old to know, or from before the current run
+	ahead  windowPlace = iota // beyond the maximum, or the window is empty
+	late                      // inside, not seen
+	seen                      // inside, seen
+	behind                    // too old to know, or from before the current run
 )
 
 // window records which of the last 1024 sequence numbers were admitted. Distances are computed
@@ -21,7 +21,7 @@ type window struct {
 	bits     [windowSize / 64]uint64 // bit s mod 1024
 }
 
-func (w *window) place(s uint32) place {
+func (w *window) find(s uint32) windowPlace {
 	switch {
 	case !w.used || int32(s-w.max) > 0:
 		return ahead
@@ -36,7 +36,7 @@ func (w *window) place(s uint32) place {
 // admit marks s as seen, and moves the window if s is ahead. A number that is behind is not
 // recorded.
 func (w *window) admit(s uint32) {
-	switch w.place(s) {
+	switch w.find(s) {
 	case behind:
 		return
 	case ahead:
@@ -62,7 +62,7 @@ func (w *window) advance(s uint32) {
 
 // forget marks s as not seen, so that a repetition is new.
 func (w *window) forget(s uint32) {
-	if w.place(s) == seen {
+	if w.find(s) == seen {
 		w.bits[s%windowSize/64] &^= 1 << (s % 64)
 	}
 }

@@ -8,7 +8,7 @@ import (
 func TestWindowPlaces(t *testing.T) {
 	type step struct {
 		seq  uint32
-		want place
+		want windowPlace
 	}
 	cases := map[string][]step{ // each number is looked up, then admitted
 		"in order":          {{1, ahead}, {2, ahead}, {3, ahead}, {2, seen}, {1, seen}},
@@ -24,7 +24,7 @@ func TestWindowPlaces(t *testing.T) {
 	for name, steps := range cases {
 		var w window
 		for i, s := range steps {
-			if got := w.place(s.seq); got != s.want {
+			if got := w.find(s.seq); got != s.want {
 				t.Errorf("%s, step %d: number %d is at %d, want %d", name, i, s.seq, got, s.want)
 			}
 			w.admit(s.seq)
@@ -38,13 +38,13 @@ func TestWindowRestart(t *testing.T) {
 	var w window
 	w.admit(100)
 	w.restart(50)
-	for seq, want := range map[uint32]place{49: behind, 50: seen, 51: ahead, 100: ahead} {
-		if got := w.place(seq); got != want {
+	for seq, want := range map[uint32]windowPlace{49: behind, 50: seen, 51: ahead, 100: ahead} {
+		if got := w.find(seq); got != want {
 			t.Errorf("number %d is at %d, want %d", seq, got, want)
 		}
 	}
 	w.admit(2000)
-	if got := w.place(1500); got != late {
+	if got := w.find(1500); got != late {
 		t.Errorf("number 1500 is at %d, want late", got)
 	}
 }
@@ -68,7 +68,7 @@ func TestWindowAgainstASet(t *testing.T) {
 		case admitted[s]:
 			want = seen
 		}
-		if got := w.place(s); got != want {
+		if got := w.find(s); got != want {
 			t.Fatalf("number %d with top %d is at %d, want %d", s, top, got, want)
 		}
 		if want == behind {

@@ -28,7 +28,7 @@ type fake struct {
 	gate  uint64
 
 	mu      sync.Mutex // guards what follows
-	link    *link.Server
+	link    *link.Endpoint
 	random  *rand.Rand
 	boards  []*fakeBoard
 	players map[wamble.Token]*fakePlayer
@@ -86,7 +86,7 @@ func startFake(t testing.TB, f faults) *fake {
 	}
 	s := &fake{udp: udp, epoch: time.Now(), random: rand.New(rand.NewPCG(7, 7)), faults: f, errors: map[wamble.Code]int{}}
 	s.players = map[wamble.Token]*fakePlayer{}
-	s.link = link.NewServer(link.Config{})
+	s.link = link.NewEndpoint(link.Config{})
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -163,7 +163,7 @@ func (s *fake) miss(packets int) {
 		return
 	}
 	if f.reviveAfter -= packets; f.reviveAfter <= 0 {
-		s.link, f.dead, f.reviveAfter = link.NewServer(link.Config{}), false, 0
+		s.link, f.dead, f.reviveAfter = link.NewEndpoint(link.Config{}), false, 0
 	}
 }
 

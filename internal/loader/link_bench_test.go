@@ -16,7 +16,7 @@ import (
 
 // linked serves with a link, and with the answers of an Echo.
 func linked(e *Echo) error {
-	s := link.NewServer(link.Config{})
+	s := link.NewEndpoint(link.Config{})
 	epoch := time.Now()
 	var gate uint64
 	for {

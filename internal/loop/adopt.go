@@ -44,58 +44,58 @@ func Adopt(cfg *config.Profile, shard wamble.Shard, state, ahead []byte, forget 
 // Succeed makes the next Run begin with an adopted profile instead of store and journal.
 func (rt *Runtime) Succeed(a *Adopted) { rt.adopted = a }
 
-// adopt makes the adopted profile the first life. The journal is open by then; the store is not read.
-func (rt *Runtime) adopt(ctx context.Context) (*life, error) {
+// adopt makes the adopted profile the first instance. The journal is open by then; the store is not read.
+func (rt *Runtime) adopt(ctx context.Context) (*instance, error) {
 	a := rt.adopted
 	rt.adopted = nil
 	if err := rt.makeDrain(ctx); err != nil {
 		a.forget()
 		return nil, err
 	}
-	if rt.journal().Ahead != nil {
-		a.clock.follow(rt.journal().Ahead)
+	if rt.journal().ClockOffset != nil {
+		a.clock.advanceWall(rt.journal().ClockOffset)
 	}
-	l, err := rt.lifeOf(a.options, a.clock, a.profile)
+	l, err := rt.instanceOf(a.options, a.clock, a.profile)
 	if err != nil {
 		a.forget()
 		return nil, err
 	}
 	l.out = a.out
 	l.record.Step(a.now, a.inputs, &l.out)
-	l.whole, l.forget = make(chan struct{}), a.forget
+	l.adoptionDone, l.forget = make(chan struct{}), a.forget
 	if cfg := rt.o.TruePorts(a.options.Config); cfg != a.options.Config {
-		l.mail.post(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
+		l.mailbox.put(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
 	}
 	// The previous image may not have learned how far the store has come, and an empty journal would never
 	// report it.
-	l.mail.appliedTo(rt.drain.Load().Settled())
+	l.mailbox.setApplied(rt.drain.Load().Settled())
 	l.commit.begin()
-	rt.life.Store(l)
+	rt.instance.Store(l)
 	return l, nil
 }
 
-// checkAdoption ends the adoption once the whole state is taken in.
-func (l *life) checkAdoption() {
-	if l.whole != nil && !l.profile.Adopting() {
-		l.endAdoption()
+// endAdoptionIfDone ends the adoption once the whole state is taken in.
+func (i *instance) endAdoptionIfDone() {
+	if i.adoptionDone != nil && !i.profile.Adopting() {
+		i.endAdoption()
 	}
 }
 
-// endAdoption returns the memory of an adopted state, which is not read any more, and wakes AwaitWhole.
-func (l *life) endAdoption() {
-	if l.whole != nil {
-		l.forget()
-		close(l.whole)
-		l.whole = nil
+// endAdoption returns the memory of an adopted state, which is not read any more, and wakes AwaitAdopted.
+func (i *instance) endAdoption() {
+	if i.adoptionDone != nil {
+		i.forget()
+		close(i.adoptionDone)
+		i.adoptionDone = nil
 	}
 }
 
-// AwaitWhole waits until the profile has taken in everything that was written ahead. It reports false if
+// AwaitAdopted waits until the profile has taken in everything that was written ahead. It reports false if
 // ctx or the loop ends first.
-func (rt *Runtime) AwaitWhole(ctx context.Context) bool {
+func (rt *Runtime) AwaitAdopted(ctx context.Context) bool {
 	l := rt.loop.Load()
 	var whole chan struct{}
-	if l == nil || !l.do(ctx, func() { whole = l.life.whole }) {
+	if l == nil || !l.runOnLoop(ctx, func() { whole = l.instance.adoptionDone }) {
 		return false
 	}
 	if whole == nil {
@@ -110,24 +110,24 @@ func (rt *Runtime) AwaitWhole(ctx context.Context) bool {
 	return false
 }
 
-// succeed carries out the output of the adoption, before the loop runs.
-func (l *loop) succeed() {
+// afterAdoption carries out the output of the adoption, before the loop runs.
+func (l *loop) afterAdoption() {
 	now := time.Now()
-	l.follow(now, false)
-	l.err = send(l.port, &l.life.out.Packets, l.rt.journal().Holds)
-	l.until = now
+	l.afterStep(now, false)
+	l.err = send(l.port, &l.instance.out.Packets, l.rt.journal().HoldsLease)
+	l.nextStep = now
 }
 
-// answerTime is how long AwaitAnswer waits for the first packet.
-const answerTime = 250 * time.Millisecond
+// firstReplyTimeout is how long AwaitFirstReply waits for the first packet.
+const firstReplyTimeout = 250 * time.Millisecond
 
-// AwaitAnswer waits until the first packet was sent, or answerTime has passed: the players who were frozen
+// AwaitFirstReply waits until the first packet was sent, or firstReplyTimeout has passed: the players who were frozen
 // are answered before the store is used.
-func (rt *Runtime) AwaitAnswer(ctx context.Context) {
-	for end := time.Now().Add(answerTime); ctx.Err() == nil && time.Now().Before(end); {
+func (rt *Runtime) AwaitFirstReply(ctx context.Context) {
+	for end := time.Now().Add(firstReplyTimeout); ctx.Err() == nil && time.Now().Before(end); {
 		if rt.port.Load().UDP().Stats().Sent > 0 {
 			return
 		}
-		wait(ctx, time.Millisecond)
+		sleep(ctx, time.Millisecond)
 	}
 }

@@ -12,14 +12,14 @@ import (
 )
 
 // TestAdoptedMemory: the memory of an adopted state is given back once, when boards that
-// were written ahead are taken in, or when the life that has not yet is over; who waits
+// were written ahead are taken in, or when the instance that has not yet is over; who waits
 // for that is told.
 func TestAdoptedMemory(t *testing.T) {
 	old := profile.Shelf
 	t.Cleanup(func() { profile.Shelf = old })
 	for name, end := range map[string]func(rt *running){
 		"taken in":     func(rt *running) { rt.Do(t.Context(), func(*profile.Profile) { profile.Shelf.Part = 100 }) },
-		"another life": func(rt *running) { rt.life.Load().fail(errors.New("the disk is gone")) },
+		"another life": func(rt *running) { rt.instance.Load().fail(errors.New("the disk is gone")) },
 		"the end":      func(rt *running) { rt.stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,13 +41,13 @@ func TestAdoptedMemory(t *testing.T) {
 			rt := runAdopted(t, a)
 			gone, cancel := context.WithCancel(t.Context())
 			cancel()
-			if rt.AwaitWhole(gone) || forgotten.Load() != 0 {
+			if rt.AwaitAdopted(gone) || forgotten.Load() != 0 {
 				t.Fatal("the state is not looked at any more, though nothing was taken in")
 			}
 			waited := make(chan struct{})
 			go func() {
 				defer close(waited)
-				rt.AwaitWhole(t.Context())
+				rt.AwaitAdopted(t.Context())
 			}()
 			end(rt)
 			<-waited
@@ -69,7 +69,7 @@ func TestAdoptedHearsStore(t *testing.T) {
 	rt.stop()
 	<-rt.ended
 	m := newMachineOf(t, rt.o.Config.Boards.MinBoards)
-	settled, last := m.life.profile.Settled()
+	settled, last := m.life.profile.Stored()
 	if settled == last || last > rt.drain.Load().Settled() {
 		t.Fatalf("gate %d of %d is settled, and the store has %d messages", settled, last, rt.drain.Load().Settled())
 	}
@@ -86,7 +86,7 @@ func TestAdoptedHearsStore(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- rt.Run(ctx) }()
 	watchtest.Until(t, "the profile knows what the store has", func() bool {
-		rt.Do(ctx, func(p *profile.Profile) { settled, last = p.Settled() })
+		rt.Do(ctx, func(p *profile.Profile) { settled, last = p.Stored() })
 		return settled == last
 	})
 	stop()

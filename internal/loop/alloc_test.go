@@ -16,7 +16,7 @@ import (
 )
 
 // TestAllocsLoop: what the loop does around a step costs no memory, however
-// many packets there are: the mail, the frames for the journal, the stopwatch.
+// many packets there are: the mailbox, the frames for the journal, the stopwatch.
 func TestAllocsLoop(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
@@ -29,22 +29,22 @@ func TestAllocsLoop(t *testing.T) {
 	}
 	p := profile.New(profile.Options{Config: c.Default, Now: time.Now()})
 	p.Step(time.Now(), nil, new(profile.Output))
-	l := &life{profile: p, clock: newClock(time.Now()), commit: newGroupCommit(r, 1), mail: newMail(func() {})}
+	l := &instance{profile: p, clock: newClock(time.Now()), commit: newGroupCommit(r, 1), mailbox: newMailbox(func() {})}
 	rt := &Runtime{}
-	rt.Arrive(Journal{})
+	rt.Attach(Journal{})
 	rt.cfg.Store(c.Default)
-	loop := &loop{rt: rt, life: l, times: newStopwatch()}
+	loop := &loop{rt: rt, instance: l, times: newStopwatch()}
 	frames := someFrames(t) // the journal has not begun: they gather
 	noise := transport.Arrivals{Packets: []transport.Packet{{Peer: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.1:9")}, Data: []byte("noise")}}}
-	gate, moves := uint64(0), uint64(0)
+	durableIndex, moves := uint64(0), uint64(0)
 	round := func() {
-		gate, moves = gate+1, moves+3
-		l.mail.durable(gate, gate)
-		l.mail.appliedTo(gate)
+		durableIndex, moves = durableIndex+1, moves+3
+		l.mailbox.setDurable(durableIndex, durableIndex)
+		l.mailbox.setApplied(durableIndex)
 		loop.step(noise)
-		loop.times.step(time.Now(), gate+1, moves)
-		loop.times.left(time.Now())
-		l.commit.put(frames, gate, false)
+		loop.times.step(time.Now(), durableIndex+1, moves)
+		loop.times.sentNow(time.Now())
+		l.commit.put(frames, durableIndex, false)
 	}
 	for range 100 {
 		round()
@@ -65,7 +65,7 @@ func TestJournalOrder(t *testing.T) {
 	defer r.Close()
 	j := newGroupCommit(r, 1)
 	durable, failed := make(chan uint64, 16), make(chan error, 16)
-	j.durable = func(p progress) { durable <- p.gate }
+	j.durable = func(p progress) { durable <- p.durableIndex }
 	j.failed = func(err error) { failed <- err }
 	frames := someFrames(t)
 	j.put(frames, 1, false)
@@ -126,7 +126,7 @@ func TestJournalWaitsForAnswers(t *testing.T) {
 		t.Error("a short group left when some of the answers had")
 	}
 	j.answered()
-	if got := <-durable; got.gate != 1 || got.frames != frames.Len() {
+	if got := <-durable; got.durableIndex != 1 || got.frames != frames.Len() {
 		t.Errorf("got %+v, want gate 1", got)
 	}
 	most, n := uint64(1), 0
@@ -135,7 +135,7 @@ func TestJournalWaitsForAnswers(t *testing.T) {
 		most++
 		j.put(frames, most, false)
 	}
-	if got := <-durable; got.gate != most || got.frames != n {
+	if got := <-durable; got.durableIndex != most || got.frames != n {
 		t.Errorf("got %+v, want gate %d and %d frames", got, most, n)
 	}
 	j.answered()

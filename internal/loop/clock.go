@@ -6,7 +6,7 @@ import (
 	"wamble/internal/profile"
 )
 
-// clock gives the steps of a life their time: the wall clock at its start, plus the time that has passed
+// clock gives the steps of an instance their time: the wall clock at its start, plus the time that has passed
 // since, whether the machine was awake or suspended. When the wall clock is set, only the profile's labels
 // change.
 type clock struct {
@@ -17,15 +17,15 @@ type clock struct {
 	ahead     time.Duration // wall time − time of steps, as the profile knows it
 	suspended func() time.Duration
 	wall      func(now time.Time) time.Time // the wall clock's part of a reading
-	told      func() time.Time              // replaces the machine's clocks; nil in production
+	override  func() time.Time              // replaces the machine's clocks; nil in production
 
 	read time.Time // the last reading
 	last time.Time // the time that it gave
 }
 
-// setClock is the difference between wall and monotonic clock that is ignored: the two are not read at the
+// clockSetThreshold is the difference between wall and monotonic clock that is ignored: the two are not read at the
 // same moment.
-const setClock = 250 * time.Millisecond
+const clockSetThreshold = 250 * time.Millisecond
 
 // newClock returns a clock that begins now.
 func newClock(now time.Time) clock {
@@ -38,18 +38,18 @@ func newClock(now time.Time) clock {
 func (c *clock) advance(by func() time.Duration) {
 	c.start = c.start.Add(by())
 	c.last = c.start
-	c.follow(by)
+	c.advanceWall(by)
 }
 
-// follow moves the wall clock alone forward.
-func (c *clock) follow(by func() time.Duration) {
+// advanceWall moves the wall clock alone forward.
+func (c *clock) advanceWall(by func() time.Duration) {
 	wall := c.wall
 	c.wall = func(now time.Time) time.Time { return wall(now).Add(by()) }
 }
 
-// toldBy makes tell the source of the time. The clock must not have given a time yet.
-func (c *clock) toldBy(tell func() time.Time) {
-	c.told, c.start = tell, tell().Round(0).UTC()
+// overrideWith makes tell the source of the time. The clock must not have given a time yet.
+func (c *clock) overrideWith(tell func() time.Time) {
+	c.override, c.start = tell, tell().Round(0).UTC()
 	c.last = c.start
 }
 
@@ -57,7 +57,7 @@ func (c *clock) toldBy(tell func() time.Time) {
 func (c *clock) skew(by func() time.Duration) {
 	c.start = c.start.Add(by())
 	c.last = c.start
-	c.follow(by)
+	c.advanceWall(by)
 }
 
 func wallOf(now time.Time) time.Time { return now.Round(0) }
@@ -65,19 +65,19 @@ func wallOf(now time.Time) time.Time { return now.Round(0) }
 // at returns the time of a step that begins now. The input is nil unless the wall clock was set; then the
 // profile must be given it.
 func (c *clock) at(now time.Time) (time.Time, *profile.WallClock) {
-	if c.told != nil {
-		c.read, c.last = now, c.told().Round(0).UTC()
+	if c.override != nil {
+		c.read, c.last = now, c.override().Round(0).UTC()
 		return c.last, nil
 	}
 	at, wall := c.after(now), c.wall(now)
 	var told *profile.WallClock
-	if parted(wall.Sub(at), c.ahead) {
+	if diverged(wall.Sub(at), c.ahead) {
 		// The monotonic clock stands still while the machine is suspended.
 		asleep := c.suspended()
 		c.slept += max(asleep-c.asleep, 0)
 		c.asleep = asleep
 		at = c.after(now)
-		if ahead := wall.Sub(at); parted(ahead, c.ahead) {
+		if ahead := wall.Sub(at); diverged(ahead, c.ahead) {
 			c.ahead = ahead
 			told = &profile.WallClock{Ahead: ahead}
 		}
@@ -88,7 +88,7 @@ func (c *clock) at(now time.Time) (time.Time, *profile.WallClock) {
 
 func (c *clock) after(now time.Time) time.Time { return c.start.Add(now.Sub(c.began) + c.slept) }
 
-func parted(a, b time.Duration) bool { return (a - b).Abs() > setClock }
+func diverged(a, b time.Duration) bool { return (a - b).Abs() > clockSetThreshold }
 
 // due converts a time of steps to the monotonic clock; zero stays zero.
 func (c *clock) due(at time.Time) time.Time {

@@ -19,14 +19,14 @@ import (
 	"wamble/wire"
 )
 
-// machine is a life on a machine whose clocks the test turns.
+// machine is an instance on a machine whose clocks the test turns.
 type machine struct {
 	t      *testing.T
 	cfg    *config.Profile
 	now    time.Time     // of the monotonic clock
 	set    time.Duration // by which the wall clock was set, or ran on in suspension
 	asleep time.Duration
-	life   *life
+	life   *instance
 	series tape.Series
 	rows   map[intent.Kind]time.Time // the newest time of each kind
 	said   []string                  // what was sent, and after how long
@@ -57,7 +57,7 @@ func newMachineOf(t *testing.T, boards int) *machine {
 	return m
 }
 
-// live begins another life, now.
+// live begins another instance, now.
 func (m *machine) live(o profile.Options) {
 	c := newClock(m.wall(m.now))
 	c.began, c.read = m.now, m.now
@@ -68,24 +68,24 @@ func (m *machine) live(o profile.Options) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.life = &life{profile: profile.New(o), clock: c, record: record}
+	m.life = &instance{profile: profile.New(o), clock: c, record: record}
 }
 
 func (m *machine) wall(now time.Time) time.Time { return now.Round(0).Add(m.set) }
 
-// step tells the life something, and makes durable what follows.
+// step tells the instance something, and makes durable what follows.
 func (m *machine) step(inputs ...profile.Input) {
 	m.t.Helper()
 	for {
 		if wall := m.wall(m.now); wall.After(m.newest) {
 			m.newest = wall
 		}
-		m.life.tell(m.now, inputs)
+		m.life.runStep(m.now, inputs)
 		m.read()
-		if m.life.out.Gate == 0 {
+		if m.life.out.DurableIndex == 0 {
 			return
 		}
-		inputs = []profile.Input{&profile.Durable{Gate: m.life.out.Gate, Seq: m.life.out.Gate}}
+		inputs = []profile.Input{&profile.Durable{Index: m.life.out.DurableIndex, Seq: m.life.out.DurableIndex}}
 	}
 }
 
@@ -233,7 +233,7 @@ func (m *machine) labelled(k intent.Kind) {
 	}
 }
 
-// replays checks that the recording of the present life gives the same again.
+// replays checks that the recording of the present instance gives the same again.
 func (m *machine) replays(name string) {
 	m.t.Helper()
 	m.life.record.Close()
@@ -326,7 +326,7 @@ func TestHandoffKeepsDeadlines(t *testing.T) {
 }
 
 // TestClockAmongMachines: where the wall clock of a machine is set back, the journal that
-// machines share goes on with its own time, and so do the labels of a life: what is
+// machines share goes on with its own time, and so do the labels of an instance: what is
 // stored of a board goes by them.
 func TestClockAmongMachines(t *testing.T) {
 	now := time.Now()

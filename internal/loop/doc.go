@@ -5,22 +5,22 @@
 //
 //   - a Runtime is one profile that runs: start, journal failure, stop
 //     (runtime.go), with its stage for /readyz (stage.go);
-//   - a life is a profile in memory, from its restore out of the store until it
-//     ends or the journal fails (life.go); package tape can record it;
-//   - the loop drives the life and is the only goroutine that calls Step (loop.go).
+//   - an instance is a profile in memory, from its restore out of the store until it
+//     ends or the journal fails (instance.go); package tape can record it;
+//   - the loop drives the instance and is the only goroutine that calls Step (loop.go).
 //     Its writer sends the answers (writer.go), and a stopwatch measures it
 //     (stopwatch.go, histogram.go);
 //   - the group commit hands frames to the runner (groupcommit.go); the drain moves
 //     them from the journal to the store (drain.go) at a pace that leaves processor
-//     time for players (pace.go);
-//   - mail carries inputs from other goroutines to the loop (mail.go): durable gates
+//     time for players (drainpacer.go);
+//   - mail carries inputs from other goroutines to the loop (mailbox.go): durable gates
 //     from the group commit, answers of the store from the loads (loads.go), the
 //     state of the store from the storewatch (storewatch.go);
 //   - other callers reach the profile by Do and Tell (tell.go), or read its Figures
 //     (figures.go);
 //   - profiles of the same store exchange changes and queries through package
-//     registry (neighbours.go); a posting is changes that must reach other machines
-//     before players get their answers (posting.go);
+//     registry (sharedstore.go); a publication is changes that must reach other machines
+//     before players get their answers (publication.go);
 //   - a handoff makes the loop Frozen and takes a snapshot (freeze.go), which the
 //     next image of the process has Adopted (adopt.go);
 //   - a Panic ends a Runtime, not the process (panic.go).
@@ -44,7 +44,7 @@
 //	          │     ┌────────────────────┐                     doubts │
 //	          └─────│       drain        │────────────────────────────┘
 //	     (applied)  └────────────────────┘─▶ store
-//	                 brake ─▶ loop (pace.go)
+//	                 brake ─▶ loop (drainpacer.go)
 //
 // Besides these, each lease of numbers and each posting is a goroutine of its own while it asks the store;
 // Run waits until all of them have ended.
@@ -53,7 +53,7 @@
 //
 //   - The loop waits for packets only. It waits for the disk or its writer only when
 //     their backlog is so long that reading more packets would help nobody.
-//   - Nothing that belongs to one life reaches the next.
-//   - After a group of frames was refused, no later frame of the same life is kept.
+//   - Nothing that belongs to one instance reaches the next.
+//   - After a group of frames was refused, no later frame of the same instance is kept.
 //   - An error or a panic of one profile ends its Runtime alone.
 package loop

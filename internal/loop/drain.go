@@ -13,15 +13,15 @@ import (
 // errPaused is the reason why Leave leaves messages in the journal.
 var errPaused = errors.New("the host has paused the queue")
 
-// Empty moves all messages that an earlier life left in the journal to the store, even if the queue is
+// DrainAll moves all messages that an earlier instance left in the journal to the store, even if the queue is
 // paused: without them the store lacks what players were told. The loop must not be running.
-func (rt *Runtime) Empty(ctx context.Context) error {
-	rt.pace.hurry.Store(true)
+func (rt *Runtime) DrainAll(ctx context.Context) error {
+	rt.pace.urgent.Store(true)
 	if err := rt.makeDrain(ctx); err != nil {
 		return err
 	}
 	d := rt.drain.Load()
-	if err := rt.settleWorld(ctx); err != nil {
+	if err := rt.recordDatabase(ctx); err != nil {
 		return err
 	}
 	if err := d.Fits(ctx); err != nil {
@@ -36,8 +36,8 @@ func (rt *Runtime) Empty(ctx context.Context) error {
 		rt.o.Log.Warn("the queue is paused, and what waits in it goes to the database all the same: this cannot go on without")
 	}
 	started, said := time.Now(), time.Now()
-	err := d.Empty(ctx, func(left int) {
-		about := remaining(all, left, time.Since(started))
+	err := d.DrainAll(ctx, func(left int) {
+		about := remainingTime(all, left, time.Since(started))
 		rt.stage.set(fmt.Sprintf("bringing the journal to the database: %d messages left, about %v", left, about))
 		if time.Since(said) > time.Second {
 			said = time.Now()
@@ -50,13 +50,13 @@ func (rt *Runtime) Empty(ctx context.Context) error {
 	return err
 }
 
-// remaining estimates how long the rest of some work takes, rounded to seconds and one second added.
-func remaining(all, left int, took time.Duration) time.Duration {
-	if left <= 0 || left >= all {
+// remainingTime estimates how long the rest of some work takes, rounded to seconds and one second added.
+func remainingTime(all, undone int, took time.Duration) time.Duration {
+	if undone <= 0 || undone >= all {
 		return 0
 	}
-	rest := time.Duration(float64(took) * float64(left) / float64(all-left))
-	return rest.Round(time.Second) + time.Second
+	remaining := time.Duration(float64(took) * float64(undone) / float64(all-undone))
+	return remaining.Round(time.Second) + time.Second
 }
 
 // makeDrain makes the drain unless it exists.
@@ -65,23 +65,23 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 		return nil
 	}
 	d, err := journal.NewDrain(ctx, rt.journal().Runner, rt.o.Store, journal.DrainOptions{
-		Profile: rt.o.Name,
-		Limits:  limitsOf(rt.cfg.Load()),
-		Applied: rt.applied, Worked: rt.worked, Trouble: rt.drained, Dead: rt.buried, Emitted: rt.o.Finished, Happened: rt.o.Happened, Observed: rt.o.Observed, Remember: rt.o.Remember,
-		Keep: rt.o.Keep, KeepFailed: rt.watch.notKept, WentBack: rt.watch.wentBack, Others: rt.othersBehind,
+		Profile:   rt.o.Name,
+		Limits:    limitsOf(rt.cfg.Load()),
+		OnApplied: rt.onApplied, OnTransaction: rt.onTransaction, OnStoreResult: rt.onDrainResult, OnDeadLetters: rt.logDeadLetters, OnFeed: rt.o.OnFinished, OnEvents: rt.o.OnEvents, Observed: rt.o.Observed, Remember: rt.o.Remember,
+		Retain: rt.o.Retain, OnRetainFailed: rt.watch.onRetainFailed, OnRollback: rt.watch.onRollback, Others: rt.othersBehind,
 	})
 	if err != nil {
 		return err
 	}
-	if w, _, err := journal.WorldOf(ctx, rt.journal().Runner, rt.o.Name); err == nil {
+	if w, _, err := journal.DatabaseOf(ctx, rt.journal().Runner, rt.o.Name); err == nil {
 		d.SetBase(w.Base)
 	}
 	rt.drain.Store(d)
 	return nil
 }
 
-// worked logs a transaction of the drain, and returns the limits of the next.
-func (rt *Runtime) worked(w journal.Work) journal.Next {
+// onTransaction logs a transaction of the drain, and returns the limits of the next.
+func (rt *Runtime) onTransaction(w journal.Work) journal.Next {
 	rt.o.Log.Debug("messages are in the database", "messages", w.Messages, "bytes", w.Bytes, "took", w.Took)
 	return rt.pace.next(time.Now(), w)
 }
@@ -91,24 +91,24 @@ func limitsOf(cfg *config.Profile) journal.Limits {
 	return journal.Limits{Intents: cfg.Store.MaxIntents, Bytes: cfg.Store.MaxPayload}
 }
 
-// buried logs new dead letters.
-func (rt *Runtime) buried(count int, reason error) {
+// logDeadLetters logs new dead letters.
+func (rt *Runtime) logDeadLetters(count int, reason error) {
 	rt.o.Log.Error("the database refuses something for good; it is kept as a dead letter, see 'wamble runner dead-letters list'",
 		"dead_letters", count, "reason", reason)
 }
 
-func (rt *Runtime) applied(through uint64) {
-	if l := rt.life.Load(); l != nil {
-		l.mail.appliedTo(through)
+func (rt *Runtime) onApplied(through uint64) {
+	if l := rt.instance.Load(); l != nil {
+		l.mailbox.setApplied(through)
 	}
 	rt.tracer.applied(through)
 }
 
-// drained reports the drain's result to the storewatch. On an error the brake is released: a store that
+// onDrainResult reports the drain's result to the storewatch. On an error the backpressure is released: a store that
 // takes no batches must not slow the loop.
-func (rt *Runtime) drained(err error) {
+func (rt *Runtime) onDrainResult(err error) {
 	if err != nil {
-		rt.pace.brake.release()
+		rt.pace.backpressure.release()
 	}
 	rt.watch.drained(err)
 }
@@ -124,7 +124,7 @@ func (rt *Runtime) othersBehind(ctx context.Context) (behind bool, at uint64) {
 		if !here {
 			continue // another machine
 		}
-		lacks, has, err := journal.Behind(ctx, other.journal().Runner, other.o.Store, other.o.Name)
+		lacks, has, err := journal.IsBehind(ctx, other.journal().Runner, other.o.Store, other.o.Name)
 		if d := other.drain.Load(); lacks && d != nil {
 			d.Recheck()
 		}
@@ -138,7 +138,7 @@ func (rt *Runtime) othersBehind(ctx context.Context) (behind bool, at uint64) {
 func (rt *Runtime) startDrain(ctx context.Context, first func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
-	rt.pace.hurry.Store(false)
+	rt.pace.urgent.Store(false)
 	rt.guard("the drain", func() {
 		defer close(done)
 		if first != nil {
@@ -149,7 +149,7 @@ func (rt *Runtime) startDrain(ctx context.Context, first func(context.Context) e
 		}
 		if err := rt.drain.Load().Run(ctx); err != nil {
 			rt.o.Log.Warn("the drain of the journal has stopped", "err", err)
-			if l := rt.life.Load(); l != nil {
+			if l := rt.instance.Load(); l != nil {
 				l.fail(err)
 			}
 		}
@@ -171,22 +171,22 @@ func (rt *Runtime) DropDrain() {
 	}
 }
 
-// Hurry switches the drain's rests between batches off or on again.
-func (rt *Runtime) Hurry(on bool) { rt.pace.hurry.Store(on) }
+// SetUrgent switches the drain's rests between batches off or on again.
+func (rt *Runtime) SetUrgent(on bool) { rt.pace.urgent.Store(on) }
 
-// Depart moves the rest of the journal of a removed profile to its store. It tries again until the store
+// DrainRemoved moves the rest of the journal of a removed profile to its store. It tries again until the store
 // has everything or ctx ends.
-func (rt *Runtime) Depart(ctx context.Context) {
+func (rt *Runtime) DrainRemoved(ctx context.Context) {
 	rt.stage.set("removed; its journal is being brought to the database")
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := rt.prepareStore(ctx, "waiting for the database")
 		if err == nil {
-			err = rt.Empty(ctx)
+			err = rt.DrainAll(ctx)
 		}
 		if err == nil {
-			rt.Disown(ctx)
+			rt.ReleaseOwnership(ctx)
 			rt.forgetRestartFile()
-			if err := journal.SetWorld(ctx, rt.journal().Runner, rt.o.Name, nil); err != nil {
+			if err := journal.SetDatabase(ctx, rt.journal().Runner, rt.o.Name, nil); err != nil {
 				rt.o.Log.Warn("the journal still knows the database of a removed profile", "err", err)
 			}
 			rt.o.Log.Info("the profile has left; the database has everything of it")
@@ -196,6 +196,6 @@ func (rt *Runtime) Depart(ctx context.Context) {
 			return
 		}
 		rt.o.Log.Warn("a removed profile waits for its database", "err", err)
-		wait(ctx, pause)
+		sleep(ctx, pause)
 	}
 }

@@ -17,7 +17,7 @@ func TestRemaining(t *testing.T) {
 		{1000, 1, time.Second, time.Second},
 		{10, 20, time.Second, 0}, // more has come
 	} {
-		if got := remaining(tc.all, tc.left, tc.took); got != tc.want {
+		if got := remainingTime(tc.all, tc.left, tc.took); got != tc.want {
 			t.Errorf("%d of %d left after %v: got %v, want %v", tc.left, tc.all, tc.took, got, tc.want)
 		}
 	}

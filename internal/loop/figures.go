@@ -38,26 +38,26 @@ type Figures struct {
 
 // StoreState is the state of the store as the runtime sees it.
 type StoreState struct {
-	Away    bool    // it cannot be read
-	Refuses bool    // it cannot be written
-	Brake   float64 // recent share of its time for which the drain has braked the loop
-	Trouble string  // needs the host; with advice
+	Away         bool    // it cannot be read
+	Refuses      bool    // it cannot be written
+	Backpressure float64 // recent share of its time for which the drain has braked the loop
+	Trouble      string  // needs the host; with advice
 }
 
-// And combines the states of two shards.
-func (s StoreState) And(more StoreState) StoreState {
-	return StoreState{s.Away || more.Away, s.Refuses || more.Refuses, max(s.Brake, more.Brake), cmp.Or(s.Trouble, more.Trouble)}
+// Merge combines the states of two shards.
+func (s StoreState) Merge(more StoreState) StoreState {
+	return StoreState{s.Away || more.Away, s.Refuses || more.Refuses, max(s.Backpressure, more.Backpressure), cmp.Or(s.Trouble, more.Trouble)}
 }
 
 // healthTime is the shortest time between two scans of all boards.
 const healthTime = 10 * time.Second
 
-// lookTime bounds Look.
-const lookTime = 2 * time.Second
+// figuresTimeout bounds Look.
+const figuresTimeout = 2 * time.Second
 
-// Look takes the figures. The loop's own are zero before the loop runs.
-func (rt *Runtime) Look(ctx context.Context) Figures {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+// Figures takes the figures. The loop's own are zero before the loop runs.
+func (rt *Runtime) Figures(ctx context.Context) Figures {
+	ctx, cancel := context.WithTimeout(ctx, figuresTimeout)
 	defer cancel()
 	s := Figures{
 		ToDurable: newHistogram(LatencyBounds), ToSent: newHistogram(LatencyBounds), Groups: newHistogram(groupBounds),
@@ -72,7 +72,7 @@ func (rt *Runtime) Look(ctx context.Context) Figures {
 	s.Queue = rt.Queue(&s.Runner)
 	if l := rt.loop.Load(); l != nil {
 		seen := make(chan Figures, 1)
-		if l.do(ctx, func() { seen <- l.look() }) {
+		if l.runOnLoop(ctx, func() { seen <- l.figures() }) {
 			loop := <-seen
 			s.Stats, s.Gauges, s.Link, s.Boards, s.Health = loop.Stats, loop.Gauges, loop.Link, loop.Boards, loop.Health
 			s.ToDurable, s.ToSent, s.Groups = loop.ToDurable, loop.ToSent, loop.Groups
@@ -83,7 +83,7 @@ func (rt *Runtime) Look(ctx context.Context) Figures {
 
 // StoreState returns the state of the store at present.
 func (rt *Runtime) StoreState() StoreState {
-	return StoreState{rt.watch.away.Load(), rt.watch.refuses.Load(), rt.pace.brake.share(), rt.watch.trouble()}
+	return StoreState{rt.watch.away.Load(), rt.watch.refuses.Load(), rt.pace.backpressure.share(), rt.watch.trouble()}
 }
 
 // Queue returns the part of the journal that the store does not have yet.
@@ -98,16 +98,16 @@ func (rt *Runtime) Queue(s *runner.Stats) runner.InboxStats {
 	return runner.InboxStats{}
 }
 
-// look returns the loop's own figures. It runs on the loop's goroutine.
-func (l *loop) look() Figures {
-	p := l.life.profile
+// figures returns the loop's own figures. It runs on the loop's goroutine.
+func (l *loop) figures() Figures {
+	p := l.instance.profile
 	if now := time.Now(); now.Sub(l.healthAt) > healthTime {
 		l.health, l.healthAt = p.Health(now), now
 	}
 	return Figures{
 		Health: l.health,
 		Stats:  p.Stats(), Gauges: p.Gauges(), Link: p.LinkStats(), Boards: p.Census(),
-		ToDurable: l.times.toDurable.clone(), ToSent: l.times.toSent.clone(), Groups: l.life.commit.groups(),
+		ToDurable: l.times.toDurable.clone(), ToSent: l.times.toSent.clone(), Groups: l.instance.commit.groups(),
 	}
 }
 
@@ -135,5 +135,5 @@ func (f *Figures) Add(more Figures) {
 	f.Queue.OldestAge = max(f.Queue.OldestAge, more.Queue.OldestAge)
 	f.Panics += more.Panics
 	f.Refused += more.Refused
-	f.Store = f.Store.And(more.Store)
+	f.Store = f.Store.Merge(more.Store)
 }

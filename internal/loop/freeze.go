@@ -5,9 +5,9 @@ import "context"
 // Frozen is a loop at rest, for a handoff: it reads no packets, everything it decided is durable and sent,
 // and it waits for Thaw. Meanwhile only the caller of Freeze uses its profile.
 type Frozen struct {
-	loop  *loop
-	quiet chan struct{} // closed when the loop rests
-	over  chan struct{} // closed by Thaw
+	loop    *loop
+	resting chan struct{} // closed when the loop rests
+	thawed  chan struct{} // closed by Thaw
 }
 
 // Freeze makes the loop rest. If that does not happen before ctx ends, the loop goes on and Freeze reports
@@ -18,39 +18,39 @@ func (rt *Runtime) Freeze(ctx context.Context) (*Frozen, bool) {
 		return nil, false
 	}
 	f := &Frozen{l, make(chan struct{}), make(chan struct{})}
-	if l.do(ctx, func() { l.freeze = f }) {
+	if l.runOnLoop(ctx, func() { l.freeze = f }) {
 		select {
-		case <-f.quiet:
+		case <-f.resting:
 			return f, true
 		case <-ctx.Done():
 		case <-l.ended:
 		}
 	}
-	close(f.over)
+	close(f.thawed)
 	return nil, false
 }
 
 // Broken reports whether the journal has failed, so that the last decisions are not durable. The profile
 // may not know of it yet.
-func (f *Frozen) Broken() bool { return f.loop.life.commit.broken() }
+func (f *Frozen) Broken() bool { return f.loop.instance.commit.broken() }
 
-// Unheard reports whether news from another profile waits in the mail.
-func (f *Frozen) Unheard() bool { return f.loop.life.mail.hasNews() }
+// HasUnreadEvents reports whether events from another profile waits in the mailbox.
+func (f *Frozen) HasUnreadEvents() bool { return f.loop.instance.mailbox.hasEvents() }
 
 // Snapshot appends the state of the profile to room, in the form that Adopt reads.
 func (f *Frozen) Snapshot(room []byte) ([]byte, error) {
-	f.loop.life.record.Flush()
-	return f.loop.life.profile.Snapshot(room)
+	f.loop.instance.record.Flush()
+	return f.loop.instance.profile.Snapshot(room)
 }
 
 // Ahead reports whether Snapshot leaves out what was written ahead of it.
-func (f *Frozen) Ahead() bool { return f.loop.life.profile.Ahead() }
+func (f *Frozen) Ahead() bool { return f.loop.instance.profile.Ahead() }
 
 // Thaw lets the loop go on.
-func (f *Frozen) Thaw() { close(f.over) }
+func (f *Frozen) Thaw() { close(f.thawed) }
 
-// rest freezes the loop if a handoff wants it and everything is settled and sent. It returns after Thaw.
-func (l *loop) rest() {
+// freezeIfIdle freezes the loop if a handoff wants it and everything is settled and sent. It returns after Thaw.
+func (l *loop) freezeIfIdle() {
 	f := l.freeze
 	if f == nil || l.err != nil || !l.settled() {
 		return
@@ -59,8 +59,8 @@ func (l *loop) rest() {
 		return
 	}
 	l.frozen.Store(true)
-	close(f.quiet)
-	<-f.over
+	close(f.resting)
+	<-f.thawed
 	l.frozen.Store(false)
 	l.freeze = nil
 }

@@ -9,7 +9,7 @@ import (
 	"wamble/runner"
 )
 
-// groupCommit hands the frames of one life of a profile to the runner. One group is under way while the
+// groupCommit hands the frames of one instance of a profile to the runner. One group is under way while the
 // next is filled by the steps of the loop, so groups grow with the load. A group waits only for the disk
 // and for answers that are being sent. A frame never becomes durable after one before it was refused.
 type groupCommit struct {
@@ -24,8 +24,8 @@ type groupCommit struct {
 	open     *group // being filled
 	other    *group // under way, or spare
 	inFlight bool
-	settled  sync.Cond // signalled when the group under way has settled
-	held     bool      // nothing is submitted yet
+	idle     sync.Cond // signalled when the group under way has settled
+	corked   bool      // nothing is submitted yet
 	answers  int       // batches of answers that the writer is sending
 	err      error
 	last     uint64    // number of the last message that is durable
@@ -33,31 +33,31 @@ type groupCommit struct {
 	sizes    Histogram // frames per group
 }
 
-// progress is a group that became durable: its gate, the number of its last message, and its size.
+// progress is a group that became durable: its durable index, the number of its last message, and its size.
 type progress struct {
-	gate, seq        uint64
-	frames, messages int
+	durableIndex, seq uint64
+	frames, messages  int
 }
 
-// group holds the frames of consecutive steps, and the gate of the last step.
+// group holds the frames of consecutive steps, and the durable index of the last step.
 type group struct {
-	messages *runner.Group
-	frames   int
-	gate     uint64
-	marks    []mark
+	messages     *runner.Group
+	frames       int
+	durableIndex uint64
+	callbacks    []durableCallback
 }
 
-// mark calls told with the number of a message of a group, the last of the first messages of them.
-type mark struct {
+// durableCallback calls told with the number of a message of a group, the last of the first messages of them.
+type durableCallback struct {
 	messages int
-	told     func(seq uint64)
+	done     func(seq uint64)
 }
 
 // The bounds of the group that is being filled. Past them the loop reads no packets until the disk has
 // caught up.
 const (
-	mostFrames = 16 << 10
-	mostBytes  = 8 << 20
+	maxFrames = 16 << 10
+	maxBytes  = 8 << 20
 )
 
 // enoughFrames is how many frames a group needs to be submitted while answers are being sent. Answered
@@ -72,16 +72,16 @@ const packSize = 16 << 10
 
 // newGroupCommit returns a group commit that holds its frames until begin.
 func newGroupCommit(r *runner.Runner, worker uint32) *groupCommit {
-	j := &groupCommit{runner: r, worker: worker, held: true, sizes: newHistogram(groupBounds)}
-	j.settled.L = &j.mu
-	j.open = &group{messages: r.NewGroup(j.settle)}
-	j.other = &group{messages: r.NewGroup(j.settle)}
+	j := &groupCommit{runner: r, worker: worker, corked: true, sizes: newHistogram(groupBounds)}
+	j.idle.L = &j.mu
+	j.open = &group{messages: r.NewGroup(j.committed)}
+	j.other = &group{messages: r.NewGroup(j.committed)}
 	return j
 }
 
 // put adds the frames of one step. After a failure they are dropped. Answering says that many answers of
 // this step are about to be sent; the writer calls answered afterwards.
-func (j *groupCommit) put(frames *profile.Frames, gate uint64, answering bool) {
+func (j *groupCommit) put(frames *profile.Frames, durableIndex uint64, answering bool) {
 	if frames.Len() == 0 && !answering {
 		return
 	}
@@ -92,7 +92,7 @@ func (j *groupCommit) put(frames *profile.Frames, gate uint64, answering bool) {
 		if frames.Len() == 0 {
 			return nil
 		}
-		return j.add(frames, gate)
+		return j.add(frames, durableIndex)
 	})
 }
 
@@ -116,7 +116,7 @@ func (j *groupCommit) answered() {
 	})
 }
 
-func (j *groupCommit) add(frames *profile.Frames, gate uint64) error {
+func (j *groupCommit) add(frames *profile.Frames, durableIndex uint64) error {
 	if j.err != nil {
 		return nil
 	}
@@ -131,15 +131,15 @@ func (j *groupCommit) add(frames *profile.Frames, gate uint64) error {
 		j.pack = j.pack[:0]
 	}
 	j.open.frames += frames.Len()
-	if gate != 0 {
-		j.open.gate = gate
+	if durableIndex != 0 {
+		j.open.durableIndex = durableIndex
 	}
 	return j.submit()
 }
 
-// mark calls told with the number of the last message that was put so far, once that is durable. After a
+// onDurable calls told with the number of the last message that was put so far, once that is durable. After a
 // failure told is never called. Told must return quickly.
-func (j *groupCommit) mark(told func(seq uint64)) {
+func (j *groupCommit) onDurable(done func(seq uint64)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch n := j.open.messages.Len(); {
@@ -148,23 +148,23 @@ func (j *groupCommit) mark(told func(seq uint64)) {
 		if n == 0 {
 			g = j.other
 		}
-		g.marks = append(g.marks, mark{g.messages.Len(), told})
+		g.callbacks = append(g.callbacks, durableCallback{g.messages.Len(), done})
 	case j.err == nil:
-		told(j.last)
+		done(j.last)
 	}
 }
 
 // begin submits what was held, and everything from now on.
 func (j *groupCommit) begin() {
 	j.locked(func() error {
-		j.held = false
+		j.corked = false
 		return j.submit()
 	})
 }
 
 // submit hands the open group to the runner unless one is under way.
 func (j *groupCommit) submit() error {
-	if j.held || j.inFlight || j.err != nil || j.open.frames == 0 {
+	if j.corked || j.inFlight || j.err != nil || j.open.frames == 0 {
 		return nil
 	}
 	if j.answers > 0 && j.open.frames < enoughFrames {
@@ -180,9 +180,9 @@ func (j *groupCommit) submit() error {
 	return nil
 }
 
-// settle is called by the committer when the group under way is durable or has failed.
-func (j *groupCommit) settle(g *runner.Group, err error) {
-	p, err := j.land(g, err)
+// committed is called by the committer when the group under way is durable or has failed.
+func (j *groupCommit) committed(g *runner.Group, err error) {
+	p, err := j.complete(g, err)
 	if p.seq != 0 {
 		j.durable(p)
 	}
@@ -191,27 +191,27 @@ func (j *groupCommit) settle(g *runner.Group, err error) {
 	}
 }
 
-// land takes note that the group under way is durable or has failed, and submits the next. It returns what
+// complete takes note that the group under way is durable or has failed, and submits the next. It returns what
 // became durable, and the error that ends the journal.
-func (j *groupCommit) land(g *runner.Group, err error) (p progress, _ error) {
+func (j *groupCommit) complete(g *runner.Group, err error) (p progress, _ error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	defer j.settled.Broadcast()
+	defer j.idle.Broadcast()
 	j.inFlight = false
 	if err != nil {
 		j.err = err
 		return p, err
 	}
 	n := g.Len()
-	p = progress{gate: j.other.gate, seq: g.Row(n - 1).Seq, frames: j.other.frames, messages: n}
-	for _, m := range j.other.marks {
-		m.told(g.Row(m.messages - 1).Seq)
+	p = progress{durableIndex: j.other.durableIndex, seq: g.Row(n - 1).Seq, frames: j.other.frames, messages: n}
+	for _, m := range j.other.callbacks {
+		m.done(g.Row(m.messages - 1).Seq)
 	}
 	j.last = p.seq
-	clear(j.other.marks)
-	j.other.marks = j.other.marks[:0]
+	clear(j.other.callbacks)
+	j.other.callbacks = j.other.callbacks[:0]
 	g.Reset()
-	j.other.gate, j.other.frames = 0, 0
+	j.other.durableIndex, j.other.frames = 0, 0
 	return p, j.submit()
 }
 
@@ -226,7 +226,7 @@ func (j *groupCommit) end() {
 		j.err = errEnded
 	}
 	for j.inFlight {
-		j.settled.Wait()
+		j.idle.Wait()
 	}
 }
 
@@ -234,7 +234,7 @@ func (j *groupCommit) end() {
 func (j *groupCommit) behind() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.err == nil && (j.open.frames > mostFrames || j.open.messages.Bytes() > mostBytes)
+	return j.err == nil && (j.open.frames > maxFrames || j.open.messages.Bytes() > maxBytes)
 }
 
 // broken reports whether the journal has failed or ended, so that nothing more becomes durable.

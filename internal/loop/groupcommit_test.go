@@ -18,9 +18,9 @@ func TestGroupCommitPanics(t *testing.T) {
 	}
 	defer r.Close()
 	for name, panics := range map[string]func(*groupCommit){
-		"settle":   func(j *groupCommit) { j.settle(nil, nil) },
+		"settle":   func(j *groupCommit) { j.committed(nil, nil) },
 		"begin":    func(j *groupCommit) { j.open = nil; j.begin() },
-		"answered": func(j *groupCommit) { j.held, j.open = false, nil; j.answered() },
+		"answered": func(j *groupCommit) { j.corked, j.open = false, nil; j.answered() },
 	} {
 		j := newGroupCommit(r, 1)
 		if guard.Call(name, func() error { panics(j); return nil }) == nil {

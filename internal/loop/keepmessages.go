@@ -2,10 +2,10 @@ package loop
 
 import "time"
 
-// KeepMessages retains messages that go from the journal to the store, until the given time at least, for a
+// PinMessages retains messages that go from the journal to the store, until the given time at least, for a
 // backup.
-func (rt *Runtime) KeepMessages(until time.Time) {
+func (rt *Runtime) PinMessages(until time.Time) {
 	if d := rt.drain.Load(); d != nil {
-		d.Hold(until)
+		d.Pin(until)
 	}
 }

@@ -19,16 +19,16 @@ const (
 	loadTime    = 5 * time.Second // for one load
 )
 
-// loads reads from the store what profiles ask for. The answers come back as mail.
+// loads reads from the store what profiles ask for. The answers come back in the mailbox.
 type loads struct {
 	rt    *Runtime
 	jobs  chan job
-	slots chan struct{} // bounds the loads of askShards and shared
+	slots chan struct{} // bounds the loads of tryOtherShards and shared
 }
 
 type job struct {
-	life *life
-	load profile.Load
+	instance *instance
+	load     profile.Load
 }
 
 // newLoads starts the readers; they end with ctx.
@@ -46,11 +46,11 @@ func newLoads(ctx context.Context, rt *Runtime) *loads {
 }
 
 // ask queues a load. If the queue is full, the load is answered at once with Away.
-func (ls *loads) ask(l *life, load profile.Load) {
+func (ls *loads) ask(l *instance, load profile.Load) {
 	select {
 	case ls.jobs <- job{l, load}:
 	default:
-		l.mail.post(&profile.Loaded{Load: load.ID, Outcome: profile.Away})
+		l.mailbox.put(&profile.Loaded{Load: load.ID, Outcome: profile.Away})
 	}
 }
 
@@ -63,7 +63,7 @@ func (ls *loads) read(ctx context.Context) {
 			if ls.shared(ctx, j) {
 				continue
 			}
-			j.life.mail.post(ls.answer(ctx, j.load))
+			j.instance.mailbox.put(ls.answer(ctx, j.load))
 			// SQLite answers without blocking: many loads of unknown tokens in a row would keep the loop
 			// from a processor.
 			goruntime.Gosched()
@@ -74,7 +74,7 @@ func (ls *loads) read(ctx context.Context) {
 // answer reads from the store what a load asks for.
 func (ls *loads) answer(ctx context.Context, load profile.Load) *profile.Loaded {
 	return ls.answerBy(ctx, load, func(ctx context.Context, load profile.Load, in *profile.Loaded) error {
-		return ls.look(ctx, ls.rt.o.Store, load, in)
+		return ls.query(ctx, ls.rt.o.Store, load, in)
 	})
 }
 
@@ -87,9 +87,9 @@ func (ls *loads) answerAt(ctx context.Context, load profile.Load) *profile.Loade
 			}
 			load.First = wamble.Player{} // the identity is made
 		}
-		all, err := ls.rt.o.Store.Snapshot(ctx, func(q store.Queries) error { return ls.look(ctx, q, load, in) })
+		all, err := ls.rt.o.Store.Snapshot(ctx, func(q store.Queries) error { return ls.query(ctx, q, load, in) })
 		for _, c := range all {
-			in.Cursors = append(in.Cursors, profile.Stamp{Journal: profile.MarkOf(c.Journal, c.Profile), Message: c.Message})
+			in.Cursors = append(in.Cursors, profile.Stamp{Journal: profile.JournalHash(c.Journal, c.Profile), Message: c.Message})
 		}
 		return err
 	})
@@ -119,8 +119,8 @@ func (ls *loads) answerBy(ctx context.Context, load profile.Load, look func(cont
 	return in
 }
 
-// look is the one switch over the subjects of loads.
-func (ls *loads) look(ctx context.Context, store store.Queries, load profile.Load, in *profile.Loaded) error {
+// query is the one switch over the subjects of loads.
+func (ls *loads) query(ctx context.Context, store store.Queries, load profile.Load, in *profile.Loaded) error {
 	switch load.Subject {
 	case profile.SessionOf:
 		s, err := store.Session(ctx, load.Token)
@@ -185,7 +185,7 @@ func (ls *loads) named(ctx context.Context, load profile.Load) (wamble.Player, e
 	if at.IsZero() {
 		return ls.rt.o.Store.Player(ctx, load.Key)
 	}
-	return ls.rt.o.Store.Claim(ctx, load.Key, load.Handle, at, at.Add(-profile.NameKept))
+	return ls.rt.o.Store.Claim(ctx, load.Key, load.Handle, at, at.Add(-profile.MinNameAge))
 }
 
 // unlessMissing drops ErrNotFound.

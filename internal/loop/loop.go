@@ -12,43 +12,43 @@ import (
 	"wamble/internal/transport"
 )
 
-// loop is the one goroutine that drives a profile: it reads a batch of packets, takes the mail, runs one
+// loop is the one goroutine that drives a profile: it reads a batch of packets, takes the mailbox, runs one
 // step with all of it, and carries out the output. It waits for packets only, and for its writer when that
-// is far behind; results of disk and store come as mail.
+// is far behind; results of disk and store come in the mailbox.
 type loop struct {
 	health   board.Health
 	healthAt time.Time
 
-	rt      *Runtime
-	port    *transport.Port
-	life    *life
-	asks    chan func() // run between two steps
-	inputs  []profile.Input
-	packets []profile.Packet // that inputs points to
-	recent  recent
-	until   time.Time // when the next step is due; zero: never
-	last    uint64    // the newest gate
-	done    uint64    // the newest gate that is durable
-	doneSeq uint64    // its last message; 0: nothing became durable yet
-	stop    bool
-	freeze  *Frozen // wanted by a handoff; nil if none
-	frozen  atomic.Bool
-	held    bool // the port is not read, but all else goes on
-	untold  []untold
-	posting *posting        // nil: nothing durable waits for other machines
-	durable profile.Durable // what the life was told last
-	unseen  []unseen
-	others  *profile.Others // what the life was told last
-	writer  *writer
-	saver   *saver
-	times   stopwatch
-	ended   chan struct{}
-	err     error // why the loop ended
+	rt           *Runtime
+	port         *transport.Port
+	instance     *instance
+	asks         chan func() // run between two steps
+	inputs       []profile.Input
+	packets      []profile.Packet // that inputs points to
+	recent       recentPackets
+	nextStep     time.Time // when the next step is due; zero: never
+	newestIndex  uint64    // the newest durable index
+	durableIndex uint64    // the newest durable index that is durable
+	durableSeq   uint64    // its last message; 0: nothing became durable yet
+	stop         bool
+	freeze       *Frozen // wanted by a handoff; nil if none
+	frozen       atomic.Bool
+	paused       bool // the port is not read, but all else goes on
+	unpublished  []unpublished
+	publication  *publication    // nil: nothing durable waits for other machines
+	durable      profile.Durable // what the instance was told last
+	unsentViews  []unsentViews
+	others       *profile.Others // what the instance was told last
+	writer       *writer
+	saver        *saver
+	times        stopwatch
+	ended        chan struct{}
+	err          error // why the loop ended
 }
 
-func newLoop(rt *Runtime, first *life) *loop {
+func newLoop(rt *Runtime, first *instance) *loop {
 	l := &loop{
-		rt: rt, port: rt.port.Load(), life: first, asks: make(chan func(), 16), until: time.Now(),
+		rt: rt, port: rt.port.Load(), instance: first, asks: make(chan func(), 16), nextStep: time.Now(),
 		writer: newWriter(), saver: newSaver(rt, first, time.Now()), times: newStopwatch(), ended: make(chan struct{}),
 	}
 	l.times.trace = &rt.tracer
@@ -63,18 +63,18 @@ func (l *loop) run() {
 	defer func() {
 		if v := recover(); v != nil {
 			p := guard.New("the loop", v)
-			guard.Run("the inquest", func() { l.inquest(p) }, nil)
+			guard.Run("the inquest", func() { l.describePanic(p) }, nil)
 			l.err = p
 		}
 		guard.Run("the last packets", func() { l.flush() }, nil) // the error that ended the loop matters more
 		close(l.writer.full)
 		l.saver.close()
-		guard.Run("the recording", func() { l.life.record.Close() }, nil)
-		l.life.endAdoption()
+		guard.Run("the recording", func() { l.instance.record.Close() }, nil)
+		l.instance.endAdoption()
 	}()
 	for l.err == nil && (!l.stop || !l.settled()) {
 		l.err = l.round()
-		l.rest()
+		l.freezeIfIdle()
 	}
 }
 
@@ -84,8 +84,8 @@ func (l *loop) round() error {
 	if err == nil {
 		err = l.turn(in)
 		now := time.Now()
-		l.rt.pace.brake.put(now, l.life.out.Frames.Bytes())
-		l.life.checkAdoption()
+		l.rt.pace.backpressure.record(now, l.instance.out.Frames.Bytes())
+		l.instance.endAdoptionIfDone()
 		l.save(now)
 	}
 	if err == nil {
@@ -96,11 +96,11 @@ func (l *loop) round() error {
 
 // save continues the restart file, unless the loop is about to rest or end.
 func (l *loop) save(now time.Time) {
-	if l.stop || l.freeze != nil || l.life.commit.broken() {
+	if l.stop || l.freeze != nil || l.instance.commit.broken() {
 		return
 	}
-	if l.saver.turn(now, l.last); l.until.IsZero() || l.saver.due.Before(l.until) {
-		l.until = l.saver.due
+	if l.saver.turn(now, l.newestIndex); l.nextStep.IsZero() || l.saver.due.Before(l.nextStep) {
+		l.nextStep = l.saver.due
 	}
 }
 
@@ -111,26 +111,26 @@ func (l *loop) turn(in transport.Arrivals) error {
 }
 
 // settled reports whether everything the loop decided is durable, or can never be.
-func (l *loop) settled() bool { return l.done >= l.last || l.life.commit.broken() }
+func (l *loop) settled() bool { return l.durableIndex >= l.newestIndex || l.instance.commit.broken() }
 
 // receive waits for something to do. While the journal is behind, or the loop is braked, stopping, held or
 // about to freeze, packets stay in the socket.
 func (l *loop) receive() (transport.Arrivals, error) {
-	hold := l.rt.pace.brake.hold(time.Now())
-	if !l.stop && !l.held && l.freeze == nil && hold == 0 && !l.life.commit.behind() {
-		return l.port.Receive(l.until)
+	hold := l.rt.pace.backpressure.delay(time.Now())
+	if !l.stop && !l.paused && l.freeze == nil && hold == 0 && !l.instance.commit.behind() {
+		return l.port.Receive(l.nextStep)
 	}
 	wait := time.Second
 	if hold > 0 {
 		wait = hold
 	}
-	if !l.until.IsZero() {
-		wait = min(wait, time.Until(l.until))
+	if !l.nextStep.IsZero() {
+		wait = min(wait, time.Until(l.nextStep))
 	}
 	timer := time.NewTimer(max(wait, time.Millisecond))
 	defer timer.Stop()
 	select {
-	case <-l.life.mail.arrived:
+	case <-l.instance.mailbox.arrived:
 	case <-timer.C:
 	case ask := <-l.asks:
 		ask()
@@ -138,12 +138,12 @@ func (l *loop) receive() (transport.Arrivals, error) {
 	return transport.Arrivals{}, nil
 }
 
-// step runs one step with the arrivals and the mail, and carries out its output except the packets, which
+// step runs one step with the arrivals and the mailbox, and carries out its output except the packets, which
 // stay in it.
 func (l *loop) step(in transport.Arrivals) {
 	now := time.Now()
-	life := l.life
-	inputs := l.tellOthers(life.mail.takeNews(l.inputs[:0]))
+	inst := l.instance
+	inputs := l.addOthers(inst.mailbox.takeEvents(l.inputs[:0]))
 	l.packets = slices.Grow(l.packets[:0], len(in.Packets))
 	for _, p := range in.Packets {
 		if l.rt.quarantine.refuses(p.Data) {
@@ -153,60 +153,60 @@ func (l *loop) step(in transport.Arrivals) {
 		l.packets = append(l.packets, profile.Packet{Peer: p.Peer, Data: p.Data})
 		inputs = append(inputs, &l.packets[len(l.packets)-1])
 	}
-	l.recent.keep(l.packets)
+	l.recent.add(l.packets)
 	for _, peer := range in.Ended {
 		inputs = append(inputs, &profile.PeerClosed{Peer: peer})
 	}
 	at := len(inputs)
-	inputs = life.mail.take(append(inputs, &l.durable))
-	reached := l.reach() // after take: mail can be about what is durable
+	inputs = inst.mailbox.take(append(inputs, &l.durable))
+	reached := l.advanceDurable() // after take: mail can be about what is durable
 	if !reached {
 		inputs = slices.Delete(inputs, at, at+1)
 	}
-	l.rt.tracer.begin(life.profile)
-	life.tell(now, inputs)
+	l.rt.tracer.begin(inst.profile)
+	inst.runStep(now, inputs)
 	clear(l.packets)
 	clear(inputs)
 	l.inputs = inputs
 	if reached {
-		l.done, l.doneSeq = l.durable.Gate, l.durable.Seq
-		l.times.durable(now, l.done)
-		l.rt.tracer.durable(now, l.done)
+		l.durableIndex, l.durableSeq = l.durable.Index, l.durable.Seq
+		l.times.durable(now, l.durableIndex)
+		l.rt.tracer.durable(now, l.durableIndex)
 	}
-	l.follow(now, l.hands())
+	l.afterStep(now, l.hands())
 }
 
-// follow carries out the output of a step except sending. Answering says that the writer will send its
+// afterStep carries out the output of a step except sending. Answering says that the writer will send its
 // packets.
-func (l *loop) follow(now time.Time, answering bool) {
-	life, out := l.life, &l.life.out
+func (l *loop) afterStep(now time.Time, answering bool) {
+	inst, out := l.instance, &l.instance.out
 	var traced func(seq uint64)
-	if out.Gate != 0 {
-		l.last = out.Gate
-		moves := l.times.step(now, out.Gate, life.profile.Stats().Moves)
-		traced = l.rt.tracer.step(l.rt.o.Name, now, life.profile.Linked(), out.Gate, moves)
+	if out.DurableIndex != 0 {
+		l.newestIndex = out.DurableIndex
+		moves := l.times.step(now, out.DurableIndex, inst.profile.Stats().Moves)
+		traced = l.rt.tracer.step(l.rt.o.Name, now, inst.profile.LinkTime(), out.DurableIndex, moves)
 	}
-	life.commit.put(&out.Frames, out.Gate, answering)
+	inst.commit.put(&out.Frames, out.DurableIndex, answering)
 	if traced != nil {
-		life.commit.mark(traced)
+		inst.commit.onDurable(traced)
 	}
 	for _, load := range out.Loads {
-		l.rt.loads.ask(life, load)
+		l.rt.loads.ask(inst, load)
 	}
 	for _, lease := range out.Leases {
-		l.rt.lease(life, lease)
+		l.rt.lease(inst, lease)
 	}
-	l.tellNews()
+	l.publishEvents()
 	if l.rt.o.Shard.Of > 1 {
-		l.tellSights()
-		l.tellCame()
-		l.rt.publish(life.profile.Count())
+		l.publishViews()
+		l.publishNewcomers()
+		l.rt.publish(inst.profile.Count())
 	}
-	l.until = l.soon(now, life.clock.due(out.Next))
+	l.nextStep = l.stepDeadline(now, inst.clock.due(out.Next))
 }
 
-// soon returns when to step again at the latest: when work is due, at most select-timeout-usec from now.
-func (l *loop) soon(now, next time.Time) time.Time {
+// stepDeadline returns when to step again at the latest: when work is due, at most select-timeout-usec from now.
+func (l *loop) stepDeadline(now, next time.Time) time.Time {
 	last := now.Add(l.rt.cfg.Load().Network.SelectTimeout)
 	if next.IsZero() || next.After(last) {
 		return last
@@ -226,9 +226,9 @@ func (l *loop) answerAsks() {
 	}
 }
 
-// do runs f on the loop's goroutine, between two steps, and waits for it. It reports false if ctx or the
+// runOnLoop runs f on the loop's goroutine, between two steps, and waits for it. It reports false if ctx or the
 // loop ended first; f may still run if ctx ended.
-func (l *loop) do(ctx context.Context, f func()) bool {
+func (l *loop) runOnLoop(ctx context.Context, f func()) bool {
 	done := make(chan struct{})
 	select {
 	case l.asks <- func() { f(); close(done) }:
@@ -248,27 +248,27 @@ func (l *loop) do(ctx context.Context, f func()) bool {
 	}
 }
 
-// become replaces the life that the loop leads. It reports false if the loop has ended.
-func (l *loop) become(ctx context.Context, next *life) bool {
-	return l.do(ctx, func() {
-		l.life.record.Close()
+// switchInstance replaces the instance that the loop leads. It reports false if the loop has ended.
+func (l *loop) switchInstance(ctx context.Context, next *instance) bool {
+	return l.runOnLoop(ctx, func() {
+		l.instance.record.Close()
 		l.saver.close()
-		l.life.endAdoption()
+		l.instance.endAdoption()
 		l.saver = newSaver(l.rt, next, time.Now())
-		l.life, l.until, l.last, l.done, l.untold, l.posting, l.unseen, l.others = next, time.Now(), 0, 0, nil, nil, nil, nil
+		l.instance, l.nextStep, l.newestIndex, l.durableIndex, l.unpublished, l.publication, l.unsentViews, l.others = next, time.Now(), 0, 0, nil, nil, nil, nil
 		l.times.restart()
-		l.rt.tracer.under.Store(nil)
+		l.rt.tracer.current.Store(nil)
 	})
 }
 
-// mostRead bounds the batches that moveTo reads from the old port: a flood has no end.
-const mostRead = 256
+// maxLastBatches bounds the batches that moveTo reads from the old port: a flood has no end.
+const maxLastBatches = 256
 
 // moveTo switches to another port, on the loop's own goroutine. It first answers what waits in the old
 // port, and closes the old UDP socket at once, so that everything arrives at the new port from now on. If
 // the new port has taken over the old socket, it has its own descriptor of it.
 func (l *loop) moveTo(p *transport.Port) {
-	for range mostRead {
+	for range maxLastBatches {
 		in, err := l.port.Receive(time.Now())
 		if err != nil || len(in.Packets)+len(in.Ended) == 0 || l.turn(in) != nil {
 			break
@@ -278,18 +278,18 @@ func (l *loop) moveTo(p *transport.Port) {
 	if p != l.port {
 		l.port.UDP().Close()
 	}
-	l.port, l.until = p, time.Now()
+	l.port, l.nextStep = p, time.Now()
 	l.rt.port.Store(p)
 }
 
 // halt stops reading, waits until everything decided is durable and sent, and ends the loop. When ctx ends
 // it does not wait for the journal any more.
 func (l *loop) halt(ctx context.Context) {
-	l.do(context.Background(), func() { l.stop = true })
+	l.runOnLoop(context.Background(), func() { l.stop = true })
 	select {
 	case <-l.ended:
 	case <-ctx.Done():
-		l.do(context.Background(), func() { l.last = l.done })
+		l.runOnLoop(context.Background(), func() { l.newestIndex = l.durableIndex })
 		<-l.ended
 	}
 }

@@ -14,10 +14,10 @@ import (
 // is what /readyz shows meanwhile.
 func (rt *Runtime) prepareStore(ctx context.Context, stage string) error {
 	return rt.retry(ctx, stage, func() error {
-		if err := rt.own(ctx); err != nil {
+		if err := rt.acquireOwnership(ctx); err != nil {
 			return err
 		}
-		if err := rt.checkWorld(ctx); err != nil {
+		if err := rt.checkDatabase(ctx); err != nil {
 			return err
 		}
 		if err := rt.migrate(ctx, func(name string) { rt.stage.set("migrating the database: " + name) }); err != nil {
@@ -26,14 +26,14 @@ func (rt *Runtime) prepareStore(ctx context.Context, stage string) error {
 		if err := rt.checkShards(ctx); err != nil {
 			return err
 		}
-		return rt.checkApart(ctx)
+		return rt.checkSeparateStore(ctx)
 	})
 }
 
 // migrate brings the schema to the newest version, and calls begins for each step. It refuses while another
 // server that could not use the new schema runs on the database.
 func (rt *Runtime) migrate(ctx context.Context, begins func(name string)) error {
-	if err := MayMigrate(ctx, rt.o.Store, 0, rt.mine); err != nil {
+	if err := MayMigrate(ctx, rt.o.Store, 0, rt.isSelf); err != nil {
 		return err
 	}
 	return rt.o.Store.Migrate(ctx, func(step schema.Step) {
@@ -61,7 +61,7 @@ func (rt *Runtime) migrateBeside(ctx context.Context) {
 			rt.o.Log.Error("the database cannot be migrated; play goes on, and what is decided stays in the journal",
 				"store", rt.o.StoreName, "err", err)
 		}
-		wait(ctx, pause)
+		sleep(ctx, pause)
 	}
 }
 
@@ -84,6 +84,6 @@ func (rt *Runtime) retry(ctx context.Context, what string, try func() error) err
 		if last.due(time.Now()) {
 			rt.o.Log.Warn(what, "store", rt.o.StoreName, "err", err)
 		}
-		wait(ctx, pause)
+		sleep(ctx, pause)
 	}
 }

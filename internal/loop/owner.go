@@ -13,17 +13,17 @@ import (
 	"wamble/internal/store"
 )
 
-// A profile is written by one server at a time, its owner, which writes a beat to the store every beatTime
+// A profile is written by one server at a time, its owner, which writes a beat to the store every heartbeatEvery
 // while it can. An owner without a beat for silence counts as dead; that is longer than an owner takes to
 // reconnect after an outage.
 const (
-	beatTime = 2 * time.Second
-	silence  = 15 * time.Second
+	heartbeatEvery = 2 * time.Second
+	ownerTimeout   = 15 * time.Second
 )
 
-// own makes this process the owner of the profile. If another server owns it, own waits until that server
+// acquireOwnership makes this process the owner of the profile. If another server owns it, own waits until that server
 // writes a beat, which is an error, or until silence has passed. Errors: *store.Owned, or one of the store.
-func (rt *Runtime) own(ctx context.Context) error {
+func (rt *Runtime) acquireOwnership(ctx context.Context) error {
 	try := func(over int64) (*store.Owned, error) {
 		limited, cancel := context.WithTimeout(ctx, loadTime)
 		defer cancel()
@@ -38,21 +38,21 @@ func (rt *Runtime) own(ctx context.Context) error {
 	if first == nil || err != nil {
 		return err
 	}
-	gone := rt.gone(first.By)
+	gone := rt.isPredecessor(first.By)
 	if first.Beat != 0 && !gone {
 		if up, _ := rt.Stage(); !up {
 			rt.stage.set(fmt.Sprintf("waiting whether the last owner of the profile is gone: %s", first.By))
 		}
 		rt.o.Log.Warn("another server has written this profile's games; waiting whether it is gone",
-			"store", rt.o.StoreName, "owner", first.By.String(), "at most", silence)
+			"store", rt.o.StoreName, "owner", first.By.String(), "at most", ownerTimeout)
 	}
-	for end := time.Now().Add(silence); first.Beat != 0; {
+	for end := time.Now().Add(ownerTimeout); first.Beat != 0; {
 		if !gone {
-			wait(ctx, beatTime/2)
+			sleep(ctx, heartbeatEvery/2)
 		}
 		over := int64(0)
 		if gone || time.Now().After(end) {
-			if err := rt.follow(first.By); err != nil {
+			if err := rt.checkPredecessor(first.By); err != nil {
 				return err
 			}
 			over = first.Beat
@@ -71,10 +71,10 @@ func (rt *Runtime) own(ctx context.Context) error {
 	return first
 }
 
-// follow returns an error if a dead owner had another journal, which may have moves that the database
+// checkPredecessor returns an error if a dead owner had another journal, which may have moves that the database
 // lacks. Machines that share a journal have the same one. A single machine that has lost its disk goes on
 // without these moves.
-func (rt *Runtime) follow(dead store.Owner) error {
+func (rt *Runtime) checkPredecessor(dead store.Owner) error {
 	me := rt.journal()
 	if dead.Journal == me.Owner.Journal {
 		return nil
@@ -86,13 +86,13 @@ func (rt *Runtime) follow(dead store.Owner) error {
 	}
 	return fmt.Errorf("%w: the last server of profile %s (%s) was not stopped in order and had another one, which may have moves that %s lacks. "+
 		"Start once more with the options journal-* as they were, on one machine, and stop it in order, which brings them there. "+
-		`To give them up, run there: DELETE FROM profile_owners WHERE journal_id = '\x%x'`, ErrOtherWorld, rt.o.Name, dead, rt.o.StoreName, dead.Journal[:])
+		`To give them up, run there: DELETE FROM profile_owners WHERE journal_id = '\x%x'`, ErrOtherDatabase, rt.o.Name, dead, rt.o.StoreName, dead.Journal[:])
 }
 
-// gone reports whether another owner was an earlier process on this journal: a previous image of this
+// isPredecessor reports whether another owner was an earlier process on this journal: a previous image of this
 // process, or a process of this machine that has ended. Owner.Follows would know that too, unless the clock
 // was set back meanwhile.
-func (rt *Runtime) gone(other store.Owner) bool {
+func (rt *Runtime) isPredecessor(other store.Owner) bool {
 	me := &rt.journal().Owner
 	if other.Journal != me.Journal || other.Host != me.Host {
 		return false
@@ -104,14 +104,14 @@ func (rt *Runtime) gone(other store.Owner) bool {
 	return err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// Heard returns an owner of a profile in the store that writes a beat within the given time, nil if none
+// LiveOwner returns an owner of a profile in the store that writes a beat within the given time, nil if none
 // does; 0 means silence. Owners for which except reports true are ignored; except may be nil.
-func Heard(ctx context.Context, s Store, within time.Duration, except func(store.Owner) bool) (*store.Owned, error) {
+func LiveOwner(ctx context.Context, s Store, within time.Duration, except func(store.Owner) bool) (*store.Owned, error) {
 	if within == 0 {
-		within = silence
+		within = ownerTimeout
 	}
 	var before []store.Owned
-	for end := time.Now().Add(within); ; wait(ctx, beatTime/4) {
+	for end := time.Now().Add(within); ; sleep(ctx, heartbeatEvery/4) {
 		owners, err := s.Owners(ctx)
 		if except != nil {
 			owners = slices.DeleteFunc(owners, func(o store.Owned) bool { return except(o.By) })
@@ -139,7 +139,7 @@ func MayMigrate(ctx context.Context, s Store, within time.Duration, except func(
 	if err != nil || st.Version == 0 || len(st.Breaks) == 0 {
 		return err
 	}
-	other, err := Heard(ctx, s, within, except)
+	other, err := LiveOwner(ctx, s, within, except)
 	if err != nil || other == nil {
 		return err
 	}
@@ -147,17 +147,17 @@ func MayMigrate(ctx context.Context, s Store, within time.Duration, except func(
 		"A newer server migrates by itself when it starts", other.By, strings.Join(st.Breaks, ", "))
 }
 
-// mine reports whether an owner is this process, on any journal, or was an earlier process on this journal.
-func (rt *Runtime) mine(other store.Owner) bool {
+// isSelf reports whether an owner is this process, on any journal, or was an earlier process on this journal.
+func (rt *Runtime) isSelf(other store.Owner) bool {
 	me := &rt.journal().Owner
-	return other.Host == me.Host && other.PID == me.PID || rt.gone(other)
+	return other.Host == me.Host && other.PID == me.PID || rt.isPredecessor(other)
 }
 
-// beat writes the beat of this process until ctx ends. If another process has taken the profile, the
+// heartbeatLoop writes the beat of this process until ctx ends. If another process has taken the profile, the
 // runtime ends. The owner of an adopted profile is written first.
-func (rt *Runtime) beat(ctx context.Context, adopted bool) {
+func (rt *Runtime) heartbeatLoop(ctx context.Context, adopted bool) {
 	for pause := firstPause; adopted && ctx.Err() == nil; pause = min(2*pause, longestPause) {
-		err := rt.own(ctx)
+		err := rt.acquireOwnership(ctx)
 		var other *store.Owned
 		if errors.As(err, &other) {
 			rt.crash(other)
@@ -165,7 +165,7 @@ func (rt *Runtime) beat(ctx context.Context, adopted bool) {
 		}
 		if adopted = err != nil; adopted {
 			rt.watch.suspect(err)
-			wait(ctx, pause)
+			sleep(ctx, pause)
 		}
 	}
 	for ctx.Err() == nil {
@@ -183,19 +183,19 @@ func (rt *Runtime) beat(ctx context.Context, adopted bool) {
 		default:
 			rt.watch.compare(ctx)
 		}
-		wait(ctx, beatTime)
+		sleep(ctx, heartbeatEvery)
 	}
 }
 
-// checkApart logs an error if another profile of this process has the same database under another name. An
+// checkSeparateStore logs an error if another profile of this process has the same database under another name. An
 // owner's row may be old, so nothing is refused.
-func (rt *Runtime) checkApart(ctx context.Context) error {
-	if rt.o.Apart == nil {
+func (rt *Runtime) checkSeparateStore(ctx context.Context) error {
+	if rt.o.SeparateStore == nil {
 		return nil
 	}
 	owners, err := rt.o.Store.Owners(ctx)
 	for _, o := range owners {
-		if rt.mine(o.By) && rt.o.Apart(o.Profile) {
+		if rt.isSelf(o.By) && rt.o.SeparateStore(o.Profile) {
 			rt.o.Log.Error("another profile has the same database under another name, and neither hears what happens in the other, as a logout: "+
 				"write db-host, db-port and db-name alike in both", "store", rt.o.StoreName, "other", o.Profile)
 		}
@@ -203,13 +203,13 @@ func (rt *Runtime) checkApart(ctx context.Context) error {
 	return err
 }
 
-// disownTime bounds Disown, whatever time a stop has left: if the database is not told of the end, the next
+// releaseTimeout bounds ReleaseOwnership, whatever time a stop has left: if the database is not told of the end, the next
 // server waits for silence.
-const disownTime = time.Second
+const releaseTimeout = time.Second
 
-// Disown gives up the ownership of the profile. This process must not write to it any more.
-func (rt *Runtime) Disown(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), disownTime)
+// ReleaseOwnership gives up the ownership of the profile. This process must not write to it any more.
+func (rt *Runtime) ReleaseOwnership(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := rt.o.Store.Disown(ctx, rt.o.Name, rt.journal().Owner); err != nil {
 		rt.o.Log.Info("another server has to wait for the profile, as the database was not told that this one has ended",

@@ -45,20 +45,20 @@ func TestOwnSilence(t *testing.T) {
 				rt := New(Options{Name: "p", Store: db, Owner: me, Log: slog.New(slog.DiscardHandler)})
 				began := time.Now()
 				if c.lives {
-					time.AfterFunc(beatTime, func() {
+					time.AfterFunc(heartbeatEvery, func() {
 						db.mu.Lock()
 						defer db.mu.Unlock()
 						db.now.Beat++
 					})
 				}
-				err := rt.own(t.Context())
+				err := rt.acquireOwnership(t.Context())
 				took := time.Since(began)
 				var owned *store.Owned
 				switch {
-				case c.lives && (!errors.As(err, &owned) || !owned.By.Same(other) || took > 2*beatTime):
+				case c.lives && (!errors.As(err, &owned) || !owned.By.Same(other) || took > 2*heartbeatEvery):
 					t.Errorf("got %v after %v, want a refusal as soon as it is heard", err, took)
-				case !c.lives && (err != nil || !db.now.By.Same(me) || took < silence || took > silence+2*beatTime):
-					t.Errorf("got %v after %v, want the profile after %v", err, took, silence)
+				case !c.lives && (err != nil || !db.now.By.Same(me) || took < ownerTimeout || took > ownerTimeout+2*heartbeatEvery):
+					t.Errorf("got %v after %v, want the profile after %v", err, took, ownerTimeout)
 				}
 			})
 		})
@@ -88,7 +88,7 @@ func TestOwnAfterClockSetBack(t *testing.T) {
 				db := &owners{now: store.Owned{By: c.owner, Beat: 7}}
 				rt := New(Options{Name: "p", Store: db, Owner: me, Log: slog.New(slog.DiscardHandler)})
 				began := time.Now()
-				err := rt.own(t.Context())
+				err := rt.acquireOwnership(t.Context())
 				if took := time.Since(began); err != nil || !db.now.By.Same(me) || (took > 0) != c.waits {
 					t.Errorf("got %v after %v, want to wait: %v", err, took, c.waits)
 				}

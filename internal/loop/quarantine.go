@@ -27,12 +27,12 @@ type quarantine struct {
 
 // suspect is the hash of what a packet asks for, and how many panics it caused.
 type suspect struct {
-	print  uint64
-	panics int
+	fingerprint uint64
+	panics      int
 }
 
 const (
-	mostSuspects = 16
+	maxSuspects = 16
 	// fatalPanics is how many panics put a packet into quarantine: the first may have another cause, which
 	// is gone once the profile was restored.
 	fatalPanics = 2
@@ -40,9 +40,9 @@ const (
 
 func newQuarantine() quarantine { return quarantine{seed: maphash.MakeSeed()} }
 
-// print returns a hash of what a packet asks for: control code, board and payload. Token and sequence
+// fingerprint returns a hash of what a packet asks for: control code, board and payload. Token and sequence
 // number are left out, because the sender chooses them.
-func (q *quarantine) print(packet []byte) uint64 {
+func (q *quarantine) fingerprint(packet []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(q.seed)
 	if size, err := wire.Size(packet); err == nil {
@@ -57,14 +57,14 @@ func (q *quarantine) print(packet []byte) uint64 {
 
 // blame counts a panic over a packet, and returns how many it has caused.
 func (q *quarantine) blame(packet []byte) int {
-	print := q.print(packet)
-	i := slices.IndexFunc(q.suspects, func(s suspect) bool { return s.print == print })
+	print := q.fingerprint(packet)
+	i := slices.IndexFunc(q.suspects, func(s suspect) bool { return s.fingerprint == print })
 	if i < 0 {
-		if len(q.suspects) == mostSuspects {
+		if len(q.suspects) == maxSuspects {
 			q.forget()
 		}
 		i = len(q.suspects)
-		q.suspects = append(q.suspects, suspect{print: print})
+		q.suspects = append(q.suspects, suspect{fingerprint: print})
 	}
 	if q.suspects[i].panics++; q.suspects[i].panics == fatalPanics {
 		q.closed++
@@ -87,8 +87,8 @@ func (q *quarantine) refuses(packet []byte) bool {
 	if q.closed == 0 {
 		return false
 	}
-	print := q.print(packet)
-	if !slices.ContainsFunc(q.suspects, func(s suspect) bool { return s.print == print && s.panics >= fatalPanics }) {
+	print := q.fingerprint(packet)
+	if !slices.ContainsFunc(q.suspects, func(s suspect) bool { return s.fingerprint == print && s.panics >= fatalPanics }) {
 		return false
 	}
 	q.refused.Add(1)
@@ -98,8 +98,8 @@ func (q *quarantine) refuses(packet []byte) bool {
 // lastPackets is how many packets a crash dump shows.
 const lastPackets = 16
 
-// recent is a ring of the packets that the profile was given last.
-type recent struct {
+// recentPackets is a ring of the packets that the profile was given last.
+type recentPackets struct {
 	ring [lastPackets]struct {
 		peer wamble.Peer
 		size int
@@ -108,8 +108,8 @@ type recent struct {
 	next int
 }
 
-// keep copies the last lastPackets of packets.
-func (r *recent) keep(packets []profile.Packet) {
+// add copies the last lastPackets of packets.
+func (r *recentPackets) add(packets []profile.Packet) {
 	for i := max(0, len(packets)-lastPackets); i < len(packets); i++ {
 		p := &r.ring[r.next%lastPackets]
 		p.peer, p.size = packets[i].Peer, copy(p.data[:], packets[i].Data)
@@ -117,11 +117,11 @@ func (r *recent) keep(packets []profile.Packet) {
 	}
 }
 
-// inquest adds to a panic of the loop what is known of its cause: the packet in hand, which becomes a
+// describePanic adds to a panic of the loop what is known of its cause: the packet in hand, which becomes a
 // suspect, and the packets before it.
-func (l *loop) inquest(p *guard.Panic) {
+func (l *loop) describePanic(p *guard.Panic) {
 	var text strings.Builder
-	if packet := l.life.profile.Hand(); packet != nil {
+	if packet := l.instance.profile.CurrentPacket(); packet != nil {
 		n := l.rt.quarantine.blame(packet)
 		fmt.Fprintf(&text, "the packet in hand, panic %d of %d before it is refused:\n%s\n\n", n, fatalPanics, masked(packet))
 		if n == fatalPanics {

@@ -58,31 +58,31 @@ func TestQuarantineIsBounded(t *testing.T) {
 	bad := askFor(t, 1, 1, 0, "poison")
 	q.blame(bad)
 	q.blame(bad)
-	for i := range 10 * mostSuspects {
+	for i := range 10 * maxSuspects {
 		q.blame(askFor(t, 1, 1, wamble.BoardID(i), "once"))
 	}
-	if len(q.suspects) != mostSuspects || !q.refuses(bad) {
+	if len(q.suspects) != maxSuspects || !q.refuses(bad) {
 		t.Errorf("%d suspects, the packet that panicked twice is refused: %v", len(q.suspects), q.refuses(bad))
 	}
-	for i := range 2 * mostSuspects {
+	for i := range 2 * maxSuspects {
 		b := askFor(t, 1, 1, wamble.BoardID(i), "twice")
 		q.blame(b)
 		q.blame(b)
 	}
-	if len(q.suspects) != mostSuspects || q.closed != mostSuspects {
-		t.Errorf("%d suspects, %d refused, want %d of both", len(q.suspects), q.closed, mostSuspects)
+	if len(q.suspects) != maxSuspects || q.closed != maxSuspects {
+		t.Errorf("%d suspects, %d refused, want %d of both", len(q.suspects), q.closed, maxSuspects)
 	}
 }
 
 // TestRecentPackets: the newest packets are kept, as copies, and shown without
 // tokens.
 func TestRecentPackets(t *testing.T) {
-	var r recent
+	var r recentPackets
 	packets := make([]profile.Packet, 3*lastPackets)
 	for i := range packets {
 		packets[i].Data = askFor(t, 1, uint32(i), 0, "x")
 	}
-	r.keep(packets)
+	r.add(packets)
 	last := &r.ring[(r.next-1)%lastPackets]
 	clear(packets[len(packets)-1].Data)
 	if h, err := wire.Peek(last.data[:last.size]); err != nil || h.Seq != uint32(len(packets)-1) || r.next != lastPackets {

@@ -38,9 +38,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // memorySlice is a slice of a profile's memory, and the last journal message that it includes.
 type memorySlice struct {
-	mark  uint64
-	ahead time.Duration
-	data  []byte
+	lastSeq     uint64
+	clockOffset time.Duration
+	data        []byte
 }
 
 // restartWriter writes a new file beside the present one.
@@ -75,8 +75,8 @@ func createRestartFile(path string, journal store.JournalID, profile string) (*r
 func (w *restartWriter) add(s memorySlice) error {
 	var head [sliceHead]byte
 	binary.LittleEndian.PutUint32(head[:], uint32(len(s.data)))
-	binary.LittleEndian.PutUint64(head[8:], s.mark)
-	binary.LittleEndian.PutUint64(head[16:], uint64(s.ahead))
+	binary.LittleEndian.PutUint64(head[8:], s.lastSeq)
+	binary.LittleEndian.PutUint64(head[16:], uint64(s.clockOffset))
 	sum := crc32.Update(crc32.Checksum(head[8:], castagnoli), castagnoli, s.data)
 	binary.LittleEndian.PutUint32(head[4:], sum)
 	if _, err := w.buf.Write(head[:]); err != nil {
@@ -111,9 +111,9 @@ func (w *restartWriter) drop() {
 
 // restartReader reads a restart file.
 type restartReader struct {
-	file *os.File
-	buf  *bufio.Reader
-	left int64
+	file      *os.File
+	buf       *bufio.Reader
+	remaining int64
 }
 
 // openRestartFile opens the file of a profile. It returns nil if the file does not exist. Errors:
@@ -138,7 +138,7 @@ func openRestartFile(path string, journal store.JournalID, profile string) (*res
 		f.Close()
 		return nil, errRestartFile
 	}
-	r.left -= int64(len(head))
+	r.remaining -= int64(len(head))
 	return r, nil
 }
 
@@ -150,11 +150,11 @@ func (r *restartReader) next(buf []byte) (s memorySlice, err error) {
 		return s, fmt.Errorf("%w: it is cut off", errRestartFile)
 	}
 	n := int64(binary.LittleEndian.Uint32(head[:]))
-	if r.left -= sliceHead + n; n > maxSlice || r.left < 0 {
+	if r.remaining -= sliceHead + n; n > maxSlice || r.remaining < 0 {
 		return s, fmt.Errorf("%w: it is cut off", errRestartFile)
 	}
 	s = memorySlice{
-		mark: binary.LittleEndian.Uint64(head[8:]), ahead: time.Duration(binary.LittleEndian.Uint64(head[16:])), data: append(buf[:0], make([]byte, n)...),
+		lastSeq: binary.LittleEndian.Uint64(head[8:]), clockOffset: time.Duration(binary.LittleEndian.Uint64(head[16:])), data: append(buf[:0], make([]byte, n)...),
 	}
 	if _, err := io.ReadFull(r.buf, s.data); err != nil {
 		return s, fmt.Errorf("%w: it is cut off", errRestartFile)
@@ -163,7 +163,7 @@ func (r *restartReader) next(buf []byte) (s memorySlice, err error) {
 		return s, fmt.Errorf("%w: a checksum is wrong", errRestartFile)
 	}
 	if n == 0 {
-		if r.left != 0 {
+		if r.remaining != 0 {
 			return s, fmt.Errorf("%w: it has something behind its end", errRestartFile)
 		}
 		return s, io.EOF

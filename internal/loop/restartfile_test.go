@@ -17,9 +17,9 @@ var testJournal = store.JournalID{1, 2, 3}
 
 func testSlices(n byte) []memorySlice {
 	return []memorySlice{
-		{mark: uint64(n), ahead: -time.Second, data: bytes.Repeat([]byte{n}, 100)},
-		{mark: uint64(n) + 1, data: bytes.Repeat([]byte{n + 1}, 3)},
-		{mark: uint64(n) + 2, data: bytes.Repeat([]byte{n + 2}, 50)},
+		{lastSeq: uint64(n), clockOffset: -time.Second, data: bytes.Repeat([]byte{n}, 100)},
+		{lastSeq: uint64(n) + 1, data: bytes.Repeat([]byte{n + 1}, 3)},
+		{lastSeq: uint64(n) + 2, data: bytes.Repeat([]byte{n + 2}, 50)},
 	}
 }
 
@@ -59,7 +59,7 @@ func readRestartFile(path string) (all []memorySlice, err error) {
 
 func sameSlices(a, b []memorySlice) bool {
 	return slices.EqualFunc(a, b, func(a, b memorySlice) bool {
-		return a.mark == b.mark && a.ahead == b.ahead && bytes.Equal(a.data, b.data)
+		return a.lastSeq == b.lastSeq && a.clockOffset == b.clockOffset && bytes.Equal(a.data, b.data)
 	})
 }
 

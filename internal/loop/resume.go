@@ -15,20 +15,20 @@ import (
 	"wamble/internal/store"
 )
 
-// resumed is a life that was made from the restart file and the journal. Away says that the store has not
+// resumed is an instance that was made from the restart file and the journal. Away says that the store has not
 // answered yet, and err why.
 type resumed struct {
-	life *life
-	away bool
-	err  error
+	instance *instance
+	away     bool
+	err      error
 }
 
 // storePatience is how long a start from the restart file waits for the store, whose answer may be that the
 // profile belongs to another server, or that it is the wrong store.
 const storePatience = time.Second
 
-// resume makes a life from the restart file and the journal's tail behind it, without the store if that is
-// away. If there is no usable file, resumed.life is nil without an error, and the start reads the store.
+// resume makes an instance from the restart file and the journal's tail behind it, without the store if that is
+// away. If there is no usable file, resumed.instance is nil without an error, and the start reads the store.
 func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	again := rt.ran
 	rt.ran = true
@@ -42,38 +42,38 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	file, err := openRestartFile(rt.restartPath(), store.JournalID(rt.journal().Runner.JournalID()), rt.o.Name)
 	if file == nil {
 		if err != nil {
-			rt.unusable(err)
+			rt.dropRestartFile(err)
 		}
 		return r, nil
 	}
 	defer file.close()
 	began := time.Now()
 	rt.stage.set("restoring the boards")
-	defer collectRarely()()
-	answer := rt.askBeside(ctx)
-	l, n, broken := rt.lifeFrom(ctx, file)
+	defer slowGC()()
+	answer := rt.askStoreAsync(ctx)
+	l, n, broken := rt.instanceFrom(ctx, file)
 	said := <-answer
 	if broken != nil {
-		rt.unusable(broken)
+		rt.dropRestartFile(broken)
 		return resumed{}, ctx.Err()
 	}
 	switch err := said.err; {
 	case err == nil && said.why == "":
 	case err == nil:
 		rt.o.Log.Warn("the restart file is not used; the start reads the database", "store", rt.o.StoreName, "why", said.why)
-		rt.dropLife(l)
+		rt.dropInstance(l)
 		return resumed{}, nil
 	case ctx.Err() == nil && transient(err):
-		rt.o.Log.Warn(wordsOf(err), "store", rt.o.StoreName, "err", err)
+		rt.o.Log.Warn(storeErrorText(err), "store", rt.o.StoreName, "err", err)
 		r.away, r.err = true, err
 	default:
-		rt.dropLife(l)
+		rt.dropInstance(l)
 		return resumed{}, fmt.Errorf("waiting for the database: %w", err)
 	}
 	if !r.away {
-		l.mail.appliedTo(drain.Applied())
+		l.mailbox.setApplied(drain.Applied())
 	}
-	r.life = l
+	r.instance = l
 	rt.o.Log.Info("restored from the restart file and the journal", "boards", l.profile.Gauges().Boards,
 		"messages", n, "behind", drain.Pending(), "took", time.Since(began))
 	return r, nil
@@ -84,14 +84,14 @@ func transient(err error) bool {
 	return (errors.Is(err, store.ErrTransient) || errors.Is(err, context.DeadlineExceeded)) && !errors.As(err, &wrong)
 }
 
-// unusable logs why the restart file cannot be used, and removes it.
-func (rt *Runtime) unusable(err error) {
+// dropRestartFile logs why the restart file cannot be used, and removes it.
+func (rt *Runtime) dropRestartFile(err error) {
 	rt.o.Log.Warn("the restart file does not serve; the start reads the database", "file", rt.restartPath(), "err", err)
 	rt.forgetRestartFile()
 }
 
-// wordsOf describes a store that a start goes on without.
-func wordsOf(err error) string {
+// storeErrorText describes a store that a start goes on without.
+func storeErrorText(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("the database has not answered for %v; the start goes on without it", storePatience)
 	}
@@ -105,8 +105,8 @@ type storeAnswer struct {
 	err error
 }
 
-// askBeside asks the store while the restart file is read.
-func (rt *Runtime) askBeside(ctx context.Context) <-chan storeAnswer {
+// askStoreAsync asks the store while the restart file is read.
+func (rt *Runtime) askStoreAsync(ctx context.Context) <-chan storeAnswer {
 	answer := make(chan storeAnswer, 1)
 	go func() {
 		var a storeAnswer
@@ -130,7 +130,7 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	} else if err != nil {
 		return "", err
 	}
-	if err := rt.checkWorld(ctx); err != nil {
+	if err := rt.checkDatabase(ctx); err != nil {
 		return "", err
 	}
 	st, err := rt.o.Store.Status(ctx)
@@ -143,7 +143,7 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	if err := rt.checkShards(ctx); err != nil {
 		return "", err
 	}
-	if err := rt.settleWorld(ctx); err != nil {
+	if err := rt.recordDatabase(ctx); err != nil {
 		return "", err
 	}
 	drain := rt.drain.Load()
@@ -157,18 +157,18 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	return "", drain.Fits(ctx)
 }
 
-// meetStore prepares the store after a start without it, as soon as it answers. It returns only errors that
+// prepareStoreLater prepares the store after a start without it, as soon as it answers. It returns only errors that
 // need the host.
-func (rt *Runtime) meetStore(ctx context.Context) error {
+func (rt *Runtime) prepareStoreLater(ctx context.Context) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		err := rt.checkWorld(ctx)
+		err := rt.checkDatabase(ctx)
 		if err == nil {
 			err = rt.migrate(ctx, func(name string) {
 				rt.o.Log.Info("migrating the database; play goes on", "store", rt.o.StoreName, "step", name)
 			})
 		}
 		if err == nil {
-			err = rt.settleWorld(ctx)
+			err = rt.recordDatabase(ctx)
 		}
 		if err == nil {
 			err = rt.drain.Load().Fits(ctx)
@@ -176,11 +176,11 @@ func (rt *Runtime) meetStore(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil || err == nil:
 			return nil
-		case errors.Is(err, ErrOtherWorld), errors.Is(err, journal.ErrAhead):
+		case errors.Is(err, ErrOtherDatabase), errors.Is(err, journal.ErrAhead):
 			return err
 		}
 		rt.watch.suspect(err)
-		wait(ctx, pause)
+		sleep(ctx, pause)
 	}
 }
 
@@ -188,18 +188,18 @@ func (rt *Runtime) meetStore(ctx context.Context) error {
 // percentage from before.
 var restoring struct {
 	sync.Mutex
-	lives, percent int
+	instances, percent int
 }
 
 // restorePercent is the percentage meanwhile: nearly everything that is allocated stays, and the collector
 // would scan it each time it has doubled.
 const restorePercent = 400
 
-// collectRarely makes the garbage collector run less often until the returned function is called.
-func collectRarely() func() {
+// slowGC makes the garbage collector run less often until the returned function is called.
+func slowGC() func() {
 	restoring.Lock()
 	defer restoring.Unlock()
-	if restoring.lives++; restoring.lives == 1 {
+	if restoring.instances++; restoring.instances == 1 {
 		restoring.percent = debug.SetGCPercent(restorePercent)
 		if restoring.percent < 0 || restoring.percent > restorePercent {
 			debug.SetGCPercent(restoring.percent)
@@ -208,45 +208,45 @@ func collectRarely() func() {
 	return func() {
 		restoring.Lock()
 		defer restoring.Unlock()
-		if restoring.lives--; restoring.lives == 0 {
+		if restoring.instances--; restoring.instances == 0 {
 			debug.SetGCPercent(restoring.percent)
 		}
 	}
 }
 
-// dropLife drops a life that has decided nothing; l may be nil.
-func (rt *Runtime) dropLife(l *life) {
+// dropInstance drops an instance that has decided nothing; l may be nil.
+func (rt *Runtime) dropInstance(l *instance) {
 	if l != nil {
 		l.record.Close()
-		rt.hears.CompareAndSwap(l, nil)
+		rt.eventsInstance.CompareAndSwap(l, nil)
 	}
 }
 
 // tailBytes is how many bytes of the journal are replayed in one step.
 const tailBytes = 1 << 20
 
-// lifeFrom makes a life from a restart file and the journal's tail, and returns the number of messages of
+// instanceFrom makes an instance from a restart file and the journal's tail, and returns the number of messages of
 // the tail.
-func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader) (_ *life, messages uint64, err error) {
-	l, err := rt.newLife()
+func (rt *Runtime) instanceFrom(ctx context.Context, file *restartReader) (_ *instance, messages uint64, err error) {
+	l, err := rt.newInstance()
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() {
 		if err != nil {
-			rt.dropLife(l)
+			rt.dropInstance(l)
 		}
 	}()
 	drain := rt.drain.Load()
 	step := func(inputs ...profile.Input) error {
-		l.prepare(inputs...)
+		l.stepBeforeLoop(inputs...)
 		return errors.Join(append(l.out.Troubles, ctx.Err())...)
 	}
-	if err := step(rt.o.Standing()...); err != nil {
+	if err := step(rt.o.Restrictions()...); err != nil {
 		return nil, 0, err
 	}
 	first, n := uint64(0), 0
-	var heard map[string]uint64
+	var seen map[string]uint64
 	said := time.Now()
 	progress := func() {
 		if time.Since(said) > time.Second {
@@ -263,15 +263,15 @@ func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader) (_ *life, 
 			break
 		}
 		if err == nil && s.data[0] == othersSlice {
-			heard, err = readHeard(s.data)
+			seen, err = readSeenOthers(s.data)
 		} else if err == nil {
-			err = step(&profile.ResumeSlice{Mark: s.mark, Ahead: s.ahead, Data: s.data})
+			err = step(&profile.ResumeSlice{Mark: s.lastSeq, Ahead: s.clockOffset, Data: s.data})
 		}
 		if err != nil {
 			return nil, 0, err
 		}
 		if buf = s.data; n == 0 {
-			first = s.mark
+			first = s.lastSeq
 			drain.Need(first)
 		}
 		progress()
@@ -300,9 +300,9 @@ func (rt *Runtime) lifeFrom(ctx context.Context, file *restartReader) (_ *life, 
 	if err != nil {
 		return nil, 0, err
 	}
-	end := &profile.ResumeEnd{Last: drain.Last(), Alone: !rt.hasNeighbours()}
+	end := &profile.ResumeEnd{Last: drain.Last(), Alone: !rt.sharesStore()}
 	if !end.Alone {
-		if err := rt.tellOthersTail(ctx, heard, step); err != nil {
+		if err := rt.replayOthersTail(ctx, seen, step); err != nil {
 			rt.o.Log.Warn("another profile of the same database may have changed players: they play when the database has the journal", "err", err)
 		} else {
 			end.Told = true

@@ -33,8 +33,8 @@ type Options struct {
 	Store  Store
 	// Owner is this process in the terms of the store.
 	Owner store.Owner
-	// Keep configures what the journal keeps of messages that the store has.
-	Keep journal.KeepOptions
+	// Retain configures what the journal keeps of messages that the store has.
+	Retain journal.RetainOptions
 	// Tracing receives the durations of single steps; nil if nobody traces.
 	Tracing *Tracing
 	// RestartDir is the directory of restart files; "" disables them.
@@ -45,16 +45,16 @@ type Options struct {
 	InProcess bool
 	// Port is lent to the runtime: the caller has opened it and closes it.
 	Port *transport.Port
-	// Record is where the lives of the profile are recorded, if at all.
+	// Record is where the instances of the profile are recorded, if at all.
 	Record tape.Series
 
 	// Shared says that other machines can continue the journal.
 	Shared bool
-	// Holds reports whether this process may still speak for the profile; if not, packets are dropped. nil
+	// HoldsLease reports whether this process may still speak for the profile; if not, packets are dropped. nil
 	// means always.
-	Holds func() bool
-	// Ahead is how far the clock of a new life is ahead of the machine's; nil means not at all.
-	Ahead func() time.Duration
+	HoldsLease func() bool
+	// ClockOffset is how far the clock of a new instance is ahead of the machine's; nil means not at all.
+	ClockOffset func() time.Duration
 	// Clock replaces the machine's clock, for tests that span hours; nil in production.
 	Clock func() time.Time
 	// Skew is the present error of the machine's wall clock, in tests.
@@ -63,31 +63,31 @@ type Options struct {
 	Heal func(ctx context.Context) error
 	// TruePorts returns the configuration with the real ports of the other profiles.
 	TruePorts func(*config.Profile) *config.Profile
-	// Standing returns the first inputs of a new life: the host's orders that still hold.
-	Standing func() []profile.Input
+	// Restrictions returns the first inputs of a new instance: the host's orders that still hold.
+	Restrictions func() []profile.Input
 	// Reservations reads from every store of the server which boards a key holds.
 	Reservations func(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error)
 	// Registry holds the profiles of the same store; nil if this is the only one.
 	Registry *registry.Registry
-	// Apart reports whether the configuration puts another profile of this process, or its shard, into
+	// SeparateStore reports whether the configuration puts another profile of this process, or its shard, into
 	// another store; nil means none.
-	Apart func(name string) bool
-	// Show tells other shards of the profile what has changed on boards; nil if the profile has one shard.
-	Show func(*profile.Sights)
-	// Finished is called when finished games have reached the store.
-	Finished func()
-	// Happened is called with what has reached the store (see journal.DrainOptions).
-	Happened func(after, through uint64, list []journal.Happened)
+	SeparateStore func(name string) bool
+	// ShowViews tells other shards of the profile what has changed on boards; nil if the profile has one shard.
+	ShowViews func(*profile.BoardViews)
+	// OnFinished is called when finished games have reached the store.
+	OnFinished func()
+	// OnEvents is called with what has reached the store (see journal.DrainOptions).
+	OnEvents func(after, through uint64, list []journal.Event)
 	// Totals counts what all shards of the profile have; nil if the profile has one shard.
 	Totals *Totals
 	// Others returns the other shards of the profile; nil if the profile has one shard.
 	Others func() []*Runtime
-	// Abroad asks the shards with these numbers, on other machines, about a board. Told is nil if none has
+	// AskRemote asks the shards with these numbers, on other machines, about a board. Told is nil if none has
 	// it; an error says that not all could be asked. nil if no shard is on another machine.
-	Abroad func(ctx context.Context, shards []int, in profile.Ask) (told *profile.Told, err error)
-	// Observed reports whether any observer wants Happened (see journal.DrainOptions).
+	AskRemote func(ctx context.Context, shards []int, in profile.BoardRequest) (reply *profile.BoardReply, err error)
+	// Observed reports whether any observer wants OnEvents (see journal.DrainOptions).
 	Observed func(through uint64) bool
-	// Remember keeps in the journal what Happened was given.
+	// Remember keeps in the journal what OnEvents was given.
 	Remember bool
 }
 
@@ -105,20 +105,20 @@ type Store interface {
 }
 
 // Runtime is one running profile: its store and the drain to it, its loop on the port that it was lent, and
-// the life that the loop leads at present.
+// the instance that the loop leads at present.
 type Runtime struct {
-	o     Options
-	cfg   atomic.Pointer[config.Profile]
-	port  atomic.Pointer[transport.Port]
-	stage *stage
-	pace  pace
-	loads *loads
-	watch *storewatch
-	drain atomic.Pointer[journal.Drain] // nil until it is made
-	loop  atomic.Pointer[loop]          // nil until the first life is ready
-	life  atomic.Pointer[life]          // nil while no life decides
-	hears atomic.Pointer[life]          // receives news: the life, also while it is restored; nil if there is none
-	told  atomic.Uint64                 // other profiles were told of everything before this message; 0: it never ran
+	o               Options
+	cfg             atomic.Pointer[config.Profile]
+	port            atomic.Pointer[transport.Port]
+	stage           *stage
+	pace            drainPacer
+	loads           *loads
+	watch           *storewatch
+	drain           atomic.Pointer[journal.Drain] // nil until it is made
+	loop            atomic.Pointer[loop]          // nil until the first instance is ready
+	instance        atomic.Pointer[instance]      // nil while no instance decides
+	eventsInstance  atomic.Pointer[instance]      // receives events: the instance, also while it is restored; nil if there is none
+	publishedBefore atomic.Uint64                 // other profiles were told of everything before this message; 0: it never ran
 
 	ctx        context.Context // ends the goroutines beside the loop
 	done       sync.WaitGroup  // waits for them
@@ -127,12 +127,12 @@ type Runtime struct {
 	quarantine quarantine
 	tracer     tracer
 	numbers    *registry.Registry // shared by all profiles of the store, or of this one alone
-	unused     *life              // the last life of an orderly end, whose leased numbers are partly unused
+	unused     *instance          // the last instance of an orderly end, whose leased numbers are partly unused
 	moved      bool               // the host has chosen another store
 	ran        bool               // Run was called before
 	adopted    *Adopted           // from the previous image; nil: start from store and journal
 	counts     counts
-	on         atomic.Pointer[Journal]
+	attached   atomic.Pointer[Journal]
 	moving     sync.Mutex // held while the loop is made or moves
 }
 
@@ -141,12 +141,12 @@ func New(o Options) *Runtime {
 	rt := &Runtime{o: o, stage: newStage(), quarantine: newQuarantine(), tracer: tracer{o: o.Tracing}}
 	rt.cfg.Store(o.Config)
 	rt.port.Store(o.Port)
-	rt.on.Store(&Journal{Runner: o.Runner, Owner: o.Owner, Shared: o.Shared, Holds: o.Holds, Ahead: o.Ahead, Heal: o.Heal})
+	rt.attached.Store(&Journal{Runner: o.Runner, Owner: o.Owner, Shared: o.Shared, HoldsLease: o.HoldsLease, ClockOffset: o.ClockOffset, Heal: o.Heal})
 	if rt.numbers = o.Registry; rt.numbers == nil {
 		rt.numbers = registry.New()
 	}
 	rt.watch = newStorewatch(rt)
-	rt.pace.waits = func() int { return rt.drain.Load().Pending() }
+	rt.pace.waiting = func() int { return rt.drain.Load().Pending() }
 	return rt
 }
 
@@ -168,7 +168,7 @@ func (rt *Runtime) Port() *transport.Port { return rt.port.Load() }
 func (rt *Runtime) Run(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.Background())
 	defer func() {
-		rt.hears.Store(nil)
+		rt.eventsInstance.Store(nil)
 		cancel()
 		rt.done.Wait()
 	}()
@@ -183,7 +183,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	var resumed resumed
 	if !adopting {
 		var err error
-		if resumed, err = rt.resume(ctx); err == nil && resumed.life == nil {
+		if resumed, err = rt.resume(ctx); err == nil && resumed.instance == nil {
 			err = rt.prepareStore(ctx, "waiting for the database")
 		}
 		if err != nil {
@@ -195,13 +195,13 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	if !adopting {
 		rt.guard("a check of the database", func() { rt.watch.verify(background) })
 	}
-	rt.guard("the owner's beat", func() { rt.beat(background, adopting || resumed.away) })
+	rt.guard("the owner's beat", func() { rt.heartbeatLoop(background, adopting || resumed.away) })
 	rt.loads = newLoads(background, rt)
 	if rt.o.Shard.Of > 1 {
 		rt.guard("the arrivals", func() { rt.arrivals(background) })
 	}
 
-	l, err := rt.first(ctx, resumed.life)
+	l, err := rt.first(ctx, resumed.instance)
 	if err != nil {
 		return rt.unlessStopped(ctx, err)
 	}
@@ -210,11 +210,11 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	rt.leaseMore(l)
 	var first func(context.Context) error
 	if adopting {
-		rt.AwaitAnswer(ctx)
+		rt.AwaitFirstReply(ctx)
 		rt.guard("the migration", func() { rt.migrateBeside(background) })
 	} else if resumed.away {
 		rt.watch.suspect(resumed.err)
-		first = rt.meetStore
+		first = rt.prepareStoreLater
 	}
 	stopDrain := rt.startDrain(background, first)
 	defer func() { stopDrain() }()
@@ -241,7 +241,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 				return rt.unlessStopped(ctx, err)
 			}
 			stopDrain = rt.startDrain(background, nil)
-			loop.become(ctx, l)
+			loop.switchInstance(ctx, l)
 			rt.stage.ready()
 			rt.leaseMore(l)
 			rt.o.Log.Info("the journal works again; play goes on")
@@ -249,9 +249,9 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	}
 }
 
-// first returns the first life: the adopted or the resumed one, or else one restored from store and
+// first returns the first instance: the adopted or the resumed one, or else one restored from store and
 // journal.
-func (rt *Runtime) first(ctx context.Context, resumed *life) (*life, error) {
+func (rt *Runtime) first(ctx context.Context, resumed *instance) (*instance, error) {
 	switch {
 	case rt.adopted != nil:
 		l, err := rt.adopt(ctx)
@@ -260,50 +260,50 @@ func (rt *Runtime) first(ctx context.Context, resumed *life) (*life, error) {
 		}
 		return l, err
 	case resumed != nil:
-		rt.live(resumed)
+		rt.activate(resumed)
 		rt.inherit(resumed)
 		return resumed, nil
 	}
 	return rt.revive(ctx)
 }
 
-// live makes a restored life the one that decides.
-func (rt *Runtime) live(l *life) {
+// activate makes a restored instance the one that decides.
+func (rt *Runtime) activate(l *instance) {
 	l.commit.begin()
-	rt.life.Store(l)
+	rt.instance.Store(l)
 }
 
-// startLoop starts a new loop that leads a life. An adopted life has made its first step already.
-func (rt *Runtime) startLoop(l *life, adopted bool) *loop {
+// startLoop starts a new loop that leads an instance. An adopted instance has made its first step already.
+func (rt *Runtime) startLoop(l *instance, adopted bool) *loop {
 	rt.moving.Lock()
 	defer rt.moving.Unlock()
 	loop := newLoop(rt, l)
-	rt.told.CompareAndSwap(0, rt.drain.Load().Last()+1)
+	rt.publishedBefore.CompareAndSwap(0, rt.drain.Load().Last()+1)
 	rt.loop.Store(loop)
 	if adopted {
-		loop.succeed()
+		loop.afterAdoption()
 	}
 	go loop.run()
 	return loop
 }
 
-// halt ends the loop in order, within restTime.
+// halt ends the loop in order, within lastCommitTimeout.
 func (rt *Runtime) halt(l *loop) {
 	rt.stage.set("stopping")
-	ctx, cancel := context.WithTimeout(context.Background(), restTime)
+	ctx, cancel := context.WithTimeout(context.Background(), lastCommitTimeout)
 	defer cancel()
 	l.halt(ctx)
 }
 
-// wake makes the loop look at its mail.
+// wake makes the loop look at its mailbox.
 func (rt *Runtime) wake() { rt.port.Load().Wake() }
 
-// restTime bounds how long a stop waits for the disk to take the last decisions.
-const restTime = 10 * time.Second
+// lastCommitTimeout bounds how long a stop waits for the disk to take the last decisions.
+const lastCommitTimeout = 10 * time.Second
 
-// abandon ends a life whose loop has ended: when it returns, nothing of that life becomes durable any more.
-func (rt *Runtime) abandon(l *life) {
-	rt.life.Store(nil)
+// abandon ends an instance whose loop has ended: when it returns, nothing of that instance becomes durable any more.
+func (rt *Runtime) abandon(l *instance) {
+	rt.instance.Store(nil)
 	l.commit.end()
 }
 
@@ -313,7 +313,7 @@ func (rt *Runtime) MoveTo(p *transport.Port) {
 	defer rt.moving.Unlock()
 	l := rt.loop.Load()
 	// The loop itself changes the port, so that wake never reaches a port that the loop does not read.
-	if l == nil || !l.do(context.Background(), func() { l.moveTo(p) }) {
+	if l == nil || !l.runOnLoop(context.Background(), func() { l.moveTo(p) }) {
 		rt.port.Store(p)
 	}
 }
@@ -329,15 +329,15 @@ func (rt *Runtime) unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-// revive moves the journal to the store and restores a life from it.
-func (rt *Runtime) revive(ctx context.Context) (*life, error) {
-	var l *life
+// revive moves the journal to the store and restores an instance from it.
+func (rt *Runtime) revive(ctx context.Context) (*instance, error) {
+	var l *instance
 	err := rt.retry(ctx, "restoring the boards", func() (err error) {
-		if err = rt.Empty(ctx); err != nil {
+		if err = rt.DrainAll(ctx); err != nil {
 			return err
 		}
 		rt.stage.set("restoring the boards")
-		if l, err = rt.newLife(); err != nil {
+		if l, err = rt.newInstance(); err != nil {
 			return err
 		}
 		began := time.Now()
@@ -351,7 +351,7 @@ func (rt *Runtime) revive(ctx context.Context) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt.live(l)
+	rt.activate(l)
 	return l, nil
 }
 
@@ -359,15 +359,15 @@ func (rt *Runtime) revive(ctx context.Context) (*life, error) {
 // the cause may go away at any moment.
 const longestHeal = 500 * time.Millisecond
 
-// recover heals the journal and returns a new life. Meanwhile the loop leads the old life, which refuses
+// recover heals the journal and returns a new instance. Meanwhile the loop leads the old instance, which refuses
 // everything, and the drain moves the journal to the store as far as it can.
-func (rt *Runtime) recover(ctx context.Context, stopDrain func()) (*life, error) {
-	rt.life.Store(nil)
+func (rt *Runtime) recover(ctx context.Context, stopDrain func()) (*instance, error) {
+	rt.instance.Store(nil)
 	for pause := firstPause; ; pause = min(2*pause, longestHeal) {
 		err := rt.journal().Heal(ctx)
 		if err == nil {
 			stopDrain()
-			var l *life
+			var l *instance
 			if l, err = rt.revive(ctx); err == nil {
 				return l, nil
 			}
@@ -376,7 +376,7 @@ func (rt *Runtime) recover(ctx context.Context, stopDrain func()) (*life, error)
 			return nil, ctx.Err()
 		}
 		rt.stage.set("the journal has failed: " + err.Error())
-		wait(ctx, pause)
+		sleep(ctx, pause)
 	}
 }
 
@@ -397,12 +397,12 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 			rt.o.Log.Warn("HTTP did not end in time", "err", err)
 		}
 	})
-	defer rt.Disown(ctx)
+	defer rt.ReleaseOwnership(ctx)
 	d := rt.drain.Load()
 	if d == nil || !drain {
 		return
 	}
-	rt.pace.hurry.Store(true)
+	rt.pace.urgent.Store(true)
 	var err error
 	switch {
 	case d.IsEmpty(): // do not wait for a database that is away
@@ -410,7 +410,7 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 		err = errPaused
 	default:
 		if err = rt.prepareStore(ctx, "stopping: what the journal has is brought to the database"); err == nil { // after a handoff the schema may still be the old one
-			err = d.Empty(ctx, nil)
+			err = d.DrainAll(ctx, nil)
 		}
 	}
 	if err == nil {

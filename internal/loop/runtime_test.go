@@ -65,10 +65,10 @@ func runAdopted(t *testing.T, a *Adopted, changes ...func(*Options)) *running {
 	}
 	o := Options{
 		Name: c.Default.Name, Config: c.Default, Log: slog.New(slog.DiscardHandler), Runner: r, Store: db, InProcess: true, Port: port,
-		Heal:      func(context.Context) error { return nil },
-		TruePorts: func(c *config.Profile) *config.Profile { return c },
-		Standing:  func() []profile.Input { return nil },
-		Finished:  func() {},
+		Heal:         func(context.Context) error { return nil },
+		TruePorts:    func(c *config.Profile) *config.Profile { return c },
+		Restrictions: func() []profile.Input { return nil },
+		OnFinished:   func() {},
 	}
 	for _, change := range changes {
 		change(&o)
@@ -97,27 +97,27 @@ func runAdopted(t *testing.T, a *Adopted, changes ...func(*Options)) *running {
 
 // TestFreezeFailedJournal: the journal fails just before the freeze, and the
 // profile has not been told. What it decided last is not durable, which the frozen
-// loop says. Thawed, it goes on with another life.
+// loop says. Thawed, it goes on with another instance.
 func TestFreezeFailedJournal(t *testing.T) {
 	rt := run(t)
-	life, gone := rt.life.Load(), errors.New("the disk is gone")
+	inst, gone := rt.instance.Load(), errors.New("the disk is gone")
 	if f, ok := rt.Freeze(t.Context()); !ok || f.Broken() {
 		t.Fatal("a loop whose journal works cannot be frozen")
 	} else {
 		f.Thaw()
 	}
-	life.commit.mu.Lock()
-	life.commit.err = gone
-	life.commit.mu.Unlock()
+	inst.commit.mu.Lock()
+	inst.commit.err = gone
+	inst.commit.mu.Unlock()
 	f, ok := rt.Freeze(t.Context())
 	if !ok || !f.Broken() {
 		t.Fatalf("got %v, want a frozen loop whose journal is broken", ok)
 	}
 	f.Thaw()
-	life.fail(gone)
+	inst.fail(gone)
 	watchtest.Until(t, "the profile is made anew", func() bool {
 		up, _ := rt.Stage()
-		return up && rt.life.Load() != life
+		return up && rt.instance.Load() != inst
 	})
 }
 
@@ -128,7 +128,7 @@ type counter struct {
 }
 
 func (c counter) Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.Block, error) {
-	if n > firstNumbers {
+	if n > startNumbers {
 		select {
 		case <-c.counts:
 		case <-ctx.Done():
@@ -151,27 +151,27 @@ func TestStartWithFewNumbers(t *testing.T) {
 		return n
 	}
 	for _, s := range []wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs} {
-		if n := left(s); n == 0 || n > firstNumbers {
+		if n := left(s); n == 0 || n > startNumbers {
 			t.Errorf("it starts with %d %s", n, s)
 		}
 	}
 	close(counts)
-	watchtest.Until(t, "there are many numbers", func() bool { return left(wamble.PlayerIDs) > firstNumbers })
+	watchtest.Until(t, "there are many numbers", func() bool { return left(wamble.PlayerIDs) > startNumbers })
 }
 
 // TestTellStarting: a ban that is told while a profile starts, and has asked before what
 // stands, holds when it serves players.
 func TestTellStarting(t *testing.T) {
 	rt := run(t)
-	life, told := rt.life.Load(), errors.New("nobody was told")
-	rt.o.Standing = func() []profile.Input {
-		_, _, told = rt.Tell(t.Context(), &profile.Ban{Whom: profile.Whom{Net: netip.MustParsePrefix("127.0.0.0/8")}, Text: "spam"})
+	inst, told := rt.instance.Load(), errors.New("nobody was told")
+	rt.o.Restrictions = func() []profile.Input {
+		_, _, told = rt.Tell(t.Context(), &profile.Ban{Whom: profile.Target{Net: netip.MustParsePrefix("127.0.0.0/8")}, Text: "spam"})
 		return nil
 	}
-	life.fail(errors.New("the disk is gone"))
+	inst.fail(errors.New("the disk is gone"))
 	watchtest.Until(t, "the profile is made anew", func() bool {
 		up, _ := rt.Stage()
-		return up && rt.life.Load() != life
+		return up && rt.instance.Load() != inst
 	})
 	if !errors.Is(told, ErrNotUp) {
 		t.Fatalf("while it starts: got %v, want %v", told, ErrNotUp)
@@ -211,7 +211,7 @@ func TestMoveAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt.Hold(true)
+	rt.PauseReading(true)
 	old := rt.Port()
 	if _, err := c.WriteToUDPAddrPort(hello, old.Addr()); err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestMoveAnswers(t *testing.T) {
 		next.Close()
 	}()
 	rt.MoveTo(next)
-	rt.Hold(false)
+	rt.PauseReading(false)
 	c.SetReadDeadline(time.Now().Add(watchtest.Patience))
 	if _, _, err := c.ReadFromUDPAddrPort(make([]byte, wire.MaxPacket)); err != nil {
 		t.Errorf("no answer: %v", err)
@@ -257,7 +257,7 @@ func TestRunsAgain(t *testing.T) {
 	taken := errors.New("it is another's")
 	j := *rt.journal()
 	j.Heal = func(context.Context) error { return taken }
-	rt.Arrive(j)
+	rt.Attach(j)
 	rt.storage.FailAfter(0, errors.New("it is gone"))
 	if _, err := rt.o.Runner.Update(t.Context(), runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put([]byte("k"), nil) }); err == nil {
 		t.Fatal("the journal takes something")

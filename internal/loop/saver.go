@@ -15,37 +15,37 @@ import (
 	"wamble/internal/store"
 )
 
-// saver writes the restart file of a life again and again: the loop takes one slice of the profile's memory
+// saver writes the restart file of an instance again and again: the loop takes one slice of the profile's memory
 // at a time between its steps, and a goroutine writes the slices. A file may cost one part in savePart of
 // the processor's time, or one in hurryPart while a start would have to replay a long tail of the journal.
 // It is not written more often than every saveEvery. No slice holds up the loop longer than a step does.
 type saver struct {
-	rt    *Runtime
-	life  *life
-	due   time.Time // when to look for work again
-	work  *saving   // nil if no file is under way
-	saved uint64    // newest gate in the last complete file
-	spent time.Duration
-	spare chan []byte // memory of slices
-	last  reminder
+	rt       *Runtime
+	instance *instance
+	due      time.Time // when to look for work again
+	work     *saving   // nil if no file is under way
+	saved    uint64    // newest durable index in the last complete file
+	spent    time.Duration
+	spare    chan []byte // memory of slices
+	last     reminder
 
 	// Of the last file:
-	ended time.Time
-	cost  time.Duration
-	first uint64 // a start replays the journal behind this message
-	heard []byte // see heardOthers
+	ended      time.Time
+	cost       time.Duration
+	first      uint64 // a start replays the journal behind this message
+	seenOthers []byte // see seenOthers
 }
 
 const (
-	savePart   = 50
-	hurryPart  = 10
-	deafFor    = time.Minute // how long the file of an idle profile may lack the changes of other profiles
-	longTail   = 100_000     // messages: a quarter of a second of a start
-	saveEvery  = time.Second
-	rarelySave = 10 * time.Minute
-	sliceSize  = 128 << 10             // a quarter of a millisecond of the loop
-	sliceEvery = 10 * time.Millisecond // shortest time between two slices
-	sliceQueue = 16                    // slices that wait for journal or disk
+	savePart        = 50
+	hurryPart       = 10
+	maxUnseenEvents = time.Minute // how long the file of an idle profile may lack the changes of other profiles
+	longTail        = 100_000     // messages: a quarter of a second of a start
+	saveEvery       = time.Second
+	rarelySave      = 10 * time.Minute
+	sliceSize       = 128 << 10             // a quarter of a millisecond of the loop
+	sliceEvery      = 10 * time.Millisecond // shortest time between two slices
+	sliceQueue      = 16                    // slices that wait for journal or disk
 )
 
 // worth reports whether another file is worth its cost, if a start would replay tail messages behind the
@@ -60,7 +60,7 @@ func (s *saver) worth(now time.Time, tail uint64) bool {
 
 // idle reports whether the last file is as good as a new one.
 func (s *saver) idle(now time.Time, last uint64) bool {
-	return last == s.saved && s.saved != 0 && (now.Sub(s.ended) < deafFor || bytes.Equal(s.heard, s.rt.heardOthers()))
+	return last == s.saved && s.saved != 0 && (now.Sub(s.ended) < maxUnseenEvents || bytes.Equal(s.seenOthers, s.rt.seenOthers()))
 }
 
 // tail returns how many messages a start would replay.
@@ -73,19 +73,19 @@ func (s *saver) tail() uint64 {
 
 // saving is one file under way.
 type saving struct {
-	next   func() ([]byte, bool)
-	stop   func()
-	cancel context.CancelFunc // ends its writing
-	gate   uint64
-	heard  []byte // positions of the other profiles; nil once it is queued, or if unknown
-	slices chan queuedSlice
-	over   chan savedFile // receives the result
-	ended  bool           // all slices are queued
+	next         func() ([]byte, bool)
+	stop         func()
+	cancel       context.CancelFunc // ends its writing
+	durableIndex uint64
+	seenOthers   []byte // positions of the other profiles; nil once it is queued, or if unknown
+	slices       chan queuedSlice
+	result       chan savedFile // receives the result
+	ended        bool           // all slices are queued
 }
 
 type queuedSlice struct {
 	memorySlice
-	marked chan uint64
+	seqKnown chan uint64
 }
 
 // savedFile is the result of a file: the first mark in it, the writer's time for it, and the error if it
@@ -96,8 +96,8 @@ type savedFile struct {
 	err   error
 }
 
-func newSaver(rt *Runtime, l *life, now time.Time) *saver {
-	return &saver{rt: rt, life: l, due: now.Add(saveEvery), ended: now, first: rt.drain.Load().Last(), spare: make(chan []byte, sliceQueue+2)}
+func newSaver(rt *Runtime, l *instance, now time.Time) *saver {
+	return &saver{rt: rt, instance: l, due: now.Add(saveEvery), ended: now, first: rt.drain.Load().Last(), spare: make(chan []byte, sliceQueue+2)}
 }
 
 // restartPath returns the path of the restart file of the profile, "" if restart files are disabled.
@@ -109,13 +109,13 @@ func (rt *Runtime) restartPath() string {
 	return filepath.Join(rt.o.RestartDir, strconv.FormatUint(uint64(d.Worker()), 10))
 }
 
-// turn does the work that is due, between two steps. Last is the newest gate.
+// turn does the work that is due, between two steps. Last is the newest durable index.
 func (s *saver) turn(now time.Time, last uint64) {
 	if now.Before(s.due) {
 		return
 	}
 	switch {
-	case s.work == nil && (s.rt.restartPath() == "" || s.life.profile.Adopting() || s.idle(now, last) || !s.worth(now, s.tail())):
+	case s.work == nil && (s.rt.restartPath() == "" || s.instance.profile.Adopting() || s.idle(now, last) || !s.worth(now, s.tail())):
 		s.due = now.Add(saveEvery)
 	case s.work == nil:
 		s.begin(last)
@@ -123,7 +123,7 @@ func (s *saver) turn(now time.Time, last uint64) {
 	case s.work.ended:
 		s.due = now.Add(sliceEvery)
 		select {
-		case end := <-s.work.over:
+		case end := <-s.work.result:
 			s.end(now, end)
 		default:
 		}
@@ -137,9 +137,9 @@ func (s *saver) turn(now time.Time, last uint64) {
 func (s *saver) begin(last uint64) {
 	drain := s.rt.drain.Load()
 	drain.NeedAlso(drain.Applied())
-	s.heard = s.rt.heardOthers() // that news is in the mail, which is taken before the first slice
-	w := &saving{gate: last, heard: s.heard, slices: make(chan queuedSlice, sliceQueue), over: make(chan savedFile, 1)}
-	w.next, w.stop = iter.Pull(s.life.profile.Walk(sliceSize, func() []byte {
+	s.seenOthers = s.rt.seenOthers() // that events is in the mailbox, which is taken before the first slice
+	w := &saving{durableIndex: last, seenOthers: s.seenOthers, slices: make(chan queuedSlice, sliceQueue), result: make(chan savedFile, 1)}
+	w.next, w.stop = iter.Pull(s.instance.profile.Walk(sliceSize, func() []byte {
 		select {
 		case b := <-s.spare:
 			return b[:0]
@@ -153,7 +153,7 @@ func (s *saver) begin(last uint64) {
 	w.cancel = cancel
 	s.rt.guard("the restart file", func() {
 		defer cancel()
-		w.over <- s.write(ctx, path, w.slices)
+		w.result <- s.write(ctx, path, w.slices)
 	})
 }
 
@@ -170,17 +170,17 @@ func (s *saver) slice() {
 		return
 	}
 	s.queue(data)
-	if heard := s.work.heard; heard != nil {
-		s.work.heard = nil
-		s.queue(bytes.Clone(heard))
+	if seen := s.work.seenOthers; seen != nil {
+		s.work.seenOthers = nil
+		s.queue(bytes.Clone(seen))
 	}
 	s.spent += time.Since(began)
 }
 
 func (s *saver) queue(data []byte) {
-	_, ahead := s.life.profile.Now()
-	q := queuedSlice{memorySlice{ahead: ahead, data: data}, make(chan uint64, 1)}
-	s.life.commit.mark(func(seq uint64) { q.marked <- seq })
+	_, ahead := s.instance.profile.Now()
+	q := queuedSlice{memorySlice{clockOffset: ahead, data: data}, make(chan uint64, 1)}
+	s.instance.commit.onDurable(func(seq uint64) { q.seqKnown <- seq })
 	s.work.slices <- q
 }
 
@@ -199,14 +199,14 @@ func (s *saver) write(ctx context.Context, path string, slices <-chan queuedSlic
 			select {
 			case <-ctx.Done():
 				err = ctx.Err()
-			case q.mark = <-q.marked:
+			case q.lastSeq = <-q.seqKnown:
 			}
 		}
 		if !more || ctx.Err() != nil {
 			break
 		}
 		if n == 0 {
-			end.first = q.mark
+			end.first = q.lastSeq
 		}
 		began := time.Now()
 		if err == nil {
@@ -241,7 +241,7 @@ func (s *saver) end(now time.Time, end savedFile) {
 		s.rt.forgetRestartFile()
 		return
 	}
-	s.saved, s.first = w.gate, end.first
+	s.saved, s.first = w.durableIndex, end.first
 	drain.Need(end.first)
 }
 

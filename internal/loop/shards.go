@@ -63,23 +63,23 @@ type counts struct {
 // Totals is the sum over all shards of a profile.
 type Totals struct {
 	players, bots, boards, spectators, offered atomic.Int64
-	// Grown, unless nil, is called by a shard that has new players or has offered boards to some, with the
+	// OnGrowth, unless nil, is called by a shard that has new players or has offered boards to some, with the
 	// number of players on this machine.
-	Grown func(players int)
+	OnGrowth func(players int)
 
-	elsewhere counts // the shards on other machines
+	remote counts // the shards on other machines
 }
 
 // Boards returns the number of boards.
 func (t *Totals) Boards() int { return int(t.boards.Load()) }
 
-// Elsewhere sets the sum over the shards on other machines. The caller serializes its calls.
-func (t *Totals) Elsewhere(n profile.ShardCount) {
-	c := &t.elsewhere
-	change(&c.players, n.Players, &t.players)
-	change(&c.bots, n.Bots, &t.bots)
-	change(&c.boards, n.Boards, &t.boards)
-	change(&c.spectators, n.Spectators, &t.spectators)
+// SetRemote sets the sum over the shards on other machines. The caller serializes its calls.
+func (t *Totals) SetRemote(n profile.ShardCount) {
+	c := &t.remote
+	setCount(&c.players, n.Players, &t.players)
+	setCount(&c.bots, n.Bots, &t.bots)
+	setCount(&c.boards, n.Boards, &t.boards)
+	setCount(&c.spectators, n.Spectators, &t.spectators)
 }
 
 // others returns the sum over all shards except c.
@@ -90,8 +90,8 @@ func (t *Totals) others(c *counts) profile.Others {
 	}
 }
 
-// tellOthers appends the sum over the other shards to the inputs, if it has changed.
-func (l *loop) tellOthers(inputs []profile.Input) []profile.Input {
+// addOthers appends the sum over the other shards to the inputs, if it has changed.
+func (l *loop) addOthers(inputs []profile.Input) []profile.Input {
 	t := l.rt.o.Totals
 	if t == nil {
 		return inputs
@@ -104,16 +104,16 @@ func (l *loop) tellOthers(inputs []profile.Input) []profile.Input {
 	return append(inputs, l.others)
 }
 
-// tellCame tells other shards the addresses of new players.
-func (l *loop) tellCame() {
-	came := l.life.out.Came
+// publishNewcomers tells other shards the addresses of new players.
+func (l *loop) publishNewcomers() {
+	came := l.instance.out.Newcomers
 	if len(came) == 0 || l.rt.o.Others == nil {
 		return
 	}
-	in := &profile.Came{Newcomers: slices.Clone(came)}
+	in := &profile.RemoteNewcomers{Newcomers: slices.Clone(came)}
 	for _, other := range l.rt.o.Others() {
-		if life := other.life.Load(); life != nil {
-			life.mail.hear(in) // before the packets
+		if inst := other.instance.Load(); inst != nil {
+			inst.mailbox.putEvents(in) // before the packets
 		}
 	}
 }
@@ -133,17 +133,17 @@ func (rt *Runtime) publish(n profile.ShardCount) {
 	if t == nil {
 		t = &Totals{}
 	}
-	change(&c.bots, n.Bots, &t.bots)
-	change(&c.boards, n.Boards, &t.boards)
-	change(&c.spectators, n.Spectators, &t.spectators)
-	grown := change(&c.players, n.Players, &t.players)
-	if grown = change(&c.offered, n.Offered, &t.offered) || grown; grown && t.Grown != nil {
-		t.Grown(int(t.players.Load() - t.elsewhere.players.Load() + t.offered.Load()))
+	setCount(&c.bots, n.Bots, &t.bots)
+	setCount(&c.boards, n.Boards, &t.boards)
+	setCount(&c.spectators, n.Spectators, &t.spectators)
+	grown := setCount(&c.players, n.Players, &t.players)
+	if grown = setCount(&c.offered, n.Offered, &t.offered) || grown; grown && t.OnGrowth != nil {
+		t.OnGrowth(int(t.players.Load() - t.remote.players.Load() + t.offered.Load()))
 	}
 }
 
-// change sets the count of a shard, adds the difference to all, and reports whether the count has grown.
-func change(own *atomic.Int64, n int, all *atomic.Int64) bool {
+// setCount sets the count of a shard, adds the difference to all, and reports whether the count has grown.
+func setCount(own *atomic.Int64, n int, all *atomic.Int64) bool {
 	d := int64(n) - own.Load()
 	if d != 0 {
 		own.Store(int64(n))
@@ -152,10 +152,10 @@ func change(own *atomic.Int64, n int, all *atomic.Int64) bool {
 	return d > 0
 }
 
-// TellWorld gives the shard the counts of all shards.
-func (rt *Runtime) TellWorld(w *profile.World) {
-	if l := rt.life.Load(); l != nil {
-		l.mail.post(w)
+// SetShardCounts gives the shard the counts of all shards.
+func (rt *Runtime) SetShardCounts(w *profile.ShardCounts) {
+	if l := rt.instance.Load(); l != nil {
+		l.mailbox.put(w)
 	}
 }
 
@@ -168,65 +168,65 @@ const (
 
 // arrivals takes in boards that were sent to this shard, until ctx ends.
 func (rt *Runtime) arrivals(ctx context.Context) {
-	for wait(ctx, arriveEvery); ctx.Err() == nil; wait(ctx, arriveEvery) {
+	for sleep(ctx, arriveEvery); ctx.Err() == nil; sleep(ctx, arriveEvery) {
 		if !rt.watch.away.Load() {
-			if err := rt.lookForArrivals(ctx); err != nil && ctx.Err() == nil {
+			if err := rt.pollArrivals(ctx); err != nil && ctx.Err() == nil {
 				rt.watch.suspect(err)
 			}
 		}
 	}
 }
 
-func (rt *Runtime) lookForArrivals(ctx context.Context) error {
+func (rt *Runtime) pollArrivals(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	loop := rt.loop.Load()
 	if loop == nil {
 		return nil
 	}
-	var life *life
+	var inst *instance
 	in, ready := &profile.Arrive{}, false
-	if !loop.do(ctx, func() {
-		life = loop.life
-		in.Round, ready = life.profile.BeginArrivals()
+	if !loop.runOnLoop(ctx, func() {
+		inst = loop.instance
+		in.Round, ready = inst.profile.BeginArrivals()
 	}) || !ready {
 		return nil
 	}
 	var err error
 	in.Boards, err = rt.o.Store.Arrivals(ctx, rt.o.Config.Name, rt.o.Shard.Index, arriveMost)
 	if err == nil && len(in.Boards) > 0 {
-		life.mail.post(in)
+		inst.mailbox.put(in)
 	}
 	return err
 }
 
-// unseen is what other shards are shown when its gate is durable.
-type unseen struct {
-	gate   uint64
-	sights []profile.Sight
+// unsentViews is what other shards are shown when its durable index is durable.
+type unsentViews struct {
+	durableIndex uint64
+	views        []profile.BoardView
 }
 
-// tellSights shows other shards the changes on boards that are durable.
-func (l *loop) tellSights() {
-	if sights := l.life.out.Sights; len(sights) > 0 && l.rt.o.Show != nil {
-		l.unseen = append(l.unseen, unseen{l.last, slices.Clone(sights)})
+// publishViews shows other shards the changes on boards that are durable.
+func (l *loop) publishViews() {
+	if views := l.instance.out.BoardViews; len(views) > 0 && l.rt.o.ShowViews != nil {
+		l.unsentViews = append(l.unsentViews, unsentViews{l.newestIndex, slices.Clone(views)})
 	}
-	for len(l.unseen) > 0 && l.unseen[0].gate <= l.done {
-		l.rt.o.Show(&profile.Sights{Boards: l.unseen[0].sights})
-		l.unseen = slices.Delete(l.unseen, 0, 1)
-	}
-}
-
-// ShowAgain makes the shard show all of its boards to the other shards again.
-func (rt *Runtime) ShowAgain() {
-	if l := rt.life.Load(); l != nil {
-		l.mail.post(&profile.ShowAgain{})
+	for len(l.unsentViews) > 0 && l.unsentViews[0].durableIndex <= l.durableIndex {
+		l.rt.o.ShowViews(&profile.BoardViews{Boards: l.unsentViews[0].views})
+		l.unsentViews = slices.Delete(l.unsentViews, 0, 1)
 	}
 }
 
-// See gives the shard the changes on boards of another shard.
-func (rt *Runtime) See(in *profile.Sights) {
-	if l := rt.life.Load(); l != nil {
-		l.mail.post(in)
+// ResendViews makes the shard show all of its boards to the other shards again.
+func (rt *Runtime) ResendViews() {
+	if l := rt.instance.Load(); l != nil {
+		l.mailbox.put(&profile.ResendViews{})
+	}
+}
+
+// ShowViews gives the shard the changes on boards of another shard.
+func (rt *Runtime) ShowViews(in *profile.BoardViews) {
+	if l := rt.instance.Load(); l != nil {
+		l.mailbox.put(in)
 	}
 }

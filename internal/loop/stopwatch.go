@@ -15,9 +15,9 @@ type stopwatch struct {
 }
 
 type timedStep struct {
-	gate  uint64
-	at    time.Time
-	moves uint64
+	durableIndex uint64
+	at           time.Time
+	moves        uint64
 }
 
 func newStopwatch() stopwatch {
@@ -26,7 +26,7 @@ func newStopwatch() stopwatch {
 
 // step records a step that made frames; moves counts the moves accepted up to it. It returns how many of
 // them the step accepted.
-func (w *stopwatch) step(at time.Time, gate, moves uint64) uint64 {
+func (w *stopwatch) step(at time.Time, durableIndex, moves uint64) uint64 {
 	n := moves - w.moves
 	w.moves = moves
 	if n == 0 {
@@ -35,13 +35,13 @@ func (w *stopwatch) step(at time.Time, gate, moves uint64) uint64 {
 	if w.first > len(w.steps)/2 {
 		w.steps, w.first = append(w.steps[:0], w.steps[w.first:]...), 0
 	}
-	w.steps = append(w.steps, timedStep{gate, at, n})
+	w.steps = append(w.steps, timedStep{durableIndex, at, n})
 	return n
 }
 
-// durable records that everything up to gate is durable, since now.
-func (w *stopwatch) durable(now time.Time, gate uint64) {
-	for w.first < len(w.steps) && w.steps[w.first].gate <= gate {
+// durable records that everything up to durable index is durable, since now.
+func (w *stopwatch) durable(now time.Time, durableIndex uint64) {
+	for w.first < len(w.steps) && w.steps[w.first].durableIndex <= durableIndex {
 		s := w.steps[w.first]
 		w.toDurable.observe(now.Sub(s.at).Seconds(), s.moves)
 		w.leaving = append(w.leaving, s)
@@ -60,17 +60,17 @@ func (w *stopwatch) leave(spare []timedStep) []timedStep {
 func (w *stopwatch) sent(steps []timedStep, at time.Time) {
 	for _, s := range steps {
 		w.toSent.observe(at.Sub(s.at).Seconds(), s.moves)
-		w.trace.sent(s.gate, at)
+		w.trace.sent(s.durableIndex, at)
 	}
 }
 
-// left is sent for the steps in leaving.
-func (w *stopwatch) left(at time.Time) {
+// sentNow is sent for the steps in leaving.
+func (w *stopwatch) sentNow(at time.Time) {
 	w.sent(w.leaving, at)
 	w.leaving = w.leaving[:0]
 }
 
-// restart forgets the steps under way, for another life.
+// restart forgets the steps under way, for another instance.
 func (w *stopwatch) restart() {
 	w.steps, w.first, w.leaving, w.moves = w.steps[:0], 0, w.leaving[:0], 0
 }

@@ -12,7 +12,7 @@ func TestStopwatch(t *testing.T) {
 	w.step(began, 1, 3)
 	w.step(began.Add(time.Millisecond), 2, 4)
 	w.durable(began.Add(4*time.Millisecond), 1)
-	w.left(began.Add(9 * time.Millisecond))
+	w.sentNow(began.Add(9 * time.Millisecond))
 	for _, tc := range []struct {
 		name string
 		got  float64

@@ -34,7 +34,7 @@ type storewatch struct {
 // The troubles that only the host can end, the worst first.
 const (
 	damaged = iota
-	setback
+	rolledBack
 	cannotAsk
 	cannotWrite
 	troubleKinds
@@ -42,18 +42,18 @@ const (
 
 // trouble is an error that lasts until it is cleared; meanwhile it is logged repeatedly.
 type trouble struct {
-	text atomic.Pointer[string]
-	said reminder // used by the goroutine that sets the trouble
+	text     atomic.Pointer[string]
+	reminder reminder // used by the goroutine that sets the trouble
 }
 
 // reminder is the time at which something that lasts was last logged.
 type reminder time.Time
 
-// remindTime is the shortest time between two logs of the same.
-const remindTime = time.Minute
+// remindEvery is the shortest time between two logs of the same.
+const remindEvery = time.Minute
 
 func (r *reminder) due(now time.Time) bool {
-	if now.Sub(time.Time(*r)) < remindTime {
+	if now.Sub(time.Time(*r)) < remindEvery {
 		return false
 	}
 	*r = reminder(now)
@@ -74,9 +74,9 @@ func (w *storewatch) note(kind int, err error) {
 	}
 	text := wrong.Error()
 	if t.text.Swap(&text) == nil {
-		t.said = reminder{}
+		t.reminder = reminder{}
 	}
-	if t.said.due(time.Now()) {
+	if t.reminder.due(time.Now()) {
 		w.rt.o.Log.Error("the database cannot be used until somebody mends it", "store", w.rt.o.StoreName, "err", wrong.Err, "advice", wrong.Advice)
 	}
 }
@@ -91,9 +91,9 @@ func (w *storewatch) trouble() string {
 	return ""
 }
 
-// wentBack is called by the drain when the store has less than it had, and again when the kept messages
+// onRollback is called by the drain when the store has less than it had, and again when the kept messages
 // were brought there.
-func (w *storewatch) wentBack(s journal.Setback) {
+func (w *storewatch) onRollback(s journal.Rollback) {
 	log, args := w.rt.o.Log, []any{"store", w.rt.o.StoreName, "had", s.From, "has", s.To, "messages", s.From - s.To}
 	text := fmt.Sprintf("it has gone back by %d messages, as a standby that was behind or a backup; what the journal has kept is brought there again", s.From-s.To)
 	switch {
@@ -101,7 +101,7 @@ func (w *storewatch) wentBack(s journal.Setback) {
 		log.Error("the database has gone back: a standby that was behind has taken its place, or a backup; what is kept is brought there again", args...)
 	case s.Lost == 0 && s.Refused == 0:
 		log.Warn("the database has again all that it had lost", args...)
-		w.troubles[setback].text.Store(nil)
+		w.troubles[rolledBack].text.Store(nil)
 		return
 	case s.Lost == 0:
 		log.Error("the database refuses some of what it had lost", append(args, "refused", s.Refused)...)
@@ -113,15 +113,15 @@ func (w *storewatch) wentBack(s journal.Setback) {
 			"what the database refuses of them is in the dead letters. Raise journal-keep and journal-keep-mb, or let the standby be synchronous",
 			s.From-s.To, s.Lost)
 	}
-	w.troubles[setback].text.Store(&text)
+	w.troubles[rolledBack].text.Store(&text)
 }
 
-// notKept is called by the drain when it cannot keep the messages that the store has.
-func (w *storewatch) notKept(err error) {
+// onRetainFailed is called by the drain when it cannot keep the messages that the store has.
+func (w *storewatch) onRetainFailed(err error) {
 	if !w.keeping.due(time.Now()) {
 		return
 	}
-	if errors.Is(err, journal.ErrOutgrown) {
+	if errors.Is(err, journal.ErrRetainedTooLarge) {
 		w.rt.o.Log.Warn("a crash would need the database for the next start, until the restart file is written again; raise restart-keep-mb", "err", err)
 		return
 	}
@@ -138,7 +138,7 @@ func (w *storewatch) verify(ctx context.Context) {
 		if w.note(damaged, err); err == nil || w.trouble() == "" {
 			return
 		}
-		wait(ctx, remindTime)
+		sleep(ctx, remindEvery)
 	}
 }
 
@@ -177,12 +177,12 @@ func (w *storewatch) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			w.trust.look(ctx, w.rt)
+			w.trust.poll(ctx, w.rt)
 			continue
 		case <-w.doubts:
 		}
-		for pause := firstPause; w.look(ctx) != nil && ctx.Err() == nil; pause = min(2*pause, longestPause) {
-			wait(ctx, pause)
+		for pause := firstPause; w.probe(ctx) != nil && ctx.Err() == nil; pause = min(2*pause, longestPause) {
+			sleep(ctx, pause)
 		}
 	}
 }
@@ -195,8 +195,8 @@ func (w *storewatch) begin() {
 	w.note(cannotWrite, nil)
 }
 
-// look makes a cheap call to the store, and reports a change of its state.
-func (w *storewatch) look(ctx context.Context) error {
+// probe makes a cheap call to the store, and reports a change of its state.
+func (w *storewatch) probe(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	_, err := w.rt.o.Store.Cursor(asking, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
@@ -215,8 +215,8 @@ func (w *storewatch) look(ctx context.Context) error {
 		if d := w.rt.drain.Load(); d != nil && !away {
 			d.Recheck() // it may be another database
 		}
-		if l := w.rt.life.Load(); l != nil {
-			l.mail.post(in)
+		if l := w.rt.instance.Load(); l != nil {
+			l.mailbox.put(in)
 		}
 	}
 	return err
@@ -244,8 +244,8 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// wait waits for d or the end of ctx.
-func wait(ctx context.Context, d time.Duration) {
+// sleep waits for d or the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -257,22 +257,22 @@ func wait(ctx context.Context, d time.Duration) {
 // leasePause is the pause after a lease that failed.
 const leasePause = time.Second
 
-// lease leases numbers from the store for a life. The answer comes as mail.
-func (rt *Runtime) lease(l *life, wanted profile.Lease) {
+// lease leases numbers from the store for an instance. The answer comes in the mailbox.
+func (rt *Runtime) lease(l *instance, wanted profile.Lease) {
 	rt.guard("a lease", func() {
 		ctx, cancel := context.WithTimeout(rt.ctx, loadTime)
 		defer cancel()
 		blocks, err := rt.freshLease(ctx, wanted)
 		if err != nil {
 			rt.watch.suspect(err)
-			wait(rt.ctx, leasePause)
+			sleep(rt.ctx, leasePause)
 		}
-		l.mail.post(&profile.Leased{Sequence: wanted.Sequence, Blocks: blocks})
+		l.mailbox.put(&profile.Leased{Sequence: wanted.Sequence, Blocks: blocks})
 	})
 }
 
-// leaseMore leases what a life has asked for before a loop led it.
-func (rt *Runtime) leaseMore(l *life) {
+// leaseMore leases what an instance has asked for before a loop led it.
+func (rt *Runtime) leaseMore(l *instance) {
 	for _, lease := range l.leases {
 		rt.lease(l, lease)
 	}
@@ -300,8 +300,8 @@ func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamb
 	}
 }
 
-// inherit registers the numbers that a life has from an earlier process.
-func (rt *Runtime) inherit(l *life) {
+// inherit registers the numbers that an instance has from an earlier process.
+func (rt *Runtime) inherit(l *instance) {
 	for _, s := range wamble.Sequences() {
 		rt.numbers.Take(s, l.profile.Numbers(s))
 	}

@@ -54,20 +54,20 @@ func TestTroubleIsRepeated(t *testing.T) {
 func TestWentBack(t *testing.T) {
 	for _, c := range []struct {
 		name          string
-		back          journal.Setback
+		back          journal.Rollback
 		log, trouble  string
 		level, advice string
 	}{
-		{"at first", journal.Setback{From: 90, To: 50}, "the database has gone back", "it has gone back by 40 messages", "ERROR", "is brought there again"},
-		{"it has all again", journal.Setback{From: 90, To: 50, Brought: true}, "has again all that it had lost", "", "WARN", ""},
-		{"some are lost", journal.Setback{From: 90, To: 50, Brought: true, Lost: 7}, "has lost messages", "of which 7 were kept no more and are lost", "ERROR", "Raise journal-keep"},
-		{"some is refused", journal.Setback{From: 90, To: 50, Brought: true, Refused: 3}, "refuses some of what it had lost", "refuses 3 changes", "ERROR", "dead letters"},
+		{"at first", journal.Rollback{From: 90, To: 50}, "the database has gone back", "it has gone back by 40 messages", "ERROR", "is brought there again"},
+		{"it has all again", journal.Rollback{From: 90, To: 50, Brought: true}, "has again all that it had lost", "", "WARN", ""},
+		{"some are lost", journal.Rollback{From: 90, To: 50, Brought: true, Lost: 7}, "has lost messages", "of which 7 were kept no more and are lost", "ERROR", "Raise journal-keep"},
+		{"some is refused", journal.Rollback{From: 90, To: 50, Brought: true, Refused: 3}, "refuses some of what it had lost", "refuses 3 changes", "ERROR", "dead letters"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rt, log := watched(nil)
-			rt.watch.wentBack(journal.Setback{From: 90, To: 50})
+			rt.watch.onRollback(journal.Rollback{From: 90, To: 50})
 			before := log.String()
-			rt.watch.wentBack(c.back)
+			rt.watch.onRollback(c.back)
 			said := strings.TrimPrefix(log.String(), before)
 			if !strings.Contains(said, "level="+c.level) || !strings.Contains(said, c.log) || !strings.Contains(said, "had=90 has=50 messages=40") {
 				t.Errorf("the log says %q, want %q", said, c.log)
@@ -83,7 +83,7 @@ func TestWentBack(t *testing.T) {
 // TestBuriedIsLogged: dead letters are told with their reason, and how to see them.
 func TestBuriedIsLogged(t *testing.T) {
 	rt, log := watched(nil)
-	rt.buried(3, errors.New("a board without a game"))
+	rt.logDeadLetters(3, errors.New("a board without a game"))
 	for _, want := range []string{"level=ERROR", "'wamble runner dead-letters list'", "dead_letters=3", `reason="a board without a game"`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log says %q, want %q", log, want)
@@ -107,7 +107,7 @@ func TestEndIsNotAway(t *testing.T) {
 	rt.o.Store = silent{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := rt.watch.look(ctx); err == nil || rt.StoreState().Away {
+	if err := rt.watch.probe(ctx); err == nil || rt.StoreState().Away {
 		t.Errorf("got %v, away %v", err, rt.StoreState().Away)
 	}
 }
@@ -205,7 +205,7 @@ func TestTrustIsAskedEverySecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &changes{asked: make(chan time.Time)}
 		rt, _ := watched(s)
-		rt.life.Store(&life{})
+		rt.instance.Store(&instance{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go rt.watch.run(ctx)
 		last := time.Now()

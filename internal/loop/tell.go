@@ -18,44 +18,44 @@ var ErrNotUp = errors.New("the profile does not serve players at present")
 // first.
 func (rt *Runtime) Do(ctx context.Context, f func(p *profile.Profile)) bool {
 	l := rt.loop.Load()
-	return l != nil && l.do(ctx, func() { f(l.life.profile) })
+	return l != nil && l.runOnLoop(ctx, func() { f(l.instance.profile) })
 }
 
 // Tell gives the profile an input and waits for the step that handles it. It returns the counters of
 // host commands before and after. Errors: ErrNotUp, or that of a broken socket.
 func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error) {
 	l := rt.loop.Load()
-	if l == nil || rt.life.Load() == nil {
-		rt.leave(in)
+	if l == nil || rt.instance.Load() == nil {
+		rt.keepForRestore(in)
 		return before, after, ErrNotUp
 	}
-	ok := l.do(ctx, func() {
-		before = l.life.profile.Stats().Host
-		l.life.mail.post(in)
+	ok := l.runOnLoop(ctx, func() {
+		before = l.instance.profile.Stats().Host
+		l.instance.mailbox.put(in)
 		err = l.turn(transport.Arrivals{})
-		after = l.life.profile.Stats().Host
+		after = l.instance.profile.Stats().Host
 	})
 	if !ok {
-		rt.leave(in)
+		rt.keepForRestore(in)
 		err = ErrNotUp
 	}
 	return before, after, err
 }
 
-// leave queues orders that hold until they are lifted for a life that is being restored, which may have
-// read Options.Standing before.
-func (rt *Runtime) leave(in profile.Input) {
+// keepForRestore queues orders that hold until they are lifted for an instance that is being restored, which may have
+// read Options.Restrictions before.
+func (rt *Runtime) keepForRestore(in profile.Input) {
 	switch in.(type) {
-	case *profile.Ban, *profile.Unban, *profile.SetBrownout, *profile.Stand:
-		rt.Obey(in)
+	case *profile.Ban, *profile.Unban, *profile.SetBrownout, *profile.SetStanding:
+		rt.Send(in)
 	}
 }
 
-// Obey gives the profile an order without waiting for it. A life that is being restored follows it
-// afterwards; without a life it is dropped.
-func (rt *Runtime) Obey(in profile.Input) {
-	if l := rt.hears.Load(); l != nil {
-		l.mail.hear(in)
+// Send gives the profile an order without waiting for it. An instance that is being restored follows it
+// afterwards; without an instance it is dropped.
+func (rt *Runtime) Send(in profile.Input) {
+	if l := rt.eventsInstance.Load(); l != nil {
+		l.mailbox.putEvents(in)
 	}
 }
 
@@ -71,7 +71,7 @@ func (rt *Runtime) Alive(ctx context.Context) bool {
 		return true
 	default:
 	}
-	return l.do(ctx, func() {}) || ctx.Err() == nil || l.frozen.Load()
+	return l.runOnLoop(ctx, func() {}) || ctx.Err() == nil || l.frozen.Load()
 }
 
 // Configure gives the profile its new options. Later lives begin with them.
@@ -80,47 +80,47 @@ func (rt *Runtime) Configure(cfg *config.Profile) {
 	if d := rt.drain.Load(); d != nil {
 		d.SetLimits(limitsOf(cfg))
 	}
-	if l := rt.life.Load(); l != nil {
-		l.mail.post(&profile.Configure{Config: rt.o.TruePorts(cfg)})
+	if l := rt.instance.Load(); l != nil {
+		l.mailbox.put(&profile.Configure{Config: rt.o.TruePorts(cfg)})
 	}
 }
 
-// Hold stops the loop from reading its port, or lets it read again.
-func (rt *Runtime) Hold(held bool) {
+// PauseReading stops the loop from reading its port, or lets it read again.
+func (rt *Runtime) PauseReading(held bool) {
 	rt.moving.Lock()
 	defer rt.moving.Unlock()
 	if l := rt.loop.Load(); l != nil {
-		l.do(context.Background(), func() { l.held = held })
+		l.runOnLoop(context.Background(), func() { l.paused = held })
 	}
 }
 
 // Board returns a board in memory once everything it shows is durable. It reports false if there is no such
-// board, or that takes longer than lookTime.
+// board, or that takes longer than figuresTimeout.
 func (rt *Runtime) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, bool) {
 	loop := rt.loop.Load()
 	if loop == nil {
 		return wamble.Board{}, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, figuresTimeout)
 	defer cancel()
 	var b wamble.Board
-	var gate uint64
-	var life *life
+	var durableIndex uint64
+	var inst *instance
 	var known bool
-	if !loop.do(ctx, func() {
-		life = loop.life
-		b, gate, known = life.profile.Peek(id)
+	if !loop.runOnLoop(ctx, func() {
+		inst = loop.instance
+		b, durableIndex, known = inst.profile.Peek(id)
 	}) || !known {
 		return wamble.Board{}, false
 	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
 		var same, durable bool
-		if !loop.do(ctx, func() { same, durable = loop.life == life, life.profile.Durable() >= gate }) || !same {
+		if !loop.runOnLoop(ctx, func() { same, durable = loop.instance == inst, inst.profile.Durable() >= durableIndex }) || !same {
 			return wamble.Board{}, false
 		}
 		if durable {
 			return b, true
 		}
-		wait(ctx, pause)
+		sleep(ctx, pause)
 	}
 }

@@ -33,36 +33,36 @@ type Tracing struct {
 // tracer follows one step of a profile at a time. While it follows none, it costs the loop one atomic load
 // per step.
 type tracer struct {
-	o    *Tracing
-	left uint64 // moves until the next step is followed; used by the loop
+	o         *Tracing
+	movesLeft uint64 // moves until the next step is followed; used by the loop
 	// linked is the link's total time before the step.
 	linked time.Duration
 
-	under atomic.Pointer[followed] // nil if no step is followed
+	current atomic.Pointer[tracedStep] // nil if no step is followed
 }
 
-// followed is a step that is being traced.
-type followed struct {
-	gate uint64
-	mu   sync.Mutex
-	seq  uint64 // of its last message; 0: not known yet
-	t    Trace
+// tracedStep is a step that is being traced.
+type tracedStep struct {
+	durableIndex uint64
+	mu           sync.Mutex
+	seq          uint64 // of its last message; 0: not known yet
+	t            Trace
 }
 
-// lost is when a followed step is given up: its life has ended, or the store is away.
-const lost = 10 * time.Second
+// traceTimeout is when a followed step is given up: its instance has ended, or the store is away.
+const traceTimeout = 10 * time.Second
 
 // begin switches the profile's measuring of its link on or off for the step that begins.
 func (t *tracer) begin(p *profile.Profile) {
 	if p.Watch = nil; t.o != nil && t.o.Every.Load() > 0 {
 		p.Watch = time.Now
 	}
-	t.linked = p.Linked()
+	t.linked = p.LinkTime()
 }
 
-// step follows the step of a gate, in which moves were accepted, if it is due. It returns nil or the
+// step follows the step of a durable index, in which moves were accepted, if it is due. It returns nil or the
 // function to call with the number of the step's last message.
-func (t *tracer) step(name string, now time.Time, linked time.Duration, gate, moves uint64) (told func(seq uint64)) {
+func (t *tracer) step(name string, now time.Time, linked time.Duration, durableIndex, moves uint64) (told func(seq uint64)) {
 	if t.o == nil || moves == 0 {
 		return nil
 	}
@@ -70,17 +70,17 @@ func (t *tracer) step(name string, now time.Time, linked time.Duration, gate, mo
 	if every <= 0 {
 		return nil
 	}
-	if t.left > moves {
-		t.left -= moves
+	if t.movesLeft > moves {
+		t.movesLeft -= moves
 		return nil
 	}
-	t.left = 0
-	if f := t.under.Load(); f != nil && now.Sub(f.t.Received) < lost {
+	t.movesLeft = 0
+	if f := t.current.Load(); f != nil && now.Sub(f.t.Received) < traceTimeout {
 		return nil
 	}
-	t.left = uint64(every)
-	f := &followed{gate: gate, t: Trace{Profile: name, Moves: moves, Received: now, Linked: linked - t.linked, Decided: time.Now()}}
-	t.under.Store(f)
+	t.movesLeft = uint64(every)
+	f := &tracedStep{durableIndex: durableIndex, t: Trace{Profile: name, Moves: moves, Received: now, Linked: linked - t.linked, Decided: time.Now()}}
+	t.current.Store(f)
 	return func(seq uint64) {
 		f.mu.Lock()
 		f.seq = seq
@@ -88,26 +88,26 @@ func (t *tracer) step(name string, now time.Time, linked time.Duration, gate, mo
 	}
 }
 
-// durable records that everything up to a gate is durable.
-func (t *tracer) durable(now time.Time, gate uint64) {
-	if f := t.under.Load(); f != nil && f.gate <= gate {
+// durable records that everything up to a durable index is durable.
+func (t *tracer) durable(now time.Time, durableIndex uint64) {
+	if f := t.current.Load(); f != nil && f.durableIndex <= durableIndex {
 		t.note(f, &f.t.Durable, now)
 	}
 }
 
-// sent records that the answers of a gate have left. t may be nil.
-func (t *tracer) sent(gate uint64, at time.Time) {
+// sent records that the answers of a durable index have left. t may be nil.
+func (t *tracer) sent(durableIndex uint64, at time.Time) {
 	if t == nil {
 		return
 	}
-	if f := t.under.Load(); f != nil && f.gate == gate {
+	if f := t.current.Load(); f != nil && f.durableIndex == durableIndex {
 		t.note(f, &f.t.Sent, at)
 	}
 }
 
 // applied records that the store has everything up to a message.
 func (t *tracer) applied(through uint64) {
-	f := t.under.Load()
+	f := t.current.Load()
 	if f == nil {
 		return
 	}
@@ -120,14 +120,14 @@ func (t *tracer) applied(through uint64) {
 }
 
 // note sets a moment unless it is set, and passes on the trace if it is complete.
-func (t *tracer) note(f *followed, moment *time.Time, at time.Time) {
+func (t *tracer) note(f *tracedStep, moment *time.Time, at time.Time) {
 	f.mu.Lock()
 	if moment.IsZero() {
 		*moment = at
 	}
 	whole := !f.t.Durable.IsZero() && !f.t.Sent.IsZero() && !f.t.Stored.IsZero()
 	f.mu.Unlock()
-	if whole && t.under.CompareAndSwap(f, nil) {
+	if whole && t.current.CompareAndSwap(f, nil) {
 		t.o.Done(f.t)
 	}
 }

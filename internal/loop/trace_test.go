@@ -44,7 +44,7 @@ func TestTracer(t *testing.T) {
 	if tr.step("red", now, 0, 4, 1) == nil {
 		t.Error("no step is followed after that")
 	}
-	if tr.step("red", now.Add(lost), 0, 5, 19) == nil {
+	if tr.step("red", now.Add(traceTimeout), 0, 5, 19) == nil {
 		t.Error("a step that was lost keeps others from being followed")
 	}
 }

@@ -14,29 +14,29 @@ const trustEvery = 500 * time.Millisecond
 
 // trustwatch knows which changes of trust the profile was given. It belongs to the storewatch.
 type trustwatch struct {
-	mark int64
-	last map[wamble.TrustLevel]bool // the last answer: a change may come twice
+	position int64
+	last     map[wamble.TrustLevel]bool // the last answer: a change may come twice
 }
 
-// look gives the profile the new changes. If the store fails, the next tick asks again.
-func (w *trustwatch) look(ctx context.Context, rt *Runtime) {
-	if rt.watch.away.Load() || rt.life.Load() == nil {
+// poll gives the profile the new changes. If the store fails, the next tick asks again.
+func (w *trustwatch) poll(ctx context.Context, rt *Runtime) {
+	if rt.watch.away.Load() || rt.instance.Load() == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	changed, mark, err := rt.o.Store.TrustChanges(ctx, w.mark)
+	changed, position, err := rt.o.Store.TrustChanges(ctx, w.position)
 	if err != nil {
 		return
 	}
-	news, seen := &profile.News{}, map[wamble.TrustLevel]bool{}
+	events, seen := &profile.StoreEvents{}, map[wamble.TrustLevel]bool{}
 	for _, row := range changed {
 		if seen[row] = true; !w.last[row] {
-			news.Changes = append(news.Changes, profile.Change{What: profile.Trusted, Session: row.Session, Level: row.Level, Stored: true})
+			events.Changes = append(events.Changes, profile.StoreEvent{What: profile.Trusted, Session: row.Session, Level: row.Level, Stored: true})
 		}
 	}
-	w.mark, w.last = mark, seen
-	if len(news.Changes) > 0 {
-		rt.Hear(news)
+	w.position, w.last = position, seen
+	if len(events.Changes) > 0 {
+		rt.Notify(events)
 	}
 }

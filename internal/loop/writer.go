@@ -20,7 +20,7 @@ type writer struct {
 // parcel is the packets of one step on their way to the kernel.
 type parcel struct {
 	port    *transport.Port
-	holds   func() bool  // Options.Holds
+	holds   func() bool  // Options.HoldsLease
 	commit  *groupCommit // told when it has left; nil: none
 	packets link.Batch
 	steps   []timedStep // their answers are among the packets
@@ -71,17 +71,17 @@ func send(port *transport.Port, packets *link.Batch, holds func() bool) error {
 }
 
 // hands reports whether the packets of the last step go to the writer.
-func (l *loop) hands() bool { return l.life.out.Packets.Len() > fewPackets }
+func (l *loop) hands() bool { return l.instance.out.Packets.Len() > fewPackets }
 
 // send sends the packets of the last step, or hands them to the writer.
 func (l *loop) send() error {
-	w, out := l.writer, &l.life.out.Packets
+	w, out := l.writer, &l.instance.out.Packets
 	if err := l.collect(); err != nil || out.Len() == 0 {
 		return err
 	}
 	if len(w.free) == maxParcels && out.Len() <= fewPackets {
-		err := send(l.port, out, l.rt.journal().Holds)
-		l.times.left(time.Now())
+		err := send(l.port, out, l.rt.journal().HoldsLease)
+		l.times.sentNow(time.Now())
 		return err
 	}
 	if len(w.free) == 0 {
@@ -92,9 +92,9 @@ func (l *loop) send() error {
 	last := len(w.free) - 1
 	p := w.free[last]
 	w.free = w.free[:last]
-	p.port, p.holds, p.steps, p.commit = l.port, l.rt.journal().Holds, l.times.leave(p.steps), nil
+	p.port, p.holds, p.steps, p.commit = l.port, l.rt.journal().HoldsLease, l.times.leave(p.steps), nil
 	if l.hands() {
-		p.commit = l.life.commit
+		p.commit = l.instance.commit
 	}
 	p.packets, *out = *out, p.packets
 	out.Reset()

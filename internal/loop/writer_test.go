@@ -33,8 +33,8 @@ func newSender(t *testing.T) *sender {
 		t.Fatal(err)
 	}
 	rt := &Runtime{}
-	rt.Arrive(Journal{})
-	s := &sender{loop: &loop{rt: rt, life: &life{}, port: port, writer: newWriter(), times: newStopwatch()}, far: far}
+	rt.Attach(Journal{})
+	s := &sender{loop: &loop{rt: rt, instance: &instance{}, port: port, writer: newWriter(), times: newStopwatch()}, far: far}
 	go s.writer.run()
 	t.Cleanup(func() {
 		s.flush()
@@ -47,7 +47,7 @@ func newSender(t *testing.T) *sender {
 
 // step sends n packets, as what one step has produced.
 func (s *sender) step(n int) error {
-	out := &s.life.out.Packets
+	out := &s.instance.out.Packets
 	out.Reset()
 	to := wamble.Peer{Addr: s.far.LocalAddr().(*net.UDPAddr).AddrPort()}
 	for range n {
@@ -92,9 +92,9 @@ func TestWriterKeepsOrder(t *testing.T) {
 func TestWriterTimesAnswers(t *testing.T) {
 	s := newSender(t)
 	began := time.Now()
-	for gate := range uint64(9) {
-		s.times.step(began, gate+1, 3*(gate+1))
-		s.times.durable(time.Now(), gate+1)
+	for durableIndex := range uint64(9) {
+		s.times.step(began, durableIndex+1, 3*(durableIndex+1))
+		s.times.durable(time.Now(), durableIndex+1)
 		if err := s.step(20); err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestWriterFails(t *testing.T) {
 // TestAllocsWriter: handing over costs no memory.
 func TestAllocsWriter(t *testing.T) {
 	s := newSender(t)
-	out := &s.life.out.Packets
+	out := &s.instance.out.Packets
 	to := wamble.Peer{Addr: netip.MustParseAddrPort("127.0.0.1:9")}
 	packet := make([]byte, 100)
 	round := func() {
@@ -166,15 +166,15 @@ func TestSuccessorSendsByItself(t *testing.T) {
 	}
 	s := newSender(t)
 	s.rt.cfg.Store(c.Default)
-	s.life.commit = newGroupCommit(r, 1)
+	s.instance.commit = newGroupCommit(r, 1)
 	to := wamble.Peer{Addr: s.far.LocalAddr().(*net.UDPAddr).AddrPort()}
 	for range 3 * fewPackets {
-		s.life.out.Packets.Send(to, []byte("answer"))
+		s.instance.out.Packets.Send(to, []byte("answer"))
 	}
-	if s.succeed(); s.err != nil {
+	if s.afterAdoption(); s.err != nil {
 		t.Fatal(s.err)
 	}
-	if n := s.life.commit.answers; n != 0 {
+	if n := s.instance.commit.answers; n != 0 {
 		t.Errorf("the journal waits for %d batches of answers", n)
 	}
 }

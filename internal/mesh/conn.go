@@ -14,27 +14,27 @@ const readBuffer = 64 << 10
 
 // conn is an authenticated connection to another node. One goroutine reads, one writes.
 type conn struct {
-	m        *Mesh
-	node     *node
-	nc       net.Conn
-	dialled  bool    // by this node
-	instance [8]byte // of the process at the other end
-	records  recordReader
-	sealer   *sealer
-	box      *outbox
-	asked    asked
-	wanted   wanted
-	frames   []Frame // buffer of the reader
-	over     sync.Once
-	done     chan struct{} // closed when the connection has ended
+	m             *Mesh
+	node          *node
+	nc            net.Conn
+	dialled       bool    // by this node
+	instance      [8]byte // of the process at the other end
+	records       recordReader
+	sealer        *sealer
+	box           *outbox
+	requests      pendingRequests
+	subscriptions subscriptions
+	frames        []Frame // buffer of the reader
+	over          sync.Once
+	done          chan struct{} // closed when the connection has ended
 }
 
 func newConn(m *Mesh, nc net.Conn, h hello, k secrets, dialled bool) *conn {
 	return &conn{
 		m: m, nc: nc, dialled: dialled, instance: h.instance, sealer: k.out, box: newOutbox(), done: make(chan struct{}),
-		records: recordReader{from: bufio.NewReaderSize(nc, readBuffer), sealer: k.in},
-		asked:   asked{waiting: map[uint64]chan<- answer{}, busy: make(chan struct{}, maxAsked)},
-		wanted:  wanted{names: map[string]struct{}{}},
+		records:       recordReader{from: bufio.NewReaderSize(nc, readBuffer), sealer: k.in},
+		requests:      pendingRequests{waiting: map[uint64]chan<- answer{}, busy: make(chan struct{}, maxPendingRequests)},
+		subscriptions: subscriptions{names: map[string]struct{}{}},
 	}
 }
 
@@ -44,7 +44,7 @@ func (c *conn) end() {
 		close(c.done)
 		c.nc.Close()
 		c.box.end()
-		c.asked.end()
+		c.requests.end()
 	})
 }
 
@@ -52,8 +52,8 @@ func (c *conn) end() {
 // not be lost, it ends the connection.
 func (c *conn) send(f *Frame) bool {
 	err := c.box.add(f)
-	if err == errBehind {
-		c.m.counts.behind.Add(1)
+	if err == errSlowReader {
+		c.m.counts.slowReaders.Add(1)
 		c.end()
 	}
 	return err == nil
@@ -70,7 +70,7 @@ func (c *conn) read() error {
 		}
 		frames, err := c.records.next()
 		if err == nil {
-			err = c.hear(frames)
+			err = c.dispatch(frames)
 		}
 		if err != nil {
 			return err
@@ -78,9 +78,9 @@ func (c *conn) read() error {
 	}
 }
 
-// hear handles the frames of one record: subscriptions, requests and answers itself, all
+// dispatch handles the frames of one record: subscriptions, requests and answers itself, all
 // others by Options.Receive.
-func (c *conn) hear(frames []byte) error {
+func (c *conn) dispatch(frames []byte) error {
 	c.frames = c.frames[:0]
 	for len(frames) > 0 {
 		one, rest, err := next(frames)
@@ -99,20 +99,20 @@ func (c *conn) hear(frames []byte) error {
 		}
 		switch f.Kind {
 		case KindSubscribe, KindUnsubscribe:
-			if err := c.want(&f); err != nil {
+			if err := c.subscribe(&f); err != nil {
 				return err
 			}
 		case KindRequest:
 			c.answer(&f)
 		case KindAnswer, KindRefusal:
-			c.asked.settle(&f)
+			c.requests.answer(&f)
 		default:
 			f.Client.Node = c.node.number
 			c.frames = append(c.frames, f)
 		}
 	}
 	if len(c.frames) > 0 {
-		c.m.counts.heard.Add(uint64(len(c.frames)))
+		c.m.counts.received.Add(uint64(len(c.frames)))
 		c.m.o.Receive(c.node.number, c.frames)
 	}
 	return nil

@@ -5,51 +5,51 @@ import (
 	"sync"
 )
 
-// maxWanted bounds the names of events that a node can subscribe to.
-const maxWanted = 256
+// maxSubscriptions bounds the names of events that a node can subscribe to.
+const maxSubscriptions = 256
 
-// wanted has the names of events that the other end of a connection subscribes to.
-type wanted struct {
+// subscriptions has the names of events that the other end of a connection subscribes to.
+type subscriptions struct {
 	mu    sync.RWMutex
 	names map[string]struct{}
 }
 
-func (w *wanted) has(name string) bool {
+func (w *subscriptions) has(name string) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	_, ok := w.names[name]
 	return ok
 }
 
-// want handles a subscribe or unsubscribe frame.
-func (c *conn) want(f *Frame) error {
+// subscribe handles a subscribe or unsubscribe frame.
+func (c *conn) subscribe(f *Frame) error {
 	name := string(f.Name)
 	if f.Kind == KindUnsubscribe {
-		c.wanted.remove(name)
+		c.subscriptions.remove(name)
 		return nil
 	}
-	fresh, err := c.wanted.add(name)
+	fresh, err := c.subscriptions.add(name)
 	if fresh && c.m.o.Subscribed != nil {
 		c.m.o.Subscribed(name)
 	}
 	return err
 }
 
-func (w *wanted) remove(name string) {
+func (w *subscriptions) remove(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.names, name)
 }
 
 // add adds a name, and reports whether it is new.
-func (w *wanted) add(name string) (fresh bool, err error) {
+func (w *subscriptions) add(name string) (fresh bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, was := w.names[name]; was {
 		return false, nil
 	}
-	if len(w.names) == maxWanted {
-		return false, fmt.Errorf("%w: it wants more than %d kinds of events", ErrFrame, maxWanted)
+	if len(w.names) == maxSubscriptions {
+		return false, fmt.Errorf("%w: it wants more than %d kinds of events", ErrFrame, maxSubscriptions)
 	}
 	w.names[name] = struct{}{}
 	return true, nil
@@ -59,15 +59,15 @@ func (w *wanted) add(name string) (fresh bool, err error) {
 func (m *Mesh) Subscribe(name string, on bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, was := m.wants[name]; was == on {
+	if _, was := m.subscriptions[name]; was == on {
 		return
 	}
 	f := Frame{Kind: KindSubscribe, Name: []byte(name)}
 	if on {
-		m.wants[name] = struct{}{}
+		m.subscriptions[name] = struct{}{}
 	} else {
 		f.Kind = KindUnsubscribe
-		delete(m.wants, name)
+		delete(m.subscriptions, name)
 	}
 	for _, n := range *m.nodes.Load() {
 		if c := n.conn.Load(); c != nil {
@@ -79,7 +79,7 @@ func (m *Mesh) Subscribe(name string, on bool) {
 // Wanted reports whether another node subscribes to the events of a name.
 func (m *Mesh) Wanted(name string) bool {
 	for _, n := range *m.nodes.Load() {
-		if c := n.conn.Load(); c != nil && c.wanted.has(name) {
+		if c := n.conn.Load(); c != nil && c.subscriptions.has(name) {
 			return true
 		}
 	}
@@ -94,7 +94,7 @@ func (m *Mesh) Publish(name string, id uint64, data []byte) {
 		return
 	}
 	for _, n := range *m.nodes.Load() {
-		if c := n.conn.Load(); c != nil && c.wanted.has(name) && c.box.publish(name, id, data) == errLost {
+		if c := n.conn.Load(); c != nil && c.subscriptions.has(name) && c.box.publish(name, id, data) == errLost {
 			m.counts.lost.Add(1)
 		}
 	}

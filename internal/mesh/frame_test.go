@@ -161,10 +161,10 @@ func FuzzRecord(f *testing.F) {
 		}}}
 		c := newConn(m, nil, hello{}, secrets{}, true)
 		c.node = &node{number: 7}
-		for range maxAsked { // nobody answers here
-			c.asked.busy <- struct{}{}
+		for range maxPendingRequests { // nobody answers here
+			c.requests.busy <- struct{}{}
 		}
-		c.hear(b)
+		c.dispatch(b)
 		for i := range c.frames {
 			if c.frames[i].Client.Node != 7 {
 				t.Errorf("%v is of node %d", c.frames[i].Kind, c.frames[i].Client.Node)

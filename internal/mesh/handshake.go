@@ -37,9 +37,9 @@ const (
 	asListener = "wamble mesh: whoever listens"
 )
 
-// ErrStranger is returned when the other end has not proven that it has the key, or is
+// ErrUnauthenticated is returned when the other end has not proven that it has the key, or is
 // another node than the one that was dialled.
-var ErrStranger = errors.New("it is no node of this installation, or not the one that was meant")
+var ErrUnauthenticated = errors.New("it is no node of this installation, or not the one that was meant")
 
 // mac returns the HMAC of messages of a role.
 func (k *Key) mac(role string, messages ...[]byte) []byte {
@@ -96,15 +96,15 @@ func (s *handshake) dial(c io.ReadWriter, to string) (hello, secrets, error) {
 	if _, err := c.Write(append(said, s.key.mac(asDialler, said)...)); err != nil {
 		return hello{}, secrets{}, err
 	}
-	var heard [helloMAC]byte
-	if _, err := io.ReadFull(c, heard[:]); err != nil {
-		return hello{}, secrets{}, fmt.Errorf("%w (%w)", ErrStranger, err)
+	var received [helloMAC]byte
+	if _, err := io.ReadFull(c, received[:]); err != nil {
+		return hello{}, secrets{}, fmt.Errorf("%w (%w)", ErrUnauthenticated, err)
 	}
-	other, err := s.check(heard[:], s.key.mac(asListener, said, heard[:helloLen]))
+	other, err := s.check(received[:], s.key.mac(asListener, said, received[:helloLen]))
 	if err != nil || other.from != to {
-		return hello{}, secrets{}, ErrStranger
+		return hello{}, secrets{}, ErrUnauthenticated
 	}
-	k, err := s.secrets(private, other, said, heard[:helloLen])
+	k, err := s.secrets(private, other, said, received[:helloLen])
 	if err != nil {
 		return hello{}, secrets{}, err
 	}
@@ -115,11 +115,11 @@ func (s *handshake) dial(c io.ReadWriter, to string) (hello, secrets, error) {
 
 // listen does the handshake of the listening end.
 func (s *handshake) listen(c io.ReadWriter) (hello, secrets, error) {
-	var heard [helloMAC]byte
-	if _, err := io.ReadFull(c, heard[:]); err != nil {
+	var received [helloMAC]byte
+	if _, err := io.ReadFull(c, received[:]); err != nil {
 		return hello{}, secrets{}, err
 	}
-	other, err := s.check(heard[:], s.key.mac(asDialler, heard[:helloLen]))
+	other, err := s.check(received[:], s.key.mac(asDialler, received[:helloLen]))
 	if err != nil {
 		return hello{}, secrets{}, err
 	}
@@ -128,10 +128,10 @@ func (s *handshake) listen(c io.ReadWriter) (hello, secrets, error) {
 		return hello{}, secrets{}, err
 	}
 	said := own.append(make([]byte, 0, helloMAC))
-	if _, err := c.Write(append(said, s.key.mac(asListener, heard[:helloLen], said)...)); err != nil {
+	if _, err := c.Write(append(said, s.key.mac(asListener, received[:helloLen], said)...)); err != nil {
 		return hello{}, secrets{}, err
 	}
-	k, err := s.secrets(private, other, heard[:helloLen], said)
+	k, err := s.secrets(private, other, received[:helloLen], said)
 	if err != nil {
 		return hello{}, secrets{}, err
 	}
@@ -141,10 +141,10 @@ func (s *handshake) listen(c io.ReadWriter) (hello, secrets, error) {
 		return hello{}, secrets{}, err
 	}
 	if n, err := k.in.sizeOf(proof[:recordHeader]); err != nil || n != len(proof)-recordHeader {
-		return hello{}, secrets{}, ErrStranger
+		return hello{}, secrets{}, ErrUnauthenticated
 	}
 	if _, err := k.in.open(proof[:recordHeader], proof[recordHeader:]); err != nil {
-		return hello{}, secrets{}, ErrStranger
+		return hello{}, secrets{}, ErrUnauthenticated
 	}
 	return other, k, nil
 }
@@ -158,15 +158,15 @@ func (s *handshake) hello(to string) (hello, *ecdh.PrivateKey, error) {
 	return hello{s.name, to, s.instance, [32]byte(private.PublicKey().Bytes())}, private, nil
 }
 
-// check decodes a hello. It returns ErrStranger if the MAC is wrong, or it is not from
+// check decodes a hello. It returns ErrUnauthenticated if the MAC is wrong, or it is not from
 // another node to this one.
-func (s *handshake) check(heard, mac []byte) (hello, error) {
-	if !hmac.Equal(heard[helloLen:], mac) {
-		return hello{}, ErrStranger
+func (s *handshake) check(received, mac []byte) (hello, error) {
+	if !hmac.Equal(received[helloLen:], mac) {
+		return hello{}, ErrUnauthenticated
 	}
-	h, ok := readHello(heard)
+	h, ok := readHello(received)
 	if !ok || h.to != s.name || h.from == s.name || h.from == "" {
-		return hello{}, ErrStranger
+		return hello{}, ErrUnauthenticated
 	}
 	return h, nil
 }

@@ -97,9 +97,9 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// TestStrangers: who has not the key, or means another node, is not let in, and does
+// TestUnauthenticated: who has not the key, or means another node, is not let in, and does
 // not pass for a node that was dialled.
-func TestStrangers(t *testing.T) {
+func TestUnauthenticated(t *testing.T) {
 	a, b := handshake{testKey, "a", [8]byte{1}}, handshake{testKey, "b", [8]byte{2}}
 	for name, c := range map[string]struct {
 		a, b handshake
@@ -112,15 +112,15 @@ func TestStrangers(t *testing.T) {
 	} {
 		dialler, listener := pair(t)
 		_, _, _, _, errA, errB := shake(dialler, listener, c.a, c.b, c.to)
-		if !errors.Is(errA, ErrStranger) || !errors.Is(errB, ErrStranger) {
-			t.Errorf("%s: got %v and %v, want ErrStranger", name, errA, errB)
+		if !errors.Is(errA, ErrUnauthenticated) || !errors.Is(errB, ErrUnauthenticated) {
+			t.Errorf("%s: got %v and %v, want ErrUnauthenticated", name, errA, errB)
 		}
 	}
 	t.Run("mirror", func(t *testing.T) { // it says back what it hears
 		dialler, listener := pair(t)
 		go io.Copy(listener, listener)
-		if _, _, err := a.dial(dialler, "a"); !errors.Is(err, ErrStranger) {
-			t.Errorf("got %v, want ErrStranger", err)
+		if _, _, err := a.dial(dialler, "a"); !errors.Is(err, ErrUnauthenticated) {
+			t.Errorf("got %v, want ErrUnauthenticated", err)
 		}
 	})
 }
@@ -141,13 +141,13 @@ func TestReplay(t *testing.T) {
 	}
 	dialler, listener = pair(t)
 	dialler.Write(heard.read.Bytes())
-	if _, _, err := b.listen(listener); !errors.Is(err, ErrStranger) {
-		t.Errorf("the words of whoever dialled, said again: got %v, want ErrStranger", err)
+	if _, _, err := b.listen(listener); !errors.Is(err, ErrUnauthenticated) {
+		t.Errorf("the words of whoever dialled, said again: got %v, want ErrUnauthenticated", err)
 	}
 	dialler, listener = pair(t)
 	listener.Write(answered.read.Bytes())
-	if _, _, err := a.dial(dialler, "b"); !errors.Is(err, ErrStranger) {
-		t.Errorf("the words of whoever listened, said again: got %v, want ErrStranger", err)
+	if _, _, err := a.dial(dialler, "b"); !errors.Is(err, ErrUnauthenticated) {
+		t.Errorf("the words of whoever listened, said again: got %v, want ErrUnauthenticated", err)
 	}
 }
 

@@ -71,12 +71,12 @@ func (m *Mesh) listen() {
 			continue
 		}
 		m.unproven.add(nc)
-		m.helpers.Go(func() { guard.Run("a connection of a node", func() { m.welcome(nc) }, m.o.Report) })
+		m.helpers.Go(func() { guard.Run("a connection of a node", func() { m.authenticate(nc) }, m.o.Report) })
 	}
 }
 
-// welcome does the handshake of an accepted connection, and serves it until it ends.
-func (m *Mesh) welcome(nc net.Conn) {
+// authenticate does the handshake of an accepted connection, and serves it until it ends.
+func (m *Mesh) authenticate(nc net.Conn) {
 	defer nc.Close()
 	nc.SetDeadline(time.Now().Add(m.timing.handshake))
 	h, k, err := m.handshake.listen(nc)

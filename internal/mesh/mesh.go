@@ -93,9 +93,9 @@ type Mesh struct {
 	unproven  unproven
 	counts    counters
 
-	nodes atomic.Pointer[map[uint32]*node] // by number; replaced, never changed, while mu is held
-	mu    sync.Mutex                       // guards what follows, and changes of nodes
-	wants map[string]struct{}              // names of events this node subscribes to
+	nodes         atomic.Pointer[map[uint32]*node] // by number; replaced, never changed, while mu is held
+	mu            sync.Mutex                       // guards what follows, and changes of nodes
+	subscriptions map[string]struct{}              // names of events this node subscribes to
 }
 
 // node is another node. It is dialled while it is listed by SetNodes, and known as long as
@@ -111,24 +111,24 @@ type node struct {
 }
 
 type counters struct {
-	sent, heard, lost, behind, unknown, refused atomic.Uint64
-	open                                        atomic.Int64
+	sent, received, lost, slowReaders, unknown, refused atomic.Uint64
+	open                                                atomic.Int64
 }
 
 // Stats has counters since the mesh was opened.
 type Stats struct {
-	Sent    uint64 // frames that Send has queued
-	Heard   uint64 // frames that were passed to Receive
-	Lost    uint64 // frames and events without a connection or room
-	Behind  uint64 // connections that ended because a node did not read
-	Refused uint64 // connections whose handshake failed at the listening end
-	Open    int    // current connections
+	Sent     uint64 // frames that Send has queued
+	Received uint64 // frames that were passed to Receive
+	Lost     uint64 // frames and events without a connection or room
+	Behind   uint64 // connections that ended because a node did not read
+	Refused  uint64 // connections whose handshake failed at the listening end
+	Open     int    // current connections
 }
 
 // Stats returns the counters.
 func (m *Mesh) Stats() Stats {
 	c := &m.counts
-	return Stats{c.sent.Load(), c.heard.Load(), c.lost.Load(), c.behind.Load(), c.refused.Load(), int(c.open.Load())}
+	return Stats{c.sent.Load(), c.received.Load(), c.lost.Load(), c.slowReaders.Load(), c.refused.Load(), int(c.open.Load())}
 }
 
 // Open starts a mesh that accepts connections of other nodes. A nil listener is for a node
@@ -140,7 +140,7 @@ func Open(l net.Listener, o Options) (*Mesh, error) {
 	if o.Key == (Key{}) {
 		return nil, errors.New("the mesh has no key")
 	}
-	m := &Mesh{o: o, log: o.Log, listener: l, timing: o.timing.withDefaults(), handshake: handshake{key: o.Key, name: o.Name}, wants: map[string]struct{}{}}
+	m := &Mesh{o: o, log: o.Log, listener: l, timing: o.timing.withDefaults(), handshake: handshake{key: o.Key, name: o.Name}, subscriptions: map[string]struct{}{}}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}
@@ -281,11 +281,11 @@ func (m *Mesh) forget(n *node) {
 	}
 }
 
-// enter makes an authenticated connection the one of its node, and reports whether it did.
+// register makes an authenticated connection the one of its node, and reports whether it did.
 //
 // If both nodes have dialled, both keep the connection that the lesser name has dialled. A
 // connection of another process, or dialled again by the same end, replaces the old one.
-func (m *Mesh) enter(c *conn, name string) bool {
+func (m *Mesh) register(c *conn, name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ctx.Err() != nil {
@@ -302,7 +302,7 @@ func (m *Mesh) enter(c *conn, name string) bool {
 		old.end()
 	}
 	c.node.conn.Store(c)
-	for name := range m.wants {
+	for name := range m.subscriptions {
 		c.send(&Frame{Kind: KindSubscribe, Name: []byte(name)})
 	}
 	return true
@@ -310,7 +310,7 @@ func (m *Mesh) enter(c *conn, name string) bool {
 
 // serve runs an authenticated connection until it ends.
 func (m *Mesh) serve(c *conn, name string) error {
-	if !m.enter(c, name) {
+	if !m.register(c, name) {
 		c.nc.Close()
 		return nil
 	}

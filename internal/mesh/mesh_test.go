@@ -289,7 +289,7 @@ func TestRequests(t *testing.T) {
 	}
 	var answers sync.WaitGroup
 	var refused, answered atomic.Int64
-	for range 3 * maxAsked {
+	for range 3 * maxPendingRequests {
 		answers.Go(func() {
 			_, err := a.Ask(t.Context(), "b", "hold", nil)
 			var no *RefusedError
@@ -303,13 +303,13 @@ func TestRequests(t *testing.T) {
 			}
 		})
 	}
-	watchtest.Until(t, "the rest is refused", func() bool { return refused.Load() == 3*maxAsked-(maxAsked-1) })
+	watchtest.Until(t, "the rest is refused", func() bool { return refused.Load() == 3*maxPendingRequests-(maxPendingRequests-1) })
 	close(hold)
 	answers.Wait()
-	if got := answered.Load(); got != maxAsked-1 { // one place has the request that was given up
-		t.Errorf("got %d answers, want %d", got, maxAsked-1)
+	if got := answered.Load(); got != maxPendingRequests-1 { // one place has the request that was given up
+		t.Errorf("got %d answers, want %d", got, maxPendingRequests-1)
 	}
-	list := &a.conn(Number("b")).asked
+	list := &a.conn(Number("b")).requests
 	list.mu.Lock()
 	defer list.mu.Unlock()
 	if n := len(list.waiting); n != 0 {
@@ -475,7 +475,7 @@ func TestLiars(t *testing.T) {
 }
 
 func greedy(t *testing.T) (frames []byte) {
-	for i := range maxWanted + 1 {
+	for i := range maxSubscriptions + 1 {
 		frames = append(frames, must(t, &Frame{Kind: KindSubscribe, Name: fmt.Append(nil, i)})...)
 	}
 	return frames

@@ -10,8 +10,8 @@ import (
 const maxEvents = 16 << 10
 
 var (
-	errLost   = errors.New("there is no room for the frame: it is lost")
-	errBehind = errors.New("the node does not read")
+	errLost       = errors.New("there is no room for the frame: it is lost")
+	errSlowReader = errors.New("the node does not read")
 )
 
 // outbox is the queue of a connection's writer: frames in order, and after them the newest
@@ -39,14 +39,14 @@ func newOutbox() *outbox {
 	return &outbox{newest: map[eventKey]int{}, ready: make(chan struct{}, 1)}
 }
 
-// add queues a frame. Errors: errLost or errBehind if there is no room, the latter if the
+// add queues a frame. Errors: errLost or errSlowReader if there is no room, the latter if the
 // frame must not be lost; net.ErrClosed; ErrFrame.
 func (o *outbox) add(f *Frame) error {
 	info := f.Kind.info()
 	if info == nil {
 		return ErrFrame
 	}
-	room, full := roomAll, errBehind
+	room, full := roomAll, errSlowReader
 	if info.lossy && !f.Client.Stream() {
 		room, full = roomDatagrams, errLost
 	}

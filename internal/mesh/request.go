@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// maxAsked bounds the requests of one node that are answered concurrently; further ones
+	// maxPendingRequests bounds the requests of one node that are answered concurrently; further ones
 	// are refused.
-	maxAsked = 16
-	// askTime bounds each request, and the preparation of an answer.
-	askTime = 10 * time.Second
+	maxPendingRequests = 16
+	// askTimeout bounds each request, and the preparation of an answer.
+	askTimeout = 10 * time.Second
 )
 
 // ErrAway is returned when there is no connection to a node, it ended before the answer
@@ -34,8 +34,8 @@ type answer struct {
 	err  error
 }
 
-// asked tracks the requests of both ends of a connection.
-type asked struct {
+// pendingRequests tracks the requests of both ends of a connection.
+type pendingRequests struct {
 	mu      sync.Mutex // guards last and waiting
 	last    uint64
 	waiting map[uint64]chan<- answer // this node's pending requests; nil after the end
@@ -43,7 +43,7 @@ type asked struct {
 }
 
 // begin registers a request.
-func (a *asked) begin() (id uint64, back <-chan answer, err error) {
+func (a *pendingRequests) begin() (id uint64, back <-chan answer, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.waiting == nil {
@@ -56,14 +56,14 @@ func (a *asked) begin() (id uint64, back <-chan answer, err error) {
 }
 
 // forget removes a pending request.
-func (a *asked) forget(id uint64) {
+func (a *pendingRequests) forget(id uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.waiting, id)
 }
 
-// settle passes an answer to its pending request, if there is one.
-func (a *asked) settle(f *Frame) {
+// answer passes an answer to its pending request, if there is one.
+func (a *pendingRequests) answer(f *Frame) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.waiting[f.ID]
@@ -78,7 +78,7 @@ func (a *asked) settle(f *Frame) {
 	c <- got
 }
 
-func (a *asked) end() {
+func (a *pendingRequests) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range a.waiting {
@@ -90,19 +90,19 @@ func (a *asked) end() {
 // Ask sends a request to a node and waits for the answer, for at most ten seconds. Errors:
 // ErrAway; *RefusedError; that of ctx.
 func (m *Mesh) Ask(ctx context.Context, node, what string, question []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	c := m.conn(Number(node))
 	if c == nil {
 		return nil, fmt.Errorf("%s: %w", node, ErrAway)
 	}
-	id, back, err := c.asked.begin()
+	id, back, err := c.requests.begin()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", node, err)
 	}
 	f := Frame{Kind: KindRequest, Name: []byte(what), ID: id, Data: question}
 	if len(what) > MaxName || len(question) > MaxData || !c.send(&f) {
-		c.asked.forget(id)
+		c.requests.forget(id)
 		return nil, fmt.Errorf("%s: %w", node, ErrAway)
 	}
 	select {
@@ -117,7 +117,7 @@ func (m *Mesh) Ask(ctx context.Context, node, what string, question []byte) ([]b
 		}
 		return got.data, nil
 	case <-ctx.Done():
-		c.asked.forget(id)
+		c.requests.forget(id)
 		return nil, fmt.Errorf("%s: %w", node, ctx.Err())
 	}
 }
@@ -126,7 +126,7 @@ func (m *Mesh) Ask(ctx context.Context, node, what string, question []byte) ([]b
 func (c *conn) answer(f *Frame) {
 	id, what := f.ID, string(f.Name)
 	select {
-	case c.asked.busy <- struct{}{}:
+	case c.requests.busy <- struct{}{}:
 	default:
 		c.refuse(id, errors.New("too much is asked at once; ask again"))
 		return
@@ -134,8 +134,8 @@ func (c *conn) answer(f *Frame) {
 	question := bytes.Clone(f.Data)
 	c.m.helpers.Go(func() {
 		guard.Run("the answer to a node", func() {
-			defer func() { <-c.asked.busy }()
-			ctx, cancel := context.WithTimeout(c.m.ctx, askTime)
+			defer func() { <-c.requests.busy }()
+			ctx, cancel := context.WithTimeout(c.m.ctx, askTimeout)
 			defer cancel()
 			var data []byte
 			err := guard.Call("the answer to a node", func() (err error) {

@@ -80,7 +80,7 @@ func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
 		mux.Handle("GET /debug/pprof/trace", a.secured(patient(pprof.Trace)))
 	}
 	a.web = &http.Server{
-		Handler: transport.Guarded(http.MaxBytesHandler(local(mux), adminBody), o.Panicked), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
+		Handler: transport.RecoverPanics(http.MaxBytesHandler(local(mux), adminBody), o.Panicked), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // errors of clients
 	}

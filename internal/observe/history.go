@@ -103,7 +103,7 @@ func (h *History) Keep(ctx context.Context, profiles func() []*loop.Runtime, war
 func (h *History) look(ctx context.Context, profiles []*loop.Runtime) {
 	read := map[string]reading{}
 	for _, rt := range profiles {
-		f := rt.Look(ctx)
+		f := rt.Figures(ctx)
 		read[rt.Name()] = reading{f.Stats.Moves, f.Stats.Finished, f.Gauges.LivePlayers, f.Gauges.Boards, f.Queue.OldestAge}
 	}
 	if ctx.Err() == nil {

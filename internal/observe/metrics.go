@@ -119,7 +119,7 @@ var metrics = []metric{
 	}),
 	level("store_away", "1 while the database cannot be asked.", func(s *loop.Figures) float64 { return truth(s.Store.Away) }),
 	level("store_refuses", "1 while the database takes no moves.", func(s *loop.Figures) float64 { return truth(s.Store.Refuses) }),
-	level("store_brake", "Share of its time that the loop was held lately, because the database is behind.", func(s *loop.Figures) float64 { return s.Store.Brake }),
+	level("store_brake", "Share of its time that the loop was held lately, because the database is behind.", func(s *loop.Figures) float64 { return s.Store.Backpressure }),
 }
 
 // distribution is one row of the table of histograms.
@@ -224,7 +224,7 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for _, rt := range c.profiles() {
-		figures := rt.Look(context.Background())
+		figures := rt.Figures(context.Background())
 		name, shard := rt.Config().Name, rt.Shard()
 		if shard.Of > 1 {
 			c.sharded.collect(&figures, out, name, strconv.Itoa(shard.Index))

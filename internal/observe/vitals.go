@@ -26,7 +26,7 @@ type ProfileVitals struct {
 func LookAt(ctx context.Context, profiles []*loop.Runtime) Vitals {
 	v := Vitals{At: time.Now().UnixMilli(), Bounds: loop.LatencyBounds, Profiles: []ProfileVitals{}}
 	for _, rt := range profiles {
-		figures, name := rt.Look(ctx), rt.Config().Name
+		figures, name := rt.Figures(ctx), rt.Config().Name
 		// The shards of a profile are adjacent.
 		if n := len(v.Profiles); n == 0 || v.Profiles[n-1].Name != name {
 			v.Profiles = append(v.Profiles, ProfileVitals{Name: name, Latency: make([]uint64, len(figures.ToSent.Counts))})

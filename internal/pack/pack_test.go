@@ -24,7 +24,7 @@ func TestRoundTrip(t *testing.T) {
 	r := NewReader(w)
 	got := []any{
 		r.Uint(), r.Uint(), r.Int(), r.Int(), math.Signbit(r.Float()), r.Octet(), string(r.Take(2)), string(r.Bytes()), len(r.Bytes()),
-		r.Uint32(), r.Int32(), r.Count(), r.Left(), r.Ended(), r.Octet(), r.Octet(), r.Ended(), r.Bad(),
+		r.Uint32(), r.Int32(), r.Count(), r.Remaining(), r.Ended(), r.Octet(), r.Octet(), r.Ended(), r.Bad(),
 	}
 	want := []any{
 		uint64(0), uint64(math.MaxUint64), int64(math.MinInt64), int64(-1), true, byte(7), "\x08\x09", "e2e4", 0,
@@ -62,8 +62,8 @@ func TestFaults(t *testing.T) {
 	} {
 		r := NewReader(c.in)
 		c.read(&r)
-		if !r.Bad() || r.Ended() || r.Left() != 0 {
-			t.Errorf("%s: bad %v, ended %v, %d left", c.name, r.Bad(), r.Ended(), r.Left())
+		if !r.Bad() || r.Ended() || r.Remaining() != 0 {
+			t.Errorf("%s: bad %v, ended %v, %d left", c.name, r.Bad(), r.Ended(), r.Remaining())
 		}
 		if got := []any{r.Uint(), r.Int(), r.Octet(), r.Float(), r.Count(), len(r.Bytes()), len(r.Take(0))}; got[0] != uint64(0) ||
 			got[1] != int64(0) || got[2] != byte(0) || got[3] != 0.0 || got[4] != 0 || got[5] != 0 || got[6] != 0 {
@@ -100,8 +100,8 @@ func FuzzReader(f *testing.F) {
 				break
 			}
 		}
-		if !bytes.HasPrefix(in, w) || !r.Bad() && r.Left() != len(in)-len(w) {
-			t.Errorf("read %x of %x, %d bytes left", []byte(w), in, r.Left())
+		if !bytes.HasPrefix(in, w) || !r.Bad() && r.Remaining() != len(in)-len(w) {
+			t.Errorf("read %x of %x, %d bytes left", []byte(w), in, r.Remaining())
 		}
 	})
 }

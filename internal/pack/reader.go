@@ -7,15 +7,15 @@ import (
 
 // Reader decodes bytes.
 type Reader struct {
-	rest []byte
-	bad  bool
+	unread []byte
+	bad    bool
 }
 
 // NewReader returns a reader of b, which it does not copy.
-func NewReader(b []byte) Reader { return Reader{rest: b} }
+func NewReader(b []byte) Reader { return Reader{unread: b} }
 
 // Fail makes the reader bad.
-func (r *Reader) Fail() { r.bad, r.rest = true, nil }
+func (r *Reader) Fail() { r.bad, r.unread = true, nil }
 
 // Must makes the reader bad unless ok.
 func (r *Reader) Must(ok bool) {
@@ -27,42 +27,42 @@ func (r *Reader) Must(ok bool) {
 // Bad reports whether there was a fault.
 func (r *Reader) Bad() bool { return r.bad }
 
-// Left returns the number of unread bytes.
-func (r *Reader) Left() int { return len(r.rest) }
+// Remaining returns the number of unread bytes.
+func (r *Reader) Remaining() int { return len(r.unread) }
 
 // Ended reports whether everything was read without a fault.
-func (r *Reader) Ended() bool { return !r.bad && len(r.rest) == 0 }
+func (r *Reader) Ended() bool { return !r.bad && len(r.unread) == 0 }
 
 // Take returns the next n bytes, uncopied; nil if there are fewer.
 func (r *Reader) Take(n int) []byte {
-	if n < 0 || n > len(r.rest) {
+	if n < 0 || n > len(r.unread) {
 		r.Fail()
 		return nil
 	}
-	b := r.rest[:n:n]
-	r.rest = r.rest[n:]
+	b := r.unread[:n:n]
+	r.unread = r.unread[n:]
 	return b
 }
 
 // Octet reads one byte.
 func (r *Reader) Octet() byte {
-	if len(r.rest) == 0 {
+	if len(r.unread) == 0 {
 		r.Fail()
 		return 0
 	}
-	b := r.rest[0]
-	r.rest = r.rest[1:]
+	b := r.unread[0]
+	r.unread = r.unread[1:]
 	return b
 }
 
 // Uint reads what Writer.Uint wrote. Numbers of more than 64 bits, or not in the shortest form, are faults.
 func (r *Reader) Uint() uint64 {
-	n, size := binary.Uvarint(r.rest)
-	if size <= 0 || size > 1 && r.rest[size-1] == 0 {
+	n, size := binary.Uvarint(r.unread)
+	if size <= 0 || size > 1 && r.unread[size-1] == 0 {
 		r.Fail()
 		return 0
 	}
-	r.rest = r.rest[size:]
+	r.unread = r.unread[size:]
 	return n
 }
 
@@ -98,7 +98,7 @@ func (r *Reader) Float() float64 {
 // are a fault.
 func (r *Reader) Count() int {
 	n := r.Uint()
-	if n > uint64(len(r.rest)) {
+	if n > uint64(len(r.unread)) {
 		r.Fail()
 		return 0
 	}

@@ -9,7 +9,7 @@
 //   - [Next] is the part that moves next: one at a time, and only to a steady node.
 //   - Nodes that do not reach each other cannot share: their [Leader] gets everything,
 //     by [Gather].
-//   - [Steady] decides which nodes have been alive long enough. A node that comes and
+//   - [StableNodes] decides which nodes have been alive long enough. A node that comes and
 //     goes waits longer each time.
 package placement
 

@@ -126,7 +126,7 @@ func TestClaims(t *testing.T) {
 		if claimed[part] != 1 {
 			t.Errorf("part %d is claimed by %d nodes, want 1", part, claimed[part])
 		}
-		orphaned[part] = 3 * turn
+		orphaned[part] = 3 * claimDelay
 	}
 	for _, self := range three {
 		if got := len(Claims(holders, three, orphaned, self)); got != 16 {
@@ -144,35 +144,35 @@ func TestClaims(t *testing.T) {
 // TestSteady: a node is given something after a while, later if it comes and goes, and as
 // at first when it has stayed.
 func TestSteady(t *testing.T) {
-	var s Steady
+	var s StableNodes
 	now := time.Duration(0)
 	until := func() (waited time.Duration) {
 		for began := now; ; now += time.Second {
-			if len(s.Look(now, []string{"a"})) > 0 {
+			if len(s.Update(now, []string{"a"})) > 0 {
 				return now - began
 			}
 		}
 	}
-	for _, want := range []time.Duration{firstWait, 2 * firstWait, 4 * firstWait} {
+	for _, want := range []time.Duration{firstStableAfter, 2 * firstStableAfter, 4 * firstStableAfter} {
 		if got := until(); got != want {
 			t.Errorf("it waits for %v, want %v", got, want)
 		}
 		now += time.Second
-		s.Look(now, nil)
+		s.Update(now, nil)
 		now += time.Second
 	}
 	for range 20 {
 		until()
-		s.Look(now, nil)
+		s.Update(now, nil)
 	}
-	if got := until(); got != longestWait {
-		t.Errorf("it waits for %v, want %v at most", got, longestWait)
+	if got := until(); got != maxStableAfter {
+		t.Errorf("it waits for %v, want %v at most", got, maxStableAfter)
 	}
-	now += calm
-	s.Look(now, []string{"a"})
-	s.Look(now, nil)
-	if got := until(); got != 2*firstWait {
-		t.Errorf("after a calm time it waits for %v, want %v", got, 2*firstWait)
+	now += forgiveAfter
+	s.Update(now, []string{"a"})
+	s.Update(now, nil)
+	if got := until(); got != 2*firstStableAfter {
+		t.Errorf("after a calm time it waits for %v, want %v", got, 2*firstStableAfter)
 	}
 }
 

@@ -40,7 +40,7 @@ func (t Tree) AppendState(dst []byte) []byte {
 func ReadTree(from *pack.Reader) (wamble.BoardID, []wamble.Prediction) {
 	r := &reader{*from}
 	board := wamble.BoardID(r.Uint())
-	rows := make([]wamble.Prediction, 0, min(r.Left(), maxTree))
+	rows := make([]wamble.Prediction, 0, min(r.Remaining(), maxTree))
 	for range r.Count() {
 		n := r.node()
 		r.Must(n.up >= none && int(n.up) < len(rows))

@@ -36,7 +36,7 @@ type Announce struct {
 	Text   string          // cut to wire.TextLimit bytes
 }
 
-func (in *Announce) take(p *Profile, _ *Output) {
+func (in *Announce) apply(p *Profile, _ *Output) {
 	p.announceAll(notice{ServerNotification: wire.ServerNotification{Type: in.Notice, Text: wire.Text(wire.Limit(in.Text, wire.TextLimit))}})
 }
 
@@ -52,25 +52,25 @@ type Standing struct {
 // MaxStanding bounds how many announcements stay at once.
 const MaxStanding = 8
 
-// Stand replaces all announcements that stay. Linked sessions are told which are new and which were
+// SetStanding replaces all announcements that stay. Linked sessions are told which are new and which were
 // withdrawn, unless Quiet is set because they know already.
-type Stand struct {
+type SetStanding struct {
 	All   []Standing
 	Quiet bool `json:",omitempty"`
 }
 
-func (in *Stand) take(p *Profile, _ *Output) {
+func (in *SetStanding) apply(p *Profile, _ *Output) {
 	has := func(list []Standing, id int64) bool {
 		return slices.ContainsFunc(list, func(s Standing) bool { return s.ID == id })
 	}
 	var say []notice
 	for i := range p.standing {
-		if s := &p.standing[i]; !has(in.All, s.ID) && s.left(p.clock.wall()) > 0 {
+		if s := &p.standing[i]; !has(in.All, s.ID) && s.secondsLeft(p.clock.wall()) > 0 {
 			say = append(say, s.withdrawn())
 		}
 	}
 	for i := range in.All {
-		if s := &in.All[i]; !has(p.standing, s.ID) && s.left(p.clock.wall()) > 0 {
+		if s := &in.All[i]; !has(p.standing, s.ID) && s.secondsLeft(p.clock.wall()) > 0 {
 			say = append(say, s.notice(p.clock.wall()))
 		}
 	}
@@ -80,13 +80,13 @@ func (in *Stand) take(p *Profile, _ *Output) {
 	}
 }
 
-// left returns for how many more seconds the announcement stays, rounded up.
-func (s *Standing) left(now time.Time) int64 {
+// secondsLeft returns for how many more seconds the announcement stays, rounded up.
+func (s *Standing) secondsLeft(now time.Time) int64 {
 	return int64((s.Until.Sub(now) + time.Second - 1) / time.Second)
 }
 
 func (s *Standing) notice(now time.Time) notice {
-	fields := []wire.Field{wire.Int(wire.KeyNoticeID, s.ID), wire.Int(wire.KeyNoticeSeconds, s.left(now))}
+	fields := []wire.Field{wire.Int(wire.KeyNoticeID, s.ID), wire.Int(wire.KeyNoticeSeconds, s.secondsLeft(now))}
 	if s.Countdown {
 		fields = append(fields, wire.Int(wire.KeyNoticeCountdown, 1))
 	}
@@ -101,21 +101,21 @@ func (s *Standing) withdrawn() notice {
 		[]wire.Field{wire.Int(wire.KeyNoticeID, s.ID), wire.Int(wire.KeyNoticeSeconds, 0)}}
 }
 
-// greetStanding adds the announcements that stay to the answers of a hello. They are answers because a push
+// addAnnouncements adds the announcements that stay to the answers of a hello. They are answers because a push
 // would not find the session of a newcomer yet.
-func (p *Profile) greetStanding(r *request, token wamble.Token) {
+func (p *Profile) addAnnouncements(r *request, token wamble.Token) {
 	for i := range p.standing {
-		if s := &p.standing[i]; s.left(p.clock.wall()) > 0 {
+		if s := &p.standing[i]; s.secondsLeft(p.clock.wall()) > 0 {
 			n := s.notice(p.clock.wall())
 			link.Answer(p.link, r.id, wire.Header{Flags: wire.FlagUnreliable, Token: token}, n.ServerNotification, n.fields...)
 		}
 	}
 }
 
-// pushStanding sends the announcements that stay to a player who has accepted an offer.
-func (p *Profile) pushStanding(token wamble.Token, out *Output) {
+// pushAnnouncements sends the announcements that stay to a player who has accepted an offer.
+func (p *Profile) pushAnnouncements(token wamble.Token, out *Output) {
 	for i := range p.standing {
-		if s := &p.standing[i]; s.left(p.clock.wall()) > 0 {
+		if s := &p.standing[i]; s.secondsLeft(p.clock.wall()) > 0 {
 			p.notice(token, s.notice(p.clock.wall()), out)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // The player who holds the board gets another.
 type Archive struct{ Board wamble.BoardID }
 
-func (in *Archive) take(p *Profile, out *Output) {
+func (in *Archive) apply(p *Profile, out *Output) {
 	if p.stage != running || p.readOnly() {
 		return
 	}
@@ -22,5 +22,5 @@ func (in *Archive) take(p *Profile, out *Output) {
 	p.expire(in.Board)
 	out.Finished = append(out.Finished, f)
 	p.seal(out)
-	p.revoked(board.Released{Board: in.Board, Session: holder, Why: board.Ended}, out)
+	p.revoked(board.Released{Board: in.Board, Session: holder, Reason: board.HostEnded}, out)
 }

@@ -13,9 +13,9 @@ import (
 
 // audience is predictions and spectators.
 type audience struct {
-	book *predict.Book
-	hall *spectate.Hall
-	// observe is Profile.observed, while the hall is open.
+	predictions *predict.Book
+	spectators  *spectate.Hub
+	// observe is Profile.observed, while the hub is open.
 	observe func(*board.Board)
 	gains   []predict.Gain // by the present request
 	rows    []predict.Row
@@ -26,9 +26,9 @@ func (p *Profile) newAudience(o Options) audience {
 	// The key of the pseudonyms is derived from the same secret as the tokens, without revealing them.
 	key := sha256.Sum256(append([]byte("wamble pseudonyms"), o.Seed[:]...))
 	return audience{
-		book:    predict.New(predictOptions(o.Config), numbers[wamble.PredictionID](p, wamble.PredictionIDs), key),
-		hall:    spectate.New(spectateOptions(o.Config)),
-		observe: p.observed,
+		predictions: predict.New(predictOptions(o.Config), numbers[wamble.PredictionID](p, wamble.PredictionIDs), key),
+		spectators:  spectate.New(spectateOptions(o.Config)),
+		observe:     p.observed,
 	}
 }
 
@@ -36,26 +36,26 @@ func (p *Profile) newAudience(o Options) audience {
 func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 	caps := p.capsOf(s)
 	if b == nil { // a player without a board predicts on boards of others
-		if caps &^= wire.MayMove; !p.audience.book.MayPredict(s.Token(), false) {
+		if caps &^= wire.MayMove; !p.audience.predictions.MayPredict(s.Token(), false) {
 			caps &^= wire.MayPredict
 		}
 		return caps
 	}
-	if caps&wire.MayPredict != 0 && (p.audience.book.Options().Mode == predict.Gated || p.law.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
+	if caps&wire.MayPredict != 0 && (p.audience.predictions.Options().Mode == predict.Gated || p.policy.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
 		caps &^= wire.MayPredict
 	}
 	return caps
 }
 
-// observed reports a board that has changed to the hall and to other shards.
+// observed reports a board that has changed to the hub and to other shards.
 func (p *Profile) observed(b *board.Board) {
-	p.sight(b)
-	switch hall := p.audience.hall; {
-	case !hall.IsOpen():
+	p.noteView(b)
+	switch hub := p.audience.spectators; {
+	case !hub.IsOpen():
 	case b.Watchable():
-		hall.Show(p.spectated(b))
+		hub.Show(p.spectated(b))
 	default:
-		hall.Hide(p.spectated(b))
+		hub.Hide(p.spectated(b))
 	}
 }
 
@@ -77,13 +77,13 @@ func (p *Profile) spectated(b *board.Board) spectate.Board {
 	return s
 }
 
-// openHall gives the hall all boards unless it is open.
-func (p *Profile) openHall() {
-	hall := p.audience.hall
-	if hall.IsOpen() {
+// openSpectators gives the hub all boards unless it is open.
+func (p *Profile) openSpectators() {
+	hub := p.audience.spectators
+	if hub.IsOpen() {
 		return
 	}
-	hall.Open(p.clock.now, func(yield func(spectate.Board) bool) {
+	hub.Open(p.clock.now, func(yield func(spectate.Board) bool) {
 		for b := range p.boards.All() {
 			if b.Watchable() && !yield(p.spectated(b)) {
 				return
@@ -96,13 +96,13 @@ func (p *Profile) openHall() {
 // showSpectators sends spectators the updates that are due. Everything decided is sealed by then, so
 // spectators see it only when it is durable.
 func (p *Profile) showSpectators() {
-	hall := p.audience.hall
-	if p.stage != running || !hall.IsOpen() && hall.Len() == 0 {
+	hub := p.audience.spectators
+	if p.stage != running || !hub.IsOpen() && hub.Len() == 0 {
 		return
 	}
-	p.openHall()
-	hall.Due(p.clock.now, (*toSpectators)(p))
-	if !hall.IsOpen() && p.travel.watchers == 0 {
+	p.openSpectators()
+	hub.Due(p.clock.now, (*toSpectators)(p))
+	if !hub.IsOpen() && p.transfers.watchers == 0 {
 		p.boards.Observe(nil)
 	}
 }
@@ -110,60 +110,60 @@ func (p *Profile) showSpectators() {
 // toSpectators is a Profile with the methods that package spectate needs.
 type toSpectators Profile
 
-// maxHeld bounds the packets that wait for the journal before spectators get no more.
-const maxHeld = 1 << 14
+// maxWaitingPackets bounds the packets that wait for the journal before spectators get no more.
+const maxWaitingPackets = 1 << 14
 
 func (h *toSpectators) Send(token wamble.Token, packet []byte) bool {
-	return h.link.PushLatest(token, packet, h.gates.last)
+	return h.link.PushLatest(token, packet, h.watermarks.newest)
 }
 
-func (h *toSpectators) Room() int { return maxHeld - h.link.Held() }
+func (h *toSpectators) Room() int { return maxWaitingPackets - h.link.Held() }
 
-func (h *toSpectators) Guest(id wamble.SessionID) (spectate.Guest, bool) {
+func (h *toSpectators) Viewer(id wamble.SessionID) (spectate.Viewer, bool) {
 	s := h.sessions.ByID(id)
-	if s == nil || h.sessions.Over(s.Token()) || !h.link.Linked(s.Token()) {
-		return spectate.Guest{}, false
+	if s == nil || h.sessions.Refused(s.Token()) || !h.link.Linked(s.Token()) {
+		return spectate.Viewer{}, false
 	}
-	return (*Profile)(h).guest(s), true
+	return (*Profile)(h).viewer(s), true
 }
 
-// guest describes a session to package spectate, with what the policy lets it watch.
-func (p *Profile) guest(s *session.Session) spectate.Guest {
+// viewer describes a session to package spectate, with what the policy lets it watch.
+func (p *Profile) viewer(s *session.Session) spectate.Viewer {
 	may := func(action, resource, key, value string) bool {
-		return p.decide(s, action, resource, key, value).Allowed
+		return p.policyDecision(s, action, resource, key, value).Allowed
 	}
-	return spectate.Guest{
-		Session: s.ID(), Token: s.Token(), Trust: p.tier(s), Heard: s.Seen(),
+	return spectate.Viewer{
+		Session: s.ID(), Token: s.Token(), Trust: p.tier(s), LastSeen: s.Seen(),
 		Summary: may("spectate.access", "view", "mode", "summary"), Focus: may("spectate.access", "view", "mode", "focus"),
 		Bypass: may("spectate.capacity_bypass", "focus", "", ""), Modes: may("game.mode", "view", "", ""),
 	}
 }
 
 func savePredictions(p *Profile, dst []byte) ([]byte, error) {
-	return p.audience.book.Snapshot(dst), nil
+	return p.audience.predictions.Snapshot(dst), nil
 }
 
-func loadPredictions(v *adoption, state []byte) (err error) {
-	v.book, err = predict.Load(predictOptions(v.p.cfg), numbers[wamble.PredictionID](v.p, wamble.PredictionIDs), state)
+func loadPredictions(a *adoption, state []byte) (err error) {
+	a.predictions, err = predict.Load(predictOptions(a.p.cfg), numbers[wamble.PredictionID](a.p, wamble.PredictionIDs), state)
 	return err
 }
 
 func saveSpectators(p *Profile, dst []byte) ([]byte, error) {
-	return p.audience.hall.Snapshot(dst), nil
+	return p.audience.spectators.Snapshot(dst), nil
 }
 
-func loadSpectators(v *adoption, state []byte) (err error) {
-	v.hall, err = spectate.Load(spectateOptions(v.p.cfg), state)
+func loadSpectators(a *adoption, state []byte) (err error) {
+	a.spectators, err = spectate.Load(spectateOptions(a.p.cfg), state)
 	return err
 }
 
 // adopt replaces predictions and spectators by those of v. The hall is closed; the next step opens it.
-func (a *audience) adopt(v *adoption) {
-	if v.book != nil {
-		a.book = v.book
+func (a *audience) adopt(from *adoption) {
+	if from.predictions != nil {
+		a.predictions = from.predictions
 	}
-	if v.hall != nil {
-		a.hall = v.hall
+	if from.spectators != nil {
+		a.spectators = from.spectators
 	}
-	a.hall.Slow(v.brownout.SlowWatching)
+	a.spectators.Slow(from.brownout.SlowWatching)
 }

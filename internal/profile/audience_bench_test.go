@@ -25,7 +25,7 @@ func newAudience(tb testing.TB, players int) *crowd {
 
 // ask sends one packet of a player, and the ACKs of what the last step sent.
 func (c *crowd) ask(m *mover, packet []byte) {
-	c.inputs = append(c.inputs[:0], &Durable{Gate: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
+	c.inputs = append(c.inputs[:0], &Durable{Index: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
 	c.acks()
 	if m != nil {
 		c.inputs = append(c.inputs, &Packet{Peer: m.peer, Data: packet})
@@ -138,7 +138,7 @@ func watched(tb testing.TB, watchers int) *crowd {
 // turn lets fifty players move, and half a second pass: everybody is shown fifty
 // boards.
 func (c *crowd) turn(tb testing.TB) {
-	c.inputs = append(c.inputs[:0], &Durable{Gate: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
+	c.inputs = append(c.inputs[:0], &Durable{Index: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
 	c.acks()
 	for i := range 50 {
 		m := &c.players[i]
@@ -151,7 +151,7 @@ func (c *crowd) turn(tb testing.TB) {
 }
 
 // BenchmarkWatching is the cost of one packet to one of 1,000 watchers of 50
-// changing boards: choosing it, copying it, the gate, the batch. The moves of the
+// changing boards: choosing it, copying it, the durable index, the batch. The moves of the
 // players are in it, too: one for twenty packets.
 func BenchmarkWatching(b *testing.B) {
 	c := watched(b, 1000)
@@ -172,7 +172,7 @@ func BenchmarkWatching(b *testing.B) {
 	b.ReportMetric(float64(cpu.Nanoseconds())/float64(packets), "cpu-ns/packet")
 }
 
-// TestWatchingAllocations: packets to watchers cost no memory, from the hall to
+// TestWatchingAllocations: packets to watchers cost no memory, from the hub to
 // the batch.
 func TestWatchingAllocations(t *testing.T) {
 	c := watched(t, 200)

@@ -49,7 +49,7 @@ func TestAudienceReplay(t *testing.T) {
 	updates += len(r.updates(at))
 	r.send(at, stopPacket(token, 7))
 	r.wait(2 * time.Minute)
-	if book := r.p.audience.book; book.Len() != 2 || updates < 5 {
+	if book := r.p.audience.predictions; book.Len() != 2 || updates < 5 {
 		t.Errorf("too quiet: %d predictions, %d updates", book.Len(), updates)
 	}
 	n, first, err := Tape.Replay(bytes.NewReader(tape.Bytes()))
@@ -67,9 +67,9 @@ func TestAdoptAudience(t *testing.T) {
 	old.ask(two, submitPacket(two, 1, 10, "e2e4", 0))
 	old.ask(one, watchPacket(one, 0, 9, 0))
 	old.step(&SetBrownout{Brownout: Brownout{SlowWatching: true}})
-	name := old.p.audience.book.Pseudonym(1, 2)
+	name := old.p.audience.predictions.Pseudonym(1, 2)
 	next := handOver(t, old)
-	if next.p.audience.book.Pseudonym(1, 2) != name {
+	if next.p.audience.predictions.Pseudonym(1, 2) != name {
 		t.Error("the pseudonyms are others")
 	}
 	next.wait(3 * time.Second)

@@ -9,17 +9,17 @@ import (
 // Ban ends sessions as Kick does, and refuses them from then on. A Profile does not save its bans: the
 // caller gives them to the next one.
 type Ban struct {
-	Whom  Whom
+	Whom  Target
 	Text  string    // the reason, for the players
 	Until time.Time // zero: for ever
 }
 
-func (in *Ban) take(p *Profile, out *Output) {
-	if err := p.law.Bans.Add(p.clock.wall(), in.access()); err != nil {
+func (in *Ban) apply(p *Profile, out *Output) {
+	if err := p.policy.Bans.Add(p.clock.wall(), in.access()); err != nil {
 		out.Troubles = append(out.Troubles, err)
 	}
 	if in.Until.IsZero() || p.clock.wall().Before(in.Until) {
-		(&Kick{Whom: in.Whom, Text: in.Text}).take(p, out)
+		(&Kick{Whom: in.Whom, Text: in.Text}).apply(p, out)
 	}
 }
 
@@ -28,6 +28,6 @@ func (in *Ban) access() access.Ban {
 }
 
 // Unban removes a ban.
-type Unban struct{ Whom Whom }
+type Unban struct{ Whom Target }
 
-func (in *Unban) take(p *Profile, _ *Output) { p.law.Bans.Remove((&Ban{Whom: in.Whom}).access()) }
+func (in *Unban) apply(p *Profile, _ *Output) { p.policy.Bans.Remove((&Ban{Whom: in.Whom}).access()) }

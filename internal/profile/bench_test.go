@@ -93,14 +93,14 @@ func (c *crowd) step(inputs ...Input) {
 	c.now = c.now.Add(50 * time.Microsecond)
 	c.p.Step(c.now, inputs, &c.out)
 	c.seq += uint64(c.out.Frames.Len())
-	if c.out.Gate != 0 {
-		c.gate = c.out.Gate
+	if c.out.DurableIndex != 0 {
+		c.gate = c.out.DurableIndex
 	}
 }
 
 // prepare makes the next n moves, of different players.
 func (c *crowd) prepare(tb testing.TB, n int) {
-	c.inputs = append(c.inputs[:0], &Durable{Gate: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
+	c.inputs = append(c.inputs[:0], &Durable{Index: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
 	// The clients acknowledge what they were sent by the last step.
 	if len(c.packets) < 2*n+8 {
 		c.packets = make([][]byte, 2*n+1024)
@@ -138,8 +138,8 @@ func (c *crowd) prepare(tb testing.TB, n int) {
 func (c *crowd) run() {
 	c.p.Step(c.now, c.inputs, &c.out)
 	c.seq += uint64(c.out.Frames.Len())
-	if c.out.Gate != 0 {
-		c.gate = c.out.Gate
+	if c.out.DurableIndex != 0 {
+		c.gate = c.out.DurableIndex
 	}
 }
 

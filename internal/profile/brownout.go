@@ -11,7 +11,7 @@ type Brownout struct {
 // SetBrownout replaces the Brownout.
 type SetBrownout struct{ Brownout Brownout }
 
-func (in *SetBrownout) take(p *Profile, _ *Output) {
+func (in *SetBrownout) apply(p *Profile, _ *Output) {
 	p.brownout = in.Brownout
-	p.audience.hall.Slow(in.Brownout.SlowWatching)
+	p.audience.spectators.Slow(in.Brownout.SlowWatching)
 }

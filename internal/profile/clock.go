@@ -55,15 +55,15 @@ func shift(t time.Time, d time.Duration) time.Time {
 // it was set. It only changes the wall times that are stored and sent from now on.
 type WallClock struct{ Ahead time.Duration }
 
-func (in *WallClock) take(p *Profile, _ *Output) {
+func (in *WallClock) apply(p *Profile, _ *Output) {
 	if in.Ahead < p.clock.ahead {
-		p.clock.reach(p.clock.wall())
+		p.clock.noteRow(p.clock.wall())
 	}
 	p.clock.ahead = in.Ahead
 }
 
-// reach records the wall time of a row.
-func (c *clock) reach(wall time.Time) {
+// noteRow records the wall time of a row.
+func (c *clock) noteRow(wall time.Time) {
 	if wall.After(c.newest) {
 		c.newest = wall
 	}
@@ -81,7 +81,7 @@ func (c *clock) fromStore(s wamble.Session) *wamble.Session {
 // boardFromStore returns a stored board with its times converted to this clock.
 func (c *clock) boardFromStore(b wamble.Board) *wamble.Board {
 	if b.Holder != nil {
-		c.reach(b.Holder.At)
+		c.noteRow(b.Holder.At)
 	}
 	if c.ahead == 0 {
 		return &b

@@ -94,30 +94,30 @@ func TestStand(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
-	r.step(&Stand{All: []Standing{tea}})
+	r.step(&SetStanding{All: []Standing{tea}})
 	want("who is here", "10.0.0.1 3 tea")
-	r.step(&Stand{All: []Standing{tea}})
+	r.step(&SetStanding{All: []Standing{tea}})
 	want("once more", "")
 	r.step(&Packet{Peer: peerAt(1), Data: helloPacket(first, 9)})
 	r.settle()
 	want("who comes back", "10.0.0.1 3 tea")
-	state, err := saveLaw(r.p, nil)
+	state, err := savePolicy(r.p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &adoption{p: r.p}
-	if err := loadLaw(v, state); err != nil || len(v.standing) != 1 || v.standing[0] != tea {
-		t.Errorf("after a handoff: %+v, %v", v.standing, err)
+	a := &adoption{p: r.p}
+	if err := loadPolicy(a, state); err != nil || len(a.standing) != 1 || a.standing[0] != tea {
+		t.Errorf("after a handoff: %+v, %v", a.standing, err)
 	}
-	r.step(&Stand{All: nil})
+	r.step(&SetStanding{All: nil})
 	want("withdrawn", "10.0.0.1 4 withdrawn: tea")
-	r.step(&Stand{All: []Standing{tea}, Quiet: true})
+	r.step(&SetStanding{All: []Standing{tea}, Quiet: true})
 	want("who knows it", "")
 	r.now = r.now.Add(time.Hour)
 	r.step(&Packet{Peer: peerAt(1), Data: helloPacket(first, 10)})
 	r.settle()
 	want("after its end", "")
-	r.step(&Stand{})
+	r.step(&SetStanding{})
 	want("withdrawn after its end", "")
 }
 
@@ -137,14 +137,14 @@ func TestKick(t *testing.T) {
 	key := wamble.PublicKey{5}
 	for _, tc := range []struct {
 		name string
-		whom func(tokens []wamble.Token) Whom
+		whom func(tokens []wamble.Token) Target
 		want []int // of the players 1 to 3; 1 and 2 have the identity
 	}{
-		{"a session", func(tokens []wamble.Token) Whom { return Whom{Token: hashOf(tokens[1])} }, []int{2}},
-		{"an identity", func([]wamble.Token) Whom { return Whom{Key: key} }, []int{1, 2}},
-		{"an address", func([]wamble.Token) Whom { return Whom{Net: host(3)} }, []int{3}},
-		{"a network", func([]wamble.Token) Whom { return Whom{Net: netip.MustParsePrefix("10.0.0.2/31")} }, []int{2, 3}},
-		{"nobody", func([]wamble.Token) Whom { return Whom{Token: hashOf(wamble.Token{77})} }, nil},
+		{"a session", func(tokens []wamble.Token) Target { return Target{Token: hashOf(tokens[1])} }, []int{2}},
+		{"an identity", func([]wamble.Token) Target { return Target{Key: key} }, []int{1, 2}},
+		{"an address", func([]wamble.Token) Target { return Target{Net: host(3)} }, []int{3}},
+		{"a network", func([]wamble.Token) Target { return Target{Net: netip.MustParsePrefix("10.0.0.2/31")} }, []int{2, 3}},
+		{"nobody", func([]wamble.Token) Target { return Target{Token: hashOf(wamble.Token{77})} }, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, "(def min-boards 3)")
@@ -183,7 +183,7 @@ func TestKick(t *testing.T) {
 func TestBan(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	token, id := r.join(1)
-	r.step(&Ban{Whom: Whom{Token: hashOf(token)}, Text: "spam", Until: r.now.Add(time.Hour)})
+	r.step(&Ban{Whom: Target{Token: hashOf(token)}, Text: "spam", Until: r.now.Add(time.Hour)})
 	r.settle()
 	if got, want := r.notices()[peerAt(1)], "6 the host has ended your session: spam"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -193,7 +193,7 @@ func TestBan(t *testing.T) {
 	expect(t, r.send(peerAt(7), helloPacket(token, 1)), "ACK 1", `ERROR 1001 "banned: spam" error.blocking`)
 	// A network: whatever the token.
 	r.join(2)
-	r.step(&Ban{Whom: Whom{Net: netip.MustParsePrefix("::ffff:10.0.0.2/127")}})
+	r.step(&Ban{Whom: Target{Net: netip.MustParsePrefix("::ffff:10.0.0.2/127")}})
 	r.settle()
 	if got := r.notices()[peerAt(2)]; got != "6 the host has ended your session" {
 		t.Errorf("got %q", got)
@@ -208,7 +208,7 @@ func TestBan(t *testing.T) {
 		t.Errorf("got %d refused, want 4", n)
 	}
 	// The host changes his mind; and bans end.
-	r.step(&Unban{Whom: Whom{Net: netip.MustParsePrefix("10.0.0.3/31")}})
+	r.step(&Unban{Whom: Target{Net: netip.MustParsePrefix("10.0.0.3/31")}})
 	if got := r.send(peerAt(3), helloPacket(wamble.Token{}, 9)); !strings.Contains(got, "SERVER_HELLO") {
 		t.Errorf("after the ban got %s", got)
 	}
@@ -266,7 +266,7 @@ func TestEraseSparesWhoIsNew(t *testing.T) {
 	old := r.p.sessions.Identity(key).ID()
 	order := &Erase{Key: key, Player: old, Sessions: []wamble.SessionID{r.p.sessions.Find(token).ID()}}
 	r.step(order)
-	if got := r.out.News; len(got) != 1 || got[0].Player != old {
+	if got := r.out.StoreEvents; len(got) != 1 || got[0].Player != old {
 		t.Errorf("the others are told %+v, want player %d", got, old)
 	}
 	r.settle()
@@ -288,7 +288,7 @@ func TestEraseSparesWhoIsNew(t *testing.T) {
 	r.sync()
 	r.step(&Applied{Seq: r.seq})
 	state := walked(r)
-	r.step(&News{Changes: []Change{{What: Erased, Key: key, Player: old}}})
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: Erased, Key: key, Player: old}}})
 	stays("news of another machine", r.p)
 	r.step(order)
 	r.settle()
@@ -300,7 +300,7 @@ func TestEraseSparesWhoIsNew(t *testing.T) {
 		t.Errorf("got %+v, want player %d erased in the store", got[len(got)-1], old)
 	}
 
-	r.step(&News{Changes: []Change{{What: Erased, Key: key, Player: id}}})
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: Erased, Key: key, Player: id}}})
 	if r.p.sessions.Find(token) != nil {
 		t.Error("he is not erased when it is ordered")
 	}
@@ -321,7 +321,7 @@ func TestErase(t *testing.T) {
 	if in, ok := got[len(got)-1].(*intent.ErasePlayer); !ok || in.Key != key || !in.At.Equal(r.now) {
 		t.Errorf("got %+v", got[len(got)-1])
 	}
-	if r.p.sessions.Find(token) != nil || !r.p.sessions.Over(token) || r.p.boards.Board(id).Holder() != 0 {
+	if r.p.sessions.Find(token) != nil || !r.p.sessions.Refused(token) || r.p.boards.Board(id).Holder() != 0 {
 		t.Error("the session goes on")
 	}
 	if got, want := r.notices()[peerAt(1)], "6 your data was deleted"; got != want {
@@ -384,10 +384,10 @@ func TestReplayCommands(t *testing.T) {
 	r.join(2)
 	r.join(3)
 	r.step(&Announce{Notice: wire.NoticeAnnouncement, Text: "soon"})
-	r.step(&Ban{Whom: Whom{Net: host(2)}, Until: r.now.Add(time.Hour)})
+	r.step(&Ban{Whom: Target{Net: host(2)}, Until: r.now.Add(time.Hour)})
 	r.settle()
 	r.send(peerAt(2), helloPacket(wamble.Token{}, 2))
-	r.step(&Kick{Whom: Whom{Token: hashOf(token)}}, &Unban{Whom: Whom{Net: host(2)}})
+	r.step(&Kick{Whom: Target{Token: hashOf(token)}}, &Unban{Whom: Target{Net: host(2)}})
 	r.step(&SetBrownout{Brownout: Brownout{NoNewSessions: true}})
 	r.send(peerAt(2), helloPacket(wamble.Token{}, 3))
 	r.step(&Erase{Key: wamble.PublicKey{1}}, &Purge{})

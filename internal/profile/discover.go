@@ -14,14 +14,14 @@ import (
 
 // discovers reports whether a session, nil for a guest, may know that a profile exists.
 func (p *Profile) discovers(s *session.Session, at *access.Place) bool {
-	return p.law.Discovers(p.clock.wall(), whoOf(s), trustOf(s), at)
+	return p.policy.Discovers(p.clock.wall(), whoOf(s), trustOf(s), at)
 }
 
 // listProfiles answers with the names of the profiles that the player may discover.
 func (p *Profile) listProfiles(r *request, _ *Output) verdict {
 	var names []string
-	for i := range p.law.Places {
-		if at := &p.law.Places[i]; p.discovers(r.session, at) {
+	for i := range p.policy.Places {
+		if at := &p.policy.Places[i]; p.discovers(r.session, at) {
 			names = append(names, at.Name)
 		}
 	}
@@ -30,21 +30,21 @@ func (p *Profile) listProfiles(r *request, _ *Output) verdict {
 	return done
 }
 
-// maxMissing bounds how many bytes of an unknown profile's name are echoed.
-const maxMissing = 80
+// maxEchoedName bounds how many bytes of an unknown profile's name are echoed.
+const maxEchoedName = 80
 
-// missing returns the text for a profile that does not exist or may not be discovered.
-func missing(name []byte) wire.Text {
-	return append(wire.Text("NOTFOUND;"), wire.Limit(name, maxMissing)...)
+// noSuchProfile returns the text for a profile that does not exist or may not be discovered.
+func noSuchProfile(name []byte) wire.Text {
+	return append(wire.Text("NOTFOUND;"), wire.Limit(name, maxEchoedName)...)
 }
 
 // profileInfo answers with the data of one profile. A hidden profile is answered like one that does not
 // exist.
 func (p *Profile) profileInfo(r *request, out *Output) verdict {
 	name := r.message.(*wire.GetProfileInfo).Name
-	at := p.law.Place(name)
+	at := p.policy.Place(name)
 	if len(name) == 0 || at == nil || !p.discovers(r.session, at) {
-		link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfileInfo{Info: missing(name)})
+		link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfileInfo{Info: noSuchProfile(name)})
 		return done
 	}
 	accepted, known := p.hasAccepted(r, at)
@@ -65,7 +65,7 @@ func (p *Profile) hasAccepted(r *request, at *access.Place) (accepted, known boo
 		return true, true
 	case r.session == nil:
 		return false, true
-	case at.Name == p.law.Own.Name:
+	case at.Name == p.policy.Own.Name:
 		return r.session.Terms(session.RevisionOf(at.Terms.Hash))
 	case in != nil:
 		return in.Answer != nil && in.Answer.Accepted, true
@@ -88,10 +88,10 @@ func infoOf(at *access.Place) wire.Text {
 // addProfileFields adds the fields of PROFILE_INFO in their order.
 func (p *Profile) addProfileFields(v *view, s *session.Session, at *access.Place, accepted bool) {
 	caps, hasTerms := int64(0), at.Terms.Text != ""
-	if p.law.AllowsAt(p.clock.wall(), whoOf(s), at, wire.CtrlClientHello) {
+	if p.policy.AllowsAt(p.clock.wall(), whoOf(s), at, wire.CtrlClientHello) {
 		caps |= wire.ProfileMayJoin
 	}
-	if hasTerms && p.law.AllowsAt(p.clock.wall(), whoOf(s), at, wire.CtrlGetProfileTOS) {
+	if hasTerms && p.policy.AllowsAt(p.clock.wall(), whoOf(s), at, wire.CtrlGetProfileTOS) {
 		caps |= wire.ProfileHasTerms
 	}
 	v.fields.AddInt(wire.KeyProfileCaps, caps)

@@ -7,17 +7,17 @@
 //
 //   - a Profile is the state: link, boards, sessions, waiting requests (profile.go);
 //   - an Input is one thing that happened: input.go has the table, and each type is
-//     in the file of its noun (packet.go, load.go, gate.go, kick.go …);
+//     in the file of its noun (packet.go, load.go, watermarks.go, kick.go …);
 //   - an Output is everything that follows from one step (output.go);
 //   - a route is the row of one control code: what it needs and which function handles
 //     it (routes.go); the handlers are in hello.go, move.go, legal.go, goodbye.go …;
-//   - the door asks package access (door.go, terms.go);
+//   - authorization asks package access (authorize.go, terms.go);
 //   - a seat is a board for a session; a player whose reservation is revoked is
-//     told (seat.go, pass.go);
+//     told (assignboard.go, timers.go);
 //   - the audience is predictions and spectators (audience.go, predict.go,
 //     spectate.go);
 //   - a Load is a query to the store, with the requests that wait for its answer
-//     (load.go); a stranger is a token that is not in memory (stranger.go).
+//     (load.go); a stranger is a token that is not in memory (unknowntoken.go).
 //
 // # A step
 //
@@ -28,19 +28,19 @@
 //	                                   ▲                    │
 //	              packets ◀── release ─┴──── Durable ◀──────┘
 //
-// # The gate
+// # The durable index
 //
-// A step that makes frames opens a new gate, Output.Gate. Everything that is decided from then on is
+// A step that makes frames opens a new durable index, Output.DurableIndex. Everything that is decided from then on is
 // finished under it, and leaves when the input Durable has reached it. A step without frames finishes under
-// the last gate: it may have read what that gate protects. So no packet shows anything that a crash could
+// the last durable index: it may have read what that durable index protects. So no packet shows anything that a crash could
 // undo, and handlers need not take care of that. Droppable intents (when a player was last seen) travel
-// with other frames and open no gate.
+// with other frames and open no durable index.
 //
 // # Who is in memory
 //
 // Memory has every board that is not archived, and every session with a link, a board or intents that the
-// store does not have yet (drawn in package session). The messages that session counts are gates here: a
-// gate is settled when the store's cursor has passed its last frame, and a session is evicted only then. So
+// store does not have yet (drawn in package session). The messages that session counts are durable indexes here: a
+// durable index is settled when the store's cursor has passed its last frame, and a session is evicted only then. So
 // a load always reads what was written.
 //
 // # Invariants

@@ -21,7 +21,7 @@ type Erase struct {
 	Player wamble.PlayerID `json:",omitempty"`
 }
 
-func (in *Erase) take(p *Profile, out *Output) {
+func (in *Erase) apply(p *Profile, out *Output) {
 	if !p.deletes(out) {
 		return
 	}
@@ -34,10 +34,10 @@ func (in *Erase) take(p *Profile, out *Output) {
 		player = 0 // the same identity: the store has it under another number than memory
 	}
 	if p.isAnother(in.Key, player) {
-		p.audience.gains = p.audience.book.Erase(p.clock.now, whose, p.audience.gains, &p.draft)
+		p.audience.gains = p.audience.predictions.Erase(p.clock.now, whose, p.audience.gains, &p.draft)
 		p.sessions.EraseStored(p.clock.now, in.Key, player, &p.draft)
 		p.seal(out)
-		p.keepGainers()
+		p.retainGainers()
 		return
 	}
 	for _, s := range of {
@@ -45,13 +45,13 @@ func (in *Erase) take(p *Profile, out *Output) {
 		p.endSession(s, "your data was deleted", out)
 		p.stats.Host.Erased++
 	}
-	p.audience.gains = p.audience.book.Erase(p.clock.now, whose, p.audience.gains, &p.draft)
+	p.audience.gains = p.audience.predictions.Erase(p.clock.now, whose, p.audience.gains, &p.draft)
 	p.sessions.Erase(p.clock.now, in.Key, player, &p.draft)
 	p.forgetMerged(in.Key)
 	p.seal(out)
-	p.keepGainers()
-	out.News = append(out.News, Change{What: Erased, Key: in.Key, Player: in.Player})
-	p.sessions.Erased(in.Key, p.gates.last)
+	p.retainGainers()
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Erased, Key: in.Key, Player: in.Player})
+	p.sessions.Erased(in.Key, p.watermarks.newest)
 }
 
 // isAnother reports whether the identity in memory with a key has another number than player. Player 0
@@ -65,7 +65,7 @@ func (p *Profile) isAnother(key wamble.PublicKey, player wamble.PlayerID) bool {
 // and reservations.
 type Purge struct{}
 
-func (*Purge) take(p *Profile, out *Output) {
+func (*Purge) apply(p *Profile, out *Output) {
 	days := p.cfg.Sessions.Retention
 	if days == 0 || !p.deletes(out) {
 		return

@@ -29,8 +29,8 @@ func Example() {
 		if out.Frames.Len() > 0 { // one group for the journal
 			fmt.Println("keep", out.Frames.Len(), "frames")
 		}
-		if out.Gate != 0 {
-			next = append(next, &profile.Durable{Gate: out.Gate, Seq: out.Gate})
+		if out.DurableIndex != 0 {
+			next = append(next, &profile.Durable{Index: out.DurableIndex, Seq: out.DurableIndex})
 		}
 		for _, l := range out.Leases {
 			fmt.Println("lease", l.Count, l.Sequence)

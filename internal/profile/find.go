@@ -31,8 +31,8 @@ type FoundBoard struct {
 	FEN     string           `json:"fen"`
 }
 
-// maxLooked bounds the boards that one search scans, since the loop waits for it.
-const maxLooked = 50_000
+// maxSearched bounds the boards that one search scans, since the loop waits for it.
+const maxSearched = 50_000
 
 // FindBoards returns at most most boards that match, the latest move first.
 func (p *Profile) FindBoards(q BoardQuery, most int) []FoundBoard {
@@ -48,7 +48,7 @@ func (p *Profile) FindBoards(q BoardQuery, most int) []FoundBoard {
 	}
 	var list []match
 	for b := range boards {
-		if looked++; looked > maxLooked {
+		if looked++; looked > maxSearched {
 			break
 		}
 		last := b.LastMoved()

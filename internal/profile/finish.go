@@ -13,11 +13,11 @@ import (
 func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.stats.Finished++
 	if p.shard.Of > 1 {
-		gate := out.Gate
-		if gate == 0 {
-			gate = p.gates.last + 1
+		durableIndex := out.DurableIndex
+		if durableIndex == 0 {
+			durableIndex = p.watermarks.newest + 1
 		}
-		p.travel.note(f.Board.ID(), gate) // it may be an arrival that was never acknowledged
+		p.transfers.note(f.Board.ID(), durableIndex) // it may be an arrival that was never acknowledged
 	}
 	p.visitorsSee(f)
 	p.expire(f.Board.ID())
@@ -25,28 +25,28 @@ func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.reward(f, out)
 }
 
-// endOver ends games that were over when they were restored, at most fillAtOnce in each step.
+// endOver ends games that were over when they were restored, at most balanceAtOnce in each step.
 func (p *Profile) endOver(out *Output) {
-	for range fillAtOnce {
+	for range balanceAtOnce {
 		if p.boards.Over() == nil {
 			return
 		}
 		p.finished(p.boards.EndOver(p.clock.now, &p.draft), out)
 		p.seal(out)
-		p.keepGainers()
-		p.tellWinners(out)
+		p.retainGainers()
+		p.notifyWinners(out)
 	}
 }
 
 // rewards is what players have won and not been told yet, and buffers for the end of a game.
 type rewards struct {
-	ledger       reward.Ledger
-	prizes       reward.Prizes
-	contributors []board.Contributor
-	players      []reward.Player
-	winners      []winner           // of the last game, told once it is sealed
-	absent       []wamble.SessionID // won something in it and are not in memory
-	text         []byte
+	ledger        reward.Ledger
+	prizes        reward.Prizes
+	contributors  []board.Contributor
+	players       []reward.Player
+	winners       []winner           // of the last game, told once it is sealed
+	absentWinners []wamble.SessionID // won something in it and are not in memory
+	text          []byte
 }
 
 // winner is a session in memory that a game brought points or a change of rating.
@@ -83,17 +83,17 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 			won.Rating = w.players[i].Change
 		}
 		s := p.sessions.ByID(w.players[i].Session)
-		news := Change{What: Credited, Session: w.players[i].Session, Key: w.players[i].Key, Won: won}
+		event := StoreEvent{What: Credited, Session: w.players[i].Session, Key: w.players[i].Key, Won: won}
 		if p.shard.Of > 1 {
-			news.Board, news.Profile = f.Board.ID(), p.cfg.Name
+			event.Board, event.Profile = f.Board.ID(), p.cfg.Name
 			if s == nil {
-				news.Moved = p.clock.label(lastMoved(f.Board, news.Session))
+				event.Moved = p.clock.label(lastMoved(f.Board, event.Session))
 			}
 		}
-		if won == (wamble.Stats{}) && news.Moved.IsZero() {
+		if won == (wamble.Stats{}) && event.Moved.IsZero() {
 			continue
 		}
-		out.News = append(out.News, news)
+		out.StoreEvents = append(out.StoreEvents, event)
 		if won == (wamble.Stats{}) {
 			continue
 		}
@@ -101,48 +101,48 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 			s.Count(won)
 			w.winners = append(w.winners, winner{s, f.Board.ID(), won.Score})
 		} else {
-			w.absent = append(w.absent, w.players[i].Session)
+			w.absentWinners = append(w.absentWinners, w.players[i].Session)
 		}
 	}
 }
 
-// tellWinners notifies winners who are here, and keeps all winners in memory until the store has their
+// notifyWinners notifies winners who are here, and keeps all winners in memory until the store has their
 // rewards. The game must be sealed before.
-func (p *Profile) tellWinners(out *Output) {
+func (p *Profile) notifyWinners(out *Output) {
 	w := &p.rewards
 	for _, won := range w.winners {
-		p.sessions.Wrote(won.session, p.gates.last)
-		if won.points != 0 && p.isHere(won.session) {
+		p.sessions.Wrote(won.session, p.watermarks.newest)
+		if won.points != 0 && p.isActive(won.session) {
 			p.award(won.session, won.board, won.points, out)
 		}
 	}
-	for _, id := range w.absent {
-		p.owing.add(id, p.gates.last)
+	for _, id := range w.absentWinners {
+		p.pendingRewards.add(id, p.watermarks.newest)
 	}
 	clear(w.winners)
-	w.winners, w.absent = w.winners[:0], w.absent[:0]
+	w.winners, w.absentWinners = w.winners[:0], w.absentWinners[:0]
 }
 
 // award notifies a player of points, at once or together with later ones.
 func (p *Profile) award(s *session.Session, board wamble.BoardID, points float64, out *Output) {
 	if prize := p.rewards.prizes.Win(s.ID(), board, points); prize != nil {
-		p.tellPrize(prize, s, out)
+		p.notifyPrize(prize, s, out)
 	}
 }
 
-// tellPrizes notifies players whose next notice is due, and drops entries without new points.
-func (p *Profile) tellPrizes(out *Output) {
+// notifyPrizes notifies players whose next notice is due, and drops entries without new points.
+func (p *Profile) notifyPrizes(out *Output) {
 	prizes := &p.rewards.prizes
 	for prize, due := prizes.Due(p.clock.since); due; prize, due = prizes.Due(p.clock.since) {
-		if s := p.sessions.ByID(prize.Session); s != nil && !prize.IsEmpty() && p.isHere(s) {
-			p.tellPrize(prize, s, out)
+		if s := p.sessions.ByID(prize.Session); s != nil && !prize.IsEmpty() && p.isActive(s) {
+			p.notifyPrize(prize, s, out)
 		} else {
 			prizes.Forget(prize)
 		}
 	}
 }
 
-func (p *Profile) tellPrize(prize *reward.Prize, s *session.Session, out *Output) {
+func (p *Profile) notifyPrize(prize *reward.Prize, s *session.Session, out *Output) {
 	w := &p.rewards
 	w.text = prize.AppendText(w.text[:0])
 	p.notify(s.Token(), prize.Board, wire.ServerNotification{Type: wire.NoticePotPayout, Text: w.text}, out)

@@ -12,11 +12,11 @@ func (p *Profile) goodbye(r *request, out *Output) verdict {
 	}
 	if s := r.session; s != nil && returns == 1 {
 		p.boards.Away(p.clock.now, s.ID(), &p.draft)
-		p.audience.hall.Leave(s.ID())
+		p.audience.spectators.Leave(s.ID())
 		p.sealFor(s, out)
 	} else if s != nil {
 		p.boards.Leave(p.clock.now, s.ID(), &p.draft)
-		p.audience.hall.Leave(s.ID())
+		p.audience.spectators.Leave(s.ID())
 		p.waitlist.remove(s.ID())
 		p.sealFor(s, out)
 		p.sessions.Goodbye(p.clock.now, s)

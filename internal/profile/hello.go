@@ -47,18 +47,18 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		}
 	}
 	if isBot == 1 {
-		p.markBot(s)
+		p.setBot(s)
 		if !isNew {
 			p.sealFor(s, out)
 		}
 	}
-	t := &p.law.Own.Terms
+	t := &p.policy.Own.Terms
 	if isNew {
 		from, _ := p.link.Peer(r.id)
 		s.SetStream(from.Stream())
 		s.SetTerms(session.RevisionOf(t.Hash), false)
 	} else if _, known := s.Terms(session.RevisionOf(t.Hash)); t.Text != "" && !known && r.session != nil && !p.storeAway {
-		return p.ask(r, p.askTerms(r, &p.law.Own), out)
+		return p.ask(r, p.askTerms(r, &p.policy.Own), out)
 	}
 	var b *board.Board
 	var taken board.Released
@@ -68,7 +68,7 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		b = p.boards.Held(s.ID())
 		p.waitlist.remove(s.ID())
 	} else {
-		b, taken, err = p.seat(s)
+		b, taken, err = p.assignBoard(s)
 	}
 	if err != nil && !contentWithoutBoard(r, err) {
 		if isNew { // the player was not told of the session
@@ -83,14 +83,14 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		p.stats.NewPlayers++
 	}
 	p.answerHello(r, s, b)
-	p.greetStanding(r, s.Token())
+	p.addAnnouncements(r, s.Token())
 	p.sealFor(s, out)
 	p.revoked(taken, out)
 	return done
 }
 
-// markBot marks a session as a program's, permanently.
-func (p *Profile) markBot(s *session.Session) {
+// setBot marks a session as a program's, permanently.
+func (p *Profile) setBot(s *session.Session) {
 	if !s.Bot() {
 		s.SetBot()
 		p.draft.Add(&intent.MarkBot{Session: s.ID(), At: p.clock.now})
@@ -107,10 +107,10 @@ var (
 // refuseBot returns why one more bot is refused, or nil.
 func (p *Profile) refuseBot(s *session.Session) *wamble.Denied {
 	most, share := p.cfg.Sessions.MaxBots, p.cfg.Sessions.MaxBotShare
-	others := &p.travel.others
+	others := &p.transfers.others
 	bots, people := p.sessions.Bots()+others.Bots+1, p.sessions.Present()-p.sessions.Bots()+others.Players-others.Bots
 	switch {
-	case most == 0 || share == 0 || !p.decide(s, "game.bot", "play", "", "").Allowed:
+	case most == 0 || share == 0 || !p.policyDecision(s, "game.bot", "play", "", "").Allowed:
 		return errNoBots
 	case bots > most, people > 0 && bots*100 > share*(bots+people):
 		return errManyBots
@@ -129,11 +129,11 @@ func wantsNoBoard(r *request) bool {
 // watch, and say hello again later.
 func contentWithoutBoard(r *request, err error) bool {
 	content, _ := r.ext.Int(wire.KeyHelloWithoutBoard)
-	return content == 1 && mayWait(err)
+	return content == 1 && waitsForBoard(err)
 }
 
-// mayWait reports whether a player who gets no board may get one later: when a board becomes free, or
+// waitsForBoard reports whether a player who gets no board may get one later: when a board becomes free, or
 // numbers for new ones are leased.
-func mayWait(err error) bool {
+func waitsForBoard(err error) bool {
 	return errors.Is(err, board.ErrNoBoard) || errors.Is(err, board.ErrNoID)
 }

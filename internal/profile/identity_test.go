@@ -242,7 +242,7 @@ func TestLeaderboardIsKept(t *testing.T) {
 		t.Error("an old page was shown")
 	}
 	for n := range 3 * maxPages {
-		r.p.pages.keep(r.now, wamble.LeaderboardQuery{Offset: n}, &wamble.Leaderboard{})
+		r.p.pages.add(r.now, wamble.LeaderboardQuery{Offset: n}, &wamble.Leaderboard{})
 	}
 	if n := len(r.p.pages); n > maxPages {
 		t.Errorf("%d pages are kept, want %d at most", n, maxPages)

@@ -37,14 +37,14 @@ func TestMemoryOfAPlayer(t *testing.T) {
 		m := &c.players[i]
 		c.now = c.now.Add(time.Millisecond) // so that not all answers are kept at once
 		c.step(&Packet{Peer: m.peer, Data: helloPacket(m.token, 0)})
-		c.step(&Durable{Gate: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
+		c.step(&Durable{Index: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
 		c.step(&Packet{Peer: m.peer, Data: ackPacket(m.token, 1)})
 	}
 	for range 20 { // answers are kept for a while
 		c.now = c.now.Add(time.Second)
 		c.step(&Tick{})
 	}
-	if got := c.p.link.Size(); got.Endpoints != players || c.p.boards.Held(players) == nil {
+	if got := c.p.link.Size(); got.Paths != players || c.p.boards.Held(players) == nil {
 		t.Fatalf("%+v, and the last player holds %v", got, c.p.boards.Held(players))
 	}
 	got := int(prooftest.Heap()-before) / players

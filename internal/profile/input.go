@@ -11,13 +11,13 @@ import (
 // Input is one thing that happened: a pointer to one of the types in inputs. What it points to must not
 // change during Step, or until it is recorded. Step retains none of it.
 type Input interface {
-	// take applies the input to a profile.
-	take(p *Profile, out *Output)
+	// apply applies the input to a profile.
+	apply(p *Profile, out *Output)
 }
 
-// packed is an Input with a binary encoding in recordings, because it is frequent or large. Other inputs
+// packer is an Input with a binary encoding in recordings, because it is frequent or large. Other inputs
 // are recorded as JSON.
-type packed interface {
+type packer interface {
 	pack(w *pack.Writer)
 	unpack(r *pack.Reader)
 }
@@ -28,54 +28,54 @@ var inputs = []struct {
 	name   string
 	make   func() Input
 }{
-	{1, "packet", blank[Packet]},
-	{2, "peer closed", blank[PeerClosed]},
-	{3, "loaded", blank[Loaded]},
-	{4, "durable", blank[Durable]},
-	{5, "applied", blank[Applied]},
-	{6, "leased", blank[Leased]},
-	{7, "tick", blank[Tick]},
-	{8, "configure", blank[Configure]},
-	{9, "store away", blank[StoreAway]},
-	{10, "store back", blank[StoreBack]},
-	{11, "journal failed", blank[JournalFailed]},
-	{12, "read only", blank[ReadOnly]},
-	{13, "writable", blank[Writable]},
-	{14, "restore board", blank[RestoreBoard]},
-	{15, "restore session", blank[RestoreSession]},
-	{16, "ready", blank[Ready]},
-	{17, "announce", blank[Announce]},
-	{18, "kick", blank[Kick]},
-	{19, "ban", blank[Ban]},
-	{20, "unban", blank[Unban]},
-	{21, "brownout", blank[SetBrownout]},
-	{22, "erase", blank[Erase]},
-	{23, "archive", blank[Archive]},
-	{24, "purge", blank[Purge]},
-	{25, "adopt", blank[Adopt]},
-	{26, "wall clock", blank[WallClock]},
-	{27, "news", blank[News]},
-	{28, "trust", blank[Trust]},
-	{29, "revoke", blank[Revoke]},
-	{30, "resume slice", blank[ResumeSlice]},
-	{31, "resume tail", blank[ResumeTail]},
-	{32, "resume end", blank[ResumeEnd]},
-	{33, "rename", blank[Rename]},
-	{34, "shelve", blank[Shelve]},
-	{40, "stand", blank[Stand]},
-	{41, "merge", blank[Merge]},
-	{35, "world", blank[World]},
-	{36, "arrive", blank[Arrive]},
-	{37, "sights", blank[Sights]},
-	{38, "ask", blank[Ask]},
-	{39, "others", blank[Others]},
-	{42, "came", blank[Came]},
-	{43, "hold boards", blank[HoldBoards]},
-	{44, "resume elsewhere", blank[ResumeElsewhere]},
-	{46, "show again", blank[ShowAgain]},
+	{1, "packet", newInput[Packet]},
+	{2, "peer closed", newInput[PeerClosed]},
+	{3, "loaded", newInput[Loaded]},
+	{4, "durable", newInput[Durable]},
+	{5, "applied", newInput[Applied]},
+	{6, "leased", newInput[Leased]},
+	{7, "tick", newInput[Tick]},
+	{8, "configure", newInput[Configure]},
+	{9, "store away", newInput[StoreAway]},
+	{10, "store back", newInput[StoreBack]},
+	{11, "journal failed", newInput[JournalFailed]},
+	{12, "read only", newInput[ReadOnly]},
+	{13, "writable", newInput[Writable]},
+	{14, "restore board", newInput[RestoreBoard]},
+	{15, "restore session", newInput[RestoreSession]},
+	{16, "ready", newInput[Ready]},
+	{17, "announce", newInput[Announce]},
+	{18, "kick", newInput[Kick]},
+	{19, "ban", newInput[Ban]},
+	{20, "unban", newInput[Unban]},
+	{21, "brownout", newInput[SetBrownout]},
+	{22, "erase", newInput[Erase]},
+	{23, "archive", newInput[Archive]},
+	{24, "purge", newInput[Purge]},
+	{25, "adopt", newInput[Adopt]},
+	{26, "wall clock", newInput[WallClock]},
+	{27, "news", newInput[StoreEvents]},
+	{28, "trust", newInput[Trust]},
+	{29, "revoke", newInput[Revoke]},
+	{30, "resume slice", newInput[ResumeSlice]},
+	{31, "resume tail", newInput[ResumeTail]},
+	{32, "resume end", newInput[ResumeEnd]},
+	{33, "rename", newInput[Rename]},
+	{34, "shelve", newInput[Shelve]},
+	{40, "stand", newInput[SetStanding]},
+	{41, "merge", newInput[Merge]},
+	{35, "world", newInput[ShardCounts]},
+	{36, "arrive", newInput[Arrive]},
+	{37, "sights", newInput[BoardViews]},
+	{38, "ask", newInput[BoardRequest]},
+	{39, "others", newInput[Others]},
+	{42, "came", newInput[RemoteNewcomers]},
+	{43, "hold boards", newInput[FreezeBoards]},
+	{44, "resume elsewhere", newInput[ResumeOtherProfile]},
+	{46, "show again", newInput[ResendViews]},
 }
 
-func blank[T any, P interface {
+func newInput[T any, P interface {
 	*T
 	Input
 }]() Input {
@@ -97,7 +97,7 @@ func InputName(in Input) string { return inputs[rowOf[reflect.TypeOf(in)]].name 
 // AppendInput appends an input to a recording.
 func AppendInput(dst []byte, in Input) ([]byte, error) {
 	w := pack.Writer(append(dst, inputs[rowOf[reflect.TypeOf(in)]].number))
-	if own, ok := in.(packed); ok {
+	if own, ok := in.(packer); ok {
 		own.pack(&w)
 		return w, nil
 	}
@@ -114,7 +114,7 @@ func ReadInput(r *pack.Reader) Input {
 			continue
 		}
 		in := inputs[i].make()
-		if own, ok := in.(packed); ok {
+		if own, ok := in.(packer); ok {
 			own.unpack(r)
 		} else {
 			r.Must(json.Unmarshal(r.Bytes(), in) == nil)
@@ -128,7 +128,7 @@ func ReadInput(r *pack.Reader) Input {
 // Tick says only that time has passed, because Output.Next has come.
 type Tick struct{}
 
-func (*Tick) take(*Profile, *Output) {}
+func (*Tick) apply(*Profile, *Output) {}
 
 // PackPeer appends a peer to a recording or its digest.
 func PackPeer(w *pack.Writer, p wamble.Peer) {

@@ -17,20 +17,20 @@ import (
 
 // samples has one input of each type, with every field set.
 func samples(tb testing.TB) []Input {
-	whom := Whom{Token: hashOf(wamble.Token{1}), Key: wamble.PublicKey{2}, Net: netip.MustParsePrefix("192.0.2.0/24")}
+	whom := Target{Token: hashOf(wamble.Token{1}), Key: wamble.PublicKey{2}, Net: netip.MustParsePrefix("192.0.2.0/24")}
 	stored := &wamble.Session{ID: 3, Token: hashOf(wamble.Token{4}), LastSeen: epoch}
 	return []Input{
 		&Packet{Peer: peerAt(1), Data: []byte{1, 2}}, &PeerClosed{Peer: wamble.Peer{Addr: peerAt(1).Addr, Route: 7}},
 		&Loaded{Load: 1, Outcome: Away, Session: stored, Board: &wamble.Board{ID: 5, Created: epoch}, Answer: &Answer{Accepted: true},
-			Cursors: Cursors{{Journal: 1<<64 - 1, Message: 7}}, Missed: []Change{{What: Credited, Session: 3, Stamp: Stamp{Journal: 1<<64 - 1, Message: 8}}}},
-		&Durable{Gate: 1, Seq: 2}, &Applied{Seq: 3}, &Leased{Sequence: wamble.SessionIDs, Blocks: []wamble.Block{{First: 1, Count: 2}}},
+			Cursors: Cursors{{Journal: 1<<64 - 1, Message: 7}}, Missed: []StoreEvent{{What: Credited, Session: 3, Stamp: Stamp{Journal: 1<<64 - 1, Message: 8}}}},
+		&Durable{Index: 1, Seq: 2}, &Applied{Seq: 3}, &Leased{Sequence: wamble.SessionIDs, Blocks: []wamble.Block{{First: 1, Count: 2}}},
 		&Tick{}, &Configure{Config: configOf(tb, "(def min-boards 7)")}, &StoreAway{}, &StoreBack{}, &JournalFailed{}, &ReadOnly{}, &Writable{},
 		&RestoreBoard{Board: wamble.Board{ID: 6, FEN: "8", Created: epoch}, Predictions: []wamble.Prediction{{ID: 8}}},
 		&RestoreSession{Session: *stored, Answer: &Answer{Player: &wamble.Player{Handle: "anna"}}}, &Ready{},
 		&Announce{Notice: wire.NoticeMaintenance, Text: "soon"}, &Kick{Whom: whom, Text: "out"}, &Ban{Whom: whom, Text: "out", Until: epoch.Add(time.Hour)},
 		&Unban{Whom: whom}, &SetBrownout{Brownout: Brownout{NoPredictions: true, ReadOnly: true}}, &Erase{Key: whom.Key, Sessions: []wamble.SessionID{7}, Player: 8}, &Archive{Board: 9},
 		&Purge{}, &Adopt{Data: []byte("state")}, &WallClock{Ahead: -time.Hour},
-		&News{Changes: []Change{{What: LoggedIn, Session: 3, Token: wamble.Token{4}, Key: whom.Key, Won: wamble.Stats{Score: 1, Rating: -2}, Level: 6, Link: &Linked{
+		&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: 3, Token: wamble.Token{4}, Key: whom.Key, Won: wamble.Stats{Score: 1, Rating: -2}, Level: 6, Link: &Linked{
 			Session: *stored, Player: wamble.Player{ID: 5, Handle: "anna", Created: epoch},
 		}}}}, &Trust{Session: 3, Key: whom.Key, Level: 10, At: epoch},
 		&Revoke{Key: whom.Key, Session: 7, Stored: []wamble.Session{*stored}},
@@ -38,16 +38,16 @@ func samples(tb testing.TB) []Input {
 		&ResumeEnd{Last: 7, Alone: true, Told: true},
 		&Rename{Key: whom.Key, Name: "Ann"},
 		&Shelve{Data: []byte("shelf")},
-		&Stand{All: []Standing{{ID: 7, Notice: wire.NoticeAnnouncement, Text: "tea", Until: epoch.Add(time.Hour), Countdown: true}}, Quiet: true},
+		&SetStanding{All: []Standing{{ID: 7, Notice: wire.NoticeAnnouncement, Text: "tea", Until: epoch.Add(time.Hour), Countdown: true}}, Quiet: true},
 		&Merge{From: wamble.Player{ID: 5, Key: whom.Key, Created: epoch}, Into: wamble.Player{ID: 6, Handle: "anna"}},
-		&World{Node: 6, Open: 2, Opened: 5, Shards: []ShardCount{{Players: 1, Idle: 1, Bots: 2, Boards: 3, Free: 4, Watched: true}, {}}},
+		&ShardCounts{Node: 6, Open: 2, Opened: 5, Shards: []ShardCount{{Players: 1, Idle: 1, Bots: 2, Boards: 3, Free: 4, Watched: true}, {}}},
 		&Arrive{Round: 3, Boards: []wamble.Board{{ID: 6, FEN: "8", Created: epoch}}},
-		&Sights{Boards: []Sight{{Board: spectate.Board{ID: 7, Version: 8, Position: chess.Start(), Moved: 9, Attraction: 0.5, Bot: true, From: 1, To: 2}, Gone: true}}},
-		&Ask{Board: 7, Depth: 1, Limit: 2, Session: 3, Token: wamble.Token{4}, UCI: "e2e4", Parent: 5, Level: 6, Reads: true},
-		&Others{1, 2, 3, 4}, &Came{Newcomers: []session.Newcomer{{Host: netip.MustParsePrefix("192.0.2.1/32"), Stream: true}}},
-		&HoldBoards{On: true},
-		&ResumeElsewhere{Frames: [][]byte{[]byte("frame")}},
-		&ShowAgain{},
+		&BoardViews{Boards: []BoardView{{Board: spectate.Board{ID: 7, Version: 8, Position: chess.Start(), Moved: 9, Attraction: 0.5, Bot: true, From: 1, To: 2}, Gone: true}}},
+		&BoardRequest{Board: 7, Depth: 1, Limit: 2, Session: 3, Token: wamble.Token{4}, UCI: "e2e4", Parent: 5, Level: 6, Reads: true},
+		&Others{1, 2, 3, 4}, &RemoteNewcomers{Newcomers: []session.Newcomer{{Host: netip.MustParsePrefix("192.0.2.1/32"), Stream: true}}},
+		&FreezeBoards{On: true},
+		&ResumeOtherProfile{Frames: [][]byte{[]byte("frame")}},
+		&ResendViews{},
 	}
 }
 

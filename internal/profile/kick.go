@@ -9,25 +9,25 @@ import (
 	"wamble/wire"
 )
 
-// Whom selects one session, all sessions of one identity, or all sessions from one network. Exactly one
+// Target selects one session, all sessions of one identity, or all sessions from one network. Exactly one
 // field is set.
-type Whom struct {
+type Target struct {
 	Token wamble.TokenHash
 	Key   wamble.PublicKey
 	Net   netip.Prefix // a single address is a prefix of its whole length
 }
 
 // IsZero reports whether no field is set.
-func (w Whom) IsZero() bool { return w == Whom{} }
+func (w Target) IsZero() bool { return w == Target{} }
 
 // Kick ends sessions, tells their players why (Text is cut to wire.TextLimit bytes), and frees their
 // boards. The players may come back.
 type Kick struct {
-	Whom Whom
+	Whom Target
 	Text string
 }
 
-func (in *Kick) take(p *Profile, out *Output) {
+func (in *Kick) apply(p *Profile, out *Output) {
 	if p.stage == failed {
 		return
 	}
@@ -35,7 +35,7 @@ func (in *Kick) take(p *Profile, out *Output) {
 	if in.Text != "" {
 		text += ": " + in.Text
 	}
-	for _, s := range p.whom(in.Whom) {
+	for _, s := range p.sessionsOf(in.Whom) {
 		p.endSession(s, text, out)
 		p.sessions.Kick(p.clock.now, s)
 		p.stats.Host.Kicked++
@@ -51,11 +51,11 @@ func (p *Profile) endSession(s *session.Session, why string, out *Output) {
 		p.boards.Release(p.clock.now, s.ID(), &p.draft)
 		p.sealFor(s, out)
 	}
-	p.audience.hall.Leave(s.ID())
+	p.audience.spectators.Leave(s.ID())
 }
 
-// whom returns the sessions in memory that w selects.
-func (p *Profile) whom(w Whom) []*session.Session {
+// sessionsOf returns the sessions in memory that w selects.
+func (p *Profile) sessionsOf(w Target) []*session.Session {
 	var found []*session.Session
 	switch {
 	case !w.Token.IsZero():

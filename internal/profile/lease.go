@@ -19,7 +19,7 @@ type Leased struct {
 	Blocks   []wamble.Block
 }
 
-func (in *Leased) take(p *Profile, _ *Output) {
+func (in *Leased) apply(p *Profile, _ *Output) {
 	if int(in.Sequence) < len(wamble.Sequences()) { // a damaged recording may hold any number
 		p.leases.Add(in.Sequence, in.Blocks)
 	}
@@ -35,21 +35,21 @@ const smallWorld = 1024
 // beginSmall makes the first leases of boards and sessions small, since people read these numbers and a
 // crash wastes the rest of a lease.
 func beginSmall(l *journal.Leases, c *config.Profile) {
-	crowd := 0
+	players := 0
 	if c.Sessions.MaxPlayers > smallWorld {
-		crowd = c.Sessions.MaxPlayers
+		players = c.Sessions.MaxPlayers
 	}
-	l.BeginSmall(wamble.BoardIDs, max(c.Boards.MinBoards, crowd))
-	l.BeginSmall(wamble.SessionIDs, crowd)
+	l.BeginSmall(wamble.BoardIDs, max(c.Boards.MinBoards, players))
+	l.BeginSmall(wamble.SessionIDs, players)
 }
 
-// wantLeases asks for numbers of sequences that run out.
-func (p *Profile) wantLeases(out *Output) {
+// requestLeases asks for numbers of sequences that run out.
+func (p *Profile) requestLeases(out *Output) {
 	if p.stage == failed {
 		return
 	}
 	for _, s := range leased {
-		if s == wamble.PredictionIDs && !p.audience.book.Open() {
+		if s == wamble.PredictionIDs && !p.audience.predictions.Open() {
 			continue
 		}
 		if n := p.leases.Want(s, p.clock.since); n > 0 {

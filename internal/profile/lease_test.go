@@ -75,7 +75,7 @@ func TestLongOutage(t *testing.T) {
 	if stored := r.movesIn(); stored != made || answered != made || made != 4*(60+1800) {
 		t.Errorf("of %d moves %d are stored, %d answered by a board", made, stored, answered)
 	}
-	if left := r.p.leases.Left(wamble.BoardIDs); left < 2*3600 {
+	if left := r.p.leases.Remaining(wamble.BoardIDs); left < 2*3600 {
 		t.Errorf("%d numbers of boards are left after half an hour, want enough for two hours", left)
 	}
 }

@@ -19,13 +19,13 @@ func (p *Profile) legal(r *request, out *Output) verdict {
 	may, known := false, b != nil
 	if known {
 		on, may = b.Position(), b.Holder() == r.session.ID() || r.h.Flags&wire.FlagPredictionContext != 0 && p.mayPredict(r.session, b) >= 0
-	} else if told, v := p.elsewhere(r, Ask{}, out); v != done {
+	} else if reply, v := p.askOtherShards(r, BoardRequest{}, out); v != done {
 		return v
-	} else if told != nil {
-		on, known = told.Sight.Board.Position, true
+	} else if reply != nil {
+		on, known = reply.Sight.Board.Position, true
 		may = r.h.Flags&wire.FlagPredictionContext != 0 && p.mayPredictOn(r.session, r.h.Board, false) >= 0
 	}
-	r.lost = !may && r.h.Flags&wire.FlagPredictionContext == 0
+	r.notHolder = !may && r.h.Flags&wire.FlagPredictionContext == 0
 	switch {
 	case !known:
 		return p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})

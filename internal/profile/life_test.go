@@ -194,12 +194,12 @@ func TestLeases(t *testing.T) {
 	p.Step(epoch, []Input{&Leased{Sequence: wamble.BoardIDs, Blocks: blocks}}, &out)
 	steps := 1
 	for ; !out.Next.IsZero() && !out.Next.After(epoch) && steps < 100; steps++ {
-		if p.boards.Len() > steps*fillAtOnce {
+		if p.boards.Len() > steps*balanceAtOnce {
 			t.Errorf("%d boards after %d steps", p.boards.Len(), steps)
 		}
 		p.Step(epoch, nil, &out)
 	}
-	if want := (3000 + fillAtOnce - 1) / fillAtOnce; p.boards.Len() != 3000 || steps != want {
+	if want := (3000 + balanceAtOnce - 1) / balanceAtOnce; p.boards.Len() != 3000 || steps != want {
 		t.Errorf("got %d boards after %d steps, want 3000 after %d", p.boards.Len(), steps, want)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // loads is the queries to the store that are under way. A token has at most one load; its later requests
 // wait behind it.
 type loads struct {
-	most    int
+	max     int
 	last    uint64 // number of the last load
 	byID    map[uint64]*load
 	byToken map[wamble.Token]*load
@@ -26,43 +26,43 @@ type loads struct {
 // it.
 type load struct {
 	Load
-	by      asker
-	waiting []waiting
-	settled uint64           // gate that the store had settled at the time of the query
-	found   wamble.SessionID // in an answer that came too early (see owing)
+	requester   requester
+	waiting     []waitingRequest
+	storedIndex uint64           // durable index that the store had settled at the time of the query
+	found       wamble.SessionID // in an answer that came too early (see owing)
 }
 
-// waiting is a copy of a request that waits.
-type waiting struct {
-	id      link.Request
-	h       wire.Header
-	data    []byte
-	granted wamble.Token
-	asked   asked
-	nobody  bool
-	moved   bool
+// waitingRequest is a copy of a request that waits.
+type waitingRequest struct {
+	id        link.Request
+	h         wire.Header
+	data      []byte
+	granted   wamble.Token
+	asked     askedSubjects
+	noSession bool
+	moved     bool
 }
 
-// asked is the set of subjects that the store was asked about for one request. It is asked about each at
+// askedSubjects is the set of subjects that the store was asked about for one request. It is asked about each at
 // most once, so every request ends.
-type asked uint16
+type askedSubjects uint16
 
-func (a asked) has(s Subject) bool { return a&(1<<s) != 0 }
+func (a askedSubjects) has(s Subject) bool { return a&(1<<s) != 0 }
 
-func (a *asked) add(s Subject) { *a |= 1 << s }
+func (a *askedSubjects) add(s Subject) { *a |= 1 << s }
 
 // maxWaiting bounds the requests of one token behind a load.
 const maxWaiting = 16
 
 var (
 	errAway = &wamble.Denied{Code: wamble.Internal, Reason: "database away"}
-	// errTwice refuses a request that would ask about a subject again, because the first answer has become
+	// errAskedAlready refuses a request that would ask about a subject again, because the first answer has become
 	// untrue: the player was evicted, or the terms have changed.
-	errTwice = &wamble.Denied{Code: wamble.Internal, Reason: "the answer of the database is outdated, try again"}
-	// errApart refuses a request about a board that may be in a shard which cannot be asked, for example
+	errAskedAlready = &wamble.Denied{Code: wamble.Internal, Reason: "the answer of the database is outdated, try again"}
+	// errShardUnreachable refuses a request about a board that may be in a shard which cannot be asked, for example
 	// because it is moving to another machine.
-	errApart = &wamble.Denied{Code: wamble.Internal, Reason: "not every board can be reached at the moment, try again"}
-	errBusy  = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
+	errShardUnreachable = &wamble.Denied{Code: wamble.Internal, Reason: "not every board can be reached at the moment, try again"}
+	errBusy             = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
 )
 
 // brokenOf returns the refusal for a load with the outcome Broken.
@@ -87,7 +87,7 @@ func (a *Answer) player() *wamble.Player {
 }
 
 func newLoads(most int) loads {
-	return loads{most: most, byID: map[uint64]*load{}, byToken: map[wamble.Token]*load{}, byHost: map[netip.Prefix]int{}}
+	return loads{max: most, byID: map[uint64]*load{}, byToken: map[wamble.Token]*load{}, byHost: map[netip.Prefix]int{}}
 }
 
 // inOrder returns all loads, oldest first.
@@ -102,12 +102,12 @@ func (ls *loads) inOrder() []*load {
 
 func (ls *loads) add(l *load) {
 	ls.byID[l.ID], ls.byToken[l.Token] = l, l
-	ls.byHost[l.by.host]++
+	ls.byHost[l.requester.host]++
 }
 
 func (ls *loads) remove(l *load) {
-	if ls.byHost[l.by.host]--; ls.byHost[l.by.host] == 0 {
-		delete(ls.byHost, l.by.host)
+	if ls.byHost[l.requester.host]--; ls.byHost[l.requester.host] == 0 {
+		delete(ls.byHost, l.requester.host)
 	}
 	delete(ls.byID, l.ID)
 	delete(ls.byToken, l.Token)
@@ -122,19 +122,19 @@ func (ls *loads) clear() {
 // ask makes a request wait for a new load. It denies the request if the store is away, was asked about the
 // subject before, or has too many loads.
 func (p *Profile) ask(r *request, what Load, out *Output) verdict {
-	by := p.askerOf(r)
+	from := p.requesterOf(r)
 	switch {
 	case r.asked.has(what.Subject):
-		return p.deny(r, errTwice)
-	case p.storeAway && what.Subject != ElsewhereOf:
+		return p.deny(r, errAskedAlready)
+	case p.storeAway && what.Subject != OtherShardsOf:
 		return p.deny(r, errAway)
-	case !p.loads.admits(by):
+	case !p.loads.hasRoomFor(from):
 		return p.deny(r, errBusy)
 	}
 	p.loads.last++
 	what.ID = p.loads.last
 	r.asked.add(what.Subject)
-	l := &load{Load: what, by: by, settled: p.gates.settled}
+	l := &load{Load: what, requester: from, storedIndex: p.watermarks.stored}
 	p.loads.add(l)
 	out.Loads = append(out.Loads, what)
 	p.stats.Loads++
@@ -146,7 +146,7 @@ func (p *Profile) queue(l *load, r *request) verdict {
 	if len(l.waiting) == maxWaiting {
 		return p.deny(r, errBusy)
 	}
-	w := waiting{id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted, asked: r.asked, nobody: r.nobody, moved: r.moved}
+	w := waitingRequest{id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted, asked: r.asked, noSession: r.noSession, moved: r.moved}
 	l.waiting = append(l.waiting, w)
 	return waits
 }
@@ -154,18 +154,18 @@ func (p *Profile) queue(l *load, r *request) verdict {
 // StoreAway says that the store cannot be asked until StoreBack. A new Profile assumes that it can.
 type StoreAway struct{}
 
-func (*StoreAway) take(p *Profile, out *Output) {
+func (*StoreAway) apply(p *Profile, out *Output) {
 	p.storeAway = true
-	p.askAgain(out) // parked loads are not held up any longer
+	p.retryParked(out) // parked loads are not held up any longer
 }
 
 // StoreBack says that the store can be asked again.
 type StoreBack struct{}
 
-func (*StoreBack) take(p *Profile, _ *Output) {
+func (*StoreBack) apply(p *Profile, _ *Output) {
 	p.storeAway = false
-	p.strangers.reconsider()
-	p.recent = newRecent()
+	p.unknownTokens.forgetFailures()
+	p.answerCache = newAnswerCache()
 }
 
 // Outcome is the result of a load.
@@ -193,30 +193,30 @@ type Loaded struct {
 	Answer  *Answer
 	// Cursors is how far the store was, if other machines write to it, too. Missed is changes that they
 	// sent before and the store did not have.
-	Cursors Cursors  `json:",omitempty"`
-	Missed  []Change `json:",omitempty"`
+	Cursors Cursors      `json:",omitempty"`
+	Missed  []StoreEvent `json:",omitempty"`
 }
 
-// take decides the requests that waited for the answer, in order.
-func (in *Loaded) take(p *Profile, out *Output) {
+// apply decides the requests that waited for the answer, in order.
+func (in *Loaded) apply(p *Profile, out *Output) {
 	l := p.loads.byID[in.Load]
 	if l == nil {
 		return // dropped: the journal has failed meanwhile
 	}
-	if p.owing.early(l, in) {
-		p.askAgain(out)
+	if p.pendingRewards.tooEarly(l, in) {
+		p.retryParked(out)
 		return
 	}
 	p.loads.remove(l)
-	if p.behind.concerns(&l.Load, in) {
+	if p.unstored.mayBeOutdated(&l.Load, in) {
 		in = &Loaded{Load: in.Load, Outcome: Away}
 	}
-	p.recent.keep(p.clock.since, &l.Load, in)
+	p.answerCache.add(p.clock.since, &l.Load, in)
 	var denied *wamble.Denied
 	nobody := false
 	switch {
-	case in.Outcome == Away && l.Subject == ElsewhereOf:
-		denied = errApart
+	case in.Outcome == Away && l.Subject == OtherShardsOf:
+		denied = errShardUnreachable
 	case in.Outcome == Away:
 		denied = errAway
 	case in.Outcome == Broken:
@@ -224,30 +224,30 @@ func (in *Loaded) take(p *Profile, out *Output) {
 	case l.Subject != SessionOf:
 	case in.Outcome == Found && in.Session != nil:
 		err := p.admit(l, in, out)
-		if nobody = errors.Is(err, session.ErrOver); err != nil && !nobody {
+		if nobody = errors.Is(err, session.ErrEnded); err != nil && !nobody {
 			denied = deniedOf(err)
 		}
 	default:
 		nobody = true
 	}
 	if l.Subject == SessionOf && (nobody || in.Outcome > NotFound) && !(in.Outcome == NotFound && p.offeredTo(l)) {
-		p.strangers.missed(p.clock.since, l.Token, max(in.Outcome, NotFound), l.by)
+		p.unknownTokens.add(p.clock.since, l.Token, max(in.Outcome, NotFound), l.requester)
 	}
 	if l.Subject == SessionOf || l.Subject == TermsOf {
 		p.learnTerms(l, in)
 	}
 	for i := range l.waiting {
 		w := &l.waiting[i]
-		p.take(w.data)
+		p.setCurrent(w.data)
 		if p.scratch.packet.Decode(w.data) != nil {
 			continue // link has decoded it before
 		}
 		r := &p.scratch.request
-		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data, granted: w.granted, asked: w.asked, nobody: w.nobody, moved: w.moved}
+		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data, granted: w.granted, asked: w.asked, noSession: w.noSession, moved: w.moved}
 		if i == 0 || l.Subject == SessionOf {
 			r.loaded, r.subject = in, l.Subject
 			r.asked.add(l.Subject)
-			r.nobody = r.nobody || nobody
+			r.noSession = r.noSession || nobody
 		}
 		if denied != nil && (i == 0 || l.Subject == SessionOf) {
 			p.deny(r, denied)
@@ -272,17 +272,17 @@ func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
 	if len(l.waiting) > 0 {
 		from, _ = p.link.Peer(l.waiting[0].id)
 	}
-	known := p.knownOf(in, in.Session.Key)
+	known := p.inMemoryBefore(in, in.Session.Key)
 	s, err := p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
 	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
 		s, err = p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
 	}
 	if err == nil {
-		p.copied(in, s.ID(), in.Session.Key, known, out)
+		p.noteCached(in, s.ID(), in.Session.Key, known, out)
 		if p.sessions.ByID(s.ID()) != s {
-			return session.ErrOver
+			return session.ErrEnded
 		}
-		p.place(s, from)
+		p.setHost(s, from)
 		p.boards.Identify(s.ID(), s.Identity() != nil) // a restored board knows its holder only by number
 	}
 	return err

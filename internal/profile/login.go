@@ -16,7 +16,7 @@ func (p *Profile) login(r *request, out *Output) verdict {
 	m, s := r.message.(*wire.LoginRequest), r.session
 	key := wamble.PublicKey(m.PublicKey)
 	own := p.playerOf(key) // the key of the player's identity
-	if s == nil || p.law.Bans.OfKey(p.clock.wall(), key) != nil || p.law.Bans.OfKey(p.clock.wall(), own) != nil {
+	if s == nil || p.policy.Bans.OfKey(p.clock.wall(), key) != nil || p.policy.Bans.OfKey(p.clock.wall(), own) != nil {
 		return p.failLogin(r)
 	}
 	if m.Signature == nil {
@@ -33,23 +33,23 @@ func (p *Profile) login(r *request, out *Output) verdict {
 		if stored = in.Answer.player(); stored != nil {
 			own = stored.Key // the store may have merged the identity into another
 		}
-		if p.law.Bans.OfKey(p.clock.wall(), own) != nil {
+		if p.policy.Bans.OfKey(p.clock.wall(), own) != nil {
 			return p.failLogin(r)
 		}
 	} else if v, ok := p.prove(r, key, *m.Signature, out); !ok {
 		return v
 	}
-	p.sessions.Wrote(s, p.comingGate(out))
+	p.sessions.Wrote(s, p.nextDurableIndex(out))
 	before, won := s.Token(), s.Own()
 	again := whoOf(s).Key == own
 	if again {
 		won = wamble.Stats{} // the identity includes it already
 	}
-	known := p.knownOf(in, own)
+	known := p.inMemoryBefore(in, own)
 	if err := p.sessions.Link(p.clock.now, s, own, stored, &p.draft); err != nil {
 		return p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
 	}
-	p.copied(in, 0, own, known, out)
+	p.noteCached(in, 0, own, known, out)
 	if !again {
 		p.loggedInHere(s)
 	}
@@ -57,7 +57,7 @@ func (p *Profile) login(r *request, out *Output) verdict {
 	if err := p.secureToken(r, s); err != nil {
 		return p.deny(r, deniedOf(err))
 	}
-	p.tellLogin(s, before, won, out)
+	p.publishLogin(s, before, won, out)
 	return p.loggedIn(r, s, out)
 }
 
@@ -73,7 +73,7 @@ func (p *Profile) secureToken(r *request, s *session.Session) error {
 	if err := p.sessions.RenewToken(p.clock.now, s, &p.draft); err != nil {
 		return err
 	}
-	p.audience.hall.Rename(s.ID(), s.Token())
+	p.audience.spectators.Rename(s.ID(), s.Token())
 	p.link.Purge(r.h.Token, from)
 	return nil
 }
@@ -89,7 +89,7 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 	own := p.playerOf(key)
 	here := p.sessions.Identity(own) != nil || p.sessions.Erasing(own)
 	what := Load{Subject: PlayerOf, Token: r.h.Token, Key: own}
-	if d := p.recent.failed(p.clock.since, &what); d != nil && !here {
+	if d := p.answerCache.failed(p.clock.since, &what); d != nil && !here {
 		return p.deny(r, d), false
 	}
 	switch {
@@ -137,7 +137,7 @@ func (p *Profile) loggedIn(r *request, s *session.Session, out *Output) verdict 
 	b := p.boards.Held(s.ID())
 	if !wantsNoBoard(r) {
 		var err error
-		if b, taken, err = p.seat(s); err != nil {
+		if b, taken, err = p.assignBoard(s); err != nil {
 			b = nil
 		}
 	}
@@ -174,10 +174,10 @@ func (p *Profile) logout(r *request, out *Output) verdict {
 	if s == nil {
 		return done
 	}
-	p.sessions.Wrote(s, p.comingGate(out))
+	p.sessions.Wrote(s, p.nextDurableIndex(out))
 	p.boards.Release(p.clock.now, s.ID(), &p.draft)
-	p.audience.hall.Leave(s.ID())
-	out.News = append(out.News, Change{What: LoggedOut, Session: s.ID(), Token: s.Token(), Key: whoOf(s).Key, Won: s.Own()})
+	p.audience.spectators.Leave(s.ID())
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: LoggedOut, Session: s.ID(), Token: s.Token(), Key: whoOf(s).Key, Won: s.Own()})
 	p.sessions.Logout(p.clock.now, s, &p.draft)
 	r.session = nil
 	p.seal(out)
@@ -186,10 +186,10 @@ func (p *Profile) logout(r *request, out *Output) verdict {
 	return done
 }
 
-// comingGate returns the gate under which the present request will be finished if it decides something.
-func (p *Profile) comingGate(out *Output) uint64 {
-	if out.Gate != 0 {
-		return out.Gate
+// nextDurableIndex returns the durable index under which the present request will be finished if it decides something.
+func (p *Profile) nextDurableIndex(out *Output) uint64 {
+	if out.DurableIndex != 0 {
+		return out.DurableIndex
 	}
-	return p.gates.last + 1
+	return p.watermarks.newest + 1
 }

@@ -173,7 +173,7 @@ func TestLoginRefused(t *testing.T) {
 			r.send(peerAt(1), proofPacket(token, 90, by.key, [64]byte{}))
 		}, proofOf(by, by.key, 91), failed(91)},
 		{"a banned key", "", func(r *rig, _ wamble.Token, _ [32]byte) {
-			r.step(&Ban{Whom: Whom{Key: by.key}})
+			r.step(&Ban{Whom: Target{Key: by.key}})
 		}, proofOf(by, by.key, 3), failed(3)},
 		{"no number for a player", "", func(r *rig, _ wamble.Token, _ [32]byte) { drain(r, wamble.PlayerIDs) }, proofOf(by, by.key, 3),
 			[]string{"ACK 3", `ERROR 1006 "no number is left for a new player"`}},
@@ -261,11 +261,11 @@ func TestLoginIsReplayed(t *testing.T) {
 	last, _ := wire.Peek(r.sent[len(r.sent)-1].packet)
 	first := r.took()
 	r.send(peerAt(1), ackPacket(token, last.Seq))
-	players := r.p.leases.Left(wamble.PlayerIDs)
+	players := r.p.leases.Remaining(wamble.PlayerIDs)
 	if got := r.send(peerAt(1), proof); got != first || !strings.Contains(got, "LOGIN_SUCCESS") {
 		t.Errorf("got %s, want %s again", got, first)
 	}
-	if r.p.leases.Left(wamble.PlayerIDs) != players {
+	if r.p.leases.Remaining(wamble.PlayerIDs) != players {
 		t.Error("the repetition made another player")
 	}
 }

@@ -162,7 +162,7 @@ func (m *memory) answerIdentity(l Load, in *Loaded) {
 	case ReservationsOf:
 		in.Answer, in.Outcome = &Answer{Reservations: slices.Clone(m.reserved)}, Found
 	case NameOf:
-		if p := m.players[l.Key]; p != nil && !l.First.Renamed.IsZero() && !m.isNamed(l.Handle, l.Key) && !p.Renamed.After(l.First.Renamed.Add(-NameKept)) {
+		if p := m.players[l.Key]; p != nil && !l.First.Renamed.IsZero() && !m.isNamed(l.Handle, l.Key) && !p.Renamed.After(l.First.Renamed.Add(-MinNameAge)) {
 			p.Handle, p.Renamed = l.Handle, l.First.Renamed
 		}
 		if p := m.player(l.Key); p != nil {

@@ -9,12 +9,12 @@ import (
 // rows are those of the store, or of another profile.
 type Merge struct{ From, Into wamble.Player }
 
-func (in *Merge) take(p *Profile, out *Output) {
+func (in *Merge) apply(p *Profile, out *Output) {
 	if in.From.Key == in.Into.Key || in.From.Key.IsZero() || in.Into.Key.IsZero() || !p.deletes(out) {
 		return
 	}
 	p.merge(in, out)
-	out.News = append(out.News, Change{What: Merged, Key: in.Into.Key, Merge: in})
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Merged, Key: in.Into.Key, Merge: in})
 	p.stats.Host.Merged++
 }
 
@@ -23,12 +23,12 @@ func (in *Merge) take(p *Profile, out *Output) {
 func (p *Profile) merge(in *Merge, out *Output) {
 	if p.playerOf(in.From.Key) != in.Into.Key {
 		p.sessions.Merge(&in.From, &in.Into)
-		p.keepMerged(in.From.Key, in.Into.Key)
+		p.rememberMerged(in.From.Key, in.Into.Key)
 		clear(p.pages)
 	}
 	p.draft.Add(&intent.MergePlayers{From: in.From.Key, Into: in.Into.Key, At: p.clock.now})
 	p.seal(out)
-	p.sessions.Merged(in.Into.Key, p.gates.last)
+	p.sessions.Merged(in.Into.Key, p.watermarks.newest)
 }
 
 // mergedKeys maps the key of a player to that of the player they were merged into, for merges since the
@@ -39,8 +39,8 @@ type mergedKeys map[wamble.PublicKey]wamble.PublicKey
 // behind.
 const maxMerged = 4096
 
-// keepMerged adds a merge to mergedKeys.
-func (p *Profile) keepMerged(from, into wamble.PublicKey) {
+// rememberMerged adds a merge to mergedKeys.
+func (p *Profile) rememberMerged(from, into wamble.PublicKey) {
 	if p.merged == nil || len(p.merged) >= maxMerged {
 		p.merged = mergedKeys{}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // TestMergePlayers: sessions of one player are those of the other, who has what both have
-// won and a rating between theirs, by games; news of the same change nothing in memory;
+// won and a rating between theirs, by games; events of the same change nothing in memory;
 // the other key is his, also after a handoff, until he is erased.
 func TestMergePlayers(t *testing.T) {
 	r := newRig(t, "(def min-boards 9)")
@@ -23,10 +23,10 @@ func TestMergePlayers(t *testing.T) {
 	before := r.p.sessions.Stats(r.p.sessions.Find(first)).Rating
 	in := &Merge{From: wamble.Player{Key: one}, Into: stays}
 	r.step(in)
-	if got := r.out.News; len(got) != 1 || got[0].What != Merged || got[0].Key != two || got[0].Merge.From.Key != one {
+	if got := r.out.StoreEvents; len(got) != 1 || got[0].What != Merged || got[0].Key != two || got[0].Merge.From.Key != one {
 		t.Errorf("news: %+v", got)
 	}
-	r.step(&News{Changes: []Change{{What: Merged, Key: two, Merge: in}}})
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: Merged, Key: two, Merge: in}}})
 	s := r.p.sessions.Find(first)
 	if i := s.Identity(); i.Key() != two || i.Handle() != "Ann" || i.ID() != 77 {
 		t.Errorf("he is %v, %q", i.Key(), i.Handle())
@@ -50,15 +50,15 @@ func TestMergePlayers(t *testing.T) {
 	if merges != 2 {
 		t.Errorf("%d messages for the store, want one of the command and one of the news", merges)
 	}
-	state, err := saveLaw(r.p, nil)
+	state, err := savePolicy(r.p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &adoption{p: r.p}
-	if err := loadLaw(v, state); err != nil || v.merged[one] != two {
-		t.Errorf("after a handoff: %v, %v", v.merged, err)
+	a := &adoption{p: r.p}
+	if err := loadPolicy(a, state); err != nil || a.merged[one] != two {
+		t.Errorf("after a handoff: %v, %v", a.merged, err)
 	}
-	if got := r.p.WhoseKey(one); got != two {
+	if got := r.p.KeyOwner(one); got != two {
 		t.Errorf("the other key is that of %v", got)
 	}
 	r.step(&Merge{From: stays, Into: stays}, &Merge{From: stays})

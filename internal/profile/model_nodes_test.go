@@ -275,7 +275,7 @@ func (n *node) mayClaim(p *part) bool {
 	return p.holder == n || gone(p.holder)
 }
 
-// claim ends every earlier holder of a part, and begins a life.
+// claim ends every earlier holder of a part, and begins an instance.
 func (n *node) claim(p *part) {
 	w, sent := n.w, n.w.now
 	boots, over := n.boots, func() { n.claiming[p.index] = false }
@@ -343,7 +343,7 @@ func (w *nodes) options(p *part) Options {
 	return opts
 }
 
-// work begins what a life does beside the players.
+// work begins what an instance does beside the players.
 func (l *life) work() {
 	l.every(300*time.Millisecond, l.drain)
 	if len(l.n.w.parts) > 1 {
@@ -376,7 +376,7 @@ func (l *life) drain() {
 	if rest := p.journal[p.cursor:]; len(rest) > 0 {
 		w.apply(p, rest[:1+w.rng.IntN(len(rest))])
 	}
-	if p.cursor > l.p.gates.applied {
+	if p.cursor > l.p.watermarks.applied {
 		l.step(&Applied{Seq: p.cursor})
 	}
 }
@@ -421,7 +421,7 @@ func (l *life) step(inputs ...Input) {
 		w.faults["dropped"]++
 	}
 	if l.out.Frames.Len() > 0 {
-		g := group{gate: l.out.Gate}
+		g := group{gate: l.out.DurableIndex}
 		for i := range l.out.Frames.Len() {
 			g.frames = append(g.frames, bytes.Clone(l.out.Frames.At(i)))
 		}
@@ -491,11 +491,11 @@ func (l *life) commit() {
 				return
 			}
 			l.busy = false
-			gate := uint64(0)
+			durableIndex := uint64(0)
 			for _, g := range groups {
-				gate = max(gate, g.gate)
+				durableIndex = max(durableIndex, g.gate)
 			}
-			l.step(&Durable{Gate: gate, Seq: seq})
+			l.step(&Durable{Index: durableIndex, Seq: seq})
 			if l.lives() {
 				l.commit()
 			}
@@ -583,7 +583,7 @@ func (w *nodes) deliver(in *Packet) {
 
 // TestModelOfNodes lets players play while the nodes that serve them die, sleep and are
 // cut off. Whatever happens every accepted move is in the log once, nothing is sent by
-// a life whose claim has ended, and the versions of boards only rise.
+// an instance whose claim has ended, and the versions of boards only rise.
 func TestModelOfNodes(t *testing.T) {
 	t.Parallel()
 	modelNodes(t, prooftest.Sized(400, 2000, 100_000), func(t *testing.T, seed uint64) *nodes {

@@ -19,7 +19,7 @@ import (
 
 // TestModelOfParts lets players play in a world of several nodes and parts. Whatever
 // happens every accepted move is in its log once and in the store once, nothing is sent by
-// a life whose claim has ended, the versions of boards only rise, a session holds one board
+// an instance whose claim has ended, the versions of boards only rise, a session holds one board
 // at most, and every board is in one shard, or on its way to one where it arrives.
 func TestModelOfParts(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func (n *node) welcome(in *Packet) {
 	here[n.w.rng.IntN(len(here))].take(in)
 }
 
-// answer brings a packet of a life to a client, on the way on which he came.
+// answer brings a packet of an instance to a client, on the way on which he came.
 func (w *nodes) answer(l *life, to wamble.Peer, b []byte) {
 	if via := w.via[to]; via != nil && via != l.n && (via.asleep() || w.odds(20)) {
 		w.faults["relay lost"]++
@@ -102,7 +102,7 @@ func (l *life) hearWorld() {
 	if w.odds(8) {
 		w.open = 1 + w.rng.IntN(len(w.parts))
 	}
-	world, others := &World{Open: w.open}, &Others{}
+	world, others := &ShardCounts{Open: w.open}, &Others{}
 	for _, p := range w.parts {
 		world.Shards = append(world.Shards, p.count)
 		if p != l.part {
@@ -113,7 +113,7 @@ func (l *life) hearWorld() {
 	l.take(others)
 	l.take(world)
 	if w.odds(2) {
-		l.p.travel.moves = l.p.stats.Moves - sendEvery
+		l.p.transfers.moves = l.p.stats.Moves - sendEvery
 	}
 }
 
@@ -295,8 +295,8 @@ func (w *nodes) countInterrupted(n *node) {
 		if !n.serves(k) || l.fenced() {
 			continue
 		}
-		for id, gate := range l.p.travel.busy {
-			if gate > l.p.gates.settled && !(w.judge.underway[id] && w.parts[w.judge.at[id]].holder == n) {
+		for id, durableIndex := range l.p.transfers.inTransfer {
+			if durableIndex > l.p.watermarks.stored && !(w.judge.underway[id] && w.parts[w.judge.at[id]].holder == n) {
 				w.faults["travel interrupted"]++
 			}
 		}

@@ -123,7 +123,7 @@ func (w *world) sameMemory(old *Profile) {
 	for s := range old.sessions.All() {
 		got := w.p.sessions.ByID(s.ID())
 		if got == nil {
-			if !w.p.behind.sessions[s.ID()] && w.p.behind.any() && w.store.session(s.ID()) == nil {
+			if !w.p.unstored.sessions[s.ID()] && w.p.unstored.any() && w.store.session(s.ID()) == nil {
 				w.t.Fatalf("session %d did not come back", s.ID())
 			}
 			continue
@@ -153,7 +153,7 @@ func boardText(b *board.Board) string {
 // pendingOf is the pending predictions.
 func pendingOf(p *Profile) map[wamble.PredictionID]wamble.Prediction {
 	pending := map[wamble.PredictionID]wamble.Prediction{}
-	for t := range p.audience.book.Walk() {
+	for t := range p.audience.predictions.Walk() {
 		r := pack.NewReader(t.AppendState(nil))
 		_, rows := predict.ReadTree(&r)
 		for _, row := range rows {

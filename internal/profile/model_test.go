@@ -221,7 +221,7 @@ func (w *world) step(inputs ...Input) {
 		w.carry(w.out.Packets.At(i))
 	}
 	if w.out.Frames.Len() > 0 {
-		g := group{gate: w.out.Gate}
+		g := group{gate: w.out.DurableIndex}
 		for i := range w.out.Frames.Len() {
 			g.frames = append(g.frames, bytes.Clone(w.out.Frames.At(i)))
 		}
@@ -271,7 +271,7 @@ func (w *world) sync() []Input {
 	if g.gate == 0 {
 		return nil
 	}
-	return []Input{&Durable{Gate: g.gate, Seq: w.seq}}
+	return []Input{&Durable{Index: g.gate, Seq: w.seq}}
 }
 
 // drain brings some messages to the store.

@@ -19,13 +19,13 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	uci := r.message.(*wire.PlayerMove).UCI.String()
 	s, id := r.session, r.h.Board
 	s.SetWatches(false)
-	before := s.Left()
-	again, unseen := p.meant(r, uci)
+	before := s.LastBoard()
+	again, unseen := p.checkPosition(r, uci)
 	if unseen {
 		p.stats.Rejected++
 		return p.deny(r, errUnseen)
 	}
-	if !again && p.leases.Left(wamble.BoardIDs) == 0 && p.boards.Free() == 0 && p.boards.Ends(id, s.ID(), uci) {
+	if !again && p.leases.Remaining(wamble.BoardIDs) == 0 && p.boards.Free() == 0 && p.boards.Ends(id, s.ID(), uci) {
 		// The move would end the game, and there would be no other board for the player: they keep this
 		// one. Any other move leaves at least the board that it is made on.
 		return p.deny(r, errNoID)
@@ -58,50 +58,50 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		// answer for such a board.
 		if p.shard.Of > 1 && in.Board != nil && in.Board.Profile == p.cfg.Name && in.Board.Status != wamble.Archived && !board.RepeatsStored(in.Board, s.ID(), uci) {
 			p.stats.Rejected++ // another shard has it, for another player
-			r.lost = true
+			r.notHolder = true
 			return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: board.NotHolder.Error()})
 		}
 		if in.Board == nil || in.Board.Profile != p.cfg.Name || !board.RepeatsStored(in.Board, s.ID(), uci) {
 			p.stats.Rejected++
-			r.lost = true
+			r.notHolder = true
 			return p.deny(r, &wamble.Denied{Code: wamble.UnknownBoard, Reason: "unknown board", Blocking: true})
 		}
 		p.stats.Repeats++
 	default:
 		p.stats.Rejected++
-		r.lost = true
+		r.notHolder = true
 		return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: err.Error()})
 	}
 	if n := p.waitlist.here(); n > 0 && n >= p.boards.Free() { // they have waited longer than this player
 		p.awaitBoard(s)
 		p.answerMade(r, &played)
 		p.sealFor(s, out)
-		p.tellWinners(out)
+		p.notifyWinners(out)
 		p.takeTurns(out)
 		return done
 	}
-	next, taken, err := p.seatAt(s, board.Player{Before: before, Answered: played.Answered})
+	next, taken, err := p.assignBoardTo(s, board.Player{BoardBefore: before, Answered: played.Answered})
 	if err != nil {
 		p.answerMade(r, &played)
 		p.sealFor(s, out)
-		p.tellWinners(out)
+		p.notifyWinners(out)
 		return done
 	}
 	p.answerMove(r, next, &played)
 	p.sealFor(s, out)
-	p.tellWinners(out)
+	p.notifyWinners(out)
 	p.revoked(taken, out)
 	return done
 }
 
-// meant reports whether a move was made already (again), or is meant for a position that its board no
+// checkPosition reports whether a move was made already (again), or is meant for a position that its board no
 // longer has (unseen). Our clients send the number of moves that the board had when they saw it.
-func (p *Profile) meant(r *request, uci string) (again, unseen bool) {
+func (p *Profile) checkPosition(r *request, uci string) (again, unseen bool) {
 	s, id := r.session, r.h.Board
 	plies, told := r.ext.Int(wire.KeyBoardPly)
 	if !told {
 		// the board that this player left, or was offered, has moved on
-		return false, s.Left() == id && (r.moved || p.link.Unseen(r.id, id))
+		return false, s.LastBoard() == id && (r.moved || p.link.Unseen(r.id, id))
 	}
 	b := p.boards.Held(s.ID())
 	if b == nil || b.ID() != id {
@@ -112,7 +112,7 @@ func (p *Profile) meant(r *request, uci string) (again, unseen bool) {
 	}
 	again = b.Made(s.ID(), plies+1, uci)
 	if !again {
-		r.lost, r.moved = true, true // the answer shows the board that the player holds
+		r.notHolder, r.moved = true, true // the answer shows the board that the player holds
 	}
 	return again, !again
 }
@@ -132,24 +132,24 @@ func (p *Profile) answerMade(r *request, played *board.Played) {
 		p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "the move was made; no board is available"})
 		return
 	}
-	r.lost = true
+	r.notHolder = true
 	v := p.show(r.session, b, r.h.Seq)
 	if place := p.waitlist.place(r.session.ID()); place > 0 {
 		v.fields.AddInt(wire.KeyWaitPlace, max(1, place-int64(p.boards.Free()))) // those ahead get the free boards now
 	}
-	p.addCrowd(&v, r, played)
+	p.addMoveTally(&v, r, played)
 	v.fit(p.link.Room(r.id))
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}, wire.BoardUpdate{FEN: v.fen}, v.fields...)
 }
 
-// addCrowd adds how other players have moved in the same position, if the player asks for it.
-func (p *Profile) addCrowd(v *view, r *request, played *board.Played) {
+// addMoveTally adds how other players have moved in the same position, if the player asks for it.
+func (p *Profile) addMoveTally(v *view, r *request, played *board.Played) {
 	if wants, _ := r.ext.Int(wire.KeyMoveCrowd); wants != 1 || played.Ply == 0 || played.Ply > tally.Plies {
 		return
 	}
-	p.scratch.crowd = p.crowd.AppendTop(p.scratch.crowd[:0], played.From)
-	if len(p.scratch.crowd) > 0 {
-		v.fields.AddString(wire.KeyCrowdMoves, string(p.scratch.crowd))
+	p.scratch.moveTally = p.moveTally.AppendTop(p.scratch.moveTally[:0], played.From)
+	if len(p.scratch.moveTally) > 0 {
+		v.fields.AddString(wire.KeyCrowdMoves, string(p.scratch.moveTally))
 	}
 }
 
@@ -157,13 +157,13 @@ func (p *Profile) addCrowd(v *view, r *request, played *board.Played) {
 func (p *Profile) moved(s *session.Session, played *board.Played, out *Output) {
 	p.stats.Moves++
 	if played.Ply <= tally.Plies && !s.Bot() {
-		p.crowd.Count(played.From, played.Board.Last())
+		p.moveTally.Count(played.From, played.Board.Last())
 	}
 	if played.Waited >= 0 {
 		p.stats.Deals.Answers++
 		p.stats.Deals.Waited += played.Waited
 	}
-	s.SetLeft(played.Board.ID())
+	s.SetLastBoard(played.Board.ID())
 	if played.First {
 		game := wamble.Stats{Games: 1}
 		if played.Board.Variant() >= 0 {

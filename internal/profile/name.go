@@ -11,8 +11,8 @@ import (
 
 var errNameTaken = &wamble.Denied{Code: wamble.AccessDenied, Reason: "this name is taken"}
 
-// NameKept is how long a player must keep a name that they have chosen.
-const NameKept = wamble.NameKept * 24 * time.Hour
+// MinNameAge is how long a player must keep a name that they have chosen.
+const MinNameAge = wamble.NameKept * 24 * time.Hour
 
 // setName gives the player's identity a name. The store is asked which player has it; names that the store
 // does not have yet belong to identities in memory, here or in another profile, which the load waits for.
@@ -43,9 +43,9 @@ func (p *Profile) setName(r *request, out *Output) verdict {
 	case in.Session != nil && in.Session.Key != i.Key() || p.isNamed(name, i.Key()):
 		return p.deny(r, errNameTaken)
 	case p.keepsName(renamed):
-		return p.deny(r, &wamble.Denied{Code: wamble.AccessDenied, Reason: "you can change your name again on " + renamed.Add(NameKept).UTC().Format(time.DateOnly)})
+		return p.deny(r, &wamble.Denied{Code: wamble.AccessDenied, Reason: "you can change your name again on " + renamed.Add(MinNameAge).UTC().Format(time.DateOnly)})
 	case p.shard.Of > 1:
-		return p.deny(r, errTwice)
+		return p.deny(r, errAskedAlready)
 	}
 	p.rename(i.Key(), name, out)
 	p.sealFor(r.session, out)
@@ -58,7 +58,7 @@ func (p *Profile) setName(r *request, out *Output) verdict {
 
 // keepsName reports whether a player who was renamed at a time must still keep that name.
 func (p *Profile) keepsName(renamed time.Time) bool {
-	return !renamed.IsZero() && renamed.Add(NameKept).After(p.clock.wall())
+	return !renamed.IsZero() && renamed.Add(MinNameAge).After(p.clock.wall())
 }
 
 // isNamed reports whether an identity in memory has a name, other than that of key but. If the store
@@ -75,7 +75,7 @@ func (p *Profile) isNamed(name string, but wamble.PublicKey) bool {
 func (p *Profile) rename(key wamble.PublicKey, name string, out *Output) {
 	p.sessions.Rename(key, name, p.clock.wall())
 	p.draft.Add(&intent.SetName{Key: key, Name: name, At: p.clock.now})
-	out.News = append(out.News, Change{What: Renamed, Key: key, Name: name})
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Renamed, Key: key, Name: name})
 	clear(p.pages)
 }
 
@@ -86,14 +86,14 @@ type Rename struct {
 	Name string
 }
 
-func (in *Rename) take(p *Profile, out *Output) {
+func (in *Rename) apply(p *Profile, out *Output) {
 	if !wamble.IsName(in.Name) || p.isNamed(in.Name, in.Key) || !p.deletes(out) {
 		return
 	}
 	p.rename(in.Key, in.Name, out)
 	p.seal(out)
 	for _, s := range p.sessions.Of(in.Key) {
-		p.sessions.Wrote(s, p.gates.last)
+		p.sessions.Wrote(s, p.watermarks.newest)
 	}
 	p.stats.Host.Renamed++
 }

@@ -59,15 +59,15 @@ func wishesOf(r *request) (w link.Wishes) {
 // left memory since, only the store can tell: missing says that the store does not have it.
 func (p *Profile) offered(from wamble.Peer, token wamble.Token, missing bool) (link.Offered, bool) {
 	o, ok := p.link.Offered(from, token)
-	return o, ok && !p.sessions.Over(token) && (missing || p.clock.now.Add(-o.Age).After(p.sessions.Forgot()))
+	return o, ok && !p.sessions.Refused(token) && (missing || p.clock.now.Add(-o.Age).After(p.sessions.OldestForgotten()))
 }
 
 // accept makes the session of a request whose token was offered. It reports false if it has answered the
 // request itself.
 func (p *Profile) accept(r *request, out *Output) (verdict, bool) {
 	if p.readOnly() {
-		p.turnAway(r.id, r.h, out)
-		return gone, false
+		p.denyForNow(r.id, r.h, out)
+		return forgotten, false
 	}
 	from, _ := p.link.Peer(r.id)
 	s, moved, err := p.begin(from, r.h.Token, r.offer, out)
@@ -83,7 +83,7 @@ func (p *Profile) accept(r *request, out *Output) (verdict, bool) {
 // the session.
 func (p *Profile) acceptByACK(from wamble.Peer, token wamble.Token, out *Output) {
 	o, ok := p.offered(from, token, false)
-	if !ok || !p.link.Linked(token) || p.stage != running || p.readOnly() || p.law.Bans.OfPeers() && p.law.Bans.Of(p.clock.wall(), from.IP(), token) != nil {
+	if !ok || !p.link.Linked(token) || p.stage != running || p.readOnly() || p.policy.Bans.OfPeers() && p.policy.Bans.Of(p.clock.wall(), from.IP(), token) != nil {
 		return
 	}
 	s, moved, err := p.begin(from, token, o, out)
@@ -114,10 +114,10 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	if err != nil {
 		return nil, false, err
 	}
-	s.SetTerms(session.RevisionOf(p.law.Own.Terms.Hash), false)
+	s.SetTerms(session.RevisionOf(p.policy.Own.Terms.Hash), false)
 	s.SetStream(from.Stream())
 	if o.Wishes&link.Program != 0 {
-		p.markBot(s)
+		p.setBot(s)
 	}
 	player := board.Player{Offered: o.Board}
 	if shown := p.boards.Board(o.Board); shown != nil {
@@ -125,16 +125,16 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 		moved = shown.LastAssigned().After(at)
 		if shown.LastMoved().After(at) { // a first move may be under way for the position of the offer
 			moved, player.Offered = true, 0
-			s.SetLeft(o.Board)
+			s.SetLastBoard(o.Board)
 		}
 	}
 	var b *board.Board
 	var taken board.Released
 	waits := o.Wishes&link.Waits != 0
 	if o.Board != 0 || waits { // otherwise they get one when they say hello for it
-		b, taken, err = p.seatAt(s, player)
+		b, taken, err = p.assignBoardTo(s, player)
 	}
-	if waits && mayWait(err) {
+	if waits && waitsForBoard(err) {
 		err = nil // they are on the waitlist
 	}
 	if err != nil { // the player was not told of the session
@@ -147,7 +147,7 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	p.stats.NewPlayers++
 	p.sealFor(s, out)
 	p.revoked(taken, out)
-	p.pushStanding(token, out)
+	p.pushAnnouncements(token, out)
 	return s, b != nil && (moved || b.ID() != o.Board), nil
 }
 
@@ -155,9 +155,9 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 // process continues in the next.
 func saveSeals(p *Profile, dst []byte) ([]byte, error) { return p.link.AppendKeys(dst), nil }
 
-func loadSeals(v *adoption, state []byte) error {
-	if v.link == nil {
+func loadSeals(a *adoption, state []byte) error {
+	if a.link == nil {
 		return ErrState
 	}
-	return v.link.RestoreKeys(state)
+	return a.link.RestoreKeys(state)
 }

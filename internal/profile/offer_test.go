@@ -336,7 +336,7 @@ func TestOfferWhileTheStoreIsAway(t *testing.T) {
 		t.Errorf("answered by %s", got)
 	}
 	old := r.offered(peerAt(2))
-	r.p.sessions.SetForgot(r.now.Add(time.Second))
+	r.p.sessions.SetOldestForgotten(r.now.Add(time.Second))
 	if got := r.send(peerAt(2), movePacket(old.Token, old.Board, 2, "e2e4")); !strings.Contains(got, "database away") {
 		t.Errorf("answered by %s", got)
 	}

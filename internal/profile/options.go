@@ -42,15 +42,15 @@ func (o Options) withDefaults() Options {
 // Configure replaces the configuration.
 type Configure struct{ Config *config.Profile }
 
-func (in *Configure) take(p *Profile, _ *Output) {
+func (in *Configure) apply(p *Profile, _ *Output) {
 	c := in.Config
 	if c == nil {
 		return // a damaged recording
 	}
 	p.cfg = c
-	p.law.Enact(c)
-	p.audience.book.Reconfigure(predictOptions(c))
-	p.audience.hall.Reconfigure(p.spectateOptions())
+	p.policy.SetConfig(c)
+	p.audience.predictions.Reconfigure(predictOptions(c))
+	p.audience.spectators.Reconfigure(p.spectateOptions())
 	p.link.SetConfig(p.linkConfig())
 	p.sessions.Reconfigure(p.sessionOptions())
 	p.boards.Reconfigure(p.boardOptions())
@@ -70,7 +70,7 @@ func (p *Profile) linkConfig() link.Config {
 		MaxWait:        l.RTOCap,
 		ReplayTTL:      l.TerminalCacheTTL,
 		SessionTimeout: l.SessionTimeout,
-		MaxEndpoints:   l.MaxClientSessions,
+		MaxPaths:       l.MaxClientSessions,
 		TokenRate:      l.RateLimit,
 		HostRate:       l.RateLimitIP,
 		FirstSeq:       p.firstSeq,
@@ -78,21 +78,21 @@ func (p *Profile) linkConfig() link.Config {
 	if cfg.ReplayTTL == 0 {
 		cfg.ReplayTTL = -1
 	}
-	if p.law.Rules("rate_limit.bypass") {
+	if p.policy.Rules("rate_limit.bypass") {
 		cfg.Bypass = p.bypasses
 	}
 	return cfg
 }
 
 // firstSeq returns a random number that an earlier process has hardly used, far from the wrap-around.
-func (p *Profile) firstSeq() uint32 { return 2 + p.chance.rng.Uint32()>>1 }
+func (p *Profile) firstSeq() uint32 { return 2 + p.randomness.rng.Uint32()>>1 }
 
 // sessionOptions returns the options of package session.
 func (p *Profile) sessionOptions() session.Options {
 	c := p.cfg
 	s := &c.Sessions
 	return session.Options{
-		MaxPlayers:    max(0, s.MaxPlayers-p.travel.others.Players),
+		MaxPlayers:    max(0, s.MaxPlayers-p.transfers.others.Players),
 		Unconfirmed:   s.UnconfirmedTimeout,
 		Away:          min(c.Link.SessionTimeout, s.TokenExpiration),
 		Expiration:    s.TokenExpiration,
@@ -114,7 +114,7 @@ func (p *Profile) boardOptions() board.Options {
 	}
 	return board.Options{
 		MinBoards:        least,
-		MaxBoards:        max(0, b.MaxBoards-p.travel.others.Boards-p.travel.underway(p.clock.now, p.stats.Sent)),
+		MaxBoards:        max(0, b.MaxBoards-p.transfers.others.Boards-p.transfers.inTransit(p.clock.now, p.stats.Sent)),
 		PerPlayer:        b.PerPlayer,
 		Chess960Interval: b.Chess960Interval,
 		MaxMoves:         b.MaxMoves,
@@ -144,7 +144,7 @@ func spectateOptions(c *config.Profile) spectate.Options { return spectateBeside
 
 // spectateOptions subtracts the spectators of other shards from the limit.
 func (p *Profile) spectateOptions() spectate.Options {
-	return spectateBeside(p.cfg, p.travel.others.Spectators)
+	return spectateBeside(p.cfg, p.transfers.others.Spectators)
 }
 
 func spectateBeside(c *config.Profile, others int) spectate.Options {

@@ -21,7 +21,7 @@ func TestOptions(t *testing.T) {
 		(def experienced-player-early-phase-mult 4.5) (def experienced-player-mid-phase-mult 5.5) (def experienced-player-end-phase-mult 6.5)`)
 	gotLink, wantLink := New(Options{Config: c, Now: epoch}).linkConfig(), link.Config{
 		Sends: 5, FirstWait: 700 * time.Millisecond, MinWait: 700 * time.Millisecond, MaxWait: 9 * time.Second, ReplayTTL: -1, SessionTimeout: 77 * time.Second,
-		MaxEndpoints: 33, TokenRate: 44, HostRate: 55,
+		MaxPaths: 33, TokenRate: 44, HostRate: 55,
 	}
 	if gotLink.Bypass != nil {
 		t.Error("a bypass without a policy")
@@ -29,7 +29,7 @@ func TestOptions(t *testing.T) {
 	gotLink.Bypass, wantLink.Bypass = nil, nil
 	if gotLink.Sends != wantLink.Sends || gotLink.FirstWait != wantLink.FirstWait || gotLink.MinWait != wantLink.MinWait || gotLink.MaxWait != wantLink.MaxWait ||
 		gotLink.ReplayTTL != wantLink.ReplayTTL || gotLink.SessionTimeout != wantLink.SessionTimeout ||
-		gotLink.MaxEndpoints != wantLink.MaxEndpoints || gotLink.TokenRate != wantLink.TokenRate || gotLink.HostRate != wantLink.HostRate {
+		gotLink.MaxPaths != wantLink.MaxPaths || gotLink.TokenRate != wantLink.TokenRate || gotLink.HostRate != wantLink.HostRate {
 		t.Errorf("link: got %+v, want %+v", gotLink, wantLink)
 	}
 	if got, want := (&Profile{cfg: c}).sessionOptions(), (session.Options{

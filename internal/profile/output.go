@@ -15,23 +15,23 @@ type Output struct {
 	Packets link.Batch
 	// Frames are to be written to the journal, in this order and as one group.
 	Frames Frames
-	// Gate is the gate that the input Durable reports when all frames of this step are durable; 0 if the
+	// DurableIndex is the durable index that the input Durable reports when all frames of this step are durable; 0 if the
 	// step made none. It is always the last Gate plus one.
-	Gate uint64
+	DurableIndex uint64
 	// Loads are queries to the store. Each is answered by one input Loaded.
 	Loads []Load
 	// Leases ask for numbers that run out. Each is answered by one input Leased.
 	Leases []Lease
 	// Finished are the games that ended in this step.
 	Finished []*board.Finished
-	// News is what the other profiles of the store are told when Gate, or the last gate before, is durable.
-	News []Change
-	// Sights is what the shards with spectators are told at that time.
-	Sights []Sight
-	// Came is the addresses of new players, if other shards must count them.
-	Came []session.Newcomer
-	// Told is the answer to the input Ask; nil if the board is not here.
-	Told *Told
+	// StoreEvents is what the other profiles of the store are told when Gate, or the last durable index before, is durable.
+	StoreEvents []StoreEvent
+	// BoardViews is what the shards with spectators are told at that time.
+	BoardViews []BoardView
+	// Newcomers is the addresses of new players, if other shards must count them.
+	Newcomers []session.Newcomer
+	// BoardReply is the answer to the input Ask; nil if the board is not here.
+	BoardReply *BoardReply
 	// Troubles are errors for the log, such as damaged stored boards.
 	Troubles []error
 	// Next is when Step must be called again at the latest; the zero time means never. There may be nothing
@@ -42,15 +42,15 @@ type Output struct {
 func (o *Output) reset() {
 	o.Packets.Reset()
 	o.Frames.reset()
-	o.Gate = 0
+	o.DurableIndex = 0
 	o.Loads = o.Loads[:0]
 	o.Leases = o.Leases[:0]
 	clear(o.Finished)
 	o.Finished = o.Finished[:0]
-	clear(o.News)
-	o.News = o.News[:0]
-	o.Sights = o.Sights[:0]
-	o.Told, o.Came = nil, o.Came[:0]
+	clear(o.StoreEvents)
+	o.StoreEvents = o.StoreEvents[:0]
+	o.BoardViews = o.BoardViews[:0]
+	o.BoardReply, o.Newcomers = nil, o.Newcomers[:0]
 	o.Troubles = o.Troubles[:0]
 	o.Next = time.Time{}
 }
@@ -58,8 +58,8 @@ func (o *Output) reset() {
 // withdraw removes everything that was decided: only packets, leases and troubles stay.
 func (o *Output) withdraw() {
 	o.Frames.reset()
-	o.Gate = 0
-	o.Loads, o.Finished, o.News, o.Sights, o.Told = o.Loads[:0], o.Finished[:0], o.News[:0], o.Sights[:0], nil
+	o.DurableIndex = 0
+	o.Loads, o.Finished, o.StoreEvents, o.BoardViews, o.BoardReply = o.Loads[:0], o.Finished[:0], o.StoreEvents[:0], o.BoardViews[:0], nil
 }
 
 // Frames are frames of intents (journal.Decode) in one buffer.

@@ -15,8 +15,8 @@ type Packet struct {
 	Data []byte
 }
 
-func (in *Packet) take(p *Profile, out *Output) {
-	p.take(in.Data)
+func (in *Packet) apply(p *Profile, out *Output) {
+	p.setCurrent(in.Data)
 	got := p.receive(in, out)
 	switch got.Verdict {
 	case link.New:
@@ -28,7 +28,7 @@ func (in *Packet) take(p *Profile, out *Output) {
 			if got.Packet.Seq == 0 {
 				s.SetSigns()
 			}
-			p.hear(s, in.Peer)
+			p.noteActivity(s, in.Peer)
 		} else {
 			p.acceptByACK(in.Peer, got.Packet.Token, out)
 		}
@@ -46,20 +46,20 @@ func (p *Profile) receive(in *Packet, out *Output) *link.Received {
 	return got
 }
 
-// Linked returns how long the link has handled packets so far, by Watch.
-func (p *Profile) Linked() time.Duration { return p.linked }
+// LinkTime returns how long the link has handled packets so far, by Watch.
+func (p *Profile) LinkTime() time.Duration { return p.linked }
 
-// take makes a packet the one in hand.
-func (p *Profile) take(packet []byte) {
-	p.hand = packet
+// setCurrent makes a packet the one in hand.
+func (p *Profile) setCurrent(packet []byte) {
+	p.current = packet
 	if p.Trap != nil {
 		p.Trap(packet)
 	}
 }
 
-// Hand returns the packet during whose handling Step has panicked; nil if there was none. For a request
+// CurrentPacket returns the packet during whose handling Step has panicked; nil if there was none. For a request
 // that waited for a load it is the packet of that request.
-func (p *Profile) Hand() []byte { return p.hand }
+func (p *Profile) CurrentPacket() []byte { return p.current }
 
 func (in *Packet) pack(w *pack.Writer) {
 	PackPeer(w, in.Peer)
@@ -71,7 +71,7 @@ func (in *Packet) unpack(r *pack.Reader) { in.Peer, in.Data = unpackPeer(r), r.B
 // PeerClosed is the end of a WebSocket connection.
 type PeerClosed struct{ Peer wamble.Peer }
 
-func (in *PeerClosed) take(p *Profile, _ *Output) {
+func (in *PeerClosed) apply(p *Profile, _ *Output) {
 	p.scratch.tokens = p.link.TokensAt(in.Peer, p.scratch.tokens[:0])
 	p.link.Forget(in.Peer)
 	for _, token := range p.scratch.tokens {

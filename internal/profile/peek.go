@@ -5,10 +5,10 @@ import (
 	"wamble/internal/board"
 )
 
-// Peek returns a board in memory in the form of the store, and the gate behind which the board may be
-// shown: Profile.Durable must reach the gate first. Its holder is set only while they are here, and handles
+// Peek returns a board in memory in the form of the store, and the durable index behind which the board may be
+// shown: Profile.Durable must reach the durable index first. Its holder is set only while they are here, and handles
 // only for players in memory.
-func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool) {
+func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, durableIndex uint64, ok bool) {
 	live := p.boards.Board(id)
 	if live == nil {
 		return wamble.Board{}, 0, false
@@ -25,14 +25,14 @@ func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, gate uint64, ok bool)
 		move.Bot = p.byBot(m)
 		b.Moves = append(b.Moves, move)
 	}
-	b.Holder = p.thinker(live)
-	return b, p.gates.last, true
+	b.Holder = p.presentHolder(live)
+	return b, p.watermarks.newest, true
 }
 
-// thinker returns the reservation of a board whose holder is here, or nil.
-func (p *Profile) thinker(b *board.Board) *wamble.Reservation {
+// presentHolder returns the reservation of a board whose holder is here, or nil.
+func (p *Profile) presentHolder(b *board.Board) *wamble.Reservation {
 	s := p.sessions.ByID(b.Holder())
-	if s == nil || b.Gone() {
+	if s == nil || b.HolderAway() {
 		return nil
 	}
 	r := &wamble.Reservation{Board: b.ID(), Profile: p.cfg.Name, Session: s.ID(), Bot: s.Bot()}
@@ -57,8 +57,8 @@ func (p *Profile) byBot(m board.Move) bool {
 	return m.Bot || s != nil && s.Bot()
 }
 
-// Durable returns the gate up to which everything may be shown.
-func (p *Profile) Durable() uint64 { return p.gates.durable }
+// Durable returns the durable index up to which everything may be shown.
+func (p *Profile) Durable() uint64 { return p.watermarks.durable }
 
 // HasBoard reports whether a board is in memory.
 func (p *Profile) HasBoard(id wamble.BoardID) bool { return p.boards.Board(id) != nil }

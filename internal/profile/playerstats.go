@@ -35,15 +35,15 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 	case denied != nil:
 		return p.denyStats(r, denied)
 	case what.Subject == TargetOf && r.session != nil && r.answerTo(TargetOf) == nil:
-		if d := p.recent.failed(p.clock.since, &what); d != nil {
+		if d := p.answerCache.failed(p.clock.since, &what); d != nil {
 			return p.deny(r, d)
 		}
-		if r.loaded = p.recent.find(p.clock.since, &what); r.loaded == nil {
+		if r.loaded = p.answerCache.find(p.clock.since, &what); r.loaded == nil {
 			return p.ask(r, what, out)
 		}
 		r.subject = TargetOf
 		return p.playerStats(r, out)
-	case !p.law.MayReadStats(p.clock.wall(), whoOf(r.session), t.who):
+	case !p.policy.MayReadStats(p.clock.wall(), whoOf(r.session), t.who):
 		return p.denyStats(r, errStatsDenied)
 	case r.session == nil:
 		return p.denyStats(r, errNoRequester)

@@ -171,6 +171,6 @@ func TestBannedIdentity(t *testing.T) {
 	r := newRig(t, "(def min-boards 2)")
 	key := wamble.PublicKey{5}
 	s := r.store.stored(500, key, wamble.Stats{}, epoch)
-	r.step(&Ban{Whom: Whom{Key: key}, Text: "cheating"})
+	r.step(&Ban{Whom: Target{Key: key}, Text: "cheating"})
 	expect(t, r.asks(peerAt(1), helloPacket(tokenOf(s.Token), 1)), "ACK 1", `ERROR 1001 "banned: cheating" error.blocking`)
 }

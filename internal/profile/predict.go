@@ -23,24 +23,24 @@ func (p *Profile) mayPredict(s *session.Session, b *board.Board) int {
 
 // mayPredictOn is mayPredict for a board that may be in another shard.
 func (p *Profile) mayPredictOn(s *session.Session, b wamble.BoardID, holds bool) int {
-	o := p.audience.book.Options()
-	if !p.audience.book.MayPredict(s.Token(), holds) {
+	o := p.audience.predictions.Options()
+	if !p.audience.predictions.MayPredict(s.Token(), holds) {
 		return -1
 	}
 	var id string
-	if p.law.Rules("prediction.write") {
+	if p.policy.Rules("prediction.write") {
 		id = strconv.FormatUint(uint64(b), 10)
 	}
-	return depthOf(p.decide(s, "prediction.write", predictsAs[o.Mode], "board", id), o.Depth)
+	return depthOf(p.policyDecision(s, "prediction.write", predictsAs[o.Mode], "board", id), o.Depth)
 }
 
 // mayReadPredictions returns how deep a session may read the tree, at most wants; negative: not at all.
 func (p *Profile) mayReadPredictions(s *session.Session, wants int) int {
 	var depth string
-	if p.law.Rules("prediction.read") {
+	if p.policy.Rules("prediction.read") {
 		depth = strconv.Itoa(wants)
 	}
-	return min(wants, depthOf(p.decide(s, "prediction.read", "tree", "depth", depth), p.audience.book.Options().Depth))
+	return min(wants, depthOf(p.policyDecision(s, "prediction.read", "tree", "depth", depth), p.audience.predictions.Options().Depth))
 }
 
 // depthOf returns the depth that a decision allows, at most most; negative: none.
@@ -56,10 +56,10 @@ func (p *Profile) predict(r *request, out *Output) verdict {
 	m := r.message.(*wire.SubmitPrediction)
 	s, b := r.session, p.boards.Board(r.h.Board)
 	if b == nil {
-		return p.predictElsewhere(r, m, out)
+		return p.predictInOtherShard(r, m, out)
 	}
 	reads := p.mayReadPredictions(s, 0) >= 0
-	row, v := p.audience.book.Submit(p.clock.now, predict.Submission{
+	row, v := p.audience.predictions.Submit(p.clock.now, predict.Submission{
 		Session: s.ID(), Token: s.Token(), Board: b.ID(), On: b.Position(), Holds: b.Holder() == s.ID(),
 		UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredict(s, b), Reads: reads,
 	}, &p.draft)
@@ -72,25 +72,25 @@ func (p *Profile) predict(r *request, out *Output) verdict {
 	return done
 }
 
-// predictElsewhere handles a prediction on a board of another shard.
-func (p *Profile) predictElsewhere(r *request, m *wire.SubmitPrediction, out *Output) verdict {
+// predictInOtherShard handles a prediction on a board of another shard.
+func (p *Profile) predictInOtherShard(r *request, m *wire.SubmitPrediction, out *Output) verdict {
 	reads := p.mayReadPredictions(r.session, 0) >= 0
-	ask := Ask{UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredictOn(r.session, r.h.Board, false), Reads: reads}
+	ask := BoardRequest{UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredictOn(r.session, r.h.Board, false), Reads: reads}
 	if ask.UCI == "" {
 		ask.UCI = "-" // refused there, as it would be here
 	}
-	told, v := p.elsewhere(r, ask, out)
+	reply, v := p.askOtherShards(r, ask, out)
 	switch {
 	case v != done:
 		return v
-	case told == nil:
+	case reply == nil:
 		p.answerSubmit(r, predict.NotFound, predict.Row{})
 	default:
 		var row predict.Row
-		if len(told.Rows) > 0 && (reads || told.Status == predict.Created) {
-			row = told.Rows[0]
+		if len(reply.Rows) > 0 && (reads || reply.Status == predict.Created) {
+			row = reply.Rows[0]
 		}
-		p.answerSubmit(r, told.Status, row)
+		p.answerSubmit(r, reply.Status, row)
 	}
 	return done
 }
@@ -110,7 +110,7 @@ func (p *Profile) answerSubmit(r *request, v predict.SubmitStatus, row predict.R
 // predictions answers with the tree of a board, empty if the board is unknown.
 func (p *Profile) predictions(r *request, out *Output) verdict {
 	m := r.message.(*wire.GetPredictions)
-	depth := p.audience.book.Options().Depth
+	depth := p.audience.predictions.Options().Depth
 	if m.Depth > 0 {
 		depth = min(depth, int(m.Depth))
 	}
@@ -123,14 +123,14 @@ func (p *Profile) predictions(r *request, out *Output) verdict {
 		limit = wire.MaxRows
 	}
 	a := &p.audience
-	a.rows, a.data = a.book.Read(a.rows[:0], r.h.Board, depth, limit), a.data[:0]
+	a.rows, a.data = a.predictions.Read(a.rows[:0], r.h.Board, depth, limit), a.data[:0]
 	if p.boards.Board(r.h.Board) == nil {
-		told, v := p.elsewhere(r, Ask{Depth: depth, Limit: limit}, out)
+		reply, v := p.askOtherShards(r, BoardRequest{Depth: depth, Limit: limit}, out)
 		if v != done {
 			return v
 		}
-		if told != nil {
-			a.rows = append(a.rows, told.Rows...)
+		if reply != nil {
+			a.rows = append(a.rows, reply.Rows...)
 		}
 	}
 	for i := range a.rows {
@@ -149,7 +149,7 @@ func (p *Profile) answerPredictions(r *request, data []wire.Prediction, fields [
 func (p *Profile) rowFor(s *session.Session, row *predict.Row) wire.Prediction {
 	author := wire.Author(s.Token())
 	if row.Session != s.ID() {
-		author = p.audience.book.Pseudonym(s.ID(), row.Session)
+		author = p.audience.predictions.Pseudonym(s.ID(), row.Session)
 	}
 	uci, _ := wire.MakeUCI(row.UCI) // checked before
 	return wire.Prediction{
@@ -162,7 +162,7 @@ func (p *Profile) rowFor(s *session.Session, row *predict.Row) wire.Prediction {
 func (p *Profile) resolve(played *board.Played, out *Output) {
 	a := &p.audience
 	before := len(a.gains)
-	a.gains = a.book.Resolve(p.clock.now, played.Board.ID(), played.Ply, played.Board.Last(), a.gains, &p.draft)
+	a.gains = a.predictions.Resolve(p.clock.now, played.Board.ID(), played.Ply, played.Board.Last(), a.gains, &p.draft)
 	for _, g := range a.gains[before:] {
 		if g.Points == 0 {
 			continue
@@ -172,22 +172,22 @@ func (p *Profile) resolve(played *board.Played, out *Output) {
 		if s != nil {
 			s.Count(won)
 		}
-		out.News = append(out.News, Change{What: Credited, Session: g.Session, Key: whoOf(s).Key, Won: won})
+		out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Credited, Session: g.Session, Key: whoOf(s).Key, Won: won})
 	}
 }
 
 // expire ends the predictions of a board that is finished.
 func (p *Profile) expire(id wamble.BoardID) {
-	p.audience.gains = p.audience.book.Expire(p.clock.now, id, p.audience.gains, &p.draft)
+	p.audience.gains = p.audience.predictions.Expire(p.clock.now, id, p.audience.gains, &p.draft)
 }
 
-// keepGainers keeps sessions whose predictions were resolved in memory until the store has the results.
-func (p *Profile) keepGainers() {
+// retainGainers keeps sessions whose predictions were resolved in memory until the store has the results.
+func (p *Profile) retainGainers() {
 	for _, g := range p.audience.gains {
 		if s := p.sessions.ByID(g.Session); s != nil {
-			p.sessions.Wrote(s, p.gates.last)
+			p.sessions.Wrote(s, p.watermarks.newest)
 		} else {
-			p.owing.add(g.Session, p.gates.last)
+			p.pendingRewards.add(g.Session, p.watermarks.newest)
 		}
 	}
 	p.audience.gains = p.audience.gains[:0]
@@ -197,7 +197,7 @@ func (p *Profile) keepGainers() {
 func (p *Profile) restorePredictions(b *board.Board, stored []wamble.Prediction) {
 	for i := range stored {
 		if stored[i].Board == b.ID() {
-			p.audience.book.Restore(p.clock.now, &stored[i], b.Plies(), &p.draft)
+			p.audience.predictions.Restore(p.clock.now, &stored[i], b.Plies(), &p.draft)
 		}
 	}
 }

@@ -397,7 +397,7 @@ func TestPredictionsExpire(t *testing.T) {
 			t.Errorf("prediction %d is %v, want %v", i+1, got, want)
 		}
 	}
-	if n := r.p.audience.book.Len(); n != 0 {
+	if n := r.p.audience.predictions.Len(); n != 0 {
 		t.Errorf("%d predictions are left", n)
 	}
 	expect(t, r.ask(two, treePacket(two, 1, 7, 0, 0)), "ACK 7", "PREDICTION_DATA board 1 "+treeKeys)
@@ -466,7 +466,7 @@ func TestEraseForgetsPredictions(t *testing.T) {
 	r.settle()
 	r.took()
 	r.apply() // fails for what does not fit
-	if n := r.p.audience.book.Len(); n != 0 {
+	if n := r.p.audience.predictions.Len(); n != 0 {
 		t.Errorf("%d predictions are left", n)
 	}
 	expect(t, r.ask(one, submitPacket(one, 1, 22, "e7e5", 1)), "ACK 22", "PREDICTION_DATA status 7 board 1 "+submitKeys)

@@ -44,7 +44,7 @@ func (p *Profile) Seek(of Seek, most int) (found []Present, more bool) {
 	network := access.Network(of.Net)
 	of.Name = strings.ToLower(of.Name)
 	for s := range p.sessions.All() {
-		if !p.sought(s, &of, network) {
+		if !p.matches(s, &of, network) {
 			continue
 		}
 		if len(found) == most {
@@ -55,7 +55,7 @@ func (p *Profile) Seek(of Seek, most int) (found []Present, more bool) {
 	return found, false
 }
 
-func (p *Profile) sought(s *session.Session, of *Seek, network netip.Prefix) bool {
+func (p *Profile) matches(s *session.Session, of *Seek, network netip.Prefix) bool {
 	if of.Session != 0 && s.ID() == of.Session || of.Net.IsValid() && p.link.At(s.Token(), network) {
 		return true
 	}

@@ -23,45 +23,45 @@ import (
 //	submit out.Frames as one group; ask out.Loads; lease out.Leases;
 //	send out.Packets; be back at out.Next
 type Profile struct {
-	cfg          *config.Profile
-	shard        wamble.Shard
-	clock        clock
-	chance       chance
-	link         *link.Server
-	boards       *board.Pool
-	sessions     *session.Table
-	leases       *journal.Leases
-	loads        loads
-	strangers    strangers
-	recent       recent
-	gates        gates
-	draft        draft
-	seen         seen
-	resuming     *resumption // nil unless the profile is restored from slices
-	behind       behind
-	owing        owing
-	copies       copies
-	waitlist     waitlist
-	travel       travel
-	trusted      map[wamble.SessionID]trusted // commands about the trust in sessions that the store may not have
-	law          access.Law
-	brownout     Brownout
-	stage        stage
-	announcement announcement
-	standing     []Standing // announcements that stay
-	merged       mergedKeys
-	termsSaid    [32]byte // hash of the terms whose text is in the journal
-	storeAway    bool     // the store cannot be asked
-	journalFull  bool     // the journal has no room: nothing is decided
-	audience     audience
-	rewards      rewards
-	crowd        tally.Table
-	pages        pages // of the leaderboard
-	scratch      scratch
-	stats        Stats
-	hand         []byte // the packet in hand; nil: none
-	shelved      []byte // boards that another process has written ahead of its snapshot
-	held         bool   // the number of boards in play must not change
+	cfg            *config.Profile
+	shard          wamble.Shard
+	clock          clock
+	randomness     randomness
+	link           *link.Endpoint
+	boards         *board.Pool
+	sessions       *session.Table
+	leases         *journal.Leases
+	loads          loads
+	unknownTokens  unknownTokens
+	answerCache    answerCache
+	watermarks     watermarks
+	draft          draft
+	seen           seen
+	resuming       *resumption // nil unless the profile is restored from slices
+	unstored       unstored
+	pendingRewards pendingRewards
+	cacheAges      cacheAges
+	waitlist       waitlist
+	transfers      transfers
+	pendingTrust   map[wamble.SessionID]pendingTrust // commands about the trust in sessions that the store may not have
+	policy         access.Policy
+	brownout       Brownout
+	stage          stage
+	announcement   announcement
+	standing       []Standing // announcements that stay
+	merged         mergedKeys
+	termsRecorded  [32]byte // hash of the terms whose text is in the journal
+	storeAway      bool     // the store cannot be asked
+	journalFull    bool     // the journal has no room: nothing is decided
+	audience       audience
+	rewards        rewards
+	moveTally      tally.Table
+	pages          pages // of the leaderboard
+	scratch        scratch
+	stats          Stats
+	current        []byte // the packet in hand; nil: none
+	shelved        []byte // boards that another process has written ahead of its snapshot
+	boardsHeld     bool   // the number of boards in play must not change
 
 	// Trap is called with every packet before it is handled, in tests.
 	Trap func(packet []byte)
@@ -70,9 +70,9 @@ type Profile struct {
 	linked time.Duration
 }
 
-// chance is the only source of randomness. ChaCha8 is cryptographically strong, so a token reveals nothing
+// randomness is the only source of randomness. ChaCha8 is cryptographically strong, so a token reveals nothing
 // about the next.
-type chance struct {
+type randomness struct {
 	source *rand.ChaCha8
 	rng    *rand.Rand
 	key    [32]byte // of offers and cookies
@@ -84,29 +84,29 @@ func New(o Options) *Profile {
 	source := rand.NewChaCha8(o.Seed)
 	start := o.Now.Round(0).UTC()
 	p := &Profile{
-		cfg:       o.Config,
-		shard:     o.Shard,
-		clock:     clock{epoch: start, now: start},
-		chance:    chance{source, rand.New(source), sha256.Sum256(append(o.Seed[:], "seals"...))},
-		link:      link.NewServer(link.Config{}),
-		leases:    journal.NewLeases(o.LeaseSize),
-		loads:     newLoads(o.MaxLoads),
-		pages:     pages{},
-		strangers: newStrangers(),
-		recent:    newRecent(),
-		owing:     newOwing(),
-		copies:    newCopies(),
-		rewards:   rewards{prizes: reward.NewPrizes()},
+		cfg:            o.Config,
+		shard:          o.Shard,
+		clock:          clock{epoch: start, now: start},
+		randomness:     randomness{source, rand.New(source), sha256.Sum256(append(o.Seed[:], "seals"...))},
+		link:           link.NewEndpoint(link.Config{}),
+		leases:         journal.NewLeases(o.LeaseSize),
+		loads:          newLoads(o.MaxLoads),
+		pages:          pages{},
+		unknownTokens:  newUnknownTokens(),
+		answerCache:    newAnswerCache(),
+		pendingRewards: newPendingRewards(),
+		cacheAges:      newCacheAges(),
+		rewards:        rewards{prizes: reward.NewPrizes()},
 	}
 	beginSmall(p.leases, o.Config)
 	p.draft.clock, p.seen.clock = &p.clock, &p.clock
-	p.law.Enact(o.Config)
+	p.policy.SetConfig(o.Config)
 	p.link.SetConfig(p.linkConfig())
 	p.link.SetShard(p.shard)
-	p.link.SetKey(p.chance.key)
+	p.link.SetKey(p.randomness.key)
 	p.sessions = session.New(p.sessionOptions(), p.sessionIDs(), source)
 	p.scratch.holds = p.holds
-	p.boards = board.New(p.boardOptions(), numbers[wamble.BoardID](p, wamble.BoardIDs), p.chance.rng)
+	p.boards = board.New(p.boardOptions(), numbers[wamble.BoardID](p, wamble.BoardIDs), p.randomness.rng)
 	p.audience = p.newAudience(o)
 	return p
 }
@@ -122,26 +122,26 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	p.clock.set(now)
 	p.draft.frames = &out.Frames
 	for _, in := range inputs {
-		in.take(p, out)
-		p.hand = nil
+		in.apply(p, out)
+		p.current = nil
 	}
 	p.link.Due(p.clock.since, &out.Packets)
 	if p.stage != failed {
-		p.pass(out)
+		p.runTimers(out)
 	}
 	p.seal(out)
 	p.showSpectators()
-	out.Sights = append(out.Sights, p.travel.sights...)
-	p.travel.sights = p.travel.sights[:0]
-	out.Came = p.sessions.TakeCame(out.Came)
+	out.BoardViews = append(out.BoardViews, p.transfers.views...)
+	p.transfers.views = p.transfers.views[:0]
+	out.Newcomers = p.sessions.TakeNewcomers(out.Newcomers)
 	if p.stage == failed {
 		out.withdraw() // its decisions can never become durable
 	}
-	p.link.Release(p.clock.since, p.gates.durable, &out.Packets)
-	p.wantLeases(out)
-	out.Next = p.next()
+	p.link.Release(p.clock.since, p.watermarks.durable, &out.Packets)
+	p.requestLeases(out)
+	out.Next = p.nextTimer()
 	if p.shard.Of > 1 {
-		p.travel.count = p.count()
+		p.transfers.count = p.count()
 	}
 	p.stats.Steps++
 }

@@ -36,8 +36,8 @@ const (
 	// First.Renamed is set, the identity gets the name with that time, unless another player has it or the
 	// identity must keep its own name; Answer.Player is the result.
 	NameOf
-	// ElsewhereOf asks the other shards of the profile about Ask, in Answer.Told.
-	ElsewhereOf
+	// OtherShardsOf asks the other shards of the profile about Ask, in Answer.Told.
+	OtherShardsOf
 )
 
 // Load is a query to the store.
@@ -53,7 +53,7 @@ type Load struct {
 	Page    wamble.LeaderboardQuery
 	Profile string
 	Hash    [32]byte
-	Ask     Ask
+	Ask     BoardRequest
 }
 
 // Answer is what the store has, besides a session or a board.
@@ -63,5 +63,5 @@ type Answer struct {
 	Reservations []wamble.Reservation
 	Accepted     bool
 	Sessions     []wamble.Session
-	Told         *Told `json:",omitempty"`
+	Told         *BoardReply `json:",omitempty"`
 }

@@ -38,7 +38,7 @@ func (ps pages) find(now time.Time, q wamble.LeaderboardQuery) *wamble.Leaderboa
 	return nil
 }
 
-func (ps pages) keep(now time.Time, q wamble.LeaderboardQuery, ranks *wamble.Leaderboard) {
+func (ps pages) add(now time.Time, q wamble.LeaderboardQuery, ranks *wamble.Leaderboard) {
 	if len(ps) >= maxPages {
 		clear(ps)
 	}
@@ -57,7 +57,7 @@ func (p *Profile) leaderboard(r *request, out *Output) verdict {
 			return p.deny(r, brokenOf(RanksOf))
 		}
 		ranks = in.Answer.Ranks
-		p.pages.keep(p.clock.now, q, ranks)
+		p.pages.add(p.clock.now, q, ranks)
 	}
 	if ranks == nil {
 		return p.ask(r, Load{Subject: RanksOf, Token: r.h.Token, Page: q}, out)

@@ -18,14 +18,14 @@ type Reader struct {
 	About *wamble.Player
 }
 
-// Admits returns why a reader may not use rights, or nil. It makes the checks of a request: bans, policy
+// Authorize returns why a reader may not use rights, or nil. It makes the checks of a request: bans, policy
 // and terms.
-func (p *Profile) Admits(r Reader, rights []access.Right) *wamble.Denied {
-	if d := p.law.Bans.Of(p.clock.wall(), r.From, r.Token); d != nil {
+func (p *Profile) Authorize(r Reader, rights []access.Right) *wamble.Denied {
+	if d := p.policy.Bans.Of(p.clock.wall(), r.From, r.Token); d != nil {
 		return d
 	}
 	s := p.sessions.Find(r.Token)
-	if d := p.law.Bans.OfKey(p.clock.wall(), whoOf(s).Key); d != nil {
+	if d := p.policy.Bans.OfKey(p.clock.wall(), whoOf(s).Key); d != nil {
 		return d
 	}
 	for i := range rights {
@@ -43,17 +43,17 @@ func (p *Profile) Admits(r Reader, rights []access.Right) *wamble.Denied {
 func (p *Profile) grants(s *session.Session, r *Reader, right *access.Right) bool {
 	switch {
 	case right.Action == "stats.read" && r.About != nil:
-		return p.law.MayReadStats(p.clock.wall(), whoOf(s), access.Who{ID: r.About.ID, Key: r.About.Key})
+		return p.policy.MayReadStats(p.clock.wall(), whoOf(s), access.Who{ID: r.About.ID, Key: r.About.Key})
 	case right.Action == "spectate.access" && p.tier(s) < p.cfg.Spectators.Visibility:
 		return false
 	}
-	return p.law.Decide(p.clock.wall(), whoOf(s), *right).Allowed
+	return p.policy.Decide(p.clock.wall(), whoOf(s), *right).Allowed
 }
 
 // hasAgreed reports whether a request needs no acceptance of the terms, or the
 // session has accepted them.
 func (p *Profile) hasAgreed(s *session.Session, request string) bool {
-	t := &p.law.Own.Terms
+	t := &p.policy.Own.Terms
 	if t.Text == "" || !needsTerms(request) {
 		return true
 	}

@@ -24,7 +24,7 @@ func TestReaders(t *testing.T) {
 		name, conf  string
 		rights      []access.Right
 		about       *wamble.Player
-		ban         Whom
+		ban         Target
 		guest, mine string // of nobody, and of the session; "" is admitted
 	}{
 		{name: "open by default", rights: view},
@@ -40,17 +40,17 @@ func TestReaders(t *testing.T) {
 		{name: "stats by tag", conf: `(policy-tag "id:9" "shy") (policy-deny "*" "stats.read" "player" "no" () () () "target.identity_tag" "shy")`, rights: stats, about: friend, guest: no, mine: no},
 		{name: "terms", conf: `(def tos-text "be kind")`, rights: view, guest: terms, mine: terms},
 		{name: "no terms for a look", conf: `(def tos-text "be kind")`, rights: look},
-		{name: "a banned address", rights: look, ban: Whom{Net: netip.MustParsePrefix("10.0.0.0/8")}, guest: banned, mine: banned},
-		{name: "a banned identity", rights: look, ban: Whom{Key: wamble.PublicKey{1, 112}}, mine: banned},
+		{name: "a banned address", rights: look, ban: Target{Net: netip.MustParsePrefix("10.0.0.0/8")}, guest: banned, mine: banned},
+		{name: "a banned identity", rights: look, ban: Target{Key: wamble.PublicKey{1, 112}}, mine: banned},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := beforeTheEnd(t, tc.conf, fools, []wamble.SessionID{11, 12, 11, 112})
 			if !tc.ban.IsZero() {
-				r.p.law.Bans.Add(r.now, (&Ban{Whom: tc.ban}).access())
+				r.p.policy.Bans.Add(r.now, (&Ban{Whom: tc.ban}).access())
 			}
 			for token, want := range map[wamble.Token]string{{}: tc.guest, tokenOf(r.store.sessions[112].Token): tc.mine} {
 				got := ""
-				if d := r.p.Admits(Reader{Token: token, From: netip.MustParseAddr("10.1.2.3"), About: tc.about}, tc.rights); d != nil {
+				if d := r.p.Authorize(Reader{Token: token, From: netip.MustParseAddr("10.1.2.3"), About: tc.about}, tc.rights); d != nil {
 					if got = d.Reason; got == "" {
 						got = no
 					}
@@ -68,11 +68,11 @@ func TestReadersAgree(t *testing.T) {
 	r := newRig(t, `(def tos-text "be kind")`)
 	token, _ := r.join(1)
 	view := []access.Right{{Action: "protocol.ctrl", Resource: "spectate_game"}}
-	if d := r.p.Admits(Reader{Token: token}, view); d == nil {
+	if d := r.p.Authorize(Reader{Token: token}, view); d == nil {
 		t.Error("admitted before")
 	}
-	r.p.sessions.Find(token).SetTerms(session.RevisionOf(r.p.law.Own.Terms.Hash), true)
-	if d := r.p.Admits(Reader{Token: token}, view); d != nil {
+	r.p.sessions.Find(token).SetTerms(session.RevisionOf(r.p.policy.Own.Terms.Hash), true)
+	if d := r.p.Authorize(Reader{Token: token}, view); d != nil {
 		t.Errorf("afterwards: %v", d)
 	}
 }
@@ -82,26 +82,26 @@ func TestPeek(t *testing.T) {
 	if _, _, ok := r.p.Peek(99); ok {
 		t.Error("there is no board 99")
 	}
-	b, gate, ok := r.p.Peek(1)
-	if !ok || gate > r.p.Durable() || b.Status != wamble.Reserved || len(b.Moves) != 3 || b.Moves[2].UCI != "g2g4" || b.Moves[2].Session != 11 || b.FEN != r.store.boards[1].FEN {
-		t.Errorf("got %+v behind %d", b, gate)
+	b, durableIndex, ok := r.p.Peek(1)
+	if !ok || durableIndex > r.p.Durable() || b.Status != wamble.Reserved || len(b.Moves) != 3 || b.Moves[2].UCI != "g2g4" || b.Moves[2].Session != 11 || b.FEN != r.store.boards[1].FEN {
+		t.Errorf("got %+v behind %d", b, durableIndex)
 	}
 	if h := b.Holder; h == nil || h.Session != 112 || h.Handle != "h_0112" || h.Bot {
 		t.Errorf("it is held by %+v, want h_0112", h)
 	}
-	// What is not durable yet stands behind a gate that has not been reached.
+	// What is not durable yet stands behind a durable index that has not been reached.
 	r.stuck = true
 	held := r.p.boards.Held(112)
 	token := r.store.sessions[112].Token
 	r.send(peerAt(112), movePacket(tokenOf(token), held.ID(), 2, "a7a6"))
-	b, gate, ok = r.p.Peek(1)
-	if !ok || gate <= r.p.Durable() || len(b.Moves) != 4 || b.Moves[3].Handle != "h_0112" {
-		t.Errorf("before it is durable: got %+v behind %d of %d", b, gate, r.p.Durable())
+	b, durableIndex, ok = r.p.Peek(1)
+	if !ok || durableIndex <= r.p.Durable() || len(b.Moves) != 4 || b.Moves[3].Handle != "h_0112" {
+		t.Errorf("before it is durable: got %+v behind %d of %d", b, durableIndex, r.p.Durable())
 	}
 	r.stuck = false
 	r.settle()
-	if gate > r.p.Durable() {
-		t.Errorf("gate %d is not reached: %d", gate, r.p.Durable())
+	if durableIndex > r.p.Durable() {
+		t.Errorf("gate %d is not reached: %d", durableIndex, r.p.Durable())
 	}
 }
 

@@ -22,14 +22,14 @@ type request struct {
 	session *session.Session // nil: unknown token, or none
 	// loaded is the answer to the last load that the request has waited for, nil if none; subject is that
 	// of the load.
-	loaded  *Loaded
-	subject Subject
-	asked   asked
-	nobody  bool // the store has no session for the token, or one that has ended
-	lost    bool // it names a board that the player does not hold
-	accepts bool // its token was offered, and not accepted yet
-	offer   link.Offered
-	moved   bool // its player was offered another board than they got
+	loaded    *Loaded
+	subject   Subject
+	asked     askedSubjects
+	noSession bool // the store has no session for the token, or one that has ended
+	notHolder bool // it names a board that the player does not hold
+	accepts   bool // its token was offered, and not accepted yet
+	offer     link.Offered
+	moved     bool // its player was offered another board than they got
 }
 
 // answerTo returns the answer to a load about s that the request has waited for, or nil.
@@ -44,31 +44,31 @@ func (r *request) answerTo(s Subject) *Loaded {
 type verdict uint8
 
 const (
-	done  verdict = iota // answered; Profile.finish comes next
-	waits                // copied, and waits for a load
-	gone                 // refused and forgotten; its repetition is new
+	done      verdict = iota // answered; Profile.finish comes next
+	waits                    // copied, and waits for a load
+	forgotten                // refused and forgotten; its repetition is new
 )
 
 // scratch is memory that handlers reuse.
 type scratch struct {
-	holds    session.Holds // Profile.holds
-	request  request
-	packet   wire.Packet // of a request that waited
-	fen      []byte
-	crowd    []byte
-	fields   [wire.MaxFields]wire.Field
-	moves    []wire.LegalMove
-	push     []byte
-	released []board.Released
-	ended    []session.Ended
-	tokens   []wamble.Token
+	holds     session.Holds // Profile.holds
+	request   request
+	packet    wire.Packet // of a request that waited
+	fen       []byte
+	moveTally []byte
+	fields    [wire.MaxFields]wire.Field
+	moves     []wire.LegalMove
+	push      []byte
+	released  []board.Released
+	ended     []session.Ended
+	tokens    []wamble.Token
 }
 
 // request decides a request now, or queues it behind waiting requests of its token.
 func (p *Profile) request(r *request, out *Output) {
 	row := &byControl[r.h.Ctrl]
 	if p.stage != running || p.readOnly() && row.writes {
-		p.turnAway(r.id, r.h, out)
+		p.denyForNow(r.id, r.h, out)
 		return
 	}
 	if p.handle(r, row, out) == done {
@@ -81,7 +81,7 @@ func (p *Profile) handle(r *request, row *route, out *Output) verdict {
 	if l := p.loads.byToken[r.h.Token]; l != nil {
 		return p.queue(l, r)
 	}
-	if d := p.outside(r); d != nil {
+	if d := p.denyBeforeLookup(r); d != nil {
 		return p.deny(r, d)
 	}
 	if !p.findSession(r, row) {
@@ -92,14 +92,14 @@ func (p *Profile) handle(r *request, row *route, out *Output) verdict {
 			return v
 		}
 	}
-	if d := p.inside(r, row); d != nil {
+	if d := p.denyPlayer(r, row); d != nil {
 		return p.deny(r, d)
 	}
 	if row.terms {
-		accepted, known := p.hasAccepted(r, &p.law.Own)
+		accepted, known := p.hasAccepted(r, &p.policy.Own)
 		switch {
 		case !known:
-			return p.ask(r, p.askTerms(r, &p.law.Own), out)
+			return p.ask(r, p.askTerms(r, &p.policy.Own), out)
 		case !accepted:
 			return p.deny(r, access.ErrTerms)
 		}
@@ -109,7 +109,7 @@ func (p *Profile) handle(r *request, row *route, out *Output) verdict {
 
 // findSession sets the session of r. It reports false if the store must be asked for it.
 func (p *Profile) findSession(r *request, row *route) bool {
-	if row.looks != nowhere {
+	if row.lookup != noLookup {
 		r.session = p.sessions.Find(r.h.Token)
 	}
 	if r.session != nil && r.session.Bound() && !p.goodHere(r) {
@@ -118,19 +118,19 @@ func (p *Profile) findSession(r *request, row *route) bool {
 	}
 	if r.session != nil {
 		from, _ := p.link.Peer(r.id)
-		p.hear(r.session, from)
+		p.noteActivity(r.session, from)
 		p.link.Vouch(r.id)
 		return true
 	}
-	if row.looks == everywhere && !r.h.Token.IsZero() {
+	if row.lookup == storeLookup && !r.h.Token.IsZero() {
 		from, _ := p.link.Peer(r.id)
 		in := r.answerTo(SessionOf)
 		if r.offer, r.accepts = p.offered(from, r.h.Token, in != nil && in.Outcome == NotFound); r.accepts {
 			return true
 		}
 	}
-	r.nobody = r.nobody || p.strangers.find(p.clock.since, r.h.Token) == NotFound
-	return row.looks != everywhere || r.nobody || r.h.Token.IsZero() || p.sessions.Over(r.h.Token)
+	r.noSession = r.noSession || p.unknownTokens.find(p.clock.since, r.h.Token) == NotFound
+	return row.lookup != storeLookup || r.noSession || r.h.Token.IsZero() || p.sessions.Refused(r.h.Token)
 }
 
 // goodHere reports whether the token of a request is valid at its sender's address.
@@ -143,7 +143,7 @@ func (p *Profile) goodHere(r *request) bool {
 // any.
 func (p *Profile) askSession(r *request) Load {
 	what := Load{Subject: SessionOf, Token: r.h.Token}
-	if own := &p.law.Own; own.Terms.Text != "" {
+	if own := &p.policy.Own; own.Terms.Text != "" {
 		what.Profile, what.Hash = own.Name, own.Terms.Hash
 	}
 	return what
@@ -153,14 +153,14 @@ func (p *Profile) askSession(r *request) Load {
 // durable.
 func (p *Profile) finish(r *request, out *Output) {
 	p.sealFor(r.session, out)
-	p.keepGainers()
-	p.link.Finish(r.id, p.gates.last)
+	p.retainGainers()
+	p.link.Finish(r.id, p.watermarks.newest)
 	switch { // after the answer, for clients that expect it first
 	case r.session == nil: // it may have ended while the request waited
 	case r.moved && p.holds(r.session.ID()):
 		p.pushUpdate(r.session, p.boards.Held(r.session.ID()), out)
-	case r.lost:
-		p.reseat(r, out)
+	case r.notHolder:
+		p.reassignBoard(r, out)
 	}
 }
 
@@ -224,9 +224,9 @@ func (p *Profile) notify(token wamble.Token, about wamble.BoardID, n wire.Server
 	}
 }
 
-// push sends an unrequested packet, behind the gate of what was decided so far.
+// push sends an unrequested packet, behind the durable index of what was decided so far.
 func (p *Profile) push(token wamble.Token, packet []byte, out *Output) {
 	p.scratch.push = packet
 	p.seal(out)
-	p.link.Push(token, packet, p.gates.last)
+	p.link.Push(token, packet, p.watermarks.newest)
 }

@@ -172,7 +172,7 @@ func withVersion(b []byte, v byte) []byte {
 
 // drain uses up the numbers of a sequence, and lets no more come.
 func drain(r *rig, s wamble.Sequence) {
-	for r.p.leases.Left(s) > 0 {
+	for r.p.leases.Remaining(s) > 0 {
 		r.p.leases.Next(s)
 	}
 	r.p.leases.Want(s, r.p.clock.since)

@@ -27,17 +27,17 @@ func (p *Profile) reservations(r *request, out *Output) verdict {
 // reserved returns the stored reservations. For boards of this profile memory is newer and decides.
 func (p *Profile) reserved(s *session.Session, stored *Answer) []wire.Reservation {
 	var rows []wire.Reservation
-	key, own := s.Identity().Key(), p.law.Own.Name
+	key, own := s.Identity().Key(), p.policy.Own.Name
 	held, listed := p.heldBy(s), false
 	if stored != nil {
 		for _, row := range stored.Reservations {
-			if row.Profile == own && !p.elsewhereHeld(row.Board) && !p.holdsFor(row.Board, key) || len(rows) == math.MaxUint16-1 {
+			if row.Profile == own && !p.heldInOtherShard(row.Board) && !p.holdsFor(row.Board, key) || len(rows) == math.MaxUint16-1 {
 				continue
 			}
 			listed = listed || held != nil && row.Board == held.ID()
 			rows = append(rows, wire.Reservation{
 				Board: wire.Uint64(row.Board), ReservedAt: seconds(row.At.Unix()), ExpiresAt: seconds(row.Expires.Unix()),
-				Available: p.law.Place([]byte(row.Profile)) != nil && row.Profile != "", Profile: wire.Text(row.Profile),
+				Available: p.policy.Place([]byte(row.Profile)) != nil && row.Profile != "", Profile: wire.Text(row.Profile),
 			})
 		}
 	}
@@ -51,9 +51,9 @@ func (p *Profile) reserved(s *session.Session, stored *Answer) []wire.Reservatio
 	return rows
 }
 
-// elsewhereHeld reports whether another shard may have a board that is held according to the store: it is
+// heldInOtherShard reports whether another shard may have a board that is held according to the store: it is
 // not here, and was not recently.
-func (p *Profile) elsewhereHeld(id wamble.BoardID) bool {
+func (p *Profile) heldInOtherShard(id wamble.BoardID) bool {
 	return p.shard.Of > 1 && p.boards.Board(id) == nil && p.boards.Recent(id) == nil
 }
 

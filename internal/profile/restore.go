@@ -16,7 +16,7 @@ type RestoreBoard struct {
 	Predictions []wamble.Prediction
 }
 
-func (in *RestoreBoard) take(p *Profile, out *Output) {
+func (in *RestoreBoard) apply(p *Profile, out *Output) {
 	stored := p.clock.boardFromStore(in.Board)
 	err := p.boards.Restore(p.clock.now, stored, &p.draft)
 	var damaged *board.Damaged
@@ -49,12 +49,12 @@ type RestoreSession struct {
 	Answer  *Answer
 }
 
-func (in *RestoreSession) take(p *Profile, _ *Output) {
+func (in *RestoreSession) apply(p *Profile, _ *Output) {
 	s, err := p.sessions.Restore(p.clock.now, p.clock.fromStore(in.Session), in.Answer.player())
-	if errors.Is(err, session.ErrOver) {
+	if errors.Is(err, session.ErrEnded) {
 		p.boards.Leave(p.clock.now, in.Session.ID, &p.draft)
 	}
 	if s != nil && in.Answer != nil && p.TermsHash() != ([32]byte{}) {
-		s.SetTerms(session.RevisionOf(p.law.Own.Terms.Hash), in.Answer.Accepted)
+		s.SetTerms(session.RevisionOf(p.policy.Own.Terms.Hash), in.Answer.Accepted)
 	}
 }

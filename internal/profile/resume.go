@@ -22,7 +22,7 @@ import (
 //	         ResumeSlice, …             the slices
 //	         ResumeTail, …              all messages since the first slice, applied to
 //	                                    the slices that do not include them
-//	         ResumeElsewhere, …         messages of other profiles of the store
+//	         ResumeOtherProfile, …         messages of other profiles of the store
 //	         ResumeEnd, Ready
 //
 // The rows of boards, sessions, identities and predictions depend on no others, so their slices may be of
@@ -53,7 +53,7 @@ func (p *Profile) Walk(size int, buffer func() []byte) iter.Seq[[]byte] {
 			slice(w, sliceSessions, p.sessions.Walk()) &&
 			slice(w, sliceIdentities, p.sessions.WalkIdentities()) &&
 			slice(w, sliceBoards, p.boards.Walk()) &&
-			slice(w, slicePredictions, p.audience.book.Walk())
+			slice(w, slicePredictions, p.audience.predictions.Walk())
 	}
 }
 
@@ -83,48 +83,48 @@ func slice[S state](w walker, kind byte, all iter.Seq[S]) bool {
 
 // resumption is a profile while it is restored from slices.
 type resumption struct {
-	boards      *board.Resumption
-	sessions    map[wamble.SessionID]*resumedSession
-	order       []wamble.SessionID
-	players     map[wamble.PublicKey]*resumedPlayer
-	predictions map[wamble.BoardID]*resumedTree
-	boardOf     map[wamble.PredictionID]wamble.BoardID
-	elsewhere   elsewhere
-	visitor     journal.Visitor
+	boards          *board.Resumption
+	sessions        map[wamble.SessionID]*resumedSession
+	order           []wamble.SessionID
+	players         map[wamble.PublicKey]*resumedPlayer
+	predictions     map[wamble.BoardID]*resumedTree
+	boardOf         map[wamble.PredictionID]wamble.BoardID
+	changedByOthers changedByOthers
+	visitor         journal.Visitor
 }
 
 type resumedSession struct {
 	session.Resumed
-	mark uint64
+	lastSeq uint64
 }
 
 type resumedPlayer struct {
 	wamble.Player
-	mark uint64
+	lastSeq uint64
 }
 
 type resumedTree struct {
-	rows []wamble.Prediction
-	mark uint64
+	rows    []wamble.Prediction
+	lastSeq uint64
 }
 
-// resumeGate is the gate of everything decided before the start: until it is settled, the store lacks some
+// resumeIndex is the durable index of everything decided before the start: until it is settled, the store lacks some
 // of that.
-const resumeGate = 1
+const resumeIndex = 1
 
 func (p *Profile) resumption() *resumption {
 	if p.resuming == nil {
 		p.resuming = &resumption{
-			boards:      p.boards.Resume(),
-			sessions:    map[wamble.SessionID]*resumedSession{},
-			players:     map[wamble.PublicKey]*resumedPlayer{},
-			predictions: map[wamble.BoardID]*resumedTree{},
-			boardOf:     map[wamble.PredictionID]wamble.BoardID{},
-			elsewhere:   elsewhere{map[wamble.SessionID]bool{}, map[wamble.PublicKey]bool{}},
+			boards:          p.boards.Resume(),
+			sessions:        map[wamble.SessionID]*resumedSession{},
+			players:         map[wamble.PublicKey]*resumedPlayer{},
+			predictions:     map[wamble.BoardID]*resumedTree{},
+			boardOf:         map[wamble.PredictionID]wamble.BoardID{},
+			changedByOthers: changedByOthers{map[wamble.SessionID]bool{}, map[wamble.PublicKey]bool{}},
 		}
-		p.gates.last, p.gates.durable = resumeGate, resumeGate
-		p.travel.after = resumeGate
-		p.behind = newBehind()
+		p.watermarks.newest, p.watermarks.durable = resumeIndex, resumeIndex
+		p.transfers.after = resumeIndex
+		p.unstored = newUnstored()
 	}
 	return p.resuming
 }
@@ -147,7 +147,7 @@ func (in *ResumeSlice) unpack(r *pack.Reader) {
 	in.Mark, in.Ahead, in.Data = r.Uint(), time.Duration(r.Int()), r.Bytes()
 }
 
-func (in *ResumeSlice) take(p *Profile, out *Output) {
+func (in *ResumeSlice) apply(p *Profile, out *Output) {
 	if p.stage != starting {
 		return
 	}
@@ -156,49 +156,49 @@ func (in *ResumeSlice) take(p *Profile, out *Output) {
 	}
 }
 
-func (v *resumption) load(p *Profile, in *ResumeSlice) error {
-	r := pack.NewReader(in.Data)
-	switch kind := r.Octet(); kind {
+func (r *resumption) load(p *Profile, in *ResumeSlice) error {
+	reader := pack.NewReader(in.Data)
+	switch kind := reader.Octet(); kind {
 	case sliceLeases:
 		for _, s := range wamble.Sequences() {
-			p.leases.Add(s, readBlocks(&r))
+			p.leases.Add(s, readBlocks(&reader))
 		}
-		p.sessions.ReadEnded(&r, resumeGate)
-		if r.Left() > 0 { // older versions do not write it
-			v.boards.Expect(r.Uint())
+		p.sessions.ReadEnded(&reader, resumeIndex)
+		if reader.Remaining() > 0 { // older versions do not write it
+			r.boards.Expect(reader.Uint())
 		}
 	case sliceSessions:
-		for r.Left() > 0 && !r.Bad() {
-			s := &resumedSession{session.ReadResumed(&r), in.Mark}
+		for reader.Remaining() > 0 && !reader.Bad() {
+			s := &resumedSession{session.ReadResumed(&reader), in.Mark}
 			s.Created, s.LastSeen = shift(s.Created, in.Ahead), shift(s.LastSeen, in.Ahead)
-			v.addSession(s)
+			r.addSession(s)
 		}
 	case sliceIdentities:
-		for r.Left() > 0 && !r.Bad() {
-			i := &resumedPlayer{session.ReadPlayer(&r), in.Mark}
-			v.players[i.Key] = i
+		for reader.Remaining() > 0 && !reader.Bad() {
+			i := &resumedPlayer{session.ReadPlayer(&reader), in.Mark}
+			r.players[i.Key] = i
 		}
 	case sliceBoards:
-		return v.boards.Load(in.Data[1:], in.Mark, in.Ahead)
+		return r.boards.Load(in.Data[1:], in.Mark, in.Ahead)
 	case slicePredictions:
-		for r.Left() > 0 && !r.Bad() {
-			id, rows := predict.ReadTree(&r)
-			v.predictions[id] = &resumedTree{rows, in.Mark}
+		for reader.Remaining() > 0 && !reader.Bad() {
+			id, rows := predict.ReadTree(&reader)
+			r.predictions[id] = &resumedTree{rows, in.Mark}
 			for i := range rows {
-				v.boardOf[rows[i].ID] = id
+				r.boardOf[rows[i].ID] = id
 			}
 		}
 	default:
 		return ErrState
 	}
-	return end(&r)
+	return sectionError(&reader)
 }
 
-func (v *resumption) addSession(s *resumedSession) {
-	if v.sessions[s.ID] == nil {
-		v.order = append(v.order, s.ID)
+func (r *resumption) addSession(s *resumedSession) {
+	if r.sessions[s.ID] == nil {
+		r.order = append(r.order, s.ID)
 	}
-	v.sessions[s.ID] = s
+	r.sessions[s.ID] = s
 }
 
 // ResumeTail is messages of the journal, in order.
@@ -224,68 +224,68 @@ func (in *ResumeTail) unpack(r *pack.Reader) {
 	}
 }
 
-// take replays the messages. Damaged ones were dead letters and are skipped.
-func (in *ResumeTail) take(p *Profile, _ *Output) {
+// apply replays the messages. Damaged ones were dead letters and are skipped.
+func (in *ResumeTail) apply(p *Profile, _ *Output) {
 	if p.stage != starting {
 		return
 	}
-	v := p.resumption()
+	r := p.resumption()
 	for _, m := range in.Messages {
-		v.visitor.Visit(m.Frame, func(in intent.Intent) { v.replay(p, m.Seq, in) })
+		r.visitor.Visit(m.Frame, func(in intent.Intent) { r.replay(p, m.Seq, in) })
 	}
 }
 
 // ResumeEnd ends the start from slices. Last is the last message of the journal. Alone says that no other
 // profile has sessions in the same store; otherwise one may have changed them since. Told says that
-// ResumeElsewhere had all such changes; if not, all sessions are dropped, and read when the store has
+// ResumeOtherProfile had all such changes; if not, all sessions are dropped, and read when the store has
 // everything.
 type ResumeEnd struct {
 	Last        uint64
 	Alone, Told bool
 }
 
-func (in *ResumeEnd) take(p *Profile, out *Output) {
+func (in *ResumeEnd) apply(p *Profile, out *Output) {
 	if p.stage != starting || p.resuming == nil {
 		return
 	}
-	v := p.resuming
+	r := p.resuming
 	p.resuming = nil
-	p.gates.pending = append(p.gates.pending, settling{resumeGate, in.Last})
-	p.gates.settle()
-	p.behind.shared = !in.Alone
-	v.leaveChanged(p)
+	p.watermarks.pending = append(p.watermarks.pending, pendingIndex{resumeIndex, in.Last})
+	p.watermarks.advanceStored()
+	p.unstored.shared = !in.Alone
+	r.dropChanged(p)
 	if !in.Alone && !in.Told {
-		for _, id := range v.order {
-			if s := v.sessions[id]; s != nil {
-				v.drop(p, s)
+		for _, id := range r.order {
+			if s := r.sessions[id]; s != nil {
+				r.drop(p, s)
 			}
 		}
 	}
-	holds := v.boards.Holds()
+	holds := r.boards.Holds()
 	var over []wamble.SessionID
-	for _, id := range v.order {
-		s := v.sessions[id]
+	for _, id := range r.order {
+		s := r.sessions[id]
 		if s == nil {
 			continue
 		}
 		var player *wamble.Player
-		if i := v.players[s.Key]; i != nil {
+		if i := r.players[s.Key]; i != nil {
 			player = &i.Player
 			s.Player, s.Handle = i.ID, i.Handle
 		}
-		if _, err := p.sessions.Resume(p.clock.now, &s.Resumed, player, holds[id], resumeGate); err != nil {
-			p.behind.add(s.ID, s.Token, s.Key)
+		if _, err := p.sessions.Resume(p.clock.now, &s.Resumed, player, holds[id], resumeIndex); err != nil {
+			p.unstored.add(s.ID, s.Token, s.Key)
 			over = append(over, id)
 		}
 	}
-	for key := range v.players {
+	for key := range r.players {
 		if p.sessions.Identity(key) == nil {
-			p.behind.keys[key] = true
+			p.unstored.keys[key] = true
 		}
 	}
-	p.clock.reach(p.clock.label(v.boards.Newest()))
-	v.boards.End(p.clock.now, func(id wamble.SessionID) bool {
-		if s := v.sessions[id]; s != nil {
+	p.clock.noteRow(p.clock.label(r.boards.Newest()))
+	r.boards.End(p.clock.now, func(id wamble.SessionID) bool {
+		if s := r.sessions[id]; s != nil {
 			return !s.Key.IsZero()
 		}
 		return true // until the store has been asked
@@ -293,6 +293,6 @@ func (in *ResumeEnd) take(p *Profile, out *Output) {
 	for _, id := range over {
 		p.boards.Leave(p.clock.now, id, &p.draft)
 	}
-	v.restorePredictions(p)
-	p.settled()
+	r.restorePredictions(p)
+	p.onStored()
 }

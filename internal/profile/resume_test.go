@@ -36,7 +36,7 @@ func resumeTo(t testing.TB, r *rig, walked []walkSlice, conf string, end *Resume
 	}
 	next.step(tail)
 	for _, in := range elsewhere {
-		next.step(&ResumeElsewhere{Frames: [][]byte{journal.Append(journal.Begin(nil), in)}})
+		next.step(&ResumeOtherProfile{Frames: [][]byte{journal.Append(journal.Begin(nil), in)}})
 	}
 	next.step(end, &Ready{})
 	if len(next.out.Troubles) > 0 {
@@ -111,9 +111,9 @@ func TestResumeNumbers(t *testing.T) {
 	}
 }
 
-// TestResumeBehind: a session that memory does not have, and the store not all of, is
+// TestResumeUnstored: a session that memory does not have, and the store not all of, is
 // not looked for before the store has everything.
-func TestResumeBehind(t *testing.T) {
+func TestResumeUnstored(t *testing.T) {
 	r := newRig(t, resumeConf)
 	token, _ := r.join(1)
 	id := r.p.sessions.Find(token).ID()
@@ -138,11 +138,11 @@ func TestResumeBehind(t *testing.T) {
 		t.Fatal("the store was believed before it had everything")
 	}
 	next.settle()
-	if adopted := handOver(t, next); !adopted.p.behind.any() || !maps.Equal(adopted.p.behind.sessions, next.p.behind.sessions) {
+	if adopted := handOver(t, next); !adopted.p.unstored.any() || !maps.Equal(adopted.p.unstored.sessions, next.p.unstored.sessions) {
 		t.Error("the next image would believe the store")
 	}
-	if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != resumeGate {
-		t.Errorf("another profile may ask after gate %d, want %d", got, resumeGate)
+	if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != resumeIndex {
+		t.Errorf("another profile may ask after gate %d, want %d", got, resumeIndex)
 	}
 	next.apply()
 	next.now = next.now.Add(time.Second)
@@ -190,10 +190,10 @@ func TestWalkWhilePlaying(t *testing.T) {
 	r.join(2)
 }
 
-// TestResumeElsewhere: beside another profile of the same store those come back whom its
+// TestResumeOtherProfile: beside another profile of the same store those come back whom its
 // journal does not name; the others wait for the store, and all of them do if nobody
 // knows what it says.
-func TestResumeElsewhere(t *testing.T) {
+func TestResumeOtherProfile(t *testing.T) {
 	r := newRig(t, resumeConf)
 	guest, _ := r.join(1)
 	known, _ := r.join(2)
@@ -231,15 +231,15 @@ func TestResumeElsewhere(t *testing.T) {
 				if got := next.p.sessions.Find(who) != nil; got != want {
 					t.Errorf("session %d: in memory %v, want %v", ids[who], got, want)
 				}
-				if behind := next.p.behind.tokens[who.Hash()]; behind == want {
+				if behind := next.p.unstored.tokens[who.Hash()]; behind == want {
 					t.Errorf("session %d: waits for the store %v, want %v", ids[who], behind, !want)
 				}
 			}
-			if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != resumeGate {
-				t.Errorf("another profile may ask after gate %d, want %d", got, resumeGate)
+			if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != resumeIndex {
+				t.Errorf("another profile may ask after gate %d, want %d", got, resumeIndex)
 			}
 			next.settle()
-			if adopted := handOver(t, next); !adopted.p.behind.shared {
+			if adopted := handOver(t, next); !adopted.p.unstored.shared {
 				t.Error("the next image would let other profiles ask")
 			}
 		})

@@ -79,7 +79,7 @@ type rig struct {
 	seq    uint64 // number of the last message of the journal
 	stuck  bool   // the journal does not sync
 	away   bool   // the store is: no lease is answered
-	gates  []settling
+	gates  []pendingIndex
 	loads  []Load
 	sent   []sent
 	last   uint32 // number of the last reliable packet that was sent
@@ -139,8 +139,8 @@ func (r *rig) step(inputs ...Input) {
 		r.seq++
 		r.frames = append(r.frames, journaled{r.seq, append([]byte(nil), r.out.Frames.At(i)...)})
 	}
-	if r.out.Gate != 0 {
-		r.gates = append(r.gates, settling{r.out.Gate, r.seq})
+	if r.out.DurableIndex != 0 {
+		r.gates = append(r.gates, pendingIndex{r.out.DurableIndex, r.seq})
 	}
 	r.loads = append(r.loads, r.out.Loads...)
 	for i := range r.out.Packets.Len() {
@@ -164,7 +164,7 @@ func (r *rig) sync() {
 	for len(r.gates) > 0 {
 		g := r.gates[0]
 		r.gates = r.gates[1:]
-		r.step(&Durable{Gate: g.gate, Seq: g.seq})
+		r.step(&Durable{Index: g.index, Seq: g.seq})
 	}
 }
 

@@ -58,7 +58,7 @@ func meetTheWorld(t *testing.T, seed uint64) (half, most int, w *travelWorld) {
 			id := wamble.SessionID(1 + s.index*100 + w.rng.IntN(players))
 			if b := s.p.boards.Held(id); b != nil {
 				on := b.ID()
-				s.step(&World{Open: 4, Shards: slices.Clone(count)}, &turn{session: id, choice: w.rng.Uint64()})
+				s.step(&ShardCounts{Open: 4, Shards: slices.Clone(count)}, &turn{session: id, choice: w.rng.Uint64()})
 				since[id]++
 				met[id] |= movedBy[on]
 				movedBy[on] |= 1 << s.index

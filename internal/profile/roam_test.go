@@ -61,19 +61,19 @@ func TestLookedAtStays(t *testing.T) {
 		turnTo func(p *Profile, b *board.Board)      // something else
 	}{
 		{"watched", func(p *Profile, b *board.Board) bool {
-			p.openHall()
-			guest := spectate.Guest{Session: 10_000 + wamble.SessionID(b.ID()), Focus: true}
-			return p.audience.hall.Watch(p.clock.now, guest, spectate.Request{Board: b.ID()}, func([]byte) {}) == nil
-		}, func(p *Profile, b *board.Board) { p.audience.hall.Leave(10_000 + wamble.SessionID(b.ID())) }},
+			p.openSpectators()
+			guest := spectate.Viewer{Session: 10_000 + wamble.SessionID(b.ID()), Focus: true}
+			return p.audience.spectators.Watch(p.clock.now, guest, spectate.Request{Board: b.ID()}, func([]byte) {}) == nil
+		}, func(p *Profile, b *board.Board) { p.audience.spectators.Leave(10_000 + wamble.SessionID(b.ID())) }},
 		{"predicted", func(p *Profile, b *board.Board) bool {
-			if !p.audience.book.Has(b.ID()) {
-				p.audience.book.Restore(p.clock.now, &wamble.Prediction{
+			if !p.audience.predictions.Has(b.ID()) {
+				p.audience.predictions.Restore(p.clock.now, &wamble.Prediction{
 					ID: wamble.PredictionID(b.ID()), Board: b.ID(), Session: 1, UCI: "e2e4", Ply: b.Plies() + 1, Status: wamble.Pending,
 				}, b.Plies(), discard{})
 			}
 			return true
 		}, func(p *Profile, b *board.Board) {
-			p.audience.book.Expire(p.clock.now, b.ID(), nil, discard{})
+			p.audience.predictions.Expire(p.clock.now, b.ID(), nil, discard{})
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestLookedAtStays(t *testing.T) {
 						at[b.ID()] = look(s.p, b)
 					}
 					s.groups = nil
-					s.step(&World{Open: 2, Shards: make([]ShardCount, 4)}, &turn{session: wamble.SessionID(1 + i%4), choice: w.rng.Uint64()})
+					s.step(&ShardCounts{Open: 2, Shards: make([]ShardCount, 4)}, &turn{session: wamble.SessionID(1 + i%4), choice: w.rng.Uint64()})
 					for _, id := range s.sentNow() {
 						if sent++; at[id] {
 							looked++
@@ -111,7 +111,7 @@ func TestSmallWorldIsOnePool(t *testing.T) {
 	w := newTravelShards(t, 4, nil)
 	boards := map[wamble.BoardID]bool{}
 	for _, s := range w.shards {
-		s.step(&World{Open: 4, Shards: make([]ShardCount, 4)})
+		s.step(&ShardCounts{Open: 4, Shards: make([]ShardCount, 4)})
 		for i := range 4 {
 			s.step(&turn{session: wamble.SessionID(1 + s.index*100 + i), choice: 1})
 		}
@@ -124,7 +124,7 @@ func TestSmallWorldIsOnePool(t *testing.T) {
 	}
 	for range 8 {
 		for _, s := range w.shards {
-			s.step(&World{Open: 1, Shards: make([]ShardCount, 4)})
+			s.step(&ShardCounts{Open: 1, Shards: make([]ShardCount, 4)})
 			for len(s.groups) > 0 {
 				s.sync()
 			}
@@ -167,12 +167,12 @@ func TestNobodyAnswersHimselfInAShard(t *testing.T) {
 			own, answers := 0, 0
 			for round := range rounds {
 				w.now = w.now.Add(3 * time.Second) // they are people
-				world := World{Open: 1}
+				world := ShardCounts{Open: 1}
 				for k, s := range w.shards {
 					world.Shards = append(world.Shards, ShardCount{Players: tc.players[k], Free: s.p.boards.Free()})
 				}
 				for k, s := range w.shards {
-					s.step(&World{Open: 1, Shards: slices.Clone(world.Shards)})
+					s.step(&ShardCounts{Open: 1, Shards: slices.Clone(world.Shards)})
 					for i := range tc.players[k] {
 						id := wamble.SessionID(1 + k*100 + i)
 						if b := s.p.boards.Held(id); b != nil && k == tc.lonely && round > rounds/4 {

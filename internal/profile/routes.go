@@ -7,10 +7,10 @@ import (
 
 // route is the row of one control code that clients send.
 type route struct {
-	ctrl  wire.Control
-	looks looks // where the session of the token is looked up
-	must  bool  // without a session the request is refused: 1007
-	terms bool  // the request is refused until the session has accepted the terms: 1001
+	ctrl        wire.Control
+	lookup      lookup // where the session of the token is looked up
+	needsPlayer bool   // without a session the request is refused: 1007
+	terms       bool   // the request is refused until the session has accepted the terms: 1001
 	// needs is the right that the policy is asked for, besides the request itself; none if it has no
 	// action.
 	needs access.Right
@@ -21,38 +21,38 @@ type route struct {
 	handle func(*Profile, *request, *Output) verdict
 }
 
-// looks is where the session of a request's token is looked up.
-type looks uint8
+// lookup is where the session of a request's token is looked up.
+type lookup uint8
 
 const (
-	nowhere    looks = iota // the request does not need the session
-	inMemory                // a session outside memory has nothing to lose
-	everywhere              // in memory, then in the store
+	noLookup     lookup = iota // the request does not need the session
+	memoryLookup               // a session outside memory has nothing to lose
+	storeLookup                // in memory, then in the store
 )
 
 // routes is the one table of requests. Before the handler come, in this order: the rate limits (link),
 // waiting requests of the same token, bans, the session, the policy, the terms.
 var routes = []route{
-	{ctrl: wire.CtrlClientHello, looks: everywhere, writes: true, handle: (*Profile).hello},
-	{ctrl: wire.CtrlPlayerMove, looks: everywhere, needs: access.Right{Action: "game.move", Resource: "play"}, must: true, terms: true, writes: true, handle: (*Profile).move},
-	{ctrl: wire.CtrlGetLegalMoves, looks: everywhere, needs: access.Right{Action: "game.move", Resource: "legal"}, must: true, terms: true, handle: (*Profile).legal},
-	{ctrl: wire.CtrlClientGoodbye, looks: inMemory, writes: true, handle: (*Profile).goodbye},
-	{ctrl: wire.CtrlListProfiles, looks: everywhere, handle: (*Profile).listProfiles},
-	{ctrl: wire.CtrlGetProfileInfo, looks: everywhere, handle: (*Profile).profileInfo},
-	{ctrl: wire.CtrlGetProfileTOS, looks: everywhere, handle: (*Profile).readTerms},
-	{ctrl: wire.CtrlAcceptProfileTOS, looks: everywhere, writes: true, handle: (*Profile).acceptTerms},
-	{ctrl: wire.CtrlLoginRequest, looks: everywhere, writes: true, handle: (*Profile).login},
-	{ctrl: wire.CtrlLogout, looks: everywhere, writes: true, handle: (*Profile).logout},
-	{ctrl: wire.CtrlGetPlayerStats, looks: everywhere, terms: true, handle: (*Profile).playerStats},
-	{ctrl: wire.CtrlGetLeaderboard, looks: everywhere, needs: access.Right{Action: "leaderboard.read", Resource: "global"}, terms: true, handle: (*Profile).leaderboard},
-	{ctrl: wire.CtrlGetActiveReservations, looks: everywhere, handle: (*Profile).reservations},
-	{ctrl: wire.CtrlGetSessions, looks: everywhere, must: true, handle: (*Profile).listSessions},
-	{ctrl: wire.CtrlRevokeSessions, looks: everywhere, must: true, writes: true, handle: (*Profile).revokeSessions},
-	{ctrl: wire.CtrlSetName, looks: everywhere, must: true, terms: true, writes: true, handle: (*Profile).setName},
-	{ctrl: wire.CtrlSpectateGame, looks: everywhere, must: true, terms: true, handle: (*Profile).spectate},
-	{ctrl: wire.CtrlSpectateStop, looks: inMemory, terms: true, handle: (*Profile).stopSpectating},
-	{ctrl: wire.CtrlSubmitPrediction, looks: everywhere, must: true, terms: true, writes: true, handle: (*Profile).predict},
-	{ctrl: wire.CtrlGetPredictions, looks: everywhere, must: true, terms: true, handle: (*Profile).predictions},
+	{ctrl: wire.CtrlClientHello, lookup: storeLookup, writes: true, handle: (*Profile).hello},
+	{ctrl: wire.CtrlPlayerMove, lookup: storeLookup, needs: access.Right{Action: "game.move", Resource: "play"}, needsPlayer: true, terms: true, writes: true, handle: (*Profile).move},
+	{ctrl: wire.CtrlGetLegalMoves, lookup: storeLookup, needs: access.Right{Action: "game.move", Resource: "legal"}, needsPlayer: true, terms: true, handle: (*Profile).legal},
+	{ctrl: wire.CtrlClientGoodbye, lookup: memoryLookup, writes: true, handle: (*Profile).goodbye},
+	{ctrl: wire.CtrlListProfiles, lookup: storeLookup, handle: (*Profile).listProfiles},
+	{ctrl: wire.CtrlGetProfileInfo, lookup: storeLookup, handle: (*Profile).profileInfo},
+	{ctrl: wire.CtrlGetProfileTOS, lookup: storeLookup, handle: (*Profile).readTerms},
+	{ctrl: wire.CtrlAcceptProfileTOS, lookup: storeLookup, writes: true, handle: (*Profile).acceptTerms},
+	{ctrl: wire.CtrlLoginRequest, lookup: storeLookup, writes: true, handle: (*Profile).login},
+	{ctrl: wire.CtrlLogout, lookup: storeLookup, writes: true, handle: (*Profile).logout},
+	{ctrl: wire.CtrlGetPlayerStats, lookup: storeLookup, terms: true, handle: (*Profile).playerStats},
+	{ctrl: wire.CtrlGetLeaderboard, lookup: storeLookup, needs: access.Right{Action: "leaderboard.read", Resource: "global"}, terms: true, handle: (*Profile).leaderboard},
+	{ctrl: wire.CtrlGetActiveReservations, lookup: storeLookup, handle: (*Profile).reservations},
+	{ctrl: wire.CtrlGetSessions, lookup: storeLookup, needsPlayer: true, handle: (*Profile).listSessions},
+	{ctrl: wire.CtrlRevokeSessions, lookup: storeLookup, needsPlayer: true, writes: true, handle: (*Profile).revokeSessions},
+	{ctrl: wire.CtrlSetName, lookup: storeLookup, needsPlayer: true, terms: true, writes: true, handle: (*Profile).setName},
+	{ctrl: wire.CtrlSpectateGame, lookup: storeLookup, needsPlayer: true, terms: true, handle: (*Profile).spectate},
+	{ctrl: wire.CtrlSpectateStop, lookup: memoryLookup, terms: true, handle: (*Profile).stopSpectating},
+	{ctrl: wire.CtrlSubmitPrediction, lookup: storeLookup, needsPlayer: true, terms: true, writes: true, handle: (*Profile).predict},
+	{ctrl: wire.CtrlGetPredictions, lookup: storeLookup, needsPlayer: true, terms: true, handle: (*Profile).predictions},
 }
 
 // byControl has routes by control code. A code that only servers send is acknowledged and ignored, as in

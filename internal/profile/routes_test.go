@@ -17,7 +17,7 @@ func TestRoutes(t *testing.T) {
 		if row.handle == nil {
 			t.Errorf("%v has no handler", row.ctrl)
 		}
-		if row.must && row.looks != everywhere {
+		if row.needsPlayer && row.lookup != storeLookup {
 			t.Errorf("%v needs a player, but does not look for one", row.ctrl)
 		}
 	}

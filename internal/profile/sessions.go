@@ -65,10 +65,10 @@ type revocation struct {
 	others  bool
 }
 
-func (v *revocation) ends(id wamble.SessionID) bool { return (id == v.session) != v.others }
+func (v *revocation) includes(id wamble.SessionID) bool { return (id == v.session) != v.others }
 
-// of returns the sessions in memory that the revocation may select from.
-func (v *revocation) of(t *session.Table) []*session.Session {
+// sessions returns the sessions in memory that the revocation may select from.
+func (v *revocation) sessions(t *session.Table) []*session.Session {
 	if !v.key.IsZero() {
 		return t.Of(v.key)
 	}
@@ -80,8 +80,8 @@ func (v *revocation) of(t *session.Table) []*session.Session {
 
 // revoke ends sessions of an identity, and returns how many. Stored are the sessions in the store.
 func (p *Profile) revoke(v revocation, stored *Answer, why string, out *Output) (n uint64) {
-	for _, s := range v.of(p.sessions) {
-		if v.ends(s.ID()) {
+	for _, s := range v.sessions(p.sessions) {
+		if v.includes(s.ID()) {
 			p.endSession(s, why, out)
 			p.sessions.Kick(p.clock.now, s)
 			n++
@@ -89,7 +89,7 @@ func (p *Profile) revoke(v revocation, stored *Answer, why string, out *Output) 
 	}
 	if stored != nil {
 		for i := range stored.Sessions {
-			if s := &stored.Sessions[i]; v.ends(s.ID) && s.Key == v.key && !p.sessions.Refuses(s.Token) {
+			if s := &stored.Sessions[i]; v.includes(s.ID) && s.Key == v.key && !p.sessions.Refuses(s.Token) {
 				p.sessions.RefuseHash(s.Token)
 				n++
 			}
@@ -97,15 +97,15 @@ func (p *Profile) revoke(v revocation, stored *Answer, why string, out *Output) 
 	}
 	p.draft.Add(&intent.RevokeSessions{Session: v.session, Key: v.key, Others: v.others, At: p.clock.now})
 	p.seal(out)
-	out.News = append(out.News, Change{What: Revoked, Session: v.session, Key: v.key, Others: v.others})
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Revoked, Session: v.session, Key: v.key, Others: v.others})
 	return n
 }
 
-// revokedElsewhere ends the sessions here that another profile of the store has ended.
-func (p *Profile) revokedElsewhere(c *Change, out *Output) {
+// applyRemoteRevocation ends the sessions here that another profile of the store has ended.
+func (p *Profile) applyRemoteRevocation(c *StoreEvent, out *Output) {
 	v := revocation{key: c.Key, session: c.Session, others: c.Others}
-	for _, s := range v.of(p.sessions) {
-		if v.ends(s.ID()) {
+	for _, s := range v.sessions(p.sessions) {
+		if v.includes(s.ID()) {
 			p.endSession(s, "this session was ended from another one of yours", out)
 			p.sessions.Kick(p.clock.now, s)
 		}
@@ -157,7 +157,7 @@ type Revoke struct {
 	Stored  []wamble.Session
 }
 
-func (in *Revoke) take(p *Profile, out *Output) {
+func (in *Revoke) apply(p *Profile, out *Output) {
 	if in.Key.IsZero() && in.Session == 0 || !p.deletes(out) {
 		return
 	}

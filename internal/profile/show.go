@@ -57,7 +57,7 @@ func (p *Profile) addSessionFields(v *view, s *session.Session, b *board.Board) 
 		v.fields.AddString(wire.KeyPredictionSource, wire.SourceTree)
 	}
 	if caps&wire.MayPredict != 0 {
-		v.fields.AddInt(wire.KeyPredictionMaxPending, int64(p.audience.book.Options().MaxPending))
+		v.fields.AddInt(wire.KeyPredictionMaxPending, int64(p.audience.predictions.Options().MaxPending))
 	}
 	switch {
 	case b == nil:
@@ -130,16 +130,16 @@ func (p *Profile) greet(r *request, token wamble.Token, s *session.Session, b *b
 	if hosts := p.cfg.Network.ClusterEndpoints; hosts != "" && s.ID() != 0 {
 		v.fields.AddString(wire.KeyClusterEndpoint, hosts)
 	}
-	p.addHome(&v, r)
+	p.addHomeHost(&v, r)
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: token, Board: idOf(b), Flags: r.h.Flags.Negotiate() | v.flags}
 	link.Answer(p.link, r.id, h, wire.ServerHello{FEN: v.fen}, v.fields...)
 	return v
 }
 
-// addHome adds the host name of this machine to the answer of a request that another machine has forwarded.
-func (p *Profile) addHome(v *view, r *request) {
-	self := p.travel.node
+// addHomeHost adds the host name of this machine to the answer of a request that another machine has forwarded.
+func (p *Profile) addHomeHost(v *view, r *request) {
+	self := p.transfers.node
 	if self == 0 {
 		return
 	}
@@ -154,8 +154,8 @@ func (p *Profile) addHome(v *view, r *request) {
 // answerMove answers a move with the board that the player holds now.
 func (p *Profile) answerMove(r *request, b *board.Board, played *board.Played) {
 	v := p.show(r.session, b, r.h.Seq)
-	p.addCrowd(&v, r, played)
-	p.addHome(&v, r)
+	p.addMoveTally(&v, r, played)
+	p.addHomeHost(&v, r)
 	v.fit(p.link.Room(r.id))
 	h := wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}
 	link.Answer(p.link, r.id, h, wire.BoardUpdate{FEN: v.fen}, v.fields...)

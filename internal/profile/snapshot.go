@@ -37,59 +37,59 @@ type section struct {
 	name string
 	when presence
 	save func(p *Profile, dst []byte) ([]byte, error)
-	load func(v *adoption, state []byte) error
+	load func(a *adoption, state []byte) error
 }
 
 // presence says when a snapshot has a section.
 type presence uint8
 
 const (
-	ever presence = iota // always: a snapshot without it is damaged
-	late                 // always since some version
-	used                 // unless it is empty: older versions can adopt a snapshot without it
+	always       presence = iota // always: a snapshot without it is damaged
+	sinceVersion                 // always since some version
+	ifNotEmpty                   // unless it is empty: older versions can adopt a snapshot without it
 )
 
 // sections is the one table of the sections of a snapshot. Not included, and begun anew: chance, loads
-// under way (their requests are included), strangers, recent answers, the crowd, and what the server sets
+// under way (their requests are included), unknown tokens, recent answers, the crowd, and what the server sets
 // again (whether the store is away).
 var sections = []section{
-	{"counts", ever, saveCounts, loadCounts},
-	{"leases", ever, saveLeases, loadLeases},
-	{"law", late, saveLaw, loadLaw},
-	{"seen", late, saveSeen, loadSeen},
-	{"waiting", late, saveWaiting, loadWaiting},
-	{"link", ever, saveLink, loadLink},
-	{"seals", late, saveSeals, loadSeals},
-	{"sessions", ever, saveSessions, loadSessions},
-	{"woken", used, saveWoken, loadWoken},
-	{"boards", ever, saveBoards, loadBoards},
-	{"predictions", ever, savePredictions, loadPredictions},
-	{"spectators", ever, saveSpectators, loadSpectators},
-	{"behind", used, saveBehind, loadBehind},
-	{"waitlist", used, saveWaitlist, loadWaitlist},
-	{"copies", used, saveCopies, loadCopies},
+	{"counts", always, saveCounts, loadCounts},
+	{"leases", always, saveLeases, loadLeases},
+	{"law", sinceVersion, savePolicy, loadPolicy},
+	{"seen", sinceVersion, saveSeen, loadSeen},
+	{"waiting", sinceVersion, saveWaiting, loadWaiting},
+	{"link", always, saveLink, loadLink},
+	{"seals", sinceVersion, saveSeals, loadSeals},
+	{"sessions", always, saveSessions, loadSessions},
+	{"woken", ifNotEmpty, saveWoken, loadWoken},
+	{"boards", always, saveBoards, loadBoards},
+	{"predictions", always, savePredictions, loadPredictions},
+	{"spectators", always, saveSpectators, loadSpectators},
+	{"behind", ifNotEmpty, saveUnstored, loadUnstored},
+	{"waitlist", ifNotEmpty, saveWaitlist, loadWaitlist},
+	{"copies", ifNotEmpty, saveCacheAges, loadCacheAges},
 }
 
 // adoption is what was read of a snapshot. A profile takes it over once it is complete.
 type adoption struct {
-	p        *Profile
-	counts   counts
-	leases   *journal.Leases
-	law      access.Law
-	brownout Brownout
-	standing []Standing
-	merged   mergedKeys
-	seen     seen
-	behind   behind
-	copies   copies
-	waiting  []Packet
-	waitlist []wamble.SessionID
-	link     *link.Server
-	session  *session.Table
-	boards   *board.Pool
-	woken    []wamble.BoardID
-	book     *predict.Book
-	hall     *spectate.Hall
+	p           *Profile
+	counts      counts
+	leases      *journal.Leases
+	policy      access.Policy
+	brownout    Brownout
+	standing    []Standing
+	merged      mergedKeys
+	seen        seen
+	unstored    unstored
+	cacheAges   cacheAges
+	waiting     []Packet
+	waitlist    []wamble.SessionID
+	link        *link.Endpoint
+	session     *session.Table
+	boards      *board.Pool
+	woken       []wamble.BoardID
+	predictions *predict.Book
+	spectators  *spectate.Hub
 }
 
 // Snapshot appends the whole state to dst, for the input Adopt of a profile in another process. Clients
@@ -112,7 +112,7 @@ func (p *Profile) Snapshot(dst []byte) ([]byte, error) {
 			return dst, fmt.Errorf("snapshot of %s: %w", s.name, err)
 		}
 		n := len(dst) - at - 4
-		if n == 0 && s.when == used {
+		if n == 0 && s.when == ifNotEmpty {
 			dst = dst[:at-1-len(s.name)]
 			continue
 		}
@@ -132,27 +132,27 @@ func (in *Adopt) pack(w *pack.Writer) { w.Bytes(in.Data) }
 
 func (in *Adopt) unpack(r *pack.Reader) { in.Data = r.Bytes() }
 
-func (in *Adopt) take(p *Profile, out *Output) {
-	v, err := p.readSnapshot(in.Data)
+func (in *Adopt) apply(p *Profile, out *Output) {
+	a, err := p.readSnapshot(in.Data)
 	if err != nil {
 		out.Troubles = append(out.Troubles, err)
 		return
 	}
-	p.link, p.sessions, p.boards, p.leases, p.seen = v.link, v.session, v.boards, v.leases, v.seen
-	p.gates, p.stats, p.loads.last = v.counts.gates(), v.counts.Stats, v.counts.Load
-	p.stage, p.law, p.brownout, p.behind, p.copies = running, v.law, v.brownout, v.behind, v.copies
-	p.standing, p.merged = v.standing, v.merged
-	p.travel.after, p.travel.moves = p.gates.last, p.stats.Moves
-	p.sessions.SetForgot(p.clock.now)
-	p.audience.adopt(v)
+	p.link, p.sessions, p.boards, p.leases, p.seen = a.link, a.session, a.boards, a.leases, a.seen
+	p.watermarks, p.stats, p.loads.last = a.counts.gates(), a.counts.Stats, a.counts.Load
+	p.stage, p.policy, p.brownout, p.unstored, p.cacheAges = running, a.policy, a.brownout, a.unstored, a.cacheAges
+	p.standing, p.merged = a.standing, a.merged
+	p.transfers.after, p.transfers.moves = p.watermarks.newest, p.stats.Moves
+	p.sessions.SetOldestForgotten(p.clock.now)
+	p.audience.adopt(a)
 	for s := range p.sessions.All() {
 		if from, ok := p.link.Home(s.Token()); ok {
-			p.place(s, from)
+			p.setHost(s, from)
 		} else {
 			p.boards.Closed(p.clock.now, s.ID()) // connections are not in the snapshot
 		}
 	}
-	for _, id := range v.waitlist {
+	for _, id := range a.waitlist {
 		if s := p.sessions.ByID(id); s != nil {
 			p.awaitBoard(s)
 			if _, ok := p.link.Home(s.Token()); !ok {
@@ -160,8 +160,8 @@ func (in *Adopt) take(p *Profile, out *Output) {
 			}
 		}
 	}
-	for i := range v.waiting {
-		v.waiting[i].take(p, out)
+	for i := range a.waiting {
+		a.waiting[i].apply(p, out)
 	}
 }
 
@@ -172,10 +172,10 @@ func (p *Profile) readSnapshot(state []byte) (*adoption, error) {
 	if len(state) < len(stateMagic) || string(state[:len(stateMagic)]) != stateMagic {
 		return nil, ErrState
 	}
-	v := &adoption{p: p, law: p.law, seen: seen{clock: &p.clock}, copies: newCopies()}
+	a := &adoption{p: p, policy: p.policy, seen: seen{clock: &p.clock}, cacheAges: newCacheAges()}
 	r := pack.NewReader(state[len(stateMagic):])
 	met := map[string]bool{}
-	for r.Left() > 0 {
+	for r.Remaining() > 0 {
 		name := r.Bytes()
 		size := r.Take(4)
 		if r.Bad() || len(name) > maxSection {
@@ -187,16 +187,16 @@ func (p *Profile) readSnapshot(state []byte) (*adoption, error) {
 			return nil, fmt.Errorf("%w: section %q", ErrState, name)
 		}
 		met[s.name] = true
-		if err := s.load(v, bytes); err != nil {
+		if err := s.load(a, bytes); err != nil {
 			return nil, fmt.Errorf("%w: section %s: %w", ErrState, s.name, err)
 		}
 	}
 	for _, s := range sections {
-		if s.when == ever && !met[s.name] {
+		if s.when == always && !met[s.name] {
 			return nil, fmt.Errorf("%w: it has no section %s", ErrState, s.name)
 		}
 	}
-	return v, nil
+	return a, nil
 }
 
 func sectionOf(name string) *section {
@@ -217,30 +217,30 @@ type counts struct {
 	Gate    uint64
 	Applied uint64
 	Settled uint64
-	Pending []uint64 // gate, seq, gate, seq …
+	Pending []uint64 // durable index, seq, durable index, seq …
 	Stats   Stats
 }
 
 func saveCounts(p *Profile, dst []byte) ([]byte, error) {
-	if p.gates.durable != p.gates.last {
+	if p.watermarks.durable != p.watermarks.newest {
 		return dst, link.ErrHeld
 	}
 	c := counts{
 		Now: p.clock.now.UnixNano(), Ahead: p.clock.ahead, Load: p.loads.last,
-		Gate: p.gates.last, Applied: p.gates.applied, Settled: p.gates.settled, Stats: p.stats,
+		Gate: p.watermarks.newest, Applied: p.watermarks.applied, Settled: p.watermarks.stored, Stats: p.stats,
 	}
 	if !p.clock.newest.IsZero() {
 		c.Newest = p.clock.newest.UnixNano()
 	}
-	for _, s := range p.gates.pending[p.gates.first:] {
-		c.Pending = append(c.Pending, s.gate, s.seq)
+	for _, s := range p.watermarks.pending[p.watermarks.first:] {
+		c.Pending = append(c.Pending, s.index, s.seq)
 	}
 	text, err := json.Marshal(c)
 	return append(dst, text...), err
 }
 
-func loadCounts(v *adoption, state []byte) error {
-	c := &v.counts
+func loadCounts(a *adoption, state []byte) error {
+	c := &a.counts
 	if err := json.Unmarshal(state, c); err != nil {
 		return err
 	}
@@ -252,17 +252,17 @@ func loadCounts(v *adoption, state []byte) error {
 			return ErrState
 		}
 	}
-	v.p.clock.adopt(time.Unix(0, c.Now), c.Ahead)
+	a.p.clock.adopt(time.Unix(0, c.Now), c.Ahead)
 	if c.Newest != 0 {
-		v.p.clock.reach(time.Unix(0, c.Newest).UTC())
+		a.p.clock.noteRow(time.Unix(0, c.Newest).UTC())
 	}
 	return nil
 }
 
-func (c *counts) gates() gates {
-	g := gates{last: c.Gate, durable: c.Gate, applied: c.Applied, settled: c.Settled}
+func (c *counts) gates() watermarks {
+	g := watermarks{newest: c.Gate, durable: c.Gate, applied: c.Applied, stored: c.Settled}
 	for i := 0; i < len(c.Pending); i += 2 {
-		g.pending = append(g.pending, settling{c.Pending[i], c.Pending[i+1]})
+		g.pending = append(g.pending, pendingIndex{c.Pending[i], c.Pending[i+1]})
 	}
 	return g
 }
@@ -280,14 +280,14 @@ func saveLeases(p *Profile, dst []byte) ([]byte, error) {
 	return w, nil
 }
 
-func loadLeases(v *adoption, state []byte) error {
+func loadLeases(a *adoption, state []byte) error {
 	r := pack.NewReader(state)
-	v.leases = journal.NewLeases(v.p.leases.Size())
+	a.leases = journal.NewLeases(a.p.leases.Size())
 	for _, s := range wamble.Sequences() {
-		v.leases.Add(s, readBlocks(&r))
+		a.leases.Add(s, readBlocks(&r))
 	}
-	beginSmall(v.leases, v.p.cfg)
-	return end(&r)
+	beginSmall(a.leases, a.p.cfg)
+	return sectionError(&r)
 }
 
 func readBlocks(r *pack.Reader) (blocks []wamble.Block) {
@@ -299,8 +299,8 @@ func readBlocks(r *pack.Reader) (blocks []wamble.Block) {
 	return blocks
 }
 
-// end returns an error unless a section was read to its last byte.
-func end(r *pack.Reader) error {
+// sectionError returns an error unless a section was read to its last byte.
+func sectionError(r *pack.Reader) error {
 	if !r.Ended() {
 		return ErrState
 	}

@@ -17,7 +17,7 @@ func (in *Shelve) pack(w *pack.Writer) { w.Bytes(in.Data) }
 
 func (in *Shelve) unpack(r *pack.Reader) { in.Data = append([]byte(nil), r.Bytes()...) }
 
-func (in *Shelve) take(p *Profile, _ *Output) { p.shelved = in.Data }
+func (in *Shelve) apply(p *Profile, _ *Output) { p.shelved = in.Data }
 
 // Shelf configures the boards of a handoff: they are written ahead if there are at least From free boards,
 // except Keep boards in play; the next process takes in Part of them per step. Tests of a whole server set
@@ -78,12 +78,12 @@ func saveWoken(p *Profile, dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-func loadWoken(v *adoption, state []byte) error {
+func loadWoken(a *adoption, state []byte) error {
 	if len(state)%8 != 0 {
 		return ErrState
 	}
 	for ; len(state) > 0; state = state[8:] {
-		v.woken = append(v.woken, wamble.BoardID(binary.LittleEndian.Uint64(state)))
+		a.woken = append(a.woken, wamble.BoardID(binary.LittleEndian.Uint64(state)))
 	}
 	return nil
 }

@@ -15,30 +15,30 @@ import (
 
 func saveLink(p *Profile, dst []byte) ([]byte, error) { return p.link.Snapshot(p.clock.since, dst) }
 
-func loadLink(v *adoption, state []byte) (err error) {
-	if v.link, err = link.Restore(v.p.linkConfig(), v.p.clock.since, state); err == nil {
-		v.link.SetShard(v.p.shard)
-		v.link.SetKey(v.p.chance.key)
+func loadLink(a *adoption, state []byte) (err error) {
+	if a.link, err = link.Restore(a.p.linkConfig(), a.p.clock.since, state); err == nil {
+		a.link.SetShard(a.p.shard)
+		a.link.SetKey(a.p.randomness.key)
 	}
 	return err
 }
 
 func saveSessions(p *Profile, dst []byte) ([]byte, error) { return p.sessions.Snapshot(dst), nil }
 
-func loadSessions(v *adoption, state []byte) (err error) {
-	v.session, err = session.Load(v.p.sessionOptions(), v.p.sessionIDs(), v.p.chance.source, state)
+func loadSessions(a *adoption, state []byte) (err error) {
+	a.session, err = session.Load(a.p.sessionOptions(), a.p.sessionIDs(), a.p.randomness.source, state)
 	return err
 }
 
 func saveBoards(p *Profile, dst []byte) ([]byte, error) { return p.boards.Snapshot(dst), nil }
 
-func loadBoards(v *adoption, state []byte) (err error) {
-	v.boards, err = board.Load(v.p.boardOptions(), numbers[wamble.BoardID](v.p, wamble.BoardIDs), v.p.chance.rng, state)
-	if err == nil && v.boards.Rest() != (v.p.shelved != nil) {
+func loadBoards(a *adoption, state []byte) (err error) {
+	a.boards, err = board.Load(a.p.boardOptions(), numbers[wamble.BoardID](a.p, wamble.BoardIDs), a.p.randomness.rng, state)
+	if err == nil && a.boards.Rest() != (a.p.shelved != nil) {
 		return ErrState // what was written ahead belongs to another snapshot
 	}
-	if err == nil && v.p.shelved != nil {
-		err = v.boards.Shelve(v.p.shelved, v.woken)
+	if err == nil && a.p.shelved != nil {
+		err = a.boards.Shelve(a.p.shelved, a.woken)
 	}
 	return err
 }
@@ -51,7 +51,7 @@ func saveSeen(p *Profile, dst []byte) ([]byte, error) {
 	return append(dst, p.seen.frame...), nil
 }
 
-func loadSeen(v *adoption, state []byte) error {
+func loadSeen(a *adoption, state []byte) error {
 	if len(state) == 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func loadSeen(v *adoption, state []byte) error {
 	if err != nil {
 		return err
 	}
-	v.seen = seen{clock: &v.p.clock, frame: append([]byte(nil), state...), n: len(intents), since: v.p.clock.since}
+	a.seen = seen{clock: &a.p.clock, frame: append([]byte(nil), state...), n: len(intents), since: a.p.clock.since}
 	return nil
 }
 
@@ -78,27 +78,27 @@ func saveWaiting(p *Profile, dst []byte) ([]byte, error) {
 	return to, nil
 }
 
-func loadWaiting(v *adoption, state []byte) error {
+func loadWaiting(a *adoption, state []byte) error {
 	r := pack.NewReader(state)
-	for r.Left() > 0 {
-		v.waiting = append(v.waiting, Packet{Peer: unpackPeer(&r), Data: r.Bytes()})
+	for r.Remaining() > 0 {
+		a.waiting = append(a.waiting, Packet{Peer: unpackPeer(&r), Data: r.Bytes()})
 	}
-	return end(&r)
+	return sectionError(&r)
 }
 
 // The section copies has which sessions and identities were read from the store, their age, and the
 // cursors.
-func saveCopies(p *Profile, dst []byte) ([]byte, error) {
+func saveCacheAges(p *Profile, dst []byte) ([]byte, error) {
 	w := pack.Writer(dst)
-	for _, c := range p.copies.queue {
+	for _, c := range p.cacheAges.queue {
 		age := p.clock.since - c.at
-		if age > LetterAge {
+		if age > PeerMessageAge {
 			continue
 		}
 		w.Uint(uint64(c.session))
 		w.Raw(c.key[:]...)
 		w.Uint(uint64(age))
-		w.Raw(octet(c.here))
+		w.Raw(octet(c.loggedInHere))
 		w.Uint(uint64(len(c.store)))
 		for _, at := range c.store {
 			w.Uint(at.Journal)
@@ -108,20 +108,20 @@ func saveCopies(p *Profile, dst []byte) ([]byte, error) {
 	return w, nil
 }
 
-func loadCopies(v *adoption, state []byte) error {
+func loadCacheAges(a *adoption, state []byte) error {
 	r := pack.NewReader(state)
-	for r.Left() > 0 {
-		c := copied{session: wamble.SessionID(r.Uint())}
+	for r.Remaining() > 0 {
+		c := cacheAge{session: wamble.SessionID(r.Uint())}
 		copy(c.key[:], r.Take(len(c.key)))
 		age := time.Duration(r.Uint())
-		r.Must(age >= 0 && age <= LetterAge)
-		c.here = r.Octet() != 0
+		r.Must(age >= 0 && age <= PeerMessageAge)
+		c.loggedInHere = r.Octet() != 0
 		for range r.Count() {
 			c.store = append(c.store, Stamp{Journal: r.Uint(), Message: r.Uint()})
 		}
-		v.copies.add(v.p.clock.since-age, c)
+		a.cacheAges.add(a.p.clock.since-age, c)
 	}
-	return end(&r)
+	return sectionError(&r)
 }
 
 // SnapshotSize estimates the size of a snapshot, rather too high, so that memory can be allocated while
@@ -129,5 +129,5 @@ func loadCopies(v *adoption, state []byte) error {
 func (p *Profile) SnapshotSize() int {
 	const perSession, rest = 512, 1 << 20
 	perCopy := 48 + 20*p.shard.Of
-	return p.boards.SnapshotSize() + p.link.SnapshotSize() + p.sessions.Len()*perSession + len(p.copies.queue)*perCopy + rest
+	return p.boards.SnapshotSize() + p.link.SnapshotSize() + p.sessions.Len()*perSession + len(p.cacheAges.queue)*perCopy + rest
 }

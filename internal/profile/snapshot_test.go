@@ -35,9 +35,9 @@ func handOver(t testing.TB, r *rig) *rig {
 	if len(next.out.Troubles) > 0 {
 		t.Fatal(next.out.Troubles)
 	}
-	chance, err := r.p.chance.source.MarshalBinary()
+	chance, err := r.p.randomness.source.MarshalBinary()
 	if err == nil {
-		err = next.p.chance.source.UnmarshalBinary(chance)
+		err = next.p.randomness.source.UnmarshalBinary(chance)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -108,17 +108,17 @@ func textOf(out *Output) string {
 	for i := range out.Frames.Len() {
 		fmt.Fprintf(&b, "%x\n", out.Frames.At(i))
 	}
-	fmt.Fprintln(&b, out.Gate, out.Loads, out.Leases, out.Next)
+	fmt.Fprintln(&b, out.DurableIndex, out.Loads, out.Leases, out.Next)
 	return b.String()
 }
 
-// TestAdoptLaw: what the host has said still holds.
-func TestAdoptLaw(t *testing.T) {
+// TestAdoptPolicy: what the host has said still holds.
+func TestAdoptPolicy(t *testing.T) {
 	old := newRig(t, "(def min-boards 2)")
 	for _, b := range []Ban{
-		{Whom: Whom{Token: hashOf(wamble.Token{5})}, Text: "rude"},
-		{Whom: Whom{Key: wamble.PublicKey{6}}, Until: epoch.Add(time.Hour)},
-		{Whom: Whom{Net: netip.MustParsePrefix("192.0.2.0/24")}, Text: "a flood"},
+		{Whom: Target{Token: hashOf(wamble.Token{5})}, Text: "rude"},
+		{Whom: Target{Key: wamble.PublicKey{6}}, Until: epoch.Add(time.Hour)},
+		{Whom: Target{Net: netip.MustParsePrefix("192.0.2.0/24")}, Text: "a flood"},
 	} {
 		old.step(&b)
 	}
@@ -127,33 +127,33 @@ func TestAdoptLaw(t *testing.T) {
 	if got, want := next.p.brownout, old.p.brownout; got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got, want := next.p.law, old.p.law; !reflect.DeepEqual(got, want) {
+	if got, want := next.p.policy, old.p.policy; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-// TestAdoptOlderLaw: the section of a version that wrote fields which this one
+// TestAdoptOlderPolicy: the section of a version that wrote fields which this one
 // does not know is read all the same. It held tokens, not their hashes.
-func TestAdoptOlderLaw(t *testing.T) {
+func TestAdoptOlderPolicy(t *testing.T) {
 	type row struct {
 		Notice   wire.NoticeType
 		Text     string
-		Whom     Whom
+		Whom     Target
 		Until    time.Time
 		Brownout Brownout
 		Board    wamble.BoardID
 	}
-	state, err := json.Marshal([]row{{Brownout: Brownout{NoPredictions: true}}, {Text: "rude", Whom: Whom{Token: wamble.TokenHash{5}}}})
+	state, err := json.Marshal([]row{{Brownout: Brownout{NoPredictions: true}}, {Text: "rude", Whom: Target{Token: wamble.TokenHash{5}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var v adoption
-	if err := loadLaw(&v, state); err != nil {
+	var a adoption
+	if err := loadPolicy(&a, state); err != nil {
 		t.Fatal(err)
 	}
-	bans := v.law.Bans.All()
-	if !v.brownout.NoPredictions || len(bans) != 1 || bans[0].Token != hashOf(wamble.Token{5}) || bans[0].Reason != "rude" {
-		t.Errorf("got %+v, %+v", v.brownout, bans)
+	bans := a.policy.Bans.All()
+	if !a.brownout.NoPredictions || len(bans) != 1 || bans[0].Token != hashOf(wamble.Token{5}) || bans[0].Reason != "rude" {
+		t.Errorf("got %+v, %+v", a.brownout, bans)
 	}
 }
 
@@ -240,8 +240,8 @@ func FuzzAdopt(f *testing.F) {
 		}
 		for range 8 {
 			p.Step(r.now.Add(time.Minute), []Input{&Packet{Peer: peerAt(5), Data: helloPacket(wamble.Token{}, 1)}}, &out)
-			if out.Gate != 0 {
-				p.Step(r.now, []Input{&Durable{Gate: out.Gate, Seq: 1}}, &out)
+			if out.DurableIndex != 0 {
+				p.Step(r.now, []Input{&Durable{Index: out.DurableIndex, Seq: 1}}, &out)
 			}
 		}
 		if _, err := p.Snapshot(nil); err != nil && !errors.Is(err, link.ErrHeld) {

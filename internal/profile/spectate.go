@@ -7,14 +7,14 @@ import (
 
 // spectate lets a session watch all boards, or one.
 func (p *Profile) spectate(r *request, out *Output) verdict {
-	p.openHall()
-	if r.h.Board != 0 && p.boards.Board(r.h.Board) == nil && !p.audience.hall.Shows(r.h.Board) {
-		told, v := p.elsewhere(r, Ask{}, out)
+	p.openSpectators()
+	if r.h.Board != 0 && p.boards.Board(r.h.Board) == nil && !p.audience.spectators.Shows(r.h.Board) {
+		reply, v := p.askOtherShards(r, BoardRequest{}, out)
 		if v != done {
 			return v
 		}
-		if told != nil && !told.Sight.Gone {
-			p.audience.hall.Show(told.Sight.Board)
+		if reply != nil && !reply.Sight.Gone {
+			p.audience.spectators.Show(reply.Sight.Board)
 		}
 	}
 	request := spectate.Request{Board: r.h.Board}
@@ -25,7 +25,7 @@ func (p *Profile) spectate(r *request, out *Output) verdict {
 		request.Filter = spectate.StandardBoards
 	}
 	reply := func(packet []byte) { p.link.Reply(r.id, packet) }
-	if err := p.audience.hall.Watch(p.clock.now, p.guest(r.session), request, reply); err != nil {
+	if err := p.audience.spectators.Watch(p.clock.now, p.viewer(r.session), request, reply); err != nil {
 		p.deny(r, deniedOf(err))
 	}
 	return done
@@ -33,10 +33,10 @@ func (p *Profile) spectate(r *request, out *Output) verdict {
 
 // stopSpectating ends watching. It succeeds for every session.
 func (p *Profile) stopSpectating(r *request, _ *Output) verdict {
-	g := spectate.Guest{Token: r.h.Token}
+	g := spectate.Viewer{Token: r.h.Token}
 	if r.session != nil {
 		g.Session = r.session.ID()
 	}
-	p.audience.hall.Stop(g, func(packet []byte) { p.link.Reply(r.id, packet) })
+	p.audience.spectators.Stop(g, func(packet []byte) { p.link.Reply(r.id, packet) })
 	return done
 }

@@ -172,11 +172,11 @@ func TestWatching(t *testing.T) {
 	r.sent = nil
 	r.wait(20 * time.Second)
 	expect(t, strings.Join(r.updates(at), "\n"), "")
-	if n := r.p.audience.hall.Len(); n != 0 {
+	if n := r.p.audience.spectators.Len(); n != 0 {
 		t.Errorf("%d watch after the goodbye", n)
 	}
 	r.wait(61 * time.Second)
-	if r.p.audience.hall.IsOpen() {
+	if r.p.audience.spectators.IsOpen() {
 		t.Error("the hall is open, and nobody is there")
 	}
 }

@@ -18,7 +18,7 @@ const (
 // Ready ends the start: everything is restored. Until then requests are refused.
 type Ready struct{}
 
-func (*Ready) take(p *Profile, _ *Output) {
+func (*Ready) apply(p *Profile, _ *Output) {
 	if p.stage == starting {
 		p.stage = running
 	}
@@ -28,15 +28,15 @@ func (*Ready) take(p *Profile, _ *Output) {
 // when the journal works again.
 type JournalFailed struct{}
 
-// take refuses the requests that wait for a load. Answers that wait behind the gate never leave.
-func (*JournalFailed) take(p *Profile, out *Output) {
+// apply refuses the requests that wait for a load. Answers that wait behind the durable index never leave.
+func (*JournalFailed) apply(p *Profile, out *Output) {
 	if p.stage == failed {
 		return
 	}
 	p.stage = failed
 	for _, l := range p.loads.inOrder() {
 		for _, w := range l.waiting {
-			p.turnAway(w.id, w.h, out)
+			p.denyForNow(w.id, w.h, out)
 		}
 	}
 	p.loads.clear()
@@ -46,20 +46,20 @@ func (*JournalFailed) take(p *Profile, out *Output) {
 // on.
 type ReadOnly struct{}
 
-func (*ReadOnly) take(p *Profile, _ *Output) { p.journalFull = true }
+func (*ReadOnly) apply(p *Profile, _ *Output) { p.journalFull = true }
 
 // Writable says that the journal has room again.
 type Writable struct{}
 
-func (*Writable) take(p *Profile, _ *Output) { p.journalFull = false }
+func (*Writable) apply(p *Profile, _ *Output) { p.journalFull = false }
 
 // readOnly reports whether nothing may be decided, because the journal has no room or by the host's
 // command.
 func (p *Profile) readOnly() bool { return p.journalFull || p.brownout.ReadOnly }
 
-// turnAway refuses a request that cannot be decided now, and makes link forget it, so that its repetition
+// denyForNow refuses a request that cannot be decided now, and makes link forget it, so that its repetition
 // is new. The refusal is at most three times as long as any request.
-func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
+func (p *Profile) denyForNow(id link.Request, h wire.Header, out *Output) {
 	reason := "the server is starting"
 	switch {
 	case p.stage == running && p.brownout.ReadOnly:
@@ -67,11 +67,11 @@ func (p *Profile) turnAway(id link.Request, h wire.Header, out *Output) {
 	case p.stage != starting:
 		reason = "the server cannot keep moves at present"
 	}
-	p.abandon(id, h, reason, out)
+	p.denyUndecided(id, h, reason, out)
 }
 
-// abandon is turnAway with a reason; without a reason it sends nothing.
-func (p *Profile) abandon(id link.Request, h wire.Header, reason string, out *Output) {
+// denyUndecided is denyForNow with a reason; without a reason it sends nothing.
+func (p *Profile) denyUndecided(id link.Request, h wire.Header, reason string, out *Output) {
 	to, listens := p.link.Peer(id)
 	p.link.Abandon(id)
 	p.stats.Refused++

@@ -65,8 +65,8 @@ type HostStats struct {
 	Merged    uint64 // identities merged into others
 }
 
-// Plus adds the counts of another profile or shard.
-func (h HostStats) Plus(o HostStats) HostStats {
+// Add adds the counts of another profile or shard.
+func (h HostStats) Add(o HostStats) HostStats {
 	return HostStats{
 		h.Kicked + o.Kicked, h.Banned + o.Banned, h.Announced + o.Announced, h.Revoked + o.Revoked,
 		h.Erased + o.Erased, h.Trusted + o.Trusted, h.Archived + o.Archived, h.Renamed + o.Renamed, h.Merged + o.Merged,
@@ -82,7 +82,7 @@ type Gauges struct {
 	Bots                  int // of LivePlayers, the programs
 	Watchers              int
 	Predictions           int
-	Held                  int // answers behind the gate
+	Held                  int // answers behind the durable index
 	Loading               int // loads under way
 	UnsettledGates        int // durable, but not in the store yet
 	BoardIDs, SessionIDs  int64
@@ -100,15 +100,17 @@ func (p *Profile) Gauges() Gauges {
 	return Gauges{
 		Boards: p.boards.Len(), FreeBoards: p.boards.Free(), AsleepBoards: p.boards.Asleep(), Here: p.boards.Here(), Waiting: p.waitlist.here(),
 		Players: p.sessions.Len(), LivePlayers: p.sessions.Present(), Bots: p.sessions.Bots(),
-		Watchers: p.audience.hall.Len(), Predictions: p.audience.book.Len(), Held: p.link.Held(), Loading: len(p.loads.byID),
-		UnsettledGates: len(p.gates.pending) - p.gates.first,
-		BoardIDs:       p.leases.Left(wamble.BoardIDs), SessionIDs: p.leases.Left(wamble.SessionIDs),
+		Watchers: p.audience.spectators.Len(), Predictions: p.audience.predictions.Len(), Held: p.link.Held(), Loading: len(p.loads.byID),
+		UnsettledGates: len(p.watermarks.pending) - p.watermarks.first,
+		BoardIDs:       p.leases.Remaining(wamble.BoardIDs), SessionIDs: p.leases.Remaining(wamble.SessionIDs),
 		Starting: p.stage == starting, Failed: p.stage == failed, Off: p.storeAway,
 	}
 }
 
-// Crowds returns at most most boards, those with the most spectators.
-func (p *Profile) Crowds(most int) []spectate.Crowd { return p.audience.hall.Crowds(most) }
+// Audiences returns at most most boards, those with the most spectators.
+func (p *Profile) Audiences(most int) []spectate.BoardAudience {
+	return p.audience.spectators.Audiences(most)
+}
 
 // Health returns the progress of games at a moment. It scans all boards.
 func (p *Profile) Health(now time.Time) board.Health { return p.boards.Health(now) }

@@ -11,7 +11,7 @@ import (
 
 // TermsHash returns the revision of the terms that players must accept, zero if there are no terms.
 func (p *Profile) TermsHash() [32]byte {
-	if t := &p.law.Own.Terms; t.Text != "" {
+	if t := &p.policy.Own.Terms; t.Text != "" {
 		return t.Hash
 	}
 	return [32]byte{}
@@ -24,9 +24,9 @@ func (p *Profile) askTerms(r *request, at *access.Place) Load {
 
 // learnTerms caches the store's answer about the terms of this profile in the session.
 func (p *Profile) learnTerms(l *load, in *Loaded) {
-	t := &p.law.Own.Terms
+	t := &p.policy.Own.Terms
 	s := p.sessions.Find(l.Token)
-	if s == nil || t.Text == "" || l.Hash != t.Hash || l.Profile != p.law.Own.Name || in.Outcome > NotFound {
+	if s == nil || t.Text == "" || l.Hash != t.Hash || l.Profile != p.policy.Own.Name || in.Outcome > NotFound {
 		return
 	}
 	if _, known := s.Terms(session.RevisionOf(t.Hash)); !known {
@@ -38,9 +38,9 @@ func (p *Profile) learnTerms(l *load, in *Loaded) {
 // discover it.
 func (p *Profile) readTerms(r *request, _ *Output) verdict {
 	name := r.message.(*wire.GetProfileTOS).Name
-	at := p.law.Place(name)
-	text, of := missing(name), string(name)
-	if at != nil && (at.Name == p.law.Own.Name || p.discovers(r.session, at)) {
+	at := p.policy.Place(name)
+	text, of := noSuchProfile(name), string(name)
+	if at != nil && (at.Name == p.policy.Own.Name || p.discovers(r.session, at)) {
 		text, of = wire.Text(at.Terms.Text), at.Name
 	}
 	fields := append(p.scratch.fields[:0], wire.String(wire.KeyProfileName, of), wire.Int(wire.KeyRequestSeq, int64(r.h.Seq)))
@@ -56,10 +56,10 @@ var (
 
 // acceptTerms records that a session accepts the terms of this profile.
 func (p *Profile) acceptTerms(r *request, out *Output) verdict {
-	own, s := &p.law.Own, r.session
+	own, s := &p.policy.Own, r.session
 	name := r.message.(*wire.AcceptProfileTOS).Name
 	switch {
-	case p.law.Place(name) == nil || p.law.Place(name).Name != own.Name || own.Terms.Text == "":
+	case p.policy.Place(name) == nil || p.policy.Place(name).Name != own.Name || own.Terms.Text == "":
 		return p.deny(r, errNoTerms)
 	case s == nil:
 		return p.deny(r, errNoSession)
@@ -68,8 +68,8 @@ func (p *Profile) acceptTerms(r *request, out *Output) verdict {
 	if accepted, _ := s.Terms(revision); !accepted {
 		s.SetTerms(revision, true)
 		in := intent.RecordTermsAcceptance{Session: s.ID(), Profile: own.Name, Hash: own.Terms.Hash, At: p.clock.now}
-		if p.termsSaid != in.Hash {
-			in.Text, p.termsSaid = own.Terms.Text, in.Hash
+		if p.termsRecorded != in.Hash {
+			in.Text, p.termsRecorded = own.Terms.Text, in.Hash
 		}
 		p.draft.Add(&in)
 	}

@@ -19,51 +19,51 @@ type Trust struct {
 	At      time.Time `json:",omitzero"` // time of the command, the same for all profiles that get it
 }
 
-func (in *Trust) take(p *Profile, out *Output) {
+func (in *Trust) apply(p *Profile, out *Output) {
 	if !p.deletes(out) {
 		return
 	}
 	p.sessions.SetTrust(in.Session, in.Key, in.Level)
 	p.draft.Add(&intent.SetTrust{Session: in.Session, Key: in.Key, Level: in.Level, At: p.clock.now})
 	p.sealFor(p.sessions.ByID(in.Session), out)
-	p.trusts(in)
-	out.News = append(out.News, Change{What: Trusted, Session: in.Session, Key: in.Key, Level: in.Level, At: in.At})
+	p.noteTrust(in)
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Trusted, Session: in.Session, Key: in.Key, Level: in.Level, At: in.At})
 	p.stats.Host.Trusted++
 }
 
-// trusts records the sessions whose trust the store does not have yet: its level for them is outdated until
+// noteTrust records the sessions whose trust the store does not have yet: its level for them is outdated until
 // then.
-func (p *Profile) trusts(in *Trust) {
-	maps.DeleteFunc(p.trusted, func(_ wamble.SessionID, t trusted) bool { return t.gate <= p.gates.settled })
-	if p.trusted == nil {
-		p.trusted = map[wamble.SessionID]trusted{}
+func (p *Profile) noteTrust(in *Trust) {
+	maps.DeleteFunc(p.pendingTrust, func(_ wamble.SessionID, t pendingTrust) bool { return t.durableIndex <= p.watermarks.stored })
+	if p.pendingTrust == nil {
+		p.pendingTrust = map[wamble.SessionID]pendingTrust{}
 	}
-	p.trusted[in.Session] = trusted{p.gates.last, in.At}
+	p.pendingTrust[in.Session] = pendingTrust{p.watermarks.newest, in.At}
 	for _, s := range p.sessions.Of(in.Key) {
-		p.trusted[s.ID()] = trusted{p.gates.last, in.At}
+		p.pendingTrust[s.ID()] = pendingTrust{p.watermarks.newest, in.At}
 	}
 }
 
-// trusted is a trust command that the store may not have yet.
-type trusted struct {
-	gate uint64 // settled once the store has it
-	at   time.Time
+// pendingTrust is a trust command that the store may not have yet.
+type pendingTrust struct {
+	durableIndex uint64 // settled once the store has it
+	at           time.Time
 }
 
 // outdated reports whether a change of trust is older than a command here.
-func (p *Profile) outdated(c *Change) bool {
+func (p *Profile) outdated(c *StoreEvent) bool {
 	if c.Stored {
-		return p.gates.settled < p.trusted[c.Session].gate
+		return p.watermarks.stored < p.pendingTrust[c.Session].durableIndex
 	}
 	if c.Session != 0 {
-		return c.At.Before(p.trusted[c.Session].at)
+		return c.At.Before(p.pendingTrust[c.Session].at)
 	}
-	return slices.ContainsFunc(p.sessions.Of(c.Key), func(s *session.Session) bool { return c.At.Before(p.trusted[s.ID()].at) })
+	return slices.ContainsFunc(p.sessions.Of(c.Key), func(s *session.Session) bool { return c.At.Before(p.pendingTrust[s.ID()].at) })
 }
 
-// Who returns the session with a token or number, or else the key of the identity with a handle, if in
+// FindSession returns the session with a token or number, or else the key of the identity with a handle, if in
 // memory.
-func (p *Profile) Who(token wamble.Token, id wamble.SessionID, handle string) (wamble.SessionID, wamble.PublicKey) {
+func (p *Profile) FindSession(token wamble.Token, id wamble.SessionID, handle string) (wamble.SessionID, wamble.PublicKey) {
 	s := p.sessions.ByID(id)
 	if !token.IsZero() {
 		s = p.sessions.Find(token)
@@ -74,9 +74,9 @@ func (p *Profile) Who(token wamble.Token, id wamble.SessionID, handle string) (w
 	return 0, p.sessions.KeyOf(handle)
 }
 
-// WhoseKey returns the key of the identity that a key belongs to, zero if it is not in memory. The store
+// KeyOwner returns the key of the identity that a key belongs to, zero if it is not in memory. The store
 // may not have the merge of its player yet.
-func (p *Profile) WhoseKey(key wamble.PublicKey) wamble.PublicKey {
+func (p *Profile) KeyOwner(key wamble.PublicKey) wamble.PublicKey {
 	if is := p.playerOf(key); is != key || p.sessions.Identity(key) != nil {
 		return is
 	}

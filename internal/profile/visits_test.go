@@ -80,8 +80,8 @@ func TestVisitSeesAnEndElsewhere(t *testing.T) {
 			}}})
 			another, id := other.joinBy(streamAt(2))
 			other.step(&Packet{Peer: streamAt(2), Data: movePacket(another, id, 3, "e7e5")})
-			news := slices.Clone(other.out.News)
-			home.step(&News{Changes: news})
+			news := slices.Clone(other.out.StoreEvents)
+			home.step(&StoreEvents{Changes: news})
 			home.step(&PeerClosed{Peer: streamAt(1)})
 			if got := home.p.Stats().Deals; got.Visits != 1 || got.SawEnd != tc.want {
 				t.Errorf("%d visits have ended, %d saw an end, want 1 and %d; news %+v", got.Visits, got.SawEnd, tc.want, news)

@@ -15,31 +15,31 @@ import (
 // player who has lost the connection keeps their place for a while, and is passed over. When the list is
 // full, the host with the most players on it gives up a place to a player of another host.
 type waitlist struct {
-	order  list.List // of *waiter
-	of     map[wamble.SessionID]*waiter
-	absent int // how many have lost their connection
-	shares share.Table[waiter]
+	order       list.List // of *waiter
+	of          map[wamble.SessionID]*waiter
+	absentCount int // how many have lost their connection
+	shares      share.Table[waiter]
 }
 
 type waiter struct {
-	session wamble.SessionID
-	kept    time.Time // until then the place is kept without a connection; zero: connected
-	share   share.Holding[waiter]
-	at      *list.Element
+	session   wamble.SessionID
+	keptUntil time.Time // until then the place is kept without a connection; zero: connected
+	share     share.Holding[waiter]
+	at        *list.Element
 }
 
 // maxWaitlist bounds the list.
 const maxWaitlist = 4096
 
 // here returns how many waiting players are connected.
-func (w *waitlist) here() int { return len(w.of) - w.absent }
+func (w *waitlist) here() int { return len(w.of) - w.absentCount }
 
 // add appends a session, unless it is on the list.
 func (w *waitlist) add(now time.Time, id wamble.SessionID, host share.Host) {
-	if n := w.of[id]; n != nil && (n.kept.IsZero() || now.Before(n.kept)) {
-		if !n.kept.IsZero() {
-			n.kept = time.Time{}
-			w.absent--
+	if n := w.of[id]; n != nil && (n.keptUntil.IsZero() || now.Before(n.keptUntil)) {
+		if !n.keptUntil.IsZero() {
+			n.keptUntil = time.Time{}
+			w.absentCount--
 		}
 		return
 	}
@@ -66,16 +66,16 @@ func (w *waitlist) remove(id wamble.SessionID) {
 		return
 	}
 	delete(w.of, id)
-	w.absent -= int(one(!n.kept.IsZero()))
+	w.absentCount -= int(one(!n.keptUntil.IsZero()))
 	w.shares.Remove(&n.share)
 	w.order.Remove(n.at)
 }
 
-// lose records that a session has lost its connection, and keeps its place until the given time.
-func (w *waitlist) lose(id wamble.SessionID, until time.Time) {
-	if n := w.of[id]; n != nil && n.kept.IsZero() {
-		n.kept = until
-		w.absent++
+// markAbsent records that a session has lost its connection, and keeps its place until the given time.
+func (w *waitlist) markAbsent(id wamble.SessionID, until time.Time) {
+	if n := w.of[id]; n != nil && n.keptUntil.IsZero() {
+		n.keptUntil = until
+		w.absentCount++
 	}
 }
 
@@ -85,7 +85,7 @@ func (w *waitlist) next(now time.Time) wamble.SessionID {
 	for e := w.order.Front(); e != nil && w.here() > 0; {
 		n := e.Value.(*waiter)
 		e = e.Next()
-		if here := n.kept.IsZero(); here || !now.Before(n.kept) {
+		if here := n.keptUntil.IsZero(); here || !now.Before(n.keptUntil) {
 			w.remove(n.session)
 			if here {
 				return n.session
@@ -115,19 +115,19 @@ func (w *waitlist) place(id wamble.SessionID) (place int64) {
 
 // hasTurns reports whether a player waits and a board can be had.
 func (p *Profile) hasTurns() bool {
-	return p.waitlist.here() > 0 && (p.boards.Free() > 0 || p.boards.Len() < p.boards.Options().MaxBoards && p.leases.Left(wamble.BoardIDs) > 0)
+	return p.waitlist.here() > 0 && (p.boards.Free() > 0 || p.boards.Len() < p.boards.Options().MaxBoards && p.leases.Remaining(wamble.BoardIDs) > 0)
 }
 
 // takeTurns gives free boards to waiting players, and shows them. Players who are not there any more lose
 // their place.
 func (p *Profile) takeTurns(out *Output) {
-	for n := 0; n < fillAtOnce && p.hasTurns(); n++ {
+	for n := 0; n < balanceAtOnce && p.hasTurns(); n++ {
 		id := p.waitlist.next(p.clock.now)
 		s := p.sessions.ByID(id)
-		if s == nil || p.holds(id) || !p.isThere(s) {
+		if s == nil || p.holds(id) || !p.isPresent(s) {
 			continue
 		}
-		b, _, err := p.seat(s) // a board is free, so none is taken from another player
+		b, _, err := p.assignBoard(s) // a board is free, so none is taken from another player
 		if p.sealFor(s, out); err != nil {
 			return
 		}
@@ -136,9 +136,9 @@ func (p *Profile) takeTurns(out *Output) {
 	}
 }
 
-// isThere reports whether a waiting player would see a board: they were heard from recently, and did not
+// isPresent reports whether a waiting player would see a board: they were heard from recently, and did not
 // only say hello by one datagram.
-func (p *Profile) isThere(s *session.Session) bool {
+func (p *Profile) isPresent(s *session.Session) bool {
 	return (s.Stream() || !s.Fresh()) && p.link.Linked(s.Token()) && p.clock.now.Sub(s.Seen()) <= p.boards.Options().Away
 }
 
@@ -148,7 +148,7 @@ func (p *Profile) awaitBoard(s *session.Session) { p.waitlist.add(p.clock.now, s
 // loseTurn passes over a player who has lost the connection until they return, and keeps the place for as
 // long as a board would be kept.
 func (p *Profile) loseTurn(s *session.Session) {
-	p.waitlist.lose(s.ID(), p.clock.now.Add(p.boards.Options().Disconnect))
+	p.waitlist.markAbsent(s.ID(), p.clock.now.Add(p.boards.Options().Disconnect))
 }
 
 // The section waitlist has the waiting sessions, the longest wait first. It is empty if no player waits.
@@ -160,10 +160,10 @@ func saveWaitlist(p *Profile, dst []byte) ([]byte, error) {
 	return to, nil
 }
 
-func loadWaitlist(v *adoption, state []byte) error {
+func loadWaitlist(a *adoption, state []byte) error {
 	r := pack.NewReader(state)
-	for r.Left() > 0 && len(v.waitlist) < maxWaitlist {
-		v.waitlist = append(v.waitlist, wamble.SessionID(r.Uint()))
+	for r.Remaining() > 0 && len(a.waitlist) < maxWaitlist {
+		a.waitlist = append(a.waitlist, wamble.SessionID(r.Uint()))
 	}
-	return end(&r)
+	return sectionError(&r)
 }

@@ -196,8 +196,8 @@ func TestPassedOver(t *testing.T) {
 	for id := range wamble.SessionID(3) {
 		w.add(epoch, id+1, share.Host(1))
 	}
-	w.lose(1, epoch.Add(time.Minute))
-	w.lose(2, epoch.Add(time.Second))
+	w.markAbsent(1, epoch.Add(time.Minute))
+	w.markAbsent(2, epoch.Add(time.Second))
 	if got := w.next(epoch.Add(2 * time.Second)); got != 3 || w.here() != 0 || w.place(2) != 0 {
 		t.Errorf("got session %d, %d are here, the one whose time is up has place %d", got, w.here(), w.place(2))
 	}

@@ -7,15 +7,15 @@
 //     stands for all other machines;
 //   - a read of the store waits until no member knows anything newer (read.go);
 //   - changes from other machines are kept for a minute, for reads of a store that
-//     does not have them yet (heard.go);
+//     does not have them yet (remoteevents.go);
 //   - a reservation of a key lets one profile at a time make its identity
 //     (reserve.go);
 //   - numbers of rows are registered, so that no two members get the same (numbers.go).
 //
 // The registry has no copies itself. A profile has in memory whatever it decided and the store does not
 // have yet, so a read asks the members first, and waits until the store has what they know of the token or
-// key. Decisions about a session that others may have in memory are told to them (profile.News) when they
-// are durable, and before the player gets the answer. A Courier takes them to other processes; the answer
+// key. Decisions about a session that others may have in memory are told to them (profile.StoreEvents) when they
+// are durable, and before the player gets the answer. A PeerMember takes them to other processes; the answer
 // to a pressing one waits until the others can find it there.
 //
 // There is no wait for other machines: they write a change to the store and tell it, in any order. So a
@@ -25,12 +25,12 @@
 //
 // Nothing of the registry survives a crash: a profile that starts from the store drains its journal first,
 // and waits a moment for the others to do so; one that starts from its restart file reads their journals. A
-// handoff transfers only the changes from other machines (Heard, Recall): it freezes profiles that have
-// taken all news.
+// handoff transfers only the changes from other machines (Heard, RestoreRemoteEvents): it freezes profiles that have
+// taken all events.
 //
 // Invariants:
 //
-//   - What a read delivers is not older than any news before it in the mail of the
-//     profile, and includes no news that will follow it.
+//   - What a read delivers is not older than any events before it in the mail of the
+//     profile, and includes no events that will follow it.
 //   - No lock is held during a wait for a store or a loop.
 package registry

@@ -22,15 +22,15 @@ func (r *Registry) Take(s wamble.Sequence, blocks []wamble.Block) bool {
 	}
 	all := slices.Concat(r.numbers[s], blocks)
 	slices.SortFunc(all, func(a, b wamble.Block) int { return cmp.Compare(a.First, b.First) })
-	noted := all[:0]
+	merged := all[:0]
 	for _, b := range all {
-		if last := len(noted) - 1; last >= 0 && noted[last].First+noted[last].Count == b.First {
-			noted[last].Count += b.Count
+		if last := len(merged) - 1; last >= 0 && merged[last].First+merged[last].Count == b.First {
+			merged[last].Count += b.Count
 		} else if b.Count > 0 {
-			noted = append(noted, b)
+			merged = append(merged, b)
 		}
 	}
-	r.numbers[s] = noted
+	r.numbers[s] = merged
 	return true
 }
 
@@ -39,17 +39,17 @@ func (r *Registry) Return(s wamble.Sequence, blocks []wamble.Block) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range blocks {
-		var left []wamble.Block
+		var remaining []wamble.Block
 		for _, n := range r.numbers[s] {
 			end, from := n.First+n.Count, b.First+b.Count
 			if before := min(end, b.First) - n.First; before > 0 {
-				left = append(left, wamble.Block{First: n.First, Count: before})
+				remaining = append(remaining, wamble.Block{First: n.First, Count: before})
 			}
 			if from = max(from, n.First); from < end {
-				left = append(left, wamble.Block{First: from, Count: end - from})
+				remaining = append(remaining, wamble.Block{First: from, Count: end - from})
 			}
 		}
-		r.numbers[s] = left
+		r.numbers[s] = remaining
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 
 // read is a read of the store that is under way.
 type read struct {
-	by   Member
-	news []profile.Change // since it began; guarded by Registry.mu
+	by     Member
+	events []profile.StoreEvent // since it began; guarded by Registry.mu
 }
 
 // Found is the result of a read: the session and the key that the rows are about, zero if none.
@@ -25,11 +25,11 @@ type Found struct {
 }
 
 // concern reports whether any of the changes is about the subject or the result of a read.
-func concern(changes []profile.Change, of Subject, f Found) bool {
-	return slices.ContainsFunc(changes, func(c profile.Change) bool { return concerns(&c, of, f) })
+func concern(changes []profile.StoreEvent, of Subject, f Found) bool {
+	return slices.ContainsFunc(changes, func(c profile.StoreEvent) bool { return concerns(&c, of, f) })
 }
 
-func concerns(c *profile.Change, of Subject, f Found) bool {
+func concerns(c *profile.StoreEvent, of Subject, f Found) bool {
 	switch {
 	case c.Session != 0 && c.Session == f.Session,
 		!c.Token.IsZero() && c.Token == of.Token,
@@ -43,26 +43,26 @@ func concerns(c *profile.Change, of Subject, f Found) bool {
 }
 
 // Read reads the store about a subject, for a member, when the store has all that other members know of it.
-// If there was news about it meanwhile, it reads again. Deliver puts the answer into the member's mail
+// If there was events about it meanwhile, it reads again. Deliver puts the answer into the member's mail
 // without waiting. Down says that a member does not run whose journal may have something newer; missed is
 // the changes from other machines that the store did not have. Errors: that of ctx.
-func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() Found, deliver func(down bool, missed []profile.Change)) error {
+func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() Found, deliver func(down bool, missed []profile.StoreEvent)) error {
 	rd := r.begin(by)
 	defer r.end(rd)
-	_, down, err := r.settle(ctx, by, of)
+	_, down, err := r.awaitApplied(ctx, by, of)
 	for err == nil {
 		found := ask()
 		if !found.Key.IsZero() && found.Key != of.Key {
 			of.Key = found.Key
 			var known bool
-			if known, down, err = r.settle(ctx, by, of); known || err != nil {
+			if known, down, err = r.awaitApplied(ctx, by, of); known || err != nil {
 				continue // what was read of the identity may be old
 			}
 		}
-		if r.deliver(rd, of, found, func(missed []profile.Change) { deliver(down, missed) }) {
+		if r.deliver(rd, of, found, func(missed []profile.StoreEvent) { deliver(down, missed) }) {
 			return nil
 		}
-		_, down, err = r.settle(ctx, by, of)
+		_, down, err = r.awaitApplied(ctx, by, of)
 	}
 	return err
 }
@@ -81,23 +81,23 @@ func (r *Registry) end(rd *read) {
 	r.reads = slices.DeleteFunc(r.reads, func(other *read) bool { return other == rd })
 }
 
-// deliver delivers unless there was news about the result, and reports whether it has.
-func (r *Registry) deliver(rd *read, of Subject, found Found, deliver func(missed []profile.Change)) bool {
+// deliver delivers unless there was events about the result, and reports whether it has.
+func (r *Registry) deliver(rd *read, of Subject, found Found, deliver func(missed []profile.StoreEvent)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	stale := concern(rd.news, of, found)
-	rd.news = nil
+	stale := concern(rd.events, of, found)
+	rd.events = nil
 	if !stale {
-		deliver(r.missed(time.Now(), of, found))
+		deliver(r.missedRemoteEvents(time.Now(), of, found))
 	}
 	return !stale
 }
 
-// settle waits until the store has what other members know of a subject. Known says that one of them knew
+// awaitApplied waits until the store has what other members know of a subject. Known says that one of them knew
 // something, down that one does not run.
-func (r *Registry) settle(ctx context.Context, by Member, of Subject) (known, down bool, err error) {
+func (r *Registry) awaitApplied(ctx context.Context, by Member, of Subject) (known, down bool, err error) {
 	for _, m := range r.Others(by) {
-		knows, err := m.Settle(ctx, of)
+		knows, err := m.AwaitApplied(ctx, of)
 		switch {
 		case errors.Is(err, ErrDown):
 			down = true

@@ -12,7 +12,7 @@ import (
 	"wamble/internal/profile"
 )
 
-// ErrDown is returned by Member.Settle if the member does not run, and its journal has unknown changes for
+// ErrDown is returned by Member.AwaitApplied if the member does not run, and its journal has unknown changes for
 // the store.
 var ErrDown = errors.New("a profile of the same database does not run, and its journal is not in the database")
 
@@ -25,28 +25,28 @@ type Subject struct {
 
 // Member is one profile of the store.
 type Member interface {
-	// Settle waits until the store has all that the member has decided about a subject so far, and reports
+	// AwaitApplied waits until the store has all that the member has decided about a subject so far, and reports
 	// whether the member knows anything of the subject. Errors: ErrDown, or that of ctx.
-	Settle(ctx context.Context, of Subject) (knows bool, err error)
-	// Hear takes news without waiting. If the member does not have the subject of the news in memory, it
+	AwaitApplied(ctx context.Context, of Subject) (knows bool, err error)
+	// Notify takes events without waiting. If the member does not have the subject of the events in memory, it
 	// reads it from the store later.
-	Hear(news *profile.News)
+	Notify(news *profile.StoreEvents)
 }
 
-// Courier is a Member that stands for the other machines of the store, and takes news to them.
-type Courier interface {
+// PeerMember is a Member that stands for the other machines of the store, and takes events to them.
+type PeerMember interface {
 	Member
-	// Posted waits until all news that the member has taken so far is where the others find it, even if
+	// Flush waits until all events that the member has taken so far is where the others find it, even if
 	// this process dies. Errors: that of ctx.
-	Posted(ctx context.Context) error
+	Flush(ctx context.Context) error
 }
 
 // Registry is the profiles of one store. It is safe for concurrent use.
 type Registry struct {
 	mu      sync.Mutex // guards the fields below
 	members []Member
-	abroad  Courier                            // to the other machines; nil on a single machine
-	heard   []heard                            // from other machines, oldest first
+	peers   PeerMember                         // to the other machines; nil on a single machine
+	remote  []remoteEvent                      // from other machines, oldest first
 	reads   []*read                            // under way
 	keys    map[wamble.PublicKey]chan struct{} // reserved; closed on release
 	numbers [4][]wamble.Block                  // registered numbers, by sequence, sorted
@@ -62,20 +62,20 @@ func (r *Registry) Join(m Member) {
 	r.members = append(slices.Clone(r.members), m)
 }
 
-// JoinAbroad adds the member that stands for the other machines. Their changes may reach the store before
+// JoinPeers adds the member that stands for the other machines. Their changes may reach the store before
 // or after they are told here.
-func (r *Registry) JoinAbroad(m Courier) {
+func (r *Registry) JoinPeers(m PeerMember) {
 	r.Join(m)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.abroad = m
+	r.peers = m
 }
 
-// Abroad reports whether there are other machines.
-func (r *Registry) Abroad() bool {
+// HasPeers reports whether there are other machines.
+func (r *Registry) HasPeers() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.abroad != nil
+	return r.peers != nil
 }
 
 // Leave removes a member.
@@ -95,35 +95,35 @@ func (r *Registry) Others(but Member) []Member {
 	return slices.DeleteFunc(slices.Clone(r.members), func(other Member) bool { return other == but })
 }
 
-// Tell tells the other members durable changes of one member.
-func (r *Registry) Tell(from Member, changes []profile.Change) {
+// Publish tells the other members durable changes of one member.
+func (r *Registry) Publish(from Member, changes []profile.StoreEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rd := range r.reads {
 		if rd.by != from {
-			rd.news = append(rd.news, changes...)
+			rd.events = append(rd.events, changes...)
 		}
 	}
-	if r.abroad != nil && from == Member(r.abroad) {
-		r.keep(time.Now(), changes)
+	if r.peers != nil && from == Member(r.peers) {
+		r.addRemoteEvents(time.Now(), changes)
 	}
-	news := &profile.News{Changes: changes}
+	news := &profile.StoreEvents{Changes: changes}
 	for _, m := range r.members {
 		if m != from {
-			m.Hear(news)
+			m.Notify(news)
 		}
 	}
 }
 
-// Posted waits until other machines can find what was told so far. Errors: that of ctx.
-func (r *Registry) Posted(ctx context.Context) error {
+// Flush waits until other machines can find what was told so far. Errors: that of ctx.
+func (r *Registry) Flush(ctx context.Context) error {
 	r.mu.Lock()
-	abroad := r.abroad
+	peers := r.peers
 	r.mu.Unlock()
-	if abroad == nil {
+	if peers == nil {
 		return nil
 	}
-	return abroad.Posted(ctx)
+	return peers.Flush(ctx)
 }
 
 // AwaitOthers waits until the store has what the other members have decided so far, including the journals
@@ -134,17 +134,17 @@ func (r *Registry) AwaitOthers(ctx context.Context, by Member) error {
 	var waiting sync.WaitGroup
 	for i, m := range others {
 		waiting.Go(func() {
-			errs[i] = guard.Call("what another profile has decided", func() error { return settleAll(ctx, m) })
+			errs[i] = guard.Call("what another profile has decided", func() error { return awaitAllApplied(ctx, m) })
 		})
 	}
 	waiting.Wait()
 	return errors.Join(errs...)
 }
 
-// settleAll waits until the store has what a member has decided so far.
-func settleAll(ctx context.Context, m Member) error {
+// awaitAllApplied waits until the store has what a member has decided so far.
+func awaitAllApplied(ctx context.Context, m Member) error {
 	for {
-		_, err := m.Settle(ctx, Subject{All: true})
+		_, err := m.AwaitApplied(ctx, Subject{All: true})
 		if !errors.Is(err, ErrDown) {
 			return err
 		}

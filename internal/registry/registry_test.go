@@ -14,19 +14,19 @@ import (
 // member is a profile whose journal takes a while.
 type member struct {
 	settles func(of Subject) (bool, error)
-	heard   []profile.Change
+	heard   []profile.StoreEvent
 }
 
-func (m *member) Settle(_ context.Context, of Subject) (bool, error) {
+func (m *member) AwaitApplied(_ context.Context, of Subject) (bool, error) {
 	if m.settles == nil {
 		return false, nil
 	}
 	return m.settles(of)
 }
 
-func (m *member) Posted(context.Context) error { return nil }
+func (m *member) Flush(context.Context) error { return nil }
 
-func (m *member) Hear(news *profile.News) { m.heard = append(m.heard, news.Changes...) }
+func (m *member) Notify(news *profile.StoreEvents) { m.heard = append(m.heard, news.Changes...) }
 
 func newPair() (r *Registry, red, blue *member) {
 	r, red, blue = New(), &member{}, &member{}
@@ -35,29 +35,29 @@ func newPair() (r *Registry, red, blue *member) {
 	return r, red, blue
 }
 
-// TestReadAgain: a read that is overtaken by news about what it has found is made
-// again, and news about others changes nothing.
+// TestReadAgain: a read that is overtaken by events about what it has found is made
+// again, and events about others changes nothing.
 func TestReadAgain(t *testing.T) {
 	token, key := wamble.Token{1}, wamble.PublicKey{2}
 	for name, tc := range map[string]struct {
-		change profile.Change
+		change profile.StoreEvent
 		asked  int
 	}{
-		"its token":    {profile.Change{Token: token}, 2},
-		"its session":  {profile.Change{What: profile.Credited, Session: 3}, 2},
-		"its identity": {profile.Change{What: profile.Erased, Key: key}, 2},
-		"a new token":  {profile.Change{Link: &profile.Linked{Token: token}}, 2},
-		"others":       {profile.Change{Session: 4, Token: wamble.Token{9}, Key: wamble.PublicKey{9}}, 1},
+		"its token":    {profile.StoreEvent{Token: token}, 2},
+		"its session":  {profile.StoreEvent{What: profile.Credited, Session: 3}, 2},
+		"its identity": {profile.StoreEvent{What: profile.Erased, Key: key}, 2},
+		"a new token":  {profile.StoreEvent{Link: &profile.Linked{Token: token}}, 2},
+		"others":       {profile.StoreEvent{Session: 4, Token: wamble.Token{9}, Key: wamble.PublicKey{9}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, red, blue := newPair()
 			asked, delivered := 0, 0
 			err := r.Read(t.Context(), blue, Subject{Token: token}, func() Found {
 				if asked++; asked == 1 {
-					r.Tell(red, []profile.Change{tc.change})
+					r.Publish(red, []profile.StoreEvent{tc.change})
 				}
 				return Found{Session: 3, Key: key}
-			}, func(bool, []profile.Change) { delivered++ })
+			}, func(bool, []profile.StoreEvent) { delivered++ })
 			if err != nil || asked != tc.asked || delivered != 1 || len(blue.heard) != 1 || len(red.heard) != 0 {
 				t.Errorf("got %v, asked %d times, delivered %d; want %d and 1; heard %v and %v", err, asked, delivered, tc.asked, blue.heard, red.heard)
 			}
@@ -83,7 +83,7 @@ func TestReadOfIdentity(t *testing.T) {
 	err := r.Read(t.Context(), blue, Subject{Token: wamble.Token{1}}, func() Found {
 		asked = append(asked, stored)
 		return Found{Session: 1, Key: wamble.PublicKey{2}}
-	}, func(bool, []profile.Change) {})
+	}, func(bool, []profile.StoreEvent) {})
 	if err != nil || len(asked) != 2 || asked[1] != 1210 {
 		t.Errorf("got %v, read %v", err, asked)
 	}
@@ -95,11 +95,11 @@ func TestReadBesideDown(t *testing.T) {
 	r, red, blue := newPair()
 	red.settles = func(Subject) (bool, error) { return false, ErrDown }
 	known := false
-	if err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} }, func(down bool, _ []profile.Change) { known = down }); err != nil || !known {
+	if err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} }, func(down bool, _ []profile.StoreEvent) { known = down }); err != nil || !known {
 		t.Errorf("got %v, known %v", err, known)
 	}
 	red.settles = func(Subject) (bool, error) { return true, context.DeadlineExceeded }
-	err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} }, func(bool, []profile.Change) { t.Error("it was delivered") })
+	err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} }, func(bool, []profile.StoreEvent) { t.Error("it was delivered") })
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
@@ -180,41 +180,41 @@ func TestAwaitOthers(t *testing.T) {
 // about what was read and the store did not have it then.
 func TestMissed(t *testing.T) {
 	key, at := wamble.PublicKey{2}, profile.Cursors{{Journal: 1, Message: 10}}
-	change := func(message uint64, more profile.Change) profile.Change {
+	change := func(message uint64, more profile.StoreEvent) profile.StoreEvent {
 		more.Stamp = profile.Stamp{Journal: 1, Message: message}
 		return more
 	}
 	for name, tc := range map[string]struct {
-		change  profile.Change
+		change  profile.StoreEvent
 		cursors profile.Cursors
 		here    bool // told by a profile of this process
 		after   time.Duration
 		missed  int
 	}{
-		"of the key":                 {change(11, profile.Change{Key: key}), at, false, time.Second, 1},
-		"of the session":             {change(11, profile.Change{Session: 3}), at, false, time.Second, 1},
-		"in the store":               {change(10, profile.Change{Key: key}), at, false, time.Second, 0},
-		"of others":                  {change(11, profile.Change{Key: wamble.PublicKey{9}}), at, false, time.Second, 0},
-		"long ago":                   {change(11, profile.Change{Key: key}), at, false, 2 * time.Minute, 0},
-		"nobody knows the message":   {profile.Change{Key: key}, at, false, time.Second, 0},
-		"nobody knows the state":     {change(11, profile.Change{Key: key}), nil, false, time.Second, 0},
-		"of a profile that is asked": {change(11, profile.Change{Key: key}), at, true, time.Second, 0},
+		"of the key":                 {change(11, profile.StoreEvent{Key: key}), at, false, time.Second, 1},
+		"of the session":             {change(11, profile.StoreEvent{Session: 3}), at, false, time.Second, 1},
+		"in the store":               {change(10, profile.StoreEvent{Key: key}), at, false, time.Second, 0},
+		"of others":                  {change(11, profile.StoreEvent{Key: wamble.PublicKey{9}}), at, false, time.Second, 0},
+		"long ago":                   {change(11, profile.StoreEvent{Key: key}), at, false, 2 * time.Minute, 0},
+		"nobody knows the message":   {profile.StoreEvent{Key: key}, at, false, time.Second, 0},
+		"nobody knows the state":     {change(11, profile.StoreEvent{Key: key}), nil, false, time.Second, 0},
+		"of a profile that is asked": {change(11, profile.StoreEvent{Key: key}), at, true, time.Second, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, red, blue := newPair()
 				others := &member{}
-				r.JoinAbroad(others)
+				r.JoinPeers(others)
 				from := others
 				if tc.here {
 					from = red
 				}
-				r.Tell(from, []profile.Change{tc.change})
+				r.Publish(from, []profile.StoreEvent{tc.change})
 				time.Sleep(tc.after)
-				var got []profile.Change
+				var got []profile.StoreEvent
 				err := r.Read(t.Context(), blue, Subject{Token: wamble.Token{1}}, func() Found {
 					return Found{Session: 3, Key: key, Cursors: tc.cursors}
-				}, func(_ bool, missed []profile.Change) { got = missed })
+				}, func(_ bool, missed []profile.StoreEvent) { got = missed })
 				if err != nil || len(got) != tc.missed {
 					t.Errorf("got %v and %d changes, want %d", err, len(got), tc.missed)
 				}
@@ -222,16 +222,16 @@ func TestMissed(t *testing.T) {
 		})
 	}
 	r := New()
-	r.JoinAbroad(&member{})
+	r.JoinPeers(&member{})
 	for range 3 {
-		r.Tell(r.abroad, make([]profile.Change, mostHeard))
-		changes := make([]profile.Change, mostHeard/2+1)
+		r.Publish(r.peers, make([]profile.StoreEvent, maxRemoteEvents))
+		changes := make([]profile.StoreEvent, maxRemoteEvents/2+1)
 		for i := range changes {
 			changes[i].Stamp.Journal = 1
 		}
-		r.Tell(r.abroad, changes)
+		r.Publish(r.peers, changes)
 	}
-	if len(r.heard) != mostHeard {
-		t.Errorf("%d changes are kept, want %d", len(r.heard), mostHeard)
+	if len(r.remote) != maxRemoteEvents {
+		t.Errorf("%d changes are kept, want %d", len(r.remote), maxRemoteEvents)
 	}
 }

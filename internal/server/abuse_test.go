@@ -102,7 +102,7 @@ func (v *vandal) floods(ctx context.Context) {
 				n++
 			}
 			v.count.Add(28)
-			wait(ctx, time.Millisecond)
+			sleep(ctx, time.Millisecond)
 		}
 		c.Close()
 	}
@@ -208,7 +208,7 @@ func (a *arena) pulse(t testing.TB, n int) (took []time.Duration) {
 				if len(p.played) > before {
 					lists[i] = append(lists[i], time.Since(began))
 				}
-				wait(t.Context(), pulseTime-time.Since(began))
+				sleep(t.Context(), pulseTime-time.Since(began))
 			}
 		})
 	}

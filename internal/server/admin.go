@@ -19,7 +19,7 @@ func (s *Server) openAdmin() error {
 	if err != nil {
 		return err
 	}
-	s.house.admin = a
+	s.running.admin = a
 	s.closers = append(s.closers, func() error { return s.adminListener().Close() })
 	return nil
 }
@@ -52,29 +52,29 @@ func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 	}
 	o := observe.AdminOptions{
 		Address: c.Server.AdminListen, Knows: func(given string) bool { _, ok := who(given); return ok },
-		Ready: s.readiness, Profiles: s.runtimes, Journal: s.runner, Version: s.o.Succession.Version, Web: s.web, Pprof: c.Server.AdminPprof, Console: s.host.Console(who), Panicked: s.caught,
+		Ready: s.readiness, Profiles: s.runtimes, Journal: s.runner, Version: s.o.Handoff.Version, Web: s.web, Pprof: c.Server.AdminPprof, Console: s.host.Console(who), Panicked: s.reportPanic,
 	}
-	if s.placed() {
-		o.Profiles, o.Parts, o.Node = s.runtimesHere, s.journalsHere, nodeName(c)
+	if s.isPartitioned() {
+		o.Profiles, o.Parts, o.Node = s.localRuntimes, s.localJournals, nodeName(c)
 	}
 	return o, err
 }
 
-// runtimesHere returns the runtimes of shards on this node, whose metrics it exports.
-func (s *Server) runtimesHere() (list []*loop.Runtime) {
-	for _, l := range s.loops() {
-		if !l.isAway() {
+// localRuntimes returns the runtimes of shards on this node, whose metrics it exports.
+func (s *Server) localRuntimes() (list []*loop.Runtime) {
+	for _, l := range s.shards() {
+		if !l.isRemote() {
 			list = append(list, l.Runtime)
 		}
 	}
 	return list
 }
 
-// journalsHere returns the partitions of the journal on this node, by index.
-func (s *Server) journalsHere() map[int]*runner.Runner {
+// localJournals returns the partitions of the journal on this node, by index.
+func (s *Server) localJournals() map[int]*runner.Runner {
 	here := map[int]*runner.Runner{}
-	for i := range s.parts() {
-		if p := s.partOf(i); p != nil {
+	for i := range s.partitionCount() {
+		if p := s.partitionOf(i); p != nil {
 			here[i] = p.runner
 		}
 	}
@@ -90,9 +90,9 @@ func (s *Server) tokenFile(c *config.Config) (file string, own bool) {
 }
 
 func (s *Server) adminListener() *observe.Admin {
-	s.house.mu.RLock()
-	defer s.house.mu.RUnlock()
-	return s.house.admin
+	s.running.mu.RLock()
+	defer s.running.mu.RUnlock()
+	return s.running.admin
 }
 
 // Admin returns the address of the admin listener; "" if it is off.
@@ -115,7 +115,7 @@ func (s *Server) serveAdmin(a *observe.Admin) {
 	if a == nil {
 		return
 	}
-	s.help("the admin listener", func() {
+	s.runBackground("the admin listener", func() {
 		if err := a.Serve(); err != nil {
 			s.log.Error("the admin listener has ended", "err", err)
 		}
@@ -138,16 +138,16 @@ func (s *Server) planAdmin(c *config.Config) (*observe.Admin, error) {
 
 // setAdmin serves the new admin listener and retires the old one.
 func (s *Server) setAdmin(a *observe.Admin) {
-	s.house.mu.Lock()
-	old := s.house.admin
-	s.house.admin = a
-	s.house.mu.Unlock()
+	s.running.mu.Lock()
+	old := s.running.admin
+	s.running.admin = a
+	s.running.mu.Unlock()
 	s.serveAdmin(a)
 	if old == nil {
 		return
 	}
-	s.help("an old admin listener", func() {
-		ctx, cancel := context.WithTimeout(context.Background(), retireTime)
+	s.runBackground("an old admin listener", func() {
+		ctx, cancel := context.WithTimeout(context.Background(), retireTimeout)
 		defer cancel()
 		old.Retire(ctx)
 	})

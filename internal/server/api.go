@@ -16,39 +16,39 @@ import (
 )
 
 // api returns the handler of the HTTP API of a profile, see docs/http.md.
-func (s *Server) api(k *supervisor) http.Handler {
+func (s *Server) api(sup *supervisor) http.Handler {
 	return readapi.New(readapi.Options{
-		Profile: k.name, Store: library{k.store, k}, Admit: k.admit, Counts: k.counts, Feed: s.feed(k), Events: &k.events, Handles: k.handles,
-		Now: time.Now, Panicked: k.caught,
+		Profile: sup.name, Store: readStore{sup.store, sup}, Admit: sup.authorize, Counts: sup.counts, Feed: s.feed(sup), Events: &sup.events, Handles: sup.handles,
+		Now: time.Now, Panicked: sup.reportPanic,
 	})
 }
 
-// startTime is how long a request waits for a profile that starts, as during a handoff.
-const startTime = 5 * time.Second
+// startTimeout is how long a request waits for a profile that starts, as during a handoff.
+const startTimeout = 5 * time.Second
 
-// soon runs f on the profile's goroutine, between two steps. Error: readapi.ErrStarting if
-// the profile is not up within startTime.
-func (k *supervisor) soon(ctx context.Context, f func(p *profile.Profile)) error {
-	start, cancel := context.WithTimeout(ctx, startTime)
+// whenUp runs f on the profile's goroutine, between two steps. Error: readapi.ErrStarting if
+// the profile is not up within startTimeout.
+func (s *supervisor) whenUp(ctx context.Context, f func(p *profile.Profile)) error {
+	start, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
-	case <-k.Up():
+	case <-s.Up():
 	case <-start.Done():
 	}
-	if !k.Do(ctx, f) {
+	if !s.Do(ctx, f) {
 		return readapi.ErrStarting
 	}
 	return nil
 }
 
-// admit returns a *wamble.Denied unless the profile grants a reader the rights.
-func (k *supervisor) admit(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
+// authorize returns a *wamble.Denied unless the profile grants a reader the rights.
+func (s *supervisor) authorize(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
 	wanted := make([]access.Right, len(rights))
 	for i, r := range rights {
 		wanted[i] = access.Right(r)
 	}
 	var denied *wamble.Denied
-	if err := k.of(who.Token).soon(ctx, func(p *profile.Profile) { denied = p.Admits(profile.Reader(who), wanted) }); err != nil {
+	if err := s.shardOfToken(who.Token).whenUp(ctx, func(p *profile.Profile) { denied = p.Authorize(profile.Reader(who), wanted) }); err != nil {
 		return err
 	}
 	if denied != nil {
@@ -59,17 +59,17 @@ func (k *supervisor) admit(ctx context.Context, who readapi.Who, rights []readap
 
 // counts returns the counts of the profile: of shards on this node as they are now, of
 // others as reported with their last heartbeat.
-func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
-	others := k.abroad.counts(k.name).sum()
+func (s *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
+	others := s.peers.counts(s.name).sum()
 	c.Players, c.Bots = others.Playing(), others.Bots
-	for _, l := range k.here() {
-		err = errors.Join(err, l.soon(ctx, func(p *profile.Profile) {
+	for _, l := range s.localShards() {
+		err = errors.Join(err, l.whenUp(ctx, func(p *profile.Profile) {
 			stats, gauges := p.Stats(), p.Gauges()
 			one := readapi.Counts{
 				Players: gauges.Here + gauges.Waiting, Bots: gauges.Bots, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
 			}
-			for _, crowd := range p.Crowds(readapi.MostCrowds) {
-				one.Crowds = append(one.Crowds, readapi.Crowd(crowd))
+			for _, pool := range p.Audiences(readapi.MostCrowds) {
+				one.Crowds = append(one.Crowds, readapi.Crowd(pool))
 			}
 			addCounts(&c, one)
 		}))
@@ -78,10 +78,10 @@ func (k *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
 }
 
 // handles returns the handles of sessions from memory; "" where it is not known.
-func (k *supervisor) handles(ctx context.Context, ids []wamble.SessionID) (handles []string, err error) {
+func (s *supervisor) handles(ctx context.Context, ids []wamble.SessionID) (handles []string, err error) {
 	handles = make([]string, len(ids))
-	for _, l := range k.here() {
-		err = errors.Join(err, l.soon(ctx, func(p *profile.Profile) {
+	for _, l := range s.localShards() {
+		err = errors.Join(err, l.whenUp(ctx, func(p *profile.Profile) {
 			for i, id := range ids {
 				handles[i] = cmp.Or(handles[i], p.HandleOf(id))
 			}
@@ -90,32 +90,32 @@ func (k *supervisor) handles(ctx context.Context, ids []wamble.SessionID) (handl
 	return handles, err
 }
 
-// happened adds moves and ends of games that have reached the store from a shard to the
+// addEvents adds moves and ends of games that have reached the store from a shard to the
 // stream of events.
-func (k *supervisor) happened(shard int, after, through uint64, list []journal.Happened) {
-	told := make([]readapi.Happened, len(list))
+func (s *supervisor) addEvents(shard int, after, through uint64, list []journal.Event) {
+	events := make([]readapi.Happened, len(list))
 	for i, h := range list {
-		told[i] = readapi.Happened{Seq: h.Seq, Place: h.Place, Move: readapi.Move{
+		events[i] = readapi.Happened{Seq: h.Seq, Place: h.Place, Move: readapi.Move{
 			Board: h.Board, Ply: h.Ply, UCI: h.UCI, FEN: h.FEN, Session: h.Session, At: h.At.UTC(),
 		}}
 		if h.Ply == 0 {
-			told[i].Ended = &readapi.Ended{Board: h.Board, Winner: h.Winner, Reason: h.Reason, Plies: h.Plies, Seconds: h.Seconds, Finished: h.At}
+			events[i].Ended = &readapi.Ended{Board: h.Board, Winner: h.Winner, Reason: h.Reason, Plies: h.Plies, Seconds: h.Seconds, Finished: h.At}
 		}
 	}
-	k.events.Add(shard, after, through, told)
+	s.events.Add(shard, after, through, events)
 }
 
-// observing returns a function that reports whether the stream of events of head has
+// eventObserver returns a function that reports whether the stream of events of head has
 // readers. After a partition has come from another node, readers that were connected there
 // are expected.
-func (k *supervisor) observing(head *supervisor) func(through uint64) bool {
-	var came *part
+func (s *supervisor) eventObserver(head *supervisor) func(through uint64) bool {
+	var came *partition
 	return func(through uint64) bool {
-		if p := k.part.Load(); k.abroad != nil && p != came {
+		if p := s.partition.Load(); s.peers != nil && p != came {
 			came = p
 			head.events.Expect(time.Now())
 		}
-		return head.events.Wanted(k.shard.Index, through, time.Now())
+		return head.events.Wanted(s.shard.Index, through, time.Now())
 	}
 }
 
@@ -156,18 +156,18 @@ func (b *broadcast) stop(stopped bool) {
 	b.send()
 }
 
-// library is the store as the HTTP API reads it. A board in memory replaces the stored one,
+// readStore is the store as the HTTP API reads it. A board in memory replaces the stored one,
 // which may be older. Nothing is shown before it is durable.
-type library struct {
-	*Shared
-	k *supervisor
+type readStore struct {
+	*SharedStore
+	supervisor *supervisor
 }
 
 // Board returns a board of the profile from memory, or else from the store. Handles, and
 // which players are bots, are completed from the store if it answers.
-func (l library) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
-	live, ok := l.k.Board(ctx, id)
-	stored, err := l.Shared.Board(ctx, id)
+func (l readStore) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
+	live, ok := l.supervisor.Board(ctx, id)
+	stored, err := l.SharedStore.Board(ctx, id)
 	if !ok {
 		return stored, err
 	}

@@ -107,7 +107,7 @@ func TestStopWithReaders(t *testing.T) {
 	answered := make(chan string, 1)
 	go func() { answered <- fetch(t, url) }()
 	until(t, "the reader waits", func() bool {
-		games := &s.first().games
+		games := &s.first().gamesChanged
 		games.mu.Lock()
 		defer games.mu.Unlock()
 		return games.next != nil

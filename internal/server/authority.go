@@ -33,7 +33,7 @@ type authority struct {
 	log     *slog.Logger
 	domains atomic.Pointer[[]string]
 	changed chan struct{} // capacity 1: domains has changed
-	got     sync.Map      // set of domains with a certificate
+	issued  sync.Map      // set of domains with a certificate
 }
 
 // newAuthority returns an authority without domains.
@@ -72,24 +72,24 @@ func readRoots(file string) (*x509.CertPool, error) {
 }
 
 var (
-	errNotOurs       = errors.New("no domain of this server")
+	errForeignDomain = errors.New("no domain of this server")
 	errNoCertificate = errors.New("there is no certificate yet")
 )
 
-// allows returns errNotOurs for a name that is not one of the domains. The name may have
+// allows returns errForeignDomain for a name that is not one of the domains. The name may have
 // a port.
 func (a *authority) allows(_ context.Context, name string) error {
 	if host, _, err := net.SplitHostPort(name); err == nil {
 		name = host
 	}
 	if !slices.Contains(*a.domains.Load(), strings.ToLower(strings.TrimSuffix(name, "."))) {
-		return errNotOurs
+		return errForeignDomain
 	}
 	return nil
 }
 
-// serve sets the domains.
-func (a *authority) serve(domains []string) {
+// setDomains sets the domains.
+func (a *authority) setDomains(domains []string) {
 	if slices.Equal(domains, *a.domains.Load()) {
 		return
 	}
@@ -114,17 +114,17 @@ func (a *authority) secure(port *transport.Port, domains []string) {
 		if slices.Contains(hello.SupportedProtos, acme.ALPNProto) {
 			return a.manager.GetCertificate(hello)
 		}
-		if _, got := a.got.Load(name); !got && a.cached(name) == nil {
+		if _, got := a.issued.Load(name); !got && a.cachedCertificate(name) == nil {
 			return nil, errNoCertificate
 		}
 		return a.manager.GetCertificate(helloFor(name))
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get, NextProtos: []string{"http/1.1", acme.ALPNProto}}
-	port.SecureWith(config, func() *tls.Certificate { return a.cached(domains[0]) })
+	port.SecureWith(config, func() *tls.Certificate { return a.cachedCertificate(domains[0]) })
 }
 
-// cached returns the certificate of a domain from the cache; nil if there is none.
-func (a *authority) cached(domain string) *tls.Certificate {
+// cachedCertificate returns the certificate of a domain from the cache; nil if there is none.
+func (a *authority) cachedCertificate(domain string) *tls.Certificate {
 	text, err := a.manager.Cache.Get(context.Background(), domain)
 	if err != nil {
 		return nil
@@ -136,19 +136,19 @@ func (a *authority) cached(domain string) *tls.Certificate {
 	return &c
 }
 
-// The interval between two checks of the certificates: firstOrder after a failure, doubled
-// up to lastOrder each time; otherwise lastOrder.
+// The interval between two checks of the certificates: firstOrderPause after a failure, doubled
+// up to lastOrderPause each time; otherwise lastOrderPause.
 const (
-	firstOrder = time.Minute
-	lastOrder  = time.Hour
+	firstOrderPause = time.Minute
+	lastOrderPause  = time.Hour
 )
 
-// keep orders the certificates of all domains in advance, and logs those that could not be
+// renewLoop orders the certificates of all domains in advance, and logs those that could not be
 // ordered or renewed, until ctx ends. The manager renews by itself.
-func (a *authority) keep(ctx context.Context) {
-	pause, told := firstOrder, map[string]bool{}
+func (a *authority) renewLoop(ctx context.Context) {
+	pause, told := firstOrderPause, map[string]bool{}
 	for {
-		next := lastOrder
+		next := lastOrderPause
 		for _, domain := range *a.domains.Load() {
 			c, err := a.order(ctx, domain)
 			if ctx.Err() != nil {
@@ -159,15 +159,15 @@ func (a *authority) keep(ctx context.Context) {
 				a.log.Error("no certificate: it is asked for again", "domain", domain, "authority", a.manager.Client.DirectoryURL, "after", pause, "err", err)
 				continue
 			}
-			if verdict, text := host.Validity(c, time.Now()); verdict != host.Fine {
+			if verdict, text := host.Validity(c, time.Now()); verdict != host.SeverityOK {
 				a.log.Warn(text+", and was not renewed", "domain", domain)
 			} else if !told[c.Leaf.SerialNumber.String()] {
 				told[c.Leaf.SerialNumber.String()] = true
 				a.log.Info(text, "domain", domain)
 			}
 		}
-		if pause = min(2*pause, lastOrder); next == lastOrder {
-			pause = firstOrder
+		if pause = min(2*pause, lastOrderPause); next == lastOrderPause {
+			pause = firstOrderPause
 		}
 		select {
 		case <-time.After(next):
@@ -190,7 +190,7 @@ func (a *authority) order(ctx context.Context, domain string) (*tls.Certificate,
 		var r result
 		r.err = guard.Call("the order of a certificate", func() (err error) {
 			if r.c, err = a.manager.GetCertificate(helloFor(domain)); err == nil {
-				a.got.Store(domain, true)
+				a.issued.Store(domain, true)
 			}
 			return err
 		})
@@ -211,7 +211,7 @@ func helloFor(domain string) *tls.ClientHelloInfo {
 
 // domainsOf returns the domains of the profiles that are to run.
 func (s *Server) domainsOf(c *config.Config) (domains []string) {
-	profiles, _ := s.wanted(c)
+	profiles, _ := s.wantedProfiles(c)
 	for _, cfg := range profiles {
 		domains = append(domains, cfg.Network.Domains()...)
 	}
@@ -223,7 +223,7 @@ func (s *Server) domainsOf(c *config.Config) (domains []string) {
 func (s *Server) openAuthority() (err error) {
 	s.authority, err = newAuthority(s.dir, &s.o.Config.Server, s.log)
 	if err == nil {
-		s.authority.serve(s.domainsOf(s.o.Config))
+		s.authority.setDomains(s.domainsOf(s.o.Config))
 	}
 	return err
 }

@@ -17,23 +17,23 @@ import (
 	"wamble/internal/store"
 )
 
-// hold keeps messages of the journal that reach the stores until a time, for a backup.
-func (s *Server) hold(until time.Time) {
+// pinMessages keeps messages of the journal that reach the stores until a time, for a backup.
+func (s *Server) pinMessages(until time.Time) {
 	for _, rt := range s.runtimes() {
-		rt.KeepMessages(until)
+		rt.PinMessages(until)
 	}
 }
 
 // Backup copies games and journal to a directory while the server runs. Error:
 // ErrSharedJournal if the journal is in PostgreSQL.
 func (s *Server) Backup(ctx context.Context, dir string) (backup.Manifest, error) {
-	if s.cluster.log != nil {
+	if s.sharedJournal.log != nil {
 		return backup.Manifest{}, ErrSharedJournal
 	}
 	from := backup.Source{
 		Dir: s.dir, Stores: BackupStores(s.stores.all()),
 		Journal:    func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
-		Hold:       func(_ context.Context, d time.Duration) error { s.hold(time.Now().Add(d)); return nil },
+		Hold:       func(_ context.Context, d time.Duration) error { s.pinMessages(time.Now().Add(d)); return nil },
 		Checkpoint: func(_ context.Context, to string) error { return s.runner.Checkpoint(to) },
 	}
 	return backup.Run(ctx, from, dir, nil)
@@ -45,12 +45,12 @@ var ErrSharedJournal = errors.New("the journal is in PostgreSQL: back that up. I
 
 // CheckData checks a data directory on which no server runs, and returns what is wrong with
 // advice.
-func CheckData(ctx context.Context, c *config.Config, dir string, stores []*Shared) []backup.Finding {
-	elsewhere := ""
-	if clustered(c) {
-		elsewhere = "in PostgreSQL"
+func CheckData(ctx context.Context, c *config.Config, dir string, stores []*SharedStore) []backup.Finding {
+	remote := ""
+	if usesSharedJournal(c) {
+		remote = "in PostgreSQL"
 	}
-	list := backup.Check(ctx, dir, elsewhere, BackupStores(stores), loop.CheckRestartFile)
+	list := backup.Check(ctx, dir, remote, BackupStores(stores), loop.CheckRestartFile)
 	if _, err := host.ReadTokens(dir); err != nil {
 		list = append(list, backup.Finding{Subject: "admin tokens", Text: err.Error(), Advice: "Delete the file, and give tokens again with 'wamble token-create'"})
 	}
@@ -58,7 +58,7 @@ func CheckData(ctx context.Context, c *config.Config, dir string, stores []*Shar
 }
 
 // BackupStores converts stores for package backup.
-func BackupStores(stores []*Shared) []backup.Store {
+func BackupStores(stores []*SharedStore) []backup.Store {
 	var list []backup.Store
 	for _, s := range stores {
 		list = append(list, backup.Store{Store: s, Name: s.Name, File: s.File, Profiles: slices.Clone(s.journals)})
@@ -81,18 +81,18 @@ func (s *Server) backups(ctx context.Context) {
 		if o := s.config().Server.Backups; s.backupDue(o, time.Now()) {
 			s.scheduledBackup(ctx, o.Dir, o.Keep)
 		}
-		wait(ctx, backupLook)
+		sleep(ctx, backupPollEvery)
 	}
 }
 
 // backupDue reports whether it is time for a scheduled backup. None is made of a journal in
 // PostgreSQL; reading the configuration warns of that.
 func (s *Server) backupDue(o config.Backups, now time.Time) bool {
-	return o.Dir != "" && s.cluster.log == nil && !now.Before(newest(o.Dir).Add(o.Every))
+	return o.Dir != "" && s.sharedJournal.log == nil && !now.Before(newestBackup(o.Dir).Add(o.Every))
 }
 
-// backupLook is the interval of backupDue.
-const backupLook = 20 * time.Second
+// backupPollEvery is the interval of backupDue.
+const backupPollEvery = 20 * time.Second
 
 // scheduledBackup makes one backup, or goes on with an interrupted one, and deletes all
 // but the newest keep.
@@ -114,7 +114,7 @@ func (s *Server) scheduledBackup(ctx context.Context, dir string, keep int) {
 		if ctx.Err() == nil {
 			s.log.Error("the backup has failed; it is tried again", "dir", dir, "err", err)
 		}
-		wait(ctx, time.Minute)
+		sleep(ctx, time.Minute)
 		return
 	}
 	s.log.Info("a backup was made", "dir", to, "took", time.Since(began).Round(time.Millisecond))
@@ -145,8 +145,8 @@ func backupTime(name string) (time.Time, error) {
 	return time.Parse(backupLayout, stamp)
 }
 
-// newest returns the time of the last scheduled backup in a directory; zero if there is none.
-func newest(dir string) time.Time {
+// newestBackup returns the time of the last scheduled backup in a directory; zero if there is none.
+func newestBackup(dir string) time.Time {
 	names := backupNames(dir)
 	if len(names) == 0 {
 		return time.Time{}
@@ -155,8 +155,8 @@ func newest(dir string) time.Time {
 	return at
 }
 
-// wait waits for d or the end of ctx.
-func wait(ctx context.Context, d time.Duration) {
+// sleep waits for d or the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):

@@ -50,7 +50,7 @@ func TestBackupGoesOnFromEveryStep(t *testing.T) {
 						return store.JournalID(s.runner.JournalID()), at("id")
 					},
 					Hold: func(_ context.Context, d time.Duration) error {
-						s.hold(time.Now().Add(d))
+						s.pinMessages(time.Now().Add(d))
 						return at("hold")
 					},
 					Dump: func(context.Context) error { return at("dump") },

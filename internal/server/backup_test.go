@@ -41,7 +41,7 @@ func sourceOf(t testing.TB, c *config.Config, dir string) backup.Source {
 			return store.JournalID(stats.Journal), err
 		},
 		Hold: func(ctx context.Context, d time.Duration) error {
-			return host.Ask(ctx, dir, "backup-hold", host.HoldFor{Seconds: int(d.Seconds())}, &struct{}{})
+			return host.Ask(ctx, dir, "backup-hold", host.PinFor{Seconds: int(d.Seconds())}, &struct{}{})
 		},
 		Checkpoint: func(ctx context.Context, to string) error {
 			var stats runner.Stats
@@ -110,10 +110,10 @@ func TestBackup(t *testing.T) {
 		t.Errorf("the games were copied up to message %d, and the journal ends at %d: nothing is proved", p.Cursor, p.Last)
 	}
 	s.kill()
-	elsewhere := filepath.Join(t.TempDir(), "data")
-	restoreTo(t, loadConf(t, text), to, elsewhere)
-	spawn(t, elsewhere, text).end()
-	verifySQLite(t, elsewhere, c)
+	remote := filepath.Join(t.TempDir(), "data")
+	restoreTo(t, loadConf(t, text), to, remote)
+	spawn(t, remote, text).end()
+	verifySQLite(t, remote, c)
 }
 
 func depth(s runner.Stats) (n uint64) {
@@ -150,9 +150,9 @@ func TestBackupPaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.kill()
-	elsewhere := filepath.Join(t.TempDir(), "data")
-	restoreTo(t, loadConf(t, text), to, elsewhere)
-	verifySQLite(t, elsewhere, c)
+	remote := filepath.Join(t.TempDir(), "data")
+	restoreTo(t, loadConf(t, text), to, remote)
+	verifySQLite(t, remote, c)
 }
 
 // TestBackupPostgres: the games are dumped while the server holds what comes later; the
@@ -252,7 +252,7 @@ func TestBackupKeepsItsCopy(t *testing.T) {
 	from := backup.Source{
 		Dir: s.dir, Stores: BackupStores(s.stores.all()),
 		Journal:    func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
-		Hold:       func(_ context.Context, d time.Duration) error { s.hold(time.Now().Add(d)); return nil },
+		Hold:       func(_ context.Context, d time.Duration) error { s.pinMessages(time.Now().Add(d)); return nil },
 		Checkpoint: func(context.Context, string) error { return cut },
 	}
 	run := func() (m backup.Manifest, told map[string]backup.Progress, err error) {

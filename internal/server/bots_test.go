@@ -21,16 +21,16 @@ func TestBotsOutliveARestart(t *testing.T) {
 	t.Parallel()
 	text, dir := staying(t, conf("")), t.TempDir()
 	s := serve(t, Options{Dir: dir}, text).ready()
-	crowd := &bot.Crowd{Address: "udp://" + s.Addresses().UDP.String(), Player: bot.Novice{}}
+	pool := &bot.Pool{Address: "udp://" + s.Addresses().UDP.String(), Player: bot.Novice{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- crowd.Run(ctx, 3) }()
-	watchtest.Until(t, "they play", func() bool { return crowd.Figures().Moves > 30 })
+	go func() { ended <- pool.Run(ctx, 3) }()
+	watchtest.Until(t, "they play", func() bool { return pool.Figures().Moves > 30 })
 	s.end()
-	moves := crowd.Figures().Moves
+	moves := pool.Figures().Moves
 	serve(t, Options{Dir: dir}, text).ready()
-	watchtest.Until(t, "they play on", func() bool { return crowd.Figures().Moves > moves+30 })
+	watchtest.Until(t, "they play on", func() bool { return pool.Figures().Moves > moves+30 })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -72,7 +72,7 @@ func TestHouseBotsComeBack(t *testing.T) {
 	if _, err := s.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	watchtest.Until(t, "both are here", func() bool { return s.first().Look(t.Context()).Gauges.Bots == 2 }, s.log)
+	watchtest.Until(t, "both are here", func() bool { return s.first().Figures(t.Context()).Gauges.Bots == 2 }, s.log)
 	s.end()
 }
 

@@ -12,7 +12,7 @@ import (
 // checkCertificates reads the certificates of all profiles that are to run, and returns an
 // error if one cannot be used.
 func (s *Server) checkCertificates(c *config.Config) error {
-	profiles, err := s.wanted(c)
+	profiles, err := s.wantedProfiles(c)
 	if err != nil {
 		return err
 	}
@@ -31,21 +31,21 @@ func (s *Server) warnOf(profile string, c *tls.Certificate) {
 	if c == nil {
 		return
 	}
-	if verdict, text := host.Validity(c, time.Now()); verdict != host.Fine {
+	if verdict, text := host.Validity(c, time.Now()); verdict != host.SeverityOK {
 		s.log.Warn(text, "profile", profile)
 	}
 }
 
 // renewCertificate reads the certificate of a profile again. If that fails, the old one
 // stays in use.
-func (k *supervisor) renewCertificate(cfg *config.Profile) {
+func (s *supervisor) renewCertificate(cfg *config.Profile) {
 	if cfg.Network.Domain != "" {
 		return // its certificates come from the authority
 	}
 	c, err := host.Certificate(&cfg.Network)
 	if err != nil {
-		k.log.Error("the old certificate stays in use", "err", err)
+		s.log.Error("the old certificate stays in use", "err", err)
 		return
 	}
-	k.Port().Secure(c)
+	s.Port().Secure(c)
 }

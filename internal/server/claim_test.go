@@ -19,15 +19,15 @@ func TestClaimsFollow(t *testing.T) {
 	t.Parallel()
 	var log logtest.Memory
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	var claims []*part
+	var claims []*partition
 	for _, skew := range []time.Duration{0, 5 * time.Second, -5 * time.Second, -time.Hour, time.Minute, 0} {
 		wrong := skew
-		k := &part{storage: logstore.New(&log, "main", logstore.Options{Now: func() time.Time { return now.Add(wrong) }})}
+		k := &partition{storage: logstore.New(&log, "main", logstore.Options{Now: func() time.Time { return now.Add(wrong) }})}
 		r, err := runner.Open(k.storage, runner.Options{Schema: JournalSchema, Create: true, MinFree: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if k.claimed, err = k.noteClaim(t.Context(), r); err != nil {
+		if k.claimed, err = k.recordClaim(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		wrong -= 10 * time.Second // set back while it serves
@@ -38,7 +38,7 @@ func TestClaimsFollow(t *testing.T) {
 		}
 		claims = append(claims, k)
 		for i, k := range claims {
-			_, err := r.Update(t.Context(), runner.AttemptPolicy{}, k.still)
+			_, err := r.Update(t.Context(), runner.AttemptPolicy{}, k.checkClaim)
 			var held *pglog.HeldError
 			if last := i == len(claims)-1; errors.As(err, &held) == last {
 				t.Errorf("claim %d of %d: got %v", i, len(claims), err)

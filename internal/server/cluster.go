@@ -23,30 +23,30 @@ import (
 // opens the server again, which makes it a standby.
 var ErrDeposed = errors.New("another machine has taken over")
 
-// cluster is a journal in PostgreSQL that several nodes with one configuration share. The
+// sharedJournal is a journal in PostgreSQL that several nodes with one configuration share. The
 // zero value stands for a journal on local disk.
-type cluster struct {
+type sharedJournal struct {
 	log  *pglog.Log // nil if the journal is on local disk
 	name string     // of the journal
 
-	marking sync.Mutex // held while the mark is written
+	markerMu sync.Mutex // held while the mark is written
 }
 
-// part is the journal that this node holds, or one of its partitions (see placed).
-type part struct {
-	s       *Server
-	index   int
-	name    string            // of its log; "" if the journal is on local disk
-	storage *logstore.Storage // nil if the journal is on local disk
-	runner  *runner.Runner
-	healing sync.Mutex
-	claimed time.Time     // of this node's claim; later than the claim of the previous holder
-	deposed chan struct{} // closed when another node has claimed the partition
-	once    sync.Once     // closes deposed
+// partition is the journal that this node holds, or one of its partitions (see placed).
+type partition struct {
+	s          *Server
+	index      int
+	name       string            // of its log; "" if the journal is on local disk
+	storage    *logstore.Storage // nil if the journal is on local disk
+	runner     *runner.Runner
+	healMu     sync.Mutex
+	claimed    time.Time     // of this node's claim; later than the claim of the previous holder
+	deposed    chan struct{} // closed when another node has claimed the partition
+	deposeOnce sync.Once     // closes deposed
 }
 
-// clustered reports whether a configuration keeps the journal in PostgreSQL.
-func clustered(c *config.Config) bool { return c.Server.Journal == "postgres" }
+// usesSharedJournal reports whether a configuration keeps the journal in PostgreSQL.
+func usesSharedJournal(c *config.Config) bool { return c.Server.Journal == "postgres" }
 
 // journalDatabase returns the connection options of a journal in PostgreSQL.
 func journalDatabase(c *config.Config) (postgres.Options, error) {
@@ -55,23 +55,23 @@ func journalDatabase(c *config.Config) (postgres.Options, error) {
 	return postgres.Options{Host: db.Host, Port: db.TCPPort(), User: db.User, Password: password, Name: db.Name, SSLMode: db.SSLMode}, err
 }
 
-// journalPlace names where a configuration keeps the journal.
-func journalPlace(c *config.Config) string {
-	if !clustered(c) {
+// journalLocation names where a configuration keeps the journal.
+func journalLocation(c *config.Config) string {
+	if !usesSharedJournal(c) {
 		return "the data directory"
 	}
-	return sharedPlace(c)
+	return sharedJournalLocation(c)
 }
 
-// sharedPlace names where the journal is, or would be, in PostgreSQL.
-func sharedPlace(c *config.Config) string {
+// sharedJournalLocation names where the journal is, or would be, in PostgreSQL.
+func sharedJournalLocation(c *config.Config) string {
 	db := c.JournalStore()
 	return fmt.Sprintf("%s in PostgreSQL %s at %s", c.Server.JournalName, db.Name, postgres.Options{Host: db.Host, Port: db.TCPPort()}.Where())
 }
 
-// LookAtJournal returns where a journal in PostgreSQL is, and whether its database has a
+// DescribeJournal returns where a journal in PostgreSQL is, and whether its database has a
 // synchronous standby.
-func LookAtJournal(ctx context.Context, c *config.Config) (where string, replicated bool, err error) {
+func DescribeJournal(ctx context.Context, c *config.Config) (where string, replicated bool, err error) {
 	o, err := journalDatabase(c)
 	where = fmt.Sprintf("PostgreSQL %s at %s as %s", o.Name, o.Where(), o.User)
 	if err == nil {
@@ -106,24 +106,24 @@ func instance() string {
 	return ""
 }
 
-// openCluster opens the log of a journal in PostgreSQL. It fails if the database can be
+// prepareSharedJournal opens the log of a journal in PostgreSQL. It fails if the database can be
 // used only after the host has changed something.
-func (s *Server) openCluster() error {
+func (s *Server) prepareSharedJournal() error {
 	c := s.o.Config
 	db, err := journalDatabase(c)
 	if err != nil {
 		return err
 	}
-	k := &s.cluster
+	k := &s.sharedJournal
 	k.name = c.Server.JournalName
 	o := pglog.Options{
 		Database: db, Node: nodeName(c), Instance: s.o.Instance, Lease: s.o.Lease,
 		Report: func(err error) { s.log.Error("the journal's database", "err", err) },
 	}
-	if s.placed() {
-		o.Say, o.Noted = s.say, s.noted.add
+	if s.isPartitioned() {
+		o.Heartbeat, o.OnNote = s.heartbeat, s.receivedNotes.add
 	}
-	if err := s.tryJournal(db); err != nil {
+	if err := s.pingJournal(db); err != nil {
 		return err
 	}
 	k.log = pglog.Open(o)
@@ -131,17 +131,17 @@ func (s *Server) openCluster() error {
 	return nil
 }
 
-// tryTime is how long tryJournal waits for the journal's database.
-const tryTime = 2 * time.Second
+// journalPingTimeout is how long pingJournal waits for the journal's database.
+const journalPingTimeout = 2 * time.Second
 
-// tryJournal checks with a cheap query whether the journal's database is usable. It fails
+// pingJournal checks with a cheap query whether the journal's database is usable. It fails
 // only if the host must change something; an unreachable database is waited for later.
 // After a handoff the check is skipped, because players are waiting.
-func (s *Server) tryJournal(db postgres.Options) error {
+func (s *Server) pingJournal(db postgres.Options) error {
 	if s.Inherited() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), tryTime)
+	ctx, cancel := context.WithTimeout(context.Background(), journalPingTimeout)
 	defer cancel()
 	if wrong := postgres.Unusable(pglog.CheckStandby(ctx, db)); wrong != nil {
 		return journalUnusable(wrong)
@@ -154,26 +154,28 @@ func journalUnusable(wrong *store.Unusable) error {
 	return &store.Unusable{Advice: wrong.Advice + " (or journal-db-* instead of db-*)", Err: fmt.Errorf("the journal's database: %w", wrong.Err)}
 }
 
-// newPart prepares a partition of the journal in PostgreSQL, without a query.
-func (s *Server) newPart(index int) *part {
-	p := &part{s: s, index: index, name: pglog.PartName(s.cluster.name, index), deposed: make(chan struct{})}
-	p.storage = logstore.New(s.cluster.log, p.name, logstore.Options{
-		MaxBytes: s.partMemory(),
+// newPartition prepares a partition of the journal in PostgreSQL, without a query.
+func (s *Server) newPartition(index int) *partition {
+	p := &partition{s: s, index: index, name: pglog.PartName(s.sharedJournal.name, index), deposed: make(chan struct{})}
+	p.storage = logstore.New(s.sharedJournal.log, p.name, logstore.Options{
+		MaxBytes: s.partitionMemory(),
 		Now:      s.wall(),
 		Report:   func(err error) { s.log.Warn("the journal grows until this works", "err", err) },
 	})
 	return p
 }
 
-// partMemory returns how many bytes of memory a partition of the journal in PostgreSQL may
+// partitionMemory returns how many bytes of memory a partition of the journal in PostgreSQL may
 // take.
-func (s *Server) partMemory() int { return s.o.Config.Server.JournalMemory << 20 / s.parts() }
+func (s *Server) partitionMemory() int {
+	return s.o.Config.Server.JournalMemory << 20 / s.partitionCount()
+}
 
 // reopenPause is the pause after a failure to open the journal. After a handoff attempts
-// go on for inheritTime only.
+// go on for inheritTimeout only.
 const (
-	reopenPause = 300 * time.Millisecond
-	inheritTime = 5 * time.Second
+	reopenPause    = 300 * time.Millisecond
+	inheritTimeout = 5 * time.Second
 )
 
 // stopped returns the context of Options.Stop, which ends Open.
@@ -184,10 +186,10 @@ func (s *Server) stopped() context.Context {
 	return s.o.Stop
 }
 
-// openShared opens a journal of one partition in PostgreSQL. While another node holds it,
+// openSharedJournal opens a journal of one partition in PostgreSQL. While another node holds it,
 // this one waits as a standby, except after a handoff.
-func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
-	s.part = s.newPart(0)
+func (s *Server) openSharedJournal(o runner.Options) (*runner.Runner, error) {
+	s.partition = s.newPartition(0)
 	stop := s.stopped()
 	for began := time.Now(); ; {
 		if !s.Inherited() {
@@ -195,7 +197,7 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 				return nil, err
 			}
 		}
-		r, err := s.part.open(stop, o, s.Inherited())
+		r, err := s.partition.open(stop, o, s.Inherited())
 		if err == nil {
 			return r, nil
 		}
@@ -205,7 +207,7 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 				return nil, err
 			}
 		}
-		if s.Inherited() && (errors.As(err, &held) || time.Since(began) > inheritTime) {
+		if s.Inherited() && (errors.As(err, &held) || time.Since(began) > inheritTimeout) {
 			return nil, err
 		}
 		if !errors.As(err, &held) {
@@ -220,20 +222,20 @@ func (s *Server) openShared(o runner.Options) (*runner.Runner, error) {
 
 // open claims the partition, opens it, and records the claim in the mark file and in the
 // journal.
-func (p *part) open(ctx context.Context, o runner.Options, inherited bool) (*runner.Runner, error) {
+func (p *partition) open(ctx context.Context, o runner.Options, inherited bool) (*runner.Runner, error) {
 	o.Wall = p.storage.Now
 	r, err := openJournal(p.storage, o, inherited)
 	if err != nil {
 		return nil, err
 	}
 	if p.index > 0 && isNew(r) {
-		err = p.s.leftOfShard(p.index)
+		err = p.s.refuseUndrainedShard(p.index)
 	}
 	if err == nil {
-		err = p.markPlace(r)
+		err = p.writeMarker(r)
 	}
 	if err == nil {
-		p.claimed, err = p.noteClaim(ctx, r)
+		p.claimed, err = p.recordClaim(ctx, r)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -254,13 +256,13 @@ func isNew(r *runner.Runner) bool {
 // claimedKey is the journal's row with the time of its holder's claim.
 var claimedKey = []byte("server/claimed")
 
-// noteClaim stores the time of the claim in the journal and returns it. It is always later
+// recordClaim stores the time of the claim in the journal and returns it. It is always later
 // than the previous claim, also with clocks that differ, so that the owners of a profile
 // are ordered.
-func (p *part) noteClaim(ctx context.Context, r *runner.Runner) (at time.Time, err error) {
+func (p *partition) recordClaim(ctx context.Context, r *runner.Runner) (at time.Time, err error) {
 	_, err = r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
 		at = p.storage.Now().UTC().Truncate(time.Microsecond)
-		before, err := claimOf(tx)
+		before, err := claimTime(tx)
 		if err == nil && !at.After(before) {
 			at = before.Add(time.Microsecond)
 		}
@@ -269,8 +271,8 @@ func (p *part) noteClaim(ctx context.Context, r *runner.Runner) (at time.Time, e
 	return at, err
 }
 
-// claimOf returns when the journal was claimed last; zero if it never was.
-func claimOf(tx *runner.Tx) (time.Time, error) {
+// claimTime returns when the journal was claimed last; zero if it never was.
+func claimTime(tx *runner.Tx) (time.Time, error) {
 	b, err := tx.Get(claimedKey)
 	if errors.Is(err, runner.ErrNotFound) {
 		return time.Time{}, nil
@@ -281,10 +283,10 @@ func claimOf(tx *runner.Tx) (time.Time, error) {
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC(), nil
 }
 
-// still returns a *pglog.HeldError if another node has claimed the journal since this node
+// checkClaim returns a *pglog.HeldError if another node has claimed the journal since this node
 // did: this node's memory is out of date.
-func (p *part) still(tx *runner.Tx) error {
-	at, err := claimOf(tx)
+func (p *partition) checkClaim(tx *runner.Tx) error {
+	at, err := claimTime(tx)
 	if err == nil && !at.Equal(p.claimed) {
 		err = &pglog.HeldError{}
 	}
@@ -293,32 +295,32 @@ func (p *part) still(tx *runner.Tx) error {
 
 // deposedBy returns a *pglog.HeldError with the new holder of the partition, or nil while
 // this node holds it. A deposed part stays so; a new claim needs a new part.
-func (p *part) deposedBy() error {
+func (p *partition) deposedBy() error {
 	if p.storage == nil {
 		return nil
 	}
-	sight := p.s.cluster.log.Sight(p.name)
+	view := p.s.sharedJournal.log.PartitionView(p.name)
 	select {
 	case <-p.deposed:
 	default:
-		if sight.Err != nil || sight.Self {
+		if view.Err != nil || view.Self {
 			return nil
 		}
 	}
-	err := &pglog.HeldError{Holder: sight.Holder}
+	err := &pglog.HeldError{Holder: view.Holder}
 	p.depose(err)
 	return err
 }
 
 // depose closes deposed if err is a *pglog.HeldError.
-func (p *part) depose(err error) {
+func (p *partition) depose(err error) {
 	var held *pglog.HeldError
 	if !errors.As(err, &held) {
 		return
 	}
-	p.once.Do(func() {
+	p.deposeOnce.Do(func() {
 		text := "another machine has taken over; this one becomes a standby"
-		if p.s.placed() {
+		if p.s.isPartitioned() {
 			text = "another machine has taken over a part of the world; this one goes on with the others"
 		}
 		p.s.log.Error(text, "journal", p.name, "err", err)
@@ -327,9 +329,9 @@ func (p *part) depose(err error) {
 }
 
 // heal opens the journal again after a failure and tests it with a write.
-func (p *part) heal(ctx context.Context) error {
-	p.healing.Lock()
-	defer p.healing.Unlock()
+func (p *partition) heal(ctx context.Context) error {
+	p.healMu.Lock()
+	defer p.healMu.Unlock()
 	if p.runner.State() == runner.Failed {
 		if err := p.deposedBy(); err != nil {
 			return err
@@ -342,7 +344,7 @@ func (p *part) heal(ctx context.Context) error {
 	// Only a write shows whether there is room.
 	_, err := p.runner.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
 		if p.storage != nil {
-			if err := p.still(tx); err != nil {
+			if err := p.checkClaim(tx); err != nil {
 				return err
 			}
 		}
@@ -352,13 +354,13 @@ func (p *part) heal(ctx context.Context) error {
 	return err
 }
 
-// holds returns a function that reports whether this process holds the partition's lease;
+// holdsLease returns a function that reports whether this process holds the partition's lease;
 // nil for a journal on local disk.
-func (p *part) holds() func() bool {
+func (p *partition) holdsLease() func() bool {
 	if p.storage == nil {
 		return nil
 	}
-	return func() bool { return p.s.cluster.log.Holds(p.name) }
+	return func() bool { return p.s.sharedJournal.log.Holds(p.name) }
 }
 
 // wall returns the wall clock with the test's skew; nil if there is none.
@@ -369,9 +371,9 @@ func (s *Server) wall() func() time.Time {
 	return func() time.Time { return time.Now().Add(s.o.Skew()) }
 }
 
-// ahead returns a function that returns how far the journal's clock is ahead of the
+// clockOffset returns a function that returns how far the journal's clock is ahead of the
 // machine's; nil for a journal on local disk.
-func (p *part) ahead() func() time.Duration {
+func (p *partition) clockOffset() func() time.Duration {
 	if p.storage == nil {
 		return nil
 	}
@@ -379,17 +381,17 @@ func (p *part) ahead() func() time.Duration {
 }
 
 // journal returns the journal as the loops of the partition use it.
-func (p *part) journal() loop.Journal {
-	return loop.Journal{Runner: p.runner, Owner: p.owner(), Shared: p.storage != nil, Holds: p.holds(), Ahead: p.ahead(), Heal: p.heal}
+func (p *partition) journal() loop.Journal {
+	return loop.Journal{Runner: p.runner, Owner: p.owner(), Shared: p.storage != nil, HoldsLease: p.holdsLease(), ClockOffset: p.clockOffset(), Heal: p.heal}
 }
 
-// Waiting is what a standby waits for.
-type Waiting struct {
+// StandbyState is what a standby waits for.
+type StandbyState struct {
 	Holder string // node that holds the journal; "" if it is free
 	Err    error  // of the journal's database
 }
 
-func (w Waiting) String() string {
+func (w StandbyState) String() string {
 	switch {
 	case w.Err != nil:
 		return "waiting for the journal's database: " + w.Err.Error()

@@ -217,7 +217,7 @@ func TestStandbyStops(t *testing.T) {
 	db := pgtest.Migrated(t)
 	serve(t, Options{Lease: long}, shared(db, "one")).ready()
 	second := machine{dir: t.TempDir(), text: shared(db, "two")}
-	killed := mark{place: sharedPlace(loadConf(t, second.text)), id: "0"}
+	killed := journalMarker{location: sharedJournalLocation(loadConf(t, second.text)), id: "0"}
 	if err := killed.write(second.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestStandbyStops(t *testing.T) {
 	until(t, "it waits", func() bool { return second.state(t) == "standby of one" })
 	second.child.end()
 	killed.emptied = true
-	if m, err := readMark(second.dir); err != nil || m != killed {
+	if m, err := readMarker(second.dir); err != nil || m != killed {
 		t.Errorf("the mark: got %+v, %v, want %+v", m, err, killed)
 	}
 }

@@ -107,11 +107,11 @@ func TestJournalLeftInPostgres(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
-// TestJournalElsewhere: a server that is to keep its journal elsewhere in PostgreSQL does
+// TestJournalOtherDatabase: a server that is to keep its journal elsewhere in PostgreSQL does
 // not start while the one that it used may have what the games' database has not, and says
 // what to do. The same journal at another address is no other one, and one that was emptied
 // by a stop in order may be left.
-func TestJournalElsewhere(t *testing.T) {
+func TestJournalOtherDatabase(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]string{"one part": "", "two parts": "(def shards 2)\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestJournalElsewhere(t *testing.T) {
 			pass()
 			for _, other := range []string{text, text + at(of) + "(def journal-name \"b\")"} {
 				_, err := Open(Options{Config: loadConf(t, other), Dir: dir})
-				if err == nil || !strings.Contains(err.Error(), "as they were") || !strings.Contains(err.Error(), sharedMark(dir)) {
+				if err == nil || !strings.Contains(err.Error(), "as they were") || !strings.Contains(err.Error(), markerFile(dir)) {
 					t.Fatalf("got %v, want advice", err)
 				}
 			}
@@ -145,16 +145,16 @@ func TestJournalElsewhere(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
-				if err := other.Run(ctx); !errors.Is(err, loop.ErrOtherWorld) || !strings.Contains(err.Error(), "DELETE FROM profile_owners") {
+				if err := other.Run(ctx); !errors.Is(err, loop.ErrOtherDatabase) || !strings.Contains(err.Error(), "DELETE FROM profile_owners") {
 					t.Fatalf("%s: got %v, want advice", owner, err)
 				}
 			}
-			for was := (mark{}); !was.emptied; { // again if the server had just lost a part to the machine's load
+			for was := (journalMarker{}); !was.emptied; { // again if the server had just lost a part to the machine's load
 				s = respawn(t, dir, text+at(moved))
 				c.more(t, 20)
 				s.end()
 				var err error
-				if was, err = readMark(dir); err != nil {
+				if was, err = readMarker(dir); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -42,8 +42,8 @@ func (h *here) ask(method, path, body string, header ...string) (code int, answe
 	return resp.StatusCode, string(text)
 }
 
-// TestConsoleDoor: who may ask the console, and how.
-func TestConsoleDoor(t *testing.T) {
+// TestConsoleChannel: who may ask the console, and how.
+func TestConsoleChannel(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
 	token, err := observe.Token(s.tokenFile(s.o.Config))
@@ -130,7 +130,7 @@ func TestAudit(t *testing.T) {
 	if code, answer := s.ask("POST", "/console/api/act/announce", `{"text":"unnoted"}`, headers...); code != 500 {
 		t.Errorf("an act that cannot be noted: got %d %s, want 500", code, answer)
 	}
-	if log := strings.Join(s.tail(), "\n"); strings.Contains(log, "unnoted") {
+	if log := strings.Join(s.logTail(), "\n"); strings.Contains(log, "unnoted") {
 		t.Error("it was done all the same")
 	}
 }

@@ -18,13 +18,13 @@ import (
 type dumps struct {
 	dir string
 
-	mu     sync.Mutex
-	caught map[string]time.Time // by name: when a panic that ended no profile was written last
+	mu          sync.Mutex
+	lastWritten map[string]time.Time // by name: when a panic that ended no profile was written last
 }
 
 const (
-	// mostDumps is how many files of one name are kept.
-	mostDumps = 8
+	// maxDumps is how many files of one name are kept.
+	maxDumps = 8
 	// caughtEvery is the shortest interval between two files of panics that ended no
 	// profile, because a client may be able to repeat such a panic at will.
 	caughtEvery = time.Minute
@@ -49,23 +49,23 @@ func (d *dumps) write(log *slog.Logger, kind, name string, err error) string {
 	old, _ := filepath.Glob(prefix + "*.txt")
 	old = slices.DeleteFunc(old, func(file string) bool { return strings.Contains(strings.TrimPrefix(file, prefix), "-") })
 	slices.Sort(old)
-	for len(old) > mostDumps {
+	for len(old) > maxDumps {
 		os.Remove(old[0])
 		old = old[1:]
 	}
 	return file
 }
 
-// survived logs a panic that ended no profile.
-func (d *dumps) survived(log *slog.Logger, name string, err error) {
+// reportSurvived logs a panic that ended no profile.
+func (d *dumps) reportSurvived(log *slog.Logger, name string, err error) {
 	d.mu.Lock()
 	now := time.Now()
-	due := now.Sub(d.caught[name]) >= caughtEvery
+	due := now.Sub(d.lastWritten[name]) >= caughtEvery
 	if due {
-		if d.caught == nil {
-			d.caught = map[string]time.Time{}
+		if d.lastWritten == nil {
+			d.lastWritten = map[string]time.Time{}
 		}
-		d.caught[name] = now
+		d.lastWritten[name] = now
 	}
 	d.mu.Unlock()
 	file := ""
@@ -75,16 +75,16 @@ func (d *dumps) survived(log *slog.Logger, name string, err error) {
 	log.Error("a panic was caught; the server goes on", "err", err, "dump", file)
 }
 
-// caught logs a panic outside the profiles.
-func (s *Server) caught(err error) { s.dumps.survived(s.log, "server", err) }
+// reportPanic logs a panic outside the profiles.
+func (s *Server) reportPanic(err error) { s.dumps.reportSurvived(s.log, "server", err) }
 
-// caught logs a panic that did not end the profile.
-func (k *supervisor) caught(err error) {
-	k.CountPanic()
-	k.dumps.survived(k.log, k.name, err)
+// reportPanic logs a panic that did not end the profile.
+func (s *supervisor) reportPanic(err error) {
+	s.CountPanic()
+	s.dumps.reportSurvived(s.log, s.name, err)
 }
 
-// help runs f on a goroutine that Run waits for before it returns.
-func (s *Server) help(where string, f func()) {
-	s.helpers.Go(func() { guard.Run(where, f, s.caught) })
+// runBackground runs f on a goroutine that Run waits for before it returns.
+func (s *Server) runBackground(where string, f func()) {
+	s.background.Go(func() { guard.Run(where, f, s.reportPanic) })
 }

@@ -16,7 +16,7 @@ func TestPanicIsSurvived(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, Options{Dir: dir}, conf("")).ready()
 	for range 3 {
-		s.first().caught(guard.New("a test", "trouble"))
+		s.first().reportPanic(guard.New("a test", "trouble"))
 	}
 	if n, _ := s.first().failures(); n != 0 {
 		t.Errorf("the profile has failed %d times", n)

@@ -49,7 +49,7 @@ func (o *observer) visit(ctx context.Context, url, last string) string {
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		wait(ctx, 20*time.Millisecond) // it restarts
+		sleep(ctx, 20*time.Millisecond) // it restarts
 		return last
 	}
 	defer resp.Body.Close()

@@ -59,7 +59,7 @@ func TestDiskHangs(t *testing.T) {
 	c.more(t, 200)
 	held, release := disk.Hang()
 	<-held
-	look := func() loop.Figures { return s.first().Look(t.Context()) }
+	look := func() loop.Figures { return s.first().Figures(t.Context()) }
 	// What was durable before may still be on its way, then there is silence.
 	sent, steps := uint64(0), uint64(0)
 	until(t, "packets stop", func() bool {
@@ -100,8 +100,8 @@ func TestDiskFull(t *testing.T) {
 	}
 	until(t, "the database has everything", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
 	stored := storedMoves(t, dir)
-	before := s.first().Look(t.Context()).Stats.Refused
-	until(t, "players are refused", func() bool { return s.first().Look(t.Context()).Stats.Refused > before+10 })
+	before := s.first().Figures(t.Context()).Stats.Refused
+	until(t, "players are refused", func() bool { return s.first().Figures(t.Context()).Stats.Refused > before+10 })
 	if got := storedMoves(t, dir); got != stored {
 		t.Errorf("%d moves were kept without room", got-stored)
 	}

@@ -19,17 +19,17 @@ import (
 
 // feed returns the feed of a profile's finished games: from the server's journal, or from
 // all partitions of the cluster.
-func (s *Server) feed(k *supervisor) readapi.Feed {
-	if s.placed() {
-		return placedFeed{s, k}
+func (s *Server) feed(sup *supervisor) readapi.Feed {
+	if s.isPartitioned() {
+		return clusterFeed{s, sup}
 	}
-	return feed{k, s.runner}
+	return feed{sup, s.runner}
 }
 
 // feed reads the finished games of a profile from the journal's outbox.
 type feed struct {
-	k      *supervisor
-	runner *runner.Runner
+	supervisor *supervisor
+	runner     *runner.Runner
 }
 
 func (f feed) Parts() int { return 1 }
@@ -48,11 +48,11 @@ func (f feed) End(context.Context) (readapi.Marks, error) {
 }
 
 func (f feed) Read(_ context.Context, after readapi.Marks, limit int) ([]readapi.Ended, readapi.Marks, bool, error) {
-	got, err := readFeed(f.runner, f.k.name, 0, after[0], limit)
+	got, err := readFeed(f.runner, f.supervisor.name, 0, after[0], limit)
 	return got.Games, readapi.Marks{got.UpTo}, got.Gone, err
 }
 
-func (f feed) Changed() <-chan struct{} { return f.k.games.wait() }
+func (f feed) Changed() <-chan struct{} { return f.supervisor.gamesChanged.wait() }
 
 // feedPage is a page of the feed of one journal.
 type feedPage struct {
@@ -76,22 +76,22 @@ func readFeed(r *runner.Runner, profile string, part int, after uint64, limit in
 	return page, err
 }
 
-// placedFeed reads the finished games of a profile from all partitions of the cluster. The
+// clusterFeed reads the finished games of a profile from all partitions of the cluster. The
 // games of a partition are in its journal, so positions stay valid when it moves to another
 // node.
-type placedFeed struct {
-	s *Server
-	k *supervisor
+type clusterFeed struct {
+	s          *Server
+	supervisor *supervisor
 }
 
-func (f placedFeed) Parts() int { return 1 + len(f.k.siblings) }
+func (f clusterFeed) Parts() int { return 1 + len(f.supervisor.siblings) }
 
 // Name is a hash of the names of all partitions' journals.
-func (f placedFeed) Name() (string, error) {
+func (f clusterFeed) Name() (string, error) {
 	h := fnv.New32a()
 	for part := range f.Parts() {
-		name := f.s.placing.abroad.outboxOf(part).Journal
-		if p := f.s.partOf(part); p != nil {
+		name := f.s.rebalancer.peers.position(part).Journal
+		if p := f.s.partitionOf(part); p != nil {
 			name = feedName(p.runner)
 		}
 		if name == "" {
@@ -102,27 +102,27 @@ func (f placedFeed) Name() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func (f placedFeed) Changed() <-chan struct{} { return f.k.games.wait() }
+func (f clusterFeed) Changed() <-chan struct{} { return f.supervisor.gamesChanged.wait() }
 
 // End returns the ends of all partitions: those on this node exactly, the others as of
 // their last heartbeat.
-func (f placedFeed) End(context.Context) (readapi.Marks, error) {
+func (f clusterFeed) End(context.Context) (readapi.Marks, error) {
 	m := make(readapi.Marks, f.Parts())
 	for part := range m {
-		m[part] = f.s.placing.abroad.outboxOf(part).End
-		if p := f.s.partOf(part); p != nil {
+		m[part] = f.s.rebalancer.peers.position(part).End
+		if p := f.s.partitionOf(part); p != nil {
 			m[part] = journal.FeedEnd(p.runner)
 		}
 	}
 	return m, nil
 }
 
-func (f placedFeed) Read(ctx context.Context, after readapi.Marks, limit int) (games []readapi.Ended, upTo readapi.Marks, gone bool, err error) {
-	q := feedQuestion{Profile: f.k.name, After: map[int]uint64{}, Limit: limit}
+func (f clusterFeed) Read(ctx context.Context, after readapi.Marks, limit int) (games []readapi.Ended, upTo readapi.Marks, gone bool, err error) {
+	q := feedQuestion{Profile: f.supervisor.name, After: map[int]uint64{}, Limit: limit}
 	for part, seq := range after {
 		q.After[part] = seq
 	}
-	pages := f.s.askParts(ctx, q)
+	pages := f.s.askPartitions(ctx, q)
 	if len(pages) == 0 {
 		return nil, after, false, readapi.ErrStarting
 	}
@@ -138,7 +138,7 @@ func (f placedFeed) Read(ctx context.Context, after readapi.Marks, limit int) (g
 	slices.SortFunc(all, func(a, b readapi.Ended) int {
 		return cmp.Or(a.Finished.Compare(b.Finished), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Seq, b.Seq))
 	})
-	inOrder(all)
+	interleave(all)
 	if len(all) > limit {
 		for _, g := range slices.Backward(all[limit:]) {
 			upTo[g.Part] = g.Seq - 1
@@ -148,9 +148,9 @@ func (f placedFeed) Read(ctx context.Context, after readapi.Marks, limit int) (g
 	return all, upTo, false, nil
 }
 
-// inOrder sorts the games of each partition by sequence number within the positions that
+// interleave sorts the games of each partition by sequence number within the positions that
 // they occupy together, because clocks of nodes may differ.
-func inOrder(all []readapi.Ended) {
+func interleave(all []readapi.Ended) {
 	places := map[int][]int{}
 	for i, g := range all {
 		places[g.Part] = append(places[g.Part], i)
@@ -175,17 +175,17 @@ type feedQuestion struct {
 }
 
 const (
-	feedPatience = 2 * time.Second // longest time for the answers of other nodes
-	feedAnswer   = 1000            // most games in the answer of a node
+	feedTimeout   = 2 * time.Second // longest time for the answers of other nodes
+	maxFeedAnswer = 1000            // most games in the answer of a node
 )
 
-// askParts reads the pages of partitions on this node and on others. A partition that
+// askPartitions reads the pages of partitions on this node and on others. A partition that
 // cannot be read now is left out.
-func (s *Server) askParts(ctx context.Context, q feedQuestion) map[int]feedPage {
-	pages := s.readParts(q)
+func (s *Server) askPartitions(ctx context.Context, q feedQuestion) map[int]feedPage {
+	pages := s.readPartitions(q)
 	asked := map[string]feedQuestion{}
 	for part, after := range q.After {
-		node, _, here := s.places.owner(part)
+		node, _, here := s.partitionOwners.owner(part)
 		if _, known := pages[part]; known || here || node == "" {
 			continue
 		}
@@ -196,13 +196,13 @@ func (s *Server) askParts(ctx context.Context, q feedQuestion) map[int]feedPage 
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	ctx, cancel := context.WithTimeout(ctx, feedPatience)
+	ctx, cancel := context.WithTimeout(ctx, feedTimeout)
 	defer cancel()
 	for node, q := range asked {
 		all.Go(func() {
 			guard.Run("a question to another machine", func() {
 				var got map[int]feedPage
-				if s.junction.ask(ctx, node, "feed", q, &got) != nil {
+				if s.router.ask(ctx, node, "feed", q, &got) != nil {
 					return
 				}
 				mu.Lock()
@@ -212,65 +212,65 @@ func (s *Server) askParts(ctx context.Context, q feedQuestion) map[int]feedPage 
 						pages[part] = page
 					}
 				}
-			}, s.caught)
+			}, s.reportPanic)
 		})
 	}
 	all.Wait()
 	return pages
 }
 
-// readParts reads the pages of partitions on this node.
-func (s *Server) readParts(q feedQuestion) map[int]feedPage {
+// readPartitions reads the pages of partitions on this node.
+func (s *Server) readPartitions(q feedQuestion) map[int]feedPage {
 	pages := map[int]feedPage{}
 	for part, after := range q.After {
-		if part < 0 || part >= s.parts() {
+		if part < 0 || part >= s.partitionCount() {
 			continue
 		}
-		p := s.partOf(part)
+		p := s.partitionOf(part)
 		if p == nil {
 			continue
 		}
 		page, err := readFeed(p.runner, q.Profile, part, after, q.Limit)
-		if holds := p.holds(); err == nil && holds() { // no other node had newer games when it was read
+		if holds := p.holdsLease(); err == nil && holds() { // no other node had newer games when it was read
 			pages[part] = page
 		}
 	}
 	return pages
 }
 
-// answerFeed answers a feedQuestion of another node, with at most feedAnswer games.
+// answerFeed answers a feedQuestion of another node, with at most maxFeedAnswer games.
 func (s *Server) answerFeed(question []byte) ([]byte, error) {
 	var q feedQuestion
 	if err := json.Unmarshal(question, &q); err != nil {
 		return nil, err
 	}
-	if len(q.After) == 0 || len(q.After) > len(s.placing.parts) {
+	if len(q.After) == 0 || len(q.After) > len(s.rebalancer.partitions) {
 		return nil, fmt.Errorf("%d parts are asked for", len(q.After))
 	}
-	q.Limit = max(1, min(q.Limit, feedAnswer/len(q.After)))
-	return json.Marshal(s.readParts(q))
+	q.Limit = max(1, min(q.Limit, maxFeedAnswer/len(q.After)))
+	return json.Marshal(s.readPartitions(q))
 }
 
-// outbox is the last known state of the feed in a partition's journal.
-type outbox struct {
+// feedPosition is the last known state of the feed in a partition's journal.
+type feedPosition struct {
 	Journal string `json:",omitempty"` // the journal's name; "" if it is not known
 	End     uint64 `json:",omitempty"`
 }
 
-// outboxes has the outbox of each partition. It is safe for concurrent use.
-type outboxes struct {
+// feedPositions has the outbox of each partition. It is safe for concurrent use.
+type feedPositions struct {
 	mu  sync.Mutex
-	all map[int]outbox
+	all map[int]feedPosition
 }
 
-func (o *outboxes) outboxOf(part int) outbox {
+func (o *feedPositions) position(part int) feedPosition {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.all[part]
 }
 
-// learn updates the outbox of a partition unless said is older, and reports whether it did.
-func (o *outboxes) learn(part int, said outbox) bool {
+// update updates the outbox of a partition unless said is older, and reports whether it did.
+func (o *feedPositions) update(part int, said feedPosition) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	known := o.all[part]
@@ -278,7 +278,7 @@ func (o *outboxes) learn(part int, said outbox) bool {
 		return false
 	}
 	if o.all == nil {
-		o.all = map[int]outbox{}
+		o.all = map[int]feedPosition{}
 	}
 	o.all[part] = said
 	return true

@@ -70,7 +70,7 @@ func (f *forger) flood(ctx context.Context, seed uint64) {
 	old, _ := wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{})
 	ours, _ := wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{}, wire.NoCookie())
 	began := time.Now()
-	for n := 0; ctx.Err() == nil; wait(ctx, time.Millisecond) {
+	for n := 0; ctx.Err() == nil; sleep(ctx, time.Millisecond) {
 		for ; n < int(time.Since(began).Seconds()*forgeRate) && ctx.Err() == nil; n++ {
 			packet := old
 			if n%2 == 1 {
@@ -243,7 +243,7 @@ func underFlood(t *testing.T, p *prooftest.Proof, a *arena, f *forger) int {
 	var newcomers sync.WaitGroup
 	all.Go(func() {
 		for n := uint32(1); ctx.Err() == nil; n++ {
-			wait(ctx, 100*time.Millisecond)
+			sleep(ctx, 100*time.Millisecond)
 			newcomers.Go(func() {
 				var from [4]byte
 				binary.BigEndian.PutUint32(from[:], 127<<24|200<<16|n)

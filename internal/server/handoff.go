@@ -22,8 +22,8 @@ import (
 	"wamble/runner"
 )
 
-// Succession has the parameters of a handoff, in which this process executes a new binary.
-type Succession struct {
+// HandoffOptions has the parameters of a handoff, in which this process executes a new binary.
+type HandoffOptions struct {
 	// Binary is the file to execute unless a command names another. Args are the
 	// arguments of this process, its name first.
 	Binary string
@@ -50,60 +50,60 @@ func (s *Server) handOff(ctx context.Context, binary string, report handoff.Repo
 	if report.File != nil {
 		defer report.File.Close()
 	}
-	if !s.tryChange(ctx) {
+	if !s.tryBeginChange(ctx) {
 		return handoff.NotReady("a reload or another handoff is under way")
 	}
-	defer s.changed()
-	s.expect(handoff.LongestTime)
+	defer s.endChange()
+	s.extendChange(handoff.LongestTime)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.serving, cancel)() // a stop cancels the handoff
 	s.warn(s.history.Save())
-	err := handoff.Leave(ctx, s.leaving(binary, asked, report.Web), report)
+	err := handoff.Leave(ctx, s.handoffProcess(binary, asked, report.Web), report)
 	s.log.Error("the server goes on: no handoff", "err", err)
 	return err
 }
 
-// partsTime is how long a handoff waits for partitions that are being adopted or left.
-const partsTime = 5 * time.Second
+// partitionsTimeout is how long a handoff waits for partitions that are being adopted or left.
+const partitionsTimeout = 5 * time.Second
 
-// tryChange locks house.changing, and reports whether it did: a reload or a handoff may be
+// tryBeginChange locks running.changeMu, and reports whether it did: a reload or a handoff may be
 // under way. It first waits for partitions that are being adopted or left.
-func (s *Server) tryChange(ctx context.Context) bool {
-	for end := time.Now().Add(partsTime); ; wait(ctx, 10*time.Millisecond) {
-		begun := s.house.changing.TryLock()
-		if !s.partsUnderWay() || ctx.Err() != nil || time.Now().After(end) {
+func (s *Server) tryBeginChange(ctx context.Context) bool {
+	for end := time.Now().Add(partitionsTimeout); ; sleep(ctx, 10*time.Millisecond) {
+		begun := s.running.changeMu.TryLock()
+		if !s.partitionsMoving() || ctx.Err() != nil || time.Now().After(end) {
 			return begun
 		}
 		if begun {
-			s.house.changing.Unlock()
+			s.running.changeMu.Unlock()
 		}
 	}
 }
 
-// partsUnderWay reports whether a partition is being adopted or left, or has a shard that
+// partitionsMoving reports whether a partition is being adopted or left, or has a shard that
 // does not serve players yet.
-func (s *Server) partsUnderWay() bool {
-	return s.placed() && (s.placing.working.Load() > 0 || slices.ContainsFunc(s.loops(), func(k *supervisor) bool {
-		up, _ := k.Stage()
-		return !k.isAway() && !up && !k.Stuck()
+func (s *Server) partitionsMoving() bool {
+	return s.isPartitioned() && (s.rebalancer.workerCount.Load() > 0 || slices.ContainsFunc(s.shards(), func(sup *supervisor) bool {
+		up, _ := sup.Stage()
+		return !sup.isRemote() && !up && !sup.Stuck()
 	}))
 }
 
-// rehearse returns what a handoff would do, or why it would fail. It changes nothing.
-func (s *Server) rehearse(ctx context.Context, binary string) (handoff.Result, error) {
-	if !s.tryChange(ctx) {
+// dryRunHandoff returns what a handoff would do, or why it would fail. It changes nothing.
+func (s *Server) dryRunHandoff(ctx context.Context, binary string) (handoff.Result, error) {
+	if !s.tryBeginChange(ctx) {
 		return handoff.Result{}, handoff.NotReady("a reload or another handoff is under way")
 	}
-	defer s.changed()
-	s.expect(handoff.LongestTime)
-	l := s.leaving(binary, 0, false)
+	defer s.endChange()
+	s.extendChange(handoff.LongestTime)
+	l := s.handoffProcess(binary, 0, false)
 	v, err := handoff.Rehearse(ctx, l)
 	if err != nil {
 		return handoff.Result{}, err
 	}
 	r := handoff.Result{At: time.Now(), PID: os.Getpid(), From: l.Version, To: v.Version, Preview: []string{}}
-	if c, err := s.read(); err != nil {
+	if c, err := s.readConfig(); err != nil {
 		r.Preview = append(r.Preview, "the running binary cannot read the configuration, and compares nothing: "+err.Error())
 	} else {
 		for _, change := range config.Diff(s.config(), c) {
@@ -114,54 +114,54 @@ func (s *Server) rehearse(ctx context.Context, binary string) (handoff.Result, e
 		r.Preview = append(r.Preview, m.String())
 	}
 	r.Preview = append(r.Preview, v.Notes...)
-	for _, k := range s.supervisors() {
-		if up, why := k.Stage(); !up {
-			r.Preview = append(r.Preview, fmt.Sprintf("profile %s does not serve players now: %s", k.name, why))
+	for _, sup := range s.supervisors() {
+		if up, why := sup.Stage(); !up {
+			r.Preview = append(r.Preview, fmt.Sprintf("profile %s does not serve players now: %s", sup.name, why))
 		}
 	}
 	return r, nil
 }
 
-// leaving returns this server as package handoff needs it. Asked is the number of requests
+// handoffProcess returns this server as package handoff needs it. Asked is the number of requests
 // at the admin listener that wait for the handoff. Web says that its result is reported to
 // the console.
-func (s *Server) leaving(binary string, asked int, web bool) *handoff.Server {
+func (s *Server) handoffProcess(binary string, asked int, web bool) *handoff.Process {
 	if binary == "" {
-		binary = s.o.Succession.Binary
+		binary = s.o.Handoff.Binary
 	}
 	talks := 0 // slots of the control socket that Pause has taken
-	return &handoff.Server{
-		Binary: binary, Args: s.o.Succession.Args, Version: s.o.Succession.Version, StateDir: StateDir(s.config(), s.dir),
-		Log: s.log, Runners: s.runners(), Bridge: s.bridge, Profiles: s.runtimes(), Placed: s.placed(), Listeners: s.listeners(),
-		Suits: func(v handoff.Verdict) error {
+	return &handoff.Process{
+		Binary: binary, Args: s.o.Handoff.Args, Version: s.o.Handoff.Version, StateDir: StateDir(s.config(), s.dir),
+		Log: s.log, Runners: s.runners(), Bridge: s.bridge, Profiles: s.runtimes(), Placed: s.isPartitioned(), Listeners: s.listeners(),
+		CheckVerdict: func(v handoff.Verdict) error {
 			return errors.Join(s.sameStores(v.Stores), s.sameJournal(v.Journal), s.sameShards(v.Shards), s.canListen(v))
 		},
 		Pause: func(ctx context.Context, reporting bool) {
-			s.noted.setRest(true)
+			s.receivedNotes.setPaused(true)
 			others := host.ControlConns
 			if reporting && !web {
 				others-- // one connection waits for this handoff
 			}
 			talks = s.control.Pause(ctx, others)
-			s.pauseWeb(ctx, asked)
-			s.placing.abroad.flushFor(context.WithoutCancel(ctx), lettersTime)
+			s.pauseHTTP(ctx, asked)
+			s.rebalancer.peers.flushWithin(context.WithoutCancel(ctx), flushTimeout)
 		},
 		Resume: func() {
-			s.noted.setRest(false)
-			s.placing.abroad.setRest(false)
-			s.resumeWeb()
+			s.receivedNotes.setPaused(false)
+			s.rebalancer.peers.setPaused(false)
+			s.resumeHTTP()
 			s.control.Resume(talks)
 		},
-		Draining: s.house.draining.Load, Heard: s.lastLetters, Listen: s.o.Succession.Listen,
+		Draining: s.running.draining.Load, PeerState: s.handOverMessages, Listen: s.o.Handoff.Listen,
 	}
 }
 
 // runners returns the runner of the journal, and those of the partitions on this node.
 func (s *Server) runners() []*runner.Runner {
 	list := []*runner.Runner{s.runner}
-	s.placing.mu.Lock()
-	defer s.placing.mu.Unlock()
-	for _, p := range s.placing.parts {
+	s.rebalancer.mu.Lock()
+	defer s.rebalancer.mu.Unlock()
+	for _, p := range s.rebalancer.partitions {
 		if p != nil {
 			list = append(list, p.runner)
 		}
@@ -172,8 +172,8 @@ func (s *Server) runners() []*runner.Runner {
 // runtimes returns the runtimes of all shards.
 func (s *Server) runtimes() []*loop.Runtime {
 	var list []*loop.Runtime
-	for _, k := range s.loops() {
-		list = append(list, k.Runtime)
+	for _, sup := range s.shards() {
+		list = append(list, sup.Runtime)
 	}
 	return list
 }
@@ -193,36 +193,36 @@ func (s *Server) listeners() map[string]syscall.Conn {
 	return of
 }
 
-// pauseWeb waits until no HTTP request is under way, except the asked ones at the admin
+// pauseHTTP waits until no HTTP request is under way, except the asked ones at the admin
 // listener, and holds new ones back.
-func (s *Server) pauseWeb(ctx context.Context, asked int) {
+func (s *Server) pauseHTTP(ctx context.Context, asked int) {
 	var all sync.WaitGroup
 	if admin := s.adminListener(); admin != nil {
-		all.Go(func() { guard.Run("a pause", func() { admin.Pause(ctx, asked) }, s.caught) })
+		all.Go(func() { guard.Run("a pause", func() { admin.Pause(ctx, asked) }, s.reportPanic) })
 	}
 	for _, r := range s.redirectors() {
-		all.Go(func() { guard.Run("a pause", func() { r.Pause(ctx, 0) }, s.caught) })
+		all.Go(func() { guard.Run("a pause", func() { r.Pause(ctx, 0) }, s.reportPanic) })
 	}
-	for _, k := range s.supervisors() {
+	for _, sup := range s.supervisors() {
 		all.Go(func() {
 			guard.Run("a pause", func() {
-				k.games.stop(true)
-				k.seatBots(false)   // the next process starts its own
-				k.events.Stop(true) // the drain is paused: readers get all that there is
-				k.Port().Pause(ctx)
-			}, k.caught)
+				sup.gamesChanged.stop(true)
+				sup.setBots(false)    // the next process starts its own
+				sup.events.Stop(true) // the drain is paused: readers get all that there is
+				sup.Port().Pause(ctx)
+			}, sup.reportPanic)
 		})
 	}
 	all.Wait()
 }
 
-// resumeWeb undoes pauseWeb.
-func (s *Server) resumeWeb() {
-	for _, k := range s.supervisors() {
-		k.games.stop(false)
-		k.seatBots(true)
-		k.events.Stop(false)
-		k.Port().Resume()
+// resumeHTTP undoes pauseHTTP.
+func (s *Server) resumeHTTP() {
+	for _, sup := range s.supervisors() {
+		sup.gamesChanged.stop(false)
+		sup.setBots(true)
+		sup.events.Stop(false)
+		sup.Port().Resume()
 	}
 	if admin := s.adminListener(); admin != nil {
 		admin.Resume()
@@ -245,7 +245,7 @@ func (s *Server) canListen(v handoff.Verdict) error {
 		}
 		port.Close()
 	}
-	if admin := s.adminListener(); v.Admin == "" || admin != nil && isAt(admin.Listener, v.Admin) {
+	if admin := s.adminListener(); v.Admin == "" || admin != nil && listensAt(admin.Listener, v.Admin) {
 		return nil
 	}
 	l, err := net.Listen("tcp", v.Admin)
@@ -260,12 +260,12 @@ func (s *Server) canListen(v handoff.Verdict) error {
 // process wants: the one of the same name, or any one with these ports.
 func (s *Server) inherits(want handoff.Listener) bool {
 	fits := func(got, wanted uint16) bool { return got == wanted || wanted == 0 }
-	for _, k := range s.supervisors() {
-		if k.name != want.Profile && (want.UDP == 0 || want.TCP == 0) {
+	for _, sup := range s.supervisors() {
+		if sup.name != want.Profile && (want.UDP == 0 || want.TCP == 0) {
 			continue
 		}
-		udp, _ := socketAddresses(k.Config())
-		port := k.Port()
+		udp, _ := socketAddresses(sup.Config())
+		port := sup.Port()
 		if udp.address == want.Address && fits(port.Addr().Port(), want.UDP) && fits(port.TCPAddr().Port(), want.TCP) {
 			return true
 		}
@@ -273,8 +273,8 @@ func (s *Server) inherits(want handoff.Listener) bool {
 	return false
 }
 
-// isAt reports whether a listener is bound to an address. Port 0 fits any listener.
-func isAt(l net.Listener, address string) bool {
+// listensAt reports whether a listener is bound to an address. Port 0 fits any listener.
+func listensAt(l net.Listener, address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	return l.Addr().String() == address || err == nil && port == "0"
 }
@@ -282,7 +282,7 @@ func isAt(l net.Listener, address string) bool {
 // sameJournal refuses a handoff that changes where the journal is kept: its messages would
 // be left behind.
 func (s *Server) sameJournal(next string) error {
-	if now := journalPlace(s.o.Config); next != "" && next != now {
+	if now := journalLocation(s.o.Config); next != "" && next != now {
 		return handoff.NotReady("the journal would move from %s to %s: stop the server and start it for that", now, next)
 	}
 	return nil
@@ -290,9 +290,9 @@ func (s *Server) sameJournal(next string) error {
 
 // sameShards refuses a handoff that changes a profile's number of shards.
 func (s *Server) sameShards(next map[string]int) error {
-	for _, k := range s.supervisors() {
-		if n, ok := next[k.name]; max(n, 1) != k.Config().Boards.Shards && (ok || next == nil) {
-			return handoff.NotReady("profile %s would have %d shards instead of %d: stop the server for that, and see 'wamble help shards'", k.name, max(n, 1), k.Config().Boards.Shards)
+	for _, sup := range s.supervisors() {
+		if n, ok := next[sup.name]; max(n, 1) != sup.Config().Boards.Shards && (ok || next == nil) {
+			return handoff.NotReady("profile %s would have %d shards instead of %d: stop the server for that, and see 'wamble help shards'", sup.name, max(n, 1), sup.Config().Boards.Shards)
 		}
 	}
 	return nil
@@ -302,8 +302,8 @@ func (s *Server) sameShards(next map[string]int) error {
 // store must not be drained to another.
 func (s *Server) sameStores(next map[string]string) error {
 	now := map[string]string{}
-	for _, k := range s.supervisors() {
-		now[k.name] = k.store.Name
+	for _, sup := range s.supervisors() {
+		now[sup.name] = sup.store.Name
 	}
 	for name, store := range maps.All(now) {
 		if other, stays := next[name]; stays && other != store {

@@ -16,9 +16,9 @@ func TestHandoffNotReady(t *testing.T) {
 	if err := s.HandOff(t.Context(), "", nil); !errors.As(err, &export) || export.Status != handoff.ExportNotReady {
 		t.Errorf("without a binary: got %v, want %v", err, handoff.ExportNotReady)
 	}
-	s.house.changing.Lock()
+	s.running.changeMu.Lock()
 	err := s.HandOff(t.Context(), "", nil)
-	s.house.changing.Unlock()
+	s.running.changeMu.Unlock()
 	if !errors.As(err, &export) || export.Status != handoff.ExportNotReady || !strings.Contains(err.Error(), "under way") {
 		t.Errorf("during a reload: got %v, want %v", err, handoff.ExportNotReady)
 	}

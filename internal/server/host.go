@@ -16,117 +16,117 @@ import (
 
 // newHost makes the host.Host that carries out the host's commands on this server.
 func (s *Server) newHost() (*host.Host, error) {
-	everywhere, err := host.ReadRestrictions(s.runner, &s.house.draining)
-	if s.placed() {
-		everywhere, err = host.ShareRestrictions(standing{s}, &s.house.draining)
+	everywhere, err := host.ReadRestrictions(s.runner, &s.running.draining)
+	if s.isPartitioned() {
+		everywhere, err = host.OpenSharedRestrictions(sharedRestrictions{s}, &s.running.draining)
 	}
 	if err != nil {
 		return nil, err
 	}
-	var parts func() []host.Part
-	if s.placed() {
-		parts = s.hostParts
+	var parts func() []host.Partition
+	if s.isPartitioned() {
+		parts = s.hostPartitions
 	}
 	tokens, err := host.ReadTokens(s.dir)
-	return host.New(host.Server{
-		Dir: s.dir, Log: s.log, Runner: s.runner, Parts: parts, Draining: &s.house.draining, Everywhere: everywhere, Tokens: tokens, Serving: s.serving,
-		Running: s.running, Status: s.Status, Cluster: s.lookAround, Reload: s.Reload, Foresee: s.foresee, Options: s.effective, HandOff: s.handOffFor, Rehearse: s.rehearse, Repeated: s.repeated, Lines: s.tail, Panicked: s.caught, Hold: s.hold,
+	return host.New(host.API{
+		Dir: s.dir, Log: s.log, Runner: s.runner, Partitions: parts, Draining: &s.running.draining, Global: everywhere, Tokens: tokens, Serving: s.serving,
+		RunningProfiles: s.hostProfiles, Status: s.Status, Cluster: s.clusterStatus, Reload: s.Reload, DryRunReload: s.dryRunReload, Options: s.effective, HandOff: s.handOffFor, DryRunHandoff: s.dryRunHandoff, EarlierResult: s.earlierResult, LogTail: s.logTail, ReportPanic: s.reportPanic, PinMessages: s.pinMessages,
 		History: func(days bool) any {
 			if days {
 				return s.history.Days()
 			}
 			return s.history.Hour()
 		},
-		Vitals: func(ctx context.Context) any { return observe.LookAt(ctx, s.runtimes()) },
+		Counters: func(ctx context.Context) any { return observe.LookAt(ctx, s.runtimes()) },
 	}), err
 }
 
-// hostParts returns the partitions of the journal and their holders, for commands.
-func (s *Server) hostParts() []host.Part {
-	list := make([]host.Part, s.parts())
+// hostPartitions returns the partitions of the journal and their holders, for commands.
+func (s *Server) hostPartitions() []host.Partition {
+	list := make([]host.Partition, s.partitionCount())
 	for i := range list {
-		if p := s.partOf(i); p != nil {
+		if p := s.partitionOf(i); p != nil {
 			list[i].Runner = p.runner
 		}
-		list[i].Node, _, _ = s.places.owner(i)
+		list[i].Node, _, _ = s.partitionOwners.owner(i)
 	}
 	return list
 }
 
-// Noted records a signal in the audit log and then calls do.
-func (s *Server) Noted(signal, what string, do func() error) error {
-	return s.host.Noted("signal "+signal, what, do)
+// RunAudited records a signal in the audit log and then calls do.
+func (s *Server) RunAudited(signal, what string, do func() error) error {
+	return s.host.RunAudited("signal "+signal, what, do)
 }
 
-// storedTime bounds a command's query to the store about a player.
-const storedTime = 2 * time.Second
+// storeTimeout bounds a command's query to the store about a player.
+const storeTimeout = 2 * time.Second
 
-// storedSessions is how many sessions of a player a command reads from the store.
-const storedSessions = 1000
+// maxStoredSessions is how many sessions of a player a command reads from the store.
+const maxStoredSessions = 1000
 
-// running returns the profiles that run, for commands.
-func (s *Server) running() []host.Running {
-	var list []host.Running
-	for _, k := range s.supervisors() {
-		list = append(list, host.Running{
-			Name: k.name, Restrictions: k.restrictions, Tell: k.Tell,
-			Present: func(ctx context.Context) int { return k.Look(ctx).Gauges.LivePlayers },
+// hostProfiles returns the profiles that run, for commands.
+func (s *Server) hostProfiles() []host.RunningProfile {
+	var list []host.RunningProfile
+	for _, sup := range s.supervisors() {
+		list = append(list, host.RunningProfile{
+			Name: sup.name, Restrictions: sup.restrictions, Tell: sup.Tell,
+			Present: func(ctx context.Context) int { return sup.Figures(ctx).Gauges.LivePlayers },
 			Stored: func(ctx context.Context, key wamble.PublicKey) (id wamble.PlayerID, sessions []wamble.Session, ok bool) {
-				k.settle(ctx)
-				ctx, cancel := context.WithTimeout(ctx, storedTime)
+				sup.awaitApplied(ctx)
+				ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 				defer cancel()
-				p, err := k.store.Player(ctx, key)
+				p, err := sup.store.Player(ctx, key)
 				if p.Key == key { // not the player into whom they were merged
 					id = p.ID
 				}
-				rows, _ := k.store.Sessions(ctx, key, storedSessions) // an error is the same as no sessions
+				rows, _ := sup.store.Sessions(ctx, key, maxStoredSessions) // an error is the same as no sessions
 				return id, rows, !errors.Is(err, store.ErrNotFound)
 			},
-			Database: k.store.Name, Reader: k.store,
-			Seek:   k.seek,
-			Find:   k.find,
-			Boards: k.findBoards,
+			Database: sup.store.Name, Reader: sup.store,
+			Seek:   sup.seekInMemory,
+			Find:   sup.find,
+			Boards: sup.findBoards,
 		})
 	}
 	return list
 }
 
-// settle waits at most storedTime until the store has all that the profiles and shards that
+// awaitApplied waits at most storeTimeout until the store has all that the profiles and shards that
 // use it have decided.
-func (k *supervisor) settle(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, storedTime)
+func (s *supervisor) awaitApplied(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	_ = k.store.Registry.AwaitOthers(ctx, nil) // without the store the command goes on
+	_ = s.store.Registry.AwaitOthers(ctx, nil) // without the store the command goes on
 }
 
 // find looks for a player in memory and then in the store. It returns a zero Found if there
 // is none.
-func (k *supervisor) find(ctx context.Context, n host.Named) (found host.Found, err error) {
-	found = k.who(ctx, n)
-	ctx, cancel := context.WithTimeout(ctx, storedTime)
+func (s *supervisor) find(ctx context.Context, n host.Named) (found host.Found, err error) {
+	found = s.findInMemory(ctx, n)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	if found == (host.Found{}) && !n.Key.IsZero() {
-		p, err := k.store.Player(ctx, n.Key)
-		return host.Found{Key: p.Key}, notThere(err)
+		p, err := s.store.Player(ctx, n.Key)
+		return host.Found{Key: p.Key}, ignoreNotFound(err)
 	}
-	var s wamble.Session
+	var session wamble.Session
 	if found == (host.Found{}) && !n.Token.IsZero() {
-		s, err = k.store.Session(ctx, n.Token)
-		found.Session = s.ID
+		session, err = s.store.Session(ctx, n.Token)
+		found.Session = session.ID
 	}
 	if found == (host.Found{}) && n.Session != 0 {
-		s, err = k.store.SessionByID(ctx, n.Session)
-		found.Session = s.ID
+		session, err = s.store.SessionByID(ctx, n.Session)
+		found.Session = session.ID
 	}
 	if found == (host.Found{}) && n.Handle != "" {
-		s, err = k.store.SessionByHandle(ctx, n.Handle)
-		found.Key = s.Key
+		session, err = s.store.SessionByHandle(ctx, n.Handle)
+		found.Key = session.Key
 	}
-	return found, notThere(err)
+	return found, ignoreNotFound(err)
 }
 
-// notThere returns err unless it is store.ErrNotFound.
-func notThere(err error) error {
+// ignoreNotFound returns err unless it is store.ErrNotFound.
+func ignoreNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -135,7 +135,7 @@ func notThere(err error) error {
 
 // handOffFor hands over. The client that waits at the control socket or the console gets
 // its answer from the next process.
-func (s *Server) handOffFor(ctx context.Context, binary string, w host.Waiter) error {
+func (s *Server) handOffFor(ctx context.Context, binary string, w host.HandoffCaller) error {
 	if w.Conn == nil {
 		return s.handOff(ctx, binary, handoff.Report{Key: w.Key}, 1) // a request at the console whose connection HTTP keeps
 	}
@@ -146,9 +146,9 @@ func (s *Server) handOffFor(ctx context.Context, binary string, w host.Waiter) e
 	return s.handOff(ctx, binary, handoff.Report{File: report, Web: w.Web, Key: w.Key}, 0)
 }
 
-// repeated returns the result of the handoff that started this process, if it was requested
+// earlierResult returns the result of the handoff that started this process, if it was requested
 // with that key; otherwise nil.
-func (s *Server) repeated(ctx context.Context, key string) *handoff.Result {
+func (s *Server) earlierResult(ctx context.Context, key string) *handoff.Result {
 	return s.successor.Repeated(ctx, key)
 }
 
@@ -166,9 +166,9 @@ func (s *Server) openControl() error {
 // Examine checks for the doctor command whether a server could run well with a configuration
 // and a data directory.
 func Examine(ctx context.Context, c *config.Config, dir string) []host.Finding {
-	who := host.Patient{Config: c, Dir: dir, Port: portOptions, Databases: databases}
-	if clustered(c) {
-		who.Journal = func(ctx context.Context) (string, bool, error) { return LookAtJournal(ctx, c) }
+	who := host.DoctorOptions{Config: c, Dir: dir, Port: portOptions, Databases: databases}
+	if usesSharedJournal(c) {
+		who.Journal = func(ctx context.Context) (string, bool, error) { return DescribeJournal(ctx, c) }
 	}
 	return host.Examine(ctx, who)
 }

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	houseBotPace  = 3 * time.Second        // mean time of a house bot's move, ± 50 %
-	houseBotsLook = time.Second            // interval between two counts of players
-	houseBotThink = 100 * time.Millisecond // time of an engine for a move
-	houseBotAgain = 3 * time.Second        // pause after a house bot was refused
+	houseBotPace       = 3 * time.Second        // mean time of a house bot's move, ± 50 %
+	houseBotsPollEvery = time.Second            // interval between two counts of players
+	houseBotThinkTime  = 100 * time.Millisecond // time of an engine for a move
+	houseBotRetryEvery = 3 * time.Second        // pause after a house bot was refused
 )
 
 // houseBots are the bots that a profile runs for quiet hours: house-bots of them, less one
 // for each person who plays. They connect to the profile's own port, as all players do.
 type houseBots struct {
-	k      *supervisor
-	end    context.CancelFunc
-	seats  []context.CancelFunc // ends one bot each
-	player bot.Player           // of all seats; nil while there are none
-	engine houseEngine          // of player
-	all    sync.WaitGroup
+	supervisor *supervisor
+	cancel     context.CancelFunc
+	cancels    []context.CancelFunc // ends one bot each
+	player     bot.Player           // of all seats; nil while there are none
+	engine     houseEngine          // of player
+	running    sync.WaitGroup
 }
 
 // houseEngine is the configured engine of the house bots.
@@ -45,60 +45,60 @@ func engineOf(c *config.Profile) houseEngine {
 }
 
 // startHouseBots runs the house bots until stop.
-func startHouseBots(k *supervisor) *houseBots {
+func startHouseBots(sup *supervisor) *houseBots {
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &houseBots{k: k, end: cancel}
-	h.all.Go(func() {
-		guard.Run("the house bots", func() { h.keep(ctx) }, k.caught)
+	h := &houseBots{supervisor: sup, cancel: cancel}
+	h.running.Go(func() {
+		guard.Run("the house bots", func() { h.run(ctx) }, sup.reportPanic)
 	})
 	return h
 }
 
-// seatBots starts the house bots if here is set and the first shard is on this node,
+// setBots starts the house bots if here is set and the first shard is on this node,
 // otherwise stops them.
-func (k *supervisor) seatBots(here bool) {
+func (s *supervisor) setBots(here bool) {
 	var next *houseBots
-	if here && !k.isAway() {
-		next = startHouseBots(k)
+	if here && !s.isRemote() {
+		next = startHouseBots(s)
 	}
-	if before := k.bots.Swap(next); before != nil {
+	if before := s.bots.Swap(next); before != nil {
 		before.stop()
 	}
 }
 
 // stop ends all house bots and waits for them.
 func (h *houseBots) stop() {
-	h.end()
-	h.all.Wait()
+	h.cancel()
+	h.running.Wait()
 }
 
-// keep adjusts the number of house bots to the number of people who play, until ctx ends.
-func (h *houseBots) keep(ctx context.Context) {
+// run adjusts the number of house bots to the number of people who play, until ctx ends.
+func (h *houseBots) run(ctx context.Context) {
 	select {
-	case <-h.k.Up():
+	case <-h.supervisor.Up():
 	case <-ctx.Done():
 		return
 	}
-	tick := time.NewTicker(houseBotsLook)
+	tick := time.NewTicker(houseBotsPollEvery)
 	defer tick.Stop()
-	defer h.dismiss()
+	defer h.stopAll()
 	for {
-		c := h.k.Config()
-		if n := c.Sessions.HouseBots; n > 0 || len(h.seats) > 0 {
-			elsewhere := h.k.abroad.counts(h.k.name).sum()
-			people := elsewhere.Playing() - elsewhere.Bots
+		c := h.supervisor.Config()
+		if n := c.Sessions.HouseBots; n > 0 || len(h.cancels) > 0 {
+			remote := h.supervisor.peers.counts(h.supervisor.name).sum()
+			people := remote.Playing() - remote.Bots
 			var err error
-			for _, l := range h.k.here() {
-				err = errors.Join(err, l.soon(ctx, func(p *profile.Profile) {
+			for _, l := range h.supervisor.localShards() {
+				err = errors.Join(err, l.whenUp(ctx, func(p *profile.Profile) {
 					g := p.Gauges()
 					people += g.Here + g.Waiting - g.Bots
 				}))
 			}
 			if h.engine != engineOf(c) {
-				h.dismiss()
+				h.stopAll()
 			}
 			if err == nil {
-				h.seat(ctx, engineOf(c), max(0, n-max(0, people)))
+				h.setCount(ctx, engineOf(c), max(0, n-max(0, people)))
 			}
 		}
 		select {
@@ -109,77 +109,77 @@ func (h *houseBots) keep(ctx context.Context) {
 	}
 }
 
-// seat starts or ends house bots until there are n.
-func (h *houseBots) seat(ctx context.Context, e houseEngine, n int) {
+// setCount starts or ends house bots until there are n.
+func (h *houseBots) setCount(ctx context.Context, e houseEngine, n int) {
 	if n == 0 {
-		h.dismiss()
+		h.stopAll()
 		return
 	}
-	for len(h.seats) > n {
-		last := len(h.seats) - 1
-		h.seats[last]()
-		h.seats = h.seats[:last]
+	for len(h.cancels) > n {
+		last := len(h.cancels) - 1
+		h.cancels[last]()
+		h.cancels = h.cancels[:last]
 	}
 	if h.player == nil {
-		h.player, h.engine = h.hire(ctx, e), e
+		h.player, h.engine = h.startPlayer(ctx, e), e
 	}
-	for len(h.seats) < n {
+	for len(h.cancels) < n {
 		ctx, cancel := context.WithCancel(ctx)
-		h.seats = append(h.seats, cancel)
-		crowd := &bot.Crowd{Address: "udp://" + reachable(h.k.Port().Addr()).String(), Player: h.player, Pace: houseBotPace}
-		crowd.Log = func(text string) { h.k.log.Debug("a house bot", "says", text) }
-		h.all.Go(func() {
-			guard.Run("a house bot", func() { h.sit(ctx, crowd) }, h.k.caught)
+		h.cancels = append(h.cancels, cancel)
+		pool := &bot.Pool{Address: "udp://" + reachable(h.supervisor.Port().Addr()).String(), Player: h.player, Pace: houseBotPace}
+		pool.Log = func(text string) { h.supervisor.log.Debug("a house bot", "says", text) }
+		h.running.Go(func() {
+			guard.Run("a house bot", func() { h.playOne(ctx, pool) }, h.supervisor.reportPanic)
 		})
 	}
 }
 
-// sit runs one house bot until ctx ends. A bot that is refused tries again after
-// houseBotAgain. Only its first refusal is logged as a warning.
-func (h *houseBots) sit(ctx context.Context, crowd *bot.Crowd) {
+// playOne runs one house bot until ctx ends. A bot that is refused tries again after
+// houseBotRetryEvery. Only its first refusal is logged as a warning.
+func (h *houseBots) playOne(ctx context.Context, pool *bot.Pool) {
 	for level := slog.LevelWarn; ; level = slog.LevelDebug {
-		err := crowd.Seat(ctx)
+		err := pool.RunOne(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		h.k.log.Log(ctx, level, "a house bot has left", "err", err)
+		h.supervisor.log.Log(ctx, level, "a house bot has left", "err", err)
 		select {
-		case <-time.After(houseBotAgain):
+		case <-time.After(houseBotRetryEvery):
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// hire starts the engine. It returns the built-in player if none is configured or the engine
+// startPlayer starts the engine. It returns the built-in player if none is configured or the engine
 // does not start.
-func (h *houseBots) hire(ctx context.Context, e houseEngine) bot.Player {
+func (h *houseBots) startPlayer(ctx context.Context, e houseEngine) bot.Player {
 	if e.command == "" {
 		return bot.Novice{}
 	}
 	o := bot.EngineOptions{Variety: 12, Prefer: [][2]string{{"Threads", "1"}, {"Hash", "16"}}}
-	o.Command, o.Limit.Time = strings.Fields(e.command), houseBotThink
-	o.Log = func(text string) { h.k.log.Warn("the engine of the house bots", "says", text) }
+	o.Command, o.Limit.Time = strings.Fields(e.command), houseBotThinkTime
+	o.Log = func(text string) { h.supervisor.log.Warn("the engine of the house bots", "says", text) }
 	if e.elo > 0 {
 		o.Set = [][2]string{{"UCI_LimitStrength", "true"}, {"UCI_Elo", strconv.Itoa(e.elo)}}
 	}
 	engines, err := bot.StartEngines(ctx, o)
 	if err != nil {
 		if ctx.Err() == nil {
-			h.k.log.Warn("the built-in player plays for the house bots: house-bot-engine does not", "err", err)
+			h.supervisor.log.Warn("the built-in player plays for the house bots: house-bot-engine does not", "err", err)
 		}
 		return bot.Novice{}
 	}
-	h.k.log.Info("an engine plays for the house bots", "engine", engines.Name())
+	h.supervisor.log.Info("an engine plays for the house bots", "engine", engines.Name())
 	return engines
 }
 
-// dismiss ends all house bots and the engine.
-func (h *houseBots) dismiss() {
-	for _, leave := range h.seats {
+// stopAll ends all house bots and the engine.
+func (h *houseBots) stopAll() {
+	for _, leave := range h.cancels {
 		leave()
 	}
-	h.seats = nil
+	h.cancels = nil
 	if h.player != nil {
 		h.player.Close()
 		h.player = nil

@@ -16,13 +16,13 @@ import (
 )
 
 // Inherited reports whether this process was started by a handoff.
-func (s *Server) Inherited() bool { return s.o.Succession.Inheritance != nil }
+func (s *Server) Inherited() bool { return s.o.Handoff.Inheritance != nil }
 
 // Serve opens a server and runs it until it stops or hands over by exec. A server that lost
 // its journal to another node is opened again, as a standby. Load returns the options of the
 // server, and run calls Run on it.
 func Serve(load func() (Options, error), run func(s *Server) error) error {
-	return handoff.Serve(handoff.Image{
+	return handoff.Serve(handoff.Program{
 		Check: func() (handoff.Verdict, error) {
 			o, err := load()
 			if err != nil {
@@ -31,14 +31,14 @@ func Serve(load func() (Options, error), run func(s *Server) error) error {
 			return Check(context.Background(), o)
 		},
 		Open: func(h *handoff.Inheritance) (func() error, error) {
-			s, err := openImage(load, h)
+			s, err := openProcess(load, h)
 			return func() error {
 				for {
 					err := run(s)
 					if !errors.Is(err, ErrDeposed) {
 						return err
 					}
-					if s, err = openImage(load, nil); err != nil { // waits as a standby
+					if s, err = openProcess(load, nil); err != nil { // waits as a standby
 						return err
 					}
 				}
@@ -47,16 +47,16 @@ func Serve(load func() (Options, error), run func(s *Server) error) error {
 	})
 }
 
-// openImage loads the options and opens a server with an inheritance, or nil.
-func openImage(load func() (Options, error), h *handoff.Inheritance) (*Server, error) {
+// openProcess loads the options and opens a server with an inheritance, or nil.
+func openProcess(load func() (Options, error), h *handoff.Inheritance) (*Server, error) {
 	began := time.Now()
 	o, err := load()
 	if err != nil {
 		return nil, err
 	}
-	o.Succession.Args, o.Succession.Inheritance, o.Instance = os.Args, h, instance()
-	if o.Succession.Binary == "" {
-		if o.Succession.Binary, err = os.Executable(); err != nil {
+	o.Handoff.Args, o.Handoff.Inheritance, o.Instance = os.Args, h, instance()
+	if o.Handoff.Binary == "" {
+		if o.Handoff.Binary, err = os.Executable(); err != nil {
 			return nil, fmt.Errorf("find the binary of this process: %w", err)
 		}
 	}
@@ -68,7 +68,7 @@ func openImage(load func() (Options, error), h *handoff.Inheritance) (*Server, e
 // read its states while the journal is opened. After a normal start it removes state files
 // of an interrupted handoff.
 func (s *Server) beginInheriting() error {
-	h := s.o.Succession.Inheritance
+	h := s.o.Handoff.Inheritance
 	if h == nil {
 		s.successor = handoff.Begin(nil, nil)
 		if n, err := handoff.Sweep(StateDir(s.o.Config, s.dir)); n > 0 || err != nil {
@@ -76,11 +76,11 @@ func (s *Server) beginInheriting() error {
 		}
 		return nil
 	}
-	profiles, err := s.wanted(s.o.Config)
+	profiles, err := s.wantedProfiles(s.o.Config)
 	if err != nil {
 		return err
 	}
-	s.house.draining.Store(h.Note.Draining)
+	s.running.draining.Store(h.Note.Draining)
 	s.successor = handoff.Begin(h, profiles)
 	s.o.Inherited = map[string]Sockets{}
 	for _, cfg := range profiles {
@@ -98,7 +98,7 @@ func (s *Server) endInheriting() error { return s.successor.Adopt(s.runtimes()) 
 // inheritedControl returns the inherited control socket; nil if there is none, or it is at
 // another path.
 func (s *Server) inheritedControl() *net.UnixListener {
-	l := s.o.Succession.Inheritance.Listener(handoff.Control)
+	l := s.o.Handoff.Inheritance.Listener(handoff.Control)
 	if l == nil {
 		return nil
 	}
@@ -113,8 +113,8 @@ func (s *Server) inheritedControl() *net.UnixListener {
 // listenAdmin returns the inherited admin listener if it has the address, otherwise binds
 // one.
 func (s *Server) listenAdmin(address string) (net.Listener, error) {
-	if l := s.o.Succession.Inheritance.Listener(handoff.Admin); l != nil {
-		if isAt(l, address) {
+	if l := s.o.Handoff.Inheritance.Listener(handoff.Admin); l != nil {
+		if listensAt(l, address) {
 			return l, nil
 		}
 		l.Close()
@@ -141,9 +141,9 @@ func answerHandoff(to io.Writer, web bool, r *handoff.Result) {
 // reads. A store that does not answer is noted, and is no error. Whether the listeners can
 // be bound is checked by the running server, which has the sockets (canListen).
 func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
-	v := handoff.Verdict{Version: o.Succession.Version, Stores: map[string]string{}, Shards: map[string]int{}}
+	v := handoff.Verdict{Version: o.Handoff.Version, Stores: map[string]string{}, Shards: map[string]int{}}
 	s := &Server{o: o}
-	profiles, err := s.wanted(o.Config)
+	profiles, err := s.wantedProfiles(o.Config)
 	if err == nil {
 		err = conflicts(profiles)
 	}
@@ -158,7 +158,7 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 		udp, tcp := socketAddresses(cfg)
 		v.Listeners = append(v.Listeners, handoff.Listener{Profile: cfg.Name, Address: udp.address, UDP: udp.port, NoUDP: !cfg.Network.UDPEnabled, TCP: tcp.port})
 	}
-	v.Admin, v.Journal = o.Config.Server.AdminListen, journalPlace(o.Config)
+	v.Admin, v.Journal = o.Config.Server.AdminListen, journalLocation(o.Config)
 	stores, err := OpenStores(profiles, o.Dir)
 	if err != nil {
 		return v, err
@@ -168,15 +168,15 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 		for _, name := range db.Profiles {
 			v.Stores[name] = db.Name
 		}
-		if err := db.foresee(ctx, &v); err != nil {
+		if err := db.addMigrations(ctx, &v); err != nil {
 			return v, err
 		}
 	}
 	return v, nil
 }
 
-// foresee adds the pending migrations of a store to a verdict.
-func (s *Shared) foresee(ctx context.Context, v *handoff.Verdict) error {
+// addMigrations adds the pending migrations of a store to a verdict.
+func (s *SharedStore) addMigrations(ctx context.Context, v *handoff.Verdict) error {
 	if s.File != "" {
 		if _, err := os.Stat(s.File); errors.Is(err, os.ErrNotExist) {
 			v.Notes = append(v.Notes, s.Name+" is made")

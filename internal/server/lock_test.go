@@ -46,7 +46,7 @@ func TestLockOfDyingProcess(t *testing.T) {
 	go func() {
 		defer close(done)
 		for t.Context().Err() == nil && !strings.Contains(log.String(), waits) {
-			wait(t.Context(), time.Millisecond)
+			sleep(t.Context(), time.Millisecond)
 		}
 		in.Close()
 	}()

@@ -34,7 +34,7 @@ func TestLongOutage(t *testing.T) {
 	began, from := time.Now(), moves()
 	until(t, "play goes on", func() bool { return time.Since(began) >= away/6 && moves() > from+least/6 })
 	before, at := heap(), moves()
-	wait(t.Context(), away-time.Since(began))
+	sleep(t.Context(), away-time.Since(began))
 	until(t, "enough is played", func() bool { return moves() > from+least })
 	after, depth := heap(), s.Status(t.Context()).Profiles[0].Depth
 	t.Logf("measured: %d moves in %v without the database, %d messages wait; the heap went from %d to %d KiB over %d of them",

@@ -22,7 +22,7 @@ func TestJournalMemory(t *testing.T) {
 		for _, shards := range []int{1, 4, 8, 32, 64} {
 			s := &Server{o: Options{Config: loadConf(t, fmt.Sprintf(`(def journal "postgres") (def db-name "x") (def shards %d) %s`, shards, more))}}
 			share := s.o.Config.Server.JournalMemory << 20 / shards
-			r, err := runner.Open(logstore.New(new(logtest.Memory), "main", logstore.Options{MaxBytes: s.partMemory()}), s.journalOptions())
+			r, err := runner.Open(logstore.New(new(logtest.Memory), "main", logstore.Options{MaxBytes: s.partitionMemory()}), s.journalOptions())
 			if err != nil {
 				t.Fatalf("%d shards %s: %v", shards, more, err)
 			}

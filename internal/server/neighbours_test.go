@@ -49,7 +49,7 @@ func untilKnown(ctx context.Context, ask func() error) error {
 		if denied, ok := errors.AsType[*wamble.Denied](err); !ok || denied.Code != wamble.Internal || ctx.Err() != nil {
 			return err
 		}
-		wait(ctx, 10*time.Millisecond)
+		sleep(ctx, 10*time.Millisecond)
 	}
 }
 
@@ -86,9 +86,9 @@ func (h *here) pending() (n uint64) {
 	for _, in := range h.runner.Stats().Inboxes {
 		n += in.Depth
 	}
-	for _, k := range h.loops() {
-		k.Do(h.t.Context(), func(p *profile.Profile) {
-			settled, newest := p.Settled()
+	for _, sup := range h.shards() {
+		sup.Do(h.t.Context(), func(p *profile.Profile) {
+			settled, newest := p.Stored()
 			n += newest - settled
 		})
 	}
@@ -212,10 +212,10 @@ func TestNeighbourFirstLogin(t *testing.T) {
 // knows returns what a profile has in memory of the player of a key.
 func (h *here) knows(ctx context.Context, name string, key wamble.PublicKey) (stats wamble.Stats) {
 	h.t.Helper()
-	for _, k := range h.supervisors() {
-		if k.name == name {
-			k.Do(ctx, func(p *profile.Profile) {
-				if i := p.Knows(0, key).Player; i != nil {
+	for _, sup := range h.supervisors() {
+		if sup.name == name {
+			sup.Do(ctx, func(p *profile.Profile) {
+				if i := p.InMemory(0, key).Player; i != nil {
 					stats = i.Stats
 				}
 			})

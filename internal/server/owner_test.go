@@ -85,7 +85,7 @@ func TestMigrateBesideServer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			stores[0].silence = time.Millisecond
+			stores[0].ownerTimeout = time.Millisecond
 			if err := stores[0].MigrateAlone(t.Context(), nil); err != nil {
 				t.Errorf("without a server: %v", err)
 			}
@@ -114,10 +114,10 @@ func TestProfileTaken(t *testing.T) {
 	}
 }
 
-// TestOtherWorld: a database that does not have what left the journal is not served
+// TestOtherDatabase: a database that does not have what left the journal is not served
 // as a new world: the file was deleted, or the name is wrong. A host who wants to
 // begin anew moves the journal away, or lets a reload move the profile.
-func TestOtherWorld(t *testing.T) {
+func TestOtherDatabase(t *testing.T) {
 	t.Parallel()
 	refuses := func(t *testing.T, dir, text, want string) {
 		t.Helper()
@@ -127,7 +127,7 @@ func TestOtherWorld(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		if err := s.Run(ctx); !errors.Is(err, loop.ErrOtherWorld) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "move the journal away") {
+		if err := s.Run(ctx); !errors.Is(err, loop.ErrOtherDatabase) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "move the journal away") {
 			t.Errorf("got %v, want a refusal with %q", err, want)
 		}
 	}

@@ -33,7 +33,7 @@ func (s *Server) openPidFile() error {
 	}
 	err := s.lockPidFile()
 	s.pidFile = err == nil
-	if err != nil && s.o.Succession.Inheritance != nil {
+	if err != nil && s.o.Handoff.Inheritance != nil {
 		// Players wait after a handoff: the server goes on.
 		s.log.Warn("the server goes on without a pid file", "err", err)
 		return nil

@@ -82,7 +82,7 @@ func TestPlaced(t *testing.T) {
 	}
 	moved := 0
 	for _, p := range alone.players {
-		if _, _, here := a.places.owner(p.c.Token().Shard(4)); !here {
+		if _, _, here := a.partitionOwners.owner(p.c.Token().Shard(4)); !here {
 			moved++
 		}
 	}
@@ -160,7 +160,7 @@ func TestUnconnected(t *testing.T) {
 	c := gather(t, a.address(), 4)
 	c.play()
 	b := serve(t, Options{}, conf("b"))
-	until(t, "a sees b", func() bool { return len(a.places.living()) == 2 })
+	until(t, "a sees b", func() bool { return len(a.partitionOwners.liveNodes()) == 2 })
 	c.more(t, 400)
 	if got := len(held(t, a.dir)); got != 4 {
 		t.Errorf("a has %d parts", got)
@@ -239,8 +239,8 @@ func TestPlacedStopWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
 	s := serve(t, Options{}, placedConf(db, "a")).ready()
-	until(t, "all parts serve players", func() bool { return s.places.known() && !s.partsUnderWay() })
-	s.placing.stop() // nobody notices, and opens them again
+	until(t, "all parts serve players", func() bool { return s.partitionOwners.allOwned() && !s.partitionsMoving() })
+	s.rebalancer.stop() // nobody notices, and opens them again
 	pgtest.Execute(t, db, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 	s.end()
 }
@@ -250,20 +250,20 @@ func TestPlacedStopWithoutDatabase(t *testing.T) {
 func TestPlacedHandoffWaits(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
-	until(t, "all parts serve players", func() bool { return !s.partsUnderWay() })
-	s.house.changing.Lock()
-	if s.tryChange(t.Context()) {
+	until(t, "all parts serve players", func() bool { return !s.partitionsMoving() })
+	s.running.changeMu.Lock()
+	if s.tryBeginChange(t.Context()) {
 		t.Fatal("a change begins beside a reload")
 	}
-	s.placing.working.Add(1)
+	s.rebalancer.workerCount.Add(1)
 	time.AfterFunc(50*time.Millisecond, func() {
-		s.house.changing.Unlock()
-		s.placing.working.Add(-1)
+		s.running.changeMu.Unlock()
+		s.rebalancer.workerCount.Add(-1)
 	})
-	if !s.tryChange(t.Context()) {
+	if !s.tryBeginChange(t.Context()) {
 		t.Fatal("a handoff is refused while a part comes")
 	}
-	s.changed()
+	s.endChange()
 }
 
 // TestPlacedHandoffSchema: one of two machines becomes an image that adds to the database.
@@ -373,16 +373,16 @@ func TestPlacedPeople(t *testing.T) {
 	})
 }
 
-// TestPlacedStanding: what holds until it is taken back holds on every machine because it is
+// TestPlacedRestrictions: what holds until it is taken back holds on every machine because it is
 // kept, though whoever has ordered it died before he could tell; two announcements at once
 // do not withdraw each other.
-func TestPlacedStanding(t *testing.T) {
+func TestPlacedRestrictions(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "")
 	kept := func(text string) {
 		t.Helper()
-		if err := (standing{a.Server}).Amend(t.Context(), a.first().name, func(string) (string, error) { return text, nil }); err != nil {
+		if err := (sharedRestrictions{a.Server}).Amend(t.Context(), a.first().name, func(string) (string, error) { return text, nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -412,7 +412,7 @@ func TestPlacedStanding(t *testing.T) {
 		}
 	}
 	for _, h := range []*here{a, b} {
-		until(t, "both stay", func() bool { return len(h.host.Everywhere.Announced()) == 2 })
+		until(t, "both stay", func() bool { return len(h.host.Global.Announced()) == 2 })
 	}
 }
 
@@ -424,12 +424,12 @@ func TestPlacedHouseBots(t *testing.T) {
 	db := pgtest.Migrated(t)
 	a, b := placedPair(t, db, "(def house-bots 4)\n")
 	bots := func() int {
-		return a.first().Look(t.Context()).Gauges.Bots + b.first().Look(t.Context()).Gauges.Bots
+		return a.first().Figures(t.Context()).Gauges.Bots + b.first().Figures(t.Context()).Gauges.Bots
 	}
 	until(t, "four bots are here", func() bool { return bots() == 4 })
 	for _, h := range []*here{a, b} {
-		h.pauseWeb(t.Context(), 0)
-		h.resumeWeb()
+		h.pauseHTTP(t.Context(), 0)
+		h.resumeHTTP()
 	}
 	if (a.first().bots.Load() == nil) == (b.first().bots.Load() == nil) {
 		t.Error("not one of the machines has house bots")

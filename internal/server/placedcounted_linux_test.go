@@ -45,13 +45,13 @@ func TestPlacedCountedOnce(t *testing.T) {
 	}
 
 	// The database has it first.
-	b.noted.setRest(true)
+	b.receivedNotes.setPaused(true)
 	private := guest(ctx, t, a).login(ctx)
 	stored(private)
 	p := join(t, b.address(), wamble.Token{})
 	p.loginAs(ctx, private)
 	has(p, "before the other machine has heard of it")
-	b.noted.setRest(false)
+	b.receivedNotes.setPaused(false)
 	heard("one")
 	has(p, "after the other machine has heard of it")
 
@@ -80,8 +80,8 @@ func guest(ctx context.Context, t *testing.T, h *here) *player {
 // pauseStore lets what is decided on a machine wait in its journal, or go on to the database.
 func pauseStore(t *testing.T, h *here, on bool) {
 	t.Helper()
-	for shard := range h.parts() {
-		part := h.partOf(shard)
+	for shard := range h.partitionCount() {
+		part := h.partitionOf(shard)
 		if part == nil {
 			continue
 		}

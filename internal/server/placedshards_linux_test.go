@@ -75,7 +75,7 @@ func TestDeposedWords(t *testing.T) {
 	} {
 		log := &watchtest.Log{}
 		s := &Server{o: Options{Config: loadConf(t, text)}, log: slog.New(slog.NewTextHandler(log, nil))}
-		p := &part{s: s, name: "main", deposed: make(chan struct{})}
+		p := &partition{s: s, name: "main", deposed: make(chan struct{})}
 		if p.depose(&pglog.HeldError{Holder: "b"}); !strings.Contains(log.String(), want) {
 			t.Errorf("got %s, want %q", log, want)
 		}
@@ -93,8 +93,8 @@ func TestPlacedWithoutPart(t *testing.T) {
 	a := serve(t, Options{}, unjoined(db, "a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 2 })
 	b := serve(t, Options{}, unjoined(db, "b")).ready()
-	if !a.Profiles()[0].Here || b.Profiles()[0].Here {
-		t.Errorf("the profile is on a: %v, on b: %v, want only a", a.Profiles()[0].Here, b.Profiles()[0].Here)
+	if !a.Profiles()[0].Local || b.Profiles()[0].Local {
+		t.Errorf("the profile is on a: %v, on b: %v, want only a", a.Profiles()[0].Local, b.Profiles()[0].Local)
 	}
 }
 

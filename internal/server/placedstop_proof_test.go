@@ -62,7 +62,7 @@ func TestPlacedStop(t *testing.T) {
 		token := first.c.Token()
 		first.c.Close()
 		p := join(t, b.address(), token)
-		if _, _, here := a.places.owner(p.c.Token().Shard(4)); !here {
+		if _, _, here := a.partitionOwners.owner(p.c.Token().Shard(4)); !here {
 			t.Fatalf("a player is in shard %d, which a does not have", p.c.Token().Shard(4))
 		}
 		p.crowd = c
@@ -87,7 +87,7 @@ func TestPlacedStop(t *testing.T) {
 	began := time.Now()
 	longest := c.longestWait(t, func() {
 		a.stop()
-		<-a.placing.ended // from here on it ends what it has left
+		<-a.rebalancer.ended // from here on it ends what it has left
 		through.more(t, 4)
 		through.finish()
 		a.end()

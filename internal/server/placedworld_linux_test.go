@@ -62,8 +62,8 @@ func TestPlacedLeaderboard(t *testing.T) {
 // timers are those of the journal's parts that a machine has, by part.
 func (h *here) timers() map[int][]runner.ArmedTimer {
 	all := map[int][]runner.ArmedTimer{}
-	for part := range h.parts() {
-		if p := h.partOf(part); p != nil {
+	for part := range h.partitionCount() {
+		if p := h.partitionOf(part); p != nil {
 			if list, err := p.runner.Timers(runner.TimerID{}, 10); err == nil && len(list) > 0 {
 				all[part] = list
 			}
@@ -89,7 +89,7 @@ func TestPlacedRetention(t *testing.T) {
 	}
 	owner, other := begin("a"), begin("b")
 	inHalves(t, owner, other)
-	if other.partOf(0) != nil {
+	if other.partitionOf(0) != nil {
 		owner, other = other, owner
 	}
 	until(t, "the first part has a timer", func() bool { return len(owner.timers()) == 1 && len(owner.timers()[0]) == 1 })
@@ -101,7 +101,7 @@ func TestPlacedRetention(t *testing.T) {
 	purged := func(h *here, id wamble.SessionID) {
 		t.Helper()
 		until(t, "the machine serves players", func() bool { return h.Status(ctx).Ready() })
-		r, timer := h.partOf(0).runner, h.timers()[0][0]
+		r, timer := h.partitionOf(0).runner, h.timers()[0][0]
 		worker, err := journal.WorkerOf(ctx, r, store.ShardName("default", 0))
 		if err == nil {
 			_, err = journal.Post(ctx, r, worker, &intent.CreateSession{Session: id, Token: wamble.Token{9, byte(id)}.Hash(), At: time.Now().AddDate(0, 0, -31)})
@@ -146,10 +146,10 @@ func TestPlacedLimits(t *testing.T) {
 	a, b := placedPair(t, db, limits)
 	knows := func(h *here, what string, is func(profile.ShardCount) bool) {
 		t.Helper()
-		until(t, "the other machine knows of "+what, func() bool { return is(h.placing.abroad.counts("default").sum()) })
+		until(t, "the other machine knows of "+what, func() bool { return is(h.rebalancer.peers.counts("default").sum()) })
 		for range 2 { // its shards are told before
-			heard := h.placing.abroad.said.Load()
-			until(t, "the next report", func() bool { return h.placing.abroad.said.Load() != heard })
+			heard := h.rebalancer.peers.reports.Load()
+			until(t, "the next report", func() bool { return h.rebalancer.peers.reports.Load() != heard })
 		}
 	}
 	joined(t, a, client.Dialer{Bot: true}, 6)
@@ -181,7 +181,7 @@ func TestPlacedLimits(t *testing.T) {
 	joined(t, a, client.Dialer{}, 16) // others leave for them
 	players := 0
 	for _, h := range []*here{a, b} {
-		for _, l := range h.first().here() {
+		for _, l := range h.first().localShards() {
 			players += l.Count().Players
 		}
 	}

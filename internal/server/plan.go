@@ -19,28 +19,28 @@ import (
 // is done while it is made: sockets are bound, stores opened and queried. Dropping a plan
 // leaves the server unchanged.
 type plan struct {
-	config   *config.Config
-	changes  []config.Change
-	wanted   []*config.Profile
-	stay     []*supervisor // keep their ports, perhaps with other options
-	move     []*supervisor // get another port
-	newStore []*supervisor // end, and are replaced by one with another store
-	failover []*supervisor // subset of newStore: the new store replaces one that is lost
-	leave    []*supervisor // are removed
+	config    *config.Config
+	changes   []config.Change
+	wanted    []*config.Profile
+	unchanged []*supervisor // keep their ports, perhaps with other options
+	rebind    []*supervisor // get another port
+	newStore  []*supervisor // end, and are replaced by one with another store
+	failover  []*supervisor // subset of newStore: the new store replaces one that is lost
+	remove    []*supervisor // are removed
 
 	ports map[string]*transport.Port // new ports of those that move or begin
-	begin map[string]*supervisor     // new supervisors: added, or with another store
+	start map[string]*supervisor     // new supervisors: added, or with another store
 }
 
 // newPlan makes a plan. Its error says why a reload cannot apply the configuration.
 func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
-	p := &plan{config: c, changes: config.Diff(s.config(), c), begin: map[string]*supervisor{}}
+	p := &plan{config: c, changes: config.Diff(s.config(), c), start: map[string]*supervisor{}}
 	// Refuse what a reload cannot change.
 	if err := refusedByReload(p.changes); err != nil {
 		return nil, err
 	}
 	var err error
-	if p.wanted, err = s.wanted(c); err != nil {
+	if p.wanted, err = s.wantedProfiles(c); err != nil {
 		return nil, err
 	}
 	if err := conflicts(p.wanted); err != nil {
@@ -50,23 +50,23 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	for _, cfg := range p.wanted {
 		shards = max(shards, cfg.Boards.Shards)
 	}
-	if err := s.otherParts(shards); err != nil {
+	if err := s.checkPartitionCount(shards); err != nil {
 		return nil, err
 	}
-	if err := s.sameStoresPlaced(p.wanted); err != nil {
+	if err := s.checkStoresUnchanged(p.wanted); err != nil {
 		return nil, err
 	}
 	// Compare the running profiles with the wanted ones, and bind new ports.
 	open := newOpenPorts()
 	var bound []*config.Profile
-	for _, k := range s.supervisors() {
-		open.add(k.Config(), k.Port())
-		if !slices.ContainsFunc(p.wanted, func(cfg *config.Profile) bool { return cfg.Name == k.name }) {
-			p.leave = append(p.leave, k)
+	for _, sup := range s.supervisors() {
+		open.add(sup.Config(), sup.Port())
+		if !slices.ContainsFunc(p.wanted, func(cfg *config.Profile) bool { return cfg.Name == sup.name }) {
+			p.remove = append(p.remove, sup)
 		}
 	}
 	for _, cfg := range p.wanted {
-		if !p.sort(s, cfg) {
+		if !p.classify(s, cfg) {
 			bound = append(bound, cfg)
 		}
 	}
@@ -78,26 +78,26 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	}
 	// Make the new supervisors, with their stores.
 	if err := p.build(ctx, s); err != nil {
-		p.drop(s)
+		p.close(s)
 		return nil, err
 	}
 	return p, nil
 }
 
-// sort adds a wanted profile to its list, and reports whether it keeps its port.
-func (p *plan) sort(s *Server, cfg *config.Profile) (keepsPort bool) {
-	k := s.supervisor(cfg.Name)
-	if k == nil {
+// classify adds a wanted profile to its list, and reports whether it keeps its port.
+func (p *plan) classify(s *Server, cfg *config.Profile) (keepsPort bool) {
+	sup := s.supervisor(cfg.Name)
+	if sup == nil {
 		return false
 	}
 	effect := config.Strongest(p.changes, cfg.Name)
 	switch {
-	case otherStore(s, k, cfg):
-		p.newStore = append(p.newStore, k)
+	case otherStore(s, sup, cfg):
+		p.newStore = append(p.newStore, sup)
 	case effect >= config.NewListener:
-		p.move = append(p.move, k)
+		p.rebind = append(p.rebind, sup)
 	default:
-		p.stay = append(p.stay, k)
+		p.unchanged = append(p.unchanged, sup)
 		return true
 	}
 	return false
@@ -111,22 +111,22 @@ func (p *plan) build(ctx context.Context, s *Server) error {
 		if old != nil && !slices.Contains(p.newStore, old) {
 			continue
 		}
-		k, err := s.newSupervisor(cfg, p.ports[cfg.Name])
+		sup, err := s.newSupervisor(cfg, p.ports[cfg.Name])
 		if err != nil {
 			return err
 		}
-		p.begin[cfg.Name] = k
+		p.start[cfg.Name] = sup
 		if old == nil {
 			continue
 		}
-		if err := usable(ctx, k.store); err != nil {
+		if err := checkUsable(ctx, sup.store); err != nil {
 			return fmt.Errorf("profile %s: the database that it is to use: %w", cfg.Name, err)
 		}
-		err = answers(ctx, old.store, s, cfg.Name)
+		err = pingStore(ctx, old.store, s, cfg.Name)
 		switch {
 		case err == nil:
-			k.Moved()
-		case s.takesPlace(ctx, k.store, cfg.Name):
+			sup.Moved()
+		case s.isPromotedStandby(ctx, sup.store, cfg.Name):
 			p.failover = append(p.failover, old)
 		default:
 			return fmt.Errorf("profile %s: the database that it uses now must be there to take what the journal has, "+
@@ -136,12 +136,12 @@ func (p *plan) build(ctx context.Context, s *Server) error {
 	return nil
 }
 
-// takesPlace reports whether a store is a promoted standby of the profile's store: it was
+// isPromotedStandby reports whether a store is a promoted standby of the profile's store: it was
 // created at the same time, and has a cursor of this journal.
-func (s *Server) takesPlace(ctx context.Context, db *Shared, profile string) bool {
+func (s *Server) isPromotedStandby(ctx context.Context, db *SharedStore, profile string) bool {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	known, found, err := journal.WorldOf(ctx, s.runner, profile)
+	known, found, err := journal.DatabaseOf(ctx, s.runner, profile)
 	if err != nil || !found {
 		return false
 	}
@@ -153,32 +153,32 @@ func (s *Server) takesPlace(ctx context.Context, db *Shared, profile string) boo
 	return err == nil && at > 0
 }
 
-// answers checks with a cheap query whether a store in use answers.
-func answers(ctx context.Context, db *Shared, s *Server, profile string) error {
+// pingStore checks with a cheap query whether a store in use answers.
+func pingStore(ctx context.Context, db *SharedStore, s *Server, profile string) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	_, err := db.Cursor(ctx, store.JournalID(s.runner.JournalID()), profile)
 	return err
 }
 
-// usable checks whether a new store answers, with a schema of this version or an older one.
-func usable(ctx context.Context, store *Shared) error {
+// checkUsable checks whether a new store answers, with a schema of this version or an older one.
+func checkUsable(ctx context.Context, store *SharedStore) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	st, err := store.Status(ctx)
 	return cmp.Or(err, st.Refused())
 }
 
-// of returns the new configuration of a wanted profile.
-func (p *plan) of(name string) *config.Profile {
+// profile returns the new configuration of a wanted profile.
+func (p *plan) profile(name string) *config.Profile {
 	return p.wanted[slices.IndexFunc(p.wanted, func(cfg *config.Profile) bool { return cfg.Name == name })]
 }
 
-// drop closes the ports and stores that the plan has opened.
-func (p *plan) drop(s *Server) {
+// close closes the ports and stores that the plan has opened.
+func (p *plan) close(s *Server) {
 	closePorts(p.ports)
-	for _, k := range p.begin {
-		if err := s.giveStore(k); err != nil {
+	for _, sup := range p.start {
+		if err := s.releaseStore(sup); err != nil {
 			s.log.Warn("a store was not closed well", "err", err)
 		}
 	}
@@ -207,9 +207,9 @@ func (p *plan) summary() []string {
 	for _, c := range p.changes {
 		lines = append(lines, c.String())
 	}
-	for _, k := range p.newStore {
-		if !strings.Contains(strings.Join(lines, "\n"), k.name+": db") {
-			lines = append(lines, k.name+": store "+k.store.Name+" → "+p.begin[k.name].store.Name+" (store)")
+	for _, sup := range p.newStore {
+		if !strings.Contains(strings.Join(lines, "\n"), sup.name+": db") {
+			lines = append(lines, sup.name+": store "+sup.store.Name+" → "+p.start[sup.name].store.Name+" (store)")
 		}
 	}
 	return lines

@@ -139,7 +139,7 @@ func (p *player) ask(ctx context.Context) {
 			p.see(call, seen.Board)
 			return
 		}
-		wait(ctx, 5*time.Millisecond)
+		sleep(ctx, 5*time.Millisecond)
 	}
 }
 

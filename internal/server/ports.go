@@ -101,8 +101,8 @@ func socketAddresses(cfg *config.Profile) (udp, tcp socketAddress) {
 
 // openPorts has the ports that are open, by the addresses of their sockets and by profile.
 type openPorts struct {
-	at map[socketAddress]*transport.Port
-	of map[string]*transport.Port
+	byAddress map[socketAddress]*transport.Port
+	byProfile map[string]*transport.Port
 }
 
 func newOpenPorts() openPorts {
@@ -111,7 +111,7 @@ func newOpenPorts() openPorts {
 
 func (o openPorts) add(cfg *config.Profile, p *transport.Port) {
 	udp, tcp := socketAddresses(cfg)
-	o.at[udp], o.at[tcp], o.of[cfg.Name] = p, p, p
+	o.byAddress[udp], o.byAddress[tcp], o.byProfile[cfg.Name] = p, p, p
 }
 
 // bindAll opens the ports of profiles. It reuses sockets that are open or inherited with the
@@ -147,7 +147,7 @@ func bind(cfg *config.Profile, open openPorts, inherited map[string]Sockets) (*t
 
 func bindPlain(cfg *config.Profile, open openPorts, inherited map[string]Sockets) (*transport.Port, error) {
 	if s, ok := inherited[cfg.Name]; ok {
-		p, err := adopt(cfg, s)
+		p, err := adoptSockets(cfg, s)
 		if err != nil {
 			return nil, &StartError{StartNoSocket, cfg.Name, err}
 		}
@@ -155,10 +155,10 @@ func bindPlain(cfg *config.Profile, open openPorts, inherited map[string]Sockets
 	}
 	udp, tcp := socketAddresses(cfg)
 	n := cfg.Boards.Shards
-	ports, err := transport.RenewShards(open.at[udp], open.at[tcp], portOptions(cfg), n)
-	if old := open.of[cfg.Name]; old != nil && n == 1 && errors.Is(err, syscall.EADDRINUSE) {
+	ports, err := transport.RenewShards(open.byAddress[udp], open.byAddress[tcp], portOptions(cfg), n)
+	if old := open.byProfile[cfg.Name]; old != nil && n == 1 && errors.Is(err, syscall.EADDRINUSE) {
 		// The profile itself may have the port, on another address.
-		if beside, no := transport.Beside([]*transport.Port{old}, open.at[udp], open.at[tcp], portOptions(cfg)); no == nil {
+		if beside, no := transport.ListenBeside([]*transport.Port{old}, open.byAddress[udp], open.byAddress[tcp], portOptions(cfg)); no == nil {
 			ports, err = []*transport.Port{beside}, nil
 		}
 	}
@@ -168,9 +168,9 @@ func bindPlain(cfg *config.Profile, open openPorts, inherited map[string]Sockets
 	return ports[0], nil
 }
 
-// adopt makes a port of inherited sockets. It fails if they are bound to other ports than
+// adoptSockets makes a port of inherited sockets. It fails if they are bound to other ports than
 // the profile's.
-func adopt(cfg *config.Profile, s Sockets) (*transport.Port, error) {
+func adoptSockets(cfg *config.Profile, s Sockets) (*transport.Port, error) {
 	ports, err := transport.AdoptShards(append([]*os.File{s.UDP}, s.Siblings...), s.TCP, portOptions(cfg), cfg.Boards.Shards)
 	if err != nil {
 		return nil, err
@@ -232,11 +232,11 @@ func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
 	house.Profiles = slices.Clone(house.Profiles)
 	for i := range house.Profiles {
 		n := &house.Profiles[i]
-		k := s.supervisor(n.Name)
-		if k == nil || !unnumbered(*n) {
+		sup := s.supervisor(n.Name)
+		if sup == nil || !unnumbered(*n) {
 			continue
 		}
-		if port := k.Port(); port != nil {
+		if port := sup.Port(); port != nil {
 			if !n.NoUDP {
 				n.Port = int(port.Addr().Port())
 			}
@@ -251,8 +251,8 @@ func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
 }
 
 // udpText returns the UDP address of a profile, or "off".
-func udpText(k *supervisor, port *transport.Port) string {
-	if _, on := k.Config().Network.UDPPort(); !on {
+func udpText(sup *supervisor, port *transport.Port) string {
+	if _, on := sup.Config().Network.UDPPort(); !on {
 		return "off"
 	}
 	return port.Addr().String()

@@ -38,7 +38,7 @@ func (s *Server) redirectAddresses(c *config.Config) (all []netip.AddrPort) {
 	if c.Server.RedirectPort == 0 {
 		return nil
 	}
-	profiles, _ := s.wanted(c)
+	profiles, _ := s.wantedProfiles(c)
 	for _, cfg := range profiles {
 		if cfg.Network.Domain == "" {
 			continue
@@ -59,7 +59,7 @@ func (s *Server) redirectAddresses(c *config.Config) (all []netip.AddrPort) {
 func (s *Server) openRedirect() error {
 	var inherited []net.Listener
 	for {
-		l := s.o.Succession.Inheritance.Listener(redirectName(len(inherited)))
+		l := s.o.Handoff.Inheritance.Listener(redirectName(len(inherited)))
 		if l == nil {
 			break
 		}
@@ -77,7 +77,7 @@ func (s *Server) openRedirect() error {
 	}
 	for i, at := range at {
 		if r := s.bindRedirect(at, taken[i]); r != nil {
-			s.house.redirects = append(s.house.redirects, r)
+			s.running.redirects = append(s.running.redirects, r)
 		}
 	}
 	s.closers = append(s.closers, func() (err error) {
@@ -106,9 +106,9 @@ func bound(l net.Listener, at netip.AddrPort) bool {
 }
 
 func (s *Server) redirectors() []*redirector {
-	s.house.mu.RLock()
-	defer s.house.mu.RUnlock()
-	return s.house.redirects
+	s.running.mu.RLock()
+	defer s.running.mu.RUnlock()
+	return s.running.redirects
 }
 
 // bindRedirect makes a redirector with the listener, or binds one if that is nil. It
@@ -126,7 +126,7 @@ func (s *Server) bindRedirect(at netip.AddrPort, l net.Listener) *redirector {
 		}
 	}
 	r := &redirector{listener: l.(*net.TCPListener), address: at, web: &http.Server{
-		Handler:     transport.Guarded(s.authority.manager.HTTPHandler(http.HandlerFunc(s.redirect)), s.caught),
+		Handler:     transport.RecoverPanics(s.authority.manager.HTTPHandler(http.HandlerFunc(s.redirect)), s.reportPanic),
 		ReadTimeout: redirectTime, WriteTimeout: redirectTime, IdleTimeout: redirectTime, MaxHeaderBytes: 8 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // errors of clients
 	}}
@@ -141,11 +141,11 @@ func (s *Server) redirect(w http.ResponseWriter, r *http.Request) {
 		name = host
 	}
 	name = strings.ToLower(name)
-	for _, k := range s.supervisors() {
-		if !slices.Contains(k.Config().Network.Domains(), name) {
+	for _, sup := range s.supervisors() {
+		if !slices.Contains(sup.Config().Network.Domains(), name) {
 			continue
 		}
-		if port := k.Port().TCPAddr().Port(); port != 443 {
+		if port := sup.Port().TCPAddr().Port(); port != 443 {
 			name = net.JoinHostPort(name, strconv.Itoa(int(port)))
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -159,8 +159,8 @@ func (s *Server) redirect(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serveRedirect(r *redirector) {
-	s.help("the redirector", func() {
-		if err := r.web.Serve(r.Listen(redirectConns, redirectPerHost, s.caught)); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+	s.runBackground("the redirector", func() {
+		if err := r.web.Serve(r.Listen(redirectConns, redirectPerHost, s.reportPanic)); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			s.log.Error("the redirector has ended", "err", err)
 		}
 	})
@@ -168,7 +168,7 @@ func (s *Server) serveRedirect(r *redirector) {
 
 // moveRedirect closes and binds redirectors as a new configuration requires.
 func (s *Server) moveRedirect(c *config.Config) {
-	s.authority.serve(s.domainsOf(c))
+	s.authority.setDomains(s.domainsOf(c))
 	want := s.redirectAddresses(c)
 	var now []*redirector
 	for _, r := range s.redirectors() {
@@ -184,9 +184,9 @@ func (s *Server) moveRedirect(c *config.Config) {
 			s.serveRedirect(r)
 		}
 	}
-	s.house.mu.Lock()
-	s.house.redirects = now
-	s.house.mu.Unlock()
+	s.running.mu.Lock()
+	s.running.redirects = now
+	s.running.mu.Unlock()
 }
 
 func (r *redirector) close() error {
@@ -203,10 +203,10 @@ func ignoreClosed(err error) error {
 // hsts tells browsers how long to use only https for a domain.
 const hsts = "max-age=15552000" // 180 days
 
-// strict adds the HSTS header to TLS responses of a profile with a domain.
-func (k *supervisor) strict(site http.Handler) http.Handler {
+// withHSTS adds the HSTS header to TLS responses of a profile with a domain.
+func (s *supervisor) withHSTS(site http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS != nil && k.Config().Network.Domain != "" {
+		if r.TLS != nil && s.Config().Network.Domain != "" {
 			w.Header().Set("Strict-Transport-Security", hsts)
 		}
 		site.ServeHTTP(w, r)

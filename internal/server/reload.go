@@ -24,9 +24,9 @@ var errNoLoader = errors.New("this server cannot read its configuration again")
 // go on with their players, on a new port if that has changed; the others end or begin. A
 // configuration that cannot be applied changes nothing, and the error says why.
 func (s *Server) Reload(ctx context.Context) (host.Reloaded, error) {
-	s.house.changing.Lock()
-	defer s.changed()
-	s.expect(changeTime)
+	s.running.changeMu.Lock()
+	defer s.endChange()
+	s.extendChange(changeTimeout)
 	began := time.Now()
 	changes, err := s.reload(ctx)
 	r := host.Reloaded{Time: began, Took: wamble.InSeconds(time.Since(began)), Changes: changes}
@@ -39,14 +39,14 @@ func (s *Server) Reload(ctx context.Context) (host.Reloaded, error) {
 			s.log.Info("reloaded", "change", c)
 		}
 	}
-	s.house.mu.Lock()
-	s.house.reloaded = &r
-	s.house.mu.Unlock()
+	s.running.mu.Lock()
+	s.running.reloaded = &r
+	s.running.mu.Unlock()
 	return r, err
 }
 
-// read reads the configuration again.
-func (s *Server) read() (*config.Config, error) {
+// readConfig reads the configuration again.
+func (s *Server) readConfig() (*config.Config, error) {
 	if s.o.Load == nil {
 		return nil, errNoLoader
 	}
@@ -54,10 +54,10 @@ func (s *Server) read() (*config.Config, error) {
 }
 
 func (s *Server) reload(ctx context.Context) ([]string, error) {
-	if s.house.closed {
+	if s.running.closed {
 		return nil, errors.New("the server is stopping")
 	}
-	c, err := s.read()
+	c, err := s.readConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.expect(changeTime + time.Duration(2*len(c.Running()))*loadTime)
+	s.extendChange(changeTimeout + time.Duration(2*len(c.Running()))*loadTime)
 	p, err := s.newPlan(ctx, c)
 	if err != nil {
 		admin.Close()
@@ -77,7 +77,7 @@ func (s *Server) reload(ctx context.Context) ([]string, error) {
 	summary := p.summary()
 	if err := s.apply(ctx, p); err != nil {
 		admin.Close()
-		p.drop(s)
+		p.close(s)
 		return nil, err
 	}
 	s.setAdmin(admin)
@@ -95,34 +95,34 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 	if err := s.endForNewStore(ctx, p); err != nil {
 		return err
 	}
-	s.expect(leaveTime + changeTime)
-	s.endLeaving(ctx, p.leave)
-	s.expect(changeTime)
+	s.extendChange(leaveTimeout + changeTimeout)
+	s.endLeaving(ctx, p.remove)
+	s.extendChange(changeTimeout)
 	old := s.switchPorts(p)
-	for name := range p.begin {
-		s.recall(name)
+	for name := range p.start {
+		s.cancelDrain(name)
 	}
-	s.settle(p)
-	for _, k := range p.newStore {
-		k.DropDrain() // the new supervisor has its own
-		k.Disown(ctx)
+	s.commitPlan(p)
+	for _, sup := range p.newStore {
+		sup.DropDrain() // the new supervisor has its own
+		sup.ReleaseOwnership(ctx)
 	}
-	for _, k := range p.begin {
-		s.serveWeb(k, k.Port())
-		k.start()
+	for _, sup := range p.start {
+		s.serveWeb(sup, sup.Port())
+		sup.start()
 	}
-	for _, k := range slices.Concat(p.stay, p.move) {
-		k.configure(p.of(k.name))
+	for _, sup := range slices.Concat(p.unchanged, p.rebind) {
+		sup.configure(p.profile(sup.name))
 	}
-	for _, k := range p.newStore {
-		if err := s.giveStore(k); err != nil {
-			k.log.Warn("the old store was not closed well", "err", err)
+	for _, sup := range p.newStore {
+		if err := s.releaseStore(sup); err != nil {
+			sup.log.Warn("the old store was not closed well", "err", err)
 		}
 	}
-	for _, k := range p.leave {
-		s.depart(k)
+	for _, sup := range p.remove {
+		s.drainRemoved(sup)
 	}
-	s.retire(old)
+	s.retirePorts(old)
 	return nil
 }
 
@@ -131,17 +131,17 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 // database the journal is drained to the new one instead.
 func (s *Server) endForNewStore(ctx context.Context, p *plan) error {
 	list := p.newStore
-	for i, k := range list {
-		s.expect(emptyTime + changeTime)
-		k.stop()
-		if slices.Contains(p.failover, k) {
+	for i, sup := range list {
+		s.extendChange(emptyTime + changeTimeout)
+		sup.stop()
+		if slices.Contains(p.failover, sup) {
 			continue
 		}
-		if err := k.emptyWithin(ctx, emptyTime); err != nil {
+		if err := sup.drainWithin(ctx, emptyTime); err != nil {
 			for _, again := range list[:i+1] {
 				again.start()
 			}
-			return fmt.Errorf("profile %s: the old database did not take what the journal has; the profile goes on with it: %w", k.name, err)
+			return fmt.Errorf("profile %s: the old database did not take what the journal has; the profile goes on with it: %w", sup.name, err)
 		}
 	}
 	return nil
@@ -151,31 +151,31 @@ func (s *Server) endForNewStore(ctx context.Context, p *plan) error {
 // a new profile on the same store knows their players.
 func (s *Server) endLeaving(ctx context.Context, list []*supervisor) {
 	var ending sync.WaitGroup
-	for _, k := range list {
+	for _, sup := range list {
 		ending.Go(func() {
 			err := guard.Call("the end of a profile", func() error {
-				k.stop()
-				if db := k.StoreState(); db.Away || db.Refuses {
+				sup.stop()
+				if db := sup.StoreState(); db.Away || db.Refuses {
 					return nil
 				}
-				return k.emptyWithin(ctx, leaveTime)
+				return sup.drainWithin(ctx, leaveTimeout)
 			})
 			if err != nil {
-				k.log.Info("the profile leaves with something in the journal", "err", err)
+				sup.log.Info("the profile leaves with something in the journal", "err", err)
 			}
 		})
 	}
 	ending.Wait()
 }
 
-// leaveTime bounds the drain of a removed profile in endLeaving.
-const leaveTime = 5 * time.Second
+// leaveTimeout bounds the drain of a removed profile in endLeaving.
+const leaveTimeout = 5 * time.Second
 
-// emptyWithin drains the journal of a stopped profile to its store.
-func (k *supervisor) emptyWithin(ctx context.Context, patience time.Duration) error {
+// drainWithin drains the journal of a stopped profile to its store.
+func (s *supervisor) drainWithin(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return k.Empty(ctx)
+	return s.DrainAll(ctx)
 }
 
 // switchPorts gives the profiles that move their new ports, and returns the ports that are
@@ -185,32 +185,32 @@ func (k *supervisor) emptyWithin(ctx context.Context, patience time.Duration) er
 // on more or fewer addresses of the same port goes on.
 func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 	var anew []*supervisor
-	for _, k := range p.move {
-		before, _ := socketAddresses(k.Config())
-		if after, _ := socketAddresses(p.of(k.name)); !sameClients(before, after) && !k.StoreState().Away {
-			anew = append(anew, k)
-			k.stop()
+	for _, sup := range p.rebind {
+		before, _ := socketAddresses(sup.Config())
+		if after, _ := socketAddresses(p.profile(sup.name)); !sameClients(before, after) && !sup.StoreState().Away {
+			anew = append(anew, sup)
+			sup.stop()
 			continue
 		}
-		k.Hold(true)
+		sup.PauseReading(true)
 	}
-	for _, k := range slices.Concat(p.leave, p.newStore) {
-		old = append(old, k.Port())
+	for _, sup := range slices.Concat(p.remove, p.newStore) {
+		old = append(old, sup.Port())
 	}
-	for _, k := range p.move {
-		old = append(old, k.Port())
-		port := p.ports[k.name]
-		s.serveWeb(k, port)
-		s.joinPort(k.name, port)
-		k.MoveTo(port)
+	for _, sup := range p.rebind {
+		old = append(old, sup.Port())
+		port := p.ports[sup.name]
+		s.serveWeb(sup, port)
+		s.joinPort(sup.name, port)
+		sup.MoveTo(port)
 	}
-	for _, k := range p.move {
-		if slices.Contains(anew, k) {
-			k.Configure(p.of(k.name))
-			k.start()
+	for _, sup := range p.rebind {
+		if slices.Contains(anew, sup) {
+			sup.Configure(p.profile(sup.name))
+			sup.start()
 			continue
 		}
-		k.Hold(false)
+		sup.PauseReading(false)
 	}
 	return old
 }
@@ -222,25 +222,25 @@ func sameClients(a, b socketAddress) bool {
 	return a == b || a.port == b.port && a.port != 0 && (all(a) || all(b))
 }
 
-// settle makes the plan's configuration and supervisors the current ones.
-func (s *Server) settle(p *plan) {
+// commitPlan makes the plan's configuration and supervisors the current ones.
+func (s *Server) commitPlan(p *plan) {
 	var supervisors []*supervisor
 	for _, cfg := range p.wanted {
-		k := p.begin[cfg.Name]
-		if k == nil {
-			k = s.supervisor(cfg.Name)
+		sup := p.start[cfg.Name]
+		if sup == nil {
+			sup = s.supervisor(cfg.Name)
 		}
-		supervisors = append(supervisors, k)
+		supervisors = append(supervisors, sup)
 	}
-	s.house.mu.Lock()
-	defer s.house.mu.Unlock()
-	s.house.config, s.house.supervisors = p.config, supervisors
+	s.running.mu.Lock()
+	defer s.running.mu.Unlock()
+	s.running.config, s.running.supervisors = p.config, supervisors
 }
 
-// retire closes ports that are no longer used. Their connections are closed with "going
-// away", for at most retireTime. UDP sockets close at once, so that datagrams reach the new
+// retirePorts closes ports that are no longer used. Their connections are closed with "going
+// away", for at most retireTimeout. UDP sockets close at once, so that datagrams reach the new
 // port of the same number.
-func (s *Server) retire(ports []*transport.Port) {
+func (s *Server) retirePorts(ports []*transport.Port) {
 	for _, p := range ports { // sockets in use by new ports were duplicated
 		for _, shard := range p.Shards() {
 			shard.UDP().Close()
@@ -248,8 +248,8 @@ func (s *Server) retire(ports []*transport.Port) {
 		p.StopListening()
 	}
 	for _, p := range ports {
-		s.help("an old port", func() {
-			ctx, cancel := context.WithTimeout(context.Background(), retireTime)
+		s.runBackground("an old port", func() {
+			ctx, cancel := context.WithTimeout(context.Background(), retireTimeout)
 			defer cancel()
 			if err := p.Shutdown(ctx, transport.CloseGoingAway); err != nil && ctx.Err() == nil {
 				s.log.Warn("a port did not close well", "err", err)
@@ -259,13 +259,13 @@ func (s *Server) retire(ports []*transport.Port) {
 	}
 }
 
-// retireTime bounds the orderly end of connections of an old port or admin listener.
-const retireTime = 5 * time.Second
+// retireTimeout bounds the orderly end of connections of an old port or admin listener.
+const retireTimeout = 5 * time.Second
 
 // configure applies new options to a profile that goes on.
-func (k *supervisor) configure(cfg *config.Profile) {
-	k.Port().Configure(portOptions(cfg).WebSocket)
-	k.Port().Trust(cfg.Network.Proxies())
-	k.renewCertificate(cfg)
-	k.Configure(cfg)
+func (s *supervisor) configure(cfg *config.Profile) {
+	s.Port().Configure(portOptions(cfg).WebSocket)
+	s.Port().Trust(cfg.Network.Proxies())
+	s.renewCertificate(cfg)
+	s.Configure(cfg)
 }

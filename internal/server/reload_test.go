@@ -141,7 +141,7 @@ func TestReloadHangs(t *testing.T) {
 	if !s.Alive(t.Context(), patience) {
 		t.Error("a reload that has just begun does not live")
 	}
-	s.expect(0)
+	s.extendChange(0)
 	until(t, "a reload that hangs is noticed", func() bool { return !s.Alive(t.Context(), patience) })
 	answer <- struct{}{}
 	if err := <-done; err != nil {
@@ -179,7 +179,7 @@ func TestReloadLive(t *testing.T) {
 	if err != nil || len(r.Changes) != 1 || !strings.Contains(r.Changes[0], "min-boards 8 boards → 24 boards (live)") {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	until(t, "there are more boards", func() bool { return s.first().Look(t.Context()).Gauges.Boards >= 24 })
+	until(t, "there are more boards", func() bool { return s.first().Figures(t.Context()).Gauges.Boards >= 24 })
 	if s.life() != life || s.first().Port() != port {
 		t.Error("the profile was made anew")
 	}
@@ -292,7 +292,7 @@ func TestReloadZero(t *testing.T) {
 		}
 		f.text = profilesOn("red", port)
 	}
-	until(t, "the removed profile has left", func() bool { return len(s.departures()) == 0 })
+	until(t, "the removed profile has left", func() bool { return len(s.removedProfiles()) == 0 })
 }
 
 // TestReloadStore: a profile changes its database. What it had is in the old one;
@@ -334,10 +334,10 @@ func TestReloadStore(t *testing.T) {
 	verifySQLite(t, s.dir, n)
 }
 
-// TestDeparture: what a removed profile left for a database that is away is
+// TestRemovedProfile: what a removed profile left for a database that is away is
 // brought there when it is back, without a listener; and a profile that comes
 // back meanwhile has everything.
-func TestDeparture(t *testing.T) {
+func TestRemovedProfile(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
@@ -381,7 +381,7 @@ func TestDeparture(t *testing.T) {
 	s.end() // with the database away: the next start brings it there
 	cluster.Up(t)
 	s = serve(t, Options{Dir: dir, Load: f.load}, without).ready()
-	until(t, "the removed profile has left", func() bool { return len(s.departures()) == 0 })
+	until(t, "the removed profile has left", func() bool { return len(s.removedProfiles()) == 0 })
 	c.verifyProfile(t, openPostgres(t, db), "post")
 }
 
@@ -397,14 +397,14 @@ func TestSwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "both serve again", func() bool { up, _ := s.readiness(); return up })
-	for i, k := range s.supervisors() {
-		if got := k.Port().Addr().Port(); got != ports[1-i] {
-			t.Errorf("profile %s is on port %d, want %d", k.name, got, ports[1-i])
+	for i, sup := range s.supervisors() {
+		if got := sup.Port().Addr().Port(); got != ports[1-i] {
+			t.Errorf("profile %s is on port %d, want %d", sup.name, got, ports[1-i])
 		}
-		before := k.Look(t.Context()).Stats.Hellos
+		before := sup.Figures(t.Context()).Stats.Hellos
 		join(t, "udp://"+netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports[1-i]).String(), wamble.Token{}).move(t.Context())
-		if got := k.Look(t.Context()).Stats.Hellos; got != before+1 {
-			t.Errorf("profile %s has greeted %d, want %d", k.name, got, before+1)
+		if got := sup.Figures(t.Context()).Stats.Hellos; got != before+1 {
+			t.Errorf("profile %s has greeted %d, want %d", sup.name, got, before+1)
 		}
 		if got := fetch(t, fmt.Sprintf("http://127.0.0.1:%d/readyz", ports[1-i])); got != "200 ready" {
 			t.Errorf("/readyz says %s", got)

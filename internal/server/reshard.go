@@ -36,12 +36,12 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 	}
 	defer CloseStores(stores)
 	db := stores[0]
-	if other, err := loop.Heard(ctx, db.Store, db.silence, nil); err != nil {
+	if other, err := loop.LiveOwner(ctx, db.Store, db.ownerTimeout, nil); err != nil {
 		return err
 	} else if other != nil {
 		return fmt.Errorf("a server runs on %s (%s): stop it first", db.Name, other.By)
 	}
-	storage, log, err := stoppedJournal(ctx, c, dir)
+	storage, log, err := openStoppedJournal(ctx, c, dir)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 		return err
 	}
 	if log != nil {
-		if err := moveStanding(ctx, c, log, r, cfg.Name, n); err != nil {
+		if err := moveRestrictions(ctx, c, log, r, cfg.Name, n); err != nil {
 			return fmt.Errorf("take the restrictions along: %w", err)
 		}
 	}
@@ -74,45 +74,45 @@ func Reshard(ctx context.Context, c *config.Config, dir string, cfg *config.Prof
 	return journal.SetShards(ctx, r, cfg.Name, n)
 }
 
-// holderTime is how long Reshard waits for the lease of a stopped node on the journal in
+// holderTimeout is how long Reshard waits for the lease of a stopped node on the journal in
 // PostgreSQL to expire. It is a little longer than a lease.
-const holderTime = 10 * time.Second
+const holderTimeout = 10 * time.Second
 
-// lookTime bounds the connection to the journal's database of a process that only reads
+// connectTimeout bounds the connection to the journal's database of a process that only reads
 // it. A server has a shorter bound.
-const lookTime = 10 * time.Second
+const connectTimeout = 10 * time.Second
 
-// lookAtLogs opens the logs of the journal's database for reading.
-func lookAtLogs(c *config.Config) (*pglog.Log, error) {
+// openLogsReadOnly opens the logs of the journal's database for reading.
+func openLogsReadOnly(c *config.Config) (*pglog.Log, error) {
 	db, err := journalDatabase(c)
 	if err != nil {
 		return nil, err
 	}
-	db.ConnectTimeout = lookTime
+	db.ConnectTimeout = connectTimeout
 	return pglog.Open(pglog.Options{Database: db, Node: nodeName(c)}), nil
 }
 
-// stoppedJournal returns the storage of a stopped server's journal, and its log; nil if the
+// openStoppedJournal returns the storage of a stopped server's journal, and its log; nil if the
 // journal is on local disk. Partitions other than the first must be empty.
-func stoppedJournal(ctx context.Context, c *config.Config, dir string) (runner.Storage, *pglog.Log, error) {
-	if !clustered(c) {
+func openStoppedJournal(ctx context.Context, c *config.Config, dir string) (runner.Storage, *pglog.Log, error) {
+	if !usesSharedJournal(c) {
 		return pebblestore.At(JournalDir(dir), pebblestore.Options{}), nil, nil
 	}
-	log, err := lookAtLogs(c)
+	log, err := openLogsReadOnly(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	if n, err := leftInParts(log, c, 1); err != nil || n > 0 {
+	if n, err := undrainedInPartitions(log, c, 1); err != nil || n > 0 {
 		log.Close()
 		if err == nil {
 			err = fmt.Errorf("it has %d messages that the database lacks: start the server as it was, and stop it in order on all machines", n)
 		}
-		return nil, nil, fmt.Errorf("the journal %s: %w", sharedPlace(c), err)
+		return nil, nil, fmt.Errorf("the journal %s: %w", sharedJournalLocation(c), err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, holderTime)
+	waiting, cancel := context.WithTimeout(ctx, holderTimeout)
 	defer cancel()
-	var last pglog.Sight
-	if err := log.Await(waiting, c.Server.JournalName, func(s pglog.Sight) { last = s }); err != nil {
+	var last pglog.PartitionView
+	if err := log.Await(waiting, c.Server.JournalName, func(s pglog.PartitionView) { last = s }); err != nil {
 		log.Close()
 		switch {
 		case last.Err != nil:
@@ -120,16 +120,16 @@ func stoppedJournal(ctx context.Context, c *config.Config, dir string) (runner.S
 		case last.Holder != "" && ctx.Err() == nil:
 			err = fmt.Errorf("machine %s has it: stop the server there first, and every standby", last.Holder)
 		}
-		return nil, nil, fmt.Errorf("the journal %s: %w", sharedPlace(c), err)
+		return nil, nil, fmt.Errorf("the journal %s: %w", sharedJournalLocation(c), err)
 	}
 	return logstore.New(log, c.Server.JournalName, logstore.Options{MaxBytes: c.Server.JournalMemory << 20}), log, nil
 }
 
-// moveStanding copies the host's restrictions between the journal, which keeps them for
+// moveRestrictions copies the host's restrictions between the journal, which keeps them for
 // profiles of one shard, and notes, which keep them for distributed partitions. Which of
 // them was used last follows from the numbers of shards in the journal. These change at the
 // end of Reshard, so that an interrupted copy can be repeated.
-func moveStanding(ctx context.Context, c *config.Config, log *pglog.Log, r *runner.Runner, profile string, n int) error {
+func moveRestrictions(ctx context.Context, c *config.Config, log *pglog.Log, r *runner.Runner, profile string, n int) error {
 	// Nothing moves unless the cluster begins or ceases to have several partitions.
 	was, is := journal.ShardsOf(r, profile), n
 	for _, p := range c.Running() {
@@ -145,7 +145,7 @@ func moveStanding(ctx context.Context, c *config.Config, log *pglog.Log, r *runn
 		return err
 	}
 	// Collect the profiles that may have restrictions, from the journal and the notes.
-	notes := stoppedStanding{log, c.Server.JournalName, all}
+	notes := offlineRestrictions{log, c.Server.JournalName, all}
 	workers, err := journal.Workers(ctx, r)
 	if err != nil {
 		return err
@@ -156,12 +156,12 @@ func moveStanding(ctx context.Context, c *config.Config, log *pglog.Log, r *runn
 		names[of] = true
 	}
 	for name := range all {
-		if of, ok := strings.CutPrefix(name, standingPrefix); ok {
+		if of, ok := strings.CutPrefix(name, restrictionsPrefix); ok {
 			names[of] = true
 		}
 	}
 	// Copy each text that differs.
-	from, to := host.InJournal(r), host.Keeper(notes)
+	from, to := host.InJournal(r), host.TextStore(notes)
 	if was > 1 {
 		from, to = to, from
 	}
@@ -181,17 +181,19 @@ func moveStanding(ctx context.Context, c *config.Config, log *pglog.Log, r *runn
 	return nil
 }
 
-// stoppedStanding is a host.Keeper on notes while no server runs.
-type stoppedStanding struct {
+// offlineRestrictions is a host.TextStore on notes while no server runs.
+type offlineRestrictions struct {
 	log  *pglog.Log
 	name string
 	all  map[string]string // the notes
 }
 
-func (k stoppedStanding) Read(name string) (string, error) { return k.all[standingPrefix+name], nil }
+func (k offlineRestrictions) Read(name string) (string, error) {
+	return k.all[restrictionsPrefix+name], nil
+}
 
-func (k stoppedStanding) Amend(ctx context.Context, name string, change func(string) (string, error)) error {
-	return k.log.Amend(ctx, k.name, standingPrefix+name, change)
+func (k offlineRestrictions) Amend(ctx context.Context, name string, change func(string) (string, error)) error {
+	return k.log.Amend(ctx, k.name, restrictionsPrefix+name, change)
 }
 
 // forgetShards removes the restart files of a profile. It fails if the journal has messages

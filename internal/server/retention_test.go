@@ -21,8 +21,8 @@ import (
 func (h *here) old(id wamble.SessionID, seen time.Time) wamble.Token {
 	h.t.Helper()
 	token := wamble.Token{9, byte(id)}
-	k := h.first()
-	worker, err := journal.WorkerOf(context.Background(), h.runner, k.name)
+	sup := h.first()
+	worker, err := journal.WorkerOf(context.Background(), h.runner, sup.name)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func (h *here) old(id wamble.SessionID, seen time.Time) wamble.Token {
 		h.t.Fatal(err)
 	}
 	until(h.t, "the session is stored", func() bool {
-		_, err := k.store.Session(context.Background(), token)
+		_, err := sup.store.Session(context.Background(), token)
 		return err == nil
 	})
 	return token
@@ -139,7 +139,7 @@ func TestRetentionPutOff(t *testing.T) {
 	h := serve(t, Options{}, conf("(def retention-days 30)")).ready()
 	until(t, "the timer is armed", func() bool { timers, _ := h.runner.Timers(runner.TimerID{}, 10); return len(timers) > 0 })
 	timer := h.janitorTimer()
-	h.first().end()
+	h.first().stopShard()
 	m, err := runner.DecodeMessage(timer.Frame)
 	if err = errors.Join(err, h.runner.Cancel(t.Context(), timer.ID)); err == nil {
 		_, err = h.runner.Arm(t.Context(), time.Now(), &m)
@@ -154,7 +154,7 @@ func TestRetentionPutOff(t *testing.T) {
 	if next := time.Until(h.janitorTimer().ID.Due()); next > janitorFirst {
 		t.Errorf("the next timer is due in %v, want an hour", next)
 	}
-	h.first().begin()
+	h.first().startShard()
 }
 
 // TestErase: a player with an identity can have his data deleted, and what he did

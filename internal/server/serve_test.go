@@ -210,7 +210,7 @@ func TestCold(t *testing.T) {
 	// Its reservation is over when the server comes back, and it is let go.
 	s = serve(t, Options{Dir: dir}, conf("(def reservation-timeout 1) (def session-timeout 1)")).ready()
 	until(t, "he is only in the store", func() bool { return s.Status(t.Context()).Profiles[0].Sessions == 0 })
-	before := s.first().Look(t.Context()).Stats.Loads
+	before := s.first().Figures(t.Context()).Stats.Loads
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	c, err := dial(ctx, s.address(), token)
@@ -221,7 +221,7 @@ func TestCold(t *testing.T) {
 	if c.Token() != token {
 		t.Error("a token of the store became a new player")
 	}
-	if got := s.first().Look(t.Context()).Stats.Loads - before; got == 0 {
+	if got := s.first().Figures(t.Context()).Stats.Loads - before; got == 0 {
 		t.Error("the store was not asked")
 	}
 }

@@ -47,8 +47,8 @@ type Options struct {
 	// Inherited has sockets that are bound already, by profile. Those of profiles that do
 	// not run are closed.
 	Inherited map[string]Sockets
-	// Succession has the parameters of a handoff, which needs at least a binary.
-	Succession Succession
+	// Handoff has the parameters of a handoff, which needs at least a binary.
+	Handoff HandoffOptions
 
 	// Stop ends Open while it waits as a standby; nil if it cannot be ended.
 	Stop context.Context
@@ -69,32 +69,32 @@ type Options struct {
 // Server serves players: one journal, and the profiles that run over it. It owns their
 // sockets and stores.
 type Server struct {
-	o       Options
-	dir     string
-	log     *slog.Logger
-	started time.Time
-	runner  *runner.Runner // of part; an empty one in memory if partitions are distributed
-	cluster cluster
-	part    *part // the whole journal; nil if partitions are distributed (see placed)
-	placing placing
-	places  places
-	noted   notes
+	o               Options
+	dir             string
+	log             *slog.Logger
+	started         time.Time
+	runner          *runner.Runner // of part; an empty one in memory if partitions are distributed
+	sharedJournal   sharedJournal
+	partition       *partition // the whole journal; nil if partitions are distributed (see placed)
+	rebalancer      rebalancer
+	partitionOwners partitionOwners
+	receivedNotes   noteQueue
 	// meshAddress is where other nodes reach this one; nil if they do not. Stray forwards
 	// packets for shards on other nodes; nil drops them.
 	meshAddress atomic.Pointer[string]
-	stray       func(profile string, part int, in transport.Arrivals)
-	junction    *junction    // nil without cluster-address
+	forward     func(profile string, part int, in transport.Arrivals)
+	router      *router      // nil without cluster-address
 	bridge      func() error // prepares the journal to be opened quickly after a handoff; may be nil
 	stores      stores
-	house       house
+	running     running
 	serving     context.Context // ends when the server is to stop; then no handoff begins
-	cease       context.CancelFunc
+	stopServing context.CancelFunc
 	successor   *handoff.Successor
 	opened      time.Time // end of Open
 	host        *host.Host
 	control     *host.Control
 	authority   *authority
-	helpers     sync.WaitGroup // goroutines that serve HTTP and the control socket
+	background  sync.WaitGroup // goroutines that serve HTTP and the control socket
 	dumps       dumps
 	web         *observe.Web // metrics of HTTP
 	history     *observe.History
@@ -107,8 +107,8 @@ type Server struct {
 // lock keeps a second server out. Players are served only by Run. A profile that cannot
 // be started is a *StartError.
 func Open(o Options) (*Server, error) {
-	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir, gate: true, moves: clustered(o.Config)}, dumps: dumps{dir: o.Dir}, web: observe.NewWeb(), history: observe.NewHistory(filepath.Join(o.Dir, "history.json")), traces: observe.NewTraces(o.Succession.Version, o.Config)}
-	s.serving, s.cease = context.WithCancel(context.Background())
+	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir, guardMigrations: true, failover: usesSharedJournal(o.Config)}, dumps: dumps{dir: o.Dir}, web: observe.NewWeb(), history: observe.NewHistory(filepath.Join(o.Dir, "history.json")), traces: observe.NewTraces(o.Handoff.Version, o.Config)}
+	s.serving, s.stopServing = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -127,7 +127,7 @@ func Open(o Options) (*Server, error) {
 			s.Close()
 			return nil, err
 		}
-		began = o.Succession.Inheritance.Lap(part.name, began)
+		began = o.Handoff.Inheritance.Lap(part.name, began)
 	}
 	s.opened = began
 	return s, nil
@@ -164,27 +164,27 @@ func (s *Server) openJournal() error {
 	lost := func() uint64 { return 0 }
 	switch {
 	case storage != nil:
-	case clustered(s.o.Config):
+	case usesSharedJournal(s.o.Config):
 		// The pid file keeps a second server out: there is no journal file to lock.
 		if err := s.openPidFile(); err != nil {
 			return err
 		}
-		if err := errors.Join(leftOnDisk(s.dir), leftElsewhere(s.dir, s.o.Config)); err != nil {
+		if err := errors.Join(refuseUndrainedDisk(s.dir), refuseUndrainedOtherJournal(s.dir, s.o.Config)); err != nil {
 			return err
 		}
-		if err := s.openCluster(); err != nil {
+		if err := s.prepareSharedJournal(); err != nil {
 			return err
 		}
-		if s.placed() && !s.Inherited() {
+		if s.isPartitioned() && !s.Inherited() {
 			if err := s.checkShards(s.stopped()); err != nil {
 				return err
 			}
 		}
-		if storage = memstore.New(); !s.placed() {
-			open = func(_ runner.Storage, o runner.Options) (*runner.Runner, error) { return s.openShared(o) }
+		if storage = memstore.New(); !s.isPartitioned() {
+			open = func(_ runner.Storage, o runner.Options) (*runner.Runner, error) { return s.openSharedJournal(o) }
 		}
 	default:
-		if err := leftInPostgres(s.dir, s.o.Config); err != nil {
+		if err := refuseUndrainedPostgres(s.dir, s.o.Config); err != nil {
 			return err
 		}
 		disk := pebblestore.Options{Bridge: s.Inherited()}
@@ -219,13 +219,13 @@ func (s *Server) openJournal() error {
 			"journal", JournalDir(s.dir), "missing_writes", n)
 	}
 	s.runner = r
-	if s.part == nil && !s.placed() {
-		s.part = &part{s: s, runner: r}
+	if s.partition == nil && !s.isPartitioned() {
+		s.partition = &partition{s: s, runner: r}
 	}
 	s.closers = append(s.closers, r.Close)
-	if s.placed() {
-		s.newWorld()
-		if err := s.inheritParts(); err != nil {
+	if s.isPartitioned() {
+		s.preparePartitions()
+		if err := s.inheritPartitions(); err != nil {
 			return fmt.Errorf("open the journal: %w", err)
 		}
 	}
@@ -240,8 +240,8 @@ func (s *Server) journalOptions() runner.Options {
 	if o.MinFree == 0 {
 		o.MinFree = -1
 	}
-	if s.o.Storage == nil && clustered(s.o.Config) {
-		o.MinFree = int64(s.partMemory() / 8) // of memory: disk-reserve-mb does not apply
+	if s.o.Storage == nil && usesSharedJournal(s.o.Config) {
+		o.MinFree = int64(s.partitionMemory() / 8) // of memory: disk-reserve-mb does not apply
 	}
 	return o
 }
@@ -269,29 +269,29 @@ func (s *Server) Run(ctx context.Context) error {
 	defer end()
 	// Start the profiles, what runs beside them, and the placement or the janitor.
 	s.control.SetUnlinkOnClose(true)
-	for _, k := range s.supervisors() {
-		s.serveWeb(k, k.Port())
-		k.start()
+	for _, sup := range s.supervisors() {
+		s.serveWeb(sup, sup.Port())
+		sup.start()
 	}
-	s.help("the end of a handoff", func() {
-		s.successor.Finish(ctx, s.runtimes(), s.o.Succession.Version, s.opened, s.log, answerHandoff)
+	s.runBackground("the end of a handoff", func() {
+		s.successor.Finish(ctx, s.runtimes(), s.o.Handoff.Version, s.opened, s.log, answerHandoff)
 	})
-	s.departLeft(ctx)
+	s.drainLeftovers(ctx)
 	s.serveAdmin(s.adminListener())
 	for _, r := range s.redirectors() {
 		s.serveRedirect(r)
 	}
-	s.help("the certificate authority", func() { s.authority.keep(s.serving) })
-	s.help("the control socket", s.control.Serve)
-	s.help("backups", func() { s.backups(ctx) })
-	s.help("traces", func() { s.traces.Send(ctx, s.warn) })
-	s.help("the history for charts", func() { s.history.Keep(ctx, s.runtimes, s.warn) })
+	s.runBackground("the certificate authority", func() { s.authority.renewLoop(s.serving) })
+	s.runBackground("the control socket", s.control.Serve)
+	s.runBackground("backups", func() { s.backups(ctx) })
+	s.runBackground("traces", func() { s.traces.Send(ctx, s.warn) })
+	s.runBackground("the history for charts", func() { s.history.Keep(ctx, s.runtimes, s.warn) })
 	stopJanitor := func() {}
-	if s.placed() {
-		if j := s.junction; j != nil {
-			s.help("the mesh", func() { j.run(ctx) })
+	if s.isPartitioned() {
+		if j := s.router; j != nil {
+			s.runBackground("the mesh", func() { j.run(ctx) })
 		}
-		s.startPlacing()
+		s.startRebalancer()
 	} else {
 		stopJanitor = s.janitor(ctx, s.runner)
 	}
@@ -300,19 +300,19 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		if s.stop(); s.emptied() {
-			s.markEmptied()
+			s.writeEmptiedMarker()
 		}
-	case <-s.house.allFailed:
+	case <-s.running.allFailed:
 		err = s.whyAllFailed()
 		s.stop()
 	case <-s.deposed():
 		err = ErrDeposed
-		s.leave()
+		s.stopDeposed()
 	}
 	stopJanitor()
 	end()
 	err = errors.Join(err, s.Close())
-	s.helpers.Wait()
+	s.background.Wait()
 	return err
 }
 
@@ -323,8 +323,8 @@ func (s *Server) warn(err error) {
 	}
 }
 
-// tail returns the last lines of the log.
-func (s *Server) tail() []string {
+// logTail returns the last lines of the log.
+func (s *Server) logTail() []string {
 	if t, ok := s.log.Handler().(*observe.Tail); ok {
 		return t.Lines()
 	}

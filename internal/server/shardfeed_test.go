@@ -79,7 +79,7 @@ func (f *feedReader) follow(url string) {
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests {
-			wait(f.t.Context(), 50*time.Millisecond)
+			sleep(f.t.Context(), 50*time.Millisecond)
 			continue
 		}
 		if err != nil || resp.StatusCode != http.StatusOK {

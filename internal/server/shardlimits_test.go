@@ -67,7 +67,7 @@ func TestShardsLimits(t *testing.T) {
 		h := serve(t, Options{}, conf(`(def shards 4) (def max-players 14)`)).ready()
 		list, _ := joined(t, h, client.Dialer{}, 20) // others leave for them
 		players := 0
-		for _, l := range h.loops() {
+		for _, l := range h.shards() {
 			players += l.Count().Players
 		}
 		if n := shardsOf(list); players > 14 || n[0] == len(list) {
@@ -85,7 +85,7 @@ func TestShardsLimits(t *testing.T) {
 		if _, err := h.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the world is full", func() bool { return h.first().Look(t.Context()).Gauges.Boards >= 90 })
+		until(t, "the world is full", func() bool { return h.first().Figures(t.Context()).Gauges.Boards >= 90 })
 		c.more(t, 400)
 		c.finish()
 		games := h.first().store

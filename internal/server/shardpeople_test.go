@@ -115,9 +115,9 @@ func TestShardsHouseBots(t *testing.T) {
 	h := serve(t, Options{}, conf(`(def shards 4) (def house-bots 8)`)).ready()
 	var all loop.Figures
 	until(t, "eight bots are here", func() bool {
-		all = h.first().Look(t.Context())
+		all = h.first().Figures(t.Context())
 		return all.Gauges.Bots == 8
 	})
 	join(t, h.address(), wamble.Token{})
-	until(t, "one steps back", func() bool { return h.first().Look(t.Context()).Gauges.Bots == 7 })
+	until(t, "one steps back", func() bool { return h.first().Figures(t.Context()).Gauges.Bots == 7 })
 }

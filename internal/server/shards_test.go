@@ -274,10 +274,10 @@ func TestShardsBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.kill()
-	elsewhere := filepath.Join(t.TempDir(), "data")
-	restoreTo(t, loadConf(t, text), to, elsewhere)
-	spawn(t, elsewhere, text).end()
-	db, err := sqlite.Open(sqlite.Options{Path: elsewhere + "/games.db"})
+	remote := filepath.Join(t.TempDir(), "data")
+	restoreTo(t, loadConf(t, text), to, remote)
+	spawn(t, remote, text).end()
+	db, err := sqlite.Open(sqlite.Options{Path: remote + "/games.db"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestOpenShards(t *testing.T) {
 	for _, c := range []struct{ players, open, want int }{
 		{0, 1, 1}, {each - 1, 1, 1}, {each, 1, 2}, {3 * each, 1, 4}, {100 * each, 1, 4}, {100 * each, 4, 4}, {3*each - 1, 4, 4}, {0, 4, 1},
 	} {
-		if got := openFor(c.players, c.open, 4); got != c.want {
+		if got := openShardsFor(c.players, c.open, 4); got != c.want {
 			t.Errorf("%d players, %d open: got %d, want %d", c.players, c.open, got, c.want)
 		}
 	}

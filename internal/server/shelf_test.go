@@ -34,12 +34,12 @@ func (s *Server) letGo(ctx context.Context) {
 	if s.WaitReady(ctx) != nil {
 		return
 	}
-	k := s.supervisors()[0]
+	sup := s.supervisors()[0]
 	say := func(p *profile.Profile) { fmt.Fprintln(os.Stderr, shelfHeld+fmt.Sprint(p.Adopting())) }
-	k.Do(ctx, say)
+	sup.Do(ctx, say)
 	select {
 	case <-wishes:
-		k.Do(ctx, func(p *profile.Profile) {
+		sup.Do(ctx, func(p *profile.Profile) {
 			say(p)
 			profile.Shelf.Part = 128
 		})

@@ -84,7 +84,7 @@ func soak(t *testing.T, kinds int, do func(n int), between func()) []int {
 		return counts
 	}
 	for end := time.Now().Add(20 * time.Minute); time.Now().Before(end); {
-		wait(t.Context(), time.Duration(rng.Int64N(int64(4*time.Second))))
+		sleep(t.Context(), time.Duration(rng.Int64N(int64(4*time.Second))))
 		trouble(rng.IntN(kinds))
 	}
 	return counts

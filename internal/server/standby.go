@@ -22,33 +22,33 @@ import (
 // standby is a process that waits until it can claim the journal. Meanwhile it answers
 // health checks on the HTTP and admin addresses, and status at the control socket.
 type standby struct {
-	s       *Server
-	waiting atomic.Pointer[Waiting]
-	closers []func() error
-	helpers sync.WaitGroup
+	s          *Server
+	waiting    atomic.Pointer[StandbyState]
+	closers    []func() error
+	background sync.WaitGroup
 }
 
-// remindTime is the interval of log messages about errors that only the host can end.
-const remindTime = time.Minute
+// remindEvery is the interval of log messages about errors that only the host can end.
+const remindEvery = time.Minute
 
 // standBy waits until the journal can be claimed, or ctx ends.
 func (s *Server) standBy(ctx context.Context) error {
 	w := &standby{s: s}
-	w.waiting.Store(&Waiting{})
+	w.waiting.Store(&StandbyState{})
 	waiting, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
 		w.close()
-		w.helpers.Wait()
+		w.background.Wait()
 	}()
 	said, opened, checked := "", false, false
 	var warned time.Time
-	var last pglog.Sight
+	var last pglog.PartitionView
 	var refused error // of checkShards
-	err := s.cluster.log.Await(waiting, s.cluster.name, func(sight pglog.Sight) {
-		last = sight
+	err := s.sharedJournal.log.Await(waiting, s.sharedJournal.name, func(view pglog.PartitionView) {
+		last = view
 		// Check once that this configuration fits the database.
-		if !checked && sight.Err == nil && (sight.Free || sight.Holder != "") {
+		if !checked && view.Err == nil && (view.Free || view.Holder != "") {
 			checked = true
 			if refused = s.checkShards(ctx); refused != nil {
 				cancel()
@@ -56,9 +56,9 @@ func (s *Server) standBy(ctx context.Context) error {
 			}
 		}
 		// Publish what the standby waits for, and log changes of that.
-		now := Waiting{Holder: sight.Holder, Err: sight.Err}
+		now := StandbyState{Holder: view.Holder, Err: view.Err}
 		w.waiting.Store(&now)
-		if sight.Holder == "" && sight.Err == nil {
+		if view.Holder == "" && view.Err == nil {
 			return // free, or not known yet
 		}
 		if !opened {
@@ -67,9 +67,9 @@ func (s *Server) standBy(ctx context.Context) error {
 		}
 		if text := now.String(); text != said {
 			said = text
-			s.log.Info(text, "journal", s.cluster.name)
+			s.log.Info(text, "journal", s.sharedJournal.name)
 		}
-		if wrong := postgres.Unusable(sight.Err); wrong != nil && !pglog.LacksTables(sight.Err) && time.Since(warned) >= remindTime {
+		if wrong := postgres.Unusable(view.Err); wrong != nil && !pglog.LacksTables(view.Err) && time.Since(warned) >= remindEvery {
 			warned = time.Now()
 			s.log.Error("the journal's database cannot be used until somebody mends it", "err", wrong.Err, "advice", wrong.Advice)
 		}
@@ -82,7 +82,7 @@ func (s *Server) standBy(ctx context.Context) error {
 		return journalUnusable(wrong)
 	}
 	if ctx.Err() != nil && last.Err == nil && !last.Free && last.Holder != "" && last.Holder != nodeName(s.o.Config) {
-		s.markEmptied() // the other node has what this one left in the journal
+		s.writeEmptiedMarker() // the other node has what this one left in the journal
 	}
 	return err
 }
@@ -92,7 +92,7 @@ func (w *standby) open(ctx context.Context) {
 	s := w.s
 	ready := func() (bool, string) { return false, w.waiting.Load().String() }
 	addresses := map[string]bool{s.o.Config.Server.AdminListen: true}
-	if profiles, err := s.wanted(s.o.Config); err == nil {
+	if profiles, err := s.wantedProfiles(s.o.Config); err == nil {
 		for _, cfg := range profiles {
 			if _, tcp := socketAddresses(cfg); tcp.port != 0 {
 				addresses[tcp.String()] = true
@@ -108,7 +108,7 @@ func (w *standby) open(ctx context.Context) {
 		}
 		web := &http.Server{Handler: observe.Health(ready), ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 8 << 10}
 		w.closers = append(w.closers, web.Close)
-		w.help("HTTP of a standby", func() {
+		w.runBackground("HTTP of a standby", func() {
 			if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				s.log.Warn("HTTP of the standby has ended", "err", err)
 			}
@@ -118,7 +118,7 @@ func (w *standby) open(ctx context.Context) {
 		s.log.Warn("the standby has no control socket", "err", err)
 	}
 	if s.o.Standby != nil {
-		w.help("the service manager", func() { s.o.Standby(ctx, func() string { return w.waiting.Load().String() }) })
+		w.runBackground("the service manager", func() { s.o.Standby(ctx, func() string { return w.waiting.Load().String() }) })
 	}
 }
 
@@ -135,12 +135,12 @@ func (w *standby) openControl() error {
 	}
 	c.SetUnlinkOnClose(true)
 	w.closers = append(w.closers, c.Close)
-	w.help("the control socket", c.Serve)
+	w.runBackground("the control socket", c.Serve)
 	return nil
 }
 
-func (w *standby) help(what string, f func()) {
-	w.helpers.Go(func() { guard.Run(what, f, w.s.caught) })
+func (w *standby) runBackground(what string, f func()) {
+	w.background.Go(func() { guard.Run(what, f, w.s.reportPanic) })
 }
 
 func (w *standby) close() {

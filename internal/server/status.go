@@ -20,12 +20,12 @@ func (s *Server) Status(ctx context.Context) host.Status {
 			State: r.State.String(), Durability: s.durability(), DeadLetters: r.DeadLetters,
 		},
 	}
-	status.Draining, status.Handoff = s.house.draining.Load(), s.successor.Result()
-	s.house.mu.RLock()
-	status.Reload = s.house.reloaded
-	s.house.mu.RUnlock()
-	if s.placed() {
-		status.Parts = s.places.status()
+	status.Draining, status.Handoff = s.running.draining.Load(), s.successor.Result()
+	s.running.mu.RLock()
+	status.Reload = s.running.reloaded
+	s.running.mu.RUnlock()
+	if s.isPartitioned() {
+		status.Parts = s.partitionOwners.status()
 		for _, part := range s.runners() {
 			stats := part.Stats()
 			status.Journal.DeadLetters += stats.DeadLetters
@@ -34,41 +34,41 @@ func (s *Server) Status(ctx context.Context) host.Status {
 			}
 		}
 	}
-	for _, d := range s.departures() {
+	for _, d := range s.removedProfiles() {
 		q := d.Queue(&r)
 		status.Departing = append(status.Departing, host.Departing{Name: d.name, Store: d.store.Name, Depth: q.Depth, Age: wamble.InSeconds(q.OldestAge)})
 	}
-	for _, k := range s.supervisors() {
-		status.Profiles = append(status.Profiles, k.status(ctx))
+	for _, sup := range s.supervisors() {
+		status.Profiles = append(status.Profiles, sup.status(ctx))
 	}
 	return status
 }
 
 // durability returns how the journal is made durable: "postgres", or the option durability.
 func (s *Server) durability() string {
-	if clustered(s.o.Config) {
+	if usesSharedJournal(s.o.Config) {
 		return "postgres"
 	}
 	return s.o.Config.Server.Durability
 }
 
-func (k *supervisor) status(ctx context.Context) host.ProfileStatus {
-	look, port := k.Runtime.Look(ctx), k.Port()
-	shards := k.shardStatus(ctx, &look)
-	look.Up, look.Why = k.Stage()
+func (s *supervisor) status(ctx context.Context) host.ProfileStatus {
+	look, port := s.Runtime.Figures(ctx), s.Port()
+	shards := s.shardStatus(ctx, &look)
+	look.Up, look.Why = s.Stage()
 	p := host.ProfileStatus{
-		Name: k.name, Ready: look.Up, Stage: look.Why,
-		UDP: udpText(k, port), HTTP: port.TCPAddr().String(), Secure: port.Secured(), Store: k.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
+		Name: s.name, Ready: look.Up, Stage: look.Why,
+		UDP: udpText(s, port), HTTP: port.TCPAddr().String(), Secure: port.Secured(), Store: s.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
 		Boards:   map[string]int{},
 		Sessions: look.Gauges.Players, Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves,
 		Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
 	}
 	p.Shards = shards
-	for _, l := range k.loops() {
+	for _, l := range s.shards() {
 		n, _ := l.failures()
 		p.Failures += n
 	}
-	p.Brownout, p.Bans = host.BrownoutWords(k.restrictions.Brownout()), len(k.restrictions.Bans())
+	p.Brownout, p.Bans = host.BrownoutWords(s.restrictions.Brownout()), len(s.restrictions.Bans())
 	for i, n := range look.Boards {
 		p.Boards[wamble.BoardStatus(i).String()] = n
 	}
@@ -77,22 +77,22 @@ func (k *supervisor) status(ctx context.Context) host.ProfileStatus {
 
 // shardStatus returns the state of each shard; nil if there is one. It adds the figures of
 // all but the first to sum.
-func (k *supervisor) shardStatus(ctx context.Context, sum *loop.Figures) (list []host.ShardStatus) {
-	if len(k.siblings) == 0 {
+func (s *supervisor) shardStatus(ctx context.Context, sum *loop.Figures) (list []host.ShardStatus) {
+	if len(s.siblings) == 0 {
 		return nil
 	}
-	for i, l := range k.loops() {
+	for i, l := range s.shards() {
 		look := *sum
-		if l.isAway() {
+		if l.isRemote() {
 			_, why := l.Runtime.Stage()
 			list = append(list, host.ShardStatus{Stage: why, Away: true})
 			continue
 		}
 		if i > 0 {
-			look = l.Runtime.Look(ctx)
+			look = l.Runtime.Figures(ctx)
 		}
 		list = append(list, host.ShardStatus{
-			Ready: look.Up, Stage: look.Why, Open: k.Port().IsOpen(i), Boards: look.Gauges.Boards, Sessions: look.Gauges.Players,
+			Ready: look.Up, Stage: look.Why, Open: s.Port().IsOpen(i), Boards: look.Gauges.Boards, Sessions: look.Gauges.Players,
 			Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves, Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
 		})
 		if i > 0 {

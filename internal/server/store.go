@@ -24,8 +24,8 @@ import (
 // Store is a database with its schema.
 type Store = loop.Store
 
-// Shared is a store and the profiles that keep their games in it.
-type Shared struct {
+// SharedStore is a store and the profiles that keep their games in it.
+type SharedStore struct {
 	Store
 	Name     string // for people: "SQLite FILE" or "PostgreSQL NAME at HOST as USER"
 	File     string // of SQLite; "" for PostgreSQL
@@ -34,15 +34,15 @@ type Shared struct {
 	// Registry has the runtimes that use the same database, also with other settings.
 	Registry *registry.Registry
 
-	settings  any            // comparable; equal settings share a store
-	database  string         // identifies the database, whatever the settings
-	migrating sync.Mutex     // held during a migration
-	abroad    *correspondent // the other nodes; nil if the journal is not distributed
-	silence   time.Duration  // after which an owner counts as dead; 0 for the default
+	settings     any           // comparable; equal settings share a store
+	database     string        // identifies the database, whatever the settings
+	migrating    sync.Mutex    // held during a migration
+	peerMember   *peerMember   // the other nodes; nil if the journal is not distributed
+	ownerTimeout time.Duration // after which an owner counts as dead; 0 for the default
 }
 
 // Migrate brings the schema to the newest version. Calls are serialized.
-func (s *Shared) Migrate(ctx context.Context, progress schema.Progress) error {
+func (s *SharedStore) Migrate(ctx context.Context, progress schema.Progress) error {
 	s.migrating.Lock()
 	defer s.migrating.Unlock()
 	return s.Store.Migrate(ctx, progress)
@@ -50,8 +50,8 @@ func (s *Shared) Migrate(ctx context.Context, progress schema.Progress) error {
 
 // MigrateAlone is Migrate by a process that serves no players. A migration that is not
 // additive is refused while a server runs on the database, because it would break it.
-func (s *Shared) MigrateAlone(ctx context.Context, progress schema.Progress) error {
-	if err := loop.MayMigrate(ctx, s.Store, s.silence, nil); err != nil {
+func (s *SharedStore) MigrateAlone(ctx context.Context, progress schema.Progress) error {
+	if err := loop.MayMigrate(ctx, s.Store, s.ownerTimeout, nil); err != nil {
 		return err
 	}
 	return s.Migrate(ctx, progress)
@@ -59,10 +59,10 @@ func (s *Shared) MigrateAlone(ctx context.Context, progress schema.Progress) err
 
 // OpenStores returns the stores of the given profiles, in their order. Profiles whose
 // settings are all equal share one. The first call on a store connects.
-func OpenStores(profiles []*config.Profile, dataDir string) ([]*Shared, error) {
+func OpenStores(profiles []*config.Profile, dataDir string) ([]*SharedStore, error) {
 	open := stores{dir: dataDir}
 	for _, p := range profiles {
-		if _, err := open.take(p); err != nil {
+		if _, err := open.acquire(p); err != nil {
 			CloseStores(open.list)
 			return nil, err
 		}
@@ -74,14 +74,14 @@ func OpenStores(profiles []*config.Profile, dataDir string) ([]*Shared, error) {
 const loadTime = 5 * time.Second
 
 // CloseStores closes all stores.
-func CloseStores(stores []*Shared) {
+func CloseStores(stores []*SharedStore) {
 	for _, s := range stores {
 		s.Close()
 	}
 }
 
 // owner identifies this process in a store, whose profiles have one owner at a time.
-func (p *part) owner() store.Owner {
+func (p *partition) owner() store.Owner {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -95,19 +95,19 @@ func (p *part) owner() store.Owner {
 
 // stores has the open stores, each with the profiles that use it.
 type stores struct {
-	dir    string
-	gate   bool    // queries wait for migrations
-	abroad *abroad // the other nodes; nil if the journal is not distributed
-	// moves says that another node may take the profiles over. Transactions of a lost node
+	dir             string
+	guardMigrations bool   // queries wait for migrations
+	peers           *peers // the other nodes; nil if the journal is not distributed
+	// failover says that another node may take the profiles over. Transactions of a lost node
 	// then end after idleTransaction.
-	moves bool
-	mu    sync.Mutex // guards list, and inherited of abroad
-	list  []*Shared
+	failover bool
+	mu       sync.Mutex // guards list, and inherited of abroad
+	list     []*SharedStore
 }
 
-// take returns the store of a profile, and opens it if no other profile uses it.
-func (s *stores) take(p *config.Profile) (*Shared, error) {
-	place, err := placeOf(p, s.dir, s.moves)
+// acquire returns the store of a profile, and opens it if no other profile uses it.
+func (s *stores) acquire(p *config.Profile) (*SharedStore, error) {
+	place, err := locationOf(p, s.dir, s.failover)
 	if err != nil {
 		return nil, fmt.Errorf("store of profile %s: %w", p.Name, err)
 	}
@@ -123,30 +123,30 @@ func (s *stores) take(p *config.Profile) (*Shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store of profile %s: %w", p.Name, err)
 	}
-	if s.gate {
-		store = newGate(store)
+	if s.guardMigrations {
+		store = newMigrationGuard(store)
 	}
-	shared := &Shared{
+	shared := &SharedStore{
 		Store: store, Name: place.name, File: place.file, settings: place.settings, database: place.database, Registry: registry.New(),
 	}
 	shared.add(p)
 	for _, other := range s.list {
 		if other.database == shared.database {
-			shared.Registry, shared.abroad = other.Registry, other.abroad
+			shared.Registry, shared.peerMember = other.Registry, other.peerMember
 		}
 	}
-	if s.abroad != nil && shared.abroad == nil {
-		shared.abroad = &correspondent{s.abroad, shared.database}
-		shared.Registry.JoinAbroad(shared.abroad)
-		shared.Registry.Recall(s.abroad.inherited[shared.database])
-		delete(s.abroad.inherited, shared.database)
+	if s.peers != nil && shared.peerMember == nil {
+		shared.peerMember = &peerMember{s.peers, shared.database}
+		shared.Registry.JoinPeers(shared.peerMember)
+		shared.Registry.RestoreRemoteEvents(s.peers.inherited[shared.database])
+		delete(s.peers.inherited, shared.database)
 	}
 	s.list = append(s.list, shared)
 	return shared, nil
 }
 
 // add adds a profile to the users of the store.
-func (s *Shared) add(p *config.Profile) {
+func (s *SharedStore) add(p *config.Profile) {
 	s.Profiles = append(s.Profiles, p.Name)
 	for k := range p.Boards.Shards {
 		s.journals = append(s.journals, store.ShardName(p.Name, k))
@@ -154,7 +154,7 @@ func (s *Shared) add(p *config.Profile) {
 }
 
 // all returns the stores that are open.
-func (s *stores) all() []*Shared {
+func (s *stores) all() []*SharedStore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.list)
@@ -174,8 +174,8 @@ func (s *stores) reservations(ctx context.Context, key wamble.PublicKey) ([]wamb
 	return all, nil
 }
 
-// give removes a profile from the users of a store, and closes the store after the last.
-func (s *stores) give(shared *Shared, profile string) error {
+// release removes a profile from the users of a store, and closes the store after the last.
+func (s *stores) release(shared *SharedStore, profile string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := slices.Index(shared.Profiles, profile); i >= 0 {
@@ -191,12 +191,12 @@ func (s *stores) give(shared *Shared, profile string) error {
 	if len(shared.Profiles) > 0 {
 		return nil
 	}
-	s.list = slices.DeleteFunc(s.list, func(other *Shared) bool { return other == shared })
+	s.list = slices.DeleteFunc(s.list, func(other *SharedStore) bool { return other == shared })
 	return shared.Close()
 }
 
-// place is where a profile keeps its games. Settings is comparable and identifies it.
-type place struct {
+// storeLocation is where a profile keeps its games. Settings is comparable and identifies it.
+type storeLocation struct {
 	name     string
 	file     string
 	database string
@@ -204,9 +204,9 @@ type place struct {
 	open     func() (Store, error)
 }
 
-func placeOf(p *config.Profile, dataDir string, moves bool) (place, error) {
+func locationOf(p *config.Profile, dataDir string, moves bool) (storeLocation, error) {
 	if p.Postgres() {
-		return postgresPlace(p, dataDir, moves)
+		return postgresLocation(p, dataDir, moves)
 	}
 	file := "games.db"
 	if p.Store.Isolated {
@@ -214,7 +214,7 @@ func placeOf(p *config.Profile, dataDir string, moves bool) (place, error) {
 	}
 	path := filepath.Join(dataDir, file)
 	o := sqlite.Options{Path: path}
-	return place{"SQLite " + path, path, path, o, func() (Store, error) { return sqlite.Open(o) }}, nil
+	return storeLocation{"SQLite " + path, path, path, o, func() (Store, error) { return sqlite.Open(o) }}, nil
 }
 
 // idleTransaction is how long PostgreSQL keeps a transaction of a node that was lost. It is
@@ -231,11 +231,11 @@ func ownerOf(dir string) int {
 	return int(s.Uid)
 }
 
-func postgresPlace(p *config.Profile, dataDir string, moves bool) (place, error) {
+func postgresLocation(p *config.Profile, dataDir string, moves bool) (storeLocation, error) {
 	db := p.Database
 	password, err := db.Password(os.ReadFile)
 	if err != nil {
-		return place{}, err
+		return storeLocation{}, err
 	}
 	o := postgres.Options{
 		Host: db.Host, Port: db.TCPPort(), User: db.User, Password: password, Name: db.Name, SSLMode: db.SSLMode,
@@ -248,5 +248,5 @@ func postgresPlace(p *config.Profile, dataDir string, moves bool) (place, error)
 	o.Profile = p.Name // the first of those that share the store
 	name := fmt.Sprintf("PostgreSQL %s at %s as %s", db.Name, o.Where(), db.User)
 	database := o.Where() + "/" + db.Name
-	return place{name, "", database, settings, func() (Store, error) { return postgres.Open(o) }}, nil
+	return storeLocation{name, "", database, settings, func() (Store, error) { return postgres.Open(o) }}, nil
 }

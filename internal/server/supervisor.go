@@ -25,35 +25,35 @@ type supervisor struct {
 	name  string // of the profile
 	shard wamble.Shard
 	log   *slog.Logger
-	store *Shared
+	store *SharedStore
 	dumps *dumps
 
-	draining     *atomic.Bool // of the server
-	restrictions *host.Restrictions
-	stating      sync.Mutex // held by tellState
-	games        broadcast  // sent when finished games have reached the store
-	events       readapi.Stream
+	draining       *atomic.Bool // of the server
+	restrictions   *host.Restrictions
+	restrictionsMu sync.Mutex // held by sendRestrictions
+	gamesChanged   broadcast  // sent when finished games have reached the store
+	events         readapi.Stream
 
-	opening   opening
-	counting  sync.WaitGroup     // goroutines of count and follow
-	stopCount context.CancelFunc // ends them; nil before start
+	openShards     openShards
+	background     sync.WaitGroup     // goroutines of count and follow
+	stopBackground context.CancelFunc // ends them; nil before start
 
-	part   atomic.Pointer[part] // partition of the shard; nil if another node has it
-	coming sync.Mutex           // held while part is checked for events or set
-	absent absent               // reads the port while another node has the shard
-	abroad *abroad              // the other nodes; nil if the journal is not distributed
-	// stray forwards packets for the shard while another node has it; nil drops them.
-	stray    func(profile string, part int, in transport.Arrivals)
+	partition  atomic.Pointer[partition] // partition of the shard; nil if another node has it
+	arrivalMu  sync.Mutex                // held while part is checked for events or set
+	remotePort remotePort                // reads the port while another node has the shard
+	peers      *peers                    // the other nodes; nil if the journal is not distributed
+	// forward forwards packets for the shard while another node has it; nil drops them.
+	forward  func(profile string, part int, in transport.Arrivals)
 	siblings []*supervisor // of the other shards, if this is the first
 
-	bots    atomic.Pointer[houseBots] // nil if none run on this node
-	cancel  context.CancelFunc        // ends keep; nil if it does not run
-	done    chan struct{}             // closed when keep has ended
-	neverUp func()                    // called after a failure of a runtime that was never up
+	bots           atomic.Pointer[houseBots] // nil if none run on this node
+	cancel         context.CancelFunc        // ends keep; nil if it does not run
+	done           chan struct{}             // closed when keep has ended
+	onStartFailure func()                    // called after a failure of a runtime that was never up
 
-	mu      sync.Mutex // guards what follows
-	fails   int
-	lastErr error
+	mu        sync.Mutex // guards what follows
+	failCount int
+	lastErr   error
 }
 
 // The pause after a failure begins at firstRestart and doubles up to lastRestart. It begins
@@ -61,39 +61,39 @@ type supervisor struct {
 const (
 	firstRestart = 100 * time.Millisecond
 	lastRestart  = 30 * time.Second
-	calm         = time.Minute
+	stableAfter  = time.Minute
 )
 
 // start runs the shards on this node until stop. It may be called again after stop.
-func (k *supervisor) start() {
-	k.seatBots(true)
-	for _, l := range k.loops() {
-		l.begin()
+func (s *supervisor) start() {
+	s.setBots(true)
+	for _, l := range s.shards() {
+		l.startShard()
 	}
 	var ctx context.Context
-	ctx, k.stopCount = context.WithCancel(context.Background())
-	if len(k.siblings) > 0 {
-		k.counting.Go(func() { guard.Run("the count of players", func() { k.count(ctx) }, k.caught) })
+	ctx, s.stopBackground = context.WithCancel(context.Background())
+	if len(s.siblings) > 0 {
+		s.background.Go(func() { guard.Run("the count of players", func() { s.countLoop(ctx) }, s.reportPanic) })
 	}
-	if k.abroad != nil {
-		k.counting.Go(func() { guard.Run("events of other machines", func() { k.follow(ctx) }, k.caught) })
+	if s.peers != nil {
+		s.background.Go(func() { guard.Run("events of other machines", func() { s.pollRemoteEvents(ctx) }, s.reportPanic) })
 	}
 }
 
-// begin runs one shard until end. If another node has the shard, its port is read and the
+// startShard runs one shard until end. If another node has the shard, its port is read and the
 // packets are forwarded.
-func (k *supervisor) begin() {
-	if k.isAway() {
-		k.absent.begin(k)
+func (s *supervisor) startShard() {
+	if s.isRemote() {
+		s.remotePort.begin(s)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	k.cancel, k.done = cancel, done
+	s.cancel, s.done = cancel, done
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			guard.Run("the supervisor", func() { k.keep(ctx) }, k.caught)
+			guard.Run("the supervisor", func() { s.superviseLoop(ctx) }, s.reportPanic)
 			select {
 			case <-ctx.Done():
 			case <-time.After(firstRestart): // after a panic
@@ -104,38 +104,38 @@ func (k *supervisor) begin() {
 
 // stop ends all shards in order: what was decided is durable and sent, and what the store
 // lacks is in the journal. The sockets stay open.
-func (k *supervisor) stop() {
-	k.seatBots(false)
-	if k.stopCount != nil {
-		k.stopCount()
+func (s *supervisor) stop() {
+	s.setBots(false)
+	if s.stopBackground != nil {
+		s.stopBackground()
 	}
-	k.each("the end of a shard", (*supervisor).end)
-	k.counting.Wait()
+	s.eachShard("the end of a shard", (*supervisor).stopShard)
+	s.background.Wait()
 }
 
-// end is stop for one shard.
-func (k *supervisor) end() {
-	k.absent.end()
-	if k.cancel != nil {
-		k.cancel()
-		<-k.done
-		k.cancel = nil
+// stopShard is stop for one shard.
+func (s *supervisor) stopShard() {
+	s.remotePort.end()
+	if s.cancel != nil {
+		s.cancel()
+		<-s.done
+		s.cancel = nil
 	}
 }
 
-// keep runs the shard and starts it again after each failure, until ctx ends.
-func (k *supervisor) keep(ctx context.Context) {
+// superviseLoop runs the shard and starts it again after each failure, until ctx ends.
+func (s *supervisor) superviseLoop(ctx context.Context) {
 	pause := firstRestart
 	for {
 		began := time.Now()
-		err := k.attempt(ctx)
+		err := s.attempt(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(began) > calm {
+		if time.Since(began) > stableAfter {
 			pause = firstRestart
 		}
-		k.report(err, pause)
+		s.report(err, pause)
 		select {
 		case <-ctx.Done(): // the next attempt drops the drain and returns
 		case <-time.After(pause):
@@ -145,33 +145,33 @@ func (k *supervisor) keep(ctx context.Context) {
 }
 
 // attempt runs the shard once. A panic on this goroutine becomes an error.
-func (k *supervisor) attempt(ctx context.Context) (err error) {
+func (s *supervisor) attempt(ctx context.Context) (err error) {
 	defer guard.Into(&err, "the start")
-	return k.Run(ctx)
+	return s.Run(ctx)
 }
 
 // report logs a failure, with a dump if it was a panic.
-func (k *supervisor) report(err error, pause time.Duration) {
+func (s *supervisor) report(err error, pause time.Duration) {
 	var p *guard.Panic
 	if errors.As(err, &p) {
-		k.CountPanic()
+		s.CountPanic()
 	}
-	k.mu.Lock()
-	k.fails++
-	k.lastErr = err
-	k.mu.Unlock()
-	k.Failed(fmt.Sprintf("failed, to be started again: %v", err))
-	k.log.Error("the profile has failed; it is started again", "err", err, "pause", pause, "dump", k.dumps.write(k.log, "crash", k.name, err))
+	s.mu.Lock()
+	s.failCount++
+	s.lastErr = err
+	s.mu.Unlock()
+	s.Failed(fmt.Sprintf("failed, to be started again: %v", err))
+	s.log.Error("the profile has failed; it is started again", "err", err, "pause", pause, "dump", s.dumps.write(s.log, "crash", s.name, err))
 	select {
-	case <-k.Up():
+	case <-s.Up():
 	default:
-		k.neverUp()
+		s.onStartFailure()
 	}
 }
 
 // failures returns how often the shard has failed, and the last error.
-func (k *supervisor) failures() (n int, last error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.fails, k.lastErr
+func (s *supervisor) failures() (n int, last error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failCount, s.lastErr
 }

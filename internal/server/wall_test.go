@@ -81,12 +81,12 @@ func TestWallAfterACut(t *testing.T) {
 	road := newBridge(t, *b.meshAddress.Load())
 	over := road.listener.Addr().String()
 	b.meshAddress.Store(&over)
-	until(t, "others would take the bridge", func() bool { return b.places.living()["b"] == over })
+	until(t, "others would take the bridge", func() bool { return b.partitionOwners.liveNodes()["b"] == over })
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	until(t, "a listens", func() bool { return a.meshAddress.Load() != nil })
 	nowhere := "127.0.0.1:1"
 	a.meshAddress.Store(&nowhere)
-	until(t, "b does not reach a", func() bool { return b.places.living()["a"] == nowhere })
+	until(t, "b does not reach a", func() bool { return b.partitionOwners.liveNodes()["a"] == nowhere })
 	sharing(t, a, b.dir)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
@@ -97,11 +97,11 @@ func TestWallAfterACut(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "b knows that somebody watches on a", func() bool {
-		return b.junction.mesh.Load().Wanted(b.first().name) && b.placing.abroad.counts(b.first().name).watched()
+		return b.router.mesh.Load().Wanted(b.first().name) && b.rebalancer.peers.counts(b.first().name).watched()
 	})
 	road.set(true)
 	until(t, "the connection is gone", func() bool {
-		return a.junction.mesh.Load().Stats().Open == 0 && b.junction.mesh.Load().Stats().Open == 0
+		return a.router.mesh.Load().Stats().Open == 0 && b.router.mesh.Load().Stats().Open == 0
 	})
 	after := play(t, ctx, player)
 	road.set(false)
@@ -117,8 +117,8 @@ func TestWallAfterACut(t *testing.T) {
 }
 
 // watched reports whether somebody watches there.
-func (e elsewhere) watched() bool {
-	for _, c := range e {
+func (r remoteShards) watched() bool {
+	for _, c := range r {
 		if c.Watched {
 			return true
 		}

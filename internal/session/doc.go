@@ -10,7 +10,7 @@
 //   - hosts count the new sessions of each address;
 //   - an Identity is a key with the totals of all its sessions;
 //   - a token names a session; a login renews it, or binds it to a host;
-//   - decisions of other profiles of the same store are applied by elsewhere.go;
+//   - decisions of other profiles of the same store are applied by otherprofiles.go;
 //   - a challenge is what a player signs to prove that they own a key, and
 //     VerifyLogin checks the proof (challenge.go, login.go).
 //
@@ -25,7 +25,7 @@
 //	   │             │ ▲ │                                            │
 //	   └─────────────┘ │ └── Heard ──▶ live                           │
 //	  the store has    └──────────────────────────────────────────────┘
-//	  all of it                Expiration, or Unseated
+//	  all of it                Expiration, or NoteBoardLost
 //
 // Invariants:
 //

@@ -31,7 +31,7 @@ func TestErase(t *testing.T) {
 		t.Errorf("said %v, want %v", got, want)
 	}
 	for _, s := range []*Session{a, b} {
-		if r.Find(s.Token()) != nil || !r.Over(s.Token()) {
+		if r.Find(s.Token()) != nil || !r.Refused(s.Token()) {
 			t.Error("a session goes on")
 		}
 	}
@@ -44,7 +44,7 @@ func TestErase(t *testing.T) {
 	check(t, r.Table)
 	// A session that the store still ties to the key.
 	stored := &wamble.Session{ID: 90, Token: wamble.Token{9}.Hash(), Key: key, Player: 4, Handle: "h_old", LastSeen: r.now}
-	if s, err := r.Admit(r.now, wamble.Token{9}, stored, nil, r.holds); !errors.Is(err, ErrOver) {
+	if s, err := r.Admit(r.now, wamble.Token{9}, stored, nil, r.holds); !errors.Is(err, ErrEnded) {
 		t.Errorf("got %v, %v; want none", s, err)
 	}
 	r.Applied(4)
@@ -71,7 +71,7 @@ func TestKick(t *testing.T) {
 	}
 	token := s.Token()
 	r.Kick(r.now, s)
-	if r.Find(token) != nil || !r.Over(token) {
+	if r.Find(token) != nil || !r.Refused(token) {
 		t.Error("the session goes on")
 	}
 	check(t, r.Table)

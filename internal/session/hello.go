@@ -15,11 +15,11 @@ var (
 	// ErrFull is returned if MaxPlayers are present and none of them can be evicted, or no number is left
 	// for a session.
 	ErrFull error = &wamble.Denied{Code: wamble.Internal, Reason: "could not create player session"}
-	// ErrCrowd is returned if a host has made too many sessions.
-	ErrCrowd error = &wamble.Denied{Code: wamble.AccessDenied, Reason: "too many new players from your address"}
-	// ErrOver is returned if a stored session cannot be resumed: it has ended, or its player was away for
+	// ErrHostLimit is returned if a host has made too many sessions.
+	ErrHostLimit error = &wamble.Denied{Code: wamble.AccessDenied, Reason: "too many new players from your address"}
+	// ErrEnded is returned if a stored session cannot be resumed: it has ended, or its player was away for
 	// too long.
-	ErrOver = errors.New("the session is over")
+	ErrEnded = errors.New("the session is over")
 	// ErrEntropy is returned if all tokens that were drawn are in use.
 	ErrEntropy = errors.New("the entropy gives no new token")
 )
@@ -35,7 +35,7 @@ type greeting struct {
 type Holds func(wamble.SessionID) bool
 
 // Hello returns the session of a hello without a known token: a new one, or that of an earlier copy of the
-// hello if it is still fresh. Errors: ErrFull, ErrCrowd, ErrEntropy.
+// hello if it is still fresh. Errors: ErrFull, ErrHostLimit, ErrEntropy.
 func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, out intent.Intents) (s *Session, isNew bool, err error) {
 	at := t.tick(now)
 	g := greeting{from, seq}
@@ -59,7 +59,7 @@ func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, 
 }
 
 // Accept returns a new session with a token that was offered to an address, and has come back from there,
-// which proves the address. The token must not be in use. Errors: ErrFull, ErrCrowd.
+// which proves the address. The token must not be in use. Errors: ErrFull, ErrHostLimit.
 func (t *Table) Accept(now time.Time, from wamble.Peer, token wamble.Token, holds Holds, out intent.Intents) (*Session, error) {
 	at := t.tick(now)
 	if err := t.admits(at, from, holds); err != nil {
@@ -74,16 +74,16 @@ func (t *Table) Accept(now time.Time, from wamble.Peer, token wamble.Token, hold
 	return s, nil
 }
 
-// admits makes room for one more session of a host. Errors: ErrFull, ErrCrowd.
+// admits makes room for one more session of a host. Errors: ErrFull, ErrHostLimit.
 func (t *Table) admits(at int64, from wamble.Peer, holds Holds) error {
 	if !t.makeRoom(holds) {
 		return ErrFull
 	}
 	if !t.hosts.admit(at, from, t.opts.NewPerHost) {
-		return ErrCrowd
+		return ErrHostLimit
 	}
 	if t.opts.Shard.Of > 1 && t.opts.NewPerHost > 0 {
-		t.came = append(t.came, Newcomer{wamble.HostOf(from.IP()), from.Stream()})
+		t.newcomers = append(t.newcomers, Newcomer{wamble.HostOf(from.IP()), from.Stream()})
 	}
 	return nil
 }
@@ -99,16 +99,18 @@ func (t *Table) create(at int64, from wamble.Peer, token wamble.Token) *Session 
 	t.intents.create = intent.CreateSession{Session: id, Token: hash, At: timeOf(at)}
 	return &Session{
 		id: id, token: token, hash: hash, host: share.HostOf(from.IP()),
-		times: times{created: at, heard: at, noted: at},
+		times: times{created: at, lastSeen: at, lastStored: at},
 	}
 }
 
-// Forgot returns the creation time of the youngest session that has left memory. A younger token that is
+// OldestForgotten returns the creation time of the youngest session that has left memory. A younger token that is
 // not in memory has no session.
-func (t *Table) Forgot() time.Time { return timeOf(t.forgot) }
+func (t *Table) OldestForgotten() time.Time { return timeOf(t.oldestForgotten) }
 
-// SetForgot says that sessions made up to a time may have left memory.
-func (t *Table) SetForgot(at time.Time) { t.forgot = max(t.forgot, micros(at)) }
+// SetOldestForgotten says that sessions made up to a time may have left memory.
+func (t *Table) SetOldestForgotten(at time.Time) {
+	t.oldestForgotten = max(t.oldestForgotten, micros(at))
+}
 
 // Discard removes a session that Hello or Accept has just made. Its player was not told of it, and its
 // intents are dropped.
@@ -121,7 +123,7 @@ func (t *Table) newToken() (wamble.Token, error) {
 			return wamble.Token{}, err
 		}
 		t.opts.Shard.Own(&token)
-		if !token.IsZero() && t.byToken[token] == nil && !t.Over(token) {
+		if !token.IsZero() && t.byToken[token] == nil && !t.Refused(token) {
 			return token, nil
 		}
 	}
@@ -130,14 +132,14 @@ func (t *Table) newToken() (wamble.Token, error) {
 
 // Admit takes the stored session of a token into memory. Player is its stored identity, nil if it has none
 // or that is in memory. An anonymous session has ended if it was not seen for Expiration, one of an
-// identity after Lifetime. Errors: ErrOver, ErrFull.
+// identity after Lifetime. Errors: ErrEnded, ErrFull.
 func (t *Table) Admit(now time.Time, token wamble.Token, stored *wamble.Session, player *wamble.Player, holds Holds) (*Session, error) {
 	at := t.tick(now)
 	if s := t.Find(token); s != nil {
 		return s, nil
 	}
 	if stored.Token != token.Hash() || !t.takes(at, stored) {
-		return nil, ErrOver
+		return nil, ErrEnded
 	}
 	if !t.makeRoom(holds) {
 		return nil, ErrFull
@@ -191,7 +193,7 @@ func (t *Table) Yields(now time.Time, from wamble.Peer) *Session {
 		return s
 	case fresh != nil:
 		return fresh
-	case live != nil && at-live.times.heard >= idleEnough.Microseconds():
+	case live != nil && at-live.times.lastSeen >= idleEnough.Microseconds():
 		return live
 	}
 	return nil
@@ -222,7 +224,7 @@ func (t *Table) Evict(s *Session, holds Holds) {
 		return
 	}
 	t.confirm(s)
-	s.times.heard = t.now // idle is in the order of the last sign of life
+	s.times.lastSeen = t.now // idle is in the order of the last sign of life
 	t.lists.idle.moveToFront(s)
 	t.count(s)
 }

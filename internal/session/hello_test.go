@@ -49,7 +49,7 @@ func TestHelloIsIdempotent(t *testing.T) {
 			t.Errorf("%s: the same session", name)
 		}
 	}
-	r.Heard(r.now, first, &r.said)
+	r.NoteActivity(r.now, first, &r.said)
 	if got := hello(here, 1); got == first {
 		t.Error("the session was heard of, and given to another")
 	}
@@ -61,7 +61,7 @@ func TestUnconfirmedIsFreedEarly(t *testing.T) {
 	lost, kept := r.hello(), r.hello()
 	token := lost.Token()
 	r.after(30 * time.Second)
-	r.Heard(r.now, kept, &r.said)
+	r.NoteActivity(r.now, kept, &r.said)
 	if at, ok := r.Next(); !ok || !at.Equal(epoch.Add(time.Minute)) {
 		t.Errorf("next at %s, %v", at, ok)
 	}
@@ -91,15 +91,15 @@ func TestNewSessionsPerHost(t *testing.T) {
 		{"first", "192.0.2.1:1", 0, nil},
 		{"other port", "192.0.2.1:2", 0, nil},
 		{"mapped", "[::ffff:192.0.2.1]:2", 0, nil},
-		{"fourth", "192.0.2.1:3", 0, ErrCrowd},
+		{"fourth", "192.0.2.1:3", 0, ErrHostLimit},
 		{"neighbour", "192.0.2.2:3", 0, nil},
-		{"before a third of a minute", "192.0.2.1:3", 19 * time.Second, ErrCrowd},
+		{"before a third of a minute", "192.0.2.1:3", 19 * time.Second, ErrHostLimit},
 		{"after it", "192.0.2.1:3", 2 * time.Second, nil},
-		{"and no more", "192.0.2.1:3", 0, ErrCrowd},
+		{"and no more", "192.0.2.1:3", 0, ErrHostLimit},
 		{"v6", "[2001:db8::1]:1", 0, nil},
 		{"v6", "[2001:db8::2]:1", 0, nil},
 		{"v6 with a zone", "[2001:db8::3%eth0]:1", 0, nil},
-		{"same /56", "[2001:db8:0:ff::4]:1", 0, ErrCrowd},
+		{"same /56", "[2001:db8:0:ff::4]:1", 0, ErrHostLimit},
 		{"other /56", "[2001:db8:0:100::1]:1", 0, nil},
 	} {
 		r.after(tc.wait)
@@ -107,12 +107,12 @@ func TestNewSessionsPerHost(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tc.name, err, tc.want)
 		}
 	}
-	if _, _, err := r.Hello(r.now, wamble.Peer{}, 1, r.holds, silence{}); !errors.Is(err, ErrCrowd) {
+	if _, _, err := r.Hello(r.now, wamble.Peer{}, 1, r.holds, silence{}); !errors.Is(err, ErrHostLimit) {
 		t.Errorf("no address: %v", err)
 	}
 	var denied *wamble.Denied
-	if !errors.As(ErrCrowd, &denied) || denied.Code != wamble.AccessDenied {
-		t.Errorf("%v is no refusal", ErrCrowd)
+	if !errors.As(ErrHostLimit, &denied) || denied.Code != wamble.AccessDenied {
+		t.Errorf("%v is no refusal", ErrHostLimit)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestDiscard(t *testing.T) {
 	r := newRig(t, nil)
 	s := r.hello()
 	r.Discard(s)
-	if r.Len() != 0 || r.Over(s.Token()) {
+	if r.Len() != 0 || r.Refused(s.Token()) {
 		t.Error("something is left of it")
 	}
 	check(t, r.Table)
@@ -195,7 +195,7 @@ func TestMaxPlayers(t *testing.T) {
 		evicted wamble.SessionID
 	}{
 		{"the coldest goes", func(r *rig, s []*Session) {}, 1},
-		{"who was heard stays", func(r *rig, s []*Session) { r.Heard(r.now, s[0], silence{}) }, 2},
+		{"who was heard stays", func(r *rig, s []*Session) { r.NoteActivity(r.now, s[0], silence{}) }, 2},
 		{"who holds a board stays", func(r *rig, s []*Session) { r.board[1] = true; r.board[2] = true }, 3},
 		{"whose intents are not applied stays", func(r *rig, s []*Session) { r.Wrote(s[0], 10); r.Applied(9) }, 2},
 		{"applied", func(r *rig, s []*Session) { r.Wrote(s[0], 10); r.Applied(10) }, 1},
@@ -250,12 +250,12 @@ func TestAdmit(t *testing.T) {
 	}{
 		{"anonymous", func(r *rig, s *wamble.Session) {}, nil},
 		{"just not expired", func(r *rig, s *wamble.Session) { s.LastSeen = epoch.Add(-24 * time.Hour) }, nil},
-		{"expired", func(r *rig, s *wamble.Session) { s.LastSeen = epoch.Add(-24*time.Hour - time.Second) }, ErrOver},
+		{"expired", func(r *rig, s *wamble.Session) { s.LastSeen = epoch.Add(-24*time.Hour - time.Second) }, ErrEnded},
 		{"expired, with an identity", func(r *rig, s *wamble.Session) { s.LastSeen, s.Key = epoch.Add(-48*time.Hour), wamble.PublicKey{1} }, nil},
-		{"over", func(r *rig, s *wamble.Session) { r.over.Use(token.Hash()) }, ErrOver},
-		{"no number", func(r *rig, s *wamble.Session) { s.ID = 0 }, ErrOver},
-		{"no token", func(r *rig, s *wamble.Session) { s.Token = wamble.TokenHash{} }, ErrOver},
-		{"another token", func(r *rig, s *wamble.Session) { s.Token = wamble.Token{2}.Hash() }, ErrOver},
+		{"over", func(r *rig, s *wamble.Session) { r.refused.Use(token.Hash()) }, ErrEnded},
+		{"no number", func(r *rig, s *wamble.Session) { s.ID = 0 }, ErrEnded},
+		{"no token", func(r *rig, s *wamble.Session) { s.Token = wamble.TokenHash{} }, ErrEnded},
+		{"another token", func(r *rig, s *wamble.Session) { s.Token = wamble.Token{2}.Hash() }, ErrEnded},
 		{"full", func(r *rig, s *wamble.Session) { r.opts.MaxPlayers = 1; r.hello() }, ErrFull},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -286,13 +286,13 @@ func TestHeardIsKeptOnceAMinute(t *testing.T) {
 	r.expect("create 1")
 	for range 59 {
 		r.after(time.Second)
-		r.Heard(r.now, s, &r.said)
+		r.NoteActivity(r.now, s, &r.said)
 	}
 	r.expect()
 	r.after(time.Second)
-	r.Heard(r.now, s, &r.said)
+	r.NoteActivity(r.now, s, &r.said)
 	r.expect("seen 1")
-	r.Heard(r.now, s, &r.said)
+	r.NoteActivity(r.now, s, &r.said)
 	r.expect()
 	if !s.Seen().Equal(r.now) {
 		t.Errorf("seen at %s", s.Seen())

@@ -40,7 +40,7 @@ func (h *hosts) admit(now int64, from wamble.Peer, allowance int) bool {
 		return true
 	}
 	host := wamble.HostOf(from.IP())
-	return host.IsValid() && h.by(from).Use(host).take(now, allowance)
+	return host.IsValid() && h.sessionsOf(from).Use(host).take(now, allowance)
 }
 
 // Newcomer is the origin of a new session.
@@ -49,8 +49,8 @@ type Newcomer struct {
 	Stream bool // over a connection
 }
 
-// Came counts new sessions of other shards.
-func (t *Table) Came(now time.Time, list []Newcomer) {
+// CountNewcomers counts new sessions of other shards.
+func (t *Table) CountNewcomers(now time.Time, list []Newcomer) {
 	at := t.tick(now)
 	for _, n := range list {
 		if t.opts.NewPerHost > 0 && n.Host.IsValid() {
@@ -59,10 +59,10 @@ func (t *Table) Came(now time.Time, list []Newcomer) {
 	}
 }
 
-// TakeCame appends the new sessions since the last call that other shards must count.
-func (t *Table) TakeCame(dst []Newcomer) []Newcomer {
-	dst = append(dst, t.came...)
-	t.came = t.came[:0]
+// TakeNewcomers appends the new sessions since the last call that other shards must count.
+func (t *Table) TakeNewcomers(dst []Newcomer) []Newcomer {
+	dst = append(dst, t.newcomers...)
+	t.newcomers = t.newcomers[:0]
 	return dst
 }
 
@@ -73,8 +73,8 @@ func oneIf(yes bool) int {
 	return 0
 }
 
-// by returns the buckets for an address.
-func (h *hosts) by(from wamble.Peer) *lru.Table[netip.Prefix, bucket] {
+// sessionsOf returns the buckets for an address.
+func (h *hosts) sessionsOf(from wamble.Peer) *lru.Table[netip.Prefix, bucket] {
 	if from.Stream() {
 		return h.sessions[1]
 	}
@@ -83,7 +83,7 @@ func (h *hosts) by(from wamble.Peer) *lru.Table[netip.Prefix, bucket] {
 
 // exhausted reports whether a host has used up its allowance of sessions.
 func (h *hosts) exhausted(now int64, from wamble.Peer, allowance int) bool {
-	b := h.by(from).Find(wamble.HostOf(from.IP()))
+	b := h.sessionsOf(from).Find(wamble.HostOf(from.IP()))
 	if b == nil || allowance <= 0 {
 		return false
 	}

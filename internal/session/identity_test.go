@@ -138,9 +138,9 @@ func TestAnonymousStats(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	s.trust = int32(4)
-	s.SetLeft(9)
-	if s.Trust() != 4 || s.Left() != 9 {
-		t.Errorf("trust %d, left %d", s.Trust(), s.Left())
+	s.SetLastBoard(9)
+	if s.Trust() != 4 || s.LastBoard() != 9 {
+		t.Errorf("trust %d, left %d", s.Trust(), s.LastBoard())
 	}
 }
 

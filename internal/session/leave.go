@@ -54,16 +54,16 @@ func (t *Table) Kick(now time.Time, s *Session) {
 }
 
 // RefuseHash refuses a token from now on. Its session must not be in memory.
-func (t *Table) RefuseHash(hash wamble.TokenHash) { t.over.Use(hash) }
+func (t *Table) RefuseHash(hash wamble.TokenHash) { t.refused.Use(hash) }
 
 // end removes a session, and refuses its token.
 func (t *Table) end(s *Session) {
-	t.over.Use(s.hash)
+	t.refused.Use(s.hash)
 	t.forget(s)
 }
 
-// Unseated says that a session does not hold a board any more. If it is idle it departs.
-func (t *Table) Unseated(id wamble.SessionID) {
+// NoteBoardLost says that a session does not hold a board any more. If it is idle it departs.
+func (t *Table) NoteBoardLost(id wamble.SessionID) {
 	if s := t.byID[id]; s != nil && s.list == &t.lists.idle {
 		t.depart(s)
 	}
@@ -76,7 +76,7 @@ func (t *Table) Next() (time.Time, bool) {
 		if wait.list.last == nil {
 			continue
 		}
-		if at := wait.list.last.times.heard + wait.span.Microseconds(); !found || at < next {
+		if at := wait.list.last.times.lastSeen + wait.span.Microseconds(); !found || at < next {
 			next, found = at, true
 		}
 	}
@@ -108,13 +108,13 @@ func (t *Table) Due(now time.Time, holds Holds, dst []Ended) []Ended {
 	left := maxDue
 	for _, wait := range t.waits() {
 		limit := at - wait.span.Microseconds()
-		for s := wait.list.last; left > 0 && s != nil && s.times.heard <= limit; s = wait.list.last {
+		for s := wait.list.last; left > 0 && s != nil && s.times.lastSeen <= limit; s = wait.list.last {
 			left--
 			switch {
 			case wait.list == &t.lists.fresh:
 				dst = append(dst, Ended{s.id, s.token, Unconfirmed})
 				t.depart(s)
-			case at-s.times.heard >= t.opts.Expiration.Microseconds():
+			case at-s.times.lastSeen >= t.opts.Expiration.Microseconds():
 				dst = append(dst, Ended{s.id, s.token, Expired})
 				t.depart(s)
 			case holds(s.id):

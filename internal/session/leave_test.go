@@ -34,7 +34,7 @@ func TestRolls(t *testing.T) {
 			r.Wrote(s, 7)
 			r.after(5 * time.Minute)
 			r.Due(r.now, r.holds, nil)
-			r.Heard(r.now, s, silence{})
+			r.NoteActivity(r.now, s, silence{})
 			r.Applied(7)
 		}, "live"},
 		{"away with a board", func(r *rig, s *Session) { r.board[1] = true; r.after(5 * time.Minute); r.Due(r.now, r.holds, nil) }, "idle"},
@@ -42,15 +42,15 @@ func TestRolls(t *testing.T) {
 			r.board[1] = true
 			r.after(5 * time.Minute)
 			r.Due(r.now, r.holds, nil)
-			r.Heard(r.now, s, silence{})
+			r.NoteActivity(r.now, s, silence{})
 		}, "live"},
 		{"idle, and the board is lost", func(r *rig, s *Session) {
 			r.board[1] = true
 			r.after(5 * time.Minute)
 			r.Due(r.now, r.holds, nil)
-			r.Unseated(1)
+			r.NoteBoardLost(1)
 		}, "nowhere"},
-		{"live, and the board is lost", func(r *rig, s *Session) { r.Unseated(1) }, "live"},
+		{"live, and the board is lost", func(r *rig, s *Session) { r.NoteBoardLost(1) }, "live"},
 		{"expired", func(r *rig, s *Session) { r.board[1] = true; r.after(24 * time.Hour); r.Due(r.now, r.holds, nil) }, "nowhere"},
 		{"goodbye", func(r *rig, s *Session) { r.Goodbye(r.now, s) }, "nowhere"},
 		{"goodbye, not applied", func(r *rig, s *Session) { r.Wrote(s, 7); r.Goodbye(r.now, s) }, "nowhere"},
@@ -134,11 +134,11 @@ func TestOver(t *testing.T) {
 		s    *Session
 		want bool
 	}{{said, true}, {out, true}, {kept, false}} {
-		if got := r.Over(tc.s.Token()); got != tc.want {
+		if got := r.Refused(tc.s.Token()); got != tc.want {
 			t.Errorf("session %d: over %v", tc.s.ID(), got)
 		}
 		_, err := r.Admit(r.now, tc.s.Token(), &wamble.Session{ID: tc.s.ID(), Token: tc.s.Token().Hash(), LastSeen: r.now}, nil, r.holds)
-		if errors.Is(err, ErrOver) != tc.want {
+		if errors.Is(err, ErrEnded) != tc.want {
 			t.Errorf("session %d: %v", tc.s.ID(), err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestLogoutOfNobody(t *testing.T) {
 	r.said = nil
 	r.Logout(r.now, s, &r.said)
 	r.expect()
-	if !r.Over(s.Token()) {
+	if !r.Refused(s.Token()) {
 		t.Error("it is not over")
 	}
 }

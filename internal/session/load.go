@@ -37,10 +37,10 @@ func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error
 		if !r.hashes {
 			hash = wamble.Token(hash).Hash()
 		}
-		if hash.IsZero() || t.over.Find(hash) != nil || t.over.Len() == maxOver {
+		if hash.IsZero() || t.refused.Find(hash) != nil || t.refused.Len() == maxRefused {
 			return nil, ErrState
 		}
-		t.over.Use(hash)
+		t.refused.Use(hash)
 	}
 	if !r.Ended() {
 		return nil, ErrState
@@ -57,12 +57,12 @@ func Load(opts Options, ids IDs, entropy io.Reader, state []byte) (*Table, error
 func (t *Table) adopt(s *Session, l *list) bool {
 	before := l.first
 	switch {
-	case s.id <= 0 || s.hash.IsZero() || t.byToken[s.token] != nil || t.unshown[s.hash] != nil || t.byID[s.id] != nil:
+	case s.id <= 0 || s.hash.IsZero() || t.byToken[s.token] != nil || t.byHash[s.hash] != nil || t.byID[s.id] != nil:
 		return false
 	case before == nil:
 	case l == &t.lists.departing && s.seq < before.seq:
 		return false
-	case l != &t.lists.departing && s.times.heard < before.times.heard:
+	case l != &t.lists.departing && s.times.lastSeen < before.times.lastSeen:
 		return false
 	}
 	if s.greeting != nil {
@@ -99,7 +99,7 @@ func (r *reader) stats() wamble.Stats {
 
 func (r *reader) identities(t *Table) []*Identity {
 	n := r.Count()
-	all := make([]*Identity, 0, min(n, r.Left()/64))
+	all := make([]*Identity, 0, min(n, r.Remaining()/64))
 	for range n {
 		i := &Identity{key: r.array32(), id: wamble.PlayerID(r.Int())}
 		i.handle = string(r.Bytes())
@@ -140,8 +140,8 @@ func (r *reader) session(identities []*Identity, fresh bool) (*Session, bool) {
 	identity := r.Uint()
 	s.own = r.stats()
 	s.trust = r.Int32()
-	s.times = times{created: r.Int(), heard: r.Int(), noted: r.Int()}
-	s.seq, s.left, s.terms = r.Uint(), wamble.BoardID(r.Uint()), terms(r.Uint())
+	s.times = times{created: r.Int(), lastSeen: r.Int(), lastStored: r.Int()}
+	s.seq, s.lastBoard, s.terms = r.Uint(), wamble.BoardID(r.Uint()), terms(r.Uint())
 	if r.hosts {
 		text := string(r.Bytes())
 		s.bound = hostOf(text)

@@ -53,7 +53,7 @@ func TestAllocations(t *testing.T) {
 		i++
 		now = now.Add(10 * time.Second)
 		s := tb.Find(tokens[i%len(tokens)])
-		tb.Heard(now, s, silence{})
+		tb.NoteActivity(now, s, silence{})
 		tb.Wrote(s, uint64(i))
 		tb.Applied(uint64(i) - 1)
 		s.Count(wamble.Stats{Games: 1})
@@ -74,7 +74,7 @@ func BenchmarkHeard(b *testing.B) {
 		i += 7919
 		now = now.Add(time.Millisecond)
 		s := tb.Find(tokens[i%len(tokens)])
-		tb.Heard(now, s, silence{})
+		tb.NoteActivity(now, s, silence{})
 		tb.Wrote(s, uint64(i))
 	}
 }
@@ -93,7 +93,7 @@ func BenchmarkHello(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		tb.Heard(epoch, s, silence{})
+		tb.NoteActivity(epoch, s, silence{})
 	}
 }
 

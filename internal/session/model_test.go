@@ -140,8 +140,8 @@ func (m *model) find(c *client) *Session {
 	case errors.Is(err, ErrFull):
 		m.counts.full++
 		return nil
-	case errors.Is(err, ErrOver):
-		if c.key.IsZero() && m.now.Sub(c.seen) > m.table.opts.Expiration-noteEvery {
+	case errors.Is(err, ErrEnded):
+		if c.key.IsZero() && m.now.Sub(c.seen) > m.table.opts.Expiration-storeActivityEvery {
 			m.counts.ended++
 			m.drop(c)
 			return nil
@@ -166,7 +166,7 @@ func (m *model) visit(c *client) *Session {
 	if s == nil {
 		return nil
 	}
-	m.table.Heard(m.now, s, m)
+	m.table.NoteActivity(m.now, s, m)
 	m.wrote(s)
 	c.seen = m.now
 	key := wamble.PublicKey{}
@@ -254,7 +254,7 @@ func (m *model) step() {
 		}
 	case n < 76:
 		delete(m.boards, c.session)
-		m.table.Unseated(c.session)
+		m.table.NoteBoardLost(c.session)
 	case n < 90:
 		m.drain(m.rng.IntN(40))
 	default:
@@ -264,7 +264,7 @@ func (m *model) step() {
 
 // refused: a token that is over is never a session again.
 func (m *model) refused(c *client) {
-	if m.table.Find(c.token) != nil || !m.table.Over(c.token) {
+	if m.table.Find(c.token) != nil || !m.table.Refused(c.token) {
 		m.t.Fatalf("session %d is still there", c.session)
 	}
 }

@@ -23,8 +23,8 @@ type Options struct {
 	Shard         wamble.Shard // its tokens are drawn
 }
 
-// noteEvery is the shortest time between two stored signs of life.
-const noteEvery = time.Minute
+// storeActivityEvery is the shortest time between two stored signs of life.
+const storeActivityEvery = time.Minute
 
 // challengeTTL is how long a challenge can be answered.
 const challengeTTL = 30 * time.Second

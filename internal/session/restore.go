@@ -7,14 +7,14 @@ import (
 )
 
 // Restore takes in a stored session that holds a board, at the start of a profile. It becomes idle,
-// whatever MaxPlayers is. Player is that of Admit. Errors: ErrOver.
+// whatever MaxPlayers is. Player is that of Admit. Errors: ErrEnded.
 func (t *Table) Restore(now time.Time, stored *wamble.Session, player *wamble.Player) (*Session, error) {
 	at := t.tick(now)
 	if s := t.byID[stored.ID]; s != nil && s.hash == stored.Token {
 		return s, nil
 	}
 	if !t.takes(at, stored) {
-		return nil, ErrOver
+		return nil, ErrEnded
 	}
 	s := t.revive(at, stored, player)
 	t.add(s, &t.lists.idle)
@@ -23,7 +23,7 @@ func (t *Table) Restore(now time.Time, stored *wamble.Session, player *wamble.Pl
 
 // takes reports whether a stored session can be resumed.
 func (t *Table) takes(at int64, stored *wamble.Session) bool {
-	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.over.Find(stored.Token) != nil || t.Erasing(stored.Key) {
+	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.refused.Find(stored.Token) != nil || t.Erasing(stored.Key) {
 		return false
 	}
 	limit := t.opts.Expiration
@@ -37,7 +37,7 @@ func (t *Table) takes(at int64, stored *wamble.Session) bool {
 func (t *Table) revive(at int64, stored *wamble.Session, player *wamble.Player) *Session {
 	s := &Session{
 		id: stored.ID, hash: stored.Token, bound: hostOf(stored.Host), own: stored.Stats, trust: int32(stored.Trust), bot: stored.Bot,
-		times: times{created: micros(stored.Created), heard: at, noted: micros(stored.LastSeen)},
+		times: times{created: micros(stored.Created), lastSeen: at, lastStored: micros(stored.LastSeen)},
 	}
 	s.own.Rating = 0
 	if !stored.Key.IsZero() {

@@ -24,9 +24,9 @@ func TestRestore(t *testing.T) {
 		{"first", wamble.Session{ID: 1, Token: wamble.Token{1}.Hash(), LastSeen: now}, nil},
 		{"past MaxPlayers", wamble.Session{ID: 2, Token: wamble.Token{2}.Hash(), LastSeen: now}, nil},
 		{"again", wamble.Session{ID: 2, Token: wamble.Token{2}.Hash(), LastSeen: now}, nil},
-		{"away for too long", wamble.Session{ID: 3, Token: wamble.Token{3}.Hash(), LastSeen: now.Add(-o.Expiration - time.Second)}, ErrOver},
+		{"away for too long", wamble.Session{ID: 3, Token: wamble.Token{3}.Hash(), LastSeen: now.Add(-o.Expiration - time.Second)}, ErrEnded},
 		{"with an identity", wamble.Session{ID: 4, Token: wamble.Token{4}.Hash(), Key: wamble.PublicKey{4}, LastSeen: now.Add(-o.Expiration - time.Second)}, nil},
-		{"without a token", wamble.Session{ID: 5, LastSeen: now}, ErrOver},
+		{"without a token", wamble.Session{ID: 5, LastSeen: now}, ErrEnded},
 	} {
 		s, err := table.Restore(now, &tc.stored, nil)
 		if !errors.Is(err, tc.want) {
@@ -57,7 +57,7 @@ func TestTokenLifetime(t *testing.T) {
 	for _, tc := range []struct {
 		lifetime, silent time.Duration
 		want             error
-	}{{30 * day, 30 * day, nil}, {30 * day, 30*day + time.Microsecond, ErrOver}, {0, 3650 * day, nil}} {
+	}{{30 * day, 30 * day, nil}, {30 * day, 30*day + time.Microsecond, ErrEnded}, {0, 3650 * day, nil}} {
 		r := newRig(t, func(o *Options) { o.Lifetime = tc.lifetime })
 		stored := &wamble.Session{ID: 5, Token: wamble.Token{5}.Hash(), Player: 7, Key: wamble.PublicKey{7}, LastSeen: r.now.Add(-tc.silent)}
 		if _, err := r.Admit(r.now, wamble.Token{5}, stored, nil, func(wamble.SessionID) bool { return false }); err != tc.want {

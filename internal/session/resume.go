@@ -16,9 +16,9 @@ import (
 // Resumed is a session on its way back into memory.
 type Resumed struct {
 	wamble.Session
-	Present bool // fresh or live, if true
-	Left    wamble.BoardID
-	terms   terms
+	Present   bool // fresh or live, if true
+	LastBoard wamble.BoardID
+	terms     terms
 }
 
 // SetTerms says that the session has accepted a revision.
@@ -45,7 +45,7 @@ func (s *Session) AppendState(dst []byte) []byte {
 	w.stats(s.own)
 	w.Int(int64(s.trust))
 	w.Int(s.times.created)
-	w.Int(s.times.heard)
+	w.Int(s.times.lastSeen)
 	present := byte(0)
 	if s.greeting != nil || s.share.Host() != 0 {
 		present = 1
@@ -54,7 +54,7 @@ func (s *Session) AppendState(dst []byte) []byte {
 		present |= isBot
 	}
 	w.Raw(present)
-	w.Uint(uint64(s.left))
+	w.Uint(uint64(s.lastBoard))
 	w.Uint(uint64(s.terms))
 	w.Text(hostText(s.bound))
 	return w.Writer
@@ -72,7 +72,7 @@ func ReadResumed(from *pack.Reader) Resumed {
 	s.Created, s.LastSeen = timeOf(r.Int()), timeOf(r.Int())
 	present := r.Octet()
 	s.Present, s.Bot = present&1 != 0, present&isBot != 0
-	s.Left, s.terms = wamble.BoardID(r.Uint()), terms(r.Uint())
+	s.LastBoard, s.terms = wamble.BoardID(r.Uint()), terms(r.Uint())
 	s.Host = string(r.Bytes())
 	r.Must(s.ID > 0 && !s.Token.IsZero())
 	*from = r.Reader
@@ -101,8 +101,8 @@ func ReadPlayer(from *pack.Reader) wamble.Player {
 // erased yet.
 func (t *Table) AppendEnded(dst []byte) []byte {
 	w := writer{dst}
-	w.Uint(uint64(t.over.Len()))
-	t.over.FromOldest(func(hash wamble.TokenHash, _ *struct{}) { w.Raw(hash[:]...) })
+	w.Uint(uint64(t.refused.Len()))
+	t.refused.FromOldest(func(hash wamble.TokenHash, _ *struct{}) { w.Raw(hash[:]...) })
 	w.erased(t)
 	return w.Writer
 }
@@ -112,7 +112,7 @@ func (t *Table) ReadEnded(from *pack.Reader, seq uint64) {
 	r := &reader{Reader: *from}
 	for range r.Count() {
 		if hash := wamble.TokenHash(r.array16()); !hash.IsZero() {
-			t.over.Use(hash)
+			t.refused.Use(hash)
 		}
 	}
 	for range r.Count() {
@@ -126,11 +126,11 @@ func (t *Table) ReadEnded(from *pack.Reader, seq uint64) {
 }
 
 // Resume takes a resumed session into memory. Holds says that it holds a board. It stays in memory at least
-// until the store has message seq. Errors: ErrOver, or one for a session whose identity is missing.
+// until the store has message seq. Errors: ErrEnded, or one for a session whose identity is missing.
 func (t *Table) Resume(now time.Time, was *Resumed, player *wamble.Player, holds bool, seq uint64) (*Session, error) {
 	at := t.tick(now)
 	if !t.takes(at, &was.Session) {
-		return nil, ErrOver
+		return nil, ErrEnded
 	}
 	if (player != nil) != !was.Key.IsZero() {
 		return nil, errors.New("a session came back without its identity")
@@ -139,7 +139,7 @@ func (t *Table) Resume(now time.Time, was *Resumed, player *wamble.Player, holds
 	if i := s.identity; i != nil {
 		i.id, i.handle, i.seq = player.ID, player.Handle, seq
 	}
-	s.left, s.terms, s.seq = was.Left, was.terms, seq
+	s.lastBoard, s.terms, s.seq = was.LastBoard, was.terms, seq
 	t.newest = max(t.newest, seq)
 	switch {
 	case holds:

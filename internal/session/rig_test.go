@@ -104,7 +104,7 @@ func (r *rig) hello() *Session {
 func (r *rig) heard() *Session {
 	r.t.Helper()
 	s := r.hello()
-	r.Heard(r.now, s, &r.said)
+	r.NoteActivity(r.now, s, &r.said)
 	return s
 }
 
@@ -141,13 +141,13 @@ func check(t testing.TB, tb *Table) {
 		for s := l.last; s != nil; s = s.prev {
 			n++
 			in++
-			if s.list != l || (tb.byToken[s.token] != s) == (tb.unshown[s.hash] != s) || tb.byID[s.id] != s {
+			if s.list != l || (tb.byToken[s.token] != s) == (tb.byHash[s.hash] != s) || tb.byID[s.id] != s {
 				t.Fatalf("session %d is not where it should be", s.id)
 			}
 			if (s.greeting != nil) != (l == &tb.lists.fresh) || s.greeting != nil && tb.greetings[*s.greeting] != s {
 				t.Fatalf("session %d: greeting %v", s.id, s.greeting)
 			}
-			if s.prev != nil && l != &tb.lists.departing && s.prev.times.heard < s.times.heard {
+			if s.prev != nil && l != &tb.lists.departing && s.prev.times.lastSeen < s.times.lastSeen {
 				t.Fatalf("session %d was heard after %d", s.id, s.prev.id)
 			}
 			if s.prev != nil && l == &tb.lists.departing && s.prev.seq < s.seq {
@@ -161,7 +161,7 @@ func check(t testing.TB, tb *Table) {
 			t.Fatalf("%d sessions in a list of %d", in, l.n)
 		}
 	}
-	if n != len(tb.byToken)+len(tb.unshown) || n != len(tb.byID) || len(tb.greetings) != tb.lists.fresh.n {
+	if n != len(tb.byToken)+len(tb.byHash) || n != len(tb.byID) || len(tb.greetings) != tb.lists.fresh.n {
 		t.Fatalf("%d sessions, %d tokens, %d numbers, %d greetings", n, len(tb.byToken), len(tb.byID), len(tb.greetings))
 	}
 	for i, count := range users {

@@ -20,7 +20,7 @@ type Session struct {
 	trust      int32
 	times      times
 	seq        uint64 // last journal message that concerned it
-	left       wamble.BoardID
+	lastBoard  wamble.BoardID
 	terms      terms
 	host       share.Host // where it was first heard from; 0: unknown
 	share      share.Holding[Session]
@@ -38,9 +38,9 @@ type Session struct {
 
 // times are microseconds since 1970.
 type times struct {
-	created int64
-	heard   int64 // last sign of life
-	noted   int64 // the last sign of life that is stored
+	created    int64
+	lastSeen   int64 // last sign of life
+	lastStored int64 // the last sign of life that is stored
 }
 
 func micros(t time.Time) int64  { return t.UnixMicro() }
@@ -77,7 +77,7 @@ func (s *Session) Hash() wamble.TokenHash { return s.hash }
 func (s *Session) Created() time.Time { return timeOf(s.times.created) }
 
 // Seen returns the time of the last sign of life.
-func (s *Session) Seen() time.Time { return timeOf(s.times.heard) }
+func (s *Session) Seen() time.Time { return timeOf(s.times.lastSeen) }
 
 // Host returns the host of the session (see Table.Place), 0 if unknown.
 func (s *Session) Host() share.Host { return s.host }
@@ -105,11 +105,11 @@ func (s *Session) SetBot() {
 	s.bot = true
 }
 
-// Left returns the board that the player left last, 0 if none.
-func (s *Session) Left() wamble.BoardID { return s.left }
+// LastBoard returns the board that the player left last, 0 if none.
+func (s *Session) LastBoard() wamble.BoardID { return s.lastBoard }
 
-// SetLeft sets the board that the player left last.
-func (s *Session) SetLeft(b wamble.BoardID) { s.left = b }
+// SetLastBoard sets the board that the player left last.
+func (s *Session) SetLastBoard(b wamble.BoardID) { s.lastBoard = b }
 
 // Stats returns the totals of the player: of all sessions of their identity, or of this session with the
 // default rating if they are anonymous.

@@ -41,8 +41,8 @@ func (t *Table) Snapshot(dst []byte) []byte {
 		}
 	}
 	w.erased(t)
-	w.Uint(uint64(t.over.Len()))
-	t.over.FromOldest(func(hash wamble.TokenHash, _ *struct{}) { w.Raw(hash[:]...) })
+	w.Uint(uint64(t.refused.Len()))
+	t.refused.FromOldest(func(hash wamble.TokenHash, _ *struct{}) { w.Raw(hash[:]...) })
 	return w.Writer
 }
 
@@ -103,10 +103,10 @@ func (w *writer) session(s *Session, identity int) {
 	w.stats(s.own)
 	w.Int(int64(s.trust))
 	w.Int(s.times.created)
-	w.Int(s.times.heard)
-	w.Int(s.times.noted)
+	w.Int(s.times.lastSeen)
+	w.Int(s.times.lastStored)
 	w.Uint(s.seq)
-	w.Uint(uint64(s.left))
+	w.Uint(uint64(s.lastBoard))
 	w.Uint(uint64(s.terms))
 	w.Text(hostText(s.bound))
 	if g := s.greeting; g != nil {

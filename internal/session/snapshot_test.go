@@ -30,14 +30,14 @@ func busyTable(t testing.TB) *Table {
 			t.Fatal(err)
 		}
 		if i < 38 {
-			tb.Heard(now, s, silence{})
+			tb.NoteActivity(now, s, silence{})
 		}
 		s.Count(wamble.Stats{Score: 1.5, Games: int(i)})
 		s.trust = int32(int(i) - 3)
 		if i%6 == 0 {
 			s.SetBot()
 		}
-		s.SetLeft(wamble.BoardID(i))
+		s.SetLastBoard(wamble.BoardID(i))
 		s.SetTerms(RevisionOf([32]byte{9}), i%2 == 0)
 		key := wamble.PublicKey{byte(i % 7)}
 		switch {
@@ -68,7 +68,7 @@ func busyTable(t testing.TB) *Table {
 			t.Fatalf("list %d is empty", i)
 		}
 	}
-	if len(tb.unused) == 0 || tb.over.Len() == 0 {
+	if len(tb.unused) == 0 || tb.refused.Len() == 0 {
 		t.Fatal("nobody has left")
 	}
 	return tb
@@ -144,7 +144,7 @@ func TestLoadOlderSnapshot(t *testing.T) {
 	if got := tb.Find(s.Token()); got == nil || got.hash != s.Token().Hash() {
 		t.Errorf("got %+v", got)
 	}
-	if !tb.Over(refused) {
+	if !tb.Refused(refused) {
 		t.Error("the token is not refused")
 	}
 	check(t, tb)
@@ -185,7 +185,7 @@ func FuzzLoad(f *testing.F) {
 			f.Fatal(err)
 		}
 		if i > 0 {
-			tb.Heard(epoch, s, silence{})
+			tb.NoteActivity(epoch, s, silence{})
 			tb.Challenge(epoch, s, wamble.PublicKey{1})
 		}
 		if i > 1 {

@@ -19,26 +19,26 @@ type IDs struct {
 
 // Table is the sessions of a profile that are in memory. It is used by one goroutine.
 type Table struct {
-	opts       Options
-	ids        IDs
-	entropy    io.Reader
-	now        int64
-	byToken    map[wamble.Token]*Session
-	unshown    map[wamble.TokenHash]*Session // sessions whose token is unknown
-	byID       map[wamble.SessionID]*Session
-	identities map[wamble.PublicKey]*Identity
-	unused     []unusedIdentity            // kept until the store has all of them
-	erased     map[wamble.PublicKey]uint64 // the message that erases a key, until the store has it
-	lists      lists
-	shares     share.Table[Session] // of the fresh and live ones
-	greetings  map[greeting]*Session
-	hosts      hosts
-	came       []Newcomer                             // other shards must count them
-	over       *lru.Table[wamble.TokenHash, struct{}] // refused tokens
-	newest     uint64                                 // the last journal message that concerned any session
-	applied    uint64                                 // the last journal message that the store has
-	intents    intents
-	forgot     int64 // creation time of the youngest session that has left memory
+	opts            Options
+	ids             IDs
+	entropy         io.Reader
+	now             int64
+	byToken         map[wamble.Token]*Session
+	byHash          map[wamble.TokenHash]*Session // sessions whose token is unknown
+	byID            map[wamble.SessionID]*Session
+	identities      map[wamble.PublicKey]*Identity
+	unused          []unusedIdentity            // kept until the store has all of them
+	erased          map[wamble.PublicKey]uint64 // the message that erases a key, until the store has it
+	lists           lists
+	shares          share.Table[Session] // of the fresh and live ones
+	greetings       map[greeting]*Session
+	hosts           hosts
+	newcomers       []Newcomer                             // other shards must count them
+	refused         *lru.Table[wamble.TokenHash, struct{}] // refused tokens
+	newest          uint64                                 // the last journal message that concerned any session
+	applied         uint64                                 // the last journal message that the store has
+	intents         intents
+	oldestForgotten int64 // creation time of the youngest session that has left memory
 }
 
 // lists are the four lists of doc.go. Every session is in one of them.
@@ -52,8 +52,8 @@ type intents struct {
 	unlink intent.UnlinkSession
 }
 
-// maxOver bounds the remembered tokens of ended sessions.
-const maxOver = 1 << 14
+// maxRefused bounds the remembered tokens of ended sessions.
+const maxRefused = 1 << 14
 
 // New returns an empty table. Entropy is read for tokens, challenges and handles; it must be as strong as
 // crypto/rand.
@@ -61,13 +61,13 @@ func New(opts Options, ids IDs, entropy io.Reader) *Table {
 	return &Table{
 		opts: opts, ids: ids, entropy: entropy,
 		byToken:    map[wamble.Token]*Session{},
-		unshown:    map[wamble.TokenHash]*Session{},
+		byHash:     map[wamble.TokenHash]*Session{},
 		byID:       map[wamble.SessionID]*Session{},
 		identities: map[wamble.PublicKey]*Identity{},
 		erased:     map[wamble.PublicKey]uint64{},
 		greetings:  map[greeting]*Session{},
 		hosts:      newHosts(),
-		over:       lru.New[wamble.TokenHash, struct{}](maxOver),
+		refused:    lru.New[wamble.TokenHash, struct{}](maxRefused),
 	}
 }
 
@@ -91,11 +91,11 @@ func (t *Table) Bots() int { return t.lists.fresh.bots + t.lists.live.bots }
 // Find returns the session of a token, nil if it is not in memory.
 func (t *Table) Find(token wamble.Token) *Session {
 	s := t.byToken[token]
-	if s != nil || len(t.unshown) == 0 || token.IsZero() {
+	if s != nil || len(t.byHash) == 0 || token.IsZero() {
 		return s
 	}
-	if s = t.unshown[token.Hash()]; s != nil {
-		delete(t.unshown, s.hash)
+	if s = t.byHash[token.Hash()]; s != nil {
+		delete(t.byHash, s.hash)
 		s.token, t.byToken[token] = token, s
 	}
 	return s
@@ -141,26 +141,26 @@ func (t *Table) Of(key wamble.PublicKey) []*Session {
 }
 
 // Refuses reports whether the token with a hash is refused, as Over does.
-func (t *Table) Refuses(hash wamble.TokenHash) bool { return t.over.Find(hash) != nil }
+func (t *Table) Refuses(hash wamble.TokenHash) bool { return t.refused.Find(hash) != nil }
 
-// Over reports whether a token is that of a session that has ended, and must not be looked up in the store.
-func (t *Table) Over(token wamble.Token) bool { return t.over.Find(token.Hash()) != nil }
+// Refused reports whether a token is that of a session that has ended, and must not be looked up in the store.
+func (t *Table) Refused(token wamble.Token) bool { return t.refused.Find(token.Hash()) != nil }
 
-// Heard records a sign of life of a session, which becomes confirmed and live. The time is stored at most
-// once per noteEvery. Heard reports whether anything has changed: a second sign at the same time changes
+// NoteActivity records a sign of life of a session, which becomes confirmed and live. The time is stored at most
+// once per storeActivityEvery. Heard reports whether anything has changed: a second sign at the same time changes
 // nothing.
-func (t *Table) Heard(now time.Time, s *Session, out intent.Intents) bool {
+func (t *Table) NoteActivity(now time.Time, s *Session, out intent.Intents) bool {
 	at := t.tick(now)
-	if s.times.heard == at && s.list == &t.lists.live && s.greeting == nil && at-s.times.noted < noteEvery.Microseconds() {
+	if s.times.lastSeen == at && s.list == &t.lists.live && s.greeting == nil && at-s.times.lastStored < storeActivityEvery.Microseconds() {
 		return false
 	}
 	t.confirm(s)
-	s.times.heard = at
+	s.times.lastSeen = at
 	t.lists.live.moveToFront(s)
 	t.count(s)
 	t.shares.Touch(&s.share)
-	if at-s.times.noted >= noteEvery.Microseconds() {
-		s.times.noted = at
+	if at-s.times.lastStored >= storeActivityEvery.Microseconds() {
+		s.times.lastStored = at
 		t.intents.seen = intent.UpdateSessionLastSeen{Session: s.id, At: timeOf(at)}
 		out.Add(&t.intents.seen)
 	}
@@ -194,7 +194,7 @@ func (t *Table) Applied(seq uint64) int {
 // add adds a session to the table.
 func (t *Table) add(s *Session, l *list) {
 	if t.byID[s.id] = s; s.token.IsZero() {
-		t.unshown[s.hash] = s
+		t.byHash[s.hash] = s
 	} else {
 		t.byToken[s.token] = s
 	}
@@ -234,11 +234,11 @@ func (t *Table) depart(s *Session) {
 // forget removes a session from memory.
 func (t *Table) forget(s *Session) {
 	t.confirm(s)
-	t.forgot = max(t.forgot, s.times.created)
+	t.oldestForgotten = max(t.oldestForgotten, s.times.created)
 	s.list.remove(s)
 	t.count(s)
 	delete(t.byToken, s.token)
-	delete(t.unshown, s.hash)
+	delete(t.byHash, s.hash)
 	delete(t.byID, s.id)
 	if i := s.identity; i != nil {
 		t.dropSession(i, t.newest)

@@ -18,7 +18,7 @@ func (t *Table) RenewToken(now time.Time, s *Session, out intent.Intents) error 
 	if err != nil {
 		return err
 	}
-	t.over.Use(s.hash)
+	t.refused.Use(s.hash)
 	delete(t.byToken, s.token)
 	t.byToken[token] = s
 	s.token, s.hash, s.bound = token, token.Hash(), nil
@@ -30,7 +30,7 @@ func (t *Table) RenewToken(now time.Time, s *Session, out intent.Intents) error 
 func (t *Table) BindToken(now time.Time, s *Session, ip netip.Addr, out intent.Intents) {
 	host := wamble.HostOf(ip)
 	if !host.IsValid() {
-		host = nowhere
+		host = noHost
 	}
 	s.bound = &host
 	t.noteToken(t.tick(now), s, out)
@@ -40,8 +40,8 @@ func (t *Table) noteToken(at int64, s *Session, out intent.Intents) {
 	out.Add(&intent.RenewToken{Session: s.id, Token: s.hash, Host: hostText(s.bound), At: timeOf(at)})
 }
 
-// nowhere is a host from which no packet comes.
-var nowhere = netip.PrefixFrom(netip.IPv6Unspecified(), 128)
+// noHost is a host from which no packet comes.
+var noHost = netip.PrefixFrom(netip.IPv6Unspecified(), 128)
 
 // hostText returns a host as it is stored.
 func hostText(host *netip.Prefix) string {
@@ -58,7 +58,7 @@ func hostOf(text string) *netip.Prefix {
 	}
 	host, err := netip.ParsePrefix(text)
 	if err != nil {
-		host = nowhere
+		host = noHost
 	}
 	return &host
 }

@@ -17,7 +17,7 @@ type Ranks[H any] struct {
 // Rank is a holder's place in Ranks. It is a field of the holder.
 type Rank[H any] struct {
 	n          int
-	of         *H
+	holder     *H
 	prev, next *Rank[H]
 }
 
@@ -28,8 +28,8 @@ func (r *Rank[H]) N() int { return r.n }
 type level[H any] struct{ first, last *Rank[H] }
 
 // Grow adds one holding to a holder, Shrink removes one.
-func (t *Ranks[H]) Grow(r *Rank[H], of *H)   { r.of = of; t.move(r, r.n+1) }
-func (t *Ranks[H]) Shrink(r *Rank[H], of *H) { r.of = of; t.move(r, r.n-1) }
+func (t *Ranks[H]) Grow(r *Rank[H], of *H)   { r.holder = of; t.move(r, r.n+1) }
+func (t *Ranks[H]) Shrink(r *Rank[H], of *H) { r.holder = of; t.move(r, r.n-1) }
 
 // Touch makes a holder the least idle of its level.
 func (t *Ranks[H]) Touch(r *Rank[H]) {
@@ -43,7 +43,7 @@ func (t *Ranks[H]) Most() *H {
 	if t.most == 0 {
 		return nil
 	}
-	return t.levels[t.most].first.of
+	return t.levels[t.most].first.holder
 }
 
 func (t *Ranks[H]) move(r *Rank[H], n int) {

@@ -36,7 +36,7 @@ type Table[T any] struct {
 
 // Holding is one thing that a host holds. It is a field of the thing, and zero while its host is unknown.
 type Holding[T any] struct {
-	of         *T
+	item       *T
 	host       *host[T]
 	prev, next *Holding[T]
 }
@@ -71,7 +71,7 @@ func (t *Table[T]) Add(h *Holding[T], of *T, key Host) {
 	if who == t.empty {
 		t.empty = nil
 	}
-	h.of = of
+	h.item = of
 	who.push(h)
 	t.ranks.Grow(&who.rank, who)
 }
@@ -134,7 +134,7 @@ func (t *Table[T]) Yield(key Host) *T {
 	if own := t.hosts[key]; own != nil && own.rank.N() == who.rank.N() {
 		who = own
 	}
-	return who.first.of
+	return who.first.item
 }
 
 func (w *host[T]) push(h *Holding[T]) {

@@ -3,8 +3,8 @@ package spectate
 // bucket is a token bucket of packets. Its unit is a millionth of a packet, so that a rate per second times
 // microseconds needs no division.
 type bucket struct {
-	left int64
-	at   int64 // when it was last filled
+	tokens int64
+	at     int64 // when it was last filled
 }
 
 const one = 1_000_000 // packet
@@ -12,21 +12,21 @@ const one = 1_000_000 // packet
 // unbounded is the rate that stands for no bound.
 const unbounded = 100_000_000
 
-// fill adds the tokens since the last fill, up to burst packets in all.
-func (b *bucket) fill(now, rate, burst int64) {
+// refill adds the tokens since the last fill, up to burst packets in all.
+func (b *bucket) refill(now, rate, burst int64) {
 	elapsed := min(now-b.at, slowness*second)
 	b.at = now
-	b.left = min(b.left+rate*elapsed, max(burst, 1)*one)
+	b.tokens = min(b.tokens+rate*elapsed, max(burst, 1)*one)
 }
 
 // packets returns how many packets may be sent now.
-func (b *bucket) packets() int { return int(max(b.left, 0) / one) }
+func (b *bucket) packets() int { return int(max(b.tokens, 0) / one) }
 
 // spend takes n packets, even more than there are: then later ones wait.
-func (b *bucket) spend(n int) { b.left -= int64(n) * one }
+func (b *bucket) spend(n int) { b.tokens -= int64(n) * one }
 
 // totalRate returns the packets per second of all watchers.
-func (h *Hall) totalRate() int64 {
+func (h *Hub) totalRate() int64 {
 	rate := int64(h.opts.Total)
 	if rate == 0 {
 		rate = unbounded
@@ -39,7 +39,7 @@ func (h *Hall) totalRate() int64 {
 
 // rate returns the packets per second of one watcher: the smaller of the bound per watcher and an equal
 // share of the bound of all.
-func (h *Hall) rate() int64 {
+func (h *Hub) rate() int64 {
 	rate := h.totalRate() / int64(max(len(h.watchers), 1))
 	if own := int64(h.opts.PerWatcher); own > 0 {
 		if h.slow {
@@ -51,14 +51,14 @@ func (h *Hall) rate() int64 {
 }
 
 // refill fills the allowance of a watcher, and returns how many packets they may be sent now.
-func (h *Hall) refill(w *watcher) int {
+func (h *Hub) refill(w *watcher) int {
 	rate := h.rate()
-	w.allowance.fill(h.now, rate, rate*max(h.period(w.state), second)/second)
+	w.allowance.refill(h.now, rate, rate*max(h.period(w.state), second)/second)
 	return min(w.allowance.packets(), h.total.packets())
 }
 
 // spend takes packets from the buckets of a watcher and of all.
-func (h *Hall) spend(w *watcher, n int) {
+func (h *Hub) spend(w *watcher, n int) {
 	w.allowance.spend(n)
 	h.total.spend(n)
 }

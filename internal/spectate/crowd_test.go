@@ -16,11 +16,11 @@ func TestCrowds(t *testing.T) {
 	for session, board := range []wamble.BoardID{0, 3, 3, 2, 4, 3, 2, 0} {
 		r.watch(wamble.SessionID(session+1), Request{Board: board})
 	}
-	want := []Crowd{{3, 3}, {2, 2}, {4, 1}}
-	if got := r.h.Crowds(5); !slices.Equal(got, want) {
+	want := []BoardAudience{{3, 3}, {2, 2}, {4, 1}}
+	if got := r.h.Audiences(5); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := r.h.Crowds(1); !slices.Equal(got, want[:1]) {
+	if got := r.h.Audiences(1); !slices.Equal(got, want[:1]) {
 		t.Errorf("got %v, want %v", got, want[:1])
 	}
 }

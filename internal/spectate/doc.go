@@ -3,19 +3,19 @@
 //
 // Its nouns, and the files that bear their names:
 //
-//   - the Hall is all watchers of a profile and all boards they can see
-//     (hall.go); Profile is what it needs of the profile around it;
-//   - a Board is what spectators see of a board, an entry its copy in the hall, and
+//   - the Hub is all watchers of a profile and all boards they can see
+//     (hub.go); Profile is what it needs of the profile around it;
+//   - a Board is what spectators see of a board, an entry its copy in the hub, and
 //     the log the order in which boards have changed (board.go, log.go);
 //   - a watcher sees the summary of all boards, or the focus on one (watcher.go,
 //     summary.go, focus.go);
-//   - a Guest asks to watch, and is admitted or not (request.go);
+//   - a Viewer asks to watch, and is admitted or not (request.go);
 //   - a view is an encoded board, the same for all watchers (view.go);
 //   - a bucket is a token bucket of packets (bucket.go).
 //
 // # A summary
 //
-// Changes are numbered. For each watcher the hall knows up to which change they were shown everything, and
+// Changes are numbered. For each watcher the hub knows up to which change they were shown everything, and
 // which older ones they were not shown yet:
 //
 //	      low          mid                top          last

@@ -5,9 +5,9 @@ const repeatEvery = second
 
 // showFocus shows a watcher their board, if it has changed. A board that is gone is shown in its last
 // state.
-func (h *Hall) showFocus(t int64, w *watcher, profile Profile) {
+func (h *Hub) showFocus(t int64, w *watcher, profile Profile) {
 	e := h.entries[w.board]
-	gone := e == nil || e.gone
+	gone := e == nil || e.removed
 	changed := e != nil && e.change > w.seen.top
 	repeated := t-w.times.shown >= repeatEvery && h.opts.FocusHz > 0
 	if e != nil && (changed && (gone || h.opts.FocusHz > 0) || repeated && !gone) && h.refill(w) > 0 {
@@ -16,7 +16,7 @@ func (h *Hall) showFocus(t int64, w *watcher, profile Profile) {
 		profile.Send(w.token, h.shown(w, e, focus))
 	}
 	if gone {
-		h.fallBack(t, w, profile, "the board is over or asleep; you see all boards")
+		h.endFocus(t, w, profile, "the board is over or asleep; you see all boards")
 		return
 	}
 	if t-w.times.probed >= h.probeEvery() {
@@ -26,9 +26,9 @@ func (h *Hall) showFocus(t int64, w *watcher, profile Profile) {
 	}
 }
 
-// fallBack turns a focus into a summary, and tells the watcher why.
-func (h *Hall) fallBack(t int64, w *watcher, profile Profile, why string) {
-	notice := h.notice(w, fellBack, why)
+// endFocus turns a focus into a summary, and tells the watcher why.
+func (h *Hub) endFocus(t int64, w *watcher, profile Profile, why string) {
+	notice := h.notice(w, focusEnded, why)
 	profile.Send(w.token, notice)
 	w.state, w.board, w.filter = summary, 0, AllBoards
 	h.count(w, true)

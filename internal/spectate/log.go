@@ -4,12 +4,12 @@ import "sort"
 
 // log is the order in which boards have changed.
 type log struct {
-	last     uint64    // number of the newest change
-	slots    []slot    // by number; stale if the entry has changed again
-	dirty    []*entry  // changed, and not numbered yet
-	removals []removal // oldest first
-	live     int       // boards that can be watched
-	gone     uint64    // the newest change by which a board went
+	last        uint64    // number of the newest change
+	slots       []slot    // by number; stale if the entry has changed again
+	dirty       []*entry  // changed, and not numbered yet
+	removals    []removal // oldest first
+	live        int       // boards that can be watched
+	lastRemoval uint64    // the newest change by which a board went
 }
 
 // slot is one change. It is stale if its entry has changed again.

@@ -6,12 +6,12 @@ import (
 	"wamble"
 )
 
-// Guest is a session that asks to watch, and its rights.
-type Guest struct {
-	Session wamble.SessionID
-	Token   wamble.Token
-	Trust   int
-	Heard   time.Time // last sign of life
+// Viewer is a session that asks to watch, and its rights.
+type Viewer struct {
+	Session  wamble.SessionID
+	Token    wamble.Token
+	Trust    int
+	LastSeen time.Time // last sign of life
 	// Summary and Focus say what the policy lets it watch, Bypass that it needs no place for a focus, Modes
 	// that it may see which boards are Chess960.
 	Summary, Focus, Bypass, Modes bool
@@ -32,8 +32,8 @@ var (
 	errUnavailable = &wamble.Denied{Code: wamble.SpectateUnavailable}
 )
 
-// welcome reports whether a guest may watch at all.
-func (h *Hall) welcome(g *Guest, s state) bool {
+// mayWatch reports whether a guest may watch at all.
+func (h *Hub) mayWatch(g *Viewer, s state) bool {
 	may := g.Summary
 	if s == focus {
 		may = g.Focus
@@ -42,7 +42,7 @@ func (h *Hall) welcome(g *Guest, s state) bool {
 }
 
 // bypasses reports whether a guest needs no place.
-func (h *Hall) bypasses(g *Guest, s state) bool {
+func (h *Hub) bypasses(g *Viewer, s state) bool {
 	return s == focus && (g.Bypass || h.opts.AdminTrust >= 0 && g.Trust >= h.opts.AdminTrust)
 }
 
@@ -50,9 +50,9 @@ func (h *Hall) bypasses(g *Guest, s state) bool {
 // now ends only if they are admitted. The error is a *wamble.Denied: the guest may not watch (1002), there
 // are too many watchers (1003), all places are taken (1004), there is no focus (1001), or the board is
 // unknown (1005).
-func (h *Hall) Watch(now time.Time, g Guest, request Request, reply func(packet []byte)) error {
+func (h *Hub) Watch(now time.Time, g Viewer, request Request, reply func(packet []byte)) error {
 	t := h.tick(now)
-	h.settle()
+	h.numberChanges()
 	s := summary
 	if request.Board != 0 {
 		s = focus
@@ -68,7 +68,7 @@ func (h *Hall) Watch(now time.Time, g Guest, request Request, reply func(packet 
 		h.watchers = append(h.watchers, w)
 		if len(h.watchers) == 1 {
 			h.nextTurn = t
-			h.total.fill(t, h.totalRate(), h.totalRate()/10)
+			h.total.refill(t, h.totalRate(), h.totalRate()/10)
 		}
 	}
 	h.count(w, !h.bypasses(&g, s))
@@ -76,7 +76,7 @@ func (h *Hall) Watch(now time.Time, g Guest, request Request, reply func(packet 
 	if g.Modes {
 		w.filter = request.Filter
 	}
-	w.times = times{next: t + h.period(s), check: t + checkEvery, heard: t, shown: t, probed: t}
+	w.times = times{next: t + h.period(s), check: t + checkEvery, lastSeen: t, shown: t, probed: t}
 	if s == focus {
 		w.seen.top = e.change
 		h.spend(w, 1)
@@ -88,13 +88,13 @@ func (h *Hall) Watch(now time.Time, g Guest, request Request, reply func(packet 
 }
 
 // admits returns why a guest is not admitted, or nil.
-func (h *Hall) admits(g *Guest, s state, w *watcher, e *entry) error {
+func (h *Hub) admits(g *Viewer, s state, w *watcher, e *entry) error {
 	others := h.counted
 	if w != nil && w.counts {
 		others--
 	}
 	switch {
-	case !h.welcome(g, s):
+	case !h.mayWatch(g, s):
 		return errHidden
 	case w == nil && len(h.watchers) >= h.opts.Records:
 		return errBusy
@@ -102,20 +102,20 @@ func (h *Hall) admits(g *Guest, s state, w *watcher, e *entry) error {
 		return errFull
 	case s == focus && !h.opts.Focus:
 		return errNoFocus
-	case s == focus && (e == nil || e.gone):
+	case s == focus && (e == nil || e.removed):
 		return errUnavailable
 	}
 	return nil
 }
 
 // Stop ends the watching of a session, and calls reply with the packet of the answer.
-func (h *Hall) Stop(g Guest, reply func(packet []byte)) {
+func (h *Hub) Stop(g Viewer, reply func(packet []byte)) {
 	h.Leave(g.Session)
 	reply(h.idle(&watcher{token: g.Token}))
 }
 
 // stop tells a watcher that spectators are not admitted any more.
-func (h *Hall) stop(w *watcher, profile Profile) {
+func (h *Hub) stop(w *watcher, profile Profile) {
 	profile.Send(w.token, h.idle(w))
 	profile.Send(w.token, h.notice(w, stopped, "spectators are not admitted at present"))
 	h.spend(w, 2)

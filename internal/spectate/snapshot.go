@@ -28,12 +28,12 @@ const (
 func (w *watcher) numbers() [9]*int64 {
 	return [9]*int64{
 		(*int64)(&w.session), &w.seen.generation, &w.seen.refreshed,
-		&w.times.next, &w.times.check, &w.times.heard, &w.times.shown, &w.times.probed, &w.allowance.left,
+		&w.times.next, &w.times.check, &w.times.lastSeen, &w.times.shown, &w.times.probed, &w.allowance.tokens,
 	}
 }
 
 // Snapshot appends all watchers to dst, for Load in another process. Boards are left out.
-func (h *Hall) Snapshot(dst []byte) []byte {
+func (h *Hub) Snapshot(dst []byte) []byte {
 	le := binary.LittleEndian
 	dst = append(dst, magic...)
 	for _, n := range []int64{h.now, h.generation, int64(len(h.watchers))} {
@@ -57,9 +57,9 @@ func (h *Hall) Snapshot(dst []byte) []byte {
 	return dst
 }
 
-// Load returns the hall of a snapshot. It is closed, and must be opened first if it has watchers. Errors:
+// Load returns the hub of a snapshot. It is closed, and must be opened first if it has watchers. Errors:
 // ErrState for bytes that Snapshot cannot have written.
-func Load(opts Options, state []byte) (*Hall, error) {
+func Load(opts Options, state []byte) (*Hub, error) {
 	h := New(opts)
 	if len(state) < len(magic)+3*8 || string(state[:len(magic)]) != magic {
 		return nil, ErrState

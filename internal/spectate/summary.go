@@ -8,7 +8,7 @@ const maxReliable = 64
 const maxSteps = 4096
 
 // begin begins a new summary, reliably: the reset, and the most recent boards.
-func (h *Hall) begin(t int64, w *watcher, send func(packet []byte)) {
+func (h *Hub) begin(t int64, w *watcher, send func(packet []byte)) {
 	h.renew(t, w)
 	send(h.reset(w, true))
 	most := min(h.refill(w)-1, maxReliable)
@@ -18,21 +18,21 @@ func (h *Hall) begin(t int64, w *watcher, send func(packet []byte)) {
 }
 
 // renew gives a watcher the next generation, in which everything is shown again.
-func (h *Hall) renew(t int64, w *watcher) {
+func (h *Hub) renew(t int64, w *watcher) {
 	h.generation = max(h.generation+1, t/millisecond) // higher than any before a restart
 	w.seen.generation, w.seen.base = h.generation, h.log.last
-	h.again(t, w)
+	h.resetSeen(t, w)
 }
 
-// again makes all changes missing, so that everything is shown again.
-func (h *Hall) again(t int64, w *watcher) {
+// resetSeen makes all changes missing, so that everything is shown again.
+func (h *Hub) resetSeen(t int64, w *watcher) {
 	w.seen.low, w.seen.mid, w.seen.top = 0, h.log.last, h.log.last
 	w.seen.refreshed = t
 }
 
 // walk shows the changes from from down to to (exclusive), the most recent first, until n is most. It
 // returns the change down to which all is shown: to, if it has come so far.
-func (h *Hall) walk(w *watcher, from, to uint64, most int, n *int, show func(*entry)) uint64 {
+func (h *Hub) walk(w *watcher, from, to uint64, most int, n *int, show func(*entry)) uint64 {
 	l := &h.log
 	steps := maxSteps
 	for i := l.below(from) - 1; i >= 0 && l.slots[i].change > to; i-- {
@@ -49,7 +49,7 @@ func (h *Hall) walk(w *watcher, from, to uint64, most int, n *int, show func(*en
 }
 
 // showSummary shows a watcher what is new, and then what is missing.
-func (h *Hall) showSummary(t int64, w *watcher, profile Profile) {
+func (h *Hub) showSummary(t int64, w *watcher, profile Profile) {
 	most := min(h.refill(w), profile.Room())
 	if most <= 0 {
 		return
@@ -57,12 +57,12 @@ func (h *Hall) showSummary(t int64, w *watcher, profile Profile) {
 	n, once := 0, h.opts.SummaryHz <= 0
 	show := func(e *entry) { profile.Send(w.token, h.shown(w, e, summary)) }
 	if !once && h.wholeDue(t, w) {
-		if h.opts.Full || h.log.gone > w.seen.base {
+		if h.opts.Full || h.log.lastRemoval > w.seen.base {
 			h.renew(t, w)
 			profile.Send(w.token, h.reset(w, false))
 			n++
 		} else {
-			h.again(t, w)
+			h.resetSeen(t, w)
 		}
 	}
 	s := &w.seen
@@ -89,7 +89,7 @@ const refreshEvery = 10 * second
 
 // wholeDue reports whether everything must be shown again. A full summary is repeated as soon as the last
 // is complete, if anything has changed.
-func (h *Hall) wholeDue(t int64, w *watcher) bool {
+func (h *Hub) wholeDue(t int64, w *watcher) bool {
 	s := &w.seen
 	if h.opts.Full && s.mid <= s.low && h.log.last > s.top {
 		return true
@@ -98,7 +98,7 @@ func (h *Hall) wholeDue(t int64, w *watcher) bool {
 }
 
 // probe sends a watcher of the summary a reliable packet, if one is due.
-func (h *Hall) probe(t int64, w *watcher, profile Profile) {
+func (h *Hub) probe(t int64, w *watcher, profile Profile) {
 	if t-w.times.probed < h.probeEvery() {
 		return
 	}

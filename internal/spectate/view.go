@@ -20,7 +20,7 @@ func generationAt(n int) int {
 }
 
 // viewOf returns the view of a board, encoded anew if the board has changed.
-func (h *Hall) viewOf(e *entry, s state) *view {
+func (h *Hub) viewOf(e *entry, s state) *view {
 	v := &e.views[s-summary]
 	if v.of != e.change {
 		v.packet = h.encode(v.packet[:0], e, s, wire.FlagUnreliable, 0, "")
@@ -30,7 +30,7 @@ func (h *Hall) viewOf(e *entry, s state) *view {
 }
 
 // encode appends a board as a packet. A board that is gone has no position in a summary.
-func (h *Hall) encode(dst []byte, e *entry, s state, flags wire.Flags, generation int64, name string) []byte {
+func (h *Hub) encode(dst []byte, e *entry, s state, flags wire.Flags, generation int64, name string) []byte {
 	ext := h.bytes.fields[:0]
 	if name != "" {
 		ext = append(ext, wire.String(wire.KeySpectateState, name))
@@ -40,7 +40,7 @@ func (h *Hall) encode(dst []byte, e *entry, s state, flags wire.Flags, generatio
 	}
 	b := &e.board
 	var fen wire.Text
-	if !e.gone || s == focus {
+	if !e.removed || s == focus {
 		fen = wire.Text(wire.ShortFEN(b.Position.AppendFEN(h.bytes.fen[:0])))
 		if b.From != b.To {
 			ext = append(ext, wire.Int(wire.KeyLastMoveFrom, int64(b.From)), wire.Int(wire.KeyLastMoveTo, int64(b.To)))
@@ -57,7 +57,7 @@ func (h *Hall) encode(dst []byte, e *entry, s state, flags wire.Flags, generatio
 }
 
 // append encodes one update. Updates always fit.
-func (h *Hall) append(dst []byte, head wire.Header, m wire.SpectateUpdate, ext []wire.Field) []byte {
+func (h *Hub) append(dst []byte, head wire.Header, m wire.SpectateUpdate, ext []wire.Field) []byte {
 	packet, err := wire.Append(dst, head, m, ext...)
 	if err != nil {
 		panic("spectate: a board that cannot be encoded: " + err.Error())
@@ -66,14 +66,14 @@ func (h *Hall) append(dst []byte, head wire.Header, m wire.SpectateUpdate, ext [
 }
 
 // shown returns the view of a board for one watcher, valid until the next call.
-func (h *Hall) shown(w *watcher, e *entry, s state) []byte {
+func (h *Hub) shown(w *watcher, e *entry, s state) []byte {
 	v := h.viewOf(e, s)
 	p := append(h.bytes.copy[:0], v.packet...)
 	h.bytes.copy = p
 	if s == summary {
 		binary.BigEndian.PutUint64(p[generationAt(fenLen(p)):], uint64(w.seen.generation))
 	}
-	return w.own(p)
+	return w.personalize(p)
 }
 
 // fenLen returns the length of the position in an encoded view: its payload without the trailer.
@@ -82,8 +82,8 @@ func fenLen(p []byte) int {
 	return n - wire.HeaderSize - int(binary.BigEndian.Uint16(p[n-2:])) - 4
 }
 
-// own writes the token of a watcher into a packet, and clears what they may not see.
-func (w *watcher) own(p []byte) []byte {
+// personalize writes the token of a watcher into a packet, and clears what they may not see.
+func (w *watcher) personalize(p []byte) []byte {
 	copy(p[4:20], w.token[:])
 	if !w.modes {
 		p[1] &^= byte(wire.FlagBoardIs960)
@@ -92,46 +92,46 @@ func (w *watcher) own(p []byte) []byte {
 }
 
 // reliably returns a board in a reliable packet with the state, as at the beginning of watching.
-func (h *Hall) reliably(w *watcher, e *entry, s state) []byte {
+func (h *Hub) reliably(w *watcher, e *entry, s state) []byte {
 	name := wire.SpectateSummary
 	if s == focus {
 		name = wire.SpectateFocus
 	}
 	h.bytes.copy = h.encode(h.bytes.copy[:0], e, s, 0, w.seen.generation, name)
-	return w.own(h.bytes.copy)
+	return w.personalize(h.bytes.copy)
 }
 
 // reset returns the packet that begins a summary.
-func (h *Hall) reset(w *watcher, reliable bool) []byte {
+func (h *Hub) reset(w *watcher, reliable bool) []byte {
 	ext, flags := h.bytes.fields[:0], wire.FlagUnreliable
 	if reliable {
 		ext, flags = append(ext, wire.String(wire.KeySpectateState, wire.SpectateSummary)), 0
 	}
 	ext = append(ext, wire.Int(wire.KeySpectateGeneration, w.seen.generation))
 	h.bytes.extra = h.append(h.bytes.extra[:0], wire.Header{Flags: flags}, wire.SpectateUpdate{}, ext)
-	return w.own(h.bytes.extra)
+	return w.personalize(h.bytes.extra)
 }
 
 // idle returns the packet that says that nothing is watched.
-func (h *Hall) idle(w *watcher) []byte {
+func (h *Hub) idle(w *watcher) []byte {
 	ext := append(h.bytes.fields[:0], wire.String(wire.KeySpectateState, wire.SpectateIdle))
 	h.bytes.extra = h.append(h.bytes.extra[:0], wire.Header{}, wire.SpectateUpdate{}, ext)
-	return w.own(h.bytes.extra)
+	return w.personalize(h.bytes.extra)
 }
 
 // The flags of a notice that watching has ended.
 const (
-	fellBack = wire.FlagUnreliable | wire.FlagSummaryFallback
-	stopped  = wire.FlagUnreliable | wire.FlagSpectateStopped
+	focusEnded = wire.FlagUnreliable | wire.FlagSummaryFallback
+	stopped    = wire.FlagUnreliable | wire.FlagSpectateStopped
 )
 
 // notice returns the packet of a notice to a watcher.
-func (h *Hall) notice(w *watcher, flags wire.Flags, text string) []byte {
+func (h *Hub) notice(w *watcher, flags wire.Flags, text string) []byte {
 	m := wire.ServerNotification{Type: wire.NoticeSpectateEnded, Text: wire.Text(text)}
 	packet, err := wire.Append(h.bytes.extra[:0], wire.Header{Flags: flags, Board: w.board}, m)
 	if err != nil {
 		panic("spectate: a notice that cannot be encoded: " + err.Error())
 	}
 	h.bytes.extra = packet
-	return w.own(packet)
+	return w.personalize(packet)
 }

@@ -29,7 +29,7 @@ type watcher struct {
 	board     wamble.BoardID // of a focus
 	modes     bool           // may see which boards are Chess960
 	counts    bool           // takes a place
-	over      bool           // to be removed
+	ended     bool           // to be removed
 	seen      seen
 	times     times
 	allowance bucket
@@ -45,17 +45,17 @@ type seen struct {
 
 // times are when something last happened to a watcher, or is due.
 type times struct {
-	next   int64 // the next turn
-	check  int64 // when check is due
-	heard  int64
-	shown  int64 // the focus
-	probed int64 // when the last reliable packet was sent
+	next     int64 // the next turn
+	check    int64 // when check is due
+	lastSeen int64
+	shown    int64 // the focus
+	probed   int64 // when the last reliable packet was sent
 }
 
 // sees reports whether a summary of the watcher includes a board.
 func (w *watcher) sees(e *entry) bool {
 	switch {
-	case e.gone && e.change <= w.seen.base:
+	case e.removed && e.change <= w.seen.base:
 		return false
 	case w.filter == Chess960Boards:
 		return e.board.Chess960
@@ -69,11 +69,11 @@ func (w *watcher) sees(e *entry) bool {
 const checkEvery = second
 
 // serve gives a watcher a turn, if it is due. It reports false if no packet can be sent now to any watcher.
-func (h *Hall) serve(t int64, w *watcher, profile Profile) bool {
+func (h *Hub) serve(t int64, w *watcher, profile Profile) bool {
 	if t >= w.times.check {
 		w.times.check = t + checkEvery
 		if !h.check(t, w, profile) {
-			w.over = true
+			w.ended = true
 			return true
 		}
 	}
@@ -96,14 +96,14 @@ func (h *Hall) serve(t int64, w *watcher, profile Profile) bool {
 }
 
 // check reports whether a watcher is still here and may go on watching.
-func (h *Hall) check(t int64, w *watcher, profile Profile) bool {
-	g, ok := profile.Guest(w.session)
-	if !ok || !h.welcome(&g, w.state) {
+func (h *Hub) check(t int64, w *watcher, profile Profile) bool {
+	g, ok := profile.Viewer(w.session)
+	if !ok || !h.mayWatch(&g, w.state) {
 		return false
 	}
 	w.modes = g.Modes
-	w.times.heard = max(w.times.heard, g.Heard.UnixMicro())
-	if t-w.times.heard > h.opts.Idle.Microseconds() {
+	w.times.lastSeen = max(w.times.lastSeen, g.LastSeen.UnixMicro())
+	if t-w.times.lastSeen > h.opts.Idle.Microseconds() {
 		return false
 	}
 	if h.opts.Max == 0 && !h.bypasses(&g, w.state) {
@@ -111,11 +111,11 @@ func (h *Hall) check(t int64, w *watcher, profile Profile) bool {
 		return false
 	}
 	if w.state == focus && !h.opts.Focus {
-		h.fallBack(t, w, profile, "single boards are not shown any more; you see all of them")
+		h.endFocus(t, w, profile, "single boards are not shown any more; you see all of them")
 	}
 	return true
 }
 
 // probeEvery returns how often a watcher is sent a reliable packet, whose ACK shows that they are still
 // here.
-func (h *Hall) probeEvery() int64 { return h.opts.Idle.Microseconds() / 3 }
+func (h *Hub) probeEvery() int64 { return h.opts.Idle.Microseconds() / 3 }

@@ -13,7 +13,7 @@ import (
 // digest is a summary of the output of a step: enough to tell whether two outputs are equal, and in which
 // part they differ.
 type digest struct {
-	packets, frames, rest part
+	packets, frames, other part
 }
 
 // part is the number of elements of one part of an output, and their hash.
@@ -23,7 +23,7 @@ type part struct {
 }
 
 func (d digest) append(b []byte) []byte {
-	for _, p := range []part{d.packets, d.frames, d.rest} {
+	for _, p := range []part{d.packets, d.frames, d.other} {
 		b = append(binary.AppendUvarint(b, p.n), p.hash[:]...)
 	}
 	return b
@@ -31,7 +31,7 @@ func (d digest) append(b []byte) []byte {
 
 func readDigest(r *pack.Reader) digest {
 	var d digest
-	for _, p := range []*part{&d.packets, &d.frames, &d.rest} {
+	for _, p := range []*part{&d.packets, &d.frames, &d.other} {
 		p.n = r.Uint()
 		copy(p.hash[:], r.Take(8))
 	}
@@ -60,8 +60,8 @@ func (g *digester) of(out *profile.Output) digest {
 		g.flush()
 	}
 	d.frames = g.part(out.Frames.Len())
-	fmt.Fprintln(g.hash, out.Gate, out.Loads, out.Leases, out.Next.UnixNano())
-	d.rest = g.part(len(out.Loads) + len(out.Leases))
+	fmt.Fprintln(g.hash, out.DurableIndex, out.Loads, out.Leases, out.Next.UnixNano())
+	d.other = g.part(len(out.Loads) + len(out.Leases))
 	return d
 }
 

@@ -47,18 +47,18 @@ type File struct {
 	file     *os.File
 	recorder *Recorder // nil after an error
 	buffer   buffer
-	much     chan struct{} // signals that the buffer is large
+	flushNow chan struct{} // signals that the buffer is large
 	closed   chan struct{} // closed by Close
-	over     chan struct{} // closed when the goroutine has ended
+	done     chan struct{} // closed when the goroutine has ended
 
 	writing sync.Mutex // held during a write, so that the file keeps the order
 	err     error      // first error of a write; guarded by writing
 }
 
 const (
-	writeEvery = time.Second
-	muchBytes  = 1 << 20
-	mostBytes  = 64 << 20 // beyond that the loop itself writes
+	writeEvery  = time.Second
+	flushBytes  = 1 << 20
+	maxBuffered = 64 << 20 // beyond that the loop itself writes
 )
 
 // buffer is what was recorded and is not written yet.
@@ -103,26 +103,26 @@ func create(name string, o profile.Options, log *slog.Logger) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	r := &File{log: log, file: f, much: make(chan struct{}, 1), closed: make(chan struct{}), over: make(chan struct{})}
+	r := &File{log: log, file: f, flushNow: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{})}
 	if r.recorder, err = NewRecorder(&r.buffer, o); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	go func() {
-		defer close(r.over)
-		guard.Run("the recording", r.keep, func(err error) { log.Error("the recording is not written any more", "file", name, "err", err) })
+		defer close(r.done)
+		guard.Run("the recording", r.writeLoop, func(err error) { log.Error("the recording is not written any more", "file", name, "err", err) })
 	}()
 	return r, nil
 }
 
-// keep writes the buffer repeatedly until Close.
-func (f *File) keep() {
+// writeLoop writes the buffer repeatedly until Close.
+func (f *File) writeLoop() {
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-f.closed:
 			return
-		case <-f.much:
+		case <-f.flushNow:
 		case <-tick.C:
 		}
 		f.write()
@@ -151,12 +151,12 @@ func (f *File) Step(now time.Time, inputs []profile.Input, out *profile.Output) 
 		f.recorder = nil
 	}
 	n := f.buffer.size()
-	if n > mostBytes {
+	if n > maxBuffered {
 		f.write()
 	}
-	if n > muchBytes {
+	if n > flushBytes {
 		select {
-		case f.much <- struct{}{}:
+		case f.flushNow <- struct{}{}:
 		default:
 		}
 	}
@@ -173,7 +173,7 @@ func (f *File) Flush() {
 func (f *File) Close() {
 	if f != nil {
 		close(f.closed)
-		<-f.over
+		<-f.done
 		f.report(errors.Join(f.write(), f.file.Close()))
 	}
 }

@@ -41,8 +41,8 @@ func record(t testing.TB) ([]byte, int) {
 				inputs = append(inputs, &profile.Leased{Sequence: l.Sequence, Blocks: []wamble.Block{{First: next, Count: int64(l.Count)}}})
 				next += int64(l.Count)
 			}
-			if out.Gate != 0 {
-				inputs = append(inputs, &profile.Durable{Gate: out.Gate, Seq: out.Gate})
+			if out.DurableIndex != 0 {
+				inputs = append(inputs, &profile.Durable{Index: out.DurableIndex, Seq: out.DurableIndex})
 			}
 		}
 	}

@@ -58,11 +58,11 @@ type Conn struct {
 	frames *frameReader
 	json   *jsonSide // translates between JSON and packets; nil if the connection carries packets
 	source *source   // the connection in the inboxes; nil for a client
-	rest   []byte    // packets of the current message that Next has not returned yet
+	unread []byte    // packets of the current message that Next has not returned yet
 	spoke  bool      // the first packet has come, or none is required: frames of any kind extend the deadline
 
 	out      *outbox
-	heard    atomic.Int64 // time of the last received frame, unix nanoseconds
+	lastSeen atomic.Int64 // time of the last received frame, unix nanoseconds
 	closing  atomic.Bool  // Close was called: the read deadline is Linger
 	written  chan struct{}
 	crash    error // a panic of the writer; valid when written is closed
@@ -82,7 +82,7 @@ func startConn(nc net.Conn, peer wamble.Peer, t Timing, client, pinged bool, f *
 		frames: f, json: json, out: newOutbox(), written: make(chan struct{}),
 	}
 	now := time.Now()
-	c.heard.Store(now.UnixNano())
+	c.lastSeen.Store(now.UnixNano())
 	nc.SetReadDeadline(now.Add(t.First))
 	if c.spoke {
 		c.extend(now)
@@ -95,7 +95,7 @@ func startConn(nc net.Conn, peer wamble.Peer, t Timing, client, pinged bool, f *
 func (c *Conn) Peer() wamble.Peer { return c.peer }
 
 // Send queues a copy of one packet without blocking. It returns net.ErrClosed after the end of
-// the connection, and ErrBehind if the far end does not read; the connection then ends.
+// the connection, and ErrSlowReader if the far end does not read; the connection then ends.
 func (c *Conn) Send(packet []byte) error {
 	limit := wire.MaxPacket
 	if c.text() {
@@ -105,7 +105,7 @@ func (c *Conn) Send(packet []byte) error {
 		return nil // too long for a far end to read
 	}
 	err := c.out.add(packet)
-	if err == ErrBehind {
+	if err == ErrSlowReader {
 		c.Abort()
 	}
 	return err
@@ -132,14 +132,14 @@ func (c *Conn) Abort() {
 // an error: a *CloseError if the connection ended by the rules of WebSocket. The owner calls
 // Next until then, also after Close, and Finish afterwards.
 func (c *Conn) Next() ([]byte, error) {
-	for len(c.rest) == 0 {
+	for len(c.unread) == 0 {
 		if err := c.nextMessage(); err != nil {
 			return nil, err
 		}
 	}
 	if c.text() {
-		message := c.rest
-		c.rest = nil
+		message := c.unread
+		c.unread = nil
 		return message, nil
 	}
 	if c.json != nil {
@@ -148,12 +148,12 @@ func (c *Conn) Next() ([]byte, error) {
 		}
 		return c.Next()
 	}
-	n, err := wire.Size(c.rest)
+	n, err := wire.Size(c.unread)
 	if err != nil {
 		return nil, protocolError("not a packet")
 	}
-	p := c.rest[:n]
-	c.rest = c.rest[n:]
+	p := c.unread[:n]
+	c.unread = c.unread[n:]
 	return p, nil
 }
 
@@ -165,14 +165,14 @@ func (c *Conn) nextMessage() error {
 		return err
 	}
 	now := time.Now()
-	c.heard.Store(now.UnixNano())
+	c.lastSeen.Store(now.UnixNano())
 	c.spoke = c.spoke || op == c.frames.data && len(payload) > 0
 	if c.spoke && !c.closing.Load() {
 		c.extend(now)
 	}
 	switch op {
 	case c.frames.data:
-		c.rest = payload
+		c.unread = payload
 	case opPing:
 		c.out.addPong(payload)
 	case opClose:
@@ -249,7 +249,7 @@ func (c *Conn) writeLoop() {
 		select {
 		case <-c.out.ready:
 		case now := <-pings.C:
-			if !c.pinged || now.UnixNano()-c.heard.Load() < int64(c.timing.Ping) {
+			if !c.pinged || now.UnixNano()-c.lastSeen.Load() < int64(c.timing.Ping) {
 				continue
 			}
 			if c.write(c.appendFrame(frames, opPing, nil)) != nil {

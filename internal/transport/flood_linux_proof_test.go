@@ -73,7 +73,7 @@ func answerTemplate(tb testing.TB, ctrl wire.Control) []byte {
 // sessions it has made, and refuses others.
 type tableServer struct {
 	u       *UDP
-	link    *link.Server
+	link    *link.Endpoint
 	epoch   time.Time
 	out     link.Batch
 	gate    uint64
@@ -84,7 +84,7 @@ type tableServer struct {
 }
 
 func newTableServer(t *testing.T, u *UDP, max int) *tableServer {
-	s := &tableServer{u: u, link: link.NewServer(link.Config{HostRate: 500}), epoch: time.Now(),
+	s := &tableServer{u: u, link: link.NewEndpoint(link.Config{HostRate: 500}), epoch: time.Now(),
 		tokens: map[wamble.Token]bool{}, max: max, moves: map[uint32]int{}}
 	s.replies.hello, s.replies.update = answerTemplate(t, wire.CtrlServerHello), answerTemplate(t, wire.CtrlBoardUpdate)
 	return s
@@ -177,8 +177,8 @@ func TestMemoryFlatOverLoopbackNetwork(t *testing.T) {
 	if end > base+base/8+1<<20 {
 		t.Errorf("the heap grew from %d to %d bytes", base, end)
 	}
-	if size.Endpoints > 1<<16 {
-		t.Errorf("%d endpoints are remembered", size.Endpoints)
+	if size.Paths > 1<<16 {
+		t.Errorf("%d endpoints are remembered", size.Paths)
 	}
 	if received := int(u.Stats().Received); received < addresses*9/10 {
 		t.Errorf("only %d of %d packets arrived", received, addresses)

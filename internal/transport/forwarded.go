@@ -50,7 +50,7 @@ func (p *Port) believed(next http.Handler) http.Handler {
 				return
 			}
 			nc, _ := r.Context().Value(connKey{}).(net.Conn)
-			if !placeOf(nc).move(from.Addr()) {
+			if !slotOf(nc).move(from.Addr()) {
 				w.Header().Set("Retry-After", "10")
 				http.Error(w, "too many connections from your address", http.StatusServiceUnavailable)
 				return
@@ -82,9 +82,9 @@ var errTwoOrigins = errors.New("the headers Forwarded and X-Forwarded-For disagr
 // if the proxy names none.
 func originOf(h http.Header, proxy netip.AddrPort, trusted networks) (from netip.AddrPort, proto string, err error) {
 	standard, proto := parseForwarded(h[forwarded])
-	from = behind(proxy, standard, trusted)
+	from = clientAddress(proxy, standard, trusted)
 	if lines := h[forwardedFor]; len(lines) > 0 {
-		usual := behind(proxy, parseForwardedFor(lines), trusted)
+		usual := clientAddress(proxy, parseForwardedFor(lines), trusted)
 		if len(h[forwarded]) > 0 && usual.Addr() != from.Addr() {
 			return from, "", errTwoOrigins
 		}
@@ -99,9 +99,9 @@ func originOf(h http.Header, proxy netip.AddrPort, trusted networks) (from netip
 	return from, proto, nil
 }
 
-// behind walks from the nearest hop to the farthest one that a trusted proxy names. A hop
+// clientAddress walks from the nearest hop to the farthest one that a trusted proxy names. A hop
 // without an address ends the walk at the proxy that reports it.
-func behind(proxy netip.AddrPort, hops []netip.AddrPort, trusted networks) netip.AddrPort {
+func clientAddress(proxy netip.AddrPort, hops []netip.AddrPort, trusted networks) netip.AddrPort {
 	for i := len(hops) - 1; i >= 0 && hops[i].IsValid() && trusted.has(proxy.Addr()); i-- {
 		proxy = hops[i]
 	}

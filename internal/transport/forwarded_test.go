@@ -222,21 +222,21 @@ func TestTrustedProxy(t *testing.T) {
 // TestPlacesBehindProxy: connections of a proxy count for whom it speaks, and for
 // itself between two requests.
 func TestPlacesBehindProxy(t *testing.T) {
-	s := newPlaces(6, 2, new(atomic.Uint64))
+	s := newConnLimiter(6, 2, new(atomic.Uint64))
 	proxy, ann, bob := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	held := func(ip netip.Addr) int {
 		if h := s.hosts[wamble.HostOf(ip)]; h != nil {
-			return len(h.held)
+			return len(h.slots)
 		}
 		return 0
 	}
-	var list []*place
+	var list []*slot
 	for range 6 { // more than one host may have
 		p := s.take(proxy, true, func() {})
 		if p == nil {
 			t.Fatal("a proxy was refused")
 		}
-		p.hear(engaged)
+		p.setUse(engaged)
 		list = append(list, p)
 	}
 	for i, ok := range []bool{true, true, false} {
@@ -244,23 +244,23 @@ func TestPlacesBehindProxy(t *testing.T) {
 			t.Errorf("connection %d of one client: %v, want %v", i, got, ok)
 		}
 	}
-	if !list[3].settle(bob) {
+	if !list[3].moveFinal(bob) {
 		t.Error("another client was refused")
 	}
 	if held(proxy) != 3 || held(ann) != 2 || held(bob) != 1 || s.taken != 6 {
 		t.Errorf("%d, %d and %d are held, %d in all", held(proxy), held(ann), held(bob), s.taken)
 	}
-	list[0].rest()
-	list[3].rest()
+	list[0].requestDone()
+	list[3].requestDone()
 	if held(proxy) != 4 || held(ann) != 1 || held(bob) != 1 || !list[2].move(ann) {
 		t.Errorf("after a request: %d, %d and %d are held", held(proxy), held(ann), held(bob))
 	}
-	list[1].heard.Store(int64(-2 * silentTime))
+	list[1].lastSeen.Store(int64(-2 * silentTime))
 	if !list[4].move(ann) || list[1].index >= 0 || list[1].move(bob) {
 		t.Error("a silent connection did not give way, or came back")
 	}
 	for _, p := range list {
-		p.giveBack()
+		p.release()
 	}
 	if s.taken+len(s.hosts)+len(s.networks)+len(s.levels) != 0 {
 		t.Errorf("%+v after everybody left", s)

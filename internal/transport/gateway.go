@@ -140,39 +140,39 @@ func (o GatewayOptions) allowsOrigin(r *http.Request) bool {
 func (g *gateway) serve(c *Conn) {
 	from := &source{peer: c.peer, home: -1}
 	c.source = from
-	place := placeOf(c.nc)
-	place.hear(halfOpen)
+	place := slotOf(c.nc)
+	place.setUse(halfOpen)
 	g.add(c)
-	g.caught(guard.Call("the reader of a connection", func() error { return g.read(c, from, place) }))
+	g.reportPanic(guard.Call("the reader of a connection", func() error { return g.read(c, from, place) }))
 	c.Abort() // no effect unless the reader has panicked
 	<-c.written
-	g.caught(c.crash)
+	g.reportPanic(c.crash)
 	g.remove(c)
 	g.shards.end(from)
 }
 
 // read delivers the packets of a connection until its end. It always returns nil.
-func (g *gateway) read(c *Conn, from *source, at *place) error {
+func (g *gateway) read(c *Conn, from *source, at *slot) error {
 	for {
 		packet, err := c.Next()
 		if err != nil {
 			c.Finish(err)
 			return nil
 		}
-		at.hear(engaged)
+		at.setUse(engaged)
 		g.shards.put(from, packet)
 	}
 }
 
-// tell sets the function that receives panics, which may be nil.
-func (g *gateway) tell(panicked func(error)) {
+// setPanicHandler sets the function that receives panics, which may be nil.
+func (g *gateway) setPanicHandler(panicked func(error)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.panicked = panicked
 }
 
-// caught reports a panic of a connection; err may be nil.
-func (g *gateway) caught(err error) {
+// reportPanic reports a panic of a connection; err may be nil.
+func (g *gateway) reportPanic(err error) {
 	if err == nil {
 		return
 	}
@@ -233,7 +233,7 @@ func (g *gateway) send(route uint32, packet []byte) {
 	g.mu.RLock()
 	c := g.conns[route]
 	g.mu.RUnlock()
-	if c != nil && c.Send(packet) == ErrBehind {
+	if c != nil && c.Send(packet) == ErrSlowReader {
 		g.overrun.Add(1)
 	}
 }
@@ -262,7 +262,7 @@ func (g *gateway) shutdown(ctx context.Context, code uint16) {
 			c.Close(code, "")
 		}
 	})
-	stop := context.AfterFunc(ctx, func() { guard.Run("the end of a port", func() { g.each((*Conn).Abort) }, g.caught) })
+	stop := context.AfterFunc(ctx, func() { guard.Run("the end of a port", func() { g.each((*Conn).Abort) }, g.reportPanic) })
 	defer stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()

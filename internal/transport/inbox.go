@@ -47,9 +47,9 @@ type source struct {
 	// home is the shard of packets without a token, -1 before the first such packet. Only the
 	// connection's reader uses it.
 	home int
-	// told has bit k set if shard k has got packets of the connection. Only the connection's
+	// receivedBy has bit k set if shard k has got packets of the connection. Only the connection's
 	// reader writes it.
-	told atomic.Uint64
+	receivedBy atomic.Uint64
 }
 
 func newInbox(notify func()) *inbox {
@@ -112,9 +112,9 @@ func (in *inbox) end(from *source) {
 	in.notify()
 }
 
-// endPassed queues the end of a connection at another node. The number of such ends is bounded
+// endForwarded queues the end of a connection at another node. The number of such ends is bounded
 // by the connections of that node.
-func (in *inbox) endPassed(peer wamble.Peer) {
+func (in *inbox) endForwarded(peer wamble.Peer) {
 	in.mu.Lock()
 	if !in.stopped {
 		in.ended = append(in.ended, peer)
@@ -144,25 +144,25 @@ func (in *inbox) fetch(packets []Packet, ended []wamble.Peer, buffers [][]byte) 
 		in.head = (in.head + 1) % inboxPackets
 	}
 	in.count -= n
-	told := 0
+	endedCount := 0
 	if in.count == 0 {
-		told = len(in.ended)
+		endedCount = len(in.ended)
 		ended = append(ended, in.ended...)
 		in.ended = in.ended[:0]
 	}
-	in.waiting.Add(-int64(n + told))
-	if n+told > 0 {
+	in.waiting.Add(-int64(n + endedCount))
+	if n+endedCount > 0 {
 		in.room.Broadcast()
 	}
 	in.mu.Unlock()
 	if freed {
-		in.tellOthers()
+		in.wakeOthers()
 	}
 	return packets, ended
 }
 
-// tellOthers wakes the connections that are blocked at the other inboxes.
-func (in *inbox) tellOthers() {
+// wakeOthers wakes the connections that are blocked at the other inboxes.
+func (in *inbox) wakeOthers() {
 	for _, other := range in.others {
 		other.mu.Lock() // makes sure that a waiter has checked its condition before the broadcast or checks it after
 		other.room.Broadcast()
@@ -184,5 +184,5 @@ func (in *inbox) stop() {
 	}
 	in.mu.Unlock()
 	in.room.Broadcast()
-	in.tellOthers()
+	in.wakeOthers()
 }

@@ -56,21 +56,21 @@ func TestJoin(t *testing.T) {
 func TestPass(t *testing.T) {
 	ports := openShards(t, Options{}, 2)
 	peer := wamble.Peer{Addr: ports[0].Addr(), Route: 3, Node: 9}
-	if !ports[0].Pass(1, Packet{peer, []byte("x")}) || ports[0].Pass(2, Packet{peer, []byte("x")}) {
+	if !ports[0].DeliverForwarded(1, Packet{peer, []byte("x")}) || ports[0].DeliverForwarded(2, Packet{peer, []byte("x")}) {
 		t.Error("a packet is passed to a shard that there is, and to no other")
 	}
-	ports[0].PassEnd(1, peer)
-	ports[0].PassEnd(2, peer)
+	ports[0].DeliverEnd(1, peer)
+	ports[0].DeliverEnd(2, peer)
 	packets, ended := receive(t, ports[1], 1, 1)
 	if len(packets) != 1 || packets[0].Peer != peer || string(packets[0].Data) != "x" || len(ended) != 1 || ended[0] != peer {
 		t.Errorf("got %v and %v", packets, ended)
 	}
 	for range inboxForwarded {
-		if !ports[0].Pass(1, Packet{peer, []byte("x")}) {
+		if !ports[0].DeliverForwarded(1, Packet{peer, []byte("x")}) {
 			t.Fatal("a packet is lost though there is room")
 		}
 	}
-	if ports[0].Pass(1, Packet{peer, []byte("x")}) {
+	if ports[0].DeliverForwarded(1, Packet{peer, []byte("x")}) {
 		t.Error("more packets are passed than there is room for")
 	}
 }
@@ -82,7 +82,7 @@ func TestHangUp(t *testing.T) {
 	stays.Send(tokenPacket(t, 2))
 	goes.Send(tokenPacket(t, 1))
 	got := gather(t, ports, 2)
-	ports[0].HangUp(1, CloseGoingAway, "")
+	ports[0].DisconnectShard(1, CloseGoingAway, "")
 	_, err := goes.Next()
 	if closed := new(CloseError); !errors.As(err, &closed) || closed.Code != CloseGoingAway {
 		t.Errorf("the connection of shard 1 ended with %v, want %d", err, CloseGoingAway)

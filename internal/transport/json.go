@@ -76,8 +76,8 @@ func newJSONSide() *jsonSide {
 // readObject turns the current message into a packet. It returns nil without an error if the
 // message was invalid; its answer is queued.
 func (c *Conn) readObject() ([]byte, error) {
-	text := c.rest
-	c.rest = nil
+	text := c.unread
+	c.unread = nil
 	if !utf8.Valid(text) {
 		return nil, &CloseError{Code: CloseBadText, Reason: "not UTF-8"}
 	}

@@ -68,7 +68,7 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 		h.SetControllen(overflowSpace)
 	}
 	r.used, r.wait, r.got, r.errno = 0, wait, 0, 0
-	if err := r.look(); err != nil {
+	if err := r.readNow(); err != nil {
 		return nil, err
 	}
 	switch r.errno {
@@ -96,8 +96,8 @@ func (r *batchReader) batch(wait bool) ([]Packet, error) {
 	return packets, nil
 }
 
-// look reads once, or blocks until a datagram is there.
-func (r *batchReader) look() error {
+// readNow reads once, or blocks until a datagram is there.
+func (r *batchReader) readNow() error {
 	if !r.wait {
 		return closedErr(r.u.socket.raw.Read(r.receiving))
 	}
@@ -213,7 +213,7 @@ func (w *batchWriter) fill(out Outgoing, first, end int) {
 	node := w.u.node.Load()
 	for p := first; p < end; p++ {
 		peer, data := out.At(p)
-		if peer.Stream() || elsewhere(node, peer) {
+		if peer.Stream() || isRemote(node, peer) {
 			continue
 		}
 		i := w.to

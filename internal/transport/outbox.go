@@ -26,8 +26,8 @@ type outbox struct {
 
 func newOutbox() *outbox { return &outbox{ready: make(chan struct{}, 1)} }
 
-// ErrBehind is returned by Conn.Send when the far end reads too slowly.
-var ErrBehind = errors.New("the far end does not read")
+// ErrSlowReader is returned by Conn.Send when the far end reads too slowly.
+var ErrSlowReader = errors.New("the far end does not read")
 
 // add queues one packet.
 func (o *outbox) add(packet []byte) error {
@@ -38,7 +38,7 @@ func (o *outbox) add(packet []byte) error {
 	}
 	if len(o.packets)+len(packet) > outboxBytes {
 		o.mu.Unlock()
-		return ErrBehind
+		return ErrSlowReader
 	}
 	first := len(o.sizes) == 0
 	o.packets = append(o.packets, packet...)

@@ -29,9 +29,9 @@ func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
 	web.ConnState = func(c net.Conn, s http.ConnState) {
 		switch s {
 		case http.StateActive: // the head of a request is complete
-			placeOf(c).hear(engaged)
+			slotOf(c).setUse(engaged)
 		case http.StateIdle:
-			placeOf(c).rest()
+			slotOf(c).requestDone()
 		}
 		p.busy.note(c, s)
 	}
@@ -42,7 +42,7 @@ func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
 // as places says. Panicked, which may be nil, receives panics; each ends only its own
 // connection.
 func (p *Pauser) Listen(max, maxHost int, panicked func(error)) net.Listener {
-	return &limitedListener{p.listener, newPlaces(max, maxHost, &p.evicted), panicked, p.trusts, p.web.ReadHeaderTimeout}
+	return &limitedListener{p.listener, newConnLimiter(max, maxHost, &p.evicted), panicked, p.trusts, p.web.ReadHeaderTimeout}
 }
 
 // headTime is how long a pause waits for incomplete heads of requests.
@@ -52,14 +52,14 @@ const headTime = 250 * time.Millisecond
 // requests (a browser sends its next request over another connection), and waits until at most
 // left requests are in progress, or ctx ends. Connections without a complete head of a request
 // within headTime are closed.
-func (p *Pauser) Pause(ctx context.Context, left int) error {
+func (p *Pauser) Pause(ctx context.Context, allowed int) error {
 	select {
 	case <-p.listener.pause():
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	p.web.SetKeepAlivesEnabled(false)
-	quiet := p.busy.downTo(left)
+	quiet := p.busy.downTo(allowed)
 	late := time.NewTimer(headTime)
 	defer late.Stop()
 	for {
@@ -210,7 +210,7 @@ func (b *busy) note(c net.Conn, s http.ConnState) {
 	default:
 		delete(b.conns, c)
 	}
-	b.look()
+	b.check()
 }
 
 // downTo returns a channel that is closed when at most n connections are busy.
@@ -219,7 +219,7 @@ func (b *busy) downTo(n int) <-chan struct{} {
 	defer b.mu.Unlock()
 	quiet := make(chan struct{})
 	b.quiet, b.few = quiet, n
-	b.look()
+	b.check()
 	return quiet
 }
 
@@ -239,7 +239,7 @@ func (b *busy) cutHalf() {
 	}
 }
 
-func (b *busy) look() {
+func (b *busy) check() {
 	if b.quiet != nil && len(b.conns) <= b.few {
 		close(b.quiet)
 		b.quiet = nil

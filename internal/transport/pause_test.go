@@ -227,7 +227,7 @@ func TestAcceptPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	panics := make(chan error, 2)
-	broken := newPlaces(10, 10, new(atomic.Uint64))
+	broken := newConnLimiter(10, 10, new(atomic.Uint64))
 	broken.hosts = nil // take panics
 	l := &limitedListener{&pausableListener{TCPListener: tcp}, broken, func(err error) { panics <- err }, nil, 0}
 	ended := make(chan error)

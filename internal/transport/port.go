@@ -172,9 +172,9 @@ func (p *Port) Receive(until time.Time) (Arrivals, error) {
 	}
 	// Set waiting, then look at the inbox again: whatever arrives later finds waiting set, and
 	// interrupts the read.
-	if wait = wait && !p.disturbed(); wait {
+	if wait = wait && !p.hasWork(); wait {
 		p.waiting.Store(true)
-		wait = !p.disturbed()
+		wait = !p.hasWork()
 	}
 	packets, err := p.udp.readArmed(wait)
 	p.waiting.Store(false)
@@ -188,7 +188,7 @@ func (p *Port) Receive(until time.Time) (Arrivals, error) {
 		}
 	}
 	if p.shards.many() {
-		packets = p.keep(packets)
+		packets = p.forwardOthers(packets)
 	}
 	if p.inbox.waiting.Load() == 0 {
 		return Arrivals{Packets: packets}, nil
@@ -198,8 +198,8 @@ func (p *Port) Receive(until time.Time) (Arrivals, error) {
 	return Arrivals{Packets: p.packets, Ended: p.ended}, nil
 }
 
-// disturbed reports whether Receive must not wait.
-func (p *Port) disturbed() bool { return p.woken.Load() || p.inbox.waiting.Load() > 0 }
+// hasWork reports whether Receive must not wait.
+func (p *Port) hasWork() bool { return p.woken.Load() || p.inbox.waiting.Load() > 0 }
 
 // notify interrupts the loop if it waits for the socket.
 func (p *Port) notify() {
@@ -218,12 +218,12 @@ func (p *Port) Wake() {
 // stays full, and ends a connection that reads too slowly. It does not keep the bytes. It fails
 // only if the UDP socket is closed or broken.
 func (p *Port) Send(out Outgoing) error {
-	datagrams, node := false, p.shards.joined.Load()
+	datagrams, node := false, p.shards.cluster.Load()
 	for i := range out.Len() {
 		peer, data := out.At(i)
 		switch {
-		case node != nil && elsewhere(node.self, peer):
-			node.reply(p.index, peer, data)
+		case node != nil && isRemote(node.self, peer):
+			node.forwardReply(p.index, peer, data)
 		case peer.Stream():
 			p.first.gateway.send(peer.Route, data)
 		default:
@@ -252,8 +252,8 @@ func (p *Port) Serve(site http.Handler, panicked func(error)) error {
 	if p.first != p {
 		return nil
 	}
-	p.gateway.tell(panicked)
-	p.web.Handler = Guarded(p.believed(p.http.route(p.gateway, site)), panicked)
+	p.gateway.setPanicHandler(panicked)
+	p.web.Handler = RecoverPanics(p.believed(p.http.route(p.gateway, site)), panicked)
 	err := p.web.Serve(secureListener{p.pauser.Listen(p.http.Max, p.http.MaxHost, panicked), &p.secrets})
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
 		return nil

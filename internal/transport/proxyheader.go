@@ -26,7 +26,7 @@ const (
 
 var (
 	errProxyHeader = errors.New("a bad header of the PROXY protocol")
-	errNoPlace     = errors.New("too many connections from this address")
+	errNoSlot      = errors.New("too many connections from this address")
 )
 
 // introduction is the PROXY protocol header that a trusted proxy may send first on a
@@ -35,18 +35,18 @@ type introduction struct {
 	patience time.Duration
 	once     sync.Once
 	from     netip.AddrPort // the client; invalid if the proxy sent no header, and may name clients in the head of each request
-	rest     []byte         // bytes that were read and are not part of a header
+	unread   []byte         // bytes that were read and are not part of a header
 	err      error
 }
 
-// hear reads the header, if there is one, and assigns the place to the client's host.
-func (i *introduction) hear(c *net.TCPConn, p *place) {
+// read reads the header, if there is one, and assigns the place to the client's host.
+func (i *introduction) read(c *net.TCPConn, p *slot) {
 	i.once.Do(func() {
 		c.SetReadDeadline(time.Now().Add(i.patience))
-		i.from, i.rest, i.err = readProxyHeader(c)
+		i.from, i.unread, i.err = readProxyHeader(c)
 		c.SetReadDeadline(time.Time{})
-		if i.from.IsValid() && i.err == nil && !p.settle(i.from.Addr()) {
-			i.err = errNoPlace
+		if i.from.IsValid() && i.err == nil && !p.moveFinal(i.from.Addr()) {
+			i.err = errNoSlot
 			reset(c)
 		}
 	})

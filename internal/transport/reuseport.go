@@ -9,23 +9,23 @@ import (
 // control prepares a socket before it is bound; nil for none.
 type control = func(network, address string, c syscall.RawConn) error
 
-// Beside is Renew for a port number that other ports of this process use on other addresses, as
+// ListenBeside is Renew for a port number that other ports of this process use on other addresses, as
 // when a port moves from one address to all of them. The kernel refuses that unless all sockets
 // have SO_REUSEPORT. While both ports are open, datagrams to the narrower address arrive at its
 // port.
-func Beside(others []*Port, udp, tcp *Port, o Options) (*Port, error) {
-	return only(BesideShards(others, udp, tcp, o, 1))
+func ListenBeside(others []*Port, udp, tcp *Port, o Options) (*Port, error) {
+	return only(ListenShardsBeside(others, udp, tcp, o, 1))
 }
 
-// BesideShards is Beside for n loops.
-func BesideShards(others []*Port, udp, tcp *Port, o Options, n int) (ports []*Port, err error) {
+// ListenShardsBeside is ListenBeside for n loops.
+func ListenShardsBeside(others []*Port, udp, tcp *Port, o Options, n int) (ports []*Port, err error) {
 	var sockets []syscall.Conn
 	for _, other := range others {
-		sockets = append(sockets, other.alone()...)
+		sockets = append(sockets, other.exclusiveSockets()...)
 	}
 	defer func() {
 		if err == nil {
-			sockets = append(sockets, ports[0].alone()...)
+			sockets = append(sockets, ports[0].exclusiveSockets()...)
 		}
 		// From now on no other process may bind the number, not even one of the same user.
 		if no := setReusePorts(sockets, false); no != nil && err == nil {
@@ -40,9 +40,9 @@ func BesideShards(others []*Port, udp, tcp *Port, o Options, n int) (ports []*Po
 	return RenewShards(udp, tcp, o, n)
 }
 
-// alone returns the sockets of a port that normally have no SO_REUSEPORT: TCP, and UDP unless
+// exclusiveSockets returns the sockets of a port that normally have no SO_REUSEPORT: TCP, and UDP unless
 // several shards share its number.
-func (p *Port) alone() []syscall.Conn {
+func (p *Port) exclusiveSockets() []syscall.Conn {
 	if p.shards.many() {
 		return []syscall.Conn{p.TCP()}
 	}

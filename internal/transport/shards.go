@@ -27,9 +27,9 @@ const MaxShards = 64
 //	                                │ │
 //	    for another shard: forward ─┴▶│ inbox 1 ◀── Conn
 type shards struct {
-	ports  []*Port                // a power of two; the first has TCP and the gateway
-	open   atomic.Uint64          // bit k: shard k takes packets without a token
-	joined atomic.Pointer[joined] // nil without a cluster
+	ports   []*Port                     // a power of two; the first has TCP and the gateway
+	open    atomic.Uint64               // bit k: shard k takes packets without a token
+	cluster atomic.Pointer[clusterLink] // nil without a cluster
 	// waited is set when further shards open after only the first was open: packets without a
 	// token that are queued in its socket then belong to all open shards.
 	waited atomic.Bool
@@ -229,8 +229,8 @@ func tokenOf(packet []byte) (t wamble.Token) {
 	return t
 }
 
-// keep forwards the datagrams for other shards and returns the remaining ones.
-func (p *Port) keep(packets []Packet) []Packet {
+// forwardOthers forwards the datagrams for other shards and returns the remaining ones.
+func (p *Port) forwardOthers(packets []Packet) []Packet {
 	waited := p.index == 0 && p.shards.waited.Load()
 	if waited && len(packets) < fewWaited {
 		p.shards.waited.Store(false) // the socket's queue is empty after this batch
@@ -279,7 +279,7 @@ func (s *shards) put(from *source, packet []byte) {
 			}
 			k = from.home
 		}
-		from.tell(k)
+		from.noteReceiver(k)
 	}
 	s.ports[k].inbox.put(from, packet)
 }

@@ -293,7 +293,7 @@ func TestShardsRenew(t *testing.T) {
 	renew := func(old *Port, o Options) ([]*Port, error) { return RenewShards(old, old, o, 4) }
 	everywhere := func(old *Port, o Options) ([]*Port, error) {
 		o.Address = netip.AddrPortFrom(netip.Addr{}, old.Addr().Port())
-		return BesideShards([]*Port{old}, nil, nil, o, 4)
+		return ListenShardsBeside([]*Port{old}, nil, nil, o, 4)
 	}
 	for _, tc := range []struct {
 		name  string

@@ -334,7 +334,7 @@ func TestAllocsShards(t *testing.T) {
 	packets := make([]Packet, 0, 3)
 	from := &source{peer: wamble.Peer{Route: 1}, home: -1}
 	round := func() {
-		kept := ports[0].keep(append(packets[:0], Packet{peer, own}, Packet{peer, other}))
+		kept := ports[0].forwardOthers(append(packets[:0], Packet{peer, own}, Packet{peer, other}))
 		ports[0].shards.put(from, other)
 		in, err := ports[1].Receive(longAgo)
 		if err != nil || len(kept) != 1 || len(in.Packets) != 2 {

@@ -47,7 +47,7 @@ func (w *batchWriter) batch(out Outgoing, first, end int) error {
 	node := w.u.node.Load()
 	for i := first; i < end; i++ {
 		peer, data := out.At(i)
-		if peer.Stream() || elsewhere(node, peer) {
+		if peer.Stream() || isRemote(node, peer) {
 			continue
 		}
 		_, err := w.u.socket.WriteToUDPAddrPort(data, peer.Addr)

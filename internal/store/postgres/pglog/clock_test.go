@@ -31,7 +31,7 @@ func TestDatabaseClockSet(t *testing.T) {
 			db := clocked(t)
 			a, b := mortal(t, db, "a"), mortal(t, db, "b")
 			claim(t, a)
-			watchtest.Until(t, "b sees who holds the log", func() bool { return b.Sight("main").Holder == "a" })
+			watchtest.Until(t, "b sees who holds the log", func() bool { return b.PartitionView("main").Holder == "a" })
 			for end := time.Now().Add(2 * lease); time.Now().Before(end); {
 				pgtest.Execute(t, db, `UPDATE clock SET shift = shift + interval '`+step+`'`)
 				_, err := b.Claim(t.Context(), "main", holder(t))
@@ -56,7 +56,7 @@ func TestDatabaseClockSetBack(t *testing.T) {
 	db := clocked(t)
 	a, b := mortal(t, db, "a"), mortal(t, db, "b")
 	claim(t, a)
-	watchtest.Until(t, "b sees who holds the log", func() bool { return b.Sight("main").Holder == "a" })
+	watchtest.Until(t, "b sees who holds the log", func() bool { return b.PartitionView("main").Holder == "a" })
 	a.Close() // it beats no more
 	pgtest.Execute(t, db, `UPDATE clock SET shift = interval '-1 hour'`)
 	ctx, cancel := context.WithTimeout(t.Context(), watchtest.Patience)
@@ -75,15 +75,15 @@ func TestDatabaseClockSetBackWorld(t *testing.T) {
 	db := clocked(t)
 	a, _ := peer(t, db, "a")
 	b, _ := peer(t, db, "b")
-	a.World("main", 3)
+	a.ClusterView("main", 3)
 	watchtest.Until(t, "both are seen", func() bool { return seen(b) == "a at a, I am a; b at b, I am b: ,," })
 	a.Close() // it beats no more
 	pgtest.Execute(t, db, `UPDATE clock SET shift = interval '-1 hour'`)
 	watchtest.Until(t, "only b is seen", func() bool { return seen(b) == "b at b, I am b: ,," })
 	again, _ := peer(t, db, "a")
-	again.World("main", 3)
+	again.ClusterView("main", 3)
 	watchtest.Until(t, "a is seen again, alone of its name", func() bool {
-		w, _ := b.World("main", 3)
+		w, _ := b.ClusterView("main", 3)
 		return len(w.Nodes) == 2 && w.Nodes[0].Name == "a" && w.Nodes[0].Twins == 0
 	})
 }

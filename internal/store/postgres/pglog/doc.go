@@ -12,7 +12,7 @@
 //
 // A log may have parts, which are shards of their own: "main", "main/1", "main/2". One beat of
 // a node renews all that it holds of a log. Nodes that share a log see each other, and write
-// notes for all (world.go).
+// notes for all (clusterview.go).
 //
 // A holder loses its claim to another node when its node has not beaten for a lease: by the
 // database's clock, and also by the clock of the claiming node, which must have been connected

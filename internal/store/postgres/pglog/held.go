@@ -21,7 +21,7 @@ import (
 type held struct {
 	using    sync.Mutex // held while the connection is used
 	l        *Log
-	w        *sighted
+	w        *watchedShard
 	name     string
 	holder   logstore.Holder
 	conn     *pgx.Conn

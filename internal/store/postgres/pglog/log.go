@@ -34,13 +34,13 @@ type Options struct {
 	Patience time.Duration
 	// Report receives warnings for the host and must return quickly; nil discards them.
 	Report func(error)
-	// Say returns what every beat tells other nodes that share the logs (see World): the
+	// Heartbeat returns what every beat tells other nodes that share the logs (see ClusterView): the
 	// address at which they reach this node, and a note. If it is nil, this node does not read
 	// about the others.
-	Say func() (address, note string)
-	// Noted receives every note (see Log.Note): at first all existing notes, then those that
+	Heartbeat func() (address, note string)
+	// OnNote receives every note (see Log.Note): at first all existing notes, then those that
 	// change. It must return quickly. It may be nil.
-	Noted func(version int64, name, value string)
+	OnNote func(version int64, name, value string)
 }
 
 func (o Options) withDefaults() Options {
@@ -69,7 +69,7 @@ type Log struct {
 
 	mu      sync.Mutex
 	watches map[string]*watch // by group, see groupOf
-	shards  map[string]*sighted
+	shards  map[string]*watchedShard
 	closed  bool
 }
 
@@ -80,7 +80,7 @@ func Open(o Options) *Log {
 	if o.Instance == "" {
 		o.Instance = rand.Text()
 	}
-	return &Log{o: o.withDefaults(), self: o.Node + "/" + o.Instance, watches: map[string]*watch{}, shards: map[string]*sighted{}}
+	return &Log{o: o.withDefaults(), self: o.Node + "/" + o.Instance, watches: map[string]*watch{}, shards: map[string]*watchedShard{}}
 }
 
 // Self returns the name of this node with its instance.
@@ -163,7 +163,7 @@ func (l *Log) Claim(ctx context.Context, name string, h logstore.Holder) (logsto
 		c.Close(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	w.hold(held)
+	w.setClaim(held)
 	return held, nil
 }
 
@@ -249,11 +249,11 @@ func (l *Log) Look(ctx context.Context, name string, visit func(seq uint64, reco
 		return err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	return l.patiently(ctx, c, func(p *progress) error { return (&held{l: l, name: name, conn: c}).look(p, visit) })
+	return l.patiently(ctx, c, func(p *progress) error { return (&held{l: l, name: name, conn: c}).read(p, visit) })
 }
 
-// look is Look on the connection of h.
-func (h *held) look(p *progress, visit func(seq uint64, record []byte) error) error {
+// read is Look on the connection of h.
+func (h *held) read(p *progress, visit func(seq uint64, record []byte) error) error {
 	var made bool
 	if err := h.conn.QueryRow(p, `SELECT to_regclass('shards') IS NOT NULL`).Scan(&made); err != nil || !made {
 		return err

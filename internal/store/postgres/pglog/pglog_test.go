@@ -186,7 +186,7 @@ func TestLeaseRunsOut(t *testing.T) {
 	if a.Holds("main") {
 		t.Error("it holds the log after its lease")
 	}
-	if sight := a.Sight("main"); sight.Err == nil {
+	if sight := a.PartitionView("main"); sight.Err == nil {
 		t.Error("it sees no reason")
 	}
 	letGo(h)
@@ -243,9 +243,9 @@ func TestGraceAfterOutage(t *testing.T) {
 	a.Close()
 	const age = `SELECT extract(epoch FROM clock_timestamp() - max(seen_at))::float8 FROM nodes WHERE node LIKE 'a/%'`
 	closed := time.Duration(pgtest.Query[float64](t, db, age) * float64(time.Second))
-	watchtest.Until(t, "b sees the last beat of a", func() bool { return b.Sight("main").Holder == "a" && b.Sight("main").Silence > closed })
+	watchtest.Until(t, "b sees the last beat of a", func() bool { return b.PartitionView("main").Holder == "a" && b.PartitionView("main").Silence > closed })
 	pass := proxy.Still()
-	watchtest.Until(t, "b sees nothing more", func() bool { return b.Sight("main").Err != nil })
+	watchtest.Until(t, "b sees nothing more", func() bool { return b.PartitionView("main").Err != nil })
 	watchtest.Until(t, "the last beat is old", func() bool { return pgtest.Query[float64](t, db, age) > 2*lease.Seconds() })
 	began := time.Now()
 	pass()
@@ -326,11 +326,11 @@ func TestSilentHost(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), watchtest.Patience)
 	defer cancel()
 	if err := l.Await(ctx, "main", nil); err != nil {
-		t.Fatalf("it waits: %v, %v", err, l.Sight("main").Err)
+		t.Fatalf("it waits: %v, %v", err, l.PartitionView("main").Err)
 	}
 	h := claim(t, l)
 	add(t, h, "1")
-	watchtest.Until(t, "it is seen on the second host", func() bool { return l.Sight("main").Self })
+	watchtest.Until(t, "it is seen on the second host", func() bool { return l.PartitionView("main").Self })
 }
 
 // TestPartitionsAreEmptied: however many records there were, what a checkpoint stands

@@ -19,27 +19,27 @@ import (
 	"wamble/runner/logstore"
 )
 
-// Sight is what a node knows of a shard since its last beat.
-type Sight struct {
-	Holder  string        // name of the node that holds it; "" if none does
-	Self    bool          // this node holds it
-	Heir    string        // node that may claim first while there is no holder; "" if any may
-	Free    bool          // a claim would succeed
-	Silence time.Duration // time since the holder's last beat, by the database's clock
-	Err     error         // error of the last beat, or nil
+// PartitionView is what a node knows of a shard since its last beat.
+type PartitionView struct {
+	Holder    string        // name of the node that holds it; "" if none does
+	Self      bool          // this node holds it
+	Successor string        // node that may claim first while there is no holder; "" if any may
+	Free      bool          // a claim would succeed
+	Silence   time.Duration // time since the holder's last beat, by the database's clock
+	Err       error         // error of the last beat, or nil
 }
 
 // watch is the goroutine that writes the beats of this node for a log and its parts, and reads
 // those of other nodes.
 type watch struct {
-	l     *Log
-	name  string // name of the first part
-	stop  context.CancelFunc
-	done  chan struct{}
-	hurry chan struct{} // makes the next beat come at once
+	l       *Log
+	name    string // name of the first part
+	stop    context.CancelFunc
+	done    chan struct{}
+	beatNow chan struct{} // makes the next beat come at once
 
 	mu     sync.Mutex
-	shards []*sighted // shards that were asked for
+	shards []*watchedShard // shards that were asked for
 	nodes  []Node
 	beats  map[string]lastBeat // of other nodes, by their whole names
 	err    error
@@ -47,16 +47,16 @@ type watch struct {
 	beaten chan struct{} // closed at the next beat
 }
 
-// sighted is a shard that a watch observes.
-type sighted struct {
+// watchedShard is a shard that a watch observes.
+type watchedShard struct {
 	*watch
 	name   string
 	leased atomic.Int64 // end of the lease, by bootTime; 0 if this node does not hold the shard
 
 	// watch.mu guards the fields below.
-	held  *held
-	last  lastBeat
-	sight Sight
+	held *held
+	last lastBeat
+	view PartitionView
 }
 
 // lastBeat is a node's last beat, as seen by this node on a connection that has lasted since.
@@ -69,8 +69,8 @@ type lastBeat struct {
 	silent bool          // a query sent a lease later saw no newer beat
 }
 
-// look applies the result of a query that was sent at the time sent.
-func (b *lastBeat) look(of, at string, epoch int64, sent, lease time.Duration) {
+// update applies the result of a query that was sent at the time sent.
+func (b *lastBeat) update(of, at string, epoch int64, sent, lease time.Duration) {
 	if b.seen == 0 || b.of != of || b.at != at || b.epoch != epoch {
 		*b = lastBeat{of: of, at: at, epoch: epoch, seen: bootTime()}
 		return
@@ -95,7 +95,7 @@ func PartName(log string, part int) string {
 }
 
 // watch returns the observed shard. The first call for a group starts its watch.
-func (l *Log) watch(name string) (*sighted, error) {
+func (l *Log) watch(name string) (*watchedShard, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -105,7 +105,7 @@ func (l *Log) watch(name string) (*sighted, error) {
 		return s, nil
 	}
 	w := l.watchOf(groupOf(name))
-	s := &sighted{watch: w, name: name}
+	s := &watchedShard{watch: w, name: name}
 	l.shards[name] = s
 	w.mu.Lock()
 	w.shards = append(w.shards, s)
@@ -118,7 +118,7 @@ func (l *Log) watchOf(group string) *watch {
 	w := l.watches[group]
 	if w == nil {
 		var ctx context.Context
-		w = &watch{l: l, name: group, done: make(chan struct{}), hurry: make(chan struct{}, 1), beaten: make(chan struct{})}
+		w = &watch{l: l, name: group, done: make(chan struct{}), beatNow: make(chan struct{}, 1), beaten: make(chan struct{})}
 		ctx, w.stop = context.WithCancel(context.Background())
 		l.watches[group] = w
 		go w.run(ctx)
@@ -131,8 +131,8 @@ func (w *watch) end() {
 	<-w.done
 }
 
-// hold makes h the claim that the beats renew.
-func (w *sighted) hold(h *held) {
+// setClaim makes h the claim that the beats renew.
+func (w *watchedShard) setClaim(h *held) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held = h
@@ -140,13 +140,13 @@ func (w *sighted) hold(h *held) {
 }
 
 // refused makes Await wait for the next beat.
-func (w *sighted) refused() {
+func (w *watchedShard) refused() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sight.Free = false
+	w.view.Free = false
 }
 
-func (w *sighted) letGo(h *held) {
+func (w *watchedShard) letGo(h *held) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held == h {
@@ -158,7 +158,7 @@ func (w *sighted) letGo(h *held) {
 // silent reports whether the holder has not beaten for a lease while this node was connected,
 // so that a live holder had time to beat after the database moved or restarted; at is its last
 // beat by the database's clock.
-func (w *sighted) silent() (silent bool, at string) {
+func (w *watchedShard) silent() (silent bool, at string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last.silent, w.last.at
@@ -174,15 +174,15 @@ func (l *Log) Holds(name string) bool {
 	return w != nil && int64(bootTime()) < w.leased.Load()
 }
 
-// Sight returns what is known of a shard.
-func (l *Log) Sight(name string) Sight {
+// PartitionView returns what is known of a shard.
+func (l *Log) PartitionView(name string) PartitionView {
 	w, err := l.watch(name)
 	if err != nil {
-		return Sight{Err: err}
+		return PartitionView{Err: err}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.sight
+	return w.view
 }
 
 // LacksTables reports whether a beat failed because the tables do not exist yet, which passes:
@@ -196,14 +196,14 @@ func LacksTables(err error) bool {
 // It calls tell, which may be nil, after each beat. Errors: that of ctx, runner.ErrSchema if
 // the tables are those of a newer program, or *store.Unusable if the database could not be
 // asked even once and needs intervention.
-func (l *Log) Await(ctx context.Context, name string, tell func(Sight)) error {
+func (l *Log) Await(ctx context.Context, name string, tell func(PartitionView)) error {
 	w, err := l.watch(name)
 	if err != nil {
 		return err
 	}
 	for asked := false; ; {
 		w.mu.Lock()
-		beaten, sight := w.beaten, w.sight
+		beaten, sight := w.beaten, w.view
 		w.mu.Unlock()
 		asked = asked || sight.Holder != ""
 		if wrong := postgres.Unusable(sight.Err); wrong != nil && !asked && !LacksTables(sight.Err) {
@@ -234,7 +234,7 @@ func (l *Log) Hasten(name string) {
 	defer l.mu.Unlock()
 	if w := l.watches[groupOf(name)]; w != nil {
 		select {
-		case w.hurry <- struct{}{}:
+		case w.beatNow <- struct{}{}:
 		default:
 		}
 	}
@@ -258,7 +258,7 @@ func (w *watch) run(ctx context.Context) {
 		}
 		select {
 		case <-time.After(max(pause, time.Millisecond)):
-		case <-w.hurry:
+		case <-w.beatNow:
 		case <-ctx.Done():
 		}
 	}
@@ -312,7 +312,7 @@ func (w *watch) beat(ctx context.Context, conn *beatConn) error {
 	for _, s := range shards {
 		b.Queue(seeShard, s.name, o.Lease, w.name).QueryRow(func(row pgx.Row) error { return s.see(row, sent) })
 	}
-	if o.Say != nil {
+	if o.Heartbeat != nil {
 		w.queueOthers(b, sent)
 	}
 	return conn.SendBatch(ctx, b).Close()
@@ -325,7 +325,7 @@ type beatConn struct {
 }
 
 // open connects, and creates missing shards.
-func (c *beatConn) open(ctx context.Context, o *Options, w *watch, shards []*sighted) error {
+func (c *beatConn) open(ctx context.Context, o *Options, w *watch, shards []*watchedShard) error {
 	if c.Conn == nil {
 		conn, err := postgres.Connect(ctx, o.Database, postgres.Session{Silence: o.Lease, Settings: map[string]string{
 			"synchronous_commit": "off", "statement_timeout": ms(o.Lease), "lock_timeout": ms(o.Lease),
@@ -334,7 +334,7 @@ func (c *beatConn) open(ctx context.Context, o *Options, w *watch, shards []*sig
 			return err
 		}
 		c.Conn, c.made = conn, 0
-		if o.Say != nil {
+		if o.Heartbeat != nil {
 			if err := makeWorld(ctx, conn); err != nil {
 				return err
 			}
@@ -354,8 +354,8 @@ func (c *beatConn) close() {
 }
 
 // see applies the result of a beat.
-func (w *sighted) see(row pgx.Row, sent time.Duration) error {
-	var s Sight
+func (w *watchedShard) see(row pgx.Row, sent time.Duration) error {
+	var s PartitionView
 	var holder, heir, at string
 	var epoch int64
 	var overdue bool
@@ -366,13 +366,13 @@ func (w *sighted) see(row pgx.Row, sent time.Duration) error {
 	s.Holder, s.Self = nameOf(holder), holder == w.l.self
 	s.Silence = time.Duration(silence * float64(time.Second))
 	if holder == "" && !overdue {
-		s.Heir = heir
+		s.Successor = heir
 	}
 	w.mu.Lock()
-	w.last.look(holder, at, epoch, sent, w.l.o.Lease)
-	s.Free = s.Self || holder == "" && (s.Heir == "" || s.Heir == nameOf(w.l.self)) ||
+	w.last.update(holder, at, epoch, sent, w.l.o.Lease)
+	s.Free = s.Self || holder == "" && (s.Successor == "" || s.Successor == nameOf(w.l.self)) ||
 		holder != "" && (s.Silence >= w.l.o.Lease || s.Silence < 0) && w.last.silent // below 0 if the database's clock was set back
-	w.sight = s
+	w.view = s
 	h := w.held
 	if h != nil && h.epoch == epoch {
 		w.leased.Store(max(w.leased.Load(), int64(sent+w.l.o.Lease)))
@@ -390,9 +390,9 @@ func (w *watch) note(err error) {
 	w.mu.Lock()
 	var over []*held
 	for _, s := range w.shards {
-		s.sight.Err = err
+		s.view.Err = err
 		if err != nil {
-			s.sight.Free, s.last = false, lastBeat{}
+			s.view.Free, s.last = false, lastBeat{}
 		}
 		if s.held != nil && int64(bootTime()) >= s.leased.Load() {
 			over = append(over, s.held)

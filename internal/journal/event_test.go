@@ -1,0 +1,150 @@
+package journal
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"wamble"
+)
+
+// TestObserversRecall: nobody is told anything until somebody observes; who comes, after a
+// start or a rest, is told what was kept, and then every message once. If a batch is on its
+// way just then, he is told all at once.
+func TestObserversRecall(t *testing.T) {
+	r, db := openRunner(t), &fakeStore{}
+	keep := RetainOptions{Dir: t.TempDir(), Age: time.Hour, Bytes: 1 << 20}
+	var told []uint64
+	var through uint64
+	calls, here := 0, false
+	open := func() *Drain {
+		d, _ := keeping(t, r, db, keep)
+		d.o.Observed = func(uint64) bool { return here }
+		d.o.OnEvents = func(after, to uint64, list []Event) {
+			calls++
+			if len(told) > 0 && after != through {
+				t.Errorf("told behind %d after %d", after, through)
+			}
+			through = to
+			for _, h := range list {
+				told = append(told, h.Seq)
+			}
+		}
+		return d
+	}
+	check := func(when string, want ...uint64) {
+		t.Helper()
+		if !slices.Equal(told, want) {
+			t.Errorf("%s: told %v, want %v", when, told, want)
+		}
+		told = nil
+	}
+	d := open()
+	ply := 0
+	play := func(n int) {
+		for range n {
+			ply++
+			post(t, r, d, move(1, ply))
+			empty(t, d)
+		}
+	}
+	play(3)
+	check("nobody is there")
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = open()
+	d.eventsBefore = d.settled() // as Run does
+	d.checkObserver(t.Context(), d.eventsBefore)
+	check("nobody is there after a start")
+	play(1)
+	here = true
+	d.checkObserver(t.Context(), d.eventsBefore)
+	check("who comes in silence", 1, 2, 3, 4)
+	d.checkObserver(t.Context(), d.eventsBefore)
+	check("and stays")
+	play(1)
+	check("with the next move", 5)
+	here = false
+	play(1)
+	check("he leaves")
+	here, calls = true, 0
+	play(1)
+	check("who comes with a move", 1, 2, 3, 4, 5, 6, 7)
+	if calls != 1 {
+		t.Errorf("who comes with a move is told in %d parts: others may go on between them", calls)
+	}
+}
+
+// TestObserversRemembered: what observers were told is known to whoever holds the journal
+// next, but for what was told before somebody looked away.
+func TestObserversRemembered(t *testing.T) {
+	r, db := openRunner(t), &fakeStore{refuse: map[string]bool{name(ended(3)): true}}
+	type page struct {
+		after, through uint64
+		told           []uint64
+	}
+	var pages []page
+	here := true
+	open := func() *Drain {
+		d, err := NewDrain(t.Context(), r, db, DrainOptions{
+			Profile: "blue", Limits: Limits{Intents: 512, Bytes: 1 << 20}, Remember: true,
+			Observed: func(uint64) bool { return here },
+			OnEvents: func(after, through uint64, list []Event) {
+				p := page{after: after, through: through}
+				for _, h := range list {
+					p.told = append(p.told, h.Seq)
+				}
+				pages = append(pages, p)
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.eventsBefore = d.settled() // as Run does
+		d.checkObserver(t.Context(), d.eventsBefore)
+		return d
+	}
+	next := func(d *Drain) *Drain {
+		t.Helper()
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		pages = nil
+		return open()
+	}
+	check := func(when string, want ...page) {
+		t.Helper()
+		if fmt.Sprint(pages) != fmt.Sprint(want) {
+			t.Errorf("%s: told %v, want %v", when, pages, want)
+		}
+	}
+	d := open()
+	for board := range wamble.BoardID(3) {
+		post(t, r, d, move(board+1, 1), ended(board+1))
+		empty(t, d)
+	}
+	d = next(d)
+	check("the next one", page{0, 3, []uint64{1, 1, 2, 2, 3}})
+	here = false
+	post(t, r, d, move(9, 1))
+	empty(t, d)
+	here = true
+	d = next(d)
+	check("nobody has looked", page{4, 4, nil})
+	post(t, r, d, move(9, 2))
+	empty(t, d)
+	d = next(d)
+	check("after a hole", page{4, 5, []uint64{5}})
+	for ply := range maxRecentEvents + 10 {
+		if post(t, r, d, move(9, ply+3)); ply%1000 == 0 {
+			empty(t, d)
+		}
+	}
+	empty(t, d)
+	d = next(d)
+	if got := pages[0]; got.through != maxRecentEvents+15 || len(got.told) == 0 || len(got.told) > maxRecentEvents || d.events != len(got.told) {
+		t.Errorf("after many: told %d behind %d up to %d, and %d are remembered", len(got.told), got.after, got.through, d.events)
+	}
+}

@@ -1,0 +1,200 @@
+package profile
+
+import (
+	"time"
+
+	"wamble"
+	"wamble/internal/session"
+)
+
+// Profiles that share a store share its sessions and identities. A change to these is in Output.StoreEvents of the
+// profile that decides it. Once it is durable the other profiles get it as the input StoreEvents: they change
+// their memory, and only the first writes it to the store.
+
+// StoreEvents is changes that another profile of the same store has decided.
+type StoreEvents struct{ Changes []StoreEvent }
+
+// StoreEvent is one change. Key is the identity that it concerns, zero if there is none or it is unknown.
+type StoreEvent struct {
+	What    EventKind
+	Session wamble.SessionID `json:",omitempty"`
+	Token   wamble.Token     `json:",omitzero"` // of the session, before the change
+	Key     wamble.PublicKey `json:",omitzero"`
+	Won     wamble.Stats     `json:",omitzero"`
+	Level   int              `json:",omitempty"`
+	Others  bool             `json:",omitempty"`
+	Name    string           `json:",omitempty"`
+	Stored  bool             `json:",omitempty"` // Trusted: read from the store, which may be behind
+	At      time.Time        `json:",omitzero"`  // Trusted: time of the command
+	Link    *Linked          `json:",omitempty"`
+	Merge   *Merge           `json:",omitempty"`
+	// Board and Profile are the game of Credited, if the profile has shards: the player may be in another
+	// one.
+	Board   wamble.BoardID `json:",omitempty"`
+	Profile string         `json:",omitempty"`
+	// Moved is the wall time of the player's last move in the game, if another shard has ended it.
+	Moved time.Time `json:",omitzero"`
+	// Passed is set by the shard of Session when it passes a Credited on with the Key, which the shard of
+	// the game did not know. A shard that has the session in memory has counted it already.
+	Passed bool `json:",omitempty"`
+	// Stamp is the message that brings the change to the store. A reader of the store sees by it whether
+	// the change is included already.
+	Stamp Stamp `json:",omitzero"`
+	// Player is the number of the identity that was Erased, 0 if unknown: a new identity may have the key
+	// by now.
+	Player wamble.PlayerID `json:",omitempty"`
+}
+
+// Linked is a session and its identity, both after a login.
+type Linked struct {
+	Session wamble.Session
+	Token   wamble.Token // of the session
+	Player  wamble.Player
+}
+
+// EventKind is the kind of a change.
+type EventKind uint8
+
+// The closed list of kinds.
+const (
+	// LoggedOut: Session of Key has ended; it had won Won since it was made. Its Token is refused.
+	LoggedOut EventKind = iota
+	// LoggedIn: the Session in Link belongs to its Player; Won is what it adds to them.
+	LoggedIn
+	// Credited: Session, and Key with it, has won something or lost rating, or has only Moved in a game
+	// that has ended.
+	Credited
+	// Trusted: Session, or all sessions of Key, have trust Level.
+	Trusted
+	// Erased: the identity Player of Key is deleted, and its sessions have ended.
+	Erased
+	// Revoked: Session of Key has ended, or with Others all other sessions of Key.
+	Revoked
+	// Renamed: the identity of Key has the handle Name.
+	Renamed
+	// Merged: Merge says which identity has Key from now on.
+	Merged
+)
+
+// Urgent reports whether a change takes rights away or changes an identity. A profile without the change
+// would let in a player who has lost the right, so no player is told of it before all other profiles.
+func (w EventKind) Urgent() bool {
+	switch w {
+	case LoggedOut, Erased, Revoked, Renamed, Merged:
+		return true
+	}
+	return false
+}
+
+func (in *StoreEvents) apply(p *Profile, out *Output) {
+	if p.stage == failed {
+		return
+	}
+	for i := range in.Changes {
+		c := &in.Changes[i]
+		switch c.What {
+		case LoggedOut:
+			p.applyRemoteLogout(c, p.cacheAges.applied(c, nil), out)
+		case LoggedIn:
+			p.applyRemoteLogin(c, p.cacheAges.applied(c, nil))
+		case Credited:
+			p.applyCredit(c, out)
+		case Trusted:
+			if !p.outdated(c) {
+				p.sessions.SetTrust(c.Session, c.Key, c.Level)
+			}
+		case Renamed:
+			p.sessions.Rename(c.Key, c.Name, p.clock.wall())
+			clear(p.pages)
+		case Revoked:
+			p.applyRemoteRevocation(c, out)
+		case Merged:
+			if !p.journalFull {
+				p.merge(c.Merge, out)
+			}
+		case Erased:
+			if p.isAnother(c.Key, c.Player) {
+				continue
+			}
+			p.forgetMerged(c.Key)
+			for _, s := range p.sessions.Of(c.Key) {
+				p.endSession(s, "your data was deleted", out)
+			}
+			p.sessions.Forget(p.clock.now, c.Key)
+		}
+	}
+}
+
+func (p *Profile) applyCredit(c *StoreEvent, out *Output) {
+	s := p.sessions.ByID(c.Session)
+	if s == nil || !c.Passed {
+		h := p.cacheAges.applied(c, s)
+		p.sessions.Credit(c.Session, c.Key, c.Won, !h.session, !h.identity)
+	}
+	if s == nil || c.Profile != p.cfg.Name {
+		return
+	}
+	if c.Board != 0 && c.Won.Score != 0 && p.isActive(s) {
+		p.award(s, c.Board, c.Won.Score, out)
+	}
+	if !c.Moved.IsZero() {
+		s.SeeEnd(shift(c.Moved, -p.clock.ahead))
+	}
+	if c.Key.IsZero() && s.Identity() != nil && c.Won != (wamble.Stats{}) {
+		out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Credited, Session: c.Session, Key: whoOf(s).Key, Won: c.Won, Passed: true, Stamp: c.Stamp})
+	}
+}
+
+func (p *Profile) applyRemoteLogout(c *StoreEvent, h alreadyApplied, out *Output) {
+	if s := p.sessions.ByID(c.Session); s != nil {
+		p.endSession(s, "you have logged out", out)
+		p.sessions.LoggedOut(p.clock.now, s)
+	} else {
+		p.sessions.Credit(c.Session, c.Key, negative(c.Won), true, !h.identity)
+	}
+	p.sessions.Refuse(c.Token)
+	p.link.Purge(c.Token, wamble.Peer{})
+}
+
+func negative(s wamble.Stats) wamble.Stats {
+	return wamble.Stats{Score: -s.Score, PredictionScore: -s.PredictionScore, Games: -s.Games, Chess960Games: -s.Chess960Games}
+}
+
+func (p *Profile) applyRemoteLogin(c *StoreEvent, h alreadyApplied) {
+	// The session was read after its login, the identity before.
+	late := h.session && !h.identity && whoOf(p.sessions.ByID(c.Session)).Key == c.Key
+	s := p.sessions.Linked(&c.Link.Session, c.Link.Token, &c.Link.Player, !h.identity)
+	if s == nil || late {
+		p.sessions.Credit(0, c.Key, c.Won, false, !h.identity)
+	}
+	if s != nil {
+		p.boards.Identify(s.ID(), true)
+		p.audience.spectators.Rename(s.ID(), s.Token())
+	}
+	if c.Token != c.Link.Token {
+		p.sessions.Refuse(c.Token)
+		p.link.Purge(c.Token, wamble.Peer{})
+	}
+}
+
+// publishLogin adds a login to the events. Before is the token that the session had, own what it adds to its
+// identity.
+func (p *Profile) publishLogin(s *session.Session, before wamble.Token, own wamble.Stats, out *Output) {
+	i := s.Identity()
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: LoggedIn, Session: s.ID(), Token: before, Key: i.Key(), Won: own, Link: &Linked{
+		Session: wamble.Session{ID: s.ID(), Token: s.Hash(), Host: s.HostText()}, Token: s.Token(),
+		Player: wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: i.Stats()},
+	}})
+}
+
+// Pending returns the durable index that must be settled before another profile reads the store about a token or a
+// key: 0 if it may read at once.
+func (p *Profile) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
+	if p.unstored.any() || p.unstored.shared {
+		return resumeIndex
+	}
+	return min(p.sessions.Pending(token, key), p.watermarks.newest)
+}
+
+// Stored returns the durable index up to which the store has everything, and the newest durable index.
+func (p *Profile) Stored() (settled, newest uint64) { return p.watermarks.stored, p.watermarks.newest }

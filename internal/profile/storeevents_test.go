@@ -1,0 +1,192 @@
+package profile
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"wamble"
+	"wamble/internal/intent"
+	"wamble/internal/session"
+	"wamble/wire"
+)
+
+// collect gathers the events of a profile from now on.
+func (r *rig) collect() *StoreEvents {
+	all := &StoreEvents{}
+	r.trace = func(_ time.Time, _ []Input, out *Output) {
+		all.Changes = append(all.Changes, slices.Clone(out.StoreEvents)...)
+	}
+	return all
+}
+
+// TestEventsOfRating: what a game brings its players is known in a profile that
+// shares the store, also of a session that is only there.
+func TestEventsOfRating(t *testing.T) {
+	red := beforeTheEnd(t, "", fools, []wamble.SessionID{101, 102, 101, 102}, 101)
+	blue := newRig(t, "")
+	for _, s := range []wamble.SessionID{101, 102} {
+		blue.step(&RestoreSession{Session: *red.store.session(s), Answer: &Answer{Player: &wamble.Player{Stats: wamble.Stats{Rating: 1200}}}})
+	}
+	red.p.sessions.Kick(red.now, red.p.sessions.ByID(101)) // he is only in blue
+	events := red.collect()
+	red.end(102, "d8h4")
+	blue.step(events)
+	won := blue.p.sessions.Stats(blue.p.sessions.ByID(102))
+	if want := red.p.sessions.Stats(red.p.sessions.ByID(102)); won.Rating != want.Rating || won.Score != want.Score || won.Rating <= 1200 || won.Score == 0 {
+		t.Errorf("the winner: blue has %+v, red %+v", won, want)
+	}
+	if lost := blue.p.sessions.Stats(blue.p.sessions.ByID(101)); lost.Rating >= 1200 {
+		t.Errorf("the loser: blue has %+v", lost)
+	}
+}
+
+// TestEventsArePassedOn: two sessions of a player are in two shards, and his game ends in a
+// third one, which knows neither. The shard of the one that moved tells the other, and
+// nobody counts it twice.
+func TestEventsArePassedOn(t *testing.T) {
+	store, key := newMemory(), wamble.PublicKey{7}
+	shard := func(index int) (*rig, *session.Session) {
+		r := &rig{t: t, now: epoch, store: store}
+		r.options = Options{Config: configOf(t, ""), Seed: [32]byte{byte(index)}, Now: r.now, LeaseSize: 1 << 10, Shard: wamble.Shard{Index: index, Of: 3}}
+		r.p = New(r.options)
+		r.boot()
+		token, _ := r.joinBy(streamAt(index + 1))
+		s := r.p.sessions.Find(token)
+		r.step(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: s.ID(), Token: token, Key: key, Link: &Linked{
+			Session: wamble.Session{ID: s.ID(), Token: hashOf(token)}, Token: token, Player: wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Rating: 1200}},
+		}}}})
+		return r, s
+	}
+	moved, one := shard(0)
+	other, two := shard(1)
+	if one.ID() == two.ID() {
+		t.Fatal("the sessions have one number")
+	}
+	events := moved.collect()
+	first := &StoreEvents{Changes: []StoreEvent{{What: Credited, Session: one.ID(), Won: wamble.Stats{Score: 5}, Board: 9, Profile: moved.p.cfg.Name}}}
+	moved.step(first)
+	other.step(first)
+	other.step(events)
+	moved.step(&StoreEvents{Changes: slices.Clone(events.Changes)}) // as a profile that shares the store and has the session, too
+	if got := two.Identity().Stats().Score; got != 5 {
+		t.Errorf("the other session's shard has %v points, want 5; news %+v", got, events.Changes)
+	}
+	if got := one.Identity().Stats().Score; got != 5 || len(events.Changes) != 1 {
+		t.Errorf("the shard of the one that moved has %v points, want 5; news %+v", got, events.Changes)
+	}
+}
+
+// TestEventsOfLogin: a login elsewhere makes the session one of the identity here, under
+// its new token; a logout elsewhere ends it, frees its board and says so. Neither is
+// stored twice.
+func TestEventsOfLogin(t *testing.T) {
+	r := newRig(t, "")
+	token, _ := r.join(1)
+	s := r.p.sessions.Find(token)
+	id, key, next := s.ID(), wamble.PublicKey{7}, wamble.Token{8}
+	r.apply()
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: id, Token: token, Key: key, Link: &Linked{
+		Session: wamble.Session{ID: id, Token: hashOf(next)}, Token: next, Player: wamble.Player{ID: 5, Key: key, Handle: "h_anna", Stats: wamble.Stats{Rating: 1300}},
+	}}}})
+	if i := s.Identity(); i == nil || i.Handle() != "h_anna" || i.Stats().Rating != 1300 || r.p.sessions.Find(next) != s {
+		t.Fatalf("after the login: identity %+v", i)
+	}
+	if r.p.sessions.Find(token) != nil || !r.p.sessions.Refused(token) {
+		t.Error("the old token is good")
+	}
+	r.took()
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: LoggedOut, Session: id, Token: next, Key: key}}})
+	r.settle()
+	if r.p.sessions.ByID(id) != nil || !r.p.sessions.Refused(next) || r.p.boards.Held(id) != nil {
+		t.Error("after the logout the session is here, its token is good, or it holds a board")
+	}
+	for _, in := range r.intents() {
+		switch in.(type) {
+		case *intent.LinkSession, *intent.UnlinkSession, *intent.RenewToken:
+			t.Errorf("it was stored twice: %v", in.Kind())
+		}
+	}
+}
+
+// TestEventsOfErasure: an identity that was erased elsewhere is nobody's here, and its
+// sessions are over.
+func TestEventsOfErasure(t *testing.T) {
+	r := newRig(t, "")
+	token, _ := r.join(1)
+	key := wamble.PublicKey{7}
+	r.identified(token, key)
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: Erased, Key: key}}})
+	if r.p.sessions.Find(token) != nil || r.p.sessions.Identity(key) != nil || !r.p.sessions.Refused(token) {
+		t.Error("the identity or its session is still here")
+	}
+}
+
+// TestStoredTrustMayBeBehind: what the store says of the trust in a player counts
+// only when it has what the host has set last.
+func TestStoredTrustMayBeBehind(t *testing.T) {
+	r := newRig(t, "")
+	token, _ := r.join(1)
+	s := r.p.sessions.Find(token)
+	stored := func(level int) {
+		r.step(&StoreEvents{Changes: []StoreEvent{{What: Trusted, Session: s.ID(), Level: level, Stored: true}}})
+	}
+	r.step(&Trust{Session: s.ID(), Level: 10})
+	stored(0)
+	if s.Trust() != 10 {
+		t.Errorf("the store is behind: trust %d, want 10", s.Trust())
+	}
+	r.sync()
+	r.step(&Applied{Seq: 1 << 40})
+	stored(5)
+	if s.Trust() != 5 {
+		t.Errorf("changed in the database: trust %d, want 5", s.Trust())
+	}
+}
+
+// TestOldTrustEvent: what another profile tells of an earlier command does not undo a
+// later one, by session or by key.
+func TestOldTrustEvent(t *testing.T) {
+	r := newRig(t, "")
+	token, _ := r.join(1)
+	key := wamble.PublicKey{7}
+	r.identified(token, key)
+	s := r.p.sessions.Find(token)
+	noon := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+	r.step(&Trust{Session: s.ID(), Level: 10, At: noon})
+	for _, c := range []struct {
+		news StoreEvent
+		want int
+	}{
+		{StoreEvent{Session: s.ID(), Level: 0, At: noon.Add(-time.Second)}, 10},
+		{StoreEvent{Key: key, Level: 1, At: noon.Add(-time.Second)}, 10},
+		{StoreEvent{Session: s.ID(), Level: 2, At: noon.Add(time.Second)}, 2},
+		{StoreEvent{Key: key, Level: 3, At: noon.Add(time.Second)}, 3},
+	} {
+		c.news.What = Trusted
+		r.step(&StoreEvents{Changes: []StoreEvent{c.news}})
+		if s.Trust() != c.want {
+			t.Errorf("%+v: trust %d, want %d", c.news, s.Trust(), c.want)
+		}
+	}
+}
+
+// TestLoginIsPublished: who logs in, and out, is told to other profiles with the durable index of
+// what was decided.
+func TestLoginIsPublished(t *testing.T) {
+	r := newRig(t, "")
+	token, _ := r.join(1)
+	events := r.collect()
+	by := standardSigner(1)
+	r.login(peerAt(1), token, 2, by)
+	r.send(peerAt(1), encode(wire.Header{Token: token, Seq: 9}, wire.Logout{}))
+	if len(events.Changes) != 2 || events.Changes[0].What != LoggedIn || events.Changes[1].What != LoggedOut {
+		t.Fatalf("got %+v", events.Changes)
+	}
+	if c := events.Changes[0]; c.Key != by.key || c.Link.Player.Key != by.key || c.Link.Session.Token != token.Hash() || c.Link.Token != token || c.Link.Session.Host == "" {
+		t.Errorf("the login: got %+v, %+v", c, c.Link)
+	}
+	if c := events.Changes[1]; c.Token != token || c.Key != by.key || c.Session == 0 {
+		t.Errorf("the logout: got %+v", c)
+	}
+}

@@ -1,0 +1,171 @@
+package profile
+
+import (
+	"wamble/internal/intent"
+	"wamble/internal/journal"
+	"wamble/internal/pack"
+	"wamble/internal/session"
+)
+
+// watermarks is how far journal and store have come.
+type watermarks struct {
+	newest  uint64 // the newest durable index
+	durable uint64 // packets up to this durable index may leave
+	applied uint64 // message of the journal up to which the store has everything
+	stored  uint64 // durable index up to which the store has everything
+	// pending are the durable indexes that are durable and not settled, oldest first, each with the message that
+	// settles it.
+	pending []pendingIndex
+	first   int
+}
+
+type pendingIndex struct{ index, seq uint64 }
+
+// maxPending bounds pending during an outage of the store.
+const maxPending = 1 << 16
+
+// setDurable records that a durable index is durable, and that seq is its last message.
+func (w *watermarks) setDurable(durableIndex, seq uint64) {
+	if durableIndex <= w.durable || durableIndex > w.newest {
+		return
+	}
+	w.durable = durableIndex
+	if w.first == len(w.pending) {
+		w.pending, w.first = w.pending[:0], 0
+	}
+	if len(w.pending) == maxPending {
+		w.thin()
+	}
+	w.pending = append(w.pending, pendingIndex{durableIndex, seq})
+	w.advanceStored()
+}
+
+// setApplied records how far the store has come.
+func (w *watermarks) setApplied(seq uint64) {
+	w.applied = max(w.applied, seq)
+	w.advanceStored()
+}
+
+func (w *watermarks) advanceStored() {
+	for w.first < len(w.pending) && w.pending[w.first].seq <= w.applied {
+		w.stored = w.pending[w.first].index
+		w.first++
+	}
+}
+
+// thin drops every second pending durable index: what a dropped durable index covers is settled with the next one, a little
+// later.
+func (w *watermarks) thin() {
+	live := w.pending[w.first:]
+	retained := w.pending[:0]
+	for i := range live {
+		if i%2 == 1 || i == len(live)-1 {
+			retained = append(retained, live[i])
+		}
+	}
+	w.pending, w.first = retained, 0
+}
+
+// Durable says that all frames up to those of Gate are durable. Gates come in ascending order.
+type Durable struct {
+	Index uint64
+	Seq   uint64 // number of the last frame in the journal
+}
+
+func (in *Durable) apply(p *Profile, out *Output) {
+	p.watermarks.setDurable(in.Index, in.Seq)
+	p.onStored()
+	p.retryParked(out)
+}
+
+func (in *Durable) pack(w *pack.Writer) {
+	w.Uint(in.Index)
+	w.Uint(in.Seq)
+}
+
+func (in *Durable) unpack(r *pack.Reader) { in.Index, in.Seq = r.Uint(), r.Uint() }
+
+// Applied says that the store has everything up to message Seq of the journal.
+type Applied struct{ Seq uint64 }
+
+func (in *Applied) apply(p *Profile, out *Output) {
+	p.watermarks.setApplied(in.Seq)
+	p.onStored()
+	p.retryParked(out)
+}
+
+// onStored evicts the sessions that waited for the store.
+func (p *Profile) onStored() {
+	p.stats.Evicted += uint64(p.sessions.Applied(p.watermarks.stored))
+	if p.watermarks.stored >= resumeIndex {
+		p.unstored = unstored{}
+	}
+}
+
+func (in *Applied) pack(w *pack.Writer) { w.Uint(in.Seq) }
+
+func (in *Applied) unpack(r *pack.Reader) { in.Seq = r.Uint() }
+
+// draft is the frame that is being written, directly into the output.
+type draft struct {
+	clock  *clock
+	frames *Frames
+	start  int
+	n      int // intents in the frame; 0: no frame is open
+	// parts counts the frames that were closed since the last seal because they
+	// were full.
+	parts int
+}
+
+// maxFrame bounds the intents of one frame. Requests make fewer; Profile.runTimers can reach it.
+const maxFrame = journal.MaxIntents / 4
+
+// Add writes an intent.
+func (d *draft) Add(in intent.Intent) {
+	if d.n == maxFrame {
+		d.close()
+		d.parts++
+	}
+	if d.n == 0 {
+		d.start = len(d.frames.bytes)
+		d.frames.bytes = journal.Begin(d.frames.bytes)
+	}
+	d.frames.bytes = d.clock.write(d.frames.bytes, in)
+	d.n++
+}
+
+func (d *draft) close() {
+	d.frames.ends = append(d.frames.ends, len(d.frames.bytes))
+	d.n = 0
+}
+
+// discard drops the open frame.
+func (d *draft) discard() {
+	if d.n > 0 {
+		d.frames.bytes = d.frames.bytes[:d.start]
+		d.n = 0
+	}
+}
+
+// seal ends the open frame, and reports whether there was one. From then on everything is finished under
+// this step's durable index.
+func (p *Profile) seal(out *Output) bool {
+	wrote := p.draft.n > 0 || p.draft.parts > 0
+	if p.draft.n > 0 {
+		p.draft.close()
+	}
+	p.draft.parts = 0
+	if wrote && out.DurableIndex == 0 {
+		p.watermarks.newest++
+		out.DurableIndex = p.watermarks.newest
+	}
+	return wrote
+}
+
+// sealFor is seal for decisions about one session. The session stays in memory until the store has the
+// frame.
+func (p *Profile) sealFor(s *session.Session, out *Output) {
+	if p.seal(out) && s != nil {
+		p.sessions.Wrote(s, p.watermarks.newest)
+	}
+}

@@ -1,0 +1,503 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble/internal/config"
+	"wamble/internal/guard"
+	"wamble/internal/placement"
+	"wamble/internal/store"
+	"wamble/internal/store/postgres/pglog"
+	"wamble/runner"
+)
+
+// A journal in PostgreSQL is partitioned if a profile has several shards: partition k
+// has shard k of every profile. Each partition is held by one node of the cluster, and
+// all nodes serve players. The code calls this placed, and a partition part.
+//
+//	          heartbeat: live nodes, holders
+//	PostgreSQL ─────────────▶ rebalanceLoop ──┬─ adopt: claim, replay, run the loops
+//	                                          ├─ move: end the loops, drain, release to another
+//	                                          └─ drop: end the loops of a partition that was lost
+//
+// A node that is to stop moves all of its partitions (see withdrawal).
+
+// partitionCount returns the number of partitions of the journal: the largest number of shards
+// of a profile.
+func (s *Server) partitionCount() int {
+	n := 1
+	profiles, err := s.wantedProfiles(s.o.Config)
+	for _, cfg := range profiles {
+		n = max(n, cfg.Boards.Shards)
+	}
+	if err != nil {
+		return 1 // openProfiles returns the error
+	}
+	return n
+}
+
+// isPartitioned reports whether the journal's partitions are distributed over several nodes.
+func (s *Server) isPartitioned() bool {
+	return s.o.Storage == nil && usesSharedJournal(s.o.Config) && s.partitionCount() > 1
+}
+
+// rebalancer is the state of a node with distributed partitions. Its goroutine is rebalanceLoop.
+type rebalancer struct {
+	peers       *peers             // nil if the journal is not distributed
+	ended       chan struct{}      // closed when rebalanceLoop has returned
+	stop        context.CancelFunc // ends rebalanceLoop
+	stopSending context.CancelFunc // ends the sending of messages
+	// nodeDrain is set when the server is to stop; nil before.
+	nodeDrain atomic.Pointer[nodeDrain]
+
+	mu           sync.Mutex        // guards what follows
+	partitions   []*partition      // by index; nil if another node has the partition
+	restrictions map[string]string // notes with the host's restrictions, by profile
+
+	// Only rebalanceLoop uses what follows, but for working.
+	busy           []bool          // by index: the partition is being adopted or left
+	ownerlessSince []time.Duration // by index: since when it has no holder; negative if it has one
+	stable         placement.StableNodes
+	tasks          chan func() // functions for rebalanceLoop to run
+	workers        sync.WaitGroup
+	workerCount    atomic.Int32 // number of partitions that are being adopted or left
+	lastCleanup    time.Time    // of the last call of tidy that deleted notes
+	stopJanitor    func()       // stops the janitor; nil if partition 0 is on another node
+}
+
+// preparePartitions prepares the state of a node with distributed partitions.
+func (s *Server) preparePartitions() {
+	n := s.partitionCount()
+	s.rebalancer = rebalancer{
+		peers: &peers{s: s, outbox: newOutbox()}, restrictions: map[string]string{}, partitions: make([]*partition, n), busy: make([]bool, n),
+		ownerlessSince: slices.Repeat([]time.Duration{-1}, n), tasks: make(chan func(), n), ended: make(chan struct{}),
+	}
+	s.stores.peers = s.rebalancer.peers
+	s.closers = append(s.closers, s.closePartitions)
+}
+
+// inheritPartitions claims the partitions that the process before the handoff held.
+func (s *Server) inheritPartitions() error {
+	if !s.Inherited() {
+		return nil
+	}
+	s.receivedNotes.applied = s.o.Handoff.Inheritance.Note.Heard
+	s.inheritOutbox()
+	for k := range s.rebalancer.partitions {
+		if !s.inheritsPartition(k) {
+			continue
+		}
+		for began := time.Now(); s.rebalancer.partitions[k] == nil; {
+			p := s.newPartition(k)
+			_, err := p.open(context.Background(), s.journalOptions(), true)
+			var held *pglog.HeldError
+			switch {
+			case err == nil:
+				s.rebalancer.partitions[k] = p
+			case errors.As(err, &held), time.Since(began) > inheritTimeout:
+				return err
+			default:
+				time.Sleep(reopenPause)
+			}
+		}
+	}
+	return nil
+}
+
+// inheritsPartition reports whether a handoff has left the state of a shard of a partition.
+func (s *Server) inheritsPartition(part int) bool {
+	profiles, _ := s.wantedProfiles(s.o.Config)
+	return slices.ContainsFunc(profiles, func(cfg *config.Profile) bool {
+		return s.o.Handoff.Inheritance.States[store.ShardName(cfg.Name, part)] != ""
+	})
+}
+
+// partitionOf returns the partition of a shard; nil if another node has it.
+func (s *Server) partitionOf(shard int) *partition {
+	if !s.isPartitioned() {
+		return s.partition
+	}
+	s.rebalancer.mu.Lock()
+	defer s.rebalancer.mu.Unlock()
+	return s.rebalancer.partitions[shard]
+}
+
+func (s *Server) setPartition(index int, p *partition) {
+	s.rebalancer.mu.Lock()
+	defer s.rebalancer.mu.Unlock()
+	s.rebalancer.partitions[index] = p
+}
+
+// deposed returns a channel that is closed when another node has claimed the journal.
+// It is nil if the journal's partitions are distributed.
+func (s *Server) deposed() <-chan struct{} {
+	if s.partition == nil {
+		return nil
+	}
+	return s.partition.deposed
+}
+
+// startRebalancer starts rebalanceLoop and the sending of messages.
+func (s *Server) startRebalancer() {
+	var ctx context.Context
+	ctx, s.rebalancer.stop = context.WithCancel(context.Background())
+	if p := s.partitionOf(0); p != nil { // inherited in a handoff
+		s.rebalancer.stopJanitor = s.janitor(ctx, p.runner)
+	}
+	s.delayNotesUntilUp(ctx, inheritTimeout)
+	sending, stopSending := context.WithCancel(context.Background())
+	s.rebalancer.stopSending = stopSending
+	s.runBackground("letters to other machines", func() { s.rebalancer.peers.sendLoop(sending) })
+	s.runBackground("the placement", func() {
+		defer close(s.rebalancer.ended)
+		s.rebalanceLoop(ctx)
+	})
+}
+
+// stopRebalancer ends rebalanceLoop and the janitor. The partitions keep their holders.
+func (s *Server) stopRebalancer() {
+	if s.rebalancer.stop == nil {
+		return
+	}
+	s.rebalancer.stop()
+	<-s.rebalancer.ended
+	if s.rebalancer.stopJanitor != nil {
+		s.rebalancer.stopJanitor()
+	}
+}
+
+// stopOutbox flushes the messages to other nodes and ends their sending. It is called
+// after all loops have ended.
+func (s *Server) stopOutbox() {
+	if s.rebalancer.stopSending == nil {
+		return
+	}
+	s.rebalancer.peers.flushWithin(context.Background(), flushTimeout)
+	s.rebalancer.stopSending()
+}
+
+// closePartitions releases all partitions. One whose release fails, as without PostgreSQL, has
+// everything that was acknowledged, and becomes free when its lease expires.
+func (s *Server) closePartitions() error {
+	for _, p := range s.rebalancer.partitions {
+		if p == nil {
+			continue
+		}
+		if err := p.runner.Close(); err != nil {
+			s.log.Warn("a part of the journal was not given back; another machine has it when its lease is over", "part", p.index, "err", err)
+		}
+	}
+	clear(s.rebalancer.partitions)
+	return nil
+}
+
+// rebalanceLoop applies notes and adopts or leaves partitions after each heartbeat, until
+// ctx ends.
+func (s *Server) rebalanceLoop(ctx context.Context) {
+	r := &s.rebalancer
+	defer r.workers.Wait()
+	for ctx.Err() == nil {
+		seen, beaten := s.sharedJournal.log.ClusterView(s.sharedJournal.name, len(r.partitions))
+		if s.applyNotes(); seen.Err == nil {
+			leaving := r.peers.applyReports(seen.Nodes)
+			guard.Run("the placement", func() { s.rebalance(ctx, seen, leaving) }, s.reportPanic)
+		} else if drain := r.nodeDrain.Load(); drain != nil {
+			drain.finish() // without the database no partition can move
+		}
+		s.publishOwners(seen)
+		select {
+		case <-beaten:
+		case event := <-r.tasks:
+			event()
+		case <-ctx.Done():
+		}
+	}
+}
+
+// rebalance decides after a heartbeat which partitions this node claims or leaves. Leaving
+// has the other nodes that withdraw.
+func (s *Server) rebalance(ctx context.Context, seen pglog.ClusterView, leaving []string) {
+	r, self, now := &s.rebalancer, nodeName(s.o.Config), time.Since(s.started)
+	drain := r.nodeDrain.Load()
+	if drain != nil {
+		leaving = append(leaving, self)
+	}
+	leaves := func(node string) bool { return slices.Contains(leaving, node) }
+	// Which nodes live, which of them stay, and whether any has a mesh address.
+	var alive, stay []string
+	joined := false
+	for _, n := range seen.Nodes {
+		if alive = append(alive, n.Name); !leaves(n.Name) {
+			stay = append(stay, n.Name)
+		}
+		joined = joined || n.Address != ""
+	}
+	steady := r.stable.Update(now, alive)
+	// Who holds each partition. A free one that is reserved for this node is adopted, and
+	// one that another node has claimed is dropped.
+	holders, orphaned := make([]string, len(r.partitions)), slices.Repeat([]time.Duration{-1}, len(r.partitions))
+	busy := false
+	for k, view := range seen.Parts {
+		busy = busy || r.busy[k]
+		here := s.partitionOf(k)
+		switch {
+		case here != nil || r.busy[k]:
+			holders[k] = self
+		case !view.Free && view.Successor == "":
+			holders[k] = view.Holder
+		case view.Free:
+			if r.ownerlessSince[k] < 0 {
+				r.ownerlessSince[k] = now
+			}
+			if orphaned[k] = now - r.ownerlessSince[k]; (view.Self || view.Successor == self) && drain.mayClaim(view) {
+				s.claimPartition(ctx, k)
+				orphaned[k], holders[k] = -1, self
+			}
+		}
+		if orphaned[k] < 0 {
+			r.ownerlessSince[k] = -1
+		}
+		if here != nil && !r.busy[k] && here.isLost() {
+			busy = true
+			s.releasePartition(here, "", false)
+		}
+	}
+	if !slices.Contains(alive, self) {
+		return // the own heartbeat was late
+	}
+	// A node that withdraws leaves its next partition, and claims none.
+	if drain != nil {
+		s.releaseNext(drain, holders, stay, slices.DeleteFunc(steady, leaves), busy || slices.Contains(r.busy, true), joined)
+		return
+	}
+	// Free partitions are shared by the nodes that stay. Without a mesh one node has all.
+	sharing := stay
+	if !joined {
+		sharing = []string{placement.Leader(holders, stay)}
+	}
+	for _, k := range placement.Claims(holders, sharing, orphaned, self) {
+		busy = true
+		s.claimPartition(ctx, k)
+	}
+	// At most one partition moves at a time, and none while a node withdraws.
+	part, to, ok := placement.Next(holders, alive, steady)
+	if !joined {
+		part, to, ok = placement.Gather(holders, alive)
+	}
+	if ok && !busy && len(leaving) == 0 && holders[part] == self && s.partitionOf(part) != nil {
+		s.log.Info("a part of the world moves", "part", part, "to", to)
+		s.releasePartition(s.partitionOf(part), to, true)
+	}
+	s.forgetOldMessages(ctx)
+}
+
+// forgetOldMessages deletes notes with messages older than peerMessageMaxAge, at most once per peerMessageMaxAge. Only the
+// holder of partition 0 does.
+func (s *Server) forgetOldMessages(ctx context.Context) {
+	r := &s.rebalancer
+	if s.partitionOf(0) == nil || time.Since(r.lastCleanup) < peerMessageMaxAge {
+		return
+	}
+	r.lastCleanup = time.Now()
+	r.workers.Go(func() {
+		err := guard.Call("old letters", func() error {
+			return s.sharedJournal.log.Forget(ctx, s.sharedJournal.name, peerMessagePrefix, peerMessageMaxAge)
+		})
+		if ctx.Err() == nil {
+			s.warn(err)
+		}
+	})
+}
+
+// isLost reports whether another node has claimed the partition.
+func (p *partition) isLost() bool {
+	select {
+	case <-p.deposed:
+		return true
+	default:
+		return p.runner.State() == runner.Failed && p.deposedBy() != nil
+	}
+}
+
+// runOnPartition runs do on a goroutine of its own. The partition is busy until do returns: look
+// neither adopts nor leaves it.
+func (s *Server) runOnPartition(index int, what string, do func()) {
+	r := &s.rebalancer
+	r.busy[index] = true
+	r.workerCount.Add(1)
+	r.workers.Go(func() {
+		guard.Run(what, do, s.reportPanic)
+		r.workerCount.Add(-1)
+		r.tasks <- func() { r.busy[index] = false }
+	})
+}
+
+// claimPartition claims a partition and runs its loops.
+func (s *Server) claimPartition(ctx context.Context, index int) {
+	s.runOnPartition(index, "the claim of a part", func() {
+		p := s.newPartition(index)
+		if _, err := p.open(ctx, s.journalOptions(), false); err != nil {
+			var held *pglog.HeldError
+			if !errors.As(err, &held) && ctx.Err() == nil {
+				s.log.Warn("a part of the journal cannot be opened; to be tried again", "part", index, "err", err)
+			}
+			return
+		}
+		s.partitionChanged()
+		s.running.changeMu.Lock()
+		defer s.endChange()
+		s.extendChange(changeTimeout)
+		s.setPartition(index, p)
+		for _, sup := range s.supervisors() {
+			if l := sup.shardOf(index); l != nil {
+				l.remotePort.end()
+				l.Attach(p.journal())
+				sup.attachShard(index, p)
+				l.startShard()
+			}
+			if index == 0 {
+				sup.setBots(true)
+			}
+		}
+		if index == 0 {
+			s.rebalancer.stopJanitor = s.janitor(ctx, p.runner)
+		}
+	})
+}
+
+// partitionDrainTimeout bounds the drain of a partition that moves. The next holder drains
+// what remains.
+const partitionDrainTimeout = 2 * time.Second
+
+// releasePartition ends the loops of a partition and releases it to the node to; "" if another
+// node has claimed it. With drain the journal is first drained to the database.
+func (s *Server) releasePartition(p *partition, to string, drain bool) {
+	s.runOnPartition(p.index, "the end of a part", func() {
+		s.running.changeMu.Lock()
+		defer s.endChange()
+		s.extendChange(partitionDrainTimeout + changeTimeout)
+		// The drain ends at the withdrawal's deadline, if that is earlier.
+		end := time.Now().Add(partitionDrainTimeout)
+		if drain := s.rebalancer.nodeDrain.Load(); drain != nil && drain.deadline.Before(end) {
+			end = drain.deadline
+		}
+		ctx, cancel := context.WithDeadline(context.Background(), end)
+		defer cancel()
+		// End the janitor and the house bots, which belong to partition 0.
+		if p.index == 0 {
+			if s.rebalancer.stopJanitor != nil {
+				s.rebalancer.stopJanitor()
+				s.rebalancer.stopJanitor = nil
+			}
+			for _, sup := range s.supervisors() {
+				sup.setBots(false)
+			}
+		}
+		// End the loops, and forward packets for their shards from now on.
+		var ending sync.WaitGroup
+		for _, sup := range s.supervisors() {
+			l := sup.shardOf(p.index)
+			if l == nil {
+				continue
+			}
+			ending.Go(func() {
+				guard.Run("the end of a shard", func() {
+					l.stopShard()
+					l.partition.Store(nil)
+					l.Detach(ctx, s.runner, remoteText(to), drain)
+					l.startShard()
+				}, l.reportPanic)
+			})
+		}
+		ending.Wait()
+		// Release the journal, reserved for the next holder.
+		s.setPartition(p.index, nil)
+		p.storage.SetHeir(to)
+		if err := p.runner.Close(); err != nil {
+			s.log.Warn("a part of the journal was not closed well", "part", p.index, "err", err)
+		}
+		s.partitionChanged()
+	})
+}
+
+// partitionChanged makes this node and the others send their next heartbeat at once, after a
+// partition got another holder.
+func (s *Server) partitionChanged() {
+	s.sharedJournal.log.Hasten(s.sharedJournal.name)
+	if s.router != nil {
+		s.router.notifyChange()
+	}
+}
+
+// shardOf returns the profile's shard in a partition; nil if the profile has fewer shards.
+func (s *supervisor) shardOf(part int) *supervisor {
+	if loops := s.shards(); part < len(loops) {
+		return loops[part]
+	}
+	return nil
+}
+
+// isRemote reports whether another node, or none, has the shard.
+func (s *supervisor) isRemote() bool { return s.partition.Load() == nil }
+
+func remoteText(node string) string {
+	if node == "" {
+		return "waiting for a machine"
+	}
+	return "on machine " + node
+}
+
+// publishOwners publishes the holders of all partitions to s.partitionOwners, and to the loops of
+// shards on other nodes.
+func (s *Server) publishOwners(seen pglog.ClusterView) {
+	at := map[string]string{}
+	for _, n := range seen.Nodes {
+		at[n.Name] = n.Address
+	}
+	list := make([]location, len(s.rebalancer.partitions))
+	for k := range list {
+		l := &list[k]
+		if l.local = s.partitionOf(k) != nil; l.local {
+			l.node = nodeName(s.o.Config)
+		} else if k < len(seen.Parts) && !seen.Parts[k].Self { // one of this node is being adopted or left
+			l.node = seen.Parts[k].Holder
+		}
+		l.address = at[l.node]
+	}
+	s.partitionOwners.set(list, at)
+	for _, sup := range s.supervisors() {
+		for i, l := range sup.shards() {
+			if l.isRemote() && !s.rebalancer.busy[i] {
+				l.SetRemote(remoteText(list[i].node))
+			}
+		}
+	}
+}
+
+// checkStoresUnchanged refuses a reload that changes a profile's database in a cluster, whose
+// other nodes use the old one.
+func (s *Server) checkStoresUnchanged(wanted []*config.Profile) error {
+	if !s.isPartitioned() {
+		return nil
+	}
+	for _, cfg := range wanted {
+		if sup := s.supervisor(cfg.Name); sup != nil && otherStore(s, sup, cfg) {
+			return fmt.Errorf("profile %s is to use another database: stop the server on all machines, and start it with that", cfg.Name)
+		}
+	}
+	return nil
+}
+
+// checkPartitionCount refuses a reload that changes the number of partitions.
+func (s *Server) checkPartitionCount(shards int) error {
+	if !usesSharedJournal(s.o.Config) || s.o.Storage != nil || shards == s.partitionCount() {
+		return nil
+	}
+	return fmt.Errorf("the profile with the most shards has %d instead of %d: that needs a restart of all machines", shards, s.partitionCount())
+}

@@ -1,0 +1,143 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"wamble"
+	"wamble/client"
+	"wamble/internal/host"
+	"wamble/internal/profile"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/wire"
+)
+
+// TestPlacedMessages: commands of another machine are carried out in the order in which they
+// were given, and once, also when that machine does not know whether its message has arrived
+// and sends it again.
+func TestPlacedMessages(t *testing.T) {
+	t.Parallel()
+	h := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
+	until(t, "it has all parts", func() bool { return len(held(t, h.dir)) == 4 })
+	p := join(t, h.address(), wamble.Token{})
+	version := h.receivedNotes.lastApplied()
+	send := func(name string, commands ...profile.Input) {
+		t.Helper()
+		var letters []peerMessage
+		for _, in := range commands {
+			b, err := profile.AppendInput(nil, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			letters = append(letters, peerMessage{Profile: "default", Input: base64.StdEncoding.EncodeToString(b)})
+		}
+		b, err := json.Marshal(letters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version++
+		h.receivedNotes.add(version, peerMessagePrefix+"b/1/"+name, string(b))
+		until(t, "the letter is read", func() bool { return h.receivedNotes.lastApplied() == version })
+	}
+	tea := &profile.Announce{Notice: wire.NoticeAnnouncement, Text: "tea is served"}
+	send("x-1", tea)
+	send("x-1", tea)
+	p.stats(t.Context()) // who asks is answered behind that
+	send("x-2", &profile.Announce{Notice: wire.NoticeAnnouncement, Text: "that is all"})
+	for _, want := range []string{"tea is served", "that is all"} {
+		if got := notice(t, p, wire.NoticeAnnouncement); got != want {
+			t.Fatalf("he is told %q, want %q", got, want)
+		}
+	}
+	// What holds is looked for where it is kept: a message that is late changes nothing.
+	send("x-4", &profile.Ban{Whom: profile.Target{Net: netip.MustParsePrefix("127.0.0.0/24")}})
+	if turnedAway(t, h.address()) != nil {
+		t.Error("a ban that is not kept holds")
+	}
+}
+
+// TestHandOverMessages: before a process becomes another image the other machines are told what
+// has just happened, or the next image is left what they are not told yet.
+func TestHandOverMessages(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	h := serve(t, Options{}, placedConf(db, "a")).ready()
+	a := h.rebalancer.peers
+	tell := func(n int) {
+		for range n {
+			a.broadcastInput("default", &profile.Announce{Text: "tea is served"})
+		}
+	}
+	left := func() (n int) {
+		t.Helper()
+		_, b := h.handOverMessages()
+		if b == nil {
+			return 0
+		}
+		var l outboxState
+		if err := json.Unmarshal(b, &l); err != nil {
+			t.Fatal(err)
+		}
+		return len(l.Sending.Letters) + len(l.Waiting)
+	}
+	for i := range 5 {
+		tell(3)
+		n := left()
+		if there := len(posted(t, h)); there+n < 3*(i+1) {
+			t.Fatalf("%d letters are posted and %d left, of %d", there, n, 3*(i+1))
+		}
+		a.setPaused(false) // as if the handoff had failed
+		if err := a.flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if there := len(posted(t, h)); there != 3*(i+1) {
+			t.Fatalf("%d letters are posted, of %d", there, 3*(i+1))
+		}
+	}
+	release := holdLetters(t, db)
+	tell(3)
+	if n := left(); n != 3 {
+		t.Errorf("%d letters are left, of 3", n)
+	}
+	release()
+}
+
+// TestPlacedHandoffMessages: the next image of a machine does not carry out again what
+// another one has said to the image before.
+func TestPlacedHandoffMessages(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	b := spawnImage(t, staying(t, placedConf(db, "b")))
+	untilShared(t, a.dir, b.dir)
+	// told returns what a player is told next.
+	told := func(p *player) string {
+		t.Helper()
+		for {
+			e, err := p.c.Event(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == client.Notice {
+				return e.Text
+			}
+		}
+	}
+	first := join(t, b.address(), wamble.Token{})
+	a.command("kick", host.Arguments{Whom: "127.0.0.0/8", Text: "too loud"})
+	if got := told(first); !strings.Contains(got, "too loud") {
+		t.Errorf("he is told %q", got)
+	}
+	second := join(t, b.address(), wamble.Token{})
+	if _, err := b.handOff(""); err != nil {
+		t.Fatalf("handoff: %v", err)
+	}
+	a.command("announce", host.Arguments{Text: "tea is served"})
+	if got := told(second); got != "tea is served" {
+		t.Errorf("after the handoff he is told %q", got)
+	}
+	b.end()
+}

@@ -1,0 +1,206 @@
+package server
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"wamble/internal/config"
+	"wamble/internal/handoff"
+	"wamble/internal/host"
+	"wamble/internal/observe"
+	"wamble/internal/profile"
+	"wamble/internal/store/schema"
+	"wamble/internal/watchtest"
+)
+
+// asImage is set in a process that serves and hands over: its value is the data
+// directory, in which test.conf is the configuration. A file "trouble" there says
+// what the image does wrong that is handed over to, and extra.sql is a migration that
+// only such an image knows.
+const asImage = "WAMBLE_TEST_IMAGE"
+
+// beImage is such a process. It says where it listens when it is ready.
+func beImage(dir string) {
+	successor := os.Getenv(handoff.HotReload) != "" && !strings.Contains(os.Getenv("WAMBLE_HANDOFF"), `"failure"`)
+	if successor {
+		makeTrouble(dir)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "extra.sql")); err == nil && (successor || handoff.Checking()) {
+		schema.Extra = []schema.Migration{{Name: "extra.sql", SQL: string(text), Additive: strings.HasPrefix(string(text), "-- additive")}}
+	}
+	useShelf(dir)
+	wishes := make(chan os.Signal, 1)
+	listen := func() { signal.Notify(wishes, syscall.SIGUSR2) }
+	load := func() (Options, error) {
+		listen()
+		text, err := os.ReadFile(filepath.Join(dir, "test.conf"))
+		if err != nil {
+			return Options{}, err
+		}
+		if trouble, _ := os.ReadFile(filepath.Join(dir, "trouble")); successor && string(trouble) == "panic" {
+			panic("trouble")
+		} else if successor && string(trouble) == "error" {
+			return Options{}, fmt.Errorf("trouble")
+		}
+		c, err := config.Load("test.conf", string(text), config.Params{})
+		if err != nil {
+			return Options{}, err
+		}
+		again := func() (*config.Config, error) {
+			text, err := os.ReadFile(filepath.Join(dir, "test.conf"))
+			if err != nil {
+				return nil, err
+			}
+			return config.Load("test.conf", string(text), config.Params{})
+		}
+		lease, _ := time.ParseDuration(os.Getenv(asLease))
+		return Options{Lease: lease, Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c), Handoff: HandoffOptions{Version: "test", Listen: listen}}, nil
+	}
+	err := Serve(load, func(s *Server) error {
+		if successor {
+			makeLateTrouble(dir)
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		go func() {
+			for range wishes {
+				s.HandOff(ctx, "", nil)
+			}
+		}()
+		if profile.Shelf.Part == 0 {
+			go s.letGo(ctx)
+		}
+		if !s.Inherited() {
+			go func() {
+				if s.WaitReady(ctx) == nil {
+					fmt.Printf("%d %s\n", s.Profiles()[0].UDP.Port(), s.Admin())
+				}
+			}()
+		}
+		return s.Run(ctx)
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// makeTrouble spoils what was inherited, before anybody looks.
+func makeTrouble(dir string) {
+	trouble, _ := os.ReadFile(filepath.Join(dir, "trouble"))
+	switch string(trouble) {
+	case "damage": // the state file: nobody can adopt it
+		path := strings.SplitN(os.Getenv("WAMBLE_STATE_FILES"), "=", 2)[1]
+		if err := os.Truncate(path, 1000); err != nil {
+			panic(err)
+		}
+	case "exit":
+		os.Exit(7)
+	case "kill":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case holdShelf:
+		profile.Shelf.Part = 0
+	}
+}
+
+// makeLateTrouble ends an image that has adopted everything, and answered nobody.
+func makeLateTrouble(dir string) {
+	if trouble, _ := os.ReadFile(filepath.Join(dir, "trouble")); string(trouble) == "late kill" {
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+}
+
+// image is a server in a process of its own that hands over.
+type image struct {
+	*child
+	dir   string
+	lease time.Duration // 0: noneDies
+}
+
+// spawnImage starts one and waits until it is ready.
+func spawnImage(t testing.TB, text string) *image {
+	t.Helper()
+	i := &image{dir: t.TempDir(), child: &child{t: t, log: &watchtest.Log{}}}
+	if err := os.Chmod(i.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	i.write("test.conf", text)
+	layFile(t, i.dir, text)
+	i.launch()
+	t.Cleanup(func() {
+		i.cmd.Process.Kill() // unless the test has ended it
+		i.cmd.Wait()
+		if strings.Contains(i.log.String(), "DATA RACE") {
+			t.Error("the race detector found something in the server")
+		}
+		if t.Failed() {
+			t.Logf("the log of the server:\n%s", i.log)
+		}
+	})
+	return i
+}
+
+// launch starts the process.
+func (i *image) launch() {
+	i.t.Helper()
+	i.cmd = exec.Command(os.Args[0])
+	i.cmd.Env = append(os.Environ(), asImage+"="+i.dir, asLease+"="+cmp.Or(i.lease, noneDies).String())
+	i.cmd.Stderr = i.log
+	out, err := i.cmd.StdoutPipe()
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	if err := i.cmd.Start(); err != nil {
+		i.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		i.cmd.Process.Kill()
+		i.cmd.Wait()
+		i.t.Fatalf("the server did not start: %v\n%s", err, i.log)
+	}
+	i.port, i.admin, _ = strings.Cut(strings.TrimSpace(line), " ")
+}
+
+func (i *image) write(name, text string) {
+	i.t.Helper()
+	if err := os.WriteFile(filepath.Join(i.dir, name), []byte(text), 0o600); err != nil {
+		i.t.Fatal(err)
+	}
+}
+
+// handOff asks for a handoff, as the command does.
+func (i *image) handOff(binary string) (handoff.Result, error) {
+	var done handoff.Result
+	err := host.Ask(context.Background(), i.dir, "handoff", host.Arguments{Binary: binary}, &done)
+	return done, err
+}
+
+// status asks the server how it is.
+func (i *image) status() host.Status {
+	i.t.Helper()
+	var s host.Status
+	if err := host.Ask(context.Background(), i.dir, "status", nil, &s); err != nil {
+		i.t.Fatal(err)
+	}
+	return s
+}
+
+// leftovers are the state files that nobody has removed.
+func (i *image) leftovers() []string {
+	found, err := filepath.Glob(filepath.Join(i.dir, "handoff-*"))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return found
+}

@@ -1,0 +1,503 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/internal/guard"
+	"wamble/internal/host"
+	"wamble/internal/journal"
+	"wamble/internal/loop"
+	"wamble/internal/observe"
+	"wamble/internal/profile"
+	"wamble/internal/store"
+	"wamble/internal/tape"
+	"wamble/internal/transport"
+)
+
+// running is the mutable state of a Server: configuration, profiles, listeners.
+type running struct {
+	changeMu sync.Mutex // held while profiles are added, moved or removed
+
+	closed bool // the server has been stopped; guarded by changing
+
+	changeDeadline atomic.Pointer[time.Time] // deadline of the current step of a change; nil if none is under way
+
+	draining atomic.Bool // new players are refused
+
+	mu          sync.RWMutex // guards what follows
+	config      *config.Config
+	supervisors []*supervisor // in the order of the configuration
+	removed     []*removedProfile
+	admin       *observe.Admin // nil if it is off
+	redirects   []*redirector
+	reloaded    *host.Reloaded // result of the last reload; nil before the first
+
+	allFailed chan struct{} // closed by checkAllFailed
+	once      sync.Once     // closes allFailed
+}
+
+// supervisor returns the supervisor of a running profile, or nil.
+func (s *Server) supervisor(name string) *supervisor {
+	for _, sup := range s.supervisors() {
+		if sup.name == name {
+			return sup
+		}
+	}
+	return nil
+}
+
+// supervisors returns the profiles that run, in the order of the configuration.
+func (s *Server) supervisors() []*supervisor {
+	s.running.mu.RLock()
+	defer s.running.mu.RUnlock()
+	return slices.Clone(s.running.supervisors)
+}
+
+// config returns the configuration that is in effect.
+func (s *Server) config() *config.Config {
+	s.running.mu.RLock()
+	defer s.running.mu.RUnlock()
+	return s.running.config
+}
+
+// wantedProfiles returns the profiles of a configuration that this server shall run.
+func (s *Server) wantedProfiles(c *config.Config) ([]*config.Profile, error) {
+	running := c.Running()
+	if s.o.Profile == "" {
+		return running, nil
+	}
+	for _, p := range running {
+		if p.Name == s.o.Profile {
+			return []*config.Profile{p}, nil
+		}
+	}
+	if s.o.Profile == config.DefaultName {
+		return []*config.Profile{c.Default}, nil
+	}
+	return nil, fmt.Errorf("there is no profile %q that runs; 'wamble config show' lists them", s.o.Profile)
+}
+
+// openProfiles binds the sockets of all profiles and then opens their stores. It
+// starts no loop.
+func (s *Server) openProfiles() error {
+	s.running.allFailed = make(chan struct{})
+	s.running.mu.Lock() // after a handoff the heartbeat reads what is here
+	s.running.config = s.o.Config
+	s.running.mu.Unlock()
+	profiles, err := s.wantedProfiles(s.o.Config)
+	if err != nil {
+		return err
+	}
+	if err := conflicts(profiles); err != nil {
+		return err
+	}
+	ports, err := bindAll(profiles, newOpenPorts(), s.o.Inherited)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.closeProfiles)
+	for _, cfg := range profiles {
+		s.certify(cfg, ports[cfg.Name])
+		s.warnOf(cfg.Name, ports[cfg.Name].Certificate())
+		sup, err := s.newSupervisor(cfg, ports[cfg.Name])
+		if err != nil {
+			closePorts(ports)
+			return err
+		}
+		delete(ports, cfg.Name)
+		s.running.mu.Lock()
+		s.running.supervisors = append(s.running.supervisors, sup)
+		s.running.mu.Unlock()
+	}
+	s.closeUnwanted(profiles)
+	return nil
+}
+
+// closeUnwanted closes the inherited sockets of profiles that do not run.
+func (s *Server) closeUnwanted(profiles []*config.Profile) {
+	for name, sockets := range s.o.Inherited {
+		if !slices.ContainsFunc(profiles, func(p *config.Profile) bool { return p.Name == name }) {
+			s.log.Warn("an inherited socket belongs to no profile that runs", "profile", name)
+			for _, udp := range append(sockets.Siblings, sockets.UDP) {
+				udp.Close()
+			}
+			sockets.TCP.Close()
+		}
+	}
+}
+
+// newSupervisor makes a supervisor for each shard of a profile and returns the first.
+// Port is that of the first shard; nil for a profile that only drains its journal.
+func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supervisor, error) {
+	restrictions, err := s.host.Global.Of(cfg.Name)
+	if err != nil {
+		return nil, &StartError{StartThreadError, cfg.Name, err}
+	}
+	db, err := s.stores.acquire(cfg)
+	if err != nil {
+		return nil, &StartError{StartThreadError, cfg.Name, err}
+	}
+	s.joinPort(cfg.Name, port)
+	var first *supervisor
+	for i := range cfg.Boards.Shards {
+		sup := s.newShard(cfg, wamble.Shard{Index: i, Of: cfg.Boards.Shards}, port, db, restrictions, first)
+		if first == nil {
+			first = sup
+		} else {
+			first.siblings = append(first.siblings, sup)
+		}
+	}
+	return first, nil
+}
+
+// usesSeparateStore reports whether a profile runs on another database than db. Name may be
+// that of a shard.
+func (s *Server) usesSeparateStore(name string, db *SharedStore) bool {
+	of, _ := store.SplitName(name)
+	sup := s.supervisor(of)
+	return sup != nil && sup.store.Registry != db.Registry
+}
+
+// newShard makes the supervisor of one shard. First is the supervisor of the first
+// shard; nil if this is the first.
+func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transport.Port, db *SharedStore, restrictions *host.Restrictions, first *supervisor) *supervisor {
+	log := s.log.With("profile", cfg.Name)
+	if shard.Of > 1 {
+		log = log.With("shard", shard.Index)
+	}
+	sup := &supervisor{
+		name: cfg.Name, shard: shard, log: log, store: db, dumps: &s.dumps,
+		draining: &s.running.draining, restrictions: restrictions, onStartFailure: s.checkAllFailed, peers: s.rebalancer.peers, forward: s.forward,
+	}
+	// The options of the shard's loop.
+	name := store.ShardName(cfg.Name, shard.Index)
+	o := loop.Options{
+		Name: name, Config: cfg, Shard: shard, Log: sup.log, Runner: s.runner, Store: db, StoreName: db.Name, InProcess: db.File != "", Port: port,
+		Retain: journal.RetainOptions{
+			Dir: filepath.Join(s.dir, "kept"), Age: s.o.Config.Server.JournalKeep,
+			Bytes: int64(s.o.Config.Server.JournalKeepSize) << 20, Needed: int64(s.o.Config.Server.RestartKeepSize) << 20,
+		},
+		RestartDir: s.restartDir(), Tracing: &s.traces.Tracing,
+		Record: tape.Series{Name: s.recordingFile(name), Successor: s.o.Handoff.Inheritance != nil},
+		Clock:  s.o.Clock, Skew: s.o.Skew,
+		TruePorts: s.withTruePorts, Restrictions: restrictions.Inputs, Reservations: s.stores.reservations,
+		Registry: db.Registry, SeparateStore: func(name string) bool { return s.usesSeparateStore(name, db) },
+	}
+	if port != nil {
+		o.Port = port.Shards()[shard.Index]
+	}
+	// What the loop reports to the profile, whose supervisor is that of the first shard.
+	head := cmp.Or(first, sup)
+	head.events.Shards = shard.Of
+	if o.Retain.Age == 0 {
+		head.events.Expect(time.Now())
+	}
+	head.openShards.totals.OnGrowth = head.onGrowth
+	o.OnFinished = head.gamesChanged.send
+	o.OnEvents = func(after, through uint64, list []journal.Event) { head.addEvents(shard.Index, after, through, list) }
+	o.Observed, o.Remember = sup.eventObserver(head), s.isPartitioned()
+	if shard.Of > 1 {
+		o.ShowViews = func(in *profile.BoardViews) { head.showViews(shard.Index, in) }
+		o.Totals = &head.openShards.totals
+		o.Others = func() []*loop.Runtime { return head.otherRuntimes(shard.Index) }
+		if s.router != nil {
+			o.AskRemote = func(ctx context.Context, shards []int, in profile.BoardRequest) (*profile.BoardReply, error) {
+				return s.router.askRemoteShards(ctx, cfg.Name, shards, in)
+			}
+		}
+	}
+	// The journal, if this node holds the shard's partition.
+	if p := s.partitionOf(shard.Index); p != nil {
+		sup.partition.Store(p)
+		j := p.journal()
+		o.Runner, o.Owner, o.Shared, o.HoldsLease, o.ClockOffset, o.Heal = j.Runner, j.Owner, j.Shared, j.HoldsLease, j.ClockOffset, j.Heal
+	}
+	sup.Runtime = loop.New(o)
+	db.Registry.Join(sup.Runtime)
+	return sup
+}
+
+// releaseStore releases the store of a profile that has ended.
+func (s *Server) releaseStore(sup *supervisor) error {
+	for _, l := range sup.shards() {
+		sup.store.Registry.Leave(l.Runtime)
+	}
+	return s.stores.release(sup.store, sup.name)
+}
+
+// recordingFile returns the file of a profile's recording: the file of Options.Record if one
+// profile of one shard runs, otherwise one with the profile's name appended.
+func (s *Server) recordingFile(profile string) string {
+	if wanted, err := s.wantedProfiles(s.o.Config); s.o.Record == "" || err == nil && len(wanted) == 1 && wanted[0].Boards.Shards == 1 {
+		return s.o.Record
+	}
+	return s.o.Record + "-" + profile
+}
+
+// closeProfiles closes the ports of all profiles and releases their stores.
+func (s *Server) closeProfiles() error {
+	var errs []error
+	for _, sup := range s.supervisors() {
+		for _, l := range sup.shards() {
+			l.remotePort.end()
+			errs = append(errs, l.Port().Close())
+		}
+		errs = append(errs, s.releaseStore(sup))
+	}
+	s.running.mu.Lock()
+	s.running.supervisors = nil
+	s.running.mu.Unlock()
+	return errors.Join(errs...)
+}
+
+// serveWeb serves HTTP and WebSocket on a port until the port is shut down.
+func (s *Server) serveWeb(sup *supervisor, port *transport.Port) {
+	port.Measure(s.web.Socket(sup.name))
+	s.runBackground("HTTP", func() {
+		if err := port.Serve(s.web.Measure(sup.name, sup.withHSTS(s.site(sup))), sup.reportPanic); err != nil {
+			sup.log.Error("HTTP has ended", "err", err)
+		}
+	})
+}
+
+// restartDir returns the directory of restart files. It is "" if the journal is in
+// PostgreSQL: a local file would be out of date after another node has held the journal.
+func (s *Server) restartDir() string {
+	if s.sharedJournal.log != nil {
+		return ""
+	}
+	return filepath.Join(s.dir, "restart")
+}
+
+// stop moves the partitions of a cluster to other nodes, and then ends all profiles
+// concurrently and in order.
+func (s *Server) stop() {
+	began, patience := time.Now(), s.config().Server.ShutdownTimeout
+	s.drainNode(patience)
+	s.stopRebalancer()
+	if patience > 0 {
+		patience = max(patience-time.Since(began), time.Second)
+	}
+	s.shutDown(patience)
+	s.stopOutbox()
+}
+
+// stopDeposed ends all profiles of a server that has lost its journal. It does not drain to
+// the database, because another node writes there by now.
+func (s *Server) stopDeposed() { s.shutDown(0) }
+
+// shutDown ends all profiles concurrently, and drains their journal for at most patience; 0
+// drains nothing.
+func (s *Server) shutDown(patience time.Duration) {
+	s.stopServing()
+	s.running.changeMu.Lock()
+	defer s.endChange()
+	s.running.closed = true
+	s.extendChange(patience + changeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), max(patience, time.Second))
+	defer cancel()
+	var stopping sync.WaitGroup
+	for _, sup := range s.supervisors() {
+		stopping.Go(func() {
+			guard.Run("the end of a profile", func() {
+				sup.stop()
+				for _, l := range sup.shards() {
+					if l.isRemote() {
+						l.remotePort.begin(l) // forwards packets until the port closes
+					}
+				}
+				sup.Shut(ctx, patience > 0)
+			}, sup.reportPanic)
+		})
+	}
+	stopping.Wait()
+	s.endRemoved(ctx)
+}
+
+// checkAllFailed ends Run with an error when no profile could be started. A node of a
+// cluster also ends if its number of shards differs from the cluster's: other nodes can
+// serve the partitions that it has claimed.
+func (s *Server) checkAllFailed() {
+	for _, sup := range s.shards() {
+		if _, err := sup.failures(); s.isPartitioned() && errors.Is(err, loop.ErrShards) {
+			s.running.once.Do(func() { close(s.running.allFailed) })
+			return
+		}
+	}
+	for _, sup := range s.shards() {
+		select {
+		case <-sup.Up():
+			return
+		default:
+		}
+		if n, _ := sup.failures(); n == 0 {
+			return
+		}
+	}
+	s.running.once.Do(func() { close(s.running.allFailed) })
+}
+
+// whyAllFailed joins the last errors of all shards.
+func (s *Server) whyAllFailed() error {
+	var errs []error
+	for _, sup := range s.shards() {
+		if _, err := sup.failures(); err != nil {
+			errs = append(errs, fmt.Errorf("profile %s: %w", sup.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Listening is the addresses of a profile, and its store.
+type Listening struct {
+	Profile string
+	UDP     netip.AddrPort // invalid if UDP is off
+	HTTP    netip.AddrPort // also of WebSocket
+	Secure  bool           // HTTP and WebSocket use TLS
+	Domain  string         // the first domain; "" if none is configured
+	Store   string
+	Local   bool // this node has at least one of its shards
+}
+
+// Profiles returns the profiles that run, in the order of the configuration.
+func (s *Server) Profiles() []Listening {
+	var list []Listening
+	for _, sup := range s.supervisors() {
+		p := sup.Port()
+		n := Listening{Profile: sup.name, HTTP: p.TCPAddr(), Secure: p.Secured(), Store: sup.store.Name, Local: len(sup.localShards()) > 0}
+		if _, on := sup.Config().Network.UDPPort(); on {
+			n.UDP = p.Addr()
+		}
+		if domains := sup.Config().Network.Domains(); len(domains) > 0 {
+			n.Domain = domains[0]
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+// JSONLog returns the log if its format is JSON, otherwise nil.
+func (s *Server) JSONLog() *slog.Logger {
+	if s.config().Server.LogFormat != "json" {
+		return nil
+	}
+	return s.log
+}
+
+// WaitReady waits until every shard on this node has served players for the first time.
+// In a cluster it first waits until every partition has a holder. Error: that of ctx.
+func (s *Server) WaitReady(ctx context.Context) error {
+	for s.isPartitioned() && !s.partitionOwners.allOwned() && ctx.Err() == nil {
+		sleep(ctx, servingPause)
+	}
+	for _, sup := range s.shards() {
+		if sup.isRemote() {
+			continue
+		}
+		select {
+		case <-sup.Up():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// servingPause is the polling interval of WaitReady and WaitServing.
+const servingPause = 20 * time.Millisecond
+
+// WaitServing waits until players are served: after a handoff by all profiles that
+// served them before it, after a start by at least one profile, while no other one is
+// about to. A profile that cannot start, as without its database, is not waited for.
+// Error: that of ctx.
+func (s *Server) WaitServing(ctx context.Context) error {
+	if s.Inherited() {
+		return s.successor.AwaitServed(ctx, s.runtimes())
+	}
+	for tick := time.NewTicker(servingPause); ; {
+		if s.serves() {
+			tick.Stop()
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// serves reports whether a shard serves players and each other one does too, or is stuck.
+func (s *Server) serves() bool {
+	any := false
+	if s.isPartitioned() {
+		if any = s.partitionOwners.allOwned(); !any {
+			return false
+		}
+	}
+	for _, sup := range s.shards() {
+		if sup.isRemote() {
+			continue
+		}
+		select {
+		case <-sup.Up():
+			any = true
+		default:
+			if !sup.Stuck() {
+				return false
+			}
+		}
+	}
+	return any
+}
+
+// changeTimeout is the longest time of a reload step that waits for no database.
+const changeTimeout = 30 * time.Second
+
+// extendChange sets the deadline of the next step of the change that is under way. Past it
+// the server counts as not alive.
+func (s *Server) extendChange(d time.Duration) {
+	end := time.Now().Add(d)
+	s.running.changeDeadline.Store(&end)
+}
+
+// endChange ends a change and unlocks running.changeMu.
+func (s *Server) endChange() {
+	s.running.changeDeadline.Store(nil)
+	s.running.changeMu.Unlock()
+}
+
+// changeHangs reports whether a change has passed its deadline.
+func (s *Server) changeHangs() bool {
+	end := s.running.changeDeadline.Load()
+	return end != nil && time.Now().After(*end)
+}
+
+// Alive reports whether every loop answers within the given time, or is frozen for a
+// handoff, and no reload or handoff hangs.
+func (s *Server) Alive(ctx context.Context, within time.Duration) bool {
+	if s.changeHangs() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for _, sup := range s.shards() {
+		if !sup.Alive(ctx) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,235 @@
+package pglog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"wamble/internal/store/postgres"
+)
+
+// Node is a live process, by the database's clock.
+type Node struct {
+	Name    string
+	Self    bool
+	Address string // address for other nodes; "" if there is none
+	Note    string // its note from Options.Heartbeat
+	Twins   int    // number of other live processes of this name
+}
+
+// ClusterView is what a node saw with its last beat: the live nodes, and the holders of the parts.
+type ClusterView struct {
+	Nodes []Node          // sorted by name; of several processes of a name the one that beat last
+	Parts []PartitionView // the parts that were asked for
+	Err   error           // error of the last beat, or nil
+}
+
+// ClusterView returns what is known of the first parts of a log, and a channel that is closed at the
+// next beat. The nodes are known if Options.Heartbeat is set.
+func (l *Log) ClusterView(log string, parts int) (ClusterView, <-chan struct{}) {
+	var all []*watchedShard
+	for k := range parts {
+		s, err := l.watch(PartName(log, k))
+		if err != nil {
+			over := make(chan struct{})
+			close(over)
+			return ClusterView{Err: err}, over
+		}
+		all = append(all, s)
+	}
+	w := all[0].watch
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := ClusterView{Nodes: w.nodes, Err: w.err}
+	for _, s := range all {
+		seen.Parts = append(seen.Parts, s.view)
+	}
+	return seen, w.beaten
+}
+
+// The tables for what nodes tell each other are separate: a single node does not need them.
+const makeWorldTables = `
+CREATE TABLE IF NOT EXISTS shard_nodes (
+	shard   TEXT NOT NULL,
+	node    TEXT NOT NULL,               -- name/instance, as in nodes
+	address TEXT NOT NULL,
+	note    TEXT NOT NULL,
+	PRIMARY KEY (shard, node)
+) WITH (fillfactor = 50);
+CREATE TABLE IF NOT EXISTS shard_notes (
+	shard   TEXT NOT NULL,
+	name    TEXT NOT NULL,
+	version BIGINT NOT NULL,             -- higher than of all that were written before
+	value   TEXT NOT NULL,
+	at      TIMESTAMPTZ NOT NULL,
+	PRIMARY KEY (shard, name)
+);
+CREATE INDEX IF NOT EXISTS shard_notes_version ON shard_notes (shard, version);`
+
+func makeWorld(ctx context.Context, c *pgx.Conn) error {
+	var made bool
+	if err := c.QueryRow(ctx, `SELECT to_regclass('shard_nodes') IS NOT NULL AND to_regclass('shard_notes_version') IS NOT NULL`).Scan(&made); err != nil || made {
+		return err
+	}
+	if _, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d); %s COMMIT", makeLock, makeWorldTables)); err != nil {
+		return fmt.Errorf("make the tables of the nodes: %w", err)
+	}
+	return nil
+}
+
+const sayNode = `INSERT INTO shard_nodes (shard, node, address, note) VALUES ($1, $2, $3, $4)
+	ON CONFLICT (shard, node) DO UPDATE SET address = EXCLUDED.address, note = EXCLUDED.note`
+
+const seeNodes = `SELECT s.node, s.address, s.note, n.seen_at::text, n.seen_at > clock_timestamp() FROM shard_nodes s JOIN nodes n ON n.shard = s.shard AND n.node = s.node
+	WHERE s.shard = $1 AND n.seen_at > clock_timestamp() - $2::interval ORDER BY n.seen_at DESC`
+
+const seeNotes = `SELECT name, version, value FROM shard_notes WHERE shard = $1 AND version > $2 ORDER BY version`
+
+// queueBeat queues the beat of this node.
+func (w *watch) queueBeat(b *pgx.Batch) {
+	b.Queue(beatNode, w.name, w.l.self)
+	if w.l.o.Heartbeat != nil {
+		address, note := w.l.o.Heartbeat()
+		b.Queue(sayNode, w.name, w.l.self, address, note)
+	}
+}
+
+// queueOthers queues the queries for the other nodes and for notes. A beat in the future of the
+// database's clock, which was then set back, counts until this node has seen it for a lease.
+func (w *watch) queueOthers(b *pgx.Batch, sent time.Duration) {
+	w.mu.Lock()
+	before, after := w.beats, w.read
+	w.mu.Unlock()
+	b.Queue(seeNodes, w.name, w.l.o.Lease).Query(func(rows pgx.Rows) error {
+		var list []Node
+		beats := map[string]lastBeat{}
+		for rows.Next() {
+			var n Node
+			var full, at string
+			var future bool
+			if err := rows.Scan(&full, &n.Address, &n.Note, &at, &future); err != nil {
+				return err
+			}
+			last := before[full]
+			last.update(full, at, 0, sent, w.l.o.Lease)
+			beats[full] = last
+			if future && last.silent {
+				continue
+			}
+			n.Name, n.Self = nameOf(full), full == w.l.self
+			if i := slices.IndexFunc(list, func(other Node) bool { return other.Name == n.Name }); i >= 0 {
+				list[i].Twins++
+			} else {
+				list = append(list, n)
+			}
+		}
+		slices.SortFunc(list, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.nodes, w.beats = list, beats
+		return rows.Err()
+	})
+	b.Queue(seeNotes, w.name, after).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var name, value string
+			if err := rows.Scan(&name, &after, &value); err != nil {
+				return err
+			}
+			if w.l.o.OnNote != nil {
+				w.l.o.OnNote(after, name, value)
+			}
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.read = after
+		return rows.Err()
+	})
+}
+
+// noteLock is the first half of the advisory lock under which a note gets its version, so that
+// notes become visible in the order of their versions.
+const noteLock = 0x77616d62
+
+// Note stores a value for all nodes of a log, durably, and replaces the value under the same
+// name. Every node, including this one, receives it with one of its next beats.
+func (l *Log) Note(ctx context.Context, log, name, value string) error {
+	return l.Amend(ctx, log, name, func(string) (string, error) { return value, nil })
+}
+
+// Amend is Note with a value that change computes from the current one, "" if there is none. No
+// other write happens in between.
+func (l *Log) Amend(ctx context.Context, log, name string, change func(value string) (string, error)) error {
+	return l.write(ctx, log, func(tx pgx.Tx) error {
+		var value string
+		err := tx.QueryRow(ctx, `SELECT COALESCE((SELECT value FROM shard_notes WHERE shard = $1 AND name = $2), '')`, log, name).Scan(&value)
+		if err == nil {
+			value, err = change(value)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO shard_notes (shard, name, version, value, at)
+			VALUES ($1, $2, (SELECT COALESCE(max(version), 0) + 1 FROM shard_notes WHERE shard = $1), $3, clock_timestamp())
+			ON CONFLICT (shard, name) DO UPDATE SET version = EXCLUDED.version, value = EXCLUDED.value, at = EXCLUDED.at`, log, name, value)
+		return err
+	})
+}
+
+// Forget deletes the notes whose names begin with a prefix and that are older than age, and the
+// rows of nodes that are gone. The newest note is kept, because its version is the highest.
+func (l *Log) Forget(ctx context.Context, log, prefix string, age time.Duration) error {
+	return l.write(ctx, log, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `DELETE FROM shard_nodes s WHERE shard = $1 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.shard = s.shard AND n.node = s.node)`, log); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `DELETE FROM shard_notes WHERE shard = $1 AND starts_with(name, $2) AND at < clock_timestamp() - $3::interval
+			AND version < (SELECT max(version) FROM shard_notes WHERE shard = $1)`, log, prefix, age)
+		return err
+	})
+}
+
+// Notes returns all notes, by name.
+func (l *Log) Notes(ctx context.Context, log string) (map[string]string, error) {
+	all := map[string]string{}
+	err := l.write(ctx, log, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, seeNotes, log, 0)
+		if err != nil {
+			return err
+		}
+		var name, value string
+		_, err = pgx.ForEachRow(rows, []any{&name, new(int64), &value}, func() error {
+			all[name] = value
+			return nil
+		})
+		return err
+	})
+	return all, err
+}
+
+// write runs do in a transaction that excludes all other writers of notes.
+func (l *Log) write(ctx context.Context, log string, do func(pgx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, l.o.Patience)
+	defer cancel()
+	c, err := postgres.Connect(ctx, l.o.Database, l.session(l.o.Patience))
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	if err := makeWorld(ctx, c); err != nil {
+		return err
+	}
+	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d, hashtext($1))`, noteLock), log); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+	if err == nil {
+		err = postgres.Unreplicated(c)
+	}
+	return err
+}

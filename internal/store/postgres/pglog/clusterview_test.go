@@ -1,0 +1,141 @@
+package pglog_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"wamble/internal/store/postgres"
+	"wamble/internal/store/postgres/pglog"
+	"wamble/internal/store/postgres/pgtest"
+	"wamble/internal/watchtest"
+	"wamble/runner/logstore"
+)
+
+// heard is what a node has heard of notes.
+type heard struct {
+	mu    sync.Mutex
+	notes []string
+}
+
+func (h *heard) list() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.notes, " ")
+}
+
+// peer is a node that looks at others, reached at an address of its name.
+func peer(t *testing.T, db postgres.Options, name string) (*pglog.Log, *heard) {
+	t.Helper()
+	h := &heard{}
+	l := pglog.Open(pglog.Options{Database: db, Node: name, Beat: beat, Lease: lease,
+		Heartbeat: func() (address, note string) { return "at " + name, "I am " + name },
+		OnNote: func(_ int64, name, value string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.notes = append(h.notes, name+"="+value)
+		},
+	})
+	t.Cleanup(l.Close)
+	return l, h
+}
+
+func claimPart(t *testing.T, l *pglog.Log, part int) logstore.Held {
+	t.Helper()
+	h, err := l.Claim(t.Context(), pglog.PartName("main", part), holder(t))
+	ok(t, err)
+	t.Cleanup(func() { letGo(h) })
+	return h
+}
+
+// seen is what a node sees of three parts: who lives where, and who holds what.
+func seen(l *pglog.Log) string {
+	w, _ := l.ClusterView("main", 3)
+	var nodes, parts []string
+	for _, n := range w.Nodes {
+		nodes = append(nodes, fmt.Sprintf("%s %s, %s", n.Name, n.Address, n.Note))
+	}
+	for _, p := range w.Parts {
+		parts = append(parts, p.Holder)
+	}
+	return strings.Join(nodes, "; ") + ": " + strings.Join(parts, ",")
+}
+
+// TestParts: the parts of a log have holders of their own. Each of them is fenced by
+// itself, and one beat of a node is for all that it holds.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a, _ := peer(t, db, "a")
+	b, _ := peer(t, db, "b")
+	first, second, third := claimPart(t, a, 0), claimPart(t, a, 1), claimPart(t, b, 2)
+	add(t, first, "of the first")
+	add(t, second, "of the second")
+	add(t, third, "of the third")
+	const both = "a at a, I am a; b at b, I am b: a,a,b"
+	for _, l := range []*pglog.Log{a, b} {
+		watchtest.Until(t, "both are seen", func() bool { return seen(l) == both })
+	}
+	if got := pgtest.Query[int](t, db, `SELECT count(*) FROM nodes`); got != 2 {
+		t.Errorf("%d rows of nodes, want one for each", got)
+	}
+
+	ok(t, second.Release(t.Context(), "b")) // a part moves
+	moved := claimPart(t, b, 1)
+	if got := replay(t, moved); got != "1:of the second" {
+		t.Errorf("the part that moved has %q", got)
+	}
+	add(t, first, "goes on")
+	if !a.Holds("main") || a.Holds("main/1") || !b.Holds("main/1") {
+		t.Error("a part that moved took another one with it, or stayed")
+	}
+
+	a.Close() // it beats no more, but could still write
+	watchtest.Until(t, "only b is seen, and may claim", func() bool {
+		w, _ := b.ClusterView("main", 3)
+		return len(w.Nodes) == 1 && w.Nodes[0].Name == "b" && w.Parts[0].Free
+	})
+	taken := claimPart(t, b, 0)
+	if got := replay(t, taken); got != "1:of the first 2:goes on" {
+		t.Errorf("the part of the dead has %q", got)
+	}
+	if _, err := first.Append(t.Context(), []byte("late")); err == nil {
+		t.Error("a part has two holders")
+	}
+	add(t, third, "goes on")
+}
+
+// TestNotes: what one node writes down all hear, in the order in which it was written; who
+// comes later hears what holds.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Empty(t)
+	a, _ := peer(t, db, "a")
+	b, hears := peer(t, db, "b")
+	b.ClusterView("main", 1)
+	for _, n := range []string{"bans 1", "news/1 x", "bans 2", "news/2 y"} {
+		name, value, _ := strings.Cut(n, " ")
+		ok(t, a.Note(t.Context(), "main", name, value))
+		watchtest.Until(t, n, func() bool { return strings.HasSuffix(hears.list(), name+"="+value) })
+	}
+	if got, want := hears.list(), "bans=1 news/1=x bans=2 news/2=y"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	ok(t, a.Note(t.Context(), "other", "bans", "of another log"))
+	ok(t, b.Forget(t.Context(), "main", "news/", time.Hour))
+	all, err := a.Notes(t.Context(), "main")
+	ok(t, err)
+	if got := slices.Sorted(maps.Keys(all)); len(got) != 3 || all["bans"] != "2" {
+		t.Errorf("got %v, want three notes", all)
+	}
+	ok(t, b.Forget(t.Context(), "main", "news/", 0))
+	ok(t, b.Note(t.Context(), "main", "bans", "3")) // its version is not that of a note that was deleted
+	watchtest.Until(t, "the last", func() bool { return strings.HasSuffix(hears.list(), "bans=3") })
+	c, late := peer(t, db, "c")
+	c.ClusterView("main", 1)
+	watchtest.Until(t, "who comes late hears what holds", func() bool { return late.list() == "news/2=y bans=3" })
+}
