@@ -82,14 +82,14 @@ func TestGoroutinesAreNamed(t *testing.T) {
 }
 
 // helped reports whether a call hands a function with its title to somebody who runs it
-// on a goroutine of its own: rt.guard("the drain", …), s.help("backups", …).
+// on a goroutine of its own: rt.guard("the drain", …), s.runBackground("backups", …).
 func helped(n ast.Node) bool {
 	call, ok := n.(*ast.CallExpr)
 	if !ok || len(call.Args) != 2 {
 		return false
 	}
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || sel.Sel.Name != "guard" && sel.Sel.Name != "help" {
+	if !ok || sel.Sel.Name != "guard" && sel.Sel.Name != "runBackground" {
 		return false
 	}
 	title, ok := call.Args[0].(*ast.BasicLit)

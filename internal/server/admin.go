@@ -2,14 +2,20 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
+	"time"
 
+	"wamble"
 	"wamble/internal/config"
+	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/observe"
+	"wamble/internal/store"
+	"wamble/internal/transport"
 	"wamble/runner"
 )
 
@@ -151,4 +157,173 @@ func (s *Server) setAdmin(a *observe.Admin) {
 		defer cancel()
 		old.Retire(ctx)
 	})
+}
+
+// newHost makes the host.Host that carries out the host's commands on this server.
+func (s *Server) newHost() (*host.Host, error) {
+	everywhere, err := host.ReadRestrictions(s.runner, &s.running.draining)
+	if s.isPartitioned() {
+		everywhere, err = host.OpenSharedRestrictions(sharedRestrictions{s}, &s.running.draining)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var parts func() []host.Partition
+	if s.isPartitioned() {
+		parts = s.hostPartitions
+	}
+	tokens, err := host.ReadTokens(s.dir)
+	return host.New(host.API{
+		Dir: s.dir, Log: s.log, Runner: s.runner, Partitions: parts, Draining: &s.running.draining, Global: everywhere, Tokens: tokens, Serving: s.serving,
+		RunningProfiles: s.hostProfiles, Status: s.Status, Cluster: s.clusterStatus, Reload: s.Reload, DryRunReload: s.dryRunReload, Options: s.effective, HandOff: s.handOffFor, DryRunHandoff: s.dryRunHandoff, EarlierResult: s.earlierResult, LogTail: s.logTail, ReportPanic: s.reportPanic, PinMessages: s.pinMessages,
+		History: func(days bool) any {
+			if days {
+				return s.history.Days()
+			}
+			return s.history.Hour()
+		},
+		Counters: func(ctx context.Context) any { return observe.LookAt(ctx, s.runtimes()) },
+	}), err
+}
+
+// hostPartitions returns the partitions of the journal and their holders, for commands.
+func (s *Server) hostPartitions() []host.Partition {
+	list := make([]host.Partition, s.partitionCount())
+	for i := range list {
+		if p := s.partitionOf(i); p != nil {
+			list[i].Runner = p.runner
+		}
+		list[i].Node, _, _ = s.partitionOwners.owner(i)
+	}
+	return list
+}
+
+// RunAudited records a signal in the audit log and then calls do.
+func (s *Server) RunAudited(signal, what string, do func() error) error {
+	return s.host.RunAudited("signal "+signal, what, do)
+}
+
+// storeTimeout bounds a command's query to the store about a player.
+const storeTimeout = 2 * time.Second
+
+// maxStoredSessions is how many sessions of a player a command reads from the store.
+const maxStoredSessions = 1000
+
+// hostProfiles returns the profiles that run, for commands.
+func (s *Server) hostProfiles() []host.RunningProfile {
+	var list []host.RunningProfile
+	for _, sup := range s.supervisors() {
+		list = append(list, host.RunningProfile{
+			Name: sup.name, Restrictions: sup.restrictions, Tell: sup.Tell,
+			Present: func(ctx context.Context) int { return sup.Figures(ctx).Gauges.LivePlayers },
+			Stored: func(ctx context.Context, key wamble.PublicKey) (id wamble.PlayerID, sessions []wamble.Session, ok bool) {
+				sup.awaitApplied(ctx)
+				ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+				defer cancel()
+				p, err := sup.store.Player(ctx, key)
+				if p.Key == key { // not the player into whom they were merged
+					id = p.ID
+				}
+				rows, _ := sup.store.Sessions(ctx, key, maxStoredSessions) // an error is the same as no sessions
+				return id, rows, !errors.Is(err, store.ErrNotFound)
+			},
+			Database: sup.store.Name, Reader: sup.store,
+			Seek:   sup.seekInMemory,
+			Find:   sup.find,
+			Boards: sup.findBoards,
+		})
+	}
+	return list
+}
+
+// awaitApplied waits at most storeTimeout until the store has all that the profiles and shards that
+// use it have decided.
+func (s *supervisor) awaitApplied(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	_ = s.store.Registry.AwaitOthers(ctx, nil) // without the store the command goes on
+}
+
+// find looks for a player in memory and then in the store. It returns a zero Found if there
+// is none.
+func (s *supervisor) find(ctx context.Context, n host.Named) (found host.Found, err error) {
+	found = s.findInMemory(ctx, n)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if found == (host.Found{}) && !n.Key.IsZero() {
+		p, err := s.store.Player(ctx, n.Key)
+		return host.Found{Key: p.Key}, ignoreNotFound(err)
+	}
+	var session wamble.Session
+	if found == (host.Found{}) && !n.Token.IsZero() {
+		session, err = s.store.Session(ctx, n.Token)
+		found.Session = session.ID
+	}
+	if found == (host.Found{}) && n.Session != 0 {
+		session, err = s.store.SessionByID(ctx, n.Session)
+		found.Session = session.ID
+	}
+	if found == (host.Found{}) && n.Handle != "" {
+		session, err = s.store.SessionByHandle(ctx, n.Handle)
+		found.Key = session.Key
+	}
+	return found, ignoreNotFound(err)
+}
+
+// ignoreNotFound returns err unless it is store.ErrNotFound.
+func ignoreNotFound(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// handOffFor hands over. The client that waits at the control socket or the console gets
+// its answer from the next process.
+func (s *Server) handOffFor(ctx context.Context, binary string, w host.HandoffCaller) error {
+	if w.Conn == nil {
+		return s.handOff(ctx, binary, handoff.Report{Key: w.Key}, 1) // a request at the console whose connection HTTP keeps
+	}
+	report, err := transport.Duplicate(w.Conn)
+	if err != nil {
+		return err
+	}
+	return s.handOff(ctx, binary, handoff.Report{File: report, Web: w.Web, Key: w.Key}, 0)
+}
+
+// earlierResult returns the result of the handoff that started this process, if it was requested
+// with that key; otherwise nil.
+func (s *Server) earlierResult(ctx context.Context, key string) *handoff.Result {
+	return s.successor.Repeated(ctx, key)
+}
+
+// openControl opens the control socket, or takes over the inherited one.
+func (s *Server) openControl() error {
+	c, err := s.host.OpenControl(s.inheritedControl())
+	if err != nil {
+		return err
+	}
+	s.control = c
+	s.closers = append(s.closers, c.Close)
+	return nil
+}
+
+// Examine checks for the doctor command whether a server could run well with a configuration
+// and a data directory.
+func Examine(ctx context.Context, c *config.Config, dir string) []host.Finding {
+	who := host.DoctorOptions{Config: c, Dir: dir, Port: portOptions, Databases: databases}
+	if usesSharedJournal(c) {
+		who.Journal = func(ctx context.Context) (string, bool, error) { return DescribeJournal(ctx, c) }
+	}
+	return host.Examine(ctx, who)
+}
+
+// databases opens the stores of profiles, for the doctor command.
+func databases(profiles []*config.Profile, dir string) ([]host.Database, error) {
+	stores, err := OpenStores(profiles, dir)
+	var list []host.Database
+	for _, s := range stores {
+		list = append(list, host.Database{Name: s.Name, File: s.File, Store: s})
+	}
+	return list, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"wamble/internal/config"
 	"wamble/internal/guard"
+	"wamble/internal/host"
 	"wamble/internal/placement"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pglog"
@@ -500,4 +502,160 @@ func (s *Server) checkPartitionCount(shards int) error {
 		return nil
 	}
 	return fmt.Errorf("the profile with the most shards has %d instead of %d: that needs a restart of all machines", shards, s.partitionCount())
+}
+
+// partitionOwners has the holders of the journal's partitions and the live nodes, as of the last
+// heartbeat. It may be read concurrently.
+type partitionOwners struct {
+	current atomic.Pointer[[]location]        // by partition
+	nodes   atomic.Pointer[map[string]string] // mesh addresses of the live nodes, by name
+	// changed is called by set after a change; it may be nil.
+	changed func()
+}
+
+// location is the holder of a partition.
+type location struct {
+	node    string // name of the holder; "" if there is none
+	address string // mesh address of the holder; "" if it has none
+	local   bool   // the holder is this node
+}
+
+// owner returns the holder of a partition, its mesh address, and whether it is this node.
+// Before the first heartbeat there is no holder.
+func (p *partitionOwners) owner(part int) (node, address string, here bool) {
+	now := p.current.Load()
+	if now == nil || part < 0 || part >= len(*now) {
+		return "", "", false
+	}
+	at := &(*now)[part]
+	return at.node, at.address, at.local
+}
+
+// allOwned reports whether every partition has a holder.
+func (p *partitionOwners) allOwned() bool {
+	now := p.current.Load()
+	return now != nil && !slices.ContainsFunc(*now, func(l location) bool { return l.node == "" })
+}
+
+// status returns the holders of all partitions.
+func (p *partitionOwners) status() []host.PartStatus {
+	list := []host.PartStatus{}
+	if now := p.current.Load(); now != nil {
+		for _, l := range *now {
+			list = append(list, host.PartStatus{Node: l.node, Here: l.local})
+		}
+	}
+	return list
+}
+
+// liveNodes returns the mesh addresses of the live nodes, by name. The caller must not change
+// the map.
+func (p *partitionOwners) liveNodes() map[string]string {
+	if at := p.nodes.Load(); at != nil {
+		return *at
+	}
+	return nil
+}
+
+// set stores the holders and nodes, and calls changed if they differ from before.
+func (p *partitionOwners) set(list []location, nodes map[string]string) {
+	before, were := p.current.Load(), p.liveNodes()
+	p.current.Store(&list)
+	p.nodes.Store(&nodes)
+	if p.changed != nil && (before == nil || !slices.Equal(*before, list) || !maps.Equal(were, nodes)) {
+		p.changed()
+	}
+}
+
+// nodeDrain is the state of a node that stops. It announces that with its next heartbeat,
+// so that it gets no more partitions, and leaves its partitions to the other nodes one after
+// another, while its ports and the mesh go on. Partitions that are left over, as on the last
+// node, end with the server.
+type nodeDrain struct {
+	deadline time.Time     // deadline
+	done     chan struct{} // closed by rebalanceLoop when nothing is left to do
+
+	// Used by rebalanceLoop:
+	finished    bool          // done is closed
+	lastRelease time.Duration // time of the last move, since the start of the server
+}
+
+// drainingMarker stands in the place of a profile in the report of a node that withdraws. No
+// profile has this name. Older versions read it as a profile without shards.
+const drainingMarker = "/withdrawing"
+
+// successorTimeout is how long a node that withdraws waits for the next holder to claim a partition.
+const successorTimeout = 2 * time.Second
+
+// drainNode moves the partitions of this node to others, for at most patience.
+func (s *Server) drainNode(patience time.Duration) {
+	if s.rebalancer.stop == nil || patience <= 0 {
+		return
+	}
+	s.stopServing()
+	drain := &nodeDrain{deadline: time.Now().Add(patience), done: make(chan struct{})}
+	s.rebalancer.nodeDrain.Store(drain)
+	s.sharedJournal.log.Hasten(s.sharedJournal.name)
+	select {
+	case <-drain.done:
+	case <-s.rebalancer.ended:
+	case <-time.After(patience):
+		s.log.Warn("there was no time to leave all parts of the world to other machines; they claim what is left")
+	}
+}
+
+// mayClaim reports whether this node claims a free partition that is reserved for it. While it
+// withdraws it claims none that it held last, because that may be one it has just left.
+func (d *nodeDrain) mayClaim(view pglog.PartitionView) bool {
+	return d == nil || !d.finished && !view.Self
+}
+
+// finish closes done. rebalanceLoop calls it when nothing is left to do.
+func (d *nodeDrain) finish() {
+	if !d.finished {
+		d.finished = true
+		close(d.done)
+	}
+}
+
+// releaseNext moves the next partition to one of the nodes that stay, after the previous one
+// was claimed there. Heirs are the steady ones among stay; if there are none, any of stay
+// may get it. Busy says that a partition is being adopted or left on this node.
+func (s *Server) releaseNext(drain *nodeDrain, holders, stay, successors []string, busy, joined bool) {
+	self, now := nodeName(s.o.Config), time.Since(s.started)
+	if drain.finished {
+		return
+	}
+	if busy {
+		drain.lastRelease = now
+		return
+	}
+	if len(stay) == 0 {
+		drain.finish()
+		return
+	}
+	if slices.Contains(holders, "") && now-drain.lastRelease < successorTimeout {
+		return
+	}
+	part := slices.Index(holders, self)
+	if part < 0 || time.Now().After(drain.deadline) {
+		drain.finish()
+		return
+	}
+	if len(successors) == 0 {
+		successors = stay
+	}
+	free := slices.Clone(holders)
+	for k, holder := range free {
+		if holder == self {
+			free[k] = ""
+		}
+	}
+	to := placement.Assign(free, successors)[part]
+	if !joined {
+		to = placement.Leader(holders, stay)
+	}
+	s.log.Info("a part of the world moves: this machine stops", "part", part, "to", to)
+	drain.lastRelease = now // busy may be false again before the next call
+	s.releasePartition(s.partitionOf(part), to, true)
 }
