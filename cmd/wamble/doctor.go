@@ -32,7 +32,7 @@ what it finds, and changes nothing. The exit code is 1 if something would keep t
 server from serving.
 
 Root may read, write and bind what the user of the server may not: --user looks as
-that user, who may bind ports below 1024 if the unit of the server lets him. The
+that user, who may bind ports below 1024 if the unit of the server lets them. The
 limit of open files is that of this shell; a unit has its own (LimitNOFILE=).`,
 		Example: `  wamble doctor
   wamble doctor --user wamble --config /etc/wamble/wamble.conf --data /var/lib/wamble`,

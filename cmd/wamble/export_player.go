@@ -19,13 +19,12 @@ func exportPlayerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export-player KEY|NAME",
 		Short: "Write everything that is stored of a player",
-		Long: `Export-player writes as JSON everything that the databases hold of a player: his
-public key and name, counters and rating, sessions, the boards that he holds, what
-each finished game brought him, his moves and predictions, and which terms he has
-accepted. It is what a player may ask for; 'wamble
-erase' deletes it.
+		Long: `Export-player writes as JSON everything that the databases hold of a player: their
+public key and name, counters and rating, sessions, boards, what each finished game
+brought them, moves and predictions, and which terms they have accepted. It is what a
+player may ask for; 'wamble erase' deletes it.
 
-A player is named by his public key (64 hex digits) or by his name. Tokens are not
+A player is named by public key (64 hex digits) or by name. Tokens are not
 stored, only hashes of them, which are left out. What a server has acknowledged in the
 last moments may still be on its way from the journal to the database.
 

@@ -198,7 +198,7 @@ var (
 		At: func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) {
 			a.player, err = parsePlayer(a.Whom)
-			return unless(err == nil && !a.player.Key.IsZero(), "name the player by his name or his public key (64 hex digits)")
+			return unless(err == nil && !a.player.Key.IsZero(), "name the player by name or public key (64 hex digits)")
 		},
 		Hide: hidePlayer,
 	}
@@ -219,7 +219,7 @@ var (
 		At: func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) error {
 			a.named = parseIdentity(a.Whom)
-			return unless(a.named != Named{}, "name a player by his name or his public key (64 hex digits)")
+			return unless(a.named != Named{}, "name a player by name or public key (64 hex digits)")
 		},
 		Hide: hideNamed,
 	}
@@ -228,7 +228,7 @@ var (
 		At: func(a *Arguments) any { return &a.Into },
 		Check: func(a *Arguments) error {
 			a.into = parseIdentity(a.Into)
-			return unless(a.into != Named{}, "name who stays by his name or his public key (64 hex digits)")
+			return unless(a.into != Named{}, "name who stays by name or public key (64 hex digits)")
 		},
 		Hide: hideNamed,
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // named is the help text on how to name players.
-const named = `A player is named by his name, his token, his public key (64 hex digits), his
-address, or a network like 192.0.2.0/24. A ban of a name is one of its key. With - as WHOM the players are read from
+const named = `A player is named by name, token, public key (64 hex digits), address, or a network
+like 192.0.2.0/24. A ban of a name is one of its key. With - as WHOM the players are read from
 standard input, one in a line: other users of the machine can see arguments, and a
 token is secret.`
 
@@ -23,7 +23,7 @@ var peopleCommands = []Command{
 		Help: Help{
 			Short: "End sessions of players",
 			Long: `Kick ends sessions: their boards are free again, and their clients are told.
-Who was kicked may come back; 'wamble ban' keeps him out.
+Who was kicked may come back; 'wamble ban' keeps them out.
 
 ` + named,
 			Example: `  wamble kick 192.0.2.7 --reason 'too loud'
@@ -216,7 +216,7 @@ database has such a player.`,
 has them: their number, since when, and when they were last seen. Where somebody
 plays from is not kept. 'wamble revoke' ends one of them.
 
-KEY is the public key of the player, 64 hex digits, or his name.`,
+KEY is the public key of the player, 64 hex digits, or the name.`,
 			Example: `  wamble sessions 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29`,
 		},
 		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"}`,
@@ -231,8 +231,8 @@ KEY is the public key of the player, 64 hex digits, or his name.`,
 			Long: `Revoke ends sessions and voids their tokens, at once and for good, in all profiles
 of the database: the one that WHOM names by its token or number; or all sessions of
 the player with a name or public key (64 hex digits), or with --session one of them.
-Whoever plays in one is told, and his board is free. What the identity has won stays;
-who has its key can log in again. A guest without his token is somebody new.
+Players in one of them are told, and their boards are free. What the identity has won
+stays; who has its key can log in again. A guest without a token is somebody new.
 
 'wamble player WHOM' tells the numbers. With - as WHOM they are read from standard
 input, one in a line. The exit code is 1 if there is no such session.`,
@@ -283,7 +283,7 @@ rating, the tokens of its sessions, its predictions, and its acceptances of term
 Whoever plays in one of its sessions is told, and disconnected. The games stay, as
 games of nobody. It cannot be undone; who logs in with the key again is somebody new.
 
-KEY is the public key of the player, 64 hex digits, or his name. Do it in every profile that
+KEY is the public key of the player, 64 hex digits, or the name. Do it in every profile that
 has a database of its own; without --profile that is all of them. The exit code is
 1 if none has such an identity.`,
 			Example: `  wamble erase 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29`,

@@ -39,7 +39,7 @@ func parsePlayer(text string) (profile.Target, error) {
 		return profile.Target{Token: t.Hash()}, nil
 	}
 	// The text is not repeated: it may be a token with a slip in it.
-	return profile.Target{}, errors.New("name a player by his name, his token, his public key (64 hex digits), his address or his network (192.0.2.0/24)")
+	return profile.Target{}, errors.New("name a player by name, token, public key (64 hex digits), address or network (192.0.2.0/24)")
 }
 
 // parseToken parses a token, in hex as browsers store it or in the form that players see;
@@ -73,7 +73,7 @@ func parseNamed(text string) (n Named, err error) {
 		n.Handle = text
 	}
 	// The text is not repeated: it may be a token with a slip in it.
-	return n, unless(n != Named{}, "name a player by his token, his handle, his public key (64 hex digits) or the number of his session")
+	return n, unless(n != Named{}, "name a player by token, handle, public key (64 hex digits) or the number of a session")
 }
 
 // parseIdentity parses the name or the public key of a player; zero if text is neither.

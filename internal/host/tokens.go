@@ -153,7 +153,7 @@ kept. The roles are
   moderate  also acts on players and their games
   operate   also changes the server, and gives tokens
 The token in the file admin-token has the role operate. What somebody does is in the
-audit log with his name.`,
+audit log with their name.`,
 			Example: `  wamble token-create ann moderate`,
 		},
 		Page: Page{"tokens", "Give a token", "{name} gets a token with the role {role}."},

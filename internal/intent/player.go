@@ -80,5 +80,5 @@ func (in *MergePlayers) code(c coder) coder {
 	return c.bytes(in.From[:]).bytes(in.Into[:]).time(&in.At)
 }
 func (in *MergePlayers) check(c checker) checker {
-	return c.key(in.From).key(in.Into).that(in.From != in.Into, "a player cannot be merged into himself").at(in.At)
+	return c.key(in.From).key(in.Into).that(in.From != in.Into, "a player cannot be merged into themselves").at(in.At)
 }

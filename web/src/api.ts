@@ -13,7 +13,7 @@ export interface Live {
   watched?: { board: number; watchers: number }[]; // those that most watch first
 }
 
-/** Who is a player as all see him: one with a handle, or a guest with the number of his session. */
+/** Who is a player as all see them: one with a handle, or a guest with the number of their session. */
 export interface Who {
   session?: number;
   handle?: string;
@@ -71,7 +71,7 @@ export interface KeptBoard {
 
 /** Kept is the trail of a player. */
 export interface Kept {
-  seen?: string; // when another session of his was last seen
+  seen?: string; // when another session of theirs was last seen
   boards: KeptBoard[];
 }
 

@@ -69,7 +69,7 @@ export function joined({ steps, won }: Pick<History, "steps" | "won">, kept: Kep
   return { steps: [...steps.filter((s) => !known.has(key(s))), ...theirs].sort((a, b) => b.at - a.at), won: { ...won, ...Object.fromEntries(points) } };
 }
 
-/** lastHere is when the player was here before the page was opened: since then at least, or with another session, or when he moved last. */
+/** lastHere is when the player was here before the page was opened: since then at least, or with another session, or when they moved last. */
 export function lastHere(kept: Kept, since: number, opened: number): number {
   const moved = kept.boards.flatMap((b) => b.moves.map((m) => Date.parse(m.at))).filter((at) => at < opened);
   return Math.max(since, kept.seen ? Date.parse(kept.seen) : 0, ...moved);

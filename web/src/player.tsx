@@ -62,7 +62,7 @@ function App() {
   );
 }
 
-/** released is what the server said last about a board that was taken from the player: shortly before or after it shows him another. */
+/** released is what the server said last about a board that was taken from the player: shortly before or after it shows them another. */
 let released = { board: "", why: "" };
 const releasedWait = 300; // ms
 

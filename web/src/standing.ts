@@ -1,4 +1,4 @@
-// How the player stands: score, rating, rank, and the trail of his moves.
+// How the player stands: score, rating, rank, and the trail of their moves.
 
 import { api } from "./api";
 import { session } from "./app";

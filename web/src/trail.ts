@@ -80,7 +80,7 @@ function followToken(left: number, whenKnown: () => void): void {
   const follow = () => {
     const { token, link, caps } = session.status.value;
     if (link !== "online" || caps === 0 || token === known) return;
-    const since = known === "" ? left : 0; // a login: only other sessions tell when he was here
+    const since = known === "" ? left : 0; // a login: only other sessions tell when they were here
     known = token;
     news.set(null);
     clearTimeout(timer);

@@ -8,7 +8,7 @@ import { Area, moveOn, online, open, pawn, rig, settle, start, stopClock, token,
 
 beforeEach(stopClock);
 
-test("a new player says hello without a token and keeps the one he gets", async () => {
+test("a new player says hello without a token and keeps the one they get", async () => {
   const r = rig();
   r.session.start();
   r.socket().onopen?.({});
@@ -212,7 +212,7 @@ test("the network is back: an attempt that began without it is given up for anot
   assert.equal(r.sockets.length, 3);
 });
 
-test("when all boards are taken he is there without one, and asks again", async () => {
+test("when all boards are taken they are there without one, and asks again", async () => {
   const r = rig();
   r.session.start();
   r.socket().onopen?.({});
@@ -348,7 +348,7 @@ async function joined(others: string) {
   return r;
 }
 
-test("a player whose machine is gone goes on at another one, by his token", async () => {
+test("a player whose machine is gone goes on at another one, by their token", async () => {
   const r = await joined("one two");
   r.session.play(pawn("e2e4"));
   r.socket().drop();

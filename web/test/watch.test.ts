@@ -122,7 +122,7 @@ test("a board that sleeps is watched on when it is played on again", async () =>
   assert.equal(r.socket().sent.length, n, "it is watched already");
 });
 
-test("who only watches takes no board, and gets one when he comes to play", async () => {
+test("who only watches takes no board, and gets one when they come to play", async () => {
   const r = rig();
   r.session.wantBoard(false);
   r.session.start();
@@ -133,26 +133,26 @@ test("who only watches takes no board, and gets one when he comes to play", asyn
   await settle();
   const n = r.socket().sent.length;
   mock.timers.tick(20_000);
-  assert.equal(r.socket().sent.length, n, "he asks for a board");
+  assert.equal(r.socket().sent.length, n, "they ask for a board");
   assert.equal(r.session.status.value.full, false);
   r.session.wantBoard(true);
   assert.equal(r.socket().last.ext.int("hello.without_board"), 1);
   await welcome(r);
   assert.equal(r.session.status.value.board?.id, 42);
   r.session.wantBoard(false);
-  assert.equal(r.session.status.value.board?.id, 42, "a board that he holds stays his");
+  assert.equal(r.session.status.value.board?.id, 42, "a board that they hold stays theirs");
 });
 
-test("the server is told of a player who goes on to watch, and when he is back", async () => {
+test("the server is told of a player who goes on to watch, and when they are back", async () => {
   const r = await online();
   r.session.wantBoard(false);
   assert.equal(r.name(), "CLIENT_HELLO");
   assert.equal(r.socket().last.ext.int("hello.without_board"), 2);
-  await welcome(r); // it is still his
+  await welcome(r); // it is still theirs
   const n = r.socket().sent.length;
   mock.timers.tick(20_000);
   r.session.alive();
-  assert.equal(r.socket().sent.length, n, "what he does is a sign of life of a player");
+  assert.equal(r.socket().sent.length, n, "what they do is a sign of life of a player");
   mock.timers.tick(5_000);
   assert.equal(r.socket().last.ext.int("hello.without_board"), 2, "the heartbeat asks for a board");
   r.socket().ack();
@@ -163,7 +163,7 @@ test("the server is told of a player who goes on to watch, and when he is back",
   assert.equal(r.socket().last.ext.int("hello.without_board"), 1);
 });
 
-test("who comes back to his board says so", async () => {
+test("who comes back to their board says so", async () => {
   const r = await online();
   r.session.wantBoard(false);
   await welcome(r);

@@ -58,7 +58,7 @@ var eraseCase = intentCase{
 		w.equal("the game", w.board(3).Moves, []wamble.Move{{Ply: 1, UCI: "e2e4", Session: 1, At: at(101)}})
 		w.equal("the holder", w.board(4).Holder, (*wamble.Reservation)(nil))
 		w.equal("somebody else", w.session(2).Key, key(8))
-		w.equal("his acceptance", w.accepted(2), true)
+		w.equal("their acceptance", w.accepted(2), true)
 		got, err := w.Predictions(w.Context(), 3)
 		w.must(err)
 		w.equal("predictions", got, []wamble.Prediction{{ID: 12, Board: 3, Session: 2, UCI: "g1f3", Ply: 3, At: at(42)}})

@@ -88,6 +88,6 @@ var misfits = []struct {
 	{"terms of a long profile", &intent.RecordTermsAcceptance{Session: 1, Profile: strings.Repeat("p", 129), At: at(1)}},
 	{"terms over a megabyte", &intent.RecordTermsAcceptance{Session: 1, Profile: "p", Text: strings.Repeat("t", 1<<20+1), At: at(1)}},
 	{"nobody to erase", &intent.ErasePlayer{At: at(1)}},
-	{"somebody to merge into himself", &intent.MergePlayers{From: key(1), Into: key(1), At: at(1)}},
+	{"a player to merge into themselves", &intent.MergePlayers{From: key(1), Into: key(1), At: at(1)}},
 	{"no horizon to purge before", &intent.PurgeSessions{At: at(1)}},
 }

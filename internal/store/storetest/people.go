@@ -84,10 +84,10 @@ var mergeCase = intentCase{
 		w.equal("the other key", w.player(key(7)), want)
 		keys, err := w.MergedKeys(w.Context(), key(8))
 		w.must(err)
-		w.equal("his keys", keys, []wamble.PublicKey{key(7)})
+		w.equal("their keys", keys, []wamble.PublicKey{key(7)})
 		names, err := w.FormerNames(w.Context(), key(8))
 		w.must(err)
-		w.equal("his names", names, []wamble.FormerName{{Name: "Ann", Until: at(60)}, {Name: "h_0007", Until: at(55)}})
+		w.equal("their names", names, []wamble.FormerName{{Name: "Ann", Until: at(60)}, {Name: "h_0007", Until: at(55)}})
 		for _, id := range []wamble.SessionID{1, 2, 4} {
 			s := w.session(id)
 			w.equal("a session", fmt.Sprintf("%v %v %v %v", s.Key == key(8), s.Handle, s.Stats.Rating, s.Token.IsZero()), "true h_0008 1213.3333 false")

@@ -28,7 +28,7 @@ var intentRules = []testCase{
 		w.apply(&intent.MergePlayers{From: key(7), Into: key(6), At: at(60)}, &intent.MergePlayers{From: key(6), Into: key(7), At: at(60)})
 		w.equal("with nobody", w.session(1).Key, key(7))
 		w.apply(&intent.MergePlayers{From: key(7), Into: key(8), At: at(10)})
-		w.equal("before he was there", w.session(1).Key, key(7))
+		w.equal("before they were there", w.session(1).Key, key(7))
 		w.apply(&intent.MergePlayers{From: key(7), Into: key(8), At: at(60)})
 		w.apply(link(1, 7, 30)) // delayed
 		w.apply(&intent.MergePlayers{From: key(7), Into: key(8), At: at(61)})
@@ -199,7 +199,7 @@ var intentRules = []testCase{
 			w.Errorf("nothing has changed: %v", err)
 		}
 	}},
-	{"a key is one player's, whoever enrols him", func(w *world) {
+	{"a key is one player's, whoever enrols them", func(w *world) {
 		first := wamble.Player{Key: key(7), Handle: "h_one", Created: at(10), Stats: wamble.Stats{Rating: 1300}}
 		var all sync.WaitGroup
 		got := make([]wamble.Player, 8)
@@ -217,10 +217,10 @@ var intentRules = []testCase{
 		for _, p := range got {
 			w.equal("everybody got the same", p, got[0])
 		}
-		w.equal("as he was made", wamble.Player{Key: got[0].Key, Created: got[0].Created.UTC(), Stats: got[0].Stats}, wamble.Player{Key: first.Key, Created: first.Created.UTC(), Stats: first.Stats})
+		w.equal("as they were made", wamble.Player{Key: got[0].Key, Created: got[0].Created.UTC(), Stats: got[0].Stats}, wamble.Player{Key: first.Key, Created: first.Created.UTC(), Stats: first.Stats})
 		w.apply(newSession(1), &intent.LinkSession{Session: 1, Key: key(7), Player: got[0].ID + 1000, Handle: "h_other", Rating: 1200, At: at(20)})
-		w.equal("a login finds him", w.session(1).Player, got[0].ID)
-		w.equal("with his name", w.session(1).Handle, got[0].Handle)
+		w.equal("a login finds them", w.session(1).Player, got[0].ID)
+		w.equal("with their name", w.session(1).Handle, got[0].Handle)
 	}},
 	{"a name is one player's", func(w *world) {
 		w.apply(newSession(1), link(1, 7, 20), newSession(2), link(2, 8, 20))
@@ -254,17 +254,17 @@ var intentRules = []testCase{
 		all.Wait()
 		first, named := byte(0), 0
 		for i, p := range got {
-			w.equal("each is told of himself", p, w.player(key(byte(i+1))))
+			w.equal("each is told of themselves", p, w.player(key(byte(i+1))))
 			if strings.EqualFold(p.Handle, "ann") {
 				first, named = byte(i+1), named+1
 			}
 		}
 		w.equal("so many have it", named, 1)
 		other := first%many + 1
-		w.equal("he may claim it again", claim(first, got[first-1].Handle, 110, 30).Renamed, at(100))
-		w.equal("he keeps it", claim(first, "Bob", 120, 99).Handle, got[first-1].Handle)
+		w.equal("they may claim it again", claim(first, got[first-1].Handle, 110, 30).Renamed, at(100))
+		w.equal("they keep it", claim(first, "Bob", 120, 99).Handle, got[first-1].Handle)
 		w.equal("the others have their own still", claim(other, "ANN", 130, 99).Renamed.IsZero(), true)
-		w.equal("later he may choose another", claim(first, "Bob", 140, 100).Handle, "Bob")
+		w.equal("later they may choose another", claim(first, "Bob", 140, 100).Handle, "Bob")
 		w.equal("then the first is free at once", claim(other, "Ann", 140, 99).Handle, "Ann")
 		names, err := w.FormerNames(w.Context(), key(first))
 		w.must(err)
@@ -290,11 +290,11 @@ var intentRules = []testCase{
 		w.equal("player", w.player(key(7)).ID, wamble.PlayerID(700))
 		w.apply(&intent.ErasePlayer{Key: key(7), At: at(60), Player: 699})
 		w.equal("player with another number", w.player(key(7)).ID, wamble.PlayerID(700))
-		w.equal("his session", w.session(1).Key, key(7))
+		w.equal("their session", w.session(1).Key, key(7))
 		w.apply(&intent.ErasePlayer{Key: key(7), At: at(10), Player: 700})
 		_, err := w.Player(w.Context(), key(7))
-		w.notFound("whom the order is about, whenever he was created", err)
-		w.equal("his session", w.session(1).Token.IsZero(), true)
+		w.notFound("the player of the order, whenever they were created", err)
+		w.equal("their session", w.session(1).Token.IsZero(), true)
 	}},
 	{"what comes behind an erasure brings nothing back", func(w *world) {
 		w.apply(newSession(1), newSession(2), link(1, 7, 20), newBoard(3), newBoard(4), &prediction)

@@ -30,16 +30,16 @@ func trails(w *world) {
 	if len(got.Boards) == 1 {
 		w.equal("its board", got.Boards[0], w.board(7))
 	}
-	w.equal("when he was elsewhere", got.Seen.IsZero(), true)
+	w.equal("when they were elsewhere", got.Seen.IsZero(), true)
 	w.trail("nobody", 9, "[] []")
 
 	w.apply(link(1, 7, 20), link(2, 7, 20), &intent.UpdateSessionLastSeen{Session: 1, At: at(900)})
 	got = w.trail("a player", 2, "[1 2] "+upTo(100, 63, 2))
-	w.equal("when he was elsewhere", got.Seen, at(900))
+	w.equal("when they were elsewhere", got.Seen, at(900))
 	w.equal("points", got.Paid, []wamble.Score{{Board: 98, Points: 1}, {Board: 99, Points: 2}})
 	got = w.trail("the same player", 1, "[1 2] "+upTo(100, 63, 2))
-	w.equal("when he was elsewhere", got.Seen, at(2))
-	w.trail("not he", 3, "[3] [7]")
+	w.equal("when they were elsewhere", got.Seen, at(2))
+	w.trail("another player", 3, "[3] [7]")
 
 	w.apply(&intent.PurgeSessions{Before: at(1000), At: at(1000)})
 	w.trail("after a purge", 3, "[3] []")

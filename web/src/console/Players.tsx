@@ -1,4 +1,4 @@
-// Players: a search, and what is known of one, with what the host can do about him.
+// Players: a search, and what is known of one, with what the host can do about them.
 
 import { useEffect, useState } from "preact/hooks";
 import { h } from "./texts";

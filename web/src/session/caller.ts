@@ -18,7 +18,7 @@ interface CallerOptions {
   /** held tells why the server does not answer yet, in its words; "" when it does. */
   held(why: string): void;
   pushed(p: Packet): void;
-  /** here reports whether the player has shown lately that he is there. */
+  /** here reports whether the player has shown lately that they are there. */
   here(): boolean;
 }
 
@@ -196,7 +196,7 @@ export class Caller implements Counter {
 
   /**
    * helloLater asks for the session again: the answer shows that the server is there, and what has changed. Of a player
-   * who is not there it asks without his token: a packet with it would be his sign of life, and keep his board from others.
+   * who is not there it asks without their token: a packet with it would be their sign of life, and keep their board from others.
    */
   private helloLater(): void {
     clearTimeout(this.heartbeatTimer);

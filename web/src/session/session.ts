@@ -1,4 +1,4 @@
-// A player's session: the token, the board that he holds, the move under way.
+// A player's session: the token, the board that they hold, the move under way.
 // It outlives connections, and pages because the browser stores it.
 
 import { Caps, Flag, intField, NO_TOKEN, Notice, type Packet } from "../wire";
@@ -14,7 +14,7 @@ export interface Status {
   token: string;
   board: Board | null;
   full: boolean; // the player has no board because all are taken
-  place: number; // so many get a board before him and with him; 0: nobody knows
+  place: number; // so many get a board before them and with them; 0: nobody knows
   caps: number;
   source: string; // of predictions: "tree", "moves" or ""
   sending: Pending | null; // a move that is not answered yet
@@ -102,7 +102,7 @@ export class Session {
 
   /**
    * wantBoard says whether the player wants a board: who only watches or reads takes none. The server is told of one who
-   * holds a board: it stays his for as long as that of one who does nothing, and he gets it back later if nobody has it.
+   * holds a board: it stays theirs for as long as that of one who does nothing, and they get it back later if nobody has it.
    */
   wantBoard(wanted: boolean): void {
     if (this.wanted === wanted) return;
@@ -115,14 +115,14 @@ export class Session {
     return this.wanted;
   }
 
-  /** alive says that the player is there: he moved the mouse, pressed a key or touched the screen. While he thinks, his board stays his. */
+  /** alive says that the player is there: they moved the mouse, pressed a key or touched the screen. While they think, their board stays theirs. */
   alive(): void {
     const now = Date.now();
     const away = now - this.touched >= absent;
     this.touched = now;
     if (!this.wanted || now - this.signed < signPause) return;
     this.signed = now;
-    if (away) this.refresh(); // another may have his board: he gets it back, or a new one
+    if (away) this.refresh(); // another may have their board: they get it back, or a new one
     else this.caller.tell({ name: "ACK", body: {}, token: this.status.value.token, seq: 0 });
   }
 
@@ -213,7 +213,7 @@ export class Session {
       this.adopt(p, null);
       const none = Number(p.board) === 0;
       if (none) this.status.patch({ board: null });
-      if (none && this.wanted) this.askLater(wanted ? noBoardPause : 0); // he may have come to play meanwhile
+      if (none && this.wanted) this.askLater(wanted ? noBoardPause : 0); // they may have come to play meanwhile
       this.status.patch({ full: none && wanted, place: p.ext.int("wait.place") ?? 0 });
     } catch (e) {
       if (e instanceof Denied) {
@@ -252,7 +252,7 @@ export class Session {
     const to = boardOf(p);
     this.learn(p);
     const place = p.ext.int("wait.place");
-    if (place !== undefined) return this.queue(place); // it shows the board of his move, which is not his any more
+    if (place !== undefined) return this.queue(place); // it shows the board of their move, which is not theirs any more
     if (p.board === 0 || p.board === 0n) return;
     if (from && from.id === to.id && from.version === to.version && from.fen === to.fen) return;
     this.status.patch({ board: to });

@@ -66,7 +66,7 @@ export const en = {
       "Make one move, for whichever side is to move.",
       "You are switched to another board at once. Somebody else answers your move.",
       "When a board you helped is won, its pot is shared among those who moved for the winner.",
-      "Points are earned with others: a side for which only one player moved gets half, whoever moved for both sides gets half of his share, and a game against yourself pays nothing.",
+      "Points are earned with others: a side for which only one player moved gets half, whoever moved for both sides gets half of their share, and a game against yourself pays nothing.",
     ],
     promote: "Promote to",
     pieces: { p: "pawn", q: "queen", r: "rook", b: "bishop", n: "knight", k: "king" } as Record<string, string>,

@@ -31,7 +31,7 @@ export function Name({ handle, id, bot }: { handle: string; id: Int; bot?: boole
   );
 }
 
-/** nameOf is the name of a player in plain text; undefined when he is not known. */
+/** nameOf is the name of a player in plain text; undefined when they are not known. */
 export function nameOf({ handle, session }: Who): string | undefined {
   return handle ?? (session ? t.name_.guest(String(session)) : undefined);
 }

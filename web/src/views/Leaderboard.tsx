@@ -44,7 +44,7 @@ function teamsOf(p: Packet): Teams | null {
 
 const teamName = (team: string) => (team === "w" ? t.play.white : t.play.black);
 
-/** rowsOf returns the rows of a page. The ranking may be older than the player's handle: his own row shows the handle of his session. */
+/** rowsOf returns the rows of a page. The ranking may be older than the player's handle: their own row shows the handle of their session. */
 function rowsOf(p: Packet, rows: readonly LeaderboardRow[], me: number, handle: string): Row[] {
   const bots = Number(p.ext.int("leaderboard.bots") ?? 0); // a bit for each row
   const teams = teamsOf(p);

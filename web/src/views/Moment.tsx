@@ -1,4 +1,4 @@
-// What the player is told where it happens: what became of his move, where he is
+// What the player is told where it happens: what became of their move, where they are
 // now, and how a game ended.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -23,7 +23,7 @@ export function lastMoveOf(board: Board, position: Position): string {
   return piece && t.play.lastMove(piece, squareName(to!));
 }
 
-/** arrival is where a player is: the side he plays and the last move, in words. */
+/** arrival is where a player is: the side they play and the last move, in words. */
 export function arrival(board: Board, position: Position, side: string): string {
   return `${t.play.arrival(String(board.id), side)} ${lastMoveOf(board, position)}`;
 }

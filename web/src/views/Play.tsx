@@ -19,7 +19,7 @@ import { Away, Panel } from "./PlayPanel";
 import { resultPlace } from "./Result";
 import { Typed } from "./Typed";
 
-const landing = 260; // ms in which the player sees his own move
+const landing = 260; // ms in which the player sees their own move
 const leaving = 200; // ms in which the old board slides out
 const moment = 2000; // ms for which the end of a game stays
 

@@ -1,4 +1,4 @@
-// All boards that the player has moved on, with his move marked, and what became of it.
+// All boards that the player has moved on, with their move marked, and what became of it.
 
 import { useEffect, useRef } from "preact/hooks";
 import { api } from "../api";
