@@ -45,8 +45,7 @@ func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after pr
 // keepForRestore queues orders that hold until they are lifted for an instance that is being restored, which may have
 // read Options.Restrictions before.
 func (rt *Runtime) keepForRestore(in profile.Input) {
-	switch in.(type) {
-	case *profile.Ban, *profile.Unban, *profile.SetBrownout, *profile.SetStanding:
+	if profile.ScopeOf(in).Lasts() {
 		rt.Send(in)
 	}
 }

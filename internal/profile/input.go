@@ -22,57 +22,78 @@ type packer interface {
 	unpack(r *pack.Reader)
 }
 
+// Scope is which shards carry out a host's command.
+type Scope uint8
+
+// The scopes.
+const (
+	NoCommand   Scope = iota // the input is not a host's command
+	EveryShard               // the shards of all nodes carry it out
+	Sanction                 // the same; it holds until it is lifted
+	Restriction              // the same; the newest state replaces the one before, whichever node sets it
+	StoreChange              // one shard carries it out; the others receive it as store events
+	StoreOnly                // one shard carries it out; the others need not know
+)
+
+// ScopeOf returns the scope of an input.
+func ScopeOf(in Input) Scope { return inputs[rowOf[reflect.TypeOf(in)]].scope }
+
+// Lasts reports whether a command of the scope holds until another one lifts it. The host keeps it, and other
+// nodes read it as a note.
+func (s Scope) Lasts() bool { return s == Sanction || s == Restriction }
+
 // inputs is the one table of inputs. The number identifies the type in recordings.
 var inputs = []struct {
 	number byte
 	name   string
 	make   func() Input
+	scope  Scope
 }{
-	{1, "packet", newInput[Packet]},
-	{2, "peer closed", newInput[PeerClosed]},
-	{3, "loaded", newInput[Loaded]},
-	{4, "durable", newInput[Durable]},
-	{5, "applied", newInput[Applied]},
-	{6, "leased", newInput[Leased]},
-	{7, "tick", newInput[Tick]},
-	{8, "configure", newInput[Configure]},
-	{9, "store away", newInput[StoreAway]},
-	{10, "store back", newInput[StoreBack]},
-	{11, "journal failed", newInput[JournalFailed]},
-	{12, "read only", newInput[ReadOnly]},
-	{13, "writable", newInput[Writable]},
-	{14, "restore board", newInput[RestoreBoard]},
-	{15, "restore session", newInput[RestoreSession]},
-	{16, "ready", newInput[Ready]},
-	{17, "announce", newInput[Announce]},
-	{18, "kick", newInput[Kick]},
-	{19, "ban", newInput[Ban]},
-	{20, "unban", newInput[Unban]},
-	{21, "brownout", newInput[SetBrownout]},
-	{22, "erase", newInput[Erase]},
-	{23, "archive", newInput[Archive]},
-	{24, "purge", newInput[Purge]},
-	{25, "adopt", newInput[Adopt]},
-	{26, "wall clock", newInput[WallClock]},
-	{27, "news", newInput[StoreEvents]},
-	{28, "trust", newInput[Trust]},
-	{29, "revoke", newInput[Revoke]},
-	{30, "resume slice", newInput[ResumeSlice]},
-	{31, "resume tail", newInput[ResumeTail]},
-	{32, "resume end", newInput[ResumeEnd]},
-	{33, "rename", newInput[Rename]},
-	{34, "shelve", newInput[Shelve]},
-	{40, "stand", newInput[SetStanding]},
-	{41, "merge", newInput[Merge]},
-	{35, "world", newInput[ShardCounts]},
-	{36, "arrive", newInput[Arrive]},
-	{37, "sights", newInput[BoardViews]},
-	{38, "ask", newInput[BoardRequest]},
-	{39, "others", newInput[Others]},
-	{42, "came", newInput[RemoteNewcomers]},
-	{43, "hold boards", newInput[FreezeBoards]},
-	{44, "resume elsewhere", newInput[ResumeOtherProfile]},
-	{46, "show again", newInput[ResendViews]},
+	{1, "packet", newInput[Packet], NoCommand},
+	{2, "peer closed", newInput[PeerClosed], NoCommand},
+	{3, "loaded", newInput[Loaded], NoCommand},
+	{4, "durable", newInput[Durable], NoCommand},
+	{5, "applied", newInput[Applied], NoCommand},
+	{6, "leased", newInput[Leased], NoCommand},
+	{7, "tick", newInput[Tick], NoCommand},
+	{8, "configure", newInput[Configure], NoCommand},
+	{9, "store away", newInput[StoreAway], NoCommand},
+	{10, "store back", newInput[StoreBack], NoCommand},
+	{11, "journal failed", newInput[JournalFailed], NoCommand},
+	{12, "read only", newInput[ReadOnly], NoCommand},
+	{13, "writable", newInput[Writable], NoCommand},
+	{14, "restore board", newInput[RestoreBoard], NoCommand},
+	{15, "restore session", newInput[RestoreSession], NoCommand},
+	{16, "ready", newInput[Ready], NoCommand},
+	{17, "announce", newInput[Announce], EveryShard},
+	{18, "kick", newInput[Kick], EveryShard},
+	{19, "ban", newInput[Ban], Sanction},
+	{20, "unban", newInput[Unban], Sanction},
+	{21, "brownout", newInput[SetBrownout], Restriction},
+	{22, "erase", newInput[Erase], EveryShard},
+	{23, "archive", newInput[Archive], EveryShard},
+	{24, "purge", newInput[Purge], StoreOnly},
+	{25, "adopt", newInput[Adopt], NoCommand},
+	{26, "wall clock", newInput[WallClock], NoCommand},
+	{27, "news", newInput[StoreEvents], NoCommand},
+	{28, "trust", newInput[Trust], StoreChange},
+	{29, "revoke", newInput[Revoke], EveryShard},
+	{30, "resume slice", newInput[ResumeSlice], NoCommand},
+	{31, "resume tail", newInput[ResumeTail], NoCommand},
+	{32, "resume end", newInput[ResumeEnd], NoCommand},
+	{33, "rename", newInput[Rename], StoreChange},
+	{34, "shelve", newInput[Shelve], NoCommand},
+	{40, "stand", newInput[SetStanding], Restriction},
+	{41, "merge", newInput[Merge], StoreChange},
+	{35, "world", newInput[ShardCounts], NoCommand},
+	{36, "arrive", newInput[Arrive], NoCommand},
+	{37, "sights", newInput[BoardViews], NoCommand},
+	{38, "ask", newInput[BoardRequest], NoCommand},
+	{39, "others", newInput[Others], NoCommand},
+	{42, "came", newInput[RemoteNewcomers], NoCommand},
+	{43, "hold boards", newInput[FreezeBoards], NoCommand},
+	{44, "resume elsewhere", newInput[ResumeOtherProfile], NoCommand},
+	{46, "show again", newInput[ResendViews], NoCommand},
 }
 
 func newInput[T any, P interface {

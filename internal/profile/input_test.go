@@ -105,3 +105,26 @@ func FuzzReadInput(f *testing.F) {
 		}
 	})
 }
+
+// TestScopes: every command of a host says which shards carry it out.
+func TestScopes(t *testing.T) {
+	want := map[Scope][]string{
+		EveryShard:  {"announce", "kick", "erase", "archive", "revoke"},
+		Sanction:    {"ban", "unban"},
+		Restriction: {"brownout", "stand"},
+		StoreChange: {"trust", "rename", "merge"},
+		StoreOnly:   {"purge"},
+	}
+	got := map[Scope][]string{}
+	for _, row := range inputs {
+		if row.scope != NoCommand {
+			got[row.scope] = append(got[row.scope], row.name)
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := ScopeOf(&Rename{}); got != StoreChange {
+		t.Errorf("the scope of a rename: got %v", got)
+	}
+}

@@ -212,11 +212,9 @@ func (p *peers) broadcast(database string, events *profile.StoreEvents) {
 // applyHostInput applies a host's command that was given on another node to the shards on this node.
 // Restrictions are left out: they arrive as notes (see applyRestrictions).
 func (s *supervisor) applyHostInput(in profile.Input) {
-	switch in.(type) {
-	case *profile.Ban, *profile.Unban, *profile.SetBrownout, *profile.SetStanding:
-		return
+	if !profile.ScopeOf(in).Lasts() {
+		s.sendToLocalShards(in)
 	}
-	s.sendToLocalShards(in)
 }
 
 // sendRestrictions passes the current restrictions of the profile to the shards on this node.

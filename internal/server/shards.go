@@ -180,8 +180,8 @@ func (s *supervisor) Stage() (up bool, why string) {
 // does not serve players is an error, which is returned after the others were told.
 func (s *supervisor) Tell(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error) {
 	loops := s.localShards()
-	switch in.(type) {
-	case *profile.Purge, *profile.Trust, *profile.Rename, *profile.Merge:
+	switch scope := profile.ScopeOf(in); scope {
+	case profile.StoreChange, profile.StoreOnly:
 		loops = loops[:min(1, len(loops))]
 		if len(loops) == 0 {
 			return before, after, errors.New("no part of the profile is on this machine: say it to another one")
@@ -192,16 +192,17 @@ func (s *supervisor) Tell(ctx context.Context, in profile.Input) (before, after 
 		if err != nil {
 			return before, after, err
 		}
-	case *profile.SetBrownout, *profile.SetStanding:
-		if s.peers != nil { // another node may change it at the same time
-			s.peers.broadcastInput(s.name, in) // for nodes of an older release, which do not read the notes
+	case profile.EveryShard, profile.Sanction, profile.Restriction:
+		if s.peers == nil {
+			break
+		}
+		s.peers.broadcastInput(s.name, in) // nodes of an older release do not read the notes of restrictions
+		if scope == profile.Restriction {  // another node may change it at the same time
 			s.sendRestrictions()
 			return before, after, nil
 		}
 	default:
-		if s.peers != nil {
-			s.peers.broadcastInput(s.name, in)
-		}
+		return before, after, fmt.Errorf("%s is not a command of the host", profile.InputName(in))
 	}
 	for _, l := range loops {
 		b, a, no := l.Runtime.Tell(ctx, in)
@@ -219,10 +220,10 @@ func (s *supervisor) awaitPublished(ctx context.Context, loops []*supervisor, in
 	}
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
-	switch in.(type) {
-	case *profile.Purge:
+	switch profile.ScopeOf(in) {
+	case profile.StoreOnly:
 		return
-	case *profile.Trust, *profile.Rename, *profile.Merge: // other nodes receive them as news
+	case profile.StoreChange:
 		for _, l := range loops {
 			l.AwaitPublished(ctx)
 		}
