@@ -83,6 +83,8 @@ func (w *world) watch(rw http.ResponseWriter, r *http.Request) {
 		switch h.Ctrl {
 		case wire.CtrlClientHello:
 			out.tell(wire.Header{Seq: 1}, wire.ServerHello{}, wire.Int(wire.KeySessionCaps, 0x3ff))
+		case wire.CtrlGetPlayerStats: // the browser asks one thing at a time
+			out.tell(wire.Header{Seq: 1}, wire.PlayerStatsData{})
 		case wire.CtrlSpectateGame:
 			mine := out.generation.Add(1)
 			out.all.Go(func() { out.play(w.size, w.pace, mine) })
