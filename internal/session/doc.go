@@ -16,14 +16,14 @@
 //
 // The lists, and the transitions between them:
 //
-//	         Hello                 Heard
-//	nobody ────────▶ fresh ─────────────────▶ live ◀──────── Heard ───┐
+//	         Hello              NoteActivity
+//	nobody ────────▶ fresh ─────────────────▶ live ◀─── NoteActivity ─┐
 //	   ▲               │                       │                      │
 //	   │               │ Unconfirmed           │ Away                 │
 //	   │               ▼                       ▼                      │
 //	   │           departing ◀── no board ─────┴───── holds one ───▶ idle
 //	   │             │ ▲ │                                            │
-//	   └─────────────┘ │ └── Heard ──▶ live                           │
+//	   └─────────────┘ │ └── NoteActivity ──▶ live                    │
 //	  the store has    └──────────────────────────────────────────────┘
 //	  all of it                Expiration, or NoteBoardLost
 //
