@@ -5,7 +5,7 @@
 // Its nouns, and the files that bear their names:
 //
 //   - Leave runs the steps of a handoff in the old image, and takes them back after a
-//     failure (leave.go); a Process has what it needs of the running server;
+//     failure (leave.go, leavefiles.go); a Process has what it needs of the running server;
 //   - a Successor adopts the states in the new image, and returns the Result of the
 //     handoff (succeed.go);
 //   - Serve opens and runs a server, and returns to the old binary after a failure
