@@ -11,8 +11,8 @@
 //     truncated when a checkpoint covers their content, so that nothing is vacuumed.
 //
 // A log may have partitions (PartName), which are shards of their own: "main", "main/1", "main/2".
-// One heartbeat of a node renews all that it holds of a log. Nodes that share a log see each other, and write
-// notes for all (clusterview.go).
+// One heartbeat of a node renews all that it holds of a log. Nodes that share a log see each other,
+// and write notes for all (clusterview.go).
 //
 // A holder loses its claim to another node when its node wrote no heartbeat for a lease: by the
 // database's clock, and also by the clock of the claiming node, which must have been connected
