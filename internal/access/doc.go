@@ -5,11 +5,11 @@
 //
 //   - a Policy is everything for one profile (policy.go), a Place one of the profiles
 //     that it knows of, with its Terms (place.go);
-//   - capabilities are the rights that a session is told of (caps.go);
+//   - capabilities are the rights of a session that its client is sent (caps.go);
 //   - Bans are the sessions, identities and networks that are refused (ban.go);
 //   - a RuleSet is the rules of a configuration, sorted so that the first matching rule
 //     decides, and the tags of its identities (ruleset.go);
-//   - a Question is who asks for which right, and where; a Decision is the answer
+//   - a Question names a player, a right and a place; a Decision is the answer
 //     (decision.go).
 //
 // The order of matching rules:

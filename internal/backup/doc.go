@@ -10,12 +10,12 @@
 //   - Restore makes a data directory of a backup (restore.go).
 //
 // A backup copies the stores first and then the journal. Messages that leave the journal in
-// between are in the kept messages, which the server does not delete meanwhile and which are
-// copied last:
+// between are among the retained messages, which the server does not delete meanwhile and
+// which are copied last:
 //
-//	hold ─▶ stores, each of one moment ─▶ journal, of one moment ─▶ kept messages
+//	pin messages ─▶ stores, each of one moment ─▶ journal, of one moment ─▶ retained messages
 //
-// So every message after the cursor of a copied store is among the kept messages or in the
+// So every message after the cursor of a copied store is among the retained messages or in the
 // copied journal, and everything that was acknowledged before the journal was copied is in
 // the backup. Run checks that before it marks a backup as complete.
 package backup

@@ -1,7 +1,7 @@
 // Package config turns a configuration file into plain values.
 //
 //   - Option is one setting: a tagged field of Server or Options in
-//     options.go, the one place where it is described.
+//     options*.go, the one place where it is described.
 //   - Config is a loaded file: the Server options of the process, its Profiles,
 //     and the Rules of its policy, with warnings.
 //   - Profile is one listener, with the effective value of every option and the

@@ -142,7 +142,7 @@ type Server struct {
 	// machines.
 	LogFormat string `option:"log-format" default:"text" set:"text|json" room:"server"`
 
-	// ShutdownTimeout is how long a stopping server may take to leave its parts to
+	// ShutdownTimeout is how long a stopping server may take to leave its partitions to
 	// other machines, and to bring the journal to the store. What is left is safe,
 	// and brought there later.
 	ShutdownTimeout time.Duration `option:"shutdown-timeout" default:"10" range:"0..3600" unit:"s" room:"server"`

@@ -5,7 +5,7 @@
 // Its nouns, and the files that bear their names:
 //
 //   - Leave runs the steps of a handoff in the old image, and takes them back after a
-//     failure (leave.go); a Process has what it needs of the running server;
+//     failure (leave.go, leavefiles.go); a Process has what it needs of the running server;
 //   - a Successor adopts the states in the new image, and returns the Result of the
 //     handoff (succeed.go);
 //   - Serve opens and runs a server, and returns to the old binary after a failure
@@ -23,7 +23,7 @@
 //	WAMBLE_HOT_RELOAD=1                      there is an inheritance
 //	WAMBLE_PROFILES_INHERITED=name=fd,…      UDP sockets, by profile
 //	WAMBLE_LISTENERS_INHERITED=name=fd,…     TCP and unix listeners: http/PROFILE, /admin, /control, /redirect
-//	WAMBLE_STATE_FILES=name=path,…           state files, by profile, and /letters
+//	WAMBLE_STATE_FILES=name=path,…           state files, by profile; /letters is the outbox to other nodes
 //	WAMBLE_HANDOFF={…}                       the note, in JSON
 //
 // In a path ',' and '%' are written as %2C and %25. The names of profiles have

@@ -8,7 +8,7 @@
 //     form in the console and line in the documents;
 //   - an Arg describes an argument once, for the command line, the console and
 //     the audit log (argument.go); Arguments are the values of a command;
-//   - a Host carries out commands on a Server and its Running profiles, which are
+//   - a Host carries out commands on an API and its RunningProfiles, which are
 //     structs of functions that package server provides (host.go);
 //   - the control socket accepts commands of the owner of the data directory, and
 //     Ask is its client (control.go); the console accepts them over HTTP with an admin

@@ -11,13 +11,16 @@
 //
 // Its nouns:
 //
-//   - a Frame is the intents of one request, or of several, as bytes (frame.go);
+//   - a frame is the intents of one request, or of several, as bytes (frame.go);
 //   - a Message is a frame with its number in the journal (message.go);
 //   - a Plan is consecutive messages prepared for one transaction (plan.go); a
 //     barrier separates messages that must not share one (barrier.go);
 //   - the Drain is the worker of a profile that moves messages into the store
 //     (drain.go, run.go);
-//   - the feed is the finished games, as lines for other programs (feed.go);
+//   - retained messages are files of what the store has, for a backup, and for a store that
+//     goes back to an earlier state, which is a Rollback (retained.go, pin.go, rollback.go);
+//   - the feed is the finished games, as lines for other programs (feed.go); an Event is a move
+//     or the end of a game, for observers (event.go);
 //   - Leases are the numbers that rows get before they are written (lease.go).
 //
 // Invariants: intents are applied in order; each is applied once, because the cursor moves in the store's

@@ -4,7 +4,7 @@
 //
 // Its nouns, and the files that bear their names:
 //
-//   - Server and Client are the two roles. One Server is one listener; one
+//   - Endpoint and Client are the two roles. One Endpoint is one listener; one
 //     Client is one connection of one user.
 //   - path is one session at one remote address: its sequence counter,
 //     round-trip time, queue of unacknowledged packets, and whether it has proven
@@ -25,7 +25,7 @@
 //
 // What a packet with sequence s does to a session:
 //
-//	         Receive                Finish(gate)            Release(gate)
+//	         Receive                Finish(index)           Release(index)
 //	unseen ──────────▶ in flight ──────────────▶ held ─────────────────▶ done
 //	   ▲                   │  a duplicate is          ACKs, then answers,   │
 //	   └───────────────────┘  dropped silently        RTO timers start      │

@@ -6,7 +6,7 @@
 //     has the Pos where it was written.
 //   - Env maps names to Bindings and has a parent: scope is lexical.
 //   - Interp evaluates forms and collects its findings as Errors. Packages that
-//     use the language add Forms of their own.
+//     use the language add a Form of their own.
 //   - Error is one finding with its place, and draws itself under the source
 //     line.
 //

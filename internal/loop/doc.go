@@ -13,8 +13,8 @@
 //   - the group commit hands frames to the runner (groupcommit.go); the drain moves
 //     them from the journal to the store (drain.go) at a pace that leaves processor
 //     time for players (drainpacer.go);
-//   - mail carries inputs from other goroutines to the loop (mailbox.go): durable gates
-//     from the group commit, answers of the store from the loads (loads.go), the
+//   - the mailbox carries inputs from other goroutines to the loop (mailbox.go): the durable
+//     index from the group commit, answers of the store from the loads (loads.go), the
 //     state of the store from the storewatch (storewatch.go);
 //   - other callers reach the profile by Do and Tell (tell.go), or read its Figures
 //     (figures.go);
@@ -23,7 +23,7 @@
 //     before players get their answers (publication.go);
 //   - a handoff makes the loop Frozen and takes a snapshot (freeze.go), which the
 //     next image of the process has Adopted (adopt.go);
-//   - a Panic ends a Runtime, not the process (panic.go).
+//   - a panic ends a Runtime, not the process (panic.go).
 //
 // # Goroutines and queues of one profile
 //
@@ -32,21 +32,21 @@
 //	sockets ──Port.Receive──▶┌────────────┐──writer.full, 4 parcels──▶┌────────┐
 //	                         │    loop    │◀─writer.sent──────────────│ writer │─▶ Port.Send
 //	Do, Tell ──asks, 16─────▶│  (Step)    │                           └────────┘
-//	          ┌──mail───────▶└─┬────────┬─┘
+//	          ┌──mailbox────▶└─┬────────┬─┘
 //	          │                │        └─jobs, 2048─▶┌─────────────────┐
 //	          │  frames: one   │                      │ 8 or 2 readers  │◀─▶ store
 //	          │  group open,   ▼                      │ of loads        │
 //	          │  one under way                        └─┬─────────────┬─┘
-//	          │     ┌────────────────────┐       mail ◀─┘      doubts │ 1
+//	          │     ┌────────────────────┐    mailbox ◀─┘      doubts │ 1
 //	          ├─────│ runner's committer │─▶ disk              ┌──────▼─────┐
-//	          │     └────────────────────┘             mail ◀──│ storewatch │─▶ store
+//	          │     └────────────────────┘          mailbox ◀──│ storewatch │─▶ store
 //	          │  the journal: no bound but the disk            └──────▲─────┘
 //	          │     ┌────────────────────┐                     doubts │
 //	          └─────│       drain        │────────────────────────────┘
 //	     (applied)  └────────────────────┘─▶ store
-//	                 brake ─▶ loop (drainpacer.go)
+//	                 backpressure ─▶ loop (drainpacer.go)
 //
-// Besides these, each lease of numbers and each posting is a goroutine of its own while it asks the store;
+// Besides these, each lease of numbers and each publication is a goroutine of its own while it asks the store;
 // Run waits until all of them have ended.
 //
 // Invariants:

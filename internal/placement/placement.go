@@ -1,12 +1,12 @@
-// Package placement assigns the parts of a cluster to its nodes. It knows only names, numbers and
-// times; the caller says which nodes are alive and which parts they hold.
+// Package placement assigns the partitions of a cluster to its nodes. It knows only names, numbers
+// and times; the caller says which nodes are alive and which partitions they hold.
 //
-//   - A part is a journal with the shards of its number. Its holder is a node, or ""
+//   - A partition (part) is a journal with the shards of its number. Its holder is a node, or ""
 //     if none has it.
-//   - [Assign] gives every part a node: by rendezvous hashing, so that all nodes compute
-//     the same, with a bound per node, so that few parts are divided evenly, too. A node
+//   - [Assign] gives every partition a node: by rendezvous hashing, so that all nodes compute
+//     the same, with a bound per node, so that few partitions are divided evenly, too. A node
 //     keeps what it holds within its share.
-//   - [Next] is the part that moves next: one at a time, and only to a steady node.
+//   - [Next] is the partition that moves next: one at a time, and only to a steady node.
 //   - Nodes that do not reach each other cannot share: their [Leader] gets everything,
 //     by [Gather].
 //   - [StableNodes] decides which nodes have been alive long enough. A node that comes and

@@ -11,37 +11,37 @@
 //   - an Output is everything that follows from one step (output.go);
 //   - a route is the row of one control code: what it needs and which function handles
 //     it (routes.go); the handlers are in hello.go, move.go, legal.go, goodbye.go …;
-//   - authorization asks package access (authorize.go, terms.go);
-//   - a seat is a board for a session; a player whose reservation is revoked is
-//     told (assignboard.go, timers.go);
+//   - authorization is the decision of package access (authorize.go, terms.go);
+//   - assignBoard gives a session a board; a player whose reservation is revoked is
+//     notified (assignboard.go, timers.go);
 //   - the audience is predictions and spectators (audience.go, predict.go,
 //     spectate.go);
 //   - a Load is a query to the store, with the requests that wait for its answer
-//     (load.go); a stranger is a token that is not in memory (unknowntoken.go).
+//     (load.go); an unknownToken is a token that is not in memory (unknowntoken.go).
 //
 // # A step
 //
 //	inputs ──▶ link ──▶ route ──▶ rooms decide ──▶ one frame per request
 //	                                   │                    │
 //	                                   ▼                    ▼
-//	                         answers, behind a gate    journal, one group
+//	                         answers, held back        journal, one group
 //	                                   ▲                    │
 //	              packets ◀── release ─┴──── Durable ◀──────┘
 //
 // # The durable index
 //
-// A step that makes frames opens a new durable index, Output.DurableIndex. Everything that is decided from then on is
-// finished under it, and leaves when the input Durable has reached it. A step without frames finishes under
-// the last durable index: it may have read what that durable index protects. So no packet shows anything that a crash could
-// undo, and handlers need not take care of that. Droppable intents (when a player was last seen) travel
-// with other frames and open no durable index.
+// A step that makes frames opens a new durable index, Output.DurableIndex. Everything that is decided from
+// then on is finished under it, and leaves when the input Durable has reached it. A step without frames
+// finishes under the last durable index: it may have read what that index protects. So no packet shows
+// anything that a crash could undo, and handlers need not take care of that. Droppable intents (when a
+// player was last seen) travel with other frames and open no durable index.
 //
 // # Who is in memory
 //
 // Memory has every board that is not archived, and every session with a link, a board or intents that the
-// store does not have yet (drawn in package session). The messages that session counts are durable indexes here: a
-// durable index is settled when the store's cursor has passed its last frame, and a session is evicted only then. So
-// a load always reads what was written.
+// store does not have yet (drawn in package session). The messages that session counts are durable indexes
+// here: the store has applied one when its cursor has passed the last frame (watermarks.go), and a session
+// is evicted only then. So a load always reads what was written.
 //
 // # Invariants
 //

@@ -14,23 +14,23 @@
 //
 // The registry has no copies itself. A profile has in memory whatever it decided and the store does not
 // have yet, so a read asks the members first, and waits until the store has what they know of the token or
-// key. Decisions about a session that others may have in memory are told to them (profile.StoreEvents) when they
-// are durable, and before the player gets the answer. A PeerMember takes them to other processes; the answer
-// to a pressing one waits until the others can find it there.
+// key. Decisions about a session that others may have in memory are published (profile.StoreEvents) when
+// they are durable, and before the player gets the answer. A PeerMember takes them to other processes; the
+// answer to an urgent one waits until the others can find it there.
 //
-// There is no wait for other machines: they write a change to the store and tell it, in any order. So a
+// There is no wait for other machines: they write a change to the store and publish it, in any order. So a
 // change carries the message of the journal that it is in, and a read returns how far the store had come
 // with each journal: from these the reader knows which changes to count. Changes without a message, from
 // older releases, always count.
 //
 // Nothing of the registry survives a crash: a profile that starts from the store drains its journal first,
 // and waits a moment for the others to do so; one that starts from its restart file reads their journals. A
-// handoff transfers only the changes from other machines (Heard, RestoreRemoteEvents): it freezes profiles that have
-// taken all events.
+// handoff transfers only the changes from other machines (RemoteEvents, RestoreRemoteEvents): it freezes
+// profiles that have taken all events.
 //
 // Invariants:
 //
-//   - What a read delivers is not older than any events before it in the mail of the
-//     profile, and includes no events that will follow it.
+//   - What a read delivers is not older than any events before it in the mailbox of
+//     the profile, and includes no events that will follow it.
 //   - No lock is held during a wait for a store or a loop.
 package registry

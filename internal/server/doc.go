@@ -9,10 +9,10 @@
 //   - a port has the sockets of a profile, which are matched by their addresses (ports.go);
 //   - a plan is a reload that is checked and then applied (plan.go, reload.go); the journal
 //     of a removed profile is drained;
-//   - Stores are the databases of the profiles: those with equal settings share one
+//   - stores are the databases of the profiles: those with equal settings share one
 //     (store.go);
 //   - handoff.go connects the server with package handoff;
-//   - a partition is a part of a journal in PostgreSQL, which nodes hold and move
+//   - a partition is one log of a journal in PostgreSQL, which nodes hold and move
 //     (cluster.go, partitions.go); peers tracks the other nodes (peers.go, outbox.go), and a
 //     router routes packets between them (router.go);
 //   - http.go serves readers and health checks, feed.go finished games and events,

@@ -21,14 +21,14 @@ import (
 
 // A journal in PostgreSQL is partitioned if a profile has several shards: partition k
 // has shard k of every profile. Each partition is held by one node of the cluster, and
-// all nodes serve players. The code calls this placed, and a partition part.
+// all nodes serve players. Logs, labels and options call a partition a part.
 //
 //	          heartbeat: live nodes, holders
 //	PostgreSQL ─────────────▶ rebalanceLoop ──┬─ adopt: claim, replay, run the loops
 //	                                          ├─ move: end the loops, drain, release to another
 //	                                          └─ drop: end the loops of a partition that was lost
 //
-// A node that is to stop moves all of its partitions (see withdrawal).
+// A node that is to stop moves all of its partitions (see nodeDrain).
 
 // partitionCount returns the number of partitions of the journal: the largest number of shards
 // of a profile.

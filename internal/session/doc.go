@@ -7,7 +7,8 @@
 //   - a Session is the stay of one player in memory, found by its token;
 //   - the Table is all sessions, in four lists;
 //   - a hello makes a new session, Admit and Restore take one in from the store;
-//   - hosts count the new sessions of each address;
+//   - a session ends by Goodbye, Logout, Kick or silence (leave.go);
+//   - hosts count the new sessions of each address (host.go);
 //   - an Identity is a key with the totals of all its sessions;
 //   - a token names a session; a login renews it, or binds it to a host;
 //   - decisions of other profiles of the same store are applied by otherprofiles.go;
@@ -16,14 +17,14 @@
 //
 // The lists, and the transitions between them:
 //
-//	         Hello                 Heard
-//	nobody ────────▶ fresh ─────────────────▶ live ◀──────── Heard ───┐
+//	         Hello              NoteActivity
+//	nobody ────────▶ fresh ─────────────────▶ live ◀─── NoteActivity ─┐
 //	   ▲               │                       │                      │
 //	   │               │ Unconfirmed           │ Away                 │
 //	   │               ▼                       ▼                      │
 //	   │           departing ◀── no board ─────┴───── holds one ───▶ idle
 //	   │             │ ▲ │                                            │
-//	   └─────────────┘ │ └── Heard ──▶ live                           │
+//	   └─────────────┘ │ └── NoteActivity ──▶ live                    │
 //	  the store has    └──────────────────────────────────────────────┘
 //	  all of it                Expiration, or NoteBoardLost
 //

@@ -7,8 +7,8 @@
 //   - a digest summarizes the output of a step (digest.go);
 //   - Replay runs a recording again; a Difference is the first step with another
 //     output (replay.go);
-//   - a File is the recording of one life of a profile, a Series those of all
-//     its lives (file.go).
+//   - a File is the recording of one instance of a profile, a Series those of all
+//     its instances (file.go).
 //
 // # A recording
 //

@@ -29,7 +29,7 @@
 // waits for a far end that does not read, except the writer of its connection, at most
 // Timing.Write; everything that a far end can make this process keep is bounded (inbox 1024
 // packets and 64 of one connection, outbox 256 KiB, message 4096 bytes, head 8192 bytes,
-// connections in all and per host, see places); one bad destination does not stop a batch.
+// connections in all and per host, see connLimiter); one bad destination does not stop a batch.
 //
 // Sockets may be inherited: Adopt and AdoptUDP take them over from descriptors; SyscallConn
 // gives access to them for a handoff without changing them.
