@@ -71,11 +71,14 @@ const partitionsTimeout = 5 * time.Second
 // under way. It first waits for partitions that are being adopted or left.
 func (s *Server) tryBeginChange(ctx context.Context) bool {
 	for end := time.Now().Add(partitionsTimeout); ; sleep(ctx, 10*time.Millisecond) {
+		moving := s.partitionsMoving() // before the lock is tried: a partition may let go of it just now
 		begun := s.running.changeMu.TryLock()
-		if !s.partitionsMoving() || ctx.Err() != nil || time.Now().After(end) {
+		switch {
+		case begun && !s.partitionsMoving():
+			return true
+		case !begun && !moving, ctx.Err() != nil, time.Now().After(end):
 			return begun
-		}
-		if begun {
+		case begun:
 			s.running.changeMu.Unlock()
 		}
 	}

@@ -82,7 +82,7 @@ func TestConnectionPanics(t *testing.T) {
 			t.Errorf("%+v: the connection is open", at)
 		}
 		var crash *guard.Panic
-		if len(reports) != 1 || !errors.As(reports[0], &crash) || !strings.Contains(string(crash.Stack), "guarded_test.go") {
+		if len(reports) != 1 || !errors.As(reports[0], &crash) || !strings.Contains(string(crash.Stack), "recoverpanics_test.go") {
 			t.Errorf("%+v: reported %v", at, reports)
 		}
 		receive(t, p, 0, 1)
