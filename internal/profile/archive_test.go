@@ -19,7 +19,7 @@ func TestArchive(t *testing.T) {
 	expect(t, r.took(), "BOARD_UPDATE 08 rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b board "+itoa(uint32(id))+" session.caps reservation.reserved_at last_move.from last_move.to board.fen board.version board.own_move",
 		"SERVER_NOTIFICATION 5 board "+itoa(uint32(held)))
 	r.step(&Archive{Board: held}) // again
-	r.step(&ReadOnly{}, &Archive{Board: id}, &Writable{})
+	r.step(&SetBrownout{Brownout: Brownout{ReadOnly: true}}, &Archive{Board: id}, &SetBrownout{})
 	r.settle()
 	r.apply()
 	b := r.store.boards[held]

@@ -334,11 +334,6 @@ func TestErase(t *testing.T) {
 	if r.p.sessions.Erasing(key) {
 		t.Error("the store has done it, and is still not believed")
 	}
-	// Without room in the journal it is not done, and somebody is told.
-	r.step(&ReadOnly{}, &Erase{Key: key}, &Purge{})
-	if len(r.out.Troubles) != 2 {
-		t.Errorf("got troubles %v, want 2", r.out.Troubles)
-	}
 }
 
 func TestPurge(t *testing.T) {

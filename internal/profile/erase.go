@@ -1,15 +1,12 @@
 package profile
 
 import (
-	"errors"
 	"slices"
 
 	"wamble"
 	"wamble/internal/intent"
 	"wamble/internal/session"
 )
-
-var errNoRoom = errors.New("the journal has no room: nothing was changed")
 
 // Erase deletes the data of an identity, and ends its sessions. Its games stay, without a name. Sessions
 // are the stored sessions of the key: they may have predictions without being in memory.
@@ -22,7 +19,7 @@ type Erase struct {
 }
 
 func (in *Erase) apply(p *Profile, out *Output) {
-	if !p.deletes(out) {
+	if p.stage == failed {
 		return
 	}
 	whose := map[wamble.SessionID]bool{}
@@ -67,18 +64,9 @@ type Purge struct{}
 
 func (*Purge) apply(p *Profile, out *Output) {
 	days := p.cfg.Sessions.Retention
-	if days == 0 || !p.deletes(out) {
+	if days == 0 || p.stage == failed {
 		return
 	}
 	p.draft.Add(&intent.PurgeSessions{Before: p.clock.now.AddDate(0, 0, -days), At: p.clock.now})
 	p.seal(out)
-}
-
-// deletes reports whether rows of the store can be changed now. If the journal has no room, it adds
-// errNoRoom to out.
-func (p *Profile) deletes(out *Output) bool {
-	if p.journalFull && p.stage != failed {
-		out.Troubles = append(out.Troubles, errNoRoom)
-	}
-	return !p.journalFull && p.stage != failed
 }

@@ -60,8 +60,6 @@ var inputs = []struct {
 	{9, "store away", newInput[StoreAway], NoCommand},
 	{10, "store back", newInput[StoreBack], NoCommand},
 	{11, "journal failed", newInput[JournalFailed], NoCommand},
-	{12, "read only", newInput[ReadOnly], NoCommand},
-	{13, "writable", newInput[Writable], NoCommand},
 	{14, "restore board", newInput[RestoreBoard], NoCommand},
 	{15, "restore session", newInput[RestoreSession], NoCommand},
 	{16, "ready", newInput[Ready], NoCommand},

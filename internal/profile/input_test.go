@@ -24,7 +24,7 @@ func samples(tb testing.TB) []Input {
 		&Loaded{Load: 1, Outcome: Away, Session: stored, Board: &wamble.Board{ID: 5, Created: epoch}, Answer: &Answer{Accepted: true},
 			Cursors: Cursors{{Journal: 1<<64 - 1, Message: 7}}, Missed: []StoreEvent{{What: Credited, Session: 3, Stamp: Stamp{Journal: 1<<64 - 1, Message: 8}}}},
 		&Durable{Index: 1, Seq: 2}, &Applied{Seq: 3}, &Leased{Sequence: wamble.SessionIDs, Blocks: []wamble.Block{{First: 1, Count: 2}}},
-		&Tick{}, &Configure{Config: configOf(tb, "(def min-boards 7)")}, &StoreAway{}, &StoreBack{}, &JournalFailed{}, &ReadOnly{}, &Writable{},
+		&Tick{}, &Configure{Config: configOf(tb, "(def min-boards 7)")}, &StoreAway{}, &StoreBack{}, &JournalFailed{},
 		&RestoreBoard{Board: wamble.Board{ID: 6, FEN: "8", Created: epoch}, Predictions: []wamble.Prediction{{ID: 8}}},
 		&RestoreSession{Session: *stored, Answer: &Answer{Player: &wamble.Player{Handle: "anna"}}}, &Ready{},
 		&Announce{Notice: wire.NoticeMaintenance, Text: "soon"}, &Kick{Whom: whom, Text: "out"}, &Ban{Whom: whom, Text: "out", Until: epoch.Add(time.Hour)},

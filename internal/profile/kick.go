@@ -47,10 +47,8 @@ func (p *Profile) endSession(s *session.Session, why string, out *Output) {
 	p.notify(s.Token(), 0, wire.ServerNotification{
 		Type: wire.NoticeSessionExpired, Text: wire.Text(wire.Limit(why, wire.TextLimit)),
 	}, out)
-	if !p.journalFull {
-		p.boards.Release(p.clock.now, s.ID(), &p.draft)
-		p.sealFor(s, out)
-	}
+	p.boards.Release(p.clock.now, s.ID(), &p.draft)
+	p.sealFor(s, out)
 	p.audience.spectators.Leave(s.ID())
 }
 

@@ -271,13 +271,13 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestReadOnly: while the journal has no room nothing is decided, but legal moves
+// TestReadOnly: while the host keeps the server read-only nothing is decided, but legal moves
 // can be asked for; afterwards the same request is new.
 func TestReadOnly(t *testing.T) {
 	r := newRig(t, "(def reservation-timeout 10)")
 	token, id := r.join(1)
-	r.step(&ReadOnly{})
-	const refusal = `ERROR 1006 "the server cannot keep moves at present" unreliable`
+	r.step(&SetBrownout{Brownout: Brownout{ReadOnly: true}})
+	const refusal = `ERROR 1006 "the server is read-only at present" unreliable`
 	move := movePacket(token, id, 2, "e2e4")
 	expect(t, r.send(peerAt(1), move), refusal)
 	expect(t, r.send(peerAt(2), helloPacket(wamble.Token{}, 1)), refusal)
@@ -285,9 +285,9 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	// What has waited for a load is turned away too.
-	r.step(&Writable{})
+	r.step(&SetBrownout{})
 	expect(t, r.send(peerAt(3), helloPacket(wamble.Token{3}, 1)), "")
-	r.step(&ReadOnly{})
+	r.step(&SetBrownout{Brownout: Brownout{ReadOnly: true}})
 	r.answerLoads()
 	expect(t, r.took(), refusal)
 	frames := len(r.frames)
@@ -296,7 +296,7 @@ func TestReadOnly(t *testing.T) {
 		t.Error("something was decided")
 	}
 	r.took()
-	r.step(&Writable{})
+	r.step(&SetBrownout{})
 	if got := r.send(peerAt(1), move); !strings.HasPrefix(got, "ACK 2\nBOARD_UPDATE") {
 		t.Errorf("got %s, want the move", got)
 	}

@@ -10,7 +10,7 @@ import (
 type Merge struct{ From, Into wamble.Player }
 
 func (in *Merge) apply(p *Profile, out *Output) {
-	if in.From.Key == in.Into.Key || in.From.Key.IsZero() || in.Into.Key.IsZero() || !p.deletes(out) {
+	if in.From.Key == in.Into.Key || in.From.Key.IsZero() || in.Into.Key.IsZero() || p.stage == failed {
 		return
 	}
 	p.merge(in, out)

@@ -87,7 +87,7 @@ type Rename struct {
 }
 
 func (in *Rename) apply(p *Profile, out *Output) {
-	if !wamble.IsName(in.Name) || p.isNamed(in.Name, in.Key) || !p.deletes(out) {
+	if !wamble.IsName(in.Name) || p.isNamed(in.Name, in.Key) || p.stage == failed {
 		return
 	}
 	p.rename(in.Key, in.Name, out)

@@ -353,7 +353,7 @@ func TestOfferRefused(t *testing.T) {
 		{"no room", "(def max-players 1)", func(r *rig) { r.join(5) }, "could not create player session"},
 		{"too many", "(def new-players-per-ip-per-min 1)", func(r *rig) { r.join(1) }, "too many new players"},
 		{"brownout", "", func(r *rig) { r.step(&SetBrownout{Brownout: Brownout{NoNewSessions: true}}) }, "takes no new players"},
-		{"journal full", "", func(r *rig) { r.step(&ReadOnly{}) }, "cannot keep moves"},
+		{"read-only", "", func(r *rig) { r.step(&SetBrownout{Brownout: Brownout{ReadOnly: true}}) }, "read-only at present"},
 		{"terms", `(def tos-text "be kind")`, nil, "ERROR 1001"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -218,9 +218,9 @@ func TestSubmit(t *testing.T) {
 			r.step(&SetBrownout{Brownout: Brownout{NoPredictions: true}})
 		}, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
 			[]string{"ACK 9", `ERROR 1006 "no predictions are taken at present"`}},
-		{"the journal has no room", on, func(r *rig, _, _ wamble.Token) { r.step(&ReadOnly{}) },
+		{"read-only", on, func(r *rig, _, _ wamble.Token) { r.step(&SetBrownout{Brownout: Brownout{ReadOnly: true}}) },
 			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
-			[]string{`ERROR 1006 "the server cannot keep moves at present" unreliable`}},
+			[]string{`ERROR 1006 "the server is read-only at present" unreliable`}},
 		{"no number is left", on, func(r *rig, _, _ wamble.Token) { drain(r, wamble.PredictionIDs) },
 			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
 			[]string{"ACK 9", "PREDICTION_DATA status 5 board 1 " + submitKeys}},

@@ -52,7 +52,6 @@ type Profile struct {
 	merged         mergedKeys
 	termsRecorded  [32]byte // hash of the terms whose text is in the journal
 	storeAway      bool     // the store cannot be asked
-	journalFull    bool     // the journal has no room: nothing is decided
 	audience       audience
 	rewards        rewards
 	moveTally      tally.Table

@@ -158,7 +158,7 @@ type Revoke struct {
 }
 
 func (in *Revoke) apply(p *Profile, out *Output) {
-	if in.Key.IsZero() && in.Session == 0 || !p.deletes(out) {
+	if in.Key.IsZero() && in.Session == 0 || p.stage == failed {
 		return
 	}
 	v := revocation{key: in.Key, session: in.Session, others: in.Session == 0}

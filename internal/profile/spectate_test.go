@@ -89,7 +89,7 @@ func TestSpectate(t *testing.T) {
 		{"no mode is seen, no filter counts", `(policy-deny "*" "game.mode" "*")`, nil, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, wire.FlagFilterChess960) },
 			[]string{"ACK 9", "SPECTATE_UPDATE 08  " + resetKeys,
 				"SPECTATE_UPDATE 08 " + start + " w board 1 " + summaryKeys, "SPECTATE_UPDATE 08 " + start + " w board 2 " + summaryKeys}},
-		{"while the journal has no room", "", func(r *rig, _, _ wamble.Token) { r.step(&ReadOnly{}) },
+		{"while the server is read-only", "", func(r *rig, _, _ wamble.Token) { r.step(&SetBrownout{Brownout: Brownout{ReadOnly: true}}) },
 			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
 		{"stop", "", func(r *rig, _, two wamble.Token) { r.ask(two, watchPacket(two, 0, 8, 0)) }, func(t wamble.Token) []byte { return stopPacket(t, 9) },
 			[]string{"ACK 9", "SPECTATE_UPDATE 08  spectate.state"}},

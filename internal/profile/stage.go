@@ -42,20 +42,8 @@ func (*JournalFailed) apply(p *Profile, out *Output) {
 	p.loads.clear()
 }
 
-// ReadOnly says that the journal has no room: requests that write are refused until Writable. Reading goes
-// on.
-type ReadOnly struct{}
-
-func (*ReadOnly) apply(p *Profile, _ *Output) { p.journalFull = true }
-
-// Writable says that the journal has room again.
-type Writable struct{}
-
-func (*Writable) apply(p *Profile, _ *Output) { p.journalFull = false }
-
-// readOnly reports whether nothing may be decided, because the journal has no room or by the host's
-// command.
-func (p *Profile) readOnly() bool { return p.journalFull || p.brownout.ReadOnly }
+// readOnly reports whether nothing may be decided, by the host's command.
+func (p *Profile) readOnly() bool { return p.brownout.ReadOnly }
 
 // denyForNow refuses a request that cannot be decided now, and makes link forget it, so that its repetition
 // is new. The refusal is at most three times as long as any request.

@@ -109,9 +109,7 @@ func (in *StoreEvents) apply(p *Profile, out *Output) {
 		case Revoked:
 			p.applyRemoteRevocation(c, out)
 		case Merged:
-			if !p.journalFull {
-				p.merge(c.Merge, out)
-			}
+			p.merge(c.Merge, out)
 		case Erased:
 			if p.isAnother(c.Key, c.Player) {
 				continue

@@ -20,7 +20,7 @@ type Trust struct {
 }
 
 func (in *Trust) apply(p *Profile, out *Output) {
-	if !p.deletes(out) {
+	if p.stage == failed {
 		return
 	}
 	p.sessions.SetTrust(in.Session, in.Key, in.Level)
