@@ -81,10 +81,9 @@ func (v *vandal) from() net.IP {
 	return net.IPv4(127, 3, 0, 1)
 }
 
-// floods sends mutated datagrams from ever new sockets, some 25,000 a second. They
-// are made beforehand and leave some at a time, as they would come from a network:
-// this is about what the server does, not about who gets the processor of a small
-// machine.
+// floods sends mutated datagrams from ever new sockets, some 25,000 a second. They are made
+// beforehand and sent in small batches, as they would come from a network: the test is about
+// the server's work, not about the scheduler of a small machine.
 func (v *vandal) floods(ctx context.Context) {
 	packets := make([][]byte, 1<<14)
 	for i := range packets {
@@ -230,9 +229,9 @@ func at(took []time.Duration, percent int) float64 {
 // port, the seed and a token.
 const asVandals = "WAMBLE_TEST_VANDALS"
 
-// beVandals abuses a server until standard input ends, two with packets and two
-// with connections, one of each from a single address and one from many, and says
-// how much there was. A process of its own, and a nice one.
+// beVandals abuses a server until standard input ends, two goroutines with packets and two
+// with connections, one of each from a single address and one from many, and prints how much
+// it sent. It is a process of its own with a low priority.
 func beVandals(task string) {
 	syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19)
 	var port, token string

@@ -44,14 +44,14 @@ func TestClientWatches(t *testing.T) {
 			sees("the move", func(s client.Update) bool {
 				return s.Board.ID == on.ID && s.Board.FEN == after && s.Board.LastMove != nil
 			})
-			// The player's next board, in focus, and what he does there.
+			// The player's next board, in focus, and their moves there.
 			on = player.Board()
 			if err := w.SetView(ctx, client.View{Board: on.ID}); err != nil {
 				t.Fatal(err)
 			}
 			sees("the focus", func(s client.Update) bool { return s.Board.ID == on.ID && s.State == "focus" })
 			after = play(t, ctx, player)
-			sees("his move", func(s client.Update) bool { return s.Board.ID == on.ID && s.Board.FEN == after })
+			sees("the move in focus", func(s client.Update) bool { return s.Board.ID == on.ID && s.Board.FEN == after })
 			if err := w.SetView(ctx, client.View{Board: 1 << 40}); client.DeniedCode(err) != wamble.SpectateUnavailable {
 				t.Errorf("got %v, want %v", err, wamble.SpectateUnavailable)
 			}
@@ -91,8 +91,8 @@ func play(t *testing.T, ctx context.Context, c *client.Client) string {
 	return fen
 }
 
-// TestClientPredicts: the Go client predicts and reads, and a restart of the
-// server forgets nothing of it.
+// TestClientPredicts: the Go client predicts and reads predictions, which survive a restart
+// of the server.
 func TestClientPredicts(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -117,8 +117,8 @@ func TestScheduledBackupGetsItsName(t *testing.T) {
 	}
 }
 
-// TestBackupsOneAtATime: while a data directory is backed up, another backup of it says
-// so and changes nothing, and a scheduled one comes when its turn does.
+// TestBackupsOneAtATime: while a backup of a data directory runs, another one is refused with
+// that reason and changes nothing, and a scheduled one waits for its turn.
 func TestBackupsOneAtATime(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -205,8 +205,8 @@ func TestRestoreRefusesEarlierDatabase(t *testing.T) {
 	}
 }
 
-// TestCheckSharedJournal: a directory whose journal is in PostgreSQL is not told to have
-// lost it, and what is in the directory is checked.
+// TestCheckSharedJournal: the check of a directory whose journal is in PostgreSQL does not
+// report a missing journal, and checks what is in the directory.
 func TestCheckSharedJournal(t *testing.T) {
 	t.Parallel()
 	c, dir := loadConf(t, conf(postgresConf(pgtest.Migrated(t))+`(def journal "postgres")`)), t.TempDir()

@@ -78,10 +78,9 @@ func sound(t testing.TB, c *config.Config, dir string) {
 	}
 }
 
-// TestBackup: while players play, a server is backed up, and then killed. Restored
-// elsewhere, everything is there that was acknowledged before the journal was copied,
-// although nothing is kept by itself, and messages went to the games between the two
-// copies.
+// TestBackup: a server is backed up while players play, and then killed. A restore in another
+// directory has everything that was acknowledged before the journal was copied, although
+// retention is off and messages went to the games between the two copies.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
@@ -239,8 +238,8 @@ func TestBackupGoesOn(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// TestBackupKeepsItsCopy: a backup that was interrupted does not copy the games again
-// when it goes on and what came after them is kept; it says how far it has come.
+// TestBackupKeepsItsCopy: a backup that was interrupted does not copy the games again when it
+// goes on, if what came after them is retained; it reports its progress.
 func TestBackupKeepsItsCopy(t *testing.T) {
 	t.Parallel()
 	text := conf("(def journal-keep 0)")
@@ -339,7 +338,7 @@ func TestScheduledBackups(t *testing.T) {
 	}
 }
 
-// TestCheckFindsDamage: what is wrong with a data directory is told with advice.
+// TestCheckFindsDamage: the check reports each damage of a data directory with advice.
 func TestCheckFindsDamage(t *testing.T) {
 	t.Parallel()
 	text := conf("")
@@ -385,10 +384,10 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// TestCheckFindsContradictions: files that are whole, but do not say the same, are told of
+// TestCheckFindsContradictions: files that are whole but contradict each other are reported
 // with advice: rows that point to nothing, moves that do not lead to a board's position or
-// version, messages that neither games nor journal have, a journal that is older than
-// the games, and what a crash has left for the next start.
+// version, messages that neither games nor journal have, a journal that is older than the
+// games, and what a crash has left for the next start.
 func TestCheckFindsContradictions(t *testing.T) {
 	t.Parallel()
 	dir, text := t.TempDir(), staying(t, conf(""))

@@ -84,9 +84,9 @@ func (c *crashed) serves(t *testing.T) *here {
 	return s
 }
 
-// TestDamagedJournal: a bit that was flipped inside a log keeps the server from starting.
-// It says what is damaged, what is safe and what helps, and changes nothing; with what is
-// salvaged as it advises, the server serves.
+// TestDamagedJournal: a flipped bit inside a log keeps the server from starting. The error
+// names what is damaged, what is safe and what helps, and nothing is changed; with the
+// journal salvaged as it advises, the server serves.
 func TestDamagedJournal(t *testing.T) {
 	t.Parallel()
 	c := crash(t)
@@ -130,8 +130,8 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// TestJournalCutShort: a server whose journal is shorter than what was acknowledged says
-// so at its start, once, and serves.
+// TestJournalCutShort: a server whose journal is shorter than what was acknowledged reports
+// that at its start, once, and serves.
 func TestJournalCutShort(t *testing.T) {
 	t.Parallel()
 	const told = "the journal is shorter than what was acknowledged"

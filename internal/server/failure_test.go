@@ -15,9 +15,9 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// TestJournalFails: the disk of the journal fails under load, again and again.
-// Nothing is acknowledged that is not kept, the log says why, and play goes on
-// when the journal works again.
+// TestJournalFails: the disk of the journal fails repeatedly under load. Nothing is
+// acknowledged that is not durable, the log has the reason, and play goes on when the journal
+// works again.
 func TestJournalFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -46,9 +46,8 @@ func TestJournalFails(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// TestDiskHangs: while a commit does not return the loop goes on, and no packet
-// leaves, because all that could be said is not durable. Then everybody gets his
-// answers.
+// TestDiskHangs: while a commit does not return, the loop goes on and no packet leaves,
+// because no answer is durable. Then all players get their answers.
 func TestDiskHangs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -79,8 +78,8 @@ func TestDiskHangs(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// TestDiskFull: below the watermark of free space nothing is accepted, which is
-// said; with room again it goes on by itself.
+// TestDiskFull: below the watermark of free space every move is refused with that reason;
+// with space again the server recovers by itself.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -119,7 +118,7 @@ func TestDiskFull(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// wasTold reports whether a player heard that the server cannot keep moves.
+// wasTold reports whether a player was told that the server cannot keep moves.
 func wasTold(t testing.TB, p *player) bool {
 	t.Helper()
 	p.c.Close()

@@ -36,7 +36,7 @@ type fleet struct {
 	standby  *pgtest.Cluster            // nil: the primary is the one that is left
 	lost     *pgtest.Cluster            // the primary before this one
 	name     string                     // of the database
-	waits    map[string][]time.Duration // by fault: how long somebody waited at most, each time
+	waits    map[string][]time.Duration // by fault: the longest wait of a player, for each occurrence
 }
 
 // newFleet starts machines that share a journal on a database with a synchronous standby.
@@ -59,8 +59,8 @@ func newFleet(t testing.TB, n, players int) *fleet {
 	return f
 }
 
-// noteSuccessions makes a database note how long a holder of the journal was silent, by a
-// clock that nobody sets, when another one took its place.
+// noteSuccessions makes a database record for how long an owner of the journal was silent
+// when another one took its place, by a clock that no test sets.
 const noteSuccessions = `
 	CREATE TABLE heard (node text PRIMARY KEY, at timestamptz);
 	CREATE TABLE successions (silence interval);
@@ -116,8 +116,8 @@ func (f *fleet) silence() time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
-// databaseClock makes a database go by a clock that can be set: what the table says is
-// added to that of the machine.
+// databaseClock gives a database a clock that can be set: the offset in its table is added to
+// the machine's clock.
 func databaseClock(name string) string {
 	return `CREATE TABLE clock (shift interval); INSERT INTO clock VALUES ('0');
 		CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
@@ -183,8 +183,8 @@ func (f *fleet) suffer(fault string, do func()) {
 // longestLoss is how long a player may wait when a machine is lost.
 const longestLoss = 5 * time.Second
 
-// measured says how long somebody waited at most, by fault. With WAMBLE_SOAK it may be
-// five seconds if the fault is one of those by which a machine is lost.
+// measured reports the longest waits of players, by fault. With WAMBLE_SOAK the bound is five
+// seconds for the faults in lost, by which a machine is lost.
 func (f *fleet) measured(p *prooftest.Proof, lost ...string) {
 	f.t.Helper()
 	for _, fault := range slices.Sorted(maps.Keys(f.waits)) {
@@ -223,11 +223,11 @@ func (f *fleet) everybody(m *machine) []*site {
 	return slices.Concat(f.dbs, []*site{f.players}, f.others(m))
 }
 
-// TestFleet: machines that share a journal die, sleep, are cut off, have wrong clocks
+// TestFleet: machines that share a journal crash, are stopped, are cut off, have wrong clocks
 // and lose their database, under load (testdata/faults/standbys). Every accepted move is in
-// the database once, no machine sends anything whose place another one has, and everybody
-// moves again. With WAMBLE_SOAK nobody waits for longer than five seconds when a machine is
-// lost.
+// the database once, no machine sends anything after another has taken its place, and
+// everybody moves again. With WAMBLE_SOAK nobody waits for longer than five seconds when a
+// machine is lost.
 func TestFleet(t *testing.T) {
 	p := prooftest.Needs(t, "root, minutes and a machine for itself")
 	f := newFleet(t, 3, 12)

@@ -32,8 +32,8 @@ func forgeTime() time.Duration { return prooftest.Sized(4*time.Second, 4*time.Se
 // forgeRate is how many hellos a second there are.
 const forgeRate = 2000
 
-// forger says hello from addresses in 127.0.0.0/8. It sees what comes back only to
-// count it, unless it answers.
+// forger sends hellos from addresses in 127.0.0.0/8. It counts what comes back, and reads it
+// only if it answers.
 type forger struct {
 	conn           *net.UDPConn
 	server         netip.AddrPort
@@ -63,8 +63,8 @@ func (f *forger) send(b []byte, from [4]byte) {
 	f.sent.Add(int64(len(b)))
 }
 
-// flood says hello until the context ends: half of the time as clients of the
-// original, half of the time as ours.
+// flood sends hellos until the context ends: half of them as clients of the original, half as
+// ours.
 func (f *forger) flood(ctx context.Context, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	old, _ := wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{})
@@ -106,8 +106,8 @@ func (f *forger) listen() {
 	}
 }
 
-// newcomer is an honest player at an address of his own, written down byte by byte:
-// as the C library, which acknowledges nothing, or as our clients.
+// newcomer is an honest player at their own address, written byte by byte: as the C library,
+// which acknowledges nothing, or as our clients.
 type newcomer struct {
 	conn   *net.UDPConn
 	ours   bool
@@ -117,8 +117,8 @@ type newcomer struct {
 	buffer [2048]byte
 }
 
-// enter says hello and plays a move, and returns how long that took without the time
-// in which he thinks.
+// enter says hello and plays a move, and returns how long that took, without the time that
+// the player thinks.
 func enter(server netip.AddrPort, from [4]byte, ours bool, think time.Duration) (time.Duration, error) {
 	conn, err := net.DialUDP("udp4", &net.UDPAddr{IP: from[:]}, net.UDPAddrFromAddrPort(server))
 	if err != nil {
@@ -132,7 +132,7 @@ func enter(server netip.AddrPort, from [4]byte, ours bool, think time.Duration) 
 	}
 	board, fen := c.packet.Board, c.packet.Message.(*wire.ServerHello).FEN.String()
 	time.Sleep(think)
-	for { // until a move is accepted: somebody else may have got the board
+	for { // until a move is accepted: another player may have got the board
 		position, err := chess.ParseFEN(fen + " - - 0 1")
 		if err != nil {
 			return 0, err
@@ -170,7 +170,7 @@ func (c *newcomer) leave() {
 	}
 }
 
-// hello says hello, with a cookie if he knows what that is.
+// hello says hello, with a cookie if the client supports cookies.
 func (c *newcomer) hello(began time.Time) error {
 	var ext []wire.Field
 	if c.ours {
@@ -288,8 +288,8 @@ func underFlood(t *testing.T, p *prooftest.Proof, a *arena, f *forger) int {
 	return int(honest.Load())
 }
 
-// stored checks how many sessions and moves the store of a server has that has ended.
-// Of moves whose answer was waited for in vain nobody knows whether they are there.
+// stored checks how many sessions and moves the store of an ended server has. A move whose
+// answer did not come may be there or not.
 func (a *arena) stored(t *testing.T, sessions, honest int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", a.dir+"/games.db")
@@ -328,8 +328,8 @@ func TestForgedHellos(t *testing.T) {
 	if made := int(a.metric(t, "wamble_new_players_total{")) - known; made != got {
 		t.Errorf("%d sessions were made, %d newcomers have played", made, got)
 	}
-	// Beside the one reply to a hello without a cookie, at most eight times as long
-	// (docs/protocol.md), nobody is sent more than he has sent.
+	// Except for the one reply to a hello without a cookie, at most eight times as long
+	// (docs/protocol.md), no address receives more bytes than it has sent.
 	if f.received.Load()-f.greeting.Load() > f.sent.Load() || f.greetings.Load() > f.hellos.Load() {
 		t.Errorf("%d bytes are answered with %d, and %d hellos with %d", f.sent.Load(), f.received.Load()-f.greeting.Load(), f.hellos.Load(), f.greetings.Load())
 	}
@@ -341,9 +341,8 @@ func TestForgedHellos(t *testing.T) {
 	a.stored(t, known+got, got)
 }
 
-// TestFloodingAddress: one address that says hello 2,000 times a second, and
-// acknowledges what it is offered, gets what one address may have; every honest
-// newcomer plays soon.
+// TestFloodingAddress: one address that says hello 2,000 times a second, and acknowledges
+// what it is offered, gets what one address may have; every honest newcomer plays soon.
 func TestFloodingAddress(t *testing.T) {
 	p := prooftest.Needs(t, "root and a machine for itself")
 	a := openArena(t)

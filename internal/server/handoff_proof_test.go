@@ -21,9 +21,8 @@ func TestHandoffLarge(t *testing.T) {
 	handOffUnderLoad(t, 100_000, 180, prooftest.Sized(1, 1, 10))
 }
 
-// TestHandoffGrowing: a world that still makes its boards is handed over as it is, and
-// goes on with them afterwards. It does not have to be whole first: no loop that makes
-// boards comes to rest.
+// TestHandoffGrowing: a profile that still makes its boards is handed over as it is, and goes
+// on making them afterwards. The handoff does not wait until all are made.
 func TestHandoffGrowing(t *testing.T) {
 	prooftest.Needs(t, "200,000 boards")
 	const least = 200_000

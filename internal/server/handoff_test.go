@@ -30,8 +30,8 @@ func TestHandoff(t *testing.T) {
 	handOffUnderLoad(t, 200, 20, 2)
 }
 
-// checkPhases wants every phase of a handoff, and those in which nobody is served
-// within the time that nobody was.
+// checkPhases requires every phase of a handoff, and that the phases without service fit into
+// the reported time without service.
 func checkPhases(t *testing.T, done handoff.Result) {
 	t.Helper()
 	var names []string
@@ -103,7 +103,7 @@ func handOffUnderLoad(t *testing.T, boards, clients, rounds int) {
 	verifyBoth(t, i.dir, report, over)
 }
 
-// reader asks over HTTP again and again, and takes down what is not an answer.
+// reader sends HTTP requests repeatedly, and records each failure.
 type reader struct {
 	stop     chan struct{}
 	done     chan struct{}
@@ -188,7 +188,7 @@ func verifyBoth(t *testing.T, dir string, report *loader.Report, c *crowd) {
 	}
 }
 
-// private is a directory that nobody else may write to.
+// private returns a directory that only this user may write to.
 func private(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")

@@ -63,7 +63,7 @@ func TestLongOutage(t *testing.T) {
 	}
 }
 
-// mostLag is how far the database may be behind players who go on, and mostStill how long
+// mostLag bounds how far the database may be behind players who go on, and mostStill how long
 // they may be kept from playing while it catches up.
 const (
 	mostLag   = time.Second

@@ -57,7 +57,7 @@ func newSite(t testing.TB) *site {
 	return p
 }
 
-// inThread runs f in a thread of its own, which nobody uses afterwards.
+// inThread runs f in a thread of its own, which ends with it.
 func inThread(f func() error) error {
 	done := make(chan error)
 	go func() {

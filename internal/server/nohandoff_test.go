@@ -16,8 +16,8 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestNoHandoff: whatever is wrong with the next image, players play on, and the
-// command says why.
+// TestNoHandoff: whatever fault the next process has, players play on, and the command
+// reports the fault.
 func TestNoHandoff(t *testing.T) {
 	t.Parallel()
 	i := spawnImage(t, conf(""))
@@ -95,9 +95,9 @@ func TestNoHandoff(t *testing.T) {
 	verifySQLite(t, i.dir, c)
 }
 
-// TestHandoffKilled: the next image is killed, or exits, before it serves. There
-// is nobody to go back to; whoever supervises the process starts it again, and
-// nothing that was accepted is lost.
+// TestHandoffKilled: the next process is killed, or exits, before it serves. The old one is
+// gone by then; the supervisor of the process starts it again, and nothing that was accepted
+// is lost.
 func TestHandoffKilled(t *testing.T) {
 	t.Parallel()
 	i := spawnImage(t, staying(t, conf("")))
@@ -110,7 +110,7 @@ func TestHandoffKilled(t *testing.T) {
 			t.Errorf("%s: got %+v, want an error", trouble, done)
 		}
 		if err := i.cmd.Wait(); err == nil {
-			t.Errorf("%s: the process has ended well", trouble) // nobody would start it again
+			t.Errorf("%s: the process has ended well", trouble) // a supervisor would not start it again
 		}
 		i.write("trouble", "")
 		i.launch()

@@ -21,8 +21,8 @@ func TestNumbersBeginSmall(t *testing.T) {
 	}
 }
 
-// TestNumbersSuffice: numbers that are asked for while a start goes on come, too, so that
-// a world which begins with more boards than the first lease has goes on growing.
+// TestNumbersSuffice: numbers that are requested during a start arrive, too, so that a
+// profile with more boards than the first lease of numbers goes on growing.
 func TestNumbersSuffice(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf(`(def min-boards 60)`)).ready()

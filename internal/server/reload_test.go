@@ -66,8 +66,8 @@ func TestNoUDP(t *testing.T) {
 	join(t, address, wamble.Token{}).move(t.Context())
 }
 
-// TestReloadBad: a configuration that cannot be applied changes nothing, and the
-// server says why.
+// TestReloadBad: a configuration that cannot be applied changes nothing, and the server
+// reports why.
 func TestReloadBad(t *testing.T) {
 	t.Parallel()
 	ports := freePorts(t, 2)
@@ -367,11 +367,11 @@ func TestRemovedProfile(t *testing.T) {
 	}
 	cluster.Up(t)
 	s.ready()
-	// It listens elsewhere now: port 0 is another one each time.
+	// It listens at another port now: port 0 is another one each time.
 	for i, p := range c.players {
 		again := join(t, "udp://"+s.Profiles()[1].UDP.String(), p.c.Token())
 		if again.c.Token() != p.c.Token() || again.c.Board().ID != p.c.Board().ID {
-			t.Error("a player has lost his place")
+			t.Error("a player has lost their place")
 		}
 		again.played, again.history, again.doubtful, again.refused, again.crowd = p.played, p.history, p.doubtful, p.refused, c
 		c.players[i] = again
@@ -385,8 +385,8 @@ func TestRemovedProfile(t *testing.T) {
 	c.verifyProfile(t, openPostgres(t, db), "post")
 }
 
-// TestSwap: two profiles change their ports; sockets stay bound, and whoever asks
-// a port is answered by the profile that has it now.
+// TestSwap: two profiles exchange their ports; sockets stay bound, and requests to a port are
+// answered by the profile that has it now.
 func TestSwap(t *testing.T) {
 	t.Parallel()
 	ports := freePorts(t, 2)

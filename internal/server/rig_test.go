@@ -64,14 +64,14 @@ func TestMain(m *testing.M) {
 // asLease is the lease of a server in a child process; "": the default.
 const asLease = "WAMBLE_TEST_LEASE"
 
-// Leases of servers in tests. Slow machines do not lose that of tests in which none dies;
-// where one takes over from another that has died, it waits for the shorter one.
+// Leases of servers in tests. The long one outlasts any slow machine, for tests without a
+// crash; tests in which one server takes over from a crashed one wait for the shorter one.
 const (
 	noneDies = time.Minute
 	oneDies  = 5 * time.Second
 )
 
-// beServer is a server of its own process. It says where it listens when it is
+// beServer runs a server in a process of its own. It prints where it listens when it is
 // ready, and stops in order at SIGTERM.
 func beServer(dir string) {
 	text, err := io.ReadAll(os.Stdin)
@@ -113,9 +113,9 @@ func beServer(dir string) {
 	}
 }
 
-// clockOf is how far the wall clock of a process is set wrong: what the file "clock" in
-// its directory says, which is read at the start and at SIGUSR1. The clock of a real
-// machine is nobody's alone, and a time namespace leaves the wall clock as it is.
+// clockOf returns how far the wall clock of a process is set wrong: the offset in the file
+// "clock" in its directory, which is read at the start and at SIGUSR1. The clock of the
+// machine is shared by all processes, and a time namespace leaves the wall clock as it is.
 func clockOf(dir string) func() time.Duration {
 	var by atomic.Int64
 	read := func() {
@@ -147,8 +147,8 @@ func conf(more string) string {
 ` + more
 }
 
-// freePorts returns numbers that are free for UDP and TCP, below those that the
-// kernel gives to clients: so nobody takes one while its server is away.
+// freePorts returns ports that are free for UDP and TCP, below those that the kernel gives to
+// clients: so they stay free while their server is down.
 func freePorts(t testing.TB, n int) []uint16 {
 	t.Helper()
 	var free []uint16
@@ -324,7 +324,8 @@ func (h *here) Addresses() addresses {
 // first keeps the first profile.
 func (h *here) first() *supervisor { return h.supervisors()[0] }
 
-// life is the first profile as it is in memory; another one when it was made anew.
+// life returns the first profile in memory, which is another one after a restart of the
+// profile.
 func (h *here) life() (life *profile.Profile) {
 	h.first().Do(h.t.Context(), func(p *profile.Profile) { life = p })
 	return life
@@ -398,7 +399,7 @@ func spawn(t testing.TB, dir, text string) *child {
 	return c
 }
 
-// respawn is spawn where another server has died, or where a dump says that it lives.
+// respawn is spawn after another server was killed, or for a dump of a running one.
 func respawn(t testing.TB, dir, text string) *child {
 	t.Helper()
 	c, out := begin(t, dir, text, asLease+"="+oneDies.String())
@@ -452,8 +453,8 @@ func beginWith(t testing.TB, dir, text string, start func(*exec.Cmd) error, env 
 	return c, out
 }
 
-// converse starts a process of this test binary, which env says what to be. It is told to
-// end by the end of in, and what it says comes from out.
+// converse starts a process of this test binary in the mode that env names. Closing in tells
+// it to end, and out is its output.
 func converse(t testing.TB, env string) (cmd *exec.Cmd, in io.Closer, out io.Reader) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0])

@@ -99,7 +99,7 @@ func TestShardsLimits(t *testing.T) {
 			}
 		}
 		// The players want 320. Two shards may make the last one at the same moment, and some
-		// may be under way for so long that nobody counts them, on a slow machine more.
+		// may be under way for so long that they are not counted, on a slow machine more.
 		if boards < 90 || boards > 200 {
 			t.Errorf("there are %d boards, want 100", boards)
 		}

@@ -45,7 +45,7 @@ func TestSharedDump(t *testing.T) {
 	refuses(t, shared(short, "two"), "the log ends with record ")
 }
 
-// refuses expects that a server on a new directory ends with an error that says why.
+// refuses expects that a server on a new directory ends with an error that contains why.
 func refuses(t testing.TB, text, why string) {
 	t.Helper()
 	c, _ := begin(t, t.TempDir(), text)

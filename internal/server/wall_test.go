@@ -71,8 +71,8 @@ func (b *bridge) set(cut bool) {
 	}
 }
 
-// TestWallAfterACut: whoever watches on one machine is shown what was played on another one
-// while the two were not connected.
+// TestWallAfterACut: a watcher on one machine is shown the moves that were played on another
+// one while the two were not connected.
 func TestWallAfterACut(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -116,7 +116,7 @@ func TestWallAfterACut(t *testing.T) {
 	}
 }
 
-// watched reports whether somebody watches there.
+// watched reports whether one of the remote shards is watched.
 func (r remoteShards) watched() bool {
 	for _, c := range r {
 		if c.Watched {
