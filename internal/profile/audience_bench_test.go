@@ -194,7 +194,7 @@ func TestWatchingAllocations(t *testing.T) {
 		})
 		packets += c.out.Packets.Len()
 	}
-	// What the moves cost is counted elsewhere: a few for each.
+	// The moves' own cost is counted in other benchmarks: a few for each.
 	moves := float64(50 * runs)
 	t.Logf("%.2f allocations per move, %d packets", total/moves, packets)
 	if total/moves > 5 || packets < 100*50*runs {

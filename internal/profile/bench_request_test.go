@@ -10,8 +10,8 @@ import (
 	"wamble/wire"
 )
 
-// benched is a player whose requests are measured: packet in, what the store is
-// asked and says, the frame, ACK and answer out, and the client's ACK in.
+// benched is a player whose requests are measured: packet in, the store's load and answer,
+// the frame, ACK and answer out, and the client's ACK in.
 type benched struct {
 	*everybody
 	peer    wamble.Peer
@@ -67,7 +67,7 @@ func (e *benched) do(packet []byte) (last wire.Header) {
 
 func (e *benched) seq64() uint64 { return e.rig.seq }
 
-// again is somebody new at the same address.
+// again replaces the player by a new one at the same address.
 func (e *benched) again() {
 	e.token = wamble.Token{}
 	h := e.do(helloPacket(wamble.Token{}, e.next()))

@@ -23,8 +23,8 @@ func (r *rig) botHello(n int) (wamble.Token, string) {
 	return p.Token, ""
 }
 
-// TestBotsAreCountedAndBounded: who says that he is a program is marked, and only so
-// many are let in.
+// TestBotsAreCountedAndBounded: a player who declares to be a program is marked, and only so
+// many are admitted.
 func TestBotsAreCountedAndBounded(t *testing.T) {
 	r := newRig(t, "(def min-boards 4) (def max-bots 2) (def max-bot-share 60)")
 	token, why := r.botHello(1)
@@ -66,8 +66,8 @@ func TestNoBots(t *testing.T) {
 	}
 }
 
-// TestBotsAreStored: that a session is a bot's is written down once, whichever hello says
-// so, and comes back with it from the store, and from the journal after a crash.
+// TestBotsAreStored: that a session is a bot's is stored once, whichever hello declares it,
+// and restored with it from the store, and from the journal after a crash.
 func TestBotsAreStored(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
 	program, _ := r.botHello(1)
@@ -120,8 +120,8 @@ func TestBotsArePaid(t *testing.T) {
 	}
 }
 
-// TestBotsStayMarked: the board of a program that has left still tells, to those who read
-// and to those who watch, which moves it made.
+// TestBotsStayMarked: after a program has left, readers and watchers of its board still see
+// which moves it made.
 func TestBotsStayMarked(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	program, _ := r.botHello(1)

@@ -6,8 +6,8 @@ import (
 	"wamble"
 )
 
-// TestEventsOfCopies: what another machine tells counts once, whether the store had it when
-// it was read or not, and whether it was told before or after.
+// TestEventsOfCopies: an event of another machine counts once, whether the store had it when
+// it was read or not, and whether it arrives before or after.
 func TestEventsOfCopies(t *testing.T) {
 	const games, session = 3, 900 // that the identity has, and one of its sessions
 	token, key := wamble.Token{4}, wamble.PublicKey{7}
@@ -34,7 +34,7 @@ func TestEventsOfCopies(t *testing.T) {
 		for _, order := range []struct {
 			name    string
 			message uint64 // of the change; the store has 10
-			missed  bool   // it was told before the store was read
+			missed  bool   // it arrived before the store was read
 			counts  int
 		}{
 			{"in the store, told later", 10, false, 0},
@@ -67,7 +67,7 @@ func TestEventsOfCopies(t *testing.T) {
 				}
 				s := r.p.sessions.Find(token)
 				if s == nil {
-					t.Fatal("he is not there")
+					t.Fatal("the player is not there")
 				}
 				if got, want := s.Identity().Stats().Games, games+tc.whole*order.counts; got != want {
 					t.Errorf("the identity has %d games, want %d", got, want)
@@ -117,8 +117,8 @@ func TestCacheAgesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestAdoptCacheAges: the next image knows how far the store had come when somebody was read,
-// and counts what it is told later once.
+// TestAdoptCacheAges: the next process has the store's position at which each player was
+// read, and counts later events once.
 func TestAdoptCacheAges(t *testing.T) {
 	token, key := wamble.Token{4}, wamble.PublicKey{7}
 	r := newRig(t, "")

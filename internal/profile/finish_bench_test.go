@@ -129,8 +129,7 @@ func benchmarkEnd(b *testing.B, plies int, here bool) {
 	}
 }
 
-// TestEndAllocations: the end of a game costs no more memory than what leaves the
-// pool is told in.
+// TestEndAllocations: the end of a game allocates no more than the outputs that tell of it.
 func TestEndAllocations(t *testing.T) {
 	e := newEnders(t, 40, 300, 100, false)
 	total, n := 0.0, 0

@@ -9,8 +9,8 @@ import (
 	"wamble/internal/intent"
 )
 
-// scores is what the judge knows of points and ratings. A game must be paid and
-// rated in the frame that ends it, once, and as the rules say.
+// scores is the judge's record of points and ratings. A game must be paid and rated in the
+// frame that ends it, once, and by the rules.
 type scores struct {
 	pot, k        float64
 	most          int // contributors
@@ -139,8 +139,8 @@ func (s *scores) check(f *final) error {
 	return s.checkRatings(f, order, moves, total)
 }
 
-// company is how much of its part either side is paid: all if two players moved for it,
-// half if one did, and nothing if one moved for both. By key says that sessions of one
+// company returns which share of its points each side is paid: all if two players moved for
+// it, half if one did, and nothing if one moved for both. With byKey, sessions of one
 // identity are one player.
 func (s *scores) company(order []wamble.SessionID, moves map[wamble.SessionID]*[2]float64, byKey bool) (part [2]float64) {
 	type person struct {
@@ -173,8 +173,8 @@ func (s *scores) company(order []wamble.SessionID, moves map[wamble.SessionID]*[
 	return part
 }
 
-// checkRatings wants everybody's change to be his part of one stake, which White
-// wins and Black loses, or the other way round.
+// checkRatings requires that every change of a rating is the player's part of one stake,
+// which White wins and Black loses, or the other way round.
 func (s *scores) checkRatings(f *final, order []wamble.SessionID, moves map[wamble.SessionID]*[2]float64, total [2]float64) error {
 	if total[0] == 0 || total[1] == 0 {
 		if len(f.changes) > 0 {

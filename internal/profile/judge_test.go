@@ -12,9 +12,8 @@ import (
 	"wamble/wire"
 )
 
-// judge is the simple reference: it reads what became durable, in order, and
-// knows the rules of the game and of the house, but nothing of how they are
-// kept.
+// judge is the simple reference: it reads what became durable, in order, and applies the
+// rules of the game and of the configuration, independently of the implementation.
 type judge struct {
 	games  map[wamble.BoardID]*game
 	holds  map[wamble.SessionID]wamble.BoardID
@@ -63,7 +62,7 @@ func newJudge(c *config.Profile) *judge {
 	}
 }
 
-// frame reads one frame; the error says which rule it breaks.
+// frame reads one frame; the error names the rule that it breaks.
 func (j *judge) frame(b []byte) error {
 	intents, err := journal.Decode(b)
 	if err != nil {

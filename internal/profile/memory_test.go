@@ -31,7 +31,7 @@ func tokenOf(h wamble.TokenHash) wamble.Token {
 type memory struct {
 	sessions map[wamble.SessionID]*wamble.Session
 	boards   map[wamble.BoardID]*wamble.Board
-	shards   map[wamble.BoardID]sentTo // where boards live
+	shards   map[wamble.BoardID]sentTo // the shard of each board
 	arrivals map[wamble.BoardID]sentTo
 	from     int                                  // the shard whose intents are applied
 	created  map[wamble.TokenHash]*wamble.Session // those that came by an intent
@@ -42,7 +42,7 @@ type memory struct {
 	away     bool
 	broken   bool // it answers with nonsense
 	terms    []accepted
-	reserved []wamble.Reservation // what it says of whoever asks
+	reserved []wamble.Reservation // the answer for every player
 	// predictions are in the order in which they were made.
 	predictions []*wamble.Prediction
 }
@@ -283,7 +283,7 @@ func (m *memory) copyOf(b *wamble.Board) *wamble.Board {
 	return &c
 }
 
-// answer is what the store says to a load.
+// answer returns the store's answer to a load.
 func (m *memory) answer(l Load) Input {
 	in := &Loaded{Load: l.ID, Outcome: NotFound}
 	if m.away {

@@ -14,8 +14,7 @@ import (
 	"wamble/wire"
 )
 
-// foresight is what the judge knows of predictions and of what spectators may
-// see.
+// foresight is the judge's record of predictions and of what spectators may see.
 type foresight struct {
 	predictions map[wamble.PredictionID]*prediction
 	fens        map[shownKey]string // what every board ever looked like
@@ -108,8 +107,8 @@ func (j *judge) pendingIsOpen() error {
 	return nil
 }
 
-// checkBeside looks at what a watcher or predictor is sent: what is durable, and
-// no token but his own.
+// checkBeside checks a packet to a watcher or predictor: what it shows is durable, and it has
+// no token but their own.
 func (w *world) checkBeside(to wamble.Peer, p *wire.Packet) {
 	if c := w.clients[to]; c == nil || p.Token != c.token && !c.token.IsZero() {
 		w.t.Fatalf("%v carries a token that is not the reader's", p.Ctrl)
@@ -241,8 +240,8 @@ func (c *client) actBeside() bool {
 	return true
 }
 
-// settleDown lets everything come to rest: nothing is lost or overtaken, nobody
-// moves, and who watches asks once more when nothing old is under way.
+// settleDown lets everything come to rest: nothing is lost or overtaken, nobody moves, and
+// the watchers ask once more when nothing old is under way.
 func (w *world) settleDown() []*client {
 	w.syncs, w.store.away, w.quiet = true, false, true
 	var inputs []Input
@@ -250,7 +249,7 @@ func (w *world) settleDown() []*client {
 		inputs = append(inputs, w.sync()...)
 	}
 	still := *w.opts.Config
-	still.Boards.InactivityTimeout, still.Boards.AwayTimeout = time.Hour, time.Hour // nobody loses his board
+	still.Boards.InactivityTimeout, still.Boards.AwayTimeout = time.Hour, time.Hour // so that no reservation ends
 	w.step(append(inputs, &StoreBack{}, &Configure{Config: &still})...)
 	w.run(w.now.Add(5 * time.Second))
 	var watchers []*client
@@ -267,10 +266,9 @@ func (w *world) settleDown() []*client {
 	return watchers
 }
 
-// TestModelOfAudience is a world in which players also watch and predict: every
-// prediction is resolved once and by the rules, nobody sees a token of others or
-// what is not durable, and when it gets quiet every watcher sees every board as it
-// is.
+// TestModelOfAudience runs a model in which players also watch and predict: every prediction
+// is resolved once and by the rules, nobody sees a token of others or what is not durable,
+// and in the end every watcher sees every board as it is.
 func TestModelOfAudience(t *testing.T) {
 	t.Parallel()
 	players, length := prooftest.Sized(150, 300, 6000), prooftest.Sized(20*time.Second, 30*time.Second, 10*time.Minute)

@@ -192,7 +192,8 @@ func TestHelloCold(t *testing.T) {
 		t.Fatalf("got loads %+v, want 1", r.loads)
 	}
 	r.answerLoads()
-	// His token is real: at a new address, too, he gets one answer to each question.
+	// The player's token is real: at a new address, too, they get one answer to each
+	// question.
 	expect(t, r.took(), "ACK 1", "ACK 2", "SERVER_HELLO 0b "+start+" w board 1 "+boardKeys, "LEGAL_MOVES 12 [{12 20 0} {12 28 0}] board 1")
 	if s := r.p.sessions.Find(known); s == nil || s.ID() != 500 || r.p.sessions.Stats(s).Games != 3 {
 		t.Errorf("got session %+v", s)
@@ -261,10 +262,10 @@ func TestMove(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
 	token, id := r.join(1)
 	got := r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
-	// There is only this board, and room for another: never the one just left.
+	// The profile has this board, and may make one more: never the one just left.
 	expect(t, got, "ACK 2", "BOARD_UPDATE 08 "+start+" w board 2 "+boardKeys)
 
-	// Somebody else sees the move.
+	// Another player sees the move.
 	token2, id2 := r.join(2)
 	if id2 != id {
 		t.Fatalf("got board %d, want %d", id2, id)
@@ -283,8 +284,7 @@ func TestMove(t *testing.T) {
 func TestMoveRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		// packet is made of the player's token and board, and of a board that is
-		// somebody else's.
+		// packet is made of the player's token and board, and of another player's board.
 		packet func(token wamble.Token, own, other wamble.BoardID) []byte
 		loads  bool
 		want   []string
@@ -379,7 +379,7 @@ func TestGoodbye(t *testing.T) {
 	expect(t, r.send(peerAt(1), bye), "ACK 2")
 	unknown := encode(wire.Header{Token: wamble.Token{4}, Seq: 1}, wire.ClientGoodbye{})
 	expect(t, r.send(peerAt(2), unknown), "ACK 1")
-	// His token is refused from now on: he is somebody new when he comes back.
+	// The old token is refused from now on: its player is a new one when they come back.
 	expect(t, r.send(peerAt(1), movePacket(token, id, 3, "e2e4")), "ACK 3", `ERROR 1007 "unknown player" board 1 error.blocking`)
 	h, _ := wire.Peek(r.reply(peerAt(1), helloPacket(token, 4)))
 	if h.Ctrl != wire.CtrlServerHello || h.Token == token {

@@ -118,7 +118,7 @@ func TestResumeUnstored(t *testing.T) {
 	token, _ := r.join(1)
 	id := r.p.sessions.Find(token).ID()
 	r.apply()
-	state := walked(newRig(t, resumeConf)) // of somebody who never heard of the session
+	state := walked(newRig(t, resumeConf)) // of a player without a stored session
 	r.frames = nil
 	board := r.p.boards.Held(id).ID()
 	r.send(peerAt(1), movePacket(token, board, 2, "e2e4"))
@@ -190,9 +190,9 @@ func TestWalkWhilePlaying(t *testing.T) {
 	r.join(2)
 }
 
-// TestResumeOtherProfile: beside another profile of the same store those come back whom its
-// journal does not name; the others wait for the store, and all of them do if nobody
-// knows what it says.
+// TestResumeOtherProfile: beside another profile of the same store, players whom its journal
+// does not name come back at once; the others wait for the store, and all of them do if that
+// journal cannot be read.
 func TestResumeOtherProfile(t *testing.T) {
 	r := newRig(t, resumeConf)
 	guest, _ := r.join(1)
@@ -214,7 +214,7 @@ func TestResumeOtherProfile(t *testing.T) {
 		{"nothing", told, nil, true, true},
 		{"games of others", told, []intent.Intent{&intent.RecordPayout{Session: 77, Board: 1, Points: 1, At: r.now}}, true, true},
 		{"nobody knows", &ResumeEnd{Last: r.seq}, nil, false, false},
-		{"a game of his", told, []intent.Intent{&intent.RecordPayout{Session: ids[guest], Board: 1, Points: 1, At: r.now}}, false, true},
+		{"a game of theirs", told, []intent.Intent{&intent.RecordPayout{Session: ids[guest], Board: 1, Points: 1, At: r.now}}, false, true},
 		{"a logout", told, []intent.Intent{&intent.UnlinkSession{Session: ids[known], At: r.now}}, true, false},
 		{"a login", told, []intent.Intent{&intent.LinkSession{Session: ids[guest], Key: by.key, Player: 1, Handle: "h_a", At: r.now}}, false, false},
 		{"a new token", told, []intent.Intent{&intent.RenewToken{Session: ids[guest], Token: wamble.TokenHash{9}, At: r.now}}, false, true},

@@ -12,8 +12,8 @@ import (
 	"wamble/wire"
 )
 
-// A player is told with every move whether his board is one of Chess960. (In a
-// hello the bit means something else as well.)
+// A player is told with every move whether their board is one of Chess960. (In a hello the
+// bit means something else as well.)
 func TestShowsChess960(t *testing.T) {
 	for interval, want := range map[int]wire.Flags{0: wire.FlagBoardIs960, -1: 0} {
 		r := newRig(t, fmt.Sprintf("(def min-boards 2) (def chess960-interval %d)", interval))
@@ -48,7 +48,7 @@ func TestLastMove(t *testing.T) {
 	}
 }
 
-// deaf forgets all intents.
+// deaf drops all intents.
 type deaf struct{}
 
 func (deaf) Add(intent.Intent) {}

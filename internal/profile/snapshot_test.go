@@ -31,7 +31,7 @@ func handOver(t testing.TB, r *rig) *rig {
 	next.options.Now = r.now
 	next.p = New(next.options)
 	next.step(&Adopt{Data: state})
-	clear(state) // nobody looks at it any more
+	clear(state) // the profile no longer reads it
 	if len(next.out.Troubles) > 0 {
 		t.Fatal(next.out.Troubles)
 	}

@@ -30,7 +30,7 @@ func (in *turn) apply(p *Profile, out *Output) {
 		}
 		p.seal(out)
 		if in.choice%3 == 0 {
-			return // he thinks
+			return // the player thinks
 		}
 	}
 	b := p.boards.Held(in.session)
@@ -83,15 +83,14 @@ type travelWorld struct {
 	rows     map[wamble.BoardID]*travelRow
 	arrivals map[wamble.BoardID]int
 	shards   []*travelShard
-	next     int64                 // the first number that nobody has
-	options  func(*config.Profile) // changes them; nil: nobody does
+	next     int64                 // the first unused number
+	options  func(*config.Profile) // changes the configuration; may be nil
 	traffic  struct{ sent, crashed, resumed, adopted int }
 }
 
-// TestTransfer: boards travel between four shards that crash, come back from the store or
-// from slices and tail, or are handed to another process. At every moment a board is in
-// one memory at most, no move is lost or made twice, and in the end every board is where
-// its row says.
+// TestTransfer: boards move between four shards that crash, come back from the store or from
+// slices and tail, or are handed to another process. At every moment a board is in one memory
+// at most, no move is lost or made twice, and in the end every board is where its row says.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
 	seeds := prooftest.Sized(15, 100, 3000)
@@ -195,7 +194,7 @@ func (w *travelWorld) happen() {
 	case 11, 12, 13:
 		if s.polled != nil {
 			s.step(s.polled)
-			if w.rng.IntN(3) > 0 { // else it is told twice
+			if w.rng.IntN(3) > 0 { // else it is delivered twice
 				s.polled = nil
 			}
 		}
@@ -341,7 +340,7 @@ func (s *travelShard) crash() {
 	s.step(&Ready{})
 }
 
-// die forgets what is not durable.
+// die drops what is not durable, as a crash does.
 func (s *travelShard) die() {
 	if s.walking != nil {
 		s.stop()
@@ -389,8 +388,8 @@ func (s *travelShard) handOff() {
 	s.step(&Adopt{Data: state})
 }
 
-// TestShareWithNeedy: in a world that is full a shard with hardly any free board gets one at
-// once, and nobody else does: boards that went to others would be sent on and on.
+// TestShareWithNeedy: if no more boards may be made, a shard with hardly any free board gets
+// one at once, and no other shard does: boards that went to others would be sent on and on.
 func TestShareWithNeedy(t *testing.T) {
 	w := &travelWorld{t: t, rng: rand.New(rand.NewPCG(1, 24)), now: time.Unix(1_800_000_000, 0).UTC(), next: 1}
 	s := &travelShard{w: w}
@@ -420,8 +419,8 @@ func TestShareWithNeedy(t *testing.T) {
 	}
 }
 
-// TestNobodyHoards: a shard whose players make many moves sends boards to one that is open
-// and has no players only until that has as many for the players who may come.
+// TestNobodyHoards: a shard whose players make many moves sends boards to an open one without
+// players only until that has as many for the players who may come.
 func TestNobodyHoards(t *testing.T) {
 	w := &travelWorld{t: t, rng: rand.New(rand.NewPCG(1, 24)), now: time.Unix(1_800_000_000, 0).UTC(), next: 1}
 	s := &travelShard{w: w}
@@ -447,7 +446,7 @@ func (w *travelWorld) settle() {
 	}
 	for range 6 {
 		for _, s := range w.shards {
-			s.p.transfers.moves = s.p.stats.Moves // nobody is to send one more board
+			s.p.transfers.moves = s.p.stats.Moves // no shard should send one more board
 			s.step(world)
 			for len(s.groups) > 0 {
 				s.sync()

@@ -92,8 +92,8 @@ func TestRepeatedMove(t *testing.T) {
 	}
 }
 
-// TestRepeatedAfterCrash: the move is in the journal, its answer was never sent,
-// and the process dies.
+// TestRepeatedAfterCrash: the move is in the journal, its answer was never sent, and the
+// process crashes.
 func TestRepeatedAfterCrash(t *testing.T) {
 	for _, tc := range []struct{ name, conf string }{
 		{"game goes on", "(def min-boards 2)"},
@@ -106,7 +106,7 @@ func TestRepeatedAfterCrash(t *testing.T) {
 			expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), "")
 			r.stuck = false
 			r.restart()
-			// He is known, with the board he was given.
+			// The player is known, with the board they were given.
 			got := r.send(peerAt(1), helloPacket(token, 2))
 			held := r.p.boards.Held(r.store.byToken(token).ID)
 			if held == nil || held.ID() == id || !strings.Contains(got, "SERVER_HELLO") {
@@ -187,7 +187,7 @@ func TestWatermarks(t *testing.T) {
 	if g.stored != n {
 		t.Errorf("got gate %d in the end, want %d", g.stored, n)
 	}
-	// The store may be ahead of what the profile was told of the journal.
+	// The store may be ahead of the journal position that the profile has.
 	g.newest = n + 1
 	g.setDurable(n+1, 4*n)
 	if g.stored != n+1 {
@@ -199,8 +199,8 @@ func TestWatermarks(t *testing.T) {
 	}
 }
 
-// TestRepeatedElsewhere: of a game of another profile nobody here says that a move
-// was played: the store may be behind what that profile knows.
+// TestRepeatedElsewhere: for a game of another profile this one does not confirm that a move
+// was played: the store may be behind that profile's memory.
 func TestRepeatedElsewhere(t *testing.T) {
 	r := newRig(t, "(def min-boards 2) (def max-moves-per-board 1)")
 	token, id := r.join(1)
