@@ -89,8 +89,8 @@ func TestMoveDoesNotAllocate(t *testing.T) {
 	t.Run("long", func(t *testing.T) { moveDoesNotAllocate(t, 387) }) // the longest BOARD_UPDATE
 }
 
-// moveDoesNotAllocate measures moves whose answers have so many bytes of payload,
-// or if that is 0 the usual number.
+// moveDoesNotAllocate measures moves whose answers have so many bytes of payload, or if that
+// is 0 the usual number.
 func moveDoesNotAllocate(t *testing.T, payload int) {
 	t.Helper()
 	x := newExchange(t, 64, Config{TokenRate: 100_000, HostRate: 100_000})

@@ -28,7 +28,7 @@ type account struct {
 	received, sent int
 	right          int          // bytes that exempt replies may add
 	granted        wamble.Token // said to it by SERVER_HELLO
-	foreign        int          // packets with somebody else's real token
+	foreign        int          // packets with another address's real token
 	proven         bool         // it may have proven itself
 }
 
@@ -64,8 +64,8 @@ func (a *auditor) offer(p wamble.Peer, b []byte, size int, later bool) {
 	a.check()
 }
 
-// judge notes when an address may have proven itself: with the token that was
-// said to it, or with the second packet that carries a token of somebody else.
+// judge notes when an address may have proven itself: with the token that it was sent, or
+// with the second packet that carries another address's token.
 func (a *auditor) judge(acc *account, t wamble.Token) {
 	if t.IsZero() {
 		return
@@ -237,8 +237,8 @@ func TestAmplificationBound(t *testing.T) {
 	}
 }
 
-// An address that sees nothing of what it is sent, whatever tokens it invents,
-// never counts as proven.
+// An address that sees nothing of what it is sent, whatever tokens it invents, never counts
+// as proven.
 func TestForgedAddressIsNeverProven(t *testing.T) {
 	r := newRig(t, Config{})
 	r.handler = func(id Request, p *wire.Packet) {
@@ -310,7 +310,7 @@ func TestExemptReplyIsOne(t *testing.T) {
 	r.sees("ACK 1, BOARD_UPDATE 1")
 }
 
-// Room tells the handler how long an answer may be.
+// Room returns how long an answer may be.
 func TestRoom(t *testing.T) {
 	r := newRig(t, Config{})
 	var got []int

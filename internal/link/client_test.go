@@ -118,13 +118,13 @@ func TestClientRepeats(t *testing.T) {
 	}
 }
 
-// A client that can ask another server gives up earlier, and asks more evenly; one whose
-// server is far away waits for its answers all the same.
+// A client that can try another server gives up earlier, and retries at more even intervals;
+// one whose server has a long round trip waits for its answers all the same.
 func TestClientHurries(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		hurry   int
-		far     time.Duration // how long the server takes to answer at first; 0: nobody knows
+		far     time.Duration // the server's first response time; 0: unknown
 		at      []time.Duration
 		givenUp time.Duration
 	}{
@@ -253,8 +253,8 @@ func TestClientJoinsFragments(t *testing.T) {
 	r.gets(chunks(t, 3, 20, make([]byte, 4001))[0], Ignored)
 }
 
-// Reset tells what is lost; numbers go on, so that no server takes the next hello
-// for an old one.
+// Reset returns the lost requests; numbers go on, so that no server takes the next hello for
+// an old one.
 func TestClientReset(t *testing.T) {
 	r := newClientRig(t, ClientConfig{FirstSeq: 7})
 	r.ask(hello(tokenA, 0))
@@ -269,7 +269,7 @@ func TestClientReset(t *testing.T) {
 	r.gets(boardUpdate(tokenA, 1), Arrived)
 }
 
-// Over a stream nothing is repeated, but a missing ACK is told.
+// Over a stream nothing is repeated, but a missing ACK is reported.
 func TestClientOverAStream(t *testing.T) {
 	r := newClientRig(t, ClientConfig{Server: streamAt("192.0.2.1:443", 1)})
 	r.ask(move(tokenA, 0))

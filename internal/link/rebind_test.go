@@ -310,7 +310,7 @@ func TestReusedNumbers(t *testing.T) {
 		b    []byte
 		want Verdict
 	}{
-		{"anonymous hello again", alice, hello(wamble.Token{}, 1), New}, // whoever sends it: a session of its own
+		{"anonymous hello again", alice, hello(wamble.Token{}, 1), New}, // from any sender: a session of its own
 		{"copy of the move", alice, move(tokenA, 2), Duplicate},
 		{"another move", alice, other, New},
 		{"its copy", alice, other, Duplicate},
@@ -342,10 +342,10 @@ func TestReusedNumberForgetsTheAnswer(t *testing.T) {
 	r.sees("ACK 3, ACK 3")
 }
 
-// A NAT gives a player a new address while he thinks, and his move is the first
-// packet from there: he gets the one answer to it, as from the original, but no
-// copies, and nothing that he did not ask for. So does a player whose token the
-// handler knows, but who has no session any more.
+// A NAT gives a player a new address while they think, and their move is the first packet
+// from there: they get the one answer to it, as from the original, but no copies, and nothing
+// unrequested. The same holds for a player whose token the handler knows, but whose session
+// has ended.
 func TestMoveFirstFromNewAddress(t *testing.T) {
 	for _, forgotten := range []bool{false, true} {
 		r := newRig(t, Config{SessionTimeout: 30 * time.Second})
@@ -406,8 +406,8 @@ func TestFirstAnswerProvesAmongMany(t *testing.T) {
 	}
 }
 
-// A client reconnects twice, and the hello of the first time arrives last: what it asks
-// from another address afterwards belongs to its latest session, so a copy is a copy.
+// A client reconnects twice, and its first hello arrives last: its later requests from
+// another address belong to its latest session, so a copy is a copy.
 func TestLateHelloTakesNoNumbers(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)

@@ -56,8 +56,8 @@ func unreliable(b []byte) []byte {
 	return b
 }
 
-// rig is a server with a handler that answers at once, and releases at once
-// unless it is told not to.
+// rig is a server with a handler that answers at once, and releases at once unless the test
+// disables that.
 type rig struct {
 	t       *testing.T
 	s       *Endpoint

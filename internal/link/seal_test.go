@@ -10,14 +10,14 @@ import (
 	"wamble/wire"
 )
 
-// cookieHello is a hello with a cookie, or room for one.
+// cookieHello is a hello with a cookie, or with space for one.
 func cookieHello(t wamble.Token, seq uint32, cookie []byte) []byte {
 	b := encode(wire.Header{Token: t, Seq: seq}, wire.ClientHello{}, wire.NoCookie())
 	wire.SetCookie(b, cookie)
 	return b
 }
 
-// cookie says hello without a cookie, and returns the one that comes back.
+// cookie says hello without a cookie, and returns the one that is sent back.
 func (r *rig) cookie(from wamble.Peer) []byte {
 	r.t.Helper()
 	r.out.Reset()
@@ -44,8 +44,8 @@ func sealedRig(t *testing.T, cfg Config) *rig {
 	return r
 }
 
-// A hello without a good cookie is answered with one, and nothing is remembered of
-// it; with the cookie its address is proven at once.
+// A hello without a valid cookie is answered with one, and leaves no state; with the cookie
+// its address is proven at once.
 func TestCookie(t *testing.T) {
 	r := sealedRig(t, Config{TokenRate: 1, HostRate: 1})
 	var cookie []byte
@@ -262,7 +262,7 @@ func TestOffered(t *testing.T) {
 	}
 }
 
-// A shard offers its own tokens, also after another key was set, and knows them again.
+// A shard offers its own tokens, and recognizes them, also after another key was set.
 func TestOfferedByShard(t *testing.T) {
 	shard := wamble.Shard{Index: 5, Of: 8}
 	r := newRig(t, Config{})

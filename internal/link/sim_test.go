@@ -24,10 +24,10 @@ func seeds(t *testing.T, whole, part uint64) (from, to uint64) {
 // have exercised something.
 type tally struct{ asked, acked, lost, executed, answered, expected, rebinds, twice int }
 
-// TestExactlyOnce lets clients ask through a bad network, while NATs give them
-// new addresses and they reconnect. One of three behaves as the original's client:
-// it never acknowledges, and counts from 1 again when it reconnects. Then a late
-// copy of a request can, very rarely, not be told from a new one.
+// TestExactlyOnce lets clients send requests through a bad network, while NATs give them new
+// addresses and they reconnect. One of three behaves as the original's client: it never
+// acknowledges, and counts from 1 again when it reconnects. Then a late copy of a request
+// can, very rarely, not be distinguished from a new one.
 func TestExactlyOnce(t *testing.T) {
 	from, to := seeds(t, 10_000, 500)
 	t.Logf("seeds %d to %d", from, to-1)
@@ -67,8 +67,8 @@ func simulate(t *testing.T, seed uint64, sum *tally) {
 	sum.rebinds += int(n.server.Stats().Rebinds)
 }
 
-// live plans a client's life: requests, now and then a new address from its NAT
-// or a new connection.
+// live plans a client's run: requests, now and then a new address from its NAT or a new
+// connection.
 func live(n *network, c *simClient, id wamble.BoardID) {
 	requests := 0
 	var step func()
