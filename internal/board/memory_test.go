@@ -13,8 +13,8 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// longGame returns a game of n plies that costs as much memory as one can: no
-// capture and no pawn move in its last 99 plies, every move by somebody else.
+// longGame returns a game of n plies that uses as much memory as a game can: no capture and
+// no pawn move in its last 99 plies, every move by another player.
 func longGame(t testing.TB, n int) *wamble.Board {
 	t.Helper()
 	for seed := range uint64(1000) {

@@ -49,8 +49,8 @@ func shelved(t testing.TB, p *Pool, part int, play func()) *Pool {
 	return q
 }
 
-// TestShelveWoken: a board that was written ahead in vain costs little memory, since
-// nobody is served meanwhile, and there are thousands.
+// TestShelveWoken: a board that was written ahead in vain costs little memory, because the
+// server is paused meanwhile, and thousands of boards may do so.
 func TestShelveWoken(t *testing.T) {
 	p := sleepyPool(t, 2000, 4000, 100)
 	a := p.BeginAhead(2)
@@ -209,7 +209,7 @@ func TestShelfAwake(t *testing.T) {
 	}
 }
 
-// TestShelfDamaged: no bytes make a pool panic, and most damage is told; a checksum of
+// TestShelfDamaged: no bytes make a pool panic, and most damage is reported; a checksum of
 // the whole finds the rest.
 func TestShelfDamaged(t *testing.T) {
 	p := sleepyPool(t, 20, 100, 2)

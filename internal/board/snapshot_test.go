@@ -148,8 +148,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzRestore restores a board as a store might have it: whatever is accepted
-// is a board that can be played on.
+// FuzzRestore restores a board as a store might have it: a board that is accepted can be
+// played on.
 func FuzzRestore(f *testing.F) {
 	f.Add("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", uint8(2), int16(-1), "", int64(0), int64(0))
 	f.Add("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", uint8(1), int16(-1), "e2e4", int64(7), int64(60))
