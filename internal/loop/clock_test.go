@@ -19,7 +19,7 @@ import (
 	"wamble/wire"
 )
 
-// machine is an instance on a machine whose clocks the test turns.
+// machine is an instance on a machine whose clocks the test sets.
 type machine struct {
 	t      *testing.T
 	cfg    *config.Profile
@@ -33,7 +33,7 @@ type machine struct {
 	began  time.Time
 	newest time.Time // that the wall clock has shown
 	heard  []wire.Header
-	since  time.Time // when the player has got his board, as he was told
+	since  time.Time // when the player got their board
 }
 
 var player = wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000")}
@@ -73,7 +73,7 @@ func (m *machine) live(o profile.Options) {
 
 func (m *machine) wall(now time.Time) time.Time { return now.Round(0).Add(m.set) }
 
-// step tells the instance something, and makes durable what follows.
+// step runs a step with inputs, and makes its results durable.
 func (m *machine) step(inputs ...profile.Input) {
 	m.t.Helper()
 	for {
@@ -246,8 +246,8 @@ func (m *machine) replays(name string) {
 	}
 }
 
-// TestWallClockSet: whoever sets the wall clock changes nothing but the times of
-// rows: packets leave at the same moments as without, and a recording replays.
+// TestWallClockSet: a set wall clock changes nothing but the times of rows: packets leave at
+// the same moments as without, and a recording replays.
 func TestWallClockSet(t *testing.T) {
 	alone := play(t, func(*machine, int) {})
 	const by = 2 * time.Hour

@@ -10,7 +10,7 @@ import (
 	"wamble/internal/journal"
 )
 
-// TestPace: what the drain knows, what it lets the loop put in, and when it rests.
+// TestPace: the pacer's estimates, its limit for the loop, and the drain's pauses.
 func TestPace(t *testing.T) {
 	const ms = time.Millisecond
 	full := journal.Work{Messages: 100, Bytes: fullBatch, Took: 100 * ms} // 1,000 messages a second
@@ -72,11 +72,11 @@ func TestPaceLearns(t *testing.T) {
 	}
 }
 
-// world is a machine on which players play and a drain follows. It works as long
-// as players leave it room: the more they play, the less it can take.
+// world simulates a machine with players and a drain. The drain works as fast as the players
+// let it: the more they play, the slower it is.
 type world struct {
 	full  float64 // messages a second that players make without backpressure
-	alone float64 // that the drain takes when nobody plays
+	alone float64 // of the drain when nobody plays
 	share float64 // of its speed that it loses while they play at full
 	size  float64 // bytes of a message
 	most  float64 // messages in a transaction
@@ -147,9 +147,9 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// TestSteady: whatever the machine is like, the store is at most a second behind, or
-// two before the drain knows its costs; no second is worse than half of the median;
-// and players have nearly what the drain can take beside them.
+// TestSteady: on any simulated machine, the store is at most a second behind, or two before
+// the pacer knows its costs; no second is worse than half of the median; and players have
+// nearly the rate at which the drain can work beside them.
 func TestSteady(t *testing.T) {
 	for _, tc := range []struct {
 		what               string
@@ -237,8 +237,8 @@ func TestNoBackpressureDuringAnOutage(t *testing.T) {
 	}
 }
 
-// TestBackpressure: the loop puts in what it may, in pauses that are worth a timer, and
-// says how long it was held.
+// TestBackpressure: the loop journals at the permitted rate, in pauses that are worth a
+// timer, and reports how long it was held.
 func TestBackpressure(t *testing.T) {
 	var b backpressure
 	now := time.Unix(1e9, 0)

@@ -103,8 +103,8 @@ func TestRestartFile(t *testing.T) {
 	try("longer", len(whole), append(bytes.Clone(whole), 0))
 }
 
-// TestRestartFileWhileWritten: a process that dies at any moment of the writing leaves
-// the file before, or the new one.
+// TestRestartFileWhileWritten: a process that crashes at any moment of the writing leaves the
+// file before, or the new one.
 func TestRestartFileWhileWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "1")
 	old, next := testSlices(1), testSlices(20)

@@ -80,7 +80,8 @@ func TestWentBack(t *testing.T) {
 	}
 }
 
-// TestBuriedIsLogged: dead letters are told with their reason, and how to see them.
+// TestBuriedIsLogged: dead letters are logged with their reason, and the command that shows
+// them.
 func TestBuriedIsLogged(t *testing.T) {
 	rt, log := watched(nil)
 	rt.logDeadLetters(3, errors.New("a board without a game"))
@@ -177,7 +178,7 @@ func TestFreshNumbers(t *testing.T) {
 		t.Errorf("the store is at %d", s.last)
 	}
 	lease(blue, 10)
-	// What was given back anybody may have.
+	// Numbers that were given back may be leased to any profile.
 	back := []wamble.Block{{First: s.last - 9, Count: 10}}
 	blue.numbers.Return(wamble.BoardIDs, back)
 	s.last -= 10
