@@ -16,7 +16,7 @@ import (
 	"wamble"
 )
 
-// TestOrigin: whom a trusted proxy is believed to speak for.
+// TestOrigin: the addresses for which a trusted proxy may speak.
 func TestOrigin(t *testing.T) {
 	trusted := networks{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}
 	for _, c := range []struct {
@@ -166,8 +166,8 @@ func FuzzForwarded(f *testing.F) {
 	})
 }
 
-// TestTrustedProxy: a request and a WebSocket through a trusted proxy are of the
-// address that it gives; the same bytes from anybody else are of his own.
+// TestTrustedProxy: a request and a WebSocket through a trusted proxy have the address that
+// it gives; the same bytes from any other sender have the sender's own.
 func TestTrustedProxy(t *testing.T) {
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s|", r.RemoteAddr, r.Header)
@@ -219,8 +219,8 @@ func TestTrustedProxy(t *testing.T) {
 	}
 }
 
-// TestPlacesBehindProxy: connections of a proxy count for whom it speaks, and for
-// itself between two requests.
+// TestPlacesBehindProxy: connections of a proxy count for the address they are from, and for
+// the proxy between two requests.
 func TestPlacesBehindProxy(t *testing.T) {
 	s := newConnLimiter(6, 2, new(atomic.Uint64))
 	proxy, ann, bob := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")

@@ -242,7 +242,7 @@ func TestPingIsAnswered(t *testing.T) {
 // browserRequest is the handshake of a browser, which answers pings by itself.
 var browserRequest = request("GET /ws HTTP/1.1", map[string]string{"Origin": "http://example.org", "Sec-WebSocket-Key": "AQIDBAUGBwgJCgsMDQ4PEA=="})
 
-// A silent client is asked for a sign of life, and dropped when it gives none.
+// A silent client is sent a ping, and dropped when it does not answer.
 func TestSilenceEnds(t *testing.T) {
 	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: Timing{Ping: 5 * time.Millisecond, Idle: time.Second}}}, nil)
 	nc := dialTCPTest(t, p)
@@ -270,7 +270,7 @@ func TestOnePacketPerMessage(t *testing.T) {
 		far, near := net.Pipe()
 		c := newConn(near, bufio.NewReader(near), wamble.Peer{Route: 1}, Timing{}.withDefaults(), false, false)
 		c.Send(packet(t, 0, 1))
-		synctest.Wait() // the writer writes the first, and nobody reads
+		synctest.Wait() // the writer writes the first, and the client does not read
 		const n = 9
 		for i := uint32(1); i < n; i++ {
 			c.Send(packet(t, i, 700))
@@ -324,8 +324,8 @@ func TestOriginalIsNotPinged(t *testing.T) {
 	}
 }
 
-// A client that answers pings stays for longer than the allowed silence. On a
-// machine that stood still so long that no pong could be heard it may begin anew.
+// A client that answers pings stays for longer than the allowed silence. On a machine that
+// was paused for so long that no pong could arrive the client may reconnect.
 func TestPongKeepsAlive(t *testing.T) {
 	timing := Timing{Ping: 20 * time.Millisecond, Idle: time.Second}
 	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: timing}}, nil)
@@ -358,8 +358,8 @@ func TestPongKeepsAlive(t *testing.T) {
 	}
 }
 
-// A host at its limit whose connections are all in use gets no further one, until
-// one of them ends.
+// A host at its limit whose connections are all in use gets no further one, until one of them
+// ends.
 func TestHostLimit(t *testing.T) {
 	p := openPort(t, Options{HTTP: HTTPOptions{MaxHost: 2}}, nil)
 	first, second := dialPort(t, p), dialPort(t, p)
@@ -444,7 +444,7 @@ func TestDialWebSocketErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	// A server that accepts and says nothing.
+	// A server that accepts and sends nothing.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func TestPortShutdownWhileSending(t *testing.T) {
 			break
 		}
 		answers += len(payload)
-		for range 100 { // nobody will read these
+		for range 100 { // these are never read
 			nc.Write(appendFrame(nil, opBinary, packet(t, 2, 1), &maskKey{}))
 		}
 	}

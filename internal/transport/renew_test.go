@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRenew: a port that is set up anew keeps the sockets whose numbers stay, and
-// what waits in them; the others are bound.
+// TestRenew: a port that is set up anew keeps the sockets whose addresses stay, and the
+// packets in them; the others are bound.
 func TestRenew(t *testing.T) {
 	loopback := netip.MustParseAddrPort("127.0.0.1:0")
 	a, err := Listen(Options{Address: loopback})

@@ -40,7 +40,7 @@ func TestShardsByKernel(t *testing.T) {
 	}
 }
 
-// A token whose only byte that is not zero is any of the sixteen is a token.
+// Every one of the sixteen bytes of a token is read: one that is not zero makes a token.
 func TestShardsKernelReadsWholeToken(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	ports[0].SetOpen(1)
@@ -70,7 +70,7 @@ func TestShardsKernelReadsWholeToken(t *testing.T) {
 	}
 }
 
-// New players are spread, and whoever asks again reaches the same shard.
+// New players are spread, and a repeated hello reaches the same shard.
 func TestShardsSpreadNewPlayers(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	players := strangers(t, 128)
@@ -145,7 +145,7 @@ func misled(t *testing.T, ports []*Port) {
 	}
 }
 
-// Whatever the kernel does, a packet reaches its shard, with its sender.
+// However the kernel distributes packets, each reaches its shard, with its sender.
 func TestShardsForward(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	misled(t, ports)
@@ -183,7 +183,7 @@ func TestShardsSpill(t *testing.T) {
 		t.Errorf("%+v, want %d forwarded and %d spilled", s, inboxForwarded, more)
 	}
 	receive(t, ports[1], inboxForwarded, 0)
-	// Then there is room again.
+	// Then the inboxes have space again.
 	sayTokens(t, ports[0].Addr(), 2)
 	checkTokens(t, gather(t, ports, 2))
 }
@@ -248,7 +248,7 @@ func TestShardsAdopt(t *testing.T) {
 	receive(t, ports[3], 1, 0)
 }
 
-// A socket that somebody else has bound, for one loop, gets its siblings.
+// A socket that another process has bound, for one loop, gets its siblings.
 func TestShardsAdoptFewer(t *testing.T) {
 	old, err := Listen(Options{Address: netip.MustParseAddrPort("127.0.0.1:0")})
 	if err != nil {

@@ -123,7 +123,7 @@ func sayHello(t testing.TB, from []*UDP, to netip.AddrPort) {
 	}
 }
 
-// checkTokens says whether every packet is at the shard of its token.
+// checkTokens checks that every packet is at the shard of its token.
 func checkTokens(t testing.TB, got [][]Packet) {
 	t.Helper()
 	for k, packets := range got {
@@ -180,8 +180,8 @@ func listenTestTCP(t *testing.T) *net.TCPListener {
 	return l
 }
 
-// Datagrams reach the shard of their token, whoever sends them, and answers of every
-// shard come from the number that was asked.
+// Datagrams reach the shard of their token, from every sender, and answers of every shard
+// come from the port that was asked.
 func TestShardsAnswer(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	player := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
@@ -203,8 +203,8 @@ func TestShardsAnswer(t *testing.T) {
 	}
 }
 
-// Packets of a connection go to the shards of their tokens; those without one stay
-// together. Every shard that got some hears of the end, and nobody else.
+// Packets of a connection go to the shards of their tokens; those without one stay together.
+// Every shard that got some is told of the end, and no other.
 func TestShardsConnection(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	ports[2].SetOpen(1)
@@ -288,8 +288,7 @@ func TestShardsOpenToConnections(t *testing.T) {
 	}
 }
 
-// The share of a connection holds for all shards together: any loop that fetches
-// makes room.
+// The share of a connection holds for all shards together: any loop that fetches makes space.
 func TestShardsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newInbox(func() {}), newInbox(func() {})

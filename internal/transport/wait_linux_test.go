@@ -16,7 +16,7 @@ import (
 	"wamble/internal/link"
 )
 
-// fires reports whether the poller would be told that a datagram is there.
+// fires reports whether the poller would be woken for a datagram.
 func fires(t *testing.T, u *UDP) bool {
 	t.Helper()
 	fds := []unix.PollFd{{Events: unix.POLLIN | unix.POLLOUT}}
