@@ -18,9 +18,8 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// TestJournalScripts is TestScripts for commands that need the journal of a
-// server: "make-journal DIR" makes one with a refused move in the dead letters
-// and a request that waits.
+// TestJournalScripts is TestScripts for commands that need the journal of a server:
+// "make-journal DIR" makes one with a refused move in the dead letters and a waiting request.
 func TestJournalScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script/journal",

@@ -39,9 +39,9 @@ func freePort(t *testing.T) string {
 	}
 }
 
-// TestPlayOnScreen: a player in a real terminal, at a real server that he did not have to
-// name. He types his first move and clicks the second, is switched, changes the size of
-// his window, makes a move while the server restarts, and leaves his terminal as it was.
+// TestPlayOnScreen: a player in a real terminal, at a real server that they did not have to
+// name. They type their first move and click the second, are switched, change the size of
+// their window, make a move while the server restarts, and leave their terminal as it was.
 func TestPlayOnScreen(t *testing.T) {
 	port := freePort(t)
 	s := playServer(t, "(def port "+port+")")
@@ -179,8 +179,8 @@ func TestWatchOnScreen(t *testing.T) {
 	}
 }
 
-// TestProgramOnScreen: who watches sees that a program moved, on the wall and on the
-// board alone.
+// TestProgramOnScreen: a watcher sees that a program moved, on the wall and on the board
+// alone.
 func TestProgramOnScreen(t *testing.T) {
 	s := playServer(t)
 	c, err := (&client.Dialer{Bot: true}).Dial(t.Context(), "udp://"+s.ready().Profiles[0].UDP)

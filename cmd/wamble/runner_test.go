@@ -46,9 +46,9 @@ func TestRunnerScripts(t *testing.T) {
 // madeAt is the time at which makeRunner's runner lived: noon of 2026-01-01.
 var madeAt = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// makeRunner makes a stopped runner with a bit of everything: for worker 7 two
-// waiting messages, one of high priority, one parked and three dead letters,
-// for worker 9 one leased, and timers before and after 1970.
+// makeRunner makes a stopped runner with a message in every state: for worker 7 two waiting
+// messages, one of high priority, one parked and three dead letters, for worker 9 one leased,
+// and timers before and after 1970.
 func makeRunner(t *testing.T, dir string, schema runner.Version) error {
 	r, err := runner.Open(pebblestore.At(filepath.Join(t.TempDir(), "made"), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
 		Create: true, Schema: schema,
@@ -111,8 +111,8 @@ func makeRunner(t *testing.T, dir string, schema runner.Version) error {
 	return r.Close()
 }
 
-// TestRestoreEndsLeases: a message that somebody held when the checkpoint was made is
-// delivered at once after a restore, and not when his lease would have run out.
+// TestRestoreEndsLeases: a message that was leased when the checkpoint was made is delivered
+// at once after a restore, and not when its lease would have expired.
 func TestRestoreEndsLeases(t *testing.T) {
 	copied, dir := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "journal")
 	if err := makeRunner(t, copied, journalSchema); err != nil {

@@ -49,8 +49,8 @@ func TestNewerDatabase(t *testing.T) {
 	}
 }
 
-// TestInstalled: a command that names no server asks the installed one, unless there is a
-// configuration here, and unless its configuration is not for this user.
+// TestInstalled: a command that names no server asks the installed one, unless the current
+// directory has a configuration, and unless this user may not read the installed one.
 func TestInstalled(t *testing.T) {
 	was := installed
 	defer func() { installed = was }()
