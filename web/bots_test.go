@@ -63,8 +63,7 @@ func (b *bots) play(ctx context.Context, address string, r *rand.Rand, pace time
 	}
 }
 
-// anyMove is a legal move of a position that promotes nothing, "" if there is
-// none.
+// anyMove is a legal move of a position without a promotion, "" if none exists.
 func anyMove(fen string, r *rand.Rand) string {
 	p, err := chess.ParseFEN(fen)
 	if err != nil {

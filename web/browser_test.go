@@ -35,8 +35,7 @@ var eventually = watchtest.Until
 // ignores.
 const shots = "../screenshots"
 
-// chromium is the one browser of all tests; every person has a profile of her
-// own in it.
+// chromium is the one browser of all tests; every person has a profile of their own in it.
 var chromium struct {
 	once  sync.Once
 	ctx   context.Context
@@ -85,14 +84,14 @@ func browser(t testing.TB) context.Context {
 	return chromium.ctx
 }
 
-// person is somebody before a browser: a tab in a profile of its own.
+// person is a user of a browser: a tab in a profile of its own.
 type person struct {
 	t       testing.TB
 	ctx     context.Context
 	profile cdp.BrowserContextID
 	close   func()
 	url     string
-	origins map[string]bool // whose pages were open
+	origins map[string]bool // of the pages that were open
 	screen  screen
 
 	mu       sync.Mutex
@@ -104,7 +103,7 @@ type person struct {
 type screen struct {
 	width, height int64
 	touch, dark   bool
-	motion        bool // without it the system asks for reduced motion, which is also faster
+	motion        bool // without it the system requests reduced motion, which is also faster
 }
 
 var (
@@ -125,8 +124,8 @@ var idle struct {
 	tabs []tab
 }
 
-// meet makes a person whose profile is empty. The test fails at its end if the browser
-// complained about anything.
+// meet makes a person whose profile is empty. The test fails at its end if the browser has
+// logged an error.
 func meet(t testing.TB, s screen) *person {
 	t.Helper()
 	tab := takeTab(t)
@@ -390,7 +389,7 @@ func (p *person) reads(selector, text string) {
 }
 
 // told waits until a message with these texts has been on the page, also if it has gone
-// again: a few seconds are short on a machine that is busy.
+// again: a few seconds are short on a busy machine.
 func (p *person) told(texts ...string) {
 	p.t.Helper()
 	p.until(saying(texts...))
@@ -405,7 +404,7 @@ func saying(texts ...string) string {
 	return "(" + holds + "))"
 }
 
-// toasts keeps what a page tells, with its kind.
+// toasts records the messages of a page, with their kinds.
 const toasts = `window.told = [];
 new MutationObserver((changes) => {
 	for (const c of changes) for (const n of [c.target, ...c.addedNodes]) {
@@ -415,9 +414,9 @@ new MutationObserver((changes) => {
 	}
 }).observe(document, {childList: true, subtree: true, characterData: true});`
 
-// press clicks on an element when it has come to rest: a page that is still being
-// drawn may move it away under the mouse. A click that goes beside it all the same is
-// kept from whatever else is there, and tried again.
+// press clicks on an element when it has come to rest: a page that is still being drawn may
+// move it away under the mouse. A click that misses it all the same is kept from other
+// elements, and tried again.
 func (p *person) press(selector string) {
 	p.t.Helper()
 	eventually(p.t, "a click on "+selector, func() bool {

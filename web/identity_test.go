@@ -40,8 +40,8 @@ func TestIdentity(t *testing.T) {
 	bob.press(`[data-action="restore"]`)
 	bob.until(`document.querySelector('[data-identity="yes"] [data-handle="` + handle + `"]')`)
 
-	// She sees his session, and ends it: his token is void, and his browser, which
-	// has the words, signs in anew.
+	// Ada sees Bob's session, and ends it: its token is void, and Bob's browser, which has
+	// the words, signs in anew.
 	token := see[string](bob, `localStorage.getItem('wamble.token')`)
 	ada.press(`[data-action="sessions"]`)
 	ada.until(`document.querySelector('[data-sessions="2"]')`)
@@ -202,7 +202,7 @@ func TestName(t *testing.T) {
 	ada.until(`!document.querySelector('.leaderboard').textContent.includes('cannot be shown')`)
 	ada.press(`.leaderboard .segments button:nth-child(1)`)
 	ada.reads(".leaderboard", "Guest ")
-	// Whoever was a guest a moment ago may still be listed as one.
+	// A player who was a guest a moment ago may still be listed as one.
 	colours := see[[]int](ada, `(all => [all.map(e => e.textContent), all.map(e => getComputedStyle(e).color)].map(of => new Set(of).size))(
 		[...document.querySelectorAll('.leaderboard td span')].filter(e => /^Guest |^Ada_L/.test(e.textContent)))`)
 	if colours[0] < 3 || colours[1] != colours[0] {
@@ -219,8 +219,8 @@ func TestName(t *testing.T) {
 	bob.audit("a name that is taken")
 }
 
-// TestNoIdentityOnOpenPage: on a page without encryption that is not of this machine no
-// identity is made, and the page says why.
+// TestNoIdentityOnOpenPage: on a page without encryption from another machine no identity is
+// made, and the page says why.
 func TestNoIdentityOnOpenPage(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 4)`))

@@ -34,7 +34,7 @@ func TestPhone(t *testing.T) {
 		look("watch")
 		p.press(`.segments button:nth-child(3)`)
 		p.until(all960)
-		p.press("a.tile:has(.faint > span:first-child:not(:empty))") // somebody has moved there: her own board may be a new one
+		p.press("a.tile:has(.faint > span:first-child:not(:empty))") // another player has moved there: one's own board may be a new one
 		p.until(`document.querySelectorAll('.moves li').length >= 1`)
 		p.reads(".tag", "Chess960")
 		look("focus")

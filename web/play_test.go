@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// alone is a server with one board: who plays there plays both sides of it.
+// alone is a server with one board: its player plays both sides.
 const alone = `(def min-boards 1) (def max-boards 1)`
 
 // sit opens the page and waits for a board that is to be moved on.
@@ -155,8 +155,8 @@ func TestHands(t *testing.T) {
 	}
 }
 
-// TestPayout: two play with each other until one of them has a share in a game that
-// is won: she is told so, and sees the score grow.
+// TestPayout: two players play with each other until one of them has a share in a won game:
+// they are told so, and see their score grow.
 func TestPayout(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 3) (def max-boards 3)`))

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// road is the way from a browser to a server. It can be lost as a laptop that
-// sleeps or a phone that changes its network loses it: what was on it is not
-// closed, it is just never heard of again, and whoever sets out anew arrives.
+// road is the way from a browser to a server. It can be lost as a laptop that sleeps or a
+// phone that changes its network loses it: open connections are not closed, but carry nothing
+// any more, and new ones work.
 type road struct {
 	url    string
 	listen net.Listener

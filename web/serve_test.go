@@ -85,8 +85,8 @@ func conf(more string) string {
 ` + more
 }
 
-// serve starts a server that stops with the test, and waits until it is ready.
-// Whoever prepares finds an empty data directory.
+// serve starts a server that stops with the test, and waits until it is ready. prepare gets
+// the empty data directory before that.
 func serve(t testing.TB, text string, prepare ...func(data string)) *host {
 	t.Helper()
 	h := prepared(t, text)
@@ -127,7 +127,7 @@ func (h *host) start() {
 	h.ready(h.launch())
 }
 
-// launch starts the process, which says where it listens.
+// launch starts the process, which prints where it listens.
 func (h *host) launch() <-chan map[string]string {
 	h.t.Helper()
 	h.cmd = exec.Command(binary, "serve", "--config", h.conf, "--data", filepath.Join(h.dir, "data"))
@@ -153,7 +153,7 @@ func (h *host) launch() <-chan map[string]string {
 			if strings.HasPrefix(lines.Text(), "Stop it") {
 				select {
 				case ready <- said:
-				default: // the image after a handoff says it again
+				default: // the process after a handoff prints it again
 				}
 				said = map[string]string{}
 			}
@@ -208,7 +208,7 @@ func (h *host) kill() {
 	<-h.ended
 }
 
-// freeze stops the process where it is: it answers nobody, as if its machine had lost power.
+// freeze stops the process where it is: it does not answer, as if its machine had lost power.
 func (h *host) freeze() {
 	h.t.Helper()
 	if err := h.cmd.Process.Signal(syscall.SIGSTOP); err != nil {

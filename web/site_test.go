@@ -14,7 +14,7 @@ import (
 	"wamble/web"
 )
 
-// fetch asks a site for a path, as a browser does.
+// fetch requests a path from a site, as a browser does.
 func fetch(site http.Handler, path string, header ...string) *http.Response {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	for i := 0; i < len(header); i += 2 {
@@ -71,8 +71,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestShared: the page of a board says what a preview of its link shows, whatever
-// host was asked for; only the page to embed may be shown in a frame.
+// TestShared: the page of a board has the texts for a preview of its link, whatever host was
+// asked for; only the page to embed may be shown in a frame.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	player := web.Player("/ws", noOthers)

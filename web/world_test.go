@@ -21,8 +21,8 @@ import (
 	"wamble/wire"
 )
 
-// A world is a server that only shows boards, as many and as fast as a test wants: to
-// see what a browser makes of them without the people who would have to play.
+// A world is a server that only shows boards, as many and as fast as a test wants: to see how
+// a browser displays them, without players.
 type world struct {
 	url  string
 	size int
