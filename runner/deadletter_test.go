@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDropDeadLettersWhileReopening: a change of all dead letters that waits for the
-// index while the runner is reopened leaves that index alone afterwards.
+// TestDropDeadLettersWhileReopening: a change of all dead letters that waits for the index
+// while the runner is reopened does not touch that index afterwards.
 func TestDropDeadLettersWhileReopening(t *testing.T) {
 	r := openRecent(t)
 	old := r.engine()

@@ -111,7 +111,7 @@ func rebundle(b []byte) ([]byte, error) {
 	return c.batch.(*lastValue).value, nil
 }
 
-// lastValue is a batch that remembers what was set last.
+// lastValue is a batch that keeps the last value that was set.
 type lastValue struct{ value []byte }
 
 func (b *lastValue) Set(_, value []byte) { b.value = bytes.Clone(value) }

@@ -32,8 +32,7 @@ func (gobCodec) Encode(v any) ([]byte, error) {
 
 func (gobCodec) Decode(b []byte, v any) error { return gob.NewDecoder(bytes.NewReader(b)).Decode(v) }
 
-// TestTypedJobs: a handler gets what was posted, whatever the codec, and leaves a
-// result.
+// TestTypedJobs: a handler gets the posted arguments, with each codec, and leaves a result.
 func TestTypedJobs(t *testing.T) {
 	for name, codec := range map[string]runner.Codec{"JSON": nil, "gob": gobCodec{}} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +67,7 @@ func TestTypedJobs(t *testing.T) {
 	}
 }
 
-// TestJobOfAnotherType: what does not decode is a dead letter at once.
+// TestJobOfAnotherType: a payload that does not decode is a dead letter at once.
 func TestJobOfAnotherType(t *testing.T) {
 	r := open(t, runner.Options{})
 	mails, err := runner.Handle(r, "mails", func(context.Context, *runner.Job[mail]) error { return nil }, runner.WorkerOptions{})
@@ -87,7 +86,7 @@ func TestJobOfAnotherType(t *testing.T) {
 	}
 }
 
-// TestPostOptions: each does what it says.
+// TestPostOptions: each option has its effect.
 func TestPostOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := open(t, runner.Options{})

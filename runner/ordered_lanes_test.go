@@ -74,10 +74,10 @@ func emitted(t *testing.T, r *runner.Runner) string {
 	return strings.Join(all, " ")
 }
 
-// TestOrderedLanesAtRandom: whatever handlers that run side by side do, the outcome is
-// that of running them one after the other. They read and write the same state, fail
-// in every way, and are interrupted; others change what they read, take its first row away,
-// and open the runner anew.
+// TestOrderedLanesAtRandom: handlers that run concurrently have the outcome of running them
+// one after the other. They read and write the same state, fail in every way, and are
+// interrupted; other requests change what they read, take the first row away, and reopen the
+// runner.
 func TestOrderedLanesAtRandom(t *testing.T) {
 	seed := prooftest.Seed(t)
 	for round := range prooftest.Sized(uint64(25), uint64(200), 20_000) {

@@ -37,9 +37,8 @@ func (m meteredBackend) Scan(lo, hi []byte, visit func(key, value []byte) bool) 
 	})
 }
 
-// TestOrderedReadsWhatItTakes: an ordered worker takes a backlog strictly in
-// sequence, whatever its messages' priorities, and reads each about once, however
-// much lies behind it.
+// TestOrderedReadsWhatItTakes: an ordered worker takes a backlog strictly in sequence,
+// whatever its messages' priorities, and reads each about once, however long the backlog is.
 func TestOrderedReadsWhatItTakes(t *testing.T) {
 	const total, size, perClaim = 2000, 1000, 20
 	read := 0
@@ -60,7 +59,7 @@ func TestOrderedReadsWhatItTakes(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Another process: nothing is remembered, everything is read.
+	// Another process: nothing is cached, everything is read.
 	if r, err = runner.Open(storage, options); err != nil {
 		t.Fatal(err)
 	}
@@ -99,9 +98,8 @@ func TestOrderedReadsWhatItTakes(t *testing.T) {
 	}
 }
 
-// TestOrderedStopsAtAConflict: nothing of an ordered inbox settles past the first
-// message that did not, whatever its outcome is when it runs again, and nothing that
-// is settled runs again.
+// TestOrderedStopsAtAConflict: no message of an ordered inbox settles before an earlier one
+// has, whatever its outcome is when it runs again, and no settled message runs again.
 func TestOrderedStopsAtAConflict(t *testing.T) {
 	hard := errors.New("hard")
 	for _, x := range []struct {

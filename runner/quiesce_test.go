@@ -36,7 +36,7 @@ func TestQuiescedWorkersSleep(t *testing.T) {
 	quiet := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Quiesce(ctx); err == nil { // the worker is busy, but it is told
+	if err := r.Quiesce(ctx); err == nil { // the worker is busy, but the request is noted
 		t.Error("it rests in the middle of a message")
 	}
 	close(goOn)

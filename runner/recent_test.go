@@ -66,8 +66,8 @@ func TestRecentAndImported(t *testing.T) {
 	}
 }
 
-// TestRecentIsBounded: an inbox whose worker does not come remembers a bounded
-// part of it, and the worker finds all of it nevertheless.
+// TestRecentIsBounded: an inbox whose worker does not come keeps a bounded part of its
+// messages in memory, and the worker finds all of them nevertheless.
 func TestRecentIsBounded(t *testing.T) {
 	r := openRecent(t)
 	next := 0

@@ -24,8 +24,8 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// TestCallsWhileReopening: a handler whose runner is being reopened is told so by
-// its context, may call the runner, and is answered; its message is delivered again.
+// TestCallsWhileReopening: the context of a handler ends when its runner is reopened; the
+// handler may call the runner, and is answered; its message is delivered again.
 func TestCallsWhileReopening(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// recorded runs a handler in a runner of its own, does with it what drive says, and
-// returns the recording.
+// recorded runs a handler in a runner of its own, which drive drives, and returns the
+// recording.
 func recorded(t *testing.T, h runner.Handler, o runner.WorkerOptions, drive func(r *runner.Runner, w *runner.Worker)) []byte {
 	t.Helper()
 	var rec bytes.Buffer
@@ -125,8 +125,8 @@ func TestReplayConflict(t *testing.T) {
 	}
 }
 
-// TestReplayInterrupted: a run that ended because its context did, or whose row was
-// lost, is not replayed: it says nothing about the message.
+// TestReplayInterrupted: a run whose context ended, or whose row was lost, is not replayed:
+// its outcome does not depend on the message alone.
 func TestReplayInterrupted(t *testing.T) {
 	stop := func() {}
 	handler := func(ctx context.Context, tx *runner.Tx, _ *runner.Delivery) error {

@@ -37,8 +37,8 @@ func TestMemory(t *testing.T) {
 	logtest.Run(t, func(*testing.T) logstore.Log { return new(logtest.Memory) })
 }
 
-// TestClaimEndsEarlierLife: a second machine opens the storage; the first one's next
-// commit is refused, fails its backend, and is in nobody's state.
+// TestClaimEndsEarlierLife: a second machine opens the storage; the first one's next commit
+// is refused, fails its backend, and is in neither state.
 func TestClaimEndsEarlierLife(t *testing.T) {
 	log := new(logtest.Memory)
 	failed := make(chan error, 1)
@@ -101,8 +101,8 @@ func TestCheckpointsBoundReplay(t *testing.T) {
 	})
 }
 
-// TestCommitsDuringCheckpoint: commits do not wait for a checkpoint, and one that
-// fails is told and tried again.
+// TestCommitsDuringCheckpoint: commits do not wait for a checkpoint, and one that fails is
+// reported and tried again.
 func TestCommitsDuringCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(logtest.Memory)
@@ -141,7 +141,7 @@ func TestCommitsDuringCheckpoint(t *testing.T) {
 }
 
 // TestFlushTriesAgain: a flush makes its checkpoint although the first attempts fail, and
-// says so if none succeeds.
+// returns an error if none succeeds.
 func TestFlushTriesAgain(t *testing.T) {
 	log, left := new(logtest.Memory), 3
 	faulty := &logtest.Faulty{Log: log, Next: func(call string) logtest.Fault {
@@ -164,8 +164,8 @@ func TestFlushTriesAgain(t *testing.T) {
 	ok(t, b.Close())
 }
 
-// TestNewest: whoever follows knows the latest time of the log, by whatever clock, and
-// begins no earlier.
+// TestNewest: the next holder gets the latest time of the log, by whatever clock it was
+// written, and begins no earlier.
 func TestNewest(t *testing.T) { synctest.Test(t, newest) }
 
 func newest(t *testing.T) {
@@ -187,9 +187,9 @@ func newest(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: the clock of a life goes on when the wall clock is set back, and so
-// do the times of its records. Whoever follows, by a wall clock that is right, begins
-// no earlier than that life ended.
+// TestClockSetBack: the clock of a storage goes on when the wall clock is set back, and so do
+// the times of its records. The next holder, by a correct wall clock, begins no earlier than
+// the former one ended.
 func TestClockSetBack(t *testing.T) { synctest.Test(t, clockSetBack) }
 
 func clockSetBack(t *testing.T) {
@@ -216,9 +216,9 @@ func clockSetBack(t *testing.T) {
 	}
 }
 
-// TestFaults plays lives of two machines on a log that is late, loses calls and does
-// not tell what it has done. A commit that was acknowledged is in every later life;
-// one that was not is there wholly or not at all.
+// TestFaults opens storages on two machines in turn, on a log that is late, loses calls and
+// loses answers. A commit that was acknowledged is in every later state; one that was not is
+// there wholly or not at all.
 func TestFaults(t *testing.T) {
 	seed := prooftest.Seed(t)
 	for i := range uint64(prooftest.Part(10_000)) {
@@ -279,7 +279,7 @@ func faults(t *testing.T, seed uint64) {
 			sure = next
 		}
 		if rng.IntN(2) == 0 && doubt == nil {
-			_ = b.Close() // else somebody claims over it
+			_ = b.Close() // else another machine claims over it
 		} else {
 			t.Cleanup(func() { _ = b.Close() })
 		}

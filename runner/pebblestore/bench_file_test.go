@@ -17,19 +17,18 @@ import (
 	"wamble/runner"
 )
 
-// logFile is the yardstick of the benchmarks: the least that a durable queue in a
-// plain file has to do. A message is encoded, as the frame that the runner stores, into
-// the group that is being filled; the group gets its length and checksum, is appended
-// and synced; then each producer is told the number of its message. Whoever waits while
-// a group is on its way to the disk is in the next group, as in the runner. What makes
-// the runner more than that it does in addition: rows that are found again by key,
-// leases, counts, room on the disk that is watched.
+// logFile is the baseline of the benchmarks: the least that a durable queue in a plain file
+// has to do. A message is encoded, as the frame that the runner stores, into the group that
+// is being filled; the group gets its length and checksum, is appended and synced; then each
+// producer gets the number of its message. Messages posted while a group is on its way to the
+// disk are in the next group, as in the runner. The runner does in addition: rows that are
+// found by key, leases, counts, checks of free space.
 type logFile struct {
 	f     *os.File
 	fsync bool
 	syncs atomic.Uint64 // groups written
-	acker *acker        // nil when nobody takes the messages
-	plain bool          // it takes what waits at once, whoever is about to post
+	acker *acker        // nil if no consumer takes the messages
+	plain bool          // it takes the waiting messages at once, without waiting for further producers
 	mu    sync.Mutex
 	ready sync.Cond
 	next  *fileGroup
@@ -173,7 +172,7 @@ type acker struct {
 	ready   sync.Cond
 	waiting []*fileGroup
 	left    int           // until done is closed
-	done    chan struct{} // nil when nobody waits
+	done    chan struct{} // nil if no producer waits
 }
 
 func newAcker(b *testing.B, fsync bool) *acker {

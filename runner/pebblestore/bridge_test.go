@@ -18,7 +18,7 @@ import (
 )
 
 // succession is a world whose first process has made a bridge and was replaced, with
-// everything that the kernel had of it.
+// everything that the kernel had of its files.
 func succession(t *testing.T, s uint64) (*world, *vfs.MemFS) {
 	t.Helper()
 	x := newWorld(s)
@@ -49,8 +49,7 @@ func (x *world) steps(t *testing.T, n int) {
 	}
 }
 
-// bridge opens the world over its bridge. Pebble opens for writing when release is
-// called.
+// bridge opens the world over its bridge. Pebble opens for writing when release is called.
 func (x *world) bridge(fs vfs.FS) (_ *pebblestore.Storage, release func(), err error) {
 	storage := pebblestore.AtFS(fs, "/r", pebblestore.Options{Bridge: true})
 	held := make(chan struct{})

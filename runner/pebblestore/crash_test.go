@@ -21,9 +21,9 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// world drives a runner at random and remembers what was acknowledged. Its inbox
-// has an ordered worker or two that compete, with a handler or a batch handler;
-// others change what the handlers have read.
+// world drives a runner at random and records what was acknowledged. Its inbox has an ordered
+// worker or two that compete, with a handler or a batch handler; other requests change what
+// the handlers have read.
 type world struct {
 	rng     *rand.Rand
 	clock   *runnertest.Clock
@@ -108,7 +108,7 @@ func (x *world) handleBatch(ctx context.Context, b *runner.Batched) error {
 	return nil
 }
 
-// disturb reads in tx what somebody else changes then, so that its commit meets a
+// disturb reads in tx a value that another request changes then, so that its commit meets a
 // conflict.
 func (x *world) disturb(ctx context.Context, tx *runner.Tx) error {
 	key := []byte("disturbed")

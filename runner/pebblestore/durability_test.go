@@ -56,8 +56,8 @@ func TestDurability(t *testing.T) {
 	}
 }
 
-// TestWriteSurvivesKill: what the kernel has is kept when the process dies,
-// though nothing was synced.
+// TestWriteSurvivesKill: data that the kernel has are kept when the process is killed, though
+// nothing was synced.
 func TestWriteSurvivesKill(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewCrashableMem()

@@ -138,8 +138,8 @@ func TestReadOnlyRefuses(t *testing.T) {
 	}
 }
 
-// TestRestoreOffline restores into a directory that does not exist, into one that
-// is in use by nobody, and into one that is broken.
+// TestRestoreOffline restores into a directory that does not exist, into an unused one, and
+// into one that is broken.
 func TestRestoreOffline(t *testing.T) {
 	t.Parallel()
 	dir, journal := stoppedRunner(t)

@@ -160,9 +160,9 @@ func (h *killHarness) checkCounters(f *killFound) {
 	}
 }
 
-// checkMessage: a message is in its inbox, in the dead letters or done, once for each
-// time that it was posted, and done once at most; when it is done all its effects are
-// there, each in one place, else none.
+// checkMessage: a message is in its inbox, in the dead letters or done, once for each time
+// that it was posted, and done once at most; when it is done all its effects are there, each
+// in one place, else none.
 func (h *killHarness) checkMessage(f *killFound, id string, k *killed) {
 	h.t.Helper()
 	k.done = map[string]int{"one": int(f.get("one/" + id))}

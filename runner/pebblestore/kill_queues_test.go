@@ -76,9 +76,9 @@ func postQueues(dir, life string) error {
 	}
 }
 
-// TestKillQueues kills a process with a named queue and a schedule again and again: the
-// history knows every job that was acknowledged, a unique job that is done was run
-// once, and the schedule is there once.
+// TestKillQueues kills a process with a named queue and a schedule repeatedly: the history
+// has every job that was acknowledged, a unique job that is done was run once, and the
+// schedule exists once.
 func TestKillQueues(t *testing.T) {
 	t.Parallel()
 	seed := prooftest.Seed(t)

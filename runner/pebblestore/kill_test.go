@@ -80,7 +80,7 @@ type killHarness struct {
 	journal runner.JournalID
 	epoch   uint32
 	dead    int
-	// conflicts counts the lives in which a worker met one.
+	// conflicts counts the processes in which a worker met one.
 	conflicts int
 }
 
@@ -93,8 +93,8 @@ type killed struct {
 	done    map[string]int // how often, by stage
 }
 
-// live runs the process until it is killed: after some acknowledgements, or
-// one time in five, not the first, after a moment, whatever it is doing then.
+// live runs the process until it is killed: after some acknowledgements, or one time in five,
+// not the first, after a random moment.
 func (h *killHarness) live() {
 	h.t.Helper()
 	runUntilKilled(h.t, h.round, func(acks io.Reader, kill func()) {
@@ -108,8 +108,8 @@ func (h *killHarness) live() {
 	}, killDir+"="+h.dir, fmt.Sprintf("%s=%d", killMode, h.mode))
 }
 
-// runUntilKilled runs this test binary as the process that env says, and lets read have
-// what it writes to descriptor 3, and kill it.
+// runUntilKilled runs this test binary in the mode of env; read gets what it writes to
+// descriptor 3, and kills it.
 func runUntilKilled(t *testing.T, round int, read func(acks io.Reader, kill func()), env ...string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")

@@ -47,7 +47,7 @@ func TestLogAhead(t *testing.T) {
 	grown, last := 0, int64(0)
 	for i := range 400 {
 		record := bytes.Repeat([]byte{byte(i + 1)}, 1+i*17%9000)
-		want = append(want, record...) // first: whoever writes may change what it is given
+		want = append(want, record...) // first: the writer may change the record
 		if n, err := log.Write(record); n != len(record) || err != nil {
 			t.Fatalf("wrote %d of %d: %v", n, len(record), err)
 		}

@@ -86,10 +86,9 @@ func TestCrashWhileOpening(t *testing.T) {
 	}
 }
 
-// TestOpeningSyncs: whoever opens a journal waits for its directory only beside
-// a file, never for the directory alone but before the log and at the end. Beside it Pebble may
-// remove what is obsolete, which syncs the directory as well: so the best of some
-// openings counts.
+// TestOpeningSyncs: an opening waits for the journal's directory only beside a file, never
+// for the directory alone except before the log and at the end. Beside it Pebble may remove
+// obsolete files, which syncs the directory as well: so the best of some openings counts.
 func TestOpeningSyncs(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

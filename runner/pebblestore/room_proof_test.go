@@ -80,8 +80,8 @@ func TestSmallDisk(t *testing.T) {
 	}
 }
 
-// TestFlushHasRoom: however late a flush begins, and however many memtables wait for
-// it, the disk has room for it.
+// TestFlushHasRoom: however late a flush begins, and however many memtables wait for it, the
+// disk has space for it.
 func TestFlushHasRoom(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	const mb = 1 << 20
@@ -102,9 +102,9 @@ func TestFlushHasRoom(t *testing.T) {
 	}
 }
 
-// TestSmallDiskSeeds: a small disk whose tables are written now fast, now slowly, now
-// not at all for a while never brings a journal to rest: posts, refusals, drains and
-// compactions in any order, and when all messages are taken away it goes on by itself.
+// TestSmallDiskSeeds: a small disk whose tables are written fast, slowly, or not at all for a
+// while never stops a journal for good: posts, refusals, drains and compactions in any order,
+// and when all messages are taken away it recovers by itself.
 func TestSmallDiskSeeds(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	for range prooftest.Sized(1, 20, 1000) {

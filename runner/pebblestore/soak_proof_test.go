@@ -47,7 +47,7 @@ func TestSoak(t *testing.T) {
 		producers.Go(func() { s.produce(ctx, p) })
 	}
 	producers.Wait()
-	// All room given back means that all messages are done with.
+	// All space given back means that all messages are settled.
 	for range soakWaiting {
 		s.room <- struct{}{}
 	}
@@ -66,7 +66,7 @@ type soak struct {
 	room    chan struct{}
 	posted  atomic.Uint64
 	eighths atomic.Uint64 // of these, the ones that are emitted
-	doomed  atomic.Uint64 // of these, the ones that die
+	doomed  atomic.Uint64 // of these, the ones that become dead letters
 	done    uint64        // worker's goroutine
 	passed  atomic.Uint64
 	emitted atomic.Uint64
@@ -89,7 +89,7 @@ func (s *soak) open() {
 	}
 }
 
-// progress gives room back for what is done with durably.
+// progress frees the space of settled messages whose commit is durable.
 func (s *soak) progress(_ uint64, m runner.Metrics) {
 	for now := m.Successes + m.DeadLetters; s.done < now; s.done++ {
 		<-s.room
@@ -154,8 +154,8 @@ func (s *soak) drainOutbox(ctx context.Context) {
 	}
 }
 
-// watch prints the speed of every fifth, reads beside the work, and remembers
-// the largest size of the directory.
+// watch prints the speed of every fifth, reads beside the work, and records the largest size
+// of the directory.
 func (s *soak) watch(ctx context.Context, fifth time.Duration) {
 	report, look := time.NewTicker(fifth), time.NewTicker(fifth/20)
 	defer report.Stop()
