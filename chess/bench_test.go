@@ -75,8 +75,8 @@ func BenchmarkCalls(b *testing.B) {
 	}
 }
 
-// BenchmarkManyBoards is a server's life: another board for every move, so
-// that nothing but the tables of this package is in the cache.
+// BenchmarkManyBoards measures moves as in a server: another board for every move, so that
+// only the tables of this package are in the cache.
 func BenchmarkManyBoards(b *testing.B) {
 	type request struct {
 		p   Position

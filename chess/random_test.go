@@ -33,8 +33,7 @@ func randomGames(t testing.TB, games, plies int, see func(p Position, legal []Mo
 	}
 }
 
-// TestRandomGamesAgainstReference is the proof that does not rest on anybody's
-// published figures.
+// TestRandomGamesAgainstReference is the proof that does not rest on published figures.
 func TestRandomGamesAgainstReference(t *testing.T) {
 	castled, taken := 0, 0
 	randomGames(t, 12, 160, func(p Position, legal []Move, m Move) {

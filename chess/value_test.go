@@ -24,7 +24,7 @@ func squares(t testing.TB, list string) (set uint64) {
 	return set
 }
 
-// TestPositionIsASmallValue: boards by the hundred thousand live in memory.
+// TestPositionIsASmallValue: a server keeps hundreds of thousands of positions in memory.
 func TestPositionIsASmallValue(t *testing.T) {
 	if got, want := unsafe.Sizeof(Position{}), uintptr(40); got != want {
 		t.Errorf("a Position has %d bytes, want %d", got, want)
