@@ -77,8 +77,8 @@ func TestTableIsWhole(t *testing.T) {
 	}
 }
 
-// TestTableFirstField: what an intent overwrites, and whose identity it changes,
-// is read from the number that its bytes begin with.
+// TestTableFirstField: the row that an intent overwrites, and the identity that it changes,
+// are read from the number that its bytes begin with.
 func TestTableFirstField(t *testing.T) {
 	for _, row := range table {
 		if row.Overwrites == KeepsAll && row.Barrier != ChangesIdentity {
@@ -143,7 +143,7 @@ func TestCheckIsFree(t *testing.T) {
 	}
 }
 
-// TestCheckTexts tells the reasons apart, in the words that dead letters carry.
+// TestCheckTexts distinguishes the reasons, by the texts that dead letters carry.
 func TestCheckTexts(t *testing.T) {
 	at := time.Unix(1e9, 0)
 	for _, c := range []struct {

@@ -74,7 +74,7 @@ func counted(t *testing.T, o postgres.Options) (*atomic.Int64, *postgres.Store) 
 	return asked, open(t, o)
 }
 
-// pass copies from one connection to the other until one ends, and tells of each piece.
+// pass copies from one connection to the other until one ends, and calls tell for each piece.
 func pass(to, from net.Conn, tell func()) {
 	defer to.Close()
 	defer from.Close()

@@ -157,8 +157,8 @@ var differs = map[string]string{
 	"INDEX moves (session_id)":                   "nobody asks for the moves of a session",
 }
 
-// TestMandate compares the schema after all migrations, of a new database and of one
-// of the original, with what the document about the database says.
+// TestMandate compares the schema after all migrations, of a new database and of one of the
+// original, with the document about the database.
 func TestMandate(t *testing.T) {
 	t.Parallel()
 	adopted := originalDatabase(t)

@@ -27,7 +27,7 @@ func TestTimeouts(t *testing.T) {
 	o.StatementTimeout, hurried.StatementTimeout = 8*time.Second, 200*time.Millisecond
 	hasty, known := open(t, hurried), open(t, o)
 	first, b := tr.Batch(8), tr.Batch(8)
-	if err := known.Apply(t.Context(), first); err != nil { // from here on its connection knows the statements
+	if err := known.Apply(t.Context(), first); err != nil { // from here on its connection has the prepared statements
 		t.Fatal(err)
 	}
 	release := pgtest.Lock(t, o, "BEGIN; LOCK TABLE boards IN ACCESS EXCLUSIVE MODE")
@@ -54,7 +54,7 @@ func TestTimeouts(t *testing.T) {
 	storetest.Holds(t, patient, []store.Batch{start, first, b})
 }
 
-// What was applied is durable, whatever the database thinks of that by itself.
+// Applied transactions are durable, whatever the database's default is.
 func TestSynchronousCommit(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Migrated(t)

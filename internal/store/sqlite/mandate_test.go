@@ -53,8 +53,8 @@ var differs = map[string]string{
 	"payouts.session_id REFERENCES sessions(id)": "the writer checks the sessions of a batch at once",
 }
 
-// TestMandate compares the schema after all migrations with what the document about
-// the database says, in the types of SQLite.
+// TestMandate compares the schema after all migrations with the document about the database,
+// in the types of SQLite.
 func TestMandate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "w.db")

@@ -16,7 +16,7 @@ import (
 	"wamble/runner/logstore"
 )
 
-// heard is what a node has heard of notes.
+// heard records the notes that a node has received.
 type heard struct {
 	mu    sync.Mutex
 	notes []string
@@ -52,7 +52,8 @@ func claimPart(t *testing.T, l *pglog.Log, part int) logstore.Held {
 	return h
 }
 
-// seen is what a node sees of three parts: who lives where, and who holds what.
+// seen is a node's view of three parts: the address of each node, and the holder of each
+// part.
 func seen(l *pglog.Log) string {
 	w, _ := l.ClusterView("main", 3)
 	var nodes, parts []string
@@ -109,8 +110,8 @@ func TestParts(t *testing.T) {
 	add(t, third, "goes on")
 }
 
-// TestNotes: what one node writes down all hear, in the order in which it was written; who
-// comes later hears what holds.
+// TestNotes: all nodes receive the notes of each, in the order in which they were written; a
+// later node receives those that hold.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
