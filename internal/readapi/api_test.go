@@ -94,8 +94,8 @@ func TestPGN(t *testing.T) {
 	}
 }
 
-// TestModesAreHidden: who may not see game modes does not learn which boards are
-// Chess960, also when somebody else has just been told.
+// TestModesAreHidden: a reader who may not see game modes does not learn which boards are
+// Chess960, also when another one was just shown them.
 func TestModesAreHidden(t *testing.T) {
 	r := newRig(t)
 	if got := r.get("/api/boards/16"); !strings.Contains(got, `"chess960":518`) {
@@ -114,8 +114,8 @@ func TestModesAreHidden(t *testing.T) {
 	}
 }
 
-// TestTrail: who may not watch sees no position in his trail; a token that is bound to
-// another network shows nothing.
+// TestTrail: a player who may not watch sees no position in their trail; a token that is
+// bound to another network shows nothing.
 func TestTrail(t *testing.T) {
 	r := newRig(t)
 	r.denied = "spectate.access"

@@ -98,7 +98,7 @@ func TestLink(t *testing.T) {
 	if h := i.Handle(); len(h) != 14 || strings.Trim(h[2:], "0123456789abcdef") != "" || i.Key() != key || i.ID() != 1 {
 		t.Errorf("handle %q, key %x, number %d", h, i.Key(), i.ID())
 	}
-	// A second session of the key, while the store knows nothing of it yet.
+	// A second session of the key, before the store has the first.
 	b.Count(wamble.Stats{Games: 2, PredictionScore: 4, Chess960Games: 1})
 	if err := r.Link(r.now, b, key, nil, &r.said); err != nil {
 		t.Fatal(err)

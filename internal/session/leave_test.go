@@ -168,7 +168,7 @@ func TestReconfigure(t *testing.T) {
 	}
 }
 
-// While the store is away those who left cannot be forgotten, and have a bound.
+// While the store is away sessions that left cannot be dropped, and have a bound.
 func TestDepartingAreBounded(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxPlayers, o.NewPerHost = 3, 0 })
 	for range 3 {

@@ -11,8 +11,8 @@ import (
 	"wamble/internal/pack"
 )
 
-// busyTable is a table with somebody in every list, identities, challenges and
-// ended sessions.
+// busyTable is a table with a session in every list, identities, challenges and ended
+// sessions.
 func busyTable(t testing.TB) *Table {
 	t.Helper()
 	tb := New(defaultOptions(), numbers(), entropy(3))

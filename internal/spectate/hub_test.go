@@ -29,8 +29,8 @@ func with(change func(*Options)) Options {
 	return o
 }
 
-// rig is a hub with its profile: sessions whose token is their number, and a
-// network that takes everything down.
+// rig is a hub with its profile: sessions whose token is their number, and a network that
+// records everything.
 type rig struct {
 	t      *testing.T
 	h      *Hub
@@ -74,7 +74,7 @@ func (r *rig) Viewer(id wamble.SessionID) (Viewer, bool) {
 	return *g, true
 }
 
-// guest is a session that may everything, and is heard of now.
+// guest is a session that may do everything, and is active now.
 func (r *rig) guest(id wamble.SessionID) *Viewer {
 	g := r.guests[id]
 	if g == nil {
@@ -221,7 +221,7 @@ func TestWatch(t *testing.T) {
 		{"an admin needs no place for a focus", with(func(o *Options) { o.Max, o.AdminTrust = 2, 5 }), two, func(g *Viewer) { g.Trust = 5 }, Request{Board: 2}, "00 board 2 focus"},
 		{"an admin needs one for the summary", with(func(o *Options) { o.Max, o.AdminTrust = 2, 5 }), two, func(g *Viewer) { g.Trust = 5 }, Request{}, "denied 1004"},
 		{"nobody is an admin", max2, two, func(g *Viewer) { g.Trust = 1 << 30 }, Request{Board: 2}, "denied 1004"},
-		{"the policy lets him pass", max2, two, func(g *Viewer) { g.Bypass = true }, Request{Board: 2}, "00 board 2 focus"},
+		{"the policy lets them pass", max2, two, func(g *Viewer) { g.Bypass = true }, Request{Board: 2}, "00 board 2 focus"},
 		{"a place is free again", max2, func(r *rig) { two(r); r.h.Leave(1) }, nil, Request{Board: 2}, "00 board 2 focus"},
 		{"who has a place may turn", max2, func(r *rig) { r.watch(1, Request{}); r.watch(9, Request{}) }, nil, Request{Board: 2}, "00 board 2 focus"},
 		{"no focus", with(func(o *Options) { o.Focus = false }), nil, nil, Request{Board: 1}, "denied 1001"},
@@ -253,7 +253,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestRefusedGoesOn: whoever is refused goes on watching what he watched.
+// TestRefusedGoesOn: a refused watcher goes on watching the same boards.
 func TestRefusedGoesOn(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
@@ -418,8 +418,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestIdle: a watcher is asked for a sign of life, by packets that he has to
-// acknowledge; who gives none is forgotten.
+// TestIdle: a watcher is asked for a sign of life, by packets that they have to acknowledge;
+// one who gives none is dropped.
 func TestIdle(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
@@ -440,8 +440,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestAllowance: no watcher gets more than his share, all together not more than
-// theirs, the most recent boards go first, and everybody gets his turn.
+// TestAllowance: no watcher gets more than their share, all together not more than theirs,
+// the most recent boards go first, and every watcher gets their turn.
 func TestAllowance(t *testing.T) {
 	const watchers, boards, seconds = 40, 60, 20
 	for _, tc := range []struct {
@@ -533,7 +533,7 @@ func TestNoRoom(t *testing.T) {
 	expect(t, "room", r.took(1), "80 board 1 g0")
 }
 
-// TestCloses: a hub that nobody visits wants to hear of nothing.
+// TestCloses: a hub without watchers wants no events.
 func TestCloses(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
