@@ -173,8 +173,8 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// naive decides as the specification says it: all rules that match, sorted anew
-// for every question.
+// naive decides as the specification says: all matching rules, sorted anew for every
+// question.
 func naive(rules []wamble.PolicyRule, tags map[int64]string, now int64, q Question) (found *wamble.PolicyRule) {
 	type candidate struct {
 		rank  [6]int
@@ -210,8 +210,8 @@ func naive(rules []wamble.PolicyRule, tags map[int64]string, now int64, q Questi
 	return &rules[first.index]
 }
 
-// TestAgainstNaive: random books and questions, with time passing, so that what
-// was remembered has to be forgotten in time.
+// TestAgainstNaive: random rule sets and questions, with time passing, so that cached answers
+// have to expire in time.
 func TestAgainstNaive(t *testing.T) {
 	rng := prooftest.Random(t)
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
@@ -266,7 +266,7 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// TestBound: what is remembered has a bound, whoever asks for whatever.
+// TestBound: the cache of answers is bounded, for any questions.
 func TestBound(t *testing.T) {
 	b := NewRuleSet(manyRules(100), nil)
 	for n := range 3 * maxCached {

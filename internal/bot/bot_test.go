@@ -212,8 +212,7 @@ func refusing(t *testing.T) string {
 	return s.UDP()
 }
 
-// TestRefusedMove: a seat whose move is refused asks which board is its own, and
-// plays on.
+// TestRefusedMove: a seat whose move is refused asks which board is its own, and plays on.
 func TestRefusedMove(t *testing.T) {
 	s, err := clienttest.Start(
 		clienttest.Expect(wire.CtrlPlayerMove).Deny(wamble.MoveRejected, "not yours"),

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestHouse: every profile knows the policy, and who runs beside it.
+// TestHouse: every profile has the policy, and the profiles that run beside it.
 func TestHouse(t *testing.T) {
 	c, err := Load("t", `
 (def reservation-timeout 60)

@@ -347,8 +347,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestHome: which of the machines this one is says the option, or the address that it
-// listens on, and never a host that clients are not told of.
+// TestHome: this machine is the one that the option names, or that has the address it listens
+// on, and never a host that is not announced to clients.
 func TestHome(t *testing.T) {
 	for text, want := range map[string]string{
 		`(def cluster-endpoints "192.0.2.1 b.example") (def listen-address "192.0.2.1")`:                                "192.0.2.1",

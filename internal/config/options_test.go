@@ -151,7 +151,7 @@ func TestRangeEdges(t *testing.T) {
 	}
 }
 
-// TestManual keeps docs/configuration.md equal to what the code says.
+// TestManual keeps docs/configuration.md equal to the table of options.
 func TestManual(t *testing.T) {
 	const file = "../../docs/configuration.md"
 	if *update {

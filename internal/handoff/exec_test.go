@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// The images of these tests are this test binary, told by a variable what to be.
+// The processes of these tests run this test binary, in the mode of a variable.
 const asImage = "WAMBLE_TEST_IMAGE"
 
 func TestMain(m *testing.M) {
@@ -166,7 +166,7 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// TestCheck: what a binary says of itself.
+// TestCheck: a binary's report about itself.
 func TestCheck(t *testing.T) {
 	for _, tc := range []struct{ image, binary, want string }{
 		{"check", os.Args[0], ""},

@@ -158,9 +158,9 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestFinish: a handoff ends when the profiles that were handed over serve. A new one
-// that waits for its database keeps nobody waiting: garbage is collected again, the
-// states are removed, and who asked is answered.
+// TestFinish: a handoff ends when the profiles that were handed over serve. A new one that
+// waits for its database delays nothing: garbage is collected again, the states are removed,
+// and the handoff's caller is answered.
 func TestFinish(t *testing.T) {
 	s := serving(t)
 	greet(t, s)

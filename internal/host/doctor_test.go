@@ -55,9 +55,8 @@ func TestDoctorOfLimits(t *testing.T) {
 	}
 }
 
-// TestDoctorOfEncryption: every mode of db-sslmode is explained, and those that
-// somebody on the way can get around are doubtful where the connection leaves the
-// machine.
+// TestDoctorOfEncryption: every mode of db-sslmode is explained, and those that an attacker
+// on the way can get around are doubtful where the connection leaves the machine.
 func TestDoctorOfEncryption(t *testing.T) {
 	safe := map[string]bool{"verify-ca": true, "verify-full": true}
 	for host, far := range map[string]bool{

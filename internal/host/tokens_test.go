@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestRoles: each command is for those whose role suffices, and what they do is in the
-// audit log with their names.
+// TestRoles: each command needs its role, and what is done is in the audit log with the name
+// of the token.
 func TestRoles(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)

@@ -146,7 +146,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// FuzzRecord: whatever is in a record, a connection hands out frames or ends.
+// FuzzRecord: for any record, a connection returns frames or ends.
 func FuzzRecord(f *testing.F) {
 	var all []byte
 	for _, g := range golden {
@@ -161,7 +161,7 @@ func FuzzRecord(f *testing.F) {
 		}}}
 		c := newConn(m, nil, hello{}, secrets{}, true)
 		c.node = &node{number: 7}
-		for range maxPendingRequests { // nobody answers here
+		for range maxPendingRequests { // no request is answered here
 			c.requests.busy <- struct{}{}
 		}
 		c.dispatch(b)

@@ -103,7 +103,8 @@ func packet(route uint32, text string) *Frame {
 	return &Frame{Kind: KindPacket, Name: []byte("main"), Part: 1, Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000"), Route: route}, Data: []byte(text)}
 }
 
-// TestMesh: three nodes of which each was told of the others tell and ask each other.
+// TestMesh: three nodes that are given each other's addresses send each other frames and
+// requests.
 func TestMesh(t *testing.T) {
 	t.Parallel()
 	a, b, c := open(t, "a"), open(t, "b"), open(t, "c")
@@ -235,8 +236,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestReplaced: a new process of a node takes the place of the old one at once, though
-// the connection to that one seems to live.
+// TestReplaced: a new process of a node takes the place of the old one at once, though the
+// connection to that one seems to work.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, "a"), open(t, "b")
@@ -251,7 +252,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestRequests: a refusal says why, a deadline ends a request, and only so many are
+// TestRequests: a refusal has its reason, a deadline ends a request, and only so many are
 // answered at once.
 func TestRequests(t *testing.T) {
 	t.Parallel()
@@ -317,8 +318,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestEvents: events go to whoever wants them, also after the connection was lost: then who
-// has them is told that some were missed.
+// TestEvents: events go to every subscriber, also after the connection was lost: then the
+// subscriber is told that some were missed.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	var told atomic.Int64
@@ -374,8 +375,8 @@ func greet(t *testing.T, s *station, name string) (net.Conn, secrets) {
 	return nc, k
 }
 
-// TestNeverReads: for a node that does not read packets are lost, of events the newest
-// are kept, and nobody waits; in the end the connection is given up.
+// TestNeverReads: for a node that does not read, packets are dropped, the newest events are
+// kept, and no sender waits; in the end the connection is closed.
 func TestNeverReads(t *testing.T) {
 	t.Parallel()
 	a := open(t, "a")
@@ -429,8 +430,8 @@ func must(t *testing.T, f *Frame) []byte {
 	return b
 }
 
-// TestSilent: a node that says nothing any more is given up, one that has nothing to
-// say is not.
+// TestSilent: a node that sends nothing any more, not even signs of life, is dropped; one
+// without frames to send is not.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, "a", func(o *Options) { o.timing.silence = 12 * time.Second }), open(t, "b")
@@ -444,8 +445,8 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestLiars: a node that lies about sizes, is cut in the middle of a record, or says
-// what is no frame loses its connection, and nothing else happens.
+// TestLiars: a node that lies about sizes, is cut in the middle of a record, or sends what is
+// no frame loses its connection, and nothing else happens.
 func TestLiars(t *testing.T) {
 	t.Parallel()
 	whole := must(t, packet(0, "whole"))
@@ -521,7 +522,7 @@ func TestUnproven(t *testing.T) {
 	a.connected("b")
 }
 
-// TestWrongKey: a node with another key stays alone, and says so once.
+// TestWrongKey: a node with another key stays alone, and logs that once.
 func TestWrongKey(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, "a"), open(t, "b", func(o *Options) { o.Key = Key{9} })
@@ -533,7 +534,7 @@ func TestWrongKey(t *testing.T) {
 	}
 }
 
-// TestManyFrames: frames arrive in order, whatever records they travel in.
+// TestManyFrames: frames arrive in order, however they are divided into records.
 func TestManyFrames(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, "a"), open(t, "b")

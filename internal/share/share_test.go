@@ -53,7 +53,7 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// Whatever happens, the counts are right, and nobody holds more than who yields.
+// After any sequence, the counts are right, and nobody holds more than the one that yields.
 func TestYieldRandomly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var table Table[thing]

@@ -56,7 +56,7 @@ func press(m *Model, keys ...string) []play.Effect {
 	return all
 }
 
-// moved is the move among effects; "" if there is none.
+// moved returns the move among effects, "" if they have none.
 func moved(effects []play.Effect) string {
 	for _, e := range effects {
 		if m, ok := e.(play.Move); ok {
