@@ -264,8 +264,7 @@ func TestLoginSurvivesBreak(t *testing.T) {
 	}
 }
 
-// Over UDP, when a server has lost all links, and even the session, the client says hello
-// again with its next request.
+// Over UDP, when a server has lost all links, and even the session, Hello begins a new one.
 func TestServerForgets(t *testing.T) {
 	s := clienttest.NewServer(t,
 		clienttest.Expect(wire.CtrlPlayerMove).Deny(wamble.UnknownPlayer, "unknown player", wire.Int(wire.KeyErrorBlocking, 1)),
