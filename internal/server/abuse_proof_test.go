@@ -49,12 +49,12 @@ func TestAbuse(t *testing.T) {
 	if grown := after - before; grown > most {
 		t.Errorf("the memory has grown by %d MB", grown>>20)
 	}
-	// Some were turned away, and nothing has grown above its default.
+	// Some connections were refused, and nothing has grown above its default.
 	limits := config.Defaults().Default
 	if n := a.metric(t, `wamble_link_total{event="limited"`); n == 0 {
 		t.Error("nobody was limited")
 	}
-	// As many as are present may be on their way to the database.
+	// As many sessions as are present may be on their way to the database.
 	if got, most := a.metric(t, "wamble_sessions{"), 2*limits.Sessions.MaxPlayers; got > float64(most) {
 		t.Errorf("%v sessions, want at most %d", got, most)
 	}
@@ -70,7 +70,7 @@ func TestAbuse(t *testing.T) {
 	verifySQLite(t, a.dir, a.crowd)
 }
 
-// memoryOf is the resident memory of a process in bytes.
+// memoryOf returns the resident memory of a process in bytes.
 func memoryOf(t testing.TB, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))

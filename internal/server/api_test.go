@@ -12,9 +12,9 @@ import (
 	"wamble/internal/record"
 )
 
-// TestReadRoutes: a game is played to its end over packets, and read over HTTP:
-// while it runs, when it is over, in the feed, on the leaderboard; and after a
-// restart the cursor of the feed still stands.
+// TestReadRoutes: a game is played to its end over packets, and read over HTTP: while it
+// runs, when it is over, in the feed, on the leaderboard; and after a restart the cursor of
+// the feed is still valid.
 func TestReadRoutes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -68,8 +68,7 @@ func TestClientWatches(t *testing.T) {
 	}
 }
 
-// play makes the first legal move on the player's board, and returns what that
-// looks like.
+// play makes the first legal move on the player's board, and returns the position after it.
 func play(t *testing.T, ctx context.Context, c *client.Client) string {
 	t.Helper()
 	p, err := chess.ParseFEN(c.Board().FEN)
@@ -139,8 +138,7 @@ func TestClientPredicts(t *testing.T) {
 	check(join(t, s.address(), token).c)
 }
 
-// TestMixedLoad: players, watchers, predictors and readers at once; everybody is
-// served.
+// TestMixedLoad: players, watchers, predictors and readers are served at the same time.
 func TestMixedLoad(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []loader.Mode{loader.Spectate, loader.Mixed} {

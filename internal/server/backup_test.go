@@ -24,7 +24,7 @@ import (
 	"wamble/runner/admin"
 )
 
-// sourceOf is what a backup copies of a server in another process, as 'wamble backup'
+// sourceOf returns what a backup copies of a server in another process, as 'wamble backup'
 // does it.
 func sourceOf(t testing.TB, c *config.Config, dir string) backup.Source {
 	t.Helper()
@@ -92,7 +92,7 @@ func TestBackup(t *testing.T) {
 	from := sourceOf(t, loadConf(t, text), dir)
 	checkpoint := from.Checkpoint
 	from.Checkpoint = func(ctx context.Context, dir string) error {
-		c.more(t, 300) // behind the games that were copied
+		c.more(t, 300) // after the games that were copied
 		c.finish()
 		var stats runner.Stats
 		until(t, "messages have left the journal", func() bool {
@@ -122,8 +122,8 @@ func depth(s runner.Stats) (n uint64) {
 	return n
 }
 
-// TestBackupPaused: a restore brings to the games what waited in a queue that was paused
-// when the backup was made.
+// TestBackupPaused: a restore brings messages to the games that waited in a paused queue when
+// the backup was made.
 func TestBackupPaused(t *testing.T) {
 	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
@@ -154,8 +154,8 @@ func TestBackupPaused(t *testing.T) {
 	verifySQLite(t, remote, c)
 }
 
-// TestBackupPostgres: the games are dumped while the server holds what comes later; the
-// order is that of the backup.
+// TestBackupPostgres: the games are dumped while the server retains later messages; the order
+// of steps is the backup's.
 func TestBackupPostgres(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -193,8 +193,8 @@ func TestBackupPostgres(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
-// TestBackupGoesOn: a backup that was interrupted takes the games that it has, unless
-// what came after them is not kept any more; what is not whole is no backup.
+// TestBackupGoesOn: a backup that was interrupted uses the games that it has copied, unless
+// later messages are not retained any more; an incomplete one is no backup.
 func TestBackupGoesOn(t *testing.T) {
 	t.Parallel()
 	text := conf("(def journal-keep 0)")
@@ -218,7 +218,7 @@ func TestBackupGoesOn(t *testing.T) {
 	c.more(t, 50)
 	c.finish()
 	until(t, "messages have left the journal", func() bool { return depth(s.runner.Stats()) == 0 })
-	// Without these the copied games cannot be used any more.
+	// Without the retained messages the copied games are useless.
 	if err := os.RemoveAll(filepath.Join(s.dir, "kept")); err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestBackupKeepsItsCopy(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// TestBackupFindsGap: messages that were not kept make a backup fail, not lie.
+// TestBackupFindsGap: a backup fails if messages were not retained, instead of having a gap.
 func TestBackupFindsGap(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("(def journal-keep 0)")).ready()
@@ -316,7 +316,7 @@ func TestBackupFindsGap(t *testing.T) {
 	}
 }
 
-// TestScheduledBackups: a server makes backups by itself, and keeps so many.
+// TestScheduledBackups: a server makes backups by itself, and keeps the configured number.
 func TestScheduledBackups(t *testing.T) {
 	t.Parallel()
 	to := t.TempDir()
@@ -473,7 +473,7 @@ func execute(statements string) func(t *testing.T, dir string) {
 	}
 }
 
-// check is what is bad about a data directory, in words.
+// check returns the faults of a data directory, as text.
 func check(t testing.TB, c *config.Config, dir string) string {
 	t.Helper()
 	stores, err := OpenStores(c.Running(), dir)

@@ -22,7 +22,7 @@ type machine struct {
 	dir  string
 	text string
 	ip   string
-	// start starts the process where the machine is; nil: here.
+	// start starts the process at the machine's site; nil: in this namespace.
 	start  func(*exec.Cmd) error
 	asleep bool          // the process is stopped (SIGSTOP) and does not answer
 	lease  time.Duration // 0: oneDies; with start the default
@@ -52,7 +52,7 @@ func (m *machine) state(t testing.TB) string {
 	return s.Journal.State
 }
 
-// behind is how many messages of a machine the database does not have.
+// behind returns how many messages of a machine the database does not have.
 func (m *machine) behind(t testing.TB) (n uint64) {
 	var s host.Status
 	if err := host.Ask(t.Context(), m.dir, "status", nil, &s); err != nil {
@@ -125,8 +125,8 @@ func TestStandby(t *testing.T) {
 	crowd.verify(t, openPostgres(t, db))
 }
 
-// ported is a configuration with ports that are known, and where its server answers over
-// HTTP: at the admin listener, and at the port of its profile.
+// ported returns a configuration with known ports, and the addresses at which its server
+// answers HTTP: the admin listener, and the port of its profile.
 func ported(t testing.TB, text string) (_ string, doors []string) {
 	t.Helper()
 	ports := freePorts(t, 2)
@@ -178,7 +178,7 @@ func TestOwnerWithoutDatabase(t *testing.T) {
 	for _, door := range doors {
 		until(t, door+" says what is away", func() bool {
 			got := fetch(t, door+"/readyz")
-			// It opens the journal again and again, or is a standby by now.
+			// It reopens the journal repeatedly, or is a standby by now.
 			return strings.HasPrefix(got, "503 the journal has failed: ") || strings.HasPrefix(got, "503 waiting for the journal's database: ")
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// observer reads the events of a server and comes back as a browser does: with the id
-// of the last one.
+// observer reads the events of a server and reconnects as a browser does: with the id of the
+// last one.
 type observer struct {
 	t    *testing.T
 	stop context.CancelFunc
@@ -124,7 +124,8 @@ func (o *observer) end() {
 	}
 }
 
-// eventShards is with how many shards observers are tested, and on what pool of boards.
+// eventShards has the numbers of shards with which observers are tested, and the pool of
+// boards for each.
 var eventShards = []struct {
 	name, options string
 	players       int
@@ -169,7 +170,7 @@ func eventsSurviveRestart(t *testing.T, options string, players int) {
 	}
 }
 
-// TestEventsSurviveHandoff: the same, with a handoff under players.
+// TestEventsSurviveHandoff: an observer receives every move once over a handoff.
 func TestEventsSurviveHandoff(t *testing.T) {
 	t.Parallel()
 	for _, c := range eventShards {

@@ -59,7 +59,7 @@ func TestDiskHangs(t *testing.T) {
 	held, release := disk.Hang()
 	<-held
 	look := func() loop.Figures { return s.first().Figures(t.Context()) }
-	// What was durable before may still be on its way, then there is silence.
+	// Earlier durable packets may still be on their way, then nothing is sent.
 	sent, steps := uint64(0), uint64(0)
 	until(t, "packets stop", func() bool {
 		now := look()
@@ -151,5 +151,5 @@ func storedMoves(t testing.TB, dir string) (n int) {
 	return n
 }
 
-// kills is how often a server is killed, or its journal fails.
+// kills returns how often a server is killed, or its journal fails.
 func kills() int { return prooftest.Sized(1, 3, 50) }

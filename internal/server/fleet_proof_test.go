@@ -33,7 +33,7 @@ type fleet struct {
 	board    *switchboard
 	crowd    *crowd
 	primary  *pgtest.Cluster
-	standby  *pgtest.Cluster            // nil: the primary is the one that is left
+	standby  *pgtest.Cluster            // nil: the primary has no standby left
 	lost     *pgtest.Cluster            // the primary before this one
 	name     string                     // of the database
 	waits    map[string][]time.Duration // by fault: the longest wait of a player, for each occurrence
@@ -108,8 +108,8 @@ func newRealm(t testing.TB, n int, port uint16) *fleet {
 	return f
 }
 
-// silence is for how long an owner was silent at least when another machine took its place;
-// 0: none did.
+// silence returns for how long an owner was silent at least when another machine took its
+// place; 0: none did.
 func (f *fleet) silence() time.Duration {
 	f.t.Helper()
 	s := pgtest.Query[float64](f.t, f.database(), `SELECT COALESCE(extract(epoch FROM min(silence)), 0)::float8 FROM successions`)
@@ -125,7 +125,7 @@ func databaseClock(name string) string {
 		ALTER DATABASE ` + name + ` SET search_path = public, pg_catalog`
 }
 
-// database is the database where it takes writes now.
+// database returns the address of the database that accepts writes now.
 func (f *fleet) database() postgres.Options {
 	o := f.primary.Server()
 	o.Name = f.name
@@ -147,8 +147,8 @@ func (f *fleet) owner() (owner *machine) {
 	return owner
 }
 
-// moved waits until everybody has had two moves accepted, of which the answer to the
-// first may have been on its way.
+// moved waits until everybody has had two moves accepted: the answer to the first may have
+// been on its way.
 func (f *fleet) moved() {
 	f.t.Helper()
 	var before []int64
@@ -165,7 +165,7 @@ func (f *fleet) moved() {
 	})
 }
 
-// suffer lets a fault happen, and waits until everybody moves again.
+// suffer injects a fault, and waits until everybody moves again.
 func (f *fleet) suffer(fault string, do func()) {
 	f.t.Helper()
 	d := f.crowd.longestWait(f.t, do)
@@ -218,7 +218,7 @@ func (f *fleet) others(m *machine) []*site {
 	return slices.DeleteFunc(slices.Clone(f.sites), func(s *site) bool { return s == f.siteOf(m) })
 }
 
-// everybody is all sites but that of a machine.
+// everybody returns all sites but that of a machine.
 func (f *fleet) everybody(m *machine) []*site {
 	return slices.Concat(f.dbs, []*site{f.players}, f.others(m))
 }

@@ -29,7 +29,7 @@ import (
 // WAMBLE_SOAK.
 func forgeTime() time.Duration { return prooftest.Sized(4*time.Second, 4*time.Second, 5*time.Minute) }
 
-// forgeRate is how many hellos a second there are.
+// forgeRate is the number of hellos a second.
 const forgeRate = 2000
 
 // forger sends hellos from addresses in 127.0.0.0/8. It counts what comes back, and reads it
@@ -38,7 +38,7 @@ type forger struct {
 	conn           *net.UDPConn
 	server         netip.AddrPort
 	from           func(*rand.Rand) [4]byte
-	answers        bool // it acknowledges what comes back: the address is its own
+	answers        bool // the address is its own, and it acknowledges what comes back
 	hellos         atomic.Int64
 	sent, received atomic.Int64 // bytes
 	greetings      atomic.Int64 // SERVER_HELLOs
@@ -226,11 +226,11 @@ func (c *newcomer) ask(b []byte, began time.Time, take func() bool) error {
 	return fmt.Errorf("no answer (the last error is %q)", last)
 }
 
-// underFlood lets players move, and newcomers come, while hellos flood a server with
-// its default limits. It returns how many newcomers have played.
+// underFlood lets players move, and newcomers come, while hellos flood a server with its
+// default limits. It returns how many newcomers have played.
 func underFlood(t *testing.T, p *prooftest.Proof, a *arena, f *forger) int {
 	server := netip.MustParseAddrPort("127.0.0.1:" + a.port)
-	soon := prooftest.Sized(10*time.Second, 10*time.Second, 2*time.Second) // where nothing else runs, 2 s
+	soon := prooftest.Sized(10*time.Second, 10*time.Second, 2*time.Second) // on an otherwise idle machine 2 s
 	pulses := int(forgeTime() / pulseTime)
 	calm := a.pulse(t, max(pulses/4, 50))
 	before := memoryOf(t, a.cmd.Process.Pid)
@@ -277,7 +277,7 @@ func underFlood(t *testing.T, p *prooftest.Proof, a *arena, f *forger) int {
 	moves := len(loud) + int(honest.Load())
 	most := int64(24<<20 + min(moves*600, 128<<20))
 	if prooftest.Raced {
-		most *= 4 // the race detector's own memory grows with ours
+		most *= 4 // the race detector's own memory grows with the server's
 	}
 	if grown := after - before; grown > most {
 		t.Errorf("the memory has grown by %d MB, at most %d MB with %d moves", grown>>20, most>>20, moves)
@@ -313,9 +313,8 @@ func (a *arena) stored(t *testing.T, sessions, honest int) {
 	}
 }
 
-// TestForgedHellos: 2,000 hellos a second from random addresses, which hear no
-// answer, leave no row and no board; every honest newcomer plays soon, and an
-// address is sent little.
+// TestForgedHellos: 2,000 hellos a second from random addresses, which receive no answer,
+// leave no row and no board; every honest newcomer plays soon, and an address is sent little.
 func TestForgedHellos(t *testing.T) {
 	p := prooftest.Needs(t, "root and a machine for itself")
 	a := openArena(t)

@@ -15,7 +15,7 @@ func TestHandoffLoad(t *testing.T) {
 	handOffUnderLoad(t, 2000, 180, prooftest.Sized(5, 5, 100))
 }
 
-// TestHandoffLarge is the same with 100,000 boards.
+// TestHandoffLarge is TestHandoff with 100,000 boards.
 func TestHandoffLarge(t *testing.T) {
 	prooftest.Needs(t, "minutes and 100,000 boards")
 	handOffUnderLoad(t, 100_000, 180, prooftest.Sized(1, 1, 10))

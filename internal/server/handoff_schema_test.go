@@ -82,8 +82,8 @@ func TestHandoffMigrates(t *testing.T) {
 	}
 }
 
-// TestBackAfterUpgrade: a newer image has migrated the database by a step that is
-// additive. The binary of before starts on it again, and everything is there.
+// TestBackAfterUpgrade: a newer process has migrated the database by an additive step. The
+// former binary starts on it again, and everything is there.
 func TestBackAfterUpgrade(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

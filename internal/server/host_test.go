@@ -136,8 +136,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestBan: a ban holds, after a crash of the profile and after a restart too,
-// until it is lifted or its time is over.
+// TestBan: a ban holds, after a crash of the profile and after a restart too, until it is
+// lifted or ends.
 func TestBan(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,8 +12,8 @@ import (
 	"wamble/internal/profile"
 )
 
-// TestBotsAreMarked: what a program has done is marked on its board and to spectators, and
-// it is ranked among programs, over HTTP and in packets; a person is not.
+// TestBotsAreMarked: a program's moves are marked on its board and to spectators, and it is
+// ranked among programs, over HTTP and in packets; a person's are not.
 func TestBotsAreMarked(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("(def min-boards 4)")).ready()

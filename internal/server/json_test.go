@@ -28,7 +28,7 @@ type jsonPlayer struct {
 	history history // for the judge
 }
 
-// object is what such a client reads.
+// object is a JSON object that the server sends.
 type object struct {
 	ID      json.RawMessage            `json:"id"`
 	Ctrl    string                     `json:"ctrl"`
@@ -86,7 +86,7 @@ func (p *jsonPlayer) check(ctrl string, text []byte) {
 	}
 }
 
-// ask sends a request and returns its answer: what has its id, beside the ACK.
+// ask sends a request and returns its answer: the object with its id, besides the ACK.
 func (p *jsonPlayer) ask(request map[string]any) object {
 	p.t.Helper()
 	p.next++
@@ -121,7 +121,7 @@ func (p *jsonPlayer) move(at object) object {
 	return p.ask(map[string]any{"ctrl": "PLAYER_MOVE", "board_id": at.Board, "payload": map[string]any{"uci": uci}})
 }
 
-// movesMade is how many moves the first profile has accepted.
+// movesMade returns how many moves the first profile has accepted.
 func (h *here) movesMade() (n uint64) {
 	h.t.Helper()
 	if !h.first().Do(h.t.Context(), func(p *profile.Profile) { n = p.Stats().Moves }) {

@@ -36,7 +36,7 @@ type viewOp struct{ plies int }
 // finalOp is the last operation on a board: the store has these moves.
 type finalOp struct{ moves string }
 
-// boardState is what the judge thinks of a board between two operations.
+// boardState is the model's state of a board between two operations.
 type boardState struct {
 	plies int
 	moves string

@@ -32,7 +32,7 @@ func TestMerge(t *testing.T) {
 			})
 		}
 		until(t, "the store has both", func() bool { return h.pending() == 0 })
-		h.pause(true) // so the store does not know that they are one
+		h.pause(true) // so the store does not have the merge
 		if got := h.command("merge", host.Arguments{Whom: from.Handle, Into: into.Handle}); len(got) != 1 {
 			t.Errorf("merged in %v", got)
 		}

@@ -9,7 +9,7 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// statusStore is a store of which only the state of its schema is asked.
+// statusStore is a store that only returns the state of its schema.
 type statusStore struct {
 	Store
 	status schema.Status

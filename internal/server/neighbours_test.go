@@ -80,8 +80,8 @@ func (p *player) stats(ctx context.Context) client.Stats {
 	return stats
 }
 
-// pending is how much was decided that the stores do not have: in the journal, or on its way
-// there.
+// pending returns how many decided messages the stores do not have: in the journal, or on
+// their way there.
 func (h *here) pending() (n uint64) {
 	for _, in := range h.runner.Stats().Inboxes {
 		n += in.Depth
@@ -95,7 +95,7 @@ func (h *here) pending() (n uint64) {
 	return n
 }
 
-// pause keeps the stores from getting what the journal has, or lets them have it again.
+// pause stops or restarts the drains from the journal to the stores.
 func (h *here) pause(paused bool) {
 	h.t.Helper()
 	set := h.runner.ResumeQueue
@@ -109,8 +109,8 @@ func (h *here) pause(paused bool) {
 	}
 }
 
-// TestNeighbourKnowsToken: a token that one profile has just made names the same
-// player in another, at once, and so it does after a goodbye.
+// TestNeighbourKnowsToken: a token that one profile has just made belongs to the same player
+// in another, at once and after a goodbye.
 func TestNeighbourKnowsToken(t *testing.T) {
 	t.Parallel()
 	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
@@ -305,8 +305,8 @@ func twoPorts(t *testing.T, more string) (text string, at map[string]string) {
 	return conf(text), at
 }
 
-// TestNeighbourCrash: the process is killed while each profile has something in the
-// journal that the store lacks. After it, what red has answered holds in blue.
+// TestNeighbourCrash: the process is killed while the journal has messages of each profile
+// that the store lacks. After it, what red has answered holds in blue.
 func TestNeighbourCrash(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -339,8 +339,8 @@ func TestNeighbourCrash(t *testing.T) {
 	}
 }
 
-// TestNeighbourHandoff: another image takes over, and red and blue go on as
-// neighbours.
+// TestNeighbourHandoff: another process takes over, and red and blue still share their
+// players.
 func TestNeighbourHandoff(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)

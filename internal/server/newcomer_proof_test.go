@@ -43,7 +43,7 @@ func TestNewcomer(t *testing.T) {
 	w.seats = append(w.seats, me)
 	came := w.time()
 	var self, before wamble.SessionID // the newcomer, and the player answered last
-	mine := map[wamble.BoardID]bool{} // boards that I have moved on, and whether as White
+	mine := map[wamble.BoardID]bool{} // boards that the newcomer has moved on, and whether as White
 	won, lost, ends := 0, 0, 0
 	given, early, opening := 0, 0, 0 // boards, and those of them with at most two moves, or seven
 	for answers := 0; (won+lost == 0 || answers < 60) && w.time().Sub(came) < 5*time.Minute; {

@@ -149,10 +149,10 @@ func limit(b *testing.B, pid int, cores float64) {
 	}
 }
 
-// cpuOf is the processor time that a process has used.
+// cpuOf returns the processor time that a process has used.
 func cpuOf(pid int) time.Duration { return cpuTime(func(p, _ int) bool { return p == pid }) }
 
-// cpuTime is the processor time of the processes that are meant.
+// cpuTime returns the processor time of the processes for which meant is true.
 func cpuTime(meant func(pid, parent int) bool) (used time.Duration) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range files {

@@ -73,7 +73,7 @@ func TestNoHandoff(t *testing.T) {
 		}
 	}
 	i.write("trouble", "")
-	// The way of the signal is open again after an exec that failed.
+	// Signals are handled again after an exec that failed.
 	last := i.status().Handoff.At
 	if err := i.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
 		t.Fatal(err)
@@ -156,8 +156,8 @@ func TestTwoHandoffs(t *testing.T) {
 	verifySQLite(t, i.dir, c)
 }
 
-// TestConsoleHandoff: a handoff from the console is answered, by the next image. The
-// same request, sent again, is answered without another handoff.
+// TestConsoleHandoff: a handoff from the console is answered, by the next process. The same
+// request, sent again, is answered without another handoff.
 func TestConsoleHandoff(t *testing.T) {
 	t.Parallel()
 	i := spawnImage(t, conf(""))

@@ -228,7 +228,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// TestConformsBites: a validator that finds nothing wrong proves nothing.
+// TestConformsBites: conforms finds errors.
 func TestConformsBites(t *testing.T) {
 	t.Parallel()
 	schema := map[string]any{"type": "object", "required": []any{"a"}, "properties": map[string]any{

@@ -17,9 +17,9 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// TestTwoServers: a second server on the same database and profile is refused with
-// the name of the first, which plays on; a server that was stopped in order, or
-// that comes back to its journal, is not waited for.
+// TestTwoServers: a second server on the same database and profile is refused with the name
+// of the first, which plays on; a server that was stopped in order, or that comes back to its
+// journal, starts without waiting.
 func TestTwoServers(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

@@ -14,7 +14,7 @@ import (
 	"wamble/wire"
 )
 
-// asked is an answer to a command about people, as far as the test looks at it.
+// asked has the fields of a command's answer that the test checks.
 type asked struct {
 	People []seen
 	More   bool

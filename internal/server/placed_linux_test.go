@@ -63,7 +63,7 @@ func inHalves(t *testing.T, a, b *here) {
 	until(t, "both serve", func() bool { return a.Status(t.Context()).Ready() && b.Status(t.Context()).Ready() })
 }
 
-// TestPlaced: a machine that is alone has all parts. A second one gets its share, one part
+// TestPlaced: a single machine has all partitions. A second one gets its share, one partition
 // after another, and both serve players of their own; boards travel between them. When one
 // stops in order, the other has all again.
 func TestPlaced(t *testing.T) {
@@ -115,8 +115,8 @@ func TestPlaced(t *testing.T) {
 }
 
 // TestPlacedOneAddress: clients that know one address and never ask for another, as those of
-// the original do, play on when their part goes to another machine: that serves them through
-// the one they know.
+// the original do, play on when their partition goes to another machine: the one they know
+// forwards their packets.
 func TestPlacedOneAddress(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -215,7 +215,7 @@ func share(t *testing.T, want int, machines ...*machine) {
 	})
 }
 
-// TestPlacedHandoff: a machine of several hands its parts over to its next image.
+// TestPlacedHandoff: a machine of several hands its partitions over to its next process.
 func TestPlacedHandoff(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -246,8 +246,8 @@ func TestPlacedStopWithoutDatabase(t *testing.T) {
 	s.end()
 }
 
-// TestPlacedHandoffWaits: a handoff waits for a part that comes, which holds what a reload
-// would hold; it does not wait for a reload.
+// TestPlacedHandoffWaits: a handoff waits for an arriving partition, which holds what a
+// reload would hold; it does not wait for a reload.
 func TestPlacedHandoffWaits(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
@@ -267,8 +267,8 @@ func TestPlacedHandoffWaits(t *testing.T) {
 	s.endChange()
 }
 
-// TestPlacedHandoffSchema: one of two machines becomes an image that adds to the database.
-// The older one plays on beside it, and takes over its parts.
+// TestPlacedHandoffSchema: one of two machines is replaced by a process that adds to the
+// database. The older one plays on beside it, and takes over its partitions.
 func TestPlacedHandoffSchema(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

@@ -55,7 +55,7 @@ func TestPlacedCountedOnce(t *testing.T) {
 	heard("one")
 	has(p, "after the other machine has heard of it")
 
-	// The other machine hears of it first.
+	// The other machine receives it first.
 	pauseStore(t, a, true)
 	private = guest(ctx, t, a).login(ctx)
 	heard("two")
@@ -77,7 +77,7 @@ func guest(ctx context.Context, t *testing.T, h *here) *player {
 	return p
 }
 
-// pauseStore lets what is decided on a machine wait in its journal, or go on to the database.
+// pauseStore stops or restarts a machine's drain from its journal to the database.
 func pauseStore(t *testing.T, h *here, on bool) {
 	t.Helper()
 	for shard := range h.partitionCount() {

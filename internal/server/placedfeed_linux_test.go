@@ -9,7 +9,7 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// site is where a machine answers HTTP.
+// site returns where a machine answers HTTP.
 func (m *machine) site() string { return strings.Replace(m.ip, "udp:", "http:", 1) }
 
 // TestPlacedFeed: a reader receives every game that has ended on any machine once, behind one

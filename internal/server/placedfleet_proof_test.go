@@ -56,7 +56,7 @@ func newContinent(t testing.TB, n, players int) *continent {
 	return c
 }
 
-// begin starts a machine, as an image that can hand over.
+// begin starts a machine, as a process that can hand over.
 func (c *continent) begin(m *machine) {
 	c.t.Helper()
 	if err := os.WriteFile(filepath.Join(m.dir, "test.conf"), []byte(m.text), 0o600); err != nil {
@@ -84,8 +84,8 @@ func (c *continent) begin(m *machine) {
 	})
 }
 
-// spread is which machine has which part, by what those say that are awake; "": none, or
-// two.
+// spread returns the machine of each partition, by the reports of the running ones; "": none,
+// or two.
 func (c *continent) spread() (at [partsOfContinent]string) {
 	for _, m := range c.machines {
 		if m.asleep || m.child == nil || m.cmd.ProcessState != nil {
@@ -107,8 +107,8 @@ func (c *continent) spread() (at [partsOfContinent]string) {
 	return at
 }
 
-// whole waits until one machine has each part, and all of them serve, or wait for parts: one
-// that comes and goes does so for up to two minutes.
+// whole waits until one machine has each partition, and all of them serve, or wait for
+// partitions: one that comes and goes does so for up to two minutes.
 func (c *continent) whole() {
 	c.t.Helper()
 	until(c.t, "each part has its machine", func() bool {
@@ -129,7 +129,7 @@ func (m *machine) waits(t testing.TB) bool {
 	return err == nil && len(s.Parts) == partsOfContinent && !slices.ContainsFunc(s.Parts, func(p host.PartStatus) bool { return p.Here || p.Node == "" })
 }
 
-// victim is a machine that has parts.
+// victim returns a machine that has partitions.
 func (c *continent) victim() *machine {
 	var busy []*machine
 	at := c.spread()

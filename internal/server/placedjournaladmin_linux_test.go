@@ -48,7 +48,7 @@ func TestPlacedJournalAdmin(t *testing.T) {
 			})
 		}
 	}
-	metrics := map[string]int{} // by what the line begins with
+	metrics := map[string]int{} // by the beginning of the line
 	for name, h := range machines {
 		other, mine := machines[map[string]string{"a": "b", "b": "a"}[name]], held(t, h.dir)
 		far := held(t, other.dir)[0]

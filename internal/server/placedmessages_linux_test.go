@@ -16,8 +16,8 @@ import (
 )
 
 // TestPlacedMessages: commands of another machine are carried out in the order in which they
-// were given, and once, also when that machine does not know whether its message has arrived
-// and sends it again.
+// were given, and once, also when that machine got no confirmation of its note and sends it
+// again.
 func TestPlacedMessages(t *testing.T) {
 	t.Parallel()
 	h := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
@@ -52,7 +52,7 @@ func TestPlacedMessages(t *testing.T) {
 			t.Fatalf("the player is told %q, want %q", got, want)
 		}
 	}
-	// What holds is looked for where it is kept: a message that is late changes nothing.
+	// Lasting restrictions are read from where they are stored: a late note changes nothing.
 	send("x-4", &profile.Ban{Whom: profile.Target{Net: netip.MustParsePrefix("127.0.0.0/24")}})
 	if turnedAway(t, h.address()) != nil {
 		t.Error("a ban that is not kept holds")
@@ -105,8 +105,8 @@ func TestHandOverMessages(t *testing.T) {
 	release()
 }
 
-// TestPlacedHandoffMessages: the next image of a machine does not carry out again what
-// another one has said to the image before.
+// TestPlacedHandoffMessages: the next process of a machine does not carry out again what
+// another machine has sent to the former one.
 func TestPlacedHandoffMessages(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

@@ -21,7 +21,7 @@ import (
 	"wamble/wire"
 )
 
-// holdLetters lets no machine write notes until release is called.
+// holdLetters blocks all writes of notes until release is called.
 func holdLetters(t testing.TB, db postgres.Options) (release func()) {
 	t.Helper()
 	return pgtest.Lock(t, db, `SELECT pg_advisory_lock(x'77616d62'::int, hashtext('main'))`)
@@ -79,7 +79,7 @@ func TestPlacedKillAfterRevoke(t *testing.T) {
 	}
 }
 
-// posted is what the notes in the database tell the other machines.
+// posted returns the notes in the database for the other machines.
 func posted(t testing.TB, h *here) (inputs []profile.Input) {
 	t.Helper()
 	notes, err := h.sharedJournal.log.Notes(t.Context(), h.sharedJournal.name)
@@ -102,8 +102,8 @@ func posted(t testing.TB, h *here) (inputs []profile.Input) {
 	return inputs
 }
 
-// TestPlacedCommandPublished: when a command is answered the other machines find in the database
-// what it is, or what has come of it.
+// TestPlacedCommandPublished: when a command is answered, the database has its note for the
+// other machines, or its effect.
 func TestPlacedCommandPublished(t *testing.T) {
 	t.Parallel()
 	h := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
@@ -186,8 +186,8 @@ func TestPlacedHandoffUnsent(t *testing.T) {
 	b.end()
 }
 
-// TestInheritedMessagesLate: messages are read again after a while, although more than one of the
-// shards that were handed over is not up.
+// TestInheritedMessagesLate: notes are read again after a while, although more than one of
+// the shards that were handed over is not running.
 func TestInheritedMessagesLate(t *testing.T) {
 	t.Parallel()
 	s, err := Open(Options{Config: loadConf(t, conf("(def shards 2)\n")), Dir: t.TempDir()})

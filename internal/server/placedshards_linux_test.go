@@ -65,8 +65,8 @@ func TestPlacedShardsFoundLate(t *testing.T) {
 	until(t, "a serves all parts", func() bool { return len(held(t, a.dir)) == 4 && a.Status(t.Context()).Ready() })
 }
 
-// TestDeposedWords: a machine that has lost one part of several does not say that it becomes
-// a standby.
+// TestDeposedWords: a machine that has lost one partition of several does not report that it
+// becomes a standby.
 func TestDeposedWords(t *testing.T) {
 	t.Parallel()
 	db := postgres.Options{Host: "127.0.0.1", Port: 1, User: "wamble", Name: "wamble"}
@@ -83,7 +83,8 @@ func TestDeposedWords(t *testing.T) {
 	}
 }
 
-// unjoined is the configuration of a machine that others do not reach: one has all parts.
+// unjoined is the configuration of a machine that others do not reach: one has all
+// partitions.
 func unjoined(db postgres.Options, node string) string { return shared(db, node) + "(def shards 2)\n" }
 
 // TestPlacedWithoutPart: a machine without partitions reports that its profile is not served

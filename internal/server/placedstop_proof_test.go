@@ -87,7 +87,7 @@ func TestPlacedStop(t *testing.T) {
 	began := time.Now()
 	longest := c.longestWait(t, func() {
 		a.stop()
-		<-a.rebalancer.ended // from here on it ends what it has left
+		<-a.rebalancer.ended // from here on it ends everything else
 		through.more(t, 4)
 		through.finish()
 		a.end()

@@ -32,7 +32,7 @@ func TestPlacedLeaderboard(t *testing.T) {
 	private := on[a].players[0].login(ctx)
 	on[b].players[0].loginAs(ctx, private)
 
-	// rows are those of the player on the leaderboard of a machine.
+	// rows returns those of the player on the leaderboard of a machine.
 	size := 10
 	rows := func(h *here) []client.Rank {
 		size = size%20 + 10 // a page is kept for a while
@@ -59,7 +59,7 @@ func TestPlacedLeaderboard(t *testing.T) {
 	}
 }
 
-// timers are those of the journal's parts that a machine has, by part.
+// timers returns those of the journal's partitions on a machine, by partition.
 func (h *here) timers() map[int][]runner.ArmedTimer {
 	all := map[int][]runner.ArmedTimer{}
 	for part := range h.partitionCount() {
@@ -72,8 +72,8 @@ func (h *here) timers() map[int][]runner.ArmedTimer {
 	return all
 }
 
-// TestPlacedRetention: one machine deletes what is too old, for all. When it is lost
-// another one does, with the same timer.
+// TestPlacedRetention: one machine deletes what is too old, for all. When it is lost another
+// one does, with the same timer.
 func TestPlacedRetention(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)

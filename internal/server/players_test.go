@@ -16,7 +16,7 @@ import (
 	"wamble/internal/store"
 )
 
-// player plays random legal moves and writes down which were accepted.
+// player plays random legal moves and records which were accepted.
 type player struct {
 	t      testing.TB
 	c      *client.Client
@@ -32,7 +32,7 @@ type player struct {
 	moves   atomic.Int64 // that were accepted
 }
 
-// played is a move that the server said it has.
+// played is a move that the server has accepted.
 type played struct {
 	board wamble.BoardID
 	ply   int
@@ -82,7 +82,7 @@ func (p *player) choose(b client.Board) (uci string, ply int, ok bool) {
 	return moves[p.rng.IntN(len(moves))].String(), pos.Ply() + 1, true
 }
 
-// move plays one move and returns whether it may go on.
+// move plays one move and returns whether the player may go on.
 func (p *player) move(ctx context.Context) bool {
 	b := p.c.Board()
 	if b.ID == 0 || strings.Count(b.FEN, " ") < 5 {
@@ -143,8 +143,8 @@ func (p *player) ask(ctx context.Context) {
 	}
 }
 
-// see writes down how many moves a board has that the player was shown in answer to a
-// request. A short answer does not say it.
+// see records how many moves a board has that the player was shown in answer to a request. A
+// short answer does not contain it.
 func (p *player) see(call int64, b client.Board) {
 	if b.ID == 0 || strings.Count(b.FEN, " ") < 5 {
 		return

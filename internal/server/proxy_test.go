@@ -20,7 +20,7 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// proxied starts a proxy with a file of packaging/proxy before a server, and returns
+// proxied starts a proxy with a file of packaging/proxy in front of a server, and returns
 // where it listens. It connects from 127.0.0.2.
 func proxied(t *testing.T, name, file, certificate string, server string) string {
 	t.Helper()

@@ -22,7 +22,7 @@ func TestPacketPanicsTwice(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		message wire.Message
-		at      int // the how-manieth handling panics
+		at      int // the number of the call that panics
 	}{
 		{"at once", &wire.GetProfileInfo{Name: wire.Text("poison")}, 1},
 		{"after a load", &wire.GetPlayerStats{}, 2},

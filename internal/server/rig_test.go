@@ -32,9 +32,9 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// asServer is set in a child process that is to be a server: its value is the
-// data directory, and the configuration is on its standard input. A reload takes
-// it from reload.conf in the data directory.
+// asServer is set in a child process that runs a server: its value is the data directory, and
+// the configuration is on its standard input. A reload reads it from reload.conf in the data
+// directory.
 const asServer = "WAMBLE_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -138,9 +138,9 @@ func clockOf(dir string) func() time.Duration {
 	return func() time.Duration { return time.Duration(by.Load()) }
 }
 
-// conf is a configuration for tests: loopback, ports that the kernel chooses, and
-// as much time for the journal to reach the store at the end as a busy machine
-// may need. Otherwise the journal keeps the rest, and a test would miss it.
+// conf is a configuration for tests: loopback, ports that the kernel chooses, and as much
+// time for the journal to reach the store at the end as a busy machine may need. Otherwise
+// messages would stay in the journal, and a test would miss them.
 func conf(more string) string {
 	return `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "127.0.0.1:0") (def disk-reserve-mb 0) (def shutdown-timeout 120)
 (def log-level "warn") (def rate-limit-ip-requests-per-sec 0) (def rate-limit-requests-per-sec 0) (def new-players-per-ip-per-min 0) (def min-boards 8)
@@ -246,8 +246,8 @@ type here struct {
 	log  *watchtest.Log
 }
 
-// serve starts a server that stops with the test, with the lease noneDies if o has none. It does
-// not wait until it is ready.
+// serve starts a server that stops with the test, with the lease noneDies if o has none. It
+// does not wait until it is ready.
 func serve(t testing.TB, o Options, text string) *here {
 	t.Helper()
 	h := &here{t: t, done: make(chan struct{}), log: &watchtest.Log{}}
@@ -321,7 +321,7 @@ func (h *here) Addresses() addresses {
 	return addresses{first.UDP, first.HTTP, h.Admin()}
 }
 
-// first keeps the first profile.
+// first returns the first profile.
 func (h *here) first() *supervisor { return h.supervisors()[0] }
 
 // life returns the first profile in memory, which is another one after a restart of the
@@ -419,13 +419,13 @@ func (c *child) awaitReady(out io.Reader) {
 	c.port, c.admin, _ = strings.Cut(strings.TrimSpace(line), " ")
 }
 
-// begin starts a server on a directory. What it prints when it is ready comes from out.
+// begin starts a server on a directory; out is its output when it is ready.
 func begin(t testing.TB, dir, text string, env ...string) (_ *child, out io.Reader) {
 	t.Helper()
 	return beginWith(t, dir, text, (*exec.Cmd).Start, env...)
 }
 
-// beginWith is begin for a process that is started in a way of its own.
+// beginWith is begin with another way to start the process.
 func beginWith(t testing.TB, dir, text string, start func(*exec.Cmd) error, env ...string) (_ *child, out io.Reader) {
 	t.Helper()
 	layFile(t, dir, text)

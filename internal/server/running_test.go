@@ -56,7 +56,7 @@ func TestSeveralProfiles(t *testing.T) {
 	}
 }
 
-// TestStartStatuses: what keeps profiles from starting has its status, and then
+// TestStartStatuses: each error that keeps profiles from starting has its status, and then
 // nothing is bound.
 func TestStartStatuses(t *testing.T) {
 	t.Parallel()

@@ -51,8 +51,7 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// replays makes sure that a recording of at least so many steps is replayed byte
-// for byte.
+// replays checks that a recording of at least so many steps is replayed byte for byte.
 func replays(t *testing.T, file string, least int) {
 	t.Helper()
 	f, err := os.Open(file)
@@ -94,8 +93,8 @@ func TestWebSocket(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// TestStop: SIGTERM in mid-load ends the process in order, with everything in
-// the store, and play goes on when it runs again.
+// TestStop: SIGTERM under load ends the process in order, with everything in the store, and
+// play goes on when it runs again.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	dir, text := t.TempDir(), staying(t, conf(""))
@@ -195,7 +194,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestCold: a token that is only in the store is known again, over a load.
+// TestCold: a token that is only in the store is found there, by a load.
 func TestCold(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -205,7 +204,7 @@ func TestCold(t *testing.T) {
 	token := p.c.Token()
 	p.c.Close()
 	s.end()
-	// Its reservation is over when the server comes back, and it is let go.
+	// Its reservation has ended when the server comes back, and the session leaves memory.
 	s = serve(t, Options{Dir: dir}, conf("(def reservation-timeout 1) (def session-timeout 1)")).ready()
 	until(t, "the player is only in the store", func() bool { return s.Status(t.Context()).Profiles[0].Sessions == 0 })
 	before := s.first().Figures(t.Context()).Stats.Loads

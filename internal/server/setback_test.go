@@ -70,8 +70,8 @@ func TestStoreGoesBack(t *testing.T) {
 }
 
 // TestShardsGoBack: a database of four shards comes back with less than it had. Boards have
-// travelled between them since, so that each shard has lost what others need: all of it is
-// there again.
+// travelled between them since, so that each shard's journal has messages that others need:
+// all of them are there again.
 func TestShardsGoBack(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -164,7 +164,7 @@ func TestStoreLosesMessages(t *testing.T) {
 	}
 }
 
-// TestShardLosesMessages: so it is if one shard alone has lost something, whichever it is.
+// TestShardLosesMessages: the same if one shard alone, whichever it is, has lost messages.
 func TestShardLosesMessages(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

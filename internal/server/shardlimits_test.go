@@ -42,8 +42,8 @@ func shardsOf(list []*client.Client) (n [4]int) {
 	return n
 }
 
-// TestShardsLimits: limits that protect the whole count over all shards: of players to the
-// last one.
+// TestShardsLimits: limits that protect the whole server count exactly over all shards: for
+// players to the last one.
 func TestShardsLimits(t *testing.T) {
 	t.Parallel()
 	limit := func(name, options string, bot bool, most, perMinute int, want string) {

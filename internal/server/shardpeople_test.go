@@ -16,7 +16,7 @@ import (
 	"wamble/wire"
 )
 
-// TestShardsPeople: what a host does to players reaches them in every shard, and counts
+// TestShardsPeople: a host's command about players reaches them in every shard, and counts
 // once.
 func TestShardsPeople(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestShardsPeople(t *testing.T) {
 		}
 	}
 
-	// One person in two shards, and another in a third.
+	// One player in two shards, and another in a third.
 	private := of[0].login(ctx)
 	if !of[0].move(ctx) {
 		t.Fatal("nobody could move")

@@ -38,8 +38,8 @@ func spread(t testing.TB, address string) *crowd {
 	return c
 }
 
-// checkShards: every board is in one shard, and boards were moved on by players of several
-// shards.
+// checkShards checks that every board is in one shard, and that boards were moved on by
+// players of several shards.
 func (c *crowd) checkShards(t testing.TB, db store.Queries) {
 	t.Helper()
 	c.checkPlaces(t, db, 4)
