@@ -55,8 +55,8 @@ func TestRecentAnswers(t *testing.T) {
 	}
 }
 
-// TestRecentIdentity: an identity that could not be read is not asked for again for a
-// moment, and the challenge stays good.
+// TestRecentIdentity: an identity that could not be read is not loaded again for a moment,
+// and the challenge stays valid.
 func TestRecentIdentity(t *testing.T) {
 	r := newRig(t, "")
 	by := standardSigner(1)

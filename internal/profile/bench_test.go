@@ -64,7 +64,7 @@ func newCrowdWith(tb testing.TB, options string, boards, sessions, playing int) 
 	return c
 }
 
-// emptyCrowd is a profile that has numbers to give, and waits for its boards.
+// emptyCrowd is a profile that has leases, and waits for its boards.
 func emptyCrowd(tb testing.TB, conf string) *crowd {
 	tb.Helper()
 	c := &crowd{now: epoch, rng: 1}

@@ -52,7 +52,7 @@ func TestBotsAreCountedAndBounded(t *testing.T) {
 	}
 }
 
-// TestNoBots: by max-bots or by policy, a host lets none in, and people all the same.
+// TestNoBots: by max-bots or by policy, a host refuses all programs, but no people.
 func TestNoBots(t *testing.T) {
 	for _, conf := range []string{"(def max-bots 0)", "(def max-bot-share 0)", `(policy-deny "*" "game.bot" "play" "people only")`} {
 		r := newRig(t, conf)
@@ -89,7 +89,7 @@ func TestBotsAreStored(t *testing.T) {
 	}
 }
 
-// TestBotsArePaid: what a program wins is its own, though it left before the end: it is
+// TestBotsArePaid: a program's points are its own, though it left before the end: it is
 // ranked among programs.
 func TestBotsArePaid(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")

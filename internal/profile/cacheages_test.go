@@ -22,7 +22,7 @@ func TestEventsOfCopies(t *testing.T) {
 	passed.Passed = true
 	for name, tc := range map[string]struct {
 		change StoreEvent
-		whole  int // what the identity has more when the change is counted
+		whole  int // what the counted change adds to the identity
 		own    int // and the session
 	}{
 		"won by the session":      {credited, 1, 1},
@@ -81,7 +81,7 @@ func TestEventsOfCopies(t *testing.T) {
 }
 
 // TestEventsOfOlderCopy: an identity that was in memory before one of its sessions was read
-// lacks what the session has.
+// lacks the session's totals.
 func TestEventsOfOlderCopy(t *testing.T) {
 	tokens, key := []wamble.Token{{4}, {5}}, wamble.PublicKey{7}
 	r := newRig(t, "")
@@ -98,7 +98,7 @@ func TestEventsOfOlderCopy(t *testing.T) {
 	}
 }
 
-// TestCacheAgesAreForgotten: what is known of copies has bounds of time and number.
+// TestCacheAgesAreForgotten: the records of copies are bounded in time and number.
 func TestCacheAgesAreForgotten(t *testing.T) {
 	c, change := newCacheAges(), &StoreEvent{Session: 1, Stamp: Stamp{Journal: 1, Message: 1}}
 	c.add(0, cacheAge{session: 1, store: Cursors{change.Stamp}})

@@ -50,8 +50,8 @@ func (w *world) arrive(i int) {
 	c.hello()
 }
 
-// enlist makes a session with an identity that the store has for long, and
-// returns its token.
+// enlist makes a session with an identity that the store has had for long, and returns its
+// token.
 func (w *world) enlist() wamble.Token {
 	block := w.store.lease(Lease{wamble.SessionIDs, 1})
 	s := w.store.enlist(wamble.SessionID(block[0].First), 800+float64(w.rng.IntN(800)), w.now)
@@ -133,8 +133,8 @@ func (c *client) receive(b []byte) {
 		c.acked = true
 	}
 	if !c.acked && c.pending != nil && p.Ctrl != wire.CtrlAck {
-		// Nothing that comes before its ACK answers the request: it is a late copy,
-		// or will come again.
+		// A packet before the ACK does not answer the request: it is a late copy, or will
+		// come again.
 		return
 	}
 	if !p.Flags.Unreliable() && p.Ctrl != wire.CtrlAck {

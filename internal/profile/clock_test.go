@@ -50,8 +50,8 @@ func TestClockSetBackHolders(t *testing.T) {
 	held(third, "after another start")
 }
 
-// TestClockSetBackRows: a row of which the store keeps the later one has no earlier time
-// than those before; others have that of the wall clock.
+// TestClockSetBackRows: a row of which the store keeps the later one never has an earlier
+// time than those before; other rows have the wall clock's time.
 func TestClockSetBackRows(t *testing.T) {
 	now := epoch.Add(time.Second)
 	p := New(Options{Config: configOf(t, ""), Now: now})

@@ -11,8 +11,8 @@ import (
 	"wamble/wire"
 )
 
-// everyRequest is one request of each kind that succeeds, in an order in which
-// they can. A route without a row here fails TestEveryRequest.
+// everyRequest has one request of each kind, in an order in which all succeed. A route
+// without a row here fails TestEveryRequest.
 var everyRequest = []struct {
 	ctrl   wire.Control
 	packet func(e *everybody) []byte
@@ -97,7 +97,7 @@ func doEverything(t *testing.T, tape *bytes.Buffer) *everybody {
 	return e
 }
 
-// receive takes down the first of what was sent, and acknowledges it.
+// receive records the first packet that was sent, and acknowledges it.
 func (e *everybody) receive(asked wire.Control) {
 	packet := e.sent[0].packet
 	e.sent = e.sent[1:]

@@ -55,7 +55,7 @@ func beforeTheEnd(t *testing.T, conf string, moves []string, by []wamble.Session
 	return r
 }
 
-// end makes the last move, and returns what was said about points and ratings.
+// end makes the last move, and returns the notifications about points and ratings.
 func (r *rig) end(s wamble.SessionID, uci string) string {
 	r.t.Helper()
 	before := len(r.frames)
@@ -203,9 +203,9 @@ func TestOnePlayerTwoSessions(t *testing.T) {
 	}
 }
 
-// TestOverAtTheStart: 300 games are over when max-moves-per-board is lowered at a
-// restart. All are ended, with result and payouts in one frame each, and the next
-// restart finds none of them. What was predicted of them expires.
+// TestOverAtTheStart: 300 games are over when max-moves-per-board is lowered at a restart.
+// All are ended, with result and payouts in one frame each, and the next restart finds none
+// of them. Their predictions expire.
 func TestOverAtTheStart(t *testing.T) {
 	const games, players = 300, 4
 	r := newRig(t, `(def min-boards 304) (def prediction-mode "streak")`)

@@ -207,7 +207,7 @@ func TestWatchingFreesTheBoard(t *testing.T) {
 	}
 }
 
-// TestDealsAreCounted: how boards are dealt and how long they wait is counted.
+// TestDealsAreCounted: metrics count how boards are assigned and how long they wait.
 func TestDealsAreCounted(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	token, id := r.join(1)

@@ -400,8 +400,8 @@ func TestReadTerms(t *testing.T) {
 	}
 }
 
-// TestTermsGate: what needs the terms is refused until they are accepted, and
-// again when their text changes; the rest is not.
+// TestTermsGate: requests that need the terms are refused until they are accepted, and again
+// when their text changes; the others are not.
 func TestTermsGate(t *testing.T) {
 	r := housed(t, "")
 	token, id := r.join(1)

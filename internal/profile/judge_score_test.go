@@ -24,7 +24,7 @@ type scores struct {
 	rated         int
 }
 
-// final is a game that has ended, and what was paid and changed for it.
+// final is a game that has ended, with its payouts and changes of ratings.
 type final struct {
 	board   wamble.BoardID
 	result  wamble.Result
@@ -41,7 +41,7 @@ func newScores(c *config.Profile) scores {
 	}
 }
 
-// pool holds the number of boards against its bounds, after each group.
+// pool checks the number of boards against its bounds, after each group.
 func (s *scores) pool() error {
 	s.filled = s.filled || s.boards >= s.fewest
 	if s.boards > s.limit || s.filled && s.boards < s.fewest {
@@ -83,7 +83,7 @@ func (s *scores) intent(in intent.Intent) error {
 	return nil
 }
 
-// settle holds the games that have ended in a frame against the rules.
+// settle checks the games that have ended in a frame against the rules.
 func (s *scores) settle() error {
 	for _, f := range s.finals {
 		if err := s.check(f); err != nil {
@@ -94,7 +94,7 @@ func (s *scores) settle() error {
 	return nil
 }
 
-// check works out what everybody should have, in the words of the rules.
+// check computes what every player should have, straight from the rules.
 func (s *scores) check(f *final) error {
 	moves := map[wamble.SessionID]*[2]float64{} // white, black
 	var order []wamble.SessionID
@@ -113,8 +113,8 @@ func (s *scores) check(f *final) error {
 	pots := map[wamble.Result][2]float64{
 		wamble.WhiteWins: {s.pot, 0}, wamble.BlackWins: {0, s.pot}, wamble.Draw: {s.pot / 2, s.pot / 2},
 	}[f.result]
-	// Points are earned with others. Whether two sessions are of one player is not always
-	// known when a game ends, so that either may be.
+	// Points are earned with others. Whether two sessions belong to one player is not always
+	// known when a game ends, so either result is right.
 	alone, all := s.company(order, moves, false), s.company(order, moves, true)
 	sum := 0.0
 	for _, who := range order {

@@ -140,8 +140,8 @@ func (j *judge) intent(in intent.Intent) error {
 	return nil
 }
 
-// made reports whether a session has moved on a board that was like this: a move
-// without a replacement is answered by its own board.
+// made reports whether a session has moved on a board in this version: a move without a
+// replacement is answered by its own board.
 func (j *judge) made(id wamble.BoardID, by wamble.SessionID, version uint64, fen string) bool {
 	g := j.games[id]
 	return g != nil && slices.Contains(g.movers, by) && j.fens[shownKey{id, version}] == wire.ShortFEN(fen)

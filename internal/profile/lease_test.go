@@ -42,9 +42,8 @@ func (r *rig) holding(token wamble.Token) wamble.BoardID {
 // foolsMate is the shortest game.
 var foolsMate = [...]string{"f2f3", "e7e5", "g2g4", "d8h4"}
 
-// TestLongOutage: one player ends a game each second. The store goes away for half
-// an hour, every move is made and answered by the next board, and there are numbers
-// for hours to come.
+// TestLongOutage: one player ends a game each second. The store goes away for half an hour,
+// every move is made and answered by the next board, and the leases last for hours to come.
 func TestLongOutage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def rate-limit-requests-per-sec 0)")
@@ -80,9 +79,8 @@ func TestLongOutage(t *testing.T) {
 	}
 }
 
-// TestNoNumberLeft: without a number for another board a move that would end the
-// game is refused, and not made. All other moves are, and that one as soon as
-// there are numbers.
+// TestNoNumberLeft: without a number for another board a move that would end the game is
+// refused, and not made. All other moves are, and that one as soon as numbers are leased.
 func TestNoNumberLeft(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	token, id := r.join(1)

@@ -58,7 +58,7 @@ func TestNoBoardAfterTimeout(t *testing.T) {
 	}
 }
 
-// TestTakenBack: the pool is full, and one holder is silent for too long.
+// TestTakenBack: the pool is full, and a holder who is silent for too long loses their board.
 func TestTakenBack(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def inactivity-timeout 60) (def session-timeout 300)")
 	_, id := r.join(1)
@@ -130,7 +130,7 @@ func TestExpiryIsTold(t *testing.T) {
 	expect(t, r.took(), "SERVER_NOTIFICATION 6")
 }
 
-// TestRestart: what was reserved or active is in memory again, with its holder.
+// TestRestart: reserved and active boards are in memory again, with their holders.
 func TestRestart(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
 	token, id := r.join(1)
@@ -173,7 +173,7 @@ func TestRestoreDamaged(t *testing.T) {
 	}
 }
 
-// TestLeases: numbers are wished for at half, and boards are made when they come.
+// TestLeases: numbers are requested when half are used, and boards are made when they come.
 func TestLeases(t *testing.T) {
 	p := New(Options{Config: configOf(t, "(def min-boards 3000) (def max-boards 5000)"), Now: epoch, LeaseSize: 2000})
 	var out Output
@@ -204,8 +204,8 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestLastSeen: it is written down at most once a minute, with another frame or
-// alone, and nothing waits for it.
+// TestLastSeen: the time is journaled at most once a minute, with another frame or alone, and
+// no packet waits for it.
 func TestLastSeen(t *testing.T) {
 	r := newRig(t, "")
 	token, id := r.join(1)
@@ -227,7 +227,7 @@ func TestLastSeen(t *testing.T) {
 	}
 }
 
-// TestConfigure: new options count at once.
+// TestConfigure: new options hold at once.
 func TestConfigure(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
 	token, _ := r.join(1)
@@ -239,7 +239,7 @@ func TestConfigure(t *testing.T) {
 	expect(t, r.send(peerAt(1), helloPacket(token, 2)), "ACK 2", `ERROR 1001 ""`)
 }
 
-// TestLoadsAreBounded: in all, and behind one token.
+// TestLoadsAreBounded: loads are bounded in all, and behind one token.
 func TestLoadsAreBounded(t *testing.T) {
 	r := newRig(t, "")
 	r.options.MaxLoads = 2
@@ -256,7 +256,7 @@ func TestLoadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestClosed: a connection that closed is forgotten; its requests are decided.
+// TestClosed: a closed connection is dropped; its requests are decided.
 func TestClosed(t *testing.T) {
 	r := newRig(t, "")
 	peer := wamble.Peer{Addr: peerAt(1).Addr, Route: 7}
@@ -284,7 +284,7 @@ func TestReadOnly(t *testing.T) {
 	if got := r.send(peerAt(1), legalPacket(token, id, 3, 12)); !strings.HasPrefix(got, "ACK 3\nLEGAL_MOVES") {
 		t.Errorf("got %s", got)
 	}
-	// What has waited for a load is turned away too.
+	// A request that has waited for a load is refused, too.
 	r.step(&Writable{})
 	expect(t, r.send(peerAt(3), helloPacket(wamble.Token{3}, 1)), "")
 	r.step(&ReadOnly{})
@@ -336,7 +336,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestManyExpireAtOnce: the same for sessions, with their boards.
+// TestManyExpireAtOnce: thousands of sessions, with their boards, expire in several steps.
 func TestManyExpireAtOnce(t *testing.T) {
 	const holders = 9000
 	r := newRig(t, "(def min-boards 0) (def max-boards 10000) (def token-expiration 3600)")
@@ -362,9 +362,9 @@ func TestManyExpireAtOnce(t *testing.T) {
 	}
 }
 
-// TestNumbersAfterARestart: a client that takes a control code and number for a copy
-// of a packet that it had before hears a server that was restarted all the same. Only
-// SERVER_HELLO has always the number 1.
+// TestNumbersAfterARestart: a client that takes a packet with an earlier control code and
+// number for a copy reads a restarted server's packets all the same. Only SERVER_HELLO always
+// has the number 1.
 func TestNumbersAfterARestart(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
 	type packet struct {

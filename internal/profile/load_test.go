@@ -11,14 +11,14 @@ import (
 	"wamble/wire"
 )
 
-// outcomes are the answers of a store: the four, and a broken one that has found
+// outcomes are the answers of a store: the four, and that of a broken one that has found
 // nothing.
 const (
 	foundNothing = Broken + 1
 	outcomes     = int(foundNothing) + 1
 )
 
-// answerAs answers a load with an outcome. What is found but not stored is made up.
+// answerAs answers a load with an outcome. What is found but not stored is invented.
 func (m *memory) answerAs(l Load, o Outcome) *Loaded {
 	if o == foundNothing {
 		return &Loaded{Load: l.ID, Outcome: Found}

@@ -92,7 +92,7 @@ func TestLogin(t *testing.T) {
 			if i := s.Identity(); i == nil || i.Key() != by.key || !strings.HasPrefix(i.Handle(), "h_") || len(i.Handle()) != 14 || i.Stats().Rating != 1200 {
 				t.Errorf("got %+v", i)
 			}
-			// It is durable before it is said, and so known after a crash.
+			// The login is durable before it is answered, and so known after a crash.
 			r.restart()
 			expect(t, r.send(peerAt(1), helloPacket(token, 9)), "ACK 9", "SERVER_HELLO 0b "+start+" w board "+itoa(uint32(id))+" session.caps reservation.reserved_at board.fen board.version")
 			if i := r.p.sessions.Find(token).Identity(); i == nil || i.Key() != by.key {
@@ -108,8 +108,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLoginSecond: a known identity brings what all its sessions have won, and a
-// session can change hands.
+// TestLoginSecond: a known identity has the totals of all its sessions, and a session can
+// change to another one.
 func TestLoginSecond(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
 	by := standardSigner(1)
@@ -227,7 +227,7 @@ func TestJunkSignaturesLockNobodyOut(t *testing.T) {
 	if got := r.login(peerAt(2), token, 2, by); !strings.Contains(got, "LOGIN_SUCCESS") {
 		t.Errorf("the owner of the key: %s", got)
 	}
-	// Where the junk came from no signature is left; in a minute there is.
+	// The host of the junk has no budget for signatures left; in a minute it has.
 	if got := r.login(peerAt(1), foe, 100, standardSigner(2)); !strings.Contains(got, "LOGIN_FAILED") {
 		t.Errorf("the source of the junk: %s", got)
 	}
@@ -389,8 +389,8 @@ func TestLoginIsNotRelayed(t *testing.T) {
 	}
 }
 
-// TestLogout: when the ACK leaves, the session is over for good, and nothing that
-// the token could reach is left.
+// TestLogout: when the ACK leaves, the session has ended for good, and its token gives access
+// to nothing.
 func TestLogout(t *testing.T) {
 	r := newRig(t, "(def min-boards 2)")
 	by := standardSigner(1)

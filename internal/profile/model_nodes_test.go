@@ -56,8 +56,8 @@ type node struct {
 	w        *nodes
 	name     string
 	woken    time.Time // it sleeps until then
-	mend     time.Time // it is cut from the log until then
-	boots    int       // what was under way in an earlier one is forgotten
+	mend     time.Time // it is cut off from the log until then
+	boots    int       // requests of an earlier process are dropped
 	seen     time.Time // when the log received its last heartbeat
 	since    time.Time // since when every beat was answered
 	claiming []bool    // by part: a claim is under way
@@ -115,10 +115,10 @@ func (l *life) end() {
 // lives reports whether its node has not ended it.
 func (l *life) lives() bool { return l.n.lives[l.part.index] == l }
 
-// fenced reports whether its claim has ended, which it may not know.
+// fenced reports whether its claim has ended, which the life may not have found out.
 func (l *life) fenced() bool { return l.epoch != l.part.epoch }
 
-// later lets the process do something, when it is awake.
+// later calls do after d, when the process is not paused.
 func (n *node) later(d time.Duration, do func()) {
 	boots := n.boots
 	var wake func() []Input
@@ -161,8 +161,8 @@ func (n *node) cut() bool { return n.mend.After(n.w.now) }
 // reaches reports whether the node reaches the store: it is where the log is.
 func (n *node) reaches() bool { return !n.cut() && !n.w.store.away }
 
-// ask sends something to the log and lets it be answered. Both take their time, and
-// both may be lost; then lost is called, when the node gives up.
+// ask sends a request to the log and calls do for its answer. Both take their time, and both
+// may be lost; then lost is called, when the node gives up.
 func (n *node) ask(what string, do func() (answer func()), lost func()) {
 	w, boots := n.w, n.boots
 	tell := func(d time.Duration, do func()) {
@@ -246,7 +246,7 @@ type heard struct {
 	free   bool
 }
 
-// hear takes what the log has said to a beat.
+// hear takes the log's answer to a heartbeat.
 func (n *node) hear(p *part, sent time.Time, h heard) {
 	l := n.lives[p.index]
 	n.known[p.index] = h.holder
@@ -302,7 +302,7 @@ func (n *node) claim(p *part) {
 	}, over)
 }
 
-// begin makes a profile of what log and store have.
+// begin makes a profile from log and store.
 func (l *life) begin() {
 	w, p := l.n.w, l.part
 	var tail []journaled
@@ -344,7 +344,7 @@ func (w *nodes) options(p *part) Options {
 	return opts
 }
 
-// work begins what an instance does beside the players.
+// work begins the background work of an instance.
 func (l *life) work() {
 	l.every(300*time.Millisecond, l.drain)
 	if len(l.n.w.parts) > 1 {
@@ -382,7 +382,7 @@ func (l *life) drain() {
 	}
 }
 
-// take hands something to the profile with what else comes meanwhile.
+// take passes an input to the profile, with other pending ones.
 func (l *life) take(in Input) {
 	if l.inbox = append(l.inbox, in); len(l.inbox) == 1 {
 		l.later(l.n.w.upTo(2*time.Millisecond), l.flush)
@@ -511,12 +511,12 @@ func (w *nodes) durable(p *part, frame []byte) {
 		w.t.Fatalf("the log of part %d breaks a rule: %v", p.index, err)
 	}
 	p.journal = append(p.journal, journaled{uint64(len(p.journal)) + 1, frame})
-	if err := w.judge.pool(); err != nil && len(w.parts) == 1 { // several know late how many boards the others have
+	if err := w.judge.pool(); err != nil && len(w.parts) == 1 { // the shards learn late how many boards the others have
 		w.t.Fatal(err)
 	}
 }
 
-// disturb lets something happen to a node, mostly to one that serves.
+// disturb makes something happen to a node, mostly to one that serves.
 func (w *nodes) disturb() []Input {
 	if w.quiet {
 		return nil
@@ -568,8 +568,8 @@ func (w *nodes) run(until time.Time) {
 	w.now = until
 }
 
-// deliver brings what a player has sent to the nodes. With one part all get it: it is the
-// network's matter which of them does.
+// deliver brings a packet of a player to the nodes. With one part all get it: the network
+// decides which of them is reached.
 func (w *nodes) deliver(in *Packet) {
 	if len(w.parts) > 1 {
 		w.reach(in)

@@ -228,8 +228,8 @@ func (w *nodes) replaceAll() {
 	}
 }
 
-// replace lets another process go on where this one stops, with the claims that it has.
-// What is not ready for that begins anew.
+// replace lets another process go on in place of this one, with its claims. Parts that are
+// not ready for that begin anew.
 func (n *node) replace() {
 	w := n.w
 	var lives []*life
@@ -256,7 +256,7 @@ func (n *node) replace() {
 	})
 }
 
-// loseStore lets the store be away for a while.
+// loseStore makes the store away for a while.
 func (w *nodes) loseStore() {
 	if w.store.away {
 		return

@@ -37,7 +37,7 @@ type world struct {
 	queue    []journaled
 	seq      uint64
 	life     int       // counts the processes
-	epochs   []int     // by shard: how often what was not durable was forgotten
+	epochs   []int     // by shard: how often undurable changes were lost
 	handed   int       // how many of them took over
 	handing  bool      // another one is about to
 	troubles int       // so far
@@ -99,7 +99,7 @@ func (h *events) Pop() any {
 	return v
 }
 
-// after calls do later; only if the process still runs when ofLife is set.
+// after calls do later; if ofLife is set, only while the process still runs.
 func (w *world) after(d time.Duration, ofLife bool, do func() []Input) {
 	w.order++
 	e := event{at: w.now.Add(d), order: w.order, do: do}
@@ -109,7 +109,7 @@ func (w *world) after(d time.Duration, ofLife bool, do func() []Input) {
 	heap.Push(&w.events, e)
 }
 
-// epochOf is how often the shard of a token has forgotten what was not durable.
+// epochOf returns how often the shard of a token has lost undurable changes.
 func (w *world) epochOf(t wamble.Token) int { return w.epochs[t.Shard(len(w.epochs))] }
 
 func (w *world) upTo(most time.Duration) time.Duration {
@@ -131,7 +131,7 @@ func emptyWorld(t *testing.T, seed uint64, members int, c *config.Profile) *worl
 	}
 }
 
-// start is a new process: it has what journal and store have.
+// start is a new process: it has the content of journal and store.
 func (w *world) start() {
 	w.begin()
 	w.epochs[0]++
@@ -167,7 +167,7 @@ func (w *world) begin() {
 	}
 }
 
-// handOver is a new process that goes on where the old one stopped.
+// handOver is a new process that adopts the state of the old one.
 func (w *world) handOver() {
 	w.syncs = true
 	for len(w.groups) > 0 {
@@ -200,7 +200,7 @@ func (w *world) write(f journaled) {
 	r.apply()
 }
 
-// step runs a step, and checks and carries out what it wants.
+// step runs a step, and checks and carries out its outputs.
 func (w *world) step(inputs ...Input) {
 	before := w.p.Stats()
 	w.greetedAgain(inputs)
@@ -308,7 +308,7 @@ func (w *world) greetedAgain(inputs []Input) {
 	}
 }
 
-// check looks at a packet that leaves: it may show only what is durable.
+// check checks a packet that leaves: it may show only what is durable.
 func (w *world) check(to wamble.Peer, b []byte) {
 	var p wire.Packet
 	if err := p.Decode(b); err != nil {
@@ -375,7 +375,7 @@ func (w *world) checkSecrets(to wamble.Peer, p *wire.Packet, b []byte) {
 	}
 }
 
-// carry brings a packet to a client, or not, or twice.
+// carry delivers a packet to a client, or loses it, or delivers it twice.
 func (w *world) carry(to wamble.Peer, b []byte) {
 	c := w.clients[to]
 	b = bytes.Clone(b)
@@ -391,8 +391,7 @@ func (w *world) copies() int {
 	return [...]int{0, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.rng.IntN(10)]
 }
 
-// transit is how long a packet travels: those that leave when it is quiet overtake
-// none of each other.
+// transit returns how long a packet travels: when the model is quiet none overtakes another.
 func (w *world) transit() time.Duration {
 	if w.quiet {
 		return 10 * time.Millisecond
@@ -403,7 +402,7 @@ func (w *world) transit() time.Duration {
 	return time.Millisecond + w.upTo(20*time.Millisecond)
 }
 
-// disturb lets something go wrong, now and then.
+// disturb injects a fault, now and then.
 func (w *world) disturb() []Input {
 	w.after(2*time.Second+w.upTo(8*time.Second), false, w.disturb)
 	if w.quiet {
@@ -441,7 +440,7 @@ func (w *world) disturb() []Input {
 	return nil
 }
 
-// crash is the death of the process: what is not durable is lost.
+// crash ends the process: what is not durable is lost.
 func (w *world) crash() []Input {
 	w.syncs = true
 	if w.rng.IntN(4) == 0 || !w.resume() {
@@ -543,7 +542,7 @@ func (w *world) live(players int, length time.Duration) {
 	}
 	w.run(epoch.Add(length))
 
-	// Quiet: all that waits becomes durable, and reaches the store.
+	// Quiet: the backlog becomes durable, and reaches the store.
 	w.syncs, w.store.away = true, false
 	for len(w.groups) > 0 {
 		w.step(w.sync()...)

@@ -270,7 +270,7 @@ func TestMoveTellsPly(t *testing.T) {
 	}
 }
 
-// TestOffersDiffer: while there are boards enough, everybody is shown another.
+// TestOffersDiffer: while boards are free, every newcomer is shown another one.
 func TestOffersDiffer(t *testing.T) {
 	r := newRig(t, "(def min-boards 20)")
 	seen := map[wamble.BoardID]bool{}
@@ -284,7 +284,7 @@ func TestOffersDiffer(t *testing.T) {
 	}
 }
 
-// TestOfferElsewhere: the token of an offer is good only where it was sent to.
+// TestOfferElsewhere: the token of an offer is valid only from the address it was sent to.
 func TestOfferElsewhere(t *testing.T) {
 	r := newRig(t, "")
 	me := r.offered(peerAt(1))

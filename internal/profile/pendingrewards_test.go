@@ -67,8 +67,8 @@ func TestWonWhileAway(t *testing.T) {
 	}
 }
 
-// TestPendingRewardsAreBounded: an outage in which many win something while they are away costs
-// no more than so much memory.
+// TestPendingRewardsAreBounded: an outage in which many absent players win points uses a
+// bounded amount of memory.
 func TestPendingRewardsAreBounded(t *testing.T) {
 	o := newPendingRewards()
 	for id := range wamble.SessionID(maxPendingRewards + 100) {

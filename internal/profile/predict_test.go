@@ -11,7 +11,7 @@ import (
 	"wamble/wire"
 )
 
-// applyPrediction writes an intent about a prediction, and complains when one is
+// applyPrediction applies an intent about a prediction, and returns an error when one is
 // resolved twice.
 func (m *memory) applyPrediction(in intent.Intent) error {
 	switch in := in.(type) {
@@ -135,7 +135,7 @@ func predictors(t testing.TB, conf string) (r *rig, one, two wamble.Token) {
 	return r, one, two
 }
 
-// at is where a token speaks from.
+// at returns the address of a token's client.
 func (r *rig) at(token wamble.Token) wamble.Peer {
 	for n := 1; n < 10; n++ {
 		if r.p.link.Linked(token) && r.p.link.At(token, prefixOf(peerAt(n))) {
@@ -247,7 +247,7 @@ func TestSubmitByNobody(t *testing.T) {
 	}
 }
 
-// TestPredictions: what a reader sees, and how far.
+// TestPredictions: the predictions that a reader sees, and their depth.
 func TestPredictions(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -384,8 +384,7 @@ func TestPredictionsSurvive(t *testing.T) {
 		"PREDICTION_DATA 1<0:e2e4@1/0=1(1) 2<1:e7e5@2/1=1(2) 3<2:g1f3@3/2=0(0) board 1 "+treeKeys)
 }
 
-// TestPredictionsExpire: with the end of a game everything that was predicted of
-// it is over.
+// TestPredictionsExpire: with the end of a game all its predictions end.
 func TestPredictionsExpire(t *testing.T) {
 	r, one, two := predictors(t, `(def prediction-mode "streak") (def max-moves-per-board 1)`)
 	r.ask(two, submitPacket(two, 1, 5, "e2e4", 0))

@@ -88,7 +88,7 @@ func TestPeek(t *testing.T) {
 	if h := b.Holder; h == nil || h.Session != 112 || h.Handle != "h_0112" || h.Bot {
 		t.Errorf("it is held by %+v, want h_0112", h)
 	}
-	// What is not durable yet stands behind a durable index that has not been reached.
+	// Undurable changes are behind a durable index that has not been reached.
 	r.stuck = true
 	held := r.p.boards.Held(112)
 	token := r.store.sessions[112].Token

@@ -33,8 +33,8 @@ func TestHello(t *testing.T) {
 	if id != 2 || token.IsZero() {
 		t.Fatalf("got board %d, token %v; want board 2, a new one", id, token)
 	}
-	// The same player again: same token, same board; from an address that is
-	// known, so that everything fits.
+	// The same player again: same token, same board; from a proven address, so that the
+	// answer is complete.
 	got = r.send(peerAt(2), helloPacket(token, 2))
 	expect(t, got, "ACK 2", "SERVER_HELLO 0b "+start+" w board 2 "+boardKeys)
 	if s := r.p.Stats(); s.NewPlayers != 2 || s.Hellos != 3 {
@@ -170,7 +170,7 @@ func withVersion(b []byte, v byte) []byte {
 	return b
 }
 
-// drain uses up the numbers of a sequence, and lets no more come.
+// drain uses up the numbers of a sequence, and blocks new leases.
 func drain(r *rig, s wamble.Sequence) {
 	for r.p.leases.Remaining(s) > 0 {
 		r.p.leases.Next(s)
@@ -272,7 +272,7 @@ func TestMove(t *testing.T) {
 	}
 	expect(t, r.send(peerAt(2), helloPacket(token2, 2)), "ACK 2",
 		"SERVER_HELLO 0b rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b board 1 "+boardKeys2)
-	// A stranger is sent 8 × 34 bytes at most: what comes last is left out.
+	// An unproven address is sent 8 × 34 bytes at most: the last fields are left out.
 	expect(t, r.send(peerAt(3), helloPacket(token2, 1)), "ACK 1",
 		"SERVER_HELLO 0b rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b board 1 session.caps reservation.reserved_at last_move.from last_move.to board.fen")
 	r.apply()
@@ -387,7 +387,7 @@ func TestGoodbye(t *testing.T) {
 	}
 }
 
-// TestOtherRequests: what a client has no business to send is acknowledged.
+// TestOtherRequests: control codes that clients may not send are acknowledged only.
 func TestOtherRequests(t *testing.T) {
 	r := newRig(t, "")
 	token, _ := r.join(1)

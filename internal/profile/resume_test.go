@@ -12,8 +12,8 @@ import (
 	"wamble/internal/journal"
 )
 
-// resume lets another profile, with a configuration of its own, come back from a walk
-// of r's and the messages since, while the store has nothing of them.
+// resume restores another profile, with a configuration of its own, from a walk of r's and
+// the messages since, while the store has nothing of them.
 func resume(t testing.TB, r *rig, walked []walkSlice, conf string) *rig {
 	t.Helper()
 	return resumeTo(t, r, walked, conf, &ResumeEnd{Last: r.seq, Alone: true})
@@ -87,8 +87,8 @@ func TestResumeIntoOther(t *testing.T) {
 	}
 }
 
-// TestResumeNumbers: no number is given out that was given out before, and those that
-// are left serve while the store is away.
+// TestResumeNumbers: no number is given out twice, and the remaining ones are used while the
+// store is away.
 func TestResumeNumbers(t *testing.T) {
 	r := newRig(t, resumeConf)
 	r.join(1)
@@ -111,8 +111,8 @@ func TestResumeNumbers(t *testing.T) {
 	}
 }
 
-// TestResumeUnstored: a session that memory does not have, and the store not all of, is
-// not looked for before the store has everything.
+// TestResumeUnstored: a session that is not in memory, and not all in the store, is not
+// loaded before the store has everything.
 func TestResumeUnstored(t *testing.T) {
 	r := newRig(t, resumeConf)
 	token, _ := r.join(1)
@@ -179,7 +179,7 @@ func TestResumeDamaged(t *testing.T) {
 	}
 }
 
-// TestWalkWhilePlaying: a walk that is left in the middle holds nothing up.
+// TestWalkWhilePlaying: a walk that is abandoned in the middle blocks nothing.
 func TestWalkWhilePlaying(t *testing.T) {
 	r := newRig(t, resumeConf)
 	next, stop := iter.Pull(r.p.Walk(1, func() []byte { return nil }))

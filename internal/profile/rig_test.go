@@ -66,7 +66,7 @@ func ackPacket(token wamble.Token, seq uint32) []byte {
 	return encode(wire.Header{Token: token, Seq: seq}, wire.Ack{})
 }
 
-// rig is a profile with a journal and a store made of memory.
+// rig is a profile with a journal and a store in memory.
 type rig struct {
 	t       testing.TB
 	p       *Profile

@@ -34,7 +34,7 @@ type discard struct{}
 
 func (discard) Add(intent.Intent) {}
 
-// sentNow are the boards that were sent since the groups were forgotten last.
+// sentNow returns the boards that were sent since the groups were last cleared.
 func (s *travelShard) sentNow() (boards []wamble.BoardID) {
 	for _, g := range s.groups {
 		for _, f := range g.frames {

@@ -80,7 +80,7 @@ func TestListSessions(t *testing.T) {
 	expect(t, r.send(peerAt(3), revokePacket(alone, 21, 1)), "ACK 21", `ERROR 1001 "log in first"`)
 }
 
-// TestRevoke: a session that is revoked ends at once, wherever it is, and in the store.
+// TestRevoke: a revoked session ends at once, in whichever profile it is, and in the store.
 func TestRevoke(t *testing.T) {
 	for _, tc := range []struct {
 		name      string

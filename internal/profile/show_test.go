@@ -27,8 +27,8 @@ func TestShowsChess960(t *testing.T) {
 	}
 }
 
-// The last move is not shown when nothing stands where it went: castling in
-// Chess960 is written as king takes rook.
+// The last move is not shown when its target square is empty: castling in Chess960 is written
+// as king takes rook.
 func TestLastMove(t *testing.T) {
 	for uci, want := range map[string]bool{"e1a1": false, "e1e2": true} {
 		pool := board.New(board.Options{MaxMoves: 1000}, func() (wamble.BoardID, bool) { return 0, false }, rand.New(rand.NewPCG(1, 2)))

@@ -24,7 +24,7 @@ func TestShownMoves(t *testing.T) {
 		r.send(peerAt(1), movePacket(token, first, 4, "e7e5"))
 		r.send(peerAt(1), ackPacket(token, 4))
 		r.send(peerAt(1), helloPacket(token, 5))
-		r.wait(2 * time.Second) // it rides along, or goes alone after a while
+		r.wait(2 * time.Second) // it goes with another frame, or alone after a while
 		r.apply()
 		var got []string
 		for _, s := range r.store.shown {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// handOverAhead is handOver with what was written ahead, while a player plays on.
+// handOverAhead is handOver with slices written ahead, while a player plays on.
 func handOverAhead(t testing.TB, r *rig, play func()) *rig {
 	t.Helper()
 	a := r.p.boards.BeginAhead(3)

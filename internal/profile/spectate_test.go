@@ -136,7 +136,7 @@ func (r *rig) updates(to wamble.Peer) []string {
 	return lines
 }
 
-// TestWatching: what a watcher is shown of a game, until it ends and after.
+// TestWatching: the updates of a game that a watcher is sent, until it ends and after.
 func TestWatching(t *testing.T) {
 	r, one, two := predictors(t, "(def max-moves-per-board 2)")
 	at := r.at(two)
@@ -181,7 +181,7 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// TestSlowWatching: a brownout makes updates rarer.
+// TestSlowWatching: under brownout updates are rarer.
 func TestSlowWatching(t *testing.T) {
 	count := func(slow bool) int {
 		r, one, two := predictors(t, "(def max-boards 3)")
@@ -204,8 +204,8 @@ func TestSlowWatching(t *testing.T) {
 	}
 }
 
-// audienceOptions are the options of predict and spectate, each with what it
-// changes: something is tried with the defaults and with the option set.
+// audienceOptions are the options of predict and spectate, each with its effect: a request is
+// tried with the defaults and with the option set.
 var audienceOptions = []struct {
 	option, set      string // set: what is defined beside the scenery
 	scenery          string
@@ -302,7 +302,7 @@ func watches(board wamble.BoardID) func(r *rig, one, two wamble.Token) string {
 	return func(r *rig, _, two wamble.Token) string { return r.ask(two, watchPacket(two, board, 20, 0)) }
 }
 
-// sees counts what a watcher is shown of a move.
+// sees counts the updates that show a watcher a move.
 func sees(board wamble.BoardID) func(r *rig, one, two wamble.Token) string {
 	return func(r *rig, one, two wamble.Token) string {
 		r.ask(two, watchPacket(two, board, 20, 0))

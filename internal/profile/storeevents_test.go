@@ -20,8 +20,8 @@ func (r *rig) collect() *StoreEvents {
 	return all
 }
 
-// TestEventsOfRating: what a game brings its players is known in a profile that
-// shares the store, also of a session that is only there.
+// TestEventsOfRating: a game's changes of ratings reach a profile that shares the store, also
+// for a session that is only there.
 func TestEventsOfRating(t *testing.T) {
 	red := beforeTheEnd(t, "", fools, []wamble.SessionID{101, 102, 101, 102}, 101)
 	blue := newRig(t, "")

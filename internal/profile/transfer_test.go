@@ -53,8 +53,8 @@ type travelRow struct {
 	shard int
 }
 
-// travelShard is one shard of the model with its journal. What is in groups is not
-// durable, what is in the journal is, and what is behind applied the store lacks.
+// travelShard is one shard of the model with its journal. Messages in groups are not durable,
+// those in the journal are, and those after applied are not in the store.
 type travelShard struct {
 	w       *travelWorld
 	index   int
@@ -159,7 +159,7 @@ func (w *travelWorld) leased(s *travelShard, l Lease, first int64) {
 	s.step(&Leased{Sequence: l.Sequence, Blocks: []wamble.Block{{First: first, Count: int64(l.Count)}}})
 }
 
-// check: a board is in one memory at most.
+// check checks that a board is in one memory at most.
 func (w *travelWorld) check() {
 	at := map[wamble.BoardID]int{}
 	for _, s := range w.shards {
@@ -175,7 +175,7 @@ func (w *travelWorld) check() {
 	}
 }
 
-// happen lets something happen somewhere.
+// happen makes a random event happen in a shard.
 func (w *travelWorld) happen() {
 	s := w.shards[w.rng.IntN(len(w.shards))]
 	switch w.rng.IntN(24) {
@@ -325,7 +325,7 @@ func (s *travelShard) walk() {
 	s.walked, s.walking, s.slices = s.slices, nil, nil
 }
 
-// crash begins anew from the store, after the journal has gone there.
+// crash restores the shard from the store, after the journal has been applied.
 func (s *travelShard) crash() {
 	s.die()
 	s.begin()
@@ -351,7 +351,7 @@ func (s *travelShard) die() {
 	}
 }
 
-// resume begins anew from slices and tail, while the store may be behind.
+// resume restores the shard from slices and tail, while the store may be behind.
 func (s *travelShard) resume() {
 	s.die()
 	if len(s.walked) == 0 {
@@ -371,7 +371,7 @@ func (s *travelShard) resume() {
 	s.step(&Applied{Seq: uint64(s.applied)})
 }
 
-// handOff lets another process go on.
+// handOff lets another process adopt the shard's state.
 func (s *travelShard) handOff() {
 	for len(s.groups) > 0 {
 		s.sync()
@@ -482,8 +482,8 @@ func (w *travelWorld) settle() {
 	}
 }
 
-// TestFillInParts: of the boards that max-boards leaves a shard makes its part in one step:
-// the others may fill at the same moment.
+// TestFillInParts: of the boards that max-boards still allows, a shard makes only its share
+// in one step: the others may fill up at the same moment.
 func TestFillInParts(t *testing.T) {
 	cfg := config.Defaults().Default
 	cfg.Boards.MinBoards, cfg.Boards.MaxBoards = 100, 100

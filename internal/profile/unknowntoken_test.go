@@ -9,7 +9,7 @@ import (
 	"wamble"
 )
 
-// unlimited turns off what link limits before.
+// unlimited turns off the limits of package link.
 const unlimited = `(def min-boards 4) (def rate-limit-requests-per-sec 0) (def rate-limit-ip-requests-per-sec 0) (def new-players-per-ip-per-min 0) (def max-client-sessions 100000)
 `
 

@@ -22,8 +22,8 @@ func (r *rig) waiting(n int) (wamble.Token, int64) {
 	return p.Token, place
 }
 
-// shownTo returns the board that was pushed to a connection since the last call that read
-// what was sent, 0 if none was.
+// shownTo returns the board that was pushed to a connection since the last call that read the
+// sent packets, 0 if none was.
 func (r *rig) shownTo(n int) (board wamble.BoardID) {
 	for _, s := range r.sent {
 		if h, _ := wire.Peek(s.packet); s.to == streamAt(n) && h.Ctrl == wire.CtrlBoardUpdate {

@@ -9,15 +9,15 @@ import (
 	"wamble/wire"
 )
 
-// TestDurableIndexHolds: a journal that does not sync stops all packets, also those of
-// requests that decide nothing; when it syncs they come, ACKs first.
+// TestDurableIndexHolds: while the journal does not sync no packet leaves, also for requests
+// that change nothing; when it syncs they leave, ACKs first.
 func TestDurableIndexHolds(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
 	token, id := r.join(1)
 	other, otherID := r.join(2)
 	r.stuck = true
 	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), "")
-	// What follows may have seen the move.
+	// Later answers may show the move.
 	expect(t, r.send(peerAt(2), legalPacket(other, otherID, 2, 12)), "")
 	expect(t, r.send(peerAt(2), movePacket(other, otherID, 3, "e2e5")), "")
 	expect(t, r.greet(3, 1), "")
@@ -44,7 +44,8 @@ func TestDurableIndexHolds(t *testing.T) {
 	}
 }
 
-// TestDurableIndexReached: what decides nothing, when all is durable, leaves in its step.
+// TestDurableIndexReached: the answer to a request that changes nothing, when all is durable,
+// leaves in its step.
 func TestDurableIndexReached(t *testing.T) {
 	r := newRig(t, "")
 	token, id := r.join(1)
@@ -55,8 +56,8 @@ func TestDurableIndexReached(t *testing.T) {
 	}
 }
 
-// TestDone: a repetition of what is done is acknowledged, and answered the same
-// while the answer is kept.
+// TestDone: a repetition of a finished request is acknowledged, and answered the same while
+// the answer is kept.
 func TestDone(t *testing.T) {
 	r := newRig(t, "")
 	token, id := r.join(1)
@@ -130,8 +131,8 @@ func TestRepeatedAfterCrash(t *testing.T) {
 	}
 }
 
-// TestJournalFails: nothing is decided any more, nothing that waits leaves, and a
-// request leaves no trace.
+// TestJournalFails: nothing is decided any more, no waiting packet leaves, and a request
+// leaves no trace.
 func TestJournalFails(t *testing.T) {
 	r := newRig(t, "")
 	token, id := r.join(1)
