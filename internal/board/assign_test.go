@@ -141,7 +141,7 @@ func TestNoWeightAtAll(t *testing.T) {
 	}
 }
 
-// A board without weight is left alone while others have some.
+// A board without weight is not chosen while others have some.
 func TestNoWeightForOne(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards, o.New.End = 3, 3, 0 })
 	r.fill()
@@ -222,7 +222,7 @@ func TestNoNumberLeft(t *testing.T) {
 	if _, err := p.Assign(epoch, Player{Session: 9}, &s); !errors.Is(err, ErrNoID) {
 		t.Errorf("got %v, want %v", err, ErrNoID)
 	}
-	// A silent holder helps out.
+	// The board of a silent holder is reassigned.
 	p.Due(epoch.Add(time.Hour), nil, &s)
 	if a, err := p.Assign(epoch.Add(time.Hour), Player{Session: 9}, &s); err != nil || a.Taken.Reason != HolderReplaced {
 		t.Errorf("got %+v, %v", a, err)
@@ -302,7 +302,8 @@ func TestNobodyAnswersHimself(t *testing.T) {
 	}
 }
 
-// TestHeAnswersHimselfWhenThePoolIsFull: it is better than no board.
+// TestHeAnswersHimselfWhenThePoolIsFull: a player gets a board of their own last move rather
+// than none.
 func TestHeAnswersHimselfWhenThePoolIsFull(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 3 })
 	r.assign(8)

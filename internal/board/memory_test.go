@@ -51,7 +51,7 @@ func tryLongGame(n int, rng *rand.Rand) *wamble.Board {
 	return b
 }
 
-// TestMemory measures what a held board costs, everything included.
+// TestMemory measures the memory of a held board, everything included.
 func TestMemory(t *testing.T) {
 	for _, tc := range []struct{ plies, boards, most int }{
 		{0, prooftest.Sized(20_000, 100_000, 100_000), 1024},

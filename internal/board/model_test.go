@@ -157,12 +157,12 @@ func reachOf(s wamble.SessionID) Reach {
 	return Datagram
 }
 
-// patience is how long the holder of a board may be silent.
+// patience returns how long the holder of a board may be silent.
 func (m *model) patience(b *modelBoard) time.Duration {
 	return [...]time.Duration{Datagram: m.opts.Inactivity, Stream: m.opts.Away, Closed: m.opts.Disconnect}[b.reach]
 }
 
-// learn takes the boards in that the pool has made, and returns how many.
+// learn adds the boards to the model that the pool has made, and returns how many.
 func (m *model) learn() (made int) {
 	for m.store[m.newest+1] != nil {
 		m.newest++
@@ -172,7 +172,7 @@ func (m *model) learn() (made int) {
 	return made
 }
 
-// balance: as many boards are in play as are wanted.
+// balance checks that as many boards are in play as are wanted.
 func (m *model) balance() {
 	if err := m.pool.Balance(m.now, 1<<20, m.store); err != nil {
 		m.t.Fatal(err)
@@ -295,7 +295,7 @@ func (m *model) letGo(b *modelBoard, back bool) {
 	b.holder, b.dormant, b.gone, b.reach = 0, true, false, Datagram
 }
 
-// pass lets time go by: exactly what is due happens.
+// pass lets time pass, and checks that exactly what is due happens.
 func (m *model) pass(d time.Duration) {
 	m.now = m.now.Add(d)
 	var want []Released
@@ -327,7 +327,7 @@ func (m *model) pass(d time.Duration) {
 	m.balance()
 }
 
-// compare looks at every board of the pool, the model and the store.
+// compare compares every board of the pool, the model and the store.
 func (m *model) compare() {
 	check(m.t, m.pool)
 	if m.pool.Len() != len(m.boards) || m.pool.Len() > m.opts.MaxBoards {
@@ -355,7 +355,7 @@ func (m *model) compare() {
 	}
 }
 
-// crash restores the pool from the store; hand over, from a snapshot.
+// crash restores the pool from the store, or, as a handoff, from a snapshot.
 func (m *model) crash() {
 	p := New(m.opts, m.ids, m.rng)
 	ids := slices.Sorted(maps.Keys(m.boards))

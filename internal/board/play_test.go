@@ -256,7 +256,7 @@ func (r *recorded) Add(in intent.Intent) {
 	}
 }
 
-// TestProgramsStayWithTheBoard: that a program made a move outlives its session, a
+// TestProgramsStayWithTheBoard: the mark of a program's move survives its session, a
 // snapshot, a restart and the journal.
 func TestProgramsStayWithTheBoard(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 1 })

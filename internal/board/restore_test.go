@@ -176,8 +176,8 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestRestoredOver: games that are over when they are restored are not played on,
-// but ended, with everything that belongs to an end.
+// TestRestoredOver: games that are over when they are restored are ended, with everything
+// that belongs to an end.
 func TestRestoredOver(t *testing.T) {
 	for _, tc := range []struct {
 		name, moves, fen, reason string

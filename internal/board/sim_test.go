@@ -28,7 +28,7 @@ type sim struct {
 	figures simFigures
 }
 
-// simSeat is where one visitor after the other sits.
+// simSeat is a seat for one visitor after the other.
 type simSeat struct {
 	at    time.Time // of the next move, or of the next visitor's arrival
 	who   wamble.SessionID
@@ -37,7 +37,7 @@ type simSeat struct {
 	moved map[wamble.BoardID]bool
 }
 
-// simFigures is what the simulation measures.
+// simFigures are the figures that the simulation measures.
 type simFigures struct {
 	moves, games, visits, sawEnd, given, own, fresh int
 	same                                            int       // boards that visitors got again right after their move

@@ -51,7 +51,7 @@ func TestSnapshot(t *testing.T) {
 	if again := q.Snapshot(nil); !bytes.Equal(again, state) {
 		t.Error("the snapshot of the snapshot is another")
 	}
-	// From here on both answer alike.
+	// From here on both must answer alike.
 	p.rng, q.rng = newRand(9), newRand(9)
 	p.newID, q.newID = counter(1<<40), counter(1<<40)
 	var saidP, saidQ said

@@ -7,7 +7,7 @@ import (
 	"wamble"
 )
 
-// Every transition of the table of states, with what is to be kept, in order.
+// Every transition of the table of states, with its intents, in order.
 func TestTransitions(t *testing.T) {
 	const fortnight = "336h0m0s"
 	for _, tc := range []struct {
@@ -329,7 +329,7 @@ func TestNext(t *testing.T) {
 	if want := r.now.Add(4 * time.Minute); !ok || !at.Equal(want) { // the alarm of the holder
 		t.Errorf("next at %s, %v; want %s", at, ok, want)
 	}
-	// A second move on the board delays it, which Next need not know before.
+	// A second move on the board delays it, which Next need not take into account before.
 	r.assign(8)
 	r.after(time.Minute)
 	r.play(1, 8, "e7e5")

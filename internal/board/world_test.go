@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/world.json anew")
 
-// worldFile has the figures of the simulation in some worlds; a real server is held to
-// them (TestWorldLives of package server).
+// worldFile has the figures of several simulations; a real server must have the same
+// (TestWorldLives of package server).
 const worldFile = "testdata/world.json"
 
 // worldFigures are the measured figures of a simulation in which every game is a draw after
@@ -50,7 +50,7 @@ func (w *worldFigures) measure(t *testing.T, seed uint64) [4]float64 {
 	}
 }
 
-// spreads simulates many worlds.
+// spreads runs many simulations.
 func (w *worldFigures) spreads(t *testing.T, seed uint64, worlds int) (of [4]spread) {
 	var sum, squares [4]float64
 	for i := range worlds {

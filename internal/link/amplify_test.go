@@ -10,8 +10,8 @@ import (
 	"wamble/wire"
 )
 
-// auditor is an independent account of what an address may be sent, kept from
-// outside: it looks only at packets that go in and come out.
+// auditor accounts independently for what an address may be sent: it sees only packets that
+// go in and come out.
 type auditor struct {
 	t       *testing.T
 	s       *Endpoint
@@ -108,7 +108,7 @@ func (a *auditor) answer(got *Received, size int) {
 	}
 }
 
-// check adds what was sent to the accounts.
+// check adds the sent packets to the accounts.
 func (a *auditor) check() {
 	for i := range a.out.Len() {
 		to, b := a.out.At(i)
@@ -173,7 +173,7 @@ func (a *auditor) play(script []byte) {
 	a.pass(time.Minute)
 }
 
-// pass lets time pass and finishes what was left open.
+// pass lets time pass and finishes open requests.
 func (a *auditor) pass(d time.Duration) {
 	a.gate++
 	for _, id := range a.open {
@@ -262,7 +262,7 @@ func TestForgedAddressIsNeverProven(t *testing.T) {
 	}
 }
 
-// What an unproven address has no credit for comes when it proves itself.
+// A packet for which an unproven address has no credit is sent when the address is proven.
 func TestWithheldPacketComesWithTheProof(t *testing.T) {
 	r := newRig(t, Config{})
 	r.send(alice, terms(tokenB, 2)) // any token may be in a request
@@ -273,7 +273,7 @@ func TestWithheldPacketComesWithTheProof(t *testing.T) {
 	r.sees("PROFILE_TOS_DATA 1")
 }
 
-// What waits for a proof is given up after a minute.
+// A packet that waits for a proof is dropped after a minute.
 func TestWithheldPacketIsGivenUp(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -295,7 +295,7 @@ func TestWithheldPacketIsGivenUp(t *testing.T) {
 	}
 }
 
-// A hello has the right to one answer over its credit, not to two.
+// A hello entitles to one answer over its credit, not to two.
 func TestExemptReplyIsOne(t *testing.T) {
 	r := newRig(t, Config{})
 	r.handler = func(id Request, p *wire.Packet) {

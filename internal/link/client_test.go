@@ -13,7 +13,7 @@ import (
 	"wamble/wire"
 )
 
-// clientRig is a Client and what it sends.
+// clientRig is a Client and the packets it sends.
 type clientRig struct {
 	t   *testing.T
 	c   *Client
@@ -34,7 +34,7 @@ func (r *clientRig) ask(b []byte) uint32 {
 	return seq
 }
 
-// gets hands the client a packet and checks what it makes of it.
+// gets passes a packet to the client and checks the event.
 func (r *clientRig) gets(b []byte, want EventKind) Event {
 	r.t.Helper()
 	e := r.c.Receive(r.now, b, &r.out)
@@ -85,8 +85,8 @@ func TestClientMatchesAcks(t *testing.T) {
 	}
 }
 
-// Without ACK a request goes out at 0, 500, 1250, 2375 ms and so on, and is
-// reported lost in the end.
+// Without ACK a request is sent at 0, 500, 1250, 2375 ms and so on, and is reported lost in
+// the end.
 func TestClientRepeats(t *testing.T) {
 	r := newClientRig(t, ClientConfig{})
 	r.ask(hello(wamble.Token{}, 0))
@@ -240,8 +240,7 @@ func TestClientJoinsFragments(t *testing.T) {
 	if e := r.gets(other[0], Arrived); string(e.Packet.Message.(*wire.ProfileTOSData).Terms) != "short" {
 		t.Errorf("got %+v", e.Packet.Message)
 	}
-	// The other transfer made the first one forgotten: its chunks, replayed, are
-	// needed once more.
+	// The other transfer replaced the first one: its chunks, replayed, are needed once more.
 	r.gets(c[0], Partial)
 	r.gets(c[1], Partial)
 	if e := r.gets(c[2], Arrived); !bytes.Equal(e.Packet.Message.(*wire.ProfileTOSData).Terms, text) {
@@ -302,8 +301,7 @@ func TestClientBusy(t *testing.T) {
 	}
 }
 
-// What does not parse, and what only clients send, is neither acknowledged nor
-// shown.
+// Malformed packets, and those that only clients send, are neither acknowledged nor returned.
 func TestClientIgnoresNonsense(t *testing.T) {
 	r := newClientRig(t, ClientConfig{})
 	unknown := boardUpdate(tokenA, 1)
@@ -317,8 +315,8 @@ func TestClientIgnoresNonsense(t *testing.T) {
 	}
 }
 
-// FuzzClientReceive feeds a client what a hostile server or network may send:
-// it never sends more than one ACK for a packet.
+// FuzzClientReceive feeds a client with packets of a hostile server or network: it never
+// sends more than one ACK for a packet.
 func FuzzClientReceive(f *testing.F) {
 	f.Add(serverHello(tokenA))
 	f.Add(ack(wamble.Token{}, 1))

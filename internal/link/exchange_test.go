@@ -69,7 +69,7 @@ func TestExchangeHelloRepeated(t *testing.T) {
 	}
 }
 
-// Other requests as in the original: after the answer is forgotten, ACK only.
+// Other requests as in the original: after the answer has expired, ACK only.
 func TestExchangeMoveRepeated(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -153,8 +153,8 @@ func TestExchangeTermsWithAcks(t *testing.T) {
 	r.sees("")
 }
 
-// Original: ACK only, the trap of a reconnecting client. Here a hello from a new
-// address is executed and begins a run of its own.
+// Original: ACK only, which traps a reconnecting client. Here a hello from a new address is
+// executed and begins a run of its own.
 func TestExchangeReconnectRestartsNumbers(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)

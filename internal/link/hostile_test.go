@@ -12,7 +12,7 @@ import (
 	"wamble/wire"
 )
 
-// misbehaviours are what bob does at each of alice's moves.
+// misbehaviours are bob's packets at each of alice's moves.
 var misbehaviours = map[string]func(r *rig, seq uint32){
 	"never acknowledges": func(r *rig, seq uint32) {
 		r.send(bob, move(tokenB, seq))
@@ -179,7 +179,7 @@ func TestProvenMakeRoomWhenSilent(t *testing.T) {
 	}
 }
 
-// tokenOf is a token of each address's own.
+// tokenOf returns a token for each address.
 func tokenOf(at wamble.Peer) (t wamble.Token) {
 	ip := at.IP().As4()
 	copy(t[:], ip[:])
@@ -187,7 +187,7 @@ func tokenOf(at wamble.Peer) (t wamble.Token) {
 	return t
 }
 
-// crowdRig is a rig that gives each address a token of its own.
+// crowdRig is a rig that gives each address its own token.
 func crowdRig(t *testing.T, size int) *rig {
 	r := newRig(t, Config{MaxPaths: size})
 	r.handler = func(id Request, p *wire.Packet) {
@@ -288,7 +288,7 @@ func TestSilentStreamKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// An address that proved itself is not a stranger after its session expired.
+// An address that has proven itself stays proven after its session expired.
 func TestProofOutlivesTheSession(t *testing.T) {
 	r := newRig(t, Config{SessionTimeout: 30 * time.Second})
 	r.prove(alice)

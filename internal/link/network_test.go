@@ -80,7 +80,7 @@ func (n *network) after(d time.Duration, do func()) {
 	heap.Push(&n.events, event{n.now + d, n.order, do})
 }
 
-// carry delivers a datagram, or not, or twice.
+// carry delivers a datagram, or loses it, or delivers it twice.
 func (n *network) carry(b []byte, deliver func([]byte)) {
 	copies := 1
 	if n.trouble {
@@ -147,7 +147,7 @@ func (n *network) run(end time.Duration) {
 	}
 }
 
-// turn does everything that is due now.
+// turn runs everything that is due now.
 func (n *network) turn() {
 	for len(n.events) > 0 && n.events[0].at <= n.now {
 		heap.Pop(&n.events).(event).do()

@@ -65,7 +65,7 @@ func TestRequestAnsweredLater(t *testing.T) {
 	}
 }
 
-// Gates do not go down: what was finished later does not overtake.
+// Gates do not go down: a request that finishes later does not overtake.
 func TestDurableIndexDoesNotGoDown(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -170,8 +170,8 @@ func TestHeldStaysShort(t *testing.T) {
 	}
 }
 
-// An address that is forgotten while its request is in flight gets nothing, and
-// nothing is left of it.
+// An address that is dropped while its request is in flight gets nothing, and leaves no
+// state.
 func TestAddressForgottenInFlight(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -236,7 +236,7 @@ func TestOddRequests(t *testing.T) {
 	}
 }
 
-// What does not fit one packet, or must not, travels in fragments.
+// A payload that does not fit one packet, or must not, is sent in fragments.
 
 // Unseen: a board that was pushed, until its ACK comes; not one that answers a request.
 func TestUnseen(t *testing.T) {

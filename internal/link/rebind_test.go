@@ -9,7 +9,7 @@ import (
 	"wamble/wire"
 )
 
-// moved is where a NAT puts alice.
+// moved is alice's address after a NAT has moved it.
 var moved = peerAt("192.0.2.1:6000")
 
 const toMoved = " to 192.0.2.1:6000"
@@ -60,8 +60,8 @@ func TestQueueMovesWithTheFirstAck(t *testing.T) {
 	}
 }
 
-// Pushes follow the client when the new address is proven; a late packet from
-// the old one does not draw them back.
+// Pushes follow the client when the new address is proven; a late packet from the old one
+// does not move them back.
 func TestHomeMoves(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -115,7 +115,7 @@ func TestRebindsAreLimited(t *testing.T) {
 	}
 }
 
-// ACKs create nothing and move nothing.
+// ACKs create no session and move none.
 func TestAckFromNewAddress(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -174,7 +174,7 @@ func TestHelloRestartsNumbers(t *testing.T) {
 	}
 }
 
-// A token has four sessions at most; the one with the oldest request goes.
+// A token has four sessions at most; the one with the oldest request is dropped.
 func TestSessionsOfAToken(t *testing.T) {
 	r := newRig(t, Config{})
 	for i := range uint32(6) {
@@ -221,7 +221,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// Written to a stream is delivered: one copy, bundles without waiting, no proof
+// A packet written to a stream is delivered: one copy, bundles without waiting, no proof
 // needed; a reconnect is a session of its own.
 func TestStream(t *testing.T) {
 	r := newRig(t, Config{})
@@ -248,8 +248,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A client that comes back on a new connection, and counts on, repeats a request of the
-// one before under its number: it is executed, and once only if it is sent twice.
+// A client that reconnects, and continues its numbers, repeats a request of the connection
+// before under its number: it is executed, and once only if it is sent twice.
 func TestRepeatedOnNextStream(t *testing.T) {
 	r := newRig(t, Config{})
 	const to = " to 192.0.2.1:444"
@@ -299,8 +299,8 @@ func TestAckKeepsASessionAlive(t *testing.T) {
 	}
 }
 
-// A program that is started twice in a second counts from 1 twice. The numbers
-// are seen, but the requests are others.
+// A program that is started twice in a second counts from 1 twice. The numbers were seen
+// before, but the requests are others.
 func TestReusedNumbers(t *testing.T) {
 	other := move(tokenA, 2)
 	copy(other[len(other)-4:], "d2d4")

@@ -76,7 +76,7 @@ func newRig(t *testing.T, cfg Config) *rig {
 	return r
 }
 
-// answer is the trivial handler: one canned answer for each kind of request.
+// answer is the handler: one canned answer for each kind of request.
 func (r *rig) answer(id Request, p *wire.Packet) {
 	h := wire.Header{Token: p.Token, Board: p.Board}
 	var err error

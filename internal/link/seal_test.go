@@ -95,7 +95,7 @@ func TestCookieIsOfOneAddress(t *testing.T) {
 	}
 }
 
-// Connections, clients that know no cookies, and fields that are too short for an
+// Connections, clients without support for cookies, and fields that are too short for an
 // answer are not asked for one.
 func TestNoCookieWanted(t *testing.T) {
 	short := encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.String(wire.KeyHelloCookie, "00"))
@@ -186,8 +186,8 @@ func TestClientIsNotChallengedForEver(t *testing.T) {
 	}
 }
 
-// A challenge is answered whichever copy of the hello it came for: when a server takes the
-// place of another, the first ones have gone nowhere.
+// A challenge is answered for any copy of the hello: when a server takes the place of
+// another, the first copies are lost.
 func TestClientBringsTheCookieLate(t *testing.T) {
 	for _, tc := range []struct {
 		hurry  int
@@ -220,7 +220,7 @@ func TestClientBringsTheCookieLate(t *testing.T) {
 	}
 }
 
-// A token that was offered is known at its address alone, and for a while.
+// An offered token is valid at its address alone, and for a limited time.
 func TestOffered(t *testing.T) {
 	r := sealedRig(t, Config{})
 	var tokens []wamble.Token
@@ -280,8 +280,8 @@ func TestOfferedByShard(t *testing.T) {
 	}
 }
 
-// A token that was offered proves its address, also when its path was evicted
-// meanwhile; a cookie is no token.
+// An offered token proves its address, also when its path was evicted meanwhile; a cookie is
+// no token.
 func TestOfferedTokenProves(t *testing.T) {
 	r := sealedRig(t, Config{})
 	var token wamble.Token

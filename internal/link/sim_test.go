@@ -20,8 +20,8 @@ func seeds(t *testing.T, whole, part uint64) (from, to uint64) {
 	return 0, prooftest.Sized(part/5, part, whole)
 }
 
-// tally sums up what the simulated clients saw, so that the proof is known to
-// have exercised something.
+// tally sums up the results of the simulated clients, which shows that the test has exercised
+// something.
 type tally struct{ asked, acked, lost, executed, answered, expected, rebinds, twice int }
 
 // TestExactlyOnce lets clients send requests through a bad network, while NATs give them new

@@ -21,7 +21,7 @@ func TestPace(t *testing.T) {
 		work  journal.Work
 		hurry bool
 		rest  time.Duration
-		rate  float64 // that the loop may put in; 0: as it likes
+		rate  float64 // that the loop may journal; 0: unlimited
 	}{
 		{"hardly behind", 100, full, false, batchTime - full.Took, 0},
 		{"half of what is wanted", 175, full, false, 0, capacity / 0.9125},
@@ -44,8 +44,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceLearns: a small transaction costs what a transaction costs, and a single
-// one that stalls is not what the store can take.
+// TestPaceLearns: a small transaction costs the fixed cost of a transaction, and a single one
+// that stalls does not lower the estimate much.
 func TestPaceLearns(t *testing.T) {
 	var p drainPacer
 	small := journal.Work{Messages: 1, Bytes: 100, Took: 10 * time.Millisecond}
@@ -177,8 +177,8 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// TestStalls: a store that stalls for a second now and then, as a database does that
-// writes a checkpoint, makes no second worse than half of the median.
+// TestStalls: a store that stalls for a second now and then, as during a checkpoint of the
+// database, makes no second worse than half of the median.
 func TestStalls(t *testing.T) {
 	w := newWorld(40_000, 60_000, 0.5)
 	for n := range 6 {
@@ -191,8 +191,8 @@ func TestStalls(t *testing.T) {
 	}
 }
 
-// TestCatchesUp: after a minute without the store the backlog is gone in a minute,
-// and players have half of what they had, if the drain can take that together.
+// TestCatchesUp: after a minute without the store the backlog is gone in a minute, and
+// players have half of their former rate, if the drain can take that together.
 func TestCatchesUp(t *testing.T) {
 	w := newWorld(24_000, 56_000, 0.5)
 	w.drain(w.began.Add(10*time.Second), 0)
@@ -212,8 +212,8 @@ func TestCatchesUp(t *testing.T) {
 	}
 }
 
-// TestNoBackpressureDuringAnOutage: what takes no batches has no say, whether it refuses
-// them or hangs.
+// TestNoBackpressureDuringAnOutage: a store that takes no batches causes no backpressure,
+// whether it refuses them or hangs.
 func TestNoBackpressureDuringAnOutage(t *testing.T) {
 	rt := &Runtime{stage: newStage(), o: Options{Log: slog.New(slog.DiscardHandler)}}
 	rt.watch = newStorewatch(rt)
@@ -246,7 +246,7 @@ func TestBackpressure(t *testing.T) {
 		t.Error("a loop that nobody brakes was held")
 	}
 	b.set(1_000_000, now.Add(time.Hour))
-	if b.record(now, 20_600); b.delay(now) != 0 { // with the credit of one that did nothing
+	if b.record(now, 20_600); b.delay(now) != 0 { // with the credit of an idle loop
 		t.Errorf("got a hold of %v, want none shorter than %v", b.delay(now), minDelay)
 	}
 	b.record(now, 600)

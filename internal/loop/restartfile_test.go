@@ -63,8 +63,8 @@ func sameSlices(a, b []memorySlice) bool {
 	})
 }
 
-// TestRestartFile: what was written is read; a file of another journal or profile is
-// not, nor is one that is cut off or changed anywhere.
+// TestRestartFile: a file that was written is read; one of another journal or profile is not,
+// nor is one that is cut off or changed anywhere.
 func TestRestartFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "restart", "1")
 	if all, err := readRestartFile(path); all != nil || err != nil {

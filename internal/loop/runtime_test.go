@@ -36,14 +36,14 @@ type running struct {
 	err     error // why Run ended
 }
 
-// run starts a profile on a journal in memory, and waits until it is up.
+// run starts a profile on a journal in memory, and waits until it serves.
 func run(t *testing.T) *running {
 	t.Helper()
 	return runAdopted(t, nil)
 }
 
-// runAdopted starts a profile that begins with a state; nil: without. Changes are made to
-// its options before.
+// runAdopted starts a profile from a state; nil: without. changes are applied to its options
+// before.
 func runAdopted(t *testing.T, a *Adopted, changes ...func(*Options)) *running {
 	t.Helper()
 	storage := runnertest.NewFaulty(memstore.New())
@@ -121,7 +121,7 @@ func TestFreezeFailedJournal(t *testing.T) {
 	})
 }
 
-// counter is a store that takes its time for many numbers.
+// counter is a store that takes long to lease many numbers.
 type counter struct {
 	Store
 	counts chan struct{} // closed: it does not
@@ -138,7 +138,7 @@ func (c counter) Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.
 	return c.Store.Lease(ctx, s, n)
 }
 
-// TestStartWithFewNumbers: a start waits for a few numbers only, and has the rest soon.
+// TestStartWithFewNumbers: a start waits for a few numbers only, and gets the rest soon.
 func TestStartWithFewNumbers(t *testing.T) {
 	counts := make(chan struct{})
 	rt := runAdopted(t, nil, func(o *Options) { o.Store = counter{o.Store, counts} })
@@ -267,8 +267,8 @@ func TestRunsAgain(t *testing.T) {
 	}
 }
 
-// TestPausedQueue: what waits in a queue that the host has paused stays in the journal at
-// a stop, which waits for nothing, and a start brings it to the store and serves.
+// TestPausedQueue: messages in a queue that the host has paused stay in the journal at a
+// stop, which does not wait for them, and a start brings them to the store and serves.
 func TestPausedQueue(t *testing.T) {
 	rt := run(t)
 	r, d := rt.o.Runner, rt.drain.Load()

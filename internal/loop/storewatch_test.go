@@ -23,7 +23,7 @@ func watched(s Store) (*Runtime, *watchtest.Log) {
 	return New(Options{Name: "p", Store: s, StoreName: "the store", Log: slog.New(slog.NewTextHandler(log, nil))}), log
 }
 
-// TestTroubleIsRepeated: what only the host can end is logged with its advice once a
+// TestTroubleIsRepeated: an error that only the host can end is logged with its advice once a
 // minute as long as it lasts, and at once when it comes again.
 func TestTroubleIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,8 +49,8 @@ func TestTroubleIsRepeated(t *testing.T) {
 	})
 }
 
-// TestWentBack: a store that has gone back is a trouble until it has everything again,
-// and stays one if something is lost.
+// TestWentBack: a store that has gone back is a trouble until it has everything again, and
+// stays one if something is lost.
 func TestWentBack(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -100,7 +100,7 @@ func (silent) Cursor(ctx context.Context, _ store.JournalID, _ string) (uint64, 
 	return 0, ctx.Err()
 }
 
-// TestEndIsNotAway: a run that ends while the store is being asked does not take it for away.
+// TestEndIsNotAway: a run that ends during a query does not take the store for away.
 func TestEndIsNotAway(t *testing.T) {
 	rt := run(t)
 	rt.stop()
@@ -113,8 +113,8 @@ func TestEndIsNotAway(t *testing.T) {
 	}
 }
 
-// TestRunAgainLooksAnew: a profile that is run again, as a part that comes back to its
-// machine, does not go on as if the store were away because it was when the run before ended.
+// TestRunAgainLooksAnew: a profile that is run again, as a partition that returns to its
+// machine, does not go on as if the store were away because the run before ended so.
 func TestRunAgainLooksAnew(t *testing.T) {
 	rt := run(t)
 	wrong := &store.Unusable{Advice: "Check db-pass", Err: errors.New("wrong password")}
@@ -190,7 +190,7 @@ func TestFreshNumbers(t *testing.T) {
 	}
 }
 
-// changes is a store that is asked for changes of trust.
+// changes is a store that returns changes of trust.
 type changes struct {
 	Store
 	asked chan time.Time

@@ -81,7 +81,7 @@ func proxyHeader(source netip.AddrPort, extensions int) []byte {
 	return append(binary.BigEndian.AppendUint16(head, uint16(len(addresses))), addresses...)
 }
 
-// TestProxyHeader: what comes first on a connection from a trusted proxy.
+// TestProxyHeader: the header at the start of a connection from a trusted proxy.
 func TestProxyHeader(t *testing.T) {
 	v4, v6 := netip.MustParseAddrPort("192.0.2.7:99"), netip.MustParseAddrPort("[2001:db8::7]:99")
 	request := "GET / HTTP/1.1\r\n"
@@ -120,7 +120,7 @@ func TestProxyHeader(t *testing.T) {
 	}
 }
 
-// oneByOne gives a byte at a time.
+// oneByOne is a reader that returns one byte at a time.
 type oneByOne struct{ r io.Reader }
 
 func (o *oneByOne) Read(b []byte) (int, error) { return o.r.Read(b[:min(1, len(b))]) }
@@ -158,7 +158,7 @@ func FuzzForwarded(f *testing.F) {
 		if err == nil && (!from.IsValid() || from.Addr().Is4In6() || from.Addr().Zone() != "") {
 			t.Errorf("%q and %q: %v", standard, usual, from)
 		}
-		// What a client has put before the proxy's own word changes nothing.
+		// A header that the client has set before the proxy's own is ignored.
 		h = http.Header{forwardedFor: {usual, "192.0.2.7"}}
 		if from, _, _ := originOf(h, proxy, networks{netip.MustParsePrefix("10.0.0.0/8")}); from.Addr().String() != "192.0.2.7" {
 			t.Errorf("%q: %v", usual, from)

@@ -117,7 +117,7 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// A host may open the WebSocket to the pages of everybody.
+// A host may open the WebSocket to the pages of all origins.
 func TestAnyOrigin(t *testing.T) {
 	p := openPort(t, Options{WebSocket: GatewayOptions{Origins: []string{"*"}}}, nil)
 	nc := dialTCPTest(t, p)
@@ -125,7 +125,7 @@ func TestAnyOrigin(t *testing.T) {
 	checkSwitching(t, readHead(t, nc))
 }
 
-// checkSwitching looks for what the original client looks for, byte by byte.
+// checkSwitching checks what the original client checks, byte by byte.
 func checkSwitching(t *testing.T, head string) {
 	t.Helper()
 	for _, want := range []string{
@@ -141,8 +141,7 @@ func checkSwitching(t *testing.T, head string) {
 	}
 }
 
-// Options may change while the port is open; a WebSocket that is off is not
-// there.
+// Options may change while the port is open; a WebSocket that is off is answered 404.
 func TestGatewayConfigure(t *testing.T) {
 	p := openPort(t, Options{WebSocket: GatewayOptions{Off: true}}, nil)
 	status := func(line string) string {
@@ -176,7 +175,7 @@ func TestPipelinedFirstFrame(t *testing.T) {
 	checkSwitching(t, readHead(t, nc))
 }
 
-// What a client sees at the end of a connection, by what it sent last.
+// The end of a connection at the client, by what it sent last.
 func TestConnectionEnds(t *testing.T) {
 	good := func(t *testing.T) []byte { return packet(t, 1, 1) }
 	cases := []struct {
@@ -291,8 +290,8 @@ func TestOnePacketPerMessage(t *testing.T) {
 	})
 }
 
-// TestOriginalIsNotPinged: a client that shows the original's key, or is no browser,
-// gets no ping however long it is silent, and is still there afterwards.
+// TestOriginalIsNotPinged: a client that sends the original's key, or is no browser, gets no
+// ping however long it is silent, and stays connected.
 func TestOriginalIsNotPinged(t *testing.T) {
 	const key = "Sec-WebSocket-Key"
 	for name, change := range map[string]map[string]string{
@@ -376,7 +375,7 @@ func TestHostLimit(t *testing.T) {
 	_, err := first.Next()
 	first.Finish(err)
 	receive(t, p, 0, 1)
-	for range 1000 { // its place is free when the gateway has forgotten it
+	for range 1000 { // its place is free when the gateway has closed it
 		if enters(t, p, "127.0.0.1") {
 			return
 		}
@@ -384,7 +383,7 @@ func TestHostLimit(t *testing.T) {
 	t.Error("the place of an ended connection is not given back")
 }
 
-// A head that does not come whole is not waited for.
+// A connection without a complete head is closed.
 func TestSlowHead(t *testing.T) {
 	p := openPort(t, Options{HTTP: HTTPOptions{Head: 50 * time.Millisecond}}, nil)
 	slow := dialTCPTest(t, p)

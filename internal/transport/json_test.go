@@ -70,9 +70,9 @@ func (r *jsonRig) reads(want string) {
 	}
 }
 
-// TestJSONIsPackets: behind the port a client that speaks JSON is as any other. It
-// need not repeat its token, count, acknowledge or join fragments, and every answer
-// has the id of its request.
+// TestJSONIsPackets: behind the port a client that speaks JSON is like any other. It need not
+// repeat its token, count, acknowledge or join fragments, and every answer has the id of its
+// request.
 func TestJSONIsPackets(t *testing.T) {
 	r := openJSON(t)
 	token := wamble.Token{0xa0, 15: 0xaf}
@@ -196,8 +196,8 @@ func TestJSONRemembersLittle(t *testing.T) {
 	}
 }
 
-// TestJSONRefuses: what is no request is answered with its id, a code and a reason,
-// and costs the loop nothing; after a row of them the connection ends.
+// TestJSONRefuses: an object that is no request is answered with its id, a code and a reason,
+// and does not reach the loop; after several in a row the connection ends.
 func TestJSONRefuses(t *testing.T) {
 	r := openJSON(t)
 	for _, c := range []struct{ object, want string }{

@@ -49,7 +49,7 @@ func TestPause(t *testing.T) {
 			t.Fatalf("no answer, want %q", body)
 		}
 	}
-	want(get("/"), "the first") // leaves a connection that rests
+	want(get("/"), "the first") // leaves an idle connection
 	slow := get("/slow")
 	<-began
 

@@ -65,7 +65,7 @@ func receive(t testing.TB, p *Port, n, m int) (packets []Packet, ended []wamble.
 	return packets, ended
 }
 
-// packet is a valid one with n bytes of payload.
+// packet is a valid packet with n bytes of payload.
 func packet(t testing.TB, seq uint32, n int) []byte {
 	t.Helper()
 	h := wire.Header{Ctrl: wire.CtrlServerNotification, Seq: seq}
@@ -225,7 +225,7 @@ func TestPortWake(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A wake-up hides nothing that has arrived.
+	// A wake-up does not hide packets that have arrived.
 	udp := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	udp.Write(Packets{{wamble.Peer{Addr: p.Addr()}, packet(t, 1, 1)}})
 	p.Wake()

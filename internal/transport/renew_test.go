@@ -62,7 +62,7 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestRenewHalf: one of the sockets stays, the other is bound to its number.
+// TestRenewHalf: one of the sockets stays, the other is bound to its port number.
 func TestRenewHalf(t *testing.T) {
 	loopback := netip.MustParseAddrPort("127.0.0.1:0")
 	for _, tc := range []struct {

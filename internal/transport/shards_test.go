@@ -135,7 +135,7 @@ func checkTokens(t testing.TB, got [][]Packet) {
 	}
 }
 
-// forwardedBy is how many datagrams the shards have passed on to each other.
+// forwardedBy returns how many datagrams the shards have forwarded to each other.
 func forwardedBy(ports []*Port) (n uint64) {
 	for _, p := range ports {
 		s := p.UDP().Stats()
@@ -153,7 +153,7 @@ func TestShardsNumber(t *testing.T) {
 	}
 }
 
-// Other programs may not have the number of shards.
+// Other programs may not bind the ports of the shards.
 func TestShardsTaken(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	for _, p := range ports {
@@ -240,7 +240,7 @@ func TestShardsConnection(t *testing.T) {
 	}
 }
 
-// What speaks JSON is spread in the same way.
+// JSON connections are spread in the same way.
 func TestShardsJSON(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	u := &url.URL{Scheme: "ws", Host: ports[0].TCPAddr().String(), Path: "/ws/json"}
@@ -325,7 +325,7 @@ func TestShardsShare(t *testing.T) {
 	})
 }
 
-// Nothing on the way of a packet allocates.
+// The path of a packet allocates nothing.
 func TestAllocsShards(t *testing.T) {
 	ports := openShards(t, Options{}, 2)
 	own, other := tokenPacket(t, 2), tokenPacket(t, 1)
@@ -348,7 +348,7 @@ func TestAllocsShards(t *testing.T) {
 	}
 }
 
-// BenchmarkReceive is a batch of datagrams on loopback, received by its loop.
+// BenchmarkReceive measures a batch of datagrams on loopback, received by its loop.
 func BenchmarkReceive(b *testing.B) {
 	for _, n := range []int{1, 4} {
 		b.Run(fmt.Sprintf("shards=%d", n), func(b *testing.B) {

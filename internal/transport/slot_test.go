@@ -41,7 +41,7 @@ func enters(t testing.TB, p *Port, address string) bool {
 	return err == nil && strings.HasSuffix(string(head), "101")
 }
 
-// TestNewcomersGetIn: however a few hosts hold all places, others get in.
+// TestNewcomersGetIn: when a few hosts hold all places, others get in.
 func TestNewcomersGetIn(t *testing.T) {
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
@@ -93,7 +93,7 @@ func TestNewcomersGetIn(t *testing.T) {
 	}
 }
 
-// TestIdleGivesWay: a host at its limit gets another connection for one that is idle.
+// TestIdleGivesWay: a host at its limit gets another connection in place of an idle one.
 func TestIdleGivesWay(t *testing.T) {
 	p := openPort(t, Options{HTTP: HTTPOptions{MaxHost: 2}}, nil)
 	busy := dialPort(t, p)
