@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestDefaultClock: what the default clock returns is counted from Open, and not a
-// reading of the wall clock, which carries "m=".
+// TestDefaultClock: the default clock counts from Open, and does not return a reading of the
+// wall clock, which carries "m=".
 func TestDefaultClock(t *testing.T) {
 	before := time.Now()
 	now := Options{}.withDefaults().Now
@@ -38,9 +38,9 @@ func fakeClock() (c *clock, pass func(time.Duration), set func(time.Duration)) {
 	return c, pass, set
 }
 
-// TestClockFollowsTheWall: a clock that was opened before the wall was set follows it
-// within a second. A wall that is set back holds up nothing, and what it makes up for
-// later is not counted twice.
+// TestClockFollowsTheWall: a clock that was opened before the wall clock was set follows it
+// within a second. A wall clock that is set back delays nothing, and the time until it
+// catches up is not counted twice.
 func TestClockFollowsTheWall(t *testing.T) {
 	const hour = time.Hour
 	c, pass, set := fakeClock()
@@ -107,7 +107,7 @@ func TestTimersFollowTheWall(t *testing.T) {
 	tick(1)
 	set(-50 * time.Hour)
 	pass(2 * time.Second)
-	arm(time.Hour) // by the wall of now, which is behind the clock
+	arm(time.Hour) // by the present wall clock, which is behind the clock
 	tick(1)
 	if d := w.IdleSleep(); d <= 0 {
 		t.Errorf("it would sleep %v, a loop without a rest", d)

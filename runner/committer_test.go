@@ -61,7 +61,7 @@ func TestResultsOfWhoLeaves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Each request is cancelled while the committer comes to it.
+		// Each request is cancelled while the committer reaches it.
 		leave := func() context.Context {
 			ctx, cancel := context.WithCancel(t.Context())
 			go cancel()

@@ -93,8 +93,8 @@ func TestHandlerTimeout(t *testing.T) {
 	}
 }
 
-// TestDedupeAtTheSameTime: two workers run two messages with one id at the same time.
-// The effects of one are committed, the other is counted as a duplicate.
+// TestDedupeAtTheSameTime: two workers run two messages with one id concurrently. The effects
+// of one are committed, the other is counted as a duplicate.
 func TestDedupeAtTheSameTime(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {

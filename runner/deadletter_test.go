@@ -21,7 +21,7 @@ func TestDropDeadLettersWhileReopening(t *testing.T) {
 	for !strings.Contains(string(buf[:runtime.Stack(buf, true)]), "eachPage") {
 		runtime.Gosched()
 	}
-	// What Reopen does last: another engine takes the place of the old one.
+	// The last step of Reopen: another engine takes the place of the old one.
 	other := openRecent(t)
 	r.eng.Store(other.engine())
 	old.ix.mu.Unlock()

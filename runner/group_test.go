@@ -62,7 +62,7 @@ func TestNumbersOfAGroup(t *testing.T) {
 	}
 }
 
-// TestNumbersOfPosts is the same for producers that wait, of which some share a
+// TestNumbersOfPosts is TestNumbersOfAGroup for producers that wait, of which some share a
 // request: each gets the number of its own message.
 func TestNumbersOfPosts(t *testing.T) {
 	r := openRecent(t)

@@ -21,7 +21,7 @@ type mail struct {
 	Lines int
 }
 
-// gobCodec is a codec that is not the default.
+// gobCodec is a codec other than the default.
 type gobCodec struct{}
 
 func (gobCodec) Encode(v any) ([]byte, error) {
@@ -144,7 +144,7 @@ func TestPostOptions(t *testing.T) {
 	})
 }
 
-// TestRun: it runs until its context ends, finishes what runs, and closes the runner.
+// TestRun: Run ends with its context, finishes the running handlers, and closes the runner.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := open(t, runner.Options{})
@@ -172,8 +172,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// TestRunAfterReopen: Run ends with the failure of a storage that was opened anew
-// meanwhile, too.
+// TestRunAfterReopen: Run ends with the failure of a storage that was reopened meanwhile,
+// too.
 func TestRunAfterReopen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := runnertest.NewFaulty(memstore.New())

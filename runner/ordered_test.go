@@ -14,7 +14,7 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// metered is a storage that counts the bytes that scans have shown.
+// metered is a storage that counts the bytes that scans have returned.
 type metered struct {
 	runner.Storage
 	read *int
@@ -92,7 +92,7 @@ func TestOrderedReadsWhatItTakes(t *testing.T) {
 	if most > perClaim {
 		t.Errorf("got batches of %d messages, want at most %d", most, perClaim)
 	}
-	// Of each band as much is read as one batch may hold, and some rows twice.
+	// Each band is read up to the size of one batch, and some rows twice.
 	if got, want := read, 4*total*size; got > want {
 		t.Errorf("read %d bytes for %d bytes of messages, want at most %d", got, total*size, want)
 	}
@@ -201,8 +201,8 @@ func TestOrderedStopsAtAConflict(t *testing.T) {
 	}
 }
 
-// TestOrderedLosesOneBeforeAFailure: an ordered worker that has lost a message and
-// failed at the next one gives the rest back, and goes on when the first is free.
+// TestOrderedLosesOneBeforeAFailure: an ordered worker that has lost a message and failed at
+// the next one releases the rest, and goes on when the first is free.
 func TestOrderedLosesOneBeforeAFailure(t *testing.T) {
 	clock := runnertest.NewClock(100)
 	r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep, Policy: runner.Policy{RetryDelay: -1}})

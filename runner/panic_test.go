@@ -95,8 +95,8 @@ func TestAnswerPanics(t *testing.T) {
 	}
 }
 
-// TestWorkerPanics: a panic in a worker that is not its handler's fails the runner;
-// reopened, the same worker goes on, and the message is run.
+// TestWorkerPanics: a panic in a worker outside of its handler fails the runner; reopened,
+// the same worker goes on, and the message is run.
 func TestWorkerPanics(t *testing.T) {
 	var quiet atomic.Bool
 	var runs atomic.Int32

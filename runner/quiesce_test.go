@@ -9,8 +9,8 @@ import (
 	"wamble/runner"
 )
 
-// TestQuiescedWorkersSleep: a started worker of a quiesced runner sleeps until it is
-// woken, though there are messages that it could run.
+// TestQuiescedWorkersSleep: a started worker of a quiesced runner sleeps until it is woken,
+// though its inbox has messages.
 func TestQuiescedWorkersSleep(t *testing.T) {
 	slept := make(chan time.Duration, 1000)
 	r := open(t, runner.Options{Sleep: func(ctx context.Context, wake <-chan struct{}, d time.Duration) {

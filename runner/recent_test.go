@@ -32,8 +32,8 @@ func recentFrame(t *testing.T, id string, flags Flags, size int) []byte {
 	return frame
 }
 
-// TestRecentAndImported: an import between two posts of one commit is found,
-// though the rows around it are handed over from memory.
+// TestRecentAndImported: an import between two posts of one commit is found, though the rows
+// around it are read from memory.
 func TestRecentAndImported(t *testing.T) {
 	r := openRecent(t)
 	var got []string

@@ -125,8 +125,8 @@ func TestSlowHandlerKeepsItsLease(t *testing.T) {
 	})
 }
 
-// TestWorkersShareAnInbox: with slow handlers the time for a queue falls with the
-// number of workers; every message runs once and none is buried.
+// TestWorkersShareAnInbox: with slow handlers the time for a queue falls with the number of
+// workers; every message runs once and none is buried.
 func TestWorkersShareAnInbox(t *testing.T) {
 	const messages, takes = 96, 3 * time.Second
 	for _, together := range []bool{false, true} {
@@ -252,9 +252,9 @@ func TestLostRowIsNotRun(t *testing.T) {
 	}
 }
 
-// TestPausedBatchIsTakenOverUncounted: a worker that is ticked by hand keeps what it
-// holds only while it is ticked, or until its lease ends; the claim that is taken
-// over from it spends no attempt, and it does not run the row any more.
+// TestPausedBatchIsTakenOverUncounted: a worker that is ticked by hand keeps its claim only
+// while it is ticked, or until its lease ends; a claim that is taken over from it spends no
+// attempt, and it does not run the row any more.
 func TestPausedBatchIsTakenOverUncounted(t *testing.T) {
 	clock := runnertest.NewClock(100)
 	r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep})

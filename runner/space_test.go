@@ -40,8 +40,8 @@ func (b *shrinkBackend) Shrink() error {
 	return nil
 }
 
-// TestShrinksWhenIdle: a storage is asked to shrink once after its last commit, and
-// not while there are commits.
+// TestShrinksWhenIdle: a storage is asked to shrink once after its last commit, and not
+// during commits.
 func TestShrinksWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shrinker{Faulty: runnertest.NewFaulty(memstore.New())}

@@ -50,8 +50,8 @@ func TestStopsSpendNoBudget(t *testing.T) {
 					if strings.Contains(kind, "batch") {
 						o.Handler, o.Batch = nil, func(ctx context.Context, b *runner.Batched) error { return run(ctx, b.Deliveries[0].Attempts) }
 					}
-					// deploy starts a process, stops it while the handler runs, and
-					// wants that to take so long.
+					// deploy starts a process, stops it while the handler runs, and requires
+					// that to take so long.
 					deploy := func(want time.Duration) {
 						t.Helper()
 						r, err := runner.Open(storage, runner.Options{Create: true, MinFree: -1})

@@ -135,7 +135,7 @@ func (v *rig) list(state string) []admin.Message {
 	return l.Messages
 }
 
-// states are the messages of a list, as ID:STATE.
+// states returns the messages of a list, as ID:STATE.
 func (v *rig) states(state string) string {
 	v.Helper()
 	var out []string
@@ -152,7 +152,7 @@ func (v *rig) check(what, got, want string) {
 	}
 }
 
-// TestLook: what there is, over JSON.
+// TestLook: the listing verbs, over JSON.
 func TestLook(t *testing.T) {
 	v := newRig(t, admin.Options{Allow: everything})
 	v.check("inbox", v.states("waiting"), "busy:retrying new:waiting")
@@ -234,7 +234,7 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-// TestForms carries changes out as the page does, which leads back to where one was.
+// TestForms makes changes as the page does, which redirects to the former view.
 func TestForms(t *testing.T) {
 	v := newRig(t, admin.Options{Allow: everything})
 	send := func(verb string, args url.Values) (int, string) {
@@ -316,7 +316,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// TestPaging: a list has a bound, and its pages hold every message once.
+// TestPaging: a list is bounded, and its pages hold every message once.
 func TestPaging(t *testing.T) {
 	v := newRig(t, admin.Options{Allow: everything})
 	queue, err := v.r.Queue(t.Context(), "many")

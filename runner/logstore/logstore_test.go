@@ -26,7 +26,7 @@ func TestStorage(t *testing.T) {
 	runnertest.Run(t, func(*testing.T) runner.Storage { return logstore.New(new(logtest.Memory), "one", logstore.Options{}) })
 }
 
-// TestStorageWithCheckpoints: the suite holds when every few records are replaced.
+// TestStorageWithCheckpoints: the suite passes with a checkpoint after every few records.
 func TestStorageWithCheckpoints(t *testing.T) {
 	runnertest.Run(t, func(*testing.T) runner.Storage {
 		return logstore.New(new(logtest.Memory), "one", logstore.Options{CheckpointAfter: 100})
@@ -60,8 +60,8 @@ func TestClaimEndsEarlierLife(t *testing.T) {
 	is(t, content(t, second), "a=1 c=4 ")
 }
 
-// TestLostWhileCommitting: a claim that is lost while a record is appended is
-// acknowledged no more, although the log has it.
+// TestLostWhileCommitting: a commit whose claim is lost while its record is appended is not
+// acknowledged, although the log has it.
 func TestLostWhileCommitting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &losing{Log: new(logtest.Memory)}
@@ -77,7 +77,7 @@ func TestLostWhileCommitting(t *testing.T) {
 	})
 }
 
-// TestCheckpointsBoundReplay: however much is written, a claim replays little.
+// TestCheckpointsBoundReplay: a claim replays few records, however many were written.
 func TestCheckpointsBoundReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(logtest.Memory)
@@ -287,7 +287,7 @@ func faults(t *testing.T, seed uint64) {
 	time.Sleep(time.Second) // checkpoints that are late
 }
 
-// TestSlowLog: a log that is large may be read, replaced and looked at for as long as that takes.
+// TestSlowLog: reading, replacing and inspecting a large log may take any time.
 func TestSlowLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slow{new(logtest.Memory)}
@@ -307,7 +307,7 @@ func TestSlowLog(t *testing.T) {
 	})
 }
 
-// slow is a log for which everything of the size of the log takes a minute.
+// slow is a log in which every operation on the whole log takes a minute.
 type slow struct{ logstore.Log }
 
 type slowHeld struct{ logstore.Held }
@@ -342,7 +342,7 @@ func (h slowHeld) Release(ctx ctx, to string) error {
 	return cmp.Or(ctx.Err(), h.Held.Release(ctx, to))
 }
 
-// TestNoRoom: the runner hears what is left of the memory that the rows may take.
+// TestNoRoom: the runner is told how much of the memory for rows is left.
 func TestNoRoom(t *testing.T) {
 	b := open(t, logstore.New(new(logtest.Memory), "one", logstore.Options{MaxBytes: 1000}))
 	ok(t, set(b, "k", string(make([]byte, 500))))
@@ -421,7 +421,7 @@ func is(t *testing.T, got, want string) {
 
 type ctx = context.Context
 
-// text is a map as content prints a storage.
+// text formats a map as content prints a storage.
 func text(m map[string]string) string {
 	var b bytes.Buffer
 	for _, key := range slices.Sorted(maps.Keys(m)) {

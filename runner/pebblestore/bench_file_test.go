@@ -38,10 +38,10 @@ type logFile struct {
 	ended chan struct{}
 }
 
-// fileGroup is a head of length and checksum, frames, and acknowledgements.
+// fileGroup is a header of length and checksum, frames, and acknowledgements.
 type fileGroup struct {
 	bytes   []byte
-	acks    []byte // to be written behind the frames
+	acks    []byte // to be written after the frames
 	first   uint64 // the number of its first message
 	frames  int
 	durable chan struct{}
@@ -158,13 +158,12 @@ func (l *logFile) recycle(g *fileGroup) {
 	l.mu.Unlock()
 }
 
-// ackLen is what the yardstick writes to acknowledge a message: as much as the
-// key of its row.
+// ackLen is the length of an acknowledgement of the baseline: that of a row's key.
 const ackLen = 17
 
-// acker is the consumer of the yardstick. It takes what is durable, as many at once as a
-// worker does, decodes each message, hands it to a handler that does nothing, and
-// appends an acknowledgement for each.
+// acker is the consumer of the baseline. It takes durable messages, as many at once as a
+// worker does, decodes each, passes it to a handler that does nothing, and appends an
+// acknowledgement for each.
 type acker struct {
 	l       *logFile
 	handle  func(*runner.Message) error
@@ -190,8 +189,8 @@ func (a *acker) deliver(g *fileGroup) {
 	a.ready.Signal()
 }
 
-// take waits for groups and returns all that there are, at most 256 messages if the
-// first is no larger.
+// take waits for groups and returns all waiting ones, at most 256 messages if the first is no
+// larger.
 func (a *acker) take(groups []*fileGroup) []*fileGroup {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -217,7 +216,7 @@ func (a *acker) expect(n int) <-chan struct{} {
 	return a.done
 }
 
-// run ends with the benchmark's process: what it waits for comes no more.
+// run ends with the benchmark's process: no further groups come then.
 func (a *acker) run(b *testing.B) {
 	var acks []byte
 	var groups []*fileGroup
@@ -263,8 +262,8 @@ func (a *acker) handleAll(g *fileGroup, acks []byte) ([]byte, error) {
 	return acks, nil
 }
 
-// cpuTime is what this process has used, background work included. Unlike
-// elapsed time it does not depend on what else the machine does.
+// cpuTime returns the processor time of this process, background work included. Unlike
+// elapsed time it does not depend on other processes.
 func cpuTime(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -273,7 +272,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// load is what a number of producers did.
+// load has the results of a number of producers.
 type load struct {
 	took time.Duration
 	cpu  time.Duration
@@ -329,11 +328,11 @@ func serially(post func() error) func() error {
 	}
 }
 
-// rounds is how often yardstick and runner take turns in one benchmark, so that
-// a noisy neighbour disturbs both.
+// rounds is how often baseline and runner take turns in one benchmark, so that a noisy
+// neighbour disturbs both.
 const rounds = 40
 
-// contender is what takes part in a comparison.
+// contender is one side of a comparison.
 type contender struct {
 	post func() error
 	// expect returns a channel that is closed when n more messages are done;
@@ -356,8 +355,8 @@ func (c *contender) turn(b *testing.B, producers, n int) load {
 	return l
 }
 
-// compare posts b.N messages to each contender, in turns, and reports. The
-// first is the runner, the second its yardstick, the third the plain file.
+// compare posts b.N messages to each contender, in turns, and reports. The first is the
+// runner, the second its baseline, the third the plain file.
 func compare(b *testing.B, producers int, all [3]contender) {
 	var loads [3]load
 	var ratios [3][]float64
@@ -392,8 +391,8 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// report prints the runner's figures and their ratio to the file's: the median
-// of all rounds, because one stall of the disk outweighs the rest of a run.
+// report prints the runner's figures and their ratio to the file's: the median of all rounds,
+// because one stall of the disk outweighs the rest of a run.
 func report(b *testing.B, ours, theirs *load, ratios []float64) {
 	b.ReportMetric(ours.perSecond(), "msg/s")
 	b.ReportMetric(theirs.perSecond(), "file-msg/s")

@@ -10,7 +10,7 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// mode is a way to be durable that the benchmarks compare.
+// mode is a durability mode that the benchmarks compare.
 type mode struct {
 	name     string
 	d        pebblestore.Durability
@@ -47,9 +47,9 @@ func BenchmarkEnqueue(b *testing.B) {
 	})
 }
 
-// BenchmarkSteady: the same with a worker beside them that decodes and handles every
-// message and syncs its acknowledgements. So does the consumer of the file, but
-// the plain one is only appended to. Wanted: the same ≥ 0.85.
+// BenchmarkSteady: BenchmarkEnqueue with a worker beside the producers that decodes and
+// handles every message and syncs its acknowledgements. So does the consumer of the file, but
+// the plain one is only appended to. Wanted: a ratio ≥ 0.85.
 func BenchmarkSteady(b *testing.B) {
 	eachMode(b, func(b *testing.B, m mode, producers int) {
 		var d drain

@@ -62,8 +62,8 @@ func (x *world) bridge(fs vfs.FS) (_ *pebblestore.Storage, release func(), err e
 	return storage, release, x.open(storage)
 }
 
-// TestBridge: what is committed to the bridge is read at once, by a look from outside,
-// and by Pebble when it has taken over. The next process has no bridge to find.
+// TestBridge: rows that are committed to the bridge are read at once, by an inspection from
+// outside, and by Pebble when it has taken over. The next process finds no bridge.
 func TestBridge(t *testing.T) {
 	t.Parallel()
 	x, fs := succession(t, prooftest.Seed(t))
@@ -118,8 +118,8 @@ func TestBridge(t *testing.T) {
 	x.check(t, x.r, x.acked)
 }
 
-// TestCrashOnBridge stops the file system at a random write of a process that began
-// with a bridge, keeps a random part of what was not synced, and looks at what is left.
+// TestCrashOnBridge stops the file system at a random write of a process that began with a
+// bridge, keeps a random part of the unsynced data, and checks the rest.
 func TestCrashOnBridge(t *testing.T) {
 	t.Parallel()
 	s := prooftest.Seed(t)
@@ -177,8 +177,8 @@ func crashOnBridge(t *testing.T, s uint64) {
 	x.check(t, r, acked)
 }
 
-// TestFaultOnBridge makes one write after the other fail in a process that began with
-// a bridge. Reopening finds all that was acknowledged.
+// TestFaultOnBridge makes one write after the other fail in a process that began with a
+// bridge. Reopening finds everything that was acknowledged.
 func TestFaultOnBridge(t *testing.T) {
 	t.Parallel()
 	s := prooftest.Seed(t)

@@ -75,7 +75,7 @@ func TestWriteSurvivesKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A kill keeps all of the page cache: 100 % of what was not synced.
+	// A kill keeps all of the page cache: 100 % of the unsynced data.
 	after := open(fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: newRand(1)}))
 	defer after.Close()
 	if got := after.Stats().Inboxes[0].Depth; got != 50 {

@@ -47,7 +47,7 @@ func stoppedRunner(t *testing.T) (dir string, journal runner.JournalID) {
 	return dir, journal
 }
 
-// contents is every file of a directory with its bytes.
+// contents returns every file of a directory with its bytes.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -45,8 +45,8 @@ const (
 	stageLog   = 11 // an ordered worker with batches
 )
 
-// killStages are the stages behind stageOne: the inbox, which messages come there
-// from which stage, and under which name the handlers count what they did.
+// killStages are the stages after stageOne: the inbox, which messages come there from which
+// stage, and the name under which the handlers count.
 var killStages = []struct {
 	inbox uint64
 	name  string
@@ -233,7 +233,7 @@ func handleOne(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 	return nil
 }
 
-// bumpBoth counts what a stage did, in all and of one message.
+// bumpBoth counts a run of a stage, in all and for one message.
 func bumpBoth(tx *runner.Tx, stage string, d *runner.Delivery) error {
 	if _, err := bump(tx, stage); err != nil {
 		return err
@@ -242,7 +242,7 @@ func bumpBoth(tx *runner.Tx, stage string, d *runner.Delivery) error {
 	return err
 }
 
-// handleTwo reads, beside its own, a counter that others change all the time.
+// handleTwo reads, besides its own, a counter that other handlers change all the time.
 func handleTwo(_ context.Context, b *runner.Batched) error {
 	if len(b.Deliveries)%4 == 0 {
 		if _, err := readCounter(b.Tx, "updates"); err != nil {

@@ -136,7 +136,7 @@ func killedAfter(t *testing.T, dir string, life, after int) (acked []string) {
 	return acked
 }
 
-// checkJobs compares the history of each job with what it did.
+// checkJobs compares the history of each job with its effects.
 func checkJobs(t *testing.T, r *runner.Runner, acked []string, all bool) {
 	t.Helper()
 	if s := r.Schedules(); len(s) != 1 || s[0].Name != "beat" || s[0].Queue != "jobs" {

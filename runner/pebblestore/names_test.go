@@ -15,10 +15,10 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// TestCrashWhileOpening loses power at every single write, sync, rename and
-// removal of an opening (make test: at one of six), with more or less of what was not synced. Everything
-// that was acknowledged is there afterwards, and what is posted when the next
-// one is open survives it too.
+// TestCrashWhileOpening loses power at every single write, sync, rename and removal of an
+// opening (make test: at one of six), with more or less of the unsynced data. Everything that
+// was acknowledged is there afterwards, and messages posted at the next opening survive it
+// too.
 func TestCrashWhileOpening(t *testing.T) {
 	t.Parallel()
 	open := func(fs vfs.FS) *runner.Runner {

@@ -72,7 +72,7 @@ func TestRestoreInterrupted(t *testing.T) {
 	}
 }
 
-// TestWatermarkOnDisk: the free space of a real file system is seen.
+// TestWatermarkOnDisk: the free space of a real file system is read.
 func TestWatermarkOnDisk(t *testing.T) {
 	t.Parallel()
 	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{}), runner.Options{Create: true, MinFree: 1 << 62})
@@ -103,8 +103,8 @@ func passOn(workers uint64, hops int, arrived func()) runner.Handler {
 	}
 }
 
-// TestManyWorkers: dozens of workers, posters and readers at once, without a
-// gate; workers pass messages around and every one arrives.
+// TestManyWorkers: dozens of workers, posters and readers at once, without a gate; workers
+// pass messages on and every one arrives.
 func TestManyWorkers(t *testing.T) {
 	t.Parallel()
 	const workers, each, hops = 32, 20, 3

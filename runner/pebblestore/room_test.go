@@ -19,7 +19,7 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// smallFS is a file system in memory with an end: files take their length, or what
+// smallFS is a file system in memory with a bounded size: files take their length, or what
 // was preallocated for them.
 type smallFS struct {
 	vfs.FS
@@ -27,7 +27,7 @@ type smallFS struct {
 	all  int64 // bytes
 	used int64
 	got  map[string]int64 // by name
-	slow func() error     // is asked before a table is written; nil: there is no such
+	slow func() error     // is called before a table is written; may be nil
 }
 
 func newSmallFS(size int64) *smallFS {
@@ -52,7 +52,7 @@ func (s *smallFS) tables() (sum int64) {
 	return sum
 }
 
-// move gives what old has to name, or back if name is "".
+// move transfers the space of old to name, or frees it if name is "".
 func (s *smallFS) move(old, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +262,7 @@ func TestCloseOnFullDisk(t *testing.T) {
 			posted <- struct{}{}
 		}
 	}()
-	// Two memtables of 1 MB have no place for more.
+	// Two memtables of 1 MB have no space for more.
 	select {
 	case <-stalled:
 	case err := <-stopped:

@@ -26,11 +26,11 @@ const (
 	soakDisk      = 512 << 20 // bytes that the directory may have at most
 )
 
-// TestSoak runs producers, a worker with every kind of effect, a drain of the
-// outbox and a reader for five minutes (WAMBLE_SOAK=1, else 20 seconds).
-// The speed of every fifth is printed; that it does not decay is for people to
-// see. Asserted is that every message took effect once, that the numbers add
-// up, and that the directory stays small however much passes through it.
+// TestSoak runs producers, a worker with every kind of effect, a drain of the outbox and a
+// reader for five minutes (WAMBLE_SOAK=1, else 20 seconds). The speed of every fifth is
+// printed; that it does not decay is for people to see. Asserted is that every message took
+// effect once, that the numbers add up, and that the directory stays small however much
+// passes through it.
 func TestSoak(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	length := prooftest.Sized(0, 20*time.Second, 5*time.Minute)
