@@ -52,7 +52,7 @@ func bury(t testing.TB) func(data string) {
 	}
 }
 
-// console shows the console to its host.
+// console opens the host's console for a person.
 func (h *host) console(p *person) {
 	h.t.Helper()
 	token, err := os.ReadFile(filepath.Join(h.dir, "data", "admin-token"))
@@ -87,8 +87,8 @@ func TestDeadLetters(t *testing.T) {
 	p.reads(".audit", "dead-letter-drop")
 }
 
-// TestConsole: the host enters with the token, sees what runs, acts on it after
-// a second thought, and finds it in the audit log.
+// TestConsole: the host signs in with the token, sees the running server, acts on it after a
+// confirmation, and finds the command in the audit log.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 24)`))
@@ -290,8 +290,8 @@ func TestPlayersPage(t *testing.T) {
 	p.reads(".audit", "merge")
 }
 
-// TestConsoleOnPhone: on a narrow screen nothing of the console lies beside it, boards are
-// found, and charts of hours are there.
+// TestConsoleOnPhone: on a narrow screen nothing of the console is cut off, boards are found,
+// and charts of hours are there.
 func TestConsoleOnPhone(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))

@@ -71,8 +71,8 @@ func TestBlind(t *testing.T) {
 	p.audit("typed")
 }
 
-// TestLanguages: the page speaks the language of the browser or of the settings,
-// and nothing of it is English; laid out from right to left it fits as well.
+// TestLanguages: the page uses the language of the browser or of the settings, with no
+// English left; laid out from right to left it fits as well.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))

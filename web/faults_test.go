@@ -100,7 +100,7 @@ func TestBoardTaken(t *testing.T) {
 	q.told("Your time for board")
 }
 
-// TestAnnouncementStays: what the host announces stays until it is closed.
+// TestAnnouncementStays: the host's announcement stays until it is closed.
 func TestAnnouncementStays(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -231,8 +231,8 @@ func TestSwitchOnAPhone(t *testing.T) {
 	}
 }
 
-// TestLandscape: on a phone that lies on its side all 64 squares are on the
-// screen, and so is the way to the other views.
+// TestLandscape: on a phone in landscape all 64 squares are on the screen, and so are the
+// links to the other views.
 func TestLandscape(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -271,7 +271,7 @@ func TestKeyboardFocus(t *testing.T) {
 		t.Errorf("on the focused square lies %s", front)
 	}
 	before := p.version()
-	byKeys(p, "d2", "d4") // without looking for the board again
+	byKeys(p, "d2", "d4") // without focusing the board again
 	p.answered(before)
 }
 

@@ -61,8 +61,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestLeaderboard: the ranking has pages, several orders, and one's own row always; that of
-// the month shows the teams.
+// TestLeaderboard: the ranking has pages, several orders, and always the player's own row;
+// that of the month shows the teams.
 func TestLeaderboard(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 40) (def team-season 1)`))
@@ -151,8 +151,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestLoginInAnotherTab: a login gives the session a new token. The other tab, when
-// it takes over again, goes on with that and does not overwrite it.
+// TestLoginInAnotherTab: a login gives the session a new token. The other tab, when it takes
+// over again, uses that token and does not overwrite it.
 func TestLoginInAnotherTab(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -173,8 +173,8 @@ func TestLoginInAnotherTab(t *testing.T) {
 	}
 }
 
-// TestName: an identity chooses a name, which everybody sees; one that is taken or no name
-// is refused in plain words. Guests are known by a number and a colour.
+// TestName: an identity chooses a name, which all players see; one that is taken or invalid
+// is refused in plain words. Guests are shown with a number and a colour.
 func TestName(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))

@@ -27,8 +27,8 @@ func (p *person) smooth(proof *prooftest.Proof, what string) {
 	proof.Judge(frames >= prooftest.Sized(0., 0, 50), fmt.Sprintf("%s: %.0f frames/s", what, frames))
 }
 
-// TestMap: ten thousand boards are on one canvas, each in its place; one zooms, walks by
-// keys, and opens a board by Enter.
+// TestMap: ten thousand boards are on one canvas, each in its place; keys zoom and move the
+// view, and Enter opens a board.
 func TestMap(t *testing.T) {
 	proof := prooftest.Needs(t, "a machine for itself")
 	w := show(t, 10_000, 2*time.Millisecond)

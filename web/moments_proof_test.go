@@ -35,7 +35,7 @@ func TestKeyMoments(t *testing.T) {
 // lossStays keeps the message of a loss on the page: seconds are short on a busy machine.
 const lossStays = `(real => { window.setTimeout = (f, ms, ...more) => real(f, ms === 5000 ? 600000 : ms, ...more); })(window.setTimeout)`
 
-// moments lets two people meet until everything has happened to one of them.
+// moments lets two people play until all ten moments have come.
 func moments(t *testing.T, s screen, name string) {
 	h := serve(t, conf(`(def min-boards 8)`))
 	she := meet(t, s)

@@ -35,13 +35,13 @@ func TestFirstMove(t *testing.T) {
 	}
 }
 
-// endStays lets the end of a game stay until it is looked at: seconds are short on a machine
-// that is busy.
+// endStays keeps the end of a game on the screen until the test has checked it: seconds are
+// short on a busy machine.
 const endStays = `(real => {
 	window.setTimeout = (f, ms, ...more) => real(f, ms > 400 && ms <= 2000 && ms !== 1000 && document.querySelector('.result.end') ? 600000 : ms, ...more);
 })(window.setTimeout)`
 
-// uncovered checks that the card with the result lies over none of some squares.
+// uncovered checks that the card with the result covers none of some squares.
 func (p *person) uncovered(squares ...string) {
 	p.t.Helper()
 	for _, s := range squares {
@@ -151,7 +151,7 @@ func TestTrailLives(t *testing.T) {
 	p.audit("trail page")
 }
 
-// longTrail is a trail with the longest words, numbers and moves that there are.
+// longTrail is a trail with the longest possible words, numbers and moves.
 const longTrail = `localStorage.setItem('wamble.history', JSON.stringify({
 	steps: ['waits', 'answered', 'won', 'lost', 'draw'].flatMap((state, i) =>
 		[...Array(16)].map((_, k) => ({board: String(1234567 + i), san: 'exd8=Q+', piece: 'P', at: 1e12 - k, fate: {state, reply: 'Qh4xe1#'}}))),

@@ -27,7 +27,7 @@ func (p *person) keepWords() string {
 	return obtain[string](p, `document.querySelector('[data-identity="yes"] [data-handle^="h_"]')?.dataset.handle ?? null`)
 }
 
-// speak lets every page that is opened from now on speak a language.
+// speak sets the language of every page that is opened from now on.
 func (p *person) speak(lang string) {
 	p.t.Helper()
 	see[bool](p, fmt.Sprintf(`(localStorage.setItem('wamble.settings', JSON.stringify({language: %q})), true)`, lang))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// fen is the position of the board that a person holds.
+// fen returns the position of the person's board.
 func (p *person) fen() string {
 	p.t.Helper()
 	return see[string](p, `document.querySelector('.stage').dataset.fen`)

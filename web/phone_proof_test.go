@@ -9,8 +9,8 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// TestPhone: every view fits on a small phone, light and dark, and can be used
-// there by everybody.
+// TestPhone: every view fits on a small phone, light and dark, and passes the accessibility
+// audit there.
 func TestPhone(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	t.Parallel()

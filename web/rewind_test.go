@@ -27,7 +27,7 @@ func TestRewind(t *testing.T) {
 	if len(at) != 4 {
 		t.Fatalf("the game has moves at %v", at)
 	}
-	// after is the page of the first whole second after a move.
+	// after returns the path of the first whole second after a move.
 	after := func(move int) string {
 		made, err := time.Parse(time.RFC3339Nano, at[move-1])
 		if err != nil {
@@ -58,7 +58,7 @@ func TestRewind(t *testing.T) {
 	see[bool](p, `(document.querySelector('.rewind input').focus(), true)`)
 	p.keys(kb.ArrowRight)
 	p.until(fmt.Sprintf(`location.pathname > %q && document.querySelector('.rewind input').ariaValueText`, path))
-	// And from the first move on as it was.
+	// From the first move on it plays as it was.
 	p.open(h.url + after(1))
 	p.until(stands("rnbqkbnr/pppppppp/8/8/8/5P2/PPPPP1PP/RNBQKBNR"))
 	p.press(`[aria-label="Play on from here"]`)

@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// newest is when a file below a directory was written last.
+// newest returns when a file below a directory was last written.
 func newest(dir string) (last time.Time) {
 	filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -184,13 +184,13 @@ func (h *host) ready(ready <-chan map[string]string) {
 	}
 }
 
-// handOff lets the server replace itself, and waits until the next image serves.
+// handOff hands the server over to another process, and waits until that serves.
 func (h *host) handOff() {
 	h.t.Helper()
 	h.tell("handoff")
 }
 
-// tell gives the server an order from the command line.
+// tell gives the server a command from the command line.
 func (h *host) tell(order string, more ...string) {
 	h.t.Helper()
 	args := append([]string{order, "--data", filepath.Join(h.dir, "data")}, more...)
@@ -217,8 +217,8 @@ func (h *host) freeze() {
 	h.t.Cleanup(h.kill)
 }
 
-// freePort is a port that a server can have again after a restart: one that the
-// kernel does not give away by itself.
+// freePort returns a port that a server can have again after a restart: one that the kernel
+// does not give away by itself.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 1000 {

@@ -14,11 +14,11 @@ import (
 const crowded = `(def min-boards 70) (def chess960-interval 3) (def spectator-summary-hz 5) (def spectator-packets-per-sec 2000)
 (def prediction-mode "streak")`
 
-// all960 holds when the wall shows Chess960 boards, and only those.
+// all960 is true when the wall shows Chess960 boards, and only those.
 const all960 = `document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => t.textContent.includes('960'))`
 
-// TestWall: fifty boards of a busy crowd are on the screen, and are as the server has them when all is quiet. How soon a change is drawn is
-// for BenchmarkWall to say.
+// TestWall: fifty boards of a busy crowd are on the screen, and equal those of the server
+// when all is quiet. How soon a change is drawn is measured by BenchmarkWall.
 func TestWall(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(crowded))
@@ -126,7 +126,7 @@ func TestWallKeepsPlaces(t *testing.T) {
 }
 
 // TestFeaturedEnds: the end of a game is shown large; a board that its player has left is
-// none.
+// not.
 func TestFeaturedEnds(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(alone))
@@ -157,7 +157,7 @@ func TestFeaturedEnds(t *testing.T) {
 	visitor.reads(".featured", "Black won: checkmate.")
 }
 
-// TestFocus: one board with its moves, the way back through them, and its page.
+// TestFocus: a watched board has its moves, the way back through them, and its page.
 func TestFocus(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 6) (def max-boards 10)`))

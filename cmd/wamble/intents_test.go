@@ -68,8 +68,8 @@ func makeJournal(t *testing.T, dir string) error {
 	return r.Close()
 }
 
-// TestDecodeIntents shows every kind there is: none may be unreadable, and no
-// token may appear.
+// TestDecodeIntents decodes every kind of intent: none may be unreadable, and no token may
+// appear.
 func TestDecodeIntents(t *testing.T) {
 	token := wamble.Token{0xde, 0xad, 0xbe, 0xef}
 	for _, kind := range intent.Kinds() {

@@ -75,7 +75,7 @@ func TestPlayOnScreen(t *testing.T) {
 		return strings.Contains(lines[39], "F4 flip · tab completes") && strings.Contains(lines[24], " 8 ")
 	}, x)
 
-	// What a key changes is all that is sent: no flicker, not even over a slow line.
+	// Only what a key changes is sent: no flicker, not even over a slow line.
 	x.mu.Lock()
 	written, cleared := x.screen.written, x.screen.cleared
 	x.mu.Unlock()
@@ -96,7 +96,7 @@ func TestPlayOnScreen(t *testing.T) {
 	x.press("d5\r")
 	x.sees("Your d5 is kept, and sent as soon as the server is back.")
 	startServed(t, s.data, "(def port "+port+")", playConf)
-	x.sees("Your d5 stays on board " + a + "; here is board ") // which one is the server's choice
+	x.sees("Your d5 stays on board " + a + "; here is board ") // the next board is the server's choice
 	watchtest.Until(t, "the first board has both moves, each once", func() bool {
 		r, err := http.Get("http://127.0.0.1:" + port + "/api/boards/" + a)
 		if err != nil {
@@ -128,8 +128,8 @@ func TestPlayOnScreen(t *testing.T) {
 	}
 }
 
-// TestPlainOnScreen: with --plain a terminal is written to in lines, and commanded nothing:
-// as a screen reader wants it. What is typed is the terminal's own echo.
+// TestPlainOnScreen: with --plain a terminal gets lines and no control sequences, as a screen
+// reader needs it. The typed text is the terminal's own echo.
 func TestPlainOnScreen(t *testing.T) {
 	playServer(t)
 	x := inTerminal(t, 200, 50, "play", "--plain")
@@ -202,7 +202,8 @@ func TestProgramOnScreen(t *testing.T) {
 	}
 }
 
-// TestEndedOnScreen: why the server has ended the session is still read when the screen is gone.
+// TestEndedOnScreen: the reason for the end of the session is still shown when the screen is
+// restored.
 func TestEndedOnScreen(t *testing.T) {
 	s := screen{Model: terminal.New(play.New(play.Kept{}, nil, false), "here", false, true)}
 	got, cmd := s.Update(play.Ended{Why: "you are banned"})

@@ -18,7 +18,7 @@ import (
 	"wamble/wire"
 )
 
-// TestServerAddress: what people type becomes an address of a server.
+// TestServerAddress: the addresses of a server that people type are completed.
 func TestServerAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"ws://localhost:8888/ws":          "ws://localhost:8888/ws",
@@ -121,8 +121,8 @@ func TestPlayEncrypted(t *testing.T) {
 	}
 }
 
-// TestPagesOfDatagrams: the pages of a server that was reached by UDP are found whether
-// they are encrypted or not.
+// TestPagesOfDatagrams: the pages of a server that was reached by UDP are found whether they
+// are encrypted or not.
 func TestPagesOfDatagrams(t *testing.T) {
 	for name, start := range map[string]func(http.Handler) *httptest.Server{"plain": httptest.NewServer, "encrypted": httptest.NewTLSServer} {
 		web := start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"moves":[{"uci":"e2e4"}]}`) }))

@@ -166,7 +166,7 @@ func TestServiceWithProfileAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	data := filepath.Join(m.dir, "data")
-	for range 2 { // the second from an image with a profile that never served
+	for range 2 { // the second from a process with a profile that never served
 		if err := host.Ask(ctx, data, "handoff", nil, new(handoff.Result)); err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 	"wamble/internal/store/sqlite"
 )
 
-// TestNewerDatabase: a database of tomorrow's binary is refused by every
-// command, in words that say what to do, and left alone.
+// TestNewerDatabase: a newer binary's database is refused by every command, with what to do,
+// and left unchanged.
 func TestNewerDatabase(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "games.db")

@@ -181,7 +181,7 @@ func TestUDPReadUntil(t *testing.T) {
 			t.Errorf("%s: %d packets, %v", name, len(packets), err)
 		}
 	}
-	// After an expired deadline the next read still sees what is there.
+	// After an expired deadline the next read still returns waiting datagrams.
 	u.Write(Packets{{to(u, "127.0.0.1"), []byte("self")}})
 	if got := collect(t, u, 1); string(got[0].Data) != "self" {
 		t.Errorf("got %q", got[0].Data)
@@ -246,7 +246,7 @@ func TestUDPCountsLoss(t *testing.T) {
 	}
 }
 
-// Another image adopts a duplicate of the descriptor while packets wait in it.
+// Another process adopts a duplicate of the descriptor while packets wait in it.
 func TestUDPAdopt(t *testing.T) {
 	old := listenTestUDP(t, "[::]:0", UDPOptions{})
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
@@ -307,7 +307,7 @@ func TestAllocsUDP(t *testing.T) {
 	}
 }
 
-// The same for a port that wakes up by itself now and then.
+// No allocations either by a port that wakes up by itself now and then.
 func TestAllocsPort(t *testing.T) {
 	p := openPort(t, Options{}, nil)
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
