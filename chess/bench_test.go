@@ -29,7 +29,7 @@ func BenchmarkPerft(b *testing.B) {
 	}
 }
 
-// BenchmarkMove is what a server does with one UCI move: validate and play.
+// BenchmarkMove measures a server's work for one UCI move: validate and play.
 func BenchmarkMove(b *testing.B) {
 	p := mustParse(b, kiwipete)
 	moves := []string{"e1g1", "d5e6", "f3h3", "e2a6", "a2a4"}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPacked: every position of random games, classical and Chess960, comes
-// back as it was.
+// TestPacked: every position of random games, classical and Chess960, is the same after
+// packing and unpacking.
 func TestPacked(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for game := range 300 {
@@ -32,7 +32,7 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// TestUnpackRefuses: what contradicts the rules is no position.
+// TestUnpackRefuses: bytes that contradict the rules are refused.
 func TestUnpackRefuses(t *testing.T) {
 	good := Start().AppendPacked(nil)
 	if _, ok := Unpack(bare(t, false)); !ok {
@@ -61,7 +61,7 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 }
 
-// bare is two kings, packed.
+// bare returns two kings, packed.
 func bare(t *testing.T, chess960 bool) []byte {
 	p, err := ParseFEN("4k3/8/8/8/8/8/8/4K3 w - - 0 1")
 	if err != nil {

@@ -69,7 +69,7 @@ func TestPGNReader(t *testing.T) {
 	}
 }
 
-// TestVariations: what is said beside the game is read and written as it was.
+// TestVariations: variations and comments are read and written unchanged.
 func TestVariations(t *testing.T) {
 	const text = `1. e4 $1 {best} (1. d4 $13 d5 (1... Nf6 2. c4) ({or} 1... f5 {Dutch})) (1. c4)
 1... e5 $5 (1... c5) 2. Nf3 *`

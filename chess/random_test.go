@@ -56,8 +56,8 @@ func TestRandomGamesAgainstReference(t *testing.T) {
 	t.Logf("castled %d times, took in passing %d times", castled, taken)
 }
 
-// TestEveryViewOfAPositionAgrees: counting, naming, one square at a time, and
-// the notations say the same; a position survives its FEN.
+// TestEveryViewOfAPositionAgrees: counting, listing, one square at a time, and the notations
+// agree; a position survives its FEN.
 func TestEveryViewOfAPositionAgrees(t *testing.T) {
 	randomGames(t, 20, 200, func(p Position, legal []Move, _ Move) {
 		if got, want := p.CountLegal(), len(legal); got != want {

@@ -107,7 +107,7 @@ func TestIsLegal(t *testing.T) {
 	}
 }
 
-// TestNothingAllocates on the calls that a server makes for every move.
+// TestNothingAllocates: the calls that a server makes for every move do not allocate.
 func TestNothingAllocates(t *testing.T) {
 	p := mustParse(t, kiwipete)
 	m, err := p.ParseUCI("e1g1")

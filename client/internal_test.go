@@ -105,7 +105,7 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	}
 }
 
-// TestOrder: what comes late is not seen.
+// TestOrder: updates that come late are dropped.
 func TestOrder(t *testing.T) {
 	var o order
 	board := func(id wamble.BoardID, version, generation int64) *Update {

@@ -78,7 +78,7 @@ func TestLostHello(t *testing.T) {
 	}
 }
 
-// An answer that overtakes its ACK is still the answer.
+// An answer that overtakes its ACK still counts as the answer.
 func TestAnswerBeforeACK(t *testing.T) {
 	s := clienttest.NewServer(t, clienttest.Expect(wire.CtrlPlayerMove).Answer(2, update("8/8/8/8/8/8/8/8 w")))
 	ctx := testContext(t)
@@ -123,7 +123,7 @@ func TestPushedBoard(t *testing.T) {
 	}
 }
 
-// A board that is pushed while a move is under way, before its ACK, is not its
+// A board that is pushed while a move is under way, before its ACK, does not count as its
 // answer.
 func TestPushIsNotTheAnswer(t *testing.T) {
 	s := clienttest.NewServer(t)
@@ -133,8 +133,8 @@ func TestPushIsNotTheAnswer(t *testing.T) {
 	if _, err := c.Event(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// Now the address is proven, and what is pushed leaves at once. The ACK
-	// of the move and its answer are held back, the push is not.
+	// Now the address is proven, and pushes leave at once. The ACK of the move and its answer
+	// are held back, the push is not.
 	s.Script(clienttest.Expect(wire.CtrlPlayerMove).Deny(wamble.MoveRejected, "too late"))
 	releaseAck, releaseError := s.Hold(wire.CtrlAck), s.Hold(wire.CtrlError)
 	result := make(chan error, 1)
@@ -374,7 +374,7 @@ func TestTLS(t *testing.T) {
 	c.Close()
 }
 
-// Two clients of one session do not count the same numbers.
+// Two clients of one session use different numbers.
 func TestFirstSeq(t *testing.T) {
 	firsts := map[uint32]bool{}
 	for range 4 {

@@ -109,7 +109,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestBadStart: an engine that never comes up is an error, and leaves no process.
+// TestBadStart: an engine that does not start up is an error, and leaves no process.
 func TestBadStart(t *testing.T) {
 	if _, err := engine(t, 50*time.Millisecond, "deaf"); !errors.Is(err, uci.ErrTimeout) {
 		t.Errorf("deaf: got %v, want %v", err, uci.ErrTimeout)
@@ -205,7 +205,7 @@ func TestReadsNothing(t *testing.T) {
 	}
 }
 
-// TestChildrenEnd: what an engine has started ends with it.
+// TestChildrenEnd: an engine's child processes end with it.
 func TestChildrenEnd(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

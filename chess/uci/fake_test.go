@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestMain makes this binary an engine when it is asked to be one.
+// TestMain runs this binary as an engine if its arguments ask for it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "engine" {
 		os.Exit(fake(os.Args[2], os.Args[3:]))

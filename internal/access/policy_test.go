@@ -8,7 +8,7 @@ import (
 	"wamble/wire"
 )
 
-// lawOf is the policy of the profile "here" of some rules, with one neighbour.
+// lawOf returns the policy of the profile "here" with some rules, and one neighbour.
 func lawOf(open bool, rules ...wamble.PolicyRule) *Policy {
 	c := *config.Defaults().Default
 	c.Name = "here"
@@ -91,7 +91,7 @@ func TestMayReadStats(t *testing.T) {
 	}
 }
 
-// TestCaps: each bit has a row, and each row needs what it names.
+// TestCaps: each bit has a row, and each row requires the rights it names.
 func TestCaps(t *testing.T) {
 	var all wire.SessionCaps
 	for i, c := range capabilities {

@@ -10,7 +10,7 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// rule is an allow rule for everybody, changed by what follows.
+// rule returns an allow rule for everybody, with changes.
 func rule(change ...func(*wamble.PolicyRule)) wamble.PolicyRule {
 	r := wamble.PolicyRule{Allow: true, Action: "game.move", Resource: "play"}
 	for _, c := range change {
@@ -146,8 +146,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// TestExact: a question about the very resource is not answered by a rule for
-// any.
+// TestExact: a question about one exact resource is not answered by a rule for any.
 func TestExact(t *testing.T) {
 	b := NewRuleSet([]wamble.PolicyRule{rule(deny, about("*"))}, nil)
 	q := play

@@ -184,7 +184,7 @@ func TestChannels(t *testing.T) {
 		told = 0
 		want := 0
 		var result json.RawMessage
-		prepare := func() { // there is a token to be revoked, and none to be made
+		prepare := func() { // a token to be revoked, and none to be made
 			h.Tokens.revoke("ann")
 			if c.Name == "token-revoke" {
 				h.Tokens.create("ann", Read, time.Now())
@@ -247,8 +247,8 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-// TestNotServing: what lasts is no error for a profile that does not serve players,
-// and kept for it; the rest is an error.
+// TestNotServing: a lasting command succeeds for a profile that does not serve players, and
+// is kept for it; others are an error.
 func TestNotServing(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)

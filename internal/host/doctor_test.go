@@ -11,8 +11,8 @@ import (
 	"wamble/internal/transport"
 )
 
-// TestDoctorOfLimits: few open files, a full disk and a buffer that no kernel
-// grants are found, and a clock is always spoken of.
+// TestDoctorOfLimits: few open files, a full disk and a buffer that no kernel grants are
+// reported, and the clock always.
 func TestDoctorOfLimits(t *testing.T) {
 	load := func(text string) *config.Config {
 		c, err := config.Load("test.conf", text, config.Params{})

@@ -102,7 +102,7 @@ func TestTableFirstField(t *testing.T) {
 	}
 }
 
-// TestTableSize: every intent counts, and texts count in full.
+// TestTableSize: the size of every intent is counted, and texts in full.
 func TestTableSize(t *testing.T) {
 	for _, row := range table {
 		if row.Size(0) <= 0 || row.Size(100) < row.Size(0) {
@@ -114,8 +114,7 @@ func TestTableSize(t *testing.T) {
 	}
 }
 
-// TestCheckWantsFields: no kind takes an intent of which nothing is set, or
-// only the time.
+// TestCheckWantsFields: no kind accepts an intent without fields, or only with the time.
 func TestCheckWantsFields(t *testing.T) {
 	for _, k := range Kinds() {
 		timed := k.New()

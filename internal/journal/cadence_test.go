@@ -15,8 +15,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// TestCadence runs a drain on a clock that moves only when everybody waits, and
-// looks when what was posted is applied.
+// TestCadence runs a drain on a synthetic clock, and checks when the posted messages are
+// applied.
 func TestCadence(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -206,8 +206,7 @@ func TestDrainAhead(t *testing.T) {
 	})
 }
 
-// TestDrainAtRest: a drain that is kept from its work tries again after the period,
-// not at once.
+// TestDrainAtRest: a drain that is blocked tries again after the period, not at once.
 func TestDrainAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := runner.Open(memstore.New(), runner.Options{Schema: Schema, Create: true, MinFree: -1})

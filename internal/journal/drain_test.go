@@ -378,7 +378,7 @@ func (s *stopping) Apply(ctx context.Context, b store.Batch) error {
 	return fmt.Errorf("%w: %w", store.ErrTransient, ctx.Err())
 }
 
-// TestDrainStops: a stop is no trouble of the store, and the next start takes
+// TestDrainStops: a stop is not reported as an error of the store, and the next start takes
 // the batch up at once.
 func TestDrainStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

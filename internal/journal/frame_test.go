@@ -73,7 +73,7 @@ func TestFrameKeepsEveryField(t *testing.T) {
 	}
 }
 
-// TestVisitorForgets: nothing of one intent is left in the next of its kind.
+// TestVisitorForgets: no field of one intent is left in the next of its kind.
 func TestVisitorForgets(t *testing.T) {
 	var v Visitor
 	for _, k := range intent.Kinds() {
@@ -95,8 +95,8 @@ func TestVisitorForgets(t *testing.T) {
 	}
 }
 
-// TestFrameGolden pins the bytes of every kind: journals of today are read
-// tomorrow. A new kind adds its line.
+// TestFrameGolden pins the bytes of every kind: later versions read today's journals. A new
+// kind adds its line.
 func TestFrameGolden(t *testing.T) {
 	file, err := os.ReadFile("testdata/frames.golden")
 	if err != nil {

@@ -120,8 +120,8 @@ func board(t *testing.T, store store.Store, id wamble.BoardID) wamble.Board {
 	return b
 }
 
-// TestReservationsOfOneBoard creates, removes and creates one in the same
-// batch: the last word stands.
+// TestReservationsOfOneBoard creates, removes and creates one in the same batch: the last
+// intent counts.
 func TestReservationsOfOneBoard(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store.Store) {
 		r := newRoad(t, openJournal(t), profile, store)

@@ -15,7 +15,7 @@ import (
 	"wamble/runner/memstore"
 )
 
-// keeping is a drain that keeps what the store has, in a directory.
+// keeping returns a drain that retains what the store has, in a directory.
 func keeping(t *testing.T, r *runner.Runner, db store.Store, keep RetainOptions) (*Drain, *[]Rollback) {
 	t.Helper()
 	var told []Rollback
@@ -220,8 +220,8 @@ func TestRetainedNeeded(t *testing.T) {
 	}
 }
 
-// TestRetainedBounds: what is kept has a bound in bytes and in time, and belongs to one
-// journal; a file that was cut off is read as far as it goes.
+// TestRetainedBounds: retained messages are bounded in bytes and in time, and belong to one
+// journal; a file that was cut off is read up to the cut.
 func TestRetainedBounds(t *testing.T) {
 	dir := t.TempDir()
 	k := openRetained(RetainOptions{Dir: dir, Age: time.Minute, Bytes: 16 << 10}, store.JournalID{1}, 7)

@@ -66,7 +66,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// said is what the first error of some hostile programs must say.
+// said has the first error of some hostile programs.
 var said = map[string]string{
 	"open parentheses": "lists are nested more than 200 deep",
 	"too long":         "the file has more than 262144 bytes",

@@ -12,7 +12,7 @@ import (
 	"wamble/wire"
 )
 
-// recorder keeps what is sent.
+// recorder keeps the sent packets.
 type recorder struct{ sent [][]byte }
 
 func (r *recorder) receive() ([]datagram, error) { return nil, nil }
@@ -22,7 +22,7 @@ func (r *recorder) addresses() uint32            { return 1 << 20 }
 func (r *recorder) dropped() uint64              { return 0 }
 func (r *recorder) close()                       {}
 
-// scene is one client before a server that the test plays.
+// scene is one client of a server that the test plays.
 type scene struct {
 	*load
 	t   *testing.T
@@ -105,7 +105,7 @@ func (s *scene) rejected(seq uint32) {
 	s.ack(seq+1, sceneToken)
 }
 
-// seated is a client that has asked its first move, on board 5.
+// seated returns a client that has sent its first move, on board 5.
 func seated(t *testing.T) *scene {
 	s := newScene(t, Moves)
 	s.want("[CLIENT_HELLO 1]")
@@ -230,8 +230,8 @@ func TestSentAgain(t *testing.T) {
 	}
 }
 
-// After the ACK of a request that was sent again the answer is asked for soon: a
-// restarted server holds it back until the address has proven itself.
+// After the ACK of a request that was sent again the next repetition is soon: a restarted
+// server holds the answer back until the address has proven itself.
 func TestAnswerHeldBack(t *testing.T) {
 	s := seated(t)
 	s.ack(2, sceneToken)
@@ -274,7 +274,7 @@ func TestHelloMovesOn(t *testing.T) {
 	}
 }
 
-// A restarted server counts from 1 again.
+// A restarted server counts from 1 again: its packets are accepted.
 func TestRestartedServerIsHeard(t *testing.T) {
 	s := seated(t)
 	for seq := uint32(1); seq <= 40; seq++ {

@@ -52,7 +52,7 @@ type event struct {
 	do   func()
 }
 
-// faults are what goes wrong.
+// faults are the injected faults.
 type faults struct {
 	lossIn, lossOut float64 // shares of packets
 	dead            bool    // nothing is read or answered
@@ -127,7 +127,7 @@ func (s *fake) when(holds func(progress) bool, do func()) {
 	s.events = append(s.events, event{holds, do})
 }
 
-// happen does what is due.
+// happen runs the events that are due.
 func (s *fake) happen() {
 	s.events = slices.DeleteFunc(s.events, func(e event) bool {
 		if !s.begun || !e.when(s.since) {
@@ -147,7 +147,7 @@ func (s *fake) until(t testing.TB, holds func(progress) bool) context.Context {
 	return ctx
 }
 
-// played is how many moves the server has kept.
+// played returns how many moves the server has kept.
 func (s *fake) played() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +201,7 @@ func (s *fake) step() bool {
 	return true
 }
 
-// lossy leaves out packets.
+// lossy drops packets.
 type lossy struct {
 	*link.Batch
 	random *rand.Rand

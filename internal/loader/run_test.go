@@ -10,8 +10,8 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// long is how much of something a test waits for before its run ends: a run that
-// ended after a time would find little done on a busy machine.
+// long returns how many events a test waits for before its run ends: a run that ended after a
+// time would have few on a busy machine.
 func long(n int) int {
 	return prooftest.Sized(n, n, 50*n)
 }
@@ -118,7 +118,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A server that stays away: moves are given up, and end as unresolved.
+// A server that stays away: moves are given up, and count as unresolved.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	s := startFake(t, faults{})

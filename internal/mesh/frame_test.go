@@ -41,7 +41,7 @@ var golden = []struct {
 	{Frame{Kind: KindRefusal, ID: 2, Data: []byte("no")}, "0900000a" + "0000000000000002" + "6e6f"},
 }
 
-// TestFrameGolden: each kind has its bytes, and they are read as what they were.
+// TestFrameGolden: each kind has its bytes, which decode to the same frame.
 func TestFrameGolden(t *testing.T) {
 	seen := map[Kind]bool{}
 	for _, g := range golden {

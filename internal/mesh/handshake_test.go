@@ -33,7 +33,7 @@ func pair(t *testing.T) (dialler, listener net.Conn) {
 	return dialler, listener
 }
 
-// shake does the handshake on both ends, and returns what each thinks of the other.
+// shake does the handshake on both ends, and returns what each has learned of the other.
 func shake(dialler, listener net.Conn, a, b handshake, to string) (ofA, ofB hello, ka, kb secrets, errA, errB error) {
 	done := make(chan struct{})
 	go func() {
@@ -125,7 +125,7 @@ func TestUnauthenticated(t *testing.T) {
 	})
 }
 
-// TestReplay: what was said in one handshake opens no other.
+// TestReplay: the bytes of one handshake open no other connection.
 func TestReplay(t *testing.T) {
 	a, b := handshake{testKey, "a", [8]byte{1}}, handshake{testKey, "b", [8]byte{2}}
 	dialler, listener := pair(t)

@@ -20,7 +20,7 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// station is a mesh that notes what it receives.
+// station is a mesh that records what it receives.
 type station struct {
 	*Mesh
 	t    *testing.T
@@ -31,7 +31,7 @@ type station struct {
 	lost atomic.Int64
 }
 
-// patient is the timing of most tests: nothing ends because the machine is slow.
+// patient is the timing of most tests: no connection ends because the machine is slow.
 var patient = timing{handshake: time.Minute, dial: time.Minute, beat: 20 * time.Millisecond, silence: time.Minute, first: 5 * time.Millisecond, last: 50 * time.Millisecond, deference: time.Millisecond}
 
 func open(t *testing.T, name string, change ...func(*Options)) *station {
@@ -127,7 +127,7 @@ func TestMesh(t *testing.T) {
 	if send("d") {
 		t.Error("a packet for a node that is unknown was sent")
 	}
-	// Both may have dialled: what was sent over the connection that goes then is lost.
+	// Both may have dialled: a frame on the connection that is closed then is lost.
 	watchtest.Until(t, "it arrives", func() bool {
 		if len(b.frames()) == 0 {
 			send("b")
@@ -151,7 +151,7 @@ func TestMesh(t *testing.T) {
 	}
 }
 
-// TestOneSideKnows: one of the two has to know the other.
+// TestOneSideKnows: it suffices if one of two nodes has the other's address.
 func TestOneSideKnows(t *testing.T) {
 	t.Parallel()
 	for _, dials := range []string{"a", "b"} {
@@ -201,8 +201,8 @@ func TestBothDial(t *testing.T) {
 	}
 }
 
-// TestRestart: a node that has lost its process is found again, at another address
-// too, and what was asked of the old one fails.
+// TestRestart: a node whose process was lost is found again, at another address too, and
+// requests to the old one fail.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
@@ -482,8 +482,8 @@ func greedy(t *testing.T) (frames []byte) {
 	return frames
 }
 
-// TestUnproven: connections that say nothing, or nonsense, are few and end soon, and do
-// not keep a node out.
+// TestUnproven: connections that send nothing, or nonsense, are few and end soon, and do not
+// keep a node out.
 func TestUnproven(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, "a", func(o *Options) { o.timing.handshake = 2 * time.Second }), open(t, "b")
@@ -592,8 +592,8 @@ func BenchmarkRelay(b *testing.B) {
 	}
 }
 
-// TestUnreachable: a node that does not answer may have died or stopped; the log does not
-// say that it serves.
+// TestUnreachable: a node that does not answer may have crashed or stopped; the log does not
+// claim that it serves.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

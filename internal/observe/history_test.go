@@ -12,8 +12,8 @@ import (
 	"wamble/internal/loop"
 )
 
-// TestHistory: three days of looks leave an hour and two days, with rates that survive
-// the restart of a profile; a file brings all of it back, but for what is too old.
+// TestHistory: three days of samples leave an hour and two days, with rates that survive the
+// restart of a profile; a file restores all of it, except what is too old.
 func TestHistory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "history.json")
 	h := NewHistory(file)

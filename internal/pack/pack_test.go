@@ -37,7 +37,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestFaults: at the first fault a reader is bad for good.
+// TestFaults: after the first error a reader returns errors only.
 func TestFaults(t *testing.T) {
 	var tooLarge Writer
 	tooLarge.Uint(math.MaxUint32 + 1)

@@ -23,7 +23,7 @@ func loads(to []string) map[string]int {
 	return n
 }
 
-// TestBalanced: no node has more than one part more than another, however many there are.
+// TestBalanced: the nodes' numbers of parts differ by one at most, for any number of parts.
 func TestBalanced(t *testing.T) {
 	for _, parts := range []int{1, 2, 4, 16, 64} {
 		for n := 1; n <= 9; n++ {
@@ -141,8 +141,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestSteady: a node is given something after a while, later if it comes and goes, and as
-// at first when it has stayed.
+// TestSteady: a node is assigned parts after a while, later if it comes and goes, and as at
+// first when it has stayed.
 func TestSteady(t *testing.T) {
 	var s StableNodes
 	now := time.Duration(0)

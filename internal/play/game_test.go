@@ -99,8 +99,8 @@ func TestMate(t *testing.T) {
 	}
 }
 
-// TestBrokenConnection: a move that is under way when the connection breaks is neither
-// forgotten nor made twice.
+// TestBrokenConnection: a move that is under way when the connection breaks is neither lost
+// nor made twice.
 func TestBrokenConnection(t *testing.T) {
 	g := seated(t)
 	g.Line(noon, "e4")
@@ -212,11 +212,11 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// TestLines: what is typed beside moves, and what comes of it.
+// TestLines: typed lines other than moves, and their effects.
 func TestLines(t *testing.T) {
 	for _, c := range []struct {
 		line   string
-		want   string // of what is said; "" is nothing
+		want   string // the texts; "" is nothing
 		effect Effect // among the others; nil is any
 	}{
 		{"", "", nil},
@@ -314,7 +314,7 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// TestPayout: the server's words become points of the trail.
+// TestPayout: the server's message becomes points of the trail.
 func TestPayout(t *testing.T) {
 	g := seated(t)
 	g.Line(noon, "e4")

@@ -19,7 +19,7 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // usual are the defaults of the configuration, with predictions on.
 var usual = Options{Mode: Streak, Base: 1, Multiplier: 2, Cap: 10, Percent: 10, Depth: 2, MaxPending: 64, MaxPerParent: 1, OnePerMove: true}
 
-// kept is what a book wants kept, in words.
+// kept records what a book wants to be stored, as text.
 type kept struct{ lines []string }
 
 func (k *kept) Add(in intent.Intent) {
@@ -63,7 +63,7 @@ func (r *rig) submit(by wamble.SessionID, uci string, parent wamble.PredictionID
 	return r.book.Submit(epoch, r.submission(by, uci, parent), &r.kept)
 }
 
-// must submits what has to be created, and returns its number.
+// must submits a prediction that has to be created, and returns its number.
 func (r *rig) must(by wamble.SessionID, uci string, parent wamble.PredictionID) wamble.PredictionID {
 	r.t.Helper()
 	row, v := r.submit(by, uci, parent)
@@ -204,7 +204,7 @@ func TestStreak(t *testing.T) {
 	expect(t, "after a pause", r.play("g1f3"), fmt.Sprintf("%d of 1 is CORRECT: 1", id))
 }
 
-// TestPoints: what each option of the points does.
+// TestPoints: the effect of each option of the points.
 func TestPoints(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -419,8 +419,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestErase: what a session predicted is forgotten, what others predicted under a
-// pending one of those expires, and under one that came true it goes on.
+// TestErase: a session's predictions are deleted; those of others under a pending one of them
+// expire, and under one that came true they go on.
 func TestErase(t *testing.T) {
 	r := newRig(t, with(func(o *Options) { o.OnePerMove, o.MaxPerParent = false, 0 }))
 	one := r.must(1, "e2e4", 0)

@@ -131,8 +131,8 @@ func TestTrail(t *testing.T) {
 	}
 }
 
-// TestRights: what the policy denies is refused before anything is read, by each
-// route for each of its rights; all rights are known to the policy.
+// TestRights: a request that the policy denies is refused before anything is read, by each
+// route for each of its rights; all rights exist in the policy.
 func TestRights(t *testing.T) {
 	known := map[string]wamble.PolicyAction{}
 	for _, a := range wamble.PolicyActions {
@@ -178,7 +178,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestDocumented: every route stands in docs/http.md, and every path of it here.
+// TestDocumented: docs/http.md has every route, and no other.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/http.md")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"wamble/internal/guard"
 )
 
-// TestStoreTime: however many ask for what is not in the cache, the store works for
-// them half of the time of one reader, and all that fits into it is answered.
+// TestStoreTime: however many requests miss the cache, the store works for them half of the
+// time of one reader, and all that fits into it is answered.
 func TestStoreTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const readers, question, length = 64, 10 * time.Millisecond, 20 * time.Second
@@ -51,7 +51,7 @@ func TestStoreTime(t *testing.T) {
 	})
 }
 
-// TestCache: an answer is kept while it is good.
+// TestCache: an answer is cached while it is valid.
 func TestCache(t *testing.T) {
 	r := newRig(t)
 	for _, tc := range []struct {

@@ -133,7 +133,7 @@ func TestEvents(t *testing.T) {
 			}
 		})
 	}
-	// Without an id it begins now; what happens then wakes the reader.
+	// Without an id the stream begins now; the next event wakes the reader.
 	events, _ := observe(t, url, "", 2, func() { r.stream.Add(0, 3, 4, []Happened{moved(4, 0, 19, 12)}) })
 	if want := move(4, 19, 12); events[1] != want {
 		t.Errorf("live: got %v, want %s", events, want)
@@ -178,7 +178,8 @@ func TestObserversAreShared(t *testing.T) {
 	}
 }
 
-// TestEventsEnd: when the server pauses, observers get what is there and go.
+// TestEventsEnd: when the server pauses, observers get the waiting events and are
+// disconnected.
 func TestEventsEnd(t *testing.T) {
 	r := newRig(t)
 	web := httptest.NewServer(r)

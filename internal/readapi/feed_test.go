@@ -121,8 +121,8 @@ func (p *parted) Read(_ context.Context, after Marks, limit int) (games []Ended,
 	return games, upTo, false, nil
 }
 
-// TestFeedInParts: a cursor has a number for each part, and each line the cursor that goes
-// on behind it.
+// TestFeedInParts: a cursor has a number for each part, and each line has the cursor that
+// follows it.
 func TestFeedInParts(t *testing.T) {
 	r, feed := newRig(t), &parted{}
 	r.o.Feed = feed

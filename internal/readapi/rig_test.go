@@ -19,7 +19,7 @@ import (
 
 var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
-// rig is an API over a store, a feed and a policy made of memory.
+// rig is an API over a store, a feed and a policy in memory.
 type rig struct {
 	*API
 	t *testing.T

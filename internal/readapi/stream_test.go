@@ -40,7 +40,7 @@ func (d *drained) list(after, through uint64) (told []Happened) {
 	return told
 }
 
-// places is behind each move.
+// places returns the place after each move.
 func (d *drained) places() (all places) {
 	for _, h := range d.list(0, d.through) {
 		all = append(all, place{h.Seq, h.Place + 1})
@@ -180,8 +180,8 @@ func TestStreamHasNoGap(t *testing.T) {
 	}
 }
 
-// TestStreamOrder: what shards tell of the time before the stream began is in the order
-// in which it happened, so that a board that has travelled is played in order.
+// TestStreamOrder: events from before the stream began are in order of time over all shards,
+// so that a board that has travelled is played in order.
 func TestStreamOrder(t *testing.T) {
 	s := Stream{Shards: 2}
 	s.Add(1, 0, 2, []Happened{at(1, 2), at(2, 5)})
@@ -348,9 +348,9 @@ func TestStreamRestsInPart(t *testing.T) {
 	}
 }
 
-// TestStreamsFollow: machines follow each other's shards, which change hands. A reader of
-// each gets every happening of every shard once and in order, without a reset; what has to
-// wait for an older one, does.
+// TestStreamsFollow: machines follow each other's shards, which move between them. A reader
+// of each gets every event of every shard once and in order, without a reset; an event that
+// has to wait for an older one, does.
 func TestStreamsFollow(t *testing.T) {
 	const shards, machines, name = 3, 2, "5f2a91c0"
 	for seed := range uint64(40) {

@@ -85,11 +85,11 @@ func TestRateOfTeams(t *testing.T) {
 	}
 }
 
-// units counts what the stores keep of a number.
+// units returns a number in the unit that the stores keep.
 func units(v float64) int64 { return int64(math.Round(v / unit)) }
 
-// TestConservation holds both against their invariants in random games: the
-// payouts never exceed the pot, and the changes of ratings sum to nothing.
+// TestConservation checks the invariants of both in random games: the payouts never exceed
+// the pot, and the changes of ratings sum to zero.
 func TestConservation(t *testing.T) {
 	games := prooftest.Sized(2000, 2000, 40_000)
 	rng := prooftest.Random(t)

@@ -250,7 +250,7 @@ var shardRequests = []struct {
 	{wire.CtrlClientGoodbye, "", func(w *pair) string { return said("", w.fresh().Goodbye(w.ctx)) }},
 }
 
-// tree is the predictions of the board on which me has predicted, as other reads them.
+// tree returns the predictions of the board on which me has predicted, as other reads them.
 func (w *pair) tree() string {
 	rows, err := w.me.c.Predictions(w.ctx, w.on, 0, 0)
 	text := ""

@@ -65,8 +65,8 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d moves accepted, longest gap %v, %+v", report.AcceptedCount(), report.LongestGap, report.Counts)
 }
 
-// soak lets troubles come: each once, and with WAMBLE_SOAK at random for 20
-// minutes. Between them it waits for play.
+// soak injects faults: each once, and with WAMBLE_SOAK at random for 20 minutes. Between them
+// it waits for play.
 func soak(t *testing.T, kinds int, do func(n int), between func()) []int {
 	t.Helper()
 	rng := prooftest.Random(t)

@@ -28,8 +28,7 @@ func playerRole(t *testing.T, db postgres.Options, name string) postgres.Options
 	return db
 }
 
-// TestUnusableAtStart: what will not pass by itself ends the start at once, with
-// advice.
+// TestUnusableAtStart: a lasting error of the store ends the start at once, with advice.
 func TestUnusableAtStart(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

@@ -24,8 +24,8 @@ func metric(text, line string) float64 {
 	return value
 }
 
-// TestWatched: HTTP requests are measured by route and code, WebSocket connections by how
-// long they lasted, and games by how they get on.
+// TestWatched: HTTP requests are measured by route and code, WebSocket connections by their
+// duration, and games by their progress.
 func TestWatched(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()

@@ -67,7 +67,7 @@ func (w *world) upTo(seconds float64) time.Duration {
 	return time.Duration(w.rng.Float64() * seconds * float64(time.Second))
 }
 
-// stats are what the metrics say.
+// stats returns the values of the metrics.
 func (w *world) stats() (s profile.Stats) {
 	w.first().Do(w.t.Context(), func(p *profile.Profile) { s = p.Stats() })
 	return s

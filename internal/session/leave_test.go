@@ -115,7 +115,7 @@ func TestNextOfTheRolls(t *testing.T) {
 	}
 }
 
-// The token of a session that ended is not looked for in the store.
+// The token of a session that ended is not loaded from the store.
 func TestOver(t *testing.T) {
 	r := newRig(t, nil)
 	said, out, kept := r.heard(), r.heard(), r.heard()

@@ -110,7 +110,7 @@ func (m *model) holds(id wamble.SessionID) bool { return m.boards[id] }
 // wrote reports the message that was just written to the table.
 func (m *model) wrote(s *Session) { m.table.Wrote(s, uint64(len(m.journal))) }
 
-// player is what the store has of a key.
+// player returns the stored player of a key.
 func (m *model) player(key wamble.PublicKey) *wamble.Player {
 	p := m.players[key]
 	if p == nil {
@@ -261,7 +261,7 @@ func (m *model) step() {
 	}
 }
 
-// refused: a token that is over is never a session again.
+// refused checks that a token that has ended never gets a session again.
 func (m *model) refused(c *client) {
 	if m.table.Find(c.token) != nil || !m.table.Refused(c.token) {
 		m.t.Fatalf("session %d is still there", c.session)

@@ -50,8 +50,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestTokenLifetime: a token of an identity is good until it was not used for
-// Lifetime, and for ever without one.
+// TestTokenLifetime: a token of an identity expires when it was not used for Lifetime, and
+// never without one.
 func TestTokenLifetime(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, tc := range []struct {

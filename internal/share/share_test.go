@@ -13,8 +13,8 @@ type thing struct {
 
 func hostAt(n byte) Host { return HostOf(netip.AddrFrom4([4]byte{192, 0, 2, n})) }
 
-// The host that holds most yields its idlest; a host that would hold most itself
-// yields its own.
+// The host that holds most yields its idlest place; a host that would hold most itself yields
+// its own.
 func TestYield(t *testing.T) {
 	var table Table[thing]
 	things := map[string]*thing{}

@@ -85,7 +85,7 @@ func (r *rig) guest(id wamble.SessionID) *Viewer {
 	return g
 }
 
-// watch returns what answers a request, in words.
+// watch returns the answer to a request, in words.
 func (r *rig) watch(id wamble.SessionID, request Request) string {
 	err := r.h.Watch(r.now, *r.guest(id), request, func(b []byte) { r.Send(tokenOf(id), b) })
 	if err != nil {
@@ -280,8 +280,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestChanges: only what has changed, without a reset; what went has no position;
-// the whole again after a while, with a reset only when something went.
+// TestChanges: only changes are sent, without a reset; a board that went has no position; the
+// whole is sent again after a while, with a reset only when a board went.
 func TestChanges(t *testing.T) {
 	r := newRig(t, usual)
 	for id := range wamble.BoardID(3) {
@@ -306,7 +306,7 @@ func TestChanges(t *testing.T) {
 	expect(t, "one went", r.took(1), "80 board 1 gone g0")
 	r.wait(10 * time.Second)
 	expect(t, "all anew", r.took(1), "80 none g20; 80 board 3 g20; 80 board 2 g20")
-	// What only players notice is no change.
+	// A change that only players see is no change.
 	b := r.boards[2]
 	b.Version++
 	r.h.Show(b)
@@ -330,7 +330,7 @@ func TestFull(t *testing.T) {
 	expect(t, "one went", r.took(1), "80 none g6; 80 board 1 g6")
 }
 
-// TestFocus: at most FocusHz; again after a second; the end, and what follows.
+// TestFocus: at most FocusHz updates; again after a second; the end, and what follows.
 func TestFocus(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
@@ -370,7 +370,7 @@ func TestOnce(t *testing.T) {
 	expect(t, "the focus", r.took(2), "")
 }
 
-// TestEnds: how watching ends without being asked.
+// TestEnds: the ends of watching without a request.
 func TestEnds(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -553,8 +553,8 @@ func TestCloses(t *testing.T) {
 	}
 }
 
-// TestEncodedOnce: one encoding of a board serves all its watchers. A mark in
-// the view that the first of them was shown is seen by all others.
+// TestEncodedOnce: one encoding of a board serves all its watchers: a mark in the view of the
+// first is in those of all others.
 func TestEncodedOnce(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
@@ -584,7 +584,7 @@ func TestEncodedOnce(t *testing.T) {
 	}
 }
 
-// TestAllocations: what a watcher is shown costs no memory.
+// TestAllocations: updates to a watcher allocate nothing.
 func TestAllocations(t *testing.T) {
 	r := newRig(t, with(func(o *Options) { o.PerWatcher, o.Total = 0, 0 }))
 	r.deaf = true
@@ -655,8 +655,8 @@ func (m *mirror) see(t *testing.T, b []byte) {
 	}
 }
 
-// TestConverges: over a network that loses a third of the packets and turns
-// others round, every watcher's list is that of the boards when it gets quiet.
+// TestConverges: over a network that loses a third of the packets and reorders others, every
+// watcher's list equals the boards when no more changes come.
 func TestConverges(t *testing.T) {
 	for _, mode := range []struct {
 		name string

@@ -106,7 +106,7 @@ func times(flat []any, width, i int) []*time.Time {
 	})
 }
 
-// BenchmarkGrowth measures what a move costs this process and the server while the
+// BenchmarkGrowth measures the cost of a move for this process and the server while the
 // tables grow.
 func BenchmarkGrowth(b *testing.B) {
 	cluster := pgtest.Start(b, true)

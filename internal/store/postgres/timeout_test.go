@@ -14,7 +14,7 @@ import (
 	"wamble/internal/store/storetest"
 )
 
-// TestTimeouts lets another transaction lock what the store wants.
+// TestTimeouts lets another transaction lock what the store needs.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Migrated(t)
@@ -71,8 +71,8 @@ func TestSynchronousCommit(t *testing.T) {
 	}
 }
 
-// TestNothingStays shows what a pooler between transactions needs: after any
-// call the server side of the connection is as it was.
+// TestNothingStays checks what a pooler between transactions needs: after any call the server
+// side of the connection is as it was.
 func TestNothingStays(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Migrated(t)

@@ -21,8 +21,8 @@ func clocked(t *testing.T) postgres.Options {
 	return db
 }
 
-// TestDatabaseClockSet sets the database's clock forward or back again and again: another
-// node that claims then is refused as long as the holder believes that it may speak.
+// TestDatabaseClockSet sets the database's clock forward or back repeatedly: another node
+// that claims then is refused as long as the holder counts on its lease.
 func TestDatabaseClockSet(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"1 minute", "-1 minute"} {

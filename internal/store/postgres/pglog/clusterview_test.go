@@ -28,7 +28,7 @@ func (h *heard) list() string {
 	return strings.Join(h.notes, " ")
 }
 
-// peer is a node that looks at others, reached at an address of its name.
+// peer is a node that reads the cluster's view, with an address of its name.
 func peer(t *testing.T, db postgres.Options, name string) (*pglog.Log, *heard) {
 	t.Helper()
 	h := &heard{}
@@ -66,8 +66,8 @@ func seen(l *pglog.Log) string {
 	return strings.Join(nodes, "; ") + ": " + strings.Join(parts, ",")
 }
 
-// TestParts: the parts of a log have holders of their own. Each of them is fenced by
-// itself, and one beat of a node is for all that it holds.
+// TestParts: the parts of a log have holders of their own. Each of them is fenced by itself,
+// and one heartbeat of a node covers all that it holds.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -95,7 +95,7 @@ func TestParts(t *testing.T) {
 		t.Error("a part that moved took another one with it, or stayed")
 	}
 
-	a.Close() // it beats no more, but could still write
+	a.Close() // it sends no heartbeat any more, but could still write
 	watchtest.Until(t, "only b is seen, and may claim", func() bool {
 		w, _ := b.ClusterView("main", 3)
 		return len(w.Nodes) == 1 && w.Nodes[0].Name == "b" && w.Parts[0].Free

@@ -23,7 +23,7 @@ func TestGraceAfterRestart(t *testing.T) {
 	letGo(claim(t, a))
 	a.Close()
 	cluster.Down(t)
-	time.Sleep(lease) // what b would see is old enough
+	time.Sleep(lease) // the heartbeat that b would read is old enough
 	cluster.Up(t)
 	began := time.Now()
 	take(t, b)

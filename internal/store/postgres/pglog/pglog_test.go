@@ -43,7 +43,7 @@ func mortal(t *testing.T, o postgres.Options, name string) *pglog.Log {
 
 func openNode(t *testing.T, o postgres.Options, name string, lease time.Duration) *pglog.Log {
 	t.Helper()
-	o.ConnectTimeout = watchtest.Patience // also where the machine has a lot to do
+	o.ConnectTimeout = watchtest.Patience // also on a busy machine
 	l := pglog.Open(pglog.Options{Database: o, Node: name, Beat: beat, Lease: lease})
 	t.Cleanup(l.Close)
 	return l
@@ -107,7 +107,7 @@ func TestClaimOfSilent(t *testing.T) {
 	first := claim(t, b)
 	add(t, first, "1")
 	add(t, first, "2")
-	b.Close() // it beats no more, but could still write
+	b.Close() // it sends no heartbeat any more, but could still write
 	next := take(t, a)
 	const age = `SELECT extract(epoch FROM clock_timestamp() - max(seen_at))::float8 FROM nodes WHERE node LIKE 'b/%'`
 	if d := pgtest.Query[float64](t, db, age); d < lease.Seconds() {
@@ -156,7 +156,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestLostClaim: a holder hears that another node has claimed the log.
+// TestLostClaim: a holder is told that another node has claimed the log.
 func TestLostClaim(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -382,7 +382,7 @@ func take(t *testing.T, l *pglog.Log) logstore.Held {
 
 func holder(*testing.T) logstore.Holder { return logstore.Holder{Lost: func(error) {}} }
 
-// letGo ends a claim as the death of its process would.
+// letGo ends a claim as a crash of its process would.
 func letGo(h logstore.Held) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
