@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// firstImage opens a UDP socket and hands it over to secondImage; when the socket is given
-// back, it runs backImage.
+// firstImage opens a UDP socket and hands it over: first to a file that is no program, which
+// fails, then to secondImage. When the socket is given back, it runs backImage.
 func firstImage() {
 	if h, err := Inherit(); err != nil {
 		panic(err)
