@@ -15,13 +15,13 @@ import (
 	"testing/fstest"
 )
 
-// A room is one package and what it may import. Imports point down: no room is
-// reached from its own list.
+// room is one package and the packages it may import. Imports point down: no room is reached
+// from its own list.
 type room struct {
 	name  string   // directory; "." is package wamble
 	may   []string // rooms it may import
 	tests []string // rooms that its tests may import beside those
-	also  []string // packages that are forbidden elsewhere
+	also  []string // packages that other rooms may not import
 	pure  bool     // takes now and plain values: no clock, no I/O, no locks
 }
 
@@ -126,8 +126,8 @@ var nowhere = map[string]string{
 	"github.com/cockroachdb/pebble": "only runner/pebblestore knows Pebble",
 }
 
-// impure lists what a pure room may not import, with everything below it and
-// the reason. An empty reason allows again.
+// impure lists what a pure room may not import, with everything below it and the reason. An
+// empty reason allows again.
 var impure = map[string]string{
 	"net":              "a pure room has no sockets (net/netip is a value and fine)",
 	"net/netip":        "",
@@ -197,7 +197,7 @@ func TestRulesBite(t *testing.T) {
 	}
 }
 
-// A complaint says where which rule is broken, and why the rule is there.
+// complaint is a rule that is broken, where, and the rule's reason.
 type complaint struct{ where, rule, reason string }
 
 // check parses every Go file of the tree in this process (not through the go
@@ -281,7 +281,7 @@ func skipOutside(tree fs.FS, dir string) error {
 	return nil
 }
 
-// roomOf returns the room that an import names, "" if it is none of ours.
+// roomOf returns the room of an import, "" if it is none of ours.
 func roomOf(spec *ast.ImportSpec) string {
 	p, _ := strconv.Unquote(spec.Path.Value)
 	if p == module {
@@ -331,7 +331,7 @@ func (r room) testsMay(target string) bool {
 	return strings.HasSuffix(path.Base(target), "test") || target == "runner/memstore" || slices.Contains(r.tests, target)
 }
 
-// mayAlso reports whether p is, or lies below, what only this room may import.
+// mayAlso reports whether p is, or lies below, a package that only this room may import.
 func (r room) mayAlso(p string) bool {
 	return slices.ContainsFunc(r.also, func(a string) bool { return p == a || strings.HasPrefix(p, a+"/") })
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // TestTeamsAreDealtAnew: in each of 120 months about half of the players are in each team,
-// about half have the colour of the month before, and about half that of who came before
-// them; of guests as of players.
+// about half have the colour of the month before, and about half that of the player with the
+// number before; of guests as of players.
 func TestTeamsAreDealtAnew(t *testing.T) {
 	const people, months = 2000, 120
 	for _, sign := range []int64{1, -1} {

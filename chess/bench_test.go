@@ -29,7 +29,7 @@ func BenchmarkPerft(b *testing.B) {
 	}
 }
 
-// BenchmarkMove is what a server does with one UCI move: validate and play.
+// BenchmarkMove measures a server's work for one UCI move: validate and play.
 func BenchmarkMove(b *testing.B) {
 	p := mustParse(b, kiwipete)
 	moves := []string{"e1g1", "d5e6", "f3h3", "e2a6", "a2a4"}
@@ -75,8 +75,8 @@ func BenchmarkCalls(b *testing.B) {
 	}
 }
 
-// BenchmarkManyBoards is a server's life: another board for every move, so
-// that nothing but the tables of this package is in the cache.
+// BenchmarkManyBoards measures moves as in a server: another board for every move, so that
+// only the tables of this package are in the cache.
 func BenchmarkManyBoards(b *testing.B) {
 	type request struct {
 		p   Position

@@ -27,7 +27,7 @@ func TestScharnaglNumbers(t *testing.T) {
 	}
 }
 
-// TestAll960Arrangements: each is different and as the rules of Chess960 want.
+// TestAll960Arrangements: each is different and follows the rules of Chess960.
 func TestAll960Arrangements(t *testing.T) {
 	seen := map[string]bool{}
 	for number := range 960 {

@@ -29,7 +29,7 @@ func Example() {
 	// rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3
 }
 
-// Whoever sends a move learns whether it was nonsense or merely illegal.
+// The error of a move distinguishes nonsense from an illegal move.
 func ExamplePosition_ParseUCI() {
 	p := chess.Start()
 	for _, uci := range []string{"e2e4", "e2e5", "e2e4xx", "e2e9"} {
@@ -51,7 +51,7 @@ func ExamplePosition_ParseUCI() {
 	// e2e9 is wrong at offset 3: '9' is not one of 1–8
 }
 
-// With room for the moves nothing is allocated.
+// With capacity for the moves nothing is allocated.
 func ExamplePosition_LegalFrom() {
 	var room [chess.MaxMoves]chess.Move
 	square, err := chess.ParseSquare("g1")
@@ -117,7 +117,7 @@ func ExampleHistory() {
 	// 16 plies, fivefold repetition
 }
 
-// A comment says who moved, and when.
+// A comment gives the player and the time of a move.
 func ExampleGame_PGN() {
 	g := chess.Game{
 		Tags:  []chess.Tag{{Name: "Event", Value: "Wamble"}, {Name: "Board", Value: "7"}},
@@ -189,7 +189,7 @@ func ExamplePosition_Divide() {
 	// 210
 }
 
-// A file of any length is read game by game; a broken game is told and passed over.
+// A file of any length is read game by game; a broken game is reported and skipped.
 func ExamplePGNReader() {
 	file := strings.NewReader("[Event \"Club\"]\n\n1. e4 e5 (1... c5 {sharper}) 2. Qh5? *\n\n[Event \"Broken\"]\n\n1. e5 *\n\n[Event \"Cup\"]\n\n1. d4 1-0\n")
 	games := chess.NewPGNReader(file)

@@ -20,8 +20,8 @@ func slowPlacement(text string) (board, int, bool) {
 	return r.white, r.at, r.err == nil && (r.at == len(text) || text[r.at] == ' ')
 }
 
-// Quick and slow agree on positions, and on what has been damaged by a byte or
-// two: quick takes exactly what slow takes.
+// Quick and slow agree on positions, and on texts that were damaged by a byte or two: quick
+// accepts exactly what slow accepts.
 func TestQuickPlacement(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const alphabet = "pnbrqkPNBRQK12345678/ 09xX"

@@ -109,8 +109,8 @@ func TestBadFENIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzFEN: whatever is accepted is a position that can be played on, and it
-// survives being written and read again.
+// FuzzFEN: an accepted FEN is a position that can be played on, and it survives being written
+// and read again.
 func FuzzFEN(f *testing.F) {
 	for _, seed := range []string{
 		StartFEN, kiwipete,

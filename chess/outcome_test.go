@@ -104,7 +104,7 @@ func TestWhatIsTheSamePosition(t *testing.T) {
 	}
 }
 
-// TestKeysNeverChange: they are stored in state files.
+// TestKeysNeverChange: keys are stored in state files.
 func TestKeysNeverChange(t *testing.T) {
 	for fen, want := range map[string]uint64{
 		StartFEN:                            0x0c258e4d956b25f8,

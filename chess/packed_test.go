@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPacked: every position of random games, classical and Chess960, comes
-// back as it was.
+// TestPacked: every position of random games, classical and Chess960, is the same after
+// packing and unpacking.
 func TestPacked(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for game := range 300 {
@@ -32,7 +32,7 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// TestUnpackRefuses: what contradicts the rules is no position.
+// TestUnpackRefuses: bytes that contradict the rules are refused.
 func TestUnpackRefuses(t *testing.T) {
 	good := Start().AppendPacked(nil)
 	if _, ok := Unpack(bare(t, false)); !ok {
@@ -61,7 +61,7 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 }
 
-// bare is two kings, packed.
+// bare returns two kings, packed.
 func bare(t *testing.T, chess960 bool) []byte {
 	p, err := ParseFEN("4k3/8/8/8/8/8/8/4K3 w - - 0 1")
 	if err != nil {
@@ -71,7 +71,7 @@ func bare(t *testing.T, chess960 bool) []byte {
 	return p.AppendPacked(nil)
 }
 
-// FuzzUnpack: whatever is accepted is what its FEN says.
+// FuzzUnpack: accepted bytes are the position of their FEN.
 func FuzzUnpack(f *testing.F) {
 	for _, fen := range []string{
 		StartFEN, "r3k2r/8/8/3pP3/8/8/8/R3K2R w KQkq d6 0 5", "1r2k1r1/8/8/8/8/8/8/1R2K1R1 b GBgb - 9 40", "8/8/8/8/8/4k3/4p3/4K3 w - - 0 1",

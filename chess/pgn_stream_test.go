@@ -32,8 +32,8 @@ func readAll(t testing.TB, r io.Reader) (found []string) {
 	}
 }
 
-// TestPGNReader: games are found in whatever stands around them, and a broken one is
-// told by its line and takes no other along.
+// TestPGNReader: games are found amid other text, and a broken one is reported with its line
+// and does not affect the others.
 func TestPGNReader(t *testing.T) {
 	long := strings.Repeat("x ", MaxPGN)
 	for _, c := range []struct {
@@ -69,7 +69,7 @@ func TestPGNReader(t *testing.T) {
 	}
 }
 
-// TestVariations: what is said beside the game is read and written as it was.
+// TestVariations: variations and comments are read and written unchanged.
 func TestVariations(t *testing.T) {
 	const text = `1. e4 $1 {best} (1. d4 $13 d5 (1... Nf6 2. c4) ({or} 1... f5 {Dutch})) (1. c4)
 1... e5 $5 (1... c5) 2. Nf3 *`
@@ -92,8 +92,7 @@ func TestVariations(t *testing.T) {
 	}
 }
 
-// FuzzPGNReader: whatever comes, in whatever pieces, the same games and errors are
-// found.
+// FuzzPGNReader: for any input, in pieces of any size, the same games and errors are found.
 func FuzzPGNReader(f *testing.F) {
 	f.Add("[Event \"a\"]\n\n1. e4 {x\n\n[Event \"b\"]\n\n1. e4 (1. d4) e5 *\n% y\n*")
 	f.Add("1. e4 ; {\n*\n[A \"\"]\n1-0 1/2-1/2")

@@ -33,8 +33,7 @@ func randomGames(t testing.TB, games, plies int, see func(p Position, legal []Mo
 	}
 }
 
-// TestRandomGamesAgainstReference is the proof that does not rest on anybody's
-// published figures.
+// TestRandomGamesAgainstReference is the proof that does not rest on published figures.
 func TestRandomGamesAgainstReference(t *testing.T) {
 	castled, taken := 0, 0
 	randomGames(t, 12, 160, func(p Position, legal []Move, m Move) {
@@ -57,8 +56,8 @@ func TestRandomGamesAgainstReference(t *testing.T) {
 	t.Logf("castled %d times, took in passing %d times", castled, taken)
 }
 
-// TestEveryViewOfAPositionAgrees: counting, naming, one square at a time, and
-// the notations say the same; a position survives its FEN.
+// TestEveryViewOfAPositionAgrees: counting, listing, one square at a time, and the notations
+// agree; a position survives its FEN.
 func TestEveryViewOfAPositionAgrees(t *testing.T) {
 	randomGames(t, 20, 200, func(p Position, legal []Move, _ Move) {
 		if got, want := p.CountLegal(), len(legal); got != want {

@@ -150,7 +150,7 @@ func (r *reference) legal() (moves []string) {
 	return moves
 }
 
-// targets lists where the piece on from could go if kings were no matter.
+// targets lists where the piece on from could go, ignoring checks.
 func (r *reference) targets(from int) (targets []int) {
 	pawn := r.squares[from]|0x20 == 'p'
 	for _, to := range r.reach(from) {
@@ -175,7 +175,7 @@ func (r *reference) targets(from int) (targets []int) {
 	return targets
 }
 
-// safe tries a move and looks whether the king can be taken after it.
+// safe tries a move and reports whether the king cannot be taken after it.
 func (r *reference) safe(from, to int) bool {
 	next := *r
 	if next.squares[from]|0x20 == 'p' && to == r.passing {
@@ -203,8 +203,8 @@ func (r *reference) castlings() (moves []string) {
 			onWay := s >= min(king, kingTo) && s <= max(king, kingTo) || s >= min(rook, rookTo) && s <= max(rook, rookTo)
 			good = good && (!onWay || next.squares[s] == '.')
 		}
-		// On its way the king passes over squares while the rook still
-		// stands in its corner; at the end both stand on their targets.
+		// On its way the king passes over squares while the rook is still in its corner; at
+		// the end both are on their targets.
 		walk := *r
 		walk.squares[king] = '.'
 		for s := min(king, kingTo); s <= max(king, kingTo); s++ {

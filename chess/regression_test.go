@@ -59,7 +59,7 @@ func TestNamedRules(t *testing.T) {
 			if got := len(p.LegalMoves(nil)); c.moves != 0 && got != c.moves {
 				t.Errorf("%d legal moves, want %d", got, c.moves)
 			}
-			// The mirrored board must tell the same.
+			// The mirrored board must give the same count.
 			if got, want := mustParse(t, mirrored(c.fen)).Perft(3), p.Perft(3); got != want {
 				t.Errorf("mirrored: perft 3 = %d, want %d", got, want)
 			}

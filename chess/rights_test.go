@@ -38,8 +38,8 @@ func mirrored(fen string) string {
 	return strings.Join(fields, " ")
 }
 
-// TestWhatMovesLeaveBehind plays a few moves and compares the FEN: rights,
-// en passant squares and counters.
+// TestWhatMovesLeaveBehind plays a few moves and compares the FEN: rights, en passant squares
+// and counters.
 func TestWhatMovesLeaveBehind(t *testing.T) {
 	for _, c := range []struct{ name, fen, moves, want string }{
 		{"first move", StartFEN, "e2e4", "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"},

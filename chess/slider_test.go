@@ -2,7 +2,7 @@ package chess
 
 import "testing"
 
-// TestSliders compares the sight past every set of blockers with a walk along the lines.
+// TestSliders compares the attacks past every set of blockers with a walk along the lines.
 func TestSliders(t *testing.T) {
 	for _, slider := range []struct {
 		name   string

@@ -24,7 +24,7 @@ func squares(t testing.TB, list string) (set uint64) {
 	return set
 }
 
-// TestPositionIsASmallValue: boards by the hundred thousand live in memory.
+// TestPositionIsASmallValue: a server keeps hundreds of thousands of positions in memory.
 func TestPositionIsASmallValue(t *testing.T) {
 	if got, want := unsafe.Sizeof(Position{}), uintptr(40); got != want {
 		t.Errorf("a Position has %d bytes, want %d", got, want)
@@ -107,7 +107,7 @@ func TestIsLegal(t *testing.T) {
 	}
 }
 
-// TestNothingAllocates on the calls that a server makes for every move.
+// TestNothingAllocates: the calls that a server makes for every move do not allocate.
 func TestNothingAllocates(t *testing.T) {
 	p := mustParse(t, kiwipete)
 	m, err := p.ParseUCI("e1g1")

@@ -166,7 +166,7 @@ func TestDialErrors(t *testing.T) {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
-	// Nobody answers.
+	// A server that does not answer.
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestDialErrors(t *testing.T) {
 	if _, err := client.Dial(ctx, "udp://"+silent.LocalAddr().String()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("silent server, short context: %v", err)
 	}
-	// Nobody is there.
+	// A port without a server.
 	address := silent.LocalAddr().String()
 	silent.Close()
 	if _, err := quick().Dial(t.Context(), "udp://"+address); !errors.Is(err, client.ErrTimeout) {
@@ -291,7 +291,7 @@ func TestConcurrentCalls(t *testing.T) {
 	})
 }
 
-// Nothing is left when clients are closed, whatever they were doing.
+// No goroutine is left when clients are closed, at whatever moment.
 func TestNoGoroutineIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	func() {

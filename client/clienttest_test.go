@@ -23,7 +23,7 @@ func start(t *testing.T, script ...*clienttest.Step) (*clienttest.Server, *clien
 	return s, dial(t, ctx, quick(), s.UDP()), ctx
 }
 
-// What does not follow the script is told by Close, and refused at once.
+// A request that does not follow the script is reported by Close, and refused at once.
 func TestScriptIsChecked(t *testing.T) {
 	list := func() *clienttest.Step {
 		return clienttest.Expect(wire.CtrlListProfiles).Answer(0, wire.ProfilesList{})

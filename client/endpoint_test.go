@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHosts: a client goes round the machines that the server has named, on the port
-// that it dialed, and takes nothing for a host that is none.
+// TestHosts: a client tries the machines that the server has named in turn, on the port that
+// it dialed, and ignores names that are no host.
 func TestHosts(t *testing.T) {
 	u, err := url.Parse("udp://a.example.org:8888")
 	if err != nil {

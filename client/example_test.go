@@ -55,8 +55,8 @@ func Example() {
 	// board 42 rnbqkbnr/pp1ppppp/8/2p5/4P3/8/PPPP1PPP/RNBQKBNR w
 }
 
-// A session belongs to its token: who has it comes back to the same board,
-// also over another transport.
+// A session belongs to its token: a client with the token comes back to the same board, also
+// over another transport.
 func ExampleDialer_Dial_resume() {
 	server := serve()
 	defer server.Close()
@@ -144,8 +144,7 @@ func ExampleClient_Spectate() {
 	// watching has ended
 }
 
-// Tie the session to a key; whoever has the key is the same player, in every
-// session.
+// Tie the session to a key; every session with the key belongs to the same player.
 func ExampleClient_Login() {
 	server := serve(
 		clienttest.Expect(wire.CtrlLoginRequest).Answer(0, wire.LoginChallenge{Challenge: wire.Key{1, 2, 3}}),
@@ -260,8 +259,8 @@ func ExampleClient_Event() {
 	// true
 }
 
-// A script says what is asked and what is answered; faults make the network
-// bad. In a test, NewServer(t, …) does the same and fails the test.
+// A script lists the requests and their answers; faults make the network bad. In a test,
+// NewServer(t, …) does the same and fails the test.
 func Example_clienttest() {
 	server, err := clienttest.Start(
 		clienttest.Expect(wire.CtrlPlayerMove).Answer(8, wire.BoardUpdate{FEN: wire.Text("8/8/8/8/8/8/8/8 b")}),

@@ -105,7 +105,7 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	}
 }
 
-// TestOrder: what comes late is not seen.
+// TestOrder: updates that come late are dropped.
 func TestOrder(t *testing.T) {
 	var o order
 	board := func(id wamble.BoardID, version, generation int64) *Update {
@@ -120,7 +120,7 @@ func TestOrder(t *testing.T) {
 		{board(1, 4, 7), true},
 		{board(1, 5, 7), false}, // again
 		{board(2, 1, 7), false}, // another board
-		{board(1, 0, 7), false}, // a server that tells no versions
+		{board(1, 0, 7), false}, // a server that sends no versions
 		{board(1, 9, 6), true},  // of the summary before
 		{board(1, 3, 8), false}, // of the next one, whose beginning was lost
 		{board(2, 1, 7), true},  // late

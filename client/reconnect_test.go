@@ -32,7 +32,7 @@ func count(s *clienttest.Server, c wire.Control) (n int) {
 	return n
 }
 
-// Whatever is lost or doubled over UDP, a move is executed once and answered.
+// However packets are lost or doubled over UDP, a move is executed once and answered.
 func TestLossOverUDP(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -78,7 +78,7 @@ func TestLostHello(t *testing.T) {
 	}
 }
 
-// An answer that overtakes its ACK is still the answer.
+// An answer that overtakes its ACK still counts as the answer.
 func TestAnswerBeforeACK(t *testing.T) {
 	s := clienttest.NewServer(t, clienttest.Expect(wire.CtrlPlayerMove).Answer(2, update("8/8/8/8/8/8/8/8 w")))
 	ctx := testContext(t)
@@ -123,7 +123,7 @@ func TestPushedBoard(t *testing.T) {
 	}
 }
 
-// A board that is pushed while a move is under way, before its ACK, is not its
+// A board that is pushed while a move is under way, before its ACK, does not count as its
 // answer.
 func TestPushIsNotTheAnswer(t *testing.T) {
 	s := clienttest.NewServer(t)
@@ -133,8 +133,8 @@ func TestPushIsNotTheAnswer(t *testing.T) {
 	if _, err := c.Event(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// Now the address is proven, and what is pushed leaves at once. The ACK
-	// of the move and its answer are held back, the push is not.
+	// Now the address is proven, and pushes leave at once. The ACK of the move and its answer
+	// are held back, the push is not.
 	s.Script(clienttest.Expect(wire.CtrlPlayerMove).Deny(wamble.MoveRejected, "too late"))
 	releaseAck, releaseError := s.Hold(wire.CtrlAck), s.Hold(wire.CtrlError)
 	result := make(chan error, 1)
@@ -148,7 +148,7 @@ func TestPushIsNotTheAnswer(t *testing.T) {
 		}
 	}
 	s.Push(c.Token(), wire.Header{Board: 8}, update("8/8/8/8/8/8/8/8 b"))
-	// The client's ACK of the push says that it has it.
+	// The client's ACK of the push confirms its arrival.
 	for s.Delivered() < 3 { // hello, first push, second push
 		if ctx.Err() != nil {
 			t.Fatal("the push was not acknowledged")
@@ -164,8 +164,8 @@ func TestPushIsNotTheAnswer(t *testing.T) {
 	}
 }
 
-// With a server that numbers its answers no push is mistaken for one, in
-// whatever order they come.
+// With a server that numbers its answers no push is mistaken for one, in whatever order they
+// come.
 func TestNumberedAnswers(t *testing.T) {
 	overBoth(t, func() []*clienttest.Step {
 		return []*clienttest.Step{ // the hello has sequence 1
@@ -233,8 +233,7 @@ func TestMoveSurvivesRestart(t *testing.T) {
 	}
 }
 
-// When a server refuses the repeated move, nobody knows what became of the
-// first one.
+// When a server refuses the repeated move, the fate of the first one is unknown.
 func TestUncertainMove(t *testing.T) {
 	var s *clienttest.Server
 	s = clienttest.NewServer(t,
@@ -265,8 +264,7 @@ func TestLoginSurvivesBreak(t *testing.T) {
 	}
 }
 
-// Over UDP a server that has forgotten everybody, and even the session, is met
-// with a new hello when the client asks for it.
+// Over UDP, when a server has lost all links, and even the session, Hello begins a new one.
 func TestServerForgets(t *testing.T) {
 	s := clienttest.NewServer(t,
 		clienttest.Expect(wire.CtrlPlayerMove).Deny(wamble.UnknownPlayer, "unknown player", wire.Int(wire.KeyErrorBlocking, 1)),
@@ -303,7 +301,7 @@ func TestSilenceReconnects(t *testing.T) {
 	}
 }
 
-// A refusal that says there is no point in trying again ends the client.
+// A refusal that rules out a retry ends the client.
 func TestResumeRefusedForGood(t *testing.T) {
 	s := clienttest.NewServer(t)
 	ctx := testContext(t)
@@ -376,7 +374,7 @@ func TestTLS(t *testing.T) {
 	c.Close()
 }
 
-// Two clients of one session do not count the same numbers.
+// Two clients of one session use different numbers.
 func TestFirstSeq(t *testing.T) {
 	firsts := map[uint32]bool{}
 	for range 4 {
@@ -394,7 +392,7 @@ func TestFirstSeq(t *testing.T) {
 	}
 }
 
-// greeting is a hello that is told of several machines.
+// greeting is a hello whose answer lists several machines.
 func greeting(machines string, ext ...wire.Field) *clienttest.Step {
 	return clienttest.Expect(wire.CtrlClientHello).AnswerWith(
 		wire.Header{Token: clienttest.SessionToken(1), Board: 1}, wire.ServerHello{FEN: wire.Text(clienttest.StartFEN)},
@@ -443,7 +441,8 @@ func TestLeavesALostMachine(t *testing.T) {
 	}
 }
 
-// A client that looks for a machine asks a silent one at most three times, and then the next one.
+// A client that looks for a machine asks a silent one at most three times, and then the next
+// one.
 func TestSeeksBriefly(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -479,9 +478,9 @@ func TestSeeksBriefly(t *testing.T) {
 	}
 }
 
-// A client that is told which machine serves it asks that one; when it is silent the client
-// plays on where it was, and does not ask again. A machine that the server has not named
-// among its own is never asked.
+// A client that is told which machine serves it connects to that one; if it is silent the
+// client plays on where it was, and does not try again. A machine that the server has not
+// listed is never asked.
 func TestHomeIsSilent(t *testing.T) {
 	t.Parallel()
 	for home, asked := range map[string]bool{"127.0.0.2": true, "127.0.0.3": false} {

@@ -43,7 +43,8 @@ func TestLegalMoves(t *testing.T) {
 	})
 }
 
-// A sign of life is sent and forgotten, and the next request is answered as ever.
+// A sign of life is sent without waiting for an answer, and the next request is answered as
+// usual.
 func TestThinking(t *testing.T) {
 	overBoth(t, func() []*clienttest.Step {
 		return []*clienttest.Step{clienttest.Expect(wire.CtrlGetLegalMoves).Answer(1, wire.LegalMoves{Square: 12})}

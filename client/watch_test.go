@@ -107,8 +107,7 @@ func TestSpectateRefused(t *testing.T) {
 	}
 }
 
-// The server ends watching: the client is told by an event, and the stream
-// ends.
+// The server ends watching: the client gets an event, and the stream ends.
 func TestServerStopsWatching(t *testing.T) {
 	s := clienttest.NewServer(t, summary(1))
 	ctx := testContext(t)
@@ -150,7 +149,7 @@ func TestWatchSurvivesReconnect(t *testing.T) {
 		}
 		g = got.Generation
 	}
-	// A server that has no room any more ends it.
+	// A server whose spectator places are full ends it.
 	s.Script(clienttest.Expect(wire.CtrlSpectateGame).Deny(wamble.SpectateFull, ""))
 	s.Disconnect(transport.CloseGoingAway)
 	for err == nil {

@@ -11,7 +11,7 @@ import (
 	"wamble/wire"
 )
 
-// TestWish: a hello says whether a board is wanted, as before when it must be one.
+// TestWish: a hello has the field for waiting or watching, and none if it must get a board.
 func TestWish(t *testing.T) {
 	for wish, want := range map[client.Wish]int64{client.WantBoard: 0, client.MayWait: 1, client.NoBoard: 2} {
 		s := clienttest.NewServer(t, clienttest.Expect(wire.CtrlClientHello).Where(func(p *wire.Packet) error {
@@ -28,12 +28,12 @@ func TestWish(t *testing.T) {
 	}
 }
 
-// TestLeave: who leaves gives his board back and says that he returns.
+// TestLeave: a player who leaves gives their board back and announces their return.
 func TestLeave(t *testing.T) {
 	overBoth(t, func() []*clienttest.Step {
 		return []*clienttest.Step{clienttest.Expect(wire.CtrlClientGoodbye).Where(func(p *wire.Packet) error {
 			if returns, _ := p.Ext.Int(wire.KeyGoodbyeReturns); returns != 1 {
-				return errors.New("he does not say that he returns")
+				return errors.New("the goodbye does not announce a return")
 			}
 			return nil
 		})}

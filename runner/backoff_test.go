@@ -12,8 +12,8 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// TestOutageMakesNoDeadLetters: a dependency that is away for some seconds costs no
-// message, by the default policy.
+// TestOutageMakesNoDeadLetters: while a dependency is away for some seconds no message
+// becomes a dead letter, by the default policy.
 func TestOutageMakesNoDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := open(t, runner.Options{})
@@ -39,9 +39,9 @@ func TestOutageMakesNoDeadLetters(t *testing.T) {
 	})
 }
 
-// TestBackoff: by default the wait doubles from a second, each drawn from the upper
-// half, differs between messages, and is the same when the same happens again; a
-// function of the policy replaces it.
+// TestBackoff: by default the delay doubles from a second, each drawn from the upper half,
+// differs between messages, and is the same for the same failure; a function of the policy
+// replaces it.
 func TestBackoff(t *testing.T) {
 	hard := errors.New("hard")
 	waits := func(p runner.Policy, ordered bool) (got []time.Duration) {

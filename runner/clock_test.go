@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestDefaultClock: what the default clock returns is counted from Open, and not a
-// reading of the wall clock, which carries "m=".
+// TestDefaultClock: the default clock counts from Open, and does not return a reading of the
+// wall clock, which carries "m=".
 func TestDefaultClock(t *testing.T) {
 	before := time.Now()
 	now := Options{}.withDefaults().Now
@@ -28,7 +28,7 @@ func TestDefaultClock(t *testing.T) {
 	}
 }
 
-// fakeClock is a clock whose wall can be set.
+// fakeClock is a clock whose wall clock can be set.
 func fakeClock() (c *clock, pass func(time.Duration), set func(time.Duration)) {
 	var elapsed, wall time.Duration
 	base := time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -38,9 +38,9 @@ func fakeClock() (c *clock, pass func(time.Duration), set func(time.Duration)) {
 	return c, pass, set
 }
 
-// TestClockFollowsTheWall: a clock that was opened before the wall was set follows it
-// within a second. A wall that is set back holds up nothing, and what it makes up for
-// later is not counted twice.
+// TestClockFollowsTheWall: a clock that was opened before the wall clock was set follows it
+// within a second. A wall clock that is set back delays nothing, and the time until it
+// catches up is not counted twice.
 func TestClockFollowsTheWall(t *testing.T) {
 	const hour = time.Hour
 	c, pass, set := fakeClock()
@@ -69,8 +69,8 @@ func TestClockFollowsTheWall(t *testing.T) {
 	}
 }
 
-// TestTimersFollowTheWall: a timer is due by the wall, whatever the clock of leases
-// shows, and a wall that is set back lets no timer fire early or again.
+// TestTimersFollowTheWall: a timer is due by the wall clock, whatever the clock of leases
+// shows, and a wall clock that is set back lets no timer fire early or again.
 func TestTimersFollowTheWall(t *testing.T) {
 	c, pass, set := fakeClock()
 	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1, Now: c.now, Wall: c.wall})
@@ -107,7 +107,7 @@ func TestTimersFollowTheWall(t *testing.T) {
 	tick(1)
 	set(-50 * time.Hour)
 	pass(2 * time.Second)
-	arm(time.Hour) // by the wall of now, which is behind the clock
+	arm(time.Hour) // by the present wall clock, which is behind the clock
 	tick(1)
 	if d := w.IdleSleep(); d <= 0 {
 		t.Errorf("it would sleep %v, a loop without a rest", d)
@@ -117,9 +117,9 @@ func TestTimersFollowTheWall(t *testing.T) {
 	tick(2)
 }
 
-// TestDelaysAfterTheWallWentBack: what waits or was given back by a clock that is ahead
-// of the wall waits no longer for a process that starts by that wall; and a delay that
-// is asked for lasts as long as it says.
+// TestDelaysAfterTheWallWentBack: messages that were delayed by a clock ahead of the wall
+// clock wait no longer in a process that starts by the wall clock; and a delay that is asked
+// for lasts its full time.
 func TestDelaysAfterTheWallWentBack(t *testing.T) {
 	c, pass, set := fakeClock()
 	storage := NewTestStorage()
@@ -182,7 +182,7 @@ func TestDelaysAfterTheWallWentBack(t *testing.T) {
 	}
 }
 
-// TestWhoReadsTheWall: nobody in the package but its clock reads the wall clock.
+// TestWhoReadsTheWall: only the package's clock reads the wall clock.
 func TestWhoReadsTheWall(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

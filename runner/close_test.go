@@ -10,8 +10,8 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// failing is a storage that fails when fail is called, whatever is under way, and
-// is sound when it is opened again.
+// failing is a storage that fails when fail is called, at any moment, and works when it is
+// opened again.
 type failing struct {
 	*runnertest.Faulty
 	fail func(error)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestWhoLeavesChangesNothing: a request whose context ends before the committer
-// came to it does nothing later, and one that was reached is finished before its
-// caller goes on, so that what it found is nobody else's any more.
+// TestWhoLeavesChangesNothing: a request whose context ends before the committer reaches it
+// changes nothing later, and one that was reached is finished before its caller goes on, so
+// that its result is not written afterwards.
 func TestWhoLeavesChangesNothing(t *testing.T) {
 	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1})
 	if err != nil {
@@ -51,8 +51,8 @@ func TestWhoLeavesChangesNothing(t *testing.T) {
 	}
 }
 
-// TestResultsOfWhoLeaves: what a request returns beside the error of a context that
-// ended is nobody else's any more, and true: it was done as it says, or not at all.
+// TestResultsOfWhoLeaves: the result of a request beside the error of an ended context is not
+// written afterwards, and true: it was done as reported, or not at all.
 func TestResultsOfWhoLeaves(t *testing.T) {
 	r := openRecent(t)
 	e := r.engine()
@@ -61,7 +61,7 @@ func TestResultsOfWhoLeaves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Each request is cancelled while the committer comes to it.
+		// Each request is cancelled while the committer reaches it.
 		leave := func() context.Context {
 			ctx, cancel := context.WithCancel(t.Context())
 			go cancel()

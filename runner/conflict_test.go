@@ -10,8 +10,8 @@ import (
 	"wamble/runner"
 )
 
-// TestBatchConflictsForEver: a batch handler that meets a conflict every time spends
-// the budget of its messages, as any failure does, and then they are dead letters.
+// TestBatchConflictsForEver: a batch handler with a conflict in every run spends the budget
+// of its messages, as any failure does, and then they are dead letters.
 func TestBatchConflictsForEver(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		t.Run(fmt.Sprint(ordered), func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestBatchConflictsForEver(t *testing.T) {
 	}
 }
 
-// TestHandlerTimeout: the context of a handler ends after its worker's Timeout, which
-// is told at once and spends budget; the next run has a context of its own.
+// TestHandlerTimeout: the context of a handler ends after its worker's Timeout, which is
+// reported at once and spends budget; the next run has a context of its own.
 func TestHandlerTimeout(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestHandlerTimeout(t *testing.T) {
 						return ctx.Err()
 					}
 					<-ctx.Done()
-					time.Sleep(time.Minute) // it goes on; nobody else gets its row
+					time.Sleep(time.Minute) // it goes on; no other worker gets its row
 					return ctx.Err()
 				}
 				o := runner.WorkerOptions{Timeout: 10 * time.Second}
@@ -93,8 +93,8 @@ func TestHandlerTimeout(t *testing.T) {
 	}
 }
 
-// TestDedupeAtTheSameTime: two workers run two messages with one id at the same time.
-// The effects of one are committed, the other is counted as a duplicate.
+// TestDedupeAtTheSameTime: two workers run two messages with one id concurrently. The effects
+// of one are committed, the other is counted as a duplicate.
 func TestDedupeAtTheSameTime(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {

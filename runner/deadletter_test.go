@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDropDeadLettersWhileReopening: a change of all dead letters that waits for the
-// index while the runner is reopened leaves that index alone afterwards.
+// TestDropDeadLettersWhileReopening: a change of all dead letters that waits for the index
+// while the runner is reopened does not touch that index afterwards.
 func TestDropDeadLettersWhileReopening(t *testing.T) {
 	r := openRecent(t)
 	old := r.engine()
@@ -21,7 +21,7 @@ func TestDropDeadLettersWhileReopening(t *testing.T) {
 	for !strings.Contains(string(buf[:runtime.Stack(buf, true)]), "eachPage") {
 		runtime.Gosched()
 	}
-	// What Reopen does last: another engine takes the place of the old one.
+	// The last step of Reopen: another engine takes the place of the old one.
 	other := openRecent(t)
 	r.eng.Store(other.engine())
 	old.ix.mu.Unlock()

@@ -28,9 +28,9 @@ func get(tx *runner.Tx, key string) string {
 	return string(value)
 }
 
-// TestFailureOfRefusedState: a message that was discarded because of what one before
-// it had written is run again when that write is refused. Otherwise a message is
-// buried for a state that never was.
+// TestFailureOfRefusedState: a message that was discarded because of an earlier message's
+// write is run again when that write is refused. Otherwise a message would be buried for a
+// state that was never committed.
 func TestFailureOfRefusedState(t *testing.T) {
 	for _, attempts := range []int{1, 4} { // at settling
 		for _, nested := range []bool{false, true} {
@@ -73,8 +73,8 @@ func TestFailureOfRefusedState(t *testing.T) {
 	}
 }
 
-// TestOrderedConflictThenSuccess: a message behind one that met a conflict failed,
-// and succeeds when both run again. It is done then, and not run once more.
+// TestOrderedConflictThenSuccess: a message behind one with a conflict failed, and succeeds
+// when both run again. It is done then, and not run once more.
 func TestOrderedConflictThenSuccess(t *testing.T) {
 	r := open(t, runner.Options{Policy: runner.Policy{RetryDelay: -1}})
 	runs := map[string]int{}

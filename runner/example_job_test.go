@@ -82,8 +82,8 @@ func ExampleUnique() {
 	// true
 }
 
-// A schedule exists once, however often the program starts, and goes on whatever its
-// jobs do. A single job later is runner.After.
+// A schedule exists once, however often the program starts, and continues when its jobs fail.
+// A single job later is runner.After.
 func ExampleQueue_Every() {
 	r, clock := scratch()
 	defer r.Close()
@@ -186,7 +186,7 @@ func ExampleWorkerOptions_ordered() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	orders, err := runner.Handle(r, "orders", func(ctx context.Context, j *runner.Job[Order]) error {
-		// … ask somebody else, who takes his time …
+		// … ask another service, which may be slow …
 		if j.Args.Item == "kings" {
 			stop()
 		}

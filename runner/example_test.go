@@ -164,9 +164,9 @@ func ExampleRunner_Submit() {
 	// Output: durable up to row 3
 }
 
-// An ordered worker drains into another store in batches. A transient failure
-// pauses it with the batch claimed; what is permanently bad is framed anew and
-// becomes a dead letter in the commit that acknowledges the rest.
+// An ordered worker drains into another store in batches. A transient failure pauses it with
+// the batch claimed; a message that fails for good is framed anew and becomes a dead letter
+// in the commit that acknowledges the rest.
 func ExampleBatchHandler_ordered() {
 	r, clock := scratch()
 	defer r.Close()
@@ -258,7 +258,7 @@ func ExampleTx_Begin() {
 	// Output: key "bad": not found
 }
 
-// Dead letters are kept until somebody looks at them, and can be sent again.
+// Dead letters are kept until an operator handles them, and can be sent again.
 func ExampleRunner_ReplayDeadLetters() {
 	r, _ := scratch()
 	defer r.Close()

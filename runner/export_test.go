@@ -4,5 +4,5 @@ package runner
 // import those that are storages: they import it.
 var NewTestStorage func() Storage
 
-// LogKinds is how many kinds of log events there are.
+// LogKinds is the number of kinds of log events.
 const LogKinds = LogKind(len(logKinds))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestFrameIsNotKept: a caller of Arm or insert whose context ends may use its
-// buffer again at once: what is stored is what it gave, or nothing.
+// TestFrameIsNotKept: a caller of Arm or insert whose context ends may use its buffer again
+// at once: the frame is stored as it was passed, or not at all.
 func TestFrameIsNotKept(t *testing.T) {
 	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1})
 	if err != nil {
@@ -34,7 +34,7 @@ func TestFrameIsNotKept(t *testing.T) {
 	}
 	left := 0
 	for i := range 400 {
-		// The committer is busy when the caller asks, and when it leaves.
+		// The committer is busy during the call, and when the call returns.
 		held, release, busy := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		go func() {
 			busy <- e.do(context.Background(), func(*commit) error { close(held); <-release; return nil })

@@ -45,7 +45,7 @@ func FuzzDecodeIntent(f *testing.F) {
 	})
 }
 
-// values is every stored value: decode, and encode again.
+// values has a row for every kind of stored value: decode, and encode again.
 var values = []struct {
 	name  string
 	again func(b []byte) ([]byte, error)
@@ -91,7 +91,7 @@ func bundleOf(payloads ...int) []byte {
 	return c.batch.(*lastValue).value
 }
 
-// rebundle takes a bundle apart as a claim does and packs it again.
+// rebundle unpacks a bundle as a claim does and packs it again.
 func rebundle(b []byte) ([]byte, error) {
 	n := bundled(b)
 	if n == 0 || len(b) > maxBundleBytes {
@@ -111,7 +111,7 @@ func rebundle(b []byte) ([]byte, error) {
 	return c.batch.(*lastValue).value, nil
 }
 
-// lastValue is a batch that remembers what was set last.
+// lastValue is a batch that keeps the last value that was set.
 type lastValue struct{ value []byte }
 
 func (b *lastValue) Set(_, value []byte) { b.value = bytes.Clone(value) }
@@ -147,7 +147,7 @@ func FuzzReadRecording(f *testing.F) {
 	})
 }
 
-// TestSeedsRoundTrip keeps the table of values honest: each seed is accepted.
+// TestSeedsRoundTrip checks the table of values: each seed is accepted.
 func TestSeedsRoundTrip(t *testing.T) {
 	for _, v := range values {
 		if again, err := v.again(v.seed); err != nil || !bytes.Equal(again, v.seed) {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestNumbersOfAGroup: every frame of a group is found at the row that the
-// group tells, whether its frames go to one place or to many, and whether they
-// fill a bundle, several or none.
+// TestNumbersOfAGroup: every frame of a group is found at the row that the group reports,
+// whether its frames go to one place or to many, and whether they fill a bundle, several or
+// none.
 func TestNumbersOfAGroup(t *testing.T) {
 	normal := func(int) (uint64, Flags) { return 7, 0 }
 	for _, x := range []struct {
@@ -62,7 +62,7 @@ func TestNumbersOfAGroup(t *testing.T) {
 	}
 }
 
-// TestNumbersOfPosts is the same for producers that wait, of which some share a
+// TestNumbersOfPosts is TestNumbersOfAGroup for producers that wait, of which some share a
 // request: each gets the number of its own message.
 func TestNumbersOfPosts(t *testing.T) {
 	r := openRecent(t)
@@ -97,9 +97,8 @@ func TestNumbersOfPosts(t *testing.T) {
 	}
 }
 
-// TestPostsStayWhole: the memory of posts and of bundles is used again, by other
-// producers and for later bundles. Nobody writes into it while a worker still
-// reads.
+// TestPostsStayWhole: the memory of posts and of bundles is reused, by other producers and
+// for later bundles. It is not written while a worker still reads it.
 func TestPostsStayWhole(t *testing.T) {
 	const producers, each = 64, 60
 	r := openRecent(t)

@@ -21,7 +21,7 @@ type mail struct {
 	Lines int
 }
 
-// gobCodec is a codec that is not the default.
+// gobCodec is a codec other than the default.
 type gobCodec struct{}
 
 func (gobCodec) Encode(v any) ([]byte, error) {
@@ -32,8 +32,7 @@ func (gobCodec) Encode(v any) ([]byte, error) {
 
 func (gobCodec) Decode(b []byte, v any) error { return gob.NewDecoder(bytes.NewReader(b)).Decode(v) }
 
-// TestTypedJobs: a handler gets what was posted, whatever the codec, and leaves a
-// result.
+// TestTypedJobs: a handler gets the posted arguments, with each codec, and leaves a result.
 func TestTypedJobs(t *testing.T) {
 	for name, codec := range map[string]runner.Codec{"JSON": nil, "gob": gobCodec{}} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +67,7 @@ func TestTypedJobs(t *testing.T) {
 	}
 }
 
-// TestJobOfAnotherType: what does not decode is a dead letter at once.
+// TestJobOfAnotherType: a payload that does not decode is a dead letter at once.
 func TestJobOfAnotherType(t *testing.T) {
 	r := open(t, runner.Options{})
 	mails, err := runner.Handle(r, "mails", func(context.Context, *runner.Job[mail]) error { return nil }, runner.WorkerOptions{})
@@ -87,7 +86,7 @@ func TestJobOfAnotherType(t *testing.T) {
 	}
 }
 
-// TestPostOptions: each does what it says.
+// TestPostOptions: each option has its effect.
 func TestPostOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := open(t, runner.Options{})
@@ -145,7 +144,7 @@ func TestPostOptions(t *testing.T) {
 	})
 }
 
-// TestRun: it runs until its context ends, finishes what runs, and closes the runner.
+// TestRun: Run ends with its context, finishes the running handlers, and closes the runner.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := open(t, runner.Options{})
@@ -173,8 +172,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// TestRunAfterReopen: Run ends with the failure of a storage that was opened anew
-// meanwhile, too.
+// TestRunAfterReopen: Run ends with the failure of a storage that was reopened meanwhile,
+// too.
 func TestRunAfterReopen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := runnertest.NewFaulty(memstore.New())

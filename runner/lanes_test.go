@@ -11,8 +11,8 @@ import (
 	"wamble/runner"
 )
 
-// TestConcurrency: a worker runs as many messages at once as it is told, a slow one
-// holds up nobody, and the worker counts for all.
+// TestConcurrency: a worker runs as many messages at once as configured, a slow one delays no
+// other, and the worker's counts include all.
 func TestConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := open(t, runner.Options{})

@@ -7,8 +7,8 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// TestMarksAreBounded lets a queue grow for a day without anything leaving it,
-// and looks how old its rows are thought to be.
+// TestMarksAreBounded lets a queue grow for a day while nothing leaves it, and checks the
+// estimated age of its rows.
 func TestMarksAreBounded(t *testing.T) {
 	day := prooftest.Sized[int64](2, 24, 24) * 60 * 60 * 1000 // ms
 	var m marks
@@ -27,7 +27,7 @@ func TestMarksAreBounded(t *testing.T) {
 			t.Errorf("row %d: got %v, want %v or a little more", row, got, want)
 		}
 	}
-	// Everything but the last row leaves: so do the marks.
+	// All rows but the last leave: so do the marks.
 	m.note(seq+1, seq, day)
 	if len(m) > 2 {
 		t.Errorf("got %d marks for two rows", len(m))

@@ -9,8 +9,8 @@ import (
 	"wamble/runner"
 )
 
-// TestMiddlewareWrapsHandlers: the runner's is outside of the worker's, and the first
-// of a list outside of the second.
+// TestMiddlewareWrapsHandlers: the runner's middleware wraps the worker's, and the first of a
+// list wraps the second.
 func TestMiddlewareWrapsHandlers(t *testing.T) {
 	var said []string
 	layer := func(name string) runner.Middleware {

@@ -17,8 +17,8 @@ import (
 	"wamble/runner/internal/mailbox"
 )
 
-// TestOrderedSideBySide: handlers of an ordered worker run at the same time, the last
-// one ends first, and what they did is committed in order.
+// TestOrderedSideBySide: handlers of an ordered worker run concurrently, the last one ends
+// first, and their effects are committed in order.
 func TestOrderedSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := open(t, runner.Options{})
@@ -60,7 +60,7 @@ func TestOrderedSideBySide(t *testing.T) {
 	})
 }
 
-// emitted is the outbox in a line.
+// emitted returns the outbox in one line.
 func emitted(t *testing.T, r *runner.Runner) string {
 	t.Helper()
 	rows, err := r.Outbox(0, 1000)
@@ -74,10 +74,10 @@ func emitted(t *testing.T, r *runner.Runner) string {
 	return strings.Join(all, " ")
 }
 
-// TestOrderedLanesAtRandom: whatever handlers that run side by side do, the outcome is
-// that of running them one after the other. They read and write the same state, fail
-// in every way, and are interrupted; others change what they read, take its first row away,
-// and open the runner anew.
+// TestOrderedLanesAtRandom: handlers that run concurrently have the outcome of running them
+// one after the other. They read and write the same state, fail in every way, and are
+// interrupted; other requests change what they read, take the first row away, and reopen the
+// runner.
 func TestOrderedLanesAtRandom(t *testing.T) {
 	seed := prooftest.Seed(t)
 	for round := range prooftest.Sized(uint64(25), uint64(200), 20_000) {
@@ -99,7 +99,7 @@ func orderedLanes(t *testing.T, seed uint64) {
 	}
 	r := open(t, runner.Options{Policy: runner.Policy{RetryBudget: 1000, RetryDelay: 3 * time.Millisecond, LeaseTTL: time.Second}})
 	handler := func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
-		// What is never read cannot be in conflict: some look at nothing.
+		// State that is never read cannot be in conflict: some read nothing.
 		reads := string(d.ID)[0]%3 > 0
 		var log []byte
 		if reads {

@@ -14,7 +14,7 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// metered is a storage that counts the bytes that scans have shown.
+// metered is a storage that counts the bytes that scans have returned.
 type metered struct {
 	runner.Storage
 	read *int
@@ -37,9 +37,8 @@ func (m meteredBackend) Scan(lo, hi []byte, visit func(key, value []byte) bool) 
 	})
 }
 
-// TestOrderedReadsWhatItTakes: an ordered worker takes a backlog strictly in
-// sequence, whatever its messages' priorities, and reads each about once, however
-// much lies behind it.
+// TestOrderedReadsWhatItTakes: an ordered worker takes a backlog strictly in sequence,
+// whatever its messages' priorities, and reads each about once, however long the backlog is.
 func TestOrderedReadsWhatItTakes(t *testing.T) {
 	const total, size, perClaim = 2000, 1000, 20
 	read := 0
@@ -60,7 +59,7 @@ func TestOrderedReadsWhatItTakes(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Another process: nothing is remembered, everything is read.
+	// Another process: nothing is cached, everything is read.
 	if r, err = runner.Open(storage, options); err != nil {
 		t.Fatal(err)
 	}
@@ -93,15 +92,14 @@ func TestOrderedReadsWhatItTakes(t *testing.T) {
 	if most > perClaim {
 		t.Errorf("got batches of %d messages, want at most %d", most, perClaim)
 	}
-	// Of each band as much is read as one batch may hold, and some rows twice.
+	// Each band is read up to the size of one batch, and some rows twice.
 	if got, want := read, 4*total*size; got > want {
 		t.Errorf("read %d bytes for %d bytes of messages, want at most %d", got, total*size, want)
 	}
 }
 
-// TestOrderedStopsAtAConflict: nothing of an ordered inbox settles past the first
-// message that did not, whatever its outcome is when it runs again, and nothing that
-// is settled runs again.
+// TestOrderedStopsAtAConflict: no message of an ordered inbox settles before an earlier one
+// has, whatever its outcome is when it runs again, and no settled message runs again.
 func TestOrderedStopsAtAConflict(t *testing.T) {
 	hard := errors.New("hard")
 	for _, x := range []struct {
@@ -203,8 +201,8 @@ func TestOrderedStopsAtAConflict(t *testing.T) {
 	}
 }
 
-// TestOrderedLosesOneBeforeAFailure: an ordered worker that has lost a message and
-// failed at the next one gives the rest back, and goes on when the first is free.
+// TestOrderedLosesOneBeforeAFailure: an ordered worker that has lost a message and failed at
+// the next one releases the rest, and goes on when the first is free.
 func TestOrderedLosesOneBeforeAFailure(t *testing.T) {
 	clock := runnertest.NewClock(100)
 	r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep, Policy: runner.Policy{RetryDelay: -1}})

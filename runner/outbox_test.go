@@ -9,8 +9,8 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// TestOutboxEndIsDurable: rows of a commit that is on its way to the disk are not counted
-// before they are there, and never if it fails: their numbers are given again.
+// TestOutboxEndIsDurable: rows of a commit under way are not counted before they are durable,
+// and never if it fails: their numbers are given again.
 func TestOutboxEndIsDurable(t *testing.T) {
 	s := runnertest.NewFaulty(memstore.New())
 	r, err := runner.Open(s, runner.Options{Create: true, MinFree: -1})

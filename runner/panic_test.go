@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCommitterPanics: a panic in the committer fails the runner and not the
-// process: everybody who waits is answered once, and a reopened runner works.
+// TestCommitterPanics: a panic in the committer fails the runner and not the process: every
+// waiting caller is answered once, and a reopened runner works.
 func TestCommitterPanics(t *testing.T) {
 	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1})
 	if err != nil {
@@ -17,7 +17,7 @@ func TestCommitterPanics(t *testing.T) {
 	}
 	defer r.Close()
 	e := r.engine()
-	// All of them wait when the committer takes them: one group, whose second panics.
+	// All of them wait when the committer takes them: one group, whose second request panics.
 	held, release := make(chan struct{}), make(chan struct{})
 	first := &funcOp{waiter: e.newWaiter(), f: func(*commit) error { close(held); <-release; return nil }}
 	ops := []*funcOp{
@@ -60,8 +60,8 @@ func TestCommitterPanics(t *testing.T) {
 	}
 }
 
-// TestAnswerPanics: a panic of somebody who is answered fails the runner, and the
-// others of the group are answered.
+// TestAnswerPanics: a panic in a caller's callback fails the runner, and the others of the
+// group are answered.
 func TestAnswerPanics(t *testing.T) {
 	r, err := Open(NewTestStorage(), Options{Create: true, MinFree: -1})
 	if err != nil {
@@ -95,8 +95,8 @@ func TestAnswerPanics(t *testing.T) {
 	}
 }
 
-// TestWorkerPanics: a panic in a worker that is not its handler's fails the runner;
-// reopened, the same worker goes on, and the message is run.
+// TestWorkerPanics: a panic in a worker outside of its handler fails the runner; reopened,
+// the same worker goes on, and the message is run.
 func TestWorkerPanics(t *testing.T) {
 	var quiet atomic.Bool
 	var runs atomic.Int32

@@ -9,8 +9,8 @@ import (
 	"wamble/runner"
 )
 
-// TestQuiescedWorkersSleep: a started worker of a quiesced runner sleeps until it is
-// woken, though there are messages that it could run.
+// TestQuiescedWorkersSleep: a started worker of a quiesced runner sleeps until it is woken,
+// though its inbox has messages.
 func TestQuiescedWorkersSleep(t *testing.T) {
 	slept := make(chan time.Duration, 1000)
 	r := open(t, runner.Options{Sleep: func(ctx context.Context, wake <-chan struct{}, d time.Duration) {
@@ -36,7 +36,7 @@ func TestQuiescedWorkersSleep(t *testing.T) {
 	quiet := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Quiesce(ctx); err == nil { // the worker is busy, but it is told
+	if err := r.Quiesce(ctx); err == nil { // the worker is busy, but the request is noted
 		t.Error("it rests in the middle of a message")
 	}
 	close(goOn)

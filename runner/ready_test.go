@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestReadyOfAnOldClock: of two workers of an inbox the one that read the clock first
-// may come last. It does not make the inbox forget a row that is free only since.
+// TestReadyOfAnOldClock: of two workers of an inbox the one that read the clock first may
+// come last. It must not make the inbox drop a row that has become free since.
 func TestReadyOfAnOldClock(t *testing.T) {
 	ix := &index{inboxes: map[uint64]*inbox{}, owners: map[uint64]*Worker{}}
 	in := ix.inbox(7)

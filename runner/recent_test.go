@@ -32,8 +32,8 @@ func recentFrame(t *testing.T, id string, flags Flags, size int) []byte {
 	return frame
 }
 
-// TestRecentAndImported: an import between two posts of one commit is found,
-// though the rows around it are handed over from memory.
+// TestRecentAndImported: an import between two posts of one commit is found, though the rows
+// around it are read from memory.
 func TestRecentAndImported(t *testing.T) {
 	r := openRecent(t)
 	var got []string
@@ -66,8 +66,8 @@ func TestRecentAndImported(t *testing.T) {
 	}
 }
 
-// TestRecentIsBounded: an inbox whose worker does not come remembers a bounded
-// part of it, and the worker finds all of it nevertheless.
+// TestRecentIsBounded: an inbox whose worker does not come keeps a bounded part of its
+// messages in memory, and the worker finds all of them nevertheless.
 func TestRecentIsBounded(t *testing.T) {
 	r := openRecent(t)
 	next := 0

@@ -11,7 +11,7 @@ import (
 	"wamble/runner/memstore"
 )
 
-// within fails the test when f takes longer than any machine needs for it.
+// within fails the test when f hangs.
 func within(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -24,8 +24,8 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// TestCallsWhileReopening: a handler whose runner is being reopened is told so by
-// its context, may call the runner, and is answered; its message is delivered again.
+// TestCallsWhileReopening: the context of a handler ends when its runner is reopened; the
+// handler may call the runner, and is answered; its message is delivered again.
 func TestCallsWhileReopening(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
@@ -87,8 +87,8 @@ func TestCallsWhileReopening(t *testing.T) {
 	})
 }
 
-// TestStatsWhileClosing: what reads a snapshot may ask the runner for its state
-// while another goroutine closes it.
+// TestStatsWhileClosing: a reader of a snapshot may ask the runner for its state while
+// another goroutine closes it.
 func TestStatsWhileClosing(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
@@ -101,7 +101,7 @@ func TestStatsWhileClosing(t *testing.T) {
 			for r.Stats().State != runner.Stopped {
 				runtime.Gosched()
 			}
-			// The snapshot is good until its reader is done.
+			// The snapshot is valid until its reader is done.
 			if _, err := get([]byte("k")); !errors.Is(err, runner.ErrNotFound) {
 				t.Errorf("read %v", err)
 			}

@@ -10,8 +10,7 @@ import (
 	"wamble/runner/memstore"
 )
 
-// TestRemoveGivesBack: a worker that takes the place of another gets at once what
-// that had claimed.
+// TestRemoveGivesBack: a worker that replaces another gets at once what that had claimed.
 func TestRemoveGivesBack(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
@@ -50,9 +49,9 @@ func TestRemoveGivesBack(t *testing.T) {
 	}
 }
 
-// TestCloseGivesBack: what a worker had claimed when the runner was closed is not
-// suspected of having killed the process, however often that happens: it comes
-// again as a batch, not one by one.
+// TestCloseGivesBack: messages that were claimed when the runner was closed do not count as
+// killers of the process, however often that happens: they come again as a batch, not one by
+// one.
 func TestCloseGivesBack(t *testing.T) {
 	storage := memstore.New()
 	for life := range 5 {

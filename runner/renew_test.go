@@ -10,8 +10,8 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// TestLateRenew: a handler that renews after it has returned is told so, and
-// prolongs nobody else's lease. One that Step runs has no lease to renew.
+// TestLateRenew: a handler that renews after it has returned gets an error, and prolongs no
+// other lease. One that Step runs has no lease to renew.
 func TestLateRenew(t *testing.T) {
 	clock := runnertest.NewClock(100)
 	r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep})

@@ -14,8 +14,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// recorded runs a handler in a runner of its own, does with it what drive says, and
-// returns the recording.
+// recorded runs a handler in a runner of its own, which drive drives, and returns the
+// recording.
 func recorded(t *testing.T, h runner.Handler, o runner.WorkerOptions, drive func(r *runner.Runner, w *runner.Worker)) []byte {
 	t.Helper()
 	var rec bytes.Buffer
@@ -33,8 +33,8 @@ func recorded(t *testing.T, h runner.Handler, o runner.WorkerOptions, drive func
 	return rec.Bytes()
 }
 
-// replayed replays a recording into an empty runner. It returns how many runs there
-// were and what the handlers left under the key "n".
+// replayed replays a recording into an empty runner. It returns the number of runs and the
+// state under the key "n".
 func replayed(t *testing.T, rec []byte, h runner.Handler) (int, string, error) {
 	t.Helper()
 	r := open(t, runner.Options{})
@@ -54,7 +54,7 @@ func replayed(t *testing.T, rec []byte, h runner.Handler) (int, string, error) {
 	return n, state, err
 }
 
-// count adds a dot to the state under "n", and fails with what it was.
+// count adds a dot to the state under "n", and fails with the former state.
 func count(tx *runner.Tx, fails bool) error {
 	n := get(tx, "n")
 	if fails {
@@ -63,8 +63,7 @@ func count(tx *runner.Tx, fails bool) error {
 	return tx.Put([]byte("n"), []byte(n+"."))
 }
 
-// TestReplayDelivery: a handler that is replayed sees of its delivery what it saw
-// when it was recorded.
+// TestReplayDelivery: a replayed handler sees the same delivery as when it was recorded.
 func TestReplayDelivery(t *testing.T) {
 	handler := func(ctx context.Context, _ *runner.Tx, d *runner.Delivery) error {
 		if err := d.Renew(ctx); err != nil {
@@ -91,8 +90,8 @@ func TestReplayDelivery(t *testing.T) {
 	}
 }
 
-// TestReplayConflict: of a message that ran again after a conflict only the run
-// counts that was committed, and what failed beside it is not run before it.
+// TestReplayConflict: of a message that ran again after a conflict only the committed run
+// counts, and a failure beside it is not run before it.
 func TestReplayConflict(t *testing.T) {
 	for _, budget := range []int{1, 4} { // attempts at settling
 		t.Run(fmt.Sprint(budget), func(t *testing.T) {
@@ -125,8 +124,8 @@ func TestReplayConflict(t *testing.T) {
 	}
 }
 
-// TestReplayInterrupted: a run that ended because its context did, or whose row was
-// lost, is not replayed: it says nothing about the message.
+// TestReplayInterrupted: a run whose context ended, or whose row was lost, is not replayed:
+// its outcome does not depend on the message alone.
 func TestReplayInterrupted(t *testing.T) {
 	stop := func() {}
 	handler := func(ctx context.Context, tx *runner.Tx, _ *runner.Delivery) error {
@@ -150,7 +149,7 @@ func TestReplayInterrupted(t *testing.T) {
 	}
 }
 
-// TestReplayCrash: a message that is buried because processes died under it was not
+// TestReplayCrash: a message that is buried because processes crashed while it ran has no
 // run, and is not replayed.
 func TestReplayCrash(t *testing.T) {
 	var rec bytes.Buffer

@@ -73,7 +73,7 @@ func start(t *testing.T, r *runner.Runner, n int, o runner.WorkerOptions) []*run
 	return all
 }
 
-// noneDead fails the test if there is a dead letter.
+// noneDead fails the test if a dead letter exists.
 func noneDead(t *testing.T, r *runner.Runner) {
 	t.Helper()
 	dead, err := r.DeadLetters(runner.DeadFilter{}, runner.Row{}, 10)
@@ -85,9 +85,8 @@ func noneDead(t *testing.T, r *runner.Runner) {
 	}
 }
 
-// TestSlowHandlerKeepsItsLease: a handler that takes six times as long as a lease
-// holds runs once, though six idle workers wait for its row; and what is stored says
-// all the time that the row is held.
+// TestSlowHandlerKeepsItsLease: a handler that takes six times the duration of a lease runs
+// once, though six idle workers wait for its row; and the stored row is leased all the time.
 func TestSlowHandlerKeepsItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := open(t, runner.Options{})
@@ -126,8 +125,8 @@ func TestSlowHandlerKeepsItsLease(t *testing.T) {
 	})
 }
 
-// TestWorkersShareAnInbox: with slow handlers the time for a queue falls with the
-// number of workers; every message runs once and none is buried.
+// TestWorkersShareAnInbox: with slow handlers the time for a queue falls with the number of
+// workers; every message runs once and none is buried.
 func TestWorkersShareAnInbox(t *testing.T) {
 	const messages, takes = 96, 3 * time.Second
 	for _, together := range []bool{false, true} {
@@ -172,8 +171,8 @@ func TestWorkersShareAnInbox(t *testing.T) {
 	}
 }
 
-// TestLostRowIsNotRun: when somebody else takes a row that a worker has claimed, the
-// context of its handler ends, and rows that wait behind it are not run.
+// TestLostRowIsNotRun: when another claimant takes a row of a worker, the context of its
+// handler ends, and rows that wait behind it are not run.
 func TestLostRowIsNotRun(t *testing.T) {
 	for _, batched := range []bool{false, true} {
 		t.Run(fmt.Sprintf("batched=%v", batched), func(t *testing.T) {
@@ -253,9 +252,9 @@ func TestLostRowIsNotRun(t *testing.T) {
 	}
 }
 
-// TestPausedBatchIsTakenOverUncounted: a worker that is ticked by hand keeps what it
-// holds only while it is ticked, or until its lease ends; the claim that is taken
-// over from it spends no attempt, and it does not run the row any more.
+// TestPausedBatchIsTakenOverUncounted: a worker that is ticked by hand keeps its claim only
+// while it is ticked, or until its lease ends; a claim that is taken over from it spends no
+// attempt, and it does not run the row any more.
 func TestPausedBatchIsTakenOverUncounted(t *testing.T) {
 	clock := runnertest.NewClock(100)
 	r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep})

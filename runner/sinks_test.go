@@ -10,8 +10,8 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// TestLoopErrorsAreTold: a started worker of a runner that has failed says so, once,
-// counts every time that it met the failure, and goes on when it is reopened.
+// TestLoopErrorsAreTold: a started worker of a runner that has failed reports that once,
+// counts each occurrence, and goes on when the runner is reopened.
 func TestLoopErrorsAreTold(t *testing.T) {
 	storage := runnertest.NewFaulty(memstore.New())
 	told := make(chan runner.LogEvent, 100)
@@ -110,7 +110,7 @@ func TestSinksAtRunTime(t *testing.T) {
 	}
 }
 
-// TestNewWorkerTellsUnlocked: a sink that is told of a new worker may look at the runner.
+// TestNewWorkerTellsUnlocked: a sink that is called for a new worker may call the runner.
 func TestNewWorkerTellsUnlocked(t *testing.T) {
 	r := open(t, runner.Options{})
 	seen := make(chan map[uint64]runner.Metrics, 1)

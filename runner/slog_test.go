@@ -52,7 +52,7 @@ level=ERROR msg="dead letter" queue=7 number=2 id="order 9" attempt=2 err=away
 	}
 }
 
-// TestSlogKnowsEveryKind: no kind of event is without a level.
+// TestSlogKnowsEveryKind: every kind of event has a level.
 func TestSlogKnowsEveryKind(t *testing.T) {
 	var out bytes.Buffer
 	sink := runner.Slog(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))

@@ -40,8 +40,8 @@ func (b *shrinkBackend) Shrink() error {
 	return nil
 }
 
-// TestShrinksWhenIdle: a storage is asked to shrink once after its last commit, and
-// not while there are commits.
+// TestShrinksWhenIdle: a storage is asked to shrink once after its last commit, and not
+// during commits.
 func TestShrinksWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shrinker{Faulty: runnertest.NewFaulty(memstore.New())}
@@ -66,8 +66,8 @@ func TestShrinksWhenIdle(t *testing.T) {
 	})
 }
 
-// TestSpaceComesBack: a runner without space says so with figures, asks its storage to
-// shrink, and is Running again as soon as there is room, though nobody commits.
+// TestSpaceComesBack: a runner without space reports that with figures, asks its storage to
+// shrink, and is Running again as soon as space is free, without a commit.
 func TestSpaceComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shrinker{Faulty: runnertest.NewFaulty(memstore.New())}
@@ -97,9 +97,9 @@ func TestSpaceComesBack(t *testing.T) {
 	})
 }
 
-// TestHandlersWithoutSpace: while there is little room a handler that takes a message
-// away goes on; what writes more than its message waits, spends no budget, and is done
-// when there is room.
+// TestHandlersWithoutSpace: while space is short a handler that removes a message goes on;
+// one that writes more than its message waits, spends no budget, and is done when space is
+// free.
 func TestHandlersWithoutSpace(t *testing.T) {
 	for _, kind := range []string{"plain", "ordered", "ordered side by side", "batch"} {
 		t.Run(kind, func(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"wamble/runner/memstore"
 )
 
-// TestStopsSpendNoBudget: a worker that is stopped lets its handler finish for its
-// grace period and ends its context then; however often that happens to a message,
-// whoever stops, it is as fresh as before.
+// TestStopsSpendNoBudget: a worker that is stopped lets its handler finish for its grace
+// period and then ends its context; however often that happens to a message, and by whichever
+// call, no budget is spent.
 func TestStopsSpendNoBudget(t *testing.T) {
 	const grace = 5 * time.Second
 	for _, kind := range []string{"plain", "batch", "ordered", "ordered batch", "lanes", "lanes batch", "ordered lanes"} {
@@ -50,8 +50,8 @@ func TestStopsSpendNoBudget(t *testing.T) {
 					if strings.Contains(kind, "batch") {
 						o.Handler, o.Batch = nil, func(ctx context.Context, b *runner.Batched) error { return run(ctx, b.Deliveries[0].Attempts) }
 					}
-					// deploy starts a process, stops it while the handler runs, and
-					// wants that to take so long.
+					// deploy starts a process, stops it while the handler runs, and requires
+					// that to take so long.
 					deploy := func(want time.Duration) {
 						t.Helper()
 						r, err := runner.Open(storage, runner.Options{Create: true, MinFree: -1})

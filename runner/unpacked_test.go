@@ -11,9 +11,9 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// TestClaimedInsideBundle: somebody claims one message of a bundle that the worker
-// has not claimed yet, and leaves it. The worker gets every message once: not a
-// second time from what it remembers of the bundle.
+// TestClaimedInsideBundle: another claimant takes one message of a bundle that the worker has
+// not claimed yet, and drops it. The worker gets every message once: not a second time from
+// its cache of the bundle.
 func TestClaimedInsideBundle(t *testing.T) {
 	const n = 12
 	for _, ordered := range []bool{false, true} {

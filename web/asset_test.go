@@ -23,7 +23,7 @@ func TestHalfBuild(t *testing.T) {
 	}
 }
 
-// TestUnbuilt: without a build the page says how to make one.
+// TestUnbuilt: without a build the page shows how to make one.
 func TestUnbuilt(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()

@@ -13,15 +13,15 @@ var axe = sync.OnceValues(func() (string, error) {
 	return string(source), err
 })
 
-// finding is what the checker has against a page.
+// finding is a fault that the checker has found in a page.
 type finding struct {
 	ID    string   `json:"id"`
 	Help  string   `json:"help"`
 	Where []string `json:"where"`
 }
 
-// audit checks what is on the screen: names and roles, contrast, and that the
-// focus goes through the page in the order in which it is read.
+// audit checks the page on the screen: names and roles, contrast, and that the focus follows
+// the order of reading.
 func (p *person) audit(view string) {
 	p.t.Helper()
 	source, err := axe()
@@ -47,8 +47,8 @@ func (p *person) audit(view string) {
 	}
 }
 
-// focusOrder walks over what can be focused as Tab does: without positive tab
-// indexes that is the order of the document, so it must be visible and named.
+// focusOrder walks over the focusable elements as Tab does: without positive tab indexes that
+// is the order of the document, so each must be visible and named.
 const focusOrder = `(() => {
 	const can = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')]
 		.filter(e => !e.disabled && e.tabIndex >= 0 && e.checkVisibility());

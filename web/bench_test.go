@@ -55,8 +55,8 @@ func BenchmarkWall(b *testing.B) {
 	b.ReportMetric(see[float64](p, `wambleWall.worst`), "ms-worst")
 }
 
-// TestOwnHost: nothing that the page loads comes from another host, and the
-// first load as the browser counted it is within its bound.
+// TestOwnHost: the page loads nothing from another host, and the first load as the browser
+// counted it is within its bound.
 func TestOwnHost(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))

@@ -63,8 +63,7 @@ func (b *bots) play(ctx context.Context, address string, r *rand.Rand, pace time
 	}
 }
 
-// anyMove is a legal move of a position that promotes nothing, "" if there is
-// none.
+// anyMove is a legal move of a position without a promotion, "" if none exists.
 func anyMove(fen string, r *rand.Rand) string {
 	p, err := chess.ParseFEN(fen)
 	if err != nil {
@@ -79,8 +78,8 @@ func anyMove(fen string, r *rand.Rand) string {
 	return ""
 }
 
-// TestProgramIsMarked: the wall and a watched board say that a program made the last
-// move, and say it of no other board.
+// TestProgramIsMarked: the wall and a watched board show that a program made the last move,
+// and show it on no other board.
 func TestProgramIsMarked(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 4) (def spectator-summary-hz 10)`))

@@ -35,8 +35,7 @@ var eventually = watchtest.Until
 // ignores.
 const shots = "../screenshots"
 
-// chromium is the one browser of all tests; every person has a profile of her
-// own in it.
+// chromium is the one browser of all tests; every person has a profile of their own in it.
 var chromium struct {
 	once  sync.Once
 	ctx   context.Context
@@ -44,8 +43,7 @@ var chromium struct {
 	err   error
 }
 
-// browser starts Chromium once. A machine without it fails the tests: what they
-// show cannot be shown otherwise.
+// browser starts Chromium once. Without it the tests fail.
 func browser(t testing.TB) context.Context {
 	t.Helper()
 	chromium.once.Do(func() {
@@ -68,7 +66,7 @@ func browser(t testing.TB) context.Context {
 		options := append(chromedp.DefaultExecAllocatorOptions[:],
 			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(dir),
 			chromedp.Flag("disable-quic", true),
-			// A page that is kept for the way back keeps its process from the next page.
+			// A page that is kept for the back button keeps its process from the next page.
 			chromedp.Flag("disable-features", "Translate,BackForwardCache"),
 			chromedp.Flag("host-resolver-rules", "MAP plain.example 127.0.0.1"), chromedp.Flag("disable-component-update", true),
 			chromedp.WSURLReadTimeout(patience),
@@ -85,14 +83,14 @@ func browser(t testing.TB) context.Context {
 	return chromium.ctx
 }
 
-// person is somebody before a browser: a tab in a profile of its own.
+// person is a user of a browser: a tab in a profile of its own.
 type person struct {
 	t       testing.TB
 	ctx     context.Context
 	profile cdp.BrowserContextID
 	close   func()
 	url     string
-	origins map[string]bool // whose pages were open
+	origins map[string]bool // of the pages that were open
 	screen  screen
 
 	mu       sync.Mutex
@@ -100,11 +98,11 @@ type person struct {
 	forgiven []string
 }
 
-// screen is what a person looks at.
+// screen is the size and the settings of a person's screen.
 type screen struct {
 	width, height int64
 	touch, dark   bool
-	motion        bool // without it the system asks for reduced motion, which is also faster
+	motion        bool // without it the system requests reduced motion, which is also faster
 }
 
 var (
@@ -125,8 +123,8 @@ var idle struct {
 	tabs []tab
 }
 
-// meet makes a person whose profile is empty. The test fails at its end if the browser
-// complained about anything.
+// meet makes a person whose profile is empty. The test fails at its end if the browser has
+// logged an error.
 func meet(t testing.TB, s screen) *person {
 	t.Helper()
 	tab := takeTab(t)
@@ -190,7 +188,7 @@ func attach(t testing.TB, s screen, to ...chromedp.ContextOption) *person {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// chromedp would follow every packet and every change of the page.
+	// chromedp would track every packet and every change of the page.
 	call(p, network.Disable, cdp.Empty{})
 	call(p, css.Disable, cdp.Empty{})
 	call(p, dom.Disable, cdp.Empty{})
@@ -224,7 +222,7 @@ func call[P, R any](p *person, command cdp.Command[P, R], params P) R {
 	return result
 }
 
-// listen takes down what the browser complains about, until the tab is closed.
+// listen records the errors that the browser logs, until the tab is closed.
 func (p *person) listen() <-chan struct{} {
 	messages, heard := chromedp.Console(p.ctx), make(chan struct{})
 	go func() {
@@ -244,7 +242,7 @@ func (p *person) listen() <-chan struct{} {
 	return heard
 }
 
-// look makes the tab that of a screen.
+// look gives the tab the size and settings of a screen.
 func (p *person) look(s screen) {
 	p.t.Helper()
 	p.screen = s
@@ -263,8 +261,8 @@ func (p *person) look(s screen) {
 	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: media})
 }
 
-// forgive names a complaint that the test provokes, like a connection that is
-// refused while the server is down.
+// forgive ignores a logged error that the test provokes, like a connection that is refused
+// while the server is down.
 func (p *person) forgive(part string) { p.forgiven = append(p.forgiven, part) }
 
 func (p *person) forgives(problem string) bool {
@@ -285,7 +283,7 @@ func (p *person) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// without takes something away from every page that is opened from now on.
+// without removes a property from every page that is opened from now on.
 func (p *person) without(name string) {
 	p.t.Helper()
 	object, field, _ := strings.Cut(name, ".")
@@ -299,7 +297,7 @@ func (p *person) onEveryPage(script string) {
 	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
-// front puts the tab before all others: one that is hidden draws nothing.
+// front puts the tab before all others: a hidden tab draws nothing.
 func (p *person) front() {
 	p.t.Helper()
 	call(p, page.BringToFront, cdp.Empty{})
@@ -365,8 +363,7 @@ func (p *person) until(expression string) {
 	obtain[bool](p, "Boolean("+expression+") || null")
 }
 
-// grows waits until a number of the page has grown to so much: what grows slowly is not
-// given up.
+// grows waits until a number of the page has grown to to, as long as it grows.
 func (p *person) grows(number string, to int) {
 	p.t.Helper()
 	for n := -1; n < to; n = see[int](p, number) {
@@ -374,7 +371,8 @@ func (p *person) grows(number string, to int) {
 	}
 }
 
-// untilPromise waits until a promise of the page comes true, asking now and then.
+// untilPromise waits until a promise of the page resolves to true, evaluating it now and
+// then.
 func (p *person) untilPromise(expression string) {
 	p.t.Helper()
 	eventually(p.t, expression, func() bool {
@@ -383,20 +381,20 @@ func (p *person) untilPromise(expression string) {
 	})
 }
 
-// reads waits until an element has a text in it.
+// reads waits until an element contains a text.
 func (p *person) reads(selector, text string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))", selector, text))
 }
 
 // told waits until a message with these texts has been on the page, also if it has gone
-// again: a few seconds are short on a machine that is busy.
+// again: a few seconds are short on a busy machine.
 func (p *person) told(texts ...string) {
 	p.t.Helper()
 	p.until(saying(texts...))
 }
 
-// saying holds when a message with these texts has been on the page.
+// saying is true when a message with these texts has been on the page.
 func saying(texts ...string) string {
 	holds := "told.some(x => true"
 	for _, text := range texts {
@@ -405,7 +403,7 @@ func saying(texts ...string) string {
 	return "(" + holds + "))"
 }
 
-// toasts keeps what a page tells, with its kind.
+// toasts records the messages of a page, with their kinds.
 const toasts = `window.told = [];
 new MutationObserver((changes) => {
 	for (const c of changes) for (const n of [c.target, ...c.addedNodes]) {
@@ -415,9 +413,9 @@ new MutationObserver((changes) => {
 	}
 }).observe(document, {childList: true, subtree: true, characterData: true});`
 
-// press clicks on an element when it has come to rest: a page that is still being
-// drawn may move it away under the mouse. A click that goes beside it all the same is
-// kept from whatever else is there, and tried again.
+// press clicks on an element when it has come to rest: a page that is still being drawn may
+// move it away under the mouse. A click that misses it all the same is kept from other
+// elements, and tried again.
 func (p *person) press(selector string) {
 	p.t.Helper()
 	eventually(p.t, "a click on "+selector, func() bool {
@@ -432,16 +430,15 @@ func (p *person) press(selector string) {
 	})
 }
 
-// hit is whether the element that was aimed at got the click.
+// hit reports whether the element that was aimed at got the click.
 func (p *person) hit() (bool, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	return chromedp.Run(ctx, chromedp.Evaluate[bool]("!window.aim || window.aim.end()"))
 }
 
-// aim is where an element rests, null as long as it does not. window.aim.end() will say
-// whether it got what the mouse does next; a page that was left by the click has no
-// window.aim.
+// aim returns the place of an element, null while it moves. window.aim.end() reports whether
+// it got the next mouse event; a page that was left by the click has no window.aim.
 const aim = `((selector) => {
 	const element = document.querySelector(selector);
 	element?.scrollIntoViewIfNeeded();
@@ -482,7 +479,7 @@ func (p *person) pastes(selector, text string) {
 	call(p, input.InsertText, input.InsertTextParams{Text: text})
 }
 
-// retypes writes into an element in place of what is there.
+// retypes replaces the text of an element.
 func (p *person) retypes(selector, text string) {
 	p.t.Helper()
 	p.focus(selector)
@@ -490,7 +487,7 @@ func (p *person) retypes(selector, text string) {
 	p.keys(text)
 }
 
-// focus puts the focus on an element when it is there.
+// focus focuses an element when it exists.
 func (p *person) focus(selector string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("(e => e && (e.focus(), document.activeElement === e))(document.querySelector(%q))", selector))
@@ -504,7 +501,7 @@ func (p *person) keys(keys ...string) {
 	}
 }
 
-// middle is where an element is on the screen.
+// middle returns the middle of an element on the screen.
 func (p *person) middle(selector string) (x, y float64) {
 	p.t.Helper()
 	at := see[[]float64](p, fmt.Sprintf(
@@ -517,7 +514,7 @@ func (p *person) mouse(kind input.DispatchMouseEventType, x, y float64) {
 	p.do(chromedp.MouseEvent(kind, x, y, chromedp.ButtonLeft))
 }
 
-// shot writes a screenshot of what the person sees.
+// shot writes a screenshot of the person's screen.
 func (p *person) shot(name string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)

@@ -8,8 +8,8 @@ import (
 	"wamble/chess"
 )
 
-// TestCastling: onto the square of the king's end on a standard board, onto the
-// own rook on a Chess960 board.
+// TestCastling: to the king's target square on a standard board, to the own rook on a
+// Chess960 board.
 func TestCastling(t *testing.T) {
 	t.Parallel()
 	t.Run("standard", func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestCastling(t *testing.T) {
 	})
 }
 
-// wayToCastle finds a short game from a position that ends in castling.
+// wayToCastle returns a short game from a position that ends in castling.
 func wayToCastle(t *testing.T, fen string) []chess.Move {
 	t.Helper()
 	start, err := chess.ParseFEN(fen)

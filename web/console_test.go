@@ -20,8 +20,7 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// bury leaves a refused move in the dead letters of a journal that is still to be
-// served.
+// bury puts a refused move into the dead letters of a journal before its server starts.
 func bury(t testing.TB) func(data string) {
 	return func(data string) {
 		t.Helper()
@@ -53,7 +52,7 @@ func bury(t testing.TB) func(data string) {
 	}
 }
 
-// console shows the console to its host.
+// console opens the host's console for a person.
 func (h *host) console(p *person) {
 	h.t.Helper()
 	token, err := os.ReadFile(filepath.Join(h.dir, "data", "admin-token"))
@@ -67,8 +66,8 @@ func (h *host) console(p *person) {
 	p.until(`document.querySelector('tr[data-profile="default"]')`)
 }
 
-// TestDeadLetters: what the database refused is shown with what it says, tried
-// again, refused again, and dropped.
+// TestDeadLetters: a message that the database refused is shown with the error, tried again,
+// refused again, and dropped.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(""), bury(t))
@@ -88,8 +87,8 @@ func TestDeadLetters(t *testing.T) {
 	p.reads(".audit", "dead-letter-drop")
 }
 
-// TestConsole: the host enters with the token, sees what runs, acts on it after
-// a second thought, and finds it in the audit log.
+// TestConsole: the host signs in with the token, sees the running server, acts on it after a
+// confirmation, and finds the command in the audit log.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 24)`))
@@ -145,7 +144,7 @@ func TestConsole(t *testing.T) {
 	p.until(`document.querySelector('[data-page="config"] [data-changes="0"]')`)
 	see[bool](p, `(scrollTo(0, 0), true)`)
 
-	p.outage() // what the console asks of the image that goes may get no answer: it asks the next one
+	p.outage() // a request of the console to the old process may get no answer: it repeats it at the next one
 	p.press(`[data-command="handoff"]`)
 	p.press(`[data-action="confirm"]`)
 	p.told("Done", "ms gap")
@@ -166,8 +165,8 @@ func TestConsole(t *testing.T) {
 	p.told("Done: Kick. default: ")
 }
 
-// TestBan: who is banned is turned away and told why; when the ban is lifted he
-// may begin anew.
+// TestBan: a banned player is turned away and told why; when the ban is lifted they may begin
+// anew.
 func TestBan(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
@@ -203,8 +202,7 @@ func TestBan(t *testing.T) {
 	player.playAny(byClick)
 }
 
-// TestRemove: the host ends a game, whose player gets another board, and deletes
-// an identity.
+// TestRemove: the host ends a game, whose player gets another board, and deletes an identity.
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
@@ -235,9 +233,9 @@ func TestRemove(t *testing.T) {
 	p.reads(".audit", "erase")
 }
 
-// TestPlayersPage: the host looks for a player by the beginning of his key, sees what is
-// known of him, trusts and renames him, ends one of his sessions, then the rest, and gives
-// him those of another player, who is the same person.
+// TestPlayersPage: the host looks for a player by the beginning of their key, sees the data
+// about them, trusts and renames them, ends one of their sessions, then the rest, and merges
+// another player into them, who is the same person.
 func TestPlayersPage(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
@@ -292,8 +290,8 @@ func TestPlayersPage(t *testing.T) {
 	p.reads(".audit", "merge")
 }
 
-// TestConsoleOnPhone: on a narrow screen nothing of the console lies beside it, boards are
-// found, and charts of hours are there.
+// TestConsoleOnPhone: on a narrow screen nothing of the console is cut off, boards are found,
+// and charts of hours are there.
 func TestConsoleOnPhone(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
@@ -321,8 +319,8 @@ func TestConsoleOnPhone(t *testing.T) {
 	p.audit("the console on a phone")
 }
 
-// TestStandingAnnouncement: an announcement that stays is in a bar for those who are here
-// and for who comes later, counts down, and goes when the host withdraws it.
+// TestStandingAnnouncement: a lasting announcement is in a bar for present and later players,
+// counts down, and disappears when the host withdraws it.
 func TestStandingAnnouncement(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))

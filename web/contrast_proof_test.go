@@ -13,21 +13,21 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// squaresDiffer holds when a4 and b4 have different colours on each board that is drawn.
+// squaresDiffer is true when a4 and b4 have different colours on each board that is drawn.
 const squaresDiffer = `[...document.querySelectorAll('.tile canvas')].every(canvas => {
 	const size = canvas.width / 8;
 	const two = canvas.getContext('2d').getImageData(size / 2, 4.5 * size, size + 1, 1).data;
 	return two.slice(0, 4).join() !== two.slice(-4).join();
 })`
 
-// currentMarked holds when the current one of a list has an outline, where there are no
+// currentMarked is true when the current item of a list has an outline, where there are no
 // backgrounds.
 const currentMarked = `!matchMedia('(forced-colors: active)').matches ||
 	[...document.querySelectorAll('button[aria-current]')].every(e => getComputedStyle(e).outlineStyle === 'solid')`
 
-// TestZoomAndContrast: at 200 % zoom the whole board is on the screen; with more contrast
-// and with forced colours the board, the wall, the map, a watched board, a game, the past,
-// the trail and the page about oneself pass, and every board has squares.
+// TestZoomAndContrast: at 200 % zoom the whole board is on the screen; with more contrast and
+// with forced colours the board, the wall, the map, a watched board, a game, the past, the
+// trail and the identity page pass, and every board has squares.
 func TestZoomAndContrast(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	t.Parallel()

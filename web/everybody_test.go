@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// heard is what a screen reader finds: the roles and names of the accessibility
-// tree, and the texts of what is read out when it changes.
+// heard returns what a screen reader finds: the roles and names of the accessibility tree,
+// and the texts of live regions.
 func (p *person) heard() string {
 	p.t.Helper()
 	tree := call(p, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
@@ -29,8 +29,8 @@ func (p *person) hears(text string) {
 	eventually(p.t, "in the accessibility tree: "+text, func() bool { return strings.Contains(p.heard(), text) })
 }
 
-// TestBlind: somebody who sees nothing types moves, hears where she is and what
-// was played last, and asks for the pieces and the clocks, all by keys.
+// TestBlind: a blind player types moves, hears their board and the last move, and asks for
+// the pieces and the clocks, all by keys.
 func TestBlind(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(alone))
@@ -65,14 +65,14 @@ func TestBlind(t *testing.T) {
 		{"p", "pawn e5 a7 b7 c7 d7 f7 g7 h7."}, {"l", "Last move: black pawn to e5."}, {"c", "Move 2. The board has been yours for"},
 	} {
 		p.keys(tc.key)
-		p.reads(".typed [role=status]", tc.heard) // the story says the last move as well
+		p.reads(".typed [role=status]", tc.heard) // the story shows the last move as well
 		p.hears(tc.heard)
 	}
 	p.audit("typed")
 }
 
-// TestLanguages: the page speaks the language of the browser or of the settings,
-// and nothing of it is English; laid out from right to left it fits as well.
+// TestLanguages: the page uses the language of the browser or of the settings, with no
+// English left; laid out from right to left it fits as well.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))

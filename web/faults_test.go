@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestRefusedMove: a move that the server refuses is taken back: it is told, it
-// counts nowhere, and the board can be moved on again when the host allows it.
+// TestRefusedMove: a move that the server refuses is taken back: the page says so, it counts
+// nowhere, and the board can be moved on again when the host allows it.
 func TestRefusedMove(t *testing.T) {
 	t.Parallel()
 	open := at(freePort(t), conf(`(def min-boards 8)`))
@@ -27,7 +27,7 @@ func TestRefusedMove(t *testing.T) {
 	}
 	h.write(open)
 	h.tell("reload")
-	see[bool](p, `(document.dispatchEvent(new Event('visibilitychange')), true)`) // which says hello
+	see[bool](p, `(document.dispatchEvent(new Event('visibilitychange')), true)`) // the page says hello
 	p.ready()
 	if got := p.board(); got != board {
 		t.Errorf("the board is %s, want %s", got, board)
@@ -36,8 +36,8 @@ func TestRefusedMove(t *testing.T) {
 	p.reads(".trail", "Board "+board)
 }
 
-// TestTurnedAway: who is banned, and who comes while nobody new is taken, reads
-// why on every page, and not that the connection was lost.
+// TestTurnedAway: a banned player, and a newcomer while the server is drained, reads why on
+// every page, and not that the connection was lost.
 func TestTurnedAway(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, order, word, want string }{
@@ -49,7 +49,7 @@ func TestTurnedAway(t *testing.T) {
 			h := serve(t, conf(`(def min-boards 8)`))
 			h.tell(tc.order, tc.word)
 			p := meet(t, desk)
-			p.forgive("Failed to load resource") // what a banned reader asks for
+			p.forgive("Failed to load resource") // requests of a banned reader fail
 			p.open(h.url + "/")
 			p.reads(".waiting", tc.want)
 			p.open(h.url + "/watch")
@@ -62,8 +62,8 @@ func TestTurnedAway(t *testing.T) {
 	}
 }
 
-// TestReadOnlyTold: while the server takes no moves the page says so, keeps the
-// move, and sends it afterwards.
+// TestReadOnlyTold: while the server takes no moves the page says so, keeps the move, and
+// sends it afterwards.
 func TestReadOnlyTold(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -83,8 +83,8 @@ func TestReadOnlyTold(t *testing.T) {
 	late.ready()
 }
 
-// TestBoardTaken: a player whose board is gone reads what became of it: the host
-// has ended the game, or his time was over.
+// TestBoardTaken: a player whose board is gone reads what became of it: the host has ended
+// the game, or their time was over.
 func TestBoardTaken(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -100,7 +100,7 @@ func TestBoardTaken(t *testing.T) {
 	q.told("Your time for board")
 }
 
-// TestAnnouncementStays: what the host announces stays until it is closed.
+// TestAnnouncementStays: the host's announcement stays until it is closed.
 func TestAnnouncementStays(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -118,8 +118,8 @@ func TestAnnouncementStays(t *testing.T) {
 	p.until(`!document.querySelector('.toast')`)
 }
 
-// TestNothingThere: an address without a page, or without a board, is a page with
-// a way out, and the status says so.
+// TestNothingThere: an address without a page, or without a board, is a page with links to
+// others, and has the status 404.
 func TestNothingThere(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -134,8 +134,8 @@ func TestNothingThere(t *testing.T) {
 	p.ready()
 }
 
-// TestDeclinedTerms: who declines the terms is told the truth, cannot move, and
-// may think again.
+// TestDeclinedTerms: a player who declines the terms is told the consequence, cannot move,
+// and may reconsider.
 func TestDeclinedTerms(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8) (def tos-text "Be kind.")`))
@@ -156,8 +156,8 @@ func TestDeclinedTerms(t *testing.T) {
 	p.ready()
 }
 
-// TestQuietNumbers: numbers that are loaded do not flash as if they had just been
-// won, and the count of those who are here is nothing that is read out.
+// TestQuietNumbers: numbers that are loaded do not flash as if they had just been won, and
+// the count of players present is not read out.
 func TestQuietNumbers(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -180,8 +180,8 @@ func TestQuietNumbers(t *testing.T) {
 	}
 }
 
-// TestSpectatorResult: who watches a game sees how it ends; who comes afterwards,
-// too, and nobody reads that a finished game is live.
+// TestSpectatorResult: a watcher of a game sees how it ends; later watchers, too, and no page
+// calls a finished game live.
 func TestSpectatorResult(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 1) (def max-boards 2)`))
@@ -231,8 +231,8 @@ func TestSwitchOnAPhone(t *testing.T) {
 	}
 }
 
-// TestLandscape: on a phone that lies on its side all 64 squares are on the
-// screen, and so is the way to the other views.
+// TestLandscape: on a phone in landscape all 64 squares are on the screen, and so are the
+// links to the other views.
 func TestLandscape(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -271,12 +271,12 @@ func TestKeyboardFocus(t *testing.T) {
 		t.Errorf("on the focused square lies %s", front)
 	}
 	before := p.version()
-	byKeys(p, "d2", "d4") // without looking for the board again
+	byKeys(p, "d2", "d4") // without focusing the board again
 	p.answered(before)
 }
 
-// TestStaleTab: a tab whose session goes on in another one plays nothing, and announces
-// no mate.
+// TestStaleTab: a tab whose session goes on in another one plays nothing, and announces no
+// mate.
 func TestStaleTab(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 1) (def max-boards 2)`))

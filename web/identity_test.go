@@ -40,8 +40,8 @@ func TestIdentity(t *testing.T) {
 	bob.press(`[data-action="restore"]`)
 	bob.until(`document.querySelector('[data-identity="yes"] [data-handle="` + handle + `"]')`)
 
-	// She sees his session, and ends it: his token is void, and his browser, which
-	// has the words, signs in anew.
+	// Ada sees Bob's session, and ends it: its token is void, and Bob's browser, which has
+	// the words, signs in anew.
 	token := see[string](bob, `localStorage.getItem('wamble.token')`)
 	ada.press(`[data-action="sessions"]`)
 	ada.until(`document.querySelector('[data-sessions="2"]')`)
@@ -61,8 +61,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestLeaderboard: the ranking has pages, several orders, and one's own row always; that of
-// the month shows the teams.
+// TestLeaderboard: the ranking has pages, several orders, and always the player's own row;
+// that of the month shows the teams.
 func TestLeaderboard(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 40) (def team-season 1)`))
@@ -151,8 +151,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestLoginInAnotherTab: a login gives the session a new token. The other tab, when
-// it takes over again, goes on with that and does not overwrite it.
+// TestLoginInAnotherTab: a login gives the session a new token. The other tab, when it takes
+// over again, uses that token and does not overwrite it.
 func TestLoginInAnotherTab(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
@@ -173,8 +173,8 @@ func TestLoginInAnotherTab(t *testing.T) {
 	}
 }
 
-// TestName: an identity chooses a name, which everybody sees; one that is taken or no name
-// is refused in plain words. Guests are known by a number and a colour.
+// TestName: an identity chooses a name, which all players see; one that is taken or invalid
+// is refused in plain words. Guests are shown with a number and a colour.
 func TestName(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
@@ -202,7 +202,7 @@ func TestName(t *testing.T) {
 	ada.until(`!document.querySelector('.leaderboard').textContent.includes('cannot be shown')`)
 	ada.press(`.leaderboard .segments button:nth-child(1)`)
 	ada.reads(".leaderboard", "Guest ")
-	// Whoever was a guest a moment ago may still be listed as one.
+	// A player who was a guest a moment ago may still be listed as one.
 	colours := see[[]int](ada, `(all => [all.map(e => e.textContent), all.map(e => getComputedStyle(e).color)].map(of => new Set(of).size))(
 		[...document.querySelectorAll('.leaderboard td span')].filter(e => /^Guest |^Ada_L/.test(e.textContent)))`)
 	if colours[0] < 3 || colours[1] != colours[0] {
@@ -219,8 +219,8 @@ func TestName(t *testing.T) {
 	bob.audit("a name that is taken")
 }
 
-// TestNoIdentityOnOpenPage: on a page without encryption that is not of this machine no
-// identity is made, and the page says why.
+// TestNoIdentityOnOpenPage: on a page without encryption from another machine no identity is
+// made, and the page says why.
 func TestNoIdentityOnOpenPage(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 4)`))

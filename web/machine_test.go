@@ -8,7 +8,7 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// journalIn starts a database, and returns what a node's configuration says to have its
+// journalIn starts a database, and returns the configuration with which a node has its
 // journal there.
 func journalIn(t testing.TB) func(node string) string {
 	t.Helper()
@@ -20,8 +20,8 @@ func journalIn(t testing.TB) func(node string) string {
 	}
 }
 
-// TestMachines: the console of one machine shows all that share the world, which parts each
-// has, and that one has gone.
+// TestMachines: the console of one machine shows all of the cluster, the partitions of each,
+// and that one has gone.
 func TestMachines(t *testing.T) {
 	t.Parallel()
 	inDatabase := journalIn(t)
@@ -36,12 +36,12 @@ func TestMachines(t *testing.T) {
 	p.reads(`[data-machine="one"]`, "this one")
 	p.audit("console with machines")
 	two.kill()
-	p.until(`!document.querySelector('[data-machine="two"]')?.cells[3].textContent`) // who is alone is no table
+	p.until(`!document.querySelector('[data-machine="two"]')?.cells[3].textContent`) // a single machine is not shown as a table
 }
 
-// TestOtherMachine: the machine that has sent the page dies, or falls silent, and another
-// one goes on: the page finds it, the move that was made meanwhile is played, views that were
-// not open yet open, and lists are read there.
+// TestOtherMachine: the machine that has sent the page crashes, or is silent, and another one
+// goes on: the page finds it, the move that was made meanwhile is played, views that were not
+// open yet open, and lists are read there.
 func TestOtherMachine(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*host){"dies": (*host).kill, "falls silent": (*host).freeze} {
@@ -74,7 +74,7 @@ func goOnElsewhere(t *testing.T, lose func(*host)) {
 	p.until(`!document.querySelector('.banner')`)
 	p.ready()
 	if p.board() == board {
-		t.Errorf("he is still on board %s after his move", board)
+		t.Errorf("the player is still on board %s after the move", board)
 	}
 	p.press(`.tools a[href^="/board/"]`)
 	p.until(`document.querySelector('a[download]')`)

@@ -19,16 +19,16 @@ const aSecond = `new Promise(done => {
 	requestAnimationFrame(frame);
 })`
 
-// smooth says how many frames there are in a second. In a soak, where the machine has
-// nothing else to do, they are at least 50.
+// smooth measures the frames in a second. In a soak, where the machine has nothing else to
+// do, they are at least 50.
 func (p *person) smooth(proof *prooftest.Proof, what string) {
 	p.t.Helper()
 	frames := await[float64](p, aSecond)
 	proof.Judge(frames >= prooftest.Sized(0., 0, 50), fmt.Sprintf("%s: %.0f frames/s", what, frames))
 }
 
-// TestMap: ten thousand boards are on one canvas, each in its place; one zooms, walks by
-// keys, and opens a board by Enter.
+// TestMap: ten thousand boards are on one canvas, each in its place; keys zoom and move the
+// view, and Enter opens a board.
 func TestMap(t *testing.T) {
 	proof := prooftest.Needs(t, "a machine for itself")
 	w := show(t, 10_000, 2*time.Millisecond)
@@ -58,8 +58,8 @@ func TestMap(t *testing.T) {
 	p.until(`location.pathname === '/watch/3'`)
 }
 
-// TestWallIsSmooth: a wall of a thousand live boards is drawn smoothly, no
-// tile moves, and the board that is shown large is one where something happens.
+// TestWallIsSmooth: a wall of a thousand live boards is drawn smoothly, no tile moves, and
+// the board in the large view is one with recent moves.
 func TestWallIsSmooth(t *testing.T) {
 	proof := prooftest.Needs(t, "a machine for itself")
 	w := show(t, 1000, 2*time.Millisecond)

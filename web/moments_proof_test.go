@@ -13,9 +13,9 @@ import (
 )
 
 // TestKeyMoments makes a picture of the ten moments that matter, on every screen: arrival,
-// the first move explained, a switch, a check, a mate, a loss that is told, the wall, the
-// map, a finished game, and a typed move. People look at them; the test looks whether
-// each moment comes, and whether everybody can read it.
+// the first move explained, a switch, a check, a mate, the message of a loss, the wall, the
+// map, a finished game, and a typed move. People look at them; the test checks that each
+// moment comes, and passes the audit for accessibility.
 func TestKeyMoments(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	t.Parallel()
@@ -32,10 +32,10 @@ func TestKeyMoments(t *testing.T) {
 	}
 }
 
-// lossStays lets what is told of a loss stay: seconds are short on a machine that is busy.
+// lossStays keeps the message of a loss on the page: seconds are short on a busy machine.
 const lossStays = `(real => { window.setTimeout = (f, ms, ...more) => real(f, ms === 5000 ? 600000 : ms, ...more); })(window.setTimeout)`
 
-// moments lets two people meet until everything has happened to one of them.
+// moments lets two people play until all ten moments have come.
 func moments(t *testing.T, s screen, name string) {
 	h := serve(t, conf(`(def min-boards 8)`))
 	she := meet(t, s)

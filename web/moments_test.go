@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// TestFirstMove: where it happens, a newcomer reads what became of her move and
-// which game is hers now; nothing lies over the board. After a move in a position that
-// came up before she reads how others have played it.
+// TestFirstMove: where the board was, a newcomer reads what became of their move and which
+// game is theirs now; nothing lies over the board. After a move in a position that came up
+// before they read how others have played it.
 func TestFirstMove(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]screen{"desk": {width: 1280, height: 800}, "phone-dark": {width: 390, height: 844, touch: true, dark: true}} {
-		h := serve(t, conf(`(def min-boards 8)`)) // of her own: else she would answer the first one's move
+		h := serve(t, conf(`(def min-boards 8)`)) // of its own: else the second newcomer would answer the first one's move
 		p := meet(t, s)
 		p.sit(h.url)
 		board := p.board()
@@ -35,13 +35,13 @@ func TestFirstMove(t *testing.T) {
 	}
 }
 
-// endStays lets the end of a game stay until it is looked at: seconds are short on a machine
-// that is busy.
+// endStays keeps the end of a game on the screen until the test has checked it: seconds are
+// short on a busy machine.
 const endStays = `(real => {
 	window.setTimeout = (f, ms, ...more) => real(f, ms > 400 && ms <= 2000 && ms !== 1000 && document.querySelector('.result.end') ? 600000 : ms, ...more);
 })(window.setTimeout)`
 
-// uncovered checks that the card with the result lies over none of some squares.
+// uncovered checks that the card with the result covers none of some squares.
 func (p *person) uncovered(squares ...string) {
 	p.t.Helper()
 	for _, s := range squares {
@@ -52,8 +52,8 @@ func (p *person) uncovered(squares ...string) {
 	}
 }
 
-// TestMateStays: a mate stays on the screen for two seconds with a card, on a
-// screen that wants no motion, too; who is in a hurry goes on with a click.
+// TestMateStays: a mate stays on the screen for two seconds with a card, also with reduced
+// motion; a click goes on at once.
 func TestMateStays(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 1) (def max-boards 2)`))
@@ -100,8 +100,8 @@ func TestMateStays(t *testing.T) {
 	}
 }
 
-// TestBoardIsKnown: a board on which she has moved comes back now and then, and says what
-// she played there.
+// TestBoardIsKnown: a board on which the player has moved comes back now and then, and shows
+// what they played there.
 func TestBoardIsKnown(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 4) (def max-boards 4)`))
@@ -126,8 +126,8 @@ func TestBoardIsKnown(t *testing.T) {
 	t.Error("no board has come back")
 }
 
-// TestTrailLives: each move of the trail shows what became of it, also when the browser
-// has forgotten it, and a page has all boards that she has moved on.
+// TestTrailLives: each move of the trail shows what became of it, also when the browser has
+// lost it, and a page has all boards that the player has moved on.
 func TestTrailLives(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(alone))
@@ -151,7 +151,7 @@ func TestTrailLives(t *testing.T) {
 	p.audit("trail page")
 }
 
-// longTrail is a trail with the longest words, numbers and moves that there are.
+// longTrail is a trail with the longest possible words, numbers and moves.
 const longTrail = `localStorage.setItem('wamble.history', JSON.stringify({
 	steps: ['waits', 'answered', 'won', 'lost', 'draw'].flatMap((state, i) =>
 		[...Array(16)].map((_, k) => ({board: String(1234567 + i), san: 'exd8=Q+', piece: 'P', at: 1e12 - k, fate: {state, reply: 'Qh4xe1#'}}))),
@@ -186,15 +186,15 @@ func TestTrailTilesFit(t *testing.T) {
 	}
 }
 
-// forget lets a browser lose what it has written down of the trail, when its page is left.
+// forget makes a browser lose its stored trail when its page is left.
 func forget(p *person) {
 	p.t.Helper()
 	see[bool](p, `(addEventListener('pagehide', () => localStorage.removeItem('wamble.history')), true)`)
 }
 
-// TestTrailFollows: who signs in on another device reads what happened to her moves
-// while she was away, though she waits for a board, and finds the boards that she has
-// moved on.
+// TestTrailFollows: a player who signs in on another device reads what happened to their
+// moves while they were away, though they wait for a board, and finds the boards that they
+// have moved on.
 func TestTrailFollows(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(alone))

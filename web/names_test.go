@@ -20,22 +20,22 @@ func (p *person) askWords() string {
 	return obtain[string](p, `document.querySelector('[data-words]')?.dataset.words ?? null`)
 }
 
-// keepWords says that the words are written down, and returns the handle of the identity.
+// keepWords confirms that the words are written down, and returns the handle of the identity.
 func (p *person) keepWords() string {
 	p.t.Helper()
 	p.press("dialog .main")
 	return obtain[string](p, `document.querySelector('[data-identity="yes"] [data-handle^="h_"]')?.dataset.handle ?? null`)
 }
 
-// speak lets every page that is opened from now on speak a language.
+// speak sets the language of every page that is opened from now on.
 func (p *person) speak(lang string) {
 	p.t.Helper()
 	see[bool](p, fmt.Sprintf(`(localStorage.setItem('wamble.settings', JSON.stringify({language: %q})), true)`, lang))
 }
 
-// TestNames: a board that is held says who thinks, and a mate says on its card who has
-// moved there, to who made it and to who watches: that player first, guests in their
-// colours, three by name and the others by number.
+// TestNames: a held board shows its player, and the card of a mate shows who has moved there,
+// to its player and to watchers: that player first, guests in their colours, three by name
+// and the number of the others.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(alone))

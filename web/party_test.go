@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// fen is the position of the board that a person holds.
+// fen returns the position of the person's board.
 func (p *person) fen() string {
 	p.t.Helper()
 	return see[string](p, `document.querySelector('.stage').dataset.fen`)
 }
 
-// TestParty: two browsers and ten bots play. Whoever moves is on another board
-// at once, and is told so.
+// TestParty: two browsers and ten bots play. After a move a player is on another board at
+// once, and is told so.
 func TestParty(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 24)`))
@@ -24,14 +24,14 @@ func TestParty(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	seen := map[string]bool{ada.board(): true}
 	for n := 0; n < 4 || len(seen) < 3; n++ {
-		if n == 16 { // every second time she may come back to where somebody answered her
+		if n == 16 { // every second move may lead back to a board on which the player's own was answered
 			t.Fatalf("%d moves led to %d boards", n, len(seen))
 		}
 		uci := anyMove(ada.fen(), r)
 		from := ada.board()
 		ada.move(byClick, uci[:2], uci[2:4])
 		if ada.board() == from {
-			t.Errorf("after a move on board %s she is still there", from)
+			t.Errorf("after a move on board %s the player is still there", from)
 		}
 		ada.reads(".story", "stays on board "+from+".")
 		ada.reads(".story", "Board "+ada.board()+": you are ")

@@ -9,8 +9,8 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// TestPhone: every view fits on a small phone, light and dark, and can be used
-// there by everybody.
+// TestPhone: every view fits on a small phone, light and dark, and passes the accessibility
+// audit there.
 func TestPhone(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestPhone(t *testing.T) {
 		look("watch")
 		p.press(`.segments button:nth-child(3)`)
 		p.until(all960)
-		p.press("a.tile:has(.faint > span:first-child:not(:empty))") // somebody has moved there: her own board may be a new one
+		p.press("a.tile:has(.faint > span:first-child:not(:empty))") // another player has moved there: one's own board may be a new one
 		p.until(`document.querySelectorAll('.moves li').length >= 1`)
 		p.reads(".tag", "Chess960")
 		look("focus")

@@ -11,10 +11,10 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// alone is a server with one board: who plays there plays both sides of it.
+// alone is a server with one board: its player plays both sides.
 const alone = `(def min-boards 1) (def max-boards 1)`
 
-// sit opens the page and waits for a board that is to be moved on.
+// sit opens the page and waits for a board on which it is the person's turn.
 func (p *person) sit(url string) {
 	p.t.Helper()
 	p.url = url
@@ -22,7 +22,7 @@ func (p *person) sit(url string) {
 	p.ready()
 }
 
-// readyStage holds when a move can be made, and the board has come to rest.
+// readyStage is true when a move can be made, and the board has come to rest.
 const readyStage = `(document.querySelector('.stage[data-ready="yes"]') && document.querySelector('.slide').getAnimations().length === 0)`
 
 // ready waits until a move can be made.
@@ -31,7 +31,7 @@ func (p *person) ready() {
 	p.until(readyStage)
 }
 
-// board is the number of the board that the person holds.
+// board returns the number of the person's board.
 func (p *person) board() string {
 	p.t.Helper()
 	return see[string](p, `document.querySelector('.stage').dataset.board`)
@@ -39,7 +39,7 @@ func (p *person) board() string {
 
 func square(name string) string { return fmt.Sprintf(`[data-square="%s"]`, name) }
 
-// A hand makes a move in one of the ways that the client offers.
+// hand makes a move in one of the ways that the client offers.
 type hand func(p *person, from, to string)
 
 func byClick(p *person, from, to string) {
@@ -63,7 +63,7 @@ func byTouch(p *person, from, to string) {
 	}
 }
 
-// byKeys walks with the arrows from square to square.
+// byKeys moves the focus with the arrows from square to square.
 func byKeys(p *person, from, to string) {
 	see[bool](p, `(document.querySelector('[role="gridcell"][tabindex="0"]').focus(), true)`)
 	for _, s := range []string{from, to} {
@@ -112,7 +112,7 @@ func (p *person) playAny(by hand) {
 	p.move(by, uci[:2], uci[2:4])
 }
 
-// version names the board on show and its state.
+// version returns the number of the board on show and its state.
 func (p *person) version() string {
 	p.t.Helper()
 	return see[string](p, stageVersion)
@@ -120,7 +120,7 @@ func (p *person) version() string {
 
 const stageVersion = `(() => { const d = document.querySelector('.stage').dataset; return d.board + '/' + d.version; })()`
 
-// answered waits until another state is on show, to be moved on.
+// answered waits until another state is on show and a move can be made.
 func (p *person) answered(before string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("%s && %s !== %q", readyStage, stageVersion, before))
@@ -155,8 +155,8 @@ func TestHands(t *testing.T) {
 	}
 }
 
-// TestPayout: two play with each other until one of them has a share in a game that
-// is won: she is told so, and sees the score grow.
+// TestPayout: two players play with each other until one of them has a share in a won game:
+// they are told so, and see their score grow.
 func TestPayout(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 3) (def max-boards 3)`))
@@ -182,7 +182,7 @@ func TestPayout(t *testing.T) {
 	t.Fatal("no game that two have played was won")
 }
 
-// foolsMate is the next move on the shortest way to a mate.
+// foolsMate returns the next move on the shortest way to a mate.
 func foolsMate(fen string) string {
 	placement, _, _ := strings.Cut(fen, " ")
 	switch placement {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// restless is a page with a button that goes away under the mouse twice, and moves about
-// for a second.
+// restless is a page with a button that moves away under the mouse twice, and moves about for
+// a second.
 const restless = `<!doctype html><link rel="icon" href="data:,"><body style="height: 800px">
 <button style="position: absolute">here</button>
 <script>
@@ -22,7 +22,7 @@ const restless = setInterval(jump, 70);
 setTimeout(() => clearInterval(restless), 1000);
 </script>`
 
-// TestPress: every press reaches the button once, and nothing beside it.
+// TestPress: every press reaches the button once, and no other element.
 func TestPress(t *testing.T) {
 	t.Parallel()
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(restless)) }))

@@ -11,8 +11,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// TestQueuesPage: the page of the runner in a browser: a queue and its dead letter are
-// found, shown and run again, and the queue is paused and resumed.
+// TestQueuesPage: the page of the runner in a browser: a queue and its dead letter are found,
+// shown and run again, and the queue is paused and resumed.
 func TestQueuesPage(t *testing.T) {
 	t.Parallel()
 	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})

@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 )
 
-// outage lets the browser log what a server that is down, or just starts, gives
-// it to log: each request that fails, whatever the client makes of it.
+// outage accepts what the browser logs about a server that is down, or just starts: each
+// request that fails, whatever the client makes of it.
 func (p *person) outage() {
 	p.forgive("WebSocket connection to")
 	p.forgive("Failed to load resource")
@@ -41,8 +41,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestHandoff: the server replaces itself; the player keeps the board and plays
-// on, and is not even told.
+// TestHandoff: the server replaces itself; the player keeps the board and plays on, without a
+// message.
 func TestHandoff(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
@@ -66,7 +66,7 @@ func TestHandoff(t *testing.T) {
 	eventually(t, "the bots play on", func() bool { return crowd.moves.Load() > before })
 }
 
-// TestReload: who comes back to the page is on the same board.
+// TestReload: a player who reloads the page is on the same board.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))

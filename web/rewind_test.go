@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestRewind: the slider under the wall leads into the past, whose boards are as they were
-// at each second; one walks there by keys, lets it play on, and has its address.
+// TestRewind: the slider under the wall leads into the past, whose boards are as they were at
+// each second; keys move it, it can play on, and each moment has an address.
 func TestRewind(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(alone))
@@ -27,7 +27,7 @@ func TestRewind(t *testing.T) {
 	if len(at) != 4 {
 		t.Fatalf("the game has moves at %v", at)
 	}
-	// after is the page of the first whole second after a move.
+	// after returns the path of the first whole second after a move.
 	after := func(move int) string {
 		made, err := time.Parse(time.RFC3339Nano, at[move-1])
 		if err != nil {
@@ -54,11 +54,11 @@ func TestRewind(t *testing.T) {
 	}
 	// One second on, by a key.
 	path := see[string](p, `location.pathname`)
-	p.until(`document.querySelector('.rewind input')`) // it comes when the world's beginning is known
+	p.until(`document.querySelector('.rewind input')`) // shown once the server's first game is known
 	see[bool](p, `(document.querySelector('.rewind input').focus(), true)`)
 	p.keys(kb.ArrowRight)
 	p.until(fmt.Sprintf(`location.pathname > %q && document.querySelector('.rewind input').ariaValueText`, path))
-	// And from the first move on as it was.
+	// From the first move on it plays as it was.
 	p.open(h.url + after(1))
 	p.until(stands("rnbqkbnr/pppppppp/8/8/8/5P2/PPPPP1PP/RNBQKBNR"))
 	p.press(`[aria-label="Play on from here"]`)
@@ -79,8 +79,8 @@ func TestRewind(t *testing.T) {
 	}
 }
 
-// TestRewindHasMore: a page of the past that does not have all boards says so, and has
-// them when they are asked for.
+// TestRewindHasMore: a page of the past without all boards says so, and loads the others on
+// request.
 func TestRewindHasMore(t *testing.T) {
 	t.Parallel()
 	const boards = 700

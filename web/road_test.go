@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// road is the way from a browser to a server. It can be lost as a laptop that
-// sleeps or a phone that changes its network loses it: what was on it is not
-// closed, it is just never heard of again, and whoever sets out anew arrives.
+// road is the way from a browser to a server. It can be lost as a laptop that sleeps or a
+// phone that changes its network loses it: open connections are not closed, but carry nothing
+// any more, and new ones work.
 type road struct {
 	url    string
 	listen net.Listener
 	mu     sync.Mutex
-	now    *atomic.Bool // of the connections that are made now: whether they are lost
+	now    *atomic.Bool // of new connections: whether they are lost
 	open   []net.Conn
 }
 
@@ -61,7 +61,7 @@ func (r *road) serve(to string, all *sync.WaitGroup) {
 	}
 }
 
-// carry hands on what comes, and drops it once the road is lost.
+// carry copies data, and drops it once the road is lost.
 func carry(from, to net.Conn, lost *atomic.Bool) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -78,7 +78,7 @@ func carry(from, to net.Conn, lost *atomic.Bool) {
 	}
 }
 
-// lose lets what is on the road go silent.
+// lose makes all open connections silent.
 func (r *road) lose() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

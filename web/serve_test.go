@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// newest is when a file below a directory was written last.
+// newest returns when a file below a directory was last written.
 func newest(dir string) (last time.Time) {
 	filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -85,8 +85,8 @@ func conf(more string) string {
 ` + more
 }
 
-// serve starts a server that stops with the test, and waits until it is ready.
-// Whoever prepares finds an empty data directory.
+// serve starts a server that stops with the test, and waits until it is ready. prepare gets
+// the empty data directory before that.
 func serve(t testing.TB, text string, prepare ...func(data string)) *host {
 	t.Helper()
 	h := prepared(t, text)
@@ -127,7 +127,7 @@ func (h *host) start() {
 	h.ready(h.launch())
 }
 
-// launch starts the process, which says where it listens.
+// launch starts the process, which prints where it listens.
 func (h *host) launch() <-chan map[string]string {
 	h.t.Helper()
 	h.cmd = exec.Command(binary, "serve", "--config", h.conf, "--data", filepath.Join(h.dir, "data"))
@@ -153,7 +153,7 @@ func (h *host) launch() <-chan map[string]string {
 			if strings.HasPrefix(lines.Text(), "Stop it") {
 				select {
 				case ready <- said:
-				default: // the image after a handoff says it again
+				default: // the process after a handoff prints it again
 				}
 				said = map[string]string{}
 			}
@@ -184,13 +184,13 @@ func (h *host) ready(ready <-chan map[string]string) {
 	}
 }
 
-// handOff lets the server replace itself, and waits until the next image serves.
+// handOff hands the server over to another process, and waits until that serves.
 func (h *host) handOff() {
 	h.t.Helper()
 	h.tell("handoff")
 }
 
-// tell gives the server an order from the command line.
+// tell gives the server a command from the command line.
 func (h *host) tell(order string, more ...string) {
 	h.t.Helper()
 	args := append([]string{order, "--data", filepath.Join(h.dir, "data")}, more...)
@@ -208,7 +208,7 @@ func (h *host) kill() {
 	<-h.ended
 }
 
-// freeze stops the process where it is: it answers nobody, as if its machine had lost power.
+// freeze stops the process where it is: it does not answer, as if its machine had lost power.
 func (h *host) freeze() {
 	h.t.Helper()
 	if err := h.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -217,8 +217,8 @@ func (h *host) freeze() {
 	h.t.Cleanup(h.kill)
 }
 
-// freePort is a port that a server can have again after a restart: one that the
-// kernel does not give away by itself.
+// freePort returns a port that a server can have again after a restart: one that the kernel
+// does not give away by itself.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 1000 {

@@ -14,7 +14,7 @@ import (
 	"wamble/web"
 )
 
-// fetch asks a site for a path, as a browser does.
+// fetch requests a path from a site, as a browser does.
 func fetch(site http.Handler, path string, header ...string) *http.Response {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	for i := 0; i < len(header); i += 2 {
@@ -42,8 +42,8 @@ func bodyOf(t *testing.T, resp *http.Response) string {
 	return string(text)
 }
 
-// TestPages: every address of the client shows it, under a policy that lets
-// nothing foreign in; all others are not found.
+// TestPages: every address of the client returns its page, under a policy that allows no
+// foreign content; all others are not found.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	player := web.Player("/socket", noOthers)
@@ -71,8 +71,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestShared: the page of a board says what a preview of its link shows, whatever
-// host was asked for; only the page to embed may be shown in a frame.
+// TestShared: the page of a board has the texts for a preview of its link, whatever host was
+// asked for; only the page to embed may be shown in a frame.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	player := web.Player("/ws", noOthers)
@@ -116,16 +116,16 @@ func TestShared(t *testing.T) {
 			t.Errorf("%s: %d, %s, want %s", icon.Src, resp.StatusCode, got, icon.Type)
 		}
 	}
-	if !sizes["192x192"] || !sizes["512x512"] { // what a browser wants before it offers to install
+	if !sizes["192x192"] || !sizes["512x512"] { // required by browsers before they offer to install
 		t.Errorf("there are icons of the sizes %v", sizes)
 	}
 }
 
-// link finds what a page loads at once.
+// link finds the files that a page loads at once.
 var link = regexp.MustCompile(`(?:src|href)="(/_/[^"]+)"`)
 
-// TestFirstLoad: what a browser fetches before it shows a board has at most
-// 150 KB, compressed, and is kept for ever.
+// TestFirstLoad: the files that a browser fetches before it shows a board have at most 150
+// KB, compressed, and are cached for ever.
 func TestFirstLoad(t *testing.T) {
 	t.Parallel()
 	player := web.Player("/ws", noOthers)
@@ -178,7 +178,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestLicences: the licences of all packages in the bundle travel with it.
+// TestLicences: the bundle has the licences of all its packages.
 func TestLicences(t *testing.T) {
 	t.Parallel()
 	text := bodyOf(t, fetch(web.Player("/ws", noOthers), "/_/THIRD_PARTY_LICENSES.txt"))

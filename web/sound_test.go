@@ -6,14 +6,13 @@ import (
 	"testing"
 )
 
-// listening counts the tones that a page plays, and whether it has made itself
-// ready to.
+// listening counts the tones that a page plays, and whether it has prepared its speaker.
 const listening = `window.tones = 0; window.speakers = 0;
 	OscillatorNode.prototype.start = (start => function(...when) { tones++; return start.apply(this, when); })(OscillatorNode.prototype.start);
 	window.AudioContext = class extends AudioContext { constructor(...how) { super(...how); speakers++; } };`
 
-// TestSound: silence by default; a knock for the own move and another for the
-// next board when it is switched on, and it stays switched on.
+// TestSound: no sound by default; when it is switched on, one for the own move and another
+// for the next board, and it stays on.
 func TestSound(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 12)`))
@@ -51,7 +50,7 @@ func TestSounds(t *testing.T) {
 	const move, capture, check = 320, 200, 660
 	win, loss := []int{523, 659, 784, 1047}, []int{392, 330, 262}
 	listen := func() *person {
-		h := serve(t, conf(alone)) // where nothing arrives: TestSound hears that
+		h := serve(t, conf(alone)) // one board, so that no other arrives: TestSound covers that
 		p := meet(t, desk)
 		p.onEveryPage(`window.pitches = [];
 			AudioParam.prototype.setValueAtTime = (set => function(value, ...when) { if (value > 20) pitches.push(value); return set.call(this, value, ...when); })(AudioParam.prototype.setValueAtTime);`)
@@ -82,7 +81,7 @@ func TestSounds(t *testing.T) {
 	}
 	see[bool](p, `(pitches = [], true)`)
 	p.move(byClick, "d8", "h4")
-	p.until(fmt.Sprintf(`pitches.includes(%d)`, loss[2])) // of White's moves, which were hers as well
+	p.until(fmt.Sprintf(`pitches.includes(%d)`, loss[2])) // of White's moves, which the same player made
 	got := see[[]int](p, `pitches`)
 	if !slices.Equal(got[:5], append([]int{move}, win...)) || !slices.Contains(got, loss[0]) || !slices.Contains(got, loss[1]) {
 		t.Errorf("a mate: got %v, want %v, %v and %v", got, move, win, loss)

@@ -2,8 +2,8 @@ package web_test
 
 import "testing"
 
-// TestVisitorsTakeNoBoard: who looks at the wall, a board, the finished games or the
-// ranking is no player and holds no board; he gets one when he comes to play.
+// TestVisitorsTakeNoBoard: a visitor of the wall, a board, the finished games or the ranking
+// is no player and holds no board; they get one when they come to play.
 func TestVisitorsTakeNoBoard(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 2) (def max-boards 2) (def prediction-mode "streak")`))
@@ -25,8 +25,8 @@ func TestVisitorsTakeNoBoard(t *testing.T) {
 	visitor.move(byClick, "e2", "e4")
 }
 
-// TestPageHidden: a page that is closed gives its board back at once. One that comes
-// back from the browser's cache has it again, unless somebody else does.
+// TestPageHidden: a page that is closed gives its board back at once. One that comes back
+// from the browser's cache has it again, unless another player does.
 func TestPageHidden(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(alone))
@@ -43,7 +43,7 @@ func TestPageHidden(t *testing.T) {
 	p.open(h.url + "/")
 	p.reads(".waiting", "Every board is being played on")
 	if got := see[string](p, `localStorage.getItem('wamble.token')`); got != token {
-		t.Error("she is somebody new")
+		t.Error("the visitor is a new player")
 	}
 	q.open("about:blank")
 	p.ready()

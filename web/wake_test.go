@@ -8,13 +8,13 @@ import (
 	"github.com/chromedp/cdproto/page"
 )
 
-// impatient takes away every timer of a page that would notice a silent server
-// by itself, so that what brings it back is what woke it.
+// impatient removes every timer by which a page would notice a silent server, so that only
+// the wake-up brings it back.
 const impatient = `(real => { window.setTimeout = (f, ms, ...more) => ms >= 10000 ? 0 : real(f, ms, ...more); })(window.setTimeout)`
 
-// TestWake: the connection dies without a word while the page or the machine
-// sleeps, or the network changes. The page finds out when it wakes, the player
-// keeps the board, and the move that was made meanwhile is played.
+// TestWake: the connection is lost without a close while the page or the machine sleeps, or
+// the network changes. The page finds out when it wakes, the player keeps the board, and the
+// move that was made meanwhile is played.
 func TestWake(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 40)`))

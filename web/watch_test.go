@@ -14,11 +14,11 @@ import (
 const crowded = `(def min-boards 70) (def chess960-interval 3) (def spectator-summary-hz 5) (def spectator-packets-per-sec 2000)
 (def prediction-mode "streak")`
 
-// all960 holds when the wall shows Chess960 boards, and only those.
+// all960 is true when the wall shows Chess960 boards, and only those.
 const all960 = `document.querySelectorAll('.tile').length > 0 && [...document.querySelectorAll('.tile')].every(t => t.textContent.includes('960'))`
 
-// TestWall: fifty boards of a busy crowd are on the screen, and are as the server has them when all is quiet. How soon a change is drawn is
-// for BenchmarkWall to say.
+// TestWall: fifty boards of a busy crowd are on the screen, and equal those of the server
+// when all is quiet. How soon a change is drawn is measured by BenchmarkWall.
 func TestWall(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(crowded))
@@ -47,8 +47,8 @@ func TestWall(t *testing.T) {
 	p.until(`location.pathname.startsWith('/watch/') && document.querySelector('.stage [role="grid"]')`)
 }
 
-// TestWallKeepsPlaces: while a crowd plays, games end and boards come, no tile of
-// the wall moves or turns, none is blank, and each says how far its game is.
+// TestWallKeepsPlaces: while a crowd plays, games end and boards come, no tile of the wall
+// moves or turns, none is blank, and each shows how far its game is.
 func TestWallKeepsPlaces(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 60) (def max-boards 70) (def max-moves-per-board 12) (def spectator-summary-hz 10) (def spectator-packets-per-sec 2000)`))
@@ -126,12 +126,13 @@ func TestWallKeepsPlaces(t *testing.T) {
 }
 
 // TestFeaturedEnds: the end of a game is shown large; a board that its player has left is
-// none.
+// not.
 func TestFeaturedEnds(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(alone))
 	p, visitor := meet(t, desk), meet(t, desk)
-	// The light stays where it is until something happens elsewhere, however long the machine takes.
+	// The spotlight stays where it is until a move on another board, however slow the machine
+	// is.
 	visitor.onEveryPage(`(real => { window.setInterval = (f, ms, ...more) => ms === 1000 ? 0 : real(f, ms, ...more); })(window.setInterval)`)
 	p.sit(h.url)
 	visitor.open(h.url + "/watch")
@@ -156,7 +157,7 @@ func TestFeaturedEnds(t *testing.T) {
 	visitor.reads(".featured", "Black won: checkmate.")
 }
 
-// TestFocus: one board with its moves, the way back through them, and its page.
+// TestFocus: a watched board has its moves, the way back through them, and its page.
 func TestFocus(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 6) (def max-boards 10)`))
@@ -193,8 +194,8 @@ func TestFocus(t *testing.T) {
 	}
 }
 
-// TestWatchedBoardWakes: who watches a board whose player leaves reads that it sleeps, and
-// sees the moves of the next one without a reload.
+// TestWatchedBoardWakes: a watcher of a board whose player leaves reads that it sleeps, and
+// sees the moves of the next player without a reload.
 func TestWatchedBoardWakes(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(alone))
@@ -206,7 +207,7 @@ func TestWatchedBoardWakes(t *testing.T) {
 	visitor.reads(".on-air", "Asleep")
 	second := meet(t, desk)
 	second.sit(h.url)
-	visitor.front() // what is hidden asks for nothing
+	visitor.front() // a hidden page requests nothing
 	visitor.reads(".on-air", "Live")
 	second.front()
 	second.move(byClick, "e2", "e4")
@@ -235,7 +236,7 @@ func TestPredict(t *testing.T) {
 	seer.until(`document.querySelector('.tree .mine')`)
 	other.until(`document.querySelector('.tree button') && document.querySelector('.arrow')`)
 	if see[bool](other, `Boolean(document.querySelector('.tree .mine'))`) {
-		t.Error("the other one sees the prediction as her own")
+		t.Error("the other one sees the prediction as their own")
 	}
 	other.audit("predictions")
 	player.move(byClick, uci[:2], uci[2:4])
@@ -244,7 +245,7 @@ func TestPredict(t *testing.T) {
 	seer.until(`document.querySelector('[data-streak="1"]')`)
 }
 
-// TestFull: who finds every board taken is offered to watch, and plays as soon as
+// TestFull: a player who finds every board taken is offered to watch, and plays as soon as
 // one is free.
 func TestFull(t *testing.T) {
 	t.Parallel()
@@ -256,14 +257,14 @@ func TestFull(t *testing.T) {
 	second.audit("full")
 	second.press(".waiting .main")
 	second.until(`document.querySelectorAll('.tile canvas[data-fen]').length === 1`)
-	second.press("a.tile") // who waits may predict
+	second.press("a.tile") // a waiting player may predict
 	second.until(`document.querySelector('.board.mine')`)
 	byDrag(second, "e2", "e4")
 	second.told("You predict")
 	second.press(`.ways a[href="/"]`)
 	second.reads(".waiting", "Every board is being played on")
 	token := see[string](first, `localStorage.getItem('wamble.token')`)
-	first.open("about:blank") // who is there would take the board again
+	first.open("about:blank") // a page that is open would take the board again
 	h.tell("kick", token)
 	second.ready()
 	second.move(byClick, "e2", "e4")

@@ -21,8 +21,8 @@ import (
 	"wamble/wire"
 )
 
-// A world is a server that only shows boards, as many and as fast as a test wants: to
-// see what a browser makes of them without the people who would have to play.
+// A world is a server that only shows boards, as many and as fast as a test wants: to see how
+// a browser displays them, without players.
 type world struct {
 	url  string
 	size int
@@ -53,7 +53,7 @@ func show(t testing.TB, n int, pace time.Duration) *world {
 	return w
 }
 
-// watch speaks with one browser: it greets it, and shows it every board and every move.
+// watch serves one browser: it greets it, and shows it every board and every move.
 func (w *world) watch(rw http.ResponseWriter, r *http.Request) {
 	w.all.Add(1)
 	defer w.all.Done()
@@ -98,7 +98,7 @@ type showing struct {
 	conn       net.Conn
 	ended      chan struct{}
 	all        sync.WaitGroup
-	generation atomic.Int64 // of the summary that was asked for last
+	generation atomic.Int64 // of the last requested summary
 }
 
 // play shows n boards, then a move every pace until the connection ends, or another

@@ -27,8 +27,8 @@ func TestSetCookie(t *testing.T) {
 	}
 }
 
-// FuzzSetCookie: whatever the bytes are, a packet that took a cookie is still one and
-// has it, and other bytes stay as they are.
+// FuzzSetCookie: a packet of any bytes that took a cookie is still one and has it, and other
+// bytes stay as they are.
 func FuzzSetCookie(f *testing.F) {
 	hello, _ := Append(nil, Header{Seq: 1}, ClientHello{}, NoCookie())
 	f.Add(hello, []byte("abc"))

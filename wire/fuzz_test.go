@@ -64,8 +64,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// FuzzExtension: trailers are read and written without loss, whatever comes
-// before them.
+// FuzzExtension: trailers are read and written without loss, after any payload.
 func FuzzExtension(f *testing.F) {
 	for _, g := range everyGolden(f) {
 		if size, err := Size(g.Bytes); err == nil {

@@ -53,8 +53,8 @@ func wholes(t testing.TB, files ...string) []*whole {
 	return all
 }
 
-// TestObjects: every control code has its object, which says the same as its packet:
-// the packet gives the object, and the object the packet's bytes.
+// TestObjects: every control code has its object, with the content of its packet: the packet
+// gives the object, and the object the packet's bytes.
 func TestObjects(t *testing.T) {
 	all := wholes(t, "original", "ours")
 	if *update {
@@ -119,8 +119,8 @@ func readObjects(t testing.TB) map[string]string {
 	return golden
 }
 
-// TestObjectsOfOddPackets: whatever a decoder accepts has an object, and that object
-// is stable: what it says does not change on the way through bytes and back.
+// TestObjectsOfOddPackets: every packet that a decoder accepts has an object, and that object
+// is stable: it does not change on the way through bytes and back.
 func TestObjectsOfOddPackets(t *testing.T) {
 	for _, w := range wholes(t, "decoder", "rules") {
 		checkStable(t, w.id, &w.packet)
@@ -204,8 +204,8 @@ func TestParseObjectRefuses(t *testing.T) {
 	}
 }
 
-// FuzzObject: no panic, whatever is read; what is accepted and fits a packet says the
-// same after the way through bytes.
+// FuzzObject: no input panics; an accepted object that fits a packet is the same after the
+// way through bytes.
 func FuzzObject(f *testing.F) {
 	for _, object := range readObjects(f) {
 		f.Add([]byte(object))

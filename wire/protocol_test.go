@@ -149,7 +149,7 @@ func docControls() string {
 	return b.String()
 }
 
-// remarks says in what a control code differs from the others of its sender.
+// remarks returns how a control code differs from the others of its sender.
 func remarks(i *Info) string {
 	var said []string
 	if i.ZeroToken {

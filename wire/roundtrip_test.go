@@ -61,7 +61,7 @@ func throughFragments(p *Packet, h Header, m Message, ext Ext) error {
 		return fmt.Errorf("a payload of %d bytes was refused", len(payload))
 	}
 	if !h.Ctrl.MayFragment() {
-		return nil // the sender is told that it is too long
+		return nil // the sender gets the error that it is too long
 	}
 	var join Reassembler
 	var whole []byte

@@ -72,7 +72,7 @@ func (d *duel) agree(t testing.TB) {
 	}
 }
 
-// rivalOutcome translates the rival's view.
+// rivalOutcome translates the rival's outcome.
 func (d *duel) rivalOutcome() chess.Outcome {
 	result := map[rival.Outcome]chess.Result{
 		rival.NoOutcome: chess.InProgress,
@@ -125,8 +125,8 @@ func (d *duel) refresh(t testing.TB) {
 	d.theirs = rival.NewGame(option)
 }
 
-// starts are where games begin: openings, and what random games from the
-// start rarely reach.
+// starts are the starting positions: openings, and positions that random games from the start
+// rarely reach.
 var starts = []string{
 	chess.StartFEN,
 	"r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -173,7 +173,7 @@ func TestRandomGamesAgree(t *testing.T) {
 	}
 }
 
-// TestScriptedGamesAgree plays the ends that random games rarely find.
+// TestScriptedGamesAgree plays the ends that random games rarely reach.
 func TestScriptedGamesAgree(t *testing.T) {
 	for _, c := range []struct {
 		name, moves string

@@ -21,9 +21,8 @@ func rivalPerft(p *rival.Position, depth int) uint64 {
 	return nodes
 }
 
-// BenchmarkPerft runs both sides alternately, so that whatever else the
-// machine does hits both, and reports millions of leaves per second and their
-// ratio. Both count the last ply in bulk.
+// BenchmarkPerft runs both sides alternately, so that the machine's other work slows both,
+// and reports millions of leaves per second and their ratio. Both count the last ply in bulk.
 func BenchmarkPerft(b *testing.B) {
 	for _, c := range []struct {
 		name, fen        string
@@ -43,7 +42,7 @@ func BenchmarkPerft(b *testing.B) {
 				}
 				ours += time.Since(start)
 				start = time.Now()
-				// Positions of the rival remember their moves: begin afresh.
+				// Positions of the rival keep their moves: begin afresh.
 				if got := rivalPerft(newDuel(b, c.fen).theirs.Position(), c.theirs); got != c.fraction {
 					b.Fatalf("theirs: %d, want %d", got, c.fraction)
 				}

@@ -39,7 +39,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestSeed: one seed plays one way, several play several ways.
+// TestSeed: one seed always plays the same, several play differently.
 func TestSeed(t *testing.T) {
 	first := map[chess.Move]bool{}
 	for seed := range uint64(40) {
@@ -55,7 +55,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestBeatsChance: it wins most games against random moves, and loses none.
+// TestBeatsChance: the novice wins most games against random moves, and loses none.
 func TestBeatsChance(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const games = 6

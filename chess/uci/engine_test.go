@@ -109,7 +109,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestBadStart: an engine that never comes up is an error, and leaves no process.
+// TestBadStart: an engine that does not start up is an error, and leaves no process.
 func TestBadStart(t *testing.T) {
 	if _, err := engine(t, 50*time.Millisecond, "deaf"); !errors.Is(err, uci.ErrTimeout) {
 		t.Errorf("deaf: got %v, want %v", err, uci.ErrTimeout)
@@ -132,8 +132,8 @@ func TestBadStart(t *testing.T) {
 	}
 }
 
-// TestMisbehaviour: whatever an engine does in a search is a clear error, and the
-// next one plays.
+// TestMisbehaviour: every fault of an engine in a search is a clear error, and the next
+// engine plays.
 func TestMisbehaviour(t *testing.T) {
 	for _, tc := range []struct {
 		how      string
@@ -168,8 +168,8 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// TestStop: an engine that thinks too long is stopped, and its move counts; one that
-// is stopped because nobody waits any more plays on.
+// TestStop: an engine that thinks too long is stopped, and its move counts; one that is
+// stopped because its caller has given up plays on.
 func TestStop(t *testing.T) {
 	e := good(t, "stops")
 	e.SetSlack(20 * time.Millisecond)
@@ -191,7 +191,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestReadsNothing: an engine that does not read what it is told cannot hold its user.
+// TestReadsNothing: an engine that does not read its input cannot block its user.
 func TestReadsNothing(t *testing.T) {
 	e := good(t, "reads nothing")
 	e.SetPatience(50 * time.Millisecond)
@@ -205,7 +205,7 @@ func TestReadsNothing(t *testing.T) {
 	}
 }
 
-// TestChildrenEnd: what an engine has started ends with it.
+// TestChildrenEnd: an engine's child processes end with it.
 func TestChildrenEnd(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestMain makes this binary an engine when it is asked to be one.
+// TestMain runs this binary as an engine if its arguments ask for it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "engine" {
 		os.Exit(fake(os.Args[2], os.Args[3:]))
@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fake is an engine that misbehaves in one way, and is a good one otherwise. It
-// plays e2e4 and says what it was told: as its score, whether it plays Chess960.
+// fake is an engine that misbehaves in one way, and is a good one otherwise. It plays e2e4,
+// and its score reports whether it was told to play Chess960.
 func fake(how string, args []string) int {
 	switch how {
 	case "deaf":
@@ -29,7 +29,7 @@ func fake(how string, args []string) int {
 	case "dies at the start":
 		fmt.Fprintln(os.Stderr, "first\nno net file")
 		return 3
-	case "child": // holds a connection to the test for as long as it lives
+	case "child": // holds a connection to the test until it ends
 		c, err := net.Dial("tcp", args[0])
 		if err != nil {
 			return 1

@@ -9,7 +9,7 @@ import (
 	"wamble/internal/backup"
 )
 
-// TestProgressLine: each part of the work is told at once, and then at most once a
+// TestProgressLine: each stage of the work is printed at once, and then at most once a
 // second.
 func TestProgressLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

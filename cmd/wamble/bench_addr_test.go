@@ -13,8 +13,8 @@ import (
 	"wamble/internal/server"
 )
 
-// TestBenchOfRunningServer loads a server that somebody else runs, and finds its
-// moves in the database while it runs on.
+// TestBenchOfRunningServer loads a server that it has not started, and finds its moves in the
+// database while that runs on.
 func TestBenchOfRunningServer(t *testing.T) {
 	t.Parallel()
 	benchRunning(t, "")

@@ -12,7 +12,7 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestBench runs the scripts in which wamble bench must do something in a short time.
+// TestBench runs the scripts in which wamble bench must finish in a short time.
 func TestBench(t *testing.T) {
 	prooftest.Needs(t, "a machine for itself")
 	hearInterrupts(t)

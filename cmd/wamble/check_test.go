@@ -11,8 +11,8 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// TestCheckAsksJournal: check says whether the database of a journal waits for a
-// synchronous standby, and loudly if it does not; one that is away is no error.
+// TestCheckAsksJournal: check reports whether the database of a journal waits for a
+// synchronous standby, with a warning if it does not; a database that is away is no error.
 func TestCheckAsksJournal(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)

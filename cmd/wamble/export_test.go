@@ -101,8 +101,8 @@ func TestExportOfAnotherProfile(t *testing.T) {
 	}
 }
 
-// TestExportPlayer: what a player may ask for has his moves, predictions and
-// acceptances of terms, and nothing of somebody else.
+// TestExportPlayer: the export of a player has their moves, predictions and acceptances of
+// terms, and nothing of other players.
 func TestExportPlayer(t *testing.T) {
 	dir := t.TempDir()
 	games, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})

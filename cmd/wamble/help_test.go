@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestEveryCommandHelps walks the tree of commands: each says what it is and
-// shows an example that begins with its own name.
+// TestEveryCommandHelps walks the tree of commands: each has a description and an example
+// that begins with its own name.
 func TestEveryCommandHelps(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

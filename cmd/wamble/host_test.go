@@ -17,8 +17,8 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// TestHostCommands: every command of host.Commands that has a command line does
-// what its examples show, and says so; the others name words that exist.
+// TestHostCommands: every command of host.Commands that has a command line does what its
+// examples show, and prints that; the others refer to commands that exist.
 func TestHostCommands(t *testing.T) {
 	dir := t.TempDir()
 	r, err := runner.Open(pebblestore.At(dir+"/journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})

@@ -18,9 +18,8 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// TestJournalScripts is TestScripts for commands that need the journal of a
-// server: "make-journal DIR" makes one with a refused move in the dead letters
-// and a request that waits.
+// TestJournalScripts is TestScripts for commands that need the journal of a server:
+// "make-journal DIR" makes one with a refused move in the dead letters and a waiting request.
 func TestJournalScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script/journal",
@@ -69,8 +68,8 @@ func makeJournal(t *testing.T, dir string) error {
 	return r.Close()
 }
 
-// TestDecodeIntents shows every kind there is: none may be unreadable, and no
-// token may appear.
+// TestDecodeIntents decodes every kind of intent: none may be unreadable, and no token may
+// appear.
 func TestDecodeIntents(t *testing.T) {
 	token := wamble.Token{0xde, 0xad, 0xbe, 0xef}
 	for _, kind := range intent.Kinds() {

@@ -22,8 +22,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// hearInterrupts lets children hear SIGINT, which scripts send. A shell starts
-// what runs in the background deaf to it, and deafness is inherited.
+// hearInterrupts lets children receive SIGINT, which scripts send. A shell starts background
+// processes with SIGINT ignored, and that is inherited.
 func hearInterrupts(t *testing.T) {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestOwner: what root makes in a data directory of somebody else belongs to him
-// afterwards, but nothing that has another name elsewhere. Other users change nothing.
+// TestOwner: files that root makes in another user's data directory belong to that user
+// afterwards, but no file with a second link outside it. Other users change nothing.
 func TestOwner(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	elsewhere := filepath.Join(t.TempDir(), "shadow")
@@ -48,7 +48,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestForeign: who may not touch something is told whose it is, and nothing more where
+// TestForeign: the error of a user without permission names the owner, and nothing more where
 // that would not help.
 func TestForeign(t *testing.T) {
 	dir := t.TempDir()

@@ -39,9 +39,9 @@ func freePort(t *testing.T) string {
 	}
 }
 
-// TestPlayOnScreen: a player in a real terminal, at a real server that he did not have to
-// name. He types his first move and clicks the second, is switched, changes the size of
-// his window, makes a move while the server restarts, and leaves his terminal as it was.
+// TestPlayOnScreen: a player in a real terminal, at a real server that they did not have to
+// name. They type their first move and click the second, are switched, change the size of
+// their window, make a move while the server restarts, and leave their terminal as it was.
 func TestPlayOnScreen(t *testing.T) {
 	port := freePort(t)
 	s := playServer(t, "(def port "+port+")")
@@ -75,7 +75,7 @@ func TestPlayOnScreen(t *testing.T) {
 		return strings.Contains(lines[39], "F4 flip · tab completes") && strings.Contains(lines[24], " 8 ")
 	}, x)
 
-	// What a key changes is all that is sent: no flicker, not even over a slow line.
+	// Only what a key changes is sent: no flicker, not even over a slow line.
 	x.mu.Lock()
 	written, cleared := x.screen.written, x.screen.cleared
 	x.mu.Unlock()
@@ -96,7 +96,7 @@ func TestPlayOnScreen(t *testing.T) {
 	x.press("d5\r")
 	x.sees("Your d5 is kept, and sent as soon as the server is back.")
 	startServed(t, s.data, "(def port "+port+")", playConf)
-	x.sees("Your d5 stays on board " + a + "; here is board ") // which one is the server's choice
+	x.sees("Your d5 stays on board " + a + "; here is board ") // the next board is the server's choice
 	watchtest.Until(t, "the first board has both moves, each once", func() bool {
 		r, err := http.Get("http://127.0.0.1:" + port + "/api/boards/" + a)
 		if err != nil {
@@ -128,8 +128,8 @@ func TestPlayOnScreen(t *testing.T) {
 	}
 }
 
-// TestPlainOnScreen: with --plain a terminal is written to in lines, and commanded nothing:
-// as a screen reader wants it. What is typed is the terminal's own echo.
+// TestPlainOnScreen: with --plain a terminal gets lines and no control sequences, as a screen
+// reader needs it. The typed text is the terminal's own echo.
 func TestPlainOnScreen(t *testing.T) {
 	playServer(t)
 	x := inTerminal(t, 200, 50, "play", "--plain")
@@ -179,8 +179,8 @@ func TestWatchOnScreen(t *testing.T) {
 	}
 }
 
-// TestProgramOnScreen: who watches sees that a program moved, on the wall and on the
-// board alone.
+// TestProgramOnScreen: a watcher sees that a program moved, on the wall and on the board
+// alone.
 func TestProgramOnScreen(t *testing.T) {
 	s := playServer(t)
 	c, err := (&client.Dialer{Bot: true}).Dial(t.Context(), "udp://"+s.ready().Profiles[0].UDP)
@@ -202,7 +202,8 @@ func TestProgramOnScreen(t *testing.T) {
 	}
 }
 
-// TestEndedOnScreen: why the server has ended the session is still read when the screen is gone.
+// TestEndedOnScreen: the reason for the end of the session is still shown when the screen is
+// restored.
 func TestEndedOnScreen(t *testing.T) {
 	s := screen{Model: terminal.New(play.New(play.Kept{}, nil, false), "here", false, true)}
 	got, cmd := s.Update(play.Ended{Why: "you are banned"})

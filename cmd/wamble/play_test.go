@@ -18,7 +18,7 @@ import (
 	"wamble/wire"
 )
 
-// TestServerAddress: what people type becomes an address of a server.
+// TestServerAddress: the addresses of a server that people type are completed.
 func TestServerAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"ws://localhost:8888/ws":          "ws://localhost:8888/ws",
@@ -87,8 +87,8 @@ func TestPlayThroughPipes(t *testing.T) {
 	}
 }
 
-// certificate writes a certificate for localhost that nobody trusts, with its key, and
-// returns the options that name them.
+// certificate writes an untrusted certificate for localhost, with its key, and returns the
+// options that name them.
 func certificate(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewTLSServer(nil)
@@ -110,8 +110,8 @@ func certificate(t *testing.T) string {
 	return options
 }
 
-// TestPlayEncrypted: a server of this machine that speaks TLS is found, also without UDP,
-// and tells the trail what became of moves.
+// TestPlayEncrypted: a server of this machine with TLS is found, also without UDP, and sends
+// the trail the fate of moves.
 func TestPlayEncrypted(t *testing.T) {
 	s := playServer(t, certificate(t), "(def udp-enabled 0)")
 	var out, errOut strings.Builder
@@ -121,8 +121,8 @@ func TestPlayEncrypted(t *testing.T) {
 	}
 }
 
-// TestPagesOfDatagrams: the pages of a server that was reached by UDP are found whether
-// they are encrypted or not.
+// TestPagesOfDatagrams: the pages of a server that was reached by UDP are found whether they
+// are encrypted or not.
 func TestPagesOfDatagrams(t *testing.T) {
 	for name, start := range map[string]func(http.Handler) *httptest.Server{"plain": httptest.NewServer, "encrypted": httptest.NewTLSServer} {
 		web := start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"moves":[{"uci":"e2e4"}]}`) }))
@@ -160,7 +160,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestPlayRefusals: what a server refuses, and what it says by itself, in lines.
+// TestPlayRefusals: the server's refusals and announcements, in lines.
 func TestPlayRefusals(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	s := clienttest.NewServer(t,

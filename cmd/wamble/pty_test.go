@@ -17,8 +17,8 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// terminalOf runs a command in a pseudo-terminal: keys go in, and what is seen is on the
-// screen.
+// terminalOf runs a command in a pseudo-terminal: it gets keys, and its output is drawn on
+// the screen.
 type terminalOf struct {
 	t             *testing.T
 	master, slave *os.File
@@ -70,7 +70,7 @@ func inTerminal(t *testing.T, width, height int, args ...string) *terminalOf {
 	return x
 }
 
-// show draws what the command writes, and answers the question for the background.
+// show draws the command's output, and answers the query for the background.
 func (x *terminalOf) show() {
 	for b := make([]byte, 1<<16); ; {
 		n, err := x.master.Read(b)
@@ -119,7 +119,7 @@ func (x *terminalOf) click(column, row int) {
 	x.press(fmt.Sprintf("\x1b[<0;%d;%dM\x1b[<0;%d;%dm", column+1, row+1, column+1, row+1))
 }
 
-// String is what is seen.
+// String returns the text on the screen.
 func (x *terminalOf) String() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -146,7 +146,7 @@ type emulator struct {
 	top, bottom   int  // of the part that scrolls
 	last          rune
 	modes         map[string]bool
-	left          []byte // of a sequence that is not whole yet
+	left          []byte // of an incomplete sequence
 	asked         bool   // for the colour of the background
 	written       int    // bytes
 	escapes       int    // sequences that command the terminal
@@ -190,7 +190,7 @@ func (e *emulator) write(b []byte) {
 	}
 }
 
-// one takes one sign or sequence and returns its length, 0 if it is not whole.
+// one takes one character or sequence and returns its length, 0 if it is incomplete.
 func (e *emulator) one(b []byte) int {
 	switch b[0] {
 	case '\r':

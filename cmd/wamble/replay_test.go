@@ -14,8 +14,8 @@ import (
 	"wamble/internal/tape"
 )
 
-// recording is a short run of the default profile. Alter may change what is
-// written down, so that it is not what happened.
+// recording is a short run of the default profile. alter may change the recorded outputs, so
+// that the replay differs.
 func recording(t *testing.T, alter func(step int, out *profile.Output)) []byte {
 	t.Helper()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

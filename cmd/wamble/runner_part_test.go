@@ -12,7 +12,7 @@ import (
 )
 
 // TestRunnerPart: a server whose journal is not in its data directory is asked for it, and
-// for the part of it that --part names.
+// for the partition that --part names.
 func TestRunnerPart(t *testing.T) {
 	dir := t.TempDir()
 	l, err := net.Listen("unix", host.ControlPath(dir))

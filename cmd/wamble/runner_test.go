@@ -18,9 +18,8 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// TestRunnerScripts is TestScripts for the commands that need a runner to look
-// into. "make-runner DIR [SCHEMA]" makes one, "hold-runner DIR" keeps it open
-// in this process until the script ends.
+// TestRunnerScripts is TestScripts for the commands that inspect a runner. "make-runner DIR
+// [SCHEMA]" makes one, "hold-runner DIR" keeps it open in this process until the script ends.
 func TestRunnerScripts(t *testing.T) {
 	hearInterrupts(t)
 	testscript.Run(t, testscript.Params{
@@ -43,12 +42,12 @@ func TestRunnerScripts(t *testing.T) {
 	})
 }
 
-// madeAt is the time at which makeRunner's runner lived: noon of 2026-01-01.
+// madeAt is the clock of makeRunner's runner: noon of 2026-01-01.
 var madeAt = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// makeRunner makes a stopped runner with a bit of everything: for worker 7 two
-// waiting messages, one of high priority, one parked and three dead letters,
-// for worker 9 one leased, and timers before and after 1970.
+// makeRunner makes a stopped runner with a message in every state: for worker 7 two waiting
+// messages, one of high priority, one parked and three dead letters, for worker 9 one leased,
+// and timers before and after 1970.
 func makeRunner(t *testing.T, dir string, schema runner.Version) error {
 	r, err := runner.Open(pebblestore.At(filepath.Join(t.TempDir(), "made"), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
 		Create: true, Schema: schema,
@@ -111,8 +110,8 @@ func makeRunner(t *testing.T, dir string, schema runner.Version) error {
 	return r.Close()
 }
 
-// TestRestoreEndsLeases: a message that somebody held when the checkpoint was made is
-// delivered at once after a restore, and not when his lease would have run out.
+// TestRestoreEndsLeases: a message that was leased when the checkpoint was made is delivered
+// at once after a restore, and not when its lease would have expired.
 func TestRestoreEndsLeases(t *testing.T) {
 	copied, dir := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "journal")
 	if err := makeRunner(t, copied, journalSchema); err != nil {
@@ -186,7 +185,7 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// TestCauseNames fails when the list of causes grows past what --cause offers.
+// TestCauseNames fails when the list of causes has one that --cause does not offer.
 func TestCauseNames(t *testing.T) {
 	names := causeNames()
 	last := runner.Cause(len(names))

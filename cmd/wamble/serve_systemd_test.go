@@ -17,8 +17,8 @@ import (
 	"wamble/internal/host"
 )
 
-// manager is a service manager: it has bound the sockets of a server, starts it,
-// and hears what it says.
+// manager is a service manager: it has bound the sockets of a server, starts it, and receives
+// its notifications.
 type manager struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -69,7 +69,7 @@ func startService(t *testing.T, profile, more string) *manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Only the process itself knows its number.
+	// Only the process itself has its process id.
 	m.cmd = exec.Command("/bin/sh", "-c", fmt.Sprintf("LISTEN_PID=$$ exec %s serve --config %s --data %s/data", wamble, conf, m.dir))
 	m.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=100000", "LISTEN_FDS=2", "LISTEN_FDNAMES="+profile+":"+profile)
 	m.cmd.ExtraFiles = []*os.File{tcpFile, udpFile}
@@ -83,8 +83,8 @@ func startService(t *testing.T, profile, more string) *manager {
 	return m
 }
 
-// listen hears all that the service says, as soon as it says it: the kernel keeps
-// only a few words for a manager that does not listen.
+// listen reads every notification of the service at once: the kernel keeps only a few for a
+// manager that does not read.
 func (m *manager) listen(path string) {
 	m.t.Helper()
 	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
@@ -108,7 +108,7 @@ func (m *manager) listen(path string) {
 	})
 }
 
-// hear waits until the service says something.
+// hear waits for a notification of the service.
 func (m *manager) hear(want string) {
 	m.t.Helper()
 	for end := time.After(time.Minute); ; {
@@ -123,8 +123,8 @@ func (m *manager) hear(want string) {
 	}
 }
 
-// TestService: the server takes the manager's sockets, says when it is ready and
-// that it lives, does so after a handoff too, and says when it stops.
+// TestService: the server takes the manager's sockets, notifies it when it is ready and that
+// it runs, does so after a handoff too, and when it stops.
 func TestService(t *testing.T) {
 	m := startService(t, "default", "")
 	m.hear("READY=1")
@@ -153,10 +153,10 @@ func TestService(t *testing.T) {
 	}
 }
 
-// TestServiceWithProfileAway: a handoff adds a profile whose database cannot be
-// reached. The others are served: the command is answered, the manager hears that
-// the service is ready and lives, and the new profile says what it waits for. So it
-// is after a start.
+// TestServiceWithProfileAway: a handoff adds a profile whose database cannot be reached. The
+// others are served: the command is answered, the manager is notified that the service is
+// ready and runs, and the new profile reports what it waits for. The same holds after a
+// start.
 func TestServiceWithProfileAway(t *testing.T) {
 	const one = "(def advertise 1) (defprofile here ())"
 	const two = one + ` (defprofile away ((def db-host "127.0.0.1") (def db-port 1) (def db-user "nobody") (def db-name "none")))`
@@ -166,7 +166,7 @@ func TestServiceWithProfileAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	data := filepath.Join(m.dir, "data")
-	for range 2 { // the second from an image with a profile that never served
+	for range 2 { // the second from a process with a profile that never served
 		if err := host.Ask(ctx, data, "handoff", nil, new(handoff.Result)); err != nil {
 			t.Fatal(err)
 		}

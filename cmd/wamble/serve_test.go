@@ -6,7 +6,7 @@ import (
 	"wamble/internal/server"
 )
 
-// TestGreeting: a machine that has no part of the world does not say that it serves.
+// TestGreeting: a machine without partitions does not print that it serves.
 func TestGreeting(t *testing.T) {
 	for here, want := range map[bool]string{
 		true:  "Wamble serves the profile club.",

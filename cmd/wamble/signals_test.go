@@ -66,7 +66,7 @@ func (s *served) ready() (status host.Status) {
 	return status
 }
 
-// hello says who we are, and returns who we are now.
+// hello says hello with a token, and returns the token of the answer.
 func (s *served) hello(token wamble.Token) wamble.Token {
 	s.t.Helper()
 	status := s.ready()
@@ -78,8 +78,8 @@ func (s *served) hello(token wamble.Token) wamble.Token {
 	return c.Token()
 }
 
-// TestSecondSignal: a server that cannot bring its journal to the database waits
-// when it is told to stop. Told once more it ends at once, and has lost nothing.
+// TestSecondSignal: a server that cannot bring its journal to the database waits when it is
+// told to stop. At the second signal it ends at once, and has lost nothing.
 func TestSecondSignal(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	s := startServed(t, data)
@@ -91,7 +91,7 @@ func TestSecondSignal(t *testing.T) {
 	defer db.Close()
 	conn, err := db.Conn(t.Context())
 	if err == nil {
-		_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE") // nobody else can write
+		_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE") // no other connection can write
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// audited are the lines of the audit log: who, and what. None has failed.
+// audited returns the lines of the audit log: actor and command. None has failed.
 func (s *served) audited() (lines []string) {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.data, "audit.log"))
@@ -144,8 +144,8 @@ func (s *served) audited() (lines []string) {
 	return lines
 }
 
-// TestAuditNamesActors: what a signal asks for is in the audit log under its name, and
-// what came by the control socket under that of the user and the process.
+// TestAuditNamesActors: a signal's command is in the audit log under the signal's name, and
+// one from the control socket under the user and the process.
 func TestAuditNamesActors(t *testing.T) {
 	t.Parallel()
 	s := startServed(t, filepath.Join(t.TempDir(), "data"))
@@ -183,8 +183,8 @@ func TestAuditNamesActors(t *testing.T) {
 	check()
 }
 
-// TestStandbySignals: signals that come while a machine waits for the journal are told in
-// the log, and do not fire when it serves.
+// TestStandbySignals: signals that come while a machine waits for the journal are logged, and
+// have no effect later when it serves.
 func TestStandbySignals(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)

@@ -10,8 +10,8 @@ import (
 	"wamble/internal/store/sqlite"
 )
 
-// TestNewerDatabase: a database of tomorrow's binary is refused by every
-// command, in words that say what to do, and left alone.
+// TestNewerDatabase: a newer binary's database is refused by every command, with what to do,
+// and left unchanged.
 func TestNewerDatabase(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "games.db")
@@ -49,8 +49,8 @@ func TestNewerDatabase(t *testing.T) {
 	}
 }
 
-// TestInstalled: a command that names no server asks the installed one, unless there is a
-// configuration here, and unless its configuration is not for this user.
+// TestInstalled: a command that names no server asks the installed one, unless the current
+// directory has a configuration, and unless this user may not read the installed one.
 func TestInstalled(t *testing.T) {
 	was := installed
 	defer func() { installed = was }()

@@ -32,9 +32,9 @@ func unit(t *testing.T, name string) map[string][]string {
 	return all
 }
 
-// TestUnits: the unit files fit this binary. It says when it is ready and that it
-// lives, the commands in them are commands of ours, a reload is a handoff, and a
-// stop has the time that the server takes.
+// TestUnits: the unit files fit this binary. It notifies systemd when it is ready and that it
+// runs, the commands in them exist, a reload is a handoff, and a stop has the time that the
+// server takes.
 func TestUnits(t *testing.T) {
 	service := unit(t, "wamble.service")
 	for _, setting := range []struct{ key, want string }{

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestReleaseIsInTheChangelog holds the newest heading of CHANGELOG.md and the
-// version of the binary together.
+// TestReleaseIsInTheChangelog: the newest heading of CHANGELOG.md is the version of the
+// binary.
 func TestReleaseIsInTheChangelog(t *testing.T) {
 	text, err := os.ReadFile("../../CHANGELOG.md")
 	if err != nil {

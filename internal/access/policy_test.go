@@ -8,7 +8,7 @@ import (
 	"wamble/wire"
 )
 
-// lawOf is the policy of the profile "here" of some rules, with one neighbour.
+// lawOf returns the policy of the profile "here" with some rules, and one neighbour.
 func lawOf(open bool, rules ...wamble.PolicyRule) *Policy {
 	c := *config.Defaults().Default
 	c.Name = "here"
@@ -30,7 +30,7 @@ func may(allow bool, who int64, action, resource string, level int) wamble.Polic
 	return wamble.PolicyRule{Allow: allow, Who: wamble.PolicyWho{ID: who}, Action: action, Resource: resource, Level: level}
 }
 
-// TestPolicy: what the door says of a move, before and after it knows who asks.
+// TestPolicy: the policy's answer to a move, before and after the player is known.
 func TestPolicy(t *testing.T) {
 	play := Right{Action: "game.move", Resource: "play"}
 	for _, tc := range []struct {
@@ -41,10 +41,10 @@ func TestPolicy(t *testing.T) {
 		{"open", lawOf(true), true, true},
 		{"closed", lawOf(false), false, false},
 		{"a request that is denied to all", lawOf(true, may(false, 0, "protocol.ctrl", "player_move", 0)), false, true},
-		{"a request that is denied to her", lawOf(true, may(false, 7, "protocol.ctrl", "player_move", 0)), true, false},
+		{"a request that is denied to them", lawOf(true, may(false, 7, "protocol.ctrl", "player_move", 0)), true, false},
 		{"a request that is denied to another", lawOf(true, may(false, 8, "protocol.ctrl", "player_move", 0)), true, true},
-		{"a right that is denied to her", lawOf(true, may(false, 7, "game.move", "play", 0)), true, false},
-		{"closed to all but her", lawOf(false, may(true, 7, "protocol.ctrl", "*", 0), may(true, 7, "game.move", "play", 0)), true, true},
+		{"a right that is denied to them", lawOf(true, may(false, 7, "game.move", "play", 0)), true, false},
+		{"closed to all but them", lawOf(false, may(true, 7, "protocol.ctrl", "*", 0), may(true, 7, "game.move", "play", 0)), true, true},
 	} {
 		if got := tc.law.DenyAnybody(epoch, wire.CtrlPlayerMove) == nil; got != tc.outside {
 			t.Errorf("%s: outside got %v, want %v", tc.name, got, tc.outside)
@@ -55,7 +55,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestPlaces: who may know of which profile, and what its terms are.
+// TestPlaces: who may see which profile, and what its terms are.
 func TestPlaces(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -91,7 +91,7 @@ func TestMayReadStats(t *testing.T) {
 	}
 }
 
-// TestCaps: each bit has a row, and each row needs what it names.
+// TestCaps: each bit has a row, and each row requires the rights it names.
 func TestCaps(t *testing.T) {
 	var all wire.SessionCaps
 	for i, c := range capabilities {

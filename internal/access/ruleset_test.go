@@ -10,7 +10,7 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// rule is an allow rule for everybody, changed by what follows.
+// rule returns an allow rule for everybody, with changes.
 func rule(change ...func(*wamble.PolicyRule)) wamble.PolicyRule {
 	r := wamble.PolicyRule{Allow: true, Action: "game.move", Resource: "play"}
 	for _, c := range change {
@@ -146,8 +146,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// TestExact: a question about the very resource is not answered by a rule for
-// any.
+// TestExact: a question about one exact resource is not answered by a rule for any.
 func TestExact(t *testing.T) {
 	b := NewRuleSet([]wamble.PolicyRule{rule(deny, about("*"))}, nil)
 	q := play
@@ -173,8 +172,8 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// naive decides as the specification says it: all rules that match, sorted anew
-// for every question.
+// naive decides as the specification says: all matching rules, sorted anew for every
+// question.
 func naive(rules []wamble.PolicyRule, tags map[int64]string, now int64, q Question) (found *wamble.PolicyRule) {
 	type candidate struct {
 		rank  [6]int
@@ -210,8 +209,8 @@ func naive(rules []wamble.PolicyRule, tags map[int64]string, now int64, q Questi
 	return &rules[first.index]
 }
 
-// TestAgainstNaive: random books and questions, with time passing, so that what
-// was remembered has to be forgotten in time.
+// TestAgainstNaive: random rule sets and questions, with time passing, so that cached answers
+// have to expire in time.
 func TestAgainstNaive(t *testing.T) {
 	rng := prooftest.Random(t)
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
@@ -266,7 +265,7 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// TestBound: what is remembered has a bound, whoever asks for whatever.
+// TestBound: the cache of answers is bounded, for any questions.
 func TestBound(t *testing.T) {
 	b := NewRuleSet(manyRules(100), nil)
 	for n := range 3 * maxCached {

@@ -14,7 +14,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// Asking costs none.
+// Queries allocate nothing.
 func TestAllocationsOfQueries(t *testing.T) {
 	tb := newTable(t, 100, 10)
 	id := tb.held[0]

@@ -141,7 +141,7 @@ func TestNoWeightAtAll(t *testing.T) {
 	}
 }
 
-// A board without weight is left alone while others have some.
+// A board without weight is not chosen while others have some.
 func TestNoWeightForOne(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards, o.New.End = 3, 3, 0 })
 	r.fill()
@@ -222,7 +222,7 @@ func TestNoNumberLeft(t *testing.T) {
 	if _, err := p.Assign(epoch, Player{Session: 9}, &s); !errors.Is(err, ErrNoID) {
 		t.Errorf("got %v, want %v", err, ErrNoID)
 	}
-	// A silent holder helps out.
+	// The board of a silent holder is reassigned.
 	p.Due(epoch.Add(time.Hour), nil, &s)
 	if a, err := p.Assign(epoch.Add(time.Hour), Player{Session: 9}, &s); err != nil || a.Taken.Reason != HolderReplaced {
 		t.Errorf("got %+v, %v", a, err)
@@ -257,9 +257,9 @@ func TestChess960Board(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswersHimself: while somebody else is here, a player gets no board on
-// which he moved last, however fast he is; alone he does, the one that waits longest
-// first, and not the one he has just left.
+// TestNobodyAnswersHimself: while other players are present, a player gets no board on which
+// they moved last, however fast they are; alone they do, the one that waits longest first,
+// and not the one they have just left.
 func TestNobodyAnswersHimself(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards, o.PerPlayer = 4, 200, 2 })
 	r.fill()
@@ -281,28 +281,29 @@ func TestNobodyAnswersHimself(t *testing.T) {
 		check(t, r.Pool)
 	}
 	r.assign(7)
-	r.assign(8) // who thinks for long
+	r.assign(8) // a player who thinks for long
 	for range 100 {
 		move()
 	}
 	if own > 0 {
-		t.Errorf("he answered himself %d times", own)
+		t.Errorf("the player answered their own move %d times", own)
 	}
 	r.Leave(r.now, 8, &r.said)
 	for range 50 {
 		if move(); r.Held(7).ID() == left {
-			t.Fatal("he got the board he has just left")
+			t.Fatal("the player got the board they have just left")
 		}
 	}
 	if own == 0 {
-		t.Error("alone he answers nobody")
+		t.Error("alone the player gets no board")
 	}
 	if n := r.Len(); n > 110 {
 		t.Errorf("%d boards, and more for everybody who is alone", n)
 	}
 }
 
-// TestHeAnswersHimselfWhenThePoolIsFull: it is better than no board.
+// TestHeAnswersHimselfWhenThePoolIsFull: a player gets a board of their own last move rather
+// than none.
 func TestHeAnswersHimselfWhenThePoolIsFull(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 3 })
 	r.assign(8)
@@ -315,8 +316,8 @@ func TestHeAnswersHimselfWhenThePoolIsFull(t *testing.T) {
 	}
 }
 
-// TestBoardComesBack: a player sees again a board that he has moved on, and that was
-// answered since, more often than chance would have it.
+// TestBoardComesBack: a player sees again a board that they have moved on, and that was
+// answered since, more often than by chance.
 func TestBoardComesBack(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards = 1000, 1000 })
 	r.fill()
@@ -332,7 +333,7 @@ func TestBoardComesBack(t *testing.T) {
 		if a.Board.ID() == before {
 			back++
 			if m, ok := a.Board.LastMove(); !ok || m.Session == 7 || a.Board.OwnMove(7) != "e2e4" {
-				t.Fatalf("the last move is by %d, his own %q", m.Session, a.Board.OwnMove(7))
+				t.Fatalf("the last move is by %d, the player's own %q", m.Session, a.Board.OwnMove(7))
 			}
 			r.Release(r.now, 7, &r.said)
 			before, b = 0, r.assign(7)
@@ -342,7 +343,7 @@ func TestBoardComesBack(t *testing.T) {
 			}
 			continue
 		}
-		s := wamble.SessionID(100 + i) // somebody answers
+		s := wamble.SessionID(100 + i) // another player answers
 		if _, err := r.Assign(r.now, Player{Session: s, Offered: left}, &r.said); err != nil {
 			t.Fatal(err)
 		}
@@ -358,9 +359,9 @@ func TestBoardComesBack(t *testing.T) {
 	}
 }
 
-// TestAnswersNobodyTwice: a player does not answer the same person twice in a row while
-// somebody else waits for an answer; if nobody else does, that person's move comes before
-// a fresh board.
+// TestAnswersNobodyTwice: a player does not answer the same player twice in a row while
+// another one waits for an answer; if no other does, that player's move comes before a fresh
+// board.
 func TestAnswersNobodyTwice(t *testing.T) {
 	r := newRig(t, func(o *Options) { *o = defaultOptions(); o.MinBoards = 8 })
 	r.now = r.now.Add(time.Minute)
@@ -377,13 +378,13 @@ func TestAnswersNobodyTwice(t *testing.T) {
 		r.now = r.now.Add(2 * time.Second)
 		return done
 	}
-	// Player 2 moves on three boards before anybody else does, then player 3 on one.
+	// Player 2 moves on three boards before all others, then player 3 on one.
 	for range 3 {
 		play(2, 0)
 	}
 	r.now = r.now.Add(time.Minute)
 	if got := play(1, 2).Answered; got != 2 {
-		t.Errorf("nobody else waits, and he answers %d", got)
+		t.Errorf("nobody else waits, and the answer is to %d", got)
 	}
 	last := map[wamble.SessionID]wamble.SessionID{}
 	for range 500 {

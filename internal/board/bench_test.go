@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// cpu returns the processor time of this process, which other processes do not
-// disturb.
+// cpu returns the processor time of this process, which does not depend on other processes.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -19,8 +18,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkMove is one move and the next board. Its cost must not grow much
-// with the number of boards.
+// BenchmarkMove measures one move and the next board. Its cost must not grow much with the
+// number of boards.
 func BenchmarkMove(b *testing.B) {
 	for _, tc := range []struct{ boards, sessions int }{{10_000, 1000}, {1_000_000, 100_000}} {
 		b.Run(fmt.Sprintf("boards=%d", tc.boards), func(b *testing.B) {
@@ -38,7 +37,7 @@ func BenchmarkMove(b *testing.B) {
 	}
 }
 
-// BenchmarkCreate is a new board.
+// BenchmarkCreate measures a new board.
 func BenchmarkCreate(b *testing.B) {
 	o := defaultOptions()
 	o.MaxBoards = 1 << 40
@@ -49,7 +48,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkSnapshot and BenchmarkLoad are the handoff of 100,000 boards.
+// BenchmarkSnapshot and BenchmarkLoad measure the handoff of 100,000 boards.
 func BenchmarkSnapshot(b *testing.B) {
 	p := busyPool(b, 100_000, 1_000_000)
 	var state []byte
@@ -71,7 +70,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportMetric(float64(cpu(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
-// BenchmarkRestore is one board of 40 plies at start.
+// BenchmarkRestore measures the restore of one board of 40 plies.
 func BenchmarkRestore(b *testing.B) {
 	stored := longGame(b, 40)
 	p := New(defaultOptions(), counter(0), newRand(1))

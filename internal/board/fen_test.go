@@ -2,8 +2,8 @@ package board
 
 import "testing"
 
-// The texts of positions stay what they were, though many share their memory,
-// and a move is seen at once.
+// The texts of positions do not change, though many share their memory, and a move shows at
+// once.
 func TestFENsStay(t *testing.T) {
 	tb := newTable(t, 50, 10)
 	var got, want []string

@@ -13,8 +13,8 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// longGame returns a game of n plies that costs as much memory as one can: no
-// capture and no pawn move in its last 99 plies, every move by somebody else.
+// longGame returns a game of n plies that uses as much memory as a game can: no capture and
+// no pawn move in its last 99 plies, every move by another player.
 func longGame(t testing.TB, n int) *wamble.Board {
 	t.Helper()
 	for seed := range uint64(1000) {
@@ -51,7 +51,7 @@ func tryLongGame(n int, rng *rand.Rand) *wamble.Board {
 	return b
 }
 
-// TestMemory measures what a held board costs, everything included.
+// TestMemory measures the memory of a held board, everything included.
 func TestMemory(t *testing.T) {
 	for _, tc := range []struct{ plies, boards, most int }{
 		{0, prooftest.Sized(20_000, 100_000, 100_000), 1024},

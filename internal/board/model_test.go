@@ -15,10 +15,10 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// The model is the simplest server that keeps the rules: it looks at every
-// board for everything. Random players act on it and on the pool; each answer
-// of the pool must be one that the model allows, and what the pool says must
-// describe it: now and then the pool is thrown away and restored from it.
+// The model is the simplest server that keeps the rules: it checks every board for every
+// question. Random players act on it and on the pool; each answer of the pool must be one
+// that the model allows, and its intents must describe it: now and then the pool is dropped
+// and restored from them.
 type model struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -31,7 +31,7 @@ type model struct {
 	store   store
 	players int
 	ended   map[string]int
-	backs   int // boards that somebody got back
+	backs   int // boards that players got back
 	newest  wamble.BoardID
 }
 
@@ -43,8 +43,8 @@ type modelBoard struct {
 	moved    time.Time
 	dormant  bool
 	game     chess.Position
-	last     wamble.SessionID // who moved last
-	former   wamble.SessionID // who gets it back
+	last     wamble.SessionID // the last player to move
+	former   wamble.SessionID // the player who would get it back
 	reach    Reach
 	gone     bool
 }
@@ -123,15 +123,15 @@ func (m *model) assign(s wamble.SessionID) {
 			m.t.Fatalf("%d holds %d and got %d", s, heldID, id)
 		}
 	case kept != 0 && id != kept:
-		m.t.Fatalf("%d got %d, and not %d, which he has lost by silence", s, id, kept)
+		m.t.Fatalf("%d got %d, and not %d, which they have lost by silence", s, id, kept)
 	case kept != 0:
 		m.backs++
 	case b.holder != 0:
 		m.t.Fatalf("board %d of %d was given to %d", id, b.holder, s)
 	case b.last == s && others > 0 && (fit > 0 && m.pool.Asleep() <= maxCandidates || total < m.opts.MaxBoards):
-		m.t.Fatalf("%d answers himself on %d; %d boards of %d fit", s, id, fit, total)
+		m.t.Fatalf("%d answers their own move on %d; %d boards of %d fit", s, id, fit, total)
 	case id == m.left[s] && other > 0:
-		m.t.Fatalf("%d got the board he left, with %d others free", s, other)
+		m.t.Fatalf("%d got the board they left, with %d others free", s, other)
 	}
 	if held == nil {
 		want := Released{}
@@ -157,12 +157,12 @@ func reachOf(s wamble.SessionID) Reach {
 	return Datagram
 }
 
-// patience is how long the holder of a board may be silent.
+// patience returns how long the holder of a board may be silent.
 func (m *model) patience(b *modelBoard) time.Duration {
 	return [...]time.Duration{Datagram: m.opts.Inactivity, Stream: m.opts.Away, Closed: m.opts.Disconnect}[b.reach]
 }
 
-// learn takes the boards in that the pool has made, and returns how many.
+// learn adds the boards to the model that the pool has made, and returns how many.
 func (m *model) learn() (made int) {
 	for m.store[m.newest+1] != nil {
 		m.newest++
@@ -172,7 +172,7 @@ func (m *model) learn() (made int) {
 	return made
 }
 
-// balance: as many boards are in play as are wanted.
+// balance checks that as many boards are in play as are wanted.
 func (m *model) balance() {
 	if err := m.pool.Balance(m.now, 1<<20, m.store); err != nil {
 		m.t.Fatal(err)
@@ -193,7 +193,7 @@ func (m *model) balance() {
 	}
 }
 
-// mayRefuse: nobody waits while a board is free or can be made.
+// mayRefuse checks that nobody waits while a board is free or can be made.
 func (m *model) mayRefuse(s wamble.SessionID, err error, free int, held bool) {
 	if !errors.Is(err, ErrNoBoard) || held || free > 0 || len(m.boards) < m.opts.MaxBoards {
 		m.t.Fatalf("%d gets no board: %v; holds one %v, free %d, total %d", s, err, held, free, len(m.boards))
@@ -203,7 +203,7 @@ func (m *model) mayRefuse(s wamble.SessionID, err error, free int, held bool) {
 // play lets a player try a move, mostly a good one.
 func (m *model) play(s wamble.SessionID) {
 	id, held := m.heldBy(s)
-	if held == nil || m.rng.IntN(10) == 0 { // somebody else's board, or none
+	if held == nil || m.rng.IntN(10) == 0 { // another player's board, or none
 		id = wamble.BoardID(m.rng.IntN(m.opts.MaxBoards*2) + 1)
 	}
 	b := m.boards[id]
@@ -295,7 +295,7 @@ func (m *model) letGo(b *modelBoard, back bool) {
 	b.holder, b.dormant, b.gone, b.reach = 0, true, false, Datagram
 }
 
-// pass lets time go by: exactly what is due happens.
+// pass lets time pass, and checks that exactly what is due happens.
 func (m *model) pass(d time.Duration) {
 	m.now = m.now.Add(d)
 	var want []Released
@@ -327,7 +327,7 @@ func (m *model) pass(d time.Duration) {
 	m.balance()
 }
 
-// compare looks at every board of the pool, the model and the store.
+// compare compares every board of the pool, the model and the store.
 func (m *model) compare() {
 	check(m.t, m.pool)
 	if m.pool.Len() != len(m.boards) || m.pool.Len() > m.opts.MaxBoards {
@@ -355,7 +355,7 @@ func (m *model) compare() {
 	}
 }
 
-// crash restores the pool from the store; hand over, from a snapshot.
+// crash restores the pool from the store, or, as a handoff, from a snapshot.
 func (m *model) crash() {
 	p := New(m.opts, m.ids, m.rng)
 	ids := slices.Sorted(maps.Keys(m.boards))

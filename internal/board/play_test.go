@@ -209,7 +209,7 @@ func TestStrength(t *testing.T) {
 	}
 }
 
-// What a board knows of its players outlives a snapshot and a restart.
+// A board's data about its players survive a snapshot and a restart.
 func TestRatingsStayWithTheBoard(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 1 })
 	for i, uci := range strings.Fields("e2e4 e7e5 g1f3") {
@@ -256,7 +256,7 @@ func (r *recorded) Add(in intent.Intent) {
 	}
 }
 
-// TestProgramsStayWithTheBoard: that a program made a move outlives its session, a
+// TestProgramsStayWithTheBoard: the mark of a program's move survives its session, a
 // snapshot, a restart and the journal.
 func TestProgramsStayWithTheBoard(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 1 })
@@ -299,10 +299,10 @@ func TestProgramsStayWithTheBoard(t *testing.T) {
 		journal.Move(uint64(i+1), &moves[i])
 	}
 	journal.End(epoch, func(wamble.SessionID) bool { return false }, silence{})
-	check("after the journal", p, false) // of whom the journal says whether he has an identity, and no more
+	check("after the journal", p, false) // the journal says only whether a player has an identity
 }
 
-// A player whose answer was lost sends his move again.
+// A player whose answer was lost sends their move again.
 func TestRepeats(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 1 })
 	moves := strings.Fields("f2f3 e7e5 g2g4 d8h4")
@@ -325,7 +325,7 @@ func TestRepeats(t *testing.T) {
 	}{
 		{1, 7, "d8h4", true},  // the board is archived
 		{1, 8, "e7e5", true},  // others have moved since
-		{1, 7, "f2f3", false}, // not his last one
+		{1, 7, "f2f3", false}, // not the player's last one
 		{1, 8, "e7e6", false},
 		{1, 10, "d8h4", false},
 		{1, 0, "d8h4", false},

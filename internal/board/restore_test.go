@@ -95,7 +95,7 @@ func TestRestoredBoardIsPlayedOn(t *testing.T) {
 	r.expect("move 3 by 1 d2d4 ply 3", "update 3 ACTIVE v10", "unreserve 3")
 }
 
-// Who repeated the position before the restart is not forgotten.
+// The players who repeated the position before the restart are restored.
 func TestRestoredHistory(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 1 })
 	stored := storedGame(t, 3, -1, wamble.Active, strings.Repeat("g1f3 g8f6 f3g1 f6g8 ", 3)+"g1f3 g8f6 f3g1")
@@ -108,8 +108,8 @@ func TestRestoredHistory(t *testing.T) {
 	}
 }
 
-// TestClockSetBack ends a game that was made, by the clock of an earlier life,
-// an hour from now.
+// TestClockSetBack ends a game that was made an hour from now, by the clock of an earlier
+// process.
 func TestClockSetBack(t *testing.T) {
 	r := newRig(t, nil)
 	stored := storedGame(t, 3, -1, wamble.Reserved, "f2f3 e7e5 g2g4")
@@ -176,8 +176,8 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestRestoredOver: games that are over when they are restored are not played on,
-// but ended, with everything that belongs to an end.
+// TestRestoredOver: games that are over when they are restored are ended, with everything
+// that belongs to an end.
 func TestRestoredOver(t *testing.T) {
 	for _, tc := range []struct {
 		name, moves, fen, reason string

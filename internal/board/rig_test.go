@@ -47,7 +47,7 @@ func (s *said) Add(i intent.Intent) {
 	}
 }
 
-// take returns what was said since the last take.
+// take returns the intents since the last take.
 func (s *said) take() []string {
 	all := *s
 	*s = nil
@@ -59,7 +59,7 @@ type silence struct{}
 
 func (silence) Add(intent.Intent) {}
 
-// counter hands out 1, 2, 3 … up to its limit.
+// counter returns 1, 2, 3 … up to its limit.
 func counter(limit wamble.BoardID) NewID {
 	next := wamble.BoardID(0)
 	return func() (wamble.BoardID, bool) {
@@ -144,7 +144,7 @@ func (r *rig) play(id wamble.BoardID, s wamble.SessionID, uci string) Played {
 	return done
 }
 
-// expect compares what was said since the last time.
+// expect compares the intents since the last call.
 func (r *rig) expect(want ...string) {
 	r.t.Helper()
 	if got := r.said.take(); !slices.Equal(got, want) {

@@ -13,7 +13,7 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// sleepyPool is a pool in the middle of play in which some boards sleep.
+// sleepyPool is a pool in the middle of play in which some boards are dormant.
 func sleepyPool(t testing.TB, boards, moves, players int) *Pool {
 	t.Helper()
 	p := busyPool(t, boards, moves)
@@ -27,7 +27,7 @@ func sleepyPool(t testing.TB, boards, moves, players int) *Pool {
 	return p
 }
 
-// shelved returns the pool of the next image: what it reads later is on its shelf.
+// shelved returns the pool of the next process, which reads the rest from its shelf later.
 // Between writes ahead, play changes the first pool.
 func shelved(t testing.TB, p *Pool, part int, play func()) *Pool {
 	t.Helper()
@@ -49,8 +49,8 @@ func shelved(t testing.TB, p *Pool, part int, play func()) *Pool {
 	return q
 }
 
-// TestShelveWoken: a board that was written ahead in vain costs little memory, since
-// nobody is served meanwhile, and there are thousands.
+// TestShelveWoken: a board that was written ahead in vain costs little memory, because the
+// server is paused meanwhile, and thousands of boards may do so.
 func TestShelveWoken(t *testing.T) {
 	p := sleepyPool(t, 2000, 4000, 100)
 	a := p.BeginAhead(2)
@@ -76,7 +76,7 @@ func TestShelveWoken(t *testing.T) {
 	}
 }
 
-// contents is what every board of a pool is, by number; the shelf must be empty.
+// contents returns the state of every board of a pool, by number; the shelf must be empty.
 func contents(p *Pool) map[wamble.BoardID]string {
 	all := map[wamble.BoardID]string{}
 	for b := range p.All() {
@@ -85,9 +85,9 @@ func contents(p *Pool) map[wamble.BoardID]string {
 	return all
 }
 
-// TestShelf: boards that were written ahead, while others got and moved some of them,
-// are all in the next image, each as it was last, whether they are taken in their turn
-// or asked for.
+// TestShelf: boards that were written ahead, while others got and moved some of them, are all
+// in the next process, each in its last state, whether they are read in their turn or on
+// demand.
 func TestShelf(t *testing.T) {
 	rng := prooftest.Random(t)
 	for round := range prooftest.Sized(10, 30, 1000) {
@@ -209,7 +209,7 @@ func TestShelfAwake(t *testing.T) {
 	}
 }
 
-// TestShelfDamaged: no bytes make a pool panic, and most damage is told; a checksum of
+// TestShelfDamaged: no bytes make a pool panic, and most damage is reported; a checksum of
 // the whole finds the rest.
 func TestShelfDamaged(t *testing.T) {
 	p := sleepyPool(t, 20, 100, 2)

@@ -12,9 +12,9 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// The simulation plays a small world on a real pool: visitors think for 1 to 5 s, play
-// 10 to 30 moves and close the tab without a word; half of the visits are by somebody
-// who was here before. Games end after about 77 plies, as those of beginners do.
+// The simulation plays a small server on a real pool: visitors think for 1 to 5 s, play 10 to
+// 30 moves and close the tab without a word; half of the visits are by a former visitor.
+// Games end after about 77 plies, as those of beginners do.
 type sim struct {
 	*rig
 	rng     *rand.Rand
@@ -22,32 +22,32 @@ type sim struct {
 	away    []wamble.SessionID
 	people  wamble.SessionID
 	left    map[wamble.SessionID][2]wamble.BoardID
-	games   map[wamble.SessionID]int // on which he has moved
+	games   map[wamble.SessionID]int // in which the visitor has moved
 	lengths map[wamble.BoardID]int
 	ended   map[wamble.BoardID]bool
 	figures simFigures
 }
 
-// simSeat is where one visitor after the other sits.
+// simSeat is a seat for one visitor after the other.
 type simSeat struct {
-	at    time.Time // of his next move, or of the next visitor's arrival
+	at    time.Time // of the next move, or of the next visitor's arrival
 	who   wamble.SessionID
-	moves int // that he will make
+	moves int // left in this visit
 	met   map[wamble.BoardID]bool
 	moved map[wamble.BoardID]bool
 }
 
-// simFigures is what the simulation measures.
+// simFigures are the figures that the simulation measures.
 type simFigures struct {
 	moves, games, visits, sawEnd, given, own, fresh int
-	same                                            int       // boards that he got again right after his move
+	same                                            int       // boards that visitors got again right after their move
 	early                                           int       // boards on which at most two moves were made
 	movedEnd                                        int       // visits that see the end of a game that the visitor moved in
 	gaps                                            []float64 // seconds that a board waited
 }
 
-// newSim returns a world without boards. With maxMoves games end then, and not as those
-// of beginners do.
+// newSim returns a simulation without boards. With maxMoves games end after so many moves,
+// and not as those of beginners do.
 func newSim(t *testing.T, players, maxMoves int, seed uint64) *sim {
 	r := newRig(t, func(o *Options) { *o = defaultOptions(); o.MaxMoves = maxMoves })
 	s := &sim{
@@ -189,9 +189,9 @@ func (f *simFigures) gap() float64 {
 	return f.gaps[len(f.gaps)/2]
 }
 
-// TestWorldLives: games end, boards do not wait, and visitors see ends; within a fifth of
-// what was wanted of the rules of this package before they were written. Boards are
-// seldom new, and nobody gets the board again that he has just left.
+// TestWorldLives: games end, boards do not wait, and visitors see ends; within a fifth of the
+// targets that were set before the rules of this package were written. Boards are seldom new,
+// and nobody gets the board again that they have just left.
 func TestWorldLives(t *testing.T) {
 	for _, tc := range []struct {
 		players   int

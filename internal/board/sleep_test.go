@@ -11,8 +11,8 @@ import (
 	"wamble/chess"
 )
 
-// TestPoolFollowsThePeople: two boards are in play for each player who is here, a few
-// more at most; the others sleep, and wake when people come, before new ones are made.
+// TestPoolFollowsThePeople: two boards are in play for each player present, a few more at
+// most; the others become dormant, and are woken when players come, before new ones are made.
 func TestPoolFollowsThePeople(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MinBoards, o.MaxBoards, o.PerPlayer = 4, 1024, 2 })
 	inPlay := func(want int) {
@@ -102,8 +102,8 @@ func TestAdvancedBoardsStayAwake(t *testing.T) {
 	}
 }
 
-// TestLargeWorldWakesSlowly: restored boards sleep, and no call looks at all of them:
-// none is dealt but those that somebody needs.
+// TestLargeWorldWakesSlowly: restored boards are dormant, and no call visits all of them:
+// only those that players need are set up.
 func TestLargeWorldWakesSlowly(t *testing.T) {
 	const boards = 50_000
 	o := defaultOptions()

@@ -51,7 +51,7 @@ func TestSnapshot(t *testing.T) {
 	if again := q.Snapshot(nil); !bytes.Equal(again, state) {
 		t.Error("the snapshot of the snapshot is another")
 	}
-	// From here on both answer alike.
+	// From here on both must answer alike.
 	p.rng, q.rng = newRand(9), newRand(9)
 	p.newID, q.newID = counter(1<<40), counter(1<<40)
 	var saidP, saidQ said
@@ -148,8 +148,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzRestore restores a board as a store might have it: whatever is accepted
-// is a board that can be played on.
+// FuzzRestore restores a board as a store might have it: a board that is accepted can be
+// played on.
 func FuzzRestore(f *testing.F) {
 	f.Add("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", uint8(2), int16(-1), "", int64(0), int64(0))
 	f.Add("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", uint8(1), int16(-1), "e2e4", int64(7), int64(60))

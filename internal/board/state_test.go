@@ -7,7 +7,7 @@ import (
 	"wamble"
 )
 
-// Every transition of the table of states, with what is to be kept, in order.
+// Every transition of the table of states, with its intents, in order.
 func TestTransitions(t *testing.T) {
 	const fortnight = "336h0m0s"
 	for _, tc := range []struct {
@@ -247,14 +247,14 @@ func TestReleasedSaysWhoAndWhy(t *testing.T) {
 	check(t, r.Pool)
 }
 
-// TestGoneAndBack: who is gone gets his board back if nobody took it; who took it is
-// not asked, and the first is told so.
+// TestGoneAndBack: an absent player gets their board back if nobody took it; a player who
+// took it keeps it, and the first is told so.
 func TestGoneAndBack(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 3 })
 	r.assign(7)
 	r.after(5 * time.Minute)
 	if got := r.Due(r.now, nil, &r.said); len(got) != 1 || got[0] != (Released{1, 7, HolderGone}) || r.Former(7) != 1 || r.Here() != 0 {
-		t.Fatalf("due: %+v, kept for him: %d, here: %d", got, r.Former(7), r.Here())
+		t.Fatalf("due: %+v, kept for the player: %d, here: %d", got, r.Former(7), r.Here())
 	}
 	check(t, r.Pool)
 	loaded, err := Load(*r.Options(), counter(0), newRand(1), r.Snapshot(nil))
@@ -262,7 +262,7 @@ func TestGoneAndBack(t *testing.T) {
 		t.Fatalf("after a snapshot: %d, %v", loaded.Former(7), err)
 	}
 	if b := r.assign(7); b.ID() != 1 || r.Former(7) != 0 {
-		t.Fatalf("he got board %d", b.ID())
+		t.Fatalf("the player got board %d", b.ID())
 	}
 	r.after(5 * time.Minute)
 	r.Due(r.now, nil, &r.said)
@@ -271,7 +271,7 @@ func TestGoneAndBack(t *testing.T) {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	if b := r.assign(7); b.ID() == 1 {
-		t.Error("he has the board that another got")
+		t.Error("the player has the board that another got")
 	}
 	check(t, r.Pool)
 }
@@ -329,7 +329,7 @@ func TestNext(t *testing.T) {
 	if want := r.now.Add(4 * time.Minute); !ok || !at.Equal(want) { // the alarm of the holder
 		t.Errorf("next at %s, %v; want %s", at, ok, want)
 	}
-	// A second move on the board delays it, which Next need not know before.
+	// A second move on the board delays it, which Next need not take into account before.
 	r.assign(8)
 	r.after(time.Minute)
 	r.play(1, 8, "e7e5")

@@ -36,7 +36,7 @@ func newTable(t testing.TB, boards, sessions int) *table {
 	return tb
 }
 
-// move lets the next player move and switches him to another board.
+// move lets the next player move and switches them to another board.
 func (tb *table) move(t testing.TB) {
 	tb.next++
 	i := tb.next * 7919 % len(tb.held)

@@ -14,19 +14,19 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/world.json anew")
 
-// worldFile has the figures of the simulation in some worlds; a real server is held to
-// them (TestWorldLives of package server).
+// worldFile has the figures of several simulations; a real server must have the same
+// (TestWorldLives of package server).
 const worldFile = "testdata/world.json"
 
-// worldFigures is how a world lives in which every game is a draw after 77 plies: it is
-// empty at first, Warm minutes pass, then Measured minutes are measured.
+// worldFigures are the measured figures of a simulation in which every game is a draw after
+// 77 plies: it is empty at first, Warm minutes pass, then Measured minutes are measured.
 type worldFigures struct {
 	Size                    string // "short", "usual" or "long": when a real server is measured
 	Players, Warm, Measured int
 	Games                   spread // that end in an hour
 	Waits                   spread // seconds that a board waits for an answer, on average
 	SawEnd                  spread // of the visits, those that see the end of a game that the visitor moved in
-	Own                     spread // of the boards given, those on which the player moved last himself
+	Own                     spread // of the boards given, those on which the player's own move was the last
 }
 
 // spread is the mean of a figure over many worlds, and its standard deviation.
@@ -34,7 +34,7 @@ type spread struct{ Mean, SD float64 }
 
 const worldPlies = 77
 
-// measure simulates a world.
+// measure runs a simulation.
 func (w *worldFigures) measure(t *testing.T, seed uint64) [4]float64 {
 	s := newSim(t, w.Players, worldPlies, seed)
 	s.run(time.Duration(w.Warm) * time.Minute)
@@ -50,7 +50,7 @@ func (w *worldFigures) measure(t *testing.T, seed uint64) [4]float64 {
 	}
 }
 
-// spreads simulates many worlds.
+// spreads runs many simulations.
 func (w *worldFigures) spreads(t *testing.T, seed uint64, worlds int) (of [4]spread) {
 	var sum, squares [4]float64
 	for i := range worlds {
@@ -67,7 +67,7 @@ func (w *worldFigures) spreads(t *testing.T, seed uint64, worlds int) (of [4]spr
 	return of
 }
 
-// TestWorldFigures: testdata/world.json is what the simulation measures.
+// TestWorldFigures: testdata/world.json has the figures that the simulation measures.
 func TestWorldFigures(t *testing.T) {
 	text, err := os.ReadFile(worldFile)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"wamble/wire"
 )
 
-// TestMain makes this binary an engine when it is asked to be one: a process that
-// finds no file of its second argument makes one, and misbehaves in its first search.
+// TestMain runs this binary as an engine if its arguments ask for it: a process that finds no
+// file of its second argument makes one, and misbehaves in its first search.
 func TestMain(m *testing.M) {
 	if len(os.Args) != 4 || os.Args[1] != "engine" {
 		os.Exit(m.Run())
@@ -190,7 +190,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestRefusedForGood: a server that lets no bots in ends the crowd.
+// TestRefusedForGood: a server that admits no bots ends the crowd.
 func TestRefusedForGood(t *testing.T) {
 	c := Pool{Player: Novice{}, Address: refusing(t)}
 	err := c.Run(t.Context(), 2)
@@ -199,7 +199,7 @@ func TestRefusedForGood(t *testing.T) {
 	}
 }
 
-// refusing is the address of a server that wants no bots.
+// refusing returns the address of a server that admits no bots.
 func refusing(t *testing.T) string {
 	t.Helper()
 	s, err := clienttest.Start(
@@ -212,8 +212,7 @@ func refusing(t *testing.T) string {
 	return s.UDP()
 }
 
-// TestRefusedMove: a seat whose move is refused asks which board is its own, and
-// plays on.
+// TestRefusedMove: a seat whose move is refused asks which board is its own, and plays on.
 func TestRefusedMove(t *testing.T) {
 	s, err := clienttest.Start(
 		clienttest.Expect(wire.CtrlPlayerMove).Deny(wamble.MoveRejected, "not yours"),
@@ -238,8 +237,8 @@ func TestRefusedMove(t *testing.T) {
 	}
 }
 
-// TestRest: a seat takes its pace for a move, give or take half of it, and what its
-// player thought is part of that.
+// TestRest: the time of a seat's move is its pace, plus or minus half of it, and includes the
+// time that its player thought.
 func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := Pool{Pace: 2 * time.Second}
@@ -269,7 +268,7 @@ func TestRest(t *testing.T) {
 	})
 }
 
-// TestPace: the moves of a seat come to the server at its pace.
+// TestPace: the moves of a seat arrive at the server at its pace.
 func TestPace(t *testing.T) {
 	const moves, pace = 4, 50 * time.Millisecond
 	times := make(chan time.Time, moves+1)

@@ -12,9 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite expected files")
 
-// TestGolden runs every pair of testdata/*.golden: a configuration, and what
-// comes of it: what is set for every profile and the rules, or the errors; then
-// the warnings.
+// TestGolden runs every pair of testdata/*.golden: a configuration, and its result: the
+// options set for every profile and the rules, or the errors; then the warnings.
 func TestGolden(t *testing.T) { lisptest.Golden(t, *update, outcome) }
 
 // TestEveryMessageHasGolden: each message and hint in the source of this
@@ -71,7 +70,7 @@ func outcome(input string) string {
 	return out.String()
 }
 
-// ruleText writes what is not zero in a rule.
+// ruleText formats the non-zero fields of a rule.
 func ruleText(r wamble.PolicyRule) string {
 	who := fmt.Sprint("id ", r.Who.ID)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestHouse: every profile knows the policy, and who runs beside it.
+// TestHouse: every profile has the policy, and the profiles that run beside it.
 func TestHouse(t *testing.T) {
 	c, err := Load("t", `
 (def reservation-timeout 60)
@@ -31,7 +31,7 @@ func TestHouse(t *testing.T) {
 	if len(house.Rules) != 1 || len(house.Tags) != 1 || c.Default.House != house {
 		t.Errorf("got %+v", house)
 	}
-	// Nothing else runs: then the default profile is there for everybody.
+	// Without profiles the default profile is there for everybody.
 	c = Defaults()
 	if got := c.Default.House.Profiles; len(got) != 1 || got[0].Name != DefaultName || !got[0].Advertise {
 		t.Errorf("got %+v, want the default profile", got)

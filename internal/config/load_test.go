@@ -25,8 +25,8 @@ func mustLoad(t *testing.T, text string) *Config {
 	return c
 }
 
-// TestDefaults pins the defaults that other rooms and the documents of the
-// original rely on.
+// TestDefaults pins the defaults that other packages and the documents of the original rely
+// on.
 func TestDefaults(t *testing.T) {
 	p := Defaults().Default
 	for _, c := range []struct {
@@ -53,7 +53,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestPorts: which ports a profile has.
+// TestPorts: the ports of a profile.
 func TestPorts(t *testing.T) {
 	for _, c := range []struct {
 		text      string
@@ -213,7 +213,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestDiff: what a reload would have to do.
+// TestDiff: the steps that a reload would need.
 func TestDiff(t *testing.T) {
 	const two = "(defprofile a ((def port 1) (def advertise 1))) (defprofile b ((def port 2) (def advertise 1)))"
 	for _, c := range []struct {
@@ -292,7 +292,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// said is what loading some hostile files must say.
+// said has the errors of some hostile files.
 var said = map[string]string{
 	"profiles":      "there are more than 1000 profiles",
 	"chain":         "more than 32 profiles inherit from each other in a row",
@@ -300,7 +300,7 @@ var said = map[string]string{
 	"rules by loop": "there are more than 10000 policy rules",
 }
 
-// TestDatabase: where the password and the port come from.
+// TestDatabase: the sources of the password and the port.
 func TestDatabase(t *testing.T) {
 	read := func(name string) ([]byte, error) {
 		if name == "/run/pw" {
@@ -347,8 +347,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestHome: which of the machines this one is says the option, or the address that it
-// listens on, and never a host that clients are not told of.
+// TestHome: this machine is the one that the option names, or that has the address it listens
+// on, and never a host that is not announced to clients.
 func TestHome(t *testing.T) {
 	for text, want := range map[string]string{
 		`(def cluster-endpoints "192.0.2.1 b.example") (def listen-address "192.0.2.1")`:                                "192.0.2.1",

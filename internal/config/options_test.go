@@ -17,8 +17,8 @@ var rooms = []string{
 	"journal", "postgres", "sqlite", "profile", "handoff", "server",
 }
 
-// TestOptions proves that a field of options.go is all that an option needs:
-// every field describes itself completely, and everything else has it.
+// TestOptions: a field of options.go is all that an option needs: every field describes
+// itself completely, and is in all documents.
 func TestOptions(t *testing.T) {
 	text, starter, shown := manual(), Starter(), map[string]bool{}
 	for _, s := range slices.Concat(Defaults().Settings(), Defaults().Default.Settings()) {
@@ -151,7 +151,7 @@ func TestRangeEdges(t *testing.T) {
 	}
 }
 
-// TestManual keeps docs/configuration.md equal to what the code says.
+// TestManual keeps docs/configuration.md equal to the table of options.
 func TestManual(t *testing.T) {
 	const file = "../../docs/configuration.md"
 	if *update {

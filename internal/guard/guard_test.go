@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCall: an error stays what it is, and a panic becomes one with its stack.
+// TestCall: an error is returned unchanged, and a panic becomes one with its stack.
 func TestCall(t *testing.T) {
 	plain := errors.New("plain")
 	if err := Call("a test", func() error { return plain }); err != plain {

@@ -96,7 +96,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever is accepted is written again, and read the same.
+// FuzzDecode: an accepted environment is written again, and read the same.
 func FuzzDecode(f *testing.F) {
 	f.Add("a=5,b=6", "http/a=7,/admin=8", "a=/x%2Cy", `{"began":1,"old":9}`)
 	f.Add("", "", "", "")

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// The images of these tests are this test binary, told by a variable what to be.
+// The processes of these tests run this test binary, in the mode of a variable.
 const asImage = "WAMBLE_TEST_IMAGE"
 
 func TestMain(m *testing.M) {
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// firstImage has a UDP socket, and hands it over; the first time to a binary that
-// is none.
+// firstImage opens a UDP socket and hands it over: first to a file that is no program, which
+// fails, then to secondImage. When the socket is given back, it runs backImage.
 func firstImage() {
 	if h, err := Inherit(); err != nil {
 		panic(err)
@@ -72,7 +72,7 @@ func firstImage() {
 	panic(h.Exec("/proc/self/exe", os.Args, os.Environ()))
 }
 
-// secondImage answers one datagram, then finds that it cannot go on.
+// secondImage answers one datagram, then gives back.
 func secondImage() {
 	h, err := Inherit()
 	if err != nil {
@@ -86,13 +86,13 @@ func secondImage() {
 	panic(h.Back(errors.New("cannot adopt"), os.Args, os.Environ()))
 }
 
-// backImage is the first image again.
+// backImage is the first image after the socket was given back.
 func backImage(h *Inheritance) {
 	fmt.Println("back: pid", os.Getpid(), "because", h.Note.Failure)
 	answer(h)
 }
 
-// answer echoes one datagram on the inherited socket, which goes on.
+// answer echoes one datagram on the inherited socket, which stays open.
 func answer(h *Inheritance) {
 	fd, err := syscall.Dup(h.Sockets["club"])
 	if err != nil {
@@ -113,8 +113,8 @@ func answer(h *Inheritance) {
 	conn.WriteTo(b[:n], from)
 }
 
-// TestExec: a socket goes through three images of one process, one of which is
-// broken and one of which goes back.
+// TestExec: a socket goes through three programs of one process, one of which is broken and
+// one of which gives it back.
 func TestExec(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asImage+"=first")
@@ -166,7 +166,7 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// TestCheck: what a binary says of itself.
+// TestCheck: a binary's report about itself.
 func TestCheck(t *testing.T) {
 	for _, tc := range []struct{ image, binary, want string }{
 		{"check", os.Args[0], ""},
@@ -182,7 +182,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestTake: what is not taken is closed.
+// TestTake: an inherited descriptor that is not taken is closed.
 func TestTake(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

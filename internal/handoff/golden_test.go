@@ -15,9 +15,9 @@ import (
 
 var update = flag.Bool("update", false, "record a state of this version in testdata, beside the older ones")
 
-// TestOlderStates: states that older images wrote are adopted. One that cannot be any
-// more means that a handoff from such an image gives back: change the protocol of the
-// handoff instead, which refuses it in the check.
+// TestOlderStates: states that older processes wrote are adopted. If one cannot be any more,
+// a handoff from such a process gives back: change the protocol of the handoff instead, which
+// refuses it in the check.
 func TestOlderStates(t *testing.T) {
 	if *update {
 		recordState(t, filepath.Join("testdata", "newest.state.gz"))

@@ -93,8 +93,8 @@ func greet(t *testing.T, s *Process) {
 	}
 }
 
-// TestStateNotWritten: a state file that cannot be written when everything is
-// frozen already: everything goes on.
+// TestStateNotWritten: if a state file cannot be written when everything is frozen already,
+// everything goes on.
 func TestStateNotWritten(t *testing.T) {
 	s := serving(t)
 	for range 3 {
@@ -117,7 +117,7 @@ func TestStateNotWritten(t *testing.T) {
 	greet(t, s)
 }
 
-// TestAdopt: what one image writes the next one adopts.
+// TestAdopt: the next process adopts what one has written.
 func TestAdopt(t *testing.T) {
 	s := serving(t)
 	greet(t, s)
@@ -158,9 +158,9 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestFinish: a handoff ends when the profiles that were handed over serve. A new one
-// that waits for its database keeps nobody waiting: garbage is collected again, the
-// states are removed, and who asked is answered.
+// TestFinish: a handoff ends when the profiles that were handed over serve. A new one that
+// waits for its database delays nothing: garbage is collected again, the states are removed,
+// and the handoff's caller is answered.
 func TestFinish(t *testing.T) {
 	s := serving(t)
 	greet(t, s)

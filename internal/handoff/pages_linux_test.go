@@ -23,7 +23,7 @@ nonsense
 	}
 }
 
-// TestJoinPages: memory holds what it held, and an end in the past is one.
+// TestJoinPages: memory keeps its content, and a deadline in the past ends the work.
 func TestJoinPages(t *testing.T) {
 	memory := bytes.Repeat([]byte("wamble!\n"), 4<<20)
 	want := bytes.Clone(memory)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// private is a directory that nobody else may write to.
+// private is a directory that only this user may write to.
 func private(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "state")
@@ -124,7 +124,7 @@ func testDamaged(t *testing.T, path string) {
 	}
 }
 
-// TestCreateRefuses: what is wrong is found before anybody has to wait.
+// TestCreateRefuses: errors are found before players have to wait.
 func TestCreateRefuses(t *testing.T) {
 	dir := private(t)
 	if _, err := Create(filepath.Join(dir, "nowhere"), "club", 1); !errors.Is(err, os.ErrNotExist) {

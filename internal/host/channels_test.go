@@ -28,8 +28,7 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// standIn is a host with a server that does nothing but count what the profile
-// blitz is told.
+// standIn is a host with a server that only counts the inputs of the profile blitz.
 func standIn(t *testing.T, told *int) *Host {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,7 +91,7 @@ func standIn(t *testing.T, told *int) *Host {
 	})
 }
 
-// nobody is a store without people.
+// nobody is a store without players.
 type nobody struct{}
 
 func (nobody) People(context.Context, wamble.PeopleQuery) ([]wamble.Person, error) { return nil, nil }
@@ -118,10 +117,10 @@ func (nobody) Leaderboard(context.Context, wamble.LeaderboardQuery) (wamble.Lead
 	return wamble.Leaderboard{}, nil
 }
 
-// missing reports whether an error says only that a dead letter is not there.
+// missing reports whether an error says only that a dead letter does not exist.
 func missing(text string) bool { return strings.Contains(text, runner.ErrNotFound.Error()) }
 
-// TestLongTexts: what players would read only in part is refused, and nobody is told
+// TestLongTexts: a text that players would see only in part is refused, and no player is sent
 // any of it.
 func TestLongTexts(t *testing.T) {
 	told := 0
@@ -142,9 +141,9 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// TestChannels: every command is reached through each of its doors and through no
-// other, the profiles are told what is for them, and what changes something leaves
-// its line in the audit log: who gave it through which door, and its arguments.
+// TestChannels: every command is reached through each of its channels and through no other,
+// the profiles get its inputs, and a change is in the audit log: its actor, its channel and
+// its arguments.
 func TestChannels(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)
@@ -185,7 +184,7 @@ func TestChannels(t *testing.T) {
 		told = 0
 		want := 0
 		var result json.RawMessage
-		prepare := func() { // there is a token to be revoked, and none to be made
+		prepare := func() { // a token to be revoked, and none to be made
 			h.Tokens.revoke("ann")
 			if c.Name == "token-revoke" {
 				h.Tokens.create("ann", Read, time.Now())
@@ -227,7 +226,7 @@ func TestChannels(t *testing.T) {
 		}
 		var from []string
 		for _, line := range lines {
-			if line.Command != c.Name || line.Error != "" { // the line before says what was to be done
+			if line.Command != c.Name || line.Error != "" { // the line before announces the command
 				continue
 			}
 			from = append(from, line.From)
@@ -248,8 +247,8 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-// TestNotServing: what lasts is no error for a profile that does not serve players,
-// and kept for it; the rest is an error.
+// TestNotServing: a lasting command succeeds for a profile that does not serve players, and
+// is kept for it; others are an error.
 func TestNotServing(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)

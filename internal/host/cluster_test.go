@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestClusterText: 'wamble status --cluster' has a line for each machine, and says what is
-// wrong.
+// TestClusterText: 'wamble status --cluster' has a line for each machine, and shows its
+// faults.
 func TestClusterText(t *testing.T) {
 	c := &Cluster{Nodes: []NodeStatus{
 		{Name: "a", Self: true, Ready: true, Address: "10.0.0.1:8886", Version: "1.2", Parts: []int{2, 0}, Players: 7, Moves: 900, Lag: 1.5, Dead: 1},

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestCommands walks the table: no cell is empty that a door of the command needs.
+// TestCommands walks the table: no cell is empty that a channel of the command needs.
 func TestCommands(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range Commands {

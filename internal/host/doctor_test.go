@@ -11,8 +11,8 @@ import (
 	"wamble/internal/transport"
 )
 
-// TestDoctorOfLimits: few open files, a full disk and a buffer that no kernel
-// grants are found, and a clock is always spoken of.
+// TestDoctorOfLimits: few open files, a full disk and a buffer that no kernel grants are
+// reported, and the clock always.
 func TestDoctorOfLimits(t *testing.T) {
 	load := func(text string) *config.Config {
 		c, err := config.Load("test.conf", text, config.Params{})
@@ -55,9 +55,8 @@ func TestDoctorOfLimits(t *testing.T) {
 	}
 }
 
-// TestDoctorOfEncryption: every mode of db-sslmode is explained, and those that
-// somebody on the way can get around are doubtful where the connection leaves the
-// machine.
+// TestDoctorOfEncryption: every mode of db-sslmode is explained, and those that an attacker
+// on the way can get around are doubtful where the connection leaves the machine.
 func TestDoctorOfEncryption(t *testing.T) {
 	safe := map[string]bool{"verify-ca": true, "verify-full": true}
 	for host, far := range map[string]bool{

@@ -121,8 +121,8 @@ func TestBanEverywhere(t *testing.T) {
 	bans("banned again, read again", profile("blitz"), 1)
 }
 
-// TestBansSince: a profile that runs is told what others have changed, and what is older than
-// what is known is not heard.
+// TestBansSince: a running profile gets the changes of others, and a change older than its
+// own state is ignored.
 func TestBansSince(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)

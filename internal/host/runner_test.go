@@ -10,8 +10,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// TestQueueTitle: the desk names the profile of a queue; in a journal that holds several
-// shards it names the shard, in that of a part the part is the shard.
+// TestQueueTitle: the title of a queue is its profile; in a journal of several shards it is
+// the shard, and in that of a partition the partition's shard.
 func TestQueueTitle(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {

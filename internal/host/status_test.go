@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestStatusOfStopped: who asks a process that does not run, as after SIGSTOP, is told so
-// instead of waiting.
+// TestStatusOfStopped: the status of a process that does not run, as after SIGSTOP, is an
+// error that says so, without a wait.
 func TestStatusOfStopped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestRoles: each command is for those whose role suffices, and what they do is in the
-// audit log with their names.
+// TestRoles: each command needs its role, and what is done is in the audit log with the name
+// of the token.
 func TestRoles(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)
@@ -81,7 +81,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestTokens: tokens are known until they are revoked, after a restart too, and kept as
+// TestTokens: tokens are valid until they are revoked, after a restart too, and stored as
 // hashes.
 func TestTokens(t *testing.T) {
 	dir := t.TempDir()
@@ -125,8 +125,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestAuditRotates: the audit log begins a new file when it is large, keeps so many, and
-// is read across them.
+// TestAuditRotates: the audit log begins a new file when it is large, keeps a bounded number,
+// and is read across them.
 func TestAuditRotates(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)

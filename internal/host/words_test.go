@@ -14,7 +14,7 @@ import (
 	"wamble/internal/config"
 )
 
-// TestCommandLog: the log of a command says whom it is about, but never a token.
+// TestCommandLog: the log of a command names the player it is about, but never a token.
 func TestCommandLog(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)
@@ -62,7 +62,7 @@ func TestByName(t *testing.T) {
 	}
 }
 
-// TestKindWords: an error says one thing, and what to do.
+// TestKindWords: an error names one fault, and what to do.
 func TestKindWords(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)

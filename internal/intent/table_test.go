@@ -77,8 +77,8 @@ func TestTableIsWhole(t *testing.T) {
 	}
 }
 
-// TestTableFirstField: what an intent overwrites, and whose identity it changes,
-// is read from the number that its bytes begin with.
+// TestTableFirstField: the row that an intent overwrites, and the identity that it changes,
+// are read from the number that its bytes begin with.
 func TestTableFirstField(t *testing.T) {
 	for _, row := range table {
 		if row.Overwrites == KeepsAll && row.Barrier != ChangesIdentity {
@@ -102,7 +102,7 @@ func TestTableFirstField(t *testing.T) {
 	}
 }
 
-// TestTableSize: every intent counts, and texts count in full.
+// TestTableSize: the size of every intent is counted, and texts in full.
 func TestTableSize(t *testing.T) {
 	for _, row := range table {
 		if row.Size(0) <= 0 || row.Size(100) < row.Size(0) {
@@ -114,8 +114,7 @@ func TestTableSize(t *testing.T) {
 	}
 }
 
-// TestCheckWantsFields: no kind takes an intent of which nothing is set, or
-// only the time.
+// TestCheckWantsFields: no kind accepts an intent without fields, or only with the time.
 func TestCheckWantsFields(t *testing.T) {
 	for _, k := range Kinds() {
 		timed := k.New()
@@ -143,7 +142,7 @@ func TestCheckIsFree(t *testing.T) {
 	}
 }
 
-// TestCheckTexts tells the reasons apart, in the words that dead letters carry.
+// TestCheckTexts distinguishes the reasons, by the texts that dead letters carry.
 func TestCheckTexts(t *testing.T) {
 	at := time.Unix(1e9, 0)
 	for _, c := range []struct {

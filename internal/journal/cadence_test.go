@@ -15,8 +15,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// TestCadence runs a drain on a clock that moves only when everybody waits, and
-// looks when what was posted is applied.
+// TestCadence runs a drain on a synthetic clock, and checks when the posted messages are
+// applied.
 func TestCadence(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -37,8 +37,8 @@ func TestCadence(t *testing.T) {
 	}
 }
 
-// timeDrain posts n messages to an idle drain, whose store fails as told, and
-// wants all of them applied after exactly that time.
+// timeDrain posts n messages to an idle drain, whose store returns the errors in fail, and
+// requires that all of them are applied after exactly that time.
 func timeDrain(t *testing.T, n int, fail []error, want time.Duration) {
 	r, err := runner.Open(memstore.New(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
 	if err != nil {
@@ -84,9 +84,9 @@ func timeDrain(t *testing.T, n int, fail []error, want time.Duration) {
 	}
 }
 
-// TestDrainRests: a drain rests for as long as it is told after a transaction, when the
-// batch is acknowledged, and takes what came meanwhile in one transaction, or as much as
-// it is told; sooner, if somebody is in haste.
+// TestDrainRests: a drain pauses for the requested time after a transaction, when the batch
+// is acknowledged, and takes what came meanwhile in one transaction, or as much as is
+// allowed; sooner, if a caller is in a hurry.
 func TestDrainRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := runner.Open(memstore.New(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
@@ -160,8 +160,8 @@ func TestDrainRests(t *testing.T) {
 	})
 }
 
-// TestDrainAhead: a drain takes messages for as many transactions as it is told from the
-// journal at once, each of them as large as it is told, and acknowledges them together.
+// TestDrainAhead: a drain takes the messages of as many transactions as requested from the
+// journal at once, each of the requested size, and acknowledges them together.
 func TestDrainAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := runner.Open(memstore.New(), runner.Options{Schema: Schema, Create: true, MinFree: -1})
@@ -206,8 +206,7 @@ func TestDrainAhead(t *testing.T) {
 	})
 }
 
-// TestDrainAtRest: a drain that is kept from its work tries again after the period,
-// not at once.
+// TestDrainAtRest: a drain that is blocked tries again after the period, not at once.
 func TestDrainAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := runner.Open(memstore.New(), runner.Options{Schema: Schema, Create: true, MinFree: -1})

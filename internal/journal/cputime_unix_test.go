@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// cpuTime is what this process has used of the processors: on a busy machine it
-// says more than the clock.
+// cpuTime returns the processor time of this process: on a busy machine it is more exact than
+// the clock.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

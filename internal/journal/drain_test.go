@@ -16,8 +16,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// fakeStore keeps what it was given, refuses what it was told to refuse, and
-// fails when it was told to fail.
+// fakeStore keeps what it is given, except the messages that the test makes it refuse and the
+// calls that the test makes fail.
 type fakeStore struct {
 	store.Store
 	cursor  uint64
@@ -230,14 +230,14 @@ func TestDrainBuriesOnlyWhatFails(t *testing.T) {
 	}
 }
 
-// TestDrainBuriesAfterACrash dies between the transaction that left out a bad
-// intent and the acknowledgement: the intent must still reach the dead letters.
+// TestDrainBuriesAfterACrash crashes between the transaction that left out a bad intent and
+// the acknowledgement: the intent must still reach the dead letters.
 func TestDrainBuriesAfterACrash(t *testing.T) {
 	db := &fakeStore{refuse: map[string]bool{"move 2/1": true}}
 	r, d := openDrain(t, db)
 	post(t, r, d, move(1, 1))
 	post(t, r, d, move(2, 1))
-	db.applied, db.cursor = []string{"move 1/1"}, 2 // what the first life did
+	db.applied, db.cursor = []string{"move 1/1"}, 2 // by the first process
 	post(t, r, d, move(1, 2))
 	empty(t, d)
 	if want := []string{"move 1/1", "move 1/2"}; !slices.Equal(db.applied, want) {
@@ -281,8 +281,8 @@ func TestDrainBuriesOnce(t *testing.T) {
 	}
 }
 
-// TestDeadLettersAreTold: each is counted once, in few words whatever their
-// number, and the reason names the kind once.
+// TestDeadLettersAreTold: each is counted once, in one short report whatever their number,
+// and the reason names the kind once.
 func TestDeadLettersAreTold(t *testing.T) {
 	db := &fakeStore{refuse: map[string]bool{}, because: "RECORD_MOVE: RECORD_MOVE: ply 1 is taken"}
 	r, d := openDrain(t, db)
@@ -303,8 +303,8 @@ func TestDeadLettersAreTold(t *testing.T) {
 	}
 }
 
-// TestDeadLettersAreToldSlowly: a store that refuses something all the time is
-// told of every ten seconds.
+// TestDeadLettersAreToldSlowly: a store that refuses messages all the time is reported every
+// ten seconds.
 func TestDeadLettersAreToldSlowly(t *testing.T) {
 	var told []int
 	d := &Drain{o: DrainOptions{OnDeadLetters: func(count int, _ error) { told = append(told, count) }}}
@@ -340,7 +340,7 @@ func TestDrainBuriesGarbage(t *testing.T) {
 	}
 }
 
-// TestDrainRefusesACursorThatWentBack: somebody else writes for this profile.
+// TestDrainRefusesACursorThatWentBack: another server writes for this profile.
 func TestDrainRefusesACursorThatWentBack(t *testing.T) {
 	db := &fakeStore{}
 	r, d := openDrain(t, db)
@@ -378,7 +378,7 @@ func (s *stopping) Apply(ctx context.Context, b store.Batch) error {
 	return fmt.Errorf("%w: %w", store.ErrTransient, ctx.Err())
 }
 
-// TestDrainStops: a stop is no trouble of the store, and the next start takes
+// TestDrainStops: a stop is not reported as an error of the store, and the next start takes
 // the batch up at once.
 func TestDrainStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestEmptyThoughPaused: what waits in a paused queue is brought to the store, and what
-// comes later is not.
+// TestEmptyThoughPaused: messages in a paused queue are brought to the store, and later ones
+// are not.
 func TestEmptyThoughPaused(t *testing.T) {
 	db := &fakeStore{}
 	r, d := openDrain(t, db)
@@ -39,8 +39,8 @@ func TestEmptyThoughPaused(t *testing.T) {
 	}
 }
 
-// TestEmptyWaits: a drain that may take nothing, as during a handoff, sleeps until it may
-// or has no time left.
+// TestEmptyWaits: a drain that may take nothing, as during a handoff, sleeps until it may or
+// its time ends.
 func TestEmptyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, d := openDrain(t, &fakeStore{})

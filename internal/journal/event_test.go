@@ -9,9 +9,9 @@ import (
 	"wamble"
 )
 
-// TestObserversRecall: nobody is told anything until somebody observes; who comes, after a
-// start or a rest, is told what was kept, and then every message once. If a batch is on its
-// way just then, he is told all at once.
+// TestObserversRecall: no event is sent while nobody observes; an observer who comes, after a
+// start or a pause, is sent what was retained, and then every message once. If a batch is on
+// its way just then, all of it is sent at once.
 func TestObserversRecall(t *testing.T) {
 	r, db := openRunner(t), &fakeStore{}
 	keep := RetainOptions{Dir: t.TempDir(), Age: time.Hour, Bytes: 1 << 20}
@@ -68,7 +68,7 @@ func TestObserversRecall(t *testing.T) {
 	check("with the next move", 5)
 	here = false
 	play(1)
-	check("he leaves")
+	check("the observer leaves")
 	here, calls = true, 0
 	play(1)
 	check("who comes with a move", 1, 2, 3, 4, 5, 6, 7)
@@ -77,8 +77,8 @@ func TestObserversRecall(t *testing.T) {
 	}
 }
 
-// TestObserversRemembered: what observers were told is known to whoever holds the journal
-// next, but for what was told before somebody looked away.
+// TestObserversRemembered: the events sent to observers are known to the journal's next
+// holder, except those from before observers were away.
 func TestObserversRemembered(t *testing.T) {
 	r, db := openRunner(t), &fakeStore{refuse: map[string]bool{name(ended(3)): true}}
 	type page struct {

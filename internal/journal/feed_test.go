@@ -29,7 +29,7 @@ func boards(t *testing.T, r *runner.Runner) (got []wamble.BoardID) {
 	return got
 }
 
-// TestFeedHasEachGameOnce, whatever becomes of the batch that ends it.
+// TestFeedHasEachGameOnce, whatever happens to the batch that ends it.
 func TestFeedHasEachGameOnce(t *testing.T) {
 	away := fmt.Errorf("connection refused: %w", store.ErrTransient)
 	for _, tc := range []struct {
@@ -104,7 +104,7 @@ func TestReadFeed(t *testing.T) {
 	}
 }
 
-// TestFeedTells: whoever waits for games is told when they are there.
+// TestFeedTells: readers that wait for games are woken when games end.
 func TestFeedTells(t *testing.T) {
 	r, d := openDrain(t, &fakeStore{})
 	told := make(chan []wamble.BoardID, 1)

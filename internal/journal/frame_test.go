@@ -73,7 +73,7 @@ func TestFrameKeepsEveryField(t *testing.T) {
 	}
 }
 
-// TestVisitorForgets: nothing of one intent is left in the next of its kind.
+// TestVisitorForgets: no field of one intent is left in the next of its kind.
 func TestVisitorForgets(t *testing.T) {
 	var v Visitor
 	for _, k := range intent.Kinds() {
@@ -95,8 +95,8 @@ func TestVisitorForgets(t *testing.T) {
 	}
 }
 
-// TestFrameGolden pins the bytes of every kind: journals of today are read
-// tomorrow. A new kind adds its line.
+// TestFrameGolden pins the bytes of every kind: later versions read today's journals. A new
+// kind adds its line.
 func TestFrameGolden(t *testing.T) {
 	file, err := os.ReadFile("testdata/frames.golden")
 	if err != nil {
@@ -118,8 +118,8 @@ func TestFrameGolden(t *testing.T) {
 	}
 }
 
-// TestFrameFromAnOlderBinary: what held tokens themselves is read as their hashes, and an
-// erasure is that of a key, whoever has it.
+// TestFrameFromAnOlderBinary: fields that held tokens themselves are read as their hashes,
+// and an erasure is that of a key, whichever player has it.
 func TestFrameFromAnOlderBinary(t *testing.T) {
 	token := wamble.Token{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}
 	var key wamble.PublicKey
@@ -143,7 +143,7 @@ func TestFrameFromANewerBinary(t *testing.T) {
 	frame := Append(Begin(nil), &intent.UnlinkSession{Session: 5, At: noon})
 	longer := append([]byte{}, frame...)
 	longer = append(longer, 0xff, 0xff)
-	longer[2] += 2 // the record says that it has two bytes more
+	longer[2] += 2 // the record's length is two bytes more
 	got, err := Decode(longer)
 	if err != nil {
 		t.Fatal(err)

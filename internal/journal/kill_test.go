@@ -23,7 +23,7 @@ import (
 // childVar makes the test binary a child that posts until it is killed.
 const childVar = "WAMBLE_PERSIST_CHILD"
 
-// life is what a child is told.
+// life has the parameters of a child process.
 type life struct {
 	Dir      string
 	SQLite   string
@@ -68,8 +68,7 @@ func child() {
 	}
 }
 
-// suicidal kills its process after some transactions, before anybody hears of
-// the last one.
+// suicidal kills its process after some transactions, before the last one is acknowledged.
 type suicidal struct {
 	store.Store
 	left int
@@ -122,8 +121,8 @@ func kill(t *testing.T, l life) (acked, posted map[int]bool) {
 			l.Suicide = 1 + rng.IntN(6)
 		}
 		last := oneLife(t, l, lines, acked, posted)
-		// What was posted but not acknowledged may be there or not: the next
-		// life begins with a board of its own, and with no session to make.
+		// A message that was posted but not acknowledged may be there or not: the next
+		// process begins with a board of its own, and with no session to make.
 		l.First = (last/plies + 1) * plies
 	}
 	return acked, posted

@@ -41,8 +41,8 @@ func randomIntent(t *testing.T, rng *rand.Rand) intent.Intent {
 // with.
 func firstField(in intent.Intent) any { return reflect.ValueOf(in).Elem().Field(0).Interface() }
 
-// TestPlanOfEveryKind takes intents of all kinds on their way from a frame into
-// plans, and compares them with what the table says, done the slow way.
+// TestPlanOfEveryKind plans intents of all kinds from frames, and compares the plans with the
+// table, applied the slow way.
 func TestPlanOfEveryKind(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 7))
 	planned, coalesced := map[intent.Kind]int{}, map[intent.Kind]int{}

@@ -47,8 +47,8 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestLeasesBeginSmall: profiles of one store share its low numbers, and lease more as
-// the world grows, until they lease as many as ever.
+// TestLeasesBeginSmall: profiles of one store share its low numbers, and lease more as they
+// grow, up to the usual size.
 func TestLeasesBeginSmall(t *testing.T) {
 	next := int64(1) // of the store
 	lease := func(l *Leases, n int) {
@@ -93,8 +93,8 @@ func TestLeasesBeginSmall(t *testing.T) {
 	}
 }
 
-// TestLeasesLast: whatever the rate was at which numbers were taken when the
-// store went away, they last for hours; but not for ever, which would be many.
+// TestLeasesLast: at any rate at which numbers were used when the store went away, they last
+// for hours; but not for ever, which would be many.
 func TestLeasesLast(t *testing.T) {
 	for _, tc := range []struct {
 		perSecond   int

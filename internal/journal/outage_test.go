@@ -7,8 +7,8 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestOutages posts while the database server crashes, and while connections
-// are cut before and after COMMIT, whose outcome is then unknown.
+// TestOutages posts while the database server crashes, and while connections are cut before
+// and after COMMIT, whose outcome is then unknown.
 func TestOutages(t *testing.T) {
 	cluster := pgtest.Start(t, true)
 	proxy, o := pgtest.NewProxy(t, cluster.OverTCP(cluster.Migrated(t)))
@@ -31,7 +31,7 @@ func TestOutages(t *testing.T) {
 		case 4, 5:
 			proxy.Cut(pgtest.BeforeCommit)
 		}
-		// Play goes on whatever the database does.
+		// Play goes on during every outage.
 		for range 10 {
 			n := 1 + rng.IntN(100)
 			if err := l.post(k, n); err != nil {

@@ -247,7 +247,7 @@ func TestPlanOfManyRequests(t *testing.T) {
 	}
 }
 
-// TestPlanMalformed: what is not needed is not read; what is, must be right.
+// TestPlanMalformed: bytes that are not needed are not read; others must be valid.
 func TestPlanMalformed(t *testing.T) {
 	bad := []byte{frameVersion, byte(intent.KindUpdateBoard), 1, 2} // board 2 and nothing else
 	first, err := MakeMessage(1, bad)

@@ -21,9 +21,9 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// The proofs of this package post a numbered stream of messages, kill and cut
-// whatever they can, and then compare the moves table with what was
-// acknowledged. Message k is the same in every life:
+// The proofs of this package post a numbered stream of messages, kill processes and cut
+// connections, and then compare the moves table with what was acknowledged. Message k is the
+// same in every process:
 //
 //	board   1 + k/plies, made by its first ply
 //	session 1 + k mod sessions, made by its first message
@@ -39,8 +39,8 @@ func boardOf(k int) wamble.BoardID     { return wamble.BoardID(1 + k/plies) }
 func plyOf(k int) int                  { return 1 + k%plies }
 func sessionOf(k int) wamble.SessionID { return wamble.SessionID(1 + k%sessions) }
 
-// intents are those of a move: the session and the board if they are new, the
-// move, the board as it stands, and who holds it.
+// intents are those of a move: the session and the board if they are new, the move, the
+// board's new state, and its holder.
 func intents(k int) []intent.Intent {
 	at := epoch.Add(time.Duration(k) * time.Millisecond)
 	board, session := boardOf(k), sessionOf(k)
@@ -60,7 +60,7 @@ func intents(k int) []intent.Intent {
 	)
 }
 
-// line is one life of the road: a journal, a store and the drain between.
+// line is one process of the road: a journal, a store and the drain between.
 type line struct {
 	r     *runner.Runner
 	d     *journal.Drain
@@ -138,8 +138,8 @@ func (l *line) post(k, n int) error {
 	return err
 }
 
-// finish drains the rest in a last life, and compares the moves of the store
-// with what was acknowledged and with what was posted at all.
+// finish drains the rest in a last process, and compares the moves of the store with what was
+// acknowledged and with what was posted at all.
 func finish(t *testing.T, dir string, store store.Store, acked, posted map[int]bool) {
 	t.Helper()
 	l, err := openLine(t.Context(), dir, store)

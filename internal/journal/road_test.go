@@ -88,7 +88,7 @@ func (r *road) empty() {
 	}
 }
 
-// dead returns how many dead letters there are.
+// dead returns the number of dead letters.
 func (r *road) dead() int {
 	r.t.Helper()
 	letters, err := r.r.DeadLetters(runner.DeadFilter{}, runner.Row{}, 100)
@@ -120,8 +120,8 @@ func board(t *testing.T, store store.Store, id wamble.BoardID) wamble.Board {
 	return b
 }
 
-// TestReservationsOfOneBoard creates, removes and creates one in the same
-// batch: the last word stands.
+// TestReservationsOfOneBoard creates, removes and creates one in the same batch: the last
+// intent counts.
 func TestReservationsOfOneBoard(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store.Store) {
 		r := newRoad(t, openJournal(t), profile, store)
@@ -150,9 +150,9 @@ func TestReservationsOfOneBoard(t *testing.T) {
 	})
 }
 
-// TestErasedAndLinkedAgain erases an identity and links its key anew, in two
-// requests and in one: the new identity is another one, and stays. The session of
-// the old one is nobody's.
+// TestErasedAndLinkedAgain erases an identity and links its key anew, in two requests and in
+// one: the new identity is another one, and stays. The session of the old one has no
+// identity.
 func TestErasedAndLinkedAgain(t *testing.T) {
 	link := func(player wamble.PlayerID, n int) intent.Intent {
 		return &intent.LinkSession{Session: wamble.SessionID(player), Key: wamble.PublicKey{7}, Player: player, Handle: "seven", Rating: 1200, At: second(n)}
@@ -210,8 +210,8 @@ func TestPurgeInMidBacklog(t *testing.T) {
 	})
 }
 
-// TestLateReplay brings a refused UPDATE_BOARD back out of the dead letters
-// after the board has gone on: it must not turn it back.
+// TestLateReplay replays a refused UPDATE_BOARD from the dead letters after the board has
+// gone on: it must not turn it back.
 func TestLateReplay(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store.Store) {
 		r := newRoad(t, openJournal(t), profile, store)

@@ -15,7 +15,7 @@ import (
 	"wamble/runner/memstore"
 )
 
-// keeping is a drain that keeps what the store has, in a directory.
+// keeping returns a drain that retains what the store has, in a directory.
 func keeping(t *testing.T, r *runner.Runner, db store.Store, keep RetainOptions) (*Drain, *[]Rollback) {
 	t.Helper()
 	var told []Rollback
@@ -46,9 +46,9 @@ func (s *fakeStore) back(n int) {
 	s.cursor -= uint64(n)
 }
 
-// TestRollback: a store that went back gets what it lost from what is kept, in order
-// and once, whether the drain notices by itself, is told to look, or starts anew;
-// what is not kept is told.
+// TestRollback: a store that went back gets what it lost from what is retained, in order and
+// once, whether the drain notices by itself, is made to check, or starts anew; what is not
+// retained is reported.
 func TestRollback(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -121,9 +121,9 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestRollbackOfOthers: what a store that went back refuses may need what another profile
-// had brought there. It waits for that, as long as the other one gets on; what was a dead
-// letter before waits for nobody.
+// TestRollbackOfOthers: what a store that went back refuses may need rows of another profile.
+// It waits for them, as long as the other profile makes progress; what was a dead letter
+// before is not waited for.
 func TestRollbackOfOthers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -175,8 +175,8 @@ func TestRollbackOfOthers(t *testing.T) {
 	}
 }
 
-// TestRetainedNeeded: what a restart needs is kept beyond the other bounds, but not without
-// end; that it was given up is told.
+// TestRetainedNeeded: what a restart needs is retained beyond the other bounds, but not
+// without end; that it was given up is reported.
 func TestRetainedNeeded(t *testing.T) {
 	const bound, needed = 16 << 10, 64 << 10
 	k := openRetained(RetainOptions{Dir: t.TempDir(), Bytes: bound, Needed: needed}, store.JournalID{1}, 7)
@@ -220,8 +220,8 @@ func TestRetainedNeeded(t *testing.T) {
 	}
 }
 
-// TestRetainedBounds: what is kept has a bound in bytes and in time, and belongs to one
-// journal; a file that was cut off is read as far as it goes.
+// TestRetainedBounds: retained messages are bounded in bytes and in time, and belong to one
+// journal; a file that was cut off is read up to the cut.
 func TestRetainedBounds(t *testing.T) {
 	dir := t.TempDir()
 	k := openRetained(RetainOptions{Dir: dir, Age: time.Minute, Bytes: 16 << 10}, store.JournalID{1}, 7)

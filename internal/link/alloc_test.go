@@ -9,8 +9,7 @@ import (
 	"wamble/wire"
 )
 
-// exchange is the way of a move through link alone: move in, ACK and update out,
-// ACK in.
+// exchange is a move in package link alone: move in, ACK and update out, ACK in.
 type exchange struct {
 	s      *Endpoint
 	out    Batch
@@ -89,8 +88,8 @@ func TestMoveDoesNotAllocate(t *testing.T) {
 	t.Run("long", func(t *testing.T) { moveDoesNotAllocate(t, 387) }) // the longest BOARD_UPDATE
 }
 
-// moveDoesNotAllocate measures moves whose answers have so many bytes of payload,
-// or if that is 0 the usual number.
+// moveDoesNotAllocate measures moves whose answers have so many bytes of payload, or if that
+// is 0 the usual number.
 func moveDoesNotAllocate(t *testing.T, payload int) {
 	t.Helper()
 	x := newExchange(t, 64, Config{TokenRate: 100_000, HostRate: 100_000})
@@ -128,7 +127,7 @@ func TestNoiseDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkMove is the cost of one move in link alone, in batches of 64.
+// BenchmarkMove measures one move in link alone, in batches of 64.
 func BenchmarkMove(b *testing.B) {
 	for _, players := range []int{64, 4096, 32768} {
 		b.Run("players="+itoa(uint32(players)), func(b *testing.B) {
@@ -149,7 +148,7 @@ func BenchmarkMove(b *testing.B) {
 	}
 }
 
-// BenchmarkUnknownToken is the cost of a hello from an address that never comes back.
+// BenchmarkUnknownToken measures a hello from an address that never comes back.
 func BenchmarkUnknownToken(b *testing.B) {
 	s := NewEndpoint(Config{MaxPaths: 4096, TokenRate: 120, HostRate: 500})
 	var out Batch

@@ -10,8 +10,8 @@ import (
 	"wamble/wire"
 )
 
-// auditor is an independent account of what an address may be sent, kept from
-// outside: it looks only at packets that go in and come out.
+// auditor accounts independently for what an address may be sent: it sees only packets that
+// go in and come out.
 type auditor struct {
 	t       *testing.T
 	s       *Endpoint
@@ -28,7 +28,7 @@ type account struct {
 	received, sent int
 	right          int          // bytes that exempt replies may add
 	granted        wamble.Token // said to it by SERVER_HELLO
-	foreign        int          // packets with somebody else's real token
+	foreign        int          // packets with another address's real token
 	proven         bool         // it may have proven itself
 }
 
@@ -64,8 +64,8 @@ func (a *auditor) offer(p wamble.Peer, b []byte, size int, later bool) {
 	a.check()
 }
 
-// judge notes when an address may have proven itself: with the token that was
-// said to it, or with the second packet that carries a token of somebody else.
+// judge notes when an address may have proven itself: with the token that it was sent, or
+// with the second packet that carries another address's token.
 func (a *auditor) judge(acc *account, t wamble.Token) {
 	if t.IsZero() {
 		return
@@ -108,7 +108,7 @@ func (a *auditor) answer(got *Received, size int) {
 	}
 }
 
-// check adds what was sent to the accounts.
+// check adds the sent packets to the accounts.
 func (a *auditor) check() {
 	for i := range a.out.Len() {
 		to, b := a.out.At(i)
@@ -173,7 +173,7 @@ func (a *auditor) play(script []byte) {
 	a.pass(time.Minute)
 }
 
-// pass lets time pass and finishes what was left open.
+// pass lets time pass and finishes open requests.
 func (a *auditor) pass(d time.Duration) {
 	a.gate++
 	for _, id := range a.open {
@@ -237,8 +237,8 @@ func TestAmplificationBound(t *testing.T) {
 	}
 }
 
-// An address that sees nothing of what it is sent, whatever tokens it invents,
-// never counts as proven.
+// An address that sees nothing of what it is sent, whatever tokens it invents, never counts
+// as proven.
 func TestForgedAddressIsNeverProven(t *testing.T) {
 	r := newRig(t, Config{})
 	r.handler = func(id Request, p *wire.Packet) {
@@ -262,7 +262,7 @@ func TestForgedAddressIsNeverProven(t *testing.T) {
 	}
 }
 
-// What an unproven address has no credit for comes when it proves itself.
+// A packet for which an unproven address has no credit is sent when the address is proven.
 func TestWithheldPacketComesWithTheProof(t *testing.T) {
 	r := newRig(t, Config{})
 	r.send(alice, terms(tokenB, 2)) // any token may be in a request
@@ -273,7 +273,7 @@ func TestWithheldPacketComesWithTheProof(t *testing.T) {
 	r.sees("PROFILE_TOS_DATA 1")
 }
 
-// What waits for a proof is given up after a minute.
+// A packet that waits for a proof is dropped after a minute.
 func TestWithheldPacketIsGivenUp(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -295,7 +295,7 @@ func TestWithheldPacketIsGivenUp(t *testing.T) {
 	}
 }
 
-// A hello has the right to one answer over its credit, not to two.
+// A hello entitles to one answer over its credit, not to two.
 func TestExemptReplyIsOne(t *testing.T) {
 	r := newRig(t, Config{})
 	r.handler = func(id Request, p *wire.Packet) {
@@ -310,7 +310,7 @@ func TestExemptReplyIsOne(t *testing.T) {
 	r.sees("ACK 1, BOARD_UPDATE 1")
 }
 
-// Room tells the handler how long an answer may be.
+// Room returns how long an answer may be.
 func TestRoom(t *testing.T) {
 	r := newRig(t, Config{})
 	var got []int

@@ -13,7 +13,7 @@ import (
 	"wamble/wire"
 )
 
-// clientRig is a Client and what it sends.
+// clientRig is a Client and the packets it sends.
 type clientRig struct {
 	t   *testing.T
 	c   *Client
@@ -34,7 +34,7 @@ func (r *clientRig) ask(b []byte) uint32 {
 	return seq
 }
 
-// gets hands the client a packet and checks what it makes of it.
+// gets passes a packet to the client and checks the event.
 func (r *clientRig) gets(b []byte, want EventKind) Event {
 	r.t.Helper()
 	e := r.c.Receive(r.now, b, &r.out)
@@ -85,8 +85,8 @@ func TestClientMatchesAcks(t *testing.T) {
 	}
 }
 
-// Without ACK a request goes out at 0, 500, 1250, 2375 ms and so on, and is
-// reported lost in the end.
+// Without ACK a request is sent at 0, 500, 1250, 2375 ms and so on, and is reported lost in
+// the end.
 func TestClientRepeats(t *testing.T) {
 	r := newClientRig(t, ClientConfig{})
 	r.ask(hello(wamble.Token{}, 0))
@@ -118,13 +118,13 @@ func TestClientRepeats(t *testing.T) {
 	}
 }
 
-// A client that can ask another server gives up earlier, and asks more evenly; one whose
-// server is far away waits for its answers all the same.
+// A client that can try another server gives up earlier, and retries at more even intervals;
+// one whose server has a long round trip waits for its answers all the same.
 func TestClientHurries(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		hurry   int
-		far     time.Duration // how long the server takes to answer at first; 0: nobody knows
+		far     time.Duration // the server's first response time; 0: unknown
 		at      []time.Duration
 		givenUp time.Duration
 	}{
@@ -240,8 +240,7 @@ func TestClientJoinsFragments(t *testing.T) {
 	if e := r.gets(other[0], Arrived); string(e.Packet.Message.(*wire.ProfileTOSData).Terms) != "short" {
 		t.Errorf("got %+v", e.Packet.Message)
 	}
-	// The other transfer made the first one forgotten: its chunks, replayed, are
-	// needed once more.
+	// The other transfer replaced the first one: its chunks, replayed, are needed once more.
 	r.gets(c[0], Partial)
 	r.gets(c[1], Partial)
 	if e := r.gets(c[2], Arrived); !bytes.Equal(e.Packet.Message.(*wire.ProfileTOSData).Terms, text) {
@@ -253,8 +252,8 @@ func TestClientJoinsFragments(t *testing.T) {
 	r.gets(chunks(t, 3, 20, make([]byte, 4001))[0], Ignored)
 }
 
-// Reset tells what is lost; numbers go on, so that no server takes the next hello
-// for an old one.
+// Reset returns the lost requests; numbers go on, so that no server takes the next hello for
+// an old one.
 func TestClientReset(t *testing.T) {
 	r := newClientRig(t, ClientConfig{FirstSeq: 7})
 	r.ask(hello(tokenA, 0))
@@ -269,7 +268,7 @@ func TestClientReset(t *testing.T) {
 	r.gets(boardUpdate(tokenA, 1), Arrived)
 }
 
-// Over a stream nothing is repeated, but a missing ACK is told.
+// Over a stream nothing is repeated, but a missing ACK is reported.
 func TestClientOverAStream(t *testing.T) {
 	r := newClientRig(t, ClientConfig{Server: streamAt("192.0.2.1:443", 1)})
 	r.ask(move(tokenA, 0))
@@ -302,8 +301,7 @@ func TestClientBusy(t *testing.T) {
 	}
 }
 
-// What does not parse, and what only clients send, is neither acknowledged nor
-// shown.
+// Malformed packets, and those that only clients send, are neither acknowledged nor returned.
 func TestClientIgnoresNonsense(t *testing.T) {
 	r := newClientRig(t, ClientConfig{})
 	unknown := boardUpdate(tokenA, 1)
@@ -317,8 +315,8 @@ func TestClientIgnoresNonsense(t *testing.T) {
 	}
 }
 
-// FuzzClientReceive feeds a client what a hostile server or network may send:
-// it never sends more than one ACK for a packet.
+// FuzzClientReceive feeds a client with packets of a hostile server or network: it never
+// sends more than one ACK for a packet.
 func FuzzClientReceive(f *testing.F) {
 	f.Add(serverHello(tokenA))
 	f.Add(ack(wamble.Token{}, 1))

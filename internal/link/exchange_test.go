@@ -48,9 +48,9 @@ func TestExchangeSilentClient(t *testing.T) {
 	}
 }
 
-// Original: within 2 s ACK and SERVER_HELLO again; later ACK only. Here a hello
-// whose answer is no longer kept is asked again, with the token that was handed
-// out: a client that missed its SERVER_HELLO is not left alone.
+// Original: within 2 s ACK and SERVER_HELLO again; later ACK only. Here a hello whose answer
+// is no longer kept is passed to the handler again, with the token that was offered: a client
+// that missed its SERVER_HELLO gets another one.
 func TestExchangeHelloRepeated(t *testing.T) {
 	r := newRig(t, Config{})
 	r.send(alice, hello(wamble.Token{}, 1))
@@ -69,7 +69,7 @@ func TestExchangeHelloRepeated(t *testing.T) {
 	}
 }
 
-// Other requests as in the original: after the answer is forgotten, ACK only.
+// Other requests as in the original: after the answer has expired, ACK only.
 func TestExchangeMoveRepeated(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -97,8 +97,8 @@ func TestExchangeHelloAndNextShareNumber(t *testing.T) {
 	r.sees("ACK 1, SERVER_HELLO 1, ACK 2, BOARD_UPDATE 1, ACK 3, BOARD_UPDATE 2")
 }
 
-// Original: 2000 executed, 1500 and 976 taken for duplicates, 975 executed, 2000
-// executed again. Here the window knows which numbers it has seen.
+// Original: 2000 executed, 1500 and 976 taken for duplicates, 975 executed, 2000 executed
+// again. Here the window has every number it has seen.
 func TestExchangeNumbersJumpBack(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -153,8 +153,8 @@ func TestExchangeTermsWithAcks(t *testing.T) {
 	r.sees("")
 }
 
-// Original: ACK only, the trap of a reconnecting client. Here a hello from a new
-// address is executed and begins a run of its own.
+// Original: ACK only, which traps a reconnecting client. Here a hello from a new address is
+// executed and begins a run of its own.
 func TestExchangeReconnectRestartsNumbers(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)

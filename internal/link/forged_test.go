@@ -48,9 +48,9 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// forger sends packets from alice's address, but does not know her token. It may
-// have a token of its own. That one can prove an address that has not proven itself
-// (the threat model in docs/operations.md says why), so it is used afterwards.
+// forger sends packets from alice's address, without alice's token. It may have a token of
+// its own. That one can prove an address that has not proven itself (the threat model in
+// docs/operations.md says why), so it is used afterwards.
 type forger struct {
 	rng    *rand.Rand
 	own    wamble.Token
@@ -105,7 +105,7 @@ func TestForgedPacketsChangeNothing(t *testing.T) {
 	}
 }
 
-// playForged plays one game of alice, and returns what she sees.
+// playForged plays one game of alice, and returns what alice's client receives.
 func playForged(t *testing.T, seed uint64, forged bool) (seen []string, stats Stats) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var made []func(wire.Header) []byte
@@ -153,7 +153,7 @@ func playForged(t *testing.T, seed uint64, forged bool) (seen []string, stats St
 		}
 		honest = true
 	}
-	r.send(bob, hello(tokenB, 1)) // somebody else
+	r.send(bob, hello(tokenB, 1)) // another player
 	r.send(bob, move(tokenB, 2))
 	r.send(alice, hello(wamble.Token{}, 1))
 	look()
@@ -200,8 +200,8 @@ func playForged(t *testing.T, seed uint64, forged bool) (seen []string, stats St
 	return seen, r.s.Stats()
 }
 
-// One datagram with a far number, of any kind and without alice's token, does not
-// stall her: her next request is new, its copy a duplicate, and pushes reach her.
+// One datagram with a far number, of any kind and without alice's token, does not stall
+// alice: the next request is new, its copy a duplicate, and pushes arrive.
 func TestForgedFarNumberStallsNobody(t *testing.T) {
 	for c, make := range kinds {
 		for name, token := range map[string]wamble.Token{"invented": {0xC0}, "zero": {}, "somebody else's": tokenB} {
@@ -233,8 +233,8 @@ func TestForgedFarNumberStallsNobody(t *testing.T) {
 	}
 }
 
-// Without a token nothing is bound to a window: a question is answered, whatever
-// numbers came before from its address.
+// A request without a token has no window: it is answered, whatever numbers came before from
+// its address.
 func TestQuestionsWithoutTokenHaveNoWindow(t *testing.T) {
 	list := func(seq uint32) []byte { return encode(wire.Header{Seq: seq}, wire.ListProfiles{}) }
 	r := newRig(t, Config{})

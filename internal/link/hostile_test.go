@@ -12,7 +12,7 @@ import (
 	"wamble/wire"
 )
 
-// misbehaviours are what bob does at each of alice's moves.
+// misbehaviours are bob's packets at each of alice's moves.
 var misbehaviours = map[string]func(r *rig, seq uint32){
 	"never acknowledges": func(r *rig, seq uint32) {
 		r.send(bob, move(tokenB, seq))
@@ -54,7 +54,7 @@ var misbehaviours = map[string]func(r *rig, seq uint32){
 	},
 }
 
-// Bob misbehaves in every way while alice plays; she must not notice.
+// Bob misbehaves in every way while alice plays; it must not affect alice.
 func TestHostileClientsHurtNobody(t *testing.T) {
 	for name, misbehave := range misbehaviours {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestMemoryIsFlatOverAMillionAddresses(t *testing.T) {
 	}
 }
 
-// Addresses without proof make room; proven ones that are heard of stay.
+// Addresses without proof are dropped first; proven ones that are active stay.
 func TestUnprovenMakeRoomFirst(t *testing.T) {
 	r := crowdRig(t, 1)
 	r.enter(alice)
@@ -164,8 +164,8 @@ func TestUnprovenMakeRoomFirst(t *testing.T) {
 	}
 }
 
-// When all are proven and busy, a newcomer is refused; when one has been silent
-// for a while, it makes room.
+// When all are proven and busy, a newcomer is refused; one that has been silent for a while
+// is dropped for a newcomer.
 func TestProvenMakeRoomWhenSilent(t *testing.T) {
 	r := newRig(t, Config{MaxPerHost: 1})
 	r.prove(alice)
@@ -179,7 +179,7 @@ func TestProvenMakeRoomWhenSilent(t *testing.T) {
 	}
 }
 
-// tokenOf is a token of each address's own.
+// tokenOf returns a token for each address.
 func tokenOf(at wamble.Peer) (t wamble.Token) {
 	ip := at.IP().As4()
 	copy(t[:], ip[:])
@@ -187,7 +187,7 @@ func tokenOf(at wamble.Peer) (t wamble.Token) {
 	return t
 }
 
-// crowdRig is a rig that gives each address a token of its own.
+// crowdRig is a rig that gives each address its own token.
 func crowdRig(t *testing.T, size int) *rig {
 	r := newRig(t, Config{MaxPaths: size})
 	r.handler = func(id Request, p *wire.Packet) {
@@ -209,7 +209,7 @@ func (r *rig) enter(at wamble.Peer) *path {
 	r.send(at, ack(tokenOf(at), 1))
 	path := r.s.table.paths[at]
 	if path == nil || !path.proof.proven {
-		r.t.Fatal("a newcomer has not proven his address")
+		r.t.Fatal("a newcomer has not proven their address")
 	}
 	return path
 }
@@ -218,8 +218,9 @@ func at4(a, b, c, d byte, port uint16) wamble.Peer {
 	return wamble.Peer{Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{a, b, c, d}), port)}
 }
 
-// A household plays in a table that is full of players who have left, while strangers
-// say hello: nobody of the household loses his place, and every newcomer gets one.
+// A household plays in a table that is full of players who have left, while hellos from other
+// addresses arrive: no player of the household loses their place, and every newcomer gets
+// one.
 func TestHouseholdKeepsItsPlaces(t *testing.T) {
 	r := crowdRig(t, 128)
 	household := map[*path]uint64{} // to its serial
@@ -235,7 +236,7 @@ func TestHouseholdKeepsItsPlaces(t *testing.T) {
 		for path, serial := range household {
 			r.send(path.peer, move(tokenOf(path.peer), 3+round))
 			if path.serial != serial {
-				t.Fatalf("a player has lost his place in round %d", round)
+				t.Fatalf("a player has lost their place in round %d", round)
 			}
 		}
 		r.wait(time.Second)
@@ -265,14 +266,15 @@ func TestForgedHellosDisplaceNobody(t *testing.T) {
 	if again := r.s.Stats().Proven - before; again > 0 {
 		t.Errorf("players had to come back %d times in %d s", again, seconds)
 	}
-	// A newcomer who proves himself takes the place of one of the largest household.
+	// A newcomer who has proven their address takes the place of one of the largest
+	// household.
 	r.enter(at4(203, 0, 113, 1, 9))
 	if left := r.s.table.count - r.s.table.unproven; left != len(players) {
 		t.Errorf("%d have places, want %d", left, len(players))
 	}
 }
 
-// Whoever watches over a connection is silent, and keeps his place.
+// A watcher over a connection is silent, and keeps their place.
 func TestSilentStreamKeepsItsPlace(t *testing.T) {
 	r := crowdRig(t, 16)
 	watcher := streamAt("192.0.2.1:5000", 1)
@@ -286,7 +288,7 @@ func TestSilentStreamKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// An address that proved itself is not a stranger after its session expired.
+// An address that has proven itself stays proven after its session expired.
 func TestProofOutlivesTheSession(t *testing.T) {
 	r := newRig(t, Config{SessionTimeout: 30 * time.Second})
 	r.prove(alice)

@@ -54,8 +54,8 @@ func TestRefusalOfAFlood(t *testing.T) {
 	}
 }
 
-// Requests without a token count for their IP address, whatever the port; those
-// of another address are not touched.
+// Requests without a token count for their IP address, whatever the port; those of another
+// address are not affected.
 func TestRateOfAnonymous(t *testing.T) {
 	r := newRig(t, Config{TokenRate: 2})
 	list := encode(wire.Header{Seq: 1}, wire.ListProfiles{})
@@ -83,8 +83,7 @@ func TestRateOfAHost(t *testing.T) {
 			t.Errorf("request %d: got verdict %d, want %d", i, got, w)
 		}
 	}
-	// Streams count by the address of their connection, and an IPv6 subscriber
-	// by his /56.
+	// Streams count by the address of their connection, and an IPv6 subscriber by their /56.
 	ws := []wamble.Peer{streamAt("192.0.2.9:1", 1), streamAt("192.0.2.9:2", 2), streamAt("192.0.2.9:3", 3)}
 	six := []wamble.Peer{peerAt("[2001:db8::1]:1"), peerAt("[2001:db8:0:7::2]:1"), peerAt("[2001:db8:0:ff::3]:1")}
 	for _, peers := range [][]wamble.Peer{ws, six} {
@@ -105,8 +104,7 @@ func TestRateBypass(t *testing.T) {
 	}
 }
 
-// A full table forgets the least recently used counter instead of refusing
-// everybody.
+// A full table drops the least recently used counter instead of refusing everybody.
 func TestFullTableOfCountersDeniesNobody(t *testing.T) {
 	l := limiter{lru.New[limitKey, counter](4)}
 	cfg := Config{TokenRate: 1}
@@ -118,8 +116,8 @@ func TestFullTableOfCountersDeniesNobody(t *testing.T) {
 	}
 }
 
-// Datagrams whose sender may be forged spend neither the allowance of a proven
-// session nor that of a connection at the same address.
+// Datagrams whose sender may be forged spend neither the allowance of a proven session nor
+// that of a connection at the same address.
 func TestForgedDatagramsSpendNothingOfOthers(t *testing.T) {
 	r := newRig(t, Config{TokenRate: 5, HostRate: 10})
 	r.prove(alice)
@@ -133,7 +131,7 @@ func TestForgedDatagramsSpendNothingOfOthers(t *testing.T) {
 		r.send(forged, hello(wamble.Token{7, byte(i)}, 1))
 		r.send(forged, move(wamble.Token{8, byte(i)}, 1))
 		r.send(forged, list)
-		r.send(alice, move(wamble.Token{9, byte(i)}, uint32(1000+i))) // her very address
+		r.send(alice, move(wamble.Token{9, byte(i)}, uint32(1000+i))) // alice's very address
 	}
 	if got := r.send(forgedLast, move(wamble.Token{8}, 1)); got != Limited {
 		t.Errorf("the flood itself: got verdict %d, want Limited", got)

@@ -12,8 +12,8 @@ import (
 	"wamble/wire"
 )
 
-// network is a seeded world: one server, a few clients, and datagrams between
-// them that get lost, doubled, reordered and delayed.
+// network is a seeded simulation: one server, a few clients, and datagrams between them that
+// get lost, doubled, reordered and delayed.
 type network struct {
 	rng     *rand.Rand
 	now     time.Duration
@@ -25,7 +25,7 @@ type network struct {
 	out     Batch
 	nextIP  uint32
 	trouble bool // loss, duplication and long delays are on
-	// clock is added to now for the server, whose epoch is its own business.
+	// clock is added to now for the server, whose epoch may be any.
 	clock time.Duration
 	sent  []byte // everything the server sent, when log is set
 	log   bool
@@ -80,7 +80,7 @@ func (n *network) after(d time.Duration, do func()) {
 	heap.Push(&n.events, event{n.now + d, n.order, do})
 }
 
-// carry delivers a datagram, or not, or twice.
+// carry delivers a datagram, or loses it, or delivers it twice.
 func (n *network) carry(b []byte, deliver func([]byte)) {
 	copies := 1
 	if n.trouble {
@@ -120,7 +120,7 @@ func (n *network) sendAll() {
 	n.out.Reset()
 }
 
-// run lets the world go on until nothing happens any more, or until end.
+// run lets the simulation go on until nothing is left to do, or until end.
 func (n *network) run(end time.Duration) {
 	for {
 		next, ok := end+1, false
@@ -147,7 +147,7 @@ func (n *network) run(end time.Duration) {
 	}
 }
 
-// turn does everything that is due now.
+// turn runs everything that is due now.
 func (n *network) turn() {
 	for len(n.events) > 0 && n.events[0].at <= n.now {
 		heap.Pop(&n.events).(event).do()
@@ -161,8 +161,8 @@ func (n *network) turn() {
 	}
 }
 
-// simApp is the handler: it executes a request, and remembers by the board in
-// its header, which names it, how often it did.
+// simApp is the handler: it executes a request, and counts how often, by the board in its
+// header, which identifies the request.
 type simApp struct {
 	n        *network
 	players  map[wamble.Token]bool
@@ -241,8 +241,8 @@ type asking struct {
 	seq uint32
 }
 
-// simClient is one user: it says hello, asks, changes its address under the
-// feet of its sessions, and reconnects.
+// simClient is one user: it says hello, sends requests, changes its address during its
+// sessions, and reconnects.
 type simClient struct {
 	n        *network
 	link     *Client
@@ -283,7 +283,7 @@ func (c *simClient) sayHello() {
 	c.flush()
 }
 
-// ask sends the next request, named by a board number that nobody else uses.
+// ask sends the next request, with a board number of its own as its name.
 func (c *simClient) ask(id wamble.BoardID) {
 	h := wire.Header{Token: c.token, Board: id}
 	var seq uint32

@@ -65,7 +65,7 @@ func TestRequestAnsweredLater(t *testing.T) {
 	}
 }
 
-// Gates do not go down: what was finished later does not overtake.
+// Gates do not go down: a request that finishes later does not overtake.
 func TestDurableIndexDoesNotGoDown(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -128,15 +128,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// A push in fragments is paced by ACKs like any bundle; an unreliable one is
-// sent as a whole.
-// Bundles follow each other, because a client joins one transfer at a time; other
-// packets do not wait for them.
-// A given-up bundle makes way for the next.
-// ReplayTTL below zero keeps nothing; the answer itself, fragments too, is sent
-// all the same.
-// Eight answers are kept; the ninth replaces the oldest.
-// SPECTATE_UPDATE is repeated until its ACK, but not kept.
+// A session may have maxOpen requests in flight; one more is dropped as busy.
 func TestTooManyInFlight(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -151,9 +143,7 @@ func TestTooManyInFlight(t *testing.T) {
 	}
 }
 
-// When packets take all the memory they may, they are sent once and not kept.
-// The counter of a server wraps to 1 above 2³²−1001.
-// Under load something is always held; the queue of outputs stays short.
+// Under load an output is always held; the queue of outputs stays short.
 func TestHeldStaysShort(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -170,8 +160,8 @@ func TestHeldStaysShort(t *testing.T) {
 	}
 }
 
-// An address that is forgotten while its request is in flight gets nothing, and
-// nothing is left of it.
+// An address that is dropped while its request is in flight gets nothing, and leaves no
+// state.
 func TestAddressForgottenInFlight(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -200,9 +190,8 @@ func TestAddressForgottenInFlight(t *testing.T) {
 	}
 }
 
-// Every copy of a packet has the same bytes: repeated by a timer, and replayed.
-// What only servers send is dispatched, acknowledged and nothing else; what is
-// not allowed without a token, unknown or malformed is dropped without a word.
+// A packet that only servers send is dispatched, acknowledged and nothing else; one that is
+// not allowed without a token, unknown or malformed is dropped silently.
 func TestOddRequests(t *testing.T) {
 	unknown := move(tokenA, 3)
 	unknown[0] = 0xEE
@@ -236,9 +225,8 @@ func TestOddRequests(t *testing.T) {
 	}
 }
 
-// What does not fit one packet, or must not, travels in fragments.
-
-// Unseen: a board that was pushed, until its ACK comes; not one that answers a request.
+// Unseen reports a board that was pushed, until its ACK comes; not one that answers a
+// request.
 func TestUnseen(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)

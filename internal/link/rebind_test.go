@@ -9,7 +9,7 @@ import (
 	"wamble/wire"
 )
 
-// moved is where a NAT puts alice.
+// moved is alice's address after a NAT has moved it.
 var moved = peerAt("192.0.2.1:6000")
 
 const toMoved = " to 192.0.2.1:6000"
@@ -60,8 +60,8 @@ func TestQueueMovesWithTheFirstAck(t *testing.T) {
 	}
 }
 
-// Pushes follow the client when the new address is proven; a late packet from
-// the old one does not draw them back.
+// Pushes follow the client when the new address is proven; a late packet from the old one
+// does not move them back.
 func TestHomeMoves(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -115,7 +115,7 @@ func TestRebindsAreLimited(t *testing.T) {
 	}
 }
 
-// ACKs create nothing and move nothing.
+// ACKs create no session and move none.
 func TestAckFromNewAddress(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)
@@ -174,7 +174,7 @@ func TestHelloRestartsNumbers(t *testing.T) {
 	}
 }
 
-// A token has four sessions at most; the one with the oldest request goes.
+// A token has four sessions at most; the one with the oldest request is dropped.
 func TestSessionsOfAToken(t *testing.T) {
 	r := newRig(t, Config{})
 	for i := range uint32(6) {
@@ -221,7 +221,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// Written to a stream is delivered: one copy, bundles without waiting, no proof
+// A packet written to a stream is delivered: one copy, bundles without waiting, no proof
 // needed; a reconnect is a session of its own.
 func TestStream(t *testing.T) {
 	r := newRig(t, Config{})
@@ -248,8 +248,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A client that comes back on a new connection, and counts on, repeats a request of the
-// one before under its number: it is executed, and once only if it is sent twice.
+// A client that reconnects, and continues its numbers, repeats a request of the connection
+// before under its number: it is executed, and once only if it is sent twice.
 func TestRepeatedOnNextStream(t *testing.T) {
 	r := newRig(t, Config{})
 	const to = " to 192.0.2.1:444"
@@ -299,8 +299,8 @@ func TestAckKeepsASessionAlive(t *testing.T) {
 	}
 }
 
-// A program that is started twice in a second counts from 1 twice. The numbers
-// are seen, but the requests are others.
+// A program that is started twice in a second counts from 1 twice. The numbers were seen
+// before, but the requests are others.
 func TestReusedNumbers(t *testing.T) {
 	other := move(tokenA, 2)
 	copy(other[len(other)-4:], "d2d4")
@@ -310,7 +310,7 @@ func TestReusedNumbers(t *testing.T) {
 		b    []byte
 		want Verdict
 	}{
-		{"anonymous hello again", alice, hello(wamble.Token{}, 1), New}, // whoever sends it: a session of its own
+		{"anonymous hello again", alice, hello(wamble.Token{}, 1), New}, // from any sender: a session of its own
 		{"copy of the move", alice, move(tokenA, 2), Duplicate},
 		{"another move", alice, other, New},
 		{"its copy", alice, other, Duplicate},
@@ -342,10 +342,10 @@ func TestReusedNumberForgetsTheAnswer(t *testing.T) {
 	r.sees("ACK 3, ACK 3")
 }
 
-// A NAT gives a player a new address while he thinks, and his move is the first
-// packet from there: he gets the one answer to it, as from the original, but no
-// copies, and nothing that he did not ask for. So does a player whose token the
-// handler knows, but who has no session any more.
+// A NAT gives a player a new address while they think, and their move is the first packet
+// from there: they get the one answer to it, as from the original, but no copies, and nothing
+// unrequested. The same holds for a player whose token the handler knows, but whose session
+// has ended.
 func TestMoveFirstFromNewAddress(t *testing.T) {
 	for _, forgotten := range []bool{false, true} {
 		r := newRig(t, Config{SessionTimeout: 30 * time.Second})
@@ -406,8 +406,8 @@ func TestFirstAnswerProvesAmongMany(t *testing.T) {
 	}
 }
 
-// A client reconnects twice, and the hello of the first time arrives last: what it asks
-// from another address afterwards belongs to its latest session, so a copy is a copy.
+// A client reconnects twice, and its first hello arrives last: its later requests from
+// another address belong to its latest session, so a copy is a copy.
 func TestLateHelloTakesNoNumbers(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)

@@ -10,8 +10,8 @@ import (
 	"wamble/wire"
 )
 
-// A slot that is used again has nothing of the request before: its fields are set
-// one by one, and a new one must not be forgotten.
+// A reused slot has nothing of the request before: its fields are set one by one, and a new
+// one must not be left out.
 func TestASlotIsUsedAgain(t *testing.T) {
 	path := &path{serial: 7, sess: &session{serial: 8, epoch: 9}}
 	h := wire.Header{Ctrl: wire.CtrlLogout, Flags: wire.FlagUnreliable, Version: 1, Token: tokenA, Board: 5, Seq: 6}
@@ -40,7 +40,7 @@ func TestASlotIsUsedAgain(t *testing.T) {
 	}
 }
 
-// What Receive returned is gone with the next one: nothing of it shows.
+// The result of Receive is valid until the next call: nothing of it shows later.
 func TestReceivedIsSetAnew(t *testing.T) {
 	r := newRig(t, Config{})
 	r.prove(alice)

@@ -56,8 +56,8 @@ func unreliable(b []byte) []byte {
 	return b
 }
 
-// rig is a server with a handler that answers at once, and releases at once
-// unless it is told not to.
+// rig is a server with a handler that answers at once, and releases at once unless the test
+// disables that.
 type rig struct {
 	t       *testing.T
 	s       *Endpoint
@@ -76,7 +76,7 @@ func newRig(t *testing.T, cfg Config) *rig {
 	return r
 }
 
-// answer is the trivial handler: one canned answer for each kind of request.
+// answer is the handler: one canned answer for each kind of request.
 func (r *rig) answer(id Request, p *wire.Packet) {
 	h := wire.Header{Token: p.Token, Board: p.Board}
 	var err error

@@ -10,14 +10,14 @@ import (
 	"wamble/wire"
 )
 
-// cookieHello is a hello with a cookie, or room for one.
+// cookieHello is a hello with a cookie, or with space for one.
 func cookieHello(t wamble.Token, seq uint32, cookie []byte) []byte {
 	b := encode(wire.Header{Token: t, Seq: seq}, wire.ClientHello{}, wire.NoCookie())
 	wire.SetCookie(b, cookie)
 	return b
 }
 
-// cookie says hello without a cookie, and returns the one that comes back.
+// cookie says hello without a cookie, and returns the one that is sent back.
 func (r *rig) cookie(from wamble.Peer) []byte {
 	r.t.Helper()
 	r.out.Reset()
@@ -44,8 +44,8 @@ func sealedRig(t *testing.T, cfg Config) *rig {
 	return r
 }
 
-// A hello without a good cookie is answered with one, and nothing is remembered of
-// it; with the cookie its address is proven at once.
+// A hello without a valid cookie is answered with one, and leaves no state; with the cookie
+// its address is proven at once.
 func TestCookie(t *testing.T) {
 	r := sealedRig(t, Config{TokenRate: 1, HostRate: 1})
 	var cookie []byte
@@ -95,7 +95,7 @@ func TestCookieIsOfOneAddress(t *testing.T) {
 	}
 }
 
-// Connections, clients that know no cookies, and fields that are too short for an
+// Connections, clients without support for cookies, and fields that are too short for an
 // answer are not asked for one.
 func TestNoCookieWanted(t *testing.T) {
 	short := encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.String(wire.KeyHelloCookie, "00"))
@@ -186,8 +186,8 @@ func TestClientIsNotChallengedForEver(t *testing.T) {
 	}
 }
 
-// A challenge is answered whichever copy of the hello it came for: when a server takes the
-// place of another, the first ones have gone nowhere.
+// A challenge is answered for any copy of the hello: when a server takes the place of
+// another, the first copies are lost.
 func TestClientBringsTheCookieLate(t *testing.T) {
 	for _, tc := range []struct {
 		hurry  int
@@ -220,7 +220,7 @@ func TestClientBringsTheCookieLate(t *testing.T) {
 	}
 }
 
-// A token that was offered is known at its address alone, and for a while.
+// An offered token is valid at its address alone, and for a limited time.
 func TestOffered(t *testing.T) {
 	r := sealedRig(t, Config{})
 	var tokens []wamble.Token
@@ -262,7 +262,7 @@ func TestOffered(t *testing.T) {
 	}
 }
 
-// A shard offers its own tokens, also after another key was set, and knows them again.
+// A shard offers its own tokens, and recognizes them, also after another key was set.
 func TestOfferedByShard(t *testing.T) {
 	shard := wamble.Shard{Index: 5, Of: 8}
 	r := newRig(t, Config{})
@@ -280,8 +280,8 @@ func TestOfferedByShard(t *testing.T) {
 	}
 }
 
-// A token that was offered proves its address, also when its path was evicted
-// meanwhile; a cookie is no token.
+// An offered token proves its address, also when its path was evicted meanwhile; a cookie is
+// no token.
 func TestOfferedTokenProves(t *testing.T) {
 	r := sealedRig(t, Config{})
 	var token wamble.Token

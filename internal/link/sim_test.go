@@ -20,14 +20,14 @@ func seeds(t *testing.T, whole, part uint64) (from, to uint64) {
 	return 0, prooftest.Sized(part/5, part, whole)
 }
 
-// tally sums up what the simulated clients saw, so that the proof is known to
-// have exercised something.
+// tally sums up the results of the simulated clients, which shows that the test has exercised
+// something.
 type tally struct{ asked, acked, lost, executed, answered, expected, rebinds, twice int }
 
-// TestExactlyOnce lets clients ask through a bad network, while NATs give them
-// new addresses and they reconnect. One of three behaves as the original's client:
-// it never acknowledges, and counts from 1 again when it reconnects. Then a late
-// copy of a request can, very rarely, not be told from a new one.
+// TestExactlyOnce lets clients send requests through a bad network, while NATs give them new
+// addresses and they reconnect. One of three behaves as the original's client: it never
+// acknowledges, and counts from 1 again when it reconnects. Then a late copy of a request
+// can, very rarely, not be distinguished from a new one.
 func TestExactlyOnce(t *testing.T) {
 	from, to := seeds(t, 10_000, 500)
 	t.Logf("seeds %d to %d", from, to-1)
@@ -67,8 +67,8 @@ func simulate(t *testing.T, seed uint64, sum *tally) {
 	sum.rebinds += int(n.server.Stats().Rebinds)
 }
 
-// live plans a client's life: requests, now and then a new address from its NAT
-// or a new connection.
+// live plans a client's run: requests, now and then a new address from its NAT or a new
+// connection.
 func live(n *network, c *simClient, id wamble.BoardID) {
 	requests := 0
 	var step func()

@@ -10,9 +10,8 @@ import (
 	"wamble/wire"
 )
 
-// world runs one seed and returns everything the server sent. Interrupted, the
-// server is replaced by its restored self again and again, with another epoch
-// each time.
+// world runs one seed and returns everything the server sent. Interrupted, the server is
+// repeatedly replaced by its restored self, with another epoch each time.
 func world(t *testing.T, seed uint64, interrupted bool) (sent []byte, swaps int) {
 	n := newNetwork(seed, 3)
 	n.log = true

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every field of Stats has its row, and every row a field and a name of its own.
+// Every field of Stats has its row, and every row a field and a unique name.
 func TestStatsTable(t *testing.T) {
 	var s Stats
 	if fields := reflect.TypeOf(s).NumField(); len(stats) != fields {

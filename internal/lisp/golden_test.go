@@ -12,9 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected halves of the golden files")
 
-// TestGolden runs every pair of testdata/*.golden: a program, and what it
-// gives: the value of every form that has one, then the errors, then the
-// warnings.
+// TestGolden runs every pair of testdata/*.golden: a program, and its result: the value of
+// every form that has one, then the errors, then the warnings.
 func TestGolden(t *testing.T) { lisptest.Golden(t, *update, evaluate) }
 
 // TestEveryMessageHasGolden: each message and hint in the source of this
@@ -27,7 +26,7 @@ func TestEveryMessageHasGolden(t *testing.T) {
 	})
 }
 
-// environment is what getenv sees in the goldens.
+// environment is getenv of the goldens.
 func environment(name string) string {
 	return map[string]string{"PORT": "9000", "BAD": "a\xffb"}[name]
 }

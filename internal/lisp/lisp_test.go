@@ -42,8 +42,8 @@ func many(form func(int) string) string {
 	return b.String()
 }
 
-// TestBounds: whatever the program, evaluation ends, and allocates little
-// more than its limit plus what reading costs.
+// TestBounds: for every program, evaluation ends, and allocates little more than its limit
+// plus what reading costs.
 func TestBounds(t *testing.T) {
 	for name, program := range hostile {
 		var before, after runtime.MemStats
@@ -66,7 +66,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// said is what the first error of some hostile programs must say.
+// said has the first error of some hostile programs.
 var said = map[string]string{
 	"open parentheses": "lists are nested more than 200 deep",
 	"too long":         "the file has more than 262144 bytes",
@@ -98,7 +98,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestPositions: every value knows where it was written.
+// TestPositions: every value has the position where it was written.
 func TestPositions(t *testing.T) {
 	in := lisp.New(lisp.DefaultLimits, environment, nil)
 	forms := in.Read(lisp.NewSource("f", "(a\n  \"é\" (b\t7))\nc"))

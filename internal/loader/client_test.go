@@ -12,7 +12,7 @@ import (
 	"wamble/wire"
 )
 
-// recorder keeps what is sent.
+// recorder keeps the sent packets.
 type recorder struct{ sent [][]byte }
 
 func (r *recorder) receive() ([]datagram, error) { return nil, nil }
@@ -22,7 +22,7 @@ func (r *recorder) addresses() uint32            { return 1 << 20 }
 func (r *recorder) dropped() uint64              { return 0 }
 func (r *recorder) close()                       {}
 
-// scene is one client before a server that the test plays.
+// scene is one client of a server that the test plays.
 type scene struct {
 	*load
 	t   *testing.T
@@ -82,7 +82,7 @@ func tell[M wire.Message](s *scene, seq uint32, board wamble.BoardID, m M, ext .
 	s.receive(s.c, s.c.number, b)
 }
 
-// oneMove is a position with one legal move, so that a test knows what is played.
+// oneMove is a position with one legal move, so that a test can predict the move.
 const oneMove = "k7/8/8/8/8/7p/7P/7K w - - 0 9"
 
 func (s *scene) update(seq uint32, board wamble.BoardID) {
@@ -95,7 +95,7 @@ func (s *scene) greet(board wamble.BoardID) {
 	tell(s, 1, board, wire.ServerHello{FEN: wire.Text(wire.ShortFEN(oneMove))}, wire.String(wire.KeyBoardFEN, oneMove))
 }
 
-// rejected refuses the move that was asked with a number: the client says hello.
+// rejected refuses the move with a request number: the client says hello.
 func (s *scene) rejected(seq uint32) {
 	s.t.Helper()
 	s.out.sent = nil
@@ -105,7 +105,7 @@ func (s *scene) rejected(seq uint32) {
 	s.ack(seq+1, sceneToken)
 }
 
-// seated is a client that has asked its first move, on board 5.
+// seated returns a client that has sent its first move, on board 5.
 func seated(t *testing.T) *scene {
 	s := newScene(t, Moves)
 	s.want("[CLIENT_HELLO 1]")
@@ -194,8 +194,8 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	}
 }
 
-// A request is sent again, byte by byte the same, in regular distances; then the
-// client says hello with its token and asks the same move as a new request.
+// A request is sent again, byte by byte the same, at regular intervals; then the client says
+// hello with its token and sends the same move as a new request.
 func TestSentAgain(t *testing.T) {
 	s := seated(t)
 	move := fmt.Sprintf("PLAYER_MOVE 2 5 %s", only)
@@ -220,7 +220,7 @@ func TestSentAgain(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	s.ack(3, sceneToken)
-	s.greet(6) // the move was kept, and the player sits elsewhere
+	s.greet(6) // the move was kept, and the player has another board
 	s.want(fmt.Sprintf("[ACK 1 PLAYER_MOVE 4 5 %s]", only))
 	s.ack(4, sceneToken)
 	s.update(1, 6)
@@ -230,8 +230,8 @@ func TestSentAgain(t *testing.T) {
 	}
 }
 
-// After the ACK of a request that was sent again the answer is asked for soon: a
-// restarted server holds it back until the address has proven itself.
+// After the ACK of a request that was sent again the next repetition is soon: a restarted
+// server holds the answer back until the address has proven itself.
 func TestAnswerHeldBack(t *testing.T) {
 	s := seated(t)
 	s.ack(2, sceneToken)
@@ -274,7 +274,7 @@ func TestHelloMovesOn(t *testing.T) {
 	}
 }
 
-// A restarted server counts from 1 again.
+// A restarted server counts from 1 again: its packets are accepted.
 func TestRestartedServerIsHeard(t *testing.T) {
 	s := seated(t)
 	for seq := uint32(1); seq <= 40; seq++ {
@@ -292,7 +292,7 @@ func TestRestartedServerIsHeard(t *testing.T) {
 	s.accepted(41)
 }
 
-// An address that is told little says hello again, once.
+// An address that is sent only part of the FEN says hello again, once.
 func TestShortFEN(t *testing.T) {
 	s := newScene(t, Moves)
 	s.take()
@@ -326,7 +326,7 @@ func TestMovedIsSeen(t *testing.T) {
 	}
 }
 
-// Somebody else may have moved on a board that was only offered: who finds another
+// Another player may have moved on a board that was only offered: a client that gets another
 // one instead has lost none.
 func TestOfferedIsNotMoved(t *testing.T) {
 	s := seated(t)
@@ -366,7 +366,7 @@ func TestSecondAnswerIsLate(t *testing.T) {
 		tell(s, seq, board, wire.BoardUpdate{FEN: wire.Text(wire.ShortFEN(oneMove))},
 			wire.String(wire.KeyBoardFEN, oneMove), wire.Int(wire.KeyRequestSeq, to))
 	}
-	answer(1, 6, 2) // to the first number: nobody asks under it any more
+	answer(1, 6, 2) // to the first number, which is no longer pending
 	s.accepted(0)
 	answer(2, 6, 4)
 	s.accepted(1)
@@ -419,7 +419,7 @@ type silent struct{ *recorder }
 
 func (silent) send(uint32, []byte) {}
 
-// Whatever comes, the loader stands.
+// No input makes the loader panic.
 func FuzzReceive(f *testing.F) {
 	hello, _ := wire.Append(nil, wire.Header{Seq: 1, Board: 5, Token: sceneToken}, wire.ServerHello{FEN: wire.Text("8/8 w")}, wire.String(wire.KeyBoardFEN, oneMove))
 	update, _ := wire.Append(nil, wire.Header{Seq: 1, Board: 5, Token: sceneToken}, wire.BoardUpdate{FEN: wire.Text("8/8 w")}, wire.String(wire.KeyBoardFEN, "8/8/8/8 w"))

@@ -19,8 +19,8 @@ import (
 	"wamble/wire"
 )
 
-// fake is a server with boards, and a store at the same time. It keeps what it
-// accepts at once, loses packets when told to, and can die and come back.
+// fake is a server with boards, and a store at the same time. It keeps what it accepts at
+// once, loses packets at a set rate, and can crash and come back.
 type fake struct {
 	udp   *transport.UDP
 	epoch time.Time
@@ -43,7 +43,7 @@ type fake struct {
 // progress is what a server has done since the measured time of a run began.
 type progress struct {
 	moves, answers int
-	missed         int // packets that came while it was dead
+	missed         int // packets that came while it was down
 }
 
 // event is something to do once, when the server has come to a certain point.
@@ -52,15 +52,15 @@ type event struct {
 	do   func()
 }
 
-// faults are what goes wrong.
+// faults are the injected faults.
 type faults struct {
 	lossIn, lossOut float64 // shares of packets
 	dead            bool    // nothing is read or answered
-	short           bool    // an old server: neither the whole FEN nor the request is told
+	short           bool    // an old server: neither the whole FEN nor the request is in its answers
 	refuse          wamble.Code
 	refusals        int  // how many requests are refused with that code
 	die             bool // with its next move kept and the answer unsent
-	reviveAfter     int  // packets that a dead server misses before it is back; 0: never
+	reviveAfter     int  // packets that a crashed server misses before it is back; 0: it stays down
 	forget          bool
 }
 
@@ -109,7 +109,7 @@ func (s *fake) options(mode Mode, clients int) Options {
 	}
 }
 
-// begin is told when the measured time of a run begins, and when it ends.
+// begin is called when the measured time of a run begins, and when it ends.
 func (s *fake) begin() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *fake) when(holds func(progress) bool, do func()) {
 	s.events = append(s.events, event{holds, do})
 }
 
-// happen does what is due.
+// happen runs the events that are due.
 func (s *fake) happen() {
 	s.events = slices.DeleteFunc(s.events, func(e event) bool {
 		if !s.begun || !e.when(s.since) {
@@ -147,15 +147,15 @@ func (s *fake) until(t testing.TB, holds func(progress) bool) context.Context {
 	return ctx
 }
 
-// played is how many moves the server has kept.
+// played returns how many moves the server has kept.
 func (s *fake) played() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.moves
 }
 
-// miss counts what comes to a dead server. When it is back, what it kept is
-// there, its connections are not.
+// miss counts packets to a crashed server. When it is back, what it kept is there, its
+// connections are not.
 func (s *fake) miss(packets int) {
 	f := &s.faults
 	s.since.missed += packets
@@ -194,14 +194,14 @@ func (s *fake) step() bool {
 	}
 	s.link.Release(now, s.gate, &s.out)
 	s.link.Due(now, &s.out)
-	if !s.faults.dead { // it died in this step: nobody hears of it
+	if !s.faults.dead { // it crashed in this step: its answer is lost
 		s.udp.Write(&lossy{&s.out, s.random, s.faults.lossOut})
 	}
 	s.out.Reset()
 	return true
 }
 
-// lossy leaves out packets.
+// lossy drops packets.
 type lossy struct {
 	*link.Batch
 	random *rand.Rand
@@ -211,7 +211,7 @@ type lossy struct {
 func (l *lossy) At(i int) (wamble.Peer, []byte) {
 	to, b := l.Batch.At(i)
 	if l.random.Float64() < l.loss {
-		b = []byte{0} // too short for anybody
+		b = []byte{0} // too short to be a packet
 	}
 	return to, b
 }
@@ -278,7 +278,7 @@ func (s *fake) show(b *fakeBoard) (wire.Text, []wire.Field) {
 // nameOf names the request in its answer.
 func nameOf(r *link.Received) wire.Field { return wire.Int(wire.KeyRequestSeq, int64(r.Packet.Seq)) }
 
-// seat gives a player a free board that is not the one he left.
+// seat gives a player a free board that is not the one they left.
 func (s *fake) seat(pl *fakePlayer, left *fakeBoard) {
 	for range 8 {
 		if len(s.boards) > 0 {

@@ -81,18 +81,17 @@ func measureServant(tb testing.TB, name string) rate {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	// What was measured is what was meant: nearly every move was new.
+	// The run is valid only if nearly every move was new.
 	if c := r.Counts; c.Resent+c.Duplicates+c.Pushed > r.Answered/10 {
 		tb.Errorf("%d moves are not the pattern that was meant: %+v", r.Answered, c)
 	}
 	return rate{r.PerSecond(), float64(r.Answered) / max(r.Server, time.Millisecond).Seconds()}
 }
 
-// BenchmarkLinkOverEcho measures what reliable delivery costs: moves (move in,
-// ACK and update out, ACK in) through transport, link and a trivial handler,
-// against a bare echo with the same system calls. The two take turns; the
-// ratio is the median of three. The ratio by processor time is the one to look
-// at on a machine that others use too.
+// BenchmarkLinkOverEcho measures what reliable delivery costs: moves (move in, ACK and update
+// out, ACK in) through transport, link and a trivial handler, against a bare echo with the
+// same system calls. The two take turns; the ratio is the median of three. On a shared
+// machine the ratio by processor time is the one that counts.
 func BenchmarkLinkOverEcho(b *testing.B) {
 	const rounds = 3
 	var echoes, links, byWall, byCPU []float64

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestSeconds: what lasts is the second half, and a cliff is seen.
+// TestSeconds: the sustained rate is that of the second half, and a sudden drop is reported.
 func TestSeconds(t *testing.T) {
 	for _, tc := range []struct {
 		seconds     []uint64

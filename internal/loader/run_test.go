@@ -10,8 +10,8 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// long is how much of something a test waits for before its run ends: a run that
-// ended after a time would find little done on a busy machine.
+// long returns how many events a test waits for before its run ends: a run that ended after a
+// time would have few on a busy machine.
 func long(n int) int {
 	return prooftest.Sized(n, n, 50*n)
 }
@@ -25,7 +25,7 @@ func play(t *testing.T, ctx context.Context, o Options) Report {
 	return r
 }
 
-// verify expects that fake kept exactly what the run says was accepted.
+// verify expects that fake kept exactly what the run reports as accepted.
 func verify(t *testing.T, s *fake, r *Report) {
 	t.Helper()
 	v, err := Verify(context.Background(), r, s)
@@ -101,8 +101,8 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// A server that dies after it has kept moves, and before anybody heard of them,
-// comes back: every client goes on with its token, and its move is accepted.
+// A server that crashes after it has kept moves, and before their answers are sent, comes
+// back: every client goes on with its token, and its move is accepted.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	s := startFake(t, faults{})
@@ -118,7 +118,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A server that stays away: moves are given up, and end as unresolved.
+// A server that stays away: moves are given up, and count as unresolved.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	s := startFake(t, faults{})

@@ -36,8 +36,8 @@ func (s *gamesStub) Games(context.Context, wamble.GameFilter) iter.Seq2[wamble.B
 	}
 }
 
-// TestVerify: two players have played e2e4 and e7e5 on board 3 and d2d4 on board
-// 8, and player 0 waits for an answer to his d7d5 there.
+// TestVerify: two players have played e2e4 and e7e5 on board 3 and d2d4 on board 8, and
+// player 0 waits for an answer to their d7d5 there.
 func TestVerify(t *testing.T) {
 	start := chess.Start()
 	uci := func(p chess.Position, s string) chess.Move {

@@ -11,9 +11,9 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// TestAdoptedMemory: the memory of an adopted state is given back once, when boards that
-// were written ahead are taken in, or when the instance that has not yet is over; who waits
-// for that is told.
+// TestAdoptedMemory: the memory of an adopted state is released once, when the boards that
+// were written ahead are read, or when the instance that has not read them ends; waiters for
+// that are notified.
 func TestAdoptedMemory(t *testing.T) {
 	old := profile.Shelf
 	t.Cleanup(func() { profile.Shelf = old })
@@ -60,9 +60,9 @@ func TestAdoptedMemory(t *testing.T) {
 	}
 }
 
-// TestAdoptedHearsStore: the store has all that an adopted profile has decided, and the
-// image before was not told. The profile hears it, though the journal is empty: until then
-// it would take in no board of another shard.
+// TestAdoptedHearsStore: the store has everything that an adopted profile has decided, and
+// the former process was not told. The profile learns it, though the journal is empty: until
+// then it would accept no board of another shard.
 func TestAdoptedHearsStore(t *testing.T) {
 	rt := run(t)
 	watchtest.Until(t, "the store has all boards", func() bool { d := rt.drain.Load(); return d.Settled() > 0 && d.IsEmpty() })

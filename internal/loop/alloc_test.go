@@ -15,8 +15,8 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// TestAllocsLoop: what the loop does around a step costs no memory, however
-// many packets there are: the mailbox, the frames for the journal, the stopwatch.
+// TestAllocsLoop: the loop's work around a step allocates nothing, for any number of packets:
+// the mailbox, the frames for the journal, the stopwatch.
 func TestAllocsLoop(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
@@ -94,8 +94,8 @@ func TestJournalOrder(t *testing.T) {
 	}
 }
 
-// TestJournalWaitsForAnswers: a short group leaves when the answers that are being
-// sent have left, a long one at once.
+// TestJournalWaitsForAnswers: a short group is committed when the answers under way have
+// left, a long one at once.
 func TestJournalWaitsForAnswers(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {

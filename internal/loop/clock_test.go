@@ -19,7 +19,7 @@ import (
 	"wamble/wire"
 )
 
-// machine is an instance on a machine whose clocks the test turns.
+// machine is an instance on a machine whose clocks the test sets.
 type machine struct {
 	t      *testing.T
 	cfg    *config.Profile
@@ -29,11 +29,11 @@ type machine struct {
 	life   *instance
 	series tape.Series
 	rows   map[intent.Kind]time.Time // the newest time of each kind
-	said   []string                  // what was sent, and after how long
+	said   []string                  // the packets that were sent, and after how long
 	began  time.Time
-	newest time.Time // that the wall clock has shown
+	newest time.Time // the newest reading of the wall clock
 	heard  []wire.Header
-	since  time.Time // when the player has got his board, as he was told
+	since  time.Time // when the player got their board
 }
 
 var player = wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000")}
@@ -73,7 +73,7 @@ func (m *machine) live(o profile.Options) {
 
 func (m *machine) wall(now time.Time) time.Time { return now.Round(0).Add(m.set) }
 
-// step tells the instance something, and makes durable what follows.
+// step runs a step with inputs, and makes its results durable.
 func (m *machine) step(inputs ...profile.Input) {
 	m.t.Helper()
 	for {
@@ -89,7 +89,7 @@ func (m *machine) step(inputs ...profile.Input) {
 	}
 }
 
-// read takes down what follows from a step.
+// read records the outputs of a step.
 func (m *machine) read() {
 	out := &m.life.out
 	for i := range out.Frames.Len() {
@@ -139,7 +139,7 @@ func (m *machine) send(b []byte, err error) {
 	m.step(&profile.Packet{Peer: player, Data: b})
 }
 
-// count is how many packets of a kind were sent since the last call.
+// count returns how many packets of a kind were sent since the last call.
 func (m *machine) count(c wire.Control) (n int) {
 	for _, h := range m.heard {
 		if h.Ctrl == c {
@@ -153,7 +153,7 @@ func (m *machine) count(c wire.Control) (n int) {
 // turns sets the wall clock of a machine.
 type turns func(m *machine, n int)
 
-// play is a player's minutes; at each of its steps the wall clock may be set.
+// play plays some minutes of a player; at each step the wall clock may be set.
 func play(t *testing.T, turn turns) *machine {
 	m := newMachine(t)
 	want := func(what string, got, want int) {
@@ -233,7 +233,7 @@ func (m *machine) labelled(k intent.Kind) {
 	}
 }
 
-// replays checks that the recording of the present instance gives the same again.
+// replays checks that the recording of the present instance replays identically.
 func (m *machine) replays(name string) {
 	m.t.Helper()
 	m.life.record.Close()
@@ -246,8 +246,8 @@ func (m *machine) replays(name string) {
 	}
 }
 
-// TestWallClockSet: whoever sets the wall clock changes nothing but the times of
-// rows: packets leave at the same moments as without, and a recording replays.
+// TestWallClockSet: a set wall clock changes nothing but the times of rows: packets leave at
+// the same moments as without, and a recording replays.
 func TestWallClockSet(t *testing.T) {
 	alone := play(t, func(*machine, int) {})
 	const by = 2 * time.Hour
@@ -266,8 +266,8 @@ func TestWallClockSet(t *testing.T) {
 	}
 }
 
-// TestSuspend: the monotonic clock stands still while a machine is suspended, and
-// what has expired meanwhile expires on resuming.
+// TestSuspend: the monotonic clock stops while a machine is suspended, and what has expired
+// meanwhile expires on resuming.
 func TestSuspend(t *testing.T) {
 	for _, suspended := range []bool{true, false} {
 		m := newMachine(t)
@@ -293,8 +293,8 @@ func TestSuspend(t *testing.T) {
 	}
 }
 
-// TestHandoffKeepsDeadlines: a successor goes on with the times of its
-// predecessor, though it reads a wall clock that was set.
+// TestHandoffKeepsDeadlines: a successor goes on with the times of its predecessor, though
+// its wall clock was set.
 func TestHandoffKeepsDeadlines(t *testing.T) {
 	for _, set := range []time.Duration{-2 * time.Hour, 2 * time.Hour} {
 		m := newMachine(t)
@@ -325,9 +325,9 @@ func TestHandoffKeepsDeadlines(t *testing.T) {
 	}
 }
 
-// TestClockAmongMachines: where the wall clock of a machine is set back, the journal that
-// machines share goes on with its own time, and so do the labels of an instance: what is
-// stored of a board goes by them.
+// TestClockAmongMachines: where the wall clock of a machine is set back, the shared journal
+// goes on with its own time, and so do the times of an instance, which order the stored rows
+// of a board.
 func TestClockAmongMachines(t *testing.T) {
 	now := time.Now()
 	wrong, ahead := time.Duration(0), 3*time.Second

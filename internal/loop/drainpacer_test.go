@@ -10,7 +10,7 @@ import (
 	"wamble/internal/journal"
 )
 
-// TestPace: what the drain knows, what it lets the loop put in, and when it rests.
+// TestPace: the pacer's estimates, its limit for the loop, and the drain's pauses.
 func TestPace(t *testing.T) {
 	const ms = time.Millisecond
 	full := journal.Work{Messages: 100, Bytes: fullBatch, Took: 100 * ms} // 1,000 messages a second
@@ -21,7 +21,7 @@ func TestPace(t *testing.T) {
 		work  journal.Work
 		hurry bool
 		rest  time.Duration
-		rate  float64 // that the loop may put in; 0: as it likes
+		rate  float64 // that the loop may journal; 0: unlimited
 	}{
 		{"hardly behind", 100, full, false, batchTime - full.Took, 0},
 		{"half of what is wanted", 175, full, false, 0, capacity / 0.9125},
@@ -44,8 +44,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceLearns: a small transaction costs what a transaction costs, and a single
-// one that stalls is not what the store can take.
+// TestPaceLearns: a small transaction costs the fixed cost of a transaction, and a single one
+// that stalls does not lower the estimate much.
 func TestPaceLearns(t *testing.T) {
 	var p drainPacer
 	small := journal.Work{Messages: 1, Bytes: 100, Took: 10 * time.Millisecond}
@@ -72,11 +72,11 @@ func TestPaceLearns(t *testing.T) {
 	}
 }
 
-// world is a machine on which players play and a drain follows. It works as long
-// as players leave it room: the more they play, the less it can take.
+// world simulates a machine with players and a drain. The drain works as fast as the players
+// let it: the more they play, the slower it is.
 type world struct {
 	full  float64 // messages a second that players make without backpressure
-	alone float64 // that the drain takes when nobody plays
+	alone float64 // of the drain when nobody plays
 	share float64 // of its speed that it loses while they play at full
 	size  float64 // bytes of a message
 	most  float64 // messages in a transaction
@@ -147,9 +147,9 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// TestSteady: whatever the machine is like, the store is at most a second behind, or
-// two before the drain knows its costs; no second is worse than half of the median;
-// and players have nearly what the drain can take beside them.
+// TestSteady: on any simulated machine, the store is at most a second behind, or two before
+// the pacer knows its costs; no second is worse than half of the median; and players have
+// nearly the rate at which the drain can work beside them.
 func TestSteady(t *testing.T) {
 	for _, tc := range []struct {
 		what               string
@@ -177,8 +177,8 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// TestStalls: a store that stalls for a second now and then, as a database does that
-// writes a checkpoint, makes no second worse than half of the median.
+// TestStalls: a store that stalls for a second now and then, as during a checkpoint of the
+// database, makes no second worse than half of the median.
 func TestStalls(t *testing.T) {
 	w := newWorld(40_000, 60_000, 0.5)
 	for n := range 6 {
@@ -191,8 +191,8 @@ func TestStalls(t *testing.T) {
 	}
 }
 
-// TestCatchesUp: after a minute without the store the backlog is gone in a minute,
-// and players have half of what they had, if the drain can take that together.
+// TestCatchesUp: after a minute without the store the backlog is gone in a minute, and
+// players have half of their former rate, if the drain can take that together.
 func TestCatchesUp(t *testing.T) {
 	w := newWorld(24_000, 56_000, 0.5)
 	w.drain(w.began.Add(10*time.Second), 0)
@@ -212,8 +212,8 @@ func TestCatchesUp(t *testing.T) {
 	}
 }
 
-// TestNoBackpressureDuringAnOutage: what takes no batches has no say, whether it refuses
-// them or hangs.
+// TestNoBackpressureDuringAnOutage: a store that takes no batches causes no backpressure,
+// whether it refuses them or hangs.
 func TestNoBackpressureDuringAnOutage(t *testing.T) {
 	rt := &Runtime{stage: newStage(), o: Options{Log: slog.New(slog.DiscardHandler)}}
 	rt.watch = newStorewatch(rt)
@@ -237,8 +237,8 @@ func TestNoBackpressureDuringAnOutage(t *testing.T) {
 	}
 }
 
-// TestBackpressure: the loop puts in what it may, in pauses that are worth a timer, and
-// says how long it was held.
+// TestBackpressure: the loop journals at the permitted rate, in pauses that are worth a
+// timer, and reports how long it was held.
 func TestBackpressure(t *testing.T) {
 	var b backpressure
 	now := time.Unix(1e9, 0)
@@ -246,7 +246,7 @@ func TestBackpressure(t *testing.T) {
 		t.Error("a loop that nobody brakes was held")
 	}
 	b.set(1_000_000, now.Add(time.Hour))
-	if b.record(now, 20_600); b.delay(now) != 0 { // with the credit of one that did nothing
+	if b.record(now, 20_600); b.delay(now) != 0 { // with the credit of an idle loop
 		t.Errorf("got a hold of %v, want none shorter than %v", b.delay(now), minDelay)
 	}
 	b.record(now, 600)

@@ -9,8 +9,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// TestGroupCommitPanics: a panic in a group commit gives its lock back, so that it
-// ends the profile and does not hang it.
+// TestGroupCommitPanics: a panic in a group commit releases its lock, so that it ends the
+// profile and does not hang it.
 func TestGroupCommitPanics(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"wamble/internal/profile"
 )
 
-// TestMailboxOrder: events go before packets, and an answer of the store that came before them
-// stays before them: it does not have them.
+// TestMailboxOrder: events go before packets, and an answer of the store that came before
+// them stays before them: it does not contain them.
 func TestMailboxOrder(t *testing.T) {
 	m := newMailbox(func() {})
 	before, events, after := &profile.Loaded{Load: 1}, &profile.StoreEvents{}, &profile.Loaded{Load: 2}

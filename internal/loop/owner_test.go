@@ -13,7 +13,7 @@ import (
 	"wamble/internal/store"
 )
 
-// owners is a store that knows one owner.
+// owners is a store that records one owner.
 type owners struct {
 	Store
 	mu  sync.Mutex
@@ -31,8 +31,8 @@ func (s *owners) Own(_ context.Context, _ string, o store.Owner, over int64) err
 	return nil
 }
 
-// TestOwnSilence: the profile of an owner that is heard stays its own; that of a
-// silent one is taken, after silence and not before.
+// TestOwnSilence: the profile of an owner with a heartbeat stays its own; that of a silent
+// one is taken, after silence and not before.
 func TestOwnSilence(t *testing.T) {
 	me, other := store.Owner{Host: "here", PID: 1}, store.Owner{Host: "there", PID: 2}
 	for _, c := range []struct {
@@ -65,8 +65,8 @@ func TestOwnSilence(t *testing.T) {
 	}
 }
 
-// TestOwnAfterClockSetBack: an earlier process on the same journal that is there no more
-// is not waited for, whatever the clock says.
+// TestOwnAfterClockSetBack: an earlier process on the same journal that has ended is not
+// waited for, whatever the clock says.
 func TestOwnAfterClockSetBack(t *testing.T) {
 	journal := store.JournalID{1}
 	me := store.Owner{Journal: journal, Host: "here", PID: os.Getpid(), Since: time.Unix(1000, 0)}

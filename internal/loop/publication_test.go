@@ -12,7 +12,7 @@ import (
 	"wamble/internal/registry"
 )
 
-// courier is other machines: what they are told is posted when the channel is closed.
+// courier stands for other machines: notes to them are flushed when the channel is closed.
 type courier struct {
 	heard  []profile.StoreEvent
 	posted chan struct{}
@@ -29,9 +29,9 @@ func (c *courier) Flush(ctx context.Context) error {
 	}
 }
 
-// TestPosting: what is durable is not told to the profile, whose answers would leave, before
-// other machines find what is pressing in it, or that takes too long. The rest does not wait,
-// and what becomes durable later waits behind it.
+// TestPosting: a durable index is passed to the profile, which would then answer, only after
+// other machines have the urgent events of it, or that takes too long. Other events do not
+// wait, and later indices wait behind it.
 func TestPosting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		abroad := &courier{posted: make(chan struct{})}

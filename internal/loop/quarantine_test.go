@@ -9,7 +9,7 @@ import (
 	"wamble/wire"
 )
 
-// askFor is a packet of somebody who wants to know about a profile.
+// askFor is a packet that requests a profile's info.
 func askFor(t *testing.T, token byte, seq uint32, board wamble.BoardID, name string) []byte {
 	t.Helper()
 	h := wire.Header{Token: wamble.Token{token, 0xab, 0xcd}, Seq: seq, Board: board}
@@ -20,8 +20,8 @@ func askFor(t *testing.T, token byte, seq uint32, board wamble.BoardID, name str
 	return b
 }
 
-// TestQuarantine: what has panicked twice is refused whoever asks with whatever
-// number, and nothing else is.
+// TestQuarantine: a packet that has panicked twice is refused from every sender and under
+// every number, and no other packet is.
 func TestQuarantine(t *testing.T) {
 	q := newQuarantine()
 	if n := q.blame(askFor(t, 1, 1, 0, "poison")); n != 1 || q.refuses(askFor(t, 1, 1, 0, "poison")) {
@@ -51,8 +51,7 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// TestQuarantineIsBounded: suspects make room for newer ones before what is
-// refused does.
+// TestQuarantineIsBounded: suspects are dropped for newer ones before refused packets are.
 func TestQuarantineIsBounded(t *testing.T) {
 	q := newQuarantine()
 	bad := askFor(t, 1, 1, 0, "poison")

@@ -63,8 +63,8 @@ func sameSlices(a, b []memorySlice) bool {
 	})
 }
 
-// TestRestartFile: what was written is read; a file of another journal or profile is
-// not, nor is one that is cut off or changed anywhere.
+// TestRestartFile: a file that was written is read; one of another journal or profile is not,
+// nor is one that is cut off or changed anywhere.
 func TestRestartFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "restart", "1")
 	if all, err := readRestartFile(path); all != nil || err != nil {
@@ -103,8 +103,8 @@ func TestRestartFile(t *testing.T) {
 	try("longer", len(whole), append(bytes.Clone(whole), 0))
 }
 
-// TestRestartFileWhileWritten: a process that dies at any moment of the writing leaves
-// the file before, or the new one.
+// TestRestartFileWhileWritten: a process that crashes at any moment of the writing leaves the
+// file before, or the new one.
 func TestRestartFileWhileWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "1")
 	old, next := testSlices(1), testSlices(20)

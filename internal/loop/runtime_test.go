@@ -36,14 +36,14 @@ type running struct {
 	err     error // why Run ended
 }
 
-// run starts a profile on a journal in memory, and waits until it is up.
+// run starts a profile on a journal in memory, and waits until it serves.
 func run(t *testing.T) *running {
 	t.Helper()
 	return runAdopted(t, nil)
 }
 
-// runAdopted starts a profile that begins with a state; nil: without. Changes are made to
-// its options before.
+// runAdopted starts a profile from a state; nil: without. changes are applied to its options
+// before.
 func runAdopted(t *testing.T, a *Adopted, changes ...func(*Options)) *running {
 	t.Helper()
 	storage := runnertest.NewFaulty(memstore.New())
@@ -95,9 +95,9 @@ func runAdopted(t *testing.T, a *Adopted, changes ...func(*Options)) *running {
 	return rt
 }
 
-// TestFreezeFailedJournal: the journal fails just before the freeze, and the
-// profile has not been told. What it decided last is not durable, which the frozen
-// loop says. Thawed, it goes on with another instance.
+// TestFreezeFailedJournal: the journal fails just before the freeze, and the profile has not
+// been told. Its last decision is not durable, and the frozen loop reports that. Thawed, it
+// goes on with another instance.
 func TestFreezeFailedJournal(t *testing.T) {
 	rt := run(t)
 	inst, gone := rt.instance.Load(), errors.New("the disk is gone")
@@ -121,7 +121,7 @@ func TestFreezeFailedJournal(t *testing.T) {
 	})
 }
 
-// counter is a store that takes its time for many numbers.
+// counter is a store that takes long to lease many numbers.
 type counter struct {
 	Store
 	counts chan struct{} // closed: it does not
@@ -138,7 +138,7 @@ func (c counter) Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.
 	return c.Store.Lease(ctx, s, n)
 }
 
-// TestStartWithFewNumbers: a start waits for a few numbers only, and has the rest soon.
+// TestStartWithFewNumbers: a start waits for a few numbers only, and gets the rest soon.
 func TestStartWithFewNumbers(t *testing.T) {
 	counts := make(chan struct{})
 	rt := runAdopted(t, nil, func(o *Options) { o.Store = counter{o.Store, counts} })
@@ -159,8 +159,8 @@ func TestStartWithFewNumbers(t *testing.T) {
 	watchtest.Until(t, "there are many numbers", func() bool { return left(wamble.PlayerIDs) > startNumbers })
 }
 
-// TestTellStarting: a ban that is told while a profile starts, and has asked before what
-// stands, holds when it serves players.
+// TestTellStarting: a ban that is ordered while a profile starts, after the profile has read
+// the stored restrictions, holds when it serves players.
 func TestTellStarting(t *testing.T) {
 	rt := run(t)
 	inst, told := rt.instance.Load(), errors.New("nobody was told")
@@ -198,8 +198,8 @@ func TestTellStarting(t *testing.T) {
 	})
 }
 
-// TestMoveAnswers: what waits in the socket of a port that is left is answered, though
-// nobody sends it again.
+// TestMoveAnswers: packets in the socket of a port that is left are answered, without being
+// sent again.
 func TestMoveAnswers(t *testing.T) {
 	rt := run(t)
 	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -236,8 +236,8 @@ func TestMoveAnswers(t *testing.T) {
 	}
 }
 
-// TestPanicBesideLoop: a panic of a goroutine beside the loop ends the runtime
-// alone, and says where it was.
+// TestPanicBesideLoop: a panic of a goroutine beside the loop ends the runtime alone, and the
+// error has its stack.
 func TestPanicBesideLoop(t *testing.T) {
 	rt := run(t)
 	rt.guard("a test", func() { panic("a test panics beside the loop") })
@@ -248,8 +248,8 @@ func TestPanicBesideLoop(t *testing.T) {
 	}
 }
 
-// TestRunsAgain: a profile that has failed looks at the journal before it asks the store:
-// the journal may be another machine's, and then the store never lets it in.
+// TestRunsAgain: a profile that has failed reads the journal before it asks the store: the
+// journal may belong to another machine by then, and the store would never admit this one.
 func TestRunsAgain(t *testing.T) {
 	rt := run(t)
 	rt.guard("a test", func() { panic("a test panics beside the loop") })
@@ -267,8 +267,8 @@ func TestRunsAgain(t *testing.T) {
 	}
 }
 
-// TestPausedQueue: what waits in a queue that the host has paused stays in the journal at
-// a stop, which waits for nothing, and a start brings it to the store and serves.
+// TestPausedQueue: messages in a queue that the host has paused stay in the journal at a
+// stop, which does not wait for them, and a start brings them to the store and serves.
 func TestPausedQueue(t *testing.T) {
 	rt := run(t)
 	r, d := rt.o.Runner, rt.drain.Load()

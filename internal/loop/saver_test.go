@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestSaverWorth: a restart file is written again after fifty times of what it cost,
-// after ten times if a start would have much to replay, and never within a second.
+// TestSaverWorth: a restart file is written again after fifty times its cost, after ten times
+// if a start would have much to replay, and never within a second.
 func TestSaverWorth(t *testing.T) {
 	ended := time.Now()
 	for _, tc := range []struct {

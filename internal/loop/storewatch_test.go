@@ -23,7 +23,7 @@ func watched(s Store) (*Runtime, *watchtest.Log) {
 	return New(Options{Name: "p", Store: s, StoreName: "the store", Log: slog.New(slog.NewTextHandler(log, nil))}), log
 }
 
-// TestTroubleIsRepeated: what only the host can end is logged with its advice once a
+// TestTroubleIsRepeated: an error that only the host can end is logged with its advice once a
 // minute as long as it lasts, and at once when it comes again.
 func TestTroubleIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,8 +49,8 @@ func TestTroubleIsRepeated(t *testing.T) {
 	})
 }
 
-// TestWentBack: a store that has gone back is a trouble until it has everything again,
-// and stays one if something is lost.
+// TestWentBack: a store that has gone back is a trouble until it has everything again, and
+// stays one if something is lost.
 func TestWentBack(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -80,7 +80,8 @@ func TestWentBack(t *testing.T) {
 	}
 }
 
-// TestBuriedIsLogged: dead letters are told with their reason, and how to see them.
+// TestBuriedIsLogged: dead letters are logged with their reason, and the command that shows
+// them.
 func TestBuriedIsLogged(t *testing.T) {
 	rt, log := watched(nil)
 	rt.logDeadLetters(3, errors.New("a board without a game"))
@@ -99,7 +100,7 @@ func (silent) Cursor(ctx context.Context, _ store.JournalID, _ string) (uint64, 
 	return 0, ctx.Err()
 }
 
-// TestEndIsNotAway: a run that ends while the store is being asked does not take it for away.
+// TestEndIsNotAway: a run that ends during a query does not take the store for away.
 func TestEndIsNotAway(t *testing.T) {
 	rt := run(t)
 	rt.stop()
@@ -112,8 +113,8 @@ func TestEndIsNotAway(t *testing.T) {
 	}
 }
 
-// TestRunAgainLooksAnew: a profile that is run again, as a part that comes back to its
-// machine, does not go on as if the store were away because it was when the run before ended.
+// TestRunAgainLooksAnew: a profile that is run again, as a partition that returns to its
+// machine, does not go on as if the store were away because the run before ended so.
 func TestRunAgainLooksAnew(t *testing.T) {
 	rt := run(t)
 	wrong := &store.Unusable{Advice: "Check db-pass", Err: errors.New("wrong password")}
@@ -177,7 +178,7 @@ func TestFreshNumbers(t *testing.T) {
 		t.Errorf("the store is at %d", s.last)
 	}
 	lease(blue, 10)
-	// What was given back anybody may have.
+	// Numbers that were given back may be leased to any profile.
 	back := []wamble.Block{{First: s.last - 9, Count: 10}}
 	blue.numbers.Return(wamble.BoardIDs, back)
 	s.last -= 10
@@ -189,7 +190,7 @@ func TestFreshNumbers(t *testing.T) {
 	}
 }
 
-// changes is a store that is asked for changes of trust.
+// changes is a store that returns changes of trust.
 type changes struct {
 	Store
 	asked chan time.Time

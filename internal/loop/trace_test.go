@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// TestTracer: one step in so many moves is followed through all its moments, in whatever
-// order the last of them come; without anybody who wants traces nothing is followed, and
-// nothing is allocated.
+// TestTracer: one step in so many moves is traced through all its moments, in whatever order
+// the last of them come; without a collector nothing is traced, and nothing is allocated.
 func TestTracer(t *testing.T) {
 	var got []Trace
 	o := &Tracing{Done: func(tr Trace) { got = append(got, tr) }}

@@ -15,7 +15,7 @@ import (
 	"wamble/runner/memstore"
 )
 
-// sender is a loop that only sends, and a socket that it sends to.
+// sender is a loop that only sends, and the socket it sends to.
 type sender struct {
 	*loop
 	far  *net.UDPConn
@@ -45,7 +45,7 @@ func newSender(t *testing.T) *sender {
 	return s
 }
 
-// step sends n packets, as what one step has produced.
+// step sends n packets, as the output of one step.
 func (s *sender) step(n int) error {
 	out := &s.instance.out.Packets
 	out.Reset()
@@ -87,8 +87,8 @@ func TestWriterKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestWriterTimesAnswers: a move counts as sent when the parcel with its answer
-// has left, not when it was handed over.
+// TestWriterTimesAnswers: a move counts as sent when the parcel with its answer has left, not
+// when it was passed to the writer.
 func TestWriterTimesAnswers(t *testing.T) {
 	s := newSender(t)
 	began := time.Now()
@@ -110,8 +110,8 @@ func TestWriterTimesAnswers(t *testing.T) {
 	}
 }
 
-// TestWriterFails: a socket that is gone is an error of the loop, at the next
-// send or flush, and nothing waits for ever.
+// TestWriterFails: a closed socket is an error of the loop, at the next send or flush, and
+// nothing waits for ever.
 func TestWriterFails(t *testing.T) {
 	s := newSender(t)
 	s.port.Close()
@@ -129,7 +129,7 @@ func TestWriterFails(t *testing.T) {
 	t.Error("no send has failed")
 }
 
-// TestAllocsWriter: handing over costs no memory.
+// TestAllocsWriter: passing packets to the writer allocates nothing.
 func TestAllocsWriter(t *testing.T) {
 	s := newSender(t)
 	out := &s.instance.out.Packets
@@ -152,8 +152,8 @@ func TestAllocsWriter(t *testing.T) {
 	}
 }
 
-// TestSuccessorSendsByItself: what follows from an adoption leaves without the writer,
-// so that the journal must not wait for it.
+// TestSuccessorSendsByItself: the outputs of an adoption leave without the writer, so that
+// the journal must not wait for it.
 func TestSuccessorSendsByItself(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {

@@ -41,7 +41,7 @@ var golden = []struct {
 	{Frame{Kind: KindRefusal, ID: 2, Data: []byte("no")}, "0900000a" + "0000000000000002" + "6e6f"},
 }
 
-// TestFrameGolden: each kind has its bytes, and they are read as what they were.
+// TestFrameGolden: each kind has its bytes, which decode to the same frame.
 func TestFrameGolden(t *testing.T) {
 	seen := map[Kind]bool{}
 	for _, g := range golden {
@@ -146,7 +146,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// FuzzRecord: whatever is in a record, a connection hands out frames or ends.
+// FuzzRecord: for any record, a connection returns frames or ends.
 func FuzzRecord(f *testing.F) {
 	var all []byte
 	for _, g := range golden {
@@ -161,7 +161,7 @@ func FuzzRecord(f *testing.F) {
 		}}}
 		c := newConn(m, nil, hello{}, secrets{}, true)
 		c.node = &node{number: 7}
-		for range maxPendingRequests { // nobody answers here
+		for range maxPendingRequests { // no request is answered here
 			c.requests.busy <- struct{}{}
 		}
 		c.dispatch(b)

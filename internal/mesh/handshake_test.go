@@ -33,7 +33,7 @@ func pair(t *testing.T) (dialler, listener net.Conn) {
 	return dialler, listener
 }
 
-// shake does the handshake on both ends, and returns what each thinks of the other.
+// shake does the handshake on both ends, and returns what each has learned of the other.
 func shake(dialler, listener net.Conn, a, b handshake, to string) (ofA, ofB hello, ka, kb secrets, errA, errB error) {
 	done := make(chan struct{})
 	go func() {
@@ -97,8 +97,8 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// TestUnauthenticated: who has not the key, or means another node, is not let in, and does
-// not pass for a node that was dialled.
+// TestUnauthenticated: a peer without the key, or that means another node, is refused, and
+// does not pass for a node that was dialled.
 func TestUnauthenticated(t *testing.T) {
 	a, b := handshake{testKey, "a", [8]byte{1}}, handshake{testKey, "b", [8]byte{2}}
 	for name, c := range map[string]struct {
@@ -116,7 +116,7 @@ func TestUnauthenticated(t *testing.T) {
 			t.Errorf("%s: got %v and %v, want ErrUnauthenticated", name, errA, errB)
 		}
 	}
-	t.Run("mirror", func(t *testing.T) { // it says back what it hears
+	t.Run("mirror", func(t *testing.T) { // it sends back what it receives
 		dialler, listener := pair(t)
 		go io.Copy(listener, listener)
 		if _, _, err := a.dial(dialler, "a"); !errors.Is(err, ErrUnauthenticated) {
@@ -125,7 +125,7 @@ func TestUnauthenticated(t *testing.T) {
 	})
 }
 
-// TestReplay: what was said in one handshake opens no other.
+// TestReplay: the bytes of one handshake open no other connection.
 func TestReplay(t *testing.T) {
 	a, b := handshake{testKey, "a", [8]byte{1}}, handshake{testKey, "b", [8]byte{2}}
 	dialler, listener := pair(t)

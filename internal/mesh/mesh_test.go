@@ -20,7 +20,7 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// station is a mesh that notes what it receives.
+// station is a mesh that records what it receives.
 type station struct {
 	*Mesh
 	t    *testing.T
@@ -31,7 +31,7 @@ type station struct {
 	lost atomic.Int64
 }
 
-// patient is the timing of most tests: nothing ends because the machine is slow.
+// patient is the timing of most tests: no connection ends because the machine is slow.
 var patient = timing{handshake: time.Minute, dial: time.Minute, beat: 20 * time.Millisecond, silence: time.Minute, first: 5 * time.Millisecond, last: 50 * time.Millisecond, deference: time.Millisecond}
 
 func open(t *testing.T, name string, change ...func(*Options)) *station {
@@ -103,7 +103,8 @@ func packet(route uint32, text string) *Frame {
 	return &Frame{Kind: KindPacket, Name: []byte("main"), Part: 1, Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000"), Route: route}, Data: []byte(text)}
 }
 
-// TestMesh: three nodes of which each was told of the others tell and ask each other.
+// TestMesh: three nodes that are given each other's addresses send each other frames and
+// requests.
 func TestMesh(t *testing.T) {
 	t.Parallel()
 	a, b, c := open(t, "a"), open(t, "b"), open(t, "c")
@@ -126,7 +127,7 @@ func TestMesh(t *testing.T) {
 	if send("d") {
 		t.Error("a packet for a node that is unknown was sent")
 	}
-	// Both may have dialled: what was sent over the connection that goes then is lost.
+	// Both may have dialled: a frame on the connection that is closed then is lost.
 	watchtest.Until(t, "it arrives", func() bool {
 		if len(b.frames()) == 0 {
 			send("b")
@@ -150,7 +151,7 @@ func TestMesh(t *testing.T) {
 	}
 }
 
-// TestOneSideKnows: one of the two has to know the other.
+// TestOneSideKnows: it suffices if one of two nodes has the other's address.
 func TestOneSideKnows(t *testing.T) {
 	t.Parallel()
 	for _, dials := range []string{"a", "b"} {
@@ -200,8 +201,8 @@ func TestBothDial(t *testing.T) {
 	}
 }
 
-// TestRestart: a node that has lost its process is found again, at another address
-// too, and what was asked of the old one fails.
+// TestRestart: a node whose process was lost is found again, at another address too, and
+// requests to the old one fail.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
@@ -235,8 +236,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestReplaced: a new process of a node takes the place of the old one at once, though
-// the connection to that one seems to live.
+// TestReplaced: a new process of a node takes the place of the old one at once, though the
+// connection to that one seems to work.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, "a"), open(t, "b")
@@ -251,7 +252,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestRequests: a refusal says why, a deadline ends a request, and only so many are
+// TestRequests: a refusal has its reason, a deadline ends a request, and only so many are
 // answered at once.
 func TestRequests(t *testing.T) {
 	t.Parallel()
@@ -317,8 +318,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestEvents: events go to whoever wants them, also after the connection was lost: then who
-// has them is told that some were missed.
+// TestEvents: events go to every subscriber, also after the connection was lost: then the
+// subscriber is told that some were missed.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	var told atomic.Int64
@@ -374,8 +375,8 @@ func greet(t *testing.T, s *station, name string) (net.Conn, secrets) {
 	return nc, k
 }
 
-// TestNeverReads: for a node that does not read packets are lost, of events the newest
-// are kept, and nobody waits; in the end the connection is given up.
+// TestNeverReads: for a node that does not read, packets are dropped, the newest events are
+// kept, and no sender waits; in the end the connection is closed.
 func TestNeverReads(t *testing.T) {
 	t.Parallel()
 	a := open(t, "a")
@@ -429,8 +430,8 @@ func must(t *testing.T, f *Frame) []byte {
 	return b
 }
 
-// TestSilent: a node that says nothing any more is given up, one that has nothing to
-// say is not.
+// TestSilent: a node that sends nothing any more, not even signs of life, is dropped; one
+// without frames to send is not.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, "a", func(o *Options) { o.timing.silence = 12 * time.Second }), open(t, "b")
@@ -444,8 +445,8 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestLiars: a node that lies about sizes, is cut in the middle of a record, or says
-// what is no frame loses its connection, and nothing else happens.
+// TestLiars: a node that lies about sizes, is cut in the middle of a record, or sends what is
+// no frame loses its connection, and nothing else happens.
 func TestLiars(t *testing.T) {
 	t.Parallel()
 	whole := must(t, packet(0, "whole"))
@@ -481,8 +482,8 @@ func greedy(t *testing.T) (frames []byte) {
 	return frames
 }
 
-// TestUnproven: connections that say nothing, or nonsense, are few and end soon, and do
-// not keep a node out.
+// TestUnproven: connections that send nothing, or nonsense, are few and end soon, and do not
+// keep a node out.
 func TestUnproven(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, "a", func(o *Options) { o.timing.handshake = 2 * time.Second }), open(t, "b")
@@ -521,7 +522,7 @@ func TestUnproven(t *testing.T) {
 	a.connected("b")
 }
 
-// TestWrongKey: a node with another key stays alone, and says so once.
+// TestWrongKey: a node with another key stays alone, and logs that once.
 func TestWrongKey(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, "a"), open(t, "b", func(o *Options) { o.Key = Key{9} })
@@ -533,7 +534,7 @@ func TestWrongKey(t *testing.T) {
 	}
 }
 
-// TestManyFrames: frames arrive in order, whatever records they travel in.
+// TestManyFrames: frames arrive in order, however they are divided into records.
 func TestManyFrames(t *testing.T) {
 	t.Parallel()
 	a, b := open(t, "a"), open(t, "b")
@@ -591,8 +592,8 @@ func BenchmarkRelay(b *testing.B) {
 	}
 }
 
-// TestUnreachable: a node that does not answer may have died or stopped; the log does not
-// say that it serves.
+// TestUnreachable: a node that does not answer may have crashed or stopped; the log does not
+// claim that it serves.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,8 +12,8 @@ import (
 	"wamble/internal/loop"
 )
 
-// TestHistory: three days of looks leave an hour and two days, with rates that survive
-// the restart of a profile; a file brings all of it back, but for what is too old.
+// TestHistory: three days of samples leave an hour and two days, with rates that survive the
+// restart of a profile; a file restores all of it, except what is too old.
 func TestHistory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "history.json")
 	h := NewHistory(file)
@@ -78,8 +78,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryOutlives: who keeps a history takes a point every ten seconds, and the next
-// process goes on with it.
+// TestHistoryOutlives: a history takes a point every ten seconds, and the next process goes
+// on with it.
 func TestHistoryOutlives(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "history.json")
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,8 @@ func TestHistoryOutlives(t *testing.T) {
 				}
 			})
 			stop()
-			// The first look of a life has nothing to compare with; its last minute is not over.
+			// The first point of a process has nothing to compare with; its last minute is
+			// not over.
 			if hour, days := len(h.Hour().At), len(h.Days().At); hour < 28*life || hour > 30*life || days < 4*life || days > 5*life {
 				t.Errorf("after %d lives there are %d points of the hour, %d of the days", life, hour, days)
 			}

@@ -46,8 +46,8 @@ func TestLogLevels(t *testing.T) {
 	}
 }
 
-// TestLogFlood: a line that is repeated without end is written a few times, and
-// the next one tells how many were left out.
+// TestLogFlood: a line that is repeated without end is written a few times, and the next one
+// has the number of those left out.
 func TestLogFlood(t *testing.T) {
 	out := &watchtest.Log{}
 	log := NewLog(out, loadConf(t, ""))

@@ -16,7 +16,7 @@ import (
 	"wamble/runner"
 )
 
-// Each of what a host looks at first tells its own number.
+// Each metric that a host looks at first has its own value.
 func TestMetricValues(t *testing.T) {
 	s := loop.Figures{
 		Stats: profile.Stats{Moves: 2}, Queue: runner.InboxStats{Depth: 3, OldestAge: 4 * time.Second},
@@ -41,8 +41,7 @@ func TestMetricValues(t *testing.T) {
 	}
 }
 
-// TestOperations: every metric that docs/operations.md tells the host to watch
-// exists.
+// TestOperations: every metric that docs/operations.md names exists.
 func TestOperations(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
@@ -60,8 +59,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestEveryMetric: each row of the tables says what it is, and gives a value for
-// every profile.
+// TestEveryMetric: each row of the tables has a description, and gives a value for every
+// profile.
 func TestEveryMetric(t *testing.T) {
 	c := newCollector(nil).single
 	out := make(chan prometheus.Metric, 1000)

@@ -59,8 +59,8 @@ func known(t *testing.T) []string {
 	return names
 }
 
-// TestWide: what is of the whole server has no label profile, so that a sum over
-// profiles counts it once.
+// TestWide: metrics of the whole server have no label profile, so that a sum over profiles
+// counts them once.
 func TestWide(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
@@ -96,7 +96,7 @@ func TestWide(t *testing.T) {
 	}
 }
 
-// TestAlerts: promtool takes the rules, and they and the dashboard ask for metrics that
+// TestAlerts: promtool accepts the rules, and they and the dashboard query metrics that
 // exist.
 func TestAlerts(t *testing.T) {
 	tool, err := exec.LookPath("promtool")
@@ -124,7 +124,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestDashboard: promtool takes every question of the dashboard.
+// TestDashboard: promtool accepts every query of the dashboard.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile(dashboardFile)
 	if err != nil {

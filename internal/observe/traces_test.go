@@ -15,8 +15,8 @@ import (
 	"wamble/internal/loop"
 )
 
-// TestTraces: what was followed reaches a collector as OTLP in JSON, one span with four
-// parts; a collector that is away costs the traces, and is told of once.
+// TestTraces: a trace reaches a collector as OTLP in JSON, one span with four parts; a
+// collector that is away costs the traces, and is logged once.
 func TestTraces(t *testing.T) {
 	bodies, refuse := make(chan []byte, 8), make(chan struct{})
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +78,7 @@ func TestTraces(t *testing.T) {
 	if len(warned) != 0 {
 		t.Error("it is told twice")
 	}
-	for range 3 * tracesQueued { // nobody takes them: nobody waits
+	for range 3 * tracesQueued { // the collector takes none: the caller does not wait
 		tr.Done(one)
 	}
 	off, err := config.Load("test.conf", "", config.Params{})

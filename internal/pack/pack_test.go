@@ -37,7 +37,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestFaults: at the first fault a reader is bad for good.
+// TestFaults: after the first error a reader returns errors only.
 func TestFaults(t *testing.T) {
 	var tooLarge Writer
 	tooLarge.Uint(math.MaxUint32 + 1)
@@ -75,8 +75,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever is read of arbitrary bytes without a fault is written as
-// the same bytes.
+// FuzzReader: arbitrary bytes that are read without an error are written as the same bytes.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4}, []byte{0x80, 1, 3, 'a', 'b', 'c', 0xff, 1})
 	f.Fuzz(func(t *testing.T, kinds, in []byte) {

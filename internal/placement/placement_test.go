@@ -23,7 +23,7 @@ func loads(to []string) map[string]int {
 	return n
 }
 
-// TestBalanced: no node has more than one part more than another, however many there are.
+// TestBalanced: the nodes' numbers of parts differ by one at most, for any number of parts.
 func TestBalanced(t *testing.T) {
 	for _, parts := range []int{1, 2, 4, 16, 64} {
 		for n := 1; n <= 9; n++ {
@@ -37,7 +37,7 @@ func TestBalanced(t *testing.T) {
 	}
 }
 
-// TestSame: all nodes say the same, in whatever order they know of each other.
+// TestSame: all nodes compute the same assignment, in whatever order they list the nodes.
 func TestSame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -54,8 +54,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestFewMoves: whoever comes gets a share and nothing else moves; when somebody goes,
-// only what he had gets another holder.
+// TestFewMoves: a new node gets its share and nothing else moves; when a node goes, only its
+// parts get another holder.
 func TestFewMoves(t *testing.T) {
 	for n := 1; n <= 8; n++ {
 		before := Assign(make([]string, 64), nodes(n))
@@ -83,8 +83,8 @@ func TestFewMoves(t *testing.T) {
 	}
 }
 
-// TestNext: parts move one after another until everybody has his share; none moves while
-// one has no holder, nor to a node that is not steady.
+// TestNext: parts move one after another until every node has its share; none moves while one
+// has no holder, nor to a node that is not steady.
 func TestNext(t *testing.T) {
 	two := nodes(2)
 	holders := []string{"node1", "node1", "node1", "node1"}
@@ -110,8 +110,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestClaims: the orphans are shared by those who live, each claimed by one at first and
-// by others if nobody comes.
+// TestClaims: the orphaned parts are shared by the remaining nodes, each claimed by one at
+// first and by others if it stays orphaned.
 func TestClaims(t *testing.T) {
 	three := nodes(3)
 	holders := make([]string, 16)
@@ -141,8 +141,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestSteady: a node is given something after a while, later if it comes and goes, and as
-// at first when it has stayed.
+// TestSteady: a node is assigned parts after a while, later if it comes and goes, and as at
+// first when it has stayed.
 func TestSteady(t *testing.T) {
 	var s StableNodes
 	now := time.Duration(0)

@@ -65,7 +65,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestSwitch: the switch is told in words, and the trail has the move.
+// TestSwitch: the switch is described in words, and the trail has the move.
 func TestSwitch(t *testing.T) {
 	g := seated(t)
 	effects := g.Line(noon, "Nf3")
@@ -89,7 +89,7 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestMate: the end of a game is told.
+// TestMate: the end of a game is announced.
 func TestMate(t *testing.T) {
 	g := New(Kept{}, nil, false)
 	g.Take(noon, Greeted{Seat{Board: boardAt(t, 3, "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1")}})
@@ -99,8 +99,8 @@ func TestMate(t *testing.T) {
 	}
 }
 
-// TestBrokenConnection: a move that is under way when the connection breaks is neither
-// forgotten nor made twice.
+// TestBrokenConnection: a move that is under way when the connection breaks is neither lost
+// nor made twice.
 func TestBrokenConnection(t *testing.T) {
 	g := seated(t)
 	g.Line(noon, "e4")
@@ -117,8 +117,8 @@ func TestBrokenConnection(t *testing.T) {
 	}
 }
 
-// TestPending: a move that was under way when the player left is sent when he is back on
-// the same board; on another one the trail tells what became of it.
+// TestPending: a move that was under way when the player left is sent when they are back on
+// the same board; on another one the trail shows what became of it.
 func TestPending(t *testing.T) {
 	step := Step{Board: 12, UCI: "e2e4", SAN: "e4", Ply: 1}
 	g := New(Kept{Pending: &step}, nil, false)
@@ -136,8 +136,8 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// TestRenewedWhilePending: who comes back as a new player is told of the move that was
-// under way, whether he had left or the connection broke, and the trail has it.
+// TestRenewedWhilePending: a player who comes back as a new one is told of the move that was
+// under way, whether they had left or the connection broke, and the trail has it.
 func TestRenewedWhilePending(t *testing.T) {
 	left := New(Kept{Pending: &Step{Board: 12, UCI: "e2e4", SAN: "e4", Ply: 1}}, nil, false)
 	broke := seated(t)
@@ -185,7 +185,7 @@ func TestRefusedMove(t *testing.T) {
 	}
 }
 
-// TestFates: what a game tells of a move in it.
+// TestFates: the fate of a move, from the record of its game.
 func TestFates(t *testing.T) {
 	mate := []string{"f2f3", "e7e5", "g2g4", "d8h4"}
 	for _, c := range []struct {
@@ -212,11 +212,11 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// TestLines: what is typed beside moves, and what comes of it.
+// TestLines: typed lines other than moves, and their effects.
 func TestLines(t *testing.T) {
 	for _, c := range []struct {
 		line   string
-		want   string // of what is said; "" is nothing
+		want   string // the texts; "" is nothing
 		effect Effect // among the others; nil is any
 	}{
 		{"", "", nil},
@@ -264,7 +264,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestWatching: what happens on the boards that are watched is told as moves.
+// TestWatching: events on the watched boards are announced as moves.
 func TestWatching(t *testing.T) {
 	g := New(Kept{}, nil, true)
 	g.Take(noon, Greeted{})
@@ -314,7 +314,7 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// TestPayout: the server's words become points of the trail.
+// TestPayout: the server's message becomes points of the trail.
 func TestPayout(t *testing.T) {
 	g := seated(t)
 	g.Line(noon, "e4")
@@ -340,7 +340,7 @@ func TestRanking(t *testing.T) {
 	}
 }
 
-// TestAlive: the server hears now and then that somebody thinks.
+// TestAlive: the server gets a sign of life now and then while the player thinks.
 func TestAlive(t *testing.T) {
 	g := seated(t)
 	if !has(g.Touched(noon), Alive{}) || has(g.Touched(noon.Add(signPause-1)), Alive{}) || !has(g.Touched(noon.Add(signPause)), Alive{}) {

@@ -85,8 +85,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// FuzzTyped: whatever is typed, only legal moves come of it, and every legal move can be
-// typed in both notations.
+// FuzzTyped: any typed text gives only legal moves, and every legal move can be typed in both
+// notations.
 func FuzzTyped(f *testing.F) {
 	f.Add(chess.StartFEN, "e4")
 	f.Add("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "O-O")

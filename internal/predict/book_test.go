@@ -19,7 +19,7 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // usual are the defaults of the configuration, with predictions on.
 var usual = Options{Mode: Streak, Base: 1, Multiplier: 2, Cap: 10, Percent: 10, Depth: 2, MaxPending: 64, MaxPerParent: 1, OnePerMove: true}
 
-// kept is what a book wants kept, in words.
+// kept records what a book wants to be stored, as text.
 type kept struct{ lines []string }
 
 func (k *kept) Add(in intent.Intent) {
@@ -63,7 +63,7 @@ func (r *rig) submit(by wamble.SessionID, uci string, parent wamble.PredictionID
 	return r.book.Submit(epoch, r.submission(by, uci, parent), &r.kept)
 }
 
-// must submits what has to be created, and returns its number.
+// must submits a prediction that has to be created, and returns its number.
 func (r *rig) must(by wamble.SessionID, uci string, parent wamble.PredictionID) wamble.PredictionID {
 	r.t.Helper()
 	row, v := r.submit(by, uci, parent)
@@ -139,7 +139,7 @@ func TestSubmitStatus(t *testing.T) {
 		{"two for each", with(func(o *Options) { o.MaxPerParent = 2 }), full, func(w *Submission) { w.Session, w.UCI = 2, "a2a3" }, Created, 3},
 		{"any number for each", with(func(o *Options) { o.MaxPerParent = 0 }), full, func(w *Submission) { w.Session, w.UCI = 2, "a2a3" }, Created, 3},
 		{"same move", usual, full, func(w *Submission) { w.UCI = "d2d4" }, DuplicateMove, 2},
-		{"same move, which he cannot know", usual, full, func(w *Submission) { w.UCI, w.Reads = "d2d4", false }, Created, 3},
+		{"same move, which the author cannot know", usual, full, func(w *Submission) { w.UCI, w.Reads = "d2d4", false }, Created, 3},
 		{"same move, and who cares", with(func(o *Options) { o.OnePerMove = false }), full, func(w *Submission) { w.UCI = "d2d4" }, Created, 3},
 		{"under a wrong one", usual, func(r *rig) { full(r); r.play("d2d4") }, func(w *Submission) { w.Parent, w.UCI = 1, "e7e5" }, Invalid, 0},
 		{"under a right one", usual, func(r *rig) { full(r); r.play("d2d4") }, func(w *Submission) { w.Parent, w.UCI = 2, "e7e5" }, Created, 3},
@@ -198,13 +198,13 @@ func TestStreak(t *testing.T) {
 	expect(t, "gains", r.gains, "[{1 -0.5}]")
 	id = r.must(1, "f3g1", 0)
 	expect(t, "after it", r.play("f3g1"), fmt.Sprintf("%d of 1 is CORRECT: 1", id))
-	// Who lets a move pass begins anew.
+	// A predictor who lets a move pass begins a new streak.
 	r.play("f6g8")
 	id = r.must(1, "g1f3", 0)
 	expect(t, "after a pause", r.play("g1f3"), fmt.Sprintf("%d of 1 is CORRECT: 1", id))
 }
 
-// TestPoints: what each option of the points does.
+// TestPoints: the effect of each option of the points.
 func TestPoints(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -273,8 +273,8 @@ func TestTree(t *testing.T) {
 	expect(t, "left", fmt.Sprint(r.book.Len(), len(r.book.trees)), "0 0")
 }
 
-// TestWrongEndsStreak: of several predictions of one player a single wrong one
-// ends his streak, so that predicting everything does not pay.
+// TestWrongEndsStreak: of several predictions of one player a single wrong one ends their
+// streak, so that predicting everything does not pay.
 func TestWrongEndsStreak(t *testing.T) {
 	r := newRig(t, with(func(o *Options) { o.MaxPerParent = 0 }))
 	r.must(1, "e2e4", 0)
@@ -419,8 +419,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestErase: what a session predicted is forgotten, what others predicted under a
-// pending one of those expires, and under one that came true it goes on.
+// TestErase: a session's predictions are deleted; those of others under a pending one of them
+// expire, and under one that came true they go on.
 func TestErase(t *testing.T) {
 	r := newRig(t, with(func(o *Options) { o.OnePerMove, o.MaxPerParent = false, 0 }))
 	one := r.must(1, "e2e4", 0)
@@ -495,7 +495,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// The hot path of a move: nobody predicted, and somebody did.
+// The hot path of a move: without predictions, and with some.
 func BenchmarkResolve(b *testing.B) {
 	for _, n := range []int{0, 1, 16} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

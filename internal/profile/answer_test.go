@@ -8,8 +8,8 @@ import (
 	"wamble/wire"
 )
 
-// A client that asked twice can tell which answer is which. What nobody asked for
-// names no request.
+// A client that asked twice can tell which answer is which. An update without a request has
+// no request number.
 func TestAnswersNameTheirRequest(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	token, id := r.join(1)
@@ -49,8 +49,8 @@ func TestAnswersNameTheirRequest(t *testing.T) {
 	}
 }
 
-// A player whose NAT gave him a new address while he thought, and whose move is
-// the first packet from there, is shown his next board at once, and whole.
+// A player whose NAT gave them a new address while they thought, and whose move is the first
+// packet from there, is shown their next board at once, and whole.
 func TestMoveFirstFromNewAddress(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	token, id := r.join(1)
@@ -63,8 +63,8 @@ func TestMoveFirstFromNewAddress(t *testing.T) {
 	}
 }
 
-// TestOrderOfKeys: a BOARD_UPDATE has the keys of the original first, in its order,
-// then the number of the request, which stays when there is room for little.
+// TestOrderOfKeys: a BOARD_UPDATE has the keys of the original first, in its order, then the
+// number of the request, which stays when space is short.
 func TestOrderOfKeys(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	token, id := r.join(1)
@@ -93,8 +93,7 @@ func TestOrderOfKeys(t *testing.T) {
 	}
 }
 
-// TestNewPlayerHasRank: a player whom the store does not have yet is ranked behind
-// all others.
+// TestNewPlayerHasRank: a player who is not in the store yet is ranked behind all others.
 func TestNewPlayerHasRank(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	r.store.sessions[500] = &wamble.Session{ID: 500, Token: hashOf(wamble.Token{5}), LastSeen: epoch}

@@ -10,8 +10,8 @@ import (
 	"wamble/wire"
 )
 
-// TestRecentAnswers: what the store has said about somebody's stats, also that it
-// failed, is believed for half a second, of at most 256 players.
+// TestRecentAnswers: the store's answer about a player's stats, also a failure, is cached for
+// half a second, for at most 256 players.
 func TestRecentAnswers(t *testing.T) {
 	for name, outcome := range map[string]Outcome{"found": Found, "not found": NotFound, "away": Away, "broken": Broken} {
 		t.Run(name, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestRecentAnswers(t *testing.T) {
 	}
 }
 
-// TestRecentIdentity: an identity that could not be read is not asked for again for a
-// moment, and the challenge stays good.
+// TestRecentIdentity: an identity that could not be read is not loaded again for a moment,
+// and the challenge stays valid.
 func TestRecentIdentity(t *testing.T) {
 	r := newRig(t, "")
 	by := standardSigner(1)

@@ -6,8 +6,8 @@ import (
 	"wamble"
 )
 
-// TestArchive: the host ends a game; its holder is told and gets another board,
-// and nobody is paid.
+// TestArchive: the host ends a game; its holder is told and gets another board, and no points
+// are paid.
 func TestArchive(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 2)")
 	token, id := r.join(1)

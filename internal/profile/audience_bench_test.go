@@ -11,7 +11,7 @@ import (
 	"wamble/wire"
 )
 
-// newAudience is a crowd on boards of their own, with predictions on and no
+// newAudience is a crowd, each player on a board of their own, with predictions on and no
 // bounds for spectators.
 func newAudience(tb testing.TB, players int) *crowd {
 	c := newCrowd(tb, 4*players, players, players)
@@ -59,8 +59,8 @@ func (c *crowd) holds(m *mover, i int) (wamble.BoardID, string) {
 	return b.ID(), legal[i%len(legal)].String()
 }
 
-// BenchmarkAudience is the cost of one request: its packet in, what it decides,
-// its ACK and answer out, the ACK of that in.
+// BenchmarkAudience measures one request: its packet in, its decision, its ACK and answer
+// out, the ACK of that in.
 func BenchmarkAudience(b *testing.B) {
 	const players = 64
 	for _, kind := range []struct {
@@ -135,8 +135,7 @@ func watched(tb testing.TB, watchers int) *crowd {
 	return c
 }
 
-// turn lets fifty players move, and half a second pass: everybody is shown fifty
-// boards.
+// turn lets fifty players move, and half a second pass: every watcher is shown fifty boards.
 func (c *crowd) turn(tb testing.TB) {
 	c.inputs = append(c.inputs[:0], &Durable{Index: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
 	c.acks()
@@ -150,9 +149,9 @@ func (c *crowd) turn(tb testing.TB) {
 	c.now = c.now.Add(500 * time.Millisecond)
 }
 
-// BenchmarkWatching is the cost of one packet to one of 1,000 watchers of 50
-// changing boards: choosing it, copying it, the durable index, the batch. The moves of the
-// players are in it, too: one for twenty packets.
+// BenchmarkWatching measures one packet to one of 1,000 watchers of 50 changing boards:
+// choosing it, copying it, the durable index, the batch. The moves of the players are
+// included: one for twenty packets.
 func BenchmarkWatching(b *testing.B) {
 	c := watched(b, 1000)
 	packets, cpu := 0, time.Duration(0)
@@ -194,7 +193,7 @@ func TestWatchingAllocations(t *testing.T) {
 		})
 		packets += c.out.Packets.Len()
 	}
-	// What the moves cost is counted elsewhere: a few for each.
+	// The moves' own cost is counted in other benchmarks: a few for each.
 	moves := float64(50 * runs)
 	t.Logf("%.2f allocations per move, %d packets", total/moves, packets)
 	if total/moves > 5 || packets < 100*50*runs {

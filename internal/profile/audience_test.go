@@ -9,8 +9,8 @@ import (
 	"wamble"
 )
 
-// TestAudienceReplay: a recording of people who watch and predict, with
-// predictions that were restored, replays byte for byte.
+// TestAudienceReplay: a recording of watchers and predictors, with predictions that were
+// restored, replays byte for byte.
 func TestAudienceReplay(t *testing.T) {
 	r := &rig{t: t, now: epoch, store: newMemory()}
 	r.store.sessions[90] = &wamble.Session{ID: 90, Token: hashOf(wamble.Token{9}), LastSeen: epoch}
@@ -37,7 +37,7 @@ func TestAudienceReplay(t *testing.T) {
 	r.send(peerAt(2), helloPacket(wamble.Token{9}, 1))
 	r.send(peerAt(2), ackPacket(wamble.Token{9}, 1))
 	r.send(at, watchPacket(token, 0, 2, 0))
-	r.send(at, submitPacket(token, 900, 3, "e2e4", 0)) // somebody has
+	r.send(at, submitPacket(token, 900, 3, "e2e4", 0)) // another player has
 	r.send(at, submitPacket(token, 900, 4, "e7e5", 500))
 	r.send(at, treePacket(token, 900, 5, 0, 0))
 	r.send(peerAt(2), movePacket(wamble.Token{9}, 900, 2, "e2e4"))

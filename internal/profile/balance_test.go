@@ -7,8 +7,8 @@ import (
 	"wamble/chess"
 )
 
-// TestSupply: two boards are in play for each player who is here, between min-boards
-// and max-boards; a new configuration counts at once.
+// TestSupply: two boards are in play for each player present, between min-boards and
+// max-boards; a new configuration counts at once.
 func TestSupply(t *testing.T) {
 	r := newRig(t, "(def min-boards 3) (def max-boards 9) (def boards-per-player 2)")
 	inPlay := func(want int) {
@@ -34,8 +34,9 @@ func TestSupply(t *testing.T) {
 	inPlay(7) // two more than wanted
 }
 
-// TestFreezeBoards: while a handoff writes the boards down none is added but for somebody
-// who needs one, a profile has no work because of it, and afterwards it goes on.
+// TestFreezeBoards: while a handoff writes the boards to the state file, boards are added
+// only for players who need one, which does not make work for the profile; afterwards it adds
+// the others.
 func TestFreezeBoards(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	r.step(&FreezeBoards{On: true}, &Configure{Config: configOf(t, "(def min-boards 1000)")})
@@ -58,7 +59,7 @@ func TestFreezeBoards(t *testing.T) {
 	}
 }
 
-// TestSupplyOfARestoredWorld: the boards of a store sleep until somebody needs them,
+// TestSupplyOfARestoredWorld: the boards of a store stay dormant until a player needs them,
 // and a step without players has nothing to do.
 func TestSupplyOfARestoredWorld(t *testing.T) {
 	const boards = 5000

@@ -10,8 +10,8 @@ import (
 	"wamble/wire"
 )
 
-// benched is a player whose requests are measured: packet in, what the store is
-// asked and says, the frame, ACK and answer out, and the client's ACK in.
+// benched is a player whose requests are measured: packet in, the store's load and answer,
+// the frame, ACK and answer out, and the client's ACK in.
 type benched struct {
 	*everybody
 	peer    wamble.Peer
@@ -39,8 +39,8 @@ func newBenched(b *testing.B, rules string) *benched {
 
 func (e *benched) next() uint32 { e.seq++; return e.seq }
 
-// do sends one request, and takes everything that follows from it. It returns
-// the last answer.
+// do sends one request, and carries out everything that follows from it. It returns the last
+// answer.
 func (e *benched) do(packet []byte) (last wire.Header) {
 	e.now = e.now.Add(time.Millisecond)
 	e.packet = Packet{Peer: e.peer, Data: packet}
@@ -67,7 +67,7 @@ func (e *benched) do(packet []byte) (last wire.Header) {
 
 func (e *benched) seq64() uint64 { return e.rig.seq }
 
-// again is somebody new at the same address.
+// again replaces the player by a new one at the same address.
 func (e *benched) again() {
 	e.token = wamble.Token{}
 	h := e.do(helloPacket(wamble.Token{}, e.next()))
@@ -75,8 +75,7 @@ func (e *benched) again() {
 	e.do(namePacket(wire.AcceptProfileTOS{}, e.token, e.next()))
 }
 
-// measured runs op and reports the time of the processor beside that of the
-// clock.
+// measured runs op and reports processor time beside wall-clock time.
 func measured(b *testing.B, op func()) {
 	b.ReportAllocs()
 	runtime.LockOSThread()
@@ -88,9 +87,9 @@ func measured(b *testing.B, op func()) {
 	b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
 }
 
-// BenchmarkRequest is the cost of one request of each kind, with all that follows
-// from it; the store answers at once. Of LOGIN it is challenge and proof, of
-// GOODBYE and LOGOUT also the hello before it.
+// BenchmarkRequest measures one request of each kind, with all that follows from it; the
+// store answers at once. For LOGIN it is challenge and proof, for GOODBYE and LOGOUT also the
+// hello before it.
 func BenchmarkRequest(b *testing.B) {
 	for i, row := range everyRequest {
 		name := row.ctrl.String()

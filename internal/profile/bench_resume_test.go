@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkResume measures a start from slices: one operation is a world of boards of
+// BenchmarkResume measures a start from slices: one operation is a profile with boards of
 // which three quarters have one move since the slices were written.
 func BenchmarkResume(b *testing.B) {
 	for _, size := range []struct {

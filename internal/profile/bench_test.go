@@ -11,8 +11,8 @@ import (
 	"wamble/wire"
 )
 
-// crowd is many players who move in turn, with a journal that is durable one
-// step later, as in a server under load.
+// crowd is many players who move in turn, with a journal that is durable one step later, as
+// in a server under load.
 type crowd struct {
 	p       *Profile
 	out     Output
@@ -34,8 +34,8 @@ type mover struct {
 	seq   uint32
 }
 
-// newCrowd restores boards at random positions of short games, and sessions of
-// whom the first few play.
+// newCrowd restores boards at random positions of short games, and sessions of which the
+// first few play.
 func newCrowd(tb testing.TB, boards, sessions, playing int) *crowd {
 	tb.Helper()
 	return newCrowdWith(tb, "", boards, sessions, playing)
@@ -64,7 +64,7 @@ func newCrowdWith(tb testing.TB, options string, boards, sessions, playing int) 
 	return c
 }
 
-// emptyCrowd is a profile that has numbers to give, and waits for its boards.
+// emptyCrowd is a profile that has leases, and waits for its boards.
 func emptyCrowd(tb testing.TB, conf string) *crowd {
 	tb.Helper()
 	c := &crowd{now: epoch, rng: 1}
@@ -74,7 +74,7 @@ func emptyCrowd(tb testing.TB, conf string) *crowd {
 	return c
 }
 
-// greet opens the profile, and lets everybody who plays say hello.
+// greet opens the profile, and lets all playing sessions say hello.
 func (c *crowd) greet(tb testing.TB) {
 	tb.Helper()
 	if c.out.Troubles != nil {

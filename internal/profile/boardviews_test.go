@@ -6,7 +6,7 @@ import (
 	"wamble"
 )
 
-// TestResendViews: shards with watchers that have missed something are shown every board that
+// TestResendViews: when shards have missed updates, their watchers are shown every board that
 // is played on, and that those which were finished meanwhile are gone.
 func TestResendViews(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")

@@ -23,8 +23,8 @@ func (r *rig) botHello(n int) (wamble.Token, string) {
 	return p.Token, ""
 }
 
-// TestBotsAreCountedAndBounded: who says that he is a program is marked, and only so
-// many are let in.
+// TestBotsAreCountedAndBounded: a player who declares to be a program is marked, and only so
+// many are admitted.
 func TestBotsAreCountedAndBounded(t *testing.T) {
 	r := newRig(t, "(def min-boards 4) (def max-bots 2) (def max-bot-share 60)")
 	token, why := r.botHello(1)
@@ -52,7 +52,7 @@ func TestBotsAreCountedAndBounded(t *testing.T) {
 	}
 }
 
-// TestNoBots: by max-bots or by policy, a host lets none in, and people all the same.
+// TestNoBots: by max-bots or by policy, a host refuses all programs, but no people.
 func TestNoBots(t *testing.T) {
 	for _, conf := range []string{"(def max-bots 0)", "(def max-bot-share 0)", `(policy-deny "*" "game.bot" "play" "people only")`} {
 		r := newRig(t, conf)
@@ -66,8 +66,8 @@ func TestNoBots(t *testing.T) {
 	}
 }
 
-// TestBotsAreStored: that a session is a bot's is written down once, whichever hello says
-// so, and comes back with it from the store, and from the journal after a crash.
+// TestBotsAreStored: that a session is a bot's is stored once, whichever hello declares it,
+// and restored with it from the store, and from the journal after a crash.
 func TestBotsAreStored(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
 	program, _ := r.botHello(1)
@@ -89,7 +89,7 @@ func TestBotsAreStored(t *testing.T) {
 	}
 }
 
-// TestBotsArePaid: what a program wins is its own, though it left before the end: it is
+// TestBotsArePaid: a program's points are its own, though it left before the end: it is
 // ranked among programs.
 func TestBotsArePaid(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
@@ -120,8 +120,8 @@ func TestBotsArePaid(t *testing.T) {
 	}
 }
 
-// TestBotsStayMarked: the board of a program that has left still tells, to those who read
-// and to those who watch, which moves it made.
+// TestBotsStayMarked: after a program has left, readers and watchers of its board still see
+// which moves it made.
 func TestBotsStayMarked(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	program, _ := r.botHello(1)

@@ -6,8 +6,8 @@ import (
 	"wamble"
 )
 
-// TestEventsOfCopies: what another machine tells counts once, whether the store had it when
-// it was read or not, and whether it was told before or after.
+// TestEventsOfCopies: an event of another machine counts once, whether the store had it when
+// it was read or not, and whether it arrives before or after.
 func TestEventsOfCopies(t *testing.T) {
 	const games, session = 3, 900 // that the identity has, and one of its sessions
 	token, key := wamble.Token{4}, wamble.PublicKey{7}
@@ -22,7 +22,7 @@ func TestEventsOfCopies(t *testing.T) {
 	passed.Passed = true
 	for name, tc := range map[string]struct {
 		change StoreEvent
-		whole  int // what the identity has more when the change is counted
+		whole  int // what the counted change adds to the identity
 		own    int // and the session
 	}{
 		"won by the session":      {credited, 1, 1},
@@ -34,7 +34,7 @@ func TestEventsOfCopies(t *testing.T) {
 		for _, order := range []struct {
 			name    string
 			message uint64 // of the change; the store has 10
-			missed  bool   // it was told before the store was read
+			missed  bool   // it arrived before the store was read
 			counts  int
 		}{
 			{"in the store, told later", 10, false, 0},
@@ -67,7 +67,7 @@ func TestEventsOfCopies(t *testing.T) {
 				}
 				s := r.p.sessions.Find(token)
 				if s == nil {
-					t.Fatal("he is not there")
+					t.Fatal("the player is not there")
 				}
 				if got, want := s.Identity().Stats().Games, games+tc.whole*order.counts; got != want {
 					t.Errorf("the identity has %d games, want %d", got, want)
@@ -81,7 +81,7 @@ func TestEventsOfCopies(t *testing.T) {
 }
 
 // TestEventsOfOlderCopy: an identity that was in memory before one of its sessions was read
-// lacks what the session has.
+// lacks the session's totals.
 func TestEventsOfOlderCopy(t *testing.T) {
 	tokens, key := []wamble.Token{{4}, {5}}, wamble.PublicKey{7}
 	r := newRig(t, "")
@@ -98,7 +98,7 @@ func TestEventsOfOlderCopy(t *testing.T) {
 	}
 }
 
-// TestCacheAgesAreForgotten: what is known of copies has bounds of time and number.
+// TestCacheAgesAreForgotten: the records of copies are bounded in time and number.
 func TestCacheAgesAreForgotten(t *testing.T) {
 	c, change := newCacheAges(), &StoreEvent{Session: 1, Stamp: Stamp{Journal: 1, Message: 1}}
 	c.add(0, cacheAge{session: 1, store: Cursors{change.Stamp}})
@@ -117,8 +117,8 @@ func TestCacheAgesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestAdoptCacheAges: the next image knows how far the store had come when somebody was read,
-// and counts what it is told later once.
+// TestAdoptCacheAges: the next process has the store's position at which each player was
+// read, and counts later events once.
 func TestAdoptCacheAges(t *testing.T) {
 	token, key := wamble.Token{4}, wamble.PublicKey{7}
 	r := newRig(t, "")

@@ -10,32 +10,32 @@ import (
 	"wamble/wire"
 )
 
-// client is a player of the model: one request at a time, sent again until it is
-// answered. Some of what he asks is wrong. As the original's client he throws
-// away what arrives before the ACK that he waits for.
+// client is a player of the model: one request at a time, sent again until it is answered.
+// Some requests are invalid. As the original's client it drops what arrives before the ACK
+// that it waits for.
 type client struct {
 	w     *world
 	peer  wamble.Peer
 	token wamble.Token
 	board wamble.BoardID
-	shown string // where the board stands that he was offered; empty after his next request
-	fen   string // of the board, if he was told all of it
+	shown string // position of the offered board; empty after the next request
+	fen   string // of the board, if it was sent whole
 	seq   uint32
 	// pending is the request without an answer; tries counts its copies.
 	pending []byte
 	ctrl    wire.Control
 	move    moveKey
-	from    string // the position in which he makes it; empty: he has not looked
-	said    bool   // he says its ply
-	asked   int    // epoch of his shard when he made it
+	from    string // position in which the move is made; empty: the client has not seen it
+	said    bool   // the move says its ply
+	asked   int    // epoch of the client's shard when the move was made
 	tries   int
 	number  int // of the request, so that old timers do nothing
 	since   int // how many reservations there were when it was sent first
 	acked   bool
 	gone    bool
-	mirror  *mirror   // nil: he watches nothing
-	nobody  time.Time // when he last said hello without a token
-	modern  bool      // he knows cookies
+	mirror  *mirror   // nil: the client watches nothing
+	nobody  time.Time // when the client last said hello without a token
+	modern  bool      // the client supports cookies
 	cookie  []byte
 }
 
@@ -50,8 +50,8 @@ func (w *world) arrive(i int) {
 	c.hello()
 }
 
-// enlist makes a session with an identity that the store has for long, and
-// returns its token.
+// enlist makes a session with an identity that the store has had for long, and returns its
+// token.
 func (w *world) enlist() wamble.Token {
 	block := w.store.lease(Lease{wamble.SessionIDs, 1})
 	s := w.store.enlist(wamble.SessionID(block[0].First), 800+float64(w.rng.IntN(800)), w.now)
@@ -91,8 +91,8 @@ func (c *client) ask(ctrl wire.Control, b []byte) {
 	c.try(c.number)
 }
 
-// try sends the pending request, and again later. After many times he says hello
-// again, as clients do.
+// try sends the pending request, and again later. After many times it says hello again, as
+// clients do.
 func (c *client) try(number int) {
 	if c.number != number || c.pending == nil || c.gone {
 		return
@@ -133,8 +133,8 @@ func (c *client) receive(b []byte) {
 		c.acked = true
 	}
 	if !c.acked && c.pending != nil && p.Ctrl != wire.CtrlAck {
-		// Nothing that comes before its ACK answers the request: it is a late copy,
-		// or will come again.
+		// A packet before the ACK does not answer the request: it is a late copy, or will
+		// come again.
 		return
 	}
 	if !p.Flags.Unreliable() && p.Ctrl != wire.CtrlAck {
@@ -159,13 +159,13 @@ func (c *client) receive(b []byte) {
 	case wire.CtrlSpectateUpdate, wire.CtrlPredictionData:
 		c.saw(&p)
 	case wire.CtrlError:
-		if p.Token == c.token { // else a late copy for a token that he has given up
+		if p.Token == c.token { // else a late copy for a token that the client has given up
 			c.refused(p.Message.(*wire.Error))
 		}
 	}
 }
 
-// forgotten reports whether his token was offered by a process that has crashed.
+// forgotten reports whether the client's token was offered by a process that has crashed.
 func (c *client) forgotten() bool {
 	return c.w.judge.tokens[c.token.Hash()] == 0 && c.w.offers[c.token].epoch != c.w.epochOf(c.token)
 }
@@ -178,7 +178,7 @@ func (c *client) greeted(p *wire.Packet) {
 		if c.w.now.Sub(c.nobody) > 15*time.Second {
 			c.w.t.Fatalf("a known token became a new player")
 		}
-		return // the answer of an earlier hello, which he had given up
+		return // the answer of an earlier hello, which the client had given up
 	}
 	if c.ctrl != wire.CtrlClientHello || c.pending == nil {
 		return
@@ -191,8 +191,8 @@ func (c *client) greeted(p *wire.Packet) {
 	c.answered()
 }
 
-// updated takes a BOARD_UPDATE. Late copies of earlier ones are told by the
-// number of their reservation: it was made before the pending move was sent.
+// updated takes a BOARD_UPDATE. Late copies of earlier ones are recognized by the number of
+// their reservation: it was made before the pending move was sent.
 func (c *client) updated(p *wire.Packet) {
 	version, ok := p.Ext.Int(wire.KeyBoardVersion)
 	if _, waits := p.Ext.Int(wire.KeyWaitPlace); waits {
@@ -205,11 +205,11 @@ func (c *client) updated(p *wire.Packet) {
 	c.board = p.Board
 	c.fen, _ = p.Ext.Text(wire.KeyBoardFEN)
 	c.shown = ""
-	// One that names no request was pushed: his time on the board was over, maybe
-	// before his move came.
+	// An update without a request was pushed: the reservation had ended, maybe before the
+	// move arrived.
 	answers, named := p.Ext.Int(wire.KeyRequestSeq)
 	if c.pending == nil && !named {
-		c.answered() // his turn has come
+		c.answered() // the client's turn has come
 	}
 	if c.ctrl != wire.CtrlPlayerMove || c.pending == nil || !named || uint32(answers) != c.seq {
 		return
@@ -220,22 +220,22 @@ func (c *client) updated(p *wire.Packet) {
 	c.answered()
 }
 
-// made says that his move was accepted.
+// made checks and counts the accepted move.
 func (c *client) made() {
 	c.move.session = c.w.judge.tokens[c.token.Hash()] // it may have begun with the move
 	if c.w.judge.moves[c.move] == 0 {
 		c.w.t.Fatalf("an accepted move is not durable: %+v", c.move)
 	}
-	// Who does not say the ply of his move, and repeats it after a crash, may be taken to
-	// mean the position that there is now: nobody knows any more that he was refused.
+	// A move without its ply that is repeated after a crash may be applied to the present
+	// position: the refusal was lost with the crash.
 	if at := c.w.judge.from[c.move]; c.from != "" && (c.said || c.asked == c.w.epochOf(c.token)) && !slices.Contains(at, c.from) {
 		c.w.t.Fatalf("%+v was accepted, but made in %v instead of %s", c.move, at, c.from)
 	}
 	c.w.accepted++
 }
 
-// waits takes the answer to a move after which there is no board for him: he is shown
-// one when it is his turn, and asks if that takes long.
+// waits takes the answer to a move after which no board is free: the client is shown one when
+// its turn comes, and asks if that takes long.
 func (c *client) waits(p *wire.Packet) {
 	if answers, _ := p.Ext.Int(wire.KeyRequestSeq); c.ctrl != wire.CtrlPlayerMove || c.pending == nil || uint32(answers) != c.seq {
 		return
@@ -267,7 +267,7 @@ func (c *client) refused(e *wire.Error) {
 		c.pending = nil
 		number := c.number
 		c.w.after(time.Second+c.w.upTo(time.Second), false, func() []Input {
-			if !c.gone && c.number == number { // he has asked nothing since
+			if !c.gone && c.number == number { // no request since
 				c.hello()
 			}
 			return nil
@@ -302,7 +302,7 @@ func (c *client) act() {
 		c.ask(wire.CtrlClientHello, c.helloPacket())
 	case n < 16:
 		c.ask(wire.CtrlGetLegalMoves, legalPacket(c.token, c.board, c.seq, uint8(rng.IntN(64))))
-	case n < 20: // nonsense, or somebody else's board
+	case n < 20: // nonsense, or another player's board
 		board := wamble.BoardID(1 + rng.IntN(150))
 		c.movePending(board, "a1a1")
 	default:

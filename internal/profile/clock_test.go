@@ -11,9 +11,9 @@ import (
 	"wamble/wire"
 )
 
-// TestClockSetBackHolders: the store keeps the later of two holders of a board. Whoever
-// is given a board after the wall clock was set back has it all the same, in memory, in
-// the store and after the next start, and the one after him, too.
+// TestClockSetBackHolders: the store keeps the later of two holders of a board. A player who
+// is given a board after the wall clock was set back has it all the same, in memory, in the
+// store and after the next start, and so has the next holder.
 func TestClockSetBackHolders(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	first, board := r.join(1)
@@ -50,8 +50,8 @@ func TestClockSetBackHolders(t *testing.T) {
 	held(third, "after another start")
 }
 
-// TestClockSetBackRows: a row of which the store keeps the later one has no earlier time
-// than those before; others have that of the wall clock.
+// TestClockSetBackRows: a row of which the store keeps the later one never has an earlier
+// time than those before; other rows have the wall clock's time.
 func TestClockSetBackRows(t *testing.T) {
 	now := epoch.Add(time.Second)
 	p := New(Options{Config: configOf(t, ""), Now: now})

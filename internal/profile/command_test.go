@@ -32,7 +32,7 @@ func (r *rig) notices() map[wamble.Peer]string {
 	return found
 }
 
-// TestAnnounce: everybody who is here is told, once, and not all at once.
+// TestAnnounce: every player present is told once, and not all in one step.
 func TestAnnounce(t *testing.T) {
 	const players = 3*announcedAtOnce + 7
 	r := newRig(t, fmt.Sprintf("(def min-boards %d) (def max-boards %d) (def new-players-per-ip-per-min 0)", players, players))
@@ -67,15 +67,15 @@ func TestAnnounce(t *testing.T) {
 	if n := r.p.Stats().Host.Announced; n != players {
 		t.Errorf("got %d announced, want %d", n, players)
 	}
-	// The newest word counts, and who comes later is not told.
+	// The newest announcement counts, and later players are not told.
 	r.step(&Announce{Notice: wire.NoticeAnnouncement, Text: "hello"})
 	if got := r.notices(); len(got) != announcedAtOnce {
 		t.Errorf("got %d notifications, want %d", len(got), announcedAtOnce)
 	}
 }
 
-// TestStand: who is here is told of an announcement that stays, once; who comes before
-// its end is told, too, also after a handoff; and that it is withdrawn.
+// TestStand: players present are told of a lasting announcement once; players who come before
+// its end are told, too, also after a handoff; and all are told that it is withdrawn.
 func TestStand(t *testing.T) {
 	r := newRig(t, "(def min-boards 9)")
 	first, _ := r.join(1)
@@ -170,7 +170,7 @@ func TestKick(t *testing.T) {
 				t.Errorf("got %d free boards, %d kicked, want %d", free, r.p.Stats().Host.Kicked, len(tc.want))
 			}
 			for _, n := range tc.want {
-				// He is somebody new when he comes back.
+				// The kicked player is a new one when they come back.
 				h, _ := wire.Peek(r.reply(peerAt(n), helloPacket(tokens[n-1], 9)))
 				if h.Ctrl != wire.CtrlServerHello || h.Token == tokens[n-1] {
 					t.Errorf("got %+v, want a new player", h)
@@ -207,7 +207,7 @@ func TestBan(t *testing.T) {
 	if n := r.p.Stats().Host.Banned; n != 4 {
 		t.Errorf("got %d refused, want 4", n)
 	}
-	// The host changes his mind; and bans end.
+	// The host lifts bans; and bans expire.
 	r.step(&Unban{Whom: Target{Net: netip.MustParsePrefix("10.0.0.3/31")}})
 	if got := r.send(peerAt(3), helloPacket(wamble.Token{}, 9)); !strings.Contains(got, "SERVER_HELLO") {
 		t.Errorf("after the ban got %s", got)
@@ -254,9 +254,9 @@ func (r *rig) intents() []intent.Intent {
 	return all
 }
 
-// TestEraseSparesWhoIsNew: an erasure concerns whom it was ordered about. Who logs in with
-// the key afterwards is somebody new, and stays when it is heard of again, or only then:
-// from another shard, from another machine, or from the journal.
+// TestEraseSparesWhoIsNew: an erasure applies to the player it was ordered for. One who logs
+// in with the key afterwards is a new player, and stays when the erasure arrives again, or
+// only then: from another shard, from another machine, or from the journal.
 func TestEraseSparesWhoIsNew(t *testing.T) {
 	r := newRig(t, resumeConf)
 	by := standardSigner(2)
@@ -277,7 +277,7 @@ func TestEraseSparesWhoIsNew(t *testing.T) {
 	r.login(peerAt(2), token, 5, by)
 	id := r.p.sessions.Identity(key).ID()
 	if id == old {
-		t.Fatal("he is not new")
+		t.Fatal("the player is not new")
 	}
 	stays := func(when string, p *Profile) {
 		t.Helper()
@@ -302,12 +302,12 @@ func TestEraseSparesWhoIsNew(t *testing.T) {
 
 	r.step(&StoreEvents{Changes: []StoreEvent{{What: Erased, Key: key, Player: id}}})
 	if r.p.sessions.Find(token) != nil {
-		t.Error("he is not erased when it is ordered")
+		t.Error("the player is not erased when it is ordered")
 	}
 }
 
-// TestErase: an erased player is told and disconnected, his board is free, and his
-// token names nobody, whatever the store still says.
+// TestErase: an erased player is told and disconnected, their board is free, and their token
+// is invalid, whatever the store still has.
 func TestErase(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	r.p.leases.Add(wamble.PlayerIDs, []wamble.Block{{First: 1, Count: 9}})

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is how long this thread has run: what other processes take of a busy
+// cpuTime returns how long this thread has run: time taken by other processes of a busy
 // machine does not count.
 func cpuTime() time.Duration {
 	var ts unix.Timespec

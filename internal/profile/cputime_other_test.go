@@ -6,5 +6,5 @@ import "time"
 
 var began = time.Now()
 
-// cpuTime is the wall clock where there is no clock of the thread.
+// cpuTime returns the wall-clock time on systems without a clock of the thread.
 func cpuTime() time.Duration { return time.Since(began) }

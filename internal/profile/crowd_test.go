@@ -7,8 +7,8 @@ import (
 	"wamble/wire"
 )
 
-// TestCrowd: who asks is told with the answer to his move how others have moved in that
-// position; programs are none of them, and who does not ask is not told.
+// TestCrowd: a player who requests it gets, with the answer to their move, how others have
+// moved in that position; programs are not counted, and other players get nothing.
 func TestCrowd(t *testing.T) {
 	r := newRig(t, "(def min-boards 16) (def boards-per-player 4)")
 	played := func(n int, token wamble.Token, uci string, ext ...wire.Field) string {
@@ -40,7 +40,7 @@ func TestCrowd(t *testing.T) {
 		ext  []wire.Field
 		want string
 	}{
-		{"e2e4", []wire.Field{asks}, ""}, // nobody was there before
+		{"e2e4", []wire.Field{asks}, ""}, // the first player in this position
 		{"d2d4", []wire.Field{asks}, "e2e4 1 d2d4 1"},
 		{"d2d4", nil, ""},
 		{"g1f3", []wire.Field{asks}, "d2d4 2 e2e4 1 g1f3 1"},

@@ -11,8 +11,8 @@ import (
 	"wamble/wire"
 )
 
-// everyRequest is one request of each kind that succeeds, in an order in which
-// they can. A route without a row here fails TestEveryRequest.
+// everyRequest has one request of each kind, in an order in which all succeed. A route
+// without a row here fails TestEveryRequest.
 var everyRequest = []struct {
 	ctrl   wire.Control
 	packet func(e *everybody) []byte
@@ -50,7 +50,7 @@ var everyRequest = []struct {
 	{wire.CtrlClientGoodbye, func(e *everybody) []byte { return namePacket(wire.ClientGoodbye{}, e.token, e.seq) }},
 }
 
-// everybody is a player who does everything there is to do.
+// everybody is a player who makes every kind of request.
 type everybody struct {
 	*rig
 	token     wamble.Token
@@ -61,8 +61,8 @@ type everybody struct {
 	seen      map[wire.Control][]wire.Control // what answered each request
 }
 
-// doEverything makes one request of each kind, with a recorder that listens, and
-// returns who did.
+// doEverything makes one request of each kind, with a recorder attached, and returns the
+// player.
 func doEverything(t *testing.T, tape *bytes.Buffer) *everybody {
 	t.Helper()
 	c, err := config.Load("test.conf", profilesConf+`(def prediction-mode "streak") (policy-allow "id:500" "trust.tier" "*" 3)`, config.Params{})
@@ -97,7 +97,7 @@ func doEverything(t *testing.T, tape *bytes.Buffer) *everybody {
 	return e
 }
 
-// receive takes down the first of what was sent, and acknowledges it.
+// receive records the first packet that was sent, and acknowledges it.
 func (e *everybody) receive(asked wire.Control) {
 	packet := e.sent[0].packet
 	e.sent = e.sent[1:]
@@ -122,9 +122,9 @@ func (e *everybody) receive(asked wire.Control) {
 	}
 }
 
-// TestEveryRequest: a request without a route, a route without a handler, and a
-// route that is not tried here are failures; what succeeds is answered as the
-// table of the protocol says; and all of it is replayed byte for byte.
+// TestEveryRequest: a request without a route, a route without a handler, and a route that is
+// not tried here are failures; what succeeds is answered as the table of the protocol says;
+// and all of it is replayed byte for byte.
 func TestEveryRequest(t *testing.T) {
 	for _, row := range routes {
 		if row.handle == nil {

@@ -11,8 +11,8 @@ import (
 	"wamble/wire"
 )
 
-// A server tells a profile what happens, and does what it says. Here the journal
-// is durable at once, and the store leases what is asked for.
+// A server feeds inputs to a profile, and carries out its outputs. Here the journal is
+// durable at once, and the store grants every lease.
 func Example() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p := profile.New(profile.Options{Config: config.Defaults().Default, Seed: [32]byte{1}, Now: now})

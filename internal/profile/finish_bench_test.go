@@ -43,8 +43,8 @@ type enders struct {
 	plies int
 }
 
-// newEnders restores boards before their last ply; all their players are in
-// memory, or none of them.
+// newEnders restores boards before their last ply; all their players are in memory, or none
+// of them.
 func newEnders(tb testing.TB, plies, boards, players int, here bool) *enders {
 	tb.Helper()
 	conf := fmt.Sprintf(`(def max-boards %d) (def min-boards 0) (def max-players 100000) (def max-client-sessions 100000) (def max-moves-per-board %d)
@@ -71,7 +71,7 @@ func newEnders(tb testing.TB, plies, boards, players int, here bool) *enders {
 	return &enders{c, plies}
 }
 
-// last prepares the next last move of a game, and reports whether there is one.
+// last prepares the next last move of a game, and reports whether one is left.
 func (e *enders) last() bool {
 	for range e.players {
 		m := &e.players[e.next]
@@ -129,8 +129,7 @@ func benchmarkEnd(b *testing.B, plies int, here bool) {
 	}
 }
 
-// TestEndAllocations: the end of a game costs no more memory than what leaves the
-// pool is told in.
+// TestEndAllocations: the end of a game allocates no more than the outputs that tell of it.
 func TestEndAllocations(t *testing.T) {
 	e := newEnders(t, 40, 300, 100, false)
 	total, n := 0.0, 0

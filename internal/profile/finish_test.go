@@ -17,10 +17,9 @@ import (
 // fools is the shortest game: Black mates with its last move.
 var fools = strings.Fields("f2f3 e7e5 g2g4 d8h4")
 
-// beforeTheEnd returns a profile with board 1 before the last move of a game. The
-// moves are by sessions with these numbers; those above 100 have identities, of
-// rating 1200. The last one holds the board, and is greeted, and so are those who
-// are here.
+// beforeTheEnd returns a profile with board 1 before the last move of a game. The moves are
+// by sessions with these numbers; those above 100 have identities, of rating 1200. The last
+// one holds the board, and is greeted, and so are the sessions in here.
 func beforeTheEnd(t *testing.T, conf string, moves []string, by []wamble.SessionID, here ...wamble.SessionID) *rig {
 	r := newRig(t, "(def min-boards 5) "+conf)
 	r.apply()
@@ -56,7 +55,7 @@ func beforeTheEnd(t *testing.T, conf string, moves []string, by []wamble.Session
 	return r
 }
 
-// end makes the last move, and returns what was said about points and ratings.
+// end makes the last move, and returns the notifications about points and ratings.
 func (r *rig) end(s wamble.SessionID, uci string) string {
 	r.t.Helper()
 	before := len(r.frames)
@@ -121,8 +120,8 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// TestPayoutIsTold: those who are here are told, when it is durable; their stats
-// are what the store will have.
+// TestPayoutIsTold: the winners who are present are told, when it is durable; their stats are
+// what the store will have.
 func TestPayoutIsTold(t *testing.T) {
 	r := beforeTheEnd(t, "", fools, []wamble.SessionID{11, 112, 11, 114}, 112, 11)
 	r.stuck = true
@@ -164,8 +163,8 @@ func TestPayoutIsTold(t *testing.T) {
 	}
 }
 
-// TestMatingYourselfPaysNothing, though one of the two sessions left memory, or never was
-// in this shard, and the world was restarted since.
+// TestMatingYourselfPaysNothing, though one of the two sessions has left memory, or was never
+// in this shard, and the profile was restarted since.
 func TestMatingYourselfPaysNothing(t *testing.T) {
 	for _, other := range []struct {
 		player wamble.PlayerID
@@ -188,8 +187,7 @@ func TestMatingYourselfPaysNothing(t *testing.T) {
 	}
 }
 
-// TestOnePlayerTwoSessions: a player is rated once, though he played in two
-// sessions.
+// TestOnePlayerTwoSessions: a player is rated once, though they played in two sessions.
 func TestOnePlayerTwoSessions(t *testing.T) {
 	r := beforeTheEnd(t, "(def max-pot 0)", fools, []wamble.SessionID{11, 112, 11, 114})
 	second := r.store.sessions[112]
@@ -205,9 +203,9 @@ func TestOnePlayerTwoSessions(t *testing.T) {
 	}
 }
 
-// TestOverAtTheStart: 300 games are over when max-moves-per-board is lowered at a
-// restart. All are ended, with result and payouts in one frame each, and the next
-// restart finds none of them. What was predicted of them expires.
+// TestOverAtTheStart: 300 games are over when max-moves-per-board is lowered at a restart.
+// All are ended, with result and payouts in one frame each, and the next restart finds none
+// of them. Their predictions expire.
 func TestOverAtTheStart(t *testing.T) {
 	const games, players = 300, 4
 	r := newRig(t, `(def min-boards 304) (def prediction-mode "streak")`)

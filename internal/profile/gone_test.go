@@ -17,9 +17,9 @@ func (r *rig) joinBy(from wamble.Peer) (wamble.Token, wamble.BoardID) {
 	return h.Token, h.Board
 }
 
-// TestWhoIsGoneHoldsNothing: his board is free 15 s after his connection was closed, after
-// two minutes of silence on one that is open or if his client has shown signs of life while
-// he thought, and else after inactivity-timeout.
+// TestWhoIsGoneHoldsNothing: an absent player's board is free 15 s after their connection was
+// closed; after two minutes of silence on an open connection, or if their client has sent
+// signs of life while they thought; and otherwise after inactivity-timeout.
 func TestWhoIsGoneHoldsNothing(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -54,14 +54,15 @@ func TestWhoIsGoneHoldsNothing(t *testing.T) {
 			if r.p.boards.Board(id).Holder() != 0 || r.p.boards.Here() != 0 {
 				t.Fatal("it is not free")
 			}
-			// He plays on as if nothing had happened, while nobody else has it.
+			// The player plays on as if nothing had happened, while nobody else has the
+			// board.
 			r.sent = nil
 			again := tc.from
 			if tc.close {
 				again = streamAt(7)
 			}
 			if got := r.send(again, movePacket(token, id, 3, "e2e4")); !strings.Contains(got, "BOARD_UPDATE") {
-				t.Errorf("his move is answered by %s", got)
+				t.Errorf("the move is answered by %s", got)
 			}
 			if got := r.p.boards.Board(id).Plies(); got != 1 {
 				t.Errorf("%d moves", got)
@@ -70,8 +71,8 @@ func TestWhoIsGoneHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestGoneAndTaken: who comes back too late is told so when another gets his board, and
-// gets another one when he asks about it.
+// TestGoneAndTaken: a player who comes back too late is told so when another gets their
+// board, and gets another one when they ask about it.
 func TestGoneAndTaken(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 3) (def session-timeout 3600)")
 	token, id := r.joinBy(streamAt(1))
@@ -89,15 +90,15 @@ func TestGoneAndTaken(t *testing.T) {
 		}
 	}
 	if told != "released" {
-		t.Errorf("he was told %q: %s", told, r.took())
+		t.Errorf("the player was told %q: %s", told, r.took())
 	}
 	got := r.send(streamAt(1), movePacket(token, id, 3, "e2e4"))
 	if !strings.Contains(got, "ERROR") || !strings.Contains(got, "BOARD_UPDATE") {
-		t.Errorf("his move is answered by %s", got)
+		t.Errorf("the move is answered by %s", got)
 	}
 }
 
-// TestClosedAndBack: who connects again within 15 s keeps his board.
+// TestClosedAndBack: a player who connects again within 15 s keeps their board.
 func TestClosedAndBack(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 3)")
 	token, id := r.joinBy(streamAt(1))
@@ -106,19 +107,19 @@ func TestClosedAndBack(t *testing.T) {
 	r.send(streamAt(2), helloPacket(token, 3))
 	r.wait(time.Minute)
 	if b := r.p.boards.Board(id); b.Holder() == 0 {
-		t.Error("his board is free")
+		t.Error("the player's board is free")
 	}
-	// A second connection of his is open when one is closed.
+	// The player has a second open connection when the first is closed.
 	r.send(streamAt(3), encode(wire.Header{Token: token, Seq: 4}, wire.GetPlayerStats{}))
 	r.step(&PeerClosed{Peer: streamAt(2)})
 	r.wait(time.Minute)
 	if b := r.p.boards.Board(id); b.Holder() == 0 {
-		t.Error("his board is free, though he has a connection")
+		t.Error("the board is free, though its player has a connection")
 	}
 }
 
-// TestHandoffClosesConnections: in the next process nobody has a connection, and who does
-// not come back holds nothing.
+// TestHandoffClosesConnections: in the next process no player has a connection, and one who
+// does not come back loses their board.
 func TestHandoffClosesConnections(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 3)")
 	_, id := r.joinBy(streamAt(1))
@@ -136,8 +137,8 @@ func TestHandoffClosesConnections(t *testing.T) {
 	}
 }
 
-// TestWatchingTakesNoBoard: who only watches or reads is no player, by a connection or
-// by UDP; when he says hello for a board, he is.
+// TestWatchingTakesNoBoard: a session that only watches or reads is not a player, by a
+// connection or by UDP; it becomes one with a hello for a board.
 func TestWatchingTakesNoBoard(t *testing.T) {
 	for name, from := range map[string]wamble.Peer{"WebSocket": streamAt(1), "UDP": peerAt(1)} {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +166,9 @@ func TestWatchingTakesNoBoard(t *testing.T) {
 	}
 }
 
-// TestWatchingFreesTheBoard: who goes on to watch keeps his board for the two minutes of one
-// who is silent, whatever else he does, and gets it back when he wants to play again.
+// TestWatchingFreesTheBoard: a player who starts to watch keeps their board for the two
+// minutes of a silent one, whatever else they send, and gets it back when they want to play
+// again.
 func TestWatchingFreesTheBoard(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 3)")
 	token, id := r.joinBy(streamAt(1))
@@ -182,30 +184,30 @@ func TestWatchingFreesTheBoard(t *testing.T) {
 	}
 	passes(110 * time.Second)
 	if r.p.boards.Board(id).Holder() == 0 {
-		t.Fatal("his board is free already")
+		t.Fatal("the watcher's board is free already")
 	}
-	r.send(streamAt(1), helloPacket(token, 1000)) // he is back, and goes again
+	r.send(streamAt(1), helloPacket(token, 1000)) // the player is back, and goes again
 	seq = 1000
 	passes(110 * time.Second)
 	if r.p.boards.Board(id).Holder() == 0 {
-		t.Fatal("his board is free already")
+		t.Fatal("the watcher's board is free already")
 	}
 	passes(40 * time.Second)
 	if r.p.boards.Board(id).Holder() != 0 || r.p.boards.Here() != 0 {
-		t.Fatal("his board is not free")
+		t.Fatal("the watcher's board is not free")
 	}
 	if h, _ := wire.Peek(r.reply(streamAt(1), helloPacket(token, 2000))); h.Board != id {
-		t.Errorf("he gets board %d, want his %d", h.Board, id)
+		t.Errorf("the player gets board %d, want their %d", h.Board, id)
 	}
 	r.wait(100 * time.Second)
 	r.send(streamAt(1), ackPacket(token, 0))
 	r.wait(100 * time.Second)
 	if r.p.boards.Board(id).Holder() == 0 {
-		t.Error("he thinks, and his board is free")
+		t.Error("the board is free while its player thinks")
 	}
 }
 
-// TestDealsAreCounted: how boards are dealt and how long they wait is counted.
+// TestDealsAreCounted: metrics count how boards are assigned and how long they wait.
 func TestDealsAreCounted(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	token, id := r.join(1)
@@ -221,8 +223,8 @@ func TestDealsAreCounted(t *testing.T) {
 	}
 }
 
-// TestGoodbyeReturns: who says goodbye and that he returns frees his board at once, is
-// the same player when he is back, and gets the board again unless another has it.
+// TestGoodbyeReturns: a goodbye that announces a return frees the board at once; the
+// returning player is the same, and gets the board again unless another has it.
 func TestGoodbyeReturns(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	token, id := r.joinBy(streamAt(1))
@@ -232,11 +234,11 @@ func TestGoodbyeReturns(t *testing.T) {
 	expect(t, r.send(streamAt(1), bye(3)), "ACK 3")
 	r.step(&PeerClosed{Peer: streamAt(1)})
 	if r.p.boards.Board(id).Holder() != 0 || r.p.boards.Here() != 0 {
-		t.Fatal("his board is not free")
+		t.Fatal("the board is not free")
 	}
 	h, _ := wire.Peek(r.reply(streamAt(2), helloPacket(token, 4)))
 	if h.Ctrl != wire.CtrlServerHello || h.Token != token || h.Board != id {
-		t.Fatalf("greeted by %+v, want board %d and his token", h, id)
+		t.Fatalf("greeted by %+v, want board %d and the same token", h, id)
 	}
 	expect(t, r.send(streamAt(2), bye(5)), "ACK 5")
 	if _, got := r.joinBy(streamAt(3)); got != id {

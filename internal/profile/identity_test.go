@@ -13,8 +13,7 @@ import (
 	"wamble/wire"
 )
 
-// asks sends one packet, lets the store answer what it is asked, and returns what
-// comes back, in words.
+// asks sends one packet, answers the loads from the store, and returns the answers, in words.
 func (r *rig) asks(from wamble.Peer, b []byte) string {
 	r.t.Helper()
 	got := r.send(from, b)
@@ -136,7 +135,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// TestStatsFields: the values of the fields, of somebody in memory.
+// TestStatsFields: the values of the fields, for a player in memory.
 func TestStatsFields(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	token, _ := r.join(1)
@@ -205,8 +204,8 @@ func TestLeaderboard(t *testing.T) {
 	}
 }
 
-// TestTeams: a player's team goes by his number and the month, and a guest's by that of
-// his session.
+// TestTeams: a player's team depends on their number and the month, a guest's on the number
+// of their session.
 func TestTeams(t *testing.T) {
 	ranks := &wamble.Leaderboard{Teams: [2]float64{120.5, 98.25}, Rows: []wamble.LeaderboardRow{{Who: 4}, {Who: 7}, {Who: -7}}}
 	for _, tc := range []struct {
@@ -222,8 +221,7 @@ func TestTeams(t *testing.T) {
 	}
 }
 
-// TestLeaderboardIsKept: who looks again within five seconds does not cost the
-// store a look.
+// TestLeaderboardIsKept: a second look within five seconds does not cost a query.
 func TestLeaderboardIsKept(t *testing.T) {
 	r := newRig(t, "(def min-boards 2)")
 	token, _ := r.join(1)
@@ -263,7 +261,7 @@ func TestLeaderboardFragments(t *testing.T) {
 	}
 }
 
-// profilesConf is a house of several profiles. The one that is asked is "own".
+// profilesConf configures a server of several profiles. The one under test is "own".
 const profilesConf = `
 (def min-boards 2) (def reservation-timeout 60)
 (defprofile own ((def port 1001) (def advertise 1) (def tos-text "be kind") (def profile-group "inner")))
@@ -273,7 +271,7 @@ const profilesConf = `
 (defprofile secret ((def port 1005) (def profile-group "inner")))
 `
 
-// housed is a rig of the profile "own" of a house, with rules.
+// housed is a rig of the profile "own" of profilesConf, with rules.
 func housed(t *testing.T, rules string) *rig {
 	t.Helper()
 	c, err := config.Load("test.conf", profilesConf+`(def prediction-mode "off") `+rules, config.Params{})
@@ -394,7 +392,7 @@ func TestReadTerms(t *testing.T) {
 			}
 		})
 	}
-	// Even a hidden profile shows its own terms, also to whom nobody knows.
+	// Even a hidden profile shows its own terms, also to an unknown token.
 	r := housed(t, `(policy-deny "*" "profile.discover.override" "profile:own")`)
 	p := r.joined(streamAt(1), wamble.Token{9}, namePacket(wire.GetProfileTOS{}, wamble.Token{9}, 2))
 	if got := p.Message.(*wire.ProfileTOSData).Terms.String(); got != "be kind" {
@@ -402,8 +400,8 @@ func TestReadTerms(t *testing.T) {
 	}
 }
 
-// TestTermsGate: what needs the terms is refused until they are accepted, and
-// again when their text changes; the rest is not.
+// TestTermsGate: requests that need the terms are refused until they are accepted, and again
+// when their text changes; the others are not.
 func TestTermsGate(t *testing.T) {
 	r := housed(t, "")
 	token, id := r.join(1)
@@ -451,8 +449,8 @@ func TestTermsGate(t *testing.T) {
 	if got := r.asks(peerAt(1), legalPacket(token, id, 33, 12)); !strings.Contains(got, "LEGAL_MOVES") {
 		t.Errorf("got %s", got)
 	}
-	// After a restart the store knows it, whether the session came with a board or
-	// later.
+	// After a restart the acceptance is in the store, whether the session came with a board
+	// or later.
 	r.restart()
 	if got := r.asks(peerAt(1), legalPacket(token, id, 34, 12)); !strings.Contains(got, "LEGAL_MOVES") {
 		t.Errorf("after a restart: %s", got)
@@ -476,8 +474,8 @@ func TestTermsGate(t *testing.T) {
 	gated(40)
 }
 
-// TestTermsAreJournaledOnce: the text of the terms is in the first acceptance of a
-// life, and in the first after it has changed; all others are small.
+// TestTermsAreJournaledOnce: the text of the terms is in the first acceptance of a process,
+// and in the first after it has changed; all others are small.
 func TestTermsAreJournaledOnce(t *testing.T) {
 	r := housed(t, "")
 	set := func(text string) {
@@ -573,8 +571,8 @@ func TestReservations(t *testing.T) {
 		row.Board, row.Profile = board, profile
 		return row
 	}
-	// Other profiles, one of which is gone; what he holds here, which is not listed
-	// twice; and what he no longer holds here.
+	// Reservations in other profiles, one of which was removed; in this one, which are not
+	// listed twice; and one here that has ended.
 	r.store.reserved = []wamble.Reservation{with(70, "open"), with(71, "gone"), with(id, "own"), with(3-id, "own")}
 	if got, want := ask(6), fmt.Sprintf("70 open true 3600, 71 gone false 3600, %d own true 3600", id); got != want {
 		t.Errorf("got %q, want %q", got, want)

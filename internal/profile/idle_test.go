@@ -11,9 +11,9 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// A player who is connected, holds a board and has been silent for a while costs
-// at most 2.15 KiB in all: his session (which alone, when he is no longer
-// connected, has to do with 1 KiB) and the link to his address.
+// A player who is connected, holds a board and has been silent for a while costs at most 2.15
+// KiB in all: their session (at most 1 KiB alone, once they are disconnected) and the link to
+// their address.
 func TestMemoryOfAPlayer(t *testing.T) {
 	const players, most = 20_000, 2200
 	c := emptyCrowd(t, fmt.Sprintf(`(def max-boards %d) (def min-boards 0) (def max-players %d) (def max-client-sessions 100000)

@@ -51,8 +51,8 @@ func samples(tb testing.TB) []Input {
 	}
 }
 
-// TestInputs: every row of the table has a number and a name of its own, and a
-// type whose values are read from a recording as they were written.
+// TestInputs: every row of the table has a unique number and name, and a type whose values
+// are read from a recording as they were written.
 func TestInputs(t *testing.T) {
 	all := samples(t)
 	if len(all) != len(inputs) {
@@ -82,7 +82,7 @@ func TestInputs(t *testing.T) {
 		if again, _ := AppendInput(nil, got); !r.Ended() || !bytes.Equal(again, b) {
 			t.Errorf("%s: got %+v, want %+v", row.name, got, in)
 		}
-		if _, is := in.(*Configure); !is && !reflect.DeepEqual(got, in) { // a configuration knows its file, too
+		if _, is := in.(*Configure); !is && !reflect.DeepEqual(got, in) { // a configuration has its file, too
 			t.Errorf("%s: got %+v, want %+v", row.name, got, in)
 		}
 	}

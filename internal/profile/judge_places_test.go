@@ -7,10 +7,10 @@ import (
 	"wamble/internal/intent"
 )
 
-// places is what the judge knows of where boards live: each is in one shard, and only
-// that one may say something of it.
+// places is the judge's record of the shard of each board: each is in one shard, and only
+// that one may journal intents about it.
 type places struct {
-	part     int // whose log is read
+	part     int // of the log that is read
 	at       map[wamble.BoardID]int
 	underway map[wamble.BoardID]bool // sent, and not yet taken in
 	sent     int
@@ -20,7 +20,7 @@ func newPlaces() places {
 	return places{at: map[wamble.BoardID]int{}, underway: map[wamble.BoardID]bool{}}
 }
 
-// placed holds what a shard says of a board against where the board lives.
+// placed checks that an intent about a board comes from the board's shard.
 func (j *judge) placed(in intent.Intent) error {
 	var id wamble.BoardID
 	switch in := in.(type) {

@@ -9,8 +9,8 @@ import (
 	"wamble/internal/intent"
 )
 
-// scores is what the judge knows of points and ratings. A game must be paid and
-// rated in the frame that ends it, once, and as the rules say.
+// scores is the judge's record of points and ratings. A game must be paid and rated in the
+// frame that ends it, once, and by the rules.
 type scores struct {
 	pot, k        float64
 	most          int // contributors
@@ -24,7 +24,7 @@ type scores struct {
 	rated         int
 }
 
-// final is a game that has ended, and what was paid and changed for it.
+// final is a game that has ended, with its payouts and changes of ratings.
 type final struct {
 	board   wamble.BoardID
 	result  wamble.Result
@@ -41,7 +41,7 @@ func newScores(c *config.Profile) scores {
 	}
 }
 
-// pool holds the number of boards against its bounds, after each group.
+// pool checks the number of boards against its bounds, after each group.
 func (s *scores) pool() error {
 	s.filled = s.filled || s.boards >= s.fewest
 	if s.boards > s.limit || s.filled && s.boards < s.fewest {
@@ -83,7 +83,7 @@ func (s *scores) intent(in intent.Intent) error {
 	return nil
 }
 
-// settle holds the games that have ended in a frame against the rules.
+// settle checks the games that have ended in a frame against the rules.
 func (s *scores) settle() error {
 	for _, f := range s.finals {
 		if err := s.check(f); err != nil {
@@ -94,7 +94,7 @@ func (s *scores) settle() error {
 	return nil
 }
 
-// check works out what everybody should have, in the words of the rules.
+// check computes what every player should have, straight from the rules.
 func (s *scores) check(f *final) error {
 	moves := map[wamble.SessionID]*[2]float64{} // white, black
 	var order []wamble.SessionID
@@ -113,8 +113,8 @@ func (s *scores) check(f *final) error {
 	pots := map[wamble.Result][2]float64{
 		wamble.WhiteWins: {s.pot, 0}, wamble.BlackWins: {0, s.pot}, wamble.Draw: {s.pot / 2, s.pot / 2},
 	}[f.result]
-	// Points are earned with others. Whether two sessions are of one player is not always
-	// known when a game ends, so that either may be.
+	// Points are earned with others. Whether two sessions belong to one player is not always
+	// known when a game ends, so either result is right.
 	alone, all := s.company(order, moves, false), s.company(order, moves, true)
 	sum := 0.0
 	for _, who := range order {
@@ -139,8 +139,8 @@ func (s *scores) check(f *final) error {
 	return s.checkRatings(f, order, moves, total)
 }
 
-// company is how much of its part either side is paid: all if two players moved for it,
-// half if one did, and nothing if one moved for both. By key says that sessions of one
+// company returns which share of its points each side is paid: all if two players moved for
+// it, half if one did, and nothing if one moved for both. With byKey, sessions of one
 // identity are one player.
 func (s *scores) company(order []wamble.SessionID, moves map[wamble.SessionID]*[2]float64, byKey bool) (part [2]float64) {
 	type person struct {
@@ -173,8 +173,8 @@ func (s *scores) company(order []wamble.SessionID, moves map[wamble.SessionID]*[
 	return part
 }
 
-// checkRatings wants everybody's change to be his part of one stake, which White
-// wins and Black loses, or the other way round.
+// checkRatings requires that every change of a rating is the player's part of one stake,
+// which White wins and Black loses, or the other way round.
 func (s *scores) checkRatings(f *final, order []wamble.SessionID, moves map[wamble.SessionID]*[2]float64, total [2]float64) error {
 	if total[0] == 0 || total[1] == 0 {
 		if len(f.changes) > 0 {

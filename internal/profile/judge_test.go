@@ -12,9 +12,8 @@ import (
 	"wamble/wire"
 )
 
-// judge is the simple reference: it reads what became durable, in order, and
-// knows the rules of the game and of the house, but nothing of how they are
-// kept.
+// judge is the simple reference: it reads what became durable, in order, and applies the
+// rules of the game and of the configuration, independently of the implementation.
 type judge struct {
 	games  map[wamble.BoardID]*game
 	holds  map[wamble.SessionID]wamble.BoardID
@@ -63,7 +62,7 @@ func newJudge(c *config.Profile) *judge {
 	}
 }
 
-// frame reads one frame; the error says which rule it breaks.
+// frame reads one frame; the error names the rule that it breaks.
 func (j *judge) frame(b []byte) error {
 	intents, err := journal.Decode(b)
 	if err != nil {
@@ -141,8 +140,8 @@ func (j *judge) intent(in intent.Intent) error {
 	return nil
 }
 
-// made reports whether a session has moved on a board that was like this: a move
-// without a replacement is answered by its own board.
+// made reports whether a session has moved on a board in this version: a move without a
+// replacement is answered by its own board.
 func (j *judge) made(id wamble.BoardID, by wamble.SessionID, version uint64, fen string) bool {
 	g := j.games[id]
 	return g != nil && slices.Contains(g.movers, by) && j.fens[shownKey{id, version}] == wire.ShortFEN(fen)

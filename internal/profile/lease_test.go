@@ -42,9 +42,8 @@ func (r *rig) holding(token wamble.Token) wamble.BoardID {
 // foolsMate is the shortest game.
 var foolsMate = [...]string{"f2f3", "e7e5", "g2g4", "d8h4"}
 
-// TestLongOutage: one player ends a game each second. The store goes away for half
-// an hour, every move is made and answered by the next board, and there are numbers
-// for hours to come.
+// TestLongOutage: one player ends a game each second. The store goes away for half an hour,
+// every move is made and answered by the next board, and the leases last for hours to come.
 func TestLongOutage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def rate-limit-requests-per-sec 0)")
@@ -80,9 +79,8 @@ func TestLongOutage(t *testing.T) {
 	}
 }
 
-// TestNoNumberLeft: without a number for another board a move that would end the
-// game is refused, and not made. All other moves are, and that one as soon as
-// there are numbers.
+// TestNoNumberLeft: without a number for another board a move that would end the game is
+// refused, and not made. All other moves are, and that one as soon as numbers are leased.
 func TestNoNumberLeft(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	token, id := r.join(1)
@@ -107,8 +105,8 @@ func TestNoNumberLeft(t *testing.T) {
 	}
 }
 
-// TestWaitForNumbers: who comes while there is no number for a new board, and is content
-// without one, is shown his when numbers come.
+// TestWaitForNumbers: a player who comes while no number for a new board is left, and accepts
+// to wait, is shown their board when numbers come.
 func TestWaitForNumbers(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 9)")
 	r.join(1)
@@ -116,7 +114,7 @@ func TestWaitForNumbers(t *testing.T) {
 	drain(r, wamble.BoardIDs)
 	content := wire.Int(wire.KeyHelloWithoutBoard, 1)
 	if got := r.greet(2, 1, content); !strings.Contains(got, "SERVER_HELLO") || !strings.Contains(got, wire.KeyWaitPlace) {
-		t.Errorf("with a cookie he is answered by %s", got)
+		t.Errorf("with a cookie the hello is answered by %s", got)
 	}
 	waiting := []wamble.Token{r.wished(peerAt(3), content), r.wished(peerAt(4), content)}
 	r.step(&Leased{Sequence: wamble.BoardIDs, Blocks: r.store.lease(Lease{wamble.BoardIDs, 10})})
@@ -126,8 +124,8 @@ func TestWaitForNumbers(t *testing.T) {
 	}
 }
 
-// TestMoveWithoutReplacement: a move that was made is answered by its board when
-// there is no other, and the player is told that it is not his.
+// TestMoveWithoutReplacement: if no other board is free, a move is answered by its own board,
+// and the player is told that it is not theirs.
 func TestMoveWithoutReplacement(t *testing.T) {
 	t.Run("the pool shrinks", func(t *testing.T) {
 		r := newRig(t, "(def min-boards 2) (def max-boards 2)")

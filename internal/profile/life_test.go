@@ -11,8 +11,8 @@ import (
 	"wamble/wire"
 )
 
-// TestReservationTimesOut: who is there is told, and gets another board; who is
-// not there just loses his.
+// TestReservationTimesOut: a player who is present is told, and gets another board; an absent
+// one just loses theirs.
 func TestReservationTimesOut(t *testing.T) {
 	r := newRig(t, "(def min-boards 2) (def reservation-timeout 100)")
 	token, id := r.join(1)
@@ -32,7 +32,7 @@ func TestReservationTimesOut(t *testing.T) {
 	other := 3 - id
 	expect(t, r.took(), "BOARD_UPDATE 08 "+start+" w board "+itoa(uint32(other))+" "+boardKeys,
 		"SERVER_NOTIFICATION 5 board "+itoa(uint32(id)))
-	// The link dies, and then the board goes back without a word.
+	// The link times out, and then the board goes back without a message.
 	r.wait(400 * time.Second)
 	r.took()
 	if n := r.p.boards.Free(); n != 2 {
@@ -40,14 +40,14 @@ func TestReservationTimesOut(t *testing.T) {
 	}
 }
 
-// TestNoBoardAfterTimeout: when there is none the player is told so.
+// TestNoBoardAfterTimeout: if no other board is free the player is told so.
 func TestNoBoardAfterTimeout(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def reservation-timeout 100)")
 	token, _ := r.join(1)
 	r.wait(99 * time.Second)
 	r.now = r.now.Add(time.Second)
-	// Somebody else comes in the very step in which the board is free again; the
-	// one who had it gets it back, because he is still there.
+	// Another player comes in the very step in which the board is free again; the former
+	// holder gets it back, because they are still there.
 	r.step(&Tick{})
 	r.settle()
 	if got := r.took(); !strings.Contains(got, "BOARD_UPDATE") || r.p.boards.Free() != 0 {
@@ -58,7 +58,7 @@ func TestNoBoardAfterTimeout(t *testing.T) {
 	}
 }
 
-// TestTakenBack: the pool is full, and one holder is silent for too long.
+// TestTakenBack: the pool is full, and a holder who is silent for too long loses their board.
 func TestTakenBack(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def inactivity-timeout 60) (def session-timeout 300)")
 	_, id := r.join(1)
@@ -77,8 +77,8 @@ func TestTakenBack(t *testing.T) {
 	expect(t, strings.Join(toSecond, "\n"), "ACK 1", "SERVER_HELLO 08 "+start+" w board "+itoa(uint32(id))+" "+boardKeys)
 }
 
-// TestUnconfirmed: a hello whose client never speaks again costs a board for a
-// minute, not for two weeks.
+// TestUnconfirmed: a hello whose client never sends again costs a board for a minute, not for
+// two weeks.
 func TestUnconfirmed(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
 	r.greet(1, 1)
@@ -89,9 +89,9 @@ func TestUnconfirmed(t *testing.T) {
 	if r.p.boards.Free() != 1 {
 		t.Error("the board is still held")
 	}
-	// He is known until the store knows him.
+	// The session stays in memory until the store has it.
 	if r.p.sessions.Len() != 1 {
-		t.Error("forgotten before the store has him")
+		t.Error("forgotten before the store has the session")
 	}
 	r.apply()
 	r.step(&Applied{Seq: r.seq})
@@ -100,8 +100,8 @@ func TestUnconfirmed(t *testing.T) {
 	}
 }
 
-// TestExpires: a player who is away for token-expiration loses his board, and is
-// the same player if he comes back in time.
+// TestExpires: a player who is away for token-expiration loses their board, and is the same
+// player if they come back in time.
 func TestExpires(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def token-expiration 3600)")
 	token, id := r.join(1)
@@ -121,8 +121,8 @@ func TestExpires(t *testing.T) {
 	}
 }
 
-// TestExpiryIsTold: with an expiration below the session-timeout somebody may
-// still listen.
+// TestExpiryIsTold: with an expiration below the session-timeout the player may still be
+// connected, and is told.
 func TestExpiryIsTold(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def token-expiration 30)")
 	r.join(1)
@@ -130,7 +130,7 @@ func TestExpiryIsTold(t *testing.T) {
 	expect(t, r.took(), "SERVER_NOTIFICATION 6")
 }
 
-// TestRestart: what was reserved or active is in memory again, with its holder.
+// TestRestart: reserved and active boards are in memory again, with their holders.
 func TestRestart(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
 	token, id := r.join(1)
@@ -157,8 +157,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRestoreDamaged: a board whose moves do not fit is played on from its
-// position; one whose position is no position is left alone.
+// TestRestoreDamaged: a board whose moves do not fit is played on from its position; one with
+// an invalid position is not used.
 func TestRestoreDamaged(t *testing.T) {
 	r := newRig(t, "(def min-boards 0)")
 	const fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
@@ -173,12 +173,12 @@ func TestRestoreDamaged(t *testing.T) {
 	}
 }
 
-// TestLeases: numbers are wished for at half, and boards are made when they come.
+// TestLeases: numbers are requested when half are used, and boards are made when they come.
 func TestLeases(t *testing.T) {
 	p := New(Options{Config: configOf(t, "(def min-boards 3000) (def max-boards 5000)"), Now: epoch, LeaseSize: 2000})
 	var out Output
 	p.Step(epoch, []Input{&Ready{}}, &out)
-	if len(out.Leases) != len(leased)-1 || // nobody predicts
+	if len(out.Leases) != len(leased)-1 || // predictions are off
 		out.Leases[0] != (Lease{wamble.BoardIDs, 2000}) || p.boards.Len() != 0 {
 		t.Fatalf("got leases %v, %d boards", out.Leases, p.boards.Len())
 	}
@@ -204,8 +204,8 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestLastSeen: it is written down at most once a minute, with another frame or
-// alone, and nothing waits for it.
+// TestLastSeen: the time is journaled at most once a minute, with another frame or alone, and
+// no packet waits for it.
 func TestLastSeen(t *testing.T) {
 	r := newRig(t, "")
 	token, id := r.join(1)
@@ -227,7 +227,7 @@ func TestLastSeen(t *testing.T) {
 	}
 }
 
-// TestConfigure: new options count at once.
+// TestConfigure: new options hold at once.
 func TestConfigure(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
 	token, _ := r.join(1)
@@ -239,7 +239,7 @@ func TestConfigure(t *testing.T) {
 	expect(t, r.send(peerAt(1), helloPacket(token, 2)), "ACK 2", `ERROR 1001 ""`)
 }
 
-// TestLoadsAreBounded: in all, and behind one token.
+// TestLoadsAreBounded: loads are bounded in all, and behind one token.
 func TestLoadsAreBounded(t *testing.T) {
 	r := newRig(t, "")
 	r.options.MaxLoads = 2
@@ -256,7 +256,7 @@ func TestLoadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestClosed: a connection that closed is forgotten; its requests are decided.
+// TestClosed: a closed connection is dropped; its requests are decided.
 func TestClosed(t *testing.T) {
 	r := newRig(t, "")
 	peer := wamble.Peer{Addr: peerAt(1).Addr, Route: 7}
@@ -336,7 +336,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestManyExpireAtOnce: the same for sessions, with their boards.
+// TestManyExpireAtOnce: thousands of sessions, with their boards, expire in several steps.
 func TestManyExpireAtOnce(t *testing.T) {
 	const holders = 9000
 	r := newRig(t, "(def min-boards 0) (def max-boards 10000) (def token-expiration 3600)")
@@ -362,9 +362,9 @@ func TestManyExpireAtOnce(t *testing.T) {
 	}
 }
 
-// TestNumbersAfterARestart: a client that takes a control code and number for a copy
-// of a packet that it had before hears a server that was restarted all the same. Only
-// SERVER_HELLO has always the number 1.
+// TestNumbersAfterARestart: a client that takes a packet with an earlier control code and
+// number for a copy reads a restarted server's packets all the same. Only SERVER_HELLO always
+// has the number 1.
 func TestNumbersAfterARestart(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
 	type packet struct {

@@ -11,14 +11,14 @@ import (
 	"wamble/wire"
 )
 
-// outcomes are the answers of a store: the four, and a broken one that has found
+// outcomes are the answers of a store: the four, and that of a broken one that has found
 // nothing.
 const (
 	foundNothing = Broken + 1
 	outcomes     = int(foundNothing) + 1
 )
 
-// answerAs answers a load with an outcome. What is found but not stored is made up.
+// answerAs answers a load with an outcome. What is found but not stored is invented.
 func (m *memory) answerAs(l Load, o Outcome) *Loaded {
 	if o == foundNothing {
 		return &Loaded{Load: l.ID, Outcome: Found}
@@ -39,8 +39,8 @@ func (m *memory) answerAs(l Load, o Outcome) *Loaded {
 	return in
 }
 
-// coldRequests are the requests of everyRequest, and those about somebody who is
-// not in memory.
+// coldRequests are the requests of everyRequest, and those about a player who is not in
+// memory.
 func coldRequests() []func(e *everybody) []byte {
 	target := func(f wire.Field) func(e *everybody) []byte {
 		return func(e *everybody) []byte { return statsPacket(e.token, e.seq, f) }
@@ -57,9 +57,8 @@ func coldRequests() []func(e *everybody) []byte {
 	return all
 }
 
-// TestEveryRequestEnds: whatever the store answers, to whichever load first, and
-// whatever changes meanwhile, each request is answered after a few loads, and
-// asks for nothing twice.
+// TestEveryRequestEnds: whatever the store answers, to whichever load first, and whatever
+// changes meanwhile, each request is answered after a few loads, and loads nothing twice.
 func TestEveryRequestEnds(t *testing.T) {
 	t.Parallel()
 	house := func(own string) *Configure {
@@ -122,9 +121,9 @@ func following(made []choice) (next []int, more bool) {
 	return next, len(next) > 0
 }
 
-// runLoads sends a request, another one of the same token behind it, and a hello
-// of somebody else, and answers their loads as choices say, the first way after
-// they end. It returns the choices that there were.
+// runLoads sends a request, another one of the same token behind it, and a hello of another
+// player, and answers their loads as choices say, the first way after they end. It returns
+// the choices that were offered.
 func runLoads(t *testing.T, name string, configs []*Configure, token func(*rig) wamble.Token, packet func(*everybody) []byte, choices []int) (made []choice) {
 	t.Helper()
 	r := &rig{t: t, now: epoch, store: newMemory()}
@@ -156,7 +155,7 @@ func runLoads(t *testing.T, name string, configs []*Configure, token func(*rig) 
 	}
 	loads, seen := 0, map[Load]int{}
 	for len(r.loads) > 0 {
-		if loads++; loads > 9 { // three each: who, the terms, and what the request is about
+		if loads++; loads > 9 { // three each: the session, the terms, and what the request is about
 			t.Fatalf("%s: the requests never end; the last load is %+v", name, r.loads[0])
 		}
 		at := 0
@@ -195,9 +194,8 @@ func runLoads(t *testing.T, name string, configs []*Configure, token func(*rig) 
 	return made
 }
 
-// TestForgedStats: one packet with an invented token, about a target who is not in
-// memory, costs one load; also when an older image, whose
-// requests never ended, hands it over.
+// TestForgedStats: one packet with an invented token, about a target who is not in memory,
+// costs one load; also when an older process, whose requests never ended, hands it over.
 func TestForgedStats(t *testing.T) {
 	for name, target := range map[string]wire.Field{
 		"session": wire.Int(wire.KeyStatsTargetSession, 77), "handle": wire.String(wire.KeyStatsTargetHandle, "h_0600"),

@@ -92,13 +92,14 @@ func TestLogin(t *testing.T) {
 			if i := s.Identity(); i == nil || i.Key() != by.key || !strings.HasPrefix(i.Handle(), "h_") || len(i.Handle()) != 14 || i.Stats().Rating != 1200 {
 				t.Errorf("got %+v", i)
 			}
-			// It is durable before it is said, and so known after a crash.
+			// The login is durable before it is answered, and so known after a crash.
 			r.restart()
 			expect(t, r.send(peerAt(1), helloPacket(token, 9)), "ACK 9", "SERVER_HELLO 0b "+start+" w board "+itoa(uint32(id))+" session.caps reservation.reserved_at board.fen board.version")
 			if i := r.p.sessions.Find(token).Identity(); i == nil || i.Key() != by.key {
 				t.Errorf("after a restart: %+v", i)
 			}
-			// When he leaves others may have his board, and he gets it back if nobody has.
+			// When the player leaves, others may take their board; they get it back if nobody
+			// has.
 			r.send(peerAt(1), encode(wire.Header{Token: token, Seq: 10}, wire.ClientGoodbye{}))
 			if r.p.boards.Board(id).Holder() != 0 || r.p.boards.Former(s.ID()) != id {
 				t.Error("who is gone holds a board, or does not get it back")
@@ -107,8 +108,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLoginSecond: a known identity brings what all its sessions have won, and a
-// session can change hands.
+// TestLoginSecond: a known identity has the totals of all its sessions, and a session can
+// change to another one.
 func TestLoginSecond(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
 	by := standardSigner(1)
@@ -202,14 +203,14 @@ func TestLoginRefused(t *testing.T) {
 			}
 			expect(t, got, tc.want...)
 			if s := r.p.sessions.Find(token); s != nil && s.Identity() != nil {
-				t.Errorf("he is logged in as %x", s.Identity().Key())
+				t.Errorf("the player is logged in as %x", s.Identity().Key())
 			}
 		})
 	}
 }
 
-// TestJunkSignaturesLockNobodyOut: whoever knows a player's public key cannot keep
-// him from logging in, however many junk signatures he sends for the key.
+// TestJunkSignaturesLockNobodyOut: junk signatures for a player's public key, however many,
+// do not keep the player from logging in.
 func TestJunkSignaturesLockNobodyOut(t *testing.T) {
 	r := newRig(t, "(def min-boards 4) (def rate-limit-requests-per-sec 0) (def rate-limit-ip-requests-per-sec 0)")
 	by := standardSigner(1)
@@ -226,7 +227,7 @@ func TestJunkSignaturesLockNobodyOut(t *testing.T) {
 	if got := r.login(peerAt(2), token, 2, by); !strings.Contains(got, "LOGIN_SUCCESS") {
 		t.Errorf("the owner of the key: %s", got)
 	}
-	// Where the junk came from no signature is left; in a minute there is.
+	// The host of the junk has no budget for signatures left; in a minute it has.
 	if got := r.login(peerAt(1), foe, 100, standardSigner(2)); !strings.Contains(got, "LOGIN_FAILED") {
 		t.Errorf("the source of the junk: %s", got)
 	}
@@ -270,8 +271,7 @@ func TestLoginIsReplayed(t *testing.T) {
 	}
 }
 
-// loginAnew logs a player in whose client takes over a new token, and returns the
-// new token.
+// loginAnew logs a player in whose client takes over a new token, and returns the new token.
 func (r *rig) loginAnew(from wamble.Peer, token wamble.Token, seq uint32, by signer) wamble.Token {
 	r.t.Helper()
 	challenge := r.challenged(from, token, seq, by.key)
@@ -291,8 +291,8 @@ func (r *rig) loginAnew(from wamble.Peer, token wamble.Token, seq uint32, by sig
 	return first.Token
 }
 
-// TestPlantedToken: whoever knew the token before the login is not the player
-// after it, neither at once nor after a restart, and the player is.
+// TestPlantedToken: an attacker with the token from before the login is not the player after
+// it, neither at once nor after a restart, and the player is.
 func TestPlantedToken(t *testing.T) {
 	by := standardSigner(1)
 	legal := func(token wamble.Token, seq uint32, id wamble.BoardID) []byte {
@@ -323,7 +323,7 @@ func TestPlantedToken(t *testing.T) {
 			token := tc.login(r, planted)
 			expect(t, r.send(peerAt(1), legal(planted, 20, id)), "ACK 20", `ERROR 1007 "unknown player" board `+itoa(uint32(id))+" error.blocking")
 			if got := r.send(peerAt(2), legal(token, 20, id)); !strings.Contains(got, "LEGAL_MOVES") {
-				t.Errorf("the player himself: %s", got)
+				t.Errorf("the owner of the key: %s", got)
 			}
 			hello := func(from wamble.Peer, token wamble.Token, seq uint32) wamble.Token {
 				r.step(&Packet{Peer: from, Data: helloPacket(token, seq)})
@@ -348,9 +348,9 @@ func TestPlantedToken(t *testing.T) {
 	}
 }
 
-// TestLoginIsNotRelayed: a hostile server hands its victim the token and the
-// challenge of this server. The signature that it gets names the hostile server, and
-// is good for nothing here, whatever is said about it.
+// TestLoginIsNotRelayed: a hostile server passes the token and the challenge of this server
+// to its victim. The signature that it gets names the hostile server, and is refused here,
+// whichever server the login names.
 func TestLoginIsNotRelayed(t *testing.T) {
 	by := standardSigner(1)
 	for _, tc := range []struct {
@@ -389,8 +389,8 @@ func TestLoginIsNotRelayed(t *testing.T) {
 	}
 }
 
-// TestLogout: when the ACK leaves, the session is over for good, and nothing that
-// the token could reach is left.
+// TestLogout: when the ACK leaves, the session has ended for good, and its token gives access
+// to nothing.
 func TestLogout(t *testing.T) {
 	r := newRig(t, "(def min-boards 2)")
 	by := standardSigner(1)
@@ -415,7 +415,7 @@ func TestLogout(t *testing.T) {
 	if h.Ctrl != wire.CtrlServerHello || h.Token == token {
 		t.Errorf("got %+v, want somebody new", h)
 	}
-	// Whom nobody knows may log out as well.
+	// A player without an identity may log out as well.
 	r.send(peerAt(2), encode(wire.Header{Token: wamble.Token{7}, Seq: 1}, wire.Logout{}))
 	r.answerLoads()
 	expect(t, r.took(), "ACK 1")

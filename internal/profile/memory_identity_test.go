@@ -18,8 +18,7 @@ type accepted struct {
 	hash    [32]byte
 }
 
-// applyIdentity writes the intents about who somebody is, and reports whether it
-// was one.
+// applyIdentity applies the intents about identities, and reports whether it was one.
 func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 	switch in := in.(type) {
 	case *intent.LinkSession:
@@ -107,7 +106,7 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 	return true, nil
 }
 
-// isNamed reports whether somebody has a name who is not the one of a key.
+// isNamed reports whether a player other than but has a name.
 func (m *memory) isNamed(name string, but wamble.PublicKey) bool {
 	for _, p := range m.players {
 		if p.Key != but && strings.EqualFold(p.Handle, name) {
@@ -117,8 +116,7 @@ func (m *memory) isNamed(name string, but wamble.PublicKey) bool {
 	return false
 }
 
-// player is an identity with the stats of all its sessions, nil if there is
-// none.
+// player returns an identity with the stats of all its sessions, nil if it does not exist.
 func (m *memory) player(key wamble.PublicKey) *wamble.Player {
 	p := m.players[key]
 	if p == nil {
@@ -136,7 +134,7 @@ func (m *memory) player(key wamble.PublicKey) *wamble.Player {
 	return &c
 }
 
-// answerIdentity answers the loads about who somebody is.
+// answerIdentity answers the loads about identities.
 func (m *memory) answerIdentity(l Load, in *Loaded) {
 	switch l.Subject {
 	case SessionOf:

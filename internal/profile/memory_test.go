@@ -31,7 +31,7 @@ func tokenOf(h wamble.TokenHash) wamble.Token {
 type memory struct {
 	sessions map[wamble.SessionID]*wamble.Session
 	boards   map[wamble.BoardID]*wamble.Board
-	shards   map[wamble.BoardID]sentTo // where boards live
+	shards   map[wamble.BoardID]sentTo // the shard of each board
 	arrivals map[wamble.BoardID]sentTo
 	from     int                                  // the shard whose intents are applied
 	created  map[wamble.TokenHash]*wamble.Session // those that came by an intent
@@ -42,18 +42,18 @@ type memory struct {
 	away     bool
 	broken   bool // it answers with nonsense
 	terms    []accepted
-	reserved []wamble.Reservation // what it says of whoever asks
+	reserved []wamble.Reservation // the answer for every player
 	// predictions are in the order in which they were made.
 	predictions []*wamble.Prediction
 }
 
-// sentTo is where a board was sent, and its version then.
+// sentTo is the shard to which a board was sent, and the board's version then.
 type sentTo struct {
 	shard   int
 	version uint64
 }
 
-// scored is what a session, or a player, gets of a board once.
+// scored identifies a payout that a session, or a player, gets of a board once.
 type scored struct {
 	board   wamble.BoardID
 	session wamble.SessionID
@@ -75,7 +75,7 @@ func (m *memory) lease(l Lease) []wamble.Block {
 	return []wamble.Block{{First: first, Count: int64(l.Count)}}
 }
 
-// apply writes an intent, and complains about what no database would take.
+// apply applies an intent, and returns an error for what a database would refuse.
 func (m *memory) apply(in intent.Intent) error {
 	if ok, err := m.applyIdentity(in); ok {
 		return err
@@ -207,7 +207,7 @@ func (m *memory) applyToScore(in intent.Intent) error {
 	return nil
 }
 
-// enlist adds a session with an identity, as if it had come long ago.
+// enlist adds a session with an identity, as if it were old.
 func (m *memory) enlist(id wamble.SessionID, rating float64, at time.Time) *wamble.Session {
 	key := wamble.PublicKey{1, byte(id), byte(id >> 8), byte(id >> 16)}
 	token := wamble.Token(wamble.Token{0xee, byte(id), byte(id >> 8), byte(id >> 16)}.Hash()) // no part of it is another's
@@ -283,7 +283,7 @@ func (m *memory) copyOf(b *wamble.Board) *wamble.Board {
 	return &c
 }
 
-// answer is what the store says to a load.
+// answer returns the store's answer to a load.
 func (m *memory) answer(l Load) Input {
 	in := &Loaded{Load: l.ID, Outcome: NotFound}
 	if m.away {

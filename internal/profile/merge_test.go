@@ -8,15 +8,15 @@ import (
 	"wamble/internal/journal"
 )
 
-// TestMergePlayers: sessions of one player are those of the other, who has what both have
-// won and a rating between theirs, by games; events of the same change nothing in memory;
-// the other key is his, also after a handoff, until he is erased.
+// TestMergePlayers: sessions of one player become those of the other, who has the points of
+// both and a rating between theirs, by games; repeated events change nothing in memory; the
+// other key belongs to them, also after a handoff, until they are erased.
 func TestMergePlayers(t *testing.T) {
 	r := newRig(t, "(def min-boards 9)")
 	one, two := wamble.PublicKey{5}, wamble.PublicKey{6}
 	first, _ := r.join(1)
 	r.identified(first, one)
-	r.p.draft.n, r.frames = 0, nil // what identified has written is no frame
+	r.p.draft.n, r.frames = 0, nil // the intents of identified are no frame
 	r.p.sessions.Find(first).Count(wamble.Stats{Score: 3, Games: 3, Rating: 40})
 	stays := wamble.Player{ID: 77, Key: two, Handle: "Ann", Stats: wamble.Stats{Score: 1, Games: 1, Rating: 1000}}
 	r.store.players[two] = &stays
@@ -29,7 +29,7 @@ func TestMergePlayers(t *testing.T) {
 	r.step(&StoreEvents{Changes: []StoreEvent{{What: Merged, Key: two, Merge: in}}})
 	s := r.p.sessions.Find(first)
 	if i := s.Identity(); i.Key() != two || i.Handle() != "Ann" || i.ID() != 77 {
-		t.Errorf("he is %v, %q", i.Key(), i.Handle())
+		t.Errorf("the player is %v, %q", i.Key(), i.Handle())
 	}
 	want := wamble.Stats{Score: 4, Games: 4, Rating: (3*before + 1000) / 4}
 	if got := r.p.sessions.Stats(s); got != want {

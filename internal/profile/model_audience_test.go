@@ -14,11 +14,10 @@ import (
 	"wamble/wire"
 )
 
-// foresight is what the judge knows of predictions and of what spectators may
-// see.
+// foresight is the judge's record of predictions and of what spectators may see.
 type foresight struct {
 	predictions map[wamble.PredictionID]*prediction
-	fens        map[shownKey]string // what every board ever looked like
+	fens        map[shownKey]string // every position that each board ever had
 	ends        [4]int              // of predictions, by status
 }
 
@@ -31,8 +30,8 @@ func newForesight() foresight {
 	return foresight{predictions: map[wamble.PredictionID]*prediction{}, fens: map[shownKey]string{}}
 }
 
-// predicted: a prediction is new, about a move to come, and legal if its
-// ancestors come true.
+// predicted checks that a prediction is new, about a move to come, and legal if its ancestors
+// come true.
 func (j *judge) predicted(in *intent.RecordPrediction) error {
 	g := j.games[in.Board]
 	if g == nil || g.over || j.predictions[in.ID] != nil || in.Ply <= len(g.movers) {
@@ -72,7 +71,7 @@ func (j *judge) predicted(in *intent.RecordPrediction) error {
 	return nil
 }
 
-// resolved: a prediction is resolved once, by the rules.
+// resolved checks that a prediction is resolved once, by the rules.
 func (j *judge) resolved(in *intent.ResolvePrediction) error {
 	p := j.predictions[in.ID]
 	if p == nil || p.Session != in.Session || p.status != wamble.Pending {
@@ -98,7 +97,7 @@ func (j *judge) resolved(in *intent.ResolvePrediction) error {
 	return nil
 }
 
-// pendingIsOpen: what should be resolved is.
+// pendingIsOpen checks that no prediction is pending that should be resolved.
 func (j *judge) pendingIsOpen() error {
 	for id, p := range j.predictions {
 		if g := j.games[p.Board]; p.status == wamble.Pending && (g.over || p.Ply <= len(g.movers)) {
@@ -108,8 +107,8 @@ func (j *judge) pendingIsOpen() error {
 	return nil
 }
 
-// checkBeside looks at what a watcher or predictor is sent: what is durable, and
-// no token but his own.
+// checkBeside checks a packet to a watcher or predictor: what it shows is durable, and it has
+// no token but their own.
 func (w *world) checkBeside(to wamble.Peer, p *wire.Packet) {
 	if c := w.clients[to]; c == nil || p.Token != c.token && !c.token.IsZero() {
 		w.t.Fatalf("%v carries a token that is not the reader's", p.Ctrl)
@@ -134,7 +133,7 @@ func (w *world) checkBeside(to wamble.Peer, p *wire.Packet) {
 	}
 }
 
-// mirror is what a watcher sees, by the rules of docs/protocol.md.
+// mirror is a watcher's view, by the rules of docs/protocol.md.
 type mirror struct {
 	generation int64
 	boards     map[wamble.BoardID]sighting
@@ -165,7 +164,7 @@ func (m *mirror) see(p *wire.Packet) {
 	}
 }
 
-// differs names the first board that a watcher does not see as it is.
+// differs returns the first board that differs in a watcher's view.
 func (m *mirror) differs(want map[wamble.BoardID]string) string {
 	for _, id := range slices.Sorted(maps.Keys(want)) {
 		if got := m.boards[id].fen; got != want[id] {
@@ -180,7 +179,7 @@ func (m *mirror) differs(want map[wamble.BoardID]string) string {
 	return ""
 }
 
-// saw takes what a watcher or predictor is sent.
+// saw takes a packet to a watcher or predictor.
 func (c *client) saw(p *wire.Packet) {
 	state, _ := p.Ext.Text(wire.KeySpectateState)
 	if p.Ctrl == wire.CtrlSpectateUpdate && c.mirror != nil && state != wire.SpectateFocus {
@@ -206,7 +205,7 @@ func (c *client) watch() {
 	c.ask(wire.CtrlSpectateGame, watchPacket(c.token, 0, c.seq, 0))
 }
 
-// actBeside does what is not playing, now and then.
+// actBeside makes a request other than playing, now and then.
 func (c *client) actBeside() bool {
 	rng := c.w.rng
 	board := wamble.BoardID(1 + rng.IntN(60))
@@ -241,8 +240,8 @@ func (c *client) actBeside() bool {
 	return true
 }
 
-// settleDown lets everything come to rest: nothing is lost or overtaken, nobody
-// moves, and who watches asks once more when nothing old is under way.
+// settleDown lets everything come to rest: nothing is lost or overtaken, nobody moves, and
+// the watchers ask once more when nothing old is under way.
 func (w *world) settleDown() []*client {
 	w.syncs, w.store.away, w.quiet = true, false, true
 	var inputs []Input
@@ -250,7 +249,7 @@ func (w *world) settleDown() []*client {
 		inputs = append(inputs, w.sync()...)
 	}
 	still := *w.opts.Config
-	still.Boards.InactivityTimeout, still.Boards.AwayTimeout = time.Hour, time.Hour // nobody loses his board
+	still.Boards.InactivityTimeout, still.Boards.AwayTimeout = time.Hour, time.Hour // so that no reservation ends
 	w.step(append(inputs, &StoreBack{}, &Configure{Config: &still})...)
 	w.run(w.now.Add(5 * time.Second))
 	var watchers []*client
@@ -267,10 +266,9 @@ func (w *world) settleDown() []*client {
 	return watchers
 }
 
-// TestModelOfAudience is a world in which players also watch and predict: every
-// prediction is resolved once and by the rules, nobody sees a token of others or
-// what is not durable, and when it gets quiet every watcher sees every board as it
-// is.
+// TestModelOfAudience runs a model in which players also watch and predict: every prediction
+// is resolved once and by the rules, nobody sees a token of others or what is not durable,
+// and in the end every watcher sees every board as it is.
 func TestModelOfAudience(t *testing.T) {
 	t.Parallel()
 	players, length := prooftest.Sized(150, 300, 6000), prooftest.Sized(20*time.Second, 30*time.Second, 10*time.Minute)

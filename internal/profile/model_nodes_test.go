@@ -17,10 +17,10 @@ import (
 	"wamble/runner/logstore/logtest"
 )
 
-// nodes is a world in which several nodes share a log for each part, which is a shard of
-// the profile. One node at a time holds a part and runs it, the others wait until that
-// node is not heard any more. Nodes crash, sleep and are cut off; what they ask of the
-// log is late, lost, or done without an answer.
+// nodes is a model in which several nodes share a log for each part, which is a shard of the
+// profile. One node at a time holds a part and runs it, the others wait until that node's
+// heartbeat has stopped. Nodes crash, pause and are cut off; their requests to the log are
+// late, lost, or done without an answer.
 //
 //	beat ──▶ heard, or: nobody is heard for a lease ──▶ claim ──▶ life
 //	life ──▶ append ──▶ done, refused (another has claimed) or unknown: the life ends
@@ -30,7 +30,7 @@ type nodes struct {
 	parts  []*part
 	log    logtest.Memory
 	lives  int                   // that began with a claim
-	via    map[wamble.Peer]*node // whom players reach
+	via    map[wamble.Peer]*node // the node that each player sends to
 	open   int                   // so many shards take new players
 	faults map[string]int
 }
@@ -46,7 +46,7 @@ type part struct {
 	journal []journaled // all that the log has
 	epoch   int         // of the last claim or release
 	holder  *node       // nil: it was released
-	heir    *node       // to whom it was released, nil: to whoever comes
+	heir    *node       // to which it was released, nil: to any node
 	cursor  uint64      // the last message that the store has
 	count   ShardCount  // as the other shards know it
 }
@@ -56,13 +56,13 @@ type node struct {
 	w        *nodes
 	name     string
 	woken    time.Time // it sleeps until then
-	mend     time.Time // it is cut from the log until then
-	boots    int       // what was under way in an earlier one is forgotten
-	seen     time.Time // when the log heard its last beat
+	mend     time.Time // it is cut off from the log until then
+	boots    int       // requests of an earlier process are dropped
+	seen     time.Time // when the log received its last heartbeat
 	since    time.Time // since when every beat was answered
 	claiming []bool    // by part: a claim is under way
 	lives    []*life   // by part; nil: none
-	known    []*node   // by part: who had it when the last beat was answered
+	known    []*node   // by part: its holder in the answer to the last heartbeat
 }
 
 // life is a part that a node serves, or is about to.
@@ -115,10 +115,10 @@ func (l *life) end() {
 // lives reports whether its node has not ended it.
 func (l *life) lives() bool { return l.n.lives[l.part.index] == l }
 
-// fenced reports whether its claim has ended, which it may not know.
+// fenced reports whether its claim has ended, which the life may not have found out.
 func (l *life) fenced() bool { return l.epoch != l.part.epoch }
 
-// later lets the process do something, when it is awake.
+// later calls do after d, when the process is not paused.
 func (n *node) later(d time.Duration, do func()) {
 	boots := n.boots
 	var wake func() []Input
@@ -135,7 +135,7 @@ func (n *node) later(d time.Duration, do func()) {
 	n.w.after(d, false, wake)
 }
 
-// later lets the node do something if the life still lasts.
+// later calls do after d, if the life still runs.
 func (l *life) later(d time.Duration, do func()) {
 	l.n.later(d, func() {
 		if l.lives() {
@@ -144,7 +144,7 @@ func (l *life) later(d time.Duration, do func()) {
 	})
 }
 
-// every lets the life do something again and again.
+// every calls do repeatedly, at intervals of up to most.
 func (l *life) every(most time.Duration, do func()) {
 	l.later(l.n.w.upTo(most), func() {
 		l.every(most, do)
@@ -161,12 +161,12 @@ func (n *node) cut() bool { return n.mend.After(n.w.now) }
 // reaches reports whether the node reaches the store: it is where the log is.
 func (n *node) reaches() bool { return !n.cut() && !n.w.store.away }
 
-// ask sends something to the log and lets it be answered. Both take their time, and
-// both may be lost; then lost is called, when the node gives up.
+// ask sends a request to the log and calls do for its answer. Both take their time, and both
+// may be lost; then lost is called, when the node gives up.
 func (n *node) ask(what string, do func() (answer func()), lost func()) {
 	w, boots := n.w, n.boots
 	tell := func(d time.Duration, do func()) {
-		if n.boots == boots { // else whoever asked is dead
+		if n.boots == boots { // else the asking process has ended
 			n.later(d, do)
 		}
 	}
@@ -201,7 +201,8 @@ func (w *nodes) latency() time.Duration {
 	return w.upTo(10 * time.Millisecond)
 }
 
-// beat tells the log that the node lives, and hears who holds what.
+// beat sends the node's heartbeat to the log, and takes the holders of all parts from the
+// answer.
 func (n *node) beat() {
 	w, sent, answered := n.w, n.w.now, false
 	next := func(d time.Duration) {
@@ -238,14 +239,14 @@ func (n *node) beat() {
 	})
 }
 
-// heard is what the answer to a beat says of a part.
+// heard is the answer to a heartbeat for one part.
 type heard struct {
 	epoch  int
 	holder *node
 	free   bool
 }
 
-// hear takes what the log has said to a beat.
+// hear takes the log's answer to a heartbeat.
 func (n *node) hear(p *part, sent time.Time, h heard) {
 	l := n.lives[p.index]
 	n.known[p.index] = h.holder
@@ -263,8 +264,8 @@ func (n *node) hear(p *part, sent time.Time, h heard) {
 	}
 }
 
-// mayClaim is what the log says to a claim now. A part that nobody has goes to its heir,
-// else to whoever comes.
+// mayClaim reports whether the log grants a claim now. A part without a holder goes to its
+// heir, or to any node if that is nil.
 func (n *node) mayClaim(p *part) bool {
 	w := n.w
 	settled := !n.since.IsZero() && w.now.Sub(n.since) >= nodeLease
@@ -301,7 +302,7 @@ func (n *node) claim(p *part) {
 	}, over)
 }
 
-// begin makes a profile of what log and store have.
+// begin makes a profile from log and store.
 func (l *life) begin() {
 	w, p := l.n.w, l.part
 	var tail []journaled
@@ -343,7 +344,7 @@ func (w *nodes) options(p *part) Options {
 	return opts
 }
 
-// work begins what an instance does beside the players.
+// work begins the background work of an instance.
 func (l *life) work() {
 	l.every(300*time.Millisecond, l.drain)
 	if len(l.n.w.parts) > 1 {
@@ -352,8 +353,8 @@ func (l *life) work() {
 	}
 }
 
-// apply brings messages of a part to the store that it does not have: its cursor moves
-// with them, whoever brings them.
+// apply writes messages of a part that the store lacks to it, from whichever node: its cursor
+// moves with them.
 func (w *nodes) apply(p *part, messages []journaled) {
 	w.store.from = p.index
 	for _, m := range messages {
@@ -364,7 +365,7 @@ func (w *nodes) apply(p *part, messages []journaled) {
 	}
 }
 
-// drain brings some of the log to the store. A life that was fenced may do it, too.
+// drain writes some of the log to the store. A life that was fenced may do it, too.
 func (l *life) drain() {
 	w, p := l.n.w, l.part
 	if !l.n.reaches() || l.slow.After(w.now) {
@@ -381,7 +382,7 @@ func (l *life) drain() {
 	}
 }
 
-// take hands something to the profile with what else comes meanwhile.
+// take passes an input to the profile, with other pending ones.
 func (l *life) take(in Input) {
 	if l.inbox = append(l.inbox, in); len(l.inbox) == 1 {
 		l.later(l.n.w.upTo(2*time.Millisecond), l.flush)
@@ -395,8 +396,8 @@ func (l *life) flush() {
 	}
 }
 
-// step runs a step of the life, and carries out what it wants. What it sends leaves
-// only while the lease lasts.
+// step runs a step of the life, and carries out its outputs. Its packets leave only while the
+// lease lasts.
 func (l *life) step(inputs ...Input) {
 	w := l.n.w
 	w.greetedAgain(inputs)
@@ -451,7 +452,7 @@ func (l *life) step(inputs ...Input) {
 	}
 }
 
-// lease asks the store for numbers until it gives some.
+// lease asks the store for numbers until it grants some.
 func (l *life) lease(q Lease) {
 	if l.n.w.store.away {
 		l.later(100*time.Millisecond, func() { l.lease(q) })
@@ -465,8 +466,8 @@ func (l *life) lease(q Lease) {
 	l.step(leased)
 }
 
-// commit appends the groups that wait, one commit at a time. A commit without a good
-// answer ends the life.
+// commit appends the waiting groups, one commit at a time. A commit that fails, or whose
+// answer is lost, ends the life.
 func (l *life) commit() {
 	if l.busy || len(l.groups) == 0 {
 		return
@@ -510,12 +511,12 @@ func (w *nodes) durable(p *part, frame []byte) {
 		w.t.Fatalf("the log of part %d breaks a rule: %v", p.index, err)
 	}
 	p.journal = append(p.journal, journaled{uint64(len(p.journal)) + 1, frame})
-	if err := w.judge.pool(); err != nil && len(w.parts) == 1 { // several know late how many boards the others have
+	if err := w.judge.pool(); err != nil && len(w.parts) == 1 { // the shards learn late how many boards the others have
 		w.t.Fatal(err)
 	}
 }
 
-// disturb lets something happen to a node, mostly to one that serves.
+// disturb makes something happen to a node, mostly to one that serves.
 func (w *nodes) disturb() []Input {
 	if w.quiet {
 		return nil
@@ -567,8 +568,8 @@ func (w *nodes) run(until time.Time) {
 	w.now = until
 }
 
-// deliver brings what a player has sent to the nodes. With one part all get it: it is the
-// network's matter which of them does.
+// deliver brings a packet of a player to the nodes. With one part all get it: the network
+// decides which of them is reached.
 func (w *nodes) deliver(in *Packet) {
 	if len(w.parts) > 1 {
 		w.reach(in)
@@ -581,9 +582,9 @@ func (w *nodes) deliver(in *Packet) {
 	}
 }
 
-// TestModelOfNodes lets players play while the nodes that serve them die, sleep and are
-// cut off. Whatever happens every accepted move is in the log once, nothing is sent by
-// an instance whose claim has ended, and the versions of boards only rise.
+// TestModelOfNodes lets players play while the nodes that serve them crash, pause and are cut
+// off. Every accepted move is in the log once, nothing is sent by an instance whose claim has
+// ended, and the versions of boards only rise.
 func TestModelOfNodes(t *testing.T) {
 	t.Parallel()
 	modelNodes(t, prooftest.Sized(400, 2000, 100_000), func(t *testing.T, seed uint64) *nodes {
@@ -591,7 +592,8 @@ func TestModelOfNodes(t *testing.T) {
 	}, "crash", "sleep", "cut", "deposed", "dropped", "lease over", "append fenced", "append lost", "append unanswered", "claim lost", "claim unanswered")
 }
 
-// modelNodes lets worlds live, on all processors, in which all of the faults must happen.
+// modelNodes runs models with different seeds, on all processors; each of the faults must
+// occur.
 func modelNodes(t *testing.T, seeds int, world func(t *testing.T, seed uint64) *nodes, faults ...string) {
 	seed := prooftest.Seed(t)
 	var mu sync.Mutex // guards what follows
@@ -623,7 +625,7 @@ func modelNodes(t *testing.T, seeds int, world func(t *testing.T, seed uint64) *
 	}
 }
 
-// live lets players come and play, and looks at what is stored in the end.
+// live lets players come and play, and checks what is stored in the end.
 func (w *nodes) live(seed uint64) {
 	const length = 15 * time.Second
 	defer func() {

@@ -9,18 +9,18 @@ import (
 	"wamble/wire"
 )
 
-// With several parts every node serves some. A player reaches any node, which passes his
-// packets on to the one that has the part of his token. Boards travel between the parts
-// through the store. Besides what happens to nodes, parts are moved, all processes are
-// replaced one after another, and the store goes away:
+// With several parts every node serves some. A player reaches any node, which forwards their
+// packets to the one that has the part of their token. Boards move between the parts through
+// the store. Besides the faults of nodes, parts are moved, all processes are replaced one
+// after another, and the store goes away:
 //
 //	move:    freeze ──▶ bring the log to the store, if there is time ──▶ release ──▶ the heir claims
 //	replace: freeze ──▶ snapshot ──▶ the next process adopts it, with the claim
 
-// TestModelOfParts lets players play in a world of several nodes and parts. Whatever
-// happens every accepted move is in its log once and in the store once, nothing is sent by
-// an instance whose claim has ended, the versions of boards only rise, a session holds one board
-// at most, and every board is in one shard, or on its way to one where it arrives.
+// TestModelOfParts lets players play in a model of several nodes and parts. Every accepted
+// move is in its log once and in the store once, nothing is sent by an instance whose claim
+// has ended, the versions of boards only rise, a session holds one board at most, and every
+// board is in one shard, or on its way to one where it arrives.
 func TestModelOfParts(t *testing.T) {
 	t.Parallel()
 	modelNodes(t, prooftest.Sized(150, 1000, 100_000), func(t *testing.T, seed uint64) *nodes {
@@ -30,8 +30,8 @@ func TestModelOfParts(t *testing.T) {
 		"travelled", "travel interrupted")
 }
 
-// reach brings a packet to the node that the player reaches, and from there to the one
-// that has his part. Who has no token yet gets a part of the node.
+// reach brings a packet to the node that the player sends to, and from there to the one that
+// has their part. A player without a token gets a part of the node.
 func (w *nodes) reach(in *Packet) {
 	if w.via[in.Peer] == nil || w.odds(8) {
 		w.via[in.Peer] = w.all[w.rng.IntN(len(w.all))]
@@ -86,7 +86,8 @@ func (n *node) welcome(in *Packet) {
 	here[n.w.rng.IntN(len(here))].take(in)
 }
 
-// answer brings a packet of an instance to a client, on the way on which he came.
+// answer brings a packet of an instance to a client, through the node that the client has
+// sent to.
 func (w *nodes) answer(l *life, to wamble.Peer, b []byte) {
 	if via := w.via[to]; via != nil && via != l.n && (via.asleep() || w.odds(20)) {
 		w.faults["relay lost"]++
@@ -95,8 +96,8 @@ func (w *nodes) answer(l *life, to wamble.Peer, b []byte) {
 	w.carry(to, b)
 }
 
-// hearWorld tells the life what the other parts have, as far as that is known, and lets
-// it feel that it is time to send a board.
+// hearWorld gives the life the counts of the other parts, as far as they are known, and now
+// and then makes it time to send a board.
 func (l *life) hearWorld() {
 	w := l.n.w
 	if w.odds(8) {
@@ -117,8 +118,8 @@ func (l *life) hearWorld() {
 	}
 }
 
-// arrivals looks for boards that were sent to the part. What the store says comes late,
-// and sometimes twice.
+// arrivals looks for boards that were sent to the part. The store's answer comes late, and
+// sometimes twice.
 func (l *life) arrivals() {
 	w := l.n.w
 	round, ok := l.p.BeginArrivals()
@@ -145,8 +146,8 @@ func (l *life) idle() bool { return !l.busy && len(l.groups) == 0 }
 // runs reports whether the life serves players.
 func (l *life) runs() bool { return l != nil && l.p != nil && l.p.stage == running && !l.frozen }
 
-// freeze lets lives rest when everything is durable. Then do is called, or nothing when
-// that takes too long: they go on.
+// freeze pauses lives when everything is durable, then calls do. If that takes too long, they
+// go on without it.
 func (n *node) freeze(lives []*life, what string, do func()) {
 	for _, l := range lives {
 		l.frozen = true
@@ -200,8 +201,8 @@ func (w *nodes) movePart() {
 	})
 }
 
-// release gives the part to another node. Whether or not it is known to have gone, the
-// life is over.
+// release gives the part to another node. The life ends, whether or not the release is known
+// to have succeeded.
 func (l *life) release(heir *node) {
 	w, p := l.n.w, l.part
 	l.n.ask("release", func() func() {
@@ -227,8 +228,8 @@ func (w *nodes) replaceAll() {
 	}
 }
 
-// replace lets another process go on where this one stops, with the claims that it has.
-// What is not ready for that begins anew.
+// replace lets another process go on in place of this one, with its claims. Parts that are
+// not ready for that begin anew.
 func (n *node) replace() {
 	w := n.w
 	var lives []*life
@@ -255,7 +256,7 @@ func (n *node) replace() {
 	})
 }
 
-// loseStore lets the store be away for a while.
+// loseStore makes the store away for a while.
 func (w *nodes) loseStore() {
 	if w.store.away {
 		return
@@ -273,7 +274,7 @@ func (w *nodes) findStore() {
 	}
 }
 
-// tellAll tells all lives something.
+// tellAll sends an input to all lives.
 func (w *nodes) tellAll(in Input) {
 	for _, n := range w.all {
 		for k, l := range n.lives {
@@ -284,7 +285,7 @@ func (w *nodes) tellAll(in Input) {
 	}
 }
 
-// countInterrupted counts the boards whose journey a death interrupts.
+// countInterrupted counts the boards on their way when a node crashes.
 func (w *nodes) countInterrupted(n *node) {
 	for id := range w.judge.underway {
 		if w.parts[w.judge.at[id]].holder == n {
@@ -303,7 +304,7 @@ func (w *nodes) countInterrupted(n *node) {
 	}
 }
 
-// checkMemory: the life that holds a part has the boards that are there, and no others.
+// checkMemory checks that the life that holds a part has exactly the boards of its shard.
 func (w *nodes) checkMemory(l *life) {
 	k := l.part.index
 	for b := range l.p.boards.All() {
@@ -321,8 +322,8 @@ func (w *nodes) checkMemory(l *life) {
 	}
 }
 
-// checkStored compares what the store has of a part in the end with what the log says and
-// with the memory of the life.
+// checkStored compares what the store has of a part in the end with its log and with the
+// memory of the life.
 func (w *nodes) checkStored(l *life) {
 	for id, at := range w.judge.at {
 		if at != l.part.index {

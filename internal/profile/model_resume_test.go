@@ -40,7 +40,7 @@ func (w *world) walk() []Input {
 		w.walked, w.walking = w.walking.slices, nil
 		return nil
 	}
-	// The journal will number what it has not synced yet.
+	// The journal will number the groups that are not synced yet.
 	mark := w.seq
 	for _, g := range w.groups {
 		mark += uint64(len(g.frames))
@@ -49,9 +49,8 @@ func (w *world) walk() []Input {
 	return nil
 }
 
-// resume is a new process that has the slices of an old one and the journal, while the
-// store may be behind. It reports false if there are no slices, or some have what is
-// not durable.
+// resume is a new process that has the slices of an old one and the journal, while the store
+// may be behind. It reports false without slices, or if some have what is not durable.
 func (w *world) resume() bool {
 	if len(w.walked) == 0 {
 		return false
@@ -94,7 +93,7 @@ func (w *world) resume() bool {
 	return true
 }
 
-// sameMemory compares what came back with what memory had when the process died and
+// sameMemory compares the restored memory with that of the process when it crashed and
 // everything was durable.
 func (w *world) sameMemory(old *Profile) {
 	w.t.Helper()

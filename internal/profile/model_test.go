@@ -15,8 +15,8 @@ import (
 	"wamble/wire"
 )
 
-// world is a profile with a slow journal, a slower store that goes away, a bad
-// network, crashes, and players who do not always behave.
+// world is a profile with a slow journal, a slower store that goes away, a bad network,
+// crashes, and players who do not always follow the protocol.
 type world struct {
 	t    *testing.T
 	rng  *rand.Rand
@@ -37,7 +37,7 @@ type world struct {
 	queue    []journaled
 	seq      uint64
 	life     int       // counts the processes
-	epochs   []int     // by shard: how often what was not durable was forgotten
+	epochs   []int     // by shard: how often undurable changes were lost
 	handed   int       // how many of them took over
 	handing  bool      // another one is about to
 	troubles int       // so far
@@ -49,16 +49,16 @@ type world struct {
 	offers   map[wamble.Token]offer
 	arrived  int
 	accepted int
-	tape     *bytes.Buffer // of this life
+	tape     *bytes.Buffer // of this process
 	recorder Recorder
 	replayed int // steps
 
 	walking  *walk       // under way; nil: none
 	walked   []walkSlice // of the last one that was whole
 	journal  []journaled // everything that is durable
-	resumed  int         // lives that came back from slices
+	resumed  int         // processes that were restored from slices
 	audience bool        // clients watch and predict, too
-	quiet    bool        // nothing goes wrong any more, and nobody moves
+	quiet    bool        // no more faults, and no more moves
 }
 
 // offer is SERVER_HELLO with a token that is not durable.
@@ -66,7 +66,7 @@ type offer struct {
 	epoch   int // of its shard
 	board   wamble.BoardID
 	packets []string
-	again   bool // a copy of the hello came while the token was nobody's: its answer may be late
+	again   bool // a copy of the hello came before the token had a session: its answer may be late
 }
 
 type group struct {
@@ -99,7 +99,7 @@ func (h *events) Pop() any {
 	return v
 }
 
-// after lets something happen later; of this life only if life is set.
+// after calls do later; if ofLife is set, only while the process still runs.
 func (w *world) after(d time.Duration, ofLife bool, do func() []Input) {
 	w.order++
 	e := event{at: w.now.Add(d), order: w.order, do: do}
@@ -109,7 +109,7 @@ func (w *world) after(d time.Duration, ofLife bool, do func() []Input) {
 	heap.Push(&w.events, e)
 }
 
-// epochOf is how often the shard of a token has forgotten what was not durable.
+// epochOf returns how often the shard of a token has lost undurable changes.
 func (w *world) epochOf(t wamble.Token) int { return w.epochs[t.Shard(len(w.epochs))] }
 
 func (w *world) upTo(most time.Duration) time.Duration {
@@ -131,7 +131,7 @@ func emptyWorld(t *testing.T, seed uint64, members int, c *config.Profile) *worl
 	}
 }
 
-// start is a new process: it has what journal and store have.
+// start is a new process: it has the content of journal and store.
 func (w *world) start() {
 	w.begin()
 	w.epochs[0]++
@@ -149,7 +149,7 @@ func (w *world) start() {
 	w.step(append(inputs, &Ready{})...)
 }
 
-// begin ends the life before, and makes an empty profile.
+// begin ends the process before, and makes an empty profile.
 func (w *world) begin() {
 	w.replay()
 	w.life++
@@ -167,7 +167,7 @@ func (w *world) begin() {
 	}
 }
 
-// handOver is a new process that goes on where the old one stopped.
+// handOver is a new process that adopts the state of the old one.
 func (w *world) handOver() {
 	w.syncs = true
 	for len(w.groups) > 0 {
@@ -183,7 +183,7 @@ func (w *world) handOver() {
 	w.after(0, true, w.drain)
 }
 
-// replay runs the life that has ended again.
+// replay runs the recording of the process that has ended.
 func (w *world) replay() {
 	if w.tape == nil {
 		return
@@ -200,7 +200,7 @@ func (w *world) write(f journaled) {
 	r.apply()
 }
 
-// step runs a step, and checks and carries out what it wants.
+// step runs a step, and checks and carries out its outputs.
 func (w *world) step(inputs ...Input) {
 	before := w.p.Stats()
 	w.greetedAgain(inputs)
@@ -308,7 +308,7 @@ func (w *world) greetedAgain(inputs []Input) {
 	}
 }
 
-// check looks at a packet that leaves: it may show only what is durable.
+// check checks a packet that leaves: it may show only what is durable.
 func (w *world) check(to wamble.Peer, b []byte) {
 	var p wire.Packet
 	if err := p.Decode(b); err != nil {
@@ -366,7 +366,7 @@ func (w *world) checkSecrets(to wamble.Peer, p *wire.Packet, b []byte) {
 		w.owners[p.Token] = to
 	}
 	if p.Ctrl == wire.CtrlBoardUpdate || p.Ctrl == wire.CtrlServerHello || p.Ctrl == wire.CtrlAck {
-		return // they have no room for one but the header
+		return // it has space for the header only
 	}
 	for at := wire.HeaderSize; at+16 <= len(b); at++ {
 		if _, known := w.owners[wamble.Token(b[at:at+16])]; known && wamble.Token(b[at:at+16]) != p.Token {
@@ -375,7 +375,7 @@ func (w *world) checkSecrets(to wamble.Peer, p *wire.Packet, b []byte) {
 	}
 }
 
-// carry brings a packet to a client, or not, or twice.
+// carry delivers a packet to a client, or loses it, or delivers it twice.
 func (w *world) carry(to wamble.Peer, b []byte) {
 	c := w.clients[to]
 	b = bytes.Clone(b)
@@ -391,8 +391,7 @@ func (w *world) copies() int {
 	return [...]int{0, 1, 1, 1, 1, 1, 1, 1, 1, 2}[w.rng.IntN(10)]
 }
 
-// transit is how long a packet travels: those that leave when it is quiet overtake
-// none of each other.
+// transit returns how long a packet travels: when the model is quiet none overtakes another.
 func (w *world) transit() time.Duration {
 	if w.quiet {
 		return 10 * time.Millisecond
@@ -403,7 +402,7 @@ func (w *world) transit() time.Duration {
 	return time.Millisecond + w.upTo(20*time.Millisecond)
 }
 
-// disturb lets something go wrong, now and then.
+// disturb injects a fault, now and then.
 func (w *world) disturb() []Input {
 	w.after(2*time.Second+w.upTo(8*time.Second), false, w.disturb)
 	if w.quiet {
@@ -441,7 +440,7 @@ func (w *world) disturb() []Input {
 	return nil
 }
 
-// crash is the death of the process: what is not durable is lost.
+// crash ends the process: what is not durable is lost.
 func (w *world) crash() []Input {
 	w.syncs = true
 	if w.rng.IntN(4) == 0 || !w.resume() {
@@ -485,12 +484,13 @@ func (w *world) run(until time.Time) {
 	w.now = until
 }
 
-// TestModel lets hundreds of players play in a world of trouble, and holds
-// everything that becomes durable and everything that is sent against a simple
-// reference. Every life is replayed when it ends.
+// TestModel lets hundreds of players play under faults, and compares everything that becomes
+// durable and everything that is sent with a simple reference. Every process is replayed when
+// it ends.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	// Players stay once they have come: a world costs the square of its length.
+	// Players stay once they have come: the cost of a run grows with the square of its
+	// length.
 	worlds := prooftest.Sized(1, 2, 4)
 	players := prooftest.Sized(400, 1200, 6000)
 	length := prooftest.Sized(30*time.Second, time.Minute, 5*time.Minute)
@@ -510,8 +510,8 @@ func modelWorld(t *testing.T, seed uint64, players int, length time.Duration) {
 	}
 }
 
-// TestModelOfMembers is a world in which everybody has an identity and a rating,
-// and games are short: what some win others lose.
+// TestModelOfMembers runs a model in which every player has an identity and a rating, and
+// games are short: the winners' gain is the losers' loss.
 func TestModelOfMembers(t *testing.T) {
 	t.Parallel()
 	players, length := prooftest.Sized(150, 300, 6000), prooftest.Sized(20*time.Second, 30*time.Second, 10*time.Minute)
@@ -531,18 +531,18 @@ func TestModelOfMembers(t *testing.T) {
 	}
 }
 
-// live lets players come and play, and looks at what is stored in the end.
+// live lets players come and play, and checks what is stored in the end.
 func (w *world) live(players int, length time.Duration) {
 	t := w.t
 	w.after(time.Second, false, w.disturb)
 	w.after(time.Millisecond, false, w.walk)
-	w.after(length/2, false, w.crash) // one at least, whatever chance wants
+	w.after(length/2, false, w.crash) // at least one crash with every seed
 	for i := range players {
 		w.after(w.upTo(length), false, func() []Input { w.arrive(i); return nil })
 	}
 	w.run(epoch.Add(length))
 
-	// Quiet: all that waits becomes durable, and reaches the store.
+	// Quiet: the backlog becomes durable, and reaches the store.
 	w.syncs, w.store.away = true, false
 	for len(w.groups) > 0 {
 		w.step(w.sync()...)

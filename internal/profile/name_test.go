@@ -9,7 +9,7 @@ import (
 	"wamble/wire"
 )
 
-// named asks for a name, and returns what comes back, in words.
+// named asks for a name, and returns the answer, in words.
 func (r *rig) named(n int, token wamble.Token, seq uint32, name string) string {
 	r.t.Helper()
 	return r.asks(peerAt(n), namePacket(wire.SetName{Name: wire.Text(name)}, token, seq))
@@ -24,8 +24,8 @@ func (r *rig) nameOf(token wamble.Token) string {
 	return s.Identity().Handle()
 }
 
-// TestSetName: an identity chooses a name once a week, which nobody else has; a handoff
-// and a restart keep it.
+// TestSetName: an identity chooses a unique name once a week; a handoff and a restart keep
+// it.
 func TestSetName(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
 	one, _ := r.join(1)
@@ -45,7 +45,7 @@ func TestSetName(t *testing.T) {
 	expect(1, one, 21, "Admin", "reserved")
 	expect(1, one, 22, "Ann", changed)
 	if got := r.nameOf(one); got != "Ann" {
-		t.Errorf("he is called %q", got)
+		t.Errorf("the player is called %q", got)
 	}
 	expect(2, two, 22, "aNN", "taken") // the store does not have it yet
 	r.apply()
@@ -55,21 +55,21 @@ func TestSetName(t *testing.T) {
 
 	r = handOver(t, r)
 	if got := r.nameOf(one); got != "Ann" {
-		t.Errorf("after a handoff he is called %q", got)
+		t.Errorf("after a handoff the player is called %q", got)
 	}
 	expect(2, two, 25, "ann", "taken")
 	r.restart()
 	r.send(peerAt(1), statsPacket(one, 30))
 	r.answerLoads()
 	if got := r.nameOf(one); got != "Ann" {
-		t.Errorf("after a restart he is called %q", got)
+		t.Errorf("after a restart the player is called %q", got)
 	}
 	r.now = r.now.Add(7*24*time.Hour + time.Minute)
 	r.greet(9, 1)
 	expect(1, one, 40, "anna", changed)
 }
 
-// TestRename: the host gives names that nobody else has, also such as nobody may choose.
+// TestRename: the host gives unique names, also such as no player may choose.
 func TestRename(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
 	one, _ := r.join(1)
@@ -87,14 +87,14 @@ func TestRename(t *testing.T) {
 		t.Errorf("the store says %q", got)
 	}
 	if got := r.named(1, one, 20, "Ann"); !strings.Contains(got, "again on") {
-		t.Errorf("he may choose another at once: %s", got)
+		t.Errorf("the player may choose another at once: %s", got)
 	}
 }
 
 // TestSetNameBesideOthers: where another machine may give the same name away, the store
-// decides whose it is, before anything is in a journal: one has it, the other is told so.
-// Who was not told before his machine crashed may ask again. What memory says of others
-// blocks no name.
+// decides whose it is, before anything is in a journal: one player has it, the other is told
+// so. A player who was not told before their machine crashed may ask again. Outdated names of
+// others in memory block no name.
 func TestSetNameBesideOthers(t *testing.T) {
 	store := newMemory()
 	machine := func(shard int) *rig {
@@ -127,7 +127,7 @@ func TestSetNameBesideOthers(t *testing.T) {
 	a.settle()
 	a.took()
 	if got := a.nameOf(one); got != "Ann" {
-		t.Errorf("he is called %q", got)
+		t.Errorf("the player is called %q", got)
 	}
 	expect(a, one, 21, "Annie", "again on 2026-03-08")
 
@@ -137,10 +137,10 @@ func TestSetNameBesideOthers(t *testing.T) {
 	b.greet(9, 1)
 	expect(b, two, 30, "Bob", changed)
 	if got := b.nameOf(two); got != "Bob" {
-		t.Errorf("he is called %q", got)
+		t.Errorf("the player is called %q", got)
 	}
 
-	// The first is called otherwise, and a has not heard of it.
+	// The first player gets another name, of which a has received no event.
 	a.apply()
 	store.players[standardSigner(1).key].Handle = "Carl"
 	third, _ := a.join(3)

@@ -10,14 +10,13 @@ import (
 	"wamble/wire"
 )
 
-// offered says hello without a cookie, as clients of the original do, and returns
-// what is offered.
+// offered says hello without a cookie, as clients of the original do, and returns the offer.
 func (r *rig) offered(from wamble.Peer) wire.Header {
 	r.t.Helper()
 	return r.offeredTo(from, wamble.Token{})
 }
 
-// offeredTo is offered for who says hello with a token that nobody knows.
+// offeredTo is offered for a hello with an unknown token.
 func (r *rig) offeredTo(from wamble.Peer, token wamble.Token) wire.Header {
 	r.t.Helper()
 	r.step(&Packet{Peer: from, Data: helloPacket(token, 1)})
@@ -32,8 +31,7 @@ func (r *rig) offeredTo(from wamble.Peer, token wamble.Token) wire.Header {
 	return h
 }
 
-// TestOfferOutlivesAHandoff: a player who was greeted by one process plays on in the
-// next.
+// TestOfferOutlivesAHandoff: a player who was greeted by one process plays on in the next.
 func TestOfferOutlivesAHandoff(t *testing.T) {
 	r := newRig(t, "(def min-boards 2)")
 	me := r.offered(peerAt(1))
@@ -41,18 +39,18 @@ func TestOfferOutlivesAHandoff(t *testing.T) {
 	r.wait(3 * time.Second)
 	r = handOver(t, r)
 	r.step(&Packet{Peer: peerAt(1), Data: movePacket(me.Token, me.Board, 2, "e2e4")})
-	r.answerLoads() // only the store knows whether the token was accepted before
+	r.answerLoads() // only the store can say whether the token was accepted before
 	r.settle()
 	if got := r.took(); !strings.Contains(got, "BOARD_UPDATE") {
-		t.Errorf("his move is answered by %s", got)
+		t.Errorf("the move is answered by %s", got)
 	}
 	if got := r.send(peerAt(2), cookie); !strings.Contains(got, "SERVER_HELLO") {
 		t.Errorf("a hello with a cookie is answered by %s", got)
 	}
 }
 
-// wished says hello without a cookie and with a field, and shows the token that it is
-// offered.
+// wished says hello without a cookie and with a field, and then sends a packet with the token
+// that it is offered.
 func (r *rig) wished(from wamble.Peer, field wire.Field) wamble.Token {
 	r.t.Helper()
 	h, err := wire.Peek(r.reply(from, encode(wire.Header{Seq: 1}, wire.ClientHello{}, field)))
@@ -63,19 +61,19 @@ func (r *rig) wished(from wamble.Peer, field wire.Field) wamble.Token {
 	return h.Token
 }
 
-// TestOfferKeepsWishes: who is content without a board waits for one, and who says that
-// he is a program is marked, though his first hello left nothing behind.
+// TestOfferKeepsWishes: a player who accepts to wait waits for a board, and one who declares
+// to be a program is marked, though the first hello is not stored.
 func TestOfferKeepsWishes(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	first, board := r.join(1)
 	waiting := r.wished(peerAt(2), wire.Int(wire.KeyHelloWithoutBoard, 1))
 	if s := r.p.sessions.Find(waiting); s == nil || r.p.waitlist.place(s.ID()) != 1 {
-		t.Fatal("he does not wait for a board")
+		t.Fatal("the player does not wait for a board")
 	}
 	r.send(peerAt(1), movePacket(first, board, 2, "e2e4"))
 	r.wait(time.Second)
 	if r.holding(waiting) != board {
-		t.Error("he did not get the board that became free")
+		t.Error("the player did not get the board that became free")
 	}
 
 	r = newRig(t, "(def min-boards 4)")
@@ -89,8 +87,8 @@ func TestOfferKeepsWishes(t *testing.T) {
 	}
 }
 
-// TestForgedHellosLeaveNothing: whoever says hello in the name of many addresses
-// causes no session, no board and no frame, whatever cookie he shows.
+// TestForgedHellosLeaveNothing: hellos with many forged addresses cause no session, no board
+// and no frame, whatever cookie they carry.
 func TestForgedHellosLeaveNothing(t *testing.T) {
 	for _, conf := range []string{
 		"", "(def min-boards 0)", "(def min-boards 1) (def max-boards 1)", `(def tos-text "be kind")`, "(def keep-shown-moves 1)",
@@ -126,8 +124,8 @@ func TestForgedHellosLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestOfferBecomesASession: with the second packet that shows the token, whatever it
-// is, and with the board that was shown.
+// TestOfferBecomesASession: with the second packet that has the token, whatever it is, and
+// with the board that was shown.
 func TestOfferBecomesASession(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -152,7 +150,7 @@ func TestOfferBecomesASession(t *testing.T) {
 			r := newRig(t, "(def min-boards 4)")
 			me := r.offered(peerAt(1))
 			if tc.name != "ACK" {
-				r.wait(10 * time.Minute) // he thinks
+				r.wait(10 * time.Minute) // the player thinks
 			}
 			if got := r.send(peerAt(1), tc.ask(me)); !strings.Contains(got, tc.want) || strings.Contains(got, "ERROR") {
 				t.Errorf("answered by %s", got)
@@ -162,10 +160,10 @@ func TestOfferBecomesASession(t *testing.T) {
 				t.Fatalf("session %v of %d", s, r.p.sessions.Len())
 			}
 			if held := r.p.boards.Held(s.ID()).ID(); held != me.Board && tc.name != "move" {
-				t.Errorf("he holds board %d, and was shown %d", held, me.Board)
+				t.Errorf("the player holds board %d, and was shown %d", held, me.Board)
 			}
 			if got := r.send(peerAt(1), legalPacket(me.Token, r.p.boards.Held(s.ID()).ID(), 3, 12)); !strings.Contains(got, "LEGAL_MOVES") {
-				t.Errorf("his next request is answered by %s", got)
+				t.Errorf("the next request is answered by %s", got)
 			}
 			if got := r.p.Stats(); got.NewPlayers != 1 {
 				t.Errorf("%d new players", got.NewPlayers)
@@ -175,7 +173,7 @@ func TestOfferBecomesASession(t *testing.T) {
 	}
 }
 
-// TestGoodbyeAcceptsNothing: who leaves before he has begun was never there.
+// TestGoodbyeAcceptsNothing: a player who leaves before their first request has no session.
 func TestGoodbyeAcceptsNothing(t *testing.T) {
 	r := newRig(t, "")
 	me := r.offered(peerAt(1))
@@ -185,8 +183,8 @@ func TestGoodbyeAcceptsNothing(t *testing.T) {
 	}
 }
 
-// TestOfferedBoardIsGivenAway: whoever needs the board gets it, and he who was shown
-// it is shown another after the answer to what he asked.
+// TestOfferedBoardIsGivenAway: another player who needs the offered board gets it, and the
+// first is shown another one after the answer to their request.
 func TestOfferedBoardIsGivenAway(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 3)")
 	me := r.offered(peerAt(1))
@@ -199,8 +197,8 @@ func TestOfferedBoardIsGivenAway(t *testing.T) {
 	}
 }
 
-// TestOfferedBoardGoesOn: who is offered a board on which others move before he begins
-// does not move in a position that he has not seen, though his move is legal there.
+// TestOfferedBoardGoesOn: a player whose offered board has moved on before they begin does
+// not move in a position that they have not seen, though their move is legal there.
 func TestOfferedBoardGoesOn(t *testing.T) {
 	for _, conf := range []string{"(def min-boards 1) (def max-boards 4)", "(def min-boards 1) (def max-boards 1)"} {
 		for _, first := range []string{"move", "ACK", "ACK of who had another token"} {
@@ -230,22 +228,22 @@ func TestOfferedBoardGoesOn(t *testing.T) {
 				if n := r.p.boards.Board(me.Board).Plies(); n != 2 {
 					t.Fatalf("the board has %d moves", n)
 				}
-				// He has seen it now, and plays on.
+				// The player has seen it now, and plays on.
 				held := r.holding(me.Token)
-				for back := range uint32(8) { // whatever was pushed last
+				for back := range uint32(8) { // whichever was pushed last
 					r.send(peerAt(1), ackPacket(me.Token, r.last-back))
 				}
 				if got := r.send(peerAt(1), movePacket(me.Token, held, 3, "g1f3")); !strings.Contains(got, "BOARD_UPDATE") {
-					t.Errorf("his move on board %d is answered by %s", held, got)
+					t.Errorf("the move on board %d is answered by %s", held, got)
 				}
 			})
 		}
 	}
 }
 
-// TestMoveTellsPly: a move that says how many moves its player sees is made in that
-// position alone. One that was made already is answered again, also when the player holds
-// the board anew.
+// TestMoveTellsPly: a move that says how many moves its player sees is made in that position
+// alone. One that was made already is answered again, also when the player holds the board
+// anew.
 func TestMoveTellsPly(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	token, id := r.join(1)
@@ -272,7 +270,7 @@ func TestMoveTellsPly(t *testing.T) {
 	}
 }
 
-// TestOffersDiffer: while there are boards enough, everybody is shown another.
+// TestOffersDiffer: while boards are free, every newcomer is shown another one.
 func TestOffersDiffer(t *testing.T) {
 	r := newRig(t, "(def min-boards 20)")
 	seen := map[wamble.BoardID]bool{}
@@ -286,7 +284,7 @@ func TestOffersDiffer(t *testing.T) {
 	}
 }
 
-// TestOfferElsewhere: the token of an offer is good only where it was sent to.
+// TestOfferElsewhere: the token of an offer is valid only from the address it was sent to.
 func TestOfferElsewhere(t *testing.T) {
 	r := newRig(t, "")
 	me := r.offered(peerAt(1))
@@ -298,8 +296,8 @@ func TestOfferElsewhere(t *testing.T) {
 	}
 }
 
-// TestOfferIsAcceptedOnce: a token whose session has ended, or is in the store alone,
-// makes no second session.
+// TestOfferIsAcceptedOnce: a token whose session has ended, or is in the store alone, makes
+// no second session.
 func TestOfferIsAcceptedOnce(t *testing.T) {
 	r := newRig(t, "(def min-boards 2) (def session-timeout 60) (def reservation-timeout 100)")
 	me := r.offered(peerAt(1))
@@ -309,24 +307,24 @@ func TestOfferIsAcceptedOnce(t *testing.T) {
 	r.apply()
 	r.step(&Applied{Seq: r.seq})
 	if r.p.sessions.Find(me.Token) != nil {
-		t.Fatal("he is still in memory")
+		t.Fatal("the player is still in memory")
 	}
 	r.took()
 	r.step(&Packet{Peer: peerAt(1), Data: helloPacket(me.Token, 3)})
 	r.answerLoads()
 	r.settle()
 	if s := r.p.sessions.Find(me.Token); s == nil || s.ID() != id {
-		t.Fatalf("he is %+v: %s", s, r.took())
+		t.Fatalf("the session is %+v: %s", s, r.took())
 	}
 	r.send(peerAt(1), encode(wire.Header{Token: me.Token, Seq: 4}, wire.ClientGoodbye{}))
 	r.send(peerAt(1), movePacket(me.Token, me.Board, 5, "e2e4"))
 	if n := r.p.Stats().NewPlayers; n != 1 || r.p.sessions.Find(me.Token) != nil {
-		t.Errorf("%d new players, and he who said goodbye is here: %v", n, r.p.sessions.Find(me.Token) != nil)
+		t.Errorf("%d new players, and the one who said goodbye is here: %v", n, r.p.sessions.Find(me.Token) != nil)
 	}
 	r.apply() // the store would refuse a second session
 }
 
-// TestOfferWhileTheStoreIsAway: newcomers play on without it, unless only it knows
+// TestOfferWhileTheStoreIsAway: newcomers play on without the store, unless it alone can say
 // whether their token is new.
 func TestOfferWhileTheStoreIsAway(t *testing.T) {
 	r := newRig(t, "")
@@ -342,8 +340,8 @@ func TestOfferWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
-// TestOfferRefused: what refuses a new player refuses him with his second packet, and
-// nothing is left of him.
+// TestOfferRefused: a refusal of new players is sent for their second packet, and nothing of
+// them is kept.
 func TestOfferRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name, conf string

@@ -7,8 +7,8 @@ import (
 	"wamble"
 )
 
-// TestWonWhileAway: who comes back when the store does not have yet what he won while he
-// was away waits for the store, and has it then.
+// TestWonWhileAway: a returning player whose points, won while they were away, are not in the
+// store yet is admitted when they are, and has them then.
 func TestWonWhileAway(t *testing.T) {
 	back := func(r *rig) { r.send(peerAt(12), helloPacket(tokenOf(r.store.sessions[12].Token), 1)) }
 	applied := func(r *rig) {
@@ -19,7 +19,7 @@ func TestWonWhileAway(t *testing.T) {
 		t.Helper()
 		r.answerLoads()
 		if s := r.p.sessions.ByID(12); s == nil || r.p.sessions.Stats(s).Score != 10 {
-			t.Errorf("he did not come back with what he won: %s", r.took())
+			t.Errorf("the player did not come back with the points won: %s", r.took())
 		}
 		if len(r.p.pendingRewards.queue)+len(r.p.pendingRewards.until)+len(r.p.pendingRewards.parked) != 0 {
 			t.Errorf("kept: %+v", r.p.pendingRewards)
@@ -32,12 +32,12 @@ func TestWonWhileAway(t *testing.T) {
 	back(r)
 	r.answerLoads()
 	if r.p.sessions.ByID(12) != nil {
-		t.Error("he came back before the store had what he won")
+		t.Error("the player came back before the store had the points")
 	}
 	applied(r)
 	has(r)
 
-	r = begin() // he was asked for before he won, and the answer comes late
+	r = begin() // the session was loaded before the points were won, and the answer comes late
 	back(r)
 	early := r.store.answer(r.loads[0])
 	r.loads = nil
@@ -46,7 +46,7 @@ func TestWonWhileAway(t *testing.T) {
 	r.step(early)
 	has(r)
 
-	r = begin() // the store has it when he comes
+	r = begin() // the store has the points when the player comes
 	r.end(14, "d8h4")
 	applied(r)
 	back(r)
@@ -67,8 +67,8 @@ func TestWonWhileAway(t *testing.T) {
 	}
 }
 
-// TestPendingRewardsAreBounded: an outage in which many win something while they are away costs
-// no more than so much memory.
+// TestPendingRewardsAreBounded: an outage in which many absent players win points uses a
+// bounded amount of memory.
 func TestPendingRewardsAreBounded(t *testing.T) {
 	o := newPendingRewards()
 	for id := range wamble.SessionID(maxPendingRewards + 100) {

@@ -10,8 +10,8 @@ import (
 	"wamble/wire"
 )
 
-// TestPolicyGate: every request asks the policy, under its own name, whoever
-// sends it; what only servers send does, too.
+// TestPolicyGate: the policy is asked about every request, under its own name, from every
+// sender; also about packets that only servers send.
 func TestPolicyGate(t *testing.T) {
 	for _, c := range wire.Controls() {
 		if c == wire.CtrlAck {
@@ -37,7 +37,7 @@ func TestPolicyOfPlayers(t *testing.T) {
 		name, rules string
 		wait        time.Duration
 		friend      string // what a move of the identity gives
-		other       string // what one of somebody else gives
+		other       string // the answer for another player's
 	}{
 		{"open", "", 0, "BOARD_UPDATE", "BOARD_UPDATE"},
 		{"closed to all but one", `(policy-deny "*" "game.move" "play") (policy-allow "id:1" "game.move" "play" 0)`, 0, "BOARD_UPDATE", `ERROR 1001 ""`},
@@ -72,7 +72,7 @@ func TestPolicyOfPlayers(t *testing.T) {
 	}
 }
 
-// TestCapsOfPlayers: session.caps says what the policy lets somebody do.
+// TestCapsOfPlayers: session.caps has what the policy allows a player.
 func TestCapsOfPlayers(t *testing.T) {
 	for _, tc := range []struct {
 		rules string
@@ -140,7 +140,7 @@ func TestPolicyOfWatchers(t *testing.T) {
 	}
 }
 
-// TestRateLimitBypass: who has a rule for it is not counted.
+// TestRateLimitBypass: a player with a rule for the bypass is not counted.
 func TestRateLimitBypass(t *testing.T) {
 	for _, tc := range []struct {
 		rules string

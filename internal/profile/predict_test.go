@@ -11,7 +11,7 @@ import (
 	"wamble/wire"
 )
 
-// applyPrediction writes an intent about a prediction, and complains when one is
+// applyPrediction applies an intent about a prediction, and returns an error when one is
 // resolved twice.
 func (m *memory) applyPrediction(in intent.Intent) error {
 	switch in := in.(type) {
@@ -70,7 +70,7 @@ func (m *memory) predicted(id wamble.BoardID) (found []wamble.Prediction) {
 	return found
 }
 
-// TestWhoWatchesMayPredict: a session without a board, who watches or waits for one, may
+// TestWhoWatchesMayPredict: a session without a board, which watches or waits for one, may
 // predict on the boards of others where everybody may.
 func TestWhoWatchesMayPredict(t *testing.T) {
 	for _, tc := range []struct {
@@ -128,14 +128,14 @@ func predictors(t testing.TB, conf string) (r *rig, one, two wamble.Token) {
 	if b1 == b2 || b1+b2 != 3 {
 		t.Fatalf("boards %d and %d", b1, b2)
 	}
-	if b1 == 2 { // whoever plays on board 1 is the first
+	if b1 == 2 { // the holder of board 1 is the first
 		one, two = two, one
 		r.send(peerAt(1), helloPacket(two, 3))
 	}
 	return r, one, two
 }
 
-// at is where a token speaks from.
+// at returns the address of a token's client.
 func (r *rig) at(token wamble.Token) wamble.Peer {
 	for n := 1; n < 10; n++ {
 		if r.p.link.Linked(token) && r.p.link.At(token, prefixOf(peerAt(n))) {
@@ -206,11 +206,11 @@ func TestSubmit(t *testing.T) {
 			func(r *rig, _, two wamble.Token) { r.ask(two, submitPacket(two, 1, 8, "e2e4", 0)) },
 			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e7e5", 1) },
 			[]string{"ACK 9", "PREDICTION_DATA status 6 board 1 " + submitKeys}},
-		{"a duplicate that he may not read", on + `(policy-deny "*" "prediction.read" "*")`,
+		{"a duplicate that the reader may not read", on + `(policy-deny "*" "prediction.read" "*")`,
 			func(r *rig, _, two wamble.Token) { r.ask(two, submitPacket(two, 1, 8, "e2e4", 0)) },
 			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "d2d4", 0) },
 			[]string{"ACK 9", "PREDICTION_DATA status 2 board 1 " + submitKeys}},
-		{"the same move, which he may not read", on + `(policy-deny "*" "prediction.read" "*")`,
+		{"the same move, which the reader may not read", on + `(policy-deny "*" "prediction.read" "*")`,
 			func(r *rig, one, _ wamble.Token) { r.ask(one, submitPacket(one, 1, 8, "e2e4", 0)) },
 			func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
 			[]string{"ACK 9", "PREDICTION_DATA 2<0:e2e4@1/0=0(0) status 1 board 1 " + submitKeys}},
@@ -247,7 +247,7 @@ func TestSubmitByNobody(t *testing.T) {
 	}
 }
 
-// TestPredictions: what a reader sees, and how far.
+// TestPredictions: the predictions that a reader sees, and their depth.
 func TestPredictions(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -279,7 +279,7 @@ func TestPredictions(t *testing.T) {
 	}
 }
 
-// TestPredictionsByPolicy: who may read, and how deep.
+// TestPredictionsByPolicy: the policy decides who may read, and how deep.
 func TestPredictionsByPolicy(t *testing.T) {
 	for rules, want := range map[string]string{
 		`(policy-deny "*" "prediction.read" "*")`:    `ERROR 1011 "prediction read failed"`,
@@ -293,8 +293,8 @@ func TestPredictionsByPolicy(t *testing.T) {
 	}
 }
 
-// TestAuthors: a reader sees his own token, and pseudonyms for all others, which
-// are of no use to anybody else.
+// TestAuthors: a reader sees their own token, and pseudonyms for all others, which are of no
+// use to anybody else.
 func TestAuthors(t *testing.T) {
 	r, one, two := predictors(t, `(def prediction-mode "streak")`)
 	r.ask(one, submitPacket(one, 1, 5, "e2e4", 0))
@@ -312,7 +312,7 @@ func TestAuthors(t *testing.T) {
 	}
 	first, second, again := authors(one, 6), authors(two, 6), authors(one, 7)
 	if first[0] != wire.Author(one) || second[1] != wire.Author(two) {
-		t.Error("somebody does not know his own prediction")
+		t.Error("a player's own prediction is not marked as theirs")
 	}
 	if first[1] == wire.Author(two) || second[0] == wire.Author(one) {
 		t.Error("a token is shown to somebody else")
@@ -320,7 +320,7 @@ func TestAuthors(t *testing.T) {
 	if again[1] != first[1] || first[1] == second[0] {
 		t.Errorf("pseudonyms %x, %x, %x", first[1], again[1], second[0])
 	}
-	for _, name := range []wire.Author{first[1], second[0]} { // nobody is known by a pseudonym
+	for _, name := range []wire.Author{first[1], second[0]} { // no player is found by a pseudonym
 		if token := wamble.Token(name); r.p.sessions.Find(token) != nil || r.p.link.Linked(token) {
 			t.Errorf("%x is somebody's token", name)
 		}
@@ -369,7 +369,7 @@ func TestPredictionsSurvive(t *testing.T) {
 	r.took()
 	expect(t, r.send(peerAt(2), treePacket(two, 1, 8, 0, 0)), "ACK 8",
 		"PREDICTION_DATA 1<0:e2e4@1/0=1(1) 2<1:e7e5@2/1=0(0) 3<2:g1f3@3/2=0(0) board 1 "+treeKeys)
-	// Somebody plays on board 1.
+	// Another player plays on board 1.
 	for n := 20; ; n++ {
 		token, board := r.join(n)
 		if board == 1 {
@@ -384,8 +384,7 @@ func TestPredictionsSurvive(t *testing.T) {
 		"PREDICTION_DATA 1<0:e2e4@1/0=1(1) 2<1:e7e5@2/1=1(2) 3<2:g1f3@3/2=0(0) board 1 "+treeKeys)
 }
 
-// TestPredictionsExpire: with the end of a game everything that was predicted of
-// it is over.
+// TestPredictionsExpire: with the end of a game all its predictions end.
 func TestPredictionsExpire(t *testing.T) {
 	r, one, two := predictors(t, `(def prediction-mode "streak") (def max-moves-per-board 1)`)
 	r.ask(two, submitPacket(two, 1, 5, "e2e4", 0))
@@ -403,8 +402,8 @@ func TestPredictionsExpire(t *testing.T) {
 	expect(t, r.ask(two, treePacket(two, 1, 7, 0, 0)), "ACK 7", "PREDICTION_DATA board 1 "+treeKeys)
 }
 
-// TestPredictableMoves: GET_LEGAL_MOVES tells who may predict what is possible on
-// a board of others.
+// TestPredictableMoves: GET_LEGAL_MOVES shows players who may predict the legal moves of a
+// board of others.
 func TestPredictableMoves(t *testing.T) {
 	const asks = wire.FlagPredictionContext
 	for _, tc := range []struct {
@@ -423,7 +422,7 @@ func TestPredictableMoves(t *testing.T) {
 	}
 }
 
-// TestPredictionFields: who may predict is told so, and how much.
+// TestPredictionFields: players who may predict are told so, and how much.
 func TestPredictionFields(t *testing.T) {
 	for _, tc := range []struct {
 		conf   string
@@ -454,8 +453,8 @@ func TestPredictionFields(t *testing.T) {
 	}
 }
 
-// TestEraseForgetsPredictions: nobody can follow what an erased player predicted,
-// and the store gets no resolution of what it has deleted.
+// TestEraseForgetsPredictions: an erased player's predictions can no longer be followed, and
+// the store gets no resolution of what it has deleted.
 func TestEraseForgetsPredictions(t *testing.T) {
 	r, one, two := predictors(t, `(def prediction-mode "streak")`)
 	by := standardSigner(5)

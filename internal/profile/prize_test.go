@@ -8,8 +8,8 @@ import (
 	"wamble/wire"
 )
 
-// TestPrizesAreTold: of the first prize at once, of those that follow once a second
-// and together; who has gone is told nothing, and nobody is remembered for ever.
+// TestPrizesAreTold: the first prize is announced at once, those that follow once a second
+// and together; absent players are told nothing, and no record of a player is kept for ever.
 func TestPrizesAreTold(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
 	token, id := r.join(1)

@@ -11,8 +11,7 @@ import (
 	"wamble"
 )
 
-// TestReaders: whoever reads over HTTP goes through the same doors as whoever
-// asks by packets.
+// TestReaders: readers over HTTP pass the same checks as clients that send packets.
 func TestReaders(t *testing.T) {
 	view := []access.Right{{Action: "protocol.ctrl", Resource: "spectate_game"}, {Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"}}
 	ranks := []access.Right{{Action: "protocol.ctrl", Resource: "get_leaderboard"}, {Action: "leaderboard.read", Resource: "global"}}
@@ -25,7 +24,7 @@ func TestReaders(t *testing.T) {
 		rights      []access.Right
 		about       *wamble.Player
 		ban         Target
-		guest, mine string // of nobody, and of the session; "" is admitted
+		guest, mine string // without a session, and of the session; "" is admitted
 	}{
 		{name: "open by default", rights: view},
 		{name: "closed", conf: `(def policy-default "deny")`, rights: ranks, guest: no, mine: no},
@@ -63,7 +62,7 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestReadersAgree: who has accepted the terms may read.
+// TestReadersAgree: a reader who has accepted the terms is admitted.
 func TestReadersAgree(t *testing.T) {
 	r := newRig(t, `(def tos-text "be kind")`)
 	token, _ := r.join(1)
@@ -89,7 +88,7 @@ func TestPeek(t *testing.T) {
 	if h := b.Holder; h == nil || h.Session != 112 || h.Handle != "h_0112" || h.Bot {
 		t.Errorf("it is held by %+v, want h_0112", h)
 	}
-	// What is not durable yet stands behind a durable index that has not been reached.
+	// Undurable changes are behind a durable index that has not been reached.
 	r.stuck = true
 	held := r.p.boards.Held(112)
 	token := r.store.sessions[112].Token
@@ -105,8 +104,8 @@ func TestPeek(t *testing.T) {
 	}
 }
 
-// TestPeekShowsWhoThinks: a board shows the player who holds it, and nobody when he is
-// gone, though it is still his.
+// TestPeekShowsWhoThinks: a board shows the player who holds it, and nobody while they are
+// absent, though it is still theirs.
 func TestPeekShowsWhoThinks(t *testing.T) {
 	r := newRig(t, "(def min-boards 4) (def identity-away-timeout 600)")
 	guest, guests := r.joinBy(streamAt(1))
@@ -114,7 +113,7 @@ func TestPeekShowsWhoThinks(t *testing.T) {
 	known, first := r.joinBy(streamAt(3))
 	r.identified(known, wamble.PublicKey{5})
 	r.send(streamAt(3), movePacket(known, first, 3, "e2e4"))
-	knowns := r.holding(known) // which he got as somebody with an identity
+	knowns := r.holding(known) // which the player with an identity holds
 	i := r.p.sessions.Find(known)
 	for _, tc := range []struct {
 		board wamble.BoardID

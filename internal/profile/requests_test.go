@@ -33,8 +33,8 @@ func TestHello(t *testing.T) {
 	if id != 2 || token.IsZero() {
 		t.Fatalf("got board %d, token %v; want board 2, a new one", id, token)
 	}
-	// The same player again: same token, same board; from an address that is
-	// known, so that everything fits.
+	// The same player again: same token, same board; from a proven address, so that the
+	// answer is complete.
 	got = r.send(peerAt(2), helloPacket(token, 2))
 	expect(t, got, "ACK 2", "SERVER_HELLO 0b "+start+" w board 2 "+boardKeys)
 	if s := r.p.Stats(); s.NewPlayers != 2 || s.Hellos != 3 {
@@ -170,7 +170,7 @@ func withVersion(b []byte, v byte) []byte {
 	return b
 }
 
-// drain uses up the numbers of a sequence, and lets no more come.
+// drain uses up the numbers of a sequence, and blocks new leases.
 func drain(r *rig, s wamble.Sequence) {
 	for r.p.leases.Remaining(s) > 0 {
 		r.p.leases.Next(s)
@@ -192,7 +192,8 @@ func TestHelloCold(t *testing.T) {
 		t.Fatalf("got loads %+v, want 1", r.loads)
 	}
 	r.answerLoads()
-	// His token is real: at a new address, too, he gets one answer to each question.
+	// The player's token is real: at a new address, too, they get one answer to each
+	// question.
 	expect(t, r.took(), "ACK 1", "ACK 2", "SERVER_HELLO 0b "+start+" w board 1 "+boardKeys, "LEGAL_MOVES 12 [{12 20 0} {12 28 0}] board 1")
 	if s := r.p.sessions.Find(known); s == nil || s.ID() != 500 || r.p.sessions.Stats(s).Games != 3 {
 		t.Errorf("got session %+v", s)
@@ -261,17 +262,17 @@ func TestMove(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
 	token, id := r.join(1)
 	got := r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
-	// There is only this board, and room for another: never the one just left.
+	// The profile has this board, and may make one more: never the one just left.
 	expect(t, got, "ACK 2", "BOARD_UPDATE 08 "+start+" w board 2 "+boardKeys)
 
-	// Somebody else sees the move.
+	// Another player sees the move.
 	token2, id2 := r.join(2)
 	if id2 != id {
 		t.Fatalf("got board %d, want %d", id2, id)
 	}
 	expect(t, r.send(peerAt(2), helloPacket(token2, 2)), "ACK 2",
 		"SERVER_HELLO 0b rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b board 1 "+boardKeys2)
-	// A stranger is sent 8 × 34 bytes at most: what comes last is left out.
+	// An unproven address is sent 8 × 34 bytes at most: the last fields are left out.
 	expect(t, r.send(peerAt(3), helloPacket(token2, 1)), "ACK 1",
 		"SERVER_HELLO 0b rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b board 1 session.caps reservation.reserved_at last_move.from last_move.to board.fen")
 	r.apply()
@@ -283,8 +284,7 @@ func TestMove(t *testing.T) {
 func TestMoveRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		// packet is made of the player's token and board, and of a board that is
-		// somebody else's.
+		// packet is made of the player's token and board, and of another player's board.
 		packet func(token wamble.Token, own, other wamble.BoardID) []byte
 		loads  bool
 		want   []string
@@ -379,7 +379,7 @@ func TestGoodbye(t *testing.T) {
 	expect(t, r.send(peerAt(1), bye), "ACK 2")
 	unknown := encode(wire.Header{Token: wamble.Token{4}, Seq: 1}, wire.ClientGoodbye{})
 	expect(t, r.send(peerAt(2), unknown), "ACK 1")
-	// His token is refused from now on: he is somebody new when he comes back.
+	// The old token is refused from now on: its player is a new one when they come back.
 	expect(t, r.send(peerAt(1), movePacket(token, id, 3, "e2e4")), "ACK 3", `ERROR 1007 "unknown player" board 1 error.blocking`)
 	h, _ := wire.Peek(r.reply(peerAt(1), helloPacket(token, 4)))
 	if h.Ctrl != wire.CtrlServerHello || h.Token == token {
@@ -387,7 +387,7 @@ func TestGoodbye(t *testing.T) {
 	}
 }
 
-// TestOtherRequests: what a client has no business to send is acknowledged.
+// TestOtherRequests: control codes that clients may not send are acknowledged only.
 func TestOtherRequests(t *testing.T) {
 	r := newRig(t, "")
 	token, _ := r.join(1)

@@ -12,8 +12,8 @@ import (
 	"wamble/internal/journal"
 )
 
-// resume lets another profile, with a configuration of its own, come back from a walk
-// of r's and the messages since, while the store has nothing of them.
+// resume restores another profile, with a configuration of its own, from a walk of r's and
+// the messages since, while the store has nothing of them.
 func resume(t testing.TB, r *rig, walked []walkSlice, conf string) *rig {
 	t.Helper()
 	return resumeTo(t, r, walked, conf, &ResumeEnd{Last: r.seq, Alone: true})
@@ -87,8 +87,8 @@ func TestResumeIntoOther(t *testing.T) {
 	}
 }
 
-// TestResumeNumbers: no number is given out that was given out before, and those that
-// are left serve while the store is away.
+// TestResumeNumbers: no number is given out twice, and the remaining ones are used while the
+// store is away.
 func TestResumeNumbers(t *testing.T) {
 	r := newRig(t, resumeConf)
 	r.join(1)
@@ -111,14 +111,14 @@ func TestResumeNumbers(t *testing.T) {
 	}
 }
 
-// TestResumeUnstored: a session that memory does not have, and the store not all of, is
-// not looked for before the store has everything.
+// TestResumeUnstored: a session that is not in memory, and not all in the store, is not
+// loaded before the store has everything.
 func TestResumeUnstored(t *testing.T) {
 	r := newRig(t, resumeConf)
 	token, _ := r.join(1)
 	id := r.p.sessions.Find(token).ID()
 	r.apply()
-	state := walked(newRig(t, resumeConf)) // of somebody who never heard of the session
+	state := walked(newRig(t, resumeConf)) // of a player without a stored session
 	r.frames = nil
 	board := r.p.boards.Held(id).ID()
 	r.send(peerAt(1), movePacket(token, board, 2, "e2e4"))
@@ -179,7 +179,7 @@ func TestResumeDamaged(t *testing.T) {
 	}
 }
 
-// TestWalkWhilePlaying: a walk that is left in the middle holds nothing up.
+// TestWalkWhilePlaying: a walk that is abandoned in the middle blocks nothing.
 func TestWalkWhilePlaying(t *testing.T) {
 	r := newRig(t, resumeConf)
 	next, stop := iter.Pull(r.p.Walk(1, func() []byte { return nil }))
@@ -190,9 +190,9 @@ func TestWalkWhilePlaying(t *testing.T) {
 	r.join(2)
 }
 
-// TestResumeOtherProfile: beside another profile of the same store those come back whom its
-// journal does not name; the others wait for the store, and all of them do if nobody
-// knows what it says.
+// TestResumeOtherProfile: beside another profile of the same store, players whom its journal
+// does not name come back at once; the others wait for the store, and all of them do if that
+// journal cannot be read.
 func TestResumeOtherProfile(t *testing.T) {
 	r := newRig(t, resumeConf)
 	guest, _ := r.join(1)
@@ -214,7 +214,7 @@ func TestResumeOtherProfile(t *testing.T) {
 		{"nothing", told, nil, true, true},
 		{"games of others", told, []intent.Intent{&intent.RecordPayout{Session: 77, Board: 1, Points: 1, At: r.now}}, true, true},
 		{"nobody knows", &ResumeEnd{Last: r.seq}, nil, false, false},
-		{"a game of his", told, []intent.Intent{&intent.RecordPayout{Session: ids[guest], Board: 1, Points: 1, At: r.now}}, false, true},
+		{"a game of theirs", told, []intent.Intent{&intent.RecordPayout{Session: ids[guest], Board: 1, Points: 1, At: r.now}}, false, true},
 		{"a logout", told, []intent.Intent{&intent.UnlinkSession{Session: ids[known], At: r.now}}, true, false},
 		{"a login", told, []intent.Intent{&intent.LinkSession{Session: ids[guest], Key: by.key, Player: 1, Handle: "h_a", At: r.now}}, false, false},
 		{"a new token", told, []intent.Intent{&intent.RenewToken{Session: ids[guest], Token: wamble.TokenHash{9}, At: r.now}}, false, true},

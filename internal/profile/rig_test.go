@@ -16,8 +16,8 @@ import (
 // epoch is when the clocks of the tests start.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// configOf is the profile of a text. Unless it says otherwise, there is one board in
-// play for each player, so that a test knows which board is next, and nobody predicts.
+// configOf is the profile of a text. Unless the text has other values, one board is in play
+// for each player, so that a test can predict the next board, and predictions are off.
 func configOf(t testing.TB, text string) *config.Profile {
 	t.Helper()
 	if !strings.Contains(text, "boards-per-player") {
@@ -66,7 +66,7 @@ func ackPacket(token wamble.Token, seq uint32) []byte {
 	return encode(wire.Header{Token: token, Seq: seq}, wire.Ack{})
 }
 
-// rig is a profile with a journal and a store made of memory.
+// rig is a profile with a journal and a store in memory.
 type rig struct {
 	t       testing.TB
 	p       *Profile
@@ -129,7 +129,7 @@ func (r *rig) restart() {
 	r.boot()
 }
 
-// step runs one step, and does what it asks for but Durable and loads.
+// step runs one step, and carries out its outputs except Durable and loads.
 func (r *rig) step(inputs ...Input) {
 	r.p.Step(r.now, inputs, &r.out)
 	if r.trace != nil {
@@ -191,7 +191,7 @@ func (r *rig) apply() {
 	r.frames = nil
 }
 
-// answerLoads asks the store, as a server does.
+// answerLoads answers the loads from the store, as a server does.
 func (r *rig) answerLoads() {
 	for len(r.loads) > 0 {
 		l := r.loads[0]
@@ -210,8 +210,8 @@ func (r *rig) send(from wamble.Peer, b []byte) string {
 	return r.took()
 }
 
-// addressed makes sure that all who asked are answered under their own token; who
-// says hello may be given another.
+// addressed checks that every answer has the token of its request; a hello may be given
+// another one.
 func (r *rig) addressed(from wamble.Peer, request []byte) {
 	r.t.Helper()
 	asked, err := wire.Peek(request)
@@ -257,7 +257,7 @@ func (r *rig) wait(d time.Duration) {
 	r.settle()
 }
 
-// inWords says what is in a packet: ACK 7; ERROR 1009 "reason" board 3.
+// inWords describes a packet: ACK 7; ERROR 1009 "reason" board 3.
 func inWords(t testing.TB, b []byte) string {
 	var p wire.Packet
 	if err := p.Decode(b); err != nil {
@@ -333,8 +333,7 @@ func (r *rig) withCookie(from wamble.Peer, token wamble.Token, seq uint32, ext .
 	return hello
 }
 
-// greet says hello from n with a cookie, as our clients do, and returns what comes
-// back, in words.
+// greet says hello from n with a cookie, as our clients do, and returns the answer, in words.
 func (r *rig) greet(n int, seq uint32, ext ...wire.Field) string {
 	r.t.Helper()
 	return r.send(peerAt(n), r.withCookie(peerAt(n), wamble.Token{}, seq, ext...))

@@ -13,9 +13,9 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// TestMeetTheWorld: in a world of four shards a player gets boards that players of all four
-// have moved on within a few dozen of his own moves, and boards make less than two journeys
-// in a hundred moves. One world is not like another, so that is said of the one in the middle.
+// TestMeetTheWorld: with four shards a player gets boards that players of all four have moved
+// on within a few dozen of their own moves, and boards make less than two journeys in a
+// hundred moves. Runs vary, so the median run is judged.
 func TestMeetTheWorld(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	var halves, mosts []int
@@ -38,8 +38,8 @@ func TestMeetTheWorld(t *testing.T) {
 	}
 }
 
-// meetTheWorld plays in a world, and returns how many moves players made until they had met
-// all of it: half of the time, and nine times in ten at most.
+// meetTheWorld runs one game world, and returns how many moves players made until they had
+// met all shards: the median, and the 90th percentile.
 func meetTheWorld(t *testing.T, seed uint64) (half, most int, w *travelWorld) {
 	const players, rounds = 16, 3200
 	w = newTravelShards(t, 4, func(cfg *config.Profile) {
@@ -47,7 +47,7 @@ func meetTheWorld(t *testing.T, seed uint64) (half, most int, w *travelWorld) {
 	})
 	w.rng = rand.New(rand.NewPCG(seed, 24))
 	movedBy := map[wamble.BoardID]uint64{} // shards, one bit each
-	met := map[wamble.SessionID]uint64{}   // shards whose players have moved on boards that he got
+	met := map[wamble.SessionID]uint64{}   // shards whose players have moved on the boards that each session got
 	since, all := map[wamble.SessionID]int{}, []int{}
 	for round := range rounds {
 		var count []ShardCount
@@ -69,7 +69,7 @@ func meetTheWorld(t *testing.T, seed uint64) (half, most int, w *travelWorld) {
 				}
 				met[id], since[id] = 0, 0
 			}
-			s.step(&turn{session: id, choice: 3 * (w.rng.Uint64() >> 2)}) // he gets the next one
+			s.step(&turn{session: id, choice: 3 * (w.rng.Uint64() >> 2)}) // the player gets the next one
 			for len(s.groups) > 0 {
 				s.sync()
 			}
@@ -79,7 +79,7 @@ func meetTheWorld(t *testing.T, seed uint64) (half, most int, w *travelWorld) {
 			}
 		}
 	}
-	for _, n := range since { // those who still wait
+	for _, n := range since { // the sessions that still wait
 		all = append(all, n)
 	}
 	slices.Sort(all)

@@ -14,7 +14,7 @@ import (
 	"wamble/internal/spectate"
 )
 
-// newTravelShards returns so many of the four shards of a world.
+// newTravelShards returns n of the four shards of a world.
 func newTravelShards(t *testing.T, n int, options func(*config.Profile)) *travelWorld {
 	w := &travelWorld{
 		t: t, rng: rand.New(rand.NewPCG(7, 24)), now: time.Unix(1_800_000_000, 0).UTC(),
@@ -29,12 +29,12 @@ func newTravelShards(t *testing.T, n int, options func(*config.Profile)) *travel
 	return w
 }
 
-// discard takes intents that nobody needs.
+// discard drops all intents.
 type discard struct{}
 
 func (discard) Add(intent.Intent) {}
 
-// sentNow are the boards that were sent since the groups were forgotten last.
+// sentNow returns the boards that were sent since the groups were last cleared.
 func (s *travelShard) sentNow() (boards []wamble.BoardID) {
 	for _, g := range s.groups {
 		for _, f := range g.frames {
@@ -52,12 +52,12 @@ func (s *travelShard) sentNow() (boards []wamble.BoardID) {
 	return boards
 }
 
-// TestLookedAtStays: a board that somebody watches or predicts on is not sent to another
-// shard; when nobody looks any more it is.
+// TestLookedAtStays: a board that is watched or predicted on is not sent to another shard
+// until that ends.
 func TestLookedAtStays(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		look   func(p *Profile, b *board.Board) bool // false: nobody may
+		look   func(p *Profile, b *board.Board) bool // returns false if it is not allowed
 		turnTo func(p *Profile, b *board.Board)      // something else
 	}{
 		{"watched", func(p *Profile, b *board.Board) bool {
@@ -105,8 +105,8 @@ func TestLookedAtStays(t *testing.T) {
 	}
 }
 
-// TestSmallWorldIsOnePool: boards of shards that are closed, and have no players, go to the
-// one that is open: a small world is one pool.
+// TestSmallWorldIsOnePool: boards of closed shards without players go to the one that is
+// open: a small server is one pool.
 func TestSmallWorldIsOnePool(t *testing.T) {
 	w := newTravelShards(t, 4, nil)
 	boards := map[wamble.BoardID]bool{}
@@ -147,8 +147,8 @@ func TestSmallWorldIsOnePool(t *testing.T) {
 }
 
 // TestNobodyAnswersHimselfInAShard: players who are alone in shards, open or closed, get
-// boards that others have moved on, though nobody else is where they are; and boards do not
-// pile up.
+// boards that others have moved on, though they are the only players of their shard; and
+// boards do not pile up.
 func TestNobodyAnswersHimselfInAShard(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -197,9 +197,9 @@ func TestNobodyAnswersHimselfInAShard(t *testing.T) {
 			for _, s := range w.shards {
 				boards += s.p.boards.Len()
 			}
-			t.Logf("%d of %d answers were to himself, %d boards", own, answers, boards)
+			t.Logf("%d of %d answers were to own moves, %d boards", own, answers, boards)
 			if answers < rounds/4 || own > answers/10 {
-				t.Errorf("%d of %d answers were to himself, want one in ten at most", own, answers)
+				t.Errorf("%d of %d answers were to own moves, want one in ten at most", own, answers)
 			}
 			if boards > 60 {
 				t.Errorf("there are %d boards", boards)

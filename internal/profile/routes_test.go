@@ -9,7 +9,7 @@ import (
 	"wamble/wire"
 )
 
-// TestRoutes: every request has exactly one row, and nothing else has.
+// TestRoutes: every request has exactly one row, and other control codes have none.
 func TestRoutes(t *testing.T) {
 	rows := map[wire.Control]int{}
 	for _, row := range routes {
@@ -39,8 +39,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestCapabilities: a session may do what the policy allows and is not switched
-// off.
+// TestCapabilities: a session may do what the policy allows and what is not switched off.
 func TestCapabilities(t *testing.T) {
 	p := New(Options{Config: configOf(t, ""), Now: epoch})
 	if got, want := p.caps(nil), wire.MayAttachIdentity|wire.MayLogout|wire.MayMove|wire.MayReadStats|wire.MayReadLeaderboard|wire.MayWatchSummary|wire.MayWatchFocus|wire.MaySeeGameMode; got != want {

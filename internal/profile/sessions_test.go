@@ -11,8 +11,7 @@ import (
 	"wamble/wire"
 )
 
-// sessionsOf asks for a player's sessions, or revokes some, and returns those that
-// he is told of.
+// sessionsOf asks for a player's sessions, or revokes some, and returns the listed ones.
 func (r *rig) sessionsOf(from wamble.Peer, packet []byte) string {
 	r.t.Helper()
 	r.step(&Packet{Peer: from, Data: packet})
@@ -63,7 +62,7 @@ func threeSessions(t *testing.T) (r *rig, one, two, cold wamble.Token) {
 	return r, one, two, cold
 }
 
-// TestListSessions: whoever asks is told of all sessions of his identity.
+// TestListSessions: a player gets all sessions of their identity.
 func TestListSessions(t *testing.T) {
 	r, one, two, _ := threeSessions(t)
 	if got, want := r.sessionsOf(peerAt(1), namePacket(wire.GetSessions{}, one, 20)), "1 own, 2, 700"; got != want {
@@ -81,7 +80,7 @@ func TestListSessions(t *testing.T) {
 	expect(t, r.send(peerAt(3), revokePacket(alone, 21, 1)), "ACK 21", `ERROR 1001 "log in first"`)
 }
 
-// TestRevoke: a session that is revoked ends at once, wherever it is, and in the store.
+// TestRevoke: a revoked session ends at once, in whichever profile it is, and in the store.
 func TestRevoke(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
@@ -95,7 +94,7 @@ func TestRevoke(t *testing.T) {
 		{"one in the store", 700, "1 own, 2", true, false, "", true},
 		{"all others", 0, "1 own", false, false, "6 this session was ended from another one of yours", true},
 		{"nobody's", 99, "1 own, 2, 700", true, true, "", true},
-		{"his own", 1, "", true, true, "", false},
+		{"their own", 1, "", true, true, "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r, one, two, cold := threeSessions(t)

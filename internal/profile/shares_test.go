@@ -15,7 +15,7 @@ func portOf(host byte, port int) wamble.Peer {
 	return wamble.Peer{Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, host}), uint16(port))}
 }
 
-// arrive says hello from an address and acknowledges the answer, if there is one.
+// arrive says hello from an address and acknowledges the answer, if one comes.
 func (r *rig) arrive(from wamble.Peer, ext ...wire.Field) (token wamble.Token, board wamble.BoardID) {
 	r.t.Helper()
 	r.sent = nil
@@ -33,8 +33,8 @@ func (r *rig) arrive(from wamble.Peer, ext ...wire.Field) (token wamble.Token, b
 	return token, board
 }
 
-// One host holds everything and never falls silent: whoever comes from another
-// one plays at once, at the cost of that host's idlest player alone.
+// One host holds everything and is never silent: a player from another one plays at once, at
+// the cost of that host's idlest player alone.
 func TestOneHostCannotTakeEverything(t *testing.T) {
 	for _, tc := range []struct{ name, conf string }{
 		{"sessions", `(def max-players 8)`},
@@ -82,7 +82,7 @@ func TestOneHostCannotTakeEverything(t *testing.T) {
 	}
 }
 
-// Hellos from invented addresses, which nobody confirms, take neither the place of
+// Hellos from invented addresses, which are never confirmed, take neither the place of
 // players nor that of a newcomer who answers.
 func TestUnconfirmedMakeRoomFirst(t *testing.T) {
 	r := newRig(t, `(def max-players 8) (def max-client-sessions 8) (def min-boards 8) (def max-boards 8)`)
@@ -97,10 +97,10 @@ func TestUnconfirmedMakeRoomFirst(t *testing.T) {
 	}
 	r.sent = nil
 	if got := r.send(portOf(1, 1000), legalPacket(first, board, 2, 12)); !strings.Contains(got, "LEGAL_MOVES") {
-		t.Errorf("the first player lost his board: %s", got)
+		t.Errorf("the first player lost their board: %s", got)
 	}
 	if got := r.send(portOf(1, 1001), legalPacket(second, other, 2, 12)); !strings.Contains(got, "LEGAL_MOVES") {
-		t.Errorf("the second player lost his board: %s", got)
+		t.Errorf("the second player lost their board: %s", got)
 	}
 	if token, board := r.arrive(portOf(9, 2000)); token.IsZero() || board == 0 {
 		t.Errorf("a newcomer got token %v and board %d", token, board)

@@ -12,8 +12,8 @@ import (
 	"wamble/wire"
 )
 
-// A player is told with every move whether his board is one of Chess960. (In a
-// hello the bit means something else as well.)
+// A player is told with every move whether their board is one of Chess960. (In a hello the
+// bit means something else as well.)
 func TestShowsChess960(t *testing.T) {
 	for interval, want := range map[int]wire.Flags{0: wire.FlagBoardIs960, -1: 0} {
 		r := newRig(t, fmt.Sprintf("(def min-boards 2) (def chess960-interval %d)", interval))
@@ -27,8 +27,8 @@ func TestShowsChess960(t *testing.T) {
 	}
 }
 
-// The last move is not shown when nothing stands where it went: castling in
-// Chess960 is written as king takes rook.
+// The last move is not shown when its target square is empty: castling in Chess960 is written
+// as king takes rook.
 func TestLastMove(t *testing.T) {
 	for uci, want := range map[string]bool{"e1a1": false, "e1e2": true} {
 		pool := board.New(board.Options{MaxMoves: 1000}, func() (wamble.BoardID, bool) { return 0, false }, rand.New(rand.NewPCG(1, 2)))
@@ -48,7 +48,7 @@ func TestLastMove(t *testing.T) {
 	}
 }
 
-// deaf forgets all intents.
+// deaf drops all intents.
 type deaf struct{}
 
 func (deaf) Add(intent.Intent) {}

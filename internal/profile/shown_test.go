@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestShownMoves: if the host wants it, it is kept which last move a player was
-// shown; of a board without moves there is none.
+// TestShownMoves: if the host enables it, the last move that a player was shown is stored; a
+// board without moves has none.
 func TestShownMoves(t *testing.T) {
 	for _, tc := range []struct{ conf, want string }{
 		{"", ""},
@@ -24,12 +24,12 @@ func TestShownMoves(t *testing.T) {
 		r.send(peerAt(1), movePacket(token, first, 4, "e7e5"))
 		r.send(peerAt(1), ackPacket(token, 4))
 		r.send(peerAt(1), helloPacket(token, 5))
-		r.wait(2 * time.Second) // it rides along, or goes alone after a while
+		r.wait(2 * time.Second) // it goes with another frame, or alone after a while
 		r.apply()
 		var got []string
 		for _, s := range r.store.shown {
 			board := s.Board
-			if first == 2 { // which one he got first is chance
+			if first == 2 { // which one the player got first is chance
 				board = 3 - board
 			}
 			got = append(got, fmt.Sprintf("%d sees %s on board %d", s.Session, s.UCI, board))

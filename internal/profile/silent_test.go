@@ -9,10 +9,10 @@ import (
 	"wamble/wire"
 )
 
-// TestPlayerWithoutAcks: a client that never acknowledges, as the C library on
-// UDP, thinks for longer than unconfirmed-timeout, and somebody else gets the board
-// that he was shown. Whatever he asks next about it, he is shown another one, or told
-// that there is none, and plays on.
+// TestPlayerWithoutAcks: a client that never acknowledges, as the C library on UDP, thinks
+// for longer than unconfirmed-timeout, and another player gets the board that it was shown.
+// With the next request about it, the client is shown another board, or told that none is
+// free, and plays on.
 func TestPlayerWithoutAcks(t *testing.T) {
 	for name, ask := range map[string]func(wamble.Token, wamble.BoardID, uint32) []byte{
 		"legal moves": func(token wamble.Token, id wamble.BoardID, seq uint32) []byte { return legalPacket(token, id, seq, 12) },
@@ -47,13 +47,13 @@ func TestPlayerWithoutAcks(t *testing.T) {
 				t.Fatalf("no BOARD_UPDATE after the answer: %s", r.took())
 			}
 			if got := r.send(peerAt(1), movePacket(me.Token, next.Board, 3, "e2e4")); !strings.Contains(got, "BOARD_UPDATE") {
-				t.Errorf("his next move is answered by %s", got)
+				t.Errorf("the next move is answered by %s", got)
 			}
 		})
 	}
 }
 
-// TestLostBoardNoneLeft: who was shown a board that others hold now is told so.
+// TestLostBoardNoneLeft: a player who was shown a board that others hold now is told so.
 func TestLostBoardNoneLeft(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def unconfirmed-timeout 60)")
 	r.step(&Packet{Peer: peerAt(1), Data: helloPacket(wamble.Token{}, 1)})
@@ -83,6 +83,6 @@ func TestAnyPacketConfirms(t *testing.T) {
 	r.send(peerAt(1), encode(wire.Header{Token: me.Token, Seq: 2}, wire.GetPlayerStats{}))
 	r.wait(5 * time.Minute)
 	if got := r.send(peerAt(1), movePacket(me.Token, me.Board, 3, "e2e4")); !strings.Contains(got, "BOARD_UPDATE") {
-		t.Errorf("his move is answered by %s", got)
+		t.Errorf("the move is answered by %s", got)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// handOverAhead is handOver with what was written ahead, while a player plays on.
+// handOverAhead is handOver with slices written ahead, while a player plays on.
 func handOverAhead(t testing.TB, r *rig, play func()) *rig {
 	t.Helper()
 	a := r.p.boards.BeginAhead(3)
@@ -34,9 +34,9 @@ func handOverAhead(t testing.TB, r *rig, play func()) *rig {
 	return next
 }
 
-// TestAdoptAhead: a profile serves before it has taken in what was written ahead. A move
-// that was made meanwhile is there, all boards are counted, and nothing is missing in the
-// end, without anybody asking.
+// TestAdoptAhead: a profile serves before it has read the slices that were written ahead. A
+// move that was made meanwhile is there, all boards are counted, and all are read in the end
+// without a request for them.
 func TestAdoptAhead(t *testing.T) {
 	r := newRig(t, "(def min-boards 1000)")
 	for range 20 {
@@ -92,7 +92,8 @@ func TestAdoptAhead(t *testing.T) {
 			t.Fatalf("board %d is not there, or has fewer moves", b.ID())
 		}
 	}
-	// One that was not told of what is ahead is refused, as is a shelf without its snapshot.
+	// A snapshot without the slices written ahead is refused, as are slices without their
+	// snapshot.
 	state, err := next.p.Snapshot(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"wamble/wire"
 )
 
-// handOver lets another profile, with the same chance, adopt the state of r's,
-// and returns a rig around it that shares the store.
+// handOver lets another profile, with the same random numbers, adopt the state of r's, and
+// returns a rig around it that shares the store.
 func handOver(t testing.TB, r *rig) *rig {
 	t.Helper()
 	state, err := r.p.Snapshot(nil)
@@ -31,7 +31,7 @@ func handOver(t testing.TB, r *rig) *rig {
 	next.options.Now = r.now
 	next.p = New(next.options)
 	next.step(&Adopt{Data: state})
-	clear(state) // nobody looks at it any more
+	clear(state) // the profile no longer reads it
 	if len(next.out.Troubles) > 0 {
 		t.Fatal(next.out.Troubles)
 	}
@@ -49,7 +49,7 @@ func handOver(t testing.TB, r *rig) *rig {
 // for byte.
 func TestAdopt(t *testing.T) {
 	old := newRig(t, "(def min-boards 6) (def reservation-timeout 100)")
-	// Numbers for hours at any rate: how fast they were taken is not in a state.
+	// Numbers for hours at any rate: the rate of use is not part of a state.
 	for _, s := range []wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs} {
 		old.step(&Leased{Sequence: s, Blocks: []wamble.Block{{First: 1 << 20, Count: 1 << 17}}})
 	}
@@ -112,7 +112,7 @@ func textOf(out *Output) string {
 	return b.String()
 }
 
-// TestAdoptPolicy: what the host has said still holds.
+// TestAdoptPolicy: the host's commands still hold.
 func TestAdoptPolicy(t *testing.T) {
 	old := newRig(t, "(def min-boards 2)")
 	for _, b := range []Ban{
@@ -173,8 +173,7 @@ func TestAdoptWaiting(t *testing.T) {
 	}
 }
 
-// TestSnapshotHeld: while something is not durable there is no state to hand
-// over.
+// TestSnapshotHeld: while something is not durable a snapshot is refused.
 func TestSnapshotHeld(t *testing.T) {
 	r := newRig(t, "(def min-boards 2)")
 	token, id := r.join(1)
@@ -189,7 +188,7 @@ func TestSnapshotHeld(t *testing.T) {
 	}
 }
 
-// TestAdoptRefuses: what cannot be adopted changes nothing.
+// TestAdoptRefuses: a state that cannot be adopted changes nothing.
 func TestAdoptRefuses(t *testing.T) {
 	r := newRig(t, "(def min-boards 3)")
 	r.join(1)

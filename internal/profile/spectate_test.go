@@ -26,8 +26,8 @@ const (
 	focusKeys   = "spectate.state board.ply board.version"
 )
 
-// TestSpectate: each answer and each refusal, through packets. Players one and
-// two hold boards 1 and 2, and two asks.
+// TestSpectate: each answer and each refusal, through packets. Players one and two hold
+// boards 1 and 2, and two asks.
 func TestSpectate(t *testing.T) {
 	const trusted = ` (policy-allow "*" "trust.tier" "*" 3)`
 	const withAdmins = "(def max-spectators 1) (def admin-trust-level 3)" + trusted
@@ -82,7 +82,7 @@ func TestSpectate(t *testing.T) {
 			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", `ERROR 1002 ""`}},
 		{"the policy denies only the summary", `(policy-deny "*" "spectate.access" "*" "" "" () () "mode" "summary")`, nil,
 			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
-		{"full, but the policy lets him pass", `(def max-spectators 0) (policy-allow "*" "spectate.capacity_bypass" "*" 0)`, nil,
+		{"full, but the policy lets them pass", `(def max-spectators 0) (policy-allow "*" "spectate.capacity_bypass" "*" 0)`, nil,
 			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
 		{"trust by the policy", `(def spectator-visibility 5) (policy-allow "*" "trust.tier" "*" 5)`, nil,
 			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
@@ -123,8 +123,8 @@ func TestSpectateByNobody(t *testing.T) {
 	expect(t, r.send(peerAt(1), stopPacket(wamble.Token{9}, 3)), "ACK 3", "SPECTATE_UPDATE 08  spectate.state")
 }
 
-// updates are the unreliable packets to one peer that show boards to spectators:
-// nobody acknowledges the others, so that they come again.
+// updates returns the unreliable packets to one peer that show boards to spectators. Reliable
+// ones are left out: without an ACK they are repeated.
 func (r *rig) updates(to wamble.Peer) []string {
 	var lines []string
 	for _, s := range r.sent {
@@ -136,7 +136,7 @@ func (r *rig) updates(to wamble.Peer) []string {
 	return lines
 }
 
-// TestWatching: what a watcher is shown of a game, until it ends and after.
+// TestWatching: the updates of a game that a watcher is sent, until it ends and after.
 func TestWatching(t *testing.T) {
 	r, one, two := predictors(t, "(def max-moves-per-board 2)")
 	at := r.at(two)
@@ -144,7 +144,7 @@ func TestWatching(t *testing.T) {
 	r.ask(one, movePacket(one, 1, 9, "e2e4"))
 	r.wait(100 * time.Millisecond)
 	expect(t, strings.Join(r.updates(at), "\n"), "SPECTATE_UPDATE 88 "+afterE4+" board 1 last_move.from last_move.to board.ply board.version")
-	// Nobody sees what is not durable.
+	// No watcher sees what is not durable.
 	r.stuck = true
 	r.step(&Packet{Peer: at, Data: movePacket(two, 2, 10, "d2d4")})
 	r.wait(2 * time.Second)
@@ -181,7 +181,7 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// TestSlowWatching: a brownout makes updates rarer.
+// TestSlowWatching: under brownout updates are rarer.
 func TestSlowWatching(t *testing.T) {
 	count := func(slow bool) int {
 		r, one, two := predictors(t, "(def max-boards 3)")
@@ -204,8 +204,8 @@ func TestSlowWatching(t *testing.T) {
 	}
 }
 
-// audienceOptions are the options of predict and spectate, each with what it
-// changes: something is tried with the defaults and with the option set.
+// audienceOptions are the options of predict and spectate, each with its effect: a request is
+// tried with the defaults and with the option set.
 var audienceOptions = []struct {
 	option, set      string // set: what is defined beside the scenery
 	scenery          string
@@ -302,7 +302,7 @@ func watches(board wamble.BoardID) func(r *rig, one, two wamble.Token) string {
 	return func(r *rig, _, two wamble.Token) string { return r.ask(two, watchPacket(two, board, 20, 0)) }
 }
 
-// sees counts what a watcher is shown of a move.
+// sees counts the updates that show a watcher a move.
 func sees(board wamble.BoardID) func(r *rig, one, two wamble.Token) string {
 	return func(r *rig, one, two wamble.Token) string {
 		r.ask(two, watchPacket(two, board, 20, 0))

@@ -20,15 +20,15 @@ func (r *rig) collect() *StoreEvents {
 	return all
 }
 
-// TestEventsOfRating: what a game brings its players is known in a profile that
-// shares the store, also of a session that is only there.
+// TestEventsOfRating: a game's changes of ratings reach a profile that shares the store, also
+// for a session that is only there.
 func TestEventsOfRating(t *testing.T) {
 	red := beforeTheEnd(t, "", fools, []wamble.SessionID{101, 102, 101, 102}, 101)
 	blue := newRig(t, "")
 	for _, s := range []wamble.SessionID{101, 102} {
 		blue.step(&RestoreSession{Session: *red.store.session(s), Answer: &Answer{Player: &wamble.Player{Stats: wamble.Stats{Rating: 1200}}}})
 	}
-	red.p.sessions.Kick(red.now, red.p.sessions.ByID(101)) // he is only in blue
+	red.p.sessions.Kick(red.now, red.p.sessions.ByID(101)) // the player is only in blue
 	events := red.collect()
 	red.end(102, "d8h4")
 	blue.step(events)
@@ -41,9 +41,9 @@ func TestEventsOfRating(t *testing.T) {
 	}
 }
 
-// TestEventsArePassedOn: two sessions of a player are in two shards, and his game ends in a
-// third one, which knows neither. The shard of the one that moved tells the other, and
-// nobody counts it twice.
+// TestEventsArePassedOn: two sessions of a player are in two shards, and their game ends in a
+// third one, which has neither. The shard of the one that moved tells the other, and the
+// points count once.
 func TestEventsArePassedOn(t *testing.T) {
 	store, key := newMemory(), wamble.PublicKey{7}
 	shard := func(index int) (*rig, *session.Session) {
@@ -77,9 +77,9 @@ func TestEventsArePassedOn(t *testing.T) {
 	}
 }
 
-// TestEventsOfLogin: a login elsewhere makes the session one of the identity here, under
-// its new token; a logout elsewhere ends it, frees its board and says so. Neither is
-// stored twice.
+// TestEventsOfLogin: a login in another profile makes the session here one of the identity,
+// under its new token; a logout there ends it, frees its board and says so. Neither is stored
+// twice.
 func TestEventsOfLogin(t *testing.T) {
 	r := newRig(t, "")
 	token, _ := r.join(1)
@@ -109,8 +109,8 @@ func TestEventsOfLogin(t *testing.T) {
 	}
 }
 
-// TestEventsOfErasure: an identity that was erased elsewhere is nobody's here, and its
-// sessions are over.
+// TestEventsOfErasure: an identity that was erased in another profile is removed here, and
+// its sessions have ended.
 func TestEventsOfErasure(t *testing.T) {
 	r := newRig(t, "")
 	token, _ := r.join(1)
@@ -122,8 +122,8 @@ func TestEventsOfErasure(t *testing.T) {
 	}
 }
 
-// TestStoredTrustMayBeBehind: what the store says of the trust in a player counts
-// only when it has what the host has set last.
+// TestStoredTrustMayBeBehind: the trust in a player that the store has counts only when the
+// store has the host's last command.
 func TestStoredTrustMayBeBehind(t *testing.T) {
 	r := newRig(t, "")
 	token, _ := r.join(1)
@@ -144,8 +144,8 @@ func TestStoredTrustMayBeBehind(t *testing.T) {
 	}
 }
 
-// TestOldTrustEvent: what another profile tells of an earlier command does not undo a
-// later one, by session or by key.
+// TestOldTrustEvent: another profile's event of an earlier command does not undo a later one,
+// by session or by key.
 func TestOldTrustEvent(t *testing.T) {
 	r := newRig(t, "")
 	token, _ := r.join(1)
@@ -171,8 +171,8 @@ func TestOldTrustEvent(t *testing.T) {
 	}
 }
 
-// TestLoginIsPublished: who logs in, and out, is told to other profiles with the durable index of
-// what was decided.
+// TestLoginIsPublished: logins and logouts are sent to other profiles with the durable index
+// of their frame.
 func TestLoginIsPublished(t *testing.T) {
 	r := newRig(t, "")
 	token, _ := r.join(1)

@@ -30,7 +30,7 @@ func (in *turn) apply(p *Profile, out *Output) {
 		}
 		p.seal(out)
 		if in.choice%3 == 0 {
-			return // he thinks
+			return // the player thinks
 		}
 	}
 	b := p.boards.Held(in.session)
@@ -53,8 +53,8 @@ type travelRow struct {
 	shard int
 }
 
-// travelShard is one shard of the model with its journal. What is in groups is not
-// durable, what is in the journal is, and what is behind applied the store lacks.
+// travelShard is one shard of the model with its journal. Messages in groups are not durable,
+// those in the journal are, and those after applied are not in the store.
 type travelShard struct {
 	w       *travelWorld
 	index   int
@@ -83,15 +83,14 @@ type travelWorld struct {
 	rows     map[wamble.BoardID]*travelRow
 	arrivals map[wamble.BoardID]int
 	shards   []*travelShard
-	next     int64                 // the first number that nobody has
-	options  func(*config.Profile) // changes them; nil: nobody does
+	next     int64                 // the first unused number
+	options  func(*config.Profile) // changes the configuration; may be nil
 	traffic  struct{ sent, crashed, resumed, adopted int }
 }
 
-// TestTransfer: boards travel between four shards that crash, come back from the store or
-// from slices and tail, or are handed to another process. At every moment a board is in
-// one memory at most, no move is lost or made twice, and in the end every board is where
-// its row says.
+// TestTransfer: boards move between four shards that crash, come back from the store or from
+// slices and tail, or are handed to another process. At every moment a board is in one memory
+// at most, no move is lost or made twice, and in the end every board is where its row says.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
 	seeds := prooftest.Sized(15, 100, 3000)
@@ -160,7 +159,7 @@ func (w *travelWorld) leased(s *travelShard, l Lease, first int64) {
 	s.step(&Leased{Sequence: l.Sequence, Blocks: []wamble.Block{{First: first, Count: int64(l.Count)}}})
 }
 
-// check: a board is in one memory at most.
+// check checks that a board is in one memory at most.
 func (w *travelWorld) check() {
 	at := map[wamble.BoardID]int{}
 	for _, s := range w.shards {
@@ -176,7 +175,7 @@ func (w *travelWorld) check() {
 	}
 }
 
-// happen lets something happen somewhere.
+// happen makes a random event happen in a shard.
 func (w *travelWorld) happen() {
 	s := w.shards[w.rng.IntN(len(w.shards))]
 	switch w.rng.IntN(24) {
@@ -195,7 +194,7 @@ func (w *travelWorld) happen() {
 	case 11, 12, 13:
 		if s.polled != nil {
 			s.step(s.polled)
-			if w.rng.IntN(3) > 0 { // else it is told twice
+			if w.rng.IntN(3) > 0 { // else it is delivered twice
 				s.polled = nil
 			}
 		}
@@ -326,7 +325,7 @@ func (s *travelShard) walk() {
 	s.walked, s.walking, s.slices = s.slices, nil, nil
 }
 
-// crash begins anew from the store, after the journal has gone there.
+// crash restores the shard from the store, after the journal has been applied.
 func (s *travelShard) crash() {
 	s.die()
 	s.begin()
@@ -341,7 +340,7 @@ func (s *travelShard) crash() {
 	s.step(&Ready{})
 }
 
-// die forgets what is not durable.
+// die drops what is not durable, as a crash does.
 func (s *travelShard) die() {
 	if s.walking != nil {
 		s.stop()
@@ -352,7 +351,7 @@ func (s *travelShard) die() {
 	}
 }
 
-// resume begins anew from slices and tail, while the store may be behind.
+// resume restores the shard from slices and tail, while the store may be behind.
 func (s *travelShard) resume() {
 	s.die()
 	if len(s.walked) == 0 {
@@ -372,7 +371,7 @@ func (s *travelShard) resume() {
 	s.step(&Applied{Seq: uint64(s.applied)})
 }
 
-// handOff lets another process go on.
+// handOff lets another process adopt the shard's state.
 func (s *travelShard) handOff() {
 	for len(s.groups) > 0 {
 		s.sync()
@@ -389,8 +388,8 @@ func (s *travelShard) handOff() {
 	s.step(&Adopt{Data: state})
 }
 
-// TestShareWithNeedy: in a world that is full a shard with hardly any free board gets one at
-// once, and nobody else does: boards that went to others would be sent on and on.
+// TestShareWithNeedy: if no more boards may be made, a shard with hardly any free board gets
+// one at once, and no other shard does: boards that went to others would be sent on and on.
 func TestShareWithNeedy(t *testing.T) {
 	w := &travelWorld{t: t, rng: rand.New(rand.NewPCG(1, 24)), now: time.Unix(1_800_000_000, 0).UTC(), next: 1}
 	s := &travelShard{w: w}
@@ -420,8 +419,8 @@ func TestShareWithNeedy(t *testing.T) {
 	}
 }
 
-// TestNobodyHoards: a shard whose players make many moves sends boards to one that is open
-// and has no players only until that has as many for the players who may come.
+// TestNobodyHoards: a shard whose players make many moves sends boards to an open one without
+// players only until that has as many for the players who may come.
 func TestNobodyHoards(t *testing.T) {
 	w := &travelWorld{t: t, rng: rand.New(rand.NewPCG(1, 24)), now: time.Unix(1_800_000_000, 0).UTC(), next: 1}
 	s := &travelShard{w: w}
@@ -447,7 +446,7 @@ func (w *travelWorld) settle() {
 	}
 	for range 6 {
 		for _, s := range w.shards {
-			s.p.transfers.moves = s.p.stats.Moves // nobody is to send one more board
+			s.p.transfers.moves = s.p.stats.Moves // no shard should send one more board
 			s.step(world)
 			for len(s.groups) > 0 {
 				s.sync()
@@ -483,8 +482,8 @@ func (w *travelWorld) settle() {
 	}
 }
 
-// TestFillInParts: of the boards that max-boards leaves a shard makes its part in one step:
-// the others may fill at the same moment.
+// TestFillInParts: of the boards that max-boards still allows, a shard makes only its share
+// in one step: the others may fill up at the same moment.
 func TestFillInParts(t *testing.T) {
 	cfg := config.Defaults().Default
 	cfg.Boards.MinBoards, cfg.Boards.MaxBoards = 100, 100

@@ -8,9 +8,9 @@ import (
 	"wamble/wire"
 )
 
-// A client whose token the server does not know is told so, whatever it asks for
-// first and in how few bytes: an ACK alone would freeze it. Who leaves has
-// nothing to be told, and terms, which may be long, wait for the proof.
+// A client with an unknown token is told so, whatever its first request is and in how few
+// bytes: an ACK alone would freeze it. A goodbye needs no answer, and terms, which may be
+// long, wait for the proof of address.
 func TestUnknownTokenIsAnswered(t *testing.T) {
 	h := wire.Header{Token: wamble.Token{9}, Board: 1, Seq: 1}
 	uci, err := wire.MakeUCI("e2e4")

@@ -9,20 +9,19 @@ import (
 	"wamble"
 )
 
-// unlimited turns off what link limits before.
+// unlimited turns off the limits of package link.
 const unlimited = `(def min-boards 4) (def rate-limit-requests-per-sec 0) (def rate-limit-ip-requests-per-sec 0) (def new-players-per-ip-per-min 0) (def max-client-sessions 100000)
 `
 
-// invented is a token that nobody has.
+// invented returns a token without a session.
 func invented(n int) (token wamble.Token) {
 	binary.BigEndian.PutUint32(token[:], uint32(n)+1)
 	token[15] = 0xaa
 	return token
 }
 
-// TestUnknownTokenIsRemembered: a token that the store does not know, or could
-// not look for, costs one load in half a second; one that it knows is found
-// afterwards.
+// TestUnknownTokenIsRemembered: a token that the store does not have, or could not look for,
+// costs one load in half a second; one that it has is found afterwards.
 func TestUnknownTokenIsRemembered(t *testing.T) {
 	for outcome, want := range map[Outcome]string{
 		NotFound: `ERROR 1007 "unknown player"`, Away: `ERROR 1006 "database away"`, Broken: `ERROR 1006 "database error"`,
@@ -63,8 +62,8 @@ func TestUnknownTokensAreFew(t *testing.T) {
 	}
 }
 
-// TestLoadsAreFair: while the store is slow, invented tokens from one host or from
-// many leave room for players, and for whoever returns.
+// TestLoadsAreFair: while the store is slow, invented tokens from one host or from many leave
+// capacity for players, and for those who return.
 func TestLoadsAreFair(t *testing.T) {
 	packets := map[string]func(n int) []byte{
 		"legal moves": func(n int) []byte { return legalPacket(invented(n), 1, uint32(n)+1, 12) },
@@ -100,10 +99,10 @@ func TestLoadsAreFair(t *testing.T) {
 	}
 }
 
-// TestInventedTokensCostFewQueries: 20,000 legal-move requests in a second with
-// invented tokens, from one host or from as many as there are packets, cost a
-// budget of queries. Whoever returns meanwhile is served, even from the same host,
-// and any number at once; when it is over nothing is left of it.
+// TestInventedTokensCostFewQueries: 20,000 legal-move requests in a second with invented
+// tokens, from one host or from as many as there are packets, cost a bounded number of
+// queries. Players who return meanwhile are served, even from the same host, and any number
+// at once; when it is over nothing of it is kept.
 func TestInventedTokensCostFewQueries(t *testing.T) {
 	const flood = 20000
 	for _, tc := range []struct{ hosts, most int }{{1, 64 + 16 + 1}, {flood, 256 + 256 + 1}} {
@@ -150,9 +149,8 @@ func TestInventedTokensCostFewQueries(t *testing.T) {
 	}
 }
 
-// TestRefusedUnknownTokenIsForgotten: a host that has sent too many unknown tokens is
-// told once a second, without an ACK, so that the same request is new when it is
-// repeated later.
+// TestRefusedUnknownTokenIsForgotten: a host that has sent too many unknown tokens is refused
+// once a second, without an ACK, so that the same request is new when it is repeated later.
 func TestRefusedUnknownTokenIsForgotten(t *testing.T) {
 	r := newRig(t, unlimited)
 	for n := range 100 {

@@ -9,8 +9,8 @@ import (
 	"wamble/wire"
 )
 
-// TestVisitsAreCounted: a visit sees the end of a game if it comes before the visitor
-// leaves, and he has moved in the game since he came.
+// TestVisitsAreCounted: a visit sees the end of a game if it comes before the visitor leaves,
+// and they have moved in the game since they came.
 func TestVisitsAreCounted(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1) (def max-moves-per-board 2)")
 	expectVisits := func(visits, sawEnd uint64) {
@@ -36,15 +36,15 @@ func TestVisitsAreCounted(t *testing.T) {
 	r.send(streamAt(3), encode(wire.Header{Token: first, Seq: 5}, wire.ClientGoodbye{}))
 	r.step(&PeerClosed{Peer: streamAt(3)})
 	expectVisits(3, 1)
-	// And one says nothing more.
+	// And one sends nothing more.
 	r.joinBy(streamAt(4))
 	r.wait(10 * time.Minute)
 	expectVisits(4, 1)
 }
 
 // TestVisitSeesAnEndElsewhere: a game that ends in another shard, after a move of the
-// visitor, is an end that he sees, though it brought him nothing; one in which he moved
-// before his visit is not.
+// visitor, is an end that they see, though it brought them nothing; one in which they moved
+// before their visit is not.
 func TestVisitSeesAnEndElsewhere(t *testing.T) {
 	shard := func(index int, store *memory) *rig {
 		r := &rig{t: t, now: epoch.Add(time.Hour), store: store}
@@ -58,7 +58,7 @@ func TestVisitSeesAnEndElsewhere(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name  string
-		moved time.Duration // after he came
+		moved time.Duration // after the visitor came
 		want  uint64
 	}{
 		{"moved during the visit", time.Minute, 1},

@@ -9,8 +9,8 @@ import (
 	"wamble/wire"
 )
 
-// waiting says hello over a connection when no board is free, and returns the token and
-// the place on the list.
+// waiting says hello over a connection when no board is free, and returns the token and the
+// place on the list.
 func (r *rig) waiting(n int) (wamble.Token, int64) {
 	r.t.Helper()
 	hello := encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 1))
@@ -22,8 +22,8 @@ func (r *rig) waiting(n int) (wamble.Token, int64) {
 	return p.Token, place
 }
 
-// shownTo returns the board that was pushed to a connection since the last call that read
-// what was sent, 0 if none was.
+// shownTo returns the board that was pushed to a connection since the last call that read the
+// sent packets, 0 if none was.
 func (r *rig) shownTo(n int) (board wamble.BoardID) {
 	for _, s := range r.sent {
 		if h, _ := wire.Peek(s.packet); s.to == streamAt(n) && h.Ctrl == wire.CtrlBoardUpdate {
@@ -33,8 +33,8 @@ func (r *rig) shownTo(n int) (board wamble.BoardID) {
 	return board
 }
 
-// TestWaitingIsAQueue: who waits longest gets the next board and is shown it; who has just
-// moved waits behind them.
+// TestWaitingIsAQueue: the player who waits longest gets the next board and is shown it; one
+// who has just moved waits behind them.
 func TestWaitingIsAQueue(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	token, id := r.joinBy(streamAt(1))
@@ -71,8 +71,8 @@ func TestWaitingIsAQueue(t *testing.T) {
 	}
 }
 
-// TestNobodyJumpsTheQueue: a board that is given back goes to who waits, not to who says
-// hello in the same step; who has left meanwhile is passed over.
+// TestNobodyJumpsTheQueue: a board that is given back goes to the queue, not to a player who
+// says hello in the same step; one who has left meanwhile is passed over.
 func TestNobodyJumpsTheQueue(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	token, id := r.joinBy(streamAt(1))
@@ -115,7 +115,7 @@ func TestWaitlistIsBounded(t *testing.T) {
 	}
 }
 
-// TestWaitlistOutlivesAHandoff: who waits by UDP keeps his place.
+// TestWaitlistOutlivesAHandoff: a player who waits by UDP keeps their place.
 func TestWaitlistOutlivesAHandoff(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 1)")
 	first, id := r.join(1)
@@ -134,9 +134,9 @@ func TestWaitlistOutlivesAHandoff(t *testing.T) {
 	}
 }
 
-// TestPlaceIsKept: who has lost his connection, or was in a browser when the server was
-// replaced, finds his place again if he returns within disconnect-timeout; meanwhile the
-// next one has his turn.
+// TestPlaceIsKept: a player who has lost their connection, or was in a browser when the
+// server was replaced, finds their place again if they return within disconnect-timeout;
+// meanwhile the next one has their turn.
 func TestPlaceIsKept(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -189,8 +189,8 @@ func TestPlaceIsKept(t *testing.T) {
 	}
 }
 
-// TestPassedOver: a board goes to the first who is here, and who is absent keeps his place
-// before those who come later.
+// TestPassedOver: a board goes to the first player who is present, and an absent one keeps
+// their place before later ones.
 func TestPassedOver(t *testing.T) {
 	var w waitlist
 	for id := range wamble.SessionID(3) {
@@ -211,23 +211,23 @@ func TestPassedOver(t *testing.T) {
 	}
 }
 
-// TestThinkerKeepsHisBoard: an ACK of number 0 is a sign of life; nothing answers it.
+// TestThinkerKeepsHisBoard: an ACK of number 0 is a sign of life; it has no answer.
 func TestThinkerKeepsHisBoard(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 3)")
 	token, id := r.joinBy(streamAt(1))
 	for range 6 {
 		r.wait(30 * time.Second)
 		if r.p.boards.Board(id).Holder() == 0 {
-			t.Fatal("his board is free while he thinks")
+			t.Fatal("the board is free while its player thinks")
 		}
 		r.sent = nil
 		if got := r.send(streamAt(1), ackPacket(token, 0)); got != "" {
 			t.Errorf("a sign of life is answered by %s", got)
 		}
 	}
-	r.send(streamAt(2), ackPacket(token, 0)) // from elsewhere it is none
+	r.send(streamAt(2), ackPacket(token, 0)) // from another address it is none
 	r.wait(2*time.Minute + time.Second)
 	if r.p.boards.Board(id).Holder() != 0 {
-		t.Error("his board is not free, though he is gone")
+		t.Error("the board is not free, though its player is gone")
 	}
 }

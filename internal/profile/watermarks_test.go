@@ -9,15 +9,15 @@ import (
 	"wamble/wire"
 )
 
-// TestDurableIndexHolds: a journal that does not sync stops all packets, also those of
-// requests that decide nothing; when it syncs they come, ACKs first.
+// TestDurableIndexHolds: while the journal does not sync no packet leaves, also for requests
+// that change nothing; when it syncs they leave, ACKs first.
 func TestDurableIndexHolds(t *testing.T) {
 	r := newRig(t, "(def min-boards 4)")
 	token, id := r.join(1)
 	other, otherID := r.join(2)
 	r.stuck = true
 	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), "")
-	// What follows may have seen the move.
+	// Later answers may show the move.
 	expect(t, r.send(peerAt(2), legalPacket(other, otherID, 2, 12)), "")
 	expect(t, r.send(peerAt(2), movePacket(other, otherID, 3, "e2e5")), "")
 	expect(t, r.greet(3, 1), "")
@@ -44,7 +44,8 @@ func TestDurableIndexHolds(t *testing.T) {
 	}
 }
 
-// TestDurableIndexReached: what decides nothing, when all is durable, leaves in its step.
+// TestDurableIndexReached: the answer to a request that changes nothing, when all is durable,
+// leaves in its step.
 func TestDurableIndexReached(t *testing.T) {
 	r := newRig(t, "")
 	token, id := r.join(1)
@@ -55,8 +56,8 @@ func TestDurableIndexReached(t *testing.T) {
 	}
 }
 
-// TestDone: a repetition of what is done is acknowledged, and answered the same
-// while the answer is kept.
+// TestDone: a repetition of a finished request is acknowledged, and answered the same while
+// the answer is kept.
 func TestDone(t *testing.T) {
 	r := newRig(t, "")
 	token, id := r.join(1)
@@ -92,8 +93,8 @@ func TestRepeatedMove(t *testing.T) {
 	}
 }
 
-// TestRepeatedAfterCrash: the move is in the journal, its answer was never sent,
-// and the process dies.
+// TestRepeatedAfterCrash: the move is in the journal, its answer was never sent, and the
+// process crashes.
 func TestRepeatedAfterCrash(t *testing.T) {
 	for _, tc := range []struct{ name, conf string }{
 		{"game goes on", "(def min-boards 2)"},
@@ -106,7 +107,7 @@ func TestRepeatedAfterCrash(t *testing.T) {
 			expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), "")
 			r.stuck = false
 			r.restart()
-			// He is known, with the board he was given.
+			// The player is known, with the board they were given.
 			got := r.send(peerAt(1), helloPacket(token, 2))
 			held := r.p.boards.Held(r.store.byToken(token).ID)
 			if held == nil || held.ID() == id || !strings.Contains(got, "SERVER_HELLO") {
@@ -130,8 +131,8 @@ func TestRepeatedAfterCrash(t *testing.T) {
 	}
 }
 
-// TestJournalFails: nothing is decided any more, nothing that waits leaves, and a
-// request leaves no trace.
+// TestJournalFails: nothing is decided any more, no waiting packet leaves, and a request
+// leaves no trace.
 func TestJournalFails(t *testing.T) {
 	r := newRig(t, "")
 	token, id := r.join(1)
@@ -187,7 +188,7 @@ func TestWatermarks(t *testing.T) {
 	if g.stored != n {
 		t.Errorf("got gate %d in the end, want %d", g.stored, n)
 	}
-	// The store may be ahead of what the profile was told of the journal.
+	// The store may be ahead of the journal position that the profile has.
 	g.newest = n + 1
 	g.setDurable(n+1, 4*n)
 	if g.stored != n+1 {
@@ -199,8 +200,8 @@ func TestWatermarks(t *testing.T) {
 	}
 }
 
-// TestRepeatedElsewhere: of a game of another profile nobody here says that a move
-// was played: the store may be behind what that profile knows.
+// TestRepeatedElsewhere: for a game of another profile this one does not confirm that a move
+// was played: the store may be behind that profile's memory.
 func TestRepeatedElsewhere(t *testing.T) {
 	r := newRig(t, "(def min-boards 2) (def max-moves-per-board 1)")
 	token, id := r.join(1)

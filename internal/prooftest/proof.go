@@ -22,9 +22,9 @@ func Needs(t testing.TB, what string) *Proof {
 	return &Proof{t: t, began: readTimes()}
 }
 
-// Bound fails the proof if got is above bound. If the host took more than a twentieth of
-// the processors' time from this machine, or the machine was overloaded, it logs
-// INCONCLUSIVE instead, because the figure then says nothing about Wamble.
+// Bound fails the proof if got is above bound. If the host took more than a twentieth of the
+// processors' time from this machine, or the machine was overloaded, it logs INCONCLUSIVE
+// instead, because the figure then does not depend on Wamble alone.
 func (p *Proof) Bound(what string, got, bound time.Duration) {
 	p.t.Helper()
 	p.Judge(got <= bound, fmt.Sprintf("%s took %v, the bound is %v", what, got, bound))
@@ -47,7 +47,7 @@ func (p *Proof) Judge(ok bool, what string) {
 // times are the processors' times in ticks since the machine started.
 type times struct{ all, stolen float64 }
 
-// readTimes reads the first line of /proc/stat. It returns zeros where there is none.
+// readTimes reads the first line of /proc/stat. It returns zeros if the system has none.
 func readTimes() times {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

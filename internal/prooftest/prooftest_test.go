@@ -42,7 +42,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// verdict collects what a proof says.
+// verdict collects the output of a proof.
 type verdict struct {
 	testing.TB
 	failed, logged int

@@ -2,5 +2,5 @@
 
 package prooftest
 
-// Raced says that the race detector watches, which makes long tests slow.
+// Raced reports whether the race detector is on, which makes long tests slow.
 const Raced = true

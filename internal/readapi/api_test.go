@@ -94,8 +94,8 @@ func TestPGN(t *testing.T) {
 	}
 }
 
-// TestModesAreHidden: who may not see game modes does not learn which boards are
-// Chess960, also when somebody else has just been told.
+// TestModesAreHidden: a reader who may not see game modes does not learn which boards are
+// Chess960, also when another one was just shown them.
 func TestModesAreHidden(t *testing.T) {
 	r := newRig(t)
 	if got := r.get("/api/boards/16"); !strings.Contains(got, `"chess960":518`) {
@@ -114,8 +114,8 @@ func TestModesAreHidden(t *testing.T) {
 	}
 }
 
-// TestTrail: who may not watch sees no position in his trail; a token that is bound to
-// another network shows nothing.
+// TestTrail: a player who may not watch sees no position in their trail; a token that is
+// bound to another network shows nothing.
 func TestTrail(t *testing.T) {
 	r := newRig(t)
 	r.denied = "spectate.access"
@@ -131,8 +131,8 @@ func TestTrail(t *testing.T) {
 	}
 }
 
-// TestRights: what the policy denies is refused before anything is read, by each
-// route for each of its rights; all rights are known to the policy.
+// TestRights: a request that the policy denies is refused before anything is read, by each
+// route for each of its rights; all rights exist in the policy.
 func TestRights(t *testing.T) {
 	known := map[string]wamble.PolicyAction{}
 	for _, a := range wamble.PolicyActions {
@@ -178,7 +178,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestDocumented: every route stands in docs/http.md, and every path of it here.
+// TestDocumented: docs/http.md has every route, and no other.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/http.md")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"wamble/internal/guard"
 )
 
-// TestStoreTime: however many ask for what is not in the cache, the store works for
-// them half of the time of one reader, and all that fits into it is answered.
+// TestStoreTime: however many requests miss the cache, the store works for them half of the
+// time of one reader, and all that fits into it is answered.
 func TestStoreTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const readers, question, length = 64, 10 * time.Millisecond, 20 * time.Second
@@ -51,7 +51,7 @@ func TestStoreTime(t *testing.T) {
 	})
 }
 
-// TestCache: an answer is kept while it is good.
+// TestCache: an answer is cached while it is valid.
 func TestCache(t *testing.T) {
 	r := newRig(t)
 	for _, tc := range []struct {
@@ -75,7 +75,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestOneAsks: while one asks, the others wait for his answer.
+// TestOneAsks: of concurrent requests one asks the store, the others wait for its answer.
 func TestOneAsks(t *testing.T) {
 	r := newRig(t)
 	r.block = make(chan struct{})
@@ -97,7 +97,7 @@ func TestOneAsks(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded: many different answers make room for each other.
+// TestCacheIsBounded: new answers replace old ones.
 func TestCacheIsBounded(t *testing.T) {
 	r := newRig(t)
 	for i := range 3 * maxEntries {
@@ -155,7 +155,7 @@ func TestLimiter(t *testing.T) {
 			t.Fatal("this machine is not counted")
 		}
 	}
-	// Many hosts do not make it large, and those who were quiet make room.
+	// Many hosts do not make it large, and quiet ones are dropped.
 	for i := range 3 * maxHosts {
 		if i%100 == 0 {
 			r.later(time.Second)
@@ -167,9 +167,8 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// TestQuestionPanics: a panic in a question to the store is answered 500 and
-// reported, everybody who waits for the answer gets it, and the next question is
-// asked again.
+// TestQuestionPanics: a panic in a question to the store is answered 500 and reported, every
+// waiting request gets that answer, and the next one asks again.
 func TestQuestionPanics(t *testing.T) {
 	c := newCache(time.Now, 1)
 	for range 3 {

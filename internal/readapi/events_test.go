@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestEventsOfTheRested: who comes back to a stream that rests is sent what he has missed
-// when it is added again, and a reset when it is not, though nothing else happens.
+// TestEventsOfTheRested: a reader who comes back to a paused stream is sent what they have
+// missed when it is added again, and a reset when it is not, without a new event.
 func TestEventsOfTheRested(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		r := newRig(t)
@@ -54,7 +54,7 @@ func TestEventsOfTheRested(t *testing.T) {
 }
 
 // observe reads the stream of a rig over HTTP: each event as "kind data", until it has n.
-// After the first one, which tells the reader his place, it calls then.
+// After the first one, which has the reader's position, it calls then.
 func observe(t *testing.T, url, last string, n int, then ...func()) (events []string, id string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -133,7 +133,7 @@ func TestEvents(t *testing.T) {
 			}
 		})
 	}
-	// Without an id it begins now; what happens then wakes the reader.
+	// Without an id the stream begins now; the next event wakes the reader.
 	events, _ := observe(t, url, "", 2, func() { r.stream.Add(0, 3, 4, []Happened{moved(4, 0, 19, 12)}) })
 	if want := move(4, 19, 12); events[1] != want {
 		t.Errorf("live: got %v, want %s", events, want)
@@ -153,8 +153,8 @@ func TestEventsRefused(t *testing.T) {
 	}
 }
 
-// TestObserversAreShared: when all places are taken a host that holds few gets one of
-// the host that holds most, and nobody else.
+// TestObserversAreShared: when all places are taken a host with few gets one from the host
+// with most, and no other host does.
 func TestObserversAreShared(t *testing.T) {
 	var o observers
 	host := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, n}) }
@@ -178,7 +178,8 @@ func TestObserversAreShared(t *testing.T) {
 	}
 }
 
-// TestEventsEnd: when the server pauses, observers get what is there and go.
+// TestEventsEnd: when the server pauses, observers get the waiting events and are
+// disconnected.
 func TestEventsEnd(t *testing.T) {
 	r := newRig(t)
 	web := httptest.NewServer(r)

@@ -84,7 +84,7 @@ func TestLongPoll(t *testing.T) {
 	}
 }
 
-// TestTooManyWait: whoever finds no place to wait is answered at once.
+// TestTooManyWait: a reader who finds no place to wait is answered at once.
 func TestTooManyWait(t *testing.T) {
 	r := newRig(t)
 	for range maxWaits {
@@ -121,8 +121,8 @@ func (p *parted) Read(_ context.Context, after Marks, limit int) (games []Ended,
 	return games, upTo, false, nil
 }
 
-// TestFeedInParts: a cursor has a number for each part, and each line the cursor that goes
-// on behind it.
+// TestFeedInParts: a cursor has a number for each part, and each line has the cursor that
+// follows it.
 func TestFeedInParts(t *testing.T) {
 	r, feed := newRig(t), &parted{}
 	r.o.Feed = feed
@@ -134,7 +134,7 @@ func TestFeedInParts(t *testing.T) {
 		{"?after=5f2a91c0-4-10", "5f2a91c0-4-11 5f2a91c0-5-11 5f2a91c0-5-12", "5f2a91c0-5-12"},
 		{"?last=2", "5f2a91c0-5-11 5f2a91c0-5-12", "5f2a91c0-5-12"},
 		{"?after=end", "", "5f2a91c0-5-12"},
-		{"?after=5f2a91c0-5", "410", ""}, // of a world in one part
+		{"?after=5f2a91c0-5", "410", ""}, // of a feed in one part
 	} {
 		r.later(time.Second)
 		w := r.serve(request("/api/finished" + c.query))

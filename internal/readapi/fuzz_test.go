@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// FuzzRequest: whatever is asked, the answer is one of those in docs/http.md, and
-// nothing that a reader says makes it an inner error.
+// FuzzRequest: the answer to any request is one of those in docs/http.md, and no request
+// causes an internal error.
 func FuzzRequest(f *testing.F) {
 	for _, row := range routes {
 		f.Add(row.path, "", "")
@@ -24,7 +24,7 @@ func FuzzRequest(f *testing.F) {
 	known := []int{200, 301, 304, 307, 400, 403, 404, 405, 410, 429, 503}
 	f.Fuzz(func(t *testing.T, path, query, authorization string) {
 		values, _ := url.ParseQuery(query) // as the server reads it
-		values.Del("wait")                 // nobody ends a game here
+		values.Del("wait")                 // no game ends here
 		query = values.Encode()
 		q := &http.Request{
 			Method: http.MethodGet, URL: &url.URL{Path: path, RawQuery: query}, Host: "wamble", RemoteAddr: "192.0.2.1:4000",
@@ -43,7 +43,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// One operation is one request whose answer is on the cache.
+// One operation is one request whose answer is in the cache.
 func BenchmarkCache(b *testing.B) {
 	r := &rig{now: noon, calls: map[string]int{}, changed: make(chan struct{}), looked: make(chan string, 64)}
 	r.API = New(Options{Profile: "blitz", Store: r, Admit: r.admits1, Counts: r.count, Feed: r, Now: func() time.Time { return noon }})

@@ -19,7 +19,7 @@ import (
 
 var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
-// rig is an API over a store, a feed and a policy made of memory.
+// rig is an API over a store, a feed and a policy in memory.
 type rig struct {
 	*API
 	t *testing.T
@@ -30,13 +30,13 @@ type rig struct {
 	err     error          // of the store
 	denied  string         // action that the policy denies
 	admits  int            // how often the policy was asked
-	who     Who            // the last one who asked
+	who     Who            // the last reader
 	host    string         // that the token is bound to
 	counts  Counts
 	games   []Ended
 	dropped uint64
 	changed chan struct{}
-	looked  chan string   // every call of the store, as long as there is room
+	looked  chan string   // every call of the store, as long as the channel has space
 	block   chan struct{} // the store answers when it is closed
 	stream  Stream
 }
@@ -272,7 +272,7 @@ func request(path string, headers ...string) *http.Request {
 	return q
 }
 
-// get asks, and returns status and body.
+// get sends a request, and returns status and body.
 func (r *rig) get(path string, headers ...string) string {
 	r.t.Helper()
 	return r.ask(request(path, headers...))

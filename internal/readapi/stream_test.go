@@ -40,7 +40,7 @@ func (d *drained) list(after, through uint64) (told []Happened) {
 	return told
 }
 
-// places is behind each move.
+// places returns the place after each move.
 func (d *drained) places() (all places) {
 	for _, h := range d.list(0, d.through) {
 		all = append(all, place{h.Seq, h.Place + 1})
@@ -48,7 +48,7 @@ func (d *drained) places() (all places) {
 	return all
 }
 
-// listen looks whether anybody observes, as a drain does.
+// listen checks whether the stream has readers, as a drain does.
 func (d *drained) listen(now time.Time) {
 	if !d.s.Wanted(d.shard, d.through, now) {
 		d.telling = false
@@ -62,7 +62,7 @@ func (d *drained) listen(now time.Time) {
 	}
 }
 
-// drain brings n messages to the store, and tells of them, and perhaps of some before.
+// drain brings n messages to the store, and adds their events, and perhaps some before.
 func (d *drained) drain(now time.Time, n, before uint64) {
 	d.listen(now)
 	before = d.through - min(d.through, before)
@@ -71,11 +71,11 @@ func (d *drained) drain(now time.Time, n, before uint64) {
 	}
 }
 
-// TestStreamHasNoGap: whoever reads from the place that he was told last gets each
-// happening of each shard once and in order, however the drains tell it (twice, in parts,
-// with what they told before), also when he comes back after a rest of some shards or all,
-// and from the next process, where the shards begin in another order; or, if what he has
-// missed is not kept, he is told so.
+// TestStreamHasNoGap: a reader who continues from their last position gets each event of each
+// shard once and in order, however the drains add them (twice, in parts, with earlier ones),
+// also when they come back after a pause of some shards or all, and from the next process,
+// where the shards begin in another order; or, if what they have missed is not retained, they
+// are told so.
 func TestStreamHasNoGap(t *testing.T) {
 	const name = "5f2a91c0"
 	resets := 0
@@ -124,7 +124,7 @@ func TestStreamHasNoGap(t *testing.T) {
 					t.Fatalf("seed %d: missed something that is kept, behind %s", seed, last)
 				}
 			}
-			for i := range from { // what he does without
+			for i := range from { // the events that the reader goes without
 				got[i] = slices.DeleteFunc(drains[i].places(), func(p place) bool { return from[i].before(p) })
 			}
 			for _, e := range page[:min(most, len(page))] {
@@ -176,12 +176,12 @@ func TestStreamHasNoGap(t *testing.T) {
 		}
 	}
 	if resets == 0 {
-		t.Error("nobody was told that he has missed something")
+		t.Error("nobody was told that they have missed something")
 	}
 }
 
-// TestStreamOrder: what shards tell of the time before the stream began is in the order
-// in which it happened, so that a board that has travelled is played in order.
+// TestStreamOrder: events from before the stream began are in order of time over all shards,
+// so that a board that has travelled is played in order.
 func TestStreamOrder(t *testing.T) {
 	s := Stream{Shards: 2}
 	s.Add(1, 0, 2, []Happened{at(1, 2), at(2, 5)})
@@ -201,8 +201,8 @@ func TestStreamOrder(t *testing.T) {
 	}
 }
 
-// TestStreamForgets: the ring is bounded, and who is too far behind, or behind what a
-// hole has cut off, is told so.
+// TestStreamForgets: the ring is bounded, and a reader too far behind, or behind what a gap
+// has cut off, is told so.
 func TestStreamForgets(t *testing.T) {
 	var s Stream
 	for seq := range uint64(3 * streamKept) {
@@ -239,8 +239,8 @@ func TestStreamForgets(t *testing.T) {
 	}
 }
 
-// TestStreamRests: what nobody reads is not kept. Who comes then misses nothing that
-// happens afterwards; who comes back gets what he has missed if it is added again, and
+// TestStreamRests: events are not kept without readers. A new reader misses nothing that
+// happens afterwards; one who comes back gets what they have missed if it is added again, and
 // else a reset, but not before that is decided.
 func TestStreamRests(t *testing.T) {
 	for _, kept := range []bool{true, false} {
@@ -289,7 +289,7 @@ func TestStreamRests(t *testing.T) {
 		for _, to := range []*spot{&old, &older} {
 			before := to.at[0]
 			if page, _, missed := s.read("5f2a91c0", to); missed || to.at[0] != before || len(page) > 0 {
-				t.Errorf("he is told %v up to %v, missed %v, before it is known what happened", page, to.at, missed)
+				t.Errorf("the reader is told %v up to %v, missed %v, before it is known what happened", page, to.at, missed)
 			}
 		}
 		wanted(8, true)
@@ -313,8 +313,8 @@ func TestStreamRests(t *testing.T) {
 	}
 }
 
-// TestStreamRestsInPart: who comes back when one shard rests and another does not yet gets
-// what he has missed of both, in the order in which it happened.
+// TestStreamRestsInPart: a reader who comes back while one shard is paused and another is not
+// gets what they have missed of both, in order of time.
 func TestStreamRestsInPart(t *testing.T) {
 	s := Stream{Shards: 2}
 	first := []Happened{at(1, 1), at(2, 3)}
@@ -324,7 +324,7 @@ func TestStreamRestsInPart(t *testing.T) {
 	if page, _, _ := s.read("5f2a91c0", &to); len(page) != 4 {
 		t.Fatalf("%d events before the rest", len(page))
 	}
-	to = spot{at: places{{1, 1}, {1, 0}}} // he has got only the first
+	to = spot{at: places{{1, 1}, {1, 0}}} // the reader has only the first
 	if s.Wanted(0, 2, noon) || len(s.events) > 0 {
 		t.Fatal("the first shard does not rest")
 	}
@@ -348,9 +348,9 @@ func TestStreamRestsInPart(t *testing.T) {
 	}
 }
 
-// TestStreamsFollow: machines follow each other's shards, which change hands. A reader of
-// each gets every happening of every shard once and in order, without a reset; what has to
-// wait for an older one, does.
+// TestStreamsFollow: machines follow each other's shards, which move between them. A reader
+// of each gets every event of every shard once and in order, without a reset; an event that
+// has to wait for an older one, does.
 func TestStreamsFollow(t *testing.T) {
 	const shards, machines, name = 3, 2, "5f2a91c0"
 	for seed := range uint64(40) {
@@ -407,7 +407,7 @@ func TestStreamsFollow(t *testing.T) {
 				streams[owner[shard]].Add(shard, after, through[shard], list(shard, after, through[shard]))
 			case 2:
 				follow(m, shard, 1+random.IntN(5))
-			case 3: // the next owner knows what was remembered
+			case 3: // the next owner has the retained events
 				owner[shard] = m
 				first := through[shard] - min(through[shard], uint64(200))
 				streams[m].Add(shard, first, through[shard], list(shard, first, through[shard]))
@@ -455,7 +455,8 @@ func TestStreamsFollow(t *testing.T) {
 	}
 }
 
-// TestStreamAsked: who asks for readers of his own keeps a shard awake, but is no reader.
+// TestStreamAsked: a request for readers of its own keeps a shard awake, but does not count
+// as a reader.
 func TestStreamAsked(t *testing.T) {
 	s := &Stream{}
 	s.Asked(noon)

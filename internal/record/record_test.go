@@ -98,7 +98,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestJSONOfAHolder: a running game says who holds its board, as a guest only if he is one.
+// TestJSONOfAHolder: a running game shows the holder of its board, as a guest only if they
+// are one.
 func TestJSONOfAHolder(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -126,8 +127,8 @@ func TestJSONOfAHolder(t *testing.T) {
 	}
 }
 
-// TestTrail: each of a player's moves has its answer, also when it is his own, and boards
-// of others or of another profile are not told.
+// TestTrail: each of a player's moves has its answer, also when it is their own, and boards
+// of others or of another profile are not shown.
 func TestTrail(t *testing.T) {
 	older := wamble.Board{ID: 5, Profile: "blitz", Variant: -1, FEN: "older", Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", Session: 12, At: noon.Add(-time.Hour)}}}
 	elsewhere := older

@@ -11,7 +11,7 @@ import (
 	"wamble/internal/profile"
 )
 
-// member is a profile whose journal takes a while.
+// member is a profile whose journal takes a while to reach the store.
 type member struct {
 	settles func(of Subject) (bool, error)
 	heard   []profile.StoreEvent
@@ -68,8 +68,8 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
-// TestReadOfIdentity: the identity of a session that was found may be known to
-// another profile, whose journal goes first.
+// TestReadOfIdentity: another profile may have changed the identity of the session that was
+// found; its journal is applied first.
 func TestReadOfIdentity(t *testing.T) {
 	r, red, blue := newPair()
 	stored, asked := 1200, []int{}
@@ -89,8 +89,8 @@ func TestReadOfIdentity(t *testing.T) {
 	}
 }
 
-// TestReadBesideDown: a profile that does not run keeps nobody from reading, but the
-// reader knows. One that does not settle in time is an error.
+// TestReadBesideDown: a profile that does not run does not prevent reads, but the reader is
+// told. One that does not settle in time is an error.
 func TestReadBesideDown(t *testing.T) {
 	r, red, blue := newPair()
 	red.settles = func(Subject) (bool, error) { return false, ErrDown }
@@ -109,8 +109,7 @@ func TestReadBesideDown(t *testing.T) {
 	}
 }
 
-// TestReserve: of those who want a key at once one has it at a time, and who gives up
-// has none.
+// TestReserve: of concurrent callers one at a time has a key, and one that gives up has none.
 func TestReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, key := New(), wamble.PublicKey{1}
@@ -176,8 +175,8 @@ func TestAwaitOthers(t *testing.T) {
 	})
 }
 
-// TestMissed: who reads the store is told what another machine has told before, if it is
-// about what was read and the store did not have it then.
+// TestMissed: a read of the store returns the earlier events of other machines that concern
+// it and that the store did not have.
 func TestMissed(t *testing.T) {
 	key, at := wamble.PublicKey{2}, profile.Cursors{{Journal: 1, Message: 10}}
 	change := func(message uint64, more profile.StoreEvent) profile.StoreEvent {
@@ -187,7 +186,7 @@ func TestMissed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change  profile.StoreEvent
 		cursors profile.Cursors
-		here    bool // told by a profile of this process
+		here    bool // sent by a profile of this process
 		after   time.Duration
 		missed  int
 	}{

@@ -10,7 +10,7 @@ import (
 	"wamble/internal/intent"
 )
 
-// written is intents as text.
+// written records intents as text.
 type written []string
 
 func (w *written) Add(in intent.Intent) {

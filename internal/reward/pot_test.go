@@ -10,7 +10,7 @@ import (
 // side is a player who moved for either side.
 func side(white, black int) Player { return Player{White: white, Black: black, Rating: 1200} }
 
-// known is a player whose identity is known.
+// known is a player with an identity.
 func known(white, black int, key byte) Player {
 	return Player{White: white, Black: black, Rating: 1200, Rated: true, Key: wamble.PublicKey{key}, Number: uint32(key)}
 }
@@ -30,9 +30,9 @@ func TestShare(t *testing.T) {
 		{"draw of one against two", 20, wamble.Draw, []Player{side(10, 0), side(0, 5), side(0, 5)}, []float64{5, 5, 5}},
 		{"who played both gets half, the rest stays", 20, wamble.WhiteWins, []Player{side(10, 10), side(10, 0)}, []float64{5, 10}},
 		{"who played both, and won for White alone", 20, wamble.WhiteWins, []Player{side(10, 9), side(0, 1)}, []float64{5, 0}},
-		{"mated himself", 20, wamble.WhiteWins, []Player{side(10, 10)}, []float64{0}},
-		{"drew with himself", 20, wamble.Draw, []Player{side(10, 10)}, []float64{0}},
-		{"mated himself from another session", 20, wamble.WhiteWins, []Player{known(10, 0, 1), known(0, 10, 1)}, []float64{0, 0}},
+		{"mated their own side", 20, wamble.WhiteWins, []Player{side(10, 10)}, []float64{0}},
+		{"drew with their own side", 20, wamble.Draw, []Player{side(10, 10)}, []float64{0}},
+		{"mated their own side from another session", 20, wamble.WhiteWins, []Player{known(10, 0, 1), known(0, 10, 1)}, []float64{0, 0}},
 		{"two sessions of one identity are one player", 20, wamble.WhiteWins, []Player{known(5, 0, 1), known(5, 0, 1), known(0, 10, 2)}, []float64{5, 5, 0}},
 		{"thirds are rounded down", 20, wamble.WhiteWins, []Player{side(1, 0), side(1, 0), side(1, 0)}, []float64{6.6666, 6.6666, 6.6666}},
 		{"a draw by one side's moves", 20, wamble.Draw, []Player{side(2, 0), side(1, 0)}, []float64{6.6666, 3.3333}},

@@ -26,10 +26,10 @@ func TestExpectedFollowsTheTableOfFIDE(t *testing.T) {
 	}
 }
 
-// The published example of a tournament (Wikipedia, "Elo rating system",
-// mathematical details): a player of 1613 loses to 1609, draws with 1477, beats
-// 1388 and 1586, loses to 1720; he expected 2.88 points, has 2.5, and with K = 32
-// is at 1601 afterwards.
+// The published example of a tournament (Wikipedia, "Elo rating system", mathematical
+// details): a player of 1613 loses to 1609, draws with 1477, beats 1388 and 1586, loses to
+// 1720; the expected score is 2.88 points, the score 2.5, and with K = 32 the rating is 1601
+// afterwards.
 func TestRateOfOneAgainstOne(t *testing.T) {
 	expected, change := 0.0, 0.0
 	for _, game := range []struct {
@@ -64,7 +64,7 @@ func TestRateOfTeams(t *testing.T) {
 	}{
 		{"even sides, by moves", 32, wamble.WhiteWins, []Player{side(3, 0), side(1, 0), side(0, 4)}, []float64{12, 4, -16}},
 		{"even sides, a draw", 32, wamble.Draw, []Player{side(3, 0), side(1, 0), side(0, 4)}, []float64{0, 0, 0}},
-		{"who played both evenly stays where he is", 32, wamble.WhiteWins, []Player{side(2, 2), side(2, 0), side(0, 2)}, []float64{0, 8, -8}},
+		{"who played both evenly stays where they are", 32, wamble.WhiteWins, []Player{side(2, 2), side(2, 0), side(0, 2)}, []float64{0, 8, -8}},
 		{"a side is as strong as its moves", 32, wamble.BlackWins, // 3 × 1100 and 1 × 1500 are 1200
 			[]Player{{White: 3, Rating: 1100}, {White: 1, Rating: 1500}, {Black: 4, Rating: 1200}}, []float64{-12, -4, 16}},
 		{"the weaker side wins much", 32, wamble.WhiteWins, []Player{{White: 1, Rating: 1000}, {Black: 1, Rating: 1400}}, []float64{29.0909, -29.0909}},
@@ -85,11 +85,11 @@ func TestRateOfTeams(t *testing.T) {
 	}
 }
 
-// units counts what the stores keep of a number.
+// units returns a number in the unit that the stores keep.
 func units(v float64) int64 { return int64(math.Round(v / unit)) }
 
-// TestConservation holds both against their invariants in random games: the
-// payouts never exceed the pot, and the changes of ratings sum to nothing.
+// TestConservation checks the invariants of both in random games: the payouts never exceed
+// the pot, and the changes of ratings sum to zero.
 func TestConservation(t *testing.T) {
 	games := prooftest.Sized(2000, 2000, 40_000)
 	rng := prooftest.Random(t)

@@ -40,22 +40,21 @@ func TestAbuse(t *testing.T) {
 	after := memoryOf(t, a.cmd.Process.Pid)
 	a.pulse(t, 10)
 	t.Logf("%d packets, %d connections; memory %d MB before, %d MB after", a.packets, a.conns, before>>20, after>>20)
-	// The journal keeps what is new in tables, which fill whoever writes: some 30 MB
-	// in a minute of this. Links, limits, the sessions of strangers and their boards
-	// are bounded as well.
+	// The journal writes all this to its tables: some 30 MB in a minute. Links, limits, the
+	// sessions without an identity and their boards are bounded as well.
 	most := int64(80 << 20)
 	if prooftest.Raced {
-		most *= 4 // for the race detector, whose own memory grows with ours
+		most *= 4 // the race detector's own memory grows with the server's
 	}
 	if grown := after - before; grown > most {
 		t.Errorf("the memory has grown by %d MB", grown>>20)
 	}
-	// Some were turned away, and nothing has grown above its default.
+	// Some connections were refused, and nothing has grown above its default.
 	limits := config.Defaults().Default
 	if n := a.metric(t, `wamble_link_total{event="limited"`); n == 0 {
 		t.Error("nobody was limited")
 	}
-	// As many as are present may be on their way to the database.
+	// As many sessions as are present may be on their way to the database.
 	if got, most := a.metric(t, "wamble_sessions{"), 2*limits.Sessions.MaxPlayers; got > float64(most) {
 		t.Errorf("%v sessions, want at most %d", got, most)
 	}
@@ -71,7 +70,7 @@ func TestAbuse(t *testing.T) {
 	verifySQLite(t, a.dir, a.crowd)
 }
 
-// memoryOf is the resident memory of a process in bytes.
+// memoryOf returns the resident memory of a process in bytes.
 func memoryOf(t testing.TB, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
@@ -85,7 +84,7 @@ func memoryOf(t testing.TB, pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// metric is the sum of the metrics whose lines begin so.
+// metric returns the sum of the metrics whose lines begin with begin.
 func (a *arena) metric(t testing.TB, begin string) (sum float64) {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(a.dir, "admin-token"))

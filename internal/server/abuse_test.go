@@ -24,16 +24,16 @@ import (
 	"wamble/wire"
 )
 
-// vandal does everything wrong that a client can do.
+// vandal makes every error that a client can make.
 type vandal struct {
 	rng       *rand.Rand
 	udp, http string
-	many      bool     // it comes from many addresses
+	many      bool     // sends from many addresses
 	corpus    [][]byte // packets that are right
 	count     *atomic.Int64
 }
 
-// rightPackets returns one right packet of each kind that clients send.
+// rightPackets returns one valid packet of each kind that clients send.
 func rightPackets(token wamble.Token) [][]byte {
 	var list [][]byte
 	for i, m := range []wire.Message{
@@ -49,7 +49,7 @@ func rightPackets(token wamble.Token) [][]byte {
 	return list
 }
 
-// mutated returns a packet that was right once.
+// mutated returns a valid packet with random changes.
 func (v *vandal) mutated() []byte {
 	p := bytes.Clone(v.corpus[v.rng.IntN(len(v.corpus))])
 	for range 1 + v.rng.IntN(8) {
@@ -73,7 +73,7 @@ func (v *vandal) mutated() []byte {
 	return p[:min(len(p), 1400)]
 }
 
-// from is an address of a vandal: 127.3.0.1, or one of a million.
+// from returns an address of a vandal: 127.3.0.1, or one of a million.
 func (v *vandal) from() net.IP {
 	if v.many {
 		return net.IPv4(127, byte(16+v.rng.IntN(16)), byte(v.rng.Uint32()), byte(1+v.rng.IntN(250)))
@@ -81,10 +81,9 @@ func (v *vandal) from() net.IP {
 	return net.IPv4(127, 3, 0, 1)
 }
 
-// floods sends mutated datagrams from ever new sockets, some 25,000 a second. They
-// are made beforehand and leave some at a time, as they would come from a network:
-// this is about what the server does, not about who gets the processor of a small
-// machine.
+// floods sends mutated datagrams from ever new sockets, some 25,000 a second. They are made
+// beforehand and sent in small batches, as they would come from a network: the test is about
+// the server's work, not about the scheduler of a small machine.
 func (v *vandal) floods(ctx context.Context) {
 	packets := make([][]byte, 1<<14)
 	for i := range packets {
@@ -108,7 +107,7 @@ func (v *vandal) floods(ctx context.Context) {
 	}
 }
 
-// requests are HTTP and WebSocket as they should not be.
+// requests are invalid HTTP and WebSocket requests.
 var requests = []string{
 	"", "\x00\x01\x02", "GET", "GET / HTTP/1.1\r\n", "GET / HTTP/9.9\r\nHost: x\r\n\r\n",
 	"GET /" + strings.Repeat("a", 20000) + " HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -124,7 +123,7 @@ var requests = []string{
 
 const upgrade = "GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
 
-// annoys speaks HTTP and WebSocket wrongly.
+// annoys sends invalid HTTP and WebSocket requests.
 func (v *vandal) annoys(ctx context.Context) {
 	for ctx.Err() == nil {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: v.from()}, Timeout: time.Second}
@@ -151,7 +150,7 @@ func (v *vandal) annoys(ctx context.Context) {
 	}
 }
 
-// frame is a WebSocket frame, right or wrong, around a mutated packet.
+// frame returns a WebSocket frame, valid or not, around a mutated packet.
 func (v *vandal) frame() []byte {
 	p := v.mutated()
 	head := []byte{byte(v.rng.Uint32()), 0x80 | byte(min(len(p), 125))}
@@ -164,7 +163,7 @@ func (v *vandal) frame() []byte {
 	return append(append(head, 0, 0, 0, 0), p...)
 }
 
-// arena is a server that is abused, and a player on it.
+// arena is a server under abuse, with a player on it.
 type arena struct {
 	*child
 	dir     string
@@ -176,8 +175,8 @@ type arena struct {
 }
 
 func openArena(t testing.TB) *arena {
-	// What is tested is a server as it comes: only where it listens is said, and what
-	// a busy machine needs.
+	// The server has its default configuration: only its addresses are set, and what a busy
+	// machine needs.
 	text := `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "127.0.0.1:0")
 		(def disk-reserve-mb 0) (def shutdown-timeout 120) (def log-level "warn")`
 	a := &arena{dir: t.TempDir()}
@@ -188,8 +187,8 @@ func openArena(t testing.TB) *arena {
 	return a
 }
 
-// pulse lets every player move so often, below the limit of requests a second, and
-// returns how long each move took, sorted.
+// pulse lets every player move at a rate below the limit of requests a second, and returns
+// how long each move took, sorted.
 func (a *arena) pulse(t testing.TB, n int) (took []time.Duration) {
 	t.Helper()
 	lists := make([][]time.Duration, len(a.crowd.players))
@@ -221,7 +220,7 @@ func (a *arena) pulse(t testing.TB, n int) (took []time.Duration) {
 // pulseTime is the time from a move of a player to the next.
 const pulseTime = 20 * time.Millisecond
 
-// at is a quantile of a sorted list, in milliseconds.
+// at returns a quantile of a sorted list, in milliseconds.
 func at(took []time.Duration, percent int) float64 {
 	return float64(took[len(took)*percent/100]) / float64(time.Millisecond)
 }
@@ -230,9 +229,9 @@ func at(took []time.Duration, percent int) float64 {
 // port, the seed and a token.
 const asVandals = "WAMBLE_TEST_VANDALS"
 
-// beVandals abuses a server until standard input ends, two with packets and two
-// with connections, one of each from a single address and one from many, and says
-// how much there was. A process of its own, and a nice one.
+// beVandals abuses a server until standard input ends, two goroutines with packets and two
+// with connections, one of each from a single address and one from many, and prints how much
+// it sent. It is a process of its own with a low priority.
 func beVandals(task string) {
 	syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19)
 	var port, token string
@@ -266,8 +265,7 @@ func beVandals(task string) {
 	fmt.Println(counts[0].Load(), counts[1].Load())
 }
 
-// storm lets vandals loose until the returned function is called. They have begun
-// when it returns.
+// storm starts the vandals, and returns when they have begun; end stops them.
 func (a *arena) storm(t testing.TB) (end func()) {
 	t.Helper()
 	a.seed++
@@ -292,9 +290,9 @@ func (a *arena) storm(t testing.TB) (end func()) {
 	}
 }
 
-// BenchmarkAbuse is how long a move takes while nothing else happens and while the
-// server is abused, ten seconds of each in turn, so that a machine that is busy
-// disturbs both alike. The ratio of the p99 is to stay below 2.
+// BenchmarkAbuse measures how long a move takes without load and while the server is abused,
+// ten seconds of each in turn, so that a busy machine slows both alike. The ratio of the p99
+// should stay below 2.
 func BenchmarkAbuse(b *testing.B) {
 	a := openArena(b)
 	var calm, storm []time.Duration

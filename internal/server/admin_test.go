@@ -13,8 +13,8 @@ import (
 	"wamble/internal/observe"
 )
 
-// TestAdmin: the metrics need the token, and a Host that nobody else can have
-// pointed here; health needs neither the token nor the admin listener.
+// TestAdmin: the metrics need the token and one of the allowed Host headers; health needs
+// neither the token nor the admin listener.
 func TestAdmin(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -91,7 +91,7 @@ func TestAdminLimits(t *testing.T) {
 		}
 		defer c.Close()
 		c.SetDeadline(time.Now().Add(patience))
-		io.WriteString(c, request) // a server that has heard enough may close before the end
+		io.WriteString(c, request) // the server may close as soon as it has read enough
 		text, _ := io.ReadAll(io.LimitReader(c, 4096))
 		return string(text)
 	}

@@ -10,7 +10,7 @@ import (
 	"wamble/internal/host"
 )
 
-// told waits for an announcement that stays, or is withdrawn.
+// told waits for a lasting announcement, or for its withdrawal.
 func (p *player) told(ctx context.Context, what string) client.Event {
 	p.t.Helper()
 	for {
@@ -24,7 +24,7 @@ func (p *player) told(ctx context.Context, what string) client.Event {
 	}
 }
 
-// TestAnnouncementsStay: an announcement with an end is told to those who are here and to
+// TestAnnouncementsStay: an announcement with an end is sent to the connected players and to
 // newcomers of all profiles, over UDP and WebSocket, after a restart too, until it is
 // withdrawn.
 func TestAnnouncementsStay(t *testing.T) {

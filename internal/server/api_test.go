@@ -12,9 +12,9 @@ import (
 	"wamble/internal/record"
 )
 
-// TestReadRoutes: a game is played to its end over packets, and read over HTTP:
-// while it runs, when it is over, in the feed, on the leaderboard; and after a
-// restart the cursor of the feed still stands.
+// TestReadRoutes: a game is played to its end over packets, and read over HTTP: while it
+// runs, when it is over, in the feed, on the leaderboard; and after a restart the cursor of
+// the feed is still valid.
 func TestReadRoutes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestReadRoutes(t *testing.T) {
 		}
 		return g
 	}
-	// What he was answered can be read at once.
+	// The answered move can be read at once.
 	if g := game(); len(g.Moves) != 3 || g.Result != nil || g.Profile != "default" || g.Moves[2].Ply != 3 {
 		t.Errorf("a running game: got %+v, want three moves", g)
 	}
@@ -53,8 +53,8 @@ func TestReadRoutes(t *testing.T) {
 	if got := fetch(t, fmt.Sprintf("%s/api/boards/%d/pgn", base(), first)); !strings.Contains(got, `[Termination "move limit"]`) {
 		t.Errorf("the PGN: got %s", got)
 	}
-	// He played alone, which earns nothing.
-	until(t, "he is on the leaderboard", func() bool {
+	// The player played alone, which earns nothing.
+	until(t, "the player is on the leaderboard", func() bool {
 		return strings.Contains(fetch(t, base()+"/api/leaderboard"), `"total":1,"rows":[{"rank":1,"session":1,"score":0,`)
 	})
 	if _, err := p.c.Spectate(t.Context(), client.View{}); err != nil {
@@ -98,8 +98,7 @@ func TestReadRoutesDenied(t *testing.T) {
 	}
 }
 
-// TestStopWithReaders: who waits for the feed does not keep the server from
-// ending.
+// TestStopWithReaders: readers that wait for the feed do not keep the server from ending.
 func TestStopWithReaders(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("(def shutdown-timeout 3600)")).ready()

@@ -9,11 +9,10 @@ import (
 	"wamble/internal/loader"
 )
 
-// BenchmarkSpectators is 50 players who move on boards of a real server, and one
-// watcher beside them, or 1,000, over UDP. One operation is a run of a few
-// seconds. It reports the updates that watchers got a second, the share of one
-// processor that the server used (with its start and the hellos), and how long the
-// players waited for their moves.
+// BenchmarkSpectators measures 50 players who move on boards of a real server, with one
+// watcher or with 1,000, over UDP. One operation is a run of a few seconds. It reports the
+// updates that watchers got per second, the share of one processor that the server used (with
+// its start and the hellos), and how long the players waited for their moves.
 func BenchmarkSpectators(b *testing.B) {
 	for _, tc := range []struct {
 		name     string

@@ -44,14 +44,14 @@ func TestClientWatches(t *testing.T) {
 			sees("the move", func(s client.Update) bool {
 				return s.Board.ID == on.ID && s.Board.FEN == after && s.Board.LastMove != nil
 			})
-			// The player's next board, in focus, and what he does there.
+			// The player's next board, in focus, and their moves there.
 			on = player.Board()
 			if err := w.SetView(ctx, client.View{Board: on.ID}); err != nil {
 				t.Fatal(err)
 			}
 			sees("the focus", func(s client.Update) bool { return s.Board.ID == on.ID && s.State == "focus" })
 			after = play(t, ctx, player)
-			sees("his move", func(s client.Update) bool { return s.Board.ID == on.ID && s.Board.FEN == after })
+			sees("the move in focus", func(s client.Update) bool { return s.Board.ID == on.ID && s.Board.FEN == after })
 			if err := w.SetView(ctx, client.View{Board: 1 << 40}); client.DeniedCode(err) != wamble.SpectateUnavailable {
 				t.Errorf("got %v, want %v", err, wamble.SpectateUnavailable)
 			}
@@ -68,8 +68,7 @@ func TestClientWatches(t *testing.T) {
 	}
 }
 
-// play makes the first legal move on the player's board, and returns what that
-// looks like.
+// play makes the first legal move on the player's board, and returns the position after it.
 func play(t *testing.T, ctx context.Context, c *client.Client) string {
 	t.Helper()
 	p, err := chess.ParseFEN(c.Board().FEN)
@@ -91,8 +90,8 @@ func play(t *testing.T, ctx context.Context, c *client.Client) string {
 	return fen
 }
 
-// TestClientPredicts: the Go client predicts and reads, and a restart of the
-// server forgets nothing of it.
+// TestClientPredicts: the Go client predicts and reads predictions, which survive a restart
+// of the server.
 func TestClientPredicts(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -139,8 +138,7 @@ func TestClientPredicts(t *testing.T) {
 	check(join(t, s.address(), token).c)
 }
 
-// TestMixedLoad: players, watchers, predictors and readers at once; everybody is
-// served.
+// TestMixedLoad: players, watchers, predictors and readers are served at the same time.
 func TestMixedLoad(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []loader.Mode{loader.Spectate, loader.Mixed} {

@@ -16,8 +16,8 @@ import (
 	"wamble/internal/store/sqlite"
 )
 
-// TestBackupGoesOnFromEveryStep: wherever a backup is interrupted, of games in a file or
-// in a database, the next one goes on from there.
+// TestBackupGoesOnFromEveryStep: a backup of games in a file or in a database that was
+// interrupted at any step goes on from there.
 func TestBackupGoesOnFromEveryStep(t *testing.T) {
 	t.Parallel()
 	text := conf("")
@@ -83,8 +83,7 @@ func TestBackupGoesOnFromEveryStep(t *testing.T) {
 	}
 }
 
-// TestBackupGoesOnWithoutManifest: a manifest that was being written is no obstacle,
-// other files are.
+// TestBackupGoesOnWithoutManifest: a half-written manifest is no obstacle, other files are.
 func TestBackupGoesOnWithoutManifest(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -99,8 +98,8 @@ func TestBackupGoesOnWithoutManifest(t *testing.T) {
 	}
 }
 
-// TestScheduledBackupGetsItsName: a backup that is whole, but was not named before the
-// server was killed, is named, and not made again.
+// TestScheduledBackupGetsItsName: a complete backup that had no name yet when the server was
+// killed gets its name, and is not made again.
 func TestScheduledBackupGetsItsName(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -110,15 +109,15 @@ func TestScheduledBackupGetsItsName(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // nothing can be copied any more, and nothing waits
+	cancel() // no copy can succeed any more, and none waits
 	s.scheduledBackup(ctx, dir, 2)
 	if got := backupNames(dir); len(got) != 1 || got[0] != backupPrefix+m.Ended.Format(backupLayout) {
 		t.Errorf("got %q", got)
 	}
 }
 
-// TestBackupsOneAtATime: while a data directory is backed up, another backup of it says
-// so and changes nothing, and a scheduled one comes when its turn does.
+// TestBackupsOneAtATime: while a backup of a data directory runs, another one is refused with
+// that reason and changes nothing, and a scheduled one waits for its turn.
 func TestBackupsOneAtATime(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -205,8 +204,8 @@ func TestRestoreRefusesEarlierDatabase(t *testing.T) {
 	}
 }
 
-// TestCheckSharedJournal: a directory whose journal is in PostgreSQL is not told to have
-// lost it, and what is in the directory is checked.
+// TestCheckSharedJournal: the check of a directory whose journal is in PostgreSQL does not
+// report a missing journal, and checks what is in the directory.
 func TestCheckSharedJournal(t *testing.T) {
 	t.Parallel()
 	c, dir := loadConf(t, conf(postgresConf(pgtest.Migrated(t))+`(def journal "postgres")`)), t.TempDir()
@@ -221,8 +220,8 @@ func TestCheckSharedJournal(t *testing.T) {
 	}
 }
 
-// TestRestoreWithinDirectory: a file is unpacked in the data directory, the only place
-// where the server's user may write, and nothing of that is left.
+// TestRestoreWithinDirectory: a file is unpacked in the data directory, the only place where
+// the server's user may write, and removed afterwards.
 func TestRestoreWithinDirectory(t *testing.T) {
 	t.Parallel()
 	text := conf("")
@@ -239,7 +238,8 @@ func TestRestoreWithinDirectory(t *testing.T) {
 	}
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "data")
-	// Root may write to any directory, so what is there while games are opened is looked at.
+	// Root may write to any directory, so the test checks the directory while games are
+	// opened.
 	open := func() ([]backup.Store, error) {
 		if got, err := os.ReadDir(parent); err != nil || len(got) != 1 {
 			t.Errorf("beside the data directory there are %v, %v", got, err)
@@ -256,7 +256,7 @@ func TestRestoreWithinDirectory(t *testing.T) {
 	sound(t, loadConf(t, text), dir)
 }
 
-// TestBackupDue: backups are made when backup-every is over, and never of a journal in
+// TestBackupDue: a backup is made when backup-every has passed, and never of a journal in
 // PostgreSQL, where each would fail.
 func TestBackupDue(t *testing.T) {
 	t.Parallel()

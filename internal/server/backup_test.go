@@ -24,7 +24,7 @@ import (
 	"wamble/runner/admin"
 )
 
-// sourceOf is what a backup copies of a server in another process, as 'wamble backup'
+// sourceOf returns what a backup copies of a server in another process, as 'wamble backup'
 // does it.
 func sourceOf(t testing.TB, c *config.Config, dir string) backup.Source {
 	t.Helper()
@@ -78,10 +78,9 @@ func sound(t testing.TB, c *config.Config, dir string) {
 	}
 }
 
-// TestBackup: while players play, a server is backed up, and then killed. Restored
-// elsewhere, everything is there that was acknowledged before the journal was copied,
-// although nothing is kept by itself, and messages went to the games between the two
-// copies.
+// TestBackup: a server is backed up while players play, and then killed. A restore in another
+// directory has everything that was acknowledged before the journal was copied, although
+// retention is off and messages went to the games between the two copies.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
@@ -93,7 +92,7 @@ func TestBackup(t *testing.T) {
 	from := sourceOf(t, loadConf(t, text), dir)
 	checkpoint := from.Checkpoint
 	from.Checkpoint = func(ctx context.Context, dir string) error {
-		c.more(t, 300) // behind the games that were copied
+		c.more(t, 300) // after the games that were copied
 		c.finish()
 		var stats runner.Stats
 		until(t, "messages have left the journal", func() bool {
@@ -123,8 +122,8 @@ func depth(s runner.Stats) (n uint64) {
 	return n
 }
 
-// TestBackupPaused: a restore brings to the games what waited in a queue that was paused
-// when the backup was made.
+// TestBackupPaused: a restore brings messages to the games that waited in a paused queue when
+// the backup was made.
 func TestBackupPaused(t *testing.T) {
 	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
@@ -155,8 +154,8 @@ func TestBackupPaused(t *testing.T) {
 	verifySQLite(t, remote, c)
 }
 
-// TestBackupPostgres: the games are dumped while the server holds what comes later; the
-// order is that of the backup.
+// TestBackupPostgres: the games are dumped while the server retains later messages; the order
+// of steps is the backup's.
 func TestBackupPostgres(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -194,8 +193,8 @@ func TestBackupPostgres(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
-// TestBackupGoesOn: a backup that was interrupted takes the games that it has, unless
-// what came after them is not kept any more; what is not whole is no backup.
+// TestBackupGoesOn: a backup that was interrupted uses the games that it has copied, unless
+// later messages are not retained any more; an incomplete one is no backup.
 func TestBackupGoesOn(t *testing.T) {
 	t.Parallel()
 	text := conf("(def journal-keep 0)")
@@ -219,7 +218,7 @@ func TestBackupGoesOn(t *testing.T) {
 	c.more(t, 50)
 	c.finish()
 	until(t, "messages have left the journal", func() bool { return depth(s.runner.Stats()) == 0 })
-	// Without these the copied games cannot be used any more.
+	// Without the retained messages the copied games are useless.
 	if err := os.RemoveAll(filepath.Join(s.dir, "kept")); err != nil {
 		t.Fatal(err)
 	}
@@ -239,8 +238,8 @@ func TestBackupGoesOn(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// TestBackupKeepsItsCopy: a backup that was interrupted does not copy the games again
-// when it goes on and what came after them is kept; it says how far it has come.
+// TestBackupKeepsItsCopy: a backup that was interrupted does not copy the games again when it
+// goes on, if what came after them is retained; it reports its progress.
 func TestBackupKeepsItsCopy(t *testing.T) {
 	t.Parallel()
 	text := conf("(def journal-keep 0)")
@@ -293,7 +292,7 @@ func TestBackupKeepsItsCopy(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// TestBackupFindsGap: messages that were not kept make a backup fail, not lie.
+// TestBackupFindsGap: a backup fails if messages were not retained, instead of having a gap.
 func TestBackupFindsGap(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("(def journal-keep 0)")).ready()
@@ -317,7 +316,7 @@ func TestBackupFindsGap(t *testing.T) {
 	}
 }
 
-// TestScheduledBackups: a server makes backups by itself, and keeps so many.
+// TestScheduledBackups: a server makes backups by itself, and keeps the configured number.
 func TestScheduledBackups(t *testing.T) {
 	t.Parallel()
 	to := t.TempDir()
@@ -339,7 +338,7 @@ func TestScheduledBackups(t *testing.T) {
 	}
 }
 
-// TestCheckFindsDamage: what is wrong with a data directory is told with advice.
+// TestCheckFindsDamage: the check reports each damage of a data directory with advice.
 func TestCheckFindsDamage(t *testing.T) {
 	t.Parallel()
 	text := conf("")
@@ -385,10 +384,10 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// TestCheckFindsContradictions: files that are whole, but do not say the same, are told of
+// TestCheckFindsContradictions: files that are whole but contradict each other are reported
 // with advice: rows that point to nothing, moves that do not lead to a board's position or
-// version, messages that neither games nor journal have, a journal that is older than
-// the games, and what a crash has left for the next start.
+// version, messages that neither games nor journal have, a journal that is older than the
+// games, and what a crash has left for the next start.
 func TestCheckFindsContradictions(t *testing.T) {
 	t.Parallel()
 	dir, text := t.TempDir(), staying(t, conf(""))
@@ -474,7 +473,7 @@ func execute(statements string) func(t *testing.T, dir string) {
 	}
 }
 
-// check is what is bad about a data directory, in words.
+// check returns the faults of a data directory, as text.
 func check(t testing.TB, c *config.Config, dir string) string {
 	t.Helper()
 	stores, err := OpenStores(c.Running(), dir)

@@ -37,8 +37,8 @@ func TestBotsOutliveARestart(t *testing.T) {
 	}
 }
 
-// TestHouseBots: they are here while nobody else is, step back one by one as people
-// come, and end with the server.
+// TestHouseBots: house bots play while no person does, leave one by one as people come, and
+// end with the server.
 func TestHouseBots(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("(def house-bots 3)")).ready()
@@ -62,7 +62,7 @@ func TestHouseBots(t *testing.T) {
 	s.end()
 }
 
-// TestHouseBotsComeBack: house bots that were refused come when the host lets them in.
+// TestHouseBotsComeBack: house bots that were refused return when the host admits them.
 func TestHouseBotsComeBack(t *testing.T) {
 	t.Parallel()
 	f := &file{conf("(def house-bots 2) (def max-bots 0)")}
@@ -76,9 +76,9 @@ func TestHouseBotsComeBack(t *testing.T) {
 	s.end()
 }
 
-// TestHouseBotEngine: an engine of the host's choice plays for the house bots, as strong
-// as he wants; it runs only while they are here, and where it does not start, or is
-// unset, the built-in player plays.
+// TestHouseBotEngine: an engine of the host's choice plays for the house bots, at the
+// configured strength. It runs only while they play; if it does not start, or is unset, the
+// built-in player plays.
 func TestHouseBotEngine(t *testing.T) {
 	t.Parallel()
 	engine := filepath.Join(t.TempDir(), "engine")
@@ -125,8 +125,8 @@ func TestHouseBotEngine(t *testing.T) {
 	s.end()
 }
 
-// TestHandoffHouseBots: house bots say goodbye before a handoff: those of the next image
-// are others, and there are not more of them.
+// TestHandoffHouseBots: house bots say goodbye before a handoff: the next process has other
+// ones, and not more of them.
 func TestHandoffHouseBots(t *testing.T) {
 	t.Parallel()
 	i := spawnImage(t, conf("(def house-bots 2)"))

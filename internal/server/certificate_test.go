@@ -57,8 +57,8 @@ func makeCertificateUntil(t testing.TB, cert, key string, serial int64, end time
 	return made
 }
 
-// TestTLS: WebSocket over TLS; the certificate is read again by a reload, a bad
-// one is refused, and whoever is connected stays.
+// TestTLS: WebSocket works over TLS; a reload reads the certificate again, a bad one is
+// refused, and connections stay open.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := private(t)
@@ -113,7 +113,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestNoCertificate: a server whose certificate cannot be read does not start.
+// TestNoCertificate: a server does not start if its certificate cannot be read.
 func TestNoCertificate(t *testing.T) {
 	t.Parallel()
 	o := Options{Dir: private(t), Config: loadConf(t, conf(`(def tls-cert "/nowhere/cert.pem") (def tls-key "/nowhere/key.pem")`))}
@@ -122,8 +122,8 @@ func TestNoCertificate(t *testing.T) {
 	}
 }
 
-// TestOldCertificate: the log tells of a certificate that has expired, at the start and
-// at a reload, and the metric says when; the server runs.
+// TestOldCertificate: an expired certificate is logged, at the start and at a reload, and the
+// metric has its date; the server runs.
 func TestOldCertificate(t *testing.T) {
 	t.Parallel()
 	dir := private(t)

@@ -12,9 +12,9 @@ import (
 	"wamble/runner/logstore/logtest"
 )
 
-// TestClaimsFollow: whoever claims the journal follows those before him as the owner of
-// profiles, whatever the clocks of the machines say and however they are set. One who
-// held it before knows that another has held it since.
+// TestClaimsFollow: each claim of the journal takes the profiles over from the owners before
+// it, whatever the clocks of the machines show. An earlier owner finds out that another one
+// has held the journal since.
 func TestClaimsFollow(t *testing.T) {
 	t.Parallel()
 	var log logtest.Memory

@@ -12,8 +12,7 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// asEcho is set in a child process that is to be a bare echo, until its standard input
-// ends.
+// asEcho is set in a child process that is a bare echo, until its standard input ends.
 const asEcho = "WAMBLE_TEST_ECHO"
 
 func beEcho() {
@@ -69,8 +68,8 @@ func BenchmarkJournal(b *testing.B) {
 	}
 }
 
-// movesPerSecond lets clients move for five seconds, and returns how many moves a second
-// were answered.
+// movesPerSecond lets clients move for five seconds, and returns how many moves a second were
+// answered.
 func movesPerSecond(b *testing.B, port string, clients int) float64 {
 	b.Helper()
 	r, err := loader.Run(b.Context(), loader.Options{

@@ -22,9 +22,9 @@ type machine struct {
 	dir  string
 	text string
 	ip   string
-	// start starts the process where the machine is; nil: here.
+	// start starts the process at the machine's site; nil: in this namespace.
 	start  func(*exec.Cmd) error
-	asleep bool          // it was stopped, and answers nobody
+	asleep bool          // the process is stopped (SIGSTOP) and does not answer
 	lease  time.Duration // 0: oneDies; with start the default
 }
 
@@ -37,7 +37,7 @@ func (m *machine) begin(t testing.TB) {
 	m.child, _ = beginWith(t, m.dir, m.text, m.start)
 }
 
-// state is what the machine says of itself.
+// state returns the state that the machine reports.
 func (m *machine) state(t testing.TB) string {
 	if m.asleep {
 		return "asleep"
@@ -52,7 +52,7 @@ func (m *machine) state(t testing.TB) string {
 	return s.Journal.State
 }
 
-// behind is how many messages of a machine the database does not have.
+// behind returns how many messages of a machine the database does not have.
 func (m *machine) behind(t testing.TB) (n uint64) {
 	var s host.Status
 	if err := host.Ask(t.Context(), m.dir, "status", nil, &s); err != nil {
@@ -69,18 +69,18 @@ func shared(db postgres.Options, node string) string {
 	return conf(postgresConf(db)) + fmt.Sprintf("(def journal \"postgres\") (def journal-node %q)\n", node)
 }
 
-// long is a lease that no test is slow enough for: whoever takes over before it has run
-// out was let.
+// long is a lease that outlasts every test: a machine that takes over before it has run out
+// was allowed to.
 const long = 10 * patience
 
-// beginLong starts a machine whose lease is long.
+// beginLong starts a machine with a long lease.
 func (m *machine) beginLong(t testing.TB) {
 	m.child, _ = begin(t, m.dir, m.text, asLease+"="+long.String())
 }
 
-// TestStandby: a second machine waits and says so, over HTTP, where hosts and where
-// players would ask it, and at the control socket, and takes over at once when the first
-// one stops in order.
+// TestStandby: a second machine waits and reports that, over HTTP, on the ports of hosts and
+// of players, and at the control socket. It takes over at once when the first one stops in
+// order.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -125,8 +125,8 @@ func TestStandby(t *testing.T) {
 	crowd.verify(t, openPostgres(t, db))
 }
 
-// ported is a configuration with ports that are known, and where its server answers over
-// HTTP: at the admin listener, and at the port of its profile.
+// ported returns a configuration with known ports, and the addresses at which its server
+// answers HTTP: the admin listener, and the port of its profile.
 func ported(t testing.TB, text string) (_ string, doors []string) {
 	t.Helper()
 	ports := freePorts(t, 2)
@@ -137,8 +137,8 @@ func ported(t testing.TB, text string) (_ string, doors []string) {
 		"(def port 0)", fmt.Sprintf("(def port %d)", ports[1])).Replace(text), doors
 }
 
-// TestStandbyWithoutDatabase: a machine that cannot ask the journal's database says that
-// it waits for it, and serves when it is back.
+// TestStandbyWithoutDatabase: a machine that cannot reach the journal's database reports that
+// it waits for it, and serves when the database is back.
 func TestStandbyWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -159,8 +159,9 @@ func TestStandbyWithoutDatabase(t *testing.T) {
 	m.child.end()
 }
 
-// TestOwnerWithoutDatabase: a machine that serves loses the one database of its journal and
-// its games. It says that nobody can play, and why, and serves again when it is back.
+// TestOwnerWithoutDatabase: a serving machine loses the one database of its journal and its
+// games. It reports that nobody can play, and why, and serves again when the database is
+// back.
 func TestOwnerWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -177,7 +178,7 @@ func TestOwnerWithoutDatabase(t *testing.T) {
 	for _, door := range doors {
 		until(t, door+" says what is away", func() bool {
 			got := fetch(t, door+"/readyz")
-			// It opens the journal again and again, or is a standby by now.
+			// It reopens the journal repeatedly, or is a standby by now.
 			return strings.HasPrefix(got, "503 the journal has failed: ") || strings.HasPrefix(got, "503 waiting for the journal's database: ")
 		})
 	}
@@ -186,8 +187,8 @@ func TestOwnerWithoutDatabase(t *testing.T) {
 	m.child.end()
 }
 
-// TestSleeperWithoutPlayers: a machine on which nobody plays has slept while another took
-// its place. Whatever notices it first, its profile or its journal, it becomes a standby.
+// TestSleeperWithoutPlayers: a machine without players was stopped while another took its
+// place. It becomes a standby, whether its profile or its journal finds out first.
 func TestSleeperWithoutPlayers(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -210,8 +211,8 @@ func TestSleeperWithoutPlayers(t *testing.T) {
 	}
 }
 
-// TestStandbyStops: a standby that is told to stop ends in order. What it left in the
-// journal when it was killed before is the other machine's: it may have another journal next.
+// TestStandbyStops: a standby stops in order when told to. What it left in the journal when
+// it was killed before belongs to the other machine now: it may have another journal next.
 func TestStandbyStops(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -230,8 +231,8 @@ func TestStandbyStops(t *testing.T) {
 	}
 }
 
-// TestSharedHandoff: a server whose journal is in a database hands over to its next
-// image, which goes on at once, and may be killed afterwards.
+// TestSharedHandoff: a server whose journal is in a database hands over to its next process,
+// which goes on at once, and may be killed afterwards.
 func TestSharedHandoff(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -252,8 +253,8 @@ func TestSharedHandoff(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
-// TestClusterEndpoint: a client that knows one machine learns the others, and goes on
-// with the one that takes over.
+// TestClusterEndpoint: a client that knows one machine learns the others, and goes on with
+// the one that takes over.
 func TestClusterEndpoint(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

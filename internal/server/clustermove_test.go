@@ -12,8 +12,8 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestHandoffMovesNoJournal: a handoff to an image whose journal would be elsewhere is
-// refused, and the server goes on with what it has.
+// TestHandoffMovesNoJournal: a handoff to a process whose journal would be in another place
+// is refused, and the server goes on unchanged.
 func TestHandoffMovesNoJournal(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -38,8 +38,8 @@ func TestHandoffMovesNoJournal(t *testing.T) {
 	}
 }
 
-// TestJournalLeftOnDisk: a server that is to keep its journal in PostgreSQL does not
-// start while the one on its disk has what the database has not, and says what to do;
+// TestJournalLeftOnDisk: a server configured to keep its journal in PostgreSQL does not start
+// while the journal on its disk has messages that the database lacks, and reports what to do;
 // after that nothing is lost.
 func TestJournalLeftOnDisk(t *testing.T) {
 	t.Parallel()
@@ -69,8 +69,8 @@ func TestJournalLeftOnDisk(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
-// TestJournalLeftInPostgres: a server that is to keep its journal on its disk again does
-// not start while the one in PostgreSQL has what the games' database has not, and says
+// TestJournalLeftInPostgres: a server configured to keep its journal on disk again does not
+// start while the one in PostgreSQL has messages that the games' database lacks, and reports
 // what to do; after that nothing is lost.
 func TestJournalLeftInPostgres(t *testing.T) {
 	t.Parallel()
@@ -100,17 +100,17 @@ func TestJournalLeftInPostgres(t *testing.T) {
 	s = spawn(t, dir, text+where)
 	c.more(t, 20)
 	s.end()
-	s = spawn(t, dir, text) // nobody asks again
+	s = spawn(t, dir, text) // the second start does not check again
 	c.more(t, 20)
 	c.finish()
 	s.end()
 	c.verify(t, openPostgres(t, db))
 }
 
-// TestJournalOtherDatabase: a server that is to keep its journal elsewhere in PostgreSQL does
-// not start while the one that it used may have what the games' database has not, and says
-// what to do. The same journal at another address is no other one, and one that was emptied
-// by a stop in order may be left.
+// TestJournalOtherDatabase: a server configured to keep its journal in another database does
+// not start while the former one may have messages that the games' database lacks, and
+// reports what to do. Another address of the same database is accepted, and so is leaving a
+// journal that a stop in order has emptied.
 func TestJournalOtherDatabase(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]string{"one part": "", "two parts": "(def shards 2)\n"} {
@@ -138,7 +138,7 @@ func TestJournalOtherDatabase(t *testing.T) {
 					t.Fatalf("got %v, want advice", err)
 				}
 			}
-			for _, owner := range []string{"another machine", "its successor"} { // whose directories know nothing of it
+			for _, owner := range []string{"another machine", "its successor"} { // their directories do not have the old journal's marker
 				other, err := Open(Options{Config: loadConf(t, text), Dir: t.TempDir()})
 				if err != nil {
 					t.Fatal(err)

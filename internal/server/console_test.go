@@ -42,7 +42,7 @@ func (h *here) ask(method, path, body string, header ...string) (code int, answe
 	return resp.StatusCode, string(text)
 }
 
-// TestConsoleChannel: who may ask the console, and how.
+// TestConsoleChannel: the console needs its token, and refuses requests from other origins.
 func TestConsoleChannel(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -81,8 +81,8 @@ func TestConsoleChannel(t *testing.T) {
 	}
 }
 
-// TestAudit: what is done through the console is noted, without tokens, and is
-// refused when it cannot be noted.
+// TestAudit: commands through the console are in the audit log, without tokens, and are
+// refused if they cannot be logged.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -135,7 +135,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestBans: the console lists the bans that hold, until they are over or lifted.
+// TestBans: the console lists the bans in force, until they end or are lifted.
 func TestBans(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -169,7 +169,7 @@ func TestBans(t *testing.T) {
 	}
 }
 
-// TestFindBoards: the host finds boards by number, by who holds them and by state.
+// TestFindBoards: the host finds boards by number, by holder and by state.
 func TestFindBoards(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -215,8 +215,8 @@ func TestFindBoards(t *testing.T) {
 	}
 }
 
-// TestConsoleStream: a console is sent what it shows, and again what has changed, until
-// its token is revoked. A handoff, which waits for requests, does not wait for it.
+// TestConsoleStream: a console is sent what it shows, and again what has changed, until its
+// token is revoked. A handoff, which waits for requests, does not wait for it.
 func TestConsoleStream(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -267,7 +267,7 @@ func TestConsoleStream(t *testing.T) {
 	if err := host.Ask(t.Context(), s.dir, "token-revoke", host.Arguments{Name: "ann"}, &struct{}{}); err != nil {
 		t.Fatal(err)
 	}
-	// There is a sign of life every second; some may have been sent before.
+	// A sign of life is sent every second; some may have been sent before.
 	for signs := 0; lines.Scan(); {
 		if lines.Text() == ":" {
 			signs++

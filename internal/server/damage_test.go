@@ -14,7 +14,7 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// crashed is what a server that was killed in mid-play leaves.
+// crashed is the data directory of a server that was killed while players played.
 type crashed struct {
 	dir, text string
 	token     wamble.Token // of its player
@@ -22,13 +22,13 @@ type crashed struct {
 	used      []byte       // of the log, before the zeros that were written ahead
 }
 
-// crash lets a server play until a log has more than the last 32 KB, in which damage is
-// taken for what a crash tore off, and kills it. The database gets nothing of that: a
-// journal that ends before what the database has would be refused.
+// crash lets a server play until a log has more than the last 32 KB, in which damage counts
+// as the torn end of a crash, and kills it. The database gets nothing of that: a journal that
+// ends before what the database has would be refused.
 func crash(t *testing.T) *crashed {
 	t.Helper()
 	c := &crashed{dir: t.TempDir(), text: conf("")}
-	spawn(t, c.dir, c.text).end() // in the first log of all, Pebble takes damage for the end
+	spawn(t, c.dir, c.text).end() // Pebble takes damage of the very first log for its end
 	s := spawn(t, c.dir, c.text)
 	p := join(t, s.address(), wamble.Token{})
 	c.token = p.c.Token()
@@ -67,7 +67,7 @@ func (c *crashed) look(t *testing.T) {
 	c.used = bytes.TrimRight(c.used, "\x00")
 }
 
-// serves starts the server again, and its player goes on.
+// serves starts the server again, and checks that its player goes on.
 func (c *crashed) serves(t *testing.T) *here {
 	t.Helper()
 	s := serve(t, Options{Dir: c.dir}, c.text).ready()
@@ -84,9 +84,9 @@ func (c *crashed) serves(t *testing.T) *here {
 	return s
 }
 
-// TestDamagedJournal: a bit that was flipped inside a log keeps the server from starting.
-// It says what is damaged, what is safe and what helps, and changes nothing; with what is
-// salvaged as it advises, the server serves.
+// TestDamagedJournal: a flipped bit inside a log keeps the server from starting. The error
+// names what is damaged, what is safe and what helps, and nothing is changed; with the
+// journal salvaged as it advises, the server serves.
 func TestDamagedJournal(t *testing.T) {
 	t.Parallel()
 	c := crash(t)
@@ -116,8 +116,8 @@ func TestDamagedJournal(t *testing.T) {
 	if loss, err := pebblestore.At(journal, pebblestore.Options{}).Salvage(salvaged); err != nil || loss.Log != filepath.Base(c.log) || loss.At == 0 {
 		t.Fatalf("salvaged with the loss %+v, error %v", loss, err)
 	}
-	// 'wamble runner restore' would give it a new id, under which what the drain was at
-	// rests for a minute.
+	// 'wamble runner restore' would give it a new id, under which the drain's unfinished
+	// batch waits for a minute.
 	if err := errors.Join(os.Rename(journal, journal+"-damaged"), os.Rename(salvaged, journal)); err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +130,8 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// TestJournalCutShort: a server whose journal is shorter than what was acknowledged says
-// so at its start, once, and serves.
+// TestJournalCutShort: a server whose journal is shorter than what was acknowledged reports
+// that at its start, once, and serves.
 func TestJournalCutShort(t *testing.T) {
 	t.Parallel()
 	const told = "the journal is shorter than what was acknowledged"

@@ -13,8 +13,7 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestDoctor: whatever can be wrong is found, with advice; and what is right is
-// called right.
+// TestDoctor: the doctor reports each fault with advice, and passes what is right.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	taken, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

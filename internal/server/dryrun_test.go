@@ -13,8 +13,8 @@ import (
 	"wamble/internal/observe"
 )
 
-// TestDryRunReload: what a reload would change, begin, end and refuse is said without any of
-// it: nothing listens, nothing is stored, nothing is logged as a reload.
+// TestDryRunReload: a dry run reports what a reload would change, begin, end and refuse,
+// without doing it: nothing listens, nothing is stored, nothing is logged as a reload.
 func TestDryRunReload(t *testing.T) {
 	t.Parallel()
 	ports := freePorts(t, 4)
@@ -74,7 +74,7 @@ func TestDryRunReload(t *testing.T) {
 	l.Close()
 }
 
-// TestEffective: the console shows every option with where it comes from, and no secret.
+// TestEffective: the console shows every option with its source, and no secret.
 func TestEffective(t *testing.T) {
 	t.Parallel()
 	f := &file{conf("(def max-boards 77)\n")}
@@ -127,7 +127,7 @@ func parts(lines, want []string) bool {
 	return slices.EqualFunc(lines, want, strings.Contains)
 }
 
-// listing is what a directory has.
+// listing returns the names in a directory.
 func listing(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)

@@ -9,8 +9,8 @@ import (
 	"wamble/internal/guard"
 )
 
-// TestPanicIsSurvived: a panic that ends no profile is logged, counted and written
-// down, but not every time: somebody may repeat it at will.
+// TestPanicIsSurvived: a panic that ends no profile is logged, counted and dumped, but not
+// each time: a client may repeat it at will.
 func TestPanicIsSurvived(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

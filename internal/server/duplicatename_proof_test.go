@@ -11,8 +11,8 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestPlacedDuplicateName: two machines with one name both say so; one with a name of its own does
-// not.
+// TestPlacedDuplicateName: two machines with one name both report it; one with a unique name
+// does not.
 func TestPlacedDuplicateName(t *testing.T) {
 	prooftest.Needs(t, "two minutes")
 	t.Parallel()

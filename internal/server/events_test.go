@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// observer reads the events of a server and comes back as a browser does: with the id
-// of the last one.
+// observer reads the events of a server and reconnects as a browser does: with the id of the
+// last one.
 type observer struct {
 	t    *testing.T
 	stop context.CancelFunc
@@ -24,7 +24,7 @@ type observer struct {
 	moves  int
 	resets int
 	visits int
-	placed bool // he knows where he is
+	placed bool // its position in the feed is known
 }
 
 func observeAll(t *testing.T, url func() string) *observer {
@@ -99,7 +99,7 @@ func (o *observer) take(kind, data string) {
 	}
 }
 
-// here waits until the observer has a place, from which on he misses nothing.
+// here waits until the observer has a position, from which on it misses nothing.
 func (o *observer) here() {
 	o.t.Helper()
 	until(o.t, "the observer is there", func() bool {
@@ -115,16 +115,17 @@ func (o *observer) seen() (moves, visits int) {
 	return o.moves, o.visits
 }
 
-// end ends the observer, who must have been told everything.
+// end ends the observer, which must have received everything.
 func (o *observer) end() {
 	o.stop()
 	<-o.done
 	if o.resets > 0 {
-		o.t.Errorf("the observer was told %d times that he has missed something", o.resets)
+		o.t.Errorf("the observer was told %d times that it has missed something", o.resets)
 	}
 }
 
-// eventShards is with how many shards observers are tested, and on what pool of boards.
+// eventShards has the numbers of shards with which observers are tested, and the pool of
+// boards for each.
 var eventShards = []struct {
 	name, options string
 	players       int
@@ -133,8 +134,8 @@ var eventShards = []struct {
 	{"four shards", "(def min-boards 16) (def shards 4)", 12},
 }
 
-// TestEventsSurviveRestart: an observer is told every move once, while players play and
-// the server is stopped and started under them.
+// TestEventsSurviveRestart: an observer receives every move once, while players play and the
+// server is stopped and started.
 func TestEventsSurviveRestart(t *testing.T) {
 	t.Parallel()
 	for _, c := range eventShards {
@@ -169,7 +170,7 @@ func eventsSurviveRestart(t *testing.T, options string, players int) {
 	}
 }
 
-// TestEventsSurviveHandoff: the same, with a handoff under players.
+// TestEventsSurviveHandoff: an observer receives every move once over a handoff.
 func TestEventsSurviveHandoff(t *testing.T) {
 	t.Parallel()
 	for _, c := range eventShards {

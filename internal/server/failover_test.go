@@ -33,9 +33,9 @@ func goesOn(t *testing.T, s *here, c *crowd, db postgres.Options) {
 	c.verify(t, openPostgres(t, db))
 }
 
-// TestFailover: when the primary is gone and its standby is promoted elsewhere, a
-// reload moves a profile there, by its address alone or in a list with that of the
-// primary; another database is refused.
+// TestFailover: when the primary has failed and its standby is promoted at another address, a
+// reload moves a profile there, by that address alone or in a list with the primary's;
+// another database is refused.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	for _, listed := range []bool{true, false} {

@@ -15,9 +15,9 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// TestJournalFails: the disk of the journal fails under load, again and again.
-// Nothing is acknowledged that is not kept, the log says why, and play goes on
-// when the journal works again.
+// TestJournalFails: the disk of the journal fails repeatedly under load. Nothing is
+// acknowledged that is not durable, the log has the reason, and play goes on when the journal
+// works again.
 func TestJournalFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -46,9 +46,8 @@ func TestJournalFails(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// TestDiskHangs: while a commit does not return the loop goes on, and no packet
-// leaves, because all that could be said is not durable. Then everybody gets his
-// answers.
+// TestDiskHangs: while a commit does not return, the loop goes on and no packet leaves,
+// because no answer is durable. Then all players get their answers.
 func TestDiskHangs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -60,7 +59,7 @@ func TestDiskHangs(t *testing.T) {
 	held, release := disk.Hang()
 	<-held
 	look := func() loop.Figures { return s.first().Figures(t.Context()) }
-	// What was durable before may still be on its way, then there is silence.
+	// Earlier durable packets may still be on their way, then nothing is sent.
 	sent, steps := uint64(0), uint64(0)
 	until(t, "packets stop", func() bool {
 		now := look()
@@ -79,8 +78,8 @@ func TestDiskHangs(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// TestDiskFull: below the watermark of free space nothing is accepted, which is
-// said; with room again it goes on by itself.
+// TestDiskFull: below the watermark of free space every move is refused with that reason;
+// with space again the server recovers by itself.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -119,7 +118,7 @@ func TestDiskFull(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// wasTold reports whether a player heard that the server cannot keep moves.
+// wasTold reports whether a player was told that the server cannot keep moves.
 func wasTold(t testing.TB, p *player) bool {
 	t.Helper()
 	p.c.Close()
@@ -152,5 +151,5 @@ func storedMoves(t testing.TB, dir string) (n int) {
 	return n
 }
 
-// kills is how often a server is killed, or its journal fails.
+// kills returns how often a server is killed, or its journal fails.
 func kills() int { return prooftest.Sized(1, 3, 50) }

@@ -33,10 +33,10 @@ type fleet struct {
 	board    *switchboard
 	crowd    *crowd
 	primary  *pgtest.Cluster
-	standby  *pgtest.Cluster            // nil: the primary is the one that is left
+	standby  *pgtest.Cluster            // nil: the primary has no standby left
 	lost     *pgtest.Cluster            // the primary before this one
 	name     string                     // of the database
-	waits    map[string][]time.Duration // by fault: how long somebody waited at most, each time
+	waits    map[string][]time.Duration // by fault: the longest wait of a player, for each occurrence
 }
 
 // newFleet starts machines that share a journal on a database with a synchronous standby.
@@ -59,8 +59,8 @@ func newFleet(t testing.TB, n, players int) *fleet {
 	return f
 }
 
-// noteSuccessions makes a database note how long a holder of the journal was silent, by a
-// clock that nobody sets, when another one took its place.
+// noteSuccessions makes a database record for how long an owner of the journal was silent
+// when another one took its place, by a clock that no test sets.
 const noteSuccessions = `
 	CREATE TABLE heard (node text PRIMARY KEY, at timestamptz);
 	CREATE TABLE successions (silence interval);
@@ -108,16 +108,16 @@ func newRealm(t testing.TB, n int, port uint16) *fleet {
 	return f
 }
 
-// silence is for how long an owner was silent at least when another machine took its place;
-// 0: none did.
+// silence returns for how long an owner was silent at least when another machine took its
+// place; 0: none did.
 func (f *fleet) silence() time.Duration {
 	f.t.Helper()
 	s := pgtest.Query[float64](f.t, f.database(), `SELECT COALESCE(extract(epoch FROM min(silence)), 0)::float8 FROM successions`)
 	return time.Duration(s * float64(time.Second))
 }
 
-// databaseClock makes a database go by a clock that can be set: what the table says is
-// added to that of the machine.
+// databaseClock gives a database a clock that can be set: the offset in its table is added to
+// the machine's clock.
 func databaseClock(name string) string {
 	return `CREATE TABLE clock (shift interval); INSERT INTO clock VALUES ('0');
 		CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
@@ -125,7 +125,7 @@ func databaseClock(name string) string {
 		ALTER DATABASE ` + name + ` SET search_path = public, pg_catalog`
 }
 
-// database is the database where it takes writes now.
+// database returns the address of the database that accepts writes now.
 func (f *fleet) database() postgres.Options {
 	o := f.primary.Server()
 	o.Name = f.name
@@ -147,8 +147,8 @@ func (f *fleet) owner() (owner *machine) {
 	return owner
 }
 
-// moved waits until everybody has had two moves accepted, of which the answer to the
-// first may have been on its way.
+// moved waits until everybody has had two moves accepted: the answer to the first may have
+// been on its way.
 func (f *fleet) moved() {
 	f.t.Helper()
 	var before []int64
@@ -165,7 +165,7 @@ func (f *fleet) moved() {
 	})
 }
 
-// suffer lets a fault happen, and waits until everybody moves again.
+// suffer injects a fault, and waits until everybody moves again.
 func (f *fleet) suffer(fault string, do func()) {
 	f.t.Helper()
 	d := f.crowd.longestWait(f.t, do)
@@ -183,8 +183,8 @@ func (f *fleet) suffer(fault string, do func()) {
 // longestLoss is how long a player may wait when a machine is lost.
 const longestLoss = 5 * time.Second
 
-// measured says how long somebody waited at most, by fault. With WAMBLE_SOAK it may be
-// five seconds if the fault is one of those by which a machine is lost.
+// measured reports the longest waits of players, by fault. With WAMBLE_SOAK the bound is five
+// seconds for the faults in lost, by which a machine is lost.
 func (f *fleet) measured(p *prooftest.Proof, lost ...string) {
 	f.t.Helper()
 	for _, fault := range slices.Sorted(maps.Keys(f.waits)) {
@@ -218,16 +218,16 @@ func (f *fleet) others(m *machine) []*site {
 	return slices.DeleteFunc(slices.Clone(f.sites), func(s *site) bool { return s == f.siteOf(m) })
 }
 
-// everybody is all sites but that of a machine.
+// everybody returns all sites but that of a machine.
 func (f *fleet) everybody(m *machine) []*site {
 	return slices.Concat(f.dbs, []*site{f.players}, f.others(m))
 }
 
-// TestFleet: machines that share a journal die, sleep, are cut off, have wrong clocks
+// TestFleet: machines that share a journal crash, are stopped, are cut off, have wrong clocks
 // and lose their database, under load (testdata/faults/standbys). Every accepted move is in
-// the database once, no machine sends anything whose place another one has, and everybody
-// moves again. With WAMBLE_SOAK nobody waits for longer than five seconds when a machine is
-// lost.
+// the database once, no machine sends anything after another has taken its place, and
+// everybody moves again. With WAMBLE_SOAK nobody waits for longer than five seconds when a
+// machine is lost.
 func TestFleet(t *testing.T) {
 	p := prooftest.Needs(t, "root, minutes and a machine for itself")
 	f := newFleet(t, 3, 12)

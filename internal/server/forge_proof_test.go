@@ -29,16 +29,16 @@ import (
 // WAMBLE_SOAK.
 func forgeTime() time.Duration { return prooftest.Sized(4*time.Second, 4*time.Second, 5*time.Minute) }
 
-// forgeRate is how many hellos a second there are.
+// forgeRate is the number of hellos a second.
 const forgeRate = 2000
 
-// forger says hello from addresses in 127.0.0.0/8. It sees what comes back only to
-// count it, unless it answers.
+// forger sends hellos from addresses in 127.0.0.0/8. It counts what comes back, and reads it
+// only if it answers.
 type forger struct {
 	conn           *net.UDPConn
 	server         netip.AddrPort
 	from           func(*rand.Rand) [4]byte
-	answers        bool // it acknowledges what comes back: the address is its own
+	answers        bool // the address is its own, and it acknowledges what comes back
 	hellos         atomic.Int64
 	sent, received atomic.Int64 // bytes
 	greetings      atomic.Int64 // SERVER_HELLOs
@@ -63,8 +63,8 @@ func (f *forger) send(b []byte, from [4]byte) {
 	f.sent.Add(int64(len(b)))
 }
 
-// flood says hello until the context ends: half of the time as clients of the
-// original, half of the time as ours.
+// flood sends hellos until the context ends: half of them as clients of the original, half as
+// ours.
 func (f *forger) flood(ctx context.Context, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	old, _ := wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{})
@@ -106,8 +106,8 @@ func (f *forger) listen() {
 	}
 }
 
-// newcomer is an honest player at an address of his own, written down byte by byte:
-// as the C library, which acknowledges nothing, or as our clients.
+// newcomer is an honest player at their own address, written byte by byte: as the C library,
+// which acknowledges nothing, or as our clients.
 type newcomer struct {
 	conn   *net.UDPConn
 	ours   bool
@@ -117,8 +117,8 @@ type newcomer struct {
 	buffer [2048]byte
 }
 
-// enter says hello and plays a move, and returns how long that took without the time
-// in which he thinks.
+// enter says hello and plays a move, and returns how long that took, without the time that
+// the player thinks.
 func enter(server netip.AddrPort, from [4]byte, ours bool, think time.Duration) (time.Duration, error) {
 	conn, err := net.DialUDP("udp4", &net.UDPAddr{IP: from[:]}, net.UDPAddrFromAddrPort(server))
 	if err != nil {
@@ -132,7 +132,7 @@ func enter(server netip.AddrPort, from [4]byte, ours bool, think time.Duration) 
 	}
 	board, fen := c.packet.Board, c.packet.Message.(*wire.ServerHello).FEN.String()
 	time.Sleep(think)
-	for { // until a move is accepted: somebody else may have got the board
+	for { // until a move is accepted: another player may have got the board
 		position, err := chess.ParseFEN(fen + " - - 0 1")
 		if err != nil {
 			return 0, err
@@ -170,7 +170,7 @@ func (c *newcomer) leave() {
 	}
 }
 
-// hello says hello, with a cookie if he knows what that is.
+// hello says hello, with a cookie if the client supports cookies.
 func (c *newcomer) hello(began time.Time) error {
 	var ext []wire.Field
 	if c.ours {
@@ -226,11 +226,11 @@ func (c *newcomer) ask(b []byte, began time.Time, take func() bool) error {
 	return fmt.Errorf("no answer (the last error is %q)", last)
 }
 
-// underFlood lets players move, and newcomers come, while hellos flood a server with
-// its default limits. It returns how many newcomers have played.
+// underFlood lets players move, and newcomers come, while hellos flood a server with its
+// default limits. It returns how many newcomers have played.
 func underFlood(t *testing.T, p *prooftest.Proof, a *arena, f *forger) int {
 	server := netip.MustParseAddrPort("127.0.0.1:" + a.port)
-	soon := prooftest.Sized(10*time.Second, 10*time.Second, 2*time.Second) // where nothing else runs, 2 s
+	soon := prooftest.Sized(10*time.Second, 10*time.Second, 2*time.Second) // on an otherwise idle machine 2 s
 	pulses := int(forgeTime() / pulseTime)
 	calm := a.pulse(t, max(pulses/4, 50))
 	before := memoryOf(t, a.cmd.Process.Pid)
@@ -277,7 +277,7 @@ func underFlood(t *testing.T, p *prooftest.Proof, a *arena, f *forger) int {
 	moves := len(loud) + int(honest.Load())
 	most := int64(24<<20 + min(moves*600, 128<<20))
 	if prooftest.Raced {
-		most *= 4 // the race detector's own memory grows with ours
+		most *= 4 // the race detector's own memory grows with the server's
 	}
 	if grown := after - before; grown > most {
 		t.Errorf("the memory has grown by %d MB, at most %d MB with %d moves", grown>>20, most>>20, moves)
@@ -288,8 +288,8 @@ func underFlood(t *testing.T, p *prooftest.Proof, a *arena, f *forger) int {
 	return int(honest.Load())
 }
 
-// stored checks how many sessions and moves the store of a server has that has ended.
-// Of moves whose answer was waited for in vain nobody knows whether they are there.
+// stored checks how many sessions and moves the store of an ended server has. A move whose
+// answer did not come may be there or not.
 func (a *arena) stored(t *testing.T, sessions, honest int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", a.dir+"/games.db")
@@ -313,9 +313,8 @@ func (a *arena) stored(t *testing.T, sessions, honest int) {
 	}
 }
 
-// TestForgedHellos: 2,000 hellos a second from random addresses, which hear no
-// answer, leave no row and no board; every honest newcomer plays soon, and an
-// address is sent little.
+// TestForgedHellos: 2,000 hellos a second from random addresses, which receive no answer,
+// leave no row and no board; every honest newcomer plays soon, and an address is sent little.
 func TestForgedHellos(t *testing.T) {
 	p := prooftest.Needs(t, "root and a machine for itself")
 	a := openArena(t)
@@ -328,8 +327,8 @@ func TestForgedHellos(t *testing.T) {
 	if made := int(a.metric(t, "wamble_new_players_total{")) - known; made != got {
 		t.Errorf("%d sessions were made, %d newcomers have played", made, got)
 	}
-	// Beside the one reply to a hello without a cookie, at most eight times as long
-	// (docs/protocol.md), nobody is sent more than he has sent.
+	// Except for the one reply to a hello without a cookie, at most eight times as long
+	// (docs/protocol.md), no address receives more bytes than it has sent.
 	if f.received.Load()-f.greeting.Load() > f.sent.Load() || f.greetings.Load() > f.hellos.Load() {
 		t.Errorf("%d bytes are answered with %d, and %d hellos with %d", f.sent.Load(), f.received.Load()-f.greeting.Load(), f.hellos.Load(), f.greetings.Load())
 	}
@@ -341,9 +340,8 @@ func TestForgedHellos(t *testing.T) {
 	a.stored(t, known+got, got)
 }
 
-// TestFloodingAddress: one address that says hello 2,000 times a second, and
-// acknowledges what it is offered, gets what one address may have; every honest
-// newcomer plays soon.
+// TestFloodingAddress: one address that says hello 2,000 times a second, and acknowledges
+// what it is offered, gets what one address may have; every honest newcomer plays soon.
 func TestFloodingAddress(t *testing.T) {
 	p := prooftest.Needs(t, "root and a machine for itself")
 	a := openArena(t)

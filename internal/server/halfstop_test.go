@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStopBesideHalfARequest: a request that never becomes whole does not keep a
-// server from ending.
+// TestStopBesideHalfARequest: a request that is never completed does not keep a server from
+// ending.
 func TestStopBesideHalfARequest(t *testing.T) {
 	t.Parallel()
 	c := spawn(t, t.TempDir(), conf("(def shutdown-timeout 3600)"))

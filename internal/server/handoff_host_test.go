@@ -11,8 +11,8 @@ import (
 	"wamble/internal/host"
 )
 
-// TestHandoffKeepsCommands: what the host has announced and whom he has merged holds in the
-// next image, though the store may not have it yet.
+// TestHandoffKeepsCommands: the host's announcements and merges hold in the next process,
+// though the store may not have them yet.
 func TestHandoffKeepsCommands(t *testing.T) {
 	t.Parallel()
 	i := spawnImage(t, conf(""))
@@ -43,9 +43,9 @@ func TestHandoffKeepsCommands(t *testing.T) {
 		t.Errorf("a newcomer is told %+v, %+v", got, got.Stays)
 	}
 	newcomer.loginAs(ctx, private)
-	for what, p := range map[string]*player{"who played goes on as the other one": phone, "the other key is his": newcomer} {
+	for what, p := range map[string]*player{"who played goes on as the other one": phone, "the other key is theirs": newcomer} {
 		if got := p.stats(ctx); got.Handle != into.Handle || got.Games != from.Games+into.Games {
-			t.Errorf("%s: he is %s with %d games", what, got.Handle, got.Games)
+			t.Errorf("%s: plays as %s with %d games", what, got.Handle, got.Games)
 		}
 	}
 	if err := command("merge", host.Arguments{Whom: hex.EncodeToString(private.Public().(ed25519.PublicKey)), Into: into.Handle}); err == nil {

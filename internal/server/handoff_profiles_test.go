@@ -9,10 +9,10 @@ import (
 	"wamble/internal/store/sqlite"
 )
 
-// TestHandoffOfProfiles: the next image serves other profiles than the one
-// before it. Who plays in one that stays notices nothing; who plays in one that
-// moved finds his board there by his token; the port that it left serves the one
-// that is new; and what was accepted in the one that is gone is in the store.
+// TestHandoffOfProfiles: the next process serves other profiles than the one before it.
+// Players of a profile that stays notice nothing; players of one that moved find their board
+// there by their token; the port that it left serves the new profile; and the moves of the
+// removed one are in the store.
 func TestHandoffOfProfiles(t *testing.T) {
 	t.Parallel()
 	ports := freePorts(t, 4)
@@ -76,8 +76,8 @@ func TestHandoffOfProfiles(t *testing.T) {
 	}
 }
 
-// TestHandoffAnnouncesPorts: profiles whose ports the kernel has chosen are announced
-// with their true ports after a handoff too, those that are new as well.
+// TestHandoffAnnouncesPorts: profiles whose ports the kernel has chosen are announced with
+// their true ports after a handoff too, those that are new as well.
 func TestHandoffAnnouncesPorts(t *testing.T) {
 	t.Parallel()
 	text := conf("(def advertise 1)(defprofile red ())(defprofile blue ())")

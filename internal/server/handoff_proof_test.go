@@ -15,15 +15,14 @@ func TestHandoffLoad(t *testing.T) {
 	handOffUnderLoad(t, 2000, 180, prooftest.Sized(5, 5, 100))
 }
 
-// TestHandoffLarge is the same with 100,000 boards.
+// TestHandoffLarge is TestHandoff with 100,000 boards.
 func TestHandoffLarge(t *testing.T) {
 	prooftest.Needs(t, "minutes and 100,000 boards")
 	handOffUnderLoad(t, 100_000, 180, prooftest.Sized(1, 1, 10))
 }
 
-// TestHandoffGrowing: a world that still makes its boards is handed over as it is, and
-// goes on with them afterwards. It does not have to be whole first: no loop that makes
-// boards comes to rest.
+// TestHandoffGrowing: a profile that still makes its boards is handed over as it is, and goes
+// on making them afterwards. The handoff does not wait until all are made.
 func TestHandoffGrowing(t *testing.T) {
 	prooftest.Needs(t, "200,000 boards")
 	const least = 200_000

@@ -14,9 +14,9 @@ import (
 	"wamble/internal/store/sqlite"
 )
 
-// TestHandoffMigrates: the next image knows a newer schema. A handoff that does not
-// succeed leaves the database as it was, so that the old binary starts again; one that
-// does migrates while players play on, and they have everything afterwards.
+// TestHandoffMigrates: the next process needs a newer schema. A handoff that fails leaves the
+// database as it was, so that the old binary starts again; one that succeeds migrates while
+// players play on, and they lose nothing.
 func TestHandoffMigrates(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -82,8 +82,8 @@ func TestHandoffMigrates(t *testing.T) {
 	}
 }
 
-// TestBackAfterUpgrade: a newer image has migrated the database by a step that is
-// additive. The binary of before starts on it again, and everything is there.
+// TestBackAfterUpgrade: a newer process has migrated the database by an additive step. The
+// former binary starts on it again, and everything is there.
 func TestBackAfterUpgrade(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -125,7 +125,7 @@ func TestBackAfterUpgrade(t *testing.T) {
 }
 
 // newer reports whether the database of a data directory has a newer schema than this
-// program knows, which can use it all the same.
+// program's, with which this program can still work.
 func newer(t testing.TB, dir string) bool {
 	t.Helper()
 	file, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
@@ -137,8 +137,8 @@ func newer(t testing.TB, dir string) bool {
 	return err == nil && st.Version > st.Latest && st.Refused() == nil
 }
 
-// TestMigrationsAreMarked: every migration says whether an older program can go on
-// with the database after it.
+// TestMigrationsAreMarked: every migration declares whether an older program works with the
+// database after it.
 func TestMigrationsAreMarked(t *testing.T) {
 	t.Parallel()
 	for _, load := range []func() ([]schema.Migration, error){postgres.Migrations, sqlite.Migrations} {

@@ -20,18 +20,18 @@ import (
 	"wamble/internal/store/sqlite"
 )
 
-// TestHandoff: clients play, over UDP and WebSocket, while the server becomes another image
-// of itself again and again. No move is lost or repeated, no session is lost, every datagram
-// that reached the socket is answered, and the kernel drops none. At last the process is
-// killed, with much in the journal that the images before it left there: the next start
-// brings it to the store.
+// TestHandoff: clients play, over UDP and WebSocket, while the server is replaced by another
+// process repeatedly. No move is lost or repeated, no session is lost, every datagram that
+// reached the socket is answered, and the kernel drops none. At last the process is killed,
+// while its journal has many messages of the processes before it: the next start brings them
+// to the store.
 func TestHandoff(t *testing.T) {
 	t.Parallel()
 	handOffUnderLoad(t, 200, 20, 2)
 }
 
-// checkPhases wants every phase of a handoff, and those in which nobody is served
-// within the time that nobody was.
+// checkPhases requires every phase of a handoff, and that the phases without service fit into
+// the reported time without service.
 func checkPhases(t *testing.T, done handoff.Result) {
 	t.Helper()
 	var names []string
@@ -58,8 +58,7 @@ func handOffUnderLoad(t *testing.T, boards, clients, rounds int) {
 	over := gather(t, "ws://127.0.0.1:"+i.port+"/ws", clients/9)
 	over.play()
 
-	// A datagram without an answer would be sent again after this time, and be
-	// counted.
+	// A datagram without an answer would be sent again after this time, and be counted.
 	load := startLoad(t, loader.Options{Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Clients: clients, Wait: patience / 2})
 	readers := []*reader{readOn("http://127.0.0.1:" + i.port + "/api/live"), readOn("http://" + i.admin + "/healthz")}
 	var frozen []time.Duration
@@ -103,7 +102,7 @@ func handOffUnderLoad(t *testing.T, boards, clients, rounds int) {
 	verifyBoth(t, i.dir, report, over)
 }
 
-// reader asks over HTTP again and again, and takes down what is not an answer.
+// reader sends HTTP requests repeatedly, and records each failure.
 type reader struct {
 	stop     chan struct{}
 	done     chan struct{}
@@ -140,7 +139,7 @@ func readOn(url string) *reader {
 	return r
 }
 
-// end stops asking: every question must have been answered.
+// end stops the requests: each must have been answered.
 func (r *reader) end(t *testing.T) {
 	t.Helper()
 	close(r.stop)
@@ -150,8 +149,8 @@ func (r *reader) end(t *testing.T) {
 	}
 }
 
-// verifyBoth finds every move of the loader and of the crowd in the store, once,
-// and no other.
+// verifyBoth checks that every move of the loader and of the crowd is in the store, once, and
+// no other.
 func verifyBoth(t *testing.T, dir string, report *loader.Report, c *crowd) {
 	t.Helper()
 	store, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
@@ -188,7 +187,7 @@ func verifyBoth(t *testing.T, dir string, report *loader.Report, c *crowd) {
 	}
 }
 
-// private is a directory that nobody else may write to.
+// private returns a directory that only this user may write to.
 func private(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -198,7 +197,7 @@ func private(t testing.TB) string {
 	return dir
 }
 
-// drops is how many datagrams the kernel has dropped for a port.
+// drops returns how many datagrams the kernel has dropped for a port.
 func drops(t testing.TB, port string) int {
 	t.Helper()
 	number, err := strconv.Atoi(port)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestGoesHome: a client of ours whose session is served by another machine than the one it
-// has dialled learns that, and goes there, over UDP and over a WebSocket: then nothing of it
-// is passed on any more. It plays meanwhile, and every move is made once.
+// has dialled learns that, and connects there, over UDP and over a WebSocket: from then on
+// none of its packets is forwarded. It plays meanwhile, and every move is made once.
 func TestGoesHome(t *testing.T) {
 	prooftest.Needs(t, "two addresses")
 	t.Parallel()

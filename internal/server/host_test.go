@@ -24,7 +24,7 @@ func (h *here) command(verb string, o host.Arguments) host.Counts {
 	return done
 }
 
-// turnedAway returns the refusal of a newcomer, nil if he is let in.
+// turnedAway returns the refusal of a newcomer, nil if they are admitted.
 func turnedAway(t testing.TB, address string) *wamble.Denied {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -57,7 +57,7 @@ func notice(t testing.TB, p *player, want wire.NoticeType) string {
 	}
 }
 
-// TestOrders: what a host says reaches the players it is for, and no others.
+// TestOrders: each of the host's commands reaches the players it is for, and no others.
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, three("")).ready()
@@ -136,8 +136,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestBan: a ban holds, after a crash of the profile and after a restart too,
-// until it is lifted or its time is over.
+// TestBan: a ban holds, after a crash of the profile and after a restart too, until it is
+// lifted or ends.
 func TestBan(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -178,8 +178,8 @@ func TestBan(t *testing.T) {
 	}
 }
 
-// TestBanReachesLaterProfiles: who is banned in all profiles is turned away from one
-// that a reload adds, and after a restart, until the ban is lifted there.
+// TestBanReachesLaterProfiles: a player banned in all profiles is refused by one that a
+// reload adds, and after a restart, until the ban is lifted there.
 func TestBanReachesLaterProfiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -192,12 +192,12 @@ func TestBanReachesLaterProfiles(t *testing.T) {
 	}
 	s.ready()
 	if turnedAway(t, s.at("blue")) == nil {
-		t.Error("a profile that was added lets him in")
+		t.Error("a profile that was added admits the banned player")
 	}
 	s.end()
 	s = serve(t, Options{Dir: dir}, f.text).ready()
 	if turnedAway(t, s.at("blue")) == nil {
-		t.Error("after a restart he is let in")
+		t.Error("after a restart the banned player is admitted")
 	}
 	if n := s.command("unban", host.Arguments{Whom: "127.0.0.1", Profile: "blue"}); n["blue"] != 1 {
 		t.Errorf("got %v", n)

@@ -24,9 +24,9 @@ func (h *here) at(profile string) string {
 	return ""
 }
 
-// TestIdentity is the way of a player with a key through a house of profiles,
-// over real sockets and stores: discovery, terms, login, stats, leaderboard,
-// reservations everywhere, logout.
+// TestIdentity takes a player with a key through a server of several profiles, over real
+// sockets and stores: discovery, terms, login, stats, leaderboard, reservations in all
+// profiles, logout.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	h := serve(t, Options{}, conf(`(def advertise 1) (def port 0)
@@ -93,7 +93,7 @@ func TestIdentity(t *testing.T) {
 	if stats.Games != 1 || !stats.HasIdentity || stats.Handle == "" {
 		t.Errorf("got %+v", stats)
 	}
-	until(t, "the store knows him", func() bool {
+	until(t, "the store has the player", func() bool {
 		again, err := p.c.Stats(ctx, client.StatsOf{Handle: stats.Handle})
 		return err == nil && again.Games == 1
 	})

@@ -14,9 +14,9 @@ import (
 	"wamble/runner/admin"
 )
 
-// TestJournalAdmin: the console has the pages of the runner, for who knows the token and
-// for nobody else; what they change goes into the audit log, and what would tear the
-// journal is refused. The control socket does the same.
+// TestJournalAdmin: the console serves the runner's pages to holders of the token only; their
+// changes are in the audit log, and a change that would corrupt the journal is refused. The
+// control socket does the same.
 func TestJournalAdmin(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -29,12 +29,12 @@ func TestJournalAdmin(t *testing.T) {
 		t.Fatal("the profile has no number")
 	}
 	queue := fmt.Sprint(number)
-	for _, id := range []string{"junk-1", "junk-2"} { // of no profile's journal: they end as dead letters
+	for _, id := range []string{"junk-1", "junk-2"} { // for no profile: they end as dead letters
 		if _, err := s.runner.Post(t.Context(), &runner.Message{To: uint64(number), ID: []byte(id), Payload: []byte("secret")}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.runner.Post(t.Context(), &runner.Message{To: 99, ID: []byte("i")}); err != nil { // for nobody: it waits
+	if _, err := s.runner.Post(t.Context(), &runner.Message{To: 99, ID: []byte("i")}); err != nil { // for an unknown recipient: it waits
 		t.Fatal(err)
 	}
 	until(t, "two dead letters", func() bool { return s.runner.Stats().DeadLetters == 2 })

@@ -9,12 +9,12 @@ import (
 	"wamble/runner/memstore"
 )
 
-// TestMarkerEmptied: a stop says that the journal in PostgreSQL is empty only when no message
-// is left in it and every part is here, and a start takes that back.
+// TestMarkerEmptied: a stop marks the journal in PostgreSQL as empty only if no message is
+// left in it and this machine has every partition, and a start removes that mark.
 func TestMarkerEmptied(t *testing.T) {
 	t.Parallel()
 	log := pglog.Open(pglog.Options{})
-	log.Close() // nobody is asked
+	log.Close() // no database is asked
 	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"wamble/internal/profile"
 )
 
-// TestBotsAreMarked: what a program has done is marked on its board and to spectators, and
-// it is ranked among programs, over HTTP and in packets; a person is not.
+// TestBotsAreMarked: a program's moves are marked on its board and to spectators, and it is
+// ranked among programs, over HTTP and in packets; a person's are not.
 func TestBotsAreMarked(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("(def min-boards 4)")).ready()
@@ -33,19 +33,19 @@ func TestBotsAreMarked(t *testing.T) {
 		}
 		var token wamble.Token
 		hex.Decode(token[:], []byte(at.Token))
-		until(t, "he is stored", func() bool {
+		until(t, "the player is stored", func() bool {
 			_, err := s.first().store.Session(t.Context(), token)
 			return err == nil
 		})
 		me := fmt.Sprintf(`"session":%s,`, p.ask(map[string]any{"ctrl": "GET_PLAYER_STATS"}).Ext["stats.target_session_id"])
-		// Pages of ranks are cached for long: each player asks for one of his own.
+		// Pages of ranks are cached for long: each player asks for another page.
 		of, other := "people", "bots"
 		if bot {
 			of, other = other, of
 		}
 		for _, path := range []string{fmt.Sprintf("/api/boards/%d", played), fmt.Sprintf("/api/leaderboard?limit=%d&of=%s", 16-i, of)} {
 			var got, row string
-			until(t, path+" has him", func() (found bool) {
+			until(t, path+" has the player", func() (found bool) {
 				got = fetch(t, base+path)
 				_, row, found = strings.Cut(got, me)
 				return found
@@ -75,8 +75,8 @@ func TestBotsAreMarked(t *testing.T) {
 	}
 }
 
-// TestBotsStayMarked: a board tells which moves a program with an identity made, though it
-// has left: the store knows.
+// TestBotsStayMarked: a board shows which moves a program with an identity made, also after
+// it has left, by what the store has.
 func TestBotsStayMarked(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("(def min-boards 4)")).ready()

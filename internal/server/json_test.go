@@ -28,7 +28,7 @@ type jsonPlayer struct {
 	history history // for the judge
 }
 
-// object is what such a client reads.
+// object is a JSON object that the server sends.
 type object struct {
 	ID      json.RawMessage            `json:"id"`
 	Ctrl    string                     `json:"ctrl"`
@@ -86,7 +86,7 @@ func (p *jsonPlayer) check(ctrl string, text []byte) {
 	}
 }
 
-// ask sends a request and returns its answer: what has its id, beside the ACK.
+// ask sends a request and returns its answer: the object with its id, besides the ACK.
 func (p *jsonPlayer) ask(request map[string]any) object {
 	p.t.Helper()
 	p.next++
@@ -121,7 +121,7 @@ func (p *jsonPlayer) move(at object) object {
 	return p.ask(map[string]any{"ctrl": "PLAYER_MOVE", "board_id": at.Board, "payload": map[string]any{"uci": uci}})
 }
 
-// movesMade is how many moves the first profile has accepted.
+// movesMade returns how many moves the first profile has accepted.
 func (h *here) movesMade() (n uint64) {
 	h.t.Helper()
 	if !h.first().Do(h.t.Context(), func(p *profile.Profile) { n = p.Stats().Moves }) {
@@ -130,7 +130,7 @@ func (h *here) movesMade() (n uint64) {
 	return n
 }
 
-// TestJSONPlays: a player who speaks JSON plays, comes back with his token to the same
+// TestJSONPlays: a player who speaks JSON plays, comes back with their token to the same
 // board, and plays on; an illegal move is refused with its code.
 func TestJSONPlays(t *testing.T) {
 	t.Parallel()
@@ -163,9 +163,9 @@ func TestJSONPlays(t *testing.T) {
 	}
 }
 
-// TestJSONRepeats: whoever lost his connection after a move sends it again under its
-// number on the next one, and gets the answer; the move is made once. So it is whether
-// his hello counts on, or leaves its number to the server.
+// TestJSONRepeats: a player whose connection broke after a move sends it again under its
+// number on the next one, and gets the answer; the move is made once. This holds whether
+// their hello continues the numbers or leaves them to the server.
 func TestJSONRepeats(t *testing.T) {
 	t.Parallel()
 	for name, hello := range map[string]map[string]any{"counts on": {"seq": 12}, "without a number": {}} {
@@ -222,9 +222,9 @@ func (p *jsonPlayer) login(token string) (challenge, success object) {
 	return challenge, p.ask(map[string]any{"ctrl": "LOGIN_REQUEST", "payload": map[string]any{"public_key": key, "signature": signature}})
 }
 
-// TestJSONAnswersEveryRequest: each request of the protocol, sent as JSON to a real
-// server by somebody who may make it, is answered under its id by all that wire's table
-// names, and all of it is as /api/asyncapi.json describes it.
+// TestJSONAnswersEveryRequest: each request of the protocol, sent as JSON to a real server by
+// a player who may make it, is answered under its id by all that wire's table names, and all
+// of it is as /api/asyncapi.json describes it.
 func TestJSONAnswersEveryRequest(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf(`(def tos-text "be kind") (def prediction-mode "streak")`)).ready()

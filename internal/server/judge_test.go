@@ -18,13 +18,12 @@ import (
 	"wamble/internal/store/sqlite"
 )
 
-// The judge checks what the players of a crowd were told for linearizability, board by
-// board, with Porcupine. It knows nothing about the server: a board is a list of moves; a
-// player plays the next one, or sees how many there are; at the end the store says which
-// they are.
+// The judge checks the answers that the players of a crowd got for linearizability, board by
+// board, with Porcupine. Its model is independent of the server: a board is a list of moves;
+// a player plays the next one, or sees how many there are; at the end the store has the list.
 
-// moveOp is the operation of a player who asks for a move. If unknown is true, the player
-// was not told whether it was played.
+// moveOp is the operation of a player who asks for a move. If unknown is true, the player got
+// no answer.
 type moveOp struct {
 	ply     int
 	uci     string
@@ -37,7 +36,7 @@ type viewOp struct{ plies int }
 // finalOp is the last operation on a board: the store has these moves.
 type finalOp struct{ moves string }
 
-// boardState is what the judge thinks of a board between two operations.
+// boardState is the model's state of a board between two operations.
 type boardState struct {
 	plies int
 	moves string
@@ -71,7 +70,7 @@ type history map[wamble.BoardID][]porcupine.Operation
 // clock orders operations: it counts them, so that it does not depend on a real clock.
 var clock atomic.Int64
 
-// add adds an operation that began at call and ends now, or nobody knows when if it is unknown.
+// add adds an operation that began at call and ends now; if it is unknown, its end is open.
 func (h history) add(player int, board wamble.BoardID, call int64, op any) {
 	end := clock.Add(1)
 	if m, ok := op.(moveOp); ok && m.unknown {
@@ -80,8 +79,8 @@ func (h history) add(player int, board wamble.BoardID, call int64, op any) {
 	h[board] = append(h[board], porcupine.Operation{ClientId: player, Input: op, Call: call, Return: end})
 }
 
-// judge returns the boards whose histories no order of their operations explains. For each
-// it writes a picture of the history and returns its file.
+// judge returns the boards whose histories no order of their operations explains. For each it
+// writes a picture of the history and returns its file.
 func (c *crowd) judge(t testing.TB, q store.Queries, profile string) map[wamble.BoardID]string {
 	t.Helper()
 	all := history{}
@@ -101,7 +100,7 @@ func (c *crowd) judge(t testing.TB, q store.Queries, profile string) map[wamble.
 	}
 	for board := range final {
 		if all[board] == nil {
-			all[board] = nil // a board that nobody of the crowd saw must be empty
+			all[board] = nil // a board without operations must be empty
 		}
 	}
 	wrong := map[wamble.BoardID]string{}
@@ -123,7 +122,7 @@ func (c *crowd) judge(t testing.TB, q store.Queries, profile string) map[wamble.
 	return wrong
 }
 
-// TestJudge: what the judge says of histories that are written by hand.
+// TestJudge: the judge's verdicts on histories written by hand.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	type at struct {
@@ -154,8 +153,9 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeFindsLostMoves: a server that is killed and finds an old data directory has lost
-// moves, and the judge says so. Without the exchange it finds nothing.
+// TestJudgeFindsLostMoves: a server that is killed and restarts with an old data directory
+// has lost moves, and the judge finds it. Without the exchange of directories it finds
+// nothing.
 func TestJudgeFindsLostMoves(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

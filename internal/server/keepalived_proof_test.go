@@ -20,8 +20,8 @@ import (
 )
 
 // TestKeepalived: players who know one address only, that of the manual's example for
-// keepalived, play on when the machine that has it is killed, is cut from everybody, and
-// stops. All answers come from that address.
+// keepalived, play on when the machine that has it is killed, is cut off, and stops. All
+// answers come from that address.
 func TestKeepalived(t *testing.T) {
 	prooftest.Needs(t, "root and keepalived")
 	const address = "192.0.2.10"

@@ -11,9 +11,9 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestKill kills a server in mid-load, again and again. Every move that was
-// accepted is in the store once, and everybody goes on where he was: a move
-// whose answer was lost is answered after the restart.
+// TestKill kills a server under load, repeatedly. Every accepted move is in the store once,
+// and all players go on where they were: a move whose answer was lost is answered after the
+// restart.
 func TestKill(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	for _, tc := range []struct {

@@ -28,8 +28,8 @@ func beHolder(dir string) {
 	r.Close()
 }
 
-// TestLockOfDyingProcess: a start waits for the lock of a process that does not answer
-// any more, and says so; one whose server answers is refused at once.
+// TestLockOfDyingProcess: a start waits for the lock of a process that no longer answers, and
+// reports that; if the server with the lock answers, the start is refused at once.
 func TestLockOfDyingProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

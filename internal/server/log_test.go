@@ -16,8 +16,8 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// TestNoSecretsInLog: the log of a whole life at its most talkative tells no
-// token of a player, no password and no admin token.
+// TestNoSecretsInLog: a whole log at the most detailed level contains no token of a player,
+// no password and no admin token.
 func TestNoSecretsInLog(t *testing.T) {
 	t.Parallel()
 	const password = "correct-horse-battery"

@@ -14,8 +14,8 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestLongOutage: the database is away for a minute under load. Play goes on,
-// memory does not grow with what waits, and then all of it is in the database.
+// TestLongOutage: the database is away for a minute under load. Play goes on, memory does not
+// grow with the backlog, and then all of it is in the database.
 func TestLongOutage(t *testing.T) {
 	p := prooftest.Needs(t, "a machine for itself")
 	away, least := 3*time.Second, uint64(5_000)
@@ -39,8 +39,8 @@ func TestLongOutage(t *testing.T) {
 	after, depth := heap(), s.Status(t.Context()).Profiles[0].Depth
 	t.Logf("measured: %d moves in %v without the database, %d messages wait; the heap went from %d to %d KiB over %d of them",
 		moves()-from, time.Since(began).Round(time.Millisecond), depth, before>>10, after>>10, moves()-at)
-	// What is in hand of the journal comes and goes, and the loader's list of
-	// accepted moves has 16 bytes for each; what is played must not stay.
+	// The memory for the journal's current batch varies, and the loader's list of accepted
+	// moves has 16 bytes for each; nothing else may grow with the moves.
 	if after > before+24<<20+16*(moves()-at) {
 		t.Errorf("the heap grew from %d to %d bytes", before, after)
 	}
@@ -63,7 +63,7 @@ func TestLongOutage(t *testing.T) {
 	}
 }
 
-// mostLag is how far the database may be behind players who go on, and mostStill how long
+// mostLag bounds how far the database may be behind players who go on, and mostStill how long
 // they may be kept from playing while it catches up.
 const (
 	mostLag   = time.Second
@@ -90,7 +90,7 @@ func catchUp(t *testing.T, p *prooftest.Proof, s *here) {
 	p.Bound("what nobody played while the database caught up", still, mostStill)
 }
 
-// drained waits until the database has everything, as long as it gets on.
+// drained waits until the database has everything, as long as it makes progress.
 func drained(t *testing.T, s *here) {
 	t.Helper()
 	for left := uint64(math.MaxUint64); left > 0; {
@@ -102,7 +102,7 @@ func drained(t *testing.T, s *here) {
 	}
 }
 
-// heap is what the process holds, as of its last collection.
+// heap returns the heap in use after the last collection.
 func heap() uint64 {
 	debug.FreeOSMemory() // collects
 	sample := []runtimemetrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}

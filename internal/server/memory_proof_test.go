@@ -13,7 +13,7 @@ import (
 	"wamble/runner/logstore/logtest"
 )
 
-// TestJournalMemory: a journal in PostgreSQL takes moves with however many shards, by
+// TestJournalMemory: a journal in PostgreSQL takes moves with any number of shards, by
 // default and with the least memory, until an eighth of a shard's share is left.
 func TestJournalMemory(t *testing.T) {
 	prooftest.Needs(t, "memory")

@@ -11,9 +11,9 @@ import (
 	"wamble/wire"
 )
 
-// TestMerge: two players of one person become one, in all profiles of the store at once:
-// who plays goes on as the one who stays, with the games of both; the other key logs in
-// as him, after a restart too; and the other name is free.
+// TestMerge: two players of one person become one, in all profiles of the store at once: the
+// merged session goes on as the remaining player, with the games of both; the other key logs
+// in as that player, after a restart too; and the other name is free.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	eachHouse(t, func(ctx context.Context, t *testing.T, h *hiding) {
@@ -32,7 +32,7 @@ func TestMerge(t *testing.T) {
 			})
 		}
 		until(t, "the store has both", func() bool { return h.pending() == 0 })
-		h.pause(true) // so the store does not know that they are one
+		h.pause(true) // so the store does not have the merge
 		if got := h.command("merge", host.Arguments{Whom: from.Handle, Into: into.Handle}); len(got) != 1 {
 			t.Errorf("merged in %v", got)
 		}
@@ -44,15 +44,15 @@ func TestMerge(t *testing.T) {
 		name("who stays has the games of both", desk)
 		again := join(t, h.at("blue"), wamble.Token{})
 		again.loginAs(ctx, private)
-		name("the other key is his", again)
+		name("the other key is theirs", again)
 		h.restart()
-		name("his session after a restart", join(t, h.at("red"), phone.c.Token()))
+		name("their session after a restart", join(t, h.at("red"), phone.c.Token()))
 		last := join(t, h.at("red"), wamble.Token{})
 		last.loginAs(ctx, private)
 		name("the other key after a restart", last)
 		h.command("rename", host.Arguments{Whom: into.Handle, Name: from.Handle})
 		if got := last.stats(ctx); got.Handle != from.Handle {
-			t.Errorf("the other name is not free: he is called %s", got.Handle)
+			t.Errorf("the other name is not free: the player is called %s", got.Handle)
 		}
 		h.command("erase", host.Arguments{Whom: hex.EncodeToString(private.Public().(ed25519.PublicKey))})
 		notice(t, last, wire.NoticeSessionExpired)

@@ -11,9 +11,9 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// TestStartBesideOlderServer: a newer server whose migrations would break another one,
-// which runs another profile on the database, refuses to start; when that has stopped,
-// it migrates.
+// TestStartBesideOlderServer: a newer server refuses to start if its migrations would break
+// an older server that runs another profile on the database; when that one has stopped, it
+// migrates.
 func TestStartBesideOlderServer(t *testing.T) {
 	db := pgtest.Migrated(t)
 	older := spawn(t, t.TempDir(), conf(postgresConf(db)))
@@ -42,8 +42,8 @@ func TestStartBesideOlderServer(t *testing.T) {
 	s.end()
 }
 
-// TestHandoffBesideOlderServer: a newer image whose migrations would break another server
-// on the database plays on without them, and says why; when that server has stopped, it
+// TestHandoffBesideOlderServer: a newer process whose migrations would break another server
+// on the database plays on without them, and logs why; when that server has stopped, it
 // migrates.
 func TestHandoffBesideOlderServer(t *testing.T) {
 	t.Parallel()

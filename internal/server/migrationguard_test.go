@@ -9,7 +9,7 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// statusStore is a store of which only the state of its schema is asked.
+// statusStore is a store that only returns the state of its schema.
 type statusStore struct {
 	Store
 	status schema.Status
@@ -19,8 +19,8 @@ func (s *statusStore) Status(context.Context) (schema.Status, error) { return s.
 
 func (s *statusStore) Cursor(context.Context, store.JournalID, string) (uint64, error) { return 7, nil }
 
-// TestMigrationGuardStatus: a store whose schema is the newest can be asked as soon as that is
-// known. One that is older, or too new, is away until a migration was tried.
+// TestMigrationGuardStatus: a store with the newest schema can be asked as soon as that is
+// known. One with an older or too new schema counts as away until a migration was tried.
 func TestMigrationGuardStatus(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -41,8 +41,8 @@ func neighboursWith(t *testing.T, more string, test func(ctx context.Context, t 
 	}
 }
 
-// untilKnown asks again while the server says that its database is away, which that of a slow
-// machine seems to be now and then.
+// untilKnown repeats ask while the server answers that its database is away, as it may on a
+// slow machine.
 func untilKnown(ctx context.Context, ask func() error) error {
 	for {
 		err := ask()
@@ -80,8 +80,8 @@ func (p *player) stats(ctx context.Context) client.Stats {
 	return stats
 }
 
-// pending is how much was decided that the stores do not have: in the journal, or on its way
-// there.
+// pending returns how many decided messages the stores do not have: in the journal, or on
+// their way there.
 func (h *here) pending() (n uint64) {
 	for _, in := range h.runner.Stats().Inboxes {
 		n += in.Depth
@@ -95,7 +95,7 @@ func (h *here) pending() (n uint64) {
 	return n
 }
 
-// pause keeps the stores from getting what the journal has, or lets them have it again.
+// pause stops or restarts the drains from the journal to the stores.
 func (h *here) pause(paused bool) {
 	h.t.Helper()
 	set := h.runner.ResumeQueue
@@ -109,8 +109,8 @@ func (h *here) pause(paused bool) {
 	}
 }
 
-// TestNeighbourKnowsToken: a token that one profile has just made names the same
-// player in another, at once, and so it does after a goodbye.
+// TestNeighbourKnowsToken: a token that one profile has just made belongs to the same player
+// in another, at once and after a goodbye.
 func TestNeighbourKnowsToken(t *testing.T) {
 	t.Parallel()
 	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
@@ -121,7 +121,7 @@ func TestNeighbourKnowsToken(t *testing.T) {
 				t.Fatal("the player of red is somebody new in blue")
 			}
 			if !q.move(ctx) {
-				t.Fatal("his move was not accepted")
+				t.Fatal("the move was not accepted")
 			}
 		}
 		p := join(t, h.at("red"), wamble.Token{})
@@ -139,8 +139,8 @@ func TestNeighbourKnowsToken(t *testing.T) {
 	})
 }
 
-// TestNeighbourLogout: who logs out in one profile is logged in nowhere, and his
-// token is good nowhere.
+// TestNeighbourLogout: a logout in one profile holds in all of them, and the player's token
+// becomes invalid in all.
 func TestNeighbourLogout(t *testing.T) {
 	t.Parallel()
 	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
@@ -163,8 +163,8 @@ func TestNeighbourLogout(t *testing.T) {
 	})
 }
 
-// TestNeighbourLogin: a login is one in both profiles, also where the player is
-// present by his token, and the token that it replaces is good in neither.
+// TestNeighbourLogin: a login holds in both profiles, also where the player is present by
+// their token, and the token that it replaces is invalid in both.
 func TestNeighbourLogin(t *testing.T) {
 	t.Parallel()
 	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
@@ -209,7 +209,7 @@ func TestNeighbourFirstLogin(t *testing.T) {
 	})
 }
 
-// knows returns what a profile has in memory of the player of a key.
+// knows returns what a profile has in memory of the player with a key.
 func (h *here) knows(ctx context.Context, name string, key wamble.PublicKey) (stats wamble.Stats) {
 	h.t.Helper()
 	for _, sup := range h.supervisors() {
@@ -224,7 +224,7 @@ func (h *here) knows(ctx context.Context, name string, key wamble.PublicKey) (st
 	return stats
 }
 
-// joinQueue lets a player join who waits while there is no board for him.
+// joinQueue lets a player join while no board is free for them, and returns while they wait.
 func joinQueue(ctx context.Context, t *testing.T, address string) *player {
 	t.Helper()
 	d := dialer(wamble.Token{})
@@ -252,8 +252,8 @@ func foolsMate(ctx context.Context, t *testing.T, white, black *player) {
 	}
 }
 
-// TestNeighbourRating: what a player wins in one profile is what the other one shows, and
-// what his next game there goes on from; the store has the sum.
+// TestNeighbourRating: points won in one profile are shown in the other one, and the player's
+// next rating there builds on them; the store has the sum.
 func TestNeighbourRating(t *testing.T) {
 	t.Parallel()
 	neighboursWith(t, `(def min-boards 1) (def max-boards 1)`, func(ctx context.Context, t *testing.T, h *here) {
@@ -262,7 +262,7 @@ func TestNeighbourRating(t *testing.T) {
 		players := map[string]*player{}
 		opponents := map[string]*player{}
 		for _, name := range []string{"red", "blue"} {
-			opponents[name] = joinQueue(ctx, t, h.at(name)) // he has the board
+			opponents[name] = joinQueue(ctx, t, h.at(name)) // the player has the board
 			players[name] = joinQueue(ctx, t, h.at(name))
 			players[name].loginAs(ctx, private)
 		}
@@ -305,8 +305,8 @@ func twoPorts(t *testing.T, more string) (text string, at map[string]string) {
 	return conf(text), at
 }
 
-// TestNeighbourCrash: the process is killed while each profile has something in the
-// journal that the store lacks. After it, what red has answered holds in blue.
+// TestNeighbourCrash: the process is killed while the journal has messages of each profile
+// that the store lacks. After it, what red has answered holds in blue.
 func TestNeighbourCrash(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -339,8 +339,8 @@ func TestNeighbourCrash(t *testing.T) {
 	}
 }
 
-// TestNeighbourHandoff: another image takes over, and red and blue go on as
-// neighbours.
+// TestNeighbourHandoff: another process takes over, and red and blue still share their
+// players.
 func TestNeighbourHandoff(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -370,8 +370,8 @@ func TestNeighbourHandoff(t *testing.T) {
 	}
 }
 
-// TestNeighbourNames: of two players who choose a name at the same time in two profiles one
-// gets it, and both profiles say so.
+// TestNeighbourNames: of two players who choose one name at the same time in two profiles one
+// gets it, and both profiles agree.
 func TestNeighbourNames(t *testing.T) {
 	t.Parallel()
 	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
@@ -410,8 +410,8 @@ func TestNeighbourNames(t *testing.T) {
 	})
 }
 
-// TestNeighboursUnderTwoNames: two profiles that name one database differently are told, and
-// two that name it alike are not.
+// TestNeighboursUnderTwoNames: two profiles that name one database differently are reported,
+// and two that name it alike are not.
 func TestNeighboursUnderTwoNames(t *testing.T) {
 	t.Parallel()
 	for again, want := range map[string]bool{"": false, "/.": true} { // the host is the directory of a socket

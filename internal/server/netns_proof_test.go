@@ -17,8 +17,8 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// network is sites with an address each, in network namespaces around a router. They
-// go when the last process in them has ended and the test has let go of them.
+// network is sites with an address each, in network namespaces around a router. They end with
+// the last process in them and with the test.
 type network struct {
 	t      testing.TB
 	router *site
@@ -57,7 +57,7 @@ func newSite(t testing.TB) *site {
 	return p
 }
 
-// inThread runs f in a thread of its own, which nobody uses afterwards.
+// inThread runs f in a thread of its own, which ends with it.
 func inThread(f func() error) error {
 	done := make(chan error)
 	go func() {
@@ -78,7 +78,7 @@ func (p *site) within(f func() error) error {
 	})
 }
 
-// wire gives the program ip commands, in a namespace.
+// wire passes lines to the program ip, in a namespace.
 func (p *site) wire(lines ...string) error {
 	var out bytes.Buffer
 	cmd := exec.Command("ip", "-batch", "-")
@@ -106,8 +106,7 @@ func (n *network) add() *site {
 	return p
 }
 
-// cut lets nothing pass between a site and others, without a word, until the function
-// that it returns is called.
+// cut drops all packets between a site and others, until mend is called.
 func (n *network) cut(p *site, others ...*site) (mend func()) {
 	n.t.Helper()
 	var rules []string
@@ -144,5 +143,5 @@ func (p *site) listen() (c *net.UDPConn, err error) {
 	return c, err
 }
 
-// database is where a PostgreSQL runs that runs there.
+// database returns the place of a PostgreSQL that runs at the site.
 func (p *site) database() pgtest.Place { return pgtest.Place{Address: p.ip, Within: p.within} }

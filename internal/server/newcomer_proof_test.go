@@ -15,14 +15,14 @@ import (
 	"wamble/wire"
 )
 
-// TestNewcomer: who comes to twenty people sees a game in which he has moved end within
-// five minutes, and gets points or is told of a loss; meanwhile he answers other people,
-// and none of them twice in a row, on boards that are seldom new.
+// TestNewcomer: a newcomer among twenty people sees the end of a game in which they have
+// moved within five minutes, and gets points or is told of a loss; meanwhile they answer
+// other people, and none of them twice in a row, on boards that are seldom new.
 func TestNewcomer(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	w := newWorld(t, 20, `(def max-moves-per-board 160)`)
 	random := w.choose
-	w.choose = func(p chess.Position) chess.Move { // nobody plays well, but everybody sees a mate
+	w.choose = func(p chess.Position) chess.Move { // a mate if there is one, seldom a move that allows one, else any
 		if m, ok := mateIn(p); ok {
 			return m
 		}
@@ -42,8 +42,8 @@ func TestNewcomer(t *testing.T) {
 	me.moves = 1 << 30
 	w.seats = append(w.seats, me)
 	came := w.time()
-	var self, before wamble.SessionID // me, and whom I answered last
-	mine := map[wamble.BoardID]bool{} // boards that I have moved on, and whether as White
+	var self, before wamble.SessionID // the newcomer, and the player answered last
+	mine := map[wamble.BoardID]bool{} // boards that the newcomer has moved on, and whether as White
 	won, lost, ends := 0, 0, 0
 	given, early, opening := 0, 0, 0 // boards, and those of them with at most two moves, or seven
 	for answers := 0; (won+lost == 0 || answers < 60) && w.time().Sub(came) < 5*time.Minute; {
@@ -76,7 +76,7 @@ func TestNewcomer(t *testing.T) {
 		if live, ok := w.first().Board(t.Context(), b.ID); ok && self == 0 {
 			self = live.Moves[len(live.Moves)-1].Session
 		}
-		for id, white := range mine { // the trail of the browser asks the same
+		for id, white := range mine { // the browser's trail asks the same
 			if _, ok := w.first().Board(t.Context(), id); ok {
 				continue
 			}
@@ -92,7 +92,7 @@ func TestNewcomer(t *testing.T) {
 			switch {
 			case game.Result.Result == wamble.Draw:
 			case (game.Result.Result == wamble.WhiteWins) == white:
-				if won++; won == 1 { // what follows may be told together with more
+				if won++; won == 1 { // what follows may arrive together with more
 					t.Logf("I get %s", payout(t, me.c, id))
 				}
 			default:

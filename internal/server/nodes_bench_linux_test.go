@@ -15,12 +15,12 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// BenchmarkNodes compares a world on one machine with the same on two, each with a quarter
-// of a core, while the loader and PostgreSQL with its synchronous standby have the rest:
-// accepted moves a second, their ratio, and the processor time of every process for a move.
-// Two machines with a world of their own each say what this computer gives twice; ratio-apart
-// is what the one world of two has of that. It begins after 25 s of play: for the first 20 a
-// machine tells the others what happens, as observers of a part that came may return.
+// BenchmarkNodes compares a cluster of one machine with one of two, each with a quarter of a
+// core, while the loader and PostgreSQL with its synchronous standby have the rest: accepted
+// moves a second, their ratio, and the processor time of every process for a move. Two
+// machines that share nothing give the best ratio of this computer; ratio-apart is the share
+// of it that the cluster of two reaches. It begins after 25 s of play: for the first 20 s a
+// machine sends its events to the others, as observers of a moved partition may return.
 func BenchmarkNodes(b *testing.B) {
 	const clients = 128 // of each machine
 	primary := pgtest.Start(b, true)
@@ -37,7 +37,7 @@ func BenchmarkNodes(b *testing.B) {
 	}
 	kinds := []struct {
 		name          string
-		worlds, nodes int // of each world
+		worlds, nodes int // per cluster
 	}{{"1", 1, 1}, {"2", 1, 2}, {"apart", 2, 1}}
 	moves, spent := map[string]float64{}, map[string]time.Duration{}
 	for b.Loop() {
@@ -81,7 +81,7 @@ func BenchmarkNodes(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkShards compares the processor time of a move in a world of four shards in one
+// BenchmarkShards compares the processor time of a move in a profile of four shards in one
 // process with that of one shard.
 func BenchmarkShards(b *testing.B) {
 	const clients = 128
@@ -149,10 +149,10 @@ func limit(b *testing.B, pid int, cores float64) {
 	}
 }
 
-// cpuOf is the processor time that a process has used.
+// cpuOf returns the processor time that a process has used.
 func cpuOf(pid int) time.Duration { return cpuTime(func(p, _ int) bool { return p == pid }) }
 
-// cpuTime is the processor time of the processes that are meant.
+// cpuTime returns the processor time of the processes for which meant is true.
 func cpuTime(meant func(pid, parent int) bool) (used time.Duration) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range files {

@@ -16,8 +16,8 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestNoHandoff: whatever is wrong with the next image, players play on, and the
-// command says why.
+// TestNoHandoff: whatever fault the next process has, players play on, and the command
+// reports the fault.
 func TestNoHandoff(t *testing.T) {
 	t.Parallel()
 	i := spawnImage(t, conf(""))
@@ -73,7 +73,7 @@ func TestNoHandoff(t *testing.T) {
 		}
 	}
 	i.write("trouble", "")
-	// The way of the signal is open again after an exec that failed.
+	// Signals are handled again after an exec that failed.
 	last := i.status().Handoff.At
 	if err := i.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
 		t.Fatal(err)
@@ -95,9 +95,9 @@ func TestNoHandoff(t *testing.T) {
 	verifySQLite(t, i.dir, c)
 }
 
-// TestHandoffKilled: the next image is killed, or exits, before it serves. There
-// is nobody to go back to; whoever supervises the process starts it again, and
-// nothing that was accepted is lost.
+// TestHandoffKilled: the next process is killed, or exits, before it serves. The old one is
+// gone by then; the supervisor of the process starts it again, and nothing that was accepted
+// is lost.
 func TestHandoffKilled(t *testing.T) {
 	t.Parallel()
 	i := spawnImage(t, staying(t, conf("")))
@@ -110,7 +110,7 @@ func TestHandoffKilled(t *testing.T) {
 			t.Errorf("%s: got %+v, want an error", trouble, done)
 		}
 		if err := i.cmd.Wait(); err == nil {
-			t.Errorf("%s: the process has ended well", trouble) // nobody would start it again
+			t.Errorf("%s: the process has ended well", trouble) // a supervisor would not start it again
 		}
 		i.write("trouble", "")
 		i.launch()
@@ -156,8 +156,8 @@ func TestTwoHandoffs(t *testing.T) {
 	verifySQLite(t, i.dir, c)
 }
 
-// TestConsoleHandoff: a handoff from the console is answered, by the next image. The
-// same request, sent again, is answered without another handoff.
+// TestConsoleHandoff: a handoff from the console is answered, by the next process. The same
+// request, sent again, is answered without another handoff.
 func TestConsoleHandoff(t *testing.T) {
 	t.Parallel()
 	i := spawnImage(t, conf(""))

@@ -9,8 +9,8 @@ import (
 	"wamble/internal/store/sqlite"
 )
 
-// TestNumbersBeginSmall: of three profiles on a fresh store, as in the sample configuration,
-// every one begins with low numbers.
+// TestNumbersBeginSmall: each of three profiles on a fresh store, as in the sample
+// configuration, begins with low numbers.
 func TestNumbersBeginSmall(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf(`(def min-boards 4) (def advertise 1) (defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1))) (defprofile green ((def advertise 1)))`)).ready()
@@ -21,8 +21,8 @@ func TestNumbersBeginSmall(t *testing.T) {
 	}
 }
 
-// TestNumbersSuffice: numbers that are asked for while a start goes on come, too, so that
-// a world which begins with more boards than the first lease has goes on growing.
+// TestNumbersSuffice: numbers that are requested during a start arrive, too, so that a
+// profile with more boards than the first lease of numbers goes on growing.
 func TestNumbersSuffice(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf(`(def min-boards 60)`)).ready()
@@ -31,8 +31,8 @@ func TestNumbersSuffice(t *testing.T) {
 	}
 }
 
-// TestNumbersGoOn: after a stop in order the numbers of new boards and guests go on where they were.
-// Of two profiles of one store none ever gets a number of the other.
+// TestNumbersGoOn: after a stop in order the numbers of new boards and guests continue. Of
+// two profiles of one store none ever gets a number of the other.
 func TestNumbersGoOn(t *testing.T) {
 	const two = `(def advertise 1) (defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1)))`
 	for _, kind := range []string{"sqlite", "postgres"} {
@@ -93,8 +93,8 @@ func TestNumbersGoOn(t *testing.T) {
 	}
 }
 
-// TestNumbersAfterACrash: a kill loses what is left of a lease, which is little: the numbers
-// of guests and boards that people read stay small.
+// TestNumbersAfterACrash: a kill loses the rest of a lease, which is little: the numbers of
+// guests and boards that people read stay small.
 func TestNumbersAfterACrash(t *testing.T) {
 	t.Parallel()
 	dir, text := t.TempDir(), staying(t, conf(`(def min-boards 1) (def boards-per-player 2)`))

@@ -33,8 +33,8 @@ func (d described) at(t testing.TB, path ...string) any {
 	return v
 }
 
-// conforms says how a value differs from a schema, "" if it does not. It knows the
-// words that our documents use.
+// conforms returns how a value differs from a schema, "" if it does not. It supports the
+// keywords that our documents use.
 func (d described) conforms(schema, v any, where string) string {
 	s := schema.(map[string]any)
 	if ref, ok := s["$ref"].(string); ok {
@@ -151,7 +151,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	player := base + "/api/players/" + stats.Handle
-	until(t, "a game has ended and his player is stored", func() bool {
+	until(t, "a game has ended and its player is stored", func() bool {
 		return strings.HasPrefix(fetch(t, player), "200 ") && strings.Contains(fetch(t, base+"/api/finished"), "move limit")
 	})
 	doc := describedBy(t, base+"/api/openapi.json")
@@ -228,7 +228,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// TestConformsBites: a validator that finds nothing wrong proves nothing.
+// TestConformsBites: conforms finds errors.
 func TestConformsBites(t *testing.T) {
 	t.Parallel()
 	schema := map[string]any{"type": "object", "required": []any{"a"}, "properties": map[string]any{

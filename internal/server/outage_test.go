@@ -64,8 +64,8 @@ func TestStoreAway(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
-// unknown: a token that nobody here knows is refused while the store cannot be
-// asked, and does not become a new player.
+// unknown: a token without a session in memory is refused while the store is away, and does
+// not become a new player.
 func unknown(t *testing.T, s *here) {
 	t.Helper()
 	_, err := dial(t.Context(), s.address(), wamble.Token{1, 2, 3})
@@ -75,7 +75,7 @@ func unknown(t *testing.T, s *here) {
 	}
 }
 
-// TestStoreAwayAtStart: a cold start waits for the database, and says so.
+// TestStoreAwayAtStart: a cold start waits for the database, and reports that.
 func TestStoreAwayAtStart(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -125,8 +125,8 @@ func TestReadOnlyStore(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
-// TestStopWhileAway: a stop during an outage takes no longer than it may, says how
-// much is in the journal alone, and the next start brings that to the database.
+// TestStopWhileAway: a stop during an outage stays within its time limit, reports how much is
+// in the journal alone, and the next start brings that to the database.
 func TestStopWhileAway(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -151,7 +151,7 @@ func TestStopWhileAway(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
-// TestStopWithoutStore: a server that stops while the database is away says that it stops.
+// TestStopWithoutStore: a server that stops while the database is away reports that it stops.
 func TestStopWithoutStore(t *testing.T) {
 	t.Parallel()
 	proxy, way := pgtest.NewProxy(t, pgtest.Migrated(t))

@@ -17,9 +17,9 @@ import (
 	"wamble/internal/store/schema"
 )
 
-// TestTwoServers: a second server on the same database and profile is refused with
-// the name of the first, which plays on; a server that was stopped in order, or
-// that comes back to its journal, is not waited for.
+// TestTwoServers: a second server on the same database and profile is refused with the name
+// of the first, which plays on; a server that was stopped in order, or that comes back to its
+// journal, starts without waiting.
 func TestTwoServers(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -51,9 +51,9 @@ func TestTwoServers(t *testing.T) {
 	serve(t, Options{}, text).ready() // another one
 }
 
-// TestMigrateBesideServer: a migration that would break the server which runs on the
-// database is refused by name; when the server has stopped, or its owner is heard no
-// more, it runs.
+// TestMigrateBesideServer: a migration that would break the server on the database is refused
+// and names that server; when the server has stopped, or its owner's heartbeat has ended, it
+// runs.
 func TestMigrateBesideServer(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) (text, dir string){
 		"SQLite":     func(t *testing.T) (text, dir string) { return conf(""), t.TempDir() },
@@ -93,8 +93,8 @@ func TestMigrateBesideServer(t *testing.T) {
 	}
 }
 
-// TestProfileTaken: a server whose profile was taken by another one, which found
-// it silent, serves nobody any more and says why.
+// TestProfileTaken: a server whose profile was taken over by another one, because it was
+// silent, stops serving players and reports why.
 func TestProfileTaken(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -114,9 +114,9 @@ func TestProfileTaken(t *testing.T) {
 	}
 }
 
-// TestOtherDatabase: a database that does not have what left the journal is not served
-// as a new world: the file was deleted, or the name is wrong. A host who wants to
-// begin anew moves the journal away, or lets a reload move the profile.
+// TestOtherDatabase: a server refuses a database that lacks what has left the journal,
+// instead of starting with empty tables: the file was deleted, or the name is wrong. To begin
+// anew, the host moves the journal away, or lets a reload move the profile.
 func TestOtherDatabase(t *testing.T) {
 	t.Parallel()
 	refuses := func(t *testing.T, dir, text, want string) {

@@ -21,7 +21,7 @@ func TestPast(t *testing.T) {
 			if kind == "postgres" {
 				text += postgresConf(pgtest.Migrated(t))
 			}
-			noon := time.Now().UTC().Truncate(time.Hour).Add(2 * time.Hour) // what is not over is not kept for long
+			noon := time.Now().UTC().Truncate(time.Hour).Add(2 * time.Hour) // answers about the future are cached briefly
 			var now atomic.Int64                                            // seconds after noon
 			s := serve(t, Options{Clock: func() time.Time { return noon.Add(time.Duration(now.Load()) * time.Second) }}, text).ready()
 			p := join(t, "ws://"+s.Addresses().HTTP.String()+"/ws", wamble.Token{})

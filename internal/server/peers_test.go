@@ -7,8 +7,8 @@ import (
 	"wamble/internal/profile"
 )
 
-// TestElsewherePlaying: who only watches on another machine plays nowhere; of the report of
-// an older program, which does not tell them apart, all do.
+// TestElsewherePlaying: watchers on another machine do not count as players; in the report of
+// an older program, which does not tell them apart, all count.
 func TestElsewherePlaying(t *testing.T) {
 	t.Parallel()
 	now, err := json.Marshal(report{"default": {2: {ShardCount: profile.ShardCount{Players: 5, Idle: 3}}}})

@@ -14,7 +14,7 @@ import (
 	"wamble/wire"
 )
 
-// asked is an answer to a command about people, as far as the test looks at it.
+// asked has the fields of a command's answer that the test checks.
 type asked struct {
 	People []seen
 	More   bool
@@ -37,8 +37,8 @@ type seen struct {
 	Names  []wamble.FormerName `json:"former_names"`
 }
 
-// TestPeople: the host finds players and guests by each way to name them, sees what the
-// server knows of one, and ends sessions for good in all profiles of the store.
+// TestPeople: the host finds players and guests by each way to name them, sees the server's
+// data about one, and ends sessions for good in all profiles of the store.
 func TestPeople(t *testing.T) {
 	t.Parallel()
 	eachHouse(t, func(ctx context.Context, t *testing.T, h *hiding) {
@@ -48,7 +48,7 @@ func TestPeople(t *testing.T) {
 			t.Fatal("nobody could move")
 		}
 		stats, token, alien := p.stats(ctx), p.c.Token(), guest.c.Token()
-		q := join(t, h.at("blue"), token) // when he is in blue, the store has him
+		q := join(t, h.at("blue"), token) // when the player is in blue, the store has them
 		number := wamble.SessionID(guest.stats(ctx).Session)
 		search := func(query string) (got asked) {
 			t.Helper()
@@ -111,7 +111,7 @@ func TestPeople(t *testing.T) {
 		}
 		h.command("rename", host.Arguments{Whom: stats.Handle, Name: "Ann-of-old"})
 		h.command("rename", host.Arguments{Whom: "Ann-of-old", Name: stats.Handle})
-		until(t, "the store knows his former names", func() bool { got := look(public); return got.Name == stats.Handle && len(got.Names) == 2 })
+		until(t, "the store has the player's former names", func() bool { got := look(public); return got.Name == stats.Handle && len(got.Names) == 2 })
 		h.command("trust", host.Arguments{Whom: stats.Handle, Level: 7})
 		h.command("ban", host.Arguments{Whom: "192.0.2.0/24"})
 		for _, whom := range []string{stats.Handle, public, token.String(), fmt.Sprint(stats.Session)} {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPidFile: the number of the process stands in the state directory while it
-// runs; a second server is kept out, a stale file is not.
+// TestPidFile: the process id is in the state directory while the server runs; a second
+// server is refused, a stale file is not an obstacle.
 func TestPidFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,13 +20,13 @@ import (
 	"wamble/wire"
 )
 
-// placedConf is the configuration of one of the machines of a world with four shards, which
-// reach each other.
+// placedConf is the configuration of one machine of a cluster with four shards, whose
+// machines reach each other.
 func placedConf(db postgres.Options, node string) string {
 	return shared(db, node) + "(def shards 4) (def min-boards 32) (def cluster-address \"127.0.0.1:0\")\n"
 }
 
-// held is which parts a machine has, by what it says.
+// held returns the partitions that a machine reports as its own.
 func held(t testing.TB, dir string) (parts []int) {
 	var s host.Status
 	if err := host.Ask(t.Context(), dir, "status", nil, &s); err != nil {
@@ -46,8 +46,8 @@ func untilShared(t testing.TB, a, b string) {
 	until(t, "both have two parts", func() bool { return len(held(t, a)) == 2 && len(held(t, b)) == 2 })
 }
 
-// placedPair starts two machines that share a world, with more configuration for both, and
-// waits until each has two parts and serves.
+// placedPair starts two machines of a cluster, with more configuration for both, and waits
+// until each has two partitions and serves.
 func placedPair(t *testing.T, db postgres.Options, more string) (a, b *here) {
 	t.Helper()
 	a = serve(t, Options{}, placedConf(db, "a")+more)
@@ -63,7 +63,7 @@ func inHalves(t *testing.T, a, b *here) {
 	until(t, "both serve", func() bool { return a.Status(t.Context()).Ready() && b.Status(t.Context()).Ready() })
 }
 
-// TestPlaced: a machine that is alone has all parts. A second one gets its share, one part
+// TestPlaced: a single machine has all partitions. A second one gets its share, one partition
 // after another, and both serve players of their own; boards travel between them. When one
 // stops in order, the other has all again.
 func TestPlaced(t *testing.T) {
@@ -115,15 +115,15 @@ func TestPlaced(t *testing.T) {
 }
 
 // TestPlacedOneAddress: clients that know one address and never ask for another, as those of
-// the original do, play on when their part goes to another machine: that serves them through
-// the one they know.
+// the original do, play on when their partition goes to another machine: the one they know
+// forwards their packets.
 func TestPlacedOneAddress(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
 	var loads []*load
-	for len(loads) < 4 { // who comes later finds more shards open
+	for len(loads) < 4 { // later players find more shards open
 		loads = append(loads, startLoad(t, loader.Options{Server: a.Addresses().UDP, Clients: playersPerShard}))
 	}
 	b := serve(t, Options{}, placedConf(db, "b")).ready()
@@ -149,8 +149,8 @@ func TestPlacedOneAddress(t *testing.T) {
 	}
 }
 
-// TestUnconnected: machines that do not reach each other cannot share a world. One has all
-// of it, the other waits, and gets all when the first one stops.
+// TestUnconnected: machines that do not reach each other cannot share a cluster. One has all
+// partitions, the other waits, and gets all when the first one stops.
 func TestUnconnected(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -173,7 +173,8 @@ func TestUnconnected(t *testing.T) {
 	c.verify(t, openPostgres(t, db))
 }
 
-// placedMachines starts machines at addresses of their own, whose clients know all of them.
+// placedMachines starts machines at addresses of their own, and tells their clients all of
+// them.
 func placedMachines(t *testing.T, db postgres.Options, lease time.Duration, ips ...string) []*machine {
 	t.Helper()
 	port := freePorts(t, 1)[0]
@@ -214,7 +215,7 @@ func share(t *testing.T, want int, machines ...*machine) {
 	})
 }
 
-// TestPlacedHandoff: a machine of several hands its parts over to its next image.
+// TestPlacedHandoff: a machine of several hands its partitions over to its next process.
 func TestPlacedHandoff(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -240,13 +241,13 @@ func TestPlacedStopWithoutDatabase(t *testing.T) {
 	db := pgtest.Migrated(t)
 	s := serve(t, Options{}, placedConf(db, "a")).ready()
 	until(t, "all parts serve players", func() bool { return s.partitionOwners.allOwned() && !s.partitionsMoving() })
-	s.rebalancer.stop() // nobody notices, and opens them again
+	s.rebalancer.stop() // stopped, so that it does not open them again
 	pgtest.Execute(t, db, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 	s.end()
 }
 
-// TestPlacedHandoffWaits: a handoff waits for a part that comes, which holds what a reload
-// would hold; it does not wait for a reload.
+// TestPlacedHandoffWaits: a handoff waits for an arriving partition, which holds what a
+// reload would hold; it does not wait for a reload.
 func TestPlacedHandoffWaits(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
@@ -266,8 +267,8 @@ func TestPlacedHandoffWaits(t *testing.T) {
 	s.endChange()
 }
 
-// TestPlacedHandoffSchema: one of two machines becomes an image that adds to the database.
-// The older one plays on beside it, and takes over its parts.
+// TestPlacedHandoffSchema: one of two machines is replaced by a process that adds to the
+// database. The older one plays on beside it, and takes over its partitions.
 func TestPlacedHandoffSchema(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -298,8 +299,8 @@ func TestPlacedHandoffSchema(t *testing.T) {
 	all.verify(t, openPostgres(t, db))
 }
 
-// TestPlacedPeople: what a host says on one machine holds on all, and somebody who logs in
-// on two of them is one person.
+// TestPlacedPeople: the host's commands on one machine hold on all, and a player who logs in
+// on two of them is one player.
 func TestPlacedPeople(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -319,13 +320,13 @@ func TestPlacedPeople(t *testing.T) {
 		t.Fatal("nobody could move")
 	}
 	key := wamble.PublicKey(private.Public().(ed25519.PublicKey))
-	until(t, "the database knows him", func() bool {
+	until(t, "the database has the player", func() bool {
 		p, err := a.first().store.Player(ctx, key)
 		return err == nil && p.Stats.Games > 0
 	})
 	on[b].loginAs(ctx, private)
 	if got := on[b].stats(ctx); got.Games != 1 || got.Handle != on[a].stats(ctx).Handle {
-		t.Errorf("on the other machine he has moved on %d boards and is called %s", got.Games, got.Handle)
+		t.Errorf("on the other machine the player has moved on %d boards and is called %s", got.Games, got.Handle)
 	}
 
 	b.command("ban", host.Arguments{Whom: "127.0.0.0/8", Text: "spam"})
@@ -366,16 +367,16 @@ func TestPlacedPeople(t *testing.T) {
 	on[a].loginAs(ctx, private)
 	b.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])})
 	if got := notice(t, on[a], wire.NoticeSessionExpired); !strings.Contains(got, "deleted") {
-		t.Errorf("on the other machine he is told %q", got)
+		t.Errorf("on the other machine the player is told %q", got)
 	}
-	until(t, "nothing is left of him", func() bool {
+	until(t, "nothing is left of the player", func() bool {
 		return pgtest.Query[int](t, db, `SELECT (SELECT count(*) FROM players) + (SELECT count(*) FROM sessions WHERE player_id IS NOT NULL)`) == 0
 	})
 }
 
-// TestPlacedRestrictions: what holds until it is taken back holds on every machine because it is
-// kept, though whoever has ordered it died before he could tell; two announcements at once
-// do not withdraw each other.
+// TestPlacedRestrictions: a lasting restriction holds on every machine because it is stored,
+// though the machine that ordered it crashed before it could send it; two announcements at
+// once do not withdraw each other.
 func TestPlacedRestrictions(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -417,8 +418,8 @@ func TestPlacedRestrictions(t *testing.T) {
 }
 
 // TestPlacedHouseBots: house bots are as many as the profile wants, over all machines; a
-// player on any of them lets one step back. HTTP answers on all. A handoff that is given up
-// seats none on a machine that had none.
+// player on any of them lets one leave. HTTP answers on all. A handoff that is aborted starts
+// none on a machine that had none.
 func TestPlacedHouseBots(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

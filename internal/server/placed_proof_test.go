@@ -20,8 +20,8 @@ func arrived(t testing.TB, db postgres.Options) {
 }
 
 // TestPlacedKill: one of two machines that serve players is killed. The other goes on with
-// its parts, and everybody plays again; when it comes back it gets its share again. Every
-// accepted move is in the database once, and every board in one shard.
+// its partitions, and everybody plays again; when it comes back it gets its share again.
+// Every accepted move is in the database once, and every board in one shard.
 func TestPlacedKill(t *testing.T) {
 	prooftest.Needs(t, "a machine for itself")
 	db := pgtest.Empty(t)
@@ -61,8 +61,8 @@ func TestPlacedKill(t *testing.T) {
 	}
 }
 
-// TestPlacedPause: a machine that sleeps for longer than its lease loses its parts, and
-// nothing of what it does when it wakes up counts; the same process gets its share again.
+// TestPlacedPause: a machine that is stopped for longer than its lease loses its partitions,
+// and its writes after that are refused; the same process gets its share again.
 func TestPlacedPause(t *testing.T) {
 	prooftest.Needs(t, "a machine for itself")
 	db := pgtest.Empty(t)

@@ -14,15 +14,15 @@ import (
 	"wamble/wire"
 )
 
-// TestPlacedCountedOnce: who has won something on one machine has it once on the other one
-// when he logs in there, whether that hears of it after the database has it or before.
+// TestPlacedCountedOnce: points won on one machine count once on the other one when the
+// player logs in there, whether its note arrives after the database has them or before.
 func TestPlacedCountedOnce(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
 	a, b := placedPair(t, pgtest.Migrated(t), "")
 	watcher := join(t, b.address(), wamble.Token{})
-	// heard waits until the other machine has heard what has happened on the first.
+	// heard waits until the other machine has received what happened on the first.
 	heard := func(text string) {
 		t.Helper()
 		a.command("announce", host.Arguments{Text: text})
@@ -32,7 +32,7 @@ func TestPlacedCountedOnce(t *testing.T) {
 	}
 	stored := func(private ed25519.PrivateKey) {
 		t.Helper()
-		until(t, "the database knows that he has moved", func() bool {
+		until(t, "the database has the move", func() bool {
 			p, err := a.first().store.Player(ctx, wamble.PublicKey(private.Public().(ed25519.PublicKey)))
 			return err == nil && p.Stats.Games == 1
 		})
@@ -40,7 +40,7 @@ func TestPlacedCountedOnce(t *testing.T) {
 	has := func(p *player, when string) {
 		t.Helper()
 		if got := p.stats(ctx).Games; got != 1 {
-			t.Errorf("%s he has moved on %d boards, want 1", when, got)
+			t.Errorf("%s the player has moved on %d boards, want 1", when, got)
 		}
 	}
 
@@ -55,7 +55,7 @@ func TestPlacedCountedOnce(t *testing.T) {
 	heard("one")
 	has(p, "after the other machine has heard of it")
 
-	// The other machine hears of it first.
+	// The other machine receives it first.
 	pauseStore(t, a, true)
 	private = guest(ctx, t, a).login(ctx)
 	heard("two")
@@ -67,7 +67,7 @@ func TestPlacedCountedOnce(t *testing.T) {
 	has(p, "after the database has it")
 }
 
-// guest is a player who has moved.
+// guest returns a guest who has moved.
 func guest(ctx context.Context, t *testing.T, h *here) *player {
 	t.Helper()
 	p := join(t, h.address(), wamble.Token{})
@@ -77,7 +77,7 @@ func guest(ctx context.Context, t *testing.T, h *here) *player {
 	return p
 }
 
-// pauseStore lets what is decided on a machine wait in its journal, or go on to the database.
+// pauseStore stops or restarts a machine's drain from its journal to the database.
 func pauseStore(t *testing.T, h *here, on bool) {
 	t.Helper()
 	for shard := range h.partitionCount() {
@@ -100,7 +100,7 @@ func pauseStore(t *testing.T, h *here, on bool) {
 }
 
 // TestPlacedHandoffRemembers: what a machine was told before a handoff, and the database does
-// not have yet, its next image knows of who comes then.
+// not have yet, its next process applies to players who come then.
 func TestPlacedHandoffRemembers(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
@@ -122,7 +122,7 @@ func TestPlacedHandoffRemembers(t *testing.T) {
 	p := join(t, b.address(), wamble.Token{})
 	p.loginAs(ctx, private)
 	if got := p.stats(ctx).Games; got != 1 {
-		t.Errorf("before the database has it he has moved on %d boards, want 1", got)
+		t.Errorf("before the database has it the player has moved on %d boards, want 1", got)
 	}
 	pauseStore(t, a, false)
 	b.end()

@@ -9,11 +9,11 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// site is where a machine answers HTTP.
+// site returns where a machine answers HTTP.
 func (m *machine) site() string { return strings.Replace(m.ip, "udp:", "http:", 1) }
 
-// TestPlacedFeed: a reader is told every game that has ended on any machine once, behind one
-// cursor, whichever machine he asks: while parts move, and when a machine dies.
+// TestPlacedFeed: a reader receives every game that has ended on any machine once, behind one
+// cursor, from whichever machine it asks: while partitions move, and when a machine crashes.
 func TestPlacedFeed(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -65,8 +65,9 @@ func TestPlacedFeed(t *testing.T) {
 	c.verify(t, store)
 }
 
-// TestPlacedEvents: observers on two machines are told every move of both once, in order on
-// each board: while parts move, and when a machine dies. Who was there goes on elsewhere.
+// TestPlacedEvents: observers on two machines receive every move of both once, in order on
+// each board: while partitions move, and when a machine crashes. An observer of a crashed
+// machine goes on at another one.
 func TestPlacedEvents(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -90,7 +91,7 @@ func TestPlacedEvents(t *testing.T) {
 		p.crowd = c
 		c.players = append(c.players, p)
 	}
-	c.think = 10 * time.Millisecond // a server keeps a number of moves for who was away
+	c.think = 10 * time.Millisecond // a server keeps only so many moves for an observer that was away
 	c.play()
 	c.more(t, 300)
 	machines[1].kill()

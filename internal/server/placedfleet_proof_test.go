@@ -20,14 +20,14 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// continent is a fleet whose machines share a world: each has an address of its own for
-// players, who learn those of the others.
+// continent is a fleet whose machines form a cluster: each has an address of its own for
+// players, and sends them the addresses of the others.
 type continent struct{ *fleet }
 
-// partsOfContinent is how many shards the world has.
+// partsOfContinent is the number of shards of the cluster.
 const partsOfContinent = 8
 
-// newContinent starts machines that share a world.
+// newContinent starts the machines of a cluster.
 func newContinent(t testing.TB, n, players int) *continent {
 	t.Helper()
 	port := freePorts(t, 1)[0]
@@ -39,8 +39,8 @@ func newContinent(t testing.TB, n, players int) *continent {
 		fronts = append(fronts, front.String())
 	}
 	for _, m := range c.machines {
-		// A shard has one or two players here: while one of them waits for a machine the other
-		// gets a new board with every move, because he answers nobody's but others' moves.
+		// A shard has one or two players here: while one of them waits for a machine the
+		// other gets a new board with every move, because players answer only others' moves.
 		m.text += fmt.Sprintf("(def max-boards 1000000) (def shards %d) (def cluster-address \"%s:8886\") (def cluster-endpoints %q)\n", partsOfContinent, m.ip, strings.Join(fronts, " "))
 		c.begin(m)
 	}
@@ -56,7 +56,7 @@ func newContinent(t testing.TB, n, players int) *continent {
 	return c
 }
 
-// begin starts a machine, as an image that can hand over.
+// begin starts a machine, as a process that can hand over.
 func (c *continent) begin(m *machine) {
 	c.t.Helper()
 	if err := os.WriteFile(filepath.Join(m.dir, "test.conf"), []byte(m.text), 0o600); err != nil {
@@ -84,8 +84,8 @@ func (c *continent) begin(m *machine) {
 	})
 }
 
-// spread is which machine has which part, by what those say that are awake; "": none, or
-// two.
+// spread returns the machine of each partition, by the reports of the running ones; "": none,
+// or two.
 func (c *continent) spread() (at [partsOfContinent]string) {
 	for _, m := range c.machines {
 		if m.asleep || m.child == nil || m.cmd.ProcessState != nil {
@@ -107,8 +107,8 @@ func (c *continent) spread() (at [partsOfContinent]string) {
 	return at
 }
 
-// whole waits until one machine has each part, and all of them serve, or wait for parts: one
-// that comes and goes does so for up to two minutes.
+// whole waits until one machine has each partition, and all of them serve, or wait for
+// partitions: one that comes and goes does so for up to two minutes.
 func (c *continent) whole() {
 	c.t.Helper()
 	until(c.t, "each part has its machine", func() bool {
@@ -122,14 +122,14 @@ func (c *continent) whole() {
 	})
 }
 
-// waits reports whether a machine knows that others have all parts.
+// waits reports whether a machine reports that others have all partitions.
 func (m *machine) waits(t testing.TB) bool {
 	var s host.Status
 	err := host.Ask(t.Context(), m.dir, "status", nil, &s)
 	return err == nil && len(s.Parts) == partsOfContinent && !slices.ContainsFunc(s.Parts, func(p host.PartStatus) bool { return p.Here || p.Node == "" })
 }
 
-// victim is a machine that has parts.
+// victim returns a machine that has partitions.
 func (c *continent) victim() *machine {
 	var busy []*machine
 	at := c.spread()
@@ -144,9 +144,9 @@ func (c *continent) victim() *machine {
 	return busy[c.rng.IntN(len(busy))]
 }
 
-// end lets the players finish, and compares: nobody has the board of another, no session
-// has two, each board is in one of the shards, which is that of its holder, and all that
-// were sent arrive.
+// end lets the players finish, and compares: nobody has the board of another, no session has
+// two, each board is in one of the shards, which is that of its holder, and every board that
+// was sent arrives.
 func (c *continent) end() {
 	c.t.Helper()
 	c.crowd.finish()
@@ -182,10 +182,11 @@ func (c *continent) end() {
 	c.t.Logf("%d boards have travelled", pgtest.Query[int](c.t, db, `SELECT count(*) FROM boards WHERE shard_version > 0`))
 }
 
-// TestPlacedFleet: machines that share a world die, sleep, are cut off and are upgraded
-// while everybody plays, and parts move between them (testdata/faults/parts). Every accepted
-// move is in the database once, each board with one player in one shard, and everybody moves
-// again. With WAMBLE_SOAK nobody waits for longer than five seconds when a machine is lost.
+// TestPlacedFleet: machines of a cluster crash, are stopped, are cut off and are upgraded
+// while everybody plays, and partitions move between them (testdata/faults/parts). Every
+// accepted move is in the database once, each board with one player in one shard, and
+// everybody moves again. With WAMBLE_SOAK nobody waits for longer than five seconds when a
+// machine is lost.
 func TestPlacedFleet(t *testing.T) {
 	p := prooftest.Needs(t, "root, minutes and a machine for itself")
 	c := newContinent(t, 3, 12)

@@ -14,9 +14,9 @@ import (
 	"wamble/runner"
 )
 
-// TestPlacedJournalAdmin: each machine has the dead letters of its parts at its desk, by the control
-// socket and in the console, and says where the others are. So do its metrics, which count
-// nothing twice.
+// TestPlacedJournalAdmin: each machine lists the dead letters of its partitions, by the
+// control socket and in the console, and names the machines with the others. So do its
+// metrics, which count nothing twice.
 func TestPlacedJournalAdmin(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -32,7 +32,7 @@ func TestPlacedJournalAdmin(t *testing.T) {
 			t.Fatal(err)
 		}
 		tokens[name] = token
-		for _, part := range held(t, h.dir) { // of no profile's journal: they end as dead letters
+		for _, part := range held(t, h.dir) { // for no profile: they end as dead letters
 			r := h.partitionOf(part).runner
 			until(t, "the shard has a queue", func() bool { _, ok := journal.NumberOf(r, store.ShardName("default", part)); return ok })
 			number, _ := journal.NumberOf(r, store.ShardName("default", part))
@@ -48,7 +48,7 @@ func TestPlacedJournalAdmin(t *testing.T) {
 			})
 		}
 	}
-	metrics := map[string]int{} // by what the line begins with
+	metrics := map[string]int{} // by the beginning of the line
 	for name, h := range machines {
 		other, mine := machines[map[string]string{"a": "b", "b": "a"}[name]], held(t, h.dir)
 		far := held(t, other.dir)[0]
@@ -147,8 +147,8 @@ func TestPlacedJournalAdmin(t *testing.T) {
 	}
 }
 
-// TestPlacedStatus: each machine tells of all, over the control socket and to the console;
-// of one that does not answer what the others know.
+// TestPlacedStatus: each machine reports on all, over the control socket and to the console;
+// on one that does not answer it reports what the others have last received.
 func TestPlacedStatus(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

@@ -16,8 +16,8 @@ import (
 	"wamble/wire"
 )
 
-// TestPlacedOneKey: two first logins of a key at once on two machines make one player in
-// the database, whom both sessions are, and whose name both machines know.
+// TestPlacedOneKey: two first logins of a key at once on two machines make one player in the
+// database, to whom both sessions belong, with one name on both machines.
 func TestPlacedOneKey(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -40,7 +40,7 @@ func TestPlacedOneKey(t *testing.T) {
 	all.Wait()
 	for _, pair := range pairs {
 		if one, other := pair[0].stats(ctx).Handle, pair[1].stats(ctx).Handle; one != other || one == "" {
-			t.Errorf("one machine calls him %q, the other one %q", one, other)
+			t.Errorf("one machine calls the player %q, the other one %q", one, other)
 		}
 	}
 	until(t, "all sessions are the players'", func() bool {
@@ -51,9 +51,9 @@ func TestPlacedOneKey(t *testing.T) {
 	}
 }
 
-// TestPlacedOneName: of two who choose a name at once on two machines one has it, and the
-// other is told that it is taken. What a player was called before is free for everybody as
-// soon as he is called otherwise.
+// TestPlacedOneName: of two players who choose one name at once on two machines one has it,
+// and the other is told that it is taken. A player's former name is free as soon as they have
+// another one.
 func TestPlacedOneName(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -89,7 +89,8 @@ func TestPlacedOneName(t *testing.T) {
 		if i > 0 {
 			continue
 		}
-		// The host takes it from him on one machine; the other one was not told yet.
+		// The host takes the name from the winner on one machine, before the other one was
+		// told.
 		a.command("rename", host.Arguments{Whom: pair[winner].stats(ctx).Handle, Name: "Carl"})
 		if _, err := pair[1-winner].c.SetName(ctx, "ANN0"); err != nil {
 			t.Errorf("the name is free, but: %v", err)
@@ -103,8 +104,8 @@ func TestPlacedOneName(t *testing.T) {
 	}
 }
 
-// TestPlacedEraseThenLogin: who was erased on one machine and logs in again there at once,
-// before the other one has heard of it, is somebody new and stays.
+// TestPlacedEraseThenLogin: a player erased on one machine who logs in again there at once,
+// before the other one has received the erasure, is a new player and stays one.
 func TestPlacedEraseThenLogin(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -128,9 +129,9 @@ func TestPlacedEraseThenLogin(t *testing.T) {
 	again := join(t, a.address(), wamble.Token{})
 	again.loginAs(ctx, private)
 	if got := notice(t, there, wire.NoticeSessionExpired); !strings.Contains(got, "deleted") {
-		t.Errorf("on the other machine he was told %q", got)
+		t.Errorf("on the other machine the player was told %q", got)
 	}
-	// What the other machine says of the erasure has come when this has.
+	// The other machine's note of the erasure has arrived when this announcement has.
 	b.command("announce", host.Arguments{Text: "the end"})
 	notice(t, again, wire.NoticeAnnouncement)
 	if got := again.stats(ctx).Handle; got == "" {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestPlacedMessages: commands of another machine are carried out in the order in which they
-// were given, and once, also when that machine does not know whether its message has arrived
-// and sends it again.
+// were given, and once, also when that machine got no confirmation of its note and sends it
+// again.
 func TestPlacedMessages(t *testing.T) {
 	t.Parallel()
 	h := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
@@ -45,22 +45,22 @@ func TestPlacedMessages(t *testing.T) {
 	tea := &profile.Announce{Notice: wire.NoticeAnnouncement, Text: "tea is served"}
 	send("x-1", tea)
 	send("x-1", tea)
-	p.stats(t.Context()) // who asks is answered behind that
+	p.stats(t.Context()) // the answer comes after the event
 	send("x-2", &profile.Announce{Notice: wire.NoticeAnnouncement, Text: "that is all"})
 	for _, want := range []string{"tea is served", "that is all"} {
 		if got := notice(t, p, wire.NoticeAnnouncement); got != want {
-			t.Fatalf("he is told %q, want %q", got, want)
+			t.Fatalf("the player is told %q, want %q", got, want)
 		}
 	}
-	// What holds is looked for where it is kept: a message that is late changes nothing.
+	// Lasting restrictions are read from where they are stored: a late note changes nothing.
 	send("x-4", &profile.Ban{Whom: profile.Target{Net: netip.MustParsePrefix("127.0.0.0/24")}})
 	if turnedAway(t, h.address()) != nil {
 		t.Error("a ban that is not kept holds")
 	}
 }
 
-// TestHandOverMessages: before a process becomes another image the other machines are told what
-// has just happened, or the next image is left what they are not told yet.
+// TestHandOverMessages: before a handoff the other machines are sent the last notes, or the
+// next process inherits the unsent ones.
 func TestHandOverMessages(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -105,15 +105,15 @@ func TestHandOverMessages(t *testing.T) {
 	release()
 }
 
-// TestPlacedHandoffMessages: the next image of a machine does not carry out again what
-// another one has said to the image before.
+// TestPlacedHandoffMessages: the next process of a machine does not carry out again what
+// another machine has sent to the former one.
 func TestPlacedHandoffMessages(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	b := spawnImage(t, staying(t, placedConf(db, "b")))
 	untilShared(t, a.dir, b.dir)
-	// told returns what a player is told next.
+	// told returns the next text that a player is sent.
 	told := func(p *player) string {
 		t.Helper()
 		for {
@@ -129,7 +129,7 @@ func TestPlacedHandoffMessages(t *testing.T) {
 	first := join(t, b.address(), wamble.Token{})
 	a.command("kick", host.Arguments{Whom: "127.0.0.0/8", Text: "too loud"})
 	if got := told(first); !strings.Contains(got, "too loud") {
-		t.Errorf("he is told %q", got)
+		t.Errorf("the player is told %q", got)
 	}
 	second := join(t, b.address(), wamble.Token{})
 	if _, err := b.handOff(""); err != nil {
@@ -137,7 +137,7 @@ func TestPlacedHandoffMessages(t *testing.T) {
 	}
 	a.command("announce", host.Arguments{Text: "tea is served"})
 	if got := told(second); got != "tea is served" {
-		t.Errorf("after the handoff he is told %q", got)
+		t.Errorf("after the handoff the player is told %q", got)
 	}
 	b.end()
 }

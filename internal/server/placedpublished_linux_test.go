@@ -21,15 +21,15 @@ import (
 	"wamble/wire"
 )
 
-// holdLetters lets no machine write notes until release is called.
+// holdLetters blocks all writes of notes until release is called.
 func holdLetters(t testing.TB, db postgres.Options) (release func()) {
 	t.Helper()
 	return pgtest.Lock(t, db, `SELECT pg_advisory_lock(x'77616d62'::int, hashtext('main'))`)
 }
 
-// TestPlacedKillAfterRevoke: who was told that his other sessions are over is rid of them on
-// all machines, also when his own is killed at once: he is not told before they find it in
-// the database.
+// TestPlacedKillAfterRevoke: when a player is told that their other sessions are revoked,
+// that holds on all machines, also if their own is killed at once: they are told only after
+// the other machines can read it in the database.
 func TestPlacedKillAfterRevoke(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -66,7 +66,7 @@ func TestPlacedKillAfterRevoke(t *testing.T) {
 	})
 	select {
 	case err := <-answered:
-		t.Fatalf("he is told before the other machine can know: %v", err)
+		t.Fatalf("the player is told before the other machine can know: %v", err)
 	default:
 	}
 	release()
@@ -75,11 +75,11 @@ func TestPlacedKillAfterRevoke(t *testing.T) {
 	}
 	a.kill()
 	if got := notice(t, other, wire.NoticeSessionExpired); !strings.Contains(got, "ended") {
-		t.Errorf("on the other machine he is told %q", got)
+		t.Errorf("on the other machine the player is told %q", got)
 	}
 }
 
-// posted is what the notes in the database tell the other machines.
+// posted returns the notes in the database for the other machines.
 func posted(t testing.TB, h *here) (inputs []profile.Input) {
 	t.Helper()
 	notes, err := h.sharedJournal.log.Notes(t.Context(), h.sharedJournal.name)
@@ -102,8 +102,8 @@ func posted(t testing.TB, h *here) (inputs []profile.Input) {
 	return inputs
 }
 
-// TestPlacedCommandPublished: when a command is answered the other machines find in the database
-// what it is, or what has come of it.
+// TestPlacedCommandPublished: when a command is answered, the database has its note for the
+// other machines, or its effect.
 func TestPlacedCommandPublished(t *testing.T) {
 	t.Parallel()
 	h := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
@@ -131,8 +131,8 @@ func TestPlacedCommandPublished(t *testing.T) {
 	}
 }
 
-// TestPlacedStopPosts: a machine that stops in order tells the others what it has not told
-// them yet, after its profiles have ended.
+// TestPlacedStopPosts: a machine that stops in order sends the others its unsent notes, after
+// its profiles have ended.
 func TestPlacedStopPosts(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -148,8 +148,8 @@ func TestPlacedStopPosts(t *testing.T) {
 	}
 }
 
-// TestPlacedHandoffUnsent: what a machine could not tell the others before a handoff its next
-// image tells them, in order and once.
+// TestPlacedHandoffUnsent: notes that a machine could not send before a handoff its next
+// process sends, in order and once.
 func TestPlacedHandoffUnsent(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -166,7 +166,7 @@ func TestPlacedHandoffUnsent(t *testing.T) {
 			_ = host.Ask(t.Context(), b.dir, "kick", host.Arguments{Whom: "127.0.0.0/8", Text: text}, &done)
 		}()
 		if got := notice(t, near, wire.NoticeSessionExpired); !strings.HasSuffix(got, text) {
-			t.Fatalf("he is told %q, want %q", got, text)
+			t.Fatalf("the player is told %q, want %q", got, text)
 		}
 	}
 	if _, err := b.handOff(""); err != nil {
@@ -174,7 +174,7 @@ func TestPlacedHandoffUnsent(t *testing.T) {
 	}
 	release()
 	if got := notice(t, far, wire.NoticeSessionExpired); !strings.HasSuffix(got, "one") {
-		t.Errorf("on the other machine he is told %q", got)
+		t.Errorf("on the other machine the player is told %q", got)
 	}
 	until(t, "both are posted", func() bool { return len(posted(t, a)) >= 2 })
 	if got := posted(t, a); len(got) != 2 {
@@ -186,8 +186,8 @@ func TestPlacedHandoffUnsent(t *testing.T) {
 	b.end()
 }
 
-// TestInheritedMessagesLate: messages are read again after a while, although more than one of the
-// shards that were handed over is not up.
+// TestInheritedMessagesLate: notes are read again after a while, although more than one of
+// the shards that were handed over is not running.
 func TestInheritedMessagesLate(t *testing.T) {
 	t.Parallel()
 	s, err := Open(Options{Config: loadConf(t, conf("(def shards 2)\n")), Dir: t.TempDir()})

@@ -15,9 +15,9 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// TestPlacedOtherShards: a machine with another number of shards than the world has is
-// refused, with advice, before it claims a part or is seen by the others, also one that
-// would wait as a standby.
+// TestPlacedOtherShards: a machine with another number of shards than the cluster is refused,
+// with advice, before it claims a partition or is seen by the others, also one that would
+// wait as a standby.
 func TestPlacedOtherShards(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -43,8 +43,9 @@ func TestPlacedOtherShards(t *testing.T) {
 	}
 }
 
-// TestPlacedShardsFoundLate: a machine that hears only when it has a part that the world has
-// another number of shards ends, and the part goes back to those who serve it.
+// TestPlacedShardsFoundLate: a machine that finds out only after claiming a partition that
+// the cluster has another number of shards ends, and the partition returns to a serving
+// machine.
 func TestPlacedShardsFoundLate(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -64,8 +65,8 @@ func TestPlacedShardsFoundLate(t *testing.T) {
 	until(t, "a serves all parts", func() bool { return len(held(t, a.dir)) == 4 && a.Status(t.Context()).Ready() })
 }
 
-// TestDeposedWords: a machine that has lost one part of several does not say that it becomes
-// a standby.
+// TestDeposedWords: a machine that has lost one partition of several does not report that it
+// becomes a standby.
 func TestDeposedWords(t *testing.T) {
 	t.Parallel()
 	db := postgres.Options{Host: "127.0.0.1", Port: 1, User: "wamble", Name: "wamble"}
@@ -82,11 +83,12 @@ func TestDeposedWords(t *testing.T) {
 	}
 }
 
-// unjoined is the configuration of a machine that others do not reach: one has all parts.
+// unjoined is the configuration of a machine that others do not reach: one has all
+// partitions.
 func unjoined(db postgres.Options, node string) string { return shared(db, node) + "(def shards 2)\n" }
 
-// TestPlacedWithoutPart: a machine that has no part of the world knows that its profile is
-// not here.
+// TestPlacedWithoutPart: a machine without partitions reports that its profile is not served
+// there.
 func TestPlacedWithoutPart(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -98,8 +100,8 @@ func TestPlacedWithoutPart(t *testing.T) {
 	}
 }
 
-// TestPlacedHandoffOfNone: a machine that has no part of the world hands over, and gets all
-// of it when the other one stops.
+// TestPlacedHandoffOfNone: a machine without partitions hands over, and gets all of them when
+// the other one stops.
 func TestPlacedHandoffOfNone(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

@@ -15,8 +15,8 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// longestWait lets something happen, and returns how long a player waited at most until his
-// next move was accepted. It returns when everybody has moved twice after that.
+// longestWait runs do, and returns the longest time that a player waited until their next
+// move was accepted. It returns when everybody has moved twice after that.
 func (c *crowd) longestWait(t testing.TB, do func()) time.Duration {
 	t.Helper()
 	over, longest := make(chan struct{}), make(chan time.Duration, 1)
@@ -47,10 +47,10 @@ func (c *crowd) longestWait(t testing.TB, do func()) time.Duration {
 	return <-longest
 }
 
-// TestPlacedStop: a machine that is told to stop leaves its parts to the other one before it
-// ends anything else. Whoever plays in those parts through the other one hardly notices,
-// even if the rest takes its time: here half a request keeps HTTP for seconds. Meanwhile
-// those who write to the machine that stops are served by the other one.
+// TestPlacedStop: a machine that is told to stop gives its partitions to the other one before
+// it ends anything else. Players of those partitions on the other machine hardly notice, even
+// if the rest of the stop is slow: here half a request keeps HTTP open for seconds. Meanwhile
+// players who write to the stopping machine are served by the other one.
 func TestPlacedStop(t *testing.T) {
 	p := prooftest.Needs(t, "a machine for itself")
 	db := pgtest.Empty(t)
@@ -87,7 +87,7 @@ func TestPlacedStop(t *testing.T) {
 	began := time.Now()
 	longest := c.longestWait(t, func() {
 		a.stop()
-		<-a.rebalancer.ended // from here on it ends what it has left
+		<-a.rebalancer.ended // from here on it ends everything else
 		through.more(t, 4)
 		through.finish()
 		a.end()
@@ -98,7 +98,7 @@ func TestPlacedStop(t *testing.T) {
 		t.Errorf("b has %d parts", got)
 	}
 	c.finish()
-	b.end() // nobody is left: it keeps what it has
+	b.end() // no other machine is left: it keeps its partitions
 	all := &crowd{players: append(through.players, c.players...)}
 	all.verify(t, openPostgres(t, db))
 	if n := pgtest.Query[int](t, db, `SELECT count(*) FROM shards WHERE holder <> ''`); n > 0 {

@@ -19,8 +19,8 @@ import (
 	"wamble/runner"
 )
 
-// TestPlacedLeaderboard: what a player has won on one machine is on the leaderboard of the
-// other one, in one row with what he wins there.
+// TestPlacedLeaderboard: points won on one machine are on the leaderboard of the other one,
+// in one row with those won there.
 func TestPlacedLeaderboard(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
@@ -32,7 +32,7 @@ func TestPlacedLeaderboard(t *testing.T) {
 	private := on[a].players[0].login(ctx)
 	on[b].players[0].loginAs(ctx, private)
 
-	// rows are those of the player on the leaderboard of a machine.
+	// rows returns those of the player on the leaderboard of a machine.
 	size := 10
 	rows := func(h *here) []client.Rank {
 		size = size%20 + 10 // a page is kept for a while
@@ -46,12 +46,12 @@ func TestPlacedLeaderboard(t *testing.T) {
 	for h, other := range map[*here]*here{a: b, b: a} {
 		me := on[h].players[0]
 		on[h].play()
-		until(t, "he has won something", func() bool { return me.stats(ctx).Score > score })
+		until(t, "the player has won something", func() bool { return me.stats(ctx).Score > score })
 		on[h].finish()
 		until(t, "it is on the leaderboard of the other machine", func() bool {
 			list, now := rows(other), me.stats(ctx)
 			if len(list) > 1 {
-				t.Fatalf("he has %d rows: %+v", len(list), list)
+				t.Fatalf("the player has %d rows: %+v", len(list), list)
 			}
 			score = now.Score
 			return len(list) == 1 && math.Abs(list[0].Score-now.Score) < 1e-4
@@ -59,7 +59,7 @@ func TestPlacedLeaderboard(t *testing.T) {
 	}
 }
 
-// timers are those of the journal's parts that a machine has, by part.
+// timers returns those of the journal's partitions on a machine, by partition.
 func (h *here) timers() map[int][]runner.ArmedTimer {
 	all := map[int][]runner.ArmedTimer{}
 	for part := range h.partitionCount() {
@@ -72,8 +72,8 @@ func (h *here) timers() map[int][]runner.ArmedTimer {
 	return all
 }
 
-// TestPlacedRetention: one machine deletes what is too old, for all. When it is lost
-// another one does, with the same timer.
+// TestPlacedRetention: one machine deletes what is too old, for all. When it is lost another
+// one does, with the same timer.
 func TestPlacedRetention(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -126,7 +126,7 @@ func TestPlacedRetention(t *testing.T) {
 	}
 	purged(owner, 900001)
 	before := owner.timers()[0][0].ID
-	pass := sync.OnceFunc(proxies[owner].Still()) // nothing is heard of it any more
+	pass := sync.OnceFunc(proxies[owner].Still()) // the other machine no longer receives its heartbeat
 	defer pass()
 	until(t, "the other machine has all parts", func() bool { return len(held(t, other.dir)) == 4 })
 	until(t, "the timer has gone over", func() bool { return len(other.timers()) == 1 && other.timers()[0][0].ID == before })
@@ -135,8 +135,8 @@ func TestPlacedRetention(t *testing.T) {
 	until(t, "the machine that was lost has no timer any more", func() bool { return len(owner.timers())+len(other.timers()) == 1 })
 }
 
-// TestPlacedLimits: limits that protect the world count over all machines, but for who comes
-// before one was told of the other.
+// TestPlacedLimits: limits that protect the server count over all machines, except for
+// players who come before one machine was told of the other's.
 func TestPlacedLimits(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)

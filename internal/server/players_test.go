@@ -16,13 +16,13 @@ import (
 	"wamble/internal/store"
 )
 
-// player plays random legal moves and writes down which were accepted.
+// player plays random legal moves and records which were accepted.
 type player struct {
 	t      testing.TB
 	c      *client.Client
 	rng    *rand.Rand
 	played []played
-	// doubtful counts moves of which nobody knows whether they were played.
+	// doubtful counts moves whose answer did not come: they may be played or not.
 	doubtful int
 	// refused counts moves that the server could not keep.
 	refused int
@@ -32,19 +32,19 @@ type player struct {
 	moves   atomic.Int64 // that were accepted
 }
 
-// played is a move that the server said it has.
+// played is a move that the server has accepted.
 type played struct {
 	board wamble.BoardID
 	ply   int
 	uci   string
 }
 
-// dialer waits for the answer to a hello for 15 s: who says hello again is another guest.
+// dialer waits for the answer to a hello for 15 s: a second hello would make another guest.
 func dialer(token wamble.Token) *client.Dialer {
 	return &client.Dialer{Token: token, Repeat: 250 * time.Millisecond, MinBackoff: 10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}
 }
 
-// dial says hello until somebody answers, or the context ends.
+// dial says hello until a server answers, or the context ends.
 func dial(ctx context.Context, address string, token wamble.Token) (*client.Client, error) {
 	for {
 		c, err := dialer(token).Dial(ctx, address)
@@ -82,7 +82,7 @@ func (p *player) choose(b client.Board) (uci string, ply int, ok bool) {
 	return moves[p.rng.IntN(len(moves))].String(), pos.Ply() + 1, true
 }
 
-// move plays one move and returns whether it may go on.
+// move plays one move and returns whether the player may go on.
 func (p *player) move(ctx context.Context) bool {
 	b := p.c.Board()
 	if b.ID == 0 || strings.Count(b.FEN, " ") < 5 {
@@ -121,7 +121,7 @@ func (p *player) move(ctx context.Context) bool {
 		p.doubtful++
 		p.ask(ctx)
 	case errors.As(err, &denied) && denied.Code == wamble.Internal:
-		// It may be kept, though nobody can say so now.
+		// The move may be kept, though no answer says so now.
 		p.refused++
 		p.ask(ctx)
 	default:
@@ -131,7 +131,7 @@ func (p *player) move(ctx context.Context) bool {
 	return true
 }
 
-// ask asks where we are until somebody answers.
+// ask repeats the question for the player's board until it is answered.
 func (p *player) ask(ctx context.Context) {
 	for ctx.Err() == nil {
 		call := clock.Add(1)
@@ -143,8 +143,8 @@ func (p *player) ask(ctx context.Context) {
 	}
 }
 
-// see writes down how many moves a board has that the player was shown in answer to a
-// request. A short answer does not say it.
+// see records how many moves a board has that the player was shown in answer to a request. A
+// short answer does not contain it.
 func (p *player) see(call int64, b client.Board) {
 	if b.ID == 0 || strings.Count(b.FEN, " ") < 5 {
 		return
@@ -160,7 +160,7 @@ func (p *player) see(call int64, b client.Board) {
 // crowd is many players at once.
 type crowd struct {
 	players []*player
-	think   time.Duration // before each move, where nobody is to play as fast as he can
+	think   time.Duration // before each move; 0: the players move as fast as they can
 	moves   atomic.Int64  // accepted so far
 	over    atomic.Bool
 	done    sync.WaitGroup
@@ -203,14 +203,14 @@ func (c *crowd) more(t testing.TB, n int64) {
 	until(t, "moves are accepted", func() bool { return c.moves.Load() >= want })
 }
 
-// finish lets everybody end the move that he is at.
+// finish lets all players end their current move.
 func (c *crowd) finish() {
 	c.over.Store(true)
 	c.done.Wait()
 }
 
-// verify compares what players were told with what the store has: every
-// accepted move is there once, and nothing is there that nobody played.
+// verify compares the players' answers with the store: every accepted move is there once, and
+// nothing is there that nobody played.
 func (c *crowd) verify(t testing.TB, store store.Queries) {
 	t.Helper()
 	c.verifyProfile(t, store, "")

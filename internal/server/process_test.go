@@ -23,13 +23,12 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// asImage is set in a process that serves and hands over: its value is the data
-// directory, in which test.conf is the configuration. A file "trouble" there says
-// what the image does wrong that is handed over to, and extra.sql is a migration that
-// only such an image knows.
+// asImage is set in a process that serves and hands over: its value is the data directory, in
+// which test.conf is the configuration. A file "trouble" there names the fault of the process
+// that is handed over to, and extra.sql is a migration that only such a process has.
 const asImage = "WAMBLE_TEST_IMAGE"
 
-// beImage is such a process. It says where it listens when it is ready.
+// beImage runs such a process. It prints where it listens when it is ready.
 func beImage(dir string) {
 	successor := os.Getenv(handoff.HotReload) != "" && !strings.Contains(os.Getenv("WAMBLE_HANDOFF"), `"failure"`)
 	if successor {
@@ -95,11 +94,11 @@ func beImage(dir string) {
 	}
 }
 
-// makeTrouble spoils what was inherited, before anybody looks.
+// makeTrouble spoils the inherited state before it is read.
 func makeTrouble(dir string) {
 	trouble, _ := os.ReadFile(filepath.Join(dir, "trouble"))
 	switch string(trouble) {
-	case "damage": // the state file: nobody can adopt it
+	case "damage": // the state file: it cannot be adopted
 		path := strings.SplitN(os.Getenv("WAMBLE_STATE_FILES"), "=", 2)[1]
 		if err := os.Truncate(path, 1000); err != nil {
 			panic(err)
@@ -113,7 +112,7 @@ func makeTrouble(dir string) {
 	}
 }
 
-// makeLateTrouble ends an image that has adopted everything, and answered nobody.
+// makeLateTrouble ends a process that has adopted everything, and answered nobody.
 func makeLateTrouble(dir string) {
 	if trouble, _ := os.ReadFile(filepath.Join(dir, "trouble")); string(trouble) == "late kill" {
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -179,14 +178,14 @@ func (i *image) write(name, text string) {
 	}
 }
 
-// handOff asks for a handoff, as the command does.
+// handOff requests a handoff, as the command does.
 func (i *image) handOff(binary string) (handoff.Result, error) {
 	var done handoff.Result
 	err := host.Ask(context.Background(), i.dir, "handoff", host.Arguments{Binary: binary}, &done)
 	return done, err
 }
 
-// status asks the server how it is.
+// status returns the server's status.
 func (i *image) status() host.Status {
 	i.t.Helper()
 	var s host.Status
@@ -196,7 +195,7 @@ func (i *image) status() host.Status {
 	return s
 }
 
-// leftovers are the state files that nobody has removed.
+// leftovers returns the state files that were not removed.
 func (i *image) leftovers() []string {
 	found, err := filepath.Glob(filepath.Join(i.dir, "handoff-*"))
 	if err != nil {

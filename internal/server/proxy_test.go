@@ -20,7 +20,7 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// proxied starts a proxy with a file of packaging/proxy before a server, and returns
+// proxied starts a proxy with a file of packaging/proxy in front of a server, and returns
 // where it listens. It connects from 127.0.0.2.
 func proxied(t *testing.T, name, file, certificate string, server string) string {
 	t.Helper()
@@ -72,9 +72,9 @@ func proxied(t *testing.T, name, file, certificate string, server string) string
 	return at
 }
 
-// TestBehindProxy: through HAProxy and nginx, as packaging/proxy sets them up, the server sees the
-// address of its players: a ban of the proxy's address is nothing to them, one of
-// their own turns them away. Who is no trusted proxy is not believed.
+// TestBehindProxy: through HAProxy and nginx, as packaging/proxy sets them up, the server
+// sees the address of its players: a ban of the proxy's address does not affect them, a ban
+// of their own address does. An untrusted proxy is not believed.
 func TestBehindProxy(t *testing.T) {
 	for _, c := range []struct {
 		name, file string

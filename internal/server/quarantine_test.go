@@ -14,15 +14,15 @@ import (
 	"wamble/wire"
 )
 
-// TestPacketPanicsTwice: a packet in whose handling the profile panics, at once or
-// after a load, does so twice; then it is refused from everybody, and play goes on.
-// The dump shows the packet without the token.
+// TestPacketPanicsTwice: a packet that makes the profile panic, at once or after a load, does
+// so twice at most; then it is refused from every sender, and play goes on. The dump shows
+// the packet without the token.
 func TestPacketPanicsTwice(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		message wire.Message
-		at      int // the how-manieth handling panics
+		at      int // the number of the call that panics
 	}{
 		{"at once", &wire.GetProfileInfo{Name: wire.Text("poison")}, 1},
 		{"after a load", &wire.GetPlayerStats{}, 2},
@@ -38,7 +38,7 @@ func TestPacketPanicsTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			const board = 77123 // no player asks about it
+			const board = 77123 // no player requests this board
 			var tokens []wamble.Token
 			poison := func() {
 				t.Helper()

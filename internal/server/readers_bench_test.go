@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// BenchmarkReaders is how long a move takes while nobody reads, and while 64
-// connections ask for what is in the database, five seconds of each in turn. The
-// ratio of the p99 is to stay below 2.
+// BenchmarkReaders measures how long a move takes without readers, and while 64 connections
+// read from the database, five seconds of each in turn. The ratio of the p99 should stay
+// below 2.
 func BenchmarkReaders(b *testing.B) {
 	a := openArena(b)
 	var alone, read []time.Duration
@@ -43,7 +43,7 @@ func BenchmarkReaders(b *testing.B) {
 	a.end()
 }
 
-// reads asks for games and ranks over a connection from an address of its own.
+// reads requests games and ranks over a connection from an address of its own.
 func (a *arena) reads(ctx context.Context, i int, answers *atomic.Int64) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 5, 0, byte(1+i))}}
 	transport := &http.Transport{DialContext: dialer.DialContext}

@@ -9,8 +9,8 @@ import (
 	"wamble/internal/host"
 )
 
-// TestRedirectAtEachAddress: profiles with a domain on different addresses have plain HTTP
-// at each of these, also after a handoff; after a reload only those that are wanted still.
+// TestRedirectAtEachAddress: profiles with a domain on different addresses have plain HTTP at
+// each of these, also after a handoff; after a reload only at those still configured.
 func TestRedirectAtEachAddress(t *testing.T) {
 	t.Parallel()
 	ports := freePorts(t, 3)

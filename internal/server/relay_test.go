@@ -15,9 +15,9 @@ import (
 	"wamble/wire"
 )
 
-// relay is a hostile server: it hands all packets of one client on to another server,
-// and back, and so knows every token. It may change what the client sends. It
-// returns where the client is led to.
+// relay is a hostile server: it forwards all packets of one client to another server, and
+// back, and so has every token. change may alter what the client sends. It returns the
+// address that the client is led to.
 func relay(t *testing.T, to net.Addr, change func([]byte) []byte) string {
 	t.Helper()
 	open := func() *net.UDPConn {
@@ -85,7 +85,7 @@ func signedFor(t *testing.T, server string) func([]byte) []byte {
 }
 
 // TestLoginIsNotRelayed: a real client that was led to a hostile server signs for that
-// one. Whatever the hostile server makes of it, it is logged in nowhere else.
+// server. The hostile server cannot use the signature to log in anywhere else.
 func TestLoginIsNotRelayed(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -125,8 +125,8 @@ func TestLoginIsNotRelayed(t *testing.T) {
 	}
 }
 
-// TestRevokedSessions: a player ends another session of his identity, and so does the
-// host; its token is void from then on, over real sockets and in the store.
+// TestRevokedSessions: a player ends another session of their identity, and so does the host;
+// its token is void from then on, over real sockets and in the store.
 func TestRevokedSessions(t *testing.T) {
 	t.Parallel()
 	h := serve(t, Options{}, conf("")).ready()
@@ -167,7 +167,7 @@ func TestRevokedSessions(t *testing.T) {
 	if done := h.command("revoke", host.Arguments{Whom: key, Session: rows[0].ID}); done[name] != 1 {
 		t.Errorf("got %v; want one session", done)
 	}
-	until(t, "his own token is void", func() bool { _, err := db.Session(ctx, own.c.Token()); return errors.Is(err, store.ErrNotFound) })
+	until(t, "the player's own token is void", func() bool { _, err := db.Session(ctx, own.c.Token()); return errors.Is(err, store.ErrNotFound) })
 	if done := h.command("revoke", host.Arguments{Whom: key}); done[name] != 0 {
 		t.Errorf("got %v; want none", done)
 	}

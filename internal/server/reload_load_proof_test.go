@@ -25,8 +25,8 @@ import (
 // WAMBLE_SOAK.
 func reloadRounds() int { return prooftest.Sized(5, 5, 100) }
 
-// rover plays where a profile happens to be, and takes every refusal as it comes.
-// It remembers what was accepted.
+// rover plays wherever a profile is served, and accepts every refusal. It records the
+// accepted moves.
 type rover struct {
 	player
 	lost int // visits that came to nothing
@@ -132,7 +132,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			t.Errorf("a player of the untouched profile was left in doubt %d times, refused %d times", p.doubtful, p.refused)
 		}
 		if p.c.Token() != tokens[p] {
-			t.Error("a player of the untouched profile has lost his session")
+			t.Error("a player of the untouched profile has lost their session")
 		}
 	}
 	s.end()

@@ -66,8 +66,8 @@ func TestNoUDP(t *testing.T) {
 	join(t, address, wamble.Token{}).move(t.Context())
 }
 
-// TestReloadBad: a configuration that cannot be applied changes nothing, and the
-// server says why.
+// TestReloadBad: a configuration that cannot be applied changes nothing, and the server
+// reports why.
 func TestReloadBad(t *testing.T) {
 	t.Parallel()
 	ports := freePorts(t, 2)
@@ -121,8 +121,8 @@ func TestReloadBad(t *testing.T) {
 	verifySQLite(t, s.dir, c)
 }
 
-// TestReloadHangs: a reload that hangs does not satisfy the watchdog: neither when a
-// loop does not answer it, nor when it does not get its configuration.
+// TestReloadHangs: a reload that hangs does not satisfy the watchdog: neither when a loop
+// does not answer it, nor when the configuration is not read.
 func TestReloadHangs(t *testing.T) {
 	t.Parallel()
 	const within = 10 * time.Millisecond
@@ -167,7 +167,7 @@ func TestReloadHangs(t *testing.T) {
 	}
 }
 
-// TestReloadLive: options that are taken up by the running profile.
+// TestReloadLive: the running profile takes these options from a reload.
 func TestReloadLive(t *testing.T) {
 	t.Parallel()
 	f := &file{conf("")}
@@ -238,8 +238,8 @@ func TestReloadAddress(t *testing.T) {
 	}
 }
 
-// TestReloadAgain: profiles that were removed come back at once, on the same ports,
-// though connections to the old ones are still open.
+// TestReloadAgain: removed profiles can return at once, on the same ports, though connections
+// to the old ones are still open.
 func TestReloadAgain(t *testing.T) {
 	t.Parallel()
 	ports := freePorts(t, 3)
@@ -295,8 +295,8 @@ func TestReloadZero(t *testing.T) {
 	until(t, "the removed profile has left", func() bool { return len(s.removedProfiles()) == 0 })
 }
 
-// TestReloadStore: a profile changes its database. What it had is in the old one;
-// if that is away, nothing changes.
+// TestReloadStore: a profile changes its database. Its former data is in the old one; if that
+// is away, nothing changes.
 func TestReloadStore(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -324,8 +324,7 @@ func TestReloadStore(t *testing.T) {
 		t.Errorf("the address is %s, was %s", s.address(), address)
 	}
 	c.verify(t, openPostgres(t, db))
-	// A token of the old database is not known to the new one: its player begins
-	// anew.
+	// The new database does not have a token of the old one: its player begins anew.
 	n := gather(t, s.address(), 2)
 	n.play()
 	n.more(t, 20)
@@ -334,9 +333,9 @@ func TestReloadStore(t *testing.T) {
 	verifySQLite(t, s.dir, n)
 }
 
-// TestRemovedProfile: what a removed profile left for a database that is away is
-// brought there when it is back, without a listener; and a profile that comes
-// back meanwhile has everything.
+// TestRemovedProfile: what a removed profile left for a database that is away is brought
+// there when it is back, without a listener; and if the profile is added again meanwhile, it
+// has everything.
 func TestRemovedProfile(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -367,11 +366,11 @@ func TestRemovedProfile(t *testing.T) {
 	}
 	cluster.Up(t)
 	s.ready()
-	// It listens elsewhere now: port 0 is another one each time.
+	// It listens at another port now: port 0 is another one each time.
 	for i, p := range c.players {
 		again := join(t, "udp://"+s.Profiles()[1].UDP.String(), p.c.Token())
 		if again.c.Token() != p.c.Token() || again.c.Board().ID != p.c.Board().ID {
-			t.Error("a player has lost his place")
+			t.Error("a player has lost their place")
 		}
 		again.played, again.history, again.doubtful, again.refused, again.crowd = p.played, p.history, p.doubtful, p.refused, c
 		c.players[i] = again
@@ -385,8 +384,8 @@ func TestRemovedProfile(t *testing.T) {
 	c.verifyProfile(t, openPostgres(t, db), "post")
 }
 
-// TestSwap: two profiles change their ports; sockets stay bound, and whoever asks
-// a port is answered by the profile that has it now.
+// TestSwap: two profiles exchange their ports; sockets stay bound, and requests to a port are
+// answered by the profile that has it now.
 func TestSwap(t *testing.T) {
 	t.Parallel()
 	ports := freePorts(t, 2)

@@ -12,9 +12,10 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestReshardKeepsRestrictions: with the journal in PostgreSQL one shard keeps what the host
-// has restricted in the journal, four keep it elsewhere. It is the same before and after the
-// number is changed, and what was lifted meanwhile does not come back.
+// TestReshardKeepsRestrictions: with the journal in PostgreSQL one shard keeps the host's
+// restrictions in the journal, four keep them in the database. They are the same before and
+// after the number is changed, and a restriction that was lifted meanwhile does not come
+// back.
 func TestReshardKeepsRestrictions(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

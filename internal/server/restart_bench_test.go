@@ -14,9 +14,9 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// BenchmarkRestart measures how long nobody is served after kill -9 under full load:
-// from the kill until the first move is accepted, in worlds of each size on each store.
-// One operation is one kill.
+// BenchmarkRestart measures the gap in service after kill -9 under full load: from the kill
+// until the first move is accepted, with each number of boards on each store. One operation
+// is one kill.
 func BenchmarkRestart(b *testing.B) {
 	for _, size := range []int{1000, 100_000, 1_000_000} {
 		for _, kind := range []string{"sqlite", "postgres"} {
@@ -52,9 +52,9 @@ func BenchmarkRestart(b *testing.B) {
 	}
 }
 
-// BenchmarkTakeOver measures how long nobody is served after kill -9 of the machine that
-// has the journal in PostgreSQL, of which 2 s are its lease, in worlds of each size: from the
-// kill until the machine that has waited accepts a move. One operation is one kill.
+// BenchmarkTakeOver measures the gap in service after kill -9 of the machine that has the
+// journal in PostgreSQL, of which 2 s are its lease, with each number of boards: from the
+// kill until the standby accepts a move. One operation is one kill.
 func BenchmarkTakeOver(b *testing.B) {
 	for _, size := range []int{1000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("boards=%d", size), func(b *testing.B) {

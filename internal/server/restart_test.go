@@ -55,7 +55,7 @@ func awaitRestartFile(t testing.TB, dir string, profiles int) {
 	}
 }
 
-// says waits until the log has a text.
+// says waits until the log contains text.
 func (c *child) says(text string) {
 	c.t.Helper()
 	until(c.t, "the log says "+text, func() bool { return strings.Contains(c.log.String(), text) })
@@ -110,9 +110,9 @@ func testRestartWhileAway(t *testing.T, shards int) {
 	c.verify(t, openPostgres(t, db))
 }
 
-// TestRestartNeighboursWhileAway: two profiles that share a database are killed while it
-// is away. Who was known to either plays there again before the database is back, but
-// for whom the other one has changed meanwhile: who has logged out stays out.
+// TestRestartNeighboursWhileAway: two profiles that share a database are killed while it is
+// away. Players known to either play there again before the database is back, unless the
+// other profile has changed them meanwhile: a player who has logged out stays logged out.
 func TestRestartNeighboursWhileAway(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -188,8 +188,8 @@ func TestRestartNeighboursWhileAway(t *testing.T) {
 	all.verify(t, openPostgres(t, db))
 }
 
-// identified reports whether a token is that of somebody with an identity, or why nobody
-// says so.
+// identified reports whether a token belongs to a player with an identity, or returns the
+// refusal.
 func identified(ctx context.Context, address string, token wamble.Token) (known bool, denied *wamble.Denied) {
 	c, err := dial(ctx, address, token)
 	if errors.As(err, &denied) || err != nil {
@@ -201,8 +201,8 @@ func identified(ctx context.Context, address string, token wamble.Token) (known 
 	return err == nil && stats.HasIdentity, denied
 }
 
-// TestRestartOtherwise: whatever is wrong with the restart file, and whatever changed
-// in the configuration, nothing that was accepted is lost or stored twice.
+// TestRestartOtherwise: whatever is wrong with the restart file, and whatever changed in the
+// configuration, nothing that was accepted is lost or stored twice.
 func TestRestartOtherwise(t *testing.T) {
 	change := func(do func(b []byte) []byte) func(t *testing.T, file string) {
 		return func(t *testing.T, file string) {
@@ -289,7 +289,7 @@ func TestRestartNeighbours(t *testing.T) {
 			awaitRestartFile(t, dir, 2)
 			red.more(t, 50)
 			blue.more(t, 50)
-			fresh := join(t, at["red"], wamble.Token{}).c.Token() // nobody but the journal may have it yet
+			fresh := join(t, at["red"], wamble.Token{}).c.Token() // only the journal may have it yet
 			s.kill()
 			s = spawn(t, dir, text)
 			for _, name := range []string{"red", "blue"} {

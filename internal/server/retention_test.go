@@ -157,8 +157,8 @@ func TestRetentionPutOff(t *testing.T) {
 	h.first().startShard()
 }
 
-// TestErase: a player with an identity can have his data deleted, and what he did
-// a moment before does not come back.
+// TestErase: a player with an identity can have their data deleted, and what they did a
+// moment before does not come back.
 func TestErase(t *testing.T) {
 	t.Parallel()
 	h := serve(t, Options{}, conf("")).ready()
@@ -185,16 +185,16 @@ func TestErase(t *testing.T) {
 	if done := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); done[h.supervisors()[0].name] != 0 {
 		t.Errorf("erased once more: got %v; want nobody", done)
 	}
-	// His session has ended, and he may come back as somebody new.
+	// Their session has ended, and they may come back as a new player.
 	if s, err := db.Session(ctx, p.c.Token()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("got %+v, %v; want no session", s, err)
 	}
 	again := join(t, h.address(), p.c.Token())
 	if again.c.Token() == p.c.Token() {
-		t.Error("his token is good")
+		t.Error("the erased player's token is valid")
 	}
 	if _, err := again.c.Login(ctx, private); err != nil {
-		t.Errorf("he cannot come back: %v", err)
+		t.Errorf("the player cannot come back: %v", err)
 	}
 	until(t, "the new identity is stored", func() bool { _, err := db.Player(ctx, key); return err == nil })
 	dead, err := h.runner.DeadLetters(runner.DeadFilter{}, runner.Row{}, 10)

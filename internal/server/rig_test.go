@@ -32,9 +32,9 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// asServer is set in a child process that is to be a server: its value is the
-// data directory, and the configuration is on its standard input. A reload takes
-// it from reload.conf in the data directory.
+// asServer is set in a child process that runs a server: its value is the data directory, and
+// the configuration is on its standard input. A reload reads it from reload.conf in the data
+// directory.
 const asServer = "WAMBLE_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -64,14 +64,14 @@ func TestMain(m *testing.M) {
 // asLease is the lease of a server in a child process; "": the default.
 const asLease = "WAMBLE_TEST_LEASE"
 
-// Leases of servers in tests. Slow machines do not lose that of tests in which none dies;
-// where one takes over from another that has died, it waits for the shorter one.
+// Leases of servers in tests. The long one outlasts any slow machine, for tests without a
+// crash; tests in which one server takes over from a crashed one wait for the shorter one.
 const (
 	noneDies = time.Minute
 	oneDies  = 5 * time.Second
 )
 
-// beServer is a server of its own process. It says where it listens when it is
+// beServer runs a server in a process of its own. It prints where it listens when it is
 // ready, and stops in order at SIGTERM.
 func beServer(dir string) {
 	text, err := io.ReadAll(os.Stdin)
@@ -113,9 +113,9 @@ func beServer(dir string) {
 	}
 }
 
-// clockOf is how far the wall clock of a process is set wrong: what the file "clock" in
-// its directory says, which is read at the start and at SIGUSR1. The clock of a real
-// machine is nobody's alone, and a time namespace leaves the wall clock as it is.
+// clockOf returns how far the wall clock of a process is set wrong: the offset in the file
+// "clock" in its directory, which is read at the start and at SIGUSR1. The clock of the
+// machine is shared by all processes, and a time namespace leaves the wall clock as it is.
 func clockOf(dir string) func() time.Duration {
 	var by atomic.Int64
 	read := func() {
@@ -138,17 +138,17 @@ func clockOf(dir string) func() time.Duration {
 	return func() time.Duration { return time.Duration(by.Load()) }
 }
 
-// conf is a configuration for tests: loopback, ports that the kernel chooses, and
-// as much time for the journal to reach the store at the end as a busy machine
-// may need. Otherwise the journal keeps the rest, and a test would miss it.
+// conf is a configuration for tests: loopback, ports that the kernel chooses, and as much
+// time for the journal to reach the store at the end as a busy machine may need. Otherwise
+// messages would stay in the journal, and a test would miss them.
 func conf(more string) string {
 	return `(def listen-address "127.0.0.1") (def port 0) (def admin-listen "127.0.0.1:0") (def disk-reserve-mb 0) (def shutdown-timeout 120)
 (def log-level "warn") (def rate-limit-ip-requests-per-sec 0) (def rate-limit-requests-per-sec 0) (def new-players-per-ip-per-min 0) (def min-boards 8)
 ` + more
 }
 
-// freePorts returns numbers that are free for UDP and TCP, below those that the
-// kernel gives to clients: so nobody takes one while its server is away.
+// freePorts returns ports that are free for UDP and TCP, below those that the kernel gives to
+// clients: so they stay free while their server is down.
 func freePorts(t testing.TB, n int) []uint16 {
 	t.Helper()
 	var free []uint16
@@ -246,8 +246,8 @@ type here struct {
 	log  *watchtest.Log
 }
 
-// serve starts a server that stops with the test, with the lease noneDies if o has none. It does
-// not wait until it is ready.
+// serve starts a server that stops with the test, with the lease noneDies if o has none. It
+// does not wait until it is ready.
 func serve(t testing.TB, o Options, text string) *here {
 	t.Helper()
 	h := &here{t: t, done: make(chan struct{}), log: &watchtest.Log{}}
@@ -321,10 +321,11 @@ func (h *here) Addresses() addresses {
 	return addresses{first.UDP, first.HTTP, h.Admin()}
 }
 
-// first keeps the first profile.
+// first returns the first profile.
 func (h *here) first() *supervisor { return h.supervisors()[0] }
 
-// life is the first profile as it is in memory; another one when it was made anew.
+// life returns the first profile in memory, which is another one after a restart of the
+// profile.
 func (h *here) life() (life *profile.Profile) {
 	h.first().Do(h.t.Context(), func(p *profile.Profile) { life = p })
 	return life
@@ -398,7 +399,7 @@ func spawn(t testing.TB, dir, text string) *child {
 	return c
 }
 
-// respawn is spawn where another server has died, or where a dump says that it lives.
+// respawn is spawn after another server was killed, or for a dump of a running one.
 func respawn(t testing.TB, dir, text string) *child {
 	t.Helper()
 	c, out := begin(t, dir, text, asLease+"="+oneDies.String())
@@ -418,13 +419,13 @@ func (c *child) awaitReady(out io.Reader) {
 	c.port, c.admin, _ = strings.Cut(strings.TrimSpace(line), " ")
 }
 
-// begin starts a server on a directory. What it prints when it is ready comes from out.
+// begin starts a server on a directory; out is its output when it is ready.
 func begin(t testing.TB, dir, text string, env ...string) (_ *child, out io.Reader) {
 	t.Helper()
 	return beginWith(t, dir, text, (*exec.Cmd).Start, env...)
 }
 
-// beginWith is begin for a process that is started in a way of its own.
+// beginWith is begin with another way to start the process.
 func beginWith(t testing.TB, dir, text string, start func(*exec.Cmd) error, env ...string) (_ *child, out io.Reader) {
 	t.Helper()
 	layFile(t, dir, text)
@@ -452,8 +453,8 @@ func beginWith(t testing.TB, dir, text string, start func(*exec.Cmd) error, env 
 	return c, out
 }
 
-// converse starts a process of this test binary, which env says what to be. It is told to
-// end by the end of in, and what it says comes from out.
+// converse starts a process of this test binary in the mode that env names. Closing in tells
+// it to end, and out is its output.
 func converse(t testing.TB, env string) (cmd *exec.Cmd, in io.Closer, out io.Reader) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0])

@@ -15,8 +15,8 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// sharing waits until this machine and b, whose directory that is, have two parts each, and
-// this one knows that and reaches b.
+// sharing waits until this machine and b, a data directory, have two partitions each, and
+// this one reports that and reaches b.
 func sharing(t *testing.T, a *here, b string) {
 	t.Helper()
 	until(t, "both have two parts", func() bool {
@@ -31,8 +31,8 @@ func sharing(t *testing.T, a *here, b string) {
 	until(t, "both are connected", func() bool { m := a.router.mesh.Load(); return m != nil && m.Stats().Open == 1 })
 }
 
-// TestAnyMachine: a player who knows one machine plays a session of another one through
-// it, over UDP, over a WebSocket and in JSON. When the other one dies he plays on, and
+// TestAnyMachine: a player who knows one machine plays a session of another one through it,
+// over UDP, over a WebSocket and in JSON. When the other one crashes they play on, and
 // nothing is lost.
 func TestAnyMachine(t *testing.T) {
 	t.Parallel()
@@ -110,8 +110,8 @@ func TestAnyMachine(t *testing.T) {
 	}
 }
 
-// TestWallOfAllMachines: whoever watches on one machine sees a board of another one, and
-// what is played there.
+// TestWallOfAllMachines: a watcher on one machine sees a board of another one, and the moves
+// there.
 func TestWallOfAllMachines(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -139,8 +139,8 @@ func TestWallOfAllMachines(t *testing.T) {
 }
 
 // TestBoardOfAnotherMachine: a player of one machine watches a board of another one alone,
-// predicts on it, reads what others predict, and gets the points. While the other machine
-// cannot be asked he is told to try again.
+// predicts on it, reads the predictions of others, and gets the points. While the other
+// machine cannot be asked they are told to try again.
 func TestBoardOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -170,7 +170,7 @@ func TestBoardOfAnotherMachine(t *testing.T) {
 	if rows, err := seer.Predictions(ctx, on, 0, 0); err != nil || len(rows) != 1 || rows[0].Status != client.PredictionCorrect || rows[0].Author != seer.Token() {
 		t.Errorf("got %+v, %v", rows, err)
 	}
-	until(t, "he has got the points", func() bool {
+	until(t, "the player has got the points", func() bool {
 		return pgtest.Query[int](t, db, `SELECT count(*) FROM sessions WHERE total_prediction_score = 1`) == 1
 	})
 	b.router.mesh.Load().Close()
@@ -184,8 +184,8 @@ func TestBoardOfAnotherMachine(t *testing.T) {
 // shardOf is the shard of a token.
 func (h *here) shardOf(token wamble.Token) *supervisor { return h.first().shards()[token.Shard(4)] }
 
-// TestAddressOfPlayer: the machine that serves a player knows his own address, not that of
-// the machine that he writes to.
+// TestAddressOfPlayer: the machine that serves a player sees the player's own address, not
+// that of the machine they write to.
 func TestAddressOfPlayer(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

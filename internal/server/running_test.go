@@ -56,7 +56,7 @@ func TestSeveralProfiles(t *testing.T) {
 	}
 }
 
-// TestStartStatuses: what keeps profiles from starting has its status, and then
+// TestStartStatuses: each error that keeps profiles from starting has its status, and then
 // nothing is bound.
 func TestStartStatuses(t *testing.T) {
 	t.Parallel()
@@ -96,8 +96,8 @@ func TestStartStatuses(t *testing.T) {
 	}
 }
 
-// TestCrash: a profile that panics is reported, dumped and started again; the
-// others do not notice, and nobody loses a move.
+// TestCrash: a profile that panics is reported, dumped and started again; the other profiles
+// are unaffected, and no move is lost.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -140,8 +140,8 @@ func TestCrash(t *testing.T) {
 	green.verifyProfile(t, store, "green")
 }
 
-// TestAllFailed: a server none of whose profiles can start says why and ends; if
-// one can, the other is started again until it can too.
+// TestAllFailed: a server none of whose profiles can start reports why and ends; if one can,
+// the other is started again until it succeeds too.
 func TestAllFailed(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

@@ -22,14 +22,14 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// stage is where a scenario is played.
+// stage has the machines on which a scenario is played.
 type stage struct {
 	*fleet
 	parts *continent // nil if one machine serves and the others wait for its place
 	it    *machine   // the machine that was chosen
 	began time.Time  // when it was chosen
 	sent  int64      // how many packets it had sent to players before it came back
-	mend  func()     // connects again what was cut last
+	mend  func()     // undoes the last cut
 }
 
 // scenarioSteps are the steps of scenarios.
@@ -154,10 +154,10 @@ func playAll(t *testing.T, folder string, f *fleet, parts *continent) (lost []st
 	return lost
 }
 
-// choose makes a machine the one that the next steps are about.
+// choose makes a machine the subject of the next steps.
 func (s *stage) choose(m *machine) { s.it, s.began = m, time.Now() }
 
-// noteSent writes down how many packets the machine has sent to players so far.
+// noteSent records how many packets the machine has sent to players so far.
 func (s *stage) noteSent() {
 	if s.board != nil {
 		s.sent = s.board.said[slices.Index(s.machines, s.it)].Load()
@@ -219,8 +219,8 @@ func (s *stage) stillServes() {
 	}
 }
 
-// clocks sets the clocks of all machines, that of the database too, again and again for
-// two heartbeats: a machine that believes them would claim another's place in that time.
+// clocks sets the clocks of all machines, that of the database too, repeatedly for two
+// heartbeats: a machine that trusted them would claim another's place in that time.
 func (s *stage) clocks(seconds func() int) {
 	s.t.Helper()
 	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {

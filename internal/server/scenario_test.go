@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// scenario is a script of testdata/faults: what a fleet of machines suffers, and what must
-// be true then. The folder standbys is about machines of which one serves and the others
-// wait for its place; parts about machines that share the world.
+// scenario is a script of testdata/faults: the faults of a fleet of machines, and what must
+// be true then. The folder standbys is about machines of which one serves and the others wait
+// for its place; parts about the machines of a cluster.
 //
 // A line that begins with "#" is a comment; the first names the row of the manual's table.
-// The comment "# a machine is lost" bounds the time until everybody moves again. "fault
-// NAME" measures that time after the indented steps below it. "run FILE" runs another
-// script. Every other line is a step, which scenarioSteps has.
+// The comment "# a machine is lost" bounds the time until everybody moves again. "fault NAME"
+// measures that time after the indented steps below it. "run FILE" runs another script. Every
+// other line is a step of scenarioSteps.
 type scenario struct {
 	file, row string
 	lost      bool

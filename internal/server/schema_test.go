@@ -9,10 +9,10 @@ import (
 	"wamble/runner/memstore"
 )
 
-// TestJournalSchema: a start brings an older journal to this version, and from then on
-// an older program refuses it. After a handoff an older journal stays as it is, so that
-// the image before can take it back. One of a newer program is served as it is, if that
-// program says so.
+// TestJournalSchema: a start upgrades an older journal to this version, and from then on an
+// older program refuses it. After a handoff an older journal stays as it is, so that the
+// former process can take it back. The journal of a newer program is served as it is, if that
+// program allows it.
 func TestJournalSchema(t *testing.T) {
 	t.Parallel()
 	older := runner.Options{Schema: journal.Oldest, Create: true, MinFree: -1}

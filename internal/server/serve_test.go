@@ -17,9 +17,8 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// TestPlay: a player says hello, moves, and is switched to another board; what
-// he did is in the store when the server has stopped, and he is where he was
-// when it runs again.
+// TestPlay: a player says hello, moves, and is switched to another board; their moves are in
+// the store when the server has stopped, and they are where they were when it runs again.
 func TestPlay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -52,8 +51,7 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// replays makes sure that a recording of at least so many steps is replayed byte
-// for byte.
+// replays checks that a recording of at least so many steps is replayed byte for byte.
 func replays(t *testing.T, file string, least int) {
 	t.Helper()
 	f, err := os.Open(file)
@@ -67,8 +65,7 @@ func replays(t *testing.T, file string, least int) {
 	}
 }
 
-// verifySQLite compares what players were told with the database of a server
-// that has stopped.
+// verifySQLite compares the players' answers with the database of a stopped server.
 func verifySQLite(t testing.TB, dir string, c *crowd) {
 	t.Helper()
 	store, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
@@ -79,8 +76,8 @@ func verifySQLite(t testing.TB, dir string, c *crowd) {
 	c.verify(t, store)
 }
 
-// TestWebSocket: the same over WebSocket, on the same port; the end of the
-// server is told, and the client comes back by itself.
+// TestWebSocket: players play over WebSocket on the same port; they are told that the server
+// ends, and their clients come back by themselves.
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
 	dir, text := t.TempDir(), staying(t, conf(""))
@@ -96,8 +93,8 @@ func TestWebSocket(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// TestStop: SIGTERM in mid-load ends the process in order, with everything in
-// the store, and play goes on when it runs again.
+// TestStop: SIGTERM under load ends the process in order, with everything in the store, and
+// play goes on when it runs again.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	dir, text := t.TempDir(), staying(t, conf(""))
@@ -127,7 +124,7 @@ func TestStop(t *testing.T) {
 	verifySQLite(t, dir, c)
 }
 
-// TestHealth: the pages say that it lives and serves.
+// TestHealth: the health pages report that the server runs and serves.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -170,8 +167,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestStatus: the control socket answers, and a directory without a server says
-// so.
+// TestStatus: the control socket answers, and a directory without a server is reported as
+// such.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -197,7 +194,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestCold: a token that is only in the store is known again, over a load.
+// TestCold: a token that is only in the store is found there, by a load.
 func TestCold(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -207,9 +204,9 @@ func TestCold(t *testing.T) {
 	token := p.c.Token()
 	p.c.Close()
 	s.end()
-	// Its reservation is over when the server comes back, and it is let go.
+	// Its reservation has ended when the server comes back, and the session leaves memory.
 	s = serve(t, Options{Dir: dir}, conf("(def reservation-timeout 1) (def session-timeout 1)")).ready()
-	until(t, "he is only in the store", func() bool { return s.Status(t.Context()).Profiles[0].Sessions == 0 })
+	until(t, "the player is only in the store", func() bool { return s.Status(t.Context()).Profiles[0].Sessions == 0 })
 	before := s.first().Figures(t.Context()).Stats.Loads
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -12,9 +12,9 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestStoreGoesBack: a database that comes back with less than it had, as a standby
-// that was behind does, is told loudly and gets everything again: while the server
-// plays, and at a start.
+// TestStoreGoesBack: a database that comes back with less than it had, as a standby that was
+// behind does, is reported in the log and gets everything again: while the server plays, and
+// at a start.
 func TestStoreGoesBack(t *testing.T) {
 	t.Parallel()
 	for _, stopped := range []bool{false, true} {
@@ -70,8 +70,8 @@ func TestStoreGoesBack(t *testing.T) {
 }
 
 // TestShardsGoBack: a database of four shards comes back with less than it had. Boards have
-// travelled between them since, so that each shard has lost what others need: all of it is
-// there again.
+// travelled between them since, so that each shard's journal has messages that others need:
+// all of them are there again.
 func TestShardsGoBack(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -104,7 +104,7 @@ func TestShardsGoBack(t *testing.T) {
 }
 
 // TestIdleGoesBack: a profile in which nobody plays notices by itself that another database
-// has taken the place of its own, though none of its questions went unanswered.
+// has replaced its own, though none of its queries failed.
 func TestIdleGoesBack(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -121,8 +121,8 @@ func TestIdleGoesBack(t *testing.T) {
 	}
 }
 
-// TestStoreLosesMessages: what a database has lost and nobody has kept is told in log,
-// status and /readyz, and stays there; play goes on.
+// TestStoreLosesMessages: messages that a database has lost and nothing has retained are
+// reported in log, status and /readyz, and stay there; play goes on.
 func TestStoreLosesMessages(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -164,7 +164,7 @@ func TestStoreLosesMessages(t *testing.T) {
 	}
 }
 
-// TestShardLosesMessages: so it is if one shard alone has lost something, whichever it is.
+// TestShardLosesMessages: the same if one shard alone, whichever it is, has lost messages.
 func TestShardLosesMessages(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)

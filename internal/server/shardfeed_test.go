@@ -57,7 +57,7 @@ func TestShardsFeed(t *testing.T) {
 	}
 }
 
-// feedReader reads finished games, and goes on behind what it was told last.
+// feedReader reads finished games, and continues after its last cursor.
 type feedReader struct {
 	t      testing.TB
 	cursor string
@@ -68,7 +68,7 @@ func newFeedReader(t testing.TB) *feedReader {
 	return &feedReader{t: t, told: map[wamble.BoardID]int{}}
 }
 
-// follow reads all that is there. Somebody who is starting is asked again.
+// follow reads all that is there. A server that is starting is asked again.
 func (f *feedReader) follow(url string) {
 	f.t.Helper()
 	for last := "-"; last != f.cursor; {
@@ -96,7 +96,7 @@ func (f *feedReader) follow(url string) {
 	}
 }
 
-// check compares what was told with the games that have ended.
+// check compares the games that were read with the games that have ended.
 func (f *feedReader) check(ended map[wamble.BoardID]bool) {
 	f.t.Helper()
 	for id := range ended {

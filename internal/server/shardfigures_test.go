@@ -8,8 +8,8 @@ import (
 	"wamble/internal/observe"
 )
 
-// TestShardsFigures: metrics have a label for the shard, status and console show each
-// shard beside the whole profile, and with one shard nothing of it is there.
+// TestShardsFigures: metrics have a label for the shard, status and console show each shard
+// beside the whole profile, and with one shard they show none.
 func TestShardsFigures(t *testing.T) {
 	t.Parallel()
 	one := serve(t, Options{}, conf("")).ready()

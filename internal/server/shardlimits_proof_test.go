@@ -13,7 +13,7 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// TestShardsCrowd: of a crowd that comes at once no shard gets nearly all.
+// TestShardsCrowd: of many players who join at once no shard gets nearly all.
 func TestShardsCrowd(t *testing.T) {
 	p := prooftest.Needs(t, "a machine for itself")
 	h := serve(t, Options{}, conf(`(def shards 4)`)).ready()

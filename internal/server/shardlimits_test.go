@@ -42,8 +42,8 @@ func shardsOf(list []*client.Client) (n [4]int) {
 	return n
 }
 
-// TestShardsLimits: limits that protect the whole count over all shards: of players to the
-// last one.
+// TestShardsLimits: limits that protect the whole server count exactly over all shards: for
+// players to the last one.
 func TestShardsLimits(t *testing.T) {
 	t.Parallel()
 	limit := func(name, options string, bot bool, most, perMinute int, want string) {
@@ -99,7 +99,7 @@ func TestShardsLimits(t *testing.T) {
 			}
 		}
 		// The players want 320. Two shards may make the last one at the same moment, and some
-		// may be under way for so long that nobody counts them, on a slow machine more.
+		// may be under way for so long that they are not counted, on a slow machine more.
 		if boards < 90 || boards > 200 {
 			t.Errorf("there are %d boards, want 100", boards)
 		}

@@ -16,7 +16,7 @@ import (
 	"wamble/wire"
 )
 
-// TestShardsPeople: what a host does to players reaches them in every shard, and counts
+// TestShardsPeople: a host's command about players reaches them in every shard, and counts
 // once.
 func TestShardsPeople(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestShardsPeople(t *testing.T) {
 		}
 	}
 
-	// One person in two shards, and another in a third.
+	// One player in two shards, and another in a third.
 	private := of[0].login(ctx)
 	if !of[0].move(ctx) {
 		t.Fatal("nobody could move")
@@ -45,7 +45,7 @@ func TestShardsPeople(t *testing.T) {
 	of[1].loginAs(ctx, private)
 	for _, k := range []int{0, 1} {
 		if got := of[k].stats(ctx); got.Games != 1 {
-			t.Errorf("in shard %d he has moved on %d boards, want 1", k, got.Games)
+			t.Errorf("in shard %d the player has moved on %d boards, want 1", k, got.Games)
 		}
 	}
 	of[2].login(ctx)
@@ -57,7 +57,7 @@ func TestShardsPeople(t *testing.T) {
 		t.Errorf("merged in %v", got)
 	}
 	for _, k := range []int{0, 1, 2} {
-		until(t, "he is one in every shard", func() bool {
+		until(t, "the player is one in every shard", func() bool {
 			got := of[k].stats(ctx)
 			return got.Handle == into.Handle && got.Games == from.Games+into.Games
 		})
@@ -65,19 +65,19 @@ func TestShardsPeople(t *testing.T) {
 	key := wamble.PublicKey(private.Public().(ed25519.PublicKey))
 	var known []struct{ Sessions []any }
 	if err := host.Ask(ctx, h.dir, "player", host.Arguments{Whom: hex.EncodeToString(key[:])}, &known); err != nil || len(known) != 1 || len(known[0].Sessions) != 3 {
-		t.Errorf("what is known of him: %+v, %v", known, err)
+		t.Errorf("what is known of the player: %+v, %v", known, err)
 	}
 	tokens := []wamble.Token{of[0].c.Token(), of[1].c.Token(), of[2].c.Token()}
 	if got := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); got["default"] != 1 {
 		t.Errorf("erased: %v, want one identity", got)
 	}
 	db := h.supervisors()[0].store
-	until(t, "he is deleted", func() bool {
+	until(t, "the player is deleted", func() bool {
 		_, err := db.Player(ctx, key)
 		return errors.Is(err, store.ErrNotFound)
 	})
 	for _, token := range tokens {
-		until(t, "his session is deleted, too", func() bool {
+		until(t, "the player's session is deleted, too", func() bool {
 			_, err := db.Session(ctx, token)
 			return errors.Is(err, store.ErrNotFound)
 		})
@@ -89,7 +89,7 @@ func TestShardsPeople(t *testing.T) {
 		t.Errorf("kicked: %v", got)
 	}
 	if got := notice(t, last, wire.NoticeSessionExpired); !strings.Contains(got, "too loud") {
-		t.Errorf("he was told %q", got)
+		t.Errorf("the player was told %q", got)
 	}
 	h.command("ban", host.Arguments{Whom: "127.0.0.0/8", Text: "spam"})
 	for k := range 4 {

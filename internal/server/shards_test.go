@@ -38,8 +38,8 @@ func spread(t testing.TB, address string) *crowd {
 	return c
 }
 
-// checkShards: every board is in one shard, and boards were moved on by players of several
-// shards.
+// checkShards checks that every board is in one shard, and that boards were moved on by
+// players of several shards.
 func (c *crowd) checkShards(t testing.TB, db store.Queries) {
 	t.Helper()
 	c.checkPlaces(t, db, 4)
@@ -48,8 +48,8 @@ func (c *crowd) checkShards(t testing.TB, db store.Queries) {
 	}
 }
 
-// checkPlaces: every board is in one of so many shards, which is that of its holder, and
-// nobody holds two.
+// checkPlaces checks that every board is in one of the shards, which is that of its holder,
+// and that nobody holds two.
 func (c *crowd) checkPlaces(t testing.TB, db store.Queries, shards int) {
 	t.Helper()
 	ctx := context.Background()
@@ -173,7 +173,7 @@ func TestShardsHandoff(t *testing.T) {
 	c.checkShards(t, db)
 }
 
-// TestShardsWall: who watches all boards sees those of other shards, and can watch one of
+// TestShardsWall: a watcher of all boards sees those of other shards, and can watch one of
 // them alone.
 func TestShardsWall(t *testing.T) {
 	t.Parallel()
@@ -239,7 +239,7 @@ func TestShardsChangeShared(t *testing.T) {
 	}
 	s = spawn(t, dir, four)
 	all := spread(t, s.address())
-	p.ask(t.Context()) // his board was given back
+	p.ask(t.Context()) // the board of p was given back
 	all.players = append(all.players, p)
 	all.play()
 	all.more(t, 500)
@@ -253,8 +253,8 @@ func TestShardsChangeShared(t *testing.T) {
 	all.checkPlaces(t, games, 4)
 }
 
-// TestShardsBackup: a backup of four shards that play, restored elsewhere, has everything
-// that was accepted before it was made, and every board in one shard.
+// TestShardsBackup: a backup of four shards that play, restored in another directory, has
+// everything that was accepted before it was made, and every board in one shard.
 func TestShardsBackup(t *testing.T) {
 	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
@@ -286,8 +286,8 @@ func TestShardsBackup(t *testing.T) {
 	c.checkPlaces(t, db, 4)
 }
 
-// TestShardsChange: a world with boards is not served with another number of shards,
-// until that was changed in it; then everybody plays on.
+// TestShardsChange: a profile with boards is not served with another number of shards until
+// the reshard command has changed it; then everybody plays on.
 func TestShardsChange(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
@@ -350,8 +350,8 @@ func TestOpenShards(t *testing.T) {
 	}
 }
 
-// TestMaskOf: a shard without boards takes nobody, the first one neither, unless all have
-// none.
+// TestMaskOf: a shard without boards is assigned no players, the first shard neither, unless
+// no shard has boards.
 func TestMaskOf(t *testing.T) {
 	t.Parallel()
 	var shards []*supervisor
@@ -365,8 +365,8 @@ func TestMaskOf(t *testing.T) {
 	}
 }
 
-// TestShardsUnderway: whoever predicts on a board that is on its way from one shard to
-// another is told to try again, not that there is no such board.
+// TestShardsUnderway: a prediction on a board that is on its way from one shard to another is
+// refused with "try again", not with "no such board".
 func TestShardsUnderway(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

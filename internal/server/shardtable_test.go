@@ -38,7 +38,7 @@ func newPair(t *testing.T, ctx context.Context, shards int) *pair {
 	return w
 }
 
-// said is an answer, or why there is none, as text.
+// said returns an answer, or its error, as text.
 func said(answer any, err error) string {
 	if err != nil {
 		return err.Error()
@@ -46,7 +46,7 @@ func said(answer any, err error) string {
 	return fmt.Sprintf("%+v", answer)
 }
 
-// fresh lets a player be there whom nobody else has met.
+// fresh connects a new player, whom no other player has met.
 func (w *pair) fresh() *client.Client {
 	w.t.Helper()
 	p := join(w.t, w.h.address(), wamble.Token{})
@@ -56,8 +56,8 @@ func (w *pair) fresh() *client.Client {
 	return p.c
 }
 
-// shardRequests is what is asked of each control code: whatever is asked, the answer does not
-// tell in which shard who is. They are asked in this order.
+// shardRequests has requests for each control code, in order: no answer may depend on the
+// shard of a player or board.
 var shardRequests = []struct {
 	ctrl wire.Control
 	name string
@@ -250,7 +250,7 @@ var shardRequests = []struct {
 	{wire.CtrlClientGoodbye, "", func(w *pair) string { return said("", w.fresh().Goodbye(w.ctx)) }},
 }
 
-// tree is the predictions of the board on which me has predicted, as other reads them.
+// tree returns the predictions of the board on which me has predicted, as other reads them.
 func (w *pair) tree() string {
 	rows, err := w.me.c.Predictions(w.ctx, w.on, 0, 0)
 	text := ""

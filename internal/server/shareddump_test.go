@@ -17,9 +17,9 @@ func apart(games, journal postgres.Options) string {
 	return shared(games, "one") + fmt.Sprintf("(def journal-db-name %q)\n", journal.Name)
 }
 
-// TestSharedDump: one dump of a database with games and journal, made while a server
-// runs on it, has every move that was acknowledged, those that only the journal has, too.
-// A machine that has nothing else goes on from it, but not from one that lacks a record.
+// TestSharedDump: one dump of a database with games and journal, made while a server runs on
+// it, has every acknowledged move, those that only the journal has, too. A machine without
+// other data goes on from it, but not from one that lacks a record.
 func TestSharedDump(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -45,7 +45,7 @@ func TestSharedDump(t *testing.T) {
 	refuses(t, shared(short, "two"), "the log ends with record ")
 }
 
-// refuses expects that a server on a new directory ends with an error that says why.
+// refuses expects that a server on a new directory ends with an error that contains why.
 func refuses(t testing.TB, text, why string) {
 	t.Helper()
 	c, _ := begin(t, t.TempDir(), text)
@@ -54,9 +54,9 @@ func refuses(t testing.TB, text, why string) {
 	}
 }
 
-// TestDumpsApart: where the journal is in another database, its dump is made after that
-// of the games: what went from one to the other in between is brought again from what
-// the machine has kept. The other order is refused.
+// TestDumpsApart: where the journal is in another database, its dump is made after that of
+// the games: messages applied in between are applied again from what the machine has
+// retained. The other order is refused.
 func TestDumpsApart(t *testing.T) {
 	t.Parallel()
 	games, journal, dir := pgtest.Migrated(t), pgtest.Migrated(t), t.TempDir()

@@ -47,9 +47,9 @@ func (s *Server) letGo(ctx context.Context) {
 	}
 }
 
-// TestShelfHeldBack: a server was handed most of its boards ahead, and before it has taken
-// them in it hands over again, stops or is killed. Players go on, and no board is missing
-// or made twice.
+// TestShelfHeldBack: a server that was handed most of its boards ahead hands over again,
+// stops or is killed before it has read them. Players go on, and no board is missing or made
+// twice.
 func TestShelfHeldBack(t *testing.T) {
 	const boards = 3000
 	restart := func(end func(i *image)) func(*testing.T, *image) {

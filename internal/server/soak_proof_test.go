@@ -15,10 +15,9 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// TestSoak: a server lives through kills, handoffs, reloads and restarts of its
-// database, in any order, under load. In the end the database has every accepted
-// move once, and nothing else. With WAMBLE_SOAK it takes 20 minutes; otherwise
-// each kind of trouble comes once.
+// TestSoak: a server suffers kills, handoffs, reloads and restarts of its database, in any
+// order, under load. In the end the database has every accepted move once, and nothing else.
+// With WAMBLE_SOAK it takes 20 minutes; otherwise each fault comes once.
 func TestSoak(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	cluster := pgtest.Start(t, true)
@@ -66,8 +65,8 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d moves accepted, longest gap %v, %+v", report.AcceptedCount(), report.LongestGap, report.Counts)
 }
 
-// soak lets troubles come: each once, and with WAMBLE_SOAK at random for 20
-// minutes. Between them it waits for play.
+// soak injects faults: each once, and with WAMBLE_SOAK at random for 20 minutes. Between them
+// it waits for play.
 func soak(t *testing.T, kinds int, do func(n int), between func()) []int {
 	t.Helper()
 	rng := prooftest.Random(t)

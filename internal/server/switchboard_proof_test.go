@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// switchboard leads players to whichever machine answers them, as an address does that
-// moves from machine to machine. It counts what each one says. An answer from another
-// address than was asked fails the test, and is dropped, as clients do.
+// switchboard forwards players to whichever machine answers them, like an address that moves
+// from machine to machine. It counts the answers of each. An answer from another address than
+// was asked fails the test, and is dropped, as clients do.
 type switchboard struct {
 	t     testing.TB
 	front *net.UDPConn

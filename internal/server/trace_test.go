@@ -11,8 +11,8 @@ import (
 	"wamble"
 )
 
-// TestTrace: moves of a running server are followed through rules, journal, answer and
-// store, one in so many, and a collector is told.
+// TestTrace: sampled moves of a running server are traced through rules, journal, answer and
+// store, and the spans are sent to a collector.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	type span struct {

@@ -15,7 +15,7 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// hiddenHouse is a house with a profile that only trusted players may know.
+// hiddenHouse configures a profile that only trusted players may see.
 const hiddenHouse = `(def advertise 1) (defprofile red ()) (defprofile blue ()) (defprofile hidden ((def visibility 10)))`
 
 // hiding is a server with these profiles.
@@ -47,7 +47,7 @@ func (h *hiding) restart() {
 	h.here = serve(h.t, Options{Dir: h.dir}, h.text).ready()
 }
 
-// sees reports whether the server tells a player of the hidden profile.
+// sees reports whether the server lists the hidden profile for a player.
 func (p *player) sees(ctx context.Context) bool {
 	p.t.Helper()
 	names, err := p.c.Profiles(ctx)
@@ -57,9 +57,9 @@ func (p *player) sees(ctx context.Context) bool {
 	return slices.Contains(names, "hidden")
 }
 
-// TestTrustPromotedBySQL promotes a session as the database document says, while its
-// player plays: the server lets him see what is for trusted players, and no longer
-// when he is demoted. How soon it asks is for TestTrustIsAskedEverySecond.
+// TestTrustPromotedBySQL promotes a session as the database document says, while its player
+// plays: the server shows them what is for trusted players, until they are demoted. How soon
+// it asks is for TestTrustIsAskedEverySecond.
 func TestTrustPromotedBySQL(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Migrated(t)
@@ -67,26 +67,26 @@ func TestTrustPromotedBySQL(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	p, other := join(t, h.at("red"), wamble.Token{}), join(t, h.at("red"), wamble.Token{})
-	q := join(t, h.at("blue"), p.c.Token()) // when he is in blue, the store has him
+	q := join(t, h.at("blue"), p.c.Token()) // when the player is in blue, the store has them
 	token := p.c.Token()
 	promote := func(level int) { // as docs/operations.md says
 		pgtest.Execute(t, o, fmt.Sprintf("UPDATE sessions SET trust_level = %d WHERE token = substring(sha256(decode('%s', 'hex')) FROM 1 FOR 16)",
 			level, hex.EncodeToString(token[:])))
 	}
 	if p.sees(ctx) || q.sees(ctx) {
-		t.Fatal("he is trusted before")
+		t.Fatal("the player is trusted before")
 	}
 	promote(10)
-	until(t, "he is trusted in both profiles", func() bool { return p.sees(ctx) && q.sees(ctx) })
+	until(t, "the player is trusted in both profiles", func() bool { return p.sees(ctx) && q.sees(ctx) })
 	if other.sees(ctx) {
 		t.Error("somebody else is trusted too")
 	}
 	promote(9)
-	until(t, "he is trusted no more", func() bool { return !p.sees(ctx) && !q.sees(ctx) })
+	until(t, "the player is trusted no more", func() bool { return !p.sees(ctx) && !q.sees(ctx) })
 }
 
-// TestTrustCommand: the host sets the trust in a player by his token, handle, key or
-// number. It holds at once, also where nobody was told, and after a restart.
+// TestTrustCommand: the host sets the trust in a player by token, handle, key or number. It
+// holds at once, also in profiles without an event, and after a restart.
 func TestTrustCommand(t *testing.T) {
 	t.Parallel()
 	eachHouse(t, func(ctx context.Context, t *testing.T, h *hiding) {
@@ -104,11 +104,11 @@ func TestTrustCommand(t *testing.T) {
 		}
 		for i, whom := range []string{hex.EncodeToString(token[:]), stats.Handle, fmt.Sprint(stats.Session), hex.EncodeToString(public)} {
 			if trust(whom, 10, "red"); !p.sees(ctx) {
-				t.Errorf("by name %d: he is not trusted", i)
+				t.Errorf("by name %d: the player is not trusted", i)
 			}
-			until(t, "he is trusted in the other profile", func() bool { return q.sees(ctx) })
+			until(t, "the player is trusted in the other profile", func() bool { return q.sees(ctx) })
 			if trust(whom, 0, ""); p.sees(ctx) || q.sees(ctx) {
-				t.Errorf("by name %d: he is still trusted", i)
+				t.Errorf("by name %d: the player is still trusted", i)
 			}
 		}
 		if counts := trust("h_nobody", 10, ""); counts["red"]+counts["blue"] != 0 {
@@ -120,7 +120,7 @@ func TestTrustCommand(t *testing.T) {
 		trust(stats.Handle, 10, "")
 		h.restart()
 		if again := join(t, h.at("red"), token); !again.sees(ctx) {
-			t.Error("after a restart he is not trusted")
+			t.Error("after a restart the player is not trusted")
 		}
 	})
 }

@@ -28,8 +28,7 @@ func playerRole(t *testing.T, db postgres.Options, name string) postgres.Options
 	return db
 }
 
-// TestUnusableAtStart: what will not pass by itself ends the start at once, with
-// advice.
+// TestUnusableAtStart: a lasting error of the store ends the start at once, with advice.
 func TestUnusableAtStart(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -69,8 +68,8 @@ func TestUnusableAtStart(t *testing.T) {
 	}
 }
 
-// TestUnusableJournalAtStart: so it is with a journal in PostgreSQL, of one part and of
-// several: nobody waits as a standby for what will not pass.
+// TestUnusableJournalAtStart: the same for a journal in PostgreSQL, of one partition and of
+// several: the server ends instead of waiting as a standby for a lasting error.
 func TestUnusableJournalAtStart(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -103,8 +102,8 @@ func TestUnusableJournalAtStart(t *testing.T) {
 	}
 }
 
-// TestUnusableWhileRunning: what only the host can mend is told in log, status and
-// /readyz with advice; play goes on, and when it is mended all is well by itself.
+// TestUnusableWhileRunning: an error that only the host can mend is reported in log, status
+// and /readyz with advice; play goes on, and recovery is automatic once it is mended.
 func TestUnusableWhileRunning(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -135,8 +134,8 @@ func TestUnusableWhileRunning(t *testing.T) {
 	until(t, "the journal drains", func() bool { return s.Status(t.Context()).Profiles[0].Depth == 0 })
 }
 
-// TestDamagedFile: damage in the middle of a SQLite file is found at the start after
-// a crash, though nobody reads there.
+// TestDamagedFile: damage in the middle of a SQLite file is found at the start after a crash,
+// though nothing reads there.
 func TestDamagedFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"wamble/internal/store/postgres/pgtest"
 )
 
-// bridge is a road to a TCP address that can be cut.
+// bridge forwards to a TCP address, and can be cut.
 type bridge struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -49,7 +49,8 @@ func newBridge(t *testing.T, to string) *bridge {
 	return b
 }
 
-// keep notes the ends of a connection; false: the bridge is cut, and they are closed.
+// keep records the ends of a connection; it closes them and returns false if the bridge is
+// cut.
 func (b *bridge) keep(conns ...net.Conn) bool {
 	b.mu.Lock()
 	b.conns = append(b.conns, conns...)
@@ -71,8 +72,8 @@ func (b *bridge) set(cut bool) {
 	}
 }
 
-// TestWallAfterACut: whoever watches on one machine is shown what was played on another one
-// while the two were not connected.
+// TestWallAfterACut: a watcher on one machine is shown the moves that were played on another
+// one while the two were not connected.
 func TestWallAfterACut(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
@@ -116,7 +117,7 @@ func TestWallAfterACut(t *testing.T) {
 	}
 }
 
-// watched reports whether somebody watches there.
+// watched reports whether one of the remote shards is watched.
 func (r remoteShards) watched() bool {
 	for _, c := range r {
 		if c.Watched {

@@ -11,7 +11,7 @@ import (
 	"wamble/internal/observe"
 )
 
-// metric returns the value of a line of the metrics, -1 if there is none.
+// metric returns the value of a line of the metrics, -1 if the line is missing.
 func metric(text, line string) float64 {
 	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(line) + ` (\S+)$`).FindStringSubmatch(text)
 	if m == nil {
@@ -24,8 +24,8 @@ func metric(text, line string) float64 {
 	return value
 }
 
-// TestWatched: HTTP requests are measured by route and code, WebSocket connections by how
-// long they lasted, and games by how they get on.
+// TestWatched: HTTP requests are measured by route and code, WebSocket connections by their
+// duration, and games by their progress.
 func TestWatched(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
@@ -60,8 +60,8 @@ func TestWatched(t *testing.T) {
 	}
 }
 
-// TestPprof: profiles of the program are served only if the host wants it, and then only
-// to who has a token. A reload is enough.
+// TestPprof: profiles of the program are served only if the host enables them, and then only
+// with a token. A reload is enough to enable them.
 func TestPprof(t *testing.T) {
 	t.Parallel()
 	text := conf("")

@@ -20,9 +20,9 @@ import (
 )
 
 // world is a server at which simulated people play: they think for 1 to 5 s, make 10 to 30
-// moves and close the tab without a word, and half of the visits are by somebody who was
-// here before. The server's clock says what the world tells it, so hours pass in seconds;
-// all else is real: connections, journal, database.
+// moves and close the tab without a word, and half of the visits are by a former player. The
+// simulation sets the server's clock, so hours pass in seconds; all else is real:
+// connections, journal, database.
 type world struct {
 	*here
 	rng    *rand.Rand
@@ -33,11 +33,11 @@ type world struct {
 	choose func(chess.Position) chess.Move
 }
 
-// person is somebody at a seat, or the seat if he is not there.
+// person is a player at a seat, or the seat while it is empty.
 type person struct {
-	at    time.Time // of his next move, or of the next visitor's arrival
+	at    time.Time // of the next move, or of the next visitor's arrival
 	c     *client.Client
-	moves int // that he will make
+	moves int // moves left in this visit
 }
 
 func newWorld(t *testing.T, people int, text string) *world {
@@ -67,7 +67,7 @@ func (w *world) upTo(seconds float64) time.Duration {
 	return time.Duration(w.rng.Float64() * seconds * float64(time.Second))
 }
 
-// stats are what the metrics say.
+// stats returns the values of the metrics.
 func (w *world) stats() (s profile.Stats) {
 	w.first().Do(w.t.Context(), func(p *profile.Profile) { s = p.Stats() })
 	return s
@@ -101,8 +101,8 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
-// wake lets the server do what is due by now. Its timers, which know nothing of the
-// world's clock, have not: a board would seem held by somebody who was gone long ago.
+// wake runs what is due by now. The server's own timers do not follow the simulated clock:
+// without wake a board would seem held by a player who left long ago.
 func (w *world) wake() {
 	w.t.Helper()
 	if _, _, err := w.first().Tell(w.t.Context(), &profile.Tick{}); err != nil {
@@ -157,10 +157,10 @@ func (w *world) leave(p *person) {
 	p.c, p.at = nil, w.time().Add(2*time.Second+w.upTo(18))
 }
 
-// TestWorldLives: on a real server with 1 and 10 people, and with 100 in a long proof, so
-// many games end, boards wait so long, so many visits see an end and so few players answer
-// themselves as in the simulation of package board, within a fifth. Boards are seldom
-// fresh, and nobody gets the board again that he has just left.
+// TestWorldLives: on a real server with 1 and 10 people, and with 100 in a long proof, the
+// numbers of games that end, the wait of boards, the visits that see an end and the players
+// who answer themselves are as in the simulation of package board, within a fifth. Boards are
+// seldom fresh, and nobody gets the board again that they have just left.
 func TestWorldLives(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	type spread struct{ Mean, SD float64 }

@@ -9,8 +9,8 @@ import (
 	"wamble"
 )
 
-// TestErase: the sessions of an identity end with it, and what the store still says
-// of the key is not believed until it knows better.
+// TestErase: the sessions of an identity end with it, and the store's answers about the key
+// are ignored until the store has the erasure.
 func TestErase(t *testing.T) {
 	r := newRig(t, nil)
 	key := wamble.PublicKey{7}
@@ -55,7 +55,7 @@ func TestErase(t *testing.T) {
 	if r.Erasing(key) {
 		t.Error("not believed, though the store has done it")
 	}
-	// Who comes back with the key is somebody new.
+	// A player who comes back with the key is a new one.
 	again := r.hello()
 	if err := r.Link(r.now, again, key, nil, silence{}); err != nil || again.Identity().Stats().Score != 0 {
 		t.Errorf("got %v, %+v", err, again.Identity())
@@ -94,8 +94,8 @@ func TestAllIsInOrder(t *testing.T) {
 	}
 }
 
-// TestSignaturesAreBounded: their cost is bounded for each host and for all, and
-// whoever tries all the time takes nothing from a host that tries for the first time.
+// TestSignaturesAreBounded: their cost is bounded for each host and for all, and a host that
+// tries all the time takes nothing from one that tries for the first time.
 func TestSignaturesAreBounded(t *testing.T) {
 	h := newHosts()
 	now := epoch.UnixMicro()

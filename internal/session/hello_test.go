@@ -187,7 +187,7 @@ func TestDiscard(t *testing.T) {
 	check(t, r.Table)
 }
 
-// The coldest session that may go makes room.
+// The coldest session that may go is dropped for a new one.
 func TestMaxPlayers(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -224,7 +224,7 @@ func TestMaxPlayers(t *testing.T) {
 	}
 }
 
-// Sessions that nobody confirms cannot keep others out for long.
+// Sessions that are never confirmed cannot keep others out for long.
 func TestFreshSessionsFillTheTable(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxPlayers = 2 })
 	r.hello()
@@ -328,8 +328,8 @@ func TestForgedHellosSpendNothingOfConnections(t *testing.T) {
 	}
 }
 
-// TestConnectionIsSomebody: who said hello over a connection does not make room as
-// if nobody were there.
+// TestConnectionIsSomebody: a session that said hello over a connection is not dropped as an
+// unconfirmed one.
 func TestConnectionIsSomebody(t *testing.T) {
 	r := newRig(t, nil)
 	there := peer("192.0.2.1:1")

@@ -98,7 +98,7 @@ func TestLink(t *testing.T) {
 	if h := i.Handle(); len(h) != 14 || strings.Trim(h[2:], "0123456789abcdef") != "" || i.Key() != key || i.ID() != 1 {
 		t.Errorf("handle %q, key %x, number %d", h, i.Key(), i.ID())
 	}
-	// A second session of the key, while the store knows nothing of it yet.
+	// A second session of the key, before the store has the first.
 	b.Count(wamble.Stats{Games: 2, PredictionScore: 4, Chess960Games: 1})
 	if err := r.Link(r.now, b, key, nil, &r.said); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestLink(t *testing.T) {
 	if got := r.Stats(a); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	// Another key: what this session has won goes along.
+	// Another key: this session's totals go along.
 	stored := &wamble.Player{ID: 77, Key: wamble.PublicKey{2}, Handle: "anna", Stats: wamble.Stats{Score: 10, Rating: 1500, Games: 20}}
 	if err := r.Link(r.now, b, stored.Key, stored, &r.said); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestAdmittedIdentity(t *testing.T) {
 	if got := r.Stats(s); got != player.Stats || s.own.Games != 2 || s.Identity().Handle() != "anna" {
 		t.Errorf("got %+v", got)
 	}
-	// Without the player the session's own counters stand in, with a rating.
+	// Without the player the session's own counters are used, with a rating.
 	other := &wamble.Session{ID: 6, Token: wamble.Token{6}.Hash(), Player: 4, Key: wamble.PublicKey{2}, LastSeen: r.now, Stats: wamble.Stats{Games: 2}}
 	s, err = r.Admit(r.now, wamble.Token{6}, other, nil, r.holds)
 	if err != nil {
@@ -168,7 +168,7 @@ func TestAdmittedIdentity(t *testing.T) {
 	check(t, r.Table)
 }
 
-// An identity is forgotten only when the store has it.
+// An identity leaves memory only when the store has it.
 func TestIdentityFades(t *testing.T) {
 	key := wamble.PublicKey{1}
 	for _, tc := range []struct {

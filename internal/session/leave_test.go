@@ -115,7 +115,7 @@ func TestNextOfTheRolls(t *testing.T) {
 	}
 }
 
-// The token of a session that ended is not looked for in the store.
+// The token of a session that ended is not loaded from the store.
 func TestOver(t *testing.T) {
 	r := newRig(t, nil)
 	said, out, kept := r.heard(), r.heard(), r.heard()
@@ -168,7 +168,7 @@ func TestReconfigure(t *testing.T) {
 	}
 }
 
-// While the store is away those who left cannot be forgotten, and have a bound.
+// While the store is away sessions that left cannot be dropped, and have a bound.
 func TestDepartingAreBounded(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxPlayers, o.NewPerHost = 3, 0 })
 	for range 3 {

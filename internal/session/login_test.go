@@ -199,7 +199,7 @@ func FuzzVerifyLogin(f *testing.F) {
 		if len(public) != 32 || len(signature) != 64 {
 			return
 		}
-		// Nobody can sign this challenge by chance.
+		// No key signs this challenge by chance.
 		if VerifyLogin([32]byte(public), [64]byte(signature), wamble.Token{1}, [32]byte{2}) {
 			t.Errorf("forged: %x %x", public, signature)
 		}

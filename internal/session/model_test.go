@@ -12,10 +12,9 @@ import (
 	"wamble/internal/prooftest"
 )
 
-// The model is a journal and a store that lags behind it, and clients who
-// remember their tokens. Whatever happens, a client that was ever answered gets
-// the same session back while it lives, with what it has won: from memory, or
-// from the store, which must have all of it by then.
+// The model is a journal and a store that lags behind it, and clients who keep their tokens.
+// A client that was ever answered gets the same session back until it expires, with what it
+// has won: from memory, or from the store, which must have all of it by then.
 type model struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -108,10 +107,10 @@ func (m *model) attach(s *wamble.Session, key wamble.PublicKey) {
 
 func (m *model) holds(id wamble.SessionID) bool { return m.boards[id] }
 
-// wrote tells the table of the message that was just written.
+// wrote reports the message that was just written to the table.
 func (m *model) wrote(s *Session) { m.table.Wrote(s, uint64(len(m.journal))) }
 
-// player is what the store has of a key.
+// player returns the stored player of a key.
 func (m *model) player(key wamble.PublicKey) *wamble.Player {
 	p := m.players[key]
 	if p == nil {
@@ -160,7 +159,7 @@ func (m *model) drop(c *client) {
 	m.clients = slices.DeleteFunc(m.clients, func(o *client) bool { return o == c })
 }
 
-// visit lets a client be heard, and checks that it is who it was.
+// visit makes a client active, and checks that it has the same session as before.
 func (m *model) visit(c *client) *Session {
 	s := m.find(c)
 	if s == nil {
@@ -262,7 +261,7 @@ func (m *model) step() {
 	}
 }
 
-// refused: a token that is over is never a session again.
+// refused checks that a token that has ended never gets a session again.
 func (m *model) refused(c *client) {
 	if m.table.Find(c.token) != nil || !m.table.Refused(c.token) {
 		m.t.Fatalf("session %d is still there", c.session)
@@ -279,7 +278,7 @@ func (m *model) pass(d time.Duration) {
 	}
 }
 
-// crowded: nobody comes in when MaxPlayers are there.
+// crowded checks that nobody is admitted when MaxPlayers are there.
 func (m *model) crowded() {
 	if m.table.Present() > m.table.opts.MaxPlayers {
 		m.t.Fatalf("%d are present", m.table.Present())

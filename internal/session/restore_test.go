@@ -9,8 +9,8 @@ import (
 	"wamble"
 )
 
-// TestRestore: whoever holds a board is taken in, also past MaxPlayers, and is
-// idle; an anonymous session that was away for too long is over.
+// TestRestore: the holder of a board is restored, also past MaxPlayers, and is idle; an
+// anonymous session that was away for too long has ended.
 func TestRestore(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	o := defaultOptions()
@@ -37,7 +37,7 @@ func TestRestore(t *testing.T) {
 		}
 	}
 	check(t, table)
-	// Who shows a token is known from then on.
+	// A session whose token is shown is found by it from then on.
 	if s := table.Find(wamble.Token{2}); s == nil || s.ID() != 2 || s.Token() != (wamble.Token{2}) || table.Find(wamble.Token{2}) != s {
 		t.Errorf("got %+v, want session 2", s)
 	}
@@ -50,8 +50,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestTokenLifetime: a token of an identity is good until it was not used for
-// Lifetime, and for ever without one.
+// TestTokenLifetime: a token of an identity expires when it was not used for Lifetime, and
+// never without one.
 func TestTokenLifetime(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, tc := range []struct {

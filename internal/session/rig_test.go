@@ -65,7 +65,7 @@ func defaultOptions() Options {
 	}
 }
 
-// rig is a table with its clock, and who holds a board.
+// rig is a table with its clock, and the holders of boards.
 type rig struct {
 	*Table
 	t     *testing.T

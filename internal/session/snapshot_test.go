@@ -11,8 +11,8 @@ import (
 	"wamble/internal/pack"
 )
 
-// busyTable is a table with somebody in every list, identities, challenges and
-// ended sessions.
+// busyTable is a table with a session in every list, identities, challenges and ended
+// sessions.
 func busyTable(t testing.TB) *Table {
 	t.Helper()
 	tb := New(defaultOptions(), numbers(), entropy(3))
@@ -86,7 +86,7 @@ func TestSnapshot(t *testing.T) {
 	if !bytes.Equal(again.Snapshot(nil), state) {
 		t.Error("the snapshot of the snapshot is another")
 	}
-	// From here on both answer alike.
+	// From here on both must answer alike.
 	tb.entropy, again.entropy = entropy(5), entropy(5)
 	for i := range 100 {
 		now := epoch.Add(800*time.Second + time.Duration(i)*time.Minute)
@@ -103,8 +103,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestBotsStay: that a program plays is known to the next process, after a handoff and
-// after a crash, and they are counted while they are here.
+// TestBotsStay: the next process has the marks of programs, after a handoff and after a
+// crash, and programs are counted while they are present.
 func TestBotsStay(t *testing.T) {
 	r := newRig(t, nil)
 	s := r.hello()

@@ -13,8 +13,8 @@ type thing struct {
 
 func hostAt(n byte) Host { return HostOf(netip.AddrFrom4([4]byte{192, 0, 2, n})) }
 
-// The host that holds most yields its idlest; a host that would hold most itself
-// yields its own.
+// The host that holds most yields its idlest place; a host that would hold most itself yields
+// its own.
 func TestYield(t *testing.T) {
 	var table Table[thing]
 	things := map[string]*thing{}
@@ -53,7 +53,7 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// Whatever happens, the counts are right, and nobody holds more than who yields.
+// After any sequence, the counts are right, and nobody holds more than the one that yields.
 func TestYieldRandomly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var table Table[thing]

@@ -7,7 +7,8 @@ import (
 	"wamble"
 )
 
-// TestCrowds: the boards that most watch alone come first; who watches all is no crowd.
+// TestCrowds: the boards with most watchers of one board come first; watchers of all boards
+// do not count.
 func TestCrowds(t *testing.T) {
 	r := newRig(t, usual)
 	for id := wamble.BoardID(1); id <= 4; id++ {

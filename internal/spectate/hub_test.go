@@ -29,8 +29,8 @@ func with(change func(*Options)) Options {
 	return o
 }
 
-// rig is a hub with its profile: sessions whose token is their number, and a
-// network that takes everything down.
+// rig is a hub with its profile: sessions whose token is their number, and a network that
+// records everything.
 type rig struct {
 	t      *testing.T
 	h      *Hub
@@ -74,7 +74,7 @@ func (r *rig) Viewer(id wamble.SessionID) (Viewer, bool) {
 	return *g, true
 }
 
-// guest is a session that may everything, and is heard of now.
+// guest is a session that may do everything, and is active now.
 func (r *rig) guest(id wamble.SessionID) *Viewer {
 	g := r.guests[id]
 	if g == nil {
@@ -85,7 +85,7 @@ func (r *rig) guest(id wamble.SessionID) *Viewer {
 	return g
 }
 
-// watch returns what answers a request, in words.
+// watch returns the answer to a request, in words.
 func (r *rig) watch(id wamble.SessionID, request Request) string {
 	err := r.h.Watch(r.now, *r.guest(id), request, func(b []byte) { r.Send(tokenOf(id), b) })
 	if err != nil {
@@ -221,7 +221,7 @@ func TestWatch(t *testing.T) {
 		{"an admin needs no place for a focus", with(func(o *Options) { o.Max, o.AdminTrust = 2, 5 }), two, func(g *Viewer) { g.Trust = 5 }, Request{Board: 2}, "00 board 2 focus"},
 		{"an admin needs one for the summary", with(func(o *Options) { o.Max, o.AdminTrust = 2, 5 }), two, func(g *Viewer) { g.Trust = 5 }, Request{}, "denied 1004"},
 		{"nobody is an admin", max2, two, func(g *Viewer) { g.Trust = 1 << 30 }, Request{Board: 2}, "denied 1004"},
-		{"the policy lets him pass", max2, two, func(g *Viewer) { g.Bypass = true }, Request{Board: 2}, "00 board 2 focus"},
+		{"the policy lets them pass", max2, two, func(g *Viewer) { g.Bypass = true }, Request{Board: 2}, "00 board 2 focus"},
 		{"a place is free again", max2, func(r *rig) { two(r); r.h.Leave(1) }, nil, Request{Board: 2}, "00 board 2 focus"},
 		{"who has a place may turn", max2, func(r *rig) { r.watch(1, Request{}); r.watch(9, Request{}) }, nil, Request{Board: 2}, "00 board 2 focus"},
 		{"no focus", with(func(o *Options) { o.Focus = false }), nil, nil, Request{Board: 1}, "denied 1001"},
@@ -253,7 +253,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestRefusedGoesOn: whoever is refused goes on watching what he watched.
+// TestRefusedGoesOn: a refused watcher goes on watching the same boards.
 func TestRefusedGoesOn(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
@@ -280,8 +280,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestChanges: only what has changed, without a reset; what went has no position;
-// the whole again after a while, with a reset only when something went.
+// TestChanges: only changes are sent, without a reset; a board that went has no position; the
+// whole is sent again after a while, with a reset only when a board went.
 func TestChanges(t *testing.T) {
 	r := newRig(t, usual)
 	for id := range wamble.BoardID(3) {
@@ -306,7 +306,7 @@ func TestChanges(t *testing.T) {
 	expect(t, "one went", r.took(1), "80 board 1 gone g0")
 	r.wait(10 * time.Second)
 	expect(t, "all anew", r.took(1), "80 none g20; 80 board 3 g20; 80 board 2 g20")
-	// What only players notice is no change.
+	// A change that only players see is no change.
 	b := r.boards[2]
 	b.Version++
 	r.h.Show(b)
@@ -330,7 +330,7 @@ func TestFull(t *testing.T) {
 	expect(t, "one went", r.took(1), "80 none g6; 80 board 1 g6")
 }
 
-// TestFocus: at most FocusHz; again after a second; the end, and what follows.
+// TestFocus: at most FocusHz updates; again after a second; the end, and what follows.
 func TestFocus(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
@@ -370,7 +370,7 @@ func TestOnce(t *testing.T) {
 	expect(t, "the focus", r.took(2), "")
 }
 
-// TestEnds: how watching ends without being asked.
+// TestEnds: the ends of watching without a request.
 func TestEnds(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -418,8 +418,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestIdle: a watcher is asked for a sign of life, by packets that he has to
-// acknowledge; who gives none is forgotten.
+// TestIdle: a watcher is asked for a sign of life, by packets that they have to acknowledge;
+// one who gives none is dropped.
 func TestIdle(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
@@ -440,8 +440,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestAllowance: no watcher gets more than his share, all together not more than
-// theirs, the most recent boards go first, and everybody gets his turn.
+// TestAllowance: no watcher gets more than their share, all together not more than theirs,
+// the most recent boards go first, and every watcher gets their turn.
 func TestAllowance(t *testing.T) {
 	const watchers, boards, seconds = 40, 60, 20
 	for _, tc := range []struct {
@@ -533,7 +533,7 @@ func TestNoRoom(t *testing.T) {
 	expect(t, "room", r.took(1), "80 board 1 g0")
 }
 
-// TestCloses: a hub that nobody visits wants to hear of nothing.
+// TestCloses: a hub without watchers wants no events.
 func TestCloses(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
@@ -553,8 +553,8 @@ func TestCloses(t *testing.T) {
 	}
 }
 
-// TestEncodedOnce: one encoding of a board serves all its watchers. A mark in
-// the view that the first of them was shown is seen by all others.
+// TestEncodedOnce: one encoding of a board serves all its watchers: a mark in the view of the
+// first is in those of all others.
 func TestEncodedOnce(t *testing.T) {
 	r := newRig(t, usual)
 	r.show(1, 0)
@@ -584,7 +584,7 @@ func TestEncodedOnce(t *testing.T) {
 	}
 }
 
-// TestAllocations: what a watcher is shown costs no memory.
+// TestAllocations: updates to a watcher allocate nothing.
 func TestAllocations(t *testing.T) {
 	r := newRig(t, with(func(o *Options) { o.PerWatcher, o.Total = 0, 0 }))
 	r.deaf = true
@@ -655,8 +655,8 @@ func (m *mirror) see(t *testing.T, b []byte) {
 	}
 }
 
-// TestConverges: over a network that loses a third of the packets and turns
-// others round, every watcher's list is that of the boards when it gets quiet.
+// TestConverges: over a network that loses a third of the packets and reorders others, every
+// watcher's list equals the boards when no more changes come.
 func TestConverges(t *testing.T) {
 	for _, mode := range []struct {
 		name string

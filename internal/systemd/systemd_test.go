@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// asService makes this test binary a service that says what it was given.
+// asService makes this test binary a service that prints what it was given.
 const asService = "WAMBLE_TEST_SERVICE"
 
 func TestMain(m *testing.M) {

@@ -26,7 +26,7 @@ func TestTop(t *testing.T) {
 	top := func() string { return string(table.AppendTop(nil, key)) }
 	for _, step := range []struct{ move, want string }{
 		{"", ""},
-		{"e2e4", ""}, // one's own move alone says nothing about others
+		{"e2e4", ""}, // one's own move alone is not shown
 		{"e2e4", "e2e4 2"},
 		{"d2d4", "e2e4 2 d2d4 1"},
 		{"d2d4", "e2e4 2 d2d4 2"},
@@ -48,8 +48,8 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// TestFull: positions that come up often stay, whatever else is played, and no move of
-// one is told of another.
+// TestFull: frequent positions stay, whatever else is played, and no move of one position
+// counts for another.
 func TestFull(t *testing.T) {
 	var table Table
 	r := rand.New(rand.NewPCG(1, 1))

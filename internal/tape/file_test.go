@@ -12,8 +12,8 @@ import (
 	"wamble/internal/profile"
 )
 
-// TestFileIsWritten: what was recorded is in the file a second later, before anybody
-// closes it; so kill -9 loses little of a run.
+// TestFileIsWritten: what was recorded is in the file a second later, before it is closed; so
+// kill -9 loses little of a run.
 func TestFileIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Series{Name: filepath.Join(t.TempDir(), "run.rec")}

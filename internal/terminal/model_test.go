@@ -39,7 +39,7 @@ func board(t *testing.T, id wamble.BoardID, fen string) *play.Board {
 	return b
 }
 
-// press types keys; those with longer names are set off by spaces.
+// press types keys; those with longer names are separated by spaces.
 func press(m *Model, keys ...string) []play.Effect {
 	special := map[string]rune{"enter": tea.KeyEnter, "tab": tea.KeyTab, "esc": tea.KeyEscape, "backspace": tea.KeyBackspace,
 		"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "f1": tea.KeyF1, "f2": tea.KeyF2, "f3": tea.KeyF3, "f4": tea.KeyF4}
@@ -56,7 +56,7 @@ func press(m *Model, keys ...string) []play.Effect {
 	return all
 }
 
-// moved is the move among effects; "" if there is none.
+// moved returns the move among effects, "" if they have none.
 func moved(effects []play.Effect) string {
 	for _, e := range effects {
 		if m, ok := e.(play.Move); ok {
@@ -131,7 +131,7 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestScreen: what a player sees, on a small screen without colours.
+// TestScreen: the text of a small screen without colours.
 func TestScreen(t *testing.T) {
 	m := table(t, chess.StartFEN)
 	m.Update(noon, tea.WindowSizeMsg{Width: 60, Height: 18})
@@ -168,8 +168,8 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// TestAnnouncement: an announcement that stays is below the title, with the time that is
-// left, until it is over or withdrawn; an older one comes back then.
+// TestAnnouncement: a lasting announcement is below the title, with the remaining time, until
+// it ends or is withdrawn; an older one comes back then.
 func TestAnnouncement(t *testing.T) {
 	m := table(t, chess.StartFEN)
 	second := func() string {

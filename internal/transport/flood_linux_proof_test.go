@@ -22,8 +22,8 @@ func soak(n int) int {
 	return prooftest.Sized(n/20, n/20, n)
 }
 
-// abuse is what strangers send: hellos, moves with made-up tokens, ACKs of
-// nothing with junk behind them, and junk.
+// abuse returns an attacker's packet: hellos, moves with made-up tokens, ACKs of nothing with
+// junk behind them, and junk.
 func abuse(r *rand.Rand, b []byte) []byte {
 	switch b = b[:0]; r.IntN(4) {
 	case 0:
@@ -47,7 +47,7 @@ func randomToken(r *rand.Rand) (t wamble.Token) {
 	return t
 }
 
-// answerTemplate is a board as a server of this project sends it.
+// answerTemplate is a board in the form in which a server sends it.
 func answerTemplate(tb testing.TB, ctrl wire.Control) []byte {
 	tb.Helper()
 	fen := wire.Text("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b")

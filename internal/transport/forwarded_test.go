@@ -16,7 +16,7 @@ import (
 	"wamble"
 )
 
-// TestOrigin: whom a trusted proxy is believed to speak for.
+// TestOrigin: the addresses for which a trusted proxy may speak.
 func TestOrigin(t *testing.T) {
 	trusted := networks{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}
 	for _, c := range []struct {
@@ -81,7 +81,7 @@ func proxyHeader(source netip.AddrPort, extensions int) []byte {
 	return append(binary.BigEndian.AppendUint16(head, uint16(len(addresses))), addresses...)
 }
 
-// TestProxyHeader: what comes first on a connection from a trusted proxy.
+// TestProxyHeader: the header at the start of a connection from a trusted proxy.
 func TestProxyHeader(t *testing.T) {
 	v4, v6 := netip.MustParseAddrPort("192.0.2.7:99"), netip.MustParseAddrPort("[2001:db8::7]:99")
 	request := "GET / HTTP/1.1\r\n"
@@ -120,7 +120,7 @@ func TestProxyHeader(t *testing.T) {
 	}
 }
 
-// oneByOne gives a byte at a time.
+// oneByOne is a reader that returns one byte at a time.
 type oneByOne struct{ r io.Reader }
 
 func (o *oneByOne) Read(b []byte) (int, error) { return o.r.Read(b[:min(1, len(b))]) }
@@ -158,7 +158,7 @@ func FuzzForwarded(f *testing.F) {
 		if err == nil && (!from.IsValid() || from.Addr().Is4In6() || from.Addr().Zone() != "") {
 			t.Errorf("%q and %q: %v", standard, usual, from)
 		}
-		// What a client has put before the proxy's own word changes nothing.
+		// A header that the client has set before the proxy's own is ignored.
 		h = http.Header{forwardedFor: {usual, "192.0.2.7"}}
 		if from, _, _ := originOf(h, proxy, networks{netip.MustParsePrefix("10.0.0.0/8")}); from.Addr().String() != "192.0.2.7" {
 			t.Errorf("%q: %v", usual, from)
@@ -166,8 +166,8 @@ func FuzzForwarded(f *testing.F) {
 	})
 }
 
-// TestTrustedProxy: a request and a WebSocket through a trusted proxy are of the
-// address that it gives; the same bytes from anybody else are of his own.
+// TestTrustedProxy: a request and a WebSocket through a trusted proxy have the address that
+// it gives; the same bytes from any other sender have the sender's own.
 func TestTrustedProxy(t *testing.T) {
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s|", r.RemoteAddr, r.Header)
@@ -219,8 +219,8 @@ func TestTrustedProxy(t *testing.T) {
 	}
 }
 
-// TestPlacesBehindProxy: connections of a proxy count for whom it speaks, and for
-// itself between two requests.
+// TestPlacesBehindProxy: connections of a proxy count for the address they are from, and for
+// the proxy between two requests.
 func TestPlacesBehindProxy(t *testing.T) {
 	s := newConnLimiter(6, 2, new(atomic.Uint64))
 	proxy, ann, bob := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")

@@ -191,8 +191,8 @@ func TestAllocsFrameReader(t *testing.T) {
 	}
 }
 
-// Whatever comes, the reader neither panics nor returns more than was sent,
-// and what it accepts can be framed again and read to the same.
+// For any input, the reader neither panics nor returns more than was sent, and an accepted
+// frame can be framed again and read to the same.
 func FuzzFrame(f *testing.F) {
 	for _, s := range []string{
 		"8281000000004182800000000089810000000070", "028100000000410081000000004280810000000043",

@@ -117,7 +117,7 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// A host may open the WebSocket to the pages of everybody.
+// A host may open the WebSocket to the pages of all origins.
 func TestAnyOrigin(t *testing.T) {
 	p := openPort(t, Options{WebSocket: GatewayOptions{Origins: []string{"*"}}}, nil)
 	nc := dialTCPTest(t, p)
@@ -125,7 +125,7 @@ func TestAnyOrigin(t *testing.T) {
 	checkSwitching(t, readHead(t, nc))
 }
 
-// checkSwitching looks for what the original client looks for, byte by byte.
+// checkSwitching checks what the original client checks, byte by byte.
 func checkSwitching(t *testing.T, head string) {
 	t.Helper()
 	for _, want := range []string{
@@ -141,8 +141,7 @@ func checkSwitching(t *testing.T, head string) {
 	}
 }
 
-// Options may change while the port is open; a WebSocket that is off is not
-// there.
+// Options may change while the port is open; a WebSocket that is off is answered 404.
 func TestGatewayConfigure(t *testing.T) {
 	p := openPort(t, Options{WebSocket: GatewayOptions{Off: true}}, nil)
 	status := func(line string) string {
@@ -176,7 +175,7 @@ func TestPipelinedFirstFrame(t *testing.T) {
 	checkSwitching(t, readHead(t, nc))
 }
 
-// What a client sees at the end of a connection, by what it sent last.
+// The end of a connection at the client, by what it sent last.
 func TestConnectionEnds(t *testing.T) {
 	good := func(t *testing.T) []byte { return packet(t, 1, 1) }
 	cases := []struct {
@@ -242,7 +241,7 @@ func TestPingIsAnswered(t *testing.T) {
 // browserRequest is the handshake of a browser, which answers pings by itself.
 var browserRequest = request("GET /ws HTTP/1.1", map[string]string{"Origin": "http://example.org", "Sec-WebSocket-Key": "AQIDBAUGBwgJCgsMDQ4PEA=="})
 
-// A silent client is asked for a sign of life, and dropped when it gives none.
+// A silent client is sent a ping, and dropped when it does not answer.
 func TestSilenceEnds(t *testing.T) {
 	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: Timing{Ping: 5 * time.Millisecond, Idle: time.Second}}}, nil)
 	nc := dialTCPTest(t, p)
@@ -270,7 +269,7 @@ func TestOnePacketPerMessage(t *testing.T) {
 		far, near := net.Pipe()
 		c := newConn(near, bufio.NewReader(near), wamble.Peer{Route: 1}, Timing{}.withDefaults(), false, false)
 		c.Send(packet(t, 0, 1))
-		synctest.Wait() // the writer writes the first, and nobody reads
+		synctest.Wait() // the writer writes the first, and the client does not read
 		const n = 9
 		for i := uint32(1); i < n; i++ {
 			c.Send(packet(t, i, 700))
@@ -291,8 +290,8 @@ func TestOnePacketPerMessage(t *testing.T) {
 	})
 }
 
-// TestOriginalIsNotPinged: a client that shows the original's key, or is no browser,
-// gets no ping however long it is silent, and is still there afterwards.
+// TestOriginalIsNotPinged: a client that sends the original's key, or is no browser, gets no
+// ping however long it is silent, and stays connected.
 func TestOriginalIsNotPinged(t *testing.T) {
 	const key = "Sec-WebSocket-Key"
 	for name, change := range map[string]map[string]string{
@@ -324,8 +323,8 @@ func TestOriginalIsNotPinged(t *testing.T) {
 	}
 }
 
-// A client that answers pings stays for longer than the allowed silence. On a
-// machine that stood still so long that no pong could be heard it may begin anew.
+// A client that answers pings stays for longer than the allowed silence. On a machine that
+// was paused for so long that no pong could arrive the client may reconnect.
 func TestPongKeepsAlive(t *testing.T) {
 	timing := Timing{Ping: 20 * time.Millisecond, Idle: time.Second}
 	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: timing}}, nil)
@@ -358,8 +357,8 @@ func TestPongKeepsAlive(t *testing.T) {
 	}
 }
 
-// A host at its limit whose connections are all in use gets no further one, until
-// one of them ends.
+// A host at its limit whose connections are all in use gets no further one, until one of them
+// ends.
 func TestHostLimit(t *testing.T) {
 	p := openPort(t, Options{HTTP: HTTPOptions{MaxHost: 2}}, nil)
 	first, second := dialPort(t, p), dialPort(t, p)
@@ -376,7 +375,7 @@ func TestHostLimit(t *testing.T) {
 	_, err := first.Next()
 	first.Finish(err)
 	receive(t, p, 0, 1)
-	for range 1000 { // its place is free when the gateway has forgotten it
+	for range 1000 { // its place is free when the gateway has closed it
 		if enters(t, p, "127.0.0.1") {
 			return
 		}
@@ -384,7 +383,7 @@ func TestHostLimit(t *testing.T) {
 	t.Error("the place of an ended connection is not given back")
 }
 
-// A head that does not come whole is not waited for.
+// A connection without a complete head is closed.
 func TestSlowHead(t *testing.T) {
 	p := openPort(t, Options{HTTP: HTTPOptions{Head: 50 * time.Millisecond}}, nil)
 	slow := dialTCPTest(t, p)
@@ -444,7 +443,7 @@ func TestDialWebSocketErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	// A server that accepts and says nothing.
+	// A server that accepts and sends nothing.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"wamble"
 )
 
-// replied is what a port has given to another node.
+// replied records what a port has sent to another node.
 type replied struct {
 	shard int
 	to    wamble.Peer
@@ -16,7 +16,7 @@ type replied struct {
 }
 
 // TestJoin: a far end has the number of the node that it wrote to, over UDP and over a
-// WebSocket; what is for one at another node does not leave by a socket of this one.
+// WebSocket; a packet to one at another node does not leave by a socket of this one.
 func TestJoin(t *testing.T) {
 	ports := openShards(t, Options{}, 2)
 	var given []replied
@@ -51,8 +51,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestPass: a packet that another node has read, and the end of a connection there, arrive
-// at the shard with the far end's own address. What a full shard is passed is lost.
+// TestPass: a packet that another node has read, and the end of a connection there, arrive at
+// the shard with the far end's own address. Packets for a full shard are dropped.
 func TestPass(t *testing.T) {
 	ports := openShards(t, Options{}, 2)
 	peer := wamble.Peer{Addr: ports[0].Addr(), Route: 3, Node: 9}
@@ -93,8 +93,8 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// TestNothingOpen: where no shard takes new players, they are spread over all, for nodes
-// that have them.
+// TestNothingOpen: if no shard takes new players, they are spread over all, for nodes that
+// have open ones.
 func TestNothingOpen(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	ports[0].SetOpenShards(0)

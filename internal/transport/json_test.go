@@ -70,9 +70,9 @@ func (r *jsonRig) reads(want string) {
 	}
 }
 
-// TestJSONIsPackets: behind the port a client that speaks JSON is as any other. It
-// need not repeat its token, count, acknowledge or join fragments, and every answer
-// has the id of its request.
+// TestJSONIsPackets: behind the port a client that speaks JSON is like any other. It need not
+// repeat its token, count, acknowledge or join fragments, and every answer has the id of its
+// request.
 func TestJSONIsPackets(t *testing.T) {
 	r := openJSON(t)
 	token := wamble.Token{0xa0, 15: 0xaf}
@@ -151,7 +151,7 @@ func TestJSONAnswersInAnyOrder(t *testing.T) {
 	}{
 		{2, nil, "3"}, {0, nil, "1"}, {3, nil, "4"},
 		{-1, &wire.LeaderboardData{}, "3"}, {-1, &wire.LeaderboardData{}, "1"}, {-1, &wire.LeaderboardData{}, ""},
-		{-1, &wire.PlayerStatsData{}, ""}, // not acknowledged yet: nobody's
+		{-1, &wire.PlayerStatsData{}, ""}, // not acknowledged yet: of no request
 		{1, nil, "2"}, {-1, &wire.PlayerStatsData{}, "2"},
 		{-1, &wire.LoginFailed{Code: 1001}, "4"}, {4, nil, "5"}, {4, nil, ""},
 		{-1, &wire.SessionsData{}, "6"}, {6, nil, ""}, {-1, &wire.PlayerStatsData{}, ""}, {-1, &wire.Error{Code: 1001}, ""},
@@ -177,8 +177,8 @@ func TestJSONAnswersInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestJSONRemembersLittle: however many requests are never answered, a connection
-// remembers as many as may be in flight; one over the limit is told whose it was, and why.
+// TestJSONRemembersLittle: however many requests are never answered, a connection keeps as
+// many as may be in flight; the refusal of one over the limit has its id and the reason.
 func TestJSONRemembersLittle(t *testing.T) {
 	j := newJSONSide()
 	for i := range 1000 {
@@ -196,8 +196,8 @@ func TestJSONRemembersLittle(t *testing.T) {
 	}
 }
 
-// TestJSONRefuses: what is no request is answered with its id, a code and a reason,
-// and costs the loop nothing; after a row of them the connection ends.
+// TestJSONRefuses: an object that is no request is answered with its id, a code and a reason,
+// and does not reach the loop; after several in a row the connection ends.
 func TestJSONRefuses(t *testing.T) {
 	r := openJSON(t)
 	for _, c := range []struct{ object, want string }{

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// TestPause: a port that is paused finishes the request in progress, closes what
-// rests, and leaves the next request in the kernel's queue, for whoever takes the
-// socket over.
+// TestPause: a paused port finishes the request in progress, closes idle connections, and
+// leaves the next request in the kernel's queue, for the process that takes the socket over.
 func TestPause(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	p := openPort(t, Options{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +49,7 @@ func TestPause(t *testing.T) {
 			t.Fatalf("no answer, want %q", body)
 		}
 	}
-	want(get("/"), "the first") // leaves a connection that rests
+	want(get("/"), "the first") // leaves an idle connection
 	slow := get("/slow")
 	<-began
 
@@ -93,8 +92,8 @@ func TestPause(t *testing.T) {
 	want(next, "the second")
 }
 
-// TestFarewell: a connection gets what is queued for it and then the close code,
-// and whoever comes afterwards is served.
+// TestFarewell: a connection gets what is queued for it and then the close code, and later
+// connections are served.
 func TestFarewell(t *testing.T) {
 	p := openPort(t, Options{}, nil)
 	for round := range 2 {
@@ -119,8 +118,8 @@ func TestFarewell(t *testing.T) {
 	}
 }
 
-// TestPauseKnowsEverybody: a connection that was accepted a moment before the listener
-// was paused, and of which the server has not been told yet, is waited for.
+// TestPauseKnowsEverybody: a connection that was accepted a moment before the listener was
+// paused, and that the server has not counted yet, is waited for.
 func TestPauseKnowsEverybody(t *testing.T) {
 	tcp, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -155,7 +154,7 @@ func TestPauseKnowsEverybody(t *testing.T) {
 		t.Error("the listener forgot who had come in")
 	}
 	accepted := make(chan error, 1)
-	go func() { // the server knows of c now, and wants the next
+	go func() { // the server has c now, and accepts the next
 		_, err := l.AcceptTCP()
 		accepted <- err
 	}()

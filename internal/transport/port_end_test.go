@@ -56,8 +56,8 @@ func TestPortShutdown(t *testing.T) {
 	}
 }
 
-// A client that sends while the server closes still hears the close code, and
-// answers that are on their way.
+// A client that sends while the server closes still receives the close code, and answers that
+// are on their way.
 func TestPortShutdownWhileSending(t *testing.T) {
 	p := openPort(t, Options{}, nil)
 	nc := dialTCPTest(t, p)
@@ -84,7 +84,7 @@ func TestPortShutdownWhileSending(t *testing.T) {
 			break
 		}
 		answers += len(payload)
-		for range 100 { // nobody will read these
+		for range 100 { // these are never read
 			nc.Write(appendFrame(nil, opBinary, packet(t, 2, 1), &maskKey{}))
 		}
 	}
@@ -97,7 +97,7 @@ func TestPortShutdownWhileSending(t *testing.T) {
 	}
 }
 
-// A client that ignores the close frame is cut when the context ends.
+// A client that ignores the close frame is cut off when the context ends.
 func TestPortShutdownCuts(t *testing.T) {
 	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: Timing{Linger: time.Hour}}}, nil)
 	nc, err := net.Dial("tcp", p.TCPAddr().String())

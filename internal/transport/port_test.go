@@ -65,7 +65,7 @@ func receive(t testing.TB, p *Port, n, m int) (packets []Packet, ended []wamble.
 	return packets, ended
 }
 
-// packet is a valid one with n bytes of payload.
+// packet is a valid packet with n bytes of payload.
 func packet(t testing.TB, seq uint32, n int) []byte {
 	t.Helper()
 	h := wire.Header{Ctrl: wire.CtrlServerNotification, Seq: seq}
@@ -147,8 +147,8 @@ func TestPortTaken(t *testing.T) {
 	if _, err := Listen(Options{Address: p.Addr()}); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("second Listen: %v, want %v", err, syscall.EADDRINUSE)
 	}
-	// A number that only UDP has taken is no good either, and TCP is freed. It is
-	// below those that the kernel gives to clients, so that nobody else takes it.
+	// A port that only UDP has bound is not usable either, and TCP is freed. It is below
+	// those that the kernel gives to clients, so that it stays free.
 	var u *UDP
 	for u == nil {
 		number := netip.AddrPortFrom(p.Addr().Addr(), uint16(10000+rand.IntN(20000)))
@@ -225,7 +225,7 @@ func TestPortWake(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A wake-up hides nothing that has arrived.
+	// A wake-up does not hide packets that have arrived.
 	udp := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	udp.Write(Packets{{wamble.Peer{Addr: p.Addr()}, packet(t, 1, 1)}})
 	p.Wake()
@@ -234,9 +234,9 @@ func TestPortWake(t *testing.T) {
 	}
 }
 
-// Connections hand in far more than the inbox holds while the loop is slow:
-// nothing is lost, reordered or refused, and a quiet connection is not locked
-// out by a loud one, which goes on until the quiet one was heard.
+// Connections pass in far more than the inbox holds while the loop is slow: nothing is lost,
+// reordered or refused, and a quiet connection is not locked out by a busy one, which sends
+// until the quiet one was read.
 func TestPortBackpressure(t *testing.T) {
 	p := openPort(t, Options{}, nil)
 	loud, quiet := dialTCPTest(t, p), dialPort(t, p)

@@ -72,7 +72,7 @@ func TestConnectionPanics(t *testing.T) {
 			p.gateway.serve(newConn(at, bufio.NewReader(at), wamble.Peer{Route: nextRoute()}, Timing{}.withDefaults(), false, false))
 		}()
 		if at.write {
-			// A packet of the far end tells its route; the answer panics.
+			// A packet of the far end sets its route; the answer panics.
 			far.Write(appendFrame(nil, opBinary, packet(t, 2, 8), new(maskKey)))
 			in, _ := receive(t, p, 1, 0)
 			p.gateway.send(in[0].Peer.Route, packet(t, 3, 8))
@@ -96,8 +96,8 @@ func TestConnectionPanics(t *testing.T) {
 	}
 }
 
-// TestGuarded: a handler that panics is answered 500, one whose answer has begun is
-// cut off, and both are reported.
+// TestGuarded: a handler that panics is answered 500, one whose answer has begun is cut off,
+// and both are reported.
 func TestGuarded(t *testing.T) {
 	var reports []error
 	s := httptest.NewServer(RecoverPanics(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

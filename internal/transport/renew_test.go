@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRenew: a port that is set up anew keeps the sockets whose numbers stay, and
-// what waits in them; the others are bound.
+// TestRenew: a port that is set up anew keeps the sockets whose addresses stay, and the
+// packets in them; the others are bound.
 func TestRenew(t *testing.T) {
 	loopback := netip.MustParseAddrPort("127.0.0.1:0")
 	a, err := Listen(Options{Address: loopback})
@@ -62,7 +62,7 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestRenewHalf: one of the sockets stays, the other is bound to its number.
+// TestRenewHalf: one of the sockets stays, the other is bound to its port number.
 func TestRenewHalf(t *testing.T) {
 	loopback := netip.MustParseAddrPort("127.0.0.1:0")
 	for _, tc := range []struct {

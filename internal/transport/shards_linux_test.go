@@ -13,7 +13,7 @@ import (
 	"wamble"
 )
 
-// The kernel chooses the socket of a token: no loop passes on anything.
+// The kernel chooses the socket of a token: no loop forwards packets.
 func TestShardsByKernel(t *testing.T) {
 	const tokens = 1000
 	for _, tc := range []struct {
@@ -40,7 +40,7 @@ func TestShardsByKernel(t *testing.T) {
 	}
 }
 
-// A token whose only byte that is not zero is any of the sixteen is a token.
+// Every one of the sixteen bytes of a token is read: one that is not zero makes a token.
 func TestShardsKernelReadsWholeToken(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	ports[0].SetOpen(1)
@@ -70,7 +70,7 @@ func TestShardsKernelReadsWholeToken(t *testing.T) {
 	}
 }
 
-// New players are spread, and whoever asks again reaches the same shard.
+// New players are spread, and a repeated hello reaches the same shard.
 func TestShardsSpreadNewPlayers(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	players := strangers(t, 128)
@@ -94,7 +94,7 @@ func TestShardsSpreadNewPlayers(t *testing.T) {
 	}
 }
 
-// Only open shards take new players; tokens go where they belong.
+// Only open shards take new players; packets with tokens go to their shards.
 func TestShardsOpen(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	players := strangers(t, 64)
@@ -115,7 +115,7 @@ func TestShardsOpen(t *testing.T) {
 	}
 }
 
-// What is too short for a token is as a new player.
+// A packet that is too short for a token counts as one of a new player.
 func TestShardsShortPackets(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	c := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
@@ -132,7 +132,7 @@ func TestShardsShortPackets(t *testing.T) {
 	}
 }
 
-// misled has the kernel give everything to the first socket that was bound.
+// misled makes the kernel deliver everything to the first socket that was bound.
 func misled(t *testing.T, ports []*Port) {
 	t.Helper()
 	program := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}
@@ -145,7 +145,7 @@ func misled(t *testing.T, ports []*Port) {
 	}
 }
 
-// Whatever the kernel does, a packet reaches its shard, with its sender.
+// However the kernel distributes packets, each reaches its shard, with its sender.
 func TestShardsForward(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	misled(t, ports)
@@ -183,13 +183,13 @@ func TestShardsSpill(t *testing.T) {
 		t.Errorf("%+v, want %d forwarded and %d spilled", s, inboxForwarded, more)
 	}
 	receive(t, ports[1], inboxForwarded, 0)
-	// Then there is room again.
+	// Then the inboxes have space again.
 	sayTokens(t, ports[0].Addr(), 2)
 	checkTokens(t, gather(t, ports, 2))
 }
 
-// A shard that is closed changes the order of the sockets; the others still get
-// what is theirs.
+// A shard that is closed changes the order of the sockets; the others still get their
+// packets.
 func TestShardsClose(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	if err := ports[1].Close(); err != nil {
@@ -202,14 +202,14 @@ func TestShardsClose(t *testing.T) {
 	}
 	got := gather(t, rest, 30)
 	checkTokens(t, [][]Packet{got[0], nil, got[1], got[2]})
-	// Connections know no difference.
+	// Connections are distributed in the same way.
 	ws := dialPort(t, ports[0])
 	ws.Send(tokenPacket(t, 1)) // lost with its shard
 	ws.Send(tokenPacket(t, 2))
 	receive(t, ports[2], 1, 0)
 }
 
-// files are the descriptors of ports as a handoff takes them.
+// files returns the descriptors of ports as a handoff takes them.
 func files(t *testing.T, ports []*Port) (udp []*os.File, tcp *os.File) {
 	for _, p := range ports {
 		udp = append(udp, duplicate(t, p.UDP()))
@@ -217,7 +217,7 @@ func files(t *testing.T, ports []*Port) (udp []*os.File, tcp *os.File) {
 	return udp, duplicate(t, ports[0].TCP())
 }
 
-// Another image goes on with the sockets, and with what waits in them.
+// Another process goes on with the sockets, and with the packets in them.
 func TestShardsAdopt(t *testing.T) {
 	old, err := ListenShards(Options{Address: netip.MustParseAddrPort("127.0.0.1:0")}, 4)
 	if err != nil {
@@ -248,7 +248,7 @@ func TestShardsAdopt(t *testing.T) {
 	receive(t, ports[3], 1, 0)
 }
 
-// A socket that somebody else has bound, for one loop, gets its siblings.
+// A socket that another process has bound, for one loop, gets its siblings.
 func TestShardsAdoptFewer(t *testing.T) {
 	old, err := Listen(Options{Address: netip.MustParseAddrPort("127.0.0.1:0")})
 	if err != nil {

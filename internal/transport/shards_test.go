@@ -123,7 +123,7 @@ func sayHello(t testing.TB, from []*UDP, to netip.AddrPort) {
 	}
 }
 
-// checkTokens says whether every packet is at the shard of its token.
+// checkTokens checks that every packet is at the shard of its token.
 func checkTokens(t testing.TB, got [][]Packet) {
 	t.Helper()
 	for k, packets := range got {
@@ -135,7 +135,7 @@ func checkTokens(t testing.TB, got [][]Packet) {
 	}
 }
 
-// forwardedBy is how many datagrams the shards have passed on to each other.
+// forwardedBy returns how many datagrams the shards have forwarded to each other.
 func forwardedBy(ports []*Port) (n uint64) {
 	for _, p := range ports {
 		s := p.UDP().Stats()
@@ -153,7 +153,7 @@ func TestShardsNumber(t *testing.T) {
 	}
 }
 
-// Other programs may not have the number of shards.
+// Other programs may not bind the ports of the shards.
 func TestShardsTaken(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	for _, p := range ports {
@@ -180,8 +180,8 @@ func listenTestTCP(t *testing.T) *net.TCPListener {
 	return l
 }
 
-// Datagrams reach the shard of their token, whoever sends them, and answers of every
-// shard come from the number that was asked.
+// Datagrams reach the shard of their token, from every sender, and answers of every shard
+// come from the port that was asked.
 func TestShardsAnswer(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	player := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
@@ -203,8 +203,8 @@ func TestShardsAnswer(t *testing.T) {
 	}
 }
 
-// Packets of a connection go to the shards of their tokens; those without one stay
-// together. Every shard that got some hears of the end, and nobody else.
+// Packets of a connection go to the shards of their tokens; those without one stay together.
+// Every shard that got some is told of the end, and no other.
 func TestShardsConnection(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	ports[2].SetOpen(1)
@@ -240,7 +240,7 @@ func TestShardsConnection(t *testing.T) {
 	}
 }
 
-// What speaks JSON is spread in the same way.
+// JSON connections are spread in the same way.
 func TestShardsJSON(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	u := &url.URL{Scheme: "ws", Host: ports[0].TCPAddr().String(), Path: "/ws/json"}
@@ -288,8 +288,7 @@ func TestShardsOpenToConnections(t *testing.T) {
 	}
 }
 
-// The share of a connection holds for all shards together: any loop that fetches
-// makes room.
+// The share of a connection holds for all shards together: any loop that fetches makes space.
 func TestShardsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newInbox(func() {}), newInbox(func() {})
@@ -326,7 +325,7 @@ func TestShardsShare(t *testing.T) {
 	})
 }
 
-// Nothing on the way of a packet allocates.
+// The path of a packet allocates nothing.
 func TestAllocsShards(t *testing.T) {
 	ports := openShards(t, Options{}, 2)
 	own, other := tokenPacket(t, 2), tokenPacket(t, 1)
@@ -349,7 +348,7 @@ func TestAllocsShards(t *testing.T) {
 	}
 }
 
-// BenchmarkReceive is a batch of datagrams on loopback, received by its loop.
+// BenchmarkReceive measures a batch of datagrams on loopback, received by its loop.
 func BenchmarkReceive(b *testing.B) {
 	for _, n := range []int{1, 4} {
 		b.Run(fmt.Sprintf("shards=%d", n), func(b *testing.B) {

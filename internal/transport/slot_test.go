@@ -41,7 +41,7 @@ func enters(t testing.TB, p *Port, address string) bool {
 	return err == nil && strings.HasSuffix(string(head), "101")
 }
 
-// TestNewcomersGetIn: however a few hosts hold all places, others get in.
+// TestNewcomersGetIn: when a few hosts hold all places, others get in.
 func TestNewcomersGetIn(t *testing.T) {
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
@@ -93,7 +93,7 @@ func TestNewcomersGetIn(t *testing.T) {
 	}
 }
 
-// TestIdleGivesWay: a host at its limit gets another connection for one that is idle.
+// TestIdleGivesWay: a host at its limit gets another connection in place of an idle one.
 func TestIdleGivesWay(t *testing.T) {
 	p := openPort(t, Options{HTTP: HTTPOptions{MaxHost: 2}}, nil)
 	busy := dialPort(t, p)
@@ -111,8 +111,8 @@ func TestIdleGivesWay(t *testing.T) {
 	receive(t, p, 1, 0)
 }
 
-// TestFirstPacket: a WebSocket over which no packet comes ends in time, whatever
-// other frames come; one over which a packet has come stays.
+// TestFirstPacket: a WebSocket over which no packet comes ends in time, whatever other frames
+// come; one over which a packet has come stays.
 func TestFirstPacket(t *testing.T) {
 	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: Timing{First: 100 * time.Millisecond, Idle: time.Hour}}}, nil)
 	stays := dialPort(t, p)
@@ -137,8 +137,8 @@ func TestFirstPacket(t *testing.T) {
 	receive(t, p, 1, 0)
 }
 
-// TestPlaces: whatever comes and goes, limits hold, a host with nothing gets in, and
-// it is the host with most that loses, its idlest connection first.
+// TestPlaces: after any sequence of connects and ends, limits hold, a host with nothing gets
+// in, and the host with most loses its idlest connection first.
 func TestPlaces(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	s := newConnLimiter(12, 4, new(atomic.Uint64))
@@ -175,7 +175,7 @@ func TestPlaces(t *testing.T) {
 		if p == nil && before == 0 {
 			t.Fatalf("%v holds nothing and was refused", ip)
 		}
-		for q, from := range held { // who lost his place?
+		for q, from := range held { // the connection that lost its place
 			if q.index >= 0 {
 				continue
 			}

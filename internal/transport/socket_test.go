@@ -49,7 +49,7 @@ func to(u *UDP, host string) wamble.Peer {
 	return wamble.Peer{Addr: netip.AddrPortFrom(netip.MustParseAddr(host), u.LocalAddr().Port())}
 }
 
-// duplicate is how a handoff takes a descriptor: without disturbing it.
+// duplicate takes a descriptor as a handoff does: without disturbing the socket.
 func duplicate(t *testing.T, c interface {
 	SyscallConn() (syscall.RawConn, error)
 }) *os.File {

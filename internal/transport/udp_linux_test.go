@@ -130,8 +130,8 @@ func TestUDPBadDestinations(t *testing.T) {
 	})
 }
 
-// A destination where nobody listens answers with an ICMP error. It must hurt
-// neither the next datagram nor the next read.
+// A destination without a listener answers with an ICMP error. It must affect neither the
+// next datagram nor the next read.
 func TestUDPNobodyThere(t *testing.T) {
 	gone := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	nobody := to(gone, "127.0.0.1")
@@ -181,7 +181,7 @@ func TestUDPReadUntil(t *testing.T) {
 			t.Errorf("%s: %d packets, %v", name, len(packets), err)
 		}
 	}
-	// After an expired deadline the next read still sees what is there.
+	// After an expired deadline the next read still returns waiting datagrams.
 	u.Write(Packets{{to(u, "127.0.0.1"), []byte("self")}})
 	if got := collect(t, u, 1); string(got[0].Data) != "self" {
 		t.Errorf("got %q", got[0].Data)
@@ -216,7 +216,7 @@ func TestUDPBuffers(t *testing.T) {
 	}
 }
 
-// What the kernel drops because nobody reads is counted exactly.
+// Datagrams that the kernel drops because they are not read are counted exactly.
 func TestUDPCountsLoss(t *testing.T) {
 	server := listenTestUDP(t, "127.0.0.1:0", UDPOptions{Buffer: 4 << 10})
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
@@ -225,8 +225,8 @@ func TestUDPCountsLoss(t *testing.T) {
 	for range n {
 		client.Write(Packets{{peer, make([]byte, 500)}})
 	}
-	// A datagram that arrives carries the counter: the last of them is marked, and
-	// marked again while there is no room for it.
+	// A datagram that arrives carries the counter: the last of them is marked, and marked
+	// again while it does not fit into the buffer.
 	got, sent, mark := 0, n, ""
 	for end := time.Now().Add(patience); ; {
 		packets, err := server.Read(time.Now().Add(10 * time.Millisecond))
@@ -246,7 +246,7 @@ func TestUDPCountsLoss(t *testing.T) {
 	}
 }
 
-// Another image adopts a duplicate of the descriptor while packets wait in it.
+// Another process adopts a duplicate of the descriptor while packets wait in it.
 func TestUDPAdopt(t *testing.T) {
 	old := listenTestUDP(t, "[::]:0", UDPOptions{})
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
@@ -307,7 +307,7 @@ func TestAllocsUDP(t *testing.T) {
 	}
 }
 
-// The same for a port that wakes up by itself now and then.
+// No allocations either by a port that wakes up by itself now and then.
 func TestAllocsPort(t *testing.T) {
 	p := openPort(t, Options{}, nil)
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})

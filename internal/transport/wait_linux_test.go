@@ -16,7 +16,7 @@ import (
 	"wamble/internal/link"
 )
 
-// fires reports whether the poller would be told that a datagram is there.
+// fires reports whether the poller would be woken for a datagram.
 func fires(t *testing.T, u *UDP) bool {
 	t.Helper()
 	fds := []unix.PollFd{{Events: unix.POLLIN | unix.POLLOUT}}
@@ -32,8 +32,8 @@ func fires(t *testing.T, u *UDP) bool {
 	return fds[0].Revents != 0
 }
 
-// TestBellRingsForWhoeverWaits: the poller hears of the first datagram that
-// comes while a reader waits, and of no other that comes or leaves.
+// TestBellRingsForWhoeverWaits: the poller is woken by the first datagram that comes while a
+// reader waits, and by no other that comes or leaves.
 func TestBellRingsForWhoeverWaits(t *testing.T) {
 	u, err := ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), UDPOptions{})
 	if err != nil {
@@ -91,7 +91,7 @@ func TestBellRingsForWhoeverWaits(t *testing.T) {
 	take(time.Now().Add(time.Millisecond), 0)
 }
 
-// TestAllocsBell: to wait for a datagram allocates nothing.
+// TestAllocsBell: waiting for a datagram allocates nothing.
 func TestAllocsBell(t *testing.T) {
 	u, err := ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), UDPOptions{})
 	if err != nil {
@@ -132,7 +132,7 @@ func armed(t *testing.T, epoll uintptr) bool {
 	return mask&unix.EPOLLIN != 0
 }
 
-// TestSocketWithoutDescriptor: a socket that cannot be taken is an error.
+// TestSocketWithoutDescriptor: a socket without a descriptor is an error.
 func TestSocketWithoutDescriptor(t *testing.T) {
 	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package watchtest watches what runs beside a test, a server in a process or a
-// goroutine of its own: Until waits for what it does, Log keeps what it says.
+// Package watchtest watches a server process or a goroutine beside a test: Until waits for a
+// condition, Log keeps the output.
 package watchtest
 
 import (
@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits for anything before it gives up. It is no
-// measure of speed: a machine that builds something else meanwhile, or whose disk
-// is slow for a while, takes long.
+// Patience bounds every wait of a test. It is no measure of speed: a machine that builds
+// something else meanwhile, or whose disk is slow for a while, takes long.
 const Patience = 3 * time.Minute
 
-// Until asks again and again until ok, for Patience at most. more is printed
-// with the failure, for instance the log of what did not come about.
+// Until repeats ok until it returns true, for Patience at most. more is printed with the
+// failure, for instance a log.
 func Until(t testing.TB, what string, ok func() bool, more ...any) {
 	t.Helper()
 	tick, late := time.NewTicker(5*time.Millisecond), time.NewTimer(Patience)

@@ -37,7 +37,7 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// complaint keeps what a test would have failed with.
+// complaint keeps the failure that a test would have had.
 type complaint struct {
 	testing.TB
 	text string

@@ -79,7 +79,7 @@ func pebble(t *testing.T, httpPort, tlsPort int) *authority {
 	return a
 }
 
-// freePorts returns numbers that nobody listens on, below those of the kernel's choice.
+// freePorts returns unused ports, below those of the kernel's choice.
 func freePorts(t *testing.T, n int) (free []int) {
 	t.Helper()
 	for port := 21000 + os.Getpid()%9000; len(free) < n; port++ {
@@ -93,7 +93,7 @@ func freePorts(t *testing.T, n int) (free []int) {
 	return free
 }
 
-// output is what a process says.
+// output is the output of a process.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -262,8 +262,8 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestAuthorityAway: an authority that cannot be reached is told of in the log. A
-// certificate that is there is used meanwhile, and who plays by UDP needs none.
+// TestAuthorityAway: an authority that cannot be reached is logged. An existing certificate
+// is used meanwhile, and players over UDP need none.
 func TestAuthorityAway(t *testing.T) {
 	t.Log("needs minutes")
 	for _, old := range []bool{false, true} {

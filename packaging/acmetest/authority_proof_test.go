@@ -28,7 +28,7 @@ type Authority struct {
 	names        *dns.Server
 }
 
-// Start starts an authority that looks for its challenges at these ports, and tells of
+// Start starts an authority that checks its challenges at these ports, and calls ordered for
 // every order.
 func Start(httpPort, tlsPort int, ordered func()) (*Authority, error) {
 	os.Setenv("PEBBLE_VA_NOSLEEP", "1")
@@ -55,8 +55,8 @@ func Start(httpPort, tlsPort int, ordered func()) (*Authority, error) {
 }
 
 // asAuthority is set in a process that is an authority for the tests of another module. It
-// looks for its challenges at ports 80 and 443, says what an Authority is as a line of JSON,
-// then "order" for each order, and ends with its standard input.
+// checks its challenges at ports 80 and 443, prints its Authority as a line of JSON, then
+// "order" for each order, and ends with its standard input.
 const asAuthority = "WAMBLE_TEST_AUTHORITY"
 
 func beAuthority() {
@@ -70,7 +70,7 @@ func beAuthority() {
 	io.Copy(io.Discard, os.Stdin)
 }
 
-// resolve says that every name is this machine.
+// resolve answers every name with this machine's address.
 func resolve(w dns.ResponseWriter, q *dns.Msg) {
 	m := new(dns.Msg)
 	m.SetReply(q)

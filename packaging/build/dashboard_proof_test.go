@@ -81,7 +81,7 @@ func (m *machine) dashboard() {
 	})
 }
 
-// fromPrometheus asks Prometheus, and reports whether it has answered.
+// fromPrometheus queries Prometheus, and reports whether it has answered.
 func fromPrometheus(question string, result any) bool {
 	r, err := http.Get("http://127.0.0.1:9090/api/v1/" + question)
 	if err != nil {

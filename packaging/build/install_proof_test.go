@@ -133,8 +133,8 @@ func (m *machine) read(name string) string {
 	return string(text)
 }
 
-// systemctl notes what the scripts of a package ask for. A reload and a stop it does as
-// the unit says.
+// systemctl records the calls of a package's scripts. It carries out a reload and a stop as
+// the unit defines them.
 const systemctl = `#!/bin/sh
 echo "$@" >>/run/asked
 case "$1" in
@@ -151,8 +151,8 @@ stop)
 esac
 `
 
-// start does what systemd does with the unit: user, state directory, mask, and it waits
-// until the service says that it is ready.
+// start does what systemd does with the unit: user, state directory, mask, and it waits until
+// the service reports that it is ready.
 func (m *machine) start() (pid int) {
 	m.t.Helper()
 	unit := map[string]string{}
@@ -385,8 +385,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestImage: what is in the image runs as its own user without anything else, says that
-// it is well, and stops at its signal.
+// TestImage: the program of the image runs as its own user without anything else, reports its
+// health, and stops at its signal.
 func TestImage(t *testing.T) {
 	t.Log("needs minutes and root")
 	if !apart(t) {
@@ -397,7 +397,7 @@ func TestImage(t *testing.T) {
 	if image.User != fmt.Sprintf("%d:%[1]d", imageUser) || image.Volumes["/data"] == nil || image.StopSignal != "SIGTERM" {
 		t.Errorf("got %+v", image)
 	}
-	if err := os.Mkdir(filepath.Join(root, "proc"), 0o755); err != nil { // whoever runs containers mounts it
+	if err := os.Mkdir(filepath.Join(root, "proc"), 0o755); err != nil { // mounted by the container runtime
 		t.Fatal(err)
 	}
 	mount(t, "/proc", filepath.Join(root, "proc"), "", syscall.MS_BIND|syscall.MS_REC, "")

@@ -71,7 +71,7 @@ func (b *manual) quotes(begin string) string {
 
 var remark = regexp.MustCompile(`\s{2,}[#;].*$`)
 
-// says returns the one line of the manual that begins so, with pairs of its words replaced
+// says returns the one line of the manual with a beginning, with pairs of its words replaced
 // by those of this test.
 func (b *manual) says(begin string, pairs ...string) string {
 	b.t.Helper()
@@ -101,7 +101,7 @@ func (m *machine) shell(line string) string {
 	return m.do("sh", "-ec", line)
 }
 
-// typed gives a command to root's shell, and types what it asks for.
+// typed passes a command to root's shell, and types text when it prompts.
 func (m *machine) typed(line, text string) {
 	m.t.Helper()
 	c := m.command("sh", "-ec", line)
@@ -321,7 +321,7 @@ func (a *authority) browser() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
 }
 
-// ask asks the admin listener, and returns code and body.
+// ask sends a request to the admin listener, and returns code and body.
 func ask(t *testing.T, token, path, body string) (int, string) {
 	t.Helper()
 	method := http.MethodGet
@@ -356,10 +356,9 @@ func (m *machine) moves() (n int) {
 	return n
 }
 
-// TestManual does what a host does who follows docs/operations.md, word by word, from the
-// package to a server with HTTPS, PostgreSQL, a second admin and a dashboard, which is
-// backed up, also by itself, announces an upgrade and is upgraded while players play, and
-// is restored.
+// TestManual follows docs/operations.md as a host would, word by word, from the package to a
+// server with HTTPS, PostgreSQL, a second admin and a dashboard, which is backed up, also on
+// a schedule, announces an upgrade and is upgraded while players play, and is restored.
 func TestManual(t *testing.T) {
 	t.Log("needs minutes and root")
 	if !apart(t) {

@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// elsewhere is a release for all architectures, made as 'make package' does, in another
-// place than that of TestMain: a copy of the tree whose files have other times and rights,
+// elsewhere is a release for all architectures, made as 'make package' does, from another
+// directory than that of TestMain: a copy of the tree whose files have other times and modes,
 // with another umask and time zone. It is made once.
 var elsewhere = sync.OnceValues(func() (dir string, err error) {
 	top := filepath.Join(os.Getenv("WAMBLE_PACKAGES"), "in another place")
@@ -160,7 +160,7 @@ func checkPackage(t *testing.T, name, arch string, binary []byte) (list []packed
 	return list
 }
 
-// checkImage looks for a binary in an image, and for who runs it how.
+// checkImage checks an image's binary, its user and its command.
 func checkImage(t *testing.T, name, arch string, binary []byte) {
 	t.Helper()
 	root := t.TempDir()

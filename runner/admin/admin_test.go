@@ -18,8 +18,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// rig is a runner with a queue "mails": one message that waits, one that waits for
-// its next attempt, two dead letters and one that is done.
+// rig is a runner with a queue "mails": one waiting message, one that waits for its next
+// attempt, two dead letters and one finished message.
 type rig struct {
 	*testing.T
 	r      *runner.Runner
@@ -135,7 +135,7 @@ func (v *rig) list(state string) []admin.Message {
 	return l.Messages
 }
 
-// states are the messages of a list, as ID:STATE.
+// states returns the messages of a list, as ID:STATE.
 func (v *rig) states(state string) string {
 	v.Helper()
 	var out []string
@@ -152,7 +152,7 @@ func (v *rig) check(what, got, want string) {
 	}
 }
 
-// TestLook: what there is, over JSON.
+// TestLook: the listing verbs, over JSON.
 func TestLook(t *testing.T) {
 	v := newRig(t, admin.Options{Allow: everything})
 	v.check("inbox", v.states("waiting"), "busy:retrying new:waiting")
@@ -234,7 +234,7 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-// TestForms carries changes out as the page does, which leads back to where one was.
+// TestForms makes changes as the page does, which redirects to the former view.
 func TestForms(t *testing.T) {
 	v := newRig(t, admin.Options{Allow: everything})
 	send := func(verb string, args url.Values) (int, string) {
@@ -256,8 +256,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestPage: the page shows what there is, as text, and says nothing that was not
-// done.
+// TestPage: the page shows the runner's content, as text, and reports no change that was not
+// made.
 func TestPage(t *testing.T) {
 	v := newRig(t, admin.Options{Allow: everything, Back: "/console/"})
 	for path, want := range map[string]string{
@@ -276,8 +276,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestSchedules: the page and the statistics show what posts again and again, and a list
-// of what is scheduled says when it is not all.
+// TestSchedules: the page and the statistics show the schedules, and a list of scheduled
+// messages that is cut says so.
 func TestSchedules(t *testing.T) {
 	v := newRig(t, admin.Options{Allow: everything})
 	queue, err := v.r.Queue(t.Context(), "reports")
@@ -316,7 +316,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// TestPaging: a list has a bound, and its pages hold every message once.
+// TestPaging: a list is bounded, and its pages hold every message once.
 func TestPaging(t *testing.T) {
 	v := newRig(t, admin.Options{Allow: everything})
 	queue, err := v.r.Queue(t.Context(), "many")
@@ -353,8 +353,8 @@ func TestPaging(t *testing.T) {
 	}
 }
 
-// TestNotAllowed: without a function nobody may do anything, and with one only what it
-// says; a page of somebody else changes nothing in the name of who is allowed.
+// TestNotAllowed: without Options.Allow every request is refused, and with it all that it
+// does not allow; a page of another site changes nothing in the name of an allowed user.
 func TestNotAllowed(t *testing.T) {
 	form, kind := "queue=mails", "application/x-www-form-urlencoded"
 	t.Run("no function", func(t *testing.T) {

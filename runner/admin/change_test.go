@@ -11,8 +11,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// TestDeadByID: where messages share an id, that of a dead letter never names one that
-// waits, and an id of several dead letters names none.
+// TestDeadByID: where messages share an id, a dead letter's id never selects a waiting one,
+// and an id of several dead letters selects none.
 func TestDeadByID(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {

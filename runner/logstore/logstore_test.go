@@ -26,7 +26,7 @@ func TestStorage(t *testing.T) {
 	runnertest.Run(t, func(*testing.T) runner.Storage { return logstore.New(new(logtest.Memory), "one", logstore.Options{}) })
 }
 
-// TestStorageWithCheckpoints: the suite holds when every few records are replaced.
+// TestStorageWithCheckpoints: the suite passes with a checkpoint after every few records.
 func TestStorageWithCheckpoints(t *testing.T) {
 	runnertest.Run(t, func(*testing.T) runner.Storage {
 		return logstore.New(new(logtest.Memory), "one", logstore.Options{CheckpointAfter: 100})
@@ -37,8 +37,8 @@ func TestMemory(t *testing.T) {
 	logtest.Run(t, func(*testing.T) logstore.Log { return new(logtest.Memory) })
 }
 
-// TestClaimEndsEarlierLife: a second machine opens the storage; the first one's next
-// commit is refused, fails its backend, and is in nobody's state.
+// TestClaimEndsEarlierLife: a second machine opens the storage; the first one's next commit
+// is refused, fails its backend, and is in neither state.
 func TestClaimEndsEarlierLife(t *testing.T) {
 	log := new(logtest.Memory)
 	failed := make(chan error, 1)
@@ -60,8 +60,8 @@ func TestClaimEndsEarlierLife(t *testing.T) {
 	is(t, content(t, second), "a=1 c=4 ")
 }
 
-// TestLostWhileCommitting: a claim that is lost while a record is appended is
-// acknowledged no more, although the log has it.
+// TestLostWhileCommitting: a commit whose claim is lost while its record is appended is not
+// acknowledged, although the log has it.
 func TestLostWhileCommitting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &losing{Log: new(logtest.Memory)}
@@ -77,7 +77,7 @@ func TestLostWhileCommitting(t *testing.T) {
 	})
 }
 
-// TestCheckpointsBoundReplay: however much is written, a claim replays little.
+// TestCheckpointsBoundReplay: a claim replays few records, however many were written.
 func TestCheckpointsBoundReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(logtest.Memory)
@@ -101,8 +101,8 @@ func TestCheckpointsBoundReplay(t *testing.T) {
 	})
 }
 
-// TestCommitsDuringCheckpoint: commits do not wait for a checkpoint, and one that
-// fails is told and tried again.
+// TestCommitsDuringCheckpoint: commits do not wait for a checkpoint, and one that fails is
+// reported and tried again.
 func TestCommitsDuringCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(logtest.Memory)
@@ -141,7 +141,7 @@ func TestCommitsDuringCheckpoint(t *testing.T) {
 }
 
 // TestFlushTriesAgain: a flush makes its checkpoint although the first attempts fail, and
-// says so if none succeeds.
+// returns an error if none succeeds.
 func TestFlushTriesAgain(t *testing.T) {
 	log, left := new(logtest.Memory), 3
 	faulty := &logtest.Faulty{Log: log, Next: func(call string) logtest.Fault {
@@ -164,8 +164,8 @@ func TestFlushTriesAgain(t *testing.T) {
 	ok(t, b.Close())
 }
 
-// TestNewest: whoever follows knows the latest time of the log, by whatever clock, and
-// begins no earlier.
+// TestNewest: the next holder gets the latest time of the log, by whatever clock it was
+// written, and begins no earlier.
 func TestNewest(t *testing.T) { synctest.Test(t, newest) }
 
 func newest(t *testing.T) {
@@ -187,9 +187,9 @@ func newest(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: the clock of a life goes on when the wall clock is set back, and so
-// do the times of its records. Whoever follows, by a wall clock that is right, begins
-// no earlier than that life ended.
+// TestClockSetBack: the clock of a storage goes on when the wall clock is set back, and so do
+// the times of its records. The next holder, by a correct wall clock, begins no earlier than
+// the former one ended.
 func TestClockSetBack(t *testing.T) { synctest.Test(t, clockSetBack) }
 
 func clockSetBack(t *testing.T) {
@@ -216,9 +216,9 @@ func clockSetBack(t *testing.T) {
 	}
 }
 
-// TestFaults plays lives of two machines on a log that is late, loses calls and does
-// not tell what it has done. A commit that was acknowledged is in every later life;
-// one that was not is there wholly or not at all.
+// TestFaults opens storages on two machines in turn, on a log that is late, loses calls and
+// loses answers. A commit that was acknowledged is in every later state; one that was not is
+// there wholly or not at all.
 func TestFaults(t *testing.T) {
 	seed := prooftest.Seed(t)
 	for i := range uint64(prooftest.Part(10_000)) {
@@ -279,7 +279,7 @@ func faults(t *testing.T, seed uint64) {
 			sure = next
 		}
 		if rng.IntN(2) == 0 && doubt == nil {
-			_ = b.Close() // else somebody claims over it
+			_ = b.Close() // else another machine claims over it
 		} else {
 			t.Cleanup(func() { _ = b.Close() })
 		}
@@ -287,7 +287,7 @@ func faults(t *testing.T, seed uint64) {
 	time.Sleep(time.Second) // checkpoints that are late
 }
 
-// TestSlowLog: a log that is large may be read, replaced and looked at for as long as that takes.
+// TestSlowLog: reading, replacing and inspecting a large log may take any time.
 func TestSlowLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slow{new(logtest.Memory)}
@@ -307,7 +307,7 @@ func TestSlowLog(t *testing.T) {
 	})
 }
 
-// slow is a log for which everything of the size of the log takes a minute.
+// slow is a log in which every operation on the whole log takes a minute.
 type slow struct{ logstore.Log }
 
 type slowHeld struct{ logstore.Held }
@@ -342,7 +342,7 @@ func (h slowHeld) Release(ctx ctx, to string) error {
 	return cmp.Or(ctx.Err(), h.Held.Release(ctx, to))
 }
 
-// TestNoRoom: the runner hears what is left of the memory that the rows may take.
+// TestNoRoom: the runner is told how much of the memory for rows is left.
 func TestNoRoom(t *testing.T) {
 	b := open(t, logstore.New(new(logtest.Memory), "one", logstore.Options{MaxBytes: 1000}))
 	ok(t, set(b, "k", string(make([]byte, 500))))
@@ -421,7 +421,7 @@ func is(t *testing.T, got, want string) {
 
 type ctx = context.Context
 
-// text is a map as content prints a storage.
+// text formats a map as content prints a storage.
 func text(m map[string]string) string {
 	var b bytes.Buffer
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestRecordBytes: the bytes of a record are in logs of others.
+// TestRecordBytes: the bytes of a record are a stored format.
 func TestRecordBytes(t *testing.T) {
 	b := appendHead(nil)
 	b = appendSet(b, []byte("key"), []byte("value"))
@@ -18,8 +18,7 @@ func TestRecordBytes(t *testing.T) {
 	}
 }
 
-// FuzzRecord: a record from outside is applied or refused, and what is applied can be
-// written again.
+// FuzzRecord: any record is applied or refused, and one that is applied can be written again.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte{6, 'k', 'e', 'y', 1, 'v', 7, 'o', 'l', 'd'})
 	f.Add([]byte{0, 0})

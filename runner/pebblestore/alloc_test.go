@@ -8,8 +8,8 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// TestAllocsDrain: what a message costs beyond its storage must not grow
-// with the batch.
+// TestAllocsDrain: the allocations of a message beyond its storage do not grow with the
+// batch.
 func TestAllocsDrain(t *testing.T) {
 	const batch = 500
 	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true})
@@ -53,8 +53,8 @@ func TestAllocsDrain(t *testing.T) {
 	}
 }
 
-// TestAllocsPost: a post alone allocates what a group of many does, for the group,
-// and nothing for its message.
+// TestAllocsPost: a single post allocates for its group what a group of many does, and
+// nothing for its message.
 func TestAllocsPost(t *testing.T) {
 	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true, MinFree: -1})
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestNoForeignTypes: nothing that runner or this package exports names a type of
-// another module.
+// TestNoForeignTypes: no export of runner or of this package names a type of another module.
 func TestNoForeignTypes(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{".", ".."} {
@@ -53,8 +52,8 @@ func TestNoForeignTypes(t *testing.T) {
 	}
 }
 
-// exports are the types of what a file exports: without bodies, without fields that
-// are not exported.
+// exports returns the types of a file's exports: without bodies, without fields that are not
+// exported.
 func exports(file *ast.File) (out []ast.Node) {
 	ast.FileExports(file)
 	for _, d := range file.Decls {
@@ -79,7 +78,7 @@ func exports(file *ast.File) (out []ast.Node) {
 	return out
 }
 
-// receiver is the name of the type that a method belongs to.
+// receiver returns the name of a method's type.
 func receiver(d *ast.FuncDecl) string {
 	name := ""
 	ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {

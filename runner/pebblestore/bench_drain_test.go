@@ -30,8 +30,8 @@ func fill(b *testing.B, r *runner.Runner, n int) {
 	}
 }
 
-// drained fills the inbox with n messages while the worker rests, and adds to
-// l how long the worker then takes until all are acknowledged durably.
+// drained fills the inbox with n messages while the worker is idle, and adds to l how long
+// the worker then takes until all are acknowledged durably.
 func drained(b *testing.B, r *runner.Runner, d *drain, n int, batched bool, l *load) {
 	b.Helper()
 	fill(b, r, n)
@@ -88,8 +88,8 @@ func ackFile(b *testing.B, file *logFile, n int) time.Duration {
 	return time.Since(start)
 }
 
-// BenchmarkDrainGrowth: what one message costs in a queue of 100,000, beside
-// what it costs in queues of 1,000. Wanted: growth ≤ 1.3.
+// BenchmarkDrainGrowth: the cost of a message in a queue of 100,000, relative to queues of
+// 1,000. Wanted: growth ≤ 1.3.
 func BenchmarkDrainGrowth(b *testing.B) {
 	const long, short = 100_000, 1_000
 	for _, mode := range modes[1:] {

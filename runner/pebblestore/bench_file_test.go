@@ -17,19 +17,18 @@ import (
 	"wamble/runner"
 )
 
-// logFile is the yardstick of the benchmarks: the least that a durable queue in a
-// plain file has to do. A message is encoded, as the frame that the runner stores, into
-// the group that is being filled; the group gets its length and checksum, is appended
-// and synced; then each producer is told the number of its message. Whoever waits while
-// a group is on its way to the disk is in the next group, as in the runner. What makes
-// the runner more than that it does in addition: rows that are found again by key,
-// leases, counts, room on the disk that is watched.
+// logFile is the baseline of the benchmarks: the least that a durable queue in a plain file
+// has to do. A message is encoded, as the frame that the runner stores, into the group that
+// is being filled; the group gets its length and checksum, is appended and synced; then each
+// producer gets the number of its message. Messages posted while a group is on its way to the
+// disk are in the next group, as in the runner. The runner does in addition: rows that are
+// found by key, leases, counts, checks of free space.
 type logFile struct {
 	f     *os.File
 	fsync bool
 	syncs atomic.Uint64 // groups written
-	acker *acker        // nil when nobody takes the messages
-	plain bool          // it takes what waits at once, whoever is about to post
+	acker *acker        // nil if no consumer takes the messages
+	plain bool          // it takes the waiting messages at once, without waiting for further producers
 	mu    sync.Mutex
 	ready sync.Cond
 	next  *fileGroup
@@ -39,10 +38,10 @@ type logFile struct {
 	ended chan struct{}
 }
 
-// fileGroup is a head of length and checksum, frames, and acknowledgements.
+// fileGroup is a header of length and checksum, frames, and acknowledgements.
 type fileGroup struct {
 	bytes   []byte
-	acks    []byte // to be written behind the frames
+	acks    []byte // to be written after the frames
 	first   uint64 // the number of its first message
 	frames  int
 	durable chan struct{}
@@ -159,13 +158,12 @@ func (l *logFile) recycle(g *fileGroup) {
 	l.mu.Unlock()
 }
 
-// ackLen is what the yardstick writes to acknowledge a message: as much as the
-// key of its row.
+// ackLen is the length of an acknowledgement of the baseline: that of a row's key.
 const ackLen = 17
 
-// acker is the consumer of the yardstick. It takes what is durable, as many at once as a
-// worker does, decodes each message, hands it to a handler that does nothing, and
-// appends an acknowledgement for each.
+// acker is the consumer of the baseline. It takes durable messages, as many at once as a
+// worker does, decodes each, passes it to a handler that does nothing, and appends an
+// acknowledgement for each.
 type acker struct {
 	l       *logFile
 	handle  func(*runner.Message) error
@@ -173,7 +171,7 @@ type acker struct {
 	ready   sync.Cond
 	waiting []*fileGroup
 	left    int           // until done is closed
-	done    chan struct{} // nil when nobody waits
+	done    chan struct{} // nil if no producer waits
 }
 
 func newAcker(b *testing.B, fsync bool) *acker {
@@ -191,8 +189,8 @@ func (a *acker) deliver(g *fileGroup) {
 	a.ready.Signal()
 }
 
-// take waits for groups and returns all that there are, at most 256 messages if the
-// first is no larger.
+// take waits for groups and returns all waiting ones, at most 256 messages if the first is no
+// larger.
 func (a *acker) take(groups []*fileGroup) []*fileGroup {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -218,7 +216,7 @@ func (a *acker) expect(n int) <-chan struct{} {
 	return a.done
 }
 
-// run ends with the benchmark's process: what it waits for comes no more.
+// run ends with the benchmark's process: no further groups come then.
 func (a *acker) run(b *testing.B) {
 	var acks []byte
 	var groups []*fileGroup
@@ -264,8 +262,8 @@ func (a *acker) handleAll(g *fileGroup, acks []byte) ([]byte, error) {
 	return acks, nil
 }
 
-// cpuTime is what this process has used, background work included. Unlike
-// elapsed time it does not depend on what else the machine does.
+// cpuTime returns the processor time of this process, background work included. Unlike
+// elapsed time it does not depend on other processes.
 func cpuTime(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -274,7 +272,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// load is what a number of producers did.
+// load has the results of a number of producers.
 type load struct {
 	took time.Duration
 	cpu  time.Duration
@@ -330,11 +328,11 @@ func serially(post func() error) func() error {
 	}
 }
 
-// rounds is how often yardstick and runner take turns in one benchmark, so that
-// a noisy neighbour disturbs both.
+// rounds is how often baseline and runner take turns in one benchmark, so that a noisy
+// neighbour disturbs both.
 const rounds = 40
 
-// contender is what takes part in a comparison.
+// contender is one side of a comparison.
 type contender struct {
 	post func() error
 	// expect returns a channel that is closed when n more messages are done;
@@ -357,8 +355,8 @@ func (c *contender) turn(b *testing.B, producers, n int) load {
 	return l
 }
 
-// compare posts b.N messages to each contender, in turns, and reports. The
-// first is the runner, the second its yardstick, the third the plain file.
+// compare posts b.N messages to each contender, in turns, and reports. The first is the
+// runner, the second its baseline, the third the plain file.
 func compare(b *testing.B, producers int, all [3]contender) {
 	var loads [3]load
 	var ratios [3][]float64
@@ -393,8 +391,8 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// report prints the runner's figures and their ratio to the file's: the median
-// of all rounds, because one stall of the disk outweighs the rest of a run.
+// report prints the runner's figures and their ratio to the file's: the median of all rounds,
+// because one stall of the disk outweighs the rest of a run.
 func report(b *testing.B, ours, theirs *load, ratios []float64) {
 	b.ReportMetric(ours.perSecond(), "msg/s")
 	b.ReportMetric(theirs.perSecond(), "file-msg/s")

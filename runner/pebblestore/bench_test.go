@@ -10,7 +10,7 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// mode is a way to be durable that the benchmarks compare.
+// mode is a durability mode that the benchmarks compare.
 type mode struct {
 	name     string
 	d        pebblestore.Durability
@@ -47,9 +47,9 @@ func BenchmarkEnqueue(b *testing.B) {
 	})
 }
 
-// BenchmarkSteady: the same with a worker beside them that decodes and handles every
-// message and syncs its acknowledgements. So does the consumer of the file, but
-// the plain one is only appended to. Wanted: the same ≥ 0.85.
+// BenchmarkSteady: BenchmarkEnqueue with a worker beside the producers that decodes and
+// handles every message and syncs its acknowledgements. So does the consumer of the file, but
+// the plain one is only appended to. Wanted: a ratio ≥ 0.85.
 func BenchmarkSteady(b *testing.B) {
 	eachMode(b, func(b *testing.B, m mode, producers int) {
 		var d drain
@@ -94,8 +94,8 @@ func (m mode) file(l *logFile) contender {
 	})
 }
 
-// plainFile is the file without any art: it is only appended to, and whoever
-// waits when a group is written is in the next one.
+// plainFile is the file in its simplest form: it is only appended to, and messages that wait
+// when a group is written are in the next one.
 func (m mode) plainFile(b *testing.B) contender { return m.file(newLogFile(b, m.fsync, true)) }
 
 func (m mode) contender(post func() error) contender {
@@ -105,7 +105,7 @@ func (m mode) contender(post func() error) contender {
 	return contender{post: post}
 }
 
-// reportGroups tells how many messages each commit held.
+// reportGroups reports how many messages each commit held.
 func reportGroups(b *testing.B, r *runner.Runner, l *logFile) {
 	b.ReportMetric(float64(b.N)/float64(r.Stats().Commits), "group")
 	b.ReportMetric(float64(b.N)/float64(l.syncs.Load()), "file-group")
@@ -119,7 +119,7 @@ type drain struct {
 	done   atomic.Pointer[chan struct{}]
 }
 
-// sink is told the counters after every tick, when its commit is durable.
+// sink gets the counters after every tick, when its commit is durable.
 func (d *drain) sink(_ uint64, m runner.Metrics) {
 	if m.Successes >= d.target.Load() {
 		if ch := d.done.Swap(nil); ch != nil {

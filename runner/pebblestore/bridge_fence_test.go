@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestBridgeBehindFence: a Pebble that fails while it takes over keeps nobody who
-// crosses the bridge, for whom Close waits; it keeps only its own goroutines.
+// TestBridgeBehindFence: a Pebble that fails while it takes over blocks no caller that
+// crosses the bridge, for which Close would wait; it blocks only its own goroutines.
 func TestBridgeBehindFence(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewMem()

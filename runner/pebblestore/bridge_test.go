@@ -18,7 +18,7 @@ import (
 )
 
 // succession is a world whose first process has made a bridge and was replaced, with
-// everything that the kernel had of it.
+// everything that the kernel had of its files.
 func succession(t *testing.T, s uint64) (*world, *vfs.MemFS) {
 	t.Helper()
 	x := newWorld(s)
@@ -49,8 +49,7 @@ func (x *world) steps(t *testing.T, n int) {
 	}
 }
 
-// bridge opens the world over its bridge. Pebble opens for writing when release is
-// called.
+// bridge opens the world over its bridge. Pebble opens for writing when release is called.
 func (x *world) bridge(fs vfs.FS) (_ *pebblestore.Storage, release func(), err error) {
 	storage := pebblestore.AtFS(fs, "/r", pebblestore.Options{Bridge: true})
 	held := make(chan struct{})
@@ -63,8 +62,8 @@ func (x *world) bridge(fs vfs.FS) (_ *pebblestore.Storage, release func(), err e
 	return storage, release, x.open(storage)
 }
 
-// TestBridge: what is committed to the bridge is read at once, by a look from outside,
-// and by Pebble when it has taken over. The next process has no bridge to find.
+// TestBridge: rows that are committed to the bridge are read at once, by an inspection from
+// outside, and by Pebble when it has taken over. The next process finds no bridge.
 func TestBridge(t *testing.T) {
 	t.Parallel()
 	x, fs := succession(t, prooftest.Seed(t))
@@ -119,8 +118,8 @@ func TestBridge(t *testing.T) {
 	x.check(t, x.r, x.acked)
 }
 
-// TestCrashOnBridge stops the file system at a random write of a process that began
-// with a bridge, keeps a random part of what was not synced, and looks at what is left.
+// TestCrashOnBridge stops the file system at a random write of a process that began with a
+// bridge, keeps a random part of the unsynced data, and checks the rest.
 func TestCrashOnBridge(t *testing.T) {
 	t.Parallel()
 	s := prooftest.Seed(t)
@@ -178,8 +177,8 @@ func crashOnBridge(t *testing.T, s uint64) {
 	x.check(t, r, acked)
 }
 
-// TestFaultOnBridge makes one write after the other fail in a process that began with
-// a bridge. Reopening finds all that was acknowledged.
+// TestFaultOnBridge makes one write after the other fail in a process that began with a
+// bridge. Reopening finds everything that was acknowledged.
 func TestFaultOnBridge(t *testing.T) {
 	t.Parallel()
 	s := prooftest.Seed(t)

@@ -21,9 +21,9 @@ import (
 	"wamble/runner/runnertest"
 )
 
-// world drives a runner at random and remembers what was acknowledged. Its inbox
-// has an ordered worker or two that compete, with a handler or a batch handler;
-// others change what the handlers have read.
+// world drives a runner at random and records what was acknowledged. Its inbox has an ordered
+// worker or two that compete, with a handler or a batch handler; other requests change what
+// the handlers have read.
 type world struct {
 	rng     *rand.Rand
 	clock   *runnertest.Clock
@@ -71,7 +71,7 @@ func (x *world) open(s runner.Storage) error {
 	return nil
 }
 
-// handle completes most messages: state and outbox tell that it did.
+// handle completes most messages: state and outbox record that.
 func (x *world) handle(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
 	switch x.rng.IntN(8) {
 	case 0:
@@ -108,7 +108,7 @@ func (x *world) handleBatch(ctx context.Context, b *runner.Batched) error {
 	return nil
 }
 
-// disturb reads in tx what somebody else changes then, so that its commit meets a
+// disturb reads in tx a value that another request changes then, so that its commit meets a
 // conflict.
 func (x *world) disturb(ctx context.Context, tx *runner.Tx) error {
 	key := []byte("disturbed")
@@ -147,7 +147,7 @@ func (x *world) ack(ids ...string) {
 	}
 }
 
-// step does one random thing and returns its error.
+// step takes one random step and returns its error.
 func (x *world) step(ctx context.Context) error {
 	x.clock.Advance(1e6)
 	switch x.rng.IntN(10) {
@@ -221,8 +221,8 @@ func (x *world) group() error {
 	return err
 }
 
-// check looks at a recovered runner: everything acknowledged is in exactly one
-// place, nothing is half applied, counts are true, and it can all be finished.
+// check checks a recovered runner: everything acknowledged is in exactly one place, nothing
+// is half applied, counts are true, and all work can be finished.
 func (x *world) check(t *testing.T, r *runner.Runner, acked map[string]bool) {
 	t.Helper()
 	places := whereabouts(t, r)
@@ -354,8 +354,8 @@ func whereabouts(t *testing.T, r *runner.Runner) map[string]int {
 	return places
 }
 
-// TestCrash stops the file system at random writes or syncs of random runs, ten of
-// each run, keeps a random part of what was not synced, and looks at what is left.
+// TestCrash stops the file system at random writes or syncs of random runs, ten of each run,
+// keeps a random part of the unsynced data, and checks the rest.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	s := prooftest.Seed(t)
@@ -369,18 +369,18 @@ func TestCrash(t *testing.T) {
 	t.Logf("measured: %d crash points", runs*crashPoints)
 }
 
-// crashPoints is how many crashes of one run are looked at.
+// crashPoints is how many crashes of one run are checked.
 const crashPoints = 10
 
-// crash is what a crash left of a run, and what was acknowledged before it.
+// crash is the state after a crash, and what was acknowledged before it.
 type crash struct {
 	point int64
 	fs    *vfs.MemFS
 	acked map[string]bool
 }
 
-// counts reports whether something may go wrong at an operation: at each write,
-// but of the zeros ahead of a log only at some.
+// counts reports whether a fault may be injected at an operation: at each write, but of the
+// zeros ahead of a log only at some.
 func counts(op errorfs.Op) bool {
 	return op.Kind.ReadOrWrite() == errorfs.OpIsWrite && (op.Kind != errorfs.OpFileWriteAt || op.Offset%(128<<10) == 0)
 }

@@ -56,8 +56,8 @@ func TestDurability(t *testing.T) {
 	}
 }
 
-// TestWriteSurvivesKill: what the kernel has is kept when the process dies,
-// though nothing was synced.
+// TestWriteSurvivesKill: data that the kernel has are kept when the process is killed, though
+// nothing was synced.
 func TestWriteSurvivesKill(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewCrashableMem()
@@ -75,7 +75,7 @@ func TestWriteSurvivesKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A kill keeps all of the page cache: 100 % of what was not synced.
+	// A kill keeps all of the page cache: 100 % of the unsynced data.
 	after := open(fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: newRand(1)}))
 	defer after.Close()
 	if got := after.Stats().Inboxes[0].Depth; got != 50 {

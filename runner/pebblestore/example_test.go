@@ -11,8 +11,8 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// A runner on disk takes two lines: where it lives, and open it. What was posted
-// is there when it is opened again.
+// A runner on disk takes two lines: choose its directory, and open it. Posted messages are
+// there when it is opened again.
 func Example() {
 	dir, err := os.MkdirTemp("", "shop")
 	if err != nil {

@@ -51,8 +51,8 @@ func TestWriteErrorEverySpelling(t *testing.T) {
 	}
 }
 
-// TestCheckpointFails: a checkpoint that cannot be written leaves the journal
-// alone, whatever the name of its directory begins with.
+// TestCheckpointFails: a checkpoint that cannot be written does not touch the journal,
+// whatever the name of its directory begins with.
 func TestCheckpointFails(t *testing.T) {
 	for _, name := range []string{"journal.bak", "journal/bak", "elsewhere"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -78,10 +78,10 @@ func TestCheckpointFails(t *testing.T) {
 	}
 }
 
-// TestOpenOnFullDisk: the disk is full from a single write of an opening on, which
-// fails then; with room again the next one succeeds in the same process, and
-// everything is there. Each storage is new, so that no compaction runs beside an
-// opening that fails: Pebble closes its cache under it, and may panic.
+// TestOpenOnFullDisk: the disk is full from a single write of an opening on, which then
+// fails; with free space again the next one succeeds in the same process, and everything is
+// there. Each storage is new, so that no compaction runs beside an opening that fails: Pebble
+// closes its cache under it, and may panic.
 func TestOpenOnFullDisk(t *testing.T) {
 	t.Parallel()
 	points, every := 0, prooftest.Sized[int64](12, 3, 1)

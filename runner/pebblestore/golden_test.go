@@ -8,8 +8,8 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// TestGoldenDirectory opens a directory as the first version left it, with rows
-// of most kinds in a table and in the log: it holds what was put into it.
+// TestGoldenDirectory opens a directory of the first version, with rows of most kinds in a
+// table and in the log: it has all of them.
 func TestGoldenDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -47,7 +47,7 @@ func stoppedRunner(t *testing.T) (dir string, journal runner.JournalID) {
 	return dir, journal
 }
 
-// contents is every file of a directory with its bytes.
+// contents returns every file of a directory with its bytes.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -138,8 +138,8 @@ func TestReadOnlyRefuses(t *testing.T) {
 	}
 }
 
-// TestRestoreOffline restores into a directory that does not exist, into one that
-// is in use by nobody, and into one that is broken.
+// TestRestoreOffline restores into a directory that does not exist, into an unused one, and
+// into one that is broken.
 func TestRestoreOffline(t *testing.T) {
 	t.Parallel()
 	dir, journal := stoppedRunner(t)

@@ -8,8 +8,8 @@ import (
 	"wamble/runner"
 )
 
-// killFound is what one look at the directory found: how often each message
-// is in each place.
+// killFound is the result of one inspection of the directory: how often each message is in
+// each place.
 type killFound struct {
 	inbox map[uint64]map[string]int
 	timer map[string]int
@@ -17,7 +17,7 @@ type killFound struct {
 	get   func(key string) uint64
 }
 
-// check compares the directory with what is known.
+// check compares the directory with the harness's records.
 func (h *killHarness) check(r *runner.Runner) {
 	h.t.Helper()
 	s := r.Stats()
@@ -96,7 +96,7 @@ func (h *killHarness) id(frame []byte) string {
 	return string(m.ID)
 }
 
-// emitted reads what has come to the outbox since the last look.
+// emitted reads the new rows of the outbox.
 func (h *killHarness) emitted(r *runner.Runner, s *runner.Stats) {
 	h.t.Helper()
 	rows, err := r.Outbox(h.outbox, math.MaxInt)
@@ -160,9 +160,9 @@ func (h *killHarness) checkCounters(f *killFound) {
 	}
 }
 
-// checkMessage: a message is in its inbox, in the dead letters or done, once for each
-// time that it was posted, and done once at most; when it is done all its effects are
-// there, each in one place, else none.
+// checkMessage: a message is in its inbox, in the dead letters or done, once for each time
+// that it was posted, and done once at most; when it is done all its effects are there, each
+// in one place, else none.
 func (h *killHarness) checkMessage(f *killFound, id string, k *killed) {
 	h.t.Helper()
 	k.done = map[string]int{"one": int(f.get("one/" + id))}

@@ -15,8 +15,8 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// killDir in the environment makes this test binary the process that
-// TestKill kills: it works in that directory until it dies.
+// killDir in the environment makes this test binary the process that TestKill kills: it works
+// in that directory until it is killed.
 const (
 	killDir   = "WAMBLE_KILL_DIR"
 	killMode  = "WAMBLE_KILL_DURABILITY"
@@ -45,8 +45,8 @@ const (
 	stageLog   = 11 // an ordered worker with batches
 )
 
-// killStages are the stages behind stageOne: the inbox, which messages come there
-// from which stage, and under which name the handlers count what they did.
+// killStages are the stages after stageOne: the inbox, which messages come there from which
+// stage, and the name under which the handlers count.
 var killStages = []struct {
 	inbox uint64
 	name  string
@@ -59,8 +59,8 @@ var killStages = []struct {
 	{stageLog, "log", "order", 2},
 }
 
-// liveUntilKilled posts and handles messages for ever. Whatever was
-// acknowledged to it, it writes to descriptor 3 afterwards, a line each:
+// liveUntilKilled posts and handles messages for ever. It writes each acknowledgement that it
+// got to descriptor 3, a line each:
 //
 //	p ID SEQ   message ID was posted as row SEQ
 //	u N        the counter "updates" was set to N
@@ -165,7 +165,7 @@ func readCounter(tx *runner.Tx, key string) (uint64, error) {
 	return binary.BigEndian.Uint64(b), nil
 }
 
-// killPolicy lets no message die because of kills or conflicts.
+// killPolicy lets no message become a dead letter because of kills or conflicts.
 var killPolicy = runner.Policy{RetryBudget: 1000, LeaseTTL: time.Minute, RetryDelay: 2 * time.Millisecond, RetryDelayMax: 20 * time.Millisecond}
 
 // startWorkers starts the workers of both processes: of the one that is killed,
@@ -233,7 +233,7 @@ func handleOne(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 	return nil
 }
 
-// bumpBoth counts what a stage did, in all and of one message.
+// bumpBoth counts a run of a stage, in all and for one message.
 func bumpBoth(tx *runner.Tx, stage string, d *runner.Delivery) error {
 	if _, err := bump(tx, stage); err != nil {
 		return err
@@ -242,7 +242,7 @@ func bumpBoth(tx *runner.Tx, stage string, d *runner.Delivery) error {
 	return err
 }
 
-// handleTwo reads, beside its own, a counter that others change all the time.
+// handleTwo reads, besides its own, a counter that other handlers change all the time.
 func handleTwo(_ context.Context, b *runner.Batched) error {
 	if len(b.Deliveries)%4 == 0 {
 		if _, err := readCounter(b.Tx, "updates"); err != nil {
@@ -285,7 +285,7 @@ func handleLog(_ context.Context, b *runner.Batched) error {
 			return err
 		}
 	}
-	_, err := readCounter(b.Tx, "timer") // which somebody else changes now and then
+	_, err := readCounter(b.Tx, "timer") // which another request changes now and then
 	return err
 }
 

@@ -76,9 +76,9 @@ func postQueues(dir, life string) error {
 	}
 }
 
-// TestKillQueues kills a process with a named queue and a schedule again and again: the
-// history knows every job that was acknowledged, a unique job that is done was run
-// once, and the schedule is there once.
+// TestKillQueues kills a process with a named queue and a schedule repeatedly: the history
+// has every job that was acknowledged, a unique job that is done was run once, and the
+// schedule exists once.
 func TestKillQueues(t *testing.T) {
 	t.Parallel()
 	seed := prooftest.Seed(t)
@@ -136,7 +136,7 @@ func killedAfter(t *testing.T, dir string, life, after int) (acked []string) {
 	return acked
 }
 
-// checkJobs compares the history of each job with what it did.
+// checkJobs compares the history of each job with its effects.
 func checkJobs(t *testing.T, r *runner.Runner, acked []string, all bool) {
 	t.Helper()
 	if s := r.Schedules(); len(s) != 1 || s[0].Name != "beat" || s[0].Queue != "jobs" {

@@ -22,14 +22,14 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// killsBetween is after how many deaths everything is let finish.
+// killsBetween is the number of kills after which all work is finished.
 const killsBetween = 20
 
-// TestKill kills a process that posts and handles messages, with signal 9 at
-// random points, again and again over the same directory. After each death it
-// looks, without recovering, and now and then, and after the last, it lets everything finish:
-// nothing that was acknowledged is lost, every effect has happened once, and what is
-// ordered in order. Workers compete, handle batches, are ordered, and meet conflicts.
+// TestKill kills a process that posts and handles messages, with signal 9 at random points,
+// repeatedly over the same directory. After each kill it inspects the directory, without
+// recovering, and now and then, and after the last, it finishes all work: nothing that was
+// acknowledged is lost, every effect has happened once, and ordered effects in order. Workers
+// compete, handle batches, are ordered, and meet conflicts.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	kills := prooftest.Sized(2, 25, 500)
@@ -50,7 +50,7 @@ func TestKill(t *testing.T) {
 				h.live()
 				h.look()
 				if round%killsBetween == killsBetween-1 {
-					h.finish() // a look takes as long as there is work left
+					h.finish() // an inspection takes as long as work is left
 					t.Logf("after %d deaths everything was finished: %d messages", round+1, h.acked)
 				}
 			}
@@ -64,8 +64,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killHarness is what is known of the directory: what the killed processes
-// wrote down, and what was found after each death.
+// killHarness has what is known of the directory: the records of the killed processes, and
+// the findings after each kill.
 type killHarness struct {
 	t       *testing.T
 	dir     string
@@ -80,11 +80,11 @@ type killHarness struct {
 	journal runner.JournalID
 	epoch   uint32
 	dead    int
-	// conflicts counts the lives in which a worker met one.
+	// conflicts counts the processes in which a worker met one.
 	conflicts int
 }
 
-// killed is what is known of one message.
+// killed has what is known of one message.
 type killed struct {
 	n       int
 	acked   bool
@@ -93,8 +93,8 @@ type killed struct {
 	done    map[string]int // how often, by stage
 }
 
-// live runs the process until it is killed: after some acknowledgements, or
-// one time in five, not the first, after a moment, whatever it is doing then.
+// live runs the process until it is killed: after some acknowledgements, or one time in five,
+// not the first, after a random moment.
 func (h *killHarness) live() {
 	h.t.Helper()
 	runUntilKilled(h.t, h.round, func(acks io.Reader, kill func()) {
@@ -108,8 +108,8 @@ func (h *killHarness) live() {
 	}, killDir+"="+h.dir, fmt.Sprintf("%s=%d", killMode, h.mode))
 }
 
-// runUntilKilled runs this test binary as the process that env says, and lets read have
-// what it writes to descriptor 3, and kill it.
+// runUntilKilled runs this test binary in the mode of env; read gets what it writes to
+// descriptor 3, and kills it.
 func runUntilKilled(t *testing.T, round int, read func(acks io.Reader, kill func()), env ...string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
@@ -134,7 +134,7 @@ func runUntilKilled(t *testing.T, round int, read func(acks io.Reader, kill func
 	}
 }
 
-// read notes what is acknowledged, and kills after that many lines.
+// read records the acknowledgements, and kills after that many lines.
 func (h *killHarness) read(acks io.Reader, after int, kill func()) {
 	h.t.Helper()
 	lines := bufio.NewScanner(acks)
@@ -189,7 +189,7 @@ func (h *killHarness) posted(id, seq string) {
 	}
 }
 
-// look opens the directory as the death left it and checks what is in it.
+// look opens the directory as the kill left it and checks its content.
 func (h *killHarness) look() {
 	h.t.Helper()
 	r, err := runner.OpenReadOnly(pebblestore.At(h.dir, pebblestore.Options{}), runner.Options{})
@@ -207,7 +207,7 @@ func (h *killHarness) look() {
 	}
 }
 
-// finish lets the workers end all work and looks for the last time.
+// finish lets the workers end all work and checks for the last time.
 func (h *killHarness) finish() {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
@@ -235,8 +235,8 @@ func (h *killHarness) finish() {
 			h.t.Fatalf("work is left: %+v", r.Stats())
 		}
 	}
-	// Counts change before the commit that makes them true: it is over when
-	// the workers are.
+	// Counts change before the commit that makes them true: it is over when the workers have
+	// stopped.
 	for _, w := range workers {
 		w.Stop()
 		if err := w.Join(); err != nil {

@@ -19,8 +19,8 @@ func (readOnly) Lock(name string) (io.Closer, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EROFS}
 }
 
-// TestReadOnlyDisk: a directory that cannot be locked because nothing can be written
-// there is not said to be in use.
+// TestReadOnlyDisk: the error for a directory that cannot be locked because it is read-only
+// is not that it is in use.
 func TestReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	s := At(t.TempDir(), Options{})

@@ -30,7 +30,7 @@ func sizeOf(t *testing.T, f vfs.File) int64 {
 	return info.Size()
 }
 
-// TestLogAhead: a log has blocks for what follows, and holds what was written.
+// TestLogAhead: a log has blocks allocated ahead, and holds what was written.
 func TestLogAhead(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewMem()
@@ -47,7 +47,7 @@ func TestLogAhead(t *testing.T) {
 	grown, last := 0, int64(0)
 	for i := range 400 {
 		record := bytes.Repeat([]byte{byte(i + 1)}, 1+i*17%9000)
-		want = append(want, record...) // first: whoever writes may change what it is given
+		want = append(want, record...) // first: the writer may change the record
 		if n, err := log.Write(record); n != len(record) || err != nil {
 			t.Fatalf("wrote %d of %d: %v", n, len(record), err)
 		}
@@ -102,7 +102,7 @@ func TestLogReused(t *testing.T) {
 	}
 }
 
-// TestLogWithoutRoom: what cannot be written ahead is not missed.
+// TestLogWithoutRoom: a log that cannot be allocated ahead works all the same.
 func TestLogWithoutRoom(t *testing.T) {
 	t.Parallel()
 	file, err := vfs.NewMem().Create("000001.log", vfs.WriteCategoryUnspecified)
@@ -181,8 +181,8 @@ func (d *rotateDir) Sync() error {
 	return d.File.Sync()
 }
 
-// TestEmptyLogsKeepsLogs: a log that appears while others are looked for to be emptied
-// is not in Pebble's count yet. The one before it holds what is not flushed.
+// TestEmptyLogsKeepsLogs: a log that appears while others are looked for to be emptied is not
+// in Pebble's count yet. The one before it holds unflushed rows.
 func TestEmptyLogsKeepsLogs(t *testing.T) {
 	t.Parallel()
 	fs := &rotateFS{FS: vfs.NewMem()}

@@ -11,8 +11,8 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// TestLogCutShort: a log that is shorter than what was acknowledged, be it the first one
-// of a journal, is told at the next opening, and one that is whole is not.
+// TestLogCutShort: a log that is shorter than what was acknowledged, also the first one of a
+// journal, is reported at the next opening, and one that is whole is not.
 func TestLogCutShort(t *testing.T) {
 	t.Parallel()
 	t.Run("the first log", func(t *testing.T) { testLogCutShort(t, false) })

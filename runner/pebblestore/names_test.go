@@ -15,10 +15,10 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// TestCrashWhileOpening loses power at every single write, sync, rename and
-// removal of an opening (make test: at one of six), with more or less of what was not synced. Everything
-// that was acknowledged is there afterwards, and what is posted when the next
-// one is open survives it too.
+// TestCrashWhileOpening loses power at every single write, sync, rename and removal of an
+// opening (make test: at one of six), with more or less of the unsynced data. Everything that
+// was acknowledged is there afterwards, and messages posted at the next opening survive it
+// too.
 func TestCrashWhileOpening(t *testing.T) {
 	t.Parallel()
 	open := func(fs vfs.FS) *runner.Runner {
@@ -86,10 +86,9 @@ func TestCrashWhileOpening(t *testing.T) {
 	}
 }
 
-// TestOpeningSyncs: whoever opens a journal waits for its directory only beside
-// a file, never for the directory alone but before the log and at the end. Beside it Pebble may
-// remove what is obsolete, which syncs the directory as well: so the best of some
-// openings counts.
+// TestOpeningSyncs: an opening waits for the journal's directory only beside a file, never
+// for the directory alone except before the log and at the end. Beside it Pebble may remove
+// obsolete files, which syncs the directory as well: so the best of some openings counts.
 func TestOpeningSyncs(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -21,10 +21,9 @@ const (
 	orders = 256
 )
 
-// TestPipeline sends orders through four workers, each of which counts what it
-// saw in shared state and passes it on, with readers beside them. Every stage
-// must count every order once. It is what the original's database gate was
-// for; here nothing is locked but what the committer locks.
+// TestPipeline sends orders through four workers, each of which counts what it saw in shared
+// state and passes it on, with readers beside them. Every stage must count every order once.
+// The original needs its database gate for this; here only the committer locks.
 func TestPipeline(t *testing.T) {
 	t.Parallel()
 	var target atomic.Uint64
@@ -109,7 +108,7 @@ func pipelineStage(stage int) runner.Handler {
 		if err := tx.Put(stageKey(stage), binary.LittleEndian.AppendUint64(nil, n+1)); err != nil {
 			return err
 		}
-		// A key that all stages write makes them meet in conflicts.
+		// All stages write one key, which causes conflicts.
 		if n%64 == 0 {
 			if _, err := tx.Get([]byte("shared")); err != nil && !errors.Is(err, runner.ErrNotFound) {
 				return err
@@ -141,8 +140,8 @@ func counted(t *testing.T, r *runner.Runner, stage int) (n uint64) {
 	return n
 }
 
-// readers look at state and listings until the returned function is called. In
-// every picture an order is counted by a stage only after the one before it.
+// readers read state and listings until the returned function is called. In every snapshot an
+// order is counted by a stage only after the one before it.
 func readers(t *testing.T, r *runner.Runner, n int) (stop func()) {
 	quit := make(chan struct{})
 	var wg sync.WaitGroup

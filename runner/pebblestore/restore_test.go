@@ -23,15 +23,15 @@ func openAt(t *testing.T, fs vfs.FS) *runner.Runner {
 	return r
 }
 
-// dying is a storage whose process dies before it is opened.
+// dying is a storage whose process crashes before it is opened.
 type dying struct{ *pebblestore.Storage }
 
 var errDied = errors.New("died")
 
 func (dying) Open(func(error)) (runner.Backend, error) { return nil, errDied }
 
-// TestRestoreInterrupted: a process that dies within a restore leaves the old
-// content or the new, and the new never under the old journal id.
+// TestRestoreInterrupted: a process that crashes within a restore leaves the old content or
+// the new, and the new never under the old journal id.
 func TestRestoreInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -48,7 +48,7 @@ func TestRestoreInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// It dies between the two renames: the old content comes back.
+	// A crash between the two renames: the old content comes back.
 	if err := fs.Rename("/a/r", "/a/r.replaced"); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestRestoreInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// It dies after them and before the new id was made.
+	// A crash after them and before the new id was made.
 	at := pebblestore.AtFS(fs, "/a/r", pebblestore.Options{})
 	if err := runner.Restore(dying{at}, "/a/copy", runner.Options{}); !errors.Is(err, errDied) {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestRestoreInterrupted(t *testing.T) {
 	}
 }
 
-// TestWatermarkOnDisk: the free space of a real file system is seen.
+// TestWatermarkOnDisk: the free space of a real file system is read.
 func TestWatermarkOnDisk(t *testing.T) {
 	t.Parallel()
 	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{}), runner.Options{Create: true, MinFree: 1 << 62})
@@ -103,8 +103,8 @@ func passOn(workers uint64, hops int, arrived func()) runner.Handler {
 	}
 }
 
-// TestManyWorkers: dozens of workers, posters and readers at once, without a
-// gate; workers pass messages around and every one arrives.
+// TestManyWorkers: dozens of workers, posters and readers at once, without a gate; workers
+// pass messages on and every one arrives.
 func TestManyWorkers(t *testing.T) {
 	t.Parallel()
 	const workers, each, hops = 32, 20, 3
@@ -161,9 +161,9 @@ func TestManyWorkers(t *testing.T) {
 	}
 }
 
-// TestRestoreInterruptedThenFailed: a process dies between the two renames of a
-// restore, the next restore fails, and another process had looked meanwhile: the
-// old content is still there, however the directory is spelled.
+// TestRestoreInterruptedThenFailed: a process crashes between the two renames of a restore,
+// the next restore fails, and another process had opened it meanwhile: the old content is
+// still there, however the directory is spelled.
 func TestRestoreInterruptedThenFailed(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"/a/r", "/a/r/", "/a//r"} {

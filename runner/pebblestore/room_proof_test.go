@@ -17,7 +17,7 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// drainSome takes messages away, until there are none or after some rounds.
+// drainSome handles messages, until none is left or after some rounds.
 func drainSome(t *testing.T, r *runner.Runner, rounds int) {
 	t.Helper()
 	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
@@ -34,7 +34,7 @@ func drainSome(t *testing.T, r *runner.Runner, rounds int) {
 	}
 }
 
-// await looks until ok holds, and fails the test after three minutes.
+// await waits until ok holds, and fails the test after three minutes.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
@@ -44,9 +44,8 @@ func await(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestSmallDisk: a journal takes about what it holds; on a small disk it refuses
-// before the disk is full, never fails, and goes on by itself when its messages were
-// taken away.
+// TestSmallDisk: a journal uses about the space of its content; on a small disk it refuses
+// before the disk is full, never fails, and recovers by itself when its messages are handled.
 func TestSmallDisk(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	const mb = 1 << 20
@@ -80,8 +79,8 @@ func TestSmallDisk(t *testing.T) {
 	}
 }
 
-// TestFlushHasRoom: however late a flush begins, and however many memtables wait for
-// it, the disk has room for it.
+// TestFlushHasRoom: however late a flush begins, and however many memtables wait for it, the
+// disk has space for it.
 func TestFlushHasRoom(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	const mb = 1 << 20
@@ -102,9 +101,9 @@ func TestFlushHasRoom(t *testing.T) {
 	}
 }
 
-// TestSmallDiskSeeds: a small disk whose tables are written now fast, now slowly, now
-// not at all for a while never brings a journal to rest: posts, refusals, drains and
-// compactions in any order, and when all messages are taken away it goes on by itself.
+// TestSmallDiskSeeds: a small disk whose tables are written fast, slowly, or not at all for a
+// while never stops a journal for good: posts, refusals, drains and compactions in any order,
+// and when all messages are taken away it recovers by itself.
 func TestSmallDiskSeeds(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	for range prooftest.Sized(1, 20, 1000) {

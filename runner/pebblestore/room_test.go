@@ -19,7 +19,7 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// smallFS is a file system in memory with an end: files take their length, or what
+// smallFS is a file system in memory with a bounded size: files take their length, or what
 // was preallocated for them.
 type smallFS struct {
 	vfs.FS
@@ -27,7 +27,7 @@ type smallFS struct {
 	all  int64 // bytes
 	used int64
 	got  map[string]int64 // by name
-	slow func() error     // is asked before a table is written; nil: there is no such
+	slow func() error     // is called before a table is written; may be nil
 }
 
 func newSmallFS(size int64) *smallFS {
@@ -52,7 +52,7 @@ func (s *smallFS) tables() (sum int64) {
 	return sum
 }
 
-// move gives what old has to name, or back if name is "".
+// move transfers the space of old to name, or frees it if name is "".
 func (s *smallFS) move(old, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ type smallFile struct {
 	end  int64
 }
 
-// reach takes room for the file up to end.
+// reach takes space for the file up to end.
 func (f *smallFile) reach(end int64) error {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
@@ -152,8 +152,8 @@ func postMany(t *testing.T, r *runner.Runner, most int) (posted int, err error) 
 	return posted, err
 }
 
-// TestDiskFullThenRoom: without a watermark the disk fills to its end. The runner
-// fails, is opened again as soon as there is room, and has everything.
+// TestDiskFullThenRoom: without a watermark the disk fills to its end. The runner fails, is
+// reopened as soon as space is free, and has everything.
 func TestDiskFullThenRoom(t *testing.T) {
 	t.Parallel()
 	const mb = 1 << 20
@@ -188,8 +188,8 @@ func TestDiskFullThenRoom(t *testing.T) {
 	}
 }
 
-// TestFlushTakesWhatIsOwed: tables take no more than was kept free for them, whatever
-// the rows are like.
+// TestFlushTakesWhatIsOwed: tables take no more than was reserved for them, for all kinds of
+// rows.
 func TestFlushTakesWhatIsOwed(t *testing.T) {
 	t.Parallel()
 	random := prooftest.Random(t)
@@ -230,8 +230,8 @@ func TestFlushTakesWhatIsOwed(t *testing.T) {
 	}
 }
 
-// TestCloseOnFullDisk: commits wait while tables find no room. Close ends with an
-// error all the same, and everything that was acknowledged is there afterwards.
+// TestCloseOnFullDisk: commits wait while tables find no space. Close ends with an error all
+// the same, and everything that was acknowledged is there afterwards.
 func TestCloseOnFullDisk(t *testing.T) {
 	t.Parallel()
 	const mb = 1 << 20
@@ -262,7 +262,7 @@ func TestCloseOnFullDisk(t *testing.T) {
 			posted <- struct{}{}
 		}
 	}()
-	// Two memtables of 1 MB have no place for more.
+	// Two memtables of 1 MB have no space for more.
 	select {
 	case <-stalled:
 	case err := <-stopped:

@@ -13,9 +13,9 @@ import (
 	"wamble/runner/pebblestore"
 )
 
-// TestSalvage: a bit that is flipped inside a log, be it the first one of a journal, is
-// told as damage, the old journal stays as it is, and a new one has everything that was
-// committed before.
+// TestSalvage: a flipped bit inside a log, also the first one of a journal, is reported as
+// damage, the old journal stays as it is, and a new one has everything that was committed
+// before.
 func TestSalvage(t *testing.T) {
 	t.Parallel()
 	t.Run("the first log", func(t *testing.T) { testSalvage(t, false) })
@@ -46,7 +46,7 @@ func testSalvage(t *testing.T, later bool) {
 		}
 	}
 	post(400)
-	// A process that dies leaves the log as it is: a copy is made of the open journal.
+	// A crashed process leaves the log as it is: a copy is made of the open journal.
 	crashed := filepath.Join(dir, "crashed")
 	if err := os.CopyFS(crashed, os.DirFS(old)); err != nil {
 		t.Fatal(err)

@@ -26,11 +26,11 @@ const (
 	soakDisk      = 512 << 20 // bytes that the directory may have at most
 )
 
-// TestSoak runs producers, a worker with every kind of effect, a drain of the
-// outbox and a reader for five minutes (WAMBLE_SOAK=1, else 20 seconds).
-// The speed of every fifth is printed; that it does not decay is for people to
-// see. Asserted is that every message took effect once, that the numbers add
-// up, and that the directory stays small however much passes through it.
+// TestSoak runs producers, a worker with every kind of effect, a drain of the outbox and a
+// reader for five minutes (WAMBLE_SOAK=1, else 20 seconds). The speed of every fifth is
+// printed; that it does not decay is for people to see. Asserted is that every message took
+// effect once, that the numbers add up, and that the directory stays small however much
+// passes through it.
 func TestSoak(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	length := prooftest.Sized(0, 20*time.Second, 5*time.Minute)
@@ -47,7 +47,7 @@ func TestSoak(t *testing.T) {
 		producers.Go(func() { s.produce(ctx, p) })
 	}
 	producers.Wait()
-	// All room given back means that all messages are done with.
+	// All space given back means that all messages are settled.
 	for range soakWaiting {
 		s.room <- struct{}{}
 	}
@@ -66,7 +66,7 @@ type soak struct {
 	room    chan struct{}
 	posted  atomic.Uint64
 	eighths atomic.Uint64 // of these, the ones that are emitted
-	doomed  atomic.Uint64 // of these, the ones that die
+	doomed  atomic.Uint64 // of these, the ones that become dead letters
 	done    uint64        // worker's goroutine
 	passed  atomic.Uint64
 	emitted atomic.Uint64
@@ -89,7 +89,7 @@ func (s *soak) open() {
 	}
 }
 
-// progress gives room back for what is done with durably.
+// progress frees the space of settled messages whose commit is durable.
 func (s *soak) progress(_ uint64, m runner.Metrics) {
 	for now := m.Successes + m.DeadLetters; s.done < now; s.done++ {
 		<-s.room
@@ -154,8 +154,8 @@ func (s *soak) drainOutbox(ctx context.Context) {
 	}
 }
 
-// watch prints the speed of every fifth, reads beside the work, and remembers
-// the largest size of the directory.
+// watch prints the speed of every fifth, reads beside the work, and records the largest size
+// of the directory.
 func (s *soak) watch(ctx context.Context, fifth time.Duration) {
 	report, look := time.NewTicker(fifth), time.NewTicker(fifth/20)
 	defer report.Stop()

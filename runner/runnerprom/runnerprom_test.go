@@ -51,8 +51,8 @@ func value(m *dto.Metric) float64 {
 	return float64(m.Histogram.GetSampleCount())
 }
 
-// TestCollector: a queue with one message done, one that waits for a retry, one
-// dead letter and one that nobody has looked at.
+// TestCollector: a queue with one finished message, one that waits for a retry, one dead
+// letter and one that was never claimed.
 func TestCollector(t *testing.T) {
 	clock := runnertest.NewClock(1000)
 	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1, Now: clock.Now, Sleep: clock.Sleep})
@@ -126,7 +126,7 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestNames: names follow the rules of Prometheus, and every metric says what it is.
+// TestNames: names follow the rules of Prometheus, and every metric has a description.
 func TestNames(t *testing.T) {
 	r, err := runner.Open(memstore.New(), runner.Options{Create: true, MinFree: -1})
 	if err != nil {

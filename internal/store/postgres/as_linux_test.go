@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDialAs: who listens at a unix socket sees the user whom root connects as, and all
-// else is done as root. Without being root one can only connect as oneself.
+// TestDialAs: the server at a unix socket sees the user whom root connects as, and all else
+// is done as root. Other users can only connect as themselves.
 func TestDialAs(t *testing.T) {
 	dir, err := os.MkdirTemp("", "wamble-as-")
 	if err != nil {

@@ -106,7 +106,7 @@ func times(flat []any, width, i int) []*time.Time {
 	})
 }
 
-// BenchmarkGrowth measures what a move costs this process and the server while the
+// BenchmarkGrowth measures the cost of a move for this process and the server while the
 // tables grow.
 func BenchmarkGrowth(b *testing.B) {
 	cluster := pgtest.Start(b, true)
@@ -118,8 +118,8 @@ func BenchmarkGrowth(b *testing.B) {
 	}, func() time.Duration { return cpuTime(postmaster) })
 }
 
-// cpuTime is what this process and the children of a server have used of the
-// processors, as far as the system tells (Linux does).
+// cpuTime returns the processor time of this process and of a server's children, as far as
+// the system counts it (Linux does).
 func cpuTime(postmaster int) (used time.Duration) {
 	own := os.Getpid()
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")

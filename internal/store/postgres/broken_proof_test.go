@@ -12,15 +12,15 @@ import (
 	"wamble/internal/store/storetest"
 )
 
-// TestBrokenServer crashes a server of its own under a store, again and again.
+// TestBrokenServer crashes a server of its own under a store repeatedly.
 func TestBrokenServer(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	cluster := pgtest.Start(t, true)
 	testRestart(t, cluster)
 }
 
-// testRestart crashes the server again and again while a worker applies
-// batches, and finds every move exactly once.
+// testRestart crashes the server repeatedly while a worker applies batches, and finds every
+// move exactly once.
 func testRestart(t *testing.T, cluster *pgtest.Cluster) {
 	s := open(t, cluster.Migrated(t))
 	rng := prooftest.Random(t)

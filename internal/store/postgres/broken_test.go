@@ -45,9 +45,8 @@ func TestServerAway(t *testing.T) {
 	t.Run("read-only after failover", func(t *testing.T) { testReadOnly(t, cluster) })
 }
 
-// TestFailover: the first write that a connection refuses because its server is no
-// longer the primary ends all connections of the pool, so that the next call finds
-// the server that is.
+// TestFailover: the first write that a connection refuses because its server is no longer the
+// primary ends all connections of the pool, so that the next call finds the new primary.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -97,7 +96,7 @@ func testReadOnly(t *testing.T, cluster *pgtest.Cluster) {
 	}
 	pgtest.Execute(t, o, "ALTER SYSTEM SET default_transaction_read_only = on")
 	pgtest.Execute(t, o, "SELECT pg_reload_conf()")
-	// A standing connection hears of it between two statements, some time.
+	// A standing connection learns of it between two statements, at some time.
 	applied := []store.Batch{start}
 	b := tr.Batch(8)
 	err := s.Apply(t.Context(), b)

@@ -16,7 +16,7 @@ import (
 )
 
 // TestShardsPayEachOther: shards whose games end at the same time, and pay and rate each
-// other's players while those play, never wait for each other in a circle.
+// other's players while those play, never deadlock.
 func TestShardsPayEachOther(t *testing.T) {
 	t.Parallel()
 	const sessions, players = 64, 32 // each player has two

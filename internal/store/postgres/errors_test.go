@@ -69,7 +69,7 @@ func TestClassify(t *testing.T) {
 }
 
 // TestAdviceWhileStarting: a server that starts or stops is away, and nothing is to be
-// mended, whatever the other attempts to connect have met.
+// mended, whatever errors the other attempts to connect had.
 func TestAdviceWhileStarting(t *testing.T) {
 	noTLS := errors.New("tls error: server refused TLS connection")
 	for _, c := range []struct {

@@ -12,12 +12,12 @@ import (
 )
 
 // TestSilentHost: of two hosts the first does not answer, as one whose machine is lost. The
-// second is reached long before the first is given up, by a store and by a connection of
-// its own.
+// second is reached long before the first is given up, by a store and by a connection of its
+// own.
 func TestSilentHost(t *testing.T) {
 	t.Parallel()
 	_, o := pgtest.NewProxy(t, pgtest.Migrated(t))
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // without Accept
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestSilentHost(t *testing.T) {
 	}
 }
 
-// TestNoHostAnswers: what each of the hosts says is told.
+// TestNoHostAnswers: the error has the error of each host.
 func TestNoHostAnswers(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Empty(t)

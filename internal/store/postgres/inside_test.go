@@ -15,8 +15,8 @@ func (s *Store) Ask(ctx context.Context, query string) (string, error) {
 	return text, err
 }
 
-// TestPoolSettings: what Options say reaches the pool, and nothing that needs a
-// statement to stay on the server side of a connection.
+// TestPoolSettings: Options reach the pool, and no setting needs a statement to stay on the
+// server side of a connection.
 func TestPoolSettings(t *testing.T) {
 	for _, tc := range []struct {
 		name             string
@@ -45,8 +45,8 @@ func TestPoolSettings(t *testing.T) {
 	}
 }
 
-// Demote opens n connections of the pool and makes them read-only, as those to a
-// server are that is no longer the primary. New ones are not.
+// Demote opens n connections of the pool and makes them read-only, as those to a former
+// primary are. New ones are not.
 func (s *Store) Demote(ctx context.Context, n int) error {
 	for range n {
 		conn, err := s.pool.Acquire(ctx)

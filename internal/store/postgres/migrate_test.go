@@ -87,7 +87,7 @@ func TestNewerDatabase(t *testing.T) {
 }
 
 // TestAdditivelyNewerDatabase: a program goes on with a database that a newer one has
-// migrated, if what was added is nothing that it looks at.
+// migrated, if it does not use what was added.
 func TestAdditivelyNewerDatabase(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Migrated(t)
@@ -246,8 +246,8 @@ func TestLongMigration(t *testing.T) {
 	}
 }
 
-// TestMovesBecomeRuns: moves of before the migration are read as before, and the view
-// shows them to the host.
+// TestMovesBecomeRuns: moves from before the migration are read as before, and the view shows
+// them to the host.
 func TestMovesBecomeRuns(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Empty(t)

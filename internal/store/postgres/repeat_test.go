@@ -12,8 +12,8 @@ import (
 	"wamble/internal/store/storetest"
 )
 
-// TestRepeatAsksOnce: what the store has already is compared with it in a few round
-// trips, not in one for each move: after a machine's death players wait for that.
+// TestRepeatAsksOnce: messages that the store has already are compared with it in a few round
+// trips, not in one for each move: players wait for that after a machine was lost.
 func TestRepeatAsksOnce(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Migrated(t)
@@ -74,7 +74,7 @@ func counted(t *testing.T, o postgres.Options) (*atomic.Int64, *postgres.Store) 
 	return asked, open(t, o)
 }
 
-// pass copies from one connection to the other until one ends, and tells of each piece.
+// pass copies from one connection to the other until one ends, and calls tell for each piece.
 func pass(to, from net.Conn, tell func()) {
 	defer to.Close()
 	defer from.Close()

@@ -11,9 +11,9 @@ import (
 	"wamble/internal/store/storetest"
 )
 
-// TestCommitWithoutStandby: a server whose synchronous standby is away answers COMMIT
-// with a warning when its wait is cancelled. What is then on one machine only is not
-// applied, and the cursor does not say so before a standby has it.
+// TestCommitWithoutStandby: a server whose synchronous standby is away answers COMMIT with a
+// warning when its wait is cancelled. A transaction that is then on one machine only does not
+// count as applied, nor does the cursor before a standby has it.
 func TestCommitWithoutStandby(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
@@ -29,7 +29,7 @@ func TestCommitWithoutStandby(t *testing.T) {
 	b := tr.Batch(10)
 	var err error
 	cancelWaits(t, o.Name, cluster, func(ctx context.Context, cancelled *atomic.Bool) {
-		for err = s.Apply(ctx, b); err == nil && !cancelled.Load(); err = s.Apply(ctx, b) { // the server has not heard of it yet
+		for err = s.Apply(ctx, b); err == nil && !cancelled.Load(); err = s.Apply(ctx, b) { // the server has not read it yet
 			applied = append(applied, b)
 			b = tr.Batch(10)
 		}
@@ -49,7 +49,7 @@ func TestCommitWithoutStandby(t *testing.T) {
 	storetest.Holds(t, s, append(applied, b))
 }
 
-// cancelWaits cancels whoever waits for a standby, until work is done.
+// cancelWaits cancels the backends that wait for a standby, until work is done.
 func cancelWaits(t *testing.T, database string, cluster *pgtest.Cluster, work func(_ context.Context, cancelled *atomic.Bool)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,7 +17,8 @@ import (
 )
 
 // original is what 001_initial_schema.sql makes, which is what a database of the
-// original has: table by table its columns, then checks, indexes and triggers.
+// original is the schema of 001_initial_schema.sql, which is that of a database of the
+// original: table by table its columns, then checks, indexes and triggers.
 const original = `
 boards.created_at timestamp with time zone DEFAULT now()
 boards.fen character varying(90) NOT NULL
@@ -117,8 +118,8 @@ func TestOriginalSchema(t *testing.T) {
 	}
 }
 
-// facts reads the schema in the words of the mandate. An index is good for the
-// columns that it begins with.
+// facts reads the schema in the words of the mandate. An index covers the columns that it
+// begins with.
 const facts = `SELECT string_agg(line, E'\n') FROM (
 	SELECT a.attrelid::regclass || '.' || attname || fact AS line
 	FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
@@ -137,10 +138,10 @@ const facts = `SELECT string_agg(line, E'\n') FROM (
 	GROUP BY indexrelid, indrelid, n
 	UNION ALL SELECT 'TRIGGER ' || tgname FROM pg_trigger WHERE NOT tgisinternal) s`
 
-// view is why moves have no rows of their own.
+// view is the reason why moves have no rows of their own.
 const view = "moves are a view of move_runs, whose key begins with the board"
 
-// differs is what the schema has otherwise than the mandate, and why.
+// differs lists the differences of the schema from the mandate, with the reasons.
 var differs = map[string]string{
 	"sessions.token NOT NULL":                    "a purged session that moved keeps its row and loses its token",
 	"PRIMARY KEY moves (id)":                     view,
@@ -157,8 +158,8 @@ var differs = map[string]string{
 	"INDEX moves (session_id)":                   "nobody asks for the moves of a session",
 }
 
-// TestMandate compares the schema after all migrations, of a new database and of one
-// of the original, with what the document about the database says.
+// TestMandate compares the schema after all migrations, of a new database and of one of the
+// original, with the document about the database.
 func TestMandate(t *testing.T) {
 	t.Parallel()
 	adopted := originalDatabase(t)
@@ -248,7 +249,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestShownOnce looks at the one kind of row that no read returns.
+// TestShownOnce checks the one kind of row that no read returns.
 func TestShownOnce(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Migrated(t)

@@ -14,7 +14,7 @@ import (
 	"wamble/internal/store/storetest"
 )
 
-// TestTimeouts lets another transaction lock what the store wants.
+// TestTimeouts lets another transaction lock what the store needs.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Migrated(t)
@@ -27,7 +27,7 @@ func TestTimeouts(t *testing.T) {
 	o.StatementTimeout, hurried.StatementTimeout = 8*time.Second, 200*time.Millisecond
 	hasty, known := open(t, hurried), open(t, o)
 	first, b := tr.Batch(8), tr.Batch(8)
-	if err := known.Apply(t.Context(), first); err != nil { // from here on its connection knows the statements
+	if err := known.Apply(t.Context(), first); err != nil { // from here on its connection has the prepared statements
 		t.Fatal(err)
 	}
 	release := pgtest.Lock(t, o, "BEGIN; LOCK TABLE boards IN ACCESS EXCLUSIVE MODE")
@@ -54,7 +54,7 @@ func TestTimeouts(t *testing.T) {
 	storetest.Holds(t, patient, []store.Batch{start, first, b})
 }
 
-// What was applied is durable, whatever the database thinks of that by itself.
+// Applied transactions are durable, whatever the database's default is.
 func TestSynchronousCommit(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Migrated(t)
@@ -71,8 +71,8 @@ func TestSynchronousCommit(t *testing.T) {
 	}
 }
 
-// TestNothingStays shows what a pooler between transactions needs: after any
-// call the server side of the connection is as it was.
+// TestNothingStays checks what a pooler between transactions needs: after any call the server
+// side of the connection is as it was.
 func TestNothingStays(t *testing.T) {
 	t.Parallel()
 	o := pgtest.Migrated(t)

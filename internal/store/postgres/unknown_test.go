@@ -11,8 +11,8 @@ import (
 	"wamble/internal/store/storetest"
 )
 
-// TestCutAtCommit cuts the connection around COMMIT. Either way the store can
-// only say that it does not know; the cursor knows.
+// TestCutAtCommit cuts the connection around COMMIT. Either way the store returns that the
+// outcome is unknown; the cursor shows it.
 func TestCutAtCommit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

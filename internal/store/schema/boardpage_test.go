@@ -6,7 +6,7 @@ import (
 	"wamble"
 )
 
-// TestRunOfAnotherBoard: moves of a board that is not in the page are no board's.
+// TestRunOfAnotherBoard: moves of a board that is not in the page are dropped.
 func TestRunOfAnotherBoard(t *testing.T) {
 	run := func(board wamble.BoardID) Scan {
 		return func(into ...any) error {

@@ -13,8 +13,8 @@ import (
 	"wamble"
 )
 
-// TestMoveRuns: runs hold the moves that they were made of, none of them too many or
-// twice; of moves that are not in order there are none.
+// TestMoveRuns: runs have the moves that they were made of, none of them too many or twice;
+// moves that are not in order make no run.
 func TestMoveRuns(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 5000, time.UTC)
 	texts := []string{"e2e4", "a7a8q", `"\`, "é<", " ", "a]b", `",0]`}
@@ -70,7 +70,7 @@ func scanning(r MoveRun) Scan {
 	}
 }
 
-// TestBadRun: what a host wrote by hand is read if it is JSON, and refused otherwise.
+// TestBadRun: a run that a host wrote by hand is read if it is JSON, and refused otherwise.
 func TestBadRun(t *testing.T) {
 	run := MoveRun{Board: 3, First: 5, Ended: time.Unix(1, 0), Moves: "[ [1, \"e2e4\", 0],\n\t[2,\"e7e5\",7] ]"}
 	if _, moves, err := ScanRun(scanning(run)); err != nil || len(moves) != 2 || moves[1].UCI != "e7e5" || moves[1].Ply != 6 {

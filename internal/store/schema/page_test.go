@@ -11,8 +11,8 @@ import (
 )
 
 // TestListed: boards come in the order of their numbers, however long each page takes to
-// read; what is wrong with a page is told after the boards before it; and when the caller
-// has enough, or the list ends, nobody reads any more.
+// read; the error of a page is returned after the boards before it; and when the caller has
+// enough, or the list ends, no page is read any more.
 func TestListed(t *testing.T) {
 	const n = 5*ListedSize + 7
 	numbers := make([]int64, n)

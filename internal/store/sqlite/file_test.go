@@ -88,7 +88,7 @@ func TestMigrate(t *testing.T) {
 }
 
 // TestAdditivelyNewerDatabase: a program goes on with a database that a newer one has
-// migrated, if what was added is nothing that it looks at.
+// migrated, if it does not use what was added.
 func TestAdditivelyNewerDatabase(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "w.db")
@@ -114,8 +114,7 @@ func TestAdditivelyNewerDatabase(t *testing.T) {
 	}
 }
 
-// TestTokensAreHashed: a token of before the migration is found, and not stored any
-// more.
+// TestTokensAreHashed: a token from before the migration is found, and not stored any more.
 func TestTokensAreHashed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "w.db")
@@ -204,7 +203,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestBadFile meets files that are no database, and no folder to make one in.
+// TestBadFile: files that are no database, and a missing folder, are errors.
 func TestBadFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -224,8 +223,8 @@ func TestBadFile(t *testing.T) {
 	}
 }
 
-// TestFull fills the file to a limit: what does not fit is transient, and
-// nothing of it is written.
+// TestFull fills the file to a limit: a batch that does not fit is transient, and nothing of
+// it is written.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	s := at(t, filepath.Join(t.TempDir(), "w.db"))
@@ -281,8 +280,8 @@ func TestReadsDoNotWrite(t *testing.T) {
 	}
 }
 
-// TestRows looks at what no read returns: shown moves, the host's trust, the
-// settings of the file.
+// TestRows checks the rows that no read returns: shown moves, the host's trust, the settings
+// of the file.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "w.db")
@@ -331,8 +330,8 @@ func TestTermsText(t *testing.T) {
 	})
 }
 
-// TestMovesBecomeRuns: moves of before the migration are read as before, and the view
-// shows them to the host.
+// TestMovesBecomeRuns: moves from before the migration are read as before, and the view shows
+// them to the host.
 func TestMovesBecomeRuns(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "w.db")

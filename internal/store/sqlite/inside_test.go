@@ -49,8 +49,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestReadsAreIndexed asks the planner: for a leaderboard no table is sorted, only the rows
-// up to the page, and a trail looks at the sessions of one player.
+// TestReadsAreIndexed reads the query plans: for a leaderboard no table is sorted, only the
+// rows up to the page, and a trail looks at the sessions of one player.
 func TestReadsAreIndexed(t *testing.T) {
 	s, err := Open(Options{Path: filepath.Join(t.TempDir(), "w.db")})
 	if err != nil {

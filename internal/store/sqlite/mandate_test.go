@@ -9,9 +9,9 @@ import (
 	"wamble/internal/store/storetest"
 )
 
-// factQueries read the schema of one table in the words of the mandate. An index is
-// good for the columns that it begins with; that of a primary key is one, too. INT is
-// how SQLite calls an INTEGER of a view.
+// factQueries read the schema of one table in the words of the mandate. An index covers the
+// columns that it begins with, also that of a primary key. SQLite calls an INTEGER of a view
+// INT.
 var factQueries = []string{
 	`SELECT $1 || '.' || name || ' ' || iif(type = 'INT', 'INTEGER', type) FROM pragma_table_info($1)`,
 	`SELECT $1 || '.' || name || ' NOT NULL' FROM pragma_table_info($1) WHERE "notnull" OR pk`,
@@ -32,10 +32,10 @@ var (
 	bytesCheck  = regexp.MustCompile(`CHECK \(length\((\w+)\) = (\d+)\)`)
 )
 
-// view is why moves have no rows of their own.
+// view is the reason why moves have no rows of their own.
 const view = "moves are a view of move_runs, whose key begins with the board"
 
-// differs is what the schema has otherwise than the mandate, and why.
+// differs lists the differences of the schema from the mandate, with the reasons.
 var differs = map[string]string{
 	"sessions.token NOT NULL":                    "a purged session that moved keeps its row and loses its token",
 	"PRIMARY KEY moves (id)":                     view,
@@ -53,8 +53,8 @@ var differs = map[string]string{
 	"payouts.session_id REFERENCES sessions(id)": "the writer checks the sessions of a batch at once",
 }
 
-// TestMandate compares the schema after all migrations with what the document about
-// the database says, in the types of SQLite.
+// TestMandate compares the schema after all migrations with the document about the database,
+// in the types of SQLite.
 func TestMandate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "w.db")
@@ -91,7 +91,7 @@ func TestMandate(t *testing.T) {
 	storetest.CheckMandate(t, has, sqliteType, differs)
 }
 
-// sqliteType is the type in which SQLite keeps one of the mandate.
+// sqliteType returns the type in which SQLite keeps one of the mandate.
 func sqliteType(kind string) string {
 	switch kind, _, _ := strings.Cut(kind, "("); kind {
 	case "BYTEA":

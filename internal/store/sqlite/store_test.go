@@ -13,8 +13,8 @@ import (
 	"wamble/internal/store/storetest"
 )
 
-// migrated is an empty database of today. Under the race detector its steps take seconds,
-// and every test of a store wants one.
+// migrated is an empty database with the newest schema. Under the race detector its steps
+// take seconds, and every test of a store wants one.
 var migrated = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "wamble-sqlite-")
 	if err != nil {
@@ -24,7 +24,7 @@ var migrated = sync.OnceValues(func() ([]byte, error) {
 	path := filepath.Join(dir, "empty.db")
 	s, err := sqlite.Open(sqlite.Options{Path: path})
 	if err == nil {
-		err = errors.Join(s.Migrate(context.Background(), nil), s.Close()) // the last one closed leaves no WAL
+		err = errors.Join(s.Migrate(context.Background(), nil), s.Close()) // the last connection leaves no WAL when it is closed
 	}
 	if err != nil {
 		return nil, err

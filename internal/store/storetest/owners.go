@@ -71,7 +71,7 @@ func Owners(t *testing.T, open func(t *testing.T) store.Store, locked bool) {
 	if err := first.Apply(ctx, batch(alice.Journal, 4)); !errors.As(err, &owned) || !owned.By.Same(later) || errors.Is(err, store.ErrTransient) {
 		t.Errorf("who lost the profile writes: got %v, want *store.Owned", err)
 	}
-	// There was no beat of the owner since: it is dead.
+	// Without a heartbeat of the owner since: it counts as crashed.
 	silent := own(second, bob, 0)
 	if silent == nil {
 		t.Fatal("the profile was taken from its owner at once")

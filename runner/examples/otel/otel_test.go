@@ -13,8 +13,8 @@ import (
 	"wamble/runner/memstore"
 )
 
-// TestTrace: the spans of a message that fails once are children of the span that has
-// posted it, and tell how each run ended.
+// TestTrace: the spans of a message that fails once are children of the span that has posted
+// it, and have the outcome of each run.
 func TestTrace(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	tracer := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)).Tracer("test")

@@ -54,7 +54,7 @@ func TestCheckpointUnanswered(t *testing.T) {
 	is(t, look(t, other), "3:s3")
 }
 
-// look is what somebody reads who does not hold the log.
+// look returns what a reader sees that does not hold the log.
 func look(t *testing.T, l *pglog.Log) string {
 	t.Helper()
 	var all []string

@@ -10,7 +10,7 @@ import (
 	"wamble/internal/watchtest"
 )
 
-// clocked is a database whose clock can be set: the table says by how much.
+// clocked is a database whose clock can be set: a table has the offset.
 func clocked(t *testing.T) postgres.Options {
 	t.Helper()
 	db := pgtest.Empty(t)
@@ -21,8 +21,8 @@ func clocked(t *testing.T) postgres.Options {
 	return db
 }
 
-// TestDatabaseClockSet sets the database's clock forward or back again and again: another
-// node that claims then is refused as long as the holder believes that it may speak.
+// TestDatabaseClockSet sets the database's clock forward or back repeatedly: another node
+// that claims then is refused as long as the holder counts on its lease.
 func TestDatabaseClockSet(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"1 minute", "-1 minute"} {
@@ -49,8 +49,8 @@ func TestDatabaseClockSet(t *testing.T) {
 	}
 }
 
-// TestDatabaseClockSetBack: the database's clock is set back when the holder has died, so
-// that its last sign of life is in the future. Another node does not wait for that.
+// TestDatabaseClockSetBack: the database's clock is set back when the holder has crashed, so
+// that its last heartbeat is in the future. Another node does not wait for that.
 func TestDatabaseClockSetBack(t *testing.T) {
 	t.Parallel()
 	db := clocked(t)
@@ -67,9 +67,9 @@ func TestDatabaseClockSetBack(t *testing.T) {
 	take(t, b)
 }
 
-// TestDatabaseClockSetBackWorld is TestDatabaseClockSetBack of what nodes see of each other:
-// who has died is not counted among the living until the clock has caught up, nor instead
-// of another process of its name.
+// TestDatabaseClockSetBackWorld is TestDatabaseClockSetBack for the cluster's view: a crashed
+// node does not count as running until the clock has caught up, nor instead of another
+// process of its name.
 func TestDatabaseClockSetBackWorld(t *testing.T) {
 	t.Parallel()
 	db := clocked(t)

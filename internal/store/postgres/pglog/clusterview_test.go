@@ -16,7 +16,7 @@ import (
 	"wamble/runner/logstore"
 )
 
-// heard is what a node has heard of notes.
+// heard records the notes that a node has received.
 type heard struct {
 	mu    sync.Mutex
 	notes []string
@@ -28,7 +28,7 @@ func (h *heard) list() string {
 	return strings.Join(h.notes, " ")
 }
 
-// peer is a node that looks at others, reached at an address of its name.
+// peer is a node that reads the cluster's view, with an address of its name.
 func peer(t *testing.T, db postgres.Options, name string) (*pglog.Log, *heard) {
 	t.Helper()
 	h := &heard{}
@@ -52,7 +52,8 @@ func claimPart(t *testing.T, l *pglog.Log, part int) logstore.Held {
 	return h
 }
 
-// seen is what a node sees of three parts: who lives where, and who holds what.
+// seen is a node's view of three parts: the address of each node, and the holder of each
+// part.
 func seen(l *pglog.Log) string {
 	w, _ := l.ClusterView("main", 3)
 	var nodes, parts []string
@@ -65,8 +66,8 @@ func seen(l *pglog.Log) string {
 	return strings.Join(nodes, "; ") + ": " + strings.Join(parts, ",")
 }
 
-// TestParts: the parts of a log have holders of their own. Each of them is fenced by
-// itself, and one beat of a node is for all that it holds.
+// TestParts: the parts of a log have holders of their own. Each of them is fenced by itself,
+// and one heartbeat of a node covers all that it holds.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -94,7 +95,7 @@ func TestParts(t *testing.T) {
 		t.Error("a part that moved took another one with it, or stayed")
 	}
 
-	a.Close() // it beats no more, but could still write
+	a.Close() // it sends no heartbeat any more, but could still write
 	watchtest.Until(t, "only b is seen, and may claim", func() bool {
 		w, _ := b.ClusterView("main", 3)
 		return len(w.Nodes) == 1 && w.Nodes[0].Name == "b" && w.Parts[0].Free
@@ -109,8 +110,8 @@ func TestParts(t *testing.T) {
 	add(t, third, "goes on")
 }
 
-// TestNotes: what one node writes down all hear, in the order in which it was written; who
-// comes later hears what holds.
+// TestNotes: all nodes receive the notes of each, in the order in which they were written; a
+// later node receives those that hold.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)

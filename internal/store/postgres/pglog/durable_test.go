@@ -8,7 +8,7 @@ import (
 )
 
 // TestSynchronousCommit: claims, records, checkpoints and releases are durable, whatever the
-// database thinks of that by itself; a beat waits for nobody.
+// database's default is; a heartbeat waits for no standby.
 func TestSynchronousCommit(t *testing.T) {
 	t.Parallel()
 	for _, byItself := range []string{"off", "on"} {

@@ -13,8 +13,8 @@ import (
 	"wamble/runner/logstore"
 )
 
-// TestGraceAfterRestart: when the database itself was away for longer than a lease,
-// nobody is robbed before he had the time to be heard again.
+// TestGraceAfterRestart: when the database itself was away for longer than a lease, no holder
+// loses its claim before it had the time for a new heartbeat.
 func TestGraceAfterRestart(t *testing.T) {
 	prooftest.Needs(t, "a machine for itself")
 	t.Parallel()
@@ -23,7 +23,7 @@ func TestGraceAfterRestart(t *testing.T) {
 	letGo(claim(t, a))
 	a.Close()
 	cluster.Down(t)
-	time.Sleep(lease) // what b would see is old enough
+	time.Sleep(lease) // the heartbeat that b would read is old enough
 	cluster.Up(t)
 	began := time.Now()
 	take(t, b)
@@ -32,7 +32,7 @@ func TestGraceAfterRestart(t *testing.T) {
 	}
 }
 
-// TestPromotedStandby: the primary dies, its synchronous standby is promoted, and has
+// TestPromotedStandby: the primary crashes, its synchronous standby is promoted, and has
 // every record that was acknowledged.
 func TestPromotedStandby(t *testing.T) {
 	prooftest.Needs(t, "minutes")

@@ -22,10 +22,10 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// lease is how long a mortal node is believed to live after its last beat.
+// lease is the time after the last heartbeat until a mortal node counts as lost.
 const lease = 3 * time.Second
 
-// beat is how often nodes say that they live.
+// beat is the interval of heartbeats.
 const beat = lease / 12
 
 // node is a log of the database, which ends with the test. Its lease lasts longer than the
@@ -35,7 +35,7 @@ func node(t *testing.T, o postgres.Options, name string) *pglog.Log {
 	return openNode(t, o, name, time.Hour)
 }
 
-// mortal is a node that dies a lease after its last beat.
+// mortal is a node whose claims can be taken over a lease after its last heartbeat.
 func mortal(t *testing.T, o postgres.Options, name string) *pglog.Log {
 	t.Helper()
 	return openNode(t, o, name, lease)
@@ -43,7 +43,7 @@ func mortal(t *testing.T, o postgres.Options, name string) *pglog.Log {
 
 func openNode(t *testing.T, o postgres.Options, name string, lease time.Duration) *pglog.Log {
 	t.Helper()
-	o.ConnectTimeout = watchtest.Patience // also where the machine has a lot to do
+	o.ConnectTimeout = watchtest.Patience // also on a busy machine
 	l := pglog.Open(pglog.Options{Database: o, Node: name, Beat: beat, Lease: lease})
 	t.Cleanup(l.Close)
 	return l
@@ -59,19 +59,20 @@ func TestStorage(t *testing.T) {
 	db := pgtest.Empty(t)
 	run := prooftest.Sized(runnertest.RunStorage, runnertest.RunStorage, runnertest.Run)
 	run(t, func(t *testing.T) runner.Storage {
-		// Nobody is to be late, even if the disk of a busy machine stands still for seconds.
+		// No heartbeat may be late, even if the disk of a busy machine is blocked for
+		// seconds.
 		l := pglog.Open(pglog.Options{Database: db, Node: "a", Beat: beat, Lease: time.Minute, Patience: time.Minute})
 		t.Cleanup(l.Close)
 		return logstore.New(l, t.Name(), logstore.Options{CheckpointAfter: 5000})
 	})
 }
 
-// TestClaimOfAnother: a node that lives is not robbed; one that has released the log is
-// followed by whom it is kept for.
+// TestClaimOfAnother: the claim of a running node is not taken over; a released log goes to
+// the node that it is reserved for.
 func TestClaimOfAnother(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
-	patient := func(name string) *pglog.Log { // nobody is to be late
+	patient := func(name string) *pglog.Log { // no heartbeat may be late
 		l := pglog.Open(pglog.Options{Database: db, Node: name, Lease: time.Hour})
 		t.Cleanup(l.Close)
 		return l
@@ -97,8 +98,8 @@ func TestClaimOfAnother(t *testing.T) {
 	is(t, replay(t, second), "1:1 2:2")
 }
 
-// TestClaimOfSilent: a node that is not heard for a lease is followed, and nothing of it is
-// written afterwards.
+// TestClaimOfSilent: the log of a node without a heartbeat for a lease is taken over, and
+// nothing of that node is written afterwards.
 func TestClaimOfSilent(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -106,7 +107,7 @@ func TestClaimOfSilent(t *testing.T) {
 	first := claim(t, b)
 	add(t, first, "1")
 	add(t, first, "2")
-	b.Close() // it beats no more, but could still write
+	b.Close() // it sends no heartbeat any more, but could still write
 	next := take(t, a)
 	const age = `SELECT extract(epoch FROM clock_timestamp() - max(seen_at))::float8 FROM nodes WHERE node LIKE 'b/%'`
 	if d := pgtest.Query[float64](t, db, age); d < lease.Seconds() {
@@ -121,9 +122,9 @@ func TestClaimOfSilent(t *testing.T) {
 	is(t, replay(t, next), "1:1 2:2")
 }
 
-// TestSchema: tables that a newer program has only added to are used, beside it; those
-// that need a newer program are refused, with both versions, also by who waits. Tables of
-// an older program do not say what they need.
+// TestSchema: tables that a newer program has only added to are used, beside it; those that
+// need a newer program are refused, with both versions, also by waiting nodes. Tables of an
+// older program do not record which version they need.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -155,7 +156,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestLostClaim: a holder hears that another node has claimed the log.
+// TestLostClaim: a holder is told that another node has claimed the log.
 func TestLostClaim(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -170,8 +171,8 @@ func TestLostClaim(t *testing.T) {
 	letGo(h)
 }
 
-// TestLeaseRunsOut: a node that cannot reach the database knows, by its own clock,
-// that it holds nothing any more.
+// TestLeaseRunsOut: a node that cannot reach the database knows, by its own clock, that it
+// holds nothing any more.
 func TestLeaseRunsOut(t *testing.T) {
 	t.Parallel()
 	proxy, db := pgtest.NewProxy(t, pgtest.Empty(t))
@@ -232,8 +233,8 @@ func TestServerKilled(t *testing.T) {
 	add(t, again, "y")
 }
 
-// TestGraceAfterOutage: a node that has looked before the database was away begins anew: what
-// it saw then says nothing of who has had the time to be heard again.
+// TestGraceAfterOutage: a node that has read the heartbeats before the database was away
+// begins anew: that the other node was silent then does not count.
 func TestGraceAfterOutage(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -283,7 +284,7 @@ func TestSyncWaitCancelled(t *testing.T) {
 		}
 	}
 	cancelled("append", func() (err error) {
-		for err == nil { // until the server has heard of the setting
+		for err == nil { // until the server has applied the setting
 			_, err = h.Append(t.Context(), []byte("2"))
 		}
 		return err
@@ -300,7 +301,7 @@ func TestSyncWaitCancelled(t *testing.T) {
 	}
 }
 
-// TestNoStandbyIsTold: a database that waits for no standby is told at every claim.
+// TestNoStandbyIsTold: a database that waits for no standby is reported at every claim.
 func TestNoStandbyIsTold(t *testing.T) {
 	t.Parallel()
 	told := make(chan error, 1)
@@ -317,7 +318,7 @@ func TestNoStandbyIsTold(t *testing.T) {
 func TestSilentHost(t *testing.T) {
 	t.Parallel()
 	_, db := pgtest.NewProxy(t, pgtest.Empty(t))
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // without Accept
 	ok(t, err)
 	defer silent.Close()
 	db.Host = fmt.Sprintf("%s,127.0.0.1:%d", silent.Addr(), db.Port)
@@ -333,8 +334,8 @@ func TestSilentHost(t *testing.T) {
 	watchtest.Until(t, "it is seen on the second host", func() bool { return l.PartitionView("main").Self })
 }
 
-// TestPartitionsAreEmptied: however many records there were, what a checkpoint stands
-// for takes no room.
+// TestPartitionsAreEmptied: records that a checkpoint covers take no space, however many they
+// were.
 func TestPartitionsAreEmptied(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Empty(t)
@@ -381,7 +382,7 @@ func take(t *testing.T, l *pglog.Log) logstore.Held {
 
 func holder(*testing.T) logstore.Holder { return logstore.Holder{Lost: func(error) {}} }
 
-// letGo ends a claim as the death of its process would.
+// letGo ends a claim as a crash of its process would.
 func letGo(h logstore.Held) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

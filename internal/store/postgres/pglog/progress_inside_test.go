@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestProgress: work may take as long as it needs, in the database with its size too, but
-// ends when the database is waited for in vain.
+// TestProgress: work may take as long as it needs, also in proportion to its size in the
+// database, but ends when the database does not answer.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProgress(t.Context(), 5*time.Second)

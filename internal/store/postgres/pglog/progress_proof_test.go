@@ -14,7 +14,7 @@ import (
 )
 
 // TestLargeLog: a checkpoint and a tail that take longer than the bound of a statement are
-// written, read and looked at, but not when the network carries nothing.
+// written, read and inspected, but not when the network carries nothing.
 func TestLargeLog(t *testing.T) {
 	prooftest.Needs(t, "a machine for itself")
 	t.Parallel()

@@ -30,7 +30,7 @@ func (c *Cluster) FollowAt(t testing.TB, p Place) *Cluster {
 	if err := errors.Join(other.dropPrivileges(), other.watch(), other.copyOf(c), other.first()); err != nil {
 		t.Fatal(err)
 	}
-	other.AwaitNobody(t) // as the manual says: after its promotion it has no standby
+	other.AwaitNobody(t) // by the manual: after its promotion it has no standby
 	c.Await(t, other)
 	return other
 }
