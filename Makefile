@@ -43,7 +43,7 @@ reproduce: ## build the release twice and compare the bytes
 
 # What is raced comes first, because its C is compiled on one processor for minutes.
 test: setup-test web ## everything that CI runs (about 10 minutes on 2 cores)
-	@$(MAKE) --no-print-directory --jobs=3 test-raced check test-web test-plain
+	@$(MAKE) --no-print-directory --jobs=2 test-raced check test-web test-plain
 
 test-raced:
 	scripts/gotest -race -parallel=6 -skip '^TestAllocs' $(RACE)
