@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMain runs this binary as an engine if its arguments ask for it.
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 func fake(how string, args []string) int {
 	switch how {
 	case "deaf":
-		select {}
+		time.Sleep(time.Hour) // until it is killed; select {} would be found to be a deadlock
 	case "dies at the start":
 		fmt.Fprintln(os.Stderr, "first\nno net file")
 		return 3
@@ -54,7 +55,7 @@ func fake(how string, args []string) int {
 			fmt.Println("option name \noption type spin\nuciok\r")
 			if how == "reads nothing" {
 				fmt.Println("readyok")
-				select {}
+				time.Sleep(time.Hour) // until it is killed; select {} would be found to be a deadlock
 			}
 		case "isready":
 			fmt.Println("readyok")

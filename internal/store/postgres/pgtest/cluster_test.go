@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func TestGuard(t *testing.T) {
 	if os.Getenv("WAMBLE_TEST_ORPHAN") != "" {
 		fmt.Println(pgtest.Start(t, false).Server().DSN())
-		select {} // until it is killed
+		time.Sleep(time.Hour) // until it is killed; select {} would be found to be a deadlock
 	}
 	self, err := os.Executable()
 	if err != nil {
