@@ -13,7 +13,6 @@ import (
 
 	"wamble"
 	"wamble/internal/host"
-	"wamble/internal/loader"
 	"wamble/internal/profile"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
@@ -111,41 +110,6 @@ func TestPlaced(t *testing.T) {
 	both.verify(t, store)
 	if strings.Contains(a.log.String(), "damaged") {
 		t.Error("a board is damaged")
-	}
-}
-
-// TestPlacedOneAddress: clients that know one address and never ask for another, as those of
-// the original do, play on when their partition goes to another machine: the one they know
-// forwards their packets.
-func TestPlacedOneAddress(t *testing.T) {
-	t.Parallel()
-	db := pgtest.Migrated(t)
-	a := serve(t, Options{}, placedConf(db, "a")).ready()
-	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
-	var loads []*load
-	for len(loads) < 4 { // later players find more shards open
-		loads = append(loads, startLoad(t, loader.Options{Server: a.Addresses().UDP, Clients: playersPerShard}))
-	}
-	b := serve(t, Options{}, placedConf(db, "b")).ready()
-	untilShared(t, a.dir, b.dir)
-	made := func() uint64 { return b.Status(t.Context()).Profiles[0].Moves }
-	before := made()
-	until(t, "b takes moves", func() bool { return made() > before+200 })
-	t.Logf("%d moves were made on the machine that nobody knew", made())
-	reports := make([]*loader.Report, len(loads))
-	for i, l := range loads {
-		reports[i] = l.end()
-		if c := reports[i].Counts; c.Forgotten+c.Moved+c.Malformed > 0 {
-			t.Errorf("something did not go straight: %+v", c)
-		}
-	}
-	a.end()
-	b.end()
-	for _, r := range reports {
-		v, err := loader.Verify(t.Context(), r, openPostgres(t, db))
-		if t.Logf("%d moves accepted: %+v, %+v", r.AcceptedCount(), v, r.Counts); err != nil || !v.Exact() {
-			t.Errorf("%+v, %v", v, err)
-		}
 	}
 }
 

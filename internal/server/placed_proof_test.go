@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"wamble/internal/loader"
 	"wamble/internal/prooftest"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pglog"
@@ -86,4 +87,39 @@ func TestPlacedPause(t *testing.T) {
 		m.child.end()
 	}
 	c.verify(t, openPostgres(t, db))
+}
+
+// TestPlacedOneAddress: clients that know one address and never ask for another, as those of
+// the original do, play on when their partition goes to another machine: the one they know
+// forwards their packets.
+func TestPlacedOneAddress(t *testing.T) {
+	prooftest.Needs(t, "a machine for itself: which shards have players depends on how fast they open")
+	db := pgtest.Migrated(t)
+	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
+	var loads []*load
+	for len(loads) < 4 { // later players find more shards open
+		loads = append(loads, startLoad(t, loader.Options{Server: a.Addresses().UDP, Clients: playersPerShard}))
+	}
+	b := serve(t, Options{}, placedConf(db, "b")).ready()
+	untilShared(t, a.dir, b.dir)
+	made := func() uint64 { return b.Status(t.Context()).Profiles[0].Moves }
+	before := made()
+	until(t, "b takes moves", func() bool { return made() > before+200 })
+	t.Logf("%d moves were made on the machine that nobody knew", made())
+	reports := make([]*loader.Report, len(loads))
+	for i, l := range loads {
+		reports[i] = l.end()
+		if c := reports[i].Counts; c.Forgotten+c.Moved+c.Malformed > 0 {
+			t.Errorf("something did not go straight: %+v", c)
+		}
+	}
+	a.end()
+	b.end()
+	for _, r := range reports {
+		v, err := loader.Verify(t.Context(), r, openPostgres(t, db))
+		if t.Logf("%d moves accepted: %+v, %+v", r.AcceptedCount(), v, r.Counts); err != nil || !v.Exact() {
+			t.Errorf("%+v, %v", v, err)
+		}
+	}
 }
