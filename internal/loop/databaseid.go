@@ -13,14 +13,17 @@ import (
 // ErrOtherDatabase is returned when the database is not the one to which the journal was drained.
 var ErrOtherDatabase = errors.New("this is not the database of this journal")
 
-// Moved says that the host has moved the profile to this store on purpose.
-func (rt *Runtime) Moved() { rt.moved = true }
+// ForgetDatabase removes from the journal which database has the profile's games: the host moves the profile
+// to another one on purpose.
+func (rt *Runtime) ForgetDatabase(ctx context.Context) error {
+	return journal.SetDatabase(ctx, rt.journal().Runner, rt.o.Name, nil)
+}
 
 // checkDatabase refuses a database without the profile's games: an empty one in the place of a deleted file,
 // or the wrong one. Served as a new database, it would make the old games seem lost.
 func (rt *Runtime) checkDatabase(ctx context.Context) error {
 	known, found, err := journal.DatabaseOf(ctx, rt.journal().Runner, rt.o.Name)
-	if err != nil || !found || rt.moved {
+	if err != nil || !found {
 		return err
 	}
 	st, err := rt.o.Store.Status(ctx)
@@ -68,13 +71,12 @@ func (rt *Runtime) recordDatabase(ctx context.Context) error {
 	if queue.NextSeq == 0 {
 		now.Base = 0
 	}
-	if found && !rt.moved && known.Journal == now.Journal {
+	if found && known.Journal == now.Journal {
 		return nil
 	}
 	if err := journal.SetDatabase(ctx, rt.journal().Runner, rt.o.Name, &now); err != nil {
 		return err
 	}
-	rt.moved = false
 	rt.drain.Load().SetBase(now.Base)
 	return nil
 }

@@ -186,7 +186,7 @@ func (rt *Runtime) DrainRemoved(ctx context.Context) {
 		if err == nil {
 			rt.ReleaseOwnership(ctx)
 			rt.forgetRestartFile()
-			if err := journal.SetDatabase(ctx, rt.journal().Runner, rt.o.Name, nil); err != nil {
+			if err := rt.ForgetDatabase(ctx); err != nil {
 				rt.o.Log.Warn("the journal still knows the database of a removed profile", "err", err)
 			}
 			rt.o.Log.Info("the profile has left; the database has everything of it")

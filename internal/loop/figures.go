@@ -71,9 +71,8 @@ func (rt *Runtime) Figures(ctx context.Context) Figures {
 	s.Panics, s.Refused = rt.panics.Load(), rt.quarantine.refused.Load()
 	s.Queue = rt.Queue(&s.Runner)
 	if l := rt.loop.Load(); l != nil {
-		seen := make(chan Figures, 1)
-		if l.runOnLoop(ctx, func() { seen <- l.figures() }) {
-			loop := <-seen
+		var loop Figures
+		if l.runOnLoop(ctx, func() { loop = l.figures() }) {
 			s.Stats, s.Gauges, s.Link, s.Boards, s.Health = loop.Stats, loop.Gauges, loop.Link, loop.Boards, loop.Health
 			s.ToDurable, s.ToSent, s.Groups = loop.ToDurable, loop.ToSent, loop.Groups
 		}

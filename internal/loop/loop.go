@@ -227,11 +227,18 @@ func (l *loop) answerAsks() {
 }
 
 // runOnLoop runs f on the loop's goroutine, between two steps, and waits for it. It reports false if ctx or the
-// loop ended first; f may still run if ctx ended.
+// loop ended first; f does not run afterwards.
 func (l *loop) runOnLoop(ctx context.Context, f func()) bool {
 	done := make(chan struct{})
+	var claimed atomic.Bool // by the loop that runs f, or by a caller that does not wait any longer
+	ask := func() {
+		if claimed.CompareAndSwap(false, true) {
+			f()
+			close(done)
+		}
+	}
 	select {
-	case l.asks <- func() { f(); close(done) }:
+	case l.asks <- ask:
 	case <-ctx.Done():
 		return false
 	case <-l.ended:
@@ -242,7 +249,15 @@ func (l *loop) runOnLoop(ctx context.Context, f func()) bool {
 	case <-done:
 		return true
 	case <-ctx.Done():
+		if claimed.CompareAndSwap(false, true) {
+			return false
+		}
+	case <-l.ended:
 		return false
+	}
+	select { // f runs at present
+	case <-done:
+		return true
 	case <-l.ended:
 		return false
 	}

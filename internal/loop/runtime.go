@@ -128,7 +128,6 @@ type Runtime struct {
 	tracer     tracer
 	numbers    *registry.Registry // shared by all profiles of the store, or of this one alone
 	unused     *instance          // the last instance of an orderly end, whose leased numbers are partly unused
-	moved      bool               // the host has chosen another store
 	ran        bool               // Run was called before
 	adopted    *Adopted           // from the previous image; nil: start from store and journal
 	counts     counts

@@ -170,9 +170,7 @@ func TestOneSideKnows(t *testing.T) {
 		}
 		b.Close()
 		a.connected("")
-		if n := len(*a.nodes.Load()); n != 0 {
-			t.Errorf("%d nodes are remembered", n)
-		}
+		watchtest.Until(t, "no node is remembered", func() bool { return len(*a.nodes.Load()) == 0 })
 	}
 }
 

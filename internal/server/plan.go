@@ -127,7 +127,6 @@ func (p *plan) build(ctx context.Context, s *Server) error {
 		err = pingStore(ctx, old.store, s, cfg.Name)
 		switch {
 		case err == nil:
-			sup.Moved()
 		case s.isPromotedStandby(ctx, sup.store, cfg.Name):
 			p.failover = append(p.failover, old)
 		default:

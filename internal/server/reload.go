@@ -138,7 +138,11 @@ func (s *Server) endForNewStore(ctx context.Context, p *plan) error {
 		if slices.Contains(p.failover, sup) {
 			continue
 		}
-		if err := sup.drainWithin(ctx, emptyTime); err != nil {
+		err := sup.drainWithin(ctx, emptyTime)
+		if err == nil {
+			err = sup.ForgetDatabase(ctx)
+		}
+		if err != nil {
 			for _, again := range list[:i+1] {
 				again.start()
 			}

@@ -144,10 +144,11 @@ func (s *supervisor) ReleaseOwnership(ctx context.Context) {
 	}
 }
 
-func (s *supervisor) Moved() {
+func (s *supervisor) ForgetDatabase(ctx context.Context) (err error) {
 	for _, l := range s.shards() {
-		l.Runtime.Moved()
+		err = errors.Join(err, l.Runtime.ForgetDatabase(ctx))
 	}
+	return err
 }
 
 // StoreState returns the combined state of the store for the shards on this node.
