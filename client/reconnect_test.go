@@ -469,11 +469,15 @@ func TestSeeksBriefly(t *testing.T) {
 	if _, _, err := silent["127.0.0.3"].ReadFrom(b); err != nil {
 		t.Fatalf("the third machine hears nothing: %v", err)
 	}
-	hellos := 0
-	for silent["127.0.0.2"].SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err == nil; hellos++ {
+	if _, _, err := silent["127.0.0.2"].ReadFrom(b); err != nil {
+		t.Fatalf("the second machine hears nothing: %v", err)
+	}
+	hellos := 1
+	silent["127.0.0.2"].SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+	for _, _, err = silent["127.0.0.2"].ReadFrom(b); err == nil; hellos++ {
 		_, _, err = silent["127.0.0.2"].ReadFrom(b)
 	}
-	if hellos--; hellos < 1 || hellos > 3 { // fewer if this machine is busy
+	if hellos > 3 { // fewer if this machine is busy
 		t.Errorf("the second machine was asked %d times, want 3", hellos)
 	}
 }
@@ -514,7 +518,11 @@ func TestHomeIsSilent(t *testing.T) {
 				}
 			}
 			c.Close()
-			other.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // what was sent is there
+			deadline := time.Now().Add(50 * time.Millisecond) // what was sent is there
+			if asked {
+				deadline, _ = ctx.Deadline()
+			}
+			other.SetReadDeadline(deadline)
 			b := make([]byte, wire.MaxPacket)
 			n, _, err := other.ReadFrom(b)
 			if asked != (err == nil) {

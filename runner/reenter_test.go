@@ -18,7 +18,7 @@ func within(t *testing.T, what string, f func()) {
 	go func() { defer close(done); f() }()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		buf := make([]byte, 1<<16)
 		t.Fatalf("%s hangs:\n%s", what, buf[:runtime.Stack(buf, true)])
 	}

@@ -33,7 +33,7 @@ func TestJoinPages(t *testing.T) {
 	}
 	began := time.Now()
 	joinPages(began)
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it ended after %v", took)
 	}
 }

@@ -45,7 +45,7 @@ func TestPause(t *testing.T) {
 			if b != body {
 				t.Errorf("got %q, want %q", b, body)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("no answer, want %q", body)
 		}
 	}
@@ -160,7 +160,7 @@ func TestPauseKnowsEverybody(t *testing.T) {
 	}()
 	select {
 	case <-known:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the server wants the next, and is not believed to know everybody")
 	}
 	l.Close()
