@@ -111,7 +111,7 @@ func (p *player) move(ctx context.Context) bool {
 		if p.crowd != nil {
 			p.crowd.moves.Add(1)
 		}
-		if next.ID == b.ID {
+		if next.ID == b.ID && (p.crowd == nil || !p.crowd.full) {
 			p.t.Errorf("a move on board %d did not switch the board", b.ID)
 		}
 	case ctx.Err() != nil:
@@ -159,6 +159,7 @@ func (p *player) see(call int64, b client.Board) {
 
 // crowd is many players at once.
 type crowd struct {
+	full    bool // max-boards leaves some players no other board than the one they play on
 	players []*player
 	think   time.Duration // before each move; 0: the players move as fast as they can
 	moves   atomic.Int64  // accepted so far

@@ -80,6 +80,7 @@ func TestShardsLimits(t *testing.T) {
 		f := &file{conf(`(def shards 4)`)}
 		h := serve(t, Options{Load: f.load}, f.text).ready()
 		c := spread(t, h.address())
+		c.full = true
 		c.play()
 		f.text = conf(`(def shards 4) (def boards-per-player 20) (def max-boards 100)`)
 		if _, err := h.Reload(t.Context()); err != nil {
