@@ -39,7 +39,7 @@ type sharedJournal struct {
 	markerMu sync.Mutex // held while the mark is written
 }
 
-// partition is the journal that this node holds, or one of its partitions (see placed).
+// partition is the journal that this node holds, or one of its partitions (see partitions.go).
 type partition struct {
 	s          *Server
 	index      int

@@ -356,15 +356,15 @@ func (s *Server) claimPartition(ctx context.Context, index int) {
 		defer s.endChange()
 		s.extendChange(changeTimeout)
 		s.setPartition(index, p)
-		for _, sup := range s.supervisors() {
-			if l := sup.shardOf(index); l != nil {
-				l.remotePort.end()
-				l.Attach(p.journal())
-				sup.attachShard(index, p)
-				l.startShard()
+		for _, prof := range s.profiles() {
+			if sh := prof.shardOf(index); sh != nil {
+				sh.remotePort.end()
+				sh.runtime.Attach(p.journal())
+				sh.arrive(p)
+				sh.start()
 			}
 			if index == 0 {
-				sup.setBots(true)
+				prof.setBots(true)
 			}
 		}
 		if index == 0 {
@@ -397,24 +397,24 @@ func (s *Server) releasePartition(p *partition, to string, drain bool) {
 				s.rebalancer.stopJanitor()
 				s.rebalancer.stopJanitor = nil
 			}
-			for _, sup := range s.supervisors() {
-				sup.setBots(false)
+			for _, prof := range s.profiles() {
+				prof.setBots(false)
 			}
 		}
 		// End the loops, and forward packets for their shards from now on.
 		var ending sync.WaitGroup
-		for _, sup := range s.supervisors() {
-			l := sup.shardOf(p.index)
-			if l == nil {
+		for _, prof := range s.profiles() {
+			sh := prof.shardOf(p.index)
+			if sh == nil {
 				continue
 			}
 			ending.Go(func() {
 				guard.Run("the end of a shard", func() {
-					l.stopShard()
-					l.partition.Store(nil)
-					l.Detach(ctx, s.runner, remoteText(to), drain)
-					l.startShard()
-				}, l.reportPanic)
+					sh.stop()
+					sh.partition.Store(nil)
+					sh.runtime.Detach(ctx, s.runner, remoteText(to), drain)
+					sh.start()
+				}, sh.reportPanic)
 			})
 		}
 		ending.Wait()
@@ -437,16 +437,16 @@ func (s *Server) partitionChanged() {
 	}
 }
 
-// shardOf returns the profile's shard in a partition; nil if the profile has fewer shards.
-func (s *supervisor) shardOf(part int) *supervisor {
-	if loops := s.shards(); part < len(loops) {
-		return loops[part]
+// shardOf returns the profile's shard in a partition; nil if it has none there.
+func (p *Profile) shardOf(part int) *Shard {
+	if part < 0 || part >= len(p.shards) {
+		return nil
 	}
-	return nil
+	return p.shards[part]
 }
 
 // isRemote reports whether another node, or none, has the shard.
-func (s *supervisor) isRemote() bool { return s.partition.Load() == nil }
+func (sh *Shard) isRemote() bool { return sh.partition.Load() == nil }
 
 func remoteText(node string) string {
 	if node == "" {
@@ -473,10 +473,10 @@ func (s *Server) publishOwners(seen pglog.ClusterView) {
 		l.address = at[l.node]
 	}
 	s.partitionOwners.set(list, at)
-	for _, sup := range s.supervisors() {
-		for i, l := range sup.shards() {
-			if l.isRemote() && !s.rebalancer.busy[i] {
-				l.SetRemote(remoteText(list[i].node))
+	for _, p := range s.profiles() {
+		for i, sh := range p.shards {
+			if sh.isRemote() && !s.rebalancer.busy[i] {
+				sh.runtime.SetRemote(remoteText(list[i].node))
 			}
 		}
 	}
@@ -489,7 +489,7 @@ func (s *Server) checkStoresUnchanged(wanted []*config.Profile) error {
 		return nil
 	}
 	for _, cfg := range wanted {
-		if sup := s.supervisor(cfg.Name); sup != nil && otherStore(s, sup, cfg) {
+		if p := s.profile(cfg.Name); p != nil && otherStore(s, p, cfg) {
 			return fmt.Errorf("profile %s is to use another database: stop the server on all machines, and start it with that", cfg.Name)
 		}
 	}

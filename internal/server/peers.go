@@ -85,14 +85,14 @@ func (s *Server) heartbeat() (address, note string) {
 		address = *at
 	}
 	all := report{}
-	for _, sup := range s.supervisors() {
-		of, open := remoteShards{}, sup.openMask()
-		for _, l := range sup.localShards() {
-			if up, _ := l.Runtime.Stage(); up {
-				of[l.shard.Index] = shardReport{l.Count(), open&(1<<l.shard.Index) != 0, s.localFeedPosition(l)}
+	for _, prof := range s.profiles() {
+		of, open := remoteShards{}, prof.openMask()
+		for _, sh := range prof.localShards() {
+			if up, _ := sh.runtime.Stage(); up {
+				of[sh.index] = shardReport{sh.runtime.Count(), open&(1<<sh.index) != 0, s.localFeedPosition(sh)}
 			}
 		}
-		all[sup.name] = of
+		all[prof.name] = of
 	}
 	if s.rebalancer.nodeDrain.Load() != nil {
 		all[drainingMarker] = remoteShards{}
@@ -103,10 +103,10 @@ func (s *Server) heartbeat() (address, note string) {
 }
 
 // localFeedPosition returns the state of the feed in a shard's partition, for the report.
-func (s *Server) localFeedPosition(l *supervisor) (said feedPosition) {
-	if p := l.partition.Load(); p != nil {
+func (s *Server) localFeedPosition(sh *Shard) (said feedPosition) {
+	if p := sh.partition.Load(); p != nil {
 		said = feedPosition{feedName(p.runner), journal.FeedEnd(p.runner)}
-		s.rebalancer.peers.update(l.shard.Index, said)
+		s.rebalancer.peers.update(sh.index, said)
 	}
 	return said
 }
@@ -136,8 +136,8 @@ func (p *peers) applyReports(nodes []pglog.Node) (leaving []string) {
 	p.reports.Store(&all)
 	p.warnOfDuplicateName(nodes)
 	if more {
-		for _, sup := range p.s.supervisors() {
-			sup.gamesChanged.send()
+		for _, prof := range p.s.profiles() {
+			prof.gamesChanged.send()
 		}
 	}
 	return leaving
@@ -193,8 +193,8 @@ func (p *peers) applyBatch(name, value string) {
 		}
 		if events, ok := in.(*profile.StoreEvents); ok {
 			p.broadcast(l.Database, events)
-		} else if sup := p.s.supervisor(l.Profile); sup != nil {
-			sup.applyHostInput(in)
+		} else if prof := p.s.profile(l.Profile); prof != nil {
+			prof.applyHostInput(in)
 		}
 	}
 }
@@ -211,25 +211,25 @@ func (p *peers) broadcast(database string, events *profile.StoreEvents) {
 
 // applyHostInput applies a host's command that was given on another node to the shards on this node.
 // Restrictions are left out: they arrive as notes (see applyRestrictions).
-func (s *supervisor) applyHostInput(in profile.Input) {
+func (p *Profile) applyHostInput(in profile.Input) {
 	if !profile.ScopeOf(in).Lasts() {
-		s.sendToLocalShards(in)
+		p.sendToLocalShards(in)
 	}
 }
 
 // sendRestrictions passes the current restrictions of the profile to the shards on this node.
-func (s *supervisor) sendRestrictions() {
-	s.restrictionsMu.Lock()
-	defer s.restrictionsMu.Unlock()
-	for _, in := range s.restrictions.State() {
-		s.sendToLocalShards(in)
+func (p *Profile) sendRestrictions() {
+	p.restrictionsMu.Lock()
+	defer p.restrictionsMu.Unlock()
+	for _, in := range p.restrictions.State() {
+		p.sendToLocalShards(in)
 	}
 }
 
 // sendToLocalShards passes an input to the shards on this node without waiting for them.
-func (s *supervisor) sendToLocalShards(in profile.Input) {
-	for _, l := range s.localShards() {
-		l.Send(in)
+func (p *Profile) sendToLocalShards(in profile.Input) {
+	for _, sh := range p.localShards() {
+		sh.runtime.Send(in)
 	}
 }
 
@@ -350,26 +350,26 @@ func (s *Server) applyRestrictions(name, value string) {
 	s.rebalancer.mu.Lock()
 	s.rebalancer.restrictions[name] = value
 	s.rebalancer.mu.Unlock()
-	rs, concerned := s.host.Global, s.supervisors()
+	rs, concerned := s.host.Global, s.profiles()
 	if name != "" {
-		sup := s.supervisor(name)
-		if sup == nil {
+		prof := s.profile(name)
+		if prof == nil {
 			return
 		}
-		rs, concerned = sup.restrictions, []*supervisor{sup}
+		rs, concerned = prof.restrictions, []*Profile{prof}
 	}
 	before := make([][]host.Ban, len(concerned))
-	for i, sup := range concerned {
-		before[i] = sup.restrictions.Bans()
+	for i, prof := range concerned {
+		before[i] = prof.restrictions.Bans()
 	}
 	if err := rs.Update(value); err != nil {
 		s.warn(err)
 		return
 	}
-	for i, sup := range concerned {
-		sup.sendRestrictions()
-		for _, in := range sup.restrictions.BansSince(before[i]) {
-			sup.sendToLocalShards(in)
+	for i, prof := range concerned {
+		prof.sendRestrictions()
+		for _, in := range prof.restrictions.BansSince(before[i]) {
+			prof.sendToLocalShards(in)
 		}
 	}
 }
@@ -384,12 +384,12 @@ func (s *Server) delayNotesUntilUp(ctx context.Context, patience time.Duration) 
 	s.runBackground("letters to the image before", func() {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		for _, l := range s.shards() {
-			if l.isRemote() {
+		for _, sh := range s.shards() {
+			if sh.isRemote() {
 				continue
 			}
 			select {
-			case <-l.Up():
+			case <-sh.runtime.Up():
 			case <-ctx.Done():
 			}
 		}
@@ -464,16 +464,17 @@ func (s *Server) answerBoard(ctx context.Context, question []byte) ([]byte, erro
 	if err := json.Unmarshal(question, &q); err != nil {
 		return nil, err
 	}
-	sup := s.supervisor(q.Profile)
-	if sup == nil {
+	prof := s.profile(q.Profile)
+	if prof == nil {
 		return nil, fmt.Errorf("there is no profile %s here", q.Profile)
 	}
 	var absent error
 	for _, shard := range q.Shards {
-		if shard < 0 || shard > len(sup.siblings) {
+		sh := prof.shardOf(shard)
+		if sh == nil {
 			return nil, fmt.Errorf("there is no shard %d of profile %s", shard, q.Profile)
 		}
-		told, err := sup.shards()[shard].AskBoard(ctx, q.Ask)
+		told, err := sh.runtime.AskBoard(ctx, q.Ask)
 		if told != nil {
 			return json.Marshal(told)
 		}

@@ -182,7 +182,7 @@ func TestPlacedLimits(t *testing.T) {
 	players := 0
 	for _, h := range []*here{a, b} {
 		for _, l := range h.first().localShards() {
-			players += l.Count().Players
+			players += l.runtime.Count().Players
 		}
 	}
 	if players > 21 {

@@ -196,8 +196,8 @@ func (r *router) notifyChange() {
 
 // disconnectPartition ends the connections at this node that have sent packets for a partition.
 func (r *router) disconnectPartition(part int) {
-	for _, sup := range r.s.supervisors() {
-		if port := sup.Port(); port != nil && part <= len(sup.siblings) {
+	for _, p := range r.s.profiles() {
+		if port := p.Port(); port != nil && part < len(p.shards) {
 			port.DisconnectShard(part, transport.CloseGoingAway, "")
 		}
 	}
@@ -236,8 +236,8 @@ func (r *router) forwardReply(profile []byte, part int, to wamble.Peer, packet [
 }
 
 func (r *router) disconnect(profile string, peer wamble.Peer) {
-	if sup := r.s.supervisor(profile); sup != nil {
-		sup.Port().Disconnect(peer, transport.CloseGoingAway, "")
+	if p := r.s.profile(profile); p != nil {
+		p.Port().Disconnect(peer, transport.CloseGoingAway, "")
 	}
 }
 
@@ -245,11 +245,11 @@ func (r *router) disconnect(profile string, peer wamble.Peer) {
 // this node, replies and disconnects for clients of this node, events, and requests for a
 // heartbeat.
 func (r *router) receive(from uint32, frames []mesh.Frame) {
-	var sup *supervisor
+	var p *Profile
 	var replies transport.Packets
 	flush := func() {
 		if len(replies) > 0 {
-			sup.Port().Send(&replies) // an error is a socket that is closed
+			p.Port().Send(&replies) // an error is a socket that is closed
 			replies = replies[:0]
 		}
 	}
@@ -259,27 +259,27 @@ func (r *router) receive(from uint32, frames []mesh.Frame) {
 			r.s.sharedJournal.log.Hasten(r.s.sharedJournal.name)
 			continue
 		}
-		if sup == nil || sup.name != string(f.Name) {
+		if p == nil || p.name != string(f.Name) {
 			flush()
-			if sup = r.s.supervisor(string(f.Name)); sup == nil || sup.Port() == nil {
-				sup = nil
+			if p = r.s.profile(string(f.Name)); p == nil || p.Port() == nil {
+				p = nil
 				continue
 			}
 		}
 		switch f.Kind {
 		case mesh.KindPacket:
-			r.deliver(sup, from, f)
+			r.deliver(p, from, f)
 		case mesh.KindReply:
 			replies = append(replies, transport.Packet{Peer: wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route, Node: r.self}, Data: f.Data})
 		case mesh.KindEnded:
 			r.mu.Lock()
-			delete(r.remoteConns, remoteConn{sup.name, int(f.Part), f.Client})
+			delete(r.remoteConns, remoteConn{p.name, int(f.Part), f.Client})
 			r.mu.Unlock()
-			sup.Port().DeliverEnd(int(f.Part), f.Client)
+			p.Port().DeliverEnd(int(f.Part), f.Client)
 		case mesh.KindHangUp:
-			sup.Port().Disconnect(wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route, Node: r.self}, transport.CloseGoingAway, "")
+			p.Port().Disconnect(wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route, Node: r.self}, transport.CloseGoingAway, "")
 		case mesh.KindEvent:
-			sup.showRemoteViews(f.Data)
+			p.showRemoteViews(f.Data)
 		}
 	}
 	flush()
@@ -287,15 +287,15 @@ func (r *router) receive(from uint32, frames []mesh.Frame) {
 
 // deliver puts a packet of another node's client into the inbox of its shard. If it is lost,
 // the other node is told to end the client's connection.
-func (r *router) deliver(sup *supervisor, from uint32, f *mesh.Frame) {
-	l := sup.shardOf(int(f.Part))
-	taken := l != nil && !l.isRemote()
+func (r *router) deliver(p *Profile, from uint32, f *mesh.Frame) {
+	sh := p.shardOf(int(f.Part))
+	taken := sh != nil && !sh.isRemote()
 	if taken && f.Client.Stream() {
 		r.mu.Lock()
-		r.remoteConns[remoteConn{sup.name, int(f.Part), f.Client}] = struct{}{}
+		r.remoteConns[remoteConn{p.name, int(f.Part), f.Client}] = struct{}{}
 		r.mu.Unlock()
 	}
-	taken = taken && sup.Port().DeliverForwarded(int(f.Part), transport.Packet{Peer: f.Client, Data: f.Data})
+	taken = taken && p.Port().DeliverForwarded(int(f.Part), transport.Packet{Peer: f.Client, Data: f.Data})
 	if m := r.mesh.Load(); !taken && f.Client.Stream() && m != nil {
 		m.Send(from, &mesh.Frame{Kind: mesh.KindHangUp, Name: f.Name, Part: f.Part, Client: f.Client})
 	}
@@ -315,8 +315,8 @@ func (r *router) nodeLost(node uint32) {
 	owners := slices.Clone(r.owners)
 	r.mu.Unlock()
 	for _, s := range gone {
-		if sup := r.s.supervisor(s.profile); sup != nil && sup.Port() != nil {
-			sup.Port().DeliverEnd(s.part, s.peer)
+		if p := r.s.profile(s.profile); p != nil && p.Port() != nil {
+			p.Port().DeliverEnd(s.part, s.peer)
 		}
 	}
 	for part, owner := range owners {
@@ -381,9 +381,9 @@ func (r *router) publishViews(name string, in *profile.BoardViews) {
 // republishViews publishes all boards of a profile on this node, because another node has
 // subscribed or connected again.
 func (r *router) republishViews(name string) {
-	if sup := r.s.supervisor(name); sup != nil {
-		for _, l := range sup.localShards() {
-			l.ResendViews()
+	if p := r.s.profile(name); p != nil {
+		for _, sh := range p.localShards() {
+			sh.runtime.ResendViews()
 		}
 	}
 }
@@ -398,29 +398,29 @@ func (r *router) subscribe(name string, watched bool) {
 }
 
 // showRemoteViews passes changed boards of another node to the shards that have watchers.
-func (s *supervisor) showRemoteViews(data []byte) {
+func (p *Profile) showRemoteViews(data []byte) {
 	r := pack.NewReader(data)
 	in, ok := profile.ReadInput(&r).(*profile.BoardViews)
 	if !ok || !r.Ended() {
 		return
 	}
-	for _, l := range s.localShards() {
-		if l.Count().Watched {
-			l.ShowViews(in)
+	for _, sh := range p.localShards() {
+		if sh.runtime.Count().Watched {
+			sh.runtime.ShowViews(in)
 		}
 	}
 }
 
 // remotePort reads the port of a shard that another node has, and passes the packets to
-// supervisor.forward. The zero value reads nothing. It is not safe for concurrent use.
+// Server.forward. The zero value reads nothing. It is not safe for concurrent use.
 type remotePort struct {
 	stop context.CancelFunc // ends reading; nil if it does not read
 	done chan struct{}      // closed when reading has ended
 }
 
 // begin starts reading, until end.
-func (p *remotePort) begin(sup *supervisor) {
-	port := sup.Port()
+func (p *remotePort) begin(sh *Shard) {
+	port, forward := sh.runtime.Port(), sh.profile.server.forward
 	if p.stop != nil || port == nil {
 		return
 	}
@@ -439,11 +439,11 @@ func (p *remotePort) begin(sup *supervisor) {
 				if err != nil {
 					return // the port is closed
 				}
-				if sup.forward != nil && len(in.Packets)+len(in.Ended) > 0 {
-					sup.forward(sup.name, sup.shard.Index, in)
+				if forward != nil && len(in.Packets)+len(in.Ended) > 0 {
+					forward(sh.profile.name, sh.index, in)
 				}
 			}
-		}, sup.reportPanic)
+		}, sh.reportPanic)
 	}()
 }
 

@@ -182,7 +182,7 @@ func TestBoardOfAnotherMachine(t *testing.T) {
 }
 
 // shardOf is the shard of a token.
-func (h *here) shardOf(token wamble.Token) *supervisor { return h.first().shards()[token.Shard(4)] }
+func (h *here) shardOf(token wamble.Token) *Shard { return h.first().shards[token.Shard(4)] }
 
 // TestAddressOfPlayer: the machine that serves a player sees the player's own address, not
 // that of the machine they write to.
@@ -201,7 +201,7 @@ func TestAddressOfPlayer(t *testing.T) {
 		}
 	}
 	at := func() (found netip.AddrPort) {
-		b.shardOf(token).Do(t.Context(), func(life *profile.Profile) {
+		b.shardOf(token).runtime.Do(t.Context(), func(life *profile.Profile) {
 			for _, s := range first(life.Seek(profile.Seek{Token: token.String()}, 10)) {
 				found = s.Address
 			}

@@ -13,6 +13,7 @@ import (
 
 	"wamble/internal/backup"
 	"wamble/internal/config"
+	"wamble/internal/guard"
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/journal"
@@ -76,7 +77,7 @@ type Server struct {
 	started         time.Time
 	runner          *runner.Runner // of part; an empty one in memory if partitions are distributed
 	sharedJournal   sharedJournal
-	partition       *partition // the whole journal; nil if partitions are distributed (see placed)
+	partition       *partition // the whole journal; nil if partitions are distributed (see partitions.go)
 	rebalancer      rebalancer
 	partitionOwners partitionOwners
 	receivedNotes   noteQueue
@@ -270,9 +271,9 @@ func (s *Server) Run(ctx context.Context) error {
 	defer end()
 	// Start the profiles, what runs beside them, and the placement or the janitor.
 	s.control.SetUnlinkOnClose(true)
-	for _, sup := range s.supervisors() {
-		s.serveWeb(sup, sup.Port())
-		sup.start()
+	for _, p := range s.profiles() {
+		s.serveWeb(p, p.Port())
+		p.start()
 	}
 	s.runBackground("the end of a handoff", func() {
 		s.successor.Finish(ctx, s.runtimes(), s.o.Handoff.Version, s.opened, s.log, answerHandoff)
@@ -315,6 +316,11 @@ func (s *Server) Run(ctx context.Context) error {
 	err = errors.Join(err, s.Close())
 	s.background.Wait()
 	return err
+}
+
+// runBackground runs f on a goroutine that Run waits for before it returns.
+func (s *Server) runBackground(where string, f func()) {
+	s.background.Go(func() { guard.Run(where, f, s.reportPanic) })
 }
 
 // warn logs an error that players do not notice, unless it is nil.

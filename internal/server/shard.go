@@ -13,47 +13,25 @@ import (
 	"sync/atomic"
 	"time"
 
-	"wamble"
 	"wamble/internal/guard"
-	"wamble/internal/host"
 	"wamble/internal/loop"
-	"wamble/internal/readapi"
-	"wamble/internal/transport"
 )
 
-// supervisor runs one shard of a profile. A runtime that cannot start, or that fails, is
+// Shard runs the loop of one shard of a profile. A loop that cannot start, or that fails, is
 // logged and started again from store and journal after a growing pause, independently of
-// the other profiles. The supervisor of the first shard stands for the profile.
-type supervisor struct {
-	*loop.Runtime
-	name  string // of the profile
-	shard wamble.Shard
-	log   *slog.Logger
-	store *SharedStore
-	dumps *dumps
-
-	draining       *atomic.Bool // of the server
-	restrictions   *host.Restrictions
-	restrictionsMu sync.Mutex // held by sendRestrictions
-	gamesChanged   broadcast  // sent when finished games have reached the store
-	events         readapi.Stream
-
-	openShards     openShards
-	background     sync.WaitGroup     // goroutines of count and follow
-	stopBackground context.CancelFunc // ends them; nil before start
+// the other shards and profiles.
+type Shard struct {
+	profile *Profile
+	index   int // among the shards of the profile
+	runtime *loop.Runtime
+	log     *slog.Logger
 
 	partition  atomic.Pointer[partition] // partition of the shard; nil if another node has it
-	arrivalMu  sync.Mutex                // held while part is checked for events or set
+	arrivalMu  sync.Mutex                // held while partition is checked for events or set
 	remotePort remotePort                // reads the port while another node has the shard
-	peers      *peers                    // the other nodes; nil if the journal is not distributed
-	// forward forwards packets for the shard while another node has it; nil drops them.
-	forward  func(profile string, part int, in transport.Arrivals)
-	siblings []*supervisor // of the other shards, if this is the first
 
-	bots           atomic.Pointer[houseBots] // nil if none run on this node
-	cancel         context.CancelFunc        // ends keep; nil if it does not run
-	done           chan struct{}             // closed when keep has ended
-	onStartFailure func()                    // called after a failure of a runtime that was never up
+	cancel context.CancelFunc // ends superviseLoop; nil if it does not run
+	done   chan struct{}      // closed when superviseLoop has ended
 
 	mu        sync.Mutex // guards what follows
 	failCount int
@@ -68,36 +46,20 @@ const (
 	stableAfter  = time.Minute
 )
 
-// start runs the shards on this node until stop. It may be called again after stop.
-func (s *supervisor) start() {
-	s.setBots(true)
-	for _, l := range s.shards() {
-		l.startShard()
-	}
-	var ctx context.Context
-	ctx, s.stopBackground = context.WithCancel(context.Background())
-	if len(s.siblings) > 0 {
-		s.background.Go(func() { guard.Run("the count of players", func() { s.countLoop(ctx) }, s.reportPanic) })
-	}
-	if s.peers != nil {
-		s.background.Go(func() { guard.Run("events of other machines", func() { s.pollRemoteEvents(ctx) }, s.reportPanic) })
-	}
-}
-
-// startShard runs one shard until end. If another node has the shard, its port is read and the
+// start runs the shard until stop. If another node has the shard, its port is read and the
 // packets are forwarded.
-func (s *supervisor) startShard() {
-	if s.isRemote() {
-		s.remotePort.begin(s)
+func (sh *Shard) start() {
+	if sh.isRemote() {
+		sh.remotePort.begin(sh)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	s.cancel, s.done = cancel, done
+	sh.cancel, sh.done = cancel, done
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			guard.Run("the supervisor", func() { s.superviseLoop(ctx) }, s.reportPanic)
+			guard.Run("the supervision of a shard", func() { sh.superviseLoop(ctx) }, sh.reportPanic)
 			select {
 			case <-ctx.Done():
 			case <-time.After(firstRestart): // after a panic
@@ -106,40 +68,29 @@ func (s *supervisor) startShard() {
 	}()
 }
 
-// stop ends all shards in order: what was decided is durable and sent, and what the store
-// lacks is in the journal. The sockets stay open.
-func (s *supervisor) stop() {
-	s.setBots(false)
-	if s.stopBackground != nil {
-		s.stopBackground()
-	}
-	s.eachShard("the end of a shard", (*supervisor).stopShard)
-	s.background.Wait()
-}
-
-// stopShard is stop for one shard.
-func (s *supervisor) stopShard() {
-	s.remotePort.end()
-	if s.cancel != nil {
-		s.cancel()
-		<-s.done
-		s.cancel = nil
+// stop ends the shard in order, see Profile.stop.
+func (sh *Shard) stop() {
+	sh.remotePort.end()
+	if sh.cancel != nil {
+		sh.cancel()
+		<-sh.done
+		sh.cancel = nil
 	}
 }
 
 // superviseLoop runs the shard and starts it again after each failure, until ctx ends.
-func (s *supervisor) superviseLoop(ctx context.Context) {
+func (sh *Shard) superviseLoop(ctx context.Context) {
 	pause := firstRestart
 	for {
 		began := time.Now()
-		err := s.attempt(ctx)
+		err := sh.attempt(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if time.Since(began) > stableAfter {
 			pause = firstRestart
 		}
-		s.report(err, pause)
+		sh.report(err, pause)
 		select {
 		case <-ctx.Done(): // the next attempt drops the drain and returns
 		case <-time.After(pause):
@@ -149,35 +100,36 @@ func (s *supervisor) superviseLoop(ctx context.Context) {
 }
 
 // attempt runs the shard once. A panic on this goroutine becomes an error.
-func (s *supervisor) attempt(ctx context.Context) (err error) {
+func (sh *Shard) attempt(ctx context.Context) (err error) {
 	defer guard.Into(&err, "the start")
-	return s.Run(ctx)
+	return sh.runtime.Run(ctx)
 }
 
 // report logs a failure, with a dump if it was a panic.
-func (s *supervisor) report(err error, pause time.Duration) {
+func (sh *Shard) report(err error, pause time.Duration) {
 	var p *guard.Panic
 	if errors.As(err, &p) {
-		s.CountPanic()
+		sh.runtime.CountPanic()
 	}
-	s.mu.Lock()
-	s.failCount++
-	s.lastErr = err
-	s.mu.Unlock()
-	s.Failed(fmt.Sprintf("failed, to be started again: %v", err))
-	s.log.Error("the profile has failed; it is started again", "err", err, "pause", pause, "dump", s.dumps.write(s.log, "crash", s.name, err))
+	sh.mu.Lock()
+	sh.failCount++
+	sh.lastErr = err
+	sh.mu.Unlock()
+	sh.runtime.Failed(fmt.Sprintf("failed, to be started again: %v", err))
+	dump := sh.profile.server.dumps.write(sh.log, "crash", sh.profile.name, err)
+	sh.log.Error("the profile has failed; it is started again", "err", err, "pause", pause, "dump", dump)
 	select {
-	case <-s.Up():
+	case <-sh.runtime.Up():
 	default:
-		s.onStartFailure()
+		sh.profile.server.checkAllFailed()
 	}
 }
 
 // failures returns how often the shard has failed, and the last error.
-func (s *supervisor) failures() (n int, last error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failCount, s.lastErr
+func (sh *Shard) failures() (n int, last error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.failCount, sh.lastErr
 }
 
 // dumps writes panics to files in the data directory.
@@ -244,13 +196,8 @@ func (d *dumps) reportSurvived(log *slog.Logger, name string, err error) {
 // reportPanic logs a panic outside the profiles.
 func (s *Server) reportPanic(err error) { s.dumps.reportSurvived(s.log, "server", err) }
 
-// reportPanic logs a panic that did not end the profile.
-func (s *supervisor) reportPanic(err error) {
-	s.CountPanic()
-	s.dumps.reportSurvived(s.log, s.name, err)
-}
-
-// runBackground runs f on a goroutine that Run waits for before it returns.
-func (s *Server) runBackground(where string, f func()) {
-	s.background.Go(func() { guard.Run(where, f, s.reportPanic) })
+// reportPanic logs a panic that did not end the shard.
+func (sh *Shard) reportPanic(err error) {
+	sh.runtime.CountPanic()
+	sh.profile.server.dumps.reportSurvived(sh.log, sh.profile.name, err)
 }

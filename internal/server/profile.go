@@ -1,0 +1,460 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/internal/guard"
+	"wamble/internal/host"
+	"wamble/internal/loop"
+	"wamble/internal/profile"
+	"wamble/internal/readapi"
+	"wamble/internal/transport"
+)
+
+// Profile is a profile that runs: its shards, and what they share.
+type Profile struct {
+	server *Server
+	name   string
+	log    *slog.Logger
+	store  *SharedStore
+	shards []*Shard // by index; at least one
+	peers  *peers   // the other nodes; nil if the journal is not distributed
+
+	restrictions   *host.Restrictions
+	restrictionsMu sync.Mutex // held by sendRestrictions
+	gamesChanged   broadcast  // sent when finished games have reached the store
+	events         readapi.Stream
+	openShards     openShards
+	bots           atomic.Pointer[houseBots] // nil if none run on this node
+
+	background     sync.WaitGroup     // goroutines of countLoop and pollRemoteEvents
+	stopBackground context.CancelFunc // ends them; nil before start
+}
+
+// start runs the shards on this node until stop. It may be called again after stop.
+func (p *Profile) start() {
+	p.setBots(true)
+	for _, sh := range p.shards {
+		sh.start()
+	}
+	var ctx context.Context
+	ctx, p.stopBackground = context.WithCancel(context.Background())
+	if len(p.shards) > 1 {
+		p.background.Go(func() { guard.Run("the count of players", func() { p.countLoop(ctx) }, p.reportPanic) })
+	}
+	if p.peers != nil {
+		p.background.Go(func() { guard.Run("events of other machines", func() { p.pollRemoteEvents(ctx) }, p.reportPanic) })
+	}
+}
+
+// stop ends all shards in order: what was decided is durable and sent, and what the store
+// lacks is in the journal. The sockets stay open.
+func (p *Profile) stop() {
+	p.setBots(false)
+	if p.stopBackground != nil {
+		p.stopBackground()
+	}
+	p.eachShard("the end of a shard", (*Shard).stop)
+	p.background.Wait()
+}
+
+// Port returns the port of the first shard, which has the sockets of all; nil if the profile
+// only drains its journal.
+func (p *Profile) Port() *transport.Port { return p.shards[0].runtime.Port() }
+
+// Config returns the configuration that is in effect.
+func (p *Profile) Config() *config.Profile { return p.shards[0].runtime.Config() }
+
+// reportPanic logs a panic that did not end the profile. It counts as one of the first shard.
+func (p *Profile) reportPanic(err error) { p.shards[0].reportPanic(err) }
+
+// shards returns all shards of all profiles that run.
+func (s *Server) shards() (list []*Shard) {
+	for _, p := range s.profiles() {
+		list = append(list, p.shards...)
+	}
+	return list
+}
+
+// localShards returns the shards on this node.
+func (p *Profile) localShards() []*Shard {
+	return slices.DeleteFunc(slices.Clone(p.shards), (*Shard).isRemote)
+}
+
+// otherRuntimes returns the runtimes of all shards but one.
+func (p *Profile) otherRuntimes(but int) (list []*loop.Runtime) {
+	for i, sh := range p.shards {
+		if i != but {
+			list = append(list, sh.runtime)
+		}
+	}
+	return list
+}
+
+// eachShard runs do for all shards concurrently, and waits.
+func (p *Profile) eachShard(what string, do func(*Shard)) {
+	var all sync.WaitGroup
+	for _, sh := range p.shards {
+		all.Go(func() { guard.Run(what, func() { do(sh) }, sh.reportPanic) })
+	}
+	all.Wait()
+}
+
+// shardOfToken returns the shard of a token, or the first one on this node if another node has it.
+func (p *Profile) shardOfToken(t wamble.Token) *Shard {
+	sh := p.shards[t.Shard(len(p.shards))]
+	if here := p.localShards(); sh.isRemote() && len(here) > 0 {
+		return here[0]
+	}
+	return sh
+}
+
+// moveTo gives each shard its port of a new set of ports.
+func (p *Profile) moveTo(port *transport.Port) {
+	for i, sh := range p.shards {
+		away := sh.remotePort.end()
+		sh.runtime.MoveTo(port.Shards()[i])
+		if away {
+			sh.remotePort.begin(sh)
+		}
+	}
+}
+
+// pauseReading holds the packets of all shards back, or lets them go on.
+func (p *Profile) pauseReading(paused bool) {
+	for _, sh := range p.shards {
+		sh.runtime.PauseReading(paused)
+	}
+}
+
+// drainWithin drains the journal of a stopped profile to its store. All shards drain
+// concurrently, because the rows of one may depend on another's.
+func (p *Profile) drainWithin(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	errs := make([]error, len(p.shards))
+	p.eachShard("an empty journal", func(sh *Shard) { errs[sh.index] = sh.runtime.DrainAll(ctx) })
+	return errors.Join(errs...)
+}
+
+// dropDrain ends the drains of all shards.
+func (p *Profile) dropDrain() {
+	for _, sh := range p.shards {
+		sh.runtime.DropDrain()
+	}
+}
+
+// StoreState returns the combined state of the store for the shards on this node.
+func (p *Profile) StoreState() (all loop.StoreState) {
+	for _, sh := range p.localShards() {
+		all = all.Merge(sh.runtime.StoreState())
+	}
+	return all
+}
+
+// Stage returns the stage of a shard on this node that does not serve players, otherwise
+// that of the first one here. Without a shard here the profile is not up.
+func (p *Profile) Stage() (up bool, why string) {
+	here := p.localShards()
+	if len(here) == 0 {
+		_, why = p.shards[0].runtime.Stage()
+		return false, why
+	}
+	for _, sh := range slices.Backward(here) {
+		if up, why = sh.runtime.Stage(); !up {
+			return up, why
+		}
+	}
+	return up, why
+}
+
+// Tell passes a host's command to the shards on this node and adds up their counts before
+// and after it. Commands that only change the store, which tells the other shards, go to
+// the first shard here. In a cluster all others also go to the other nodes. A shard that
+// does not serve players is an error, which is returned after the others were told.
+func (p *Profile) Tell(ctx context.Context, in profile.Input) (before, after profile.HostStats, err error) {
+	shards := p.localShards()
+	switch scope := profile.ScopeOf(in); scope {
+	case profile.StoreChange, profile.StoreOnly:
+		shards = shards[:min(1, len(shards))]
+		if len(shards) == 0 {
+			return before, after, errors.New("no part of the profile is on this machine: say it to another one")
+		}
+		if r, ok := in.(*profile.Rename); ok {
+			err = p.claimName(ctx, r)
+		}
+		if err != nil {
+			return before, after, err
+		}
+	case profile.EveryShard, profile.Sanction, profile.Restriction:
+		if p.peers == nil {
+			break
+		}
+		p.peers.broadcastInput(p.name, in) // nodes of an older release do not read the notes of restrictions
+		if scope == profile.Restriction {  // another node may change it at the same time
+			p.sendRestrictions()
+			return before, after, nil
+		}
+	default:
+		return before, after, fmt.Errorf("%s is not a command of the host", profile.InputName(in))
+	}
+	for _, sh := range shards {
+		b, a, no := sh.runtime.Tell(ctx, in)
+		before, after, err = before.Add(b), after.Add(a), cmp.Or(err, no)
+	}
+	p.awaitPublished(ctx, shards, in)
+	return before, after, err
+}
+
+// awaitPublished waits at most flushTimeout until a command, or the news of its result in shards,
+// is in the database for the other nodes to read.
+func (p *Profile) awaitPublished(ctx context.Context, shards []*Shard, in profile.Input) {
+	if p.peers == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	switch profile.ScopeOf(in) {
+	case profile.StoreOnly:
+		return
+	case profile.StoreChange:
+		for _, sh := range shards {
+			sh.runtime.AwaitPublished(ctx)
+		}
+	}
+	p.peers.flushWithin(ctx, flushTimeout)
+}
+
+// claimName reserves a name in the store before a shard gives it, because another shard may
+// give it to another player at the same time.
+func (p *Profile) claimName(ctx context.Context, in *profile.Rename) error {
+	if len(p.shards) <= 1 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	now := time.Now()
+	// It does not matter when the player last changed their name: since is in the future.
+	player, err := p.store.Claim(ctx, in.Key, in.Name, now, now.Add(profile.MinNameAge))
+	if err == nil && player.Handle != in.Name {
+		err = fmt.Errorf("%q is the name of another player", in.Name)
+	}
+	return ignoreNotFound(err)
+}
+
+// Board looks for a board in all shards.
+func (p *Profile) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, bool) {
+	for _, sh := range p.shards {
+		if b, ok := sh.runtime.Board(ctx, id); ok {
+			return b, true
+		}
+	}
+	return wamble.Board{}, false
+}
+
+// Figures returns the sum of the figures of all shards.
+func (p *Profile) Figures(ctx context.Context) loop.Figures {
+	sum := p.shards[0].runtime.Figures(ctx)
+	for _, sh := range p.shards[1:] {
+		sum.Add(sh.runtime.Figures(ctx))
+	}
+	return sum
+}
+
+// seekInMemory looks for at most most present players in all shards. More says that there are others.
+func (p *Profile) seekInMemory(ctx context.Context, of profile.Seek, most int) (found []profile.Present, more bool) {
+	for _, sh := range p.shards {
+		sh.runtime.Do(ctx, func(p *profile.Profile) {
+			some, rest := p.Seek(of, most-len(found))
+			found, more = append(found, some...), more || rest
+		})
+	}
+	return found, more
+}
+
+// findInMemory looks for a player in the memory of all shards.
+func (p *Profile) findInMemory(ctx context.Context, n host.Named) (found host.Found) {
+	for _, sh := range p.shards {
+		sh.runtime.Do(ctx, func(p *profile.Profile) {
+			if found.Session, found.Key = p.FindSession(n.Token, n.Session, n.Handle); !n.Key.IsZero() {
+				found.Key = p.KeyOwner(n.Key)
+			}
+		})
+		if found != (host.Found{}) {
+			break
+		}
+	}
+	return found
+}
+
+// addCounts adds the counts of one shard to c, and keeps the boards with most watchers.
+func addCounts(c *readapi.Counts, more readapi.Counts) {
+	c.Players += more.Players
+	c.Bots += more.Bots
+	c.Sessions += more.Sessions
+	c.Watchers += more.Watchers
+	c.Moves += more.Moves
+	c.Games += more.Games
+	for i, n := range more.Boards {
+		c.Boards[i] += n
+	}
+	c.Crowds = append(c.Crowds, more.Crowds...)
+	slices.SortStableFunc(c.Crowds, func(a, b readapi.Crowd) int { return cmp.Compare(b.Watchers, a.Watchers) })
+	c.Crowds = c.Crowds[:min(len(c.Crowds), readapi.MostCrowds)]
+}
+
+// playersPerShard is the number of players per open shard at which the next one opens.
+// The last open shard closes when a quarter of the number that opened it has left.
+var playersPerShard = 256 // less in tests
+
+// openShardsFor returns how many of n shards shall be open for a number of players. Open is
+// how many are open now.
+func openShardsFor(players, open, n int) int {
+	for open < n && players >= playersPerShard*open {
+		open++
+	}
+	for open > 1 && players < playersPerShard*(open-1)*3/4 {
+		open--
+	}
+	return open
+}
+
+// openShards tracks how many shards of a profile on this node take new players.
+type openShards struct {
+	totals loop.Totals
+	next   atomic.Int64 // number of players at which the next shard opens
+	mu     sync.Mutex   // guards open
+	open   int
+}
+
+// The interval between two counts of the players of all shards, and the number of counts
+// after which shards are told of each other.
+const (
+	countInterval   = 25 * time.Millisecond
+	publishEveryNth = 10
+)
+
+// countLoop periodically opens and closes shards of the profile, and tells each shard the
+// counts of the others, until ctx ends.
+func (p *Profile) countLoop(ctx context.Context) {
+	var before *profile.ShardCounts
+	for n := 0; ctx.Err() == nil; n++ {
+		w := &profile.ShardCounts{Shards: make([]profile.ShardCount, len(p.shards))}
+		remote := p.peers.counts(p.name)
+		boards, news := 0, n%publishEveryNth == 0
+		for i, sh := range p.shards {
+			if w.Shards[i] = sh.runtime.Count(); sh.isRemote() {
+				w.Shards[i] = remote.count(i)
+			}
+			boards += w.Shards[i].Boards
+			news = news || before.Shards[i].Watched != w.Shards[i].Watched
+		}
+		p.openShards.totals.SetRemote(remote.sum())
+		full := boards >= p.Config().Boards.MaxBoards
+		w.Open = p.updateOpen(func(i int) bool { return !full || w.Shards[i].Free > 0 })
+		if p.peers != nil {
+			w.Opened = p.openMask() | remote.open()
+			w.Node = p.server.router.number()
+			watched := slices.ContainsFunc(p.localShards(), func(sh *Shard) bool { return sh.runtime.Count().Watched })
+			p.server.router.subscribe(p.name, watched)
+		}
+		if news = news || before.Open != w.Open || before.Opened != w.Opened; news {
+			for _, sh := range p.shards {
+				sh.runtime.SetShardCounts(w)
+			}
+		}
+		before = w
+		sleep(ctx, countInterval)
+	}
+}
+
+// players returns the number of players on this node, with those whose sessions were
+// offered and not used yet.
+func (p *Profile) players() (n int) {
+	for _, sh := range p.shards {
+		c := sh.runtime.Count()
+		n += c.Players + c.Offered
+	}
+	return n
+}
+
+// updateOpen opens and closes shards of this node according to its number of players, and
+// returns how many shall be open. Of these, the port offers new players only to shards for
+// which has reports a board.
+func (p *Profile) updateOpen(has func(shard int) bool) int {
+	o, here := &p.openShards, p.localShards()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(here) == 0 {
+		p.Port().SetOpenShards(0)
+		return 0
+	}
+	o.open = openShardsFor(p.players(), max(1, min(o.open, len(here))), len(here))
+	o.next.Store(int64(playersPerShard * o.open))
+	p.Port().SetOpenShards(maskOf(here[:o.open], has))
+	return o.open
+}
+
+// maskOf returns a bit mask of the shards that have boards. If none has, it is the first
+// shard, which then refuses new players.
+func maskOf(shards []*Shard, has func(shard int) bool) (mask uint64) {
+	for _, sh := range shards {
+		if has(sh.index) {
+			mask |= 1 << sh.index
+		}
+	}
+	return cmp.Or(mask, 1<<shards[0].index)
+}
+
+// openMask returns a bit mask of the shards of this node that shall be open.
+func (p *Profile) openMask() (mask uint64) {
+	p.openShards.mu.Lock()
+	defer p.openShards.mu.Unlock()
+	here := p.localShards()
+	for _, sh := range here[:min(p.openShards.open, len(here))] {
+		mask |= 1 << sh.index
+	}
+	return mask
+}
+
+// onGrowth opens the next shard as soon as the number of players requires it, without waiting
+// for the next count, so that a sudden rush of players is spread.
+func (p *Profile) onGrowth(players int) {
+	if o := &p.openShards; int64(players) >= o.next.Load() && o.next.Load() > 0 {
+		full := o.totals.Boards() >= p.Config().Boards.MaxBoards
+		p.updateOpen(func(i int) bool { return !full || p.shards[i].runtime.Count().Free > 0 })
+	}
+}
+
+// showViews passes changed boards of one shard to the other shards and nodes that have watchers.
+func (p *Profile) showViews(from int, in *profile.BoardViews) {
+	if p.peers != nil {
+		p.server.router.publishViews(p.name, in)
+	}
+	for i, sh := range p.shards {
+		if i != from && sh.runtime.Count().Watched {
+			sh.runtime.ShowViews(in)
+		}
+	}
+}
+
+// findBoards returns at most most boards of all shards, those with the latest moves first.
+func (p *Profile) findBoards(ctx context.Context, q profile.BoardQuery, most int) (list []profile.FoundBoard) {
+	for _, sh := range p.shards {
+		sh.runtime.Do(ctx, func(p *profile.Profile) { list = append(list, p.FindBoards(q, most)...) })
+	}
+	if len(p.shards) > 1 {
+		slices.SortStableFunc(list, func(a, b profile.FoundBoard) int { return b.Moved.Compare(a.Moved) })
+	}
+	return list[:min(len(list), most)]
+}
