@@ -128,7 +128,7 @@ func (s *Server) prepareSharedJournal() error {
 		Report: func(err error) { s.log.Error("the journal's database", "err", err) },
 	}
 	if s.isPartitioned() {
-		o.Heartbeat, o.OnNote = s.heartbeat, s.receivedNotes.add
+		o.Heartbeat, o.OnNote = s.heartbeat, s.receivedNotes.Add
 	}
 	if err := s.pingJournal(db); err != nil {
 		return err

@@ -90,7 +90,7 @@ func (f clusterFeed) Parts() int { return len(f.profile.shards) }
 func (f clusterFeed) Name() (string, error) {
 	h := fnv.New32a()
 	for part := range f.Parts() {
-		name := f.s.rebalancer.peers.position(part).Journal
+		name := f.s.rebalancer.peers.Position(part).Journal
 		if p := f.s.partitionOf(part); p != nil {
 			name = feedName(p.runner)
 		}
@@ -109,7 +109,7 @@ func (f clusterFeed) Changed() <-chan struct{} { return f.profile.gamesChanged.w
 func (f clusterFeed) End(context.Context) (readapi.Marks, error) {
 	m := make(readapi.Marks, f.Parts())
 	for part := range m {
-		m[part] = f.s.rebalancer.peers.position(part).End
+		m[part] = f.s.rebalancer.peers.Position(part).End
 		if p := f.s.partitionOf(part); p != nil {
 			m[part] = journal.FeedEnd(p.runner)
 		}
@@ -249,39 +249,6 @@ func (s *Server) answerFeed(question []byte) ([]byte, error) {
 	}
 	q.Limit = max(1, min(q.Limit, maxFeedAnswer/len(q.After)))
 	return json.Marshal(s.readPartitions(q))
-}
-
-// feedPosition is the last known state of the feed in a partition's journal.
-type feedPosition struct {
-	Journal string `json:",omitempty"` // the journal's name; "" if it is not known
-	End     uint64 `json:",omitempty"`
-}
-
-// feedPositions has the outbox of each partition. It is safe for concurrent use.
-type feedPositions struct {
-	mu  sync.Mutex
-	all map[int]feedPosition
-}
-
-func (o *feedPositions) position(part int) feedPosition {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.all[part]
-}
-
-// update updates the outbox of a partition unless said is older, and reports whether it did.
-func (o *feedPositions) update(part int, said feedPosition) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	known := o.all[part]
-	if said.Journal == "" || said == known || said.Journal == known.Journal && said.End < known.End {
-		return false
-	}
-	if o.all == nil {
-		o.all = map[int]feedPosition{}
-	}
-	o.all[part] = said
-	return true
 }
 
 // The stream of events of a profile has the events of all shards. A node with observers

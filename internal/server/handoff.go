@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"wamble/internal/cluster"
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/handoff"
@@ -140,18 +141,18 @@ func (s *Server) handoffProcess(binary string, asked int, web bool) *handoff.Pro
 			return errors.Join(s.sameStores(v.Stores), s.sameJournal(v.Journal), s.sameShards(v.Shards), s.canListen(v))
 		},
 		Pause: func(ctx context.Context, reporting bool) {
-			s.receivedNotes.setPaused(true)
+			s.receivedNotes.SetPaused(true)
 			others := host.ControlConns
 			if reporting && !web {
 				others-- // one connection waits for this handoff
 			}
 			talks = s.control.Pause(ctx, others)
 			s.pauseHTTP(ctx, asked)
-			s.rebalancer.peers.flushWithin(context.WithoutCancel(ctx), flushTimeout)
+			s.rebalancer.peers.FlushWithin(context.WithoutCancel(ctx), cluster.FlushTimeout)
 		},
 		Resume: func() {
-			s.receivedNotes.setPaused(false)
-			s.rebalancer.peers.setPaused(false)
+			s.receivedNotes.SetPaused(false)
+			s.rebalancer.peers.SetPaused(false)
 			s.resumeHTTP()
 			s.control.Resume(talks)
 		},

@@ -85,7 +85,7 @@ func (h *houseBots) run(ctx context.Context) {
 	for {
 		c := h.profile.Config()
 		if n := c.Sessions.HouseBots; n > 0 || len(h.cancels) > 0 {
-			remote := h.profile.peers.counts(h.profile.name).sum()
+			remote := h.profile.peers.Counts(h.profile.name).Sum()
 			people := remote.Playing() - remote.Bots
 			var err error
 			for _, sh := range h.profile.localShards() {

@@ -120,7 +120,7 @@ func (p *Profile) authorize(ctx context.Context, who readapi.Who, rights []reada
 // counts returns the counts of the profile: of shards on this node as they are now, of
 // others as reported with their last heartbeat.
 func (p *Profile) counts(ctx context.Context) (c readapi.Counts, err error) {
-	others := p.peers.counts(p.name).sum()
+	others := p.peers.Counts(p.name).Sum()
 	c.Players, c.Bots = others.Playing(), others.Bots
 	for _, sh := range p.localShards() {
 		err = errors.Join(err, sh.whenUp(ctx, func(p *profile.Profile) {

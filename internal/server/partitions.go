@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"wamble/internal/cluster"
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/host"
@@ -51,7 +52,7 @@ func (s *Server) isPartitioned() bool {
 
 // rebalancer is the state of a node with distributed partitions. Its goroutine is rebalanceLoop.
 type rebalancer struct {
-	peers       *peers             // nil if the journal is not distributed
+	peers       *cluster.Peers     // nil if the journal is not distributed
 	ended       chan struct{}      // closed when rebalanceLoop has returned
 	stop        context.CancelFunc // ends rebalanceLoop
 	stopSending context.CancelFunc // ends the sending of messages
@@ -77,11 +78,17 @@ type rebalancer struct {
 func (s *Server) preparePartitions() {
 	n := s.partitionCount()
 	s.rebalancer = rebalancer{
-		peers: &peers{s: s, outbox: newOutbox()}, restrictions: map[string]string{}, partitions: make([]*partition, n), busy: make([]bool, n),
+		peers: cluster.NewPeers(s.clusterOptions()), restrictions: map[string]string{}, partitions: make([]*partition, n), busy: make([]bool, n),
 		ownerlessSince: slices.Repeat([]time.Duration{-1}, n), tasks: make(chan func(), n), ended: make(chan struct{}),
 	}
 	s.stores.peers = s.rebalancer.peers
 	s.closers = append(s.closers, s.closePartitions)
+}
+
+// clusterOptions returns what package cluster needs to know of this node.
+func (s *Server) clusterOptions() cluster.Options {
+	k := &s.sharedJournal
+	return cluster.Options{Node: nodeName(s.o.Config), Log: k.log, Journal: k.name, Started: s.started, Logger: s.log}
 }
 
 // inheritPartitions claims the partitions that the process before the handoff held.
@@ -89,7 +96,7 @@ func (s *Server) inheritPartitions() error {
 	if !s.Inherited() {
 		return nil
 	}
-	s.receivedNotes.applied = s.o.Handoff.Inheritance.Note.Heard
+	s.receivedNotes.StartAfter(s.o.Handoff.Inheritance.Note.Heard)
 	s.inheritOutbox()
 	for k := range s.rebalancer.partitions {
 		if !s.inheritsPartition(k) {
@@ -155,7 +162,7 @@ func (s *Server) startRebalancer() {
 	s.delayNotesUntilUp(ctx, inheritTimeout)
 	sending, stopSending := context.WithCancel(context.Background())
 	s.rebalancer.stopSending = stopSending
-	s.runBackground("letters to other machines", func() { s.rebalancer.peers.sendLoop(sending) })
+	s.runBackground("letters to other machines", func() { s.rebalancer.peers.SendLoop(sending) })
 	s.runBackground("the placement", func() {
 		defer close(s.rebalancer.ended)
 		s.rebalanceLoop(ctx)
@@ -180,7 +187,7 @@ func (s *Server) stopOutbox() {
 	if s.rebalancer.stopSending == nil {
 		return
 	}
-	s.rebalancer.peers.flushWithin(context.Background(), flushTimeout)
+	s.rebalancer.peers.FlushWithin(context.Background(), cluster.FlushTimeout)
 	s.rebalancer.stopSending()
 }
 
@@ -207,7 +214,12 @@ func (s *Server) rebalanceLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		seen, beaten := s.sharedJournal.log.ClusterView(s.sharedJournal.name, len(r.partitions))
 		if s.applyNotes(); seen.Err == nil {
-			leaving := r.peers.applyReports(seen.Nodes)
+			leaving, moreGames := r.peers.ApplyReports(seen.Nodes)
+			if moreGames {
+				for _, prof := range s.profiles() {
+					prof.gamesChanged.send()
+				}
+			}
 			guard.Run("the placement", func() { s.rebalance(ctx, seen, leaving) }, s.reportPanic)
 		} else if drain := r.nodeDrain.Load(); drain != nil {
 			drain.finish() // without the database no partition can move
@@ -299,17 +311,17 @@ func (s *Server) rebalance(ctx context.Context, seen pglog.ClusterView, leaving 
 	s.forgetOldMessages(ctx)
 }
 
-// forgetOldMessages deletes notes with messages older than peerMessageMaxAge, at most once per peerMessageMaxAge. Only the
+// forgetOldMessages deletes notes with messages older than cluster.MessageMaxAge, at most once per cluster.MessageMaxAge. Only the
 // holder of partition 0 does.
 func (s *Server) forgetOldMessages(ctx context.Context) {
 	r := &s.rebalancer
-	if s.partitionOf(0) == nil || time.Since(r.lastCleanup) < peerMessageMaxAge {
+	if s.partitionOf(0) == nil || time.Since(r.lastCleanup) < cluster.MessageMaxAge {
 		return
 	}
 	r.lastCleanup = time.Now()
 	r.workers.Go(func() {
 		err := guard.Call("old letters", func() error {
-			return s.sharedJournal.log.Forget(ctx, s.sharedJournal.name, peerMessagePrefix, peerMessageMaxAge)
+			return s.sharedJournal.log.Forget(ctx, s.sharedJournal.name, cluster.MessagePrefix, cluster.MessageMaxAge)
 		})
 		if ctx.Err() == nil {
 			s.warn(err)
@@ -579,10 +591,6 @@ type nodeDrain struct {
 	finished    bool          // done is closed
 	lastRelease time.Duration // time of the last move, since the start of the server
 }
-
-// drainingMarker stands in the place of a profile in the report of a node that withdraws. No
-// profile has this name. Older versions read it as a profile without shards.
-const drainingMarker = "/withdrawing"
 
 // successorTimeout is how long a node that withdraws waits for the next holder to claim a partition.
 const successorTimeout = 2 * time.Second

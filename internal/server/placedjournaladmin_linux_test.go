@@ -188,7 +188,7 @@ func TestPlacedStatus(t *testing.T) {
 			}
 		}
 	}
-	until(t, "a knows the players of b", func() bool { return a.rebalancer.peers.counts("default").sum().Players >= 3 })
+	until(t, "a knows the players of b", func() bool { return a.rebalancer.peers.Counts("default").Sum().Players >= 3 })
 	b.router.mesh.Load().Close()
 	until(t, "b does not answer", func() bool {
 		c := ask(a)

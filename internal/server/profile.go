@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/cluster"
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/host"
@@ -27,8 +28,8 @@ type Profile struct {
 	name   string
 	log    *slog.Logger
 	store  *SharedStore
-	shards []*Shard // by index; at least one
-	peers  *peers   // the other nodes; nil if the journal is not distributed
+	shards []*Shard       // by index; at least one
+	peers  *cluster.Peers // the other nodes; nil if the journal is not distributed
 
 	restrictions   *host.Restrictions
 	restrictionsMu sync.Mutex // held by sendRestrictions
@@ -200,8 +201,8 @@ func (p *Profile) Tell(ctx context.Context, in profile.Input) (before, after pro
 		if p.peers == nil {
 			break
 		}
-		p.peers.broadcastInput(p.name, in) // nodes of an older release do not read the notes of restrictions
-		if scope == profile.Restriction {  // another node may change it at the same time
+		p.peers.Broadcast(p.name, in)     // nodes of an older release do not read the notes of restrictions
+		if scope == profile.Restriction { // another node may change it at the same time
 			p.sendRestrictions()
 			return before, after, nil
 		}
@@ -216,13 +217,13 @@ func (p *Profile) Tell(ctx context.Context, in profile.Input) (before, after pro
 	return before, after, err
 }
 
-// awaitPublished waits at most flushTimeout until a command, or the news of its result in shards,
+// awaitPublished waits at most cluster.FlushTimeout until a command, or the news of its result in shards,
 // is in the database for the other nodes to read.
 func (p *Profile) awaitPublished(ctx context.Context, shards []*Shard, in profile.Input) {
 	if p.peers == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.FlushTimeout)
 	defer cancel()
 	switch profile.ScopeOf(in) {
 	case profile.StoreOnly:
@@ -232,7 +233,7 @@ func (p *Profile) awaitPublished(ctx context.Context, shards []*Shard, in profil
 			sh.runtime.AwaitPublished(ctx)
 		}
 	}
-	p.peers.flushWithin(ctx, flushTimeout)
+	p.peers.FlushWithin(ctx, cluster.FlushTimeout)
 }
 
 // claimName reserves a name in the store before a shard gives it, because another shard may
@@ -350,20 +351,20 @@ func (p *Profile) countLoop(ctx context.Context) {
 	var before *profile.ShardCounts
 	for n := 0; ctx.Err() == nil; n++ {
 		w := &profile.ShardCounts{Shards: make([]profile.ShardCount, len(p.shards))}
-		remote := p.peers.counts(p.name)
+		remote := p.peers.Counts(p.name)
 		boards, news := 0, n%publishEveryNth == 0
 		for i, sh := range p.shards {
 			if w.Shards[i] = sh.runtime.Count(); sh.isRemote() {
-				w.Shards[i] = remote.count(i)
+				w.Shards[i] = remote.Count(i)
 			}
 			boards += w.Shards[i].Boards
 			news = news || before.Shards[i].Watched != w.Shards[i].Watched
 		}
-		p.openShards.totals.SetRemote(remote.sum())
+		p.openShards.totals.SetRemote(remote.Sum())
 		full := boards >= p.Config().Boards.MaxBoards
 		w.Open = p.updateOpen(func(i int) bool { return !full || w.Shards[i].Free > 0 })
 		if p.peers != nil {
-			w.Opened = p.openMask() | remote.open()
+			w.Opened = p.openMask() | remote.Open()
 			w.Node = p.server.router.number()
 			watched := slices.ContainsFunc(p.localShards(), func(sh *Shard) bool { return sh.runtime.Count().Watched })
 			p.server.router.subscribe(p.name, watched)

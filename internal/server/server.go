@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wamble/internal/backup"
+	"wamble/internal/cluster"
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/handoff"
@@ -80,7 +81,7 @@ type Server struct {
 	partition       *partition // the whole journal; nil if partitions are distributed (see partitions.go)
 	rebalancer      rebalancer
 	partitionOwners partitionOwners
-	receivedNotes   noteQueue
+	receivedNotes   cluster.Notes
 	// meshAddress is where other nodes reach this one; nil if they do not. Stray forwards
 	// packets for shards on other nodes; nil drops them.
 	meshAddress atomic.Pointer[string]

@@ -172,7 +172,7 @@ func (s *Server) lastKnownNode(name, address string) host.NodeStatus {
 		}
 		n.Parts = append(n.Parts, part)
 		for _, p := range s.profiles() {
-			n.Players += s.rebalancer.peers.counts(p.name).count(part).Players
+			n.Players += s.rebalancer.peers.Counts(p.name).Count(part).Players
 		}
 	}
 	return n

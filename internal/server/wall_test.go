@@ -9,6 +9,7 @@ import (
 
 	"wamble"
 	"wamble/client"
+	"wamble/internal/cluster"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -98,7 +99,7 @@ func TestWallAfterACut(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "b knows that somebody watches on a", func() bool {
-		return b.router.mesh.Load().Wanted(b.first().name) && b.rebalancer.peers.counts(b.first().name).watched()
+		return b.router.mesh.Load().Wanted(b.first().name) && watched(b.rebalancer.peers.Counts(b.first().name))
 	})
 	road.set(true)
 	until(t, "the connection is gone", func() bool {
@@ -118,7 +119,7 @@ func TestWallAfterACut(t *testing.T) {
 }
 
 // watched reports whether one of the remote shards is watched.
-func (r remoteShards) watched() bool {
+func watched(r cluster.RemoteShards) bool {
 	for _, c := range r {
 		if c.Watched {
 			return true

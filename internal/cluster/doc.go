@@ -1,0 +1,11 @@
+// Package cluster is what a node exchanges with the other nodes that share its journal in
+// PostgreSQL. It knows no profile: a server passes in what it reports, and carries out what
+// others have said.
+//
+// Its nouns, and the files that bear their names:
+//
+//   - Peers has what the other nodes report of their shards with each heartbeat (peers.go),
+//     and an outbox of messages to them, which are notes in the journal's database
+//     (outbox.go);
+//   - Notes are received from that database, and applied in order and once (notes.go).
+package cluster
