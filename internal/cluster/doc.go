@@ -1,11 +1,14 @@
 // Package cluster is what a node exchanges with the other nodes that share its journal in
-// PostgreSQL. It knows no profile: a server passes in what it reports, and carries out what
-// others have said.
+// PostgreSQL. It runs no profile: a server passes in what it reports and answers, and carries
+// out what others have said.
 //
 // Its nouns, and the files that bear their names:
 //
 //   - Peers has what the other nodes report of their shards with each heartbeat (peers.go),
 //     and an outbox of messages to them, which are notes in the journal's database
 //     (outbox.go);
-//   - Notes are received from that database, and applied in order and once (notes.go).
+//   - Notes are received from that database, and applied in order and once (notes.go);
+//   - Owners are the nodes that hold the partitions of the journal (owners.go);
+//   - a Router routes packets, questions and changed boards between the nodes (router.go), and
+//     a RemotePort reads the port of a shard that another node has (remoteport.go).
 package cluster

@@ -98,6 +98,14 @@ func wake(c chan<- struct{}) {
 	}
 }
 
+// sleep waits for d or the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 // SendLoop writes batches to the database until ctx ends. After an error a batch is
 // written again under the same name, because the first attempt may have succeeded.
 func (p *Peers) SendLoop(ctx context.Context) {
@@ -122,10 +130,7 @@ func (p *Peers) SendLoop(ctx context.Context) {
 				return
 			}
 			p.o.Logger.Warn("other machines are told later", "err", err)
-			select {
-			case <-time.After(messageEvery):
-			case <-ctx.Done():
-			}
+			sleep(ctx, messageEvery)
 		}
 		p.batchSent()
 		select {

@@ -13,8 +13,8 @@
 //     (store.go);
 //   - handoff.go connects the server with package handoff;
 //   - a partition is one log of a journal in PostgreSQL, which nodes hold and move
-//     (cluster.go, partitions.go); peers.go connects the server with what package cluster
-//     exchanges with the other nodes, and a router routes packets between them (router.go);
+//     (cluster.go, partitions.go); peers.go connects the server with package cluster, which
+//     exchanges messages, packets and questions with the other nodes;
 //   - http.go serves readers and health checks, feed.go finished games and events,
 //     certificates.go orders certificates and redirects to https;
 //   - admin.go connects the server with the commands of package host and with the admin

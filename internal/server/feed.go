@@ -185,7 +185,7 @@ func (s *Server) askPartitions(ctx context.Context, q feedQuestion) map[int]feed
 	pages := s.readPartitions(q)
 	asked := map[string]feedQuestion{}
 	for part, after := range q.After {
-		node, _, here := s.partitionOwners.owner(part)
+		node, _, here := s.partitionOwners.Owner(part)
 		if _, known := pages[part]; known || here || node == "" {
 			continue
 		}
@@ -202,7 +202,7 @@ func (s *Server) askPartitions(ctx context.Context, q feedQuestion) map[int]feed
 		all.Go(func() {
 			guard.Run("a question to another machine", func() {
 				var got map[int]feedPage
-				if s.router.ask(ctx, node, "feed", q, &got) != nil {
+				if s.router.Ask(ctx, node, "feed", q, &got) != nil {
 					return
 				}
 				mu.Lock()
@@ -292,7 +292,7 @@ func (p *Profile) pollRemoteEvents(ctx context.Context) {
 				p.events.Forget(shard)
 				continue
 			}
-			node, _, here := p.server.partitionOwners.owner(shard)
+			node, _, here := p.server.partitionOwners.Owner(shard)
 			if here || node == "" {
 				sh.holdEvents()
 				continue
@@ -348,7 +348,7 @@ func (p *Profile) pollNodeEvents(ctx context.Context, node string, shards []int)
 		q.After[shard], _ = p.events.Known(shard)
 	}
 	var got map[int]eventsPage
-	err := p.server.router.ask(ctx, node, "events", q, &got)
+	err := p.server.router.Ask(ctx, node, "events", q, &got)
 	for _, shard := range shards {
 		page, ok := got[shard]
 		if !ok {

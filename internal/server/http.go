@@ -51,7 +51,7 @@ func (p *Profile) readiness() (up bool, why string) {
 		why += "; but the database: " + trouble
 	}
 	if p.peers != nil {
-		why += "; parts of " + host.PartsText(p.server.partitionOwners.status())
+		why += "; parts of " + host.PartsText(p.server.partStatus())
 	}
 	return up, why
 }

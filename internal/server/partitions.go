@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -370,7 +369,7 @@ func (s *Server) claimPartition(ctx context.Context, index int) {
 		s.setPartition(index, p)
 		for _, prof := range s.profiles() {
 			if sh := prof.shardOf(index); sh != nil {
-				sh.remotePort.end()
+				sh.remotePort.End()
 				sh.runtime.Attach(p.journal())
 				sh.arrive(p)
 				sh.start()
@@ -445,7 +444,7 @@ func (s *Server) releasePartition(p *partition, to string, drain bool) {
 func (s *Server) partitionChanged() {
 	s.sharedJournal.log.Hasten(s.sharedJournal.name)
 	if s.router != nil {
-		s.router.notifyChange()
+		s.router.NotifyChange()
 	}
 }
 
@@ -474,21 +473,21 @@ func (s *Server) publishOwners(seen pglog.ClusterView) {
 	for _, n := range seen.Nodes {
 		at[n.Name] = n.Address
 	}
-	list := make([]location, len(s.rebalancer.partitions))
+	list := make([]cluster.Location, len(s.rebalancer.partitions))
 	for k := range list {
 		l := &list[k]
-		if l.local = s.partitionOf(k) != nil; l.local {
-			l.node = nodeName(s.o.Config)
+		if l.Local = s.partitionOf(k) != nil; l.Local {
+			l.Node = nodeName(s.o.Config)
 		} else if k < len(seen.Parts) && !seen.Parts[k].Self { // one of this node is being adopted or left
-			l.node = seen.Parts[k].Holder
+			l.Node = seen.Parts[k].Holder
 		}
-		l.address = at[l.node]
+		l.Address = at[l.Node]
 	}
-	s.partitionOwners.set(list, at)
+	s.partitionOwners.Set(list, at)
 	for _, p := range s.profiles() {
 		for i, sh := range p.shards {
 			if sh.isRemote() && !s.rebalancer.busy[i] {
-				sh.runtime.SetRemote(remoteText(list[i].node))
+				sh.runtime.SetRemote(remoteText(list[i].Node))
 			}
 		}
 	}
@@ -516,67 +515,13 @@ func (s *Server) checkPartitionCount(shards int) error {
 	return fmt.Errorf("the profile with the most shards has %d instead of %d: that needs a restart of all machines", shards, s.partitionCount())
 }
 
-// partitionOwners has the holders of the journal's partitions and the live nodes, as of the last
-// heartbeat. It may be read concurrently.
-type partitionOwners struct {
-	current atomic.Pointer[[]location]        // by partition
-	nodes   atomic.Pointer[map[string]string] // mesh addresses of the live nodes, by name
-	// changed is called by set after a change; it may be nil.
-	changed func()
-}
-
-// location is the holder of a partition.
-type location struct {
-	node    string // name of the holder; "" if there is none
-	address string // mesh address of the holder; "" if it has none
-	local   bool   // the holder is this node
-}
-
-// owner returns the holder of a partition, its mesh address, and whether it is this node.
-// Before the first heartbeat there is no holder.
-func (p *partitionOwners) owner(part int) (node, address string, here bool) {
-	now := p.current.Load()
-	if now == nil || part < 0 || part >= len(*now) {
-		return "", "", false
-	}
-	at := &(*now)[part]
-	return at.node, at.address, at.local
-}
-
-// allOwned reports whether every partition has a holder.
-func (p *partitionOwners) allOwned() bool {
-	now := p.current.Load()
-	return now != nil && !slices.ContainsFunc(*now, func(l location) bool { return l.node == "" })
-}
-
-// status returns the holders of all partitions.
-func (p *partitionOwners) status() []host.PartStatus {
+// partStatus returns the holders of all partitions.
+func (s *Server) partStatus() []host.PartStatus {
 	list := []host.PartStatus{}
-	if now := p.current.Load(); now != nil {
-		for _, l := range *now {
-			list = append(list, host.PartStatus{Node: l.node, Here: l.local})
-		}
+	for _, l := range s.partitionOwners.Locations() {
+		list = append(list, host.PartStatus{Node: l.Node, Here: l.Local})
 	}
 	return list
-}
-
-// liveNodes returns the mesh addresses of the live nodes, by name. The caller must not change
-// the map.
-func (p *partitionOwners) liveNodes() map[string]string {
-	if at := p.nodes.Load(); at != nil {
-		return *at
-	}
-	return nil
-}
-
-// set stores the holders and nodes, and calls changed if they differ from before.
-func (p *partitionOwners) set(list []location, nodes map[string]string) {
-	before, were := p.current.Load(), p.liveNodes()
-	p.current.Store(&list)
-	p.nodes.Store(&nodes)
-	if p.changed != nil && (before == nil || !slices.Equal(*before, list) || !maps.Equal(were, nodes)) {
-		p.changed()
-	}
 }
 
 // nodeDrain is the state of a node that stops. It announces that with its next heartbeat,

@@ -5,17 +5,61 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"wamble/internal/cluster"
 	"wamble/internal/guard"
 	"wamble/internal/host"
 	"wamble/internal/journal"
-	"wamble/internal/loop"
+	"wamble/internal/pack"
 	"wamble/internal/profile"
 	"wamble/internal/registry"
+	"wamble/internal/transport"
 )
+
+// openMesh binds cluster-address, if it is set and the journal is distributed.
+func (s *Server) openMesh() error {
+	address := s.o.Config.Server.ClusterAddress
+	if address == "" || !s.isPartitioned() {
+		return nil
+	}
+	r, err := cluster.Listen(s.clusterOptions(), address, &s.partitionOwners, cluster.Local{
+		Profile: func(name string) (cluster.Profile, bool) {
+			p := s.profile(name)
+			return p, p != nil
+		},
+		Ports: func() (list []*transport.Port) {
+			for _, p := range s.profiles() {
+				if port := p.Port(); port != nil {
+					list = append(list, port)
+				}
+			}
+			return list
+		},
+		Answer: s.answer, Panicked: s.reportPanic, Opened: func(address string) { s.meshAddress.Store(&address) },
+	})
+	if err != nil {
+		return fmt.Errorf("listen for other machines: %w\ncluster-address must be an address of this machine, and its port must be free", err)
+	}
+	s.router, s.forward, s.partitionOwners.Changed = r, r.Forward, r.ApplyOwners
+	s.closers = append(s.closers, r.Close)
+	return nil
+}
+
+// answer answers a question of another node.
+func (s *Server) answer(ctx context.Context, _, what string, question []byte) ([]byte, error) {
+	switch what {
+	case "node":
+		return json.Marshal(s.nodeStatus(ctx))
+	case "feed":
+		return s.answerFeed(question)
+	case "events":
+		return s.answerEvents(ctx, question)
+	case "board":
+		return s.answerBoard(ctx, question)
+	}
+	return nil, fmt.Errorf("%q is not known here", what)
+}
 
 // heartbeat returns what this node sends with a heartbeat: its mesh address and its report.
 func (s *Server) heartbeat() (address, note string) {
@@ -219,70 +263,10 @@ func (s *Server) inheritOutbox() {
 	}
 }
 
-// Players predict on boards of other nodes, and watch them. The node that serves the player
-// asks the holders of the shards.
-
-const (
-	// maxBoardQuestions bounds the concurrent questions about boards. A node answers few at a
-	// time, and other questions need room, too.
-	maxBoardQuestions = 8
-	// boardQuestionTimeout bounds the answers of other nodes. Past it the player is told to try again.
-	boardQuestionTimeout = 2 * time.Second
-)
-
-// boardQuestion asks a node about a board that may be in one of the shards.
-type boardQuestion struct {
-	Profile string
-	Shards  []int
-	Ask     profile.BoardRequest
-}
-
-// askRemoteShards asks the holders of shards about a board. Told is nil if none of them has it. An
-// error says that not all answered.
-func (r *router) askRemoteShards(ctx context.Context, name string, shards []int, in profile.BoardRequest) (told *profile.BoardReply, err error) {
-	at := map[string][]int{}
-	for _, shard := range shards {
-		node, _, here := r.s.partitionOwners.owner(shard)
-		if node == "" || here { // being adopted or left
-			err = loop.ErrNotUp
-			continue
-		}
-		at[node] = append(at[node], shard)
-	}
-	select {
-	case r.questionSlots <- struct{}{}:
-		defer func() { <-r.questionSlots }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	ctx, cancel := context.WithTimeout(ctx, boardQuestionTimeout)
-	defer cancel()
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for node, shards := range at {
-		all.Go(func() {
-			guard.Run("a question to another machine", func() {
-				var said *profile.BoardReply
-				no := r.ask(ctx, node, "board", boardQuestion{name, shards, in}, &said)
-				mu.Lock()
-				defer mu.Unlock()
-				switch {
-				case no != nil:
-					err = no
-				case said != nil && said.Known:
-					told = said
-				}
-			}, r.s.reportPanic)
-		})
-	}
-	all.Wait()
-	return told, err
-}
-
-// answerBoard answers a boardQuestion of another node. If the board is not found, it is an
+// answerBoard answers a cluster.BoardQuestion of another node. If the board is not found, it is an
 // error that one of the shards is not on this node, because the board may be there.
 func (s *Server) answerBoard(ctx context.Context, question []byte) ([]byte, error) {
-	var q boardQuestion
+	var q cluster.BoardQuestion
 	if err := json.Unmarshal(question, &q); err != nil {
 		return nil, err
 	}
@@ -308,4 +292,31 @@ func (s *Server) answerBoard(ctx context.Context, question []byte) ([]byte, erro
 		return nil, absent
 	}
 	return json.Marshal(nil)
+}
+
+// ShowViews passes changed boards of another node to the shards that have watchers.
+func (p *Profile) ShowViews(data []byte) {
+	r := pack.NewReader(data)
+	in, ok := profile.ReadInput(&r).(*profile.BoardViews)
+	if !ok || !r.Ended() {
+		return
+	}
+	for _, sh := range p.localShards() {
+		if sh.runtime.Count().Watched {
+			sh.runtime.ShowViews(in)
+		}
+	}
+}
+
+// ResendViews publishes all boards of the profile on this node.
+func (p *Profile) ResendViews() {
+	for _, sh := range p.localShards() {
+		sh.runtime.ResendViews()
+	}
+}
+
+// HasShard reports whether the profile's shard in a partition is on this node.
+func (p *Profile) HasShard(part int) bool {
+	sh := p.shardOf(part)
+	return sh != nil && !sh.isRemote()
 }

@@ -123,10 +123,10 @@ func (p *Profile) shardOfToken(t wamble.Token) *Shard {
 // moveTo gives each shard its port of a new set of ports.
 func (p *Profile) moveTo(port *transport.Port) {
 	for i, sh := range p.shards {
-		away := sh.remotePort.end()
+		away := sh.remotePort.End()
 		sh.runtime.MoveTo(port.Shards()[i])
 		if away {
-			sh.remotePort.begin(sh)
+			sh.forwardPackets()
 		}
 	}
 }
@@ -365,9 +365,9 @@ func (p *Profile) countLoop(ctx context.Context) {
 		w.Open = p.updateOpen(func(i int) bool { return !full || w.Shards[i].Free > 0 })
 		if p.peers != nil {
 			w.Opened = p.openMask() | remote.Open()
-			w.Node = p.server.router.number()
+			w.Node = p.server.router.Number()
 			watched := slices.ContainsFunc(p.localShards(), func(sh *Shard) bool { return sh.runtime.Count().Watched })
-			p.server.router.subscribe(p.name, watched)
+			p.server.router.Subscribe(p.name, watched)
 		}
 		if news = news || before.Open != w.Open || before.Opened != w.Opened; news {
 			for _, sh := range p.shards {
@@ -440,7 +440,7 @@ func (p *Profile) onGrowth(players int) {
 // showViews passes changed boards of one shard to the other shards and nodes that have watchers.
 func (p *Profile) showViews(from int, in *profile.BoardViews) {
 	if p.peers != nil {
-		p.server.router.publishViews(p.name, in)
+		p.server.router.PublishViews(p.name, in)
 	}
 	for i, sh := range p.shards {
 		if i != from && sh.runtime.Count().Watched {

@@ -203,7 +203,7 @@ func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
 		old = append(old, prof.Port())
 		port := p.ports[prof.name]
 		s.serveWeb(prof, port)
-		s.joinPort(prof.name, port)
+		s.router.JoinPort(prof.name, port)
 		prof.moveTo(port)
 	}
 	for _, prof := range p.rebind {

@@ -148,7 +148,7 @@ func (s *Server) newProfile(cfg *config.Profile, port *transport.Port) (*Profile
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
-	s.joinPort(cfg.Name, port)
+	s.router.JoinPort(cfg.Name, port)
 	p := &Profile{
 		server: s, name: cfg.Name, log: s.log.With("profile", cfg.Name), store: db, restrictions: restrictions,
 		peers: s.rebalancer.peers, shards: make([]*Shard, cfg.Boards.Shards),
@@ -206,7 +206,7 @@ func (s *Server) newShard(p *Profile, index int, cfg *config.Profile, port *tran
 		o.Others = func() []*loop.Runtime { return p.otherRuntimes(index) }
 		if s.router != nil {
 			o.AskRemote = func(ctx context.Context, shards []int, in profile.BoardRequest) (*profile.BoardReply, error) {
-				return s.router.askRemoteShards(ctx, cfg.Name, shards, in)
+				return s.router.AskRemoteShards(ctx, cfg.Name, shards, in)
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func (s *Server) closeProfiles() error {
 	var errs []error
 	for _, p := range s.profiles() {
 		for _, sh := range p.shards {
-			sh.remotePort.end()
+			sh.remotePort.End()
 			errs = append(errs, sh.runtime.Port().Close())
 		}
 		errs = append(errs, s.releaseStore(p))
@@ -308,7 +308,7 @@ func (s *Server) shutDown(patience time.Duration) {
 				p.stop()
 				for _, sh := range p.shards {
 					if sh.isRemote() {
-						sh.remotePort.begin(sh) // forwards packets until the port closes
+						sh.forwardPackets() // forwards packets until the port closes
 					}
 				}
 				p.eachShard("the end of a profile", func(sh *Shard) { sh.runtime.Shut(ctx, patience > 0) })
@@ -394,7 +394,7 @@ func (s *Server) JSONLog() *slog.Logger {
 // WaitReady waits until every shard on this node has served players for the first time.
 // In a cluster it first waits until every partition has a holder. Error: that of ctx.
 func (s *Server) WaitReady(ctx context.Context) error {
-	for s.isPartitioned() && !s.partitionOwners.allOwned() && ctx.Err() == nil {
+	for s.isPartitioned() && !s.partitionOwners.AllOwned() && ctx.Err() == nil {
 		sleep(ctx, servingPause)
 	}
 	for _, sh := range s.shards() {
@@ -439,7 +439,7 @@ func (s *Server) WaitServing(ctx context.Context) error {
 func (s *Server) serves() bool {
 	any := false
 	if s.isPartitioned() {
-		if any = s.partitionOwners.allOwned(); !any {
+		if any = s.partitionOwners.AllOwned(); !any {
 			return false
 		}
 	}

@@ -80,14 +80,14 @@ type Server struct {
 	sharedJournal   sharedJournal
 	partition       *partition // the whole journal; nil if partitions are distributed (see partitions.go)
 	rebalancer      rebalancer
-	partitionOwners partitionOwners
+	partitionOwners cluster.Owners
 	receivedNotes   cluster.Notes
-	// meshAddress is where other nodes reach this one; nil if they do not. Stray forwards
+	// meshAddress is where other nodes reach this one; nil if they do not. forward forwards
 	// packets for shards on other nodes; nil drops them.
 	meshAddress atomic.Pointer[string]
 	forward     func(profile string, part int, in transport.Arrivals)
-	router      *router      // nil without cluster-address
-	bridge      func() error // prepares the journal to be opened quickly after a handoff; may be nil
+	router      *cluster.Router // nil without cluster-address
+	bridge      func() error    // prepares the journal to be opened quickly after a handoff; may be nil
 	stores      stores
 	running     running
 	serving     context.Context // ends when the server is to stop; then no handoff begins
@@ -292,7 +292,7 @@ func (s *Server) Run(ctx context.Context) error {
 	stopJanitor := func() {}
 	if s.isPartitioned() {
 		if j := s.router; j != nil {
-			s.runBackground("the mesh", func() { j.run(ctx) })
+			s.runBackground("the mesh", func() { j.Run(ctx) })
 		}
 		s.startRebalancer()
 	} else {

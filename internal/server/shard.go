@@ -13,8 +13,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"wamble/internal/cluster"
 	"wamble/internal/guard"
 	"wamble/internal/loop"
+	"wamble/internal/transport"
 )
 
 // Shard runs the loop of one shard of a profile. A loop that cannot start, or that fails, is
@@ -28,7 +30,7 @@ type Shard struct {
 
 	partition  atomic.Pointer[partition] // partition of the shard; nil if another node has it
 	arrivalMu  sync.Mutex                // held while partition is checked for events or set
-	remotePort remotePort                // reads the port while another node has the shard
+	remotePort cluster.RemotePort        // reads the port while another node has the shard
 
 	cancel context.CancelFunc // ends superviseLoop; nil if it does not run
 	done   chan struct{}      // closed when superviseLoop has ended
@@ -50,7 +52,7 @@ const (
 // packets are forwarded.
 func (sh *Shard) start() {
 	if sh.isRemote() {
-		sh.remotePort.begin(sh)
+		sh.forwardPackets()
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,12 +72,22 @@ func (sh *Shard) start() {
 
 // stop ends the shard in order, see Profile.stop.
 func (sh *Shard) stop() {
-	sh.remotePort.end()
+	sh.remotePort.End()
 	if sh.cancel != nil {
 		sh.cancel()
 		<-sh.done
 		sh.cancel = nil
 	}
+}
+
+// forwardPackets reads the port of the shard, and forwards the packets to the node that has it.
+func (sh *Shard) forwardPackets() {
+	p := sh.profile
+	sh.remotePort.Begin(sh.runtime.Port(), func(in transport.Arrivals) {
+		if forward := p.server.forward; forward != nil {
+			forward(p.name, sh.index, in)
+		}
+	}, sh.reportPanic)
 }
 
 // superviseLoop runs the shard and starts it again after each failure, until ctx ends.

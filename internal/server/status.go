@@ -29,7 +29,7 @@ func (s *Server) Status(ctx context.Context) host.Status {
 	status.Reload = s.running.reloaded
 	s.running.mu.RUnlock()
 	if s.isPartitioned() {
-		status.Parts = s.partitionOwners.status()
+		status.Parts = s.partStatus()
 		for _, part := range s.runners() {
 			stats := part.Stats()
 			status.Journal.DeadLetters += stats.DeadLetters
@@ -132,7 +132,7 @@ func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
 	var all sync.WaitGroup
 	ctx, cancel := context.WithTimeout(ctx, clusterStatusTimeout)
 	defer cancel()
-	for name, address := range s.partitionOwners.liveNodes() {
+	for name, address := range s.partitionOwners.LiveNodes() {
 		if name == self.Name {
 			continue
 		}
@@ -140,7 +140,7 @@ func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
 			guard.Run("a question to another machine", func() {
 				n := s.lastKnownNode(name, address)
 				var said host.NodeStatus
-				if err := s.router.ask(ctx, name, "node", nil, &said); err != nil {
+				if err := s.router.Ask(ctx, name, "node", nil, &said); err != nil {
 					n.Error = err.Error()
 				} else {
 					said.Name, said.Address = n.Name, n.Address
@@ -155,7 +155,7 @@ func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
 	all.Wait()
 	slices.SortFunc(c.Nodes, func(a, b host.NodeStatus) int { return strings.Compare(a.Name, b.Name) })
 	for part := range s.partitionCount() {
-		node, _, _ := s.partitionOwners.owner(part)
+		node, _, _ := s.partitionOwners.Owner(part)
 		if node == "" && !slices.ContainsFunc(c.Nodes, func(n host.NodeStatus) bool { return slices.Contains(n.Parts, part) }) {
 			c.Free = append(c.Free, part)
 		}
@@ -167,7 +167,7 @@ func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
 func (s *Server) lastKnownNode(name, address string) host.NodeStatus {
 	n := host.NodeStatus{Name: name, Address: address, Parts: []int{}}
 	for part := range s.partitionCount() {
-		if node, _, _ := s.partitionOwners.owner(part); node != name {
+		if node, _, _ := s.partitionOwners.Owner(part); node != name {
 			continue
 		}
 		n.Parts = append(n.Parts, part)

@@ -1,11 +1,13 @@
-package server
+package cluster
 
 import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"sync"
@@ -14,20 +16,23 @@ import (
 
 	"wamble"
 	"wamble/internal/guard"
+	"wamble/internal/loop"
 	"wamble/internal/mesh"
-	"wamble/internal/pack"
 	"wamble/internal/profile"
 	"wamble/internal/transport"
 )
 
-// router routes packets between the nodes of a cluster. A packet for a shard on another
+// Router routes packets between the nodes of a cluster. A packet for a shard on another
 // node is forwarded there over the mesh. Its answer comes back and leaves by the socket that
 // the player wrote to.
 //
-//	player ─▶ port of a remote shard ─▶ stray ──mesh──▶ receive ─▶ inbox of the shard
+//	player ─▶ port of a remote shard ─▶ Forward ──mesh──▶ receive ─▶ inbox of the shard
 //	player ◀─ port ◀─ receive ◀──mesh── reply ◀─ Port.Send ◀─ its loop
-type router struct {
-	s             *Server
+type Router struct {
+	o             Options
+	local         Local
+	owned         *Owners
+	address       string // configured
 	self          uint32
 	listener      net.Listener
 	questionSlots chan struct{}             // semaphore of questions about boards
@@ -52,54 +57,76 @@ const meshKey = "mesh/key"
 // joinPause is the pause after a failure to open the mesh.
 const joinPause = 500 * time.Millisecond
 
-// openMesh binds cluster-address, if it is set and the journal is distributed.
-func (s *Server) openMesh() error {
-	address := s.o.Config.Server.ClusterAddress
-	if address == "" || !s.isPartitioned() {
-		return nil
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return fmt.Errorf("listen for other machines: %w\ncluster-address must be an address of this machine, and its port must be free", err)
-	}
-	j := &router{s: s, self: mesh.Number(nodeName(s.o.Config)), listener: l, questionSlots: make(chan struct{}, maxBoardQuestions), remoteConns: map[remoteConn]struct{}{}}
-	s.router, s.forward, s.partitionOwners.changed = j, j.forward, j.applyOwners
-	s.closers = append(s.closers, j.close)
-	return nil
+// Profile is a profile that runs on this node.
+type Profile interface {
+	Port() *transport.Port // nil if it has none
+	HasShard(part int) bool
+	// ShowViews passes changed boards of another node to the watchers, and ResendViews publishes
+	// all boards on this node again.
+	ShowViews(data []byte)
+	ResendViews()
 }
 
-// number returns the mesh number of this node; 0 if it has no cluster-address.
-func (r *router) number() uint32 {
+// Local is this node as its router needs it.
+type Local struct {
+	Profile func(name string) (Profile, bool)
+	Ports   func() []*transport.Port // of all profiles
+	// Answer answers a question of another node.
+	Answer   func(ctx context.Context, node, what string, question []byte) ([]byte, error)
+	Panicked func(error)
+	// Opened is called with the address at which other nodes reach this one.
+	Opened func(address string)
+}
+
+// Listen makes a router that listens at an address.
+func Listen(o Options, address string, owners *Owners, local Local) (*Router, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &Router{
+		o: o, local: local, owned: owners, address: address, self: mesh.Number(o.Node), listener: l,
+		questionSlots: make(chan struct{}, maxBoardQuestions), remoteConns: map[remoteConn]struct{}{},
+	}, nil
+}
+
+// Number returns the mesh number of this node; 0 if it has no cluster-address.
+func (r *Router) Number() uint32 {
 	if r == nil {
 		return 0
 	}
 	return r.self
 }
 
-func (r *router) close() error {
+// Close ends the mesh, or the listener if the mesh is not open.
+func (r *Router) Close() error {
 	r.mu.Lock()
 	r.closed = true
 	m := r.mesh.Swap(nil)
 	r.mu.Unlock()
+	var closer io.Closer = r.listener
 	if m != nil {
-		return ignoreClosed(m.Close())
+		closer = m
 	}
-	return ignoreClosed(r.listener.Close())
+	if err := closer.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
-// run opens the mesh, and tries again until that succeeds or ctx ends.
-func (r *router) run(ctx context.Context) {
+// Run opens the mesh, and tries again until that succeeds or ctx ends.
+func (r *Router) Run(ctx context.Context) {
 	for {
 		err := r.open(ctx)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		r.s.log.Warn("other machines do not reach this one yet", "err", err)
+		r.o.Logger.Warn("other machines do not reach this one yet", "err", err)
 		sleep(ctx, joinPause)
 	}
 }
 
-func (r *router) open(ctx context.Context) error {
+func (r *Router) open(ctx context.Context) error {
 	key, err := r.key(ctx)
 	if err != nil {
 		return err
@@ -110,26 +137,26 @@ func (r *router) open(ctx context.Context) error {
 		return nil
 	}
 	m, err := mesh.Open(r.listener, mesh.Options{
-		Name: nodeName(r.s.o.Config), Key: key, Receive: r.receive, Answer: r.answer, Subscribed: r.republishViews, Lost: r.nodeLost, Report: r.s.reportPanic, Log: r.s.log,
+		Name: r.o.Node, Key: key, Receive: r.receive, Answer: r.local.Answer, Subscribed: r.republishViews, Lost: r.nodeLost,
+		Report: r.local.Panicked, Log: r.o.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	r.mesh.Store(m)
-	address := r.s.o.Config.Server.ClusterAddress
+	address := r.address
 	if host, port, err := net.SplitHostPort(address); err == nil && port == "0" { // the kernel has chosen
 		_, port, _ = net.SplitHostPort(r.listener.Addr().String())
 		address = net.JoinHostPort(host, port)
 	}
-	r.s.meshAddress.Store(&address)
+	r.local.Opened(address)
 	r.updateNodes()
 	return nil
 }
 
 // key reads the key of the mesh, or generates it if there is none.
-func (r *router) key(ctx context.Context) (key mesh.Key, err error) {
-	c := &r.s.sharedJournal
-	err = c.log.Amend(ctx, c.name, meshKey, func(value string) (string, error) {
+func (r *Router) key(ctx context.Context) (key mesh.Key, err error) {
+	err = r.o.Log.Amend(ctx, r.o.Journal, meshKey, func(value string) (string, error) {
 		if value == "" {
 			rand.Read(key[:])
 			return base64.StdEncoding.EncodeToString(key[:]), nil
@@ -144,22 +171,22 @@ func (r *router) key(ctx context.Context) (key mesh.Key, err error) {
 	return key, err
 }
 
-// joinPort makes a port send packets for clients of other nodes over the mesh.
-func (s *Server) joinPort(profile string, p *transport.Port) {
-	if j := s.router; j != nil && p != nil {
+// JoinPort makes a port send packets for clients of other nodes over the mesh.
+func (r *Router) JoinPort(profile string, p *transport.Port) {
+	if r != nil && p != nil {
 		name := []byte(profile)
-		p.Join(j.self, func(shard int, to wamble.Peer, packet []byte) { j.forwardReply(name, shard, to, packet) })
+		p.Join(r.self, func(shard int, to wamble.Peer, packet []byte) { r.forwardReply(name, shard, to, packet) })
 	}
 }
 
-// applyOwners is called when nodes or holders of partitions have changed. It ends the connections
+// ApplyOwners is called when nodes or holders of partitions have changed. It ends the connections
 // whose partition got another holder: packets that were under way may be lost, and the
 // client learns the state when it connects again.
-func (r *router) applyOwners() {
+func (r *Router) ApplyOwners() {
 	r.updateNodes()
 	var owners []string
-	for _, l := range *r.s.partitionOwners.current.Load() {
-		owners = append(owners, l.node)
+	for _, l := range r.owned.Locations() {
+		owners = append(owners, l.Node)
 	}
 	r.mu.Lock()
 	before := r.owners
@@ -173,20 +200,20 @@ func (r *router) applyOwners() {
 }
 
 // updateNodes passes the live nodes and their addresses to the mesh.
-func (r *router) updateNodes() {
+func (r *Router) updateNodes() {
 	m := r.mesh.Load()
 	if m == nil {
 		return
 	}
 	var list []mesh.Node
-	for name, address := range r.s.partitionOwners.liveNodes() {
+	for name, address := range r.owned.LiveNodes() {
 		list = append(list, mesh.Node{Name: name, Address: address})
 	}
 	m.SetNodes(list)
 }
 
-// notifyChange makes the connected nodes send their next heartbeat at once.
-func (r *router) notifyChange() {
+// NotifyChange makes the connected nodes send their next heartbeat at once.
+func (r *Router) NotifyChange() {
 	if m := r.mesh.Load(); m != nil {
 		for _, name := range m.Connected() {
 			m.Send(mesh.Number(name), &mesh.Frame{Kind: mesh.KindLook})
@@ -195,18 +222,16 @@ func (r *router) notifyChange() {
 }
 
 // disconnectPartition ends the connections at this node that have sent packets for a partition.
-func (r *router) disconnectPartition(part int) {
-	for _, p := range r.s.profiles() {
-		if port := p.Port(); port != nil && part < len(p.shards) {
-			port.DisconnectShard(part, transport.CloseGoingAway, "")
-		}
+func (r *Router) disconnectPartition(part int) {
+	for _, port := range r.local.Ports() {
+		port.DisconnectShard(part, transport.CloseGoingAway, "")
 	}
 }
 
-// forward forwards packets, and ends of connections, to the node that has the shard. A
+// Forward forwards packets, and ends of connections, to the node that has the shard. A
 // packet that cannot be forwarded is dropped, and its connection, if any, ended.
-func (r *router) forward(profile string, part int, in transport.Arrivals) {
-	node, _, _ := r.s.partitionOwners.owner(part)
+func (r *Router) Forward(profile string, part int, in transport.Arrivals) {
+	node, _, _ := r.owned.Owner(part)
 	m, to := r.mesh.Load(), mesh.Number(node)
 	if node == "" {
 		m = nil
@@ -229,14 +254,14 @@ func (r *router) forward(profile string, part int, in transport.Arrivals) {
 }
 
 // forwardReply sends a packet to a client that is connected to another node.
-func (r *router) forwardReply(profile []byte, part int, to wamble.Peer, packet []byte) {
+func (r *Router) forwardReply(profile []byte, part int, to wamble.Peer, packet []byte) {
 	if m := r.mesh.Load(); m != nil {
 		m.Send(to.Node, &mesh.Frame{Kind: mesh.KindReply, Name: profile, Part: uint8(part), Client: to, Data: packet})
 	}
 }
 
-func (r *router) disconnect(profile string, peer wamble.Peer) {
-	if p := r.s.profile(profile); p != nil {
+func (r *Router) disconnect(profile string, peer wamble.Peer) {
+	if p, ok := r.local.Profile(profile); ok {
 		p.Port().Disconnect(peer, transport.CloseGoingAway, "")
 	}
 }
@@ -244,8 +269,9 @@ func (r *router) disconnect(profile string, peer wamble.Peer) {
 // receive handles frames of another node: packets and ends of connections for shards of
 // this node, replies and disconnects for clients of this node, events, and requests for a
 // heartbeat.
-func (r *router) receive(from uint32, frames []mesh.Frame) {
-	var p *Profile
+func (r *Router) receive(from uint32, frames []mesh.Frame) {
+	var p Profile
+	var name string
 	var replies transport.Packets
 	flush := func() {
 		if len(replies) > 0 {
@@ -256,30 +282,32 @@ func (r *router) receive(from uint32, frames []mesh.Frame) {
 	for i := range frames {
 		f := &frames[i]
 		if f.Kind == mesh.KindLook {
-			r.s.sharedJournal.log.Hasten(r.s.sharedJournal.name)
+			r.o.Log.Hasten(r.o.Journal)
 			continue
 		}
-		if p == nil || p.name != string(f.Name) {
+		if p == nil || name != string(f.Name) {
 			flush()
-			if p = r.s.profile(string(f.Name)); p == nil || p.Port() == nil {
+			var ok bool
+			name = string(f.Name)
+			if p, ok = r.local.Profile(name); !ok || p.Port() == nil {
 				p = nil
 				continue
 			}
 		}
 		switch f.Kind {
 		case mesh.KindPacket:
-			r.deliver(p, from, f)
+			r.deliver(p, name, from, f)
 		case mesh.KindReply:
 			replies = append(replies, transport.Packet{Peer: wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route, Node: r.self}, Data: f.Data})
 		case mesh.KindEnded:
 			r.mu.Lock()
-			delete(r.remoteConns, remoteConn{p.name, int(f.Part), f.Client})
+			delete(r.remoteConns, remoteConn{name, int(f.Part), f.Client})
 			r.mu.Unlock()
 			p.Port().DeliverEnd(int(f.Part), f.Client)
 		case mesh.KindHangUp:
 			p.Port().Disconnect(wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route, Node: r.self}, transport.CloseGoingAway, "")
 		case mesh.KindEvent:
-			p.showRemoteViews(f.Data)
+			p.ShowViews(f.Data)
 		}
 	}
 	flush()
@@ -287,12 +315,11 @@ func (r *router) receive(from uint32, frames []mesh.Frame) {
 
 // deliver puts a packet of another node's client into the inbox of its shard. If it is lost,
 // the other node is told to end the client's connection.
-func (r *router) deliver(p *Profile, from uint32, f *mesh.Frame) {
-	sh := p.shardOf(int(f.Part))
-	taken := sh != nil && !sh.isRemote()
+func (r *Router) deliver(p Profile, name string, from uint32, f *mesh.Frame) {
+	taken := p.HasShard(int(f.Part))
 	if taken && f.Client.Stream() {
 		r.mu.Lock()
-		r.remoteConns[remoteConn{p.name, int(f.Part), f.Client}] = struct{}{}
+		r.remoteConns[remoteConn{name, int(f.Part), f.Client}] = struct{}{}
 		r.mu.Unlock()
 	}
 	taken = taken && p.Port().DeliverForwarded(int(f.Part), transport.Packet{Peer: f.Client, Data: f.Data})
@@ -303,7 +330,7 @@ func (r *router) deliver(p *Profile, from uint32, f *mesh.Frame) {
 
 // nodeLost handles the loss of the mesh connection to a node: the node's clients count as
 // disconnected, and clients of this node that it served are disconnected.
-func (r *router) nodeLost(node uint32) {
+func (r *Router) nodeLost(node uint32) {
 	r.mu.Lock()
 	var gone []remoteConn
 	for s := range r.remoteConns {
@@ -315,7 +342,7 @@ func (r *router) nodeLost(node uint32) {
 	owners := slices.Clone(r.owners)
 	r.mu.Unlock()
 	for _, s := range gone {
-		if p := r.s.profile(s.profile); p != nil && p.Port() != nil {
+		if p, ok := r.local.Profile(s.profile); ok && p.Port() != nil {
 			p.Port().DeliverEnd(s.part, s.peer)
 		}
 	}
@@ -326,24 +353,9 @@ func (r *router) nodeLost(node uint32) {
 	}
 }
 
-// answer answers a question of another node.
-func (r *router) answer(ctx context.Context, _, what string, question []byte) ([]byte, error) {
-	switch what {
-	case "node":
-		return json.Marshal(r.s.nodeStatus(ctx))
-	case "feed":
-		return r.s.answerFeed(question)
-	case "events":
-		return r.s.answerEvents(ctx, question)
-	case "board":
-		return r.s.answerBoard(ctx, question)
-	}
-	return nil, fmt.Errorf("%q is not known here", what)
-}
-
-// ask sends a question to another node and decodes the answer. Errors wrap mesh.ErrAway
+// Ask sends a question to another node and decodes the answer. Errors wrap mesh.ErrAway
 // if the mesh is not open.
-func (r *router) ask(ctx context.Context, node, what string, question, answer any) error {
+func (r *Router) Ask(ctx context.Context, node, what string, question, answer any) error {
 	if r == nil {
 		return fmt.Errorf("%s: %w: this machine has no cluster-address", node, mesh.ErrAway)
 	}
@@ -361,8 +373,8 @@ func (r *router) ask(ctx context.Context, node, what string, question, answer an
 	return err
 }
 
-// publishViews publishes changed boards of a shard of this node to the nodes with watchers.
-func (r *router) publishViews(name string, in *profile.BoardViews) {
+// PublishViews publishes changed boards of a shard of this node to the nodes with watchers.
+func (r *Router) PublishViews(name string, in *profile.BoardViews) {
 	if r == nil {
 		return
 	}
@@ -380,16 +392,14 @@ func (r *router) publishViews(name string, in *profile.BoardViews) {
 
 // republishViews publishes all boards of a profile on this node, because another node has
 // subscribed or connected again.
-func (r *router) republishViews(name string) {
-	if p := r.s.profile(name); p != nil {
-		for _, sh := range p.localShards() {
-			sh.runtime.ResendViews()
-		}
+func (r *Router) republishViews(name string) {
+	if p, ok := r.local.Profile(name); ok {
+		p.ResendViews()
 	}
 }
 
-// subscribe subscribes to a profile's boards on other nodes, or ends that.
-func (r *router) subscribe(name string, watched bool) {
+// Subscribe subscribes to a profile's boards on other nodes, or ends that.
+func (r *Router) Subscribe(name string, watched bool) {
 	if r != nil {
 		if m := r.mesh.Load(); m != nil {
 			m.Subscribe(name, watched)
@@ -397,63 +407,72 @@ func (r *router) subscribe(name string, watched bool) {
 	}
 }
 
-// showRemoteViews passes changed boards of another node to the shards that have watchers.
-func (p *Profile) showRemoteViews(data []byte) {
-	r := pack.NewReader(data)
-	in, ok := profile.ReadInput(&r).(*profile.BoardViews)
-	if !ok || !r.Ended() {
-		return
-	}
-	for _, sh := range p.localShards() {
-		if sh.runtime.Count().Watched {
-			sh.runtime.ShowViews(in)
+// Mesh returns the connections to the other nodes; nil until they can be opened.
+func (r *Router) Mesh() *mesh.Mesh { return r.mesh.Load() }
+
+// RemoteConns returns how many connections at other nodes have sent packets to this one.
+func (r *Router) RemoteConns() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.remoteConns)
+}
+
+// Players predict on boards of other nodes, and watch them. The node that serves the player
+// asks the holders of the shards.
+
+const (
+	// maxBoardQuestions bounds the concurrent questions about boards. A node answers few at a
+	// time, and other questions need room, too.
+	maxBoardQuestions = 8
+	// boardQuestionTimeout bounds the answers of other nodes. Past it the player is told to try again.
+	boardQuestionTimeout = 2 * time.Second
+)
+
+// BoardQuestion asks a node about a board that may be in one of the shards.
+type BoardQuestion struct {
+	Profile string
+	Shards  []int
+	Ask     profile.BoardRequest
+}
+
+// AskRemoteShards asks the holders of shards about a board. Told is nil if none of them has it. An
+// error says that not all answered.
+func (r *Router) AskRemoteShards(ctx context.Context, name string, shards []int, in profile.BoardRequest) (told *profile.BoardReply, err error) {
+	at := map[string][]int{}
+	for _, shard := range shards {
+		node, _, here := r.owned.Owner(shard)
+		if node == "" || here { // being adopted or left
+			err = loop.ErrNotUp
+			continue
 		}
+		at[node] = append(at[node], shard)
 	}
-}
-
-// remotePort reads the port of a shard that another node has, and passes the packets to
-// Server.forward. The zero value reads nothing. It is not safe for concurrent use.
-type remotePort struct {
-	stop context.CancelFunc // ends reading; nil if it does not read
-	done chan struct{}      // closed when reading has ended
-}
-
-// begin starts reading, until end.
-func (p *remotePort) begin(sh *Shard) {
-	port, forward := sh.runtime.Port(), sh.profile.server.forward
-	if p.stop != nil || port == nil {
-		return
+	select {
+	case r.questionSlots <- struct{}{}:
+		defer func() { <-r.questionSlots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	p.done = done
-	p.stop = func() {
-		cancel()
-		port.Wake()
-	}
-	go func() {
-		defer close(done)
-		guard.Run("the port of an absent shard", func() {
-			for ctx.Err() == nil {
-				in, err := port.Receive(time.Time{})
-				if err != nil {
-					return // the port is closed
+	ctx, cancel := context.WithTimeout(ctx, boardQuestionTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for node, shards := range at {
+		all.Go(func() {
+			guard.Run("a question to another machine", func() {
+				var said *profile.BoardReply
+				no := r.Ask(ctx, node, "board", BoardQuestion{name, shards, in}, &said)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case no != nil:
+					err = no
+				case said != nil && said.Known:
+					told = said
 				}
-				if forward != nil && len(in.Packets)+len(in.Ended) > 0 {
-					forward(sh.profile.name, sh.index, in)
-				}
-			}
-		}, sh.reportPanic)
-	}()
-}
-
-// end stops reading, and reports whether it was reading.
-func (p *remotePort) end() bool {
-	if p.stop == nil {
-		return false
+			}, r.local.Panicked)
+		})
 	}
-	p.stop()
-	<-p.done
-	p.stop = nil
-	return true
+	all.Wait()
+	return told, err
 }
