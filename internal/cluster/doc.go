@@ -8,7 +8,9 @@
 //     and an outbox of messages to them, which are notes in the journal's database
 //     (outbox.go);
 //   - Notes are received from that database, and applied in order and once (notes.go);
-//   - Owners are the nodes that hold the partitions of the journal (owners.go);
+//   - a Rebalancer decides after each heartbeat which partitions of the journal this node claims
+//     and releases (rebalancer.go);
+//   - Owners are the nodes that hold the partitions (owners.go);
 //   - a Router routes packets, questions and changed boards between the nodes (router.go), and
 //     a RemotePort reads the port of a shard that another node has (remoteport.go).
 package cluster

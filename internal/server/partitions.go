@@ -13,7 +13,6 @@ import (
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/host"
-	"wamble/internal/placement"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/runner"
@@ -28,7 +27,7 @@ import (
 //	                                          ├─ move: end the loops, drain, release to another
 //	                                          └─ drop: end the loops of a partition that was lost
 //
-// A node that is to stop moves all of its partitions (see nodeDrain).
+// A node that is to stop moves all of its partitions (see cluster.NodeDrain).
 
 // partitionCount returns the number of partitions of the journal: the largest number of shards
 // of a profile.
@@ -56,21 +55,20 @@ type rebalancer struct {
 	stop        context.CancelFunc // ends rebalanceLoop
 	stopSending context.CancelFunc // ends the sending of messages
 	// nodeDrain is set when the server is to stop; nil before.
-	nodeDrain atomic.Pointer[nodeDrain]
+	nodeDrain atomic.Pointer[cluster.NodeDrain]
 
 	mu           sync.Mutex        // guards what follows
 	partitions   []*partition      // by index; nil if another node has the partition
 	restrictions map[string]string // notes with the host's restrictions, by profile
 
 	// Only rebalanceLoop uses what follows, but for working.
-	busy           []bool          // by index: the partition is being adopted or left
-	ownerlessSince []time.Duration // by index: since when it has no holder; negative if it has one
-	stable         placement.StableNodes
-	tasks          chan func() // functions for rebalanceLoop to run
-	workers        sync.WaitGroup
-	workerCount    atomic.Int32 // number of partitions that are being adopted or left
-	lastCleanup    time.Time    // of the last call of tidy that deleted notes
-	stopJanitor    func()       // stops the janitor; nil if partition 0 is on another node
+	busy        []bool // by index: the partition is being adopted or left
+	decider     *cluster.Rebalancer
+	tasks       chan func() // functions for rebalanceLoop to run
+	workers     sync.WaitGroup
+	workerCount atomic.Int32 // number of partitions that are being adopted or left
+	lastCleanup time.Time    // of the last call of tidy that deleted notes
+	stopJanitor func()       // stops the janitor; nil if partition 0 is on another node
 }
 
 // preparePartitions prepares the state of a node with distributed partitions.
@@ -78,7 +76,7 @@ func (s *Server) preparePartitions() {
 	n := s.partitionCount()
 	s.rebalancer = rebalancer{
 		peers: cluster.NewPeers(s.clusterOptions()), restrictions: map[string]string{}, partitions: make([]*partition, n), busy: make([]bool, n),
-		ownerlessSince: slices.Repeat([]time.Duration{-1}, n), tasks: make(chan func(), n), ended: make(chan struct{}),
+		decider: cluster.NewRebalancer(nodeName(s.o.Config), n), tasks: make(chan func(), n), ended: make(chan struct{}),
 	}
 	s.stores.peers = s.rebalancer.peers
 	s.closers = append(s.closers, s.closePartitions)
@@ -221,7 +219,7 @@ func (s *Server) rebalanceLoop(ctx context.Context) {
 			}
 			guard.Run("the placement", func() { s.rebalance(ctx, seen, leaving) }, s.reportPanic)
 		} else if drain := r.nodeDrain.Load(); drain != nil {
-			drain.finish() // without the database no partition can move
+			drain.Finish() // without the database no partition can move
 		}
 		s.publishOwners(seen)
 		select {
@@ -233,81 +231,30 @@ func (s *Server) rebalanceLoop(ctx context.Context) {
 	}
 }
 
-// rebalance decides after a heartbeat which partitions this node claims or leaves. Leaving
-// has the other nodes that withdraw.
+// rebalance claims and releases partitions after a heartbeat. Leaving has the other nodes that
+// withdraw.
 func (s *Server) rebalance(ctx context.Context, seen pglog.ClusterView, leaving []string) {
-	r, self, now := &s.rebalancer, nodeName(s.o.Config), time.Since(s.started)
-	drain := r.nodeDrain.Load()
-	if drain != nil {
-		leaving = append(leaving, self)
+	r := &s.rebalancer
+	h := cluster.Heartbeat{Now: time.Since(s.started), Seen: seen, Leaving: leaving, Drain: r.nodeDrain.Load()}
+	for k, busy := range r.busy {
+		p := s.partitionOf(k)
+		h.Local = append(h.Local, cluster.LocalPartition{Here: p != nil, Busy: busy, Lost: p != nil && !busy && p.isLost()})
 	}
-	leaves := func(node string) bool { return slices.Contains(leaving, node) }
-	// Which nodes live, which of them stay, and whether any has a mesh address.
-	var alive, stay []string
-	joined := false
-	for _, n := range seen.Nodes {
-		if alive = append(alive, n.Name); !leaves(n.Name) {
-			stay = append(stay, n.Name)
-		}
-		joined = joined || n.Address != ""
-	}
-	steady := r.stable.Update(now, alive)
-	// Who holds each partition. A free one that is reserved for this node is adopted, and
-	// one that another node has claimed is dropped.
-	holders, orphaned := make([]string, len(r.partitions)), slices.Repeat([]time.Duration{-1}, len(r.partitions))
-	busy := false
-	for k, view := range seen.Parts {
-		busy = busy || r.busy[k]
-		here := s.partitionOf(k)
+	for _, a := range r.decider.Decide(h) {
 		switch {
-		case here != nil || r.busy[k]:
-			holders[k] = self
-		case !view.Free && view.Successor == "":
-			holders[k] = view.Holder
-		case view.Free:
-			if r.ownerlessSince[k] < 0 {
-				r.ownerlessSince[k] = now
-			}
-			if orphaned[k] = now - r.ownerlessSince[k]; (view.Self || view.Successor == self) && drain.mayClaim(view) {
-				s.claimPartition(ctx, k)
-				orphaned[k], holders[k] = -1, self
-			}
+		case a.Claim:
+			s.claimPartition(ctx, a.Part)
+			continue
+		case a.To != "" && h.Drain != nil:
+			s.log.Info("a part of the world moves: this machine stops", "part", a.Part, "to", a.To)
+		case a.To != "":
+			s.log.Info("a part of the world moves", "part", a.Part, "to", a.To)
 		}
-		if orphaned[k] < 0 {
-			r.ownerlessSince[k] = -1
-		}
-		if here != nil && !r.busy[k] && here.isLost() {
-			busy = true
-			s.releasePartition(here, "", false)
-		}
+		s.releasePartition(s.partitionOf(a.Part), a.To)
 	}
-	if !slices.Contains(alive, self) {
-		return // the own heartbeat was late
+	if h.Drain == nil {
+		s.forgetOldMessages(ctx)
 	}
-	// A node that withdraws leaves its next partition, and claims none.
-	if drain != nil {
-		s.releaseNext(drain, holders, stay, slices.DeleteFunc(steady, leaves), busy || slices.Contains(r.busy, true), joined)
-		return
-	}
-	// Free partitions are shared by the nodes that stay. Without a mesh one node has all.
-	sharing := stay
-	if !joined {
-		sharing = []string{placement.Leader(holders, stay)}
-	}
-	for _, k := range placement.Claims(holders, sharing, orphaned, self) {
-		busy = true
-		s.claimPartition(ctx, k)
-	}
-	// At most one partition moves at a time, and none while a node withdraws.
-	part, to, ok := placement.Next(holders, alive, steady)
-	if !joined {
-		part, to, ok = placement.Gather(holders, alive)
-	}
-	if ok && !busy && len(leaving) == 0 && holders[part] == self && s.partitionOf(part) != nil {
-		s.log.Info("a part of the world moves", "part", part, "to", to)
-		s.releasePartition(s.partitionOf(part), to, true)
-	}
-	s.forgetOldMessages(ctx)
 }
 
 // forgetOldMessages deletes notes with messages older than cluster.MessageMaxAge, at most once per cluster.MessageMaxAge. Only the
@@ -338,8 +285,8 @@ func (p *partition) isLost() bool {
 	}
 }
 
-// runOnPartition runs do on a goroutine of its own. The partition is busy until do returns: look
-// neither adopts nor leaves it.
+// runOnPartition runs do on a goroutine of its own. The partition is busy until do returns:
+// rebalance neither claims nor releases it.
 func (s *Server) runOnPartition(index int, what string, do func()) {
 	r := &s.rebalancer
 	r.busy[index] = true
@@ -388,17 +335,19 @@ func (s *Server) claimPartition(ctx context.Context, index int) {
 // what remains.
 const partitionDrainTimeout = 2 * time.Second
 
-// releasePartition ends the loops of a partition and releases it to the node to; "" if another
-// node has claimed it. With drain the journal is first drained to the database.
-func (s *Server) releasePartition(p *partition, to string, drain bool) {
+// releasePartition ends the loops of a partition, drains its journal to the database, and
+// releases it to the node to. If that is "", another node has claimed it, and nothing is drained.
+func (s *Server) releasePartition(p *partition, to string) {
 	s.runOnPartition(p.index, "the end of a part", func() {
 		s.running.changeMu.Lock()
 		defer s.endChange()
 		s.extendChange(partitionDrainTimeout + changeTimeout)
 		// The drain ends at the withdrawal's deadline, if that is earlier.
 		end := time.Now().Add(partitionDrainTimeout)
-		if drain := s.rebalancer.nodeDrain.Load(); drain != nil && drain.deadline.Before(end) {
-			end = drain.deadline
+		if drain := s.rebalancer.nodeDrain.Load(); drain != nil {
+			if last := s.started.Add(drain.Deadline); last.Before(end) {
+				end = last
+			}
 		}
 		ctx, cancel := context.WithDeadline(context.Background(), end)
 		defer cancel()
@@ -423,7 +372,7 @@ func (s *Server) releasePartition(p *partition, to string, drain bool) {
 				guard.Run("the end of a shard", func() {
 					sh.stop()
 					sh.partition.Store(nil)
-					sh.runtime.Detach(ctx, s.runner, remoteText(to), drain)
+					sh.runtime.Detach(ctx, s.runner, remoteText(to), to != "")
 					sh.start()
 				}, sh.reportPanic)
 			})
@@ -524,91 +473,19 @@ func (s *Server) partStatus() []host.PartStatus {
 	return list
 }
 
-// nodeDrain is the state of a node that stops. It announces that with its next heartbeat,
-// so that it gets no more partitions, and leaves its partitions to the other nodes one after
-// another, while its ports and the mesh go on. Partitions that are left over, as on the last
-// node, end with the server.
-type nodeDrain struct {
-	deadline time.Time     // deadline
-	done     chan struct{} // closed by rebalanceLoop when nothing is left to do
-
-	// Used by rebalanceLoop:
-	finished    bool          // done is closed
-	lastRelease time.Duration // time of the last move, since the start of the server
-}
-
-// successorTimeout is how long a node that withdraws waits for the next holder to claim a partition.
-const successorTimeout = 2 * time.Second
-
 // drainNode moves the partitions of this node to others, for at most patience.
 func (s *Server) drainNode(patience time.Duration) {
 	if s.rebalancer.stop == nil || patience <= 0 {
 		return
 	}
 	s.stopServing()
-	drain := &nodeDrain{deadline: time.Now().Add(patience), done: make(chan struct{})}
+	drain := &cluster.NodeDrain{Deadline: time.Since(s.started) + patience, Done: make(chan struct{})}
 	s.rebalancer.nodeDrain.Store(drain)
 	s.sharedJournal.log.Hasten(s.sharedJournal.name)
 	select {
-	case <-drain.done:
+	case <-drain.Done:
 	case <-s.rebalancer.ended:
 	case <-time.After(patience):
 		s.log.Warn("there was no time to leave all parts of the world to other machines; they claim what is left")
 	}
-}
-
-// mayClaim reports whether this node claims a free partition that is reserved for it. While it
-// withdraws it claims none that it held last, because that may be one it has just left.
-func (d *nodeDrain) mayClaim(view pglog.PartitionView) bool {
-	return d == nil || !d.finished && !view.Self
-}
-
-// finish closes done. rebalanceLoop calls it when nothing is left to do.
-func (d *nodeDrain) finish() {
-	if !d.finished {
-		d.finished = true
-		close(d.done)
-	}
-}
-
-// releaseNext moves the next partition to one of the nodes that stay, after the previous one
-// was claimed there. Heirs are the steady ones among stay; if there are none, any of stay
-// may get it. Busy says that a partition is being adopted or left on this node.
-func (s *Server) releaseNext(drain *nodeDrain, holders, stay, successors []string, busy, joined bool) {
-	self, now := nodeName(s.o.Config), time.Since(s.started)
-	if drain.finished {
-		return
-	}
-	if busy {
-		drain.lastRelease = now
-		return
-	}
-	if len(stay) == 0 {
-		drain.finish()
-		return
-	}
-	if slices.Contains(holders, "") && now-drain.lastRelease < successorTimeout {
-		return
-	}
-	part := slices.Index(holders, self)
-	if part < 0 || time.Now().After(drain.deadline) {
-		drain.finish()
-		return
-	}
-	if len(successors) == 0 {
-		successors = stay
-	}
-	free := slices.Clone(holders)
-	for k, holder := range free {
-		if holder == self {
-			free[k] = ""
-		}
-	}
-	to := placement.Assign(free, successors)[part]
-	if !joined {
-		to = placement.Leader(holders, stay)
-	}
-	s.log.Info("a part of the world moves: this machine stops", "part", part, "to", to)
-	drain.lastRelease = now // busy may be false again before the next call
-	s.releasePartition(s.partitionOf(part), to, true)
 }
