@@ -5,7 +5,8 @@
 //   - a Server is a data directory, the journal in it, and sockets (server.go, datadir.go);
 //     a StartStatus says why profiles were not started;
 //   - running is its mutable state (running.go): a Profile that runs has a name, a store and
-//     shards (profile.go), and a Shard runs one loop.Runtime (shard.go);
+//     shards (profile.go), of which some take new players (openshards.go), and a Shard runs one
+//     loop.Runtime (shard.go);
 //   - a port has the sockets of a profile, which are matched by their addresses (ports.go);
 //   - a plan is a reload that is checked and then applied (plan.go, reload.go); the journal
 //     of a removed profile is drained;
