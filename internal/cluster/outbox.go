@@ -46,9 +46,9 @@ func newOutbox() outbox {
 }
 
 const (
-	MessagePrefix      = "news/"
-	messageEvery       = 100 * time.Millisecond // interval between two batches
+	MessagePrefix      = "news/"                // begins the names of notes with messages
 	MessageMaxAge      = time.Minute            // after which notes with messages are deleted
+	messageEvery       = 100 * time.Millisecond // interval between two batches
 	maxPendingMessages = 4096                   // in the queue; urgent ones are queued beyond that
 
 	// FlushTimeout bounds the flush of a command, of a stop, and of a handoff while players
@@ -71,7 +71,7 @@ func (p *Peers) Publish(database string, events *profile.StoreEvents) {
 func (p *Peers) enqueue(l Message, in profile.Input) {
 	b, err := profile.AppendInput(nil, in)
 	if err != nil {
-		p.warn(err)
+		p.o.Warn(err)
 		return
 	}
 	l.Input = base64.StdEncoding.EncodeToString(b)
@@ -120,7 +120,7 @@ func (p *Peers) SendLoop(ctx context.Context) {
 			continue
 		}
 		b, err := json.Marshal(e.Letters)
-		p.warn(err)
+		p.o.Warn(err)
 		for {
 			err := p.o.Log.Note(ctx, p.o.Journal, e.Name, string(b))
 			if err == nil {
@@ -241,7 +241,7 @@ func (p *Peers) HandOver(received map[string][]profile.StoreEvent) []byte {
 		return nil
 	}
 	b, err := json.Marshal(l)
-	p.warn(err)
+	p.o.Warn(err)
 	return b
 }
 

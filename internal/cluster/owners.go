@@ -17,20 +17,17 @@ type Owners struct {
 
 // Location is the holder of a partition.
 type Location struct {
-	Node    string // name of the holder; "" if there is none
-	Address string // mesh address of the holder; "" if it has none
-	Local   bool   // the holder is this node
+	Node  string // name of the holder; "" if there is none
+	Local bool   // the holder is this node
 }
 
-// Owner returns the holder of a partition, its mesh address, and whether it is this node.
-// Before the first heartbeat there is no holder.
-func (p *Owners) Owner(part int) (node, address string, here bool) {
-	now := p.current.Load()
-	if now == nil || part < 0 || part >= len(*now) {
-		return "", "", false
+// Owner returns the holder of a partition. Before the first heartbeat there is none.
+func (p *Owners) Owner(part int) Location {
+	now := p.Locations()
+	if part < 0 || part >= len(now) {
+		return Location{}
 	}
-	at := &(*now)[part]
-	return at.Node, at.Address, at.Local
+	return now[part]
 }
 
 // AllOwned reports whether every partition has a holder.

@@ -22,6 +22,7 @@ type Options struct {
 	Journal string     // its name
 	Started time.Time  // of this process
 	Logger  *slog.Logger
+	Warn    func(error) // logs an error that players do not notice, unless it is nil
 }
 
 // Peers tracks the other nodes of the cluster: what they report of their shards, and which
@@ -38,13 +39,6 @@ type Peers struct {
 
 // NewPeers makes the Peers of a node that has exchanged nothing with the others.
 func NewPeers(o Options) *Peers { return &Peers{o: o, outbox: newOutbox()} }
-
-// warn logs an error that players do not notice, unless it is nil.
-func (p *Peers) warn(err error) {
-	if err != nil {
-		p.o.Logger.Warn("something went wrong; players do not notice", "err", err)
-	}
-}
 
 // Report is what a node reports of its shards with each heartbeat, by profile.
 type Report map[string]RemoteShards
@@ -164,7 +158,7 @@ func (p *Peers) ReadBatch(name, value string, apply func(from Message, in profil
 	p.lastRead[from] = name
 	var messages []Message
 	if err := json.Unmarshal([]byte(value), &messages); err != nil {
-		p.warn(err)
+		p.o.Warn(err)
 		return
 	}
 	for _, l := range messages {

@@ -3,11 +3,13 @@ package cluster
 import (
 	"context"
 	"time"
+
 	"wamble/internal/guard"
 	"wamble/internal/transport"
 )
 
-// RemotePort reads the port of a shard that another node has, and passes the packets on. The zero value reads nothing. It is not safe for concurrent use.
+// RemotePort reads the port of a shard that another node has, and passes the packets on. The zero
+// value reads nothing. It is not safe for concurrent use.
 type RemotePort struct {
 	stop context.CancelFunc // ends reading; nil if it does not read
 	done chan struct{}      // closed when reading has ended

@@ -229,9 +229,13 @@ func (r *Router) disconnectPartition(part int) {
 }
 
 // Forward forwards packets, and ends of connections, to the node that has the shard. A
-// packet that cannot be forwarded is dropped, and its connection, if any, ended.
+// packet that cannot be forwarded is dropped, and its connection, if any, ended. Without a
+// router, which is nil, all are dropped.
 func (r *Router) Forward(profile string, part int, in transport.Arrivals) {
-	node, _, _ := r.owned.Owner(part)
+	if r == nil {
+		return
+	}
+	node := r.owned.Owner(part).Node
 	m, to := r.mesh.Load(), mesh.Number(node)
 	if node == "" {
 		m = nil
@@ -373,6 +377,32 @@ func (r *Router) Ask(ctx context.Context, node, what string, question, answer an
 	return err
 }
 
+// AskEach sends each node its question, concurrently, and calls answered for one answer at a time.
+func AskEach[Q, A any](
+	ctx context.Context, r *Router, what string, questions map[string]Q, answered func(node string, got A, err error),
+) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for node, q := range questions {
+		all.Go(func() {
+			guard.Run("a question to another machine", func() {
+				var got A
+				err := r.Ask(ctx, node, what, q, &got)
+				mu.Lock()
+				defer mu.Unlock()
+				answered(node, got, err)
+			}, r.panicked)
+		})
+	}
+	all.Wait()
+}
+
+func (r *Router) panicked(err error) {
+	if r != nil {
+		r.local.Panicked(err)
+	}
+}
+
 // PublishViews publishes changed boards of a shard of this node to the nodes with watchers.
 func (r *Router) PublishViews(name string, in *profile.BoardViews) {
 	if r == nil {
@@ -438,14 +468,15 @@ type BoardQuestion struct {
 // AskRemoteShards asks the holders of shards about a board. Told is nil if none of them has it. An
 // error says that not all answered.
 func (r *Router) AskRemoteShards(ctx context.Context, name string, shards []int, in profile.BoardRequest) (told *profile.BoardReply, err error) {
-	at := map[string][]int{}
+	questions := map[string]BoardQuestion{}
 	for _, shard := range shards {
-		node, _, here := r.owned.Owner(shard)
-		if node == "" || here { // being adopted or left
+		owner := r.owned.Owner(shard)
+		if owner.Node == "" || owner.Local { // being claimed or released
 			err = loop.ErrNotUp
 			continue
 		}
-		at[node] = append(at[node], shard)
+		q := questions[owner.Node]
+		questions[owner.Node] = BoardQuestion{name, append(q.Shards, shard), in}
 	}
 	select {
 	case r.questionSlots <- struct{}{}:
@@ -455,24 +486,13 @@ func (r *Router) AskRemoteShards(ctx context.Context, name string, shards []int,
 	}
 	ctx, cancel := context.WithTimeout(ctx, boardQuestionTimeout)
 	defer cancel()
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for node, shards := range at {
-		all.Go(func() {
-			guard.Run("a question to another machine", func() {
-				var said *profile.BoardReply
-				no := r.Ask(ctx, node, "board", BoardQuestion{name, shards, in}, &said)
-				mu.Lock()
-				defer mu.Unlock()
-				switch {
-				case no != nil:
-					err = no
-				case said != nil && said.Known:
-					told = said
-				}
-			}, r.local.Panicked)
-		})
-	}
-	all.Wait()
+	AskEach(ctx, r, "board", questions, func(_ string, said *profile.BoardReply, no error) {
+		switch {
+		case no != nil:
+			err = no
+		case said != nil && said.Known:
+			told = said
+		}
+	})
 	return told, err
 }

@@ -193,7 +193,7 @@ func (s *Server) hostPartitions() []host.Partition {
 		if p := s.partitionOf(i); p != nil {
 			list[i].Runner = p.runner
 		}
-		list[i].Node, _, _ = s.partitionOwners.Owner(i)
+		list[i].Node = s.partitionOwners.Owner(i).Node
 	}
 	return list
 }

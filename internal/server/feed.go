@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"sync"
 	"time"
 
+	"wamble/internal/cluster"
 	"wamble/internal/guard"
 	"wamble/internal/journal"
 	"wamble/internal/readapi"
@@ -185,8 +185,9 @@ func (s *Server) askPartitions(ctx context.Context, q feedQuestion) map[int]feed
 	pages := s.readPartitions(q)
 	asked := map[string]feedQuestion{}
 	for part, after := range q.After {
-		node, _, here := s.partitionOwners.Owner(part)
-		if _, known := pages[part]; known || here || node == "" {
+		owner := s.partitionOwners.Owner(part)
+		node := owner.Node
+		if _, known := pages[part]; known || owner.Local || node == "" {
 			continue
 		}
 		if asked[node].After == nil {
@@ -194,28 +195,15 @@ func (s *Server) askPartitions(ctx context.Context, q feedQuestion) map[int]feed
 		}
 		asked[node].After[part] = after
 	}
-	var mu sync.Mutex
-	var all sync.WaitGroup
 	ctx, cancel := context.WithTimeout(ctx, feedTimeout)
 	defer cancel()
-	for node, q := range asked {
-		all.Go(func() {
-			guard.Run("a question to another machine", func() {
-				var got map[int]feedPage
-				if s.router.Ask(ctx, node, "feed", q, &got) != nil {
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				for part, page := range got {
-					if _, wanted := q.After[part]; wanted {
-						pages[part] = page
-					}
-				}
-			}, s.reportPanic)
-		})
-	}
-	all.Wait()
+	cluster.AskEach(ctx, s.router, "feed", asked, func(node string, got map[int]feedPage, err error) {
+		for part, page := range got {
+			if _, wanted := asked[node].After[part]; wanted && err == nil {
+				pages[part] = page
+			}
+		}
+	})
 	return pages
 }
 
@@ -292,12 +280,12 @@ func (p *Profile) pollRemoteEvents(ctx context.Context) {
 				p.events.Forget(shard)
 				continue
 			}
-			node, _, here := p.server.partitionOwners.Owner(shard)
-			if here || node == "" {
+			owner := p.server.partitionOwners.Owner(shard)
+			if owner.Local || owner.Node == "" {
 				sh.holdEvents()
 				continue
 			}
-			owners[node] = append(owners[node], shard)
+			owners[owner.Node] = append(owners[owner.Node], shard)
 		}
 		// Ask each holder that has no question under way.
 		for node, shards := range owners {

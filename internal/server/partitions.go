@@ -67,7 +67,7 @@ type rebalancer struct {
 	tasks       chan func() // functions for rebalanceLoop to run
 	workers     sync.WaitGroup
 	workerCount atomic.Int32 // number of partitions that are being adopted or left
-	lastCleanup time.Time    // of the last call of tidy that deleted notes
+	lastCleanup time.Time    // of the last forgetOldMessages that deleted notes
 	stopJanitor func()       // stops the janitor; nil if partition 0 is on another node
 }
 
@@ -85,7 +85,7 @@ func (s *Server) preparePartitions() {
 // clusterOptions returns what package cluster needs to know of this node.
 func (s *Server) clusterOptions() cluster.Options {
 	k := &s.sharedJournal
-	return cluster.Options{Node: nodeName(s.o.Config), Log: k.log, Journal: k.name, Started: s.started, Logger: s.log}
+	return cluster.Options{Node: nodeName(s.o.Config), Log: k.log, Journal: k.name, Started: s.started, Logger: s.log, Warn: s.warn}
 }
 
 // inheritPartitions claims the partitions that the process before the handoff held.
@@ -430,7 +430,6 @@ func (s *Server) publishOwners(seen pglog.ClusterView) {
 		} else if k < len(seen.Parts) && !seen.Parts[k].Self { // one of this node is being adopted or left
 			l.Node = seen.Parts[k].Holder
 		}
-		l.Address = at[l.Node]
 	}
 	s.partitionOwners.Set(list, at)
 	for _, p := range s.profiles() {

@@ -41,7 +41,7 @@ func (s *Server) openMesh() error {
 	if err != nil {
 		return fmt.Errorf("listen for other machines: %w\ncluster-address must be an address of this machine, and its port must be free", err)
 	}
-	s.router, s.forward, s.partitionOwners.Changed = r, r.Forward, r.ApplyOwners
+	s.router, s.partitionOwners.Changed = r, r.ApplyOwners
 	s.closers = append(s.closers, r.Close)
 	return nil
 }

@@ -81,7 +81,7 @@ func TestPlaced(t *testing.T) {
 	}
 	moved := 0
 	for _, p := range alone.players {
-		if _, _, here := a.partitionOwners.Owner(p.c.Token().Shard(4)); !here {
+		if !a.partitionOwners.Owner(p.c.Token().Shard(4)).Local {
 			moved++
 		}
 	}

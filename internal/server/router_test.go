@@ -22,7 +22,7 @@ func sharing(t *testing.T, a *here, b string) {
 	until(t, "both have two parts", func() bool {
 		theirs := held(t, b)
 		for _, part := range theirs {
-			if node, _, _ := a.partitionOwners.Owner(part); node != "b" {
+			if a.partitionOwners.Owner(part).Node != "b" {
 				return false
 			}
 		}

@@ -19,7 +19,6 @@ import (
 	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/observe"
-	"wamble/internal/transport"
 	"wamble/runner"
 	"wamble/runner/memstore"
 	"wamble/runner/pebblestore"
@@ -82,28 +81,25 @@ type Server struct {
 	rebalancer      rebalancer
 	partitionOwners cluster.Owners
 	receivedNotes   cluster.Notes
-	// meshAddress is where other nodes reach this one; nil if they do not. forward forwards
-	// packets for shards on other nodes; nil drops them.
-	meshAddress atomic.Pointer[string]
-	forward     func(profile string, part int, in transport.Arrivals)
-	router      *cluster.Router // nil without cluster-address
-	bridge      func() error    // prepares the journal to be opened quickly after a handoff; may be nil
-	stores      stores
-	running     running
-	serving     context.Context // ends when the server is to stop; then no handoff begins
-	stopServing context.CancelFunc
-	successor   *handoff.Successor
-	opened      time.Time // end of Open
-	host        *host.Host
-	control     *host.Control
-	authority   *authority
-	background  sync.WaitGroup // goroutines that serve HTTP and the control socket
-	dumps       dumps
-	web         *observe.Web // metrics of HTTP
-	history     *observe.History
-	traces      *observe.Traces
-	pidFile     bool           // the pid file is locked
-	closers     []func() error // in the order of opening
+	meshAddress     atomic.Pointer[string] // where other nodes reach this one; nil if they do not
+	router          *cluster.Router        // nil without cluster-address
+	bridge          func() error           // prepares the journal to be opened quickly after a handoff; may be nil
+	stores          stores
+	running         running
+	serving         context.Context // ends when the server is to stop; then no handoff begins
+	stopServing     context.CancelFunc
+	successor       *handoff.Successor
+	opened          time.Time // end of Open
+	host            *host.Host
+	control         *host.Control
+	authority       *authority
+	background      sync.WaitGroup // goroutines that serve HTTP and the control socket
+	dumps           dumps
+	web             *observe.Web // metrics of HTTP
+	history         *observe.History
+	traces          *observe.Traces
+	pidFile         bool           // the pid file is locked
+	closers         []func() error // in the order of opening
 }
 
 // Open creates the data directory, opens the journal and binds all sockets. The journal's

@@ -80,13 +80,12 @@ func (sh *Shard) stop() {
 	}
 }
 
-// forwardPackets reads the port of the shard, and forwards the packets to the node that has it.
+// forwardPackets reads the port of the shard, and forwards the packets to the node that has it. Without a
+// mesh they are dropped.
 func (sh *Shard) forwardPackets() {
 	p := sh.profile
 	sh.remotePort.Begin(sh.runtime.Port(), func(in transport.Arrivals) {
-		if forward := p.server.forward; forward != nil {
-			forward(p.name, sh.index, in)
-		}
+		p.server.router.Forward(p.name, sh.index, in)
 	}, sh.reportPanic)
 }
 

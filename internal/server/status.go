@@ -5,11 +5,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"wamble"
-	"wamble/internal/guard"
+	"wamble/internal/cluster"
 	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/runner"
@@ -128,34 +127,25 @@ func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
 	if !s.isPartitioned() {
 		return c
 	}
-	var mu sync.Mutex
-	var all sync.WaitGroup
 	ctx, cancel := context.WithTimeout(ctx, clusterStatusTimeout)
 	defer cancel()
-	for name, address := range s.partitionOwners.LiveNodes() {
-		if name == self.Name {
-			continue
+	addresses, questions := s.partitionOwners.LiveNodes(), map[string]any{}
+	for name := range addresses {
+		if name != self.Name {
+			questions[name] = nil
 		}
-		all.Go(func() {
-			guard.Run("a question to another machine", func() {
-				n := s.lastKnownNode(name, address)
-				var said host.NodeStatus
-				if err := s.router.Ask(ctx, name, "node", nil, &said); err != nil {
-					n.Error = err.Error()
-				} else {
-					said.Name, said.Address = n.Name, n.Address
-					n = said
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				c.Nodes = append(c.Nodes, n)
-			}, s.reportPanic)
-		})
 	}
-	all.Wait()
+	cluster.AskEach(ctx, s.router, "node", questions, func(name string, n host.NodeStatus, err error) {
+		if err != nil {
+			n = s.lastKnownNode(name, addresses[name])
+			n.Error = err.Error()
+		}
+		n.Name, n.Address = name, addresses[name]
+		c.Nodes = append(c.Nodes, n)
+	})
 	slices.SortFunc(c.Nodes, func(a, b host.NodeStatus) int { return strings.Compare(a.Name, b.Name) })
 	for part := range s.partitionCount() {
-		node, _, _ := s.partitionOwners.Owner(part)
+		node := s.partitionOwners.Owner(part).Node
 		if node == "" && !slices.ContainsFunc(c.Nodes, func(n host.NodeStatus) bool { return slices.Contains(n.Parts, part) }) {
 			c.Free = append(c.Free, part)
 		}
@@ -167,7 +157,7 @@ func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
 func (s *Server) lastKnownNode(name, address string) host.NodeStatus {
 	n := host.NodeStatus{Name: name, Address: address, Parts: []int{}}
 	for part := range s.partitionCount() {
-		if node, _, _ := s.partitionOwners.Owner(part); node != name {
+		if s.partitionOwners.Owner(part).Node != name {
 			continue
 		}
 		n.Parts = append(n.Parts, part)
