@@ -68,9 +68,9 @@ func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 
 // localRuntimes returns the runtimes of shards on this node, whose metrics it exports.
 func (s *Server) localRuntimes() (list []*loop.Runtime) {
-	for _, l := range s.shards() {
-		if !l.isRemote() {
-			list = append(list, l.Runtime)
+	for _, sh := range s.shards() {
+		if !sh.isRemote() {
+			list = append(list, sh.runtime)
 		}
 	}
 	return list
@@ -193,7 +193,7 @@ func (s *Server) hostPartitions() []host.Partition {
 		if p := s.partitionOf(i); p != nil {
 			list[i].Runner = p.runner
 		}
-		list[i].Node, _, _ = s.partitionOwners.owner(i)
+		list[i].Node = s.partitionOwners.Owner(i).Node
 	}
 	return list
 }
@@ -212,25 +212,25 @@ const maxStoredSessions = 1000
 // hostProfiles returns the profiles that run, for commands.
 func (s *Server) hostProfiles() []host.RunningProfile {
 	var list []host.RunningProfile
-	for _, sup := range s.supervisors() {
+	for _, p := range s.profiles() {
 		list = append(list, host.RunningProfile{
-			Name: sup.name, Restrictions: sup.restrictions, Tell: sup.Tell,
-			Present: func(ctx context.Context) int { return sup.Figures(ctx).Gauges.LivePlayers },
+			Name: p.name, Restrictions: p.restrictions, Tell: p.Tell,
+			Present: func(ctx context.Context) int { return p.Figures(ctx).Gauges.LivePlayers },
 			Stored: func(ctx context.Context, key wamble.PublicKey) (id wamble.PlayerID, sessions []wamble.Session, ok bool) {
-				sup.awaitApplied(ctx)
+				p.awaitApplied(ctx)
 				ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 				defer cancel()
-				p, err := sup.store.Player(ctx, key)
-				if p.Key == key { // not the player into whom they were merged
-					id = p.ID
+				player, err := p.store.Player(ctx, key)
+				if player.Key == key { // not the player into whom they were merged
+					id = player.ID
 				}
-				rows, _ := sup.store.Sessions(ctx, key, maxStoredSessions) // an error is the same as no sessions
+				rows, _ := p.store.Sessions(ctx, key, maxStoredSessions) // an error is the same as no sessions
 				return id, rows, !errors.Is(err, store.ErrNotFound)
 			},
-			Database: sup.store.Name, Reader: sup.store,
-			Seek:   sup.seekInMemory,
-			Find:   sup.find,
-			Boards: sup.findBoards,
+			Database: p.store.Name, Reader: p.store,
+			Seek:   p.seekInMemory,
+			Find:   p.find,
+			Boards: p.findBoards,
 		})
 	}
 	return list
@@ -238,33 +238,33 @@ func (s *Server) hostProfiles() []host.RunningProfile {
 
 // awaitApplied waits at most storeTimeout until the store has all that the profiles and shards that
 // use it have decided.
-func (s *supervisor) awaitApplied(ctx context.Context) {
+func (p *Profile) awaitApplied(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	_ = s.store.Registry.AwaitOthers(ctx, nil) // without the store the command goes on
+	_ = p.store.Registry.AwaitOthers(ctx, nil) // without the store the command goes on
 }
 
 // find looks for a player in memory and then in the store. It returns a zero Found if there
 // is none.
-func (s *supervisor) find(ctx context.Context, n host.Named) (found host.Found, err error) {
-	found = s.findInMemory(ctx, n)
+func (p *Profile) find(ctx context.Context, n host.Named) (found host.Found, err error) {
+	found = p.findInMemory(ctx, n)
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	if found == (host.Found{}) && !n.Key.IsZero() {
-		p, err := s.store.Player(ctx, n.Key)
-		return host.Found{Key: p.Key}, ignoreNotFound(err)
+		player, err := p.store.Player(ctx, n.Key)
+		return host.Found{Key: player.Key}, ignoreNotFound(err)
 	}
 	var session wamble.Session
 	if found == (host.Found{}) && !n.Token.IsZero() {
-		session, err = s.store.Session(ctx, n.Token)
+		session, err = p.store.Session(ctx, n.Token)
 		found.Session = session.ID
 	}
 	if found == (host.Found{}) && n.Session != 0 {
-		session, err = s.store.SessionByID(ctx, n.Session)
+		session, err = p.store.SessionByID(ctx, n.Session)
 		found.Session = session.ID
 	}
 	if found == (host.Found{}) && n.Handle != "" {
-		session, err = s.store.SessionByHandle(ctx, n.Handle)
+		session, err = p.store.SessionByHandle(ctx, n.Handle)
 		found.Key = session.Key
 	}
 	return found, ignoreNotFound(err)

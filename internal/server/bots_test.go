@@ -44,7 +44,7 @@ func TestHouseBots(t *testing.T) {
 	s := serve(t, Options{}, conf("(def house-bots 3)")).ready()
 	bots := func(want int) func() bool {
 		return func() (ok bool) {
-			s.first().Do(t.Context(), func(p *profile.Profile) { ok = p.Gauges().Bots == want })
+			s.first().shards[0].runtime.Do(t.Context(), func(p *profile.Profile) { ok = p.Gauges().Bots == want })
 			return ok
 		}
 	}

@@ -58,16 +58,16 @@ func (s *Server) warnOf(profile string, c *tls.Certificate) {
 
 // renewCertificate reads the certificate of a profile again. If that fails, the old one
 // stays in use.
-func (s *supervisor) renewCertificate(cfg *config.Profile) {
+func (p *Profile) renewCertificate(cfg *config.Profile) {
 	if cfg.Network.Domain != "" {
 		return // its certificates come from the authority
 	}
 	c, err := host.Certificate(&cfg.Network)
 	if err != nil {
-		s.log.Error("the old certificate stays in use", "err", err)
+		p.log.Error("the old certificate stays in use", "err", err)
 		return
 	}
-	s.Port().Secure(c)
+	p.Port().Secure(c)
 }
 
 // authority orders and renews certificates of domains with ACME. Certificates and the
@@ -404,11 +404,11 @@ func (s *Server) redirect(w http.ResponseWriter, r *http.Request) {
 		name = host
 	}
 	name = strings.ToLower(name)
-	for _, sup := range s.supervisors() {
-		if !slices.Contains(sup.Config().Network.Domains(), name) {
+	for _, p := range s.profiles() {
+		if !slices.Contains(p.Config().Network.Domains(), name) {
 			continue
 		}
-		if port := sup.Port().TCPAddr().Port(); port != 443 {
+		if port := p.Port().TCPAddr().Port(); port != 443 {
 			name = net.JoinHostPort(name, strconv.Itoa(int(port)))
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -467,9 +467,9 @@ func ignoreClosed(err error) error {
 const hsts = "max-age=15552000" // 180 days
 
 // withHSTS adds the HSTS header to TLS responses of a profile with a domain.
-func (s *supervisor) withHSTS(site http.Handler) http.Handler {
+func (p *Profile) withHSTS(site http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS != nil && s.Config().Network.Domain != "" {
+		if r.TLS != nil && p.Config().Network.Domain != "" {
 			w.Header().Set("Strict-Transport-Security", hsts)
 		}
 		site.ServeHTTP(w, r)

@@ -39,7 +39,7 @@ type sharedJournal struct {
 	markerMu sync.Mutex // held while the mark is written
 }
 
-// partition is the journal that this node holds, or one of its partitions (see placed).
+// partition is the journal that this node holds, or one of its partitions (see partitions.go).
 type partition struct {
 	s          *Server
 	index      int
@@ -128,7 +128,7 @@ func (s *Server) prepareSharedJournal() error {
 		Report: func(err error) { s.log.Error("the journal's database", "err", err) },
 	}
 	if s.isPartitioned() {
-		o.Heartbeat, o.OnNote = s.heartbeat, s.receivedNotes.add
+		o.Heartbeat, o.OnNote = s.heartbeat, s.receivedNotes.Add
 	}
 	if err := s.pingJournal(db); err != nil {
 		return err

@@ -4,8 +4,9 @@
 //
 //   - a Server is a data directory, the journal in it, and sockets (server.go, datadir.go);
 //     a StartStatus says why profiles were not started;
-//   - running is its mutable state (running.go): a supervisor runs the loop.Runtime of one
-//     shard (supervisor.go, shards.go);
+//   - running is its mutable state (running.go): a Profile that runs has a name, a store and
+//     shards (profile.go), of which some take new players (openshards.go), and a Shard runs one
+//     loop.Runtime (shard.go);
 //   - a port has the sockets of a profile, which are matched by their addresses (ports.go);
 //   - a plan is a reload that is checked and then applied (plan.go, reload.go); the journal
 //     of a removed profile is drained;
@@ -13,8 +14,8 @@
 //     (store.go);
 //   - handoff.go connects the server with package handoff;
 //   - a partition is one log of a journal in PostgreSQL, which nodes hold and move
-//     (cluster.go, partitions.go); peers tracks the other nodes (peers.go, outbox.go), and a
-//     router routes packets between them (router.go);
+//     (cluster.go, partitions.go); peers.go connects the server with package cluster, which
+//     exchanges messages, packets and questions with the other nodes;
 //   - http.go serves readers and health checks, feed.go finished games and events,
 //     certificates.go orders certificates and redirects to https;
 //   - admin.go connects the server with the commands of package host and with the admin

@@ -18,7 +18,7 @@ func TestPanicIsSurvived(t *testing.T) {
 	for range 3 {
 		s.first().reportPanic(guard.New("a test", "trouble"))
 	}
-	if n, _ := s.first().failures(); n != 0 {
+	if n, _ := s.first().shards[0].failures(); n != 0 {
 		t.Errorf("the profile has failed %d times", n)
 	}
 	if want := `wamble_panics_total{profile="default"} 3`; !strings.Contains(s.metrics(), want) {

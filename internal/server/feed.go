@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"sync"
 	"time"
 
+	"wamble/internal/cluster"
 	"wamble/internal/guard"
 	"wamble/internal/journal"
 	"wamble/internal/readapi"
@@ -19,17 +19,17 @@ import (
 
 // feed returns the feed of a profile's finished games: from the server's journal, or from
 // all partitions of the cluster.
-func (s *Server) feed(sup *supervisor) readapi.Feed {
+func (s *Server) feed(p *Profile) readapi.Feed {
 	if s.isPartitioned() {
-		return clusterFeed{s, sup}
+		return clusterFeed{s, p}
 	}
-	return feed{sup, s.runner}
+	return feed{p, s.runner}
 }
 
 // feed reads the finished games of a profile from the journal's outbox.
 type feed struct {
-	supervisor *supervisor
-	runner     *runner.Runner
+	profile *Profile
+	runner  *runner.Runner
 }
 
 func (f feed) Parts() int { return 1 }
@@ -48,11 +48,11 @@ func (f feed) End(context.Context) (readapi.Marks, error) {
 }
 
 func (f feed) Read(_ context.Context, after readapi.Marks, limit int) ([]readapi.Ended, readapi.Marks, bool, error) {
-	got, err := readFeed(f.runner, f.supervisor.name, 0, after[0], limit)
+	got, err := readFeed(f.runner, f.profile.name, 0, after[0], limit)
 	return got.Games, readapi.Marks{got.UpTo}, got.Gone, err
 }
 
-func (f feed) Changed() <-chan struct{} { return f.supervisor.gamesChanged.wait() }
+func (f feed) Changed() <-chan struct{} { return f.profile.gamesChanged.wait() }
 
 // feedPage is a page of the feed of one journal.
 type feedPage struct {
@@ -80,17 +80,17 @@ func readFeed(r *runner.Runner, profile string, part int, after uint64, limit in
 // games of a partition are in its journal, so positions stay valid when it moves to another
 // node.
 type clusterFeed struct {
-	s          *Server
-	supervisor *supervisor
+	s       *Server
+	profile *Profile
 }
 
-func (f clusterFeed) Parts() int { return 1 + len(f.supervisor.siblings) }
+func (f clusterFeed) Parts() int { return len(f.profile.shards) }
 
 // Name is a hash of the names of all partitions' journals.
 func (f clusterFeed) Name() (string, error) {
 	h := fnv.New32a()
 	for part := range f.Parts() {
-		name := f.s.rebalancer.peers.position(part).Journal
+		name := f.s.rebalancer.peers.Position(part).Journal
 		if p := f.s.partitionOf(part); p != nil {
 			name = feedName(p.runner)
 		}
@@ -102,14 +102,14 @@ func (f clusterFeed) Name() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func (f clusterFeed) Changed() <-chan struct{} { return f.supervisor.gamesChanged.wait() }
+func (f clusterFeed) Changed() <-chan struct{} { return f.profile.gamesChanged.wait() }
 
 // End returns the ends of all partitions: those on this node exactly, the others as of
 // their last heartbeat.
 func (f clusterFeed) End(context.Context) (readapi.Marks, error) {
 	m := make(readapi.Marks, f.Parts())
 	for part := range m {
-		m[part] = f.s.rebalancer.peers.position(part).End
+		m[part] = f.s.rebalancer.peers.Position(part).End
 		if p := f.s.partitionOf(part); p != nil {
 			m[part] = journal.FeedEnd(p.runner)
 		}
@@ -118,7 +118,7 @@ func (f clusterFeed) End(context.Context) (readapi.Marks, error) {
 }
 
 func (f clusterFeed) Read(ctx context.Context, after readapi.Marks, limit int) (games []readapi.Ended, upTo readapi.Marks, gone bool, err error) {
-	q := feedQuestion{Profile: f.supervisor.name, After: map[int]uint64{}, Limit: limit}
+	q := feedQuestion{Profile: f.profile.name, After: map[int]uint64{}, Limit: limit}
 	for part, seq := range after {
 		q.After[part] = seq
 	}
@@ -185,8 +185,9 @@ func (s *Server) askPartitions(ctx context.Context, q feedQuestion) map[int]feed
 	pages := s.readPartitions(q)
 	asked := map[string]feedQuestion{}
 	for part, after := range q.After {
-		node, _, here := s.partitionOwners.owner(part)
-		if _, known := pages[part]; known || here || node == "" {
+		owner := s.partitionOwners.Owner(part)
+		node := owner.Node
+		if _, known := pages[part]; known || owner.Local || node == "" {
 			continue
 		}
 		if asked[node].After == nil {
@@ -194,28 +195,15 @@ func (s *Server) askPartitions(ctx context.Context, q feedQuestion) map[int]feed
 		}
 		asked[node].After[part] = after
 	}
-	var mu sync.Mutex
-	var all sync.WaitGroup
 	ctx, cancel := context.WithTimeout(ctx, feedTimeout)
 	defer cancel()
-	for node, q := range asked {
-		all.Go(func() {
-			guard.Run("a question to another machine", func() {
-				var got map[int]feedPage
-				if s.router.ask(ctx, node, "feed", q, &got) != nil {
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				for part, page := range got {
-					if _, wanted := q.After[part]; wanted {
-						pages[part] = page
-					}
-				}
-			}, s.reportPanic)
-		})
-	}
-	all.Wait()
+	cluster.AskEach(ctx, s.router, "feed", asked, func(node string, got map[int]feedPage, err error) {
+		for part, page := range got {
+			if _, wanted := asked[node].After[part]; wanted && err == nil {
+				pages[part] = page
+			}
+		}
+	})
 	return pages
 }
 
@@ -251,39 +239,6 @@ func (s *Server) answerFeed(question []byte) ([]byte, error) {
 	return json.Marshal(s.readPartitions(q))
 }
 
-// feedPosition is the last known state of the feed in a partition's journal.
-type feedPosition struct {
-	Journal string `json:",omitempty"` // the journal's name; "" if it is not known
-	End     uint64 `json:",omitempty"`
-}
-
-// feedPositions has the outbox of each partition. It is safe for concurrent use.
-type feedPositions struct {
-	mu  sync.Mutex
-	all map[int]feedPosition
-}
-
-func (o *feedPositions) position(part int) feedPosition {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.all[part]
-}
-
-// update updates the outbox of a partition unless said is older, and reports whether it did.
-func (o *feedPositions) update(part int, said feedPosition) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	known := o.all[part]
-	if said.Journal == "" || said == known || said.Journal == known.Journal && said.End < known.End {
-		return false
-	}
-	if o.all == nil {
-		o.all = map[int]feedPosition{}
-	}
-	o.all[part] = said
-	return true
-}
-
 // The stream of events of a profile has the events of all shards. A node with observers
 // polls the holders of remote shards and continues after the last event it received, also
 // when the holder changes. Events that were sent are kept in the partition's journal (see
@@ -308,29 +263,29 @@ type eventsPage struct {
 }
 
 // pollRemoteEvents polls the events of remote shards while the stream has observers, until ctx ends.
-func (s *supervisor) pollRemoteEvents(ctx context.Context) {
+func (p *Profile) pollRemoteEvents(ctx context.Context) {
 	asked := map[string]bool{} // nodes with a question under way
-	answered := make(chan string, len(s.shards()))
+	answered := make(chan string, len(p.shards))
 	tick := time.NewTicker(eventsPollEvery)
 	defer tick.Stop()
 	for {
 		// Find the holders of remote shards.
-		observed := s.events.Observed(time.Now())
+		observed := p.events.Observed(time.Now())
 		owners := map[string][]int{}
-		for shard, l := range s.shards() {
-			if !l.isRemote() {
+		for shard, sh := range p.shards {
+			if !sh.isRemote() {
 				continue
 			}
 			if !observed {
-				s.events.Forget(shard)
+				p.events.Forget(shard)
 				continue
 			}
-			node, _, here := s.peers.s.partitionOwners.owner(shard)
-			if here || node == "" {
-				s.holdEvents(shard)
+			owner := p.server.partitionOwners.Owner(shard)
+			if owner.Local || owner.Node == "" {
+				sh.holdEvents()
 				continue
 			}
-			owners[node] = append(owners[node], shard)
+			owners[owner.Node] = append(owners[owner.Node], shard)
 		}
 		// Ask each holder that has no question under way.
 		for node, shards := range owners {
@@ -338,8 +293,8 @@ func (s *supervisor) pollRemoteEvents(ctx context.Context) {
 				continue
 			}
 			asked[node] = true
-			s.background.Go(func() {
-				guard.Run("events of another machine", func() { s.pollNodeEvents(ctx, node, shards) }, s.reportPanic)
+			p.background.Go(func() {
+				guard.Run("events of another machine", func() { p.pollNodeEvents(ctx, node, shards) }, p.reportPanic)
 				select {
 				case answered <- node:
 				case <-ctx.Done():
@@ -356,42 +311,40 @@ func (s *supervisor) pollRemoteEvents(ctx context.Context) {
 	}
 }
 
-// holdEvents makes the stream wait for events of a shard, unless the shard is on this node by now.
-func (s *supervisor) holdEvents(shard int) {
-	l := s.shards()[shard]
-	l.arrivalMu.Lock()
-	defer l.arrivalMu.Unlock()
-	if l.isRemote() {
-		s.events.Hold(shard)
+// holdEvents makes the stream wait for events of the shard, unless the shard is on this node by now.
+func (sh *Shard) holdEvents() {
+	sh.arrivalMu.Lock()
+	defer sh.arrivalMu.Unlock()
+	if sh.isRemote() {
+		sh.profile.events.Hold(sh.index)
 	}
 }
 
-// attachShard records that this node has a shard. The stream waits until the shard's drain has
+// arrive records that this node has the shard's partition. The stream waits until the shard's drain has
 // delivered its last events, because other shards may go on with its boards.
-func (s *supervisor) attachShard(shard int, p *partition) {
-	l := s.shards()[shard]
-	l.arrivalMu.Lock()
-	defer l.arrivalMu.Unlock()
-	s.events.Hold(shard)
-	l.partition.Store(p)
+func (sh *Shard) arrive(p *partition) {
+	sh.arrivalMu.Lock()
+	defer sh.arrivalMu.Unlock()
+	sh.profile.events.Hold(sh.index)
+	sh.partition.Store(p)
 }
 
 // pollNodeEvents sends one question to a node and adds the answer to the stream.
-func (s *supervisor) pollNodeEvents(ctx context.Context, node string, shards []int) {
-	q := eventsQuestion{s.name, map[int]uint64{}}
+func (p *Profile) pollNodeEvents(ctx context.Context, node string, shards []int) {
+	q := eventsQuestion{p.name, map[int]uint64{}}
 	for _, shard := range shards {
-		q.After[shard], _ = s.events.Known(shard)
+		q.After[shard], _ = p.events.Known(shard)
 	}
 	var got map[int]eventsPage
-	err := s.peers.s.router.ask(ctx, node, "events", q, &got)
+	err := p.server.router.Ask(ctx, node, "events", q, &got)
 	for _, shard := range shards {
 		page, ok := got[shard]
 		if !ok {
-			s.holdEvents(shard)
+			p.shards[shard].holdEvents()
 			continue
 		}
-		s.events.Meet(shard, page.End)
-		s.events.Add(shard, page.First, page.Through, page.List)
+		p.events.Meet(shard, page.End)
+		p.events.Add(shard, page.First, page.Through, page.List)
 	}
 	if err != nil || len(got) == 0 {
 		sleep(ctx, eventsPollEvery)
@@ -405,23 +358,23 @@ func (s *Server) answerEvents(ctx context.Context, question []byte) ([]byte, err
 	if err := json.Unmarshal(question, &q); err != nil {
 		return nil, err
 	}
-	sup := s.supervisor(q.Profile)
-	if sup == nil || len(q.After) == 0 || len(q.After) > len(sup.shards()) {
+	prof := s.profile(q.Profile)
+	if prof == nil || len(q.After) == 0 || len(q.After) > len(prof.shards) {
 		return nil, fmt.Errorf("profile %q has no such shards here", q.Profile)
 	}
 	ctx, cancel := context.WithTimeout(ctx, eventsWait)
 	defer cancel()
 	for {
-		sup.events.Asked(time.Now())
-		changed := sup.events.Changed() // before reading, so that nothing is missed
+		prof.events.Asked(time.Now())
+		changed := prof.events.Changed() // before reading, so that nothing is missed
 		pages, more := map[int]eventsPage{}, false
 		for shard, after := range q.After {
-			if l := sup.shardOf(shard); shard < 0 || l == nil || l.isRemote() {
+			if sh := prof.shardOf(shard); sh == nil || sh.isRemote() {
 				continue
 			}
 			var p eventsPage
 			var known bool
-			if p.First, p.Through, p.End, p.List, known = sup.events.Since(shard, after, max(1, maxEventsAnswer/len(q.After))); known {
+			if p.First, p.Through, p.End, p.List, known = prof.events.Since(shard, after, max(1, maxEventsAnswer/len(q.After))); known {
 				pages[shard] = p
 				more = more || p.Through > after
 			}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"wamble/internal/cluster"
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/handoff"
@@ -87,9 +88,9 @@ func (s *Server) tryBeginChange(ctx context.Context) bool {
 // partitionsMoving reports whether a partition is being adopted or left, or has a shard that
 // does not serve players yet.
 func (s *Server) partitionsMoving() bool {
-	return s.isPartitioned() && (s.rebalancer.workerCount.Load() > 0 || slices.ContainsFunc(s.shards(), func(sup *supervisor) bool {
-		up, _ := sup.Stage()
-		return !sup.isRemote() && !up && !sup.Stuck()
+	return s.isPartitioned() && (s.rebalancer.workerCount.Load() > 0 || slices.ContainsFunc(s.shards(), func(sh *Shard) bool {
+		up, _ := sh.runtime.Stage()
+		return !sh.isRemote() && !up && !sh.runtime.Stuck()
 	}))
 }
 
@@ -117,9 +118,9 @@ func (s *Server) dryRunHandoff(ctx context.Context, binary string) (handoff.Resu
 		r.Preview = append(r.Preview, m.String())
 	}
 	r.Preview = append(r.Preview, v.Notes...)
-	for _, sup := range s.supervisors() {
-		if up, why := sup.Stage(); !up {
-			r.Preview = append(r.Preview, fmt.Sprintf("profile %s does not serve players now: %s", sup.name, why))
+	for _, p := range s.profiles() {
+		if up, why := p.Stage(); !up {
+			r.Preview = append(r.Preview, fmt.Sprintf("profile %s does not serve players now: %s", p.name, why))
 		}
 	}
 	return r, nil
@@ -140,18 +141,18 @@ func (s *Server) handoffProcess(binary string, asked int, web bool) *handoff.Pro
 			return errors.Join(s.sameStores(v.Stores), s.sameJournal(v.Journal), s.sameShards(v.Shards), s.canListen(v))
 		},
 		Pause: func(ctx context.Context, reporting bool) {
-			s.receivedNotes.setPaused(true)
+			s.receivedNotes.SetPaused(true)
 			others := host.ControlConns
 			if reporting && !web {
 				others-- // one connection waits for this handoff
 			}
 			talks = s.control.Pause(ctx, others)
 			s.pauseHTTP(ctx, asked)
-			s.rebalancer.peers.flushWithin(context.WithoutCancel(ctx), flushTimeout)
+			s.rebalancer.peers.FlushWithin(context.WithoutCancel(ctx), cluster.FlushTimeout)
 		},
 		Resume: func() {
-			s.receivedNotes.setPaused(false)
-			s.rebalancer.peers.setPaused(false)
+			s.receivedNotes.SetPaused(false)
+			s.rebalancer.peers.SetPaused(false)
 			s.resumeHTTP()
 			s.control.Resume(talks)
 		},
@@ -175,8 +176,8 @@ func (s *Server) runners() []*runner.Runner {
 // runtimes returns the runtimes of all shards.
 func (s *Server) runtimes() []*loop.Runtime {
 	var list []*loop.Runtime
-	for _, sup := range s.shards() {
-		list = append(list, sup.Runtime)
+	for _, sh := range s.shards() {
+		list = append(list, sh.runtime)
 	}
 	return list
 }
@@ -206,14 +207,14 @@ func (s *Server) pauseHTTP(ctx context.Context, asked int) {
 	for _, r := range s.redirectors() {
 		all.Go(func() { guard.Run("a pause", func() { r.Pause(ctx, 0) }, s.reportPanic) })
 	}
-	for _, sup := range s.supervisors() {
+	for _, p := range s.profiles() {
 		all.Go(func() {
 			guard.Run("a pause", func() {
-				sup.gamesChanged.stop(true)
-				sup.setBots(false)    // the next process starts its own
-				sup.events.Stop(true) // the drain is paused: readers get all that there is
-				sup.Port().Pause(ctx)
-			}, sup.reportPanic)
+				p.gamesChanged.stop(true)
+				p.setBots(false)    // the next process starts its own
+				p.events.Stop(true) // the drain is paused: readers get all that there is
+				p.Port().Pause(ctx)
+			}, p.reportPanic)
 		})
 	}
 	all.Wait()
@@ -221,11 +222,11 @@ func (s *Server) pauseHTTP(ctx context.Context, asked int) {
 
 // resumeHTTP undoes pauseHTTP.
 func (s *Server) resumeHTTP() {
-	for _, sup := range s.supervisors() {
-		sup.gamesChanged.stop(false)
-		sup.setBots(true)
-		sup.events.Stop(false)
-		sup.Port().Resume()
+	for _, p := range s.profiles() {
+		p.gamesChanged.stop(false)
+		p.setBots(true)
+		p.events.Stop(false)
+		p.Port().Resume()
 	}
 	if admin := s.adminListener(); admin != nil {
 		admin.Resume()
@@ -263,12 +264,12 @@ func (s *Server) canListen(v handoff.Verdict) error {
 // process wants: the one of the same name, or any one with these ports.
 func (s *Server) inherits(want handoff.Listener) bool {
 	fits := func(got, wanted uint16) bool { return got == wanted || wanted == 0 }
-	for _, sup := range s.supervisors() {
-		if sup.name != want.Profile && (want.UDP == 0 || want.TCP == 0) {
+	for _, p := range s.profiles() {
+		if p.name != want.Profile && (want.UDP == 0 || want.TCP == 0) {
 			continue
 		}
-		udp, _ := socketAddresses(sup.Config())
-		port := sup.Port()
+		udp, _ := socketAddresses(p.Config())
+		port := p.Port()
 		if udp.address == want.Address && fits(port.Addr().Port(), want.UDP) && fits(port.TCPAddr().Port(), want.TCP) {
 			return true
 		}
@@ -293,9 +294,9 @@ func (s *Server) sameJournal(next string) error {
 
 // sameShards refuses a handoff that changes a profile's number of shards.
 func (s *Server) sameShards(next map[string]int) error {
-	for _, sup := range s.supervisors() {
-		if n, ok := next[sup.name]; max(n, 1) != sup.Config().Boards.Shards && (ok || next == nil) {
-			return handoff.NotReady("profile %s would have %d shards instead of %d: stop the server for that, and see 'wamble help shards'", sup.name, max(n, 1), sup.Config().Boards.Shards)
+	for _, p := range s.profiles() {
+		if n, ok := next[p.name]; max(n, 1) != p.Config().Boards.Shards && (ok || next == nil) {
+			return handoff.NotReady("profile %s would have %d shards instead of %d: stop the server for that, and see 'wamble help shards'", p.name, max(n, 1), p.Config().Boards.Shards)
 		}
 	}
 	return nil
@@ -305,8 +306,8 @@ func (s *Server) sameShards(next map[string]int) error {
 // store must not be drained to another.
 func (s *Server) sameStores(next map[string]string) error {
 	now := map[string]string{}
-	for _, sup := range s.supervisors() {
-		now[sup.name] = sup.store.Name
+	for _, p := range s.profiles() {
+		now[p.name] = p.store.Name
 	}
 	for name, store := range maps.All(now) {
 		if other, stays := next[name]; stays && other != store {

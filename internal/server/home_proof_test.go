@@ -29,8 +29,8 @@ func TestGoesHome(t *testing.T) {
 	b := begin("b", "127.0.0.62")
 	sharing(t, a, b.dir)
 	passed := func() (n uint64) {
-		for _, l := range b.first().shards() {
-			n += l.Port().Shards()[l.shard.Index].UDP().Stats().Passed
+		for _, l := range b.first().shards {
+			n += l.runtime.Port().Shards()[l.index].UDP().Stats().Passed
 		}
 		return n
 	}

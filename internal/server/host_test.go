@@ -162,7 +162,7 @@ func TestBan(t *testing.T) {
 	banned("at once")
 	s.crash("a test")
 	until(t, "the profile has failed and is back", func() bool {
-		n, _ := s.supervisors()[0].failures()
+		n, _ := s.profiles()[0].shards[0].failures()
 		up, _ := s.first().Stage()
 		return n == 1 && up
 	})

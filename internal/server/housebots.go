@@ -26,12 +26,12 @@ const (
 // houseBots are the bots that a profile runs for quiet hours: house-bots of them, less one
 // for each person who plays. They connect to the profile's own port, as all players do.
 type houseBots struct {
-	supervisor *supervisor
-	cancel     context.CancelFunc
-	cancels    []context.CancelFunc // ends one bot each
-	player     bot.Player           // of all seats; nil while there are none
-	engine     houseEngine          // of player
-	running    sync.WaitGroup
+	profile *Profile
+	cancel  context.CancelFunc
+	cancels []context.CancelFunc // ends one bot each
+	player  bot.Player           // of all seats; nil while there are none
+	engine  houseEngine          // of player
+	running sync.WaitGroup
 }
 
 // houseEngine is the configured engine of the house bots.
@@ -45,23 +45,23 @@ func engineOf(c *config.Profile) houseEngine {
 }
 
 // startHouseBots runs the house bots until stop.
-func startHouseBots(sup *supervisor) *houseBots {
+func startHouseBots(p *Profile) *houseBots {
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &houseBots{supervisor: sup, cancel: cancel}
+	h := &houseBots{profile: p, cancel: cancel}
 	h.running.Go(func() {
-		guard.Run("the house bots", func() { h.run(ctx) }, sup.reportPanic)
+		guard.Run("the house bots", func() { h.run(ctx) }, p.reportPanic)
 	})
 	return h
 }
 
 // setBots starts the house bots if here is set and the first shard is on this node,
 // otherwise stops them.
-func (s *supervisor) setBots(here bool) {
+func (p *Profile) setBots(here bool) {
 	var next *houseBots
-	if here && !s.isRemote() {
-		next = startHouseBots(s)
+	if here && !p.shards[0].isRemote() {
+		next = startHouseBots(p)
 	}
-	if before := s.bots.Swap(next); before != nil {
+	if before := p.bots.Swap(next); before != nil {
 		before.stop()
 	}
 }
@@ -75,7 +75,7 @@ func (h *houseBots) stop() {
 // run adjusts the number of house bots to the number of people who play, until ctx ends.
 func (h *houseBots) run(ctx context.Context) {
 	select {
-	case <-h.supervisor.Up():
+	case <-h.profile.shards[0].runtime.Up():
 	case <-ctx.Done():
 		return
 	}
@@ -83,13 +83,13 @@ func (h *houseBots) run(ctx context.Context) {
 	defer tick.Stop()
 	defer h.stopAll()
 	for {
-		c := h.supervisor.Config()
+		c := h.profile.Config()
 		if n := c.Sessions.HouseBots; n > 0 || len(h.cancels) > 0 {
-			remote := h.supervisor.peers.counts(h.supervisor.name).sum()
+			remote := h.profile.peers.Counts(h.profile.name).Sum()
 			people := remote.Playing() - remote.Bots
 			var err error
-			for _, l := range h.supervisor.localShards() {
-				err = errors.Join(err, l.whenUp(ctx, func(p *profile.Profile) {
+			for _, sh := range h.profile.localShards() {
+				err = errors.Join(err, sh.whenUp(ctx, func(p *profile.Profile) {
 					g := p.Gauges()
 					people += g.Here + g.Waiting - g.Bots
 				}))
@@ -126,10 +126,10 @@ func (h *houseBots) setCount(ctx context.Context, e houseEngine, n int) {
 	for len(h.cancels) < n {
 		ctx, cancel := context.WithCancel(ctx)
 		h.cancels = append(h.cancels, cancel)
-		pool := &bot.Pool{Address: "udp://" + reachable(h.supervisor.Port().Addr()).String(), Player: h.player, Pace: houseBotPace}
-		pool.Log = func(text string) { h.supervisor.log.Debug("a house bot", "says", text) }
+		pool := &bot.Pool{Address: "udp://" + reachable(h.profile.Port().Addr()).String(), Player: h.player, Pace: houseBotPace}
+		pool.Log = func(text string) { h.profile.log.Debug("a house bot", "says", text) }
 		h.running.Go(func() {
-			guard.Run("a house bot", func() { h.playOne(ctx, pool) }, h.supervisor.reportPanic)
+			guard.Run("a house bot", func() { h.playOne(ctx, pool) }, h.profile.reportPanic)
 		})
 	}
 }
@@ -142,7 +142,7 @@ func (h *houseBots) playOne(ctx context.Context, pool *bot.Pool) {
 		if ctx.Err() != nil {
 			return
 		}
-		h.supervisor.log.Log(ctx, level, "a house bot has left", "err", err)
+		h.profile.log.Log(ctx, level, "a house bot has left", "err", err)
 		select {
 		case <-time.After(houseBotRetryEvery):
 		case <-ctx.Done():
@@ -159,18 +159,18 @@ func (h *houseBots) startPlayer(ctx context.Context, e houseEngine) bot.Player {
 	}
 	o := bot.EngineOptions{Variety: 12, Prefer: [][2]string{{"Threads", "1"}, {"Hash", "16"}}}
 	o.Command, o.Limit.Time = strings.Fields(e.command), houseBotThinkTime
-	o.Log = func(text string) { h.supervisor.log.Warn("the engine of the house bots", "says", text) }
+	o.Log = func(text string) { h.profile.log.Warn("the engine of the house bots", "says", text) }
 	if e.elo > 0 {
 		o.Set = [][2]string{{"UCI_LimitStrength", "true"}, {"UCI_Elo", strconv.Itoa(e.elo)}}
 	}
 	engines, err := bot.StartEngines(ctx, o)
 	if err != nil {
 		if ctx.Err() == nil {
-			h.supervisor.log.Warn("the built-in player plays for the house bots: house-bot-engine does not", "err", err)
+			h.profile.log.Warn("the built-in player plays for the house bots: house-bot-engine does not", "err", err)
 		}
 		return bot.Novice{}
 	}
-	h.supervisor.log.Info("an engine plays for the house bots", "engine", engines.Name())
+	h.profile.log.Info("an engine plays for the house bots", "engine", engines.Name())
 	return engines
 }
 

@@ -20,15 +20,15 @@ import (
 
 // site returns the handler of HTTP on the port of a profile: health, API and the web player;
 // nil if HTTP is off.
-func (s *Server) site(sup *supervisor) http.Handler {
-	if _, on := sup.Config().Network.HTTP(); !on {
+func (s *Server) site(p *Profile) http.Handler {
+	if _, on := p.Config().Network.HTTP(); !on {
 		return nil
 	}
-	mux := observe.Health(sup.readiness)
-	api := s.api(sup)
+	mux := observe.Health(p.readiness)
+	api := s.api(p)
 	mux.Handle("GET /api/", api)
 	mux.Handle("OPTIONS /api/", api) // CORS preflight of browsers
-	mux.Handle("GET /", web.Player(sup.Config().Network.WebSocketPath, func() string { return sup.Config().Network.ClusterEndpoints }))
+	mux.Handle("GET /", web.Player(p.Config().Network.WebSocketPath, func() string { return p.Config().Network.ClusterEndpoints }))
 	return mux
 }
 
@@ -42,31 +42,31 @@ const (
 )
 
 // readiness returns whether a profile takes new players, and its text for /readyz.
-func (s *supervisor) readiness() (up bool, why string) {
-	if up, why = s.Stage(); up && s.draining.Load() {
+func (p *Profile) readiness() (up bool, why string) {
+	if up, why = p.Stage(); up && p.server.running.draining.Load() {
 		return false, draining
 	}
 	// Play goes on without the database, so the profile stays ready.
-	if trouble := s.StoreState().Trouble; up && trouble != "" {
+	if trouble := p.StoreState().Trouble; up && trouble != "" {
 		why += "; but the database: " + trouble
 	}
-	if s.peers != nil {
-		why += "; parts of " + host.PartsText(s.peers.s.partitionOwners.status())
+	if p.peers != nil {
+		why += "; parts of " + host.PartsText(p.server.partStatus())
 	}
 	return up, why
 }
 
 // readiness returns whether all profiles are ready, and their texts, for the admin listener.
 func (s *Server) readiness() (up bool, why string) {
-	list := s.supervisors()
+	list := s.profiles()
 	up, why = len(list) > 0, noProfiles
-	for _, sup := range list {
-		isUp, stage := sup.readiness()
+	for _, p := range list {
+		isUp, stage := p.readiness()
 		if up = up && isUp; !isUp && len(list) > 1 {
-			return false, sup.name + ": " + stage
+			return false, p.name + ": " + stage
 		}
 		if stage != ready && len(list) > 1 {
-			stage = sup.name + ": " + stage
+			stage = p.name + ": " + stage
 		}
 		if why == ready || why == noProfiles {
 			why = stage
@@ -76,39 +76,39 @@ func (s *Server) readiness() (up bool, why string) {
 }
 
 // api returns the handler of the HTTP API of a profile, see docs/http.md.
-func (s *Server) api(sup *supervisor) http.Handler {
+func (s *Server) api(p *Profile) http.Handler {
 	return readapi.New(readapi.Options{
-		Profile: sup.name, Store: readStore{sup.store, sup}, Admit: sup.authorize, Counts: sup.counts, Feed: s.feed(sup), Events: &sup.events, Handles: sup.handles,
-		Now: time.Now, Panicked: sup.reportPanic,
+		Profile: p.name, Store: readStore{p.store, p}, Admit: p.authorize, Counts: p.counts, Feed: s.feed(p), Events: &p.events, Handles: p.handles,
+		Now: time.Now, Panicked: p.reportPanic,
 	})
 }
 
 // startTimeout is how long a request waits for a profile that starts, as during a handoff.
 const startTimeout = 5 * time.Second
 
-// whenUp runs f on the profile's goroutine, between two steps. Error: readapi.ErrStarting if
-// the profile is not up within startTimeout.
-func (s *supervisor) whenUp(ctx context.Context, f func(p *profile.Profile)) error {
+// whenUp runs f on the shard's goroutine, between two steps. Error: readapi.ErrStarting if
+// the shard is not up within startTimeout.
+func (sh *Shard) whenUp(ctx context.Context, f func(p *profile.Profile)) error {
 	start, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
-	case <-s.Up():
+	case <-sh.runtime.Up():
 	case <-start.Done():
 	}
-	if !s.Do(ctx, f) {
+	if !sh.runtime.Do(ctx, f) {
 		return readapi.ErrStarting
 	}
 	return nil
 }
 
 // authorize returns a *wamble.Denied unless the profile grants a reader the rights.
-func (s *supervisor) authorize(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
+func (p *Profile) authorize(ctx context.Context, who readapi.Who, rights []readapi.Right) error {
 	wanted := make([]access.Right, len(rights))
 	for i, r := range rights {
 		wanted[i] = access.Right(r)
 	}
 	var denied *wamble.Denied
-	if err := s.shardOfToken(who.Token).whenUp(ctx, func(p *profile.Profile) { denied = p.Authorize(profile.Reader(who), wanted) }); err != nil {
+	if err := p.shardOfToken(who.Token).whenUp(ctx, func(p *profile.Profile) { denied = p.Authorize(profile.Reader(who), wanted) }); err != nil {
 		return err
 	}
 	if denied != nil {
@@ -119,11 +119,11 @@ func (s *supervisor) authorize(ctx context.Context, who readapi.Who, rights []re
 
 // counts returns the counts of the profile: of shards on this node as they are now, of
 // others as reported with their last heartbeat.
-func (s *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
-	others := s.peers.counts(s.name).sum()
+func (p *Profile) counts(ctx context.Context) (c readapi.Counts, err error) {
+	others := p.peers.Counts(p.name).Sum()
 	c.Players, c.Bots = others.Playing(), others.Bots
-	for _, l := range s.localShards() {
-		err = errors.Join(err, l.whenUp(ctx, func(p *profile.Profile) {
+	for _, sh := range p.localShards() {
+		err = errors.Join(err, sh.whenUp(ctx, func(p *profile.Profile) {
 			stats, gauges := p.Stats(), p.Gauges()
 			one := readapi.Counts{
 				Players: gauges.Here + gauges.Waiting, Bots: gauges.Bots, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
@@ -138,10 +138,10 @@ func (s *supervisor) counts(ctx context.Context) (c readapi.Counts, err error) {
 }
 
 // handles returns the handles of sessions from memory; "" where it is not known.
-func (s *supervisor) handles(ctx context.Context, ids []wamble.SessionID) (handles []string, err error) {
+func (p *Profile) handles(ctx context.Context, ids []wamble.SessionID) (handles []string, err error) {
 	handles = make([]string, len(ids))
-	for _, l := range s.localShards() {
-		err = errors.Join(err, l.whenUp(ctx, func(p *profile.Profile) {
+	for _, sh := range p.localShards() {
+		err = errors.Join(err, sh.whenUp(ctx, func(p *profile.Profile) {
 			for i, id := range ids {
 				handles[i] = cmp.Or(handles[i], p.HandleOf(id))
 			}
@@ -152,7 +152,7 @@ func (s *supervisor) handles(ctx context.Context, ids []wamble.SessionID) (handl
 
 // addEvents adds moves and ends of games that have reached the store from a shard to the
 // stream of events.
-func (s *supervisor) addEvents(shard int, after, through uint64, list []journal.Event) {
+func (p *Profile) addEvents(shard int, after, through uint64, list []journal.Event) {
 	events := make([]readapi.Happened, len(list))
 	for i, h := range list {
 		events[i] = readapi.Happened{Seq: h.Seq, Place: h.Place, Move: readapi.Move{
@@ -162,20 +162,21 @@ func (s *supervisor) addEvents(shard int, after, through uint64, list []journal.
 			events[i].Ended = &readapi.Ended{Board: h.Board, Winner: h.Winner, Reason: h.Reason, Plies: h.Plies, Seconds: h.Seconds, Finished: h.At}
 		}
 	}
-	s.events.Add(shard, after, through, events)
+	p.events.Add(shard, after, through, events)
 }
 
-// eventObserver returns a function that reports whether the stream of events of head has
+// eventObserver returns a function that reports whether the profile's stream of events has
 // readers. After a partition has come from another node, readers that were connected there
 // are expected.
-func (s *supervisor) eventObserver(head *supervisor) func(through uint64) bool {
+func (sh *Shard) eventObserver() func(through uint64) bool {
 	var came *partition
+	prof := sh.profile
 	return func(through uint64) bool {
-		if p := s.partition.Load(); s.peers != nil && p != came {
+		if p := sh.partition.Load(); prof.peers != nil && p != came {
 			came = p
-			head.events.Expect(time.Now())
+			prof.events.Expect(time.Now())
 		}
-		return head.events.Wanted(s.shard.Index, through, time.Now())
+		return prof.events.Wanted(sh.index, through, time.Now())
 	}
 }
 
@@ -220,13 +221,13 @@ func (b *broadcast) stop(stopped bool) {
 // which may be older. Nothing is shown before it is durable.
 type readStore struct {
 	*SharedStore
-	supervisor *supervisor
+	profile *Profile
 }
 
 // Board returns a board of the profile from memory, or else from the store. Handles, and
 // which players are bots, are completed from the store if it answers.
 func (l readStore) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, error) {
-	live, ok := l.supervisor.Board(ctx, id)
+	live, ok := l.profile.Board(ctx, id)
 	stored, err := l.SharedStore.Board(ctx, id)
 	if !ok {
 		return stored, err

@@ -102,7 +102,7 @@ func TestBotsStayMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "it has left, and is stored", func() (gone bool) {
-		s.first().Do(t.Context(), func(p *profile.Profile) { gone = p.HandleOf(wamble.SessionID(stats.Session)) == "" })
+		s.first().shards[0].runtime.Do(t.Context(), func(p *profile.Profile) { gone = p.HandleOf(wamble.SessionID(stats.Session)) == "" })
 		stored, err := s.first().store.Board(t.Context(), b.ID)
 		return gone && err == nil && len(stored.Moves) == 1
 	})

@@ -124,7 +124,7 @@ func (p *jsonPlayer) move(at object) object {
 // movesMade returns how many moves the first profile has accepted.
 func (h *here) movesMade() (n uint64) {
 	h.t.Helper()
-	if !h.first().Do(h.t.Context(), func(p *profile.Profile) { n = p.Stats().Moves }) {
+	if !h.first().shards[0].runtime.Do(h.t.Context(), func(p *profile.Profile) { n = p.Stats().Moves }) {
 		h.t.Fatal("the profile does not answer")
 	}
 	return n

@@ -33,7 +33,7 @@ func TestNoSecretsInLog(t *testing.T) {
 	s.command("brownout", host.Arguments{Brownout: profile.Brownout{NoPredictions: true}})
 	host.Ask(t.Context(), s.dir, "kick", host.Arguments{Whom: first.String() + "x"}, new(host.Counts)) // a slip of the host
 	s.crash("a test")
-	until(t, "the profile is back", func() bool { n, _ := s.supervisors()[0].failures(); return n == 1 })
+	until(t, "the profile is back", func() bool { n, _ := s.profiles()[0].shards[0].failures(); return n == 1 })
 	c.more(t, 40)
 	f.text = strings.Replace(f.text, "(defprofile blue (", fmt.Sprintf("(defprofile blue ((def db-pass %q) (def db-host \"127.0.0.1\") (def db-port 1)", password), 1)
 	if _, err := s.Reload(t.Context()); err == nil {

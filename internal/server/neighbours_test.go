@@ -87,7 +87,7 @@ func (h *here) pending() (n uint64) {
 		n += in.Depth
 	}
 	for _, sup := range h.shards() {
-		sup.Do(h.t.Context(), func(p *profile.Profile) {
+		sup.runtime.Do(h.t.Context(), func(p *profile.Profile) {
 			settled, newest := p.Stored()
 			n += newest - settled
 		})
@@ -212,9 +212,9 @@ func TestNeighbourFirstLogin(t *testing.T) {
 // knows returns what a profile has in memory of the player with a key.
 func (h *here) knows(ctx context.Context, name string, key wamble.PublicKey) (stats wamble.Stats) {
 	h.t.Helper()
-	for _, sup := range h.supervisors() {
+	for _, sup := range h.profiles() {
 		if sup.name == name {
-			sup.Do(ctx, func(p *profile.Profile) {
+			sup.shards[0].runtime.Do(ctx, func(p *profile.Profile) {
 				if i := p.InMemory(0, key).Player; i != nil {
 					stats = i.Stats
 				}

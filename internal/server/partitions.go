@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"wamble/internal/cluster"
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/host"
-	"wamble/internal/placement"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/runner"
@@ -28,7 +27,7 @@ import (
 //	                                          ├─ move: end the loops, drain, release to another
 //	                                          └─ drop: end the loops of a partition that was lost
 //
-// A node that is to stop moves all of its partitions (see nodeDrain).
+// A node that is to stop moves all of its partitions (see cluster.NodeDrain).
 
 // partitionCount returns the number of partitions of the journal: the largest number of shards
 // of a profile.
@@ -51,37 +50,42 @@ func (s *Server) isPartitioned() bool {
 
 // rebalancer is the state of a node with distributed partitions. Its goroutine is rebalanceLoop.
 type rebalancer struct {
-	peers       *peers             // nil if the journal is not distributed
+	peers       *cluster.Peers     // nil if the journal is not distributed
 	ended       chan struct{}      // closed when rebalanceLoop has returned
 	stop        context.CancelFunc // ends rebalanceLoop
 	stopSending context.CancelFunc // ends the sending of messages
 	// nodeDrain is set when the server is to stop; nil before.
-	nodeDrain atomic.Pointer[nodeDrain]
+	nodeDrain atomic.Pointer[cluster.NodeDrain]
 
 	mu           sync.Mutex        // guards what follows
 	partitions   []*partition      // by index; nil if another node has the partition
 	restrictions map[string]string // notes with the host's restrictions, by profile
 
 	// Only rebalanceLoop uses what follows, but for working.
-	busy           []bool          // by index: the partition is being adopted or left
-	ownerlessSince []time.Duration // by index: since when it has no holder; negative if it has one
-	stable         placement.StableNodes
-	tasks          chan func() // functions for rebalanceLoop to run
-	workers        sync.WaitGroup
-	workerCount    atomic.Int32 // number of partitions that are being adopted or left
-	lastCleanup    time.Time    // of the last call of tidy that deleted notes
-	stopJanitor    func()       // stops the janitor; nil if partition 0 is on another node
+	busy        []bool // by index: the partition is being adopted or left
+	decider     *cluster.Rebalancer
+	tasks       chan func() // functions for rebalanceLoop to run
+	workers     sync.WaitGroup
+	workerCount atomic.Int32 // number of partitions that are being adopted or left
+	lastCleanup time.Time    // of the last forgetOldMessages that deleted notes
+	stopJanitor func()       // stops the janitor; nil if partition 0 is on another node
 }
 
 // preparePartitions prepares the state of a node with distributed partitions.
 func (s *Server) preparePartitions() {
 	n := s.partitionCount()
 	s.rebalancer = rebalancer{
-		peers: &peers{s: s, outbox: newOutbox()}, restrictions: map[string]string{}, partitions: make([]*partition, n), busy: make([]bool, n),
-		ownerlessSince: slices.Repeat([]time.Duration{-1}, n), tasks: make(chan func(), n), ended: make(chan struct{}),
+		peers: cluster.NewPeers(s.clusterOptions()), restrictions: map[string]string{}, partitions: make([]*partition, n), busy: make([]bool, n),
+		decider: cluster.NewRebalancer(nodeName(s.o.Config), n), tasks: make(chan func(), n), ended: make(chan struct{}),
 	}
 	s.stores.peers = s.rebalancer.peers
 	s.closers = append(s.closers, s.closePartitions)
+}
+
+// clusterOptions returns what package cluster needs to know of this node.
+func (s *Server) clusterOptions() cluster.Options {
+	k := &s.sharedJournal
+	return cluster.Options{Node: nodeName(s.o.Config), Log: k.log, Journal: k.name, Started: s.started, Logger: s.log, Warn: s.warn}
 }
 
 // inheritPartitions claims the partitions that the process before the handoff held.
@@ -89,7 +93,7 @@ func (s *Server) inheritPartitions() error {
 	if !s.Inherited() {
 		return nil
 	}
-	s.receivedNotes.applied = s.o.Handoff.Inheritance.Note.Heard
+	s.receivedNotes.StartAfter(s.o.Handoff.Inheritance.Note.Heard)
 	s.inheritOutbox()
 	for k := range s.rebalancer.partitions {
 		if !s.inheritsPartition(k) {
@@ -155,7 +159,7 @@ func (s *Server) startRebalancer() {
 	s.delayNotesUntilUp(ctx, inheritTimeout)
 	sending, stopSending := context.WithCancel(context.Background())
 	s.rebalancer.stopSending = stopSending
-	s.runBackground("letters to other machines", func() { s.rebalancer.peers.sendLoop(sending) })
+	s.runBackground("letters to other machines", func() { s.rebalancer.peers.SendLoop(sending) })
 	s.runBackground("the placement", func() {
 		defer close(s.rebalancer.ended)
 		s.rebalanceLoop(ctx)
@@ -180,7 +184,7 @@ func (s *Server) stopOutbox() {
 	if s.rebalancer.stopSending == nil {
 		return
 	}
-	s.rebalancer.peers.flushWithin(context.Background(), flushTimeout)
+	s.rebalancer.peers.FlushWithin(context.Background(), cluster.FlushTimeout)
 	s.rebalancer.stopSending()
 }
 
@@ -207,10 +211,15 @@ func (s *Server) rebalanceLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		seen, beaten := s.sharedJournal.log.ClusterView(s.sharedJournal.name, len(r.partitions))
 		if s.applyNotes(); seen.Err == nil {
-			leaving := r.peers.applyReports(seen.Nodes)
+			leaving, moreGames := r.peers.ApplyReports(seen.Nodes)
+			if moreGames {
+				for _, prof := range s.profiles() {
+					prof.gamesChanged.send()
+				}
+			}
 			guard.Run("the placement", func() { s.rebalance(ctx, seen, leaving) }, s.reportPanic)
 		} else if drain := r.nodeDrain.Load(); drain != nil {
-			drain.finish() // without the database no partition can move
+			drain.Finish() // without the database no partition can move
 		}
 		s.publishOwners(seen)
 		select {
@@ -222,94 +231,43 @@ func (s *Server) rebalanceLoop(ctx context.Context) {
 	}
 }
 
-// rebalance decides after a heartbeat which partitions this node claims or leaves. Leaving
-// has the other nodes that withdraw.
+// rebalance claims and releases partitions after a heartbeat. Leaving has the other nodes that
+// withdraw.
 func (s *Server) rebalance(ctx context.Context, seen pglog.ClusterView, leaving []string) {
-	r, self, now := &s.rebalancer, nodeName(s.o.Config), time.Since(s.started)
-	drain := r.nodeDrain.Load()
-	if drain != nil {
-		leaving = append(leaving, self)
+	r := &s.rebalancer
+	h := cluster.Heartbeat{Now: time.Since(s.started), Seen: seen, Leaving: leaving, Drain: r.nodeDrain.Load()}
+	for k, busy := range r.busy {
+		p := s.partitionOf(k)
+		h.Local = append(h.Local, cluster.LocalPartition{Here: p != nil, Busy: busy, Lost: p != nil && !busy && p.isLost()})
 	}
-	leaves := func(node string) bool { return slices.Contains(leaving, node) }
-	// Which nodes live, which of them stay, and whether any has a mesh address.
-	var alive, stay []string
-	joined := false
-	for _, n := range seen.Nodes {
-		if alive = append(alive, n.Name); !leaves(n.Name) {
-			stay = append(stay, n.Name)
-		}
-		joined = joined || n.Address != ""
-	}
-	steady := r.stable.Update(now, alive)
-	// Who holds each partition. A free one that is reserved for this node is adopted, and
-	// one that another node has claimed is dropped.
-	holders, orphaned := make([]string, len(r.partitions)), slices.Repeat([]time.Duration{-1}, len(r.partitions))
-	busy := false
-	for k, view := range seen.Parts {
-		busy = busy || r.busy[k]
-		here := s.partitionOf(k)
+	for _, a := range r.decider.Decide(h) {
 		switch {
-		case here != nil || r.busy[k]:
-			holders[k] = self
-		case !view.Free && view.Successor == "":
-			holders[k] = view.Holder
-		case view.Free:
-			if r.ownerlessSince[k] < 0 {
-				r.ownerlessSince[k] = now
-			}
-			if orphaned[k] = now - r.ownerlessSince[k]; (view.Self || view.Successor == self) && drain.mayClaim(view) {
-				s.claimPartition(ctx, k)
-				orphaned[k], holders[k] = -1, self
-			}
+		case a.Claim:
+			s.claimPartition(ctx, a.Part)
+			continue
+		case a.To != "" && h.Drain != nil:
+			s.log.Info("a part of the world moves: this machine stops", "part", a.Part, "to", a.To)
+		case a.To != "":
+			s.log.Info("a part of the world moves", "part", a.Part, "to", a.To)
 		}
-		if orphaned[k] < 0 {
-			r.ownerlessSince[k] = -1
-		}
-		if here != nil && !r.busy[k] && here.isLost() {
-			busy = true
-			s.releasePartition(here, "", false)
-		}
+		s.releasePartition(s.partitionOf(a.Part), a.To)
 	}
-	if !slices.Contains(alive, self) {
-		return // the own heartbeat was late
+	if h.Drain == nil {
+		s.forgetOldMessages(ctx)
 	}
-	// A node that withdraws leaves its next partition, and claims none.
-	if drain != nil {
-		s.releaseNext(drain, holders, stay, slices.DeleteFunc(steady, leaves), busy || slices.Contains(r.busy, true), joined)
-		return
-	}
-	// Free partitions are shared by the nodes that stay. Without a mesh one node has all.
-	sharing := stay
-	if !joined {
-		sharing = []string{placement.Leader(holders, stay)}
-	}
-	for _, k := range placement.Claims(holders, sharing, orphaned, self) {
-		busy = true
-		s.claimPartition(ctx, k)
-	}
-	// At most one partition moves at a time, and none while a node withdraws.
-	part, to, ok := placement.Next(holders, alive, steady)
-	if !joined {
-		part, to, ok = placement.Gather(holders, alive)
-	}
-	if ok && !busy && len(leaving) == 0 && holders[part] == self && s.partitionOf(part) != nil {
-		s.log.Info("a part of the world moves", "part", part, "to", to)
-		s.releasePartition(s.partitionOf(part), to, true)
-	}
-	s.forgetOldMessages(ctx)
 }
 
-// forgetOldMessages deletes notes with messages older than peerMessageMaxAge, at most once per peerMessageMaxAge. Only the
+// forgetOldMessages deletes notes with messages older than cluster.MessageMaxAge, at most once per cluster.MessageMaxAge. Only the
 // holder of partition 0 does.
 func (s *Server) forgetOldMessages(ctx context.Context) {
 	r := &s.rebalancer
-	if s.partitionOf(0) == nil || time.Since(r.lastCleanup) < peerMessageMaxAge {
+	if s.partitionOf(0) == nil || time.Since(r.lastCleanup) < cluster.MessageMaxAge {
 		return
 	}
 	r.lastCleanup = time.Now()
 	r.workers.Go(func() {
 		err := guard.Call("old letters", func() error {
-			return s.sharedJournal.log.Forget(ctx, s.sharedJournal.name, peerMessagePrefix, peerMessageMaxAge)
+			return s.sharedJournal.log.Forget(ctx, s.sharedJournal.name, cluster.MessagePrefix, cluster.MessageMaxAge)
 		})
 		if ctx.Err() == nil {
 			s.warn(err)
@@ -327,8 +285,8 @@ func (p *partition) isLost() bool {
 	}
 }
 
-// runOnPartition runs do on a goroutine of its own. The partition is busy until do returns: look
-// neither adopts nor leaves it.
+// runOnPartition runs do on a goroutine of its own. The partition is busy until do returns:
+// rebalance neither claims nor releases it.
 func (s *Server) runOnPartition(index int, what string, do func()) {
 	r := &s.rebalancer
 	r.busy[index] = true
@@ -356,15 +314,15 @@ func (s *Server) claimPartition(ctx context.Context, index int) {
 		defer s.endChange()
 		s.extendChange(changeTimeout)
 		s.setPartition(index, p)
-		for _, sup := range s.supervisors() {
-			if l := sup.shardOf(index); l != nil {
-				l.remotePort.end()
-				l.Attach(p.journal())
-				sup.attachShard(index, p)
-				l.startShard()
+		for _, prof := range s.profiles() {
+			if sh := prof.shardOf(index); sh != nil {
+				sh.remotePort.End()
+				sh.runtime.Attach(p.journal())
+				sh.arrive(p)
+				sh.start()
 			}
 			if index == 0 {
-				sup.setBots(true)
+				prof.setBots(true)
 			}
 		}
 		if index == 0 {
@@ -377,17 +335,19 @@ func (s *Server) claimPartition(ctx context.Context, index int) {
 // what remains.
 const partitionDrainTimeout = 2 * time.Second
 
-// releasePartition ends the loops of a partition and releases it to the node to; "" if another
-// node has claimed it. With drain the journal is first drained to the database.
-func (s *Server) releasePartition(p *partition, to string, drain bool) {
+// releasePartition ends the loops of a partition, drains its journal to the database, and
+// releases it to the node to. If that is "", another node has claimed it, and nothing is drained.
+func (s *Server) releasePartition(p *partition, to string) {
 	s.runOnPartition(p.index, "the end of a part", func() {
 		s.running.changeMu.Lock()
 		defer s.endChange()
 		s.extendChange(partitionDrainTimeout + changeTimeout)
 		// The drain ends at the withdrawal's deadline, if that is earlier.
 		end := time.Now().Add(partitionDrainTimeout)
-		if drain := s.rebalancer.nodeDrain.Load(); drain != nil && drain.deadline.Before(end) {
-			end = drain.deadline
+		if drain := s.rebalancer.nodeDrain.Load(); drain != nil {
+			if last := s.started.Add(drain.Deadline); last.Before(end) {
+				end = last
+			}
 		}
 		ctx, cancel := context.WithDeadline(context.Background(), end)
 		defer cancel()
@@ -397,24 +357,24 @@ func (s *Server) releasePartition(p *partition, to string, drain bool) {
 				s.rebalancer.stopJanitor()
 				s.rebalancer.stopJanitor = nil
 			}
-			for _, sup := range s.supervisors() {
-				sup.setBots(false)
+			for _, prof := range s.profiles() {
+				prof.setBots(false)
 			}
 		}
 		// End the loops, and forward packets for their shards from now on.
 		var ending sync.WaitGroup
-		for _, sup := range s.supervisors() {
-			l := sup.shardOf(p.index)
-			if l == nil {
+		for _, prof := range s.profiles() {
+			sh := prof.shardOf(p.index)
+			if sh == nil {
 				continue
 			}
 			ending.Go(func() {
 				guard.Run("the end of a shard", func() {
-					l.stopShard()
-					l.partition.Store(nil)
-					l.Detach(ctx, s.runner, remoteText(to), drain)
-					l.startShard()
-				}, l.reportPanic)
+					sh.stop()
+					sh.partition.Store(nil)
+					sh.runtime.Detach(ctx, s.runner, remoteText(to), to != "")
+					sh.start()
+				}, sh.reportPanic)
 			})
 		}
 		ending.Wait()
@@ -433,20 +393,20 @@ func (s *Server) releasePartition(p *partition, to string, drain bool) {
 func (s *Server) partitionChanged() {
 	s.sharedJournal.log.Hasten(s.sharedJournal.name)
 	if s.router != nil {
-		s.router.notifyChange()
+		s.router.NotifyChange()
 	}
 }
 
-// shardOf returns the profile's shard in a partition; nil if the profile has fewer shards.
-func (s *supervisor) shardOf(part int) *supervisor {
-	if loops := s.shards(); part < len(loops) {
-		return loops[part]
+// shardOf returns the profile's shard in a partition; nil if it has none there.
+func (p *Profile) shardOf(part int) *Shard {
+	if part < 0 || part >= len(p.shards) {
+		return nil
 	}
-	return nil
+	return p.shards[part]
 }
 
 // isRemote reports whether another node, or none, has the shard.
-func (s *supervisor) isRemote() bool { return s.partition.Load() == nil }
+func (sh *Shard) isRemote() bool { return sh.partition.Load() == nil }
 
 func remoteText(node string) string {
 	if node == "" {
@@ -462,21 +422,20 @@ func (s *Server) publishOwners(seen pglog.ClusterView) {
 	for _, n := range seen.Nodes {
 		at[n.Name] = n.Address
 	}
-	list := make([]location, len(s.rebalancer.partitions))
+	list := make([]cluster.Location, len(s.rebalancer.partitions))
 	for k := range list {
 		l := &list[k]
-		if l.local = s.partitionOf(k) != nil; l.local {
-			l.node = nodeName(s.o.Config)
+		if l.Local = s.partitionOf(k) != nil; l.Local {
+			l.Node = nodeName(s.o.Config)
 		} else if k < len(seen.Parts) && !seen.Parts[k].Self { // one of this node is being adopted or left
-			l.node = seen.Parts[k].Holder
+			l.Node = seen.Parts[k].Holder
 		}
-		l.address = at[l.node]
 	}
-	s.partitionOwners.set(list, at)
-	for _, sup := range s.supervisors() {
-		for i, l := range sup.shards() {
-			if l.isRemote() && !s.rebalancer.busy[i] {
-				l.SetRemote(remoteText(list[i].node))
+	s.partitionOwners.Set(list, at)
+	for _, p := range s.profiles() {
+		for i, sh := range p.shards {
+			if sh.isRemote() && !s.rebalancer.busy[i] {
+				sh.runtime.SetRemote(remoteText(list[i].Node))
 			}
 		}
 	}
@@ -489,7 +448,7 @@ func (s *Server) checkStoresUnchanged(wanted []*config.Profile) error {
 		return nil
 	}
 	for _, cfg := range wanted {
-		if sup := s.supervisor(cfg.Name); sup != nil && otherStore(s, sup, cfg) {
+		if p := s.profile(cfg.Name); p != nil && otherStore(s, p, cfg) {
 			return fmt.Errorf("profile %s is to use another database: stop the server on all machines, and start it with that", cfg.Name)
 		}
 	}
@@ -504,88 +463,14 @@ func (s *Server) checkPartitionCount(shards int) error {
 	return fmt.Errorf("the profile with the most shards has %d instead of %d: that needs a restart of all machines", shards, s.partitionCount())
 }
 
-// partitionOwners has the holders of the journal's partitions and the live nodes, as of the last
-// heartbeat. It may be read concurrently.
-type partitionOwners struct {
-	current atomic.Pointer[[]location]        // by partition
-	nodes   atomic.Pointer[map[string]string] // mesh addresses of the live nodes, by name
-	// changed is called by set after a change; it may be nil.
-	changed func()
-}
-
-// location is the holder of a partition.
-type location struct {
-	node    string // name of the holder; "" if there is none
-	address string // mesh address of the holder; "" if it has none
-	local   bool   // the holder is this node
-}
-
-// owner returns the holder of a partition, its mesh address, and whether it is this node.
-// Before the first heartbeat there is no holder.
-func (p *partitionOwners) owner(part int) (node, address string, here bool) {
-	now := p.current.Load()
-	if now == nil || part < 0 || part >= len(*now) {
-		return "", "", false
-	}
-	at := &(*now)[part]
-	return at.node, at.address, at.local
-}
-
-// allOwned reports whether every partition has a holder.
-func (p *partitionOwners) allOwned() bool {
-	now := p.current.Load()
-	return now != nil && !slices.ContainsFunc(*now, func(l location) bool { return l.node == "" })
-}
-
-// status returns the holders of all partitions.
-func (p *partitionOwners) status() []host.PartStatus {
+// partStatus returns the holders of all partitions.
+func (s *Server) partStatus() []host.PartStatus {
 	list := []host.PartStatus{}
-	if now := p.current.Load(); now != nil {
-		for _, l := range *now {
-			list = append(list, host.PartStatus{Node: l.node, Here: l.local})
-		}
+	for _, l := range s.partitionOwners.Locations() {
+		list = append(list, host.PartStatus{Node: l.Node, Here: l.Local})
 	}
 	return list
 }
-
-// liveNodes returns the mesh addresses of the live nodes, by name. The caller must not change
-// the map.
-func (p *partitionOwners) liveNodes() map[string]string {
-	if at := p.nodes.Load(); at != nil {
-		return *at
-	}
-	return nil
-}
-
-// set stores the holders and nodes, and calls changed if they differ from before.
-func (p *partitionOwners) set(list []location, nodes map[string]string) {
-	before, were := p.current.Load(), p.liveNodes()
-	p.current.Store(&list)
-	p.nodes.Store(&nodes)
-	if p.changed != nil && (before == nil || !slices.Equal(*before, list) || !maps.Equal(were, nodes)) {
-		p.changed()
-	}
-}
-
-// nodeDrain is the state of a node that stops. It announces that with its next heartbeat,
-// so that it gets no more partitions, and leaves its partitions to the other nodes one after
-// another, while its ports and the mesh go on. Partitions that are left over, as on the last
-// node, end with the server.
-type nodeDrain struct {
-	deadline time.Time     // deadline
-	done     chan struct{} // closed by rebalanceLoop when nothing is left to do
-
-	// Used by rebalanceLoop:
-	finished    bool          // done is closed
-	lastRelease time.Duration // time of the last move, since the start of the server
-}
-
-// drainingMarker stands in the place of a profile in the report of a node that withdraws. No
-// profile has this name. Older versions read it as a profile without shards.
-const drainingMarker = "/withdrawing"
-
-// successorTimeout is how long a node that withdraws waits for the next holder to claim a partition.
-const successorTimeout = 2 * time.Second
 
 // drainNode moves the partitions of this node to others, for at most patience.
 func (s *Server) drainNode(patience time.Duration) {
@@ -593,69 +478,13 @@ func (s *Server) drainNode(patience time.Duration) {
 		return
 	}
 	s.stopServing()
-	drain := &nodeDrain{deadline: time.Now().Add(patience), done: make(chan struct{})}
+	drain := &cluster.NodeDrain{Deadline: time.Since(s.started) + patience, Done: make(chan struct{})}
 	s.rebalancer.nodeDrain.Store(drain)
 	s.sharedJournal.log.Hasten(s.sharedJournal.name)
 	select {
-	case <-drain.done:
+	case <-drain.Done:
 	case <-s.rebalancer.ended:
 	case <-time.After(patience):
 		s.log.Warn("there was no time to leave all parts of the world to other machines; they claim what is left")
 	}
-}
-
-// mayClaim reports whether this node claims a free partition that is reserved for it. While it
-// withdraws it claims none that it held last, because that may be one it has just left.
-func (d *nodeDrain) mayClaim(view pglog.PartitionView) bool {
-	return d == nil || !d.finished && !view.Self
-}
-
-// finish closes done. rebalanceLoop calls it when nothing is left to do.
-func (d *nodeDrain) finish() {
-	if !d.finished {
-		d.finished = true
-		close(d.done)
-	}
-}
-
-// releaseNext moves the next partition to one of the nodes that stay, after the previous one
-// was claimed there. Heirs are the steady ones among stay; if there are none, any of stay
-// may get it. Busy says that a partition is being adopted or left on this node.
-func (s *Server) releaseNext(drain *nodeDrain, holders, stay, successors []string, busy, joined bool) {
-	self, now := nodeName(s.o.Config), time.Since(s.started)
-	if drain.finished {
-		return
-	}
-	if busy {
-		drain.lastRelease = now
-		return
-	}
-	if len(stay) == 0 {
-		drain.finish()
-		return
-	}
-	if slices.Contains(holders, "") && now-drain.lastRelease < successorTimeout {
-		return
-	}
-	part := slices.Index(holders, self)
-	if part < 0 || time.Now().After(drain.deadline) {
-		drain.finish()
-		return
-	}
-	if len(successors) == 0 {
-		successors = stay
-	}
-	free := slices.Clone(holders)
-	for k, holder := range free {
-		if holder == self {
-			free[k] = ""
-		}
-	}
-	to := placement.Assign(free, successors)[part]
-	if !joined {
-		to = placement.Leader(holders, stay)
-	}
-	s.log.Info("a part of the world moves: this machine stops", "part", part, "to", to)
-	drain.lastRelease = now // busy may be false again before the next call
-	s.releasePartition(s.partitionOf(part), to, true)
 }

@@ -81,7 +81,7 @@ func TestPlaced(t *testing.T) {
 	}
 	moved := 0
 	for _, p := range alone.players {
-		if _, _, here := a.partitionOwners.owner(p.c.Token().Shard(4)); !here {
+		if !a.partitionOwners.Owner(p.c.Token().Shard(4)).Local {
 			moved++
 		}
 	}
@@ -124,7 +124,7 @@ func TestUnconnected(t *testing.T) {
 	c := gather(t, a.address(), 4)
 	c.play()
 	b := serve(t, Options{}, conf("b"))
-	until(t, "a sees b", func() bool { return len(a.partitionOwners.liveNodes()) == 2 })
+	until(t, "a sees b", func() bool { return len(a.partitionOwners.LiveNodes()) == 2 })
 	c.more(t, 400)
 	if got := len(held(t, a.dir)); got != 4 {
 		t.Errorf("a has %d parts", got)
@@ -204,7 +204,7 @@ func TestPlacedStopWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
 	s := serve(t, Options{}, placedConf(db, "a")).ready()
-	until(t, "all parts serve players", func() bool { return s.partitionOwners.allOwned() && !s.partitionsMoving() })
+	until(t, "all parts serve players", func() bool { return s.partitionOwners.AllOwned() && !s.partitionsMoving() })
 	s.rebalancer.stop() // stopped, so that it does not open them again
 	pgtest.Execute(t, db, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 	s.end()

@@ -45,13 +45,13 @@ func TestPlacedCountedOnce(t *testing.T) {
 	}
 
 	// The database has it first.
-	b.receivedNotes.setPaused(true)
+	b.receivedNotes.SetPaused(true)
 	private := guest(ctx, t, a).login(ctx)
 	stored(private)
 	p := join(t, b.address(), wamble.Token{})
 	p.loginAs(ctx, private)
 	has(p, "before the other machine has heard of it")
-	b.receivedNotes.setPaused(false)
+	b.receivedNotes.SetPaused(false)
 	heard("one")
 	has(p, "after the other machine has heard of it")
 

@@ -156,7 +156,7 @@ func TestPlacedStatus(t *testing.T) {
 	a := serve(t, options, placedConf(db, "a")).ready()
 	b := serve(t, options, placedConf(db, "b")).ready()
 	untilShared(t, a.dir, b.dir)
-	until(t, "both are connected", func() bool { m := a.router.mesh.Load(); return m != nil && m.Stats().Open == 1 })
+	until(t, "both are connected", func() bool { m := a.router.Mesh(); return m != nil && m.Stats().Open == 1 })
 	players := append(gather(t, a.address(), 2).players, gather(t, b.address(), 3).players...)
 	for _, p := range players {
 		if !p.move(t.Context()) {
@@ -188,8 +188,8 @@ func TestPlacedStatus(t *testing.T) {
 			}
 		}
 	}
-	until(t, "a knows the players of b", func() bool { return a.rebalancer.peers.counts("default").sum().Players >= 3 })
-	b.router.mesh.Load().Close()
+	until(t, "a knows the players of b", func() bool { return a.rebalancer.peers.Counts("default").Sum().Players >= 3 })
+	b.router.Mesh().Close()
 	until(t, "b does not answer", func() bool {
 		c := ask(a)
 		n := c.Nodes[len(c.Nodes)-1]

@@ -9,6 +9,7 @@ import (
 
 	"wamble"
 	"wamble/client"
+	"wamble/internal/cluster"
 	"wamble/internal/host"
 	"wamble/internal/profile"
 	"wamble/internal/store/postgres/pgtest"
@@ -23,24 +24,24 @@ func TestPlacedMessages(t *testing.T) {
 	h := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
 	until(t, "it has all parts", func() bool { return len(held(t, h.dir)) == 4 })
 	p := join(t, h.address(), wamble.Token{})
-	version := h.receivedNotes.lastApplied()
+	version := h.receivedNotes.LastApplied()
 	send := func(name string, commands ...profile.Input) {
 		t.Helper()
-		var letters []peerMessage
+		var letters []cluster.Message
 		for _, in := range commands {
 			b, err := profile.AppendInput(nil, in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			letters = append(letters, peerMessage{Profile: "default", Input: base64.StdEncoding.EncodeToString(b)})
+			letters = append(letters, cluster.Message{Profile: "default", Input: base64.StdEncoding.EncodeToString(b)})
 		}
 		b, err := json.Marshal(letters)
 		if err != nil {
 			t.Fatal(err)
 		}
 		version++
-		h.receivedNotes.add(version, peerMessagePrefix+"b/1/"+name, string(b))
-		until(t, "the letter is read", func() bool { return h.receivedNotes.lastApplied() == version })
+		h.receivedNotes.Add(version, cluster.MessagePrefix+"b/1/"+name, string(b))
+		until(t, "the letter is read", func() bool { return h.receivedNotes.LastApplied() == version })
 	}
 	tea := &profile.Announce{Notice: wire.NoticeAnnouncement, Text: "tea is served"}
 	send("x-1", tea)
@@ -68,7 +69,7 @@ func TestHandOverMessages(t *testing.T) {
 	a := h.rebalancer.peers
 	tell := func(n int) {
 		for range n {
-			a.broadcastInput("default", &profile.Announce{Text: "tea is served"})
+			a.Broadcast("default", &profile.Announce{Text: "tea is served"})
 		}
 	}
 	left := func() (n int) {
@@ -77,7 +78,10 @@ func TestHandOverMessages(t *testing.T) {
 		if b == nil {
 			return 0
 		}
-		var l outboxState
+		var l struct {
+			Sending struct{ Letters []cluster.Message }
+			Waiting []cluster.Message
+		}
 		if err := json.Unmarshal(b, &l); err != nil {
 			t.Fatal(err)
 		}
@@ -89,8 +93,8 @@ func TestHandOverMessages(t *testing.T) {
 		if there := len(posted(t, h)); there+n < 3*(i+1) {
 			t.Fatalf("%d letters are posted and %d left, of %d", there, n, 3*(i+1))
 		}
-		a.setPaused(false) // as if the handoff had failed
-		if err := a.flush(t.Context()); err != nil {
+		a.SetPaused(false) // as if the handoff had failed
+		if err := a.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if there := len(posted(t, h)); there != 3*(i+1) {

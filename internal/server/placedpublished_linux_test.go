@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/cluster"
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/pack"
@@ -87,8 +88,8 @@ func posted(t testing.TB, h *here) (inputs []profile.Input) {
 		t.Fatal(err)
 	}
 	for name, value := range notes {
-		var letters []peerMessage
-		if strings.HasPrefix(name, peerMessagePrefix) && json.Unmarshal([]byte(value), &letters) == nil {
+		var letters []cluster.Message
+		if strings.HasPrefix(name, cluster.MessagePrefix) && json.Unmarshal([]byte(value), &letters) == nil {
 			for _, l := range letters {
 				b, err := base64.StdEncoding.DecodeString(l.Input)
 				if err != nil {
@@ -138,7 +139,7 @@ func TestPlacedStopPosts(t *testing.T) {
 	db := pgtest.Migrated(t)
 	h := serve(t, Options{}, placedConf(db, "a")).ready()
 	release := holdLetters(t, db)
-	h.rebalancer.peers.broadcastInput("default", &profile.Announce{Text: "tea is served"})
+	h.rebalancer.peers.Broadcast("default", &profile.Announce{Text: "tea is served"})
 	h.stop()
 	<-h.rebalancer.ended
 	release()
@@ -200,10 +201,6 @@ func TestInheritedMessagesLate(t *testing.T) {
 		t.Fatalf("%d loops", n)
 	}
 	s.delayNotesUntilUp(t.Context(), time.Millisecond)
-	until(t, "letters are read", func() bool {
-		s.receivedNotes.applyMu.Lock()
-		defer s.receivedNotes.applyMu.Unlock()
-		return !s.receivedNotes.paused
-	})
+	until(t, "letters are read", func() bool { return !s.receivedNotes.Paused() })
 	s.background.Wait()
 }

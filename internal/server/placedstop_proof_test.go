@@ -62,7 +62,7 @@ func TestPlacedStop(t *testing.T) {
 		token := first.c.Token()
 		first.c.Close()
 		p := join(t, b.address(), token)
-		if _, _, here := a.partitionOwners.owner(p.c.Token().Shard(4)); !here {
+		if !a.partitionOwners.Owner(p.c.Token().Shard(4)).Local {
 			t.Fatalf("a player is in shard %d, which a does not have", p.c.Token().Shard(4))
 		}
 		p.crowd = c

@@ -146,10 +146,10 @@ func TestPlacedLimits(t *testing.T) {
 	a, b := placedPair(t, db, limits)
 	knows := func(h *here, what string, is func(profile.ShardCount) bool) {
 		t.Helper()
-		until(t, "the other machine knows of "+what, func() bool { return is(h.rebalancer.peers.counts("default").sum()) })
+		until(t, "the other machine knows of "+what, func() bool { return is(h.rebalancer.peers.Counts("default").Sum()) })
 		for range 2 { // its shards are told before
-			heard := h.rebalancer.peers.reports.Load()
-			until(t, "the next report", func() bool { return h.rebalancer.peers.reports.Load() != heard })
+			heard := h.rebalancer.peers.Reports()
+			until(t, "the next report", func() bool { return h.rebalancer.peers.Reports() != heard })
 		}
 	}
 	joined(t, a, client.Dialer{Bot: true}, 6)
@@ -182,7 +182,7 @@ func TestPlacedLimits(t *testing.T) {
 	players := 0
 	for _, h := range []*here{a, b} {
 		for _, l := range h.first().localShards() {
-			players += l.Count().Players
+			players += l.runtime.Count().Players
 		}
 	}
 	if players > 21 {

@@ -24,19 +24,19 @@ type plan struct {
 	config    *config.Config
 	changes   []config.Change
 	wanted    []*config.Profile
-	unchanged []*supervisor // keep their ports, perhaps with other options
-	rebind    []*supervisor // get another port
-	newStore  []*supervisor // end, and are replaced by one with another store
-	failover  []*supervisor // subset of newStore: the new store replaces one that is lost
-	remove    []*supervisor // are removed
+	unchanged []*Profile // keep their ports, perhaps with other options
+	rebind    []*Profile // get another port
+	newStore  []*Profile // end, and are replaced by one with another store
+	failover  []*Profile // subset of newStore: the new store replaces one that is lost
+	remove    []*Profile // are removed
 
 	ports map[string]*transport.Port // new ports of those that move or begin
-	start map[string]*supervisor     // new supervisors: added, or with another store
+	start map[string]*Profile        // new profiles: added, or with another store
 }
 
 // newPlan makes a plan. Its error says why a reload cannot apply the configuration.
 func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
-	p := &plan{config: c, changes: config.Diff(s.config(), c), start: map[string]*supervisor{}}
+	p := &plan{config: c, changes: config.Diff(s.config(), c), start: map[string]*Profile{}}
 	// Refuse what a reload cannot change.
 	if err := refusedByReload(p.changes); err != nil {
 		return nil, err
@@ -61,10 +61,10 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	// Compare the running profiles with the wanted ones, and bind new ports.
 	open := newOpenPorts()
 	var bound []*config.Profile
-	for _, sup := range s.supervisors() {
-		open.add(sup.Config(), sup.Port())
-		if !slices.ContainsFunc(p.wanted, func(cfg *config.Profile) bool { return cfg.Name == sup.name }) {
-			p.remove = append(p.remove, sup)
+	for _, prof := range s.profiles() {
+		open.add(prof.Config(), prof.Port())
+		if !slices.ContainsFunc(p.wanted, func(cfg *config.Profile) bool { return cfg.Name == prof.name }) {
+			p.remove = append(p.remove, prof)
 		}
 	}
 	for _, cfg := range p.wanted {
@@ -78,7 +78,7 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 	for _, cfg := range bound {
 		s.certify(cfg, p.ports[cfg.Name])
 	}
-	// Make the new supervisors, with their stores.
+	// Make the new profiles, with their stores.
 	if err := p.build(ctx, s); err != nil {
 		p.close(s)
 		return nil, err
@@ -88,46 +88,46 @@ func (s *Server) newPlan(ctx context.Context, c *config.Config) (*plan, error) {
 
 // classify adds a wanted profile to its list, and reports whether it keeps its port.
 func (p *plan) classify(s *Server, cfg *config.Profile) (keepsPort bool) {
-	sup := s.supervisor(cfg.Name)
-	if sup == nil {
+	prof := s.profile(cfg.Name)
+	if prof == nil {
 		return false
 	}
 	effect := config.Strongest(p.changes, cfg.Name)
 	switch {
-	case otherStore(s, sup, cfg):
-		p.newStore = append(p.newStore, sup)
+	case otherStore(s, prof, cfg):
+		p.newStore = append(p.newStore, prof)
 	case effect >= config.NewListener:
-		p.rebind = append(p.rebind, sup)
+		p.rebind = append(p.rebind, prof)
 	default:
-		p.unchanged = append(p.unchanged, sup)
+		p.unchanged = append(p.unchanged, prof)
 		return true
 	}
 	return false
 }
 
-// build makes the supervisors that begin. A new store must be usable. The old one must
+// build makes the profiles that begin. A new store must be usable. The old one must
 // answer, unless the new one is its promoted standby.
 func (p *plan) build(ctx context.Context, s *Server) error {
 	for _, cfg := range p.wanted {
-		old := s.supervisor(cfg.Name)
+		old := s.profile(cfg.Name)
 		if old != nil && !slices.Contains(p.newStore, old) {
 			continue
 		}
-		sup, err := s.newSupervisor(cfg, p.ports[cfg.Name])
+		prof, err := s.newProfile(cfg, p.ports[cfg.Name])
 		if err != nil {
 			return err
 		}
-		p.start[cfg.Name] = sup
+		p.start[cfg.Name] = prof
 		if old == nil {
 			continue
 		}
-		if err := checkUsable(ctx, sup.store); err != nil {
+		if err := checkUsable(ctx, prof.store); err != nil {
 			return fmt.Errorf("profile %s: the database that it is to use: %w", cfg.Name, err)
 		}
 		err = pingStore(ctx, old.store, s, cfg.Name)
 		switch {
 		case err == nil:
-		case s.isPromotedStandby(ctx, sup.store, cfg.Name):
+		case s.isPromotedStandby(ctx, prof.store, cfg.Name):
 			p.failover = append(p.failover, old)
 		default:
 			return fmt.Errorf("profile %s: the database that it uses now must be there to take what the journal has, "+
@@ -178,8 +178,8 @@ func (p *plan) profile(name string) *config.Profile {
 // close closes the ports and stores that the plan has opened.
 func (p *plan) close(s *Server) {
 	closePorts(p.ports)
-	for _, sup := range p.start {
-		if err := s.releaseStore(sup); err != nil {
+	for _, prof := range p.start {
+		if err := s.releaseStore(prof); err != nil {
 			s.log.Warn("a store was not closed well", "err", err)
 		}
 	}
@@ -208,9 +208,9 @@ func (p *plan) summary() []string {
 	for _, c := range p.changes {
 		lines = append(lines, c.String())
 	}
-	for _, sup := range p.newStore {
-		if !strings.Contains(strings.Join(lines, "\n"), sup.name+": db") {
-			lines = append(lines, sup.name+": store "+sup.store.Name+" → "+p.start[sup.name].store.Name+" (store)")
+	for _, prof := range p.newStore {
+		if !strings.Contains(strings.Join(lines, "\n"), prof.name+": db") {
+			lines = append(lines, prof.name+": store "+prof.store.Name+" → "+p.start[prof.name].store.Name+" (store)")
 		}
 	}
 	return lines
@@ -249,7 +249,7 @@ func (s *Server) dryRunReload(ctx context.Context, ports bool) (host.DryRun, err
 	}
 	refuse(s.probePorts(unbound))
 	for _, cfg := range unbound {
-		if sup := s.supervisor(cfg.Name); cfg.Postgres() && (sup == nil || otherStore(s, sup, cfg)) {
+		if prof := s.profile(cfg.Name); cfg.Postgres() && (prof == nil || otherStore(s, prof, cfg)) {
 			refuse(s.probeStore(ctx, cfg))
 		}
 	}
@@ -266,10 +266,10 @@ func (s *Server) dryRunProfiles(p *plan, f *host.DryRun) (unbound []*config.Prof
 		if _, err := locationOf(cfg, s.dir, s.stores.failover); err != nil {
 			f.Refused = append(f.Refused, "profile "+cfg.Name+": "+err.Error())
 		}
-		switch sup := s.supervisor(cfg.Name); {
-		case sup == nil:
+		switch prof := s.profile(cfg.Name); {
+		case prof == nil:
 			say(cfg.Name, "begins")
-		case otherStore(s, sup, cfg):
+		case otherStore(s, prof, cfg):
 			say(cfg.Name, "begins anew with another database")
 		case config.Strongest(p.changes, cfg.Name) >= config.NewListener:
 			say(cfg.Name, "gets its listener anew")
@@ -278,18 +278,18 @@ func (s *Server) dryRunProfiles(p *plan, f *host.DryRun) (unbound []*config.Prof
 		}
 		unbound = append(unbound, cfg)
 	}
-	for _, sup := range s.supervisors() {
-		if !wanted[sup.name] {
-			say(sup.name, "ends")
+	for _, prof := range s.profiles() {
+		if !wanted[prof.name] {
+			say(prof.name, "ends")
 		}
 	}
 	return unbound
 }
 
 // otherStore reports whether a configuration changes a profile's store.
-func otherStore(s *Server, sup *supervisor, cfg *config.Profile) bool {
+func otherStore(s *Server, prof *Profile, cfg *config.Profile) bool {
 	place, err := locationOf(cfg, s.dir, s.stores.failover)
-	return err != nil || place.settings != sup.store.settings
+	return err != nil || place.settings != prof.store.settings
 }
 
 // probePorts binds the ports of profiles and closes them again.
@@ -299,8 +299,8 @@ func (s *Server) probePorts(profiles []*config.Profile) error {
 	}
 	defer s.endChange()
 	open := newOpenPorts()
-	for _, sup := range s.supervisors() {
-		open.add(sup.Config(), sup.Port())
+	for _, prof := range s.profiles() {
+		open.add(prof.Config(), prof.Port())
 	}
 	bound, err := bindAll(profiles, open, nil)
 	closePorts(bound)
@@ -326,8 +326,8 @@ func (s *Server) probeStore(ctx context.Context, cfg *config.Profile) error {
 func (s *Server) effective() host.Effective {
 	c := s.config()
 	e := host.Effective{File: c.File, Server: c.Settings(), Profiles: []host.EffectiveProfile{}}
-	for _, sup := range s.supervisors() {
-		cfg := sup.Config()
+	for _, prof := range s.profiles() {
+		cfg := prof.Config()
 		e.Profiles = append(e.Profiles, host.EffectiveProfile{Name: cfg.Name, Base: cfg.Base, Store: cfg.Storage(), Options: cfg.Settings()})
 	}
 	return e

@@ -237,11 +237,11 @@ func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
 	house.Profiles = slices.Clone(house.Profiles)
 	for i := range house.Profiles {
 		n := &house.Profiles[i]
-		sup := s.supervisor(n.Name)
-		if sup == nil || !unnumbered(*n) {
+		p := s.profile(n.Name)
+		if p == nil || !unnumbered(*n) {
 			continue
 		}
-		if port := sup.Port(); port != nil {
+		if port := p.Port(); port != nil {
 			if !n.NoUDP {
 				n.Port = int(port.Addr().Port())
 			}
@@ -256,8 +256,8 @@ func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
 }
 
 // udpText returns the UDP address of a profile, or "off".
-func udpText(sup *supervisor, port *transport.Port) string {
-	if _, on := sup.Config().Network.UDPPort(); !on {
+func udpText(p *Profile, port *transport.Port) string {
+	if _, on := p.Config().Network.UDPPort(); !on {
 		return "off"
 	}
 	return port.Addr().String()

@@ -55,7 +55,7 @@ func TestPacketPanicsTwice(t *testing.T) {
 			armed := func() {
 				t.Helper()
 				until(t, "the trap is set", func() bool {
-					return s.first().Do(t.Context(), func(p *profile.Profile) {
+					return s.first().shards[0].runtime.Do(t.Context(), func(p *profile.Profile) {
 						seen := 0
 						p.Trap = func(packet []byte) {
 							if h, err := wire.Peek(packet); err == nil && h.Board == board {
@@ -70,7 +70,7 @@ func TestPacketPanicsTwice(t *testing.T) {
 			for i := range 2 {
 				armed()
 				poison()
-				until(t, "the profile has failed", func() bool { n, _ := s.first().failures(); return n == i+1 })
+				until(t, "the profile has failed", func() bool { n, _ := s.first().shards[0].failures(); return n == i+1 })
 				players.more(t, 20)
 			}
 			armed()
@@ -82,7 +82,7 @@ func TestPacketPanicsTwice(t *testing.T) {
 			})
 			players.more(t, 20)
 			players.finish()
-			if n, _ := s.first().failures(); n != 2 {
+			if n, _ := s.first().shards[0].failures(); n != 2 {
 				t.Errorf("the profile has failed %d times, want 2", n)
 			}
 			s.end()

@@ -113,7 +113,7 @@ func TestLoginIsNotRelayed(t *testing.T) {
 			if tc.want {
 				return // what login-servers is for
 			}
-			db := h.supervisors()[0].store
+			db := h.profiles()[0].store
 			until(t, "the session is stored", func() bool { _, err := db.Session(ctx, planted); return err == nil })
 			if s, err := db.Session(ctx, planted); err != nil || !s.Key.IsZero() {
 				t.Errorf("the session of the hostile server has the identity: %+v, %v", s, err)
@@ -147,7 +147,7 @@ func TestRevokedSessions(t *testing.T) {
 	if err != nil || len(rows) != 2 || !rows[0].Own || rows[1].Own || time.Since(rows[1].Created) > time.Hour {
 		t.Fatalf("got %+v, %v; want two", rows, err)
 	}
-	db := h.supervisors()[0].store
+	db := h.profiles()[0].store
 	until(t, "both are stored", func() bool {
 		all, err := db.Sessions(ctx, wamble.PublicKey(private.Public().(ed25519.PublicKey)), 9)
 		return err == nil && len(all) == 2
@@ -163,7 +163,7 @@ func TestRevokedSessions(t *testing.T) {
 	if err := host.Ask(ctx, h.dir, "sessions", host.Arguments{Whom: key}, &listed); err != nil || len(listed) != 1 || listed[0].Session != rows[0].ID {
 		t.Fatalf("the host sees %+v, %v", listed, err)
 	}
-	name := h.supervisors()[0].name
+	name := h.profiles()[0].name
 	if done := h.command("revoke", host.Arguments{Whom: key, Session: rows[0].ID}); done[name] != 1 {
 		t.Errorf("got %v; want one session", done)
 	}

@@ -104,24 +104,26 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 		s.cancelDrain(name)
 	}
 	s.commitPlan(p)
-	for _, sup := range p.newStore {
-		sup.DropDrain() // the new supervisor has its own
-		sup.ReleaseOwnership(ctx)
-	}
-	for _, sup := range p.start {
-		s.serveWeb(sup, sup.Port())
-		sup.start()
-	}
-	for _, sup := range slices.Concat(p.unchanged, p.rebind) {
-		sup.configure(p.profile(sup.name))
-	}
-	for _, sup := range p.newStore {
-		if err := s.releaseStore(sup); err != nil {
-			sup.log.Warn("the old store was not closed well", "err", err)
+	for _, prof := range p.newStore {
+		prof.dropDrain() // the new profile has its own
+		for _, sh := range prof.shards {
+			sh.runtime.ReleaseOwnership(ctx)
 		}
 	}
-	for _, sup := range p.remove {
-		s.drainRemoved(sup)
+	for _, prof := range p.start {
+		s.serveWeb(prof, prof.Port())
+		prof.start()
+	}
+	for _, prof := range slices.Concat(p.unchanged, p.rebind) {
+		prof.configure(p.profile(prof.name))
+	}
+	for _, prof := range p.newStore {
+		if err := s.releaseStore(prof); err != nil {
+			prof.log.Warn("the old store was not closed well", "err", err)
+		}
+	}
+	for _, prof := range p.remove {
+		s.drainRemoved(prof)
 	}
 	s.retirePorts(old)
 	return nil
@@ -132,21 +134,23 @@ func (s *Server) apply(ctx context.Context, p *plan) error {
 // database the journal is drained to the new one instead.
 func (s *Server) endForNewStore(ctx context.Context, p *plan) error {
 	list := p.newStore
-	for i, sup := range list {
+	for i, prof := range list {
 		s.extendChange(emptyTime + changeTimeout)
-		sup.stop()
-		if slices.Contains(p.failover, sup) {
+		prof.stop()
+		if slices.Contains(p.failover, prof) {
 			continue
 		}
-		err := sup.drainWithin(ctx, emptyTime)
+		err := prof.drainWithin(ctx, emptyTime)
 		if err == nil {
-			err = sup.ForgetDatabase(ctx)
+			for _, sh := range prof.shards {
+				err = errors.Join(err, sh.runtime.ForgetDatabase(ctx))
+			}
 		}
 		if err != nil {
 			for _, again := range list[:i+1] {
 				again.start()
 			}
-			return fmt.Errorf("profile %s: the old database did not take what the journal has; the profile goes on with it: %w", sup.name, err)
+			return fmt.Errorf("profile %s: the old database did not take what the journal has; the profile goes on with it: %w", prof.name, err)
 		}
 	}
 	return nil
@@ -154,19 +158,19 @@ func (s *Server) endForNewStore(ctx context.Context, p *plan) error {
 
 // endLeaving ends removed profiles. If their store answers, it drains their journal, so that
 // a new profile on the same store knows their players.
-func (s *Server) endLeaving(ctx context.Context, list []*supervisor) {
+func (s *Server) endLeaving(ctx context.Context, list []*Profile) {
 	var ending sync.WaitGroup
-	for _, sup := range list {
+	for _, prof := range list {
 		ending.Go(func() {
 			err := guard.Call("the end of a profile", func() error {
-				sup.stop()
-				if db := sup.StoreState(); db.Away || db.Refuses {
+				prof.stop()
+				if db := prof.StoreState(); db.Away || db.Refuses {
 					return nil
 				}
-				return sup.drainWithin(ctx, leaveTimeout)
+				return prof.drainWithin(ctx, leaveTimeout)
 			})
 			if err != nil {
-				sup.log.Info("the profile leaves with something in the journal", "err", err)
+				prof.log.Info("the profile leaves with something in the journal", "err", err)
 			}
 		})
 	}
@@ -176,46 +180,39 @@ func (s *Server) endLeaving(ctx context.Context, list []*supervisor) {
 // leaveTimeout bounds the drain of a removed profile in endLeaving.
 const leaveTimeout = 5 * time.Second
 
-// drainWithin drains the journal of a stopped profile to its store.
-func (s *supervisor) drainWithin(ctx context.Context, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return s.DrainAll(ctx)
-}
-
 // switchPorts gives the profiles that move their new ports, and returns the ports that are
 // no longer used. Meanwhile no port is read; packets wait in the sockets. A profile that
 // gets another UDP address is started anew, because its clients are others, and their
 // sequence numbers must not be taken for those of old clients. A profile that only listens
 // on more or fewer addresses of the same port goes on.
 func (s *Server) switchPorts(p *plan) (old []*transport.Port) {
-	var anew []*supervisor
-	for _, sup := range p.rebind {
-		before, _ := socketAddresses(sup.Config())
-		if after, _ := socketAddresses(p.profile(sup.name)); !sameClients(before, after) && !sup.StoreState().Away {
-			anew = append(anew, sup)
-			sup.stop()
+	var anew []*Profile
+	for _, prof := range p.rebind {
+		before, _ := socketAddresses(prof.Config())
+		if after, _ := socketAddresses(p.profile(prof.name)); !sameClients(before, after) && !prof.StoreState().Away {
+			anew = append(anew, prof)
+			prof.stop()
 			continue
 		}
-		sup.PauseReading(true)
+		prof.pauseReading(true)
 	}
-	for _, sup := range slices.Concat(p.remove, p.newStore) {
-		old = append(old, sup.Port())
+	for _, prof := range slices.Concat(p.remove, p.newStore) {
+		old = append(old, prof.Port())
 	}
-	for _, sup := range p.rebind {
-		old = append(old, sup.Port())
-		port := p.ports[sup.name]
-		s.serveWeb(sup, port)
-		s.joinPort(sup.name, port)
-		sup.MoveTo(port)
+	for _, prof := range p.rebind {
+		old = append(old, prof.Port())
+		port := p.ports[prof.name]
+		s.serveWeb(prof, port)
+		s.router.JoinPort(prof.name, port)
+		prof.moveTo(port)
 	}
-	for _, sup := range p.rebind {
-		if slices.Contains(anew, sup) {
-			sup.Configure(p.profile(sup.name))
-			sup.start()
+	for _, prof := range p.rebind {
+		if slices.Contains(anew, prof) {
+			prof.setOptions(p.profile(prof.name))
+			prof.start()
 			continue
 		}
-		sup.PauseReading(false)
+		prof.pauseReading(false)
 	}
 	return old
 }
@@ -227,19 +224,19 @@ func sameClients(a, b socketAddress) bool {
 	return a == b || a.port == b.port && a.port != 0 && (all(a) || all(b))
 }
 
-// commitPlan makes the plan's configuration and supervisors the current ones.
+// commitPlan makes the plan's configuration and profiles the current ones.
 func (s *Server) commitPlan(p *plan) {
-	var supervisors []*supervisor
+	var profiles []*Profile
 	for _, cfg := range p.wanted {
-		sup := p.start[cfg.Name]
-		if sup == nil {
-			sup = s.supervisor(cfg.Name)
+		prof := p.start[cfg.Name]
+		if prof == nil {
+			prof = s.profile(cfg.Name)
 		}
-		supervisors = append(supervisors, sup)
+		profiles = append(profiles, prof)
 	}
 	s.running.mu.Lock()
 	defer s.running.mu.Unlock()
-	s.running.config, s.running.supervisors = p.config, supervisors
+	s.running.config, s.running.profiles = p.config, profiles
 }
 
 // retirePorts closes ports that are no longer used. Their connections are closed with "going
@@ -268,34 +265,43 @@ func (s *Server) retirePorts(ports []*transport.Port) {
 const retireTimeout = 5 * time.Second
 
 // configure applies new options to a profile that goes on.
-func (s *supervisor) configure(cfg *config.Profile) {
-	s.Port().Configure(portOptions(cfg).WebSocket)
-	s.Port().Trust(cfg.Network.Proxies())
-	s.renewCertificate(cfg)
-	s.Configure(cfg)
+func (p *Profile) configure(cfg *config.Profile) {
+	p.Port().Configure(portOptions(cfg).WebSocket)
+	p.Port().Trust(cfg.Network.Proxies())
+	p.renewCertificate(cfg)
+	p.setOptions(cfg)
+}
+
+// setOptions gives the loops of all shards their options.
+func (p *Profile) setOptions(cfg *config.Profile) {
+	for _, sh := range p.shards {
+		sh.runtime.Configure(cfg)
+	}
 }
 
 // removedProfile is a profile that was removed while its journal has messages that its store
 // lacks. They are drained without a listener.
 type removedProfile struct {
-	*supervisor
-	cancel context.CancelFunc
-	done   chan struct{}
+	profile *Profile
+	cancel  context.CancelFunc
+	done    chan struct{}
 }
 
 // drainRemoved drains the journal of a profile whose loop has ended, and releases its store.
-func (s *Server) drainRemoved(sup *supervisor) {
+func (s *Server) drainRemoved(prof *Profile) {
 	ctx, cancel := context.WithCancel(context.Background())
-	d := &removedProfile{supervisor: sup, cancel: cancel, done: make(chan struct{})}
+	d := &removedProfile{profile: prof, cancel: cancel, done: make(chan struct{})}
 	s.running.mu.Lock()
 	s.running.removed = append(s.running.removed, d)
 	s.running.mu.Unlock()
 	go func() {
 		defer close(d.done)
-		guard.Run("a departure", func() { d.DrainRemoved(ctx) }, d.reportPanic)
-		guard.Run("a departure", d.DropDrain, d.reportPanic)
-		if err := guard.Call("a departure", func() error { return s.releaseStore(d.supervisor) }); err != nil {
-			d.log.Warn("the store of a removed profile was not closed well", "err", err)
+		guard.Run("a departure", func() {
+			prof.eachShard("a departure", func(sh *Shard) { sh.runtime.DrainRemoved(ctx) })
+		}, prof.reportPanic)
+		guard.Run("a departure", prof.dropDrain, prof.reportPanic)
+		if err := guard.Call("a departure", func() error { return s.releaseStore(prof) }); err != nil {
+			prof.log.Warn("the store of a removed profile was not closed well", "err", err)
 		}
 		s.running.mu.Lock()
 		defer s.running.mu.Unlock()
@@ -306,7 +312,7 @@ func (s *Server) drainRemoved(sup *supervisor) {
 // cancelDrain ends the departure of a profile that is added again. Its new runtime drains.
 func (s *Server) cancelDrain(name string) {
 	for _, d := range s.removedProfiles() {
-		if d.name == name {
+		if d.profile.name == name {
 			d.cancel()
 			<-d.done
 		}
@@ -351,7 +357,7 @@ func (s *Server) drainLeftovers(ctx context.Context) {
 		undrainedOf[of] += depth[uint64(worker)]
 	}
 	for name, undrained := range undrainedOf {
-		if undrained == 0 || s.supervisor(name) != nil {
+		if undrained == 0 || s.profile(name) != nil {
 			continue
 		}
 		cfg := s.o.Config.Profile(name)
@@ -363,11 +369,11 @@ func (s *Server) drainLeftovers(ctx context.Context) {
 				"profile", name, "messages", undrained)
 			continue
 		}
-		sup, err := s.newSupervisor(cfg, nil)
+		prof, err := s.newProfile(cfg, nil)
 		if err != nil {
 			s.log.Warn("the store of a profile that left cannot be opened", "profile", name, "err", err)
 			continue
 		}
-		s.drainRemoved(sup)
+		s.drainRemoved(prof)
 	}
 }

@@ -152,7 +152,7 @@ func TestReloadHangs(t *testing.T) {
 	}
 
 	held, release := make(chan struct{}), make(chan struct{})
-	go s.first().Do(context.WithoutCancel(t.Context()), func(*profile.Profile) { close(held); <-release })
+	go s.first().shards[0].runtime.Do(context.WithoutCancel(t.Context()), func(*profile.Profile) { close(held); <-release })
 	<-held
 	f.text = conf("(def buffer-size 65536)")
 	go reload()
@@ -396,7 +396,7 @@ func TestSwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "both serve again", func() bool { up, _ := s.readiness(); return up })
-	for i, sup := range s.supervisors() {
+	for i, sup := range s.profiles() {
 		if got := sup.Port().Addr().Port(); got != ports[1-i] {
 			t.Errorf("profile %s is on port %d, want %d", sup.name, got, ports[1-i])
 		}

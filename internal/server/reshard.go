@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,32 @@ import (
 	"wamble/runner/logstore"
 	"wamble/runner/pebblestore"
 )
+
+// checkShards refuses a configuration whose number of shards differs from the database's,
+// before this node claims a partition or sends a heartbeat. A database that does not
+// answer is checked again by the loops (see checkAllFailed).
+func (s *Server) checkShards(ctx context.Context) error {
+	profiles, err := s.wantedProfiles(s.o.Config)
+	if err != nil {
+		return err
+	}
+	stores, err := OpenStores(profiles, s.dir)
+	if err != nil {
+		return err
+	}
+	defer CloseStores(stores)
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
+	for _, db := range stores {
+		for _, name := range db.Profiles {
+			cfg := profiles[slices.IndexFunc(profiles, func(p *config.Profile) bool { return p.Name == name })]
+			if _, err := loop.CheckShards(ctx, db.Store, db.Name, name, cfg.Boards.Shards); errors.Is(err, loop.ErrShards) {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // Reshard changes the number of shards of a profile while no server runs. The profile's
 // journal must be empty, because its messages were decided for the old shards. Reservations

@@ -107,10 +107,10 @@ func armJanitor(tx *runner.Tx, worker uint32, due time.Time) error {
 // that does not serve players now is tried again after janitorFirst.
 func (s *Server) purge(ctx context.Context) bool {
 	all := true
-	for _, sup := range s.supervisors() {
-		if _, _, err := sup.Tell(ctx, &profile.Purge{}); err != nil {
+	for _, p := range s.profiles() {
+		if _, _, err := p.Tell(ctx, &profile.Purge{}); err != nil {
 			all = false
-			sup.log.Warn("old sessions are deleted later", "err", err)
+			p.log.Warn("old sessions are deleted later", "err", err)
 		}
 	}
 	return all

@@ -118,7 +118,7 @@ func TestRetention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := h.supervisors()[0].store
+	db := h.profiles()[0].store
 	until(t, "the old session is gone", func() bool {
 		_, err := db.Session(context.Background(), gone)
 		return errors.Is(err, store.ErrNotFound)
@@ -139,7 +139,7 @@ func TestRetentionPutOff(t *testing.T) {
 	h := serve(t, Options{}, conf("(def retention-days 30)")).ready()
 	until(t, "the timer is armed", func() bool { timers, _ := h.runner.Timers(runner.TimerID{}, 10); return len(timers) > 0 })
 	timer := h.janitorTimer()
-	h.first().stopShard()
+	h.first().shards[0].stop()
 	m, err := runner.DecodeMessage(timer.Frame)
 	if err = errors.Join(err, h.runner.Cancel(t.Context(), timer.ID)); err == nil {
 		_, err = h.runner.Arm(t.Context(), time.Now(), &m)
@@ -154,7 +154,7 @@ func TestRetentionPutOff(t *testing.T) {
 	if next := time.Until(h.janitorTimer().ID.Due()); next > janitorFirst {
 		t.Errorf("the next timer is due in %v, want an hour", next)
 	}
-	h.first().startShard()
+	h.first().shards[0].start()
 }
 
 // TestErase: a player with an identity can have their data deleted, and what they did a
@@ -170,19 +170,19 @@ func TestErase(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := wamble.PublicKey(private.Public().(ed25519.PublicKey))
-	db := h.supervisors()[0].store
+	db := h.profiles()[0].store
 	until(t, "the identity is stored", func() bool { _, err := db.Player(ctx, key); return err == nil })
 	if err := host.Ask(ctx, h.dir, "erase", host.Arguments{Whom: "nobody"}, new(host.Counts)); err == nil {
 		t.Error("nobody was erased")
 	}
-	if done := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); done[h.supervisors()[0].name] != 1 {
+	if done := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); done[h.profiles()[0].name] != 1 {
 		t.Fatalf("got %v; want one identity", done)
 	}
 	until(t, "the identity is deleted", func() bool {
 		_, err := db.Player(ctx, key)
 		return errors.Is(err, store.ErrNotFound)
 	})
-	if done := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); done[h.supervisors()[0].name] != 0 {
+	if done := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); done[h.profiles()[0].name] != 0 {
 		t.Errorf("erased once more: got %v; want nobody", done)
 	}
 	// Their session has ended, and they may come back as a new player.

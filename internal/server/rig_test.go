@@ -322,18 +322,18 @@ func (h *here) Addresses() addresses {
 }
 
 // first returns the first profile.
-func (h *here) first() *supervisor { return h.supervisors()[0] }
+func (h *here) first() *Profile { return h.profiles()[0] }
 
 // life returns the first profile in memory, which is another one after a restart of the
 // profile.
 func (h *here) life() (life *profile.Profile) {
-	h.first().Do(h.t.Context(), func(p *profile.Profile) { life = p })
+	h.first().shards[0].runtime.Do(h.t.Context(), func(p *profile.Profile) { life = p })
 	return life
 }
 
 // crash makes the loop of the first profile panic.
 func (h *here) crash(why string) {
-	h.first().Do(h.t.Context(), func(*profile.Profile) { panic(why) })
+	h.first().shards[0].runtime.Do(h.t.Context(), func(*profile.Profile) { panic(why) })
 }
 
 func (h *here) address() string { return "udp://" + h.Addresses().UDP.String() }

@@ -22,13 +22,13 @@ func sharing(t *testing.T, a *here, b string) {
 	until(t, "both have two parts", func() bool {
 		theirs := held(t, b)
 		for _, part := range theirs {
-			if node, _, _ := a.partitionOwners.owner(part); node != "b" {
+			if a.partitionOwners.Owner(part).Node != "b" {
 				return false
 			}
 		}
 		return len(held(t, a.dir)) == 2 && len(theirs) == 2
 	})
-	until(t, "both are connected", func() bool { m := a.router.mesh.Load(); return m != nil && m.Stats().Open == 1 })
+	until(t, "both are connected", func() bool { m := a.router.Mesh(); return m != nil && m.Stats().Open == 1 })
 }
 
 // TestAnyMachine: a player who knows one machine plays a session of another one through it,
@@ -76,7 +76,7 @@ func TestAnyMachine(t *testing.T) {
 	}
 	c.play()
 	c.more(t, 60)
-	stats := a.router.mesh.Load().Stats()
+	stats := a.router.Mesh().Stats()
 	if stats.Sent < 60 || stats.Received < 60 {
 		t.Errorf("the players did not play through the mesh: %+v", stats)
 	}
@@ -173,8 +173,8 @@ func TestBoardOfAnotherMachine(t *testing.T) {
 	until(t, "the player has got the points", func() bool {
 		return pgtest.Query[int](t, db, `SELECT count(*) FROM sessions WHERE total_prediction_score = 1`) == 1
 	})
-	b.router.mesh.Load().Close()
-	until(t, "the connection is gone", func() bool { return a.router.mesh.Load().Stats().Open == 0 })
+	b.router.Mesh().Close()
+	until(t, "the connection is gone", func() bool { return a.router.Mesh().Stats().Open == 0 })
 	var denied *wamble.Denied
 	if _, err := seer.Predict(ctx, on, "e7e5", 0); !errors.As(err, &denied) || !strings.HasSuffix(denied.Reason, "try again") {
 		t.Errorf("without the other machine: %v", err)
@@ -182,7 +182,7 @@ func TestBoardOfAnotherMachine(t *testing.T) {
 }
 
 // shardOf is the shard of a token.
-func (h *here) shardOf(token wamble.Token) *supervisor { return h.first().shards()[token.Shard(4)] }
+func (h *here) shardOf(token wamble.Token) *Shard { return h.first().shards[token.Shard(4)] }
 
 // TestAddressOfPlayer: the machine that serves a player sees the player's own address, not
 // that of the machine they write to.
@@ -201,7 +201,7 @@ func TestAddressOfPlayer(t *testing.T) {
 		}
 	}
 	at := func() (found netip.AddrPort) {
-		b.shardOf(token).Do(t.Context(), func(life *profile.Profile) {
+		b.shardOf(token).runtime.Do(t.Context(), func(life *profile.Profile) {
 			for _, s := range first(life.Seek(profile.Seek{Token: token.String()}, 10)) {
 				found = s.Address
 			}
@@ -217,9 +217,7 @@ func TestAddressOfPlayer(t *testing.T) {
 	}
 	over.c.Close()
 	until(t, "b knows that the connection is gone", func() bool {
-		b.router.mu.Lock()
-		defer b.router.mu.Unlock()
-		return len(b.router.remoteConns) == 0
+		return b.router.RemoteConns() == 0
 	})
 }
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,33 +35,33 @@ type running struct {
 
 	draining atomic.Bool // new players are refused
 
-	mu          sync.RWMutex // guards what follows
-	config      *config.Config
-	supervisors []*supervisor // in the order of the configuration
-	removed     []*removedProfile
-	admin       *observe.Admin // nil if it is off
-	redirects   []*redirector
-	reloaded    *host.Reloaded // result of the last reload; nil before the first
+	mu        sync.RWMutex // guards what follows
+	config    *config.Config
+	profiles  []*Profile // in the order of the configuration
+	removed   []*removedProfile
+	admin     *observe.Admin // nil if it is off
+	redirects []*redirector
+	reloaded  *host.Reloaded // result of the last reload; nil before the first
 
 	allFailed chan struct{} // closed by checkAllFailed
 	once      sync.Once     // closes allFailed
 }
 
-// supervisor returns the supervisor of a running profile, or nil.
-func (s *Server) supervisor(name string) *supervisor {
-	for _, sup := range s.supervisors() {
-		if sup.name == name {
-			return sup
+// profile returns a running profile; nil if there is none of that name.
+func (s *Server) profile(name string) *Profile {
+	for _, p := range s.profiles() {
+		if p.name == name {
+			return p
 		}
 	}
 	return nil
 }
 
-// supervisors returns the profiles that run, in the order of the configuration.
-func (s *Server) supervisors() []*supervisor {
+// profiles returns the profiles that run, in the order of the configuration.
+func (s *Server) profiles() []*Profile {
 	s.running.mu.RLock()
 	defer s.running.mu.RUnlock()
-	return slices.Clone(s.running.supervisors)
+	return slices.Clone(s.running.profiles)
 }
 
 // config returns the configuration that is in effect.
@@ -111,14 +110,14 @@ func (s *Server) openProfiles() error {
 	for _, cfg := range profiles {
 		s.certify(cfg, ports[cfg.Name])
 		s.warnOf(cfg.Name, ports[cfg.Name].Certificate())
-		sup, err := s.newSupervisor(cfg, ports[cfg.Name])
+		p, err := s.newProfile(cfg, ports[cfg.Name])
 		if err != nil {
 			closePorts(ports)
 			return err
 		}
 		delete(ports, cfg.Name)
 		s.running.mu.Lock()
-		s.running.supervisors = append(s.running.supervisors, sup)
+		s.running.profiles = append(s.running.profiles, p)
 		s.running.mu.Unlock()
 	}
 	s.closeUnwanted(profiles)
@@ -138,9 +137,9 @@ func (s *Server) closeUnwanted(profiles []*config.Profile) {
 	}
 }
 
-// newSupervisor makes a supervisor for each shard of a profile and returns the first.
-// Port is that of the first shard; nil for a profile that only drains its journal.
-func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supervisor, error) {
+// newProfile makes a profile and its shards. Port is that of the first shard; nil for a
+// profile that only drains its journal.
+func (s *Server) newProfile(cfg *config.Profile, port *transport.Port) (*Profile, error) {
 	restrictions, err := s.host.Global.Of(cfg.Name)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
@@ -149,42 +148,41 @@ func (s *Server) newSupervisor(cfg *config.Profile, port *transport.Port) (*supe
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
-	s.joinPort(cfg.Name, port)
-	var first *supervisor
-	for i := range cfg.Boards.Shards {
-		sup := s.newShard(cfg, wamble.Shard{Index: i, Of: cfg.Boards.Shards}, port, db, restrictions, first)
-		if first == nil {
-			first = sup
-		} else {
-			first.siblings = append(first.siblings, sup)
-		}
+	s.router.JoinPort(cfg.Name, port)
+	p := &Profile{
+		server: s, name: cfg.Name, log: s.log.With("profile", cfg.Name), store: db, restrictions: restrictions,
+		peers: s.rebalancer.peers, shards: make([]*Shard, cfg.Boards.Shards),
 	}
-	return first, nil
+	p.events.Shards = len(p.shards)
+	if s.o.Config.Server.JournalKeep == 0 {
+		p.events.Expect(time.Now())
+	}
+	p.openShards.totals.OnGrowth = p.onGrowth
+	for i := range p.shards {
+		p.shards[i] = s.newShard(p, i, cfg, port)
+	}
+	return p, nil
 }
 
 // usesSeparateStore reports whether a profile runs on another database than db. Name may be
 // that of a shard.
 func (s *Server) usesSeparateStore(name string, db *SharedStore) bool {
 	of, _ := store.SplitName(name)
-	sup := s.supervisor(of)
-	return sup != nil && sup.store.Registry != db.Registry
+	p := s.profile(of)
+	return p != nil && p.store.Registry != db.Registry
 }
 
-// newShard makes the supervisor of one shard. First is the supervisor of the first
-// shard; nil if this is the first.
-func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transport.Port, db *SharedStore, restrictions *host.Restrictions, first *supervisor) *supervisor {
-	log := s.log.With("profile", cfg.Name)
-	if shard.Of > 1 {
-		log = log.With("shard", shard.Index)
-	}
-	sup := &supervisor{
-		name: cfg.Name, shard: shard, log: log, store: db, dumps: &s.dumps,
-		draining: &s.running.draining, restrictions: restrictions, onStartFailure: s.checkAllFailed, peers: s.rebalancer.peers, forward: s.forward,
+// newShard makes a shard of a profile.
+func (s *Server) newShard(p *Profile, index int, cfg *config.Profile, port *transport.Port) *Shard {
+	sh := &Shard{profile: p, index: index, log: p.log}
+	if len(p.shards) > 1 {
+		sh.log = sh.log.With("shard", index)
 	}
 	// The options of the shard's loop.
-	name := store.ShardName(cfg.Name, shard.Index)
+	db, name := p.store, store.ShardName(cfg.Name, index)
 	o := loop.Options{
-		Name: name, Config: cfg, Shard: shard, Log: sup.log, Runner: s.runner, Store: db, StoreName: db.Name, InProcess: db.File != "", Port: port,
+		Name: name, Config: cfg, Shard: wamble.Shard{Index: index, Of: len(p.shards)}, Log: sh.log, Runner: s.runner,
+		Store: db, StoreName: db.Name, InProcess: db.File != "", Port: port,
 		Retain: journal.RetainOptions{
 			Dir: filepath.Join(s.dir, "kept"), Age: s.o.Config.Server.JournalKeep,
 			Bytes: int64(s.o.Config.Server.JournalKeepSize) << 20, Needed: int64(s.o.Config.Server.RestartKeepSize) << 20,
@@ -192,49 +190,44 @@ func (s *Server) newShard(cfg *config.Profile, shard wamble.Shard, port *transpo
 		RestartDir: s.restartDir(), Tracing: &s.traces.Tracing,
 		Record: tape.Series{Name: s.recordingFile(name), Successor: s.o.Handoff.Inheritance != nil},
 		Clock:  s.o.Clock, Skew: s.o.Skew,
-		TruePorts: s.withTruePorts, Restrictions: restrictions.Inputs, Reservations: s.stores.reservations,
+		TruePorts: s.withTruePorts, Restrictions: p.restrictions.Inputs, Reservations: s.stores.reservations,
 		Registry: db.Registry, SeparateStore: func(name string) bool { return s.usesSeparateStore(name, db) },
 	}
 	if port != nil {
-		o.Port = port.Shards()[shard.Index]
+		o.Port = port.Shards()[index]
 	}
-	// What the loop reports to the profile, whose supervisor is that of the first shard.
-	head := cmp.Or(first, sup)
-	head.events.Shards = shard.Of
-	if o.Retain.Age == 0 {
-		head.events.Expect(time.Now())
-	}
-	head.openShards.totals.OnGrowth = head.onGrowth
-	o.OnFinished = head.gamesChanged.send
-	o.OnEvents = func(after, through uint64, list []journal.Event) { head.addEvents(shard.Index, after, through, list) }
-	o.Observed, o.Remember = sup.eventObserver(head), s.isPartitioned()
-	if shard.Of > 1 {
-		o.ShowViews = func(in *profile.BoardViews) { head.showViews(shard.Index, in) }
-		o.Totals = &head.openShards.totals
-		o.Others = func() []*loop.Runtime { return head.otherRuntimes(shard.Index) }
+	// What the loop reports to the profile.
+	o.OnFinished = p.gamesChanged.send
+	o.OnEvents = func(after, through uint64, list []journal.Event) { p.addEvents(index, after, through, list) }
+	o.Observed, o.Remember = sh.eventObserver(), s.isPartitioned()
+	if len(p.shards) > 1 {
+		o.ShowViews = func(in *profile.BoardViews) { p.showViews(index, in) }
+		o.Totals = &p.openShards.totals
+		o.Others = func() []*loop.Runtime { return p.otherRuntimes(index) }
 		if s.router != nil {
 			o.AskRemote = func(ctx context.Context, shards []int, in profile.BoardRequest) (*profile.BoardReply, error) {
-				return s.router.askRemoteShards(ctx, cfg.Name, shards, in)
+				return s.router.AskRemoteShards(ctx, cfg.Name, shards, in)
 			}
 		}
 	}
 	// The journal, if this node holds the shard's partition.
-	if p := s.partitionOf(shard.Index); p != nil {
-		sup.partition.Store(p)
-		j := p.journal()
-		o.Runner, o.Owner, o.Shared, o.HoldsLease, o.ClockOffset, o.Heal = j.Runner, j.Owner, j.Shared, j.HoldsLease, j.ClockOffset, j.Heal
+	if part := s.partitionOf(index); part != nil {
+		sh.partition.Store(part)
+		j := part.journal()
+		o.Runner, o.Owner, o.Shared = j.Runner, j.Owner, j.Shared
+		o.HoldsLease, o.ClockOffset, o.Heal = j.HoldsLease, j.ClockOffset, j.Heal
 	}
-	sup.Runtime = loop.New(o)
-	db.Registry.Join(sup.Runtime)
-	return sup
+	sh.runtime = loop.New(o)
+	db.Registry.Join(sh.runtime)
+	return sh
 }
 
 // releaseStore releases the store of a profile that has ended.
-func (s *Server) releaseStore(sup *supervisor) error {
-	for _, l := range sup.shards() {
-		sup.store.Registry.Leave(l.Runtime)
+func (s *Server) releaseStore(p *Profile) error {
+	for _, sh := range p.shards {
+		p.store.Registry.Leave(sh.runtime)
 	}
-	return s.stores.release(sup.store, sup.name)
+	return s.stores.release(p.store, p.name)
 }
 
 // recordingFile returns the file of a profile's recording: the file of Options.Record if one
@@ -249,25 +242,25 @@ func (s *Server) recordingFile(profile string) string {
 // closeProfiles closes the ports of all profiles and releases their stores.
 func (s *Server) closeProfiles() error {
 	var errs []error
-	for _, sup := range s.supervisors() {
-		for _, l := range sup.shards() {
-			l.remotePort.end()
-			errs = append(errs, l.Port().Close())
+	for _, p := range s.profiles() {
+		for _, sh := range p.shards {
+			sh.remotePort.End()
+			errs = append(errs, sh.runtime.Port().Close())
 		}
-		errs = append(errs, s.releaseStore(sup))
+		errs = append(errs, s.releaseStore(p))
 	}
 	s.running.mu.Lock()
-	s.running.supervisors = nil
+	s.running.profiles = nil
 	s.running.mu.Unlock()
 	return errors.Join(errs...)
 }
 
 // serveWeb serves HTTP and WebSocket on a port until the port is shut down.
-func (s *Server) serveWeb(sup *supervisor, port *transport.Port) {
-	port.Measure(s.web.Socket(sup.name))
+func (s *Server) serveWeb(p *Profile, port *transport.Port) {
+	port.Measure(s.web.Socket(p.name))
 	s.runBackground("HTTP", func() {
-		if err := port.Serve(s.web.Measure(sup.name, sup.withHSTS(s.site(sup))), sup.reportPanic); err != nil {
-			sup.log.Error("HTTP has ended", "err", err)
+		if err := port.Serve(s.web.Measure(p.name, p.withHSTS(s.site(p))), p.reportPanic); err != nil {
+			p.log.Error("HTTP has ended", "err", err)
 		}
 	})
 }
@@ -309,17 +302,17 @@ func (s *Server) shutDown(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), max(patience, time.Second))
 	defer cancel()
 	var stopping sync.WaitGroup
-	for _, sup := range s.supervisors() {
+	for _, p := range s.profiles() {
 		stopping.Go(func() {
 			guard.Run("the end of a profile", func() {
-				sup.stop()
-				for _, l := range sup.shards() {
-					if l.isRemote() {
-						l.remotePort.begin(l) // forwards packets until the port closes
+				p.stop()
+				for _, sh := range p.shards {
+					if sh.isRemote() {
+						sh.forwardPackets() // forwards packets until the port closes
 					}
 				}
-				sup.Shut(ctx, patience > 0)
-			}, sup.reportPanic)
+				p.eachShard("the end of a profile", func(sh *Shard) { sh.runtime.Shut(ctx, patience > 0) })
+			}, p.reportPanic)
 		})
 	}
 	stopping.Wait()
@@ -330,19 +323,19 @@ func (s *Server) shutDown(patience time.Duration) {
 // cluster also ends if its number of shards differs from the cluster's: other nodes can
 // serve the partitions that it has claimed.
 func (s *Server) checkAllFailed() {
-	for _, sup := range s.shards() {
-		if _, err := sup.failures(); s.isPartitioned() && errors.Is(err, loop.ErrShards) {
+	for _, sh := range s.shards() {
+		if _, err := sh.failures(); s.isPartitioned() && errors.Is(err, loop.ErrShards) {
 			s.running.once.Do(func() { close(s.running.allFailed) })
 			return
 		}
 	}
-	for _, sup := range s.shards() {
+	for _, sh := range s.shards() {
 		select {
-		case <-sup.Up():
+		case <-sh.runtime.Up():
 			return
 		default:
 		}
-		if n, _ := sup.failures(); n == 0 {
+		if n, _ := sh.failures(); n == 0 {
 			return
 		}
 	}
@@ -352,9 +345,9 @@ func (s *Server) checkAllFailed() {
 // whyAllFailed joins the last errors of all shards.
 func (s *Server) whyAllFailed() error {
 	var errs []error
-	for _, sup := range s.shards() {
-		if _, err := sup.failures(); err != nil {
-			errs = append(errs, fmt.Errorf("profile %s: %w", sup.name, err))
+	for _, sh := range s.shards() {
+		if _, err := sh.failures(); err != nil {
+			errs = append(errs, fmt.Errorf("profile %s: %w", sh.profile.name, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -374,13 +367,15 @@ type Listening struct {
 // Profiles returns the profiles that run, in the order of the configuration.
 func (s *Server) Profiles() []Listening {
 	var list []Listening
-	for _, sup := range s.supervisors() {
-		p := sup.Port()
-		n := Listening{Profile: sup.name, HTTP: p.TCPAddr(), Secure: p.Secured(), Store: sup.store.Name, Local: len(sup.localShards()) > 0}
-		if _, on := sup.Config().Network.UDPPort(); on {
-			n.UDP = p.Addr()
+	for _, p := range s.profiles() {
+		port := p.Port()
+		n := Listening{
+			Profile: p.name, HTTP: port.TCPAddr(), Secure: port.Secured(), Store: p.store.Name, Local: len(p.localShards()) > 0,
 		}
-		if domains := sup.Config().Network.Domains(); len(domains) > 0 {
+		if _, on := p.Config().Network.UDPPort(); on {
+			n.UDP = port.Addr()
+		}
+		if domains := p.Config().Network.Domains(); len(domains) > 0 {
 			n.Domain = domains[0]
 		}
 		list = append(list, n)
@@ -399,15 +394,15 @@ func (s *Server) JSONLog() *slog.Logger {
 // WaitReady waits until every shard on this node has served players for the first time.
 // In a cluster it first waits until every partition has a holder. Error: that of ctx.
 func (s *Server) WaitReady(ctx context.Context) error {
-	for s.isPartitioned() && !s.partitionOwners.allOwned() && ctx.Err() == nil {
+	for s.isPartitioned() && !s.partitionOwners.AllOwned() && ctx.Err() == nil {
 		sleep(ctx, servingPause)
 	}
-	for _, sup := range s.shards() {
-		if sup.isRemote() {
+	for _, sh := range s.shards() {
+		if sh.isRemote() {
 			continue
 		}
 		select {
-		case <-sup.Up():
+		case <-sh.runtime.Up():
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -444,19 +439,19 @@ func (s *Server) WaitServing(ctx context.Context) error {
 func (s *Server) serves() bool {
 	any := false
 	if s.isPartitioned() {
-		if any = s.partitionOwners.allOwned(); !any {
+		if any = s.partitionOwners.AllOwned(); !any {
 			return false
 		}
 	}
-	for _, sup := range s.shards() {
-		if sup.isRemote() {
+	for _, sh := range s.shards() {
+		if sh.isRemote() {
 			continue
 		}
 		select {
-		case <-sup.Up():
+		case <-sh.runtime.Up():
 			any = true
 		default:
-			if !sup.Stuck() {
+			if !sh.runtime.Stuck() {
 				return false
 			}
 		}
@@ -494,8 +489,8 @@ func (s *Server) Alive(ctx context.Context, within time.Duration) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	for _, sup := range s.shards() {
-		if !sup.Alive(ctx) {
+	for _, sh := range s.shards() {
+		if !sh.runtime.Alive(ctx) {
 			return false
 		}
 	}

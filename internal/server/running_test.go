@@ -108,11 +108,11 @@ func TestCrash(t *testing.T) {
 	for i := range 2 {
 		red.more(t, 50)
 		s.crash("a test panics in the loop")
-		until(t, "the profile has failed", func() bool { n, _ := s.supervisors()[0].failures(); return n == i+1 })
+		until(t, "the profile has failed", func() bool { n, _ := s.profiles()[0].shards[0].failures(); return n == i+1 })
 		green.more(t, 50)
 		red.more(t, 50)
 	}
-	if n, _ := s.supervisors()[1].failures(); n != 0 {
+	if n, _ := s.profiles()[1].shards[0].failures(); n != 0 {
 		t.Errorf("another profile failed %d times", n)
 	}
 	red.finish()
@@ -154,7 +154,7 @@ func TestAllFailed(t *testing.T) {
 	s.err = nil
 
 	s = serve(t, Options{}, conf("(def advertise 1)(defprofile well ())(defprofile ill ("+postgresConf(db)+"))"))
-	until(t, "one profile has failed twice", func() bool { n, _ := s.supervisors()[1].failures(); return n >= 2 })
+	until(t, "one profile has failed twice", func() bool { n, _ := s.profiles()[1].shards[0].failures(); return n >= 2 })
 	gather(t, s.address(), 1).players[0].move(t.Context())
 	until(t, "/readyz says which", func() bool { // between two tries
 		return strings.HasPrefix(s.readyz(), "503 ill: failed, to be started again: ")

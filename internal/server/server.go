@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"wamble/internal/backup"
+	"wamble/internal/cluster"
 	"wamble/internal/config"
+	"wamble/internal/guard"
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/observe"
-	"wamble/internal/transport"
 	"wamble/runner"
 	"wamble/runner/memstore"
 	"wamble/runner/pebblestore"
@@ -76,32 +77,29 @@ type Server struct {
 	started         time.Time
 	runner          *runner.Runner // of part; an empty one in memory if partitions are distributed
 	sharedJournal   sharedJournal
-	partition       *partition // the whole journal; nil if partitions are distributed (see placed)
+	partition       *partition // the whole journal; nil if partitions are distributed (see partitions.go)
 	rebalancer      rebalancer
-	partitionOwners partitionOwners
-	receivedNotes   noteQueue
-	// meshAddress is where other nodes reach this one; nil if they do not. Stray forwards
-	// packets for shards on other nodes; nil drops them.
-	meshAddress atomic.Pointer[string]
-	forward     func(profile string, part int, in transport.Arrivals)
-	router      *router      // nil without cluster-address
-	bridge      func() error // prepares the journal to be opened quickly after a handoff; may be nil
-	stores      stores
-	running     running
-	serving     context.Context // ends when the server is to stop; then no handoff begins
-	stopServing context.CancelFunc
-	successor   *handoff.Successor
-	opened      time.Time // end of Open
-	host        *host.Host
-	control     *host.Control
-	authority   *authority
-	background  sync.WaitGroup // goroutines that serve HTTP and the control socket
-	dumps       dumps
-	web         *observe.Web // metrics of HTTP
-	history     *observe.History
-	traces      *observe.Traces
-	pidFile     bool           // the pid file is locked
-	closers     []func() error // in the order of opening
+	partitionOwners cluster.Owners
+	receivedNotes   cluster.Notes
+	meshAddress     atomic.Pointer[string] // where other nodes reach this one; nil if they do not
+	router          *cluster.Router        // nil without cluster-address
+	bridge          func() error           // prepares the journal to be opened quickly after a handoff; may be nil
+	stores          stores
+	running         running
+	serving         context.Context // ends when the server is to stop; then no handoff begins
+	stopServing     context.CancelFunc
+	successor       *handoff.Successor
+	opened          time.Time // end of Open
+	host            *host.Host
+	control         *host.Control
+	authority       *authority
+	background      sync.WaitGroup // goroutines that serve HTTP and the control socket
+	dumps           dumps
+	web             *observe.Web // metrics of HTTP
+	history         *observe.History
+	traces          *observe.Traces
+	pidFile         bool           // the pid file is locked
+	closers         []func() error // in the order of opening
 }
 
 // Open creates the data directory, opens the journal and binds all sockets. The journal's
@@ -270,9 +268,9 @@ func (s *Server) Run(ctx context.Context) error {
 	defer end()
 	// Start the profiles, what runs beside them, and the placement or the janitor.
 	s.control.SetUnlinkOnClose(true)
-	for _, sup := range s.supervisors() {
-		s.serveWeb(sup, sup.Port())
-		sup.start()
+	for _, p := range s.profiles() {
+		s.serveWeb(p, p.Port())
+		p.start()
 	}
 	s.runBackground("the end of a handoff", func() {
 		s.successor.Finish(ctx, s.runtimes(), s.o.Handoff.Version, s.opened, s.log, answerHandoff)
@@ -290,7 +288,7 @@ func (s *Server) Run(ctx context.Context) error {
 	stopJanitor := func() {}
 	if s.isPartitioned() {
 		if j := s.router; j != nil {
-			s.runBackground("the mesh", func() { j.run(ctx) })
+			s.runBackground("the mesh", func() { j.Run(ctx) })
 		}
 		s.startRebalancer()
 	} else {
@@ -315,6 +313,11 @@ func (s *Server) Run(ctx context.Context) error {
 	err = errors.Join(err, s.Close())
 	s.background.Wait()
 	return err
+}
+
+// runBackground runs f on a goroutine that Run waits for before it returns.
+func (s *Server) runBackground(where string, f func()) {
+	s.background.Go(func() { guard.Run(where, f, s.reportPanic) })
 }
 
 // warn logs an error that players do not notice, unless it is nil.

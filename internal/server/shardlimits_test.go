@@ -68,7 +68,7 @@ func TestShardsLimits(t *testing.T) {
 		list, _ := joined(t, h, client.Dialer{}, 20) // others leave for them
 		players := 0
 		for _, l := range h.shards() {
-			players += l.Count().Players
+			players += l.runtime.Count().Players
 		}
 		if n := shardsOf(list); players > 14 || n[0] == len(list) {
 			t.Errorf("%d players are present, want at most 14; they joined the shards %v", players, n)

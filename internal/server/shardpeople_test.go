@@ -71,7 +71,7 @@ func TestShardsPeople(t *testing.T) {
 	if got := h.command("erase", host.Arguments{Whom: hex.EncodeToString(key[:])}); got["default"] != 1 {
 		t.Errorf("erased: %v, want one identity", got)
 	}
-	db := h.supervisors()[0].store
+	db := h.profiles()[0].store
 	until(t, "the player is deleted", func() bool {
 		_, err := db.Player(ctx, key)
 		return errors.Is(err, store.ErrNotFound)

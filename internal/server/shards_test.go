@@ -354,9 +354,9 @@ func TestOpenShards(t *testing.T) {
 // no shard has boards.
 func TestMaskOf(t *testing.T) {
 	t.Parallel()
-	var shards []*supervisor
+	var shards []*Shard
 	for k := range 3 {
-		shards = append(shards, &supervisor{shard: wamble.Shard{Index: k, Of: 4}})
+		shards = append(shards, &Shard{index: k})
 	}
 	for has, want := range map[uint64]uint64{0b000: 0b001, 0b001: 0b001, 0b100: 0b100, 0b110: 0b110, 0b111: 0b111, 0b1000: 0b001} {
 		if got := maskOf(shards, func(k int) bool { return has&(1<<k) != 0 }); got != want {

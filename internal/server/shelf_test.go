@@ -34,12 +34,12 @@ func (s *Server) letGo(ctx context.Context) {
 	if s.WaitReady(ctx) != nil {
 		return
 	}
-	sup := s.supervisors()[0]
+	sup := s.profiles()[0]
 	say := func(p *profile.Profile) { fmt.Fprintln(os.Stderr, shelfHeld+fmt.Sprint(p.Adopting())) }
-	sup.Do(ctx, say)
+	sup.shards[0].runtime.Do(ctx, say)
 	select {
 	case <-wishes:
-		sup.Do(ctx, func(p *profile.Profile) {
+		sup.shards[0].runtime.Do(ctx, func(p *profile.Profile) {
 			say(p)
 			profile.Shelf.Part = 128
 		})

@@ -5,11 +5,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"wamble"
-	"wamble/internal/guard"
+	"wamble/internal/cluster"
 	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/runner"
@@ -29,7 +28,7 @@ func (s *Server) Status(ctx context.Context) host.Status {
 	status.Reload = s.running.reloaded
 	s.running.mu.RUnlock()
 	if s.isPartitioned() {
-		status.Parts = s.partitionOwners.status()
+		status.Parts = s.partStatus()
 		for _, part := range s.runners() {
 			stats := part.Stats()
 			status.Journal.DeadLetters += stats.DeadLetters
@@ -39,11 +38,11 @@ func (s *Server) Status(ctx context.Context) host.Status {
 		}
 	}
 	for _, d := range s.removedProfiles() {
-		q := d.Queue(&r)
-		status.Departing = append(status.Departing, host.Departing{Name: d.name, Store: d.store.Name, Depth: q.Depth, Age: wamble.InSeconds(q.OldestAge)})
+		q := d.profile.shards[0].runtime.Queue(&r)
+		status.Departing = append(status.Departing, host.Departing{Name: d.profile.name, Store: d.profile.store.Name, Depth: q.Depth, Age: wamble.InSeconds(q.OldestAge)})
 	}
-	for _, sup := range s.supervisors() {
-		status.Profiles = append(status.Profiles, sup.status(ctx))
+	for _, p := range s.profiles() {
+		status.Profiles = append(status.Profiles, p.status(ctx))
 	}
 	return status
 }
@@ -56,47 +55,47 @@ func (s *Server) durability() string {
 	return s.o.Config.Server.Durability
 }
 
-func (s *supervisor) status(ctx context.Context) host.ProfileStatus {
-	look, port := s.Runtime.Figures(ctx), s.Port()
-	shards := s.shardStatus(ctx, &look)
-	look.Up, look.Why = s.Stage()
-	p := host.ProfileStatus{
-		Name: s.name, Ready: look.Up, Stage: look.Why,
-		UDP: udpText(s, port), HTTP: port.TCPAddr().String(), Secure: port.Secured(), Store: s.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
+func (p *Profile) status(ctx context.Context) host.ProfileStatus {
+	look, port := p.shards[0].runtime.Figures(ctx), p.Port()
+	shards := p.shardStatus(ctx, &look)
+	look.Up, look.Why = p.Stage()
+	status := host.ProfileStatus{
+		Name: p.name, Ready: look.Up, Stage: look.Why,
+		UDP: udpText(p, port), HTTP: port.TCPAddr().String(), Secure: port.Secured(), Store: p.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
 		Boards:   map[string]int{},
 		Sessions: look.Gauges.Players, Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves,
 		Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
 	}
-	p.Shards = shards
-	for _, l := range s.shards() {
-		n, _ := l.failures()
-		p.Failures += n
+	status.Shards = shards
+	for _, sh := range p.shards {
+		n, _ := sh.failures()
+		status.Failures += n
 	}
-	p.Brownout, p.Bans = host.BrownoutWords(s.restrictions.Brownout()), len(s.restrictions.Bans())
+	status.Brownout, status.Bans = host.BrownoutWords(p.restrictions.Brownout()), len(p.restrictions.Bans())
 	for i, n := range look.Boards {
-		p.Boards[wamble.BoardStatus(i).String()] = n
+		status.Boards[wamble.BoardStatus(i).String()] = n
 	}
-	return p
+	return status
 }
 
 // shardStatus returns the state of each shard; nil if there is one. It adds the figures of
 // all but the first to sum.
-func (s *supervisor) shardStatus(ctx context.Context, sum *loop.Figures) (list []host.ShardStatus) {
-	if len(s.siblings) == 0 {
+func (p *Profile) shardStatus(ctx context.Context, sum *loop.Figures) (list []host.ShardStatus) {
+	if len(p.shards) == 1 {
 		return nil
 	}
-	for i, l := range s.shards() {
+	for i, sh := range p.shards {
 		look := *sum
-		if l.isRemote() {
-			_, why := l.Runtime.Stage()
+		if sh.isRemote() {
+			_, why := sh.runtime.Stage()
 			list = append(list, host.ShardStatus{Stage: why, Away: true})
 			continue
 		}
 		if i > 0 {
-			look = l.Runtime.Figures(ctx)
+			look = sh.runtime.Figures(ctx)
 		}
 		list = append(list, host.ShardStatus{
-			Ready: look.Up, Stage: look.Why, Open: s.Port().IsOpen(i), Boards: look.Gauges.Boards, Sessions: look.Gauges.Players,
+			Ready: look.Up, Stage: look.Why, Open: p.Port().IsOpen(i), Boards: look.Gauges.Boards, Sessions: look.Gauges.Players,
 			Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves, Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
 		})
 		if i > 0 {
@@ -128,34 +127,25 @@ func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
 	if !s.isPartitioned() {
 		return c
 	}
-	var mu sync.Mutex
-	var all sync.WaitGroup
 	ctx, cancel := context.WithTimeout(ctx, clusterStatusTimeout)
 	defer cancel()
-	for name, address := range s.partitionOwners.liveNodes() {
-		if name == self.Name {
-			continue
+	addresses, questions := s.partitionOwners.LiveNodes(), map[string]any{}
+	for name := range addresses {
+		if name != self.Name {
+			questions[name] = nil
 		}
-		all.Go(func() {
-			guard.Run("a question to another machine", func() {
-				n := s.lastKnownNode(name, address)
-				var said host.NodeStatus
-				if err := s.router.ask(ctx, name, "node", nil, &said); err != nil {
-					n.Error = err.Error()
-				} else {
-					said.Name, said.Address = n.Name, n.Address
-					n = said
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				c.Nodes = append(c.Nodes, n)
-			}, s.reportPanic)
-		})
 	}
-	all.Wait()
+	cluster.AskEach(ctx, s.router, "node", questions, func(name string, n host.NodeStatus, err error) {
+		if err != nil {
+			n = s.lastKnownNode(name, addresses[name])
+			n.Error = err.Error()
+		}
+		n.Name, n.Address = name, addresses[name]
+		c.Nodes = append(c.Nodes, n)
+	})
 	slices.SortFunc(c.Nodes, func(a, b host.NodeStatus) int { return strings.Compare(a.Name, b.Name) })
 	for part := range s.partitionCount() {
-		node, _, _ := s.partitionOwners.owner(part)
+		node := s.partitionOwners.Owner(part).Node
 		if node == "" && !slices.ContainsFunc(c.Nodes, func(n host.NodeStatus) bool { return slices.Contains(n.Parts, part) }) {
 			c.Free = append(c.Free, part)
 		}
@@ -167,12 +157,12 @@ func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
 func (s *Server) lastKnownNode(name, address string) host.NodeStatus {
 	n := host.NodeStatus{Name: name, Address: address, Parts: []int{}}
 	for part := range s.partitionCount() {
-		if node, _, _ := s.partitionOwners.owner(part); node != name {
+		if s.partitionOwners.Owner(part).Node != name {
 			continue
 		}
 		n.Parts = append(n.Parts, part)
-		for _, sup := range s.supervisors() {
-			n.Players += s.rebalancer.peers.counts(sup.name).count(part).Players
+		for _, p := range s.profiles() {
+			n.Players += s.rebalancer.peers.Counts(p.name).Count(part).Players
 		}
 	}
 	return n

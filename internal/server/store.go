@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/cluster"
 	"wamble/internal/config"
 	"wamble/internal/loop"
+	"wamble/internal/profile"
 	"wamble/internal/registry"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres"
@@ -97,13 +99,16 @@ func (p *partition) owner() store.Owner {
 // stores has the open stores, each with the profiles that use it.
 type stores struct {
 	dir             string
-	guardMigrations bool   // queries wait for migrations
-	peers           *peers // the other nodes; nil if the journal is not distributed
+	guardMigrations bool           // queries wait for migrations
+	peers           *cluster.Peers // the other nodes; nil if the journal is not distributed
 	// failover says that another node may take the profiles over. Transactions of a lost node
 	// then end after idleTransaction.
 	failover bool
-	mu       sync.Mutex // guards list, and inherited of abroad
+	mu       sync.Mutex // guards what follows
 	list     []*SharedStore
+	// inherited has the changes that the process before the handoff received from other nodes,
+	// by database that is not open yet.
+	inherited map[string][]profile.StoreEvent
 }
 
 // acquire returns the store of a profile, and opens it if no other profile uses it.
@@ -139,8 +144,8 @@ func (s *stores) acquire(p *config.Profile) (*SharedStore, error) {
 	if s.peers != nil && shared.peerMember == nil {
 		shared.peerMember = &peerMember{s.peers, shared.database}
 		shared.Registry.JoinPeers(shared.peerMember)
-		shared.Registry.RestoreRemoteEvents(s.peers.inherited[shared.database])
-		delete(s.peers.inherited, shared.database)
+		shared.Registry.RestoreRemoteEvents(s.inherited[shared.database])
+		delete(s.inherited, shared.database)
 	}
 	s.list = append(s.list, shared)
 	return shared, nil

@@ -9,6 +9,7 @@ import (
 
 	"wamble"
 	"wamble/client"
+	"wamble/internal/cluster"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -82,12 +83,12 @@ func TestWallAfterACut(t *testing.T) {
 	road := newBridge(t, *b.meshAddress.Load())
 	over := road.listener.Addr().String()
 	b.meshAddress.Store(&over)
-	until(t, "others would take the bridge", func() bool { return b.partitionOwners.liveNodes()["b"] == over })
+	until(t, "others would take the bridge", func() bool { return b.partitionOwners.LiveNodes()["b"] == over })
 	a := serve(t, Options{}, placedConf(db, "a")).ready()
 	until(t, "a listens", func() bool { return a.meshAddress.Load() != nil })
 	nowhere := "127.0.0.1:1"
 	a.meshAddress.Store(&nowhere)
-	until(t, "b does not reach a", func() bool { return b.partitionOwners.liveNodes()["a"] == nowhere })
+	until(t, "b does not reach a", func() bool { return b.partitionOwners.LiveNodes()["a"] == nowhere })
 	sharing(t, a, b.dir)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
@@ -98,11 +99,11 @@ func TestWallAfterACut(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "b knows that somebody watches on a", func() bool {
-		return b.router.mesh.Load().Wanted(b.first().name) && b.rebalancer.peers.counts(b.first().name).watched()
+		return b.router.Mesh().Wanted(b.first().name) && watched(b.rebalancer.peers.Counts(b.first().name))
 	})
 	road.set(true)
 	until(t, "the connection is gone", func() bool {
-		return a.router.mesh.Load().Stats().Open == 0 && b.router.mesh.Load().Stats().Open == 0
+		return a.router.Mesh().Stats().Open == 0 && b.router.Mesh().Stats().Open == 0
 	})
 	after := play(t, ctx, player)
 	road.set(false)
@@ -118,7 +119,7 @@ func TestWallAfterACut(t *testing.T) {
 }
 
 // watched reports whether one of the remote shards is watched.
-func (r remoteShards) watched() bool {
+func watched(r cluster.RemoteShards) bool {
 	for _, c := range r {
 		if c.Watched {
 			return true

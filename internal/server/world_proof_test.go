@@ -69,7 +69,7 @@ func (w *world) upTo(seconds float64) time.Duration {
 
 // stats returns the values of the metrics.
 func (w *world) stats() (s profile.Stats) {
-	w.first().Do(w.t.Context(), func(p *profile.Profile) { s = p.Stats() })
+	w.first().shards[0].runtime.Do(w.t.Context(), func(p *profile.Profile) { s = p.Stats() })
 	return s
 }
 

@@ -1,4 +1,4 @@
-package server
+package cluster
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"wamble/internal/profile"
 )
 
-// peerMessage is a message from one node to all others: changes in a database, or a host's
+// Message is what one node tells all others: changes in a database, or a host's
 // command to a profile.
-type peerMessage struct {
+type Message struct {
 	Database string `json:",omitempty"`
 	Profile  string `json:",omitempty"`
 	Input    string // encoded by profile.AppendInput, in base64
@@ -23,22 +23,22 @@ type peerMessage struct {
 // messageBatch is a batch of messages, which becomes one note in the database.
 type messageBatch struct {
 	Name    string // the note's
-	Letters []peerMessage
+	Letters []Message
 }
 
 // outbox is the queue of messages that are written to the database.
 type outbox struct {
 	wake     chan struct{} // capacity 1: a message was queued
-	flushNow chan struct{} // capacity 1: the next envelope is not delayed
+	flushNow chan struct{} // capacity 1: the next batch is not delayed
 
 	mu         sync.Mutex // guards what follows
-	pending    []peerMessage
+	pending    []Message
 	sending    messageBatch  // being written, or written and not confirmed; without messages if none is
-	number     int           // of the last envelope
-	paused     bool          // no new envelope is made: the next process sends what waits
+	number     int           // of the last batch
+	paused     bool          // no new batch is made: the next process sends what waits
 	added      uint64        // number of messages queued so far
 	flushed    uint64        // number of messages written so far
-	progressed chan struct{} // closed when posted grows
+	progressed chan struct{} // closed when flushed grows
 }
 
 func newOutbox() outbox {
@@ -46,27 +46,32 @@ func newOutbox() outbox {
 }
 
 const (
-	peerMessagePrefix  = "news/"
-	peerMessageEvery   = 100 * time.Millisecond // interval between two envelopes
-	peerMessageMaxAge  = time.Minute            // after which notes with messages are deleted
+	MessagePrefix      = "news/"                // begins the names of notes with messages
+	MessageMaxAge      = time.Minute            // after which notes with messages are deleted
+	messageEvery       = 100 * time.Millisecond // interval between two batches
 	maxPendingMessages = 4096                   // in the queue; urgent ones are queued beyond that
 
-	// flushTimeout bounds the flush of a command, of a stop, and of a handoff while players
-	// are still served. LastTime bounds the flush of a handoff while they wait.
-	flushTimeout        = 2 * time.Second
-	handoffFlushTimeout = 100 * time.Millisecond
+	// FlushTimeout bounds the flush of a command, of a stop, and of a handoff while players
+	// are still served. HandoffFlushTimeout bounds the flush of a handoff while they wait.
+	FlushTimeout        = 2 * time.Second
+	HandoffFlushTimeout = 100 * time.Millisecond
 )
 
-// broadcastInput queues a host's command to a profile for the other nodes.
-func (p *peers) broadcastInput(profile string, in profile.Input) {
-	p.enqueue(peerMessage{Profile: profile}, in)
+// Broadcast queues a host's command to a profile for the other nodes.
+func (p *Peers) Broadcast(profile string, in profile.Input) {
+	p.enqueue(Message{Profile: profile}, in)
+}
+
+// Publish queues changes in a database for the other nodes.
+func (p *Peers) Publish(database string, events *profile.StoreEvents) {
+	p.enqueue(Message{Database: database}, events)
 }
 
 // enqueue queues a message with an input. It is dropped if it is not urgent and the queue is full.
-func (p *peers) enqueue(l peerMessage, in profile.Input) {
+func (p *Peers) enqueue(l Message, in profile.Input) {
 	b, err := profile.AppendInput(nil, in)
 	if err != nil {
-		p.s.warn(err)
+		p.o.Warn(err)
 		return
 	}
 	l.Input = base64.StdEncoding.EncodeToString(b)
@@ -79,7 +84,7 @@ func (p *peers) enqueue(l peerMessage, in profile.Input) {
 	wake(p.outbox.wake)
 }
 
-// isUrgent reports whether an input is urgent: a command, or news of a pressing change.
+// isUrgent reports whether an input is urgent: a command, or urgent events.
 func isUrgent(in profile.Input) bool {
 	events, ok := in.(*profile.StoreEvents)
 	return !ok || slices.ContainsFunc(events.Changes, func(c profile.StoreEvent) bool { return c.What.Urgent() })
@@ -93,9 +98,17 @@ func wake(c chan<- struct{}) {
 	}
 }
 
-// sendLoop writes envelopes to the database until ctx ends. After an error an envelope is
+// sleep waits for d or the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// SendLoop writes batches to the database until ctx ends. After an error a batch is
 // written again under the same name, because the first attempt may have succeeded.
-func (p *peers) sendLoop(ctx context.Context) {
+func (p *Peers) SendLoop(ctx context.Context) {
 	for {
 		select {
 		case <-p.outbox.wake:
@@ -107,42 +120,42 @@ func (p *peers) sendLoop(ctx context.Context) {
 			continue
 		}
 		b, err := json.Marshal(e.Letters)
-		p.s.warn(err)
+		p.o.Warn(err)
 		for {
-			err := p.s.sharedJournal.log.Note(ctx, p.s.sharedJournal.name, e.Name, string(b))
+			err := p.o.Log.Note(ctx, p.o.Journal, e.Name, string(b))
 			if err == nil {
 				break
 			}
 			if ctx.Err() != nil {
 				return
 			}
-			p.s.log.Warn("other machines are told later", "err", err)
-			sleep(ctx, peerMessageEvery)
+			p.o.Logger.Warn("other machines are told later", "err", err)
+			sleep(ctx, messageEvery)
 		}
 		p.batchSent()
 		select {
-		case <-time.After(peerMessageEvery):
+		case <-time.After(messageEvery):
 		case <-p.outbox.flushNow:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// nextBatch returns the envelope to write next: the unconfirmed one, or a new one with all messages
-// that wait. Names of envelopes are unique across handoffs.
-func (p *peers) nextBatch() messageBatch {
+// nextBatch returns the batch to write next: the unconfirmed one, or a new one with all messages
+// that wait. Names of batches are unique across handoffs.
+func (p *Peers) nextBatch() messageBatch {
 	p.outbox.mu.Lock()
 	defer p.outbox.mu.Unlock()
 	if len(p.outbox.sending.Letters) == 0 && len(p.outbox.pending) > 0 && !p.outbox.paused {
 		p.outbox.number++
-		p.outbox.sending = messageBatch{fmt.Sprintf("%s%s/%x-%d", peerMessagePrefix, p.s.sharedJournal.log.Self(), p.s.started.UnixNano(), p.outbox.number), p.outbox.pending}
+		p.outbox.sending = messageBatch{fmt.Sprintf("%s%s/%x-%d", MessagePrefix, p.o.Log.Self(), p.o.Started.UnixNano(), p.outbox.number), p.outbox.pending}
 		p.outbox.pending = nil
 	}
 	return p.outbox.sending
 }
 
-// batchSent confirms that the envelope was written.
-func (p *peers) batchSent() {
+// batchSent confirms that the batch was written.
+func (p *Peers) batchSent() {
 	p.outbox.mu.Lock()
 	defer p.outbox.mu.Unlock()
 	p.outbox.flushed += uint64(len(p.outbox.sending.Letters))
@@ -154,8 +167,8 @@ func (p *peers) batchSent() {
 	}
 }
 
-// flush waits until all messages queued so far are in the database. Error: that of ctx.
-func (p *peers) flush(ctx context.Context) error {
+// Flush waits until all messages queued so far are in the database. Error: that of ctx.
+func (p *Peers) Flush(ctx context.Context) error {
 	p.outbox.mu.Lock()
 	upTo := p.outbox.added
 	p.outbox.mu.Unlock()
@@ -175,21 +188,21 @@ func (p *peers) flush(ctx context.Context) error {
 	}
 }
 
-// flushWithin is flush with a time limit. Letters that are not written by then are written
-// later. It does nothing if a is nil.
-func (p *peers) flushWithin(ctx context.Context, most time.Duration) {
+// FlushWithin is Flush with a time limit. Messages that are not written by then are written
+// later. It does nothing if p is nil.
+func (p *Peers) FlushWithin(ctx context.Context, most time.Duration) {
 	if p == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	if err := p.flush(ctx); err != nil {
-		p.s.log.Warn("other machines are told later: the journal's database takes too long", "err", err)
+	if err := p.Flush(ctx); err != nil {
+		p.o.Logger.Warn("other machines are told later: the journal's database takes too long", "err", err)
 	}
 }
 
-// setPaused stops or resumes the making of new envelopes.
-func (p *peers) setPaused(on bool) {
+// SetPaused stops or resumes the making of new batches.
+func (p *Peers) SetPaused(on bool) {
 	if p == nil {
 		return
 	}
@@ -203,68 +216,46 @@ func (p *peers) setPaused(on bool) {
 // database, the changes received from other nodes that the database may not have yet.
 type outboxState struct {
 	Sending messageBatch
-	Waiting []peerMessage
+	Waiting []Message
 	Heard   map[string][]profile.StoreEvent `json:",omitempty"`
 }
 
-// maxHandedOver bounds the changes of each database in a outboxState; the newest are kept. They
+// maxHandedOver bounds the changes of each database in an outboxState; the newest are kept. They
 // are written while players wait, in 3 ms per thousand.
 const maxHandedOver = 2048
 
-// handOver returns the encoded outboxState for the next process; nil if it is empty. From now on
-// no new envelope is made. One that is being written is written again by the next process,
-// under the same name.
-func (p *peers) handOver() []byte {
+// HandOver returns the encoded outboxState for the next process; nil if it is empty. Received has
+// the changes that other nodes have made, by database. From now on no new batch is made. One
+// that is being written is written again by the next process, under the same name.
+func (p *Peers) HandOver(received map[string][]profile.StoreEvent) []byte {
 	l := outboxState{Heard: map[string][]profile.StoreEvent{}}
-	for _, db := range p.s.stores.all() {
-		if events := db.Registry.RemoteEvents(); len(events) > 0 {
-			l.Heard[db.database] = events[max(0, len(events)-maxHandedOver):]
+	for database, events := range received {
+		if len(events) > 0 {
+			l.Heard[database] = events[max(0, len(events)-maxHandedOver):]
 		}
 	}
-	p.setPaused(true)
+	p.SetPaused(true)
 	p.outbox.mu.Lock()
 	defer p.outbox.mu.Unlock()
 	if l.Sending, l.Waiting = p.outbox.sending, p.outbox.pending; len(l.Sending.Letters)+len(l.Waiting)+len(l.Heard) == 0 {
 		return nil
 	}
 	b, err := json.Marshal(l)
-	p.s.warn(err)
+	p.o.Warn(err)
 	return b
 }
 
-// inherit restores the outboxState of the process before the handoff. It is called before the
-// databases are open.
-func (p *peers) inherit(b []byte) error {
+// Inherit restores the outboxState of the process before the handoff, and returns the changes that
+// it received, by database.
+func (p *Peers) Inherit(b []byte) (received map[string][]profile.StoreEvent, err error) {
 	var l outboxState
 	if err := json.Unmarshal(b, &l); err != nil {
-		return err
+		return nil, err
 	}
 	p.outbox.mu.Lock()
 	defer p.outbox.mu.Unlock()
 	p.outbox.sending, p.outbox.pending = l.Sending, append(l.Waiting, p.outbox.pending...)
 	p.outbox.added += uint64(len(l.Sending.Letters) + len(l.Waiting))
-	p.inherited = l.Heard
 	wake(p.outbox.wake)
-	return nil
-}
-
-// handOverMessages flushes the messages before an exec. It returns the version of the last envelope
-// that was applied, and the encoded outboxState.
-func (s *Server) handOverMessages() (lastVersion int64, state []byte) {
-	if a := s.rebalancer.peers; a != nil {
-		a.flushWithin(context.Background(), handoffFlushTimeout)
-		state = a.handOver()
-	}
-	return s.receivedNotes.lastApplied(), state
-}
-
-// inheritOutbox restores the outboxState from the handoff's inheritance.
-func (s *Server) inheritOutbox() {
-	b, err := s.o.Handoff.Inheritance.PeerState()
-	if err == nil && b != nil {
-		err = s.rebalancer.peers.inherit(b)
-	}
-	if err != nil {
-		s.log.Error("what the image before this one could not tell other machines, and had heard of them, is lost", "err", err)
-	}
+	return l.Heard, nil
 }

@@ -1,4 +1,4 @@
-package server
+package cluster
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 // an older program, which does not tell them apart, all count.
 func TestElsewherePlaying(t *testing.T) {
 	t.Parallel()
-	now, err := json.Marshal(report{"default": {2: {ShardCount: profile.ShardCount{Players: 5, Idle: 3}}}})
+	now, err := json.Marshal(Report{"default": {2: {ShardCount: profile.ShardCount{Players: 5, Idle: 3}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,11 +22,11 @@ func TestElsewherePlaying(t *testing.T) {
 		"this program":     {string(now), 2},
 		"an older program": {`{"default":{"2":{"Players":5,"Bots":0,"Boards":9,"Free":4,"Spectators":3,"Offered":0,"Watched":true,"Open":true}}}`, 5},
 	} {
-		var r report
+		var r Report
 		if err := json.Unmarshal([]byte(tc.said), &r); err != nil {
 			t.Fatal(err)
 		}
-		if n := r["default"].sum(); n.Playing() != tc.want || n.Players != 5 {
+		if n := r["default"].Sum(); n.Playing() != tc.want || n.Players != 5 {
 			t.Errorf("%s: %d of %d play, want %d of 5", name, n.Playing(), n.Players, tc.want)
 		}
 	}
