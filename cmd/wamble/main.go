@@ -1,7 +1,7 @@
 // Command wamble is the whole of Wamble in one binary: the server, the tools
 // of the host who runs it, and the tools of the developer who builds on it.
 //
-// Each subcommand is in a file of its own name and is one row of the commands table below.
+// Each subcommand is one row of the commands table below.
 // The commands that a host gives to a running server are rows of host.Commands.
 package main
 

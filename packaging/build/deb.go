@@ -23,8 +23,11 @@ func (r *release) deb(binary, arch string) error {
 	defer os.RemoveAll(scratch)
 	c := &contents{scratch: scratch, release: r}
 	c.file(binary, "/usr/bin/wamble", 0o755)
+	// The units are for a binary of the host's own. This one is where packages put it.
+	moved := strings.NewReplacer("/usr/local/bin/", "/usr/bin/", "/etc/systemd/system/", "/lib/systemd/system/")
 	for _, unit := range []string{"wamble.service", "wamble.socket"} {
-		c.text(readUnit(r.path("packaging/systemd", unit)), "/lib/systemd/system/"+unit, 0o644)
+		text := moved.Replace(string(c.read(r.path("packaging/systemd", unit))))
+		c.text([]byte(text), "/lib/systemd/system/"+unit, 0o644)
 	}
 	c.text(c.output("config", "init", "--out", "-"), "/etc/wamble/wamble.conf", 0o640)
 	c.list[len(c.list)-1].Type = files.TypeConfigNoReplace
@@ -36,9 +39,9 @@ func (r *release) deb(binary, arch string) error {
 	const docs = "/usr/share/doc/wamble/"
 	c.file(r.path("packaging/debian/copyright"), docs+"copyright", 0o644)
 	c.text(pack(c.read(r.path("CHANGELOG.md"))), docs+"changelog.gz", 0o644)
-	c.glob(r.path("docs/*.md"), docs)
+	c.file(r.path("docs/*.md"), docs, 0o644)
 	for _, examples := range []string{"proxy", "prometheus", "grafana"} {
-		c.glob(r.path("packaging", examples, "*"), docs+"examples/")
+		c.file(r.path("packaging", examples, "*"), docs+"examples/", 0o644)
 	}
 	if c.err != nil {
 		return c.err
@@ -50,7 +53,8 @@ func (r *release) deb(binary, arch string) error {
 		Overridables: nfpm.Overridables{
 			Contents: c.list, Depends: []string{"passwd"}, Recommends: []string{"ca-certificates", "systemd"},
 			Scripts: nfpm.Scripts{
-				PostInstall: r.path("packaging/debian/postinst"), PreRemove: r.path("packaging/debian/prerm"), PostRemove: r.path("packaging/debian/postrm"),
+				PostInstall: r.path("packaging/debian/postinst"), PreRemove: r.path("packaging/debian/prerm"),
+				PostRemove: r.path("packaging/debian/postrm"),
 			},
 		},
 	})
@@ -80,11 +84,10 @@ type contents struct {
 	err     error
 }
 
-// file adds a file. Its time is that of the release, its owner root.
-func (c *contents) file(source, to string, mode os.FileMode) {
-	c.list = append(c.list, &files.Content{
-		Source: source, Destination: to, FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: mode, MTime: c.release.time},
-	})
+// file adds the files of a pattern, of which to is the folder if it ends with a slash. Their time is that of the
+// release, their owner root.
+func (c *contents) file(pattern, to string, mode os.FileMode) {
+	c.list = append(c.list, &files.Content{Source: pattern, Destination: to, FileInfo: &files.ContentFileInfo{Mode: mode}})
 }
 
 // text adds a file with a content of ours.
@@ -113,16 +116,6 @@ func (c *contents) output(args ...string) []byte {
 	return out
 }
 
-func (c *contents) glob(pattern, to string) {
-	names, err := filepath.Glob(pattern)
-	if err != nil && c.err == nil {
-		c.err = err
-	}
-	for _, name := range names {
-		c.file(name, to+filepath.Base(name), 0o644)
-	}
-}
-
 // manuals adds the manual pages of all commands.
 func (c *contents) manuals() {
 	dir := filepath.Join(c.scratch, "man1")
@@ -134,14 +127,6 @@ func (c *contents) manuals() {
 	for _, page := range pages {
 		c.text(pack(c.read(page)), "/usr/share/man/man1/"+filepath.Base(page)+".gz", 0o644)
 	}
-}
-
-// readUnit reads a unit file, for a binary that is where packages put it. A missing one
-// is empty: the check of the package finds it.
-func readUnit(name string) []byte {
-	text, _ := os.ReadFile(name)
-	text = bytes.ReplaceAll(text, []byte("/usr/local/bin/wamble"), []byte("/usr/bin/wamble"))
-	return bytes.ReplaceAll(text, []byte("/etc/systemd/system/"), []byte("/lib/systemd/system/"))
 }
 
 // pack compresses without a name and a time.

@@ -6,44 +6,18 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"testing/fstest"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // imageUser runs the server in a container: nobody of the host.
 const imageUser = 65532
-
-// Types of the OCI image specification.
-const (
-	indexType    = "application/vnd.oci.image.index.v1+json"
-	manifestType = "application/vnd.oci.image.manifest.v1+json"
-	configType   = "application/vnd.oci.image.config.v1+json"
-	layerType    = "application/vnd.oci.image.layer.v1.tar+gzip"
-)
-
-// descriptor names a blob.
-type descriptor struct {
-	MediaType   string            `json:"mediaType"`
-	Digest      string            `json:"digest"`
-	Size        int               `json:"size"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-	Platform    *platform         `json:"platform,omitempty"`
-}
-
-type platform struct {
-	Architecture string `json:"architecture"`
-	OS           string `json:"os"`
-}
-
-// healthcheck is what Docker and Podman do to see whether a container serves players.
-type healthcheck struct {
-	Test        []string
-	Interval    time.Duration
-	Timeout     time.Duration
-	StartPeriod time.Duration
-	Retries     int
-}
 
 // image writes an image with nothing but the binary and the roots that it trusts: an OCI layout, which is also what
 // 'docker load' and 'podman load' take.
@@ -52,100 +26,98 @@ func (r *release) image(binary, arch string) error {
 	if err != nil {
 		return err
 	}
-	var tree bytes.Buffer
-	w := tar.NewWriter(&tree)
-	add := func(name string, mode int64, owner int, content []byte) {
-		h := &tar.Header{Name: name, Mode: mode, Uid: owner, Gid: owner, Size: int64(len(content)), ModTime: r.time, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
-		if content == nil {
-			h.Typeflag = tar.TypeDir
-		}
-		w.WriteHeader(h)
-		w.Write(content)
-	}
-	add("data/", 0o700, imageUser, nil)
-	add("etc/", 0o755, 0, nil)
-	add("etc/passwd", 0o644, 0, []byte(fmt.Sprintf("root:x:0:0::/:\nwamble:x:%d:%[1]d::/data:\n", imageUser)))
-	add("etc/ssl/", 0o755, 0, nil)
-	add("etc/ssl/certs/", 0o755, 0, nil)
-	add("etc/ssl/certs/ca-certificates.crt", 0o644, 0, roots())
-	add("tmp/", 0o1777, 0, nil)
-	add("usr/", 0o755, 0, nil)
-	add("usr/bin/", 0o755, 0, nil)
-	add("usr/bin/wamble", 0o755, 0, data)
-	if err := w.Close(); err != nil {
+	users := fmt.Sprintf("root:x:0:0::/:\nwamble:x:%d:%[1]d::/data:\n", imageUser)
+	tree, err := r.archive(fstest.MapFS{
+		"data":                              {Mode: fs.ModeDir | 0o700, Sys: &tar.Header{Uid: imageUser, Gid: imageUser}},
+		"etc":                               {Mode: fs.ModeDir | 0o755},
+		"etc/passwd":                        {Mode: 0o644, Data: []byte(users)},
+		"etc/ssl":                           {Mode: fs.ModeDir | 0o755},
+		"etc/ssl/certs":                     {Mode: fs.ModeDir | 0o755},
+		"etc/ssl/certs/ca-certificates.crt": {Mode: 0o644, Data: roots()},
+		"tmp":                               {Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+		"usr":                               {Mode: fs.ModeDir | 0o755},
+		"usr/bin":                           {Mode: fs.ModeDir | 0o755},
+		"usr/bin/wamble":                    {Mode: 0o755, Data: data},
+	})
+	if err != nil {
 		return err
 	}
-	layout := &layout{time: r.time}
-	layer := layout.blob(layerType, pack(tree.Bytes()))
-	config := layout.json(configType, map[string]any{
-		"created": r.time.Format(time.RFC3339), "architecture": arch, "os": "linux",
-		"config": map[string]any{
-			"User": fmt.Sprintf("%d:%[1]d", imageUser), "WorkingDir": "/data", "StopSignal": "SIGTERM",
-			"Env":        []string{"PATH=/usr/bin", "HOME=/data"},
-			"Entrypoint": []string{"/usr/bin/wamble"}, "Cmd": []string{"serve", "--data", "/data"},
-			"Volumes":      map[string]any{"/data": struct{}{}},
-			"ExposedPorts": map[string]any{"8888/tcp": struct{}{}, "8888/udp": struct{}{}},
-			"Healthcheck":  healthcheck{[]string{"CMD", "/usr/bin/wamble", "status", "--data", "/data", "--wait", "3s"}, 30 * time.Second, 5 * time.Second, time.Minute, 3},
-			"Labels":       map[string]string{"org.opencontainers.image.title": "wamble", "org.opencontainers.image.version": r.version, "org.opencontainers.image.licenses": "Apache-2.0"},
-		},
-		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{digest(tree.Bytes())}},
-		"history": []any{map[string]any{"created": r.time.Format(time.RFC3339), "created_by": "packaging/build"}},
-	})
-	manifest := layout.json(manifestType, map[string]any{"schemaVersion": 2, "mediaType": manifestType, "config": config, "layers": []descriptor{layer}})
-	manifest.Annotations = map[string]string{"org.opencontainers.image.ref.name": "latest", "io.containerd.image.name": "localhost/wamble:latest"}
-	manifest.Platform = &platform{arch, "linux"}
-	layout.file("index.json", mustJSON(map[string]any{"schemaVersion": 2, "mediaType": indexType, "manifests": []descriptor{manifest}}))
-	layout.file("manifest.json", mustJSON([]any{map[string]any{
-		"Config": blobName(config.Digest), "Layers": []string{blobName(layer.Digest)}, "RepoTags": []string{"localhost/wamble:latest"},
-	}}))
-	layout.file("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`))
-	out, err := layout.bytes()
+	files := fstest.MapFS{
+		"blobs":        {Mode: fs.ModeDir | 0o755}, // otherwise nobody but root could unpack what is in them
+		"blobs/sha256": {Mode: fs.ModeDir | 0o755},
+		"oci-layout":   {Mode: 0o644, Data: []byte(`{"imageLayoutVersion":"1.0.0"}`)},
+	}
+	blob := func(kind types.MediaType, content []byte) v1.Descriptor {
+		files[blobName(digest(content))] = &fstest.MapFile{Mode: 0o644, Data: content}
+		return v1.Descriptor{MediaType: kind, Digest: digest(content), Size: int64(len(content))}
+	}
+	layer := blob(types.OCILayer, pack(tree))
+	config := blob(types.OCIConfigJSON, mustJSON(r.imageConfig(arch, digest(tree))))
+	manifest := blob(types.OCIManifestSchema1, mustJSON(v1.Manifest{
+		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: config, Layers: []v1.Descriptor{layer},
+	}))
+	const name = "localhost/wamble:latest"
+	manifest.Annotations = map[string]string{
+		"org.opencontainers.image.ref.name": "latest", "io.containerd.image.name": name,
+	}
+	manifest.Platform = &v1.Platform{Architecture: arch, OS: "linux"}
+	files["index.json"] = &fstest.MapFile{Mode: 0o644, Data: mustJSON(v1.IndexManifest{
+		SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{manifest},
+	})}
+	files["manifest.json"] = &fstest.MapFile{Mode: 0o644, Data: mustJSON([]any{map[string]any{
+		"Config": blobName(config.Digest), "Layers": []string{blobName(layer.Digest)}, "RepoTags": []string{name},
+	}})}
+	out, err := r.archive(files)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(r.dir, fmt.Sprintf("wamble-image-%s.tar", arch)), out, 0o644)
 }
 
-// layout is a tar file with an image layout.
-type layout struct {
-	time time.Time
-	out  bytes.Buffer
-	w    *tar.Writer
-	err  error
+// imageConfig says how a container of an image runs.
+func (r *release) imageConfig(arch string, tree v1.Hash) v1.ConfigFile {
+	now := v1.Time{Time: r.time}
+	return v1.ConfigFile{
+		Created: now, Architecture: arch, OS: "linux",
+		RootFS:  v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{tree}},
+		History: []v1.History{{Created: now, CreatedBy: "packaging/build"}},
+		Config: v1.Config{
+			User: fmt.Sprintf("%d:%[1]d", imageUser), WorkingDir: "/data", StopSignal: "SIGTERM",
+			Env:        []string{"PATH=/usr/bin", "HOME=/data"},
+			Entrypoint: []string{"/usr/bin/wamble"}, Cmd: []string{"serve", "--data", "/data"},
+			Volumes:      map[string]struct{}{"/data": {}},
+			ExposedPorts: map[string]struct{}{"8888/tcp": {}, "8888/udp": {}},
+			Healthcheck: &v1.HealthConfig{
+				Test:     []string{"CMD", "/usr/bin/wamble", "status", "--data", "/data", "--wait", "3s"},
+				Interval: 30 * time.Second, Timeout: 5 * time.Second, StartPeriod: time.Minute, Retries: 3,
+			},
+			Labels: map[string]string{
+				"org.opencontainers.image.title": "wamble", "org.opencontainers.image.version": r.version,
+				"org.opencontainers.image.licenses": "Apache-2.0",
+			},
+		},
+	}
 }
 
-func (l *layout) file(name string, content []byte) {
-	if l.w == nil {
-		l.w = tar.NewWriter(&l.out)
+// archive makes a tar file. Everything in it has the time of the release.
+func (r *release) archive(files fstest.MapFS) ([]byte, error) {
+	for _, f := range files {
+		f.ModTime = r.time
 	}
-	h := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), ModTime: l.time, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
-	if err := l.w.WriteHeader(h); err != nil && l.err == nil {
-		l.err = err
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	if err := w.AddFS(files); err != nil {
+		return nil, err
 	}
-	if _, err := l.w.Write(content); err != nil && l.err == nil {
-		l.err = err
-	}
+	err := w.Close()
+	return out.Bytes(), err
 }
 
-// blob adds a blob by its digest.
-func (l *layout) blob(mediaType string, content []byte) descriptor {
-	d := descriptor{MediaType: mediaType, Digest: digest(content), Size: len(content)}
-	l.file(blobName(d.Digest), content)
-	return d
+func digest(b []byte) v1.Hash {
+	return v1.Hash{Algorithm: "sha256", Hex: fmt.Sprintf("%x", sha256.Sum256(b))}
 }
 
-func (l *layout) json(mediaType string, v any) descriptor { return l.blob(mediaType, mustJSON(v)) }
-
-func (l *layout) bytes() ([]byte, error) {
-	if err := l.w.Close(); err != nil && l.err == nil {
-		l.err = err
-	}
-	return l.out.Bytes(), l.err
-}
-
-func digest(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
-
-func blobName(digest string) string { return "blobs/sha256/" + digest[len("sha256:"):] }
+func blobName(digest v1.Hash) string { return "blobs/sha256/" + digest.Hex }
 
 // mustJSON writes plain values, of which none can fail. Maps are in the order of their keys.
 func mustJSON(v any) []byte {

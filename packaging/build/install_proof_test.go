@@ -394,7 +394,7 @@ func TestImage(t *testing.T) {
 	}
 	root := t.TempDir()
 	image := unpackImage(t, filepath.Join(packages(1), "wamble-image-"+runtime.GOARCH+".tar"), root).Config
-	if image.User != fmt.Sprintf("%d:%[1]d", imageUser) || image.Volumes["/data"] == nil || image.StopSignal != "SIGTERM" {
+	if _, volume := image.Volumes["/data"]; !volume || image.User != fmt.Sprintf("%d:%[1]d", imageUser) || image.StopSignal != "SIGTERM" {
 		t.Errorf("got %+v", image)
 	}
 	if err := os.Mkdir(filepath.Join(root, "proc"), 0o755); err != nil { // mounted by the container runtime

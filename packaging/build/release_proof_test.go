@@ -168,7 +168,8 @@ func checkImage(t *testing.T, name, arch string, binary []byte) {
 	if image.Architecture != arch || image.OS != "linux" {
 		t.Errorf("the image for %s is for %s of %s", arch, image.Architecture, image.OS)
 	}
-	if c := image.Config; c.User != fmt.Sprintf("%d:%[1]d", imageUser) || c.Volumes["/data"] == nil || !strings.HasPrefix(strings.Join(c.Healthcheck.Test, " "), "CMD /usr/bin/wamble status") {
+	c := image.Config
+	if _, volume := c.Volumes["/data"]; !volume || c.User != fmt.Sprintf("%d:%[1]d", imageUser) || !strings.HasPrefix(strings.Join(c.Healthcheck.Test, " "), "CMD /usr/bin/wamble status") {
 		t.Errorf("the image for %s says %+v", arch, c)
 	}
 	if !bytes.Equal(readFile(t, root, "usr/bin/wamble"), binary) {

@@ -7,6 +7,7 @@
 // stored before from one that contradicts it or is missing.
 //
 // The server keeps no state beyond a transaction: no named statements, no session settings, no
-// session locks. So a pooler such as PgBouncer can be used. synchronous_commit is set in each
+// session locks. So a pooler such as PgBouncer can be used, but not with Options.IdleTransaction,
+// which is a setting of the connection, nor for Connect. synchronous_commit is set in each
 // transaction that writes, because an applied batch is deleted from the journal.
 package postgres
