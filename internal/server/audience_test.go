@@ -11,63 +11,6 @@ import (
 	"wamble/internal/loader"
 )
 
-// TestClientWatches: the Go client watches all boards, one of them, and stops,
-// over UDP and WebSocket.
-func TestClientWatches(t *testing.T) {
-	t.Parallel()
-	s := serve(t, Options{}, conf("(def max-moves-per-board 3)")).ready()
-	for name, address := range map[string]string{"UDP": s.address(), "WebSocket": "ws://" + s.Addresses().HTTP.String() + "/ws"} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			player, watcher := join(t, s.address(), wamble.Token{}).c, join(t, address, wamble.Token{}).c
-			w, err := watcher.Spectate(ctx, client.View{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			sees := func(what string, ok func(client.Update) bool) client.Update {
-				t.Helper()
-				for {
-					got, err := w.Next(ctx)
-					if err != nil {
-						t.Fatalf("%s: %v", what, err)
-					}
-					if ok(got) {
-						return got
-					}
-				}
-			}
-			sees("the beginning", func(s client.Update) bool { return s.Reset && s.State == "summary" && s.Generation > 0 })
-			on := player.Board()
-			sees("the player's board", func(s client.Update) bool { return s.Board.ID == on.ID })
-			after := play(t, ctx, player)
-			sees("the move", func(s client.Update) bool {
-				return s.Board.ID == on.ID && s.Board.FEN == after && s.Board.LastMove != nil
-			})
-			// The player's next board, in focus, and their moves there.
-			on = player.Board()
-			if err := w.SetView(ctx, client.View{Board: on.ID}); err != nil {
-				t.Fatal(err)
-			}
-			sees("the focus", func(s client.Update) bool { return s.Board.ID == on.ID && s.State == "focus" })
-			after = play(t, ctx, player)
-			sees("the move in focus", func(s client.Update) bool { return s.Board.ID == on.ID && s.Board.FEN == after })
-			if err := w.SetView(ctx, client.View{Board: 1 << 40}); client.DeniedCode(err) != wamble.SpectateUnavailable {
-				t.Errorf("got %v, want %v", err, wamble.SpectateUnavailable)
-			}
-			if err := w.Stop(ctx); err != nil {
-				t.Fatal(err)
-			}
-			for err == nil { // what came before
-				_, err = w.Next(ctx)
-			}
-			if err != client.ErrStopped {
-				t.Errorf("got %v, want %v", err, client.ErrStopped)
-			}
-		})
-	}
-}
-
 // play makes the first legal move on the player's board, and returns the position after it.
 func play(t *testing.T, ctx context.Context, c *client.Client) string {
 	t.Helper()

@@ -80,39 +80,51 @@ func sound(t testing.TB, c *config.Config, dir string) {
 
 // TestBackup: a server is backed up while players play, and then killed. A restore in another
 // directory has everything that was acknowledged before the journal was copied, although
-// retention is off and messages went to the games between the two copies.
+// retention is off and messages went to the games between the two copies; and every board is
+// in one shard.
 func TestBackup(t *testing.T) {
-	t.Parallel()
-	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
-	text := staying(t, conf("(def journal-keep 0)"))
-	s := spawn(t, dir, text)
-	c := gather(t, s.address(), 8)
-	c.play()
-	c.more(t, 200)
-	from := sourceOf(t, loadConf(t, text), dir)
-	checkpoint := from.Checkpoint
-	from.Checkpoint = func(ctx context.Context, dir string) error {
-		c.more(t, 300) // after the games that were copied
-		c.finish()
-		var stats runner.Stats
-		until(t, "messages have left the journal", func() bool {
-			err := host.Ask(ctx, from.Dir, "runner-stats", nil, &stats)
-			return err == nil && depth(stats) == 0
+	for _, tp := range []*topology{oneLoop, fourShards} {
+		t.Run(tp.name, func(t *testing.T) {
+			t.Parallel()
+			dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
+			text := staying(t, conf("(def journal-keep 0)"+tp.options))
+			s := spawn(t, dir, text)
+			c := gather(t, s.address(), 8)
+			if tp == fourShards {
+				c = spread(t, s.address())
+			}
+			c.play()
+			c.more(t, 200)
+			from := sourceOf(t, loadConf(t, text), dir)
+			checkpoint := from.Checkpoint
+			from.Checkpoint = func(ctx context.Context, dir string) error {
+				c.more(t, 300) // after the games that were copied
+				c.finish()
+				var stats runner.Stats
+				until(t, "messages have left the journal", func() bool {
+					err := host.Ask(ctx, from.Dir, "runner-stats", nil, &stats)
+					return err == nil && depth(stats) == 0
+				})
+				return checkpoint(ctx, dir)
+			}
+			m, err := backup.To(t.Context(), from, to, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := m.Profiles[0]; p.Last <= p.Cursor {
+				t.Errorf("the games were copied up to message %d, and the journal ends at %d: nothing is proved", p.Cursor, p.Last)
+			}
+			s.kill()
+			remote := filepath.Join(t.TempDir(), "data")
+			restoreTo(t, loadConf(t, text), to, remote)
+			spawn(t, remote, text).end()
+			db := openSQLite(t, remote)
+			c.verify(t, db)
+			if tp == fourShards {
+				c.checkPlaces(t, db, 4)
+			}
 		})
-		return checkpoint(ctx, dir)
 	}
-	m, err := backup.To(t.Context(), from, to, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := m.Profiles[0]; p.Last <= p.Cursor {
-		t.Errorf("the games were copied up to message %d, and the journal ends at %d: nothing is proved", p.Cursor, p.Last)
-	}
-	s.kill()
-	remote := filepath.Join(t.TempDir(), "data")
-	restoreTo(t, loadConf(t, text), to, remote)
-	spawn(t, remote, text).end()
-	verifySQLite(t, remote, c)
 }
 
 func depth(s runner.Stats) (n uint64) {

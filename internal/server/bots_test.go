@@ -11,7 +11,6 @@ import (
 
 	"wamble/client"
 	"wamble/internal/bot"
-	"wamble/internal/profile"
 	"wamble/internal/prooftest"
 	"wamble/internal/watchtest"
 )
@@ -35,31 +34,6 @@ func TestBotsOutliveARestart(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-}
-
-// TestHouseBots: house bots play while no person does, leave one by one as people come, and
-// end with the server.
-func TestHouseBots(t *testing.T) {
-	t.Parallel()
-	s := serve(t, Options{}, conf("(def house-bots 3)")).ready()
-	bots := func(want int) func() bool {
-		return func() (ok bool) {
-			s.first().shards[0].runtime.Do(t.Context(), func(p *profile.Profile) { ok = p.Gauges().Bots == want })
-			return ok
-		}
-	}
-	watchtest.Until(t, "three bots are here", bots(3), s.log)
-	c, err := client.Dial(t.Context(), "udp://"+s.Addresses().UDP.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	watchtest.Until(t, "one steps back", bots(2), s.log)
-	if err := c.Goodbye(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	watchtest.Until(t, "it comes back", bots(3), s.log)
-	s.end()
 }
 
 // TestHouseBotsComeBack: house bots that were refused return when the host admits them.

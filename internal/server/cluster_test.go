@@ -52,18 +52,6 @@ func (m *machine) state(t testing.TB) string {
 	return s.Journal.State
 }
 
-// behind returns how many messages of a machine the database does not have.
-func (m *machine) behind(t testing.TB) (n uint64) {
-	var s host.Status
-	if err := host.Ask(t.Context(), m.dir, "status", nil, &s); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range s.Profiles {
-		n += p.Depth
-	}
-	return n
-}
-
 // shared is the configuration of a machine with its journal in a database.
 func shared(db postgres.Options, node string) string {
 	return conf(postgresConf(db)) + fmt.Sprintf("(def journal \"postgres\") (def journal-node %q)\n", node)
@@ -229,51 +217,4 @@ func TestStandbyStops(t *testing.T) {
 	if m, err := readMarker(second.dir); err != nil || m != killed {
 		t.Errorf("the mark: got %+v, %v, want %+v", m, err, killed)
 	}
-}
-
-// TestSharedHandoff: a server whose journal is in a database hands over to its next process,
-// which goes on at once, and may be killed afterwards.
-func TestSharedHandoff(t *testing.T) {
-	t.Parallel()
-	db := pgtest.Migrated(t)
-	i := spawnImage(t, staying(t, shared(db, "one")))
-	c := gather(t, i.address(), 4)
-	c.play()
-	c.more(t, 50)
-	if _, err := i.handOff(""); err != nil {
-		t.Fatalf("handoff: %v", err)
-	}
-	c.more(t, 50)
-	i.kill()
-	i.lease = oneDies
-	i.launch()
-	c.more(t, 50)
-	c.finish()
-	i.end()
-	c.verify(t, openPostgres(t, db))
-}
-
-// TestClusterEndpoint: a client that knows one machine learns the others, and goes on with
-// the one that takes over.
-func TestClusterEndpoint(t *testing.T) {
-	t.Parallel()
-	db := pgtest.Migrated(t)
-	port := freePorts(t, 1)[0]
-	var machines []*machine
-	for i, ip := range []string{"127.0.0.31", "127.0.0.32"} {
-		text := strings.Replace(shared(db, fmt.Sprint("m", i+1)), "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
-		text = strings.Replace(text, `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", ip), 1)
-		m := &machine{ip: ip, dir: t.TempDir(), text: text + `(def cluster-endpoints "127.0.0.31 127.0.0.32")`}
-		m.begin(t)
-		until(t, "it serves or waits", func() bool { s := m.state(t); return s == "serves" || s == "standby of m1" })
-		machines = append(machines, m)
-	}
-	c := gather(t, fmt.Sprintf("udp://%s:%d", machines[0].ip, port), 3)
-	c.play()
-	c.more(t, 20)
-	machines[0].kill()
-	c.more(t, 20)
-	c.finish()
-	machines[1].child.end()
-	c.verify(t, openPostgres(t, db))
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -122,79 +121,4 @@ func (o *observer) end() {
 	if o.resets > 0 {
 		o.t.Errorf("the observer was told %d times that it has missed something", o.resets)
 	}
-}
-
-// eventShards has the numbers of shards with which observers are tested, and the pool of
-// boards for each.
-var eventShards = []struct {
-	name, options string
-	players       int
-}{
-	{"one shard", "(def min-boards 4) (def max-boards 4)", 1},
-	{"four shards", "(def min-boards 16) (def shards 4)", 12},
-}
-
-// TestEventsSurviveRestart: an observer receives every move once, while players play and the
-// server is stopped and started.
-func TestEventsSurviveRestart(t *testing.T) {
-	t.Parallel()
-	for _, c := range eventShards {
-		t.Run(c.name, func(t *testing.T) { eventsSurviveRestart(t, c.options, c.players) })
-	}
-}
-
-func eventsSurviveRestart(t *testing.T, options string, players int) {
-	dir, text := t.TempDir(), staying(t, conf(options))
-	s := serve(t, Options{Dir: dir}, text).ready()
-	base := "http://" + s.Addresses().HTTP.String()
-	o := observeAll(t, func() string { return base + "/api/events" })
-	o.here()
-	played := 0
-	for range 3 {
-		all := gather(t, s.address(), players).players
-		for range 20/len(all) + 1 {
-			for _, p := range all {
-				if !p.move(t.Context()) {
-					t.Fatal("a move failed")
-				}
-				played++
-			}
-		}
-		s.end()
-		s = serve(t, Options{Dir: dir}, text).ready()
-	}
-	until(t, "the observer was told all moves", func() bool { moves, _ := o.seen(); return moves >= played })
-	o.end()
-	if o.moves != played {
-		t.Errorf("the observer was told %d moves, want %d", o.moves, played)
-	}
-}
-
-// TestEventsSurviveHandoff: an observer receives every move once over a handoff.
-func TestEventsSurviveHandoff(t *testing.T) {
-	t.Parallel()
-	for _, c := range eventShards {
-		t.Run(c.name, func(t *testing.T) { eventsSurviveHandoff(t, c.options, c.players+1) })
-	}
-}
-
-func eventsSurviveHandoff(t *testing.T, options string, players int) {
-	i := spawnImage(t, conf(options))
-	url := fmt.Sprintf("http://127.0.0.1:%s/api/events", i.port)
-	o := observeAll(t, func() string { return url })
-	o.here()
-	over := gather(t, "ws://127.0.0.1:"+i.port+"/ws", players)
-	over.play()
-	over.more(t, int64(20*players))
-	if _, err := i.handOff(""); err != nil {
-		t.Fatal(err)
-	}
-	over.more(t, int64(20*players))
-	over.finish()
-	until(t, "the observer was told all moves", func() bool { moves, _ := o.seen(); return moves >= int(over.moves.Load()) })
-	o.end()
-	if _, visits := o.seen(); visits < 2 {
-		t.Errorf("the observer came %d times, want once for each image", visits)
-	}
-	i.end()
 }

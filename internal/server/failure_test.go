@@ -10,7 +10,6 @@ import (
 	"wamble"
 	"wamble/internal/loop"
 	"wamble/internal/prooftest"
-	"wamble/internal/store/sqlite"
 	"wamble/runner/pebblestore"
 	"wamble/runner/runnertest"
 )
@@ -137,11 +136,7 @@ func wasTold(t testing.TB, p *player) bool {
 // storedMoves counts the moves of a database.
 func storedMoves(t testing.TB, dir string) (n int) {
 	t.Helper()
-	store, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := openSQLite(t, dir)
 	for b, err := range store.Games(t.Context(), wamble.GameFilter{}) {
 		if err != nil {
 			t.Fatal(err)

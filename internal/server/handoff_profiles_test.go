@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"wamble"
-	"wamble/internal/store/sqlite"
 )
 
 // TestHandoffOfProfiles: the next process serves other profiles than the one before it.
@@ -61,11 +60,7 @@ func TestHandoffOfProfiles(t *testing.T) {
 	}
 	until(t, "what the one that is gone left is in the store", func() bool { return len(i.status().Departing) == 0 })
 	i.end()
-	store, err := sqlite.Open(sqlite.Options{Path: i.dir + "/games.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := openSQLite(t, i.dir)
 	for name, c := range map[string]*crowd{"stays": stays, "moves": moves, "goes": goes, "comes": comes} {
 		c.verifyProfile(t, store, name)
 		for _, p := range c.players {

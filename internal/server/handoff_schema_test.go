@@ -114,11 +114,7 @@ func TestBackAfterUpgrade(t *testing.T) {
 				c.verify(t, openPostgres(t, db))
 				return
 			}
-			file, err := sqlite.Open(sqlite.Options{Path: i.dir + "/games.db"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer file.Close()
+			file := openSQLite(t, i.dir)
 			c.verify(t, file)
 		})
 	}
@@ -128,11 +124,7 @@ func TestBackAfterUpgrade(t *testing.T) {
 // program's, with which this program can still work.
 func newer(t testing.TB, dir string) bool {
 	t.Helper()
-	file, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
+	file := openSQLite(t, dir)
 	st, err := file.Status(t.Context())
 	return err == nil && st.Version > st.Latest && st.Refused() == nil
 }

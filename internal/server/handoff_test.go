@@ -17,7 +17,6 @@ import (
 	"wamble/internal/handoff"
 	"wamble/internal/host"
 	"wamble/internal/loader"
-	"wamble/internal/store/sqlite"
 )
 
 // TestHandoff: clients play, over UDP and WebSocket, while the server is replaced by another
@@ -153,11 +152,7 @@ func (r *reader) end(t *testing.T) {
 // no other.
 func verifyBoth(t *testing.T, dir string, report *loader.Report, c *crowd) {
 	t.Helper()
-	store, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := openSQLite(t, dir)
 	v, err := loader.Verify(t.Context(), report, store)
 	if err != nil || !v.Exact() {
 		t.Errorf("over UDP: %+v, %v", v, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"wamble"
 	"wamble/client"
@@ -133,48 +132,6 @@ func TestOrders(t *testing.T) {
 		if err := host.Ask(t.Context(), s.dir, tc.verb, tc.o, new(host.Counts)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s %+v: got %v, want %q", tc.verb, tc.o, err, tc.want)
 		}
-	}
-}
-
-// TestBan: a ban holds, after a crash of the profile and after a restart too, until it is
-// lifted or ends.
-func TestBan(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := serve(t, Options{Dir: dir}, conf("")).ready()
-	p := join(t, s.address(), wamble.Token{})
-	p.move(t.Context())
-	if got := s.command("ban", host.Arguments{Whom: "127.0.0.0/8", Text: "spam"}); got["default"] != 1 {
-		t.Errorf("ban: got %v", got)
-	}
-	s.command("ban", host.Arguments{Whom: "192.0.2.1", Until: time.Now().Add(time.Hour)})
-	s.command("brownout", host.Arguments{Brownout: profile.Brownout{NoPredictions: true, SlowWatching: true}})
-	banned := func(when string) {
-		t.Helper()
-		if d := turnedAway(t, s.address()); d == nil || d.Code != wamble.AccessDenied || !strings.Contains(d.Reason, "spam") {
-			t.Errorf("%s: got %v", when, d)
-		}
-		st := s.Status(t.Context()).Profiles[0]
-		if st.Bans != 2 || strings.Join(st.Brownout, " ") != "no-predictions slow-watching" {
-			t.Errorf("%s: the status says %d bans, %v", when, st.Bans, st.Brownout)
-		}
-	}
-	banned("at once")
-	s.crash("a test")
-	until(t, "the profile has failed and is back", func() bool {
-		n, _ := s.profiles()[0].shards[0].failures()
-		up, _ := s.first().Stage()
-		return n == 1 && up
-	})
-	banned("after a crash")
-	s.end()
-	s = serve(t, Options{Dir: dir}, conf("")).ready()
-	banned("after a restart")
-	if got := s.command("unban", host.Arguments{Whom: "127.0.0.0/8"}); got["default"] != 1 {
-		t.Errorf("unban: got %v", got)
-	}
-	if d := turnedAway(t, s.address()); d != nil {
-		t.Errorf("after the ban was lifted: %v", d)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"wamble"
 	"wamble/internal/store"
-	"wamble/internal/store/sqlite"
 )
 
 // The judge checks the answers that the players of a crowd got for linearizability, board by
@@ -218,11 +217,7 @@ func TestJudgeFindsDoubledMove(t *testing.T) {
 // wantVerdict fails the test unless the judge finds faults as wanted.
 func (c *crowd) wantVerdict(t *testing.T, dir string, faults bool) {
 	t.Helper()
-	db, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := openSQLite(t, dir)
 	wrong := c.judge(t, db, "")
 	for _, picture := range wrong {
 		defer os.Remove(picture)

@@ -8,7 +8,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -83,8 +82,10 @@ func (p *player) stats(ctx context.Context) client.Stats {
 // pending returns how many decided messages the stores do not have: in the journal, or on
 // their way there.
 func (h *here) pending() (n uint64) {
-	for _, in := range h.runner.Stats().Inboxes {
-		n += in.Depth
+	for _, part := range h.partitions() {
+		for _, in := range part.runner.Stats().Inboxes {
+			n += in.Depth
+		}
 	}
 	for _, sup := range h.shards() {
 		sup.runtime.Do(h.t.Context(), func(p *profile.Profile) {
@@ -98,13 +99,15 @@ func (h *here) pending() (n uint64) {
 // pause stops or restarts the drains from the journal to the stores.
 func (h *here) pause(paused bool) {
 	h.t.Helper()
-	set := h.runner.ResumeQueue
-	if paused {
-		set = h.runner.PauseQueue
-	}
-	for _, in := range h.runner.Stats().Inboxes {
-		if err := set(h.t.Context(), strconv.FormatUint(in.Worker, 10)); err != nil {
-			h.t.Fatal(err)
+	for _, part := range h.partitions() {
+		set := part.runner.ResumeQueue
+		if paused {
+			set = part.runner.PauseQueue
+		}
+		for _, in := range part.runner.Stats().Inboxes {
+			if err := set(h.t.Context(), strconv.FormatUint(in.Worker, 10)); err != nil {
+				h.t.Fatal(err)
+			}
 		}
 	}
 }
@@ -181,30 +184,6 @@ func TestNeighbourLogin(t *testing.T) {
 		q := join(t, h.at("blue"), p.c.Token())
 		if got, want := q.stats(ctx), p.stats(ctx); q.c.Token() != p.c.Token() || got.Handle != want.Handle || !got.HasIdentity {
 			t.Errorf("with the new token blue says %+v, red %+v", got, want)
-		}
-	})
-}
-
-// TestNeighbourFirstLogin: the first login with a key, in both profiles at once,
-// makes one player.
-func TestNeighbourFirstLogin(t *testing.T) {
-	t.Parallel()
-	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
-		for range 8 {
-			_, private, _ := ed25519.GenerateKey(nil)
-			players := []*player{join(t, h.at("red"), wamble.Token{}), join(t, h.at("blue"), wamble.Token{})}
-			var both sync.WaitGroup
-			errs := make([]error, len(players))
-			for i, p := range players {
-				both.Go(func() { _, errs[i] = p.c.Login(ctx, private) })
-			}
-			both.Wait()
-			if errs[0] != nil || errs[1] != nil {
-				t.Fatal(errs)
-			}
-			if red, blue := players[0].stats(ctx).Handle, players[1].stats(ctx).Handle; red != blue {
-				t.Fatalf("one key is %s in red and %s in blue", red, blue)
-			}
 		}
 	})
 }
@@ -368,46 +347,6 @@ func TestNeighbourHandoff(t *testing.T) {
 	if join(t, at["red"], guest).c.Token() != guest {
 		t.Error("the player of blue is somebody new in red")
 	}
-}
-
-// TestNeighbourNames: of two players who choose one name at the same time in two profiles one
-// gets it, and both profiles agree.
-func TestNeighbourNames(t *testing.T) {
-	t.Parallel()
-	neighbours(t, func(ctx context.Context, t *testing.T, h *here) {
-		red, blue := join(t, h.at("red"), wamble.Token{}), join(t, h.at("blue"), wamble.Token{})
-		red.login(ctx)
-		blue.login(ctx)
-		var wait sync.WaitGroup
-		errs := map[*player]error{}
-		var mu sync.Mutex
-		for p, name := range map[*player]string{red: "Ann", blue: "ANN"} {
-			wait.Go(func() {
-				_, err := p.c.SetName(ctx, name)
-				mu.Lock()
-				defer mu.Unlock()
-				errs[p] = err
-			})
-		}
-		wait.Wait()
-		if (errs[red] == nil) == (errs[blue] == nil) {
-			t.Fatalf("in red: %v, in blue: %v", errs[red], errs[blue])
-		}
-		winner := red
-		if errs[red] != nil {
-			winner = blue
-		}
-		name := winner.stats(ctx).Handle
-		for _, profile := range []string{"red", "blue"} {
-			if got := join(t, h.at(profile), winner.c.Token()).stats(ctx).Handle; got != name || len(name) != 3 {
-				t.Errorf("%s says %q, want %q", profile, got, name)
-			}
-		}
-		until(t, "the store has everything", func() bool { return h.pending() == 0 })
-		if n := h.runner.Stats().DeadLetters; n > 0 {
-			t.Errorf("%d messages were refused by the store", n)
-		}
-	})
 }
 
 // TestNeighboursUnderTwoNames: two profiles that name one database differently are reported,

@@ -47,9 +47,9 @@ func BenchmarkNodes(b *testing.B) {
 				db := primary.Migrated(b)
 				for n := range kind.nodes {
 					dir := b.TempDir()
-					c := spawn(b, dir, staying(b, placedConf(db, fmt.Sprint("n", n)))+fmt.Sprintf("(def min-boards %d)\n", 4*clients))
+					c := spawn(b, dir, staying(b, clusterConf(db, fmt.Sprint("n", n)))+fmt.Sprintf("(def min-boards %d)\n", 4*clients))
 					limit(b, c.cmd.Process.Pid, 0.25)
-					until(b, "every machine has its share", func() bool { return len(held(b, dir)) == 4/(n+1) })
+					until(b, "every machine has its share", func() bool { return len(ownedPartitions(b, dir)) == 4/(n+1) })
 					nodes = append(nodes, c)
 				}
 			}

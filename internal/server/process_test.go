@@ -1,10 +1,11 @@
 package server
 
 import (
-	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -38,6 +39,8 @@ func beImage(dir string) {
 		schema.Extra = []schema.Migration{{Name: "extra.sql", SQL: string(text), Additive: strings.HasPrefix(string(text), "-- additive")}}
 	}
 	useShelf(dir)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
 	wishes := make(chan os.Signal, 1)
 	listen := func() { signal.Notify(wishes, syscall.SIGUSR2) }
 	load := func() (Options, error) {
@@ -63,14 +66,12 @@ func beImage(dir string) {
 			return config.Load("test.conf", string(text), config.Params{})
 		}
 		lease, _ := time.ParseDuration(os.Getenv(asLease))
-		return Options{Lease: lease, Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c), Handoff: HandoffOptions{Version: "test", Listen: listen}}, nil
+		return Options{Lease: lease, Stop: ctx, Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c), Handoff: HandoffOptions{Version: "test", Listen: listen}}, nil
 	}
 	err := Serve(load, func(s *Server) error {
 		if successor {
 			makeLateTrouble(dir)
 		}
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		defer stop()
 		go func() {
 			for range wishes {
 				s.HandOff(ctx, "", nil)
@@ -88,7 +89,7 @@ func beImage(dir string) {
 		}
 		return s.Run(ctx)
 	})
-	if err != nil {
+	if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) { // unless a standby was stopped
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -129,16 +130,25 @@ type image struct {
 // spawnImage starts one and waits until it is ready.
 func spawnImage(t testing.TB, text string) *image {
 	t.Helper()
+	i := newImage(t, text)
+	i.launch()
+	return i
+}
+
+// newImage makes the directory of a process that does not run yet.
+func newImage(t testing.TB, text string) *image {
+	t.Helper()
 	i := &image{dir: t.TempDir(), child: &child{t: t, log: &watchtest.Log{}}}
 	if err := os.Chmod(i.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	i.write("test.conf", text)
 	layFile(t, i.dir, text)
-	i.launch()
 	t.Cleanup(func() {
-		i.cmd.Process.Kill() // unless the test has ended it
-		i.cmd.Wait()
+		if i.cmd != nil {
+			i.cmd.Process.Kill() // unless the test has ended it
+			i.cmd.Wait()
+		}
 		if strings.Contains(i.log.String(), "DATA RACE") {
 			t.Error("the race detector found something in the server")
 		}
@@ -149,26 +159,26 @@ func spawnImage(t testing.TB, text string) *image {
 	return i
 }
 
-// launch starts the process.
-func (i *image) launch() {
+// begin starts the process; out is its output when it is ready.
+func (i *image) begin() (out io.Reader) {
 	i.t.Helper()
 	i.cmd = exec.Command(os.Args[0])
 	i.cmd.Env = append(os.Environ(), asImage+"="+i.dir, asLease+"="+cmp.Or(i.lease, noneDies).String())
 	i.cmd.Stderr = i.log
 	out, err := i.cmd.StdoutPipe()
+	if err == nil {
+		err = i.cmd.Start()
+	}
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	if err := i.cmd.Start(); err != nil {
-		i.t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		i.cmd.Process.Kill()
-		i.cmd.Wait()
-		i.t.Fatalf("the server did not start: %v\n%s", err, i.log)
-	}
-	i.port, i.admin, _ = strings.Cut(strings.TrimSpace(line), " ")
+	return out
+}
+
+// launch starts the process and waits until it is ready.
+func (i *image) launch() {
+	i.t.Helper()
+	i.awaitReady(i.begin())
 }
 
 func (i *image) write(name, text string) {
@@ -184,6 +194,9 @@ func (i *image) handOff(binary string) (handoff.Result, error) {
 	err := host.Ask(context.Background(), i.dir, "handoff", host.Arguments{Binary: binary}, &done)
 	return done, err
 }
+
+// state returns the state that the process reports.
+func (i *image) state(t testing.TB) string { return (&machine{dir: i.dir}).state(t) }
 
 // status returns the server's status.
 func (i *image) status() host.Status {

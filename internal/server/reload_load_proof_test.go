@@ -18,7 +18,6 @@ import (
 	"wamble"
 	"wamble/internal/host"
 	"wamble/internal/prooftest"
-	"wamble/internal/store/sqlite"
 )
 
 // reloadRounds is how often profiles come, move and go: 5 times, 100 with
@@ -136,11 +135,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		}
 	}
 	s.end()
-	store, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := openSQLite(t, dir)
 	still.verifyProfile(t, store, "still")
 	lost, accepted, astray := 0, 0, 0
 	for _, r := range rovers {

@@ -196,6 +196,17 @@ func openPostgres(t testing.TB, db postgres.Options) *postgres.Store {
 	return store
 }
 
+// openSQLite opens the games of a data directory until the test ends.
+func openSQLite(t testing.TB, dir string) *sqlite.Store {
+	t.Helper()
+	games, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { games.Close() })
+	return games
+}
+
 // migratedFile is an SQLite database with the newest schema and nothing in it.
 var migratedFile = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "wamble-sqlite-")

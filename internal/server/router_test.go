@@ -20,13 +20,13 @@ import (
 func sharing(t *testing.T, a *here, b string) {
 	t.Helper()
 	until(t, "both have two parts", func() bool {
-		theirs := held(t, b)
+		theirs := ownedPartitions(t, b)
 		for _, part := range theirs {
 			if a.partitionOwners.Owner(part).Node != "b" {
 				return false
 			}
 		}
-		return len(held(t, a.dir)) == 2 && len(theirs) == 2
+		return len(ownedPartitions(t, a.dir)) == 2 && len(theirs) == 2
 	})
 	until(t, "both are connected", func() bool { m := a.router.Mesh(); return m != nil && m.Stats().Open == 1 })
 }
@@ -37,9 +37,9 @@ func sharing(t *testing.T, a *here, b string) {
 func TestAnyMachine(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
-	a := serve(t, Options{Lease: oneDies}, placedConf(db, "a")).ready()
+	a := serve(t, Options{Lease: oneDies}, clusterConf(db, "a")).ready()
 	other := t.TempDir()
-	b := spawn(t, other, placedConf(db, "b"))
+	b := spawn(t, other, clusterConf(db, "b"))
 	sharing(t, a, other)
 	ws := "ws://" + a.Addresses().HTTP.String() + "/ws"
 	c := &crowd{}
@@ -110,41 +110,13 @@ func TestAnyMachine(t *testing.T) {
 	}
 }
 
-// TestWallOfAllMachines: a watcher on one machine sees a board of another one, and the moves
-// there.
-func TestWallOfAllMachines(t *testing.T) {
-	t.Parallel()
-	db := pgtest.Migrated(t)
-	a, b := placedPair(t, db, "")
-	sharing(t, a, b.dir)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	player, watcher := join(t, b.address(), wamble.Token{}).c, join(t, a.address(), wamble.Token{}).c
-	w, err := watcher.Spectate(ctx, client.View{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	on := player.Board()
-	until(t, "the board of the other machine is known", func() bool { return w.SetView(ctx, client.View{Board: on.ID}) == nil })
-	after := play(t, ctx, player)
-	for {
-		got, err := w.Next(ctx)
-		if err != nil {
-			t.Fatalf("the move on the other machine is not seen: %v", err)
-		}
-		if got.Board.ID == on.ID && got.Board.FEN == after {
-			break
-		}
-	}
-}
-
 // TestBoardOfAnotherMachine: a player of one machine watches a board of another one alone,
 // predicts on it, reads the predictions of others, and gets the points. While the other
 // machine cannot be asked they are told to try again.
 func TestBoardOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
-	a, b := placedPair(t, db, "")
+	a, b := twoServers(t, db, "")
 	sharing(t, a, b.dir)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -189,7 +161,7 @@ func (h *here) shardOf(token wamble.Token) *Shard { return h.first().shards[toke
 func TestAddressOfPlayer(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
-	a, b := placedPair(t, db, "")
+	a, b := twoServers(t, db, "")
 	sharing(t, a, b.dir)
 	guest := join(t, b.address(), wamble.Token{})
 	token := guest.c.Token()

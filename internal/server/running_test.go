@@ -131,11 +131,7 @@ func TestCrash(t *testing.T) {
 	if info, err := os.Stat(dumps[0]); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the dump may be read by others: %v, %v", info, err)
 	}
-	store, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := openSQLite(t, dir)
 	red.verifyProfile(t, store, "red")
 	green.verifyProfile(t, store, "green")
 }

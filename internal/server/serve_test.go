@@ -11,10 +11,7 @@ import (
 
 	"wamble"
 	"wamble/internal/host"
-	"wamble/internal/store/sqlite"
 	"wamble/internal/tape"
-	"wamble/runner"
-	"wamble/runner/pebblestore"
 )
 
 // TestPlay: a player says hello, moves, and is switched to another board; their moves are in
@@ -68,60 +65,8 @@ func replays(t *testing.T, file string, least int) {
 // verifySQLite compares the players' answers with the database of a stopped server.
 func verifySQLite(t testing.TB, dir string, c *crowd) {
 	t.Helper()
-	store, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := openSQLite(t, dir)
 	c.verify(t, store)
-}
-
-// TestWebSocket: players play over WebSocket on the same port; they are told that the server
-// ends, and their clients come back by themselves.
-func TestWebSocket(t *testing.T) {
-	t.Parallel()
-	dir, text := t.TempDir(), staying(t, conf(""))
-	s := serve(t, Options{Dir: dir}, text).ready()
-	c := gather(t, "ws://"+s.Addresses().HTTP.String()+"/ws", 2)
-	c.play()
-	c.more(t, 40)
-	s.end()
-	s = serve(t, Options{Dir: dir}, text).ready()
-	c.more(t, 40)
-	c.finish()
-	s.end()
-	verifySQLite(t, dir, c)
-}
-
-// TestStop: SIGTERM under load ends the process in order, with everything in the store, and
-// play goes on when it runs again.
-func TestStop(t *testing.T) {
-	t.Parallel()
-	dir, text := t.TempDir(), staying(t, conf(""))
-	s := spawn(t, dir, text)
-	c := gather(t, s.address(), 12)
-	c.play()
-	for range 3 {
-		c.more(t, 200)
-		s.end()
-		r, err := runner.OpenReadOnly(pebblestore.At(JournalDir(dir), pebblestore.Options{}), runner.Options{Schema: JournalSchema})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, in := range r.Stats().Inboxes {
-			if in.Depth != 0 {
-				t.Errorf("%d messages are left in the journal", in.Depth)
-			}
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-		s = spawn(t, dir, text)
-	}
-	c.more(t, 200)
-	c.finish()
-	s.end()
-	verifySQLite(t, dir, c)
 }
 
 // TestHealth: the health pages report that the server runs and serves.

@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,14 +10,12 @@ import (
 	"wamble"
 	"wamble/chess"
 	"wamble/client"
-	"wamble/internal/backup"
 	"wamble/internal/config"
 	"wamble/internal/intent"
 	"wamble/internal/journal"
 	"wamble/internal/loop"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pgtest"
-	"wamble/internal/store/sqlite"
 )
 
 func init() { playersPerShard = 2 } // also in the processes that tests start
@@ -108,231 +104,70 @@ func (c *crowd) mixed(t testing.TB, db store.Queries) bool {
 	return false
 }
 
-// shardStores lets a test run on a profile of four shards in a store of each kind.
-func shardStores(t *testing.T, test func(t *testing.T, dir, text string, open func() store.Queries)) {
-	t.Run("sqlite", func(t *testing.T) {
-		dir := t.TempDir()
-		test(t, dir, staying(t, conf(`(def shards 4)`)), func() store.Queries {
-			db, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
-			if err != nil {
+// TestShardsChange: a profile with boards is not served with another number of shards until
+// the reshard command has changed it, while no server has the journal; then everybody plays
+// on, also through a kill.
+func TestShardsChange(t *testing.T) {
+	for _, where := range []string{"disk", "postgres"} {
+		t.Run("journal on "+where, func(t *testing.T) {
+			t.Parallel()
+			dir, one := t.TempDir(), staying(t, conf(""))
+			games := func() store.Queries { return openSQLite(t, dir) }
+			if where == "postgres" {
+				db := pgtest.Migrated(t)
+				one += postgresConf(db) + "(def journal \"postgres\")\n"
+				games = func() store.Queries { return openPostgres(t, db) }
+			}
+			four := one + "(def shards 4)\n"
+			refused := func(text string) {
+				t.Helper()
+				s, err := Open(Options{Config: loadConf(t, text), Dir: dir})
+				if err == nil {
+					err = s.Run(t.Context())
+				}
+				if !errors.Is(err, loop.ErrShards) {
+					t.Fatalf("with another number of shards: got %v, want it to be refused", err)
+				}
+			}
+			s := spawn(t, dir, one)
+			p := join(t, s.address(), wamble.Token{})
+			moves := func() {
+				t.Helper()
+				for range 8 {
+					if !p.move(t.Context()) {
+						t.Fatal("a move was not accepted")
+					}
+				}
+			}
+			moves()
+			c := loadConf(t, four)
+			if err := Reshard(t.Context(), c, dir, c.Default, 4); err == nil {
+				t.Fatal("the shards of a server that runs were changed")
+			}
+			moves()
+			s.end()
+			refused(four)
+			if err := Reshard(t.Context(), c, dir, c.Default, 4); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { db.Close() })
-			return db
-		})
-	})
-	t.Run("postgres", func(t *testing.T) {
-		db := pgtest.Migrated(t)
-		test(t, t.TempDir(), staying(t, conf(`(def shards 4)`+postgresConf(db))), func() store.Queries { return openPostgres(t, db) })
-	})
-}
-
-// TestShardsKill kills a server of four shards in mid-load: every move that was accepted
-// is in the store once, and boards travel.
-func TestShardsKill(t *testing.T) {
-	t.Parallel()
-	shardStores(t, func(t *testing.T, dir, text string, open func() store.Queries) {
-		s := spawn(t, dir, text)
-		c := spread(t, s.address())
-		c.play()
-		for range kills() {
-			c.more(t, 1000)
+			refused(one)
+			s = spawn(t, dir, four)
+			token := p.c.Token()
+			all := spread(t, s.address())
+			if p.ask(t.Context()); p.c.Token() != token { // the board of p was given back
+				t.Error("the player has another token")
+			}
+			all.players = append(all.players, p)
+			all.play()
+			all.more(t, 500)
 			s.kill()
-			s = spawn(t, dir, text)
-		}
-		db := open()
-		until(t, "players meet boards of other shards", func() bool { return c.mixed(t, db) })
-		c.finish()
-		s.end()
-		c.verify(t, db)
-		c.checkShards(t, db)
-	})
-}
-
-// TestShardsHandoff hands a server of four shards over in mid-load.
-func TestShardsHandoff(t *testing.T) {
-	t.Parallel()
-	i := spawnImage(t, staying(t, conf(`(def shards 4)`)))
-	c := spread(t, i.address())
-	c.play()
-	for range 3 {
-		c.more(t, 500)
-		if _, err := i.handOff(""); err != nil {
-			t.Fatal(err)
-		}
-	}
-	db, err := sqlite.Open(sqlite.Options{Path: i.dir + "/games.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	until(t, "players meet boards of other shards", func() bool { return c.mixed(t, db) })
-	c.finish()
-	i.end()
-	c.verify(t, db)
-	c.checkShards(t, db)
-}
-
-// TestShardsWall: a watcher of all boards sees those of other shards, and can watch one of
-// them alone.
-func TestShardsWall(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
-	defer cancel()
-	h := serve(t, Options{}, conf(`(def shards 4)`)).ready()
-	c := spread(t, h.address())
-	watcher := c.players[0].c
-	other := c.players[slices.IndexFunc(c.players, func(p *player) bool { return p.c.Token().Shard(4) != watcher.Token().Shard(4) })].c
-	w, err := watcher.Spectate(ctx, client.View{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sees := func(what string, ok func(client.Update) bool) {
-		t.Helper()
-		for {
-			got, err := w.Next(ctx)
-			if err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
-			if ok(got) {
-				return
-			}
-		}
-	}
-	on := other.Board().ID
-	sees("a board of another shard", func(u client.Update) bool { return u.Board.ID == on })
-	after := play(t, ctx, other)
-	sees("a move there", func(u client.Update) bool { return u.Board.ID == on && u.Board.FEN == after })
-	on = other.Board().ID
-	sees("the next board there", func(u client.Update) bool { return u.Board.ID == on })
-	if err := w.SetView(ctx, client.View{Board: on}); err != nil {
-		t.Fatal(err)
-	}
-	after = play(t, ctx, other)
-	sees("a move there, watched alone", func(u client.Update) bool { return u.Board.ID == on && u.Board.FEN == after })
-}
-
-// TestShardsChangeShared: the same with the journal in PostgreSQL, where no machine may
-// have it meanwhile; then four shards play, also through a kill.
-func TestShardsChangeShared(t *testing.T) {
-	t.Parallel()
-	db := pgtest.Migrated(t)
-	dir, text := t.TempDir(), staying(t, conf(postgresConf(db)))+"(def journal \"postgres\")\n"
-	s := spawn(t, dir, text)
-	p := join(t, s.address(), wamble.Token{})
-	for range 8 {
-		if !p.move(t.Context()) {
-			t.Fatal("a move was not accepted")
-		}
-	}
-	four := text + "(def shards 4)\n"
-	c := loadConf(t, four)
-	if err := Reshard(t.Context(), c, dir, c.Default, 4); err == nil {
-		t.Fatal("the shards of a server that runs were changed")
-	}
-	if !p.move(t.Context()) {
-		t.Fatal("the server was disturbed")
-	}
-	s.end()
-	if err := Reshard(t.Context(), c, dir, c.Default, 4); err != nil {
-		t.Fatal(err)
-	}
-	s = spawn(t, dir, four)
-	all := spread(t, s.address())
-	p.ask(t.Context()) // the board of p was given back
-	all.players = append(all.players, p)
-	all.play()
-	all.more(t, 500)
-	s.kill()
-	s = respawn(t, dir, four)
-	all.more(t, 200)
-	all.finish()
-	s.end()
-	games := openPostgres(t, db)
-	all.verify(t, games)
-	all.checkPlaces(t, games, 4)
-}
-
-// TestShardsBackup: a backup of four shards that play, restored in another directory, has
-// everything that was accepted before it was made, and every board in one shard.
-func TestShardsBackup(t *testing.T) {
-	t.Parallel()
-	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
-	text := staying(t, conf(`(def shards 4)`))
-	s := spawn(t, dir, text)
-	c := spread(t, s.address())
-	c.play()
-	c.more(t, 500)
-	from := sourceOf(t, loadConf(t, text), dir)
-	checkpoint := from.Checkpoint
-	from.Checkpoint = func(ctx context.Context, dir string) error {
-		c.more(t, 300) // behind the games that were copied
-		c.finish()
-		return checkpoint(ctx, dir)
-	}
-	if _, err := backup.To(t.Context(), from, to, nil); err != nil {
-		t.Fatal(err)
-	}
-	s.kill()
-	remote := filepath.Join(t.TempDir(), "data")
-	restoreTo(t, loadConf(t, text), to, remote)
-	spawn(t, remote, text).end()
-	db, err := sqlite.Open(sqlite.Options{Path: remote + "/games.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	c.verify(t, db)
-	c.checkPlaces(t, db, 4)
-}
-
-// TestShardsChange: a profile with boards is not served with another number of shards until
-// the reshard command has changed it; then everybody plays on.
-func TestShardsChange(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
-	defer cancel()
-	dir := t.TempDir()
-	run := func(text string) error {
-		c, err := config.Load("test.conf", text, config.Params{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := Open(Options{Config: c, Dir: dir})
-		if err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		return s.Run(ctx)
-	}
-	s := spawn(t, dir, staying(t, conf("")))
-	p := join(t, s.address(), wamble.Token{})
-	for range 8 {
-		if !p.move(ctx) {
-			t.Fatal("a move was not accepted")
-		}
-	}
-	s.end()
-	four := staying(t, conf(`(def shards 4)`))
-	if err := run(four); !errors.Is(err, loop.ErrShards) {
-		t.Fatalf("with four shards: got %v, want it to be refused", err)
-	}
-	c, err := config.Load("test.conf", four, config.Params{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Reshard(ctx, c, dir, c.Default, 4); err != nil {
-		t.Fatal(err)
-	}
-	if err := run(staying(t, conf(""))); !errors.Is(err, loop.ErrShards) {
-		t.Fatalf("with one shard: got %v, want it to be refused", err)
-	}
-	s = spawn(t, dir, four)
-	defer s.end()
-	q := join(t, s.address(), p.c.Token())
-	if q.c.Token() != p.c.Token() || !q.move(ctx) {
-		t.Error("the player does not play on")
+			s = respawn(t, dir, four)
+			all.more(t, 200)
+			all.finish()
+			s.end()
+			all.verify(t, games())
+			all.checkPlaces(t, games(), 4)
+		})
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"wamble"
 	"wamble/internal/profile"
-	"wamble/internal/store/sqlite"
 )
 
 const (
@@ -129,11 +128,7 @@ func TestShelfHeldBack(t *testing.T) {
 // storedBoards counts the boards in the store that are not over.
 func storedBoards(t *testing.T, dir string) (n int) {
 	t.Helper()
-	store, err := sqlite.Open(sqlite.Options{Path: filepath.Join(dir, "games.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := openSQLite(t, dir)
 	for _, err := range store.LiveBoards(t.Context(), "default", 0) {
 		if err != nil {
 			t.Fatal(err)

@@ -78,13 +78,13 @@ func (b *bridge) set(cut bool) {
 func TestWallAfterACut(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
-	b := serve(t, Options{}, placedConf(db, "b")).ready()
+	b := serve(t, Options{}, clusterConf(db, "b")).ready()
 	until(t, "b listens", func() bool { return b.meshAddress.Load() != nil })
 	road := newBridge(t, *b.meshAddress.Load())
 	over := road.listener.Addr().String()
 	b.meshAddress.Store(&over)
 	until(t, "others would take the bridge", func() bool { return b.partitionOwners.LiveNodes()["b"] == over })
-	a := serve(t, Options{}, placedConf(db, "a")).ready()
+	a := serve(t, Options{}, clusterConf(db, "a")).ready()
 	until(t, "a listens", func() bool { return a.meshAddress.Load() != nil })
 	nowhere := "127.0.0.1:1"
 	a.meshAddress.Store(&nowhere)

@@ -91,7 +91,7 @@ func (c *continent) spread() (at [partsOfContinent]string) {
 		if m.asleep || m.child == nil || m.cmd.ProcessState != nil {
 			continue
 		}
-		for _, part := range held(c.t, m.dir) {
+		for _, part := range ownedPartitions(c.t, m.dir) {
 			if at[part] != "" {
 				at[part] = "two"
 			} else {
@@ -182,12 +182,12 @@ func (c *continent) end() {
 	c.t.Logf("%d boards have travelled", pgtest.Query[int](c.t, db, `SELECT count(*) FROM boards WHERE shard_version > 0`))
 }
 
-// TestPlacedFleet: machines of a cluster crash, are stopped, are cut off and are upgraded
+// TestClusterFleet: machines of a cluster crash, are stopped, are cut off and are upgraded
 // while everybody plays, and partitions move between them (testdata/faults/parts). Every
 // accepted move is in the database once, each board with one player in one shard, and
 // everybody moves again. With WAMBLE_SOAK nobody waits for longer than five seconds when a
 // machine is lost.
-func TestPlacedFleet(t *testing.T) {
+func TestClusterFleet(t *testing.T) {
 	p := prooftest.Needs(t, "root, minutes and a machine for itself")
 	c := newContinent(t, 3, 12)
 	lost := playAll(t, "parts", c.fleet, c)

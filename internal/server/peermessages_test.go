@@ -5,12 +5,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"wamble"
+	"wamble/client"
 	"wamble/internal/cluster"
 	"wamble/internal/handoff"
 	"wamble/internal/host"
@@ -22,25 +24,155 @@ import (
 	"wamble/wire"
 )
 
+// TestPeerMessages: commands of another machine are carried out in the order in which they
+// were given, and once, also when that machine got no confirmation of its note and sends it
+// again.
+func TestPeerMessages(t *testing.T) {
+	t.Parallel()
+	h := serve(t, Options{}, clusterConf(pgtest.Migrated(t), "a")).ready()
+	untilOwned(t, 4, h.dir)
+	p := join(t, h.address(), wamble.Token{})
+	version := h.receivedNotes.LastApplied()
+	send := func(name string, commands ...profile.Input) {
+		t.Helper()
+		var letters []cluster.Message
+		for _, in := range commands {
+			b, err := profile.AppendInput(nil, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			letters = append(letters, cluster.Message{Profile: "default", Input: base64.StdEncoding.EncodeToString(b)})
+		}
+		b, err := json.Marshal(letters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version++
+		h.receivedNotes.Add(version, cluster.MessagePrefix+"b/1/"+name, string(b))
+		until(t, "the letter is read", func() bool { return h.receivedNotes.LastApplied() == version })
+	}
+	tea := &profile.Announce{Notice: wire.NoticeAnnouncement, Text: "tea is served"}
+	send("x-1", tea)
+	send("x-1", tea)
+	p.stats(t.Context()) // the answer comes after the event
+	send("x-2", &profile.Announce{Notice: wire.NoticeAnnouncement, Text: "that is all"})
+	for _, want := range []string{"tea is served", "that is all"} {
+		if got := notice(t, p, wire.NoticeAnnouncement); got != want {
+			t.Fatalf("the player is told %q, want %q", got, want)
+		}
+	}
+	// Lasting restrictions are read from where they are stored: a late note changes nothing.
+	send("x-4", &profile.Ban{Whom: profile.Target{Net: netip.MustParsePrefix("127.0.0.0/24")}})
+	if turnedAway(t, h.address()) != nil {
+		t.Error("a ban that is not kept holds")
+	}
+}
+
+// TestHandOverMessages: before a handoff the other machines are sent the last notes, or the
+// next process inherits the unsent ones.
+func TestHandOverMessages(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	h := serve(t, Options{}, clusterConf(db, "a")).ready()
+	a := h.rebalancer.peers
+	tell := func(n int) {
+		for range n {
+			a.Broadcast("default", &profile.Announce{Text: "tea is served"})
+		}
+	}
+	left := func() (n int) {
+		t.Helper()
+		_, b := h.handOverMessages()
+		if b == nil {
+			return 0
+		}
+		var l struct {
+			Sending struct{ Letters []cluster.Message }
+			Waiting []cluster.Message
+		}
+		if err := json.Unmarshal(b, &l); err != nil {
+			t.Fatal(err)
+		}
+		return len(l.Sending.Letters) + len(l.Waiting)
+	}
+	for i := range 5 {
+		tell(3)
+		n := left()
+		if there := len(posted(t, h)); there+n < 3*(i+1) {
+			t.Fatalf("%d letters are posted and %d left, of %d", there, n, 3*(i+1))
+		}
+		a.SetPaused(false) // as if the handoff had failed
+		if err := a.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if there := len(posted(t, h)); there != 3*(i+1) {
+			t.Fatalf("%d letters are posted, of %d", there, 3*(i+1))
+		}
+	}
+	release := holdLetters(t, db)
+	tell(3)
+	if n := left(); n != 3 {
+		t.Errorf("%d letters are left, of 3", n)
+	}
+	release()
+}
+
+// TestHandoffMessagesOnce: the next process of a machine does not carry out again what
+// another machine has sent to the former one.
+func TestHandoffMessagesOnce(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	a := serve(t, Options{}, clusterConf(db, "a")).ready()
+	b := spawnImage(t, staying(t, clusterConf(db, "b")))
+	untilOwned(t, 2, a.dir, b.dir)
+	// told returns the next text that a player is sent.
+	told := func(p *player) string {
+		t.Helper()
+		for {
+			e, err := p.c.Event(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == client.Notice {
+				return e.Text
+			}
+		}
+	}
+	first := join(t, b.address(), wamble.Token{})
+	a.command("kick", host.Arguments{Whom: "127.0.0.0/8", Text: "too loud"})
+	if got := told(first); !strings.Contains(got, "too loud") {
+		t.Errorf("the player is told %q", got)
+	}
+	second := join(t, b.address(), wamble.Token{})
+	if _, err := b.handOff(""); err != nil {
+		t.Fatalf("handoff: %v", err)
+	}
+	a.command("announce", host.Arguments{Text: "tea is served"})
+	if got := told(second); got != "tea is served" {
+		t.Errorf("after the handoff the player is told %q", got)
+	}
+	b.end()
+}
+
 // holdLetters blocks all writes of notes until release is called.
 func holdLetters(t testing.TB, db postgres.Options) (release func()) {
 	t.Helper()
 	return pgtest.Lock(t, db, `SELECT pg_advisory_lock(x'77616d62'::int, hashtext('main'))`)
 }
 
-// TestPlacedKillAfterRevoke: when a player is told that their other sessions are revoked,
+// TestTwoMachinesKillAfterRevoke: when a player is told that their other sessions are revoked,
 // that holds on all machines, also if their own is killed at once: they are told only after
 // the other machines can read it in the database.
-func TestPlacedKillAfterRevoke(t *testing.T) {
+func TestTwoMachinesKillAfterRevoke(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	db := pgtest.Migrated(t)
-	a := &machine{name: "a", dir: t.TempDir(), text: staying(t, placedConf(db, "a"))}
+	a := &machine{name: "a", dir: t.TempDir(), text: staying(t, clusterConf(db, "a"))}
 	a.beginLong(t)
-	until(t, "a has all parts", func() bool { return len(held(t, a.dir)) == 4 })
-	b := serve(t, Options{Lease: long}, placedConf(db, "b"))
-	untilShared(t, a.dir, b.dir)
+	untilOwned(t, 4, a.dir)
+	b := serve(t, Options{Lease: long}, clusterConf(db, "b"))
+	untilOwned(t, 2, a.dir, b.dir)
 	until(t, "both serve", func() bool { return a.state(t) == "serves" && b.Status(ctx).Ready() })
 	_, port, _ := strings.Cut(a.text, "(def port ")
 	port, _, _ = strings.Cut(port, ")")
@@ -103,12 +235,12 @@ func posted(t testing.TB, h *here) (inputs []profile.Input) {
 	return inputs
 }
 
-// TestPlacedCommandPublished: when a command is answered, the database has its note for the
+// TestPeerMessagesAreStored: when a command is answered, the database has its note for the
 // other machines, or its effect.
-func TestPlacedCommandPublished(t *testing.T) {
+func TestPeerMessagesAreStored(t *testing.T) {
 	t.Parallel()
-	h := serve(t, Options{}, placedConf(pgtest.Migrated(t), "a")).ready()
-	until(t, "it has all parts", func() bool { return len(held(t, h.dir)) == 4 })
+	h := serve(t, Options{}, clusterConf(pgtest.Migrated(t), "a")).ready()
+	untilOwned(t, 4, h.dir)
 	p := join(t, h.address(), wamble.Token{})
 	p.login(t.Context())
 	for i := range 3 {
@@ -132,12 +264,12 @@ func TestPlacedCommandPublished(t *testing.T) {
 	}
 }
 
-// TestPlacedStopPosts: a machine that stops in order sends the others its unsent notes, after
+// TestStopSendsMessages: a machine that stops in order sends the others its unsent notes, after
 // its profiles have ended.
-func TestPlacedStopPosts(t *testing.T) {
+func TestStopSendsMessages(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
-	h := serve(t, Options{}, placedConf(db, "a")).ready()
+	h := serve(t, Options{}, clusterConf(db, "a")).ready()
 	release := holdLetters(t, db)
 	h.rebalancer.peers.Broadcast("default", &profile.Announce{Text: "tea is served"})
 	h.stop()
@@ -149,14 +281,14 @@ func TestPlacedStopPosts(t *testing.T) {
 	}
 }
 
-// TestPlacedHandoffUnsent: notes that a machine could not send before a handoff its next
+// TestHandoffUnsentMessages: notes that a machine could not send before a handoff its next
 // process sends, in order and once.
-func TestPlacedHandoffUnsent(t *testing.T) {
+func TestHandoffUnsentMessages(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
-	a := serve(t, Options{}, placedConf(db, "a")).ready()
-	b := spawnImage(t, staying(t, placedConf(db, "b")))
-	untilShared(t, a.dir, b.dir)
+	a := serve(t, Options{}, clusterConf(db, "a")).ready()
+	b := spawnImage(t, staying(t, clusterConf(db, "b")))
+	untilOwned(t, 2, a.dir, b.dir)
 	until(t, "both serve", func() bool { return a.Status(t.Context()).Ready() && b.status().Ready() })
 	far := join(t, a.address(), wamble.Token{})
 	release := holdLetters(t, db)

@@ -10,52 +10,7 @@ import (
 
 	"wamble"
 	"wamble/internal/store"
-	"wamble/internal/store/sqlite"
 )
-
-// TestShardsFeed: a reader of the feed gets every game that has ended in any shard once,
-// behind one cursor, over a kill.
-func TestShardsFeed(t *testing.T) {
-	t.Parallel()
-	dir, text := t.TempDir(), staying(t, conf(`(def shards 4) (def max-moves-per-board 6)`))
-	s := spawn(t, dir, text)
-	db, err := sqlite.Open(sqlite.Options{Path: dir + "/games.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	reader := newFeedReader(t)
-	follow := func() { reader.follow("http://127.0.0.1:" + s.port) }
-	c := spread(t, s.address())
-	c.play()
-	for range 3 {
-		c.more(t, 300)
-		follow()
-	}
-	s.kill()
-	s = spawn(t, dir, text)
-	c.more(t, 300)
-	c.finish()
-	var ended map[wamble.BoardID]bool
-	until(t, "the reader has all games", func() bool {
-		follow()
-		ended = finished(t, db)
-		return len(reader.told) >= len(ended)
-	})
-	s.end()
-	reader.check(ended)
-	shards := map[int]bool{}
-	for _, p := range c.players {
-		for _, m := range p.played {
-			if m.ply == 6 {
-				shards[p.c.Token().Shard(4)] = true
-			}
-		}
-	}
-	if len(shards) != 4 {
-		t.Errorf("games have ended in %d shards", len(shards))
-	}
-}
 
 // feedReader reads finished games, and continues after its last cursor.
 type feedReader struct {

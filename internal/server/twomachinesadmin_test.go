@@ -14,15 +14,15 @@ import (
 	"wamble/runner"
 )
 
-// TestPlacedJournalAdmin: each machine lists the dead letters of its partitions, by the
+// TestTwoMachinesJournalAdmin: each machine lists the dead letters of its partitions, by the
 // control socket and in the console, and names the machines with the others. So do its
 // metrics, which count nothing twice.
-func TestPlacedJournalAdmin(t *testing.T) {
+func TestTwoMachinesJournalAdmin(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
-	a := serve(t, Options{}, placedConf(db, "a")).ready()
-	b := serve(t, Options{}, placedConf(db, "b")).ready()
-	untilShared(t, a.dir, b.dir)
+	a := serve(t, Options{}, clusterConf(db, "a")).ready()
+	b := serve(t, Options{}, clusterConf(db, "b")).ready()
+	untilOwned(t, 2, a.dir, b.dir)
 	until(t, "both serve", func() bool { return a.Status(t.Context()).Ready() && b.Status(t.Context()).Ready() })
 	machines := map[string]*here{"a": a, "b": b}
 	tokens, queues := map[string]string{}, map[int]uint32{}
@@ -32,7 +32,7 @@ func TestPlacedJournalAdmin(t *testing.T) {
 			t.Fatal(err)
 		}
 		tokens[name] = token
-		for _, part := range held(t, h.dir) { // for no profile: they end as dead letters
+		for _, part := range ownedPartitions(t, h.dir) { // for no profile: they end as dead letters
 			r := h.partitionOf(part).runner
 			until(t, "the shard has a queue", func() bool { _, ok := journal.NumberOf(r, store.ShardName("default", part)); return ok })
 			number, _ := journal.NumberOf(r, store.ShardName("default", part))
@@ -50,8 +50,8 @@ func TestPlacedJournalAdmin(t *testing.T) {
 	}
 	metrics := map[string]int{} // by the beginning of the line
 	for name, h := range machines {
-		other, mine := machines[map[string]string{"a": "b", "b": "a"}[name]], held(t, h.dir)
-		far := held(t, other.dir)[0]
+		other, mine := machines[map[string]string{"a": "b", "b": "a"}[name]], ownedPartitions(t, h.dir)
+		far := ownedPartitions(t, other.dir)[0]
 		var list []host.DeadLetter
 		if err := host.Ask(t.Context(), h.dir, "dead-letters", nil, &list); err != nil {
 			t.Fatal(err)
@@ -147,15 +147,15 @@ func TestPlacedJournalAdmin(t *testing.T) {
 	}
 }
 
-// TestPlacedStatus: each machine reports on all, over the control socket and to the console;
+// TestTwoMachinesStatus: each machine reports on all, over the control socket and to the console;
 // on one that does not answer it reports what the others have last received.
-func TestPlacedStatus(t *testing.T) {
+func TestTwoMachinesStatus(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
 	options := Options{Handoff: HandoffOptions{Version: "9.8"}}
-	a := serve(t, options, placedConf(db, "a")).ready()
-	b := serve(t, options, placedConf(db, "b")).ready()
-	untilShared(t, a.dir, b.dir)
+	a := serve(t, options, clusterConf(db, "a")).ready()
+	b := serve(t, options, clusterConf(db, "b")).ready()
+	untilOwned(t, 2, a.dir, b.dir)
 	until(t, "both are connected", func() bool { m := a.router.Mesh(); return m != nil && m.Stats().Open == 1 })
 	players := append(gather(t, a.address(), 2).players, gather(t, b.address(), 3).players...)
 	for _, p := range players {
@@ -180,7 +180,7 @@ func TestPlacedStatus(t *testing.T) {
 		}
 		for i, of := range []*here{a, b} {
 			n := c.Nodes[i]
-			if n.Error != "" || !n.Ready || n.Self != (of == h) || n.Version != "9.8" || n.Address != *of.meshAddress.Load() || fmt.Sprint(n.Parts) != fmt.Sprint(held(t, of.dir)) {
+			if n.Error != "" || !n.Ready || n.Self != (of == h) || n.Version != "9.8" || n.Address != *of.meshAddress.Load() || fmt.Sprint(n.Parts) != fmt.Sprint(ownedPartitions(t, of.dir)) {
 				t.Errorf("of machine %s: %+v", nodeName(of.o.Config), n)
 			}
 			if want := []int{2, 3}[i]; n.Players < want || n.Moves != uint64(want) { // more if a hello was said twice
