@@ -61,6 +61,10 @@ type DrainOptions struct {
 	// through, once the store has them. The list is valid during the call. When an observer has just come,
 	// the first call includes the kept events before, which may repeat some.
 	OnEvents func(after, through uint64, list []Event)
+	// HoldEvents is called before the store gets messages up to until, the first of which has an event at from:
+	// events of other shards that are not older may follow them, and wait until OnEvents. At the start of a
+	// drain from is zero, because the store may have the first messages already.
+	HoldEvents func(until uint64, from time.Time)
 	// Observed is given the last message that the store has, and reports whether any observer wants
 	// Happened; nil means always. Finding the events costs as much as planning a batch.
 	Observed func(through uint64) bool
@@ -213,7 +217,7 @@ func (d *Drain) Run(ctx context.Context) error {
 	timer := time.NewTimer(flushEvery)
 	defer timer.Stop()
 	defer func() { d.reportDeadLetters(time.Now(), true) }()
-	d.eventsBefore = max(d.eventsBefore, d.settled())
+	d.beginEvents()
 	for {
 		d.checkObserver(ctx, d.eventsBefore)
 		d.reportDeadLetters(time.Now(), false)
@@ -377,6 +381,7 @@ func (d *Drain) apply(ctx context.Context, b *runner.Batched) error {
 	if err != nil {
 		return err
 	}
+	d.holdEvents(run.queue)
 	renewed, left := time.Now(), waiting(queue)
 	var next planned
 	for len(queue) > 0 {

@@ -34,6 +34,14 @@ type Event struct {
 // may have observed before, perhaps another process.
 const maxRecentEvents = 8192
 
+// beginEvents prepares for events at the start of the drain.
+func (d *Drain) beginEvents() {
+	d.eventsBefore = max(d.eventsBefore, d.settled())
+	if d.o.HoldEvents != nil && d.count() > 0 {
+		d.o.HoldEvents(d.eventsBefore+1, time.Time{})
+	}
+}
+
 // checkObserver checks for observers between two batches, after the message before, and reports earlier events to
 // a new one.
 func (d *Drain) checkObserver(ctx context.Context, before uint64) {
@@ -53,6 +61,20 @@ func (d *Drain) observe(ctx context.Context, before uint64) (first uint64, list 
 		first, list = d.recentEvents(ctx, d.eventsBefore)
 	}
 	return first, list, come
+}
+
+// holdEvents makes events of other shards wait for those of a batch, if it has some. As soon as the store
+// has the batch, another shard may take over boards of it.
+func (d *Drain) holdEvents(queue []Message) {
+	if d.o.HoldEvents == nil || !d.observed {
+		return
+	}
+	for i := range queue {
+		if d.eventBuffer = queue[i].appendEvents(d.eventBuffer[:0], nil); len(d.eventBuffer) > 0 {
+			d.o.HoldEvents(queue[len(queue)-1].Seq, d.eventBuffer[0].At)
+			return
+		}
+	}
 }
 
 // publishEvents reports the events of a batch, each once, and to a new observer the earlier ones in the same call:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/intent"
 )
 
 // TestObserversRecall: no event is sent while nobody observes; an observer who comes, after a
@@ -55,7 +56,7 @@ func TestObserversRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = open()
-	d.eventsBefore = d.settled() // as Run does
+	d.beginEvents()
 	d.checkObserver(t.Context(), d.eventsBefore)
 	check("nobody is there after a start")
 	play(1)
@@ -75,6 +76,65 @@ func TestObserversRecall(t *testing.T) {
 	if calls != 1 {
 		t.Errorf("who comes with a move is told in %d parts: others may go on between them", calls)
 	}
+}
+
+// TestOtherShardsWait: events of other shards wait before the store gets a batch, and when a
+// drain starts with messages left, which the store may have.
+func TestOtherShardsWait(t *testing.T) {
+	r, db := openRunner(t), &fakeStore{}
+	var steps []string
+	open := func() *Drain {
+		d, err := NewDrain(t.Context(), r, db, DrainOptions{
+			Profile: "blue", Limits: Limits{Intents: 4, Bytes: 1 << 20},
+			HoldEvents: func(until uint64, from time.Time) {
+				at := "all"
+				if !from.IsZero() {
+					at = fmt.Sprint(from.Unix())
+				}
+				steps = append(steps, fmt.Sprintf("hold %s until %d, the store has %d", at, until, len(db.applied)))
+			},
+			OnEvents: func(_, through uint64, list []Event) {
+				steps = append(steps, fmt.Sprintf("%d events until %d", len(list), through))
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	check := func(when string, want ...string) {
+		t.Helper()
+		if !slices.Equal(steps, want) {
+			t.Errorf("%s: got %q, want %q", when, steps, want)
+		}
+		steps = nil
+	}
+	start := func(d *Drain) {
+		d.beginEvents()
+		d.checkObserver(t.Context(), d.eventsBefore)
+	}
+	at := func(ply int) intent.Intent {
+		return &intent.RecordMove{Board: 1, Ply: ply, At: time.Unix(int64(ply), 0)}
+	}
+	d := open()
+	start(d)
+	check("an empty journal", "0 events until 0")
+	post(t, r, d, at(7))
+	post(t, r, d, at(8))
+	empty(t, d)
+	check("a batch", "hold 7 until 2, the store has 0", "2 events until 2")
+	post(t, r, d, &intent.UpdateSessionLastSeen{Session: 1})
+	empty(t, d)
+	check("no events", "0 events until 3")
+	post(t, r, d, at(9))
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = open()
+	start(d)
+	check("a start", "hold all until 4, the store has 3", "0 events until 3")
+	empty(t, d)
+	check("what was left", "hold 9 until 4, the store has 3", "1 events until 4")
 }
 
 // TestObserversRemembered: the events sent to observers are known to the journal's next
@@ -102,7 +162,7 @@ func TestObserversRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.eventsBefore = d.settled() // as Run does
+		d.beginEvents()
 		d.checkObserver(t.Context(), d.eventsBefore)
 		return d
 	}

@@ -67,7 +67,7 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	d, err := journal.NewDrain(ctx, rt.journal().Runner, rt.o.Store, journal.DrainOptions{
 		Profile:   rt.o.Name,
 		Limits:    limitsOf(rt.cfg.Load()),
-		OnApplied: rt.onApplied, OnTransaction: rt.onTransaction, OnStoreResult: rt.onDrainResult, OnDeadLetters: rt.logDeadLetters, OnFeed: rt.o.OnFinished, OnEvents: rt.o.OnEvents, Observed: rt.o.Observed, Remember: rt.o.Remember,
+		OnApplied: rt.onApplied, OnTransaction: rt.onTransaction, OnStoreResult: rt.onDrainResult, OnDeadLetters: rt.logDeadLetters, OnFeed: rt.o.OnFinished, OnEvents: rt.o.OnEvents, HoldEvents: rt.o.HoldEvents, Observed: rt.o.Observed, Remember: rt.o.Remember,
 		Retain: rt.o.Retain, OnRetainFailed: rt.watch.onRetainFailed, OnRollback: rt.watch.onRollback, Others: rt.othersBehind,
 	})
 	if err != nil {

@@ -78,6 +78,9 @@ type Options struct {
 	OnFinished func()
 	// OnEvents is called with what has reached the store (see journal.DrainOptions).
 	OnEvents func(after, through uint64, list []journal.Event)
+	// HoldEvents is called before messages reach the store (see journal.DrainOptions); nil if the profile has one
+	// shard.
+	HoldEvents func(until uint64, from time.Time)
 	// Totals counts what all shards of the profile have; nil if the profile has one shard.
 	Totals *Totals
 	// Others returns the other shards of the profile; nil if the profile has one shard.

@@ -64,7 +64,13 @@ type part struct {
 	begun bool    // the shard is not idle: base and fresh are valid
 	base  place   // all later events are in Stream.events or fresh
 	fresh []event // not merged into Stream.events yet
-	held  bool    // events of all shards wait until something of this one is added
+	held  *hold   // what events of all shards wait for; nil for nothing
+}
+
+// hold makes later events wait, because a shard may have older ones that were not added yet.
+type hold struct {
+	until uint64    // it ends when the shard's messages up to this one are added
+	from  time.Time // events before this time do not wait
 }
 
 // streamKept is how many events observers may be behind.
@@ -77,15 +83,20 @@ const readersReturn = 20 * time.Second
 // part returns the state of a shard. If its end is not known yet, it is after the message
 // through.
 func (s *Stream) part(shard int, through uint64) *part {
-	if s.parts == nil {
-		s.parts = make([]part, max(1, s.Shards))
-		s.seen = make(places, len(s.parts))
-	}
+	s.init()
 	p := &s.parts[shard]
 	if !p.known {
 		p.known, p.end, p.start = true, place{through + 1, 0}, place{through + 1, 0}
 	}
 	return p
+}
+
+// init makes the shards of the zero value.
+func (s *Stream) init() {
+	if s.parts == nil {
+		s.parts = make([]part, max(1, s.Shards))
+		s.seen = make(places, len(s.parts))
+	}
 }
 
 // Wanted reports whether events of a shard after the message through are to be added: the
@@ -183,14 +194,14 @@ func (s *Stream) Meet(shard int, through uint64) {
 	s.part(shard, through)
 }
 
-// Hold makes the events of all shards wait until something of this shard is added, which may
-// be older.
-func (s *Stream) Hold(shard int) {
+// Hold makes the events of all shards at from and later wait until the messages of this shard up to until
+// are added, whose events may be older: a board may have gone on from this shard to another one. It replaces an
+// earlier Hold of the shard.
+func (s *Stream) Hold(shard int, until uint64, from time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.parts != nil {
-		s.parts[shard].held = true
-	}
+	s.init()
+	s.parts[shard].held = &hold{until, from}
 }
 
 // Forget makes a shard idle, and its end unknown.
@@ -203,7 +214,7 @@ func (s *Stream) Forget(shard int) {
 	if s.parts[shard].begun {
 		s.rest(shard)
 	}
-	s.parts[shard].known, s.parts[shard].held = false, false
+	s.parts[shard].known, s.parts[shard].held = false, nil
 }
 
 // Observed reports whether the stream has readers, or had some within readersReturn.
@@ -268,7 +279,9 @@ func (s *Stream) Add(shard int, after, through uint64, list []Happened) {
 		}
 	}
 	p.end.seq = max(p.end.seq, through+1)
-	p.held = false
+	if p.held != nil && through >= p.held.until {
+		p.held = nil
+	}
 	s.settle(shard)
 }
 
@@ -276,7 +289,7 @@ func (s *Stream) Add(shard int, after, through uint64, list []Happened) {
 // shards may come, and drops the oldest if there are too many.
 func (s *Stream) settle(shard int) {
 	p := &s.parts[shard]
-	if s.begun() && !slices.ContainsFunc(s.parts, func(p part) bool { return p.held }) {
+	if s.begun() {
 		s.merge()
 		if over := tooMany(s.events); over > 0 {
 			for i, at := range s.events[over-1].at {
@@ -285,7 +298,8 @@ func (s *Stream) settle(shard int) {
 			s.first += uint64(over)
 			s.events = slices.Clone(s.events[over:])
 		}
-	} else if over := tooMany(p.fresh); over > 0 {
+	}
+	if over := tooMany(p.fresh); over > 0 {
 		p.base = p.fresh[over-1].behind()
 		s.seen[shard] = p.base
 		p.fresh = slices.Clone(p.fresh[over:])
@@ -308,19 +322,22 @@ func (s *Stream) begun() bool {
 }
 
 // merge appends the fresh events of all shards to the stream, by time, so that the moves of a
-// board that changed its shard are in order. Each shard keeps its own order.
+// board that changed its shard are in order. Each shard keeps its own order. Events that must wait stay fresh.
 func (s *Stream) merge() {
 	n := 0
 	for i := range s.parts {
 		n += len(s.parts[i].fresh)
 	}
 	all := make(places, n*len(s.parts))
-	for ; n > 0; n-- {
+	for {
 		var next *part
 		for i := range s.parts {
 			if p := &s.parts[i]; len(p.fresh) > 0 && (next == nil || p.fresh[0].told.at().Before(next.fresh[0].told.at())) {
 				next = p
 			}
+		}
+		if next == nil || s.waits(next.fresh[0].told.at()) {
+			break
 		}
 		e := next.fresh[0]
 		next.fresh = next.fresh[1:]
@@ -330,8 +347,15 @@ func (s *Stream) merge() {
 		s.events = append(s.events, e)
 	}
 	for i := range s.parts {
-		s.parts[i].fresh, s.seen[i] = nil, s.parts[i].end
+		if p := &s.parts[i]; len(p.fresh) == 0 {
+			p.fresh, s.seen[i] = nil, p.end
+		}
 	}
+}
+
+// waits reports whether an event of this time waits for a shard.
+func (s *Stream) waits(at time.Time) bool {
+	return slices.ContainsFunc(s.parts, func(p part) bool { return p.held != nil && !at.Before(p.held.from) })
 }
 
 func (h *Happened) at() time.Time {

@@ -437,7 +437,7 @@ func TestStreamsFollow(t *testing.T) {
 	s.Add(0, 0, 0, nil)
 	s.Add(1, 0, 0, nil)
 	reader, _ := s.end(false)
-	s.Hold(1)
+	s.Hold(1, 0, time.Time{})
 	s.Add(0, 0, 1, []Happened{at(1, 2)})
 	if page, _, _ := s.read(name, &reader); len(page) != 0 {
 		t.Errorf("something of the other shard may be older, and %d were told", len(page))
@@ -445,6 +445,23 @@ func TestStreamsFollow(t *testing.T) {
 	s.Add(1, 0, 1, []Happened{at(1, 1)})
 	if page, _, _ := s.read(name, &reader); len(page) != 2 || page[0].shard != 1 {
 		t.Errorf("then %d were told", len(page))
+	}
+	s.Hold(1, 3, noon.Add(5*time.Second))
+	for _, c := range []struct {
+		shard int
+		seq   uint64
+		at    int
+		told  int
+	}{
+		{0, 2, 4, 1}, // older than what waits
+		{0, 3, 5, 0},
+		{1, 2, 3, 1}, // older, and not the last that the others wait for
+		{1, 3, 5, 2},
+	} {
+		s.Add(c.shard, c.seq-1, c.seq, []Happened{at(c.seq, c.at)})
+		if page, _, _ := s.read(name, &reader); len(page) != c.told {
+			t.Errorf("message %d of shard %d: %d events were told, want %d", c.seq, c.shard, len(page), c.told)
+		}
 	}
 	s.Forget(1)
 	if _, known := s.end(false); known {

@@ -201,6 +201,7 @@ func (s *Server) newShard(p *Profile, index int, cfg *config.Profile, port *tran
 	o.OnEvents = func(after, through uint64, list []journal.Event) { p.addEvents(index, after, through, list) }
 	o.Observed, o.Remember = sh.eventObserver(), s.isPartitioned()
 	if len(p.shards) > 1 {
+		o.HoldEvents = func(until uint64, from time.Time) { p.events.Hold(index, until, from) }
 		o.ShowViews = func(in *profile.BoardViews) { p.showViews(index, in) }
 		o.Totals = &p.openShards.totals
 		o.Others = func() []*loop.Runtime { return p.otherRuntimes(index) }
