@@ -54,6 +54,7 @@ func newFleet(t testing.TB, n, players int) *fleet {
 	f.owner()
 	pgtest.Execute(t, f.database(), noteSuccessions)
 	f.crowd = gather(t, f.board.address(), players)
+	f.crowd.think = 0
 	f.crowd.play()
 	f.moved()
 	return f

@@ -224,10 +224,7 @@ func (p *processes) open() store.Queries {
 func (p *processes) gather() {
 	p.Helper()
 	p.tokens = map[*player]wamble.Token{}
-	p.crowd = &crowd{think: 10 * time.Millisecond} // a server keeps only so many moves for an observer that is away
-	if p.topology == twoMachines {                 // the others play on when one is killed
-		p.crowd.think *= 3
-	}
+	p.crowd = &crowd{think: 50 * time.Millisecond} // a server keeps only so many moves for an observer that is away
 	shards := map[int]bool{}
 	until(p, "all shards have players", func() bool {
 		for _, i := range p.serving() {

@@ -47,6 +47,7 @@ func killAndCheck(t *testing.T, dir, text string) *crowd {
 	text = staying(t, text)
 	s := spawn(t, dir, text)
 	c := gather(t, s.address(), 12)
+	c.think = 0
 	tokens := map[*player]wamble.Token{}
 	for _, p := range c.players {
 		tokens[p] = p.c.Token()

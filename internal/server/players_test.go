@@ -167,10 +167,10 @@ type crowd struct {
 	done    sync.WaitGroup
 }
 
-// gather lets n players join.
+// gather lets n players join, who leave the processors to the servers as well.
 func gather(t testing.TB, address string, n int) *crowd {
 	t.Helper()
-	c := &crowd{}
+	c := &crowd{think: 20 * time.Millisecond}
 	for range n {
 		p := join(t, address, wamble.Token{})
 		p.crowd, p.number = c, len(c.players)

@@ -42,7 +42,7 @@ func TestAnyMachine(t *testing.T) {
 	b := spawn(t, other, clusterConf(db, "b"))
 	sharing(t, a, other)
 	ws := "ws://" + a.Addresses().HTTP.String() + "/ws"
-	c := &crowd{}
+	c := &crowd{think: 20 * time.Millisecond}
 	var over []*player // of connections
 	for i := range 6 {
 		guest := join(t, b.address(), wamble.Token{})

@@ -83,7 +83,7 @@ func TestShardsGoBack(t *testing.T) {
 	c := spread(t, s.address())
 	c.play()
 	before := openPostgres(t, db)
-	c.more(t, 4000)
+	c.more(t, 1000)
 	until(t, "players meet boards of other shards", func() bool { return c.mixed(t, before) })
 	c.finish()
 	until(t, "the journal lets go", func() bool { return s.pending() == 0 })

@@ -14,18 +14,17 @@ import (
 const Patience = 3 * time.Minute
 
 // Until repeats ok until it returns true, for Patience at most. more is printed with the
-// failure, for instance a log.
+// failure, for instance a log. The pauses grow, because many tests wait at once, and a look
+// may cost a process as much as what it waits for.
 func Until(t testing.TB, what string, ok func() bool, more ...any) {
 	t.Helper()
-	tick, late := time.NewTicker(5*time.Millisecond), time.NewTimer(Patience)
-	defer tick.Stop()
-	defer late.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-late.C:
+	const first, longest = 5 * time.Millisecond, 100 * time.Millisecond
+	late := time.Now().Add(Patience)
+	for pause := first; !ok(); pause = min(pause*5/4, longest) {
+		if !time.Now().Before(late) {
 			t.Fatal(append([]any{"in vain: " + what + "\n"}, more...)...)
 		}
+		time.Sleep(pause)
 	}
 }
 

@@ -159,7 +159,7 @@ func TestMigrateAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.db")
 	var wg sync.WaitGroup
 	for range 4 {
-		s, err := sqlite.Open(sqlite.Options{Path: path})
+		s, err := sqlite.Open(sqlite.Options{Path: path, BusyTimeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
