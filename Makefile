@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 # The binary has no C. Only the race detector needs it, and compiles a C library of Pebble's
-# for minutes: see scripts/gotest.
+# as well: see scripts/gotest.
 export CGO_ENABLED := 0
 
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
@@ -21,7 +21,7 @@ ALLOCS := $(sort $(dir $(shell git grep -l '^func TestAllocs' -- '*_test.go')))
 # Modules of their own, whose dependencies must stay out of the binary.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod runner/examples/*/go.mod packaging/*/go.mod))
 
-.PHONY: help run build release package reproduce test check generate bench proof soak fuzz vuln cover web clean setup-run setup-test test-web test-plain test-raced test-nested
+.PHONY: help run build release package reproduce test check generate bench proof soak fuzz vuln cover web clean setup-run setup-test test-vet test-web test-plain test-raced test-nested
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,9 +41,9 @@ package: release ## Debian packages, images for containers, SBOMs and checksums,
 reproduce: ## build the release twice and compare the bytes
 	packaging/reproduce
 
-# What is raced comes first, because its C is compiled on one processor for minutes.
-test: setup-test web ## everything that CI runs (about 10 minutes on 2 cores)
-	@$(MAKE) --no-print-directory --jobs=2 test-raced check test-web test-plain
+# What is raced comes first, because it takes the longest.
+test: setup-test web ## all tests but the proofs (about 10 minutes on 2 cores)
+	@$(MAKE) --no-print-directory --jobs=2 test-raced test-vet test-web test-plain
 
 test-raced:
 	scripts/gotest -race -parallel=6 -skip '^TestAllocs' $(RACE)
@@ -60,11 +60,13 @@ test-plain:
 test-nested:
 	@for m in $(filter-out packaging/%,$(NESTED)); do (cd $$m && echo "go test in $$m" && $(CURDIR)/scripts/gotest ./...); done
 
-check: ## gofmt, go vet, staticcheck
+check: test-vet ## gofmt, go vet, staticcheck
+	go tool staticcheck -tags=proof ./...
+
+test-vet:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	go vet -tags=proof ./...
-	go tool staticcheck -tags=proof ./...
 	@for m in $(NESTED); do (cd $$m && go vet -tags=proof ./...); done
 
 generate: ## write anew the parts of the documents that come from code

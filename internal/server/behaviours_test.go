@@ -40,8 +40,8 @@ var behaviours = []struct {
 	{"a ban lasts until it is lifted", nil, banLasts},
 }
 
-// TestBehaviours runs each behaviour in each topology; with one server also with the games in
-// PostgreSQL. A standby is one loop until it takes over: see TestInterruptions.
+// TestBehaviours runs each behaviour in each topology; with one loop also with the games in
+// PostgreSQL, as TestBehavioursInPostgres does with the others. A standby is one loop until it takes over: see TestInterruptions.
 func TestBehaviours(t *testing.T) {
 	t.Parallel()
 	for _, tp := range []*topology{oneLoop, twoProfiles, fourShards, twoMachines} {
@@ -55,7 +55,7 @@ func TestBehaviours(t *testing.T) {
 				houseBotsMakeWay(tp.deploy(t, false, "(def house-bots 4)\n"))
 			})
 		}
-		if tp.machines == 0 {
+		if tp == oneLoop {
 			t.Run(tp.name+" with PostgreSQL", func(t *testing.T) {
 				t.Parallel()
 				tp.deploy(t, true, "(def retention-days 30)\n").runBehaviours()

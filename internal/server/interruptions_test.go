@@ -21,10 +21,12 @@ import (
 var interruptions = []struct {
 	name     string
 	scenario func(p *processes)
+	// in has the topologies of TestInterruptions; all are in TestInterruptionsEverywhere.
+	in []*topology
 }{
-	{"stop", (*processes).stopOne},
-	{"kill", (*processes).killOne},
-	{"handoff", (*processes).handOffEach},
+	{"stop", (*processes).stopOne, []*topology{oneLoop, fourShards, withStandby}},
+	{"kill", (*processes).killOne, []*topology{oneLoop, fourShards}},
+	{"handoff", (*processes).handOffEach, []*topology{fourShards, twoMachines}},
 }
 
 // TestInterruptions: players play in all places, over UDP and WebSocket, a reader reads every
@@ -36,15 +38,12 @@ var interruptions = []struct {
 func TestInterruptions(t *testing.T) {
 	t.Parallel()
 	for _, i := range interruptions {
-		t.Run(i.name, func(t *testing.T) {
-			t.Parallel()
-			for _, tp := range []*topology{oneLoop, fourShards, withStandby, twoMachines} {
-				t.Run(tp.name, func(t *testing.T) { tp.start(t, false, oneDies).interrupt(i.scenario) })
-				if tp == fourShards {
-					t.Run(tp.name+" with PostgreSQL", func(t *testing.T) { tp.start(t, true, oneDies).interrupt(i.scenario) })
-				}
-			}
-		})
+		for _, tp := range i.in {
+			t.Run(i.name+" "+tp.name, func(t *testing.T) {
+				t.Parallel()
+				tp.start(t, false, oneDies).interrupt(i.scenario)
+			})
+		}
 	}
 }
 
