@@ -55,17 +55,11 @@ type DrainOptions struct {
 	// Others reports whether the store lacks messages that other profiles had brought there, and the sum of
 	// their cursors: until it has them, it may refuse what it must take.
 	Others func(ctx context.Context) (behind bool, at uint64)
-	// OnFeed is called when the feed of finished games has grown.
-	OnFeed func()
-	// OnEvents is called on the drain's goroutine with the events of the messages behind after up to
-	// through, once the store has them. The list is valid during the call. When an observer has just come,
-	// the first call includes the kept events before, which may repeat some.
-	OnEvents func(after, through uint64, list []Event)
-	// Observed is given the last message that the store has, and reports whether any observer wants
-	// Happened; nil means always. Finding the events costs as much as planning a batch.
-	Observed func(through uint64) bool
-	// Remember keeps the events of Happened in the journal, for the next process that holds it.
-	Remember bool
+	// Observer receives games and events that the store has; nil if there is none.
+	Observer Observer
+	// RememberEvents keeps the events that the observer was given in the journal, for the next process that
+	// holds it.
+	RememberEvents bool
 }
 
 // Work is a transaction of the drain: its size, and the time since the one before, or since the messages
@@ -105,7 +99,7 @@ type Drain struct {
 	urgent   chan struct{}
 	applied  atomic.Uint64
 	limits   atomic.Pointer[Limits]
-	// emitted counts the games put into the feed, announced those of which o.OnFeed was called. Only the
+	// emitted counts the games put into the feed, announced those that were reported to the observer. Only the
 	// drain's goroutine uses them.
 	emitted, announced uint64
 	unreported         deadLetterBatch // not reported yet

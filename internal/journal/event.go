@@ -30,6 +30,19 @@ type Event struct {
 	Seconds        float64
 }
 
+// Observer receives what the store has got. Its methods are called on the drain's goroutine.
+type Observer interface {
+	// FeedGrown is called when the feed of finished games has grown.
+	FeedGrown()
+	// WantsEvents is given the last message that the store has, and reports whether anybody reads events.
+	// Finding them costs as much as planning a batch.
+	WantsEvents(through uint64) bool
+	// Events is called with the events of the messages behind after up to through, once the store has them.
+	// The list is valid during the call. When WantsEvents has just become true, the first call includes the
+	// retained events before, which may repeat some.
+	Events(after, through uint64, list []Event)
+}
+
 // maxRecentEvents is how many messages are read again, as far as they were kept, for a new observer, which
 // may have observed before, perhaps another process.
 const maxRecentEvents = 8192
@@ -38,7 +51,7 @@ const maxRecentEvents = 8192
 // a new one.
 func (d *Drain) checkObserver(ctx context.Context, before uint64) {
 	if first, list, come := d.observe(ctx, before); come {
-		d.o.OnEvents(first, d.eventsBefore, list)
+		d.o.Observer.Events(first, d.eventsBefore, list)
 	}
 }
 
@@ -46,7 +59,7 @@ func (d *Drain) checkObserver(ctx context.Context, before uint64) {
 // behind the message first, up to d.eventsBefore.
 func (d *Drain) observe(ctx context.Context, before uint64) (first uint64, list []Event, come bool) {
 	d.eventsBefore = max(d.eventsBefore, before)
-	if d.o.OnEvents == nil || d.o.Observed != nil && !d.o.Observed(d.eventsBefore) {
+	if d.o.Observer == nil || !d.o.Observer.WantsEvents(d.eventsBefore) {
 		d.observed = false
 	} else if !d.observed {
 		d.observed, come = true, true
@@ -73,7 +86,7 @@ func (d *Drain) publishEvents(ctx context.Context, run *run) error {
 	d.eventBuffer = d.eventBuffer[:0]
 	for i := range queue {
 		m := &queue[i]
-		if m.Seq <= after && !d.o.Remember {
+		if m.Seq <= after && !d.o.RememberEvents {
 			continue
 		}
 		if d.eventBuffer = m.appendEvents(d.eventBuffer, run.refused); m.Seq <= after {
@@ -83,11 +96,11 @@ func (d *Drain) publishEvents(ctx context.Context, run *run) error {
 	d.eventsBefore = max(d.eventsBefore, last)
 	switch {
 	case come:
-		d.o.OnEvents(first, d.eventsBefore, append(earlier, d.eventBuffer[known:]...))
+		d.o.Observer.Events(first, d.eventsBefore, append(earlier, d.eventBuffer[known:]...))
 	case d.eventsBefore > after:
-		d.o.OnEvents(after, d.eventsBefore, d.eventBuffer[known:])
+		d.o.Observer.Events(after, d.eventsBefore, d.eventBuffer[known:])
 	}
-	if d.o.Remember { // all events: an earlier attempt was not acknowledged
+	if d.o.RememberEvents { // all events: an earlier attempt was not acknowledged
 		return d.remember(run.b.Tx, before, last, d.eventBuffer)
 	}
 	return nil
@@ -95,7 +108,7 @@ func (d *Drain) publishEvents(ctx context.Context, run *run) error {
 
 // recentEvents returns the events behind the message first, up to last, as far as they were remembered or kept.
 func (d *Drain) recentEvents(ctx context.Context, last uint64) (first uint64, list []Event) {
-	if d.o.Remember {
+	if d.o.RememberEvents {
 		if first, list, known, err := d.rememberedEvents(ctx, last); err != nil {
 			d.trouble(fmt.Errorf("read what observers were told: %w", err))
 		} else if known {

@@ -80,8 +80,8 @@ func (d *Drain) feed(ctx context.Context) error {
 		return nil
 	}
 	d.announced = d.emitted
-	if d.o.OnFeed != nil {
-		d.o.OnFeed()
+	if d.o.Observer != nil {
+		d.o.Observer.FeedGrown()
 	}
 	return TrimFeed(ctx, d.r, FeedSize, FeedTrim)
 }

@@ -52,8 +52,8 @@ func (rt *Runtime) adopt(ctx context.Context) (*instance, error) {
 		a.forget()
 		return nil, err
 	}
-	if rt.journal().ClockOffset != nil {
-		a.clock.advanceWall(rt.journal().ClockOffset)
+	if lease := rt.journal().Lease; lease != nil {
+		a.clock.advanceWall(lease.ClockOffset)
 	}
 	l, err := rt.instanceOf(a.options, a.clock, a.profile)
 	if err != nil {
@@ -63,7 +63,7 @@ func (rt *Runtime) adopt(ctx context.Context) (*instance, error) {
 	l.out = a.out
 	l.record.Step(a.now, a.inputs, &l.out)
 	l.adoptionDone, l.forget = make(chan struct{}), a.forget
-	if cfg := rt.o.TruePorts(a.options.Config); cfg != a.options.Config {
+	if cfg := rt.o.Server.TruePorts(a.options.Config); cfg != a.options.Config {
 		l.mailbox.put(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
 	}
 	// The previous image may not have learned how far the store has come, and an empty journal would never
@@ -114,7 +114,7 @@ func (rt *Runtime) AwaitAdopted(ctx context.Context) bool {
 func (l *loop) afterAdoption() {
 	now := time.Now()
 	l.afterStep(now, false)
-	l.err = send(l.port, &l.instance.out.Packets, l.rt.journal().HoldsLease)
+	l.err = send(l.port, &l.instance.out.Packets, l.rt.journal().Lease)
 	l.nextStep = now
 }
 

@@ -53,13 +53,6 @@ func (c *clock) overrideWith(tell func() time.Time) {
 	c.last = c.start
 }
 
-// skew simulates a wall clock that is set wrong. The clock must not have given a time yet.
-func (c *clock) skew(by func() time.Duration) {
-	c.start = c.start.Add(by())
-	c.last = c.start
-	c.advanceWall(by)
-}
-
 func wallOf(now time.Time) time.Time { return now.Round(0) }
 
 // at returns the time of a step that begins now. The input is nil unless the wall clock was set; then the

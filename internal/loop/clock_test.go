@@ -333,7 +333,7 @@ func TestClockAmongMachines(t *testing.T) {
 	wrong, ahead := time.Duration(0), 3*time.Second
 	c := newClock(now)
 	c.suspended = func() time.Duration { return 0 }
-	c.skew(func() time.Duration { return wrong })
+	c.advance(func() time.Duration { return wrong })
 	c.advance(func() time.Duration { return ahead })
 	want := now.Round(0).Add(3 * time.Second)
 	for _, set := range []time.Duration{-10 * time.Second, -5 * time.Second} {

@@ -64,11 +64,14 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	if rt.drain.Load() != nil {
 		return nil
 	}
-	d, err := journal.NewDrain(ctx, rt.journal().Runner, rt.o.Store, journal.DrainOptions{
+	d, err := journal.NewDrain(ctx, rt.journal().Runner, rt.o.Database.Store, journal.DrainOptions{
 		Profile:   rt.o.Name,
 		Limits:    limitsOf(rt.cfg.Load()),
-		OnApplied: rt.onApplied, OnTransaction: rt.onTransaction, OnStoreResult: rt.onDrainResult, OnDeadLetters: rt.logDeadLetters, OnFeed: rt.o.OnFinished, OnEvents: rt.o.OnEvents, Observed: rt.o.Observed, Remember: rt.o.Remember,
-		Retain: rt.o.Retain, OnRetainFailed: rt.watch.onRetainFailed, OnRollback: rt.watch.onRollback, Others: rt.othersBehind,
+		Retain:    rt.o.Retain,
+		OnApplied: rt.onApplied, OnTransaction: rt.onTransaction, OnStoreResult: rt.onDrainResult,
+		OnDeadLetters: rt.logDeadLetters, OnRetainFailed: rt.watch.onRetainFailed, OnRollback: rt.watch.onRollback,
+		Others:   rt.othersBehind,
+		Observer: rt.o.Observer, RememberEvents: rt.o.RememberEvents,
 	})
 	if err != nil {
 		return err
@@ -116,15 +119,12 @@ func (rt *Runtime) onDrainResult(err error) {
 // othersBehind reports whether the store lacks something that other profiles had brought there, and the sum
 // of their positions in it. The drains of the profiles that it lacks something of recheck it.
 func (rt *Runtime) othersBehind(ctx context.Context) (behind bool, at uint64) {
-	if rt.o.Registry == nil {
-		return false, 0
-	}
-	for _, m := range rt.o.Registry.Others(rt) {
+	for _, m := range rt.o.Database.Registry.Others(rt) {
 		other, here := m.(*Runtime)
 		if !here {
 			continue // another machine
 		}
-		lacks, has, err := journal.IsBehind(ctx, other.journal().Runner, other.o.Store, other.o.Name)
+		lacks, has, err := journal.IsBehind(ctx, other.journal().Runner, other.o.Database.Store, other.o.Name)
 		if d := other.drain.Load(); lacks && d != nil {
 			d.Recheck()
 		}

@@ -33,16 +33,16 @@ type instance struct {
 // newInstance returns an instance whose profile has restored nothing yet.
 func (rt *Runtime) newInstance() (*instance, error) {
 	c := newClock(time.Now())
-	if rt.o.Skew != nil {
-		c.skew(rt.o.Skew)
+	if rt.o.Clock.Skew != nil {
+		c.advance(rt.o.Clock.Skew)
 	}
-	if rt.journal().ClockOffset != nil {
-		c.advance(rt.journal().ClockOffset)
+	if lease := rt.journal().Lease; lease != nil {
+		c.advance(lease.ClockOffset)
 	}
-	if rt.o.Clock != nil {
-		c.overrideWith(rt.o.Clock)
+	if rt.o.Clock.Now != nil {
+		c.overrideWith(rt.o.Clock.Now)
 	}
-	o := profile.Options{Config: rt.o.TruePorts(rt.cfg.Load()), Now: c.start, Shard: rt.o.Shard}
+	o := profile.Options{Config: rt.o.Server.TruePorts(rt.cfg.Load()), Now: c.start, Shard: rt.o.Shard}
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}
@@ -106,7 +106,7 @@ const restoreBatch = 1024
 // restore loads everything of the profile from the store: the boards that are not archived, the sessions
 // that hold them, and numbers for new rows.
 func (i *instance) restore(ctx context.Context, rt *Runtime) error {
-	i.step(rt.o.Restrictions()...)
+	i.step(rt.o.Server.Restrictions()...)
 	others := make(chan struct{})
 	rt.guard("the wait for other profiles", func() {
 		defer close(others)
@@ -118,7 +118,7 @@ func (i *instance) restore(ctx context.Context, rt *Runtime) error {
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
 	said, n := time.Now(), 0
-	for b, err := range rt.o.Store.LiveBoards(ctx, rt.o.Config.Name, rt.o.Shard.Index) {
+	for b, err := range rt.o.Database.LiveBoards(ctx, rt.o.Config.Name, rt.o.Shard.Index) {
 		if err != nil {
 			return fmt.Errorf("read the boards: %w", err)
 		}
@@ -197,7 +197,7 @@ func (rt *Runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wa
 	for i := range boards {
 		ids[i] = boards[i].ID
 	}
-	all, err := rt.o.Store.Predictions(ctx, ids...)
+	all, err := rt.o.Database.Predictions(ctx, ids...)
 	found := map[wamble.BoardID][]wamble.Prediction{}
 	for _, p := range all {
 		found[p.Board] = append(found[p.Board], p)
@@ -217,7 +217,7 @@ func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board, terms [32
 	if ids == nil {
 		return make([]*profile.RestoreSession, len(boards)), nil
 	}
-	stored, err := rt.o.Store.Holders(ctx, ids, rt.o.Config.Name, terms)
+	stored, err := rt.o.Database.Holders(ctx, ids, rt.o.Config.Name, terms)
 	if err != nil {
 		return nil, err
 	}

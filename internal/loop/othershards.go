@@ -13,7 +13,7 @@ import (
 // tryOtherShards answers a load about what other shards have in memory, in a goroutine beside the readers. It
 // reports false if the profile has one shard.
 func (ls *loads) tryOtherShards(ctx context.Context, j job) bool {
-	if ls.rt.o.Others == nil {
+	if ls.rt.o.OtherShards == nil {
 		return false
 	}
 	ls.rt.guard("a load", func() {
@@ -42,7 +42,7 @@ func (ls *loads) addShardMemory(ctx context.Context, load profile.Load, in *prof
 	if in.Session != nil {
 		key = in.Session.Key
 	}
-	for _, other := range ls.rt.o.Others() {
+	for _, other := range ls.rt.o.OtherShards.Others() {
 		other.Do(ctx, func(p *profile.Profile) {
 			known := p.InMemory(load.Session, key)
 			known.Merge(&load, in)
@@ -63,7 +63,7 @@ func (ls *loads) askOtherShards(ctx context.Context, load profile.Load) *profile
 	}
 	var reply *profile.BoardReply
 	var silent []int
-	for _, other := range ls.rt.o.Others() {
+	for _, other := range ls.rt.o.OtherShards.Others() {
 		var err error
 		if reply, err = other.AskBoard(ctx, load.Ask); reply != nil {
 			break
@@ -73,9 +73,9 @@ func (ls *loads) askOtherShards(ctx context.Context, load profile.Load) *profile
 		}
 	}
 	away := len(silent) > 0
-	if reply == nil && away && ls.rt.o.AskRemote != nil {
+	if reply == nil && away {
 		var err error
-		reply, err = ls.rt.o.AskRemote(ctx, silent, load.Ask)
+		reply, err = ls.rt.o.OtherShards.AskRemote(ctx, silent, load.Ask)
 		away = err != nil
 	}
 	switch {
@@ -96,7 +96,7 @@ func (ls *loads) inTransit(ctx context.Context, id wamble.BoardID) bool {
 	case <-ctx.Done():
 		return true // unknown
 	}
-	b, err := ls.rt.o.Store.Board(ctx, id)
+	b, err := ls.rt.o.Database.Board(ctx, id)
 	return err == nil && b.Profile == ls.rt.o.Config.Name && b.Status != wamble.Archived
 }
 

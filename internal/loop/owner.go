@@ -27,7 +27,7 @@ func (rt *Runtime) acquireOwnership(ctx context.Context) error {
 	try := func(over int64) (*store.Owned, error) {
 		limited, cancel := context.WithTimeout(ctx, loadTime)
 		defer cancel()
-		err := rt.o.Store.Own(limited, rt.o.Name, rt.journal().Owner, over)
+		err := rt.o.Database.Own(limited, rt.o.Name, rt.journal().Owner, over)
 		var other *store.Owned
 		if errors.As(err, &other) {
 			return other, nil
@@ -44,7 +44,7 @@ func (rt *Runtime) acquireOwnership(ctx context.Context) error {
 			rt.stage.set(fmt.Sprintf("waiting whether the last owner of the profile is gone: %s", first.By))
 		}
 		rt.o.Log.Warn("another server has written this profile's games; waiting whether it is gone",
-			"store", rt.o.StoreName, "owner", first.By.String(), "at most", ownerTimeout)
+			"store", rt.o.Database.Name, "owner", first.By.String(), "at most", ownerTimeout)
 	}
 	for end := time.Now().Add(ownerTimeout); first.Beat != 0; {
 		if !gone {
@@ -79,14 +79,14 @@ func (rt *Runtime) checkPredecessor(dead store.Owner) error {
 	if dead.Journal == me.Owner.Journal {
 		return nil
 	}
-	if !me.Shared {
+	if me.Lease == nil {
 		rt.o.Log.Error("the last server of this profile was not stopped in order and had another journal: moves that only that has are not played on. "+
-			"If it is still there, stop this server, and start that one once more", "store", rt.o.StoreName, "owner", dead.String())
+			"If it is still there, stop this server, and start that one once more", "store", rt.o.Database.Name, "owner", dead.String())
 		return nil
 	}
 	return fmt.Errorf("%w: the last server of profile %s (%s) was not stopped in order and had another one, which may have moves that %s lacks. "+
 		"Start once more with the options journal-* as they were, on one machine, and stop it in order, which brings them there. "+
-		`To give them up, run there: DELETE FROM profile_owners WHERE journal_id = '\x%x'`, ErrOtherDatabase, rt.o.Name, dead, rt.o.StoreName, dead.Journal[:])
+		`To give them up, run there: DELETE FROM profile_owners WHERE journal_id = '\x%x'`, ErrOtherDatabase, rt.o.Name, dead, rt.o.Database.Name, dead.Journal[:])
 }
 
 // isPredecessor reports whether another owner was an earlier process on this journal: a previous image of this
@@ -170,7 +170,7 @@ func (rt *Runtime) heartbeatLoop(ctx context.Context, adopted bool) {
 	}
 	for ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, loadTime)
-		err := rt.o.Store.Beat(limited, rt.o.Name, rt.journal().Owner)
+		err := rt.o.Database.Beat(limited, rt.o.Name, rt.journal().Owner)
 		cancel()
 		var other *store.Owned
 		switch {
@@ -190,14 +190,11 @@ func (rt *Runtime) heartbeatLoop(ctx context.Context, adopted bool) {
 // checkSeparateStore logs an error if another profile of this process has the same database under another name. An
 // owner's row may be old, so nothing is refused.
 func (rt *Runtime) checkSeparateStore(ctx context.Context) error {
-	if rt.o.SeparateStore == nil {
-		return nil
-	}
-	owners, err := rt.o.Store.Owners(ctx)
+	owners, err := rt.o.Database.Owners(ctx)
 	for _, o := range owners {
-		if rt.isSelf(o.By) && rt.o.SeparateStore(o.Profile) {
+		if rt.isSelf(o.By) && rt.o.Server.SeparateStore(o.Profile) {
 			rt.o.Log.Error("another profile has the same database under another name, and neither hears what happens in the other, as a logout: "+
-				"write db-host, db-port and db-name alike in both", "store", rt.o.StoreName, "other", o.Profile)
+				"write db-host, db-port and db-name alike in both", "store", rt.o.Database.Name, "other", o.Profile)
 		}
 	}
 	return err
@@ -211,8 +208,8 @@ const releaseTimeout = time.Second
 func (rt *Runtime) ReleaseOwnership(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	if err := rt.o.Store.Disown(ctx, rt.o.Name, rt.journal().Owner); err != nil {
+	if err := rt.o.Database.Disown(ctx, rt.o.Name, rt.journal().Owner); err != nil {
 		rt.o.Log.Info("another server has to wait for the profile, as the database was not told that this one has ended",
-			"store", rt.o.StoreName, "err", err)
+			"store", rt.o.Database.Name, "err", err)
 	}
 }

@@ -42,7 +42,7 @@ func TestOwnSilence(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				db := &owners{now: store.Owned{By: other, Beat: 7}}
-				rt := New(Options{Name: "p", Store: db, Owner: me, Log: slog.New(slog.DiscardHandler)})
+				rt := New(Options{Name: "p", Database: Database{Store: db}, Journal: Journal{Owner: me}, Log: slog.New(slog.DiscardHandler)})
 				began := time.Now()
 				if c.lives {
 					time.AfterFunc(heartbeatEvery, func() {
@@ -86,7 +86,7 @@ func TestOwnAfterClockSetBack(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				db := &owners{now: store.Owned{By: c.owner, Beat: 7}}
-				rt := New(Options{Name: "p", Store: db, Owner: me, Log: slog.New(slog.DiscardHandler)})
+				rt := New(Options{Name: "p", Database: Database{Store: db}, Journal: Journal{Owner: me}, Log: slog.New(slog.DiscardHandler)})
 				began := time.Now()
 				err := rt.acquireOwnership(t.Context())
 				if took := time.Since(began); err != nil || !db.now.By.Same(me) || (took > 0) != c.waits {

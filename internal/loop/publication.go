@@ -47,7 +47,7 @@ func (l *loop) advanceDurable() bool {
 func (l *loop) isUrgent(durableIndex uint64) bool {
 	return slices.ContainsFunc(l.unpublished, func(u unpublished) bool {
 		return u.durableIndex <= durableIndex && slices.ContainsFunc(u.changes, func(c profile.StoreEvent) bool { return c.What.Urgent() })
-	}) && l.rt.o.Registry.HasPeers()
+	}) && l.rt.o.Database.Registry.HasPeers()
 }
 
 // publishBehind tells all profiles the durable changes up to d.Gate, and starts a publication for those in other
@@ -61,7 +61,7 @@ func (l *loop) publishBehind(d profile.Durable) {
 		defer close(p.done)
 		ctx, cancel := context.WithTimeout(rt.ctx, publishTimeout)
 		defer cancel()
-		if err := rt.o.Registry.Flush(ctx); err != nil {
+		if err := rt.o.Database.Registry.Flush(ctx); err != nil {
 			rt.o.Log.Warn("players are answered before other machines know of it: the journal's database takes too long", "err", err)
 		}
 	})

@@ -35,9 +35,9 @@ func (c *courier) Flush(ctx context.Context) error {
 func TestPosting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		abroad := &courier{posted: make(chan struct{})}
-		rt := &Runtime{o: Options{Registry: registry.New(), Log: slog.New(slog.DiscardHandler)}, ctx: t.Context()}
-		rt.o.Registry.Join(rt)
-		rt.o.Registry.JoinPeers(abroad)
+		rt := &Runtime{o: Options{Database: Database{Registry: registry.New()}, Log: slog.New(slog.DiscardHandler)}, ctx: t.Context()}
+		rt.o.Database.Registry.Join(rt)
+		rt.o.Database.Registry.JoinPeers(abroad)
 		l := &loop{rt: rt, instance: &instance{mailbox: newMailbox(func() {})}}
 		l.unpublished = []unpublished{
 			{durableIndex: 1, changes: []profile.StoreEvent{{What: profile.LoggedIn}}, message: new(atomic.Uint64)},

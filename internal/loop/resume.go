@@ -60,11 +60,11 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	switch err := said.err; {
 	case err == nil && said.why == "":
 	case err == nil:
-		rt.o.Log.Warn("the restart file is not used; the start reads the database", "store", rt.o.StoreName, "why", said.why)
+		rt.o.Log.Warn("the restart file is not used; the start reads the database", "store", rt.o.Database.Name, "why", said.why)
 		rt.dropInstance(l)
 		return resumed{}, nil
 	case ctx.Err() == nil && transient(err):
-		rt.o.Log.Warn(storeErrorText(err), "store", rt.o.StoreName, "err", err)
+		rt.o.Log.Warn(storeErrorText(err), "store", rt.o.Database.Name, "err", err)
 		r.away, r.err = true, err
 	default:
 		rt.dropInstance(l)
@@ -125,7 +125,7 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	var other *store.Owned
-	if err := rt.o.Store.Own(ctx, rt.o.Name, rt.journal().Owner, 0); errors.As(err, &other) {
+	if err := rt.o.Database.Own(ctx, rt.o.Name, rt.journal().Owner, 0); errors.As(err, &other) {
 		return fmt.Sprintf("the profile belongs to another server: %v", other.By), nil
 	} else if err != nil {
 		return "", err
@@ -133,7 +133,7 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	if err := rt.checkDatabase(ctx); err != nil {
 		return "", err
 	}
-	st, err := rt.o.Store.Status(ctx)
+	st, err := rt.o.Database.Status(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -147,7 +147,7 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 		return "", err
 	}
 	drain := rt.drain.Load()
-	at, err := rt.o.Store.Cursor(ctx, store.JournalID(rt.journal().Runner.JournalID()), rt.o.Name)
+	at, err := rt.o.Database.Cursor(ctx, store.JournalID(rt.journal().Runner.JournalID()), rt.o.Name)
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +164,7 @@ func (rt *Runtime) prepareStoreLater(ctx context.Context) error {
 		err := rt.checkDatabase(ctx)
 		if err == nil {
 			err = rt.migrate(ctx, func(name string) {
-				rt.o.Log.Info("migrating the database; play goes on", "store", rt.o.StoreName, "step", name)
+				rt.o.Log.Info("migrating the database; play goes on", "store", rt.o.Database.Name, "step", name)
 			})
 		}
 		if err == nil {
@@ -242,7 +242,7 @@ func (rt *Runtime) instanceFrom(ctx context.Context, file *restartReader) (_ *in
 		l.stepBeforeLoop(inputs...)
 		return errors.Join(append(l.out.Troubles, ctx.Err())...)
 	}
-	if err := step(rt.o.Restrictions()...); err != nil {
+	if err := step(rt.o.Server.Restrictions()...); err != nil {
 		return nil, 0, err
 	}
 	first, n := uint64(0), 0

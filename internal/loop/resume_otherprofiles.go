@@ -20,11 +20,8 @@ const othersSlice = 'n'
 // seenOthers returns, as a slice, the last message of each other profile whose events this one has in its
 // mail; nil if there are no others, or one of them is on another journal.
 func (rt *Runtime) seenOthers() []byte {
-	if rt.o.Registry == nil {
-		return nil
-	}
 	seen := map[string]uint64{}
-	for _, m := range rt.o.Registry.Others(rt) {
+	for _, m := range rt.o.Database.Registry.Others(rt) {
 		other, ok := m.(*Runtime)
 		if !ok || other.journal().Runner != rt.journal().Runner {
 			return nil
@@ -58,7 +55,7 @@ const gapTries = 3
 
 // replayOthersTail gives a resumed instance the changes of other profiles behind the positions in heard.
 func (rt *Runtime) replayOthersTail(ctx context.Context, seen map[string]uint64, step func(...profile.Input) error) error {
-	for _, m := range rt.o.Registry.Others(rt) {
+	for _, m := range rt.o.Database.Registry.Others(rt) {
 		other, ok := m.(*Runtime)
 		if !ok {
 			return errUnknownChanges

@@ -3,106 +3,18 @@ package loop
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"wamble"
-
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/journal"
-	"wamble/internal/profile"
 	"wamble/internal/registry"
-	"wamble/internal/store"
-	"wamble/internal/store/schema"
-	"wamble/internal/tape"
 	"wamble/internal/transport"
 	"wamble/runner"
 )
-
-// Options configures a runtime. Its functions are called from several goroutines.
-type Options struct {
-	Name   string // of the profile, or of its shard (see store.ShardName)
-	Config *config.Profile
-	// Shard says which shard of the profile this runtime is.
-	Shard  wamble.Shard
-	Log    *slog.Logger
-	Runner *runner.Runner
-	Store  Store
-	// Owner is this process in the terms of the store.
-	Owner store.Owner
-	// Retain configures what the journal keeps of messages that the store has.
-	Retain journal.RetainOptions
-	// Tracing receives the durations of single steps; nil if nobody traces.
-	Tracing *Tracing
-	// RestartDir is the directory of restart files; "" disables them.
-	RestartDir string
-	// StoreName is the name of the database in messages to people.
-	StoreName string
-	// InProcess says that the database is a file that this process itself reads.
-	InProcess bool
-	// Port is lent to the runtime: the caller has opened it and closes it.
-	Port *transport.Port
-	// Record is where the instances of the profile are recorded, if at all.
-	Record tape.Series
-
-	// Shared says that other machines can continue the journal.
-	Shared bool
-	// HoldsLease reports whether this process may still speak for the profile; if not, packets are dropped. nil
-	// means always.
-	HoldsLease func() bool
-	// ClockOffset is how far the clock of a new instance is ahead of the machine's; nil means not at all.
-	ClockOffset func() time.Duration
-	// Clock replaces the machine's clock, for tests that span hours; nil in production.
-	Clock func() time.Time
-	// Skew is the present error of the machine's wall clock, in tests.
-	Skew func() time.Duration
-	// Heal repairs the journal after a failure.
-	Heal func(ctx context.Context) error
-	// TruePorts returns the configuration with the real ports of the other profiles.
-	TruePorts func(*config.Profile) *config.Profile
-	// Restrictions returns the first inputs of a new instance: the host's orders that still hold.
-	Restrictions func() []profile.Input
-	// Reservations reads from every store of the server which boards a key holds.
-	Reservations func(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error)
-	// Registry holds the profiles of the same store; nil if this is the only one.
-	Registry *registry.Registry
-	// SeparateStore reports whether the configuration puts another profile of this process, or its shard, into
-	// another store; nil means none.
-	SeparateStore func(name string) bool
-	// ShowViews tells other shards of the profile what has changed on boards; nil if the profile has one shard.
-	ShowViews func(*profile.BoardViews)
-	// OnFinished is called when finished games have reached the store.
-	OnFinished func()
-	// OnEvents is called with what has reached the store (see journal.DrainOptions).
-	OnEvents func(after, through uint64, list []journal.Event)
-	// Totals counts what all shards of the profile have; nil if the profile has one shard.
-	Totals *Totals
-	// Others returns the other shards of the profile; nil if the profile has one shard.
-	Others func() []*Runtime
-	// AskRemote asks the shards with these numbers, on other machines, about a board. Told is nil if none has
-	// it; an error says that not all could be asked. nil if no shard is on another machine.
-	AskRemote func(ctx context.Context, shards []int, in profile.BoardRequest) (reply *profile.BoardReply, err error)
-	// Observed reports whether any observer wants OnEvents (see journal.DrainOptions).
-	Observed func(through uint64) bool
-	// Remember keeps in the journal what OnEvents was given.
-	Remember bool
-}
-
-// Store is the database of a profile, with its schema.
-type Store interface {
-	store.Store
-	// Migrate brings the schema to the newest version.
-	Migrate(ctx context.Context, progress schema.Progress) error
-	// Status returns the version and state of the schema, as this program sees it.
-	Status(ctx context.Context) (schema.Status, error)
-	// Verify looks for damage after a crash. Errors: *store.Unusable.
-	Verify(ctx context.Context) error
-	// Owners returns the present owners of profiles of the database, each with its beat.
-	Owners(ctx context.Context) ([]store.Owned, error)
-}
 
 // Runtime is one running profile: its store and the drain to it, its loop on the port that it was lent, and
 // the instance that the loop leads at present.
@@ -126,24 +38,29 @@ type Runtime struct {
 	panics     atomic.Uint64   // recovered so far
 	quarantine quarantine
 	tracer     tracer
-	numbers    *registry.Registry // shared by all profiles of the store, or of this one alone
-	unused     *instance          // the last instance of an orderly end, whose leased numbers are partly unused
-	ran        bool               // Run was called before
-	adopted    *Adopted           // from the previous image; nil: start from store and journal
+	unused     *instance // the last instance of an orderly end, whose leased numbers are partly unused
+	ran        bool      // Run was called before
+	adopted    *Adopted  // from the previous image; nil: start from store and journal
 	counts     counts
+	totals     *Totals // of all shards of the profile
 	attached   atomic.Pointer[Journal]
 	moving     sync.Mutex // held while the loop is made or moves
 }
 
 // New returns a runtime that does not run yet.
 func New(o Options) *Runtime {
-	rt := &Runtime{o: o, stage: newStage(), quarantine: newQuarantine(), tracer: tracer{o: o.Tracing}}
+	if o.Database.Registry == nil {
+		o.Database.Registry = registry.New()
+	}
+	rt := &Runtime{
+		o: o, stage: newStage(), quarantine: newQuarantine(), tracer: tracer{o: o.Tracing}, totals: &Totals{},
+	}
+	if o.OtherShards != nil {
+		rt.totals = o.OtherShards.Totals()
+	}
 	rt.cfg.Store(o.Config)
 	rt.port.Store(o.Port)
-	rt.attached.Store(&Journal{Runner: o.Runner, Owner: o.Owner, Shared: o.Shared, HoldsLease: o.HoldsLease, ClockOffset: o.ClockOffset, Heal: o.Heal})
-	if rt.numbers = o.Registry; rt.numbers == nil {
-		rt.numbers = registry.New()
-	}
+	rt.attached.Store(&o.Journal)
 	rt.watch = newStorewatch(rt)
 	rt.pace.waiting = func() int { return rt.drain.Load().Pending() }
 	return rt

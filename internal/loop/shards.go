@@ -20,9 +20,9 @@ var ErrShards = errors.New("the world has another number of shards")
 // served. A new profile gets the configured number.
 func (rt *Runtime) checkShards(ctx context.Context) error {
 	profile, want := rt.o.Config.Name, rt.o.Config.Boards.Shards
-	isNew, err := CheckShards(ctx, rt.o.Store, rt.o.StoreName, profile, want)
+	isNew, err := CheckShards(ctx, rt.o.Database.Store, rt.o.Database.Name, profile, want)
 	if err == nil && isNew && rt.o.Shard.Index == 0 {
-		err = rt.o.Store.SetShards(ctx, profile, want)
+		err = rt.o.Database.SetShards(ctx, profile, want)
 	}
 	if err != nil {
 		return err
@@ -92,11 +92,10 @@ func (t *Totals) others(c *counts) profile.Others {
 
 // addOthers appends the sum over the other shards to the inputs, if it has changed.
 func (l *loop) addOthers(inputs []profile.Input) []profile.Input {
-	t := l.rt.o.Totals
-	if t == nil {
+	if l.rt.o.OtherShards == nil {
 		return inputs
 	}
-	now := t.others(&l.rt.counts)
+	now := l.rt.totals.others(&l.rt.counts)
 	if l.others != nil && *l.others == now {
 		return inputs
 	}
@@ -107,11 +106,11 @@ func (l *loop) addOthers(inputs []profile.Input) []profile.Input {
 // publishNewcomers tells other shards the addresses of new players.
 func (l *loop) publishNewcomers() {
 	came := l.instance.out.Newcomers
-	if len(came) == 0 || l.rt.o.Others == nil {
+	if len(came) == 0 || l.rt.o.OtherShards == nil {
 		return
 	}
 	in := &profile.RemoteNewcomers{Newcomers: slices.Clone(came)}
-	for _, other := range l.rt.o.Others() {
+	for _, other := range l.rt.o.OtherShards.Others() {
 		if inst := other.instance.Load(); inst != nil {
 			inst.mailbox.putEvents(in) // before the packets
 		}
@@ -126,13 +125,10 @@ func (rt *Runtime) Count() profile.ShardCount {
 
 // publish sets what the shard has, after a step.
 func (rt *Runtime) publish(n profile.ShardCount) {
-	c, t := &rt.counts, rt.o.Totals
+	c, t := &rt.counts, rt.totals
 	c.free.Store(int64(n.Free))
 	c.idle.Store(int64(n.Idle))
 	c.watched.Store(n.Watched)
-	if t == nil {
-		t = &Totals{}
-	}
 	setCount(&c.bots, n.Bots, &t.bots)
 	setCount(&c.boards, n.Boards, &t.boards)
 	setCount(&c.spectators, n.Spectators, &t.spectators)
@@ -193,7 +189,7 @@ func (rt *Runtime) pollArrivals(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	in.Boards, err = rt.o.Store.Arrivals(ctx, rt.o.Config.Name, rt.o.Shard.Index, arriveMost)
+	in.Boards, err = rt.o.Database.Arrivals(ctx, rt.o.Config.Name, rt.o.Shard.Index, arriveMost)
 	if err == nil && len(in.Boards) > 0 {
 		inst.mailbox.put(in)
 	}
@@ -208,11 +204,11 @@ type unsentViews struct {
 
 // publishViews shows other shards the changes on boards that are durable.
 func (l *loop) publishViews() {
-	if views := l.instance.out.BoardViews; len(views) > 0 && l.rt.o.ShowViews != nil {
+	if views := l.instance.out.BoardViews; len(views) > 0 && l.rt.o.OtherShards != nil {
 		l.unsentViews = append(l.unsentViews, unsentViews{l.newestIndex, slices.Clone(views)})
 	}
 	for len(l.unsentViews) > 0 && l.unsentViews[0].durableIndex <= l.durableIndex {
-		l.rt.o.ShowViews(&profile.BoardViews{Boards: l.unsentViews[0].views})
+		l.rt.o.OtherShards.ShowViews(&profile.BoardViews{Boards: l.unsentViews[0].views})
 		l.unsentViews = slices.Delete(l.unsentViews, 0, 1)
 	}
 }

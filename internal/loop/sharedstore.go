@@ -26,7 +26,7 @@ func (l *loop) publishEvents() {
 	out := &l.instance.out
 	if len(out.StoreEvents) > 0 && l.rt.sharesStore() {
 		u := unpublished{l.newestIndex, slices.Clone(out.StoreEvents), new(atomic.Uint64)}
-		if l.rt.o.Registry.HasPeers() {
+		if l.rt.o.Database.Registry.HasPeers() {
 			l.instance.commit.onDurable(u.message.Store)
 		}
 		l.unpublished = append(l.unpublished, u)
@@ -41,7 +41,7 @@ func (l *loop) publishEvents() {
 func (l *loop) publishUpTo(durableIndex uint64) {
 	for len(l.unpublished) > 0 && l.unpublished[0].durableIndex <= durableIndex {
 		l.stampChanges(&l.unpublished[0])
-		l.rt.o.Registry.Publish(l.rt, l.unpublished[0].changes)
+		l.rt.o.Database.Registry.Publish(l.rt, l.unpublished[0].changes)
 		l.unpublished = slices.Delete(l.unpublished, 0, 1)
 	}
 }
@@ -61,9 +61,7 @@ func (l *loop) stampChanges(u *unpublished) {
 	}
 }
 
-func (rt *Runtime) sharesStore() bool {
-	return rt.o.Registry != nil && len(rt.o.Registry.Others(rt)) > 0
-}
+func (rt *Runtime) sharesStore() bool { return len(rt.o.Database.Registry.Others(rt)) > 0 }
 
 // Notify implements registry.Member.
 func (rt *Runtime) Notify(events *profile.StoreEvents) {
@@ -127,7 +125,7 @@ func (rt *Runtime) awaitOthers(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, othersTimeout)
 	defer cancel()
-	if err := rt.o.Registry.AwaitOthers(ctx, rt); err != nil {
+	if err := rt.o.Database.Registry.AwaitOthers(ctx, rt); err != nil {
 		rt.o.Log.Warn("the profile starts although another one of the same database has something for it in the journal", "err", err)
 	}
 }
@@ -165,7 +163,7 @@ func (ls *loads) readReserved(ctx context.Context, j job) {
 	if j.load.Subject == profile.NameOf {
 		key = sha256.Sum256([]byte("name " + wamble.FoldName(j.load.Handle)))
 	}
-	release, err := ls.rt.o.Registry.Reserve(ctx, key)
+	release, err := ls.rt.o.Database.Registry.Reserve(ctx, key)
 	if err != nil {
 		j.instance.mailbox.put(&profile.Loaded{Load: j.load.ID, Outcome: profile.Away})
 		return
@@ -181,7 +179,7 @@ func (ls *loads) readShared(ctx context.Context, j job) {
 	ask := func() (found registry.Found) {
 		select {
 		case ls.slots <- struct{}{}:
-			if ls.rt.o.Registry.HasPeers() && j.load.Subject != profile.NameOf {
+			if ls.rt.o.Database.Registry.HasPeers() && j.load.Subject != profile.NameOf {
 				in = ls.answerAt(ctx, j.load)
 			} else {
 				in = ls.answer(ctx, j.load)
@@ -212,7 +210,7 @@ func (ls *loads) readShared(ctx context.Context, j job) {
 	case profile.NameOf:
 		of = registry.Subject{All: true}
 	}
-	if ls.rt.o.Registry.Read(ctx, ls.rt, of, ask, deliver) != nil {
+	if ls.rt.o.Database.Registry.Read(ctx, ls.rt, of, ask, deliver) != nil {
 		j.instance.mailbox.put(&profile.Loaded{Load: j.load.ID, Outcome: profile.Away})
 	}
 }

@@ -77,7 +77,7 @@ func (w *storewatch) note(kind int, err error) {
 		t.reminder = reminder{}
 	}
 	if t.reminder.due(time.Now()) {
-		w.rt.o.Log.Error("the database cannot be used until somebody mends it", "store", w.rt.o.StoreName, "err", wrong.Err, "advice", wrong.Advice)
+		w.rt.o.Log.Error("the database cannot be used until somebody mends it", "store", w.rt.o.Database.Name, "err", wrong.Err, "advice", wrong.Advice)
 	}
 }
 
@@ -94,7 +94,7 @@ func (w *storewatch) trouble() string {
 // onRollback is called by the drain when the store has less than it had, and again when the kept messages
 // were brought there.
 func (w *storewatch) onRollback(s journal.Rollback) {
-	log, args := w.rt.o.Log, []any{"store", w.rt.o.StoreName, "had", s.From, "has", s.To, "messages", s.From - s.To}
+	log, args := w.rt.o.Log, []any{"store", w.rt.o.Database.Name, "had", s.From, "has", s.To, "messages", s.From - s.To}
 	text := fmt.Sprintf("it has gone back by %d messages, as a standby that was behind or a backup; what the journal has kept is brought there again", s.From-s.To)
 	switch {
 	case !s.Brought:
@@ -131,7 +131,7 @@ func (w *storewatch) onRetainFailed(err error) {
 // verify looks for damage in the store after a crash. Play goes on meanwhile.
 func (w *storewatch) verify(ctx context.Context) {
 	for {
-		err := w.rt.o.Store.Verify(ctx)
+		err := w.rt.o.Database.Verify(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -155,14 +155,14 @@ func (w *storewatch) drained(err error) {
 	if err == nil {
 		w.note(cannotWrite, nil)
 		w.refuses.Store(false)
-		w.rt.o.Log.Info("the database takes moves again", "store", w.rt.o.StoreName)
+		w.rt.o.Log.Info("the database takes moves again", "store", w.rt.o.Database.Name)
 		return
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, runner.ErrFailed) || errors.Is(err, runner.ErrStopped) {
 		return // not an error of the store
 	}
 	if !w.refuses.Swap(true) {
-		w.rt.o.Log.Warn("the database takes no moves at present; they are kept in the journal", "store", w.rt.o.StoreName, "err", err)
+		w.rt.o.Log.Warn("the database takes no moves at present; they are kept in the journal", "store", w.rt.o.Database.Name, "err", err)
 	}
 	w.note(cannotWrite, err)
 	w.suspect(err)
@@ -199,13 +199,13 @@ func (w *storewatch) begin() {
 func (w *storewatch) probe(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	_, err := w.rt.o.Store.Cursor(asking, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
+	_, err := w.rt.o.Database.Cursor(asking, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
 	if ctx.Err() != nil {
 		return err // not an error of the store
 	}
 	w.note(cannotAsk, err)
 	if away := err != nil; w.away.Swap(away) != away {
-		args := []any{"store", w.rt.o.StoreName}
+		args := []any{"store", w.rt.o.Database.Name}
 		in, level, text := profile.Input(&profile.StoreBack{}), slog.LevelInfo, "the database is back"
 		if away {
 			in, level, text = &profile.StoreAway{}, slog.LevelWarn, "the database of the games is away; what is decided stays in the journal"
@@ -232,7 +232,7 @@ func (w *storewatch) compare(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	had := d.Applied()
-	at, err := w.rt.o.Store.Cursor(ctx, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
+	at, err := w.rt.o.Database.Cursor(ctx, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
 	if err == nil && at < had {
 		d.Recheck()
 	}
@@ -283,17 +283,17 @@ func (rt *Runtime) leaseMore(l *instance) {
 // replaced the store would give out some numbers again.
 func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamble.Block, error) {
 	for {
-		blocks, err := rt.o.Store.Lease(ctx, wanted.Sequence, wanted.Count)
-		if err != nil || rt.numbers.Take(wanted.Sequence, blocks) {
+		blocks, err := rt.o.Database.Lease(ctx, wanted.Sequence, wanted.Count)
+		if err != nil || rt.o.Database.Registry.Take(wanted.Sequence, blocks) {
 			return blocks, err
 		}
-		rt.o.Log.Warn("the database gave numbers out again; they are left out", "store", rt.o.StoreName, "sequence", wanted.Sequence.String())
+		rt.o.Log.Warn("the database gave numbers out again; they are left out", "store", rt.o.Database.Name, "sequence", wanted.Sequence.String())
 		last := int64(0)
 		for _, b := range blocks {
 			last = max(last, b.First+b.Count-1)
 		}
-		if gap := rt.numbers.Highest(wanted.Sequence) - last; gap > 0 {
-			if _, err := rt.o.Store.Lease(ctx, wanted.Sequence, int(min(gap, schema.MaxLease))); err != nil {
+		if gap := rt.o.Database.Registry.Highest(wanted.Sequence) - last; gap > 0 {
+			if _, err := rt.o.Database.Lease(ctx, wanted.Sequence, int(min(gap, schema.MaxLease))); err != nil {
 				return nil, err
 			}
 		}
@@ -303,7 +303,7 @@ func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamb
 // inherit registers the numbers that an instance has from an earlier process.
 func (rt *Runtime) inherit(l *instance) {
 	for _, s := range wamble.Sequences() {
-		rt.numbers.Take(s, l.profile.Numbers(s))
+		rt.o.Database.Registry.Take(s, l.profile.Numbers(s))
 	}
 }
 
@@ -338,17 +338,17 @@ func (rt *Runtime) returnNumbers(ctx context.Context) {
 	defer cancel()
 	err := rt.forgotten()
 	if err == nil {
-		_, err = rt.o.Store.Status(ctx) // right after a handoff the store was not asked yet
+		_, err = rt.o.Database.Status(ctx) // right after a handoff the store was not asked yet
 	}
 	if err != nil {
 		rt.o.Log.Warn("numbers of rows that were not used are lost", "err", err)
 		return
 	}
 	for _, s := range wamble.Sequences() {
-		if err := rt.o.Store.Return(ctx, s, rt.unused.profile.Numbers(s)); err != nil {
-			rt.o.Log.Info("numbers of rows that were not used are lost", "store", rt.o.StoreName, "sequence", s.String(), "err", err)
+		if err := rt.o.Database.Return(ctx, s, rt.unused.profile.Numbers(s)); err != nil {
+			rt.o.Log.Info("numbers of rows that were not used are lost", "store", rt.o.Database.Name, "sequence", s.String(), "err", err)
 			continue
 		}
-		rt.numbers.Return(s, rt.unused.profile.Numbers(s))
+		rt.o.Database.Registry.Return(s, rt.unused.profile.Numbers(s))
 	}
 }

@@ -43,7 +43,7 @@ func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after pr
 }
 
 // keepForRestore queues orders that hold until they are lifted for an instance that is being restored, which may have
-// read Options.Restrictions before.
+// read Server.Restrictions before.
 func (rt *Runtime) keepForRestore(in profile.Input) {
 	if profile.ScopeOf(in).Lasts() {
 		rt.Send(in)
@@ -80,7 +80,7 @@ func (rt *Runtime) Configure(cfg *config.Profile) {
 		d.SetLimits(limitsOf(cfg))
 	}
 	if l := rt.instance.Load(); l != nil {
-		l.mailbox.put(&profile.Configure{Config: rt.o.TruePorts(cfg)})
+		l.mailbox.put(&profile.Configure{Config: rt.o.Server.TruePorts(cfg)})
 	}
 }
 

@@ -25,7 +25,7 @@ func (w *trustwatch) poll(ctx context.Context, rt *Runtime) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	changed, position, err := rt.o.Store.TrustChanges(ctx, w.position)
+	changed, position, err := rt.o.Database.TrustChanges(ctx, w.position)
 	if err != nil {
 		return
 	}
