@@ -54,8 +54,8 @@ const traceTimeout = 10 * time.Second
 
 // begin switches the profile's measuring of its link on or off for the step that begins.
 func (t *tracer) begin(p *profile.Profile) {
-	if p.Watch = nil; t.o != nil && t.o.Every.Load() > 0 {
-		p.Watch = time.Now
+	if p.Clock = nil; t.o != nil && t.o.Every.Load() > 0 {
+		p.Clock = time.Now
 	}
 	t.linked = p.LinkTime()
 }

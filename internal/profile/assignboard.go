@@ -42,7 +42,7 @@ func (p *Profile) assignBoardTo(s *session.Session, player board.Player) (*board
 	player.Session, player.Identity = s.ID(), s.Identity() != nil
 	player.Games, player.Chess960Games, player.LeftBoard = stats.Games, stats.Chess960Games, s.LastBoard()
 	player.Reach, player.Host = reachOf(s), s.Host()
-	got, err := p.boards.Assign(p.clock.now, player, &p.draft)
+	got, err := p.boards.Assign(p.clock.now, player, &p.frame)
 	if errors.Is(err, board.ErrNoBoard) {
 		got, err = p.reclaimBoard(s, player)
 	}
@@ -106,13 +106,13 @@ func releasedWhy(why board.ReleaseReason) wire.ServerNotification {
 func (p *Profile) reclaimBoard(s *session.Session, player board.Player) (board.Assigned, error) {
 	unconfirmed := p.sessions.Unconfirmed(s, p.scratch.holds)
 	if player.Claims = unconfirmed == nil || !p.sessions.ManyFresh(p.boards.Options().MaxBoards); player.Claims {
-		got, err := p.boards.Assign(p.clock.now, player, &p.draft)
+		got, err := p.boards.Assign(p.clock.now, player, &p.frame)
 		if err == nil || unconfirmed == nil {
 			return got, err
 		}
 	}
-	taken, _ := p.boards.Release(p.clock.now, unconfirmed.ID(), &p.draft)
-	got, err := p.boards.Assign(p.clock.now, player, &p.draft)
+	taken, _ := p.boards.Release(p.clock.now, unconfirmed.ID(), &p.frame)
+	got, err := p.boards.Assign(p.clock.now, player, &p.frame)
 	taken.Reason, got.Taken = board.TakenBack, taken
 	return got, err
 }
@@ -126,7 +126,7 @@ func (p *Profile) makeRoom(from wamble.Peer, out *Output) bool {
 		if s == nil {
 			break
 		}
-		lost, _ := p.boards.Leave(p.clock.now, s.ID(), &p.draft)
+		lost, _ := p.boards.Leave(p.clock.now, s.ID(), &p.frame)
 		p.sealFor(s, out)
 		p.audience.spectators.Leave(s.ID())
 		p.sessions.Evict(s, p.scratch.holds)
@@ -142,7 +142,7 @@ func (p *Profile) noteActivity(s *session.Session, from wamble.Peer) {
 		p.setHost(s, from)
 	}
 	s.SetStream(from.Stream())
-	if p.sessions.NoteActivity(p.clock.now, s, &p.seen) && !s.Watches() {
+	if p.sessions.NoteActivity(p.clock.now, s, &p.droppable) && !s.Watches() {
 		p.boards.NoteActivity(p.clock.now, s.ID(), reachOf(s))
 	}
 }
@@ -178,4 +178,4 @@ func (p *Profile) isActive(s *session.Session) bool {
 }
 
 // holds reports whether a session holds a board.
-func (p *Profile) holds(id wamble.SessionID) bool { return p.boards.Held(id) != nil }
+func (p *pool) holds(id wamble.SessionID) bool { return p.boards.Held(id) != nil }

@@ -128,12 +128,12 @@ func (h *toSpectators) Viewer(id wamble.SessionID) (spectate.Viewer, bool) {
 }
 
 // viewer describes a session to package spectate, with what the policy lets it watch.
-func (p *Profile) viewer(s *session.Session) spectate.Viewer {
+func (ru *rules) viewer(s *session.Session) spectate.Viewer {
 	may := func(action, resource, key, value string) bool {
-		return p.policyDecision(s, action, resource, key, value).Allowed
+		return ru.policyDecision(s, action, resource, key, value).Allowed
 	}
 	return spectate.Viewer{
-		Session: s.ID(), Token: s.Token(), Trust: p.tier(s), LastSeen: s.Seen(),
+		Session: s.ID(), Token: s.Token(), Trust: ru.tier(s), LastSeen: s.Seen(),
 		Summary: may("spectate.access", "view", "mode", "summary"), Focus: may("spectate.access", "view", "mode", "focus"),
 		Bypass: may("spectate.capacity_bypass", "focus", "", ""), Modes: may("game.mode", "view", "", ""),
 	}

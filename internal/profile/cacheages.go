@@ -121,7 +121,7 @@ type inMemoryBefore struct {
 }
 
 // inMemoryBefore returns which subjects of an answer are in memory. The answer may be nil.
-func (p *Profile) inMemoryBefore(in *Loaded, key wamble.PublicKey) (k inMemoryBefore) {
+func (p *people) inMemoryBefore(in *Loaded, key wamble.PublicKey) (k inMemoryBefore) {
 	if in == nil || in.Cursors == nil {
 		return k
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // finished handles a game that has ended: visitors, predictions, rewards. The board has left the pool. Its
-// result is in the draft of this request, to which payouts and ratings are added.
+// result is in the open frame, to which payouts and ratings are added.
 func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.stats.Finished++
 	if p.shard.Of > 1 {
@@ -31,7 +31,7 @@ func (p *Profile) endOver(out *Output) {
 		if p.boards.Over() == nil {
 			return
 		}
-		p.finished(p.boards.EndOver(p.clock.now, &p.draft), out)
+		p.finished(p.boards.EndOver(p.clock.now, &p.frame), out)
 		p.seal(out)
 		p.retainGainers()
 		p.notifyWinners(out)
@@ -74,7 +74,7 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 		w.players = append(w.players, player)
 	}
 	game := reward.Game{Board: f.Board.ID(), Result: f.Result, At: f.At, Pot: scoring.MaxPot, K: scoring.KFactor}
-	payouts, ratings := w.ledger.Finish(game, w.players, &p.draft)
+	payouts, ratings := w.ledger.Finish(game, w.players, &p.frame)
 	p.stats.Scores.Payouts += uint64(payouts)
 	p.stats.Scores.Ratings += uint64(ratings)
 	for i := range w.players {

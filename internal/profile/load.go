@@ -260,9 +260,9 @@ func (in *Loaded) apply(p *Profile, out *Output) {
 
 // offeredTo reports whether the token of a load was offered to its sender: then it is no surprise that the
 // store does not know it.
-func (p *Profile) offeredTo(l *load) bool {
-	from, _ := p.link.Peer(l.waiting[0].id)
-	_, ok := p.link.Offered(from, l.Token)
+func (n *network) offeredTo(l *load) bool {
+	from, _ := n.link.Peer(l.waiting[0].id)
+	_, ok := n.link.Offered(from, l.Token)
 	return ok
 }
 

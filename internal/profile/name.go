@@ -57,8 +57,8 @@ func (p *Profile) setName(r *request, out *Output) verdict {
 }
 
 // keepsName reports whether a player who was renamed at a time must still keep that name.
-func (p *Profile) keepsName(renamed time.Time) bool {
-	return !renamed.IsZero() && renamed.Add(MinNameAge).After(p.clock.wall())
+func (ru *rules) keepsName(renamed time.Time) bool {
+	return !renamed.IsZero() && renamed.Add(MinNameAge).After(ru.clock.wall())
 }
 
 // isNamed reports whether an identity in memory has a name, other than that of key but. If the store
@@ -74,7 +74,7 @@ func (p *Profile) isNamed(name string, but wamble.PublicKey) bool {
 // rename gives the identity of a key a name: here, in the store and in other profiles.
 func (p *Profile) rename(key wamble.PublicKey, name string, out *Output) {
 	p.sessions.Rename(key, name, p.clock.wall())
-	p.draft.Add(&intent.SetName{Key: key, Name: name, At: p.clock.now})
+	p.frame.Add(&intent.SetName{Key: key, Name: name, At: p.clock.now})
 	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Renamed, Key: key, Name: name})
 	clear(p.pages)
 }

@@ -107,9 +107,9 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 		}
 	}
 	p.takeTurns(out)
-	s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.draft)
+	s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.frame)
 	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
-		s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.draft)
+		s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.frame)
 	}
 	if err != nil {
 		return nil, false, err
@@ -138,7 +138,7 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 		err = nil // they are on the waitlist
 	}
 	if err != nil { // the player was not told of the session
-		p.draft.discard()
+		p.frame.discard()
 		p.waitlist.remove(s.ID())
 		p.sessions.Discard(s)
 		return nil, false, err

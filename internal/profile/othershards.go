@@ -45,7 +45,7 @@ func (in *BoardRequest) apply(p *Profile, out *Output) {
 		var row predict.Row
 		row, reply.Status = p.audience.predictions.Submit(p.clock.now, predict.Submission{
 			Session: in.Session, Token: in.Token, Board: b.ID(), On: b.Position(), UCI: in.UCI, Parent: in.Parent, Level: in.Level, Reads: in.Reads,
-		}, &p.draft)
+		}, &p.frame)
 		if reply.Status == predict.Created {
 			p.stats.Scores.Predictions++
 		}

@@ -52,7 +52,7 @@ func (p *Profile) HandleOf(id wamble.SessionID) string {
 
 // byBot reports whether a program made a move. For a program with an identity that is known only while its
 // session is in memory.
-func (p *Profile) byBot(m board.Move) bool {
+func (p *people) byBot(m board.Move) bool {
 	s := p.sessions.ByID(m.Session)
 	return m.Bot || s != nil && s.Bot()
 }

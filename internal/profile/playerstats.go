@@ -71,7 +71,7 @@ func (p *Profile) denyStats(r *request, d *wamble.Denied) verdict {
 
 // targetOf determines whose stats a request is about. If the store must be asked first, it returns the
 // load.
-func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Denied) {
+func (p *people) targetOf(r *request) (t target, what Load, denied *wamble.Denied) {
 	what.Token = r.h.Token
 	handle, _ := r.ext.Text(wire.KeyStatsTargetHandle)
 	key, _ := r.ext.Text(wire.KeyStatsTargetPublicKey)
@@ -107,7 +107,7 @@ func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Deni
 	return t, what, nil
 }
 
-func (p *Profile) targetHere(s *session.Session) target {
+func (p *people) targetHere(s *session.Session) target {
 	t := target{session: s.ID(), who: whoOf(s), stats: p.sessions.Stats(s)}
 	if i := s.Identity(); i != nil {
 		t.handle = i.Handle()
@@ -116,7 +116,7 @@ func (p *Profile) targetHere(s *session.Session) target {
 }
 
 // targetStored returns a target from the store. Stats of its identity in memory are newer.
-func (p *Profile) targetStored(s *wamble.Session, a *Answer) target {
+func (p *people) targetStored(s *wamble.Session, a *Answer) target {
 	t := target{session: s.ID, stats: s.Stats}
 	if s.Key.IsZero() || p.sessions.Erasing(s.Key) {
 		return t

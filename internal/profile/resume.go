@@ -289,9 +289,9 @@ func (in *ResumeEnd) apply(p *Profile, out *Output) {
 			return !s.Key.IsZero()
 		}
 		return true // until the store has been asked
-	}, &p.draft)
+	}, &p.frame)
 	for _, id := range over {
-		p.boards.Leave(p.clock.now, id, &p.draft)
+		p.boards.Leave(p.clock.now, id, &p.frame)
 	}
 	r.restorePredictions(p)
 	p.onStored()

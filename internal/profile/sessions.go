@@ -95,7 +95,7 @@ func (p *Profile) revoke(v revocation, stored *Answer, why string, out *Output) 
 			}
 		}
 	}
-	p.draft.Add(&intent.RevokeSessions{Session: v.session, Key: v.key, Others: v.others, At: p.clock.now})
+	p.frame.Add(&intent.RevokeSessions{Session: v.session, Key: v.key, Others: v.others, At: p.clock.now})
 	p.seal(out)
 	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Revoked, Session: v.session, Key: v.key, Others: v.others})
 	return n

@@ -79,7 +79,7 @@ type adoption struct {
 	brownout    Brownout
 	standing    []Standing
 	merged      mergedKeys
-	seen        seen
+	droppable   droppable
 	unstored    unstored
 	cacheAges   cacheAges
 	waiting     []Packet
@@ -138,10 +138,10 @@ func (in *Adopt) apply(p *Profile, out *Output) {
 		out.Troubles = append(out.Troubles, err)
 		return
 	}
-	p.link, p.sessions, p.boards, p.leases, p.seen = a.link, a.session, a.boards, a.leases, a.seen
+	p.link, p.sessions, p.boards, p.leases, p.droppable = a.link, a.session, a.boards, a.leases, a.droppable
 	p.watermarks, p.stats, p.loads.last = a.counts.gates(), a.counts.Stats, a.counts.Load
 	p.stage, p.policy, p.brownout, p.unstored, p.cacheAges = running, a.policy, a.brownout, a.unstored, a.cacheAges
-	p.standing, p.merged = a.standing, a.merged
+	p.announcements.standing, p.merged = a.standing, a.merged
 	p.transfers.after, p.transfers.moves = p.watermarks.newest, p.stats.Moves
 	p.sessions.SetOldestForgotten(p.clock.now)
 	p.audience.adopt(a)
@@ -172,7 +172,7 @@ func (p *Profile) readSnapshot(state []byte) (*adoption, error) {
 	if len(state) < len(stateMagic) || string(state[:len(stateMagic)]) != stateMagic {
 		return nil, ErrState
 	}
-	a := &adoption{p: p, policy: p.policy, seen: seen{clock: &p.clock}, cacheAges: newCacheAges()}
+	a := &adoption{p: p, policy: p.policy, droppable: droppable{clock: &p.clock}, cacheAges: newCacheAges()}
 	r := pack.NewReader(state[len(stateMagic):])
 	met := map[string]bool{}
 	for r.Remaining() > 0 {

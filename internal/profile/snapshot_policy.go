@@ -26,7 +26,7 @@ type hostCommand struct {
 type mergedKey struct{ Key, Of wamble.PublicKey }
 
 func savePolicy(p *Profile, dst []byte) ([]byte, error) {
-	rows := []hostCommand{{Brownout: p.brownout, Standing: p.standing}}
+	rows := []hostCommand{{Brownout: p.brownout, Standing: p.announcements.standing}}
 	for from, into := range p.merged {
 		rows[0].Merged = append(rows[0].Merged, mergedKey{from, into})
 	}

@@ -45,10 +45,10 @@ func loadBoards(a *adoption, state []byte) (err error) {
 
 // The section seen is a frame that is not in the journal yet.
 func saveSeen(p *Profile, dst []byte) ([]byte, error) {
-	if p.seen.n == 0 {
+	if p.droppable.n == 0 {
 		return dst, nil
 	}
-	return append(dst, p.seen.frame...), nil
+	return append(dst, p.droppable.frame...), nil
 }
 
 func loadSeen(a *adoption, state []byte) error {
@@ -59,7 +59,7 @@ func loadSeen(a *adoption, state []byte) error {
 	if err != nil {
 		return err
 	}
-	a.seen = seen{clock: &a.p.clock, frame: append([]byte(nil), state...), n: len(intents), since: a.p.clock.since}
+	a.droppable = droppable{clock: &a.p.clock, frame: append([]byte(nil), state...), n: len(intents), since: a.p.clock.since}
 	return nil
 }
 

@@ -43,7 +43,7 @@ func (*JournalFailed) apply(p *Profile, out *Output) {
 }
 
 // readOnly reports whether nothing may be decided, by the host's command.
-func (p *Profile) readOnly() bool { return p.brownout.ReadOnly }
+func (ru *rules) readOnly() bool { return ru.brownout.ReadOnly }
 
 // denyForNow refuses a request that cannot be decided now, and makes link forget it, so that its repetition
 // is new. The refusal is at most three times as long as any request.

@@ -71,7 +71,7 @@ func (p *Profile) acceptTerms(r *request, out *Output) verdict {
 		if p.termsRecorded != in.Hash {
 			in.Text, p.termsRecorded = own.Terms.Text, in.Hash
 		}
-		p.draft.Add(&in)
+		p.frame.Add(&in)
 	}
 	b := p.heldBy(s)
 	v := view{fields: p.scratch.fields[:0]}

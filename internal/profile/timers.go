@@ -24,13 +24,13 @@ func (p *Profile) runTimers(out *Output) {
 	}
 	p.seal(out)
 	if !p.readOnly() {
-		p.seen.flush(out)
+		p.droppable.flush(out)
 	}
 }
 
 // releaseExpired takes back boards whose reservation is over, and gives players who are still here another board.
 func (p *Profile) releaseExpired(out *Output) {
-	p.scratch.released = p.boards.Due(p.clock.now, p.scratch.released[:0], &p.draft)
+	p.scratch.released = p.boards.Due(p.clock.now, p.scratch.released[:0], &p.frame)
 	p.seal(out)
 	for _, lost := range p.scratch.released {
 		p.revoked(lost, out)
@@ -78,7 +78,7 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 func (p *Profile) expireSessions(out *Output) {
 	p.scratch.ended = p.sessions.Due(p.clock.now, p.scratch.holds, p.scratch.ended[:0])
 	for _, e := range p.scratch.ended {
-		p.boards.Leave(p.clock.now, e.Session, &p.draft)
+		p.boards.Leave(p.clock.now, e.Session, &p.frame)
 		p.audience.spectators.Leave(e.Session)
 		if e.End == session.Expired {
 			p.notify(e.Token, 0, wire.ServerNotification{Type: wire.NoticeSessionExpired}, out)
@@ -110,7 +110,7 @@ func (p *Profile) nextTimer() time.Time {
 	if at, ok := p.link.Next(); ok {
 		sooner(p.clock.at(at))
 	}
-	if a := &p.announcement; len(a.tokens) > 0 {
+	if a := &p.announcements; len(a.tokens) > 0 {
 		sooner(a.next)
 	}
 	if at, ok := p.rewards.prizes.Next(); ok {
@@ -131,8 +131,8 @@ func (p *Profile) nextTimer() time.Time {
 	if !p.balanced() || p.boards.Over() != nil || p.hasTurns() || p.isClearing() && p.boards.Free() > 0 {
 		sooner(p.clock.now)
 	}
-	if p.seen.n > 0 {
-		sooner(p.clock.at(p.seen.since + seenWaits))
+	if p.droppable.n > 0 {
+		sooner(p.clock.at(p.droppable.since + seenWaits))
 	}
 	if at, ok := p.sessions.Next(); ok {
 		sooner(at)

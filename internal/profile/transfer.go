@@ -202,7 +202,7 @@ func (p *Profile) send(out *Output) {
 	}
 	if p.isClearing() {
 		for range balanceAtOnce {
-			if !p.sent(p.boards.SendAnyTo(p.clock.now, p.shard.Index, bits.TrailingZeros64(t.open), p.stays, &p.draft), out) {
+			if !p.sent(p.boards.SendAnyTo(p.clock.now, p.shard.Index, bits.TrailingZeros64(t.open), p.stays, &p.frame), out) {
 				return
 			}
 		}
@@ -233,7 +233,7 @@ func (p *Profile) send(out *Output) {
 	if t.isLonely(to) {
 		stays = p.othersMoved // no board without a later move of another player
 	}
-	p.sent(p.boards.SendTo(p.clock.now, p.shard.Index, to, stays, &p.draft), out)
+	p.sent(p.boards.SendTo(p.clock.now, p.shard.Index, to, stays, &p.frame), out)
 }
 
 // sendOwn sends a board on which the only player here moved last to a shard where others play, one after
@@ -248,7 +248,7 @@ func (p *Profile) sendOwn(out *Output) bool {
 	if free := p.boards.Free(); t.isLonely(to) && t.counts[to].Free > free+1 || !t.isLonely(to) && free <= p.boards.Options().MinBoards+fewFree/2 {
 		return false
 	}
-	if !p.sent(p.boards.SendTo(p.clock.now, p.shard.Index, to, p.othersMoved, &p.draft), out) {
+	if !p.sent(p.boards.SendTo(p.clock.now, p.shard.Index, to, p.othersMoved, &p.frame), out) {
 		return false
 	}
 	t.moves = p.stats.Moves
@@ -357,7 +357,7 @@ func (in *Arrive) apply(p *Profile, out *Output) {
 		if _, busy := t.inTransfer[stored.ID]; busy {
 			continue
 		}
-		if err := p.boards.Receive(p.clock.now, stored, p.shard.Index, p.clock.ahead, &p.draft); err != nil {
+		if err := p.boards.Receive(p.clock.now, stored, p.shard.Index, p.clock.ahead, &p.frame); err != nil {
 			p.trouble(err, out)
 		}
 		p.stats.Arrived++

@@ -25,7 +25,7 @@ type turn struct {
 
 func (in *turn) apply(p *Profile, out *Output) {
 	if p.boards.Held(in.session) == nil {
-		if _, err := p.boards.Assign(p.clock.now, board.Player{Session: in.session}, &p.draft); err != nil {
+		if _, err := p.boards.Assign(p.clock.now, board.Player{Session: in.session}, &p.frame); err != nil {
 			return
 		}
 		p.seal(out)
@@ -36,7 +36,7 @@ func (in *turn) apply(p *Profile, out *Output) {
 	b := p.boards.Held(in.session)
 	list := b.Position().LegalMoves(nil)
 	m := list[in.choice%uint64(len(list))]
-	played, err := p.boards.Play(p.clock.now, b.ID(), in.session, m.String(), &p.draft)
+	played, err := p.boards.Play(p.clock.now, b.ID(), in.session, m.String(), &p.frame)
 	if err != nil {
 		panic(err)
 	}

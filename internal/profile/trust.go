@@ -24,7 +24,7 @@ func (in *Trust) apply(p *Profile, out *Output) {
 		return
 	}
 	p.sessions.SetTrust(in.Session, in.Key, in.Level)
-	p.draft.Add(&intent.SetTrust{Session: in.Session, Key: in.Key, Level: in.Level, At: p.clock.now})
+	p.frame.Add(&intent.SetTrust{Session: in.Session, Key: in.Key, Level: in.Level, At: p.clock.now})
 	p.sealFor(p.sessions.ByID(in.Session), out)
 	p.noteTrust(in)
 	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Trusted, Session: in.Session, Key: in.Key, Level: in.Level, At: in.At})

@@ -139,11 +139,11 @@ type requester struct {
 	known  bool // the sender has a session
 }
 
-func (p *Profile) requesterOf(r *request) requester {
-	from, _ := p.link.Peer(r.id)
+func (n *network) requesterOf(r *request) requester {
+	from, _ := n.link.Peer(r.id)
 	return requester{
 		host: wamble.HostOf(from.IP()), hello: r.h.Ctrl == wire.CtrlClientHello,
-		proven: p.link.Proven(r.id), known: r.session != nil,
+		proven: n.link.Proven(r.id), known: r.session != nil,
 	}
 }
 

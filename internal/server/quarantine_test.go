@@ -57,7 +57,7 @@ func TestPacketPanicsTwice(t *testing.T) {
 				until(t, "the trap is set", func() bool {
 					return s.first().shards[0].runtime.Do(t.Context(), func(p *profile.Profile) {
 						seen := 0
-						p.Trap = func(packet []byte) {
+						p.BeforePacket = func(packet []byte) {
 							if h, err := wire.Peek(packet); err == nil && h.Board == board {
 								if seen++; seen == c.at {
 									panic("a test panics in a packet")

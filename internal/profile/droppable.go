@@ -7,9 +7,9 @@ import (
 	"wamble/internal/journal"
 )
 
-// seen collects droppable intents: when players were last seen, and which moves they were shown. They go
+// droppable collects droppable intents: when players were last seen, and which moves they were shown. They go
 // into the journal with the next frame, or alone after seenWaits.
-type seen struct {
+type droppable struct {
 	clock *clock
 	frame []byte
 	n     int
@@ -22,23 +22,23 @@ const (
 )
 
 // Add adds a droppable intent, or drops it if there is no room.
-func (s *seen) Add(in intent.Intent) {
-	if s.n == maxFrame {
+func (d *droppable) Add(in intent.Intent) {
+	if d.n == maxFrame {
 		return
 	}
-	if s.n == 0 {
-		s.frame, s.since = journal.Begin(s.frame[:0]), s.clock.since
+	if d.n == 0 {
+		d.frame, d.since = journal.Begin(d.frame[:0]), d.clock.since
 	}
-	s.frame = s.clock.write(s.frame, in)
-	s.n++
+	d.frame = d.clock.write(d.frame, in)
+	d.n++
 }
 
 // flush moves the intents to the output if they are due.
-func (s *seen) flush(out *Output) {
-	if s.n == 0 || out.Frames.Len() == 0 && s.n < seenAtMost && s.clock.since-s.since < seenWaits {
+func (d *droppable) flush(out *Output) {
+	if d.n == 0 || out.Frames.Len() == 0 && d.n < seenAtMost && d.clock.since-d.since < seenWaits {
 		return
 	}
-	out.Frames.bytes = append(out.Frames.bytes, s.frame...)
+	out.Frames.bytes = append(out.Frames.bytes, d.frame...)
 	out.Frames.ends = append(out.Frames.ends, len(out.Frames.bytes))
-	s.n = 0
+	d.n = 0
 }
