@@ -102,7 +102,7 @@ func (p *Pool) anyFree() *Board {
 		p.wake(b)
 	}
 	if p.free == 0 {
-		return nil // the shelf is damaged
+		return nil // the deferred boards are damaged
 	}
 	return p.inPlay[p.free-1].board
 }
@@ -278,7 +278,7 @@ func (p *Pool) comeBack(now int64, player *Player) *Board {
 // openFor is open for a player: among the first maxCandidates sleeping boards it avoids those with the
 // player's own move as the last.
 func (p *Pool) openFor(at int64, player *Player, out intent.Intents) (*Board, error) {
-	p.unshelve(maxCandidates)
+	p.readDeferred(maxCandidates)
 	var best *Board
 	for i := range p.asleep[:min(len(p.asleep), maxCandidates)] {
 		b := p.asleep[i].board

@@ -53,7 +53,7 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 	if changed {
 		b.status = wamble.Dormant
 	}
-	p.layDown(b)
+	p.addAsleep(b)
 	if changed {
 		p.update(t, b, out)
 	}

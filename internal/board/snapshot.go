@@ -28,10 +28,10 @@ var ErrState = errors.New("the state of the boards is damaged or of another vers
 // The number in the magic is the version. A hundred thousand boards must load in a tenth of a second, so
 // positions are packed; their FEN is written when it is needed.
 const (
-	magic     = "wamble boards 4\n"
-	magic3    = "wamble boards 3\n" // the version before: without the number of sleeping boards
-	magicRest = "wamble boards 5\n" // without what an Ahead has: the sleeping ones are not in heap order
-	boardSize = 8*8 + 7 + chess.PackedSize
+	magic        = "wamble boards 4\n"
+	magic3       = "wamble boards 3\n" // the version before: without the number of sleeping boards
+	magicPartial = "wamble boards 5\n" // without what an Ahead has: the sleeping ones are not in heap order
+	boardSize    = 8*8 + 7 + chess.PackedSize
 )
 
 // The flags of a board; the bits between them are its reach.
@@ -72,13 +72,13 @@ func (p *Pool) SnapshotSize() int {
 }
 
 // Snapshot appends the whole pool to dst, for Load in another process, which then gives the same answers.
-// It leaves out finished boards, and those that an Ahead has. The shelf must be empty.
+// It leaves out finished boards, and those that an Ahead has. No board may be deferred.
 func (p *Pool) Snapshot(dst []byte) []byte {
 	w := binary.LittleEndian
 	if p.ahead == nil {
 		dst = append(slices.Grow(dst, p.SnapshotSize()), magic...)
 	} else {
-		dst = append(dst, magicRest...)
+		dst = append(dst, magicPartial...)
 	}
 	dst = w.AppendUint64(dst, uint64(p.now))
 	free, asleep := p.free, len(p.asleep)
@@ -141,11 +141,11 @@ func (b *Board) snapshot(dst []byte) []byte {
 func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error) {
 	r := &reader{Reader: pack.NewReader(state)}
 	version := string(r.Take(len(magic)))
-	if version != magic && version != magic3 && version != magicRest {
+	if version != magic && version != magic3 && version != magicPartial {
 		return nil, ErrState
 	}
 	p := New(opts, newID, rng)
-	p.rest = version == magicRest
+	p.lacksDeferred = version == magicPartial
 	p.now = int64(r.uint64())
 	count, free, asleep := int(r.uint32()), int(r.uint32()), 0
 	if version != magic3 {
@@ -203,7 +203,7 @@ func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 	}
 	if sleeps {
 		last := len(p.asleep)
-		if p.layDown(b); inOrder && int(b.index) != last {
+		if p.addAsleep(b); inOrder && int(b.index) != last {
 			return false // not a heap
 		}
 	} else {

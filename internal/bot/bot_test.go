@@ -228,7 +228,7 @@ func TestRefusedMove(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx, 1) }()
 	watchtest.Until(t, "two moves are made", func() bool { return c.Figures().Moves == 2 })
-	if f := c.Figures(); f.Refused != 1 || f.Seated != 1 {
+	if f := c.Figures(); f.Refused != 1 || f.Connected != 1 {
 		t.Errorf("got %+v, want one refusal", f)
 	}
 	cancel()

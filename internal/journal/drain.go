@@ -40,8 +40,8 @@ type DrainOptions struct {
 	Limits  Limits
 	// OnApplied is called with the last message that the store has, on the drain's goroutine.
 	OnApplied func(through uint64)
-	// OnTransaction is called after every transaction of the store, and returns how to go on. Empty ignores its
-	// Rest.
+	// OnTransaction is called after every transaction of the store, and returns how to go on. DrainAll ignores its
+	// Pause.
 	OnTransaction func(Work) Next
 	// OnStoreResult is called with every failure of the store, and with nil when the store works again.
 	OnStoreResult func(err error)
@@ -69,7 +69,7 @@ type Work struct {
 	Took            time.Duration
 }
 
-// Next is how a drain goes on after a transaction: it rests, and then puts at most Bytes of messages into
+// Next is how a drain goes on after a transaction: it pauses, and then puts at most Bytes of messages into
 // each transaction; 0: as many as it can. It claims enough messages for Ahead transactions, and plans one
 // while the one before is under way; 0: one.
 type Next struct {
@@ -103,8 +103,8 @@ type Drain struct {
 	// drain's goroutine uses them.
 	emitted, announced uint64
 	unreported         deadLetterBatch // not reported yet
-	// eventsBefore is the last message whose events were, or need not be, reported; telling says that those of all
-	// later messages are reported; happened is a buffer.
+	// eventsBefore is the last message whose events were, or need not be, reported; observed says that those of
+	// all later messages are reported; eventBuffer is reused.
 	eventsBefore uint64
 	observed     bool
 	eventBuffer  []Event
@@ -169,7 +169,7 @@ func (d *Drain) Fits(ctx context.Context) error {
 		return fmt.Errorf("%w: it has messages of profile %q up to %d, and the journal ends at %d. "+
 			"So this is an old copy of the journal, or its end was cut off; 'wamble runner restore' makes one fit", ErrAhead, d.o.Profile, at, last)
 	}
-	return d.syncCursor(ctx, d.settled()+1)
+	return d.syncCursor(ctx, d.drained()+1)
 }
 
 // Worker returns the number of the profile's worker, the address of its messages.
@@ -191,7 +191,7 @@ func (d *Drain) Added(n int) {
 	}
 }
 
-// SetUrgent makes the drain start at once on what waits, without a rest. It does not block.
+// SetUrgent makes the drain start at once on what waits, without a pause. It does not block.
 func (d *Drain) SetUrgent() { signal(d.urgent) }
 
 // signal wakes the receiver of c, now or when it next waits.
@@ -207,7 +207,7 @@ func (d *Drain) Run(ctx context.Context) error {
 	timer := time.NewTimer(flushEvery)
 	defer timer.Stop()
 	defer func() { d.reportDeadLetters(time.Now(), true) }()
-	d.eventsBefore = max(d.eventsBefore, d.settled())
+	d.eventsBefore = max(d.eventsBefore, d.drained())
 	for {
 		d.checkObserver(ctx, d.eventsBefore)
 		d.reportDeadLetters(time.Now(), false)
@@ -220,7 +220,7 @@ func (d *Drain) Run(ctx context.Context) error {
 		}
 		moved := false
 		if d.recheck.Swap(false) {
-			if err := d.syncCursor(ctx, d.settled()+1); err != nil && ctx.Err() == nil {
+			if err := d.syncCursor(ctx, d.drained()+1); err != nil && ctx.Err() == nil {
 				d.recheck.Store(true)
 				d.trouble(err)
 			}
@@ -257,7 +257,7 @@ func (n Next) bytes() int {
 	return min(n.Bytes, maxBytes)
 }
 
-// sleep rests as long as the last Next says, or until SetUrgent.
+// sleep pauses as long as the last Next says, or until SetUrgent.
 func (d *Drain) sleep(ctx context.Context) {
 	if d.next.Pause <= 0 {
 		return

@@ -110,7 +110,7 @@ func (d *Drain) publishEvents(ctx context.Context, run *run) error {
 func (d *Drain) recentEvents(ctx context.Context, last uint64) (first uint64, list []Event) {
 	if d.o.RememberEvents {
 		if first, list, known, err := d.rememberedEvents(ctx, last); err != nil {
-			d.trouble(fmt.Errorf("read what observers were told: %w", err))
+			d.trouble(fmt.Errorf("read the remembered events: %w", err))
 		} else if known {
 			return first, list
 		}

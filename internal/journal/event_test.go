@@ -69,7 +69,7 @@ func TestObserversRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = open()
-	d.eventsBefore = d.settled() // as Run does
+	d.eventsBefore = d.drained() // as Run does
 	d.checkObserver(t.Context(), d.eventsBefore)
 	check("nobody is there after a start")
 	play(1)
@@ -115,7 +115,7 @@ func TestObserversRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.eventsBefore = d.settled() // as Run does
+		d.eventsBefore = d.drained() // as Run does
 		d.checkObserver(t.Context(), d.eventsBefore)
 		return d
 	}

@@ -11,7 +11,7 @@ import (
 	"wamble/internal/profile"
 )
 
-// Adopted is a profile that was made from the state of the previous image, before its journal is open.
+// Adopted is a profile that was made from the state of the previous process, before its journal is open.
 type Adopted struct {
 	options profile.Options
 	clock   clock
@@ -28,7 +28,7 @@ func Adopt(cfg *config.Profile, shard wamble.Shard, state, ahead []byte, forget 
 	c := newClock(time.Now())
 	a := &Adopted{options: profile.Options{Config: cfg, Now: c.start, Shard: shard}, clock: c, forget: forget}
 	if len(ahead) > 0 {
-		a.inputs = append(a.inputs, &profile.Shelve{Data: ahead})
+		a.inputs = append(a.inputs, &profile.AdoptAhead{Data: ahead})
 	}
 	a.inputs = append(a.inputs, &profile.Adopt{Data: state})
 	if _, err := rand.Read(a.options.Seed[:]); err != nil {
@@ -66,9 +66,9 @@ func (rt *Runtime) adopt(ctx context.Context) (*instance, error) {
 	if cfg := rt.o.Server.TruePorts(a.options.Config); cfg != a.options.Config {
 		l.mailbox.put(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
 	}
-	// The previous image may not have learned how far the store has come, and an empty journal would never
+	// The previous process may not have learned how far the store has come, and an empty journal would never
 	// report it.
-	l.mailbox.setApplied(rt.drain.Load().Settled())
+	l.mailbox.setApplied(rt.drain.Load().Drained())
 	l.commit.begin()
 	rt.instance.Store(l)
 	return l, nil
@@ -81,7 +81,7 @@ func (i *instance) endAdoptionIfDone() {
 	}
 }
 
-// endAdoption returns the memory of an adopted state, which is not read any more, and wakes AwaitAdopted.
+// endAdoption returns the memory of an adopted state, which is not read any more, and ends AwaitAdopted.
 func (i *instance) endAdoption() {
 	if i.adoptionDone != nil {
 		i.forget()

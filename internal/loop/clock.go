@@ -47,9 +47,9 @@ func (c *clock) advanceWall(by func() time.Duration) {
 	c.wall = func(now time.Time) time.Time { return wall(now).Add(by()) }
 }
 
-// overrideWith makes tell the source of the time. The clock must not have given a time yet.
-func (c *clock) overrideWith(tell func() time.Time) {
-	c.override, c.start = tell, tell().Round(0).UTC()
+// overrideWith makes now the source of the time. The clock must not have given a time yet.
+func (c *clock) overrideWith(now func() time.Time) {
+	c.override, c.start = now, now().Round(0).UTC()
 	c.last = c.start
 }
 
@@ -63,7 +63,7 @@ func (c *clock) at(now time.Time) (time.Time, *profile.WallClock) {
 		return c.last, nil
 	}
 	at, wall := c.after(now), c.wall(now)
-	var told *profile.WallClock
+	var set *profile.WallClock
 	if diverged(wall.Sub(at), c.ahead) {
 		// The monotonic clock stands still while the machine is suspended.
 		asleep := c.suspended()
@@ -72,11 +72,11 @@ func (c *clock) at(now time.Time) (time.Time, *profile.WallClock) {
 		at = c.after(now)
 		if ahead := wall.Sub(at); diverged(ahead, c.ahead) {
 			c.ahead = ahead
-			told = &profile.WallClock{Ahead: ahead}
+			set = &profile.WallClock{Ahead: ahead}
 		}
 	}
 	c.read, c.last = now, at
-	return at, told
+	return at, set
 }
 
 func (c *clock) after(now time.Time) time.Time { return c.start.Add(now.Sub(c.began) + c.slept) }

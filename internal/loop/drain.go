@@ -10,11 +10,11 @@ import (
 	"wamble/internal/journal"
 )
 
-// errPaused is the reason why Leave leaves messages in the journal.
+// errPaused is the reason why Shut and Detach leave messages in the journal.
 var errPaused = errors.New("the host has paused the queue")
 
 // DrainAll moves all messages that an earlier instance left in the journal to the store, even if the queue is
-// paused: without them the store lacks what players were told. The loop must not be running.
+// paused: without them the store lacks what players have seen. The loop must not be running.
 func (rt *Runtime) DrainAll(ctx context.Context) error {
 	rt.pace.urgent.Store(true)
 	if err := rt.makeDrain(ctx); err != nil {
@@ -33,14 +33,14 @@ func (rt *Runtime) DrainAll(ctx context.Context) error {
 	}
 	rt.o.Log.Info("bringing the journal to the database", "messages", all)
 	if d.IsPaused() {
-		rt.o.Log.Warn("the queue is paused, and what waits in it goes to the database all the same: this cannot go on without")
+		rt.o.Log.Warn("the queue is paused, but its messages are moved to the database all the same: the profile cannot go on without them")
 	}
-	started, said := time.Now(), time.Now()
+	started, logged := time.Now(), time.Now()
 	err := d.DrainAll(ctx, func(left int) {
 		about := remainingTime(all, left, time.Since(started))
 		rt.stage.set(fmt.Sprintf("bringing the journal to the database: %d messages left, about %v", left, about))
-		if time.Since(said) > time.Second {
-			said = time.Now()
+		if time.Since(logged) > time.Second {
+			logged = time.Now()
 			rt.o.Log.Info("bringing the journal to the database", "left", left, "about", about)
 		}
 	})
@@ -50,7 +50,7 @@ func (rt *Runtime) DrainAll(ctx context.Context) error {
 	return err
 }
 
-// remainingTime estimates how long the rest of some work takes, rounded to seconds and one second added.
+// remainingTime estimates how long the remaining work takes, rounded to seconds and one second added.
 func remainingTime(all, undone int, took time.Duration) time.Duration {
 	if undone <= 0 || undone >= all {
 		return 0
@@ -171,7 +171,7 @@ func (rt *Runtime) DropDrain() {
 	}
 }
 
-// SetUrgent switches the drain's rests between batches off or on again.
+// SetUrgent switches the drain's pauses between batches off or on again.
 func (rt *Runtime) SetUrgent(on bool) { rt.pace.urgent.Store(on) }
 
 // DrainRemoved moves the rest of the journal of a removed profile to its store. It tries again until the store

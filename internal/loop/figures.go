@@ -123,7 +123,7 @@ func (f *Figures) Add(more Figures) {
 	for _, of := range [][2]*int{
 		{&g.Boards, &m.Boards}, {&g.FreeBoards, &m.FreeBoards}, {&g.AsleepBoards, &m.AsleepBoards}, {&g.Here, &m.Here}, {&g.Waiting, &m.Waiting},
 		{&g.Players, &m.Players}, {&g.LivePlayers, &m.LivePlayers}, {&g.Bots, &m.Bots}, {&g.Watchers, &m.Watchers}, {&g.Predictions, &m.Predictions},
-		{&g.Held, &m.Held}, {&g.Loading, &m.Loading}, {&g.UnsettledGates, &m.UnsettledGates},
+		{&g.Held, &m.Held}, {&g.Loading, &m.Loading},
 	} {
 		*of[0] += *of[1]
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // instance is a profile in memory, from its restore out of the store until it ends, or until the journal fails
-// and it must be made anew. Its mail and its journal end with it, so nothing that belongs to one instance
+// and it must be made anew. Its mailbox and its group commit end with it, so nothing that belongs to one instance
 // reaches the next.
 type instance struct {
 	profile *profile.Profile
@@ -23,7 +23,7 @@ type instance struct {
 	out     profile.Output
 	record  *tape.File      // nil if it is not recorded
 	failure chan error      // of the journal; holds the first
-	leases  []profile.Lease // asked for before a loop led the instance
+	leases  []profile.Lease // asked for before a loop drove the instance
 	// adoptionDone is closed when an adopted state is taken in or dropped, and nil if there is none. forget
 	// returns its memory.
 	adoptionDone chan struct{}
@@ -49,8 +49,7 @@ func (rt *Runtime) newInstance() (*instance, error) {
 	return rt.instanceOf(o, c, profile.New(o))
 }
 
-// instanceOf returns an instance of the profile p, which was made with options o and has followed the clock c so
-// far.
+// instanceOf returns an instance of the profile p, which was made with options o and has used the clock c so far.
 func (rt *Runtime) instanceOf(o profile.Options, c clock, p *profile.Profile) (*instance, error) {
 	record, err := rt.o.Record.Next(o, rt.o.Log)
 	if err != nil {
@@ -117,7 +116,7 @@ func (i *instance) restore(ctx context.Context, rt *Runtime) error {
 		return err
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
-	said, n := time.Now(), 0
+	logged, n := time.Now(), 0
 	for b, err := range rt.o.Database.LiveBoards(ctx, rt.o.Config.Name, rt.o.Shard.Index) {
 		if err != nil {
 			return fmt.Errorf("read the boards: %w", err)
@@ -129,8 +128,8 @@ func (i *instance) restore(ctx context.Context, rt *Runtime) error {
 			n += len(batch)
 			batch = batch[:0]
 		}
-		if time.Since(said) > time.Second {
-			said = time.Now()
+		if time.Since(logged) > time.Second {
+			logged = time.Now()
 			rt.stage.set(fmt.Sprintf("restoring the boards: %d so far", n))
 			rt.o.Log.Info("restoring the boards", "so far", n)
 		}
@@ -162,7 +161,7 @@ func (i *instance) leaseNumbers(ctx context.Context, rt *Runtime) error {
 	return nil
 }
 
-// stepBeforeLoop runs a step before a loop leads the instance, and collects the leases that it asks for.
+// stepBeforeLoop runs a step before a loop drives the instance, and collects the leases that it asks for.
 func (i *instance) stepBeforeLoop(inputs ...profile.Input) {
 	i.step(inputs...)
 	i.leases = append(i.leases, i.out.Leases...)

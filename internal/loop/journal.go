@@ -45,7 +45,7 @@ func (rt *Runtime) Detach(ctx context.Context, empty *runner.Runner, why string,
 		if err == nil {
 			rt.returnNumbers(ctx)
 		} else {
-			rt.o.Log.Info("the journal goes elsewhere with what the database does not have yet", "messages", d.Pending(), "err", err)
+			rt.o.Log.Info("the journal moves to another machine with messages that the database does not have yet", "messages", d.Pending(), "err", err)
 		}
 	}
 	rt.ReleaseOwnership(ctx)
@@ -58,5 +58,5 @@ func (rt *Runtime) Detach(ctx context.Context, empty *runner.Runner, why string,
 	rt.SetRemote(why)
 }
 
-// SetRemote sets the stage of a runtime whose shard is elsewhere.
+// SetRemote sets the stage of a runtime whose shard is on another machine.
 func (rt *Runtime) SetRemote(where string) { rt.stage.set(where) }

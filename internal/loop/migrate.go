@@ -45,8 +45,8 @@ func (rt *Runtime) migrate(ctx context.Context, begins func(name string)) error 
 	})
 }
 
-// migrateBeside migrates the store while players are served, after a handoff: the previous image could not
-// have used the new schema. The store counts as away until that is done. Play goes on whatever the error.
+// migrateBeside migrates the store while players are served, after a handoff: the previous process could
+// not have used the new schema. The store counts as away until that is done. Play goes on whatever the error.
 func (rt *Runtime) migrateBeside(ctx context.Context) {
 	var last reminder
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {

@@ -62,20 +62,20 @@ func (ls *loads) askOtherShards(ctx context.Context, load profile.Load) *profile
 		}
 	}
 	var reply *profile.BoardReply
-	var silent []int
+	var unanswered []int
 	for _, other := range ls.rt.o.OtherShards.Others() {
 		var err error
 		if reply, err = other.AskBoard(ctx, load.Ask); reply != nil {
 			break
 		}
 		if err != nil {
-			silent = append(silent, other.o.Shard.Index)
+			unanswered = append(unanswered, other.o.Shard.Index)
 		}
 	}
-	away := len(silent) > 0
+	away := len(unanswered) > 0
 	if reply == nil && away {
 		var err error
-		reply, err = ls.rt.o.OtherShards.AskRemote(ctx, silent, load.Ask)
+		reply, err = ls.rt.o.OtherShards.AskRemote(ctx, unanswered, load.Ask)
 		away = err != nil
 	}
 	switch {
@@ -100,8 +100,8 @@ func (ls *loads) inTransit(ctx context.Context, id wamble.BoardID) bool {
 	return err == nil && b.Profile == ls.rt.o.Config.Name && b.Status != wamble.Archived
 }
 
-// AskBoard asks the shard about a board, and waits until the outcome is durable. Told is nil if the shard does
-// not have the board. Errors: ErrNotUp, or that of a broken socket.
+// AskBoard asks the shard about a board, and waits until the outcome is durable. The reply is nil if the shard
+// does not have the board. Errors: ErrNotUp, or that of a broken socket.
 func (rt *Runtime) AskBoard(ctx context.Context, in profile.BoardRequest) (reply *profile.BoardReply, err error) {
 	loop, inst := rt.loop.Load(), rt.instance.Load()
 	if loop == nil || inst == nil {

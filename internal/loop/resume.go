@@ -52,15 +52,15 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	defer slowGC()()
 	answer := rt.askStoreAsync(ctx)
 	l, n, broken := rt.instanceFrom(ctx, file)
-	said := <-answer
+	asked := <-answer
 	if broken != nil {
 		rt.dropRestartFile(broken)
 		return resumed{}, ctx.Err()
 	}
-	switch err := said.err; {
-	case err == nil && said.why == "":
+	switch err := asked.err; {
+	case err == nil && asked.why == "":
 	case err == nil:
-		rt.o.Log.Warn("the restart file is not used; the start reads the database", "store", rt.o.Database.Name, "why", said.why)
+		rt.o.Log.Warn("the restart file is not used; the start reads the database", "store", rt.o.Database.Name, "why", asked.why)
 		rt.dropInstance(l)
 		return resumed{}, nil
 	case ctx.Err() == nil && transient(err):
@@ -86,7 +86,7 @@ func transient(err error) bool {
 
 // dropRestartFile logs why the restart file cannot be used, and removes it.
 func (rt *Runtime) dropRestartFile(err error) {
-	rt.o.Log.Warn("the restart file does not serve; the start reads the database", "file", rt.restartPath(), "err", err)
+	rt.o.Log.Warn("the restart file cannot be used; the start reads the database", "file", rt.restartPath(), "err", err)
 	rt.forgetRestartFile()
 }
 
@@ -151,8 +151,8 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if at > drain.Last() || max(at, drain.Base()) < drain.Settled() {
-		return fmt.Sprintf("it has the journal up to message %d, and had it up to %d", at, drain.Settled()), nil
+	if at > drain.Last() || max(at, drain.Base()) < drain.Drained() {
+		return fmt.Sprintf("it has the journal up to message %d, and had it up to %d", at, drain.Drained()), nil
 	}
 	return "", drain.Fits(ctx)
 }
@@ -184,7 +184,7 @@ func (rt *Runtime) prepareStoreLater(ctx context.Context) error {
 	}
 }
 
-// restoring counts the lives that are being made from restart files, and keeps the garbage collector's
+// restoring counts the instances that are being made from restart files, and keeps the garbage collector's
 // percentage from before.
 var restoring struct {
 	sync.Mutex
@@ -247,10 +247,10 @@ func (rt *Runtime) instanceFrom(ctx context.Context, file *restartReader) (_ *in
 	}
 	first, n := uint64(0), 0
 	var seen map[string]uint64
-	said := time.Now()
+	logged := time.Now()
 	progress := func() {
-		if time.Since(said) > time.Second {
-			said = time.Now()
+		if time.Since(logged) > time.Second {
+			logged = time.Now()
 			boards := l.profile.Gauges().Boards
 			rt.stage.set(fmt.Sprintf("restoring the boards: %d boards and %d messages so far", boards, messages))
 			rt.o.Log.Info("restoring the boards", "boards", boards, "messages", messages)

@@ -16,8 +16,8 @@ import (
 	"wamble/runner"
 )
 
-// Runtime is one running profile: its store and the drain to it, its loop on the port that it was lent, and
-// the instance that the loop leads at present.
+// Runtime is one running profile: its store and the drain to it, its loop on a port, and the instance that the
+// loop drives at present.
 type Runtime struct {
 	o               Options
 	cfg             atomic.Pointer[config.Profile]
@@ -29,8 +29,8 @@ type Runtime struct {
 	drain           atomic.Pointer[journal.Drain] // nil until it is made
 	loop            atomic.Pointer[loop]          // nil until the first instance is ready
 	instance        atomic.Pointer[instance]      // nil while no instance decides
-	eventsInstance  atomic.Pointer[instance]      // receives events: the instance, also while it is restored; nil if there is none
-	publishedBefore atomic.Uint64                 // other profiles were told of everything before this message; 0: it never ran
+	eventsInstance  atomic.Pointer[instance]      // receives events, also while it is restored; nil if there is none
+	publishedBefore atomic.Uint64                 // other profiles have all events before this message; 0: it never ran
 
 	ctx        context.Context // ends the goroutines beside the loop
 	done       sync.WaitGroup  // waits for them
@@ -40,7 +40,7 @@ type Runtime struct {
 	tracer     tracer
 	unused     *instance // the last instance of an orderly end, whose leased numbers are partly unused
 	ran        bool      // Run was called before
-	adopted    *Adopted  // from the previous image; nil: start from store and journal
+	adopted    *Adopted  // from the previous process; nil: start from store and journal
 	counts     counts
 	totals     *Totals // of all shards of the profile
 	attached   atomic.Pointer[Journal]
@@ -107,11 +107,11 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		}
 	}
 	rt.watch.begin()
-	rt.guard("the watch over the database", func() { rt.watch.run(background) })
+	rt.guard("the storewatch", func() { rt.watch.run(background) })
 	if !adopting {
 		rt.guard("a check of the database", func() { rt.watch.verify(background) })
 	}
-	rt.guard("the owner's beat", func() { rt.heartbeatLoop(background, adopting || resumed.away) })
+	rt.guard("the owner's heartbeat", func() { rt.heartbeatLoop(background, adopting || resumed.away) })
 	rt.loads = newLoads(background, rt)
 	if rt.o.Shard.Of > 1 {
 		rt.guard("the arrivals", func() { rt.arrivals(background) })

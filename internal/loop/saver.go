@@ -17,12 +17,12 @@ import (
 
 // saver writes the restart file of an instance again and again: the loop takes one slice of the profile's memory
 // at a time between its steps, and a goroutine writes the slices. A file may cost one part in savePart of
-// the processor's time, or one in hurryPart while a start would have to replay a long tail of the journal.
+// the processor's time, or one in urgentPart while a start would have to replay a long tail of the journal.
 // It is not written more often than every saveEvery. No slice holds up the loop longer than a step does.
 type saver struct {
 	rt       *Runtime
 	instance *instance
-	due      time.Time // when to look for work again
+	due      time.Time // when turn has something to do again
 	work     *saving   // nil if no file is under way
 	saved    uint64    // newest durable index in the last complete file
 	spent    time.Duration
@@ -38,7 +38,7 @@ type saver struct {
 
 const (
 	savePart        = 50
-	hurryPart       = 10
+	urgentPart      = 10
 	maxUnseenEvents = time.Minute // how long the file of an idle profile may lack the changes of other profiles
 	longTail        = 100_000     // messages: a quarter of a second of a start
 	saveEvery       = time.Second
@@ -53,7 +53,7 @@ const (
 func (s *saver) worth(now time.Time, tail uint64) bool {
 	part := time.Duration(savePart)
 	if tail > longTail {
-		part = hurryPart
+		part = urgentPart
 	}
 	return now.Sub(s.ended) >= min(max(part*s.cost, saveEvery), rarelySave)
 }
@@ -88,7 +88,7 @@ type queuedSlice struct {
 	seqKnown chan uint64
 }
 
-// savedFile is the result of a file: the first mark in it, the writer's time for it, and the error if it
+// savedFile is the result of a file: the last message in its first slice, the writer's time for it, and the error if it
 // was not written.
 type savedFile struct {
 	first uint64
@@ -137,7 +137,7 @@ func (s *saver) turn(now time.Time, last uint64) {
 func (s *saver) begin(last uint64) {
 	drain := s.rt.drain.Load()
 	drain.NeedAlso(drain.Applied())
-	s.seenOthers = s.rt.seenOthers() // that events is in the mailbox, which is taken before the first slice
+	s.seenOthers = s.rt.seenOthers() // these events are in the mailbox, which is taken before the first slice
 	w := &saving{durableIndex: last, seenOthers: s.seenOthers, slices: make(chan queuedSlice, sliceQueue), result: make(chan savedFile, 1)}
 	w.next, w.stop = iter.Pull(s.instance.profile.Walk(sliceSize, func() []byte {
 		select {

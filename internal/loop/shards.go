@@ -14,7 +14,7 @@ import (
 )
 
 // ErrShards is returned when the store has another number of shards than the configuration says.
-var ErrShards = errors.New("the world has another number of shards")
+var ErrShards = errors.New("the database has another number of shards")
 
 // checkShards refuses a store with another number of shards: boards of shards that do not run would not be
 // served. A new profile gets the configured number.
@@ -103,7 +103,7 @@ func (l *loop) addOthers(inputs []profile.Input) []profile.Input {
 	return append(inputs, l.others)
 }
 
-// publishNewcomers tells other shards the addresses of new players.
+// publishNewcomers sends other shards the addresses of new players.
 func (l *loop) publishNewcomers() {
 	came := l.instance.out.Newcomers
 	if len(came) == 0 || l.rt.o.OtherShards == nil {
@@ -162,7 +162,7 @@ const (
 	arriveMost  = 256
 )
 
-// arrivals takes in boards that were sent to this shard, until ctx ends.
+// arrivals receives boards that were sent to this shard, until ctx ends.
 func (rt *Runtime) arrivals(ctx context.Context) {
 	for sleep(ctx, arriveEvery); ctx.Err() == nil; sleep(ctx, arriveEvery) {
 		if !rt.watch.away.Load() {
@@ -196,13 +196,13 @@ func (rt *Runtime) pollArrivals(ctx context.Context) error {
 	return err
 }
 
-// unsentViews is what other shards are shown when its durable index is durable.
+// unsentViews is changed boards that are sent to other shards when the durable index is durable.
 type unsentViews struct {
 	durableIndex uint64
 	views        []profile.BoardView
 }
 
-// publishViews shows other shards the changes on boards that are durable.
+// publishViews sends other shards the changes on boards that are durable.
 func (l *loop) publishViews() {
 	if views := l.instance.out.BoardViews; len(views) > 0 && l.rt.o.OtherShards != nil {
 		l.unsentViews = append(l.unsentViews, unsentViews{l.newestIndex, slices.Clone(views)})

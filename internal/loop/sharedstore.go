@@ -21,7 +21,7 @@ type unpublished struct {
 	message      *atomic.Uint64 // the message that brings them to the store
 }
 
-// publishEvents tells other profiles the changes that are durable, before players are answered.
+// publishEvents sends other profiles the changes that are durable, before players are answered.
 func (l *loop) publishEvents() {
 	out := &l.instance.out
 	if len(out.StoreEvents) > 0 && l.rt.sharesStore() {
@@ -37,7 +37,7 @@ func (l *loop) publishEvents() {
 	}
 }
 
-// publishUpTo tells other profiles the changes up to a durable durable index.
+// publishUpTo sends other profiles the changes up to an index that is durable.
 func (l *loop) publishUpTo(durableIndex uint64) {
 	for len(l.unpublished) > 0 && l.unpublished[0].durableIndex <= durableIndex {
 		l.stampChanges(&l.unpublished[0])
@@ -76,11 +76,11 @@ func (rt *Runtime) AwaitApplied(ctx context.Context, of registry.Subject) (knows
 	if loop == nil || inst == nil {
 		return false, rt.appliedWhileStopped(ctx)
 	}
-	var durableIndex, settled uint64
+	var durableIndex, stored uint64
 	ask := func() bool {
 		return loop.runOnLoop(ctx, func() {
 			p := loop.instance.profile
-			if settled, durableIndex = p.Stored(); !of.All {
+			if stored, durableIndex = p.Stored(); !of.All {
 				durableIndex = p.Pending(of.Token, of.Key)
 			}
 		})
@@ -89,7 +89,7 @@ func (rt *Runtime) AwaitApplied(ctx context.Context, of registry.Subject) (knows
 		return false, rt.appliedWhileStopped(ctx)
 	}
 	knows, wanted := durableIndex != 0, durableIndex
-	for pause := time.Millisecond; settled < wanted; pause = min(2*pause, 16*time.Millisecond) {
+	for pause := time.Millisecond; stored < wanted; pause = min(2*pause, 16*time.Millisecond) {
 		if d := rt.drain.Load(); d != nil && of.All { // a start waits, or a command
 			d.SetUrgent()
 		}

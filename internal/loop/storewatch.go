@@ -18,17 +18,16 @@ import (
 	"wamble/runner"
 )
 
-// storewatch knows whether the store can be asked. A goroutine whose call to the store fails reports the
-// error as a doubt; the storewatch then asks the store itself, and passes changes to the profile and the
-// log.
+// storewatch observes whether the store answers. A goroutine whose call to the store fails reports the error
+// by suspect; the storewatch then asks the store itself, and passes changes to the profile and the log.
 type storewatch struct {
 	rt       *Runtime
-	doubts   chan error
+	failures chan error
 	away     atomic.Bool
 	refuses  atomic.Bool // the drain cannot write
 	troubles [troubleKinds]trouble
 	trust    trustwatch
-	keeping  reminder // used by the drain's goroutine
+	retain   reminder // of onRetainFailed; used by the drain's goroutine
 }
 
 // The troubles that only the host can end, the worst first.
@@ -61,7 +60,7 @@ func (r *reminder) due(now time.Time) bool {
 }
 
 func newStorewatch(rt *Runtime) *storewatch {
-	return &storewatch{rt: rt, doubts: make(chan error, 1)}
+	return &storewatch{rt: rt, failures: make(chan error, 1)}
 }
 
 // note sets the trouble of a kind if err is a *store.Unusable, and clears it otherwise.
@@ -77,7 +76,7 @@ func (w *storewatch) note(kind int, err error) {
 		t.reminder = reminder{}
 	}
 	if t.reminder.due(time.Now()) {
-		w.rt.o.Log.Error("the database cannot be used until somebody mends it", "store", w.rt.o.Database.Name, "err", wrong.Err, "advice", wrong.Advice)
+		w.rt.o.Log.Error("the database cannot be used until it is repaired", "store", w.rt.o.Database.Name, "err", wrong.Err, "advice", wrong.Advice)
 	}
 }
 
@@ -118,7 +117,7 @@ func (w *storewatch) onRollback(s journal.Rollback) {
 
 // onRetainFailed is called by the drain when it cannot keep the messages that the store has.
 func (w *storewatch) onRetainFailed(err error) {
-	if !w.keeping.due(time.Now()) {
+	if !w.retain.due(time.Now()) {
 		return
 	}
 	if errors.Is(err, journal.ErrRetainedTooLarge) {
@@ -145,7 +144,7 @@ func (w *storewatch) verify(ctx context.Context) {
 // suspect reports that a call to the store has failed.
 func (w *storewatch) suspect(err error) {
 	select {
-	case w.doubts <- err:
+	case w.failures <- err:
 	default:
 	}
 }
@@ -168,7 +167,7 @@ func (w *storewatch) drained(err error) {
 	w.suspect(err)
 }
 
-// run examines each doubt until the store answers again, and polls the changes of trust meanwhile.
+// run probes the store after each failure until it answers again, and polls the changes of trust meanwhile.
 func (w *storewatch) run(ctx context.Context) {
 	tick := time.NewTicker(trustEvery)
 	defer tick.Stop()
@@ -179,7 +178,7 @@ func (w *storewatch) run(ctx context.Context) {
 		case <-tick.C:
 			w.trust.poll(ctx, w.rt)
 			continue
-		case <-w.doubts:
+		case <-w.failures:
 		}
 		for pause := firstPause; w.probe(ctx) != nil && ctx.Err() == nil; pause = min(2*pause, longestPause) {
 			sleep(ctx, pause)
@@ -271,7 +270,7 @@ func (rt *Runtime) lease(l *instance, wanted profile.Lease) {
 	})
 }
 
-// leaseMore leases what an instance has asked for before a loop led it.
+// leaseMore leases what an instance has asked for before a loop drove it.
 func (rt *Runtime) leaseMore(l *instance) {
 	for _, lease := range l.leases {
 		rt.lease(l, lease)

@@ -42,8 +42,8 @@ func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after pr
 	return before, after, err
 }
 
-// keepForRestore queues orders that hold until they are lifted for an instance that is being restored, which may have
-// read Server.Restrictions before.
+// keepForRestore queues orders that last until they are lifted for an instance that is being restored, which may
+// have read Server.Restrictions before.
 func (rt *Runtime) keepForRestore(in profile.Input) {
 	if profile.ScopeOf(in).Lasts() {
 		rt.Send(in)
@@ -58,7 +58,7 @@ func (rt *Runtime) Send(in profile.Input) {
 	}
 }
 
-// Alive reports whether the loop turns: it must answer before ctx ends. A loop that has not started, has
+// Alive reports whether the loop runs: it must answer before ctx ends. A loop that has not started, has
 // ended or is frozen counts as alive.
 func (rt *Runtime) Alive(ctx context.Context) bool {
 	l := rt.loop.Load()
@@ -73,7 +73,7 @@ func (rt *Runtime) Alive(ctx context.Context) bool {
 	return l.runOnLoop(ctx, func() {}) || ctx.Err() == nil || l.frozen.Load()
 }
 
-// Configure gives the profile its new options. Later lives begin with them.
+// Configure gives the profile its new options. Later instances begin with them.
 func (rt *Runtime) Configure(cfg *config.Profile) {
 	rt.cfg.Store(cfg)
 	if d := rt.drain.Load(); d != nil {
@@ -85,11 +85,11 @@ func (rt *Runtime) Configure(cfg *config.Profile) {
 }
 
 // PauseReading stops the loop from reading its port, or lets it read again.
-func (rt *Runtime) PauseReading(held bool) {
+func (rt *Runtime) PauseReading(paused bool) {
 	rt.moving.Lock()
 	defer rt.moving.Unlock()
 	if l := rt.loop.Load(); l != nil {
-		l.runOnLoop(context.Background(), func() { l.paused = held })
+		l.runOnLoop(context.Background(), func() { l.paused = paused })
 	}
 }
 

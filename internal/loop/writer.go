@@ -21,7 +21,7 @@ type writer struct {
 type parcel struct {
 	port    *transport.Port
 	lease   Lease        // of the journal
-	commit  *groupCommit // told when it has left; nil: none
+	commit  *groupCommit // its answered is called when the packets have left; nil: none
 	packets link.Batch
 	steps   []timedStep // their answers are among the packets
 	at      time.Time   // when the kernel had the packets

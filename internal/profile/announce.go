@@ -88,7 +88,7 @@ func (in *Announce) apply(p *Profile, _ *Output) {
 	p.announceAll(notice{ServerNotification: wire.ServerNotification{Type: in.Notice, Text: wire.Text(wire.Limit(in.Text, wire.TextLimit))}})
 }
 
-// Standing is an announcement that stays until a time: players who come before that are told of it.
+// Standing is an announcement that stays until a time: players who come before that get it.
 type Standing struct {
 	ID        int64 // unique
 	Notice    wire.NoticeType
@@ -100,8 +100,8 @@ type Standing struct {
 // MaxStanding bounds how many announcements stay at once.
 const MaxStanding = 8
 
-// SetStanding replaces all announcements that stay. Linked sessions are told which are new and which were
-// withdrawn, unless Quiet is set because they know already.
+// SetStanding replaces all announcements that stay. Linked sessions are notified of new and withdrawn
+// ones, unless Quiet is set because they know already.
 type SetStanding struct {
 	All   []Standing
 	Quiet bool `json:",omitempty"`

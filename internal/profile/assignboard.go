@@ -35,7 +35,7 @@ func (p *Profile) assignBoard(s *session.Session) (*board.Board, board.Released,
 	return p.assignBoardTo(s, board.Player{})
 }
 
-// assignBoardTo is seat with more known of the player: the board they were offered, the one before the last, and
+// assignBoardTo is assignBoard with more known of the player: the board they were offered, the one before the last, and
 // the player whose move they have just answered.
 func (p *Profile) assignBoardTo(s *session.Session, player board.Player) (*board.Board, board.Released, error) {
 	stats := p.sessions.Stats(s)
@@ -69,7 +69,8 @@ func one(yes bool) uint64 {
 }
 
 // reassignBoard gives another board to a player who asks about one that they lost while they were silent: they
-// could not be told then, and an old client does not say hello again. A player who holds a board was told.
+// could not be notified then, and an old client does not say hello again. A player who holds a board was
+// notified.
 func (p *Profile) reassignBoard(r *request, out *Output) {
 	s := r.session
 	if p.readOnly() || p.holds(s.ID()) {
@@ -135,8 +136,8 @@ func (p *Profile) makeRoom(from wamble.Peer, out *Output) bool {
 	return n > 0
 }
 
-// noteActivity records that a session was heard from at an address. For a session that only watches this is no sign
-// of life on its board.
+// noteActivity records that a session has sent a packet from an address. For a session that only watches this
+// is no activity on its board.
 func (p *Profile) noteActivity(s *session.Session, from wamble.Peer) {
 	if s.Host() == 0 {
 		p.setHost(s, from)
@@ -172,7 +173,7 @@ func (p *Profile) setHost(s *session.Session, from wamble.Peer) {
 	p.boards.SetHost(s.ID(), host)
 }
 
-// isActive reports whether the player of a session was heard from recently.
+// isActive reports whether the player of a session has sent a packet recently.
 func (p *Profile) isActive(s *session.Session) bool {
 	return !s.Fresh() && p.clock.now.Sub(s.Seen()) < p.sessionOptions().Away
 }

@@ -157,7 +157,7 @@ func loadSpectators(a *adoption, state []byte) (err error) {
 	return err
 }
 
-// adopt replaces predictions and spectators by those of v. The hall is closed; the next step opens it.
+// adopt replaces predictions and spectators by those of an adoption. The hub is closed; the next step opens it.
 func (a *audience) adopt(from *adoption) {
 	if from.predictions != nil {
 		a.predictions = from.predictions

@@ -8,7 +8,7 @@ import (
 )
 
 // droppable collects droppable intents: when players were last seen, and which moves they were shown. They go
-// into the journal with the next frame, or alone after seenWaits.
+// into the journal with the next frame, or alone after droppableDelay.
 type droppable struct {
 	clock *clock
 	frame []byte
@@ -17,8 +17,8 @@ type droppable struct {
 }
 
 const (
-	seenAtMost = 256
-	seenWaits  = time.Second
+	maxDroppable   = 256
+	droppableDelay = time.Second
 )
 
 // Add adds a droppable intent, or drops it if there is no room.
@@ -35,7 +35,7 @@ func (d *droppable) Add(in intent.Intent) {
 
 // flush moves the intents to the output if they are due.
 func (d *droppable) flush(out *Output) {
-	if d.n == 0 || out.Frames.Len() == 0 && d.n < seenAtMost && d.clock.since-d.since < seenWaits {
+	if d.n == 0 || out.Frames.Len() == 0 && d.n < maxDroppable && d.clock.since-d.since < droppableDelay {
 		return
 	}
 	out.Frames.bytes = append(out.Frames.bytes, d.frame...)

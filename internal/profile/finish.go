@@ -38,13 +38,13 @@ func (p *Profile) endOver(out *Output) {
 	}
 }
 
-// rewards is what players have won and not been told yet, and buffers for the end of a game.
+// rewards is prizes of which players were not notified yet, and buffers for the end of a game.
 type rewards struct {
 	ledger        reward.Ledger
 	prizes        reward.Prizes
 	contributors  []board.Contributor
 	players       []reward.Player
-	winners       []winner           // of the last game, told once it is sealed
+	winners       []winner           // of the last game, notified once it is sealed
 	absentWinners []wamble.SessionID // won something in it and are not in memory
 	text          []byte
 }

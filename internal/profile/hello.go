@@ -71,7 +71,7 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		b, taken, err = p.assignBoard(s)
 	}
 	if err != nil && !contentWithoutBoard(r, err) {
-		if isNew { // the player was not told of the session
+		if isNew { // the player does not know the session
 			p.frame.discard()
 			p.waitlist.remove(s.ID())
 			p.sessions.Discard(s)

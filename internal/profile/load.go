@@ -28,8 +28,8 @@ type load struct {
 	Load
 	requester   requester
 	waiting     []waitingRequest
-	storedIndex uint64           // durable index that the store had settled at the time of the query
-	found       wamble.SessionID // in an answer that came too early (see owing)
+	storedIndex uint64           // durable index up to which the store had everything at the time of the query
+	found       wamble.SessionID // in an answer that came too early (see pendingRewards)
 }
 
 // waitingRequest is a copy of a request that waits.

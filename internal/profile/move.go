@@ -98,8 +98,8 @@ func (p *Profile) move(r *request, out *Output) verdict {
 // longer has (unseen). Our clients send the number of moves that the board had when they saw it.
 func (p *Profile) checkPosition(r *request, uci string) (again, unseen bool) {
 	s, id := r.session, r.h.Board
-	plies, told := r.ext.Int(wire.KeyBoardPly)
-	if !told {
+	plies, sent := r.ext.Int(wire.KeyBoardPly)
+	if !sent {
 		// the board that this player left, or was offered, has moved on
 		return false, s.LastBoard() == id && (r.moved || p.link.Unseen(r.id, id))
 	}
@@ -119,12 +119,12 @@ func (p *Profile) checkPosition(r *request, uci string) (again, unseen bool) {
 
 // tellsPly reports whether a move carries the number of moves that its board had.
 func tellsPly(r *request) bool {
-	_, told := r.ext.Int(wire.KeyBoardPly)
-	return told
+	_, sent := r.ext.Int(wire.KeyBoardPly)
+	return sent
 }
 
 // answerMade answers a move of a player for whom there is no other board: with the board of the move as it
-// is now, unless another player holds it. After the answer the player is told that the board is not theirs
+// is now, unless another player holds it. After the answer the player is notified that the board is not theirs
 // any more.
 func (p *Profile) answerMade(r *request, played *board.Played) {
 	b := p.boards.Recent(r.h.Board)

@@ -137,7 +137,7 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	if waits && waitsForBoard(err) {
 		err = nil // they are on the waitlist
 	}
-	if err != nil { // the player was not told of the session
+	if err != nil { // the player does not know the session
 		p.frame.discard()
 		p.waitlist.remove(s.ID())
 		p.sessions.Discard(s)

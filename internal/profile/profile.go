@@ -101,8 +101,8 @@ type storeView struct {
 
 // restoring is what the profile is restored from, while it is.
 type restoring struct {
-	resuming *resumption // nil unless it is restored from slices
-	shelved  []byte      // boards that another process has written ahead of its snapshot
+	resuming  *resumption // nil unless it is restored from slices
+	aheadData []byte      // boards that another process has written ahead of its snapshot
 }
 
 func newStoreView(maxLoads int) storeView {

@@ -108,8 +108,8 @@ type resumedTree struct {
 	lastSeq uint64
 }
 
-// resumeIndex is the durable index of everything decided before the start: until it is settled, the store lacks some
-// of that.
+// resumeIndex is the durable index of everything decided before the start: until the watermark stored has reached
+// it, the store lacks some of that.
 const resumeIndex = 1
 
 func (p *Profile) resumption() *resumption {

@@ -19,7 +19,7 @@ type hostCommand struct {
 	Brownout Brownout
 	Standing []Standing  `json:",omitempty"`
 	Merged   []mergedKey `json:",omitempty"` // keys of merged players
-	Hashed   bool        // Target.Token is a hash; older images wrote the token
+	Hashed   bool        // Target.Token is a hash; older releases wrote the token
 }
 
 // mergedKey is a row of mergedKeys.

@@ -6,7 +6,7 @@ import (
 	"wamble/wire"
 )
 
-// stage is the state of a profile's life.
+// stage is how far a profile is between its start and its end.
 type stage uint8
 
 const (

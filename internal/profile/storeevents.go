@@ -77,7 +77,7 @@ const (
 )
 
 // Urgent reports whether a change takes rights away or changes an identity. A profile without the change
-// would let in a player who has lost the right, so no player is told of it before all other profiles.
+// would let in a player who has lost the right, so no player is answered before all other profiles have it.
 func (w EventKind) Urgent() bool {
 	switch w {
 	case LoggedOut, Erased, Revoked, Renamed, Merged:
@@ -185,7 +185,7 @@ func (p *Profile) publishLogin(s *session.Session, before wamble.Token, own wamb
 	}})
 }
 
-// Pending returns the durable index that must be settled before another profile reads the store about a token or a
+// Pending returns the durable index that the store must have before another profile reads the store about a token or a
 // key: 0 if it may read at once.
 func (p *Profile) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
 	if p.unstored.any() || p.unstored.shared {
@@ -195,4 +195,4 @@ func (p *Profile) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
 }
 
 // Stored returns the durable index up to which the store has everything, and the newest durable index.
-func (p *Profile) Stored() (settled, newest uint64) { return p.watermarks.stored, p.watermarks.newest }
+func (p *Profile) Stored() (stored, newest uint64) { return p.watermarks.stored, p.watermarks.newest }

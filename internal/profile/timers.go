@@ -13,7 +13,7 @@ import (
 func (p *Profile) runTimers(out *Output) {
 	p.announce(out)
 	p.notifyPrizes(out)
-	p.unshelve(out)
+	p.readDeferred(out)
 	if p.stage == running && !p.readOnly() {
 		p.endOver(out)
 		p.releaseExpired(out)
@@ -50,7 +50,7 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 	switch {
 	case s == nil:
 		return
-	case what.Reason == board.HolderGone: // the player is told when the board is assigned again
+	case what.Reason == board.HolderGone: // the player is notified when the board is assigned again
 		p.endVisit(s)
 		p.sessions.NoteBoardLost(what.Session)
 		return
@@ -120,7 +120,7 @@ func (p *Profile) nextTimer() time.Time {
 		sooner(at)
 	}
 	if p.Adopting() {
-		sooner(p.clock.now.Add(shelfPause))
+		sooner(p.clock.now.Add(deferredPause))
 	}
 	if p.stage != running || p.readOnly() {
 		return next
@@ -132,7 +132,7 @@ func (p *Profile) nextTimer() time.Time {
 		sooner(p.clock.now)
 	}
 	if p.droppable.n > 0 {
-		sooner(p.clock.at(p.droppable.since + seenWaits))
+		sooner(p.clock.at(p.droppable.since + droppableDelay))
 	}
 	if at, ok := p.sessions.Next(); ok {
 		sooner(at)

@@ -133,18 +133,18 @@ type transfers struct {
 	open   uint64 // shards that take new players, one bit each
 	counts []ShardCount
 	others Others
-	// watchers is the other shards with spectators, one bit each, and sights what they will be sent.
+	// watchers is the other shards with spectators, one bit each, and views what they will be sent.
 	watchers           uint64
 	views              []BoardView
 	offers, departures recentGrowth
 	count              ShardCount
 	moves              uint64 // Stats.Moves when a board was last sent
 	turn               int    // the shard to which a board was last sent
-	// inTransfer is the boards that were sent, taken in or finished, with the durable index of that: until it is settled,
-	// the store's row is outdated.
+	// inTransfer is the boards that were sent, taken in or finished, with the durable index of that: until the store
+	// has it, its row is outdated.
 	inTransfer map[wamble.BoardID]uint64
-	// round is the number of the last query for arrivals, and after the durable index that must be settled before
-	// the first: an earlier process may have sent boards.
+	// round is the number of the last query for arrivals, and after the durable index that the store must have
+	// before the first: an earlier process may have sent boards.
 	round, after uint64
 }
 
@@ -157,8 +157,8 @@ const (
 	maxInTransit = 8
 	// fewFree is how many free boards a shard keeps.
 	fewFree = 4
-	// maxBusy bounds busy, for example while the store is away.
-	maxBusy = 1024
+	// maxInTransfer bounds inTransfer, for example while the store is away.
+	maxInTransfer = 1024
 )
 
 // isClearing reports whether the shard is closed to new players and has no players: then it sends its boards to
@@ -191,7 +191,7 @@ func (t *transfers) hasCompany(k int) bool {
 
 // mayTransfer reports whether a board that is sent now arrives soon.
 func (p *Profile) mayTransfer() bool {
-	return !p.storeAway && len(p.transfers.inTransfer) < maxBusy && !p.Adopting()
+	return !p.storeAway && len(p.transfers.inTransfer) < maxInTransfer && !p.Adopting()
 }
 
 // send sends boards to other shards if they are due.

@@ -46,7 +46,7 @@ func (p *Profile) noteTrust(in *Trust) {
 
 // pendingTrust is a trust command that the store may not have yet.
 type pendingTrust struct {
-	durableIndex uint64 // settled once the store has it
+	durableIndex uint64 // the store has it when it has this index
 	at           time.Time
 }
 

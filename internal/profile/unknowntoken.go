@@ -43,7 +43,7 @@ var (
 	ofUnproven = bucket{every: time.Second / 256, burst: time.Second}
 )
 
-// hostMisses is the unknown tokens of a host, and when it may next be told that there were too many.
+// hostMisses is the unknown tokens of a host, and when it may next get the answer that there were too many.
 type hostMisses struct {
 	missBuckets
 	warnAt time.Duration
@@ -119,7 +119,7 @@ func (p *Profile) lookUp(r *request, out *Output) verdict {
 	return p.ask(r, p.askSession(r), out)
 }
 
-// denyUnknownToken refuses a request that may be looked up later. Its host is told at most once a second: more
+// denyUnknownToken refuses a request that may be looked up later. Its host gets the reason at most once a second: more
 // answers would cost more than the requests of a flood.
 func (p *Profile) denyUnknownToken(r *request, out *Output) verdict {
 	reason := ""

@@ -136,7 +136,7 @@ func (p *Profile) takeTurns(out *Output) {
 	}
 }
 
-// isPresent reports whether a waiting player would see a board: they were heard from recently, and did not
+// isPresent reports whether a waiting player would see a board: they have sent a packet recently, and did not
 // only say hello by one datagram.
 func (p *Profile) isPresent(s *session.Session) bool {
 	return (s.Stream() || !s.Fresh()) && p.link.Linked(s.Token()) && p.clock.now.Sub(s.Seen()) <= p.boards.Options().Away

@@ -13,8 +13,8 @@ type watermarks struct {
 	durable uint64 // packets up to this durable index may leave
 	applied uint64 // message of the journal up to which the store has everything
 	stored  uint64 // durable index up to which the store has everything
-	// pending are the durable indexes that are durable and not settled, oldest first, each with the message that
-	// settles it.
+	// pending are the durable indexes that are durable and of which the store lacks something, oldest first, each
+	// with its last message.
 	pending []pendingIndex
 	first   int
 }
@@ -53,8 +53,8 @@ func (w *watermarks) advanceStored() {
 	}
 }
 
-// thin drops every second pending durable index: what a dropped durable index covers is settled with the next one, a little
-// later.
+// thin drops every second pending durable index: what a dropped one covers counts as stored with the next one, a
+// little later.
 func (w *watermarks) thin() {
 	live := w.pending[w.first:]
 	retained := w.pending[:0]
@@ -66,7 +66,7 @@ func (w *watermarks) thin() {
 	w.pending, w.first = retained, 0
 }
 
-// Durable says that all frames up to those of Gate are durable. Gates come in ascending order.
+// Durable says that all frames up to those of Index are durable. Indexes come in ascending order.
 type Durable struct {
 	Index uint64
 	Seq   uint64 // number of the last frame in the journal

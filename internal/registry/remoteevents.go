@@ -25,7 +25,7 @@ func (r *Registry) RemoteEvents() (changes []profile.StoreEvent) {
 	return changes
 }
 
-// RestoreRemoteEvents takes over the changes that the previous image of this process had heard. The profiles know them
+// RestoreRemoteEvents takes over the changes that the previous process had received. The profiles know them
 // already.
 func (r *Registry) RestoreRemoteEvents(events []profile.StoreEvent) {
 	r.mu.Lock()

@@ -95,7 +95,7 @@ func TestPacketPanicsTwice(t *testing.T) {
 			}
 			for _, file := range dumps {
 				text, err := os.ReadFile(file)
-				if err != nil || !bytes.Contains(text, []byte("the packet in hand")) || !bytes.Contains(text, []byte(strings.Repeat("ee", 16))) {
+				if err != nil || !bytes.Contains(text, []byte("the packet that was handled")) || !bytes.Contains(text, []byte(strings.Repeat("ee", 16))) {
 					t.Errorf("the dump does not show the packet: %v\n%s", err, text)
 				}
 				for _, p := range players.players {
