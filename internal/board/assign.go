@@ -269,7 +269,8 @@ func (p *Pool) comeBack(now int64, player *Player) *Board {
 	if b == nil || !p.isFree(b) || b.id == player.LeftBoard {
 		return nil
 	}
-	if at := &p.inPlay[b.index]; at.tag.isBy(player.Session) || at.tag.isBy(player.Answered) || at.isOffered(now) || p.rng.Uint64()&1 == 0 {
+	if at := &p.inPlay[b.index]; at.tag.isBy(player.Session) || at.tag.isBy(player.Answered) || at.isOffered(now) ||
+		p.rng.Uint64()&1 == 0 {
 		return nil
 	}
 	return b
@@ -282,7 +283,8 @@ func (p *Pool) openFor(at int64, player *Player, out intent.Intents) (*Board, er
 	var best *Board
 	for i := range p.asleep[:min(len(p.asleep), maxCandidates)] {
 		b := p.asleep[i].board
-		if !tagOf(b).isBy(player.Session) && b.id != player.LeftBoard && (best == nil || p.asleep.less(i, int(best.index))) {
+		if !tagOf(b).isBy(player.Session) && b.id != player.LeftBoard &&
+			(best == nil || p.asleep.less(i, int(best.index))) {
 			best = b
 		}
 	}

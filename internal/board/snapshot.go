@@ -181,7 +181,8 @@ func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 		return false
 	case b.variant < -1 || b.variant > 959 || len(b.plies) > b.position.Ply():
 		return false
-	case held && b.holder == 0 || !held && (b.identity || b.holderAway || b.reach > 0) || b.reach > Closed || b.holder < 0 || b.holder > maxSession:
+	case held && b.holder == 0 || !held && (b.identity || b.holderAway || b.reach > 0) || b.reach > Closed ||
+		b.holder < 0 || b.holder > maxSession:
 		return false
 	case b.holder != 0 && (p.holders[b.holder] != nil || p.former[b.holder] != nil):
 		return false
@@ -267,7 +268,8 @@ func (r *reader) board() *Board {
 	}
 	b.variant, b.status = int16(r.uint16()), wamble.BoardStatus(r.Octet())
 	flags := r.Octet()
-	b.identity, b.holderAway, b.reach = flags&flagIdentity != 0, flags&flagGone != 0, Reach(flags&^flagPlayers>>reachShift)
+	b.identity, b.holderAway = flags&flagIdentity != 0, flags&flagGone != 0
+	b.reach = Reach(flags &^ flagPlayers >> reachShift)
 	history, plies := int(r.Octet()), int(r.uint16())
 	position, ok := chess.Unpack(r.Take(chess.PackedSize))
 	b.position = position
@@ -284,7 +286,8 @@ func (r *reader) board() *Board {
 	for i := range b.plies {
 		at := moves[i*plySize:]
 		b.plies[i] = ply{
-			head: binary.LittleEndian.Uint32(at), who: binary.LittleEndian.Uint32(at[4:]), after: binary.LittleEndian.Uint32(at[8:]),
+			head: binary.LittleEndian.Uint32(at), who: binary.LittleEndian.Uint32(at[4:]),
+			after: binary.LittleEndian.Uint32(at[8:]),
 		}
 		r.Must(b.plies[i].move() != 0) // the zero Move is no move
 		b.movers.add(b.plies[i].session())

@@ -167,7 +167,8 @@ func (d *Drain) Fits(ctx context.Context) error {
 	}
 	if at > last {
 		return fmt.Errorf("%w: it has messages of profile %q up to %d, and the journal ends at %d. "+
-			"So this is an old copy of the journal, or its end was cut off; 'wamble runner restore' makes one fit", ErrAhead, d.o.Profile, at, last)
+			"So this is an old copy of the journal, or its end was cut off; 'wamble runner restore' makes one fit",
+			ErrAhead, d.o.Profile, at, last)
 	}
 	return d.syncCursor(ctx, d.drained()+1)
 }

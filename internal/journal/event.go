@@ -157,7 +157,9 @@ func (m *Message) appendEvents(list []Event, refused map[Origin]bool) []Event {
 		}
 		switch in := in.(type) {
 		case *intent.RecordMove:
-			list = append(list, Event{Seq: m.Seq, Place: place, Board: in.Board, At: in.At, Ply: in.Ply, UCI: in.UCI, Session: in.Session})
+			list = append(list, Event{
+				Seq: m.Seq, Place: place, Board: in.Board, At: in.At, Ply: in.Ply, UCI: in.UCI, Session: in.Session,
+			})
 		case *intent.RecordGameResult:
 			list = append(list, Event{Seq: m.Seq, Place: place, Board: in.Board, At: in.At,
 				Winner: winners[in.Result], Reason: in.Reason, Plies: in.Plies, Seconds: in.Duration.Seconds()})

@@ -42,7 +42,8 @@ func CopyRetained(from, to string, journal store.JournalID, worker uint32, after
 			return err
 		}
 		path := k.path(f)
-		if err := copyFile(path, filepath.Join(dir, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := copyFile(path, filepath.Join(dir, filepath.Base(path))); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

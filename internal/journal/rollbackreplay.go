@@ -151,7 +151,8 @@ func (d *Drain) mayArriveLater(ctx context.Context) bool {
 
 // IsBehind reports whether a store lacks messages of a profile that have left the journal, and the profile's
 // cursor.
-func IsBehind(ctx context.Context, r *runner.Runner, db store.Store, profile string) (behind bool, at uint64, err error) {
+func IsBehind(ctx context.Context, r *runner.Runner, db store.Store,
+	profile string) (behind bool, at uint64, err error) {
 	workers, err := Workers(ctx, r)
 	if err != nil {
 		return false, 0, err

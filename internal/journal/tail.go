@@ -61,7 +61,8 @@ func tail(r *runner.Runner, k *retained, worker, after uint64, visit func(seq ui
 		}
 	}
 	if next <= drained {
-		return fmt.Errorf("%w: those from %d on are needed, and those up to %d have left the journal", ErrGap, next, drained)
+		return fmt.Errorf("%w: those from %d on are needed, and those up to %d have left the journal", ErrGap, next,
+			drained)
 	}
 	for next <= last {
 		rows, err := r.Inbox(worker, next, tailPage)

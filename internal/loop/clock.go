@@ -30,7 +30,9 @@ const clockSetThreshold = 250 * time.Millisecond
 // newClock returns a clock that begins now.
 func newClock(now time.Time) clock {
 	start := now.Round(0).UTC()
-	return clock{start: start, began: now, suspended: suspended, wall: wallOf, asleep: suspended(), read: now, last: start}
+	return clock{
+		start: start, began: now, suspended: suspended, wall: wallOf, asleep: suspended(), read: now, last: start,
+	}
 }
 
 // advance moves a clock that has given no time yet forward, its wall clock too: labels that another machine

@@ -33,7 +33,8 @@ func (rt *Runtime) DrainAll(ctx context.Context) error {
 	}
 	rt.o.Log.Info("bringing the journal to the database", "messages", all)
 	if d.IsPaused() {
-		rt.o.Log.Warn("the queue is paused, but its messages are moved to the database all the same: the profile cannot go on without them")
+		rt.o.Log.Warn("the queue is paused, but its messages are moved to the database all the same: the profile " +
+			"cannot go on without them")
 	}
 	started, logged := time.Now(), time.Now()
 	err := d.DrainAll(ctx, func(left int) {
@@ -96,7 +97,8 @@ func limitsOf(cfg *config.Profile) journal.Limits {
 
 // logDeadLetters logs new dead letters.
 func (rt *Runtime) logDeadLetters(count int, reason error) {
-	rt.o.Log.Error("the database refuses something for good; it is kept as a dead letter, see 'wamble runner dead-letters list'",
+	rt.o.Log.Error("the database refuses something for good; it is kept as a dead letter, see 'wamble runner "+
+		"dead-letters list'",
 		"dead_letters", count, "reason", reason)
 }
 

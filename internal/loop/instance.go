@@ -191,7 +191,8 @@ func (i *instance) restoreBoards(ctx context.Context, rt *Runtime, boards []wamb
 }
 
 // predicted reads the predictions of boards. Most boards have none.
-func (rt *Runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wamble.BoardID][]wamble.Prediction, error) {
+func (rt *Runtime) predicted(ctx context.Context,
+	boards []wamble.Board) (map[wamble.BoardID][]wamble.Prediction, error) {
 	ids := make([]wamble.BoardID, len(boards))
 	for i := range boards {
 		ids[i] = boards[i].ID
@@ -206,7 +207,8 @@ func (rt *Runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wa
 
 // holders returns for each board the session that holds it, with its identity and its acceptance of the
 // terms; nil if the holder is not stored.
-func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]*profile.RestoreSession, error) {
+func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board,
+	terms [32]byte) ([]*profile.RestoreSession, error) {
 	var ids []wamble.SessionID
 	for i := range boards {
 		if h := boards[i].Holder; h != nil {
@@ -222,7 +224,9 @@ func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board, terms [32
 	}
 	of := make(map[wamble.SessionID]*profile.RestoreSession, len(stored))
 	for _, h := range stored {
-		of[h.ID] = &profile.RestoreSession{Session: h.Session, Answer: &profile.Answer{Player: h.Player, Accepted: h.Accepted}}
+		of[h.ID] = &profile.RestoreSession{
+			Session: h.Session, Answer: &profile.Answer{Player: h.Player, Accepted: h.Accepted},
+		}
 	}
 	found := make([]*profile.RestoreSession, len(boards))
 	for i := range boards {

@@ -45,7 +45,8 @@ func (rt *Runtime) Detach(ctx context.Context, empty *runner.Runner, why string,
 		if err == nil {
 			rt.returnNumbers(ctx)
 		} else {
-			rt.o.Log.Info("the journal moves to another machine with messages that the database does not have yet", "messages", d.Pending(), "err", err)
+			rt.o.Log.Info("the journal moves to another machine with messages that the database does not have yet",
+				"messages", d.Pending(), "err", err)
 		}
 	}
 	rt.ReleaseOwnership(ctx)

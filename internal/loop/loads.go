@@ -89,13 +89,16 @@ func (ls *loads) answerAt(ctx context.Context, load profile.Load) *profile.Loade
 		}
 		all, err := ls.rt.o.Database.Snapshot(ctx, func(q store.Queries) error { return ls.query(ctx, q, load, in) })
 		for _, c := range all {
-			in.Cursors = append(in.Cursors, profile.Stamp{Journal: profile.JournalHash(c.Journal, c.Profile), Message: c.Message})
+			in.Cursors = append(in.Cursors, profile.Stamp{
+				Journal: profile.JournalHash(c.Journal, c.Profile), Message: c.Message,
+			})
 		}
 		return err
 	})
 }
 
-func (ls *loads) answerBy(ctx context.Context, load profile.Load, look func(context.Context, profile.Load, *profile.Loaded) error) *profile.Loaded {
+func (ls *loads) answerBy(ctx context.Context, load profile.Load,
+	look func(context.Context, profile.Load, *profile.Loaded) error) *profile.Loaded {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	in := &profile.Loaded{Load: load.ID}
@@ -205,7 +208,8 @@ func dropped(in *profile.Loaded, err error) error {
 }
 
 // session completes a load with the session s, its identity, and its acceptance of the terms.
-func (ls *loads) session(ctx context.Context, q store.Queries, s wamble.Session, err error, load profile.Load, in *profile.Loaded) error {
+func (ls *loads) session(ctx context.Context, q store.Queries, s wamble.Session, err error, load profile.Load,
+	in *profile.Loaded) error {
 	if err != nil {
 		return err
 	}
@@ -216,7 +220,8 @@ func (ls *loads) session(ctx context.Context, q store.Queries, s wamble.Session,
 
 // about returns the identity of a session, if it has one, and whether the session has accepted the terms
 // with a hash; the zero hash means no terms.
-func about(ctx context.Context, q store.Queries, s wamble.Session, profileName string, hash [32]byte) (*profile.Answer, error) {
+func about(ctx context.Context, q store.Queries, s wamble.Session, profileName string,
+	hash [32]byte) (*profile.Answer, error) {
 	a := &profile.Answer{}
 	if !s.Key.IsZero() {
 		p, err := q.Player(ctx, s.Key)

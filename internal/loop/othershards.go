@@ -121,7 +121,9 @@ func (rt *Runtime) AskBoard(ctx context.Context, in profile.BoardRequest) (reply
 	}
 	for pause := time.Millisecond; err == nil && reply != nil; pause = min(2*pause, 16*time.Millisecond) {
 		var same, durable bool
-		if !loop.runOnLoop(ctx, func() { same, durable = loop.instance == inst, loop.durableIndex >= durableIndex }) || !same {
+		if !loop.runOnLoop(ctx, func() {
+			same, durable = loop.instance == inst, loop.durableIndex >= durableIndex
+		}) || !same {
 			return nil, ErrNotUp
 		}
 		if durable {

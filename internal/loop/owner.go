@@ -81,13 +81,18 @@ func (rt *Runtime) checkPredecessor(dead store.Owner) error {
 		return nil
 	}
 	if me.Lease == nil {
-		rt.o.Log.Error("the last server of this profile was not stopped in order and had another journal: moves that only that has are not played on. "+
-			"If it is still there, stop this server, and start that one once more", "store", rt.o.Database.Name, "owner", dead.String())
+		rt.o.Log.Error("the last server of this profile was not stopped in order and had another journal: moves that "+
+			"only that has are not played on. "+
+			"If it is still there, stop this server, and start that one once more", "store", rt.o.Database.Name,
+			"owner", dead.String())
 		return nil
 	}
-	return fmt.Errorf("%w: the last server of profile %s (%s) was not stopped in order and had another one, which may have moves that %s lacks. "+
-		"Start once more with the options journal-* as they were, on one machine, and stop it in order, which brings them there. "+
-		`To give them up, run there: DELETE FROM profile_owners WHERE journal_id = '\x%x'`, ErrOtherDatabase, rt.o.Name, dead, rt.o.Database.Name, dead.Journal[:])
+	return fmt.Errorf("%w: the last server of profile %s (%s) was not stopped in order and had another one, which "+
+		"may have moves that %s lacks. "+
+		"Start once more with the options journal-* as they were, on one machine, and stop it in order, which brings "+
+		"them there. "+
+		`To give them up, run there: DELETE FROM profile_owners WHERE journal_id = '\x%x'`, ErrOtherDatabase, rt.o.Name,
+		dead, rt.o.Database.Name, dead.Journal[:])
 }
 
 // isPredecessor reports whether another owner was an earlier process on this journal: a process before a handoff
@@ -107,7 +112,8 @@ func (rt *Runtime) isPredecessor(other store.Owner) bool {
 
 // LiveOwner returns an owner of a profile in the store that writes a beat within the given time, nil if none
 // does; 0 means ownerTimeout. Owners for which except reports true are ignored; except may be nil.
-func LiveOwner(ctx context.Context, s Store, within time.Duration, except func(store.Owner) bool) (*store.Owned, error) {
+func LiveOwner(ctx context.Context, s Store, within time.Duration,
+	except func(store.Owner) bool) (*store.Owned, error) {
 	if within == 0 {
 		within = ownerTimeout
 	}
@@ -194,7 +200,8 @@ func (rt *Runtime) checkSeparateStore(ctx context.Context) error {
 	owners, err := rt.o.Database.Owners(ctx)
 	for _, o := range owners {
 		if rt.isSelf(o.By) && rt.o.Server.SeparateStore(o.Profile) {
-			rt.o.Log.Error("another profile has the same database under another name, and neither gets events of the other, such as a logout: "+
+			rt.o.Log.Error("another profile has the same database under another name, and neither gets events of the "+
+				"other, such as a logout: "+
 				"write db-host, db-port and db-name alike in both", "store", rt.o.Database.Name, "other", o.Profile)
 		}
 	}
@@ -210,7 +217,8 @@ func (rt *Runtime) ReleaseOwnership(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := rt.o.Database.Disown(ctx, rt.o.Name, rt.journal().Owner); err != nil {
-		rt.o.Log.Info("another server has to wait for the profile, because the end of this one was not written to the database",
+		rt.o.Log.Info("another server has to wait for the profile, because the end of this one was not written to "+
+			"the database",
 			"store", rt.o.Database.Name, "err", err)
 	}
 }

@@ -46,7 +46,8 @@ func (l *loop) advanceDurable() bool {
 // isUrgent reports whether a change up to a durable index is urgent and there are other processes to tell.
 func (l *loop) isUrgent(durableIndex uint64) bool {
 	return slices.ContainsFunc(l.unpublished, func(u unpublished) bool {
-		return u.durableIndex <= durableIndex && slices.ContainsFunc(u.changes, func(c profile.StoreEvent) bool { return c.What.Urgent() })
+		return u.durableIndex <= durableIndex &&
+			slices.ContainsFunc(u.changes, func(c profile.StoreEvent) bool { return c.What.Urgent() })
 	}) && l.rt.o.Database.Registry.HasPeers()
 }
 
@@ -62,7 +63,8 @@ func (l *loop) publishBehind(d profile.Durable) {
 		ctx, cancel := context.WithTimeout(rt.ctx, publishTimeout)
 		defer cancel()
 		if err := rt.o.Database.Registry.Flush(ctx); err != nil {
-			rt.o.Log.Warn("players are answered before other machines know of it: the journal's database takes too long", "err", err)
+			rt.o.Log.Warn("players are answered before other machines know of it: the journal's database takes too "+
+				"long", "err", err)
 		}
 	})
 }

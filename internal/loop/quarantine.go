@@ -88,7 +88,8 @@ func (q *quarantine) refuses(packet []byte) bool {
 		return false
 	}
 	print := q.fingerprint(packet)
-	if !slices.ContainsFunc(q.suspects, func(s suspect) bool { return s.fingerprint == print && s.panics >= fatalPanics }) {
+	fatal := func(s suspect) bool { return s.fingerprint == print && s.panics >= fatalPanics }
+	if !slices.ContainsFunc(q.suspects, fatal) {
 		return false
 	}
 	q.refused.Add(1)
@@ -123,10 +124,12 @@ func (l *loop) describePanic(p *guard.Panic) {
 	var text strings.Builder
 	if packet := l.instance.profile.CurrentPacket(); packet != nil {
 		n := l.rt.quarantine.blame(packet)
-		fmt.Fprintf(&text, "the packet that was handled, panic %d of %d before it is refused:\n%s\n\n", n, fatalPanics, masked(packet))
+		fmt.Fprintf(&text, "the packet that was handled, panic %d of %d before it is refused:\n%s\n\n", n, fatalPanics,
+			masked(packet))
 		if n == fatalPanics {
 			h, _ := wire.Peek(packet)
-			l.rt.o.Log.Error("a packet has made the profile panic twice; what asks for the same is refused from now on", "control", h.Ctrl)
+			l.rt.o.Log.Error("a packet has made the profile panic twice; what asks for the same is refused from now on",
+				"control", h.Ctrl)
 		}
 	}
 	r := &l.recent

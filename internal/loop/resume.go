@@ -60,7 +60,8 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	switch err := asked.err; {
 	case err == nil && asked.why == "":
 	case err == nil:
-		rt.o.Log.Warn("the restart file is not used; the start reads the database", "store", rt.o.Database.Name, "why", asked.why)
+		rt.o.Log.Warn("the restart file is not used; the start reads the database", "store", rt.o.Database.Name,
+			"why", asked.why)
 		rt.dropInstance(l)
 		return resumed{}, nil
 	case ctx.Err() == nil && transient(err):
@@ -303,7 +304,8 @@ func (rt *Runtime) instanceFrom(ctx context.Context, file *restartReader) (_ *in
 	end := &profile.ResumeEnd{Last: drain.Last(), Alone: !rt.sharesStore()}
 	if !end.Alone {
 		if err := rt.replayOthersTail(ctx, seen, step); err != nil {
-			rt.o.Log.Warn("another profile of the same database may have changed players: they play when the database has the journal", "err", err)
+			rt.o.Log.Warn("another profile of the same database may have changed players: they play when the "+
+				"database has the journal", "err", err)
 		} else {
 			end.Told = true
 		}

@@ -54,7 +54,8 @@ var errUnknownChanges = errors.New("the restart file has no position of another 
 const gapTries = 3
 
 // replayOthersTail gives a resumed instance the changes of other profiles behind the positions in seen.
-func (rt *Runtime) replayOthersTail(ctx context.Context, seen map[string]uint64, step func(...profile.Input) error) error {
+func (rt *Runtime) replayOthersTail(ctx context.Context, seen map[string]uint64,
+	step func(...profile.Input) error) error {
 	for _, m := range rt.o.Database.Registry.Others(rt) {
 		other, ok := m.(*Runtime)
 		if !ok {

@@ -308,7 +308,9 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 	web.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, webTime)
 		defer cancel()
-		err := guard.Call("the end of HTTP", func() error { return rt.port.Load().Shutdown(ctx, transport.CloseGoingAway) })
+		err := guard.Call("the end of HTTP", func() error {
+			return rt.port.Load().Shutdown(ctx, transport.CloseGoingAway)
+		})
 		if err != nil {
 			rt.o.Log.Warn("HTTP did not end in time", "err", err)
 		}
@@ -325,7 +327,8 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 	case d.IsPaused():
 		err = errPaused
 	default:
-		if err = rt.prepareStore(ctx, "stopping: what the journal has is brought to the database"); err == nil { // after a handoff the schema may still be the old one
+		// after a handoff the schema may still be the old one
+		if err = rt.prepareStore(ctx, "stopping: what the journal has is brought to the database"); err == nil {
 			err = d.DrainAll(ctx, nil)
 		}
 	}

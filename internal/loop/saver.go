@@ -60,7 +60,8 @@ func (s *saver) worth(now time.Time, tail uint64) bool {
 
 // idle reports whether the last file is as good as a new one.
 func (s *saver) idle(now time.Time, last uint64) bool {
-	return last == s.saved && s.saved != 0 && (now.Sub(s.ended) < maxUnseenEvents || bytes.Equal(s.seenOthers, s.rt.seenOthers()))
+	return last == s.saved && s.saved != 0 && (now.Sub(s.ended) < maxUnseenEvents ||
+		bytes.Equal(s.seenOthers, s.rt.seenOthers()))
 }
 
 // tail returns how many messages a start would replay.
@@ -97,7 +98,10 @@ type savedFile struct {
 }
 
 func newSaver(rt *Runtime, l *instance, now time.Time) *saver {
-	return &saver{rt: rt, instance: l, due: now.Add(saveEvery), ended: now, first: rt.drain.Load().Last(), spare: make(chan []byte, sliceQueue+2)}
+	return &saver{
+		rt: rt, instance: l, due: now.Add(saveEvery), ended: now, first: rt.drain.Load().Last(),
+		spare: make(chan []byte, sliceQueue+2),
+	}
 }
 
 // restartPath returns the path of the restart file of the profile, "" if restart files are disabled.
@@ -115,7 +119,8 @@ func (s *saver) turn(now time.Time, last uint64) {
 		return
 	}
 	switch {
-	case s.work == nil && (s.rt.restartPath() == "" || s.instance.profile.Adopting() || s.idle(now, last) || !s.worth(now, s.tail())):
+	case s.work == nil && (s.rt.restartPath() == "" || s.instance.profile.Adopting() || s.idle(now, last) ||
+		!s.worth(now, s.tail())):
 		s.due = now.Add(saveEvery)
 	case s.work == nil:
 		s.begin(last)
@@ -138,7 +143,10 @@ func (s *saver) begin(last uint64) {
 	drain := s.rt.drain.Load()
 	drain.NeedAlso(drain.Applied())
 	s.seenOthers = s.rt.seenOthers() // these events are in the mailbox, which is taken before the first slice
-	w := &saving{durableIndex: last, seenOthers: s.seenOthers, slices: make(chan queuedSlice, sliceQueue), result: make(chan savedFile, 1)}
+	w := &saving{
+		durableIndex: last, seenOthers: s.seenOthers, slices: make(chan queuedSlice, sliceQueue),
+		result: make(chan savedFile, 1),
+	}
 	w.next, w.stop = iter.Pull(s.instance.profile.Walk(sliceSize, func() []byte {
 		select {
 		case b := <-s.spare:
@@ -236,7 +244,8 @@ func (s *saver) end(now time.Time, end savedFile) {
 	s.due, s.ended, s.cost = now.Add(saveEvery), now, s.spent+end.took
 	if end.err != nil {
 		if s.last.due(now) {
-			s.rt.o.Log.Warn("what is in memory cannot be written; after a crash the start reads the database", "err", end.err)
+			s.rt.o.Log.Warn("what is in memory cannot be written; after a crash the start reads the database",
+				"err", end.err)
 		}
 		s.rt.forgetRestartFile()
 		return

@@ -42,8 +42,10 @@ func CheckShards(ctx context.Context, db Store, name, profile string, want int) 
 	have, err := db.Shards(ctx, profile)
 	isNew = isNew && have == 1
 	if err == nil && have != want && !isNew {
-		err = fmt.Errorf("%w: profile %s has %d in %s, and the configuration says %d. Set `shards` back, which is the same on all machines, "+
-			"or stop the server on all of them and run 'wamble shards %d --profile %s'", ErrShards, profile, have, name, want, want, profile)
+		err = fmt.Errorf("%w: profile %s has %d in %s, and the configuration says %d. Set `shards` back, which is "+
+			"the same on all machines, "+
+			"or stop the server on all of them and run 'wamble shards %d --profile %s'", ErrShards, profile, have, name,
+			want, want, profile)
 	}
 	return isNew, err
 }
@@ -120,7 +122,11 @@ func (l *loop) publishNewcomers() {
 // Count returns what the shard has.
 func (rt *Runtime) Count() profile.ShardCount {
 	c := &rt.counts
-	return profile.ShardCount{Players: int(c.players.Load()), Idle: int(c.idle.Load()), Bots: int(c.bots.Load()), Boards: int(c.boards.Load()), Spectators: int(c.spectators.Load()), Offered: int(c.offered.Load()), Free: int(c.free.Load()), Watched: c.watched.Load()}
+	return profile.ShardCount{
+		Players: int(c.players.Load()), Idle: int(c.idle.Load()), Bots: int(c.bots.Load()),
+		Boards: int(c.boards.Load()), Spectators: int(c.spectators.Load()), Offered: int(c.offered.Load()),
+		Free: int(c.free.Load()), Watched: c.watched.Load(),
+	}
 }
 
 // publish sets what the shard has, after a step.

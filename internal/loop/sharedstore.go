@@ -126,7 +126,8 @@ func (rt *Runtime) awaitOthers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, othersTimeout)
 	defer cancel()
 	if err := rt.o.Database.Registry.AwaitOthers(ctx, rt); err != nil {
-		rt.o.Log.Warn("the profile starts although another one of the same database has something for it in the journal", "err", err)
+		rt.o.Log.Warn("the profile starts although another one of the same database has something for it in the "+
+			"journal", "err", err)
 	}
 }
 

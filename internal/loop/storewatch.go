@@ -76,7 +76,8 @@ func (w *storewatch) note(kind int, err error) {
 		t.reminder = reminder{}
 	}
 	if t.reminder.due(time.Now()) {
-		w.rt.o.Log.Error("the database cannot be used until it is repaired", "store", w.rt.o.Database.Name, "err", wrong.Err, "advice", wrong.Advice)
+		w.rt.o.Log.Error("the database cannot be used until it is repaired", "store", w.rt.o.Database.Name,
+			"err", wrong.Err, "advice", wrong.Advice)
 	}
 }
 
@@ -94,22 +95,28 @@ func (w *storewatch) trouble() string {
 // were brought there.
 func (w *storewatch) onRollback(s journal.Rollback) {
 	log, args := w.rt.o.Log, []any{"store", w.rt.o.Database.Name, "had", s.From, "has", s.To, "messages", s.From - s.To}
-	text := fmt.Sprintf("it has gone back by %d messages, as a standby that was behind or a backup; what the journal has kept is brought there again", s.From-s.To)
+	text := fmt.Sprintf("it has gone back by %d messages, as a standby that was behind or a backup; what the journal "+
+		"has kept is brought there again", s.From-s.To)
 	switch {
 	case !s.Brought:
-		log.Error("the database has gone back: a standby that was behind has taken its place, or a backup; what is kept is brought there again", args...)
+		log.Error("the database has gone back: a standby that was behind has taken its place, or a backup; what is "+
+			"kept is brought there again", args...)
 	case s.Lost == 0 && s.Refused == 0:
 		log.Warn("the database has again all that it had lost", args...)
 		w.troubles[rolledBack].text.Store(nil)
 		return
 	case s.Lost == 0:
 		log.Error("the database refuses some of what it had lost", append(args, "refused", s.Refused)...)
-		text = fmt.Sprintf("it has gone back by %d messages, and refuses %d changes in them that it had taken: boards in memory go on, "+
+		text = fmt.Sprintf("it has gone back by %d messages, and refuses %d changes in them that it had taken: "+
+			"boards in memory go on, "+
 			"what the database refuses of them is in the dead letters", s.From-s.To, s.Refused)
 	default:
-		log.Error("the database has lost messages that are not kept any more; what was played on them becomes dead letters", append(args, "lost", s.Lost)...)
-		text = fmt.Sprintf("it has gone back by %d messages, of which %d were kept no more and are lost: boards in memory go on, "+
-			"what the database refuses of them is in the dead letters. Raise journal-keep and journal-keep-mb, or let the standby be synchronous",
+		log.Error("the database has lost messages that are not kept any more; what was played on them becomes dead "+
+			"letters", append(args, "lost", s.Lost)...)
+		text = fmt.Sprintf("it has gone back by %d messages, of which %d were kept no more and are lost: boards in "+
+			"memory go on, "+
+			"what the database refuses of them is in the dead letters. Raise journal-keep and journal-keep-mb, or "+
+			"let the standby be synchronous",
 			s.From-s.To, s.Lost)
 	}
 	w.troubles[rolledBack].text.Store(&text)
@@ -121,7 +128,8 @@ func (w *storewatch) onRetainFailed(err error) {
 		return
 	}
 	if errors.Is(err, journal.ErrRetainedTooLarge) {
-		w.rt.o.Log.Warn("a crash would need the database for the next start, until the restart file is written again; raise restart-keep-mb", "err", err)
+		w.rt.o.Log.Warn("a crash would need the database for the next start, until the restart file is written "+
+			"again; raise restart-keep-mb", "err", err)
 		return
 	}
 	w.rt.o.Log.Warn("what the database has is not kept for a standby that is behind", "err", err)
@@ -161,7 +169,8 @@ func (w *storewatch) drained(err error) {
 		return // not an error of the store
 	}
 	if !w.refuses.Swap(true) {
-		w.rt.o.Log.Warn("the database takes no moves at present; they are kept in the journal", "store", w.rt.o.Database.Name, "err", err)
+		w.rt.o.Log.Warn("the database takes no moves at present; they are kept in the journal",
+			"store", w.rt.o.Database.Name, "err", err)
 	}
 	w.note(cannotWrite, err)
 	w.suspect(err)
@@ -207,7 +216,8 @@ func (w *storewatch) probe(ctx context.Context) error {
 		args := []any{"store", w.rt.o.Database.Name}
 		in, level, text := profile.Input(&profile.StoreBack{}), slog.LevelInfo, "the database is back"
 		if away {
-			in, level, text = &profile.StoreAway{}, slog.LevelWarn, "the database of the games is away; what is decided stays in the journal"
+			in, level, text = &profile.StoreAway{}, slog.LevelWarn, "the database of the games is away; what is "+
+				"decided stays in the journal"
 			args = append(args, "err", err)
 		}
 		w.rt.o.Log.Log(ctx, level, text, args...)
@@ -286,7 +296,8 @@ func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamb
 		if err != nil || rt.o.Database.Registry.Take(wanted.Sequence, blocks) {
 			return blocks, err
 		}
-		rt.o.Log.Warn("the database gave numbers out again; they are left out", "store", rt.o.Database.Name, "sequence", wanted.Sequence.String())
+		rt.o.Log.Warn("the database gave numbers out again; they are left out", "store", rt.o.Database.Name,
+			"sequence", wanted.Sequence.String())
 		last := int64(0)
 		for _, b := range blocks {
 			last = max(last, b.First+b.Count-1)
@@ -345,7 +356,8 @@ func (rt *Runtime) returnNumbers(ctx context.Context) {
 	}
 	for _, s := range wamble.Sequences() {
 		if err := rt.o.Database.Return(ctx, s, rt.unused.profile.Numbers(s)); err != nil {
-			rt.o.Log.Info("numbers of rows that were not used are lost", "store", rt.o.Database.Name, "sequence", s.String(), "err", err)
+			rt.o.Log.Info("numbers of rows that were not used are lost", "store", rt.o.Database.Name,
+				"sequence", s.String(), "err", err)
 			continue
 		}
 		rt.o.Database.Registry.Return(s, rt.unused.profile.Numbers(s))

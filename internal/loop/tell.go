@@ -114,7 +114,9 @@ func (rt *Runtime) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, 
 	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
 		var same, durable bool
-		if !loop.runOnLoop(ctx, func() { same, durable = loop.instance == inst, inst.profile.Durable() >= durableIndex }) || !same {
+		if !loop.runOnLoop(ctx, func() {
+			same, durable = loop.instance == inst, inst.profile.Durable() >= durableIndex
+		}) || !same {
 			return wamble.Board{}, false
 		}
 		if durable {

@@ -62,7 +62,8 @@ func (t *tracer) begin(p *profile.Profile) {
 
 // step traces the step of a durable index, in which moves were accepted, if it is due. It returns nil or the
 // function to call with the number of the step's last message.
-func (t *tracer) step(name string, now time.Time, linked time.Duration, durableIndex, moves uint64) (done func(seq uint64)) {
+func (t *tracer) step(name string, now time.Time, linked time.Duration, durableIndex,
+	moves uint64) (done func(seq uint64)) {
 	if t.o == nil || moves == 0 {
 		return nil
 	}
@@ -79,7 +80,10 @@ func (t *tracer) step(name string, now time.Time, linked time.Duration, durableI
 		return nil
 	}
 	t.movesLeft = uint64(every)
-	f := &tracedStep{durableIndex: durableIndex, t: Trace{Profile: name, Moves: moves, Received: now, Linked: linked - t.linked, Decided: time.Now()}}
+	f := &tracedStep{
+		durableIndex: durableIndex,
+		t:            Trace{Profile: name, Moves: moves, Received: now, Linked: linked - t.linked, Decided: time.Now()},
+	}
 	t.current.Store(f)
 	return func(seq uint64) {
 		f.mu.Lock()

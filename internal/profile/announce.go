@@ -85,7 +85,9 @@ type Announce struct {
 }
 
 func (in *Announce) apply(p *Profile, _ *Output) {
-	p.announceAll(notice{ServerNotification: wire.ServerNotification{Type: in.Notice, Text: wire.Text(wire.Limit(in.Text, wire.TextLimit))}})
+	p.announceAll(notice{ServerNotification: wire.ServerNotification{
+		Type: in.Notice, Text: wire.Text(wire.Limit(in.Text, wire.TextLimit)),
+	}})
 }
 
 // Standing is an announcement that stays until a time: players who come before that get it.
@@ -139,7 +141,8 @@ func (s *Standing) withdrawn() notice {
 // would not find the session of a newcomer yet.
 func (p *Profile) addAnnouncements(r *request, token wamble.Token) {
 	for n := range p.announcements.remaining(p.clock.wall()) {
-		link.Answer(p.link, r.id, wire.Header{Flags: wire.FlagUnreliable, Token: token}, n.ServerNotification, n.fields...)
+		link.Answer(p.link, r.id, wire.Header{Flags: wire.FlagUnreliable, Token: token}, n.ServerNotification,
+			n.fields...)
 	}
 }
 

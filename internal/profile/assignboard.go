@@ -87,7 +87,9 @@ func (p *Profile) reassignBoard(r *request, out *Output) {
 }
 
 // boardReleased tells a player that they no longer hold a board.
-var boardReleased = wire.ServerNotification{Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back")}
+var boardReleased = wire.ServerNotification{
+	Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back"),
+}
 
 // releasedWhy returns boardReleased with the reason, if the player should know it. Clients translate these
 // words.

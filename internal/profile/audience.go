@@ -41,7 +41,8 @@ func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 		}
 		return caps
 	}
-	if caps&wire.MayPredict != 0 && (p.audience.predictions.Options().Mode == predict.Gated || p.policy.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
+	if caps&wire.MayPredict != 0 && (p.audience.predictions.Options().Mode == predict.Gated ||
+		p.policy.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
 		caps &^= wire.MayPredict
 	}
 	return caps
@@ -134,8 +135,9 @@ func (ru *rules) viewer(s *session.Session) spectate.Viewer {
 	}
 	return spectate.Viewer{
 		Session: s.ID(), Token: s.Token(), Trust: ru.tier(s), LastSeen: s.Seen(),
-		Summary: may("spectate.access", "view", "mode", "summary"), Focus: may("spectate.access", "view", "mode", "focus"),
-		Bypass: may("spectate.capacity_bypass", "focus", "", ""), Modes: may("game.mode", "view", "", ""),
+		Summary: may("spectate.access", "view", "mode", "summary"),
+		Focus:   may("spectate.access", "view", "mode", "focus"),
+		Bypass:  may("spectate.capacity_bypass", "focus", "", ""), Modes: may("game.mode", "view", "", ""),
 	}
 }
 
@@ -144,7 +146,8 @@ func savePredictions(p *Profile, dst []byte) ([]byte, error) {
 }
 
 func loadPredictions(a *adoption, state []byte) (err error) {
-	a.predictions, err = predict.Load(predictOptions(a.p.cfg), numbers[wamble.PredictionID](a.p, wamble.PredictionIDs), state)
+	a.predictions, err = predict.Load(predictOptions(a.p.cfg), numbers[wamble.PredictionID](a.p, wamble.PredictionIDs),
+		state)
 	return err
 }
 

@@ -136,7 +136,8 @@ func (p *people) inMemoryBefore(in *Loaded, key wamble.PublicKey) (k inMemoryBef
 // noteCached records the cursors of the copies that were made of an answer, and applies to them the changes in
 // Missed, which other machines sent before and the store did not have. The session is 0 if the answer was
 // about an identity alone.
-func (p *Profile) noteCached(in *Loaded, id wamble.SessionID, key wamble.PublicKey, before inMemoryBefore, out *Output) {
+func (p *Profile) noteCached(in *Loaded, id wamble.SessionID, key wamble.PublicKey, before inMemoryBefore,
+	out *Output) {
 	if in == nil || in.Cursors == nil {
 		return
 	}

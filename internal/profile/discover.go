@@ -26,7 +26,8 @@ func (p *Profile) listProfiles(r *request, _ *Output) verdict {
 		}
 	}
 	slices.Sort(names)
-	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfilesList{Names: wire.Text(strings.Join(names, ","))})
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token},
+		wire.ProfilesList{Names: wire.Text(strings.Join(names, ","))})
 	return done
 }
 

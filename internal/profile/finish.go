@@ -64,10 +64,13 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 	w.players = w.players[:0]
 	for i := range w.contributors {
 		c := &w.contributors[i]
-		player := reward.Player{Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated, Number: c.Player}
+		player := reward.Player{
+			Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated, Number: c.Player,
+		}
 		if s := p.sessions.ByID(c.Session); s != nil {
 			who := whoOf(s)
-			player.Rated, player.Rating, player.Key, player.Number = s.Identity() != nil, p.sessions.Stats(s).Rating, who.Key, board.Number(who.ID)
+			player.Rated, player.Rating = s.Identity() != nil, p.sessions.Stats(s).Rating
+			player.Key, player.Number = who.Key, board.Number(who.ID)
 		} else if !c.Rated {
 			player.Rating = float64(scoring.DefaultRating)
 		}

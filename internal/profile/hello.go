@@ -57,7 +57,8 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		from, _ := p.link.Peer(r.id)
 		s.SetStream(from.Stream())
 		s.SetTerms(session.RevisionOf(t.Hash), false)
-	} else if _, known := s.Terms(session.RevisionOf(t.Hash)); t.Text != "" && !known && r.session != nil && !p.storeAway {
+	} else if _, known := s.Terms(session.RevisionOf(t.Hash)); t.Text != "" && !known && r.session != nil &&
+		!p.storeAway {
 		return p.ask(r, p.askTerms(r, &p.policy.Own), out)
 	}
 	var b *board.Board

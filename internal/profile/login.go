@@ -177,7 +177,9 @@ func (p *Profile) logout(r *request, out *Output) verdict {
 	p.sessions.Wrote(s, p.nextDurableIndex(out))
 	p.boards.Release(p.clock.now, s.ID(), &p.frame)
 	p.audience.spectators.Leave(s.ID())
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: LoggedOut, Session: s.ID(), Token: s.Token(), Key: whoOf(s).Key, Won: s.Own()})
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{
+		What: LoggedOut, Session: s.ID(), Token: s.Token(), Key: whoOf(s).Key, Won: s.Own(),
+	})
 	p.sessions.Logout(p.clock.now, s, &p.frame)
 	r.session = nil
 	p.seal(out)

@@ -56,7 +56,8 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		}
 		// The store may lack the newest moves of a board of another profile, so this profile does not
 		// answer for such a board.
-		if p.shard.Of > 1 && in.Board != nil && in.Board.Profile == p.cfg.Name && in.Board.Status != wamble.Archived && !board.RepeatsStored(in.Board, s.ID(), uci) {
+		if p.shard.Of > 1 && in.Board != nil && in.Board.Profile == p.cfg.Name && in.Board.Status != wamble.Archived &&
+			!board.RepeatsStored(in.Board, s.ID(), uci) {
 			p.stats.Rejected++ // another shard has it, for another player
 			r.notHolder = true
 			return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: board.NotHolder.Error()})
@@ -139,7 +140,8 @@ func (p *Profile) answerMade(r *request, played *board.Played) {
 	}
 	p.addMoveTally(&v, r, played)
 	v.fit(p.link.Room(r.id))
-	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}, wire.BoardUpdate{FEN: v.fen}, v.fields...)
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags},
+		wire.BoardUpdate{FEN: v.fen}, v.fields...)
 }
 
 // addMoveTally adds how other players have moved in the same position, if the player asks for it.

@@ -43,16 +43,22 @@ func (p *Profile) setName(r *request, out *Output) verdict {
 	case in.Session != nil && in.Session.Key != i.Key() || p.isNamed(name, i.Key()):
 		return p.deny(r, errNameTaken)
 	case p.keepsName(renamed):
-		return p.deny(r, &wamble.Denied{Code: wamble.AccessDenied, Reason: "you can change your name again on " + renamed.Add(MinNameAge).UTC().Format(time.DateOnly)})
+		return p.deny(r, &wamble.Denied{
+			Code:   wamble.AccessDenied,
+			Reason: "you can change your name again on " + renamed.Add(MinNameAge).UTC().Format(time.DateOnly),
+		})
 	case p.shard.Of > 1:
 		return p.deny(r, errAskedAlready)
 	}
 	p.rename(i.Key(), name, out)
 	p.sealFor(r.session, out)
 	t := p.targetHere(r.session)
-	m := wire.PlayerStatsData{Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games)}
-	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, append(p.scratch.fields[:0], wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
-		wire.Int(wire.KeyStatsTargetHasIdentity, 1), wire.String(wire.KeyStatsTargetHandle, t.handle))...)
+	m := wire.PlayerStatsData{
+		Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games),
+	}
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m,
+		append(p.scratch.fields[:0], wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
+			wire.Int(wire.KeyStatsTargetHasIdentity, 1), wire.String(wire.KeyStatsTargetHandle, t.handle))...)
 	return done
 }
 

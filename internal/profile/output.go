@@ -59,7 +59,8 @@ func (o *Output) reset() {
 func (o *Output) withdraw() {
 	o.Frames.reset()
 	o.DurableIndex = 0
-	o.Loads, o.Finished, o.StoreEvents, o.BoardViews, o.BoardReply = o.Loads[:0], o.Finished[:0], o.StoreEvents[:0], o.BoardViews[:0], nil
+	o.Loads, o.Finished = o.Loads[:0], o.Finished[:0]
+	o.StoreEvents, o.BoardViews, o.BoardReply = o.StoreEvents[:0], o.BoardViews[:0], nil
 }
 
 // Frames are frames of intents (journal.Decode) in one buffer.

@@ -21,7 +21,10 @@ func (in *Packet) apply(p *Profile, out *Output) {
 	switch got.Verdict {
 	case link.New:
 		r := &p.scratch.request
-		*r = request{id: got.Request, h: got.Packet.Header, message: got.Packet.Message, ext: got.Packet.Ext, data: in.Data, granted: got.Granted}
+		*r = request{
+			id: got.Request, h: got.Packet.Header, message: got.Packet.Message, ext: got.Packet.Ext, data: in.Data,
+			granted: got.Granted,
+		}
 		p.request(r, out)
 	case link.Delivered:
 		if s := p.sessions.Find(got.Packet.Token); s != nil {

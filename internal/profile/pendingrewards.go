@@ -2,8 +2,8 @@ package profile
 
 import "wamble"
 
-// pendingRewards is the sessions outside memory that have won something, with the durable index of it: until the store has it,
-// the store's answer about them lacks it.
+// pendingRewards is the sessions outside memory that have won something, with the durable index of it: until the
+// store has it, the store's answer about them lacks it.
 type pendingRewards struct {
 	until map[wamble.SessionID]uint64
 	queue []pendingReward // in the order of their durable indexes
@@ -16,7 +16,8 @@ type pendingReward struct {
 	durableIndex uint64
 }
 
-// maxPendingRewards bounds pendingRewards. A player who is dropped from it may see what they won only after their next load.
+// maxPendingRewards bounds pendingRewards. A player who is dropped from it may see what they won only after their
+// next load.
 const maxPendingRewards = 1 << 16
 
 func newPendingRewards() pendingRewards { return pendingRewards{until: map[wamble.SessionID]uint64{}} }

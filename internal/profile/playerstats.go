@@ -50,9 +50,12 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 	case t.session == 0:
 		return p.denyStats(r, errStatsFailed)
 	}
-	m := wire.PlayerStatsData{Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games)}
+	m := wire.PlayerStatsData{
+		Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games),
+	}
 	fields := append(statsID(p.scratch.fields[:0], r), wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
-		wire.Int(wire.KeyStatsTargetHasIdentity, oneIf(t.who != access.Who{})), wire.String(wire.KeyStatsTargetHandle, t.handle))
+		wire.Int(wire.KeyStatsTargetHasIdentity, oneIf(t.who != access.Who{})),
+		wire.String(wire.KeyStatsTargetHandle, t.handle))
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, fields...)
 	return done
 }

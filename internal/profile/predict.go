@@ -40,7 +40,8 @@ func (p *Profile) mayReadPredictions(s *session.Session, wants int) int {
 	if p.policy.Rules("prediction.read") {
 		depth = strconv.Itoa(wants)
 	}
-	return min(wants, depthOf(p.policyDecision(s, "prediction.read", "tree", "depth", depth), p.audience.predictions.Options().Depth))
+	return min(wants, depthOf(p.policyDecision(s, "prediction.read", "tree", "depth", depth),
+		p.audience.predictions.Options().Depth))
 }
 
 // depthOf returns the depth that a decision allows, at most most; negative: none.
@@ -75,7 +76,10 @@ func (p *Profile) predict(r *request, out *Output) verdict {
 // predictInOtherShard handles a prediction on a board of another shard.
 func (p *Profile) predictInOtherShard(r *request, m *wire.SubmitPrediction, out *Output) verdict {
 	reads := p.mayReadPredictions(r.session, 0) >= 0
-	ask := BoardRequest{UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredictOn(r.session, r.h.Board, false), Reads: reads}
+	ask := BoardRequest{
+		UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent),
+		Level: p.mayPredictOn(r.session, r.h.Board, false), Reads: reads,
+	}
 	if ask.UCI == "" {
 		ask.UCI = "-" // refused there, as it would be here
 	}
@@ -136,7 +140,8 @@ func (p *Profile) predictions(r *request, out *Output) verdict {
 	for i := range a.rows {
 		a.data = append(a.data, p.rowFor(r.session, &a.rows[i]))
 	}
-	p.answerPredictions(r, a.data, append(p.scratch.fields[:0], wire.String(wire.KeyPredictionRequestKind, wire.KindTree)))
+	p.answerPredictions(r, a.data, append(p.scratch.fields[:0],
+		wire.String(wire.KeyPredictionRequestKind, wire.KindTree)))
 	return done
 }
 
@@ -172,7 +177,9 @@ func (p *Profile) resolve(played *board.Played, out *Output) {
 		if s != nil {
 			s.Count(won)
 		}
-		out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Credited, Session: g.Session, Key: whoOf(s).Key, Won: won})
+		out.StoreEvents = append(out.StoreEvents, StoreEvent{
+			What: Credited, Session: g.Session, Key: whoOf(s).Key, Won: won,
+		})
 	}
 }
 

@@ -86,7 +86,8 @@ func (ru *rules) pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
 	}
 	ofBots, _ := r.ext.Int(wire.KeyLeaderboardBots)
 	return wamble.LeaderboardQuery{
-		Season: int(season), Bots: ofBots == 1, ByRating: m.Order == wire.ByRating && season == 0, Offset: int(index * limit), Limit: int(limit), Self: r.session.ID(),
+		Season: int(season), Bots: ofBots == 1, ByRating: m.Order == wire.ByRating && season == 0,
+		Offset: int(index * limit), Limit: int(limit), Self: r.session.ID(),
 	}, index
 }
 
@@ -100,12 +101,15 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 		row := &ranks.Rows[i]
 		onPage = onPage || row.Session == q.Self || !key.IsZero() && row.Key == key
 		m.Rows = append(m.Rows, wire.LeaderboardRow{
-			Rank: uint32(row.Rank), Session: wire.Uint64(row.Session), Score: wire.Float(row.Stats.Score), Rating: wire.Float(row.Stats.Rating),
-			Games: count(row.Stats.Games), HasIdentity: !row.Key.IsZero(), PublicKey: wire.Key(row.Key), Handle: wire.Text(row.Handle),
+			Rank: uint32(row.Rank), Session: wire.Uint64(row.Session), Score: wire.Float(row.Stats.Score),
+			Rating: wire.Float(row.Stats.Rating),
+			Games:  count(row.Stats.Games), HasIdentity: !row.Key.IsZero(), PublicKey: wire.Key(row.Key),
+			Handle: wire.Text(row.Handle),
 		})
 	}
 	fields := append(p.scratch.fields[:0],
-		wire.Int(wire.KeyLeaderboardTotalCount, int64(ranks.Total)), wire.Int(wire.KeyLeaderboardPageIndex, index), wire.Int(wire.KeyLeaderboardPageSize, int64(q.Limit)))
+		wire.Int(wire.KeyLeaderboardTotalCount, int64(ranks.Total)), wire.Int(wire.KeyLeaderboardPageIndex, index),
+		wire.Int(wire.KeyLeaderboardPageSize, int64(q.Limit)))
 	if q.Season != 0 {
 		fields = append(fields, wire.Int(wire.KeyLeaderboardSeason, int64(q.Season)))
 	}

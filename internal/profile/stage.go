@@ -64,7 +64,9 @@ func (p *Profile) denyUndecided(id link.Request, h wire.Header, reason string, o
 	p.link.Abandon(id)
 	p.stats.Refused++
 	refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}
-	packet, err := wire.Append(p.scratch.push[:0], refusal, wire.Error{Code: wamble.Internal, Reason: wire.Text(reason)})
+	packet, err := wire.Append(p.scratch.push[:0], refusal, wire.Error{
+		Code: wamble.Internal, Reason: wire.Text(reason),
+	})
 	p.scratch.push = packet
 	if err == nil && listens && reason != "" {
 		out.Packets.Send(to, packet)

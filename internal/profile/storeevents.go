@@ -139,7 +139,9 @@ func (p *Profile) applyCredit(c *StoreEvent, out *Output) {
 		s.SeeEnd(shift(c.Moved, -p.clock.ahead))
 	}
 	if c.Key.IsZero() && s.Identity() != nil && c.Won != (wamble.Stats{}) {
-		out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Credited, Session: c.Session, Key: whoOf(s).Key, Won: c.Won, Passed: true, Stamp: c.Stamp})
+		out.StoreEvents = append(out.StoreEvents, StoreEvent{
+			What: Credited, Session: c.Session, Key: whoOf(s).Key, Won: c.Won, Passed: true, Stamp: c.Stamp,
+		})
 	}
 }
 
@@ -155,7 +157,9 @@ func (p *Profile) applyRemoteLogout(c *StoreEvent, h alreadyApplied, out *Output
 }
 
 func negative(s wamble.Stats) wamble.Stats {
-	return wamble.Stats{Score: -s.Score, PredictionScore: -s.PredictionScore, Games: -s.Games, Chess960Games: -s.Chess960Games}
+	return wamble.Stats{
+		Score: -s.Score, PredictionScore: -s.PredictionScore, Games: -s.Games, Chess960Games: -s.Chess960Games,
+	}
 }
 
 func (p *Profile) applyRemoteLogin(c *StoreEvent, h alreadyApplied) {
@@ -179,10 +183,11 @@ func (p *Profile) applyRemoteLogin(c *StoreEvent, h alreadyApplied) {
 // identity.
 func (p *Profile) publishLogin(s *session.Session, before wamble.Token, own wamble.Stats, out *Output) {
 	i := s.Identity()
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: LoggedIn, Session: s.ID(), Token: before, Key: i.Key(), Won: own, Link: &Linked{
-		Session: wamble.Session{ID: s.ID(), Token: s.Hash(), Host: s.HostText()}, Token: s.Token(),
-		Player: wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: i.Stats()},
-	}})
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: LoggedIn, Session: s.ID(), Token: before, Key: i.Key(),
+		Won: own, Link: &Linked{
+			Session: wamble.Session{ID: s.ID(), Token: s.Hash(), Host: s.HostText()}, Token: s.Token(),
+			Player: wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: i.Stats()},
+		}})
 }
 
 // Pending returns the durable index that the store must have before another profile reads the store about a token or a

@@ -43,7 +43,8 @@ func (p *Profile) readTerms(r *request, _ *Output) verdict {
 	if at != nil && (at.Name == p.policy.Own.Name || p.discovers(r.session, at)) {
 		text, of = wire.Text(at.Terms.Text), at.Name
 	}
-	fields := append(p.scratch.fields[:0], wire.String(wire.KeyProfileName, of), wire.Int(wire.KeyRequestSeq, int64(r.h.Seq)))
+	fields := append(p.scratch.fields[:0], wire.String(wire.KeyProfileName, of),
+		wire.Int(wire.KeyRequestSeq, int64(r.h.Seq)))
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfileTOSData{Terms: text}, fields...)
 	return done
 }

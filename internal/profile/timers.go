@@ -57,7 +57,8 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 	}
 	s.SetLastBoard(what.Board)
 	p.notify(s.Token(), what.Board, releasedWhy(what.Reason), out)
-	if what.Reason == board.HolderReplaced || what.Reason == board.TakenBack || what.Reason == board.HolderLeft || !p.isActive(s) {
+	if what.Reason == board.HolderReplaced || what.Reason == board.TakenBack || what.Reason == board.HolderLeft ||
+		!p.isActive(s) {
 		if what.Reason == board.TakenBack && p.isActive(s) {
 			p.awaitBoard(s)
 		}

@@ -99,8 +99,11 @@ func (p *Profile) Count() ShardCount { return p.transfers.count }
 
 func (p *Profile) count() ShardCount {
 	return ShardCount{
-		Players: p.sessions.Present(), Idle: p.sessions.Present() - p.boards.Here() - p.waitlist.here(), Bots: p.sessions.Bots(), Boards: p.boards.Len() + p.transfers.inTransit(p.clock.now, p.stats.Sent), Free: p.boards.Free(),
-		Spectators: p.audience.spectators.Counted(), Offered: p.offeredLately(), Watched: p.audience.spectators.Len() > 0,
+		Players: p.sessions.Present(), Idle: p.sessions.Present() - p.boards.Here() - p.waitlist.here(),
+		Bots: p.sessions.Bots(), Boards: p.boards.Len() + p.transfers.inTransit(p.clock.now, p.stats.Sent),
+		Free:       p.boards.Free(),
+		Spectators: p.audience.spectators.Counted(), Offered: p.offeredLately(),
+		Watched: p.audience.spectators.Len() > 0,
 	}
 }
 
@@ -165,7 +168,8 @@ const (
 // the first open shard.
 func (p *Profile) isClearing() bool {
 	t := &p.transfers
-	return t.counts != nil && t.open != 0 && !t.isOpen(p.shard.Index) && p.sessions.Present() == 0 && p.boards.Here() == 0 && p.mayTransfer()
+	return t.counts != nil && t.open != 0 && !t.isOpen(p.shard.Index) && p.sessions.Present() == 0 &&
+		p.boards.Here() == 0 && p.mayTransfer()
 }
 
 // isOpen reports whether a shard takes new players.
@@ -202,7 +206,8 @@ func (p *Profile) send(out *Output) {
 	}
 	if p.isClearing() {
 		for range balanceAtOnce {
-			if !p.sent(p.boards.SendAnyTo(p.clock.now, p.shard.Index, bits.TrailingZeros64(t.open), p.stays, &p.frame), out) {
+			to := bits.TrailingZeros64(t.open)
+			if !p.sent(p.boards.SendAnyTo(p.clock.now, p.shard.Index, to, p.stays, &p.frame), out) {
 				return
 			}
 		}
@@ -245,7 +250,8 @@ func (p *Profile) sendOwn(out *Output) bool {
 		return false
 	}
 	to := p.destination(func(k int) bool { return t.counts[k].Playing() > 0 })
-	if free := p.boards.Free(); t.isLonely(to) && t.counts[to].Free > free+1 || !t.isLonely(to) && free <= p.boards.Options().MinBoards+fewFree/2 {
+	if free := p.boards.Free(); t.isLonely(to) && t.counts[to].Free > free+1 ||
+		!t.isLonely(to) && free <= p.boards.Options().MinBoards+fewFree/2 {
 		return false
 	}
 	if !p.sent(p.boards.SendTo(p.clock.now, p.shard.Index, to, p.othersMoved, &p.frame), out) {

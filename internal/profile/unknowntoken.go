@@ -65,7 +65,10 @@ func (m *missBuckets) hasLeft(now time.Duration, hello int64, b bucket) bool {
 }
 
 func newUnknownTokens() unknownTokens {
-	return unknownTokens{tokens: lru.New[wamble.Token, unknownToken](maxUnknownTokens), hosts: lru.New[netip.Prefix, hostMisses](maxHosts)}
+	return unknownTokens{
+		tokens: lru.New[wamble.Token, unknownToken](maxUnknownTokens),
+		hosts:  lru.New[netip.Prefix, hostMisses](maxHosts),
+	}
 }
 
 // add records that the store had no session for a token, or has failed.

@@ -56,7 +56,8 @@ func (r *Registry) missedRemoteEvents(now time.Time, of Subject, found Found) (a
 		return nil
 	}
 	for _, h := range r.remote {
-		if now.Sub(h.at) <= profile.PeerMessageAge && !found.Cursors.Has(h.change.Stamp) && concerns(h.change, of, found) {
+		if now.Sub(h.at) <= profile.PeerMessageAge && !found.Cursors.Has(h.change.Stamp) &&
+			concerns(h.change, of, found) {
 			all = append(all, *h.change)
 		}
 	}
