@@ -55,23 +55,23 @@ func (rt *Runtime) adopt(ctx context.Context) (*instance, error) {
 	if lease := rt.journal().Lease; lease != nil {
 		a.clock.advanceWall(lease.ClockOffset)
 	}
-	l, err := rt.instanceOf(a.options, a.clock, a.profile)
+	inst, err := rt.instanceOf(a.options, a.clock, a.profile)
 	if err != nil {
 		a.forget()
 		return nil, err
 	}
-	l.out = a.out
-	l.record.Step(a.now, a.inputs, &l.out)
-	l.adoptionDone, l.forget = make(chan struct{}), a.forget
+	inst.out = a.out
+	inst.record.Step(a.now, a.inputs, &inst.out)
+	inst.adoptionDone, inst.forget = make(chan struct{}), a.forget
 	if cfg := rt.o.Server.TruePorts(a.options.Config); cfg != a.options.Config {
-		l.mailbox.put(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
+		inst.mailbox.put(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
 	}
 	// The previous process may not have learned how far the store has come, and an empty journal would never
 	// report it.
-	l.mailbox.setApplied(rt.drain.Load().Drained())
-	l.commit.begin()
-	rt.instance.Store(l)
-	return l, nil
+	inst.mailbox.setApplied(rt.drain.Load().Drained())
+	inst.commit.begin()
+	rt.instance.Store(inst)
+	return inst, nil
 }
 
 // endAdoptionIfDone ends the adoption once the whole state is taken in.

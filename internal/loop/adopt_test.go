@@ -71,7 +71,7 @@ func TestAdoptedHearsStore(t *testing.T) {
 	m := newMachineOf(t, rt.o.Config.Boards.MinBoards)
 	settled, last := m.life.profile.Stored()
 	if settled == last || last > rt.drain.Load().Drained() {
-		t.Fatalf("gate %d of %d is settled, and the store has %d messages", settled, last, rt.drain.Load().Drained())
+		t.Fatalf("index %d of %d is stored, and the store has %d messages", settled, last, rt.drain.Load().Drained())
 	}
 	state, err := m.life.profile.Snapshot(nil)
 	if err != nil {

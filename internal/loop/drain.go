@@ -103,8 +103,8 @@ func (rt *Runtime) logDeadLetters(count int, reason error) {
 }
 
 func (rt *Runtime) onApplied(through uint64) {
-	if l := rt.instance.Load(); l != nil {
-		l.mailbox.setApplied(through)
+	if inst := rt.instance.Load(); inst != nil {
+		inst.mailbox.setApplied(through)
 	}
 	rt.tracer.applied(through)
 }
@@ -151,8 +151,8 @@ func (rt *Runtime) startDrain(ctx context.Context, first func(context.Context) e
 		}
 		if err := rt.drain.Load().Run(ctx); err != nil {
 			rt.o.Log.Warn("the drain of the journal has stopped", "err", err)
-			if l := rt.instance.Load(); l != nil {
-				l.fail(err)
+			if inst := rt.instance.Load(); inst != nil {
+				inst.fail(err)
 			}
 		}
 	})

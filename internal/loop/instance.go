@@ -56,7 +56,7 @@ func (rt *Runtime) instanceOf(o profile.Options, c clock, p *profile.Profile) (*
 		return nil, err
 	}
 	drain := rt.drain.Load()
-	l := &instance{
+	inst := &instance{
 		record:  record,
 		profile: p,
 		clock:   c,
@@ -64,14 +64,14 @@ func (rt *Runtime) instanceOf(o profile.Options, c clock, p *profile.Profile) (*
 		mailbox: newMailbox(rt.wake),
 		failure: make(chan error, 1),
 	}
-	l.commit.durable = func(p progress) {
-		l.mailbox.setDurable(p.durableIndex, p.seq)
+	inst.commit.durable = func(p progress) {
+		inst.mailbox.setDurable(p.durableIndex, p.seq)
 		drain.Added(p.messages)
 	}
-	l.commit.failed = l.fail
-	l.commit.last = drain.Last()
-	rt.eventsInstance.Store(l)
-	return l, nil
+	inst.commit.failed = inst.fail
+	inst.commit.last = drain.Last()
+	rt.eventsInstance.Store(inst)
+	return inst, nil
 }
 
 // fail ends the instance: the profile decides nothing more. Only the first error counts.

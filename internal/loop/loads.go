@@ -46,11 +46,11 @@ func newLoads(ctx context.Context, rt *Runtime) *loads {
 }
 
 // ask queues a load. If the queue is full, the load is answered at once with Away.
-func (ls *loads) ask(l *instance, load profile.Load) {
+func (ls *loads) ask(inst *instance, load profile.Load) {
 	select {
-	case ls.jobs <- job{l, load}:
+	case ls.jobs <- job{inst, load}:
 	default:
-		l.mailbox.put(&profile.Loaded{Load: load.ID, Outcome: profile.Away})
+		inst.mailbox.put(&profile.Loaded{Load: load.ID, Outcome: profile.Away})
 	}
 }
 

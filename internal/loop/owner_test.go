@@ -56,7 +56,7 @@ func TestOwnSilence(t *testing.T) {
 				var owned *store.Owned
 				switch {
 				case c.lives && (!errors.As(err, &owned) || !owned.By.Same(other) || took > 2*heartbeatEvery):
-					t.Errorf("got %v after %v, want a refusal as soon as it is heard", err, took)
+					t.Errorf("got %v after %v, want a refusal as soon as it writes a beat", err, took)
 				case !c.lives && (err != nil || !db.now.By.Same(me) || took < ownerTimeout || took > ownerTimeout+2*heartbeatEvery):
 					t.Errorf("got %v after %v, want the profile after %v", err, took, ownerTimeout)
 				}

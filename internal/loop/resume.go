@@ -51,7 +51,7 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	rt.stage.set("restoring the boards")
 	defer slowGC()()
 	answer := rt.askStoreAsync(ctx)
-	l, n, broken := rt.instanceFrom(ctx, file)
+	inst, n, broken := rt.instanceFrom(ctx, file)
 	asked := <-answer
 	if broken != nil {
 		rt.dropRestartFile(broken)
@@ -62,20 +62,20 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	case err == nil:
 		rt.o.Log.Warn("the restart file is not used; the start reads the database", "store", rt.o.Database.Name,
 			"why", asked.why)
-		rt.dropInstance(l)
+		rt.dropInstance(inst)
 		return resumed{}, nil
 	case ctx.Err() == nil && transient(err):
 		rt.o.Log.Warn(storeErrorText(err), "store", rt.o.Database.Name, "err", err)
 		r.away, r.err = true, err
 	default:
-		rt.dropInstance(l)
+		rt.dropInstance(inst)
 		return resumed{}, fmt.Errorf("waiting for the database: %w", err)
 	}
 	if !r.away {
-		l.mailbox.setApplied(drain.Applied())
+		inst.mailbox.setApplied(drain.Applied())
 	}
-	r.instance = l
-	rt.o.Log.Info("restored from the restart file and the journal", "boards", l.profile.Gauges().Boards,
+	r.instance = inst
+	rt.o.Log.Info("restored from the restart file and the journal", "boards", inst.profile.Gauges().Boards,
 		"messages", n, "behind", drain.Pending(), "took", time.Since(began))
 	return r, nil
 }
@@ -216,10 +216,10 @@ func slowGC() func() {
 }
 
 // dropInstance drops an instance that has decided nothing; l may be nil.
-func (rt *Runtime) dropInstance(l *instance) {
-	if l != nil {
-		l.record.Close()
-		rt.eventsInstance.CompareAndSwap(l, nil)
+func (rt *Runtime) dropInstance(inst *instance) {
+	if inst != nil {
+		inst.record.Close()
+		rt.eventsInstance.CompareAndSwap(inst, nil)
 	}
 }
 
@@ -229,19 +229,19 @@ const tailBytes = 1 << 20
 // instanceFrom makes an instance from a restart file and the journal's tail, and returns the number of messages of
 // the tail.
 func (rt *Runtime) instanceFrom(ctx context.Context, file *restartReader) (_ *instance, messages uint64, err error) {
-	l, err := rt.newInstance()
+	inst, err := rt.newInstance()
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() {
 		if err != nil {
-			rt.dropInstance(l)
+			rt.dropInstance(inst)
 		}
 	}()
 	drain := rt.drain.Load()
 	step := func(inputs ...profile.Input) error {
-		l.stepBeforeLoop(inputs...)
-		return errors.Join(append(l.out.Troubles, ctx.Err())...)
+		inst.stepBeforeLoop(inputs...)
+		return errors.Join(append(inst.out.Troubles, ctx.Err())...)
 	}
 	if err := step(rt.o.Server.Restrictions()...); err != nil {
 		return nil, 0, err
@@ -252,7 +252,7 @@ func (rt *Runtime) instanceFrom(ctx context.Context, file *restartReader) (_ *in
 	progress := func() {
 		if time.Since(logged) > time.Second {
 			logged = time.Now()
-			boards := l.profile.Gauges().Boards
+			boards := inst.profile.Gauges().Boards
 			rt.stage.set(fmt.Sprintf("restoring the boards: %d boards and %d messages so far", boards, messages))
 			rt.o.Log.Info("restoring the boards", "boards", boards, "messages", messages)
 		}
@@ -310,5 +310,5 @@ func (rt *Runtime) instanceFrom(ctx context.Context, file *restartReader) (_ *in
 			end.Told = true
 		}
 	}
-	return l, messages, step(end, &profile.Ready{})
+	return inst, messages, step(end, &profile.Ready{})
 }

@@ -117,13 +117,13 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		rt.guard("the arrivals", func() { rt.arrivals(background) })
 	}
 
-	l, err := rt.first(ctx, resumed.instance)
+	inst, err := rt.first(ctx, resumed.instance)
 	if err != nil {
 		return rt.unlessStopped(ctx, err)
 	}
-	loop := rt.startLoop(l, adopting)
+	loop := rt.startLoop(inst, adopting)
 	rt.stage.ready()
-	rt.leaseMore(l)
+	rt.leaseMore(inst)
 	var first func(context.Context) error
 	if adopting {
 		rt.AwaitFirstReply(ctx)
@@ -138,28 +138,28 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			rt.halt(loop)
-			rt.unused = l
+			rt.unused = inst
 			return nil
 		case <-loop.ended:
-			rt.abandon(l)
+			rt.abandon(inst)
 			return fmt.Errorf("the loop has ended: %w", loop.err)
 		case err := <-rt.crashed:
 			rt.halt(loop)
-			rt.abandon(l)
+			rt.abandon(inst)
 			return err
 		case <-rt.journal().Runner.Failed():
-			l.fail(rt.journal().Runner.Err())
+			inst.fail(rt.journal().Runner.Err())
 			continue
-		case err := <-l.failure:
+		case err := <-inst.failure:
 			rt.stage.set("the journal has failed: " + err.Error())
 			rt.o.Log.Error("the journal takes no moves; the server answers 1006 until it does", "err", err)
-			if l, err = rt.recover(ctx, stopDrain); err != nil {
+			if inst, err = rt.recover(ctx, stopDrain); err != nil {
 				return rt.unlessStopped(ctx, err)
 			}
 			stopDrain = rt.startDrain(background, nil)
-			loop.switchInstance(ctx, l)
+			loop.switchInstance(ctx, inst)
 			rt.stage.ready()
-			rt.leaseMore(l)
+			rt.leaseMore(inst)
 			rt.o.Log.Info("the journal works again; play goes on")
 		}
 	}
@@ -170,11 +170,11 @@ func (rt *Runtime) Run(ctx context.Context) error {
 func (rt *Runtime) first(ctx context.Context, resumed *instance) (*instance, error) {
 	switch {
 	case rt.adopted != nil:
-		l, err := rt.adopt(ctx)
+		inst, err := rt.adopt(ctx)
 		if err == nil {
-			rt.inherit(l)
+			rt.inherit(inst)
 		}
-		return l, err
+		return inst, err
 	case resumed != nil:
 		rt.activate(resumed)
 		rt.inherit(resumed)
@@ -184,16 +184,16 @@ func (rt *Runtime) first(ctx context.Context, resumed *instance) (*instance, err
 }
 
 // activate makes a restored instance the one that decides.
-func (rt *Runtime) activate(l *instance) {
-	l.commit.begin()
-	rt.instance.Store(l)
+func (rt *Runtime) activate(inst *instance) {
+	inst.commit.begin()
+	rt.instance.Store(inst)
 }
 
 // startLoop starts a new loop that leads an instance. An adopted instance has made its first step already.
-func (rt *Runtime) startLoop(l *instance, adopted bool) *loop {
+func (rt *Runtime) startLoop(inst *instance, adopted bool) *loop {
 	rt.moving.Lock()
 	defer rt.moving.Unlock()
-	loop := newLoop(rt, l)
+	loop := newLoop(rt, inst)
 	rt.publishedBefore.CompareAndSwap(0, rt.drain.Load().Last()+1)
 	rt.loop.Store(loop)
 	if adopted {
@@ -218,9 +218,9 @@ func (rt *Runtime) wake() { rt.port.Load().Wake() }
 const lastCommitTimeout = 10 * time.Second
 
 // abandon ends an instance whose loop has ended: when it returns, nothing of that instance becomes durable any more.
-func (rt *Runtime) abandon(l *instance) {
+func (rt *Runtime) abandon(inst *instance) {
 	rt.instance.Store(nil)
-	l.commit.end()
+	inst.commit.end()
 }
 
 // MoveTo makes the loop go on with another port.
@@ -247,28 +247,28 @@ func (rt *Runtime) unlessStopped(ctx context.Context, err error) error {
 
 // revive moves the journal to the store and restores an instance from it.
 func (rt *Runtime) revive(ctx context.Context) (*instance, error) {
-	var l *instance
+	var inst *instance
 	err := rt.retry(ctx, "restoring the boards", func() (err error) {
 		if err = rt.DrainAll(ctx); err != nil {
 			return err
 		}
 		rt.stage.set("restoring the boards")
-		if l, err = rt.newInstance(); err != nil {
+		if inst, err = rt.newInstance(); err != nil {
 			return err
 		}
 		began := time.Now()
-		if err = l.restore(ctx, rt); err != nil {
-			l.record.Close()
+		if err = inst.restore(ctx, rt); err != nil {
+			inst.record.Close()
 			return err
 		}
-		rt.o.Log.Info("restored from the database", "boards", l.profile.Gauges().Boards, "took", time.Since(began))
+		rt.o.Log.Info("restored from the database", "boards", inst.profile.Gauges().Boards, "took", time.Since(began))
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	rt.activate(l)
-	return l, nil
+	rt.activate(inst)
+	return inst, nil
 }
 
 // longestHeal is the longest pause between attempts to heal the journal. Players cannot play meanwhile, and
@@ -283,9 +283,9 @@ func (rt *Runtime) recover(ctx context.Context, stopDrain func()) (*instance, er
 		err := rt.journal().Heal(ctx)
 		if err == nil {
 			stopDrain()
-			var l *instance
-			if l, err = rt.revive(ctx); err == nil {
-				return l, nil
+			var inst *instance
+			if inst, err = rt.revive(ctx); err == nil {
+				return inst, nil
 			}
 		}
 		if ctx.Err() != nil {

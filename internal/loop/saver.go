@@ -97,9 +97,9 @@ type savedFile struct {
 	err   error
 }
 
-func newSaver(rt *Runtime, l *instance, now time.Time) *saver {
+func newSaver(rt *Runtime, inst *instance, now time.Time) *saver {
 	return &saver{
-		rt: rt, instance: l, due: now.Add(saveEvery), ended: now, first: rt.drain.Load().Last(),
+		rt: rt, instance: inst, due: now.Add(saveEvery), ended: now, first: rt.drain.Load().Last(),
 		spare: make(chan []byte, sliceQueue+2),
 	}
 }

@@ -156,8 +156,8 @@ func setCount(own *atomic.Int64, n int, all *atomic.Int64) bool {
 
 // SetShardCounts gives the shard the counts of all shards.
 func (rt *Runtime) SetShardCounts(w *profile.ShardCounts) {
-	if l := rt.instance.Load(); l != nil {
-		l.mailbox.put(w)
+	if inst := rt.instance.Load(); inst != nil {
+		inst.mailbox.put(w)
 	}
 }
 
@@ -221,14 +221,14 @@ func (l *loop) publishViews() {
 
 // ResendViews makes the shard show all of its boards to the other shards again.
 func (rt *Runtime) ResendViews() {
-	if l := rt.instance.Load(); l != nil {
-		l.mailbox.put(&profile.ResendViews{})
+	if inst := rt.instance.Load(); inst != nil {
+		inst.mailbox.put(&profile.ResendViews{})
 	}
 }
 
 // ShowViews gives the shard the changes on boards of another shard.
 func (rt *Runtime) ShowViews(in *profile.BoardViews) {
-	if l := rt.instance.Load(); l != nil {
-		l.mailbox.put(in)
+	if inst := rt.instance.Load(); inst != nil {
+		inst.mailbox.put(in)
 	}
 }

@@ -65,8 +65,8 @@ func (rt *Runtime) sharesStore() bool { return len(rt.o.Database.Registry.Others
 
 // Notify implements registry.Member.
 func (rt *Runtime) Notify(events *profile.StoreEvents) {
-	if l := rt.eventsInstance.Load(); l != nil {
-		l.mailbox.putEvents(events)
+	if inst := rt.eventsInstance.Load(); inst != nil {
+		inst.mailbox.putEvents(events)
 	}
 }
 

@@ -224,8 +224,8 @@ func (w *storewatch) probe(ctx context.Context) error {
 		if d := w.rt.drain.Load(); d != nil && !away {
 			d.Recheck() // it may be another database
 		}
-		if l := w.rt.instance.Load(); l != nil {
-			l.mailbox.put(in)
+		if inst := w.rt.instance.Load(); inst != nil {
+			inst.mailbox.put(in)
 		}
 	}
 	return err
@@ -267,7 +267,7 @@ func sleep(ctx context.Context, d time.Duration) {
 const leasePause = time.Second
 
 // lease leases numbers from the store for an instance. The answer comes in the mailbox.
-func (rt *Runtime) lease(l *instance, wanted profile.Lease) {
+func (rt *Runtime) lease(inst *instance, wanted profile.Lease) {
 	rt.guard("a lease", func() {
 		ctx, cancel := context.WithTimeout(rt.ctx, loadTime)
 		defer cancel()
@@ -276,16 +276,16 @@ func (rt *Runtime) lease(l *instance, wanted profile.Lease) {
 			rt.watch.suspect(err)
 			sleep(rt.ctx, leasePause)
 		}
-		l.mailbox.put(&profile.Leased{Sequence: wanted.Sequence, Blocks: blocks})
+		inst.mailbox.put(&profile.Leased{Sequence: wanted.Sequence, Blocks: blocks})
 	})
 }
 
 // leaseMore leases what an instance has asked for before a loop drove it.
-func (rt *Runtime) leaseMore(l *instance) {
-	for _, lease := range l.leases {
-		rt.lease(l, lease)
+func (rt *Runtime) leaseMore(inst *instance) {
+	for _, lease := range inst.leases {
+		rt.lease(inst, lease)
 	}
-	l.leases = nil
+	inst.leases = nil
 }
 
 // freshLease leases numbers that no profile of the store has ever had. A standby that was behind when it
@@ -311,9 +311,9 @@ func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamb
 }
 
 // inherit registers the numbers that an instance has from an earlier process.
-func (rt *Runtime) inherit(l *instance) {
+func (rt *Runtime) inherit(inst *instance) {
 	for _, s := range wamble.Sequences() {
-		rt.o.Database.Registry.Take(s, l.profile.Numbers(s))
+		rt.o.Database.Registry.Take(s, inst.profile.Numbers(s))
 	}
 }
 

@@ -53,8 +53,8 @@ func (rt *Runtime) keepForRestore(in profile.Input) {
 // Send gives the profile an order without waiting for it. An instance that is being restored follows it
 // afterwards; without an instance it is dropped.
 func (rt *Runtime) Send(in profile.Input) {
-	if l := rt.eventsInstance.Load(); l != nil {
-		l.mailbox.putEvents(in)
+	if inst := rt.eventsInstance.Load(); inst != nil {
+		inst.mailbox.putEvents(in)
 	}
 }
 
@@ -79,8 +79,8 @@ func (rt *Runtime) Configure(cfg *config.Profile) {
 	if d := rt.drain.Load(); d != nil {
 		d.SetLimits(limitsOf(cfg))
 	}
-	if l := rt.instance.Load(); l != nil {
-		l.mailbox.put(&profile.Configure{Config: rt.o.Server.TruePorts(cfg)})
+	if inst := rt.instance.Load(); inst != nil {
+		inst.mailbox.put(&profile.Configure{Config: rt.o.Server.TruePorts(cfg)})
 	}
 }
 
