@@ -151,7 +151,7 @@ func (f *botFlags) play(ctx context.Context, crowd *bot.Pool, errOut io.Writer) 
 }
 
 func printFigures(w io.Writer, f bot.Figures, took time.Duration) {
-	fmt.Fprintf(w, "wamble: %d seated, %d moves (%.1f/s), %d refused\n", f.Seated, f.Moves, float64(f.Moves)/max(took, time.Millisecond).Seconds(), f.Refused)
+	fmt.Fprintf(w, "wamble: %d seated, %d moves (%.1f/s), %d refused\n", f.Connected, f.Moves, float64(f.Moves)/max(took, time.Millisecond).Seconds(), f.Refused)
 }
 
 // player starts the engine, or returns the built-in player, and its name.

@@ -102,7 +102,7 @@ func (p *Pool) anyFree() *Board {
 		p.wake(b)
 	}
 	if p.free == 0 {
-		return nil // the shelf is damaged
+		return nil // the deferred boards are damaged
 	}
 	return p.inPlay[p.free-1].board
 }
@@ -269,7 +269,8 @@ func (p *Pool) comeBack(now int64, player *Player) *Board {
 	if b == nil || !p.isFree(b) || b.id == player.LeftBoard {
 		return nil
 	}
-	if at := &p.inPlay[b.index]; at.tag.isBy(player.Session) || at.tag.isBy(player.Answered) || at.isOffered(now) || p.rng.Uint64()&1 == 0 {
+	if at := &p.inPlay[b.index]; at.tag.isBy(player.Session) || at.tag.isBy(player.Answered) || at.isOffered(now) ||
+		p.rng.Uint64()&1 == 0 {
 		return nil
 	}
 	return b
@@ -278,11 +279,12 @@ func (p *Pool) comeBack(now int64, player *Player) *Board {
 // openFor is open for a player: among the first maxCandidates sleeping boards it avoids those with the
 // player's own move as the last.
 func (p *Pool) openFor(at int64, player *Player, out intent.Intents) (*Board, error) {
-	p.unshelve(maxCandidates)
+	p.readDeferred(maxCandidates)
 	var best *Board
 	for i := range p.asleep[:min(len(p.asleep), maxCandidates)] {
 		b := p.asleep[i].board
-		if !tagOf(b).isBy(player.Session) && b.id != player.LeftBoard && (best == nil || p.asleep.less(i, int(best.index))) {
+		if !tagOf(b).isBy(player.Session) && b.id != player.LeftBoard &&
+			(best == nil || p.asleep.less(i, int(best.index))) {
 			best = b
 		}
 	}

@@ -27,7 +27,9 @@ func (p *Pool) createAs(at int64, id wamble.BoardID, out intent.Intents) *Board 
 	b := p.blank(at, id)
 	p.insert(b)
 	p.setFree(b)
-	p.intents.create = intent.CreateBoard{Board: b.id, FEN: p.FEN(b), Status: b.status, Variant: b.variant, At: timeOf(at)}
+	p.intents.create = intent.CreateBoard{
+		Board: b.id, FEN: p.FEN(b), Status: b.status, Variant: b.variant, At: timeOf(at),
+	}
 	out.Add(&p.intents.create)
 	return b
 }

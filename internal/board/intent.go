@@ -57,7 +57,8 @@ func (p *Pool) update(at int64, b *Board, out intent.Intents) {
 
 func (p *Pool) recordMove(at int64, by wamble.SessionID, m chess.Move, s strength, done *Played, out intent.Intents) {
 	r := &p.intents.move
-	r.Board, r.Session, r.UCI, r.Ply, r.First, r.At = done.Board.id, by, uciOf(m), done.Ply, done.First, p.intents.now.of(at)
+	r.Board, r.Session, r.UCI = done.Board.id, by, uciOf(m)
+	r.Ply, r.First, r.At = done.Ply, done.First, p.intents.now.of(at)
 	r.Strength = uint8(s)
 	out.Add(r)
 }

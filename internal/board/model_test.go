@@ -39,7 +39,7 @@ type modelBoard struct {
 	holder   wamble.SessionID
 	identity bool
 	reserved time.Time
-	heard    time.Time
+	lastSeen time.Time
 	moved    time.Time
 	dormant  bool
 	game     chess.Position
@@ -146,7 +146,7 @@ func (m *model) assign(s wamble.SessionID) {
 			m.boards[kept].former = 0
 		}
 	}
-	b.holder, b.identity, b.heard, b.reach, b.gone = s, s%2 == 1, m.now, reachOf(s), false
+	b.holder, b.identity, b.lastSeen, b.reach, b.gone = s, s%2 == 1, m.now, reachOf(s), false
 }
 
 // reachOf: every third player has a connection.
@@ -281,7 +281,7 @@ func (m *model) leave(s wamble.SessionID) {
 	}
 	switch {
 	case keeps:
-		b.gone, b.reach, b.heard = true, Closed, m.now
+		b.gone, b.reach, b.lastSeen = true, Closed, m.now
 	case gone:
 		m.letGo(b, b.identity)
 	}
@@ -300,7 +300,7 @@ func (m *model) pass(d time.Duration) {
 	m.now = m.now.Add(d)
 	var want []Released
 	for id, b := range m.boards {
-		silent := m.now.Sub(b.heard)
+		silent := m.now.Sub(b.lastSeen)
 		switch {
 		case b.holder != 0 && m.now.Sub(b.reserved) >= m.opts.Reservation:
 			want = append(want, Released{id, b.holder, TimedOut})
@@ -365,7 +365,7 @@ func (m *model) crash() {
 			m.t.Fatal(err)
 		}
 		b := m.boards[id]
-		b.heard, b.gone, b.reach, b.former = m.now, b.holder != 0, Datagram, 0
+		b.lastSeen, b.gone, b.reach, b.former = m.now, b.holder != 0, Datagram, 0
 	}
 	m.pool = p
 }
@@ -395,13 +395,13 @@ func (m *model) step() {
 		_, b := m.heldBy(s)
 		if m.rng.IntN(3) == 0 {
 			if b != nil && b.reach == Stream {
-				b.reach, b.heard = Closed, m.now
+				b.reach, b.lastSeen = Closed, m.now
 			}
 			m.pool.Closed(m.now, s)
 			return
 		}
 		if b != nil {
-			b.heard, b.reach, b.gone = m.now, reachOf(s), false
+			b.lastSeen, b.reach, b.gone = m.now, reachOf(s), false
 		}
 		m.pool.NoteActivity(m.now, s, reachOf(s))
 	default:

@@ -41,7 +41,8 @@ type Played struct {
 
 // Play makes the move of a session without a rating on the board that it holds. Afterwards the board is
 // free, or archived if the game is over. Errors: ErrUnknownBoard, or a Rejection.
-func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci string, out intent.Intents) (Played, error) {
+func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci string,
+	out intent.Intents) (Played, error) {
 	return p.PlayBy(now, id, Mover{Session: by, Rating: -1}, uci, out)
 }
 

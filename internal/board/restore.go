@@ -53,7 +53,7 @@ func (p *Pool) Restore(now time.Time, stored *wamble.Board, out intent.Intents) 
 	if changed {
 		b.status = wamble.Dormant
 	}
-	p.layDown(b)
+	p.addAsleep(b)
 	if changed {
 		p.update(t, b, out)
 	}
@@ -89,7 +89,8 @@ func (p *Pool) EndOver(now time.Time, out intent.Intents) *Finished {
 
 // honours reports whether a reservation makes its session the holder again.
 func (p *Pool) honours(now int64, h *wamble.Reservation) bool {
-	return h != nil && h.Session > 0 && h.Session <= maxSession && micros(h.Expires) > now && p.holders[h.Session] == nil
+	return h != nil && h.Session > 0 && h.Session <= maxSession && micros(h.Expires) > now &&
+		p.holders[h.Session] == nil
 }
 
 // maxPlies exceeds the moves of any game: the counters of a position stop there.

@@ -237,7 +237,8 @@ func (r *Resumption) End(now time.Time, identity func(wamble.SessionID) bool, ou
 		}
 		reserved := b.status == wamble.Reserved
 		b.times.reserved = min(b.times.reserved, t) // the wall clock may have been set back
-		if b.times.lastSeen = t; reserved && b.holder != 0 && p.holders[b.holder] == nil && b.times.reserved+p.opts.Reservation.Microseconds() > t {
+		if b.times.lastSeen = t; reserved && b.holder != 0 && p.holders[b.holder] == nil &&
+			b.times.reserved+p.opts.Reservation.Microseconds() > t {
 			p.insert(b)
 			p.setHolder(b, b.holder, identity(b.holder))
 			p.setHolderAway(b, true) // no holder could be heard while the server was down

@@ -18,7 +18,7 @@ import (
 type sim struct {
 	*rig
 	rng     *rand.Rand
-	seats   []simSeat
+	places  []simPlace
 	away    []wamble.SessionID
 	people  wamble.SessionID
 	left    map[wamble.SessionID][2]wamble.BoardID
@@ -28,8 +28,8 @@ type sim struct {
 	figures simFigures
 }
 
-// simSeat is a seat for one visitor after the other.
-type simSeat struct {
+// simPlace is a place for one visitor after the other.
+type simPlace struct {
 	at    time.Time // of the next move, or of the next visitor's arrival
 	who   wamble.SessionID
 	moves int // left in this visit
@@ -51,12 +51,12 @@ type simFigures struct {
 func newSim(t *testing.T, players, maxMoves int, seed uint64) *sim {
 	r := newRig(t, func(o *Options) { *o = defaultOptions(); o.MaxMoves = maxMoves })
 	s := &sim{
-		rig: r, rng: newRand(seed), seats: make([]simSeat, players), left: map[wamble.SessionID][2]wamble.BoardID{}, games: map[wamble.SessionID]int{},
+		rig: r, rng: newRand(seed), places: make([]simPlace, players), left: map[wamble.SessionID][2]wamble.BoardID{}, games: map[wamble.SessionID]int{},
 		lengths: map[wamble.BoardID]int{}, ended: map[wamble.BoardID]bool{},
 	}
 	r.Pool.rng = s.rng
-	for i := range s.seats {
-		s.seats[i].at = r.now.Add(s.upTo(20))
+	for i := range s.places {
+		s.places[i].at = r.now.Add(s.upTo(20))
 	}
 	return s
 }
@@ -81,50 +81,50 @@ func (s *sim) run(d time.Duration) {
 	end := s.now.Add(d)
 	for {
 		next := 0
-		for i := range s.seats {
-			if s.seats[i].at.Before(s.seats[next].at) {
+		for i := range s.places {
+			if s.places[i].at.Before(s.places[next].at) {
 				next = i
 			}
 		}
-		seat := &s.seats[next]
-		if seat.at.After(end) {
+		place := &s.places[next]
+		if place.at.After(end) {
 			return
 		}
-		s.now = seat.at
+		s.now = place.at
 		s.Due(s.now, nil, silence{})
 		s.Balance(s.now, 128, silence{})
-		if seat.who == 0 {
-			s.arrive(seat)
+		if place.who == 0 {
+			s.arrive(place)
 		} else {
-			s.moveAt(seat)
+			s.moveAt(place)
 		}
 	}
 }
 
-func (s *sim) arrive(seat *simSeat) {
+func (s *sim) arrive(place *simPlace) {
 	if n := len(s.away); n > 0 && s.rng.IntN(2) == 0 {
 		i := s.rng.IntN(n)
-		seat.who, s.away[i] = s.away[i], s.away[n-1]
+		place.who, s.away[i] = s.away[i], s.away[n-1]
 		s.away = s.away[:n-1]
 	} else {
 		s.people++
-		seat.who = s.people
+		place.who = s.people
 	}
-	seat.moves, seat.met, seat.moved = 10+s.rng.IntN(21), map[wamble.BoardID]bool{}, map[wamble.BoardID]bool{}
-	s.give(seat, 0)
-	seat.at = s.now.Add(time.Second + s.upTo(4))
+	place.moves, place.met, place.moved = 10+s.rng.IntN(21), map[wamble.BoardID]bool{}, map[wamble.BoardID]bool{}
+	s.give(place, 0)
+	place.at = s.now.Add(time.Second + s.upTo(4))
 }
 
-func (s *sim) give(seat *simSeat, answered wamble.SessionID) {
-	left := s.left[seat.who]
-	a, err := s.Assign(s.now, Player{Session: seat.who, Reach: Stream, Games: s.games[seat.who], LeftBoard: left[0], BoardBefore: left[1], Answered: answered}, silence{})
+func (s *sim) give(place *simPlace, answered wamble.SessionID) {
+	left := s.left[place.who]
+	a, err := s.Assign(s.now, Player{Session: place.who, Reach: Stream, Games: s.games[place.who], LeftBoard: left[0], BoardBefore: left[1], Answered: answered}, silence{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.figures.given++
 	if m, ok := a.Board.LastMove(); !ok {
 		s.figures.fresh++
-	} else if m.Session == seat.who {
+	} else if m.Session == place.who {
 		s.figures.own++
 	}
 	if a.Board.ID() == left[0] {
@@ -133,25 +133,25 @@ func (s *sim) give(seat *simSeat, answered wamble.SessionID) {
 	if a.Board.Plies() <= 2 {
 		s.figures.early++
 	}
-	seat.met[a.Board.ID()] = true
+	place.met[a.Board.ID()] = true
 }
 
-func (s *sim) moveAt(seat *simSeat) {
-	b := s.Held(seat.who)
+func (s *sim) moveAt(place *simPlace) {
+	b := s.Held(place.who)
 	id, f := b.ID(), &s.figures
 	if b.Plies() > 0 {
 		f.gaps = append(f.gaps, s.now.Sub(b.LastMoved()).Seconds())
 	}
-	done, err := s.Play(s.now, id, seat.who, randomMove(b.Position(), s.rng).String(), silence{})
+	done, err := s.Play(s.now, id, place.who, randomMove(b.Position(), s.rng).String(), silence{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	f.moves++
-	seat.moved[id] = true
+	place.moved[id] = true
 	if done.First {
-		s.games[seat.who]++
+		s.games[place.who]++
 	}
-	s.left[seat.who] = [2]wamble.BoardID{id, s.left[seat.who][0]}
+	s.left[place.who] = [2]wamble.BoardID{id, s.left[place.who][0]}
 	if done.Finished == nil && done.Ply >= s.length(id) {
 		if _, _, err := s.Archive(s.now, id, silence{}); err != nil {
 			s.t.Fatal(err)
@@ -161,27 +161,27 @@ func (s *sim) moveAt(seat *simSeat) {
 		f.games++
 		s.ended[id] = true
 	}
-	s.give(seat, done.Answered)
-	if seat.moves--; seat.moves > 0 {
-		seat.at = s.now.Add(time.Second + s.upTo(4))
+	s.give(place, done.Answered)
+	if place.moves--; place.moves > 0 {
+		place.at = s.now.Add(time.Second + s.upTo(4))
 		return
 	}
-	s.Closed(s.now, seat.who)
-	s.away = append(s.away, seat.who)
+	s.Closed(s.now, place.who)
+	s.away = append(s.away, place.who)
 	f.visits++
-	for id := range seat.met {
+	for id := range place.met {
 		if s.ended[id] {
 			f.sawEnd++
 			break
 		}
 	}
-	for id := range seat.moved {
+	for id := range place.moved {
 		if s.ended[id] {
 			f.movedEnd++
 			break
 		}
 	}
-	seat.who, seat.at = 0, s.now.Add(2*time.Second+s.upTo(18))
+	place.who, place.at = 0, s.now.Add(2*time.Second+s.upTo(18))
 }
 
 func (f *simFigures) gap() float64 {

@@ -69,8 +69,8 @@ func (s *sleepers) remove(b *Board) {
 	}
 }
 
-// layDown adds a new free board that sleeps.
-func (p *Pool) layDown(b *Board) {
+// addAsleep adds a new free board that sleeps.
+func (p *Pool) addAsleep(b *Board) {
 	p.boards[b.id] = b
 	p.putToSleep(b)
 }

@@ -28,10 +28,10 @@ var ErrState = errors.New("the state of the boards is damaged or of another vers
 // The number in the magic is the version. A hundred thousand boards must load in a tenth of a second, so
 // positions are packed; their FEN is written when it is needed.
 const (
-	magic     = "wamble boards 4\n"
-	magic3    = "wamble boards 3\n" // the version before: without the number of sleeping boards
-	magicRest = "wamble boards 5\n" // without what an Ahead has: the sleeping ones are not in heap order
-	boardSize = 8*8 + 7 + chess.PackedSize
+	magic        = "wamble boards 4\n"
+	magic3       = "wamble boards 3\n" // the version before: without the number of sleeping boards
+	magicPartial = "wamble boards 5\n" // without what an Ahead has: the sleeping ones are not in heap order
+	boardSize    = 8*8 + 7 + chess.PackedSize
 )
 
 // The flags of a board; the bits between them are its reach.
@@ -72,13 +72,13 @@ func (p *Pool) SnapshotSize() int {
 }
 
 // Snapshot appends the whole pool to dst, for Load in another process, which then gives the same answers.
-// It leaves out finished boards, and those that an Ahead has. The shelf must be empty.
+// It leaves out finished boards, and those that an Ahead has. No board may be deferred.
 func (p *Pool) Snapshot(dst []byte) []byte {
 	w := binary.LittleEndian
 	if p.ahead == nil {
 		dst = append(slices.Grow(dst, p.SnapshotSize()), magic...)
 	} else {
-		dst = append(dst, magicRest...)
+		dst = append(dst, magicPartial...)
 	}
 	dst = w.AppendUint64(dst, uint64(p.now))
 	free, asleep := p.free, len(p.asleep)
@@ -141,11 +141,11 @@ func (b *Board) snapshot(dst []byte) []byte {
 func Load(opts Options, newID NewID, rng *rand.Rand, state []byte) (*Pool, error) {
 	r := &reader{Reader: pack.NewReader(state)}
 	version := string(r.Take(len(magic)))
-	if version != magic && version != magic3 && version != magicRest {
+	if version != magic && version != magic3 && version != magicPartial {
 		return nil, ErrState
 	}
 	p := New(opts, newID, rng)
-	p.rest = version == magicRest
+	p.lacksDeferred = version == magicPartial
 	p.now = int64(r.uint64())
 	count, free, asleep := int(r.uint32()), int(r.uint32()), 0
 	if version != magic3 {
@@ -181,7 +181,8 @@ func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 		return false
 	case b.variant < -1 || b.variant > 959 || len(b.plies) > b.position.Ply():
 		return false
-	case held && b.holder == 0 || !held && (b.identity || b.holderAway || b.reach > 0) || b.reach > Closed || b.holder < 0 || b.holder > maxSession:
+	case held && b.holder == 0 || !held && (b.identity || b.holderAway || b.reach > 0) || b.reach > Closed ||
+		b.holder < 0 || b.holder > maxSession:
 		return false
 	case b.holder != 0 && (p.holders[b.holder] != nil || p.former[b.holder] != nil):
 		return false
@@ -203,7 +204,7 @@ func (p *Pool) adopt(b *Board, sleeps, inOrder bool) bool {
 	}
 	if sleeps {
 		last := len(p.asleep)
-		if p.layDown(b); inOrder && int(b.index) != last {
+		if p.addAsleep(b); inOrder && int(b.index) != last {
 			return false // not a heap
 		}
 	} else {
@@ -267,7 +268,8 @@ func (r *reader) board() *Board {
 	}
 	b.variant, b.status = int16(r.uint16()), wamble.BoardStatus(r.Octet())
 	flags := r.Octet()
-	b.identity, b.holderAway, b.reach = flags&flagIdentity != 0, flags&flagGone != 0, Reach(flags&^flagPlayers>>reachShift)
+	b.identity, b.holderAway = flags&flagIdentity != 0, flags&flagGone != 0
+	b.reach = Reach(flags &^ flagPlayers >> reachShift)
 	history, plies := int(r.Octet()), int(r.uint16())
 	position, ok := chess.Unpack(r.Take(chess.PackedSize))
 	b.position = position
@@ -284,7 +286,8 @@ func (r *reader) board() *Board {
 	for i := range b.plies {
 		at := moves[i*plySize:]
 		b.plies[i] = ply{
-			head: binary.LittleEndian.Uint32(at), who: binary.LittleEndian.Uint32(at[4:]), after: binary.LittleEndian.Uint32(at[8:]),
+			head: binary.LittleEndian.Uint32(at), who: binary.LittleEndian.Uint32(at[4:]),
+			after: binary.LittleEndian.Uint32(at[8:]),
 		}
 		r.Must(b.plies[i].move() != 0) // the zero Move is no move
 		b.movers.add(b.plies[i].session())

@@ -212,7 +212,7 @@ func refusing(t *testing.T) string {
 	return s.UDP()
 }
 
-// TestRefusedMove: a seat whose move is refused asks which board is its own, and plays on.
+// TestRefusedMove: a bot whose move is refused asks which board is its own, and plays on.
 func TestRefusedMove(t *testing.T) {
 	s, err := clienttest.Start(
 		clienttest.Expect(wire.CtrlPlayerMove).Deny(wamble.MoveRejected, "not yours"),
@@ -228,7 +228,7 @@ func TestRefusedMove(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx, 1) }()
 	watchtest.Until(t, "two moves are made", func() bool { return c.Figures().Moves == 2 })
-	if f := c.Figures(); f.Refused != 1 || f.Seated != 1 {
+	if f := c.Figures(); f.Refused != 1 || f.Connected != 1 {
 		t.Errorf("got %+v, want one refusal", f)
 	}
 	cancel()
@@ -237,9 +237,9 @@ func TestRefusedMove(t *testing.T) {
 	}
 }
 
-// TestRest: the time of a seat's move is its pace, plus or minus half of it, and includes the
+// TestRest: the time of a bot's move is its pace, plus or minus half of it, and includes the
 // time that its player thought.
-func TestRest(t *testing.T) {
+func TestPauseBetweenMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := Pool{Pace: 2 * time.Second}
 		least, most := time.Hour, time.Duration(0)
@@ -263,12 +263,12 @@ func TestRest(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := c.awaitPace(ctx, time.Now()); !errors.Is(err, context.Canceled) {
-			t.Errorf("a seat that is given up: %v", err)
+			t.Errorf("a bot that is given up: %v", err)
 		}
 	})
 }
 
-// TestPace: the moves of a seat arrive at the server at its pace.
+// TestPace: the moves of a bot arrive at the server at its pace.
 func TestPace(t *testing.T) {
 	const moves, pace = 4, 50 * time.Millisecond
 	times := make(chan time.Time, moves+1)

@@ -15,7 +15,7 @@ import (
 	"wamble/chess/uci"
 )
 
-// Player chooses moves. Several seats call it at the same time.
+// Player chooses moves. Several bots call it at the same time.
 type Player interface {
 	// Choose returns a legal move of a position that has one.
 	Choose(ctx context.Context, p chess.Position) (chess.Move, error)

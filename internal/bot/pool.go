@@ -15,13 +15,13 @@ import (
 	"wamble/internal/guard"
 )
 
-// Pool is a group of computer players, called seats, at one server.
+// Pool is a group of computer players, called bots, at one server.
 type Pool struct {
 	// Address is the server's address: udp://, ws:// or wss://.
 	Address string
 	Dialer  client.Dialer
 	Player  Player
-	// Pace is the average time that a seat takes for a move; each move takes between half and
+	// Pace is the average time that a bot takes for a move; each move takes between half and
 	// one and a half of it, or longer if the player needs more time.
 	Pace time.Duration
 	// Log receives errors; nil discards them.
@@ -30,26 +30,26 @@ type Pool struct {
 	connected, moves, refused atomic.Int64
 }
 
-// Figures count what the seats of a crowd have done.
+// Figures count what the bots of a pool have done.
 type Figures struct {
-	Seated  int   // seats with a session now
-	Moves   int64 // moves that the server has accepted
-	Refused int64 // moves and hellos that the server has refused
+	Connected int   // bots with a session now
+	Moves     int64 // moves that the server has accepted
+	Refused   int64 // moves and hellos that the server has refused
 }
 
 // Figures returns the current figures. It may be called while Run runs.
-func (c *Pool) Figures() Figures {
-	return Figures{Seated: int(c.connected.Load()), Moves: c.moves.Load(), Refused: c.refused.Load()}
+func (p *Pool) Figures() Figures {
+	return Figures{Connected: int(p.connected.Load()), Moves: p.moves.Load(), Refused: p.refused.Load()}
 }
 
-// Run keeps n seats playing until ctx ends; then they say goodbye and Run returns nil. It
-// returns an error if all seats end before that, because the server refuses bots for good.
-func (c *Pool) Run(ctx context.Context, n int) error {
+// Run keeps n bots playing until ctx ends; then they say goodbye and Run returns nil. It
+// returns an error if all bots end before that, because the server refuses bots for good.
+func (p *Pool) Run(ctx context.Context, n int) error {
 	var all sync.WaitGroup
 	failed := make(chan error, n)
 	for range n {
 		all.Go(func() {
-			failed <- guard.Call("a bot", func() error { return c.RunOne(ctx) })
+			failed <- guard.Call("a bot", func() error { return p.RunOne(ctx) })
 		})
 	}
 	all.Wait()
@@ -60,9 +60,9 @@ func (c *Pool) Run(ctx context.Context, n int) error {
 	return <-failed
 }
 
-func (c *Pool) log(err error) {
-	if c.Log != nil {
-		c.Log(err.Error())
+func (p *Pool) log(err error) {
+	if p.Log != nil {
+		p.Log(err.Error())
 	}
 }
 
@@ -73,20 +73,20 @@ const (
 	goodbyeTimeout = 3 * time.Second
 )
 
-// RunOne keeps one seat playing until ctx ends, or an error is final.
-func (c *Pool) RunOne(ctx context.Context) error {
-	dialer := c.Dialer
+// RunOne keeps one bot playing until ctx ends, or an error is final.
+func (p *Pool) RunOne(ctx context.Context) error {
+	dialer := p.Dialer
 	dialer.Bot = true
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		conn, err := dialer.Dial(ctx, c.Address)
+		conn, err := dialer.Dial(ctx, p.Address)
 		if err == nil {
 			dialer.Token = conn.Token()
-			moved := c.moves.Load()
-			c.connected.Add(1)
-			err = c.play(ctx, conn)
-			c.connected.Add(-1)
-			c.leave(ctx, conn)
-			if c.moves.Load() > moved {
+			moved := p.moves.Load()
+			p.connected.Add(1)
+			err = p.play(ctx, conn)
+			p.connected.Add(-1)
+			p.leave(ctx, conn)
+			if p.moves.Load() > moved {
 				pause = minPause
 			}
 		}
@@ -96,9 +96,9 @@ func (c *Pool) RunOne(ctx context.Context) error {
 		if final(err) {
 			return err
 		}
-		c.log(err)
+		p.log(err)
 		if errors.As(err, new(*wamble.Denied)) {
-			c.refused.Add(1)
+			p.refused.Add(1)
 		}
 		if err := sleep(ctx, pause/2+rand.N(pause)); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (c *Pool) RunOne(ctx context.Context) error {
 
 // leave ends the session if ctx has ended, and otherwise only the connection: the next
 // connection continues the session with its token.
-func (c *Pool) leave(ctx context.Context, conn *client.Client) {
+func (p *Pool) leave(ctx context.Context, conn *client.Client) {
 	if ctx.Err() == nil {
 		conn.Close()
 		return
@@ -120,7 +120,7 @@ func (c *Pool) leave(ctx context.Context, conn *client.Client) {
 }
 
 // final reports whether an error is permanent: the address is invalid, or the server has
-// refused the seat for good.
+// refused the bot for good.
 func final(err error) bool {
 	if errors.Is(err, client.ErrAddress) {
 		return true
@@ -130,16 +130,16 @@ func final(err error) bool {
 }
 
 // play plays over one connection until it ends, and returns the reason.
-func (c *Pool) play(ctx context.Context, conn *client.Client) error {
+func (p *Pool) play(ctx context.Context, conn *client.Client) error {
 	for failures := 0; ; {
 		b := conn.Board()
 		if b.ID == 0 {
-			if err := c.wait(ctx, conn); err != nil {
+			if err := p.wait(ctx, conn); err != nil {
 				return err
 			}
 			continue
 		}
-		err := c.move(ctx, conn, b)
+		err := p.move(ctx, conn, b)
 		if ctx.Err() != nil || errors.Is(err, client.ErrClosed) {
 			return err
 		}
@@ -148,11 +148,11 @@ func (c *Pool) play(ctx context.Context, conn *client.Client) error {
 			continue
 		}
 		// The board was taken away, or the outcome of the move is unknown: the answer to a
-		// hello says which board the seat has now.
+		// hello says which board the bot has now.
 		if failures++; failures > 5 {
 			return err
 		}
-		c.refused.Add(1)
+		p.refused.Add(1)
 		if err := sleep(ctx, time.Duration(failures)*minPause); err != nil {
 			return err
 		}
@@ -162,8 +162,8 @@ func (c *Pool) play(ctx context.Context, conn *client.Client) error {
 	}
 }
 
-// wait waits until the server gives the seat a board. After maxPause it sends a hello.
-func (c *Pool) wait(ctx context.Context, conn *client.Client) error {
+// wait waits until the server gives the bot a board. After maxPause it sends a hello.
+func (p *Pool) wait(ctx context.Context, conn *client.Client) error {
 	within, cancel := context.WithTimeout(ctx, maxPause)
 	defer cancel()
 	for conn.Board().ID == 0 {
@@ -181,39 +181,39 @@ func (c *Pool) wait(ctx context.Context, conn *client.Client) error {
 }
 
 // move makes one move on a board, not sooner than the pace allows.
-func (c *Pool) move(ctx context.Context, conn *client.Client, b client.Board) error {
-	p, err := parse(b)
+func (p *Pool) move(ctx context.Context, conn *client.Client, b client.Board) error {
+	position, err := parse(b)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	m, err := c.think(ctx, conn, p)
+	m, err := p.think(ctx, conn, position)
 	if err != nil {
 		return err
 	}
-	if err := c.awaitPace(ctx, start); err != nil {
+	if err := p.awaitPace(ctx, start); err != nil {
 		return err
 	}
 	if _, err := conn.PlayOn(ctx, b.ID, m.String()); err != nil {
 		return err
 	}
-	c.moves.Add(1)
+	p.moves.Add(1)
 	return nil
 }
 
 // awaitPace waits for the time of a move according to the pace; the board was received at start.
-func (c *Pool) awaitPace(ctx context.Context, start time.Time) error {
-	if c.Pace <= 0 {
+func (p *Pool) awaitPace(ctx context.Context, start time.Time) error {
+	if p.Pace <= 0 {
 		return nil
 	}
-	return sleep(ctx, c.Pace/2+rand.N(c.Pace)-time.Since(start))
+	return sleep(ctx, p.Pace/2+rand.N(p.Pace)-time.Since(start))
 }
 
-// keepAliveEvery is the interval at which a thinking seat tells the server that it is alive.
+// keepAliveEvery is the interval at which a thinking bot tells the server that it is alive.
 const keepAliveEvery = 20 * time.Second
 
-// think lets the player choose a move, and keeps the seat's board reserved meanwhile.
-func (c *Pool) think(ctx context.Context, conn *client.Client, p chess.Position) (chess.Move, error) {
+// think lets the player choose a move, and keeps the bot's board reserved meanwhile.
+func (p *Pool) think(ctx context.Context, conn *client.Client, position chess.Position) (chess.Move, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var signs sync.WaitGroup
@@ -226,7 +226,7 @@ func (c *Pool) think(ctx context.Context, conn *client.Client, p chess.Position)
 			}
 		}, nil)
 	})
-	return c.Player.Choose(ctx, p)
+	return p.Player.Choose(ctx, position)
 }
 
 // parse reads a board's position. An original server sends only the placement and the side to

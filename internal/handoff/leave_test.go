@@ -25,6 +25,13 @@ import (
 	"wamble/wire"
 )
 
+// server is a server with one profile.
+type server struct{ loop.Server }
+
+func (server) TruePorts(c *config.Profile) *config.Profile { return c }
+func (server) SeparateStore(string) bool                   { return false }
+func (server) Restrictions() []profile.Input               { return nil }
+
 // serving is a server of one profile that could be handed over, until the test
 // ends.
 func serving(t *testing.T) *Process {
@@ -50,11 +57,9 @@ func serving(t *testing.T) *Process {
 		t.Fatal(err)
 	}
 	rt := loop.New(loop.Options{
-		Name: c.Default.Name, Config: c.Default, Log: slog.New(slog.DiscardHandler), Runner: r, Store: db, InProcess: true, Port: port,
-		Heal:         func(context.Context) error { return nil },
-		TruePorts:    func(c *config.Profile) *config.Profile { return c },
-		Restrictions: func() []profile.Input { return nil },
-		OnFinished:   func() {},
+		Name: c.Default.Name, Config: c.Default, Log: slog.New(slog.DiscardHandler), Port: port, Server: server{},
+		Database: loop.Database{Store: db, InProcess: true},
+		Journal:  loop.Journal{Runner: r, Heal: func(context.Context) error { return nil }},
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)

@@ -29,7 +29,8 @@ func (r *Restricted) announce(a *Arguments, now time.Time) error {
 		return nil
 	}
 	if len(r.Announced)+len(r.globalAnnouncements) >= profile.MaxStanding {
-		return fmt.Errorf("%d announcements stay already: withdraw them first ('wamble announce --clear')", profile.MaxStanding)
+		return fmt.Errorf("%d announcements stay already: withdraw them first ('wamble announce --clear')",
+			profile.MaxStanding)
 	}
 	r.Announced = append(r.Announced, Announced{By: a.by, At: now.UTC(), Standing: profile.Standing{
 		ID: now.UnixMicro(), Notice: noticeOf(a), Text: a.Text, Until: a.Until.UTC(), Countdown: a.Countdown,
@@ -104,7 +105,9 @@ func listAnnouncements(_ context.Context, h *Host, c *Call) (any, error) {
 	add := func(name string, all []Announced) {
 		for _, x := range all {
 			if !x.isOver(now) {
-				rows = append(rows, announced{name, x.Text, x.Notice == wire.NoticeMaintenance, x.Countdown, x.Until, x.By, x.At})
+				rows = append(rows, announced{
+					name, x.Text, x.Notice == wire.NoticeMaintenance, x.Countdown, x.Until, x.By, x.At,
+				})
 			}
 		}
 	}
@@ -131,7 +134,8 @@ func printAnnouncements(w io.Writer, result any) error {
 		case a.Maintenance:
 			kind = "maintenance"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", orWord(a.Profile, "all"), orElse(a.Until, ""), kind, orWord(a.By, "not known"), a.Text)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", orWord(a.Profile, "all"), orElse(a.Until, ""), kind,
+			orWord(a.By, "not known"), a.Text)
 	}
 	return t.Flush()
 }

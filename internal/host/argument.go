@@ -125,16 +125,19 @@ func (a *Arg) read(to *Arguments, words []string) (err error) {
 // The arguments that several commands have.
 var (
 	inProfile = Arg{
-		Name: "profile", Kind: Profile, Label: "Profile", Flag: "profile", Short: "p", Help: "only this `profile` (default all that run)",
-		At: func(a *Arguments) any { return &a.Profile },
+		Name: "profile", Kind: Profile, Label: "Profile", Flag: "profile", Short: "p",
+		Help: "only this `profile` (default all that run)",
+		At:   func(a *Arguments) any { return &a.Profile },
 	}
 	reason = Arg{
-		Name: "text", Kind: Text, Label: "Reason", Max: wire.TextLimit, Flag: "reason", Help: "a `text` that they are told",
+		Name: "text", Kind: Text, Label: "Reason", Max: wire.TextLimit, Flag: "reason",
+		Help:  "a `text` that they are told",
 		At:    func(a *Arguments) any { return &a.Text },
 		Check: fits,
 	}
 	player = Arg{
-		Name: "whom", Kind: Text, Label: "Name, token, public key, address or network", Word: "WHOM", Missing: "the player", Lines: true, Names: true,
+		Name: "whom", Kind: Text, Label: "Name, token, public key, address or network", Word: "WHOM",
+		Missing: "the player", Lines: true, Names: true,
 		At:    func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) { a.player, err = parsePlayer(a.Whom); return err },
 		Hide:  hidePlayer,
@@ -144,8 +147,9 @@ var (
 // The arguments of single commands.
 var (
 	announcement = Arg{
-		Name: "text", Kind: Text, Label: "To all players", Max: wire.TextLimit, Word: "TEXT...", Missing: "a text", Optional: true,
-		At: func(a *Arguments) any { return &a.Text },
+		Name: "text", Kind: Text, Label: "To all players", Max: wire.TextLimit, Word: "TEXT...", Missing: "a text",
+		Optional: true,
+		At:       func(a *Arguments) any { return &a.Text },
 		Check: func(a *Arguments) error {
 			if a.Text == "" && !a.Clear {
 				return errors.New("an announcement needs a text")
@@ -154,37 +158,43 @@ var (
 		},
 	}
 	staySpan = Arg{
-		Name: "until", Kind: Span, Label: "Stays for hours (empty: it is said once)", Flag: "for", Help: "it stays so long (default: it is said once)",
+		Name: "until", Kind: Span, Label: "Stays for hours (empty: it is said once)", Flag: "for",
+		Help:  "it stays so long (default: it is said once)",
 		At:    func(a *Arguments) any { return &a.Until },
 		Parse: banSpan.Parse,
 		Check: func(a *Arguments) error {
-			return errors.Join(unless(a.Until.IsZero() || time.Until(a.Until) > 0, "the time of the announcement is over"),
+			return errors.Join(
+				unless(a.Until.IsZero() || time.Until(a.Until) > 0, "the time of the announcement is over"),
 				unless(!a.Until.IsZero() || !a.Countdown, "a countdown needs a time: --for or --until"))
 		},
 	}
 	stayUntil = Arg{
-		Kind: Object, Flag: "until", Help: "it stays until a `time`, like 2030-01-01T12:00:00Z, or 12:00 of this machine's clock",
-		At: func(a *Arguments) any { return &a.Until },
+		Kind: Object, Flag: "until",
+		Help: "it stays until a `time`, like 2030-01-01T12:00:00Z, or 12:00 of this machine's clock",
+		At:   func(a *Arguments) any { return &a.Until },
 		Parse: func(a *Arguments, words []string) (err error) {
 			a.Until, err = parseUntil(words[0], time.Now())
 			return err
 		},
 	}
 	countdown = Arg{
-		Name: "countdown", Kind: Switch, Label: "count down to its end", Flag: "countdown", Help: "show how long it is until then, as for maintenance",
-		At: func(a *Arguments) any { return &a.Countdown },
+		Name: "countdown", Kind: Switch, Label: "count down to its end", Flag: "countdown",
+		Help: "show how long it is until then, as for maintenance",
+		At:   func(a *Arguments) any { return &a.Countdown },
 	}
 	withdrawAll = Arg{
 		Name: "clear", Kind: Object, Flag: "clear", Help: "withdraw the announcements that stay",
 		At: func(a *Arguments) any { return &a.Clear },
 	}
 	maintenance = Arg{
-		Name: "urgent", Kind: Switch, Label: "as maintenance", Flag: "maintenance", Help: "mark it as a notice of maintenance",
-		At: func(a *Arguments) any { return &a.Urgent },
+		Name: "urgent", Kind: Switch, Label: "as maintenance", Flag: "maintenance",
+		Help: "mark it as a notice of maintenance",
+		At:   func(a *Arguments) any { return &a.Urgent },
 	}
 	banSpan = Arg{
-		Name: "until", Kind: Span, Label: "Ban for hours (empty: for ever)", Flag: "for", Help: "how long (default for ever)",
-		At: func(a *Arguments) any { return &a.Until },
+		Name: "until", Kind: Span, Label: "Ban for hours (empty: for ever)", Flag: "for",
+		Help: "how long (default for ever)",
+		At:   func(a *Arguments) any { return &a.Until },
 		Parse: func(a *Arguments, words []string) error {
 			span, err := time.ParseDuration(words[0])
 			if span > 0 {
@@ -194,7 +204,8 @@ var (
 		},
 	}
 	publicKey = Arg{
-		Name: "whom", Kind: Text, Label: "Name or public key of a player", Max: 64, Word: "KEY", Missing: "the public key", Names: true,
+		Name: "whom", Kind: Text, Label: "Name or public key of a player", Max: 64, Word: "KEY",
+		Missing: "the public key", Names: true,
 		At: func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) {
 			a.player, err = parsePlayer(a.Whom)
@@ -203,16 +214,18 @@ var (
 		Hide: hidePlayer,
 	}
 	playerOrSession = Arg{
-		Name: "whom", Kind: Text, Label: "Token, handle, public key or number of a session", Word: "WHOM", Missing: "the player", Lines: true,
+		Name: "whom", Kind: Text, Label: "Token, handle, public key or number of a session", Word: "WHOM",
+		Missing: "the player", Lines: true,
 		At:    func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) { a.named, err = parseNamed(a.Whom); return err },
 		Hide:  hideNamed,
 	}
 	searchText = Arg{
-		Name: "query", Kind: Text, Label: "Name, key, token, address, session or board", Max: 80, Word: "QUERY", Missing: "whom to look for",
-		At:    func(a *Arguments) any { return &a.Query },
-		Check: func(a *Arguments) error { _, err := parseSearch(a.Query); return err },
-		Hide:  func(string) string { return "(a search)" },
+		Name: "query", Kind: Text, Label: "Name, key, token, address, session or board", Max: 80, Word: "QUERY",
+		Missing: "whom to look for",
+		At:      func(a *Arguments) any { return &a.Query },
+		Check:   func(a *Arguments) error { _, err := parseSearch(a.Query); return err },
+		Hide:    func(string) string { return "(a search)" },
 	}
 	identity = Arg{
 		Name: "whom", Kind: Text, Label: "Name or public key", Word: "WHOM", Missing: "the player",
@@ -236,7 +249,8 @@ var (
 		Name: "name", Kind: Text, Label: "New name", Max: wamble.MaxName, Word: "NAME", Missing: "the new name",
 		At: func(a *Arguments) any { return &a.Name },
 		Check: func(a *Arguments) error {
-			return unless(wamble.IsName(a.Name) && len(a.Name) <= wamble.MaxName, "a name has 3 to 20 letters, digits, - or _")
+			return unless(wamble.IsName(a.Name) && len(a.Name) <= wamble.MaxName,
+				"a name has 3 to 20 letters, digits, - or _")
 		},
 	}
 	trustLevel = Arg{
@@ -248,12 +262,14 @@ var (
 			return unless(err == nil, "%q is not a trust level", words[0])
 		},
 		Check: func(a *Arguments) error {
-			return unless(a.Level >= 0 && a.Level <= math.MaxInt32, "a trust level is a number from 0 to %d", math.MaxInt32)
+			return unless(a.Level >= 0 && a.Level <= math.MaxInt32, "a trust level is a number from 0 to %d",
+				math.MaxInt32)
 		},
 	}
 	sessionNumber = Arg{
-		Name: "session", Kind: Number, Label: "Session, by its number (empty: all)", Flag: "session", Help: "only the session with this `number` (default all)",
-		At: func(a *Arguments) any { return &a.Session },
+		Name: "session", Kind: Number, Label: "Session, by its number (empty: all)", Flag: "session",
+		Help: "only the session with this `number` (default all)",
+		At:   func(a *Arguments) any { return &a.Session },
 		Parse: func(a *Arguments, words []string) error {
 			id, err := strconv.ParseInt(words[0], 10, 64)
 			a.Session = wamble.SessionID(id)
@@ -280,8 +296,9 @@ var (
 		},
 	}
 	switches = Arg{
-		Name: "brownout", Kind: Object, Word: "off|SWITCH...", Missing: "off, or a switch", Choice: append(switchWords(), "off"),
-		At: func(a *Arguments) any { return &a.Brownout },
+		Name: "brownout", Kind: Object, Word: "off|SWITCH...", Missing: "off, or a switch",
+		Choice: append(switchWords(), "off"),
+		At:     func(a *Arguments) any { return &a.Brownout },
 		Parse: func(a *Arguments, words []string) (err error) {
 			if len(words) != 1 || words[0] != "off" {
 				a.Brownout, err = parseBrownout(words)
@@ -290,8 +307,9 @@ var (
 		},
 	}
 	binary = Arg{
-		Name: "binary", Kind: Object, Flag: "binary", Help: "the `file` to become (default that of the running process)",
-		At: func(a *Arguments) any { return &a.Binary },
+		Name: "binary", Kind: Object, Flag: "binary",
+		Help: "the `file` to become (default that of the running process)",
+		At:   func(a *Arguments) any { return &a.Binary },
 		Parse: func(a *Arguments, words []string) (err error) {
 			if words[0] != "" {
 				a.Binary, err = filepath.Abs(words[0])
@@ -300,8 +318,9 @@ var (
 		},
 	}
 	dryRun = Arg{
-		Name: "dry_run", Kind: Switch, Label: "only check", Flag: "dry-run", Help: "only say what would happen, or why it would fail",
-		At: func(a *Arguments) any { return &a.DryRun },
+		Name: "dry_run", Kind: Switch, Label: "only check", Flag: "dry-run",
+		Help: "only say what would happen, or why it would fail",
+		At:   func(a *Arguments) any { return &a.DryRun },
 	}
 	waiting = Arg{
 		Kind: Span, Flag: "wait", Help: "wait this long until players are served",
@@ -335,7 +354,9 @@ func parseUntil(text string, now time.Time) (time.Time, error) {
 
 // fits returns an error if a text is too long for players' clients.
 func fits(a *Arguments) error {
-	return unless(len(a.Text) <= wire.TextLimit, "the text has %d bytes; players read at most %d (letters beyond ASCII are 2 to 4 bytes)", len(a.Text), wire.TextLimit)
+	return unless(len(a.Text) <= wire.TextLimit,
+		"the text has %d bytes; players read at most %d (letters beyond ASCII are 2 to 4 bytes)", len(a.Text),
+		wire.TextLimit)
 }
 
 // unless returns nil if good is true, otherwise an error with a text.

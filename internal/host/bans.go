@@ -52,7 +52,8 @@ func printBans(w io.Writer, result any) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PROFILE\tWHO\tUNTIL\tBY\tSINCE\tWHY")
 	for _, b := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", b.Profile, b.Whom, orElse(b.Until, "for ever"), orWord(b.By, "not known"), orElse(b.At, "not known"), b.Text)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", b.Profile, b.Whom, orElse(b.Until, "for ever"),
+			orWord(b.By, "not known"), orElse(b.At, "not known"), b.Text)
 	}
 	return t.Flush()
 }

@@ -33,7 +33,8 @@ it, or a state: active, reserved, dormant, or frozen (nobody has moved for an ho
   wamble boards 17
   wamble boards frozen --profile club`,
 	},
-	Doc:  Doc{`{"query": "frozen"}`, "boards in memory by number, holder or state, the last moved first, at most 50; here the argument is in the query, `?query=17`"},
+	Doc: Doc{`{"query": "frozen"}`, "boards in memory by number, holder or state, the last moved first, at most 50; " +
+		"here the argument is in the query, `?query=17`"},
 	Line: Line{Result: func() any { return new([]profile.FoundBoard) }, Print: printBoards, JSON: true},
 	Do: func(ctx context.Context, h *Host, c *Call) (any, error) {
 		a, err := h.arguments("boards", c)
@@ -56,7 +57,8 @@ it, or a state: active, reserved, dormant, or frozen (nobody has moved for an ho
 // The arguments of commands about boards and charts.
 var (
 	boardQuery = Arg{
-		Name: "query", Kind: Text, Label: "Number, holder or state", Max: 64, Word: "[QUERY]", Missing: "which boards", Optional: true,
+		Name: "query", Kind: Text, Label: "Number, holder or state", Max: 64, Word: "[QUERY]",
+		Missing: "which boards", Optional: true,
 		Choice: []string{"active", "reserved", "dormant", "frozen"},
 		At:     func(a *Arguments) any { return &a.Query },
 		Check:  func(a *Arguments) (err error) { a.boards, err = parseBoardQuery(a.Query); return err },
@@ -65,7 +67,8 @@ var (
 		Name: "range", Kind: Text, Label: "hour or days", Max: 8,
 		At: func(a *Arguments) any { return &a.Range },
 		Check: func(a *Arguments) error {
-			return unless(slices.Contains([]string{"", "hour", "days"}, a.Range), "a range is hour or days, not %q", a.Range)
+			return unless(slices.Contains([]string{"", "hour", "days"}, a.Range), "a range is hour or days, not %q",
+				a.Range)
 		},
 	}
 )
@@ -73,7 +76,8 @@ var (
 // parseBoardQuery parses a search for boards: a number, a state, or the name of a holder.
 func parseBoardQuery(text string) (q profile.BoardQuery, err error) {
 	if n, err := strconv.ParseUint(text, 10, 63); err == nil {
-		return profile.BoardQuery{Board: wamble.BoardID(n), Session: wamble.SessionID(n)}, unless(n > 0, "there is no board 0")
+		return profile.BoardQuery{Board: wamble.BoardID(n), Session: wamble.SessionID(n)},
+			unless(n > 0, "there is no board 0")
 	}
 	switch strings.ToLower(text) {
 	case "":
@@ -104,7 +108,8 @@ func printBoards(w io.Writer, result any) error {
 		if !b.Moved.IsZero() {
 			moved = b.Moved.UTC().Format(time.DateTime)
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s\t%s\n", b.Board, b.Profile, strings.ToLower(b.Status), b.Plies, holder, moved, b.FEN)
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s\t%s\n", b.Board, b.Profile, strings.ToLower(b.Status), b.Plies, holder,
+			moved, b.FEN)
 	}
 	return t.Flush()
 }

@@ -90,13 +90,15 @@ func (c *Cluster) print(w io.Writer) error {
 		if n.Self {
 			name += " (this one)"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%v\t%d\t%s\n", name, n.state(), cmp.Or(n.Address, "-"), cmp.Or(numbers(n.Parts), "-"),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%v\t%d\t%s\n", name, n.state(), cmp.Or(n.Address, "-"),
+			cmp.Or(numbers(n.Parts), "-"),
 			n.Players, n.Moves, n.Lag.Duration(), n.Dead, cmp.Or(n.Version, "-"))
 	}
 	if err := t.Flush(); err != nil || len(c.Free) == 0 {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "On no machine: parts %s. Their players wait; if that lasts, look at the logs.\n", numbers(c.Free))
+	_, err := fmt.Fprintf(w, "On no machine: parts %s. Their players wait; if that lasts, look at the logs.\n",
+		numbers(c.Free))
 	return err
 }
 

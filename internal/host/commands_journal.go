@@ -3,7 +3,8 @@ package host
 // journalCommands has the commands about the journal.
 var journalCommands = []Command{
 	{
-		Name: "dead-letters", Channels: Socket | Console, Patience: quick, Args: []Arg{worker, number, limit, partitionNumber},
+		Name: "dead-letters", Channels: Socket | Console, Patience: quick,
+		Args: []Arg{worker, number, limit, partitionNumber},
 		Help: Help{Via: "runner dead-letters list"},
 		Doc:  Doc{Text: "the first 100 dead letters, without tokens"},
 		Do:   listDead,
@@ -15,14 +16,16 @@ var journalCommands = []Command{
 		Do:   pageDead,
 	},
 	{
-		Name: "dead-letter-replay", Channels: Socket | Console, Changes: true, Role: Operate, Patience: slow, Args: []Arg{worker, number, filter, partitionNumber},
+		Name: "dead-letter-replay", Channels: Socket | Console, Changes: true, Role: Operate, Patience: slow,
+		Args: []Arg{worker, number, filter, partitionNumber},
 		Help: Help{Via: "runner dead-letters replay"},
 		Page: Page{Form: Own},
 		Doc:  Doc{`{"worker": 1, "number": 5}`, "puts a dead letter back into its inbox"},
 		Do:   replayDead,
 	},
 	{
-		Name: "dead-letter-drop", Channels: Socket | Console, Changes: true, Role: Operate, Patience: slow, Args: []Arg{worker, number, filter, partitionNumber},
+		Name: "dead-letter-drop", Channels: Socket | Console, Changes: true, Role: Operate, Patience: slow,
+		Args: []Arg{worker, number, filter, partitionNumber},
 		Help: Help{Via: "runner dead-letters drop"},
 		Page: Page{Form: Own},
 		Doc:  Doc{`{"worker": 1, "number": 5}`, "deletes a dead letter for ever"},
@@ -37,8 +40,9 @@ var journalCommands = []Command{
 	{
 		Name: "runner-inbox", Channels: Socket, Patience: quick, Args: []Arg{worker, from, limit, partitionNumber},
 		Help: Help{Via: "runner inbox"},
-		Doc:  Doc{Text: "whole messages that wait, with their frames; they hold tokens, so the console does not show them"},
-		Do:   pageInbox,
+		Doc: Doc{Text: "whole messages that wait, with their frames; they hold tokens, so the console does not show " +
+			"them"},
+		Do: pageInbox,
 	},
 	{
 		Name: "runner-timers", Channels: Socket, Patience: quick, Args: []Arg{after, limit, partitionNumber},
@@ -47,13 +51,15 @@ var journalCommands = []Command{
 		Do:   pageTimers,
 	},
 	{
-		Name: "runner-list", Channels: Socket, Patience: quick, Args: []Arg{queueName, listState, from, limit, partitionNumber},
+		Name: "runner-list", Channels: Socket, Patience: quick,
+		Args: []Arg{queueName, listState, from, limit, partitionNumber},
 		Help: Help{Via: "runner list"},
 		Doc:  Doc{Body: `{"queue": "1"}`, Text: "messages of a queue, without tokens"},
 		Do:   journalAdmin("list"),
 	},
 	{
-		Name: "runner-show", Channels: Socket, Patience: quick, Args: []Arg{queueName, listState, number, messageID, partitionNumber},
+		Name: "runner-show", Channels: Socket, Patience: quick,
+		Args: []Arg{queueName, listState, number, messageID, partitionNumber},
 		Help: Help{Via: "runner show"},
 		Doc:  Doc{Body: `{"queue": "1", "id": "i"}`, Text: "a message, without tokens"},
 		Do:   journalAdmin("show"),
@@ -71,28 +77,38 @@ var journalCommands = []Command{
 		Do:   pinMessages,
 	},
 	{
-		Name: "runner-retry", Channels: Socket | Console, Changes: true, Role: Operate, Patience: slow, Args: []Arg{queueName, listState, number, messageID, allRows, partitionNumber},
+		Name: "runner-retry", Channels: Socket | Console, Changes: true, Role: Operate, Patience: slow,
+		Args: []Arg{queueName, listState, number, messageID, allRows, partitionNumber},
 		Help: Help{Via: "runner retry"},
 		Page: Page{Form: Own},
-		Doc:  Doc{`{"queue": "1", "state": "dead", "number": 5}`, "puts a dead letter back into its queue; with `all` all of them"},
-		Do:   journalAdmin("retry"),
+		Doc: Doc{
+			`{"queue": "1", "state": "dead", "number": 5}`,
+			"puts a dead letter back into its queue; with `all` all of them",
+		},
+		Do: journalAdmin("retry"),
 	},
 	{
-		Name: "runner-delete", Channels: Socket | Console, Changes: true, Role: Operate, Patience: slow, Args: []Arg{queueName, listState, number, messageID, allRows, partitionNumber},
+		Name: "runner-delete", Channels: Socket | Console, Changes: true, Role: Operate, Patience: slow,
+		Args: []Arg{queueName, listState, number, messageID, allRows, partitionNumber},
 		Help: Help{Via: "runner delete"},
 		Page: Page{Form: Own},
-		Doc:  Doc{`{"queue": "1", "state": "dead", "number": 5}`, "deletes a dead letter for ever; with `all` all of them"},
-		Do:   journalAdmin("delete"),
+		Doc: Doc{
+			`{"queue": "1", "state": "dead", "number": 5}`, "deletes a dead letter for ever; with `all` all of them",
+		},
+		Do: journalAdmin("delete"),
 	},
 	{
-		Name: "runner-pause", Channels: Socket | Console, Changes: true, Role: Operate, Patience: quick, Args: []Arg{queueName, partitionNumber},
+		Name: "runner-pause", Channels: Socket | Console, Changes: true, Role: Operate, Patience: quick,
+		Args: []Arg{queueName, partitionNumber},
 		Help: Help{Via: "runner pause"},
 		Page: Page{Form: Own},
-		Doc:  Doc{`{"queue": "1"}`, "nothing more of a queue goes to the database, after a restart too; players play on as while the database is away"},
-		Do:   journalAdmin("pause"),
+		Doc: Doc{`{"queue": "1"}`, "nothing more of a queue goes to the database, after a restart too; players play " +
+			"on as while the database is away"},
+		Do: journalAdmin("pause"),
 	},
 	{
-		Name: "runner-resume", Channels: Socket | Console, Changes: true, Role: Operate, Patience: quick, Args: []Arg{queueName, partitionNumber},
+		Name: "runner-resume", Channels: Socket | Console, Changes: true, Role: Operate, Patience: quick,
+		Args: []Arg{queueName, partitionNumber},
 		Help: Help{Via: "runner resume"},
 		Page: Page{Form: Own},
 		Doc:  Doc{`{"queue": "1"}`, "ends a pause"},

@@ -39,7 +39,8 @@ Who was kicked may come back; 'wamble ban' keeps them out.
 		Summary: func(_ *Arguments, n uint64) string { return counted(n, "session") + " ended" },
 	},
 	{
-		Name: "ban", Channels: allChannels, Changes: true, Patience: quick, Args: []Arg{player, reason, banSpan, inProfile},
+		Name: "ban", Channels: allChannels, Changes: true, Patience: quick,
+		Args: []Arg{player, reason, banSpan, inProfile},
 		Help: Help{
 			Short: "Keep players out",
 			Long: `Ban ends sessions and keeps whoever was named out, for a time or until 'wamble
@@ -51,8 +52,10 @@ added later.
   wamble ban Ann
   wamble ban 2001:db8::7 --profile club`,
 		},
-		Page:    Page{"players", "Ban", "{whom} is disconnected and turned away from now on."},
-		Doc:     Doc{`{"whom": "192.0.2.0/24", "text": "why", "until": "2030-01-01T00:00:00Z"}`, "without `until` for ever"},
+		Page: Page{"players", "Ban", "{whom} is disconnected and turned away from now on."},
+		Doc: Doc{
+			`{"whom": "192.0.2.0/24", "text": "why", "until": "2030-01-01T00:00:00Z"}`, "without `until` for ever",
+		},
 		Log:     "players are banned",
 		Lasting: true,
 		Later:   true,
@@ -103,7 +106,8 @@ not whole is only found while its session is in memory. At most ` + fmt.Sprint(p
   wamble players board:17 --json`,
 		},
 		Doc: Doc{`{"query": "ann"}`,
-			"people whom a name, the beginning of a key or token, an address or network, or the number of a session or board fits, at most 50; here the argument is in the query, `?query=ann`"},
+			"people whom a name, the beginning of a key or token, an address or network, or the number of a session " +
+				"or board fits, at most 50; here the argument is in the query, `?query=ann`"},
 		Line: Line{Result: func() any { return new(people) }, Print: printPeople, JSON: true},
 		Do:   findPeople,
 	},
@@ -121,7 +125,8 @@ The exit code is 1 if no database has such a player.`,
   wamble player 17 --json`,
 		},
 		Doc: Doc{`{"whom": "h_3b6a27bcceb6"}`,
-			"what is known of a player, for each database: sessions, boards, score, rank, bans; here the argument is in the query, `?whom=NAME`"},
+			"what is known of a player, for each database: sessions, boards, score, rank, bans; here the argument is " +
+				"in the query, `?whom=NAME`"},
 		Line: Line{Result: func() any { return new([]playerDetails) }, Print: printPlayerDetails, JSON: true},
 		Do:   showPlayer,
 	},
@@ -140,7 +145,8 @@ hash stands for it, and 'wamble unban' takes that, too.`,
 		Do:   listBans,
 	},
 	{
-		Name: "trust", Channels: allChannels, Changes: true, Patience: quick, Args: []Arg{playerOrSession, trustLevel, inProfile},
+		Name: "trust", Channels: allChannels, Changes: true, Patience: quick,
+		Args: []Arg{playerOrSession, trustLevel, inProfile},
 		Help: Help{
 			Short: "Set how far a player is trusted",
 			Long: `Trust sets the trust level of a session, at once and for good. Profiles and
@@ -157,8 +163,10 @@ notice it within a second.`,
 			Example: `  wamble trust h_3b6a27bcceb6 10
   wamble trust - 10 < tokens`,
 		},
-		Page:        Page{"trust", "Set trust", "{whom} has trust level {level} from now on."},
-		Doc:         Doc{`{"whom": "h_3b6a27bcceb6", "level": 10}`, "sets the trust level of a session (token or number), or of all sessions of a player (handle or public key)"},
+		Page: Page{"trust", "Set trust", "{whom} has trust level {level} from now on."},
+		Doc: Doc{`{"whom": "h_3b6a27bcceb6", "level": 10}`,
+			"sets the trust level of a session (token or number), or of all sessions of a player (handle or public " +
+				"key)"},
 		Log:         "the trust in a player is set",
 		FindsPlayer: true,
 		Input: func(a *Arguments, _ *Restrictions) profile.Input {
@@ -174,7 +182,8 @@ notice it within a second.`,
 		Needed: true,
 	},
 	{
-		Name: "rename", Channels: allChannels, Changes: true, Patience: quick, Args: []Arg{identity, newName, inProfile},
+		Name: "rename", Channels: allChannels, Changes: true, Patience: quick,
+		Args: []Arg{identity, newName, inProfile},
 		Help: Help{
 			Short: "Give a player another name",
 			Long: `Rename gives an identity a name, at once and for good; its player may not choose
@@ -185,8 +194,11 @@ WHOM is the name or the public key (64 hex digits) of the player. The exit code 
 database has such a player.`,
 			Example: `  wamble rename rude-word Ann`,
 		},
-		Page:        Page{"rename", "Rename", "{whom} is called {name} from now on."},
-		Doc:         Doc{`{"whom": "rude-word", "name": "Ann"}`, "gives the identity with a name, or with a public key, another name"},
+		Page: Page{"rename", "Rename", "{whom} is called {name} from now on."},
+		Doc: Doc{
+			`{"whom": "rude-word", "name": "Ann"}`,
+			"gives the identity with a name, or with a public key, another name",
+		},
 		Log:         "a player has another name",
 		FindsPlayer: true,
 		Applies: func(ctx context.Context, p *RunningProfile, a *Arguments) error {
@@ -225,7 +237,8 @@ KEY is the public key of the player, 64 hex digits, or the name.`,
 		Do:   listSessions,
 	},
 	{
-		Name: "revoke", Channels: allChannels, Changes: true, Patience: quick, Args: []Arg{playerOrSession, sessionNumber, inProfile},
+		Name: "revoke", Channels: allChannels, Changes: true, Patience: quick,
+		Args: []Arg{playerOrSession, sessionNumber, inProfile},
 		Help: Help{
 			Short: "End sessions of a player for good",
 			Long: `Revoke ends sessions and voids their tokens, at once and for good, in all profiles
@@ -242,7 +255,8 @@ input, one in a line. The exit code is 1 if there is no such session.`,
 		},
 		Page: Page{Form: Own},
 		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29", "session": 17}`,
-			"ends a session of a player (name or public key) for good, without `session` all; or the session with a token or number"},
+			"ends a session of a player (name or public key) for good, without `session` all; or the session with a " +
+				"token or number"},
 		Log:         "sessions of a player are revoked",
 		FindsPlayer: true,
 		Applies:     func(ctx context.Context, p *RunningProfile, a *Arguments) error { p.lookUp(ctx, a); return nil },
@@ -254,7 +268,8 @@ input, one in a line. The exit code is 1 if there is no such session.`,
 		Needed:  true,
 	},
 	{
-		Name: "merge", Channels: allChannels, Changes: true, Role: Operate, Patience: quick, Args: []Arg{identity, mergeInto},
+		Name: "merge", Channels: allChannels, Changes: true, Role: Operate, Patience: quick,
+		Args: []Arg{identity, mergeInto},
 		Help: Help{
 			Short: "Make one player of two",
 			Long: `Merge makes one player of two who are the same person: INTO stays, with the
@@ -266,8 +281,11 @@ Both are named by name or public key (64 hex digits), in all databases that have
 The exit code is 1 if none has.`,
 			Example: `  wamble merge Ann-on-the-phone Ann`,
 		},
-		Page: Page{"merge", "Merge players", "{whom} is {into} from now on: sessions, points, games and key. This cannot be undone."},
-		Doc:  Doc{`{"whom": "Ann-2", "into": "Ann-1"}`, "makes one player of two, by name or public key"},
+		Page: Page{
+			"merge", "Merge players",
+			"{whom} is {into} from now on: sessions, points, games and key. This cannot be undone.",
+		},
+		Doc: Doc{`{"whom": "Ann-2", "into": "Ann-1"}`, "makes one player of two, by name or public key"},
 		Line: Line{Result: func() any { return new(Counts) }, Print: func(w io.Writer, _ any) error {
 			_, err := fmt.Fprintln(w, "merged")
 			return err
@@ -275,7 +293,8 @@ The exit code is 1 if none has.`,
 		Do: mergePlayers,
 	},
 	{
-		Name: "erase", Channels: allChannels, Changes: true, Role: Operate, Patience: quick, Args: []Arg{publicKey, inProfile},
+		Name: "erase", Channels: allChannels, Changes: true, Role: Operate, Patience: quick,
+		Args: []Arg{publicKey, inProfile},
 		Help: Help{
 			Short: "Delete a player's data",
 			Long: `Erase deletes what belongs to an identity: its public key, its handle, its
@@ -289,8 +308,12 @@ has a database of its own; without --profile that is all of them. The exit code 
 			Example: `  wamble erase 3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29`,
 		},
 		Page: Page{"remove", "Erase the player",
-			"The identity {whom} is deleted, with its handle, rating, sessions and predictions. Its games stay, as games of nobody. This cannot be undone."},
-		Doc: Doc{`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"}`, "deletes what belongs to the identity of a public key"},
+			"The identity {whom} is deleted, with its handle, rating, sessions and predictions. Its games stay, as " +
+				"games of nobody. This cannot be undone."},
+		Doc: Doc{
+			`{"whom": "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"}`,
+			"deletes what belongs to the identity of a public key",
+		},
 		Log: "a player's data is deleted",
 		Input: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Erase{Key: a.player.Key, Sessions: numbersOf(a.stored), Player: a.id}
@@ -318,9 +341,12 @@ instance because its position is not fit to be seen. Whoever holds the board is
 told, and gets another one. The exit code is 1 if no such game is running.`,
 			Example: `  wamble archive 17`,
 		},
-		Page: Page{"remove", "End the game", "The game of board {board} ends as a draw that pays nobody. Whoever holds it gets another one."},
-		Doc:  Doc{`{"board": 17}`, "ends a game as a draw that pays nobody"},
-		Log:  "the host ends a game",
+		Page: Page{
+			"remove", "End the game",
+			"The game of board {board} ends as a draw that pays nobody. Whoever holds it gets another one.",
+		},
+		Doc: Doc{`{"board": 17}`, "ends a game as a draw that pays nobody"},
+		Log: "the host ends a game",
 		Input: func(a *Arguments, _ *Restrictions) profile.Input {
 			return &profile.Archive{Board: a.Board}
 		},

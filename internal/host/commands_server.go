@@ -46,7 +46,8 @@ behind; one that does not answer is shown as the others know it.`,
 	},
 	{
 		Name: "history", Channels: Console, Patience: quick, Args: []Arg{chartRange},
-		Doc: Doc{`{"range": "days"}`, "moves, games ended, players, boards, lag and memory over the last hour (a point every 10 s), or with `?range=days` over two days (a point a minute)"},
+		Doc: Doc{`{"range": "days"}`, "moves, games ended, players, boards, lag and memory over the last hour (a " +
+			"point every 10 s), or with `?range=days` over two days (a point a minute)"},
 		Do: func(_ context.Context, h *Host, c *Call) (any, error) {
 			a, err := h.arguments("history", c)
 			if err != nil {
@@ -62,8 +63,9 @@ behind; one that does not answer is shown as the others know it.`,
 	},
 	{
 		Name: "audit", Channels: Console, Patience: quick,
-		Doc: Doc{Text: "the last 100 commands that changed something, with who gave them, newest first, from `DATA/audit.log`"},
-		Do:  func(_ context.Context, h *Host, _ *Call) (any, error) { return h.auditTail() },
+		Doc: Doc{Text: "the last 100 commands that changed something, with who gave them, newest first, from " +
+			"`DATA/audit.log`"},
+		Do: func(_ context.Context, h *Host, _ *Call) (any, error) { return h.auditTail() },
 	},
 	{
 		Name: "commands", Channels: Console, Patience: quick,
@@ -72,8 +74,9 @@ behind; one that does not answer is shown as the others know it.`,
 	},
 	{
 		Name: "config", Channels: Console, Patience: quick,
-		Doc: Doc{Text: "the options that the server and its profiles run with, each with where its value comes from, and what a reload would change now; secrets are hidden"},
-		Do:  func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.effective(ctx), nil },
+		Doc: Doc{Text: "the options that the server and its profiles run with, each with where its value comes from, " +
+			"and what a reload would change now; secrets are hidden"},
+		Do: func(ctx context.Context, h *Host, _ *Call) (any, error) { return h.effective(ctx), nil },
 	},
 	{
 		Name: "reload", Channels: allChannels, Changes: true, Role: Operate, Patience: slow, Args: []Arg{dryRun},
@@ -119,7 +122,8 @@ handoff or a restart can change. The exit code is 1 if the reload would be refus
 		},
 	},
 	{
-		Name: "handoff", Channels: allChannels, Changes: true, Role: Operate, TakesConn: true, Patience: handoffTime, Args: []Arg{binary, dryRun},
+		Name: "handoff", Channels: allChannels, Changes: true, Role: Operate, TakesConn: true, Patience: handoffTime,
+		Args: []Arg{binary, dryRun},
 		Help: Help{
 			Short: "Let the running server replace itself by a new binary, without dropping a packet",
 			Long: `Handoff makes the server that runs on a data directory check the binary that is
@@ -139,7 +143,10 @@ when the new binary serves; players play on meanwhile.`,
   wamble handoff --dry-run
   wamble handoff --binary ./wamble-next`,
 		},
-		Page: Page{"server", "Hand over to the new binary", "The server replaces itself with the binary on disk. Players notice nothing."},
+		Page: Page{
+			"server", "Hand over to the new binary",
+			"The server replaces itself with the binary on disk. Players notice nothing.",
+		},
 		Doc:  Doc{"{}", "the binary on disk takes over; with `\"dry_run\": true` it is only checked"},
 		Line: Line{Result: func() any { return new(handoff.Result) }, Print: printHandoff, JSON: true},
 		Do:   handOff,
@@ -167,7 +174,8 @@ does the end of the server.`,
 		Summary: func(_ *Arguments, n uint64) string { return counted(n, "player") + " present" },
 	},
 	{
-		Name: "brownout", Channels: allChannels, Changes: true, Role: Operate, Patience: quick, Args: []Arg{switches, inProfile},
+		Name: "brownout", Channels: allChannels, Changes: true, Role: Operate, Patience: quick,
+		Args: []Arg{switches, inProfile},
 		Help: Help{
 			Short: "Let the running server do without something",
 			Long: `Brownout lets profiles do without something, so that the rest goes on. The
@@ -211,7 +219,8 @@ that profile alone, else everything.`,
 		},
 		Page: Page{"announce", "Announce", "All players read: “{text}”"},
 		Doc: Doc{`{"text": "Back in five minutes", "urgent": true, "until": "2099-01-01T12:00:00Z", "countdown": true}`,
-			"sends a text to everybody who is present; with `until` also to everybody who comes before; `{\"clear\": true}` withdraws what stays"},
+			"sends a text to everybody who is present; with `until` also to everybody who comes before; `{\"clear\": " +
+				"true}` withdraws what stays"},
 		Log:     "an announcement to players",
 		Lasting: true,
 		Later:   true,
@@ -233,8 +242,9 @@ that profile alone, else everything.`,
 	{
 		Name: "announcements", Channels: allChannels, Patience: quick, Args: []Arg{inProfile},
 		Help: Help{
-			Short:   "List the announcements that stay",
-			Long:    "Announcements lists what 'wamble announce' has announced until a time that is not over: where, until when, by whom.",
+			Short: "List the announcements that stay",
+			Long: "Announcements lists what 'wamble announce' has announced until a time that is not over: where, " +
+				"until when, by whom.",
 			Example: `  wamble announcements`,
 		},
 		Doc:  Doc{Text: "the announcements that stay, with their end, and who has ordered them"},

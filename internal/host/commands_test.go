@@ -24,7 +24,7 @@ func TestCommands(t *testing.T) {
 		}
 		want(c.Name != "" && !seen[c.Name], "no name of its own")
 		seen[c.Name] = true
-		want(c.Channels != 0, "no door")
+		want(c.Channels != 0, "no channel")
 		want(c.Patience > 0, "no patience")
 		want(c.Doc.Text != "", "no line for the documents")
 		want((c.Do == nil) != (c.Input == nil), "it does one thing: Do or Tell")

@@ -208,7 +208,9 @@ func (h *Host) forms() []form {
 		f := form{Name: c.Name, Form: c.Page.Form, Title: c.Page.Title, Confirm: c.Page.Confirm, Fields: []field{}}
 		for _, a := range c.Args {
 			if a.Kind != Object {
-				f.Fields = append(f.Fields, field{Name: a.Name, Kind: a.Kind, Label: a.Label, Max: a.Max, Required: a.Word != ""})
+				f.Fields = append(f.Fields, field{
+					Name: a.Name, Kind: a.Kind, Label: a.Label, Max: a.Max, Required: a.Word != "",
+				})
 			}
 		}
 		list = append(list, f)

@@ -222,7 +222,8 @@ func Ask(ctx context.Context, dir, command string, args, result any) error {
 	}
 	var answer reply
 	if err := json.NewDecoder(io.LimitReader(conn, maxReply)).Decode(&answer); errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("the server on %s is there, but has not answered for %v: its process may be stopped, or has too much to do", dir, time.Since(began).Round(time.Second))
+		return fmt.Errorf("the server on %s is there, but has not answered for %v: its process may be stopped, or "+
+			"has too much to do", dir, time.Since(began).Round(time.Second))
 	} else if err != nil {
 		return fmt.Errorf("the server did not answer: %w", err)
 	}

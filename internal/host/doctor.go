@@ -92,7 +92,9 @@ func (p *diagnosis) add(v Severity, subject, advice, format string, args ...any)
 
 // diagnoses is the list of all checks.
 var diagnoses = []func(*diagnosis){
-	(*diagnosis).directory, (*diagnosis).disk, (*diagnosis).ports, (*diagnosis).addresses, (*diagnosis).listeners, (*diagnosis).buffers, (*diagnosis).files, (*diagnosis).clock, (*diagnosis).databases, (*diagnosis).journal, (*diagnosis).secrets, (*diagnosis).encryption, (*diagnosis).logins, (*diagnosis).engines,
+	(*diagnosis).directory, (*diagnosis).disk, (*diagnosis).ports, (*diagnosis).addresses, (*diagnosis).listeners,
+	(*diagnosis).buffers, (*diagnosis).files, (*diagnosis).clock, (*diagnosis).databases, (*diagnosis).journal,
+	(*diagnosis).secrets, (*diagnosis).encryption, (*diagnosis).logins, (*diagnosis).engines,
 }
 
 // Examine checks whether a server could run well. It binds sockets and writes a small file
@@ -115,7 +117,8 @@ func (p *diagnosis) directory() {
 	case err != nil:
 		p.add(SeverityError, "data directory", "let the user who runs the server own it", "%v", err)
 	case info.Mode().Perm()&0o077 != 0:
-		p.add(SeverityWarning, "data directory", "chmod 700 "+p.Dir, "others may look into %s (mode %v)", p.Dir, info.Mode().Perm())
+		p.add(SeverityWarning, "data directory", "chmod 700 "+p.Dir, "others may look into %s (mode %v)", p.Dir,
+			info.Mode().Perm())
 	default:
 		p.add(SeverityOK, "data directory", "", "%s", p.Dir)
 	}
@@ -139,9 +142,11 @@ func (p *diagnosis) disk() {
 	case err != nil:
 		p.add(SeverityWarning, "disk space", advice, "%v", err)
 	case free < reserve:
-		p.add(SeverityError, "disk space", advice, "%d MB are free, but disk-reserve-mb is %d: no move would be taken", free>>20, reserve>>20)
+		p.add(SeverityError, "disk space", advice, "%d MB are free, but disk-reserve-mb is %d: no move would be taken",
+			free>>20, reserve>>20)
 	case free < 4*reserve:
-		p.add(SeverityWarning, "disk space", advice, "%d MB are free; below %d MB no move is taken", free>>20, reserve>>20)
+		p.add(SeverityWarning, "disk space", advice, "%d MB are free; below %d MB no move is taken", free>>20,
+			reserve>>20)
 	default:
 		p.add(SeverityOK, "disk space", "", "%d MB are free", free>>20)
 	}
@@ -150,7 +155,8 @@ func (p *diagnosis) disk() {
 	case err != nil:
 		p.add(SeverityError, "fsync", "let the user who runs the server write there", "%v", err)
 	case took > slowFsync && p.Config.Server.Durability == "fsync":
-		p.add(SeverityWarning, "fsync", advice, "%v in the middle: every answer waits for it", took.Round(10*time.Microsecond))
+		p.add(SeverityWarning, "fsync", advice, "%v in the middle: every answer waits for it",
+			took.Round(10*time.Microsecond))
 	default:
 		p.add(SeverityOK, "fsync", "", "%v in the middle", took.Round(10*time.Microsecond))
 	}
@@ -217,8 +223,10 @@ func (p *diagnosis) addresses() {
 	}
 	for _, cfg := range p.profiles {
 		if cfg.Network.ListenAddress == "" && cfg.Network.UDPEnabled && len(several) > 0 {
-			p.add(SeverityWarning, "listen-address of "+cfg.Name, `(def listen-address "ADDRESS"), the one that players use`,
-				"it is unset, and this machine has %s: a UDP answer may leave from another one than was asked, and clients drop it", strings.Join(several, ", "))
+			p.add(SeverityWarning, "listen-address of "+cfg.Name,
+				`(def listen-address "ADDRESS"), the one that players use`,
+				"it is unset, and this machine has %s: a UDP answer may leave from another one than was asked, and "+
+					"clients drop it", strings.Join(several, ", "))
 		}
 	}
 }
@@ -243,7 +251,8 @@ func sameFamily(list []net.Addr) (several []string) {
 	return several
 }
 
-const lowPort = "use a port above 1023, or let the unit have AmbientCapabilities=CAP_NET_BIND_SERVICE, or wamble.socket bind it"
+const lowPort = "use a port above 1023, or let the unit have AmbientCapabilities=CAP_NET_BIND_SERVICE, or " +
+	"wamble.socket bind it"
 
 // listeners checks by binding that the admin listener and the redirect-port are free.
 func (p *diagnosis) listeners() {
@@ -256,7 +265,8 @@ func (p *diagnosis) listeners() {
 			continue
 		}
 		looked[at] = true
-		p.listener("redirect-port", at, "choose another redirect-port, or 0, if the certificate authority reaches port 443")
+		p.listener("redirect-port", at, "choose another redirect-port, or 0, if the certificate authority reaches "+
+			"port 443")
 	}
 }
 
@@ -302,12 +312,15 @@ func (p *diagnosis) buffers() {
 		if want == 0 {
 			want = wantedBuffer
 		}
-		subject, advice := "receive buffer of "+cfg.Name, fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", max(want, wantedBuffer), max(want, wantedBuffer))
+		subject, most := "receive buffer of "+cfg.Name, max(want, wantedBuffer)
+		advice := fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", most, most)
 		switch {
 		case err != nil:
 			p.add(SeverityWarning, subject, advice, "%v", err)
 		case granted < want:
-			p.add(SeverityWarning, subject, advice, "the kernel grants %d KB; %d KB are wanted, so that bursts and handoffs lose nothing", granted>>10, want>>10)
+			p.add(SeverityWarning, subject, advice,
+				"the kernel grants %d KB; %d KB are wanted, so that bursts and handoffs lose nothing", granted>>10,
+				want>>10)
 		default:
 			p.add(SeverityOK, subject, "", "%d KB", granted>>10)
 		}
@@ -326,7 +339,8 @@ func (p *diagnosis) files() {
 	case err != nil:
 		p.add(SeverityWarning, "open files", advice, "%v", err)
 	case limit < uint64(need):
-		p.add(SeverityWarning, "open files", advice, "%d are allowed; %d may be needed (http-max-connections of all profiles)", limit, need)
+		p.add(SeverityWarning, "open files", advice,
+			"%d are allowed; %d may be needed (http-max-connections of all profiles)", limit, need)
 	case limit == math.MaxUint64:
 		p.add(SeverityOK, "open files", "", "no limit")
 	default:
@@ -358,10 +372,13 @@ func (p *diagnosis) logins() {
 		subject := "logins of " + cfg.Name
 		switch {
 		case cfg.Sessions.LoginServers == "":
-			p.add(SeverityWarning, subject, `(def login-servers "chess.example.org"), the names under which players reach this server`,
-				"login-servers is empty: a login that was signed for any other server is accepted here, so that a hostile one can hand it on")
+			p.add(SeverityWarning, subject,
+				`(def login-servers "chess.example.org"), the names under which players reach this server`,
+				"login-servers is empty: a login that was signed for any other server is accepted here, so that a "+
+					"hostile one can hand it on")
 		case cfg.Sessions.LoginLegacy:
-			p.add(SeverityOK, subject, "", "only for %s; clients of the original, which name no server, may log in (login-legacy)", cfg.Sessions.LoginServers)
+			p.add(SeverityOK, subject, "", "only for %s; clients of the original, which name no server, may log in "+
+				"(login-legacy)", cfg.Sessions.LoginServers)
 		default:
 			p.add(SeverityOK, subject, "", "only for %s", cfg.Sessions.LoginServers)
 		}
@@ -376,7 +393,9 @@ func (p *diagnosis) engines() {
 			continue
 		}
 		if path, err := exec.LookPath(words[0]); err != nil {
-			p.add(SeverityWarning, "house-bot-engine of "+cfg.Name, "install the engine, and name it with its whole path, as in /usr/games/stockfish", "%v: the built-in player would play", err)
+			p.add(SeverityWarning, "house-bot-engine of "+cfg.Name,
+				"install the engine, and name it with its whole path, as in /usr/games/stockfish",
+				"%v: the built-in player would play", err)
 		} else {
 			p.add(SeverityOK, "house-bot-engine of "+cfg.Name, "", "%s", path)
 		}
@@ -385,11 +404,16 @@ func (p *diagnosis) engines() {
 
 // sslModes describes what each db-sslmode protects against.
 var sslModes = map[string]string{
-	"disable":     "nothing is encrypted: whoever is on the way reads the password and the tokens of players, and can change them",
-	"allow":       "encrypted only if the server insists: whoever is on the way can switch it off, read and change everything",
-	"prefer":      "encrypted if the server offers it: whoever is on the way can switch it off, read and change everything",
-	"require":     "encrypted, so that nobody reads along; but the server is not checked, and whoever is on the way can pose as it",
-	"verify-ca":   "encrypted, and the server has a certificate of an authority we trust; another one of its servers can pose as ours",
+	"disable": "nothing is encrypted: whoever is on the way reads the password and the tokens of players, and " +
+		"can change them",
+	"allow": "encrypted only if the server insists: whoever is on the way can switch it off, read and change " +
+		"everything",
+	"prefer": "encrypted if the server offers it: whoever is on the way can switch it off, read and change " +
+		"everything",
+	"require": "encrypted, so that nobody reads along; but the server is not checked, and whoever is on the way " +
+		"can pose as it",
+	"verify-ca": "encrypted, and the server has a certificate of an authority we trust; another one of its servers " +
+		"can pose as ours",
 	"verify-full": "encrypted, and the server has proved its name: nobody on the way reads, changes or poses as it",
 }
 
@@ -403,12 +427,14 @@ func (p *diagnosis) encryption() {
 		subject, mode := "db-sslmode of "+cfg.Name, cfg.Database.SSLMode
 		switch {
 		case leavesMachine(cfg.Database.Host) && mode != "verify-full" && mode != "verify-ca":
-			p.add(SeverityWarning, subject, `(def db-sslmode "verify-full"), with the authority's certificate in PGSSLROOTCERT or ~/.postgresql/root.crt`,
+			p.add(SeverityWarning, subject,
+				`(def db-sslmode "verify-full"), with the authority's certificate in PGSSLROOTCERT or ~/.postgresql/root.crt`,
 				"%s to %s: %s", mode, cfg.Database.Host, sslModes[mode])
 		case leavesMachine(cfg.Database.Host):
 			p.add(SeverityOK, subject, "", "%s: %s", mode, sslModes[mode])
 		default:
-			p.add(SeverityOK, subject, "", "%s; the connection to %s does not leave the machine", mode, cfg.Database.Host)
+			p.add(SeverityOK, subject, "", "%s; the connection to %s does not leave the machine", mode,
+				cfg.Database.Host)
 		}
 	}
 }
@@ -437,9 +463,11 @@ func (p *diagnosis) journal() {
 	defer cancel()
 	switch where, replicated, err := p.Journal(ctx); {
 	case err != nil:
-		p.add(SeverityError, "journal", "check journal-db-* and the password; the server would wait for it", "%s: %v", where, err)
+		p.add(SeverityError, "journal", "check journal-db-* and the password; the server would wait for it", "%s: %v",
+			where, err)
 	case !replicated:
-		p.add(SeverityWarning, "journal", "set synchronous_standby_names in PostgreSQL, unless the service replicates below it",
+		p.add(SeverityWarning, "journal", "set synchronous_standby_names in PostgreSQL, unless the service "+
+			"replicates below it",
 			"%s waits for no standby: with its machine the last moves are lost", where)
 	default:
 		p.add(SeverityOK, "journal", "", "%s waits for a synchronous standby", where)
@@ -468,19 +496,26 @@ func (p *diagnosis) databases() {
 		cancel()
 		switch {
 		case err != nil && s.File != "":
-			p.add(SeverityError, "database", "let the user who runs the server own the file and its directory; a damaged file only a backup mends", "%s: %v", s.Name, err)
+			p.add(SeverityError, "database", "let the user who runs the server own the file and its directory; a "+
+				"damaged file only a backup mends", "%s: %v", s.Name, err)
 		case err != nil:
-			p.add(SeverityError, "database", "check db-host, db-port, db-user and the password; the server would wait for it", "%s: %v", s.Name, err)
+			p.add(SeverityError, "database", "check db-host, db-port, db-user and the password; the server would "+
+				"wait for it", "%s: %v", s.Name, err)
 		case st.Refused() != nil:
-			p.add(SeverityError, "database", "use the newer binary", "%s has schema %d, this binary knows %d", s.Name, st.Version, st.Latest)
+			p.add(SeverityError, "database", "use the newer binary", "%s has schema %d, this binary knows %d", s.Name,
+				st.Version, st.Latest)
 		case st.Denied != "" && st.Version < st.Latest:
-			p.add(SeverityError, "database", ownSchema, "%s (%s) has schema %d of %d and cannot be migrated: %s", s.Name, st.Server, st.Version, st.Latest, st.Denied)
+			p.add(SeverityError, "database", ownSchema, "%s (%s) has schema %d of %d and cannot be migrated: %s",
+				s.Name, st.Server, st.Version, st.Latest, st.Denied)
 		case st.Denied != "":
-			p.add(SeverityWarning, "database", ownSchema, "%s (%s), schema %d; a newer binary could not migrate it: %s", s.Name, st.Server, st.Version, st.Denied)
+			p.add(SeverityWarning, "database", ownSchema, "%s (%s), schema %d; a newer binary could not migrate it: %s",
+				s.Name, st.Server, st.Version, st.Denied)
 		case st.Version < st.Latest:
-			p.add(SeverityWarning, "database", "the start does it; 'wamble migrate' does it now", "%s (%s) has schema %d of %d and is to be migrated", s.Name, st.Server, st.Version, st.Latest)
+			p.add(SeverityWarning, "database", "the start does it; 'wamble migrate' does it now",
+				"%s (%s) has schema %d of %d and is to be migrated", s.Name, st.Server, st.Version, st.Latest)
 		case st.Version > st.Latest:
-			p.add(SeverityOK, "database", "", "%s (%s), schema %d, newer than this binary, which can use it", s.Name, st.Server, st.Version)
+			p.add(SeverityOK, "database", "", "%s (%s), schema %d, newer than this binary, which can use it", s.Name,
+				st.Server, st.Version)
 		default:
 			p.add(SeverityOK, "database", "", "%s (%s), schema %d", s.Name, st.Server, st.Version)
 		}

@@ -214,7 +214,8 @@ func (h *Host) applyToProfiles(ctx context.Context, c *Command, a *Arguments) (C
 	}
 	a.lifted = 0
 	if c.forAllProfiles(a) {
-		if a.lifted, err = h.Global.Change(ctx, func(r *Restricted) error { return c.Persist(r, a, time.Now()) }); err != nil {
+		if a.lifted, err = h.Global.Change(ctx,
+			func(r *Restricted) error { return c.Persist(r, a, time.Now()) }); err != nil {
 			return nil, err
 		}
 	}

@@ -38,7 +38,9 @@ func peerCredentials(conn *net.UnixConn) (string, error) {
 	}
 	var who *unix.Ucred
 	var failed error
-	err = raw.Control(func(fd uintptr) { who, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	err = raw.Control(func(fd uintptr) {
+		who, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
 	if err = errors.Join(err, failed); err != nil {
 		return "", err
 	}

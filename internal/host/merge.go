@@ -64,7 +64,8 @@ func mergePlayers(ctx context.Context, h *Host, call *Call) (any, error) {
 // player returns a player of the profile's database, from the memory of a profile that uses
 // it or else from the store. It is zero if there is none.
 func (p *RunningProfile) player(ctx context.Context, n Named, list []RunningProfile) (wamble.Player, error) {
-	list = slices.DeleteFunc(slices.Clone(list), func(other RunningProfile) bool { return other.Database != p.Database })
+	list = slices.DeleteFunc(slices.Clone(list),
+		func(other RunningProfile) bool { return other.Database != p.Database })
 	var found Found
 	for i := range list {
 		var err error
@@ -79,7 +80,8 @@ func (p *RunningProfile) player(ctx context.Context, n Named, list []RunningProf
 		return wamble.Player{}, nil
 	}
 	for i := range list {
-		if here, _ := list[i].Seek(ctx, profile.Seek{Key: &[2]wamble.PublicKey{found.Key, found.Key}}, 1); len(here) > 0 {
+		key := &[2]wamble.PublicKey{found.Key, found.Key}
+		if here, _ := list[i].Seek(ctx, profile.Seek{Key: key}, 1); len(here) > 0 {
 			return wamble.Player{ID: here[0].Player, Key: found.Key, Handle: here[0].Handle, Stats: here[0].Stats}, nil
 		}
 	}

@@ -53,7 +53,8 @@ func (h *Host) journal(args json.RawMessage) (*runner.Runner, error) {
 	case of.Part == nil && len(here) == 0:
 		return nil, fmt.Errorf("no part of the journal is on this machine: 'wamble status' says where they are")
 	case of.Part == nil:
-		return nil, fmt.Errorf("this machine has the parts %s of the journal: name one, as in --part %s", strings.Join(here, ", "), here[0])
+		return nil, fmt.Errorf("this machine has the parts %s of the journal: name one, as in --part %s",
+			strings.Join(here, ", "), here[0])
 	case *of.Part < 0 || *of.Part >= len(parts):
 		return nil, fmt.Errorf("there is no part %d: the journal has %d, from 0 on", *of.Part, len(parts))
 	}
@@ -100,7 +101,8 @@ func (h *Host) journalAdminPages() http.Handler {
 	mux.HandleFunc(journalAdminPath+"/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'")
-		fmt.Fprint(w, "<!doctype html><html lang=en><title>Journal</title><h1>Journal</h1><p><a href=\"/console/\">Console</a></p><ul>\n")
+		fmt.Fprint(w, "<!doctype html><html lang=en><title>Journal</title><h1>Journal</h1>"+
+			"<p><a href=\"/console/\">Console</a></p><ul>\n")
 		for i, p := range h.Partitions() {
 			switch {
 			case p.Runner != nil:
@@ -118,7 +120,8 @@ func (h *Host) journalAdminPages() http.Handler {
 		if err == nil {
 			var of *runner.Runner
 			if of, err = h.journal(json.RawMessage(fmt.Sprintf(`{"part":%d}`, part))); err == nil {
-				http.StripPrefix(fmt.Sprintf("%s/%d", journalAdminPath, part), h.journalAdminOf(of, part)).ServeHTTP(w, r)
+				prefix := fmt.Sprintf("%s/%d", journalAdminPath, part)
+				http.StripPrefix(prefix, h.journalAdminOf(of, part)).ServeHTTP(w, r)
 				return
 			}
 		}

@@ -84,7 +84,8 @@ func parseSearch(text string) (search, error) {
 	}
 	// The text is not repeated: it may be a token.
 	return s, unless(len(s.queries) > 0 || s.seek != profile.Seek{},
-		"look for a name, the beginning of a public key or token (%d characters), an address or network, or the number of a session or board", minPrefix)
+		"look for a name, the beginning of a public key or token (%d characters), an address or network, or the "+
+			"number of a session or board", minPrefix)
 }
 
 // isName reports whether a text is not empty and has only letters, digits, - and _.
@@ -190,7 +191,9 @@ func (c *personSet) present(database, profileName string, s *profile.Present) {
 }
 
 func memorySessionOf(profileName string, s *profile.Present) memorySession {
-	h := memorySession{Profile: profileName, Session: s.Session, Board: s.Board, Trust: s.Trust, Bot: s.Bot, Seen: s.Seen.UTC()}
+	h := memorySession{
+		Profile: profileName, Session: s.Session, Board: s.Board, Trust: s.Trust, Bot: s.Bot, Seen: s.Seen.UTC(),
+	}
 	if s.Address.IsValid() {
 		h.Address = netip.AddrPortFrom(s.Address.Addr().Unmap(), s.Address.Port()).String()
 	}
@@ -252,7 +255,8 @@ func findPeople(ctx context.Context, h *Host, call *Call) (any, error) {
 		out.People = append(out.People, *c.byKey[w])
 	}
 	slices.SortStableFunc(out.People, func(x, y person) int {
-		return cmp.Or(boolOrder(strings.EqualFold(y.Name, a.Query), strings.EqualFold(x.Name, a.Query)), boolOrder(len(y.Here) > 0, len(x.Here) > 0), y.Seen.Compare(x.Seen))
+		return cmp.Or(boolOrder(strings.EqualFold(y.Name, a.Query), strings.EqualFold(x.Name, a.Query)),
+			boolOrder(len(y.Here) > 0, len(x.Here) > 0), y.Seen.Compare(x.Seen))
 	})
 	out.More = more || len(out.People) > peopleShown
 	out.People = out.People[:min(len(out.People), peopleShown)]
@@ -276,7 +280,8 @@ func (c *personSet) stored(database string, s *wamble.Person) {
 	if len(p.Here) > 0 {
 		return // memory is newer
 	}
-	p.Name, p.Session, p.Score, p.Rating, p.Games, p.Created, p.Seen = s.Handle, s.Session, s.Score, s.Rating, s.Games, s.Created.UTC(), s.Seen.UTC()
+	p.Name, p.Session, p.Score, p.Rating, p.Games = s.Handle, s.Session, s.Score, s.Rating, s.Games
+	p.Created, p.Seen = s.Created.UTC(), s.Seen.UTC()
 }
 
 // printPeople writes a table of people.
@@ -300,7 +305,8 @@ func printPeople(w io.Writer, result any) error {
 			}
 			at = append(at, text)
 		}
-		fmt.Fprintf(t, "%s\t%.12s\t%d\t%g\t%.0f\t%d\t%s\t%s\n", orWord(p.Name, "(guest)"), orWord(p.Key, "–"), p.Session, p.Score, p.Rating, p.Games,
+		fmt.Fprintf(t, "%s\t%.12s\t%d\t%g\t%.0f\t%d\t%s\t%s\n", orWord(p.Name, "(guest)"), orWord(p.Key, "–"),
+			p.Session, p.Score, p.Rating, p.Games,
 			p.Seen.Format(time.RFC3339), strings.Join(at, "; "))
 	}
 	if err := t.Flush(); err != nil {

@@ -31,7 +31,8 @@ func parsePlayer(text string) (profile.Target, error) {
 		return profile.Target{Key: wamble.PublicKey(b)}, nil
 	}
 	if digits, ok := strings.CutPrefix(text, hashPrefix); ok {
-		if b, err := hex.DecodeString(digits); err == nil && len(b) == len(wamble.TokenHash{}) && wamble.TokenHash(b) != (wamble.TokenHash{}) {
+		if b, err := hex.DecodeString(digits); err == nil && len(b) == len(wamble.TokenHash{}) &&
+			wamble.TokenHash(b) != (wamble.TokenHash{}) {
 			return profile.Target{Token: wamble.TokenHash(b)}, nil
 		}
 	}
@@ -39,7 +40,8 @@ func parsePlayer(text string) (profile.Target, error) {
 		return profile.Target{Token: t.Hash()}, nil
 	}
 	// The text is not repeated: it may be a token with a slip in it.
-	return profile.Target{}, errors.New("name a player by name, token, public key (64 hex digits), address or network (192.0.2.0/24)")
+	return profile.Target{}, errors.New("name a player by name, token, public key (64 hex digits), address or " +
+		"network (192.0.2.0/24)")
 }
 
 // parseToken parses a token, in hex as browsers store it or in the form that players see;
@@ -73,7 +75,8 @@ func parseNamed(text string) (n Named, err error) {
 		n.Handle = text
 	}
 	// The text is not repeated: it may be a token with a slip in it.
-	return n, unless(n != Named{}, "name a player by token, handle, public key (64 hex digits) or the number of a session")
+	return n, unless(n != Named{}, "name a player by token, handle, public key (64 hex digits) or the number of a "+
+		"session")
 }
 
 // parseIdentity parses the name or the public key of a player; zero if text is neither.
@@ -95,7 +98,8 @@ func hideNamed(text string) string {
 
 // findNamed replaces a player's name in a.Whom by their key, for a command that takes keys.
 func (h *Host) findNamed(ctx context.Context, c *Command, a *Arguments) error {
-	if !wamble.IsName(a.Whom) || len(a.Whom) > wamble.MaxName || !slices.ContainsFunc(c.Args, func(arg Arg) bool { return arg.Names }) {
+	if !wamble.IsName(a.Whom) || len(a.Whom) > wamble.MaxName ||
+		!slices.ContainsFunc(c.Args, func(arg Arg) bool { return arg.Names }) {
 		return nil
 	}
 	list, err := h.profilesOf(a.Profile)

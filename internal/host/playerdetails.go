@@ -72,7 +72,8 @@ func showPlayer(ctx context.Context, h *Host, call *Call) (any, error) {
 			continue
 		}
 		done[p.Database] = true
-		same := slices.DeleteFunc(slices.Clone(list), func(other RunningProfile) bool { return other.Database != p.Database })
+		same := slices.DeleteFunc(slices.Clone(list),
+			func(other RunningProfile) bool { return other.Database != p.Database })
 		d, err := p.playerDetails(ctx, found, same)
 		if err != nil {
 			return nil, fmt.Errorf("profile %s: %w", p.Name, err)
@@ -86,12 +87,14 @@ func showPlayer(ctx context.Context, h *Host, call *Call) (any, error) {
 }
 
 // playerDetails collects what the store and the profiles of one database know of a player.
-func (p *RunningProfile) playerDetails(ctx context.Context, found Found, same []RunningProfile) (*playerDetails, error) {
+func (p *RunningProfile) playerDetails(ctx context.Context, found Found,
+	same []RunningProfile) (*playerDetails, error) {
 	c := personSet{byKey: map[personKey]*person{}}
 	if found.Key.IsZero() {
 		found.Key = p.keyOf(ctx, found.Session)
 	}
-	q, seek := wamble.PeopleQuery{Sessions: []wamble.SessionID{found.Session}, Limit: 1}, profile.Seek{Session: found.Session}
+	q := wamble.PeopleQuery{Sessions: []wamble.SessionID{found.Session}, Limit: 1}
+	seek := profile.Seek{Session: found.Session}
 	if !found.Key.IsZero() {
 		keys := &[2]wamble.PublicKey{found.Key, found.Key}
 		q, seek = wamble.PeopleQuery{Key: keys, Limit: 1}, profile.Seek{Key: keys}
@@ -103,7 +106,10 @@ func (p *RunningProfile) playerDetails(ctx context.Context, found Found, same []
 	for i := range stored {
 		c.stored(p.Database, &stored[i])
 	}
-	d := &playerDetails{Names: []wamble.FormerName{}, Sessions: []playerSession{}, Holds: []wamble.BoardID{}, Boards: []movedBoard{}, Bans: []banned{}}
+	d := &playerDetails{
+		Names: []wamble.FormerName{}, Sessions: []playerSession{}, Holds: []wamble.BoardID{}, Boards: []movedBoard{},
+		Bans: []banned{},
+	}
 	var memory []profile.Present
 	for i := range same {
 		here, more := same[i].Seek(ctx, seek, sessionsShown)
@@ -137,7 +143,8 @@ func (p *RunningProfile) keyOf(ctx context.Context, id wamble.SessionID) wamble.
 }
 
 // read adds the sessions, boards and rank of a player from memory and the store.
-func (d *playerDetails) read(ctx context.Context, p *RunningProfile, key wamble.PublicKey, memory []profile.Present) error {
+func (d *playerDetails) read(ctx context.Context, p *RunningProfile, key wamble.PublicKey,
+	memory []profile.Present) error {
 	// What the store has of the player, or of a guest's session.
 	var rows []wamble.Session
 	if !key.IsZero() {
@@ -170,12 +177,17 @@ func (d *playerDetails) read(ctx context.Context, p *RunningProfile, key wamble.
 		s := &memory[i]
 		if !known[s.Session] {
 			known[s.Session] = true
-			d.Sessions = append(d.Sessions, playerSession{Session: s.Session, Created: s.Created.UTC(), LastSeen: s.Seen.UTC(), Trust: s.Trust, token: s.Token})
+			d.Sessions = append(d.Sessions, playerSession{
+				Session: s.Session, Created: s.Created.UTC(), LastSeen: s.Seen.UTC(), Trust: s.Trust, token: s.Token,
+			})
 		}
 	}
 	for i := range rows {
 		if s := &rows[i]; !known[s.ID] && !s.Token.IsZero() {
-			d.Sessions = append(d.Sessions, playerSession{Session: s.ID, Created: s.Created.UTC(), LastSeen: s.LastSeen.UTC(), Trust: s.Trust, Host: s.Host, token: s.Token})
+			d.Sessions = append(d.Sessions, playerSession{
+				Session: s.ID, Created: s.Created.UTC(), LastSeen: s.LastSeen.UTC(), Trust: s.Trust, Host: s.Host,
+				token: s.Token,
+			})
 		}
 	}
 	slices.SortFunc(d.Sessions, func(a, b playerSession) int { return b.LastSeen.Compare(a.LastSeen) })
@@ -262,7 +274,8 @@ func (d *playerDetails) print(w io.Writer) error {
 	if d.Key != "" {
 		fmt.Fprintf(t, "public key\t%s\n", d.Key)
 	}
-	fmt.Fprintf(t, "database\t%s\nsince\t%s\nlast seen\t%s\n", d.Database, d.Created.Format(time.RFC3339), d.Seen.Format(time.RFC3339))
+	fmt.Fprintf(t, "database\t%s\nsince\t%s\nlast seen\t%s\n", d.Database, d.Created.Format(time.RFC3339),
+		d.Seen.Format(time.RFC3339))
 	if !d.Renamed.IsZero() {
 		fmt.Fprintf(t, "renamed\t%s\n", d.Renamed.Format(time.RFC3339))
 	}
@@ -277,7 +290,8 @@ func (d *playerDetails) print(w io.Writer) error {
 		fmt.Fprintf(t, "rank\t%d of %d\n", d.Rank, d.Of)
 	}
 	for _, s := range d.Sessions {
-		fmt.Fprintf(t, "session\t%d, trust %d, since %s, last seen %s", s.Session, s.Trust, s.Created.Format(time.RFC3339), s.LastSeen.Format(time.RFC3339))
+		fmt.Fprintf(t, "session\t%d, trust %d, since %s, last seen %s", s.Session, s.Trust,
+			s.Created.Format(time.RFC3339), s.LastSeen.Format(time.RFC3339))
 		if s.Profile != "" {
 			fmt.Fprintf(t, ", in %s", s.Profile)
 		}
@@ -293,7 +307,8 @@ func (d *playerDetails) print(w io.Writer) error {
 		fmt.Fprintf(t, "moved\tboard %d of %s (%s), %s\n", b.Board, b.Profile, b.Status, b.At.Format(time.RFC3339))
 	}
 	for _, b := range d.Bans {
-		fmt.Fprintf(t, "banned\t%s, as %s, until %s, by %s: %s\n", b.Profile, b.Whom, orElse(b.Until, "lifted"), orWord(b.By, "somebody"), b.Text)
+		fmt.Fprintf(t, "banned\t%s, as %s, until %s, by %s: %s\n", b.Profile, b.Whom, orElse(b.Until, "lifted"),
+			orWord(b.By, "somebody"), b.Text)
 	}
 	if d.More {
 		fmt.Fprintln(t, "more\tnot all sessions, boards and names are shown")

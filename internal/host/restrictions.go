@@ -88,7 +88,8 @@ func (b *Ban) isOf(whom string) bool {
 
 // all returns the bans that hold in the profile: first those of all profiles, then its own.
 func (r *Restricted) all() []Ban {
-	all := slices.DeleteFunc(slices.Clone(r.globalBans), func(b Ban) bool { return slices.Contains(r.Lifted, b.Number) })
+	all := slices.DeleteFunc(slices.Clone(r.globalBans),
+		func(b Ban) bool { return slices.Contains(r.Lifted, b.Number) })
 	return append(all, r.Bans...)
 }
 
@@ -168,7 +169,8 @@ func (k inJournal) Amend(ctx context.Context, name string, change func(text stri
 	if err != nil {
 		return err
 	}
-	_, err = k.r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put(k.key(name), []byte(text)) })
+	_, err = k.r.Update(ctx, runner.AttemptPolicy{},
+		func(tx *runner.Tx) error { return tx.Put(k.key(name), []byte(text)) })
 	if err != nil {
 		return fmt.Errorf("keep it for profile %s: %w", name, err)
 	}
@@ -241,8 +243,10 @@ func (rs *Restrictions) Change(ctx context.Context, change func(*Restricted) err
 			return "", err
 		}
 		held.globalBans, held.globalAnnouncements = everywhere, announced
-		next = Restricted{Brownout: held.Brownout, Bans: slices.Clone(held.Bans), Lifted: slices.Clone(held.Lifted), Last: held.Last,
-			Announced: slices.Clone(held.Announced), Revision: max(held.Revision+1, time.Now().UnixMicro()), globalBans: everywhere, globalAnnouncements: announced}
+		next = Restricted{Brownout: held.Brownout, Bans: slices.Clone(held.Bans), Lifted: slices.Clone(held.Lifted),
+			Last: held.Last, Announced: slices.Clone(held.Announced),
+			Revision:   max(held.Revision+1, time.Now().UnixMicro()),
+			globalBans: everywhere, globalAnnouncements: announced}
 		if err := change(&next); err != nil {
 			return "", err
 		}

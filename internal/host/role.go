@@ -57,7 +57,8 @@ func (c *Command) needs() Role {
 
 // allowed returns an error unless the actor's role suffices for the command.
 func (c *Command) allowed(a Actor) error {
-	return unless(a.Role >= c.needs(), "%s needs the role %s, and %s has the role %s", c.Name, c.needs(), a.Name, a.Role)
+	return unless(a.Role >= c.needs(), "%s needs the role %s, and %s has the role %s", c.Name, c.needs(), a.Name,
+		a.Role)
 }
 
 type actorKey struct{}

@@ -61,9 +61,11 @@ func (h *Host) journalAdminOf(r *runner.Runner, part int) *admin.Desk {
 func keepOrder(verb string, a admin.Args) error {
 	switch {
 	case verb == "drain" || verb == "fill":
-		return fmt.Errorf("the journal takes what players do: 'wamble brownout read-only' stops that, a drain is %w", admin.ErrRefused)
+		return fmt.Errorf("the journal takes what players do: 'wamble brownout read-only' stops that, a drain is %w",
+			admin.ErrRefused)
 	case (verb == "retry" || verb == "delete") && a.State != runner.Dead.String():
-		return fmt.Errorf("only dead letters leave the journal's order, a change of another message is %w", admin.ErrRefused)
+		return fmt.Errorf("only dead letters leave the journal's order, a change of another message is %w",
+			admin.ErrRefused)
 	}
 	return nil
 }
@@ -137,7 +139,9 @@ func AskJournal(ctx context.Context, r *runner.Runner, command string, args, res
 	if err != nil {
 		return err
 	}
-	h := &Host{foreign: !journal.Used(r), API: API{Runner: r, Log: slog.New(slog.DiscardHandler), RunningProfiles: func() []RunningProfile { return nil }}}
+	h := &Host{foreign: !journal.Used(r), API: API{
+		Runner: r, Log: slog.New(slog.DiscardHandler), RunningProfiles: func() []RunningProfile { return nil },
+	}}
 	answer, err := journalCommands[i].Do(ctx, h, &Call{Args: text})
 	if err != nil {
 		return err
@@ -234,7 +238,8 @@ func checkpoint(_ context.Context, h *Host, c *Call) (any, error) {
 	}
 	h.Log.Info("a checkpoint of the journal", "dir", to.Dir)
 	if err := r.Checkpoint(to.Dir); errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("%w\nThe server makes the copy, as its own user: name a directory where that one may write, such as %s", err, filepath.Join(h.Dir, "checkpoint"))
+		return nil, fmt.Errorf("%w\nThe server makes the copy, as its own user: name a directory where that one may "+
+			"write, such as %s", err, filepath.Join(h.Dir, "checkpoint"))
 	} else if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,8 @@ func (p *diagnosis) certificate(cfg *config.Profile, now time.Time) {
 	c, err := Certificate(&cfg.Network)
 	switch {
 	case err != nil:
-		p.add(SeverityError, subject, "tls-cert and tls-key name files in PEM that the user who runs the server may read; with certbot see LoadCredential= in docs/operations.md", "%v", err)
+		p.add(SeverityError, subject, "tls-cert and tls-key name files in PEM that the user who runs the server may "+
+			"read; with certbot see LoadCredential= in docs/operations.md", "%v", err)
 	case c != nil:
 		verdict, text := Validity(c, now)
 		p.add(verdict, subject, "renew it, then 'wamble reload'", "%s", text)
@@ -80,7 +81,8 @@ func (p *diagnosis) password(subject string, db config.Database) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		p.add(SeverityError, subject, "write the password there: install -m 0640 -g wamble /dev/stdin "+file, "there is no file %s", file)
+		p.add(SeverityError, subject, "write the password there: install -m 0640 -g wamble /dev/stdin "+file,
+			"there is no file %s", file)
 	case err != nil:
 		p.add(SeverityError, subject, "let the user who runs the server read it", "%v", err)
 	case info.Mode().Perm()&0o004 != 0:

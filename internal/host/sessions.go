@@ -46,7 +46,10 @@ func listSessions(ctx context.Context, h *Host, c *Call) (any, error) {
 		_, stored, _ := list[i].Stored(ctx, a.player.Key)
 		for j := range stored {
 			s := &stored[j]
-			rows = append(rows, playerSession{Profile: list[i].Name, Session: s.ID, Created: s.Created.UTC(), LastSeen: s.LastSeen.UTC(), Trust: s.Trust, Host: s.Host})
+			rows = append(rows, playerSession{
+				Profile: list[i].Name, Session: s.ID, Created: s.Created.UTC(), LastSeen: s.LastSeen.UTC(),
+				Trust: s.Trust, Host: s.Host,
+			})
 		}
 	}
 	return rows, nil
@@ -55,7 +58,8 @@ func listSessions(ctx context.Context, h *Host, c *Call) (any, error) {
 func printSessions(w io.Writer, result any) error {
 	rows := *result.(*[]playerSession)
 	for _, r := range rows {
-		_, err := fmt.Fprintf(w, "%s: session %d, since %s, last seen %s\n", r.Profile, r.Session, r.Created.Format(time.RFC3339), r.LastSeen.Format(time.RFC3339))
+		_, err := fmt.Fprintf(w, "%s: session %d, since %s, last seen %s\n", r.Profile, r.Session,
+			r.Created.Format(time.RFC3339), r.LastSeen.Format(time.RFC3339))
 		if err != nil {
 			return err
 		}

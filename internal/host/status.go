@@ -222,7 +222,8 @@ func printStatus(w io.Writer, result any) error {
 			if !k.Open {
 				open = "closed for new players"
 			}
-			rows = append(rows, fmt.Sprintf("  shard %d\t%s, %s, %d boards, %d sessions, %d present, %d moves, queue %d", i, k.Stage, open, k.Boards, k.Sessions, k.Present, k.Moves, k.Depth))
+			rows = append(rows, fmt.Sprintf("  shard %d\t%s, %s, %d boards, %d sessions, %d present, %d moves, queue "+
+				"%d", i, k.Stage, open, k.Boards, k.Sessions, k.Present, k.Moves, k.Depth))
 		}
 		if p.Trouble != "" {
 			rows = append(rows, "  trouble\t"+p.Trouble)
@@ -238,7 +239,8 @@ func printStatus(w io.Writer, result any) error {
 		}
 	}
 	for _, d := range s.Departing {
-		rows = append(rows, fmt.Sprintf("leaving\t%s: %d messages for %s, the oldest %v", d.Name, d.Depth, d.Store, d.Age.Duration()))
+		rows = append(rows, fmt.Sprintf("leaving\t%s: %d messages for %s, the oldest %v", d.Name, d.Depth, d.Store,
+			d.Age.Duration()))
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {

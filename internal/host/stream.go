@@ -16,7 +16,8 @@ var streamed = []struct {
 	name  string
 	ticks int
 }{
-	{"status", 1}, {"vitals", 1}, {"log", 1}, {"audit", 1}, {"bans", 1}, {"announcements", 1}, {"dead-letters", 1}, {"config", 5}, {"cluster", 2},
+	{"status", 1}, {"vitals", 1}, {"log", 1}, {"audit", 1}, {"bans", 1}, {"announcements", 1},
+	{"dead-letters", 1}, {"config", 5}, {"cluster", 2},
 }
 
 // The times of a stream: between two ticks, for a write, and in all. After streamTime the
@@ -41,7 +42,8 @@ func (h *Host) stream(who func(token string) (Actor, bool)) http.HandlerFunc {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		ctx, cancel := context.WithTimeout(withActor(h.Serving, actorOf(r.Context())), streamTime)
 		defer cancel()
-		out := bytes.NewBufferString("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n")
+		out := bytes.NewBufferString("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" +
+			"Cache-Control: no-store\r\nConnection: close\r\n\r\n")
 		sent := map[string][]byte{}
 		pause := time.NewTicker(streamTick)
 		defer pause.Stop()

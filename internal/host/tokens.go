@@ -88,7 +88,9 @@ func (t *Tokens) create(name string, role Role, now time.Time) (string, error) {
 	case len(t.list) >= maxTokens:
 		return "", fmt.Errorf("there are %d tokens already", maxTokens)
 	}
-	return token, t.write(append(slices.Clone(t.list), adminToken{name, role.String(), now.UTC().Truncate(time.Second), hashToken(token)}))
+	return token, t.write(append(slices.Clone(t.list), adminToken{
+		name, role.String(), now.UTC().Truncate(time.Second), hashToken(token),
+	}))
 }
 
 // revoke removes a token.
@@ -144,7 +146,8 @@ type Created struct {
 // tokenCommands has the commands about admin tokens.
 var tokenCommands = []Command{
 	{
-		Name: "token-create", Channels: allChannels, Changes: true, Role: Operate, Patience: quick, Args: []Arg{tokenName, tokenRole},
+		Name: "token-create", Channels: allChannels, Changes: true, Role: Operate, Patience: quick,
+		Args: []Arg{tokenName, tokenRole},
 		Help: Help{
 			Short: "Give somebody a token for the console",
 			Long: `Token-create makes an admin token for somebody and prints it, once: only its hash is
@@ -157,7 +160,10 @@ audit log with their name.`,
 			Example: `  wamble token-create ann moderate`,
 		},
 		Page: Page{"tokens", "Give a token", "{name} gets a token with the role {role}."},
-		Doc:  Doc{`{"name": "ann", "role": "moderate"}`, "makes an admin token and tells it, once; the roles are read, moderate and operate"},
+		Doc: Doc{
+			`{"name": "ann", "role": "moderate"}`,
+			"makes an admin token and tells it, once; the roles are read, moderate and operate",
+		},
 		Line: Line{Result: func() any { return new(Created) }, JSON: true, Print: func(w io.Writer, result any) error {
 			_, err := fmt.Fprintln(w, result.(*Created).Token)
 			return err
@@ -176,7 +182,8 @@ audit log with their name.`,
 		},
 	},
 	{
-		Name: "token-revoke", Channels: allChannels, Changes: true, Role: Operate, Patience: quick, Args: []Arg{tokenName},
+		Name: "token-revoke", Channels: allChannels, Changes: true, Role: Operate, Patience: quick,
+		Args: []Arg{tokenName},
 		Help: Help{
 			Short:   "End somebody's token for the console",
 			Long:    "Token-revoke ends a token that 'wamble token-create' has made, at once.",
@@ -204,19 +211,21 @@ audit log with their name.`,
 			Example: `  wamble tokens`,
 		},
 		Doc: Doc{Text: "the names and roles of the admin tokens beside that of `admin-token`"},
-		Line: Line{Result: func() any { return new([]adminToken) }, JSON: true, Print: func(w io.Writer, result any) error {
-			list := *result.(*[]adminToken)
-			if len(list) == 0 {
-				_, err := fmt.Fprintln(w, "none beside that of the server's own file; 'wamble token-create' makes one")
-				return err
-			}
-			for _, t := range list {
-				if _, err := fmt.Fprintf(w, "%-20s %-9s since %s\n", t.Name, t.Role, t.Created.Format(time.DateTime)); err != nil {
+		Line: Line{Result: func() any { return new([]adminToken) }, JSON: true,
+			Print: func(w io.Writer, result any) error {
+				list := *result.(*[]adminToken)
+				if len(list) == 0 {
+					_, err := fmt.Fprintln(w, "none beside that of the server's own file; 'wamble token-create' makes one")
 					return err
 				}
-			}
-			return nil
-		}},
+				for _, t := range list {
+					if _, err := fmt.Fprintf(w, "%-20s %-9s since %s\n", t.Name, t.Role,
+						t.Created.Format(time.DateTime)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}},
 		Do: func(_ context.Context, h *Host, _ *Call) (any, error) { return h.Tokens.all(), nil },
 	},
 }
@@ -227,13 +236,15 @@ var (
 		Name: "name", Kind: Text, Label: "Name", Max: wamble.MaxName, Word: "NAME", Missing: "a name",
 		At: func(a *Arguments) any { return &a.Name },
 		Check: func(a *Arguments) error {
-			return unless(wamble.IsName(a.Name) && len(a.Name) <= wamble.MaxName, "a name has 3 to 20 letters, digits, - or _")
+			return unless(wamble.IsName(a.Name) && len(a.Name) <= wamble.MaxName,
+				"a name has 3 to 20 letters, digits, - or _")
 		},
 	}
 	tokenRole = Arg{
-		Name: "role", Kind: Text, Label: "Role: read, moderate or operate", Max: 16, Word: "ROLE", Missing: "a role", Choice: []string{"read", "moderate", "operate"},
-		At:    func(a *Arguments) any { return &a.Role },
-		Check: func(a *Arguments) error { _, err := parseRole(a.Role); return err },
+		Name: "role", Kind: Text, Label: "Role: read, moderate or operate", Max: 16, Word: "ROLE", Missing: "a role",
+		Choice: []string{"read", "moderate", "operate"},
+		At:     func(a *Arguments) any { return &a.Role },
+		Check:  func(a *Arguments) error { _, err := parseRole(a.Role); return err },
 	}
 )
 

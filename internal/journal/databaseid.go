@@ -35,7 +35,7 @@ func DatabaseOf(ctx context.Context, r *runner.Runner, profile string) (w Databa
 			return err
 		}
 		if len(value) != databaseSize {
-			return fmt.Errorf("world of profile %q: %w", profile, runner.ErrFormat)
+			return fmt.Errorf("database of profile %q: %w", profile, runner.ErrFormat)
 		}
 		w, found = readDatabase(value), true
 		return nil

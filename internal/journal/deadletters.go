@@ -37,8 +37,8 @@ func (d *Drain) addDeadLetters(l deadLetterBatch) {
 	}
 }
 
-// reportDeadLetters reports new dead letters, unless it has done so less than deadReportEvery ago and this is not the last
-// call.
+// reportDeadLetters reports new dead letters, unless it has done so less than deadReportEvery ago and this is not
+// the last call.
 func (d *Drain) reportDeadLetters(now time.Time, last bool) {
 	if d.unreported.count == 0 || !last && now.Sub(d.deadReported) < deadReportEvery {
 		return

@@ -40,8 +40,8 @@ type DrainOptions struct {
 	Limits  Limits
 	// OnApplied is called with the last message that the store has, on the drain's goroutine.
 	OnApplied func(through uint64)
-	// OnTransaction is called after every transaction of the store, and returns how to go on. Empty ignores its
-	// Rest.
+	// OnTransaction is called after every transaction of the store, and returns how to go on. DrainAll ignores its
+	// Pause.
 	OnTransaction func(Work) Next
 	// OnStoreResult is called with every failure of the store, and with nil when the store works again.
 	OnStoreResult func(err error)
@@ -55,21 +55,11 @@ type DrainOptions struct {
 	// Others reports whether the store lacks messages that other profiles had brought there, and the sum of
 	// their cursors: until it has them, it may refuse what it must take.
 	Others func(ctx context.Context) (behind bool, at uint64)
-	// OnFeed is called when the feed of finished games has grown.
-	OnFeed func()
-	// OnEvents is called on the drain's goroutine with the events of the messages behind after up to
-	// through, once the store has them. The list is valid during the call. When an observer has just come,
-	// the first call includes the kept events before, which may repeat some.
-	OnEvents func(after, through uint64, list []Event)
-	// HoldEvents is called before the store gets messages up to until, the first of which has an event at from:
-	// events of other shards that are not older may follow them, and wait until OnEvents. At the start of a
-	// drain from is zero, because the store may have the first messages already.
-	HoldEvents func(until uint64, from time.Time)
-	// Observed is given the last message that the store has, and reports whether any observer wants
-	// Happened; nil means always. Finding the events costs as much as planning a batch.
-	Observed func(through uint64) bool
-	// Remember keeps the events of Happened in the journal, for the next process that holds it.
-	Remember bool
+	// Observer receives games and events that the store has; nil if there is none.
+	Observer Observer
+	// RememberEvents keeps the events that the observer was given in the journal, for the next process that
+	// holds it.
+	RememberEvents bool
 }
 
 // Work is a transaction of the drain: its size, and the time since the one before, or since the messages
@@ -79,7 +69,7 @@ type Work struct {
 	Took            time.Duration
 }
 
-// Next is how a drain goes on after a transaction: it rests, and then puts at most Bytes of messages into
+// Next is how a drain goes on after a transaction: it pauses, and then puts at most Bytes of messages into
 // each transaction; 0: as many as it can. It claims enough messages for Ahead transactions, and plans one
 // while the one before is under way; 0: one.
 type Next struct {
@@ -109,12 +99,12 @@ type Drain struct {
 	urgent   chan struct{}
 	applied  atomic.Uint64
 	limits   atomic.Pointer[Limits]
-	// emitted counts the games put into the feed, announced those of which o.OnFeed was called. Only the
+	// emitted counts the games put into the feed, announced those that were reported to the observer. Only the
 	// drain's goroutine uses them.
 	emitted, announced uint64
 	unreported         deadLetterBatch // not reported yet
-	// eventsBefore is the last message whose events were, or need not be, reported; telling says that those of all
-	// later messages are reported; happened is a buffer.
+	// eventsBefore is the last message whose events were, or need not be, reported; observed says that those of
+	// all later messages are reported; eventBuffer is reused.
 	eventsBefore uint64
 	observed     bool
 	eventBuffer  []Event
@@ -177,9 +167,10 @@ func (d *Drain) Fits(ctx context.Context) error {
 	}
 	if at > last {
 		return fmt.Errorf("%w: it has messages of profile %q up to %d, and the journal ends at %d. "+
-			"So this is an old copy of the journal, or its end was cut off; 'wamble runner restore' makes one fit", ErrAhead, d.o.Profile, at, last)
+			"So this is an old copy of the journal, or its end was cut off; 'wamble runner restore' makes one fit",
+			ErrAhead, d.o.Profile, at, last)
 	}
-	return d.syncCursor(ctx, d.settled()+1)
+	return d.syncCursor(ctx, d.drained()+1)
 }
 
 // Worker returns the number of the profile's worker, the address of its messages.
@@ -201,7 +192,7 @@ func (d *Drain) Added(n int) {
 	}
 }
 
-// SetUrgent makes the drain start at once on what waits, without a rest. It does not block.
+// SetUrgent makes the drain start at once on what waits, without a pause. It does not block.
 func (d *Drain) SetUrgent() { signal(d.urgent) }
 
 // signal wakes the receiver of c, now or when it next waits.
@@ -230,7 +221,7 @@ func (d *Drain) Run(ctx context.Context) error {
 		}
 		moved := false
 		if d.recheck.Swap(false) {
-			if err := d.syncCursor(ctx, d.settled()+1); err != nil && ctx.Err() == nil {
+			if err := d.syncCursor(ctx, d.drained()+1); err != nil && ctx.Err() == nil {
 				d.recheck.Store(true)
 				d.trouble(err)
 			}
@@ -267,7 +258,7 @@ func (n Next) bytes() int {
 	return min(n.Bytes, maxBytes)
 }
 
-// sleep rests as long as the last Next says, or until SetUrgent.
+// sleep pauses as long as the last Next says, or until SetUrgent.
 func (d *Drain) sleep(ctx context.Context) {
 	if d.next.Pause <= 0 {
 		return

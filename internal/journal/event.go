@@ -30,15 +30,32 @@ type Event struct {
 	Seconds        float64
 }
 
+// Observer receives what the store has got. Its methods are called on the drain's goroutine.
+type Observer interface {
+	// FeedGrown is called when the feed of finished games has grown.
+	FeedGrown()
+	// WantsEvents is given the last message that the store has, and reports whether anybody reads events.
+	// Finding them costs as much as planning a batch.
+	WantsEvents(through uint64) bool
+	// Events is called with the events of the messages behind after up to through, once the store has them.
+	// The list is valid during the call. When WantsEvents has just become true, the first call includes the
+	// retained events before, which may repeat some.
+	Events(after, through uint64, list []Event)
+	// HoldEvents is called before the store gets messages up to until, the first of which with an event has it at
+	// from. Events of other shards that are not older may follow them, and must wait until Events. At the start of
+	// a drain from is zero, because the store may have the first messages already.
+	HoldEvents(until uint64, from time.Time)
+}
+
 // maxRecentEvents is how many messages are read again, as far as they were kept, for a new observer, which
 // may have observed before, perhaps another process.
 const maxRecentEvents = 8192
 
 // beginEvents prepares for events at the start of the drain.
 func (d *Drain) beginEvents() {
-	d.eventsBefore = max(d.eventsBefore, d.settled())
-	if d.o.HoldEvents != nil && d.count() > 0 {
-		d.o.HoldEvents(d.eventsBefore+1, time.Time{})
+	d.eventsBefore = max(d.eventsBefore, d.drained())
+	if d.o.Observer != nil && d.count() > 0 {
+		d.o.Observer.HoldEvents(d.eventsBefore+1, time.Time{})
 	}
 }
 
@@ -46,7 +63,7 @@ func (d *Drain) beginEvents() {
 // a new one.
 func (d *Drain) checkObserver(ctx context.Context, before uint64) {
 	if first, list, come := d.observe(ctx, before); come {
-		d.o.OnEvents(first, d.eventsBefore, list)
+		d.o.Observer.Events(first, d.eventsBefore, list)
 	}
 }
 
@@ -54,7 +71,7 @@ func (d *Drain) checkObserver(ctx context.Context, before uint64) {
 // behind the message first, up to d.eventsBefore.
 func (d *Drain) observe(ctx context.Context, before uint64) (first uint64, list []Event, come bool) {
 	d.eventsBefore = max(d.eventsBefore, before)
-	if d.o.OnEvents == nil || d.o.Observed != nil && !d.o.Observed(d.eventsBefore) {
+	if d.o.Observer == nil || !d.o.Observer.WantsEvents(d.eventsBefore) {
 		d.observed = false
 	} else if !d.observed {
 		d.observed, come = true, true
@@ -66,12 +83,12 @@ func (d *Drain) observe(ctx context.Context, before uint64) (first uint64, list 
 // holdEvents makes events of other shards wait for those of a batch, if it has some. As soon as the store
 // has the batch, another shard may take over boards of it.
 func (d *Drain) holdEvents(queue []Message) {
-	if d.o.HoldEvents == nil || !d.observed {
+	if d.o.Observer == nil || !d.observed {
 		return
 	}
 	for i := range queue {
 		if d.eventBuffer = queue[i].appendEvents(d.eventBuffer[:0], nil); len(d.eventBuffer) > 0 {
-			d.o.HoldEvents(queue[len(queue)-1].Seq, d.eventBuffer[0].At)
+			d.o.Observer.HoldEvents(queue[len(queue)-1].Seq, d.eventBuffer[0].At)
 			return
 		}
 	}
@@ -95,7 +112,7 @@ func (d *Drain) publishEvents(ctx context.Context, run *run) error {
 	d.eventBuffer = d.eventBuffer[:0]
 	for i := range queue {
 		m := &queue[i]
-		if m.Seq <= after && !d.o.Remember {
+		if m.Seq <= after && !d.o.RememberEvents {
 			continue
 		}
 		if d.eventBuffer = m.appendEvents(d.eventBuffer, run.refused); m.Seq <= after {
@@ -105,11 +122,11 @@ func (d *Drain) publishEvents(ctx context.Context, run *run) error {
 	d.eventsBefore = max(d.eventsBefore, last)
 	switch {
 	case come:
-		d.o.OnEvents(first, d.eventsBefore, append(earlier, d.eventBuffer[known:]...))
+		d.o.Observer.Events(first, d.eventsBefore, append(earlier, d.eventBuffer[known:]...))
 	case d.eventsBefore > after:
-		d.o.OnEvents(after, d.eventsBefore, d.eventBuffer[known:])
+		d.o.Observer.Events(after, d.eventsBefore, d.eventBuffer[known:])
 	}
-	if d.o.Remember { // all events: an earlier attempt was not acknowledged
+	if d.o.RememberEvents { // all events: an earlier attempt was not acknowledged
 		return d.remember(run.b.Tx, before, last, d.eventBuffer)
 	}
 	return nil
@@ -117,9 +134,9 @@ func (d *Drain) publishEvents(ctx context.Context, run *run) error {
 
 // recentEvents returns the events behind the message first, up to last, as far as they were remembered or kept.
 func (d *Drain) recentEvents(ctx context.Context, last uint64) (first uint64, list []Event) {
-	if d.o.Remember {
+	if d.o.RememberEvents {
 		if first, list, known, err := d.rememberedEvents(ctx, last); err != nil {
-			d.trouble(fmt.Errorf("read what observers were told: %w", err))
+			d.trouble(fmt.Errorf("read the remembered events: %w", err))
 		} else if known {
 			return first, list
 		}
@@ -166,7 +183,9 @@ func (m *Message) appendEvents(list []Event, refused map[Origin]bool) []Event {
 		}
 		switch in := in.(type) {
 		case *intent.RecordMove:
-			list = append(list, Event{Seq: m.Seq, Place: place, Board: in.Board, At: in.At, Ply: in.Ply, UCI: in.UCI, Session: in.Session})
+			list = append(list, Event{
+				Seq: m.Seq, Place: place, Board: in.Board, At: in.At, Ply: in.Ply, UCI: in.UCI, Session: in.Session,
+			})
 		case *intent.RecordGameResult:
 			list = append(list, Event{Seq: m.Seq, Place: place, Board: in.Board, At: in.At,
 				Winner: winners[in.Result], Reason: in.Reason, Plies: in.Plies, Seconds: in.Duration.Seconds()})

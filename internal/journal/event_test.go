@@ -10,6 +10,27 @@ import (
 	"wamble/internal/intent"
 )
 
+// observer calls functions, which may be nil.
+type observer struct {
+	feedGrown func()
+	wants     *bool // nil: it wants no events
+	events    func(after, through uint64, list []Event)
+	hold      func(until uint64, from time.Time)
+}
+
+func (o observer) WantsEvents(uint64) bool                    { return o.wants != nil && *o.wants }
+func (o observer) Events(after, through uint64, list []Event) { o.events(after, through, list) }
+func (o observer) HoldEvents(until uint64, from time.Time) {
+	if o.hold != nil {
+		o.hold(until, from)
+	}
+}
+func (o observer) FeedGrown() {
+	if o.feedGrown != nil {
+		o.feedGrown()
+	}
+}
+
 // TestObserversRecall: no event is sent while nobody observes; an observer who comes, after a
 // start or a pause, is sent what was retained, and then every message once. If a batch is on
 // its way just then, all of it is sent at once.
@@ -21,8 +42,7 @@ func TestObserversRecall(t *testing.T) {
 	calls, here := 0, false
 	open := func() *Drain {
 		d, _ := keeping(t, r, db, keep)
-		d.o.Observed = func(uint64) bool { return here }
-		d.o.OnEvents = func(after, to uint64, list []Event) {
+		d.o.Observer = observer{wants: &here, events: func(after, to uint64, list []Event) {
 			calls++
 			if len(told) > 0 && after != through {
 				t.Errorf("told behind %d after %d", after, through)
@@ -31,7 +51,7 @@ func TestObserversRecall(t *testing.T) {
 			for _, h := range list {
 				told = append(told, h.Seq)
 			}
-		}
+		}}
 		return d
 	}
 	check := func(when string, want ...uint64) {
@@ -86,15 +106,17 @@ func TestOtherShardsWait(t *testing.T) {
 	open := func() *Drain {
 		d, err := NewDrain(t.Context(), r, db, DrainOptions{
 			Profile: "blue", Limits: Limits{Intents: 4, Bytes: 1 << 20},
-			HoldEvents: func(until uint64, from time.Time) {
-				at := "all"
-				if !from.IsZero() {
-					at = fmt.Sprint(from.Unix())
-				}
-				steps = append(steps, fmt.Sprintf("hold %s until %d, the store has %d", at, until, len(db.applied)))
-			},
-			OnEvents: func(_, through uint64, list []Event) {
-				steps = append(steps, fmt.Sprintf("%d events until %d", len(list), through))
+			Observer: observer{wants: new(true),
+				hold: func(until uint64, from time.Time) {
+					at := "all"
+					if !from.IsZero() {
+						at = fmt.Sprint(from.Unix())
+					}
+					steps = append(steps, fmt.Sprintf("hold %s until %d, the store has %d", at, until, len(db.applied)))
+				},
+				events: func(_, through uint64, list []Event) {
+					steps = append(steps, fmt.Sprintf("%d events until %d", len(list), through))
+				},
 			},
 		})
 		if err != nil {
@@ -149,15 +171,14 @@ func TestObserversRemembered(t *testing.T) {
 	here := true
 	open := func() *Drain {
 		d, err := NewDrain(t.Context(), r, db, DrainOptions{
-			Profile: "blue", Limits: Limits{Intents: 512, Bytes: 1 << 20}, Remember: true,
-			Observed: func(uint64) bool { return here },
-			OnEvents: func(after, through uint64, list []Event) {
+			Profile: "blue", Limits: Limits{Intents: 512, Bytes: 1 << 20}, RememberEvents: true,
+			Observer: observer{wants: &here, events: func(after, through uint64, list []Event) {
 				p := page{after: after, through: through}
 				for _, h := range list {
 					p.told = append(p.told, h.Seq)
 				}
 				pages = append(pages, p)
-			},
+			}},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -62,7 +62,8 @@ func (r *run) emitResult(d *Drain, record record) error {
 	}
 	profile, _ := store.SplitName(d.o.Profile)
 	line, err := json.Marshal(Ended{
-		profile, result.Board, winners[result.Result], result.Reason, result.Plies, result.Duration.Seconds(), result.At.UTC(),
+		profile, result.Board, winners[result.Result], result.Reason,
+		result.Plies, result.Duration.Seconds(), result.At.UTC(),
 	})
 	if err != nil {
 		return err
@@ -80,8 +81,8 @@ func (d *Drain) feed(ctx context.Context) error {
 		return nil
 	}
 	d.announced = d.emitted
-	if d.o.OnFeed != nil {
-		d.o.OnFeed()
+	if d.o.Observer != nil {
+		d.o.Observer.FeedGrown()
 	}
 	return TrimFeed(ctx, d.r, FeedSize, FeedTrim)
 }
@@ -107,7 +108,8 @@ const maxFeedScan = 4096
 
 // ReadFeed returns up to limit games of a profile with numbers above after, oldest first, and the highest
 // number that it has scanned. gone says that games above after were dropped.
-func ReadFeed(r *runner.Runner, profile string, after uint64, limit int) (rows []FeedRow, upTo uint64, gone bool, err error) {
+func ReadFeed(r *runner.Runner, profile string, after uint64,
+	limit int) (rows []FeedRow, upTo uint64, gone bool, err error) {
 	upTo = after
 	for scanned := 0; scanned < maxFeedScan && len(rows) < limit; {
 		page, err := r.Outbox(upTo+1, 256)

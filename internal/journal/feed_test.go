@@ -108,7 +108,7 @@ func TestReadFeed(t *testing.T) {
 func TestFeedTells(t *testing.T) {
 	r, d := openDrain(t, &fakeStore{})
 	told := make(chan []wamble.BoardID, 1)
-	d.o.OnFeed = func() { told <- boards(t, r) }
+	d.o.Observer = observer{feedGrown: func() { told <- boards(t, r) }}
 	post(t, r, d, ended(7))
 	done := make(chan error, 1)
 	go func() { done <- d.Run(t.Context()) }()

@@ -34,7 +34,9 @@ var messageID = []byte{'i'}
 
 // messageTo returns a message to a worker with a frame of intents, which is not copied.
 func messageTo(worker uint32, frame []byte) runner.Message {
-	return runner.Message{Kind: runner.Command, Flags: runner.Durable, To: uint64(worker), ID: messageID, Payload: frame}
+	return runner.Message{
+		Kind: runner.Command, Flags: runner.Durable, To: uint64(worker), ID: messageID, Payload: frame,
+	}
 }
 
 // Add adds a frame to a group, which is committed as a whole.

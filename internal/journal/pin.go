@@ -14,17 +14,17 @@ import (
 )
 
 // A backup copies first the store and then the journal. What moves from one to the other in between is in
-// the kept messages, which Hold protects from deletion.
+// the kept messages, which a Pin protects from deletion.
 
 // Pin keeps all messages that leave the journal from now on, at least until the given time, as far as
-// RetainOptions.Needed allows. A hold that has not ended keeps its beginning.
+// RetainOptions.Needed allows. A pin that has not ended keeps its beginning.
 func (d *Drain) Pin(until time.Time) {
 	if d.retained == nil {
 		return
 	}
 	h := &d.retained.pin
 	if h.until.Load() < time.Now().UnixNano() {
-		h.after.Store(d.settled())
+		h.after.Store(d.drained())
 	}
 	h.until.Store(until.UnixNano())
 }
@@ -42,7 +42,8 @@ func CopyRetained(from, to string, journal store.JournalID, worker uint32, after
 			return err
 		}
 		path := k.path(f)
-		if err := copyFile(path, filepath.Join(dir, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := copyFile(path, filepath.Join(dir, filepath.Base(path))); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -72,6 +73,6 @@ func Tail(r *runner.Runner, dir string, worker uint32, after uint64, visit func(
 
 // Ends returns the last message of a worker that has left the journal for the store, and the worker's last
 // message.
-func Ends(r *runner.Runner, worker uint32) (settled, last uint64) {
-	return settledOf(r, uint64(worker)), lastOf(r, uint64(worker))
+func Ends(r *runner.Runner, worker uint32) (drained, last uint64) {
+	return drainedOf(r, uint64(worker)), lastOf(r, uint64(worker))
 }

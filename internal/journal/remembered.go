@@ -12,7 +12,7 @@ import (
 
 // The events of observers can be remembered in the journal, for the next process that holds it: one row per
 // reported batch, written in the commit that acknowledges the batch. The oldest rows are deleted beyond
-// what recall returns.
+// what recentEvents returns.
 
 // rememberedRow is the value of such a row; its key ends with the last message of the batch.
 type rememberedRow struct {

@@ -163,7 +163,9 @@ func (r *retained) write(first uint64, batch []byte, now time.Time) error {
 		}
 		// A message that comes again after a crash may be in a file already.
 		f := retainedFile{first: first, at: now}
-		r.files = slices.DeleteFunc(r.files, func(old retainedFile) bool { return old.first >= first && os.Remove(r.path(old)) == nil })
+		r.files = slices.DeleteFunc(r.files, func(old retainedFile) bool {
+			return old.first >= first && os.Remove(r.path(old)) == nil
+		})
 		file, err := os.OpenFile(r.path(f), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if err != nil {
 			return err
@@ -260,7 +262,8 @@ func (r *retained) batches(f retainedFile) iter.Seq[[]byte] {
 				return
 			}
 			batch := make([]byte, size)
-			if _, err := io.ReadFull(buffered, batch); err != nil || crc32.Checksum(batch, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
+			if _, err := io.ReadFull(buffered, batch); err != nil ||
+				crc32.Checksum(batch, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
 				return
 			}
 			if !yield(batch) {

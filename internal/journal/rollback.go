@@ -18,10 +18,10 @@ type Rollback struct {
 	Brought bool
 }
 
-// settled returns the last message that has left the journal for the store.
-func (d *Drain) settled() uint64 { return settledOf(d.r, d.worker.ID()) }
+// drained returns the last message that has left the journal for the store.
+func (d *Drain) drained() uint64 { return drainedOf(d.r, d.worker.ID()) }
 
-func settledOf(r *runner.Runner, worker uint64) uint64 {
+func drainedOf(r *runner.Runner, worker uint64) uint64 {
 	for _, in := range r.Stats().Inboxes {
 		if in.Worker == worker && in.NextSeq > 0 {
 			return in.NextSeq - 1 - in.Depth

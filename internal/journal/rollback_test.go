@@ -64,7 +64,6 @@ func TestRollback(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			d.Recheck()
-			d.o.OnFeed = nil
 			go func() { done <- d.Run(ctx) }()
 			for d.Applied() != 20 || d.recheck.Load() {
 				time.Sleep(time.Millisecond)

@@ -13,7 +13,7 @@ import (
 
 // rollbackReplay applies kept messages to a store that had them before it went back. What it refused then is in the
 // dead letters, and is refused again. It can also refuse intents that need rows which another profile or
-// shard has not brought there again: a board that has moved, a session that was made elsewhere. Then
+// shard has not brought there again: a board that has moved, a session of another profile. Then
 // messages are applied one by one and wait for the other profiles, which never wait for a later message of
 // this one.
 type rollbackReplay struct {
@@ -151,18 +151,19 @@ func (d *Drain) mayArriveLater(ctx context.Context) bool {
 
 // IsBehind reports whether a store lacks messages of a profile that have left the journal, and the profile's
 // cursor.
-func IsBehind(ctx context.Context, r *runner.Runner, db store.Store, profile string) (behind bool, at uint64, err error) {
+func IsBehind(ctx context.Context, r *runner.Runner, db store.Store,
+	profile string) (behind bool, at uint64, err error) {
 	workers, err := Workers(ctx, r)
 	if err != nil {
 		return false, 0, err
 	}
-	world, _, err := DatabaseOf(ctx, r, profile)
+	database, _, err := DatabaseOf(ctx, r, profile)
 	if err != nil {
 		return false, 0, err
 	}
-	had := settledOf(r, uint64(workers[profile])) // before the cursor is read, which may advance
+	had := drainedOf(r, uint64(workers[profile])) // before the cursor is read, which may advance
 	at, err = db.Cursor(ctx, store.JournalID(r.JournalID()), profile)
-	return err == nil && max(at, world.Base) < had, at, err
+	return err == nil && max(at, database.Base) < had, at, err
 }
 
 func sleep(ctx context.Context, d time.Duration) {

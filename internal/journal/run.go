@@ -124,7 +124,8 @@ func (r *run) applyPlan(ctx context.Context, d *Drain, plan Plan) error {
 		return fmt.Errorf("the store refuses a batch, but none of its %d intents: %w", len(plan.Intents), err)
 	}
 	if mayCome {
-		return fmt.Errorf("other profiles bring again what this database has lost: %w: %w", rejected[0].Err, store.ErrTransient)
+		return fmt.Errorf("other profiles bring again what this database has lost: %w: %w", rejected[0].Err,
+			store.ErrTransient)
 	}
 	rest := plan.without(rejected)
 	if err := d.store.Apply(ctx, d.batch(rest)); err != nil {

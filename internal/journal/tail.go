@@ -34,8 +34,8 @@ func lastOf(r *runner.Runner, worker uint64) uint64 {
 	return 0
 }
 
-// Settled returns the last message that has left the journal for the store.
-func (d *Drain) Settled() uint64 { return d.settled() }
+// Drained returns the last message that has left the journal for the store.
+func (d *Drain) Drained() uint64 { return d.drained() }
 
 // tailPage is how many messages of the journal are read at once.
 const tailPage = 8 << 10
@@ -48,10 +48,10 @@ func (d *Drain) Tail(after uint64, visit func(seq uint64, frame []byte) error) e
 
 // tail is Drain.Tail for a worker; k is nil if nothing is kept.
 func tail(r *runner.Runner, k *retained, worker, after uint64, visit func(seq uint64, frame []byte) error) error {
-	settled, last, next := settledOf(r, worker), lastOf(r, worker), after+1
-	if k != nil && next <= settled {
+	drained, last, next := drainedOf(r, worker), lastOf(r, worker), after+1
+	if k != nil && next <= drained {
 		for seq, frame := range k.after(after) {
-			if seq != next || seq > settled {
+			if seq != next || seq > drained {
 				break
 			}
 			if err := visit(seq, frame); err != nil {
@@ -60,8 +60,9 @@ func tail(r *runner.Runner, k *retained, worker, after uint64, visit func(seq ui
 			next++
 		}
 	}
-	if next <= settled {
-		return fmt.Errorf("%w: those from %d on are needed, and those up to %d have left the journal", ErrGap, next, settled)
+	if next <= drained {
+		return fmt.Errorf("%w: those from %d on are needed, and those up to %d have left the journal", ErrGap, next,
+			drained)
 	}
 	for next <= last {
 		rows, err := r.Inbox(worker, next, tailPage)

@@ -11,7 +11,7 @@ import (
 	"wamble/internal/profile"
 )
 
-// Adopted is a profile that was made from the state of the previous image, before its journal is open.
+// Adopted is a profile that was made from the state of the previous process, before its journal is open.
 type Adopted struct {
 	options profile.Options
 	clock   clock
@@ -28,7 +28,7 @@ func Adopt(cfg *config.Profile, shard wamble.Shard, state, ahead []byte, forget 
 	c := newClock(time.Now())
 	a := &Adopted{options: profile.Options{Config: cfg, Now: c.start, Shard: shard}, clock: c, forget: forget}
 	if len(ahead) > 0 {
-		a.inputs = append(a.inputs, &profile.Shelve{Data: ahead})
+		a.inputs = append(a.inputs, &profile.AdoptAhead{Data: ahead})
 	}
 	a.inputs = append(a.inputs, &profile.Adopt{Data: state})
 	if _, err := rand.Read(a.options.Seed[:]); err != nil {
@@ -52,26 +52,26 @@ func (rt *Runtime) adopt(ctx context.Context) (*instance, error) {
 		a.forget()
 		return nil, err
 	}
-	if rt.journal().ClockOffset != nil {
-		a.clock.advanceWall(rt.journal().ClockOffset)
+	if lease := rt.journal().Lease; lease != nil {
+		a.clock.advanceWall(lease.ClockOffset)
 	}
-	l, err := rt.instanceOf(a.options, a.clock, a.profile)
+	inst, err := rt.instanceOf(a.options, a.clock, a.profile)
 	if err != nil {
 		a.forget()
 		return nil, err
 	}
-	l.out = a.out
-	l.record.Step(a.now, a.inputs, &l.out)
-	l.adoptionDone, l.forget = make(chan struct{}), a.forget
-	if cfg := rt.o.TruePorts(a.options.Config); cfg != a.options.Config {
-		l.mailbox.put(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
+	inst.out = a.out
+	inst.record.Step(a.now, a.inputs, &inst.out)
+	inst.adoptionDone, inst.forget = make(chan struct{}), a.forget
+	if cfg := rt.o.Server.TruePorts(a.options.Config); cfg != a.options.Config {
+		inst.mailbox.put(&profile.Configure{Config: cfg}) // the ports were not bound when the profile was made
 	}
-	// The previous image may not have learned how far the store has come, and an empty journal would never
+	// The previous process may not have learned how far the store has come, and an empty journal would never
 	// report it.
-	l.mailbox.setApplied(rt.drain.Load().Settled())
-	l.commit.begin()
-	rt.instance.Store(l)
-	return l, nil
+	inst.mailbox.setApplied(rt.drain.Load().Drained())
+	inst.commit.begin()
+	rt.instance.Store(inst)
+	return inst, nil
 }
 
 // endAdoptionIfDone ends the adoption once the whole state is taken in.
@@ -81,7 +81,7 @@ func (i *instance) endAdoptionIfDone() {
 	}
 }
 
-// endAdoption returns the memory of an adopted state, which is not read any more, and wakes AwaitAdopted.
+// endAdoption returns the memory of an adopted state, which is not read any more, and ends AwaitAdopted.
 func (i *instance) endAdoption() {
 	if i.adoptionDone != nil {
 		i.forget()
@@ -114,7 +114,7 @@ func (rt *Runtime) AwaitAdopted(ctx context.Context) bool {
 func (l *loop) afterAdoption() {
 	now := time.Now()
 	l.afterStep(now, false)
-	l.err = send(l.port, &l.instance.out.Packets, l.rt.journal().HoldsLease)
+	l.err = send(l.port, &l.instance.out.Packets, l.rt.journal().Lease)
 	l.nextStep = now
 }
 

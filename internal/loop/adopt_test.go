@@ -15,26 +15,26 @@ import (
 // were written ahead are read, or when the instance that has not read them ends; waiters for
 // that are notified.
 func TestAdoptedMemory(t *testing.T) {
-	old := profile.Shelf
-	t.Cleanup(func() { profile.Shelf = old })
+	old := profile.AheadOptions
+	t.Cleanup(func() { profile.AheadOptions = old })
 	for name, end := range map[string]func(rt *running){
-		"taken in":     func(rt *running) { rt.Do(t.Context(), func(*profile.Profile) { profile.Shelf.Part = 100 }) },
+		"taken in":     func(rt *running) { rt.Do(t.Context(), func(*profile.Profile) { profile.AheadOptions.Part = 100 }) },
 		"another life": func(rt *running) { rt.instance.Load().fail(errors.New("the disk is gone")) },
 		"the end":      func(rt *running) { rt.stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			profile.Shelf.From, profile.Shelf.Keep, profile.Shelf.Part = 1, 50, 0
+			profile.AheadOptions.From, profile.AheadOptions.Keep, profile.AheadOptions.Part = 1, 50, 0
 			m := newMachineOf(t, 500)
 			p := m.life.profile
 			ahead := p.BeginAhead()
 			ahead.Sort()
-			shelf, _ := p.WriteAhead(ahead, nil, 500)
+			written, _ := p.WriteAhead(ahead, nil, 500)
 			state, err := p.Snapshot(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var forgotten atomic.Int32
-			a, err := Adopt(newMachine(t).cfg, wamble.Shard{}, state, ahead.End(shelf), func() { forgotten.Add(1) })
+			a, err := Adopt(newMachine(t).cfg, wamble.Shard{}, state, ahead.End(written), func() { forgotten.Add(1) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,13 +65,13 @@ func TestAdoptedMemory(t *testing.T) {
 // then it would accept no board of another shard.
 func TestAdoptedHearsStore(t *testing.T) {
 	rt := run(t)
-	watchtest.Until(t, "the store has all boards", func() bool { d := rt.drain.Load(); return d.Settled() > 0 && d.IsEmpty() })
+	watchtest.Until(t, "the store has all boards", func() bool { d := rt.drain.Load(); return d.Drained() > 0 && d.IsEmpty() })
 	rt.stop()
 	<-rt.ended
 	m := newMachineOf(t, rt.o.Config.Boards.MinBoards)
 	settled, last := m.life.profile.Stored()
-	if settled == last || last > rt.drain.Load().Settled() {
-		t.Fatalf("gate %d of %d is settled, and the store has %d messages", settled, last, rt.drain.Load().Settled())
+	if settled == last || last > rt.drain.Load().Drained() {
+		t.Fatalf("index %d of %d is stored, and the store has %d messages", settled, last, rt.drain.Load().Drained())
 	}
 	state, err := m.life.profile.Snapshot(nil)
 	if err != nil {

@@ -75,7 +75,7 @@ func TestJournalOrder(t *testing.T) {
 	}
 	j.begin()
 	if got := <-durable; got != 2 {
-		t.Errorf("got gate %d, want 2: both steps in one group", got)
+		t.Errorf("got index %d, want 2: both steps in one group", got)
 	}
 	disk.FailAfter(0, runner.ErrNoSpace)
 	j.put(frames, 3, false)
@@ -127,7 +127,7 @@ func TestJournalWaitsForAnswers(t *testing.T) {
 	}
 	j.answered()
 	if got := <-durable; got.durableIndex != 1 || got.frames != frames.Len() {
-		t.Errorf("got %+v, want gate 1", got)
+		t.Errorf("got %+v, want index 1", got)
 	}
 	most, n := uint64(1), 0
 	j.put(new(profile.Frames), 0, true)
@@ -136,7 +136,7 @@ func TestJournalWaitsForAnswers(t *testing.T) {
 		j.put(frames, most, false)
 	}
 	if got := <-durable; got.durableIndex != most || got.frames != n {
-		t.Errorf("got %+v, want gate %d and %d frames", got, most, n)
+		t.Errorf("got %+v, want index %d and %d frames", got, most, n)
 	}
 	j.answered()
 	if under() {

@@ -30,7 +30,9 @@ const clockSetThreshold = 250 * time.Millisecond
 // newClock returns a clock that begins now.
 func newClock(now time.Time) clock {
 	start := now.Round(0).UTC()
-	return clock{start: start, began: now, suspended: suspended, wall: wallOf, asleep: suspended(), read: now, last: start}
+	return clock{
+		start: start, began: now, suspended: suspended, wall: wallOf, asleep: suspended(), read: now, last: start,
+	}
 }
 
 // advance moves a clock that has given no time yet forward, its wall clock too: labels that another machine
@@ -47,17 +49,10 @@ func (c *clock) advanceWall(by func() time.Duration) {
 	c.wall = func(now time.Time) time.Time { return wall(now).Add(by()) }
 }
 
-// overrideWith makes tell the source of the time. The clock must not have given a time yet.
-func (c *clock) overrideWith(tell func() time.Time) {
-	c.override, c.start = tell, tell().Round(0).UTC()
+// overrideWith makes now the source of the time. The clock must not have given a time yet.
+func (c *clock) overrideWith(now func() time.Time) {
+	c.override, c.start = now, now().Round(0).UTC()
 	c.last = c.start
-}
-
-// skew simulates a wall clock that is set wrong. The clock must not have given a time yet.
-func (c *clock) skew(by func() time.Duration) {
-	c.start = c.start.Add(by())
-	c.last = c.start
-	c.advanceWall(by)
 }
 
 func wallOf(now time.Time) time.Time { return now.Round(0) }
@@ -70,7 +65,7 @@ func (c *clock) at(now time.Time) (time.Time, *profile.WallClock) {
 		return c.last, nil
 	}
 	at, wall := c.after(now), c.wall(now)
-	var told *profile.WallClock
+	var set *profile.WallClock
 	if diverged(wall.Sub(at), c.ahead) {
 		// The monotonic clock stands still while the machine is suspended.
 		asleep := c.suspended()
@@ -79,11 +74,11 @@ func (c *clock) at(now time.Time) (time.Time, *profile.WallClock) {
 		at = c.after(now)
 		if ahead := wall.Sub(at); diverged(ahead, c.ahead) {
 			c.ahead = ahead
-			told = &profile.WallClock{Ahead: ahead}
+			set = &profile.WallClock{Ahead: ahead}
 		}
 	}
 	c.read, c.last = now, at
-	return at, told
+	return at, set
 }
 
 func (c *clock) after(now time.Time) time.Time { return c.start.Add(now.Sub(c.began) + c.slept) }

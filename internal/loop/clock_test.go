@@ -21,19 +21,19 @@ import (
 
 // machine is an instance on a machine whose clocks the test sets.
 type machine struct {
-	t      *testing.T
-	cfg    *config.Profile
-	now    time.Time     // of the monotonic clock
-	set    time.Duration // by which the wall clock was set, or ran on in suspension
-	asleep time.Duration
-	life   *instance
-	series tape.Series
-	rows   map[intent.Kind]time.Time // the newest time of each kind
-	said   []string                  // the packets that were sent, and after how long
-	began  time.Time
-	newest time.Time // the newest reading of the wall clock
-	heard  []wire.Header
-	since  time.Time // when the player got their board
+	t        *testing.T
+	cfg      *config.Profile
+	now      time.Time     // of the monotonic clock
+	set      time.Duration // by which the wall clock was set, or ran on in suspension
+	asleep   time.Duration
+	life     *instance
+	series   tape.Series
+	rows     map[intent.Kind]time.Time // the newest time of each kind
+	said     []string                  // the packets that were sent, and after how long
+	began    time.Time
+	newest   time.Time // the newest reading of the wall clock
+	received []wire.Header
+	since    time.Time // when the player got their board
 }
 
 var player = wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000")}
@@ -114,7 +114,7 @@ func (m *machine) read() {
 		if err := p.Decode(b); err != nil {
 			m.t.Fatal(err)
 		}
-		m.heard = append(m.heard, p.Header)
+		m.received = append(m.received, p.Header)
 		m.said = append(m.said, fmt.Sprintf("%v %v %d", m.now.Sub(m.began), p.Ctrl, p.Seq))
 		if at, ok := p.Ext.Int(wire.KeyReservationReservedAt); ok {
 			m.since = time.Unix(at, 0)
@@ -141,12 +141,12 @@ func (m *machine) send(b []byte, err error) {
 
 // count returns how many packets of a kind were sent since the last call.
 func (m *machine) count(c wire.Control) (n int) {
-	for _, h := range m.heard {
+	for _, h := range m.received {
 		if h.Ctrl == c {
 			n++
 		}
 	}
-	m.heard = nil
+	m.received = nil
 	return n
 }
 
@@ -164,7 +164,7 @@ func play(t *testing.T, turn turns) *machine {
 	}
 	m.send(wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{}))
 	var me wire.Header
-	for _, h := range m.heard {
+	for _, h := range m.received {
 		if h.Ctrl == wire.CtrlServerHello {
 			me = h
 		}
@@ -175,7 +175,7 @@ func play(t *testing.T, turn turns) *machine {
 
 	turn(m, 1)
 	ask := func(first int) int {
-		m.heard = nil
+		m.received = nil
 		for i := range 8 {
 			m.send(wire.Append(nil, wire.Header{Token: me.Token, Board: me.Board, Seq: uint32(first + i)}, wire.GetLegalMoves{Square: 12}))
 		}
@@ -210,7 +210,7 @@ func play(t *testing.T, turn turns) *machine {
 	turn(m, 5)
 	m.pass(40 * time.Second)
 	turn(m, 6)
-	m.heard = nil
+	m.received = nil
 	m.pass(13 * time.Second)
 	want("boards taken back too early", m.count(wire.CtrlServerNotification), 0)
 	turn(m, 7)
@@ -272,10 +272,10 @@ func TestSuspend(t *testing.T) {
 	for _, suspended := range []bool{true, false} {
 		m := newMachine(t)
 		m.send(wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{}))
-		me := m.heard[len(m.heard)-1]
+		me := m.received[len(m.received)-1]
 		m.send(wire.Append(nil, wire.Header{Token: me.Token, Seq: me.Seq}, wire.Ack{}))
 		m.pass(time.Second)
-		m.heard = nil
+		m.received = nil
 		const long = 80 * time.Second
 		m.set += long
 		want := 0
@@ -299,7 +299,7 @@ func TestHandoffKeepsDeadlines(t *testing.T) {
 	for _, set := range []time.Duration{-2 * time.Hour, 2 * time.Hour} {
 		m := newMachine(t)
 		m.send(wire.Append(nil, wire.Header{Seq: 1}, wire.ClientHello{}))
-		me := m.heard[len(m.heard)-1]
+		me := m.received[len(m.received)-1]
 		m.send(wire.Append(nil, wire.Header{Token: me.Token, Seq: me.Seq}, wire.Ack{}))
 		m.set = set
 		m.pass(30 * time.Second)
@@ -310,7 +310,7 @@ func TestHandoffKeepsDeadlines(t *testing.T) {
 		m.live(profile.Options{Config: m.cfg, Seed: [32]byte{1}})
 		m.step(&profile.Adopt{Data: state})
 		m.life.clock.adopt(m.life.profile)
-		m.heard = nil
+		m.received = nil
 		m.pass(25 * time.Second)
 		if got := m.count(wire.CtrlServerNotification); got != 0 {
 			t.Errorf("set by %v: a board was taken back too early", set)
@@ -333,7 +333,7 @@ func TestClockAmongMachines(t *testing.T) {
 	wrong, ahead := time.Duration(0), 3*time.Second
 	c := newClock(now)
 	c.suspended = func() time.Duration { return 0 }
-	c.skew(func() time.Duration { return wrong })
+	c.advance(func() time.Duration { return wrong })
 	c.advance(func() time.Duration { return ahead })
 	want := now.Round(0).Add(3 * time.Second)
 	for _, set := range []time.Duration{-10 * time.Second, -5 * time.Second} {

@@ -26,7 +26,7 @@ func (rt *Runtime) checkDatabase(ctx context.Context) error {
 	if err != nil || !found {
 		return err
 	}
-	st, err := rt.o.Store.Status(ctx)
+	st, err := rt.o.Database.Status(ctx)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,8 @@ func (rt *Runtime) checkDatabase(ctx context.Context) error {
 	return fmt.Errorf("%w: %s %s, but the games of profile %s went into one that was made %s. "+
 		"If a file was deleted, or a name or address is wrong, put it right. "+
 		"To begin anew with this database, stop the server and move the journal away from the data directory: "+
-		"what only the journal has (%d messages) is not played on then", ErrOtherDatabase, rt.o.StoreName, is, rt.o.Name,
+		"what only the journal has (%d messages) is not played on then", ErrOtherDatabase, rt.o.Database.Name, is,
+		rt.o.Name,
 		known.Made.Format(time.DateTime+" MST"), rt.undrained(ctx))
 }
 
@@ -57,7 +58,7 @@ func (rt *Runtime) undrained(ctx context.Context) (n uint64) {
 
 // recordDatabase records in the journal which database has the profile's games from now on.
 func (rt *Runtime) recordDatabase(ctx context.Context) error {
-	st, err := rt.o.Store.Status(ctx)
+	st, err := rt.o.Database.Status(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,10 @@ func (rt *Runtime) recordDatabase(ctx context.Context) error {
 	}
 	s := rt.journal().Runner.Stats()
 	queue := rt.Queue(&s)
-	now := journal.DatabaseID{Made: st.Made, Journal: store.JournalID(rt.journal().Runner.JournalID()), Base: queue.NextSeq - 1 - queue.Depth}
+	now := journal.DatabaseID{
+		Made: st.Made, Journal: store.JournalID(rt.journal().Runner.JournalID()),
+		Base: queue.NextSeq - 1 - queue.Depth,
+	}
 	if queue.NextSeq == 0 {
 		now.Base = 0
 	}

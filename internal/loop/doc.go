@@ -4,7 +4,7 @@
 // Its nouns, and the files that bear their names:
 //
 //   - a Runtime is one profile that runs: start, journal failure, stop
-//     (runtime.go), with its stage for /readyz (stage.go);
+//     (runtime.go), with its Options (options.go) and its stage for /readyz (stage.go);
 //   - an instance is a profile in memory, from its restore out of the store until it
 //     ends or the journal fails (instance.go); package tape can record it;
 //   - the loop drives the instance and is the only goroutine that calls Step (loop.go).
@@ -22,7 +22,7 @@
 //     registry (sharedstore.go); a publication is changes that must reach other machines
 //     before players get their answers (publication.go);
 //   - a handoff makes the loop Frozen and takes a snapshot (freeze.go), which the
-//     next image of the process has Adopted (adopt.go);
+//     next process adopts (Adopted, adopt.go);
 //   - a panic ends a Runtime, not the process (panic.go).
 //
 // # Goroutines and queues of one profile
@@ -37,11 +37,11 @@
 //	          │  frames: one   │                      │ 8 or 2 readers  │◀─▶ store
 //	          │  group open,   ▼                      │ of loads        │
 //	          │  one under way                        └─┬─────────────┬─┘
-//	          │     ┌────────────────────┐    mailbox ◀─┘      doubts │ 1
+//	          │     ┌────────────────────┐    mailbox ◀─┘    failures │ 1
 //	          ├─────│ runner's committer │─▶ disk              ┌──────▼─────┐
 //	          │     └────────────────────┘          mailbox ◀──│ storewatch │─▶ store
 //	          │  the journal: no bound but the disk            └──────▲─────┘
-//	          │     ┌────────────────────┐                     doubts │
+//	          │     ┌────────────────────┐                   failures │
 //	          └─────│       drain        │────────────────────────────┘
 //	     (applied)  └────────────────────┘─▶ store
 //	                 backpressure ─▶ loop (drainpacer.go)

@@ -10,11 +10,11 @@ import (
 	"wamble/internal/journal"
 )
 
-// errPaused is the reason why Leave leaves messages in the journal.
+// errPaused is the reason why Shut and Detach leave messages in the journal.
 var errPaused = errors.New("the host has paused the queue")
 
 // DrainAll moves all messages that an earlier instance left in the journal to the store, even if the queue is
-// paused: without them the store lacks what players were told. The loop must not be running.
+// paused: without them the store lacks what players have seen. The loop must not be running.
 func (rt *Runtime) DrainAll(ctx context.Context) error {
 	rt.pace.urgent.Store(true)
 	if err := rt.makeDrain(ctx); err != nil {
@@ -33,14 +33,15 @@ func (rt *Runtime) DrainAll(ctx context.Context) error {
 	}
 	rt.o.Log.Info("bringing the journal to the database", "messages", all)
 	if d.IsPaused() {
-		rt.o.Log.Warn("the queue is paused, and what waits in it goes to the database all the same: this cannot go on without")
+		rt.o.Log.Warn("the queue is paused, but its messages are moved to the database all the same: the profile " +
+			"cannot go on without them")
 	}
-	started, said := time.Now(), time.Now()
+	started, logged := time.Now(), time.Now()
 	err := d.DrainAll(ctx, func(left int) {
 		about := remainingTime(all, left, time.Since(started))
 		rt.stage.set(fmt.Sprintf("bringing the journal to the database: %d messages left, about %v", left, about))
-		if time.Since(said) > time.Second {
-			said = time.Now()
+		if time.Since(logged) > time.Second {
+			logged = time.Now()
 			rt.o.Log.Info("bringing the journal to the database", "left", left, "about", about)
 		}
 	})
@@ -50,7 +51,7 @@ func (rt *Runtime) DrainAll(ctx context.Context) error {
 	return err
 }
 
-// remainingTime estimates how long the rest of some work takes, rounded to seconds and one second added.
+// remainingTime estimates how long the remaining work takes, rounded to seconds and one second added.
 func remainingTime(all, undone int, took time.Duration) time.Duration {
 	if undone <= 0 || undone >= all {
 		return 0
@@ -64,11 +65,14 @@ func (rt *Runtime) makeDrain(ctx context.Context) error {
 	if rt.drain.Load() != nil {
 		return nil
 	}
-	d, err := journal.NewDrain(ctx, rt.journal().Runner, rt.o.Store, journal.DrainOptions{
+	d, err := journal.NewDrain(ctx, rt.journal().Runner, rt.o.Database.Store, journal.DrainOptions{
 		Profile:   rt.o.Name,
 		Limits:    limitsOf(rt.cfg.Load()),
-		OnApplied: rt.onApplied, OnTransaction: rt.onTransaction, OnStoreResult: rt.onDrainResult, OnDeadLetters: rt.logDeadLetters, OnFeed: rt.o.OnFinished, OnEvents: rt.o.OnEvents, HoldEvents: rt.o.HoldEvents, Observed: rt.o.Observed, Remember: rt.o.Remember,
-		Retain: rt.o.Retain, OnRetainFailed: rt.watch.onRetainFailed, OnRollback: rt.watch.onRollback, Others: rt.othersBehind,
+		Retain:    rt.o.Retain,
+		OnApplied: rt.onApplied, OnTransaction: rt.onTransaction, OnStoreResult: rt.onDrainResult,
+		OnDeadLetters: rt.logDeadLetters, OnRetainFailed: rt.watch.onRetainFailed, OnRollback: rt.watch.onRollback,
+		Others:   rt.othersBehind,
+		Observer: rt.o.Observer, RememberEvents: rt.o.RememberEvents,
 	})
 	if err != nil {
 		return err
@@ -93,13 +97,14 @@ func limitsOf(cfg *config.Profile) journal.Limits {
 
 // logDeadLetters logs new dead letters.
 func (rt *Runtime) logDeadLetters(count int, reason error) {
-	rt.o.Log.Error("the database refuses something for good; it is kept as a dead letter, see 'wamble runner dead-letters list'",
+	rt.o.Log.Error("the database refuses something for good; it is kept as a dead letter, see 'wamble runner "+
+		"dead-letters list'",
 		"dead_letters", count, "reason", reason)
 }
 
 func (rt *Runtime) onApplied(through uint64) {
-	if l := rt.instance.Load(); l != nil {
-		l.mailbox.setApplied(through)
+	if inst := rt.instance.Load(); inst != nil {
+		inst.mailbox.setApplied(through)
 	}
 	rt.tracer.applied(through)
 }
@@ -116,15 +121,12 @@ func (rt *Runtime) onDrainResult(err error) {
 // othersBehind reports whether the store lacks something that other profiles had brought there, and the sum
 // of their positions in it. The drains of the profiles that it lacks something of recheck it.
 func (rt *Runtime) othersBehind(ctx context.Context) (behind bool, at uint64) {
-	if rt.o.Registry == nil {
-		return false, 0
-	}
-	for _, m := range rt.o.Registry.Others(rt) {
+	for _, m := range rt.o.Database.Registry.Others(rt) {
 		other, here := m.(*Runtime)
 		if !here {
 			continue // another machine
 		}
-		lacks, has, err := journal.IsBehind(ctx, other.journal().Runner, other.o.Store, other.o.Name)
+		lacks, has, err := journal.IsBehind(ctx, other.journal().Runner, other.o.Database.Store, other.o.Name)
 		if d := other.drain.Load(); lacks && d != nil {
 			d.Recheck()
 		}
@@ -149,8 +151,8 @@ func (rt *Runtime) startDrain(ctx context.Context, first func(context.Context) e
 		}
 		if err := rt.drain.Load().Run(ctx); err != nil {
 			rt.o.Log.Warn("the drain of the journal has stopped", "err", err)
-			if l := rt.instance.Load(); l != nil {
-				l.fail(err)
+			if inst := rt.instance.Load(); inst != nil {
+				inst.fail(err)
 			}
 		}
 	})
@@ -171,7 +173,7 @@ func (rt *Runtime) DropDrain() {
 	}
 }
 
-// SetUrgent switches the drain's rests between batches off or on again.
+// SetUrgent switches the drain's pauses between batches off or on again.
 func (rt *Runtime) SetUrgent(on bool) { rt.pace.urgent.Store(on) }
 
 // DrainRemoved moves the rest of the journal of a removed profile to its store. It tries again until the store

@@ -12,7 +12,7 @@ import (
 //
 // The drain measures its throughput: the bytes of frames that it moves to the store per second of work. The
 // backlog divided by the throughput is the work that the drain is behind. From half of wantedWork on the
-// loop is braked: at wantedWork it may put into the journal what the drain can take, below it more, above
+// loop is slowed down: at wantedWork it may put into the journal what the drain can take, below it more, above
 // it less. So the share of the machine that the loop leaves to the drain follows the cost of the drain's
 // work, from the first second on. The change is gradual: players wait a little longer, and no request is
 // refused.
@@ -22,7 +22,7 @@ import (
 // build up. The drain plans transactions ahead then, but not while it is close behind: waiting lets more
 // messages share a transaction.
 //
-// The brake holds only while the store takes batches: an outage never slows down play.
+// Backpressure lasts only while the store takes batches: an outage never slows down play.
 const (
 	batchTime  = 400 * time.Millisecond
 	batchWork  = 250 * time.Millisecond
@@ -38,12 +38,12 @@ const (
 	// fullBatch is the size in bytes from which a transaction's cost tells the throughput. A smaller
 	// transaction costs mainly the fixed price of a transaction.
 	fullBatch = 64 << 10
-	// backpressureTTL is how long the backpressure holds without another transaction: a store that takes no batches must
-	// not slow the loop.
+	// backpressureTTL is how long the backpressure lasts without another transaction: a store that takes no
+	// batches must not slow the loop.
 	backpressureTTL = 2 * time.Second
 )
 
-// drainPacer belongs to the drain's goroutine, except hurry and brake.
+// drainPacer is used by the drain's goroutine, except urgent and backpressure.
 type drainPacer struct {
 	waiting      func() int  // messages that the store does not have
 	urgent       atomic.Bool // no players have to be left processor time
@@ -85,9 +85,9 @@ func (p *drainPacer) learn(w journal.Work) {
 	case p.bytes == 0, w.Bytes < fullBatch && bytes > p.bytes:
 		p.bytes, p.messages = bytes, messages
 	case w.Bytes >= fullBatch:
-		news := min(1-math.Exp(-took/costMemory.Seconds()), maxWeight)
-		p.bytes += news * (bytes - p.bytes)
-		p.messages += news * (messages - p.messages)
+		weight := min(1-math.Exp(-took/costMemory.Seconds()), maxWeight)
+		p.bytes += weight * (bytes - p.bytes)
+		p.messages += weight * (messages - p.messages)
 	}
 }
 
@@ -96,12 +96,12 @@ func (p *drainPacer) behind() time.Duration {
 	return time.Duration(float64(p.waiting()) / p.messages * float64(time.Second))
 }
 
-// backpressure bounds what the loop puts into the journal: the drain sets it, the loop follows it.
+// backpressure bounds what the loop puts into the journal. The drain sets it, the loop obeys it.
 type backpressure struct {
 	rate      atomic.Int64 // bytes per second; 0: no backpressure
 	ends      atomic.Int64 // when it ends, in ns since 1970
-	heldShare atomic.Int64 // thousandths of its time that the loop was braked in the last second
-	// The rest belongs to the loop.
+	heldShare atomic.Int64 // thousandths of its time that the loop paused in the last second
+	// The loop alone uses the other fields.
 	free     time.Time     // when it may read again
 	since    time.Time     // when the present second began
 	heldTime time.Duration // in the present second
@@ -123,7 +123,7 @@ func (b *backpressure) set(rate float64, until time.Time) {
 
 func (b *backpressure) release() { b.rate.Store(0) }
 
-// share returns the recent share of its time for which the loop was braked.
+// share returns the recent share of its time for which the loop paused.
 func (b *backpressure) share() float64 { return float64(b.heldShare.Load()) / 1000 }
 
 // record records how many bytes a turn of the loop has put into the journal.
@@ -144,8 +144,8 @@ func (b *backpressure) record(now time.Time, bytes int) {
 
 // delay returns how long the loop must leave packets in the socket.
 func (b *backpressure) delay(now time.Time) time.Duration {
-	if hold := b.free.Sub(now); hold >= minDelay && b.rate.Load() != 0 {
-		return hold
+	if wait := b.free.Sub(now); wait >= minDelay && b.rate.Load() != 0 {
+		return wait
 	}
 	return 0
 }

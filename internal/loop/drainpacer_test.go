@@ -220,20 +220,20 @@ func TestNoBackpressureDuringAnOutage(t *testing.T) {
 	rt.pace.waiting = func() int { return 1_000_000 }
 	now := time.Unix(1e9, 0)
 	work := journal.Work{Messages: 100, Bytes: fullBatch, Took: 100 * time.Millisecond}
-	braked := func(now time.Time) bool {
+	slowed := func(now time.Time) bool {
 		rt.pace.backpressure.free = now
 		rt.pace.backpressure.record(now, fullBatch)
 		return rt.pace.backpressure.delay(now) > 0
 	}
-	if rt.pace.next(now, work); !braked(now) {
-		t.Error("a store that is far behind does not brake")
+	if rt.pace.next(now, work); !slowed(now) {
+		t.Error("a store that is far behind does not slow the loop")
 	}
-	if later := now.Add(backpressureTTL + time.Second); braked(later) {
-		t.Error("a store that hangs brakes for ever")
+	if later := now.Add(backpressureTTL + time.Second); slowed(later) {
+		t.Error("a store that hangs slows the loop for ever")
 	}
 	rt.pace.next(now, work)
-	if rt.onDrainResult(errors.New("away")); braked(now) {
-		t.Error("a store that refuses brakes")
+	if rt.onDrainResult(errors.New("away")); slowed(now) {
+		t.Error("a store that refuses slows the loop")
 	}
 }
 
@@ -243,7 +243,7 @@ func TestBackpressure(t *testing.T) {
 	var b backpressure
 	now := time.Unix(1e9, 0)
 	if b.record(now, 1<<20); b.delay(now) != 0 {
-		t.Error("a loop that nobody brakes was held")
+		t.Error("a loop without backpressure was delayed")
 	}
 	b.set(1_000_000, now.Add(time.Hour))
 	if b.record(now, 20_600); b.delay(now) != 0 { // with the credit of an idle loop
@@ -279,7 +279,7 @@ func TestBackpressure(t *testing.T) {
 	}
 	b.release()
 	if b.delay(now) != 0 {
-		t.Error("a brake that was released holds")
+		t.Error("backpressure that was released delays")
 	}
 	if b.record(now.Add(2*time.Second), 1000); b.share() > 0.01 {
 		b.record(now.Add(4*time.Second), 1000)

@@ -46,7 +46,10 @@ type StoreState struct {
 
 // Merge combines the states of two shards.
 func (s StoreState) Merge(more StoreState) StoreState {
-	return StoreState{s.Away || more.Away, s.Refuses || more.Refuses, max(s.Backpressure, more.Backpressure), cmp.Or(s.Trouble, more.Trouble)}
+	return StoreState{
+		s.Away || more.Away, s.Refuses || more.Refuses, max(s.Backpressure, more.Backpressure),
+		cmp.Or(s.Trouble, more.Trouble),
+	}
 }
 
 // healthTime is the shortest time between two scans of all boards.
@@ -121,9 +124,10 @@ func (f *Figures) Add(more Figures) {
 	f.Stats.NewPlayers += more.Stats.NewPlayers
 	g, m := &f.Gauges, &more.Gauges
 	for _, of := range [][2]*int{
-		{&g.Boards, &m.Boards}, {&g.FreeBoards, &m.FreeBoards}, {&g.AsleepBoards, &m.AsleepBoards}, {&g.Here, &m.Here}, {&g.Waiting, &m.Waiting},
-		{&g.Players, &m.Players}, {&g.LivePlayers, &m.LivePlayers}, {&g.Bots, &m.Bots}, {&g.Watchers, &m.Watchers}, {&g.Predictions, &m.Predictions},
-		{&g.Held, &m.Held}, {&g.Loading, &m.Loading}, {&g.UnsettledGates, &m.UnsettledGates},
+		{&g.Boards, &m.Boards}, {&g.FreeBoards, &m.FreeBoards}, {&g.AsleepBoards, &m.AsleepBoards},
+		{&g.Here, &m.Here}, {&g.Waiting, &m.Waiting}, {&g.Players, &m.Players}, {&g.LivePlayers, &m.LivePlayers},
+		{&g.Bots, &m.Bots}, {&g.Watchers, &m.Watchers}, {&g.Predictions, &m.Predictions},
+		{&g.Held, &m.Held}, {&g.Loading, &m.Loading},
 	} {
 		*of[0] += *of[1]
 	}

@@ -2,15 +2,15 @@ package loop
 
 import "context"
 
-// Frozen is a loop at rest, for a handoff: it reads no packets, everything it decided is durable and sent,
+// Frozen is a loop that is stopped for a handoff: it reads no packets, everything it decided is durable and sent,
 // and it waits for Thaw. Meanwhile only the caller of Freeze uses its profile.
 type Frozen struct {
-	loop    *loop
-	resting chan struct{} // closed when the loop rests
-	thawed  chan struct{} // closed by Thaw
+	loop   *loop
+	frozen chan struct{} // closed when the loop is frozen
+	thawed chan struct{} // closed by Thaw
 }
 
-// Freeze makes the loop rest. If that does not happen before ctx ends, the loop goes on and Freeze reports
+// Freeze freezes the loop. If that does not happen before ctx ends, the loop goes on and Freeze reports
 // false.
 func (rt *Runtime) Freeze(ctx context.Context) (*Frozen, bool) {
 	l := rt.loop.Load()
@@ -20,7 +20,7 @@ func (rt *Runtime) Freeze(ctx context.Context) (*Frozen, bool) {
 	f := &Frozen{l, make(chan struct{}), make(chan struct{})}
 	if l.runOnLoop(ctx, func() { l.freeze = f }) {
 		select {
-		case <-f.resting:
+		case <-f.frozen:
 			return f, true
 		case <-ctx.Done():
 		case <-l.ended:
@@ -34,7 +34,7 @@ func (rt *Runtime) Freeze(ctx context.Context) (*Frozen, bool) {
 // may not know of it yet.
 func (f *Frozen) Broken() bool { return f.loop.instance.commit.broken() }
 
-// HasUnreadEvents reports whether events from another profile waits in the mailbox.
+// HasUnreadEvents reports whether events from another profile wait in the mailbox.
 func (f *Frozen) HasUnreadEvents() bool { return f.loop.instance.mailbox.hasEvents() }
 
 // Snapshot appends the state of the profile to room, in the form that Adopt reads.
@@ -49,17 +49,17 @@ func (f *Frozen) Ahead() bool { return f.loop.instance.profile.Ahead() }
 // Thaw lets the loop go on.
 func (f *Frozen) Thaw() { close(f.thawed) }
 
-// freezeIfIdle freezes the loop if a handoff wants it and everything is settled and sent. It returns after Thaw.
+// freezeIfIdle freezes the loop if a handoff wants it and everything is durable and sent. It returns after Thaw.
 func (l *loop) freezeIfIdle() {
 	f := l.freeze
-	if f == nil || l.err != nil || !l.settled() {
+	if f == nil || l.err != nil || !l.allDurable() {
 		return
 	}
 	if l.err = l.flush(); l.err != nil {
 		return
 	}
 	l.frozen.Store(true)
-	close(f.resting)
+	close(f.frozen)
 	<-f.thawed
 	l.frozen.Store(false)
 	l.freeze = nil

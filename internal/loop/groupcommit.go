@@ -24,8 +24,8 @@ type groupCommit struct {
 	open     *group // being filled
 	other    *group // under way, or spare
 	inFlight bool
-	idle     sync.Cond // signalled when the group under way has settled
-	corked   bool      // nothing is submitted yet
+	idle     sync.Cond // signalled when no group is under way any more
+	begun    bool      // frames are submitted
 	answers  int       // batches of answers that the writer is sending
 	err      error
 	last     uint64    // number of the last message that is durable
@@ -47,7 +47,7 @@ type group struct {
 	callbacks    []durableCallback
 }
 
-// durableCallback calls told with the number of a message of a group, the last of the first messages of them.
+// durableCallback calls done with the number of the last of the first messages of a group.
 type durableCallback struct {
 	messages int
 	done     func(seq uint64)
@@ -70,183 +70,183 @@ const enoughFrames = 48
 // least 13 bytes, so a pack and one more frame stay far below journal.MaxIntents.
 const packSize = 16 << 10
 
-// newGroupCommit returns a group commit that holds its frames until begin.
+// newGroupCommit returns a group commit that submits no frames before begin.
 func newGroupCommit(r *runner.Runner, worker uint32) *groupCommit {
-	j := &groupCommit{runner: r, worker: worker, corked: true, sizes: newHistogram(groupBounds)}
-	j.idle.L = &j.mu
-	j.open = &group{messages: r.NewGroup(j.committed)}
-	j.other = &group{messages: r.NewGroup(j.committed)}
-	return j
+	c := &groupCommit{runner: r, worker: worker, sizes: newHistogram(groupBounds)}
+	c.idle.L = &c.mu
+	c.open = &group{messages: r.NewGroup(c.committed)}
+	c.other = &group{messages: r.NewGroup(c.committed)}
+	return c
 }
 
 // put adds the frames of one step. After a failure they are dropped. Answering says that many answers of
 // this step are about to be sent; the writer calls answered afterwards.
-func (j *groupCommit) put(frames *profile.Frames, durableIndex uint64, answering bool) {
+func (c *groupCommit) put(frames *profile.Frames, durableIndex uint64, answering bool) {
 	if frames.Len() == 0 && !answering {
 		return
 	}
-	j.locked(func() error {
+	c.locked(func() error {
 		if answering {
-			j.answers++
+			c.answers++
 		}
 		if frames.Len() == 0 {
 			return nil
 		}
-		return j.add(frames, durableIndex)
+		return c.add(frames, durableIndex)
 	})
 }
 
 // locked calls do under the lock, which a panic releases too, and reports its error by failed.
-func (j *groupCommit) locked(do func() error) {
+func (c *groupCommit) locked(do func() error) {
 	err := func() error {
-		j.mu.Lock()
-		defer j.mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		return do()
 	}()
 	if err != nil {
-		j.failed(err)
+		c.failed(err)
 	}
 }
 
-// answered takes note that a batch of answers has been sent.
-func (j *groupCommit) answered() {
-	j.locked(func() error {
-		j.answers--
-		return j.submit()
+// answered records that a batch of answers has been sent.
+func (c *groupCommit) answered() {
+	c.locked(func() error {
+		c.answers--
+		return c.submit()
 	})
 }
 
-func (j *groupCommit) add(frames *profile.Frames, durableIndex uint64) error {
-	if j.err != nil {
+func (c *groupCommit) add(frames *profile.Frames, durableIndex uint64) error {
+	if c.err != nil {
 		return nil
 	}
 	for i := range frames.Len() {
-		if j.pack = journal.Join(j.pack, frames.At(i)); len(j.pack) < packSize && i < frames.Len()-1 {
+		if c.pack = journal.Join(c.pack, frames.At(i)); len(c.pack) < packSize && i < frames.Len()-1 {
 			continue
 		}
-		if err := journal.Add(j.open.messages, j.worker, j.pack); err != nil {
-			j.err = err
+		if err := journal.Add(c.open.messages, c.worker, c.pack); err != nil {
+			c.err = err
 			return err
 		}
-		j.pack = j.pack[:0]
+		c.pack = c.pack[:0]
 	}
-	j.open.frames += frames.Len()
+	c.open.frames += frames.Len()
 	if durableIndex != 0 {
-		j.open.durableIndex = durableIndex
+		c.open.durableIndex = durableIndex
 	}
-	return j.submit()
+	return c.submit()
 }
 
-// onDurable calls told with the number of the last message that was put so far, once that is durable. After a
-// failure told is never called. Told must return quickly.
-func (j *groupCommit) onDurable(done func(seq uint64)) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	switch n := j.open.messages.Len(); {
-	case n > 0 || j.inFlight && j.err == nil:
-		g := j.open
+// onDurable calls done with the number of the last message that was put so far, once that is durable. After a
+// failure done is never called. Done must return quickly.
+func (c *groupCommit) onDurable(done func(seq uint64)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch n := c.open.messages.Len(); {
+	case n > 0 || c.inFlight && c.err == nil:
+		g := c.open
 		if n == 0 {
-			g = j.other
+			g = c.other
 		}
 		g.callbacks = append(g.callbacks, durableCallback{g.messages.Len(), done})
-	case j.err == nil:
-		done(j.last)
+	case c.err == nil:
+		done(c.last)
 	}
 }
 
-// begin submits what was held, and everything from now on.
-func (j *groupCommit) begin() {
-	j.locked(func() error {
-		j.corked = false
-		return j.submit()
+// begin submits the frames that were put so far, and all later ones.
+func (c *groupCommit) begin() {
+	c.locked(func() error {
+		c.begun = true
+		return c.submit()
 	})
 }
 
 // submit hands the open group to the runner unless one is under way.
-func (j *groupCommit) submit() error {
-	if j.corked || j.inFlight || j.err != nil || j.open.frames == 0 {
+func (c *groupCommit) submit() error {
+	if !c.begun || c.inFlight || c.err != nil || c.open.frames == 0 {
 		return nil
 	}
-	if j.answers > 0 && j.open.frames < enoughFrames {
+	if c.answers > 0 && c.open.frames < enoughFrames {
 		return nil // answered submits it
 	}
-	if err := j.runner.Submit(j.open.messages); err != nil {
-		j.err = err
+	if err := c.runner.Submit(c.open.messages); err != nil {
+		c.err = err
 		return err
 	}
-	j.sizes.observe(float64(j.open.frames), 1)
-	j.inFlight = true
-	j.open, j.other = j.other, j.open
+	c.sizes.observe(float64(c.open.frames), 1)
+	c.inFlight = true
+	c.open, c.other = c.other, c.open
 	return nil
 }
 
 // committed is called by the committer when the group under way is durable or has failed.
-func (j *groupCommit) committed(g *runner.Group, err error) {
-	p, err := j.complete(g, err)
+func (c *groupCommit) committed(g *runner.Group, err error) {
+	p, err := c.complete(g, err)
 	if p.seq != 0 {
-		j.durable(p)
+		c.durable(p)
 	}
 	if err != nil {
-		j.failed(err)
+		c.failed(err)
 	}
 }
 
-// complete takes note that the group under way is durable or has failed, and submits the next. It returns what
+// complete records that the group under way is durable or has failed, and submits the next. It returns what
 // became durable, and the error that ends the journal.
-func (j *groupCommit) complete(g *runner.Group, err error) (p progress, _ error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	defer j.idle.Broadcast()
-	j.inFlight = false
+func (c *groupCommit) complete(g *runner.Group, err error) (p progress, _ error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.idle.Broadcast()
+	c.inFlight = false
 	if err != nil {
-		j.err = err
+		c.err = err
 		return p, err
 	}
 	n := g.Len()
-	p = progress{durableIndex: j.other.durableIndex, seq: g.Row(n - 1).Seq, frames: j.other.frames, messages: n}
-	for _, m := range j.other.callbacks {
+	p = progress{durableIndex: c.other.durableIndex, seq: g.Row(n - 1).Seq, frames: c.other.frames, messages: n}
+	for _, m := range c.other.callbacks {
 		m.done(g.Row(m.messages - 1).Seq)
 	}
-	j.last = p.seq
-	clear(j.other.callbacks)
-	j.other.callbacks = j.other.callbacks[:0]
+	c.last = p.seq
+	clear(c.other.callbacks)
+	c.other.callbacks = c.other.callbacks[:0]
 	g.Reset()
-	j.other.durableIndex, j.other.frames = 0, 0
-	return p, j.submit()
+	c.other.durableIndex, c.other.frames = 0, 0
+	return p, c.submit()
 }
 
 // errEnded is the error of a group commit that was ended.
 var errEnded = errors.New("the profile has ended")
 
 // end drops the open group and waits for the one under way: when it returns, nothing more becomes durable.
-func (j *groupCommit) end() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.err == nil {
-		j.err = errEnded
+func (c *groupCommit) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = errEnded
 	}
-	for j.inFlight {
-		j.idle.Wait()
+	for c.inFlight {
+		c.idle.Wait()
 	}
 }
 
 // behind reports whether the backlog for the disk is so large that the loop should stop reading.
-func (j *groupCommit) behind() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.err == nil && (j.open.frames > maxFrames || j.open.messages.Bytes() > maxBytes)
+func (c *groupCommit) behind() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err == nil && (c.open.frames > maxFrames || c.open.messages.Bytes() > maxBytes)
 }
 
 // broken reports whether the journal has failed or ended, so that nothing more becomes durable.
-func (j *groupCommit) broken() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.err != nil
+func (c *groupCommit) broken() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil
 }
 
 // groups returns a copy of the histogram of group sizes.
-func (j *groupCommit) groups() Histogram {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.sizes.clone()
+func (c *groupCommit) groups() Histogram {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sizes.clone()
 }

@@ -20,7 +20,7 @@ func TestGroupCommitPanics(t *testing.T) {
 	for name, panics := range map[string]func(*groupCommit){
 		"settle":   func(j *groupCommit) { j.committed(nil, nil) },
 		"begin":    func(j *groupCommit) { j.open = nil; j.begin() },
-		"answered": func(j *groupCommit) { j.corked, j.open = false, nil; j.answered() },
+		"answered": func(j *groupCommit) { j.begun, j.open = true, nil; j.answered() },
 	} {
 		j := newGroupCommit(r, 1)
 		if guard.Call(name, func() error { panics(j); return nil }) == nil {

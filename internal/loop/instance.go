@@ -13,7 +13,7 @@ import (
 )
 
 // instance is a profile in memory, from its restore out of the store until it ends, or until the journal fails
-// and it must be made anew. Its mail and its journal end with it, so nothing that belongs to one instance
+// and it must be made anew. Its mailbox and its group commit end with it, so nothing that belongs to one instance
 // reaches the next.
 type instance struct {
 	profile *profile.Profile
@@ -23,7 +23,7 @@ type instance struct {
 	out     profile.Output
 	record  *tape.File      // nil if it is not recorded
 	failure chan error      // of the journal; holds the first
-	leases  []profile.Lease // asked for before a loop led the instance
+	leases  []profile.Lease // asked for before a loop drove the instance
 	// adoptionDone is closed when an adopted state is taken in or dropped, and nil if there is none. forget
 	// returns its memory.
 	adoptionDone chan struct{}
@@ -33,31 +33,30 @@ type instance struct {
 // newInstance returns an instance whose profile has restored nothing yet.
 func (rt *Runtime) newInstance() (*instance, error) {
 	c := newClock(time.Now())
-	if rt.o.Skew != nil {
-		c.skew(rt.o.Skew)
+	if rt.o.Clock.Skew != nil {
+		c.advance(rt.o.Clock.Skew)
 	}
-	if rt.journal().ClockOffset != nil {
-		c.advance(rt.journal().ClockOffset)
+	if lease := rt.journal().Lease; lease != nil {
+		c.advance(lease.ClockOffset)
 	}
-	if rt.o.Clock != nil {
-		c.overrideWith(rt.o.Clock)
+	if rt.o.Clock.Now != nil {
+		c.overrideWith(rt.o.Clock.Now)
 	}
-	o := profile.Options{Config: rt.o.TruePorts(rt.cfg.Load()), Now: c.start, Shard: rt.o.Shard}
+	o := profile.Options{Config: rt.o.Server.TruePorts(rt.cfg.Load()), Now: c.start, Shard: rt.o.Shard}
 	if _, err := rand.Read(o.Seed[:]); err != nil {
 		return nil, fmt.Errorf("entropy: %w", err)
 	}
 	return rt.instanceOf(o, c, profile.New(o))
 }
 
-// instanceOf returns an instance of the profile p, which was made with options o and has followed the clock c so
-// far.
+// instanceOf returns an instance of the profile p, which was made with options o and has used the clock c so far.
 func (rt *Runtime) instanceOf(o profile.Options, c clock, p *profile.Profile) (*instance, error) {
 	record, err := rt.o.Record.Next(o, rt.o.Log)
 	if err != nil {
 		return nil, err
 	}
 	drain := rt.drain.Load()
-	l := &instance{
+	inst := &instance{
 		record:  record,
 		profile: p,
 		clock:   c,
@@ -65,14 +64,14 @@ func (rt *Runtime) instanceOf(o profile.Options, c clock, p *profile.Profile) (*
 		mailbox: newMailbox(rt.wake),
 		failure: make(chan error, 1),
 	}
-	l.commit.durable = func(p progress) {
-		l.mailbox.setDurable(p.durableIndex, p.seq)
+	inst.commit.durable = func(p progress) {
+		inst.mailbox.setDurable(p.durableIndex, p.seq)
 		drain.Added(p.messages)
 	}
-	l.commit.failed = l.fail
-	l.commit.last = drain.Last()
-	rt.eventsInstance.Store(l)
-	return l, nil
+	inst.commit.failed = inst.fail
+	inst.commit.last = drain.Last()
+	rt.eventsInstance.Store(inst)
+	return inst, nil
 }
 
 // fail ends the instance: the profile decides nothing more. Only the first error counts.
@@ -106,7 +105,7 @@ const restoreBatch = 1024
 // restore loads everything of the profile from the store: the boards that are not archived, the sessions
 // that hold them, and numbers for new rows.
 func (i *instance) restore(ctx context.Context, rt *Runtime) error {
-	i.step(rt.o.Restrictions()...)
+	i.step(rt.o.Server.Restrictions()...)
 	others := make(chan struct{})
 	rt.guard("the wait for other profiles", func() {
 		defer close(others)
@@ -117,8 +116,8 @@ func (i *instance) restore(ctx context.Context, rt *Runtime) error {
 		return err
 	}
 	batch := make([]wamble.Board, 0, restoreBatch)
-	said, n := time.Now(), 0
-	for b, err := range rt.o.Store.LiveBoards(ctx, rt.o.Config.Name, rt.o.Shard.Index) {
+	logged, n := time.Now(), 0
+	for b, err := range rt.o.Database.LiveBoards(ctx, rt.o.Config.Name, rt.o.Shard.Index) {
 		if err != nil {
 			return fmt.Errorf("read the boards: %w", err)
 		}
@@ -129,8 +128,8 @@ func (i *instance) restore(ctx context.Context, rt *Runtime) error {
 			n += len(batch)
 			batch = batch[:0]
 		}
-		if time.Since(said) > time.Second {
-			said = time.Now()
+		if time.Since(logged) > time.Second {
+			logged = time.Now()
 			rt.stage.set(fmt.Sprintf("restoring the boards: %d so far", n))
 			rt.o.Log.Info("restoring the boards", "so far", n)
 		}
@@ -162,7 +161,7 @@ func (i *instance) leaseNumbers(ctx context.Context, rt *Runtime) error {
 	return nil
 }
 
-// stepBeforeLoop runs a step before a loop leads the instance, and collects the leases that it asks for.
+// stepBeforeLoop runs a step before a loop drives the instance, and collects the leases that it asks for.
 func (i *instance) stepBeforeLoop(inputs ...profile.Input) {
 	i.step(inputs...)
 	i.leases = append(i.leases, i.out.Leases...)
@@ -192,12 +191,13 @@ func (i *instance) restoreBoards(ctx context.Context, rt *Runtime, boards []wamb
 }
 
 // predicted reads the predictions of boards. Most boards have none.
-func (rt *Runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wamble.BoardID][]wamble.Prediction, error) {
+func (rt *Runtime) predicted(ctx context.Context,
+	boards []wamble.Board) (map[wamble.BoardID][]wamble.Prediction, error) {
 	ids := make([]wamble.BoardID, len(boards))
 	for i := range boards {
 		ids[i] = boards[i].ID
 	}
-	all, err := rt.o.Store.Predictions(ctx, ids...)
+	all, err := rt.o.Database.Predictions(ctx, ids...)
 	found := map[wamble.BoardID][]wamble.Prediction{}
 	for _, p := range all {
 		found[p.Board] = append(found[p.Board], p)
@@ -207,7 +207,8 @@ func (rt *Runtime) predicted(ctx context.Context, boards []wamble.Board) (map[wa
 
 // holders returns for each board the session that holds it, with its identity and its acceptance of the
 // terms; nil if the holder is not stored.
-func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board, terms [32]byte) ([]*profile.RestoreSession, error) {
+func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board,
+	terms [32]byte) ([]*profile.RestoreSession, error) {
 	var ids []wamble.SessionID
 	for i := range boards {
 		if h := boards[i].Holder; h != nil {
@@ -217,13 +218,15 @@ func (rt *Runtime) holders(ctx context.Context, boards []wamble.Board, terms [32
 	if ids == nil {
 		return make([]*profile.RestoreSession, len(boards)), nil
 	}
-	stored, err := rt.o.Store.Holders(ctx, ids, rt.o.Config.Name, terms)
+	stored, err := rt.o.Database.Holders(ctx, ids, rt.o.Config.Name, terms)
 	if err != nil {
 		return nil, err
 	}
 	of := make(map[wamble.SessionID]*profile.RestoreSession, len(stored))
 	for _, h := range stored {
-		of[h.ID] = &profile.RestoreSession{Session: h.Session, Answer: &profile.Answer{Player: h.Player, Accepted: h.Accepted}}
+		of[h.ID] = &profile.RestoreSession{
+			Session: h.Session, Answer: &profile.Answer{Player: h.Player, Accepted: h.Accepted},
+		}
 	}
 	found := make([]*profile.RestoreSession, len(boards))
 	for i := range boards {

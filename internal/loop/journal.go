@@ -9,15 +9,22 @@ import (
 	"wamble/runner"
 )
 
-// Journal is the journal that a runtime runs on; its fields are those of Options. A runtime whose shard is
-// on another machine has a Journal with an empty Runner until the shard comes here.
+// Journal is the journal that a runtime runs on. A runtime whose shard is on another machine has a Journal
+// with an empty Runner until the shard comes here.
 type Journal struct {
-	Runner      *runner.Runner
-	Owner       store.Owner
-	Shared      bool // with other machines, which go on with it
-	HoldsLease  func() bool
-	ClockOffset func() time.Duration
-	Heal        func(ctx context.Context) error
+	Runner *runner.Runner
+	Owner  store.Owner // this process in the terms of the store
+	Lease  Lease       // nil if the journal is on a local disk
+	// Heal repairs the journal after a failure.
+	Heal func(ctx context.Context) error
+}
+
+// Lease is the right of this process to write a journal with which other machines can go on.
+type Lease interface {
+	// Holds reports whether this process may still speak for the profile; if not, packets are dropped.
+	Holds() bool
+	// ClockOffset returns how far the clock of a new instance is ahead of the machine's.
+	ClockOffset() time.Duration
 }
 
 // journal returns the journal that the runtime runs on at present.
@@ -38,7 +45,8 @@ func (rt *Runtime) Detach(ctx context.Context, empty *runner.Runner, why string,
 		if err == nil {
 			rt.returnNumbers(ctx)
 		} else {
-			rt.o.Log.Info("the journal goes elsewhere with what the database does not have yet", "messages", d.Pending(), "err", err)
+			rt.o.Log.Info("the journal moves to another machine with messages that the database does not have yet",
+				"messages", d.Pending(), "err", err)
 		}
 	}
 	rt.ReleaseOwnership(ctx)
@@ -51,5 +59,5 @@ func (rt *Runtime) Detach(ctx context.Context, empty *runner.Runner, why string,
 	rt.SetRemote(why)
 }
 
-// SetRemote sets the stage of a runtime whose shard is elsewhere.
+// SetRemote sets the stage of a runtime whose shard is on another machine.
 func (rt *Runtime) SetRemote(where string) { rt.stage.set(where) }

@@ -35,7 +35,7 @@ type job struct {
 func newLoads(ctx context.Context, rt *Runtime) *loads {
 	ls := &loads{rt: rt, jobs: make(chan job, loadQueue)}
 	readers := loadReaders
-	if rt.o.InProcess {
+	if rt.o.Database.InProcess {
 		readers = fileReaders
 	}
 	ls.slots = make(chan struct{}, readers)
@@ -46,11 +46,11 @@ func newLoads(ctx context.Context, rt *Runtime) *loads {
 }
 
 // ask queues a load. If the queue is full, the load is answered at once with Away.
-func (ls *loads) ask(l *instance, load profile.Load) {
+func (ls *loads) ask(inst *instance, load profile.Load) {
 	select {
-	case ls.jobs <- job{l, load}:
+	case ls.jobs <- job{inst, load}:
 	default:
-		l.mailbox.put(&profile.Loaded{Load: load.ID, Outcome: profile.Away})
+		inst.mailbox.put(&profile.Loaded{Load: load.ID, Outcome: profile.Away})
 	}
 }
 
@@ -74,7 +74,7 @@ func (ls *loads) read(ctx context.Context) {
 // answer reads from the store what a load asks for.
 func (ls *loads) answer(ctx context.Context, load profile.Load) *profile.Loaded {
 	return ls.answerBy(ctx, load, func(ctx context.Context, load profile.Load, in *profile.Loaded) error {
-		return ls.query(ctx, ls.rt.o.Store, load, in)
+		return ls.query(ctx, ls.rt.o.Database.Store, load, in)
 	})
 }
 
@@ -82,20 +82,23 @@ func (ls *loads) answer(ctx context.Context, load profile.Load) *profile.Loaded 
 func (ls *loads) answerAt(ctx context.Context, load profile.Load) *profile.Loaded {
 	return ls.answerBy(ctx, load, func(ctx context.Context, load profile.Load, in *profile.Loaded) error {
 		if load.First.Handle != "" {
-			if _, err := ls.player(ctx, ls.rt.o.Store, load); err != nil {
+			if _, err := ls.player(ctx, ls.rt.o.Database.Store, load); err != nil {
 				return err
 			}
 			load.First = wamble.Player{} // the identity is made
 		}
-		all, err := ls.rt.o.Store.Snapshot(ctx, func(q store.Queries) error { return ls.query(ctx, q, load, in) })
+		all, err := ls.rt.o.Database.Snapshot(ctx, func(q store.Queries) error { return ls.query(ctx, q, load, in) })
 		for _, c := range all {
-			in.Cursors = append(in.Cursors, profile.Stamp{Journal: profile.JournalHash(c.Journal, c.Profile), Message: c.Message})
+			in.Cursors = append(in.Cursors, profile.Stamp{
+				Journal: profile.JournalHash(c.Journal, c.Profile), Message: c.Message,
+			})
 		}
 		return err
 	})
 }
 
-func (ls *loads) answerBy(ctx context.Context, load profile.Load, look func(context.Context, profile.Load, *profile.Loaded) error) *profile.Loaded {
+func (ls *loads) answerBy(ctx context.Context, load profile.Load,
+	look func(context.Context, profile.Load, *profile.Loaded) error) *profile.Loaded {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	in := &profile.Loaded{Load: load.ID}
@@ -145,7 +148,7 @@ func (ls *loads) query(ctx context.Context, store store.Queries, load profile.Lo
 		in.Answer = &profile.Answer{Ranks: &ranks}
 		return dropped(in, err)
 	case profile.ReservationsOf:
-		rows, err := ls.rt.o.Reservations(ctx, load.Key)
+		rows, err := ls.rt.o.Server.Reservations(ctx, load.Key)
 		in.Answer = &profile.Answer{Reservations: rows}
 		return dropped(in, err)
 	case profile.SessionsOf:
@@ -174,7 +177,7 @@ func (ls *loads) query(ctx context.Context, store store.Queries, load profile.Lo
 // player reads an identity. It first makes the identity if load.First is set.
 func (ls *loads) player(ctx context.Context, q store.Queries, load profile.Load) (wamble.Player, error) {
 	if load.First.Handle != "" {
-		return ls.rt.o.Store.Enrol(ctx, load.First)
+		return ls.rt.o.Database.Enrol(ctx, load.First)
 	}
 	return q.Player(ctx, load.Key)
 }
@@ -183,9 +186,9 @@ func (ls *loads) player(ctx context.Context, q store.Queries, load profile.Load)
 func (ls *loads) named(ctx context.Context, load profile.Load) (wamble.Player, error) {
 	at := load.First.Renamed
 	if at.IsZero() {
-		return ls.rt.o.Store.Player(ctx, load.Key)
+		return ls.rt.o.Database.Player(ctx, load.Key)
 	}
-	return ls.rt.o.Store.Claim(ctx, load.Key, load.Handle, at, at.Add(-profile.MinNameAge))
+	return ls.rt.o.Database.Claim(ctx, load.Key, load.Handle, at, at.Add(-profile.MinNameAge))
 }
 
 // unlessMissing drops ErrNotFound.
@@ -205,7 +208,8 @@ func dropped(in *profile.Loaded, err error) error {
 }
 
 // session completes a load with the session s, its identity, and its acceptance of the terms.
-func (ls *loads) session(ctx context.Context, q store.Queries, s wamble.Session, err error, load profile.Load, in *profile.Loaded) error {
+func (ls *loads) session(ctx context.Context, q store.Queries, s wamble.Session, err error, load profile.Load,
+	in *profile.Loaded) error {
 	if err != nil {
 		return err
 	}
@@ -216,7 +220,8 @@ func (ls *loads) session(ctx context.Context, q store.Queries, s wamble.Session,
 
 // about returns the identity of a session, if it has one, and whether the session has accepted the terms
 // with a hash; the zero hash means no terms.
-func about(ctx context.Context, q store.Queries, s wamble.Session, profileName string, hash [32]byte) (*profile.Answer, error) {
+func about(ctx context.Context, q store.Queries, s wamble.Session, profileName string,
+	hash [32]byte) (*profile.Answer, error) {
 	a := &profile.Answer{}
 	if !s.Key.IsZero() {
 		p, err := q.Player(ctx, s.Key)

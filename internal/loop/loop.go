@@ -22,7 +22,7 @@ type loop struct {
 	rt           *Runtime
 	port         *transport.Port
 	instance     *instance
-	asks         chan func() // run between two steps
+	asks         chan func() // are run between two steps
 	inputs       []profile.Input
 	packets      []profile.Packet // that inputs points to
 	recent       recentPackets
@@ -31,14 +31,14 @@ type loop struct {
 	durableIndex uint64    // the newest durable index that is durable
 	durableSeq   uint64    // its last message; 0: nothing became durable yet
 	stop         bool
-	freeze       *Frozen // wanted by a handoff; nil if none
+	freeze       *Frozen // set by a handoff that waits until the loop is frozen; otherwise nil
 	frozen       atomic.Bool
-	paused       bool // the port is not read, but all else goes on
+	paused       bool // the port is not read; everything else goes on
 	unpublished  []unpublished
 	publication  *publication    // nil: nothing durable waits for other machines
-	durable      profile.Durable // what the instance was told last
+	durable      profile.Durable // last input of this type
 	unsentViews  []unsentViews
-	others       *profile.Others // what the instance was told last
+	others       *profile.Others // last input of this type; nil if there was none
 	writer       *writer
 	saver        *saver
 	times        stopwatch
@@ -63,7 +63,7 @@ func (l *loop) run() {
 	defer func() {
 		if v := recover(); v != nil {
 			p := guard.New("the loop", v)
-			guard.Run("the inquest", func() { l.describePanic(p) }, nil)
+			guard.Run("the description of a panic", func() { l.describePanic(p) }, nil)
 			l.err = p
 		}
 		guard.Run("the last packets", func() { l.flush() }, nil) // the error that ended the loop matters more
@@ -72,7 +72,7 @@ func (l *loop) run() {
 		guard.Run("the recording", func() { l.instance.record.Close() }, nil)
 		l.instance.endAdoption()
 	}()
-	for l.err == nil && (!l.stop || !l.settled()) {
+	for l.err == nil && (!l.stop || !l.allDurable()) {
 		l.err = l.round()
 		l.freezeIfIdle()
 	}
@@ -94,7 +94,7 @@ func (l *loop) round() error {
 	return err
 }
 
-// save continues the restart file, unless the loop is about to rest or end.
+// save continues the restart file, unless the loop is about to freeze or end.
 func (l *loop) save(now time.Time) {
 	if l.stop || l.freeze != nil || l.instance.commit.broken() {
 		return
@@ -110,19 +110,21 @@ func (l *loop) turn(in transport.Arrivals) error {
 	return l.send()
 }
 
-// settled reports whether everything the loop decided is durable, or can never be.
-func (l *loop) settled() bool { return l.durableIndex >= l.newestIndex || l.instance.commit.broken() }
+// allDurable reports whether everything the loop decided is durable, or can never be.
+func (l *loop) allDurable() bool {
+	return l.durableIndex >= l.newestIndex || l.instance.commit.broken()
+}
 
-// receive waits for something to do. While the journal is behind, or the loop is braked, stopping, held or
-// about to freeze, packets stay in the socket.
+// receive waits for something to do. While the journal is behind, or the loop is slowed down, stopping,
+// paused or about to freeze, packets stay in the socket.
 func (l *loop) receive() (transport.Arrivals, error) {
-	hold := l.rt.pace.backpressure.delay(time.Now())
-	if !l.stop && !l.paused && l.freeze == nil && hold == 0 && !l.instance.commit.behind() {
+	delay := l.rt.pace.backpressure.delay(time.Now())
+	if !l.stop && !l.paused && l.freeze == nil && delay == 0 && !l.instance.commit.behind() {
 		return l.port.Receive(l.nextStep)
 	}
 	wait := time.Second
-	if hold > 0 {
-		wait = hold
+	if delay > 0 {
+		wait = delay
 	}
 	if !l.nextStep.IsZero() {
 		wait = min(wait, time.Until(l.nextStep))
@@ -159,7 +161,7 @@ func (l *loop) step(in transport.Arrivals) {
 	}
 	at := len(inputs)
 	inputs = inst.mailbox.take(append(inputs, &l.durable))
-	reached := l.advanceDurable() // after take: mail can be about what is durable
+	reached := l.advanceDurable() // after take: inputs can be about what is durable
 	if !reached {
 		inputs = slices.Delete(inputs, at, at+1)
 	}
@@ -263,14 +265,15 @@ func (l *loop) runOnLoop(ctx context.Context, f func()) bool {
 	}
 }
 
-// switchInstance replaces the instance that the loop leads. It reports false if the loop has ended.
+// switchInstance replaces the instance that the loop drives. It reports false if the loop has ended.
 func (l *loop) switchInstance(ctx context.Context, next *instance) bool {
 	return l.runOnLoop(ctx, func() {
 		l.instance.record.Close()
 		l.saver.close()
 		l.instance.endAdoption()
 		l.saver = newSaver(l.rt, next, time.Now())
-		l.instance, l.nextStep, l.newestIndex, l.durableIndex, l.unpublished, l.publication, l.unsentViews, l.others = next, time.Now(), 0, 0, nil, nil, nil, nil
+		l.instance, l.nextStep, l.newestIndex, l.durableIndex = next, time.Now(), 0, 0
+		l.unpublished, l.publication, l.unsentViews, l.others = nil, nil, nil, nil
 		l.times.restart()
 		l.rt.tracer.current.Store(nil)
 	})

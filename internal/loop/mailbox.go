@@ -15,7 +15,7 @@ type mailbox struct {
 	mu           sync.Mutex
 	inputs       []profile.Input
 	eventsEnd    int    // inputs up to and including the last events of other profiles
-	durableIndex uint64 // durable up to here, with the message that says so
+	durableIndex uint64 // the journal is durable up to here, and up to message seq
 	seq          uint64
 	applied      uint64 // the store has everything up to here
 	arrived      chan struct{}
@@ -42,16 +42,16 @@ func (m *mailbox) putEvents(in profile.Input) {
 	m.signal()
 }
 
-// hasEvents reports whether events waits.
+// hasEvents reports whether events wait.
 func (m *mailbox) hasEvents() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.eventsEnd > 0
 }
 
-// takeEvents appends the events that has come, and what came before it, such as an answer of the store that
-// predates it. The caller puts it before the packets: a player may have been told of the events by another
-// profile, and then asked here.
+// takeEvents appends the events that have come, and what came before them, such as an older answer of the store.
+// The caller puts them before the packets: another profile may have answered a player after these events, and
+// the player then asked here.
 func (m *mailbox) takeEvents(dst []profile.Input) []profile.Input {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,8 +61,8 @@ func (m *mailbox) takeEvents(dst []profile.Input) []profile.Input {
 	return dst
 }
 
-// setDurable records that the journal is durable up to a durable index, and that seq is its last message. Gate 0 is
-// ignored.
+// setDurable records that the journal is durable up to a durable index, and that seq is its last message. Index 0
+// is ignored.
 func (m *mailbox) setDurable(durableIndex, seq uint64) {
 	if durableIndex == 0 {
 		return
@@ -99,7 +99,7 @@ func (m *mailbox) takeDurable() (d profile.Durable) {
 	return d
 }
 
-// take appends all other mail. The inputs are valid until the next take.
+// take appends all other inputs. They are valid until the next take.
 func (m *mailbox) take(dst []profile.Input) []profile.Input {
 	m.mu.Lock()
 	defer m.mu.Unlock()

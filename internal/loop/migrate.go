@@ -33,25 +33,25 @@ func (rt *Runtime) prepareStore(ctx context.Context, stage string) error {
 // migrate brings the schema to the newest version, and calls begins for each step. It refuses while another
 // server that could not use the new schema runs on the database.
 func (rt *Runtime) migrate(ctx context.Context, begins func(name string)) error {
-	if err := MayMigrate(ctx, rt.o.Store, 0, rt.isSelf); err != nil {
+	if err := MayMigrate(ctx, rt.o.Database.Store, 0, rt.isSelf); err != nil {
 		return err
 	}
-	return rt.o.Store.Migrate(ctx, func(step schema.Step) {
+	return rt.o.Database.Migrate(ctx, func(step schema.Step) {
 		if step.Done {
-			rt.o.Log.Info("migrated", "store", rt.o.StoreName, "step", step.Name, "took", step.Elapsed)
+			rt.o.Log.Info("migrated", "store", rt.o.Database.Name, "step", step.Name, "took", step.Elapsed)
 			return
 		}
 		begins(step.Name)
 	})
 }
 
-// migrateBeside migrates the store while players are served, after a handoff: the previous image could not
-// have used the new schema. The store counts as away until that is done. Play goes on whatever the error.
+// migrateBeside migrates the store while players are served, after a handoff: the previous process could
+// not have used the new schema. The store counts as away until that is done. Play goes on whatever the error.
 func (rt *Runtime) migrateBeside(ctx context.Context) {
 	var last reminder
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := rt.migrate(ctx, func(name string) {
-			rt.o.Log.Info("migrating the database; play goes on", "store", rt.o.StoreName, "step", name)
+			rt.o.Log.Info("migrating the database; play goes on", "store", rt.o.Database.Name, "step", name)
 		})
 		if err == nil || ctx.Err() != nil {
 			return
@@ -59,7 +59,7 @@ func (rt *Runtime) migrateBeside(ctx context.Context) {
 		rt.watch.suspect(err)
 		if !errors.Is(err, store.ErrTransient) && last.due(time.Now()) {
 			rt.o.Log.Error("the database cannot be migrated; play goes on, and what is decided stays in the journal",
-				"store", rt.o.StoreName, "err", err)
+				"store", rt.o.Database.Name, "err", err)
 		}
 		sleep(ctx, pause)
 	}
@@ -82,7 +82,7 @@ func (rt *Runtime) retry(ctx context.Context, what string, try func() error) err
 		}
 		rt.stage.stuck(what + ": " + err.Error())
 		if last.due(time.Now()) {
-			rt.o.Log.Warn(what, "store", rt.o.StoreName, "err", err)
+			rt.o.Log.Warn(what, "store", rt.o.Database.Name, "err", err)
 		}
 		sleep(ctx, pause)
 	}

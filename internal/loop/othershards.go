@@ -13,7 +13,7 @@ import (
 // tryOtherShards answers a load about what other shards have in memory, in a goroutine beside the readers. It
 // reports false if the profile has one shard.
 func (ls *loads) tryOtherShards(ctx context.Context, j job) bool {
-	if ls.rt.o.Others == nil {
+	if ls.rt.o.OtherShards == nil {
 		return false
 	}
 	ls.rt.guard("a load", func() {
@@ -42,7 +42,7 @@ func (ls *loads) addShardMemory(ctx context.Context, load profile.Load, in *prof
 	if in.Session != nil {
 		key = in.Session.Key
 	}
-	for _, other := range ls.rt.o.Others() {
+	for _, other := range ls.rt.o.OtherShards.Others() {
 		other.Do(ctx, func(p *profile.Profile) {
 			known := p.InMemory(load.Session, key)
 			known.Merge(&load, in)
@@ -62,20 +62,20 @@ func (ls *loads) askOtherShards(ctx context.Context, load profile.Load) *profile
 		}
 	}
 	var reply *profile.BoardReply
-	var silent []int
-	for _, other := range ls.rt.o.Others() {
+	var unanswered []int
+	for _, other := range ls.rt.o.OtherShards.Others() {
 		var err error
 		if reply, err = other.AskBoard(ctx, load.Ask); reply != nil {
 			break
 		}
 		if err != nil {
-			silent = append(silent, other.o.Shard.Index)
+			unanswered = append(unanswered, other.o.Shard.Index)
 		}
 	}
-	away := len(silent) > 0
-	if reply == nil && away && ls.rt.o.AskRemote != nil {
+	away := len(unanswered) > 0
+	if reply == nil && away {
 		var err error
-		reply, err = ls.rt.o.AskRemote(ctx, silent, load.Ask)
+		reply, err = ls.rt.o.OtherShards.AskRemote(ctx, unanswered, load.Ask)
 		away = err != nil
 	}
 	switch {
@@ -96,12 +96,12 @@ func (ls *loads) inTransit(ctx context.Context, id wamble.BoardID) bool {
 	case <-ctx.Done():
 		return true // unknown
 	}
-	b, err := ls.rt.o.Store.Board(ctx, id)
+	b, err := ls.rt.o.Database.Board(ctx, id)
 	return err == nil && b.Profile == ls.rt.o.Config.Name && b.Status != wamble.Archived
 }
 
-// AskBoard asks the shard about a board, and waits until the outcome is durable. Told is nil if the shard does
-// not have the board. Errors: ErrNotUp, or that of a broken socket.
+// AskBoard asks the shard about a board, and waits until the outcome is durable. The reply is nil if the shard
+// does not have the board. Errors: ErrNotUp, or that of a broken socket.
 func (rt *Runtime) AskBoard(ctx context.Context, in profile.BoardRequest) (reply *profile.BoardReply, err error) {
 	loop, inst := rt.loop.Load(), rt.instance.Load()
 	if loop == nil || inst == nil {
@@ -121,7 +121,9 @@ func (rt *Runtime) AskBoard(ctx context.Context, in profile.BoardRequest) (reply
 	}
 	for pause := time.Millisecond; err == nil && reply != nil; pause = min(2*pause, 16*time.Millisecond) {
 		var same, durable bool
-		if !loop.runOnLoop(ctx, func() { same, durable = loop.instance == inst, loop.durableIndex >= durableIndex }) || !same {
+		if !loop.runOnLoop(ctx, func() {
+			same, durable = loop.instance == inst, loop.durableIndex >= durableIndex
+		}) || !same {
 			return nil, ErrNotUp
 		}
 		if durable {

@@ -14,20 +14,21 @@ import (
 )
 
 // A profile is written by one server at a time, its owner, which writes a beat to the store every heartbeatEvery
-// while it can. An owner without a beat for silence counts as dead; that is longer than an owner takes to
+// while it can. An owner without a beat for ownerTimeout counts as dead; that is longer than an owner takes to
 // reconnect after an outage.
 const (
 	heartbeatEvery = 2 * time.Second
 	ownerTimeout   = 15 * time.Second
 )
 
-// acquireOwnership makes this process the owner of the profile. If another server owns it, own waits until that server
-// writes a beat, which is an error, or until silence has passed. Errors: *store.Owned, or one of the store.
+// acquireOwnership makes this process the owner of the profile. If another server owns it, acquireOwnership waits
+// until that server writes a beat, which is an error, or until ownerTimeout has passed. Errors: *store.Owned, or
+// one of the store.
 func (rt *Runtime) acquireOwnership(ctx context.Context) error {
 	try := func(over int64) (*store.Owned, error) {
 		limited, cancel := context.WithTimeout(ctx, loadTime)
 		defer cancel()
-		err := rt.o.Store.Own(limited, rt.o.Name, rt.journal().Owner, over)
+		err := rt.o.Database.Own(limited, rt.o.Name, rt.journal().Owner, over)
 		var other *store.Owned
 		if errors.As(err, &other) {
 			return other, nil
@@ -44,7 +45,7 @@ func (rt *Runtime) acquireOwnership(ctx context.Context) error {
 			rt.stage.set(fmt.Sprintf("waiting whether the last owner of the profile is gone: %s", first.By))
 		}
 		rt.o.Log.Warn("another server has written this profile's games; waiting whether it is gone",
-			"store", rt.o.StoreName, "owner", first.By.String(), "at most", ownerTimeout)
+			"store", rt.o.Database.Name, "owner", first.By.String(), "at most", ownerTimeout)
 	}
 	for end := time.Now().Add(ownerTimeout); first.Beat != 0; {
 		if !gone {
@@ -79,18 +80,23 @@ func (rt *Runtime) checkPredecessor(dead store.Owner) error {
 	if dead.Journal == me.Owner.Journal {
 		return nil
 	}
-	if !me.Shared {
-		rt.o.Log.Error("the last server of this profile was not stopped in order and had another journal: moves that only that has are not played on. "+
-			"If it is still there, stop this server, and start that one once more", "store", rt.o.StoreName, "owner", dead.String())
+	if me.Lease == nil {
+		rt.o.Log.Error("the last server of this profile was not stopped in order and had another journal: moves that "+
+			"only that has are not played on. "+
+			"If it is still there, stop this server, and start that one once more", "store", rt.o.Database.Name,
+			"owner", dead.String())
 		return nil
 	}
-	return fmt.Errorf("%w: the last server of profile %s (%s) was not stopped in order and had another one, which may have moves that %s lacks. "+
-		"Start once more with the options journal-* as they were, on one machine, and stop it in order, which brings them there. "+
-		`To give them up, run there: DELETE FROM profile_owners WHERE journal_id = '\x%x'`, ErrOtherDatabase, rt.o.Name, dead, rt.o.StoreName, dead.Journal[:])
+	return fmt.Errorf("%w: the last server of profile %s (%s) was not stopped in order and had another one, which "+
+		"may have moves that %s lacks. "+
+		"Start once more with the options journal-* as they were, on one machine, and stop it in order, which brings "+
+		"them there. "+
+		`To give them up, run there: DELETE FROM profile_owners WHERE journal_id = '\x%x'`, ErrOtherDatabase, rt.o.Name,
+		dead, rt.o.Database.Name, dead.Journal[:])
 }
 
-// isPredecessor reports whether another owner was an earlier process on this journal: a previous image of this
-// process, or a process of this machine that has ended. Owner.Follows would know that too, unless the clock
+// isPredecessor reports whether another owner was an earlier process on this journal: a process before a handoff
+// to this one, or a process of this machine that has ended. Owner.Follows would know that too, unless the clock
 // was set back meanwhile.
 func (rt *Runtime) isPredecessor(other store.Owner) bool {
 	me := &rt.journal().Owner
@@ -105,8 +111,9 @@ func (rt *Runtime) isPredecessor(other store.Owner) bool {
 }
 
 // LiveOwner returns an owner of a profile in the store that writes a beat within the given time, nil if none
-// does; 0 means silence. Owners for which except reports true are ignored; except may be nil.
-func LiveOwner(ctx context.Context, s Store, within time.Duration, except func(store.Owner) bool) (*store.Owned, error) {
+// does; 0 means ownerTimeout. Owners for which except reports true are ignored; except may be nil.
+func LiveOwner(ctx context.Context, s Store, within time.Duration,
+	except func(store.Owner) bool) (*store.Owned, error) {
 	if within == 0 {
 		within = ownerTimeout
 	}
@@ -133,7 +140,7 @@ func LiveOwner(ctx context.Context, s Store, within time.Duration, except func(s
 }
 
 // MayMigrate returns an error if a server runs on the store that could not use it after its pending
-// migrations. Within and except are those of Heard.
+// migrations. Within and except are those of LiveOwner.
 func MayMigrate(ctx context.Context, s Store, within time.Duration, except func(store.Owner) bool) error {
 	st, err := s.Status(ctx)
 	if err != nil || st.Version == 0 || len(st.Breaks) == 0 {
@@ -170,7 +177,7 @@ func (rt *Runtime) heartbeatLoop(ctx context.Context, adopted bool) {
 	}
 	for ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, loadTime)
-		err := rt.o.Store.Beat(limited, rt.o.Name, rt.journal().Owner)
+		err := rt.o.Database.Beat(limited, rt.o.Name, rt.journal().Owner)
 		cancel()
 		var other *store.Owned
 		switch {
@@ -187,32 +194,31 @@ func (rt *Runtime) heartbeatLoop(ctx context.Context, adopted bool) {
 	}
 }
 
-// checkSeparateStore logs an error if another profile of this process has the same database under another name. An
-// owner's row may be old, so nothing is refused.
+// checkSeparateStore logs an error if another profile of this process has the same database under another name.
+// An owner's row may be old, so nothing is refused.
 func (rt *Runtime) checkSeparateStore(ctx context.Context) error {
-	if rt.o.SeparateStore == nil {
-		return nil
-	}
-	owners, err := rt.o.Store.Owners(ctx)
+	owners, err := rt.o.Database.Owners(ctx)
 	for _, o := range owners {
-		if rt.isSelf(o.By) && rt.o.SeparateStore(o.Profile) {
-			rt.o.Log.Error("another profile has the same database under another name, and neither hears what happens in the other, as a logout: "+
-				"write db-host, db-port and db-name alike in both", "store", rt.o.StoreName, "other", o.Profile)
+		if rt.isSelf(o.By) && rt.o.Server.SeparateStore(o.Profile) {
+			rt.o.Log.Error("another profile has the same database under another name, and neither gets events of the "+
+				"other, such as a logout: "+
+				"write db-host, db-port and db-name alike in both", "store", rt.o.Database.Name, "other", o.Profile)
 		}
 	}
 	return err
 }
 
-// releaseTimeout bounds ReleaseOwnership, whatever time a stop has left: if the database is not told of the end, the next
-// server waits for silence.
+// releaseTimeout bounds ReleaseOwnership, whatever time a stop has left: if the end does not reach the database,
+// the next server waits for ownerTimeout.
 const releaseTimeout = time.Second
 
 // ReleaseOwnership gives up the ownership of the profile. This process must not write to it any more.
 func (rt *Runtime) ReleaseOwnership(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	if err := rt.o.Store.Disown(ctx, rt.o.Name, rt.journal().Owner); err != nil {
-		rt.o.Log.Info("another server has to wait for the profile, as the database was not told that this one has ended",
-			"store", rt.o.StoreName, "err", err)
+	if err := rt.o.Database.Disown(ctx, rt.o.Name, rt.journal().Owner); err != nil {
+		rt.o.Log.Info("another server has to wait for the profile, because the end of this one was not written to "+
+			"the database",
+			"store", rt.o.Database.Name, "err", err)
 	}
 }

@@ -12,32 +12,34 @@ import (
 	"wamble/internal/registry"
 )
 
-// courier stands for other machines: notes to them are flushed when the channel is closed.
-type courier struct {
-	heard  []profile.StoreEvent
-	posted chan struct{}
+// peers stands for other machines: notes to them are flushed when the channel is closed.
+type peers struct {
+	received []profile.StoreEvent
+	flushed  chan struct{}
 }
 
-func (c *courier) AwaitApplied(context.Context, registry.Subject) (bool, error) { return false, nil }
-func (c *courier) Notify(events *profile.StoreEvents)                           { c.heard = append(c.heard, events.Changes...) }
-func (c *courier) Flush(ctx context.Context) error {
+func (c *peers) AwaitApplied(context.Context, registry.Subject) (bool, error) { return false, nil }
+func (c *peers) Notify(events *profile.StoreEvents) {
+	c.received = append(c.received, events.Changes...)
+}
+func (c *peers) Flush(ctx context.Context) error {
 	select {
-	case <-c.posted:
+	case <-c.flushed:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// TestPosting: a durable index is passed to the profile, which would then answer, only after
+// TestPublication: a durable index is passed to the profile, which would then answer, only after
 // other machines have the urgent events of it, or that takes too long. Other events do not
 // wait, and later indices wait behind it.
-func TestPosting(t *testing.T) {
+func TestPublication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		abroad := &courier{posted: make(chan struct{})}
-		rt := &Runtime{o: Options{Registry: registry.New(), Log: slog.New(slog.DiscardHandler)}, ctx: t.Context()}
-		rt.o.Registry.Join(rt)
-		rt.o.Registry.JoinPeers(abroad)
+		others := &peers{flushed: make(chan struct{})}
+		rt := &Runtime{o: Options{Database: Database{Registry: registry.New()}, Log: slog.New(slog.DiscardHandler)}, ctx: t.Context()}
+		rt.o.Database.Registry.Join(rt)
+		rt.o.Database.Registry.JoinPeers(others)
 		l := &loop{rt: rt, instance: &instance{mailbox: newMailbox(func() {})}}
 		l.unpublished = []unpublished{
 			{durableIndex: 1, changes: []profile.StoreEvent{{What: profile.LoggedIn}}, message: new(atomic.Uint64)},
@@ -59,14 +61,14 @@ func TestPosting(t *testing.T) {
 		reaches(1)
 		l.instance.mailbox.setDurable(3, 13)
 		reaches(0)
-		if len(abroad.heard) != 2 {
-			t.Errorf("others have heard %v", abroad.heard)
+		if len(others.received) != 2 {
+			t.Errorf("other machines have received %v", others.received)
 		}
 		l.instance.mailbox.setDurable(4, 14)
 		reaches(0)
-		close(abroad.posted)
+		close(others.flushed)
 		reaches(3)
-		abroad.posted = make(chan struct{})
+		others.flushed = make(chan struct{})
 		reaches(0)
 		time.Sleep(publishTimeout)
 		reaches(4)

@@ -16,7 +16,7 @@ import (
 
 // quarantine holds the packets whose handling made the profile panic. A packet that did so fatalPanics
 // times is refused from then on, from any sender: a profile that is restored for each of them would serve
-// nobody. Only the loop's goroutine uses it, but it outlives the loop; the next image of the process begins
+// nobody. Only the loop's goroutine uses it, but it outlives the loop; after a handoff the next process begins
 // with an empty one.
 type quarantine struct {
 	seed     maphash.Seed
@@ -88,7 +88,8 @@ func (q *quarantine) refuses(packet []byte) bool {
 		return false
 	}
 	print := q.fingerprint(packet)
-	if !slices.ContainsFunc(q.suspects, func(s suspect) bool { return s.fingerprint == print && s.panics >= fatalPanics }) {
+	fatal := func(s suspect) bool { return s.fingerprint == print && s.panics >= fatalPanics }
+	if !slices.ContainsFunc(q.suspects, fatal) {
 		return false
 	}
 	q.refused.Add(1)
@@ -117,16 +118,18 @@ func (r *recentPackets) add(packets []profile.Packet) {
 	}
 }
 
-// describePanic adds to a panic of the loop what is known of its cause: the packet in hand, which becomes a
-// suspect, and the packets before it.
+// describePanic adds to a panic of the loop what is known of its cause: the packet that was handled, which
+// becomes a suspect, and the packets before it.
 func (l *loop) describePanic(p *guard.Panic) {
 	var text strings.Builder
 	if packet := l.instance.profile.CurrentPacket(); packet != nil {
 		n := l.rt.quarantine.blame(packet)
-		fmt.Fprintf(&text, "the packet in hand, panic %d of %d before it is refused:\n%s\n\n", n, fatalPanics, masked(packet))
+		fmt.Fprintf(&text, "the packet that was handled, panic %d of %d before it is refused:\n%s\n\n", n, fatalPanics,
+			masked(packet))
 		if n == fatalPanics {
 			h, _ := wire.Peek(packet)
-			l.rt.o.Log.Error("a packet has made the profile panic twice; what asks for the same is refused from now on", "control", h.Ctrl)
+			l.rt.o.Log.Error("a packet has made the profile panic twice; what asks for the same is refused from now on",
+				"control", h.Ctrl)
 		}
 	}
 	r := &l.recent

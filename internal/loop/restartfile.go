@@ -154,7 +154,8 @@ func (r *restartReader) next(buf []byte) (s memorySlice, err error) {
 		return s, fmt.Errorf("%w: it is cut off", errRestartFile)
 	}
 	s = memorySlice{
-		lastSeq: binary.LittleEndian.Uint64(head[8:]), clockOffset: time.Duration(binary.LittleEndian.Uint64(head[16:])), data: append(buf[:0], make([]byte, n)...),
+		lastSeq:     binary.LittleEndian.Uint64(head[8:]),
+		clockOffset: time.Duration(binary.LittleEndian.Uint64(head[16:])), data: append(buf[:0], make([]byte, n)...),
 	}
 	if _, err := io.ReadFull(r.buf, s.data); err != nil {
 		return s, fmt.Errorf("%w: it is cut off", errRestartFile)

@@ -51,30 +51,31 @@ func (rt *Runtime) resume(ctx context.Context) (r resumed, err error) {
 	rt.stage.set("restoring the boards")
 	defer slowGC()()
 	answer := rt.askStoreAsync(ctx)
-	l, n, broken := rt.instanceFrom(ctx, file)
-	said := <-answer
+	inst, n, broken := rt.instanceFrom(ctx, file)
+	asked := <-answer
 	if broken != nil {
 		rt.dropRestartFile(broken)
 		return resumed{}, ctx.Err()
 	}
-	switch err := said.err; {
-	case err == nil && said.why == "":
+	switch err := asked.err; {
+	case err == nil && asked.why == "":
 	case err == nil:
-		rt.o.Log.Warn("the restart file is not used; the start reads the database", "store", rt.o.StoreName, "why", said.why)
-		rt.dropInstance(l)
+		rt.o.Log.Warn("the restart file is not used; the start reads the database", "store", rt.o.Database.Name,
+			"why", asked.why)
+		rt.dropInstance(inst)
 		return resumed{}, nil
 	case ctx.Err() == nil && transient(err):
-		rt.o.Log.Warn(storeErrorText(err), "store", rt.o.StoreName, "err", err)
+		rt.o.Log.Warn(storeErrorText(err), "store", rt.o.Database.Name, "err", err)
 		r.away, r.err = true, err
 	default:
-		rt.dropInstance(l)
+		rt.dropInstance(inst)
 		return resumed{}, fmt.Errorf("waiting for the database: %w", err)
 	}
 	if !r.away {
-		l.mailbox.setApplied(drain.Applied())
+		inst.mailbox.setApplied(drain.Applied())
 	}
-	r.instance = l
-	rt.o.Log.Info("restored from the restart file and the journal", "boards", l.profile.Gauges().Boards,
+	r.instance = inst
+	rt.o.Log.Info("restored from the restart file and the journal", "boards", inst.profile.Gauges().Boards,
 		"messages", n, "behind", drain.Pending(), "took", time.Since(began))
 	return r, nil
 }
@@ -86,7 +87,7 @@ func transient(err error) bool {
 
 // dropRestartFile logs why the restart file cannot be used, and removes it.
 func (rt *Runtime) dropRestartFile(err error) {
-	rt.o.Log.Warn("the restart file does not serve; the start reads the database", "file", rt.restartPath(), "err", err)
+	rt.o.Log.Warn("the restart file cannot be used; the start reads the database", "file", rt.restartPath(), "err", err)
 	rt.forgetRestartFile()
 }
 
@@ -125,7 +126,7 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	var other *store.Owned
-	if err := rt.o.Store.Own(ctx, rt.o.Name, rt.journal().Owner, 0); errors.As(err, &other) {
+	if err := rt.o.Database.Own(ctx, rt.o.Name, rt.journal().Owner, 0); errors.As(err, &other) {
 		return fmt.Sprintf("the profile belongs to another server: %v", other.By), nil
 	} else if err != nil {
 		return "", err
@@ -133,7 +134,7 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 	if err := rt.checkDatabase(ctx); err != nil {
 		return "", err
 	}
-	st, err := rt.o.Store.Status(ctx)
+	st, err := rt.o.Database.Status(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -147,12 +148,12 @@ func (rt *Runtime) askStore(ctx context.Context) (why string, err error) {
 		return "", err
 	}
 	drain := rt.drain.Load()
-	at, err := rt.o.Store.Cursor(ctx, store.JournalID(rt.journal().Runner.JournalID()), rt.o.Name)
+	at, err := rt.o.Database.Cursor(ctx, store.JournalID(rt.journal().Runner.JournalID()), rt.o.Name)
 	if err != nil {
 		return "", err
 	}
-	if at > drain.Last() || max(at, drain.Base()) < drain.Settled() {
-		return fmt.Sprintf("it has the journal up to message %d, and had it up to %d", at, drain.Settled()), nil
+	if at > drain.Last() || max(at, drain.Base()) < drain.Drained() {
+		return fmt.Sprintf("it has the journal up to message %d, and had it up to %d", at, drain.Drained()), nil
 	}
 	return "", drain.Fits(ctx)
 }
@@ -164,7 +165,7 @@ func (rt *Runtime) prepareStoreLater(ctx context.Context) error {
 		err := rt.checkDatabase(ctx)
 		if err == nil {
 			err = rt.migrate(ctx, func(name string) {
-				rt.o.Log.Info("migrating the database; play goes on", "store", rt.o.StoreName, "step", name)
+				rt.o.Log.Info("migrating the database; play goes on", "store", rt.o.Database.Name, "step", name)
 			})
 		}
 		if err == nil {
@@ -184,7 +185,7 @@ func (rt *Runtime) prepareStoreLater(ctx context.Context) error {
 	}
 }
 
-// restoring counts the lives that are being made from restart files, and keeps the garbage collector's
+// restoring counts the instances that are being made from restart files, and keeps the garbage collector's
 // percentage from before.
 var restoring struct {
 	sync.Mutex
@@ -215,10 +216,10 @@ func slowGC() func() {
 }
 
 // dropInstance drops an instance that has decided nothing; l may be nil.
-func (rt *Runtime) dropInstance(l *instance) {
-	if l != nil {
-		l.record.Close()
-		rt.eventsInstance.CompareAndSwap(l, nil)
+func (rt *Runtime) dropInstance(inst *instance) {
+	if inst != nil {
+		inst.record.Close()
+		rt.eventsInstance.CompareAndSwap(inst, nil)
 	}
 }
 
@@ -228,30 +229,30 @@ const tailBytes = 1 << 20
 // instanceFrom makes an instance from a restart file and the journal's tail, and returns the number of messages of
 // the tail.
 func (rt *Runtime) instanceFrom(ctx context.Context, file *restartReader) (_ *instance, messages uint64, err error) {
-	l, err := rt.newInstance()
+	inst, err := rt.newInstance()
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() {
 		if err != nil {
-			rt.dropInstance(l)
+			rt.dropInstance(inst)
 		}
 	}()
 	drain := rt.drain.Load()
 	step := func(inputs ...profile.Input) error {
-		l.stepBeforeLoop(inputs...)
-		return errors.Join(append(l.out.Troubles, ctx.Err())...)
+		inst.stepBeforeLoop(inputs...)
+		return errors.Join(append(inst.out.Troubles, ctx.Err())...)
 	}
-	if err := step(rt.o.Restrictions()...); err != nil {
+	if err := step(rt.o.Server.Restrictions()...); err != nil {
 		return nil, 0, err
 	}
 	first, n := uint64(0), 0
 	var seen map[string]uint64
-	said := time.Now()
+	logged := time.Now()
 	progress := func() {
-		if time.Since(said) > time.Second {
-			said = time.Now()
-			boards := l.profile.Gauges().Boards
+		if time.Since(logged) > time.Second {
+			logged = time.Now()
+			boards := inst.profile.Gauges().Boards
 			rt.stage.set(fmt.Sprintf("restoring the boards: %d boards and %d messages so far", boards, messages))
 			rt.o.Log.Info("restoring the boards", "boards", boards, "messages", messages)
 		}
@@ -303,10 +304,11 @@ func (rt *Runtime) instanceFrom(ctx context.Context, file *restartReader) (_ *in
 	end := &profile.ResumeEnd{Last: drain.Last(), Alone: !rt.sharesStore()}
 	if !end.Alone {
 		if err := rt.replayOthersTail(ctx, seen, step); err != nil {
-			rt.o.Log.Warn("another profile of the same database may have changed players: they play when the database has the journal", "err", err)
+			rt.o.Log.Warn("another profile of the same database may have changed players: they play when the "+
+				"database has the journal", "err", err)
 		} else {
 			end.Told = true
 		}
 	}
-	return l, messages, step(end, &profile.Ready{})
+	return inst, messages, step(end, &profile.Ready{})
 }

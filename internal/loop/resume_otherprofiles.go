@@ -10,27 +10,24 @@ import (
 	"wamble/internal/profile"
 )
 
-// Profiles that share a store tell each other changes of sessions and identities, which are in the journal
-// of the profile that decided them. So a restart file holds the position up to which the profile had been
-// told by each of the others, and a start reads their journals behind it.
+// Profiles that share a store exchange changes of sessions and identities, which are in the journal of the
+// profile that decided them. So a restart file has, for each of the other profiles, the position up to which the
+// profile had received its changes, and a start reads their journals behind it.
 
 // othersSlice is the first byte of the slice with these positions. No slice of the profile begins with it.
 const othersSlice = 'n'
 
 // seenOthers returns, as a slice, the last message of each other profile whose events this one has in its
-// mail; nil if there are no others, or one of them is on another journal.
+// mailbox; nil if there are no others, or one of them is on another journal.
 func (rt *Runtime) seenOthers() []byte {
-	if rt.o.Registry == nil {
-		return nil
-	}
 	seen := map[string]uint64{}
-	for _, m := range rt.o.Registry.Others(rt) {
+	for _, m := range rt.o.Database.Registry.Others(rt) {
 		other, ok := m.(*Runtime)
 		if !ok || other.journal().Runner != rt.journal().Runner {
 			return nil
 		}
-		if told := other.publishedBefore.Load(); told != 0 {
-			seen[other.o.Name] = told - 1
+		if before := other.publishedBefore.Load(); before != 0 {
+			seen[other.o.Name] = before - 1
 		}
 	}
 	if len(seen) == 0 {
@@ -44,21 +41,22 @@ func (rt *Runtime) seenOthers() []byte {
 func readSeenOthers(slice []byte) (map[string]uint64, error) {
 	seen := map[string]uint64{}
 	if err := json.Unmarshal(slice[1:], &seen); err != nil {
-		return nil, fmt.Errorf("%w: what it heard of other profiles: %w", errRestartFile, err)
+		return nil, fmt.Errorf("%w: the positions of other profiles: %w", errRestartFile, err)
 	}
 	return seen, nil
 }
 
 // errUnknownChanges is returned if the changes of another profile cannot be known.
-var errUnknownChanges = errors.New("the restart file does not say how far it had heard another profile")
+var errUnknownChanges = errors.New("the restart file has no position of another profile")
 
 // gapTries bounds how often another profile's tail is read again because its drain moved messages to the
 // store meanwhile.
 const gapTries = 3
 
-// replayOthersTail gives a resumed instance the changes of other profiles behind the positions in heard.
-func (rt *Runtime) replayOthersTail(ctx context.Context, seen map[string]uint64, step func(...profile.Input) error) error {
-	for _, m := range rt.o.Registry.Others(rt) {
+// replayOthersTail gives a resumed instance the changes of other profiles behind the positions in seen.
+func (rt *Runtime) replayOthersTail(ctx context.Context, seen map[string]uint64,
+	step func(...profile.Input) error) error {
+	for _, m := range rt.o.Database.Registry.Others(rt) {
 		other, ok := m.(*Runtime)
 		if !ok {
 			return errUnknownChanges

@@ -3,112 +3,21 @@ package loop
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"wamble"
-
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/journal"
-	"wamble/internal/profile"
 	"wamble/internal/registry"
-	"wamble/internal/store"
-	"wamble/internal/store/schema"
-	"wamble/internal/tape"
 	"wamble/internal/transport"
 	"wamble/runner"
 )
 
-// Options configures a runtime. Its functions are called from several goroutines.
-type Options struct {
-	Name   string // of the profile, or of its shard (see store.ShardName)
-	Config *config.Profile
-	// Shard says which shard of the profile this runtime is.
-	Shard  wamble.Shard
-	Log    *slog.Logger
-	Runner *runner.Runner
-	Store  Store
-	// Owner is this process in the terms of the store.
-	Owner store.Owner
-	// Retain configures what the journal keeps of messages that the store has.
-	Retain journal.RetainOptions
-	// Tracing receives the durations of single steps; nil if nobody traces.
-	Tracing *Tracing
-	// RestartDir is the directory of restart files; "" disables them.
-	RestartDir string
-	// StoreName is the name of the database in messages to people.
-	StoreName string
-	// InProcess says that the database is a file that this process itself reads.
-	InProcess bool
-	// Port is lent to the runtime: the caller has opened it and closes it.
-	Port *transport.Port
-	// Record is where the instances of the profile are recorded, if at all.
-	Record tape.Series
-
-	// Shared says that other machines can continue the journal.
-	Shared bool
-	// HoldsLease reports whether this process may still speak for the profile; if not, packets are dropped. nil
-	// means always.
-	HoldsLease func() bool
-	// ClockOffset is how far the clock of a new instance is ahead of the machine's; nil means not at all.
-	ClockOffset func() time.Duration
-	// Clock replaces the machine's clock, for tests that span hours; nil in production.
-	Clock func() time.Time
-	// Skew is the present error of the machine's wall clock, in tests.
-	Skew func() time.Duration
-	// Heal repairs the journal after a failure.
-	Heal func(ctx context.Context) error
-	// TruePorts returns the configuration with the real ports of the other profiles.
-	TruePorts func(*config.Profile) *config.Profile
-	// Restrictions returns the first inputs of a new instance: the host's orders that still hold.
-	Restrictions func() []profile.Input
-	// Reservations reads from every store of the server which boards a key holds.
-	Reservations func(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error)
-	// Registry holds the profiles of the same store; nil if this is the only one.
-	Registry *registry.Registry
-	// SeparateStore reports whether the configuration puts another profile of this process, or its shard, into
-	// another store; nil means none.
-	SeparateStore func(name string) bool
-	// ShowViews tells other shards of the profile what has changed on boards; nil if the profile has one shard.
-	ShowViews func(*profile.BoardViews)
-	// OnFinished is called when finished games have reached the store.
-	OnFinished func()
-	// OnEvents is called with what has reached the store (see journal.DrainOptions).
-	OnEvents func(after, through uint64, list []journal.Event)
-	// HoldEvents is called before messages reach the store (see journal.DrainOptions); nil if the profile has one
-	// shard.
-	HoldEvents func(until uint64, from time.Time)
-	// Totals counts what all shards of the profile have; nil if the profile has one shard.
-	Totals *Totals
-	// Others returns the other shards of the profile; nil if the profile has one shard.
-	Others func() []*Runtime
-	// AskRemote asks the shards with these numbers, on other machines, about a board. Told is nil if none has
-	// it; an error says that not all could be asked. nil if no shard is on another machine.
-	AskRemote func(ctx context.Context, shards []int, in profile.BoardRequest) (reply *profile.BoardReply, err error)
-	// Observed reports whether any observer wants OnEvents (see journal.DrainOptions).
-	Observed func(through uint64) bool
-	// Remember keeps in the journal what OnEvents was given.
-	Remember bool
-}
-
-// Store is the database of a profile, with its schema.
-type Store interface {
-	store.Store
-	// Migrate brings the schema to the newest version.
-	Migrate(ctx context.Context, progress schema.Progress) error
-	// Status returns the version and state of the schema, as this program sees it.
-	Status(ctx context.Context) (schema.Status, error)
-	// Verify looks for damage after a crash. Errors: *store.Unusable.
-	Verify(ctx context.Context) error
-	// Owners returns the present owners of profiles of the database, each with its beat.
-	Owners(ctx context.Context) ([]store.Owned, error)
-}
-
-// Runtime is one running profile: its store and the drain to it, its loop on the port that it was lent, and
-// the instance that the loop leads at present.
+// Runtime is one running profile: its store and the drain to it, its loop on a port, and the instance that the
+// loop drives at present.
 type Runtime struct {
 	o               Options
 	cfg             atomic.Pointer[config.Profile]
@@ -120,8 +29,8 @@ type Runtime struct {
 	drain           atomic.Pointer[journal.Drain] // nil until it is made
 	loop            atomic.Pointer[loop]          // nil until the first instance is ready
 	instance        atomic.Pointer[instance]      // nil while no instance decides
-	eventsInstance  atomic.Pointer[instance]      // receives events: the instance, also while it is restored; nil if there is none
-	publishedBefore atomic.Uint64                 // other profiles were told of everything before this message; 0: it never ran
+	eventsInstance  atomic.Pointer[instance]      // receives events, also while it is restored; nil if there is none
+	publishedBefore atomic.Uint64                 // other profiles have all events before this message; 0: it never ran
 
 	ctx        context.Context // ends the goroutines beside the loop
 	done       sync.WaitGroup  // waits for them
@@ -129,24 +38,29 @@ type Runtime struct {
 	panics     atomic.Uint64   // recovered so far
 	quarantine quarantine
 	tracer     tracer
-	numbers    *registry.Registry // shared by all profiles of the store, or of this one alone
-	unused     *instance          // the last instance of an orderly end, whose leased numbers are partly unused
-	ran        bool               // Run was called before
-	adopted    *Adopted           // from the previous image; nil: start from store and journal
+	unused     *instance // the last instance of an orderly end, whose leased numbers are partly unused
+	ran        bool      // Run was called before
+	adopted    *Adopted  // from the previous process; nil: start from store and journal
 	counts     counts
+	totals     *Totals // of all shards of the profile
 	attached   atomic.Pointer[Journal]
 	moving     sync.Mutex // held while the loop is made or moves
 }
 
 // New returns a runtime that does not run yet.
 func New(o Options) *Runtime {
-	rt := &Runtime{o: o, stage: newStage(), quarantine: newQuarantine(), tracer: tracer{o: o.Tracing}}
+	if o.Database.Registry == nil {
+		o.Database.Registry = registry.New()
+	}
+	rt := &Runtime{
+		o: o, stage: newStage(), quarantine: newQuarantine(), tracer: tracer{o: o.Tracing}, totals: &Totals{},
+	}
+	if o.OtherShards != nil {
+		rt.totals = o.OtherShards.Totals()
+	}
 	rt.cfg.Store(o.Config)
 	rt.port.Store(o.Port)
-	rt.attached.Store(&Journal{Runner: o.Runner, Owner: o.Owner, Shared: o.Shared, HoldsLease: o.HoldsLease, ClockOffset: o.ClockOffset, Heal: o.Heal})
-	if rt.numbers = o.Registry; rt.numbers == nil {
-		rt.numbers = registry.New()
-	}
+	rt.attached.Store(&o.Journal)
 	rt.watch = newStorewatch(rt)
 	rt.pace.waiting = func() int { return rt.drain.Load().Pending() }
 	return rt
@@ -193,23 +107,23 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		}
 	}
 	rt.watch.begin()
-	rt.guard("the watch over the database", func() { rt.watch.run(background) })
+	rt.guard("the storewatch", func() { rt.watch.run(background) })
 	if !adopting {
 		rt.guard("a check of the database", func() { rt.watch.verify(background) })
 	}
-	rt.guard("the owner's beat", func() { rt.heartbeatLoop(background, adopting || resumed.away) })
+	rt.guard("the owner's heartbeat", func() { rt.heartbeatLoop(background, adopting || resumed.away) })
 	rt.loads = newLoads(background, rt)
 	if rt.o.Shard.Of > 1 {
 		rt.guard("the arrivals", func() { rt.arrivals(background) })
 	}
 
-	l, err := rt.first(ctx, resumed.instance)
+	inst, err := rt.first(ctx, resumed.instance)
 	if err != nil {
 		return rt.unlessStopped(ctx, err)
 	}
-	loop := rt.startLoop(l, adopting)
+	loop := rt.startLoop(inst, adopting)
 	rt.stage.ready()
-	rt.leaseMore(l)
+	rt.leaseMore(inst)
 	var first func(context.Context) error
 	if adopting {
 		rt.AwaitFirstReply(ctx)
@@ -224,28 +138,28 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			rt.halt(loop)
-			rt.unused = l
+			rt.unused = inst
 			return nil
 		case <-loop.ended:
-			rt.abandon(l)
+			rt.abandon(inst)
 			return fmt.Errorf("the loop has ended: %w", loop.err)
 		case err := <-rt.crashed:
 			rt.halt(loop)
-			rt.abandon(l)
+			rt.abandon(inst)
 			return err
 		case <-rt.journal().Runner.Failed():
-			l.fail(rt.journal().Runner.Err())
+			inst.fail(rt.journal().Runner.Err())
 			continue
-		case err := <-l.failure:
+		case err := <-inst.failure:
 			rt.stage.set("the journal has failed: " + err.Error())
 			rt.o.Log.Error("the journal takes no moves; the server answers 1006 until it does", "err", err)
-			if l, err = rt.recover(ctx, stopDrain); err != nil {
+			if inst, err = rt.recover(ctx, stopDrain); err != nil {
 				return rt.unlessStopped(ctx, err)
 			}
 			stopDrain = rt.startDrain(background, nil)
-			loop.switchInstance(ctx, l)
+			loop.switchInstance(ctx, inst)
 			rt.stage.ready()
-			rt.leaseMore(l)
+			rt.leaseMore(inst)
 			rt.o.Log.Info("the journal works again; play goes on")
 		}
 	}
@@ -256,11 +170,11 @@ func (rt *Runtime) Run(ctx context.Context) error {
 func (rt *Runtime) first(ctx context.Context, resumed *instance) (*instance, error) {
 	switch {
 	case rt.adopted != nil:
-		l, err := rt.adopt(ctx)
+		inst, err := rt.adopt(ctx)
 		if err == nil {
-			rt.inherit(l)
+			rt.inherit(inst)
 		}
-		return l, err
+		return inst, err
 	case resumed != nil:
 		rt.activate(resumed)
 		rt.inherit(resumed)
@@ -270,16 +184,16 @@ func (rt *Runtime) first(ctx context.Context, resumed *instance) (*instance, err
 }
 
 // activate makes a restored instance the one that decides.
-func (rt *Runtime) activate(l *instance) {
-	l.commit.begin()
-	rt.instance.Store(l)
+func (rt *Runtime) activate(inst *instance) {
+	inst.commit.begin()
+	rt.instance.Store(inst)
 }
 
 // startLoop starts a new loop that leads an instance. An adopted instance has made its first step already.
-func (rt *Runtime) startLoop(l *instance, adopted bool) *loop {
+func (rt *Runtime) startLoop(inst *instance, adopted bool) *loop {
 	rt.moving.Lock()
 	defer rt.moving.Unlock()
-	loop := newLoop(rt, l)
+	loop := newLoop(rt, inst)
 	rt.publishedBefore.CompareAndSwap(0, rt.drain.Load().Last()+1)
 	rt.loop.Store(loop)
 	if adopted {
@@ -304,9 +218,9 @@ func (rt *Runtime) wake() { rt.port.Load().Wake() }
 const lastCommitTimeout = 10 * time.Second
 
 // abandon ends an instance whose loop has ended: when it returns, nothing of that instance becomes durable any more.
-func (rt *Runtime) abandon(l *instance) {
+func (rt *Runtime) abandon(inst *instance) {
 	rt.instance.Store(nil)
-	l.commit.end()
+	inst.commit.end()
 }
 
 // MoveTo makes the loop go on with another port.
@@ -333,28 +247,28 @@ func (rt *Runtime) unlessStopped(ctx context.Context, err error) error {
 
 // revive moves the journal to the store and restores an instance from it.
 func (rt *Runtime) revive(ctx context.Context) (*instance, error) {
-	var l *instance
+	var inst *instance
 	err := rt.retry(ctx, "restoring the boards", func() (err error) {
 		if err = rt.DrainAll(ctx); err != nil {
 			return err
 		}
 		rt.stage.set("restoring the boards")
-		if l, err = rt.newInstance(); err != nil {
+		if inst, err = rt.newInstance(); err != nil {
 			return err
 		}
 		began := time.Now()
-		if err = l.restore(ctx, rt); err != nil {
-			l.record.Close()
+		if err = inst.restore(ctx, rt); err != nil {
+			inst.record.Close()
 			return err
 		}
-		rt.o.Log.Info("restored from the database", "boards", l.profile.Gauges().Boards, "took", time.Since(began))
+		rt.o.Log.Info("restored from the database", "boards", inst.profile.Gauges().Boards, "took", time.Since(began))
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	rt.activate(l)
-	return l, nil
+	rt.activate(inst)
+	return inst, nil
 }
 
 // longestHeal is the longest pause between attempts to heal the journal. Players cannot play meanwhile, and
@@ -369,9 +283,9 @@ func (rt *Runtime) recover(ctx context.Context, stopDrain func()) (*instance, er
 		err := rt.journal().Heal(ctx)
 		if err == nil {
 			stopDrain()
-			var l *instance
-			if l, err = rt.revive(ctx); err == nil {
-				return l, nil
+			var inst *instance
+			if inst, err = rt.revive(ctx); err == nil {
+				return inst, nil
 			}
 		}
 		if ctx.Err() != nil {
@@ -394,7 +308,9 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 	web.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, webTime)
 		defer cancel()
-		err := guard.Call("the end of HTTP", func() error { return rt.port.Load().Shutdown(ctx, transport.CloseGoingAway) })
+		err := guard.Call("the end of HTTP", func() error {
+			return rt.port.Load().Shutdown(ctx, transport.CloseGoingAway)
+		})
 		if err != nil {
 			rt.o.Log.Warn("HTTP did not end in time", "err", err)
 		}
@@ -411,7 +327,8 @@ func (rt *Runtime) Shut(ctx context.Context, drain bool) {
 	case d.IsPaused():
 		err = errPaused
 	default:
-		if err = rt.prepareStore(ctx, "stopping: what the journal has is brought to the database"); err == nil { // after a handoff the schema may still be the old one
+		// after a handoff the schema may still be the old one
+		if err = rt.prepareStore(ctx, "stopping: what the journal has is brought to the database"); err == nil {
 			err = d.DrainAll(ctx, nil)
 		}
 	}

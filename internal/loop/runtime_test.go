@@ -27,6 +27,21 @@ import (
 	"wamble/wire"
 )
 
+// server is a server with one profile.
+type server struct {
+	Server
+	restrict func() // called by Restrictions; nil: it does nothing
+}
+
+func (server) TruePorts(c *config.Profile) *config.Profile { return c }
+func (server) SeparateStore(string) bool                   { return false }
+func (s server) Restrictions() []profile.Input {
+	if s.restrict != nil {
+		s.restrict()
+	}
+	return nil
+}
+
 // running is a runtime that runs until the test ends.
 type running struct {
 	*Runtime
@@ -64,11 +79,9 @@ func runAdopted(t *testing.T, a *Adopted, changes ...func(*Options)) *running {
 		t.Fatal(err)
 	}
 	o := Options{
-		Name: c.Default.Name, Config: c.Default, Log: slog.New(slog.DiscardHandler), Runner: r, Store: db, InProcess: true, Port: port,
-		Heal:         func(context.Context) error { return nil },
-		TruePorts:    func(c *config.Profile) *config.Profile { return c },
-		Restrictions: func() []profile.Input { return nil },
-		OnFinished:   func() {},
+		Name: c.Default.Name, Config: c.Default, Log: slog.New(slog.DiscardHandler), Port: port, Server: server{},
+		Database: Database{Store: db, InProcess: true},
+		Journal:  Journal{Runner: r, Heal: func(context.Context) error { return nil }},
 	}
 	for _, change := range changes {
 		change(&o)
@@ -141,7 +154,7 @@ func (c counter) Lease(ctx context.Context, s wamble.Sequence, n int) ([]wamble.
 // TestStartWithFewNumbers: a start waits for a few numbers only, and gets the rest soon.
 func TestStartWithFewNumbers(t *testing.T) {
 	counts := make(chan struct{})
-	rt := runAdopted(t, nil, func(o *Options) { o.Store = counter{o.Store, counts} })
+	rt := runAdopted(t, nil, func(o *Options) { o.Database.Store = counter{o.Database.Store, counts} })
 	left := func(s wamble.Sequence) (n int64) {
 		rt.Do(t.Context(), func(p *profile.Profile) {
 			for _, b := range p.Numbers(s) {
@@ -164,10 +177,9 @@ func TestStartWithFewNumbers(t *testing.T) {
 func TestTellStarting(t *testing.T) {
 	rt := run(t)
 	inst, told := rt.instance.Load(), errors.New("nobody was told")
-	rt.o.Restrictions = func() []profile.Input {
+	rt.o.Server = server{restrict: func() {
 		_, _, told = rt.Tell(t.Context(), &profile.Ban{Whom: profile.Target{Net: netip.MustParsePrefix("127.0.0.0/8")}, Text: "spam"})
-		return nil
-	}
+	}}
 	inst.fail(errors.New("the disk is gone"))
 	watchtest.Until(t, "the profile is made anew", func() bool {
 		up, _ := rt.Stage()
@@ -259,7 +271,7 @@ func TestRunsAgain(t *testing.T) {
 	j.Heal = func(context.Context) error { return taken }
 	rt.Attach(j)
 	rt.storage.FailAfter(0, errors.New("it is gone"))
-	if _, err := rt.o.Runner.Update(t.Context(), runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put([]byte("k"), nil) }); err == nil {
+	if _, err := rt.o.Journal.Runner.Update(t.Context(), runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put([]byte("k"), nil) }); err == nil {
 		t.Fatal("the journal takes something")
 	}
 	if err := rt.Run(t.Context()); !errors.Is(err, taken) {
@@ -271,7 +283,7 @@ func TestRunsAgain(t *testing.T) {
 // stop, which does not wait for them, and a start brings them to the store and serves.
 func TestPausedQueue(t *testing.T) {
 	rt := run(t)
-	r, d := rt.o.Runner, rt.drain.Load()
+	r, d := rt.o.Journal.Runner, rt.drain.Load()
 	rt.stop()
 	<-rt.ended // and with it what drains
 	if err := r.PauseQueue(t.Context(), fmt.Sprint(d.Worker())); err != nil {

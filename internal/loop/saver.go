@@ -17,12 +17,12 @@ import (
 
 // saver writes the restart file of an instance again and again: the loop takes one slice of the profile's memory
 // at a time between its steps, and a goroutine writes the slices. A file may cost one part in savePart of
-// the processor's time, or one in hurryPart while a start would have to replay a long tail of the journal.
+// the processor's time, or one in urgentPart while a start would have to replay a long tail of the journal.
 // It is not written more often than every saveEvery. No slice holds up the loop longer than a step does.
 type saver struct {
 	rt       *Runtime
 	instance *instance
-	due      time.Time // when to look for work again
+	due      time.Time // when turn has something to do again
 	work     *saving   // nil if no file is under way
 	saved    uint64    // newest durable index in the last complete file
 	spent    time.Duration
@@ -38,7 +38,7 @@ type saver struct {
 
 const (
 	savePart        = 50
-	hurryPart       = 10
+	urgentPart      = 10
 	maxUnseenEvents = time.Minute // how long the file of an idle profile may lack the changes of other profiles
 	longTail        = 100_000     // messages: a quarter of a second of a start
 	saveEvery       = time.Second
@@ -53,14 +53,15 @@ const (
 func (s *saver) worth(now time.Time, tail uint64) bool {
 	part := time.Duration(savePart)
 	if tail > longTail {
-		part = hurryPart
+		part = urgentPart
 	}
 	return now.Sub(s.ended) >= min(max(part*s.cost, saveEvery), rarelySave)
 }
 
 // idle reports whether the last file is as good as a new one.
 func (s *saver) idle(now time.Time, last uint64) bool {
-	return last == s.saved && s.saved != 0 && (now.Sub(s.ended) < maxUnseenEvents || bytes.Equal(s.seenOthers, s.rt.seenOthers()))
+	return last == s.saved && s.saved != 0 && (now.Sub(s.ended) < maxUnseenEvents ||
+		bytes.Equal(s.seenOthers, s.rt.seenOthers()))
 }
 
 // tail returns how many messages a start would replay.
@@ -88,7 +89,7 @@ type queuedSlice struct {
 	seqKnown chan uint64
 }
 
-// savedFile is the result of a file: the first mark in it, the writer's time for it, and the error if it
+// savedFile is the result of a file: the last message in its first slice, the writer's time for it, and the error if it
 // was not written.
 type savedFile struct {
 	first uint64
@@ -96,8 +97,11 @@ type savedFile struct {
 	err   error
 }
 
-func newSaver(rt *Runtime, l *instance, now time.Time) *saver {
-	return &saver{rt: rt, instance: l, due: now.Add(saveEvery), ended: now, first: rt.drain.Load().Last(), spare: make(chan []byte, sliceQueue+2)}
+func newSaver(rt *Runtime, inst *instance, now time.Time) *saver {
+	return &saver{
+		rt: rt, instance: inst, due: now.Add(saveEvery), ended: now, first: rt.drain.Load().Last(),
+		spare: make(chan []byte, sliceQueue+2),
+	}
 }
 
 // restartPath returns the path of the restart file of the profile, "" if restart files are disabled.
@@ -115,7 +119,8 @@ func (s *saver) turn(now time.Time, last uint64) {
 		return
 	}
 	switch {
-	case s.work == nil && (s.rt.restartPath() == "" || s.instance.profile.Adopting() || s.idle(now, last) || !s.worth(now, s.tail())):
+	case s.work == nil && (s.rt.restartPath() == "" || s.instance.profile.Adopting() || s.idle(now, last) ||
+		!s.worth(now, s.tail())):
 		s.due = now.Add(saveEvery)
 	case s.work == nil:
 		s.begin(last)
@@ -137,8 +142,11 @@ func (s *saver) turn(now time.Time, last uint64) {
 func (s *saver) begin(last uint64) {
 	drain := s.rt.drain.Load()
 	drain.NeedAlso(drain.Applied())
-	s.seenOthers = s.rt.seenOthers() // that events is in the mailbox, which is taken before the first slice
-	w := &saving{durableIndex: last, seenOthers: s.seenOthers, slices: make(chan queuedSlice, sliceQueue), result: make(chan savedFile, 1)}
+	s.seenOthers = s.rt.seenOthers() // these events are in the mailbox, which is taken before the first slice
+	w := &saving{
+		durableIndex: last, seenOthers: s.seenOthers, slices: make(chan queuedSlice, sliceQueue),
+		result: make(chan savedFile, 1),
+	}
 	w.next, w.stop = iter.Pull(s.instance.profile.Walk(sliceSize, func() []byte {
 		select {
 		case b := <-s.spare:
@@ -236,7 +244,8 @@ func (s *saver) end(now time.Time, end savedFile) {
 	s.due, s.ended, s.cost = now.Add(saveEvery), now, s.spent+end.took
 	if end.err != nil {
 		if s.last.due(now) {
-			s.rt.o.Log.Warn("what is in memory cannot be written; after a crash the start reads the database", "err", end.err)
+			s.rt.o.Log.Warn("what is in memory cannot be written; after a crash the start reads the database",
+				"err", end.err)
 		}
 		s.rt.forgetRestartFile()
 		return

@@ -14,15 +14,15 @@ import (
 )
 
 // ErrShards is returned when the store has another number of shards than the configuration says.
-var ErrShards = errors.New("the world has another number of shards")
+var ErrShards = errors.New("the database has another number of shards")
 
 // checkShards refuses a store with another number of shards: boards of shards that do not run would not be
 // served. A new profile gets the configured number.
 func (rt *Runtime) checkShards(ctx context.Context) error {
 	profile, want := rt.o.Config.Name, rt.o.Config.Boards.Shards
-	isNew, err := CheckShards(ctx, rt.o.Store, rt.o.StoreName, profile, want)
+	isNew, err := CheckShards(ctx, rt.o.Database.Store, rt.o.Database.Name, profile, want)
 	if err == nil && isNew && rt.o.Shard.Index == 0 {
-		err = rt.o.Store.SetShards(ctx, profile, want)
+		err = rt.o.Database.SetShards(ctx, profile, want)
 	}
 	if err != nil {
 		return err
@@ -42,8 +42,10 @@ func CheckShards(ctx context.Context, db Store, name, profile string, want int) 
 	have, err := db.Shards(ctx, profile)
 	isNew = isNew && have == 1
 	if err == nil && have != want && !isNew {
-		err = fmt.Errorf("%w: profile %s has %d in %s, and the configuration says %d. Set `shards` back, which is the same on all machines, "+
-			"or stop the server on all of them and run 'wamble shards %d --profile %s'", ErrShards, profile, have, name, want, want, profile)
+		err = fmt.Errorf("%w: profile %s has %d in %s, and the configuration says %d. Set `shards` back, which is "+
+			"the same on all machines, "+
+			"or stop the server on all of them and run 'wamble shards %d --profile %s'", ErrShards, profile, have, name,
+			want, want, profile)
 	}
 	return isNew, err
 }
@@ -92,11 +94,10 @@ func (t *Totals) others(c *counts) profile.Others {
 
 // addOthers appends the sum over the other shards to the inputs, if it has changed.
 func (l *loop) addOthers(inputs []profile.Input) []profile.Input {
-	t := l.rt.o.Totals
-	if t == nil {
+	if l.rt.o.OtherShards == nil {
 		return inputs
 	}
-	now := t.others(&l.rt.counts)
+	now := l.rt.totals.others(&l.rt.counts)
 	if l.others != nil && *l.others == now {
 		return inputs
 	}
@@ -104,14 +105,14 @@ func (l *loop) addOthers(inputs []profile.Input) []profile.Input {
 	return append(inputs, l.others)
 }
 
-// publishNewcomers tells other shards the addresses of new players.
+// publishNewcomers sends other shards the addresses of new players.
 func (l *loop) publishNewcomers() {
 	came := l.instance.out.Newcomers
-	if len(came) == 0 || l.rt.o.Others == nil {
+	if len(came) == 0 || l.rt.o.OtherShards == nil {
 		return
 	}
 	in := &profile.RemoteNewcomers{Newcomers: slices.Clone(came)}
-	for _, other := range l.rt.o.Others() {
+	for _, other := range l.rt.o.OtherShards.Others() {
 		if inst := other.instance.Load(); inst != nil {
 			inst.mailbox.putEvents(in) // before the packets
 		}
@@ -121,18 +122,19 @@ func (l *loop) publishNewcomers() {
 // Count returns what the shard has.
 func (rt *Runtime) Count() profile.ShardCount {
 	c := &rt.counts
-	return profile.ShardCount{Players: int(c.players.Load()), Idle: int(c.idle.Load()), Bots: int(c.bots.Load()), Boards: int(c.boards.Load()), Spectators: int(c.spectators.Load()), Offered: int(c.offered.Load()), Free: int(c.free.Load()), Watched: c.watched.Load()}
+	return profile.ShardCount{
+		Players: int(c.players.Load()), Idle: int(c.idle.Load()), Bots: int(c.bots.Load()),
+		Boards: int(c.boards.Load()), Spectators: int(c.spectators.Load()), Offered: int(c.offered.Load()),
+		Free: int(c.free.Load()), Watched: c.watched.Load(),
+	}
 }
 
 // publish sets what the shard has, after a step.
 func (rt *Runtime) publish(n profile.ShardCount) {
-	c, t := &rt.counts, rt.o.Totals
+	c, t := &rt.counts, rt.totals
 	c.free.Store(int64(n.Free))
 	c.idle.Store(int64(n.Idle))
 	c.watched.Store(n.Watched)
-	if t == nil {
-		t = &Totals{}
-	}
 	setCount(&c.bots, n.Bots, &t.bots)
 	setCount(&c.boards, n.Boards, &t.boards)
 	setCount(&c.spectators, n.Spectators, &t.spectators)
@@ -154,8 +156,8 @@ func setCount(own *atomic.Int64, n int, all *atomic.Int64) bool {
 
 // SetShardCounts gives the shard the counts of all shards.
 func (rt *Runtime) SetShardCounts(w *profile.ShardCounts) {
-	if l := rt.instance.Load(); l != nil {
-		l.mailbox.put(w)
+	if inst := rt.instance.Load(); inst != nil {
+		inst.mailbox.put(w)
 	}
 }
 
@@ -166,7 +168,7 @@ const (
 	arriveMost  = 256
 )
 
-// arrivals takes in boards that were sent to this shard, until ctx ends.
+// arrivals receives boards that were sent to this shard, until ctx ends.
 func (rt *Runtime) arrivals(ctx context.Context) {
 	for sleep(ctx, arriveEvery); ctx.Err() == nil; sleep(ctx, arriveEvery) {
 		if !rt.watch.away.Load() {
@@ -193,40 +195,40 @@ func (rt *Runtime) pollArrivals(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	in.Boards, err = rt.o.Store.Arrivals(ctx, rt.o.Config.Name, rt.o.Shard.Index, arriveMost)
+	in.Boards, err = rt.o.Database.Arrivals(ctx, rt.o.Config.Name, rt.o.Shard.Index, arriveMost)
 	if err == nil && len(in.Boards) > 0 {
 		inst.mailbox.put(in)
 	}
 	return err
 }
 
-// unsentViews is what other shards are shown when its durable index is durable.
+// unsentViews is changed boards that are sent to other shards when the durable index is durable.
 type unsentViews struct {
 	durableIndex uint64
 	views        []profile.BoardView
 }
 
-// publishViews shows other shards the changes on boards that are durable.
+// publishViews sends other shards the changes on boards that are durable.
 func (l *loop) publishViews() {
-	if views := l.instance.out.BoardViews; len(views) > 0 && l.rt.o.ShowViews != nil {
+	if views := l.instance.out.BoardViews; len(views) > 0 && l.rt.o.OtherShards != nil {
 		l.unsentViews = append(l.unsentViews, unsentViews{l.newestIndex, slices.Clone(views)})
 	}
 	for len(l.unsentViews) > 0 && l.unsentViews[0].durableIndex <= l.durableIndex {
-		l.rt.o.ShowViews(&profile.BoardViews{Boards: l.unsentViews[0].views})
+		l.rt.o.OtherShards.ShowViews(&profile.BoardViews{Boards: l.unsentViews[0].views})
 		l.unsentViews = slices.Delete(l.unsentViews, 0, 1)
 	}
 }
 
 // ResendViews makes the shard show all of its boards to the other shards again.
 func (rt *Runtime) ResendViews() {
-	if l := rt.instance.Load(); l != nil {
-		l.mailbox.put(&profile.ResendViews{})
+	if inst := rt.instance.Load(); inst != nil {
+		inst.mailbox.put(&profile.ResendViews{})
 	}
 }
 
 // ShowViews gives the shard the changes on boards of another shard.
 func (rt *Runtime) ShowViews(in *profile.BoardViews) {
-	if l := rt.instance.Load(); l != nil {
-		l.mailbox.put(in)
+	if inst := rt.instance.Load(); inst != nil {
+		inst.mailbox.put(in)
 	}
 }

@@ -21,12 +21,12 @@ type unpublished struct {
 	message      *atomic.Uint64 // the message that brings them to the store
 }
 
-// publishEvents tells other profiles the changes that are durable, before players are answered.
+// publishEvents sends other profiles the changes that are durable, before players are answered.
 func (l *loop) publishEvents() {
 	out := &l.instance.out
 	if len(out.StoreEvents) > 0 && l.rt.sharesStore() {
 		u := unpublished{l.newestIndex, slices.Clone(out.StoreEvents), new(atomic.Uint64)}
-		if l.rt.o.Registry.HasPeers() {
+		if l.rt.o.Database.Registry.HasPeers() {
 			l.instance.commit.onDurable(u.message.Store)
 		}
 		l.unpublished = append(l.unpublished, u)
@@ -37,11 +37,11 @@ func (l *loop) publishEvents() {
 	}
 }
 
-// publishUpTo tells other profiles the changes up to a durable durable index.
+// publishUpTo sends other profiles the changes up to an index that is durable.
 func (l *loop) publishUpTo(durableIndex uint64) {
 	for len(l.unpublished) > 0 && l.unpublished[0].durableIndex <= durableIndex {
 		l.stampChanges(&l.unpublished[0])
-		l.rt.o.Registry.Publish(l.rt, l.unpublished[0].changes)
+		l.rt.o.Database.Registry.Publish(l.rt, l.unpublished[0].changes)
 		l.unpublished = slices.Delete(l.unpublished, 0, 1)
 	}
 }
@@ -61,14 +61,12 @@ func (l *loop) stampChanges(u *unpublished) {
 	}
 }
 
-func (rt *Runtime) sharesStore() bool {
-	return rt.o.Registry != nil && len(rt.o.Registry.Others(rt)) > 0
-}
+func (rt *Runtime) sharesStore() bool { return len(rt.o.Database.Registry.Others(rt)) > 0 }
 
 // Notify implements registry.Member.
 func (rt *Runtime) Notify(events *profile.StoreEvents) {
-	if l := rt.eventsInstance.Load(); l != nil {
-		l.mailbox.putEvents(events)
+	if inst := rt.eventsInstance.Load(); inst != nil {
+		inst.mailbox.putEvents(events)
 	}
 }
 
@@ -78,11 +76,11 @@ func (rt *Runtime) AwaitApplied(ctx context.Context, of registry.Subject) (knows
 	if loop == nil || inst == nil {
 		return false, rt.appliedWhileStopped(ctx)
 	}
-	var durableIndex, settled uint64
+	var durableIndex, stored uint64
 	ask := func() bool {
 		return loop.runOnLoop(ctx, func() {
 			p := loop.instance.profile
-			if settled, durableIndex = p.Stored(); !of.All {
+			if stored, durableIndex = p.Stored(); !of.All {
 				durableIndex = p.Pending(of.Token, of.Key)
 			}
 		})
@@ -91,7 +89,7 @@ func (rt *Runtime) AwaitApplied(ctx context.Context, of registry.Subject) (knows
 		return false, rt.appliedWhileStopped(ctx)
 	}
 	knows, wanted := durableIndex != 0, durableIndex
-	for pause := time.Millisecond; settled < wanted; pause = min(2*pause, 16*time.Millisecond) {
+	for pause := time.Millisecond; stored < wanted; pause = min(2*pause, 16*time.Millisecond) {
 		if d := rt.drain.Load(); d != nil && of.All { // a start waits, or a command
 			d.SetUrgent()
 		}
@@ -127,8 +125,9 @@ func (rt *Runtime) awaitOthers(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, othersTimeout)
 	defer cancel()
-	if err := rt.o.Registry.AwaitOthers(ctx, rt); err != nil {
-		rt.o.Log.Warn("the profile starts although another one of the same database has something for it in the journal", "err", err)
+	if err := rt.o.Database.Registry.AwaitOthers(ctx, rt); err != nil {
+		rt.o.Log.Warn("the profile starts although another one of the same database has something for it in the "+
+			"journal", "err", err)
 	}
 }
 
@@ -165,7 +164,7 @@ func (ls *loads) readReserved(ctx context.Context, j job) {
 	if j.load.Subject == profile.NameOf {
 		key = sha256.Sum256([]byte("name " + wamble.FoldName(j.load.Handle)))
 	}
-	release, err := ls.rt.o.Registry.Reserve(ctx, key)
+	release, err := ls.rt.o.Database.Registry.Reserve(ctx, key)
 	if err != nil {
 		j.instance.mailbox.put(&profile.Loaded{Load: j.load.ID, Outcome: profile.Away})
 		return
@@ -181,7 +180,7 @@ func (ls *loads) readShared(ctx context.Context, j job) {
 	ask := func() (found registry.Found) {
 		select {
 		case ls.slots <- struct{}{}:
-			if ls.rt.o.Registry.HasPeers() && j.load.Subject != profile.NameOf {
+			if ls.rt.o.Database.Registry.HasPeers() && j.load.Subject != profile.NameOf {
 				in = ls.answerAt(ctx, j.load)
 			} else {
 				in = ls.answer(ctx, j.load)
@@ -212,7 +211,7 @@ func (ls *loads) readShared(ctx context.Context, j job) {
 	case profile.NameOf:
 		of = registry.Subject{All: true}
 	}
-	if ls.rt.o.Registry.Read(ctx, ls.rt, of, ask, deliver) != nil {
+	if ls.rt.o.Database.Registry.Read(ctx, ls.rt, of, ask, deliver) != nil {
 		j.instance.mailbox.put(&profile.Loaded{Load: j.load.ID, Outcome: profile.Away})
 	}
 }

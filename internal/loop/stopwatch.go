@@ -11,7 +11,7 @@ type stopwatch struct {
 	leaving   []timedStep // durable, with answers that have not left yet
 	toDurable Histogram
 	toSent    Histogram
-	trace     *tracer // follows single steps; nil if there is none
+	trace     *tracer // traces single steps; nil if there is none
 }
 
 type timedStep struct {

@@ -18,17 +18,16 @@ import (
 	"wamble/runner"
 )
 
-// storewatch knows whether the store can be asked. A goroutine whose call to the store fails reports the
-// error as a doubt; the storewatch then asks the store itself, and passes changes to the profile and the
-// log.
+// storewatch observes whether the store answers. A goroutine whose call to the store fails reports the error
+// by suspect; the storewatch then asks the store itself, and passes changes to the profile and the log.
 type storewatch struct {
 	rt       *Runtime
-	doubts   chan error
+	failures chan error
 	away     atomic.Bool
 	refuses  atomic.Bool // the drain cannot write
 	troubles [troubleKinds]trouble
 	trust    trustwatch
-	keeping  reminder // used by the drain's goroutine
+	retain   reminder // of onRetainFailed; used by the drain's goroutine
 }
 
 // The troubles that only the host can end, the worst first.
@@ -61,7 +60,7 @@ func (r *reminder) due(now time.Time) bool {
 }
 
 func newStorewatch(rt *Runtime) *storewatch {
-	return &storewatch{rt: rt, doubts: make(chan error, 1)}
+	return &storewatch{rt: rt, failures: make(chan error, 1)}
 }
 
 // note sets the trouble of a kind if err is a *store.Unusable, and clears it otherwise.
@@ -77,7 +76,8 @@ func (w *storewatch) note(kind int, err error) {
 		t.reminder = reminder{}
 	}
 	if t.reminder.due(time.Now()) {
-		w.rt.o.Log.Error("the database cannot be used until somebody mends it", "store", w.rt.o.StoreName, "err", wrong.Err, "advice", wrong.Advice)
+		w.rt.o.Log.Error("the database cannot be used until it is repaired", "store", w.rt.o.Database.Name,
+			"err", wrong.Err, "advice", wrong.Advice)
 	}
 }
 
@@ -94,23 +94,29 @@ func (w *storewatch) trouble() string {
 // onRollback is called by the drain when the store has less than it had, and again when the kept messages
 // were brought there.
 func (w *storewatch) onRollback(s journal.Rollback) {
-	log, args := w.rt.o.Log, []any{"store", w.rt.o.StoreName, "had", s.From, "has", s.To, "messages", s.From - s.To}
-	text := fmt.Sprintf("it has gone back by %d messages, as a standby that was behind or a backup; what the journal has kept is brought there again", s.From-s.To)
+	log, args := w.rt.o.Log, []any{"store", w.rt.o.Database.Name, "had", s.From, "has", s.To, "messages", s.From - s.To}
+	text := fmt.Sprintf("it has gone back by %d messages, as a standby that was behind or a backup; what the journal "+
+		"has kept is brought there again", s.From-s.To)
 	switch {
 	case !s.Brought:
-		log.Error("the database has gone back: a standby that was behind has taken its place, or a backup; what is kept is brought there again", args...)
+		log.Error("the database has gone back: a standby that was behind has taken its place, or a backup; what is "+
+			"kept is brought there again", args...)
 	case s.Lost == 0 && s.Refused == 0:
 		log.Warn("the database has again all that it had lost", args...)
 		w.troubles[rolledBack].text.Store(nil)
 		return
 	case s.Lost == 0:
 		log.Error("the database refuses some of what it had lost", append(args, "refused", s.Refused)...)
-		text = fmt.Sprintf("it has gone back by %d messages, and refuses %d changes in them that it had taken: boards in memory go on, "+
+		text = fmt.Sprintf("it has gone back by %d messages, and refuses %d changes in them that it had taken: "+
+			"boards in memory go on, "+
 			"what the database refuses of them is in the dead letters", s.From-s.To, s.Refused)
 	default:
-		log.Error("the database has lost messages that are not kept any more; what was played on them becomes dead letters", append(args, "lost", s.Lost)...)
-		text = fmt.Sprintf("it has gone back by %d messages, of which %d were kept no more and are lost: boards in memory go on, "+
-			"what the database refuses of them is in the dead letters. Raise journal-keep and journal-keep-mb, or let the standby be synchronous",
+		log.Error("the database has lost messages that are not kept any more; what was played on them becomes dead "+
+			"letters", append(args, "lost", s.Lost)...)
+		text = fmt.Sprintf("it has gone back by %d messages, of which %d were kept no more and are lost: boards in "+
+			"memory go on, "+
+			"what the database refuses of them is in the dead letters. Raise journal-keep and journal-keep-mb, or "+
+			"let the standby be synchronous",
 			s.From-s.To, s.Lost)
 	}
 	w.troubles[rolledBack].text.Store(&text)
@@ -118,11 +124,12 @@ func (w *storewatch) onRollback(s journal.Rollback) {
 
 // onRetainFailed is called by the drain when it cannot keep the messages that the store has.
 func (w *storewatch) onRetainFailed(err error) {
-	if !w.keeping.due(time.Now()) {
+	if !w.retain.due(time.Now()) {
 		return
 	}
 	if errors.Is(err, journal.ErrRetainedTooLarge) {
-		w.rt.o.Log.Warn("a crash would need the database for the next start, until the restart file is written again; raise restart-keep-mb", "err", err)
+		w.rt.o.Log.Warn("a crash would need the database for the next start, until the restart file is written "+
+			"again; raise restart-keep-mb", "err", err)
 		return
 	}
 	w.rt.o.Log.Warn("what the database has is not kept for a standby that is behind", "err", err)
@@ -131,7 +138,7 @@ func (w *storewatch) onRetainFailed(err error) {
 // verify looks for damage in the store after a crash. Play goes on meanwhile.
 func (w *storewatch) verify(ctx context.Context) {
 	for {
-		err := w.rt.o.Store.Verify(ctx)
+		err := w.rt.o.Database.Verify(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -145,7 +152,7 @@ func (w *storewatch) verify(ctx context.Context) {
 // suspect reports that a call to the store has failed.
 func (w *storewatch) suspect(err error) {
 	select {
-	case w.doubts <- err:
+	case w.failures <- err:
 	default:
 	}
 }
@@ -155,20 +162,21 @@ func (w *storewatch) drained(err error) {
 	if err == nil {
 		w.note(cannotWrite, nil)
 		w.refuses.Store(false)
-		w.rt.o.Log.Info("the database takes moves again", "store", w.rt.o.StoreName)
+		w.rt.o.Log.Info("the database takes moves again", "store", w.rt.o.Database.Name)
 		return
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, runner.ErrFailed) || errors.Is(err, runner.ErrStopped) {
 		return // not an error of the store
 	}
 	if !w.refuses.Swap(true) {
-		w.rt.o.Log.Warn("the database takes no moves at present; they are kept in the journal", "store", w.rt.o.StoreName, "err", err)
+		w.rt.o.Log.Warn("the database takes no moves at present; they are kept in the journal",
+			"store", w.rt.o.Database.Name, "err", err)
 	}
 	w.note(cannotWrite, err)
 	w.suspect(err)
 }
 
-// run examines each doubt until the store answers again, and polls the changes of trust meanwhile.
+// run probes the store after each failure until it answers again, and polls the changes of trust meanwhile.
 func (w *storewatch) run(ctx context.Context) {
 	tick := time.NewTicker(trustEvery)
 	defer tick.Stop()
@@ -179,7 +187,7 @@ func (w *storewatch) run(ctx context.Context) {
 		case <-tick.C:
 			w.trust.poll(ctx, w.rt)
 			continue
-		case <-w.doubts:
+		case <-w.failures:
 		}
 		for pause := firstPause; w.probe(ctx) != nil && ctx.Err() == nil; pause = min(2*pause, longestPause) {
 			sleep(ctx, pause)
@@ -199,24 +207,25 @@ func (w *storewatch) begin() {
 func (w *storewatch) probe(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	_, err := w.rt.o.Store.Cursor(asking, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
+	_, err := w.rt.o.Database.Cursor(asking, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
 	if ctx.Err() != nil {
 		return err // not an error of the store
 	}
 	w.note(cannotAsk, err)
 	if away := err != nil; w.away.Swap(away) != away {
-		args := []any{"store", w.rt.o.StoreName}
+		args := []any{"store", w.rt.o.Database.Name}
 		in, level, text := profile.Input(&profile.StoreBack{}), slog.LevelInfo, "the database is back"
 		if away {
-			in, level, text = &profile.StoreAway{}, slog.LevelWarn, "the database of the games is away; what is decided stays in the journal"
+			in, level, text = &profile.StoreAway{}, slog.LevelWarn, "the database of the games is away; what is "+
+				"decided stays in the journal"
 			args = append(args, "err", err)
 		}
 		w.rt.o.Log.Log(ctx, level, text, args...)
 		if d := w.rt.drain.Load(); d != nil && !away {
 			d.Recheck() // it may be another database
 		}
-		if l := w.rt.instance.Load(); l != nil {
-			l.mailbox.put(in)
+		if inst := w.rt.instance.Load(); inst != nil {
+			inst.mailbox.put(in)
 		}
 	}
 	return err
@@ -232,7 +241,7 @@ func (w *storewatch) compare(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	had := d.Applied()
-	at, err := w.rt.o.Store.Cursor(ctx, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
+	at, err := w.rt.o.Database.Cursor(ctx, store.JournalID(w.rt.journal().Runner.JournalID()), w.rt.o.Name)
 	if err == nil && at < had {
 		d.Recheck()
 	}
@@ -258,7 +267,7 @@ func sleep(ctx context.Context, d time.Duration) {
 const leasePause = time.Second
 
 // lease leases numbers from the store for an instance. The answer comes in the mailbox.
-func (rt *Runtime) lease(l *instance, wanted profile.Lease) {
+func (rt *Runtime) lease(inst *instance, wanted profile.Lease) {
 	rt.guard("a lease", func() {
 		ctx, cancel := context.WithTimeout(rt.ctx, loadTime)
 		defer cancel()
@@ -267,33 +276,34 @@ func (rt *Runtime) lease(l *instance, wanted profile.Lease) {
 			rt.watch.suspect(err)
 			sleep(rt.ctx, leasePause)
 		}
-		l.mailbox.put(&profile.Leased{Sequence: wanted.Sequence, Blocks: blocks})
+		inst.mailbox.put(&profile.Leased{Sequence: wanted.Sequence, Blocks: blocks})
 	})
 }
 
-// leaseMore leases what an instance has asked for before a loop led it.
-func (rt *Runtime) leaseMore(l *instance) {
-	for _, lease := range l.leases {
-		rt.lease(l, lease)
+// leaseMore leases what an instance has asked for before a loop drove it.
+func (rt *Runtime) leaseMore(inst *instance) {
+	for _, lease := range inst.leases {
+		rt.lease(inst, lease)
 	}
-	l.leases = nil
+	inst.leases = nil
 }
 
 // freshLease leases numbers that no profile of the store has ever had. A standby that was behind when it
 // replaced the store would give out some numbers again.
 func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamble.Block, error) {
 	for {
-		blocks, err := rt.o.Store.Lease(ctx, wanted.Sequence, wanted.Count)
-		if err != nil || rt.numbers.Take(wanted.Sequence, blocks) {
+		blocks, err := rt.o.Database.Lease(ctx, wanted.Sequence, wanted.Count)
+		if err != nil || rt.o.Database.Registry.Take(wanted.Sequence, blocks) {
 			return blocks, err
 		}
-		rt.o.Log.Warn("the database gave numbers out again; they are left out", "store", rt.o.StoreName, "sequence", wanted.Sequence.String())
+		rt.o.Log.Warn("the database gave numbers out again; they are left out", "store", rt.o.Database.Name,
+			"sequence", wanted.Sequence.String())
 		last := int64(0)
 		for _, b := range blocks {
 			last = max(last, b.First+b.Count-1)
 		}
-		if gap := rt.numbers.Highest(wanted.Sequence) - last; gap > 0 {
-			if _, err := rt.o.Store.Lease(ctx, wanted.Sequence, int(min(gap, schema.MaxLease))); err != nil {
+		if gap := rt.o.Database.Registry.Highest(wanted.Sequence) - last; gap > 0 {
+			if _, err := rt.o.Database.Lease(ctx, wanted.Sequence, int(min(gap, schema.MaxLease))); err != nil {
 				return nil, err
 			}
 		}
@@ -301,9 +311,9 @@ func (rt *Runtime) freshLease(ctx context.Context, wanted profile.Lease) ([]wamb
 }
 
 // inherit registers the numbers that an instance has from an earlier process.
-func (rt *Runtime) inherit(l *instance) {
+func (rt *Runtime) inherit(inst *instance) {
 	for _, s := range wamble.Sequences() {
-		rt.numbers.Take(s, l.profile.Numbers(s))
+		rt.o.Database.Registry.Take(s, inst.profile.Numbers(s))
 	}
 }
 
@@ -338,17 +348,18 @@ func (rt *Runtime) returnNumbers(ctx context.Context) {
 	defer cancel()
 	err := rt.forgotten()
 	if err == nil {
-		_, err = rt.o.Store.Status(ctx) // right after a handoff the store was not asked yet
+		_, err = rt.o.Database.Status(ctx) // right after a handoff the store was not asked yet
 	}
 	if err != nil {
 		rt.o.Log.Warn("numbers of rows that were not used are lost", "err", err)
 		return
 	}
 	for _, s := range wamble.Sequences() {
-		if err := rt.o.Store.Return(ctx, s, rt.unused.profile.Numbers(s)); err != nil {
-			rt.o.Log.Info("numbers of rows that were not used are lost", "store", rt.o.StoreName, "sequence", s.String(), "err", err)
+		if err := rt.o.Database.Return(ctx, s, rt.unused.profile.Numbers(s)); err != nil {
+			rt.o.Log.Info("numbers of rows that were not used are lost", "store", rt.o.Database.Name,
+				"sequence", s.String(), "err", err)
 			continue
 		}
-		rt.numbers.Return(s, rt.unused.profile.Numbers(s))
+		rt.o.Database.Registry.Return(s, rt.unused.profile.Numbers(s))
 	}
 }

@@ -20,7 +20,7 @@ import (
 // watched is a runtime that only logs.
 func watched(s Store) (*Runtime, *watchtest.Log) {
 	log := &watchtest.Log{}
-	return New(Options{Name: "p", Store: s, StoreName: "the store", Log: slog.New(slog.NewTextHandler(log, nil))}), log
+	return New(Options{Name: "p", Database: Database{Store: s, Name: "the store"}, Log: slog.New(slog.NewTextHandler(log, nil))}), log
 }
 
 // TestTroubleIsRepeated: an error that only the host can end is logged with its advice once a
@@ -105,7 +105,7 @@ func TestEndIsNotAway(t *testing.T) {
 	rt := run(t)
 	rt.stop()
 	<-rt.ended
-	rt.o.Store = silent{}
+	rt.o.Database.Store = silent{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := rt.watch.probe(ctx); err == nil || rt.StoreState().Away {
@@ -155,7 +155,8 @@ func (s *sequence) Lease(_ context.Context, _ wamble.Sequence, n int) ([]wamble.
 func TestFreshNumbers(t *testing.T) {
 	s, all := &sequence{}, registry.New()
 	log := slog.New(slog.DiscardHandler)
-	red, blue := New(Options{Name: "red", Store: s, Registry: all, Log: log}), New(Options{Name: "blue", Store: s, Registry: all, Log: log})
+	db := Database{Store: s, Registry: all}
+	red, blue := New(Options{Name: "red", Database: db, Log: log}), New(Options{Name: "blue", Database: db, Log: log})
 	had := map[int64]string{}
 	lease := func(rt *Runtime, n int) {
 		t.Helper()
@@ -180,7 +181,7 @@ func TestFreshNumbers(t *testing.T) {
 	lease(blue, 10)
 	// Numbers that were given back may be leased to any profile.
 	back := []wamble.Block{{First: s.last - 9, Count: 10}}
-	blue.numbers.Return(wamble.BoardIDs, back)
+	all.Return(wamble.BoardIDs, back)
 	s.last -= 10
 	for id := s.last + 1; id <= s.last+10; id++ {
 		delete(had, id)

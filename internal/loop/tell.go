@@ -42,8 +42,8 @@ func (rt *Runtime) Tell(ctx context.Context, in profile.Input) (before, after pr
 	return before, after, err
 }
 
-// keepForRestore queues orders that hold until they are lifted for an instance that is being restored, which may have
-// read Options.Restrictions before.
+// keepForRestore queues orders that last until they are lifted for an instance that is being restored, which may
+// have read Server.Restrictions before.
 func (rt *Runtime) keepForRestore(in profile.Input) {
 	if profile.ScopeOf(in).Lasts() {
 		rt.Send(in)
@@ -53,12 +53,12 @@ func (rt *Runtime) keepForRestore(in profile.Input) {
 // Send gives the profile an order without waiting for it. An instance that is being restored follows it
 // afterwards; without an instance it is dropped.
 func (rt *Runtime) Send(in profile.Input) {
-	if l := rt.eventsInstance.Load(); l != nil {
-		l.mailbox.putEvents(in)
+	if inst := rt.eventsInstance.Load(); inst != nil {
+		inst.mailbox.putEvents(in)
 	}
 }
 
-// Alive reports whether the loop turns: it must answer before ctx ends. A loop that has not started, has
+// Alive reports whether the loop runs: it must answer before ctx ends. A loop that has not started, has
 // ended or is frozen counts as alive.
 func (rt *Runtime) Alive(ctx context.Context) bool {
 	l := rt.loop.Load()
@@ -73,23 +73,23 @@ func (rt *Runtime) Alive(ctx context.Context) bool {
 	return l.runOnLoop(ctx, func() {}) || ctx.Err() == nil || l.frozen.Load()
 }
 
-// Configure gives the profile its new options. Later lives begin with them.
+// Configure gives the profile its new options. Later instances begin with them.
 func (rt *Runtime) Configure(cfg *config.Profile) {
 	rt.cfg.Store(cfg)
 	if d := rt.drain.Load(); d != nil {
 		d.SetLimits(limitsOf(cfg))
 	}
-	if l := rt.instance.Load(); l != nil {
-		l.mailbox.put(&profile.Configure{Config: rt.o.TruePorts(cfg)})
+	if inst := rt.instance.Load(); inst != nil {
+		inst.mailbox.put(&profile.Configure{Config: rt.o.Server.TruePorts(cfg)})
 	}
 }
 
 // PauseReading stops the loop from reading its port, or lets it read again.
-func (rt *Runtime) PauseReading(held bool) {
+func (rt *Runtime) PauseReading(paused bool) {
 	rt.moving.Lock()
 	defer rt.moving.Unlock()
 	if l := rt.loop.Load(); l != nil {
-		l.runOnLoop(context.Background(), func() { l.paused = held })
+		l.runOnLoop(context.Background(), func() { l.paused = paused })
 	}
 }
 
@@ -114,7 +114,9 @@ func (rt *Runtime) Board(ctx context.Context, id wamble.BoardID) (wamble.Board, 
 	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
 		var same, durable bool
-		if !loop.runOnLoop(ctx, func() { same, durable = loop.instance == inst, inst.profile.Durable() >= durableIndex }) || !same {
+		if !loop.runOnLoop(ctx, func() {
+			same, durable = loop.instance == inst, inst.profile.Durable() >= durableIndex
+		}) || !same {
 			return wamble.Board{}, false
 		}
 		if durable {

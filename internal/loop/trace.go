@@ -30,15 +30,15 @@ type Tracing struct {
 	Done func(Trace)
 }
 
-// tracer follows one step of a profile at a time. While it follows none, it costs the loop one atomic load
-// per step.
+// tracer traces one step of a profile at a time. While it traces none, it costs the loop one atomic load per
+// step.
 type tracer struct {
 	o         *Tracing
-	movesLeft uint64 // moves until the next step is followed; used by the loop
+	movesLeft uint64 // moves until the next step is traced; used by the loop
 	// linked is the link's total time before the step.
 	linked time.Duration
 
-	current atomic.Pointer[tracedStep] // nil if no step is followed
+	current atomic.Pointer[tracedStep] // nil if no step is traced
 }
 
 // tracedStep is a step that is being traced.
@@ -49,20 +49,21 @@ type tracedStep struct {
 	t            Trace
 }
 
-// traceTimeout is when a followed step is given up: its instance has ended, or the store is away.
+// traceTimeout is when a traced step is given up: its instance has ended, or the store is away.
 const traceTimeout = 10 * time.Second
 
 // begin switches the profile's measuring of its link on or off for the step that begins.
 func (t *tracer) begin(p *profile.Profile) {
-	if p.Watch = nil; t.o != nil && t.o.Every.Load() > 0 {
-		p.Watch = time.Now
+	if p.Clock = nil; t.o != nil && t.o.Every.Load() > 0 {
+		p.Clock = time.Now
 	}
 	t.linked = p.LinkTime()
 }
 
-// step follows the step of a durable index, in which moves were accepted, if it is due. It returns nil or the
+// step traces the step of a durable index, in which moves were accepted, if it is due. It returns nil or the
 // function to call with the number of the step's last message.
-func (t *tracer) step(name string, now time.Time, linked time.Duration, durableIndex, moves uint64) (told func(seq uint64)) {
+func (t *tracer) step(name string, now time.Time, linked time.Duration, durableIndex,
+	moves uint64) (done func(seq uint64)) {
 	if t.o == nil || moves == 0 {
 		return nil
 	}
@@ -79,7 +80,10 @@ func (t *tracer) step(name string, now time.Time, linked time.Duration, durableI
 		return nil
 	}
 	t.movesLeft = uint64(every)
-	f := &tracedStep{durableIndex: durableIndex, t: Trace{Profile: name, Moves: moves, Received: now, Linked: linked - t.linked, Decided: time.Now()}}
+	f := &tracedStep{
+		durableIndex: durableIndex,
+		t:            Trace{Profile: name, Moves: moves, Received: now, Linked: linked - t.linked, Decided: time.Now()},
+	}
 	t.current.Store(f)
 	return func(seq uint64) {
 		f.mu.Lock()
@@ -91,7 +95,7 @@ func (t *tracer) step(name string, now time.Time, linked time.Duration, durableI
 // durable records that everything up to a durable index is durable.
 func (t *tracer) durable(now time.Time, durableIndex uint64) {
 	if f := t.current.Load(); f != nil && f.durableIndex <= durableIndex {
-		t.note(f, &f.t.Durable, now)
+		t.record(f, &f.t.Durable, now)
 	}
 }
 
@@ -101,7 +105,7 @@ func (t *tracer) sent(durableIndex uint64, at time.Time) {
 		return
 	}
 	if f := t.current.Load(); f != nil && f.durableIndex == durableIndex {
-		t.note(f, &f.t.Sent, at)
+		t.record(f, &f.t.Sent, at)
 	}
 }
 
@@ -115,12 +119,12 @@ func (t *tracer) applied(through uint64) {
 	has := f.seq != 0 && f.seq <= through
 	f.mu.Unlock()
 	if has {
-		t.note(f, &f.t.Stored, time.Now())
+		t.record(f, &f.t.Stored, time.Now())
 	}
 }
 
-// note sets a moment unless it is set, and passes on the trace if it is complete.
-func (t *tracer) note(f *tracedStep, moment *time.Time, at time.Time) {
+// record sets a moment unless it is set, and passes on the trace if it is complete.
+func (t *tracer) record(f *tracedStep, moment *time.Time, at time.Time) {
 	f.mu.Lock()
 	if moment.IsZero() {
 		*moment = at

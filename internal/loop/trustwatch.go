@@ -25,14 +25,16 @@ func (w *trustwatch) poll(ctx context.Context, rt *Runtime) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	changed, position, err := rt.o.Store.TrustChanges(ctx, w.position)
+	changed, position, err := rt.o.Database.TrustChanges(ctx, w.position)
 	if err != nil {
 		return
 	}
 	events, seen := &profile.StoreEvents{}, map[wamble.TrustLevel]bool{}
 	for _, row := range changed {
 		if seen[row] = true; !w.last[row] {
-			events.Changes = append(events.Changes, profile.StoreEvent{What: profile.Trusted, Session: row.Session, Level: row.Level, Stored: true})
+			events.Changes = append(events.Changes, profile.StoreEvent{
+				What: profile.Trusted, Session: row.Session, Level: row.Level, Stored: true,
+			})
 		}
 	}
 	w.position, w.last = position, seen

@@ -20,8 +20,8 @@ type writer struct {
 // parcel is the packets of one step on their way to the kernel.
 type parcel struct {
 	port    *transport.Port
-	holds   func() bool  // Options.HoldsLease
-	commit  *groupCommit // told when it has left; nil: none
+	lease   Lease        // of the journal
+	commit  *groupCommit // its answered is called when the packets have left; nil: none
 	packets link.Batch
 	steps   []timedStep // their answers are among the packets
 	at      time.Time   // when the kernel had the packets
@@ -54,7 +54,7 @@ func (w *writer) run() {
 
 func (p *parcel) send() {
 	defer guard.Into(&p.err, "the writer")
-	p.err = send(p.port, &p.packets, p.holds)
+	p.err = send(p.port, &p.packets, p.lease)
 	p.at = time.Now()
 	if p.commit != nil {
 		p.commit.answered()
@@ -62,8 +62,8 @@ func (p *parcel) send() {
 }
 
 // send hands packets to the kernel, or drops them if this process may not speak for the profile any more.
-func send(port *transport.Port, packets *link.Batch, holds func() bool) error {
-	if holds != nil && !holds() {
+func send(port *transport.Port, packets *link.Batch, lease Lease) error {
+	if lease != nil && !lease.Holds() {
 		packets.Reset()
 		return nil
 	}
@@ -80,7 +80,7 @@ func (l *loop) send() error {
 		return err
 	}
 	if len(w.free) == maxParcels && out.Len() <= fewPackets {
-		err := send(l.port, out, l.rt.journal().HoldsLease)
+		err := send(l.port, out, l.rt.journal().Lease)
 		l.times.sentNow(time.Now())
 		return err
 	}
@@ -92,7 +92,7 @@ func (l *loop) send() error {
 	last := len(w.free) - 1
 	p := w.free[last]
 	w.free = w.free[:last]
-	p.port, p.holds, p.steps, p.commit = l.port, l.rt.journal().HoldsLease, l.times.leave(p.steps), nil
+	p.port, p.lease, p.steps, p.commit = l.port, l.rt.journal().Lease, l.times.leave(p.steps), nil
 	if l.hands() {
 		p.commit = l.instance.commit
 	}

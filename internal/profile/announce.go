@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -9,12 +10,59 @@ import (
 	"wamble/wire"
 )
 
-// announcement is a notification on its way to all linked sessions. It is sent in portions, so that no
-// burst of packets delays players.
-type announcement struct {
-	notices []notice
-	tokens  []wamble.Token // still to be sent to
-	next    time.Time      // when the next portion is due
+// announcements is the notices on their way to all linked sessions, and the announcements that stay. Notices
+// are sent in portions, so that no burst of packets delays players.
+type announcements struct {
+	notices  []notice
+	tokens   []wamble.Token // the notices are still to be sent to them
+	next     time.Time      // when the next portion is due
+	standing []Standing
+}
+
+// remaining yields the notices of the announcements that stay, without those that are over.
+func (a *announcements) remaining(now time.Time) iter.Seq[notice] {
+	return func(yield func(notice) bool) {
+		for i := range a.standing {
+			if s := &a.standing[i]; s.secondsLeft(now) > 0 && !yield(s.notice(now)) {
+				return
+			}
+		}
+	}
+}
+
+// replace replaces the announcements that stay, and returns the notices of those that are new or withdrawn.
+func (a *announcements) replace(now time.Time, all []Standing) (changed []notice) {
+	has := func(list []Standing, id int64) bool {
+		return slices.ContainsFunc(list, func(s Standing) bool { return s.ID == id })
+	}
+	for i := range a.standing {
+		if s := &a.standing[i]; !has(all, s.ID) && s.secondsLeft(now) > 0 {
+			changed = append(changed, s.withdrawn())
+		}
+	}
+	for i := range all {
+		if s := &all[i]; !has(a.standing, s.ID) && s.secondsLeft(now) > 0 {
+			changed = append(changed, s.notice(now))
+		}
+	}
+	a.standing = slices.Clone(all[:min(len(all), MaxStanding)])
+	return changed
+}
+
+// begin begins to send notices to sessions.
+func (a *announcements) begin(now time.Time, tokens []wamble.Token, notices []notice) {
+	a.tokens, a.next, a.notices = tokens, now, notices
+}
+
+// due returns the next portion: the sessions that are sent the notices now.
+func (a *announcements) due(now time.Time) []wamble.Token {
+	if len(a.tokens) == 0 || now.Before(a.next) {
+		return nil
+	}
+	n := min(announcedAtOnce, len(a.tokens))
+	portion := a.tokens[:n]
+	a.tokens, a.next = a.tokens[n:], now.Add(announcedEvery)
+	return portion
 }
 
 // notice is a notification with its fields.
@@ -37,10 +85,12 @@ type Announce struct {
 }
 
 func (in *Announce) apply(p *Profile, _ *Output) {
-	p.announceAll(notice{ServerNotification: wire.ServerNotification{Type: in.Notice, Text: wire.Text(wire.Limit(in.Text, wire.TextLimit))}})
+	p.announceAll(notice{ServerNotification: wire.ServerNotification{
+		Type: in.Notice, Text: wire.Text(wire.Limit(in.Text, wire.TextLimit)),
+	}})
 }
 
-// Standing is an announcement that stays until a time: players who come before that are told of it.
+// Standing is an announcement that stays until a time: players who come before that get it.
 type Standing struct {
 	ID        int64 // unique
 	Notice    wire.NoticeType
@@ -52,31 +102,17 @@ type Standing struct {
 // MaxStanding bounds how many announcements stay at once.
 const MaxStanding = 8
 
-// SetStanding replaces all announcements that stay. Linked sessions are told which are new and which were
-// withdrawn, unless Quiet is set because they know already.
+// SetStanding replaces all announcements that stay. Linked sessions are notified of new and withdrawn
+// ones, unless Quiet is set because they know already.
 type SetStanding struct {
 	All   []Standing
 	Quiet bool `json:",omitempty"`
 }
 
 func (in *SetStanding) apply(p *Profile, _ *Output) {
-	has := func(list []Standing, id int64) bool {
-		return slices.ContainsFunc(list, func(s Standing) bool { return s.ID == id })
-	}
-	var say []notice
-	for i := range p.standing {
-		if s := &p.standing[i]; !has(in.All, s.ID) && s.secondsLeft(p.clock.wall()) > 0 {
-			say = append(say, s.withdrawn())
-		}
-	}
-	for i := range in.All {
-		if s := &in.All[i]; !has(p.standing, s.ID) && s.secondsLeft(p.clock.wall()) > 0 {
-			say = append(say, s.notice(p.clock.wall()))
-		}
-	}
-	p.standing = slices.Clone(in.All[:min(len(in.All), MaxStanding)])
-	if !in.Quiet && len(say) > 0 {
-		p.announceAll(say...)
+	changed := p.announcements.replace(p.clock.wall(), in.All)
+	if !in.Quiet && len(changed) > 0 {
+		p.announceAll(changed...)
 	}
 }
 
@@ -104,20 +140,16 @@ func (s *Standing) withdrawn() notice {
 // addAnnouncements adds the announcements that stay to the answers of a hello. They are answers because a push
 // would not find the session of a newcomer yet.
 func (p *Profile) addAnnouncements(r *request, token wamble.Token) {
-	for i := range p.standing {
-		if s := &p.standing[i]; s.secondsLeft(p.clock.wall()) > 0 {
-			n := s.notice(p.clock.wall())
-			link.Answer(p.link, r.id, wire.Header{Flags: wire.FlagUnreliable, Token: token}, n.ServerNotification, n.fields...)
-		}
+	for n := range p.announcements.remaining(p.clock.wall()) {
+		link.Answer(p.link, r.id, wire.Header{Flags: wire.FlagUnreliable, Token: token}, n.ServerNotification,
+			n.fields...)
 	}
 }
 
 // pushAnnouncements sends the announcements that stay to a player who has accepted an offer.
 func (p *Profile) pushAnnouncements(token wamble.Token, out *Output) {
-	for i := range p.standing {
-		if s := &p.standing[i]; s.secondsLeft(p.clock.wall()) > 0 {
-			p.notice(token, s.notice(p.clock.wall()), out)
-		}
+	for n := range p.announcements.remaining(p.clock.wall()) {
+		p.notice(token, n, out)
 	}
 }
 
@@ -134,31 +166,29 @@ func (p *Profile) announceAll(notices ...notice) {
 	if p.stage == failed {
 		return
 	}
-	a := &p.announcement
-	a.notices = notices
-	a.tokens, a.next = a.tokens[:0], p.clock.now
+	tokens := p.announcements.tokens[:0]
 	for s := range p.sessions.All() {
 		if p.link.Linked(s.Token()) {
-			a.tokens = append(a.tokens, s.Token())
+			tokens = append(tokens, s.Token())
 		}
 	}
+	p.announcements.begin(p.clock.now, tokens, notices)
 }
 
 // announce sends the next portion of the announcement if it is due.
 func (p *Profile) announce(out *Output) {
-	a := &p.announcement
-	if len(a.tokens) == 0 || p.clock.now.Before(a.next) {
+	a := &p.announcements
+	portion := a.due(p.clock.now)
+	if len(portion) == 0 {
 		return
 	}
-	n := min(announcedAtOnce, len(a.tokens))
-	for _, token := range a.tokens[:n] {
+	for _, token := range portion {
 		for _, notice := range a.notices {
 			p.notice(token, notice, out)
 		}
 	}
-	p.stats.Host.Announced += uint64(n)
-	a.tokens, a.next = a.tokens[n:], p.clock.now.Add(announcedEvery)
+	p.stats.Host.Announced += uint64(len(portion))
 	if len(a.tokens) == 0 {
-		*a = announcement{}
+		a.tokens, a.notices = nil, nil
 	}
 }

@@ -13,7 +13,7 @@ func (in *Archive) apply(p *Profile, out *Output) {
 	if p.stage != running || p.readOnly() {
 		return
 	}
-	f, holder, err := p.boards.Archive(p.clock.now, in.Board, &p.draft)
+	f, holder, err := p.boards.Archive(p.clock.now, in.Board, &p.frame)
 	if err != nil {
 		return // the game has ended already, or never existed
 	}

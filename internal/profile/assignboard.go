@@ -35,14 +35,14 @@ func (p *Profile) assignBoard(s *session.Session) (*board.Board, board.Released,
 	return p.assignBoardTo(s, board.Player{})
 }
 
-// assignBoardTo is seat with more known of the player: the board they were offered, the one before the last, and
+// assignBoardTo is assignBoard with more known of the player: the board they were offered, the one before the last, and
 // the player whose move they have just answered.
 func (p *Profile) assignBoardTo(s *session.Session, player board.Player) (*board.Board, board.Released, error) {
 	stats := p.sessions.Stats(s)
 	player.Session, player.Identity = s.ID(), s.Identity() != nil
 	player.Games, player.Chess960Games, player.LeftBoard = stats.Games, stats.Chess960Games, s.LastBoard()
 	player.Reach, player.Host = reachOf(s), s.Host()
-	got, err := p.boards.Assign(p.clock.now, player, &p.draft)
+	got, err := p.boards.Assign(p.clock.now, player, &p.frame)
 	if errors.Is(err, board.ErrNoBoard) {
 		got, err = p.reclaimBoard(s, player)
 	}
@@ -69,7 +69,8 @@ func one(yes bool) uint64 {
 }
 
 // reassignBoard gives another board to a player who asks about one that they lost while they were silent: they
-// could not be told then, and an old client does not say hello again. A player who holds a board was told.
+// could not be notified then, and an old client does not say hello again. A player who holds a board was
+// notified.
 func (p *Profile) reassignBoard(r *request, out *Output) {
 	s := r.session
 	if p.readOnly() || p.holds(s.ID()) {
@@ -86,7 +87,9 @@ func (p *Profile) reassignBoard(r *request, out *Output) {
 }
 
 // boardReleased tells a player that they no longer hold a board.
-var boardReleased = wire.ServerNotification{Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back")}
+var boardReleased = wire.ServerNotification{
+	Type: wire.NoticeReservationReleased, Text: wire.Text("your board was given back"),
+}
 
 // releasedWhy returns boardReleased with the reason, if the player should know it. Clients translate these
 // words.
@@ -106,13 +109,13 @@ func releasedWhy(why board.ReleaseReason) wire.ServerNotification {
 func (p *Profile) reclaimBoard(s *session.Session, player board.Player) (board.Assigned, error) {
 	unconfirmed := p.sessions.Unconfirmed(s, p.scratch.holds)
 	if player.Claims = unconfirmed == nil || !p.sessions.ManyFresh(p.boards.Options().MaxBoards); player.Claims {
-		got, err := p.boards.Assign(p.clock.now, player, &p.draft)
+		got, err := p.boards.Assign(p.clock.now, player, &p.frame)
 		if err == nil || unconfirmed == nil {
 			return got, err
 		}
 	}
-	taken, _ := p.boards.Release(p.clock.now, unconfirmed.ID(), &p.draft)
-	got, err := p.boards.Assign(p.clock.now, player, &p.draft)
+	taken, _ := p.boards.Release(p.clock.now, unconfirmed.ID(), &p.frame)
+	got, err := p.boards.Assign(p.clock.now, player, &p.frame)
 	taken.Reason, got.Taken = board.TakenBack, taken
 	return got, err
 }
@@ -126,7 +129,7 @@ func (p *Profile) makeRoom(from wamble.Peer, out *Output) bool {
 		if s == nil {
 			break
 		}
-		lost, _ := p.boards.Leave(p.clock.now, s.ID(), &p.draft)
+		lost, _ := p.boards.Leave(p.clock.now, s.ID(), &p.frame)
 		p.sealFor(s, out)
 		p.audience.spectators.Leave(s.ID())
 		p.sessions.Evict(s, p.scratch.holds)
@@ -135,14 +138,14 @@ func (p *Profile) makeRoom(from wamble.Peer, out *Output) bool {
 	return n > 0
 }
 
-// noteActivity records that a session was heard from at an address. For a session that only watches this is no sign
-// of life on its board.
+// noteActivity records that a session has sent a packet from an address. For a session that only watches this
+// is no activity on its board.
 func (p *Profile) noteActivity(s *session.Session, from wamble.Peer) {
 	if s.Host() == 0 {
 		p.setHost(s, from)
 	}
 	s.SetStream(from.Stream())
-	if p.sessions.NoteActivity(p.clock.now, s, &p.seen) && !s.Watches() {
+	if p.sessions.NoteActivity(p.clock.now, s, &p.droppable) && !s.Watches() {
 		p.boards.NoteActivity(p.clock.now, s.ID(), reachOf(s))
 	}
 }
@@ -172,10 +175,10 @@ func (p *Profile) setHost(s *session.Session, from wamble.Peer) {
 	p.boards.SetHost(s.ID(), host)
 }
 
-// isActive reports whether the player of a session was heard from recently.
+// isActive reports whether the player of a session has sent a packet recently.
 func (p *Profile) isActive(s *session.Session) bool {
 	return !s.Fresh() && p.clock.now.Sub(s.Seen()) < p.sessionOptions().Away
 }
 
 // holds reports whether a session holds a board.
-func (p *Profile) holds(id wamble.SessionID) bool { return p.boards.Held(id) != nil }
+func (p *pool) holds(id wamble.SessionID) bool { return p.boards.Held(id) != nil }

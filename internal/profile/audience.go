@@ -41,7 +41,8 @@ func (p *Profile) capsAt(s *session.Session, b *board.Board) wire.SessionCaps {
 		}
 		return caps
 	}
-	if caps&wire.MayPredict != 0 && (p.audience.predictions.Options().Mode == predict.Gated || p.policy.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
+	if caps&wire.MayPredict != 0 && (p.audience.predictions.Options().Mode == predict.Gated ||
+		p.policy.Rules("prediction.write")) && p.mayPredict(s, b) < 0 {
 		caps &^= wire.MayPredict
 	}
 	return caps
@@ -128,14 +129,15 @@ func (h *toSpectators) Viewer(id wamble.SessionID) (spectate.Viewer, bool) {
 }
 
 // viewer describes a session to package spectate, with what the policy lets it watch.
-func (p *Profile) viewer(s *session.Session) spectate.Viewer {
+func (ru *rules) viewer(s *session.Session) spectate.Viewer {
 	may := func(action, resource, key, value string) bool {
-		return p.policyDecision(s, action, resource, key, value).Allowed
+		return ru.policyDecision(s, action, resource, key, value).Allowed
 	}
 	return spectate.Viewer{
-		Session: s.ID(), Token: s.Token(), Trust: p.tier(s), LastSeen: s.Seen(),
-		Summary: may("spectate.access", "view", "mode", "summary"), Focus: may("spectate.access", "view", "mode", "focus"),
-		Bypass: may("spectate.capacity_bypass", "focus", "", ""), Modes: may("game.mode", "view", "", ""),
+		Session: s.ID(), Token: s.Token(), Trust: ru.tier(s), LastSeen: s.Seen(),
+		Summary: may("spectate.access", "view", "mode", "summary"),
+		Focus:   may("spectate.access", "view", "mode", "focus"),
+		Bypass:  may("spectate.capacity_bypass", "focus", "", ""), Modes: may("game.mode", "view", "", ""),
 	}
 }
 
@@ -144,7 +146,8 @@ func savePredictions(p *Profile, dst []byte) ([]byte, error) {
 }
 
 func loadPredictions(a *adoption, state []byte) (err error) {
-	a.predictions, err = predict.Load(predictOptions(a.p.cfg), numbers[wamble.PredictionID](a.p, wamble.PredictionIDs), state)
+	a.predictions, err = predict.Load(predictOptions(a.p.cfg), numbers[wamble.PredictionID](a.p, wamble.PredictionIDs),
+		state)
 	return err
 }
 
@@ -157,7 +160,7 @@ func loadSpectators(a *adoption, state []byte) (err error) {
 	return err
 }
 
-// adopt replaces predictions and spectators by those of v. The hall is closed; the next step opens it.
+// adopt replaces predictions and spectators by those of an adoption. The hub is closed; the next step opens it.
 func (a *audience) adopt(from *adoption) {
 	if from.predictions != nil {
 		a.predictions = from.predictions

@@ -25,7 +25,7 @@ func newAudience(tb testing.TB, players int) *crowd {
 
 // ask sends one packet of a player, and the ACKs of what the last step sent.
 func (c *crowd) ask(m *mover, packet []byte) {
-	c.inputs = append(c.inputs[:0], &Durable{Index: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
+	c.inputs = append(c.inputs[:0], &Durable{Index: c.index, Seq: c.seq}, &Applied{Seq: c.seq})
 	c.acks()
 	if m != nil {
 		c.inputs = append(c.inputs, &Packet{Peer: m.peer, Data: packet})
@@ -137,7 +137,7 @@ func watched(tb testing.TB, watchers int) *crowd {
 
 // turn lets fifty players move, and half a second pass: every watcher is shown fifty boards.
 func (c *crowd) turn(tb testing.TB) {
-	c.inputs = append(c.inputs[:0], &Durable{Index: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
+	c.inputs = append(c.inputs[:0], &Durable{Index: c.index, Seq: c.seq}, &Applied{Seq: c.seq})
 	c.acks()
 	for i := range 50 {
 		m := &c.players[i]

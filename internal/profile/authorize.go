@@ -24,13 +24,15 @@ func whoOf(s *session.Session) access.Who {
 
 // policyDecision asks the policy about an action of a session, nil for a guest. Key and value are the context of
 // the action, "" if it has none.
-func (p *Profile) policyDecision(s *session.Session, action, resource, key, value string) access.Decision {
-	return p.policy.Decide(p.clock.wall(), whoOf(s), access.Right{Action: action, Resource: resource, Key: key, Value: value})
+func (ru *rules) policyDecision(s *session.Session, action, resource, key, value string) access.Decision {
+	return ru.policy.Decide(ru.clock.wall(), whoOf(s), access.Right{
+		Action: action, Resource: resource, Key: key, Value: value,
+	})
 }
 
 // tier returns the trust tier of a session, nil for a guest, in this profile.
-func (p *Profile) tier(s *session.Session) int {
-	return p.policy.Tier(p.clock.wall(), whoOf(s), trustOf(s), &p.policy.Own)
+func (ru *rules) tier(s *session.Session) int {
+	return ru.policy.Tier(ru.clock.wall(), whoOf(s), trustOf(s), &ru.policy.Own)
 }
 
 // trustOf returns the trust level that the store has for a session, 0 for a guest.
@@ -43,7 +45,8 @@ func trustOf(s *session.Session) int {
 
 // bypasses reports whether a request is not counted by the rate limits.
 func (p *Profile) bypasses(_ wamble.Peer, h wire.Header) bool {
-	return p.policyDecision(p.sessions.Find(h.Token), "rate_limit.bypass", "request", "ctrl", access.RequestName(h.Ctrl)).Allowed
+	return p.policyDecision(p.sessions.Find(h.Token), "rate_limit.bypass", "request", "ctrl",
+		access.RequestName(h.Ctrl)).Allowed
 }
 
 // denyBeforeLookup returns why a request is refused before its session is looked up, so that it costs no load: bans

@@ -9,7 +9,7 @@ const balanceAtOnce = 128
 // balanceBoards keeps as many boards in play as the present players need, as long as there are numbers for new ones.
 func (p *Profile) balanceBoards(out *Output) {
 	if !p.balanced() {
-		p.boards.Balance(p.clock.now, p.balanceBatch(), &p.draft)
+		p.boards.Balance(p.clock.now, p.balanceBatch(), &p.frame)
 		p.seal(out)
 	}
 }
@@ -25,11 +25,11 @@ func (p *Profile) balanceBatch() int {
 
 // balanced reports whether the number of boards in play is right, or cannot be changed.
 func (p *Profile) balanced() bool {
-	return p.boardsHeld || p.boards.Balanced(p.leases.Remaining(wamble.BoardIDs) > 0)
+	return p.frozen || p.boards.Balanced(p.leases.Remaining(wamble.BoardIDs) > 0)
 }
 
 // FreezeBoards stops fill, or lets it go on: while a handoff writes the boards they must not become more. A
 // player who needs a board still gets one.
 type FreezeBoards struct{ On bool }
 
-func (in *FreezeBoards) apply(p *Profile, _ *Output) { p.boardsHeld = in.On }
+func (in *FreezeBoards) apply(p *Profile, _ *Output) { p.frozen = in.On }

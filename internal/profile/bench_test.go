@@ -21,7 +21,7 @@ type crowd struct {
 	players []mover
 	inputs  []Input
 	packets [][]byte
-	gate    uint64
+	index   uint64
 	seq     uint64
 	next    int
 	moves   int
@@ -94,13 +94,13 @@ func (c *crowd) step(inputs ...Input) {
 	c.p.Step(c.now, inputs, &c.out)
 	c.seq += uint64(c.out.Frames.Len())
 	if c.out.DurableIndex != 0 {
-		c.gate = c.out.DurableIndex
+		c.index = c.out.DurableIndex
 	}
 }
 
 // prepare makes the next n moves, of different players.
 func (c *crowd) prepare(tb testing.TB, n int) {
-	c.inputs = append(c.inputs[:0], &Durable{Index: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
+	c.inputs = append(c.inputs[:0], &Durable{Index: c.index, Seq: c.seq}, &Applied{Seq: c.seq})
 	// The clients acknowledge what they were sent by the last step.
 	if len(c.packets) < 2*n+8 {
 		c.packets = make([][]byte, 2*n+1024)
@@ -139,7 +139,7 @@ func (c *crowd) run() {
 	c.p.Step(c.now, c.inputs, &c.out)
 	c.seq += uint64(c.out.Frames.Len())
 	if c.out.DurableIndex != 0 {
-		c.gate = c.out.DurableIndex
+		c.index = c.out.DurableIndex
 	}
 }
 

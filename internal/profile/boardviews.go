@@ -30,12 +30,12 @@ func (in *BoardViews) apply(p *Profile, _ *Output) {
 		return
 	}
 	for i := range in.Boards {
-		switch s := &in.Boards[i]; {
-		case p.boards.Board(s.Board.ID) != nil: // it has moved here meanwhile
-		case s.Gone:
-			hub.Hide(s.Board)
+		switch v := &in.Boards[i]; {
+		case p.boards.Board(v.Board.ID) != nil: // it has moved here meanwhile
+		case v.Gone:
+			hub.Hide(v.Board)
 		default:
-			hub.Show(s.Board)
+			hub.Show(v.Board)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func (in *BoardViews) unpack(r *pack.Reader) {
 	}
 }
 
-// MarshalJSON encodes a sight as BoardViews are recorded.
+// MarshalJSON encodes a view as BoardViews are recorded.
 func (s BoardView) MarshalJSON() ([]byte, error) {
 	var w pack.Writer
 	(&BoardViews{Boards: []BoardView{s}}).pack(&w)
@@ -92,7 +92,7 @@ func (s *BoardView) UnmarshalJSON(text []byte) error {
 
 func octet(yes bool) byte { return byte(one(yes)) }
 
-// setWatchers sets the shards with spectators, one bit each, that are sent sights. A shard that is new among
+// setWatchers sets the shards with spectators, one bit each, that are sent views. A shard that is new among
 // them is sent all boards.
 func (p *Profile) setWatchers(watchers uint64) {
 	t := &p.transfers
@@ -137,7 +137,7 @@ func (*ResendViews) apply(p *Profile, _ *Output) {
 	}
 }
 
-// noteView queues the sight of a board for other shards.
+// noteView queues the view of a board for other shards.
 func (p *Profile) noteView(b *board.Board) {
 	if p.transfers.watchers != 0 {
 		p.transfers.views = append(p.transfers.views, BoardView{p.spectated(b), !b.Watchable()})

@@ -121,7 +121,7 @@ type inMemoryBefore struct {
 }
 
 // inMemoryBefore returns which subjects of an answer are in memory. The answer may be nil.
-func (p *Profile) inMemoryBefore(in *Loaded, key wamble.PublicKey) (k inMemoryBefore) {
+func (p *people) inMemoryBefore(in *Loaded, key wamble.PublicKey) (k inMemoryBefore) {
 	if in == nil || in.Cursors == nil {
 		return k
 	}
@@ -136,7 +136,8 @@ func (p *Profile) inMemoryBefore(in *Loaded, key wamble.PublicKey) (k inMemoryBe
 // noteCached records the cursors of the copies that were made of an answer, and applies to them the changes in
 // Missed, which other machines sent before and the store did not have. The session is 0 if the answer was
 // about an identity alone.
-func (p *Profile) noteCached(in *Loaded, id wamble.SessionID, key wamble.PublicKey, before inMemoryBefore, out *Output) {
+func (p *Profile) noteCached(in *Loaded, id wamble.SessionID, key wamble.PublicKey, before inMemoryBefore,
+	out *Output) {
 	if in == nil || in.Cursors == nil {
 		return
 	}

@@ -125,8 +125,8 @@ func TestStand(t *testing.T) {
 func (r *rig) identified(token wamble.Token, key wamble.PublicKey) {
 	r.t.Helper()
 	s := r.p.sessions.Find(token)
-	r.p.draft.frames = &r.out.Frames
-	if err := r.p.sessions.Link(r.now, s, key, nil, &r.p.draft); err != nil {
+	r.p.frame.frames = &r.out.Frames
+	if err := r.p.sessions.Link(r.now, s, key, nil, &r.p.frame); err != nil {
 		r.t.Fatal(err)
 	}
 	r.step()

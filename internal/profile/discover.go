@@ -13,8 +13,8 @@ import (
 )
 
 // discovers reports whether a session, nil for a guest, may know that a profile exists.
-func (p *Profile) discovers(s *session.Session, at *access.Place) bool {
-	return p.policy.Discovers(p.clock.wall(), whoOf(s), trustOf(s), at)
+func (ru *rules) discovers(s *session.Session, at *access.Place) bool {
+	return ru.policy.Discovers(ru.clock.wall(), whoOf(s), trustOf(s), at)
 }
 
 // listProfiles answers with the names of the profiles that the player may discover.
@@ -26,7 +26,8 @@ func (p *Profile) listProfiles(r *request, _ *Output) verdict {
 		}
 	}
 	slices.Sort(names)
-	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfilesList{Names: wire.Text(strings.Join(names, ","))})
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token},
+		wire.ProfilesList{Names: wire.Text(strings.Join(names, ","))})
 	return done
 }
 
@@ -59,13 +60,13 @@ func (p *Profile) profileInfo(r *request, out *Output) verdict {
 
 // hasAccepted reports whether the session of a request has accepted the terms of a place, and whether that
 // is known without asking the store.
-func (p *Profile) hasAccepted(r *request, at *access.Place) (accepted, known bool) {
+func (ru *rules) hasAccepted(r *request, at *access.Place) (accepted, known bool) {
 	switch in := r.answerTo(TermsOf); {
 	case at.Terms.Text == "":
 		return true, true
 	case r.session == nil:
 		return false, true
-	case at.Name == p.policy.Own.Name:
+	case at.Name == ru.policy.Own.Name:
 		return r.session.Terms(session.RevisionOf(at.Terms.Hash))
 	case in != nil:
 		return in.Answer != nil && in.Answer.Accepted, true
@@ -86,12 +87,12 @@ func infoOf(at *access.Place) wire.Text {
 }
 
 // addProfileFields adds the fields of PROFILE_INFO in their order.
-func (p *Profile) addProfileFields(v *view, s *session.Session, at *access.Place, accepted bool) {
+func (ru *rules) addProfileFields(v *view, s *session.Session, at *access.Place, accepted bool) {
 	caps, hasTerms := int64(0), at.Terms.Text != ""
-	if p.policy.AllowsAt(p.clock.wall(), whoOf(s), at, wire.CtrlClientHello) {
+	if ru.policy.AllowsAt(ru.clock.wall(), whoOf(s), at, wire.CtrlClientHello) {
 		caps |= wire.ProfileMayJoin
 	}
-	if hasTerms && p.policy.AllowsAt(p.clock.wall(), whoOf(s), at, wire.CtrlGetProfileTOS) {
+	if hasTerms && ru.policy.AllowsAt(ru.clock.wall(), whoOf(s), at, wire.CtrlGetProfileTOS) {
 		caps |= wire.ProfileHasTerms
 	}
 	v.fields.AddInt(wire.KeyProfileCaps, caps)
@@ -112,4 +113,4 @@ func oneIf(b bool) int64 {
 }
 
 // heldBy returns the board that a session holds, nil if none.
-func (p *Profile) heldBy(s *session.Session) *board.Board { return p.boards.Held(s.ID()) }
+func (p *pool) heldBy(s *session.Session) *board.Board { return p.boards.Held(s.ID()) }

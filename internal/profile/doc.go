@@ -5,7 +5,8 @@
 //
 // Its nouns, and the files that bear their names:
 //
-//   - a Profile is the state: link, boards, sessions, waiting requests (profile.go);
+//   - a Profile is the state, in groups: rules, network, people, pool, decisions,
+//     storeView (profile.go);
 //   - an Input is one thing that happened: input.go has the table, and each type is
 //     in the file of its noun (packet.go, load.go, watermarks.go, kick.go …);
 //   - an Output is everything that follows from one step (output.go);

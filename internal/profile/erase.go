@@ -31,8 +31,8 @@ func (in *Erase) apply(p *Profile, out *Output) {
 		player = 0 // the same identity: the store has it under another number than memory
 	}
 	if p.isAnother(in.Key, player) {
-		p.audience.gains = p.audience.predictions.Erase(p.clock.now, whose, p.audience.gains, &p.draft)
-		p.sessions.EraseStored(p.clock.now, in.Key, player, &p.draft)
+		p.audience.gains = p.audience.predictions.Erase(p.clock.now, whose, p.audience.gains, &p.frame)
+		p.sessions.EraseStored(p.clock.now, in.Key, player, &p.frame)
 		p.seal(out)
 		p.retainGainers()
 		return
@@ -42,8 +42,8 @@ func (in *Erase) apply(p *Profile, out *Output) {
 		p.endSession(s, "your data was deleted", out)
 		p.stats.Host.Erased++
 	}
-	p.audience.gains = p.audience.predictions.Erase(p.clock.now, whose, p.audience.gains, &p.draft)
-	p.sessions.Erase(p.clock.now, in.Key, player, &p.draft)
+	p.audience.gains = p.audience.predictions.Erase(p.clock.now, whose, p.audience.gains, &p.frame)
+	p.sessions.Erase(p.clock.now, in.Key, player, &p.frame)
 	p.forgetMerged(in.Key)
 	p.seal(out)
 	p.retainGainers()
@@ -53,7 +53,7 @@ func (in *Erase) apply(p *Profile, out *Output) {
 
 // isAnother reports whether the identity in memory with a key has another number than player. Player 0
 // matches any number.
-func (p *Profile) isAnother(key wamble.PublicKey, player wamble.PlayerID) bool {
+func (p *people) isAnother(key wamble.PublicKey, player wamble.PlayerID) bool {
 	i := p.sessions.Identity(key)
 	return i != nil && player != 0 && i.ID() != player
 }
@@ -67,6 +67,6 @@ func (*Purge) apply(p *Profile, out *Output) {
 	if days == 0 || p.stage == failed {
 		return
 	}
-	p.draft.Add(&intent.PurgeSessions{Before: p.clock.now.AddDate(0, 0, -days), At: p.clock.now})
+	p.frame.Add(&intent.PurgeSessions{Before: p.clock.now.AddDate(0, 0, -days), At: p.clock.now})
 	p.seal(out)
 }

@@ -72,7 +72,8 @@ func (p *Profile) FindBoards(q BoardQuery, most int) []FoundBoard {
 			continue
 		}
 		f := FoundBoard{
-			Profile: p.cfg.Name, Board: m.id, Status: b.Status().String(), Plies: b.Plies(), Holder: b.Holder(), Handle: p.HandleOf(b.Holder()),
+			Profile: p.cfg.Name, Board: m.id, Status: b.Status().String(), Plies: b.Plies(), Holder: b.Holder(),
+			Handle:  p.HandleOf(b.Holder()),
 			Created: p.clock.label(b.Created()), FEN: b.FEN(),
 		}
 		if !m.moved.IsZero() {

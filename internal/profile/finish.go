@@ -9,7 +9,7 @@ import (
 )
 
 // finished handles a game that has ended: visitors, predictions, rewards. The board has left the pool. Its
-// result is in the draft of this request, to which payouts and ratings are added.
+// result is in the open frame, to which payouts and ratings are added.
 func (p *Profile) finished(f *board.Finished, out *Output) {
 	p.stats.Finished++
 	if p.shard.Of > 1 {
@@ -31,20 +31,20 @@ func (p *Profile) endOver(out *Output) {
 		if p.boards.Over() == nil {
 			return
 		}
-		p.finished(p.boards.EndOver(p.clock.now, &p.draft), out)
+		p.finished(p.boards.EndOver(p.clock.now, &p.frame), out)
 		p.seal(out)
 		p.retainGainers()
 		p.notifyWinners(out)
 	}
 }
 
-// rewards is what players have won and not been told yet, and buffers for the end of a game.
+// rewards is prizes of which players were not notified yet, and buffers for the end of a game.
 type rewards struct {
 	ledger        reward.Ledger
 	prizes        reward.Prizes
 	contributors  []board.Contributor
 	players       []reward.Player
-	winners       []winner           // of the last game, told once it is sealed
+	winners       []winner           // of the last game, notified once it is sealed
 	absentWinners []wamble.SessionID // won something in it and are not in memory
 	text          []byte
 }
@@ -64,17 +64,20 @@ func (p *Profile) reward(f *board.Finished, out *Output) {
 	w.players = w.players[:0]
 	for i := range w.contributors {
 		c := &w.contributors[i]
-		player := reward.Player{Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated, Number: c.Player}
+		player := reward.Player{
+			Session: c.Session, White: c.White, Black: c.Black, Rating: c.Rating, Rated: c.Rated, Number: c.Player,
+		}
 		if s := p.sessions.ByID(c.Session); s != nil {
 			who := whoOf(s)
-			player.Rated, player.Rating, player.Key, player.Number = s.Identity() != nil, p.sessions.Stats(s).Rating, who.Key, board.Number(who.ID)
+			player.Rated, player.Rating = s.Identity() != nil, p.sessions.Stats(s).Rating
+			player.Key, player.Number = who.Key, board.Number(who.ID)
 		} else if !c.Rated {
 			player.Rating = float64(scoring.DefaultRating)
 		}
 		w.players = append(w.players, player)
 	}
 	game := reward.Game{Board: f.Board.ID(), Result: f.Result, At: f.At, Pot: scoring.MaxPot, K: scoring.KFactor}
-	payouts, ratings := w.ledger.Finish(game, w.players, &p.draft)
+	payouts, ratings := w.ledger.Finish(game, w.players, &p.frame)
 	p.stats.Scores.Payouts += uint64(payouts)
 	p.stats.Scores.Ratings += uint64(ratings)
 	for i := range w.players {

@@ -83,7 +83,7 @@ func (e *enders) last() bool {
 		uci, _ := wire.MakeUCI(b.Position().LegalMoves(nil)[0].String())
 		m.seq++
 		packet, _ := wire.Append(nil, wire.Header{Token: m.token, Board: b.ID(), Seq: m.seq}, wire.PlayerMove{UCI: uci})
-		e.inputs = append(e.inputs[:0], &Durable{Index: e.gate, Seq: e.seq}, &Applied{Seq: e.seq},
+		e.inputs = append(e.inputs[:0], &Durable{Index: e.index, Seq: e.seq}, &Applied{Seq: e.seq},
 			&Packet{Peer: m.peer, Data: packet})
 		e.now = e.now.Add(time.Millisecond)
 		return true

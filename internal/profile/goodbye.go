@@ -11,11 +11,11 @@ func (p *Profile) goodbye(r *request, out *Output) verdict {
 		p.endVisit(r.session)
 	}
 	if s := r.session; s != nil && returns == 1 {
-		p.boards.Away(p.clock.now, s.ID(), &p.draft)
+		p.boards.Away(p.clock.now, s.ID(), &p.frame)
 		p.audience.spectators.Leave(s.ID())
 		p.sealFor(s, out)
 	} else if s != nil {
-		p.boards.Leave(p.clock.now, s.ID(), &p.draft)
+		p.boards.Leave(p.clock.now, s.ID(), &p.frame)
 		p.audience.spectators.Leave(s.ID())
 		p.waitlist.remove(s.ID())
 		p.sealFor(s, out)

@@ -38,9 +38,9 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 	if s == nil {
 		from, _ := p.link.Peer(r.id)
 		var err error
-		s, isNew, err = p.sessions.Hello(p.clock.now, from, r.h.Seq, p.scratch.holds, &p.draft)
+		s, isNew, err = p.sessions.Hello(p.clock.now, from, r.h.Seq, p.scratch.holds, &p.frame)
 		if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
-			s, isNew, err = p.sessions.Hello(p.clock.now, from, r.h.Seq, p.scratch.holds, &p.draft)
+			s, isNew, err = p.sessions.Hello(p.clock.now, from, r.h.Seq, p.scratch.holds, &p.frame)
 		}
 		if err != nil {
 			return p.deny(r, deniedOf(err))
@@ -57,7 +57,8 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		from, _ := p.link.Peer(r.id)
 		s.SetStream(from.Stream())
 		s.SetTerms(session.RevisionOf(t.Hash), false)
-	} else if _, known := s.Terms(session.RevisionOf(t.Hash)); t.Text != "" && !known && r.session != nil && !p.storeAway {
+	} else if _, known := s.Terms(session.RevisionOf(t.Hash)); t.Text != "" && !known && r.session != nil &&
+		!p.storeAway {
 		return p.ask(r, p.askTerms(r, &p.policy.Own), out)
 	}
 	var b *board.Board
@@ -71,8 +72,8 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 		b, taken, err = p.assignBoard(s)
 	}
 	if err != nil && !contentWithoutBoard(r, err) {
-		if isNew { // the player was not told of the session
-			p.draft.discard()
+		if isNew { // the player does not know the session
+			p.frame.discard()
 			p.waitlist.remove(s.ID())
 			p.sessions.Discard(s)
 		}
@@ -93,7 +94,7 @@ func (p *Profile) hello(r *request, out *Output) verdict {
 func (p *Profile) setBot(s *session.Session) {
 	if !s.Bot() {
 		s.SetBot()
-		p.draft.Add(&intent.MarkBot{Session: s.ID(), At: p.clock.now})
+		p.frame.Add(&intent.MarkBot{Session: s.ID(), At: p.clock.now})
 		clear(p.pages)
 	}
 }

@@ -37,7 +37,7 @@ func TestMemoryOfAPlayer(t *testing.T) {
 		m := &c.players[i]
 		c.now = c.now.Add(time.Millisecond) // so that not all answers are kept at once
 		c.step(&Packet{Peer: m.peer, Data: helloPacket(m.token, 0)})
-		c.step(&Durable{Index: c.gate, Seq: c.seq}, &Applied{Seq: c.seq})
+		c.step(&Durable{Index: c.index, Seq: c.seq}, &Applied{Seq: c.seq})
 		c.step(&Packet{Peer: m.peer, Data: ackPacket(m.token, 1)})
 	}
 	for range 20 { // answers are kept for a while

@@ -37,7 +37,7 @@ func samples(tb testing.TB) []Input {
 		&ResumeSlice{Mark: 5, Ahead: time.Second, Data: []byte("slice")}, &ResumeTail{Messages: []TailMessage{{Seq: 6, Frame: []byte("frame")}}},
 		&ResumeEnd{Last: 7, Alone: true, Told: true},
 		&Rename{Key: whom.Key, Name: "Ann"},
-		&Shelve{Data: []byte("shelf")},
+		&AdoptAhead{Data: []byte("shelf")},
 		&SetStanding{All: []Standing{{ID: 7, Notice: wire.NoticeAnnouncement, Text: "tea", Until: epoch.Add(time.Hour), Countdown: true}}, Quiet: true},
 		&Merge{From: wamble.Player{ID: 5, Key: whom.Key, Created: epoch}, Into: wamble.Player{ID: 6, Handle: "anna"}},
 		&ShardCounts{Node: 6, Open: 2, Opened: 5, Shards: []ShardCount{{Players: 1, Idle: 1, Bots: 2, Boards: 3, Free: 4, Watched: true}, {}}},

@@ -47,7 +47,7 @@ func (p *Profile) endSession(s *session.Session, why string, out *Output) {
 	p.notify(s.Token(), 0, wire.ServerNotification{
 		Type: wire.NoticeSessionExpired, Text: wire.Text(wire.Limit(why, wire.TextLimit)),
 	}, out)
-	p.boards.Release(p.clock.now, s.ID(), &p.draft)
+	p.boards.Release(p.clock.now, s.ID(), &p.frame)
 	p.sealFor(s, out)
 	p.audience.spectators.Leave(s.ID())
 }

@@ -70,5 +70,8 @@ func numbers[ID ~int64 | ~uint64](p *Profile, s wamble.Sequence) func() (ID, boo
 }
 
 func (p *Profile) sessionIDs() session.IDs {
-	return session.IDs{Session: numbers[wamble.SessionID](p, wamble.SessionIDs), Player: numbers[wamble.PlayerID](p, wamble.PlayerIDs)}
+	return session.IDs{
+		Session: numbers[wamble.SessionID](p, wamble.SessionIDs),
+		Player:  numbers[wamble.PlayerID](p, wamble.PlayerIDs),
+	}
 }

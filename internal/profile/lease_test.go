@@ -144,7 +144,7 @@ func TestMoveWithoutReplacement(t *testing.T) {
 		r := newRig(t, "(def min-boards 2) (def max-boards 2) (def max-moves-per-board 1)")
 		token, id := r.join(1)
 		r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
-		r.p.boards.Release(r.now, r.p.sessions.Find(token).ID(), &r.p.draft)
+		r.p.boards.Release(r.now, r.p.sessions.Find(token).ID(), &r.p.frame)
 		r.join(2)
 		r.join(3)
 		got := r.send(peerAt(1), movePacket(token, id, 3, "e2e4"))

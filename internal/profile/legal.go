@@ -18,7 +18,8 @@ func (p *Profile) legal(r *request, out *Output) verdict {
 	var on chess.Position
 	may, known := false, b != nil
 	if known {
-		on, may = b.Position(), b.Holder() == r.session.ID() || r.h.Flags&wire.FlagPredictionContext != 0 && p.mayPredict(r.session, b) >= 0
+		on, may = b.Position(), b.Holder() == r.session.ID() ||
+			r.h.Flags&wire.FlagPredictionContext != 0 && p.mayPredict(r.session, b) >= 0
 	} else if reply, v := p.askOtherShards(r, BoardRequest{}, out); v != done {
 		return v
 	} else if reply != nil {

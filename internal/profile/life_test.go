@@ -218,8 +218,8 @@ func TestLastSeen(t *testing.T) {
 	}
 	seen := r.now
 	r.wait(1500 * time.Millisecond)
-	if len(r.frames) != 1 || len(r.gates) != 0 {
-		t.Fatalf("got %d frames behind %d gates, want 1 behind none", len(r.frames), len(r.gates))
+	if len(r.frames) != 1 || len(r.indexes) != 0 {
+		t.Fatalf("got %d frames behind %d indexes, want 1 behind none", len(r.frames), len(r.indexes))
 	}
 	r.apply()
 	if s := r.store.byToken(token); !s.LastSeen.Equal(seen) {

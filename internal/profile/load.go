@@ -28,8 +28,8 @@ type load struct {
 	Load
 	requester   requester
 	waiting     []waitingRequest
-	storedIndex uint64           // durable index that the store had settled at the time of the query
-	found       wamble.SessionID // in an answer that came too early (see owing)
+	storedIndex uint64           // durable index up to which the store had everything at the time of the query
+	found       wamble.SessionID // in an answer that came too early (see pendingRewards)
 }
 
 // waitingRequest is a copy of a request that waits.
@@ -61,8 +61,10 @@ var (
 	errAskedAlready = &wamble.Denied{Code: wamble.Internal, Reason: "the answer of the database is outdated, try again"}
 	// errShardUnreachable refuses a request about a board that may be in a shard which cannot be asked, for example
 	// because it is moving to another machine.
-	errShardUnreachable = &wamble.Denied{Code: wamble.Internal, Reason: "not every board can be reached at the moment, try again"}
-	errBusy             = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
+	errShardUnreachable = &wamble.Denied{
+		Code: wamble.Internal, Reason: "not every board can be reached at the moment, try again",
+	}
+	errBusy = &wamble.Denied{Code: wamble.Internal, Reason: "too many requests wait for the database"}
 )
 
 // brokenOf returns the refusal for a load with the outcome Broken.
@@ -146,7 +148,10 @@ func (p *Profile) queue(l *load, r *request) verdict {
 	if len(l.waiting) == maxWaiting {
 		return p.deny(r, errBusy)
 	}
-	w := waitingRequest{id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted, asked: r.asked, noSession: r.noSession, moved: r.moved}
+	w := waitingRequest{
+		id: r.id, h: r.h, data: bytes.Clone(r.data), granted: r.granted, asked: r.asked, noSession: r.noSession,
+		moved: r.moved,
+	}
 	l.waiting = append(l.waiting, w)
 	return waits
 }
@@ -243,7 +248,10 @@ func (in *Loaded) apply(p *Profile, out *Output) {
 			continue // link has decoded it before
 		}
 		r := &p.scratch.request
-		*r = request{id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data, granted: w.granted, asked: w.asked, noSession: w.noSession, moved: w.moved}
+		*r = request{
+			id: w.id, h: w.h, message: p.scratch.packet.Message, ext: p.scratch.packet.Ext, data: w.data,
+			granted: w.granted, asked: w.asked, noSession: w.noSession, moved: w.moved,
+		}
 		if i == 0 || l.Subject == SessionOf {
 			r.loaded, r.subject = in, l.Subject
 			r.asked.add(l.Subject)
@@ -260,9 +268,9 @@ func (in *Loaded) apply(p *Profile, out *Output) {
 
 // offeredTo reports whether the token of a load was offered to its sender: then it is no surprise that the
 // store does not know it.
-func (p *Profile) offeredTo(l *load) bool {
-	from, _ := p.link.Peer(l.waiting[0].id)
-	_, ok := p.link.Offered(from, l.Token)
+func (n *network) offeredTo(l *load) bool {
+	from, _ := n.link.Peer(l.waiting[0].id)
+	_, ok := n.link.Offered(from, l.Token)
 	return ok
 }
 
@@ -273,9 +281,11 @@ func (p *Profile) admit(l *load, in *Loaded, out *Output) error {
 		from, _ = p.link.Peer(l.waiting[0].id)
 	}
 	known := p.inMemoryBefore(in, in.Session.Key)
-	s, err := p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
+	s, err := p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(),
+		p.scratch.holds)
 	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
-		s, err = p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(), p.scratch.holds)
+		s, err = p.sessions.Admit(p.clock.now, l.Token, p.clock.fromStore(*in.Session), in.Answer.player(),
+			p.scratch.holds)
 	}
 	if err == nil {
 		p.noteCached(in, s.ID(), in.Session.Key, known, out)

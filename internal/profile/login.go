@@ -46,7 +46,7 @@ func (p *Profile) login(r *request, out *Output) verdict {
 		won = wamble.Stats{} // the identity includes it already
 	}
 	known := p.inMemoryBefore(in, own)
-	if err := p.sessions.Link(p.clock.now, s, own, stored, &p.draft); err != nil {
+	if err := p.sessions.Link(p.clock.now, s, own, stored, &p.frame); err != nil {
 		return p.deny(r, &wamble.Denied{Code: wamble.Internal, Reason: "no number is left for a new player"})
 	}
 	p.noteCached(in, 0, own, known, out)
@@ -67,10 +67,10 @@ func (p *Profile) login(r *request, out *Output) verdict {
 func (p *Profile) secureToken(r *request, s *session.Session) error {
 	from, _ := p.link.Peer(r.id)
 	if renews, _ := r.ext.Int(wire.KeyLoginToken); renews != 1 {
-		p.sessions.BindToken(p.clock.now, s, from.IP(), &p.draft)
+		p.sessions.BindToken(p.clock.now, s, from.IP(), &p.frame)
 		return nil
 	}
-	if err := p.sessions.RenewToken(p.clock.now, s, &p.draft); err != nil {
+	if err := p.sessions.RenewToken(p.clock.now, s, &p.frame); err != nil {
 		return err
 	}
 	p.audience.spectators.Rename(s.ID(), s.Token())
@@ -175,10 +175,12 @@ func (p *Profile) logout(r *request, out *Output) verdict {
 		return done
 	}
 	p.sessions.Wrote(s, p.nextDurableIndex(out))
-	p.boards.Release(p.clock.now, s.ID(), &p.draft)
+	p.boards.Release(p.clock.now, s.ID(), &p.frame)
 	p.audience.spectators.Leave(s.ID())
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: LoggedOut, Session: s.ID(), Token: s.Token(), Key: whoOf(s).Key, Won: s.Own()})
-	p.sessions.Logout(p.clock.now, s, &p.draft)
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{
+		What: LoggedOut, Session: s.ID(), Token: s.Token(), Key: whoOf(s).Key, Won: s.Own(),
+	})
+	p.sessions.Logout(p.clock.now, s, &p.frame)
 	r.session = nil
 	p.seal(out)
 	from, _ := p.link.Peer(r.id)
@@ -187,9 +189,9 @@ func (p *Profile) logout(r *request, out *Output) verdict {
 }
 
 // nextDurableIndex returns the durable index under which the present request will be finished if it decides something.
-func (p *Profile) nextDurableIndex(out *Output) uint64 {
+func (d *decisions) nextDurableIndex(out *Output) uint64 {
 	if out.DurableIndex != 0 {
 		return out.DurableIndex
 	}
-	return p.watermarks.newest + 1
+	return d.watermarks.newest + 1
 }

@@ -26,7 +26,7 @@ func (p *Profile) merge(in *Merge, out *Output) {
 		p.rememberMerged(in.From.Key, in.Into.Key)
 		clear(p.pages)
 	}
-	p.draft.Add(&intent.MergePlayers{From: in.From.Key, Into: in.Into.Key, At: p.clock.now})
+	p.frame.Add(&intent.MergePlayers{From: in.From.Key, Into: in.Into.Key, At: p.clock.now})
 	p.seal(out)
 	p.sessions.Merged(in.Into.Key, p.watermarks.newest)
 }
@@ -40,7 +40,7 @@ type mergedKeys map[wamble.PublicKey]wamble.PublicKey
 const maxMerged = 4096
 
 // rememberMerged adds a merge to mergedKeys.
-func (p *Profile) rememberMerged(from, into wamble.PublicKey) {
+func (p *people) rememberMerged(from, into wamble.PublicKey) {
 	if p.merged == nil || len(p.merged) >= maxMerged {
 		p.merged = mergedKeys{}
 	}
@@ -54,7 +54,7 @@ func (p *Profile) rememberMerged(from, into wamble.PublicKey) {
 }
 
 // playerOf returns the key of the player that a key belongs to: itself, unless its player was merged.
-func (p *Profile) playerOf(key wamble.PublicKey) wamble.PublicKey {
+func (p *people) playerOf(key wamble.PublicKey) wamble.PublicKey {
 	if into, ok := p.merged[key]; ok {
 		return into
 	}
@@ -62,7 +62,7 @@ func (p *Profile) playerOf(key wamble.PublicKey) wamble.PublicKey {
 }
 
 // forgetMerged removes the keys of an erased player.
-func (p *Profile) forgetMerged(key wamble.PublicKey) {
+func (p *people) forgetMerged(key wamble.PublicKey) {
 	for from, into := range p.merged {
 		if into == key {
 			delete(p.merged, from)

@@ -16,7 +16,7 @@ func TestMergePlayers(t *testing.T) {
 	one, two := wamble.PublicKey{5}, wamble.PublicKey{6}
 	first, _ := r.join(1)
 	r.identified(first, one)
-	r.p.draft.n, r.frames = 0, nil // the intents of identified are no frame
+	r.p.frame.n, r.frames = 0, nil // the intents of identified are no frame
 	r.p.sessions.Find(first).Count(wamble.Stats{Score: 3, Games: 3, Rating: 40})
 	stays := wamble.Player{ID: 77, Key: two, Handle: "Ann", Stats: wamble.Stats{Score: 1, Games: 1, Rating: 1000}}
 	r.store.players[two] = &stays

@@ -42,13 +42,13 @@ const (
 
 // part is a shard of the profile with its log.
 type part struct {
-	index   int
-	journal []journaled // all that the log has
-	epoch   int         // of the last claim or release
-	holder  *node       // nil: it was released
-	heir    *node       // to which it was released, nil: to any node
-	cursor  uint64      // the last message that the store has
-	count   ShardCount  // as the other shards know it
+	index     int
+	journal   []journaled // all that the log has
+	epoch     int         // of the last claim or release
+	holder    *node       // nil: it was released
+	successor *node       // to which it was released, nil: to any node
+	cursor    uint64      // the last message that the store has
+	count     ShardCount  // as the other shards know it
 }
 
 // node is a process that serves parts.
@@ -265,13 +265,13 @@ func (n *node) hear(p *part, sent time.Time, h heard) {
 }
 
 // mayClaim reports whether the log grants a claim now. A part without a holder goes to its
-// heir, or to any node if that is nil.
+// successor, or to any node if that is nil.
 func (n *node) mayClaim(p *part) bool {
 	w := n.w
 	settled := !n.since.IsZero() && w.now.Sub(n.since) >= nodeLease
 	gone := func(n *node) bool { return settled && w.now.Sub(n.seen) >= nodeLease }
 	if p.holder == nil {
-		return p.heir == nil || p.heir == n || gone(p.heir)
+		return p.successor == nil || p.successor == n || gone(p.successor)
 	}
 	return p.holder == n || gone(p.holder)
 }
@@ -292,7 +292,7 @@ func (n *node) claim(p *part) {
 		w.lives++
 		w.epochs[p.index]++
 		p.epoch++
-		p.holder, p.heir, n.seen = n, nil, w.now
+		p.holder, p.successor, n.seen = n, nil, w.now
 		l := &life{n: n, part: p, held: held, epoch: p.epoch, leased: sent.Add(nodeLease)}
 		return func() {
 			over()
@@ -422,7 +422,7 @@ func (l *life) step(inputs ...Input) {
 		w.faults["dropped"]++
 	}
 	if l.out.Frames.Len() > 0 {
-		g := group{gate: l.out.DurableIndex}
+		g := group{index: l.out.DurableIndex}
 		for i := range l.out.Frames.Len() {
 			g.frames = append(g.frames, bytes.Clone(l.out.Frames.At(i)))
 		}
@@ -494,7 +494,7 @@ func (l *life) commit() {
 			l.busy = false
 			durableIndex := uint64(0)
 			for _, g := range groups {
-				durableIndex = max(durableIndex, g.gate)
+				durableIndex = max(durableIndex, g.index)
 			}
 			l.step(&Durable{Index: durableIndex, Seq: seq})
 			if l.lives() {

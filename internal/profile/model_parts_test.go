@@ -14,7 +14,7 @@ import (
 // the store. Besides the faults of nodes, parts are moved, all processes are replaced one
 // after another, and the store goes away:
 //
-//	move:    freeze ──▶ bring the log to the store, if there is time ──▶ release ──▶ the heir claims
+//	move:    freeze ──▶ bring the log to the store, if there is time ──▶ release ──▶ the successor claims
 //	replace: freeze ──▶ snapshot ──▶ the next process adopts it, with the claim
 
 // TestModelOfParts lets players play in a model of several nodes and parts. Every accepted
@@ -191,30 +191,30 @@ func (w *nodes) movePart() {
 	if len(runs) == 0 {
 		return
 	}
-	l, heir := runs[w.rng.IntN(len(runs))], w.all[w.rng.IntN(len(w.all))]
+	l, successor := runs[w.rng.IntN(len(runs))], w.all[w.rng.IntN(len(w.all))]
 	p := l.part
 	l.n.freeze([]*life{l}, "move", func() {
 		if l.n.reaches() && w.rng.IntN(3) > 0 {
 			w.apply(p, p.journal)
 		}
-		l.release(heir)
+		l.release(successor)
 	})
 }
 
 // release gives the part to another node. The life ends, whether or not the release is known
 // to have succeeded.
-func (l *life) release(heir *node) {
+func (l *life) release(successor *node) {
 	w, p := l.n.w, l.part
 	l.n.ask("release", func() func() {
 		if l.fenced() {
 			return l.end
 		}
-		if err := l.held.Release(w.t.Context(), heir.name); err != nil {
+		if err := l.held.Release(w.t.Context(), successor.name); err != nil {
 			w.t.Fatal(err)
 		}
 		w.faults["moved"]++
 		p.epoch++
-		p.holder, p.heir = nil, heir
+		p.holder, p.successor = nil, successor
 		return l.end
 	}, l.end)
 }

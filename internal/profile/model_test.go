@@ -70,7 +70,7 @@ type offer struct {
 }
 
 type group struct {
-	gate   uint64
+	index  uint64
 	frames [][]byte
 }
 
@@ -221,7 +221,7 @@ func (w *world) step(inputs ...Input) {
 		w.carry(w.out.Packets.At(i))
 	}
 	if w.out.Frames.Len() > 0 {
-		g := group{gate: w.out.DurableIndex}
+		g := group{index: w.out.DurableIndex}
 		for i := range w.out.Frames.Len() {
 			g.frames = append(g.frames, bytes.Clone(w.out.Frames.At(i)))
 		}
@@ -268,10 +268,10 @@ func (w *world) sync() []Input {
 		w.t.Fatal(err)
 	}
 	w.after(w.upTo(300*time.Millisecond), true, w.drain)
-	if g.gate == 0 {
+	if g.index == 0 {
 		return nil
 	}
-	return []Input{&Durable{Index: g.gate, Seq: w.seq}}
+	return []Input{&Durable{Index: g.index, Seq: w.seq}}
 }
 
 // drain brings some messages to the store.

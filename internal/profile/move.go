@@ -37,10 +37,10 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	var played board.Played
 	var err error
 	if !again {
-		played, err = p.boards.PlayBy(p.clock.now, id, by, uci, &p.draft)
+		played, err = p.boards.PlayBy(p.clock.now, id, by, uci, &p.frame)
 	}
 	if errors.Is(err, board.NotHolder) && p.regain(r) {
-		played, err = p.boards.PlayBy(p.clock.now, id, by, uci, &p.draft)
+		played, err = p.boards.PlayBy(p.clock.now, id, by, uci, &p.frame)
 	}
 	switch {
 	case again:
@@ -56,7 +56,8 @@ func (p *Profile) move(r *request, out *Output) verdict {
 		}
 		// The store may lack the newest moves of a board of another profile, so this profile does not
 		// answer for such a board.
-		if p.shard.Of > 1 && in.Board != nil && in.Board.Profile == p.cfg.Name && in.Board.Status != wamble.Archived && !board.RepeatsStored(in.Board, s.ID(), uci) {
+		if p.shard.Of > 1 && in.Board != nil && in.Board.Profile == p.cfg.Name && in.Board.Status != wamble.Archived &&
+			!board.RepeatsStored(in.Board, s.ID(), uci) {
 			p.stats.Rejected++ // another shard has it, for another player
 			r.notHolder = true
 			return p.deny(r, &wamble.Denied{Code: wamble.MoveRejected, Reason: board.NotHolder.Error()})
@@ -98,8 +99,8 @@ func (p *Profile) move(r *request, out *Output) verdict {
 // longer has (unseen). Our clients send the number of moves that the board had when they saw it.
 func (p *Profile) checkPosition(r *request, uci string) (again, unseen bool) {
 	s, id := r.session, r.h.Board
-	plies, told := r.ext.Int(wire.KeyBoardPly)
-	if !told {
+	plies, sent := r.ext.Int(wire.KeyBoardPly)
+	if !sent {
 		// the board that this player left, or was offered, has moved on
 		return false, s.LastBoard() == id && (r.moved || p.link.Unseen(r.id, id))
 	}
@@ -119,12 +120,12 @@ func (p *Profile) checkPosition(r *request, uci string) (again, unseen bool) {
 
 // tellsPly reports whether a move carries the number of moves that its board had.
 func tellsPly(r *request) bool {
-	_, told := r.ext.Int(wire.KeyBoardPly)
-	return told
+	_, sent := r.ext.Int(wire.KeyBoardPly)
+	return sent
 }
 
 // answerMade answers a move of a player for whom there is no other board: with the board of the move as it
-// is now, unless another player holds it. After the answer the player is told that the board is not theirs
+// is now, unless another player holds it. After the answer the player is notified that the board is not theirs
 // any more.
 func (p *Profile) answerMade(r *request, played *board.Played) {
 	b := p.boards.Recent(r.h.Board)
@@ -139,7 +140,8 @@ func (p *Profile) answerMade(r *request, played *board.Played) {
 	}
 	p.addMoveTally(&v, r, played)
 	v.fit(p.link.Room(r.id))
-	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags}, wire.BoardUpdate{FEN: v.fen}, v.fields...)
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token, Board: b.ID(), Flags: v.flags},
+		wire.BoardUpdate{FEN: v.fen}, v.fields...)
 }
 
 // addMoveTally adds how other players have moved in the same position, if the player asks for it.

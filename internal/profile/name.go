@@ -43,22 +43,28 @@ func (p *Profile) setName(r *request, out *Output) verdict {
 	case in.Session != nil && in.Session.Key != i.Key() || p.isNamed(name, i.Key()):
 		return p.deny(r, errNameTaken)
 	case p.keepsName(renamed):
-		return p.deny(r, &wamble.Denied{Code: wamble.AccessDenied, Reason: "you can change your name again on " + renamed.Add(MinNameAge).UTC().Format(time.DateOnly)})
+		return p.deny(r, &wamble.Denied{
+			Code:   wamble.AccessDenied,
+			Reason: "you can change your name again on " + renamed.Add(MinNameAge).UTC().Format(time.DateOnly),
+		})
 	case p.shard.Of > 1:
 		return p.deny(r, errAskedAlready)
 	}
 	p.rename(i.Key(), name, out)
 	p.sealFor(r.session, out)
 	t := p.targetHere(r.session)
-	m := wire.PlayerStatsData{Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games)}
-	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, append(p.scratch.fields[:0], wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
-		wire.Int(wire.KeyStatsTargetHasIdentity, 1), wire.String(wire.KeyStatsTargetHandle, t.handle))...)
+	m := wire.PlayerStatsData{
+		Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games),
+	}
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m,
+		append(p.scratch.fields[:0], wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
+			wire.Int(wire.KeyStatsTargetHasIdentity, 1), wire.String(wire.KeyStatsTargetHandle, t.handle))...)
 	return done
 }
 
 // keepsName reports whether a player who was renamed at a time must still keep that name.
-func (p *Profile) keepsName(renamed time.Time) bool {
-	return !renamed.IsZero() && renamed.Add(MinNameAge).After(p.clock.wall())
+func (ru *rules) keepsName(renamed time.Time) bool {
+	return !renamed.IsZero() && renamed.Add(MinNameAge).After(ru.clock.wall())
 }
 
 // isNamed reports whether an identity in memory has a name, other than that of key but. If the store
@@ -74,7 +80,7 @@ func (p *Profile) isNamed(name string, but wamble.PublicKey) bool {
 // rename gives the identity of a key a name: here, in the store and in other profiles.
 func (p *Profile) rename(key wamble.PublicKey, name string, out *Output) {
 	p.sessions.Rename(key, name, p.clock.wall())
-	p.draft.Add(&intent.SetName{Key: key, Name: name, At: p.clock.now})
+	p.frame.Add(&intent.SetName{Key: key, Name: name, At: p.clock.now})
 	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Renamed, Key: key, Name: name})
 	clear(p.pages)
 }

@@ -59,7 +59,8 @@ func wishesOf(r *request) (w link.Wishes) {
 // left memory since, only the store can tell: missing says that the store does not have it.
 func (p *Profile) offered(from wamble.Peer, token wamble.Token, missing bool) (link.Offered, bool) {
 	o, ok := p.link.Offered(from, token)
-	return o, ok && !p.sessions.Refused(token) && (missing || p.clock.now.Add(-o.Age).After(p.sessions.OldestForgotten()))
+	return o, ok && !p.sessions.Refused(token) &&
+		(missing || p.clock.now.Add(-o.Age).After(p.sessions.OldestForgotten()))
 }
 
 // accept makes the session of a request whose token was offered. It reports false if it has answered the
@@ -83,7 +84,8 @@ func (p *Profile) accept(r *request, out *Output) (verdict, bool) {
 // the session.
 func (p *Profile) acceptByACK(from wamble.Peer, token wamble.Token, out *Output) {
 	o, ok := p.offered(from, token, false)
-	if !ok || !p.link.Linked(token) || p.stage != running || p.readOnly() || p.policy.Bans.OfPeers() && p.policy.Bans.Of(p.clock.wall(), from.IP(), token) != nil {
+	if !ok || !p.link.Linked(token) || p.stage != running || p.readOnly() ||
+		p.policy.Bans.OfPeers() && p.policy.Bans.Of(p.clock.wall(), from.IP(), token) != nil {
 		return
 	}
 	s, moved, err := p.begin(from, token, o, out)
@@ -97,7 +99,8 @@ func (p *Profile) acceptByACK(from wamble.Peer, token wamble.Token, out *Output)
 
 // begin makes the session of an offer. It reports whether its player must be shown a board: they got
 // another one than was offered, or it was assigned meanwhile.
-func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, out *Output) (s *session.Session, moved bool, err error) {
+func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered,
+	out *Output) (s *session.Session, moved bool, err error) {
 	if p.brownout.NoNewSessions {
 		return nil, false, errNoNewPlayers
 	}
@@ -107,9 +110,9 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 		}
 	}
 	p.takeTurns(out)
-	s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.draft)
+	s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.frame)
 	if errors.Is(err, session.ErrFull) && p.makeRoom(from, out) {
-		s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.draft)
+		s, err = p.sessions.Accept(p.clock.now, from, token, p.scratch.holds, &p.frame)
 	}
 	if err != nil {
 		return nil, false, err
@@ -137,8 +140,8 @@ func (p *Profile) begin(from wamble.Peer, token wamble.Token, o link.Offered, ou
 	if waits && waitsForBoard(err) {
 		err = nil // they are on the waitlist
 	}
-	if err != nil { // the player was not told of the session
-		p.draft.discard()
+	if err != nil { // the player does not know the session
+		p.frame.discard()
 		p.waitlist.remove(s.ID())
 		p.sessions.Discard(s)
 		return nil, false, err

@@ -212,10 +212,10 @@ func TestOfferedBoardGoesOn(t *testing.T) {
 				r.wait(time.Second)
 				for n, uci := range []string{"e2e4", "e7e5"} { // of two others
 					by := board.Player{Session: wamble.SessionID(90 + n), Offered: me.Board}
-					if got, err := r.p.boards.Assign(r.now, by, &r.p.draft); err != nil || got.Board.ID() != me.Board {
+					if got, err := r.p.boards.Assign(r.now, by, &r.p.frame); err != nil || got.Board.ID() != me.Board {
 						t.Fatal(got.Board, err)
 					}
-					if _, err := r.p.boards.Play(r.now, me.Board, by.Session, uci, &r.p.draft); err != nil {
+					if _, err := r.p.boards.Play(r.now, me.Board, by.Session, uci, &r.p.frame); err != nil {
 						t.Fatal(err)
 					}
 				}

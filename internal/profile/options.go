@@ -108,13 +108,13 @@ func (p *Profile) sessionOptions() session.Options {
 // boardOptions returns the options of package board.
 func (p *Profile) boardOptions() board.Options {
 	b, a := &p.cfg.Boards, &p.cfg.Assignment
-	least := b.MinBoards
+	least, inTransit := b.MinBoards, p.transfers.inTransit(p.clock.now, p.stats.Sent)
 	if p.shard.Index > 0 {
 		least = 0 // the first shard has them
 	}
 	return board.Options{
 		MinBoards:        least,
-		MaxBoards:        max(0, b.MaxBoards-p.transfers.others.Boards-p.transfers.inTransit(p.clock.now, p.stats.Sent)),
+		MaxBoards:        max(0, b.MaxBoards-p.transfers.others.Boards-inTransit),
 		PerPlayer:        b.PerPlayer,
 		Chess960Interval: b.Chess960Interval,
 		MaxMoves:         b.MaxMoves,
@@ -131,9 +131,12 @@ func (p *Profile) boardOptions() board.Options {
 // predictOptions returns the options of package predict.
 func predictOptions(c *config.Profile) predict.Options {
 	o := &c.Predictions
-	modes := map[string]predict.Mode{"off": predict.Off, "holder": predict.Holder, "streak": predict.Streak, "gated": predict.Gated}
+	modes := map[string]predict.Mode{
+		"off": predict.Off, "holder": predict.Holder, "streak": predict.Streak, "gated": predict.Gated,
+	}
 	return predict.Options{
-		Mode: modes[o.Mode], Base: o.BasePoints, Multiplier: o.StreakMultiplier, Cap: o.StreakCap, Penalty: o.PenaltyIncorrect,
+		Mode: modes[o.Mode], Base: o.BasePoints, Multiplier: o.StreakMultiplier, Cap: o.StreakCap,
+		Penalty: o.PenaltyIncorrect,
 		Percent: o.GatedPercent, Depth: o.ViewDepthLimit, AnyPromotion: o.MatchPolicy == "from-to-only",
 		MaxPending: o.MaxPending, MaxPerParent: o.MaxPerParent, OnePerMove: o.EnforceMoveDuplicate,
 	}

@@ -32,12 +32,12 @@ func TestOptions(t *testing.T) {
 		gotLink.MaxPaths != wantLink.MaxPaths || gotLink.TokenRate != wantLink.TokenRate || gotLink.HostRate != wantLink.HostRate {
 		t.Errorf("link: got %+v, want %+v", gotLink, wantLink)
 	}
-	if got, want := (&Profile{cfg: c}).sessionOptions(), (session.Options{
+	if got, want := (&Profile{rules: rules{cfg: c}}).sessionOptions(), (session.Options{
 		MaxPlayers: 11, Unconfirmed: 22 * time.Second, Away: 66 * time.Second, Expiration: 66 * time.Second, Lifetime: 720 * time.Hour, NewPerHost: 9, Logins: 8, TokenAttempts: 7, DefaultRating: 1500,
 	}); got != want {
 		t.Errorf("session: got %+v, want %+v", got, want)
 	}
-	if got, want := (&Profile{cfg: c}).boardOptions(), (board.Options{
+	if got, want := (&Profile{rules: rules{cfg: c}}).boardOptions(), (board.Options{
 		MinBoards: 12, MaxBoards: 90, PerPlayer: 1.5, Chess960Interval: 16, MaxMoves: 15, Inactivity: 13 * time.Second, Reservation: 14 * time.Second,
 		Away: 11 * time.Second, Disconnect: 6 * time.Second, IdentityAway: 7 * time.Second,
 		New: board.Multipliers{Early: 1.5, Mid: 2.5, End: 3.5}, Experienced: board.Multipliers{Early: 4.5, Mid: 5.5, End: 6.5},

@@ -44,8 +44,9 @@ func (in *BoardRequest) apply(p *Profile, out *Output) {
 	case in.UCI != "":
 		var row predict.Row
 		row, reply.Status = p.audience.predictions.Submit(p.clock.now, predict.Submission{
-			Session: in.Session, Token: in.Token, Board: b.ID(), On: b.Position(), UCI: in.UCI, Parent: in.Parent, Level: in.Level, Reads: in.Reads,
-		}, &p.draft)
+			Session: in.Session, Token: in.Token, Board: b.ID(), On: b.Position(), UCI: in.UCI, Parent: in.Parent,
+			Level: in.Level, Reads: in.Reads,
+		}, &p.frame)
 		if reply.Status == predict.Created {
 			p.stats.Scores.Predictions++
 		}
@@ -86,7 +87,10 @@ type ShardMemory struct {
 // InMemory returns what is in memory of a session or a key; either may be zero.
 func (p *Profile) InMemory(id wamble.SessionID, key wamble.PublicKey) (k ShardMemory) {
 	if s := p.sessions.ByID(id); s != nil {
-		k.Session = &wamble.Session{ID: s.ID(), Token: s.Hash(), Created: p.clock.label(s.Created()), LastSeen: p.clock.label(s.Seen()), Stats: p.sessions.Stats(s)}
+		k.Session = &wamble.Session{
+			ID: s.ID(), Token: s.Hash(), Created: p.clock.label(s.Created()), LastSeen: p.clock.label(s.Seen()),
+			Stats: p.sessions.Stats(s),
+		}
 		if who := whoOf(s); !who.Key.IsZero() {
 			key = who.Key
 			k.Session.Player, k.Session.Key, k.Session.Handle = who.ID, key, s.Identity().Handle()
@@ -99,7 +103,10 @@ func (p *Profile) InMemory(id wamble.SessionID, key wamble.PublicKey) (k ShardMe
 		k.Player = &wamble.Player{ID: i.ID(), Key: key, Handle: i.Handle(), Stats: i.Stats()}
 	}
 	for _, s := range p.sessions.Of(key) {
-		k.Sessions = append(k.Sessions, wamble.Session{ID: s.ID(), Token: s.Hash(), Key: key, Created: p.clock.label(s.Created()), LastSeen: p.clock.label(s.Seen())})
+		k.Sessions = append(k.Sessions, wamble.Session{
+			ID: s.ID(), Token: s.Hash(), Key: key, Created: p.clock.label(s.Created()),
+			LastSeen: p.clock.label(s.Seen()),
+		})
 	}
 	return k
 }

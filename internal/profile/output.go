@@ -15,8 +15,8 @@ type Output struct {
 	Packets link.Batch
 	// Frames are to be written to the journal, in this order and as one group.
 	Frames Frames
-	// DurableIndex is the durable index that the input Durable reports when all frames of this step are durable; 0 if the
-	// step made none. It is always the last Gate plus one.
+	// DurableIndex is the index that the input Durable reports when all frames of this step are durable; 0 if the
+	// step made none. It is always the last one plus one.
 	DurableIndex uint64
 	// Loads are queries to the store. Each is answered by one input Loaded.
 	Loads []Load
@@ -24,9 +24,9 @@ type Output struct {
 	Leases []Lease
 	// Finished are the games that ended in this step.
 	Finished []*board.Finished
-	// StoreEvents is what the other profiles of the store are told when Gate, or the last durable index before, is durable.
+	// StoreEvents goes to the other profiles of the store when DurableIndex, or the last one before, is durable.
 	StoreEvents []StoreEvent
-	// BoardViews is what the shards with spectators are told at that time.
+	// BoardViews goes to the shards with spectators at that time.
 	BoardViews []BoardView
 	// Newcomers is the addresses of new players, if other shards must count them.
 	Newcomers []session.Newcomer
@@ -59,7 +59,8 @@ func (o *Output) reset() {
 func (o *Output) withdraw() {
 	o.Frames.reset()
 	o.DurableIndex = 0
-	o.Loads, o.Finished, o.StoreEvents, o.BoardViews, o.BoardReply = o.Loads[:0], o.Finished[:0], o.StoreEvents[:0], o.BoardViews[:0], nil
+	o.Loads, o.Finished = o.Loads[:0], o.Finished[:0]
+	o.StoreEvents, o.BoardViews, o.BoardReply = o.StoreEvents[:0], o.BoardViews[:0], nil
 }
 
 // Frames are frames of intents (journal.Decode) in one buffer.

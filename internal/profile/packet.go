@@ -17,11 +17,14 @@ type Packet struct {
 
 func (in *Packet) apply(p *Profile, out *Output) {
 	p.setCurrent(in.Data)
-	got := p.receive(in, out)
+	got := p.receive(p.clock.since, in, out)
 	switch got.Verdict {
 	case link.New:
 		r := &p.scratch.request
-		*r = request{id: got.Request, h: got.Packet.Header, message: got.Packet.Message, ext: got.Packet.Ext, data: in.Data, granted: got.Granted}
+		*r = request{
+			id: got.Request, h: got.Packet.Header, message: got.Packet.Message, ext: got.Packet.Ext, data: in.Data,
+			granted: got.Granted,
+		}
 		p.request(r, out)
 	case link.Delivered:
 		if s := p.sessions.Find(got.Packet.Token); s != nil {
@@ -36,30 +39,30 @@ func (in *Packet) apply(p *Profile, out *Output) {
 }
 
 // receive passes a packet to the link.
-func (p *Profile) receive(in *Packet, out *Output) *link.Received {
-	if p.Watch == nil {
-		return p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
+func (n *network) receive(since time.Duration, in *Packet, out *Output) *link.Received {
+	if n.Clock == nil {
+		return n.link.Receive(since, in.Peer, in.Data, &out.Packets)
 	}
-	began := p.Watch()
-	got := p.link.Receive(p.clock.since, in.Peer, in.Data, &out.Packets)
-	p.linked += p.Watch().Sub(began)
+	began := n.Clock()
+	got := n.link.Receive(since, in.Peer, in.Data, &out.Packets)
+	n.linkTime += n.Clock().Sub(began)
 	return got
 }
 
-// LinkTime returns how long the link has handled packets so far, by Watch.
-func (p *Profile) LinkTime() time.Duration { return p.linked }
+// LinkTime returns how long the link has handled packets so far, by Clock.
+func (p *Profile) LinkTime() time.Duration { return p.linkTime }
 
-// setCurrent makes a packet the one in hand.
-func (p *Profile) setCurrent(packet []byte) {
-	p.current = packet
-	if p.Trap != nil {
-		p.Trap(packet)
+// setCurrent records the packet that is being handled.
+func (n *network) setCurrent(packet []byte) {
+	n.currentPacket = packet
+	if n.BeforePacket != nil {
+		n.BeforePacket(packet)
 	}
 }
 
 // CurrentPacket returns the packet during whose handling Step has panicked; nil if there was none. For a request
 // that waited for a load it is the packet of that request.
-func (p *Profile) CurrentPacket() []byte { return p.current }
+func (p *Profile) CurrentPacket() []byte { return p.currentPacket }
 
 func (in *Packet) pack(w *pack.Writer) {
 	PackPeer(w, in.Peer)

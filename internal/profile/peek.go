@@ -14,8 +14,10 @@ func (p *Profile) Peek(id wamble.BoardID) (b wamble.Board, durableIndex uint64, 
 		return wamble.Board{}, 0, false
 	}
 	b = wamble.Board{
-		ID: id, Profile: p.cfg.Name, FEN: live.FEN(), Status: live.Status(), Variant: live.Variant(), Version: live.Version(),
-		Created: p.clock.label(live.Created()), LastAssigned: p.clock.label(live.LastAssigned()), Moves: make([]wamble.Move, 0, live.Plies()),
+		ID: id, Profile: p.cfg.Name, FEN: live.FEN(), Status: live.Status(), Variant: live.Variant(),
+		Version: live.Version(),
+		Created: p.clock.label(live.Created()), LastAssigned: p.clock.label(live.LastAssigned()),
+		Moves: make([]wamble.Move, 0, live.Plies()),
 	}
 	for m := range live.Moves() {
 		move := wamble.Move{Ply: m.Ply, UCI: m.Move.String(), Session: m.Session, At: p.clock.label(m.At)}
@@ -52,7 +54,7 @@ func (p *Profile) HandleOf(id wamble.SessionID) string {
 
 // byBot reports whether a program made a move. For a program with an identity that is known only while its
 // session is in memory.
-func (p *Profile) byBot(m board.Move) bool {
+func (p *people) byBot(m board.Move) bool {
 	s := p.sessions.ByID(m.Session)
 	return m.Bot || s != nil && s.Bot()
 }

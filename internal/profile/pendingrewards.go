@@ -2,8 +2,8 @@ package profile
 
 import "wamble"
 
-// pendingRewards is the sessions outside memory that have won something, with the durable index of it: until that is settled,
-// the store's answer about them lacks it.
+// pendingRewards is the sessions outside memory that have won something, with the durable index of it: until the
+// store has it, the store's answer about them lacks it.
 type pendingRewards struct {
 	until map[wamble.SessionID]uint64
 	queue []pendingReward // in the order of their durable indexes
@@ -16,7 +16,8 @@ type pendingReward struct {
 	durableIndex uint64
 }
 
-// maxPendingRewards bounds owing. A player who is dropped from it may see what they won only after their next load.
+// maxPendingRewards bounds pendingRewards. A player who is dropped from it may see what they won only after their
+// next load.
 const maxPendingRewards = 1 << 16
 
 func newPendingRewards() pendingRewards { return pendingRewards{until: map[wamble.SessionID]uint64{}} }
@@ -38,7 +39,7 @@ func (r *pendingRewards) drop() {
 	r.queue = r.queue[1:]
 }
 
-// tooEarly reports whether the store may have answered before it had settled all wins of the session in the
+// tooEarly reports whether the store may have answered before it had all wins of the session in the
 // answer. If so, it parks the load.
 func (r *pendingRewards) tooEarly(l *load, in *Loaded) bool {
 	if l.Subject != SessionOf || in.Outcome != Found || in.Session == nil || r.until[in.Session.ID] <= l.storedIndex {
@@ -49,7 +50,7 @@ func (r *pendingRewards) tooEarly(l *load, in *Loaded) bool {
 	return true
 }
 
-// retryParked repeats parked loads whose sessions are settled by now, or all while the store is away, and
+// retryParked repeats parked loads of whose wins the store has all by now, or all while the store is away, and
 // drops entries that no load under way needs.
 func (p *Profile) retryParked(out *Output) {
 	o := &p.pendingRewards
@@ -69,11 +70,11 @@ func (p *Profile) retryParked(out *Output) {
 	}
 	clear(o.parked[len(waiting):])
 	o.parked = waiting
-	settled := p.watermarks.stored
+	stored := p.watermarks.stored
 	for _, l := range p.loads.byID {
-		settled = min(settled, l.storedIndex)
+		stored = min(stored, l.storedIndex)
 	}
-	for len(o.queue) > 0 && o.queue[0].durableIndex <= settled {
+	for len(o.queue) > 0 && o.queue[0].durableIndex <= stored {
 		o.drop()
 	}
 }

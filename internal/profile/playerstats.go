@@ -50,9 +50,12 @@ func (p *Profile) playerStats(r *request, out *Output) verdict {
 	case t.session == 0:
 		return p.denyStats(r, errStatsFailed)
 	}
-	m := wire.PlayerStatsData{Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games)}
+	m := wire.PlayerStatsData{
+		Score: wire.Float(t.stats.Score), Games: count(t.stats.Games), Games960: count(t.stats.Chess960Games),
+	}
 	fields := append(statsID(p.scratch.fields[:0], r), wire.Int(wire.KeyStatsTargetSession, int64(t.session)),
-		wire.Int(wire.KeyStatsTargetHasIdentity, oneIf(t.who != access.Who{})), wire.String(wire.KeyStatsTargetHandle, t.handle))
+		wire.Int(wire.KeyStatsTargetHasIdentity, oneIf(t.who != access.Who{})),
+		wire.String(wire.KeyStatsTargetHandle, t.handle))
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, m, fields...)
 	return done
 }
@@ -71,7 +74,7 @@ func (p *Profile) denyStats(r *request, d *wamble.Denied) verdict {
 
 // targetOf determines whose stats a request is about. If the store must be asked first, it returns the
 // load.
-func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Denied) {
+func (p *people) targetOf(r *request) (t target, what Load, denied *wamble.Denied) {
 	what.Token = r.h.Token
 	handle, _ := r.ext.Text(wire.KeyStatsTargetHandle)
 	key, _ := r.ext.Text(wire.KeyStatsTargetPublicKey)
@@ -107,7 +110,7 @@ func (p *Profile) targetOf(r *request) (t target, what Load, denied *wamble.Deni
 	return t, what, nil
 }
 
-func (p *Profile) targetHere(s *session.Session) target {
+func (p *people) targetHere(s *session.Session) target {
 	t := target{session: s.ID(), who: whoOf(s), stats: p.sessions.Stats(s)}
 	if i := s.Identity(); i != nil {
 		t.handle = i.Handle()
@@ -116,7 +119,7 @@ func (p *Profile) targetHere(s *session.Session) target {
 }
 
 // targetStored returns a target from the store. Stats of its identity in memory are newer.
-func (p *Profile) targetStored(s *wamble.Session, a *Answer) target {
+func (p *people) targetStored(s *wamble.Session, a *Answer) target {
 	t := target{session: s.ID, stats: s.Stats}
 	if s.Key.IsZero() || p.sessions.Erasing(s.Key) {
 		return t

@@ -40,7 +40,8 @@ func (p *Profile) mayReadPredictions(s *session.Session, wants int) int {
 	if p.policy.Rules("prediction.read") {
 		depth = strconv.Itoa(wants)
 	}
-	return min(wants, depthOf(p.policyDecision(s, "prediction.read", "tree", "depth", depth), p.audience.predictions.Options().Depth))
+	return min(wants, depthOf(p.policyDecision(s, "prediction.read", "tree", "depth", depth),
+		p.audience.predictions.Options().Depth))
 }
 
 // depthOf returns the depth that a decision allows, at most most; negative: none.
@@ -62,7 +63,7 @@ func (p *Profile) predict(r *request, out *Output) verdict {
 	row, v := p.audience.predictions.Submit(p.clock.now, predict.Submission{
 		Session: s.ID(), Token: s.Token(), Board: b.ID(), On: b.Position(), Holds: b.Holder() == s.ID(),
 		UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredict(s, b), Reads: reads,
-	}, &p.draft)
+	}, &p.frame)
 	if v == predict.Created {
 		p.stats.Scores.Predictions++
 	} else if !reads {
@@ -75,7 +76,10 @@ func (p *Profile) predict(r *request, out *Output) verdict {
 // predictInOtherShard handles a prediction on a board of another shard.
 func (p *Profile) predictInOtherShard(r *request, m *wire.SubmitPrediction, out *Output) verdict {
 	reads := p.mayReadPredictions(r.session, 0) >= 0
-	ask := BoardRequest{UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent), Level: p.mayPredictOn(r.session, r.h.Board, false), Reads: reads}
+	ask := BoardRequest{
+		UCI: m.UCI.String(), Parent: wamble.PredictionID(m.Parent),
+		Level: p.mayPredictOn(r.session, r.h.Board, false), Reads: reads,
+	}
 	if ask.UCI == "" {
 		ask.UCI = "-" // refused there, as it would be here
 	}
@@ -136,13 +140,14 @@ func (p *Profile) predictions(r *request, out *Output) verdict {
 	for i := range a.rows {
 		a.data = append(a.data, p.rowFor(r.session, &a.rows[i]))
 	}
-	p.answerPredictions(r, a.data, append(p.scratch.fields[:0], wire.String(wire.KeyPredictionRequestKind, wire.KindTree)))
+	p.answerPredictions(r, a.data, append(p.scratch.fields[:0],
+		wire.String(wire.KeyPredictionRequestKind, wire.KindTree)))
 	return done
 }
 
-func (p *Profile) answerPredictions(r *request, data []wire.Prediction, fields []wire.Field) {
+func (n *network) answerPredictions(r *request, data []wire.Prediction, fields []wire.Field) {
 	h := wire.Header{Token: r.h.Token, Board: r.h.Board}
-	link.Answer(p.link, r.id, h, wire.PredictionData{Rows: data}, fields...)
+	link.Answer(n.link, r.id, h, wire.PredictionData{Rows: data}, fields...)
 }
 
 // rowFor returns a prediction as one session may see it: authors of others under a pseudonym.
@@ -162,7 +167,7 @@ func (p *Profile) rowFor(s *session.Session, row *predict.Row) wire.Prediction {
 func (p *Profile) resolve(played *board.Played, out *Output) {
 	a := &p.audience
 	before := len(a.gains)
-	a.gains = a.predictions.Resolve(p.clock.now, played.Board.ID(), played.Ply, played.Board.Last(), a.gains, &p.draft)
+	a.gains = a.predictions.Resolve(p.clock.now, played.Board.ID(), played.Ply, played.Board.Last(), a.gains, &p.frame)
 	for _, g := range a.gains[before:] {
 		if g.Points == 0 {
 			continue
@@ -172,13 +177,15 @@ func (p *Profile) resolve(played *board.Played, out *Output) {
 		if s != nil {
 			s.Count(won)
 		}
-		out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Credited, Session: g.Session, Key: whoOf(s).Key, Won: won})
+		out.StoreEvents = append(out.StoreEvents, StoreEvent{
+			What: Credited, Session: g.Session, Key: whoOf(s).Key, Won: won,
+		})
 	}
 }
 
 // expire ends the predictions of a board that is finished.
 func (p *Profile) expire(id wamble.BoardID) {
-	p.audience.gains = p.audience.predictions.Expire(p.clock.now, id, p.audience.gains, &p.draft)
+	p.audience.gains = p.audience.predictions.Expire(p.clock.now, id, p.audience.gains, &p.frame)
 }
 
 // retainGainers keeps sessions whose predictions were resolved in memory until the store has the results.
@@ -197,7 +204,7 @@ func (p *Profile) retainGainers() {
 func (p *Profile) restorePredictions(b *board.Board, stored []wamble.Prediction) {
 	for i := range stored {
 		if stored[i].Board == b.ID() {
-			p.audience.predictions.Restore(p.clock.now, &stored[i], b.Plies(), &p.draft)
+			p.audience.predictions.Restore(p.clock.now, &stored[i], b.Plies(), &p.frame)
 		}
 	}
 }

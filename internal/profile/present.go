@@ -70,7 +70,8 @@ func (p *Profile) matches(s *session.Session, of *Seek, network netip.Prefix) bo
 		}
 	}
 	token := s.Token()
-	return of.Token != "" && !token.IsZero() && (strings.HasPrefix(hex.EncodeToString(token[:]), of.Token) || strings.HasPrefix(token.String(), of.Token))
+	return of.Token != "" && !token.IsZero() &&
+		(strings.HasPrefix(hex.EncodeToString(token[:]), of.Token) || strings.HasPrefix(token.String(), of.Token))
 }
 
 func (p *Profile) present(s *session.Session) Present {

@@ -23,50 +23,93 @@ import (
 //	submit out.Frames as one group; ask out.Loads; lease out.Leases;
 //	send out.Packets; be back at out.Next
 type Profile struct {
-	cfg            *config.Profile
-	shard          wamble.Shard
-	clock          clock
-	randomness     randomness
-	link           *link.Endpoint
-	boards         *board.Pool
-	sessions       *session.Table
-	leases         *journal.Leases
+	rules
+	network
+	people
+	pool
+	decisions
+	storeView
+	restoring
+	randomness    randomness
+	stage         stage
+	announcements announcements
+	audience      audience
+	rewards       rewards
+	scratch       scratch
+	stats         Stats
+}
+
+// rules is what all decisions of a step depend on: its time, the configuration, the policy, and what the
+// host has switched off.
+type rules struct {
+	clock    clock
+	cfg      *config.Profile
+	shard    wamble.Shard
+	policy   access.Policy
+	brownout Brownout
+}
+
+// network is the link to the players, and the packet that is being handled.
+type network struct {
+	link          *link.Endpoint
+	currentPacket []byte // nil if none is
+	// BeforePacket is called with every packet before it is handled, in tests.
+	BeforePacket func(packet []byte)
+	// Clock measures linkTime; nil disables the measurement.
+	Clock    func() time.Time
+	linkTime time.Duration // during which the link has handled packets
+}
+
+// people is the sessions and identities in memory, and the players who wait for a board.
+type people struct {
+	sessions     *session.Table
+	waitlist     waitlist
+	pendingTrust map[wamble.SessionID]pendingTrust // commands about the trust in sessions that the store may not have
+	merged       mergedKeys
+}
+
+// pool is the boards in memory, those under way between shards, and how often moves were played in openings.
+type pool struct {
+	boards    *board.Pool
+	transfers transfers
+	frozen    bool // the number of boards in play must not change
+	moveTally tally.Table
+}
+
+// decisions is what is written to the journal, how far it has come on the way to the store, and the numbers
+// for new rows.
+type decisions struct {
+	frame         frame
+	droppable     droppable
+	watermarks    watermarks
+	leases        *journal.Leases
+	termsRecorded [32]byte // hash of the terms whose text is in the journal
+}
+
+// storeView is the queries to the store, what is remembered of their answers, and about what the store cannot
+// be asked yet.
+type storeView struct {
+	storeAway      bool // the store cannot be asked
 	loads          loads
 	unknownTokens  unknownTokens
 	answerCache    answerCache
-	watermarks     watermarks
-	draft          draft
-	seen           seen
-	resuming       *resumption // nil unless the profile is restored from slices
+	pages          pages // of the leaderboard
+	cacheAges      cacheAges
 	unstored       unstored
 	pendingRewards pendingRewards
-	cacheAges      cacheAges
-	waitlist       waitlist
-	transfers      transfers
-	pendingTrust   map[wamble.SessionID]pendingTrust // commands about the trust in sessions that the store may not have
-	policy         access.Policy
-	brownout       Brownout
-	stage          stage
-	announcement   announcement
-	standing       []Standing // announcements that stay
-	merged         mergedKeys
-	termsRecorded  [32]byte // hash of the terms whose text is in the journal
-	storeAway      bool     // the store cannot be asked
-	audience       audience
-	rewards        rewards
-	moveTally      tally.Table
-	pages          pages // of the leaderboard
-	scratch        scratch
-	stats          Stats
-	current        []byte // the packet in hand; nil: none
-	shelved        []byte // boards that another process has written ahead of its snapshot
-	boardsHeld     bool   // the number of boards in play must not change
+}
 
-	// Trap is called with every packet before it is handled, in tests.
-	Trap func(packet []byte)
-	// Watch is the clock with which Linked is measured; nil disables the measurement.
-	Watch  func() time.Time
-	linked time.Duration
+// restoring is what the profile is restored from, while it is.
+type restoring struct {
+	resuming  *resumption // nil unless it is restored from slices
+	aheadData []byte      // boards that another process has written ahead of its snapshot
+}
+
+func newStoreView(maxLoads int) storeView {
+	return storeView{
+		loads: newLoads(maxLoads), unknownTokens: newUnknownTokens(), answerCache: newAnswerCache(), pages: pages{},
+		cacheAges: newCacheAges(), pendingRewards: newPendingRewards(),
+	}
 }
 
 // randomness is the only source of randomness. ChaCha8 is cryptographically strong, so a token reveals nothing
@@ -83,22 +126,15 @@ func New(o Options) *Profile {
 	source := rand.NewChaCha8(o.Seed)
 	start := o.Now.Round(0).UTC()
 	p := &Profile{
-		cfg:            o.Config,
-		shard:          o.Shard,
-		clock:          clock{epoch: start, now: start},
-		randomness:     randomness{source, rand.New(source), sha256.Sum256(append(o.Seed[:], "seals"...))},
-		link:           link.NewEndpoint(link.Config{}),
-		leases:         journal.NewLeases(o.LeaseSize),
-		loads:          newLoads(o.MaxLoads),
-		pages:          pages{},
-		unknownTokens:  newUnknownTokens(),
-		answerCache:    newAnswerCache(),
-		pendingRewards: newPendingRewards(),
-		cacheAges:      newCacheAges(),
-		rewards:        rewards{prizes: reward.NewPrizes()},
+		rules:      rules{cfg: o.Config, shard: o.Shard, clock: clock{epoch: start, now: start}},
+		network:    network{link: link.NewEndpoint(link.Config{})},
+		decisions:  decisions{leases: journal.NewLeases(o.LeaseSize)},
+		storeView:  newStoreView(o.MaxLoads),
+		randomness: randomness{source, rand.New(source), sha256.Sum256(append(o.Seed[:], "seals"...))},
+		rewards:    rewards{prizes: reward.NewPrizes()},
 	}
 	beginSmall(p.leases, o.Config)
-	p.draft.clock, p.seen.clock = &p.clock, &p.clock
+	p.frame.clock, p.droppable.clock = &p.clock, &p.clock
 	p.policy.SetConfig(o.Config)
 	p.link.SetConfig(p.linkConfig())
 	p.link.SetShard(p.shard)
@@ -119,10 +155,10 @@ func (p *Profile) Name() string { return p.cfg.Name }
 func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	out.reset()
 	p.clock.set(now)
-	p.draft.frames = &out.Frames
+	p.frame.frames = &out.Frames
 	for _, in := range inputs {
 		in.apply(p, out)
-		p.current = nil
+		p.currentPacket = nil
 	}
 	p.link.Due(p.clock.since, &out.Packets)
 	if p.stage != failed {

@@ -68,7 +68,7 @@ func (p *Profile) leaderboard(r *request, out *Output) verdict {
 
 // pageOf returns the page that a request names: at most wire.MaxRows rows, and an index that does not
 // overflow the offset.
-func (p *Profile) pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
+func (ru *rules) pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
 	m := r.message.(*wire.GetLeaderboard)
 	limit := int64(m.Limit)
 	if limit == 0 {
@@ -79,14 +79,15 @@ func (p *Profile) pageOf(r *request) (q wamble.LeaderboardQuery, index int64) {
 	index = min(max(index, 0), math.MaxInt32/wire.MaxRows)
 	season, _ := r.ext.Int(wire.KeyLeaderboardSeason)
 	switch {
-	case p.cfg.Scoring.Season == "off" || season < 0 || season > maxSeason:
+	case ru.cfg.Scoring.Season == "off" || season < 0 || season > maxSeason:
 		season = 0
 	case season == 1:
-		season = int64(wamble.SeasonOf(p.clock.wall()))
+		season = int64(wamble.SeasonOf(ru.clock.wall()))
 	}
 	ofBots, _ := r.ext.Int(wire.KeyLeaderboardBots)
 	return wamble.LeaderboardQuery{
-		Season: int(season), Bots: ofBots == 1, ByRating: m.Order == wire.ByRating && season == 0, Offset: int(index * limit), Limit: int(limit), Self: r.session.ID(),
+		Season: int(season), Bots: ofBots == 1, ByRating: m.Order == wire.ByRating && season == 0,
+		Offset: int(index * limit), Limit: int(limit), Self: r.session.ID(),
 	}, index
 }
 
@@ -100,12 +101,15 @@ func (p *Profile) answerRanks(r *request, q wamble.LeaderboardQuery, index int64
 		row := &ranks.Rows[i]
 		onPage = onPage || row.Session == q.Self || !key.IsZero() && row.Key == key
 		m.Rows = append(m.Rows, wire.LeaderboardRow{
-			Rank: uint32(row.Rank), Session: wire.Uint64(row.Session), Score: wire.Float(row.Stats.Score), Rating: wire.Float(row.Stats.Rating),
-			Games: count(row.Stats.Games), HasIdentity: !row.Key.IsZero(), PublicKey: wire.Key(row.Key), Handle: wire.Text(row.Handle),
+			Rank: uint32(row.Rank), Session: wire.Uint64(row.Session), Score: wire.Float(row.Stats.Score),
+			Rating: wire.Float(row.Stats.Rating),
+			Games:  count(row.Stats.Games), HasIdentity: !row.Key.IsZero(), PublicKey: wire.Key(row.Key),
+			Handle: wire.Text(row.Handle),
 		})
 	}
 	fields := append(p.scratch.fields[:0],
-		wire.Int(wire.KeyLeaderboardTotalCount, int64(ranks.Total)), wire.Int(wire.KeyLeaderboardPageIndex, index), wire.Int(wire.KeyLeaderboardPageSize, int64(q.Limit)))
+		wire.Int(wire.KeyLeaderboardTotalCount, int64(ranks.Total)), wire.Int(wire.KeyLeaderboardPageIndex, index),
+		wire.Int(wire.KeyLeaderboardPageSize, int64(q.Limit)))
 	if q.Season != 0 {
 		fields = append(fields, wire.Int(wire.KeyLeaderboardSeason, int64(q.Season)))
 	}
@@ -160,7 +164,7 @@ func teamsText(who int64, season int, ranks *wamble.Leaderboard) string {
 }
 
 // lastRank returns the row of a player that the store does not have yet: the last, as for every new player.
-func (p *Profile) lastRank(r *request, ranks *wamble.Leaderboard) *wamble.LeaderboardRow {
+func (p *people) lastRank(r *request, ranks *wamble.Leaderboard) *wamble.LeaderboardRow {
 	row := &wamble.LeaderboardRow{Rank: ranks.Total + 1, Session: r.session.ID(), Stats: p.sessions.Stats(r.session)}
 	if i := r.session.Identity(); i != nil {
 		row.Key, row.Handle = i.Key(), i.Handle()

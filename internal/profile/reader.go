@@ -40,20 +40,20 @@ func (p *Profile) Authorize(r Reader, rights []access.Right) *wamble.Denied {
 }
 
 // grants asks the policy about one right, as the handler of the request does.
-func (p *Profile) grants(s *session.Session, r *Reader, right *access.Right) bool {
+func (ru *rules) grants(s *session.Session, r *Reader, right *access.Right) bool {
 	switch {
 	case right.Action == "stats.read" && r.About != nil:
-		return p.policy.MayReadStats(p.clock.wall(), whoOf(s), access.Who{ID: r.About.ID, Key: r.About.Key})
-	case right.Action == "spectate.access" && p.tier(s) < p.cfg.Spectators.Visibility:
+		return ru.policy.MayReadStats(ru.clock.wall(), whoOf(s), access.Who{ID: r.About.ID, Key: r.About.Key})
+	case right.Action == "spectate.access" && ru.tier(s) < ru.cfg.Spectators.Visibility:
 		return false
 	}
-	return p.policy.Decide(p.clock.wall(), whoOf(s), *right).Allowed
+	return ru.policy.Decide(ru.clock.wall(), whoOf(s), *right).Allowed
 }
 
 // hasAgreed reports whether a request needs no acceptance of the terms, or the
 // session has accepted them.
-func (p *Profile) hasAgreed(s *session.Session, request string) bool {
-	t := &p.policy.Own.Terms
+func (ru *rules) hasAgreed(s *session.Session, request string) bool {
+	t := &ru.policy.Own.Terms
 	if t.Text == "" || !needsTerms(request) {
 		return true
 	}

@@ -100,7 +100,7 @@ func TestPeek(t *testing.T) {
 	r.stuck = false
 	r.settle()
 	if durableIndex > r.p.Durable() {
-		t.Errorf("gate %d is not reached: %d", durableIndex, r.p.Durable())
+		t.Errorf("index %d is not reached: %d", durableIndex, r.p.Durable())
 	}
 }
 

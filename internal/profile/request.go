@@ -134,16 +134,16 @@ func (p *Profile) findSession(r *request, row *route) bool {
 }
 
 // goodHere reports whether the token of a request is valid at its sender's address.
-func (p *Profile) goodHere(r *request) bool {
-	from, _ := p.link.Peer(r.id)
+func (n *network) goodHere(r *request) bool {
+	from, _ := n.link.Peer(r.id)
 	return r.session.GoodAt(from.IP())
 }
 
 // askSession returns the load of the session of a request, with its acceptance of the terms if there are
 // any.
-func (p *Profile) askSession(r *request) Load {
+func (ru *rules) askSession(r *request) Load {
 	what := Load{Subject: SessionOf, Token: r.h.Token}
-	if own := &p.policy.Own; own.Terms.Text != "" {
+	if own := &ru.policy.Own; own.Terms.Text != "" {
 		what.Profile, what.Hash = own.Name, own.Terms.Hash
 	}
 	return what

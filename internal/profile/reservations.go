@@ -31,20 +31,24 @@ func (p *Profile) reserved(s *session.Session, stored *Answer) []wire.Reservatio
 	held, listed := p.heldBy(s), false
 	if stored != nil {
 		for _, row := range stored.Reservations {
-			if row.Profile == own && !p.heldInOtherShard(row.Board) && !p.holdsFor(row.Board, key) || len(rows) == math.MaxUint16-1 {
+			if row.Profile == own && !p.heldInOtherShard(row.Board) && !p.holdsFor(row.Board, key) ||
+				len(rows) == math.MaxUint16-1 {
 				continue
 			}
 			listed = listed || held != nil && row.Board == held.ID()
 			rows = append(rows, wire.Reservation{
-				Board: wire.Uint64(row.Board), ReservedAt: seconds(row.At.Unix()), ExpiresAt: seconds(row.Expires.Unix()),
-				Available: p.policy.Place([]byte(row.Profile)) != nil && row.Profile != "", Profile: wire.Text(row.Profile),
+				Board: wire.Uint64(row.Board), ReservedAt: seconds(row.At.Unix()),
+				ExpiresAt: seconds(row.Expires.Unix()),
+				Available: p.policy.Place([]byte(row.Profile)) != nil && row.Profile != "",
+				Profile:   wire.Text(row.Profile),
 			})
 		}
 	}
 	if held != nil && !listed {
 		at := p.clock.label(held.Reserved())
 		rows = append(rows, wire.Reservation{
-			Board: wire.Uint64(held.ID()), ReservedAt: seconds(at.Unix()), ExpiresAt: seconds(at.Add(p.cfg.Boards.ReservationTimeout).Unix()),
+			Board: wire.Uint64(held.ID()), ReservedAt: seconds(at.Unix()),
+			ExpiresAt: seconds(at.Add(p.cfg.Boards.ReservationTimeout).Unix()),
 			Available: true, Profile: wire.Text(own),
 		})
 	}

@@ -18,13 +18,13 @@ type RestoreBoard struct {
 
 func (in *RestoreBoard) apply(p *Profile, out *Output) {
 	stored := p.clock.boardFromStore(in.Board)
-	err := p.boards.Restore(p.clock.now, stored, &p.draft)
+	err := p.boards.Restore(p.clock.now, stored, &p.frame)
 	var damaged *board.Damaged
 	if errors.As(err, &damaged) && len(stored.Moves) > 0 {
 		p.trouble(err, out)
 		bare := *stored
 		bare.Moves = nil
-		err = p.boards.Restore(p.clock.now, &bare, &p.draft)
+		err = p.boards.Restore(p.clock.now, &bare, &p.frame)
 	}
 	if err != nil {
 		p.trouble(err, out)
@@ -52,7 +52,7 @@ type RestoreSession struct {
 func (in *RestoreSession) apply(p *Profile, _ *Output) {
 	s, err := p.sessions.Restore(p.clock.now, p.clock.fromStore(in.Session), in.Answer.player())
 	if errors.Is(err, session.ErrEnded) {
-		p.boards.Leave(p.clock.now, in.Session.ID, &p.draft)
+		p.boards.Leave(p.clock.now, in.Session.ID, &p.frame)
 	}
 	if s != nil && in.Answer != nil && p.TermsHash() != ([32]byte{}) {
 		s.SetTerms(session.RevisionOf(p.policy.Own.Terms.Hash), in.Answer.Accepted)

@@ -108,8 +108,8 @@ type resumedTree struct {
 	lastSeq uint64
 }
 
-// resumeIndex is the durable index of everything decided before the start: until it is settled, the store lacks some
-// of that.
+// resumeIndex is the durable index of everything decided before the start: until the watermark stored has reached
+// it, the store lacks some of that.
 const resumeIndex = 1
 
 func (p *Profile) resumption() *resumption {
@@ -289,9 +289,9 @@ func (in *ResumeEnd) apply(p *Profile, out *Output) {
 			return !s.Key.IsZero()
 		}
 		return true // until the store has been asked
-	}, &p.draft)
+	}, &p.frame)
 	for _, id := range over {
-		p.boards.Leave(p.clock.now, id, &p.draft)
+		p.boards.Leave(p.clock.now, id, &p.frame)
 	}
 	r.restorePredictions(p)
 	p.onStored()

@@ -176,7 +176,9 @@ func (r *resumption) link(p *Profile, seq uint64, in *intent.LinkSession) {
 	isNew := p.leases.Skip(wamble.PlayerIDs, int64(in.Player))
 	i := r.players[in.Key]
 	if i == nil && isNew {
-		i = &resumedPlayer{Player: wamble.Player{ID: in.Player, Key: in.Key, Handle: in.Handle, Created: in.At}, lastSeq: seq - 1}
+		i = &resumedPlayer{
+			Player: wamble.Player{ID: in.Player, Key: in.Key, Handle: in.Handle, Created: in.At}, lastSeq: seq - 1,
+		}
 		i.Stats.Rating = in.Rating
 		r.players[in.Key] = i
 	}
@@ -225,7 +227,8 @@ func (r *resumption) trust(p *Profile, seq uint64, in *intent.SetTrust) {
 
 func (r *resumption) erase(p *Profile, seq uint64, in *intent.ErasePlayer) {
 	key := in.Key
-	if i := r.players[key]; in.Player != 0 && (i == nil && p.unstored.keys[key] || i != nil && i.lastSeq < seq && i.ID != in.Player) {
+	if i := r.players[key]; in.Player != 0 && (i == nil && p.unstored.keys[key] ||
+		i != nil && i.lastSeq < seq && i.ID != in.Player) {
 		return // a new identity has the key, or only the store knows
 	}
 	for _, s := range r.sessions {
@@ -288,7 +291,8 @@ func (r *resumption) predict(seq uint64, in *intent.RecordPrediction) {
 		return
 	}
 	row := wamble.Prediction{
-		ID: in.ID, Board: in.Board, Session: in.Session, Parent: in.Parent, UCI: in.UCI, Ply: in.Ply, Streak: in.Streak, At: in.At,
+		ID: in.ID, Board: in.Board, Session: in.Session, Parent: in.Parent, UCI: in.UCI, Ply: in.Ply,
+		Streak: in.Streak, At: in.At,
 	}
 	for i := range t.rows {
 		if t.rows[i].ID == in.Parent {
@@ -335,7 +339,8 @@ func (r *resumption) restoreTree(p *Profile, b *board.Board) {
 	wanted := map[wamble.PredictionID]bool{}
 	for i := len(t.rows) - 1; i >= 0; i-- {
 		row := &t.rows[i]
-		if wanted[row.ID] = wanted[row.ID] || row.Status == wamble.Pending || row.Ply == b.Plies(); wanted[row.ID] && row.Parent != 0 {
+		wanted[row.ID] = wanted[row.ID] || row.Status == wamble.Pending || row.Ply == b.Plies()
+		if wanted[row.ID] && row.Parent != 0 {
 			wanted[row.Parent] = true
 		}
 	}

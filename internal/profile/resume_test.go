@@ -142,13 +142,13 @@ func TestResumeUnstored(t *testing.T) {
 		t.Error("the next image would believe the store")
 	}
 	if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != resumeIndex {
-		t.Errorf("another profile may ask after gate %d, want %d", got, resumeIndex)
+		t.Errorf("another profile may ask after index %d, want %d", got, resumeIndex)
 	}
 	next.apply()
 	next.now = next.now.Add(time.Second)
 	next.step(&Applied{Seq: next.seq})
 	if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != 0 {
-		t.Errorf("now another profile may ask after gate %d, want 0", got)
+		t.Errorf("now another profile may ask after index %d, want 0", got)
 	}
 	if !ask() {
 		t.Error("the session is not found when the store has it")
@@ -236,7 +236,7 @@ func TestResumeOtherProfile(t *testing.T) {
 				}
 			}
 			if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != resumeIndex {
-				t.Errorf("another profile may ask after gate %d, want %d", got, resumeIndex)
+				t.Errorf("another profile may ask after index %d, want %d", got, resumeIndex)
 			}
 			next.settle()
 			if adopted := handOver(t, next); !adopted.p.unstored.shared {

@@ -75,15 +75,15 @@ type rig struct {
 	options Options
 	store   *memory
 	// frames are those of the journal that the store does not have yet.
-	frames []journaled
-	seq    uint64 // number of the last message of the journal
-	stuck  bool   // the journal does not sync
-	away   bool   // the store is: no lease is answered
-	gates  []pendingIndex
-	loads  []Load
-	sent   []sent
-	last   uint32 // number of the last reliable packet that was sent
-	trace  func(now time.Time, inputs []Input, out *Output)
+	frames  []journaled
+	seq     uint64 // number of the last message of the journal
+	stuck   bool   // the journal does not sync
+	away    bool   // the store is: no lease is answered
+	indexes []pendingIndex
+	loads   []Load
+	sent    []sent
+	last    uint32 // number of the last reliable packet that was sent
+	trace   func(now time.Time, inputs []Input, out *Output)
 }
 
 type journaled struct {
@@ -122,7 +122,7 @@ func (r *rig) boot() {
 // restart is a crash: a new profile from what journal and store have.
 func (r *rig) restart() {
 	r.apply()
-	r.gates, r.loads, r.sent = nil, nil, nil
+	r.indexes, r.loads, r.sent = nil, nil, nil
 	r.options.Seed[31]++
 	r.options.Now = r.now
 	r.p = New(r.options)
@@ -140,7 +140,7 @@ func (r *rig) step(inputs ...Input) {
 		r.frames = append(r.frames, journaled{r.seq, append([]byte(nil), r.out.Frames.At(i)...)})
 	}
 	if r.out.DurableIndex != 0 {
-		r.gates = append(r.gates, pendingIndex{r.out.DurableIndex, r.seq})
+		r.indexes = append(r.indexes, pendingIndex{r.out.DurableIndex, r.seq})
 	}
 	r.loads = append(r.loads, r.out.Loads...)
 	for i := range r.out.Packets.Len() {
@@ -161,16 +161,16 @@ func (r *rig) step(inputs ...Input) {
 
 // sync makes everything durable that waits for it.
 func (r *rig) sync() {
-	for len(r.gates) > 0 {
-		g := r.gates[0]
-		r.gates = r.gates[1:]
+	for len(r.indexes) > 0 {
+		g := r.indexes[0]
+		r.indexes = r.indexes[1:]
 		r.step(&Durable{Index: g.index, Seq: g.seq})
 	}
 }
 
 // settle syncs until nothing waits.
 func (r *rig) settle() {
-	for len(r.gates) > 0 && !r.stuck {
+	for len(r.indexes) > 0 && !r.stuck {
 		r.sync()
 	}
 }

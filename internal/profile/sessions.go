@@ -95,9 +95,11 @@ func (p *Profile) revoke(v revocation, stored *Answer, why string, out *Output) 
 			}
 		}
 	}
-	p.draft.Add(&intent.RevokeSessions{Session: v.session, Key: v.key, Others: v.others, At: p.clock.now})
+	p.frame.Add(&intent.RevokeSessions{Session: v.session, Key: v.key, Others: v.others, At: p.clock.now})
 	p.seal(out)
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Revoked, Session: v.session, Key: v.key, Others: v.others})
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{
+		What: Revoked, Session: v.session, Key: v.key, Others: v.others,
+	})
 	return n
 }
 
@@ -123,7 +125,8 @@ func (p *Profile) answerSessions(r *request, stored *Answer) verdict {
 	add := func(id wamble.SessionID, created, seen time.Time) {
 		known[id] = true
 		rows = append(rows, wire.Session{
-			ID: wire.Uint64(id), Created: seconds(created.Unix()), LastSeen: seconds(seen.Unix()), Own: id == r.session.ID(),
+			ID: wire.Uint64(id), Created: seconds(created.Unix()), LastSeen: seconds(seen.Unix()),
+			Own: id == r.session.ID(),
 		})
 	}
 	for _, s := range here {
@@ -145,7 +148,8 @@ func (p *Profile) answerSessions(r *request, stored *Answer) verdict {
 		}
 		return cmp.Or(cmp.Compare(b.LastSeen, a.LastSeen), cmp.Compare(b.ID, a.ID))
 	})
-	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.SessionsData{Rows: rows[:min(len(rows), wire.MaxSessions)]})
+	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token},
+		wire.SessionsData{Rows: rows[:min(len(rows), wire.MaxSessions)]})
 	return done
 }
 

@@ -13,7 +13,9 @@ func (p *Profile) noteShown(b *board.Board, v *view) {
 		return
 	}
 	if m, ok := b.LastMove(); ok {
-		p.seen.Add(&intent.RecordLastMoveShown{Board: b.ID(), Session: b.Holder(), UCI: m.Move.String(), At: p.clock.now})
+		p.droppable.Add(&intent.RecordLastMoveShown{
+			Board: b.ID(), Session: b.Holder(), UCI: m.Move.String(), At: p.clock.now,
+		})
 	}
 }
 

@@ -49,9 +49,9 @@ const (
 	ifNotEmpty                   // unless it is empty: older versions can adopt a snapshot without it
 )
 
-// sections is the one table of the sections of a snapshot. Not included, and begun anew: chance, loads
-// under way (their requests are included), unknown tokens, recent answers, the crowd, and what the server sets
-// again (whether the store is away).
+// sections is the one table of the sections of a snapshot. Not included, and begun anew: randomness, loads
+// under way (their requests are included), unknown tokens, cached answers, pending rewards, and what the server
+// sets again (whether the store is away).
 var sections = []section{
 	{"counts", always, saveCounts, loadCounts},
 	{"leases", always, saveLeases, loadLeases},
@@ -61,7 +61,7 @@ var sections = []section{
 	{"link", always, saveLink, loadLink},
 	{"seals", sinceVersion, saveSeals, loadSeals},
 	{"sessions", always, saveSessions, loadSessions},
-	{"woken", ifNotEmpty, saveWoken, loadWoken},
+	{"woken", ifNotEmpty, saveOutdated, loadOutdated},
 	{"boards", always, saveBoards, loadBoards},
 	{"predictions", always, savePredictions, loadPredictions},
 	{"spectators", always, saveSpectators, loadSpectators},
@@ -79,7 +79,7 @@ type adoption struct {
 	brownout    Brownout
 	standing    []Standing
 	merged      mergedKeys
-	seen        seen
+	droppable   droppable
 	unstored    unstored
 	cacheAges   cacheAges
 	waiting     []Packet
@@ -87,7 +87,7 @@ type adoption struct {
 	link        *link.Endpoint
 	session     *session.Table
 	boards      *board.Pool
-	woken       []wamble.BoardID
+	outdated    []wamble.BoardID
 	predictions *predict.Book
 	spectators  *spectate.Hub
 }
@@ -138,10 +138,10 @@ func (in *Adopt) apply(p *Profile, out *Output) {
 		out.Troubles = append(out.Troubles, err)
 		return
 	}
-	p.link, p.sessions, p.boards, p.leases, p.seen = a.link, a.session, a.boards, a.leases, a.seen
-	p.watermarks, p.stats, p.loads.last = a.counts.gates(), a.counts.Stats, a.counts.Load
+	p.link, p.sessions, p.boards, p.leases, p.droppable = a.link, a.session, a.boards, a.leases, a.droppable
+	p.watermarks, p.stats, p.loads.last = a.counts.watermarks(), a.counts.Stats, a.counts.Load
 	p.stage, p.policy, p.brownout, p.unstored, p.cacheAges = running, a.policy, a.brownout, a.unstored, a.cacheAges
-	p.standing, p.merged = a.standing, a.merged
+	p.announcements.standing, p.merged = a.standing, a.merged
 	p.transfers.after, p.transfers.moves = p.watermarks.newest, p.stats.Moves
 	p.sessions.SetOldestForgotten(p.clock.now)
 	p.audience.adopt(a)
@@ -172,7 +172,7 @@ func (p *Profile) readSnapshot(state []byte) (*adoption, error) {
 	if len(state) < len(stateMagic) || string(state[:len(stateMagic)]) != stateMagic {
 		return nil, ErrState
 	}
-	a := &adoption{p: p, policy: p.policy, seen: seen{clock: &p.clock}, cacheAges: newCacheAges()}
+	a := &adoption{p: p, policy: p.policy, droppable: droppable{clock: &p.clock}, cacheAges: newCacheAges()}
 	r := pack.NewReader(state[len(stateMagic):])
 	met := map[string]bool{}
 	for r.Remaining() > 0 {
@@ -212,11 +212,11 @@ func sectionOf(name string) *section {
 type counts struct {
 	Now     int64         // nanoseconds since 1970
 	Ahead   time.Duration // the wall clock, of Now
-	Newest  int64         `json:",omitempty"` // see clock; nanoseconds since 1970
+	LastRow int64         `json:"Newest,omitempty"` // clock.newest, in nanoseconds since 1970
 	Load    uint64
-	Gate    uint64
+	Newest  uint64 `json:"Gate"` // this and the next two as in watermarks
 	Applied uint64
-	Settled uint64
+	Stored  uint64   `json:"Settled"`
 	Pending []uint64 // durable index, seq, durable index, seq …
 	Stats   Stats
 }
@@ -227,10 +227,10 @@ func saveCounts(p *Profile, dst []byte) ([]byte, error) {
 	}
 	c := counts{
 		Now: p.clock.now.UnixNano(), Ahead: p.clock.ahead, Load: p.loads.last,
-		Gate: p.watermarks.newest, Applied: p.watermarks.applied, Settled: p.watermarks.stored, Stats: p.stats,
+		Newest: p.watermarks.newest, Applied: p.watermarks.applied, Stored: p.watermarks.stored, Stats: p.stats,
 	}
 	if !p.clock.newest.IsZero() {
-		c.Newest = p.clock.newest.UnixNano()
+		c.LastRow = p.clock.newest.UnixNano()
 	}
 	for _, s := range p.watermarks.pending[p.watermarks.first:] {
 		c.Pending = append(c.Pending, s.index, s.seq)
@@ -244,27 +244,27 @@ func loadCounts(a *adoption, state []byte) error {
 	if err := json.Unmarshal(state, c); err != nil {
 		return err
 	}
-	if len(c.Pending)%2 != 0 || len(c.Pending) > 2*maxPending || c.Settled > c.Gate {
+	if len(c.Pending)%2 != 0 || len(c.Pending) > 2*maxPending || c.Stored > c.Newest {
 		return ErrState
 	}
 	for i := 0; i < len(c.Pending); i += 2 {
-		if c.Pending[i] <= c.Settled || c.Pending[i] > c.Gate || i > 0 && c.Pending[i] <= c.Pending[i-2] {
+		if c.Pending[i] <= c.Stored || c.Pending[i] > c.Newest || i > 0 && c.Pending[i] <= c.Pending[i-2] {
 			return ErrState
 		}
 	}
 	a.p.clock.adopt(time.Unix(0, c.Now), c.Ahead)
-	if c.Newest != 0 {
-		a.p.clock.noteRow(time.Unix(0, c.Newest).UTC())
+	if c.LastRow != 0 {
+		a.p.clock.noteRow(time.Unix(0, c.LastRow).UTC())
 	}
 	return nil
 }
 
-func (c *counts) gates() watermarks {
-	g := watermarks{newest: c.Gate, durable: c.Gate, applied: c.Applied, stored: c.Settled}
+func (c *counts) watermarks() watermarks {
+	w := watermarks{newest: c.Newest, durable: c.Newest, applied: c.Applied, stored: c.Stored}
 	for i := 0; i < len(c.Pending); i += 2 {
-		g.pending = append(g.pending, pendingIndex{c.Pending[i], c.Pending[i+1]})
+		w.pending = append(w.pending, pendingIndex{c.Pending[i], c.Pending[i+1]})
 	}
-	return g
+	return w
 }
 
 func saveLeases(p *Profile, dst []byte) ([]byte, error) {

@@ -27,7 +27,7 @@ func handOverAhead(t testing.TB, r *rig, play func()) *rig {
 	next := &rig{t: t, now: r.now, store: r.store, options: r.options, seq: r.seq}
 	next.options.Now = r.now
 	next.p = New(next.options)
-	next.step(&Shelve{Data: a.End(ahead)}, &Adopt{Data: state})
+	next.step(&AdoptAhead{Data: a.End(ahead)}, &Adopt{Data: state})
 	if len(next.out.Troubles) > 0 {
 		t.Fatal(next.out.Troubles)
 	}
@@ -79,7 +79,7 @@ func TestAdoptAhead(t *testing.T) {
 		if next.out.Next.IsZero() || next.out.Next.After(next.now.Add(time.Second)) {
 			t.Fatalf("it does not ask for its next step: %v", next.out.Next)
 		}
-		next.wait(shelfPause)
+		next.wait(deferredPause)
 	}
 	if next.p.Adopting() {
 		t.Fatal("it does not end")
@@ -100,8 +100,8 @@ func TestAdoptAhead(t *testing.T) {
 	}
 	wrong := New(r.options)
 	var out Output
-	wrong.Step(r.now, []Input{&Shelve{Data: []byte("something")}, &Adopt{Data: state}}, &out)
+	wrong.Step(r.now, []Input{&AdoptAhead{Data: []byte("something")}, &Adopt{Data: state}}, &out)
 	if len(out.Troubles) == 0 {
-		t.Error("a shelf was taken that belongs to no snapshot")
+		t.Error("boards were taken in that belong to no snapshot")
 	}
 }

@@ -19,20 +19,22 @@ type hostCommand struct {
 	Brownout Brownout
 	Standing []Standing  `json:",omitempty"`
 	Merged   []mergedKey `json:",omitempty"` // keys of merged players
-	Hashed   bool        // Target.Token is a hash; older images wrote the token
+	Hashed   bool        // Target.Token is a hash; older releases wrote the token
 }
 
 // mergedKey is a row of mergedKeys.
 type mergedKey struct{ Key, Of wamble.PublicKey }
 
 func savePolicy(p *Profile, dst []byte) ([]byte, error) {
-	rows := []hostCommand{{Brownout: p.brownout, Standing: p.standing}}
+	rows := []hostCommand{{Brownout: p.brownout, Standing: p.announcements.standing}}
 	for from, into := range p.merged {
 		rows[0].Merged = append(rows[0].Merged, mergedKey{from, into})
 	}
 	slices.SortFunc(rows[0].Merged, func(a, b mergedKey) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	for _, b := range p.policy.Bans.All() {
-		rows = append(rows, hostCommand{Whom: Target{Token: b.Token, Key: b.Key, Net: b.Net}, Text: b.Reason, Until: b.Until, Hashed: true})
+		rows = append(rows, hostCommand{
+			Whom: Target{Token: b.Token, Key: b.Key, Net: b.Net}, Text: b.Reason, Until: b.Until, Hashed: true,
+		})
 	}
 	text, err := json.Marshal(rows)
 	return append(dst, text...), err
@@ -55,7 +57,8 @@ func loadPolicy(a *adoption, state []byte) error {
 			row.Whom.Token = wamble.Token(row.Whom.Token).Hash()
 		}
 		// At the zero time no ban has ended, so none is removed.
-		if err := a.policy.Bans.Add(time.Time{}, (&Ban{Whom: row.Whom, Text: row.Text, Until: row.Until}).access()); err != nil {
+		if err := a.policy.Bans.Add(time.Time{},
+			(&Ban{Whom: row.Whom, Text: row.Text, Until: row.Until}).access()); err != nil {
 			return err
 		}
 	}

@@ -33,22 +33,23 @@ func loadSessions(a *adoption, state []byte) (err error) {
 func saveBoards(p *Profile, dst []byte) ([]byte, error) { return p.boards.Snapshot(dst), nil }
 
 func loadBoards(a *adoption, state []byte) (err error) {
-	a.boards, err = board.Load(a.p.boardOptions(), numbers[wamble.BoardID](a.p, wamble.BoardIDs), a.p.randomness.rng, state)
-	if err == nil && a.boards.Rest() != (a.p.shelved != nil) {
+	a.boards, err = board.Load(a.p.boardOptions(), numbers[wamble.BoardID](a.p, wamble.BoardIDs), a.p.randomness.rng,
+		state)
+	if err == nil && a.boards.LacksDeferred() != (a.p.aheadData != nil) {
 		return ErrState // what was written ahead belongs to another snapshot
 	}
-	if err == nil && a.p.shelved != nil {
-		err = a.boards.Shelve(a.p.shelved, a.woken)
+	if err == nil && a.p.aheadData != nil {
+		err = a.boards.LoadDeferred(a.p.aheadData, a.outdated)
 	}
 	return err
 }
 
 // The section seen is a frame that is not in the journal yet.
 func saveSeen(p *Profile, dst []byte) ([]byte, error) {
-	if p.seen.n == 0 {
+	if p.droppable.n == 0 {
 		return dst, nil
 	}
-	return append(dst, p.seen.frame...), nil
+	return append(dst, p.droppable.frame...), nil
 }
 
 func loadSeen(a *adoption, state []byte) error {
@@ -59,7 +60,9 @@ func loadSeen(a *adoption, state []byte) error {
 	if err != nil {
 		return err
 	}
-	a.seen = seen{clock: &a.p.clock, frame: append([]byte(nil), state...), n: len(intents), since: a.p.clock.since}
+	a.droppable = droppable{
+		clock: &a.p.clock, frame: append([]byte(nil), state...), n: len(intents), since: a.p.clock.since,
+	}
 	return nil
 }
 
@@ -129,5 +132,6 @@ func loadCacheAges(a *adoption, state []byte) error {
 func (p *Profile) SnapshotSize() int {
 	const perSession, rest = 512, 1 << 20
 	perCopy := 48 + 20*p.shard.Of
-	return p.boards.SnapshotSize() + p.link.SnapshotSize() + p.sessions.Len()*perSession + len(p.cacheAges.queue)*perCopy + rest
+	return p.boards.SnapshotSize() + p.link.SnapshotSize() +
+		p.sessions.Len()*perSession + len(p.cacheAges.queue)*perCopy + rest
 }

@@ -177,7 +177,7 @@ func TestWatching(t *testing.T) {
 	}
 	r.wait(61 * time.Second)
 	if r.p.audience.spectators.IsOpen() {
-		t.Error("the hall is open, and nobody is there")
+		t.Error("the hub is open, and nobody is there")
 	}
 }
 

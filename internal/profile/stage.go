@@ -6,7 +6,7 @@ import (
 	"wamble/wire"
 )
 
-// stage is the state of a profile's life.
+// stage is how far a profile is between its start and its end.
 type stage uint8
 
 const (
@@ -43,7 +43,7 @@ func (*JournalFailed) apply(p *Profile, out *Output) {
 }
 
 // readOnly reports whether nothing may be decided, by the host's command.
-func (p *Profile) readOnly() bool { return p.brownout.ReadOnly }
+func (ru *rules) readOnly() bool { return ru.brownout.ReadOnly }
 
 // denyForNow refuses a request that cannot be decided now, and makes link forget it, so that its repetition
 // is new. The refusal is at most three times as long as any request.
@@ -64,7 +64,9 @@ func (p *Profile) denyUndecided(id link.Request, h wire.Header, reason string, o
 	p.link.Abandon(id)
 	p.stats.Refused++
 	refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}
-	packet, err := wire.Append(p.scratch.push[:0], refusal, wire.Error{Code: wamble.Internal, Reason: wire.Text(reason)})
+	packet, err := wire.Append(p.scratch.push[:0], refusal, wire.Error{
+		Code: wamble.Internal, Reason: wire.Text(reason),
+	})
 	p.scratch.push = packet
 	if err == nil && listens && reason != "" {
 		out.Packets.Send(to, packet)

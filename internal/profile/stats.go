@@ -84,7 +84,6 @@ type Gauges struct {
 	Predictions           int
 	Held                  int // answers behind the durable index
 	Loading               int // loads under way
-	UnsettledGates        int // durable, but not in the store yet
 	BoardIDs, SessionIDs  int64
 	Starting, Failed, Off bool // Off: the store is away
 }
@@ -98,11 +97,12 @@ func (p *Profile) LinkStats() link.Stats { return p.link.Stats() }
 // Gauges returns the present size of the profile.
 func (p *Profile) Gauges() Gauges {
 	return Gauges{
-		Boards: p.boards.Len(), FreeBoards: p.boards.Free(), AsleepBoards: p.boards.Asleep(), Here: p.boards.Here(), Waiting: p.waitlist.here(),
+		Boards: p.boards.Len(), FreeBoards: p.boards.Free(), AsleepBoards: p.boards.Asleep(), Here: p.boards.Here(),
+		Waiting: p.waitlist.here(),
 		Players: p.sessions.Len(), LivePlayers: p.sessions.Present(), Bots: p.sessions.Bots(),
-		Watchers: p.audience.spectators.Len(), Predictions: p.audience.predictions.Len(), Held: p.link.Held(), Loading: len(p.loads.byID),
-		UnsettledGates: len(p.watermarks.pending) - p.watermarks.first,
-		BoardIDs:       p.leases.Remaining(wamble.BoardIDs), SessionIDs: p.leases.Remaining(wamble.SessionIDs),
+		Watchers: p.audience.spectators.Len(), Predictions: p.audience.predictions.Len(), Held: p.link.Held(),
+		Loading:  len(p.loads.byID),
+		BoardIDs: p.leases.Remaining(wamble.BoardIDs), SessionIDs: p.leases.Remaining(wamble.SessionIDs),
 		Starting: p.stage == starting, Failed: p.stage == failed, Off: p.storeAway,
 	}
 }

@@ -77,7 +77,7 @@ const (
 )
 
 // Urgent reports whether a change takes rights away or changes an identity. A profile without the change
-// would let in a player who has lost the right, so no player is told of it before all other profiles.
+// would let in a player who has lost the right, so no player is answered before all other profiles have it.
 func (w EventKind) Urgent() bool {
 	switch w {
 	case LoggedOut, Erased, Revoked, Renamed, Merged:
@@ -139,7 +139,9 @@ func (p *Profile) applyCredit(c *StoreEvent, out *Output) {
 		s.SeeEnd(shift(c.Moved, -p.clock.ahead))
 	}
 	if c.Key.IsZero() && s.Identity() != nil && c.Won != (wamble.Stats{}) {
-		out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Credited, Session: c.Session, Key: whoOf(s).Key, Won: c.Won, Passed: true, Stamp: c.Stamp})
+		out.StoreEvents = append(out.StoreEvents, StoreEvent{
+			What: Credited, Session: c.Session, Key: whoOf(s).Key, Won: c.Won, Passed: true, Stamp: c.Stamp,
+		})
 	}
 }
 
@@ -155,7 +157,9 @@ func (p *Profile) applyRemoteLogout(c *StoreEvent, h alreadyApplied, out *Output
 }
 
 func negative(s wamble.Stats) wamble.Stats {
-	return wamble.Stats{Score: -s.Score, PredictionScore: -s.PredictionScore, Games: -s.Games, Chess960Games: -s.Chess960Games}
+	return wamble.Stats{
+		Score: -s.Score, PredictionScore: -s.PredictionScore, Games: -s.Games, Chess960Games: -s.Chess960Games,
+	}
 }
 
 func (p *Profile) applyRemoteLogin(c *StoreEvent, h alreadyApplied) {
@@ -179,13 +183,14 @@ func (p *Profile) applyRemoteLogin(c *StoreEvent, h alreadyApplied) {
 // identity.
 func (p *Profile) publishLogin(s *session.Session, before wamble.Token, own wamble.Stats, out *Output) {
 	i := s.Identity()
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: LoggedIn, Session: s.ID(), Token: before, Key: i.Key(), Won: own, Link: &Linked{
-		Session: wamble.Session{ID: s.ID(), Token: s.Hash(), Host: s.HostText()}, Token: s.Token(),
-		Player: wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: i.Stats()},
-	}})
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: LoggedIn, Session: s.ID(), Token: before, Key: i.Key(),
+		Won: own, Link: &Linked{
+			Session: wamble.Session{ID: s.ID(), Token: s.Hash(), Host: s.HostText()}, Token: s.Token(),
+			Player: wamble.Player{ID: i.ID(), Key: i.Key(), Handle: i.Handle(), Stats: i.Stats()},
+		}})
 }
 
-// Pending returns the durable index that must be settled before another profile reads the store about a token or a
+// Pending returns the durable index that the store must have before another profile reads the store about a token or a
 // key: 0 if it may read at once.
 func (p *Profile) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
 	if p.unstored.any() || p.unstored.shared {
@@ -195,4 +200,4 @@ func (p *Profile) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
 }
 
 // Stored returns the durable index up to which the store has everything, and the newest durable index.
-func (p *Profile) Stored() (settled, newest uint64) { return p.watermarks.stored, p.watermarks.newest }
+func (p *Profile) Stored() (stored, newest uint64) { return p.watermarks.stored, p.watermarks.newest }

@@ -43,7 +43,8 @@ func (p *Profile) readTerms(r *request, _ *Output) verdict {
 	if at != nil && (at.Name == p.policy.Own.Name || p.discovers(r.session, at)) {
 		text, of = wire.Text(at.Terms.Text), at.Name
 	}
-	fields := append(p.scratch.fields[:0], wire.String(wire.KeyProfileName, of), wire.Int(wire.KeyRequestSeq, int64(r.h.Seq)))
+	fields := append(p.scratch.fields[:0], wire.String(wire.KeyProfileName, of),
+		wire.Int(wire.KeyRequestSeq, int64(r.h.Seq)))
 	link.Answer(p.link, r.id, wire.Header{Token: r.h.Token}, wire.ProfileTOSData{Terms: text}, fields...)
 	return done
 }
@@ -71,7 +72,7 @@ func (p *Profile) acceptTerms(r *request, out *Output) verdict {
 		if p.termsRecorded != in.Hash {
 			in.Text, p.termsRecorded = own.Terms.Text, in.Hash
 		}
-		p.draft.Add(&in)
+		p.frame.Add(&in)
 	}
 	b := p.heldBy(s)
 	v := view{fields: p.scratch.fields[:0]}

@@ -13,7 +13,7 @@ import (
 func (p *Profile) runTimers(out *Output) {
 	p.announce(out)
 	p.notifyPrizes(out)
-	p.unshelve(out)
+	p.readDeferred(out)
 	if p.stage == running && !p.readOnly() {
 		p.endOver(out)
 		p.releaseExpired(out)
@@ -24,13 +24,13 @@ func (p *Profile) runTimers(out *Output) {
 	}
 	p.seal(out)
 	if !p.readOnly() {
-		p.seen.flush(out)
+		p.droppable.flush(out)
 	}
 }
 
 // releaseExpired takes back boards whose reservation is over, and gives players who are still here another board.
 func (p *Profile) releaseExpired(out *Output) {
-	p.scratch.released = p.boards.Due(p.clock.now, p.scratch.released[:0], &p.draft)
+	p.scratch.released = p.boards.Due(p.clock.now, p.scratch.released[:0], &p.frame)
 	p.seal(out)
 	for _, lost := range p.scratch.released {
 		p.revoked(lost, out)
@@ -50,14 +50,15 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 	switch {
 	case s == nil:
 		return
-	case what.Reason == board.HolderGone: // the player is told when the board is assigned again
+	case what.Reason == board.HolderGone: // the player is notified when the board is assigned again
 		p.endVisit(s)
 		p.sessions.NoteBoardLost(what.Session)
 		return
 	}
 	s.SetLastBoard(what.Board)
 	p.notify(s.Token(), what.Board, releasedWhy(what.Reason), out)
-	if what.Reason == board.HolderReplaced || what.Reason == board.TakenBack || what.Reason == board.HolderLeft || !p.isActive(s) {
+	if what.Reason == board.HolderReplaced || what.Reason == board.TakenBack || what.Reason == board.HolderLeft ||
+		!p.isActive(s) {
 		if what.Reason == board.TakenBack && p.isActive(s) {
 			p.awaitBoard(s)
 		}
@@ -78,7 +79,7 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 func (p *Profile) expireSessions(out *Output) {
 	p.scratch.ended = p.sessions.Due(p.clock.now, p.scratch.holds, p.scratch.ended[:0])
 	for _, e := range p.scratch.ended {
-		p.boards.Leave(p.clock.now, e.Session, &p.draft)
+		p.boards.Leave(p.clock.now, e.Session, &p.frame)
 		p.audience.spectators.Leave(e.Session)
 		if e.End == session.Expired {
 			p.notify(e.Token, 0, wire.ServerNotification{Type: wire.NoticeSessionExpired}, out)
@@ -110,7 +111,7 @@ func (p *Profile) nextTimer() time.Time {
 	if at, ok := p.link.Next(); ok {
 		sooner(p.clock.at(at))
 	}
-	if a := &p.announcement; len(a.tokens) > 0 {
+	if a := &p.announcements; len(a.tokens) > 0 {
 		sooner(a.next)
 	}
 	if at, ok := p.rewards.prizes.Next(); ok {
@@ -120,7 +121,7 @@ func (p *Profile) nextTimer() time.Time {
 		sooner(at)
 	}
 	if p.Adopting() {
-		sooner(p.clock.now.Add(shelfPause))
+		sooner(p.clock.now.Add(deferredPause))
 	}
 	if p.stage != running || p.readOnly() {
 		return next
@@ -131,8 +132,8 @@ func (p *Profile) nextTimer() time.Time {
 	if !p.balanced() || p.boards.Over() != nil || p.hasTurns() || p.isClearing() && p.boards.Free() > 0 {
 		sooner(p.clock.now)
 	}
-	if p.seen.n > 0 {
-		sooner(p.clock.at(p.seen.since + seenWaits))
+	if p.droppable.n > 0 {
+		sooner(p.clock.at(p.droppable.since + droppableDelay))
 	}
 	if at, ok := p.sessions.Next(); ok {
 		sooner(at)

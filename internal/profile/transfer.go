@@ -99,8 +99,11 @@ func (p *Profile) Count() ShardCount { return p.transfers.count }
 
 func (p *Profile) count() ShardCount {
 	return ShardCount{
-		Players: p.sessions.Present(), Idle: p.sessions.Present() - p.boards.Here() - p.waitlist.here(), Bots: p.sessions.Bots(), Boards: p.boards.Len() + p.transfers.inTransit(p.clock.now, p.stats.Sent), Free: p.boards.Free(),
-		Spectators: p.audience.spectators.Counted(), Offered: p.offeredLately(), Watched: p.audience.spectators.Len() > 0,
+		Players: p.sessions.Present(), Idle: p.sessions.Present() - p.boards.Here() - p.waitlist.here(),
+		Bots: p.sessions.Bots(), Boards: p.boards.Len() + p.transfers.inTransit(p.clock.now, p.stats.Sent),
+		Free:       p.boards.Free(),
+		Spectators: p.audience.spectators.Counted(), Offered: p.offeredLately(),
+		Watched: p.audience.spectators.Len() > 0,
 	}
 }
 
@@ -133,18 +136,18 @@ type transfers struct {
 	open   uint64 // shards that take new players, one bit each
 	counts []ShardCount
 	others Others
-	// watchers is the other shards with spectators, one bit each, and sights what they will be sent.
+	// watchers is the other shards with spectators, one bit each, and views what they will be sent.
 	watchers           uint64
 	views              []BoardView
 	offers, departures recentGrowth
 	count              ShardCount
 	moves              uint64 // Stats.Moves when a board was last sent
 	turn               int    // the shard to which a board was last sent
-	// inTransfer is the boards that were sent, taken in or finished, with the durable index of that: until it is settled,
-	// the store's row is outdated.
+	// inTransfer is the boards that were sent, taken in or finished, with the durable index of that: until the store
+	// has it, its row is outdated.
 	inTransfer map[wamble.BoardID]uint64
-	// round is the number of the last query for arrivals, and after the durable index that must be settled before
-	// the first: an earlier process may have sent boards.
+	// round is the number of the last query for arrivals, and after the durable index that the store must have
+	// before the first: an earlier process may have sent boards.
 	round, after uint64
 }
 
@@ -157,15 +160,16 @@ const (
 	maxInTransit = 8
 	// fewFree is how many free boards a shard keeps.
 	fewFree = 4
-	// maxBusy bounds busy, for example while the store is away.
-	maxBusy = 1024
+	// maxInTransfer bounds inTransfer, for example while the store is away.
+	maxInTransfer = 1024
 )
 
 // isClearing reports whether the shard is closed to new players and has no players: then it sends its boards to
 // the first open shard.
 func (p *Profile) isClearing() bool {
 	t := &p.transfers
-	return t.counts != nil && t.open != 0 && !t.isOpen(p.shard.Index) && p.sessions.Present() == 0 && p.boards.Here() == 0 && p.mayTransfer()
+	return t.counts != nil && t.open != 0 && !t.isOpen(p.shard.Index) && p.sessions.Present() == 0 &&
+		p.boards.Here() == 0 && p.mayTransfer()
 }
 
 // isOpen reports whether a shard takes new players.
@@ -191,7 +195,7 @@ func (t *transfers) hasCompany(k int) bool {
 
 // mayTransfer reports whether a board that is sent now arrives soon.
 func (p *Profile) mayTransfer() bool {
-	return !p.storeAway && len(p.transfers.inTransfer) < maxBusy && !p.Adopting()
+	return !p.storeAway && len(p.transfers.inTransfer) < maxInTransfer && !p.Adopting()
 }
 
 // send sends boards to other shards if they are due.
@@ -202,7 +206,8 @@ func (p *Profile) send(out *Output) {
 	}
 	if p.isClearing() {
 		for range balanceAtOnce {
-			if !p.sent(p.boards.SendAnyTo(p.clock.now, p.shard.Index, bits.TrailingZeros64(t.open), p.stays, &p.draft), out) {
+			to := bits.TrailingZeros64(t.open)
+			if !p.sent(p.boards.SendAnyTo(p.clock.now, p.shard.Index, to, p.stays, &p.frame), out) {
 				return
 			}
 		}
@@ -233,7 +238,7 @@ func (p *Profile) send(out *Output) {
 	if t.isLonely(to) {
 		stays = p.othersMoved // no board without a later move of another player
 	}
-	p.sent(p.boards.SendTo(p.clock.now, p.shard.Index, to, stays, &p.draft), out)
+	p.sent(p.boards.SendTo(p.clock.now, p.shard.Index, to, stays, &p.frame), out)
 }
 
 // sendOwn sends a board on which the only player here moved last to a shard where others play, one after
@@ -245,10 +250,11 @@ func (p *Profile) sendOwn(out *Output) bool {
 		return false
 	}
 	to := p.destination(func(k int) bool { return t.counts[k].Playing() > 0 })
-	if free := p.boards.Free(); t.isLonely(to) && t.counts[to].Free > free+1 || !t.isLonely(to) && free <= p.boards.Options().MinBoards+fewFree/2 {
+	if free := p.boards.Free(); t.isLonely(to) && t.counts[to].Free > free+1 ||
+		!t.isLonely(to) && free <= p.boards.Options().MinBoards+fewFree/2 {
 		return false
 	}
-	if !p.sent(p.boards.SendTo(p.clock.now, p.shard.Index, to, p.othersMoved, &p.draft), out) {
+	if !p.sent(p.boards.SendTo(p.clock.now, p.shard.Index, to, p.othersMoved, &p.frame), out) {
 		return false
 	}
 	t.moves = p.stats.Moves
@@ -357,7 +363,7 @@ func (in *Arrive) apply(p *Profile, out *Output) {
 		if _, busy := t.inTransfer[stored.ID]; busy {
 			continue
 		}
-		if err := p.boards.Receive(p.clock.now, stored, p.shard.Index, p.clock.ahead, &p.draft); err != nil {
+		if err := p.boards.Receive(p.clock.now, stored, p.shard.Index, p.clock.ahead, &p.frame); err != nil {
 			p.trouble(err, out)
 		}
 		p.stats.Arrived++

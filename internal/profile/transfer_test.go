@@ -25,7 +25,7 @@ type turn struct {
 
 func (in *turn) apply(p *Profile, out *Output) {
 	if p.boards.Held(in.session) == nil {
-		if _, err := p.boards.Assign(p.clock.now, board.Player{Session: in.session}, &p.draft); err != nil {
+		if _, err := p.boards.Assign(p.clock.now, board.Player{Session: in.session}, &p.frame); err != nil {
 			return
 		}
 		p.seal(out)
@@ -36,7 +36,7 @@ func (in *turn) apply(p *Profile, out *Output) {
 	b := p.boards.Held(in.session)
 	list := b.Position().LegalMoves(nil)
 	m := list[in.choice%uint64(len(list))]
-	played, err := p.boards.Play(p.clock.now, b.ID(), in.session, m.String(), &p.draft)
+	played, err := p.boards.Play(p.clock.now, b.ID(), in.session, m.String(), &p.frame)
 	if err != nil {
 		panic(err)
 	}
@@ -72,7 +72,7 @@ type travelShard struct {
 }
 
 type travelGroup struct {
-	gate   uint64
+	index  uint64
 	frames [][]byte
 }
 
@@ -141,7 +141,7 @@ func (s *travelShard) step(inputs ...Input) {
 		w.t.Errorf("shard %d: %v", s.index, err)
 	}
 	if s.out.Frames.Len() > 0 {
-		g := travelGroup{gate: s.out.DurableIndex}
+		g := travelGroup{index: s.out.DurableIndex}
 		for i := range s.out.Frames.Len() {
 			g.frames = append(g.frames, slices.Clone(s.out.Frames.At(i)))
 		}
@@ -230,7 +230,7 @@ func (s *travelShard) sync() {
 	g := s.groups[0]
 	s.groups = s.groups[1:]
 	s.journal = append(s.journal, g.frames...)
-	s.step(&Durable{Index: g.gate, Seq: uint64(len(s.journal))})
+	s.step(&Durable{Index: g.index, Seq: uint64(len(s.journal))})
 }
 
 // drain applies messages to the store.

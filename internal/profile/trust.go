@@ -24,17 +24,21 @@ func (in *Trust) apply(p *Profile, out *Output) {
 		return
 	}
 	p.sessions.SetTrust(in.Session, in.Key, in.Level)
-	p.draft.Add(&intent.SetTrust{Session: in.Session, Key: in.Key, Level: in.Level, At: p.clock.now})
+	p.frame.Add(&intent.SetTrust{Session: in.Session, Key: in.Key, Level: in.Level, At: p.clock.now})
 	p.sealFor(p.sessions.ByID(in.Session), out)
 	p.noteTrust(in)
-	out.StoreEvents = append(out.StoreEvents, StoreEvent{What: Trusted, Session: in.Session, Key: in.Key, Level: in.Level, At: in.At})
+	out.StoreEvents = append(out.StoreEvents, StoreEvent{
+		What: Trusted, Session: in.Session, Key: in.Key, Level: in.Level, At: in.At,
+	})
 	p.stats.Host.Trusted++
 }
 
 // noteTrust records the sessions whose trust the store does not have yet: its level for them is outdated until
 // then.
 func (p *Profile) noteTrust(in *Trust) {
-	maps.DeleteFunc(p.pendingTrust, func(_ wamble.SessionID, t pendingTrust) bool { return t.durableIndex <= p.watermarks.stored })
+	maps.DeleteFunc(p.pendingTrust, func(_ wamble.SessionID, t pendingTrust) bool {
+		return t.durableIndex <= p.watermarks.stored
+	})
 	if p.pendingTrust == nil {
 		p.pendingTrust = map[wamble.SessionID]pendingTrust{}
 	}
@@ -46,7 +50,7 @@ func (p *Profile) noteTrust(in *Trust) {
 
 // pendingTrust is a trust command that the store may not have yet.
 type pendingTrust struct {
-	durableIndex uint64 // settled once the store has it
+	durableIndex uint64 // the store has it when it has this index
 	at           time.Time
 }
 
@@ -58,12 +62,14 @@ func (p *Profile) outdated(c *StoreEvent) bool {
 	if c.Session != 0 {
 		return c.At.Before(p.pendingTrust[c.Session].at)
 	}
-	return slices.ContainsFunc(p.sessions.Of(c.Key), func(s *session.Session) bool { return c.At.Before(p.pendingTrust[s.ID()].at) })
+	return slices.ContainsFunc(p.sessions.Of(c.Key),
+		func(s *session.Session) bool { return c.At.Before(p.pendingTrust[s.ID()].at) })
 }
 
 // FindSession returns the session with a token or number, or else the key of the identity with a handle, if in
 // memory.
-func (p *Profile) FindSession(token wamble.Token, id wamble.SessionID, handle string) (wamble.SessionID, wamble.PublicKey) {
+func (p *Profile) FindSession(token wamble.Token, id wamble.SessionID,
+	handle string) (wamble.SessionID, wamble.PublicKey) {
 	s := p.sessions.ByID(id)
 	if !token.IsZero() {
 		s = p.sessions.Find(token)

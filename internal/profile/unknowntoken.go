@@ -43,7 +43,7 @@ var (
 	ofUnproven = bucket{every: time.Second / 256, burst: time.Second}
 )
 
-// hostMisses is the unknown tokens of a host, and when it may next be told that there were too many.
+// hostMisses is the unknown tokens of a host, and when it may next get the answer that there were too many.
 type hostMisses struct {
 	missBuckets
 	warnAt time.Duration
@@ -65,7 +65,10 @@ func (m *missBuckets) hasLeft(now time.Duration, hello int64, b bucket) bool {
 }
 
 func newUnknownTokens() unknownTokens {
-	return unknownTokens{tokens: lru.New[wamble.Token, unknownToken](maxUnknownTokens), hosts: lru.New[netip.Prefix, hostMisses](maxHosts)}
+	return unknownTokens{
+		tokens: lru.New[wamble.Token, unknownToken](maxUnknownTokens),
+		hosts:  lru.New[netip.Prefix, hostMisses](maxHosts),
+	}
 }
 
 // add records that the store had no session for a token, or has failed.
@@ -119,7 +122,7 @@ func (p *Profile) lookUp(r *request, out *Output) verdict {
 	return p.ask(r, p.askSession(r), out)
 }
 
-// denyUnknownToken refuses a request that may be looked up later. Its host is told at most once a second: more
+// denyUnknownToken refuses a request that may be looked up later. Its host gets the reason at most once a second: more
 // answers would cost more than the requests of a flood.
 func (p *Profile) denyUnknownToken(r *request, out *Output) verdict {
 	reason := ""
@@ -139,11 +142,11 @@ type requester struct {
 	known  bool // the sender has a session
 }
 
-func (p *Profile) requesterOf(r *request) requester {
-	from, _ := p.link.Peer(r.id)
+func (n *network) requesterOf(r *request) requester {
+	from, _ := n.link.Peer(r.id)
 	return requester{
 		host: wamble.HostOf(from.IP()), hello: r.h.Ctrl == wire.CtrlClientHello,
-		proven: p.link.Proven(r.id), known: r.session != nil,
+		proven: n.link.Proven(r.id), known: r.session != nil,
 	}
 }
 

@@ -22,7 +22,7 @@ func (p *Profile) endVisit(s *session.Session) {
 
 // visitorsSee records the end of a game for the visits of players who moved in it. Visits in other shards
 // get it by StoreEvent.Moved.
-func (p *Profile) visitorsSee(f *board.Finished) {
+func (p *people) visitorsSee(f *board.Finished) {
 	for m := range f.Board.Moves() {
 		if s := p.sessions.ByID(m.Session); s != nil {
 			s.SeeEnd(m.At)

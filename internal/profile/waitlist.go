@@ -115,7 +115,8 @@ func (w *waitlist) place(id wamble.SessionID) (place int64) {
 
 // hasTurns reports whether a player waits and a board can be had.
 func (p *Profile) hasTurns() bool {
-	return p.waitlist.here() > 0 && (p.boards.Free() > 0 || p.boards.Len() < p.boards.Options().MaxBoards && p.leases.Remaining(wamble.BoardIDs) > 0)
+	return p.waitlist.here() > 0 && (p.boards.Free() > 0 ||
+		p.boards.Len() < p.boards.Options().MaxBoards && p.leases.Remaining(wamble.BoardIDs) > 0)
 }
 
 // takeTurns gives free boards to waiting players, and shows them. Players who are not there any more lose
@@ -136,10 +137,11 @@ func (p *Profile) takeTurns(out *Output) {
 	}
 }
 
-// isPresent reports whether a waiting player would see a board: they were heard from recently, and did not
+// isPresent reports whether a waiting player would see a board: they have sent a packet recently, and did not
 // only say hello by one datagram.
 func (p *Profile) isPresent(s *session.Session) bool {
-	return (s.Stream() || !s.Fresh()) && p.link.Linked(s.Token()) && p.clock.now.Sub(s.Seen()) <= p.boards.Options().Away
+	return (s.Stream() || !s.Fresh()) && p.link.Linked(s.Token()) &&
+		p.clock.now.Sub(s.Seen()) <= p.boards.Options().Away
 }
 
 // awaitBoard puts a player on the waitlist.

@@ -13,8 +13,8 @@ type watermarks struct {
 	durable uint64 // packets up to this durable index may leave
 	applied uint64 // message of the journal up to which the store has everything
 	stored  uint64 // durable index up to which the store has everything
-	// pending are the durable indexes that are durable and not settled, oldest first, each with the message that
-	// settles it.
+	// pending are the durable indexes that are durable and of which the store lacks something, oldest first, each
+	// with its last message.
 	pending []pendingIndex
 	first   int
 }
@@ -53,8 +53,8 @@ func (w *watermarks) advanceStored() {
 	}
 }
 
-// thin drops every second pending durable index: what a dropped durable index covers is settled with the next one, a little
-// later.
+// thin drops every second pending durable index: what a dropped one covers counts as stored with the next one, a
+// little later.
 func (w *watermarks) thin() {
 	live := w.pending[w.first:]
 	retained := w.pending[:0]
@@ -66,7 +66,7 @@ func (w *watermarks) thin() {
 	w.pending, w.first = retained, 0
 }
 
-// Durable says that all frames up to those of Gate are durable. Gates come in ascending order.
+// Durable says that all frames up to those of Index are durable. Indexes come in ascending order.
 type Durable struct {
 	Index uint64
 	Seq   uint64 // number of the last frame in the journal
@@ -106,8 +106,8 @@ func (in *Applied) pack(w *pack.Writer) { w.Uint(in.Seq) }
 
 func (in *Applied) unpack(r *pack.Reader) { in.Seq = r.Uint() }
 
-// draft is the frame that is being written, directly into the output.
-type draft struct {
+// frame is the frame that is being written, directly into the output.
+type frame struct {
 	clock  *clock
 	frames *Frames
 	start  int
@@ -121,43 +121,43 @@ type draft struct {
 const maxFrame = journal.MaxIntents / 4
 
 // Add writes an intent.
-func (d *draft) Add(in intent.Intent) {
-	if d.n == maxFrame {
-		d.close()
-		d.parts++
+func (f *frame) Add(in intent.Intent) {
+	if f.n == maxFrame {
+		f.close()
+		f.parts++
 	}
-	if d.n == 0 {
-		d.start = len(d.frames.bytes)
-		d.frames.bytes = journal.Begin(d.frames.bytes)
+	if f.n == 0 {
+		f.start = len(f.frames.bytes)
+		f.frames.bytes = journal.Begin(f.frames.bytes)
 	}
-	d.frames.bytes = d.clock.write(d.frames.bytes, in)
-	d.n++
+	f.frames.bytes = f.clock.write(f.frames.bytes, in)
+	f.n++
 }
 
-func (d *draft) close() {
-	d.frames.ends = append(d.frames.ends, len(d.frames.bytes))
-	d.n = 0
+func (f *frame) close() {
+	f.frames.ends = append(f.frames.ends, len(f.frames.bytes))
+	f.n = 0
 }
 
 // discard drops the open frame.
-func (d *draft) discard() {
-	if d.n > 0 {
-		d.frames.bytes = d.frames.bytes[:d.start]
-		d.n = 0
+func (f *frame) discard() {
+	if f.n > 0 {
+		f.frames.bytes = f.frames.bytes[:f.start]
+		f.n = 0
 	}
 }
 
 // seal ends the open frame, and reports whether there was one. From then on everything is finished under
 // this step's durable index.
-func (p *Profile) seal(out *Output) bool {
-	wrote := p.draft.n > 0 || p.draft.parts > 0
-	if p.draft.n > 0 {
-		p.draft.close()
+func (d *decisions) seal(out *Output) bool {
+	wrote := d.frame.n > 0 || d.frame.parts > 0
+	if d.frame.n > 0 {
+		d.frame.close()
 	}
-	p.draft.parts = 0
+	d.frame.parts = 0
 	if wrote && out.DurableIndex == 0 {
-		p.watermarks.newest++
-		out.DurableIndex = p.watermarks.newest
+		d.watermarks.newest++
+		out.DurableIndex = d.watermarks.newest
 	}
 	return wrote
 }

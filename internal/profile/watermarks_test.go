@@ -27,11 +27,11 @@ func TestDurableIndexHolds(t *testing.T) {
 	if got := r.took(); strings.Contains(got, "BOARD") || strings.Contains(got, "ACK") {
 		t.Errorf("sent without the journal: %s", got)
 	}
-	if r.p.Gauges().Held != 4 || len(r.gates) != 2 {
-		t.Fatalf("got %d held behind %d gates, want 4 behind 2", r.p.Gauges().Held, len(r.gates))
+	if r.p.Gauges().Held != 4 || len(r.indexes) != 2 {
+		t.Fatalf("got %d held behind %d indexes, want 4 behind 2", r.p.Gauges().Held, len(r.indexes))
 	}
-	first := r.gates[0]
-	r.gates = r.gates[1:]
+	first := r.indexes[0]
+	r.indexes = r.indexes[1:]
 	r.step(&Durable{Index: first.index, Seq: first.seq})
 	got := strings.Split(r.took(), "\n")
 	if len(got) != 6 || got[0] != "ACK 2" || got[1] != "ACK 3" || got[2] != "ACK 2" || !strings.HasPrefix(got[3], "BOARD_UPDATE") {
@@ -52,7 +52,7 @@ func TestDurableIndexReached(t *testing.T) {
 	r.sync()
 	r.step(&Packet{Peer: peerAt(1), Data: legalPacket(token, id, 2, 12)})
 	if got := r.took(); !strings.HasPrefix(got, "ACK 2\nLEGAL_MOVES") || r.out.DurableIndex != 0 || r.out.Frames.Len() != 0 {
-		t.Errorf("got %q, gate %d, %d frames", got, r.out.DurableIndex, r.out.Frames.Len())
+		t.Errorf("got %q, index %d, %d frames", got, r.out.DurableIndex, r.out.Frames.Len())
 	}
 }
 
@@ -182,21 +182,21 @@ func TestWatermarks(t *testing.T) {
 	for _, seq := range []uint64{1, 2, 3, 1000, 2*n - 1, 2 * n, 5 * n} {
 		g.setApplied(seq)
 		if g.stored > seq/2 {
-			t.Errorf("at message %d gate %d is settled", seq, g.stored)
+			t.Errorf("at message %d index %d is settled", seq, g.stored)
 		}
 	}
 	if g.stored != n {
-		t.Errorf("got gate %d in the end, want %d", g.stored, n)
+		t.Errorf("got index %d in the end, want %d", g.stored, n)
 	}
 	// The store may be ahead of the journal position that the profile has.
 	g.newest = n + 1
 	g.setDurable(n+1, 4*n)
 	if g.stored != n+1 {
-		t.Errorf("got gate %d, want %d", g.stored, n+1)
+		t.Errorf("got index %d, want %d", g.stored, n+1)
 	}
 	g.setDurable(n+2, 4*n+1)
 	if g.durable != n+1 {
-		t.Error("a gate that was never made is durable")
+		t.Error("a index that was never made is durable")
 	}
 }
 

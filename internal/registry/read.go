@@ -43,10 +43,11 @@ func concerns(c *profile.StoreEvent, of Subject, f Found) bool {
 }
 
 // Read reads the store about a subject, for a member, when the store has all that other members know of it.
-// If there was events about it meanwhile, it reads again. Deliver puts the answer into the member's mail
+// If there were events about it meanwhile, it reads again. Deliver puts the answer into the member's mailbox
 // without waiting. Down says that a member does not run whose journal may have something newer; missed is
 // the changes from other machines that the store did not have. Errors: that of ctx.
-func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() Found, deliver func(down bool, missed []profile.StoreEvent)) error {
+func (r *Registry) Read(ctx context.Context, by Member, of Subject, ask func() Found,
+	deliver func(down bool, missed []profile.StoreEvent)) error {
 	rd := r.begin(by)
 	defer r.end(rd)
 	_, down, err := r.awaitApplied(ctx, by, of)

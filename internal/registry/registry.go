@@ -30,14 +30,14 @@ type Member interface {
 	AwaitApplied(ctx context.Context, of Subject) (knows bool, err error)
 	// Notify takes events without waiting. If the member does not have the subject of the events in memory, it
 	// reads it from the store later.
-	Notify(news *profile.StoreEvents)
+	Notify(events *profile.StoreEvents)
 }
 
 // PeerMember is a Member that stands for the other machines of the store, and takes events to them.
 type PeerMember interface {
 	Member
-	// Flush waits until all events that the member has taken so far is where the others find it, even if
-	// this process dies. Errors: that of ctx.
+	// Flush waits until the others can find all events that the member has taken so far, even if this process
+	// dies. Errors: that of ctx.
 	Flush(ctx context.Context) error
 }
 
@@ -62,8 +62,8 @@ func (r *Registry) Join(m Member) {
 	r.members = append(slices.Clone(r.members), m)
 }
 
-// JoinPeers adds the member that stands for the other machines. Their changes may reach the store before
-// or after they are told here.
+// JoinPeers adds the member that stands for the other machines. Their changes may reach the store before or
+// after their events arrive here.
 func (r *Registry) JoinPeers(m PeerMember) {
 	r.Join(m)
 	r.mu.Lock()
@@ -95,7 +95,7 @@ func (r *Registry) Others(but Member) []Member {
 	return slices.DeleteFunc(slices.Clone(r.members), func(other Member) bool { return other == but })
 }
 
-// Publish tells the other members durable changes of one member.
+// Publish notifies the other members of durable changes of one member.
 func (r *Registry) Publish(from Member, changes []profile.StoreEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,15 +107,15 @@ func (r *Registry) Publish(from Member, changes []profile.StoreEvent) {
 	if r.peers != nil && from == Member(r.peers) {
 		r.addRemoteEvents(time.Now(), changes)
 	}
-	news := &profile.StoreEvents{Changes: changes}
+	events := &profile.StoreEvents{Changes: changes}
 	for _, m := range r.members {
 		if m != from {
-			m.Notify(news)
+			m.Notify(events)
 		}
 	}
 }
 
-// Flush waits until other machines can find what was told so far. Errors: that of ctx.
+// Flush waits until other machines can find the events published so far. Errors: that of ctx.
 func (r *Registry) Flush(ctx context.Context) error {
 	r.mu.Lock()
 	peers := r.peers

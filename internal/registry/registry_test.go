@@ -13,8 +13,8 @@ import (
 
 // member is a profile whose journal takes a while to reach the store.
 type member struct {
-	settles func(of Subject) (bool, error)
-	heard   []profile.StoreEvent
+	settles  func(of Subject) (bool, error)
+	received []profile.StoreEvent
 }
 
 func (m *member) AwaitApplied(_ context.Context, of Subject) (bool, error) {
@@ -26,7 +26,9 @@ func (m *member) AwaitApplied(_ context.Context, of Subject) (bool, error) {
 
 func (m *member) Flush(context.Context) error { return nil }
 
-func (m *member) Notify(news *profile.StoreEvents) { m.heard = append(m.heard, news.Changes...) }
+func (m *member) Notify(events *profile.StoreEvents) {
+	m.received = append(m.received, events.Changes...)
+}
 
 func newPair() (r *Registry, red, blue *member) {
 	r, red, blue = New(), &member{}, &member{}
@@ -58,8 +60,8 @@ func TestReadAgain(t *testing.T) {
 				}
 				return Found{Session: 3, Key: key}
 			}, func(bool, []profile.StoreEvent) { delivered++ })
-			if err != nil || asked != tc.asked || delivered != 1 || len(blue.heard) != 1 || len(red.heard) != 0 {
-				t.Errorf("got %v, asked %d times, delivered %d; want %d and 1; heard %v and %v", err, asked, delivered, tc.asked, blue.heard, red.heard)
+			if err != nil || asked != tc.asked || delivered != 1 || len(blue.received) != 1 || len(red.received) != 0 {
+				t.Errorf("got %v, asked %d times, delivered %d; want %d and 1; received %v and %v", err, asked, delivered, tc.asked, blue.received, red.received)
 			}
 			if len(r.reads) != 0 {
 				t.Error("the read is still under way")

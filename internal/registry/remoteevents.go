@@ -25,7 +25,7 @@ func (r *Registry) RemoteEvents() (changes []profile.StoreEvent) {
 	return changes
 }
 
-// RestoreRemoteEvents takes over the changes that the previous image of this process had heard. The profiles know them
+// RestoreRemoteEvents takes over the changes that the previous process had received. The profiles know them
 // already.
 func (r *Registry) RestoreRemoteEvents(events []profile.StoreEvent) {
 	r.mu.Lock()
@@ -56,7 +56,8 @@ func (r *Registry) missedRemoteEvents(now time.Time, of Subject, found Found) (a
 		return nil
 	}
 	for _, h := range r.remote {
-		if now.Sub(h.at) <= profile.PeerMessageAge && !found.Cursors.Has(h.change.Stamp) && concerns(h.change, of, found) {
+		if now.Sub(h.at) <= profile.PeerMessageAge && !found.Cursors.Has(h.change.Stamp) &&
+			concerns(h.change, of, found) {
 			all = append(all, *h.change)
 		}
 	}

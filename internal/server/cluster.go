@@ -361,14 +361,11 @@ func (p *partition) heal(ctx context.Context) error {
 	return err
 }
 
-// holdsLease returns a function that reports whether this process holds the partition's lease;
-// nil for a journal on local disk.
-func (p *partition) holdsLease() func() bool {
-	if p.storage == nil {
-		return nil
-	}
-	return func() bool { return p.s.sharedJournal.log.Holds(p.name) }
-}
+// Holds reports whether this process holds the partition's lease.
+func (p *partition) Holds() bool { return p.s.sharedJournal.log.Holds(p.name) }
+
+// ClockOffset returns how far the journal's clock is ahead of the machine's.
+func (p *partition) ClockOffset() time.Duration { return p.storage.Ahead() }
 
 // wall returns the wall clock with the test's skew; nil if there is none.
 func (s *Server) wall() func() time.Time {
@@ -378,18 +375,13 @@ func (s *Server) wall() func() time.Time {
 	return func() time.Time { return time.Now().Add(s.o.Skew()) }
 }
 
-// clockOffset returns a function that returns how far the journal's clock is ahead of the
-// machine's; nil for a journal on local disk.
-func (p *partition) clockOffset() func() time.Duration {
-	if p.storage == nil {
-		return nil
-	}
-	return p.storage.Ahead
-}
-
 // journal returns the journal as the loops of the partition use it.
 func (p *partition) journal() loop.Journal {
-	return loop.Journal{Runner: p.runner, Owner: p.owner(), Shared: p.storage != nil, HoldsLease: p.holdsLease(), ClockOffset: p.clockOffset(), Heal: p.heal}
+	j := loop.Journal{Runner: p.runner, Owner: p.owner(), Heal: p.heal}
+	if p.storage != nil {
+		j.Lease = p
+	}
+	return j
 }
 
 // StandbyState is what a standby waits for.

@@ -219,7 +219,7 @@ func (s *Server) readPartitions(q feedQuestion) map[int]feedPage {
 			continue
 		}
 		page, err := readFeed(p.runner, q.Profile, part, after, q.Limit)
-		if holds := p.holdsLease(); err == nil && holds() { // no other node had newer games when it was read
+		if err == nil && p.Holds() { // no other node had newer games when it was read
 			pages[part] = page
 		}
 	}
@@ -242,7 +242,7 @@ func (s *Server) answerFeed(question []byte) ([]byte, error) {
 // The stream of events of a profile has the events of all shards. A node with observers
 // polls the holders of remote shards and continues after the last event it received, also
 // when the holder changes. Events that were sent are kept in the partition's journal (see
-// journal.DrainOptions.Remember), so they survive the loss of a node.
+// journal.DrainOptions.RememberEvents), so they survive the loss of a node.
 
 const (
 	eventsPollEvery = 100 * time.Millisecond // interval between two looks at the holders

@@ -150,9 +150,12 @@ func (p *Profile) handles(ctx context.Context, ids []wamble.SessionID) (handles 
 	return handles, err
 }
 
-// addEvents adds moves and ends of games that have reached the store from a shard to the
+// FeedGrown wakes readers that wait for finished games.
+func (sh *Shard) FeedGrown() { sh.profile.gamesChanged.send() }
+
+// Events adds moves and ends of games that have reached the store from the shard to the
 // stream of events.
-func (p *Profile) addEvents(shard int, after, through uint64, list []journal.Event) {
+func (sh *Shard) Events(after, through uint64, list []journal.Event) {
 	events := make([]readapi.Happened, len(list))
 	for i, h := range list {
 		events[i] = readapi.Happened{Seq: h.Seq, Place: h.Place, Move: readapi.Move{
@@ -162,22 +165,25 @@ func (p *Profile) addEvents(shard int, after, through uint64, list []journal.Eve
 			events[i].Ended = &readapi.Ended{Board: h.Board, Winner: h.Winner, Reason: h.Reason, Plies: h.Plies, Seconds: h.Seconds, Finished: h.At}
 		}
 	}
-	p.events.Add(shard, after, through, events)
+	sh.profile.events.Add(sh.index, after, through, events)
 }
 
-// eventObserver returns a function that reports whether the profile's stream of events has
-// readers. After a partition has come from another node, readers that were connected there
-// are expected.
-func (sh *Shard) eventObserver() func(through uint64) bool {
-	var came *partition
-	prof := sh.profile
-	return func(through uint64) bool {
-		if p := sh.partition.Load(); prof.peers != nil && p != came {
-			came = p
-			prof.events.Expect(time.Now())
-		}
-		return prof.events.Wanted(sh.index, through, time.Now())
+// HoldEvents makes events of the other shards wait for those of messages that the store gets now.
+func (sh *Shard) HoldEvents(until uint64, from time.Time) {
+	if len(sh.profile.shards) > 1 {
+		sh.profile.events.Hold(sh.index, until, from)
 	}
+}
+
+// WantsEvents reports whether the profile's stream of events has readers. After a partition
+// has come from another node, readers that were connected there are expected.
+func (sh *Shard) WantsEvents(through uint64) bool {
+	prof := sh.profile
+	if p := sh.partition.Load(); prof.peers != nil && p != sh.expected {
+		sh.expected = p
+		prof.events.Expect(time.Now())
+	}
+	return prof.events.Wanted(sh.index, through, time.Now())
 }
 
 // broadcast wakes all goroutines that wait for an event. The zero value is ready.

@@ -227,9 +227,9 @@ func closeShards(p *transport.Port) error {
 	return errors.Join(errs...)
 }
 
-// withTruePorts returns a profile's configuration in which the list of profiles has the
+// TruePorts returns a profile's configuration in which the list of profiles has the
 // bound ports, in place of port 0, so that players are told the ports that the kernel chose.
-func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
+func (p *Profile) TruePorts(cfg *config.Profile) *config.Profile {
 	if cfg.House == nil || !slices.ContainsFunc(cfg.House.Profiles, unnumbered) {
 		return cfg
 	}
@@ -237,11 +237,11 @@ func (s *Server) withTruePorts(cfg *config.Profile) *config.Profile {
 	house.Profiles = slices.Clone(house.Profiles)
 	for i := range house.Profiles {
 		n := &house.Profiles[i]
-		p := s.profile(n.Name)
-		if p == nil || !unnumbered(*n) {
+		other := p.server.profile(n.Name)
+		if other == nil || !unnumbered(*n) {
 			continue
 		}
-		if port := p.Port(); port != nil {
+		if port := other.Port(); port != nil {
 			if !n.NoUDP {
 				n.Port = int(port.Addr().Port())
 			}

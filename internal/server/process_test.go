@@ -38,7 +38,7 @@ func beImage(dir string) {
 	if text, err := os.ReadFile(filepath.Join(dir, "extra.sql")); err == nil && (successor || handoff.Checking()) {
 		schema.Extra = []schema.Migration{{Name: "extra.sql", SQL: string(text), Additive: strings.HasPrefix(string(text), "-- additive")}}
 	}
-	useShelf(dir)
+	useWriteAhead(dir)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	wishes := make(chan os.Signal, 1)
@@ -77,7 +77,7 @@ func beImage(dir string) {
 				s.HandOff(ctx, "", nil)
 			}
 		}()
-		if profile.Shelf.Part == 0 {
+		if profile.AheadOptions.Part == 0 {
 			go s.letGo(ctx)
 		}
 		if !s.Inherited() {
@@ -108,8 +108,8 @@ func makeTrouble(dir string) {
 		os.Exit(7)
 	case "kill":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	case holdShelf:
-		profile.Shelf.Part = 0
+	case keepDeferred:
+		profile.AheadOptions.Part = 0
 	}
 }
 

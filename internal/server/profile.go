@@ -19,6 +19,7 @@ import (
 	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/internal/readapi"
+	"wamble/internal/store"
 	"wamble/internal/transport"
 )
 
@@ -92,14 +93,19 @@ func (p *Profile) localShards() []*Shard {
 	return slices.DeleteFunc(slices.Clone(p.shards), (*Shard).isRemote)
 }
 
-// otherRuntimes returns the runtimes of all shards but one.
-func (p *Profile) otherRuntimes(but int) (list []*loop.Runtime) {
-	for i, sh := range p.shards {
-		if i != but {
-			list = append(list, sh.runtime)
-		}
-	}
-	return list
+// Restrictions implements loop.Server.
+func (p *Profile) Restrictions() []profile.Input { return p.restrictions.Inputs() }
+
+// Reservations implements loop.Server.
+func (p *Profile) Reservations(ctx context.Context, key wamble.PublicKey) ([]wamble.Reservation, error) {
+	return p.server.stores.reservations(ctx, key)
+}
+
+// SeparateStore reports whether a profile runs on another database than p. Name may be that of a shard.
+func (p *Profile) SeparateStore(name string) bool {
+	of, _ := store.SplitName(name)
+	other := p.server.profile(of)
+	return other != nil && other.store.Registry != p.store.Registry
 }
 
 // eachShard runs do for all shards concurrently, and waits.
@@ -312,18 +318,6 @@ func addCounts(c *readapi.Counts, more readapi.Counts) {
 	c.Crowds = append(c.Crowds, more.Crowds...)
 	slices.SortStableFunc(c.Crowds, func(a, b readapi.Crowd) int { return cmp.Compare(b.Watchers, a.Watchers) })
 	c.Crowds = c.Crowds[:min(len(c.Crowds), readapi.MostCrowds)]
-}
-
-// showViews passes changed boards of one shard to the other shards and nodes that have watchers.
-func (p *Profile) showViews(from int, in *profile.BoardViews) {
-	if p.peers != nil {
-		p.server.router.PublishViews(p.name, in)
-	}
-	for i, sh := range p.shards {
-		if i != from && sh.runtime.Count().Watched {
-			sh.runtime.ShowViews(in)
-		}
-	}
 }
 
 // findBoards returns at most most boards of all shards, those with the latest moves first.

@@ -57,7 +57,7 @@ func TestPacketPanicsTwice(t *testing.T) {
 				until(t, "the trap is set", func() bool {
 					return s.first().shards[0].runtime.Do(t.Context(), func(p *profile.Profile) {
 						seen := 0
-						p.Trap = func(packet []byte) {
+						p.BeforePacket = func(packet []byte) {
 							if h, err := wire.Peek(packet); err == nil && h.Board == board {
 								if seen++; seen == c.at {
 									panic("a test panics in a packet")
@@ -95,7 +95,7 @@ func TestPacketPanicsTwice(t *testing.T) {
 			}
 			for _, file := range dumps {
 				text, err := os.ReadFile(file)
-				if err != nil || !bytes.Contains(text, []byte("the packet in hand")) || !bytes.Contains(text, []byte(strings.Repeat("ee", 16))) {
+				if err != nil || !bytes.Contains(text, []byte("the packet that was handled")) || !bytes.Contains(text, []byte(strings.Repeat("ee", 16))) {
 					t.Errorf("the dump does not show the packet: %v\n%s", err, text)
 				}
 				for _, p := range players.players {

@@ -220,9 +220,9 @@ func TestRestartOtherwise(t *testing.T) {
 		do               func(t *testing.T, file string)
 	}{
 		{name: "as it was", says: "restored from the restart file"},
-		{name: "a damaged file", says: "does not serve", do: change(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
-		{name: "a file that is cut off", says: "does not serve", do: change(func(b []byte) []byte { return b[:len(b)-9] })},
-		{name: "a file of another journal", says: "does not serve", do: change(func(b []byte) []byte { b[20] ^= 1; return b })},
+		{name: "a damaged file", says: "cannot be used", do: change(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
+		{name: "a file that is cut off", says: "cannot be used", do: change(func(b []byte) []byte { return b[:len(b)-9] })},
+		{name: "a file of another journal", says: "cannot be used", do: change(func(b []byte) []byte { b[20] ^= 1; return b })},
 		{name: "messages that are not kept", do: func(t *testing.T, file string) {
 			if err := os.RemoveAll(filepath.Join(filepath.Dir(filepath.Dir(file)), "kept")); err != nil {
 				t.Fatal(err)

@@ -19,7 +19,6 @@ import (
 	"wamble/internal/journal"
 	"wamble/internal/loop"
 	"wamble/internal/observe"
-	"wamble/internal/profile"
 	"wamble/internal/store"
 	"wamble/internal/tape"
 	"wamble/internal/transport"
@@ -164,59 +163,37 @@ func (s *Server) newProfile(cfg *config.Profile, port *transport.Port) (*Profile
 	return p, nil
 }
 
-// usesSeparateStore reports whether a profile runs on another database than db. Name may be
-// that of a shard.
-func (s *Server) usesSeparateStore(name string, db *SharedStore) bool {
-	of, _ := store.SplitName(name)
-	p := s.profile(of)
-	return p != nil && p.store.Registry != db.Registry
-}
-
 // newShard makes a shard of a profile.
 func (s *Server) newShard(p *Profile, index int, cfg *config.Profile, port *transport.Port) *Shard {
 	sh := &Shard{profile: p, index: index, log: p.log}
 	if len(p.shards) > 1 {
 		sh.log = sh.log.With("shard", index)
 	}
-	// The options of the shard's loop.
-	db, name := p.store, store.ShardName(cfg.Name, index)
+	db, name, kept := p.store, store.ShardName(cfg.Name, index), &s.o.Config.Server
 	o := loop.Options{
-		Name: name, Config: cfg, Shard: wamble.Shard{Index: index, Of: len(p.shards)}, Log: sh.log, Runner: s.runner,
-		Store: db, StoreName: db.Name, InProcess: db.File != "", Port: port,
+		Name: name, Config: cfg, Shard: wamble.Shard{Index: index, Of: len(p.shards)}, Log: sh.log, Port: port,
+		Server:   p,
+		Database: loop.Database{Store: db, Name: db.Name, InProcess: db.File != "", Registry: db.Registry},
+		Journal:  loop.Journal{Runner: s.runner},
 		Retain: journal.RetainOptions{
-			Dir: filepath.Join(s.dir, "kept"), Age: s.o.Config.Server.JournalKeep,
-			Bytes: int64(s.o.Config.Server.JournalKeepSize) << 20, Needed: int64(s.o.Config.Server.RestartKeepSize) << 20,
+			Dir: filepath.Join(s.dir, "kept"), Age: kept.JournalKeep,
+			Bytes: int64(kept.JournalKeepSize) << 20, Needed: int64(kept.RestartKeepSize) << 20,
 		},
-		RestartDir: s.restartDir(), Tracing: &s.traces.Tracing,
-		Record: tape.Series{Name: s.recordingFile(name), Successor: s.o.Handoff.Inheritance != nil},
-		Clock:  s.o.Clock, Skew: s.o.Skew,
-		TruePorts: s.withTruePorts, Restrictions: p.restrictions.Inputs, Reservations: s.stores.reservations,
-		Registry: db.Registry, SeparateStore: func(name string) bool { return s.usesSeparateStore(name, db) },
+		Observer: sh, RememberEvents: s.isPartitioned(),
+		RestartDir: s.restartDir(),
+		Record:     tape.Series{Name: s.recordingFile(name), Successor: s.o.Handoff.Inheritance != nil},
+		Tracing:    &s.traces.Tracing,
+		Clock:      loop.TestClock{Now: s.o.Clock, Skew: s.o.Skew},
 	}
 	if port != nil {
 		o.Port = port.Shards()[index]
 	}
-	// What the loop reports to the profile.
-	o.OnFinished = p.gamesChanged.send
-	o.OnEvents = func(after, through uint64, list []journal.Event) { p.addEvents(index, after, through, list) }
-	o.Observed, o.Remember = sh.eventObserver(), s.isPartitioned()
 	if len(p.shards) > 1 {
-		o.HoldEvents = func(until uint64, from time.Time) { p.events.Hold(index, until, from) }
-		o.ShowViews = func(in *profile.BoardViews) { p.showViews(index, in) }
-		o.Totals = &p.openShards.totals
-		o.Others = func() []*loop.Runtime { return p.otherRuntimes(index) }
-		if s.router != nil {
-			o.AskRemote = func(ctx context.Context, shards []int, in profile.BoardRequest) (*profile.BoardReply, error) {
-				return s.router.AskRemoteShards(ctx, cfg.Name, shards, in)
-			}
-		}
+		o.OtherShards = sh
 	}
-	// The journal, if this node holds the shard's partition.
 	if part := s.partitionOf(index); part != nil {
 		sh.partition.Store(part)
-		j := part.journal()
-		o.Runner, o.Owner, o.Shared = j.Runner, j.Owner, j.Shared
-		o.HoldsLease, o.ClockOffset, o.Heal = j.HoldsLease, j.ClockOffset, j.Heal
+		o.Journal = part.journal()
 	}
 	sh.runtime = loop.New(o)
 	db.Registry.Join(sh.runtime)

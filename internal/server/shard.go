@@ -16,6 +16,7 @@ import (
 	"wamble/internal/cluster"
 	"wamble/internal/guard"
 	"wamble/internal/loop"
+	"wamble/internal/profile"
 	"wamble/internal/transport"
 )
 
@@ -31,6 +32,7 @@ type Shard struct {
 	partition  atomic.Pointer[partition] // partition of the shard; nil if another node has it
 	arrivalMu  sync.Mutex                // held while partition is checked for events or set
 	remotePort cluster.RemotePort        // reads the port while another node has the shard
+	expected   *partition                // last partition of which WantsEvents has expected readers
 
 	cancel context.CancelFunc // ends superviseLoop; nil if it does not run
 	done   chan struct{}      // closed when superviseLoop has ended
@@ -87,6 +89,41 @@ func (sh *Shard) forwardPackets() {
 	sh.remotePort.Begin(sh.runtime.Port(), func(in transport.Arrivals) {
 		p.server.router.Forward(p.name, sh.index, in)
 	}, sh.reportPanic)
+}
+
+// Totals implements loop.OtherShards.
+func (sh *Shard) Totals() *loop.Totals { return &sh.profile.openShards.totals }
+
+// Others returns the runtimes of the other shards of the profile.
+func (sh *Shard) Others() (list []*loop.Runtime) {
+	for _, other := range sh.profile.shards {
+		if other != sh {
+			list = append(list, other.runtime)
+		}
+	}
+	return list
+}
+
+// AskRemote asks shards on other nodes about a board.
+func (sh *Shard) AskRemote(ctx context.Context, shards []int, in profile.BoardRequest) (*profile.BoardReply, error) {
+	p := sh.profile
+	if p.server.router == nil {
+		return nil, loop.ErrNotUp
+	}
+	return p.server.router.AskRemoteShards(ctx, p.name, shards, in)
+}
+
+// ShowViews passes changed boards of the shard to the other shards and nodes that have watchers.
+func (sh *Shard) ShowViews(in *profile.BoardViews) {
+	p := sh.profile
+	if p.peers != nil {
+		p.server.router.PublishViews(p.name, in)
+	}
+	for _, other := range p.shards {
+		if other != sh && other.runtime.Count().Watched {
+			other.runtime.ShowViews(in)
+		}
+	}
 }
 
 // superviseLoop runs the shard and starts it again after each failure, until ctx ends.

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	smallShelf = "; boards are written ahead in a small world, too\n" // in a configuration
-	holdShelf  = "hold shelf"                                         // the trouble of an image that leaves boards on its shelf
-	shelfHeld  = "boards are held on the shelf: "                     // it says then
+	smallAhead   = "; boards are written ahead in a small world, too\n" // in a configuration
+	keepDeferred = "keep boards deferred"                               // the trouble of a process that leaves boards deferred
+	deferredSaid = "boards are deferred: "                              // it says then
 )
 
-func useShelf(dir string) {
-	if text, _ := os.ReadFile(filepath.Join(dir, "test.conf")); strings.Contains(string(text), smallShelf) {
-		profile.Shelf.From, profile.Shelf.Keep = 1000, 100
+func useWriteAhead(dir string) {
+	if text, _ := os.ReadFile(filepath.Join(dir, "test.conf")); strings.Contains(string(text), smallAhead) {
+		profile.AheadOptions.From, profile.AheadOptions.Keep = 1000, 100
 	}
 }
 
-// letGo says what is on the shelf, and lets the first profile take it at SIGUSR1.
+// letGo says what is deferred, and lets the first profile take it at SIGUSR1.
 func (s *Server) letGo(ctx context.Context) {
 	wishes := make(chan os.Signal, 1)
 	signal.Notify(wishes, syscall.SIGUSR1)
@@ -34,22 +34,22 @@ func (s *Server) letGo(ctx context.Context) {
 		return
 	}
 	sup := s.profiles()[0]
-	say := func(p *profile.Profile) { fmt.Fprintln(os.Stderr, shelfHeld+fmt.Sprint(p.Adopting())) }
+	say := func(p *profile.Profile) { fmt.Fprintln(os.Stderr, deferredSaid+fmt.Sprint(p.Adopting())) }
 	sup.shards[0].runtime.Do(ctx, say)
 	select {
 	case <-wishes:
 		sup.shards[0].runtime.Do(ctx, func(p *profile.Profile) {
 			say(p)
-			profile.Shelf.Part = 128
+			profile.AheadOptions.Part = 128
 		})
 	case <-ctx.Done():
 	}
 }
 
-// TestShelfHeldBack: a server that was handed most of its boards ahead hands over again,
+// TestDeferredBoards: a server that was handed most of its boards ahead hands over again,
 // stops or is killed before it has read them. Players go on, and no board is missing or made
 // twice.
-func TestShelfHeldBack(t *testing.T) {
+func TestDeferredBoards(t *testing.T) {
 	const boards = 3000
 	restart := func(end func(i *image)) func(*testing.T, *image) {
 		return func(t *testing.T, i *image) {
@@ -75,8 +75,8 @@ func TestShelfHeldBack(t *testing.T) {
 			if err := <-answer; err != nil {
 				t.Errorf("the second handoff: %v", err)
 			}
-			if n := strings.Count(i.log.String(), shelfHeld+"true"); n != 2 {
-				t.Errorf("boards were on the shelf %d times, want 2", n)
+			if n := strings.Count(i.log.String(), deferredSaid+"true"); n != 2 {
+				t.Errorf("boards were deferred %d times, want 2", n)
 			}
 		}},
 		{"stop", restart(func(i *image) { i.end() })},
@@ -85,9 +85,9 @@ func TestShelfHeldBack(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			least := fmt.Sprintf("(def min-boards %d)", boards)
-			text := staying(t, conf(smallShelf+least+fmt.Sprintf(`(def log-level "info") (def max-boards %d)`, boards)))
+			text := staying(t, conf(smallAhead+least+fmt.Sprintf(`(def log-level "info") (def max-boards %d)`, boards)))
 			i := spawnImage(t, text)
-			i.write("trouble", holdShelf)
+			i.write("trouble", keepDeferred)
 			until(t, "the boards are there", func() bool { return boardsOf(i.status()) == boards })
 			c := gather(t, i.address(), 4)
 			tokens := map[*player]wamble.Token{}
@@ -96,7 +96,7 @@ func TestShelfHeldBack(t *testing.T) {
 			}
 			c.play()
 			c.more(t, 50)
-			i.write("test.conf", strings.Replace(text, least, "(def min-boards 8)", 1)) // nobody needs what is on the shelf
+			i.write("test.conf", strings.Replace(text, least, "(def min-boards 8)", 1)) // nobody needs what is deferred
 			if _, err := i.handOff(""); err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestShelfHeldBack(t *testing.T) {
 			if !newcomer.move(t.Context()) {
 				t.Error("a new player cannot play")
 			}
-			i.says(shelfHeld + "true")
+			i.says(deferredSaid + "true")
 			tc.do(t, i)
 			c.more(t, 50)
 			c.finish()

@@ -27,9 +27,9 @@ func sleepyPool(t testing.TB, boards, moves, players int) *Pool {
 	return p
 }
 
-// shelved returns the pool of the next process, which reads the rest from its shelf later.
+// deferredIn returns the pool of the next process, which reads the deferred boards later.
 // Between writes ahead, play changes the first pool.
-func shelved(t testing.TB, p *Pool, part int, play func()) *Pool {
+func deferredIn(t testing.TB, p *Pool, part int, play func()) *Pool {
 	t.Helper()
 	a := p.BeginAhead(2)
 	a.Sort()
@@ -42,16 +42,16 @@ func shelved(t testing.TB, p *Pool, part int, play func()) *Pool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Shelve(a.End(ahead), p.Woken()); err != nil {
+	if err := q.LoadDeferred(a.End(ahead), p.Outdated()); err != nil {
 		t.Fatal(err)
 	}
 	p.EndAhead()
 	return q
 }
 
-// TestShelveWoken: a board that was written ahead in vain costs little memory, because the
+// TestDeferredOutdated: a board that was written ahead in vain costs little memory, because the
 // server is paused meanwhile, and thousands of boards may do so.
-func TestShelveWoken(t *testing.T) {
+func TestDeferredOutdated(t *testing.T) {
 	p := sleepyPool(t, 2000, 4000, 100)
 	a := p.BeginAhead(2)
 	a.Sort()
@@ -63,20 +63,20 @@ func TestShelveWoken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, woken := a.End(ahead), p.Woken()
+	state, outdated := a.End(ahead), p.Outdated()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err = q.Shelve(state, woken)
+	err = q.LoadDeferred(state, outdated)
 	runtime.ReadMemStats(&after)
-	if err != nil || len(woken) < 1000 {
-		t.Fatalf("%d boards woke: %v", len(woken), err)
+	if err != nil || len(outdated) < 1000 {
+		t.Fatalf("%d boards woke: %v", len(outdated), err)
 	}
-	if each := (after.TotalAlloc - before.TotalAlloc) / uint64(len(woken)); each > 4<<10 {
+	if each := (after.TotalAlloc - before.TotalAlloc) / uint64(len(outdated)); each > 4<<10 {
 		t.Errorf("%d bytes for each board that woke", each)
 	}
 }
 
-// contents returns the state of every board of a pool, by number; the shelf must be empty.
+// contents returns the state of every board of a pool, by number; none may be deferred.
 func contents(p *Pool) map[wamble.BoardID]string {
 	all := map[wamble.BoardID]string{}
 	for b := range p.All() {
@@ -85,10 +85,10 @@ func contents(p *Pool) map[wamble.BoardID]string {
 	return all
 }
 
-// TestShelf: boards that were written ahead, while others got and moved some of them, are all
+// TestDeferred: boards that were written ahead, while others got and moved some of them, are all
 // in the next process, each in its last state, whether they are read in their turn or on
 // demand.
-func TestShelf(t *testing.T) {
+func TestDeferred(t *testing.T) {
 	rng := prooftest.Random(t)
 	for round := range prooftest.Sized(10, 30, 1000) {
 		p := sleepyPool(t, 40, 300, 1+rng.IntN(40))
@@ -111,11 +111,11 @@ func TestShelf(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		q := shelved(t, p, 1+rng.IntN(9), play)
+		q := deferredIn(t, p, 1+rng.IntN(9), play)
 		if q.Len() != p.Len() || q.Free() != p.Free() || q.Census() != p.Census() {
 			t.Fatalf("round %d: %d boards, %d free, %v; want %d, %d, %v", round, q.Len(), q.Free(), q.Census(), p.Len(), p.Free(), p.Census())
 		}
-		for n := 0; q.Shelved() > 0; n++ {
+		for n := 0; q.Deferred() > 0; n++ {
 			id := wamble.BoardID(1 + rng.IntN(42))
 			if got, want := q.Board(id), p.Board(id); (got == nil) != (want == nil) || got != nil && !bytes.Equal(got.snapshot(nil), want.snapshot(nil)) {
 				t.Fatalf("round %d: board %d is another", round, id)
@@ -123,7 +123,7 @@ func TestShelf(t *testing.T) {
 			if n%3 == 0 {
 				q.fetch(id)
 			}
-			if err := q.Unshelve(rng.IntN(4)); err != nil {
+			if err := q.ReadDeferred(rng.IntN(4)); err != nil {
 				t.Fatal(err)
 			}
 			if q.Len() != p.Len() || q.Census() != p.Census() {
@@ -143,13 +143,13 @@ func TestShelf(t *testing.T) {
 	}
 }
 
-// TestShelfWakes: boards that sleep wake in the same order, whether they are on the
-// shelf or not.
-func TestShelfWakes(t *testing.T) {
+// TestDeferredWake: boards that sleep wake in the same order, whether they are
+// deferred or not.
+func TestDeferredWake(t *testing.T) {
 	p := sleepyPool(t, 40, 300, 4)
-	q := shelved(t, p, 1000, func() {})
-	if q.Shelved() == 0 || q.Shelved() < p.Asleep()-40 {
-		t.Fatalf("%d boards are on the shelf, %d sleep", q.Shelved(), p.Asleep())
+	q := deferredIn(t, p, 1000, func() {})
+	if q.Deferred() == 0 || q.Deferred() < p.Asleep()-40 {
+		t.Fatalf("%d boards are deferred, %d sleep", q.Deferred(), p.Asleep())
 	}
 	sleep := q.Asleep()
 	var order []wamble.BoardID
@@ -157,8 +157,8 @@ func TestShelfWakes(t *testing.T) {
 		order = append(order, b.id)
 		q.wake(b)
 	}
-	if len(order) != sleep || q.Shelved() != 0 {
-		t.Errorf("%d boards woke, %d are left", len(order), q.Shelved())
+	if len(order) != sleep || q.Deferred() != 0 {
+		t.Errorf("%d boards woke, %d are left", len(order), q.Deferred())
 	}
 	var plies []int
 	for _, id := range order[len(order)-p.Asleep():] { // behind those that were in play
@@ -169,9 +169,9 @@ func TestShelfWakes(t *testing.T) {
 	}
 }
 
-// TestShelfAwake: boards that wake, or are put to sleep, after they were written ahead are
+// TestDeferredAwake: boards that wake, or are put to sleep, after they were written ahead are
 // not written again.
-func TestShelfAwake(t *testing.T) {
+func TestDeferredAwake(t *testing.T) {
 	p := sleepyPool(t, 40, 300, 4)
 	asleep := p.Asleep()
 	balance := func(least int) {
@@ -183,7 +183,7 @@ func TestShelfAwake(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	q := shelved(t, p, 1000, func() {
+	q := deferredIn(t, p, 1000, func() {
 		if balance(40); p.Asleep() > 0 {
 			t.Errorf("%d boards sleep, want none", p.Asleep())
 		}
@@ -191,15 +191,15 @@ func TestShelfAwake(t *testing.T) {
 			t.Errorf("%d boards sleep, want about %d", p.Asleep(), asleep)
 		}
 		balance(20)
-		if n := len(p.Woken()); n > 0 {
+		if n := len(p.Outdated()); n > 0 {
 			t.Errorf("%d boards are to be written again", n)
 		}
 	})
-	if n := q.Shelved(); n < asleep {
-		t.Errorf("%d boards are on the shelf, want at least %d", n, asleep)
+	if n := q.Deferred(); n < asleep {
+		t.Errorf("%d boards are deferred, want at least %d", n, asleep)
 	}
-	for q.Shelved() > 0 {
-		if err := q.Unshelve(7); err != nil {
+	for q.Deferred() > 0 {
+		if err := q.ReadDeferred(7); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -209,9 +209,9 @@ func TestShelfAwake(t *testing.T) {
 	}
 }
 
-// TestShelfDamaged: no bytes make a pool panic, and most damage is reported; a checksum of
+// TestDeferredDamaged: no bytes make a pool panic, and most damage is reported; a checksum of
 // the whole finds the rest.
-func TestShelfDamaged(t *testing.T) {
+func TestDeferredDamaged(t *testing.T) {
 	p := sleepyPool(t, 20, 100, 2)
 	a := p.BeginAhead(1)
 	a.Sort()
@@ -225,7 +225,7 @@ func TestShelfDamaged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := q.Shelve(data, nil); err != nil {
+			if err := q.LoadDeferred(data, nil); err != nil {
 				if !errors.Is(err, ErrState) {
 					t.Fatal(err)
 				}
@@ -236,8 +236,8 @@ func TestShelfDamaged(t *testing.T) {
 				q.Board(id)
 			}
 			q.fetch(3)
-			for q.Shelved() > 0 {
-				if err := q.Unshelve(3); err != nil {
+			for q.Deferred() > 0 {
+				if err := q.ReadDeferred(3); err != nil {
 					told++
 					break
 				}

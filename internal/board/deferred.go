@@ -12,34 +12,34 @@ import (
 )
 
 // Most boards of a large profile are free, and change only when they are assigned. In a handoff an Ahead
-// writes them while players are still served, and the next image serves players before it has read them:
-// they are on its shelf, as if they slept, and are taken from it some at a time, or when they are needed.
+// writes them while players are still served, and the next process serves players before it has read them:
+// they are deferred, as if they slept, and are read some at a time, or when they are needed.
 //
 //	a := p.BeginAhead(keep)             on the goroutine of the pool, as the next lines
 //	a.Sort()                            on any goroutine
 //	p.WriteAhead(a, dst, n), repeated
-//	p.Snapshot(dst), p.Woken()          without what a has
+//	p.Snapshot(dst), p.Outdated()          without what a has
 //	a.End(dst)                          on any goroutine
 //
-// The bytes of a shelf are, in little endian:
+// The bytes of deferred boards are, in little endian:
 //
 //	magic
 //	the boards as in a snapshot, in the order in which they wake
 //	for every board, by its number: number 8, where it begins 4
 //	number of boards that are ACTIVE 4, number of boards 4
 const (
-	shelfMagic = "wamble shelf 1\n"
-	shelfEntry = 12
+	deferredMagic = "wamble shelf 1\n"
+	deferredEntry = 12
 )
 
 // Ahead is free boards that are written before a snapshot is taken.
 type Ahead struct {
-	list   []sleeper
-	at     int // index in list
-	size   int // of the written boards, in bytes
-	active int // how many of them are ACTIVE
-	index  []entry
-	woken  []wamble.BoardID // have changed since they were written
+	list     []sleeper
+	at       int // index in list
+	size     int // of the written boards, in bytes
+	active   int // how many of them are ACTIVE
+	index    []entry
+	outdated []wamble.BoardID // have changed since they were written
 }
 
 // entry is where a board begins.
@@ -48,7 +48,7 @@ type entry struct {
 	at uint32
 }
 
-// BeginAhead begins to write the free boards except keep that are in play, which the next image can assign
+// BeginAhead begins to write the free boards except keep that are in play, which the next process can assign
 // at once. It lasts until EndAhead.
 func (p *Pool) BeginAhead(keep int) *Ahead {
 	p.EndAhead()
@@ -87,7 +87,7 @@ func (p *Pool) unwrite(b *Board) {
 	default:
 		return
 	}
-	p.ahead.woken = append(p.ahead.woken, b.id)
+	p.ahead.outdated = append(p.ahead.outdated, b.id)
 }
 
 // Sort sorts the boards into the order in which they wake. The pool may be used meanwhile.
@@ -106,7 +106,7 @@ func (p *Pool) WriteAhead(a *Ahead, dst []byte, n int) ([]byte, bool) {
 		return dst, false // a belongs to an earlier BeginAhead
 	}
 	if a.size == 0 && a.at == 0 {
-		dst = append(dst, shelfMagic...)
+		dst = append(dst, deferredMagic...)
 	}
 	for end := min(a.at+n, len(a.list)); a.at < end; a.at++ {
 		b := a.list[a.at].board
@@ -129,13 +129,13 @@ func (p *Pool) WriteAhead(a *Ahead, dst []byte, n int) ([]byte, bool) {
 	return dst, a.at < len(a.list)
 }
 
-// Woken returns the boards that have changed since they were written. A snapshot has those that are still
+// Outdated returns the boards that have changed since they were written. A snapshot has those that are still
 // in the pool.
-func (p *Pool) Woken() []wamble.BoardID {
+func (p *Pool) Outdated() []wamble.BoardID {
 	if p.ahead == nil {
 		return nil
 	}
-	return p.ahead.woken
+	return p.ahead.outdated
 }
 
 // End writes what follows the boards.
@@ -148,8 +148,8 @@ func (a *Ahead) End(dst []byte) []byte {
 	return w.AppendUint32(w.AppendUint32(dst, uint32(a.active)), uint32(len(a.index)))
 }
 
-// shelf is free boards in the form of bytes.
-type shelf struct {
+// deferredBoards is free boards in the form of bytes.
+type deferredBoards struct {
 	boards []byte
 	index  []byte
 	next   int // where the first board begins that was not taken in its turn
@@ -159,61 +159,61 @@ type shelf struct {
 	r      reader
 }
 
-// Shelve puts the boards of an Ahead of another pool on the shelf, except the woken ones. The bytes are
-// read until Shelved is 0. Errors: ErrState.
-func (p *Pool) Shelve(state []byte, woken []wamble.BoardID) error {
+// LoadDeferred gives the pool the boards of an Ahead of another pool, except the outdated ones. The bytes are
+// read until Deferred returns 0. Errors: ErrState.
+func (p *Pool) LoadDeferred(state []byte, outdated []wamble.BoardID) error {
 	end := len(state) - 8
-	if end < len(shelfMagic) || string(state[:len(shelfMagic)]) != shelfMagic || p.shelf != nil {
+	if end < len(deferredMagic) || string(state[:len(deferredMagic)]) != deferredMagic || p.deferred != nil {
 		return ErrState
 	}
 	active, n := int(binary.LittleEndian.Uint32(state[end:])), int(binary.LittleEndian.Uint32(state[end+4:]))
-	body := state[len(shelfMagic):end]
-	if n > len(body)/(shelfEntry+boardSize) {
+	body := state[len(deferredMagic):end]
+	if n > len(body)/(deferredEntry+boardSize) {
 		return ErrState
 	}
-	at := len(body) - n*shelfEntry
-	s := &shelf{boards: body[:at], index: body[at:], left: n, active: active, gone: map[wamble.BoardID]bool{}}
-	for _, id := range slices.Sorted(slices.Values(woken)) { // sorted, so that neighbours share cache lines
-		b := s.look(id)
+	at := len(body) - n*deferredEntry
+	s := &deferredBoards{boards: body[:at], index: body[at:], left: n, active: active, gone: map[wamble.BoardID]bool{}}
+	for _, id := range slices.Sorted(slices.Values(outdated)) { // sorted, so that neighbours share cache lines
+		b := s.peek(id)
 		if b == nil {
 			return ErrState
 		}
-		s.leave(b)
+		s.uncount(b)
 		s.gone[id] = true
 	}
 	if s.left > 0 {
-		p.shelf = s
+		p.deferred = s
 	}
 	return nil
 }
 
-// Rest reports whether the pool was loaded from a snapshot that left out what was written ahead.
-func (p *Pool) Rest() bool { return p.rest }
+// LacksDeferred reports whether the pool was loaded from a snapshot that left out what was written ahead.
+func (p *Pool) LacksDeferred() bool { return p.lacksDeferred }
 
-// Shelved returns how many boards are on the shelf.
-func (p *Pool) Shelved() int {
-	if p.shelf == nil {
+// Deferred returns how many boards are deferred.
+func (p *Pool) Deferred() int {
+	if p.deferred == nil {
 		return 0
 	}
-	return p.shelf.left
+	return p.deferred.left
 }
 
-// find returns where a board begins, if it is on the shelf.
-func (s *shelf) find(id wamble.BoardID) (at int, there bool) {
+// find returns where a board begins, if it is deferred.
+func (s *deferredBoards) find(id wamble.BoardID) (at int, there bool) {
 	number := func(i int) wamble.BoardID {
-		return wamble.BoardID(binary.LittleEndian.Uint64(s.index[i*shelfEntry:]))
+		return wamble.BoardID(binary.LittleEndian.Uint64(s.index[i*deferredEntry:]))
 	}
-	n := len(s.index) / shelfEntry
+	n := len(s.index) / deferredEntry
 	i := sort.Search(n, func(i int) bool { return number(i) >= id })
 	if i == n || number(i) != id || s.gone[id] {
 		return 0, false
 	}
-	at = int(binary.LittleEndian.Uint32(s.index[i*shelfEntry+8:]))
+	at = int(binary.LittleEndian.Uint32(s.index[i*deferredEntry+8:]))
 	return at, at >= s.next && at < len(s.boards)
 }
 
-// look returns a board that is on the shelf, without taking it; nil if it is not there.
-func (s *shelf) look(id wamble.BoardID) *Board {
+// peek returns a deferred board without taking it; nil if it is not deferred.
+func (s *deferredBoards) peek(id wamble.BoardID) *Board {
 	at, there := s.find(id)
 	if !there {
 		return nil
@@ -227,33 +227,32 @@ func (s *shelf) look(id wamble.BoardID) *Board {
 	return b
 }
 
-// leave uncounts a board that leaves the shelf.
-func (s *shelf) leave(b *Board) {
+// uncount subtracts a board that is not deferred any more from the counts.
+func (s *deferredBoards) uncount(b *Board) {
 	s.left--
 	if b.status == wamble.Active {
 		s.active--
 	}
 }
 
-// fetch returns a board of the pool, taking it from the shelf if it is there; nil if the pool does not have
-// it.
+// fetch returns a board of the pool, which it reads if it is deferred; nil if the pool does not have it.
 func (p *Pool) fetch(id wamble.BoardID) *Board {
-	if b := p.boards[id]; b != nil || p.shelf == nil {
+	if b := p.boards[id]; b != nil || p.deferred == nil {
 		return b
 	}
-	b := p.shelf.look(id)
-	if b == nil || !p.layOut(b) {
+	b := p.deferred.peek(id)
+	if b == nil || !p.addDeferred(b) {
 		return nil
 	}
-	p.shelf.gone[id] = true
-	p.leaveShelf(b)
+	p.deferred.gone[id] = true
+	p.removeDeferred(b)
 	return b
 }
 
-// Unshelve takes at most n boards from the shelf, in the order in which they wake. If the shelf is damaged,
-// it returns ErrState once, and the shelf is empty.
-func (p *Pool) Unshelve(n int) error {
-	p.unshelve(n)
+// ReadDeferred reads at most n deferred boards, in the order in which they wake. If their bytes are damaged, it
+// returns ErrState once, and no board is deferred any more.
+func (p *Pool) ReadDeferred(n int) error {
+	p.readDeferred(n)
 	if p.corrupt {
 		p.corrupt = false
 		return ErrState
@@ -261,33 +260,33 @@ func (p *Pool) Unshelve(n int) error {
 	return nil
 }
 
-func (p *Pool) unshelve(n int) {
-	for n > 0 && p.shelf != nil {
-		s := p.shelf
+func (p *Pool) readDeferred(n int) {
+	for n > 0 && p.deferred != nil {
+		s := p.deferred
 		s.r.Reader = pack.NewReader(s.boards[s.next:])
 		b := s.r.board()
 		s.next = len(s.boards) - s.r.Remaining()
 		switch {
-		case s.r.Bad() || !s.gone[b.id] && !p.layOut(b):
-			p.shelf, p.corrupt = nil, true
+		case s.r.Bad() || !s.gone[b.id] && !p.addDeferred(b):
+			p.deferred, p.corrupt = nil, true
 		case s.gone[b.id]:
 			delete(s.gone, b.id)
 		default:
-			p.leaveShelf(b)
+			p.removeDeferred(b)
 			n--
 		}
 	}
 }
 
-// leaveShelf uncounts a board, and drops the shelf with its bytes when it is empty.
-func (p *Pool) leaveShelf(b *Board) {
-	if p.shelf.leave(b); p.shelf.left == 0 {
-		p.shelf = nil
+// removeDeferred uncounts a board that was read, and drops the bytes after the last one.
+func (p *Pool) removeDeferred(b *Board) {
+	if p.deferred.uncount(b); p.deferred.left == 0 {
+		p.deferred = nil
 	}
 }
 
-// layOut puts a board from the shelf to sleep, and reports false if its state is invalid.
-func (p *Pool) layOut(b *Board) bool {
+// addDeferred puts a board that was read to sleep, and reports false if its state is invalid.
+func (p *Pool) addDeferred(b *Board) bool {
 	if b.holder != 0 || p.boards[b.id] != nil {
 		return false
 	}
@@ -303,7 +302,7 @@ func (p *Pool) layOut(b *Board) bool {
 
 // first returns the board that wakes first; nil if none sleeps.
 func (p *Pool) first() *Board {
-	if p.unshelve(1); len(p.asleep) == 0 {
+	if p.readDeferred(1); len(p.asleep) == 0 {
 		return nil
 	}
 	return p.asleep[0].board
