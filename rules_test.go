@@ -41,7 +41,6 @@ var rooms = []room{
 	{name: "internal/tokenbucket", pure: true},
 	{name: "internal/share", may: []string{"."}, pure: true},
 	{name: "internal/pack", pure: true},
-	{name: "internal/placement", pure: true},
 	{name: "internal/guard"},
 	{name: "internal/intent", may: []string{"."}, pure: true},
 	{name: "internal/session", may: []string{"internal/intent", "internal/pack", "internal/share", "internal/lru", "internal/tokenbucket", "."}, pure: true},
@@ -102,7 +101,7 @@ var rooms = []room{
 	{name: "internal/host", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/guard", "internal/config", "wire", "."},
 		tests: []string{"runner/pebblestore"}},
 	// cluster: what one node tells another, and how, apart from the process that serves players.
-	{name: "internal/cluster", may: []string{"internal/loop", "internal/profile", "internal/transport", "internal/mesh", "internal/pack", "internal/placement", "internal/store/postgres/pglog", "internal/guard", "."}},
+	{name: "internal/cluster", may: []string{"internal/loop", "internal/profile", "internal/transport", "internal/mesh", "internal/pack", "internal/store/postgres/pglog", "internal/guard", "."}},
 	{name: "internal/server", may: []string{"internal/cluster", "internal/backup", "internal/bot", "internal/host", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/pack", "runner/memstore", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
 		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire", "chess"}},
 	{name: "internal/systemd"},
