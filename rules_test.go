@@ -79,8 +79,7 @@ var rooms = []room{
 	{name: "internal/mesh", may: []string{"internal/guard", "wire", "."}},
 	{name: "client", may: []string{"internal/transport", "internal/link", "wire", "."}},
 	{name: "client/clienttest", may: []string{"internal/transport", "internal/link", "wire", "."}},
-	{name: "internal/phrase", pure: true},
-	{name: "internal/play", may: []string{"internal/phrase", "wire", ".", "chess"}, pure: true},
+	{name: "internal/play", may: []string{"wire", ".", "chess"}, pure: true},
 	{name: "internal/terminal", may: []string{"internal/play", ".", "chess"}},
 	{name: "examples/bot", may: []string{"client", "chess"}},
 	{name: "internal/bot", may: []string{"client", "internal/guard", ".", "chess/uci", "chess/novice", "chess"}, tests: []string{"wire"}},
@@ -107,7 +106,7 @@ var rooms = []room{
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},
-	{name: "cmd/wamble", may: []string{"internal/terminal", "internal/backup", "internal/play", "internal/phrase", "client", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
+	{name: "cmd/wamble", may: []string{"internal/terminal", "internal/backup", "internal/play", "client", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
 		tests: []string{"internal/handoff", "internal/profile", "internal/store/sqlite", "internal/intent"}},
 }
 
