@@ -142,7 +142,7 @@ func (s *sim) moveAt(seat *simSeat) {
 	if b.Plies() > 0 {
 		f.gaps = append(f.gaps, s.now.Sub(b.LastMoved()).Seconds())
 	}
-	done, err := s.Play(s.now, id, seat.who, randomMove(b.Position(), s.rng).String(), silence{})
+	done, err := s.Play(s.now, id, Mover{Session: seat.who, Rating: -1}, randomMove(b.Position(), s.rng).String(), silence{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
