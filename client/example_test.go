@@ -89,6 +89,19 @@ func ExampleClient_Play_refused() {
 	// Output: 1009 move rejected (status=5)
 }
 
+func ExampleDeniedCode() {
+	server := serve(clienttest.Expect(wire.CtrlPlayerMove).Deny(wamble.MoveRejected, "move rejected (status=5)"))
+	defer server.Close()
+	ctx := context.Background()
+	c := must(client.Dial(ctx, server.UDP()))
+	defer c.Close()
+
+	if _, err := c.Play(ctx, "e2e5"); client.DeniedCode(err) == wamble.MoveRejected {
+		fmt.Println(err)
+	}
+	// Output: denied (1009): move rejected (status=5)
+}
+
 func ExampleClient_LegalMoves() {
 	server := serve(clienttest.Expect(wire.CtrlGetLegalMoves).
 		Answer(1, wire.LegalMoves{Square: 12, Moves: []wire.LegalMove{{From: 12, To: 20}, {From: 12, To: 28}}}))
@@ -198,6 +211,19 @@ func ExampleClient_Predict() {
 	answer := must(c.Predict(ctx, c.Board().ID, "e7e5", 0))
 	fmt.Println(answer.Status == client.SubmitCreated, answer.Prediction.ID)
 	// Output: true 77
+}
+
+func ExampleClient_PredictableMoves() {
+	server := serve(clienttest.Expect(wire.CtrlGetLegalMoves).
+		Answer(1, wire.LegalMoves{Square: 52, Moves: []wire.LegalMove{{From: 52, To: 36}}}))
+	defer server.Close()
+	ctx := context.Background()
+	c := must(client.Dial(ctx, server.UDP()))
+	defer c.Close()
+
+	const e7 = 52
+	fmt.Println(must(c.PredictableMoves(ctx, c.Board().ID, e7))[0].To)
+	// Output: 36
 }
 
 // Look at a server's profiles without becoming a player.

@@ -82,6 +82,33 @@ func ExampleUnique() {
 	// true
 }
 
+// Options of a post: its time, its id, and its place before all jobs that are not urgent.
+func ExamplePostOption() {
+	r, clock := scratch()
+	defer r.Close()
+	ctx := context.Background()
+	mails, err := runner.Handle(r, "mails", func(ctx context.Context, j *runner.Job[string]) error {
+		fmt.Println(j.Args)
+		return nil
+	}, runner.WorkerOptions{})
+	must(err)
+	_, err = mails.Post(ctx, "newsletter", runner.At(clock.Now().Add(time.Hour)))
+	must(err)
+	id, err := mails.Post(ctx, "invoice", runner.ID("invoice 7"))
+	must(err)
+	_, err = mails.Post(ctx, "new password", runner.Urgent())
+	must(err)
+	_, err = mails.Worker().Tick(ctx)
+	must(err)
+	m, err := r.Message(mails.Name(), id)
+	must(err)
+	fmt.Println(id, "is", m.State)
+	// Output:
+	// new password
+	// invoice
+	// invoice 7 is done
+}
+
 // A schedule exists once, however often the program starts, and continues when its jobs fail.
 // A single job later is runner.After.
 func ExampleQueue_Every() {

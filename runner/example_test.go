@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
+	"os"
 	"time"
 
 	"wamble/runner"
@@ -330,4 +332,48 @@ func ExampleRunner_Restore() {
 	must(r.Restore("monday"))
 	fmt.Println("inboxes:", len(r.Stats().Inboxes), "new journal:", r.JournalID() != before)
 	// Output: inboxes: 0 new journal: true
+}
+
+// What the zero value of a policy means.
+func ExampleDefaultPolicy() {
+	p := runner.DefaultPolicy()
+	fmt.Println(p.RetryBudget, "retries,", p.RetryDelay, "to", p.RetryDelayMax, "apart")
+	// Output: 4 retries, 1s to 1m0s apart
+}
+
+// What a runner has to tell goes to the program's log.
+func ExampleSlog() {
+	r, _ := scratch()
+	defer r.Close()
+	untimed := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	l := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: untimed}))
+	r.SetSinks(runner.Sinks{Log: runner.Slog(l)})
+	ctx := context.Background()
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+		return runner.Discard(errors.New("no such address"))
+	}})
+	must(err)
+	_, err = r.Post(ctx, &runner.Message{To: 7, ID: []byte("order 9")})
+	must(err)
+	_, err = w.Tick(ctx)
+	must(err)
+	// Output:
+	// level=WARN msg="non-retryable failure" queue=7 number=1 id="order 9" attempt=1 err="no such address"
+	// level=ERROR msg="dead letter" queue=7 number=1 id="order 9" attempt=1 err="no such address"
+}
+
+// A LINT frame asks for a timer, and holds its message.
+func ExampleIntent_Append() {
+	asked := runner.Intent{Kind: runner.TimerArm, HasDue: true, Due: time.UnixMilli(60_000), Message: []byte("tea")}
+	frame, err := asked.Append(nil)
+	must(err)
+	i, err := runner.DecodeIntent(frame)
+	must(err)
+	fmt.Printf("%s at %s\n", i.Message, i.Due.UTC().Format(time.TimeOnly))
+	// Output: tea at 00:01:00
 }

@@ -73,12 +73,6 @@ func later(make func() http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { made().ServeHTTP(w, r) })
 }
 
-// Built reports whether the browser client is embedded in the binary.
-func Built() bool {
-	_, err := dist.ReadFile("dist/player/index.html")
-	return err == nil
-}
-
 // site serves the assets of a site at a path, and returns its page after fill.
 func site(mux *http.ServeMux, name, at string, fill func(html string) string) *asset {
 	assets, err := readAssets(dist, name)

@@ -25,6 +25,21 @@ func ExampleAppend() {
 	// 0465326534
 }
 
+func ExampleDecode() {
+	packet, err := wire.Append(nil, wire.Header{Seq: 1}, wire.ProfilesList{Names: wire.Text("blitz,open")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	h, m, err := wire.Decode(packet)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v %s\n", h.Ctrl, m.(*wire.ProfilesList).Names)
+	// Output: PROFILES_LIST blitz,open
+}
+
 func ExamplePacket_Decode() {
 	datagram, err := wire.Append(nil, wire.Header{Board: 43, Seq: 1},
 		wire.BoardUpdate{FEN: wire.Text("8/8/8/8/8/8/8/K1k5 w")}, wire.Int(wire.KeyBoardVersion, 17))

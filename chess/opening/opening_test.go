@@ -57,6 +57,16 @@ func TestFind(t *testing.T) {
 	}
 }
 
+func ExampleOf() {
+	p, err := chess.ParseFEN("rnbqkbnr/pp1ppppp/8/2p5/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2")
+	if err != nil {
+		panic(err)
+	}
+	o, _ := Of(p)
+	fmt.Println(o.ECO, o.Name)
+	// Output: B20 Sicilian Defense
+}
+
 func ExampleFind() {
 	p := chess.Start()
 	var moves []chess.Move

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wamble"
-	"wamble/internal/phrase"
 	"wamble/internal/play"
 )
 
@@ -39,7 +38,7 @@ type keeper struct {
 	lock      *os.File
 	shared    bool // another process plays at this server: nothing is stored
 	file      keptFile
-	identity  *phrase.Entropy // nil if there is none
+	identity  *play.Mnemonic // nil if there is none
 }
 
 // keptFile is the file of one server.
@@ -89,10 +88,10 @@ func (k *keeper) read() error {
 	text, err := os.ReadFile(filepath.Join(k.dir, identityFile))
 	if err == nil {
 		b, err := hex.DecodeString(strings.TrimSpace(string(text)))
-		if err != nil || len(b) != len(phrase.Entropy{}) {
+		if err != nil || len(b) != len(play.Mnemonic{}) {
 			return fmt.Errorf("%s is no identity: move it away, and 'identity' with your twelve words makes it anew", filepath.Join(k.dir, identityFile))
 		}
-		e := phrase.Entropy(b)
+		e := play.Mnemonic(b)
 		k.identity = &e
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -126,7 +125,7 @@ func (k *keeper) keep() error {
 }
 
 // keepIdentity writes the identity; nil removes it.
-func (k *keeper) keepIdentity(e *phrase.Entropy) error {
+func (k *keeper) keepIdentity(e *play.Mnemonic) error {
 	k.identity = e
 	if e == nil {
 		err := os.Remove(filepath.Join(k.dir, identityFile))

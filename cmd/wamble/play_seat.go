@@ -16,7 +16,6 @@ import (
 	"wamble/chess"
 	"wamble/client"
 	"wamble/internal/guard"
-	"wamble/internal/phrase"
 	"wamble/internal/play"
 	"wamble/wire"
 )
@@ -118,8 +117,8 @@ func (s *seat) start(e play.Effect) (bool, error) {
 		s.keeper.file = keptFile{Token: s.conn.Token().String(), LoggedIn: s.loggedIn, Kept: s.game.Kept()}
 		return false, s.keeper.keep()
 	case play.KeepIdentity:
-		s.loggedIn = e.Entropy != nil
-		return false, s.keeper.keepIdentity(e.Entropy)
+		s.loggedIn = e.Identity != nil
+		return false, s.keeper.keepIdentity(e.Identity)
 	case play.Alive:
 		s.run("a sign of life", func() { s.conn.Thinking(s.ctx) })
 		return false, nil
@@ -208,12 +207,12 @@ func (s *seat) ask(ctx context.Context, e play.Effect) (play.Msg, error) {
 	case play.AskRanking:
 		return s.ranking(ctx)
 	case play.NewIdentity:
-		var made phrase.Entropy
+		var made play.Mnemonic
 		_, err := rand.Read(made[:])
-		return play.MadeIdentity{Entropy: made}, err
+		return play.MadeIdentity{Identity: made}, err
 	case play.Login:
-		_, err := s.conn.Login(ctx, e.Entropy.Key())
-		return play.LoggedIn{Seat: s.present(wamble.Token{}), Entropy: e.Entropy}, err
+		_, err := s.conn.Login(ctx, e.Identity.Key())
+		return play.LoggedIn{Seat: s.present(wamble.Token{}), Identity: e.Identity}, err
 	case play.Logout:
 		_, err := s.conn.Logout(ctx)
 		return play.Greeted{Seat: s.present(wamble.Token{})}, err

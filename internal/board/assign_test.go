@@ -371,7 +371,7 @@ func TestAnswersNobodyTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		done, err := r.Play(r.now, a.Board.ID(), who, randomMove(a.Board.Position(), r.Pool.rng).String(), silence{})
+		done, err := r.Play(r.now, a.Board.ID(), Mover{Session: who, Rating: -1}, randomMove(a.Board.Position(), r.Pool.rng).String(), silence{})
 		if err != nil {
 			t.Fatal(err)
 		}

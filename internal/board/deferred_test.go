@@ -102,7 +102,7 @@ func TestDeferred(t *testing.T) {
 				return
 			}
 			if rng.IntN(3) > 0 {
-				p.Play(now, a.Board.ID(), s, randomMove(a.Board.Position(), moves).String(), silence{})
+				p.Play(now, a.Board.ID(), Mover{Session: s, Rating: -1}, randomMove(a.Board.Position(), moves).String(), silence{})
 			}
 			if rng.IntN(9) == 0 {
 				p.Archive(now, wamble.BoardID(1+rng.IntN(40)), silence{})

@@ -211,7 +211,7 @@ func (m *model) play(s wamble.SessionID) {
 	if b != nil && m.rng.IntN(10) > 0 {
 		uci = randomMove(b.game, m.rng).String()
 	}
-	done, err := m.pool.Play(m.now, id, s, uci, m.store)
+	done, err := m.pool.Play(m.now, id, Mover{Session: s, Rating: -1}, uci, m.store)
 	if b == nil {
 		if !errors.Is(err, ErrUnknownBoard) {
 			m.t.Fatalf("board %d is not there: %v", id, err)

@@ -39,16 +39,10 @@ type Played struct {
 	Finished *Finished
 }
 
-// Play makes the move of a session without a rating on the board that it holds. Afterwards the board is
-// free, or archived if the game is over. Errors: ErrUnknownBoard, or a Rejection.
-func (p *Pool) Play(now time.Time, id wamble.BoardID, by wamble.SessionID, uci string,
-	out intent.Intents) (Played, error) {
-	return p.PlayBy(now, id, Mover{Session: by, Rating: -1}, uci, out)
-}
-
-// PlayBy is Play with more known of the mover: the board stores the player, the rating, and whether the
-// mover is a program.
-func (p *Pool) PlayBy(now time.Time, id wamble.BoardID, who Mover, uci string, out intent.Intents) (Played, error) {
+// Play makes the move of a session on the board that it holds. Afterwards the board is free, or archived if the game
+// is over. The board stores the player, the rating, and whether the mover is a program. Errors: ErrUnknownBoard, or a
+// Rejection.
+func (p *Pool) Play(now time.Time, id wamble.BoardID, who Mover, uci string, out intent.Intents) (Played, error) {
 	t, by := p.tick(now), who.Session
 	b := p.holders[by] // in the CPU's cache since Heard, unlike p.boards
 	if b == nil || b.id != id {

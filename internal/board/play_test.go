@@ -43,7 +43,7 @@ func TestRejections(t *testing.T) {
 			r.assign(7)
 			grow(t, r.Pool, 2, &r.said)
 			r.said.take()
-			_, err := r.Play(r.now, tc.board, tc.by, tc.uci, &r.said)
+			_, err := r.Play(r.now, tc.board, Mover{Session: tc.by, Rating: -1}, tc.uci, &r.said)
 			if !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
@@ -219,7 +219,7 @@ func TestRatingsStayWithTheBoard(t *testing.T) {
 		if i == 1 {
 			player, rating = 0, -1
 		}
-		if _, err := r.PlayBy(r.now, 1, Mover{Session: s, Player: player, Rating: rating}, uci, silence{}); err != nil {
+		if _, err := r.Play(r.now, 1, Mover{Session: s, Player: player, Rating: rating}, uci, silence{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -264,7 +264,7 @@ func TestProgramsStayWithTheBoard(t *testing.T) {
 	for i, by := range []Mover{{Rating: -1, Program: true}, {Rating: -1}, {Player: 8}, {Player: 9, Program: true}} {
 		by.Session = wamble.SessionID(4 + i)
 		r.assign(by.Session)
-		if _, err := r.PlayBy(r.now, 1, by, []string{"e2e4", "e7e5", "g1f3", "b8c6"}[i], &moves); err != nil {
+		if _, err := r.Play(r.now, 1, by, []string{"e2e4", "e7e5", "g1f3", "b8c6"}[i], &moves); err != nil {
 			t.Fatal(err)
 		}
 	}

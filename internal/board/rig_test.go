@@ -137,7 +137,7 @@ func (r *rig) assign(s wamble.SessionID) *Board {
 
 func (r *rig) play(id wamble.BoardID, s wamble.SessionID, uci string) Played {
 	r.t.Helper()
-	done, err := r.Play(r.now, id, s, uci, &r.said)
+	done, err := r.Play(r.now, id, Mover{Session: s, Rating: -1}, uci, &r.said)
 	if err != nil {
 		r.t.Fatalf("play %s on %d by %d: %v", uci, id, s, err)
 	}

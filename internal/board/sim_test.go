@@ -142,7 +142,7 @@ func (s *sim) moveAt(place *simPlace) {
 	if b.Plies() > 0 {
 		f.gaps = append(f.gaps, s.now.Sub(b.LastMoved()).Seconds())
 	}
-	done, err := s.Play(s.now, id, place.who, randomMove(b.Position(), s.rng).String(), silence{})
+	done, err := s.Play(s.now, id, Mover{Session: place.who, Rating: -1}, randomMove(b.Position(), s.rng).String(), silence{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func busyPool(t testing.TB, boards, moves int) *Pool {
 			t.Fatal(err)
 		}
 		if i%5 != 0 {
-			if _, err := p.Play(now, a.Board.ID(), s, randomMove(a.Board.Position(), rng).String(), silence{}); err != nil {
+			if _, err := p.Play(now, a.Board.ID(), Mover{Session: s, Rating: -1}, randomMove(a.Board.Position(), rng).String(), silence{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -67,8 +67,8 @@ func TestSnapshot(t *testing.T) {
 		}
 		if errP == nil && rng.IntN(4) > 0 {
 			uci := randomMove(a.Board.Position(), rng).String()
-			p.Play(now, a.Board.ID(), s, uci, &saidP)
-			q.Play(now, b.Board.ID(), s, uci, &saidQ)
+			p.Play(now, a.Board.ID(), Mover{Session: s, Rating: -1}, uci, &saidP)
+			q.Play(now, b.Board.ID(), Mover{Session: s, Rating: -1}, uci, &saidQ)
 		}
 		if !slices.Equal(p.Due(now, nil, &saidP), q.Due(now, nil, &saidQ)) {
 			t.Fatalf("step %d: other boards are due", i)
@@ -178,7 +178,7 @@ func FuzzRestore(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Play(epoch, 1, s, randomMove(a.Board.Position(), newRand(1)).String(), silence{}); err != nil {
+		if _, err := p.Play(epoch, 1, Mover{Session: s, Rating: -1}, randomMove(a.Board.Position(), newRand(1)).String(), silence{}); err != nil {
 			t.Fatal(err)
 		}
 		check(t, p)

@@ -44,7 +44,7 @@ func (tb *table) move(t testing.TB) {
 	moves := tb.Board(id).Position().LegalMoves(tb.buf[:0])
 	tb.uci = moves[tb.rng.IntN(len(moves))].AppendUCI(tb.uci[:0])
 	tb.now = tb.now.Add(time.Millisecond)
-	if _, err := tb.Play(tb.now, id, s, string(tb.uci), silence{}); err != nil {
+	if _, err := tb.Play(tb.now, id, Mover{Session: s, Rating: -1}, string(tb.uci), silence{}); err != nil {
 		t.Fatal(err)
 	}
 	a, err := tb.Assign(tb.now, Player{Session: s, Games: i % 20, LeftBoard: id}, silence{})

@@ -9,7 +9,9 @@
 //     (outbox.go);
 //   - Notes are received from that database, and applied in order and once (notes.go);
 //   - a Rebalancer decides after each heartbeat which partitions of the journal this node claims
-//     and releases (rebalancer.go);
+//     and releases (rebalancer.go). The partitions are assigned by rendezvous hashing, so that all
+//     nodes compute the same, with a bound per node, so that few partitions are divided evenly,
+//     too (placement.go), and only to nodes that have been alive long enough (stablenodes.go);
 //   - Owners are the nodes that hold the partitions (owners.go);
 //   - a Router routes packets, questions and changed boards between the nodes (router.go), and
 //     a RemotePort reads the port of a shard that another node has (remoteport.go).

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"wamble/internal/placement"
 	"wamble/internal/store/postgres/pglog"
 )
 
@@ -12,7 +11,7 @@ import (
 type Rebalancer struct {
 	self           string
 	ownerlessSince []time.Duration // by index: since when the partition has no holder; negative if it has one
-	stable         placement.StableNodes
+	stable         stableNodes
 }
 
 // NewRebalancer makes the Rebalancer of a node that has seen no heartbeat.
@@ -88,7 +87,7 @@ func (r *Rebalancer) Decide(h Heartbeat) (actions []Action) {
 		}
 		joined = joined || n.Address != ""
 	}
-	steady := r.stable.Update(h.Now, alive)
+	steady := r.stable.update(h.Now, alive)
 	// Who holds each partition. A free one that is reserved for this node is claimed, and
 	// one that another node has claimed is released.
 	holders, orphaned := make([]string, len(h.Local)), slices.Repeat([]time.Duration{-1}, len(h.Local))
@@ -129,16 +128,16 @@ func (r *Rebalancer) Decide(h Heartbeat) (actions []Action) {
 	// Free partitions are shared by the nodes that stay. Without a mesh one node has all.
 	sharing := stay
 	if !joined {
-		sharing = []string{placement.Leader(holders, stay)}
+		sharing = []string{leaderOf(holders, stay)}
 	}
-	for _, k := range placement.Claims(holders, sharing, orphaned, r.self) {
+	for _, k := range claimable(holders, sharing, orphaned, r.self) {
 		busy = true
 		actions = append(actions, Action{Part: k, Claim: true})
 	}
 	// At most one partition moves at a time, and none while a node withdraws.
-	part, to, ok := placement.Next(holders, alive, steady)
+	part, to, ok := nextMove(holders, alive, steady)
 	if !joined {
-		part, to, ok = placement.Gather(holders, alive)
+		part, to, ok = nextToLeader(holders, alive)
 	}
 	if ok && !busy && len(leaving) == 0 && holders[part] == r.self && h.Local[part].Here {
 		actions = append(actions, Action{Part: part, To: to})
@@ -179,9 +178,9 @@ func (r *Rebalancer) releaseNext(h Heartbeat, holders, stay, successors []string
 			free[k] = ""
 		}
 	}
-	to := placement.Assign(free, successors)[part]
+	to := assignNodes(free, successors)[part]
 	if !joined {
-		to = placement.Leader(holders, stay)
+		to = leaderOf(holders, stay)
 	}
 	drain.lastRelease = h.Now // busy may be false again before the next call
 	return []Action{{Part: part, To: to}}

@@ -46,7 +46,7 @@ func TestDecide(t *testing.T) {
 		for _, n := range tc.nodes {
 			h.Seen.Nodes = append(h.Seen.Nodes, pglog.Node{Name: string(n), Address: "mesh"})
 		}
-		r.stable.Update(0, []string{"a", "b"})
+		r.stable.update(0, []string{"a", "b"})
 		h.Now, h.Seen.Parts = time.Minute, tc.parts[:]
 		if got := r.Decide(h); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: got %+v, want %+v", name, got, tc.want)

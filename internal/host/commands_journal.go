@@ -1,5 +1,11 @@
 package host
 
+import (
+	"context"
+
+	"wamble/runner"
+)
+
 // journalCommands has the commands about the journal.
 var journalCommands = []Command{
 	{
@@ -13,7 +19,7 @@ var journalCommands = []Command{
 		Name: "dead-letter-page", Channels: Socket, Patience: quick, Args: []Arg{letter, from, filter, partitionNumber},
 		Help: Help{Via: "runner dead-letters export"},
 		Doc:  Doc{Text: "whole dead letters, with their frames; they hold tokens, so the console does not show them"},
-		Do:   pageDead,
+		Do:   onJournal("which dead letters", pageDead),
 	},
 	{
 		Name: "dead-letter-replay", Channels: Socket | Console, Changes: true, Role: Operate, Patience: slow,
@@ -21,7 +27,7 @@ var journalCommands = []Command{
 		Help: Help{Via: "runner dead-letters replay"},
 		Page: Page{Form: Own},
 		Doc:  Doc{`{"worker": 1, "number": 5}`, "puts a dead letter back into its inbox"},
-		Do:   replayDead,
+		Do:   onJournal("which dead letter", replayDead),
 	},
 	{
 		Name: "dead-letter-drop", Channels: Socket | Console, Changes: true, Role: Operate, Patience: slow,
@@ -29,26 +35,28 @@ var journalCommands = []Command{
 		Help: Help{Via: "runner dead-letters drop"},
 		Page: Page{Form: Own},
 		Doc:  Doc{`{"worker": 1, "number": 5}`, "deletes a dead letter for ever"},
-		Do:   dropDead,
+		Do:   onJournal("which dead letter", dropDead),
 	},
 	{
 		Name: "runner-stats", Channels: Socket, Patience: quick, Args: []Arg{partitionNumber},
 		Help: Help{Via: "runner stat"},
 		Doc:  Doc{Text: "what is in the journal; for people the page at `/console/runner/`"},
-		Do:   readJournalStats,
+		Do: onJournal("which journal", func(_ context.Context, _ *Host, r *runner.Runner, _ struct{}) (any, error) {
+			return journalStats(r), nil
+		}),
 	},
 	{
 		Name: "runner-inbox", Channels: Socket, Patience: quick, Args: []Arg{worker, from, limit, partitionNumber},
 		Help: Help{Via: "runner inbox"},
 		Doc: Doc{Text: "whole messages that wait, with their frames; they hold tokens, so the console does not show " +
 			"them"},
-		Do: pageInbox,
+		Do: onJournal("which inbox", pageInbox),
 	},
 	{
 		Name: "runner-timers", Channels: Socket, Patience: quick, Args: []Arg{after, limit, partitionNumber},
 		Help: Help{Via: "runner timers"},
 		Doc:  Doc{Text: "the armed timers, the earliest first"},
-		Do:   pageTimers,
+		Do:   onJournal("how many timers", pageTimers),
 	},
 	{
 		Name: "runner-list", Channels: Socket, Patience: quick,
@@ -68,7 +76,7 @@ var journalCommands = []Command{
 		Name: "runner-checkpoint", Channels: Socket, Patience: slow, Args: []Arg{directory, partitionNumber},
 		Help: Help{Via: "runner checkpoint"},
 		Doc:  Doc{Text: "a copy of the journal in a directory that does not exist yet"},
-		Do:   checkpoint,
+		Do:   onJournal("where to", checkpoint),
 	},
 	{
 		Name: "backup-hold", Channels: Socket, Patience: quick, Args: []Arg{pinSeconds},

@@ -69,21 +69,13 @@ const (
 
 // pageDead returns complete dead letters. Their frames may have tokens, so the console does
 // not offer this command.
-func pageDead(_ context.Context, h *Host, c *Call) (any, error) {
-	var p DeadPage
-	if err := json.Unmarshal(c.Args, &p); err != nil {
-		return nil, fmt.Errorf("which dead letters: %w", err)
-	}
-	r, err := h.journal(c.Args)
-	if err != nil {
-		return nil, err
-	}
+func pageDead(_ context.Context, _ *Host, r *runner.Runner, p DeadPage) (any, error) {
 	if p.Name.Seq != 0 {
 		d, err := r.DeadLetter(p.Name)
 		return []runner.DeadLetter{d}, err
 	}
 	list, size := []runner.DeadLetter{}, 0
-	err = r.EachDeadLetter(p.Filter, p.From, func(d runner.DeadLetter) bool {
+	err := r.EachDeadLetter(p.Filter, p.From, func(d runner.DeadLetter) bool {
 		list = append(list, d)
 		size += len(d.Frame)
 		return len(list) < mostDead && size < mostDeadBytes
@@ -92,9 +84,11 @@ func pageDead(_ context.Context, h *Host, c *Call) (any, error) {
 }
 
 func listDead(_ context.Context, h *Host, c *Call) (any, error) {
-	choice, err := readChoice(c.Args)
-	if err != nil {
-		return nil, err
+	var choice DeadChoice
+	if len(c.Args) > 0 {
+		if err := json.Unmarshal(c.Args, &choice); err != nil {
+			return nil, fmt.Errorf("which dead letter: %w", err)
+		}
 	}
 	limit := choice.Limit
 	if limit <= 0 {
@@ -131,15 +125,7 @@ func listDead(_ context.Context, h *Host, c *Call) (any, error) {
 	return list, nil
 }
 
-func replayDead(ctx context.Context, h *Host, c *Call) (any, error) {
-	choice, err := readChoice(c.Args)
-	if err != nil {
-		return nil, err
-	}
-	r, err := h.journal(c.Args)
-	if err != nil {
-		return nil, err
-	}
+func replayDead(ctx context.Context, _ *Host, r *runner.Runner, choice DeadChoice) (any, error) {
 	if choice.Filter != nil {
 		n, err := r.ReplayDeadLetters(ctx, *choice.Filter)
 		return DeadDone{Count: n}, err
@@ -148,31 +134,12 @@ func replayDead(ctx context.Context, h *Host, c *Call) (any, error) {
 	return DeadDone{Worker: to.Worker, Number: to.Seq}, err
 }
 
-func dropDead(ctx context.Context, h *Host, c *Call) (any, error) {
-	choice, err := readChoice(c.Args)
-	if err != nil {
-		return nil, err
-	}
-	r, err := h.journal(c.Args)
-	if err != nil {
-		return nil, err
-	}
+func dropDead(ctx context.Context, _ *Host, r *runner.Runner, choice DeadChoice) (any, error) {
 	if choice.Filter != nil {
 		n, err := r.DropDeadLetters(ctx, *choice.Filter)
 		return DeadDone{Count: n}, err
 	}
 	return DeadDone{Worker: choice.Worker, Number: choice.Number}, r.DropDeadLetter(ctx, choice.row())
-}
-
-func readChoice(args json.RawMessage) (DeadChoice, error) {
-	var c DeadChoice
-	if len(args) == 0 {
-		return c, nil
-	}
-	if err := json.Unmarshal(args, &c); err != nil {
-		return c, fmt.Errorf("which dead letter: %w", err)
-	}
-	return c, nil
 }
 
 func (c DeadChoice) row() runner.Row { return runner.Row{Worker: c.Worker, Seq: c.Number} }

@@ -113,19 +113,29 @@ func (h *Host) queueTitle(r *runner.Runner, part int) func(queue string) string 
 	}
 }
 
-// journalAdmin returns a Command.Do that carries out a verb of the desk.
-func journalAdmin(verb string) func(context.Context, *Host, *Call) (any, error) {
+// onJournal returns a Command.Do that decodes its arguments, and passes them on with the journal, or the partition of
+// it, that they name. An error begins with what.
+func onJournal[A any](what string, do func(context.Context, *Host, *runner.Runner, A) (any, error)) func(context.Context, *Host, *Call) (any, error) {
 	return func(ctx context.Context, h *Host, c *Call) (any, error) {
-		var a admin.Args
-		if err := json.Unmarshal(c.Args, &a); err != nil {
-			return nil, fmt.Errorf("which message or queue: %w", err)
+		var a A
+		if len(c.Args) > 0 {
+			if err := json.Unmarshal(c.Args, &a); err != nil {
+				return nil, fmt.Errorf("%s: %w", what, err)
+			}
 		}
 		r, err := h.journal(c.Args)
 		if err != nil {
 			return nil, err
 		}
-		return h.journalAdminOf(r, -1).Do(ctx, verb, a)
+		return do(ctx, h, r, a)
 	}
+}
+
+// journalAdmin returns a Command.Do that carries out a verb of the desk.
+func journalAdmin(verb string) func(context.Context, *Host, *Call) (any, error) {
+	return onJournal("which message or queue", func(ctx context.Context, h *Host, r *runner.Runner, a admin.Args) (any, error) {
+		return h.journalAdminOf(r, -1).Do(ctx, verb, a)
+	})
 }
 
 // AskJournal carries out a command about a journal that this process has opened. Ask does the
@@ -179,62 +189,37 @@ var (
 	pinSeconds = Arg{Name: "seconds", Kind: Number}
 )
 
-// pageInbox returns rows of an inbox, at most mostDead rows and about mostDeadBytes.
-func pageInbox(_ context.Context, h *Host, c *Call) (any, error) {
-	var p InboxPage
-	if err := json.Unmarshal(c.Args, &p); err != nil {
-		return nil, fmt.Errorf("which inbox: %w", err)
+func pageInbox(_ context.Context, _ *Host, r *runner.Runner, p InboxPage) (any, error) {
+	rows, err := r.Inbox(p.Worker, p.From, p.limit())
+	return firstBytes(rows, func(row *runner.InboxRow) []byte { return row.Frame }), err
+}
+
+func pageTimers(_ context.Context, _ *Host, r *runner.Runner, p InboxPage) (any, error) {
+	timers, err := r.Timers(p.After, p.limit())
+	return firstBytes(timers, func(t *runner.ArmedTimer) []byte { return t.Frame }), err
+}
+
+func (p InboxPage) limit() int {
+	if p.Limit <= 0 {
+		return mostDead
 	}
-	if p.Limit <= 0 || p.Limit > mostDead {
-		p.Limit = mostDead
-	}
-	r, err := h.journal(c.Args)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := r.Inbox(p.Worker, p.From, p.Limit)
+	return min(p.Limit, mostDead)
+}
+
+// firstBytes returns the first rows, at least one, whose frames have at most mostDeadBytes.
+func firstBytes[T any](rows []T, frame func(*T) []byte) []T {
 	size := 0
 	for i := range rows {
-		if size += len(rows[i].Frame); size > mostDeadBytes && i > 0 {
-			rows = rows[:i]
-			break
+		if size += len(frame(&rows[i])); size > mostDeadBytes && i > 0 {
+			return rows[:i]
 		}
 	}
-	return rows, err
+	return rows
 }
 
-// pageTimers returns timers, at most mostDead and about mostDeadBytes.
-func pageTimers(_ context.Context, h *Host, c *Call) (any, error) {
-	var p InboxPage
-	if err := json.Unmarshal(c.Args, &p); err != nil {
-		return nil, fmt.Errorf("how many timers: %w", err)
-	}
-	if p.Limit <= 0 || p.Limit > mostDead {
-		p.Limit = mostDead
-	}
-	r, err := h.journal(c.Args)
-	if err != nil {
-		return nil, err
-	}
-	timers, err := r.Timers(p.After, p.Limit)
-	size := 0
-	for i := range timers {
-		if size += len(timers[i].Frame); size > mostDeadBytes && i > 0 {
-			timers = timers[:i]
-			break
-		}
-	}
-	return timers, err
-}
-
-func checkpoint(_ context.Context, h *Host, c *Call) (any, error) {
-	var to CheckpointTo
-	if err := json.Unmarshal(c.Args, &to); err != nil || !filepath.IsAbs(to.Dir) {
+func checkpoint(_ context.Context, h *Host, r *runner.Runner, to CheckpointTo) (any, error) {
+	if !filepath.IsAbs(to.Dir) {
 		return nil, fmt.Errorf("the directory of a checkpoint is named from the root on, not %q", to.Dir)
-	}
-	r, err := h.journal(c.Args)
-	if err != nil {
-		return nil, err
 	}
 	h.Log.Info("a checkpoint of the journal", "dir", to.Dir)
 	if err := r.Checkpoint(to.Dir); errors.Is(err, fs.ErrPermission) {
@@ -258,14 +243,6 @@ func pinMessages(_ context.Context, h *Host, c *Call) (any, error) {
 	}
 	h.PinMessages(time.Now().Add(time.Duration(f.Seconds) * time.Second))
 	return struct{}{}, nil
-}
-
-func readJournalStats(_ context.Context, h *Host, c *Call) (any, error) {
-	r, err := h.journal(c.Args)
-	if err != nil {
-		return nil, err
-	}
-	return journalStats(r), nil
 }
 
 // journalStats returns the statistics of a journal. A due time that JSON cannot encode is

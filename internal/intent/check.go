@@ -16,7 +16,6 @@ const (
 	maxFEN     = 90
 	maxUCI     = 6
 	maxReason  = 31
-	maxHandle  = 63
 	maxHost    = 64
 	maxTerms   = 1 << 20
 	maxVariant = 959

@@ -27,11 +27,9 @@ type Intents interface {
 // ErrFields is returned for bytes that are not the fields of an intent.
 var ErrFields = errors.New("not the fields of an intent")
 
-// AppendFields appends the fields of an intent to dst. It allocates only if dst must grow.
-func AppendFields(dst []byte, in Intent) []byte { return AppendFieldsLater(dst, in, 0) }
-
-// AppendFieldsLater is AppendFields of an intent whose times are moved by later.
-func AppendFieldsLater(dst []byte, in Intent, later time.Duration) []byte {
+// AppendFields appends the fields of an intent, whose times are moved by later, to dst. It allocates only if dst must
+// grow.
+func AppendFields(dst []byte, in Intent, later time.Duration) []byte {
 	return in.code(coder{buf: dst, later: later}).buf
 }
 

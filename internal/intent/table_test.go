@@ -96,7 +96,7 @@ func TestTableFirstField(t *testing.T) {
 		default:
 			name = f.Type().String()
 		}
-		if got, _ := binary.Uvarint(AppendFields(nil, in)); got != want || want == 0 {
+		if got, _ := binary.Uvarint(AppendFields(nil, in, 0)); got != want || want == 0 {
 			t.Errorf("%v begins with %d (%s), want the number of a board or session", row.Kind, got, name)
 		}
 	}

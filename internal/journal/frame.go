@@ -31,7 +31,7 @@ func Append(dst []byte, in intent.Intent) []byte { return AppendLater(dst, in, 0
 func AppendLater(dst []byte, in intent.Intent, later time.Duration) []byte {
 	dst = append(dst, byte(in.Kind()), 0, 0, 0)
 	start := len(dst)
-	dst = intent.AppendFieldsLater(dst, in, later)
+	dst = intent.AppendFields(dst, in, later)
 	// The length is a uvarint padded to three bytes, so that the record is
 	// written in place.
 	n := len(dst) - start

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/tokenbucket"
 	"wamble/wire"
 )
 
@@ -64,9 +65,10 @@ const (
 	proofTime     = time.Hour        // how long a proof is remembered after its path is gone
 	restartAfter  = 10 * time.Second // silence after which an old number in a hello is a restart
 	idleProven    = time.Minute      // silence after which a proven path may make room
-	rebindEvery   = 2 * time.Second  // average interval at which a session may change its address,
-	rebindBurst   = 4                // and how many changes it may make at once
 )
+
+// rebindLimit is how often a session may change its address.
+var rebindLimit = tokenbucket.Limit{Rate: 1, Per: 2 * time.Second, Burst: 4}
 
 func (c Config) withDefaults() Config {
 	def(&c.Sends, 3)

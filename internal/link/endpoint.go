@@ -6,6 +6,7 @@ import (
 
 	"wamble"
 	"wamble/internal/lru"
+	"wamble/internal/tokenbucket"
 	"wamble/wire"
 )
 
@@ -88,7 +89,7 @@ func NewEndpoint(cfg Config) *Endpoint {
 	s := &Endpoint{
 		table:   newTable(),
 		limits:  limiter{lru.New[limitKey, counter](maxCounters)},
-		budgets: budgets{networks: lru.New[hostID, flow](maxCounters)},
+		budgets: budgets{networks: lru.New[hostID, tokenbucket.Bucket](maxCounters)},
 		proofs:  lru.New[wamble.Peer, remembered](maxCounters),
 	}
 	s.SetConfig(cfg)

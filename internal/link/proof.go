@@ -5,6 +5,7 @@ import (
 
 	"wamble"
 	"wamble/internal/lru"
+	"wamble/internal/tokenbucket"
 	"wamble/wire"
 )
 
@@ -57,24 +58,13 @@ func (p *path) exemptionOf(h *wire.Header, size int) exemption {
 
 // budgets bound the bytes of exempt replies.
 type budgets struct {
-	listener flow
-	networks *lru.Table[hostID, flow]
+	listener tokenbucket.Bucket
+	networks *lru.Table[hostID, tokenbucket.Bucket]
 }
 
-// flow is a token bucket of bytes that counts the used ones. The zero value is a full bucket.
-type flow struct {
-	used int
-	at   time.Duration
-}
-
-// room returns how many bytes may be sent now, at rate bytes per second with a burst of four
-// seconds.
-func (f *flow) room(now time.Duration, rate int) int {
-	const burst = 4
-	elapsed := min(now-f.at, burst*time.Second)
-	f.used = max(0, f.used-int(int64(rate)*int64(elapsed)/int64(time.Second)))
-	f.at = now
-	return rate*burst - f.used
+// perSecond bounds bytes per second, with a burst of four seconds.
+func perSecond(bytes int) tokenbucket.Limit {
+	return tokenbucket.Limit{Rate: bytes, Per: time.Second, Burst: 4 * bytes}
 }
 
 // allow reports whether size bytes may be sent to e now, and charges them.
@@ -89,13 +79,12 @@ func (e *Endpoint) allow(now time.Duration, path *path, size int, right *exempti
 	if right == nil || size > right.remaining {
 		return false
 	}
-	network := e.budgets.networks.Use(networkKey(path.peer))
-	if network.room(now, e.cfg.NetworkBudget) < size || e.budgets.listener.room(now, e.cfg.ListenerBudget) < size {
+	network, ofNetwork := e.budgets.networks.Use(networkKey(path.peer)), perSecond(e.cfg.NetworkBudget)
+	if !network.Has(now, size, ofNetwork) || !e.budgets.listener.Take(now, size, perSecond(e.cfg.ListenerBudget)) {
 		e.stats.BudgetSpent++
 		return false
 	}
-	network.used += size
-	e.budgets.listener.used += size
+	network.Spend(now, size, ofNetwork)
 	right.remaining = 0
 	return true
 }

@@ -53,7 +53,7 @@ func (e *Endpoint) mayJoin(now time.Duration, sess *session, in *incoming) bool 
 			return false
 		}
 	}
-	if !sess.rebinds.take(now, rebindEvery, rebindBurst) {
+	if !sess.rebinds.Take(now, 1, rebindLimit) {
 		e.stats.RebindLimit++
 		return false
 	}

@@ -103,13 +103,13 @@ func TestRebindsAreLimited(t *testing.T) {
 			joined++
 		}
 	}
-	if joined != rebindBurst {
-		t.Errorf("%d addresses joined at once, want %d", joined, rebindBurst)
+	if joined != rebindLimit.Burst {
+		t.Errorf("%d addresses joined at once, want %d", joined, rebindLimit.Burst)
 	}
 	if got := len(r.s.table.byToken[tokenA].addrs); got > maxAddresses {
 		t.Errorf("the session has %d addresses", got)
 	}
-	r.wait(rebindEvery)
+	r.wait(rebindLimit.Per)
 	if got := r.send(peerAt("203.0.113.50:7"), move(tokenA, 30)); got != New {
 		t.Errorf("after a pause: got verdict %d, want New", got)
 	}

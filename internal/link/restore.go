@@ -91,8 +91,7 @@ func (m *restorer) session() *session {
 		sess.history.ring[i] = m.print()
 	}
 	sess.history.next = uint8(m.index(len(sess.history.ring)))
-	sess.rebinds.used = int(m.Int())
-	sess.rebinds.at = m.time()
+	sess.rebinds = m.bucket(rebindLimit)
 	sess.answers = listOf(m.reader, func() answer {
 		return answer{of: m.print(), at: m.time(), packets: m.refs()}
 	})
@@ -217,11 +216,11 @@ func (m *restorer) tables() {
 		copy(key.id[:], m.Bytes())
 		*s.limits.counters.Use(key) = counter{start: m.time(), n: int(m.Int()), warned: m.bool()}
 	}
-	s.budgets.listener = flow{used: int(m.Int()), at: m.time()}
+	s.budgets.listener = m.bucket(perSecond(s.cfg.ListenerBudget))
 	for range m.Count() {
 		var key hostID
 		copy(key[:], m.Bytes())
-		*s.budgets.networks.Use(key) = flow{used: int(m.Int()), at: m.time()}
+		*s.budgets.networks.Use(key) = m.bucket(perSecond(s.cfg.NetworkBudget))
 	}
 	for range m.Count() {
 		p := m.peer()

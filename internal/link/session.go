@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/tokenbucket"
 )
 
 // session is one run of a client's sequence numbers. It is kept as long as it has an address.
@@ -23,7 +24,7 @@ type session struct {
 	// hello does not create a second player.
 	granted wamble.Token
 	claimed bool // a client has used its token, in a request or an ACK
-	rebinds bucket
+	rebinds tokenbucket.Bucket
 	history history
 	// Sessions of one token form a chain, the session with the latest new request first.
 	prev, next *session
@@ -96,22 +97,4 @@ func (t *table) promote(s *session) {
 		t.unchain(s)
 		t.chain(s)
 	}
-}
-
-// bucket is a token bucket that counts used tokens.
-type bucket struct {
-	used int
-	at   time.Duration // time of the last refill
-}
-
-func (b *bucket) take(now, every time.Duration, burst int) bool {
-	if n := int((now - b.at) / every); n > 0 {
-		b.used = max(0, b.used-n)
-		b.at = now
-	}
-	if b.used >= burst {
-		return false
-	}
-	b.used++
-	return true
 }

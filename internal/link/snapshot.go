@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/tokenbucket"
 )
 
 // census lists the paths and sessions of a snapshot, in an order that does not depend on
@@ -139,8 +140,7 @@ func (e *Endpoint) writeSession(w *writer, sess *session) {
 		w.print(p)
 	}
 	w.Uint(uint64(sess.history.next))
-	w.Int(int64(sess.rebinds.used))
-	w.time(sess.rebinds.at)
+	w.bucket(sess.rebinds, rebindLimit)
 	w.Uint(uint64(len(sess.answers)))
 	for i := range sess.answers {
 		t := &sess.answers[i]
@@ -223,13 +223,11 @@ func (e *Endpoint) writeTables(w *writer) {
 		w.Int(int64(c.n))
 		w.bool(c.warned)
 	})
-	w.Int(int64(e.budgets.listener.used))
-	w.time(e.budgets.listener.at)
+	w.bucket(e.budgets.listener, perSecond(e.cfg.ListenerBudget))
 	w.Uint(uint64(e.budgets.networks.Len()))
-	e.budgets.networks.FromOldest(func(k hostID, f *flow) {
+	e.budgets.networks.FromOldest(func(k hostID, b *tokenbucket.Bucket) {
 		w.Bytes(k[:])
-		w.Int(int64(f.used))
-		w.time(f.at)
+		w.bucket(*b, perSecond(e.cfg.NetworkBudget))
 	})
 	w.Uint(uint64(e.proofs.Len()))
 	e.proofs.FromOldest(func(p wamble.Peer, m *remembered) {

@@ -6,6 +6,7 @@ import (
 
 	"wamble"
 	"wamble/internal/pack"
+	"wamble/internal/tokenbucket"
 )
 
 // ErrHeld is returned by Snapshot while outputs wait for their durable index; release them first.
@@ -30,6 +31,12 @@ type writer struct {
 
 func (w *writer) time(t time.Duration) { w.Int(int64(t - w.now)) }
 func (w *writer) token(t wamble.Token) { w.Raw(t[:]...) }
+
+func (w *writer) bucket(b tokenbucket.Bucket, l tokenbucket.Limit) {
+	used, at := b.Used(w.now, l)
+	w.Int(int64(used))
+	w.time(at)
+}
 
 func (w *writer) print(p fingerprint) {
 	w.Uint(uint64(p.seq))
@@ -72,6 +79,11 @@ func (r *reader) span() time.Duration {
 
 func (r *reader) time() time.Duration { return r.span() + r.now }
 func (r *reader) bool() bool          { return r.Uint() == 1 }
+
+func (r *reader) bucket(l tokenbucket.Limit) tokenbucket.Bucket {
+	used := min(max(r.Int(), 0), int64(l.Burst))
+	return tokenbucket.Full(r.time(), int(used), l)
+}
 
 // listOf reads a list whose entries are read by f.
 func listOf[T any](r *reader, f func() T) []T {

@@ -10,6 +10,7 @@
 //   - Board is a board that the player holds or watches; Describe lists its pieces.
 //   - Step is one move of the player's trail, and its Fate the outcome.
 //   - Wall is the set of boards that the player watches.
+//   - Mnemonic is the player's identity, as twelve words.
 //
 // Nothing in this package blocks, and the caller passes the time.
 package play

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/phrase"
 	"wamble/wire"
 )
 
@@ -23,7 +22,7 @@ type (
 	// Keep stores the result of Game.Kept.
 	Keep struct{}
 	// KeepIdentity stores the identity for all servers; nil deletes it.
-	KeepIdentity struct{ Entropy *phrase.Entropy }
+	KeepIdentity struct{ Identity *Mnemonic }
 	// Quit ends the program.
 	Quit struct{}
 
@@ -53,7 +52,7 @@ type (
 	// NewIdentity requests 16 random bytes. Answer: MadeIdentity.
 	NewIdentity struct{}
 	// Login links the session to an identity. Answer: LoggedIn.
-	Login struct{ Entropy phrase.Entropy }
+	Login struct{ Identity Mnemonic }
 	// Logout ends the link. Answer: Greeted, as a new player.
 	Logout struct{}
 	// SetName sets the player's name. Answer: Stats.
@@ -139,11 +138,11 @@ type (
 	// Ranking has the first pages of people and of bots.
 	Ranking struct{ Rows, Bots []Rank }
 	// MadeIdentity has the random bytes of a new identity.
-	MadeIdentity struct{ Entropy phrase.Entropy }
+	MadeIdentity struct{ Identity Mnemonic }
 	// LoggedIn says that the session is linked to the identity.
 	LoggedIn struct {
 		Seat
-		Entropy phrase.Entropy
+		Identity Mnemonic
 	}
 	// Terms are the server's terms of service; Accepted says that the player has accepted them.
 	Terms struct {

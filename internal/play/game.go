@@ -9,7 +9,6 @@ import (
 
 	"wamble"
 	"wamble/chess"
-	"wamble/internal/phrase"
 	"wamble/wire"
 )
 
@@ -28,7 +27,7 @@ type Game struct {
 	Tree  Predictions // of the board requested last
 	Stats Stats
 	Caps  wire.SessionCaps
-	Own   *phrase.Entropy // the player's identity; nil for a guest
+	Own   *Mnemonic // the player's identity; nil for a guest
 
 	followed int        // number of Follow calls that looked at a board
 	asking   bool       // a delayed Hello is waiting
@@ -45,7 +44,7 @@ const (
 )
 
 // New returns the game of a player, with what was stored on their last visit.
-func New(kept Kept, own *phrase.Entropy, only bool) *Game {
+func New(kept Kept, own *Mnemonic, only bool) *Game {
 	return &Game{Trail: kept.Trail, Sending: kept.Pending, Own: own, Only: only}
 }
 

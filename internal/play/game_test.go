@@ -8,7 +8,6 @@ import (
 
 	"wamble"
 	"wamble/chess"
-	"wamble/internal/phrase"
 	"wamble/wire"
 )
 
@@ -248,7 +247,7 @@ func TestLines(t *testing.T) {
 		{"identity new", "", NewIdentity{}},
 		{"identity one two", "These are not the words of an identity: an identity has 12 words, not 2.", nil},
 		{"identity legal winner thank year wave sausage worth useful legal winner thank yellow", "",
-			Login{phrase.Entropy([]byte("\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f"))}},
+			Login{Mnemonic([]byte("\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f"))}},
 		{"identity forget", "You are a guest already.", nil},
 		{"terms", "", AskTerms{}},
 		{"accept", "", AcceptTerms{}},
@@ -351,7 +350,7 @@ func TestAlive(t *testing.T) {
 // TestIdentity: an identity is shown once as words, and kept.
 func TestIdentity(t *testing.T) {
 	g := seated(t)
-	e := phrase.Entropy{1}
+	e := Mnemonic{1}
 	if effects := g.Take(noon, MadeIdentity{e}); !has(effects, Login{e}) {
 		t.Errorf("got %+v", effects)
 	}

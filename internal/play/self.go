@@ -6,7 +6,6 @@ import (
 
 	"wamble"
 	"wamble/chess"
-	"wamble/internal/phrase"
 	"wamble/wire"
 )
 
@@ -41,7 +40,7 @@ func (g *Game) identity(rest string) {
 		g.do(KeepIdentity{})
 		g.do(Logout{})
 	default:
-		e, err := phrase.Parse(rest)
+		e, err := parseMnemonic(rest)
 		if err != nil {
 			g.say("These are not the words of an identity: %v.", err)
 			return
@@ -51,12 +50,12 @@ func (g *Game) identity(rest string) {
 }
 
 func (g *Game) loggedIn(m LoggedIn) {
-	first := g.Own == nil || *g.Own != m.Entropy
-	g.Own = &m.Entropy
+	first := g.Own == nil || *g.Own != m.Identity
+	g.Own = &m.Identity
 	before := g.Board
 	g.sit(m.Seat)
 	if first {
-		g.show("You have an identity now. Whoever has these twelve words is you, here and in a browser. Keep them secret, and keep them:\n%s", m.Entropy)
+		g.show("You have an identity now. Whoever has these twelve words is you, here and in a browser. Keep them secret, and keep them:\n%s", m.Identity)
 	}
 	if g.Board != nil && (before == nil || before.ID != g.Board.ID) {
 		g.say("Here is %s.\n%s\n%s", g.Board.Greeting(), g.Board.Facts(), Describe(g.Board.Position))

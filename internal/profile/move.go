@@ -37,10 +37,10 @@ func (p *Profile) move(r *request, out *Output) verdict {
 	var played board.Played
 	var err error
 	if !again {
-		played, err = p.boards.PlayBy(p.clock.now, id, by, uci, &p.frame)
+		played, err = p.boards.Play(p.clock.now, id, by, uci, &p.frame)
 	}
 	if errors.Is(err, board.NotHolder) && p.regain(r) {
-		played, err = p.boards.PlayBy(p.clock.now, id, by, uci, &p.frame)
+		played, err = p.boards.Play(p.clock.now, id, by, uci, &p.frame)
 	}
 	switch {
 	case again:

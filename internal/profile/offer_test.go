@@ -215,7 +215,7 @@ func TestOfferedBoardGoesOn(t *testing.T) {
 					if got, err := r.p.boards.Assign(r.now, by, &r.p.frame); err != nil || got.Board.ID() != me.Board {
 						t.Fatal(got.Board, err)
 					}
-					if _, err := r.p.boards.Play(r.now, me.Board, by.Session, uci, &r.p.frame); err != nil {
+					if _, err := r.p.boards.Play(r.now, me.Board, board.Mover{Session: by.Session, Rating: -1}, uci, &r.p.frame); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -39,7 +39,7 @@ func TestLastMove(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pool.Play(epoch, 1, 7, uci, deaf{}); err != nil {
+		if _, err := pool.Play(epoch, 1, board.Mover{Session: 7, Rating: -1}, uci, deaf{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, ok := lastMove(pool.Board(1)); ok != want {

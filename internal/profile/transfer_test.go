@@ -36,7 +36,7 @@ func (in *turn) apply(p *Profile, out *Output) {
 	b := p.boards.Held(in.session)
 	list := b.Position().LegalMoves(nil)
 	m := list[in.choice%uint64(len(list))]
-	played, err := p.boards.Play(p.clock.now, b.ID(), in.session, m.String(), &p.frame)
+	played, err := p.boards.Play(p.clock.now, b.ID(), board.Mover{Session: in.session, Rating: -1}, m.String(), &p.frame)
 	if err != nil {
 		panic(err)
 	}

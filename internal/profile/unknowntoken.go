@@ -6,6 +6,7 @@ import (
 
 	"wamble"
 	"wamble/internal/lru"
+	"wamble/internal/tokenbucket"
 	"wamble/wire"
 )
 
@@ -29,18 +30,14 @@ const (
 	unknownTokenTTL  = 500 * time.Millisecond
 )
 
-// missBuckets is two token buckets, [0] for other requests and [1] for hellos: each is the time at which the
-// bucket is full again.
-type missBuckets [2]time.Duration
-
-// bucket is the time in which one token returns, and the time worth of tokens that may be taken at once.
-type bucket struct{ every, burst time.Duration }
+// missBuckets is two token buckets, [0] for other requests and [1] for hellos.
+type missBuckets [2]tokenbucket.Bucket
 
 // A host may send 64 unknown tokens, and then 16 a second; all unproven addresses together 256, and then
 // 256 a second.
 var (
-	ofHost     = bucket{every: time.Second / 16, burst: 4 * time.Second}
-	ofUnproven = bucket{every: time.Second / 256, burst: time.Second}
+	ofHost     = tokenbucket.Limit{Rate: 16, Per: time.Second, Burst: 64}
+	ofUnproven = tokenbucket.Limit{Rate: 256, Per: time.Second, Burst: 256}
 )
 
 // hostMisses is the unknown tokens of a host, and when it may next get the answer that there were too many.
@@ -54,16 +51,6 @@ const (
 	warnEvery = time.Second
 )
 
-// take takes a token, even if none is left, since loads may be under way. The debt is bounded by the burst.
-func (m *missBuckets) take(now time.Duration, hello int64, b bucket) {
-	m[hello] = min(max(m[hello], now)+b.every, now+2*b.burst)
-}
-
-// hasLeft reports whether a token is left.
-func (m *missBuckets) hasLeft(now time.Duration, hello int64, b bucket) bool {
-	return m[hello]+b.every <= now+b.burst
-}
-
 func newUnknownTokens() unknownTokens {
 	return unknownTokens{
 		tokens: lru.New[wamble.Token, unknownToken](maxUnknownTokens),
@@ -71,24 +58,25 @@ func newUnknownTokens() unknownTokens {
 	}
 }
 
-// add records that the store had no session for a token, or has failed.
+// add records that the store had no session for a token, or has failed. It takes a token of the buckets even if none
+// is left, since loads may be under way.
 func (u *unknownTokens) add(now time.Duration, token wamble.Token, o Outcome, from requester) {
 	*u.tokens.Use(token) = unknownToken{o, now + unknownTokenTTL}
 	if o != NotFound {
 		return
 	}
-	u.hosts.Use(from.host).take(now, oneIf(from.hello), ofHost)
+	u.hosts.Use(from.host).missBuckets[oneIf(from.hello)].Spend(now, 1, ofHost)
 	if !from.proven {
-		u.unproven.take(now, oneIf(from.hello), ofUnproven)
+		u.unproven[oneIf(from.hello)].Spend(now, 1, ofUnproven)
 	}
 }
 
 // mayAsk reports whether the store may be asked about one more unknown token of an asker.
 func (u *unknownTokens) mayAsk(now time.Duration, from requester) bool {
-	if m := u.hosts.Find(from.host); m != nil && !m.hasLeft(now, oneIf(from.hello), ofHost) {
+	if m := u.hosts.Find(from.host); m != nil && !m.missBuckets[oneIf(from.hello)].Has(now, 1, ofHost) {
 		return false
 	}
-	return from.proven || u.unproven.hasLeft(now, oneIf(from.hello), ofUnproven)
+	return from.proven || u.unproven[oneIf(from.hello)].Has(now, 1, ofUnproven)
 }
 
 // find returns the cached outcome for a token; Found if there is none.

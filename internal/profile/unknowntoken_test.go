@@ -158,7 +158,7 @@ func TestRefusedUnknownTokenIsForgotten(t *testing.T) {
 		r.answerLoads()
 	}
 	r.now = r.now.Add(warnEvery / 2)
-	for range ofHost.burst / ofHost.every {
+	for range ofHost.Burst {
 		r.p.unknownTokens.add(r.p.clock.since, wamble.Token{1}, NotFound, requester{host: wamble.HostOf(peerAt(1).IP())})
 	}
 	r.now = r.now.Add(warnEvery / 2)
@@ -167,7 +167,7 @@ func TestRefusedUnknownTokenIsForgotten(t *testing.T) {
 	packet := legalPacket(tokenOf(stored), 1, 500, 12)
 	expect(t, r.send(peerAt(1), packet), `ERROR 1006 "too many requests wait for the database" unreliable`)
 	expect(t, r.send(peerAt(1), packet), "")
-	r.now = r.now.Add(ofHost.burst + ofHost.every)
+	r.now = r.now.Add(time.Duration(ofHost.Burst+1) * time.Second / time.Duration(ofHost.Rate))
 	r.send(peerAt(1), packet)
 	r.answerLoads()
 	if r.p.sessions.Find(tokenOf(stored)) == nil {

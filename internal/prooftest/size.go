@@ -17,9 +17,6 @@ func Heap() uint64 {
 	return s.HeapAlloc
 }
 
-// Proving reports whether this is a run of `make proof` or `make soak`.
-func Proving() bool { return proving }
-
 // Soaking reports whether this is a run of `make soak`.
 func Soaking() bool { return os.Getenv("WAMBLE_SOAK") == "1" }
 

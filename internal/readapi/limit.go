@@ -6,28 +6,28 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/tokenbucket"
 )
 
 // limiter has a token bucket for each host (see wamble.HostOf). Loopback addresses are not
 // limited, because they may be a proxy with many clients, or the host's own tools.
 type limiter struct {
-	now  func() time.Time
-	rate float64 // requests a second; the burst is three seconds' worth
+	now   func() time.Time
+	start time.Time
+	limit tokenbucket.Limit
 
 	mu    sync.Mutex
-	hosts map[netip.Prefix]bucket
-}
-
-// bucket is a token bucket, as the number of tokens that are used.
-type bucket struct {
-	used float64
-	at   time.Time
+	hosts map[netip.Prefix]tokenbucket.Bucket
 }
 
 const maxHosts = 8192
 
-func newLimiter(now func() time.Time, rate float64) *limiter {
-	return &limiter{now: now, rate: rate, hosts: map[netip.Prefix]bucket{}}
+// newLimiter allows a host rate requests a second; the burst is three seconds' worth.
+func newLimiter(now func() time.Time, rate int) *limiter {
+	return &limiter{
+		now: now, start: now(), limit: tokenbucket.Limit{Rate: rate, Per: time.Second, Burst: 3 * rate},
+		hosts: map[netip.Prefix]tokenbucket.Bucket{},
+	}
 }
 
 // admit counts a request, and reports whether it is within the limit.
@@ -41,25 +41,20 @@ func (d *limiter) admit(ip netip.Addr) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := d.now()
-	v, known := d.hosts[host]
+	now := d.now().Sub(d.start)
+	bucket, known := d.hosts[host]
 	if !known && len(d.hosts) >= maxHosts && !d.makeRoom(now) {
 		return false
 	}
-	v.used = max(0, v.used-now.Sub(v.at).Seconds()*d.rate)
-	v.at = now
-	admitted := v.used+1 <= 3*d.rate
-	if admitted {
-		v.used++
-	}
-	d.hosts[host] = v
+	admitted := bucket.Take(now, 1, d.limit)
+	d.hosts[host] = bucket
 	return admitted
 }
 
 // makeRoom removes the hosts whose buckets are full again, and reports whether there is room.
-func (d *limiter) makeRoom(now time.Time) bool {
-	for host, v := range d.hosts {
-		if now.Sub(v.at).Seconds()*d.rate >= v.used {
+func (d *limiter) makeRoom(now time.Duration) bool {
+	for host, bucket := range d.hosts {
+		if bucket.Has(now, d.limit.Burst, d.limit) {
 			delete(d.hosts, host)
 		}
 	}

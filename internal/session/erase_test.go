@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"wamble"
 )
@@ -115,15 +116,15 @@ func TestSignaturesAreBounded(t *testing.T) {
 	try("192.0.2.2", 10, 3)
 	try("2001:db8::1", 10, 3) // one machine
 	try("2001:db8::2", 10, 0) // has a whole network
-	now += minute
+	now += time.Minute.Microseconds()
 	try("192.0.2.1", 10, 3)
-	now += minute
+	now += time.Minute.Microseconds()
 	for i := range 4000 { // very many hosts that never rest
 		for range 3 {
 			h.mayVerify(now, netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 3)
 		}
 	}
-	if used := h.all.used; used > maxSignatures/2+4000 {
+	if used, _ := h.all.Used(sinceEpoch(now), perMinute(maxSignatures)); used > maxSignatures/2+4000 {
 		t.Errorf("%v signatures were verified", used)
 	}
 	try("192.0.2.9", 1, 1)

@@ -6,32 +6,33 @@ import (
 
 	"wamble"
 	"wamble/internal/lru"
+	"wamble/internal/tokenbucket"
 )
 
 // hosts counts the recent actions of each host (see wamble.HostOf).
 type hosts struct {
-	sessions [2]*lru.Table[netip.Prefix, bucket] // new: by datagrams, which may be forged, and over connections
-	logins   *lru.Table[netip.Prefix, bucket]    // verified signatures
-	all      bucket                              // signatures of all hosts together
+	sessions [2]*buckets        // new: by datagrams, which may be forged, and over connections
+	logins   *buckets           // verified signatures
+	all      tokenbucket.Bucket // signatures of all hosts together
 }
+
+type buckets = lru.Table[netip.Prefix, tokenbucket.Bucket]
 
 // maxHosts is the size of each LRU.
 const maxHosts = 1 << 14
 
-// bucket is a token bucket that counts used tokens; they return evenly, the whole allowance in a minute.
-type bucket struct {
-	used float64
-	at   int64
-}
-
-const minute = 60e6 // microseconds
-
 func newHosts() hosts {
-	return hosts{
-		sessions: [2]*lru.Table[netip.Prefix, bucket]{lru.New[netip.Prefix, bucket](maxHosts), lru.New[netip.Prefix, bucket](maxHosts)},
-		logins:   lru.New[netip.Prefix, bucket](maxHosts),
-	}
+	empty := func() *buckets { return lru.New[netip.Prefix, tokenbucket.Bucket](maxHosts) }
+	return hosts{sessions: [2]*buckets{empty(), empty()}, logins: empty()}
 }
+
+// perMinute is an allowance that returns evenly within a minute.
+func perMinute(allowance int) tokenbucket.Limit {
+	return tokenbucket.Limit{Rate: allowance, Per: time.Minute, Burst: allowance}
+}
+
+// sinceEpoch is a time in microseconds as a duration.
+func sinceEpoch(now int64) time.Duration { return time.Duration(now) * time.Microsecond }
 
 // admit counts one more session of a host, and reports whether it is within the allowance per minute; 0
 // means no bound.
@@ -40,7 +41,7 @@ func (h *hosts) admit(now int64, from wamble.Peer, allowance int) bool {
 		return true
 	}
 	host := wamble.HostOf(from.IP())
-	return host.IsValid() && h.sessionsOf(from).Use(host).take(now, allowance)
+	return host.IsValid() && h.sessionsOf(from).Use(host).Take(sinceEpoch(now), 1, perMinute(allowance))
 }
 
 // Newcomer is the origin of a new session.
@@ -51,10 +52,10 @@ type Newcomer struct {
 
 // CountNewcomers counts new sessions of other shards.
 func (t *Table) CountNewcomers(now time.Time, list []Newcomer) {
-	at := t.tick(now)
+	at := sinceEpoch(t.tick(now))
 	for _, n := range list {
 		if t.opts.NewPerHost > 0 && n.Host.IsValid() {
-			t.hosts.sessions[oneIf(n.Stream)].Use(n.Host).take(at, t.opts.NewPerHost)
+			t.hosts.sessions[oneIf(n.Stream)].Use(n.Host).Take(at, 1, perMinute(t.opts.NewPerHost))
 		}
 	}
 }
@@ -74,7 +75,7 @@ func oneIf(yes bool) int {
 }
 
 // sessionsOf returns the buckets for an address.
-func (h *hosts) sessionsOf(from wamble.Peer) *lru.Table[netip.Prefix, bucket] {
+func (h *hosts) sessionsOf(from wamble.Peer) *buckets {
 	if from.Stream() {
 		return h.sessions[1]
 	}
@@ -84,11 +85,7 @@ func (h *hosts) sessionsOf(from wamble.Peer) *lru.Table[netip.Prefix, bucket] {
 // exhausted reports whether a host has used up its allowance of sessions.
 func (h *hosts) exhausted(now int64, from wamble.Peer, allowance int) bool {
 	b := h.sessionsOf(from).Find(wamble.HostOf(from.IP()))
-	if b == nil || allowance <= 0 {
-		return false
-	}
-	try := *b
-	return !try.take(now, allowance)
+	return b != nil && allowance > 0 && !b.Has(sinceEpoch(now), 1, perMinute(allowance))
 }
 
 // maxSignatures bounds the signatures verified per minute for all hosts together: at about 0.2 ms each, a
@@ -107,24 +104,10 @@ func (h *hosts) mayVerify(now int64, ip netip.Addr, allowance int) bool {
 	if !host.IsValid() {
 		return false
 	}
-	own := h.logins.Use(host)
-	if h.all.usedAt(now, maxSignatures) > maxSignatures/2 && own.usedAt(now, allowance) >= 1 {
+	own, at := h.logins.Use(host), sinceEpoch(now)
+	ofHost, ofAll := perMinute(allowance), perMinute(maxSignatures)
+	if !h.all.Has(at, maxSignatures/2, ofAll) && !own.Has(at, allowance-1, ofHost) {
 		return false
 	}
-	return own.take(now, allowance) && h.all.take(now, maxSignatures)
-}
-
-// usedAt returns how much of the allowance is used at a time.
-func (b *bucket) usedAt(now int64, allowance int) float64 {
-	return max(0, b.used-float64(now-b.at)/minute*float64(allowance))
-}
-
-// take uses one of the allowance, if one is left.
-func (b *bucket) take(now int64, allowance int) bool {
-	b.used, b.at = b.usedAt(now, allowance), now
-	if b.used+1 > float64(allowance) {
-		return false
-	}
-	b.used++
-	return true
+	return own.Take(at, 1, ofHost) && h.all.Take(at, 1, ofAll)
 }

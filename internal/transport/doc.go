@@ -31,6 +31,6 @@
 // packets and 64 of one connection, outbox 256 KiB, message 4096 bytes, head 8192 bytes,
 // connections in all and per host, see connLimiter); one bad destination does not stop a batch.
 //
-// Sockets may be inherited: Adopt and AdoptUDP take them over from descriptors; SyscallConn
+// Sockets may be inherited: AdoptShards and AdoptUDP take them over from descriptors; SyscallConn
 // gives access to them for a handoff without changing them.
 package transport

@@ -83,7 +83,7 @@ func TestPause(t *testing.T) {
 		t.Errorf("the paused port answered %q", b)
 	default:
 	}
-	heir, err := Adopt(udp, tcp, Options{})
+	heir, err := only(AdoptShards([]*os.File{udp}, tcp, Options{}, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

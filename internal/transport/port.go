@@ -101,12 +101,6 @@ func listenTCP(address netip.Addr, number uint16, reusePort control) (*net.TCPLi
 	return l.(*net.TCPListener), nil
 }
 
-// Adopt takes over the open sockets of a port that another process image has bound. It closes
-// the files; the sockets stay open.
-func Adopt(udp, tcp *os.File, o Options) (*Port, error) {
-	return only(AdoptShards([]*os.File{udp}, tcp, o, 1))
-}
-
 func adoptTCP(file *os.File) (*net.TCPListener, error) {
 	l, err := net.FileListener(file)
 	file.Close()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -141,7 +142,7 @@ func TestPortAdopt(t *testing.T) {
 	udp, tcp := duplicate(t, old.UDP()), duplicate(t, old.TCP())
 	address := old.Addr()
 	old.Close()
-	p, err := Adopt(udp, tcp, Options{})
+	p, err := only(AdoptShards([]*os.File{udp}, tcp, Options{}, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,11 +156,11 @@ func TestPortAdopt(t *testing.T) {
 	receive(t, p, 1, 0)
 
 	udp, tcp = duplicate(t, p.UDP()), duplicate(t, p.UDP())
-	if _, err := Adopt(udp, tcp, Options{}); err == nil {
+	if _, err := only(AdoptShards([]*os.File{udp}, tcp, Options{}, 1)); err == nil {
 		t.Error("a UDP socket was adopted as TCP")
 	}
 	udp, tcp = duplicate(t, p.TCP()), duplicate(t, p.TCP())
-	if _, err := Adopt(udp, tcp, Options{}); err == nil {
+	if _, err := only(AdoptShards([]*os.File{udp}, tcp, Options{}, 1)); err == nil {
 		t.Error("a TCP listener was adopted as UDP")
 	}
 }

@@ -8,14 +8,10 @@ import (
 	"syscall"
 )
 
-// Renew returns a port with options o that takes its UDP socket and its TCP listener from open
-// ports; a nil port means that a new socket is bound. A socket that is taken is never unbound:
-// the new port reads what is queued in it. The old port still has the socket; it should not be
-// read any more, and be shut down.
-func Renew(udp, tcp *Port, o Options) (*Port, error) { return only(RenewShards(udp, tcp, o, 1)) }
-
-// RenewShards is Renew for n loops. Udp is any port of several shards: up to n of their sockets
-// are taken, and missing ones are bound.
+// RenewShards returns ports of n loops with options o that take their UDP sockets and their TCP listener from open
+// ports; a nil port means that new sockets are bound. Udp is any port of several shards: up to n of their sockets are
+// taken, and missing ones are bound. A socket that is taken is never unbound: the new port reads what is queued in it.
+// The old port still has the socket; it should not be read any more, and be shut down.
 func RenewShards(udp, tcp *Port, o Options, n int) ([]*Port, error) {
 	if udp == nil && tcp == nil {
 		return ListenShards(o, n)

@@ -30,7 +30,7 @@ func TestRenew(t *testing.T) {
 			if tc.udp != nil { // it waits in the socket of the old port
 				say(t, tc.udp.Addr(), packet(t, 1, 1))
 			}
-			p, err := Renew(tc.udp, tc.tcp, Options{Address: loopback})
+			p, err := only(RenewShards(tc.udp, tc.tcp, Options{Address: loopback}, 1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestRenew(t *testing.T) {
 			}
 		})
 	}
-	last, err := Renew(a, b, Options{Address: loopback})
+	last, err := only(RenewShards(a, b, Options{Address: loopback}, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestRenew(t *testing.T) {
 	ws := dialPort(t, last)
 	ws.Send(packet(t, 1, 1))
 	receive(t, last, 1, 0)
-	if _, err := Renew(a, nil, Options{Address: loopback}); err == nil {
+	if _, err := only(RenewShards(a, nil, Options{Address: loopback}, 1)); err == nil {
 		t.Error("a closed port was renewed")
 	}
 }
@@ -71,9 +71,9 @@ func TestRenewHalf(t *testing.T) {
 		renew func(*Port) (*Port, error)
 	}{
 		{"HTTP is bound", func(p *Port) error { return p.TCP().Close() },
-			func(p *Port) (*Port, error) { return Renew(p, nil, Options{Address: loopback}) }},
+			func(p *Port) (*Port, error) { return only(RenewShards(p, nil, Options{Address: loopback}, 1)) }},
 		{"the game is bound", func(p *Port) error { return p.UDP().Close() },
-			func(p *Port) (*Port, error) { return Renew(nil, p, Options{Address: loopback}) }},
+			func(p *Port) (*Port, error) { return only(RenewShards(nil, p, Options{Address: loopback}, 1)) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for { // until no other process has taken the number meanwhile

@@ -9,7 +9,7 @@ import (
 // control prepares a socket before it is bound; nil for none.
 type control = func(network, address string, c syscall.RawConn) error
 
-// ListenBeside is Renew for a port number that other ports of this process use on other addresses, as
+// ListenBeside is RenewShards for a port number that other ports of this process use on other addresses, as
 // when a port moves from one address to all of them. The kernel refuses that unless all sockets
 // have SO_REUSEPORT. While both ports are open, datagrams to the narrower address arrive at its
 // port.

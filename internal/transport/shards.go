@@ -69,7 +69,8 @@ func ListenShards(o Options, n int) ([]*Port, error) {
 	return nil, err
 }
 
-// AdoptShards is Adopt for n loops. The inherited sockets belong to the first loops, in this
+// AdoptShards takes over the open sockets of ports that another process image has bound, for n loops. It closes the
+// files; the sockets stay open. The inherited sockets belong to the first loops, in this
 // order; missing ones are bound. More than n sockets are an error, because datagrams to the
 // excess ones would be lost.
 func AdoptShards(udp []*os.File, tcp *os.File, o Options, n int) ([]*Port, error) {
@@ -145,7 +146,7 @@ func newPorts(udps []*UDP, tcp *net.TCPListener, o Options, n int) ([]*Port, err
 			}
 		}
 	}
-	s.setOpen(n)
+	s.setMask(firstShards(n))
 	return s.ports, nil
 }
 
@@ -176,12 +177,9 @@ func share(udps []*UDP, n int, o UDPOptions) ([]*UDP, error) {
 	return udps, nil
 }
 
-// SetOpen makes only the first n shards take packets without a token, which new players send.
-// At first all shards do. It acts on all shards of p; one goroutine at a time may call it.
-func (p *Port) SetOpen(n int) { p.shards.setOpen(n) }
-
-// SetOpenShards is SetOpen for any set of shards: bit k of mask opens shard k. With mask 0 such
-// packets are spread over all shards, whose loops other nodes run.
+// SetOpenShards makes only some shards take packets without a token, which new players send: bit k of mask opens
+// shard k. At first all shards are open. With mask 0 such packets are spread over all shards, whose loops other
+// nodes run. It acts on all shards of p; one goroutine at a time may call it.
 func (p *Port) SetOpenShards(mask uint64) { p.shards.setMask(mask) }
 
 // Open returns how many shards take packets without a token.
@@ -189,8 +187,6 @@ func (p *Port) Open() int { return bits.OnesCount64(p.shards.open.Load()) }
 
 // IsOpen reports whether a shard takes packets without a token.
 func (p *Port) IsOpen(shard int) bool { return p.shards.open.Load()&(1<<shard) != 0 }
-
-func (s *shards) setOpen(n int) { s.setMask(firstShards(max(1, min(n, len(s.ports))))) }
 
 // firstShards returns the mask of the first n shards.
 func firstShards(n int) uint64 { return 1<<n - 1 }

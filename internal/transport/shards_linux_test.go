@@ -43,7 +43,7 @@ func TestShardsByKernel(t *testing.T) {
 // Every one of the sixteen bytes of a token is read: one that is not zero makes a token.
 func TestShardsKernelReadsWholeToken(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
-	ports[0].SetOpen(1)
+	ports[0].SetOpenShards(firstShards(1))
 	c := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	want := 0
 	for at := range 16 {
@@ -57,8 +57,8 @@ func TestShardsKernelReadsWholeToken(t *testing.T) {
 			t.Errorf("byte %d: not at shard %d", at, want)
 		}
 	}
-	ports[0].SetOpen(4)
-	// Without SetOpen(1) these do not differ from new players but for the token: the
+	ports[0].SetOpenShards(firstShards(4))
+	// Without SetOpenShards(1) these do not differ from new players but for the token: the
 	// kernel must have seen it, or the hash of the addresses would have decided.
 	for at := range 15 {
 		b := tokenPacket(t, 0)
@@ -100,7 +100,7 @@ func TestShardsOpen(t *testing.T) {
 	players := strangers(t, 64)
 	for _, open := range []int{1, 2, 3, 1} {
 		before := forwardedBy(ports)
-		ports[3].SetOpen(open)
+		ports[3].SetOpenShards(firstShards(open))
 		sayHello(t, players, ports[0].Addr())
 		for k, packets := range gather(t, ports, len(players)) {
 			if (len(packets) > 0) != (k < open) {
@@ -120,7 +120,7 @@ func TestShardsShortPackets(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
 	c := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	for _, open := range []int{4, 1} {
-		ports[0].SetOpen(open)
+		ports[0].SetOpenShards(firstShards(open))
 		for n := range 34 {
 			c.Write(Packets{{wamble.Peer{Addr: ports[0].Addr()}, tokenPacket(t, 3)[:n]}})
 		}
@@ -223,7 +223,7 @@ func TestShardsAdopt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old[0].SetOpen(1)
+	old[0].SetOpenShards(firstShards(1))
 	sayTokens(t, old[0].Addr(), 100)
 	udp, tcp := files(t, old)
 	ports, err := AdoptShards(udp, tcp, Options{}, 4)

@@ -207,7 +207,7 @@ func TestShardsAnswer(t *testing.T) {
 // Every shard that got some is told of the end, and no other.
 func TestShardsConnection(t *testing.T) {
 	ports := openShards(t, Options{}, 4)
-	ports[2].SetOpen(1)
+	ports[2].SetOpenShards(firstShards(1))
 	c := dialPort(t, ports[0])
 	for _, i := range []int{2, 3, 0, 6, 0, 2} {
 		c.Send(tokenPacket(t, i))
@@ -273,7 +273,7 @@ func TestShardsOpenToConnections(t *testing.T) {
 		conns[i] = dialPort(t, ports[0])
 	}
 	for _, open := range []int{4, 2, 1, 4} {
-		ports[0].SetOpen(open)
+		ports[0].SetOpenShards(firstShards(open))
 		for _, c := range conns {
 			c.Send(tokenPacket(t, 0))
 		}

@@ -36,11 +36,10 @@ type Storage struct {
 	name string
 	o    Options
 
-	mu     sync.Mutex
-	open   bool
-	heir   string // node that may claim the log next; "" for any
-	newest time.Time
-	clock  clock
+	mu    sync.Mutex
+	open  bool
+	heir  string // node that may claim the log next; "" for any
+	clock clock
 }
 
 // clock gives the times of records: the wall clock, but it never goes back. So no time of a
@@ -101,14 +100,6 @@ func (s *Storage) heirNow() string {
 
 // String returns a description for messages.
 func (s *Storage) String() string { return "the log " + s.name }
-
-// Newest returns the latest time of a record that was replayed when the storage was opened, by
-// the writer's clock: the new holder's clock must not begin earlier.
-func (s *Storage) Newest() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.newest
-}
 
 // Ahead returns how far the clock of the records is ahead of the machine's clock, because the
 // log has records with a later time, or the machine's clock was set back: the new holder adds
@@ -172,7 +163,6 @@ func (s *Storage) claim(b *backend) error {
 	}
 	b.seq, b.since = held.Seq(), n
 	s.mu.Lock()
-	s.newest = newest
 	now := s.clock.now(s.o.Now())
 	s.clock.reach(newest, &now)
 	s.mu.Unlock()

@@ -19,7 +19,7 @@ test("twelve words and back", () => {
 });
 
 test("the same words are the same key as in the other clients", () => {
-  // The vectors of internal/phrase.
+  // The vectors of internal/play.
   for (const [entropy, words, publicKey] of [
     ["00".repeat(16), "abandon ".repeat(11) + "about", "c5785e1865b708938aff8161d573006496663b1aa10834e396dc566869a2c66a"],
     ["7f".repeat(16), "legal winner thank year wave sausage worth useful legal winner thank yellow", "c6f2ac5598970c79633714d3eb5c34d7bfc3e92da58c7354b37996d9a4af3ab2"],

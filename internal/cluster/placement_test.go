@@ -1,4 +1,4 @@
-package placement
+package cluster
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func loads(to []string) map[string]int {
 func TestBalanced(t *testing.T) {
 	for _, parts := range []int{1, 2, 4, 16, 64} {
 		for n := 1; n <= 9; n++ {
-			got := loads(Assign(make([]string, parts), nodes(n)))
+			got := loads(assignNodes(make([]string, parts), nodes(n)))
 			for _, node := range nodes(n) {
 				if have := got[node]; have < parts/n || have > (parts+n-1)/n {
 					t.Errorf("%d parts over %d nodes: %s has %d", parts, n, node, have)
@@ -46,9 +46,9 @@ func TestSame(t *testing.T) {
 		for i := range holders {
 			holders[i] = append(list, "", "gone")[rng.IntN(len(list)+2)]
 		}
-		want := Assign(holders, list)
+		want := assignNodes(holders, list)
 		rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-		if got := Assign(holders, append(list, list[0])); !slices.Equal(got, want) {
+		if got := assignNodes(holders, append(list, list[0])); !slices.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	}
@@ -58,11 +58,11 @@ func TestSame(t *testing.T) {
 // parts get another holder.
 func TestFewMoves(t *testing.T) {
 	for n := 1; n <= 8; n++ {
-		before := Assign(make([]string, 64), nodes(n))
-		if again := Assign(before, nodes(n)); !slices.Equal(again, before) {
+		before := assignNodes(make([]string, 64), nodes(n))
+		if again := assignNodes(before, nodes(n)); !slices.Equal(again, before) {
 			t.Errorf("%d nodes: parts move although nothing has changed: %v, then %v", n, before, again)
 		}
-		after := Assign(before, nodes(n+1))
+		after := assignNodes(before, nodes(n+1))
 		moved := 0
 		for part, node := range after {
 			if node == before[part] {
@@ -75,7 +75,7 @@ func TestFewMoves(t *testing.T) {
 		if want := 64 / (n + 1); moved != want {
 			t.Errorf("%d parts moved to the one that came to %d, want %d", moved, n, want)
 		}
-		for part, node := range Assign(after, nodes(n)) {
+		for part, node := range assignNodes(after, nodes(n)) {
 			if node != after[part] && after[part] != fmt.Sprint("node", n+1) {
 				t.Errorf("part %d moved from %s to %s when node%d went", part, after[part], node, n+1)
 			}
@@ -88,11 +88,11 @@ func TestFewMoves(t *testing.T) {
 func TestNext(t *testing.T) {
 	two := nodes(2)
 	holders := []string{"node1", "node1", "node1", "node1"}
-	if _, _, ok := Next(holders, two, two[:1]); ok {
+	if _, _, ok := nextMove(holders, two, two[:1]); ok {
 		t.Error("a part moves to a node that is not steady")
 	}
 	for moved := 0; ; moved++ {
-		part, to, ok := Next(holders, two, two)
+		part, to, ok := nextMove(holders, two, two)
 		if !ok {
 			if got := loads(holders); moved != 2 || got["node1"] != 2 {
 				t.Errorf("after %d moves: %v", moved, got)
@@ -100,12 +100,12 @@ func TestNext(t *testing.T) {
 			break
 		}
 		holders[part] = ""
-		if _, _, ok := Next(holders, two, two); ok {
+		if _, _, ok := nextMove(holders, two, two); ok {
 			t.Error("a second part moves while one is under way")
 		}
 		holders[part] = to
 	}
-	if _, _, ok := Next([]string{"gone", "node1"}, two, two); ok {
+	if _, _, ok := nextMove([]string{"gone", "node1"}, two, two); ok {
 		t.Error("a part moves while one belongs to a node that is gone")
 	}
 }
@@ -118,7 +118,7 @@ func TestClaims(t *testing.T) {
 	orphaned := make([]time.Duration, 16)
 	claimed := map[int]int{}
 	for _, self := range three {
-		for _, part := range Claims(holders, three, orphaned, self) {
+		for _, part := range claimable(holders, three, orphaned, self) {
 			claimed[part]++
 		}
 	}
@@ -129,14 +129,14 @@ func TestClaims(t *testing.T) {
 		orphaned[part] = 3 * claimDelay
 	}
 	for _, self := range three {
-		if got := len(Claims(holders, three, orphaned, self)); got != 16 {
+		if got := len(claimable(holders, three, orphaned, self)); got != 16 {
 			t.Errorf("%s claims %d parts that nobody has claimed for long, want 16", self, got)
 		}
 	}
 	for part := range orphaned {
 		holders[part], orphaned[part] = "node1", -1
 	}
-	if got := Claims(holders, three, orphaned, "node2"); got != nil {
+	if got := claimable(holders, three, orphaned, "node2"); got != nil {
 		t.Errorf("node2 claims %v of node1", got)
 	}
 }
@@ -144,11 +144,11 @@ func TestClaims(t *testing.T) {
 // TestSteady: a node is assigned parts after a while, later if it comes and goes, and as at
 // first when it has stayed.
 func TestSteady(t *testing.T) {
-	var s StableNodes
+	var s stableNodes
 	now := time.Duration(0)
 	until := func() (waited time.Duration) {
 		for began := now; ; now += time.Second {
-			if len(s.Update(now, []string{"a"})) > 0 {
+			if len(s.update(now, []string{"a"})) > 0 {
 				return now - began
 			}
 		}
@@ -158,19 +158,19 @@ func TestSteady(t *testing.T) {
 			t.Errorf("it waits for %v, want %v", got, want)
 		}
 		now += time.Second
-		s.Update(now, nil)
+		s.update(now, nil)
 		now += time.Second
 	}
 	for range 20 {
 		until()
-		s.Update(now, nil)
+		s.update(now, nil)
 	}
 	if got := until(); got != maxStableAfter {
 		t.Errorf("it waits for %v, want %v at most", got, maxStableAfter)
 	}
 	now += forgiveAfter
-	s.Update(now, []string{"a"})
-	s.Update(now, nil)
+	s.update(now, []string{"a"})
+	s.update(now, nil)
 	if got := until(); got != 2*firstStableAfter {
 		t.Errorf("after a calm time it waits for %v, want %v", got, 2*firstStableAfter)
 	}
@@ -190,12 +190,12 @@ func TestGather(t *testing.T) {
 		{[]string{"a", "b", ""}, []string{"b", "c"}, "b", 0, false}, // a is gone: its part is claimed
 		{[]string{"", "", "c"}, []string{"b", "c"}, "c", 0, false},
 	} {
-		part, to, ok := Gather(tc.holders, tc.alive)
-		if leader := Leader(tc.holders, tc.alive); leader != tc.leader || ok != tc.moves || ok && (part != tc.part || to != leader) {
+		part, to, ok := nextToLeader(tc.holders, tc.alive)
+		if leader := leaderOf(tc.holders, tc.alive); leader != tc.leader || ok != tc.moves || ok && (part != tc.part || to != leader) {
 			t.Errorf("%q of %q: leader %q, part %d to %q: %v", tc.holders, tc.alive, leader, part, to, ok)
 		}
 	}
-	if one, other := Leader([]string{""}, []string{"a", "b"}), Leader([]string{""}, []string{"b", "a"}); one != other {
+	if one, other := leaderOf([]string{""}, []string{"a", "b"}), leaderOf([]string{""}, []string{"b", "a"}); one != other {
 		t.Errorf("%q and %q: they do not agree", one, other)
 	}
 }

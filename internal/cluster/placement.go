@@ -1,17 +1,4 @@
-// Package placement assigns the partitions of a cluster to its nodes. It knows only names, numbers
-// and times; the caller says which nodes are alive and which partitions they hold.
-//
-//   - A partition (part) is a journal with the shards of its number. Its holder is a node, or ""
-//     if none has it.
-//   - [Assign] gives every partition a node: by rendezvous hashing, so that all nodes compute
-//     the same, with a bound per node, so that few partitions are divided evenly, too. A node
-//     keeps what it holds within its share.
-//   - [Next] is the partition that moves next: one at a time, and only to a steady node.
-//   - Nodes that do not reach each other cannot share: their [Leader] gets everything,
-//     by [Gather].
-//   - [StableNodes] decides which nodes have been alive long enough. A node that comes and
-//     goes waits longer each time.
-package placement
+package cluster
 
 import (
 	"cmp"
@@ -32,8 +19,8 @@ func score(part int, node string) uint64 {
 	return x ^ x>>31
 }
 
-// Rank returns nodes in the order in which they suit a part, the best first.
-func Rank(part int, nodes []string) []string {
+// rankNodes returns nodes in the order in which they suit a part, the best first.
+func rankNodes(part int, nodes []string) []string {
 	ranked := slices.Clone(nodes)
 	slices.SortFunc(ranked, func(a, b string) int {
 		return cmp.Or(cmp.Compare(score(part, b), score(part, a)), cmp.Compare(a, b))
@@ -41,10 +28,10 @@ func Rank(part int, nodes []string) []string {
 	return slices.Compact(ranked)
 }
 
-// Assign returns a node for every part, given the present holders; all are "" if there are no nodes. A node
+// assignNodes returns a node for every part, given the present holders; all are "" if there are no nodes. A node
 // keeps what it holds up to its share: the parts divided by the nodes, plus one for those that hold most
 // while there is a remainder.
-func Assign(holders, nodes []string) []string {
+func assignNodes(holders, nodes []string) []string {
 	nodes = slices.Compact(slices.Sorted(slices.Values(nodes)))
 	to := make([]string, len(holders))
 	if len(nodes) == 0 {
@@ -60,7 +47,7 @@ func Assign(holders, nodes []string) []string {
 	for _, node := range nodes {
 		keeps := held[node]
 		slices.SortStableFunc(keeps, func(a, b int) int {
-			return cmp.Or(cmp.Compare(slices.Index(Rank(a, nodes), node), slices.Index(Rank(b, nodes), node)), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(slices.Index(rankNodes(a, nodes), node), slices.Index(rankNodes(b, nodes), node)), cmp.Compare(a, b))
 		})
 		keeps = keeps[:min(len(keeps), room[node])]
 		for _, part := range keeps {
@@ -69,7 +56,7 @@ func Assign(holders, nodes []string) []string {
 		room[node] -= len(keeps)
 	}
 	for part := range to {
-		for _, node := range Rank(part, nodes) {
+		for _, node := range rankNodes(part, nodes) {
 			if to[part] == "" && room[node] > 0 {
 				to[part] = node
 				room[node]--
@@ -92,9 +79,9 @@ func shares(parts int, nodes []string, held map[string][]int) map[string]int {
 	return room
 }
 
-// Next returns the part that must move next, and its new node; ok is false if none must. None moves while a
+// nextMove returns the part that must move next, and its new node; ok is false if none must. None moves while a
 // part has no holder that is alive. Alive are the nodes that are alive, steady those that may get parts.
-func Next(holders, alive, steady []string) (part int, to string, ok bool) {
+func nextMove(holders, alive, steady []string) (part int, to string, ok bool) {
 	nodes := slices.Clone(steady)
 	for _, node := range holders {
 		if !slices.Contains(alive, node) {
@@ -102,7 +89,7 @@ func Next(holders, alive, steady []string) (part int, to string, ok bool) {
 		}
 		nodes = append(nodes, node)
 	}
-	for part, to := range Assign(holders, nodes) {
+	for part, to := range assignNodes(holders, nodes) {
 		if to != holders[part] {
 			return part, to, true
 		}
@@ -110,9 +97,9 @@ func Next(holders, alive, steady []string) (part int, to string, ok bool) {
 	return 0, "", false
 }
 
-// Leader returns the node among alive that must get everything: the holder of the first part whose holder
+// leaderOf returns the node among alive that must get everything: the holder of the first part whose holder
 // is alive, or else the one that suits the first part best; "" if none is alive.
-func Leader(holders, alive []string) string {
+func leaderOf(holders, alive []string) string {
 	for _, node := range holders {
 		if slices.Contains(alive, node) {
 			return node
@@ -121,12 +108,12 @@ func Leader(holders, alive []string) string {
 	if len(alive) == 0 {
 		return ""
 	}
-	return Rank(0, alive)[0]
+	return rankNodes(0, alive)[0]
 }
 
-// Gather returns the next part that must move to the leader; ok is false if there is none.
-func Gather(holders, alive []string) (part int, to string, ok bool) {
-	to = Leader(holders, alive)
+// nextToLeader returns the next part that must move to the leader; ok is false if there is none.
+func nextToLeader(holders, alive []string) (part int, to string, ok bool) {
+	to = leaderOf(holders, alive)
 	for part, node := range holders {
 		if node != to && slices.Contains(alive, node) {
 			return part, to, true

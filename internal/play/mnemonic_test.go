@@ -1,4 +1,4 @@
-package phrase
+package play
 
 import (
 	"encoding/hex"
@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestWords: the vectors of BIP-39, and keys that the browser client makes of the
+// TestMnemonic: the vectors of BIP-39, and keys that the browser client makes of the
 // same words.
-func TestWords(t *testing.T) {
+func TestMnemonic(t *testing.T) {
 	for _, c := range []struct{ entropy, words, public string }{
 		{"00000000000000000000000000000000", strings.Repeat("abandon ", 11) + "about", "c5785e1865b708938aff8161d573006496663b1aa10834e396dc566869a2c66a"},
 		{"7f7f7f7f7f7f7f7f7f7f7f7f7f7f7f7f", "legal winner thank year wave sausage worth useful legal winner thank yellow", "c6f2ac5598970c79633714d3eb5c34d7bfc3e92da58c7354b37996d9a4af3ab2"},
@@ -19,11 +19,11 @@ func TestWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Entropy(b)
+		e := Mnemonic(b)
 		if got := e.String(); got != c.words {
 			t.Errorf("%s: got %q, want %q", c.entropy, got, c.words)
 		}
-		if got, err := Parse(" " + strings.ReplaceAll(strings.ToUpper(c.words), " ", ",\n ")); err != nil || got != e {
+		if got, err := parseMnemonic(" " + strings.ReplaceAll(strings.ToUpper(c.words), " ", ",\n ")); err != nil || got != e {
 			t.Errorf("%q: got %x, %v, want %x", c.words, got, err, e)
 		}
 		if got := hex.EncodeToString(e.Key()[32:]); got != c.public {
@@ -32,7 +32,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestBadWords(t *testing.T) {
+func TestBadMnemonic(t *testing.T) {
 	words := strings.Repeat("abandon ", 11) + "about"
 	for text, want := range map[string]string{
 		"":                             "an identity has 12 words, not 0",
@@ -40,14 +40,14 @@ func TestBadWords(t *testing.T) {
 		words[:len(words)-5] + "abuot": `word 12, "abuot", is none of the list`,
 		strings.Repeat("abandon ", 12): "these words do not belong together: one is wrong, or their order",
 	} {
-		if _, err := Parse(text); err == nil || err.Error() != want {
+		if _, err := parseMnemonic(text); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
 }
 
-func TestList(t *testing.T) {
-	if len(list) != 2048 || !slices.IsSorted(list) {
-		t.Errorf("the list has %d words, sorted: %v; want 2048 sorted ones", len(list), slices.IsSorted(list))
+func TestWordList(t *testing.T) {
+	if len(bip39) != 2048 || !slices.IsSorted(bip39) {
+		t.Errorf("the list has %d words, sorted: %v; want 2048 sorted ones", len(bip39), slices.IsSorted(bip39))
 	}
 }

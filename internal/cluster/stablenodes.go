@@ -1,4 +1,4 @@
-package placement
+package cluster
 
 import (
 	"slices"
@@ -13,8 +13,8 @@ const (
 	forgiveAfter     = 10 * time.Minute
 )
 
-// StableNodes decides which nodes have been alive long enough. Its zero value knows no nodes.
-type StableNodes struct {
+// stableNodes decides which nodes have been alive long enough. Its zero value knows no nodes.
+type stableNodes struct {
 	nodes map[string]*nodeState
 }
 
@@ -25,9 +25,9 @@ type nodeState struct {
 	wait  time.Duration
 }
 
-// Update records which nodes are alive at a time of any monotonic clock, and returns those that have been
+// update records which nodes are alive at a time of any monotonic clock, and returns those that have been
 // alive long enough.
-func (s *StableNodes) Update(now time.Duration, alive []string) (steady []string) {
+func (s *stableNodes) update(now time.Duration, alive []string) (steady []string) {
 	if s.nodes == nil {
 		s.nodes = map[string]*nodeState{}
 	}
@@ -61,22 +61,22 @@ func (s *StableNodes) Update(now time.Duration, alive []string) (steady []string
 // claimDelay is how long a node leaves an orphaned part to each better suited one.
 const claimDelay = 3 * time.Second
 
-// Claims returns the parts that a node must claim: orphaned ones that are assigned to it, or that no better
+// claimable returns the parts that a node must claim: orphaned ones that are assigned to it, or that no better
 // suited node has claimed in its turn. Orphaned is how long each part has had no holder, negative if it has
 // one.
-func Claims(holders, alive []string, orphaned []time.Duration, self string) (parts []int) {
+func claimable(holders, alive []string, orphaned []time.Duration, self string) (parts []int) {
 	orphans := slices.Clone(holders)
 	for part := range orphans {
 		if orphaned[part] >= 0 {
 			orphans[part] = ""
 		}
 	}
-	to := Assign(orphans, alive)
+	to := assignNodes(orphans, alive)
 	for part, since := range orphaned {
 		if since < 0 {
 			continue
 		}
-		rank := slices.Index(Rank(part, alive), self)
+		rank := slices.Index(rankNodes(part, alive), self)
 		if to[part] == self || rank >= 0 && since >= claimDelay*time.Duration(rank+1) {
 			parts = append(parts, part)
 		}
