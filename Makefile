@@ -14,7 +14,7 @@ LDFLAGS := -X main.commit=$(COMMIT)
 # What runs under the race detector: every package that starts goroutines. All others run
 # without it. No package runs twice but for its tests of allocations, which the race
 # detector would disturb: they are named TestAllocs and run without it.
-RACE := ./client/... ./cmd/... ./internal/backup ./internal/bot ./internal/cluster ./internal/handoff ./internal/host ./internal/loader ./internal/loop ./internal/journal ./internal/mesh ./internal/observe \
+RACE := ./client/... ./cmd/... ./internal/backup ./internal/bot ./internal/cluster ./internal/handoff ./internal/admin ./internal/loader ./internal/loop ./internal/journal ./internal/mesh ./internal/observe \
 	./internal/readapi ./internal/registry ./internal/server ./internal/store/... ./internal/tape ./internal/transport ./runner/...
 ALLOCS := $(sort $(dir $(shell git grep -l '^func TestAllocs' -- '*_test.go')))
 

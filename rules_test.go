@@ -97,16 +97,16 @@ var rooms = []room{
 	{name: "internal/readapi", may: []string{"internal/store", "internal/record", "internal/share", "internal/tokenbucket", "internal/guard", "wire", "."}},
 	// web: its tests are browsers before a whole server, with bots beside them.
 	{name: "web", tests: []string{"client", "internal/journal", "runner/admin", "runner/pebblestore", "runner", "internal/intent", "internal/prooftest", "wire", "chess", "."}},
-	{name: "internal/host", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/guard", "internal/config", "wire", "."},
+	{name: "internal/admin", may: []string{"web", "internal/handoff", "internal/loop", "internal/profile", "internal/transport", "internal/journal", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/guard", "internal/config", "wire", "."},
 		tests: []string{"runner/pebblestore"}},
 	// cluster: what one node tells another, and how, apart from the process that serves players.
 	{name: "internal/cluster", may: []string{"internal/loop", "internal/profile", "internal/transport", "internal/mesh", "internal/pack", "internal/store/postgres/pglog", "internal/guard", "."}},
-	{name: "internal/server", may: []string{"internal/cluster", "internal/backup", "internal/bot", "internal/host", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/pack", "runner/memstore", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
+	{name: "internal/server", may: []string{"internal/cluster", "internal/backup", "internal/bot", "internal/admin", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/pack", "runner/memstore", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
 		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire", "chess"}},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},
-	{name: "cmd/wamble", may: []string{"internal/terminal", "internal/backup", "internal/play", "client", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/host", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
+	{name: "cmd/wamble", may: []string{"internal/terminal", "internal/backup", "internal/play", "client", "internal/bot", "chess/uci", "chess/novice", "internal/systemd", "internal/server", "internal/admin", "internal/observe", "internal/tape", "internal/loader", "internal/journal", "runner/pebblestore", "runner/admin", "runner", "internal/store/schema", "internal/store", "internal/record", "internal/guard", "internal/config", "internal/lisp", "wire", ".", "chess"},
 		tests: []string{"internal/handoff", "internal/profile", "internal/store/sqlite", "internal/intent"}},
 }
 

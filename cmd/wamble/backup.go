@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/admin"
 	"wamble/internal/backup"
 	"wamble/internal/config"
-	"wamble/internal/host"
 	"wamble/internal/server"
 	"wamble/internal/store"
 	"wamble/runner"
@@ -104,9 +104,9 @@ func (f *storeFlags) source(cmd *cobra.Command) (_ backup.Source, done func(), e
 	done = func() { server.CloseStores(stores) }
 	from := backup.Stopped(dir, server.BackupStores(stores))
 	var stats runner.Stats
-	err = host.Ask(cmd.Context(), dir, "runner-stats", nil, &stats)
+	err = admin.Ask(cmd.Context(), dir, "runner-stats", nil, &stats)
 	switch {
-	case errors.Is(err, host.ErrNoServer):
+	case errors.Is(err, admin.ErrNoServer):
 		return from, done, nil
 	case err != nil:
 		done()
@@ -114,18 +114,18 @@ func (f *storeFlags) source(cmd *cobra.Command) (_ backup.Source, done func(), e
 	}
 	from.Journal = func(ctx context.Context) (store.JournalID, error) {
 		var stats runner.Stats
-		err := host.Ask(ctx, dir, "runner-stats", nil, &stats)
+		err := admin.Ask(ctx, dir, "runner-stats", nil, &stats)
 		return store.JournalID(stats.Journal), err
 	}
 	from.Hold = func(ctx context.Context, d time.Duration) error {
-		return host.Ask(ctx, dir, "backup-hold", host.PinFor{Seconds: int(d.Seconds())}, &struct{}{})
+		return admin.Ask(ctx, dir, "backup-hold", admin.PinFor{Seconds: int(d.Seconds())}, &struct{}{})
 	}
 	from.Checkpoint = func(ctx context.Context, to string) error {
 		to, err := filepath.Abs(to)
 		if err != nil {
 			return err
 		}
-		return host.Ask(ctx, dir, "runner-checkpoint", host.CheckpointTo{Dir: to}, &stats)
+		return admin.Ask(ctx, dir, "runner-checkpoint", admin.CheckpointTo{Dir: to}, &stats)
 	}
 	return from, done, nil
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/loader"
 )
 
@@ -212,8 +212,8 @@ func (r *benchRound) watchLag(ctx context.Context, data string, o *loader.Option
 func lagOf(ctx context.Context, data string) time.Duration {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	var s host.Status
-	if err := host.Ask(ctx, data, "status", nil, &s); err != nil || len(s.Profiles) == 0 {
+	var s admin.Status
+	if err := admin.Ask(ctx, data, "status", nil, &s); err != nil || len(s.Profiles) == 0 {
 		return -1
 	}
 	return s.Profiles[0].Age.Duration()

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/prooftest"
 	"wamble/internal/watchtest"
 )
@@ -81,7 +81,7 @@ func finishAGame(t *testing.T, conf string) (pgn string) {
 		t.Errorf("the engine did not play it:\n%s", said)
 	}
 	s.until("the sessions have ended", func() bool {
-		return host.Ask(t.Context(), s.data, "status", nil, &status) == nil && status.Profiles[0].Sessions == 0
+		return admin.Ask(t.Context(), s.data, "status", nil, &status) == nil && status.Profiles[0].Sessions == 0
 	})
 	s.cmd.Process.Signal(syscall.SIGTERM)
 	if err := <-s.done; err != nil {

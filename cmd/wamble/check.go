@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wamble/internal/admin"
 	"wamble/internal/config"
-	"wamble/internal/host"
 	"wamble/internal/server"
 )
 
@@ -45,11 +45,11 @@ FILE is wamble.conf in this directory if it is left out.`,
 				return err
 			}
 			bad := false
-			for _, f := range host.Secrets(c, c.Running(), time.Now()) {
-				if f.Verdict != host.SeverityOK {
+			for _, f := range admin.Secrets(c, c.Running(), time.Now()) {
+				if f.Verdict != admin.SeverityOK {
 					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s: %s\n  hint: %s\n", severity[f.Verdict], f.Subject, f.Text, f.Advice)
 				}
-				bad = bad || f.Verdict == host.SeverityError
+				bad = bad || f.Verdict == admin.SeverityError
 			}
 			if bad {
 				return errors.New("a server with this configuration would not start")
@@ -59,7 +59,7 @@ FILE is wamble.conf in this directory if it is left out.`,
 	}
 }
 
-var severity = map[host.Severity]string{host.SeverityWarning: "warning", host.SeverityError: "error"}
+var severity = map[admin.Severity]string{admin.SeverityWarning: "warning", admin.SeverityError: "error"}
 
 // printPlan prints what a server with this configuration would do.
 func printPlan(w io.Writer, c *config.Config) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/server"
 )
 
@@ -58,12 +58,12 @@ limit of open files is that of this shell; a unit has its own (LimitNOFILE=).`,
 	return cmd
 }
 
-// printFound prints the findings. It returns an error if one of them is host.SeverityError.
-func printFound(cmd *cobra.Command, found []host.Finding, asJSON bool) error {
+// printFound prints the findings. It returns an error if one of them is admin.SeverityError.
+func printFound(cmd *cobra.Command, found []admin.Finding, asJSON bool) error {
 	broken := 0
 	var rows []string
 	for _, f := range found {
-		if f.Verdict == host.SeverityError {
+		if f.Verdict == admin.SeverityError {
 			broken++
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s", f.Verdict, f.Subject, f.Text))

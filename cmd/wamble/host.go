@@ -11,22 +11,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 )
 
-// hostCommands makes the subcommands of host.Commands, which go to a running server.
+// hostCommands makes the subcommands of admin.Commands, which go to a running server.
 func hostCommands() []*cobra.Command {
 	var list []*cobra.Command
-	for i := range host.Commands {
-		if c := &host.Commands[i]; c.Channels&host.CommandLine != 0 {
+	for i := range admin.Commands {
+		if c := &admin.Commands[i]; c.Channels&admin.CommandLine != 0 {
 			list = append(list, hostCommand(c))
 		}
 	}
 	return list
 }
 
-// hostCommand makes the subcommand of one row of host.Commands.
-func hostCommand(c *host.Command) *cobra.Command {
+// hostCommand makes the subcommand of one row of admin.Commands.
+func hostCommand(c *admin.Command) *cobra.Command {
 	var flags storeFlags
 	var asJSON bool
 	cmd := &cobra.Command{Use: c.Use(), Short: c.Help.Short, Long: c.Help.Long, Example: c.Help.Example, Args: noArgs}
@@ -62,7 +62,7 @@ func hostCommand(c *host.Command) *cobra.Command {
 		}
 		result, err := c.Ask(cmd.Context(), dir, args)
 		switch {
-		case errors.Is(err, host.ErrNoServer):
+		case errors.Is(err, admin.ErrNoServer):
 			return c.WrapError(args, noServer(dir))
 		case err != nil:
 			return c.WrapError(args, err)
@@ -79,8 +79,8 @@ func hostCommand(c *host.Command) *cobra.Command {
 	return cmd
 }
 
-func takesLines(c *host.Command) bool {
-	return slices.ContainsFunc(c.Args, func(a host.Arg) bool { return a.Lines })
+func takesLines(c *admin.Command) bool {
+	return slices.ContainsFunc(c.Args, func(a admin.Arg) bool { return a.Lines })
 }
 
 // The bounds of standard input.
@@ -91,7 +91,7 @@ const (
 
 // hostLines gives a command once for each line of standard input, and goes on after an error.
 // An error has the number of the line and not its text, which may be a token.
-func hostLines(cmd *cobra.Command, c *host.Command, dir string, args *host.Arguments) error {
+func hostLines(cmd *cobra.Command, c *admin.Command, dir string, args *admin.Arguments) error {
 	var errs []error
 	lines := bufio.NewScanner(cmd.InOrStdin())
 	lines.Buffer(nil, maxLine)
@@ -104,7 +104,7 @@ func hostLines(cmd *cobra.Command, c *host.Command, dir string, args *host.Argum
 		}
 		given++
 		result, err := c.Ask(cmd.Context(), dir, &one)
-		if errors.Is(err, host.ErrNoServer) {
+		if errors.Is(err, admin.ErrNoServer) {
 			return noServer(dir)
 		}
 		if err == nil {
@@ -126,7 +126,7 @@ func hostLines(cmd *cobra.Command, c *host.Command, dir string, args *host.Argum
 }
 
 // addArg adds an argument to a command, as a word or as a flag.
-func addArg(cmd *cobra.Command, a *host.Arg) {
+func addArg(cmd *cobra.Command, a *admin.Arg) {
 	switch {
 	case a.Flag == "":
 		cmd.ValidArgs = a.Choice
@@ -141,7 +141,7 @@ func addArg(cmd *cobra.Command, a *host.Arg) {
 		}
 	case a.IsBool():
 		cmd.Flags().Bool(a.Flag, false, a.Help)
-	case a.Kind == host.Span:
+	case a.Kind == admin.Span:
 		cmd.Flags().Duration(a.Flag, 0, a.Help)
 	default:
 		cmd.Flags().StringP(a.Flag, a.Short, "", a.Help)

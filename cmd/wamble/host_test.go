@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"wamble"
+	"wamble/internal/admin"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/profile"
 	"wamble/internal/store/sqlite"
 	"wamble/runner"
 	"wamble/runner/pebblestore"
 )
 
-// TestHostCommands: every command of host.Commands that has a command line does what its
+// TestHostCommands: every command of admin.Commands that has a command line does what its
 // examples show, and prints that; the others refer to commands that exist.
 func TestHostCommands(t *testing.T) {
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func TestHostCommands(t *testing.T) {
 	}
 	defer r.Close()
 	var draining atomic.Bool
-	everywhere, err := host.ReadRestrictions(r, &draining)
+	everywhere, err := admin.ReadRestrictions(r, &draining)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestHostCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := host.ReadTokens(dir)
+	tokens, err := admin.ReadTokens(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,10 +47,10 @@ func TestHostCommands(t *testing.T) {
 	if err := games.Migrate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	control, err := host.New(host.API{
+	control, err := admin.New(admin.API{
 		Dir: dir, Tokens: tokens, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Global: everywhere,
-		RunningProfiles: func() []host.RunningProfile {
-			return []host.RunningProfile{{
+		RunningProfiles: func() []admin.RunningProfile {
+			return []admin.RunningProfile{{
 				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },
 				Stored:   func(context.Context, wamble.PublicKey) (wamble.PlayerID, []wamble.Session, bool) { return 0, nil, true },
 				Database: "games.db", Reader: games,
@@ -61,14 +61,14 @@ func TestHostCommands(t *testing.T) {
 					}
 					return []profile.Present{p}, false
 				},
-				Find: func(_ context.Context, n host.Named) (host.Found, error) {
+				Find: func(_ context.Context, n admin.Named) (admin.Found, error) {
 					switch n.Handle {
 					case "":
-						return host.Found{Session: 1}, nil
+						return admin.Found{Session: 1}, nil
 					case "Ann-on-the-phone":
-						return host.Found{Key: wamble.PublicKey{2}}, nil
+						return admin.Found{Key: wamble.PublicKey{2}}, nil
 					}
-					return host.Found{Key: wamble.PublicKey{1}}, nil
+					return admin.Found{Key: wamble.PublicKey{1}}, nil
 				},
 				Boards: func(context.Context, profile.BoardQuery, int) []profile.FoundBoard { return nil },
 				Tell: func(context.Context, profile.Input) (before, after profile.HostStats, err error) {
@@ -77,12 +77,14 @@ func TestHostCommands(t *testing.T) {
 				},
 			}}
 		},
-		Status:        func(context.Context) host.Status { return host.Status{Profiles: []host.ProfileStatus{{Ready: true}}} },
-		Reload:        func(context.Context) (host.Reloaded, error) { return host.Reloaded{}, nil },
-		DryRunReload:  func(context.Context, bool) (host.DryRun, error) { return host.DryRun{}, nil },
+		Status: func(context.Context) admin.Status {
+			return admin.Status{Profiles: []admin.ProfileStatus{{Ready: true}}}
+		},
+		Reload:        func(context.Context) (admin.Reloaded, error) { return admin.Reloaded{}, nil },
+		DryRunReload:  func(context.Context, bool) (admin.DryRun, error) { return admin.DryRun{}, nil },
 		DryRunHandoff: func(context.Context, string) (handoff.Result, error) { return handoff.Result{}, nil },
-		HandOff: func(_ context.Context, _ string, w host.HandoffCaller) error {
-			host.Answer(w.Conn.(*net.UnixConn), handoff.Result{}, nil)
+		HandOff: func(_ context.Context, _ string, w admin.HandoffCaller) error {
+			admin.Answer(w.Conn.(*net.UnixConn), handoff.Result{}, nil)
 			return nil
 		},
 		EarlierResult: func(context.Context, string) *handoff.Result { return nil },
@@ -93,13 +95,13 @@ func TestHostCommands(t *testing.T) {
 	defer control.Close()
 	go control.Serve()
 
-	for _, c := range host.Commands {
+	for _, c := range admin.Commands {
 		if via := strings.Fields(c.Help.Via); len(via) > 0 {
 			if cmd, rest, err := rootCommand().Find(via); err != nil || len(rest) > 0 || cmd.RunE == nil {
 				t.Errorf("%s: there is no 'wamble %s'", c.Name, c.Help.Via)
 			}
 		}
-		if c.Channels&host.CommandLine == 0 {
+		if c.Channels&admin.CommandLine == 0 {
 			continue
 		}
 		for line := range strings.Lines(c.Help.Example) {

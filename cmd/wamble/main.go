@@ -2,7 +2,7 @@
 // of the host who runs it, and the tools of the developer who builds on it.
 //
 // Each subcommand is one row of the commands table below.
-// The commands that a host gives to a running server are rows of host.Commands.
+// The commands that a host gives to a running server are rows of admin.Commands.
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 )
 
 // defaultPort is the port of a server with the default options.
@@ -96,8 +96,8 @@ func findServer(cmd *cobra.Command, profile string) ([]door, error) {
 	defer cancel()
 	var names []string
 	if dir, err := new(storeFlags).dataDir(cmd); err == nil {
-		var status host.Status
-		if host.Ask(ctx, dir, "status", nil, &status) == nil {
+		var status admin.Status
+		if admin.Ask(ctx, dir, "status", nil, &status) == nil {
 			for _, p := range status.Profiles {
 				if names = append(names, p.Name); p.Ready && (profile == "" || p.Name == profile) {
 					return doorsOf(p), nil
@@ -118,7 +118,7 @@ func findServer(cmd *cobra.Command, profile string) ([]door, error) {
 
 // doorsOf returns the doors of a profile. WebSocket comes first, because a broken connection
 // is noticed at once.
-func doorsOf(p host.ProfileStatus) []door {
+func doorsOf(p admin.ProfileStatus) []door {
 	var list []door
 	var pages []string
 	if a, err := netip.ParseAddrPort(p.HTTP); err == nil {

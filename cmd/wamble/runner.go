@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/journal"
 	"wamble/internal/server"
 	"wamble/runner"
@@ -116,7 +116,7 @@ func (f *runnerFlags) read(do func(r *runner.Runner) error) error {
 	err = isDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		// With a control socket and without a journal, the server's journal is in PostgreSQL.
-		if _, served := os.Stat(host.ControlPath(filepath.Dir(filepath.Clean(dir)))); served == nil {
+		if _, served := os.Stat(admin.ControlPath(filepath.Dir(filepath.Clean(dir)))); served == nil {
 			return inUseError{dir: dir}
 		}
 	}

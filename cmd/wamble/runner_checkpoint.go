@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/runner"
 )
 
@@ -28,7 +28,7 @@ it back.`,
 					return err
 				}
 				var s runner.Stats
-				if err := j.ask("runner-checkpoint", host.CheckpointTo{Dir: dir}, &s); err != nil {
+				if err := j.ask("runner-checkpoint", admin.CheckpointTo{Dir: dir}, &s); err != nil {
 					return err
 				}
 				return f.printDone(cmd, j, "checkpoint of journal %s written to %s\n", s.Journal, args[0])

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/runner"
 )
 
@@ -22,13 +22,13 @@ var (
 )
 
 // do carries out the verb on one dead letter, or on those that match a filter.
-func (v deadVerb) do(j journalClient, choice host.DeadChoice) (done host.DeadDone, err error) {
+func (v deadVerb) do(j journalClient, choice admin.DeadChoice) (done admin.DeadDone, err error) {
 	err = j.ask("dead-letter-"+v.name, choice, &done)
 	return done, err
 }
 
 // said describes what was done to one dead letter.
-func (v deadVerb) said(row runner.Row, done host.DeadDone) string {
+func (v deadVerb) said(row runner.Row, done admin.DeadDone) string {
 	if v == replayVerb {
 		return fmt.Sprintf("%s replayed, now message %d of worker %d", showRow(row), done.Number, done.Worker)
 	}
@@ -98,7 +98,7 @@ func (v deadVerb) doNamed(cmd *cobra.Command, f *runnerFlags, rows []runner.Row)
 	return f.alter(cmd.Context(), func(j journalClient) error {
 		var failed []error
 		for _, row := range rows {
-			done, err := v.do(j, host.DeadChoice{Worker: row.Worker, Number: row.Seq})
+			done, err := v.do(j, admin.DeadChoice{Worker: row.Worker, Number: row.Seq})
 			if err != nil {
 				failed = append(failed, err)
 				continue
@@ -128,7 +128,7 @@ func (v deadVerb) count(cmd *cobra.Command, f *runnerFlags, filter runner.DeadFi
 
 func (v deadVerb) doMany(cmd *cobra.Command, f *runnerFlags, filter runner.DeadFilter) error {
 	return f.alter(cmd.Context(), func(j journalClient) error {
-		done, err := v.do(j, host.DeadChoice{Filter: &filter})
+		done, err := v.do(j, admin.DeadChoice{Filter: &filter})
 		if _, printErr := fmt.Fprintf(cmd.OutOrStdout(), "%d dead letters %s\n", done.Count, v.past); err == nil {
 			err = printErr
 		}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wamble/runner/admin"
+	runneradmin "wamble/runner/admin"
 )
 
 // The commands below are the verbs of the runner's admin page, on a directory or on a running
 // server.
 
 // desk carries out a verb and decodes its answer into result.
-func (f *runnerFlags) desk(ctx context.Context, verb string, a admin.Args, result any) error {
+func (f *runnerFlags) desk(ctx context.Context, verb string, a runneradmin.Args, result any) error {
 	open := f.look
 	if verb != "list" && verb != "show" {
 		open = f.alter
@@ -23,7 +23,7 @@ func (f *runnerFlags) desk(ctx context.Context, verb string, a admin.Args, resul
 }
 
 func runnerListCommand(f *runnerFlags) *cobra.Command {
-	var a admin.Args
+	var a runneradmin.Args
 	c := &cobra.Command{
 		Use:   "list QUEUE",
 		Short: "List the messages of a queue by state",
@@ -38,7 +38,7 @@ ones are remembered only of a queue with a name.`,
 	c.Flags().Uint64Var(&a.From, "from", 0, "begin at this number")
 	limitFlag(c, &a.Limit, "messages")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		var l admin.List
+		var l runneradmin.List
 		a.Queue = args[0]
 		if err := f.desk(cmd.Context(), "list", a, &l); err != nil {
 			return err
@@ -62,8 +62,8 @@ queue with a name its last runs and its result.`,
 		Example: "  wamble runner show mails order-9",
 		Args:    everyArg([]string{"a queue", "the id of a message"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var m admin.Message
-			if err := f.desk(cmd.Context(), "show", admin.Args{Queue: args[0], ID: args[1]}, &m); err != nil {
+			var m runneradmin.Message
+			if err := f.desk(cmd.Context(), "show", runneradmin.Args{Queue: args[0], ID: args[1]}, &m); err != nil {
 				return err
 			}
 			return printJSON(cmd.OutOrStdout(), m)
@@ -94,7 +94,7 @@ func deskMessage(f *runnerFlags, verb, did string, c *cobra.Command) *cobra.Comm
 	c.Example = "  wamble runner " + verb + " mails order-9"
 	c.Args = everyArg([]string{"a queue", "the id of a message"})
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return f.deskChange(cmd, verb, admin.Args{Queue: args[0], ID: args[1]}, strings.Join(args, " ")+" "+did)
+		return f.deskChange(cmd, verb, runneradmin.Args{Queue: args[0], ID: args[1]}, strings.Join(args, " ")+" "+did)
 	}
 	return c
 }
@@ -121,13 +121,13 @@ func deskQueue(f *runnerFlags, verb, did string, c *cobra.Command) *cobra.Comman
 	c.Example = "  wamble runner " + verb + " mails"
 	c.Args = oneArg("a queue")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return f.deskChange(cmd, verb, admin.Args{Queue: args[0]}, args[0]+" "+did)
+		return f.deskChange(cmd, verb, runneradmin.Args{Queue: args[0]}, args[0]+" "+did)
 	}
 	return c
 }
 
-func (f *runnerFlags) deskChange(cmd *cobra.Command, verb string, a admin.Args, did string) error {
-	var done admin.Done
+func (f *runnerFlags) deskChange(cmd *cobra.Command, verb string, a runneradmin.Args, did string) error {
+	var done runneradmin.Done
 	if err := f.desk(cmd.Context(), verb, a, &done); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/runner"
 )
 
@@ -29,7 +29,7 @@ func (f *runnerFlags) alter(ctx context.Context, do func(journalClient) error) e
 
 // openedJournal returns the client of a journal that this process has opened.
 func openedJournal(ctx context.Context, r *runner.Runner) journalClient {
-	return journalClient{func(verb string, args, result any) error { return host.AskJournal(ctx, r, verb, args, result) }}
+	return journalClient{func(verb string, args, result any) error { return admin.AskJournal(ctx, r, verb, args, result) }}
 }
 
 // orServer runs do on the journal of the running server if err says that a process has locked
@@ -46,8 +46,8 @@ func (f *runnerFlags) orServer(ctx context.Context, err error, do func(journalCl
 		if args, err = f.inPart(args); err != nil {
 			return err
 		}
-		err := host.Ask(ctx, filepath.Dir(filepath.Clean(dir)), verb, args, result)
-		if errors.Is(err, host.ErrNoServer) {
+		err := admin.Ask(ctx, filepath.Dir(filepath.Clean(dir)), verb, args, result)
+		if errors.Is(err, admin.ErrNoServer) {
 			return inUseError{dir, true}
 		}
 		return err
@@ -89,7 +89,7 @@ func (j journalClient) stats() (s runner.Stats, err error) {
 func (j journalClient) inbox(worker, from uint64, limit int) ([]runner.InboxRow, error) {
 	return pages(limit, func(limit int) ([]runner.InboxRow, error) {
 		var page []runner.InboxRow
-		err := j.ask("runner-inbox", host.InboxPage{Worker: worker, From: from, Limit: limit}, &page)
+		err := j.ask("runner-inbox", admin.InboxPage{Worker: worker, From: from, Limit: limit}, &page)
 		if len(page) > 0 {
 			from = page[len(page)-1].Seq + 1
 		}
@@ -102,7 +102,7 @@ func (j journalClient) timers(limit int) ([]runner.ArmedTimer, error) {
 	var after runner.TimerID
 	return pages(limit, func(limit int) ([]runner.ArmedTimer, error) {
 		var page []runner.ArmedTimer
-		err := j.ask("runner-timers", host.InboxPage{After: after, Limit: limit}, &page)
+		err := j.ask("runner-timers", admin.InboxPage{After: after, Limit: limit}, &page)
 		if len(page) > 0 {
 			after = page[len(page)-1].ID
 		}
@@ -126,7 +126,7 @@ func pages[T any](limit int, next func(limit int) ([]T, error)) (all []T, err er
 // deadLetter returns the dead letter of a row. Error: runner.ErrNotFound.
 func (j journalClient) deadLetter(row runner.Row) (runner.DeadLetter, error) {
 	var found []runner.DeadLetter
-	err := j.ask("dead-letter-page", host.DeadPage{Name: row}, &found)
+	err := j.ask("dead-letter-page", admin.DeadPage{Name: row}, &found)
 	if err == nil && len(found) != 1 {
 		err = runner.ErrNotFound
 	}
@@ -140,7 +140,7 @@ func (j journalClient) deadLetter(row runner.Row) (runner.DeadLetter, error) {
 func (j journalClient) eachDeadLetter(f runner.DeadFilter, visit func(runner.DeadLetter) bool) error {
 	for from := (runner.Row{}); ; {
 		var found []runner.DeadLetter
-		if err := j.ask("dead-letter-page", host.DeadPage{From: from, Filter: f}, &found); err != nil || len(found) == 0 {
+		if err := j.ask("dead-letter-page", admin.DeadPage{From: from, Filter: f}, &found); err != nil || len(found) == 0 {
 			return err
 		}
 		for _, d := range found {

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 )
 
 // TestRunnerPart: a server whose journal is not in its data directory is asked for it, and
 // for the partition that --part names.
 func TestRunnerPart(t *testing.T) {
 	dir := t.TempDir()
-	l, err := net.Listen("unix", host.ControlPath(dir))
+	l, err := net.Listen("unix", admin.ControlPath(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"wamble/client"
+	"wamble/internal/admin"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 )
 
 // manager is a service manager: it has bound the sockets of a server, starts it, and receives
@@ -136,7 +136,7 @@ func TestService(t *testing.T) {
 		t.Fatalf("on the manager's socket: %v", err)
 	}
 	defer c.Close()
-	if err := host.Ask(ctx, filepath.Join(m.dir, "data"), "handoff", nil, new(handoff.Result)); err != nil {
+	if err := admin.Ask(ctx, filepath.Join(m.dir, "data"), "handoff", nil, new(handoff.Result)); err != nil {
 		t.Fatal(err)
 	}
 	m.hear("READY=1")
@@ -167,13 +167,13 @@ func TestServiceWithProfileAway(t *testing.T) {
 	defer cancel()
 	data := filepath.Join(m.dir, "data")
 	for range 2 { // the second from a process with a profile that never served
-		if err := host.Ask(ctx, data, "handoff", nil, new(handoff.Result)); err != nil {
+		if err := admin.Ask(ctx, data, "handoff", nil, new(handoff.Result)); err != nil {
 			t.Fatal(err)
 		}
 		m.hear("READY=1")
 		m.hear("WATCHDOG=1")
-		var status host.Status
-		if err := host.Ask(ctx, data, "status", nil, &status); err != nil {
+		var status admin.Status
+		if err := admin.Ask(ctx, data, "status", nil, &status); err != nil {
 			t.Fatal(err)
 		}
 		if p := status.Profiles; len(p) != 2 || !p[0].Ready || p[1].Ready || !strings.Contains(p[1].Stage, "waiting for the database") {

@@ -9,7 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/server"
 )
 
@@ -73,7 +73,7 @@ func (c *controlSignals) refuse(ctx context.Context, log *slog.Logger) {
 		case <-c.handoff:
 			name = "SIGUSR2"
 		}
-		log.Warn("the signal is ignored: "+host.RestartStandby, "signal", name)
+		log.Warn("the signal is ignored: "+admin.RestartStandby, "signal", name)
 	}
 }
 

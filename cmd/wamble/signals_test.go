@@ -16,7 +16,7 @@ import (
 
 	"wamble"
 	"wamble/client"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/watchtest"
 )
@@ -58,10 +58,10 @@ func (s *served) until(what string, ok func() bool) {
 }
 
 // ready waits until players are served.
-func (s *served) ready() (status host.Status) {
+func (s *served) ready() (status admin.Status) {
 	s.t.Helper()
 	s.until("it is ready", func() bool {
-		return host.Ask(s.t.Context(), s.data, "status", nil, &status) == nil && status.Ready()
+		return admin.Ask(s.t.Context(), s.data, "status", nil, &status) == nil && status.Ready()
 	})
 	return status
 }
@@ -135,7 +135,7 @@ func (s *served) audited() (lines []string) {
 		s.t.Fatal(err)
 	}
 	for line := range bytes.Lines(text) {
-		var a host.Audited
+		var a admin.Audited
 		if err := json.Unmarshal(line, &a); err != nil || a.Error != "" {
 			s.t.Fatalf("%s: %v", line, err)
 		}
@@ -150,7 +150,7 @@ func TestAuditNamesActors(t *testing.T) {
 	t.Parallel()
 	s := startServed(t, filepath.Join(t.TempDir(), "data"))
 	s.ready()
-	if err := host.Ask(t.Context(), s.data, "drain", host.Arguments{On: true}, new(any)); err != nil {
+	if err := admin.Ask(t.Context(), s.data, "drain", admin.Arguments{On: true}, new(any)); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{fmt.Sprintf("control socket, uid %d, gid %d, pid %d: drain", os.Getuid(), os.Getgid(), os.Getpid())}
@@ -198,7 +198,7 @@ func TestStandbySignals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.until("it has refused both", func() bool { return strings.Count(s.said.String(), host.RestartStandby) == 2 })
+	s.until("it has refused both", func() bool { return strings.Count(s.said.String(), admin.RestartStandby) == 2 })
 	cluster.Up(t)
 	if status := s.ready(); status.Reload != nil || status.Handoff != nil {
 		t.Errorf("it has reloaded or was handed over: %+v, %+v", status.Reload, status.Handoff)

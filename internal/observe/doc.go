@@ -12,5 +12,5 @@
 //   - Traces go to an OpenTelemetry collector (traces.go);
 //   - Admin is the listener for hosts, behind a token (admin.go).
 //
-// It changes nothing in the server; the commands of the host are in package host.
+// It changes nothing in the server; the commands of the host are in package admin.
 package observe

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/admin"
 	"wamble/internal/config"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/observe"
 	"wamble/internal/store"
@@ -50,9 +50,9 @@ func (s *Server) bindAdmin(c *config.Config) (*observe.Admin, error) {
 func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 	token, err := observe.Token(s.tokenFile(c))
 	owner := observe.Same(token)
-	who := func(given string) (host.Actor, bool) {
+	who := func(given string) (admin.Actor, bool) {
 		if owner(given) {
-			return host.Owner, true
+			return admin.Owner, true
 		}
 		return s.host.Tokens.Who(given)
 	}
@@ -159,21 +159,21 @@ func (s *Server) setAdmin(a *observe.Admin) {
 	})
 }
 
-// newHost makes the host.Host that carries out the host's commands on this server.
-func (s *Server) newHost() (*host.Host, error) {
-	everywhere, err := host.ReadRestrictions(s.runner, &s.running.draining)
+// newHost makes the admin.Host that carries out the host's commands on this server.
+func (s *Server) newHost() (*admin.Host, error) {
+	everywhere, err := admin.ReadRestrictions(s.runner, &s.running.draining)
 	if s.isPartitioned() {
-		everywhere, err = host.OpenSharedRestrictions(sharedRestrictions{s}, &s.running.draining)
+		everywhere, err = admin.OpenSharedRestrictions(sharedRestrictions{s}, &s.running.draining)
 	}
 	if err != nil {
 		return nil, err
 	}
-	var parts func() []host.Partition
+	var parts func() []admin.Partition
 	if s.isPartitioned() {
 		parts = s.hostPartitions
 	}
-	tokens, err := host.ReadTokens(s.dir)
-	return host.New(host.API{
+	tokens, err := admin.ReadTokens(s.dir)
+	return admin.New(admin.API{
 		Dir: s.dir, Log: s.log, Runner: s.runner, Partitions: parts, Draining: &s.running.draining, Global: everywhere, Tokens: tokens, Serving: s.serving,
 		RunningProfiles: s.hostProfiles, Status: s.Status, Cluster: s.clusterStatus, Reload: s.Reload, DryRunReload: s.dryRunReload, Options: s.effective, HandOff: s.handOffFor, DryRunHandoff: s.dryRunHandoff, EarlierResult: s.earlierResult, LogTail: s.logTail, ReportPanic: s.reportPanic, PinMessages: s.pinMessages,
 		History: func(days bool) any {
@@ -187,8 +187,8 @@ func (s *Server) newHost() (*host.Host, error) {
 }
 
 // hostPartitions returns the partitions of the journal and their holders, for commands.
-func (s *Server) hostPartitions() []host.Partition {
-	list := make([]host.Partition, s.partitionCount())
+func (s *Server) hostPartitions() []admin.Partition {
+	list := make([]admin.Partition, s.partitionCount())
 	for i := range list {
 		if p := s.partitionOf(i); p != nil {
 			list[i].Runner = p.runner
@@ -210,10 +210,10 @@ const storeTimeout = 2 * time.Second
 const maxStoredSessions = 1000
 
 // hostProfiles returns the profiles that run, for commands.
-func (s *Server) hostProfiles() []host.RunningProfile {
-	var list []host.RunningProfile
+func (s *Server) hostProfiles() []admin.RunningProfile {
+	var list []admin.RunningProfile
 	for _, p := range s.profiles() {
-		list = append(list, host.RunningProfile{
+		list = append(list, admin.RunningProfile{
 			Name: p.name, Restrictions: p.restrictions, Tell: p.Tell,
 			Present: func(ctx context.Context) int { return p.Figures(ctx).Gauges.LivePlayers },
 			Stored: func(ctx context.Context, key wamble.PublicKey) (id wamble.PlayerID, sessions []wamble.Session, ok bool) {
@@ -246,24 +246,24 @@ func (p *Profile) awaitApplied(ctx context.Context) {
 
 // find looks for a player in memory and then in the store. It returns a zero Found if there
 // is none.
-func (p *Profile) find(ctx context.Context, n host.Named) (found host.Found, err error) {
+func (p *Profile) find(ctx context.Context, n admin.Named) (found admin.Found, err error) {
 	found = p.findInMemory(ctx, n)
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	if found == (host.Found{}) && !n.Key.IsZero() {
+	if found == (admin.Found{}) && !n.Key.IsZero() {
 		player, err := p.store.Player(ctx, n.Key)
-		return host.Found{Key: player.Key}, ignoreNotFound(err)
+		return admin.Found{Key: player.Key}, ignoreNotFound(err)
 	}
 	var session wamble.Session
-	if found == (host.Found{}) && !n.Token.IsZero() {
+	if found == (admin.Found{}) && !n.Token.IsZero() {
 		session, err = p.store.Session(ctx, n.Token)
 		found.Session = session.ID
 	}
-	if found == (host.Found{}) && n.Session != 0 {
+	if found == (admin.Found{}) && n.Session != 0 {
 		session, err = p.store.SessionByID(ctx, n.Session)
 		found.Session = session.ID
 	}
-	if found == (host.Found{}) && n.Handle != "" {
+	if found == (admin.Found{}) && n.Handle != "" {
 		session, err = p.store.SessionByHandle(ctx, n.Handle)
 		found.Key = session.Key
 	}
@@ -280,7 +280,7 @@ func ignoreNotFound(err error) error {
 
 // handOffFor hands over. The client that waits at the control socket or the console gets
 // its answer from the next process.
-func (s *Server) handOffFor(ctx context.Context, binary string, w host.HandoffCaller) error {
+func (s *Server) handOffFor(ctx context.Context, binary string, w admin.HandoffCaller) error {
 	if w.Conn == nil {
 		return s.handOff(ctx, binary, handoff.Report{Key: w.Key}, 1) // a request at the console whose connection HTTP keeps
 	}
@@ -310,20 +310,20 @@ func (s *Server) openControl() error {
 
 // Examine checks for the doctor command whether a server could run well with a configuration
 // and a data directory.
-func Examine(ctx context.Context, c *config.Config, dir string) []host.Finding {
-	who := host.DoctorOptions{Config: c, Dir: dir, Port: portOptions, Databases: databases}
+func Examine(ctx context.Context, c *config.Config, dir string) []admin.Finding {
+	who := admin.DoctorOptions{Config: c, Dir: dir, Port: portOptions, Databases: databases}
 	if usesSharedJournal(c) {
 		who.Journal = func(ctx context.Context) (string, bool, error) { return DescribeJournal(ctx, c) }
 	}
-	return host.Examine(ctx, who)
+	return admin.Examine(ctx, who)
 }
 
 // databases opens the stores of profiles, for the doctor command.
-func databases(profiles []*config.Profile, dir string) ([]host.Database, error) {
+func databases(profiles []*config.Profile, dir string) ([]admin.Database, error) {
 	stores, err := OpenStores(profiles, dir)
-	var list []host.Database
+	var list []admin.Database
 	for _, s := range stores {
-		list = append(list, host.Database{Name: s.Name, File: s.File, Store: s})
+		list = append(list, admin.Database{Name: s.Name, File: s.File, Store: s})
 	}
 	return list, err
 }

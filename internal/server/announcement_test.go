@@ -7,7 +7,7 @@ import (
 
 	"wamble"
 	"wamble/client"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 )
 
 // told waits for a lasting announcement, or for its withdrawal.
@@ -35,7 +35,7 @@ func TestAnnouncementsStay(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	early := join(t, h.at("red"), wamble.Token{})
-	h.command("announce", host.Arguments{Text: "we move", Until: time.Now().Add(time.Hour), Countdown: true})
+	h.command("announce", admin.Arguments{Text: "we move", Until: time.Now().Add(time.Hour), Countdown: true})
 	first := early.told(ctx, "who is here")
 	if first.Text != "we move" || !first.Stays.Countdown || first.Stays.For <= 59*time.Minute || first.Stays.For > time.Hour {
 		t.Errorf("who is here: %+v, %+v", first, first.Stays)
@@ -59,22 +59,22 @@ func TestAnnouncementsStay(t *testing.T) {
 	h = serve(t, Options{Dir: dir}, text).ready()
 	newcomers()
 	var list []struct{ Text, By string }
-	if err := host.Ask(ctx, dir, "announcements", nil, &list); err != nil || len(list) != 1 || list[0].Text != "we move" || list[0].By == "" {
+	if err := admin.Ask(ctx, dir, "announcements", nil, &list); err != nil || len(list) != 1 || list[0].Text != "we move" || list[0].By == "" {
 		t.Errorf("listed: %+v, %v", list, err)
 	}
 	again := join(t, h.at("red"), early.c.Token())
 	again.told(ctx, "who comes back")
-	h.command("announce", host.Arguments{Clear: true})
+	h.command("announce", admin.Arguments{Clear: true})
 	if got := again.told(ctx, "withdrawn"); got.Stays.For != 0 || got.Stays.ID != first.Stays.ID {
 		t.Errorf("withdrawn: %+v", got.Stays)
 	}
-	if err := host.Ask(ctx, dir, "announcements", nil, &list); err != nil || len(list) != 0 {
+	if err := admin.Ask(ctx, dir, "announcements", nil, &list); err != nil || len(list) != 0 {
 		t.Errorf("listed afterwards: %+v, %v", list, err)
 	}
-	for name, wrong := range map[string]host.Arguments{
+	for name, wrong := range map[string]admin.Arguments{
 		"an end that is over": {Text: "x", Until: time.Now().Add(-time.Second)}, "a countdown without an end": {Text: "x", Countdown: true}, "no text": {Until: time.Now().Add(time.Hour)},
 	} {
-		if err := host.Ask(ctx, dir, "announce", wrong, &struct{}{}); err == nil {
+		if err := admin.Ask(ctx, dir, "announce", wrong, &struct{}{}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"wamble/internal/admin"
 	"wamble/internal/backup"
 	"wamble/internal/config"
-	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/store"
 )
@@ -51,7 +51,7 @@ func CheckData(ctx context.Context, c *config.Config, dir string, stores []*Shar
 		remote = "in PostgreSQL"
 	}
 	list := backup.Check(ctx, dir, remote, BackupStores(stores), loop.CheckRestartFile)
-	if _, err := host.ReadTokens(dir); err != nil {
+	if _, err := admin.ReadTokens(dir); err != nil {
 		list = append(list, backup.Finding{Subject: "admin tokens", Text: err.Error(), Advice: "Delete the file, and give tokens again with 'wamble token-create'"})
 	}
 	return list

@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"wamble/internal/admin"
 	"wamble/internal/backup"
 	"wamble/internal/config"
-	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/runner"
-	"wamble/runner/admin"
+	runneradmin "wamble/runner/admin"
 )
 
 // sourceOf returns what a backup copies of a server in another process, as 'wamble backup'
@@ -37,15 +37,15 @@ func sourceOf(t testing.TB, c *config.Config, dir string) backup.Source {
 		Dir: dir, Stores: BackupStores(stores),
 		Journal: func(ctx context.Context) (store.JournalID, error) {
 			var stats runner.Stats
-			err := host.Ask(ctx, dir, "runner-stats", nil, &stats)
+			err := admin.Ask(ctx, dir, "runner-stats", nil, &stats)
 			return store.JournalID(stats.Journal), err
 		},
 		Hold: func(ctx context.Context, d time.Duration) error {
-			return host.Ask(ctx, dir, "backup-hold", host.PinFor{Seconds: int(d.Seconds())}, &struct{}{})
+			return admin.Ask(ctx, dir, "backup-hold", admin.PinFor{Seconds: int(d.Seconds())}, &struct{}{})
 		},
 		Checkpoint: func(ctx context.Context, to string) error {
 			var stats runner.Stats
-			return host.Ask(ctx, dir, "runner-checkpoint", host.CheckpointTo{Dir: to}, &stats)
+			return admin.Ask(ctx, dir, "runner-checkpoint", admin.CheckpointTo{Dir: to}, &stats)
 		},
 	}
 }
@@ -102,7 +102,7 @@ func TestBackup(t *testing.T) {
 				c.finish()
 				var stats runner.Stats
 				until(t, "messages have left the journal", func() bool {
-					err := host.Ask(ctx, from.Dir, "runner-stats", nil, &stats)
+					err := admin.Ask(ctx, from.Dir, "runner-stats", nil, &stats)
 					return err == nil && depth(stats) == 0
 				})
 				return checkpoint(ctx, dir)
@@ -143,18 +143,18 @@ func TestBackupPaused(t *testing.T) {
 	s := spawn(t, dir, text)
 	c := gather(t, s.address(), 4)
 	var stats runner.Stats
-	if err := host.Ask(t.Context(), dir, "runner-stats", nil, &stats); err != nil {
+	if err := admin.Ask(t.Context(), dir, "runner-stats", nil, &stats); err != nil {
 		t.Fatal(err)
 	}
 	for _, in := range stats.Inboxes {
-		if err := host.Ask(t.Context(), dir, "runner-pause", admin.Args{Queue: strconv.FormatUint(in.Worker, 10)}, &admin.Done{}); err != nil {
+		if err := admin.Ask(t.Context(), dir, "runner-pause", runneradmin.Args{Queue: strconv.FormatUint(in.Worker, 10)}, &runneradmin.Done{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c.play()
 	c.more(t, 20)
 	c.finish()
-	if err := host.Ask(t.Context(), dir, "runner-stats", nil, &stats); err != nil || depth(stats) == 0 {
+	if err := admin.Ask(t.Context(), dir, "runner-stats", nil, &stats); err != nil || depth(stats) == 0 {
 		t.Fatalf("got %d messages that wait, %v: nothing is proved", depth(stats), err)
 	}
 	if _, err := backup.To(t.Context(), sourceOf(t, loadConf(t, text), dir), to, nil); err != nil {
@@ -189,7 +189,7 @@ func TestBackupPostgres(t *testing.T) {
 		c.finish()
 		var stats runner.Stats
 		until(t, "messages have left the journal", func() bool {
-			err := host.Ask(t.Context(), dir, "runner-stats", nil, &stats)
+			err := admin.Ask(t.Context(), dir, "runner-stats", nil, &stats)
 			return err == nil && depth(stats) == 0
 		})
 		return nil
@@ -411,7 +411,7 @@ func TestCheckFindsContradictions(t *testing.T) {
 	c.finish()
 	var stats runner.Stats
 	until(t, "messages have left the journal", func() bool {
-		err := host.Ask(t.Context(), dir, "runner-stats", nil, &stats)
+		err := admin.Ask(t.Context(), dir, "runner-stats", nil, &stats)
 		return err == nil && depth(stats) == 0
 	})
 	s.kill()

@@ -13,7 +13,7 @@ import (
 
 	"wamble"
 	"wamble/client"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/profile"
 	"wamble/internal/store"
 	"wamble/wire"
@@ -163,7 +163,7 @@ func oneNameHasOnePlayer(d *deployment) {
 	if errs[0][0] != nil {
 		winner = 1
 	}
-	d.first().command("rename", host.Arguments{Whom: pairs[0][winner].stats(d.ctx).Handle, Name: "Carl"})
+	d.first().command("rename", admin.Arguments{Whom: pairs[0][winner].stats(d.ctx).Handle, Name: "Carl"})
 	free := func() bool { return pairs[0][1-winner].rename(d.ctx, "ANN0") == nil }
 	if d.machines == 0 { // one server may answer what its store has not heard yet
 		until(d, "the name is free", free)
@@ -204,10 +204,10 @@ func playerIsMerged(d *deployment) {
 	}
 	d.awaitStored()
 	d.pause(true) // so the store does not have the merge
-	if got := d.first().command("merge", host.Arguments{Whom: from.Handle, Into: into.Handle}); len(got) != 1 {
+	if got := d.first().command("merge", admin.Arguments{Whom: from.Handle, Into: into.Handle}); len(got) != 1 {
 		d.Errorf("merged in %v", got)
 	}
-	if err := host.Ask(d.ctx, d.first().dir, "merge", host.Arguments{Whom: keyOf(private), Into: into.Handle}, &struct{}{}); err == nil {
+	if err := admin.Ask(d.ctx, d.first().dir, "merge", admin.Arguments{Whom: keyOf(private), Into: into.Handle}, &struct{}{}); err == nil {
 		d.Error("they were merged twice")
 	}
 	d.pause(false)
@@ -221,11 +221,11 @@ func playerIsMerged(d *deployment) {
 	last := d.join(0)
 	last.loginAs(d.ctx, private)
 	is("the other key after a restart", last)
-	d.first().command("rename", host.Arguments{Whom: into.Handle, Name: from.Handle})
+	d.first().command("rename", admin.Arguments{Whom: into.Handle, Name: from.Handle})
 	if got := last.stats(d.ctx); got.Handle != from.Handle {
 		d.Errorf("the other name is not free: the player is called %s", got.Handle)
 	}
-	d.last().command("erase", host.Arguments{Whom: keyOf(private)})
+	d.last().command("erase", admin.Arguments{Whom: keyOf(private)})
 	notice(d, last, wire.NoticeSessionExpired)
 }
 
@@ -251,10 +251,10 @@ func playerIsErased(d *deployment) {
 	if err != nil {
 		d.Fatal(err)
 	}
-	if err := host.Ask(d.ctx, d.first().dir, "erase", host.Arguments{Whom: "nobody"}, new(host.Counts)); err == nil {
+	if err := admin.Ask(d.ctx, d.first().dir, "erase", admin.Arguments{Whom: "nobody"}, new(admin.Counts)); err == nil {
 		d.Error("nobody was erased")
 	}
-	erased := func() int { return total(d.first().command("erase", host.Arguments{Whom: keyOf(private)})) }
+	erased := func() int { return total(d.first().command("erase", admin.Arguments{Whom: keyOf(private)})) }
 	if n := erased(); n != 1 {
 		d.Errorf("%d identities were erased, want one", n)
 	}
@@ -266,7 +266,7 @@ func playerIsErased(d *deployment) {
 		}
 	}
 	// The note of the erasure has come to all machines when this announcement has.
-	d.last().command("announce", host.Arguments{Text: "the end"})
+	d.last().command("announce", admin.Arguments{Text: "the end"})
 	notice(d, again, wire.NoticeAnnouncement)
 	if got := again.stats(d.ctx).Handle; got == "" || got == old.Handle {
 		d.Errorf("who is new is called %q, and was called %q", got, old.Handle)
@@ -297,7 +297,7 @@ func playerIsErased(d *deployment) {
 }
 
 // total adds up what a command has done in all profiles.
-func total(counts host.Counts) (n int) {
+func total(counts admin.Counts) (n int) {
 	for _, of := range counts {
 		n += int(of)
 	}
@@ -308,7 +308,7 @@ func total(counts host.Counts) (n int) {
 // somebody who is kicked there is gone, but may come back.
 func hostAnnouncesAndKicks(d *deployment) {
 	players := d.joinAll()
-	if n := total(d.first().command("announce", host.Arguments{Text: "tea is served"})); d.machines == 0 && n < len(players) {
+	if n := total(d.first().command("announce", admin.Arguments{Text: "tea is served"})); d.machines == 0 && n < len(players) {
 		d.Errorf("announced to %d of %d", n, len(players))
 	}
 	for place, p := range players {
@@ -317,7 +317,7 @@ func hostAnnouncesAndKicks(d *deployment) {
 		}
 	}
 	last := players[d.places-1]
-	if n := total(d.first().command("kick", host.Arguments{Whom: last.c.Token().String(), Text: "too loud"})); d.machines == 0 && n != 1 {
+	if n := total(d.first().command("kick", admin.Arguments{Whom: last.c.Token().String(), Text: "too loud"})); d.machines == 0 && n != 1 {
 		d.Errorf("%d players were kicked, want one", n)
 	}
 	if got := notice(d, last, wire.NoticeSessionExpired); !strings.Contains(got, "too loud") {
@@ -337,9 +337,9 @@ func hostAnnouncesAndKicks(d *deployment) {
 // crash of the profile and after a restart too, until they are lifted.
 func banLasts(d *deployment) {
 	players := d.joinAll()
-	d.last().command("ban", host.Arguments{Whom: "127.0.0.0/8", Text: "spam"})
-	d.last().command("ban", host.Arguments{Whom: "192.0.2.1", Until: time.Now().Add(time.Hour)})
-	d.last().command("brownout", host.Arguments{Brownout: profile.Brownout{NoPredictions: true, SlowWatching: true}})
+	d.last().command("ban", admin.Arguments{Whom: "127.0.0.0/8", Text: "spam"})
+	d.last().command("ban", admin.Arguments{Whom: "192.0.2.1", Until: time.Now().Add(time.Hour)})
+	d.last().command("brownout", admin.Arguments{Brownout: profile.Brownout{NoPredictions: true, SlowWatching: true}})
 	banned := func(when string) {
 		d.Helper()
 		for place := range d.places {
@@ -374,7 +374,7 @@ func banLasts(d *deployment) {
 	}
 	d.restart()
 	banned("after a restart")
-	d.first().command("unban", host.Arguments{Whom: "127.0.0.0/8"})
+	d.first().command("unban", admin.Arguments{Whom: "127.0.0.0/8"})
 	for place := range d.places {
 		d.holds("the ban is lifted", func() bool { return turnedAway(d, d.address(place)) == nil })
 	}

@@ -22,10 +22,10 @@ import (
 	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
+	"wamble/internal/admin"
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/transport"
 )
 
@@ -37,7 +37,7 @@ func (s *Server) checkCertificates(c *config.Config) error {
 		return err
 	}
 	for _, cfg := range profiles {
-		c, err := host.Certificate(&cfg.Network)
+		c, err := admin.Certificate(&cfg.Network)
 		if err != nil {
 			return fmt.Errorf("profile %s: %w", cfg.Name, err)
 		}
@@ -51,7 +51,7 @@ func (s *Server) warnOf(profile string, c *tls.Certificate) {
 	if c == nil {
 		return
 	}
-	if verdict, text := host.Validity(c, time.Now()); verdict != host.SeverityOK {
+	if verdict, text := admin.Validity(c, time.Now()); verdict != admin.SeverityOK {
 		s.log.Warn(text, "profile", profile)
 	}
 }
@@ -62,7 +62,7 @@ func (p *Profile) renewCertificate(cfg *config.Profile) {
 	if cfg.Network.Domain != "" {
 		return // its certificates come from the authority
 	}
-	c, err := host.Certificate(&cfg.Network)
+	c, err := admin.Certificate(&cfg.Network)
 	if err != nil {
 		p.log.Error("the old certificate stays in use", "err", err)
 		return
@@ -203,7 +203,7 @@ func (a *authority) renewLoop(ctx context.Context) {
 				a.log.Error("no certificate: it is asked for again", "domain", domain, "authority", a.manager.Client.DirectoryURL, "after", pause, "err", err)
 				continue
 			}
-			if verdict, text := host.Validity(c, time.Now()); verdict != host.SeverityOK {
+			if verdict, text := admin.Validity(c, time.Now()); verdict != admin.SeverityOK {
 				a.log.Warn(text+", and was not renewed", "domain", domain)
 			} else if !told[c.Leaf.SerialNumber.String()] {
 				told[c.Leaf.SerialNumber.String()] = true

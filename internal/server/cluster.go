@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/admin"
 	"wamble/internal/config"
 	"wamble/internal/guard"
-	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/observe"
 	"wamble/internal/store"
@@ -505,10 +505,10 @@ func (w *standby) open(ctx context.Context) {
 
 func (w *standby) openControl() error {
 	s := w.s
-	c, err := host.Standby(s.dir, s.log, func(context.Context) host.Status {
-		return host.Status{
+	c, err := admin.Standby(s.dir, s.log, func(context.Context) admin.Status {
+		return admin.Status{
 			PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Data: s.dir,
-			Journal: host.JournalStatus{State: w.waiting.Load().String(), Durability: s.durability()},
+			Journal: admin.JournalStatus{State: w.waiting.Load().String(), Durability: s.durability()},
 		}
 	}).OpenControl(nil)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 )
@@ -42,8 +42,8 @@ func (m *machine) state(t testing.TB) string {
 	if m.asleep {
 		return "asleep"
 	}
-	var s host.Status
-	if err := host.Ask(t.Context(), m.dir, "status", nil, &s); err != nil {
+	var s admin.Status
+	if err := admin.Ask(t.Context(), m.dir, "status", nil, &s); err != nil {
 		return err.Error()
 	}
 	if s.Ready() {
@@ -93,11 +93,11 @@ func TestStandby(t *testing.T) {
 		}
 	}
 	for command, want := range map[string]string{
-		"reload": host.RestartStandby, "handoff": host.RestartStandby,
+		"reload": admin.RestartStandby, "handoff": admin.RestartStandby,
 		"drain": "this machine waits as a standby and serves nobody: tell the one that serves",
 		"dance": `this server does not know "dance"; it may be older than this command`,
 	} {
-		if err := host.Ask(t.Context(), second.dir, command, nil, nil); err == nil || err.Error() != want {
+		if err := admin.Ask(t.Context(), second.dir, command, nil, nil); err == nil || err.Error() != want {
 			t.Errorf("a standby answers %s with %v, want %s", command, err, want)
 		}
 	}

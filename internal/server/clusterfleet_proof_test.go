@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/prooftest"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/watchtest"
@@ -124,9 +124,9 @@ func (c *continent) whole() {
 
 // waits reports whether a machine reports that others have all partitions.
 func (m *machine) waits(t testing.TB) bool {
-	var s host.Status
-	err := host.Ask(t.Context(), m.dir, "status", nil, &s)
-	return err == nil && len(s.Parts) == partsOfContinent && !slices.ContainsFunc(s.Parts, func(p host.PartStatus) bool { return p.Here || p.Node == "" })
+	var s admin.Status
+	err := admin.Ask(t.Context(), m.dir, "status", nil, &s)
+	return err == nil && len(s.Parts) == partsOfContinent && !slices.ContainsFunc(s.Parts, func(p admin.PartStatus) bool { return p.Here || p.Node == "" })
 }
 
 // victim returns a machine that has partitions.

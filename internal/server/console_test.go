@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/observe"
 	"wamble/internal/profile"
 
@@ -99,7 +99,7 @@ func TestAudit(t *testing.T) {
 	s.ask("POST", "/console/api/act/unban", `{"whom":"192.0.2.0/24"}`, headers...)
 	s.ask("POST", "/console/api/act/kick", `{"whom":"`+slip+`"}`, headers...)
 	_, answer := s.ask("GET", "/console/api/audit", "", headers...)
-	var entries []host.Audited
+	var entries []admin.Audited
 	if err := json.Unmarshal([]byte(answer), &entries); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestConsoleStream(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
 	var made struct{ Token string }
-	if err := host.Ask(t.Context(), s.dir, "token-create", host.Arguments{Name: "ann", Role: "read"}, &made); err != nil {
+	if err := admin.Ask(t.Context(), s.dir, "token-create", admin.Arguments{Name: "ann", Role: "read"}, &made); err != nil {
 		t.Fatal(err)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.Admin()+"/console/api/stream", nil)
@@ -256,7 +256,7 @@ func TestConsoleStream(t *testing.T) {
 			t.Errorf("%s: %.100s", name, text)
 		}
 	}
-	s.command("ban", host.Arguments{Whom: "192.0.2.7"})
+	s.command("ban", admin.Arguments{Whom: "192.0.2.7"})
 	if got := next("bans"); !strings.Contains(got, "192.0.2.7") {
 		t.Errorf("bans: %s", got)
 	}
@@ -264,7 +264,7 @@ func TestConsoleStream(t *testing.T) {
 		t.Errorf("the admin listener does not come to rest: %v", err)
 	}
 	s.adminListener().Resume()
-	if err := host.Ask(t.Context(), s.dir, "token-revoke", host.Arguments{Name: "ann"}, &struct{}{}); err != nil {
+	if err := admin.Ask(t.Context(), s.dir, "token-revoke", admin.Arguments{Name: "ann"}, &struct{}{}); err != nil {
 		t.Fatal(err)
 	}
 	// A sign of life is sent every second; some may have been sent before.

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"wamble/internal/admin"
 	"wamble/internal/config"
-	"wamble/internal/host"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/runner"
 	"wamble/runner/logstore"
@@ -71,7 +71,7 @@ func (s *Server) awaitLock(open func() (*runner.Runner, error)) (*runner.Runner,
 	most := cmp.Or(s.o.LockTime, lockTime)
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(s.o.LockAnswer, lockAnswer))
 	defer cancel()
-	if err := host.Ask(ctx, s.dir, "status", nil, new(host.Status)); err == nil {
+	if err := admin.Ask(ctx, s.dir, "status", nil, new(admin.Status)); err == nil {
 		return nil, runner.ErrLocked
 	}
 	s.log.Warn("another process uses the journal, and does not answer; waiting whether it ends", "journal", JournalDir(s.dir), "at most", most)

@@ -18,7 +18,7 @@
 //     exchanges messages, packets and questions with the other nodes;
 //   - http.go serves readers and health checks, feed.go finished games and events,
 //     certificates.go orders certificates and redirects to https;
-//   - admin.go connects the server with the commands of package host and with the admin
+//   - admin.go connects the server with the commands of package admin and with the admin
 //     listener of package observe; status.go and backup.go answer some of them;
 //   - retention.go deletes old sessions, reshard.go changes a stopped server's shards, and
 //     housebots.go runs bots.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 )
@@ -54,40 +54,40 @@ func TestDoctor(t *testing.T) {
 	for _, tc := range []struct {
 		name, conf, dir string
 		subject         string
-		verdict         host.Severity
+		verdict         admin.Severity
 		text            string
 	}{
-		{"a good directory", own + `(def port 0)`, hidden, "data directory", host.SeverityOK, hidden},
-		{"others may look", own + `(def port 0)`, open, "data directory", host.SeverityWarning, "others may look into " + open},
-		{"room", own + `(def port 0)`, hidden, "disk space", host.SeverityOK, "MB are free"},
-		{"fsync", own + `(def port 0) (def durability "write")`, hidden, "fsync", host.SeverityOK, "in the middle"},
-		{"nowhere to write", own + `(def port 0)`, "/proc/wamble", "fsync", host.SeverityError, "/proc/"},
-		{"a free port", own + `(def port 0)`, hidden, "ports of default", host.SeverityOK, "are free"},
-		{"a port that is taken", own + `(def port ` + port + `)`, hidden, "ports of default", host.SeverityError, "address already in use"},
-		{"a small buffer", own + `(def port 0) (def buffer-size 65536)`, hidden, "receive buffer of default", host.SeverityOK, " KB"},
-		{"an SQLite database to come", own + `(def port 0)`, hidden, "database", host.SeverityOK, "is made at the first start"},
-		{"PostgreSQL", own + `(def port 0)` + postgresConf(current), hidden, "database", host.SeverityOK, "(PostgreSQL "},
-		{"a newer schema", own + `(def port 0)` + postgresConf(newer), hidden, "database", host.SeverityError, "has schema 999, this binary knows"},
-		{"no schema", own + `(def port 0)` + postgresConf(empty), hidden, "database", host.SeverityWarning, "is to be migrated"},
-		{"no right to make tables", own + `(def port 0)` + postgresConf(stranger), hidden, "database", host.SeverityError, "doctor_stranger may create no tables in the schema public"},
-		{"tables of somebody else", own + `(def port 0)` + postgresConf(reader), hidden, "database", host.SeverityWarning, "doctor_reads is not the owner of boards, "},
-		{"a journal without a standby", own + `(def port 0) (def journal "postgres")` + postgresConf(current), hidden, "journal", host.SeverityWarning, "waits for no standby"},
-		{"a journal that is away", own + `(def port 0) (def journal "postgres") (def journal-db-host "127.0.0.1") (def journal-db-port 1)` + postgresConf(current), hidden, "journal", host.SeverityError, "127.0.0.1:1"},
-		{"a free admin listener", own + `(def port 0) (def admin-listen "127.0.0.1:0")`, hidden, "admin listener", host.SeverityOK, "is free"},
-		{"an admin listener that is taken", own + `(def port 0) (def admin-listen "` + console.Addr().String() + `")`, hidden, "admin listener", host.SeverityError, "address already in use"},
-		{"a redirect that is taken", own + `(def port 0) (def http-port 1) (def domain "a.org") (def redirect-port ` + consolePort + `)`, hidden, "redirect-port", host.SeverityError, "address already in use"},
-		{"an engine", own + `(def port 0) (def house-bots 1) (def house-bot-engine "sh -c")`, hidden, "house-bot-engine of default", host.SeverityOK, "/sh"},
-		{"an engine that is missing", own + `(def port 0) (def house-bots 1) (def house-bot-engine "no-such-engine")`, hidden, "house-bot-engine of default", host.SeverityWarning, "no-such-engine"},
-		{"a certificate that has expired", own + `(def port 0) (def tls-cert "` + cert + `") (def tls-key "` + key + `")`, hidden, "TLS of default", host.SeverityWarning, "has expired on "},
-		{"an SQLite database that is none", own + `(def port 0)`, broken, "database", host.SeverityError, "games.db"},
-		{"no database", own + `(def port 0) (def db-host "127.0.0.1") (def db-port 1) (def db-name "x")`, hidden, "database", host.SeverityError, "PostgreSQL x at 127.0.0.1:1"},
+		{"a good directory", own + `(def port 0)`, hidden, "data directory", admin.SeverityOK, hidden},
+		{"others may look", own + `(def port 0)`, open, "data directory", admin.SeverityWarning, "others may look into " + open},
+		{"room", own + `(def port 0)`, hidden, "disk space", admin.SeverityOK, "MB are free"},
+		{"fsync", own + `(def port 0) (def durability "write")`, hidden, "fsync", admin.SeverityOK, "in the middle"},
+		{"nowhere to write", own + `(def port 0)`, "/proc/wamble", "fsync", admin.SeverityError, "/proc/"},
+		{"a free port", own + `(def port 0)`, hidden, "ports of default", admin.SeverityOK, "are free"},
+		{"a port that is taken", own + `(def port ` + port + `)`, hidden, "ports of default", admin.SeverityError, "address already in use"},
+		{"a small buffer", own + `(def port 0) (def buffer-size 65536)`, hidden, "receive buffer of default", admin.SeverityOK, " KB"},
+		{"an SQLite database to come", own + `(def port 0)`, hidden, "database", admin.SeverityOK, "is made at the first start"},
+		{"PostgreSQL", own + `(def port 0)` + postgresConf(current), hidden, "database", admin.SeverityOK, "(PostgreSQL "},
+		{"a newer schema", own + `(def port 0)` + postgresConf(newer), hidden, "database", admin.SeverityError, "has schema 999, this binary knows"},
+		{"no schema", own + `(def port 0)` + postgresConf(empty), hidden, "database", admin.SeverityWarning, "is to be migrated"},
+		{"no right to make tables", own + `(def port 0)` + postgresConf(stranger), hidden, "database", admin.SeverityError, "doctor_stranger may create no tables in the schema public"},
+		{"tables of somebody else", own + `(def port 0)` + postgresConf(reader), hidden, "database", admin.SeverityWarning, "doctor_reads is not the owner of boards, "},
+		{"a journal without a standby", own + `(def port 0) (def journal "postgres")` + postgresConf(current), hidden, "journal", admin.SeverityWarning, "waits for no standby"},
+		{"a journal that is away", own + `(def port 0) (def journal "postgres") (def journal-db-host "127.0.0.1") (def journal-db-port 1)` + postgresConf(current), hidden, "journal", admin.SeverityError, "127.0.0.1:1"},
+		{"a free admin listener", own + `(def port 0) (def admin-listen "127.0.0.1:0")`, hidden, "admin listener", admin.SeverityOK, "is free"},
+		{"an admin listener that is taken", own + `(def port 0) (def admin-listen "` + console.Addr().String() + `")`, hidden, "admin listener", admin.SeverityError, "address already in use"},
+		{"a redirect that is taken", own + `(def port 0) (def http-port 1) (def domain "a.org") (def redirect-port ` + consolePort + `)`, hidden, "redirect-port", admin.SeverityError, "address already in use"},
+		{"an engine", own + `(def port 0) (def house-bots 1) (def house-bot-engine "sh -c")`, hidden, "house-bot-engine of default", admin.SeverityOK, "/sh"},
+		{"an engine that is missing", own + `(def port 0) (def house-bots 1) (def house-bot-engine "no-such-engine")`, hidden, "house-bot-engine of default", admin.SeverityWarning, "no-such-engine"},
+		{"a certificate that has expired", own + `(def port 0) (def tls-cert "` + cert + `") (def tls-key "` + key + `")`, hidden, "TLS of default", admin.SeverityWarning, "has expired on "},
+		{"an SQLite database that is none", own + `(def port 0)`, broken, "database", admin.SeverityError, "games.db"},
+		{"no database", own + `(def port 0) (def db-host "127.0.0.1") (def db-port 1) (def db-name "x")`, hidden, "database", admin.SeverityError, "PostgreSQL x at 127.0.0.1:1"},
 	} {
-		var found *host.Finding
+		var found *admin.Finding
 		for _, f := range Examine(t.Context(), loadConf(t, tc.conf), tc.dir) {
 			if f.Subject == tc.subject {
 				found = &f
 			}
-			if (f.Verdict == host.SeverityOK) != (f.Advice == "") {
+			if (f.Verdict == admin.SeverityOK) != (f.Advice == "") {
 				t.Errorf("%s: %+v: whoever is ill gets advice, and nobody else", tc.name, f)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/observe"
 )
 
@@ -95,7 +95,7 @@ func TestEffective(t *testing.T) {
 			Name    string
 			Options []map[string]any
 		}
-		Reload host.DryRun
+		Reload admin.DryRun
 	}
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)

@@ -13,11 +13,11 @@ import (
 	"syscall"
 	"time"
 
+	"wamble/internal/admin"
 	"wamble/internal/cluster"
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/transport"
 	"wamble/runner"
@@ -142,7 +142,7 @@ func (s *Server) handoffProcess(binary string, asked int, web bool) *handoff.Pro
 		},
 		Pause: func(ctx context.Context, reporting bool) {
 			s.receivedNotes.SetPaused(true)
-			others := host.ControlConns
+			others := admin.ControlConns
 			if reporting && !web {
 				others-- // one connection waits for this handoff
 			}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 )
 
 // TestHandoffKeepsCommands: the host's announcements and merges hold in the next process,
@@ -18,8 +18,8 @@ func TestHandoffKeepsCommands(t *testing.T) {
 	i := spawnImage(t, conf(""))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
-	command := func(name string, a host.Arguments) error {
-		return host.Ask(ctx, i.dir, name, a, &struct{}{})
+	command := func(name string, a admin.Arguments) error {
+		return admin.Ask(ctx, i.dir, name, a, &struct{}{})
 	}
 	phone, desk := join(t, i.address(), wamble.Token{}), join(t, i.address(), wamble.Token{})
 	private := phone.login(ctx)
@@ -28,11 +28,11 @@ func TestHandoffKeepsCommands(t *testing.T) {
 		t.Fatal("nobody could move")
 	}
 	from, into := phone.stats(ctx), desk.stats(ctx)
-	if err := command("announce", host.Arguments{Text: "we move", Until: time.Now().Add(time.Hour), Countdown: true}); err != nil {
+	if err := command("announce", admin.Arguments{Text: "we move", Until: time.Now().Add(time.Hour), Countdown: true}); err != nil {
 		t.Fatal(err)
 	}
 	stays := phone.told(ctx, "who is here").Stays
-	if err := command("merge", host.Arguments{Whom: from.Handle, Into: into.Handle}); err != nil {
+	if err := command("merge", admin.Arguments{Whom: from.Handle, Into: into.Handle}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := i.handOff(""); err != nil {
@@ -48,10 +48,10 @@ func TestHandoffKeepsCommands(t *testing.T) {
 			t.Errorf("%s: plays as %s with %d games", what, got.Handle, got.Games)
 		}
 	}
-	if err := command("merge", host.Arguments{Whom: hex.EncodeToString(private.Public().(ed25519.PublicKey)), Into: into.Handle}); err == nil {
+	if err := command("merge", admin.Arguments{Whom: hex.EncodeToString(private.Public().(ed25519.PublicKey)), Into: into.Handle}); err == nil {
 		t.Error("they were merged twice")
 	}
-	if err := command("announce", host.Arguments{Clear: true}); err != nil {
+	if err := command("announce", admin.Arguments{Clear: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := phone.told(ctx, "withdrawn").Stays; got.For != 0 || got.ID != stays.ID {

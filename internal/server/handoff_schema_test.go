@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"wamble/internal/admin"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/store/schema"
@@ -29,7 +29,7 @@ func TestHandoffMigrates(t *testing.T) {
 	before := version()
 	i.write("extra.sql", "CREATE TABLE extra (id BIGINT PRIMARY KEY)")
 	var foreseen handoff.Result
-	if err := host.Ask(t.Context(), i.dir, "handoff", host.Arguments{DryRun: true}, &foreseen); err != nil {
+	if err := admin.Ask(t.Context(), i.dir, "handoff", admin.Arguments{DryRun: true}, &foreseen); err != nil {
 		t.Fatal(err)
 	}
 	if said := strings.Join(foreseen.Preview, "\n"); !strings.Contains(said, "migration extra.sql, after which an older binary cannot use it") || version() != before {

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/admin"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/loader"
 )
 
@@ -218,7 +218,7 @@ func drops(t testing.TB, port string) int {
 }
 
 // boardsOf counts the boards of all profiles.
-func boardsOf(s host.Status) int {
+func boardsOf(s admin.Status) int {
 	n := 0
 	for _, p := range s.Profiles {
 		for _, of := range p.Boards {
@@ -229,7 +229,7 @@ func boardsOf(s host.Status) int {
 }
 
 // pending counts the messages that the stores do not have yet.
-func pending(s host.Status) (n uint64) {
+func pending(s admin.Status) (n uint64) {
 	for _, p := range s.Profiles {
 		n += p.Depth
 	}

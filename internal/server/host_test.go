@@ -8,16 +8,16 @@ import (
 
 	"wamble"
 	"wamble/client"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/profile"
 	"wamble/wire"
 )
 
 // command gives an order over the control socket.
-func (h *here) command(verb string, o host.Arguments) host.Counts {
+func (h *here) command(verb string, o admin.Arguments) admin.Counts {
 	h.t.Helper()
-	var done host.Counts
-	if err := host.Ask(h.t.Context(), h.dir, verb, o, &done); err != nil {
+	var done admin.Counts
+	if err := admin.Ask(h.t.Context(), h.dir, verb, o, &done); err != nil {
 		h.t.Fatalf("%s: %v", verb, err)
 	}
 	return done
@@ -66,7 +66,7 @@ func TestOrders(t *testing.T) {
 		p.move(t.Context())
 	}
 
-	if got := s.command("announce", host.Arguments{Text: "tea is served"}); len(got) != 3 || got["red"] != 1 {
+	if got := s.command("announce", admin.Arguments{Text: "tea is served"}); len(got) != 3 || got["red"] != 1 {
 		t.Errorf("announce: got %v", got)
 	}
 	for _, p := range []*player{a, b} {
@@ -74,12 +74,12 @@ func TestOrders(t *testing.T) {
 			t.Errorf("a player was told %q", got)
 		}
 	}
-	s.command("announce", host.Arguments{Profile: "green", Text: "we close", Urgent: true})
+	s.command("announce", admin.Arguments{Profile: "green", Text: "we close", Urgent: true})
 	if got := notice(t, b, wire.NoticeMaintenance); got != "we close" {
 		t.Errorf("a player was told %q", got)
 	}
 
-	if got := s.command("kick", host.Arguments{Whom: a.c.Token().String(), Text: "too loud"}); got["red"] != 1 || got["green"] != 0 {
+	if got := s.command("kick", admin.Arguments{Whom: a.c.Token().String(), Text: "too loud"}); got["red"] != 1 || got["green"] != 0 {
 		t.Errorf("kick: got %v", got)
 	}
 	if got := notice(t, a, wire.NoticeSessionExpired); !strings.Contains(got, "too loud") {
@@ -89,7 +89,7 @@ func TestOrders(t *testing.T) {
 		t.Errorf("after a kick: %v", d)
 	}
 
-	s.command("brownout", host.Arguments{Profile: "red", Brownout: profile.Brownout{NoNewSessions: true}})
+	s.command("brownout", admin.Arguments{Profile: "red", Brownout: profile.Brownout{NoNewSessions: true}})
 	if d := turnedAway(t, red); d == nil || d.Code != wamble.Internal {
 		t.Errorf("a newcomer in a brown-out: %v", d)
 	}
@@ -99,12 +99,12 @@ func TestOrders(t *testing.T) {
 	if got := s.Status(t.Context()).Profiles[0].Brownout; strings.Join(got, " ") != "no-new-sessions" {
 		t.Errorf("the status says %v", got)
 	}
-	s.command("brownout", host.Arguments{Profile: "red"})
+	s.command("brownout", admin.Arguments{Profile: "red"})
 	if d := turnedAway(t, red); d != nil {
 		t.Errorf("after a brown-out: %v", d)
 	}
 
-	s.command("drain", host.Arguments{On: true})
+	s.command("drain", admin.Arguments{On: true})
 	if got := s.readyz(); got != "503 red: "+draining {
 		t.Errorf("/readyz says %s", got)
 	}
@@ -114,22 +114,22 @@ func TestOrders(t *testing.T) {
 	if !b.move(t.Context()) {
 		t.Error("a draining server does not let its players play")
 	}
-	s.command("drain", host.Arguments{})
+	s.command("drain", admin.Arguments{})
 	if got := s.readyz(); got != "200 ready" {
 		t.Errorf("/readyz says %s", got)
 	}
 
 	for _, tc := range []struct {
 		verb string
-		o    host.Arguments
+		o    admin.Arguments
 		want string
 	}{
-		{"kick", host.Arguments{Whom: "somebody"}, "nobody has this name"},
-		{"ban", host.Arguments{}, "name a player by"},
-		{"announce", host.Arguments{}, "needs a text"},
-		{"brownout", host.Arguments{Profile: "pink"}, `no profile "pink" runs here, but red, green, blue`},
+		{"kick", admin.Arguments{Whom: "somebody"}, "nobody has this name"},
+		{"ban", admin.Arguments{}, "name a player by"},
+		{"announce", admin.Arguments{}, "needs a text"},
+		{"brownout", admin.Arguments{Profile: "pink"}, `no profile "pink" runs here, but red, green, blue`},
 	} {
-		if err := host.Ask(t.Context(), s.dir, tc.verb, tc.o, new(host.Counts)); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if err := admin.Ask(t.Context(), s.dir, tc.verb, tc.o, new(admin.Counts)); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s %+v: got %v, want %q", tc.verb, tc.o, err, tc.want)
 		}
 	}
@@ -142,7 +142,7 @@ func TestBanReachesLaterProfiles(t *testing.T) {
 	dir := t.TempDir()
 	f := &file{profilesOn("red", 0)}
 	s := serve(t, Options{Dir: dir, Load: f.load}, f.text).ready()
-	s.command("ban", host.Arguments{Whom: "127.0.0.1"})
+	s.command("ban", admin.Arguments{Whom: "127.0.0.1"})
 	f.text = profilesOn("red", 0, "blue", 0)
 	if _, err := s.Reload(t.Context()); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestBanReachesLaterProfiles(t *testing.T) {
 	if turnedAway(t, s.at("blue")) == nil {
 		t.Error("after a restart the banned player is admitted")
 	}
-	if n := s.command("unban", host.Arguments{Whom: "127.0.0.1", Profile: "blue"}); n["blue"] != 1 {
+	if n := s.command("unban", admin.Arguments{Whom: "127.0.0.1", Profile: "blue"}); n["blue"] != 1 {
 		t.Errorf("got %v", n)
 	}
 	s.end()

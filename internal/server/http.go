@@ -10,7 +10,7 @@ import (
 
 	"wamble"
 	"wamble/internal/access"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/journal"
 	"wamble/internal/observe"
 	"wamble/internal/profile"
@@ -51,7 +51,7 @@ func (p *Profile) readiness() (up bool, why string) {
 		why += "; but the database: " + trouble
 	}
 	if p.peers != nil {
-		why += "; parts of " + host.PartsText(p.server.partStatus())
+		why += "; parts of " + admin.PartsText(p.server.partStatus())
 	}
 	return up, why
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/journal"
 	"wamble/internal/observe"
 	"wamble/runner"
-	"wamble/runner/admin"
+	runneradmin "wamble/runner/admin"
 )
 
 // TestJournalAdmin: the console serves the runner's pages to holders of the token only; their
@@ -78,21 +78,21 @@ func TestJournalAdmin(t *testing.T) {
 
 	for _, tc := range []struct {
 		verb string
-		args admin.Args
+		args runneradmin.Args
 		want string // of the error
 	}{
-		{"stats", admin.Args{}, ""},
-		{"list", admin.Args{Queue: queue, State: "dead"}, ""},
-		{"pause", admin.Args{Queue: queue}, ""},
-		{"resume", admin.Args{Queue: queue}, ""},
-		{"pause", admin.Args{Queue: "nobody"}, "not found"},
-		{"delete", admin.Args{Queue: "99", ID: "i"}, "only dead letters"},
-		{"retry", admin.Args{Queue: "99", ID: "i"}, "only dead letters"},
-		{"delete", admin.Args{Queue: queue, State: "dead", All: true}, ""},
-		{"drain", admin.Args{Queue: queue}, "does not know"},
+		{"stats", runneradmin.Args{}, ""},
+		{"list", runneradmin.Args{Queue: queue, State: "dead"}, ""},
+		{"pause", runneradmin.Args{Queue: queue}, ""},
+		{"resume", runneradmin.Args{Queue: queue}, ""},
+		{"pause", runneradmin.Args{Queue: "nobody"}, "not found"},
+		{"delete", runneradmin.Args{Queue: "99", ID: "i"}, "only dead letters"},
+		{"retry", runneradmin.Args{Queue: "99", ID: "i"}, "only dead letters"},
+		{"delete", runneradmin.Args{Queue: queue, State: "dead", All: true}, ""},
+		{"drain", runneradmin.Args{Queue: queue}, "does not know"},
 	} {
 		var result json.RawMessage
-		err := host.Ask(t.Context(), s.dir, "runner-"+tc.verb, tc.args, &result)
+		err := admin.Ask(t.Context(), s.dir, "runner-"+tc.verb, tc.args, &result)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s %+v at the control socket: %v, want %q", tc.verb, tc.args, err, tc.want)
 		}

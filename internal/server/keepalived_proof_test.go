@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/prooftest"
 )
 
@@ -95,7 +95,7 @@ func TestDoctorSeveralAddresses(t *testing.T) {
 		c := loadConf(t, `(def port 0) (def admin-listen "") (def disk-reserve-mb 0)`+conf)
 		err := site.within(func() error {
 			for _, f := range Examine(t.Context(), c, t.TempDir()) {
-				if f.Subject == "listen-address of default" && f.Verdict == host.SeverityWarning && f.Advice != "" {
+				if f.Subject == "listen-address of default" && f.Verdict == admin.SeverityWarning && f.Advice != "" {
 					text = f.Text
 				}
 			}

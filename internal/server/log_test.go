@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"wamble"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/observe"
 	"wamble/internal/profile"
 	"wamble/internal/watchtest"
@@ -28,10 +28,10 @@ func TestNoSecretsInLog(t *testing.T) {
 	c.play()
 	c.more(t, 40)
 	first := c.players[0].c.Token()
-	s.command("ban", host.Arguments{Whom: wamble.Token{9, 9}.String(), Text: "noise"})
-	s.command("announce", host.Arguments{Text: "hello"})
-	s.command("brownout", host.Arguments{Brownout: profile.Brownout{NoPredictions: true}})
-	host.Ask(t.Context(), s.dir, "kick", host.Arguments{Whom: first.String() + "x"}, new(host.Counts)) // a slip of the host
+	s.command("ban", admin.Arguments{Whom: wamble.Token{9, 9}.String(), Text: "noise"})
+	s.command("announce", admin.Arguments{Text: "hello"})
+	s.command("brownout", admin.Arguments{Brownout: profile.Brownout{NoPredictions: true}})
+	admin.Ask(t.Context(), s.dir, "kick", admin.Arguments{Whom: first.String() + "x"}, new(admin.Counts)) // a slip of the host
 	s.crash("a test")
 	until(t, "the profile is back", func() bool { n, _ := s.profiles()[0].shards[0].failures(); return n == 1 })
 	c.more(t, 40)

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"wamble/internal/admin"
 	"wamble/internal/cluster"
 	"wamble/internal/config"
 	"wamble/internal/guard"
-	"wamble/internal/host"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/runner"
@@ -464,10 +464,10 @@ func (s *Server) checkPartitionCount(shards int) error {
 }
 
 // partStatus returns the holders of all partitions.
-func (s *Server) partStatus() []host.PartStatus {
-	list := []host.PartStatus{}
+func (s *Server) partStatus() []admin.PartStatus {
+	list := []admin.PartStatus{}
 	for _, l := range s.partitionOwners.Locations() {
-		list = append(list, host.PartStatus{Node: l.Node, Here: l.Local})
+		list = append(list, admin.PartStatus{Node: l.Node, Here: l.Local})
 	}
 	return list
 }

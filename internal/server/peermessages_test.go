@@ -13,9 +13,9 @@ import (
 
 	"wamble"
 	"wamble/client"
+	"wamble/internal/admin"
 	"wamble/internal/cluster"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/pack"
 	"wamble/internal/profile"
 	"wamble/internal/store"
@@ -139,7 +139,7 @@ func TestHandoffMessagesOnce(t *testing.T) {
 		}
 	}
 	first := join(t, b.address(), wamble.Token{})
-	a.command("kick", host.Arguments{Whom: "127.0.0.0/8", Text: "too loud"})
+	a.command("kick", admin.Arguments{Whom: "127.0.0.0/8", Text: "too loud"})
 	if got := told(first); !strings.Contains(got, "too loud") {
 		t.Errorf("the player is told %q", got)
 	}
@@ -147,7 +147,7 @@ func TestHandoffMessagesOnce(t *testing.T) {
 	if _, err := b.handOff(""); err != nil {
 		t.Fatalf("handoff: %v", err)
 	}
-	a.command("announce", host.Arguments{Text: "tea is served"})
+	a.command("announce", admin.Arguments{Text: "tea is served"})
 	if got := told(second); got != "tea is served" {
 		t.Errorf("after the handoff the player is told %q", got)
 	}
@@ -244,7 +244,7 @@ func TestPeerMessagesAreStored(t *testing.T) {
 	p := join(t, h.address(), wamble.Token{})
 	p.login(t.Context())
 	for i := range 3 {
-		h.command("announce", host.Arguments{Text: strings.Repeat("tea ", i+1)})
+		h.command("announce", admin.Arguments{Text: strings.Repeat("tea ", i+1)})
 		n := 0
 		for _, in := range posted(t, h) {
 			if _, ok := in.(*profile.Announce); ok {
@@ -255,7 +255,7 @@ func TestPeerMessagesAreStored(t *testing.T) {
 			t.Errorf("after %d commands %d are posted", i+1, n)
 		}
 	}
-	h.command("rename", host.Arguments{Whom: p.stats(t.Context()).Handle, Name: "Carl"})
+	h.command("rename", admin.Arguments{Whom: p.stats(t.Context()).Handle, Name: "Carl"})
 	if !slices.ContainsFunc(posted(t, h), func(in profile.Input) bool {
 		events, ok := in.(*profile.StoreEvents)
 		return ok && slices.ContainsFunc(events.Changes, func(c profile.StoreEvent) bool { return c.What == profile.Renamed && c.Name == "Carl" })
@@ -295,8 +295,8 @@ func TestHandoffUnsentMessages(t *testing.T) {
 	for _, text := range []string{"one", "two"} { // the first one is on its way when the second one comes
 		near := join(t, b.address(), wamble.Token{})
 		go func() { // the handoff may be there before the answer
-			var done host.Counts
-			_ = host.Ask(t.Context(), b.dir, "kick", host.Arguments{Whom: "127.0.0.0/8", Text: text}, &done)
+			var done admin.Counts
+			_ = admin.Ask(t.Context(), b.dir, "kick", admin.Arguments{Whom: "127.0.0.0/8", Text: text}, &done)
 		}()
 		if got := notice(t, near, wire.NoticeSessionExpired); !strings.HasSuffix(got, text) {
 			t.Fatalf("the player is told %q, want %q", got, text)

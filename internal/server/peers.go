@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"wamble/internal/admin"
 	"wamble/internal/cluster"
 	"wamble/internal/guard"
-	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/pack"
 	"wamble/internal/profile"
@@ -137,7 +137,7 @@ func (c *peerMember) Notify(events *profile.StoreEvents) {
 	c.Publish(c.database, events)
 }
 
-// sharedRestrictions is a host.TextStore that keeps the host's restrictions in notes, which all nodes
+// sharedRestrictions is a admin.TextStore that keeps the host's restrictions in notes, which all nodes
 // receive.
 type sharedRestrictions struct{ s *Server }
 
@@ -198,7 +198,7 @@ func (s *Server) applyRestrictions(name, value string) {
 		}
 		rs, concerned = prof.restrictions, []*Profile{prof}
 	}
-	before := make([][]host.Ban, len(concerned))
+	before := make([][]admin.Ban, len(concerned))
 	for i, prof := range concerned {
 		before[i] = prof.restrictions.Bans()
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"wamble"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/wire"
 )
 
@@ -52,7 +52,7 @@ func TestPeople(t *testing.T) {
 		number := wamble.SessionID(guest.stats(ctx).Session)
 		search := func(query string) (got asked) {
 			t.Helper()
-			if err := host.Ask(ctx, h.dir, "players", host.Arguments{Query: query}, &got); err != nil {
+			if err := admin.Ask(ctx, h.dir, "players", admin.Arguments{Query: query}, &got); err != nil {
 				t.Errorf("%.9s: %v", query, err)
 			}
 			return got
@@ -97,23 +97,23 @@ func TestPeople(t *testing.T) {
 			t.Errorf("where nobody is: %+v", got)
 		}
 		var none json.RawMessage
-		if err := host.Ask(ctx, h.dir, "players", host.Arguments{Query: "?!"}, &none); err == nil || strings.Contains(err.Error(), "?!") {
+		if err := admin.Ask(ctx, h.dir, "players", admin.Arguments{Query: "?!"}, &none); err == nil || strings.Contains(err.Error(), "?!") {
 			t.Errorf("a search for nothing: %v", err)
 		}
 
 		look := func(whom string) seen {
 			t.Helper()
 			var got []seen
-			if err := host.Ask(ctx, h.dir, "player", host.Arguments{Whom: whom}, &got); err != nil || len(got) != 1 {
+			if err := admin.Ask(ctx, h.dir, "player", admin.Arguments{Whom: whom}, &got); err != nil || len(got) != 1 {
 				t.Fatalf("%d dossiers, %v", len(got), err)
 			}
 			return got[0]
 		}
-		h.command("rename", host.Arguments{Whom: stats.Handle, Name: "Ann-of-old"})
-		h.command("rename", host.Arguments{Whom: "Ann-of-old", Name: stats.Handle})
+		h.command("rename", admin.Arguments{Whom: stats.Handle, Name: "Ann-of-old"})
+		h.command("rename", admin.Arguments{Whom: "Ann-of-old", Name: stats.Handle})
 		until(t, "the store has the player's former names", func() bool { got := look(public); return got.Name == stats.Handle && len(got.Names) == 2 })
-		h.command("trust", host.Arguments{Whom: stats.Handle, Level: 7})
-		h.command("ban", host.Arguments{Whom: "192.0.2.0/24"})
+		h.command("trust", admin.Arguments{Whom: stats.Handle, Level: 7})
+		h.command("ban", admin.Arguments{Whom: "192.0.2.0/24"})
 		for _, whom := range []string{stats.Handle, public, token.String(), fmt.Sprint(stats.Session)} {
 			got := look(whom)
 			if got.Key != public || got.Rank == 0 || len(got.Names) != 2 || got.Names[0].Name != "Ann-of-old" || len(got.Sessions) != 1 || got.Sessions[0].Trust != 7 || got.Sessions[0].Address == "" || len(got.Here) != 2 || len(got.Bans) != 0 ||
@@ -124,15 +124,15 @@ func TestPeople(t *testing.T) {
 		if got := look(fmt.Sprint(number)); got.Name != "" || got.Session != number || len(got.Sessions) != 1 || len(got.Boards) != 1 {
 			t.Errorf("the guest: %+v", got)
 		}
-		if err := host.Ask(ctx, h.dir, "player", host.Arguments{Whom: "h_nobody"}, &none); err == nil {
+		if err := admin.Ask(ctx, h.dir, "player", admin.Arguments{Whom: "h_nobody"}, &none); err == nil {
 			t.Error("nobody has a dossier")
 		}
 
-		if got := h.command("revoke", host.Arguments{Whom: alien.String()}); got["red"] != 1 {
+		if got := h.command("revoke", admin.Arguments{Whom: alien.String()}); got["red"] != 1 {
 			t.Errorf("revoke of a guest: %v", got)
 		}
 		notice(t, guest, wire.NoticeSessionExpired)
-		h.command("revoke", host.Arguments{Whom: stats.Handle, Profile: "blue"})
+		h.command("revoke", admin.Arguments{Whom: stats.Handle, Profile: "blue"})
 		for _, one := range []*player{p, q} {
 			notice(t, one, wire.NoticeSessionExpired)
 		}

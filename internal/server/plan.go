@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"wamble/internal/admin"
 	"wamble/internal/config"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/store"
 	"wamble/internal/transport"
@@ -222,8 +222,8 @@ const emptyTime = time.Minute
 // dryRunReload returns what a reload would change or refuse. With ports it also tries to bind
 // new listeners and to query new PostgreSQL databases. It changes nothing. Errors are those
 // of reading the configuration.
-func (s *Server) dryRunReload(ctx context.Context, ports bool) (host.DryRun, error) {
-	f := host.DryRun{Changes: []config.Change{}, Profiles: []string{}, Refused: []string{}}
+func (s *Server) dryRunReload(ctx context.Context, ports bool) (admin.DryRun, error) {
+	f := admin.DryRun{Changes: []config.Change{}, Profiles: []string{}, Refused: []string{}}
 	c, err := s.readConfig()
 	if err != nil {
 		return f, err
@@ -258,7 +258,7 @@ func (s *Server) dryRunReload(ctx context.Context, ports bool) (host.DryRun, err
 
 // dryRunProfiles adds what a reload would do with each profile to f, and returns the
 // profiles that get a new port.
-func (s *Server) dryRunProfiles(p *plan, f *host.DryRun) (unbound []*config.Profile) {
+func (s *Server) dryRunProfiles(p *plan, f *admin.DryRun) (unbound []*config.Profile) {
 	say := func(name, what string) { f.Profiles = append(f.Profiles, "profile "+name+" "+what) }
 	wanted := map[string]bool{}
 	for _, cfg := range p.wanted {
@@ -323,12 +323,12 @@ func (s *Server) probeStore(ctx context.Context, cfg *config.Profile) error {
 }
 
 // effective returns the options that are in effect.
-func (s *Server) effective() host.Effective {
+func (s *Server) effective() admin.Effective {
 	c := s.config()
-	e := host.Effective{File: c.File, Server: c.Settings(), Profiles: []host.EffectiveProfile{}}
+	e := admin.Effective{File: c.File, Server: c.Settings(), Profiles: []admin.EffectiveProfile{}}
 	for _, prof := range s.profiles() {
 		cfg := prof.Config()
-		e.Profiles = append(e.Profiles, host.EffectiveProfile{Name: cfg.Name, Base: cfg.Base, Store: cfg.Storage(), Options: cfg.Settings()})
+		e.Profiles = append(e.Profiles, admin.EffectiveProfile{Name: cfg.Name, Base: cfg.Base, Store: cfg.Storage(), Options: cfg.Settings()})
 	}
 	return e
 }

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"wamble/internal/admin"
 	"wamble/internal/config"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/store"
 	"wamble/internal/transport"
 )
@@ -139,7 +139,7 @@ func bindAll(profiles []*config.Profile, open openPorts, inherited map[string]So
 }
 
 func bind(cfg *config.Profile, open openPorts, inherited map[string]Sockets) (*transport.Port, error) {
-	secret, err := host.Certificate(&cfg.Network)
+	secret, err := admin.Certificate(&cfg.Network)
 	if err != nil {
 		return nil, &StartError{StartThreadError, cfg.Name, err}
 	}
@@ -354,7 +354,7 @@ func (s *Server) inheritedControl() *net.UnixListener {
 		return nil
 	}
 	unix, ok := l.(*net.UnixListener)
-	if !ok || unix.Addr().String() != host.ControlPath(s.dir) {
+	if !ok || unix.Addr().String() != admin.ControlPath(s.dir) {
 		l.Close()
 		return nil
 	}
@@ -381,10 +381,10 @@ func answerHandoff(to io.Writer, web bool, r *handoff.Result) {
 		err = errors.New("the new image could not take over, the old one serves again: " + r.Failure)
 	}
 	if web {
-		host.AnswerWeb(to, r, err)
+		admin.AnswerWeb(to, r, err)
 		return
 	}
-	host.Answer(to, r, err)
+	admin.Answer(to, r, err)
 }
 
 // Check reports whether a server with these options could take over from the running one:

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"wamble/internal/admin"
 	"wamble/internal/config"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/observe"
 	"wamble/internal/profile"
 	"wamble/internal/store/schema"
@@ -191,7 +191,7 @@ func (i *image) write(name, text string) {
 // handOff requests a handoff, as the command does.
 func (i *image) handOff(binary string) (handoff.Result, error) {
 	var done handoff.Result
-	err := host.Ask(context.Background(), i.dir, "handoff", host.Arguments{Binary: binary}, &done)
+	err := admin.Ask(context.Background(), i.dir, "handoff", admin.Arguments{Binary: binary}, &done)
 	return done, err
 }
 
@@ -199,10 +199,10 @@ func (i *image) handOff(binary string) (handoff.Result, error) {
 func (i *image) state(t testing.TB) string { return (&machine{dir: i.dir}).state(t) }
 
 // status returns the server's status.
-func (i *image) status() host.Status {
+func (i *image) status() admin.Status {
 	i.t.Helper()
-	var s host.Status
-	if err := host.Ask(context.Background(), i.dir, "status", nil, &s); err != nil {
+	var s admin.Status
+	if err := admin.Ask(context.Background(), i.dir, "status", nil, &s); err != nil {
 		i.t.Fatal(err)
 	}
 	return s

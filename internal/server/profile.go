@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/admin"
 	"wamble/internal/cluster"
 	"wamble/internal/config"
 	"wamble/internal/guard"
-	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/internal/readapi"
@@ -32,7 +32,7 @@ type Profile struct {
 	shards []*Shard       // by index; at least one
 	peers  *cluster.Peers // the other nodes; nil if the journal is not distributed
 
-	restrictions   *host.Restrictions
+	restrictions   *admin.Restrictions
 	restrictionsMu sync.Mutex // held by sendRestrictions
 	gamesChanged   broadcast  // sent when finished games have reached the store
 	events         readapi.Stream
@@ -290,14 +290,14 @@ func (p *Profile) seekInMemory(ctx context.Context, of profile.Seek, most int) (
 }
 
 // findInMemory looks for a player in the memory of all shards.
-func (p *Profile) findInMemory(ctx context.Context, n host.Named) (found host.Found) {
+func (p *Profile) findInMemory(ctx context.Context, n admin.Named) (found admin.Found) {
 	for _, sh := range p.shards {
 		sh.runtime.Do(ctx, func(p *profile.Profile) {
 			if found.Session, found.Key = p.FindSession(n.Token, n.Session, n.Handle); !n.Key.IsZero() {
 				found.Key = p.KeyOwner(n.Key)
 			}
 		})
-		if found != (host.Found{}) {
+		if found != (admin.Found{}) {
 			break
 		}
 	}

@@ -15,8 +15,8 @@ import (
 
 	"wamble"
 	"wamble/client"
+	"wamble/internal/admin"
 	"wamble/internal/config"
-	"wamble/internal/host"
 	"wamble/internal/watchtest"
 )
 
@@ -119,18 +119,18 @@ func TestBehindProxy(t *testing.T) {
 				conn.Close()
 				return nil
 			}
-			s.command("ban", host.Arguments{Whom: "127.0.0.2"})
+			s.command("ban", admin.Arguments{Whom: "127.0.0.2"})
 			if d := denied(); d != nil {
 				t.Errorf("when the proxy's address is banned: %v", d)
 			}
-			s.command("ban", host.Arguments{Whom: "127.0.0.1"})
+			s.command("ban", admin.Arguments{Whom: "127.0.0.1"})
 			if d := denied(); d == nil || d.Code != wamble.AccessDenied {
 				t.Errorf("when the player's address is banned: %v", d)
 			}
 			if c.tls {
 				return // without trust a header of the PROXY protocol is no TLS
 			}
-			s.command("unban", host.Arguments{Whom: "127.0.0.1"})
+			s.command("unban", admin.Arguments{Whom: "127.0.0.1"})
 			text = conf("")
 			if _, err := s.Reload(t.Context()); err != nil {
 				t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 )
 
 // TestRedirectAtEachAddress: profiles with a domain on different addresses have plain HTTP at
@@ -49,8 +49,8 @@ func TestRedirectAtEachAddress(t *testing.T) {
 	}
 	both("after a handoff")
 	i.write("test.conf", common+red+strings.Replace(blue, `(def domain "blue.example.org")`, "", 1))
-	var done host.Reloaded
-	if err := host.Ask(t.Context(), i.dir, "reload", nil, &done); err != nil {
+	var done admin.Reloaded
+	if err := admin.Ask(t.Context(), i.dir, "reload", nil, &done); err != nil {
 		t.Fatal(err)
 	}
 	if to, err := sent("127.0.0.1", "red.example.org"); err != nil || to == "" {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/store"
 	"wamble/wire"
 )
@@ -160,15 +160,15 @@ func TestRevokedSessions(t *testing.T) {
 		t.Error("the token is good")
 	}
 	var listed []struct{ Session wamble.SessionID }
-	if err := host.Ask(ctx, h.dir, "sessions", host.Arguments{Whom: key}, &listed); err != nil || len(listed) != 1 || listed[0].Session != rows[0].ID {
+	if err := admin.Ask(ctx, h.dir, "sessions", admin.Arguments{Whom: key}, &listed); err != nil || len(listed) != 1 || listed[0].Session != rows[0].ID {
 		t.Fatalf("the host sees %+v, %v", listed, err)
 	}
 	name := h.profiles()[0].name
-	if done := h.command("revoke", host.Arguments{Whom: key, Session: rows[0].ID}); done[name] != 1 {
+	if done := h.command("revoke", admin.Arguments{Whom: key, Session: rows[0].ID}); done[name] != 1 {
 		t.Errorf("got %v; want one session", done)
 	}
 	until(t, "the player's own token is void", func() bool { _, err := db.Session(ctx, own.c.Token()); return errors.Is(err, store.ErrNotFound) })
-	if done := h.command("revoke", host.Arguments{Whom: key}); done[name] != 0 {
+	if done := h.command("revoke", admin.Arguments{Whom: key}); done[name] != 0 {
 		t.Errorf("got %v; want none", done)
 	}
 }

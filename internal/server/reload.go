@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/admin"
 	"wamble/internal/config"
 	"wamble/internal/guard"
-	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/observe"
 	"wamble/internal/store"
@@ -24,13 +24,13 @@ var errNoLoader = errors.New("this server cannot read its configuration again")
 // Reload reads the configuration again and applies it: profiles whose names and stores stay
 // go on with their players, on a new port if that has changed; the others end or begin. A
 // configuration that cannot be applied changes nothing, and the error says why.
-func (s *Server) Reload(ctx context.Context) (host.Reloaded, error) {
+func (s *Server) Reload(ctx context.Context) (admin.Reloaded, error) {
 	s.running.changeMu.Lock()
 	defer s.endChange()
 	s.extendChange(changeTimeout)
 	began := time.Now()
 	changes, err := s.reload(ctx)
-	r := host.Reloaded{Time: began, Took: wamble.InSeconds(time.Since(began)), Changes: changes}
+	r := admin.Reloaded{Time: began, Took: wamble.InSeconds(time.Since(began)), Changes: changes}
 	if err != nil {
 		r.Error, r.Changes = err.Error(), []string{}
 		s.log.Error("the reload was refused; nothing has changed", "err", err)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/prooftest"
 )
 
@@ -103,8 +103,8 @@ func TestReloadUnderLoad(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "reload.conf"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var r host.Reloaded
-		if err := host.Ask(t.Context(), dir, "reload", nil, &r); err != nil {
+		var r admin.Reloaded
+		if err := admin.Ask(t.Context(), dir, "reload", nil, &r); err != nil {
 			t.Fatalf("%s: %v\n%s", what, err, s.log)
 		}
 		if len(r.Changes) == 0 {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/admin"
 	"wamble/internal/config"
-	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/loop"
 	"wamble/internal/store"
@@ -188,7 +188,7 @@ func moveRestrictions(ctx context.Context, c *config.Config, log *pglog.Log, r *
 		}
 	}
 	// Copy each text that differs.
-	from, to := host.InJournal(r), host.TextStore(notes)
+	from, to := admin.InJournal(r), admin.TextStore(notes)
 	if was > 1 {
 		from, to = to, from
 	}
@@ -208,7 +208,7 @@ func moveRestrictions(ctx context.Context, c *config.Config, log *pglog.Log, r *
 	return nil
 }
 
-// offlineRestrictions is a host.TextStore on notes while no server runs.
+// offlineRestrictions is a admin.TextStore on notes while no server runs.
 type offlineRestrictions struct {
 	log  *pglog.Log
 	name string

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/profile"
 	"wamble/internal/store/postgres/pgtest"
 )
@@ -43,7 +43,7 @@ func TestReshardKeepsRestrictions(t *testing.T) {
 			t.Errorf("%s: a brown-out of %+v", when, got)
 		}
 		var list json.RawMessage
-		if err := host.Ask(t.Context(), dir, "announcements", nil, &list); err != nil {
+		if err := admin.Ask(t.Context(), dir, "announcements", nil, &list); err != nil {
 			t.Fatal(err)
 		}
 		var all []struct{ Text string }
@@ -54,22 +54,22 @@ func TestReshardKeepsRestrictions(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 
 	s := serve(t, Options{Dir: dir}, text(1)).ready()
-	s.command("ban", host.Arguments{Whom: "192.0.2.1"})
-	s.command("ban", host.Arguments{Whom: "192.0.2.2", Profile: "default"})
-	s.command("brownout", host.Arguments{Brownout: profile.Brownout{NoPredictions: true}})
-	s.command("announce", host.Arguments{Text: "we move", Until: until})
+	s.command("ban", admin.Arguments{Whom: "192.0.2.1"})
+	s.command("ban", admin.Arguments{Whom: "192.0.2.2", Profile: "default"})
+	s.command("brownout", admin.Arguments{Brownout: profile.Brownout{NoPredictions: true}})
+	s.command("announce", admin.Arguments{Text: "we move", Until: until})
 	restricted(s, "one shard", true, "we move", "192.0.2.1", "192.0.2.2")
 	s.end()
 
 	reshard(4)
 	s = serve(t, Options{Dir: dir}, text(4)).ready()
 	restricted(s, "four shards", true, "we move", "192.0.2.1", "192.0.2.2")
-	s.command("unban", host.Arguments{Whom: "192.0.2.1"})
-	s.command("unban", host.Arguments{Whom: "192.0.2.2"})
-	s.command("ban", host.Arguments{Whom: "192.0.2.3"})
-	s.command("brownout", host.Arguments{})
-	s.command("announce", host.Arguments{Clear: true})
-	s.command("announce", host.Arguments{Text: "we have moved", Until: until})
+	s.command("unban", admin.Arguments{Whom: "192.0.2.1"})
+	s.command("unban", admin.Arguments{Whom: "192.0.2.2"})
+	s.command("ban", admin.Arguments{Whom: "192.0.2.3"})
+	s.command("brownout", admin.Arguments{})
+	s.command("announce", admin.Arguments{Clear: true})
+	s.command("announce", admin.Arguments{Text: "we have moved", Until: until})
 	restricted(s, "changed", false, "we have moved", "192.0.2.3")
 	s.end()
 

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/admin"
 	"wamble/internal/config"
 	"wamble/internal/guard"
-	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/loop"
 	"wamble/internal/observe"
@@ -40,7 +40,7 @@ type running struct {
 	removed   []*removedProfile
 	admin     *observe.Admin // nil if it is off
 	redirects []*redirector
-	reloaded  *host.Reloaded // result of the last reload; nil before the first
+	reloaded  *admin.Reloaded // result of the last reload; nil before the first
 
 	allFailed chan struct{} // closed by checkAllFailed
 	once      sync.Once     // closes allFailed

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"wamble/internal/admin"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/prooftest"
 	"wamble/internal/store/postgres/pglog"
 	"wamble/internal/store/postgres/pgtest"
@@ -190,7 +190,7 @@ func (s *stage) resume() {
 
 func (s *stage) handOver() {
 	var done handoff.Result
-	if err := host.Ask(s.t.Context(), s.it.dir, "handoff", host.Arguments{}, &done); err != nil {
+	if err := admin.Ask(s.t.Context(), s.it.dir, "handoff", admin.Arguments{}, &done); err != nil {
 		s.t.Errorf("the handoff of %s: %v", s.it.name, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/tape"
 )
 
@@ -119,22 +119,22 @@ func TestStatus(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, Options{Dir: dir}, conf("")).ready()
 	gather(t, s.address(), 2)
-	var got host.Status
-	if err := host.Ask(t.Context(), dir, "status", nil, &got); err != nil {
+	var got admin.Status
+	if err := admin.Ask(t.Context(), dir, "status", nil, &got); err != nil {
 		t.Fatal(err)
 	}
 	p := got.Profiles[0]
 	if p.Name != "default" || !p.Ready || p.Sessions != 2 || p.Boards["RESERVED"] != 2 || got.Journal.State != "running" {
 		t.Errorf("got %+v", got)
 	}
-	if err := host.Ask(t.Context(), dir, "dance", nil, &got); err == nil || !strings.Contains(err.Error(), "dance") {
+	if err := admin.Ask(t.Context(), dir, "dance", nil, &got); err == nil || !strings.Contains(err.Error(), "dance") {
 		t.Errorf("an unknown verb: got %v", err)
 	}
 	if _, err := Open(Options{Dir: dir, Config: loadConf(t, conf(""))}); err == nil || !strings.Contains(err.Error(), "another server") {
 		t.Errorf("a second server on the directory: got %v", err)
 	}
 	s.end()
-	if err := host.Ask(t.Context(), dir, "status", nil, &got); !errors.Is(err, host.ErrNoServer) {
+	if err := admin.Ask(t.Context(), dir, "status", nil, &got); !errors.Is(err, admin.ErrNoServer) {
 		t.Errorf("got %v, want ErrNoServer", err)
 	}
 }

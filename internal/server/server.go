@@ -11,12 +11,12 @@ import (
 	"syscall"
 	"time"
 
+	"wamble/internal/admin"
 	"wamble/internal/backup"
 	"wamble/internal/cluster"
 	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/handoff"
-	"wamble/internal/host"
 	"wamble/internal/journal"
 	"wamble/internal/observe"
 	"wamble/runner"
@@ -90,8 +90,8 @@ type Server struct {
 	stopServing     context.CancelFunc
 	successor       *handoff.Successor
 	opened          time.Time // end of Open
-	host            *host.Host
-	control         *host.Control
+	host            *admin.Host
+	control         *admin.Control
 	authority       *authority
 	background      sync.WaitGroup // goroutines that serve HTTP and the control socket
 	dumps           dumps

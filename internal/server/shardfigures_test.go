@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/observe"
 )
 
@@ -39,7 +39,7 @@ func TestShardsFigures(t *testing.T) {
 		t.Error("metrics: a shard is called like a profile")
 	}
 	status := h.Status(t.Context()).Profiles[0]
-	var sum host.ShardStatus
+	var sum admin.ShardStatus
 	for i, k := range status.Shards {
 		if !k.Ready || !k.Open || k.Moves == 0 {
 			t.Errorf("shard %d: %+v", i, k)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/runner"
@@ -69,7 +69,7 @@ func TestDumpsApart(t *testing.T) {
 		c.finish()
 		var stats runner.Stats
 		until(t, "messages have left the journal", func() bool {
-			err := host.Ask(t.Context(), dir, "runner-stats", nil, &stats)
+			err := admin.Ask(t.Context(), dir, "runner-stats", nil, &stats)
 			return err == nil && depth(stats) == 0
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/loader"
 	"wamble/internal/prooftest"
 	"wamble/internal/store/postgres/pgtest"
@@ -35,8 +35,8 @@ func TestSoak(t *testing.T) {
 		}},
 		{"reload", func() {
 			i.write("test.conf", text+fmt.Sprintf("(def max-boards %d)", 1000+rand.IntN(1000)))
-			var done host.Reloaded
-			if err := host.Ask(t.Context(), i.dir, "reload", nil, &done); err != nil {
+			var done admin.Reloaded
+			if err := admin.Ask(t.Context(), i.dir, "reload", nil, &done); err != nil {
 				t.Errorf("reload: %v", err)
 			}
 		}},

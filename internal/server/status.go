@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"wamble"
+	"wamble/internal/admin"
 	"wamble/internal/cluster"
-	"wamble/internal/host"
 	"wamble/internal/loop"
 	"wamble/runner"
 )
 
 // Status returns the state of the server, its profiles and its journal.
-func (s *Server) Status(ctx context.Context) host.Status {
+func (s *Server) Status(ctx context.Context) admin.Status {
 	r := s.runner.Stats()
-	status := host.Status{
+	status := admin.Status{
 		PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Data: s.dir, Admin: s.Admin(),
-		Journal: host.JournalStatus{
+		Journal: admin.JournalStatus{
 			State: r.State.String(), Durability: s.durability(), DeadLetters: r.DeadLetters,
 		},
 	}
@@ -39,7 +39,7 @@ func (s *Server) Status(ctx context.Context) host.Status {
 	}
 	for _, d := range s.removedProfiles() {
 		q := d.profile.shards[0].runtime.Queue(&r)
-		status.Departing = append(status.Departing, host.Departing{Name: d.profile.name, Store: d.profile.store.Name, Depth: q.Depth, Age: wamble.InSeconds(q.OldestAge)})
+		status.Departing = append(status.Departing, admin.Departing{Name: d.profile.name, Store: d.profile.store.Name, Depth: q.Depth, Age: wamble.InSeconds(q.OldestAge)})
 	}
 	for _, p := range s.profiles() {
 		status.Profiles = append(status.Profiles, p.status(ctx))
@@ -55,11 +55,11 @@ func (s *Server) durability() string {
 	return s.o.Config.Server.Durability
 }
 
-func (p *Profile) status(ctx context.Context) host.ProfileStatus {
+func (p *Profile) status(ctx context.Context) admin.ProfileStatus {
 	look, port := p.shards[0].runtime.Figures(ctx), p.Port()
 	shards := p.shardStatus(ctx, &look)
 	look.Up, look.Why = p.Stage()
-	status := host.ProfileStatus{
+	status := admin.ProfileStatus{
 		Name: p.name, Ready: look.Up, Stage: look.Why,
 		UDP: udpText(p, port), HTTP: port.TCPAddr().String(), Secure: port.Secured(), Store: p.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
 		Boards:   map[string]int{},
@@ -71,7 +71,7 @@ func (p *Profile) status(ctx context.Context) host.ProfileStatus {
 		n, _ := sh.failures()
 		status.Failures += n
 	}
-	status.Brownout, status.Bans = host.BrownoutWords(p.restrictions.Brownout()), len(p.restrictions.Bans())
+	status.Brownout, status.Bans = admin.BrownoutWords(p.restrictions.Brownout()), len(p.restrictions.Bans())
 	for i, n := range look.Boards {
 		status.Boards[wamble.BoardStatus(i).String()] = n
 	}
@@ -80,7 +80,7 @@ func (p *Profile) status(ctx context.Context) host.ProfileStatus {
 
 // shardStatus returns the state of each shard; nil if there is one. It adds the figures of
 // all but the first to sum.
-func (p *Profile) shardStatus(ctx context.Context, sum *loop.Figures) (list []host.ShardStatus) {
+func (p *Profile) shardStatus(ctx context.Context, sum *loop.Figures) (list []admin.ShardStatus) {
 	if len(p.shards) == 1 {
 		return nil
 	}
@@ -88,13 +88,13 @@ func (p *Profile) shardStatus(ctx context.Context, sum *loop.Figures) (list []ho
 		look := *sum
 		if sh.isRemote() {
 			_, why := sh.runtime.Stage()
-			list = append(list, host.ShardStatus{Stage: why, Away: true})
+			list = append(list, admin.ShardStatus{Stage: why, Away: true})
 			continue
 		}
 		if i > 0 {
 			look = sh.runtime.Figures(ctx)
 		}
-		list = append(list, host.ShardStatus{
+		list = append(list, admin.ShardStatus{
 			Ready: look.Up, Stage: look.Why, Open: p.Port().IsOpen(i), Boards: look.Gauges.Boards, Sessions: look.Gauges.Players,
 			Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves, Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
 		})
@@ -109,9 +109,9 @@ func (p *Profile) shardStatus(ctx context.Context, sum *loop.Figures) (list []ho
 const clusterStatusTimeout = 2 * time.Second
 
 // nodeStatus returns the state of this node for the status of the cluster.
-func (s *Server) nodeStatus(ctx context.Context) host.NodeStatus {
+func (s *Server) nodeStatus(ctx context.Context) admin.NodeStatus {
 	status := s.Status(ctx)
-	n := host.NodeStatus{Name: nodeName(s.o.Config), Version: s.o.Handoff.Version}
+	n := admin.NodeStatus{Name: nodeName(s.o.Config), Version: s.o.Handoff.Version}
 	if at := s.meshAddress.Load(); at != nil {
 		n.Address = *at
 	}
@@ -120,7 +120,7 @@ func (s *Server) nodeStatus(ctx context.Context) host.NodeStatus {
 }
 
 // clusterStatus returns the state of all live nodes, and the partitions without a holder.
-func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
+func (s *Server) clusterStatus(ctx context.Context) (c admin.Cluster) {
 	self := s.nodeStatus(ctx)
 	self.Self = true
 	c.Nodes = append(c.Nodes, self)
@@ -135,7 +135,7 @@ func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
 			questions[name] = nil
 		}
 	}
-	cluster.AskEach(ctx, s.router, "node", questions, func(name string, n host.NodeStatus, err error) {
+	cluster.AskEach(ctx, s.router, "node", questions, func(name string, n admin.NodeStatus, err error) {
 		if err != nil {
 			n = s.lastKnownNode(name, addresses[name])
 			n.Error = err.Error()
@@ -143,10 +143,10 @@ func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
 		n.Name, n.Address = name, addresses[name]
 		c.Nodes = append(c.Nodes, n)
 	})
-	slices.SortFunc(c.Nodes, func(a, b host.NodeStatus) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.Nodes, func(a, b admin.NodeStatus) int { return strings.Compare(a.Name, b.Name) })
 	for part := range s.partitionCount() {
 		node := s.partitionOwners.Owner(part).Node
-		if node == "" && !slices.ContainsFunc(c.Nodes, func(n host.NodeStatus) bool { return slices.Contains(n.Parts, part) }) {
+		if node == "" && !slices.ContainsFunc(c.Nodes, func(n admin.NodeStatus) bool { return slices.Contains(n.Parts, part) }) {
 			c.Free = append(c.Free, part)
 		}
 	}
@@ -154,8 +154,8 @@ func (s *Server) clusterStatus(ctx context.Context) (c host.Cluster) {
 }
 
 // lastKnownNode returns what this node knows of another one without asking it.
-func (s *Server) lastKnownNode(name, address string) host.NodeStatus {
-	n := host.NodeStatus{Name: name, Address: address, Parts: []int{}}
+func (s *Server) lastKnownNode(name, address string) admin.NodeStatus {
+	n := admin.NodeStatus{Name: name, Address: address, Parts: []int{}}
 	for part := range s.partitionCount() {
 		if s.partitionOwners.Owner(part).Node != name {
 			continue

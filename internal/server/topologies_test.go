@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"wamble"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/store"
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
@@ -160,7 +160,7 @@ func (d *deployment) awaitStored() {
 
 // dossier returns what the server has about a player.
 func (d *deployment) dossier(whom string) (list []seen) {
-	if host.Ask(d.ctx, d.last().dir, "player", host.Arguments{Whom: whom}, &list) != nil {
+	if admin.Ask(d.ctx, d.last().dir, "player", admin.Arguments{Whom: whom}, &list) != nil {
 		return nil
 	}
 	return list
@@ -178,8 +178,8 @@ func (h *here) partitions() (list []*partition) {
 
 // ownedPartitions returns the partitions that a machine reports as its own.
 func ownedPartitions(t testing.TB, dir string) (parts []int) {
-	var s host.Status
-	if err := host.Ask(t.Context(), dir, "status", nil, &s); err != nil {
+	var s admin.Status
+	if err := admin.Ask(t.Context(), dir, "status", nil, &s); err != nil {
 		return nil
 	}
 	for i, p := range s.Parts {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"wamble"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/store/postgres/pgtest"
 )
 
@@ -94,10 +94,10 @@ func TestTrustCommand(t *testing.T) {
 		public := p.login(ctx).Public().(ed25519.PublicKey)
 		stats, token := p.stats(ctx), p.c.Token()
 		q := join(t, h.at("blue"), token)
-		trust := func(whom string, level int, profile string) host.Counts {
+		trust := func(whom string, level int, profile string) admin.Counts {
 			t.Helper()
-			var counts host.Counts
-			if err := host.Ask(ctx, h.dir, "trust", host.Arguments{Whom: whom, Level: level, Profile: profile}, &counts); err != nil {
+			var counts admin.Counts
+			if err := admin.Ask(ctx, h.dir, "trust", admin.Arguments{Whom: whom, Level: level, Profile: profile}, &counts); err != nil {
 				t.Fatal(err)
 			}
 			return counts
@@ -114,7 +114,7 @@ func TestTrustCommand(t *testing.T) {
 		if counts := trust("h_nobody", 10, ""); counts["red"]+counts["blue"] != 0 {
 			t.Errorf("nobody: got %v", counts)
 		}
-		if err := host.Ask(ctx, h.dir, "trust", host.Arguments{Whom: "?", Level: 1}, nil); err == nil || errors.Is(err, host.ErrNoServer) || strings.Contains(err.Error(), "?") {
+		if err := admin.Ask(ctx, h.dir, "trust", admin.Arguments{Whom: "?", Level: 1}, nil); err == nil || errors.Is(err, admin.ErrNoServer) || strings.Contains(err.Error(), "?") {
 			t.Errorf("a name that is none: %v", err)
 		}
 		trust(stats.Handle, 10, "")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"wamble"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/loop"
 	"wamble/internal/profile"
 	"wamble/internal/store/postgres"
@@ -117,20 +117,20 @@ func TestTwoMachinesDrain(t *testing.T) {
 	t.Parallel()
 	a, b := twoServers(t, pgtest.Migrated(t), "")
 	onA, onB := join(t, a.address(), wamble.Token{}), join(t, b.address(), wamble.Token{})
-	a.command("drain", host.Arguments{On: true})
-	a.command("announce", host.Arguments{Text: "a drains"})
+	a.command("drain", admin.Arguments{On: true})
+	a.command("announce", admin.Arguments{Text: "a drains"})
 	notice(t, onB, wire.NoticeAnnouncement)
 	if turnedAway(t, a.address()) == nil || turnedAway(t, b.address()) != nil {
 		t.Error("the machine that drains takes somebody new, or the other one nobody")
 	}
-	b.command("brownout", host.Arguments{Brownout: profile.Brownout{NoPredictions: true}})
-	b.command("announce", host.Arguments{Text: "no predictions"})
+	b.command("brownout", admin.Arguments{Brownout: profile.Brownout{NoPredictions: true}})
+	b.command("announce", admin.Arguments{Text: "no predictions"})
 	for notice(t, onA, wire.NoticeAnnouncement) != "no predictions" {
 	}
 	if turnedAway(t, a.address()) == nil {
 		t.Error("what a host says on another machine ends the drain")
 	}
-	a.command("drain", host.Arguments{On: false})
+	a.command("drain", admin.Arguments{On: false})
 	for _, h := range []*here{a, b} {
 		if up, why := h.readiness(); !up || !strings.Contains(why, "parts of a") || !strings.Contains(why, "b") {
 			t.Errorf("/readyz: %v, %q", up, why)
@@ -164,11 +164,11 @@ func TestTwoMachinesRestrictions(t *testing.T) {
 	var both sync.WaitGroup
 	for _, h := range []*here{a, b} {
 		both.Go(func() {
-			h.command("announce", host.Arguments{Text: "said on " + h.address(), Until: time.Now().Add(time.Hour)})
+			h.command("announce", admin.Arguments{Text: "said on " + h.address(), Until: time.Now().Add(time.Hour)})
 		})
 	}
 	both.Wait()
-	a.command("announce", host.Arguments{Text: "the end"})
+	a.command("announce", admin.Arguments{Text: "the end"})
 	for _, p := range on {
 		for said, n := "", 0; said != "the end"; n++ {
 			if said = notice(t, p, wire.NoticeAnnouncement); strings.HasPrefix(said, "withdrawn") || n > 2 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/journal"
 	"wamble/internal/observe"
 	"wamble/internal/store"
@@ -52,8 +52,8 @@ func TestTwoMachinesJournalAdmin(t *testing.T) {
 	for name, h := range machines {
 		other, mine := machines[map[string]string{"a": "b", "b": "a"}[name]], ownedPartitions(t, h.dir)
 		far := ownedPartitions(t, other.dir)[0]
-		var list []host.DeadLetter
-		if err := host.Ask(t.Context(), h.dir, "dead-letters", nil, &list); err != nil {
+		var list []admin.DeadLetter
+		if err := admin.Ask(t.Context(), h.dir, "dead-letters", nil, &list); err != nil {
 			t.Fatal(err)
 		}
 		count := map[int]int{}
@@ -80,7 +80,7 @@ func TestTwoMachinesJournalAdmin(t *testing.T) {
 			{"dead-letter-drop", fmt.Sprintf(`{"part":%d,"worker":%d,"number":1}`, mine[1], queues[mine[1]]), ""},
 		} {
 			var answer json.RawMessage
-			err := host.Ask(t.Context(), h.dir, c.verb, json.RawMessage(c.args), &answer)
+			err := admin.Ask(t.Context(), h.dir, c.verb, json.RawMessage(c.args), &answer)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %s %s: got %v, want %q", name, c.verb, c.args, err, c.want)
 			}
@@ -163,14 +163,14 @@ func TestTwoMachinesStatus(t *testing.T) {
 			t.Fatal("a move failed")
 		}
 	}
-	ask := func(h *here) (c host.Cluster) {
-		if err := host.Ask(t.Context(), h.dir, "cluster", nil, &c); err != nil {
+	ask := func(h *here) (c admin.Cluster) {
+		if err := admin.Ask(t.Context(), h.dir, "cluster", nil, &c); err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
 	for _, h := range []*here{a, b} {
-		var c host.Cluster
+		var c admin.Cluster
 		until(t, "both serve", func() bool {
 			c = ask(h)
 			return len(c.Nodes) == 2 && c.Nodes[0].Ready && c.Nodes[1].Ready

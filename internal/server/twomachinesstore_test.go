@@ -10,7 +10,7 @@ import (
 
 	"wamble"
 	"wamble/client"
-	"wamble/internal/host"
+	"wamble/internal/admin"
 	"wamble/internal/profile"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/wire"
@@ -153,7 +153,7 @@ func TestTwoMachinesCountOnce(t *testing.T) {
 	// heard waits until the other machine has received what happened on the first.
 	heard := func(text string) {
 		t.Helper()
-		a.command("announce", host.Arguments{Text: text})
+		a.command("announce", admin.Arguments{Text: text})
 		for notice(t, watcher, wire.NoticeAnnouncement) != text {
 		}
 		watcher.stats(ctx)
@@ -219,7 +219,7 @@ func TestTwoMachinesHandoffRemembers(t *testing.T) {
 	watcher := join(t, b.address(), wamble.Token{})
 	a.pause(true)
 	private := guest(ctx, t, a).login(ctx)
-	a.command("announce", host.Arguments{Text: "tea is served"})
+	a.command("announce", admin.Arguments{Text: "tea is served"})
 	for notice(t, watcher, wire.NoticeAnnouncement) != "tea is served" {
 	}
 	if _, err := b.handOff(""); err != nil {

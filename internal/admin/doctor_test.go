@@ -1,0 +1,92 @@
+package admin
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"syscall"
+	"testing"
+
+	"wamble/internal/config"
+	"wamble/internal/transport"
+)
+
+// TestDoctorOfLimits: few open files, a full disk and a buffer that no kernel grants are
+// reported, and the clock always.
+func TestDoctorOfLimits(t *testing.T) {
+	load := func(text string) *config.Config {
+		c, err := config.Load("test.conf", text, config.Params{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	p := &diagnosis{profiles: load(`(def http-max-connections 65536)`).Running()}
+	p.Port = func(c *config.Profile) transport.Options {
+		return transport.Options{UDP: transport.UDPOptions{Buffer: c.Network.BufferSize}}
+	}
+	p.files()
+	p.clock()
+	full := load("")
+	full.Server.DiskReserve = 1 << 40 // MB: more than any disk has
+	p.Config, p.Dir = full, t.TempDir()
+	p.disk()
+	p.profiles[0].Network.BufferSize = math.MaxInt32
+	p.buffers()
+	want := SeverityOK
+	if was.Cur < 65536+512 {
+		want = SeverityWarning
+	}
+	if got := p.findings[0]; got.Subject != "open files" || got.Verdict != want {
+		t.Errorf("with a limit of %d: got %+v, want %v", was.Cur, got, want)
+	}
+	if got := p.findings[1]; got.Subject != "clock" || got.Verdict == SeverityError {
+		t.Errorf("got %+v", got)
+	}
+	if got := p.findings[len(p.findings)-1]; got.Subject != "receive buffer of default" || got.Verdict != SeverityWarning || !strings.Contains(got.Text, "2097151 KB are wanted") {
+		t.Errorf("got %+v", got)
+	}
+	if got := p.findings[2]; got.Subject != "disk space" || got.Verdict != SeverityError || !strings.Contains(got.Text, "no move would be taken") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestDoctorOfEncryption: every mode of db-sslmode is explained, and those that an attacker
+// on the way can get around are doubtful where the connection leaves the machine.
+func TestDoctorOfEncryption(t *testing.T) {
+	safe := map[string]bool{"verify-ca": true, "verify-full": true}
+	for host, far := range map[string]bool{
+		"db.example.org": true, "192.0.2.7": true, "2001:db8::7": true, "/run/postgresql,192.0.2.7": true,
+		"localhost": false, "127.0.0.1": false, "::1": false, "/run/postgresql": false,
+	} {
+		for _, mode := range []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"} {
+			c, err := config.Load("test.conf", fmt.Sprintf("(def db-host %q) (def db-sslmode %q)", host, mode), config.Params{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &diagnosis{profiles: c.Running()}
+			p.encryption()
+			want := SeverityOK
+			if far && !safe[mode] {
+				want = SeverityWarning
+			}
+			if len(p.findings) != 1 || p.findings[0].Verdict != want || (p.findings[0].Advice == "") != (want == SeverityOK) {
+				t.Errorf("%s to %s: got %+v, want %v", mode, host, p.findings, want)
+			} else if got := p.findings[0].Text; !strings.HasPrefix(got, mode) || sslModes[mode] == "" || far && !strings.HasSuffix(got, sslModes[mode]) {
+				t.Errorf("%s to %s is not explained: %q", mode, host, got)
+			}
+		}
+	}
+	c, err := config.Load("test.conf", "", config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &diagnosis{profiles: c.Running()}
+	if p.encryption(); len(p.findings) != 0 {
+		t.Errorf("SQLite: got %+v", p.findings)
+	}
+}

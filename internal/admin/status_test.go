@@ -1,0 +1,30 @@
+package admin
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStatusOfStopped: the status of a process that does not run, as after SIGSTOP, is an
+// error that says so, without a wait.
+func TestStatusOfStopped(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := ControlPath(dir)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", path) // the kernel takes connections
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = awaitStatus(t.Context(), dir, &Arguments{}, 20*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "is there, but has not answered for") {
+		t.Errorf("got %v, want that it does not answer", err)
+	}
+}
