@@ -19,16 +19,19 @@ type observer struct {
 	done chan struct{}
 
 	mu     sync.Mutex
-	plies  map[uint64]int // of each board, without a gap
+	sorted bool                        // the moves of a board come in order
+	plies  map[uint64]int              // the last one of each board
+	told   map[uint64]map[int]struct{} // the plies of each board
 	moves  int
 	resets int
 	visits int
 	placed bool // its position in the feed is known
 }
 
-func observeAll(t *testing.T, url func() string) *observer {
+// observeAll observes all boards. Moves of one board on two machines need not come in order.
+func observeAll(t *testing.T, sorted bool, url func() string) *observer {
 	ctx, stop := context.WithCancel(t.Context())
-	o := &observer{t: t, stop: stop, done: make(chan struct{}), plies: map[uint64]int{}}
+	o := &observer{t: t, stop: stop, done: make(chan struct{}), sorted: sorted, plies: map[uint64]int{}, told: map[uint64]map[int]struct{}{}}
 	go func() {
 		defer close(o.done)
 		last := ""
@@ -90,9 +93,16 @@ func (o *observer) take(kind, data string) {
 		if err := json.Unmarshal([]byte(data), &m); err != nil || m.FEN == "" {
 			o.t.Errorf("%s: %v", data, err)
 		}
-		if at, known := o.plies[m.Board]; known && m.Ply != at+1 {
+		if at, known := o.plies[m.Board]; o.sorted && known && m.Ply != at+1 {
 			o.t.Errorf("board %d: move %d follows %d", m.Board, m.Ply, at)
 		}
+		if _, again := o.told[m.Board][m.Ply]; again {
+			o.t.Errorf("board %d: move %d was told twice", m.Board, m.Ply)
+		}
+		if o.told[m.Board] == nil {
+			o.told[m.Board] = map[int]struct{}{}
+		}
+		o.told[m.Board][m.Ply] = struct{}{}
 		o.plies[m.Board] = m.Ply
 		o.moves++
 	}

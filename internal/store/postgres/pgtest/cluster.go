@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func start(fsync bool, p Place) (*Cluster, error) {
 		err = c.watch()
 	}
 	if err == nil {
-		err = c.run("initdb", "-D", c.data(), "-U", "wamble", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+		err = c.initialize()
 	}
 	if err == nil {
 		err = c.configure(fsync)
@@ -89,6 +90,42 @@ func start(fsync bool, p Place) (*Cluster, error) {
 	}
 	return c, nil
 }
+
+// initialize copies the data of an empty cluster.
+func (c *Cluster) initialize() error {
+	from, err := initialized()
+	if err != nil {
+		return err
+	}
+	if out, err := c.command("/bin/cp", "-a", from.data(), c.data()).CombinedOutput(); err != nil {
+		return fmt.Errorf("copy an empty cluster: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// initialized returns the empty cluster of this process, which is made once, because initdb takes a second of
+// processor time. Its guard removes it at the end of the process.
+var initialized = sync.OnceValues(func() (*Cluster, error) {
+	bin, err := binaries("/usr/lib/postgresql")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(memory(), "wamble-pg-")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{bin: bin, dir: dir}
+	if err := c.dropPrivileges(); err != nil {
+		return nil, errors.Join(err, c.end())
+	}
+	if err := c.watch(); err != nil {
+		return nil, errors.Join(err, c.end())
+	}
+	if err := c.run("initdb", "-D", c.data(), "-U", "wamble", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"); err != nil {
+		return nil, errors.Join(err, c.end())
+	}
+	return c, nil
+})
 
 // memory returns a folder in memory for servers that need not survive anything, "" if there
 // is none with room for the databases of a package: each of its tests has one of 8 MB, and
