@@ -11,17 +11,15 @@ export CGO_ENABLED := 0
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.commit=$(COMMIT)
 
-# What runs under the race detector: every package that starts goroutines. All others run
-# without it. No package runs twice but for its tests of allocations, which the race
-# detector would disturb: they are named TestAllocs and run without it.
+# What also runs under the race detector: every package that starts goroutines. Its tests of
+# allocations, which the race detector would disturb, are named TestAllocs.
 RACE := ./client/... ./cmd/... ./internal/backup ./internal/bot ./internal/cluster ./internal/handoff ./internal/admin ./internal/loader ./internal/loop ./internal/journal ./internal/mesh ./internal/observe \
 	./internal/readapi ./internal/registry ./internal/server ./internal/store/... ./internal/tape ./internal/transport ./runner/...
-ALLOCS := $(sort $(dir $(shell git grep -l '^func TestAllocs' -- '*_test.go')))
 
 # Modules of their own, whose dependencies must stay out of the binary.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod runner/examples/*/go.mod packaging/*/go.mod))
 
-.PHONY: help run build release package reproduce test check generate bench proof soak fuzz vuln cover web clean setup-run setup-test test-vet test-web test-plain test-raced test-nested
+.PHONY: help run build release package reproduce test race check generate bench proof soak fuzz vuln cover web clean setup-run setup-test test-vet test-web test-go test-nested
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,20 +39,20 @@ package: release ## Debian packages, images for containers, SBOMs and checksums,
 reproduce: ## build the release twice and compare the bytes
 	packaging/reproduce
 
-# What is raced comes first, because it takes the longest.
+# To compile everything for the race detector, too, takes as long as all the tests: .ci/run
+# does both.
 test: setup-test web ## all tests but the proofs (about 10 minutes on 2 cores)
-	@$(MAKE) --no-print-directory --jobs=2 test-raced test-vet test-web test-plain
+	@$(MAKE) --no-print-directory --jobs=2 test-go test-vet test-web
 
-test-raced:
+race: setup-test ## the tests of what starts goroutines, under the race detector (10 minutes more)
 	scripts/gotest -race -parallel=6 -skip '^TestAllocs' $(RACE)
 
 test-web:
 	cd web && npm run --silent test
 	scripts/gotest -parallel=4 ./web
 
-test-plain:
-	scripts/gotest $$(go list ./... | grep -vxE "wamble/web|$$(go list $(RACE) | paste -sd '|')")
-	scripts/gotest -run '^TestAllocs' $(addprefix ./,$(ALLOCS))
+test-go:
+	scripts/gotest -parallel=6 $$(go list ./... | grep -vx wamble/web)
 	@$(MAKE) --no-print-directory test-nested
 
 test-nested:

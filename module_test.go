@@ -69,8 +69,8 @@ func TestDirectDependencies(t *testing.T) {
 	})
 }
 
-// TestRaceDetectorCoversGoroutines: `make test` runs every package that starts
-// goroutines under the race detector.
+// TestRaceDetectorCoversGoroutines: `make race` runs every package that starts
+// goroutines.
 func TestRaceDetectorCoversGoroutines(t *testing.T) {
 	covered := racePackages(t)
 	starts := map[string]bool{}

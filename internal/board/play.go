@@ -44,7 +44,7 @@ type Played struct {
 // Rejection.
 func (p *Pool) Play(now time.Time, id wamble.BoardID, who Mover, uci string, out intent.Intents) (Played, error) {
 	t, by := p.tick(now), who.Session
-	b := p.holders[by] // in the CPU's cache since Heard, unlike p.boards
+	b := p.holders[by] // the map of holders is smaller than that of boards
 	if b == nil || b.id != id {
 		b = p.Board(id)
 	}

@@ -22,8 +22,8 @@ type Message struct {
 
 // messageBatch is a batch of messages, which becomes one note in the database.
 type messageBatch struct {
-	Name    string // the note's
-	Letters []Message
+	Name     string    // the note's
+	Messages []Message `json:"Letters"`
 }
 
 // outbox is the queue of messages that are written to the database.
@@ -116,10 +116,10 @@ func (p *Peers) SendLoop(ctx context.Context) {
 			return
 		}
 		e := p.nextBatch()
-		if len(e.Letters) == 0 {
+		if len(e.Messages) == 0 {
 			continue
 		}
-		b, err := json.Marshal(e.Letters)
+		b, err := json.Marshal(e.Messages)
 		p.o.Warn(err)
 		for {
 			err := p.o.Log.Note(ctx, p.o.Journal, e.Name, string(b))
@@ -146,7 +146,7 @@ func (p *Peers) SendLoop(ctx context.Context) {
 func (p *Peers) nextBatch() messageBatch {
 	p.outbox.mu.Lock()
 	defer p.outbox.mu.Unlock()
-	if len(p.outbox.sending.Letters) == 0 && len(p.outbox.pending) > 0 && !p.outbox.paused {
+	if len(p.outbox.sending.Messages) == 0 && len(p.outbox.pending) > 0 && !p.outbox.paused {
 		p.outbox.number++
 		p.outbox.sending = messageBatch{fmt.Sprintf("%s%s/%x-%d", MessagePrefix, p.o.Log.Self(), p.o.Started.UnixNano(), p.outbox.number), p.outbox.pending}
 		p.outbox.pending = nil
@@ -158,7 +158,7 @@ func (p *Peers) nextBatch() messageBatch {
 func (p *Peers) batchSent() {
 	p.outbox.mu.Lock()
 	defer p.outbox.mu.Unlock()
-	p.outbox.flushed += uint64(len(p.outbox.sending.Letters))
+	p.outbox.flushed += uint64(len(p.outbox.sending.Messages))
 	p.outbox.sending = messageBatch{}
 	close(p.outbox.progressed)
 	p.outbox.progressed = make(chan struct{})
@@ -237,7 +237,7 @@ func (p *Peers) HandOver(received map[string][]profile.StoreEvent) []byte {
 	p.SetPaused(true)
 	p.outbox.mu.Lock()
 	defer p.outbox.mu.Unlock()
-	if l.Sending, l.Waiting = p.outbox.sending, p.outbox.pending; len(l.Sending.Letters)+len(l.Waiting)+len(l.Heard) == 0 {
+	if l.Sending, l.Waiting = p.outbox.sending, p.outbox.pending; len(l.Sending.Messages)+len(l.Waiting)+len(l.Heard) == 0 {
 		return nil
 	}
 	b, err := json.Marshal(l)
@@ -255,7 +255,7 @@ func (p *Peers) Inherit(b []byte) (received map[string][]profile.StoreEvent, err
 	p.outbox.mu.Lock()
 	defer p.outbox.mu.Unlock()
 	p.outbox.sending, p.outbox.pending = l.Sending, append(l.Waiting, p.outbox.pending...)
-	p.outbox.added += uint64(len(l.Sending.Letters) + len(l.Waiting))
+	p.outbox.added += uint64(len(l.Sending.Messages) + len(l.Waiting))
 	wake(p.outbox.wake)
 	return l.Heard, nil
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // The time that a node must be alive before it gets parts of others. It doubles, up to maxStableAfter, each
-// time the node was gone, and is firstStableAfter again after the node was alive, or gone, for calm.
+// time the node was gone, and is firstStableAfter again after the node was alive, or gone, for forgiveAfter.
 const (
 	firstStableAfter = 3 * time.Second
 	maxStableAfter   = 2 * time.Minute

@@ -272,14 +272,14 @@ func (l *leaving) shrinkMemory(context.Context) error {
 	return nil
 }
 
-// pauseGC stops garbage collection until tidy is called. With a memory limit
+// pauseGC stops garbage collection until resume is called. With a memory limit
 // (GOMEMLIMIT) it still runs near the limit.
-func pauseGC() (tidy func()) {
+func pauseGC() (resume func()) {
 	percent := debug.SetGCPercent(-1)
 	return func() { debug.SetGCPercent(percent) }
 }
 
-// freeze stops all loops. If a frozen loop has received news from one that was not frozen
+// freeze stops all loops. If a frozen loop has received events from one that was not frozen
 // yet, all go on and it tries again.
 func (l *leaving) freeze(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, freezeTime)
@@ -292,7 +292,7 @@ func (l *leaving) freeze(ctx context.Context) error {
 	}
 }
 
-// hasUnreadEvents reports whether a frozen loop has received news.
+// hasUnreadEvents reports whether a frozen loop has received events.
 func (l *leaving) hasUnreadEvents() bool {
 	for _, f := range l.frozen {
 		if f.HasUnreadEvents() {

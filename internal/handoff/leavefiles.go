@@ -50,7 +50,7 @@ func (l *leaving) makeFile(ctx context.Context, rt *loop.Runtime) error {
 	return nil
 }
 
-// writePeerState writes the file with letters, unless letters is nil.
+// writePeerState writes the messages that were not yet sent to other nodes, unless peerState is nil.
 func (l *leaving) writePeerState(peerState []byte) error {
 	if peerState == nil {
 		return nil

@@ -31,8 +31,8 @@ func (o *output) address() *path {
 	return o.e
 }
 
-// add returns a new output behind a durable index, for the caller to fill in. Gates do not decrease: a
-// lower durable index counts as the highest one so far.
+// add returns a new output behind a durable index, for the caller to fill in. Outputs leave in
+// order: a lower durable index counts as the highest one so far.
 func (h *heldOutputs) add(durableIndex uint64) *output {
 	h.durableIndex = max(h.durableIndex, durableIndex)
 	h.items = append(h.items, output{})

@@ -211,7 +211,7 @@ func (e *Endpoint) begin(now time.Duration, path *path, in *incoming, latest boo
 	return New
 }
 
-// proves reports whether a request proves the address of e.
+// proves reports whether a request proves the address of path.
 func (e *Endpoint) proves(now time.Duration, path *path, in *incoming) bool {
 	switch {
 	case in.shown:

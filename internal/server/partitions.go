@@ -159,7 +159,7 @@ func (s *Server) startRebalancer() {
 	s.delayNotesUntilUp(ctx, inheritTimeout)
 	sending, stopSending := context.WithCancel(context.Background())
 	s.rebalancer.stopSending = stopSending
-	s.runBackground("letters to other machines", func() { s.rebalancer.peers.SendLoop(sending) })
+	s.runBackground("messages to other nodes", func() { s.rebalancer.peers.SendLoop(sending) })
 	s.runBackground("the placement", func() {
 		defer close(s.rebalancer.ended)
 		s.rebalanceLoop(ctx)
@@ -266,7 +266,7 @@ func (s *Server) forgetOldMessages(ctx context.Context) {
 	}
 	r.lastCleanup = time.Now()
 	r.workers.Go(func() {
-		err := guard.Call("old letters", func() error {
+		err := guard.Call("old messages of nodes", func() error {
 			return s.sharedJournal.log.Forget(ctx, s.sharedJournal.name, cluster.MessagePrefix, cluster.MessageMaxAge)
 		})
 		if ctx.Err() == nil {

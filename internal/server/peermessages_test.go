@@ -109,7 +109,7 @@ func TestHandOverMessages(t *testing.T) {
 			t.Fatalf("%d letters are posted, of %d", there, 3*(i+1))
 		}
 	}
-	release := holdLetters(t, db)
+	release := holdMessages(t, db)
 	tell(3)
 	if n := left(); n != 3 {
 		t.Errorf("%d letters are left, of 3", n)
@@ -154,8 +154,8 @@ func TestHandoffMessagesOnce(t *testing.T) {
 	b.end()
 }
 
-// holdLetters blocks all writes of notes until release is called.
-func holdLetters(t testing.TB, db postgres.Options) (release func()) {
+// holdMessages blocks all writes of notes until release is called.
+func holdMessages(t testing.TB, db postgres.Options) (release func()) {
 	t.Helper()
 	return pgtest.Lock(t, db, `SELECT pg_advisory_lock(x'77616d62'::int, hashtext('main'))`)
 }
@@ -187,7 +187,7 @@ func TestTwoMachinesKillAfterRevoke(t *testing.T) {
 		return err == nil && err2 == nil
 	})
 
-	release := holdLetters(t, db)
+	release := holdMessages(t, db)
 	answered := make(chan error, 1)
 	go func() {
 		_, err := own.c.Revoke(ctx, 0)
@@ -270,7 +270,7 @@ func TestStopSendsMessages(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
 	h := serve(t, Options{}, clusterConf(db, "a")).ready()
-	release := holdLetters(t, db)
+	release := holdMessages(t, db)
 	h.rebalancer.peers.Broadcast("default", &profile.Announce{Text: "tea is served"})
 	h.stop()
 	<-h.rebalancer.ended
@@ -291,7 +291,7 @@ func TestHandoffUnsentMessages(t *testing.T) {
 	untilOwned(t, 2, a.dir, b.dir)
 	until(t, "both serve", func() bool { return a.Status(t.Context()).Ready() && b.status().Ready() })
 	far := join(t, a.address(), wamble.Token{})
-	release := holdLetters(t, db)
+	release := holdMessages(t, db)
 	for _, text := range []string{"one", "two"} { // the first one is on its way when the second one comes
 		near := join(t, b.address(), wamble.Token{})
 		go func() { // the handoff may be there before the answer

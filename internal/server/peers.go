@@ -159,7 +159,7 @@ func (r sharedRestrictions) Amend(ctx context.Context, name string, change func(
 // applyNotes applies the received notes: restrictions and messages.
 func (s *Server) applyNotes() {
 	s.receivedNotes.Apply(func(name, value string) {
-		guard.Run("a letter", func() { s.rebalancer.peers.ReadBatch(name, value, s.applyMessage) }, s.reportPanic)
+		guard.Run("a message of another node", func() { s.rebalancer.peers.ReadBatch(name, value, s.applyMessage) }, s.reportPanic)
 	}, func(name, value string) {
 		if profile, ok := strings.CutPrefix(name, restrictionsPrefix); ok {
 			s.applyRestrictions(profile, value)
@@ -221,7 +221,7 @@ func (s *Server) delayNotesUntilUp(ctx context.Context, patience time.Duration) 
 		return
 	}
 	s.receivedNotes.SetPaused(true)
-	s.runBackground("letters to the image before", func() {
+	s.runBackground("messages of the image before", func() {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		for _, sh := range s.shards() {
