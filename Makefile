@@ -19,7 +19,7 @@ RACE := ./client/... ./cmd/... ./internal/backup ./internal/bot ./internal/clust
 # Modules of their own, whose dependencies must stay out of the binary.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod runner/examples/*/go.mod packaging/*/go.mod))
 
-.PHONY: help run build release package reproduce test race check generate bench proof soak fuzz vuln cover web clean setup-run setup-test test-vet test-web test-go test-nested
+.PHONY: help run build release package reproduce test race check generate bench proof soak fuzz vuln cover web clean setup-run setup-test test-vet test-server test-web test-go test-nested
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,9 +40,10 @@ reproduce: ## build the release twice and compare the bytes
 	packaging/reproduce
 
 # To compile everything for the race detector, too, takes as long as all the tests: .ci/run
-# does both.
-test: setup-test web ## all tests but the proofs (about 10 minutes on 2 cores)
-	@$(MAKE) --no-print-directory --jobs=2 test-go test-vet test-web
+# does both. What is compiled for vet is not compiled again, so that it comes first and alone.
+# The tests of the server wait more than they compute, and run beside the others.
+test: setup-test web test-vet ## all tests but the proofs (about 10 minutes on 2 cores)
+	@$(MAKE) --no-print-directory --jobs=3 test-server test-go test-web
 
 race: setup-test ## the tests of what starts goroutines, under the race detector (10 minutes more)
 	scripts/gotest -race -parallel=6 -skip '^TestAllocs' $(RACE)
@@ -51,8 +52,11 @@ test-web:
 	cd web && npm run --silent test
 	scripts/gotest -parallel=4 ./web
 
+test-server:
+	scripts/gotest -parallel=8 ./internal/server
+
 test-go:
-	scripts/gotest -parallel=6 $$(go list ./... | grep -vx wamble/web)
+	scripts/gotest $$(go list ./... | grep -vxE 'wamble/(web|internal/server)')
 	@$(MAKE) --no-print-directory test-nested
 
 test-nested:

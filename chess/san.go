@@ -15,14 +15,14 @@ func (p Position) SAN(m Move) string {
 // AppendSAN appends what SAN returns to dst, at most 7 bytes.
 func (p Position) AppendSAN(dst []byte, m Move) []byte {
 	dst = p.appendUnmarked(dst, m)
-	if mark := p.mark(m); mark != 0 {
+	if mark := p.suffix(m); mark != 0 {
 		dst = append(dst, mark)
 	}
 	return dst
 }
 
-// mark returns '+' for a move that gives check, '#' for one that gives mate, otherwise 0.
-func (p Position) mark(m Move) byte {
+// suffix returns '+' for a move that gives check, '#' for one that gives mate, otherwise 0.
+func (p Position) suffix(m Move) byte {
 	next := p.Play(m)
 	switch {
 	case !next.InCheck():

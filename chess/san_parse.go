@@ -37,7 +37,7 @@ func (p Position) ParseSAN(s string) (Move, error) {
 	if found == 0 {
 		return 0, ErrIllegal
 	}
-	if want.mark != 0 && want.mark != p.mark(found) {
+	if want.mark != 0 && want.mark != p.suffix(found) {
 		return 0, parseErrorf(len(s)-1, "the move does not deserve its %q", want.mark)
 	}
 	return found, nil

@@ -103,8 +103,8 @@ func (c *Client) move(ctx context.Context, l *loop) error {
 	return err
 }
 
-// elsewhere makes the next host the current one.
-func (c *Client) elsewhere() {
+// nextHost makes the next host the current one.
+func (c *Client) nextHost() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn = (c.turn + 1) % (len(c.hosts) + 1)

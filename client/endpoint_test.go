@@ -18,7 +18,7 @@ func TestHosts(t *testing.T) {
 		var all []string
 		for range n {
 			all = append(all, c.target().String())
-			c.elsewhere()
+			c.nextHost()
 		}
 		return strings.Join(all, " ")
 	}

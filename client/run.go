@@ -99,7 +99,7 @@ func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 		pause = 0
 	} else {
 		lost = c.target().Host
-		c.elsewhere()
+		c.nextHost()
 	}
 	for tries := 1; ; tries++ {
 		if err := sleep(ctx, jitter(pause)); err != nil {
@@ -114,8 +114,8 @@ func (c *Client) reconnect(ctx context.Context, l *loop, cause error) error {
 		if d, ok := errors.AsType[*wamble.Denied](err); ok && (d.Blocking || d.Code == wamble.UnsupportedVersion) {
 			return err
 		}
-		if c.elsewhere(); c.target().Host == lost && tries < 2*(c.machines()-1) {
-			c.elsewhere()
+		if c.nextHost(); c.target().Host == lost && tries < 2*(c.machines()-1) {
+			c.nextHost()
 		}
 		if tries%c.machines() == 0 {
 			pause = min(2*pause, c.dialer.MaxBackoff)

@@ -80,16 +80,16 @@ func (f *playFlags) run(cmd *cobra.Command, args []string) error {
 	if !slices.Contains([]string{"auto", "dark", "light", "none"}, f.colors) {
 		return see(cmd, fmt.Errorf("--colors is auto, dark, light or none, not %q", f.colors))
 	}
-	var doors []door
+	var endpoints []endpoint
 	if len(args) == 1 {
 		address, err := serverAddress(args[0])
 		if err != nil {
 			return see(cmd, err)
 		}
-		doors = []door{doorAt(address)}
+		endpoints = []endpoint{endpointAt(address)}
 	} else {
 		var err error
-		if doors, err = findServer(cmd, f.profile); err != nil {
+		if endpoints, err = findServer(cmd, f.profile); err != nil {
 			return err
 		}
 	}
@@ -100,8 +100,8 @@ func (f *playFlags) run(cmd *cobra.Command, args []string) error {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	var failed error
-	for _, d := range doors {
-		s, err := takeSeat(ctx, d, dir, f.watch)
+	for _, d := range endpoints {
+		s, err := connect(ctx, d, dir, f.watch)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -113,7 +113,7 @@ func (f *playFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // show shows the game until the player leaves.
-func (f *playFlags) show(ctx context.Context, cmd *cobra.Command, s *seat) error {
+func (f *playFlags) show(ctx context.Context, cmd *cobra.Command, s *connection) error {
 	in, out := cmd.InOrStdin(), cmd.OutOrStdout()
 	if f.plain || !canScreen(in, out) {
 		return playPlain(ctx, s, in, out)
@@ -121,8 +121,8 @@ func (f *playFlags) show(ctx context.Context, cmd *cobra.Command, s *seat) error
 	return playScreen(ctx, s, in, out, screenOptions{ascii: f.ascii || !utf8Locale(os.Getenv), colors: f.colors})
 }
 
-// takeSeat connects to a server, with the stored session if there is one.
-func takeSeat(ctx context.Context, at door, dir string, watch bool) (*seat, error) {
+// connect connects to a server, with the stored session if there is one.
+func connect(ctx context.Context, at endpoint, dir string, watch bool) (*connection, error) {
 	address := at.address
 	keeper, err := openKeeper(dir, address)
 	if err != nil {
@@ -139,7 +139,7 @@ func takeSeat(ctx context.Context, at door, dir string, watch bool) (*seat, erro
 		keeper.close()
 		return nil, notReached(address, err)
 	}
-	s := newSeat(ctx, conn, keeper, at)
+	s := newConnection(ctx, conn, keeper, at)
 	if keeper.identity != nil && !(keeper.file.LoggedIn && conn.Token() == keeper.file.token()) {
 		if _, err := conn.Login(within, keeper.identity.Key()); err != nil {
 			s.leave()
@@ -147,7 +147,7 @@ func takeSeat(ctx context.Context, at door, dir string, watch bool) (*seat, erro
 		}
 		s.loggedIn = true
 	}
-	s.game = play.New(keeper.file.Kept, keeper.identity, watch)
+	s.game = play.New(keeper.file.Saved, keeper.identity, watch)
 	return s, nil
 }
 
@@ -163,7 +163,7 @@ func notReached(address string, err error) error {
 }
 
 // greeting prints the first lines for a player.
-func greeting(w io.Writer, s *seat) {
+func greeting(w io.Writer, s *connection) {
 	who := "as a guest"
 	switch {
 	case s.game.Only:

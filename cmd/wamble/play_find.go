@@ -56,8 +56,8 @@ func serverAddress(text string) (string, error) {
 	return u.String(), nil
 }
 
-// door has the addresses of a server.
-type door struct {
+// endpoint has the addresses of a server.
+type endpoint struct {
 	address string
 	pages   []string // addresses of its HTTP routes, the likeliest first
 	// here says that the addresses come from the control socket on this machine. The
@@ -65,13 +65,13 @@ type door struct {
 	here bool
 }
 
-// doorAt returns the door of an address that the player has typed.
-func doorAt(address string) door {
+// endpointAt returns the endpoint of an address that the player has typed.
+func endpointAt(address string) endpoint {
 	u, err := url.Parse(address)
 	if err != nil {
-		return door{address: address}
+		return endpoint{address: address}
 	}
-	d := door{address: address, pages: []string{"http://" + u.Host, "https://" + u.Host}}
+	d := endpoint{address: address, pages: []string{"http://" + u.Host, "https://" + u.Host}}
 	switch u.Scheme { // udp does not tell whether HTTP uses TLS
 	case "ws":
 		d.pages = d.pages[:1]
@@ -81,17 +81,17 @@ func doorAt(address string) door {
 	return d
 }
 
-// tls returns the TLS configuration for the door; nil for the default.
-func (d *door) tls() *tls.Config {
+// tls returns the TLS configuration for the endpoint; nil for the default.
+func (d *endpoint) tls() *tls.Config {
 	if d.here {
 		return &tls.Config{InsecureSkipVerify: true}
 	}
 	return nil
 }
 
-// findServer returns doors of the server on this machine: from its control socket, otherwise
+// findServer returns endpoints of the server on this machine: from its control socket, otherwise
 // those of a server with the default options.
-func findServer(cmd *cobra.Command, profile string) ([]door, error) {
+func findServer(cmd *cobra.Command, profile string) ([]endpoint, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
 	var names []string
@@ -100,7 +100,7 @@ func findServer(cmd *cobra.Command, profile string) ([]door, error) {
 		if admin.Ask(ctx, dir, "status", nil, &status) == nil {
 			for _, p := range status.Profiles {
 				if names = append(names, p.Name); p.Ready && (profile == "" || p.Name == profile) {
-					return doorsOf(p), nil
+					return endpointsOf(p), nil
 				}
 			}
 		}
@@ -113,13 +113,13 @@ func findServer(cmd *cobra.Command, profile string) ([]door, error) {
 		return nil, errors.New("no server runs on this machine: 'wamble serve' starts one, and 'wamble play wss://chess.example.org/ws' plays elsewhere")
 	}
 	conn.Close()
-	return []door{doorAt("ws://localhost:" + defaultPort + "/ws"), doorAt("udp://localhost:" + defaultPort)}, nil
+	return []endpoint{endpointAt("ws://localhost:" + defaultPort + "/ws"), endpointAt("udp://localhost:" + defaultPort)}, nil
 }
 
-// doorsOf returns the doors of a profile. WebSocket comes first, because a broken connection
+// endpointsOf returns the endpoints of a profile. WebSocket comes first, because a broken connection
 // is noticed at once.
-func doorsOf(p admin.ProfileStatus) []door {
-	var list []door
+func endpointsOf(p admin.ProfileStatus) []endpoint {
+	var list []endpoint
 	var pages []string
 	if a, err := netip.ParseAddrPort(p.HTTP); err == nil {
 		secure := ""
@@ -127,10 +127,10 @@ func doorsOf(p admin.ProfileStatus) []door {
 			secure = "s"
 		}
 		pages = []string{"http" + secure + "://" + reachable(a)}
-		list = append(list, door{"ws" + secure + "://" + reachable(a) + "/ws", pages, true})
+		list = append(list, endpoint{"ws" + secure + "://" + reachable(a) + "/ws", pages, true})
 	}
 	if a, err := netip.ParseAddrPort(p.UDP); err == nil {
-		list = append(list, door{"udp://" + reachable(a), pages, true})
+		list = append(list, endpoint{"udp://" + reachable(a), pages, true})
 	}
 	return list
 }

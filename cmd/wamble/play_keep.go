@@ -45,7 +45,7 @@ type keeper struct {
 type keptFile struct {
 	Token    string `json:"token,omitempty"`
 	LoggedIn bool   `json:"logged_in,omitempty"` // the session belongs to the identity
-	play.Kept
+	play.Saved
 }
 
 // token returns the token of the session; zero if there is none.

@@ -15,7 +15,7 @@ const longestLine = 4096
 
 // plain is the user interface that reads and prints lines.
 type plain struct {
-	seat *seat
+	conn *connection
 	out  io.Writer
 	busy int   // effects whose results the next line waits for
 	quit bool  // the player leaves
@@ -23,10 +23,10 @@ type plain struct {
 }
 
 // playPlain plays in lines until the player leaves, the input ends, or ctx does.
-func playPlain(ctx context.Context, s *seat, in io.Reader, out io.Writer) error {
+func playPlain(ctx context.Context, s *connection, in io.Reader, out io.Writer) error {
 	ctx, stop := untilStopped(ctx, sayTo(io.Discard), "")
 	defer stop()
-	p := &plain{seat: s, out: out}
+	p := &plain{conn: s, out: out}
 	greeting(out, s)
 	p.do(s.first())
 	lines := make(chan string)
@@ -91,7 +91,7 @@ func (p *plain) do(effects []play.Effect) {
 		case play.Quit:
 			p.quit = true
 		default:
-			started, err := p.seat.start(e)
+			started, err := p.conn.start(e)
 			if started && awaited(e) {
 				p.busy++
 			}

@@ -20,23 +20,23 @@ import (
 // followEvery is the interval at which the trail is updated.
 const followEvery = 4 * time.Second
 
-// screen is a tea.Model that runs a terminal.Model, and passes its effects to the seat.
+// screen is a tea.Model that runs a terminal.Model, and passes its effects to the connection.
 type screen struct {
 	*terminal.Model
-	seat  *seat
+	conn  *connection
 	first []play.Effect
 	ask   bool // ask the terminal whether it is dark
 	ended bool // the server has ended the game
 }
 
 // playScreen shows the game on the whole terminal until the player leaves.
-func playScreen(ctx context.Context, s *seat, in io.Reader, out io.Writer, o screenOptions) error {
+func playScreen(ctx context.Context, s *connection, in io.Reader, out io.Writer, o screenOptions) error {
 	dark := o.colors == "dark" || o.colors != "light" && darkTerminal(os.Getenv)
 	m := terminal.New(s.game, hostOf(s.address), o.ascii, dark)
 	if s.keeper.shared {
 		m.First([]play.Effect{play.Say{Text: sharedText}})
 	}
-	model := screen{Model: m, seat: s, first: s.first(), ask: o.colors == "auto"}
+	model := screen{Model: m, conn: s, first: s.first(), ask: o.colors == "auto"}
 	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out)}
 	if o.colors == "none" {
 		options = append(options, tea.WithColorProfile(terminal.NoColors))
@@ -101,7 +101,7 @@ func (s screen) do(effects []play.Effect) tea.Cmd {
 		if _, ok := e.(play.Quit); ok {
 			return tea.Quit
 		}
-		if _, err := s.seat.start(e); err != nil {
+		if _, err := s.conn.start(e); err != nil {
 			s.First([]play.Effect{play.Say{Text: fmt.Sprintf("What belongs to you cannot be kept: %v.", err)}})
 		}
 	}

@@ -205,7 +205,7 @@ func TestProgramOnScreen(t *testing.T) {
 // TestEndedOnScreen: the reason for the end of the session is still shown when the screen is
 // restored.
 func TestEndedOnScreen(t *testing.T) {
-	s := screen{Model: terminal.New(play.New(play.Kept{}, nil, false), "here", false, true)}
+	s := screen{Model: terminal.New(play.New(play.Saved{}, nil, false), "here", false, true)}
 	got, cmd := s.Update(play.Ended{Why: "you are banned"})
 	if cmd == nil || cmd() != (tea.QuitMsg{}) {
 		t.Error("it goes on")

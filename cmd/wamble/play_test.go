@@ -127,7 +127,7 @@ func TestPagesOfDatagrams(t *testing.T) {
 	for name, start := range map[string]func(http.Handler) *httptest.Server{"plain": httptest.NewServer, "encrypted": httptest.NewTLSServer} {
 		web := start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"moves":[{"uci":"e2e4"}]}`) }))
 		defer web.Close()
-		s := seat{pages: doorAt("udp://" + web.Listener.Addr().String()).pages, web: web.Client()}
+		s := connection{pages: endpointAt("udp://" + web.Listener.Addr().String()).pages, web: web.Client()}
 		if r, err := s.page(t.Context(), 7); err != nil || r.Board != 7 || len(r.Moves) != 1 {
 			t.Errorf("%s: got %+v, %v", name, r, err)
 		}
@@ -192,21 +192,21 @@ func TestPlayTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := clienttest.NewServer(t)
-	first, err := takeSeat(t.Context(), doorAt(s.UDP()), dir, false)
+	first, err := connect(t.Context(), endpointAt(s.UDP()), dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.start(play.Keep{}); err != nil {
 		t.Fatal(err)
 	}
-	second, err := takeSeat(t.Context(), doorAt(s.UDP()), dir, false)
+	second, err := connect(t.Context(), endpointAt(s.UDP()), dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !second.keeper.shared || second.conn.Token() == first.conn.Token() {
 		t.Errorf("the second has the session of the first, shared %v", second.keeper.shared)
 	}
-	for _, s := range []*seat{first, second} {
+	for _, s := range []*connection{first, second} {
 		s.conn.Close()
 		s.leave()
 	}

@@ -176,7 +176,7 @@ func runServer(stop context.Context, cmd *cobra.Command, s *server.Server, signa
 	warn := warner(cmd)
 	go func() {
 		for ctx.Err() == nil {
-			guard.Run("a signal", func() { signals.obey(ctx, s) }, warn)
+			guard.Run("a signal", func() { signals.handle(ctx, s) }, warn)
 		}
 	}()
 	tell := teller(warn)

@@ -77,8 +77,8 @@ func (c *controlSignals) refuse(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// obey reloads and hands over as signals ask, until ctx ends. Log and status have the results.
-func (c *controlSignals) obey(ctx context.Context, s *server.Server) {
+// handle reloads and hands over as signals ask, until ctx ends. Log and status have the results.
+func (c *controlSignals) handle(ctx context.Context, s *server.Server) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -28,9 +28,9 @@ type Policy struct {
 
 // SetConfig replaces the rules and places by those of a configuration. Bans stay.
 func (p *Policy) SetConfig(c *config.Profile) {
-	cfg := c.House
+	cfg := c.Shared
 	if cfg == nil {
-		cfg = &config.House{}
+		cfg = &config.Shared{}
 	}
 	p.rules = NewRuleSet(cfg.Rules, cfg.Tags)
 	p.Places = p.Places[:0]

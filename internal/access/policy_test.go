@@ -12,7 +12,7 @@ import (
 func lawOf(open bool, rules ...wamble.PolicyRule) *Policy {
 	c := *config.Defaults().Default
 	c.Name = "here"
-	c.House = &config.House{
+	c.Shared = &config.Shared{
 		Rules: rules,
 		Tags:  []wamble.PolicyTag{{Who: wamble.PolicyWho{ID: 9}, Tag: "shy"}},
 		Profiles: []config.Neighbour{

@@ -110,7 +110,7 @@ func begin(dir string) (Manifest, error) {
 
 // run copies all that the manifest lacks.
 func (s *Source) run(ctx context.Context, dir string, m *Manifest, progress func(Progress)) error {
-	ctx, release, err := s.hold(ctx)
+	ctx, release, err := s.pinJournal(ctx)
 	if err != nil {
 		return err
 	}
@@ -155,9 +155,9 @@ func (s *Source) run(ctx context.Context, dir string, m *Manifest, progress func
 	return m.write(dir)
 }
 
-// hold makes the server keep messages until release is called or ctx ends. The returned
+// pinJournal makes the server keep messages until release is called or ctx ends. The returned
 // context ends if renewing that panics.
-func (s *Source) hold(ctx context.Context) (_ context.Context, release func(), err error) {
+func (s *Source) pinJournal(ctx context.Context) (_ context.Context, release func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	release = func() { cancel(nil) }
 	if s.Hold == nil {

@@ -26,12 +26,12 @@ type Target struct {
 	Overwrite bool
 }
 
-// markName is the file that marks an unfinished restore. A server refuses to start with it.
-const markName = "restore-unfinished"
+// unfinishedName is the file that marks an unfinished restore. A server refuses to start with it.
+const unfinishedName = "restore-unfinished"
 
 // Unfinished reports whether a restore into a data directory was interrupted.
 func Unfinished(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, markName))
+	_, err := os.Stat(filepath.Join(dir, unfinishedName))
 	return err == nil
 }
 
@@ -55,7 +55,7 @@ func Restore(ctx context.Context, from string, t Target, progress func(Progress)
 	if err := os.MkdirAll(t.Dir, 0o700); err != nil {
 		return err
 	}
-	mark := filepath.Join(t.Dir, markName)
+	mark := filepath.Join(t.Dir, unfinishedName)
 	if err := os.WriteFile(mark, []byte(from+"\n"), 0o600); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type Profile struct {
 	Name string
 	Base string // the profile it inherits from, or ""
 	Options
-	House *House // shared by all profiles of the file; nil if it was not loaded
+	Shared *Shared // shared by all profiles of the file; nil if it was not loaded
 
 	pos     lisp.Pos
 	faulty  bool     // an option has a wrong value: checks between options are skipped

@@ -47,7 +47,7 @@ func Load(file, text string, params Params) (*Config, error) {
 		return nil, &LoadError{byPlace(l.Errors), byPlace(l.Warnings)}
 	}
 	l.config.Warnings = byPlace(l.Warnings)
-	l.shareHouse()
+	l.shareAll()
 	return l.config, nil
 }
 

@@ -131,8 +131,8 @@ func fixed(n int) func(int) int { return func(int) int { return n } }
 // growing is a size that grows with the fields.
 func growing(n int) func(int) int { return func(fields int) int { return n + fields } }
 
-// places are the places of the kinds in the table, from 1; 0: unknown kind.
-var places = func() (at [256]uint8) {
+// indexes are the indexes of the kinds in the table, from 1; 0: unknown kind.
+var indexes = func() (at [256]uint8) {
 	for i := range table {
 		at[table[i].Kind] = uint8(i + 1)
 	}
@@ -149,14 +149,14 @@ func Kinds() []Kind {
 }
 
 // Place returns the place of the kind in Kinds, from 1, or 0 for an unknown kind.
-func (k Kind) Place() int { return int(places[k]) }
+func (k Kind) Place() int { return int(indexes[k]) }
 
 // Row returns the row of the kind, or nil for an unknown kind.
 func (k Kind) Row() *Row {
-	if places[k] == 0 {
+	if indexes[k] == 0 {
 		return nil
 	}
-	return &table[places[k]-1]
+	return &table[indexes[k]-1]
 }
 
 // New returns an empty intent of the kind, or nil for an unknown kind.

@@ -20,7 +20,7 @@ type client struct {
 	player  uint32 // index of the token in the log
 	seq     uint32 // sequence number of its last request
 	request request
-	seat    seat
+	holds   heldBoard
 	pending pending
 	seen    seen
 }
@@ -59,8 +59,8 @@ func (r *request) pad(size uint8) {
 	binary.BigEndian.PutUint16(r.bytes[32:], uint16(size-wire.HeaderSize))
 }
 
-// seat is the board that a client holds.
-type seat struct {
+// heldBoard is the board that a client holds.
+type heldBoard struct {
 	board    wamble.BoardID
 	position chess.Position
 	// whole says that position is complete. A server that sends only placement and side leaves

@@ -375,8 +375,8 @@ func TestSecondAnswerIsLate(t *testing.T) {
 	s.accepted(1)
 	answer(3, 7, 5)
 	s.accepted(2)
-	if s.c.seat.board != 7 {
-		t.Errorf("it sits at board %d, want 7", s.c.seat.board)
+	if s.c.holds.board != 7 {
+		t.Errorf("it sits at board %d, want 7", s.c.holds.board)
 	}
 }
 

@@ -114,16 +114,16 @@ func (l *load) another(number uint32) uint32 {
 func (l *load) move(c *client) {
 	p := &c.pending
 	if !p.open {
-		moves := c.seat.position.LegalMoves(l.scratch.moves[:0])
+		moves := c.holds.position.LegalMoves(l.scratch.moves[:0])
 		if len(moves) == 0 { // no board to play on: ask the server with a hello
 			l.rest(c, l.options.Wait)
 			return
 		}
 		*p = pending{open: true, first: l.now, entry: entry{
-			board: c.seat.board, player: c.player, move: moves[l.random.IntN(len(moves))],
+			board: c.holds.board, player: c.player, move: moves[l.random.IntN(len(moves))],
 		}}
-		if c.seat.whole {
-			p.entry.ply = uint16(c.seat.position.Ply() + 1)
+		if c.holds.whole {
+			p.entry.ply = uint16(c.holds.position.Ply() + 1)
 		}
 	}
 	var text [8]byte
@@ -135,9 +135,9 @@ func (l *load) move(c *client) {
 // legal requests the legal moves of a piece that has some.
 func (l *load) legal(c *client) {
 	square := uint8(0)
-	if moves := c.seat.position.LegalMoves(l.scratch.moves[:0]); len(moves) > 0 {
+	if moves := c.holds.position.LegalMoves(l.scratch.moves[:0]); len(moves) > 0 {
 		square = uint8(moves[l.random.IntN(len(moves))].From())
 	}
-	encode(l, c, wire.Header{Token: c.token, Board: c.seat.board}, wire.GetLegalMoves{Square: square})
+	encode(l, c, wire.Header{Token: c.token, Board: c.holds.board}, wire.GetLegalMoves{Square: square})
 	l.ask(c, asking)
 }

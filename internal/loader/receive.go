@@ -39,11 +39,11 @@ func (l *load) receive(c *client, number uint32, b []byte) {
 		}
 	case *wire.LegalMoves, *wire.PredictionData, *wire.LeaderboardData:
 		if l.fresh(c, b, h) {
-			l.told(c)
+			l.handleAnswer(c)
 		}
 	case *wire.Fragment: // of a long page; the first fragment counts as the answer
 		if l.fresh(c, b, h) && m.Index == 0 {
-			l.told(c)
+			l.handleAnswer(c)
 		}
 	case *wire.SpectateUpdate:
 		if l.fresh(c, b, h) {
@@ -106,16 +106,16 @@ func (l *load) greetedBy(c *client, m *wire.ServerHello) {
 		}
 		l.begin(c)
 	}
-	if l.greeted < len(l.clients) && c.seat.board == 0 {
+	if l.greeted < len(l.clients) && c.holds.board == 0 {
 		l.greeted++
 	}
 	l.take(c, m.FEN)
-	c.seat.offered = !again
+	c.holds.offered = !again
 	if l.options.Mode == Hello {
 		l.answered(c, c.request.first)
 	}
 	// An unproven address is sent less. The address is proven now, so ask again.
-	if l.moves(c) && !c.seat.whole && !again {
+	if l.moves(c) && !c.holds.whole && !again {
 		l.hello(c)
 		return
 	}
@@ -126,7 +126,7 @@ func (l *load) greetedBy(c *client, m *wire.ServerHello) {
 // board, unless the board was only offered.
 func (l *load) resumed(c *client) {
 	l.report.Counts.Resumed++
-	if !c.pending.open && c.seat.whole && !c.seat.offered && c.seat.board != l.packet.Board {
+	if !c.pending.open && c.holds.whole && !c.holds.offered && c.holds.board != l.packet.Board {
 		l.report.Counts.Moved++
 	}
 }
@@ -141,7 +141,7 @@ func (l *load) begin(c *client) {
 
 // take makes the board in a packet the client's.
 func (l *load) take(c *client, fen wire.Text) {
-	s := &c.seat
+	s := &c.holds
 	s.board, s.offered = l.packet.Board, false
 	if l.options.Mode == Hello {
 		return
@@ -200,5 +200,5 @@ func (l *load) forget(c *client) {
 		l.report.unresolved = append(l.report.unresolved, c.pending.entry)
 	}
 	c.pending.open, c.known, c.token = false, false, wamble.Token{}
-	c.seat = seat{board: c.seat.board}
+	c.holds = heldBoard{board: c.holds.board}
 }

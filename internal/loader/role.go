@@ -98,7 +98,7 @@ func (l *load) saw(c *client) {
 
 // predict sends a prediction for a player's board, or requests the predictions for it.
 func (l *load) predict(c *client) {
-	of := &l.clients[l.random.IntN(l.report.Roles[Player].Clients)].seat
+	of := &l.clients[l.random.IntN(l.report.Roles[Player].Clients)].holds
 	h := wire.Header{Token: c.token, Board: of.board}
 	moves := of.position.LegalMoves(l.scratch.moves[:0])
 	if len(moves) == 0 || l.random.IntN(2) == 0 {
@@ -117,8 +117,8 @@ func (l *load) read(c *client) {
 	l.ask(c, asking)
 }
 
-// told handles the answer to a request other than a move or hello.
-func (l *load) told(c *client) {
+// handleAnswer handles the answer to a request other than a move or hello.
+func (l *load) handleAnswer(c *client) {
 	if c.stage != asking {
 		return
 	}

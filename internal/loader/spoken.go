@@ -45,13 +45,13 @@ func openSpoken(ctx context.Context, o Options, clients int) (*spoken, error) {
 		t := &tongue{conn: conn}
 		s.tongues = append(s.tongues, t)
 		s.readers.Add(1)
-		go s.hear(uint32(i), t)
+		go s.readFrom(uint32(i), t)
 	}
 	return s, nil
 }
 
-// hear queues what one client receives.
-func (s *spoken) hear(number uint32, t *tongue) {
+// readFrom queues what one client receives.
+func (s *spoken) readFrom(number uint32, t *tongue) {
 	defer s.readers.Done()
 	for {
 		text, err := t.conn.Next()

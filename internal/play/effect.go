@@ -19,7 +19,7 @@ type (
 	Show struct{ Text string }
 	// News reports a change on a watched board.
 	News struct{ Text string }
-	// Keep stores the result of Game.Kept.
+	// Keep stores the result of Game.Saved.
 	Keep struct{}
 	// KeepIdentity stores the identity for all servers; nil deletes it.
 	KeepIdentity struct{ Identity *Mnemonic }
@@ -74,8 +74,8 @@ type (
 // Msg is an event for the player.
 type Msg any
 
-// Seat is the player's board, or their place in the queue for a board.
-type Seat struct {
+// Assignment is the player's board, or their place in the queue for a board.
+type Assignment struct {
 	Board *Board // nil if the player has no board
 	Place int    // place in the queue; 0 if unknown
 	// Renewed says that the server no longer knew the session and began a new one.
@@ -86,15 +86,15 @@ type Seat struct {
 // The messages.
 type (
 	// Greeted answers Hello.
-	Greeted struct{ Seat }
+	Greeted struct{ Assignment }
 	// Moved answers Move.
-	Moved struct{ Seat }
+	Moved struct{ Assignment }
 	// Given is a board that the server assigned by itself: it took back the old one, or the
 	// player was waiting.
-	Given struct{ Seat }
+	Given struct{ Assignment }
 	// Away says that the connection broke, Back that it is restored.
 	Away struct{}
-	Back struct{ Seat }
+	Back struct{ Assignment }
 	// Ended says that the session cannot be resumed.
 	Ended struct{ Why string }
 	// Refused says why an effect failed.
@@ -141,7 +141,7 @@ type (
 	MadeIdentity struct{ Identity Mnemonic }
 	// LoggedIn says that the session is linked to the identity.
 	LoggedIn struct {
-		Seat
+		Assignment
 		Identity Mnemonic
 	}
 	// Terms are the server's terms of service; Accepted says that the player has accepted them.
@@ -181,8 +181,8 @@ type Rank struct {
 	Own           bool
 }
 
-// Kept is stored for a server between two runs.
-type Kept struct {
+// Saved is stored for a server between two runs.
+type Saved struct {
 	Trail []Step `json:"trail,omitempty"`
 	// Pending is a move without an answer when the player left.
 	Pending *Step `json:"pending,omitempty"`

@@ -44,12 +44,12 @@ const (
 )
 
 // New returns the game of a player, with what was stored on their last visit.
-func New(kept Kept, own *Mnemonic, only bool) *Game {
-	return &Game{Trail: kept.Trail, Sending: kept.Pending, Own: own, Only: only}
+func New(saved Saved, own *Mnemonic, only bool) *Game {
+	return &Game{Trail: saved.Trail, Sending: saved.Pending, Own: own, Only: only}
 }
 
-// Kept returns what is to be stored.
-func (g *Game) Kept() Kept { return Kept{Trail: g.Trail, Pending: g.Sending} }
+// Saved returns what is to be stored.
+func (g *Game) Saved() Saved { return Saved{Trail: g.Trail, Pending: g.Sending} }
 
 func (g *Game) say(format string, args ...any)  { g.do(Say{clean(fmt.Sprintf(format, args...))}) }
 func (g *Game) show(format string, args ...any) { g.do(Show{clean(fmt.Sprintf(format, args...))}) }
@@ -86,15 +86,15 @@ func (g *Game) Touched(now time.Time) []Effect {
 func (g *Game) Take(now time.Time, m Msg) []Effect {
 	switch m := m.(type) {
 	case Greeted:
-		g.greeted(m.Seat)
+		g.greeted(m.Assignment)
 	case Moved:
-		g.moved(now, m.Seat)
+		g.moved(now, m.Assignment)
 	case Given:
-		g.given(m.Seat)
+		g.given(m.Assignment)
 	case Away:
 		g.away()
 	case Back:
-		g.back(m.Seat)
+		g.back(m.Assignment)
 	case Ended:
 		g.Offline = true
 		g.say("The server has ended the session: %s.", because(m.Why))
@@ -129,8 +129,8 @@ func (g *Game) Take(now time.Time, m Msg) []Effect {
 	return g.flush()
 }
 
-// sit applies a seat.
-func (g *Game) sit(s Seat) {
+// assign shows what the server gives the player.
+func (g *Game) assign(s Assignment) {
 	g.Board, g.Place = s.Board, s.Place
 	if s.Caps != 0 {
 		g.Caps = s.Caps
@@ -138,11 +138,11 @@ func (g *Game) sit(s Seat) {
 }
 
 // greeted handles the answer to a hello.
-func (g *Game) greeted(s Seat) {
+func (g *Game) greeted(s Assignment) {
 	g.asking = false
 	before := g.Board
 	waited := g.Place
-	g.sit(s)
+	g.assign(s)
 	if s.Renewed {
 		g.renewed()
 	}
@@ -220,11 +220,11 @@ func (g *Game) play(now time.Time, m chess.Move) {
 }
 
 // moved handles an accepted move: the player is switched to another board.
-func (g *Game) moved(now time.Time, s Seat) {
+func (g *Game) moved(now time.Time, s Assignment) {
 	g.signed = now
 	step := g.Sending
 	g.Sending = nil
-	g.sit(s)
+	g.assign(s)
 	if step != nil {
 		g.remember(*step)
 		g.say("%s", g.switched(step))
@@ -249,12 +249,12 @@ func (g *Game) switched(step *Step) string {
 }
 
 // given handles a board that the server assigned by itself.
-func (g *Game) given(s Seat) {
+func (g *Game) given(s Assignment) {
 	before := g.Board
 	if g.Sending != nil && s.Board != nil && s.Board.ID == g.Sending.Board {
 		return // this is the board of the move in flight
 	}
-	g.sit(s)
+	g.assign(s)
 	switch {
 	case g.Board == nil:
 		if before != nil {
@@ -283,7 +283,7 @@ func (g *Game) away() {
 	g.say("Connection lost; reconnecting …")
 }
 
-func (g *Game) back(s Seat) {
+func (g *Game) back(s Assignment) {
 	g.Offline = false
 	g.say("Connected again.")
 	if g.Sending != nil && !s.Renewed {
@@ -327,7 +327,7 @@ func (g *Game) moveRefused(now time.Time, r Refused) {
 		return
 	}
 	if r.Made {
-		g.moved(now, Seat{})
+		g.moved(now, Assignment{})
 		return
 	}
 	g.Sending, g.Left = nil, nil

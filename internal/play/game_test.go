@@ -30,8 +30,8 @@ func boardAt(t *testing.T, id wamble.BoardID, fen string) *Board {
 // seated is a game with a player on board 12.
 func seated(t *testing.T) *Game {
 	t.Helper()
-	g := New(Kept{}, nil, false)
-	g.Take(noon, Greeted{Seat{Board: boardAt(t, 12, chess.StartFEN)}})
+	g := New(Saved{}, nil, false)
+	g.Take(noon, Greeted{Assignment{Board: boardAt(t, 12, chess.StartFEN)}})
 	return g
 }
 
@@ -68,7 +68,7 @@ func TestDescribe(t *testing.T) {
 func TestSwitch(t *testing.T) {
 	g := seated(t)
 	effects := g.Line(noon, "Nf3")
-	if !has(effects, Move{Board: 12, UCI: "g1f3"}) || !has(effects, Keep{}) || g.Kept().Pending == nil {
+	if !has(effects, Move{Board: 12, UCI: "g1f3"}) || !has(effects, Keep{}) || g.Saved().Pending == nil {
 		t.Fatalf("got %+v, want that the move is kept and sent", effects)
 	}
 	if text := said(g.Line(noon, "e4")); text != "Your Nf3 on board 12 is still under way." {
@@ -76,7 +76,7 @@ func TestSwitch(t *testing.T) {
 	}
 	next := boardAt(t, 57, "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1")
 	next.From, next.To = 12, 28
-	text := said(g.Take(noon, Moved{Seat{Board: next}}))
+	text := said(g.Take(noon, Moved{Assignment{Board: next}}))
 	if want := "Your Nf3 stays on board 12; here is board 57, you are Black.\nMove 1. Last move: White's pawn e2 to e4.\nWhite: king e1,"; !strings.HasPrefix(text, want) {
 		t.Errorf("got %q, want %q", text, want)
 	}
@@ -90,10 +90,10 @@ func TestSwitch(t *testing.T) {
 
 // TestMate: the end of a game is announced.
 func TestMate(t *testing.T) {
-	g := New(Kept{}, nil, false)
-	g.Take(noon, Greeted{Seat{Board: boardAt(t, 3, "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1")}})
+	g := New(Saved{}, nil, false)
+	g.Take(noon, Greeted{Assignment{Board: boardAt(t, 3, "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1")}})
 	g.Line(noon, "Ra8")
-	if text := said(g.Take(noon, Moved{Seat{Place: 3}})); text != "Checkmate! Your Ra8# ends the game on board 3.\nEvery board is being played on; 2 get one before you. 'watch' shows the others meanwhile." {
+	if text := said(g.Take(noon, Moved{Assignment{Place: 3}})); text != "Checkmate! Your Ra8# ends the game on board 3.\nEvery board is being played on; 2 get one before you. 'watch' shows the others meanwhile." {
 		t.Errorf("got %q", text)
 	}
 }
@@ -106,11 +106,11 @@ func TestBrokenConnection(t *testing.T) {
 	if text := said(g.Take(noon, Away{})); text != "Connection lost. Your e4 is kept and will be sent; reconnecting …" {
 		t.Errorf("got %q", text)
 	}
-	effects := g.Take(noon, Back{Seat{Board: boardAt(t, 12, chess.StartFEN)}})
+	effects := g.Take(noon, Back{Assignment{Board: boardAt(t, 12, chess.StartFEN)}})
 	if said(effects) != "Connected again." || g.Sending == nil {
 		t.Errorf("got %+v; the client sends the move by itself", effects)
 	}
-	g.Take(noon, Moved{Seat{Board: boardAt(t, 13, chess.StartFEN)}})
+	g.Take(noon, Moved{Assignment{Board: boardAt(t, 13, chess.StartFEN)}})
 	if g.Board.ID != 13 || len(g.Trail) != 1 {
 		t.Errorf("got board %d, trail %v", g.Board.ID, g.Trail)
 	}
@@ -120,12 +120,12 @@ func TestBrokenConnection(t *testing.T) {
 // the same board; on another one the trail shows what became of it.
 func TestPending(t *testing.T) {
 	step := Step{Board: 12, UCI: "e2e4", SAN: "e4", Ply: 1}
-	g := New(Kept{Pending: &step}, nil, false)
-	if effects := g.Take(noon, Greeted{Seat{Board: boardAt(t, 12, chess.StartFEN)}}); !has(effects, Move{Board: 12, UCI: "e2e4"}) {
+	g := New(Saved{Pending: &step}, nil, false)
+	if effects := g.Take(noon, Greeted{Assignment{Board: boardAt(t, 12, chess.StartFEN)}}); !has(effects, Move{Board: 12, UCI: "e2e4"}) {
 		t.Errorf("got %+v, want the move", effects)
 	}
-	g = New(Kept{Pending: &step}, nil, false)
-	g.Take(noon, Greeted{Seat{Board: boardAt(t, 14, chess.StartFEN)}})
+	g = New(Saved{Pending: &step}, nil, false)
+	g.Take(noon, Greeted{Assignment{Board: boardAt(t, 14, chess.StartFEN)}})
 	if g.Sending != nil || len(g.Trail) != 1 {
 		t.Errorf("elsewhere: got %+v, %v", g.Sending, g.Trail)
 	}
@@ -138,11 +138,11 @@ func TestPending(t *testing.T) {
 // TestRenewedWhilePending: a player who comes back as a new one is told of the move that was
 // under way, whether they had left or the connection broke, and the trail has it.
 func TestRenewedWhilePending(t *testing.T) {
-	left := New(Kept{Pending: &Step{Board: 12, UCI: "e2e4", SAN: "e4", Ply: 1}}, nil, false)
+	left := New(Saved{Pending: &Step{Board: 12, UCI: "e2e4", SAN: "e4", Ply: 1}}, nil, false)
 	broke := seated(t)
 	broke.Line(noon, "e4")
 	broke.Take(noon, Away{})
-	seat := Seat{Board: boardAt(t, 12, chess.StartFEN), Renewed: true}
+	seat := Assignment{Board: boardAt(t, 12, chess.StartFEN), Renewed: true}
 	for name, c := range map[string]struct {
 		g *Game
 		m Msg
@@ -265,7 +265,7 @@ func TestLines(t *testing.T) {
 
 // TestWatching: events on the watched boards are announced as moves.
 func TestWatching(t *testing.T) {
-	g := New(Kept{}, nil, true)
+	g := New(Saved{}, nil, true)
 	g.Take(noon, Greeted{})
 	g.Take(noon, Watching{})
 	g.Take(noon, Seen{Reset: true})
@@ -317,7 +317,7 @@ func TestWatching(t *testing.T) {
 func TestPayout(t *testing.T) {
 	g := seated(t)
 	g.Line(noon, "e4")
-	g.Take(noon, Moved{Seat{Board: boardAt(t, 13, chess.StartFEN)}})
+	g.Take(noon, Moved{Assignment{Board: boardAt(t, 13, chess.StartFEN)}})
 	if text := said(g.Take(noon, Notice{Type: wire.NoticePotPayout, Board: 12, Text: "you won 6.67 points"})); text != "Board 12 is won: your moves won 6.67 points." {
 		t.Errorf("got %q", text)
 	}
@@ -354,7 +354,7 @@ func TestIdentity(t *testing.T) {
 	if effects := g.Take(noon, MadeIdentity{e}); !has(effects, Login{e}) {
 		t.Errorf("got %+v", effects)
 	}
-	effects := g.Take(noon, LoggedIn{Seat{Board: g.Board}, e})
+	effects := g.Take(noon, LoggedIn{Assignment{Board: g.Board}, e})
 	if !strings.HasSuffix(said(effects), e.String()) || !has(effects, Keep{}) {
 		t.Errorf("got %+v, want the words", effects)
 	}

@@ -53,7 +53,7 @@ func (g *Game) loggedIn(m LoggedIn) {
 	first := g.Own == nil || *g.Own != m.Identity
 	g.Own = &m.Identity
 	before := g.Board
-	g.sit(m.Seat)
+	g.assign(m.Assignment)
 	if first {
 		g.show("You have an identity now. Whoever has these twelve words is you, here and in a browser. Keep them secret, and keep them:\n%s", m.Identity)
 	}

@@ -4,7 +4,7 @@
 //
 // Its nouns, and the files that bear their names:
 //
-//   - the Book is the predictions of all boards of a profile (book.go);
+//   - the Table is the predictions of all boards of a profile (table.go);
 //   - a tree is the predictions of one board: each is a root, or follows another
 //     one, its parent (tree.go);
 //   - a Submission is a prediction that a player wants to make, a SubmitStatus its
@@ -28,6 +28,6 @@
 //   - Every prediction was legal, provided that its ancestors come true.
 //   - A prediction is in memory while it is pending, while one that follows it is
 //     pending, and until the next move after its own. A tree has at most maxTree
-//     predictions, and a book maxBook.
+//     predictions, and a table maxTable.
 //   - No reader learns the token of another player.
 package predict

@@ -12,14 +12,14 @@ import (
 // Erase deletes the predictions of sessions, which are deleted from the store too. Predictions of others
 // under a pending one cannot come true any more: they expire. Erase appends their sessions to dst, without
 // points.
-func (b *Book) Erase(now time.Time, whose map[wamble.SessionID]bool, dst []Gain, out intent.Intents) []Gain {
+func (b *Table) Erase(now time.Time, whose map[wamble.SessionID]bool, dst []Gain, out intent.Intents) []Gain {
 	for _, id := range slices.Sorted(maps.Keys(b.trees)) {
 		dst = b.eraseFrom(now, id, whose, dst, out)
 	}
 	return dst
 }
 
-func (b *Book) eraseFrom(now time.Time, id wamble.BoardID, whose map[wamble.SessionID]bool, dst []Gain, out intent.Intents) []Gain {
+func (b *Table) eraseFrom(now time.Time, id wamble.BoardID, whose map[wamble.SessionID]bool, dst []Gain, out intent.Intents) []Gain {
 	t := b.trees[id]
 	b.moved = b.moved[:0]
 	kept := t.nodes[:0]

@@ -30,7 +30,7 @@ func (t *tree) row(place int32) Row {
 }
 
 // Read appends the predictions of a board down to a depth, oldest first and at most limit, and returns dst.
-func (b *Book) Read(dst []Row, id wamble.BoardID, depth, limit int) []Row {
+func (b *Table) Read(dst []Row, id wamble.BoardID, depth, limit int) []Row {
 	t := b.trees[id]
 	if t == nil {
 		return dst
@@ -49,7 +49,7 @@ func (b *Book) Read(dst []Row, id wamble.BoardID, depth, limit int) []Row {
 
 // Pseudonym returns the name under which a reader knows an author: always the same for these two, and
 // different for every reader.
-func (b *Book) Pseudonym(reader, author wamble.SessionID) (name [16]byte) {
+func (b *Table) Pseudonym(reader, author wamble.SessionID) (name [16]byte) {
 	var text [32 + 8 + 8]byte
 	copy(text[:], b.key[:])
 	binary.LittleEndian.PutUint64(text[32:], uint64(reader))

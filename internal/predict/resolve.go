@@ -20,7 +20,7 @@ const mostPoints = 999_999
 
 // Resolve compares the move that was made as ply of a board with its predictions. It appends what each
 // session has gained to dst, in the order of the predictions, and returns it.
-func (b *Book) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, dst []Gain, out intent.Intents) []Gain {
+func (b *Table) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, dst []Gain, out intent.Intents) []Gain {
 	t := b.trees[id]
 	if t == nil {
 		return dst
@@ -62,7 +62,7 @@ func (t *tree) lost(n *node) bool {
 }
 
 // matches reports whether a prediction has come true.
-func (b *Book) matches(uci string, m chess.Move) bool {
+func (b *Table) matches(uci string, m chess.Move) bool {
 	var buf [8]byte
 	played := m.AppendUCI(buf[:0])
 	if b.opts.AnyPromotion {
@@ -72,7 +72,7 @@ func (b *Book) matches(uci string, m chess.Move) bool {
 }
 
 // reward returns what a correct prediction pays after a streak.
-func (b *Book) reward(streak int) float64 {
+func (b *Table) reward(streak int) float64 {
 	if b.opts.Mode == Holder {
 		return rounded(b.opts.Base)
 	}
@@ -88,7 +88,7 @@ func rounded(points float64) float64 {
 
 // Expire ends and deletes all predictions of a board whose game is over. It appends the sessions of the
 // pending ones to dst, without points.
-func (b *Book) Expire(now time.Time, id wamble.BoardID, dst []Gain, out intent.Intents) []Gain {
+func (b *Table) Expire(now time.Time, id wamble.BoardID, dst []Gain, out intent.Intents) []Gain {
 	t := b.trees[id]
 	if t == nil {
 		return dst

@@ -13,9 +13,9 @@ type Tree struct {
 	tree  *tree
 }
 
-// Walk yields the trees of all boards, in no order. The book may change while the walk rests; a tree that
+// Walk yields the trees of all boards, in no order. The table may change while the walk rests; a tree that
 // stays in it is yielded once.
-func (b *Book) Walk() iter.Seq[Tree] {
+func (b *Table) Walk() iter.Seq[Tree] {
 	return func(yield func(Tree) bool) {
 		for id, t := range b.trees {
 			if !yield(Tree{id, t}) {

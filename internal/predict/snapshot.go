@@ -19,8 +19,8 @@ var ErrState = errors.New("the state of the predictions is damaged or of another
 // of the magic is the version.
 const magic = "wamble predictions 1\n"
 
-// Snapshot appends the whole book to dst, for Load in another process.
-func (b *Book) Snapshot(dst []byte) []byte {
+// Snapshot appends the whole table to dst, for Load in another process.
+func (b *Table) Snapshot(dst []byte) []byte {
 	w := writer{append(append(dst, magic...), b.key[:]...)}
 	w.Uint(uint64(len(b.trees)))
 	for _, id := range slices.Sorted(maps.Keys(b.trees)) {
@@ -52,8 +52,8 @@ func (w *writer) node(n *node) {
 	w.Float(n.points)
 }
 
-// Load returns the book of a snapshot. Errors: ErrState for bytes that Snapshot cannot have written.
-func Load(opts Options, newID NewID, state []byte) (*Book, error) {
+// Load returns the table of a snapshot. Errors: ErrState for bytes that Snapshot cannot have written.
+func Load(opts Options, newID NewID, state []byte) (*Table, error) {
 	r := &reader{pack.NewReader(state)}
 	if string(r.Take(len(magic))) != magic {
 		return nil, ErrState

@@ -41,7 +41,7 @@ type Submission struct {
 
 // Submit adds a prediction, or returns why not. The row is the new prediction, or the one that it
 // duplicates.
-func (b *Book) Submit(now time.Time, w Submission, out intent.Intents) (Row, SubmitStatus) {
+func (b *Table) Submit(now time.Time, w Submission, out intent.Intents) (Row, SubmitStatus) {
 	switch {
 	case !b.Open():
 		return Row{}, Disabled
@@ -74,7 +74,7 @@ func (b *Book) Submit(now time.Time, w Submission, out intent.Intents) (Row, Sub
 	switch {
 	case int(n.ply) <= w.On.Ply() || !t.allows(&n, w.On):
 		return Row{}, Invalid
-	case b.size >= maxBook:
+	case b.size >= maxTable:
 		return Row{}, Limit
 	}
 	return b.add(now, w, n, out)
@@ -95,7 +95,7 @@ func isMove(text string) bool {
 
 // conflict returns why the pending predictions under the same parent exclude n, and the index of the one
 // that n duplicates, or none. The status is 0 if they do not exclude it.
-func (b *Book) conflict(t *tree, n *node, reads bool) (place int32, status SubmitStatus) {
+func (b *Table) conflict(t *tree, n *node, reads bool) (place int32, status SubmitStatus) {
 	open, own, first, same := 0, 0, int32(none), int32(none)
 	for i := range t.nodes {
 		o := &t.nodes[i]
@@ -135,8 +135,8 @@ func (t *tree) allows(n *node, on chess.Position) bool {
 	return err == nil
 }
 
-// add adds a prediction to the book.
-func (b *Book) add(now time.Time, w Submission, n node, out intent.Intents) (Row, SubmitStatus) {
+// add adds a prediction to the table.
+func (b *Table) add(now time.Time, w Submission, n node, out intent.Intents) (Row, SubmitStatus) {
 	id, ok := b.newID()
 	if !ok {
 		return Row{}, Limit

@@ -33,7 +33,7 @@ type tree struct {
 	streaks, next map[wamble.SessionID]int32
 }
 
-func (b *Book) treeOf(id wamble.BoardID) *tree {
+func (b *Table) treeOf(id wamble.BoardID) *tree {
 	t := b.trees[id]
 	if t == nil {
 		t = &tree{}
@@ -91,7 +91,7 @@ func (t *tree) after(up int32, on chess.Position) (chess.Position, bool) {
 
 // prune deletes the predictions that are neither pending, nor an ancestor of a pending one, nor resolved by
 // the last move; readers see the latter until the next move.
-func (b *Book) prune(id wamble.BoardID, t *tree) {
+func (b *Table) prune(id wamble.BoardID, t *tree) {
 	for i := len(t.nodes) - 1; i >= 0; i-- {
 		n := &t.nodes[i]
 		n.keep = n.keep || n.status == wamble.Pending
@@ -133,7 +133,7 @@ func (t *tree) running() bool {
 }
 
 // settle resolves a node, and adds the intent.
-func (b *Book) settle(now time.Time, n *node, status wamble.PredictionStatus, points float64, out intent.Intents) Gain {
+func (b *Table) settle(now time.Time, n *node, status wamble.PredictionStatus, points float64, out intent.Intents) Gain {
 	n.status, n.points, n.keep = status, points, true
 	b.intents.resolve = intent.ResolvePrediction{ID: n.id, Session: n.session, Status: status, Points: points, At: now}
 	out.Add(&b.intents.resolve)

@@ -13,7 +13,7 @@ import (
 
 // audience is predictions and spectators.
 type audience struct {
-	predictions *predict.Book
+	predictions *predict.Table
 	spectators  *spectate.Hub
 	// observe is Profile.observed, while the hub is open.
 	observe func(*board.Board)

@@ -462,14 +462,14 @@ func TestTermsGate(t *testing.T) {
 	}
 	// Another text.
 	next := *r.options.Config
-	house := *next.House
-	house.Profiles = append([]config.Neighbour(nil), house.Profiles...)
-	for i := range house.Profiles {
-		if house.Profiles[i].Name == "own" {
-			house.Profiles[i].Terms = "be kinder"
+	shared := *next.Shared
+	shared.Profiles = append([]config.Neighbour(nil), shared.Profiles...)
+	for i := range shared.Profiles {
+		if shared.Profiles[i].Name == "own" {
+			shared.Profiles[i].Terms = "be kinder"
 		}
 	}
-	next.House = &house
+	next.Shared = &shared
 	r.step(&Configure{Config: &next})
 	gated(40)
 }
@@ -480,14 +480,14 @@ func TestTermsAreJournaledOnce(t *testing.T) {
 	r := housed(t, "")
 	set := func(text string) {
 		next := *r.options.Config
-		house := *next.House
-		house.Profiles = append([]config.Neighbour(nil), house.Profiles...)
-		for i := range house.Profiles {
-			if house.Profiles[i].Name == "own" {
-				house.Profiles[i].Terms = text
+		shared := *next.Shared
+		shared.Profiles = append([]config.Neighbour(nil), shared.Profiles...)
+		for i := range shared.Profiles {
+			if shared.Profiles[i].Name == "own" {
+				shared.Profiles[i].Terms = text
 			}
 		}
-		next.House = &house
+		next.Shared = &shared
 		r.step(&Configure{Config: &next})
 	}
 	accepted := func(n int) (texts, bytes int) {

@@ -28,15 +28,15 @@ func (in *Leased) apply(p *Profile, _ *Output) {
 // leased lists the sequences of which a profile needs numbers.
 var leased = [...]wamble.Sequence{wamble.BoardIDs, wamble.SessionIDs, wamble.PlayerIDs, wamble.PredictionIDs}
 
-// smallWorld is the largest max-players with which leases begin small. With more, all players may come at
+// smallProfile is the largest max-players with which leases begin small. With more, all players may come at
 // once.
-const smallWorld = 1024
+const smallProfile = 1024
 
 // beginSmall makes the first leases of boards and sessions small, since people read these numbers and a
 // crash wastes the rest of a lease.
 func beginSmall(l *journal.Leases, c *config.Profile) {
 	players := 0
-	if c.Sessions.MaxPlayers > smallWorld {
+	if c.Sessions.MaxPlayers > smallProfile {
 		players = c.Sessions.MaxPlayers
 	}
 	l.BeginSmall(wamble.BoardIDs, max(c.Boards.MinBoards, players))

@@ -55,8 +55,8 @@ func (o *Output) reset() {
 	o.Next = time.Time{}
 }
 
-// withdraw removes everything that was decided: only packets, leases and troubles stay.
-func (o *Output) withdraw() {
+// discardDecisions removes everything that was decided: only packets, leases and troubles stay.
+func (o *Output) discardDecisions() {
 	o.Frames.reset()
 	o.DurableIndex = 0
 	o.Loads, o.Finished = o.Loads[:0], o.Finished[:0]

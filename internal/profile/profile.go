@@ -170,7 +170,7 @@ func (p *Profile) Step(now time.Time, inputs []Input, out *Output) {
 	p.transfers.views = p.transfers.views[:0]
 	out.Newcomers = p.sessions.TakeNewcomers(out.Newcomers)
 	if p.stage == failed {
-		out.withdraw() // its decisions can never become durable
+		out.discardDecisions() // its decisions can never become durable
 	}
 	p.link.Release(p.clock.since, p.watermarks.durable, &out.Packets)
 	p.requestLeases(out)

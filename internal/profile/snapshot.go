@@ -88,7 +88,7 @@ type adoption struct {
 	session     *session.Table
 	boards      *board.Pool
 	outdated    []wamble.BoardID
-	predictions *predict.Book
+	predictions *predict.Table
 	spectators  *spectate.Hub
 }
 

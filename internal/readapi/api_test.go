@@ -71,7 +71,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t)
-			r.counts = Counts{Players: 2, Sessions: 5, Watchers: 1, Boards: [wamble.Archived]int{wamble.Active: 3, wamble.Reserved: 2, wamble.Dormant: 4}, Moves: 70, Games: 6, Crowds: []Crowd{{17, 5}}}
+			r.counts = Counts{Players: 2, Sessions: 5, Watchers: 1, Boards: [wamble.Archived]int{wamble.Active: 3, wamble.Reserved: 2, wamble.Dormant: 4}, Moves: 70, Games: 6, MostWatched: []Watched{{17, 5}}}
 			var headers []string
 			if tc.token != "" {
 				headers = []string{"Authorization", "Bearer " + tc.token}

@@ -245,8 +245,8 @@ func filterOf(r reader) (filter, error) {
 }
 
 func (f *filter) has(a *API, e *event) bool {
-	return (f.board == 0 || e.told.Board == f.board) && (f.session == 0 || e.told.Session == f.session) &&
-		(f.player == "" || e.told.Session != 0 && a.names.of(e.told.Session) == f.player)
+	return (f.board == 0 || e.happened.Board == f.board) && (f.session == 0 || e.happened.Session == f.session) &&
+		(f.player == "" || e.happened.Session != 0 && a.names.of(e.happened.Session) == f.player)
 }
 
 // learn looks up the handles of a page's sessions, if the filter needs them.
@@ -287,7 +287,7 @@ func (n *names) unknown(now time.Time, page []event) (list []wamble.SessionID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, e := range page {
-		id := e.told.Session
+		id := e.happened.Session
 		if v, ok := n.kept[id]; id != 0 && (!ok || now.After(v.until)) && !slices.Contains(list, id) {
 			list = append(list, id)
 		}

@@ -20,21 +20,21 @@ type Feed interface {
 	// one name only. Errors: ErrStarting.
 	Name() (string, error)
 	// End returns the last numbers. Errors: ErrStarting.
-	End(ctx context.Context) (Marks, error)
+	End(ctx context.Context) (Positions, error)
 	// Read returns up to limit games after the given numbers, and the numbers up to which
 	// it has read. Gone says that some games were deleted, or a number is too high. A
 	// partition that cannot be read now keeps its number. Errors: ErrStarting.
-	Read(ctx context.Context, after Marks, limit int) (games []Ended, upTo Marks, gone bool, err error)
+	Read(ctx context.Context, after Positions, limit int) (games []Ended, upTo Positions, gone bool, err error)
 	// Changed returns a channel that is closed when there are more games; nil if readers
 	// shall not wait.
 	Changed() <-chan struct{}
 }
 
-// Marks has the number of a game for each partition of a feed.
-type Marks []uint64
+// Positions has the number of a game for each partition of a feed.
+type Positions []uint64
 
-// before returns the marks n games before m in each partition.
-func (m Marks) before(n int) Marks {
+// before returns the positions n games before m in each partition.
+func (m Positions) before(n int) Positions {
 	m = slices.Clone(m)
 	for i := range m {
 		m[i] -= min(uint64(n), m[i])
@@ -150,7 +150,7 @@ func (a *API) last(r reader) (*answer, error) {
 }
 
 // lines encodes games, which follow after. UpTo becomes the cursor of the answer.
-func lines(name string, after Marks, games []Ended, upTo Marks) (*answer, error) {
+func lines(name string, after Positions, games []Ended, upTo Positions) (*answer, error) {
 	var body []byte
 	at := slices.Clone(after)
 	for _, g := range games {
@@ -165,7 +165,7 @@ func lines(name string, after Marks, games []Ended, upTo Marks) (*answer, error)
 }
 
 // cursor encodes a position in the feed.
-func (m Marks) cursor(name string) string {
+func (m Positions) cursor(name string) string {
 	text := []byte(name)
 	for _, seq := range m {
 		text = strconv.AppendUint(append(text, '-'), seq, 10)
@@ -174,15 +174,15 @@ func (m Marks) cursor(name string) string {
 }
 
 // after decodes a cursor, or the word end. Error: errGone for a cursor of another feed.
-func (a *API) after(ctx context.Context, name, cursor string) (Marks, error) {
+func (a *API) after(ctx context.Context, name, cursor string) (Positions, error) {
 	switch cursor {
 	case "":
-		return make(Marks, a.o.Feed.Parts()), nil
+		return make(Positions, a.o.Feed.Parts()), nil
 	case "end":
 		return a.o.Feed.End(ctx)
 	}
 	of, numbers, _ := strings.Cut(cursor, "-")
-	var m Marks
+	var m Positions
 	for digits := range strings.SplitSeq(numbers, "-") {
 		seq, err := strconv.ParseUint(digits, 10, 63)
 		if err != nil || len(of) != 8 {

@@ -102,15 +102,15 @@ func (p *parted) Parts() int               { return 2 }
 func (p *parted) Name() (string, error)    { return "5f2a91c0", nil }
 func (p *parted) Changed() <-chan struct{} { return nil }
 
-func (p *parted) End(context.Context) (Marks, error) {
-	m := make(Marks, 2)
+func (p *parted) End(context.Context) (Positions, error) {
+	m := make(Positions, 2)
 	for _, g := range p.games {
 		m[g.Part] = g.Seq
 	}
 	return m, nil
 }
 
-func (p *parted) Read(_ context.Context, after Marks, limit int) (games []Ended, upTo Marks, gone bool, err error) {
+func (p *parted) Read(_ context.Context, after Positions, limit int) (games []Ended, upTo Positions, gone bool, err error) {
 	upTo = slices.Clone(after)
 	for _, g := range p.games {
 		if g.Seq > after[g.Part] && len(games) < limit {

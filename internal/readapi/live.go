@@ -10,21 +10,21 @@ import (
 
 // Counts has the current counts of a profile.
 type Counts struct {
-	Players  int // players present who hold a board or wait for one
-	Bots     int // sessions of programs that are present
-	Sessions int // sessions in memory
-	Watchers int
-	Boards   [wamble.Archived]int // by status
-	Moves    uint64               // since the profile started
-	Games    uint64               // finished since then
-	Crowds   []Crowd              // boards with most watchers, at most MostCrowds
+	Players     int // players present who hold a board or wait for one
+	Bots        int // sessions of programs that are present
+	Sessions    int // sessions in memory
+	Watchers    int
+	Boards      [wamble.Archived]int // by status
+	Moves       uint64               // since the profile started
+	Games       uint64               // finished since then
+	MostWatched []Watched            // boards with most watchers, at most MostWatchedBoards
 }
 
-// MostCrowds bounds the boards with most watchers that are listed.
-const MostCrowds = 5
+// MostWatchedBoards bounds the boards with most watchers that are listed.
+const MostWatchedBoards = 5
 
-// Crowd is a board with the number of sessions that watch only it.
-type Crowd struct {
+// Watched is a board with the number of sessions that watch only it.
+type Watched struct {
 	Board    wamble.BoardID `json:"board"`
 	Watchers int            `json:"watchers"`
 }
@@ -40,9 +40,9 @@ type Live struct {
 	Boards   Boards    `json:"boards"`
 	Moves    uint64    `json:"moves"`
 	// MovesPerSecond is nil if there was no request in the last minute.
-	MovesPerSecond *float64 `json:"moves_per_second,omitempty"`
-	Games          uint64   `json:"games"`
-	Watched        []Crowd  `json:"watched,omitempty"`
+	MovesPerSecond *float64  `json:"moves_per_second,omitempty"`
+	Games          uint64    `json:"games"`
+	Watched        []Watched `json:"watched,omitempty"`
 }
 
 // Boards is the JSON of the numbers of boards.
@@ -66,7 +66,7 @@ func (a *API) live(r reader) (*answer, error) {
 		b.Total = b.Active + b.Reserved + b.Dormant
 		return inJSON(Live{
 			Profile: a.o.Profile, At: now.Truncate(time.Millisecond), Players: c.Players, Bots: c.Bots, Sessions: c.Sessions, Watchers: c.Watchers,
-			Boards: b, Moves: c.Moves, MovesPerSecond: a.moveRate.since(now, c.Moves), Games: c.Games, Watched: c.Crowds,
+			Boards: b, Moves: c.Moves, MovesPerSecond: a.moveRate.since(now, c.Moves), Games: c.Games, Watched: c.MostWatched,
 		}, liveGood)
 	})
 }

@@ -225,13 +225,13 @@ func (r *rig) Parts() int { return 1 }
 
 func (r *rig) Name() (string, error) { return "5f2a91c0", nil }
 
-func (r *rig) End(context.Context) (Marks, error) {
+func (r *rig) End(context.Context) (Positions, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Marks{r.dropped + uint64(len(r.games))}, nil
+	return Positions{r.dropped + uint64(len(r.games))}, nil
 }
 
-func (r *rig) Read(_ context.Context, from Marks, limit int) ([]Ended, Marks, bool, error) {
+func (r *rig) Read(_ context.Context, from Positions, limit int) ([]Ended, Positions, bool, error) {
 	if err := r.called("Feed"); err != nil {
 		return nil, from, false, err
 	}
@@ -243,7 +243,7 @@ func (r *rig) Read(_ context.Context, from Marks, limit int) ([]Ended, Marks, bo
 	}
 	games := r.games[max(after, r.dropped)-r.dropped:]
 	games = games[:min(len(games), limit)]
-	return games, Marks{max(after, r.dropped) + uint64(len(games))}, false, nil
+	return games, Positions{max(after, r.dropped) + uint64(len(games))}, false, nil
 }
 
 func (r *rig) Changed() <-chan struct{} {

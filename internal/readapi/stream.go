@@ -45,7 +45,7 @@ type Stream struct {
 	Shards int // number of shards; 0 means 1
 
 	mu      sync.Mutex
-	events  []event       // of all shards; about streamKept; none while a shard is idle
+	events  []event       // of all shards; about maxEvents; none while a shard is idle
 	first   uint64        // number of events[0], counted since the start of the process
 	parts   []part        // the shards
 	seen    places        // after the last event
@@ -73,8 +73,8 @@ type hold struct {
 	from  time.Time // events before this time do not wait
 }
 
-// streamKept is how many events observers may be behind.
-const streamKept = 8192
+// maxEvents is how many events observers may be behind.
+const maxEvents = 8192
 
 // readersReturn is how long shards stay active after the last reader has left, who may come
 // back. To add the events again would cost more.
@@ -120,7 +120,7 @@ func (s *Stream) Wanted(shard int, through uint64, now time.Time) bool {
 func (s *Stream) rest(shard int) {
 	for _, e := range s.events {
 		p := &s.parts[e.shard]
-		p.fresh = append(p.fresh, event{shard: e.shard, told: e.told})
+		p.fresh = append(p.fresh, event{shard: e.shard, happened: e.happened})
 	}
 	s.first += uint64(len(s.events))
 	s.events = nil
@@ -157,10 +157,10 @@ func (s *Stream) Since(shard int, after uint64, most int) (first, through, end u
 	for _, events := range [][]event{p.fresh, s.events} { // the newest first
 		for i := range slices.Backward(events) {
 			if e := &events[i]; e.shard == shard {
-				if e.told.Seq <= first {
+				if e.happened.Seq <= first {
 					break
 				}
-				list = append(list, e.told)
+				list = append(list, e.happened)
 			}
 		}
 	}
@@ -251,14 +251,14 @@ func (s *Stream) leave(now time.Time) {
 }
 
 type event struct {
-	shard int
-	at    places // after the event and all events before it
-	told  Happened
-	text  []byte // encoded for sending; made at the first read
+	shard    int
+	at       places // after the event and all events before it
+	happened Happened
+	text     []byte // encoded for sending; made at the first read
 }
 
-// behind returns the place after an event in its shard.
-func (e *event) behind() place { return place{e.told.Seq, e.told.Place + 1} }
+// next returns the place after an event in its shard.
+func (e *event) next() place { return place{e.happened.Seq, e.happened.Place + 1} }
 
 // Add adds the events of a shard in the messages after after up to through. Known ones are
 // skipped. If messages before them are missing, or the shard was idle, it begins anew.
@@ -275,19 +275,19 @@ func (s *Stream) Add(shard int, after, through uint64, list []Happened) {
 	}
 	for i := range list {
 		if h := &list[i]; h.Seq >= p.end.seq {
-			p.fresh = append(p.fresh, event{shard: shard, told: *h})
+			p.fresh = append(p.fresh, event{shard: shard, happened: *h})
 		}
 	}
 	p.end.seq = max(p.end.seq, through+1)
 	if p.held != nil && through >= p.held.until {
 		p.held = nil
 	}
-	s.settle(shard)
+	s.mergeFresh(shard)
 }
 
-// settle merges the fresh events of a shard into the stream, unless older ones of other
+// mergeFresh merges the fresh events of a shard into the stream, unless older ones of other
 // shards may come, and drops the oldest if there are too many.
-func (s *Stream) settle(shard int) {
+func (s *Stream) mergeFresh(shard int) {
 	p := &s.parts[shard]
 	if s.begun() {
 		s.merge()
@@ -300,7 +300,7 @@ func (s *Stream) settle(shard int) {
 		}
 	}
 	if over := tooMany(p.fresh); over > 0 {
-		p.base = p.fresh[over-1].behind()
+		p.base = p.fresh[over-1].next()
 		s.seen[shard] = p.base
 		p.fresh = slices.Clone(p.fresh[over:])
 	}
@@ -310,7 +310,7 @@ func (s *Stream) settle(shard int) {
 // tooMany returns how many events to drop. It drops many at a time, because each time the
 // rest is copied.
 func tooMany(events []event) int {
-	if over := len(events) - streamKept; over > streamKept/8 {
+	if over := len(events) - maxEvents; over > maxEvents/8 {
 		return over
 	}
 	return 0
@@ -332,16 +332,16 @@ func (s *Stream) merge() {
 	for {
 		var next *part
 		for i := range s.parts {
-			if p := &s.parts[i]; len(p.fresh) > 0 && (next == nil || p.fresh[0].told.at().Before(next.fresh[0].told.at())) {
+			if p := &s.parts[i]; len(p.fresh) > 0 && (next == nil || p.fresh[0].happened.at().Before(next.fresh[0].happened.at())) {
 				next = p
 			}
 		}
-		if next == nil || s.waits(next.fresh[0].told.at()) {
+		if next == nil || s.waits(next.fresh[0].happened.at()) {
 			break
 		}
 		e := next.fresh[0]
 		next.fresh = next.fresh[1:]
-		s.seen[e.shard] = e.behind()
+		s.seen[e.shard] = e.next()
 		e.at, all = all[:len(s.parts):len(s.parts)], all[len(s.parts):]
 		copy(e.at, s.seen)
 		s.events = append(s.events, e)

@@ -96,8 +96,8 @@ func (s *Stream) read(name string, to *spot) (page []event, from places, missed 
 
 // format encodes an event as a server-sent event.
 func (e *event) format(id string) []byte {
-	kind, v := "move", any(e.told.Move)
-	if g := e.told.Ended; g != nil {
+	kind, v := "move", any(e.happened.Move)
+	if g := e.happened.Ended; g != nil {
 		kind, v = "finished", Finish{g.Board, g.Winner, g.Reason, g.Plies, g.Seconds, g.Finished.UTC()}
 	}
 	data, err := json.Marshal(v)

@@ -129,10 +129,10 @@ func TestStreamHasNoGap(t *testing.T) {
 			}
 			for _, e := range page[:min(most, len(page))] {
 				had := got[e.shard]
-				if len(had) > 0 && !had[len(had)-1].before(e.behind()) {
-					t.Fatalf("seed %d: %v of shard %d follows %v", seed, e.behind(), e.shard, had[len(had)-1])
+				if len(had) > 0 && !had[len(had)-1].before(e.next()) {
+					t.Fatalf("seed %d: %v of shard %d follows %v", seed, e.next(), e.shard, had[len(had)-1])
 				}
-				got[e.shard] = append(had, e.behind())
+				got[e.shard] = append(had, e.next())
 				last, _, _ = strings.Cut(strings.TrimPrefix(string(e.text), "id: "), "\n")
 			}
 			if most < len(page) {
@@ -192,8 +192,8 @@ func TestStreamOrder(t *testing.T) {
 	s.Add(0, 0, 3, []Happened{at(1, 1), at(2, 3), at(3, 4)})
 	page, _, _ := s.read("5f2a91c0", &to)
 	for i, e := range page {
-		if e.told.Ply != i+1 {
-			t.Errorf("move %d is at %d", e.told.Ply, i)
+		if e.happened.Ply != i+1 {
+			t.Errorf("move %d is at %d", e.happened.Ply, i)
 		}
 	}
 	if id := to.at.id("5f2a91c0"); len(page) != 5 || id != "5f2a91c0-4-0-3-0" {
@@ -205,18 +205,18 @@ func TestStreamOrder(t *testing.T) {
 // has cut off, is told so.
 func TestStreamForgets(t *testing.T) {
 	var s Stream
-	for seq := range uint64(3 * streamKept) {
+	for seq := range uint64(3 * maxEvents) {
 		s.Add(0, seq, seq+1, []Happened{moved(seq+1, 0, 1, 1)})
 	}
-	if n := len(s.events); n < streamKept || n > streamKept+streamKept/8 {
-		t.Errorf("%d events are kept, want about %d", n, streamKept)
+	if n := len(s.events); n < maxEvents || n > maxEvents+maxEvents/8 {
+		t.Errorf("%d events are kept, want about %d", n, maxEvents)
 	}
 	base := s.parts[0].base
 	_, start, missed := s.read("5f2a91c0", &spot{at: places{{1, 0}}})
 	if !missed || start[0] != base {
 		t.Errorf("behind the beginning: missed %v, start %v, want %v", missed, start, base)
 	}
-	if page, _, missed := s.read("5f2a91c0", &spot{at: places{base}}); missed || len(page) != streamPage || page[0].told.Seq != s.events[0].told.Seq {
+	if page, _, missed := s.read("5f2a91c0", &spot{at: places{base}}); missed || len(page) != streamPage || page[0].happened.Seq != s.events[0].happened.Seq {
 		t.Errorf("at the base: missed %v, %d events", missed, len(page))
 	}
 	end, _ := s.end(false)
@@ -226,15 +226,15 @@ func TestStreamForgets(t *testing.T) {
 		t.Errorf("behind a hole: missed %v, %d events, want 1", missed, len(page))
 	}
 	waiting := Stream{Shards: 2}
-	for seq := range uint64(2 * streamKept) {
+	for seq := range uint64(2 * maxEvents) {
 		waiting.Add(0, seq, seq+1, []Happened{moved(seq+1, 0, 1, 1)})
 	}
-	if n := len(waiting.parts[0].fresh); n < streamKept || n > streamKept+streamKept/8 {
-		t.Errorf("%d events wait for a shard that does not begin, want about %d", n, streamKept)
+	if n := len(waiting.parts[0].fresh); n < maxEvents || n > maxEvents+maxEvents/8 {
+		t.Errorf("%d events wait for a shard that does not begin, want about %d", n, maxEvents)
 	}
 	waiting.Add(1, 0, 0, nil)
 	base = waiting.parts[0].base
-	if page, _, missed := waiting.read("5f2a91c0", &spot{at: places{base, {1, 0}}}); missed || len(page) != streamPage || base.before(place{streamKept / 2, 0}) {
+	if page, _, missed := waiting.read("5f2a91c0", &spot{at: places{base, {1, 0}}}); missed || len(page) != streamPage || base.before(place{maxEvents / 2, 0}) {
 		t.Errorf("when it has begun, behind %v: missed %v, %d events", base, missed, len(page))
 	}
 }
@@ -301,7 +301,7 @@ func TestStreamRests(t *testing.T) {
 			s.Add(0, 7, 8, []Happened{moved(8, 0, 1, 1)})
 		}
 		s.Add(0, 8, 9, []Happened{moved(9, 0, 1, 1)})
-		if page, _, missed := s.read("5f2a91c0", &fresh); missed || len(page) != 2 || page[0].told.Seq != 8 {
+		if page, _, missed := s.read("5f2a91c0", &fresh); missed || len(page) != 2 || page[0].happened.Seq != 8 {
 			t.Errorf("kept %v: who has come meanwhile: missed %v, %v", kept, missed, page)
 		}
 		if page, _, missed := s.read("5f2a91c0", &old); missed == kept || len(page) < want {
@@ -339,8 +339,8 @@ func TestStreamRestsInPart(t *testing.T) {
 	s.Add(0, 0, 2, first)
 	page, _, missed := s.read("5f2a91c0", &to)
 	for i, e := range page {
-		if e.told.Ply != i+2 {
-			t.Errorf("move %d is at %d", e.told.Ply, i)
+		if e.happened.Ply != i+2 {
+			t.Errorf("move %d is at %d", e.happened.Ply, i)
 		}
 	}
 	if id := to.at.id("5f2a91c0"); len(page) != 4 || missed || id != "5f2a91c0-3-0-4-0" {
@@ -395,7 +395,7 @@ func TestStreamsFollow(t *testing.T) {
 				t.Fatalf("seed %d: machine %d has lost something", seed, m)
 			}
 			for _, e := range page {
-				got[m][e.shard] = append(got[m][e.shard], e.behind())
+				got[m][e.shard] = append(got[m][e.shard], e.next())
 			}
 		}
 		for range 300 {

@@ -29,8 +29,8 @@ func game(b *wamble.Board) (*chess.Game, error) {
 		{Name: "Event", Value: "Wamble, " + b.Profile},
 		{Name: "Date", Value: b.Created.UTC().Format("2006.01.02")},
 		{Name: "Round", Value: strconv.FormatUint(uint64(b.ID), 10)},
-		{Name: "White", Value: crowd(b.Moves, 1)},
-		{Name: "Black", Value: crowd(b.Moves, 0)},
+		{Name: "White", Value: players(b.Moves, 1)},
+		{Name: "Black", Value: players(b.Moves, 0)},
 		{Name: "Board", Value: strconv.FormatUint(uint64(b.ID), 10)},
 		{Name: "Status", Value: b.Status.String()},
 	}
@@ -66,8 +66,8 @@ var pgnResult = map[wamble.Result]chess.Result{
 	wamble.WhiteWins: chess.WhiteWins, wamble.BlackWins: chess.BlackWins, wamble.Draw: chess.Draw,
 }
 
-// crowd returns the name of a side's player, or the number of its players.
-func crowd(moves []wamble.Move, parity int) string {
+// players returns the name of a side's player, or the number of its players.
+func players(moves []wamble.Move, parity int) string {
 	seen := map[wamble.SessionID]bool{}
 	only := ""
 	for _, m := range moves {

@@ -43,7 +43,7 @@ func spawnEcho(t testing.TB) (port string, end func()) {
 // their ratios. Both servers keep their games in that database.
 func BenchmarkJournal(b *testing.B) {
 	primary := pgtest.Start(b, true)
-	primary.Follow(b)
+	primary.Standby(b)
 	for _, clients := range []int{128, 512} {
 		b.Run(fmt.Sprint(clients, " clients"), func(b *testing.B) {
 			rates := map[string]float64{}

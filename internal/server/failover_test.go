@@ -83,7 +83,7 @@ func TestFailoverInList(t *testing.T) {
 	t.Parallel()
 	primary := pgtest.Start(t, false)
 	db := primary.OverTCP(primary.Migrated(t))
-	standby := primary.Follow(t)
+	standby := primary.Standby(t)
 	both := db
 	both.Host = fmt.Sprintf("%s:%d,%s:%d", db.Host, db.Port, db.Host, standby.Server().Port)
 	s := serve(t, Options{}, conf(postgresConf(both))).ready()

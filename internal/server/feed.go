@@ -43,13 +43,13 @@ func feedName(r *runner.Runner) string {
 	return hex.EncodeToString(id[:4])
 }
 
-func (f feed) End(context.Context) (readapi.Marks, error) {
-	return readapi.Marks{journal.FeedEnd(f.runner)}, nil
+func (f feed) End(context.Context) (readapi.Positions, error) {
+	return readapi.Positions{journal.FeedEnd(f.runner)}, nil
 }
 
-func (f feed) Read(_ context.Context, after readapi.Marks, limit int) ([]readapi.Ended, readapi.Marks, bool, error) {
+func (f feed) Read(_ context.Context, after readapi.Positions, limit int) ([]readapi.Ended, readapi.Positions, bool, error) {
 	got, err := readFeed(f.runner, f.profile.name, 0, after[0], limit)
-	return got.Games, readapi.Marks{got.UpTo}, got.Gone, err
+	return got.Games, readapi.Positions{got.UpTo}, got.Gone, err
 }
 
 func (f feed) Changed() <-chan struct{} { return f.profile.gamesChanged.wait() }
@@ -106,8 +106,8 @@ func (f clusterFeed) Changed() <-chan struct{} { return f.profile.gamesChanged.w
 
 // End returns the ends of all partitions: those on this node exactly, the others as of
 // their last heartbeat.
-func (f clusterFeed) End(context.Context) (readapi.Marks, error) {
-	m := make(readapi.Marks, f.Parts())
+func (f clusterFeed) End(context.Context) (readapi.Positions, error) {
+	m := make(readapi.Positions, f.Parts())
 	for part := range m {
 		m[part] = f.s.rebalancer.peers.Position(part).End
 		if p := f.s.partitionOf(part); p != nil {
@@ -117,7 +117,7 @@ func (f clusterFeed) End(context.Context) (readapi.Marks, error) {
 	return m, nil
 }
 
-func (f clusterFeed) Read(ctx context.Context, after readapi.Marks, limit int) (games []readapi.Ended, upTo readapi.Marks, gone bool, err error) {
+func (f clusterFeed) Read(ctx context.Context, after readapi.Positions, limit int) (games []readapi.Ended, upTo readapi.Positions, gone bool, err error) {
 	q := feedQuestion{Profile: f.profile.name, After: map[int]uint64{}, Limit: limit}
 	for part, seq := range after {
 		q.After[part] = seq

@@ -84,7 +84,7 @@ func newRealm(t testing.TB, n int, port uint16) *fleet {
 	f.primary = pgtest.StartAt(t, false, f.dbs[0].database())
 	db := f.primary.Migrated(t)
 	f.name = db.Name
-	f.standby = f.primary.FollowAt(t, f.dbs[1].database())
+	f.standby = f.primary.StandbyAt(t, f.dbs[1].database())
 	db.Host = fmt.Sprintf("%s:%d,%s:%d", f.dbs[0].ip, f.primary.Server().Port, f.dbs[1].ip, f.standby.Server().Port)
 	for i := range n {
 		m := &machine{name: fmt.Sprintf("m%d", i+1), dir: t.TempDir()}

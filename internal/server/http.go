@@ -128,8 +128,8 @@ func (p *Profile) counts(ctx context.Context) (c readapi.Counts, err error) {
 			one := readapi.Counts{
 				Players: gauges.Here + gauges.Waiting, Bots: gauges.Bots, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
 			}
-			for _, pool := range p.Audiences(readapi.MostCrowds) {
-				one.Crowds = append(one.Crowds, readapi.Crowd(pool))
+			for _, pool := range p.Audiences(readapi.MostWatchedBoards) {
+				one.MostWatched = append(one.MostWatched, readapi.Watched(pool))
 			}
 			addCounts(&c, one)
 		}))

@@ -24,7 +24,7 @@ import (
 func BenchmarkNodes(b *testing.B) {
 	const clients = 128 // of each machine
 	primary := pgtest.Start(b, true)
-	standby := primary.Follow(b)
+	standby := primary.Standby(b)
 	var postmasters []int
 	for _, c := range []*pgtest.Cluster{primary, standby} {
 		postmasters = append(postmasters, pgtest.Query[int](b, c.Server(), `SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int`))

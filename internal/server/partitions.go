@@ -380,7 +380,7 @@ func (s *Server) releasePartition(p *partition, to string) {
 		ending.Wait()
 		// Release the journal, reserved for the next holder.
 		s.setPartition(p.index, nil)
-		p.storage.SetHeir(to)
+		p.storage.SetSuccessor(to)
 		if err := p.runner.Close(); err != nil {
 			s.log.Warn("a part of the journal was not closed well", "part", p.index, "err", err)
 		}

@@ -230,13 +230,13 @@ func closeShards(p *transport.Port) error {
 // TruePorts returns a profile's configuration in which the list of profiles has the
 // bound ports, in place of port 0, so that players are told the ports that the kernel chose.
 func (p *Profile) TruePorts(cfg *config.Profile) *config.Profile {
-	if cfg.House == nil || !slices.ContainsFunc(cfg.House.Profiles, unnumbered) {
+	if cfg.Shared == nil || !slices.ContainsFunc(cfg.Shared.Profiles, unnumbered) {
 		return cfg
 	}
-	house := *cfg.House
-	house.Profiles = slices.Clone(house.Profiles)
-	for i := range house.Profiles {
-		n := &house.Profiles[i]
+	shared := *cfg.Shared
+	shared.Profiles = slices.Clone(shared.Profiles)
+	for i := range shared.Profiles {
+		n := &shared.Profiles[i]
 		other := p.server.profile(n.Name)
 		if other == nil || !unnumbered(*n) {
 			continue
@@ -250,9 +250,9 @@ func (p *Profile) TruePorts(cfg *config.Profile) *config.Profile {
 			}
 		}
 	}
-	told := *cfg
-	told.House = &house
-	return &told
+	withPorts := *cfg
+	withPorts.Shared = &shared
+	return &withPorts
 }
 
 // udpText returns the UDP address of a profile, or "off".

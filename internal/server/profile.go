@@ -315,9 +315,9 @@ func addCounts(c *readapi.Counts, more readapi.Counts) {
 	for i, n := range more.Boards {
 		c.Boards[i] += n
 	}
-	c.Crowds = append(c.Crowds, more.Crowds...)
-	slices.SortStableFunc(c.Crowds, func(a, b readapi.Crowd) int { return cmp.Compare(b.Watchers, a.Watchers) })
-	c.Crowds = c.Crowds[:min(len(c.Crowds), readapi.MostCrowds)]
+	c.MostWatched = append(c.MostWatched, more.MostWatched...)
+	slices.SortStableFunc(c.MostWatched, func(a, b readapi.Watched) int { return cmp.Compare(b.Watchers, a.Watchers) })
+	c.MostWatched = c.MostWatched[:min(len(c.MostWatched), readapi.MostWatchedBoards)]
 }
 
 // findBoards returns at most most boards of all shards, those with the latest moves first.

@@ -24,9 +24,9 @@ var noon = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 // table is a screen without colours, with a player on board 12.
 func table(t *testing.T, fen string) *Model {
 	t.Helper()
-	m := New(play.New(play.Kept{}, nil, false), "localhost:8888", true, true)
+	m := New(play.New(play.Saved{}, nil, false), "localhost:8888", true, true)
 	m.Update(noon, tea.ColorProfileMsg{Profile: NoColors})
-	m.Update(noon, play.Greeted{Seat: play.Seat{Board: board(t, 12, fen)}})
+	m.Update(noon, play.Greeted{Assignment: play.Assignment{Board: board(t, 12, fen)}})
 	return m
 }
 
@@ -137,7 +137,7 @@ func TestScreen(t *testing.T) {
 	m.Update(noon, tea.WindowSizeMsg{Width: 60, Height: 18})
 	press(m, "Nf3", "enter")
 	after := board(t, 57, "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1")
-	m.Update(noon, play.Moved{Seat: play.Seat{Board: after}})
+	m.Update(noon, play.Moved{Assignment: play.Assignment{Board: after}})
 	press(m, "N")
 	want := []string{
 		" Board 57 - you are Black - move 1",
@@ -253,7 +253,7 @@ func TestEverySize(t *testing.T) {
 // TestWall: a board of the wall is chosen with keys or the mouse, and a move of it
 // predicted.
 func TestWall(t *testing.T) {
-	m := New(play.New(play.Kept{}, nil, true), "localhost:8888", true, true)
+	m := New(play.New(play.Saved{}, nil, true), "localhost:8888", true, true)
 	m.Update(noon, tea.ColorProfileMsg{Profile: NoColors})
 	m.Update(noon, play.Greeted{})
 	m.Update(noon, play.Watching{})

@@ -119,7 +119,7 @@ func (b *backend) Close() error {
 		if failed {
 			cancel() // Release then only frees its resources
 		}
-		if err = b.held.Release(ctx, b.s.heirNow()); failed {
+		if err = b.held.Release(ctx, b.s.successorNow()); failed {
 			err = nil
 		}
 	}

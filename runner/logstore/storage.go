@@ -36,10 +36,10 @@ type Storage struct {
 	name string
 	o    Options
 
-	mu    sync.Mutex
-	open  bool
-	heir  string // node that may claim the log next; "" for any
-	clock clock
+	mu        sync.Mutex
+	open      bool
+	successor string // node that may claim the log next; "" for any
+	clock     clock
 }
 
 // clock gives the times of records: the wall clock, but it never goes back. So no time of a
@@ -84,18 +84,18 @@ func New(log Log, name string, o Options) *Storage {
 	return &Storage{log: log, name: name, o: o, clock: clock{began: time.Now(), start: o.Now().Round(0)}}
 }
 
-// SetHeir sets the node that may claim the log first, for a while, when it is closed; "" for
+// SetSuccessor sets the node that may claim the log first, for a while, when it is closed; "" for
 // any.
-func (s *Storage) SetHeir(node string) {
+func (s *Storage) SetSuccessor(node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heir = node
+	s.successor = node
 }
 
-func (s *Storage) heirNow() string {
+func (s *Storage) successorNow() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.heir
+	return s.successor
 }
 
 // String returns a description for messages.

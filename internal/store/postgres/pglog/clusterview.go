@@ -52,7 +52,7 @@ func (l *Log) ClusterView(log string, parts int) (ClusterView, <-chan struct{}) 
 }
 
 // The tables for what nodes tell each other are separate: a single node does not need them.
-const makeWorldTables = `
+const makeNodeTables = `
 CREATE TABLE IF NOT EXISTS shard_nodes (
 	shard   TEXT NOT NULL,
 	node    TEXT NOT NULL,               -- name/instance, as in nodes
@@ -70,12 +70,12 @@ CREATE TABLE IF NOT EXISTS shard_notes (
 );
 CREATE INDEX IF NOT EXISTS shard_notes_version ON shard_notes (shard, version);`
 
-func makeWorld(ctx context.Context, c *pgx.Conn) error {
+func createNodeTables(ctx context.Context, c *pgx.Conn) error {
 	var made bool
 	if err := c.QueryRow(ctx, `SELECT to_regclass('shard_nodes') IS NOT NULL AND to_regclass('shard_notes_version') IS NOT NULL`).Scan(&made); err != nil || made {
 		return err
 	}
-	if _, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d); %s COMMIT", makeLock, makeWorldTables)); err != nil {
+	if _, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d); %s COMMIT", makeLock, makeNodeTables)); err != nil {
 		return fmt.Errorf("make the tables of the nodes: %w", err)
 	}
 	return nil
@@ -219,7 +219,7 @@ func (l *Log) write(ctx context.Context, log string, do func(pgx.Tx) error) erro
 		return err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	if err := makeWorld(ctx, c); err != nil {
+	if err := createNodeTables(ctx, c); err != nil {
 		return err
 	}
 	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {

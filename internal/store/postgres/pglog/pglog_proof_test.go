@@ -38,7 +38,7 @@ func TestPromotedStandby(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	t.Parallel()
 	primary := pgtest.Start(t, false)
-	standby := primary.Follow(t)
+	standby := primary.Standby(t)
 	db := primary.OverTCP(primary.Server())
 	db.Host = fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d", primary.Server().Port, standby.Server().Port)
 	a := node(t, db, "a")

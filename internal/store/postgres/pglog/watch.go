@@ -335,7 +335,7 @@ func (c *beatConn) open(ctx context.Context, o *Options, w *watch, shards []*wat
 		}
 		c.Conn, c.made = conn, 0
 		if o.Heartbeat != nil {
-			if err := makeWorld(ctx, conn); err != nil {
+			if err := createNodeTables(ctx, conn); err != nil {
 				return err
 			}
 		}
@@ -356,17 +356,17 @@ func (c *beatConn) close() {
 // see applies the result of a beat.
 func (w *watchedShard) see(row pgx.Row, sent time.Duration) error {
 	var s PartitionView
-	var holder, heir, at string
+	var holder, successor, at string
 	var epoch int64
 	var overdue bool
 	var silence float64
-	if err := row.Scan(&holder, &epoch, &heir, &overdue, &silence, &at); err != nil {
+	if err := row.Scan(&holder, &epoch, &successor, &overdue, &silence, &at); err != nil {
 		return err
 	}
 	s.Holder, s.Self = nameOf(holder), holder == w.l.self
 	s.Silence = time.Duration(silence * float64(time.Second))
 	if holder == "" && !overdue {
-		s.Successor = heir
+		s.Successor = successor
 	}
 	w.mu.Lock()
 	w.last.update(holder, at, epoch, sent, w.l.o.Lease)

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// Follow starts a standby, for which the cluster waits at every commit from then on.
-func (c *Cluster) Follow(t testing.TB) *Cluster {
+// Standby starts a standby, for which the cluster waits at every commit from then on.
+func (c *Cluster) Standby(t testing.TB) *Cluster {
 	t.Helper()
-	return c.FollowAt(t, Place{})
+	return c.StandbyAt(t, Place{})
 }
 
-// FollowAt is Follow for a standby in another place.
-func (c *Cluster) FollowAt(t testing.TB, p Place) *Cluster {
+// StandbyAt is Standby for a standby in another place.
+func (c *Cluster) StandbyAt(t testing.TB, p Place) *Cluster {
 	t.Helper()
 	dir, err := os.MkdirTemp(filepath.Dir(c.dir), "wamble-pg-")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // The commands below are the verbs of the runner's admin page, on a directory or on a running
 // server.
 
-// desk carries out a verb and decodes its answer into result.
-func (f *runnerFlags) desk(ctx context.Context, verb string, a runneradmin.Args, result any) error {
+// askQueues carries out a verb and decodes its answer into result.
+func (f *runnerFlags) askQueues(ctx context.Context, verb string, a runneradmin.Args, result any) error {
 	open := f.look
 	if verb != "list" && verb != "show" {
 		open = f.alter
@@ -40,7 +40,7 @@ ones are remembered only of a queue with a name.`,
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		var l runneradmin.List
 		a.Queue = args[0]
-		if err := f.desk(cmd.Context(), "list", a, &l); err != nil {
+		if err := f.askQueues(cmd.Context(), "list", a, &l); err != nil {
 			return err
 		}
 		out := newListing(cmd, f.json, a.Limit, "NUMBER\tSTATE\tATTEMPTS\tID\tPAYLOAD\tERROR")
@@ -63,7 +63,7 @@ queue with a name its last runs and its result.`,
 		Args:    everyArg([]string{"a queue", "the id of a message"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var m runneradmin.Message
-			if err := f.desk(cmd.Context(), "show", runneradmin.Args{Queue: args[0], ID: args[1]}, &m); err != nil {
+			if err := f.askQueues(cmd.Context(), "show", runneradmin.Args{Queue: args[0], ID: args[1]}, &m); err != nil {
 				return err
 			}
 			return printJSON(cmd.OutOrStdout(), m)
@@ -72,7 +72,7 @@ queue with a name its last runs and its result.`,
 }
 
 func runnerRetryCommand(f *runnerFlags) *cobra.Command {
-	return deskMessage(f, "retry", "is run next", &cobra.Command{
+	return messageVerb(f, "retry", "is run next", &cobra.Command{
 		Short: "Run a message now: one that waits for its next try, or a dead letter",
 		Long: `Run a message now: one that waits for its time or for its next try waits no
 longer, and a dead letter goes back to the tail of its queue, with fresh attempts. Of
@@ -81,26 +81,26 @@ the journal of a wamble server only dead letters are retried: see 'dead-letters'
 }
 
 func runnerDeleteCommand(f *runnerFlags) *cobra.Command {
-	return deskMessage(f, "delete", "is deleted", &cobra.Command{
+	return messageVerb(f, "delete", "is deleted", &cobra.Command{
 		Short: "Delete a message that does not run, for ever",
 		Long: `Delete a message that waits, a scheduled one or a dead letter, for ever. Of the
 journal of a wamble server only dead letters are deleted: see 'dead-letters'.`,
 	})
 }
 
-// deskMessage sets up the command of a verb that changes one message.
-func deskMessage(f *runnerFlags, verb, did string, c *cobra.Command) *cobra.Command {
+// messageVerb sets up the command of a verb that changes one message.
+func messageVerb(f *runnerFlags, verb, did string, c *cobra.Command) *cobra.Command {
 	c.Use = verb + " QUEUE ID"
 	c.Example = "  wamble runner " + verb + " mails order-9"
 	c.Args = everyArg([]string{"a queue", "the id of a message"})
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return f.deskChange(cmd, verb, runneradmin.Args{Queue: args[0], ID: args[1]}, strings.Join(args, " ")+" "+did)
+		return f.changeQueue(cmd, verb, runneradmin.Args{Queue: args[0], ID: args[1]}, strings.Join(args, " ")+" "+did)
 	}
 	return c
 }
 
 func runnerPauseCommand(f *runnerFlags) *cobra.Command {
-	return deskQueue(f, "pause", "is paused", &cobra.Command{
+	return queueVerb(f, "pause", "is paused", &cobra.Command{
 		Short: "Run nothing more of a queue, until it is resumed",
 		Long: `Run nothing more of a queue until 'wamble runner resume', after a restart too. What
 runs is finished; posting goes on. The queue of a profile of a wamble server is what
@@ -109,26 +109,26 @@ goes to the database: players play on, as while the database is away.`,
 }
 
 func runnerResumeCommand(f *runnerFlags) *cobra.Command {
-	return deskQueue(f, "resume", "goes on", &cobra.Command{
+	return queueVerb(f, "resume", "goes on", &cobra.Command{
 		Short: "Let a queue that was paused go on",
 		Long:  `Let a queue go on that 'wamble runner pause' or the page of the runner has paused.`,
 	})
 }
 
-// deskQueue sets up the command of a verb that changes a queue.
-func deskQueue(f *runnerFlags, verb, did string, c *cobra.Command) *cobra.Command {
+// queueVerb sets up the command of a verb that changes a queue.
+func queueVerb(f *runnerFlags, verb, did string, c *cobra.Command) *cobra.Command {
 	c.Use = verb + " QUEUE"
 	c.Example = "  wamble runner " + verb + " mails"
 	c.Args = oneArg("a queue")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		return f.deskChange(cmd, verb, runneradmin.Args{Queue: args[0]}, args[0]+" "+did)
+		return f.changeQueue(cmd, verb, runneradmin.Args{Queue: args[0]}, args[0]+" "+did)
 	}
 	return c
 }
 
-func (f *runnerFlags) deskChange(cmd *cobra.Command, verb string, a runneradmin.Args, did string) error {
+func (f *runnerFlags) changeQueue(cmd *cobra.Command, verb string, a runneradmin.Args, did string) error {
 	var done runneradmin.Done
-	if err := f.desk(cmd.Context(), verb, a, &done); err != nil {
+	if err := f.askQueues(cmd.Context(), verb, a, &done); err != nil {
 		return err
 	}
 	if f.json {

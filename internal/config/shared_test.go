@@ -24,16 +24,16 @@ func TestHouse(t *testing.T) {
 		{Name: "ark", Group: "g", Port: 1001, Advertise: true, Visibility: 5, Open: true, Terms: "be kind", WebSocketPort: 1001, WebSocketPath: "/w", Reservation: time.Minute},
 		{Name: "zoo", Port: 1003, Advertise: true, Reservation: time.Minute},
 	}
-	house := c.Profile("cellar").House
-	if !reflect.DeepEqual(house.Profiles, want) {
-		t.Errorf("got %+v, want %+v", house.Profiles, want)
+	shared := c.Profile("cellar").Shared
+	if !reflect.DeepEqual(shared.Profiles, want) {
+		t.Errorf("got %+v, want %+v", shared.Profiles, want)
 	}
-	if len(house.Rules) != 1 || len(house.Tags) != 1 || c.Default.House != house {
-		t.Errorf("got %+v", house)
+	if len(shared.Rules) != 1 || len(shared.Tags) != 1 || c.Default.Shared != shared {
+		t.Errorf("got %+v", shared)
 	}
 	// Without profiles the default profile is there for everybody.
 	c = Defaults()
-	if got := c.Default.House.Profiles; len(got) != 1 || got[0].Name != DefaultName || !got[0].Advertise {
+	if got := c.Default.Shared.Profiles; len(got) != 1 || got[0].Name != DefaultName || !got[0].Advertise {
 		t.Errorf("got %+v, want the default profile", got)
 	}
 }

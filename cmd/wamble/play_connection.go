@@ -26,10 +26,10 @@ type result struct {
 	msg play.Msg
 }
 
-// seat carries out the effects of a player's game: it sends requests to the server, and
+// connection carries out the effects of a player's game: it sends requests to the server, and
 // stores the player's files. The user interface starts effects and passes their results to
 // the game.
-type seat struct {
+type connection struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	conn    *client.Client
@@ -49,10 +49,10 @@ const askPatience = 15 * time.Second
 // parting bounds the goodbye to the server.
 const parting = 2 * time.Second
 
-func newSeat(ctx context.Context, conn *client.Client, keeper *keeper, at door) *seat {
+func newConnection(ctx context.Context, conn *client.Client, keeper *keeper, at endpoint) *connection {
 	way := http.DefaultTransport.(*http.Transport).Clone()
 	way.TLSClientConfig = at.tls()
-	s := &seat{conn: conn, keeper: keeper, address: at.address, pages: at.pages, web: &http.Client{Transport: way}, results: make(chan result, 64)}
+	s := &connection{conn: conn, keeper: keeper, address: at.address, pages: at.pages, web: &http.Client{Transport: way}, results: make(chan result, 64)}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.loggedIn = keeper.file.LoggedIn
 	s.run("what the server tells", s.listen)
@@ -60,28 +60,28 @@ func newSeat(ctx context.Context, conn *client.Client, keeper *keeper, at door) 
 }
 
 // first returns the effects at the start of the game.
-func (s *seat) first() []play.Effect {
+func (s *connection) first() []play.Effect {
 	before := s.keeper.file.token()
-	seat := s.present(before)
+	given := s.present(before)
 	if s.loggedIn {
-		seat.Renewed = false
+		given.Renewed = false
 	}
-	effects := s.game.Take(time.Now(), play.Greeted{Seat: seat})
+	effects := s.game.Take(time.Now(), play.Greeted{Assignment: given})
 	if s.game.Only {
 		effects = append(effects, play.Watch{})
 	}
 	return append(effects, play.AskStats{})
 }
 
-// present returns the player's seat as the server reported it last. Before is the player's
+// present returns what the player has as the server reported it last. Before is the player's
 // previous token.
-func (s *seat) present(before wamble.Token) play.Seat {
+func (s *connection) present(before wamble.Token) play.Assignment {
 	session := s.conn.Session()
-	seat := play.Seat{Caps: session.Caps, Place: int(session.Board.WaitPlace), Renewed: !before.IsZero() && before != session.Token}
-	if session.Board.ID != 0 && seat.Place == 0 {
-		seat.Board = boardOf(session.Board)
+	given := play.Assignment{Caps: session.Caps, Place: int(session.Board.WaitPlace), Renewed: !before.IsZero() && before != session.Token}
+	if session.Board.ID != 0 && given.Place == 0 {
+		given.Board = boardOf(session.Board)
 	}
-	return seat
+	return given
 }
 
 // boardOf converts a board; nil if it is invalid.
@@ -98,7 +98,7 @@ func boardOf(b client.Board) *play.Board {
 }
 
 // leave releases the board, unless a move is being sent, and closes the connection.
-func (s *seat) leave() {
+func (s *connection) leave() {
 	s.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), parting)
 	defer cancel()
@@ -111,10 +111,10 @@ func (s *seat) leave() {
 
 // start starts an effect, and reports whether a result will follow. Effects on files are
 // carried out at once.
-func (s *seat) start(e play.Effect) (bool, error) {
+func (s *connection) start(e play.Effect) (bool, error) {
 	switch e := e.(type) {
 	case play.Keep:
-		s.keeper.file = keptFile{Token: s.conn.Token().String(), LoggedIn: s.loggedIn, Kept: s.game.Kept()}
+		s.keeper.file = keptFile{Token: s.conn.Token().String(), LoggedIn: s.loggedIn, Saved: s.game.Saved()}
 		return false, s.keeper.keep()
 	case play.KeepIdentity:
 		s.loggedIn = e.Identity != nil
@@ -128,14 +128,14 @@ func (s *seat) start(e play.Effect) (bool, error) {
 }
 
 // run runs f on a goroutine of its own. A panic ends the game.
-func (s *seat) run(what string, f func()) {
+func (s *connection) run(what string, f func()) {
 	go func() {
 		guard.Run(what, f, func(err error) { s.post(result{nil, play.Ended{Why: err.Error()}}) })
 	}()
 }
 
 // post delivers a result, unless the player has left.
-func (s *seat) post(r result) {
+func (s *connection) post(r result) {
 	select {
 	case s.results <- r:
 	case <-s.ctx.Done():
@@ -143,7 +143,7 @@ func (s *seat) post(r result) {
 }
 
 // do carries out an effect, and returns its answer.
-func (s *seat) do(e play.Effect) play.Msg {
+func (s *connection) do(e play.Effect) play.Msg {
 	if move, ok := e.(play.Move); ok {
 		return s.move(move)
 	}
@@ -171,18 +171,18 @@ func reason(err error) string {
 // board is missing.
 const madeAnyway = "the move was made"
 
-func (s *seat) move(m play.Move) play.Msg {
+func (s *connection) move(m play.Move) play.Msg {
 	before := s.conn.Token()
 	_, err := s.conn.PlayOn(s.ctx, m.Board, m.UCI)
 	if err == nil {
-		return play.Moved{Seat: s.present(before)}
+		return play.Moved{Assignment: s.present(before)}
 	}
 	why := reason(err)
 	return play.Refused{What: m, Why: why, Made: strings.HasPrefix(why, madeAnyway), Unsure: errors.Is(err, client.ErrUncertain)}
 }
 
 // ask carries out an effect other than a move.
-func (s *seat) ask(ctx context.Context, e play.Effect) (play.Msg, error) {
+func (s *connection) ask(ctx context.Context, e play.Effect) (play.Msg, error) {
 	before := s.conn.Token()
 	switch e := e.(type) {
 	case play.Hello:
@@ -191,7 +191,7 @@ func (s *seat) ask(ctx context.Context, e play.Effect) (play.Msg, error) {
 		case <-ctx.Done():
 		}
 		_, err := s.conn.Hello(ctx)
-		return play.Greeted{Seat: s.present(before)}, err
+		return play.Greeted{Assignment: s.present(before)}, err
 	case play.Predict:
 		got, err := s.conn.Predict(ctx, e.Board, e.UCI, 0)
 		return play.Predicted{Predict: e, Status: wire.SubmitStatus(got.Status)}, err
@@ -212,10 +212,10 @@ func (s *seat) ask(ctx context.Context, e play.Effect) (play.Msg, error) {
 		return play.MadeIdentity{Identity: made}, err
 	case play.Login:
 		_, err := s.conn.Login(ctx, e.Identity.Key())
-		return play.LoggedIn{Seat: s.present(wamble.Token{}), Identity: e.Identity}, err
+		return play.LoggedIn{Assignment: s.present(wamble.Token{}), Identity: e.Identity}, err
 	case play.Logout:
 		_, err := s.conn.Logout(ctx)
-		return play.Greeted{Seat: s.present(wamble.Token{})}, err
+		return play.Greeted{Assignment: s.present(wamble.Token{})}, err
 	case play.AskTerms:
 		text, err := s.conn.Terms(ctx, "")
 		return play.Terms{Text: text}, err
@@ -258,7 +258,7 @@ func countPredictions(rows []client.Prediction, own wamble.Token) []play.Predict
 	return list
 }
 
-func (s *seat) ranking(ctx context.Context) (play.Msg, error) {
+func (s *connection) ranking(ctx context.Context) (play.Msg, error) {
 	people, err := s.ranks(ctx, false)
 	if err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ func (s *seat) ranking(ctx context.Context) (play.Msg, error) {
 	return play.Ranking{Rows: people, Bots: programs}, nil
 }
 
-func (s *seat) ranks(ctx context.Context, bots bool) (rows []play.Rank, err error) {
+func (s *connection) ranks(ctx context.Context, bots bool) (rows []play.Rank, err error) {
 	page, err := s.conn.Leaderboard(ctx, client.LeaderboardPage{Bots: bots})
 	if err != nil {
 		return nil, err
@@ -292,7 +292,7 @@ func (s *seat) ranks(ctx context.Context, bots bool) (rows []play.Rank, err erro
 }
 
 // spectate starts to watch, and delivers updates until it ends or something else is watched.
-func (s *seat) spectate(ctx context.Context, e play.Watch) (play.Msg, error) {
+func (s *connection) spectate(ctx context.Context, e play.Watch) (play.Msg, error) {
 	w, err := s.conn.Spectate(ctx, client.View{Board: e.Board})
 	if err != nil {
 		return nil, err
@@ -322,7 +322,7 @@ func (s *seat) spectate(ctx context.Context, e play.Watch) (play.Msg, error) {
 const maxPage = 1 << 20
 
 // look reads the games of boards over HTTP. After an error the rest is left out.
-func (s *seat) look(ctx context.Context, e play.Look) play.Msg {
+func (s *connection) look(ctx context.Context, e play.Look) play.Msg {
 	found := play.Looked{Tell: e.Tell}
 	for _, id := range e.Boards {
 		r, err := s.page(ctx, id)
@@ -334,7 +334,7 @@ func (s *seat) look(ctx context.Context, e play.Look) play.Msg {
 	return found
 }
 
-func (s *seat) page(ctx context.Context, id wamble.BoardID) (r *play.Record, err error) {
+func (s *connection) page(ctx context.Context, id wamble.BoardID) (r *play.Record, err error) {
 	err = errors.New("the server has no pages")
 	for _, at := range s.pages {
 		if r, err = s.pageAt(ctx, at, id); err == nil {
@@ -344,7 +344,7 @@ func (s *seat) page(ctx context.Context, id wamble.BoardID) (r *play.Record, err
 	return r, err
 }
 
-func (s *seat) pageAt(ctx context.Context, at string, id wamble.BoardID) (*play.Record, error) {
+func (s *connection) pageAt(ctx context.Context, at string, id wamble.BoardID) (*play.Record, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/api/boards/%d", at, id), nil)
 	if err != nil {
 		return nil, err
@@ -376,7 +376,7 @@ func (s *seat) pageAt(ctx context.Context, at string, id wamble.BoardID) (*play.
 }
 
 // listen delivers the events that the server sends by itself.
-func (s *seat) listen() {
+func (s *connection) listen() {
 	token := s.conn.Token()
 	for {
 		e, err := s.conn.Event(s.ctx)
@@ -389,7 +389,7 @@ func (s *seat) listen() {
 		}
 		switch e.Kind {
 		case client.BoardChanged:
-			s.post(result{nil, play.Given{Seat: s.present(wamble.Token{})}})
+			s.post(result{nil, play.Given{Assignment: s.present(wamble.Token{})}})
 		case client.Notice:
 			n := play.Notice{Type: e.Notice, Board: e.Board.ID, Text: e.Text}
 			if e.Stays != nil {
@@ -402,7 +402,7 @@ func (s *seat) listen() {
 			token = s.conn.Token()
 			s.post(result{nil, play.Away{}})
 		case client.Resumed:
-			s.post(result{nil, play.Back{Seat: s.present(token)}})
+			s.post(result{nil, play.Back{Assignment: s.present(token)}})
 		}
 	}
 }

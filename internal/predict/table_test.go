@@ -19,7 +19,7 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // usual are the defaults of the configuration, with predictions on.
 var usual = Options{Mode: Streak, Base: 1, Multiplier: 2, Cap: 10, Percent: 10, Depth: 2, MaxPending: 64, MaxPerParent: 1, OnePerMove: true}
 
-// kept records what a book wants to be stored, as text.
+// kept records what a table wants to be stored, as text.
 type kept struct{ lines []string }
 
 func (k *kept) Add(in intent.Intent) {
@@ -37,10 +37,10 @@ func (k *kept) took() string {
 	return text
 }
 
-// rig is a book beside one board.
+// rig is a table beside one board.
 type rig struct {
 	t     *testing.T
-	book  *Book
+	table *Table
 	on    chess.Position
 	kept  kept
 	gains []Gain
@@ -49,7 +49,7 @@ type rig struct {
 func newRig(t *testing.T, opts Options) *rig {
 	next := wamble.PredictionID(0)
 	r := &rig{t: t, on: chess.Start()}
-	r.book = New(opts, func() (wamble.PredictionID, bool) { next++; return next, true }, [32]byte{7})
+	r.table = New(opts, func() (wamble.PredictionID, bool) { next++; return next, true }, [32]byte{7})
 	return r
 }
 
@@ -60,7 +60,7 @@ func (r *rig) submission(by wamble.SessionID, uci string, parent wamble.Predicti
 }
 
 func (r *rig) submit(by wamble.SessionID, uci string, parent wamble.PredictionID) (Row, SubmitStatus) {
-	return r.book.Submit(epoch, r.submission(by, uci, parent), &r.kept)
+	return r.table.Submit(epoch, r.submission(by, uci, parent), &r.kept)
 }
 
 // must submits a prediction that has to be created, and returns its number.
@@ -82,7 +82,7 @@ func (r *rig) play(uci string) string {
 	}
 	r.on = r.on.Play(m)
 	r.kept.took()
-	r.gains = r.book.Resolve(epoch, board, r.on.Ply(), m, nil, &r.kept)
+	r.gains = r.table.Resolve(epoch, board, r.on.Ply(), m, nil, &r.kept)
 	return r.kept.took()
 }
 
@@ -160,15 +160,15 @@ func TestSubmitStatus(t *testing.T) {
 				tc.change(&w)
 			}
 			r.kept.took()
-			before := r.book.Len()
-			row, v := r.book.Submit(epoch, w, &r.kept)
+			before := r.table.Len()
+			row, v := r.table.Submit(epoch, w, &r.kept)
 			if v != tc.want || row.ID != tc.row {
 				t.Errorf("got status %d with row %d, want %d with %d", v, row.ID, tc.want, tc.row)
 			}
-			created := len(r.kept.lines) == 1 && r.book.Len() == before+1
-			refused := len(r.kept.lines) == 0 && r.book.Len() == before
+			created := len(r.kept.lines) == 1 && r.table.Len() == before+1
+			refused := len(r.kept.lines) == 0 && r.table.Len() == before
 			if v == Created && !created || v != Created && !refused {
-				t.Errorf("status %d: kept %q, the book has %d after %d", v, r.kept.took(), r.book.Len(), before)
+				t.Errorf("status %d: kept %q, the table has %d after %d", v, r.kept.took(), r.table.Len(), before)
 			}
 		})
 	}
@@ -256,7 +256,7 @@ func TestTree(t *testing.T) {
 	}
 	read := func(depth, limit int) string {
 		var text []string
-		for _, row := range r.book.Read(nil, board, depth, limit) {
+		for _, row := range r.table.Read(nil, board, depth, limit) {
 			text = append(text, fmt.Sprintf("%d<%d %s@%d/%d %v", row.ID, row.Parent, row.UCI, row.Ply, row.Depth, row.Status))
 		}
 		return strings.Join(text, ", ")
@@ -268,9 +268,9 @@ func TestTree(t *testing.T) {
 	expect(t, "resolved", r.play("e7e5"), "3 of 1 is CORRECT: 1")
 	expect(t, "what is over is gone", read(2, 16), "1<0 e2e4@1/0 CORRECT, 3<1 e7e5@2/1 CORRECT, 5<3 g1f3@3/2 PENDING")
 	r.kept.took()
-	r.book.Expire(epoch, board, nil, &r.kept)
+	r.table.Expire(epoch, board, nil, &r.kept)
 	expect(t, "expired", r.kept.took(), "5 of 1 is EXPIRED: 0")
-	expect(t, "left", fmt.Sprint(r.book.Len(), len(r.book.trees)), "0 0")
+	expect(t, "left", fmt.Sprint(r.table.Len(), len(r.table.trees)), "0 0")
 }
 
 // TestWrongEndsStreak: of several predictions of one player a single wrong one ends their
@@ -333,10 +333,10 @@ func TestRestore(t *testing.T) {
 	}
 	r.on = r.on.Play(must(r.on.ParseUCI("e2e4")))
 	for i := range stored {
-		r.book.Restore(epoch, &stored[i], 1, &r.kept)
+		r.table.Restore(epoch, &stored[i], 1, &r.kept)
 	}
 	expect(t, "ended", r.kept.took(), "4 of 3 is EXPIRED: 0; 5 of 3 is EXPIRED: 0; 3 of 3 is EXPIRED: 0")
-	expect(t, "predictions", r.book.Len(), 3)
+	expect(t, "predictions", r.table.Len(), 3)
 	expect(t, "resolved", r.play("e7e5"), "2 of 1 is CORRECT: 8; 3 of 2 is INCORRECT: 0")
 }
 
@@ -347,8 +347,8 @@ func must(m chess.Move, err error) chess.Move {
 	return m
 }
 
-// crowd is a book after some play on many boards.
-func crowd(t testing.TB, seed uint64, steps int) (*Book, *kept) {
+// crowd is a table after some play on many boards.
+func crowd(t testing.TB, seed uint64, steps int) (*Table, *kept) {
 	next, rng, k := wamble.PredictionID(0), rand.New(rand.NewPCG(seed, 3)), &kept{}
 	b := New(with(func(o *Options) { o.MaxPerParent, o.Penalty = 2, 1 }), func() (wamble.PredictionID, bool) { next++; return next, true }, [32]byte{5})
 	var on [8]chess.Position
@@ -381,7 +381,7 @@ func crowd(t testing.TB, seed uint64, steps int) (*Book, *kept) {
 }
 
 // TestOnce: over much play every prediction is resolved at most once, and the
-// book holds exactly those that are not, with their ancestors.
+// table holds exactly those that are not, with their ancestors.
 func TestOnce(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -430,27 +430,27 @@ func TestErase(t *testing.T) {
 	five := r.must(1, "g1f3", four)
 	w := r.submission(3, "b8c6", five)
 	w.Level = 3
-	if _, v := r.book.Submit(epoch, w, &r.kept); v != Created {
+	if _, v := r.table.Submit(epoch, w, &r.kept); v != Created {
 		t.Fatalf("got status %d", v)
 	}
 	r.play("e2e4")
 	r.must(1, "d7d5", 0)
 	r.kept.took()
-	gains := r.book.Erase(epoch, map[wamble.SessionID]bool{1: true, 9: true}, nil, &r.kept)
+	gains := r.table.Erase(epoch, map[wamble.SessionID]bool{1: true, 9: true}, nil, &r.kept)
 	expect(t, "ended", r.kept.took(), "6 of 3 is EXPIRED: 0")
 	expect(t, "gains", gains, "[{3 0}]")
 	left := ""
-	for _, row := range r.book.Read(nil, board, 9, 99) {
+	for _, row := range r.table.Read(nil, board, 9, 99) {
 		left += fmt.Sprintf("%d<%d by %d %v; ", row.ID, row.Parent, row.Session, row.Status)
 	}
 	expect(t, "left", left, "2<0 by 2 CORRECT; 3<0 by 3 PENDING; 4<2 by 2 PENDING; ")
-	expect(t, "size", r.book.Len(), 3)
-	if _, err := Load(r.book.opts, nil, r.book.Snapshot(nil)); err != nil {
+	expect(t, "size", r.table.Len(), 3)
+	if _, err := Load(r.table.opts, nil, r.table.Snapshot(nil)); err != nil {
 		t.Error(err)
 	}
 	expect(t, "resolved", r.play("e7e5"), "3 of 3 is CORRECT: 1; 4 of 2 is CORRECT: 1")
-	r.book.Erase(epoch, map[wamble.SessionID]bool{2: true, 3: true}, nil, &r.kept)
-	expect(t, "nothing is left", fmt.Sprint(r.book.Len(), len(r.book.trees)), "0 0")
+	r.table.Erase(epoch, map[wamble.SessionID]bool{2: true, 3: true}, nil, &r.kept)
+	expect(t, "nothing is left", fmt.Sprint(r.table.Len(), len(r.table.trees)), "0 0")
 }
 
 func TestSnapshot(t *testing.T) {
@@ -463,7 +463,7 @@ func TestSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again := loaded.Snapshot(nil); !bytes.Equal(again, state) {
-		t.Error("a loaded book has another snapshot")
+		t.Error("a loaded table has another snapshot")
 	}
 	b.newID = func() (wamble.PredictionID, bool) { return next, true }
 	for id := wamble.BoardID(1); id <= 8; id++ {
@@ -500,16 +500,16 @@ func BenchmarkResolve(b *testing.B) {
 	for _, n := range []int{0, 1, 16} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			next := wamble.PredictionID(0)
-			book := New(with(func(o *Options) { o.OnePerMove = false }), func() (wamble.PredictionID, bool) { next++; return next, true }, [32]byte{})
+			table := New(with(func(o *Options) { o.OnePerMove = false }), func() (wamble.PredictionID, bool) { next++; return next, true }, [32]byte{})
 			m := must(chess.Start().ParseUCI("e2e4"))
 			var gains []Gain
 			var sink nothing
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range n {
-					book.Submit(epoch, Submission{Session: wamble.SessionID(i + 1), Board: 1, On: chess.Start(), UCI: "e2e4"}, sink)
+					table.Submit(epoch, Submission{Session: wamble.SessionID(i + 1), Board: 1, On: chess.Start(), UCI: "e2e4"}, sink)
 				}
-				gains = book.Resolve(epoch, 1, 1, m, gains[:0], sink)
+				gains = table.Resolve(epoch, 1, 1, m, gains[:0], sink)
 			}
 		})
 	}

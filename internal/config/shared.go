@@ -8,9 +8,9 @@ import (
 	"wamble"
 )
 
-// House has what all profiles of a configuration share: the policy, and the list of running
+// Shared has what all profiles of a configuration share: the policy, and the list of running
 // profiles.
-type House struct {
+type Shared struct {
 	Rules    []wamble.PolicyRule
 	Tags     []wamble.PolicyTag
 	Profiles []Neighbour // running profiles, sorted by name
@@ -46,17 +46,17 @@ func (p *Profile) Neighbour() Neighbour {
 	return n
 }
 
-// shareHouse sets House of every profile. The default profile, if it runs, is advertised.
-func (l *loader) shareHouse() {
+// shareAll sets Shared of every profile. The default profile, if it runs, is advertised.
+func (l *loader) shareAll() {
 	c := l.config
-	house := &House{Rules: l.rules, Tags: l.tags}
+	shared := &Shared{Rules: l.rules, Tags: l.tags}
 	for _, p := range c.Running() {
 		n := p.Neighbour()
 		n.Advertise = n.Advertise || p == c.Default
-		house.Profiles = append(house.Profiles, n)
+		shared.Profiles = append(shared.Profiles, n)
 	}
-	slices.SortFunc(house.Profiles, func(a, b Neighbour) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(shared.Profiles, func(a, b Neighbour) int { return cmp.Compare(a.Name, b.Name) })
 	for _, p := range append([]*Profile{c.Default}, c.Profiles...) {
-		p.House = house
+		p.Shared = shared
 	}
 }

@@ -8,7 +8,7 @@ import (
 // Fixed bounds. Beyond them the status is Limit.
 const (
 	maxTree  = 4096    // predictions of one board in memory
-	maxBook  = 1 << 20 // predictions of all boards in memory
+	maxTable = 1 << 20 // predictions of all boards in memory
 	maxDepth = 64      // how far ahead a player can predict, in plies
 )
 
@@ -48,8 +48,8 @@ type Options struct {
 // NewID returns the number of a new prediction, each once; false if none is left for now.
 type NewID func() (wamble.PredictionID, bool)
 
-// Book is the predictions of all boards. It is used by one goroutine.
-type Book struct {
+// Table is the predictions of all boards. It is used by one goroutine.
+type Table struct {
 	opts    Options
 	newID   NewID
 	key     [32]byte // of the pseudonyms
@@ -62,28 +62,28 @@ type Book struct {
 	}
 }
 
-// New returns an empty book. The key makes its pseudonyms, and can reveal the authors behind them.
-func New(opts Options, newID NewID, key [32]byte) *Book {
-	return &Book{opts: opts, newID: newID, key: key, trees: map[wamble.BoardID]*tree{}}
+// New returns an empty table. The key makes its pseudonyms, and can reveal the authors behind them.
+func New(opts Options, newID NewID, key [32]byte) *Table {
+	return &Table{opts: opts, newID: newID, key: key, trees: map[wamble.BoardID]*tree{}}
 }
 
-// Options returns the book's options.
-func (b *Book) Options() *Options { return &b.opts }
+// Options returns the table's options.
+func (b *Table) Options() *Options { return &b.opts }
 
 // Reconfigure changes the options. They apply to pending predictions, too.
-func (b *Book) Reconfigure(opts Options) { b.opts = opts }
+func (b *Table) Reconfigure(opts Options) { b.opts = opts }
 
 // Open reports whether any player may predict.
-func (b *Book) Open() bool { return b.opts.Mode != Off }
+func (b *Table) Open() bool { return b.opts.Mode != Off }
 
 // Len returns how many predictions are in memory.
-func (b *Book) Len() int { return b.size }
+func (b *Table) Len() int { return b.size }
 
 // Has reports whether there are predictions of a board.
-func (b *Book) Has(id wamble.BoardID) bool { return b.trees[id] != nil }
+func (b *Table) Has(id wamble.BoardID) bool { return b.trees[id] != nil }
 
 // MayPredict reports whether the mode lets a player predict on a board that they hold, or do not hold.
-func (b *Book) MayPredict(token wamble.Token, holds bool) bool {
+func (b *Table) MayPredict(token wamble.Token, holds bool) bool {
 	switch b.opts.Mode {
 	case Off:
 		return false
