@@ -1,8 +1,10 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/netip"
 	"os"
@@ -199,22 +201,28 @@ func drops(t testing.TB, port string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := os.ReadFile("/proc/net/udp")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(table)) {
-		fields := strings.Fields(line)
-		if strings.HasSuffix(fields[1], fmt.Sprintf(":%04X", number)) {
-			n, err := strconv.Atoi(fields[len(fields)-1])
-			if err != nil {
-				t.Fatal(err)
+	dropped, sockets := 0, 0
+	for _, table := range []string{"/proc/net/udp", "/proc/net/udp6"} { // the second one is missing without IPv6
+		text, err := os.ReadFile(table)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			fields := strings.Fields(line)
+			if strings.HasSuffix(fields[1], fmt.Sprintf(":%04X", number)) {
+				n, err := strconv.Atoi(fields[len(fields)-1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				dropped += n
+				sockets++
 			}
-			return n
 		}
 	}
-	t.Fatalf("no socket has port %d", number)
-	return 0
+	if sockets == 0 {
+		t.Fatalf("no socket has port %d", number)
+	}
+	return dropped
 }
 
 // boardsOf counts the boards of all profiles.

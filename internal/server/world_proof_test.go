@@ -105,7 +105,7 @@ func (w *world) run(d time.Duration) {
 // without wake a board would seem held by a player who left long ago.
 func (w *world) wake() {
 	w.t.Helper()
-	if _, _, err := w.first().Tell(w.t.Context(), &profile.Tick{}); err != nil {
+	if _, _, err := w.first().shards[0].runtime.Tell(w.t.Context(), &profile.Tick{}); err != nil {
 		w.t.Fatal(err)
 	}
 }
