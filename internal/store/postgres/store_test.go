@@ -14,6 +14,7 @@ import (
 	"wamble/internal/store/postgres"
 	"wamble/internal/store/postgres/pgtest"
 	"wamble/internal/store/storetest"
+	"wamble/internal/watchtest"
 )
 
 func TestMain(m *testing.M) {
@@ -38,14 +39,21 @@ func open(t testing.TB, o postgres.Options) *postgres.Store {
 	return s
 }
 
+// patient returns the options of a new database whose timeouts no busy machine reaches.
+func patient(t testing.TB) postgres.Options {
+	o := pgtest.Migrated(t)
+	o.ConnectTimeout, o.PingTimeout, o.StatementTimeout = watchtest.Patience, watchtest.Patience, watchtest.Patience
+	return o
+}
+
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, pgtest.Migrated(t)) })
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, patient(t)) })
 }
 
 // TestKill kills the writing process and finds every move once.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	o := pgtest.Migrated(t)
+	o := patient(t)
 	address, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +63,7 @@ func TestKill(t *testing.T) {
 
 // TestOwners: one process at a time writes a profile.
 func TestOwners(t *testing.T) {
-	o := pgtest.Migrated(t)
+	o := patient(t)
 	storetest.Owners(t, func(t *testing.T) store.Store { return open(t, o) }, false)
 }
 
@@ -63,7 +71,7 @@ func TestOwners(t *testing.T) {
 // applied meanwhile.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
-	s := open(t, pgtest.Migrated(t))
+	s := open(t, patient(t))
 	b := store.Batch{Journal: store.JournalID{7}, Profile: "alpha"}
 	create := func(id wamble.SessionID) {
 		b.After, b.Through = b.Through, b.Through+1
