@@ -19,24 +19,6 @@ var intentSwitches = []struct {
 		"RecordGameResult":    "results are in the store alone",
 		"RecordLastMoveShown": "what a player was shown is in the store alone",
 	}},
-	{"internal/profile/resume_otherprofile.go", "note", map[string]string{
-		"CreateSession":             "a new session is unknown here",
-		"UpdateSessionLastSeen":     "each profile has its own time",
-		"RecordTermsAcceptance":     "terms are those of one profile",
-		"RecordMove":                "a game that begins only adds to a count, which the next reading corrects",
-		"RecordGameResult":          "of boards of that profile",
-		"RecordLastMoveShown":       "of boards of that profile",
-		"RecordPrediction":          "of boards of that profile",
-		"CreateBoard":               "of boards of that profile",
-		"UpdateBoard":               "of boards of that profile",
-		"UpdateBoardAssignmentTime": "of boards of that profile",
-		"CreateReservation":         "of boards of that profile",
-		"RemoveReservation":         "of boards of that profile",
-		"MoveBoard":                 "of boards of that profile",
-		"ArriveBoard":               "of boards of that profile",
-	}},
-	{"internal/profile/clock.go", "keptByTime", map[string]string{"*": "the store keeps them whatever their time is"}},
-	{"internal/store/postgres/apply.go", "lockRows", map[string]string{"*": "their rows are changed by one shard alone, or locked by their statement"}},
 }
 
 // TestIntentSwitches: a switch over intents has a case for every kind, or says why not; so

@@ -1,6 +1,9 @@
 package intent
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Kind numbers an intent. The numbers are stored in journals: they are never reused, and 1 to 19 are those
 // of the original. Its 12 and 13 (move and reservation columns of boards) are not used: the rows of moves
@@ -41,34 +44,62 @@ const (
 // table is the one table of kinds, in the order in which a batch is applied: rows come before rows that
 // refer to them.
 var table = []Row{
-	// number, name, New, what it overwrites, barrier, locality, size
-	{KindCreateSession, "CREATE_SESSION", zero[CreateSession], KeepsAll, Joins, asItCame, fixed(34)},
-	{KindLinkSession, "LINK_SESSION_TO_PUBKEY", zero[LinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(50)},
-	{KindUnlinkSession, "UNLINK_SESSION_IDENTITY", zero[UnlinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(34)},
-	{KindMarkBot, "MARK_SESSION_AS_BOT", zero[MarkBot], KeepsAll, ChangesIdentity, asItCame, fixed(34)},
-	{KindRenewToken, "RENEW_SESSION_TOKEN", zero[RenewToken], KeepsAll, Joins, asItCame, fixed(50)},
-	{KindSetTrust, "SET_SESSION_TRUST", zero[SetTrust], KeepsAll, Joins, asItCame, fixed(34)},
-	{KindSetName, "SET_PLAYER_NAME", zero[SetName], KeepsAll, Joins, asItCame, fixed(50)},
-	{KindRecordTermsAcceptance, "RECORD_PROFILE_TERMS_ACCEPTANCE", zero[RecordTermsAcceptance], KeepsAll, Joins, asItCame, growing(160)},
-	{KindArriveBoard, "ARRIVE_BOARD", zero[ArriveBoard], KeepsAll, Joins, asItCame, growing(34)},
-	{KindCreateBoard, "CREATE_BOARD", zero[CreateBoard], KeepsAll, Joins, asItCame, fixed(119)},
-	{KindUpdateBoard, "UPDATE_BOARD", zero[UpdateBoard], position, Joins, by((*UpdateBoard).locality), fixed(119)},
-	{KindUpdateBoardAssignmentTime, "UPDATE_BOARD_ASSIGNMENT_TIME", zero[UpdateBoardAssignmentTime], assignmentTime, Joins, by((*UpdateBoardAssignmentTime).locality), fixed(34)},
-	{KindRecordMove, "RECORD_MOVE", zero[RecordMove], KeepsAll, Joins, by((*RecordMove).locality), fixed(34)},
-	{KindRecordGameResult, "RECORD_GAME_RESULT", zero[RecordGameResult], KeepsAll, Joins, asItCame, fixed(50)},
-	{KindRecordPayout, "RECORD_PAYOUT", zero[RecordPayout], KeepsAll, Joins, by((*RecordPayout).locality), fixed(34)},
-	{KindRecordRating, "UPDATE_PLAYER_RATING", zero[RecordRating], KeepsAll, Joins, by((*RecordRating).locality), fixed(34)},
-	{KindRecordPrediction, "RECORD_PREDICTION", zero[RecordPrediction], KeepsAll, Joins, asItCame, fixed(50)},
-	{KindResolvePrediction, "RESOLVE_PREDICTION", zero[ResolvePrediction], KeepsAll, Joins, asItCame, fixed(50)},
-	{KindCreateReservation, "CREATE_RESERVATION", zero[CreateReservation], holder, Joins, asItCame, fixed(34)},
-	{KindRemoveReservation, "REMOVE_RESERVATION", zero[RemoveReservation], holder, Joins, asItCame, fixed(34)},
-	{KindMoveBoard, "MOVE_BOARD", zero[MoveBoard], KeepsAll, Joins, asItCame, fixed(34)},
-	{KindRecordLastMoveShown, "RECORD_LAST_MOVE_SHOWN", zero[RecordLastMoveShown], KeepsAll, Joins, asItCame, fixed(34)},
-	{KindUpdateSessionLastSeen, "UPDATE_SESSION_LAST_SEEN", zero[UpdateSessionLastSeen], lastSeen, Joins, by((*UpdateSessionLastSeen).locality), fixed(34)},
-	{KindErasePlayer, "ERASE_PLAYER", zero[ErasePlayer], KeepsAll, Alone, asItCame, fixed(34)},
-	{KindMergePlayers, "MERGE_PLAYERS", zero[MergePlayers], KeepsAll, Alone, asItCame, fixed(66)},
-	{KindRevokeSessions, "REVOKE_SESSIONS", zero[RevokeSessions], KeepsAll, Alone, asItCame, fixed(50)},
-	{KindPurgeSessions, "PURGE_SESSIONS", zero[PurgeSessions], KeepsAll, Alone, asItCame, fixed(34)},
+	// number, name, New, what it overwrites, barrier, locality, size,
+	// whose facts it changes, by which time it is kept, whose rows it locks
+	{KindCreateSession, "CREATE_SESSION", zero[CreateSession], KeepsAll, Joins, asItCame, fixed(34),
+		touchesNobody, anyTime, locksNothing},
+	{KindLinkSession, "LINK_SESSION_TO_PUBKEY", zero[LinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(50),
+		of((*LinkSession).touched), of((*LinkSession).keptByTime), locksNothing},
+	{KindUnlinkSession, "UNLINK_SESSION_IDENTITY", zero[UnlinkSession], KeepsAll, ChangesIdentity, asItCame, fixed(34),
+		of((*UnlinkSession).touched), of((*UnlinkSession).keptByTime), locksNothing},
+	{KindMarkBot, "MARK_SESSION_AS_BOT", zero[MarkBot], KeepsAll, ChangesIdentity, asItCame, fixed(34),
+		of((*MarkBot).touched), anyTime, locksNothing},
+	{KindRenewToken, "RENEW_SESSION_TOKEN", zero[RenewToken], KeepsAll, Joins, asItCame, fixed(50),
+		of((*RenewToken).touched), of((*RenewToken).keptByTime), locksNothing},
+	{KindSetTrust, "SET_SESSION_TRUST", zero[SetTrust], KeepsAll, Joins, asItCame, fixed(34),
+		of((*SetTrust).touched), anyTime, locksNothing},
+	{KindSetName, "SET_PLAYER_NAME", zero[SetName], KeepsAll, Joins, asItCame, fixed(50),
+		of((*SetName).touched), of((*SetName).keptByTime), locksNothing},
+	{KindRecordTermsAcceptance, "RECORD_PROFILE_TERMS_ACCEPTANCE", zero[RecordTermsAcceptance], KeepsAll, Joins, asItCame, growing(160),
+		touchesNobody, anyTime, locksNothing},
+	{KindArriveBoard, "ARRIVE_BOARD", zero[ArriveBoard], KeepsAll, Joins, asItCame, growing(34),
+		touchesNobody, anyTime, locksNothing},
+	{KindCreateBoard, "CREATE_BOARD", zero[CreateBoard], KeepsAll, Joins, asItCame, fixed(119),
+		touchesNobody, anyTime, locksNothing},
+	{KindUpdateBoard, "UPDATE_BOARD", zero[UpdateBoard], position, Joins, by((*UpdateBoard).locality), fixed(119),
+		touchesNobody, anyTime, locksNothing},
+	{KindUpdateBoardAssignmentTime, "UPDATE_BOARD_ASSIGNMENT_TIME", zero[UpdateBoardAssignmentTime], assignmentTime, Joins, by((*UpdateBoardAssignmentTime).locality), fixed(34),
+		touchesNobody, anyTime, locksNothing},
+	{KindRecordMove, "RECORD_MOVE", zero[RecordMove], KeepsAll, Joins, by((*RecordMove).locality), fixed(34),
+		touchesNobody, anyTime, of((*RecordMove).locked)},
+	{KindRecordGameResult, "RECORD_GAME_RESULT", zero[RecordGameResult], KeepsAll, Joins, asItCame, fixed(50),
+		touchesNobody, anyTime, locksNothing},
+	{KindRecordPayout, "RECORD_PAYOUT", zero[RecordPayout], KeepsAll, Joins, by((*RecordPayout).locality), fixed(34),
+		of((*RecordPayout).touched), anyTime, of((*RecordPayout).locked)},
+	{KindRecordRating, "UPDATE_PLAYER_RATING", zero[RecordRating], KeepsAll, Joins, by((*RecordRating).locality), fixed(34),
+		of((*RecordRating).touched), anyTime, of((*RecordRating).locked)},
+	{KindRecordPrediction, "RECORD_PREDICTION", zero[RecordPrediction], KeepsAll, Joins, asItCame, fixed(50),
+		touchesNobody, anyTime, locksNothing},
+	{KindResolvePrediction, "RESOLVE_PREDICTION", zero[ResolvePrediction], KeepsAll, Joins, asItCame, fixed(50),
+		of((*ResolvePrediction).touched), anyTime, of((*ResolvePrediction).locked)},
+	{KindCreateReservation, "CREATE_RESERVATION", zero[CreateReservation], holder, Joins, asItCame, fixed(34),
+		touchesNobody, of((*CreateReservation).keptByTime), locksNothing},
+	{KindRemoveReservation, "REMOVE_RESERVATION", zero[RemoveReservation], holder, Joins, asItCame, fixed(34),
+		touchesNobody, of((*RemoveReservation).keptByTime), locksNothing},
+	{KindMoveBoard, "MOVE_BOARD", zero[MoveBoard], KeepsAll, Joins, asItCame, fixed(34),
+		touchesNobody, anyTime, locksNothing},
+	{KindRecordLastMoveShown, "RECORD_LAST_MOVE_SHOWN", zero[RecordLastMoveShown], KeepsAll, Joins, asItCame, fixed(34),
+		touchesNobody, anyTime, locksNothing},
+	{KindUpdateSessionLastSeen, "UPDATE_SESSION_LAST_SEEN", zero[UpdateSessionLastSeen], lastSeen, Joins, by((*UpdateSessionLastSeen).locality), fixed(34),
+		touchesNobody, anyTime, of((*UpdateSessionLastSeen).locked)},
+	{KindErasePlayer, "ERASE_PLAYER", zero[ErasePlayer], KeepsAll, Alone, asItCame, fixed(34),
+		of((*ErasePlayer).touched), of((*ErasePlayer).keptByTime), locksNothing},
+	{KindMergePlayers, "MERGE_PLAYERS", zero[MergePlayers], KeepsAll, Alone, asItCame, fixed(66),
+		of((*MergePlayers).touched), of((*MergePlayers).keptByTime), locksNothing},
+	{KindRevokeSessions, "REVOKE_SESSIONS", zero[RevokeSessions], KeepsAll, Alone, asItCame, fixed(50),
+		of((*RevokeSessions).touched), of((*RevokeSessions).keptByTime), locksNothing},
+	{KindPurgeSessions, "PURGE_SESSIONS", zero[PurgeSessions], KeepsAll, Alone, asItCame, fixed(34),
+		of((*PurgeSessions).touched), anyTime, locksNothing},
 }
 
 // Row is what is known of a kind besides its fields. No field may be empty.
@@ -88,6 +119,13 @@ type Row struct {
 	// Size returns the payload of the intent for the database in bytes, as the original counted it, given
 	// the size of its fields in the journal.
 	Size func(fields int) int
+	// Touches returns whose facts the intent changes.
+	Touches func(Intent) Touched
+	// KeptByTime returns the time of an intent that the store ignores if it has a later one, zero if the
+	// store keeps the intent whatever its time is.
+	KeptByTime func(Intent) time.Time
+	// Locks returns whose rows a batch with the intent locks, before it changes any.
+	Locks func(Intent) Locked
 }
 
 // Column is what an intent overwrites.
@@ -124,6 +162,9 @@ func asItCame(Intent) (major, minor uint64) { return 0, 0 }
 func by[T Intent](f func(T) (major, minor uint64)) func(Intent) (major, minor uint64) {
 	return func(in Intent) (major, minor uint64) { return f(in.(T)) }
 }
+
+// of is a cell that is read from the fields.
+func of[T Intent, V any](f func(T) V) func(Intent) V { return func(in Intent) V { return f(in.(T)) } }
 
 // fixed is a size that does not depend on the fields.
 func fixed(n int) func(int) int { return func(int) int { return n } }

@@ -105,35 +105,9 @@ func (c *clock) boardFromStore(b wamble.Board) *wamble.Board {
 func (c *clock) write(dst []byte, in intent.Intent) []byte {
 	later := c.ahead
 	if c.wall().Before(c.newest) {
-		if at := keptByTime(in); !at.IsZero() {
+		if at := in.Kind().Row().KeptByTime(in); !at.IsZero() {
 			later = max(later, c.newest.Sub(at))
 		}
 	}
 	return journal.AppendLater(dst, in, later)
-}
-
-// keptByTime returns the time of an intent that the store ignores if it has a later one, zero for other
-// intents.
-func keptByTime(in intent.Intent) time.Time {
-	switch in := in.(type) {
-	case *intent.CreateReservation:
-		return in.At
-	case *intent.RemoveReservation:
-		return in.At
-	case *intent.LinkSession:
-		return in.At
-	case *intent.UnlinkSession:
-		return in.At
-	case *intent.RenewToken:
-		return in.At
-	case *intent.RevokeSessions:
-		return in.At
-	case *intent.SetName:
-		return in.At
-	case *intent.ErasePlayer:
-		return in.At
-	case *intent.MergePlayers:
-		return in.At
-	}
-	return time.Time{}
 }

@@ -40,39 +40,14 @@ type changedByOthers struct {
 	keys     map[wamble.PublicKey]bool
 }
 
-// note is the one switch over what another profile decides about sessions and identities. A game begun
-// there only adds to a count, which is correct when the session is next read from the store.
+// note notes whose facts an intent of another profile changes.
 func (e *changedByOthers) note(p *Profile, in intent.Intent) {
-	switch in := in.(type) {
-	case *intent.RecordPayout:
-		e.sessions[in.Session] = true
-	case *intent.ResolvePrediction:
-		if in.Points != 0 {
-			e.sessions[in.Session] = true
-		}
-	case *intent.RecordRating:
-		e.sessions[in.Session], e.keys[in.Key] = true, true
-	case *intent.RenewToken:
-		e.sessions[in.Session] = true
-	case *intent.LinkSession:
-		e.sessions[in.Session], e.keys[in.Key] = true, true
-	case *intent.UnlinkSession:
-		e.sessions[in.Session] = true
-	case *intent.MarkBot:
-		e.sessions[in.Session] = true
-	case *intent.SetTrust:
-		e.sessions[in.Session], e.keys[in.Key] = true, true
-	case *intent.SetName:
-		e.keys[in.Key] = true
-	case *intent.ErasePlayer:
-		e.keys[in.Key] = true
-	case *intent.MergePlayers:
-		e.keys[in.From], e.keys[in.Into] = true, true
-	case *intent.RevokeSessions:
-		e.sessions[in.Session], e.keys[in.Key] = true, true
-	case *intent.PurgeSessions:
-		p.unstored.all = true
+	t := in.Kind().Row().Touches(in)
+	e.sessions[t.Session] = true
+	for _, key := range t.Keys {
+		e.keys[key] = true
 	}
+	p.unstored.all = p.unstored.all || t.All
 }
 
 // dropChanged drops the sessions and identities that other profiles have changed, and all sessions of such

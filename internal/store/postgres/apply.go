@@ -127,21 +127,16 @@ func lockRows(intents []intent.Intent) []statement {
 	var changed, paid []int64
 	var keys [][]byte
 	for _, in := range intents {
-		switch in := in.(type) {
-		case *intent.RecordMove:
-			if in.First {
-				changed = append(changed, int64(in.Session))
-			}
-		case *intent.ResolvePrediction:
-			changed = append(changed, int64(in.Session))
-		case *intent.UpdateSessionLastSeen:
-			changed = append(changed, int64(in.Session))
-		case *intent.RecordPayout:
-			paid = append(paid, int64(in.Session))
-		case *intent.RecordRating:
-			if paid = append(paid, int64(in.Session)); !in.Key.IsZero() {
-				keys = append(keys, in.Key[:])
-			}
+		l := in.Kind().Row().Locks(in)
+		switch {
+		case l.Session == 0:
+		case l.Player:
+			paid = append(paid, int64(l.Session))
+		default:
+			changed = append(changed, int64(l.Session))
+		}
+		if !l.Key.IsZero() {
+			keys = append(keys, l.Key[:])
 		}
 	}
 	// Thousands of moves have few players.
