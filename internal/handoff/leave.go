@@ -30,9 +30,6 @@ type Process struct {
 	StateDir string // directory of the state files
 	Log      *slog.Logger
 	Runners  []*runner.Runner // of the journal, or of its partitions on this node
-	// Bridge prepares the journal to be opened quickly by the next image; nil if that
-	// waits for the disk.
-	Bridge   func() error
 	Profiles []*loop.Runtime
 	// Placed says that other nodes share the journal, so that this one may have no state.
 	Placed bool
@@ -231,13 +228,7 @@ func (l *leaving) flush(ctx context.Context) error {
 			return err // without it the exec cuts off a batch that did not end
 		}
 	}
-	if err := l.flushAll(); err != nil || l.Bridge == nil {
-		return err
-	}
-	if err := l.Bridge(); err != nil {
-		l.Log.Warn("the next image has to wait for the disk", "err", err)
-	}
-	return nil
+	return l.flushAll()
 }
 
 func (l *leaving) flushAll() error {

@@ -14,7 +14,7 @@ import (
 )
 
 // Schema is the version of a journal's data in a runner: frames of intents, and the workers of the
-// profiles. Since 1.1 a process that took over may leave commits in a bridge (see package pebblestore),
+// profiles. With 1.1 a process that took over could leave commits in a bridge (see package pebblestore),
 // which programs of 1.0 do not read. A later minor that this program can use is declared by
 // runner.Options.Needs: then machines of both releases can take over shards from each other.
 var Schema = runner.Version{Major: 1, Minor: 1}

@@ -136,7 +136,7 @@ func (s *Server) handoffProcess(binary string, asked int, web bool) *handoff.Pro
 	talks := 0 // slots of the control socket that Pause has taken
 	return &handoff.Process{
 		Binary: binary, Args: s.o.Handoff.Args, Version: s.o.Handoff.Version, StateDir: StateDir(s.config(), s.dir),
-		Log: s.log, Runners: s.runners(), Bridge: s.bridge, Profiles: s.runtimes(), Placed: s.isPartitioned(), Listeners: s.listeners(),
+		Log: s.log, Runners: s.runners(), Profiles: s.runtimes(), Placed: s.isPartitioned(), Listeners: s.listeners(),
 		CheckVerdict: func(v handoff.Verdict) error {
 			return errors.Join(s.sameStores(v.Stores), s.sameJournal(v.Journal), s.sameShards(v.Shards), s.canListen(v))
 		},

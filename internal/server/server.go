@@ -83,7 +83,6 @@ type Server struct {
 	receivedNotes   cluster.Notes
 	meshAddress     atomic.Pointer[string] // where other nodes reach this one; nil if they do not
 	router          *cluster.Router        // nil without cluster-address
-	bridge          func() error           // prepares the journal to be opened quickly after a handoff; may be nil
 	stores          stores
 	running         running
 	serving         context.Context // ends when the server is to stop; then no handoff begins
@@ -186,13 +185,12 @@ func (s *Server) openJournal() error {
 		if err := refuseUndrainedPostgres(s.dir, s.o.Config); err != nil {
 			return err
 		}
-		disk := pebblestore.Options{Bridge: s.Inherited()}
+		var disk pebblestore.Options
 		if c.Durability == "write" {
 			disk.Durability = pebblestore.Write
 		}
 		journal := pebblestore.At(JournalDir(s.dir), disk)
-		storage, s.bridge = journal, journal.PrepareBridge
-		lost = journal.Lost
+		storage, lost = journal, journal.Lost
 	}
 	// Open it, and explain what the host can do about an error.
 	r, err := open(storage, o)

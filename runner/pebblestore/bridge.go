@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,17 +10,11 @@ import (
 	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A bridge takes commits while Pebble opens for writing, for which it syncs files and names
-// five times in a row: too long for a process that takes over from another one without a gap.
-// The previous process makes the file while it still serves (PrepareBridge). An Open with
-// Options.Bridge reads through a Pebble that is open read-only, which takes a few milliseconds
-// and syncs nothing; commits are appended to the file, and kept in memory over what that Pebble
-// reads. Concurrently Pebble opens for writing, gets the commits so far, and takes over.
-//
-// If the process ends before, the next Open writes the file into Pebble: each record once,
+// A bridge is a file in which a process of a version before 0.9 kept its first commits after a
+// handoff, while its Pebble opened for writing. This version writes none. If such a process was
+// killed in that moment, Open brings the content of the file into Pebble: each record once,
 // because Pebble stores with it up to where it has the file.
 //
 // The file is, in little endian:
@@ -29,13 +22,11 @@ import (
 //	magic "wamble bridge 1\n", id 16
 //	records: length 4, CRC-32C 4 of id, place of the record in the file 8 and batch; the batch
 //
-// It ends where there is no whole record. It is created full of zeros, so that a sync only has
-// to write data.
+// It ends where there is no whole record.
 const (
 	bridgeFile  = "bridge"
 	bridgeMagic = "wamble bridge 1\n"
 	bridgeHead  = len(bridgeMagic) + 16
-	bridgeRoom  = 2 << 20 // initial size of the file in bytes
 	recordHead  = 8
 )
 
@@ -46,32 +37,6 @@ var bridgeKey = []byte("\xff\xffbridge")
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type bridgeID [16]byte
-
-// PrepareBridge makes the bridge for the next process. The storage stays open and is not
-// affected.
-func (s *Storage) PrepareBridge() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.bridging {
-		return errors.New("the last bridge is still in use")
-	}
-	text := append(make([]byte, 0, s.bridgeRoom), bridgeMagic...)
-	text = text[:s.bridgeRoom]
-	if _, err := rand.Read(text[len(bridgeMagic):bridgeHead]); err != nil {
-		return err
-	}
-	file, err := s.fs.Create(s.bridgePath(), vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return fmt.Errorf("make a bridge: %w", err)
-	}
-	for at := 0; at < len(text) && err == nil; at += aheadPage { // in pages, see logFile
-		_, err = file.Write(text[at : at+aheadPage])
-	}
-	if err = errors.Join(err, file.Sync(), file.Close(), syncDir(s.fs, s.dir)); err != nil {
-		return errors.Join(fmt.Errorf("make a bridge: %w", err), s.fs.Remove(s.bridgePath()))
-	}
-	return nil
-}
 
 func (s *Storage) bridgePath() string { return s.fs.PathJoin(s.dir, bridgeFile) }
 
@@ -104,24 +69,6 @@ func (s *Storage) readBridge(from func(bridgeID) int) (id bridgeID, batches [][]
 	}
 }
 
-// unusedBridge returns the id of the bridge, if the file is complete and has no record.
-func (s *Storage) unusedBridge() (id bridgeID, unused bool, err error) {
-	file, err := s.fs.Open(s.bridgePath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return id, false, nil
-	}
-	if err != nil {
-		return id, false, err
-	}
-	head := make([]byte, bridgeHead+recordHead)
-	_, err = io.ReadFull(file, head)
-	if err = errors.Join(err, file.Close()); err != nil || !bytes.HasPrefix(head, []byte(bridgeMagic)) {
-		return id, false, nil // Open examines it
-	}
-	copy(id[:], head[len(bridgeMagic):])
-	return id, binary.LittleEndian.Uint32(head[bridgeHead:]) == 0, nil
-}
-
 // recordAt returns the batch of the record at a position, nil if there is no whole one.
 func recordAt(text []byte, id bridgeID, at int) []byte {
 	if at < bridgeHead || at > len(text)-recordHead {
@@ -129,7 +76,10 @@ func recordAt(text []byte, id bridgeID, at int) []byte {
 	}
 	head, rest := text[at:at+recordHead], text[at+recordHead:]
 	size := binary.LittleEndian.Uint32(head)
-	if size == 0 || uint64(size) > uint64(len(rest)) || sumOf(id, at, rest[:size]) != binary.LittleEndian.Uint32(head[4:]) {
+	if size == 0 || uint64(size) > uint64(len(rest)) {
+		return nil
+	}
+	if sumOf(id, at, rest[:size]) != binary.LittleEndian.Uint32(head[4:]) {
 		return nil
 	}
 	return rest[:size]
@@ -185,7 +135,7 @@ func join(to *pebble.Batch, batches [][]byte) error {
 	return nil
 }
 
-// endBridge writes what a dead process left in its bridge into Pebble.
+// endBridge writes what a process left in its bridge into Pebble, and removes the file.
 func (s *Storage) endBridge(b *backend) error {
 	id, batches, end, err := s.readBridge(b.bridgeFrom)
 	if err == nil {
@@ -194,15 +144,8 @@ func (s *Storage) endBridge(b *backend) error {
 	if err != nil {
 		return fmt.Errorf("bring the bridge to %s: %w", s.dir, err)
 	}
-	s.removeBridge(b.fence)
-	return nil
-}
-
-// removeBridge removes the file. Pebble has its content: if the file reappears, it does no
-// harm. It also returns if the fence is closed, where Pebble's own goroutines block forever:
-// Close waits for the goroutine of cross.
-func (s *Storage) removeBridge(f *fencedFS) {
-	if _, err := s.fs.Stat(s.bridgePath()); err == nil {
-		_, _, _ = f.try(func() error { return s.fs.Remove(s.bridgePath()) })
+	if end == 0 {
+		return nil // there is no bridge
 	}
+	return s.fs.Remove(s.bridgePath()) // if the file reappears, it does no harm: Pebble has its content
 }

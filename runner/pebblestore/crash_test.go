@@ -30,7 +30,6 @@ type world struct {
 	r       *runner.Runner
 	workers []*runner.Worker
 	next    int
-	held    bool // a flush would not end
 
 	mu    sync.Mutex
 	acked map[string]bool // ids of messages and timers that must not be lost
@@ -173,9 +172,6 @@ func (x *world) step(ctx context.Context) error {
 	case 6:
 		switch x.rng.IntN(4) {
 		case 0:
-			if x.held {
-				return nil
-			}
 			return x.r.Flush()
 		case 1:
 			return x.claim(ctx)

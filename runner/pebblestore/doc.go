@@ -12,7 +12,5 @@
 //     from writing.
 //   - A log file is Pebble's write-ahead log; zeros are written ahead of its records
 //     if each commit is synced.
-//   - A bridge takes the first commits of a process that follows another at once,
-//     while Pebble opens.
 //   - A checkpoint is a directory with a consistent copy.
 package pebblestore

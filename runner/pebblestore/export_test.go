@@ -12,19 +12,6 @@ import (
 // AtFS is At on a file system that crashes or fails.
 func AtFS(fs vfs.FS, dir string, o Options) *Storage { return at(fs, dir, o) }
 
-// HoldCross lets Pebble open behind a bridge only when held is closed, or the storage.
-func (s *Storage) HoldCross(held <-chan struct{}) {
-	s.beforeCross = func(stop <-chan struct{}) {
-		select {
-		case <-held:
-		case <-stop:
-		}
-	}
-}
-
-// SmallBridge makes bridges that a file system in memory syncs soon.
-func (s *Storage) SmallBridge() { s.bridgeRoom = 2 * aheadPage }
-
 // SmallTables makes memtables that are soon full.
 func (s *Storage) SmallTables(size uint64, count int) { s.memSize, s.memCount = size, count }
 

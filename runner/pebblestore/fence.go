@@ -33,9 +33,8 @@ type fencedFS struct {
 	fail        func(error)
 	names       names
 	room        room
-	calm        <-chan struct{} // no table is removed before it is closed; nil for no wait
-	mu          sync.RWMutex    // held for reading during every write
-	strict      bool            // Pebble is open: errors are not returned to it
+	mu          sync.RWMutex // held for reading during every write
+	strict      bool         // Pebble is open: errors are not returned to it
 	closed      bool
 	closing     atomic.Bool // Close follows
 }
@@ -209,9 +208,6 @@ func (f *fencedFS) Link(old, name string) error {
 }
 
 func (f *fencedFS) Remove(name string) error {
-	if f.calm != nil && f.weigh(name) == table {
-		<-f.calm
-	}
 	f.flushed(name)
 	return f.lenient(func() error {
 		if err := f.beforeRemoval(name); err != nil {

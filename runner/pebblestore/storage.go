@@ -32,9 +32,6 @@ const (
 type Options struct {
 	// Durability defaults to Fsync.
 	Durability Durability
-	// Bridge lets Open return before Pebble is open for writing, if PrepareBridge has made a
-	// bridge: for a process that follows another at once.
-	Bridge bool
 }
 
 // Storage is a directory with a Pebble.
@@ -42,17 +39,13 @@ type Storage struct {
 	dir        string
 	fs         vfs.FS
 	durability Durability
-	bridge     bool
-	bridgeRoom int    // size of a new bridge in bytes
 	memSize    uint64 // see memTables
 	memCount   int
 	stalls     func(pebble.WriteStallBeginInfo) // called when commits wait for a flush, in tests
 
-	lost        atomic.Uint64
-	mu          sync.Mutex
-	pending     *opening                   // an opening that waits for space on a full disk; nil if there is none
-	bridging    bool                       // a bridge is in use
-	beforeCross func(stop <-chan struct{}) // waits before Pebble opens behind a bridge
+	lost    atomic.Uint64
+	mu      sync.Mutex
+	pending *opening // an opening that waits for space on a full disk; nil if there is none
 }
 
 // At returns the storage in dir, which the first Open creates. Restore also uses dir.restoring
@@ -60,7 +53,7 @@ type Storage struct {
 func At(dir string, o Options) *Storage { return at(vfs.Default, dir, o) }
 
 func at(fs vfs.FS, dir string, o Options) *Storage {
-	s := &Storage{dir: fs.PathJoin(dir), fs: fs, durability: o.Durability, bridge: o.Bridge, bridgeRoom: bridgeRoom, beforeCross: rest}
+	s := &Storage{dir: fs.PathJoin(dir), fs: fs, durability: o.Durability}
 	s.memSize, s.memCount = memTables(o.Durability)
 	return s
 }
@@ -76,12 +69,7 @@ func (s *Storage) Open(onFail func(error)) (runner.Backend, error) {
 	if err := s.finishRestore(); err != nil {
 		return nil, err
 	}
-	if s.bridge {
-		if b, err := s.openBridged(onFail); b != nil || err != nil {
-			return b, err
-		}
-	}
-	b, err := s.open(onFail, false, nil, nil)
+	b, err := s.open(onFail, false)
 	if err != nil {
 		return nil, err
 	}
@@ -111,23 +99,19 @@ func (s *Storage) OpenReadOnly(onFail func(error)) (runner.Backend, error) {
 	case err != nil:
 		return nil, fmt.Errorf("open %s: %w", s.dir, err)
 	}
-	b, err := s.open(onFail, true, nil, nil)
+	b, err := s.open(onFail, true)
 	if err != nil {
 		return nil, err
 	}
-	id, batches, _, err := s.readBridge(b.bridgeFrom)
+	_, batches, _, err := s.readBridge(b.bridgeFrom)
+	if err == nil && len(batches) > 0 {
+		err = fmt.Errorf("open %s: an older version left its last commits in the file %s: "+
+			"open it once for writing", s.dir, bridgeFile)
+	}
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	if len(batches) == 0 {
-		return b, nil
-	}
-	over := &bridged{s: s, ro: b, id: id, overlay: b.db.NewIndexedBatch(), stop: make(chan struct{}), done: make(chan struct{}), onFail: onFail}
-	close(over.done)
-	if err := join(over.overlay, batches); err != nil {
-		return nil, errors.Join(err, over.Close())
-	}
-	return over, nil
+	return b, nil
 }
 
 // opening is a Pebble that a separate goroutine opens: on a full disk Pebble retries the flush
@@ -142,10 +126,9 @@ type opening struct {
 // openPatience is how long an opening waits for space on a full disk without progress.
 const openPatience = time.Second
 
-// open opens Pebble in the directory. lock is the directory's lock, nil to take it. No table is
-// removed before calm is closed; nil means no wait.
-func (s *Storage) open(onFail func(error), readOnly bool, lock io.Closer, calm <-chan struct{}) (*backend, error) {
-	o, waited, err := s.take(readOnly, lock, calm)
+// open locks the directory and opens Pebble in it.
+func (s *Storage) open(onFail func(error), readOnly bool) (*backend, error) {
+	o, waited, err := s.take(readOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +146,7 @@ func (s *Storage) open(onFail func(error), readOnly bool, lock io.Closer, calm <
 		}
 	}
 	if err := o.end(); err != nil && waited && isFull(err) {
-		return s.open(onFail, readOnly, nil, calm) // it failed while the disk was full
+		return s.open(onFail, readOnly) // it failed while the disk was full
 	} else if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.dir, err)
 	}
@@ -207,7 +190,7 @@ func (o *opening) end() error {
 }
 
 // take returns the waiting opening, or begins one.
-func (s *Storage) take(readOnly bool, lock io.Closer, calm <-chan struct{}) (o *opening, waited bool, err error) {
+func (s *Storage) take(readOnly bool) (o *opening, waited bool, err error) {
 	if !readOnly {
 		s.mu.Lock()
 		o, s.pending = s.pending, nil
@@ -216,16 +199,15 @@ func (s *Storage) take(readOnly bool, lock io.Closer, calm <-chan struct{}) (o *
 	if o != nil {
 		return o, true, nil
 	}
-	if lock == nil {
-		if lock, err = s.lock(); err != nil {
-			return nil, false, err
-		}
+	lock, err := s.lock()
+	if err != nil {
+		return nil, false, err
 	}
-	return s.begin(readOnly, lock, calm), false, nil
+	return s.begin(readOnly, lock), false, nil
 }
 
 // begin begins to open Pebble in the locked directory.
-func (s *Storage) begin(readOnly bool, lock io.Closer, calm <-chan struct{}) *opening {
+func (s *Storage) begin(readOnly bool, lock io.Closer) *opening {
 	b := &backend{dir: s.dir, lock: lock, readOnly: readOnly, failedCh: make(chan struct{})}
 	b.closing, b.stop = context.WithCancel(context.Background())
 	b.logger = newFatalLogger()
@@ -233,9 +215,6 @@ func (s *Storage) begin(readOnly bool, lock io.Closer, calm <-chan struct{}) *op
 		b.logger.giveUp(err)
 		b.logger.fail(err)
 	})
-	// A failed opening may leave a goroutine that panics. With calm the process is serving
-	// meanwhile, so the goroutine is blocked instead.
-	b.fence.calm, b.fence.strict = calm, calm != nil
 	b.logger.onFail = func(err error) {
 		b.failed.Store(true)
 		close(b.failedCh)
