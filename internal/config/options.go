@@ -108,8 +108,8 @@ type Server struct {
 	AdminTokenFile string `option:"admin-token-file" default:"" range:"0..4096" room:"server"`
 
 	// AdminPprof lets the admin listener serve profiles of the program under
-	// /debug/pprof/, for who has a token: memory, processor and goroutines, which
-	// a developer reads with go tool pprof.
+	// /debug/pprof/, for tokens with the role operate: memory, processor and
+	// goroutines, which a developer reads with go tool pprof.
 	AdminPprof bool `option:"admin-pprof" default:"0" room:"server"`
 
 	// TraceEndpoint is where a collector of OpenTelemetry takes traces of single
