@@ -146,10 +146,10 @@ func (p *Peers) warnOfDuplicateName(nodes []pglog.Node) {
 }
 
 // ReadBatch calls apply for each message in a note of another node, unless the note is the last
-// one that was read.
+// one that was read, or only its row is left.
 func (p *Peers) ReadBatch(name, value string, apply func(from Message, in profile.Input)) {
 	from := name[:strings.LastIndexByte(name, '/')]
-	if from == MessagePrefix+p.o.Log.Self() || p.lastRead[from] == name {
+	if value == "" || from == MessagePrefix+p.o.Log.Self() || p.lastRead[from] == name {
 		return
 	}
 	if p.lastRead == nil {
