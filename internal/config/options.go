@@ -377,14 +377,17 @@ type Sessions struct {
 	// turns the limit off.
 	LoginAttempts int `option:"login-attempts-per-min" default:"30" range:"0..1000000" unit:"attempts/min" room:"session"`
 
-	// LoginServers are the names by which players reach this server, separated by
-	// spaces, in lower case: host, or host:port. A signature that names another
-	// server is refused, so that none can hand on a login. If it is empty every
-	// name is accepted.
+	// LoginServers are further names by which players reach this server, separated
+	// by spaces, in lower case: host, or host:port. Those of domain,
+	// cluster-endpoints and cluster-host are known. A signature that names another
+	// server is refused, so that none can hand on a login: players who come by an
+	// address, or to localhost, need that here. Without any name every one is
+	// accepted.
 	LoginServers string `option:"login-servers" default:"" range:"0..4096" room:"session"`
 
 	// LoginLegacy accepts signatures that name no server, as clients of the
-	// original make them. Such a login can be handed on by another server.
+	// original make them. Such a login can be handed on by another server: set it
+	// to 0 unless players use such clients.
 	LoginLegacy bool `option:"login-legacy" default:"1" room:"session"`
 
 	// Retention is how long anonymous sessions without a visit, their

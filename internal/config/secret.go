@@ -39,7 +39,9 @@ func ClusterKey(file string) (key [32]byte, err error) {
 	}
 	secret := bytes.TrimSpace(text)
 	if len(secret) < minClusterKey {
-		return key, fmt.Errorf("cluster-key-file: the secret in %s has %d characters, and needs %d", file, len(secret), minClusterKey)
+		return key, fmt.Errorf(
+			"cluster-key-file: the secret in %s has %d characters, and needs %d", file, len(secret), minClusterKey,
+		)
 	}
 	return sha256.Sum256(secret), nil
 }
