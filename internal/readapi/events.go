@@ -75,6 +75,11 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 	if err != nil {
 		return err
 	}
+	if wanted.board == 0 { // the moves of all boards, as the summary shows them
+		if err := a.admit(r.Context(), r.Who, mayViewAll); err != nil {
+			return err
+		}
+	}
 	name, err := a.o.Feed.Name()
 	if err != nil {
 		return err
