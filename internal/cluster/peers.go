@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"wamble"
 	"wamble/internal/pack"
 	"wamble/internal/profile"
 	"wamble/internal/store/postgres/pglog"
@@ -107,6 +108,9 @@ func (p *Peers) ApplyReports(nodes []pglog.Node) (leaving []string, moreGames bo
 				all[name] = RemoteShards{}
 			}
 			for shard, c := range shards {
+				if shard < 0 || shard >= wamble.MaxShards {
+					continue // no shard has this number, and Open would shift by it
+				}
 				all[name][shard] = c
 				moreGames = p.SetPosition(shard, c.FeedPosition) || moreGames
 			}
