@@ -53,6 +53,7 @@ type Arguments struct {
 	by      string                     // who gave the command
 	at      time.Time                  // when it was given
 	boards  profile.BoardQuery         // parsed from Query
+	search  search                     // parsed from Query, for the command players
 }
 
 // Kind is the type of an argument in flags and forms.
@@ -93,6 +94,10 @@ type Arg struct {
 	Parse func(a *Arguments, words []string) error
 	// Check is called by the server to validate and parse the value; it may be nil.
 	Check func(a *Arguments) error
+	// Token reports whether the checked value is a player's token, or may be one. A command
+	// that only reads then needs the role Operate, and is recorded in the audit log, so that
+	// nobody tries tokens unseen. It may be nil.
+	Token func(a *Arguments) bool
 	// Hide returns what the logs show in place of a secret value; nil if it is not secret.
 	Hide func(text string) string
 }
@@ -218,14 +223,16 @@ var (
 		Missing: "the player", Lines: true,
 		At:    func(a *Arguments) any { return &a.Whom },
 		Check: func(a *Arguments) (err error) { a.named, err = parseNamed(a.Whom); return err },
+		Token: func(a *Arguments) bool { return !a.named.Token.IsZero() },
 		Hide:  hideNamed,
 	}
 	searchText = Arg{
 		Name: "query", Kind: Text, Label: "Name, key, token, address, session or board", Max: 80, Word: "QUERY",
 		Missing: "whom to look for",
 		At:      func(a *Arguments) any { return &a.Query },
-		Check:   func(a *Arguments) error { _, err := parseSearch(a.Query); return err },
-		Hide:    func(string) string { return "(a search)" },
+		Check:   func(a *Arguments) (err error) { a.search, err = parseSearch(a.Query); return err },
+		Token:   func(a *Arguments) bool { return a.search.hasToken() },
+		Hide:    func(string) string { return "(a token)" },
 	}
 	identity = Arg{
 		Name: "whom", Kind: Text, Label: "Name or public key", Word: "WHOM", Missing: "the player",

@@ -15,7 +15,7 @@ import (
 )
 
 // The audit log is a file in the data directory with one line of JSON for each command or
-// signal that changes something. Lines are appended and synced before the command is carried
+// signal that changes something, and for each that looks for a player's token. Lines are appended and synced before the command is carried
 // out. A file that reaches auditSize is renamed to audit.log.1, that one to audit.log.2, and
 // so on.
 
@@ -91,10 +91,11 @@ func (h *Host) RunAudited(from, what string, do func() error) error {
 	return err
 }
 
-// doAudited carries out a command. One that changes something is recorded in the audit log
-// first, and again with its error if it fails. Without the record it is refused.
+// doAudited carries out a command. One that changes something, or looks for a player's token,
+// is recorded in the audit log first, and again with its error if it fails. Without the record
+// it is refused.
 func (h *Host) doAudited(ctx context.Context, c *Command, call Call, from string) (any, error) {
-	if !c.Changes {
+	if !c.Changes && !c.hasToken(call.Args) {
 		return h.do(ctx, c, call)
 	}
 	ctx = context.WithValue(ctx, fromKey{}, from)

@@ -180,6 +180,30 @@ func (c *Command) Read(words []string, flag func(name string) (text string, give
 	return a, nil
 }
 
+// parse decodes and checks arguments as the control socket and the console receive them.
+func (c *Command) parse(a *Arguments, args json.RawMessage) error {
+	if len(args) > 0 {
+		if err := json.Unmarshal(args, a); err != nil {
+			return fmt.Errorf("not the arguments of a command: %w", err)
+		}
+	}
+	for i := range c.Args {
+		if check := c.Args[i].Check; check != nil {
+			if err := check(a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hasToken reports whether a player's token is among valid arguments of a command.
+func (c *Command) hasToken(args json.RawMessage) bool {
+	var a Arguments
+	return c.parse(&a, args) == nil &&
+		slices.ContainsFunc(c.Args, func(arg Arg) bool { return arg.Token != nil && arg.Token(&a) })
+}
+
 // Ask sends the command to the server that runs on a data directory, and returns the
 // answer.
 func (c *Command) Ask(ctx context.Context, dir string, a *Arguments) (any, error) {

@@ -95,19 +95,20 @@ The exit code is 1 if there is no such ban.
 			Short: "Look for players",
 			Long: `Players looks for people, with or without an identity, in the memory of the
 profiles that run and in their databases. QUERY is a name or part of it, the beginning
-of a public key or of a token, an address or network, or the number of a session or a
-board. A word before a colon says what it is: name, key, token, address, session or
+of a public key, a token or hash:HEX, an address or network, or the number of a session
+or a board. A word before a colon says what it is: name, key, token, address, session or
 board.
 
-Addresses are not stored: who is not connected is not found by one. A token that is
-not whole is only found while its session is in memory. At most ` + fmt.Sprint(peopleShown) + ` are shown.`,
+Addresses are not stored: who is not connected is not found by one. A part of a token
+finds nobody, and a search by token is in the audit log. At most ` + fmt.Sprint(peopleShown) + ` are shown.`,
 			Example: `  wamble players ann
   wamble players 192.0.2.0/24
   wamble players board:17 --json`,
 		},
 		Doc: Doc{`{"query": "ann"}`,
-			"people whom a name, the beginning of a key or token, an address or network, or the number of a session " +
-				"or board fits, at most 50; here the argument is in the query, `?query=ann`"},
+			"people whom a name, the beginning of a key, an address or network, or the number of a session or board " +
+				"fits, at most 50; with the role operate also by a whole token or its hash; here the argument is in the " +
+				"query, `?query=ann`"},
 		Line: Line{Result: func() any { return new(people) }, Print: printPeople, JSON: true},
 		Do:   findPeople,
 	},

@@ -112,7 +112,12 @@ func (h *Host) handleRead(c *Command) http.HandlerFunc {
 			}
 		}
 		args, _ := json.Marshal(given) // texts always are JSON
-		result, err := h.do(r.Context(), c, Call{Args: args})
+		actor := actorOf(r.Context())
+		if err := c.allowedWith(actor, args); err != nil {
+			denyJSON(w, http.StatusForbidden, err.Error())
+			return
+		}
+		result, err := h.doAudited(r.Context(), c, Call{Args: args}, actor.from(r.RemoteAddr))
 		answerJSON(w, result, err)
 	}
 }

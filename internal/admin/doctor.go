@@ -370,19 +370,29 @@ func (p *diagnosis) clock() {
 func (p *diagnosis) logins() {
 	for _, cfg := range p.profiles {
 		subject := "logins of " + cfg.Name
+		names := strings.Join(cfg.LoginNames(), " ")
 		switch {
-		case cfg.Sessions.LoginServers == "":
-			p.add(SeverityWarning, subject,
-				`(def login-servers "chess.example.org"), the names under which players reach this server`,
-				"login-servers is empty: a login that was signed for any other server is accepted here, so that a "+
-					"hostile one can hand it on")
+		case names == "":
+			p.add(SeverityWarning, subject, fmt.Sprintf(`(def login-servers "%s"), the names by which players reach `+
+				`this server`, certificateNames(cfg)),
+				"still open: no name of this server is set (login-servers, domain), so a login that was signed for any "+
+					"other server is accepted here, and a hostile one can hand it on")
 		case cfg.Sessions.LoginLegacy:
-			p.add(SeverityOK, subject, "", "only for %s; clients of the original, which name no server, may log in "+
-				"(login-legacy)", cfg.Sessions.LoginServers)
+			p.add(SeverityWarning, subject, "(def login-legacy 0), unless players use clients of the original",
+				"still open: a login signed for %s cannot be handed on, but one that names no server can, as clients of "+
+					"the original make it (login-legacy)", names)
 		default:
-			p.add(SeverityOK, subject, "", "only for %s", cfg.Sessions.LoginServers)
+			p.add(SeverityOK, subject, "", "nothing is open: only logins that were signed for %s are accepted", names)
 		}
 	}
+}
+
+// certificateNames returns the names in the certificate of a profile, or an example.
+func certificateNames(cfg *config.Profile) string {
+	if c, err := Certificate(&cfg.Network); err == nil && c != nil && len(c.Leaf.DNSNames) > 0 {
+		return strings.Join(c.Leaf.DNSNames, " ")
+	}
+	return "chess.example.org"
 }
 
 // engines checks that the configured engines of house bots exist.

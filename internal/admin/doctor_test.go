@@ -55,6 +55,37 @@ func TestDoctorOfLimits(t *testing.T) {
 	}
 }
 
+// TestDoctorOfLogins: the doctor says what is open to a server that hands logins on: logins for
+// any server, logins for none, or nothing.
+func TestDoctorOfLogins(t *testing.T) {
+	for name, tc := range map[string]struct {
+		conf, text, advice string
+		want               Severity
+	}{
+		"no name":             {"", "any other server", `(def login-servers "`, SeverityWarning},
+		"no name, no legacy":  {"(def login-legacy 0)", "any other server", `(def login-servers "`, SeverityWarning},
+		"a domain and legacy": {`(def domain "play.example")`, "signed for play.example cannot be handed on, but one that names no server can", "(def login-legacy 0)", SeverityWarning},
+		"all names, no legacy": {
+			`(def login-legacy 0) (def login-servers "play.test") (def domain "play.example") (def cluster-endpoints "a.example b.example") (def cluster-host "a.example")`,
+			"nothing is open: only logins that were signed for play.test play.example a.example b.example a.example", "", SeverityOK,
+		},
+		"a new file": {config.Starter() + `(def domain "play.example")`, "nothing is open", "", SeverityOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := config.Load("test.conf", tc.conf, config.Params{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &diagnosis{profiles: c.Running()}
+			p.logins()
+			got := p.findings[0]
+			if got.Verdict != tc.want || !strings.Contains(got.Text, tc.text) || !strings.Contains(got.Advice, tc.advice) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
 // TestDoctorOfEncryption: every mode of db-sslmode is explained, and those that an attacker
 // on the way can get around are doubtful where the connection leaves the machine.
 func TestDoctorOfEncryption(t *testing.T) {

@@ -32,7 +32,7 @@ type Reader interface {
 // peopleShown is how many people one search shows.
 const peopleShown = 50
 
-// minPrefix is the least length of the beginning of a token or key in a search.
+// minPrefix is the least length of the beginning of a key in a search.
 const minPrefix = 4
 
 // search is a parsed search text: what to look for in memory, and queries for the store.
@@ -44,8 +44,12 @@ type search struct {
 // searchWords has the prefixes that restrict a search, as in "name:ann".
 var searchWords = []string{"name", "key", "token", "address", "session", "board"}
 
-// parseSearch parses a search text: a name or part of it, the beginning of a public key or
-// of a token, an address or network, the number of a session or board.
+// hasToken reports whether a token is looked for, or its hash.
+func (s *search) hasToken() bool { return !s.seek.Token.IsZero() || !s.seek.Hash.IsZero() }
+
+// parseSearch parses a search text: a name or part of it, the beginning of a public key, a
+// token or the hash of one, an address or network, the number of a session or board. A part
+// of a token is not looked for: who may ask often could guess the rest piece by piece.
 func parseSearch(text string) (search, error) {
 	var s search
 	word, rest, restricted := strings.Cut(text, ":")
@@ -73,10 +77,10 @@ func parseSearch(text string) (search, error) {
 		s.queries = append(s.queries, wamble.PeopleQuery{Key: keys})
 	}
 	if whom, err := parsePlayer(rest); err == nil && !whom.Token.IsZero() && is("token") {
+		if s.seek.Token = parseToken(rest); s.seek.Token.IsZero() {
+			s.seek.Hash = whom.Token
+		}
 		s.queries = append(s.queries, wamble.PeopleQuery{Token: &[2]wamble.TokenHash{whom.Token, whom.Token}})
-	}
-	if isName(rest) && len(rest) >= minPrefix && is("token") {
-		s.seek.Token = rest
 	}
 	if isName(rest) && len(rest) <= wamble.MaxName && is("name") {
 		s.seek.Name = rest
@@ -84,8 +88,8 @@ func parseSearch(text string) (search, error) {
 	}
 	// The text is not repeated: it may be a token.
 	return s, unless(len(s.queries) > 0 || s.seek != profile.Seek{},
-		"look for a name, the beginning of a public key or token (%d characters), an address or network, or the "+
-			"number of a session or board", minPrefix)
+		"look for a name, the beginning of a public key (%d digits), a whole token or its hash, an address or "+
+			"network, or the number of a session or board", minPrefix)
 }
 
 // isName reports whether a text is not empty and has only letters, digits, - and _.
@@ -206,10 +210,7 @@ func findPeople(ctx context.Context, h *Host, call *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := parseSearch(a.Query)
-	if err != nil {
-		return nil, err
-	}
+	s := a.search
 	list, err := h.profilesOf(a.Profile)
 	if err != nil {
 		return nil, err

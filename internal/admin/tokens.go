@@ -152,7 +152,8 @@ var tokenCommands = []Command{
 			Short: "Give somebody a token for the console",
 			Long: `Token-create makes an admin token for somebody and prints it, once: only its hash is
 kept. The roles are
-  read      looks at everything that the console shows, and at the metrics
+  read      looks at everything that the console shows, and at the metrics, but does
+            not look for players by token
   moderate  also acts on players and their games
   operate   also changes the server, and gives tokens
 The token in the file admin-token has the role operate. What somebody does is in the
@@ -250,19 +251,6 @@ var (
 
 // arguments parses and checks the arguments of a command with Do.
 func (h *Host) arguments(name string, call *Call) (*Arguments, error) {
-	a, c := &Arguments{}, h.command(name)
-	if len(call.Args) == 0 {
-		return a, nil
-	}
-	if err := json.Unmarshal(call.Args, a); err != nil {
-		return nil, fmt.Errorf("not the arguments of a command: %w", err)
-	}
-	for i := range c.Args {
-		if check := c.Args[i].Check; check != nil {
-			if err := check(a); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return a, nil
+	a := &Arguments{}
+	return a, h.command(name).parse(a, call.Args)
 }

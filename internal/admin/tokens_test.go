@@ -2,6 +2,9 @@ package admin
 
 import (
 	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -9,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"wamble"
+	"wamble/internal/profile"
 )
 
 // TestRoles: each command needs its role, and what is done is in the audit log with the name
@@ -78,6 +84,93 @@ func TestRoles(t *testing.T) {
 	}
 	if !named {
 		t.Error("the audit log does not name who kicked")
+	}
+}
+
+// TestReadersLearnNoToken: nobody finds a player by a part of a token; who may only read does
+// not find one by a whole token either; and a search by a whole one is in the audit log.
+func TestReadersLearnNoToken(t *testing.T) {
+	told := 0
+	h := standIn(t, &told)
+	var sought []profile.Seek
+	running := h.RunningProfiles()
+	seek := running[0].Seek
+	running[0].Seek = func(ctx context.Context, of profile.Seek, most int) ([]profile.Present, bool) {
+		sought = append(sought, of)
+		return seek(ctx, of, most)
+	}
+	h.RunningProfiles = func() []RunningProfile { return running }
+	tokens := map[Role]string{}
+	for _, role := range []Role{Read, Moderate, Operate} {
+		token, err := h.Tokens.create(role.String(), role, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens[role] = token
+	}
+	console := h.Console(h.Tokens.Who)
+	get := func(role Role, path string) (int, string) {
+		r := httptest.NewRequest("GET", "/console/api/"+path, nil)
+		r.Header.Set("Authorization", "Bearer "+tokens[role])
+		w := httptest.NewRecorder()
+		console.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	player := wamble.Token{0xd1, 0xce, 7: 0x99, 15: 0x42}
+	digits, text := hex.EncodeToString(player[:]), player.String()
+
+	for role := range tokens {
+		for n := 1; n < len(text); n++ {
+			sought = nil
+			if code, body := get(role, "players?query=token:"+text[:n]); code == http.StatusOK || strings.Contains(body, text[:n]) && n > 3 || sought != nil {
+				t.Errorf("%d characters of a token, as %s: got %d, sought %v", n, role, code, sought)
+			}
+			get(role, "players?query="+text[:n])
+			for _, of := range sought {
+				if (of.Token != wamble.Token{} || of.Hash != wamble.TokenHash{}) {
+					t.Errorf("%d characters of a text are sought as a token", n)
+				}
+			}
+		}
+	}
+	for _, path := range []string{"players?query=", "players?query=token:", "player?whom="} {
+		for _, name := range []string{text, digits, fmt.Sprintf("hash:%x", player.Hash())} {
+			if strings.HasPrefix(path, "player?") && strings.HasPrefix(name, "hash:") {
+				continue // a hash names nobody there
+			}
+			for role, want := range map[Role]int{Read: http.StatusForbidden, Moderate: http.StatusForbidden, Operate: http.StatusOK} {
+				if code, body := get(role, path+name); code != want {
+					t.Errorf("%s%.8s as %s: got %d, want %d: %s", path, name, role, code, want, body)
+				}
+			}
+		}
+	}
+	if code, _ := get(Read, "players?query=key:"+digits); code != http.StatusOK {
+		t.Errorf("a reader looks for a key: got %d", code)
+	}
+	lines, err := os.ReadFile(auditPath(h.Dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(lines, []byte("console, operate (operate) at ")); n != 8 || bytes.Contains(lines, []byte(text)) || bytes.Contains(lines, []byte(digits)) {
+		t.Errorf("%d searches by token are in the audit log: %s", n, lines)
+	}
+
+	// Whatever else takes a token in a command that reads, says so.
+	for i := range Commands {
+		c := &Commands[i]
+		for _, arg := range c.Args {
+			if c.Changes || arg.Check == nil || arg.At == nil || c.Channels&Console == 0 || c.Name == "boards" {
+				continue // boards compares its query with names alone
+			}
+			var a Arguments
+			if value, ok := arg.At(&a).(*string); ok {
+				*value = text
+				if arg.Check(&a) == nil && (arg.Token == nil || !arg.Token(&a)) {
+					t.Errorf("%s takes a token as its %s, and readers may give it", c.Name, arg.Name)
+				}
+			}
+		}
 	}
 }
 

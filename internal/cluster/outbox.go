@@ -62,9 +62,10 @@ func (p *Peers) Broadcast(profile string, in profile.Input) {
 	p.enqueue(Message{Profile: profile}, in)
 }
 
-// Publish queues changes in a database for the other nodes.
+// Publish queues changes in a database for the other nodes, without the tokens of sessions: who
+// reads the notes could play in them.
 func (p *Peers) Publish(database string, events *profile.StoreEvents) {
-	p.enqueue(Message{Database: database}, events)
+	p.enqueue(Message{Database: database}, events.WithoutTokens())
 }
 
 // enqueue queues a message with an input. It is dropped if it is not urgent and the queue is full.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"wamble"
 	"wamble/internal/pack"
 	"wamble/internal/profile"
 	"wamble/internal/store/postgres/pglog"
@@ -107,6 +108,9 @@ func (p *Peers) ApplyReports(nodes []pglog.Node) (leaving []string, moreGames bo
 				all[name] = RemoteShards{}
 			}
 			for shard, c := range shards {
+				if shard < 0 || shard >= wamble.MaxShards {
+					continue // no shard has this number, and Open would shift by it
+				}
 				all[name][shard] = c
 				moreGames = p.SetPosition(shard, c.FeedPosition) || moreGames
 			}
@@ -146,10 +150,10 @@ func (p *Peers) warnOfDuplicateName(nodes []pglog.Node) {
 }
 
 // ReadBatch calls apply for each message in a note of another node, unless the note is the last
-// one that was read.
+// one that was read, or only its row is left.
 func (p *Peers) ReadBatch(name, value string, apply func(from Message, in profile.Input)) {
 	from := name[:strings.LastIndexByte(name, '/')]
-	if from == MessagePrefix+p.o.Log.Self() || p.lastRead[from] == name {
+	if value == "" || from == MessagePrefix+p.o.Log.Self() || p.lastRead[from] == name {
 		return
 	}
 	if p.lastRead == nil {

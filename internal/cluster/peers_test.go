@@ -5,7 +5,19 @@ import (
 	"testing"
 
 	"wamble/internal/profile"
+	"wamble/internal/store/postgres/pglog"
 )
+
+// TestReportsOfNoShard: what another node reports of a shard that cannot be is ignored.
+func TestReportsOfNoShard(t *testing.T) {
+	t.Parallel()
+	p := NewPeers(Options{Node: "a"})
+	note := `{"default":{"-1":{"Players":3,"Open":true},"64":{"Players":3,"Open":true},"2":{"Players":5,"Open":true}}}`
+	p.ApplyReports([]pglog.Node{{Name: "b", Note: note}})
+	if got := p.Counts("default"); len(got) != 1 || got.Open() != 1<<2 || got.Sum().Players != 5 {
+		t.Errorf("got %+v", got)
+	}
+}
 
 // TestElsewherePlaying: watchers on another machine do not count as players; in the report of
 // an older program, which does not tell them apart, all count.

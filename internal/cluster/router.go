@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,10 +31,11 @@ type Router struct {
 	local         Local
 	owned         *Owners
 	address       string // configured
+	key           mesh.Key
 	self          uint32
 	listener      net.Listener
 	questionSlots chan struct{}             // semaphore of questions about boards
-	mesh          atomic.Pointer[mesh.Mesh] // nil until its key is known
+	mesh          atomic.Pointer[mesh.Mesh] // nil until Run has opened it
 
 	mu          sync.Mutex // guards what follows
 	closed      bool
@@ -51,8 +50,8 @@ type remoteConn struct {
 	peer    wamble.Peer
 }
 
-// meshKey is the name of the note with the key of the mesh, which the first node generates.
-const meshKey = "mesh/key"
+// oldKey is the name of the note in which older versions kept the key of the mesh.
+const oldKey = "mesh/key"
 
 // joinPause is the pause after a failure to open the mesh.
 const joinPause = 500 * time.Millisecond
@@ -78,14 +77,15 @@ type Local struct {
 	Opened func(address string)
 }
 
-// Listen makes a router that listens at an address.
-func Listen(o Options, address string, owners *Owners, local Local) (*Router, error) {
+// Listen makes a router that listens at an address. Nodes with the same key may connect if they
+// are among the live nodes of owners.
+func Listen(o Options, address string, key mesh.Key, owners *Owners, local Local) (*Router, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	return &Router{
-		o: o, local: local, owned: owners, address: address, self: mesh.Number(o.Node), listener: l,
+		o: o, local: local, owned: owners, address: address, key: key, self: mesh.Number(o.Node), listener: l,
 		questionSlots: make(chan struct{}, maxBoardQuestions), remoteConns: map[remoteConn]struct{}{},
 	}, nil
 }
@@ -127,8 +127,7 @@ func (r *Router) Run(ctx context.Context) {
 }
 
 func (r *Router) open(ctx context.Context) error {
-	key, err := r.key(ctx)
-	if err != nil {
+	if err := r.o.Log.Forget(ctx, r.o.Journal, oldKey, 0); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -137,7 +136,7 @@ func (r *Router) open(ctx context.Context) error {
 		return nil
 	}
 	m, err := mesh.Open(r.listener, mesh.Options{
-		Name: r.o.Node, Key: key, Receive: r.receive, Answer: r.local.Answer, Subscribed: r.republishViews, Lost: r.nodeLost,
+		Name: r.o.Node, Key: r.key, Receive: r.receive, Answer: r.local.Answer, Subscribed: r.republishViews, Lost: r.nodeLost,
 		Report: r.local.Panicked, Log: r.o.Logger,
 	})
 	if err != nil {
@@ -152,23 +151,6 @@ func (r *Router) open(ctx context.Context) error {
 	r.local.Opened(address)
 	r.updateNodes()
 	return nil
-}
-
-// key reads the key of the mesh, or generates it if there is none.
-func (r *Router) key(ctx context.Context) (key mesh.Key, err error) {
-	err = r.o.Log.Amend(ctx, r.o.Journal, meshKey, func(value string) (string, error) {
-		if value == "" {
-			rand.Read(key[:])
-			return base64.StdEncoding.EncodeToString(key[:]), nil
-		}
-		b, err := base64.StdEncoding.DecodeString(value)
-		if err != nil || len(b) != len(key) {
-			return "", fmt.Errorf("the note %s of the journal's database is no key", meshKey)
-		}
-		key = mesh.Key(b)
-		return value, nil
-	})
-	return key, err
 }
 
 // JoinPort makes a port send packets for clients of other nodes over the mesh.

@@ -193,6 +193,15 @@ func (n Network) Home() string {
 	return ""
 }
 
+// LoginNames returns the names by which players reach the server: those of login-servers, domain,
+// cluster-endpoints and cluster-host. A Host that a client sends is not among them: a server
+// that hands logins on sends its own.
+func (p *Profile) LoginNames() []string {
+	n := &p.Network
+	return strings.Fields(strings.ToLower(
+		strings.Join([]string{p.Sessions.LoginServers, n.Domain, n.ClusterEndpoints, n.ClusterHost}, " ")))
+}
+
 // Domains returns the names for which the server orders certificates.
 func (n Network) Domains() []string { return strings.Fields(n.Domain) }
 

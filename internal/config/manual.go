@@ -81,7 +81,14 @@ func Of(family string) []*Option {
 	return slices.DeleteFunc(slices.Clone(All()), func(o *Option) bool { return o.Family != family })
 }
 
-// Starter returns a configuration file with every option and its default, all commented out.
+// starterSets has the options that the file of Starter sets, with their lines: their defaults are
+// for older installations.
+var starterSets = map[string]string{
+	"login-legacy": "(def login-legacy 0) ; 1 if players use clients of the original",
+}
+
+// Starter returns a configuration file with every option and its default, all commented out but
+// those of starterSets.
 func Starter() string {
 	var b strings.Builder
 	b.WriteString(starterHead)
@@ -95,14 +102,19 @@ func Starter() string {
 			if o.unset(o.Default) && o.bounded && o.low > 0 {
 				value = number(o.low) // unset cannot be written: show a valid value
 			}
-			fmt.Fprintf(&b, "\n%s; (def %s %s)\n", comment(rename(docs()[o.Field], o.Name)), o.Name, value)
+			text := comment(rename(docs()[o.Field], o.Name))
+			if set, ok := starterSets[o.Name]; ok {
+				fmt.Fprintf(&b, "\n%s%s\n", text, set)
+				continue
+			}
+			fmt.Fprintf(&b, "\n%s; (def %s %s)\n", text, o.Name, value)
 		}
 	}
 	return b.String()
 }
 
-const starterHead = `;; Configuration of Wamble. Everything here is commented out and shows the
-;; default; take away the semicolon before a (def …) to change it.
+const starterHead = `;; Configuration of Wamble. Everything here but login-legacy is commented out and
+;; shows the default; take away the semicolon before a (def …) to change it.
 ;;
 ;;   wamble check          tells what is wrong with this file, and what would run
 ;;   wamble config show    tells the value of every option and where it came from

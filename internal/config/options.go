@@ -72,6 +72,11 @@ type Server struct {
 	// the machine that serves them.
 	ClusterAddress string `option:"cluster-address" default:"" range:"0..255" check:"endpoint" room:"server" reload:"restart"`
 
+	// ClusterKeyFile is a file with the secret by which machines know each other,
+	// at least 32 characters, the same on all of them; nobody else may read it
+	// (mode 0600). cluster-address needs it.
+	ClusterKeyFile string `option:"cluster-key-file" default:"" range:"0..4096" room:"server" reload:"restart"`
+
 	// JournalMemory is how much memory the messages may take that the games'
 	// database does not have yet, with a journal in PostgreSQL. The shards share
 	// it; no move is taken when an eighth of a share is left.
@@ -108,8 +113,8 @@ type Server struct {
 	AdminTokenFile string `option:"admin-token-file" default:"" range:"0..4096" room:"server"`
 
 	// AdminPprof lets the admin listener serve profiles of the program under
-	// /debug/pprof/, for who has a token: memory, processor and goroutines, which
-	// a developer reads with go tool pprof.
+	// /debug/pprof/, for tokens with the role operate: memory, processor and
+	// goroutines, which a developer reads with go tool pprof.
 	AdminPprof bool `option:"admin-pprof" default:"0" room:"server"`
 
 	// TraceEndpoint is where a collector of OpenTelemetry takes traces of single
@@ -372,14 +377,17 @@ type Sessions struct {
 	// turns the limit off.
 	LoginAttempts int `option:"login-attempts-per-min" default:"30" range:"0..1000000" unit:"attempts/min" room:"session"`
 
-	// LoginServers are the names by which players reach this server, separated by
-	// spaces, in lower case: host, or host:port. A signature that names another
-	// server is refused, so that none can hand on a login. If it is empty every
-	// name is accepted.
+	// LoginServers are further names by which players reach this server, separated
+	// by spaces, in lower case: host, or host:port. Those of domain,
+	// cluster-endpoints and cluster-host are known. A signature that names another
+	// server is refused, so that none can hand on a login: players who come by an
+	// address, or to localhost, need that here. Without any name every one is
+	// accepted.
 	LoginServers string `option:"login-servers" default:"" range:"0..4096" room:"session"`
 
 	// LoginLegacy accepts signatures that name no server, as clients of the
-	// original make them. Such a login can be handed on by another server.
+	// original make them. Such a login can be handed on by another server: set it
+	// to 0 unless players use such clients.
 	LoginLegacy bool `option:"login-legacy" default:"1" room:"session"`
 
 	// Retention is how long anonymous sessions without a visit, their

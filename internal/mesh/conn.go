@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wamble/internal/guard"
@@ -24,7 +25,8 @@ type conn struct {
 	box           *outbox
 	requests      pendingRequests
 	subscriptions subscriptions
-	frames        []Frame // buffer of the reader
+	frames        []Frame     // buffer of the reader
+	heard         atomic.Bool // the other end has sent a record
 	over          sync.Once
 	done          chan struct{} // closed when the connection has ended
 }
@@ -70,6 +72,7 @@ func (c *conn) read() error {
 		}
 		frames, err := c.records.next()
 		if err == nil {
+			c.heard.Store(true)
 			err = c.dispatch(frames)
 		}
 		if err != nil {

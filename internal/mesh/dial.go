@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -60,8 +61,12 @@ func (m *Mesh) addressOf(n *node) string {
 	return n.address
 }
 
+// errRefused is returned for a connection that the other end has closed at once: it does not
+// list this node yet, or has a connection with another process of its name.
+var errRefused = errors.New("the node has closed the connection: it does not know this one yet, or another one with its name")
+
 // dialOnce opens a connection and serves it until it ends. It returns an error if the
-// connection or the handshake failed.
+// connection or the handshake failed, or the other end has sent nothing.
 func (m *Mesh) dialOnce(ctx context.Context, n *node) error {
 	ctx, cancel := context.WithTimeout(ctx, m.timing.dial)
 	defer cancel()
@@ -78,6 +83,10 @@ func (m *Mesh) dialOnce(ctx context.Context, n *node) error {
 		nc.Close()
 		return err
 	}
-	m.serve(newConn(m, nc, h, k, true), h.from)
+	c := newConn(m, nc, h, k, true)
+	m.serve(c, h.from)
+	if !c.heard.Load() {
+		return errRefused
+	}
 	return nil
 }

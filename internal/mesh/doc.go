@@ -28,6 +28,7 @@
 //
 // Invariants: senders never wait for a node that does not read, and its outbox is bounded;
 // an unauthenticated connection costs a goroutine and the bytes of a hello, for 2 seconds at
-// most and for at most 64 connections at a time; there is one connection between two nodes;
-// bytes of one connection are not valid on another.
+// most and for at most 64 connections at a time; a node that the caller does not list is
+// refused; there is one connection between two nodes, and while it lasts no other process is
+// accepted under their names; bytes of one connection are not valid on another.
 package mesh

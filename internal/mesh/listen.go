@@ -81,7 +81,7 @@ func (m *Mesh) authenticate(nc net.Conn) {
 	nc.SetDeadline(time.Now().Add(m.timing.handshake))
 	h, k, err := m.handshake.listen(nc)
 	m.unproven.remove(nc)
-	if err != nil {
+	if err != nil || !m.awaitListed(h.from) {
 		m.counts.refused.Add(1)
 		return
 	}

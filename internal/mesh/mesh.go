@@ -21,7 +21,7 @@ import (
 // Node is a node of the cluster.
 type Node struct {
 	Name    string
-	Address string // HOST:PORT where it listens; "" if it is not dialled
+	Address string // HOST:PORT where it listens; "" if it is not dialled, but may dial
 }
 
 // Number returns a hash of a node's name, for wamble.Peer. It is the same on all nodes, and
@@ -96,17 +96,19 @@ type Mesh struct {
 	nodes         atomic.Pointer[map[uint32]*node] // by number; replaced, never changed, while mu is held
 	mu            sync.Mutex                       // guards what follows, and changes of nodes
 	subscriptions map[string]struct{}              // names of events this node subscribes to
+	listed        map[string]bool                  // names of the nodes that may connect
+	relisted      chan struct{}                    // closed when listed is replaced
 }
 
-// node is another node. It is dialled while it is listed by SetNodes, and known as long as
-// it has a connection.
+// node is another node. It is dialled while it is listed by SetNodes with an address, and known
+// as long as it has a connection.
 type node struct {
 	name   string
 	number uint32
 	conn   atomic.Pointer[conn]
 	// Guarded by the mesh:
 	address string
-	cancel  context.CancelFunc // ends dialling; nil if it is not listed
+	cancel  context.CancelFunc // ends dialling; nil if it is not dialled
 	changed chan struct{}      // capacity 1: the address has changed
 }
 
@@ -121,7 +123,7 @@ type Stats struct {
 	Received uint64 // frames that were passed to Receive
 	Lost     uint64 // frames and events without a connection or room
 	Behind   uint64 // connections that ended because a node did not read
-	Refused  uint64 // connections whose handshake failed at the listening end
+	Refused  uint64 // connections whose handshake failed at the listening end, or of a node that may not connect
 	Open     int    // current connections
 }
 
@@ -140,7 +142,7 @@ func Open(l net.Listener, o Options) (*Mesh, error) {
 	if o.Key == (Key{}) {
 		return nil, errors.New("the mesh has no key")
 	}
-	m := &Mesh{o: o, log: o.Log, listener: l, timing: o.timing.withDefaults(), handshake: handshake{key: o.Key, name: o.Name}, subscriptions: map[string]struct{}{}}
+	m := &Mesh{o: o, log: o.Log, listener: l, timing: o.timing.withDefaults(), handshake: handshake{key: o.Key, name: o.Name}, subscriptions: map[string]struct{}{}, relisted: make(chan struct{})}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}
@@ -213,17 +215,23 @@ func (m *Mesh) Connected() (names []string) {
 	return names
 }
 
-// SetNodes sets the nodes of the cluster, which are dialled from now on. This node may be
-// among them.
+// SetNodes sets the nodes of the cluster: those with an address are dialled from now on, and
+// no others than these are accepted. A connection that there is stays. This node may be among
+// them.
 func (m *Mesh) SetNodes(list []Node) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ctx.Err() != nil {
 		return
 	}
-	listed := map[uint32]bool{}
+	dialled := map[uint32]bool{}
+	m.listed = map[string]bool{}
 	for _, l := range list {
-		if l.Name == m.o.Name || l.Name == "" || len(l.Name) > MaxName || l.Address == "" {
+		if l.Name == m.o.Name || l.Name == "" || len(l.Name) > MaxName {
+			continue
+		}
+		m.listed[l.Name] = true
+		if l.Address == "" {
 			continue
 		}
 		n := m.node(l.Name)
@@ -231,7 +239,7 @@ func (m *Mesh) SetNodes(list []Node) {
 			m.log.Error("two nodes cannot be told apart: rename one of them", "node", l.Name)
 			continue
 		}
-		listed[n.number] = true
+		dialled[n.number] = true
 		switch {
 		case n.cancel == nil:
 			n.address = l.Address
@@ -246,11 +254,35 @@ func (m *Mesh) SetNodes(list []Node) {
 			}
 		}
 	}
+	close(m.relisted)
+	m.relisted = make(chan struct{})
 	for number, n := range *m.nodes.Load() {
-		if n.cancel != nil && !listed[number] {
+		if n.cancel != nil && !dialled[number] {
 			n.cancel()
 			n.cancel = nil
 			m.forget(n)
+		}
+	}
+}
+
+// awaitListed waits until a node that has connected is listed, for as long as a handshake may
+// take: one that starts may connect before the caller of SetNodes has seen it.
+func (m *Mesh) awaitListed(name string) bool {
+	timer := time.NewTimer(m.timing.handshake)
+	defer timer.Stop()
+	for {
+		m.mu.Lock()
+		listed, relisted := m.listed[name], m.relisted
+		m.mu.Unlock()
+		if listed {
+			return true
+		}
+		select {
+		case <-relisted:
+		case <-timer.C:
+			return false
+		case <-m.ctx.Done():
+			return false
 		}
 	}
 }
@@ -272,7 +304,7 @@ func (m *Mesh) node(name string) *node {
 	return n
 }
 
-// forget removes a node that is not listed and has no connection. The mesh is locked.
+// forget removes a node that is not dialled and has no connection. The mesh is locked.
 func (m *Mesh) forget(n *node) {
 	if nodes := *m.nodes.Load(); nodes[n.number] == n && n.cancel == nil && n.conn.Load() == nil {
 		nodes = maps.Clone(nodes)
@@ -283,8 +315,11 @@ func (m *Mesh) forget(n *node) {
 
 // register makes an authenticated connection the one of its node, and reports whether it did.
 //
-// If both nodes have dialled, both keep the connection that the lesser name has dialled. A
-// connection of another process, or dialled again by the same end, replaces the old one.
+// If both nodes have dialled, both keep the connection that the lesser name has dialled. One
+// that the same process has dialled again replaces the old one. A connection of another
+// process is refused while there is one: who has the key cannot take the place of a node that
+// lives. A node that starts anew is accepted when its old connection has ended, at the latest
+// after timing.silence.
 func (m *Mesh) register(c *conn, name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -296,7 +331,11 @@ func (m *Mesh) register(c *conn, name string) bool {
 		return false
 	}
 	if old := c.node.conn.Load(); old != nil {
-		if old.instance == c.instance && old.dialled != c.dialled && c.dialled != (m.o.Name < name) {
+		if old.instance != c.instance {
+			m.counts.refused.Add(1)
+			return false
+		}
+		if old.dialled != c.dialled && c.dialled != (m.o.Name < name) {
 			return false
 		}
 		old.end()

@@ -62,6 +62,7 @@ func openAt(t *testing.T, l net.Listener, name string, change ...func(*Options))
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
+	s.SetNodes(everybody)
 	return s
 }
 
@@ -86,8 +87,11 @@ func (s *station) frames() []Frame {
 
 func (s *station) node() Node { return Node{s.name, s.Addr().String()} }
 
+// everybody lists all nodes of these tests without an address: they may connect.
+var everybody = []Node{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "x"}, {Name: "y"}}
+
 func (s *station) knows(others ...*station) {
-	var list []Node
+	list := slices.Clone(everybody)
 	for _, o := range others {
 		list = append(list, o.node())
 	}
@@ -234,20 +238,44 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestReplaced: a new process of a node takes the place of the old one at once, though the
-// connection to that one seems to work.
-func TestReplaced(t *testing.T) {
+// TestNameIsNotTaken: another process with the name of a node does not take its place while
+// that is connected, though it has the key. When the connection has ended it does.
+func TestNameIsNotTaken(t *testing.T) {
 	t.Parallel()
-	a, b := open(t, "a"), open(t, "b")
+	asked := func(by string) func(o *Options) {
+		return func(o *Options) {
+			o.Answer = func(context.Context, string, string, []byte) ([]byte, error) { return []byte(by), nil }
+		}
+	}
+	a, b := open(t, "a"), open(t, "b", asked("the node"))
 	b.knows(a)
 	a.connected("b")
 	old := a.conn(Number("b"))
-	again := open(t, "b")
+	again := open(t, "b", asked("the other one"))
 	again.knows(a)
-	watchtest.Until(t, "the new one has its place", func() bool { c := a.conn(Number("b")); return c != nil && c != old })
-	if _, err := a.Ask(t.Context(), "b", "x", nil); err != nil {
-		t.Error(err)
+	watchtest.Until(t, "it is refused", func() bool { return a.Stats().Refused > 2 })
+	if got, err := a.Ask(t.Context(), "b", "x", nil); err != nil || string(got) != "the node" || a.conn(Number("b")) != old {
+		t.Errorf("%q has answered, %v", got, err)
 	}
+	b.Close()
+	watchtest.Until(t, "it has the place that is free", func() bool {
+		got, err := a.Ask(t.Context(), "b", "x", nil)
+		return err == nil && string(got) == "the other one"
+	})
+}
+
+// TestListed: a process that has the key is refused until it is listed as a node.
+func TestListed(t *testing.T) {
+	t.Parallel()
+	a := open(t, "a")
+	b := open(t, "b", func(o *Options) { o.timing.handshake = 10 * time.Millisecond })
+	b.SetNodes([]Node{{Name: "c"}})
+	a.knows(b)
+	watchtest.Until(t, "it is refused", func() bool { return b.Stats().Refused > 0 })
+	b.connected("")
+	b.SetNodes([]Node{{Name: "a"}})
+	b.connected("a")
+	a.connected("b")
 }
 
 // TestRequests: a refusal has its reason, a deadline ends a request, and only so many are
@@ -568,12 +596,13 @@ func BenchmarkRelay(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer x.Close()
+	x.SetNodes(everybody)
 	y, err := Open(nil, Options{Name: "y", Key: testKey})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer y.Close()
-	y.SetNodes([]Node{{"x", l.Addr().String()}})
+	y.SetNodes(append(slices.Clone(everybody), Node{"x", l.Addr().String()}))
 	for len(y.Connected()) == 0 {
 		time.Sleep(time.Millisecond)
 	}

@@ -28,8 +28,11 @@ import (
 
 // AdminOptions are the parameters of the admin listener.
 type AdminOptions struct {
-	Address  string                  // the option admin-listen
-	Knows    func(token string) bool // reports whether a token may read the metrics
+	Address string                  // the option admin-listen
+	Knows   func(token string) bool // reports whether a token may read the metrics
+	// Operates reports whether a token may change the server. It may read profiles of the
+	// program, too: a list of goroutines has arguments of functions, and so parts of tokens.
+	Operates func(token string) bool
 	Ready    func() (up bool, why string)
 	Profiles func() []*loop.Runtime // the running shards
 	Journal  *runner.Runner
@@ -53,7 +56,6 @@ type Admin struct {
 	Listener          *net.TCPListener
 	Address           string // the option admin-listen
 	web               *http.Server
-	knows             func(token string) bool
 	panicked          func(error) // may be nil
 }
 
@@ -67,17 +69,17 @@ const (
 
 // NewAdmin returns an admin listener. Serve starts it.
 func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
-	a := &Admin{Listener: l, Address: o.Address, knows: o.Knows, panicked: o.Panicked}
+	a := &Admin{Listener: l, Address: o.Address, panicked: o.Panicked}
 	mux := Health(o.Ready)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusFound))
 	mux.Handle("/console/", o.Console)
-	mux.Handle("GET /metrics", a.secured(promhttp.HandlerFor(registry(o), promhttp.HandlerOpts{})))
+	mux.Handle("GET /metrics", secured(o.Knows, promhttp.HandlerFor(registry(o), promhttp.HandlerOpts{})))
 	if o.Pprof {
-		mux.Handle("GET /debug/pprof/", a.secured(http.HandlerFunc(pprof.Index)))
-		mux.Handle("GET /debug/pprof/cmdline", a.secured(http.HandlerFunc(pprof.Cmdline)))
-		mux.Handle("GET /debug/pprof/profile", a.secured(patient(pprof.Profile)))
-		mux.Handle("GET /debug/pprof/symbol", a.secured(http.HandlerFunc(pprof.Symbol)))
-		mux.Handle("GET /debug/pprof/trace", a.secured(patient(pprof.Trace)))
+		mux.Handle("GET /debug/pprof/", secured(o.Operates, http.HandlerFunc(pprof.Index)))
+		mux.Handle("GET /debug/pprof/cmdline", secured(o.Operates, http.HandlerFunc(pprof.Cmdline)))
+		mux.Handle("GET /debug/pprof/profile", secured(o.Operates, patient(pprof.Profile)))
+		mux.Handle("GET /debug/pprof/symbol", secured(o.Operates, http.HandlerFunc(pprof.Symbol)))
+		mux.Handle("GET /debug/pprof/trace", secured(o.Operates, patient(pprof.Trace)))
 	}
 	a.web = &http.Server{
 		Handler: transport.RecoverPanics(http.MaxBytesHandler(local(mux), adminBody), o.Panicked), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
@@ -159,14 +161,14 @@ func local(next http.Handler) http.Handler {
 	})
 }
 
-// secured passes on requests with a token, as bearer or as password.
-func (a *Admin) secured(next http.Handler) http.Handler {
+// secured passes on requests with a token that may do that, as bearer or as password.
+func secured(may func(token string) bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if !bearer {
 			_, given, _ = r.BasicAuth()
 		}
-		if !a.knows(given) {
+		if !may(given) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="wamble", charset="UTF-8"`)
 			plain(w, http.StatusUnauthorized, "the admin token is wanted, as bearer or as password; admin-token-file says where it is, else it is in the data directory\n")
 			return

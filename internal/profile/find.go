@@ -31,7 +31,7 @@ type FoundBoard struct {
 	FEN     string           `json:"fen"`
 }
 
-// maxSearched bounds the boards that one search scans, since the loop waits for it.
+// maxSearched bounds the boards or sessions that one search scans, since the loop waits for it.
 const maxSearched = 50_000
 
 // FindBoards returns at most most boards that match, the latest move first.

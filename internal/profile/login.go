@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"slices"
 	"strings"
 
 	"wamble"
@@ -83,7 +84,7 @@ func (p *Profile) secureToken(r *request, s *session.Session) error {
 func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, out *Output) (verdict, bool) {
 	from, _ := p.link.Peer(r.id)
 	server, bound := r.ext.Text(wire.KeyLoginServer)
-	if bound && !isNamed(p.cfg.Sessions.LoginServers, server) || !bound && !p.cfg.Sessions.LoginLegacy {
+	if bound && !isNamed(p.cfg.LoginNames(), server) || !bound && !p.cfg.Sessions.LoginLegacy {
 		return p.failLogin(r), false
 	}
 	own := p.playerOf(key)
@@ -111,24 +112,19 @@ func (p *Profile) prove(r *request, key wamble.PublicKey, signature [64]byte, ou
 	return p.ask(r, what, out), false
 }
 
-// isNamed reports whether the space-separated names contain server, by its host alone or with its port.
-// Empty names contain every server.
-func isNamed(names, server string) bool {
-	if server == "" {
-		return false
+// isNamed reports whether names contain server, by its host alone or with its port. No names contain every
+// server.
+func isNamed(names []string, server string) bool {
+	if server == "" || len(names) == 0 {
+		return server != ""
 	}
 	host := server
 	if at := strings.LastIndexByte(server, ':'); at > strings.LastIndexByte(server, ']') {
 		host = server[:at]
 	}
-	any := true
-	for name := range strings.FieldsSeq(names) {
-		any = false
-		if name == server || name == host {
-			return true
-		}
-	}
-	return any
+	return slices.ContainsFunc(names, func(name string) bool {
+		return name == server || name == host || name == strings.Trim(host, "[]")
+	})
 }
 
 // loggedIn answers with the board that the player has now, if any.

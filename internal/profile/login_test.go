@@ -364,6 +364,12 @@ func TestLoginIsNotRelayed(t *testing.T) {
 		{"relayed under our name", `(def login-servers "play.example")`, "foe.example", "play.example", "LOGIN_FAILED"},
 		{"relayed as of the original", `(def login-servers "play.example")`, "foe.example", "", "LOGIN_FAILED"},
 		{"without names", "", "anywhere:1", "anywhere:1", "LOGIN_SUCCESS"},
+		{"to the domain", `(def domain "play.example")`, "play.example", "play.example", "LOGIN_SUCCESS"},
+		{"to a name beside the domain", `(def domain "play.example") (def login-servers "play.test")`, "play.test:8888", "play.test:8888", "LOGIN_SUCCESS"},
+		{"relayed from the domain", `(def domain "play.example")`, "foe.example", "foe.example", "LOGIN_FAILED"},
+		{"to one of several machines", `(def cluster-endpoints "A.example 2001:db8::7") (def cluster-host "a.example")`, "[2001:db8::7]:8888", "[2001:db8::7]:8888", "LOGIN_SUCCESS"},
+		{"relayed from several machines", `(def cluster-host "a.example")`, "foe.example", "foe.example", "LOGIN_FAILED"},
+		{"as localhost", `(def domain "play.example")`, "localhost:8888", "localhost:8888", "LOGIN_FAILED"},
 		{"of the original", `(def login-servers "play.example")`, "", "", "LOGIN_SUCCESS"},
 		{"of the original, switched off", "(def login-legacy 0)", "", "", "LOGIN_FAILED"},
 	} {

@@ -2,8 +2,8 @@ package profile
 
 import (
 	"bytes"
-	"encoding/hex"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +16,8 @@ import (
 type Seek struct {
 	Name    string               // part of a handle, without regard to case
 	Key     *[2]wamble.PublicKey // the first and the last key
-	Token   string               // prefix of the token, in hex or as players see it
+	Token   wamble.Token
+	Hash    wamble.TokenHash // of the token
 	Session wamble.SessionID
 	Net     netip.Prefix
 	Board   wamble.BoardID // held by the session
@@ -38,30 +39,53 @@ type Present struct {
 	Stats   wamble.Stats
 }
 
-// Seek returns at most most matching sessions, and whether there are more. It may scan all sessions in
-// memory.
+// Seek returns at most most matching sessions, and whether there may be more. A token, a session and a board are
+// looked up. For the other fields at most maxSearched sessions are walked, those that are present first.
 func (p *Profile) Seek(of Seek, most int) (found []Present, more bool) {
-	network := access.Network(of.Net)
-	of.Name = strings.ToLower(of.Name)
-	for s := range p.sessions.All() {
-		if !p.matches(s, &of, network) {
-			continue
-		}
-		if len(found) == most {
-			return found, true
-		}
-		found = append(found, p.present(s))
-	}
-	return found, false
+	return p.seek(of, most, maxSearched)
 }
 
+func (p *Profile) seek(of Seek, most, bound int) (found []Present, more bool) {
+	add := func(s *session.Session) {
+		switch {
+		case s == nil || slices.ContainsFunc(found, func(other Present) bool { return other.Session == s.ID() }):
+		case len(found) == most:
+			more = true
+		default:
+			found = append(found, p.present(s))
+		}
+	}
+	add(p.sessions.ByID(of.Session))
+	add(p.sessions.Find(of.Token))
+	if b := p.boards.Board(of.Board); b != nil {
+		add(p.sessions.ByID(b.Holder()))
+	}
+	if of.Name == "" && !p.mayHave(of.Key) && of.Hash.IsZero() && !of.Net.IsValid() {
+		return found, more
+	}
+	of.Name = strings.ToLower(of.Name)
+	network, walked := access.Network(of.Net), 0
+	for s := range p.sessions.All() {
+		if walked++; walked > bound {
+			return found, true
+		}
+		if p.matches(s, &of, network) {
+			add(s)
+		}
+		if more {
+			break
+		}
+	}
+	return found, more
+}
+
+// mayHave reports whether an identity in memory may have one of the keys.
+func (p *Profile) mayHave(keys *[2]wamble.PublicKey) bool {
+	return keys != nil && (keys[0] != keys[1] || p.sessions.Identity(keys[0]) != nil)
+}
+
+// matches compares a session with the fields of a search that have no index.
 func (p *Profile) matches(s *session.Session, of *Seek, network netip.Prefix) bool {
-	if of.Session != 0 && s.ID() == of.Session || of.Net.IsValid() && p.link.At(s.Token(), network) {
-		return true
-	}
-	if b := p.boards.Held(s.ID()); of.Board != 0 && b != nil && b.ID() == of.Board {
-		return true
-	}
 	if i := s.Identity(); i != nil {
 		key := i.Key()
 		if of.Key != nil && bytes.Compare(key[:], of.Key[0][:]) >= 0 && bytes.Compare(key[:], of.Key[1][:]) <= 0 ||
@@ -69,9 +93,7 @@ func (p *Profile) matches(s *session.Session, of *Seek, network netip.Prefix) bo
 			return true
 		}
 	}
-	token := s.Token()
-	return of.Token != "" && !token.IsZero() &&
-		(strings.HasPrefix(hex.EncodeToString(token[:]), of.Token) || strings.HasPrefix(token.String(), of.Token))
+	return !of.Hash.IsZero() && s.Hash() == of.Hash || of.Net.IsValid() && p.link.At(s.Token(), network)
 }
 
 func (p *Profile) present(s *session.Session) Present {

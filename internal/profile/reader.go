@@ -10,8 +10,8 @@ import (
 
 // Reader describes a reader over HTTP.
 type Reader struct {
-	// Token is that of the reader's session. Without a token, or if the session is not in memory, the
-	// reader is a guest.
+	// Token is that of the reader's session. Without a token, or if the session is not in memory or its
+	// token not valid at From, the reader is a guest.
 	Token wamble.Token
 	From  netip.Addr
 	// About is the player whose stats are wanted; nil for other data.
@@ -25,6 +25,9 @@ func (p *Profile) Authorize(r Reader, rights []access.Right) *wamble.Denied {
 		return d
 	}
 	s := p.sessions.Find(r.Token)
+	if s != nil && !s.GoodAt(r.From) {
+		s = nil
+	}
 	if d := p.policy.Bans.OfKey(p.clock.wall(), whoOf(s).Key); d != nil {
 		return d
 	}

@@ -76,6 +76,23 @@ func TestReadersAgree(t *testing.T) {
 	}
 }
 
+// TestReadersElsewhere: a token that is valid at one host makes readers at others guests.
+func TestReadersElsewhere(t *testing.T) {
+	r := newRig(t, "(def spectator-visibility 5)")
+	token, _ := r.join(1)
+	r.identified(token, wamble.PublicKey{7})
+	s := r.p.sessions.Find(token)
+	r.p.sessions.SetTrust(s.ID(), wamble.PublicKey{}, 5)
+	r.p.sessions.BindToken(r.now, s, netip.MustParseAddr("192.0.2.7"), &r.p.frame)
+	view := []access.Right{{Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"}}
+	for from, want := range map[string]bool{"192.0.2.7": true, "192.0.2.8": false} {
+		d := r.p.Authorize(Reader{Token: token, From: netip.MustParseAddr(from)}, view)
+		if (d == nil) != want {
+			t.Errorf("at %s: got %v", from, d)
+		}
+	}
+}
+
 func TestPeek(t *testing.T) {
 	r := beforeTheEnd(t, "", fools, []wamble.SessionID{11, 12, 11, 112})
 	if _, _, ok := r.p.Peek(99); ok {

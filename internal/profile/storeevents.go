@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"slices"
 	"time"
 
 	"wamble"
@@ -43,6 +44,41 @@ type StoreEvent struct {
 	// Player is the number of the identity that was Erased, 0 if unknown: a new identity may have the key
 	// by now.
 	Player wamble.PlayerID `json:",omitempty"`
+	// Hashed says that Token is the hash of a token, and that of Link, too: a change that is stored for
+	// other machines has no token.
+	Hashed bool `json:",omitempty"`
+}
+
+// WithoutTokens returns the changes with hashes in the place of tokens.
+func (in *StoreEvents) WithoutTokens() *StoreEvents {
+	list := slices.Clone(in.Changes)
+	for i := range list {
+		c := &list[i]
+		c.Token, c.Hashed = wamble.Token(c.tokenHash()), true
+		if c.Link != nil {
+			linked := *c.Link
+			linked.Token = wamble.Token(linked.Session.Token)
+			c.Link = &linked
+		}
+	}
+	return &StoreEvents{list}
+}
+
+// tokenHash returns the hash of Token; zero if that is zero.
+func (c *StoreEvent) tokenHash() wamble.TokenHash {
+	if c.Hashed || c.Token.IsZero() {
+		return wamble.TokenHash(c.Token)
+	}
+	return c.Token.Hash()
+}
+
+// Concerns reports whether the session had a token before the change or has it since. Hash is that of the
+// token.
+func (c *StoreEvent) Concerns(token wamble.Token, hash wamble.TokenHash) bool {
+	if c.Hashed {
+		token = wamble.Token(hash)
+	}
+	return !token.IsZero() && (c.Token == token || c.Link != nil && c.Link.Token == token)
 }
 
 // Linked is a session and its identity, both after a login.
@@ -146,14 +182,37 @@ func (p *Profile) applyCredit(c *StoreEvent, out *Output) {
 }
 
 func (p *Profile) applyRemoteLogout(c *StoreEvent, h alreadyApplied, out *Output) {
+	token := p.tokenBefore(c)
 	if s := p.sessions.ByID(c.Session); s != nil {
 		p.endSession(s, "you have logged out", out)
 		p.sessions.LoggedOut(p.clock.now, s)
 	} else {
 		p.sessions.Credit(c.Session, c.Key, negative(c.Won), true, !h.identity)
 	}
-	p.sessions.Refuse(c.Token)
-	p.link.Purge(c.Token, wamble.Peer{})
+	p.voidToken(c, token)
+}
+
+// tokenBefore returns the token that the session had before a change; zero if only its hash is known.
+func (p *Profile) tokenBefore(c *StoreEvent) wamble.Token {
+	if !c.Hashed {
+		return c.Token
+	}
+	if s := p.sessions.ByID(c.Session); s != nil && s.Hash() == c.tokenHash() {
+		return s.Token()
+	}
+	return wamble.Token{}
+}
+
+// voidToken refuses the token that the session of a change had before, unless the session has it still.
+func (p *Profile) voidToken(c *StoreEvent, token wamble.Token) {
+	hash := c.tokenHash()
+	if s := p.sessions.ByID(c.Session); hash.IsZero() || s != nil && s.Hash() == hash {
+		return
+	}
+	p.sessions.RefuseHash(hash)
+	if !token.IsZero() {
+		p.link.Purge(token, wamble.Peer{})
+	}
 }
 
 func negative(s wamble.Stats) wamble.Stats {
@@ -165,17 +224,26 @@ func negative(s wamble.Stats) wamble.Stats {
 func (p *Profile) applyRemoteLogin(c *StoreEvent, h alreadyApplied) {
 	// The session was read after its login, the identity before.
 	late := h.session && !h.identity && whoOf(p.sessions.ByID(c.Session)).Key == c.Key
-	s := p.sessions.Linked(&c.Link.Session, c.Link.Token, &c.Link.Player, !h.identity)
+	before, token := p.tokenBefore(c), c.Link.Token
+	if c.Hashed {
+		token = wamble.Token{}
+	}
+	s := p.sessions.Linked(&c.Link.Session, token, &c.Link.Player, !h.identity)
 	if s == nil || late {
 		p.sessions.Credit(0, c.Key, c.Won, false, !h.identity)
 	}
 	if s != nil {
 		p.boards.Identify(s.ID(), true)
+	}
+	switch {
+	case s == nil:
+	case s.Token().IsZero(): // until the client shows the new token, and asks again to watch
+		p.audience.spectators.Leave(s.ID())
+	default:
 		p.audience.spectators.Rename(s.ID(), s.Token())
 	}
 	if c.Token != c.Link.Token {
-		p.sessions.Refuse(c.Token)
-		p.link.Purge(c.Token, wamble.Peer{})
+		p.voidToken(c, before)
 	}
 }
 

@@ -79,16 +79,29 @@ func TestEventsArePassedOn(t *testing.T) {
 
 // TestEventsOfLogin: a login in another profile makes the session here one of the identity,
 // under its new token; a logout there ends it, frees its board and says so. Neither is stored
-// twice.
+// twice. From another machine come the hashes of the tokens.
 func TestEventsOfLogin(t *testing.T) {
+	for name, told := range map[string]func(*StoreEvents) *StoreEvents{
+		"here":                 func(in *StoreEvents) *StoreEvents { return in },
+		"from another machine": (*StoreEvents).WithoutTokens,
+	} {
+		t.Run(name, func(t *testing.T) { testEventsOfLogin(t, told) })
+	}
+}
+
+func testEventsOfLogin(t *testing.T, told func(*StoreEvents) *StoreEvents) {
 	r := newRig(t, "")
 	token, _ := r.join(1)
 	s := r.p.sessions.Find(token)
 	id, key, next := s.ID(), wamble.PublicKey{7}, wamble.Token{8}
 	r.apply()
-	r.step(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: id, Token: token, Key: key, Link: &Linked{
+	linked := &Linked{
 		Session: wamble.Session{ID: id, Token: hashOf(next)}, Token: next, Player: wamble.Player{ID: 5, Key: key, Handle: "h_anna", Stats: wamble.Stats{Rating: 1300}},
-	}}}})
+	}
+	r.step(told(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: id, Token: token, Key: key, Link: linked}}}))
+	if linked.Token != next {
+		t.Error("the event of this machine has lost its token")
+	}
 	if i := s.Identity(); i == nil || i.Handle() != "h_anna" || i.Stats().Rating != 1300 || r.p.sessions.Find(next) != s {
 		t.Fatalf("after the login: identity %+v", i)
 	}
@@ -96,7 +109,15 @@ func TestEventsOfLogin(t *testing.T) {
 		t.Error("the old token is good")
 	}
 	r.took()
-	r.step(&StoreEvents{Changes: []StoreEvent{{What: LoggedOut, Session: id, Token: next, Key: key}}})
+	// A login that renews no token, of a session that is not here, voids none.
+	kept := wamble.Token{9}
+	r.step(told(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: id + 1, Token: kept, Key: key, Link: &Linked{
+		Session: wamble.Session{ID: id + 1, Token: hashOf(kept)}, Token: kept, Player: wamble.Player{ID: 5, Key: key},
+	}}}}))
+	if r.p.sessions.Refused(kept) {
+		t.Error("a token that was not renewed is refused")
+	}
+	r.step(told(&StoreEvents{Changes: []StoreEvent{{What: LoggedOut, Session: id, Token: next, Key: key}}}))
 	r.settle()
 	if r.p.sessions.ByID(id) != nil || !r.p.sessions.Refused(next) || r.p.boards.Held(id) != nil {
 		t.Error("after the logout the session is here, its token is good, or it holds a board")

@@ -178,6 +178,23 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestSummary: who may look at single boards, and not at all of them, gets no events of all
+// boards and no past, also when they have just looked at one.
+func TestSummary(t *testing.T) {
+	r := newRig(t)
+	r.denied = "summary"
+	for _, path := range []string{"/api/boards/17", "/api/events?board=17"} {
+		if got := r.get(path); !strings.HasPrefix(got, "200") {
+			t.Errorf("%s: got %s", path, got)
+		}
+	}
+	for _, path := range []string{"/api/events", "/api/events?session=11", "/api/events?player=h_ada", "/api/at", "/api/at/2026-11-15T12:00:00Z"} {
+		if got, want := r.get(path), `403 {"error":"this server does not allow it"}`; got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
+
 // TestDocumented: docs/http.md has every route, and no other.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/http.md")

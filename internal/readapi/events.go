@@ -75,6 +75,11 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 	if err != nil {
 		return err
 	}
+	if wanted.board == 0 { // the moves of all boards, as the summary shows them
+		if err := a.admit(r.Context(), r.Who, mayViewAll); err != nil {
+			return err
+		}
+	}
 	name, err := a.o.Feed.Name()
 	if err != nil {
 		return err
@@ -179,7 +184,7 @@ func (s *sending) send(ctx context.Context) error {
 			return err
 		}
 		for i := range page {
-			if s.wanted.has(s.a, &page[i]) {
+			if s.wanted.has(&page[i]) {
 				s.buf = append(s.buf, page[i].text...)
 			}
 		}
@@ -225,7 +230,8 @@ func (s *sending) flush(ctx context.Context) error {
 type filter struct {
 	board   wamble.BoardID
 	session wamble.SessionID
-	player  string // folded
+	player  string                      // folded
+	handles map[wamble.SessionID]string // of the page that was read last, folded; if player is set
 }
 
 func filterOf(r reader) (filter, error) {
@@ -241,12 +247,14 @@ func filterOf(r reader) (filter, error) {
 	if player != "" && !wamble.IsName(player) {
 		return filter{}, badf("a handle has 3 to 63 of A-Z, a-z, 0-9, - and _")
 	}
-	return filter{wamble.BoardID(board), wamble.SessionID(session), wamble.FoldName(player)}, nil
+	return filter{
+		board: wamble.BoardID(board), session: wamble.SessionID(session), player: wamble.FoldName(player),
+	}, nil
 }
 
-func (f *filter) has(a *API, e *event) bool {
+func (f *filter) has(e *event) bool {
 	return (f.board == 0 || e.happened.Board == f.board) && (f.session == 0 || e.happened.Session == f.session) &&
-		(f.player == "" || e.happened.Session != 0 && a.names.of(e.happened.Session) == f.player)
+		(f.player == "" || e.happened.Session != 0 && f.handles[e.happened.Session] == f.player)
 }
 
 // learn looks up the handles of a page's sessions, if the filter needs them.
@@ -254,15 +262,20 @@ func (f *filter) learn(ctx context.Context, a *API, page []event) error {
 	if f.player == "" {
 		return nil
 	}
-	unknown := a.names.unknown(a.o.Now(), page)
+	var unknown []wamble.SessionID
+	f.handles, unknown = a.names.of(a.o.Now(), page)
 	if len(unknown) == 0 {
 		return nil
 	}
 	handles, err := a.o.Handles(ctx, unknown)
-	if err == nil {
-		a.names.keep(a.o.Now(), unknown, handles)
+	if err != nil {
+		return err
 	}
-	return err
+	for i, id := range unknown {
+		f.handles[id] = wamble.FoldName(handles[i])
+	}
+	a.names.keep(a.o.Now(), unknown, f.handles)
+	return nil
 }
 
 // names caches the handles of sessions for namesGood.
@@ -276,33 +289,30 @@ type named struct {
 	until  time.Time
 }
 
-func (n *names) of(id wamble.SessionID) string {
+// of returns the cached handles of a page's sessions, and the sessions that are not cached.
+func (n *names) of(now time.Time, page []event) (known map[wamble.SessionID]string, unknown []wamble.SessionID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.kept[id].handle
-}
-
-// unknown returns the sessions of a page that are not cached.
-func (n *names) unknown(now time.Time, page []event) (list []wamble.SessionID) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	known = map[wamble.SessionID]string{}
 	for _, e := range page {
 		id := e.happened.Session
-		if v, ok := n.kept[id]; id != 0 && (!ok || now.After(v.until)) && !slices.Contains(list, id) {
-			list = append(list, id)
+		if v, ok := n.kept[id]; ok && !now.After(v.until) {
+			known[id] = v.handle
+		} else if id != 0 && !slices.Contains(unknown, id) {
+			unknown = append(unknown, id)
 		}
 	}
-	return list
+	return known, unknown
 }
 
-// keep caches the handles of sessions, in their order.
-func (n *names) keep(now time.Time, ids []wamble.SessionID, handles []string) {
+// keep caches the handles of sessions.
+func (n *names) keep(now time.Time, ids []wamble.SessionID, handles map[wamble.SessionID]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.kept == nil || len(n.kept)+len(ids) > maxNames {
 		n.kept = map[wamble.SessionID]named{}
 	}
-	for i, id := range ids {
-		n.kept[id] = named{wamble.FoldName(handles[i]), now.Add(namesGood)}
+	for _, id := range ids {
+		n.kept[id] = named{handles[id], now.Add(namesGood)}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"wamble"
 )
 
 // TestEventsOfTheRested: a reader who comes back to a paused stream is sent what they have
@@ -149,6 +151,27 @@ func TestEventsRefused(t *testing.T) {
 	} {
 		if got := r.get("/api/events" + query); got != want {
 			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+}
+
+// TestNamesOfAPage: a reader of a player's events finds them also when another reader has
+// filled the cache of names meanwhile.
+func TestNamesOfAPage(t *testing.T) {
+	r := newRig(t)
+	f := filter{player: wamble.FoldName(ada.Handle)}
+	page := []event{{told: Happened{Move: Move{Session: 11}}}, {told: Happened{Move: Move{Session: 12}}}}
+	others := make([]wamble.SessionID, maxNames)
+	for i := range others {
+		others[i] = wamble.SessionID(1000 + i)
+	}
+	for range 2 { // unknown, and cached
+		if err := f.learn(t.Context(), r.API, page); err != nil {
+			t.Fatal(err)
+		}
+		r.names.keep(r.clock(), others, nil)
+		if !f.has(&page[0]) || f.has(&page[1]) {
+			t.Errorf("of the player's event and that of another one: %t, %t", f.has(&page[0]), f.has(&page[1]))
 		}
 	}
 }

@@ -17,7 +17,7 @@ type permits struct {
 	kept map[permit]decision
 }
 
-// permit is a cache key: a reader and the first of the rights, which identifies the others.
+// permit is a cache key: a reader and the last of the rights, which identifies the others.
 type permit struct {
 	token wamble.Token
 	from  netip.Addr
@@ -38,7 +38,7 @@ const (
 // admit returns a *wamble.Denied unless the reader has these rights, from the cache or by
 // asking the profile.
 func (a *API) admit(ctx context.Context, who Who, rights []Right) error {
-	key := permit{token: who.Token, from: who.From, right: rights[0]}
+	key := permit{token: who.Token, from: who.From, right: rights[len(rights)-1]}
 	if who.About != nil {
 		key.about = who.About.ID
 	}

@@ -26,20 +26,19 @@ type Found struct {
 
 // concern reports whether any of the changes is about the subject or the result of a read.
 func concern(changes []profile.StoreEvent, of Subject, f Found) bool {
-	return slices.ContainsFunc(changes, func(c profile.StoreEvent) bool { return concerns(&c, of, f) })
+	hash := of.Token.Hash()
+	return slices.ContainsFunc(changes, func(c profile.StoreEvent) bool { return concerns(&c, of, hash, f) })
 }
 
-func concerns(c *profile.StoreEvent, of Subject, f Found) bool {
+// concerns reports whether a change is about the subject, whose token has a hash, or about the result.
+func concerns(c *profile.StoreEvent, of Subject, hash wamble.TokenHash, f Found) bool {
 	switch {
 	case c.Session != 0 && c.Session == f.Session,
-		!c.Token.IsZero() && c.Token == of.Token,
+		!of.Token.IsZero() && c.Concerns(of.Token, hash),
 		!c.Key.IsZero() && (c.Key == of.Key || c.Key == f.Key):
 		return true
 	}
-	if c.Merge != nil && (c.Merge.From.Key == of.Key || c.Merge.From.Key == f.Key) {
-		return true
-	}
-	return c.Link != nil && c.Link.Token == of.Token
+	return c.Merge != nil && (c.Merge.From.Key == of.Key || c.Merge.From.Key == f.Key)
 }
 
 // Read reads the store about a subject, for a member, when the store has all that other members know of it.

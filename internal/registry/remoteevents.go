@@ -55,9 +55,10 @@ func (r *Registry) missedRemoteEvents(now time.Time, of Subject, found Found) (a
 	if found.Cursors == nil {
 		return nil
 	}
+	hash := of.Token.Hash()
 	for _, h := range r.remote {
 		if now.Sub(h.at) <= profile.PeerMessageAge && !found.Cursors.Has(h.change.Stamp) &&
-			concerns(h.change, of, found) {
+			concerns(h.change, of, hash, found) {
 			all = append(all, *h.change)
 		}
 	}

@@ -58,7 +58,8 @@ func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 	}
 	o := observe.AdminOptions{
 		Address: c.Server.AdminListen, Knows: func(given string) bool { _, ok := who(given); return ok },
-		Ready: s.readiness, Profiles: s.runtimes, Journal: s.runner, Version: s.o.Handoff.Version, Web: s.web, Pprof: c.Server.AdminPprof, Console: s.host.Console(who), Panicked: s.reportPanic,
+		Operates: func(given string) bool { actor, _ := who(given); return actor.Role >= admin.Operate },
+		Ready:    s.readiness, Profiles: s.runtimes, Journal: s.runner, Version: s.o.Handoff.Version, Web: s.web, Pprof: c.Server.AdminPprof, Console: s.host.Console(who), Panicked: s.reportPanic,
 	}
 	if s.isPartitioned() {
 		o.Profiles, o.Parts, o.Node = s.localRuntimes, s.localJournals, nodeName(c)

@@ -68,6 +68,54 @@ func TestPeerMessages(t *testing.T) {
 	}
 }
 
+// TestNotesHaveNoSecrets: what machines leave for each other in the database, when a player has
+// logged in and out, has neither a token of the player nor the key of the machines.
+func TestNotesHaveNoSecrets(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Migrated(t)
+	h := serve(t, Options{}, clusterConf(db, "a")).ready()
+	untilOwned(t, 4, h.dir)
+	if err := h.sharedJournal.log.Note(t.Context(), h.sharedJournal.name, "mesh/key", "of an older version"); err != nil {
+		t.Fatal(err)
+	}
+	p := join(t, h.address(), wamble.Token{})
+	tokens := []wamble.Token{p.c.Token()}
+	p.login(t.Context())
+	if tokens = append(tokens, p.c.Token()); tokens[0] == tokens[1] {
+		t.Fatal("the login has not renewed the token")
+	}
+	if _, err := p.c.Logout(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	told := func(what profile.EventKind) (found *profile.StoreEvent) {
+		for _, in := range posted(t, h) {
+			if events, ok := in.(*profile.StoreEvents); ok {
+				for i, c := range events.Changes {
+					if c.What == what && c.Hashed {
+						found = &events.Changes[i]
+					}
+				}
+			}
+		}
+		return found
+	}
+	until(t, "the login and the logout are told", func() bool { return told(profile.LoggedIn) != nil && told(profile.LoggedOut) != nil })
+	login, logout := told(profile.LoggedIn), told(profile.LoggedOut)
+	old, new := wamble.Token(tokens[0].Hash()), wamble.Token(tokens[1].Hash())
+	if login.Token != old || login.Link.Token != new || logout.Token != new {
+		t.Errorf("the notes have %v, %v and %v, which are no hashes", login.Token, login.Link.Token, logout.Token)
+	}
+	notes := func() map[string]string {
+		notes, err := h.sharedJournal.log.Notes(t.Context(), h.sharedJournal.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return notes
+	}
+	again := serve(t, Options{}, clusterConf(db, "b"))
+	until(t, "a machine that starts removes the old key", func() bool { return again.router.Mesh() != nil && notes()["mesh/key"] == "" })
+}
+
 // TestHandOverMessages: before a handoff the other machines are sent the last notes, or the
 // next process inherits the unsent ones.
 func TestHandOverMessages(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"wamble/internal/admin"
 	"wamble/internal/cluster"
+	"wamble/internal/config"
 	"wamble/internal/guard"
 	"wamble/internal/journal"
 	"wamble/internal/pack"
@@ -23,7 +24,11 @@ func (s *Server) openMesh() error {
 	if address == "" || !s.isPartitioned() {
 		return nil
 	}
-	r, err := cluster.Listen(s.clusterOptions(), address, &s.partitionOwners, cluster.Local{
+	key, err := config.ClusterKey(s.o.Config.Server.ClusterKeyFile)
+	if err != nil {
+		return err
+	}
+	r, err := cluster.Listen(s.clusterOptions(), address, key, &s.partitionOwners, cluster.Local{
 		Profile: func(name string) (cluster.Profile, bool) {
 			p := s.profile(name)
 			return p, p != nil

@@ -65,7 +65,7 @@ func TestPeople(t *testing.T) {
 		}{
 			{stats.Handle, true, false}, {strings.ToUpper(stats.Handle[2:8]), true, false}, {"name:" + stats.Handle[2:], true, false},
 			{public, true, false}, {public[:9], true, false}, {"key:" + public[:4], true, false},
-			{hex.EncodeToString(token[:]), true, false}, {token.String(), true, false}, {"token:" + token.String()[:8], true, false}, {hex.EncodeToString(alien[:]), false, false},
+			{hex.EncodeToString(token[:]), true, false}, {token.String(), true, false}, {"token:" + token.String(), true, false}, {fmt.Sprintf("hash:%x", token.Hash()), true, false}, {hex.EncodeToString(alien[:]), false, false},
 			{fmt.Sprintf("session:%d", stats.Session), true, false}, {fmt.Sprintf("session:%d", number), false, false},
 			{"127.0.0.1", true, true}, {"127.0.0.0/8", true, true},
 		} {
@@ -97,8 +97,10 @@ func TestPeople(t *testing.T) {
 			t.Errorf("where nobody is: %+v", got)
 		}
 		var none json.RawMessage
-		if err := admin.Ask(ctx, h.dir, "players", admin.Arguments{Query: "?!"}, &none); err == nil || strings.Contains(err.Error(), "?!") {
-			t.Errorf("a search for nothing: %v", err)
+		for _, query := range []string{"?!", "token:" + token.String()[:8], "token:" + hex.EncodeToString(token[:])[:31]} {
+			if err := admin.Ask(ctx, h.dir, "players", admin.Arguments{Query: query}, &none); err == nil || strings.Contains(err.Error(), query) {
+				t.Errorf("a search for nothing, or a part of a token: %v", err)
+			}
 		}
 
 		look := func(whom string) seen {

@@ -96,6 +96,7 @@ func TestLoginIsNotRelayed(t *testing.T) {
 		{"as it is", `(def login-servers "chess.example.org")`, func(*testing.T) func([]byte) []byte { return func(b []byte) []byte { return b } }, false},
 		{"with another name", `(def login-servers "chess.example.org")`, func(t *testing.T) func([]byte) []byte { return signedFor(t, "chess.example.org") }, false},
 		{"without a name", `(def login-servers "chess.example.org")`, func(t *testing.T) func([]byte) []byte { return signedFor(t, "") }, false},
+		{"from one of several machines", `(def cluster-host "chess.example.org")`, func(*testing.T) func([]byte) []byte { return func(b []byte) []byte { return b } }, false},
 		{"to a server without names", ``, func(*testing.T) func([]byte) []byte { return func(b []byte) []byte { return b } }, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

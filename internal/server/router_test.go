@@ -174,7 +174,7 @@ func TestAddressOfPlayer(t *testing.T) {
 	}
 	at := func() (found netip.AddrPort) {
 		b.shardOf(token).runtime.Do(t.Context(), func(life *profile.Profile) {
-			for _, s := range first(life.Seek(profile.Seek{Token: token.String()}, 10)) {
+			for _, s := range first(life.Seek(profile.Seek{Token: token}, 10)) {
 				found = s.Address
 			}
 		})

@@ -23,13 +23,6 @@ func (t *Table) Pending(token wamble.Token, key wamble.PublicKey) uint64 {
 	return 0
 }
 
-// Refuse refuses a token from now on, unless it is that of a session in memory.
-func (t *Table) Refuse(token wamble.Token) {
-	if !token.IsZero() && t.Find(token) == nil {
-		t.refused.Use(token.Hash())
-	}
-}
-
 // LoggedOut is Logout without intents, for a logout that another profile stores.
 func (t *Table) LoggedOut(now time.Time, s *Session) {
 	t.tick(now)
@@ -38,8 +31,9 @@ func (t *Table) LoggedOut(now time.Time, s *Session) {
 }
 
 // Linked applies a login that another profile stores: the session of the row gets the player's identity,
-// the token, and the host of the row. New says that an identity in memory does not include what the session
-// has won. It returns the session, nil if it is not in memory.
+// the token, and the host of the row. A zero token is unknown, and the row has its hash. New says that an
+// identity in memory does not include what the session has won. It returns the session, nil if it is not in
+// memory.
 func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.Player, new bool) *Session {
 	s, i := t.byID[row.ID], t.identities[player.Key]
 	if s == nil {
@@ -54,12 +48,15 @@ func (t *Table) Linked(row *wamble.Session, token wamble.Token, player *wamble.P
 		}
 		t.attach(s, i)
 	}
-	if s.hash != token.Hash() && t.Find(token) == nil {
+	if s.hash != row.Token && t.Find(token) == nil && t.byHash[row.Token] == nil {
 		delete(t.byToken, s.token)
 		delete(t.byHash, s.hash)
 		t.refused.Use(s.hash)
-		s.token, s.hash = token, token.Hash()
-		t.byToken[s.token] = s
+		if s.token, s.hash = token, row.Token; token.IsZero() {
+			t.byHash[s.hash] = s
+		} else {
+			t.byToken[s.token] = s
+		}
 	}
 	s.bound = hostOf(row.Host)
 	return s

@@ -74,7 +74,7 @@ export const h = {
   bansEmpty: "Nobody is banned.",
   bansColumns: ["Profile", "Who", "Reason", "Until", "By", ""],
   people: "Players",
-  search: "Name, or the beginning of a key or token, address, network, session or board",
+  search: "Name, the beginning of a key, token, address, network, session or board",
   peopleColumns: ["Name", "Key", "Score", "Rating", "Games", "Last seen", "Here"],
   peopleEmpty: "Nobody was found.",
   peopleMore: "There are more. Name them more exactly.",

@@ -180,14 +180,18 @@ func (l *Log) Amend(ctx context.Context, log, name string, change func(value str
 }
 
 // Forget deletes the notes whose names begin with a prefix and that are older than age, and the
-// rows of nodes that are gone. The newest note is kept, because its version is the highest.
+// rows of nodes that are gone. Of the newest note the row is kept, because its version is the
+// highest, without its value.
 func (l *Log) Forget(ctx context.Context, log, prefix string, age time.Duration) error {
 	return l.write(ctx, log, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM shard_nodes s WHERE shard = $1 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.shard = s.shard AND n.node = s.node)`, log); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `DELETE FROM shard_notes WHERE shard = $1 AND starts_with(name, $2) AND at < clock_timestamp() - $3::interval
-			AND version < (SELECT max(version) FROM shard_notes WHERE shard = $1)`, log, prefix, age)
+		const old = `shard = $1 AND starts_with(name, $2) AND at < clock_timestamp() - $3::interval AND version `
+		if _, err := tx.Exec(ctx, `DELETE FROM shard_notes WHERE `+old+`< (SELECT max(version) FROM shard_notes WHERE shard = $1)`, log, prefix, age); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `UPDATE shard_notes SET value = '' WHERE `+old+`= (SELECT max(version) FROM shard_notes WHERE shard = $1) AND value <> ''`, log, prefix, age)
 		return err
 	})
 }

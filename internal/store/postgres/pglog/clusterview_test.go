@@ -134,9 +134,14 @@ func TestNotes(t *testing.T) {
 		t.Errorf("got %v, want three notes", all)
 	}
 	ok(t, b.Forget(t.Context(), "main", "news/", 0))
+	all, err = a.Notes(t.Context(), "main")
+	ok(t, err)
+	if value, kept := all["news/2"]; len(all) != 2 || !kept || value != "" {
+		t.Errorf("got %v, want the row of the newest, without its value", all)
+	}
 	ok(t, b.Note(t.Context(), "main", "bans", "3")) // its version is not that of a note that was deleted
 	watchtest.Until(t, "the last", func() bool { return strings.HasSuffix(hears.list(), "bans=3") })
 	c, late := peer(t, db, "c")
 	c.ClusterView("main", 1)
-	watchtest.Until(t, "who comes late hears what holds", func() bool { return late.list() == "news/2=y bans=3" })
+	watchtest.Until(t, "who comes late hears what holds", func() bool { return late.list() == "news/2= bans=3" })
 }
