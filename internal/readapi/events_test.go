@@ -160,7 +160,7 @@ func TestEventsRefused(t *testing.T) {
 func TestNamesOfAPage(t *testing.T) {
 	r := newRig(t)
 	f := filter{player: wamble.FoldName(ada.Handle)}
-	page := []event{{told: Happened{Move: Move{Session: 11}}}, {told: Happened{Move: Move{Session: 12}}}}
+	page := []event{{happened: Happened{Move: Move{Session: 11}}}, {happened: Happened{Move: Move{Session: 12}}}}
 	others := make([]wamble.SessionID, maxNames)
 	for i := range others {
 		others[i] = wamble.SessionID(1000 + i)
