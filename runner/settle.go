@@ -50,12 +50,6 @@ func (o *settleOp) apply(c *commit) {
 		}
 	}
 	c.storeClaim(o.next)
-	if o.next != nil && len(o.next.list) > 0 {
-		if in := c.e.ix.inbox(o.w.id); len(in.leases) == o.next.units {
-			// Rows above may be claimed before rows below, see inboxState.
-			in.leaseHead = min(o.next.low, in.lowest())
-		}
-	}
 }
 
 // errDuplicate is the result of a batch of which another worker has completed a part: the
