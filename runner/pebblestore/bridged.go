@@ -115,7 +115,7 @@ func (b *bridged) cross(lock io.Closer) {
 			return err
 		}
 		if err = rw.fence.opened(); err == nil {
-			if _, err = b.s.openMark(rw); err == nil {
+			if err = b.s.openMark(rw); err == nil {
 				err = b.hand(rw)
 			}
 		}
