@@ -13,6 +13,14 @@ import (
 // messages after them do not wait until the worker looks again.
 func TestClaimPassesParkedRows(t *testing.T) {
 	r := openRecent(t)
+	post := func(n int) {
+		for i := range n {
+			if _, err := r.Post(t.Context(), &Message{To: 7, ID: fmt.Append(nil, i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	post(100) // before there is a worker: claims read the storage, not the recent rows
 	failing, done := true, 0
 	w, err := r.NewWorker(7, WorkerOptions{MaxBatch: 16, Handler: func(context.Context, *Tx, *Delivery) error {
 		if failing {
@@ -24,14 +32,6 @@ func TestClaimPassesParkedRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	post := func(n int) {
-		for i := range n {
-			if _, err := r.Post(t.Context(), &Message{To: 7, ID: fmt.Append(nil, i)}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	post(100)
 	for {
 		if _, err := w.Tick(t.Context()); err != nil {
 			t.Fatal(err)
