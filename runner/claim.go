@@ -15,15 +15,16 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	e.ix.mu.Unlock()
 	in.claiming.Lock()
 	defer in.claiming.Unlock()
-	for {
-		if again, err := w.claimOnce(e, in, b, now, l, running); err != nil || !again {
+	for try := 0; ; try++ {
+		if again, err := w.claimOnce(e, in, b, now, l, running, min(try, 8)); err != nil || !again {
 			return err
 		}
 	}
 }
 
-// claimOnce is claim without a second attempt, and reports whether one may find more.
-func (w *Worker) claimOnce(e *engine, in *inbox, b *batch, now int64, l limits, running []Delivery) (again bool, err error) {
+// claimOnce is one attempt of claim, and reports whether another one may find more. Each reads twice
+// as much as the one before, so that many rows that wait for a retry are soon passed.
+func (w *Worker) claimOnce(e *engine, in *inbox, b *batch, now int64, l limits, running []Delivery, try int) (again bool, err error) {
 	b.reset()
 	p := w.policy()
 	e.ix.mu.Lock()
@@ -34,7 +35,7 @@ func (w *Worker) claimOnce(e *engine, in *inbox, b *batch, now int64, l limits, 
 			in.ready.push(rowNumber(first))
 		}
 	}
-	l.rows = w.share(in, l.rows)
+	l.rows = min(l.rows, w.share(in, l.rows)<<try)
 	alone, end := w.candidates(&e.ix, in, now, l.rows)
 	if alone {
 		l.rows = 1 // of a bundle only the first message
