@@ -7,20 +7,35 @@ import (
 )
 
 // claim fills b with rows that w may run now, and takes their leases in the index. The request
-// that carries b stores the leases.
+// that carries b stores the leases. It begins again if all rows that it has read were taken or
+// gone, and there may be others after them.
 func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Delivery) error {
+	e.ix.mu.Lock()
+	in := e.ix.inbox(w.id)
+	e.ix.mu.Unlock()
+	in.claiming.Lock()
+	defer in.claiming.Unlock()
+	for try := 0; ; try++ {
+		if again, err := w.claimOnce(e, in, b, now, l, running, min(try, 8)); err != nil || !again {
+			return err
+		}
+	}
+}
+
+// claimOnce is one attempt of claim, and reports whether another one may find more. Each reads twice
+// as much as the one before, so that many rows that wait for a retry are soon passed.
+func (w *Worker) claimOnce(e *engine, in *inbox, b *batch, now int64, l limits, running []Delivery, try int) (again bool, err error) {
 	b.reset()
 	p := w.policy()
 	e.ix.mu.Lock()
-	in := e.ix.inbox(w.id)
 	e.ix.expire(in, now)
 	if w.o.Ordered {
 		// The first row may have been held by a worker at the last check.
-		if first, h := in.firstLease(); h.n > 0 && h.Deadline < now && !e.ix.inHands(h) {
-			in.ready = append(in.ready, first)
+		if first, h, ok := in.firstLease(); ok && h.Deadline < now && !e.ix.inHands(h) {
+			in.ready.push(rowNumber(first))
 		}
 	}
-	l.rows = w.share(in, l.rows)
+	l.rows = min(l.rows, w.share(in, l.rows)<<try)
 	alone, end := w.candidates(&e.ix, in, now, l.rows)
 	if alone {
 		l.rows = 1 // of a bundle only the first message
@@ -28,19 +43,24 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 	seen, upper, tail, turn := in.seen, in.visible.upper, in.visible.next, in.turn
 	in.turn++
 	e.ix.mu.Unlock()
+	defer func() {
+		e.ix.mu.Lock()
+		defer e.ix.mu.Unlock()
+		in.giveBack(w.seqs, now)
+		again = err == nil && len(b.list) == 0 && in.seen != seen
+	}()
 
 	ready := l
 	if w.o.Ordered {
 		ready = l.wide() // no unread row may be overtaken
 	}
 	if err := b.readReady(e, w, ready); err != nil {
-		return err
+		return false, err
 	}
 	reached := seen
 	if !alone {
-		var err error
 		if reached, err = b.readFresh(e, w, in.worker, seen, upper, turn, l); err != nil {
-			return err
+			return false, err
 		}
 	}
 	for k := range reached {
@@ -53,7 +73,7 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 		}
 	}
 	if len(b.list) == 0 && reached == seen {
-		return nil
+		return false, nil
 	}
 	if w.o.Ordered {
 		slices.SortFunc(b.list, func(x, y Delivery) int {
@@ -65,7 +85,7 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 		reached = b.cutOrdered(e, in, seen, reached, l, end, now, running)
 	}
 	w.grant(e, in, b, reached, now, p)
-	return nil
+	return false, nil
 }
 
 // claimFor is how much work a worker claims at once, estimated from the duration of its last
@@ -120,9 +140,12 @@ func (w *Worker) candidates(ix *index, in *inbox, now int64, rows int) (alone bo
 			// The row was running when the process died, or its lease expired: if it is the
 			// cause, other messages must not lose budget for it.
 			if i > 0 && w.o.Ordered {
+				in.giveBack(w.seqs[i:], now)
 				w.seqs = w.seqs[:i]
 				return false, seq
 			}
+			in.giveBack(w.seqs[:i], now)
+			in.giveBack(w.seqs[i+1:], now)
 			w.seqs, w.bands = append(w.seqs[:0], seq), append(w.bands[:0], h.band)
 			return true, math.MaxUint64
 		}
@@ -142,13 +165,20 @@ func suspect(l lease, budget int) bool {
 func (b *batch) cutOrdered(e *engine, in *inbox, seen, reached [bandCount]uint64, l limits, end uint64, now int64, running []Delivery) [bandCount]uint64 {
 	e.ix.mu.Lock()
 	blocked := end
-	for seq, h := range in.leases {
-		if seq >= blocked || holds(running, seq) {
-			continue
+	var passed []rowNumber
+	for {
+		seq, h, ok := in.firstLease()
+		if !ok || seq >= end {
+			break
 		}
-		if h.Deadline >= now || e.ix.inHands(h) || !holds(b.list, seq) {
+		if !holds(running, seq) && (h.Deadline >= now || e.ix.inHands(h) || !holds(b.list, seq)) {
 			blocked = seq
+			break
 		}
+		passed = append(passed, in.first.pop())
+	}
+	for _, n := range passed {
+		in.first.push(n)
 	}
 	e.ix.mu.Unlock()
 	n, size := 0, 0
@@ -195,9 +225,9 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 	e.ix.mu.Lock()
 	defer e.ix.mu.Unlock()
 	l := lease{Owner: w.owner(e), Deadline: later(now, p.LeaseTTL.Milliseconds())}
-	lo, hi := uint64(math.MaxUint64), uint64(0)
+	b.kept.rows = b.kept.rows[:0]
 	kept := 0
-	b.units, b.claimed = 0, w.r.o.elapsed()
+	b.claimed = w.r.o.elapsed()
 	for i := 0; i < len(b.list); {
 		n, d := b.unit(i), &b.list[i]
 		seq := d.Row.Seq
@@ -229,6 +259,7 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 		l.Attempts = prior + 1
 		age := in.marks.age(seq, now, e.started)
 		in.hold(seq, holding{l, d.queue, uint32(max(1, d.of))})
+		b.kept.add(span{seq, seq + uint64(max(1, d.of))})
 		if n < int(d.of) {
 			b.overLease = lease{Deadline: now - 1}
 			if leased {
@@ -244,13 +275,13 @@ func (w *Worker) grant(e *engine, in *inbox, b *batch, reached [bandCount]uint64
 			d.prior, d.doomed = prior, leased && int(prior) >= p.RetryBudget
 			d.lease, d.Attempts, d.age = l, l.Attempts, age
 		}
-		lo, hi = min(lo, seq), max(hi, seq)
-		b.units++
 	}
-	b.list, b.low = b.list[:kept], lo
+	b.list = b.list[:kept]
+	for _, s := range b.kept.rows {
+		in.expiry.push(expirySpan{l.Deadline, s})
+	}
 	if kept > 0 {
-		in.expiry.push(expirySpan{l.Deadline, lo, hi})
-		b.kept = keptSpan{lo, hi, later(now, p.renewEvery().Milliseconds())}
+		b.kept.renewAt = later(now, p.renewEvery().Milliseconds())
 	}
 	in.reach(reached)
 	b.span = &claimSpan{seen: in.seen, stored: kept == 0}
@@ -294,7 +325,6 @@ func (c *commit) storeClaim(b *batch) {
 			c.unpack(in, &b.over[k], b.overLease)
 		}
 		in.freed = true
-		b.units = 0
 	}
 	b.over = b.over[:0]
 	b.span.stored = true
