@@ -117,11 +117,3 @@ func (s *Storage) Lost() uint64 { return s.lost.Load() }
 
 // Lost implements runner.Lossy.
 func (b *backend) Lost() (writes uint64, durable bool) { return b.mark.lost, b.mark.each }
-
-// Lost implements runner.Lossy: it is known when Pebble has taken over.
-func (b *bridged) Lost() (writes uint64, durable bool) {
-	if rw := b.rw.Load(); rw != nil {
-		return rw.Lost()
-	}
-	return 0, false
-}
