@@ -131,6 +131,17 @@ func (e *Endpoint) tick(now time.Duration) time.Duration {
 // Linked reports whether a token has a session here, so that a push reaches it.
 func (e *Endpoint) Linked(token wamble.Token) bool { return e.table.byToken[token] != nil }
 
+// ReadsAll reports whether the clients of all sessions of a token read packets with more than
+// wire.OldMaxFields fields.
+func (e *Endpoint) ReadsAll(token wamble.Token) bool {
+	for sess := e.table.byToken[token]; sess != nil; sess = sess.next {
+		if !sess.readsAll {
+			return false
+		}
+	}
+	return true
+}
+
 // Home returns the address for pushes to a token, and false if the token has no session here.
 func (e *Endpoint) Home(token wamble.Token) (wamble.Peer, bool) {
 	sess := e.table.byToken[token]

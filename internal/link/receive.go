@@ -198,6 +198,7 @@ func (e *Endpoint) begin(now time.Duration, path *path, in *incoming, latest boo
 		sess.claimed = true
 		e.vouchByNeighbour(path, in.Token)
 	}
+	sess.readsAll = sess.readsAll || e.got.packet.Ext.HasOurs()
 	if latest {
 		e.table.promote(sess)
 	}

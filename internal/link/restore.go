@@ -86,7 +86,7 @@ func (m *restorer) session() *session {
 	sess.epoch = m.Uint32()
 	sess.homeSince = m.time()
 	sess.granted = m.token()
-	sess.claimed = m.bool()
+	m.bits(&sess.claimed, &sess.readsAll)
 	for i := range sess.history.ring {
 		sess.history.ring[i] = m.print()
 	}

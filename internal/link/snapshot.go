@@ -135,7 +135,7 @@ func (e *Endpoint) writeSession(w *writer, sess *session) {
 	w.Uint(uint64(sess.epoch))
 	w.time(sess.homeSince)
 	w.token(sess.granted)
-	w.bool(sess.claimed)
+	w.bits(sess.claimed, sess.readsAll)
 	for _, p := range sess.history.ring {
 		w.print(p)
 	}

@@ -1,0 +1,189 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"wamble"
+	"wamble/internal/config"
+	"wamble/wire"
+)
+
+// stock is a client library of the original, of March to August 2026, with its exact behaviour: it sends no key
+// that the original lacks, and its decoder refuses a packet with more than 8 extension fields.
+type stock struct {
+	*everybody
+	at   wamble.Peer
+	join wire.Reassembler
+	most int // fields of a packet so far
+}
+
+// fieldsOf returns the number of fields in the trailer of a payload, 0 without one.
+func fieldsOf(payload []byte) int {
+	end := len(payload) - 4
+	if end < 2 || payload[end] != 'W' || payload[end+1] != 'X' {
+		return 0
+	}
+	body := int(binary.BigEndian.Uint16(payload[end+2:]))
+	if body < 2 || body > end || payload[end-body] != 1 {
+		return 0
+	}
+	return int(payload[end-body+1])
+}
+
+// decode reads a packet, and reports false if it is incomplete.
+func (c *stock) decode(packet []byte) (p wire.Packet, ok bool) {
+	c.t.Helper()
+	payload := packet[wire.HeaderSize:]
+	if err := p.Decode(packet); err != nil {
+		c.t.Fatal(err)
+	}
+	if f, fragment := p.Message.(*wire.Fragment); fragment {
+		var err error
+		if payload, err = c.join.Add(p.Ctrl, f); err != nil {
+			c.t.Fatal(err)
+		}
+		if payload == nil {
+			return p, false
+		}
+		if err := p.DecodePayload(p.Header, payload); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	n := fieldsOf(payload)
+	c.most = max(c.most, n)
+	if n > 8 {
+		c.t.Errorf("%v has %d fields: %v", p.Ctrl, n, p.Ext)
+	}
+	return p, true
+}
+
+// ask sends a request, reads every answer and acknowledges it.
+func (c *stock) ask(packet []byte) (answers []wire.Packet) {
+	c.t.Helper()
+	c.step(&Packet{Peer: c.at, Data: packet})
+	c.settle()
+	c.answerLoads()
+	for len(c.sent) > 0 {
+		b := bytes.Clone(c.sent[0].packet)
+		c.sent = c.sent[1:]
+		p, whole := c.decode(b)
+		if !p.Flags.Unreliable() && p.Ctrl != wire.CtrlAck {
+			c.step(&Packet{Peer: c.at, Data: encode(wire.Header{Token: p.Token, Board: p.Board, Seq: p.Seq}, wire.Ack{})})
+		}
+		if whole {
+			answers = append(answers, p)
+		}
+	}
+	return answers
+}
+
+// newStock returns a client of a profile with predictions, terms and a WebSocket, which has been given a token.
+func newStock(t *testing.T, at wamble.Peer) *stock {
+	t.Helper()
+	c, err := config.Load("test.conf", profilesConf+`(def prediction-mode "streak") (def boards-per-player 1)
+		(policy-allow "id:500" "trust.tier" "*" 3)`, config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, now: epoch, store: newMemory()}
+	r.options = Options{Config: c.Profile("own"), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
+	r.p = New(r.options)
+	r.boot()
+	for id := wamble.SessionID(500); id < 504; id++ {
+		r.store.sessions[id] = &wamble.Session{ID: id, Token: hashOf(wamble.Token{byte(id)}), LastSeen: epoch}
+	}
+	s := &stock{everybody: &everybody{rig: r, seq: 1, by: standardSigner(3), seen: map[wire.Control][]wire.Control{}}, at: at}
+	for _, p := range s.ask(helloPacket(wamble.Token{}, 1)) {
+		if p.Ctrl == wire.CtrlServerHello {
+			s.token, s.board = p.Token, p.Board
+		}
+	}
+	if s.token.IsZero() {
+		t.Fatal("no SERVER_HELLO")
+	}
+	return s
+}
+
+// next sends a request under the next number.
+func (c *stock) next(packet func(e *everybody) []byte) []wire.Packet {
+	c.t.Helper()
+	c.seq++
+	answers := c.ask(packet(c.everybody))
+	for i := range answers {
+		switch m := answers[i].Message.(type) {
+		case *wire.BoardUpdate:
+			c.board = answers[i].Board
+		case *wire.LoginChallenge:
+			c.challenge = m.Challenge
+		}
+	}
+	return answers
+}
+
+// TestOldDecoder: a client that has not sent a key of ours reads every answer and every push with a decoder that
+// refuses more than 8 fields, over UDP and over WebSocket; it loses the number of its request and its own move
+// first.
+func TestOldDecoder(t *testing.T) {
+	connection := peerAt(1)
+	connection.Route = 7
+	for name, at := range map[string]wamble.Peer{"UDP": peerAt(1), "WebSocket": connection} {
+		t.Run(name, func(t *testing.T) {
+			c := newStock(t, at)
+			for _, row := range everyRequest[:len(everyRequest)-2] {
+				c.next(row.packet)
+				if row.ctrl == wire.CtrlPlayerMove { // on the board that they hold, until it is theirs again
+					c.moves(t)
+				}
+			}
+			c.next(func(e *everybody) []byte { return ranksPacket(e.token, e.seq, 1, 1) })
+			if c.most != 8 {
+				t.Errorf("at most %d fields in a packet, want 8", c.most)
+			}
+			board := c.p.boards.Held(c.p.sessions.Find(c.token).ID()).ID()
+			for _, p := range c.nextPush(&Archive{Board: board}) {
+				if p.Ctrl == wire.CtrlBoardUpdate {
+					return
+				}
+			}
+			t.Error("no board was pushed")
+		})
+	}
+}
+
+// moves makes moves until an answer shows a board with a last move.
+func (c *stock) moves(t *testing.T) {
+	for range 4 {
+		for _, p := range c.next(func(e *everybody) []byte {
+			b := e.p.boards.Held(e.p.sessions.Find(e.token).ID())
+			position := b.Position()
+			return movePacket(e.token, b.ID(), e.seq, position.LegalMoves(nil)[0].String())
+		}) {
+			if p.Ctrl != wire.CtrlBoardUpdate {
+				continue
+			}
+			if _, shown := p.Ext.Int(wire.KeyLastMoveTo); shown {
+				if _, whole := p.Ext.Text(wire.KeyBoardFEN); !whole {
+					t.Errorf("BOARD_UPDATE lacks what there was room for: %v", p.Ext)
+				}
+				return
+			}
+		}
+	}
+	t.Error("no BOARD_UPDATE has shown a last move")
+}
+
+// nextPush runs a step, and returns what the client reads of it.
+func (c *stock) nextPush(in Input) (pushed []wire.Packet) {
+	c.t.Helper()
+	c.step(in)
+	c.settle()
+	for len(c.sent) > 0 {
+		if p, whole := c.decode(bytes.Clone(c.sent[0].packet)); whole {
+			pushed = append(pushed, p)
+		}
+		c.sent = c.sent[1:]
+	}
+	return pushed
+}
