@@ -52,8 +52,8 @@ const (
 	// Duplicate: a copy of a finished request; it was acknowledged again, and its answer sent
 	// again if it is kept.
 	Duplicate
-	// Delivered: an ACK of a waiting packet, or an ACK of number 0, which shows that the client
-	// is alive.
+	// Delivered: an ACK of a waiting packet, an ACK of number 0, or any ACK with a token of its
+	// connection: the client is alive.
 	Delivered
 	// Limited: a request over a rate limit.
 	Limited
@@ -66,8 +66,8 @@ type Received struct {
 	Verdict Verdict
 	// Request identifies the request until it is released. It is set with New.
 	Request Request
-	// Packet is the received packet, set with New; with Delivered only its Header is set. Its
-	// byte slices are views into the received bytes.
+	// Packet is the received packet, set with New and Duplicate; with Delivered only its Header is
+	// set. Its byte slices are views into the received bytes.
 	Packet *wire.Packet
 	// Granted is set when an anonymous hello is new only because its answer is no longer kept:
 	// it is the token that the earlier answer gave. Answer for that session instead of creating

@@ -139,12 +139,12 @@ func (e *Endpoint) receiveAck(now time.Duration, from wamble.Peer, h *wire.Heade
 	path.received(size)
 	if i < 0 {
 		e.flush(now, path, out)
-		if h.Seq == 0 && !h.Token.IsZero() && (path.proof.proven || from.Stream()) { // shows that the client is alive
-			e.table.touch(now, path)
-			e.got.Packet = &e.got.packet
-			return Delivered
+		if !from.Stream() && (h.Seq != 0 || h.Token.IsZero() || !path.proof.proven) {
+			return e.dropped(&e.stats.StrayAcks)
 		}
-		return e.dropped(&e.stats.StrayAcks)
+		e.table.touch(now, path) // a sign of life; over a connection no packet waits for an ACK
+		e.got.Packet = &e.got.packet
+		return Delivered
 	}
 	e.stats.Acks++
 	e.table.touch(now, path)

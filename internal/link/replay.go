@@ -88,6 +88,7 @@ func (e *Endpoint) expireAnswers(now time.Duration, sess *session) {
 // duplicate answers a copy of a finished request: ACK, and the answer if it is kept.
 func (e *Endpoint) duplicate(now time.Duration, path *path, in *incoming, out Sink) {
 	e.stats.Duplicates++
+	e.got.Packet = &e.got.packet
 	e.vouchByNeighbour(path, in.Token)
 	e.acknowledge(now, path, in.Header, out)
 	t := path.sess.findAnswer(now, e.cfg.ReplayTTL, in)

@@ -3,7 +3,9 @@ package profile
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 	"testing"
+	"time"
 
 	"wamble"
 	"wamble/internal/config"
@@ -186,4 +188,60 @@ func (c *stock) nextPush(in Input) (pushed []wire.Packet) {
 		c.sent = c.sent[1:]
 	}
 	return pushed
+}
+
+// TestOldClientThinks: a client of the original over a WebSocket shows no signs of life while its player thinks,
+// but acknowledges what it gets, or not even that. Its player keeps the board for inactivity-timeout.
+func TestOldClientThinks(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		acks    bool
+		silence time.Duration
+	}{
+		{"acknowledges", true, 70 * time.Second},
+		{"never acknowledges", false, 70 * time.Second},
+		{"thinks for long", true, 299 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, "(def min-boards 1) (def max-boards 2)")
+			me, _ := wire.Peek(r.reply(streamAt(1), helloPacket(wamble.Token{}, 0)))
+			if tc.acks {
+				r.send(streamAt(1), encode(wire.Header{Token: me.Token, Board: me.Board, Seq: me.Seq}, wire.Ack{}))
+			}
+			r.wait(tc.silence)
+			r.join(2)
+			got := r.send(streamAt(1), movePacket(me.Token, me.Board, 1, "e2e4"))
+			if !strings.HasPrefix(got, "ACK 1\nBOARD_UPDATE") || r.p.boards.Board(me.Board).Plies() != 1 {
+				t.Errorf("after %v the move is answered by %s", tc.silence, got)
+			}
+		})
+	}
+}
+
+// TestOldSpectator: a spectator over a WebSocket who only acknowledges is a spectator after session-timeout, too.
+func TestOldSpectator(t *testing.T) {
+	r := newRig(t, "(def min-boards 2) (def session-timeout 60)")
+	token, board := r.join(2)
+	r.send(peerAt(2), movePacket(token, board, 2, "e2e4"))
+	me, _ := wire.Peek(r.reply(streamAt(1), helloPacket(wamble.Token{}, 0)))
+	r.send(streamAt(1), encode(wire.Header{Token: me.Token, Seq: 1}, wire.SpectateGame{}))
+	updates := 0
+	for range 40 {
+		r.sent = nil
+		r.wait(10 * time.Second)
+		sent := r.sent
+		updates = 0
+		for _, s := range sent {
+			h, _ := wire.Peek(s.packet)
+			if s.to != streamAt(1) || h.Ctrl != wire.CtrlSpectateUpdate {
+				continue
+			}
+			if updates++; !h.Flags.Unreliable() {
+				r.step(&Packet{Peer: streamAt(1), Data: encode(wire.Header{Token: h.Token, Board: h.Board, Seq: h.Seq}, wire.Ack{})})
+			}
+		}
+	}
+	if updates == 0 {
+		t.Error("after 400 s they see nothing")
+	}
 }

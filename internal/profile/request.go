@@ -51,7 +51,8 @@ const (
 
 // scratch is memory that handlers reuse.
 type scratch struct {
-	holds     session.Holds // Profile.holds
+	holds     session.Holds               // Profile.holds
+	connected func(*session.Session) bool // Profile.connected
 	request   request
 	packet    wire.Packet // of a request that waited
 	fen       []byte
