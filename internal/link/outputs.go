@@ -81,13 +81,18 @@ func (e *Endpoint) Release(now time.Duration, durableIndex uint64, out Sink) {
 }
 
 // confirm sends the ACK of a request if "its session has no other request in flight" equals
-// alone.
+// alone. If an unproven address has no credit for the answer, ACK and answer are held: repetitions of the request
+// raise the credit until both can be sent.
 func (e *Endpoint) confirm(now time.Duration, o *output, alone bool, out Sink) {
 	if o.push != nil {
 		return
 	}
 	r := &e.requests.slots[o.slot]
-	if path := r.address(); path != nil && !r.unreliably && (len(path.sess.open) == 1) == alone {
+	path := r.address()
+	if path == nil || r.unreliably || (len(path.sess.open) == 1) != alone {
+		return
+	}
+	if r.held = !e.canAnswer(now, path, firstSize(r.replies), path.exemptionOf(&r.h, r.size)); !r.held {
 		e.acknowledge(now, path, &r.h, out)
 	}
 }
@@ -120,6 +125,7 @@ func (e *Endpoint) deliver(now time.Duration, o *output, out Sink) {
 		return
 	}
 	right := path.exemptionOf(&r.h, r.size)
+	path.held = r.held
 	for i := 0; i < len(r.replies); {
 		k := r.replies[i]
 		n := min(k.fragments(), len(r.replies)-i)
@@ -135,7 +141,10 @@ func (e *Endpoint) deliver(now time.Duration, o *output, out Sink) {
 			i++
 		}
 	}
-	e.flush(now, path, out)
+	path.held = false
+	if !r.held {
+		e.flush(now, path, nil, out)
+	}
 }
 
 // sendUnreliable sends the unreliable packets of an output and ends it.

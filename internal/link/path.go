@@ -21,6 +21,7 @@ type path struct {
 	queue   []pending // packets without ACK, in the order they were sent
 	bundles []bundle  // answers in fragments; only the first is being sent
 	proof   proof
+	held    bool          // new packets are withheld: their request gets no ACK now
 	seen    time.Duration // time of the last valid packet
 	timer   timer
 	host    *host

@@ -68,7 +68,7 @@ func (p *path) withheld() int {
 
 // transmit sends one copy of p, or withholds it if e lacks credit.
 func (e *Endpoint) transmit(now time.Duration, path *path, p *pending, right *exemption, out Sink) {
-	if !e.allow(now, path, len(p.k.buf), right) {
+	if path.held || !e.allow(now, path, len(p.k.buf), right) {
 		if p.sends == 0 {
 			e.stats.Withheld++
 			p.due = now + withheldTime
@@ -138,7 +138,7 @@ func (e *Endpoint) receiveAck(now time.Duration, from wamble.Peer, h *wire.Heade
 	}
 	path.received(size)
 	if i < 0 {
-		e.flush(now, path, out)
+		e.flush(now, path, nil, out)
 		if !from.Stream() && (h.Seq != 0 || h.Token.IsZero() || !path.proof.proven) {
 			return e.dropped(&e.stats.StrayAcks)
 		}
@@ -164,7 +164,7 @@ func (e *Endpoint) receiveAck(now time.Duration, from wamble.Peer, h *wire.Heade
 	if p.chunk {
 		e.nextChunk(now, path, out)
 	}
-	e.flush(now, path, out)
+	e.flush(now, path, nil, out)
 	e.got.Packet = &e.got.packet
 	return Delivered
 }
@@ -183,14 +183,14 @@ func (p *path) waiting(h *wire.Header) int {
 	return -1
 }
 
-// flush sends the withheld packets of e, in order, as far as the credit allows.
-func (e *Endpoint) flush(now time.Duration, path *path, out Sink) {
+// flush sends the withheld packets of e, in order, as far as credit and right allow.
+func (e *Endpoint) flush(now time.Duration, path *path, right *exemption, out Sink) {
 	for i := range path.queue {
 		if p := &path.queue[i]; p.sends == 0 {
-			if len(p.k.buf) > path.proof.credit && !e.table.proven(path) {
+			if !e.table.proven(path) && !right.allows(len(p.k.buf), path.proof.credit) {
 				return // keeps the order
 			}
-			e.transmit(now, path, p, nil, out)
+			e.transmit(now, path, p, right, out)
 			e.table.timers.sooner(path, p.due)
 		}
 	}

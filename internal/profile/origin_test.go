@@ -3,6 +3,7 @@ package profile
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -243,5 +244,106 @@ func TestOldSpectator(t *testing.T) {
 	}
 	if updates == 0 {
 		t.Error("after 400 s they see nothing")
+	}
+}
+
+// library is the sender of the original's client library, with its exact behaviour on UDP: it never acknowledges,
+// sends a request four times at most, and reads one datagram for each copy: one that is not the ACK it waits for is
+// thrown away, and ends the wait.
+type library struct {
+	*rig
+	at    wamble.Peer
+	inbox [][]byte
+}
+
+// pass lets time pass, and collects what arrives.
+func (l *library) pass(d time.Duration) {
+	l.wait(d)
+	l.collect()
+}
+
+func (l *library) collect() {
+	for _, s := range l.sent {
+		if s.to == l.at {
+			l.inbox = append(l.inbox, bytes.Clone(s.packet))
+		}
+	}
+	l.sent = nil
+}
+
+// recv reads one datagram, for which it waits for so long at most; nil if none comes.
+func (l *library) recv(wait time.Duration) []byte {
+	for began := l.now; len(l.inbox) == 0 && l.now.Sub(began) < wait; {
+		l.pass(10 * time.Millisecond)
+	}
+	if len(l.inbox) == 0 {
+		return nil
+	}
+	b := l.inbox[0]
+	l.inbox = l.inbox[1:]
+	return b
+}
+
+// request sends a request, and reports whether it was acknowledged.
+func (l *library) request(packet []byte) bool {
+	asked, _ := wire.Peek(packet)
+	for i := range 4 {
+		l.step(&Packet{Peer: l.at, Data: packet})
+		l.settle()
+		l.answerLoads()
+		l.collect()
+		b := l.recv(500 * time.Millisecond << i)
+		if h, _ := wire.Peek(b); b != nil && h.Ctrl == wire.CtrlAck && h.Seq == asked.Seq && h.Token == asked.Token {
+			return true
+		}
+	}
+	return false
+}
+
+// answer reads until a packet that is no ACK comes, for five seconds at most.
+func (l *library) answer() (h wire.Header, ok bool) {
+	for range 100 {
+		b := l.recv(5 * time.Second)
+		if b == nil {
+			break
+		}
+		if h, _ = wire.Peek(b); h.Ctrl != wire.CtrlAck {
+			return h, true
+		}
+	}
+	return wire.Header{}, false
+}
+
+// TestACKWithItsAnswer: every kind of request, with an unknown and with the zero token, from an address that has
+// proven nothing, at a server of 20 profiles: an ACK is followed by an answer, if the request has one.
+func TestACKWithItsAnswer(t *testing.T) {
+	conf := `(def reservation-timeout 60) (def boards-per-player 1)`
+	for i := range 20 {
+		conf += fmt.Sprintf(` (defprofile profile-%04d ((def port %d) (def advertise 1) (def tos-text "%s")))`, i, 2000+i, strings.Repeat("be kind ", 300))
+	}
+	c, err := config.Load("test.conf", conf, config.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range everyRequest {
+		for name, token := range map[string]wamble.Token{"unknown token": {9, 9}, "zero token": {}} {
+			t.Run(row.ctrl.String()+" "+name, func(t *testing.T) {
+				r := &rig{t: t, now: epoch, store: newMemory()}
+				r.options = Options{Config: c.Profile("profile-0007"), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
+				r.p = New(r.options)
+				r.boot()
+				l := &library{rig: r, at: peerAt(1)}
+				e := &everybody{rig: r, token: token, board: 1, seq: 7, by: standardSigner(3)}
+				acked := l.request(row.packet(e))
+				h, answered := l.answer()
+				info, _ := row.ctrl.Info()
+				switch wants := !token.IsZero() || info.ZeroToken; {
+				case acked != wants:
+					t.Errorf("acknowledged: %t, want %t", acked, wants)
+				case answered != (wants && len(info.Replies) > 0):
+					t.Errorf("answered: %t, by %v", answered, h.Ctrl)
+				}
+			})
+		}
 	}
 }
