@@ -112,7 +112,7 @@ func (e *Endpoint) deliver(now time.Duration, o *output, out Sink) {
 	if o.push != nil {
 		if path := o.address(); path != nil && !o.push.flags().Unreliable() {
 			o.push.refs++
-			e.enqueue(now, path, o.push, nil, out)
+			e.push(now, path, pending{k: o.push, pushed: true}, nil, out)
 		}
 		return
 	}
@@ -200,21 +200,15 @@ func (e *Endpoint) Unseen(id Request, board wamble.BoardID) bool {
 	if r == nil || r.address() == nil {
 		return false
 	}
-	pushed := func(k *packet) bool {
-		if k.control() != wire.CtrlBoardUpdate || k.flags().Unreliable() {
-			return false
-		}
-		var p wire.Packet
-		err := p.Decode(k.buf)
-		_, answers := p.Ext.Int(wire.KeyRequestSeq)
-		return err == nil && p.Board == board && !answers
+	shows := func(k *packet) bool {
+		return k.control() == wire.CtrlBoardUpdate && !k.flags().Unreliable() && k.board() == board
 	}
 	for i := range e.outputs.items[e.outputs.first:] {
-		if o := &e.outputs.items[e.outputs.first+i]; o.push != nil && o.address() == r.e && pushed(o.push) {
+		if o := &e.outputs.items[e.outputs.first+i]; o.push != nil && o.address() == r.e && shows(o.push) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(r.e.queue, func(p pending) bool { return pushed(p.k) })
+	return slices.ContainsFunc(r.e.queue, func(p pending) bool { return p.pushed && shows(p.k) })
 }
 
 // pushTo puts a packet for e behind a durable index.

@@ -10,11 +10,12 @@ import (
 
 // pending is a packet that waits for its ACK, or for credit.
 type pending struct {
-	k     *packet
-	sends int           // 0 while it is withheld
-	chunk bool          // it is the current chunk of the path's first bundle
-	sent  time.Duration // when the first copy was sent
-	due   time.Duration // when to send it again or give it up
+	k      *packet
+	sends  int           // 0 while it is withheld
+	chunk  bool          // it is the current chunk of a bundle of the path
+	pushed bool          // it answers no request
+	sent   time.Duration // when the first copy was sent
+	due    time.Duration // when to send it again or give it up
 }
 
 // enqueue sends a reliable packet for the first time. It takes over the caller's
@@ -118,9 +119,28 @@ func (p *path) dequeue(i int) pending {
 // giveUp drops entry i of the queue, and the whole bundle if it is a chunk.
 func (e *Endpoint) giveUp(now time.Duration, path *path, i int, out Sink) {
 	p := path.dequeue(i)
-	e.pool.drop(p.k)
 	if p.chunk {
-		e.endBundle(now, path, out)
+		e.endBundle(now, path, path.bundleOf(p.k), out)
+	}
+	e.pool.drop(p.k)
+}
+
+// endRepeats gives up the answers that were sent to a proven address whose client has never acknowledged a packet,
+// and makes its next request: their copies would only come between that request and its ACK.
+func (e *Endpoint) endRepeats(path *path) {
+	if path.acks || !path.proof.proven {
+		return
+	}
+	for i := 0; i < len(path.queue); {
+		p := &path.queue[i]
+		if p.sends == 0 || p.pushed {
+			i++
+			continue
+		}
+		if p.chunk {
+			e.removeBundle(path, path.bundleOf(p.k))
+		}
+		e.pool.drop(path.dequeue(i).k)
 	}
 }
 
@@ -137,6 +157,7 @@ func (e *Endpoint) receiveAck(now time.Duration, from wamble.Peer, h *wire.Heade
 		return e.dropped(&e.stats.StrayAcks)
 	}
 	path.received(size)
+	path.acks = true
 	if i < 0 {
 		e.flush(now, path, nil, out)
 		if !from.Stream() && (h.Seq != 0 || h.Token.IsZero() || !path.proof.proven) {
@@ -153,7 +174,6 @@ func (e *Endpoint) receiveAck(now time.Duration, from wamble.Peer, h *wire.Heade
 		path.rtt.sample(now - p.sent)
 	}
 	token := p.k.token()
-	e.pool.drop(p.k)
 	if token == h.Token && !token.IsZero() && (path.proof.proven || token == path.proof.vouched) {
 		if !path.proof.proven {
 			e.prove(now, path)
@@ -162,8 +182,9 @@ func (e *Endpoint) receiveAck(now time.Duration, from wamble.Peer, h *wire.Heade
 		e.migrateTo(now, path, p.sent, out)
 	}
 	if p.chunk {
-		e.nextChunk(now, path, out)
+		e.nextChunk(now, path, path.bundleOf(p.k), out)
 	}
+	e.pool.drop(p.k)
 	e.flush(now, path, nil, out)
 	e.got.Packet = &e.got.packet
 	return Delivered

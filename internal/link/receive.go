@@ -205,6 +205,7 @@ func (e *Endpoint) begin(now time.Duration, path *path, in *incoming, latest boo
 	if latest && path.proof.proven && sess.home != path {
 		e.setHome(now, path)
 	}
+	e.endRepeats(path)
 	id := e.requests.add(path, in)
 	sess.open = append(sess.open, id.slot)
 	e.stats.Requests++

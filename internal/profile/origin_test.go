@@ -347,3 +347,35 @@ func TestACKWithItsAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestLibraryAtFullPace: the original's client library, which never acknowledges, makes a move each 20 ms; no copy of
+// an earlier answer comes between a request and its ACK.
+func TestLibraryAtFullPace(t *testing.T) {
+	r := newRig(t, "(def min-boards 4)")
+	l := &library{rig: r, at: peerAt(1)}
+	if !l.request(helloPacket(wamble.Token{}, 1)) {
+		t.Fatal("hello is not acknowledged")
+	}
+	me, ok := l.answer()
+	if !ok || me.Ctrl != wire.CtrlServerHello {
+		t.Fatalf("hello is answered by %v", me.Ctrl)
+	}
+	const moves = 300
+	failed, board := 0, me.Board
+	for i := range uint32(moves) {
+		l.pass(20 * time.Millisecond)
+		position := r.p.boards.Board(board).Position()
+		acked := l.request(movePacket(me.Token, board, 2+i, position.LegalMoves(nil)[0].String()))
+		if h, ok := l.answer(); acked && ok && h.Ctrl == wire.CtrlBoardUpdate {
+			board = h.Board
+		} else {
+			failed++
+			l.pass(5 * time.Second)
+			l.inbox = nil
+			board = r.p.boards.Held(r.p.sessions.Find(me.Token).ID()).ID()
+		}
+	}
+	if failed > 0 {
+		t.Errorf("%d of %d moves failed", failed, moves)
+	}
+}
