@@ -205,8 +205,18 @@ func (e *Endpoint) Purge(token wamble.Token, keep wamble.Peer) {
 	}
 }
 
-// removePath removes an address, and its session with the last one.
-func (e *Endpoint) removePath(path *path) {
+// Silence drops the packets that wait for an ACK of a token's sessions, and their kept answers. The addresses stay.
+func (e *Endpoint) Silence(token wamble.Token) {
+	for sess := e.table.byToken[token]; sess != nil; sess = sess.next {
+		e.dropAnswers(sess)
+		for _, path := range sess.addrs {
+			e.dropPackets(path)
+		}
+	}
+}
+
+// dropPackets drops the packets that wait for an ACK at an address.
+func (e *Endpoint) dropPackets(path *path) {
 	for i := range path.queue {
 		e.pool.drop(path.queue[i].k)
 	}
@@ -214,6 +224,11 @@ func (e *Endpoint) removePath(path *path) {
 		e.dropBundle(&path.bundles[i])
 	}
 	path.queue, path.bundles = path.queue[:0], path.bundles[:0]
+}
+
+// removePath removes an address, and its session with the last one.
+func (e *Endpoint) removePath(path *path) {
+	e.dropPackets(path)
 	if path.proof.proven && !path.peer.Stream() {
 		e.remember(path.seen, path)
 	}

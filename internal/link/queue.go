@@ -94,7 +94,7 @@ func (e *Endpoint) emit(path *path, k *packet, out Sink) {
 }
 
 // vouchFor vouches for the token in a SERVER_HELLO or LOGIN_SUCCESS that is sent to e. A
-// session without a token gets this one, so that pushes reach it.
+// session without a token, or of a connection, gets this one, so that pushes reach it.
 func (e *Endpoint) vouchFor(path *path, k *packet) {
 	token := k.token()
 	if token.IsZero() {
@@ -104,7 +104,7 @@ func (e *Endpoint) vouchFor(path *path, k *packet) {
 	if k.control() == wire.CtrlServerHello {
 		path.sess.granted = token
 	}
-	if path.sess.token.IsZero() {
+	if path.sess.token.IsZero() || path.peer.Stream() {
 		e.bind(path.sess, token)
 	}
 }
@@ -179,6 +179,9 @@ func (e *Endpoint) receiveAck(now time.Duration, from wamble.Peer, h *wire.Heade
 			e.prove(now, path)
 		}
 		path.sess.claimed = true
+		if token == path.sess.granted {
+			e.bind(path.sess, token) // its hello had another token, which nobody knows
+		}
 		e.migrateTo(now, path, p.sent, out)
 	}
 	if p.chunk {

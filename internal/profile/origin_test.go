@@ -379,3 +379,60 @@ func TestLibraryAtFullPace(t *testing.T) {
 		t.Errorf("%d of %d moves failed", failed, moves)
 	}
 }
+
+// TestACKOfHelloWithOldToken: the ACK of a SERVER_HELLO makes the session, also if the hello had a token that nobody
+// knows.
+func TestACKOfHelloWithOldToken(t *testing.T) {
+	r := newRig(t, "(def min-boards 1)")
+	r.step(&Packet{Peer: peerAt(1), Data: helloPacket(wamble.Token{9, 9}, 1)})
+	r.settle()
+	r.answerLoads()
+	me, _ := wire.Peek(r.sent[len(r.sent)-1].packet)
+	if me.Ctrl != wire.CtrlServerHello || me.Token == (wamble.Token{9, 9}) {
+		t.Fatalf("got %s", r.took())
+	}
+	r.sent = nil
+	r.send(peerAt(1), encode(wire.Header{Token: me.Token, Board: me.Board, Seq: me.Seq}, wire.Ack{}))
+	s := r.p.sessions.Find(me.Token)
+	if s == nil || r.p.boards.Held(s.ID()) == nil || r.p.boards.Held(s.ID()).ID() != me.Board {
+		t.Errorf("session %v after the ACK", s)
+	}
+}
+
+// TestBlockingIsTheEnd: an ERROR that is followed by a board is not blocking.
+func TestBlockingIsTheEnd(t *testing.T) {
+	r := newRig(t, "(def min-boards 2) (def max-boards 4)")
+	token, board := r.join(1)
+	r.wait(6 * time.Minute) // they hold no board any more, and another player gets theirs
+	r.join(2)
+	r.sent = nil
+	r.step(&Packet{Peer: peerAt(1), Data: movePacket(token, 77, 2, "e2e4")})
+	r.settle()
+	r.answerLoads()
+	if got := r.took(); !strings.Contains(got, `ERROR 1008 "unknown board"`) || !strings.Contains(got, "BOARD_UPDATE") || strings.Contains(got, wire.KeyErrorBlocking) {
+		t.Errorf("after board %d: %s", board, got)
+	}
+	if got := r.send(peerAt(1), legalPacket(token, 77, 3, 12)); !strings.Contains(got, wire.KeyErrorBlocking) || strings.Contains(got, "BOARD_UPDATE") {
+		t.Errorf("no board follows: %s", got)
+	}
+}
+
+// TestNoRepeatsAfterKick: a player whose session the host has ended gets no copies of earlier packets.
+func TestNoRepeatsAfterKick(t *testing.T) {
+	for name, command := range map[string]func(Target) Input{
+		"kick": func(whom Target) Input { return &Kick{Whom: whom} },
+		"ban":  func(whom Target) Input { return &Ban{Whom: whom} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "(def min-boards 2)")
+			token, board := r.join(1)
+			r.send(peerAt(1), movePacket(token, board, 2, "e2e4")) // its answer is not acknowledged
+			r.send(peerAt(1), legalPacket(token, board, 3, 12))
+			r.step(command(Target{Token: hashOf(token)}))
+			r.settle()
+			expect(t, r.took(), "SERVER_NOTIFICATION 6")
+			r.wait(10 * time.Second)
+			expect(t, r.took(), "")
+		})
+	}
+}
