@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Type is the type of an extension field.
@@ -25,12 +26,14 @@ func (t Type) String() string {
 	return names[t]
 }
 
-// Bounds of a trailer.
+// Bounds of a trailer. Clients of the original from March to August 2026 drop a packet with more than
+// OldMaxFields.
 const (
-	MaxFields  = 12
-	MaxKey     = 63  // bytes
-	MaxString  = 255 // bytes; a decoder truncates longer strings
-	footerSize = 4
+	MaxFields    = 12
+	OldMaxFields = 8
+	MaxKey       = 63  // bytes
+	MaxString    = 255 // bytes; a decoder truncates longer strings
+	footerSize   = 4
 )
 
 const (
@@ -191,4 +194,30 @@ func (e Ext) View(key string) []byte {
 func (e Ext) Text(key string) (string, bool) {
 	f, ok := e.Lookup(key)
 	return f.Text(), ok && f.Type == TypeString
+}
+
+// HasOurs reports whether a field has a key that the original lacks.
+func (e Ext) HasOurs() bool {
+	for i := range e {
+		if ours[e[i].Key] {
+			return true
+		}
+	}
+	return false
+}
+
+// Shorten drops fields, in the memory of e, until at most n are left: first the number of the request and the
+// player's own move, then other fields that the original lacks, the last first, and then the last ones.
+func (e Ext) Shorten(n int) Ext {
+	for _, key := range []string{KeyRequestSeq, KeyBoardOwnMove} {
+		if len(e) > n {
+			e = slices.DeleteFunc(e, func(f Field) bool { return f.Key == key })
+		}
+	}
+	for i := len(e) - 1; i >= 0 && len(e) > n; i-- {
+		if ours[e[i].Key] {
+			e = slices.Delete(e, i, i+1)
+		}
+	}
+	return e[:min(len(e), n)]
 }

@@ -129,6 +129,17 @@ var KnownKeys = []KnownKey{
 	{Key: KeyNoticeCountdown, Type: TypeInt, Meaning: "1: at the end of that time happens what is announced; show how much of it is left", Ours: true},
 }
 
+// ours has the keys that the original lacks.
+var ours = func() map[string]bool {
+	m := map[string]bool{}
+	for _, k := range KnownKeys {
+		if k.Ours {
+			m[k.Key] = true
+		}
+	}
+	return m
+}()
+
 // interned maps known keys to their strings, so that decoding one does not allocate.
 var interned = func() map[string]string {
 	m := make(map[string]string, len(KnownKeys))

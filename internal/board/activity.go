@@ -16,8 +16,9 @@ type Reach uint8
 // The closed list of ways.
 const (
 	Datagram Reach = iota // no connection: the holder may think, or be gone; Inactivity
-	Stream                // an open connection, or a client that shows signs of life; Away
+	Stream                // a client that shows signs of life while its player thinks; Away
 	Closed                // a closed connection; Disconnect
+	Open                  // an open connection of a client that shows none; Inactivity
 )
 
 // holderTimeout returns how long a holder may show no sign of life, in µs.
@@ -58,7 +59,7 @@ func (p *Pool) setHolderAway(b *Board, gone bool) {
 
 // Closed says that the last connection of a session was closed.
 func (p *Pool) Closed(now time.Time, s wamble.SessionID) {
-	if b := p.holders[s]; b != nil && b.reach == Stream {
+	if b := p.holders[s]; b != nil && (b.reach == Stream || b.reach == Open) {
 		b.reach, b.times.lastSeen = Closed, p.tick(now)
 		p.setAlarm(b)
 	}

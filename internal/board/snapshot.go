@@ -112,7 +112,11 @@ func (b *Board) snapshot(dst []byte) []byte {
 		dst = w.AppendUint64(dst, n)
 	}
 	dst = w.AppendUint16(dst, uint16(b.variant))
-	flags := byte(b.reach) << reachShift
+	reach := b.reach
+	if reach == Open {
+		reach = Stream // a connection does not outlive its process
+	}
+	flags := byte(reach) << reachShift
 	if b.identity {
 		flags |= flagIdentity
 	}

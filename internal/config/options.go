@@ -416,14 +416,13 @@ type Boards struct {
 	PerPlayer float64 `option:"boards-per-player" default:"2.0" range:"1..1000" unit:"boards" room:"board"`
 
 	// InactivityTimeout is how long after its last move a board counts as active.
-	// A holder by UDP who is silent for so long counts as gone: the board is free
+	// A holder who is silent for so long counts as gone: the board is free
 	// for others, and the holder's again on a return before another has it. For
 	// clients that send signs of life, as ours do, `away-timeout` counts.
 	InactivityTimeout time.Duration `option:"inactivity-timeout" default:"300" range:"1..315360000" unit:"s" room:"board"`
 
-	// AwayTimeout is how long a holder with a connection (WebSocket), or with a
-	// client that sends signs of life, may show none, which is any packet,
-	// before it counts as gone.
+	// AwayTimeout is how long a holder with a client that sends signs of life may
+	// show none, which is any packet, before it counts as gone.
 	AwayTimeout time.Duration `option:"away-timeout" default:"120" range:"1..315360000" unit:"s" room:"board"`
 
 	// DisconnectTimeout is how long after the end of its connection a holder

@@ -78,12 +78,17 @@ func NumberOf(r *runner.Runner, profile string) (id uint32, ok bool) {
 	return id, ok && err == nil
 }
 
+// manyProfiles is for transactions on the numbers of profiles. At the first start all profiles get their numbers at
+// once: every round of conflicts lets one of them through, so each needs as many attempts as there are profiles at most
+// (config allows 1000).
+var manyProfiles = runner.AttemptPolicy{Retries: 1 << 12}
+
 // WorkerOf returns the number of a profile's worker, which is the next free number for a new profile. It
 // stays the same for the life of the journal.
 func WorkerOf(ctx context.Context, r *runner.Runner, profile string) (uint32, error) {
 	key, count := []byte("profile/"+profile), []byte("profiles")
 	var id uint32
-	_, err := r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+	_, err := r.Update(ctx, manyProfiles, func(tx *runner.Tx) error {
 		known, err := readUint32(tx, key)
 		if err != nil || known != 0 {
 			id = known
@@ -115,7 +120,7 @@ func Used(r *runner.Runner) bool {
 // Workers returns the numbers of all profiles that have written to the journal, by name.
 func Workers(ctx context.Context, r *runner.Runner) (map[string]uint32, error) {
 	var workers map[string]uint32
-	_, err := r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error {
+	_, err := r.Update(ctx, manyProfiles, func(tx *runner.Tx) error {
 		workers = map[string]uint32{}
 		prefix := []byte("profile/")
 		return tx.Range(prefix, []byte("profile0"), func(key, value []byte) bool { // '0' follows '/'

@@ -3,6 +3,7 @@ package link
 import (
 	"encoding/binary"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -266,7 +267,7 @@ func TestForgedAddressIsNeverProven(t *testing.T) {
 func TestWithheldPacketComesWithTheProof(t *testing.T) {
 	r := newRig(t, Config{})
 	r.send(alice, terms(tokenB, 2)) // any token may be in a request
-	r.sees("ACK 2")
+	r.sees("")
 	r.send(alice, hello(tokenB, 3))
 	r.sees("ACK 3, SERVER_HELLO 1")
 	r.send(alice, ack(tokenB, 1))
@@ -336,10 +337,50 @@ func TestBudgetOfANetwork(t *testing.T) {
 	r.took()
 	third := peerAt("192.0.2.3:5000")
 	r.send(third, hello(wamble.Token{}, 1))
-	r.sees("ACK 1 to 192.0.2.3:5000")
+	r.sees("")
 	r.send(carol, hello(wamble.Token{}, 1)) // another /24
 	r.sees("ACK 1 to 198.51.100.7:41000, SERVER_HELLO 1 to 198.51.100.7:41000")
 	r.now += 2 * time.Second
 	r.send(third, hello(wamble.Token{}, 1))
 	r.sees("ACK 1 to 192.0.2.3:5000, SERVER_HELLO 1 to 192.0.2.3:5000")
+}
+
+// A request that cannot be answered is not acknowledged: its copies raise the credit, and one of the four that an
+// old client sends is acknowledged and answered, even after the first answer is no longer kept.
+func TestACKOnlyWithItsAnswer(t *testing.T) {
+	const answer = "ACK 1, PROFILES_LIST 1"
+	for _, tt := range []struct {
+		name  string
+		names int
+		token wamble.Token
+		want  [4]string // what follows each copy, after 0, 0.5, 1.5 and 3.5 s
+	}{
+		{"short", 60, wamble.Token{}, [4]string{answer}},
+		{"20 profiles", 219, wamble.Token{}, [4]string{answer}},
+		{"30 profiles", 329, wamble.Token{}, [4]string{"", answer}},
+		{"40 profiles", 439, tokenB, [4]string{"", "", answer}},
+		{"47 profiles", 518, tokenB, [4]string{"", "", "", answer}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, Config{})
+			r.handler = func(id Request, p *wire.Packet) {
+				names := wire.ProfilesList{Names: wire.Text(strings.Repeat("n", tt.names))}
+				if err := Answer(r.s, id, wire.Header{Token: p.Token}, names); err != nil {
+					t.Fatal(err)
+				}
+				r.gate++
+				r.s.Finish(id, r.gate)
+			}
+			for i, pause := range []time.Duration{0, 500 * time.Millisecond, time.Second, 2 * time.Second} {
+				r.wait(pause)
+				r.send(alice, encode(wire.Header{Token: tt.token, Seq: 1}, wire.ListProfiles{}))
+				if got := strings.ReplaceAll(r.took(), " fragment", ""); got != tt.want[i] {
+					t.Errorf("copy %d: got %q, want %q", i+1, got, tt.want[i])
+				}
+				if tt.want[i] != "" {
+					return
+				}
+			}
+		})
+	}
 }

@@ -6,11 +6,15 @@ import (
 
 // Answer encodes a reply to a request and adds it to the answers: in fragments if the protocol
 // requires that or it does not fit one packet, unreliably if h.Flags has wire.FlagUnreliable.
-// It sets h.Seq; the caller sets the other fields of h.
+// It sets h.Seq; the caller sets the other fields of h. Of many fields it drops, in the memory of ext, those
+// that the client may not read.
 func Answer[M wire.Message](s *Endpoint, id Request, h wire.Header, m M, ext ...wire.Field) error {
 	r := s.requests.get(id)
 	if r == nil {
 		return nil
+	}
+	if len(ext) > wire.OldMaxFields && !r.sess.readsAll {
+		ext = wire.Ext(ext).Shorten(wire.OldMaxFields)
 	}
 	k := s.pool.take(smallPacket)
 	packet, err := wire.Append(k.buf, h, m, ext...)

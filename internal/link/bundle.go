@@ -1,10 +1,13 @@
 package link
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// bundle is an answer in fragments. One chunk at a time is sent; its ACK triggers the next. An
+// bundle is an answer in fragments. One chunk at a time is sent; its ACK triggers the next. A
 // path's bundles are sent one after the other, because a client joins one transfer at a
-// time.
+// time; but a client that never acknowledges gets the first chunk of each, and no other one.
 type bundle struct {
 	chunks []*packet
 	at     int // the chunk that is sent, or to be sent next
@@ -25,35 +28,44 @@ func (e *Endpoint) addBundle(now time.Duration, path *path, b bundle, right *exe
 		return
 	}
 	path.bundles = append(path.bundles, b)
-	if len(path.bundles) == 1 {
-		e.sendChunk(now, path, right, out)
+	if len(path.bundles) == 1 || !path.acks {
+		e.sendChunk(now, path, len(path.bundles)-1, right, out)
 	}
 }
 
-// sendChunk queues the current chunk of the first bundle.
-func (e *Endpoint) sendChunk(now time.Duration, path *path, right *exemption, out Sink) {
-	k := path.bundles[0].chunks[path.bundles[0].at]
+// sendChunk queues the current chunk of bundle i.
+func (e *Endpoint) sendChunk(now time.Duration, path *path, i int, right *exemption, out Sink) {
+	k := path.bundles[i].chunks[path.bundles[i].at]
 	k.refs++
 	e.push(now, path, pending{k: k, chunk: true}, right, out)
 }
 
-// nextChunk continues after the ACK of the current chunk.
-func (e *Endpoint) nextChunk(now time.Duration, path *path, out Sink) {
-	b := &path.bundles[0]
+// nextChunk continues bundle i after the ACK of its current chunk.
+func (e *Endpoint) nextChunk(now time.Duration, path *path, i int, out Sink) {
+	b := &path.bundles[i]
 	if b.at++; b.at < len(b.chunks) {
-		e.sendChunk(now, path, nil, out)
+		e.sendChunk(now, path, i, nil, out)
 		return
 	}
-	e.endBundle(now, path, out)
+	e.endBundle(now, path, i, out)
 }
 
-// endBundle drops the first bundle, delivered or given up, and starts the next.
-func (e *Endpoint) endBundle(now time.Duration, path *path, out Sink) {
-	e.dropBundle(&path.bundles[0])
-	path.bundles = append(path.bundles[:0], path.bundles[1:]...)
-	if len(path.bundles) > 0 {
-		e.sendChunk(now, path, nil, out)
+// endBundle drops bundle i, delivered or given up, and starts the next one if none is being sent.
+func (e *Endpoint) endBundle(now time.Duration, path *path, i int, out Sink) {
+	e.removeBundle(path, i)
+	if len(path.bundles) > 0 && !slices.ContainsFunc(path.queue, func(p pending) bool { return p.chunk }) {
+		e.sendChunk(now, path, 0, nil, out)
 	}
+}
+
+func (e *Endpoint) removeBundle(path *path, i int) {
+	e.dropBundle(&path.bundles[i])
+	path.bundles = slices.Delete(path.bundles, i, i+1)
+}
+
+// bundleOf returns the index of the bundle whose current chunk is k, -1 if there is none.
+func (p *path) bundleOf(k *packet) int {
+	return slices.IndexFunc(p.bundles, func(b bundle) bool { return b.chunks[b.at] == k })
 }
 
 func (e *Endpoint) dropBundle(b *bundle) {

@@ -56,9 +56,10 @@
 // kept for it.
 //
 // An unproven address is sent at most 3 bytes for each byte received, one copy of each packet.
-// Further packets wait for more bytes or for the proof. The only exceptions are one reply each
+// Further packets wait for more bytes or for the proof, and so does the ACK of a request whose
+// answer must wait. The only exceptions are one reply each
 // to CLIENT_HELLO, LIST_PROFILES, GET_PROFILE_INFO and GET_ACTIVE_RESERVATIONS, of at most 8
-// times the request, and one of one packet to a request whose token is vouched for, as when a
+// times the request beyond those bytes, and one of one packet to a request whose token is vouched for, as when a
 // NAT moves a player: under a byte budget for each /24 (/48 of IPv6) and for the listener.
 //
 // # Invariants

@@ -52,8 +52,8 @@ const (
 	// Duplicate: a copy of a finished request; it was acknowledged again, and its answer sent
 	// again if it is kept.
 	Duplicate
-	// Delivered: an ACK of a waiting packet, or an ACK of number 0, which shows that the client
-	// is alive.
+	// Delivered: an ACK of a waiting packet, an ACK of number 0, or any ACK with a token of its
+	// connection: the client is alive.
 	Delivered
 	// Limited: a request over a rate limit.
 	Limited
@@ -66,8 +66,8 @@ type Received struct {
 	Verdict Verdict
 	// Request identifies the request until it is released. It is set with New.
 	Request Request
-	// Packet is the received packet, set with New; with Delivered only its Header is set. Its
-	// byte slices are views into the received bytes.
+	// Packet is the received packet, set with New and Duplicate; with Delivered only its Header is
+	// set. Its byte slices are views into the received bytes.
 	Packet *wire.Packet
 	// Granted is set when an anonymous hello is new only because its answer is no longer kept:
 	// it is the token that the earlier answer gave. Answer for that session instead of creating
@@ -130,6 +130,17 @@ func (e *Endpoint) tick(now time.Duration) time.Duration {
 
 // Linked reports whether a token has a session here, so that a push reaches it.
 func (e *Endpoint) Linked(token wamble.Token) bool { return e.table.byToken[token] != nil }
+
+// ReadsAll reports whether the clients of all sessions of a token read packets with more than
+// wire.OldMaxFields fields.
+func (e *Endpoint) ReadsAll(token wamble.Token) bool {
+	for sess := e.table.byToken[token]; sess != nil; sess = sess.next {
+		if !sess.readsAll {
+			return false
+		}
+	}
+	return true
+}
 
 // Home returns the address for pushes to a token, and false if the token has no session here.
 func (e *Endpoint) Home(token wamble.Token) (wamble.Peer, bool) {
@@ -194,8 +205,18 @@ func (e *Endpoint) Purge(token wamble.Token, keep wamble.Peer) {
 	}
 }
 
-// removePath removes an address, and its session with the last one.
-func (e *Endpoint) removePath(path *path) {
+// Silence drops the packets that wait for an ACK of a token's sessions, and their kept answers. The addresses stay.
+func (e *Endpoint) Silence(token wamble.Token) {
+	for sess := e.table.byToken[token]; sess != nil; sess = sess.next {
+		e.dropAnswers(sess)
+		for _, path := range sess.addrs {
+			e.dropPackets(path)
+		}
+	}
+}
+
+// dropPackets drops the packets that wait for an ACK at an address.
+func (e *Endpoint) dropPackets(path *path) {
 	for i := range path.queue {
 		e.pool.drop(path.queue[i].k)
 	}
@@ -203,6 +224,11 @@ func (e *Endpoint) removePath(path *path) {
 		e.dropBundle(&path.bundles[i])
 	}
 	path.queue, path.bundles = path.queue[:0], path.bundles[:0]
+}
+
+// removePath removes an address, and its session with the last one.
+func (e *Endpoint) removePath(path *path) {
+	e.dropPackets(path)
 	if path.proof.proven && !path.peer.Stream() {
 		e.remember(path.seen, path)
 	}

@@ -27,7 +27,8 @@ func TestExchangeAnonymousHelloSilentClient(t *testing.T) {
 }
 
 // The same to a client that has proven its address before. Original: 0, 250 and
-// 500 ms. Here the interval grows by half: 0, 250 and 625 ms.
+// 500 ms. Here the interval grows by half: 0, 250 and 625 ms. The move shows that the client
+// has received SERVER_HELLO, which is not repeated any more.
 func TestExchangeSilentClient(t *testing.T) {
 	r := newRig(t, Config{})
 	r.send(alice, hello(wamble.Token{}, 1))
@@ -38,9 +39,9 @@ func TestExchangeSilentClient(t *testing.T) {
 		want string
 	}{
 		{249 * time.Millisecond, ""},
-		{time.Millisecond, "SERVER_HELLO 1, BOARD_UPDATE 1"},
+		{time.Millisecond, "BOARD_UPDATE 1"},
 		{374 * time.Millisecond, ""},
-		{time.Millisecond, "SERVER_HELLO 1, BOARD_UPDATE 1"},
+		{time.Millisecond, "BOARD_UPDATE 1"},
 		{time.Minute, ""},
 	} {
 		r.wait(step.wait)
@@ -215,5 +216,35 @@ func TestExchangeAckWithPayload(t *testing.T) {
 		if got := r.send(alice, b); got != Delivered {
 			t.Errorf("%s: got verdict %d, want Delivered", name, got)
 		}
+	}
+}
+
+// A client that has never acknowledged a packet gets the first chunk of each long answer at once, and no copies of
+// an answer after its next request.
+func TestClientThatNeverAcknowledges(t *testing.T) {
+	r := newRig(t, Config{})
+	r.send(alice, hello(wamble.Token{}, 1))
+	r.send(alice, encode(wire.Header{Token: tokenA, Seq: 2}, wire.Logout{})) // proves the address
+	r.took()
+	r.wait(5 * time.Second)
+	r.sees("")
+	r.release = false
+	for seq := range uint32(5) {
+		r.send(alice, terms(tokenA, 3+seq))
+	}
+	r.release = true
+	r.s.Release(r.now, r.gate, &r.out)
+	r.sees("ACK 3, ACK 4, ACK 5, ACK 6, ACK 7, PROFILE_TOS_DATA 1, PROFILE_TOS_DATA 4, PROFILE_TOS_DATA 7, PROFILE_TOS_DATA 10, PROFILE_TOS_DATA 13")
+	r.wait(300 * time.Millisecond)
+	r.sees("PROFILE_TOS_DATA 1, PROFILE_TOS_DATA 4, PROFILE_TOS_DATA 7, PROFILE_TOS_DATA 10, PROFILE_TOS_DATA 13")
+	r.s.Push(tokenA, encode(wire.Header{Token: tokenA}, wire.BoardUpdate{}), r.gate)
+	r.send(alice, move(tokenA, 8))
+	r.sees("BOARD_UPDATE 16, ACK 8, BOARD_UPDATE 17")
+	r.send(alice, move(tokenA, 9))
+	r.sees("ACK 9, BOARD_UPDATE 18")
+	r.wait(10 * time.Second)
+	r.sees("BOARD_UPDATE 16, BOARD_UPDATE 18, BOARD_UPDATE 16, BOARD_UPDATE 18") // the push stays
+	if got := r.s.Size().PacketBytes; got != 0 {
+		t.Errorf("%d bytes of packets are left", got)
 	}
 }

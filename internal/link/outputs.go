@@ -81,13 +81,18 @@ func (e *Endpoint) Release(now time.Duration, durableIndex uint64, out Sink) {
 }
 
 // confirm sends the ACK of a request if "its session has no other request in flight" equals
-// alone.
+// alone. If an unproven address has no credit for the answer, ACK and answer are held: repetitions of the request
+// raise the credit until both can be sent.
 func (e *Endpoint) confirm(now time.Duration, o *output, alone bool, out Sink) {
 	if o.push != nil {
 		return
 	}
 	r := &e.requests.slots[o.slot]
-	if path := r.address(); path != nil && !r.unreliably && (len(path.sess.open) == 1) == alone {
+	path := r.address()
+	if path == nil || r.unreliably || (len(path.sess.open) == 1) != alone {
+		return
+	}
+	if r.held = !e.canAnswer(now, path, firstSize(r.replies), path.exemptionOf(&r.h, r.size)); !r.held {
 		e.acknowledge(now, path, &r.h, out)
 	}
 }
@@ -107,7 +112,7 @@ func (e *Endpoint) deliver(now time.Duration, o *output, out Sink) {
 	if o.push != nil {
 		if path := o.address(); path != nil && !o.push.flags().Unreliable() {
 			o.push.refs++
-			e.enqueue(now, path, o.push, nil, out)
+			e.push(now, path, pending{k: o.push, pushed: true}, nil, out)
 		}
 		return
 	}
@@ -120,6 +125,7 @@ func (e *Endpoint) deliver(now time.Duration, o *output, out Sink) {
 		return
 	}
 	right := path.exemptionOf(&r.h, r.size)
+	path.held = r.held
 	for i := 0; i < len(r.replies); {
 		k := r.replies[i]
 		n := min(k.fragments(), len(r.replies)-i)
@@ -135,7 +141,10 @@ func (e *Endpoint) deliver(now time.Duration, o *output, out Sink) {
 			i++
 		}
 	}
-	e.flush(now, path, out)
+	path.held = false
+	if !r.held {
+		e.flush(now, path, nil, out)
+	}
 }
 
 // sendUnreliable sends the unreliable packets of an output and ends it.
@@ -191,21 +200,15 @@ func (e *Endpoint) Unseen(id Request, board wamble.BoardID) bool {
 	if r == nil || r.address() == nil {
 		return false
 	}
-	pushed := func(k *packet) bool {
-		if k.control() != wire.CtrlBoardUpdate || k.flags().Unreliable() {
-			return false
-		}
-		var p wire.Packet
-		err := p.Decode(k.buf)
-		_, answers := p.Ext.Int(wire.KeyRequestSeq)
-		return err == nil && p.Board == board && !answers
+	shows := func(k *packet) bool {
+		return k.control() == wire.CtrlBoardUpdate && !k.flags().Unreliable() && k.board() == board
 	}
 	for i := range e.outputs.items[e.outputs.first:] {
-		if o := &e.outputs.items[e.outputs.first+i]; o.push != nil && o.address() == r.e && pushed(o.push) {
+		if o := &e.outputs.items[e.outputs.first+i]; o.push != nil && o.address() == r.e && shows(o.push) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(r.e.queue, func(p pending) bool { return pushed(p.k) })
+	return slices.ContainsFunc(r.e.queue, func(p pending) bool { return p.pushed && shows(p.k) })
 }
 
 // pushTo puts a packet for e behind a durable index.

@@ -18,6 +18,7 @@ type packet struct {
 func (p *packet) control() wire.Control { return wire.Control(p.buf[0]) }
 func (p *packet) flags() wire.Flags     { return wire.Flags(p.buf[1]) }
 func (p *packet) token() wamble.Token   { return wamble.Token(p.buf[4:20]) }
+func (p *packet) board() wamble.BoardID { return wamble.BoardID(binary.BigEndian.Uint64(p.buf[20:])) }
 func (p *packet) seq() uint32           { return binary.BigEndian.Uint32(p.buf[28:]) }
 
 // fragments returns the number of chunks of the transfer that p is the first chunk of, or 0 if

@@ -19,8 +19,10 @@ type path struct {
 	out     uint32 // sequence number of the next reliable packet to it
 	rtt     rtt
 	queue   []pending // packets without ACK, in the order they were sent
-	bundles []bundle  // answers in fragments; only the first is being sent
+	bundles []bundle  // answers in fragments
 	proof   proof
+	acks    bool          // its client has acknowledged a packet
+	held    bool          // new packets are withheld: their request gets no ACK now
 	seen    time.Duration // time of the last valid packet
 	timer   timer
 	host    *host

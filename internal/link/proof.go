@@ -40,9 +40,13 @@ func exempt(c wire.Control) bool {
 	return false
 }
 
-// exemption allows one reply over the credit, of at most left bytes. The zero value allows
+// exemption allows one reply that is at most remaining bytes over the credit. The zero value and nil allow
 // none.
 type exemption struct{ remaining int }
+
+func (x *exemption) allows(size, credit int) bool {
+	return size <= credit || x != nil && x.remaining > 0 && size <= x.remaining+credit
+}
 
 // exemptionOf returns the exemption of a request of size bytes from e. A player with a new
 // address after a NAT change gets their answer there: their token is known to be valid.
@@ -76,7 +80,7 @@ func (e *Endpoint) allow(now time.Duration, path *path, size int, right *exempti
 		path.proof.credit -= size
 		return true
 	}
-	if right == nil || size > right.remaining {
+	if !right.allows(size, path.proof.credit) {
 		return false
 	}
 	network, ofNetwork := e.budgets.networks.Use(networkKey(path.peer)), perSecond(e.cfg.NetworkBudget)
@@ -85,8 +89,33 @@ func (e *Endpoint) allow(now time.Duration, path *path, size int, right *exempti
 		return false
 	}
 	network.Spend(now, size, ofNetwork)
+	path.proof.credit -= max(0, size-right.remaining)
 	right.remaining = 0
 	return true
+}
+
+// canAnswer reports whether an ACK and a reply of size bytes can be sent to path now; size 0 is no reply.
+func (e *Endpoint) canAnswer(now time.Duration, path *path, size int, right exemption) bool {
+	credit := path.proof.credit - wire.HeaderSize
+	switch {
+	case e.table.proven(path) || size == 0 || size <= credit:
+		return true
+	case credit < 0 || !right.allows(size, credit):
+		return false
+	}
+	network := e.budgets.networks.Use(networkKey(path.peer))
+	return network.Has(now, size, perSecond(e.cfg.NetworkBudget)) &&
+		e.budgets.listener.Has(now, size, perSecond(e.cfg.ListenerBudget))
+}
+
+// firstSize returns the size of the first reliable packet, 0 if there is none.
+func firstSize(packets []*packet) int {
+	for _, k := range packets {
+		if !k.flags().Unreliable() {
+			return len(k.buf)
+		}
+	}
+	return 0
 }
 
 // received adds the credit for a valid packet of size bytes.

@@ -10,11 +10,12 @@ import (
 
 // pending is a packet that waits for its ACK, or for credit.
 type pending struct {
-	k     *packet
-	sends int           // 0 while it is withheld
-	chunk bool          // it is the current chunk of the path's first bundle
-	sent  time.Duration // when the first copy was sent
-	due   time.Duration // when to send it again or give it up
+	k      *packet
+	sends  int           // 0 while it is withheld
+	chunk  bool          // it is the current chunk of a bundle of the path
+	pushed bool          // it answers no request
+	sent   time.Duration // when the first copy was sent
+	due    time.Duration // when to send it again or give it up
 }
 
 // enqueue sends a reliable packet for the first time. It takes over the caller's
@@ -68,7 +69,7 @@ func (p *path) withheld() int {
 
 // transmit sends one copy of p, or withholds it if e lacks credit.
 func (e *Endpoint) transmit(now time.Duration, path *path, p *pending, right *exemption, out Sink) {
-	if !e.allow(now, path, len(p.k.buf), right) {
+	if path.held || !e.allow(now, path, len(p.k.buf), right) {
 		if p.sends == 0 {
 			e.stats.Withheld++
 			p.due = now + withheldTime
@@ -93,7 +94,7 @@ func (e *Endpoint) emit(path *path, k *packet, out Sink) {
 }
 
 // vouchFor vouches for the token in a SERVER_HELLO or LOGIN_SUCCESS that is sent to e. A
-// session without a token gets this one, so that pushes reach it.
+// session without a token, or of a connection, gets this one, so that pushes reach it.
 func (e *Endpoint) vouchFor(path *path, k *packet) {
 	token := k.token()
 	if token.IsZero() {
@@ -103,7 +104,7 @@ func (e *Endpoint) vouchFor(path *path, k *packet) {
 	if k.control() == wire.CtrlServerHello {
 		path.sess.granted = token
 	}
-	if path.sess.token.IsZero() {
+	if path.sess.token.IsZero() || path.peer.Stream() {
 		e.bind(path.sess, token)
 	}
 }
@@ -118,9 +119,28 @@ func (p *path) dequeue(i int) pending {
 // giveUp drops entry i of the queue, and the whole bundle if it is a chunk.
 func (e *Endpoint) giveUp(now time.Duration, path *path, i int, out Sink) {
 	p := path.dequeue(i)
-	e.pool.drop(p.k)
 	if p.chunk {
-		e.endBundle(now, path, out)
+		e.endBundle(now, path, path.bundleOf(p.k), out)
+	}
+	e.pool.drop(p.k)
+}
+
+// endRepeats gives up the answers that were sent to a proven address whose client has never acknowledged a packet,
+// and makes its next request: their copies would only come between that request and its ACK.
+func (e *Endpoint) endRepeats(path *path) {
+	if path.acks || !path.proof.proven {
+		return
+	}
+	for i := 0; i < len(path.queue); {
+		p := &path.queue[i]
+		if p.sends == 0 || p.pushed {
+			i++
+			continue
+		}
+		if p.chunk {
+			e.removeBundle(path, path.bundleOf(p.k))
+		}
+		e.pool.drop(path.dequeue(i).k)
 	}
 }
 
@@ -137,14 +157,15 @@ func (e *Endpoint) receiveAck(now time.Duration, from wamble.Peer, h *wire.Heade
 		return e.dropped(&e.stats.StrayAcks)
 	}
 	path.received(size)
+	path.acks = true
 	if i < 0 {
-		e.flush(now, path, out)
-		if h.Seq == 0 && !h.Token.IsZero() && (path.proof.proven || from.Stream()) { // shows that the client is alive
-			e.table.touch(now, path)
-			e.got.Packet = &e.got.packet
-			return Delivered
+		e.flush(now, path, nil, out)
+		if !from.Stream() && (h.Seq != 0 || h.Token.IsZero() || !path.proof.proven) {
+			return e.dropped(&e.stats.StrayAcks)
 		}
-		return e.dropped(&e.stats.StrayAcks)
+		e.table.touch(now, path) // a sign of life; over a connection no packet waits for an ACK
+		e.got.Packet = &e.got.packet
+		return Delivered
 	}
 	e.stats.Acks++
 	e.table.touch(now, path)
@@ -153,18 +174,21 @@ func (e *Endpoint) receiveAck(now time.Duration, from wamble.Peer, h *wire.Heade
 		path.rtt.sample(now - p.sent)
 	}
 	token := p.k.token()
-	e.pool.drop(p.k)
 	if token == h.Token && !token.IsZero() && (path.proof.proven || token == path.proof.vouched) {
 		if !path.proof.proven {
 			e.prove(now, path)
 		}
 		path.sess.claimed = true
+		if token == path.sess.granted {
+			e.bind(path.sess, token) // its hello had another token, which nobody knows
+		}
 		e.migrateTo(now, path, p.sent, out)
 	}
 	if p.chunk {
-		e.nextChunk(now, path, out)
+		e.nextChunk(now, path, path.bundleOf(p.k), out)
 	}
-	e.flush(now, path, out)
+	e.pool.drop(p.k)
+	e.flush(now, path, nil, out)
 	e.got.Packet = &e.got.packet
 	return Delivered
 }
@@ -183,14 +207,14 @@ func (p *path) waiting(h *wire.Header) int {
 	return -1
 }
 
-// flush sends the withheld packets of e, in order, as far as the credit allows.
-func (e *Endpoint) flush(now time.Duration, path *path, out Sink) {
+// flush sends the withheld packets of e, in order, as far as credit and right allow.
+func (e *Endpoint) flush(now time.Duration, path *path, right *exemption, out Sink) {
 	for i := range path.queue {
 		if p := &path.queue[i]; p.sends == 0 {
-			if len(p.k.buf) > path.proof.credit && !e.table.proven(path) {
+			if !e.table.proven(path) && !right.allows(len(p.k.buf), path.proof.credit) {
 				return // keeps the order
 			}
-			e.transmit(now, path, p, nil, out)
+			e.transmit(now, path, p, right, out)
 			e.table.timers.sooner(path, p.due)
 		}
 	}

@@ -222,7 +222,7 @@ func (e *Endpoint) moveQueue(now time.Duration, from, to *path, out Sink) {
 		if p.chunk {
 			e.pool.drop(p.k) // its bundle holds another reference
 		} else {
-			e.enqueue(now, to, p.k, nil, out)
+			e.push(now, to, pending{k: p.k, pushed: p.pushed}, nil, out)
 		}
 	}
 	from.queue = from.queue[:0]

@@ -198,12 +198,14 @@ func (e *Endpoint) begin(now time.Duration, path *path, in *incoming, latest boo
 		sess.claimed = true
 		e.vouchByNeighbour(path, in.Token)
 	}
+	sess.readsAll = sess.readsAll || e.got.packet.Ext.HasOurs()
 	if latest {
 		e.table.promote(sess)
 	}
 	if latest && path.proof.proven && sess.home != path {
 		e.setHome(now, path)
 	}
+	e.endRepeats(path)
 	id := e.requests.add(path, in)
 	sess.open = append(sess.open, id.slot)
 	e.stats.Requests++

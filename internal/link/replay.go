@@ -1,6 +1,7 @@
 package link
 
 import (
+	"slices"
 	"time"
 
 	"wamble/wire"
@@ -85,18 +86,28 @@ func (e *Endpoint) expireAnswers(now time.Duration, sess *session) {
 	}
 }
 
-// duplicate answers a copy of a finished request: ACK, and the answer if it is kept.
+// duplicate answers a copy of a finished request: ACK, and the answer if it is kept, or still withheld. An
+// unproven address without the credit for the answer gets no ACK either.
 func (e *Endpoint) duplicate(now time.Duration, path *path, in *incoming, out Sink) {
 	e.stats.Duplicates++
+	e.got.Packet = &e.got.packet
 	e.vouchByNeighbour(path, in.Token)
+	t, size := path.sess.findAnswer(now, e.cfg.ReplayTTL, in), 0
+	if t != nil {
+		size = firstSize(t.packets)
+	} else if i := path.withheld(); i >= 0 {
+		size = len(path.queue[i].k.buf)
+	}
+	right := path.exemptionOf(in.Header, in.size)
+	if !e.canAnswer(now, path, size, right) {
+		return
+	}
 	e.acknowledge(now, path, in.Header, out)
-	t := path.sess.findAnswer(now, e.cfg.ReplayTTL, in)
 	if t == nil {
-		e.flush(now, path, out)
+		e.flush(now, path, &right, out)
 		return
 	}
 	e.stats.Replays++
-	right := path.exemptionOf(in.Header, in.size)
 	for i := 0; i < len(t.packets); {
 		k := t.packets[i]
 		if n := min(k.fragments(), len(t.packets)-i); n > 0 {
@@ -107,7 +118,7 @@ func (e *Endpoint) duplicate(now time.Duration, path *path, in *incoming, out Si
 		e.replay(now, path, k, &right, out)
 		i++
 	}
-	e.flush(now, path, out)
+	e.flush(now, path, nil, out)
 }
 
 // replay sends a kept packet again. A packet that still waits for its ACK is left to its timer;
@@ -131,6 +142,12 @@ func (e *Endpoint) replay(now time.Duration, path *path, k *packet, right *exemp
 
 func (e *Endpoint) replayBundle(now time.Duration, path *path, chunks []*packet, right *exemption, out Sink) {
 	if path.bundled(chunks[0]) {
+		for i := range path.queue {
+			if p := &path.queue[i]; p.chunk && !path.proof.proven && slices.Contains(chunks, p.k) {
+				e.transmit(now, path, p, right, out)
+				e.table.timers.sooner(path, p.due)
+			}
+		}
 		return
 	}
 	b := bundle{chunks: append([]*packet(nil), chunks...)}

@@ -14,6 +14,7 @@ type request struct {
 	gen  uint32
 	live bool
 	done bool        // finished; waits for its durable index
+	held bool        // the address has no credit for the answer, so that neither ACK nor answer is sent
 	h    wire.Header // as received
 	size int         // bytes of the packet
 	// shown says that the sender's address is certain: a connection or a good cookie.
@@ -67,7 +68,7 @@ func (q *requests) add(path *path, in *incoming) Request {
 	// Single assignments: for a composite literal the compiler would build a request on the
 	// stack and copy it.
 	r, sess := &q.slots[i], path.sess
-	r.gen, r.live, r.done = r.gen+1, true, false
+	r.gen, r.live, r.done, r.held = r.gen+1, true, false, false
 	r.h.Ctrl, r.h.Flags, r.h.Version = in.Ctrl, in.Flags, in.Version
 	r.h.Token, r.h.Board, r.h.Seq = in.Token, in.Board, in.Seq
 	r.size, r.of, r.unreliably, r.shown = in.size, in.print, in.Flags.Unreliable(), in.shown

@@ -86,7 +86,7 @@ func (m *restorer) session() *session {
 	sess.epoch = m.Uint32()
 	sess.homeSince = m.time()
 	sess.granted = m.token()
-	sess.claimed = m.bool()
+	m.bits(&sess.claimed, &sess.readsAll)
 	for i := range sess.history.ring {
 		sess.history.ring[i] = m.print()
 	}
@@ -117,16 +117,15 @@ func (m *restorer) path() *path {
 	t.place(path)
 	path.out = m.Uint32()
 	path.rtt = rtt{smooth: m.span(), vary: m.span()}
-	path.proof = proof{proven: m.bool(), vouched: m.token(), credit: int(m.Int())}
+	m.bits(&path.proof.proven, &path.acks)
+	path.proof.vouched, path.proof.credit = m.token(), int(m.Int())
 	path.seen = m.time()
 	t.timers.push(path, m.time())
 	t.enlist(path)
-	chunks := 0
 	path.queue = listOf(m.reader, func() pending {
-		p := pending{k: m.ref(), sends: int(m.Int()), chunk: m.bool(), sent: m.time(), due: m.time()}
-		if p.chunk {
-			chunks++
-		}
+		p := pending{k: m.ref(), sends: int(m.Int())}
+		m.bits(&p.chunk, &p.pushed)
+		p.sent, p.due = m.time(), m.time()
 		return p
 	})
 	path.bundles = listOf(m.reader, func() bundle {
@@ -134,10 +133,31 @@ func (m *restorer) path() *path {
 		b.at = m.index(len(b.chunks))
 		return b
 	})
-	if path.serial == 0 || chunks != min(len(path.bundles), 1) {
+	if path.serial == 0 || !m.Bad() && !path.chunked() {
 		m.Fail()
 	}
 	return path
+}
+
+// chunked reports whether the chunks in the queue are current ones of bundles: one of each at most, and one if there
+// are any bundles.
+func (p *path) chunked() bool {
+	queued, found := 0, 0
+	for i := range p.queue {
+		if !p.queue[i].chunk {
+			continue
+		}
+		queued++
+		for j := range p.queue[:i] {
+			if p.queue[j].chunk && p.queue[j].k == p.queue[i].k {
+				return false
+			}
+		}
+		if p.bundleOf(p.queue[i].k) >= 0 {
+			found++
+		}
+	}
+	return queued == found && queued >= min(len(p.bundles), 1)
 }
 
 // mayAdd reports whether a valid state may have one more path of sess at peer.

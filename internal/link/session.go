@@ -24,8 +24,11 @@ type session struct {
 	// hello does not create a second player.
 	granted wamble.Token
 	claimed bool // a client has used its token, in a request or an ACK
-	rebinds tokenbucket.Bucket
-	history history
+	// readsAll says that the client has sent a key that the original lacks, so that it reads packets with
+	// more than wire.OldMaxFields fields.
+	readsAll bool
+	rebinds  tokenbucket.Bucket
+	history  history
 	// Sessions of one token form a chain, the session with the latest new request first.
 	prev, next *session
 }

@@ -135,7 +135,7 @@ func (e *Endpoint) writeSession(w *writer, sess *session) {
 	w.Uint(uint64(sess.epoch))
 	w.time(sess.homeSince)
 	w.token(sess.granted)
-	w.bool(sess.claimed)
+	w.bits(sess.claimed, sess.readsAll)
 	for _, p := range sess.history.ring {
 		w.print(p)
 	}
@@ -156,7 +156,7 @@ func writePath(w *writer, path *path) {
 	w.Uint(uint64(path.out))
 	w.Int(int64(path.rtt.smooth))
 	w.Int(int64(path.rtt.vary))
-	w.bool(path.proof.proven)
+	w.bits(path.proof.proven, path.acks)
 	w.token(path.proof.vouched)
 	w.Int(int64(path.proof.credit))
 	w.time(path.seen)
@@ -166,7 +166,7 @@ func writePath(w *writer, path *path) {
 		p := &path.queue[i]
 		w.Uint(uint64(p.k.snapshotIndex - 1))
 		w.Int(int64(p.sends))
-		w.bool(p.chunk)
+		w.bits(p.chunk, p.pushed)
 		w.time(p.sent)
 		w.time(p.due)
 	}

@@ -51,6 +51,18 @@ func (w *writer) bool(v bool) {
 	}
 }
 
+// bits writes up to 64 facts in one number. A later version may add facts at the end: a process that knows
+// fewer ignores them, and reads of an older one that they are false.
+func (w *writer) bits(facts ...bool) {
+	var n uint64
+	for i, fact := range facts {
+		if fact {
+			n |= 1 << i
+		}
+	}
+	w.Uint(n)
+}
+
 func (w *writer) peer(p wamble.Peer) {
 	addr, err := p.Addr.MarshalBinary()
 	if err != nil {
@@ -79,6 +91,14 @@ func (r *reader) span() time.Duration {
 
 func (r *reader) time() time.Duration { return r.span() + r.now }
 func (r *reader) bool() bool          { return r.Uint() == 1 }
+
+// bits reads what writer.bits wrote.
+func (r *reader) bits(facts ...*bool) {
+	n := r.Uint()
+	for i, fact := range facts {
+		*fact = n>>i&1 == 1
+	}
+}
 
 func (r *reader) bucket(l tokenbucket.Limit) tokenbucket.Bucket {
 	used := min(max(r.Int(), 0), int64(l.Burst))

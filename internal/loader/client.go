@@ -48,16 +48,11 @@ type request struct {
 	due   time.Duration // when it is sent again
 }
 
-// helloSize is the size of a hello in bytes. Servers ignore its payload, but limit what they
+// helloSize is the size of a hello in bytes. Servers ignore its padding, but limit what they
 // send to an unproven address by what they received from it; this size allows a whole board.
 const helloSize = 112
 
-// pad extends a request without payload to size bytes.
-func (r *request) pad(size uint8) {
-	clear(r.bytes[r.size:size])
-	r.size = size
-	binary.BigEndian.PutUint16(r.bytes[32:], uint16(size-wire.HeaderSize))
-}
+var helloPadding = wire.String("pad", "123456789012345678901234567890123456")
 
 // heldBoard is the board that a client holds.
 type heldBoard struct {

@@ -43,11 +43,11 @@ const (
 const maxSends = 8
 
 // encode makes a message the client's current request.
-func encode[M wire.Message](l *load, c *client, h wire.Header, m M) {
+func encode[M wire.Message](l *load, c *client, h wire.Header, m M, ext ...wire.Field) {
 	c.seq++
 	h.Seq = c.seq
 	r := &c.request
-	b, err := wire.Append(r.bytes[:0], h, m)
+	b, err := wire.Append(r.bytes[:0], h, m, ext...)
 	if err != nil || len(b) > len(r.bytes) {
 		panic("loader: a request that cannot be encoded") // all messages are built in this package and fit
 	}
@@ -72,10 +72,10 @@ func (l *load) rest(c *client, wait time.Duration) {
 	c.stage = resting
 }
 
-// hello sends a hello with the client's token, if it has one.
+// hello sends a hello with the client's token, if it has one, and with a field that shows that the client reads
+// all fields of an answer.
 func (l *load) hello(c *client) {
-	encode(l, c, wire.Header{Token: c.token}, wire.ClientHello{})
-	c.request.pad(helloSize)
+	encode(l, c, wire.Header{Token: c.token}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 0), helloPadding)
 	l.ask(c, greeting)
 }
 

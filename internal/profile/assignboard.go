@@ -152,10 +152,19 @@ func (p *Profile) noteActivity(s *session.Session, from wamble.Peer) {
 
 // reachOf returns how a session is reached.
 func reachOf(s *session.Session) board.Reach {
-	if s.Stream() || s.Signs() {
+	switch {
+	case s.Signs():
 		return board.Stream
+	case s.Stream():
+		return board.Open
 	}
 	return board.Datagram
+}
+
+// connected reports whether a session has an open connection.
+func (n *network) connected(s *session.Session) bool {
+	home, ok := n.link.Home(s.Token())
+	return ok && home.Stream()
 }
 
 // regain gives a player the board back that they lost by silence, if they ask about it and no other player

@@ -211,6 +211,10 @@ func (c *client) updated(p *wire.Packet) {
 	if c.pending == nil && !named {
 		c.answered() // the client's turn has come
 	}
+	if !named && !c.modern && c.ctrl == wire.CtrlPlayerMove && c.pending != nil {
+		c.answered() // old clients go on with any board that they are shown
+		return
+	}
 	if c.ctrl != wire.CtrlPlayerMove || c.pending == nil || !named || uint32(answers) != c.seq {
 		return
 	}

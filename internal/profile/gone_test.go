@@ -18,8 +18,8 @@ func (r *rig) joinBy(from wamble.Peer) (wamble.Token, wamble.BoardID) {
 }
 
 // TestWhoIsGoneHoldsNothing: an absent player's board is free 15 s after their connection was
-// closed; after two minutes of silence on an open connection, or if their client has sent
-// signs of life while they thought; and otherwise after inactivity-timeout.
+// closed; after two minutes of silence if their client has sent signs of life while they
+// thought; and otherwise after inactivity-timeout.
 func TestWhoIsGoneHoldsNothing(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -28,7 +28,8 @@ func TestWhoIsGoneHoldsNothing(t *testing.T) {
 		after time.Duration
 	}{
 		{"closed", streamAt(1), true, 15 * time.Second},
-		{"silent", streamAt(1), false, 2 * time.Minute},
+		{"silent", streamAt(1), false, 5 * time.Minute},
+		{"connection with signs of life", streamAt(1), false, 2 * time.Minute},
 		{"UDP", peerAt(1), false, 5 * time.Minute},
 		{"UDP with signs of life", peerAt(1), false, 2 * time.Minute},
 	} {
@@ -36,10 +37,7 @@ func TestWhoIsGoneHoldsNothing(t *testing.T) {
 			r := newRig(t, "(def min-boards 1) (def max-boards 3) (def session-timeout 3600)")
 			var token wamble.Token
 			var id wamble.BoardID
-			if !strings.HasSuffix(tc.name, "signs of life") {
-				token, id = r.joinBy(tc.from)
-			} else {
-				token, id = r.join(1)
+			if token, id = r.joinBy(tc.from); strings.HasSuffix(tc.name, "signs of life") {
 				r.wait(time.Second)
 				r.send(tc.from, ackPacket(token, 0))
 			}
@@ -76,6 +74,8 @@ func TestWhoIsGoneHoldsNothing(t *testing.T) {
 func TestGoneAndTaken(t *testing.T) {
 	r := newRig(t, "(def min-boards 1) (def max-boards 3) (def session-timeout 3600)")
 	token, id := r.joinBy(streamAt(1))
+	r.wait(time.Second)
+	r.send(streamAt(1), ackPacket(token, 0))
 	r.wait(121 * time.Second)
 	r.sent = nil
 	r.step(&Packet{Peer: streamAt(2), Data: helloPacket(wamble.Token{}, 1)})

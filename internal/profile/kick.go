@@ -42,8 +42,9 @@ func (in *Kick) apply(p *Profile, out *Output) {
 	}
 }
 
-// endSession tells a player why the session ends, and frees its board.
+// endSession tells a player why the session ends, and frees its board. Earlier packets are not repeated any more.
 func (p *Profile) endSession(s *session.Session, why string, out *Output) {
+	p.link.Silence(s.Token())
 	p.notify(s.Token(), 0, wire.ServerNotification{
 		Type: wire.NoticeSessionExpired, Text: wire.Text(wire.Limit(why, wire.TextLimit)),
 	}, out)

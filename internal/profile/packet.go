@@ -26,13 +26,15 @@ func (in *Packet) apply(p *Profile, out *Output) {
 			granted: got.Granted,
 		}
 		p.request(r, out)
-	case link.Delivered:
-		if s := p.sessions.Find(got.Packet.Token); s != nil {
-			if got.Packet.Seq == 0 {
+	case link.Delivered, link.Duplicate: // a sign of life
+		s := p.sessions.Find(got.Packet.Token)
+		switch acks := got.Verdict == link.Delivered; {
+		case s != nil:
+			if acks && got.Packet.Seq == 0 {
 				s.SetSigns()
 			}
 			p.noteActivity(s, in.Peer)
-		} else {
+		case acks:
 			p.acceptByACK(in.Peer, got.Packet.Token, out)
 		}
 	}

@@ -141,6 +141,7 @@ func New(o Options) *Profile {
 	p.link.SetKey(p.randomness.key)
 	p.sessions = session.New(p.sessionOptions(), p.sessionIDs(), source)
 	p.scratch.holds = p.holds
+	p.scratch.connected = p.connected
 	p.boards = board.New(p.boardOptions(), numbers[wamble.BoardID](p, wamble.BoardIDs), p.randomness.rng)
 	p.audience = p.newAudience(o)
 	return p

@@ -51,7 +51,8 @@ const (
 
 // scratch is memory that handlers reuse.
 type scratch struct {
-	holds     session.Holds // Profile.holds
+	holds     session.Holds               // Profile.holds
+	connected func(*session.Session) bool // Profile.connected
 	request   request
 	packet    wire.Packet // of a request that waited
 	fen       []byte
@@ -175,12 +176,24 @@ func (p *Profile) denyWith(r *request, d *wamble.Denied, fields []wire.Field) ve
 	if echoes(r.h.Ctrl, d.Code) {
 		h.Board = r.h.Board
 	}
-	if d.Blocking {
+	if d.Blocking && !p.showsBoard(r) {
 		fields = append(fields, wire.Int(wire.KeyErrorBlocking, 1))
 	}
 	reason, fields := fitError(p.link.Room(r.id), d.Reason, fields)
 	link.Answer(p.link, r.id, h, wire.Error{Code: d.Code, Reason: wire.Text(reason)}, fields...)
 	return done
+}
+
+// showsBoard reports whether the player of a request is shown a board after its answer (see finish), with which they
+// can go on.
+func (p *Profile) showsBoard(r *request) bool {
+	switch {
+	case r.session == nil:
+		return false
+	case p.holds(r.session.ID()):
+		return r.moved
+	}
+	return r.notHolder && !p.readOnly()
 }
 
 // fitError shortens an ERROR to room bytes, so that it can be sent at once to an unproven address: it drops

@@ -165,6 +165,9 @@ func (p *Profile) answerMove(r *request, b *board.Board, played *board.Played) {
 // pushUpdate shows a player the board that they hold now, unrequested.
 func (p *Profile) pushUpdate(s *session.Session, b *board.Board, out *Output) {
 	v := p.show(s, b, 0)
+	if len(v.fields) > wire.OldMaxFields && !p.link.ReadsAll(s.Token()) {
+		v.fields = v.fields.Shorten(wire.OldMaxFields)
+	}
 	h := wire.Header{Token: s.Token(), Board: b.ID(), Flags: v.flags}
 	packet, err := wire.Append(p.scratch.push[:0], h, wire.BoardUpdate{FEN: v.fen}, v.fields...)
 	if err == nil {

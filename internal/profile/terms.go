@@ -34,9 +34,14 @@ func (p *Profile) learnTerms(l *load, in *Loaded) {
 	}
 }
 
+var errHelloFirst = &wamble.Denied{Code: wamble.UnknownPlayer, Reason: "say hello first"}
+
 // readTerms answers with the terms of a profile: this one's always, another's only if the player may
-// discover it.
+// discover it. They are too long for an address that may be forged.
 func (p *Profile) readTerms(r *request, _ *Output) verdict {
+	if r.session == nil && !p.link.Proven(r.id) {
+		return p.deny(r, errHelloFirst)
+	}
 	name := r.message.(*wire.GetProfileTOS).Name
 	at := p.policy.Place(name)
 	text, of := noSuchProfile(name), string(name)

@@ -77,6 +77,7 @@ func (p *Profile) revoked(what board.Released, out *Output) {
 
 // expireSessions ends sessions that were silent for too long, and frees their boards.
 func (p *Profile) expireSessions(out *Output) {
+	p.sessions.Connected = p.scratch.connected
 	p.scratch.ended = p.sessions.Due(p.clock.now, p.scratch.holds, p.scratch.ended[:0])
 	for _, e := range p.scratch.ended {
 		p.boards.Leave(p.clock.now, e.Session, &p.frame)

@@ -9,8 +9,8 @@ import (
 )
 
 // A client with an unknown token is told so, whatever its first request is and in how few
-// bytes: an ACK alone would freeze it. A goodbye needs no answer, and terms, which may be
-// long, wait for the proof of address.
+// bytes: an ACK alone would freeze it. A goodbye needs no answer; terms, which may be long,
+// need a session.
 func TestUnknownTokenIsAnswered(t *testing.T) {
 	h := wire.Header{Token: wamble.Token{9}, Board: 1, Seq: 1}
 	uci, err := wire.MakeUCI("e2e4")
@@ -27,7 +27,7 @@ func TestUnknownTokenIsAnswered(t *testing.T) {
 		wire.CtrlClientGoodbye:         {encode(h, wire.ClientGoodbye{}), ""},
 		wire.CtrlListProfiles:          {encode(h, wire.ListProfiles{}), "PROFILES_LIST"},
 		wire.CtrlGetProfileInfo:        {encode(h, wire.GetProfileInfo{Name: wire.Text("x")}), "PROFILE_INFO"},
-		wire.CtrlGetProfileTOS:         {encode(h, wire.GetProfileTOS{Name: wire.Text("x")}), ""},
+		wire.CtrlGetProfileTOS:         {encode(h, wire.GetProfileTOS{Name: wire.Text("x")}), `ERROR 1007 "say hello first"`},
 		wire.CtrlAcceptProfileTOS:      {encode(h, wire.AcceptProfileTOS{Name: wire.Text("x")}), `ERROR 1001`},
 		wire.CtrlLoginRequest:          {encode(h, wire.LoginRequest{PublicKey: wire.Key{1}}), "LOGIN_FAILED"},
 		wire.CtrlLogout:                {encode(h, wire.Logout{}), ""},

@@ -100,7 +100,7 @@ func (t *Table) waits() [3]wait {
 // maxDue bounds the sessions that one Due checks.
 const maxDue = 4096
 
-// Due ends unconfirmed sessions, lets silent ones without a board leave memory, and ends those that were
+// Due ends unconfirmed sessions without a connection, lets silent ones without a board leave memory, and ends those that were
 // silent for Expiration. It appends the ended ones to dst and returns it. It checks at most maxDue
 // sessions, so that a step stays short when very many are late; then Next returns a time that has passed.
 func (t *Table) Due(now time.Time, holds Holds, dst []Ended) []Ended {
@@ -111,6 +111,11 @@ func (t *Table) Due(now time.Time, holds Holds, dst []Ended) []Ended {
 		for s := wait.list.last; left > 0 && s != nil && s.times.lastSeen <= limit; s = wait.list.last {
 			left--
 			switch {
+			case wait.list == &t.lists.fresh && t.Connected != nil && t.Connected(s):
+				t.confirm(s)
+				s.times.lastSeen = at // live is in the order of the last sign of life
+				t.lists.live.moveToFront(s)
+				t.count(s)
 			case wait.list == &t.lists.fresh:
 				dst = append(dst, Ended{s.id, s.token, Unconfirmed})
 				t.depart(s)

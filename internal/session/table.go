@@ -39,6 +39,9 @@ type Table struct {
 	applied         uint64                                 // the last journal message that the store has
 	intents         intents
 	oldestForgotten int64 // creation time of the youngest session that has left memory
+	// Connected reports whether a session has an open connection: then silence does not end it before its player
+	// has done anything. Nil: no session has one.
+	Connected func(*Session) bool
 }
 
 // lists are the four lists of doc.go. Every session is in one of them.

@@ -128,6 +128,7 @@ func (j *jsonSide) request(o *wire.Object) error {
 		next = o.Seq
 	}
 	o.Seq = next
+	readsAll(o)
 	if err := j.encode(o); err != nil {
 		return err
 	}
@@ -139,6 +140,18 @@ func (j *jsonSide) request(o *wire.Object) error {
 func (j *jsonSide) encode(o *wire.Object) (err error) {
 	j.packet, err = wire.Append(j.packet[:0], o.Header, o.Message, o.Ext...)
 	return err
+}
+
+// readsAll adds a field without effect to a request that has none of ours, so that link does not take the client
+// for one that reads wire.OldMaxFields fields at most. A hello with a trailer must ask for its capabilities.
+func readsAll(o *wire.Object) {
+	if o.Ext.HasOurs() || len(o.Ext) == wire.MaxFields {
+		return
+	}
+	if o.Ctrl == wire.CtrlClientHello && o.Flags&(wire.CapHotReload|wire.CapProfileState) == 0 && len(o.Ext) == 0 {
+		o.Flags |= wire.CapHotReload | wire.CapProfileState
+	}
+	o.Ext = append(o.Ext, wire.Int(wire.KeyHelloWithoutBoard, 0))
 }
 
 // remember records a request, so that its answer gets its id. Beyond jsonAsked the oldest is
