@@ -78,13 +78,17 @@ func foreign(err error, me int) error {
 		if int(owner) == me {
 			break
 		}
-		name := fmt.Sprintf("user %d", owner)
-		if u, wrong := user.LookupId(fmt.Sprint(owner)); wrong == nil {
-			name = u.Username
-		}
-		return fmt.Errorf("%w\n%s belongs to %s: give the command as that user (sudo -u %[3]s wamble …)", err, path, name)
+		return fmt.Errorf("%w\n%s belongs to %s: give the command as that user (sudo -u %[3]s wamble …)", err, path, userName(int(owner)))
 	}
 	return err
+}
+
+// userName returns the name of a user, or "user" and the number of one who has none.
+func userName(uid int) string {
+	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("user %d", uid)
 }
 
 // refused returns the path of a permission error; "" for another error.

@@ -95,7 +95,7 @@ func findServer(cmd *cobra.Command, profile string) ([]endpoint, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
 	var names []string
-	if dir, err := new(storeFlags).dataDir(cmd); err == nil {
+	if dir, err := (&storeFlags{quiet: true}).dataDir(cmd); err == nil {
 		var status admin.Status
 		if admin.Ask(ctx, dir, "status", nil, &status) == nil {
 			for _, p := range status.Profiles {

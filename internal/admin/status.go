@@ -19,6 +19,7 @@ import (
 type Status struct {
 	PID      int             `json:"pid"`
 	Uptime   wamble.Seconds  `json:"uptime"`
+	Config   string          `json:"config,omitempty"` // the configuration file; "" for the defaults
 	Data     string          `json:"data"`
 	Admin    string          `json:"admin,omitempty"`
 	Journal  JournalStatus   `json:"journal"`
@@ -183,11 +184,14 @@ func printStatus(w io.Writer, result any) error {
 	}
 	s := result.(*Status)
 	// The server.
-	rows := []string{
-		fmt.Sprintf("server\tpid %d, up %v", s.PID, s.Uptime.Duration()),
-		"data\t" + s.Data,
-		fmt.Sprintf("journal\t%s, %s, %d dead letters", s.Journal.State, s.Journal.Durability, s.Journal.DeadLetters),
+	rows := []string{fmt.Sprintf("server\tpid %d, up %v", s.PID, s.Uptime.Duration())}
+	if s.Config != "" {
+		rows = append(rows, "config\t"+s.Config)
 	}
+	rows = append(rows,
+		"data\t"+s.Data,
+		fmt.Sprintf("journal\t%s, %s, %d dead letters", s.Journal.State, s.Journal.Durability, s.Journal.DeadLetters),
+	)
 	if len(s.Parts) > 0 {
 		rows = append(rows, "parts\t"+PartsText(s.Parts))
 	}
