@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,9 @@ import (
 
 // installed has the paths of the server that the Debian package installs.
 var installed = storeFlags{config: "/etc/wamble/wamble.conf", data: "/var/lib/wamble"}
+
+// units has the possible paths of the installed server's unit; the first one is used.
+var units = []string{"/etc/systemd/system/wamble.service", "/lib/systemd/system/wamble.service"}
 
 // The environment variables that name what the command line does not.
 const (
@@ -54,7 +58,8 @@ func (f *storeFlags) find(ctx context.Context) error {
 		return nil
 	}
 	if denied != nil && !f.starts {
-		return fmt.Errorf("read the configuration of the installed server: %w\nAnother one is named by --config or --data", denied)
+		return fmt.Errorf("read the configuration of the installed server: %w\n"+
+			"Another one is named by --config or --data", denied)
 	}
 	f.config = configHere()
 	return nil
@@ -211,11 +216,61 @@ func (f *storeFlags) say(cmd *cobra.Command, dir string) {
 // is started.
 func (f *storeFlags) noServer(dir string) error {
 	start := "wamble serve"
-	if f.typedConfig != "" {
-		start += " --config " + f.typedConfig
-	}
-	if f.typedData != "" {
-		start += " --data " + f.typedData
+	switch {
+	case samePath(dir, installed.data) && hasUnit():
+		return fmt.Errorf("no server runs on %s; 'systemctl start wamble' starts it, "+
+			"and 'journalctl -u wamble' says why it ended", dir)
+	case samePath(dir, installed.data):
+		if name, owner := ownerOf(dir); owner != os.Geteuid() && name != "" {
+			start = "sudo -u " + name + " " + start
+		}
+		start += " --config " + installed.config + " --data " + installed.data
+	default:
+		if f.typedConfig != "" {
+			start += " --config " + f.typedConfig
+		}
+		if f.typedData != "" {
+			start += " --data " + f.typedData
+		}
 	}
 	return fmt.Errorf("no server runs on %s; '%s' starts one", dir, start)
+}
+
+// hasUnit reports whether a service manager has a unit for the installed server.
+func hasUnit() bool {
+	for _, name := range units {
+		if _, err := os.Stat(name); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// mayServe returns an error if a server of user me would leave files in the installed server's
+// data directory that the owner of that could not read.
+func (f *storeFlags) mayServe(me int) error {
+	if !samePath(f.data, installed.data) {
+		return nil
+	}
+	name, owner := ownerOf(installed.data)
+	if name == "" || me != 0 || owner == me {
+		return nil
+	}
+	start := "'sudo -u " + name + " wamble serve' starts it"
+	if hasUnit() {
+		start = "'systemctl start wamble' starts it"
+	}
+	return fmt.Errorf("%s belongs to %s, who could not read what a server of root leaves there: %s; "+
+		"--data names another directory", installed.data, name, start)
+}
+
+// ownerOf returns the name and the number of the user to whom a file belongs; the name is "" if
+// there is no such file.
+func ownerOf(path string) (name string, uid int) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", 0
+	}
+	uid = int(info.Sys().(*syscall.Stat_t).Uid)
+	return userName(uid), uid
 }

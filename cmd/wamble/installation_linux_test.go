@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"runtime"
@@ -50,5 +51,29 @@ func withoutRights(t *testing.T) {
 	}
 	if _, _, err := syscall.RawSyscall(syscall.SYS_SETFSUID, 65534, 0, 0); err != 0 {
 		t.Error(err)
+	}
+}
+
+// TestDoctorDenied: the doctor says of a directory that its user may not write what is to be
+// done, and not that it is fine.
+func TestDoctorDenied(t *testing.T) {
+	installServer(t)
+	writeFile(t, installed.config, "")
+	locked := t.TempDir()
+	if err := os.Chmod(locked, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		withoutRights(t)
+		run([]string{"doctor", "--config", "/dev/null", "--data", locked}, strings.NewReader(""), &out, io.Discard)
+	}()
+	<-done
+	for _, want := range []string{"fail  data directory", "→ as root: chown -R "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
 	}
 }

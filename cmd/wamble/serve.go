@@ -89,6 +89,9 @@ func serveOptions(cmd *cobra.Command, flags *storeFlags) (server.Options, error)
 	if err != nil {
 		return server.Options{}, err
 	}
+	if err := flags.mayServe(os.Geteuid()); err != nil {
+		return server.Options{}, err
+	}
 	if name := flags.profile; name != "" && name != config.DefaultName && c.Profile(name) == nil {
 		return server.Options{}, fmt.Errorf("there is no profile %q; 'wamble config show' lists them", name)
 	}
