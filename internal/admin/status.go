@@ -204,13 +204,16 @@ func printStatus(w io.Writer, result any) error {
 	rows = append(rows, "reload\t"+showReload(s.Reload), "handoff\t"+showHandoff(s.Handoff))
 	// The profiles, with their shards.
 	for _, p := range s.Profiles {
-		store := p.Store
+		store, scheme := p.Store, "http"
+		if p.Secure {
+			scheme = "https"
+		}
 		if p.Away {
 			store += " (away)"
 		}
 		rows = append(rows,
 			"profile\t"+p.Name+", "+p.Stage,
-			fmt.Sprintf("  address\tudp %s, http %s", p.UDP, p.HTTP),
+			fmt.Sprintf("  address\tudp %s, %s %s", p.UDP, scheme, p.HTTP),
 			"  boards\t"+showCounts(p.Boards),
 			fmt.Sprintf("  sessions\t%d, %d present", p.Sessions, p.Present),
 			fmt.Sprintf("  moves\t%d since the start", p.Moves),
