@@ -110,7 +110,7 @@ func findServer(cmd *cobra.Command, profile string) ([]endpoint, error) {
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("localhost", defaultPort))
 	if err != nil {
-		return nil, errors.New("no server runs on this machine: 'wamble serve' starts one, and 'wamble play wss://chess.example.org/ws' plays elsewhere")
+		return nil, errors.New("no server runs on this machine: 'wamble serve' starts one, and 'wamble " + cmd.Name() + " wss://chess.example.org/ws' plays elsewhere")
 	}
 	conn.Close()
 	return []endpoint{endpointAt("ws://localhost:" + defaultPort + "/ws"), endpointAt("udp://localhost:" + defaultPort)}, nil
