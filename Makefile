@@ -25,7 +25,7 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: setup-run web build ## build everything, start the server, print what to open
-	@bin/wamble serve
+	@bin/wamble serve --config examples/server.conf
 
 build: ## build the binary bin/wamble
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/wamble ./cmd/wamble

@@ -6,7 +6,7 @@ const own = (fen) => { // the squares of whoever is to move; a1 is 0, h8 is 63
   const pieces = rows.split("/").reverse().join("").replace(/\d/g, (n) => ".".repeat(n));
   return [...pieces].flatMap((c, square) => (side === "w" ? /[A-Z]/ : /[a-z]/).test(c) ? [square] : []);
 };
-const ws = new WebSocket(url), open = new Map(); // requests, and what to do with their answers
+const ws = globalThis.WebSocket ? new WebSocket(url) : process.exit(console.error("Give it as: node --experimental-websocket bot.mjs") ?? 1), open = new Map(); // requests, and what to do with their answers
 ws.onmessage = ({ data }) => {
   const answer = JSON.parse(data), request = open.get(answer.id);
   if (answer.payload?.reason?.startsWith("too many requests")) setTimeout(() => ws.send(request.text), 1000);

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """A bot that plays any legal move: bot.py [ws://localhost:8888/ws/json] [moves]"""
-import asyncio, json, random, sys, websockets
-
+import asyncio, json, random, sys
+try: import websockets
+except ImportError: sys.exit("Python has no websockets here: apt install python3-websockets, or pip install websockets")
 def own(fen):  # the squares of whoever is to move; a1 is 0, h8 is 63
     rows, side = fen.split()[:2]
     pieces = "".join("." * int(c) if c.isdigit() else c for row in rows.split("/")[::-1] for c in row)
     return [square for square, c in enumerate(pieces) if c.isalpha() and c.isupper() == (side == "w")]
 
 async def ask(ws, ctrl, **fields):  # returns the answer: what has our id, and is no ACK
-    request = {"id": random.getrandbits(32), "ctrl": ctrl, **fields}
-    await ws.send(json.dumps(request))
+    await ws.send(json.dumps(request := {"id": random.getrandbits(32), "ctrl": ctrl, **fields}))
     async for answer in (json.loads(text) async for text in ws):
         if "too many requests" in answer.get("payload", {}).get("reason", ""):
             return await asyncio.sleep(1) or await ask(ws, ctrl, **fields)

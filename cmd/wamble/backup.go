@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -14,7 +13,6 @@ import (
 
 	"wamble/internal/admin"
 	"wamble/internal/backup"
-	"wamble/internal/config"
 	"wamble/internal/server"
 	"wamble/internal/store"
 	"wamble/runner"
@@ -128,17 +126,6 @@ func (f *storeFlags) source(cmd *cobra.Command) (_ backup.Source, done func(), e
 		return admin.Ask(ctx, dir, "runner-checkpoint", admin.CheckpointTo{Dir: to}, &stats)
 	}
 	return from, done, nil
-}
-
-// configured loads the configuration, and returns it with the data directory.
-func (f *storeFlags) configured(cmd *cobra.Command) (*config.Config, string, error) {
-	f.findInstalled()
-	c, err := loadConfig(cmd, f.config, "")
-	if err != nil {
-		return nil, "", err
-	}
-	dir, err := server.DataDir(f.data, c.Server.DataDir, os.Getenv)
-	return c, dir, err
 }
 
 // progressLine returns a function that prints progress, at most once a second for each part.

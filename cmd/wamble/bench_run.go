@@ -128,7 +128,7 @@ func (b *bench) round(ctx context.Context, seed uint64) (r benchRound, err error
 		return r, fmt.Errorf("%s: %w", o.Server, err)
 	}
 	if b.flags.verify {
-		r.Kept, err = verifyRunning(ctx, b.cmd, &r.Report, b.flags.store)
+		r.Kept, err = verifyRunning(ctx, b.cmd, &r.Report, &b.flags.store)
 	}
 	return r, err
 }
@@ -176,7 +176,7 @@ func (b *bench) loadOwn(ctx context.Context, o loader.Options, r *benchRound) er
 		return err
 	}
 	if b.flags.verify {
-		r.Kept, err = verifyOnce(ctx, b.cmd, &r.Report, storeFlags{config: s.config, data: s.data, profile: b.flags.store.profile})
+		r.Kept, err = verifyOnce(ctx, b.cmd, &r.Report, &storeFlags{config: s.config, data: s.data, profile: b.flags.store.profile})
 	}
 	return err
 }
@@ -220,7 +220,7 @@ func lagOf(ctx context.Context, data string) time.Duration {
 }
 
 // verifyOnce compares the accepted moves with the store.
-func verifyOnce(ctx context.Context, cmd *cobra.Command, r *loader.Report, flags storeFlags) (*loader.Verdict, error) {
+func verifyOnce(ctx context.Context, cmd *cobra.Command, r *loader.Report, flags *storeFlags) (*loader.Verdict, error) {
 	store, err := storeOf(cmd, flags)
 	if err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ const drainPatience = time.Minute
 
 // verifyRunning waits until a running server has drained its journal to the store, and
 // compares the accepted moves with it.
-func verifyRunning(ctx context.Context, cmd *cobra.Command, r *loader.Report, flags storeFlags) (*loader.Verdict, error) {
+func verifyRunning(ctx context.Context, cmd *cobra.Command, r *loader.Report, flags *storeFlags) (*loader.Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
 	for {

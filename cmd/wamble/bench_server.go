@@ -91,7 +91,7 @@ func (f *benchFlags) configText() (string, error) {
 }
 
 // storeOf opens the store of the measured profile.
-func storeOf(cmd *cobra.Command, flags storeFlags) (*server.SharedStore, error) {
+func storeOf(cmd *cobra.Command, flags *storeFlags) (*server.SharedStore, error) {
 	if flags.profile == "" {
 		c, _, err := flags.configured(cmd)
 		if err != nil {

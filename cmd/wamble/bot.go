@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,6 +18,7 @@ import (
 
 	"wamble/chess/novice"
 	"wamble/chess/uci"
+	"wamble/client"
 	"wamble/internal/bot"
 )
 
@@ -35,9 +39,6 @@ type botFlags struct {
 	depth   int
 }
 
-// defaultAddress is the address of a server with the default options.
-const defaultAddress = "udp://localhost:8888"
-
 func botCommand() *cobra.Command {
 	var f botFlags
 	c := &cobra.Command{
@@ -45,7 +46,7 @@ func botCommand() *cobra.Command {
 		Short: "Play at a server with a chess engine, or with the built-in beginner",
 		Long: `Bot takes one seat or several at a server and plays there until it is stopped: by
 Ctrl-C it says goodbye. ADDRESS is udp://host:port, ws://host:port/ws or wss://…;
-without it ` + defaultAddress + `.
+without it the server of this machine, which 'wamble play' finds, too.
 
 --engine names a program that speaks UCI, such as Stockfish, with its arguments. A few
 processes serve all seats. What limits its strength is an option of the engine: --elo
@@ -68,11 +69,7 @@ The server is told that these are bots: it may refuse them, or some of them.`,
 			return oneArg("the address of a server")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			address := defaultAddress
-			if len(args) == 1 {
-				address = args[0]
-			}
-			return f.run(cmd, address)
+			return f.run(cmd, strings.Join(args, ""))
 		},
 	}
 	f.register(c)
@@ -112,6 +109,7 @@ func (f *botFlags) check() error {
 	return nil
 }
 
+// run plays until it is stopped, at the server of this machine if the address is "".
 func (f *botFlags) run(cmd *cobra.Command, address string) error {
 	if err := f.check(); err != nil {
 		return see(cmd, err)
@@ -128,8 +126,16 @@ func (f *botFlags) run(cmd *cobra.Command, address string) error {
 		return err
 	}
 	defer player.Close()
-	say(fmt.Sprintf("%s plays at %s, seats %d", name, address, f.seats))
-	crowd := &bot.Pool{Address: address, Player: player, Pace: f.pace, Log: say}
+	at := endpoint{address: address}
+	if address == "" {
+		endpoints, err := findServer(cmd, "")
+		if err != nil {
+			return err
+		}
+		at = endpoints[0]
+	}
+	say(fmt.Sprintf("%s plays at %s, seats %d", name, at.address, f.seats))
+	crowd := &bot.Pool{Address: at.address, Dialer: client.Dialer{TLS: at.tls()}, Player: player, Pace: f.pace, Log: say}
 	return f.play(ctx, crowd, errOut)
 }
 
@@ -184,7 +190,19 @@ func (f *botFlags) player(ctx context.Context, say func(string)) (bot.Player, st
 	}
 	engines, err := bot.StartEngines(ctx, o)
 	if err != nil {
-		return nil, "", err
+		return nil, "", games(err, words[0])
 	}
 	return engines, engines.Name(), nil
+}
+
+// gamesDir is where Debian installs engines. It is not in the PATH of root.
+var gamesDir = "/usr/games"
+
+// games adds to the error that a command is not found that it is among the games, if it is.
+func games(err error, name string) error {
+	path := filepath.Join(gamesDir, name)
+	if _, missing := os.Stat(path); !errors.Is(err, exec.ErrNotFound) || missing != nil {
+		return err
+	}
+	return fmt.Errorf("%w; --engine %s names the one that is there", err, path)
 }

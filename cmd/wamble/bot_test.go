@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -88,4 +89,47 @@ func finishAGame(t *testing.T, conf string) (pgn string) {
 		t.Error(err)
 	}
 	return pgn
+}
+
+// TestBotFindsServer: without an address a bot plays at the server of this machine, which is
+// on another port than the default one.
+func TestBotFindsServer(t *testing.T) {
+	hearInterrupts(t)
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	s := startServed(t, filepath.Join(state, "wamble"))
+	status := s.ready()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := &watchtest.Log{}
+	bot := &exec.Cmd{Path: exe, Stderr: said, Args: []string{"wamble", "bot", "--pace", "10ms"}}
+	if err := bot.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bot.Process.Kill() })
+	watchtest.Until(t, "it plays there", func() bool {
+		return admin.Ask(t.Context(), s.data, "status", nil, &status) == nil && status.Profiles[0].Moves > 0
+	}, said)
+	bot.Process.Signal(syscall.SIGINT)
+	if err := bot.Wait(); err != nil {
+		t.Errorf("it ended with %v\n%s", err, said)
+	}
+}
+
+// TestEngineAmongGames: an engine that is installed where root does not look is named.
+func TestEngineAmongGames(t *testing.T) {
+	before := gamesDir
+	t.Cleanup(func() { gamesDir = before })
+	gamesDir = t.TempDir()
+	writeFile(t, filepath.Join(gamesDir, "no-such-engine"), "")
+	for name, told := range map[string]bool{"no-such-engine": true, "no-other-engine": false} {
+		var out strings.Builder
+		code := run([]string{"bot", "--engine", name}, strings.NewReader(""), io.Discard, &out)
+		hint := strings.Contains(out.String(), "; --engine "+gamesDir+"/"+name+" names the one that is there")
+		if code != 1 || hint != told || !strings.Contains(out.String(), "not found") {
+			t.Errorf("%s: got %d, %q", name, code, out.String())
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,8 @@ import (
 )
 
 func checkCommand() *cobra.Command {
-	return &cobra.Command{
+	var flags storeFlags
+	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Say what is wrong with a configuration file, and what would run with it",
 		Long: `Check reads a configuration file as the server would, and changes nothing.
@@ -26,7 +28,8 @@ it tells which profiles would run, on which ports and with which store. Certific
 and password files are read, too. The exit code is 1 if there are errors, and 0 if
 there are none or only warnings.
 
-FILE is wamble.conf in this directory if it is left out.`,
+Without FILE it is the file of the server that other commands are about: see
+'wamble help'.`,
 		Example: `  wamble check
   wamble check /etc/wamble/wamble.conf`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -36,11 +39,13 @@ FILE is wamble.conf in this directory if it is left out.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path := ""
-			if len(args) == 1 {
-				path = args[0]
+			if len(args) == 1 && flags.config != "" {
+				return see(cmd, errors.New("name the file once, with --config or without"))
 			}
-			c, err := loadConfig(cmd, path, "")
+			if len(args) == 1 {
+				flags.config = args[0]
+			}
+			c, err := flags.load(cmd)
 			if err != nil {
 				return err
 			}
@@ -54,21 +59,24 @@ FILE is wamble.conf in this directory if it is left out.`,
 			if bad {
 				return errors.New("a server with this configuration would not start")
 			}
-			return printPlan(cmd.OutOrStdout(), c)
+			return printPlan(cmd.OutOrStdout(), c, cmp.Or(flags.data, c.Server.DataDir))
 		},
 	}
+	flags.registerData(cmd)
+	return cmd
 }
 
 var severity = map[admin.Severity]string{admin.SeverityWarning: "warning", admin.SeverityError: "error"}
 
-// printPlan prints what a server with this configuration would do.
-func printPlan(w io.Writer, c *config.Config) error {
+// printPlan prints what a server with this configuration would do. Data is its data directory;
+// "" for that of the user.
+func printPlan(w io.Writer, c *config.Config, data string) error {
 	name := c.File
 	if name == "" {
 		name = "no " + defaultConfigFile + " here, the defaults apply"
 	}
 	warnings := len(c.Warnings)
-	journal := fmt.Sprintf("%s, durability %s", directory(c.Server.DataDir), c.Server.Durability)
+	journal := fmt.Sprintf("%s, durability %s", directory(data), c.Server.Durability)
 	if c.Server.Journal == "postgres" {
 		var replicated bool
 		if journal, replicated = sharedJournal(c); !replicated {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,7 +25,8 @@ func configCommand() *cobra.Command {
 }
 
 func configShowCommand() *cobra.Command {
-	var file, profile string
+	var flags storeFlags
+	var profile string
 	var asJSON, changed bool
 	cmd := &cobra.Command{
 		Use:   "show",
@@ -38,7 +40,7 @@ hidden.`,
   wamble config show --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadConfig(cmd, file, "")
+			c, err := flags.load(cmd)
 			if err != nil {
 				return err
 			}
@@ -57,13 +59,12 @@ hidden.`,
 			return writeSections(cmd.OutOrStdout(), sections)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVarP(&file, "config", "c", "", "configuration file (wamble.conf in this directory)")
-	flags.StringVarP(&profile, "profile", "p", "", "show only this profile")
-	flags.BoolVar(&asJSON, "json", false, "write JSON")
-	flags.BoolVar(&changed, "changed", false, "leave out what has its default")
+	flags.registerData(cmd)
+	cmd.Flags().StringVarP(&profile, "profile", "p", "", "show only this profile")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	cmd.Flags().BoolVar(&changed, "changed", false, "leave out what has its default")
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return completeProfiles(file), cobra.ShellCompDirectiveNoFileComp
+		return completeProfiles(&flags), cobra.ShellCompDirectiveNoFileComp
 	}))
 	return cmd
 }
@@ -122,8 +123,11 @@ func profileNames(c *config.Config) []string {
 	return names
 }
 
-func completeProfiles(file string) []string {
-	name, text, err := readConfig(file)
+func completeProfiles(flags *storeFlags) []string {
+	if flags.find(context.Background()) != nil {
+		return nil
+	}
+	name, text, err := readConfig(flags.config)
 	if err != nil {
 		return nil
 	}

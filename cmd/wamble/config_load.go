@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -13,43 +12,31 @@ import (
 	"wamble/internal/lisp"
 )
 
-// defaultConfigFile is read when no file is named; it may be missing.
+// defaultConfigFile is the name of the file that is looked for in the current directory.
 const defaultConfigFile = "wamble.conf"
 
-// loadConfig reads the configuration file at path for a command. An empty path
-// is wamble.conf in this directory, or the defaults if there is none; a named
-// file must exist. Findings are printed on the command's error output, and
-// errors end in exit code 1.
-func loadConfig(cmd *cobra.Command, path, profile string) (*config.Config, error) {
-	name, text, err := readConfig(path)
-	if err != nil {
-		return nil, err
-	}
-	c, err := config.Load(name, text, config.Params{Getenv: os.Getenv, Profile: profile})
+// printLoaded prints the findings of config.Load on the command's error output. Errors end in
+// exit code 1.
+func printLoaded(cmd *cobra.Command, c *config.Config, err error) error {
 	var faults *config.LoadError
-	if errors.As(err, &faults) {
+	switch {
+	case errors.As(err, &faults):
 		printFindings(cmd.ErrOrStderr(), append(faults.Errors, faults.Warnings...))
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s, %s\n", plural(len(faults.Errors), "error"), plural(len(faults.Warnings), "warning"))
-		return nil, exitError(1)
+		return exitError(1)
+	case err == nil:
+		printFindings(cmd.ErrOrStderr(), c.Warnings)
 	}
-	if err != nil {
-		return nil, err
-	}
-	printFindings(cmd.ErrOrStderr(), c.Warnings)
-	return c, nil
+	return err
 }
 
-// readConfig returns the name and text of the file at path; both are empty if
-// there is none and none was named.
+// readConfig returns the name and text of the file at path, which must exist; both are empty
+// if path is.
 func readConfig(path string) (name, text string, err error) {
-	name = path
 	if path == "" {
-		name = defaultConfigFile
-	}
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) && path == "" {
 		return "", "", nil
 	}
+	f, err := os.Open(path)
 	if err != nil {
 		return "", "", fmt.Errorf("read the configuration: %w", err)
 	}
@@ -59,7 +46,7 @@ func readConfig(path string) (name, text string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("read the configuration: %w", err)
 	}
-	return name, string(raw), nil
+	return path, string(raw), nil
 }
 
 func printFindings(w io.Writer, list []*lisp.Error) {

@@ -39,11 +39,10 @@ limit of open files is that of this shell; a unit has its own (LimitNOFILE=).`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if as != "" {
-				if named := flags; named.findInstalled() { // the other user may not be able to
-					cmd.Flags().Set("config", named.config)
-					cmd.Flags().Set("data", named.data)
+				if err := flags.find(cmd.Context()); err != nil { // the other user may not be able to
+					return err
 				}
-				return runAs(cmd, as)
+				return runAs(cmd, as, configVariable+"="+flags.config, dataVariable+"="+flags.data)
 			}
 			c, dir, err := flags.configured(cmd)
 			if err != nil {
@@ -86,8 +85,8 @@ func printFound(cmd *cobra.Command, found []admin.Finding, asJSON bool) error {
 const userFlag = "user"
 
 // runAs runs the same command line without --user as another user, with all of the user's
-// groups.
-func runAs(cmd *cobra.Command, name string) error {
+// groups and with more environment variables.
+func runAs(cmd *cobra.Command, name string, more ...string) error {
 	// The identity of the user.
 	u, err := user.Lookup(name)
 	if err != nil {
@@ -121,7 +120,7 @@ func runAs(cmd *cobra.Command, name string) error {
 	})
 	c := exec.CommandContext(cmd.Context(), binary, args...)
 	c.Stdout, c.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
-	c.Env = append(os.Environ(), "HOME="+u.HomeDir, "USER="+name)
+	c.Env = append(append(os.Environ(), "HOME="+u.HomeDir, "USER="+name), more...)
 	if int(uid) != os.Geteuid() {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: groups}}
 		likeUnit(c.SysProcAttr)

@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// units has the possible paths of the installed server's unit; the first one is used.
-var units = []string{"/etc/systemd/system/wamble.service", "/lib/systemd/system/wamble.service"}
-
 // likeUnit lets a process of another user bind ports below 1024 if the unit of the installed
 // server grants that.
 func likeUnit(attr *syscall.SysProcAttr) {

@@ -58,12 +58,12 @@ func hostCommand(c *admin.Command) *cobra.Command {
 			return err
 		}
 		if len(words) > 0 && words[0] == "-" && takesLines(c) {
-			return hostLines(cmd, c, dir, args)
+			return hostLines(cmd, c, &flags, args)
 		}
 		result, err := c.Ask(cmd.Context(), dir, args)
 		switch {
 		case errors.Is(err, admin.ErrNoServer):
-			return c.WrapError(args, noServer(dir))
+			return c.WrapError(args, flags.noServer(dir))
 		case err != nil:
 			return c.WrapError(args, err)
 		}
@@ -91,7 +91,7 @@ const (
 
 // hostLines gives a command once for each line of standard input, and goes on after an error.
 // An error has the number of the line and not its text, which may be a token.
-func hostLines(cmd *cobra.Command, c *admin.Command, dir string, args *admin.Arguments) error {
+func hostLines(cmd *cobra.Command, c *admin.Command, flags *storeFlags, args *admin.Arguments) error {
 	var errs []error
 	lines := bufio.NewScanner(cmd.InOrStdin())
 	lines.Buffer(nil, maxLine)
@@ -103,9 +103,9 @@ func hostLines(cmd *cobra.Command, c *admin.Command, dir string, args *admin.Arg
 			continue
 		}
 		given++
-		result, err := c.Ask(cmd.Context(), dir, &one)
+		result, err := c.Ask(cmd.Context(), flags.data, &one)
 		if errors.Is(err, admin.ErrNoServer) {
-			return noServer(dir)
+			return flags.noServer(flags.data)
 		}
 		if err == nil {
 			err = c.Print(cmd.OutOrStdout(), &one, result)
@@ -146,16 +146,6 @@ func addArg(cmd *cobra.Command, a *admin.Arg) {
 	default:
 		cmd.Flags().StringP(a.Flag, a.Short, "", a.Help)
 	}
-}
-
-// dataDir returns the data directory of the flags, or else of the configuration.
-func (f *storeFlags) dataDir(cmd *cobra.Command) (string, error) {
-	f.findInstalled()
-	if f.data != "" {
-		return f.data, nil
-	}
-	_, dir, err := f.configured(cmd)
-	return dir, err
 }
 
 // reachable returns the address to connect to for an address to listen on.

@@ -77,7 +77,9 @@ func rootCommand() *cobra.Command {
 		Use:   "wamble",
 		Short: "A massively multiplayer chess server: after every move you are switched to another board",
 		Long: `Wamble is a massively multiplayer chess server. After every move you are
-switched to another board of a shared pool.`,
+switched to another board of a shared pool.
+
+` + whichServer,
 		Example: `  wamble serve
   wamble help COMMAND`,
 		SilenceUsage:  true,

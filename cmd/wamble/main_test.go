@@ -3,13 +3,23 @@ package main
 import (
 	"os"
 	"os/signal"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
+	installAt(os.Getenv("WAMBLE_TEST_INSTALLED"))
 	testscript.Main(m, map[string]func(){"wamble": main})
+}
+
+// installAt makes commands find an installed server in dir and not on this machine.
+func installAt(dir string) {
+	installed = storeFlags{config: filepath.Join(dir, "wamble.conf"), data: filepath.Join(dir, "data")}
+	if dir == "" {
+		installed = storeFlags{config: "/nowhere/wamble.conf", data: "/nowhere/data"}
+	}
 }
 
 // TestScripts runs every command line of testdata/script against the real

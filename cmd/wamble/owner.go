@@ -63,7 +63,8 @@ func giveTo(dir string, uid, gid int) error {
 	})
 }
 
-// foreign adds to a permission error who owns the file. Me is the user id of the process.
+// foreign adds to a permission error who owns the file, and what lets the process use it. Me is
+// the user id of the process.
 func foreign(err error, me int) error {
 	path := refused(err)
 	if path == "" || me == 0 {
@@ -74,17 +75,53 @@ func foreign(err error, me int) error {
 		if wrong != nil {
 			continue // a directory above it is not readable
 		}
-		owner := info.Sys().(*syscall.Stat_t).Uid
-		if int(owner) == me {
+		owner := int(info.Sys().(*syscall.Stat_t).Uid)
+		if owner == me {
 			break
 		}
-		name := fmt.Sprintf("user %d", owner)
-		if u, wrong := user.LookupId(fmt.Sprint(owner)); wrong == nil {
-			name = u.Username
-		}
-		return fmt.Errorf("%w\n%s belongs to %s: give the command as that user (sudo -u %[3]s wamble …)", err, path, name)
+		return fmt.Errorf("%w\n%s belongs to %s: %s", err, path, userName(owner), remedy(path, info.IsDir(), owner, me))
 	}
 	return err
+}
+
+// remedy says what lets user me use a file that belongs to the user owner. The user of the
+// installed server needs the right to it, because the server runs as nobody else.
+func remedy(path string, isDir bool, owner, me int) string {
+	_, server := ownerOf(installed.data)
+	_, above := ownerOf(filepath.Dir(path))
+	mode := "640"
+	if isDir {
+		mode = "750"
+	}
+	switch {
+	case above == me:
+		return fmt.Sprintf("as root, 'chown -R %s %s' gives it back", userName(me), path)
+	case server == me:
+		return fmt.Sprintf("as root, 'chgrp %s %s; chmod %s %[2]s' lets the server read it", groupName(me), path, mode)
+	case owner == 0:
+		return "give the command as root (sudo wamble …)"
+	}
+	return fmt.Sprintf("give the command as that user (sudo -u %s wamble …)", userName(owner))
+}
+
+// groupName returns the name of a user's group, or its number.
+func groupName(uid int) string {
+	u, err := user.LookupId(fmt.Sprint(uid))
+	if err != nil {
+		return fmt.Sprint(uid)
+	}
+	if g, err := user.LookupGroupId(u.Gid); err == nil {
+		return g.Name
+	}
+	return u.Gid
+}
+
+// userName returns the name of a user, or "user" and the number of one who has none.
+func userName(uid int) string {
+	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("user %d", uid)
 }
 
 // refused returns the path of a permission error; "" for another error.

@@ -72,3 +72,33 @@ func TestForeign(t *testing.T) {
 		}
 	}
 }
+
+// TestRemedy: what a permission error advises fits the user. The user of the server is not told
+// to be root, because the server is not.
+func TestRemedy(t *testing.T) {
+	installServer(t)
+	if err := os.Mkdir(installed.data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	me := os.Geteuid()
+	if me == 0 {
+		me = 12345
+		if err := os.Chown(installed.data, me, me); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		path      string
+		owner, me int
+		want      string
+	}{
+		"a file of root, for the server":    {"/etc/wamble/wamble.conf", 0, me, "as root, 'chgrp " + groupName(me) + " /etc/wamble/wamble.conf; chmod 640 /etc/wamble/wamble.conf' lets the server read it"},
+		"a file of root in its directory":   {filepath.Join(installed.data, "games.db"), 0, me, "as root, 'chown -R " + userName(me) + " " + installed.data + "/games.db' gives it back"},
+		"a file of root, for somebody else": {"/etc/wamble/wamble.conf", 0, me + 1, "give the command as root (sudo wamble …)"},
+		"a file of the server, for anybody": {filepath.Join(installed.data, "games.db"), me, me + 1, "give the command as that user (sudo -u " + userName(me) + " wamble …)"},
+	} {
+		if got := remedy(c.path, false, c.owner, c.me); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}

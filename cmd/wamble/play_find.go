@@ -95,7 +95,7 @@ func findServer(cmd *cobra.Command, profile string) ([]endpoint, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
 	var names []string
-	if dir, err := new(storeFlags).dataDir(cmd); err == nil {
+	if dir, err := (&storeFlags{quiet: true}).dataDir(cmd); err == nil {
 		var status admin.Status
 		if admin.Ask(ctx, dir, "status", nil, &status) == nil {
 			for _, p := range status.Profiles {
@@ -110,7 +110,7 @@ func findServer(cmd *cobra.Command, profile string) ([]endpoint, error) {
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("localhost", defaultPort))
 	if err != nil {
-		return nil, errors.New("no server runs on this machine: 'wamble serve' starts one, and 'wamble play wss://chess.example.org/ws' plays elsewhere")
+		return nil, errors.New("no server runs on this machine: 'wamble serve' starts one, and 'wamble " + cmd.Name() + " wss://chess.example.org/ws' plays elsewhere")
 	}
 	conn.Close()
 	return []endpoint{endpointAt("ws://localhost:" + defaultPort + "/ws"), endpointAt("udp://localhost:" + defaultPort)}, nil

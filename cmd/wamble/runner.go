@@ -36,13 +36,14 @@ that only read change nothing in it. 'restore' and 'salvage' need a server that 
 stopped. Where several machines share the journal, in parts, each is asked for those
 that it has: name one with --part.
 
-Without --dir the journal of the server with its default data directory is
-taken: wamble/journal in $XDG_STATE_HOME, which is ~/.local/state if unset.`,
+Without --dir it is the journal of the server that other commands are about: see
+'wamble help'.`,
 		Example: `  wamble runner stat
   wamble runner dead-letters list --dir /var/lib/wamble/journal
   wamble runner frame decode 4c4d5347…`,
 	}
-	c.PersistentFlags().StringVar(&f.dir, "dir", "", "directory of the runner (default: the journal of the installed server, else of the user's state directory)")
+	c.PersistentPreRun = func(cmd *cobra.Command, _ []string) { f.cmd = cmd }
+	c.PersistentFlags().StringVar(&f.dir, "dir", "", "directory of the runner (default: the journal of the server which 'wamble help' tells)")
 	c.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON, for tools")
 	c.PersistentFlags().IntVar(&f.part, "part", -1, "part of a journal that several machines share, of a server that runs on this one")
 	f.schema = versionFlag(journalSchema)
@@ -74,6 +75,7 @@ type runnerFlags struct {
 	json   bool
 	part   int // partition of a shared journal; -1 if not given
 	schema versionFlag
+	cmd    *cobra.Command // the one that is given
 }
 
 // versionFlag is a flag of the form MAJOR.MINOR.
@@ -98,13 +100,12 @@ func (f *runnerFlags) path() (string, error) {
 	if f.dir != "" {
 		return f.dir, nil
 	}
-	var found storeFlags
-	found.findInstalled()
-	dir, err := server.DataDir(found.data, "", os.Getenv)
+	dir, err := new(storeFlags).dataDir(f.cmd)
 	if err != nil {
-		return "", errors.New("there is no default directory: name one with --dir")
+		return "", fmt.Errorf("%w\nName the runner's directory with --dir", err)
 	}
-	return server.JournalDir(dir), nil
+	f.dir = server.JournalDir(dir)
+	return f.dir, nil
 }
 
 // read runs do on the runner, opened for reading only.

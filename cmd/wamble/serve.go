@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 )
 
 func serveCommand() *cobra.Command {
-	var flags storeFlags
+	flags := storeFlags{starts: true}
 	var record string
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -78,20 +79,17 @@ as 'wamble reload' does.`,
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().Lookup("config").Usage = "configuration `file` (default wamble.conf here, if there is one)"
-	cmd.Flags().Lookup("data").Usage = "data `directory` (default data-dir, else the user's state directory)"
 	cmd.Flags().StringVar(&record, "record", "", "record all that the profile is told in this new `file`, for 'wamble replay'; it holds the players' tokens")
 	cmd.Flags().Lookup("profile").Usage = "serve only this `profile` (default all that run)"
 	return cmd
 }
 
 func serveOptions(cmd *cobra.Command, flags *storeFlags) (server.Options, error) {
-	c, err := loadConfig(cmd, flags.config, "")
+	c, dir, err := flags.configured(cmd)
 	if err != nil {
 		return server.Options{}, err
 	}
-	dir, err := server.DataDir(flags.data, c.Server.DataDir, os.Getenv)
-	if err != nil {
+	if err := flags.mayServe(os.Geteuid()); err != nil {
 		return server.Options{}, err
 	}
 	if name := flags.profile; name != "" && name != config.DefaultName && c.Profile(name) == nil {
@@ -99,19 +97,15 @@ func serveOptions(cmd *cobra.Command, flags *storeFlags) (server.Options, error)
 	}
 	return server.Options{
 		Config: c, Profile: flags.profile, Dir: dir, Log: observe.NewLog(cmd.ErrOrStderr(), c),
-		Load: func() (*config.Config, error) { return readAgain(flags.config, c.File) },
+		Load: func() (*config.Config, error) { return readAgain(cmp.Or(flags.config, configHere())) },
 	}, nil
 }
 
-// readAgain reads the configuration for a reload. A file that has vanished is an error,
-// because otherwise the server would fall back to the defaults.
-func readAgain(path, before string) (*config.Config, error) {
+// readAgain reads the configuration for a reload.
+func readAgain(path string) (*config.Config, error) {
 	name, text, err := readConfig(path)
 	if err != nil {
 		return nil, err
-	}
-	if name == "" && before != "" {
-		return nil, fmt.Errorf("read the configuration: %s is gone", before)
 	}
 	return config.Load(name, text, config.Params{Getenv: os.Getenv})
 }
@@ -127,7 +121,7 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 			if !p.Local {
 				text = "waits for a part of the world"
 			}
-			log.Info(text, "profile", p.Profile, "http", p.HTTP.String(), "tls", p.Secure, "games", p.Store)
+			log.Info(text, "profile", p.Profile, "http", p.HTTP.String(), "tls", p.Secure, "games", p.Store, "config", s.ConfigFile(), "data", s.DataDir())
 		}
 		return
 	}
@@ -150,6 +144,11 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 		}
 		fmt.Fprintf(out, "  games    %s\n", p.Store)
 	}
+	file := s.ConfigFile()
+	if file == "" {
+		file = "none: the defaults"
+	}
+	fmt.Fprintf(out, "  config   %s\n  data     %s\n", file, s.DataDir())
 	if admin := s.Admin(); admin != "" {
 		fmt.Fprintf(out, "  console  http://%s/, opened by the token in %s\n", admin, s.AdminToken())
 	}

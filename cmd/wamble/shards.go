@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ shards to the same number, and start the server.`,
 			if err != nil {
 				return see(cmd, fmt.Errorf("%q is not a number of shards", args[0]))
 			}
-			c, err := loadConfig(cmd, flags.config, "")
+			c, dir, err := flags.configured(cmd)
 			if err != nil {
 				return err
 			}
@@ -45,10 +44,6 @@ shards to the same number, and start the server.`,
 				return fmt.Errorf("there is no profile %q; 'wamble config show' lists them", flags.profile)
 			case len(profiles) != 1:
 				return fmt.Errorf("%d profiles run: name one with --profile", len(profiles))
-			}
-			dir, err := server.DataDir(flags.data, c.Server.DataDir, os.Getenv)
-			if err != nil {
-				return err
 			}
 			keepOwner(dir)
 			if err := server.Reshard(cmd.Context(), c, dir, profiles[0], n); err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +15,12 @@ import (
 // storeFlags has the flags of commands that work on the stores of a configuration.
 type storeFlags struct {
 	config, profile, data string
+	starts                bool // the command starts a server, so that none is looked for
+	quiet                 bool // nothing is said
+
+	found                  bool // find has set config and data
+	said                   bool
+	typedConfig, typedData string // what the command line says
 }
 
 func (f *storeFlags) register(cmd *cobra.Command) {
@@ -25,41 +30,9 @@ func (f *storeFlags) register(cmd *cobra.Command) {
 
 // registerData registers the flags that find a data directory.
 func (f *storeFlags) registerData(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.config, "config", "c", "", "configuration `file` (default wamble.conf here, else that of the installed server)")
-	cmd.Flags().StringVar(&f.data, "data", "", "data `directory` (default data-dir, else that of the installed server, else the user's state directory)")
+	cmd.Flags().StringVarP(&f.config, "config", "c", "", "configuration `file` (default that of the server which 'wamble help' tells)")
+	cmd.Flags().StringVar(&f.data, "data", "", "data `directory` (default that of the same server)")
 	cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
-}
-
-// installed has the paths of the server that the Debian package installs.
-var installed = storeFlags{config: "/etc/wamble/wamble.conf", data: "/var/lib/wamble"}
-
-// findInstalled sets the flags to the installed server, and reports whether it did. It does
-// if the command line names no other server, there is no configuration in the current
-// directory, and this user may read the installed configuration, as root and the server's own
-// user may.
-func (f *storeFlags) findInstalled() bool {
-	if f.config != "" || f.data != "" && filepath.Clean(f.data) != installed.data {
-		return false
-	}
-	if _, err := os.Lstat(defaultConfigFile); err == nil && f.data == "" {
-		return false
-	}
-	file, err := os.Open(installed.config)
-	if err != nil {
-		return false
-	}
-	file.Close()
-	f.config, f.data = installed.config, installed.data
-	return true
-}
-
-// noServer returns an error that no server runs on a data directory, with a hint at the
-// installed server.
-func noServer(dir string) error {
-	if _, err := os.Stat(installed.data); err == nil && dir != installed.data {
-		return fmt.Errorf("no server runs on %s; 'wamble serve --data %[1]s' starts one, and the one on %s answers with --data %[2]s to root and its own user", dir, installed.data)
-	}
-	return fmt.Errorf("no server runs on %s; 'wamble serve --data %[1]s' starts one", dir)
 }
 
 // open loads the configuration and opens its stores. With create it creates the data

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -108,14 +110,23 @@ func Examine(ctx context.Context, who DoctorOptions) []Finding {
 	return p.findings
 }
 
-// directory checks that the data directory is readable by its owner alone.
+// directory checks that the data directory can be made or written, and is readable by its
+// owner alone.
 func (p *diagnosis) directory() {
 	info, err := os.Stat(p.Dir)
+	wrong := tryWrite(nearest(p.Dir))
 	switch {
+	case errors.Is(err, os.ErrNotExist) && wrong != nil:
+		p.add(SeverityError, "data directory", fmt.Sprintf("as root: install -d -m 0700 -o %s %s", userName(), p.Dir),
+			"%s is not there and cannot be made: %v", p.Dir, wrong)
 	case errors.Is(err, os.ErrNotExist):
 		p.add(SeverityOK, "data directory", "", "%s is made at the first start", p.Dir)
-	case err != nil:
-		p.add(SeverityError, "data directory", "let the user who runs the server own it", "%v", err)
+	case errors.Is(cmp.Or(err, wrong), os.ErrPermission):
+		p.add(SeverityError, "data directory", fmt.Sprintf("as root: chown -R %s %s", userName(), p.Dir), "%v",
+			cmp.Or(err, wrong))
+	case err != nil || wrong != nil:
+		p.add(SeverityError, "data directory", "let the user who runs the server own and write it", "%v",
+			cmp.Or(err, wrong))
 	case info.Mode().Perm()&0o077 != 0:
 		p.add(SeverityWarning, "data directory", "chmod 700 "+p.Dir, "others may look into %s (mode %v)", p.Dir,
 			info.Mode().Perm())
@@ -124,18 +135,41 @@ func (p *diagnosis) directory() {
 	}
 }
 
+// nearest returns the directory, or the nearest one above it that exists.
+func nearest(dir string) string {
+	for dir != filepath.Dir(dir) {
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// tryWrite makes a file in a directory for a moment.
+func tryWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".wamble-doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// userName returns the name of the user of this process, or the number.
+func userName() string {
+	u, err := user.Current()
+	if err != nil {
+		return fmt.Sprint(os.Geteuid())
+	}
+	return u.Username
+}
+
 // slowFsync is the median time of an fsync above which players notice the disk.
 const slowFsync = 20 * time.Millisecond
 
 // disk checks the free space and the time of an fsync in the data directory.
 func (p *diagnosis) disk() {
-	dir := p.Dir
-	for dir != filepath.Dir(dir) {
-		if _, err := os.Stat(dir); err == nil {
-			break
-		}
-		dir = filepath.Dir(dir)
-	}
+	dir := nearest(p.Dir)
 	free, err := freeSpace(dir)
 	reserve := uint64(p.Config.Server.DiskReserve) << 20
 	switch advice := "make room, or lower disk-reserve-mb"; {

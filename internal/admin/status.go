@@ -19,6 +19,7 @@ import (
 type Status struct {
 	PID      int             `json:"pid"`
 	Uptime   wamble.Seconds  `json:"uptime"`
+	Config   string          `json:"config,omitempty"` // the configuration file; "" for the defaults
 	Data     string          `json:"data"`
 	Admin    string          `json:"admin,omitempty"`
 	Journal  JournalStatus   `json:"journal"`
@@ -183,11 +184,14 @@ func printStatus(w io.Writer, result any) error {
 	}
 	s := result.(*Status)
 	// The server.
-	rows := []string{
-		fmt.Sprintf("server\tpid %d, up %v", s.PID, s.Uptime.Duration()),
-		"data\t" + s.Data,
-		fmt.Sprintf("journal\t%s, %s, %d dead letters", s.Journal.State, s.Journal.Durability, s.Journal.DeadLetters),
+	rows := []string{fmt.Sprintf("server\tpid %d, up %v", s.PID, s.Uptime.Duration())}
+	if s.Config != "" {
+		rows = append(rows, "config\t"+s.Config)
 	}
+	rows = append(rows,
+		"data\t"+s.Data,
+		fmt.Sprintf("journal\t%s, %s, %d dead letters", s.Journal.State, s.Journal.Durability, s.Journal.DeadLetters),
+	)
 	if len(s.Parts) > 0 {
 		rows = append(rows, "parts\t"+PartsText(s.Parts))
 	}
@@ -200,13 +204,16 @@ func printStatus(w io.Writer, result any) error {
 	rows = append(rows, "reload\t"+showReload(s.Reload), "handoff\t"+showHandoff(s.Handoff))
 	// The profiles, with their shards.
 	for _, p := range s.Profiles {
-		store := p.Store
+		store, scheme := p.Store, "http"
+		if p.Secure {
+			scheme = "https"
+		}
 		if p.Away {
 			store += " (away)"
 		}
 		rows = append(rows,
 			"profile\t"+p.Name+", "+p.Stage,
-			fmt.Sprintf("  address\tudp %s, http %s", p.UDP, p.HTTP),
+			fmt.Sprintf("  address\tudp %s, %s %s", p.UDP, scheme, p.HTTP),
 			"  boards\t"+showCounts(p.Boards),
 			fmt.Sprintf("  sessions\t%d, %d present", p.Sessions, p.Present),
 			fmt.Sprintf("  moves\t%d since the start", p.Moves),

@@ -28,3 +28,21 @@ func TestStatusOfStopped(t *testing.T) {
 		t.Errorf("got %v, want that it does not answer", err)
 	}
 }
+
+// TestStatusText: 'wamble status' names the configuration file, the data directory, and the
+// scheme of each address.
+func TestStatusText(t *testing.T) {
+	var out strings.Builder
+	s := &Status{Config: "/etc/wamble/wamble.conf", Data: "/var/lib/wamble", Profiles: []ProfileStatus{
+		{Name: "a", HTTP: "[::]:443", Secure: true}, {Name: "b", HTTP: "[::]:8888"},
+	}}
+	if err := printStatus(&out, s); err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"config /etc/wamble/wamble.conf data /var/lib/wamble", ", https [::]:443", ", http [::]:8888"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
+	}
+}

@@ -365,7 +365,7 @@ func TestHome(t *testing.T) {
 }
 
 func BenchmarkLoad(b *testing.B) {
-	raw, err := os.ReadFile("../../wamble.conf")
+	raw, err := os.ReadFile("../../examples/server.conf")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -212,10 +212,10 @@ func TestStarter(t *testing.T) {
 	}
 }
 
-// TestSample: the file in the root shows what it promises, without a warning,
+// TestSample: the sample in examples shows what it promises, without a warning,
 // with the database of its club and without.
 func TestSample(t *testing.T) {
-	raw, err := os.ReadFile("../../wamble.conf")
+	raw, err := os.ReadFile("../../examples/server.conf")
 	if err != nil {
 		t.Fatal(err)
 	}

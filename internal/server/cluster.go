@@ -507,7 +507,7 @@ func (w *standby) openControl() error {
 	s := w.s
 	c, err := admin.Standby(s.dir, s.log, func(context.Context) admin.Status {
 		return admin.Status{
-			PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Data: s.dir,
+			PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Config: s.ConfigFile(), Data: s.dir,
 			Journal: admin.JournalStatus{State: w.waiting.Load().String(), Durability: s.durability()},
 		}
 	}).OpenControl(nil)

@@ -80,6 +80,7 @@ func TestDoctor(t *testing.T) {
 		{"an engine that is missing", own + `(def port 0) (def house-bots 1) (def house-bot-engine "no-such-engine")`, hidden, "house-bot-engine of default", admin.SeverityWarning, "no-such-engine"},
 		{"a certificate that has expired", own + `(def port 0) (def tls-cert "` + cert + `") (def tls-key "` + key + `")`, hidden, "TLS of default", admin.SeverityWarning, "has expired on "},
 		{"an SQLite database that is none", own + `(def port 0)`, broken, "database", admin.SeverityError, "games.db"},
+		{"a data directory that cannot be made", own + `(def port 0)`, "/proc/nobody/data", "data directory", admin.SeverityError, "cannot be made"},
 		{"no database", own + `(def port 0) (def db-host "127.0.0.1") (def db-port 1) (def db-name "x")`, hidden, "database", admin.SeverityError, "PostgreSQL x at 127.0.0.1:1"},
 	} {
 		var found *admin.Finding

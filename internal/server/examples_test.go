@@ -77,3 +77,17 @@ func TestExamples(t *testing.T) {
 		})
 	}
 }
+
+// TestExamplesMissing: without its WebSocket a bot ends with a line that says what to do.
+func TestExamplesMissing(t *testing.T) {
+	t.Parallel()
+	for want, command := range map[string][]string{
+		"apt install python3-websockets":        {"python3", "-I", "-S", "../../examples/bot.py"},
+		"node --experimental-websocket bot.mjs": {"node", "--no-experimental-websocket", "../../examples/bot.mjs"},
+	} {
+		out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput()
+		if err == nil || bytes.Count(out, []byte("\n")) != 1 || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v\n%s", command[0], err, out)
+		}
+	}
+}

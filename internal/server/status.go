@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +20,7 @@ import (
 func (s *Server) Status(ctx context.Context) admin.Status {
 	r := s.runner.Stats()
 	status := admin.Status{
-		PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Data: s.dir, Admin: s.Admin(),
+		PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Config: s.ConfigFile(), Data: s.dir, Admin: s.Admin(),
 		Journal: admin.JournalStatus{
 			State: r.State.String(), Durability: s.durability(), DeadLetters: r.DeadLetters,
 		},
@@ -46,6 +48,18 @@ func (s *Server) Status(ctx context.Context) admin.Status {
 	}
 	return status
 }
+
+// ConfigFile returns the absolute path of the configuration file; "" without a file.
+func (s *Server) ConfigFile() string {
+	c := cmp.Or(s.config(), s.o.Config) // a standby has none in effect
+	if path, err := filepath.Abs(c.File); err == nil && c.File != "" {
+		return path
+	}
+	return c.File
+}
+
+// DataDir returns the data directory.
+func (s *Server) DataDir() string { return s.dir }
 
 // durability returns how the journal is made durable: "postgres", or the option durability.
 func (s *Server) durability() string {

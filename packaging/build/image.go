@@ -83,7 +83,7 @@ func (r *release) imageConfig(arch string, tree v1.Hash) v1.ConfigFile {
 		History: []v1.History{{Created: now, CreatedBy: "packaging/build"}},
 		Config: v1.Config{
 			User: fmt.Sprintf("%d:%[1]d", imageUser), WorkingDir: "/data", StopSignal: "SIGTERM",
-			Env:        []string{"PATH=/usr/bin", "HOME=/data"},
+			Env:        []string{"PATH=/usr/bin", "HOME=/data", "WAMBLE_DATA=/data"},
 			Entrypoint: []string{"/usr/bin/wamble"}, Cmd: []string{"serve", "--data", "/data"},
 			Volumes:      map[string]struct{}{"/data": {}},
 			ExposedPorts: map[string]struct{}{"8888/tcp": {}, "8888/udp": {}},

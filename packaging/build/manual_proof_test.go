@@ -347,7 +347,7 @@ func ask(t *testing.T, token, path, body string) (int, string) {
 func (m *machine) moves() (n int) {
 	m.t.Helper()
 	var status struct{ Profiles []struct{ Moves int } }
-	if err := json.Unmarshal([]byte(m.do("wamble", "status", "--json")), &status); err != nil {
+	if err := json.Unmarshal([]byte(m.do("wamble", "status", "--json", "--data", "/var/lib/wamble")), &status); err != nil {
 		m.t.Fatal(err)
 	}
 	for _, p := range status.Profiles {
@@ -398,7 +398,7 @@ func TestManual(t *testing.T) {
 	until(t, "the page has a certificate", page)
 	first, orders := number, a.orders.Load()
 
-	moderator := strings.Fields(m.shell(book.says("wamble token-create NAME read|", "NAME", "ann", "read|moderate|operate", "moderate")))[0]
+	moderator := strings.Fields(m.shell(book.says("wamble token-create NAME read|", "NAME", "ann", "read|moderate|operate", "moderate") + " 2>/run/stderr"))[0]
 	for _, c := range []struct {
 		path, body string
 		want       int
