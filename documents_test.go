@@ -130,13 +130,15 @@ func TestGlossary(t *testing.T) {
 		seen[w[1]] = true
 	}
 	if most := 60; len(seen) < 20 || len(seen) > most {
-		t.Errorf("the glossary has %d words, want at most %d: leave out what a chess player or a Go programmer knows", len(seen), most)
+		t.Errorf("the glossary has %d words, want at most %d: leave out what a chess player or a Go programmer knows",
+			len(seen), most)
 	}
 }
 
 // TestTour: docs/tour.md leads through ten functions, which exist.
 func TestTour(t *testing.T) {
-	stops := regexp.MustCompile("(?m)^\\*\\*(\\d+)\\. `([a-z/]+\\.go)` (\\w+)").FindAllStringSubmatch(read(t, "docs/tour.md"), -1)
+	stops := regexp.MustCompile("(?m)^\\*\\*(\\d+)\\. `([a-z/]+\\.go)` (\\w+)").FindAllStringSubmatch(read(t,
+		"docs/tour.md"), -1)
 	for i, s := range stops {
 		if s[1] != fmt.Sprint(i+1) {
 			t.Errorf("stop %d has the number %s", i+1, s[1])

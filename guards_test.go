@@ -130,7 +130,8 @@ func hasGuard(body *ast.BlockStmt) bool {
 				if ok {
 					pkg = nameOf(sel.X)
 				}
-				found = found || pkg == "guard" || strings.Contains(" guard recover recoverInto ", " "+nameOf(n.Fun)+" ")
+				found = found || pkg == "guard" ||
+					strings.Contains(" guard recover recoverInto ", " "+nameOf(n.Fun)+" ")
 			}
 			return !found
 		})

@@ -15,7 +15,8 @@ func TestRenameModule(t *testing.T) {
 	prooftest.Needs(t, "minutes")
 	const renamed = "example.org/chess/wamble"
 	dir := t.TempDir()
-	archive := exec.Command("bash", "-c", `git ls-files --cached --others --exclude-standard -z | while IFS= read -r -d '' f; do [ -e "$f" ] && printf '%s\0' "$f"; done | tar -c --null -T - | tar -x -C "$0"`, dir)
+	archive := exec.Command("bash", "-c",
+		`git ls-files --cached --others --exclude-standard -z | while IFS= read -r -d '' f; do [ -e "$f" ] && printf '%s\0' "$f"; done | tar -c --null -T - | tar -x -C "$0"`, dir)
 	if out, err := archive.CombinedOutput(); err != nil {
 		t.Fatalf("copy the tree: %v\n%s", err, out)
 	}
@@ -35,7 +36,8 @@ func TestRenameModule(t *testing.T) {
 	}
 	run("go", "build", "./...")
 	run("go", "test", "-run", "^TestRules", ".")
-	if out, err := exec.Command("grep", "-rnE", "--include=*.go", `^(import |\t)([A-Za-z_.0-9]+ )?"wamble(/[^"]*)?"$`, dir).Output(); err == nil {
+	if out, err := exec.Command("grep", "-rnE", "--include=*.go", `^(import |\t)([A-Za-z_.0-9]+ )?"wamble(/[^"]*)?"$`,
+		dir).Output(); err == nil {
 		t.Errorf("imports of the old path are left:\n%s", out)
 	}
 }

@@ -23,7 +23,8 @@ func goFiles(t *testing.T, do func(name string, file *ast.File)) {
 	}
 	for name := range strings.Lines(string(out)) {
 		name = strings.TrimSpace(name)
-		if strings.HasPrefix(name, "bench/") || strings.HasPrefix(name, "runner/examples/") || strings.Contains(name, "/testdata/") {
+		if strings.HasPrefix(name, "bench/") || strings.HasPrefix(name, "runner/examples/") ||
+			strings.Contains(name, "/testdata/") {
 			continue // other modules, and files that are no code of ours
 		}
 		source, err := os.ReadFile(name)
@@ -84,7 +85,8 @@ func TestRaceDetectorCoversGoroutines(t *testing.T) {
 	}
 	for _, dir := range slices.Sorted(maps.Keys(starts)) {
 		if !slices.ContainsFunc(covered, func(pattern string) bool { return matches(pattern, dir) }) {
-			t.Errorf("%s starts goroutines, but the race detector does not run on it: add it to RACE in the Makefile", dir)
+			t.Errorf("%s starts goroutines, but the race detector does not run on it: add it to RACE in the Makefile",
+				dir)
 		}
 	}
 }

@@ -18,8 +18,10 @@ var (
 
 // reservedNames are names that no player may choose, because others would take them for the host.
 var reservedNames = map[string]bool{
-	"admin": true, "administrator": true, "anonymous": true, "bot": true, "everybody": true, "everyone": true, "host": true, "house": true,
-	"me": true, "mod": true, "moderator": true, "nobody": true, "null": true, "official": true, "operator": true, "owner": true, "root": true,
+	"admin": true, "administrator": true, "anonymous": true, "bot": true, "everybody": true, "everyone": true,
+	"host": true, "house": true,
+	"me": true, "mod": true, "moderator": true, "nobody": true, "null": true, "official": true, "operator": true,
+	"owner": true, "root": true,
 	"server": true, "staff": true, "support": true, "system": true, "undefined": true, "wamble": true, "you": true,
 }
 

@@ -102,7 +102,8 @@ var rooms = []room{
 	// cluster: what one node tells another, and how, apart from the process that serves players.
 	{name: "internal/cluster", may: []string{"internal/loop", "internal/profile", "internal/transport", "internal/mesh", "internal/pack", "internal/store/postgres/pglog", "internal/guard", "."}},
 	{name: "internal/server", may: []string{"internal/cluster", "internal/backup", "internal/bot", "internal/admin", "web", "internal/readapi", "internal/observe", "internal/handoff", "internal/loop", "internal/registry", "internal/tape", "internal/profile", "internal/transport", "internal/journal", "runner/pebblestore", "runner/logstore", "runner", "internal/pack", "runner/memstore", "internal/store/postgres/pglog", "internal/store/postgres", "internal/store/sqlite", "internal/store/schema", "internal/store", "internal/access", "internal/guard", "internal/config", "."},
-		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire", "chess"}},
+		tests: []string{"internal/loader", "client", "internal/record", "internal/intent", "runner/admin", "wire",
+			"chess"}},
 	{name: "internal/systemd"},
 	{name: "internal/watchtest"},
 	{name: "internal/prooftest"},
@@ -253,7 +254,8 @@ func check(t *testing.T, tree fs.FS) []complaint {
 		}
 		for _, other := range r.may {
 			if !slices.ContainsFunc(rooms[:i], func(below room) bool { return below.name == other }) {
-				all = append(all, complaint{r.name, "may " + other, "imports point down: a row names only rooms of rows before it"})
+				all = append(all, complaint{r.name, "may " + other,
+					"imports point down: a row names only rooms of rows before it"})
 			}
 		}
 	}
@@ -329,7 +331,8 @@ func checkImports(name, dir string, isTest bool, file *ast.File) []complaint {
 // testsMay reports whether the room's tests may import target although the room
 // may not: suites, harnesses and scripted servers are made for that.
 func (r room) testsMay(target string) bool {
-	return strings.HasSuffix(path.Base(target), "test") || target == "runner/memstore" || slices.Contains(r.tests, target)
+	return strings.HasSuffix(path.Base(target), "test") || target == "runner/memstore" ||
+		slices.Contains(r.tests, target)
 }
 
 // mayAlso reports whether p is, or lies below, a package that only this room may import.

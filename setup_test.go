@@ -48,7 +48,8 @@ func TestSetup(t *testing.T) {
 				"apt-get " + flags + " install -q -y --no-install-recommends npm\n",
 		}, {
 			name: "root, and never a network", arg: "run", code: 1,
-			programs: map[string]string{"go": ok, "node": ok, "apt-get": fails, "id": root, "env": env, "sleep": sleepSays},
+			programs: map[string]string{"go": ok, "node": ok, "apt-get": fails, "id": root, "env": env,
+				"sleep": sleepSays},
 			want: "scripts/setup: installing npm\n" +
 				"no network\nscripts/setup: that did not work; once more in 10 seconds\nsleep 10\n" +
 				"no network\nscripts/setup: that did not work; once more in 10 seconds\nsleep 10\n" +

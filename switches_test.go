@@ -25,7 +25,8 @@ var intentSwitches = []struct {
 // a new kind is thought of everywhere.
 func TestIntentSwitches(t *testing.T) {
 	kinds := map[string]bool{}
-	for _, m := range regexp.MustCompile(`zero\[(\w+)\]`).FindAllStringSubmatch(read(t, "internal/intent/table.go"), -1) {
+	for _, m := range regexp.MustCompile(`zero\[(\w+)\]`).FindAllStringSubmatch(read(t, "internal/intent/table.go"),
+		-1) {
 		kinds[m[1]] = true
 	}
 	if len(kinds) < 25 {
@@ -71,7 +72,8 @@ func TestIntentSwitches(t *testing.T) {
 			case found[kind] && exempt:
 				t.Errorf("%s %s has a case for %s, which the table excludes", s.file, s.function, kind)
 			case !found[kind] && !exempt && !others:
-				t.Errorf("%s %s has no case for %s: add one, or say why not in intentSwitches", s.file, s.function, kind)
+				t.Errorf("%s %s has no case for %s: add one, or say why not in intentSwitches", s.file, s.function,
+					kind)
 			}
 		}
 	}

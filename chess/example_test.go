@@ -214,7 +214,8 @@ func ExamplePGNWriter() {
 	p := chess.Start()
 	e4, _ := p.ParseSAN("e4")
 	d4, _ := p.ParseSAN("d4")
-	game := chess.Game{Start: p, Plies: []chess.Ply{{Move: e4, NAGs: []uint8{1}, Variations: []chess.Variation{{Plies: []chess.Ply{{Move: d4}}}}}}}
+	game := chess.Game{Start: p, Plies: []chess.Ply{{Move: e4, NAGs: []uint8{1},
+		Variations: []chess.Variation{{Plies: []chess.Ply{{Move: d4}}}}}}}
 	var file strings.Builder
 	if err := chess.NewPGNWriter(&file).Write(&game); err != nil {
 		fmt.Println(err)

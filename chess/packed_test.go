@@ -74,7 +74,8 @@ func bare(t *testing.T, chess960 bool) []byte {
 // FuzzUnpack: accepted bytes are the position of their FEN.
 func FuzzUnpack(f *testing.F) {
 	for _, fen := range []string{
-		StartFEN, "r3k2r/8/8/3pP3/8/8/8/R3K2R w KQkq d6 0 5", "1r2k1r1/8/8/8/8/8/8/1R2K1R1 b GBgb - 9 40", "8/8/8/8/8/4k3/4p3/4K3 w - - 0 1",
+		StartFEN, "r3k2r/8/8/3pP3/8/8/8/R3K2R w KQkq d6 0 5", "1r2k1r1/8/8/8/8/8/8/1R2K1R1 b GBgb - 9 40",
+		"8/8/8/8/8/4k3/4p3/4K3 w - - 0 1",
 	} {
 		p, err := ParseFEN(fen)
 		if err != nil {

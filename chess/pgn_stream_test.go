@@ -47,7 +47,8 @@ func TestPGNReader(t *testing.T) {
 		{"a bracket in a comment", "[Event \"a\"]\n\n1. e4 {\n[Event \"no\"]\n} *\n[Event \"b\"]\n*\n", []string{"a 1 plies *", "b 0 plies *"}},
 		{"a brace in a line comment", "1. e4 ; {\n*\n[Event \"b\"]\n*\n", []string{" 1 plies *", "b 0 plies *"}},
 		{"broken", "[Event \"a\"]\n\n1. e4\ne4 *\n\n[Event \"b\"]\n\n1. d4 *\n[Event b]\n*\n[Event \"c\"]\n*", []string{
-			"line 4: e4: illegal move", "b 1 plies *", "line 9: the value of the tag Event must follow in quotes", "c 0 plies *"}},
+			"line 4: e4: illegal move", "b 1 plies *", "line 9: the value of the tag Event must follow in quotes",
+			"c 0 plies *"}},
 		{"an open comment", "[Event \"a\"]\n\n1. e4 {x\n\n[Event \"b\"]\n\n*", []string{"line 3: the comment has no closing brace", "b 0 plies *"}},
 		{"no result", "[Event \"a\"]\n\n1. e4\n\n[Event \"b\"]\n\n*", []string{"line 5: the game must end with its result", "b 0 plies *"}},
 		{"too long", "[Event \"a\"]\n\n1. e4\n;" + long + "\n;" + long + "\n*\n[Event \"b\"]\n*", []string{"line 4: the comments on one move have at most 1024 bytes", "b 0 plies *"}},

@@ -78,7 +78,8 @@ func TestEveryViewOfAPositionAgrees(t *testing.T) {
 		if back := mustParse(t, p.FEN()); back != p {
 			t.Fatalf("%s became %s", p, back)
 		}
-		if got, want := p.InCheck(), newReference(p.FEN()).attacked(int(squareOf(p, King)), p.Turn() == Black); got != want {
+		if got, want := p.InCheck(),
+			newReference(p.FEN()).attacked(int(squareOf(p, King)), p.Turn() == Black); got != want {
 			t.Fatalf("%s: InCheck = %v, want %v", p, got, want)
 		}
 		seen := map[string]bool{}

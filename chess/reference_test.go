@@ -200,7 +200,8 @@ func (r *reference) castlings() (moves []string) {
 		next.squares[king], next.squares[rook] = '.', '.'
 		good := true
 		for s := min(king, kingTo, rook, rookTo); s <= max(king, kingTo, rook, rookTo); s++ {
-			onWay := s >= min(king, kingTo) && s <= max(king, kingTo) || s >= min(rook, rookTo) && s <= max(rook, rookTo)
+			onWay := s >= min(king, kingTo) && s <= max(king, kingTo) || s >= min(rook, rookTo) &&
+				s <= max(rook, rookTo)
 			good = good && (!onWay || next.squares[s] == '.')
 		}
 		// On its way the king passes over squares while the rook is still in its corner; at

@@ -28,11 +28,13 @@ func testContext(t testing.TB) context.Context {
 // quick counts from 1, and repeats and reconnects soon, so that tests of loss do
 // not wait.
 func quick() *client.Dialer {
-	return &client.Dialer{FirstSeq: 1, Repeat: 10 * time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond}
+	return &client.Dialer{FirstSeq: 1, Repeat: 10 * time.Millisecond, MinBackoff: time.Millisecond,
+		MaxBackoff: 20 * time.Millisecond}
 }
 
 // overBoth runs a test over UDP and over WebSocket.
-func overBoth(t *testing.T, script func() []*clienttest.Step, test func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client)) {
+func overBoth(t *testing.T, script func() []*clienttest.Step,
+	test func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client)) {
 	for _, network := range []string{"udp", "ws"} {
 		t.Run(network, func(t *testing.T) {
 			var steps []*clienttest.Step
@@ -83,7 +85,8 @@ func TestHelloAndPlay(t *testing.T) {
 				wire.Int(wire.KeyLastMoveFrom, 12), wire.Int(wire.KeyLastMoveTo, 28),
 				wire.Int(wire.KeyPredictionMaxPending, 64), wire.String(wire.KeyPredictionSource, "tree"),
 				wire.String(wire.KeyBoardFEN, "8/8/8/8/8/8/8/8 b - - 3 9"), wire.Int(wire.KeyBoardVersion, 17)),
-			clienttest.Expect(wire.CtrlPlayerMove).Where(move("e7e5", 8)).Deny(wamble.MoveRejected, "move rejected (status=3)"),
+			clienttest.Expect(wire.CtrlPlayerMove).Where(move("e7e5", 8)).Deny(wamble.MoveRejected,
+				"move rejected (status=3)"),
 		}
 	}, func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client) {
 		if got, want := c.Token(), clienttest.SessionToken(1); got != want {
@@ -97,15 +100,18 @@ func TestHelloAndPlay(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b.ID != 8 || b.FEN != "8/8/8/8/8/8/8/8 b - - 3 9" || !b.Chess960 || b.Version != 17 ||
-			b.ReservedAt.Unix() != 1700000000 || b.LastMove == nil || *b.LastMove != (client.Squares{From: 12, To: 28}) {
+			b.ReservedAt.Unix() != 1700000000 || b.LastMove == nil ||
+			*b.LastMove != (client.Squares{From: 12, To: 28}) {
 			t.Errorf("board %+v", b)
 		}
-		if got := c.Session(); got.Board != b || got.Caps != 5 || got.MaxPending != 64 || got.PredictionSource != "tree" {
+		if got := c.Session(); got.Board != b || got.Caps != 5 || got.MaxPending != 64 ||
+			got.PredictionSource != "tree" {
 			t.Errorf("session %+v", got)
 		}
 		_, err = c.Play(ctx, "e7e5")
 		var d *wamble.Denied
-		if !errors.As(err, &d) || d.Code != wamble.MoveRejected || d.Reason != "move rejected (status=3)" || d.Blocking {
+		if !errors.As(err, &d) || d.Code != wamble.MoveRejected || d.Reason != "move rejected (status=3)" ||
+			d.Blocking {
 			t.Errorf("refused move: %v", err)
 		}
 		if client.DeniedCode(err) != wamble.MoveRejected || client.DeniedCode(ctx.Err()) != 0 {
@@ -161,7 +167,8 @@ func TestHelloRefused(t *testing.T) {
 
 func TestDialErrors(t *testing.T) {
 	t.Parallel() // it waits for servers that do not answer
-	for _, address := range []string{"", "host:8888", "http://host/", "udp://host", "udp://host:1/path", "ws://", "%zz"} {
+	for _, address := range []string{"", "host:8888", "http://host/", "udp://host", "udp://host:1/path", "ws://",
+		"%zz"} {
 		if _, err := client.Dial(t.Context(), address); err == nil || !strings.Contains(err.Error(), "server address") {
 			t.Errorf("%q: %v", address, err)
 		}
@@ -192,7 +199,8 @@ func TestDialErrors(t *testing.T) {
 }
 
 func TestNoSession(t *testing.T) {
-	s := clienttest.NewServer(t, clienttest.Expect(wire.CtrlListProfiles).Answer(0, wire.ProfilesList{Names: wire.Text("a,b")}))
+	s := clienttest.NewServer(t,
+		clienttest.Expect(wire.CtrlListProfiles).Answer(0, wire.ProfilesList{Names: wire.Text("a,b")}))
 	ctx := testContext(t)
 	d := quick()
 	d.NoSession = true
@@ -269,7 +277,8 @@ func TestConcurrentCalls(t *testing.T) {
 	overBoth(t, func() []*clienttest.Step {
 		var steps []*clienttest.Step
 		for range 40 {
-			steps = append(steps, clienttest.Expect(wire.CtrlListProfiles).Answer(0, wire.ProfilesList{Names: wire.Text("open")}))
+			steps = append(steps, clienttest.Expect(wire.CtrlListProfiles).Answer(0,
+				wire.ProfilesList{Names: wire.Text("open")}))
 		}
 		return steps
 	}, func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client) {

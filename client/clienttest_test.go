@@ -40,14 +40,16 @@ func TestScriptIsChecked(t *testing.T) {
 		{"another", []*clienttest.Step{clienttest.Expect(wire.CtrlLogout)}, 1, "LIST_PROFILES came, the script expects LOGOUT"},
 		{"condition", []*clienttest.Step{list().Where(func(*wire.Packet) error { return errors.New("too early") })}, 1, "LIST_PROFILES: too early"},
 		{"bad answer", []*clienttest.Step{clienttest.Expect(wire.CtrlListProfiles).
-			Answer(0, wire.Error{Reason: wire.Text(strings.Repeat("x", 300))}).Answer(0, wire.ProfilesList{})}, 1, "answer LIST_PROFILES"},
+			Answer(0, wire.Error{Reason: wire.Text(strings.Repeat("x", 300))}).Answer(0, wire.ProfilesList{})}, 1,
+			"answer LIST_PROFILES"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			s, cl, ctx := start(t, c.script...)
 			for range c.calls {
 				_, err := cl.Profiles(ctx)
-				if denied := client.DeniedCode(err) == wamble.Internal; denied && c.want == "" || err != nil && !denied {
+				if denied := client.DeniedCode(err) == wamble.Internal; denied && c.want == "" || err != nil &&
+					!denied {
 					t.Error(err)
 				}
 			}
@@ -88,7 +90,8 @@ func TestPushToNobody(t *testing.T) {
 	if _, err := c.Profiles(ctx); err != nil { // the pushes are done by now
 		t.Error(err)
 	}
-	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "no address") || !strings.Contains(err.Error(), "too long") {
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "no address") ||
+		!strings.Contains(err.Error(), "too long") {
 		t.Errorf("Close: %v", err)
 	}
 }

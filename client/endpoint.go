@@ -20,7 +20,8 @@ const maxHosts = 8
 func (c *Client) learnHosts(text string) {
 	var hosts []string
 	for host := range strings.FieldsSeq(text) {
-		if u, err := url.Parse("udp://" + hostPort(host, "1")); err == nil && u.Hostname() == host && len(hosts) < maxHosts {
+		if u, err := url.Parse("udp://" + hostPort(host, "1")); err == nil && u.Hostname() == host &&
+			len(hosts) < maxHosts {
 			hosts = append(hosts, host)
 		}
 	}

@@ -60,7 +60,8 @@ func staysOf(p *wire.Packet) *Stays {
 	}
 	seconds, _ := p.Ext.Int(wire.KeyNoticeSeconds)
 	countdown, _ := p.Ext.Int(wire.KeyNoticeCountdown)
-	return &Stays{ID: id, For: time.Duration(min(max(seconds, 0), math.MaxInt32)) * time.Second, Countdown: countdown == 1}
+	return &Stays{ID: id, For: time.Duration(min(max(seconds, 0), math.MaxInt32)) * time.Second,
+		Countdown: countdown == 1}
 }
 
 // Event waits for the next event. The oldest events are dropped if more than 256 are unread.

@@ -202,7 +202,8 @@ func ExampleClient_Leaderboard() {
 func ExampleClient_Predict() {
 	uci := must(wire.MakeUCI("e7e5"))
 	server := serve(clienttest.Expect(wire.CtrlSubmitPrediction).
-		Answer(1, wire.PredictionData{Rows: []wire.Prediction{{ID: 77, UCI: uci}}}, wire.Int(wire.KeyPredictionSubmitStatus, 1)))
+		Answer(1, wire.PredictionData{Rows: []wire.Prediction{{ID: 77, UCI: uci}}},
+			wire.Int(wire.KeyPredictionSubmitStatus, 1)))
 	defer server.Close()
 	ctx := context.Background()
 	c := must(client.Dial(ctx, server.UDP()))

@@ -17,7 +17,8 @@ import (
 // *wamble.Denied; it never has a reason.
 func (c *Client) Login(ctx context.Context, key ed25519.PrivateKey) (Board, error) {
 	if len(key) != ed25519.PrivateKeySize {
-		return Board{}, fmt.Errorf("log in: a private key has %d bytes, this one has %d", ed25519.PrivateKeySize, len(key))
+		return Board{}, fmt.Errorf("log in: a private key has %d bytes, this one has %d", ed25519.PrivateKeySize,
+			len(key))
 	}
 	for range maxSends {
 		b, err := c.loginOnce(ctx, key)
@@ -107,9 +108,10 @@ func ownSessions(_ *wire.Packet, m *wire.SessionsData) ([]OwnSession, bool) {
 // letters, digits, - or _, unique regardless of case, at most once a week. A refusal
 // (*wamble.Denied) has a reason.
 func (c *Client) SetName(ctx context.Context, name string) (Stats, error) {
-	return ask(ctx, c, wire.Header{}, wire.SetName{Name: wire.Text(name)}, func(p *wire.Packet, m *wire.PlayerStatsData) (Stats, bool) {
-		return statsOf(p, m), true
-	})
+	return ask(ctx, c, wire.Header{}, wire.SetName{Name: wire.Text(name)},
+		func(p *wire.Packet, m *wire.PlayerStatsData) (Stats, bool) {
+			return statsOf(p, m), true
+		})
 }
 
 // Logout ends the session and its link to an identity, then requests and returns a new session.

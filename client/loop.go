@@ -209,7 +209,8 @@ func (l *loop) receive(b []byte) {
 		// A SERVER_HELLO always has sequence number 1, so the answers to two hellos may be
 		// identical.
 		var p wire.Packet
-		if k := l.current; k != nil && k.expects(wire.CtrlServerHello) && p.Decode(b) == nil && p.Ctrl == wire.CtrlServerHello {
+		if k := l.current; k != nil && k.expects(wire.CtrlServerHello) && p.Decode(b) == nil &&
+			p.Ctrl == wire.CtrlServerHello {
 			l.packet(&p, b)
 		}
 	}

@@ -116,7 +116,8 @@ func TestPushedBoard(t *testing.T) {
 				t.Fatalf("%+v, %v", e, err)
 			}
 			s.Script(clienttest.Expect(wire.CtrlPlayerMove).Where(move("e2e4", 7)).Deny(wamble.MoveRejected, "no"))
-			if _, err := c.Play(ctx, "e2e4"); client.DeniedCode(err) != wamble.MoveRejected || errors.Is(err, client.ErrUncertain) {
+			if _, err := c.Play(ctx, "e2e4"); client.DeniedCode(err) != wamble.MoveRejected ||
+				errors.Is(err, client.ErrUncertain) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -169,7 +170,8 @@ func TestPushIsNotTheAnswer(t *testing.T) {
 func TestNumberedAnswers(t *testing.T) {
 	overBoth(t, func() []*clienttest.Step {
 		return []*clienttest.Step{ // the hello has sequence 1
-			clienttest.Expect(wire.CtrlPlayerMove).Answer(2, update("8/8/8/8/8/8/8/8 w"), wire.Int(wire.KeyRequestSeq, 2)),
+			clienttest.Expect(wire.CtrlPlayerMove).Answer(2, update("8/8/8/8/8/8/8/8 w"),
+				wire.Int(wire.KeyRequestSeq, 2)),
 			clienttest.Expect(wire.CtrlPlayerMove).
 				Answer(50, update("8/8/8/8/8/8/8/8 b")).                                  // without a number: a push
 				Answer(60, update("8/8/8/8/8/8/8/8 b"), wire.Int(wire.KeyRequestSeq, 2)). // of another request
@@ -195,15 +197,18 @@ func TestNumberedAnswers(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	overBoth(t, nil, func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client) {
-		s.Push(c.Token(), wire.Header{Flags: wire.FlagUnreliable}, wire.ServerNotification{Type: wire.NoticeMaintenance, Text: wire.Text("soon")})
+		s.Push(c.Token(), wire.Header{Flags: wire.FlagUnreliable},
+			wire.ServerNotification{Type: wire.NoticeMaintenance, Text: wire.Text("soon")})
 		e, err := c.Event(ctx)
 		if err != nil || e.Kind != client.Notice || e.Notice != wire.NoticeMaintenance || e.Text != "soon" {
 			t.Errorf("%+v, %v", e, err)
 		}
-		s.Push(c.Token(), wire.Header{Board: 3}, wire.Error{Code: wamble.UnknownBoard, Reason: wire.Text("none")}, wire.Int(wire.KeyErrorBlocking, 1))
+		s.Push(c.Token(), wire.Header{Board: 3}, wire.Error{Code: wamble.UnknownBoard, Reason: wire.Text("none")},
+			wire.Int(wire.KeyErrorBlocking, 1))
 		e, err = c.Event(ctx)
 		var d *wamble.Denied
-		if err != nil || e.Kind != client.Refused || !errors.As(e.Err, &d) || d.Code != wamble.UnknownBoard || !d.Blocking {
+		if err != nil || e.Kind != client.Refused || !errors.As(e.Err, &d) || d.Code != wamble.UnknownBoard ||
+			!d.Blocking {
 			t.Errorf("%+v, %v", e, err)
 		}
 	})
@@ -267,7 +272,8 @@ func TestLoginSurvivesBreak(t *testing.T) {
 // Over UDP, when a server has lost all links, and even the session, Hello begins a new one.
 func TestServerForgets(t *testing.T) {
 	s := clienttest.NewServer(t,
-		clienttest.Expect(wire.CtrlPlayerMove).Deny(wamble.UnknownPlayer, "unknown player", wire.Int(wire.KeyErrorBlocking, 1)),
+		clienttest.Expect(wire.CtrlPlayerMove).Deny(wamble.UnknownPlayer, "unknown player",
+			wire.Int(wire.KeyErrorBlocking, 1)),
 		clienttest.Expect(wire.CtrlPlayerMove).Answer(9, update("8/8/8/8/8/8/8/8 w")))
 	ctx := testContext(t)
 	c := dial(t, ctx, quick(), s.UDP())
@@ -308,7 +314,8 @@ func TestResumeRefusedForGood(t *testing.T) {
 	c := dial(t, ctx, quick(), s.WebSocket())
 	s.Script(
 		clienttest.Expect(wire.CtrlClientHello).Deny(wamble.Internal, "database away"), // worth another try
-		clienttest.Expect(wire.CtrlClientHello).Deny(wamble.UnknownBoard, "no board", wire.Int(wire.KeyErrorBlocking, 1)))
+		clienttest.Expect(wire.CtrlClientHello).Deny(wamble.UnknownBoard, "no board",
+			wire.Int(wire.KeyErrorBlocking, 1)))
 	s.Disconnect(1011)
 	var err error
 	for err == nil {
@@ -431,7 +438,8 @@ func TestLeavesALostMachine(t *testing.T) {
 			if err != nil {
 				t.Fatalf("the other machine hears nothing: %v", err)
 			}
-			if h, err := wire.Peek(b[:n]); err != nil || h.Ctrl != wire.CtrlClientHello || h.Token != clienttest.SessionToken(1) {
+			if h, err := wire.Peek(b[:n]); err != nil || h.Ctrl != wire.CtrlClientHello ||
+				h.Token != clienttest.SessionToken(1) {
 				t.Errorf("the other machine hears %+v, %v", h, err)
 			}
 			if got := count(s, wire.CtrlClientHello); got != 1 {
@@ -495,7 +503,8 @@ func TestHomeIsSilent(t *testing.T) {
 				return greeting("127.0.0.1 127.0.0.2", wire.String(wire.KeyClusterHome, home))
 			}
 			played := func() *clienttest.Step {
-				return clienttest.Expect(wire.CtrlPlayerMove).Answer(1, update(clienttest.StartFEN), wire.String(wire.KeyClusterHome, home))
+				return clienttest.Expect(wire.CtrlPlayerMove).Answer(1, update(clienttest.StartFEN),
+					wire.String(wire.KeyClusterHome, home))
 			}
 			script := []*clienttest.Step{hello(), played(), played()}
 			if asked {
@@ -528,7 +537,8 @@ func TestHomeIsSilent(t *testing.T) {
 			if asked != (err == nil) {
 				t.Fatalf("the other machine hears something: %v; want %v", err == nil, asked)
 			}
-			if h, err := wire.Peek(b[:n]); asked && (err != nil || h.Ctrl != wire.CtrlClientHello || h.Token != clienttest.SessionToken(1)) {
+			if h, err := wire.Peek(b[:n]); asked &&
+				(err != nil || h.Ctrl != wire.CtrlClientHello || h.Token != clienttest.SessionToken(1)) {
 				t.Errorf("the other machine hears %+v, %v", h, err)
 			}
 			if got, want := count(s, wire.CtrlClientHello), len(script)-2; got != want {

@@ -68,7 +68,8 @@ func TestLoginAndLogout(t *testing.T) {
 		server, _ := p.Ext.Text(wire.KeyLoginServer)
 		message := append([]byte("wamble.login.v2\x02"), p.Token[:]...)
 		message = append(append(append(message, m.PublicKey[:]...), challenge[:]...), server...)
-		if m.Signature == nil || !strings.HasPrefix(server, "127.0.0.1:") || !ed25519.Verify(m.PublicKey[:], message, m.Signature[:]) {
+		if m.Signature == nil || !strings.HasPrefix(server, "127.0.0.1:") ||
+			!ed25519.Verify(m.PublicKey[:], message, m.Signature[:]) {
 			return errors.New("the proof is wrong")
 		}
 		return nil
@@ -82,7 +83,8 @@ func TestLoginAndLogout(t *testing.T) {
 	overBoth(t, func() []*clienttest.Step {
 		return []*clienttest.Step{
 			clienttest.Expect(wire.CtrlLoginRequest).Where(ask).Answer(0, wire.LoginChallenge{Challenge: challenge}),
-			clienttest.Expect(wire.CtrlLoginRequest).Where(prove).Answer(5, wire.LoginSuccess{FEN: wire.Text("8/8/8/8/8/8/8/8 w")}),
+			clienttest.Expect(wire.CtrlLoginRequest).Where(prove).Answer(5,
+				wire.LoginSuccess{FEN: wire.Text("8/8/8/8/8/8/8/8 w")}),
 			clienttest.Expect(wire.CtrlLoginRequest).Answer(0, wire.LoginFailed{Code: wamble.AccessDenied}),
 			clienttest.Expect(wire.CtrlLogout),
 		}
@@ -120,8 +122,10 @@ func TestStats(t *testing.T) {
 	data := wire.PlayerStatsData{Score: 42.5, Games: 18, Games960: 7}
 	overBoth(t, func() []*clienttest.Step {
 		return []*clienttest.Step{
-			clienttest.Expect(wire.CtrlGetPlayerStats).Where(wants(wire.KeyStatsTargetHandle, nil)).Answer(0, data, wire.Int(wire.KeyStatsRequestID, 1),
-				wire.Int(wire.KeyStatsTargetSession, 9), wire.Int(wire.KeyStatsTargetHasIdentity, 1), wire.String(wire.KeyStatsTargetHandle, "h_1")),
+			clienttest.Expect(wire.CtrlGetPlayerStats).Where(wants(wire.KeyStatsTargetHandle, nil)).Answer(0, data,
+				wire.Int(wire.KeyStatsRequestID, 1),
+				wire.Int(wire.KeyStatsTargetSession, 9), wire.Int(wire.KeyStatsTargetHasIdentity, 1),
+				wire.String(wire.KeyStatsTargetHandle, "h_1")),
 			clienttest.Expect(wire.CtrlGetPlayerStats).Where(wants(wire.KeyStatsTargetHandle, "h_2")).
 				Answer(0, data, wire.Int(wire.KeyStatsRequestID, 1)). // a late answer of the first
 				Answer(0, wire.PlayerStatsData{Score: 1}, wire.Int(wire.KeyStatsRequestID, 2)),
@@ -153,7 +157,8 @@ func TestLeaderboard(t *testing.T) {
 		return []*clienttest.Step{
 			clienttest.Expect(wire.CtrlGetLeaderboard).Where(func(p *wire.Packet) error {
 				m := p.Message.(*wire.GetLeaderboard)
-				if page, _ := p.Ext.Int(wire.KeyLeaderboardPageIndex); m.Order != wire.ByRating || m.Limit != 16 || page != 1 {
+				if page, _ := p.Ext.Int(wire.KeyLeaderboardPageIndex); m.Order != wire.ByRating || m.Limit != 16 ||
+					page != 1 {
 					return fmt.Errorf("%+v, page %d", m, page)
 				}
 				return nil
@@ -170,15 +175,18 @@ func TestLeaderboard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := client.Rank{Rank: 17, Session: 4, Score: 2.5, Rating: 1210, Games: 3, HasIdentity: true, PublicKey: [32]byte{1}, Handle: "h_abc"}
+		want := client.Rank{Rank: 17, Session: 4, Score: 2.5, Rating: 1210, Games: 3, HasIdentity: true,
+			PublicKey: [32]byte{1}, Handle: "h_abc"}
 		if len(got.Rows) != 16 || got.Rows[15] != want || got.Total != 99 || got.SelfRank != 40 {
 			t.Errorf("%+v", got)
 		}
-		self := client.Rank{Rank: 40, Session: 6, Score: 0.5, Rating: 1190, Games: 2, HasIdentity: true, PublicKey: [32]byte(bytes.Repeat([]byte{10}, 32))}
+		self := client.Rank{Rank: 40, Session: 6, Score: 0.5, Rating: 1190, Games: 2, HasIdentity: true,
+			PublicKey: [32]byte(bytes.Repeat([]byte{10}, 32))}
 		if got.Self == nil || *got.Self != self {
 			t.Errorf("self %+v", got.Self)
 		}
-		if got, err := c.Leaderboard(ctx, client.LeaderboardPage{}); err != nil || len(got.Rows) != 0 || got.Self != nil {
+		if got, err := c.Leaderboard(ctx, client.LeaderboardPage{}); err != nil || len(got.Rows) != 0 ||
+			got.Self != nil {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -186,19 +194,23 @@ func TestLeaderboard(t *testing.T) {
 
 func TestPredictions(t *testing.T) {
 	uci, _ := wire.MakeUCI("e2e4")
-	row := wire.Prediction{ID: 5, Parent: 2, Author: wire.Author{1}, Points: 1.5, TargetPly: 3, Depth: 1, Status: 1, UCI: uci}
+	row := wire.Prediction{ID: 5, Parent: 2, Author: wire.Author{1}, Points: 1.5, TargetPly: 3, Depth: 1, Status: 1,
+		UCI: uci}
 	overBoth(t, func() []*clienttest.Step {
 		return []*clienttest.Step{
 			clienttest.Expect(wire.CtrlSubmitPrediction).Answer(9, wire.PredictionData{Rows: []wire.Prediction{row}},
-				wire.String(wire.KeyPredictionRequestKind, wire.KindSubmit), wire.Int(wire.KeyPredictionSubmitStatus, 1)),
+				wire.String(wire.KeyPredictionRequestKind, wire.KindSubmit),
+				wire.Int(wire.KeyPredictionSubmitStatus, 1)),
 			clienttest.Expect(wire.CtrlSubmitPrediction).Answer(9, wire.PredictionData{},
-				wire.String(wire.KeyPredictionRequestKind, wire.KindSubmit), wire.Int(wire.KeyPredictionSubmitStatus, 5)),
+				wire.String(wire.KeyPredictionRequestKind, wire.KindSubmit),
+				wire.Int(wire.KeyPredictionSubmitStatus, 5)),
 			clienttest.Expect(wire.CtrlGetPredictions).Answer(9, wire.PredictionData{Rows: []wire.Prediction{row, row}},
 				wire.String(wire.KeyPredictionRequestKind, wire.KindTree)),
 			clienttest.Expect(wire.CtrlGetPredictions).Deny(wamble.PredictionReadFailed, "prediction read failed"),
 		}
 	}, func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client) {
-		want := client.Prediction{ID: 5, Parent: 2, Author: [16]byte{1}, Points: 1.5, TargetPly: 3, Depth: 1, Status: client.PredictionCorrect, UCI: "e2e4"}
+		want := client.Prediction{ID: 5, Parent: 2, Author: [16]byte{1}, Points: 1.5, TargetPly: 3, Depth: 1,
+			Status: client.PredictionCorrect, UCI: "e2e4"}
 		got, err := c.Predict(ctx, 9, "e2e4", 2)
 		if err != nil || got.Status != client.SubmitCreated || got.Prediction == nil || *got.Prediction != want {
 			t.Errorf("%+v, %v", got, err)
@@ -227,11 +239,14 @@ func TestProfiles(t *testing.T) {
 	}
 	overBoth(t, func() []*clienttest.Step {
 		return []*clienttest.Step{
-			clienttest.Expect(wire.CtrlListProfiles).Answer(0, wire.ProfilesList{Names: wire.Text(strings.Join(names, ","))}),
+			clienttest.Expect(wire.CtrlListProfiles).Answer(0,
+				wire.ProfilesList{Names: wire.Text(strings.Join(names, ","))}),
 			clienttest.Expect(wire.CtrlListProfiles).Answer(0, wire.ProfilesList{}),
 			clienttest.Expect(wire.CtrlGetProfileInfo).Answer(0, wire.ProfileInfo{Info: wire.Text("open;8888;1;3")},
-				wire.Int(wire.KeyProfileCaps, 3), wire.Int(wire.KeyProfileTOSAvailable, 1), wire.Int(wire.KeyProfileTOSAccepted, 0),
-				wire.Int(wire.KeyProfileWebSocketPort, 8889), wire.String(wire.KeyProfileWebSocketPath, "/ws"), wire.Int(wire.KeyProfileReserveTimeout, 300)),
+				wire.Int(wire.KeyProfileCaps, 3), wire.Int(wire.KeyProfileTOSAvailable, 1),
+				wire.Int(wire.KeyProfileTOSAccepted, 0),
+				wire.Int(wire.KeyProfileWebSocketPort, 8889), wire.String(wire.KeyProfileWebSocketPath, "/ws"),
+				wire.Int(wire.KeyProfileReserveTimeout, 300)),
 			clienttest.Expect(wire.CtrlGetProfileInfo).Answer(0, wire.ProfileInfo{Info: wire.Text("NOTFOUND;secret")}),
 			clienttest.Expect(wire.CtrlGetProfileInfo).Answer(0, wire.ProfileInfo{Info: wire.Text("odd;port")}),
 		}
@@ -285,8 +300,10 @@ func TestTerms(t *testing.T) {
 func TestSessions(t *testing.T) {
 	overBoth(t, func() []*clienttest.Step {
 		return []*clienttest.Step{
-			clienttest.Expect(wire.CtrlGetSessions).Answer(0, wire.SessionsData{Rows: []wire.Session{{ID: 3, Created: 100, LastSeen: 400, Own: true}, {ID: 2}}}),
-			clienttest.Expect(wire.CtrlRevokeSessions).Answer(0, wire.SessionsData{Rows: []wire.Session{{ID: 3, Own: true}}}),
+			clienttest.Expect(wire.CtrlGetSessions).Answer(0,
+				wire.SessionsData{Rows: []wire.Session{{ID: 3, Created: 100, LastSeen: 400, Own: true}, {ID: 2}}}),
+			clienttest.Expect(wire.CtrlRevokeSessions).Answer(0,
+				wire.SessionsData{Rows: []wire.Session{{ID: 3, Own: true}}}),
 		}
 	}, func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client) {
 		got, err := c.Sessions(ctx)
@@ -303,13 +320,15 @@ func TestSessions(t *testing.T) {
 func TestReservations(t *testing.T) {
 	overBoth(t, func() []*clienttest.Step {
 		return []*clienttest.Step{
-			clienttest.Expect(wire.CtrlGetActiveReservations).Answer(0, wire.ActiveReservationsData{Rows: []wire.Reservation{
-				{Board: 3, ReservedAt: 100, ExpiresAt: 400, Available: true, Profile: wire.Text("open")}}}),
+			clienttest.Expect(wire.CtrlGetActiveReservations).Answer(0,
+				wire.ActiveReservationsData{Rows: []wire.Reservation{
+					{Board: 3, ReservedAt: 100, ExpiresAt: 400, Available: true, Profile: wire.Text("open")}}}),
 			clienttest.Expect(wire.CtrlGetActiveReservations).Answer(0, wire.ActiveReservationsData{}),
 		}
 	}, func(t *testing.T, ctx context.Context, s *clienttest.Server, c *client.Client) {
 		got, err := c.Reservations(ctx)
-		want := client.Reservation{Board: 3, Profile: "open", ReservedAt: time.Unix(100, 0), Expires: time.Unix(400, 0), Available: true}
+		want := client.Reservation{Board: 3, Profile: "open", ReservedAt: time.Unix(100, 0), Expires: time.Unix(400, 0),
+			Available: true}
 		if err != nil || len(got) != 1 || got[0] != want {
 			t.Errorf("%+v, %v", got, err)
 		}

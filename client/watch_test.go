@@ -27,7 +27,8 @@ func summary(g int64) *clienttest.Step {
 		return nil
 	}).
 		Answer(0, seen(""), state("summary"), generation(g)).
-		AnswerWith(wire.Header{Board: 4, Flags: wire.FlagBoardIs960}, seen("8/8/8/8/8/8/8/8 w"), state("summary"), generation(g)).
+		AnswerWith(wire.Header{Board: 4, Flags: wire.FlagBoardIs960}, seen("8/8/8/8/8/8/8/8 w"), state("summary"),
+			generation(g)).
 		Answer(5, seen("8/8/8/8/8/8/8/8 b"), state("summary"), generation(g))
 }
 
@@ -61,7 +62,8 @@ func TestSpectate(t *testing.T) {
 		if got := next(); got.Board.ID != 5 || got.Generation != 7 || got.Reset {
 			t.Errorf("%+v, want board 5", got)
 		}
-		s.Push(c.Token(), wire.Header{Board: 4, Flags: wire.FlagUnreliable}, seen("k7/8/8/8/8/8/8/8 b"), generation(8), wire.Int(wire.KeyBoardBot, 1))
+		s.Push(c.Token(), wire.Header{Board: 4, Flags: wire.FlagUnreliable}, seen("k7/8/8/8/8/8/8/8 b"), generation(8),
+			wire.Int(wire.KeyBoardBot, 1))
 		if got := next(); got.Board.ID != 4 || got.Generation != 8 || got.State != "" || !got.Board.Bot {
 			t.Errorf("%+v, want the update", got)
 		}
@@ -71,7 +73,8 @@ func TestSpectate(t *testing.T) {
 		if got := next(); got.Board.ID != 5 || got.State != "focus" || got.Reset || got.Board.Bot {
 			t.Errorf("%+v, want the focus", got)
 		}
-		if err := w.SetView(ctx, client.View{Board: 99}); client.DeniedCode(err) != wamble.SpectateUnavailable || w.View().Board != 5 {
+		if err := w.SetView(ctx, client.View{Board: 99}); client.DeniedCode(err) != wamble.SpectateUnavailable ||
+			w.View().Board != 5 {
 			t.Errorf("%v, watching %+v", err, w.View())
 		}
 		if err := w.Stop(ctx); err != nil {

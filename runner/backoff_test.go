@@ -47,7 +47,8 @@ func TestBackoff(t *testing.T) {
 	waits := func(p runner.Policy, ordered bool) (got []time.Duration) {
 		clock := runnertest.NewClock(100)
 		r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep})
-		w, err := r.NewWorker(7, runner.WorkerOptions{Policy: &p, Ordered: ordered, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return hard }})
+		w, err := r.NewWorker(7, runner.WorkerOptions{Policy: &p, Ordered: ordered,
+			Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return hard }})
 		if err != nil {
 			t.Fatal(err)
 		}

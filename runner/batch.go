@@ -129,7 +129,8 @@ func (b *batch) room(value []byte, n int, l limits) int {
 // readFresh reads rows that were never claimed. High priority is first, but fired timers and
 // ordinary rows each have a quarter of a batch reserved; if the batch is too small for that,
 // the bands take turns.
-func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [bandCount]uint64, turn uint, l limits) ([bandCount]uint64, error) {
+func (b *batch) readFresh(e *engine, w *Worker, worker uint64, seen, upper [bandCount]uint64, turn uint,
+	l limits) ([bandCount]uint64, error) {
 	at := seen
 	read := func(k band, rows int) error {
 		if at[k] >= upper[k] || b.full(l) || rows <= 0 {

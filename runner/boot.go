@@ -114,7 +114,8 @@ func (e *engine) guardSchema() (from Version, fresh bool, err error) {
 	case have.Major == want.Major && have.Minor < want.Minor && e.o.Migrate != nil:
 	case have.Major == want.Major && have.Minor > want.Minor && needs.Major == want.Major && needs.Minor <= want.Minor:
 	case needs != have:
-		return want, false, fmt.Errorf("stored %s, which needs a program that serves %s, this one serves %s: %w", have, needs, want, ErrSchema)
+		return want, false, fmt.Errorf("stored %s, which needs a program that serves %s, this one serves %s: %w", have,
+			needs, want, ErrSchema)
 	default:
 		return want, false, fmt.Errorf("stored %s, this program serves %s: %w", have, want, ErrSchema)
 	}
@@ -322,7 +323,8 @@ func (e *engine) countRows() error {
 		t           table
 		count, next *uint64
 		seqAt       int
-	}{{outboxTable, &c.outboxCount, &c.outboxNext, 0}, {timerTable, &c.timerCount, &c.timerNext, 8}, {deadTable, &c.deadCount, &c.deadNext, 8}} {
+	}{{outboxTable, &c.outboxCount, &c.outboxNext, 0}, {timerTable, &c.timerCount, &c.timerNext, 8},
+		{deadTable, &c.deadCount, &c.deadNext, 8}} {
 		lo, hi := tableRange(x.t)
 		var bad error
 		err := e.back.Scan(lo, hi, func(key, _ []byte) bool {

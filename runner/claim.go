@@ -24,7 +24,8 @@ func (w *Worker) claim(e *engine, b *batch, now int64, l limits, running []Deliv
 
 // claimOnce is one attempt of claim, and reports whether another one may find more. Each reads twice
 // as much as the one before, so that many rows that wait for a retry are soon passed.
-func (w *Worker) claimOnce(e *engine, in *inbox, b *batch, now int64, l limits, running []Delivery, try int) (again bool, err error) {
+func (w *Worker) claimOnce(e *engine, in *inbox, b *batch, now int64, l limits, running []Delivery,
+	try int) (again bool, err error) {
 	b.reset()
 	p := w.policy()
 	e.ix.mu.Lock()
@@ -162,7 +163,8 @@ func suspect(l lease, budget int) bool {
 
 // cutOrdered keeps the part of the sorted list that an ordered worker may take: up to the
 // limits, and only rows before end and before any row that it must wait for.
-func (b *batch) cutOrdered(e *engine, in *inbox, seen, reached [bandCount]uint64, l limits, end uint64, now int64, running []Delivery) [bandCount]uint64 {
+func (b *batch) cutOrdered(e *engine, in *inbox, seen, reached [bandCount]uint64, l limits, end uint64, now int64,
+	running []Delivery) [bandCount]uint64 {
 	e.ix.mu.Lock()
 	blocked := end
 	var passed []rowNumber

@@ -32,7 +32,8 @@ func TestDefaultClock(t *testing.T) {
 func fakeClock() (c *clock, pass func(time.Duration), set func(time.Duration)) {
 	var elapsed, wall time.Duration
 	base := time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
-	c = &clock{base: base, elapsed: func() time.Duration { return elapsed }, wall: func() time.Time { return base.Add(wall) }}
+	c = &clock{base: base, elapsed: func() time.Duration { return elapsed },
+		wall: func() time.Time { return base.Add(wall) }}
 	pass = func(d time.Duration) { elapsed, wall = elapsed+d, wall+d }
 	set = func(d time.Duration) { wall += d }
 	return c, pass, set
@@ -79,7 +80,11 @@ func TestTimersFollowTheWall(t *testing.T) {
 	}
 	defer r.Close()
 	fired := 0
-	w, err := r.NewWorker(7, WorkerOptions{Handler: func(context.Context, *Tx, *Delivery) error { fired++; return nil }})
+	w, err := r.NewWorker(7, WorkerOptions{Handler: func(context.Context, *Tx,
+		*Delivery) error {
+		fired++
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +138,11 @@ func TestDelaysAfterTheWallWentBack(t *testing.T) {
 	r := openAt(c)
 	ran := 0
 	worker := func(r *Runner, err error) *Worker {
-		w, e := r.NewWorker(7, WorkerOptions{Handler: func(context.Context, *Tx, *Delivery) error { ran++; return err }})
+		w, e := r.NewWorker(7, WorkerOptions{Handler: func(context.Context, *Tx,
+			*Delivery) error {
+			ran++
+			return err
+		}})
 		if e != nil {
 			t.Fatal(e)
 		}

@@ -77,7 +77,8 @@ func TestResultsOfWhoLeaves(t *testing.T) {
 		if n, err := e.fireDue(leave(), 100); n > 256 || err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatalf("fired %d, %v", n, err)
 		}
-		if err := r.Cancel(leave(), id); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrNotFound) {
+		if err := r.Cancel(leave(), id); err != nil && !errors.Is(err, context.Canceled) &&
+			!errors.Is(err, ErrNotFound) {
 			t.Fatal(err)
 		}
 	}

@@ -17,12 +17,13 @@ func TestBatchConflictsForEver(t *testing.T) {
 		t.Run(fmt.Sprint(ordered), func(t *testing.T) {
 			r := open(t, runner.Options{Policy: runner.Policy{RetryDelay: -1}})
 			runs := 0
-			w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: ordered, Batch: func(_ context.Context, b *runner.Batched) error {
-				runs++
-				get(b.Tx, "other")
-				put(t, r, "other", fmt.Sprint(runs))
-				return nil
-			}})
+			w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: ordered,
+				Batch: func(_ context.Context, b *runner.Batched) error {
+					runs++
+					get(b.Tx, "other")
+					put(t, r, "other", fmt.Sprint(runs))
+					return nil
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,7 +33,8 @@ func TestBatchConflictsForEver(t *testing.T) {
 			}
 			s := r.Stats()
 			if s.DeadLetters != 3 || s.Inboxes[0].Depth != 0 {
-				t.Errorf("%d dead letters and %d messages left after %d runs, want 3 and none", s.DeadLetters, s.Inboxes[0].Depth, runs)
+				t.Errorf("%d dead letters and %d messages left after %d runs, want 3 and none", s.DeadLetters,
+					s.Inboxes[0].Depth, runs)
 			}
 			if m := w.Metrics(); m.DeadLetters != 3 || m.Successes != 0 {
 				t.Errorf("got %+v", m)
@@ -112,13 +114,15 @@ func TestDedupeAtTheSameTime(t *testing.T) {
 				}
 				workers := start(t, r, 2, o)
 				for range 2 {
-					if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("id"), Flags: runner.Dedupe}); err != nil {
+					if _, err := r.Post(t.Context(),
+						&runner.Message{To: 7, ID: []byte("id"), Flags: runner.Dedupe}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				time.Sleep(time.Minute)
 				a, b := workers[0].Metrics(), workers[1].Metrics()
-				if n := r.Stats().Outbox; n != 1 || a.Attempts+b.Attempts != 2 || a.Successes+b.Successes != 1 || a.Duplicates+b.Duplicates != 1 {
+				if n := r.Stats().Outbox; n != 1 || a.Attempts+b.Attempts != 2 || a.Successes+b.Successes != 1 ||
+					a.Duplicates+b.Duplicates != 1 {
 					t.Errorf("%d effects, %+v and %+v", n, a, b)
 				}
 			})

@@ -67,7 +67,8 @@ func TestBadSchedules(t *testing.T) {
 
 // FuzzSchedule: an accepted schedule has a next time, which is later.
 func FuzzSchedule(f *testing.F) {
-	for _, spec := range []string{"10m", "0 8 * * mon-fri", "*/20 9-10 1,15 * *", "TZ=Europe/Berlin 30 2 * * *", "@monthly", "0 0 29 2 1"} {
+	for _, spec := range []string{"10m", "0 8 * * mon-fri", "*/20 9-10 1,15 * *", "TZ=Europe/Berlin 30 2 * * *",
+		"@monthly", "0 0 29 2 1"} {
 		f.Add(spec, int64(1_790_000_000))
 	}
 	f.Fuzz(func(t *testing.T, spec string, from int64) {

@@ -18,7 +18,8 @@ func tick(t *testing.T, w *runner.Worker) {
 
 func put(t *testing.T, r *runner.Runner, key, value string) {
 	t.Helper()
-	if _, err := r.Update(t.Context(), runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put([]byte(key), []byte(value)) }); err != nil {
+	if _, err := r.Update(t.Context(), runner.AttemptPolicy{},
+		func(tx *runner.Tx) error { return tx.Put([]byte(key), []byte(value)) }); err != nil {
 		t.Error(err)
 	}
 }
@@ -37,7 +38,8 @@ func TestFailureOfRefusedState(t *testing.T) {
 			t.Run(fmt.Sprint(attempts, nested), func(t *testing.T) {
 				r := open(t, runner.Options{Policy: runner.Policy{RequeueAttempts: attempts, RetryDelay: -1}})
 				first := true
-				w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx,
+					d *runner.Delivery) error {
 					if string(d.ID) == "0" && first {
 						first = false
 						get(tx, "other")
@@ -78,18 +80,19 @@ func TestFailureOfRefusedState(t *testing.T) {
 func TestOrderedConflictThenSuccess(t *testing.T) {
 	r := open(t, runner.Options{Policy: runner.Policy{RetryDelay: -1}})
 	runs := map[string]int{}
-	w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true, Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-		runs[string(d.ID)]++
-		get(tx, "other")
-		switch {
-		case runs[string(d.ID)] > 1:
-		case string(d.ID) == "0":
-			put(t, r, "other", "changed") // so that this run is refused
-		default:
-			return errors.New("not at first")
-		}
-		return nil
-	}})
+	w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true,
+		Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+			runs[string(d.ID)]++
+			get(tx, "other")
+			switch {
+			case runs[string(d.ID)] > 1:
+			case string(d.ID) == "0":
+				put(t, r, "other", "changed") // so that this run is refused
+			default:
+				return errors.New("not at first")
+			}
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

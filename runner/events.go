@@ -14,7 +14,8 @@ const (
 	LogLoss         LogKind = 6 // acknowledged writes were missing when the storage was opened
 )
 
-var logKinds = [...]string{"retryable failure", "non-retryable failure", "requeued", "dead letter", "worker error", "overdue", "loss"}
+var logKinds = [...]string{"retryable failure", "non-retryable failure", "requeued", "dead letter", "worker error",
+	"overdue", "loss"}
 
 func (k LogKind) String() string { return logKinds[k] }
 
@@ -55,7 +56,8 @@ const (
 	Kept         ReplayKind = 7
 )
 
-var replayKinds = [...]string{"inbox attempt", "inbox result", "timer attempt", "timer result", "requeued", "dead letter", "acknowledged", "kept"}
+var replayKinds = [...]string{"inbox attempt", "inbox result", "timer attempt", "timer result", "requeued",
+	"dead letter", "acknowledged", "kept"}
 
 func (k ReplayKind) String() string { return replayKinds[k] }
 

@@ -59,7 +59,8 @@ func decodeScheduled(name string, b []byte) (*scheduled, error) {
 	}
 	x := &scheduled{
 		name: name, spec: string(b[everyFixed:spec]), lastID: string(b[spec:id]), frame: bytes.Clone(b[id:]),
-		timer: TimerID{int64(le.Uint64(b[4:])), le.Uint64(b[12:])}, last: int64(le.Uint64(b[20:])), skipped: le.Uint64(b[28:]),
+		timer: TimerID{int64(le.Uint64(b[4:])), le.Uint64(b[12:])}, last: int64(le.Uint64(b[20:])),
+		skipped: le.Uint64(b[28:]),
 	}
 	if _, err := checkMessage(x.frame); err != nil {
 		return nil, fmt.Errorf("schedule %q: %w", name, err)
@@ -250,7 +251,8 @@ func (r *Runner) Schedules() []ScheduleInfo {
 	defer ix.mu.Unlock()
 	for _, x := range ix.schedules {
 		s := ScheduleInfo{
-			Name: x.name, Schedule: x.spec, Next: x.timer.Due(), Last: timeOf(x.last), LastID: x.lastID, Skipped: x.skipped,
+			Name: x.name, Schedule: x.spec, Next: x.timer.Due(), Last: timeOf(x.last), LastID: x.lastID,
+			Skipped: x.skipped,
 		}
 		if m, err := DecodeMessage(x.frame); err == nil {
 			s.Payload = m.Payload

@@ -161,7 +161,8 @@ func ExampleRunner_PauseQueue() {
 	r, _ := scratch()
 	defer r.Close()
 	ctx := context.Background()
-	orders, err := runner.Handle(r, "orders", func(ctx context.Context, j *runner.Job[Order]) error { return nil }, runner.WorkerOptions{})
+	orders, err := runner.Handle(r, "orders", func(ctx context.Context, j *runner.Job[Order]) error { return nil },
+		runner.WorkerOptions{})
 	must(err)
 	_, err = orders.Post(ctx, Order{"pawns", 8})
 	must(err)

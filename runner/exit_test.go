@@ -25,11 +25,12 @@ func TestHandlerExits(t *testing.T) {
 func testExits(t *testing.T, kind string) {
 	const messages = 20
 	var logged atomic.Int64
-	r, err := runner.Open(memstore.New(), runner.Options{Create: true, Sinks: runner.Sinks{Log: func(ev runner.LogEvent) {
-		if ev.Err != nil && strings.Contains(ev.Err.Error(), "Goexit") {
-			logged.Add(1)
-		}
-	}}})
+	r, err := runner.Open(memstore.New(),
+		runner.Options{Create: true, Sinks: runner.Sinks{Log: func(ev runner.LogEvent) {
+			if ev.Err != nil && strings.Contains(ev.Err.Error(), "Goexit") {
+				logged.Add(1)
+			}
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,8 @@ func testExits(t *testing.T, kind string) {
 	o := runner.WorkerOptions{Ordered: strings.HasPrefix(kind, "ordered"), MaxBatch: 3}
 	o.Handler = func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error { return run(tx, d.Attempts) }
 	if strings.HasSuffix(kind, "batch") {
-		o.Handler, o.Batch = nil, func(_ context.Context, b *runner.Batched) error { return run(b.Tx, b.Deliveries[0].Attempts) }
+		o.Handler, o.Batch = nil,
+			func(_ context.Context, b *runner.Batched) error { return run(b.Tx, b.Deliveries[0].Attempts) }
 	}
 	if strings.HasSuffix(kind, "lanes") {
 		o.Concurrency = 3
@@ -89,7 +91,8 @@ func TestUpdateExits(t *testing.T) {
 	}
 	for _, f := range []func(){
 		func() {
-			_, _ = r.Update(context.Background(), runner.AttemptPolicy{}, func(*runner.Tx) error { runtime.Goexit(); return nil })
+			_, _ = r.Update(context.Background(), runner.AttemptPolicy{},
+				func(*runner.Tx) error { runtime.Goexit(); return nil })
 		},
 		func() {
 			_ = r.View(func(func([]byte) ([]byte, error)) error { runtime.Goexit(); return nil })

@@ -135,7 +135,8 @@ func FuzzStoredValues(f *testing.F) {
 func FuzzReadRecording(f *testing.F) {
 	var rec bytes.Buffer
 	r := NewRecorder(&rec)
-	r.Event(ReplayEvent{Kind: InboxResult, Worker: 7, Seq: 1, Err: ErrConflict, Frame: []byte("frame"), Row: Row{7, 1}, Attempts: 2, Timer: TimerID{-1, 3}, FromTimer: true})
+	r.Event(ReplayEvent{Kind: InboxResult, Worker: 7, Seq: 1, Err: ErrConflict, Frame: []byte("frame"), Row: Row{7, 1},
+		Attempts: 2, Timer: TimerID{-1, 3}, FromTimer: true})
 	f.Add(rec.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var again bytes.Buffer

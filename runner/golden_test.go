@@ -115,7 +115,8 @@ func goldenIntent(t *testing.T, f []string, frame []byte) {
 	if err != nil {
 		return
 	}
-	if int64(i.Kind) != number(t, f[2]) || i.HasDue != (number(t, f[3]) == 1) || msOf(i.Due) != number(t, f[4]) || int64(len(i.Message)) != number(t, f[5]) {
+	if int64(i.Kind) != number(t, f[2]) || i.HasDue != (number(t, f[3]) == 1) || msOf(i.Due) != number(t, f[4]) ||
+		int64(len(i.Message)) != number(t, f[5]) {
 		t.Errorf("got %+v, want %v", i, f)
 	}
 	again, err := i.Append(nil)
@@ -203,7 +204,8 @@ func TestGoldenKeys(t *testing.T) {
 	}
 	keys := [][]byte{row(7, 99), row(1, 256), row(4294967295, 1), row(0, 0)}
 	slices.SortFunc(keys, bytes.Compare)
-	if want := [][]byte{row(0, 0), row(1, 256), row(7, 99), row(4294967295, 1)}; !slices.EqualFunc(keys, want, bytes.Equal) {
+	if want := [][]byte{row(0, 0), row(1, 256), row(7, 99), row(4294967295, 1)}; !slices.EqualFunc(keys, want,
+		bytes.Equal) {
 		t.Errorf("row order: got %x, want %x", keys, want)
 	}
 }
@@ -241,7 +243,8 @@ func TestGoldenValues(t *testing.T) {
 	if l, err := decodeLease(unhex(t, "4c5345300800000000000000040100000000000002000000")); err != nil || l != v02 {
 		t.Errorf("V02 decodes to %v, %v", l, err)
 	}
-	if d, err := decodeDead(unhex(t, "444c5130070000000400000040000000"+m02)); err != nil || d.Code != 7 || d.Attempts != 4 || !bytes.Equal(d.Frame, dead.Frame) {
+	if d, err := decodeDead(unhex(t, "444c5130070000000400000040000000"+m02)); err != nil || d.Code != 7 ||
+		d.Attempts != 4 || !bytes.Equal(d.Frame, dead.Frame) {
 		t.Errorf("V10 decodes to %v, %v", d, err)
 	}
 	for id, bad := range map[string]string{
@@ -253,7 +256,8 @@ func TestGoldenValues(t *testing.T) {
 		}
 	}
 	for id, bad := range map[string]string{
-		"V04": "4c5345310700000000000000960000000000000001000000", "V05": "4c53453007000000000000009600000000000000010000",
+		"V04": "4c5345310700000000000000960000000000000001000000",
+		"V05": "4c53453007000000000000009600000000000000010000",
 	} {
 		if _, err := decodeLease(unhex(t, bad)); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: got %v, want ErrFormat", id, err)
@@ -268,12 +272,14 @@ func TestGoldenValues(t *testing.T) {
 
 // TestOwnValues pins the bytes of the values that the original does not have.
 func TestOwnValues(t *testing.T) {
-	d := DeadLetter{Cause: CauseBudget, Attempts: 4, Time: time.UnixMilli(1), Source: Row{7, 9}, Timer: TimerID{-1, 2}, FromTimer: true, Reason: "no", Frame: []byte("f")}
+	d := DeadLetter{Cause: CauseBudget, Attempts: 4, Time: time.UnixMilli(1), Source: Row{7, 9}, Timer: TimerID{-1, 2},
+		FromTimer: true, Reason: "no", Frame: []byte("f")}
 	for _, c := range []struct {
 		name, want string
 		got        []byte
 	}{
-		{"dead letter", "444c5131" + "01" + "01" + "0200" + "04000000" + "01000000" + "0100000000000000" + "0700000000000000" +
+		{"dead letter", "444c5131" + "01" + "01" + "0200" + "04000000" + "01000000" + "0100000000000000" +
+			"0700000000000000" +
 			"0900000000000000" + "ffffffffffffffff" + "0200000000000000" + "66" + "6e6f", d.append(nil)},
 		{"journal", "4a494430000102030405060708090a0b0c0d0e0f", JournalID{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}.append(nil)},
 		{"boot", "424f4f300300000002000000", boot{3, 2}.append(nil)},
@@ -283,11 +289,14 @@ func TestOwnValues(t *testing.T) {
 		{"counters", "434e543001000000000000000200000000000000030000000000000004000000000000000500000000000000060000000000000007000000" + "00000000",
 			counters{1, 2, 3, 4, 5, 6, 7}.append(nil)},
 		{"bundle of two", "4c4d5342" + "02000000" +
-			"4c4d534700000000" + "3f000000" + "00000000" + "0700000000000000" + "0000000000000000" + "0000000000000000" + "0000000000000000" +
+			"4c4d534700000000" + "3f000000" + "00000000" + "0700000000000000" + "0000000000000000" +
+			"0000000000000000" + "0000000000000000" +
 			"02000000" + "ffffffff" + "01000000" + "6964" + "00" +
-			"4c4d534700000000" + "3e000000" + "00000000" + "0700000000000000" + "0000000000000000" + "0000000000000000" + "0000000000000000" +
+			"4c4d534700000000" + "3e000000" + "00000000" + "0700000000000000" + "0000000000000000" +
+			"0000000000000000" + "0000000000000000" +
 			"02000000" + "ffffffff" + "00000000" + "6964", bundleOf(1, 0)},
-		{"one message is no bundle", "4c4d534700000000" + "3e000000" + "00000000" + "0700000000000000" + "0000000000000000" + "0000000000000000" +
+		{"one message is no bundle", "4c4d534700000000" + "3e000000" + "00000000" + "0700000000000000" +
+			"0000000000000000" + "0000000000000000" +
 			"0000000000000000" + "02000000" + "ffffffff" + "00000000" + "6964", bundleOf(0)},
 		{"expiry key", "7fffffffffffffff6b", appendExpiryKey(nil, -1, []byte("k"))},
 	} {
@@ -296,7 +305,8 @@ func TestOwnValues(t *testing.T) {
 		}
 	}
 	back, err := decodeDead(d.append(nil))
-	if err != nil || back.Reason != "no" || back.Source != d.Source || back.Timer != d.Timer || !back.FromTimer || back.Cause != CauseBudget {
+	if err != nil || back.Reason != "no" || back.Source != d.Source || back.Timer != d.Timer || !back.FromTimer ||
+		back.Cause != CauseBudget {
 		t.Errorf("dead letter decodes to %+v, %v", back, err)
 	}
 }

@@ -128,7 +128,8 @@ func TestPostsStayWhole(t *testing.T) {
 		go func() {
 			var err error
 			for i := range each {
-				m := Message{To: 7, ID: []byte{byte(p), byte(i)}, Payload: bytes.Repeat([]byte{byte(p ^ i)}, (p*31+i*197)%3000)}
+				m := Message{To: 7, ID: []byte{byte(p), byte(i)},
+					Payload: bytes.Repeat([]byte{byte(p ^ i)}, (p*31+i*197)%3000)}
 				if _, err = r.Post(context.Background(), &m); err != nil {
 					break
 				}

@@ -183,7 +183,8 @@ func failureOf(err error) outcome {
 	case errors.As(err, &discard):
 		return outcome{verdict: verdictDead, cause: CauseDiscarded, err: err}
 	case errors.As(err, &retry):
-		return outcome{verdict: verdictRetry, cause: CauseBudget, after: retry.after, hasAfter: true, retryable: true, err: err}
+		return outcome{verdict: verdictRetry, cause: CauseBudget, after: retry.after, hasAfter: true, retryable: true,
+			err: err}
 	case errors.Is(err, ErrConflict):
 		return outcome{verdict: verdictRetry, cause: CauseBudget, retryable: true, conflict: true, err: err}
 	case errors.As(err, &panicked):

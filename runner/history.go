@@ -148,7 +148,8 @@ func (c *commit) began(in *inbox, frame []byte, p place, seq uint64, due int64) 
 	h := record{posted: c.now, id: id[:min(len(id), maxHistoryID)]}
 	if Flags(frame[13])&Dedupe != 0 {
 		old, ok, err := c.record(in.worker, id)
-		if done, bad := c.isDone(in.worker, id); ok && errors.Join(err, bad) == nil && (done || !old.place.finished() && old.place != placeDead) {
+		if done, bad := c.isDone(in.worker, id); ok && errors.Join(err, bad) == nil &&
+			(done || !old.place.finished() && old.place != placeDead) {
 			h = old
 		}
 	}

@@ -56,10 +56,11 @@ func TestAgeUnderBusyLanes(t *testing.T) {
 			t.Fatal(err)
 		}
 		turn := make(chan struct{})
-		w, err := r.NewWorker(7, WorkerOptions{Concurrency: 2, MaxBatch: 1, Handler: func(context.Context, *Tx, *Delivery) error {
-			<-turn // one handler ends while the other one runs
-			return nil
-		}})
+		w, err := r.NewWorker(7, WorkerOptions{Concurrency: 2, MaxBatch: 1,
+			Handler: func(context.Context, *Tx, *Delivery) error {
+				<-turn // one handler ends while the other one runs
+				return nil
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

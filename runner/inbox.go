@@ -369,5 +369,6 @@ func decodeInboxState(b []byte) (inboxState, error) {
 		return inboxState{}, badLength("inbox state", b)
 	}
 	at := func(i int) uint64 { return binary.LittleEndian.Uint64(b[4+8*i:]) }
-	return inboxState{next: at(0), count: at(1), frontier: [bandCount]uint64{at(2), at(3), at(4)}, leaseHead: at(5)}, nil
+	return inboxState{next: at(0), count: at(1), frontier: [bandCount]uint64{at(2), at(3), at(4)}, leaseHead: at(5)},
+		nil
 }

@@ -70,7 +70,8 @@ func TestTypedJobs(t *testing.T) {
 // TestJobOfAnotherType: a payload that does not decode is a dead letter at once.
 func TestJobOfAnotherType(t *testing.T) {
 	r := open(t, runner.Options{})
-	mails, err := runner.Handle(r, "mails", func(context.Context, *runner.Job[mail]) error { return nil }, runner.WorkerOptions{})
+	mails, err := runner.Handle(r, "mails", func(context.Context, *runner.Job[mail]) error { return nil },
+		runner.WorkerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,8 @@ func TestPostOptions(t *testing.T) {
 		begin := time.Now()
 		for _, err := range []error{
 			post("ordinary"), post("urgent", runner.Urgent()), post("later", runner.After(time.Hour)),
-			post("at", runner.At(begin.Add(2*time.Hour))), post("once", runner.Once("o")), post("once", runner.Once("o")),
+			post("at", runner.At(begin.Add(2*time.Hour))), post("once", runner.Once("o")),
+			post("once", runner.Once("o")),
 			post("unique", runner.Unique("u")),
 		} {
 			if err != nil {
@@ -124,7 +126,8 @@ func TestPostOptions(t *testing.T) {
 		for _, want := range []struct {
 			at time.Duration
 			n  int
-		}{{time.Second, 4}, {59 * time.Minute, 4}, {61 * time.Minute, 5}, {119 * time.Minute, 5}, {121 * time.Minute, 6}} {
+		}{{time.Second, 4}, {59 * time.Minute, 4}, {61 * time.Minute, 5}, {119 * time.Minute, 5},
+			{121 * time.Minute, 6}} {
 			time.Sleep(time.Until(begin.Add(want.at)))
 			synctest.Wait()
 			mu.Lock()

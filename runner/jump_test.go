@@ -76,7 +76,8 @@ func TestScheduleRepeatsNothing(t *testing.T) {
 	if err := q.Every(t.Context(), "report", "0 8 * * *", 1); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []struct{ pass, set time.Duration }{{8*time.Hour + time.Second, 0}, {time.Second, -30 * time.Second}, {time.Minute, 0}} {
+	for _, step := range []struct{ pass, set time.Duration }{{8*time.Hour + time.Second, 0},
+		{time.Second, -30 * time.Second}, {time.Minute, 0}} {
 		pass(step.pass)
 		set(step.set)
 		for range 2 {

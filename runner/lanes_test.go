@@ -17,19 +17,20 @@ func TestConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := open(t, runner.Options{})
 		var running, most, done atomic.Int32
-		w, err := r.NewWorker(7, runner.WorkerOptions{Concurrency: 4, Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
-			now := running.Add(1)
-			for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
-			}
-			if string(d.ID) == "0" {
-				time.Sleep(time.Hour)
-			} else {
-				time.Sleep(time.Second)
-			}
-			running.Add(-1)
-			done.Add(1)
-			return nil
-		}})
+		w, err := r.NewWorker(7, runner.WorkerOptions{Concurrency: 4,
+			Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
+				now := running.Add(1)
+				for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
+				}
+				if string(d.ID) == "0" {
+					time.Sleep(time.Hour)
+				} else {
+					time.Sleep(time.Second)
+				}
+				running.Add(-1)
+				done.Add(1)
+				return nil
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

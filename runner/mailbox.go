@@ -136,7 +136,8 @@ func (r *Runner) Inbox(worker, from uint64, limit int) ([]InboxRow, error) {
 				b.take(row, band(k), value, math.MaxInt, limits{whole: true}, true)
 				for _, d := range b.list {
 					if d.Row.Seq >= from && n < limit {
-						out = append(out, InboxRow{Row: d.Row, Frame: d.Frame, High: band(k) == bandHigh, Timer: d.Timer, Fired: d.FromTimer})
+						out = append(out, InboxRow{Row: d.Row, Frame: d.Frame, High: band(k) == bandHigh,
+							Timer: d.Timer, Fired: d.FromTimer})
 						n++
 					}
 				}

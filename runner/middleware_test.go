@@ -24,7 +24,11 @@ func TestMiddlewareWrapsHandlers(t *testing.T) {
 	r := open(t, runner.Options{Middleware: []runner.Middleware{layer("a"), layer("b")}})
 	w, err := r.NewWorker(7, runner.WorkerOptions{
 		Middleware: []runner.Middleware{layer("c"), layer("d")},
-		Handler:    func(context.Context, *runner.Tx, *runner.Delivery) error { said = append(said, "handler"); return nil },
+		Handler: func(context.Context, *runner.Tx,
+			*runner.Delivery) error {
+			said = append(said, "handler")
+			return nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -147,13 +147,15 @@ func (v *window) ended(job *laneJob, err error) laneResult {
 	if err == nil {
 		err = v.e.fits(job.tx, len(job.d.Frame))
 	}
-	return laneResult{at: job.at, start: job.start, end: v.w.r.o.elapsed(), result: job.d.result, ctx: job.ctx, tx: job.tx, err: err}
+	return laneResult{at: job.at, start: job.start, end: v.w.r.o.elapsed(), result: job.d.result, ctx: job.ctx,
+		tx: job.tx, err: err}
 }
 
 // handOut gives jobs to the lanes while there is room, in the order of the batch.
 func (v *window) handOut(ctx context.Context) {
 	w, list := v.w, v.b.list
-	for v.next < len(list) && v.out < cap(v.jobs) && !v.stop && ctx.Err() == nil && !w.stopped.Load() && !w.held() && !v.e.failed.Load() {
+	for v.next < len(list) && v.out < cap(v.jobs) && !v.stop && ctx.Err() == nil && !w.stopped.Load() && !w.held() &&
+		!v.e.failed.Load() {
 		d := &list[v.next]
 		if w.repeats(d) && v.next > v.from {
 			return // whether it runs is known only when the first one is settled

@@ -25,17 +25,18 @@ func TestOrderedSideBySide(t *testing.T) {
 		const n, lanes = 12, 4
 		var mu sync.Mutex
 		running, most := 0, 0
-		w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true, Concurrency: lanes, Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			mu.Lock()
-			running++
-			most = max(most, running)
-			mu.Unlock()
-			time.Sleep(time.Duration(lanes-(d.Row.Seq-1)%lanes) * time.Second)
-			mu.Lock()
-			running--
-			mu.Unlock()
-			return tx.Emit(fmt.Append(nil, d.Row.Seq))
-		}})
+		w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true, Concurrency: lanes,
+			Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				mu.Lock()
+				running++
+				most = max(most, running)
+				mu.Unlock()
+				time.Sleep(time.Duration(lanes-(d.Row.Seq-1)%lanes) * time.Second)
+				mu.Lock()
+				running--
+				mu.Unlock()
+				return tx.Emit(fmt.Append(nil, d.Row.Seq))
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,8 @@ func orderedLanes(t *testing.T, seed uint64) {
 		defer mu.Unlock()
 		return rng.IntN(n)
 	}
-	r := open(t, runner.Options{Policy: runner.Policy{RetryBudget: 1000, RetryDelay: 3 * time.Millisecond, LeaseTTL: time.Second}})
+	r := open(t, runner.Options{Policy: runner.Policy{RetryBudget: 1000, RetryDelay: 3 * time.Millisecond,
+		LeaseTTL: time.Second}})
 	handler := func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
 		// State that is never read cannot be in conflict: some read nothing.
 		reads := string(d.ID)[0]%3 > 0
@@ -133,7 +135,8 @@ func orderedLanes(t *testing.T, seed uint64) {
 		}
 		return tx.Emit(fmt.Append(nil, d.Row.Seq))
 	}
-	w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true, Concurrency: 1 + roll(6), MaxBatch: 1 + roll(12), Handler: handler})
+	w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true, Concurrency: 1 + roll(6), MaxBatch: 1 + roll(12),
+		Handler: handler})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +181,8 @@ func orderedLanes(t *testing.T, seed uint64) {
 		case 2:
 			rows, err := r.Inbox(7, 0, 1)
 			if err == nil && len(rows) == 1 {
-				err = mailbox.Claim(t.Context(), r, 7, rows[0].Seq, time.Now().Add(time.Duration(roll(30))*time.Millisecond))
+				err = mailbox.Claim(t.Context(), r, 7, rows[0].Seq,
+					time.Now().Add(time.Duration(roll(30))*time.Millisecond))
 			}
 			if err != nil && !errors.Is(err, runner.ErrNotFound) && !errors.Is(err, runner.ErrLeased) {
 				t.Error(err)

@@ -118,35 +118,41 @@ func TestOrderedStopsAtAConflict(t *testing.T) {
 		for _, way := range []string{"together", "apart", "slow"} {
 			t.Run(x.name+"/"+way, func(t *testing.T) {
 				clock := runnertest.NewClock(100)
-				r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep, Policy: runner.Policy{RetryDelay: time.Minute}})
+				r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep,
+					Policy: runner.Policy{RetryDelay: time.Minute}})
 				postAll(t, r, 4, way == "together")
 				var ran []string
 				runs := 0 // of message 2
-				w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true, Handler: func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
-					ran = append(ran, fmt.Sprint(d.Row.Seq))
-					if way == "slow" {
-						clock.Advance(10 * time.Millisecond) // each is settled by itself
-					}
-					if d.Row.Seq == 2 {
-						if runs++; runs == 2 && errors.Is(x.again, runner.ErrLeaseLost) {
-							clock.Advance(2 * time.Second)
-							if err := mailbox.Claim(t.Context(), r, 7, d.Row.Seq, time.UnixMilli(30_000)); err != nil {
-								t.Error(err)
+				w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true,
+					Handler: func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
+						ran = append(ran, fmt.Sprint(d.Row.Seq))
+						if way == "slow" {
+							clock.Advance(10 * time.Millisecond) // each is settled by itself
+						}
+						if d.Row.Seq == 2 {
+							if runs++; runs == 2 && errors.Is(x.again, runner.ErrLeaseLost) {
+								clock.Advance(2 * time.Second)
+								if err := mailbox.Claim(t.Context(), r, 7, d.Row.Seq, time.UnixMilli(30_000)); err != nil {
+									t.Error(err)
+								}
+							} else if runs == 2 && x.again != nil {
+								return x.again
 							}
-						} else if runs == 2 && x.again != nil {
-							return x.again
-						}
-						if _, err := tx.Get([]byte("k")); err != nil && !errors.Is(err, runner.ErrNotFound) {
-							return err
-						}
-						if runs == 1 {
-							if _, err := r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put([]byte("k"), []byte("theirs")) }); err != nil {
-								t.Error(err)
+							if _, err := tx.Get([]byte("k")); err != nil && !errors.Is(err, runner.ErrNotFound) {
+								return err
+							}
+							if runs == 1 {
+								if _, err := r.Update(ctx, runner.AttemptPolicy{},
+									func(tx *runner.Tx) error {
+										return tx.Put([]byte("k"),
+											[]byte("theirs"))
+									}); err != nil {
+									t.Error(err)
+								}
 							}
 						}
-					}
-					return tx.Emit(fmt.Append(nil, d.Row.Seq))
-				}})
+						return tx.Emit(fmt.Append(nil, d.Row.Seq))
+					}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -208,17 +214,18 @@ func TestOrderedLosesOneBeforeAFailure(t *testing.T) {
 	r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep, Policy: runner.Policy{RetryDelay: -1}})
 	postAll(t, r, 3, true)
 	failed := false
-	w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true, Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-		if d.Row.Seq == 2 && !failed {
-			failed = true
-			clock.Advance(2 * time.Second)
-			if err := mailbox.Claim(t.Context(), r, 7, 1, time.UnixMilli(5000)); err != nil {
-				t.Error(err)
+	w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true,
+		Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+			if d.Row.Seq == 2 && !failed {
+				failed = true
+				clock.Advance(2 * time.Second)
+				if err := mailbox.Claim(t.Context(), r, 7, 1, time.UnixMilli(5000)); err != nil {
+					t.Error(err)
+				}
+				return errors.New("hard")
 			}
-			return errors.New("hard")
-		}
-		return tx.Emit(fmt.Append(nil, d.Row.Seq))
-	}})
+			return tx.Emit(fmt.Append(nil, d.Row.Seq))
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ func TestOutboxEndIsDurable(t *testing.T) {
 	}
 	defer r.Close()
 	emit := func() error {
-		_, err := r.Update(t.Context(), runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Emit([]byte("a")) })
+		_, err := r.Update(t.Context(), runner.AttemptPolicy{},
+			func(tx *runner.Tx) error { return tx.Emit([]byte("a")) })
 		return err
 	}
 	ends := func(when string, want uint64) {

@@ -89,12 +89,16 @@ func TestTxIsOver(t *testing.T) {
 // that its messages do not wait for one more.
 func TestSweepSharesACommit(t *testing.T) {
 	var now atomic.Int64
-	r, err := runner.Open(memstore.New(), runner.Options{Create: true, Now: func() time.Time { return time.Unix(now.Load(), 0) }})
+	r, err := runner.Open(memstore.New(),
+		runner.Options{Create: true, Now: func() time.Time { return time.Unix(now.Load(), 0) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx,
+		*runner.Delivery) error {
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

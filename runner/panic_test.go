@@ -49,7 +49,8 @@ func TestCommitterPanics(t *testing.T) {
 			t.Errorf("request %d was answered twice", i)
 		}
 	}
-	if r.State() != Failed || !strings.Contains(r.Err().Error(), "the runner panicked: a test panics in the committer") {
+	if r.State() != Failed ||
+		!strings.Contains(r.Err().Error(), "the runner panicked: a test panics in the committer") {
 		t.Errorf("the runner is %v: %v", r.State(), r.Err())
 	}
 	if err := r.Reopen(); err != nil {

@@ -26,11 +26,12 @@ func TestQuiescedWorkersSleep(t *testing.T) {
 		}
 	}})
 	running, goOn := make(chan struct{}, 10), make(chan struct{})
-	start(t, r, 1, runner.WorkerOptions{MaxIdle: time.Hour, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
-		running <- struct{}{}
-		<-goOn
-		return runner.Retry(fmt.Errorf("again"), 0)
-	}})
+	start(t, r, 1, runner.WorkerOptions{MaxIdle: time.Hour,
+		Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+			running <- struct{}{}
+			<-goOn
+			return runner.Retry(fmt.Errorf("again"), 0)
+		}})
 	postAll(t, r, 5, true)
 	<-running
 	quiet := make(chan error, 1)

@@ -45,7 +45,8 @@ func TestRangeStops(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = r.Update(context.Background(), runner.AttemptPolicy{}, func(tx *runner.Tx) error { return put(tx, other) })
+			_, err = r.Update(context.Background(), runner.AttemptPolicy{},
+				func(tx *runner.Tx) error { return put(tx, other) })
 			return err
 		})
 		return keys, err

@@ -85,7 +85,8 @@ func TestRecentIsBounded(t *testing.T) {
 	most := 0
 	in := r.engine().ix.inbox(7)
 	for i := range messages {
-		if _, err := r.Post(t.Context(), &Message{To: 7, ID: fmt.Append(nil, i), Payload: make([]byte, 40_000)}); err != nil {
+		if _, err := r.Post(t.Context(),
+			&Message{To: 7, ID: fmt.Append(nil, i), Payload: make([]byte, 40_000)}); err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, in.recent.bytes)
@@ -117,13 +118,14 @@ func TestRecentAtRandom(t *testing.T) {
 		done := map[string]int{}
 		var workers []*Worker
 		for range 2 {
-			w, err := r.NewWorker(7, WorkerOptions{MaxBatch: 1 + rnd.IntN(100), Handler: func(_ context.Context, _ *Tx, d *Delivery) error {
-				if d.Attempts == 1 && rnd.IntN(20) == 0 {
-					return errors.New("not this time")
-				}
-				done[string(d.ID)]++
-				return nil
-			}})
+			w, err := r.NewWorker(7, WorkerOptions{MaxBatch: 1 + rnd.IntN(100),
+				Handler: func(_ context.Context, _ *Tx, d *Delivery) error {
+					if d.Attempts == 1 && rnd.IntN(20) == 0 {
+						return errors.New("not this time")
+					}
+					done[string(d.ID)]++
+					return nil
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}

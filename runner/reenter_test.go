@@ -33,7 +33,8 @@ func TestCallsWhileReopening(t *testing.T) {
 	}
 	started, again := make(chan struct{}), make(chan struct{})
 	runs := 0
-	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) error {
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(ctx context.Context, tx *runner.Tx,
+		d *runner.Delivery) error {
 		if runs++; runs > 1 {
 			if ctx.Err() != nil {
 				t.Errorf("it runs again with %v", ctx.Err())

@@ -18,7 +18,8 @@ func TestRemoveGivesBack(t *testing.T) {
 	}
 	defer r.Close()
 	for range 3 {
-		if _, err := r.Post(t.Context(), &runner.Message{Kind: runner.Command, To: 7, ID: []byte{1}, Payload: []byte("x")}); err != nil {
+		if _, err := r.Post(t.Context(),
+			&runner.Message{Kind: runner.Command, To: 7, ID: []byte{1}, Payload: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,15 +61,17 @@ func TestCloseGivesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := 0; life == 0 && i < 3; i++ {
-			if _, err := r.Post(t.Context(), &runner.Message{Kind: runner.Command, To: 7, ID: []byte{1}, Payload: []byte("x")}); err != nil {
+			if _, err := r.Post(t.Context(),
+				&runner.Message{Kind: runner.Command, To: 7, ID: []byte{1}, Payload: []byte("x")}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		seen := 0
-		w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true, Batch: func(_ context.Context, b *runner.Batched) error {
-			seen = len(b.Deliveries)
-			return runner.Retry(errors.New("the process is to end"), 0)
-		}})
+		w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: true,
+			Batch: func(_ context.Context, b *runner.Batched) error {
+				seen = len(b.Deliveries)
+				return runner.Retry(errors.New("the process is to end"), 0)
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

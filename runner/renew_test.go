@@ -71,7 +71,10 @@ func TestLateRenew(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	w, err = r.NewWorker(7, runner.WorkerOptions{Handler: func(ctx context.Context, _ *runner.Tx, d *runner.Delivery) error { return d.Renew(ctx) }})
+	w, err = r.NewWorker(7, runner.WorkerOptions{Handler: func(ctx context.Context, _ *runner.Tx,
+		d *runner.Delivery) error {
+		return d.Renew(ctx)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

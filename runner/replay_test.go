@@ -16,7 +16,8 @@ import (
 
 // recorded runs a handler in a runner of its own, which drive drives, and returns the
 // recording.
-func recorded(t *testing.T, h runner.Handler, o runner.WorkerOptions, drive func(r *runner.Runner, w *runner.Worker)) []byte {
+func recorded(t *testing.T, h runner.Handler, o runner.WorkerOptions,
+	drive func(r *runner.Runner, w *runner.Worker)) []byte {
 	t.Helper()
 	var rec bytes.Buffer
 	recorder := runner.NewRecorder(&rec)
@@ -103,7 +104,8 @@ func TestReplayConflict(t *testing.T) {
 				}
 				return count(tx, string(d.ID) == "2" && d.Attempts == 1)
 			}
-			rec := recorded(t, handler, runner.WorkerOptions{Policy: &runner.Policy{RequeueAttempts: budget, RetryDelay: -1}},
+			rec := recorded(t, handler,
+				runner.WorkerOptions{Policy: &runner.Policy{RequeueAttempts: budget, RetryDelay: -1}},
 				func(r *runner.Runner, w *runner.Worker) {
 					postAll(t, r, 4, true)
 					left := 2
@@ -157,8 +159,9 @@ func TestReplayCrash(t *testing.T) {
 	storage := memstore.New()
 	never := func(context.Context, *runner.Tx, *runner.Delivery) error { t.Error("it ran"); return nil }
 	for range 2 {
-		r, err := runner.Open(storage, runner.Options{Create: true, MinFree: -1, Sinks: runner.Sinks{Replay: recorder.Event},
-			Policy: runner.Policy{RetryBudget: 1}})
+		r, err := runner.Open(storage,
+			runner.Options{Create: true, MinFree: -1, Sinks: runner.Sinks{Replay: recorder.Event},
+				Policy: runner.Policy{RetryBudget: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,8 +194,9 @@ func TestReplayCrash(t *testing.T) {
 func TestRecordingOfAnyWorker(t *testing.T) {
 	var rec bytes.Buffer
 	recorder := runner.NewRecorder(&rec)
-	want := runner.ReplayEvent{Kind: runner.TimerResult, Worker: 1<<40 + 7, Seq: 3, Err: errors.New("why"), Frame: []byte("frame"),
-		Row: runner.Row{Worker: 1<<40 + 7, Seq: 4}, Attempts: 2, FromTimer: true}
+	want := runner.ReplayEvent{Kind: runner.TimerResult, Worker: 1<<40 + 7, Seq: 3, Err: errors.New("why"),
+		Frame: []byte("frame"),
+		Row:   runner.Row{Worker: 1<<40 + 7, Seq: 4}, Attempts: 2, FromTimer: true}
 	recorder.Event(want)
 	old := "RREC\x01\x03\x03" + // kind, flags
 		"\x07\x00\x00\x00" + "\x03\x00\x00\x00\x00\x00\x00\x00" + "\x04\x00\x00\x00\x00\x00\x00\x00" + // worker, seq, row

@@ -347,7 +347,8 @@ func (w *Worker) failed(d *Delivery, seq uint64, out outcome) {
 
 // settleRun commits the outcomes of deliveries from..to and handles the results: conflicts are
 // run again, up to RequeueAttempts in all. It returns how many messages were completed.
-func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead bool, l limits, shared *Batched) (n int, err error) {
+func (w *Worker) settleRun(ctx context.Context, e *engine, from, to int, ahead bool, l limits, shared *Batched) (n int,
+	err error) {
 	var next *batch
 	if ahead && len(w.nxt.rest()) == 0 && !w.rests() && ctx.Err() == nil && !w.stopped.Load() {
 		if err := w.claim(e, w.nxt, e.now(), l, w.cur.list); err != nil {
@@ -507,7 +508,8 @@ func (w *Worker) stopReason(from, to int) error {
 		return nil
 	}
 	for _, o := range w.cur.outs[from:to] {
-		if o.err != nil && !o.retryable && o.cause != CauseDiscarded && o.cause != CauseMalformed && o.cause != CauseMisrouted {
+		if o.err != nil && !o.retryable && o.cause != CauseDiscarded && o.cause != CauseMalformed &&
+			o.cause != CauseMisrouted {
 			return o.err
 		}
 	}

@@ -80,7 +80,8 @@ func (w *Worker) strays(e *engine, b *batch) int {
 }
 
 // batchOnce runs deliveries from..to once. used is 0 if the batch must wait.
-func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead bool, l limits) (n, used int, err error) {
+func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead bool, l limits) (n, used int,
+	err error) {
 	list := w.cur.list[from:to]
 	tx := &Tx{src: &txSource{e: e}}
 	b := &Batched{Deliveries: list, Tx: tx, own: tx, list: list, fails: make([]error, len(list)), w: w}
@@ -114,7 +115,8 @@ func (w *Worker) batchOnce(ctx context.Context, e *engine, from, to int, ahead b
 }
 
 // batchEnded settles deliveries from..to, whose handler has returned err.
-func (w *Worker) batchEnded(ctx context.Context, e *engine, from, to int, ahead bool, l limits, b *Batched, start time.Time, err error) (n, used int, _ error) {
+func (w *Worker) batchEnded(ctx context.Context, e *engine, from, to int, ahead bool, l limits, b *Batched,
+	start time.Time, err error) (n, used int, _ error) {
 	list, tx := w.cur.list[from:to], b.own
 	b.ended.Store(true)
 	if err = errors.Join(err, tx.close()); err == nil {

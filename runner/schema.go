@@ -82,7 +82,8 @@ const (
 
 func (c counters) append(dst []byte) []byte {
 	dst = append(dst, countersMagic...)
-	for _, v := range [7]uint64{c.outboxNext, c.timerNext, c.deadNext, c.outboxCount, c.timerCount, c.deadCount, c.outboxHead} {
+	for _, v := range [7]uint64{c.outboxNext, c.timerNext, c.deadNext, c.outboxCount, c.timerCount, c.deadCount,
+		c.outboxHead} {
 		dst = binary.LittleEndian.AppendUint64(dst, v)
 	}
 	return dst

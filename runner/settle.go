@@ -113,7 +113,8 @@ func (b *batch) findPlain(from, to int, tracked bool) {
 		n = b.unit(i)
 		b.plain[i] = i+n <= to
 		for k := i; k < i+n && b.plain[i]; k++ {
-			b.plain[i] = b.outs[k].verdict == verdictDone && b.list[k].Flags&Dedupe == 0 && (b.txs[k] == nil || b.txs[k].empty())
+			b.plain[i] = b.outs[k].verdict == verdictDone && b.list[k].Flags&Dedupe == 0 &&
+				(b.txs[k] == nil || b.txs[k].empty())
 		}
 	}
 }

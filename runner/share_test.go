@@ -139,15 +139,16 @@ func TestWorkersShareAnInbox(t *testing.T) {
 					var mu sync.Mutex
 					done := make(chan struct{})
 					begin := time.Now()
-					all := start(t, r, workers, runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
-						time.Sleep(takes)
-						mu.Lock()
-						defer mu.Unlock()
-						if runs[string(d.ID)]++; len(runs) == messages {
-							close(done)
-						}
-						return nil
-					}})
+					all := start(t, r, workers,
+						runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
+							time.Sleep(takes)
+							mu.Lock()
+							defer mu.Unlock()
+							if runs[string(d.ID)]++; len(runs) == messages {
+								close(done)
+							}
+							return nil
+						}})
 					<-done
 					// Ideal is an equal share for each; half as much again is allowed.
 					if got, want := time.Since(begin), takes*messages/time.Duration(workers)*3/2; got > want {
@@ -178,7 +179,10 @@ func TestLostRowIsNotRun(t *testing.T) {
 		t.Run(fmt.Sprintf("batched=%v", batched), func(t *testing.T) {
 			clock := runnertest.NewClock(100)
 			var told []string
-			sinks := runner.Sinks{Log: func(ev runner.LogEvent) { told = append(told, fmt.Sprint(ev.ID, ": ", ev.Err)) }}
+			sinks := runner.Sinks{Log: func(ev runner.LogEvent) {
+				told = append(told,
+					fmt.Sprint(ev.ID, ": ", ev.Err))
+			}}
 			r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep, Sinks: sinks})
 			postAll(t, r, 4, true)
 			var ran []string
@@ -262,11 +266,12 @@ func TestPausedBatchIsTakenOverUncounted(t *testing.T) {
 	hard := errors.New("hard")
 	policy := &runner.Policy{StopOnError: true, RetryBudget: 1}
 	runs := 0
-	first, err := r.NewWorker(7, runner.WorkerOptions{Policy: policy, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
-		runs++
-		clock.Advance(10 * time.Millisecond) // so that each is settled by itself
-		return hard
-	}})
+	first, err := r.NewWorker(7,
+		runner.WorkerOptions{Policy: policy, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+			runs++
+			clock.Advance(10 * time.Millisecond) // so that each is settled by itself
+			return hard
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,10 +280,11 @@ func TestPausedBatchIsTakenOverUncounted(t *testing.T) {
 	}
 	clock.Advance(2 * time.Second)
 	attempts := uint32(0)
-	second, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
-		attempts = d.Attempts
-		return nil
-	}})
+	second, err := r.NewWorker(7,
+		runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
+			attempts = d.Attempts
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +306,8 @@ func TestSlowWorkersScale(t *testing.T) {
 			r := open(t, runner.Options{})
 			var runs atomic.Int32
 			for range workers {
-				w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+				w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx,
+					*runner.Delivery) error {
 					runs.Add(1)
 					time.Sleep(2500 * time.Millisecond) // longer than a lease
 					return nil

@@ -23,10 +23,11 @@ func TestLoopErrorsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	w, err := r.NewWorker(7, runner.WorkerOptions{MaxIdle: 1, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
-		close(done)
-		return nil
-	}})
+	w, err := r.NewWorker(7, runner.WorkerOptions{MaxIdle: 1,
+		Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+			close(done)
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,10 @@ func TestSinksAtRunTime(t *testing.T) {
 		}
 	}
 	r := open(t, runner.Options{Sinks: sinks("first")})
-	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return runner.Discard(errors.New("no")) }})
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx,
+		*runner.Delivery) error {
+		return runner.Discard(errors.New("no"))
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +121,8 @@ func TestNewWorkerTellsUnlocked(t *testing.T) {
 	sinks := &runner.Sinks{Metrics: func(uint64, runner.Metrics) { seen <- r.Metrics() }}
 	var err error
 	within(t, "NewWorker", func() {
-		_, err = r.NewWorker(7, runner.WorkerOptions{Sinks: sinks, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
+		_, err = r.NewWorker(7, runner.WorkerOptions{Sinks: sinks,
+			Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,12 +16,13 @@ import (
 // changes with every retry, its id does not.
 func TestSlog(t *testing.T) {
 	var out bytes.Buffer
-	text := slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}})
+	text := slog.NewTextHandler(&out,
+		&slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}})
 	r, err := runner.Open(memstore.New(), runner.Options{
 		Create: true, MinFree: -1, Policy: runner.Policy{RetryBudget: 2, RetryDelay: -1},
 		Sinks: runner.Sinks{Log: runner.Slog(slog.New(text))},

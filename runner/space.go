@@ -53,7 +53,8 @@ func (e *engine) look() {
 		e.space.low.Store(nil)
 		return
 	}
-	why := fmt.Errorf("%w: %d MB are left for %s, %d MB are to stay free; it goes on by itself when there is room", ErrNoSpace, free>>20, e.name, least>>20)
+	why := fmt.Errorf("%w: %d MB are left for %s, %d MB are to stay free; it goes on by itself when there is room",
+		ErrNoSpace, free>>20, e.name, least>>20)
 	e.space.low.Store(&why)
 }
 

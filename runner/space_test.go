@@ -79,7 +79,8 @@ func TestSpaceComesBack(t *testing.T) {
 		s.SetFree(10 << 20)
 		time.Sleep(time.Second)
 		_, err = r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("m")})
-		if !errors.Is(err, runner.ErrNoSpace) || !strings.Contains(err.Error(), "10 MB are left for") || !strings.Contains(err.Error(), "64 MB") {
+		if !errors.Is(err, runner.ErrNoSpace) || !strings.Contains(err.Error(), "10 MB are left for") ||
+			!strings.Contains(err.Error(), "64 MB") {
 			t.Errorf("got %v, want ErrNoSpace with figures", err)
 		}
 		time.Sleep(10 * time.Second)
@@ -105,7 +106,8 @@ func TestHandlersWithoutSpace(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := runnertest.NewFaulty(memstore.New())
-				r, err := runner.Open(s, runner.Options{Create: true, MinFree: 64 << 20, Policy: runner.Policy{RetryBudget: 2}})
+				r, err := runner.Open(s, runner.Options{Create: true, MinFree: 64 << 20,
+					Policy: runner.Policy{RetryBudget: 2}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -141,7 +143,10 @@ func TestHandlersWithoutSpace(t *testing.T) {
 					}
 					o.MaxBatch = 1
 				} else {
-					o.Handler = func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error { return handle(tx, d) }
+					o.Handler = func(_ context.Context, tx *runner.Tx,
+						d *runner.Delivery) error {
+						return handle(tx, d)
+					}
 				}
 				s.SetFree(10 << 20)
 				time.Sleep(time.Second)
@@ -193,7 +198,8 @@ func TestStartOnAFullDisk(t *testing.T) {
 		if full {
 			want, exists = runner.ErrNoSpace, runner.ErrExists
 		}
-		for _, opts := range [][]runner.PostOption{{runner.Unique("now")}, {runner.Unique("later"), runner.After(time.Hour)}} {
+		for _, opts := range [][]runner.PostOption{{runner.Unique("now")},
+			{runner.Unique("later"), runner.After(time.Hour)}} {
 			if _, err := q.Post(t.Context(), 1, opts...); !errors.Is(err, exists) {
 				t.Errorf("full %t: a job that waits: got %v, want %v", full, err, exists)
 			}

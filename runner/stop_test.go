@@ -19,7 +19,8 @@ import (
 // call, no budget is spent.
 func TestStopsSpendNoBudget(t *testing.T) {
 	const grace = 5 * time.Second
-	for _, kind := range []string{"plain", "batch", "ordered", "ordered batch", "lanes", "lanes batch", "ordered lanes"} {
+	for _, kind := range []string{"plain", "batch", "ordered", "ordered batch", "lanes", "lanes batch",
+		"ordered lanes"} {
 		for _, how := range []string{"Stop", "parent", "Close"} {
 			t.Run(kind+"/"+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -40,7 +41,10 @@ func TestStopsSpendNoBudget(t *testing.T) {
 						}
 					}
 					o := runner.WorkerOptions{Grace: grace, Ordered: kind[0] == 'o'}
-					o.Handler = func(ctx context.Context, _ *runner.Tx, d *runner.Delivery) error { return run(ctx, d.Attempts) }
+					o.Handler = func(ctx context.Context, _ *runner.Tx,
+						d *runner.Delivery) error {
+						return run(ctx, d.Attempts)
+					}
 					if strings.Contains(kind, "lanes") {
 						o.Concurrency, atOnce = 3, 3
 					}
@@ -48,7 +52,10 @@ func TestStopsSpendNoBudget(t *testing.T) {
 						o.MaxBatch = 1
 					}
 					if strings.Contains(kind, "batch") {
-						o.Handler, o.Batch = nil, func(ctx context.Context, b *runner.Batched) error { return run(ctx, b.Deliveries[0].Attempts) }
+						o.Handler, o.Batch = nil, func(ctx context.Context,
+							b *runner.Batched) error {
+							return run(ctx, b.Deliveries[0].Attempts)
+						}
 					}
 					// deploy starts a process, stops it while the handler runs, and requires
 					// that to take so long.

@@ -46,7 +46,11 @@ func TestUnpackedInOneCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := ""
-	w, err := r.NewWorker(7, WorkerOptions{Handler: func(_ context.Context, _ *Tx, d *Delivery) error { got += string(d.ID); return nil }})
+	w, err := r.NewWorker(7, WorkerOptions{Handler: func(_ context.Context, _ *Tx,
+		d *Delivery) error {
+		got += string(d.ID)
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

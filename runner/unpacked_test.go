@@ -22,12 +22,13 @@ func TestClaimedInsideBundle(t *testing.T) {
 				clock := runnertest.NewClock(1000)
 				r := open(t, runner.Options{Now: clock.Now, Sleep: clock.Sleep})
 				runs := map[string]int{}
-				w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: ordered, MaxBatch: size, Batch: func(_ context.Context, b *runner.Batched) error {
-					for i := range b.Deliveries {
-						runs[string(b.Deliveries[i].ID)]++
-					}
-					return nil
-				}})
+				w, err := r.NewWorker(7, runner.WorkerOptions{Ordered: ordered, MaxBatch: size,
+					Batch: func(_ context.Context, b *runner.Batched) error {
+						for i := range b.Deliveries {
+							runs[string(b.Deliveries[i].ID)]++
+						}
+						return nil
+					}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -44,7 +45,8 @@ func TestClaimedInsideBundle(t *testing.T) {
 				}
 				for i := range n {
 					if got := runs[fmt.Sprint(i)]; got != 1 {
-						t.Fatalf("ordered %t, batches of %d, row %d claimed: message %d ran %d times", ordered, size, row, i, got)
+						t.Fatalf("ordered %t, batches of %d, row %d claimed: message %d ran %d times", ordered, size,
+							row, i, got)
 					}
 				}
 				if got := w.Metrics().Successes; got != n+1 {

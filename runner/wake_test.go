@@ -33,9 +33,10 @@ func TestTimersWake(t *testing.T) {
 			return err
 		},
 		"a handler of another queue": func(r *runner.Runner, due time.Time, m *runner.Message) error {
-			w, err := r.NewWorker(8, runner.WorkerOptions{MaxIdle: time.Hour, Handler: func(_ context.Context, tx *runner.Tx, _ *runner.Delivery) error {
-				return tx.Arm(due, m)
-			}})
+			w, err := r.NewWorker(8, runner.WorkerOptions{MaxIdle: time.Hour,
+				Handler: func(_ context.Context, tx *runner.Tx, _ *runner.Delivery) error {
+					return tx.Arm(due, m)
+				}})
 			if err != nil {
 				return err
 			}
@@ -53,10 +54,11 @@ func TestTimersWake(t *testing.T) {
 					t.Fatal(err)
 				}
 				var came atomic.Int64
-				w, err := r.NewWorker(7, runner.WorkerOptions{MaxIdle: 10 * time.Second, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
-					came.Store(time.Now().UnixNano())
-					return nil
-				}})
+				w, err := r.NewWorker(7, runner.WorkerOptions{MaxIdle: 10 * time.Second,
+					Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+						came.Store(time.Now().UnixNano())
+						return nil
+					}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -27,8 +27,10 @@ func TestHalfBuild(t *testing.T) {
 func TestUnbuilt(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	secure(newAsset("unbuilt.html", []byte(unbuilt), pack([]byte(unbuilt))), alone).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	if !strings.Contains(w.Body.String(), "make web build") || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
+	secure(newAsset("unbuilt.html", []byte(unbuilt), pack([]byte(unbuilt))), alone).ServeHTTP(w,
+		httptest.NewRequest("GET", "/", nil))
+	if !strings.Contains(w.Body.String(), "make web build") ||
+		!strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
 		t.Errorf("got %q as %s", w.Body, w.Header().Get("Content-Type"))
 	}
 }

@@ -62,7 +62,8 @@ func TestOwnHost(t *testing.T) {
 	h := serve(t, conf(`(def min-boards 8)`))
 	p := meet(t, desk)
 	p.sit(h.url)
-	foreign := see[[]string](p, `performance.getEntriesByType('resource').map(e => e.name).filter(n => new URL(n).host !== location.host)`)
+	foreign := see[[]string](p,
+		`performance.getEntriesByType('resource').map(e => e.name).filter(n => new URL(n).host !== location.host)`)
 	if len(foreign) > 0 {
 		t.Errorf("the page loads %v", foreign)
 	}

@@ -95,7 +95,8 @@ func TestProgramIsMarked(t *testing.T) {
 	p := meet(t, desk)
 	p.open(h.url + "/watch")
 	p.until(`document.querySelectorAll('.tile[data-board]').length >= 2 && document.querySelector('.tile .bot')`)
-	if got := see[[]string](p, `[...document.querySelectorAll('.tile:has(.bot)')].map(t => t.dataset.board)`); len(got) != 1 || got[0] != id {
+	if got := see[[]string](p,
+		`[...document.querySelectorAll('.tile:has(.bot)')].map(t => t.dataset.board)`); len(got) != 1 || got[0] != id {
 		t.Errorf("boards %v are marked, want %s", got, id)
 	}
 	p.audit("wall with a program")

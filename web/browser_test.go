@@ -68,7 +68,8 @@ func browser(t testing.TB) context.Context {
 			chromedp.Flag("disable-quic", true),
 			// A page that is kept for the back button keeps its process from the next page.
 			chromedp.Flag("disable-features", "Translate,BackForwardCache"),
-			chromedp.Flag("host-resolver-rules", "MAP plain.example 127.0.0.1"), chromedp.Flag("disable-component-update", true),
+			chromedp.Flag("host-resolver-rules", "MAP plain.example 127.0.0.1"),
+			chromedp.Flag("disable-component-update", true),
 			chromedp.WSURLReadTimeout(patience),
 		)
 		alloc, cancelAlloc := chromedp.NewExecAllocator(context.Background(), options...)
@@ -138,7 +139,8 @@ func meet(t testing.TB, s screen) *person {
 		see[bool](p, `(() => { try { sessionStorage.clear(); } catch {} return true; })()`)
 		p.open("about:blank")
 		for origin := range p.origins {
-			call(p, storage.ClearDataForOrigin, storage.ClearDataForOriginParams{Origin: origin, StorageTypes: "local_storage"})
+			call(p, storage.ClearDataForOrigin,
+				storage.ClearDataForOriginParams{Origin: origin, StorageTypes: "local_storage"})
 		}
 		call(p, page.ResetNavigationHistory, cdp.Empty{}) // and with it the pages that could come back
 		p.close()
@@ -195,7 +197,8 @@ func attach(t testing.TB, s screen, to ...chromedp.ContextOption) *person {
 	heard := p.listen()
 	p.close = func() {
 		if t.Failed() {
-			p.shot(fmt.Sprintf("failed-%s-%d-%.6s", strings.ReplaceAll(t.Name(), "/", "-"), s.width, chromedp.FromContext(ctx).Target.TargetID))
+			p.shot(fmt.Sprintf("failed-%s-%d-%.6s", strings.ReplaceAll(t.Name(), "/", "-"), s.width,
+				chromedp.FromContext(ctx).Target.TargetID))
 		}
 		cancel()
 		<-heard

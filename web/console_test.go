@@ -27,7 +27,8 @@ func bury(t testing.TB) func(data string) {
 		if err := os.Mkdir(data, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		r, err := runner.Open(pebblestore.At(filepath.Join(data, "journal"), pebblestore.Options{}), runner.Options{Create: true, Schema: journal.Schema})
+		r, err := runner.Open(pebblestore.At(filepath.Join(data, "journal"), pebblestore.Options{}),
+			runner.Options{Create: true, Schema: journal.Schema})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,12 +38,14 @@ func bury(t testing.TB) func(data string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := journal.Post(ctx, r, worker, &intent.RecordMove{Board: 4711, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: time.Now()}); err != nil {
+		if _, err := journal.Post(ctx, r, worker,
+			&intent.RecordMove{Board: 4711, Session: 7, UCI: "e2e4", Ply: 1, First: true, At: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
-		w, err := r.NewWorker(uint64(worker), runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
-			return runner.Discard(errors.New("there is no board 4711"))
-		}})
+		w, err := r.NewWorker(uint64(worker),
+			runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+				return runner.Discard(errors.New("there is no board 4711"))
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +316,8 @@ func TestConsoleOnPhone(t *testing.T) {
 		p.press(fmt.Sprintf(`[data-range=%q]`, span))
 		p.until(`document.querySelector('[data-points]')`)
 	}
-	if wide := see[[]string](p, `[...document.querySelectorAll('.desk *')].filter((e) => !e.closest('.uplot') && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 120))`); len(wide) > 0 {
+	if wide := see[[]string](p,
+		`[...document.querySelectorAll('.desk *')].filter((e) => !e.closest('.uplot') && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 120))`); len(wide) > 0 {
 		t.Errorf("this lies beside the screen: %q", wide)
 	}
 	p.audit("the console on a phone")

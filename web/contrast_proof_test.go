@@ -76,7 +76,8 @@ func TestZoomAndContrast(t *testing.T) {
 	for _, feature := range []string{"prefers-contrast more", "forced-colors active"} {
 		for _, scheme := range []string{"light", "dark"} {
 			name, value, _ := strings.Cut(feature, " ")
-			media := []*emulation.MediaFeature{{Name: name, Value: value}, {Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}
+			media := []*emulation.MediaFeature{{Name: name, Value: value},
+				{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}
 			call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: media})
 			p.sit(h.url)
 			p.audit(feature + " " + scheme)

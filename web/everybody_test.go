@@ -76,7 +76,8 @@ func TestBlind(t *testing.T) {
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
-	for lang, want := range map[string]string{"de": "Du spielst Weiß", "fr": "Vous jouez les Blancs", "es": "Juegas con blancas"} {
+	for lang, want := range map[string]string{"de": "Du spielst Weiß", "fr": "Vous jouez les Blancs",
+		"es": "Juegas con blancas"} {
 		p := meet(t, phone)
 		p.onEveryPage(`Object.defineProperty(navigator, 'languages', {value: ['` + lang + `-XX', 'en']})`)
 		p.sit(h.url)

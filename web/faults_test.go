@@ -236,7 +236,8 @@ func TestSwitchOnAPhone(t *testing.T) {
 func TestLandscape(t *testing.T) {
 	t.Parallel()
 	h := serve(t, conf(`(def min-boards 8)`))
-	for _, s := range []screen{{width: 844, height: 390, touch: true}, {width: 667, height: 375, touch: true, dark: true}} {
+	for _, s := range []screen{{width: 844, height: 390, touch: true},
+		{width: 667, height: 375, touch: true, dark: true}} {
 		p := meet(t, s)
 		p.sit(h.url)
 		p.audit("landscape")

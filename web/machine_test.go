@@ -18,7 +18,8 @@ func journalIn(t testing.TB) func(node string) string {
 	db := cluster.OverTCP(cluster.Server())
 	return func(node string) string {
 		return fmt.Sprintf("(def journal \"postgres\") (def journal-node %q)\n"+
-			"(def db-host %q) (def db-port %d) (def db-user %q) (def db-name %q) (def db-sslmode \"disable\")\n", node, db.Host, db.Port, db.User, db.Name)
+			"(def db-host %q) (def db-port %d) (def db-user %q) (def db-name %q) (def db-sslmode \"disable\")\n", node,
+			db.Host, db.Port, db.User, db.Name)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // before they read how others have played it.
 func TestFirstMove(t *testing.T) {
 	t.Parallel()
-	for name, s := range map[string]screen{"desk": {width: 1280, height: 800}, "phone-dark": {width: 390, height: 844, touch: true, dark: true}} {
+	for name, s := range map[string]screen{"desk": {width: 1280, height: 800},
+		"phone-dark": {width: 390, height: 844, touch: true, dark: true}} {
 		h := serve(t, conf(`(def min-boards 8)`)) // of its own: else the second newcomer would answer the first one's move
 		p := meet(t, s)
 		p.sit(h.url)
@@ -174,7 +175,8 @@ func TestTrailTilesFit(t *testing.T) {
 		p := meet(t, s)
 		p.onEveryPage(longTrail)
 		p.open(w.url + "/trail")
-		for lang, waits := range map[string]string{"en": "waits for an answer", "de": "wartet auf Antwort", "fr": "attend une réponse", "es": "espera respuesta"} {
+		for lang, waits := range map[string]string{"en": "waits for an answer", "de": "wartet auf Antwort",
+			"fr": "attend une réponse", "es": "espera respuesta"} {
 			p.speak(lang)
 			p.open(w.url + "/trail")
 			p.reads(`.trail-page [data-fate="waits"]`, waits)

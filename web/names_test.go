@@ -69,7 +69,8 @@ func TestNames(t *testing.T) {
 		byClick(people[i], m[:2], m[2:])
 	}
 	ada.reads(".result.end .movers", handle+", Guest ")
-	moved := await[[]int](ada, fmt.Sprintf(`fetch('/api/boards/%s').then(r => r.json()).then(g => g.moves.map(m => m.session))`, board))
+	moved := await[[]int](ada,
+		fmt.Sprintf(`fetch('/api/boards/%s').then(r => r.json()).then(g => g.moves.map(m => m.session))`, board))
 	want := fmt.Sprintf("%s, Guest %d, Guest %d, and 1 more moved here", handle, moved[2], moved[1])
 	ada.reads(".result.end .movers", want)
 	ada.audit("names on the card of a mate")
@@ -79,11 +80,13 @@ func TestNames(t *testing.T) {
 	if see[bool](visitor, `Boolean(document.querySelector('.thinks'))`) {
 		t.Error("somebody thinks though the game is over")
 	}
-	if n := see[int](visitor, `[...document.querySelectorAll('.result .movers [style*="color"]')].filter(e => e.textContent.startsWith('Guest ')).length`); n != 2 {
+	if n := see[int](visitor,
+		`[...document.querySelectorAll('.result .movers [style*="color"]')].filter(e => e.textContent.startsWith('Guest ')).length`); n != 2 {
 		t.Errorf("%d guests have a colour, want 2", n)
 	}
 	for lang, said := range map[string]string{
-		"en": "and 1 more moved here", "de": "und 1 weitere Person haben hier gezogen", "fr": "et 1 autre ont joué ici", "es": "y 1 más jugaron aquí",
+		"en": "and 1 more moved here", "de": "und 1 weitere Person haben hier gezogen", "fr": "et 1 autre ont joué ici",
+		"es": "y 1 más jugaron aquí",
 	} {
 		visitor.speak(lang)
 		visitor.open(h.url + "/watch/" + board)

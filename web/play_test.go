@@ -144,7 +144,8 @@ func TestHands(t *testing.T) {
 	before := p.version()
 	byDrag(p, "h7", "g8")
 	p.until(`document.querySelector('[role="dialog"].promotion')`)
-	if wide, want := see[[]float64](p, `[document.querySelector('.promotion button').getBoundingClientRect().width, document.querySelector('.square').getBoundingClientRect().width]`), 0.95; wide[0] < want*wide[1] {
+	if wide, want := see[[]float64](p,
+		`[document.querySelector('.promotion button').getBoundingClientRect().width, document.querySelector('.square').getBoundingClientRect().width]`), 0.95; wide[0] < want*wide[1] {
 		t.Errorf("a piece to promote to is %.0f pixels wide, a square %.0f", wide[0], wide[1])
 	}
 	p.press(`.promotion [data-kind="n"]`)

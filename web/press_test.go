@@ -25,7 +25,10 @@ setTimeout(() => clearInterval(restless), 1000);
 // TestPress: every press reaches the button once, and no other element.
 func TestPress(t *testing.T) {
 	t.Parallel()
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(restless)) }))
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.Write([]byte(restless))
+	}))
 	t.Cleanup(page.Close)
 	p := meet(t, desk)
 	p.open(page.URL)

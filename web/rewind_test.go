@@ -36,7 +36,8 @@ func TestRewind(t *testing.T) {
 		return "/at/" + made.UTC().Truncate(time.Second).Add(time.Second).Format(time.RFC3339)
 	}
 	stands := func(placement string) string {
-		return fmt.Sprintf(`document.querySelector('.tile[data-board="%s"] canvas')?.dataset.fen?.split(' ')[0] === %q`, board, placement)
+		return fmt.Sprintf(`document.querySelector('.tile[data-board="%s"] canvas')?.dataset.fen?.split(' ')[0] === %q`,
+			board, placement)
 	}
 
 	p.open(h.url + "/watch")
@@ -47,7 +48,8 @@ func TestRewind(t *testing.T) {
 	p.until(`location.pathname.startsWith('/at/') && document.querySelector('[data-at]')`)
 
 	for move, placement := range []string{
-		"rnbqkbnr/pppppppp/8/8/8/5P2/PPPPP1PP/RNBQKBNR", "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR", "rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR",
+		"rnbqkbnr/pppppppp/8/8/8/5P2/PPPPP1PP/RNBQKBNR", "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR",
+		"rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR",
 	} {
 		p.open(h.url + after(move+1))
 		p.until(stands(placement))

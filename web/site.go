@@ -21,7 +21,8 @@ func policy(machines string) string {
 			others += " " + scheme + "://" + host + ":*"
 		}
 	}
-	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'" + others + "; manifest-src 'self'; " +
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'" + others +
+		"; manifest-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors "
 }
 

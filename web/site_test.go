@@ -48,7 +48,8 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	player := web.Player("/socket", noOthers)
 	for path, want := range map[string]int{
-		"/": 200, "/watch": 200, "/watch/17": 200, "/board/17": 200, "/embed/17": 200, "/you": 200, "/trail": 200, "/finished": 200, "/map": 200, "/at/2026-11-17T04:00:00Z": 200,
+		"/": 200, "/watch": 200, "/watch/17": 200, "/board/17": 200, "/embed/17": 200, "/you": 200, "/trail": 200,
+		"/finished": 200, "/map": 200, "/at/2026-11-17T04:00:00Z": 200,
 		"/watch/17/x": 404, "/elsewhere": 404, "/_/nothing.js": 404, "/console/": 404,
 	} {
 		resp := fetch(player, path)
@@ -66,7 +67,8 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: the page does not say where the WebSocket is", path)
 		}
 	}
-	if resp := fetch(web.Console(), "/console/"); resp.StatusCode != 200 || resp.Header.Get("Content-Security-Policy") == "" {
+	if resp := fetch(web.Console(), "/console/"); resp.StatusCode != 200 ||
+		resp.Header.Get("Content-Security-Policy") == "" {
 		t.Errorf("the console: %d, policy %q", resp.StatusCode, resp.Header.Get("Content-Security-Policy"))
 	}
 }
@@ -77,7 +79,8 @@ func TestShared(t *testing.T) {
 	t.Parallel()
 	player := web.Player("/ws", noOthers)
 	page := bodyOf(t, fetch(player, "/board/17"))
-	for _, want := range []string{`<meta property="og:image" content="http://example.com/api/boards/17/png">`, `<meta property="og:title" content="Board 17 · Wamble">`, `property="og:description"`, `rel="manifest"`} {
+	for _, want := range []string{`<meta property="og:image" content="http://example.com/api/boards/17/png">`,
+		`<meta property="og:title" content="Board 17 · Wamble">`, `property="og:description"`, `rel="manifest"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -89,7 +92,8 @@ func TestShared(t *testing.T) {
 	if strings.Contains(w.Body.String(), "evil") || strings.Contains(w.Body.String(), "{{") {
 		t.Error("the name of the host is in the page as it was sent")
 	}
-	for path, want := range map[string]string{"/board/17": "frame-ancestors 'none'", "/embed/17": "frame-ancestors *", "/watch/17": "frame-ancestors 'none'"} {
+	for path, want := range map[string]string{"/board/17": "frame-ancestors 'none'", "/embed/17": "frame-ancestors *",
+		"/watch/17": "frame-ancestors 'none'"} {
 		resp := fetch(player, path)
 		if got := resp.Header.Get("Content-Security-Policy"); resp.StatusCode != 200 || !strings.HasSuffix(got, want) {
 			t.Errorf("%s: got %d, %q, want %q", path, resp.StatusCode, got, want)
@@ -105,7 +109,8 @@ func TestShared(t *testing.T) {
 		Display string
 		Icons   []struct{ Src, Type, Sizes string }
 	}
-	if err := json.Unmarshal([]byte(bodyOf(t, fetch(player, manifest))), &app); err != nil || app.Name != "Wamble" || app.Start != "/" || app.Display != "standalone" {
+	if err := json.Unmarshal([]byte(bodyOf(t, fetch(player, manifest))), &app); err != nil || app.Name != "Wamble" ||
+		app.Start != "/" || app.Display != "standalone" {
 		t.Errorf("the manifest is %+v, %v", app, err)
 	}
 	sizes := map[string]bool{}

@@ -83,7 +83,8 @@ func TestSounds(t *testing.T) {
 	p.move(byClick, "d8", "h4")
 	p.until(fmt.Sprintf(`pitches.includes(%d)`, loss[2])) // of White's moves, which the same player made
 	got := see[[]int](p, `pitches`)
-	if !slices.Equal(got[:5], append([]int{move}, win...)) || !slices.Contains(got, loss[0]) || !slices.Contains(got, loss[1]) {
+	if !slices.Equal(got[:5], append([]int{move}, win...)) || !slices.Contains(got, loss[0]) ||
+		!slices.Contains(got, loss[1]) {
 		t.Errorf("a mate: got %v, want %v, %v and %v", got, move, win, loss)
 	}
 }

@@ -48,7 +48,8 @@ func TestTransferGolden(t *testing.T) {
 			packets[g.ID] = g.Bytes
 		}
 	}
-	terms, err := AppendPayload(nil, ProfileTOSData{Text("Be nice.")}, String(KeyProfileName, "open"), Int(KeyRequestSeq, 20))
+	terms, err := AppendPayload(nil, ProfileTOSData{Text("Be nice.")}, String(KeyProfileName, "open"),
+		Int(KeyRequestSeq, 20))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 
 //go:generate go test -run "TestGolden|TestObjects|TestProtocolDoc|TestTypeScript" -update .
 
-var update = flag.Bool("update", false, "write the text forms of testdata, the generated parts of docs/protocol.md and the tables of the browser client")
+var update = flag.Bool("update", false,
+	"write the text forms of testdata, the generated parts of docs/protocol.md and the tables of the browser client")
 
 // golden is one record of testdata/packets; original.txt explains the format.
 type golden struct {

@@ -14,7 +14,8 @@ func TestHeaderReadLeavesTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := want
-	for _, bad := range [][]byte{nil, b[:33], slices.Concat(b[:3], []byte{1}, b[4:]), slices.Concat(b[:32], []byte{0, 1})} {
+	for _, bad := range [][]byte{nil, b[:33], slices.Concat(b[:3], []byte{1}, b[4:]),
+		slices.Concat(b[:32], []byte{0, 1})} {
 		if err := h.Read(bad); err == nil || h != want {
 			t.Errorf("% x: %v, and the header is %+v", bad, err, h)
 		}

@@ -201,7 +201,8 @@ func (form *packetJSON) header() (Header, error) {
 	}
 	if form.FlagsRaw != nil {
 		if form.Flags != nil && h.Flags != Flags(*form.FlagsRaw) {
-			return h, fmt.Errorf("%w: flags are 0x%02X, flags_raw is 0x%02X", ErrInvalid, uint8(h.Flags), *form.FlagsRaw)
+			return h, fmt.Errorf("%w: flags are 0x%02X, flags_raw is 0x%02X", ErrInvalid, uint8(h.Flags),
+				*form.FlagsRaw)
 		}
 		h.Flags = Flags(*form.FlagsRaw)
 	}

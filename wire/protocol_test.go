@@ -144,7 +144,8 @@ func docControls() string {
 				reply = codes(i.Replies)
 			}
 		}
-		fmt.Fprintf(&b, "| 0x%02X | [%s](#%s) | %s | %s | %s |\n", uint8(c), i.Name, strings.ToLower(i.Name), senders[i.From], reply, remarks(i))
+		fmt.Fprintf(&b, "| 0x%02X | [%s](#%s) | %s | %s | %s |\n", uint8(c), i.Name, strings.ToLower(i.Name),
+			senders[i.From], reply, remarks(i))
 	}
 	return b.String()
 }

@@ -30,8 +30,9 @@ func TestRandomRoundTrip(t *testing.T) {
 }
 
 func roundTrip(r *rand.Rand, p *Packet, m Message, ext Ext) error {
-	h := Header{Ctrl: m.Control(), Flags: Flags(r.Uint32()) &^ (FlagExt | FlagFragment), Version: uint8(1 + r.IntN(255)),
-		Board: wamble.BoardID(r.Uint64()), Seq: r.Uint32()}
+	h := Header{Ctrl: m.Control(), Flags: Flags(r.Uint32()) &^ (FlagExt | FlagFragment),
+		Version: uint8(1 + r.IntN(255)),
+		Board:   wamble.BoardID(r.Uint64()), Seq: r.Uint32()}
 	randomBytes(r, h.Token[:])
 	b, err := Append(nil, h, m, ext...)
 	if err != nil {

@@ -30,7 +30,8 @@ func TestShorten(t *testing.T) {
 			t.Errorf("to %d: got %q, want %q", n, got, want)
 		}
 	}
-	if (Ext{Int(KeyStatsRequestID, 1), Int("unknown", 1)}).HasOurs() || !(Ext{Int(KeyStatsRequestID, 1), Int(KeyMoveCrowd, 0)}).HasOurs() {
+	if (Ext{Int(KeyStatsRequestID, 1), Int("unknown", 1)}).HasOurs() ||
+		!(Ext{Int(KeyStatsRequestID, 1), Int(KeyMoveCrowd, 0)}).HasOurs() {
 		t.Error("move.crowd alone is ours")
 	}
 }

@@ -127,7 +127,8 @@ func typeScriptType(t *testing.T, of reflect.Type) string {
 	switch of {
 	case reflect.TypeFor[Uint64]():
 		return "Int"
-	case reflect.TypeFor[Text](), reflect.TypeFor[UCI](), reflect.TypeFor[Key](), reflect.TypeFor[*Signature](), reflect.TypeFor[Author]():
+	case reflect.TypeFor[Text](), reflect.TypeFor[UCI](), reflect.TypeFor[Key](), reflect.TypeFor[*Signature](),
+		reflect.TypeFor[Author]():
 		return "string"
 	}
 	switch of.Kind() {

@@ -126,7 +126,8 @@ func gain(p chess.Position, m chess.Move) int {
 }
 
 // pieces has the value of each kind of piece in hundredths of a pawn.
-var pieces = [...]int{chess.Pawn: 100, chess.Knight: 310, chess.Bishop: 325, chess.Rook: 500, chess.Queen: 950, chess.King: 0}
+var pieces = [...]int{chess.Pawn: 100, chess.Knight: 310, chess.Bishop: 325, chess.Rook: 500, chess.Queen: 950,
+	chess.King: 0}
 
 // worth returns the value of a piece on a square. It is higher for pawns that are advanced or
 // central, for knights and bishops in the centre and off their first rank, for rooks on the

@@ -48,7 +48,8 @@ func TestFind(t *testing.T) {
 		{"Nf3 d5 d4", "D02 Queen's Pawn Game: Zukertort Variation 3 true"}, // by another order of moves
 	} {
 		o, plies, ok := Find(chess.Start(), play(t, tt.game))
-		if got := strings.TrimLeft(fmt.Sprintf("%s %s %d %v", o.ECO, o.Name, plies, ok), " "); got != strings.TrimLeft(tt.want, " ") {
+		if got := strings.TrimLeft(fmt.Sprintf("%s %s %d %v", o.ECO, o.Name, plies, ok),
+			" "); got != strings.TrimLeft(tt.want, " ") {
 			t.Errorf("%s: %s, want %s", tt.game, got, tt.want)
 		}
 	}

@@ -22,7 +22,8 @@ func engine(t *testing.T, patience time.Duration, how string, args ...string) (*
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := uci.Start(t.Context(), uci.Config{Command: append([]string{self, "engine", how}, args...), Patience: patience})
+	e, err := uci.Start(t.Context(),
+		uci.Config{Command: append([]string{self, "engine", how}, args...), Patience: patience})
 	if err == nil {
 		t.Cleanup(func() { e.Close() })
 	}
@@ -118,7 +119,8 @@ func TestBadStart(t *testing.T) {
 	if !errors.Is(err, uci.ErrExited) || !strings.HasSuffix(err.Error(), `(exit status 3); it said "no net file"`) {
 		t.Errorf("dies: got %v", err)
 	}
-	if _, err := uci.Start(t.Context(), uci.Config{Command: []string{"no-such-engine-here"}}); !errors.Is(err, exec.ErrNotFound) {
+	if _, err := uci.Start(t.Context(), uci.Config{Command: []string{"no-such-engine-here"}}); !errors.Is(err,
+		exec.ErrNotFound) {
 		t.Errorf("no program: got %v", err)
 	}
 	if _, err := uci.Start(t.Context(), uci.Config{}); err == nil {
@@ -127,7 +129,8 @@ func TestBadStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	self, _ := os.Executable()
-	if _, err := uci.Start(ctx, uci.Config{Command: []string{self, "engine", "deaf"}}); !errors.Is(err, context.Canceled) {
+	if _, err := uci.Start(ctx, uci.Config{Command: []string{self, "engine", "deaf"}}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("canceled: got %v", err)
 	}
 }
@@ -154,7 +157,8 @@ func TestMisbehaviour(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.SetPatience(tc.patience)
-			if _, err := e.Search(t.Context(), uci.Limit{Time: time.Millisecond}, chess.Start()); !errors.Is(err, tc.want) {
+			if _, err := e.Search(t.Context(), uci.Limit{Time: time.Millisecond}, chess.Start()); !errors.Is(err,
+				tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 			_, err = e.Search(t.Context(), uci.Limit{}, chess.Start())

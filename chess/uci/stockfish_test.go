@@ -27,7 +27,8 @@ func stockfish(t testing.TB) *uci.Engine {
 // plies, with the options that limit strength.
 func TestStockfish(t *testing.T) {
 	e := stockfish(t)
-	for _, o := range [][2]string{{"Threads", "1"}, {"Hash", "1"}, {"UCI_LimitStrength", "true"}, {"UCI_Elo", "1400"}, {"Skill Level", "3"}} {
+	for _, o := range [][2]string{{"Threads", "1"}, {"Hash", "1"}, {"UCI_LimitStrength", "true"}, {"UCI_Elo", "1400"},
+		{"Skill Level", "3"}} {
 		if err := e.Set(o[0], o[1]); err != nil {
 			t.Fatal(err)
 		}

@@ -63,18 +63,22 @@ The option backup-dir lets the server make backups by itself.`,
 			for _, p := range m.Profiles {
 				messages += p.Last - min(p.Last, p.Cursor)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s has everything that was acknowledged until %s: %s, and a journal with %s that they do not have; it took %v\n",
-				args[0], m.Ended.Format(time.RFC3339), plural(len(m.Stores), "file")+" of games", plural(int(messages), "message"), time.Since(began).Round(time.Millisecond))
+			fmt.Fprintf(cmd.OutOrStdout(),
+				"%s has everything that was acknowledged until %s: %s, and a journal with %s that they do not have; it took %v\n",
+				args[0], m.Ended.Format(time.RFC3339), plural(len(m.Stores), "file")+" of games",
+				plural(int(messages), "message"), time.Since(began).Round(time.Millisecond))
 			for _, p := range m.Profiles {
 				if p.Store == "" && dump == "" {
-					fmt.Fprintf(cmd.OutOrStdout(), "profile %s: its games are in PostgreSQL; a restore needs that database as it was at %s or later\n", p.Name, m.Began.Format(time.RFC3339))
+					fmt.Fprintf(cmd.OutOrStdout(),
+						"profile %s: its games are in PostgreSQL; a restore needs that database as it was at %s or later\n", p.Name, m.Began.Format(time.RFC3339))
 				}
 			}
 			return nil
 		},
 	}
 	flags.registerData(cmd)
-	cmd.Flags().StringVar(&dump, "dump", "", "a shell `command` that copies what is in PostgreSQL, run at the right time")
+	cmd.Flags().StringVar(&dump, "dump", "",
+		"a shell `command` that copies what is in PostgreSQL, run at the right time")
 	return cmd
 }
 

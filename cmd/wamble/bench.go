@@ -96,14 +96,16 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.clients, "clients", 128, "clients at the same time")
 	flags.IntSliceVar(&f.also, "also", nil, "further numbers of clients, each measured by itself afterwards")
 	flags.IntVar(&f.players, "players", 50, "players beside the watchers of --mode spectate")
-	flags.DurationVar(&f.think, "think", 20*time.Millisecond, "pause of each client between requests, of --mode spectate and mixed")
+	flags.DurationVar(&f.think, "think", 20*time.Millisecond,
+		"pause of each client between requests, of --mode spectate and mixed")
 	flags.DurationVar(&f.duration, "duration", time.Minute, "measured time of a round")
 	flags.StringVar(&f.mode, "mode", loader.Moves.String(), "what is asked: "+strings.Join(benchModes(), ", "))
 	flags.IntVar(&f.rounds, "rounds", 1, "rounds, of which the median counts")
 	flags.BoolVar(&f.verify, "verify", false, "compare every accepted move with the database at the end")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVar(&f.echo, "echo", true, "measure the bare echo, too")
-	flags.BoolVar(&f.keep, "echo-keeps", false, "the echo appends each batch to a file and syncs it before it answers, as few clients wait for the disk")
+	flags.BoolVar(&f.keep, "echo-keeps", false,
+		"the echo appends each batch to a file and syncs it before it answers, as few clients wait for the disk")
 	flags.BoolVar(&f.sustained, "sustained", false, "print every second")
 	flags.StringArrayVar(&f.defs, "def", nil, "an option of the started server, e.g. 'durability \"write\"'")
 	f.store.register(cmd)

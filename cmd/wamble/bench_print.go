@@ -79,7 +79,8 @@ func (b *bench) printHead() {
 	case b.flags.addr != "":
 		where = b.flags.addr
 	}
-	fmt.Fprintf(out, "%s for %v with %s against %s\n", unit, b.options.Duration, plural(b.options.Clients, "client"), where)
+	fmt.Fprintf(out, "%s for %v with %s against %s\n", unit, b.options.Duration, plural(b.options.Clients, "client"),
+		where)
 	b.printRow("round", func(i int) string { return benchColumns[i].head })
 }
 
@@ -121,9 +122,11 @@ func (b *bench) printRoles(r *benchRound) {
 			continue
 		}
 		rate := float64(role.Answered) / r.Report.Elapsed.Seconds()
-		fmt.Fprintf(b.cmd.OutOrStdout(), "        %d %v: %.0f %s a second, %.1f each", role.Clients, name, rate, name.Unit(), rate/float64(role.Clients))
+		fmt.Fprintf(b.cmd.OutOrStdout(), "        %d %v: %.0f %s a second, %.1f each", role.Clients, name, rate,
+			name.Unit(), rate/float64(role.Clients))
 		if role.Latency.Count() > 0 {
-			fmt.Fprintf(b.cmd.OutOrStdout(), "; p50 %s, p99 %s", shortly(role.Latency.Quantile(0.5)), shortly(role.Latency.Quantile(0.99)))
+			fmt.Fprintf(b.cmd.OutOrStdout(), "; p50 %s, p99 %s", shortly(role.Latency.Quantile(0.5)),
+				shortly(role.Latency.Quantile(0.99)))
 		}
 		fmt.Fprintln(b.cmd.OutOrStdout())
 	}
@@ -233,8 +236,9 @@ func (r *benchRound) json() roundJSON {
 		for i, role := range r.Report.Roles {
 			if role.Clients > 0 {
 				o.Roles = append(o.Roles, roleJSON{
-					Role: loader.Role(i).String(), Clients: role.Clients, PerSecond: float64(role.Answered) / r.Report.Elapsed.Seconds(),
-					P50: millis(role.Latency.Quantile(0.5)), P99: millis(role.Latency.Quantile(0.99)),
+					Role: loader.Role(i).String(), Clients: role.Clients,
+					PerSecond: float64(role.Answered) / r.Report.Elapsed.Seconds(),
+					P50:       millis(role.Latency.Quantile(0.5)), P99: millis(role.Latency.Quantile(0.99)),
 				})
 			}
 		}

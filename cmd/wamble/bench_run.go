@@ -176,7 +176,8 @@ func (b *bench) loadOwn(ctx context.Context, o loader.Options, r *benchRound) er
 		return err
 	}
 	if b.flags.verify {
-		r.Kept, err = verifyOnce(ctx, b.cmd, &r.Report, &storeFlags{config: s.config, data: s.data, profile: b.flags.store.profile})
+		r.Kept, err = verifyOnce(ctx, b.cmd, &r.Report,
+			&storeFlags{config: s.config, data: s.data, profile: b.flags.store.profile})
 	}
 	return err
 }
@@ -235,7 +236,8 @@ const drainPatience = time.Minute
 
 // verifyRunning waits until a running server has drained its journal to the store, and
 // compares the accepted moves with it.
-func verifyRunning(ctx context.Context, cmd *cobra.Command, r *loader.Report, flags *storeFlags) (*loader.Verdict, error) {
+func verifyRunning(ctx context.Context, cmd *cobra.Command, r *loader.Report, flags *storeFlags) (*loader.Verdict,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
 	for {
@@ -259,7 +261,10 @@ func median(rounds []benchRound) (*benchRound, float64) {
 		byRate[i] = &rounds[i]
 		ratios = append(ratios, rounds[i].ratio())
 	}
-	slices.SortFunc(byRate, func(a, b *benchRound) int { return cmp.Compare(a.Report.SecondHalf(), b.Report.SecondHalf()) })
+	slices.SortFunc(byRate, func(a,
+		b *benchRound) int {
+		return cmp.Compare(a.Report.SecondHalf(), b.Report.SecondHalf())
+	})
 	slices.Sort(ratios)
 	return byRate[(len(byRate)-1)/2], ratios[(len(ratios)-1)/2]
 }

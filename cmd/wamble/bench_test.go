@@ -80,7 +80,8 @@ func TestMedian(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	good, bad := &loader.Verdict{Accepted: 2, Kept: 2}, &loader.Verdict{Accepted: 2, Kept: 1, Missing: 1, Example: "board 3 ply 2"}
+	good, bad := &loader.Verdict{Accepted: 2, Kept: 2},
+		&loader.Verdict{Accepted: 2, Kept: 1, Missing: 1, Example: "board 3 ply 2"}
 	for _, tc := range []struct {
 		name   string
 		rounds []benchRound
@@ -114,7 +115,8 @@ func TestShortly(t *testing.T) {
 			t.Errorf("%+v: got %v, want %v", tc, got, tc.want)
 		}
 	}
-	for d, want := range map[time.Duration]string{0: "0 µs", 999 * time.Microsecond: "999 µs", time.Millisecond: "1.0 ms", 1234 * time.Millisecond: "1234.0 ms"} {
+	for d, want := range map[time.Duration]string{0: "0 µs", 999 * time.Microsecond: "999 µs",
+		time.Millisecond: "1.0 ms", 1234 * time.Millisecond: "1234.0 ms"} {
 		if got := shortly(d); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -78,11 +78,15 @@ The server is told that these are bots: it may refuse them, or some of them.`,
 
 func (f *botFlags) register(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.engine, "engine", "", "`command` of a UCI engine, with its arguments (default the built-in player)")
-	flags.IntVar(&f.engines, "engines", 0, "processes of the engine (default one for each seat, at most one for each processor)")
+	flags.StringVar(&f.engine, "engine", "",
+		"`command` of a UCI engine, with its arguments (default the built-in player)")
+	flags.IntVar(&f.engines, "engines", 0,
+		"processes of the engine (default one for each seat, at most one for each processor)")
 	flags.IntVar(&f.seats, "seats", 1, "players at the same time")
-	flags.DurationVar(&f.pace, "pace", 2*time.Second, "time that a seat takes for a move at least, give or take half of it")
-	flags.DurationVar(&f.limit.Time, "movetime", 0, "how long the engine thinks about a move (default 100ms, unless --nodes or --depth is given)")
+	flags.DurationVar(&f.pace, "pace", 2*time.Second,
+		"time that a seat takes for a move at least, give or take half of it")
+	flags.DurationVar(&f.limit.Time, "movetime", 0,
+		"how long the engine thinks about a move (default 100ms, unless --nodes or --depth is given)")
 	flags.IntVar(&f.limit.Nodes, "nodes", 0, "how many positions the engine looks at for a move")
 	flags.IntVar(&f.depth, "depth", 0, "how many plies the engine, or the built-in player, looks ahead")
 	flags.IntVar(&f.elo, "elo", 0, "limit the engine's strength to this rating")
@@ -90,7 +94,8 @@ func (f *botFlags) register(c *cobra.Command) {
 	flags.IntVar(&f.threads, "threads", 1, "threads of each process, if the engine can be told")
 	flags.IntVar(&f.hash, "hash", 16, "memory of each process in MiB, if the engine can be told")
 	flags.StringArrayVar(&f.options, "option", nil, "an option of the engine, as `NAME=VALUE`")
-	flags.IntVar(&f.variety, "variety", 12, "plies at the start of a game in which the engine plays one of several good moves")
+	flags.IntVar(&f.variety, "variety", 12,
+		"plies at the start of a game in which the engine plays one of several good moves")
 	flags.Uint64Var(&f.seed, "seed", 0, "begin the random choices with this number (default another one each time)")
 }
 
@@ -135,7 +140,8 @@ func (f *botFlags) run(cmd *cobra.Command, address string) error {
 		at = endpoints[0]
 	}
 	say(fmt.Sprintf("%s plays at %s, seats %d", name, at.address, f.seats))
-	crowd := &bot.Pool{Address: at.address, Dialer: client.Dialer{TLS: at.tls()}, Player: player, Pace: f.pace, Log: say}
+	crowd := &bot.Pool{Address: at.address, Dialer: client.Dialer{TLS: at.tls()}, Player: player, Pace: f.pace,
+		Log: say}
 	return f.play(ctx, crowd, errOut)
 }
 
@@ -157,7 +163,8 @@ func (f *botFlags) play(ctx context.Context, crowd *bot.Pool, errOut io.Writer) 
 }
 
 func printFigures(w io.Writer, f bot.Figures, took time.Duration) {
-	fmt.Fprintf(w, "wamble: %d seated, %d moves (%.1f/s), %d refused\n", f.Connected, f.Moves, float64(f.Moves)/max(took, time.Millisecond).Seconds(), f.Refused)
+	fmt.Fprintf(w, "wamble: %d seated, %d moves (%.1f/s), %d refused\n", f.Connected, f.Moves,
+		float64(f.Moves)/max(took, time.Millisecond).Seconds(), f.Refused)
 }
 
 // player starts the engine, or returns the built-in player, and its name.
@@ -166,7 +173,8 @@ func (f *botFlags) player(ctx context.Context, say func(string)) (bot.Player, st
 	if len(words) == 0 {
 		return bot.Novice{Player: novice.Player{Depth: f.depth, Seed: f.seed}}, "the built-in player", nil
 	}
-	o := bot.EngineOptions{Config: uci.Config{Command: words}, Count: f.engines, Limit: f.limit, Variety: f.variety, Seed: f.seed, Log: say}
+	o := bot.EngineOptions{Config: uci.Config{Command: words}, Count: f.engines, Limit: f.limit, Variety: f.variety,
+		Seed: f.seed, Log: say}
 	o.Limit.Depth = f.depth
 	if o.Limit == (uci.Limit{}) {
 		o.Limit.Time = 100 * time.Millisecond

@@ -52,7 +52,8 @@ Without FILE it is the file of the server that other commands are about: see
 			bad := false
 			for _, f := range admin.Secrets(c, c.Running(), time.Now()) {
 				if f.Verdict != admin.SeverityOK {
-					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s: %s\n  hint: %s\n", severity[f.Verdict], f.Subject, f.Text, f.Advice)
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s: %s\n  hint: %s\n", severity[f.Verdict], f.Subject, f.Text,
+						f.Advice)
 				}
 				bad = bad || f.Verdict == admin.SeverityError
 			}

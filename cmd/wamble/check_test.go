@@ -32,17 +32,20 @@ func TestCheckAsksJournal(t *testing.T) {
 	}
 	const warning = "\nWARNING: synchronous_standby_names is empty there: with that machine the last moves are lost"
 	where := "\njournal: PostgreSQL postgres at "
-	if got := check(); !strings.Contains(got, "no errors, 1 warning\n") || !strings.Contains(got, where) || !strings.Contains(got, warning) {
+	if got := check(); !strings.Contains(got, "no errors, 1 warning\n") || !strings.Contains(got, where) ||
+		!strings.Contains(got, warning) {
 		t.Errorf("without a standby it says %q", got)
 	}
 	pgtest.Execute(t, db, "ALTER SYSTEM SET synchronous_standby_names = 'standby'")
 	pgtest.Execute(t, db, "SELECT pg_reload_conf()")
 	watchtest.Until(t, "it says that there is a standby", func() bool {
 		got := check()
-		return strings.Contains(got, "no errors, no warnings\n") && strings.Contains(got, ", which waits for a synchronous standby\n") && !strings.Contains(got, warning)
+		return strings.Contains(got, "no errors, no warnings\n") &&
+			strings.Contains(got, ", which waits for a synchronous standby\n") && !strings.Contains(got, warning)
 	})
 	cluster.Down(t)
-	if got := check(); !strings.Contains(got, where) || !strings.Contains(got, "; it could not be asked whether it waits for a standby: ") {
+	if got := check(); !strings.Contains(got, where) ||
+		!strings.Contains(got, "; it could not be asked whether it waits for a standby: ") {
 		t.Errorf("of a database that is away it says %q", got)
 	}
 }

@@ -63,9 +63,10 @@ hidden.`,
 	cmd.Flags().StringVarP(&profile, "profile", "p", "", "show only this profile")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	cmd.Flags().BoolVar(&changed, "changed", false, "leave out what has its default")
-	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return completeProfiles(&flags), cobra.ShellCompDirectiveNoFileComp
-	}))
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("profile",
+		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return completeProfiles(&flags), cobra.ShellCompDirectiveNoFileComp
+		}))
 	return cmd
 }
 

@@ -22,7 +22,8 @@ func printLoaded(cmd *cobra.Command, c *config.Config, err error) error {
 	switch {
 	case errors.As(err, &faults):
 		printFindings(cmd.ErrOrStderr(), append(faults.Errors, faults.Warnings...))
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s, %s\n", plural(len(faults.Errors), "error"), plural(len(faults.Warnings), "warning"))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s, %s\n", plural(len(faults.Errors), "error"),
+			plural(len(faults.Warnings), "warning"))
 		return exitError(1)
 	case err == nil:
 		printFindings(cmd.ErrOrStderr(), c.Warnings)

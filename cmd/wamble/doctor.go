@@ -122,7 +122,8 @@ func runAs(cmd *cobra.Command, name string, more ...string) error {
 	c.Stdout, c.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 	c.Env = append(append(os.Environ(), "HOME="+u.HomeDir, "USER="+name), more...)
 	if int(uid) != os.Geteuid() {
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: groups}}
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid),
+			Groups: groups}}
 		likeUnit(c.SysProcAttr)
 	}
 	var ended *exec.ExitError

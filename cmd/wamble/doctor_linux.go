@@ -17,7 +17,8 @@ func likeUnit(attr *syscall.SysProcAttr) {
 			continue
 		}
 		for line := range strings.Lines(string(text)) {
-			if key, value, _ := strings.Cut(strings.TrimSpace(line), "="); key == "AmbientCapabilities" && strings.Contains(value, "CAP_NET_BIND_SERVICE") {
+			if key, value, _ := strings.Cut(strings.TrimSpace(line), "="); key == "AmbientCapabilities" &&
+				strings.Contains(value, "CAP_NET_BIND_SERVICE") {
 				attr.AmbientCaps = []uintptr{unix.CAP_NET_BIND_SERVICE}
 			}
 		}

@@ -69,8 +69,10 @@ the journal to the database.`,
 	}
 	flags.register(cmd)
 	cmd.Flags().Uint64Var(&o.board, "board", 0, "only the board with this `number`")
-	cmd.Flags().StringVar(&o.sinceText, "since", "", "only games with a move or result since this `time`: 24h, 2026-11-15 or 2026-11-15T12:00:00Z")
-	cmd.Flags().StringVarP(&o.out, "out", "o", "", "write to this `file` instead of the standard output; it must not exist")
+	cmd.Flags().StringVar(&o.sinceText, "since", "",
+		"only games with a move or result since this `time`: 24h, 2026-11-15 or 2026-11-15T12:00:00Z")
+	cmd.Flags().StringVarP(&o.out, "out", "o", "",
+		"write to this `file` instead of the standard output; it must not exist")
 	return cmd
 }
 
@@ -112,7 +114,8 @@ func (o *exportOptions) parseSince(now time.Time) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("--since %q is neither a duration (24h) nor a day (2026-11-15) nor a time (2026-11-15T12:00:00Z)", o.sinceText)
+	return fmt.Errorf("--since %q is neither a duration (24h) nor a day (2026-11-15) nor a time (2026-11-15T12:00:00Z)",
+		o.sinceText)
 }
 
 // run writes to standard output, or to a file that gets its name only when it is complete.
@@ -140,7 +143,8 @@ func (o *exportOptions) run(cmd *cobra.Command, stores []*server.SharedStore, pr
 	return nil
 }
 
-func (o *exportOptions) write(cmd *cobra.Command, to io.Writer, stores []*server.SharedStore, profile string) (int, error) {
+func (o *exportOptions) write(cmd *cobra.Command, to io.Writer, stores []*server.SharedStore, profile string) (int,
+	error) {
 	w := bufio.NewWriterSize(to, 1<<16)
 	n, told := 0, time.Now()
 	var buf []byte
@@ -170,7 +174,8 @@ func (o *exportOptions) write(cmd *cobra.Command, to io.Writer, stores []*server
 	return n, w.Flush()
 }
 
-func (o *exportOptions) each(cmd *cobra.Command, s *server.SharedStore, profile string, add func(wamble.Board) error) error {
+func (o *exportOptions) each(cmd *cobra.Command, s *server.SharedStore, profile string,
+	add func(wamble.Board) error) error {
 	if o.one {
 		b, err := s.Board(cmd.Context(), wamble.BoardID(o.board))
 		if errors.Is(err, store.ErrNotFound) || err == nil && profile != "" && b.Profile != profile {

@@ -143,7 +143,8 @@ func exportPlayer(ctx context.Context, s *server.SharedStore, whom string) (e ex
 	}
 	e = exportedPlayer{
 		Database: s.Name, Key: hex.EncodeToString(key[:]), Name: p.Handle, Created: p.Created.UTC(), Stats: p.Stats,
-		Merged: []string{}, Former: []wamble.FormerName{}, Sessions: []exportedSession{}, Holds: []wamble.BoardID{}, Scores: []wamble.Score{}, Moves: []exportedMove{},
+		Merged: []string{}, Former: []wamble.FormerName{}, Sessions: []exportedSession{}, Holds: []wamble.BoardID{},
+		Scores: []wamble.Score{}, Moves: []exportedMove{},
 		Predictions: []exportedPrediction{}, Terms: []exportedAcceptance{},
 		Explained: "Addresses are not stored, except where a token was bound to one (host of a session). What a server keeps beside its database is told in docs/operations.md.",
 	}
@@ -161,7 +162,8 @@ func exportPlayer(ctx context.Context, s *server.SharedStore, whom string) (e ex
 		return e, err
 	}
 	for _, row := range sessions {
-		e.Sessions = append(e.Sessions, exportedSession{row.ID, row.Created.UTC(), row.LastSeen.UTC(), row.Trust, row.Host})
+		e.Sessions = append(e.Sessions,
+			exportedSession{row.ID, row.Created.UTC(), row.LastSeen.UTC(), row.Trust, row.Host})
 	}
 	held, err := s.Reservations(ctx, key, time.Now())
 	if err != nil {
@@ -189,7 +191,8 @@ func exportPlayer(ctx context.Context, s *server.SharedStore, whom string) (e ex
 			return e, err
 		}
 		for _, row := range page {
-			e.Predictions = append(e.Predictions, exportedPrediction{row.Board, row.Ply, row.UCI, row.Status.String(), row.Points, row.At.UTC()})
+			e.Predictions = append(e.Predictions,
+				exportedPrediction{row.Board, row.Ply, row.UCI, row.Status.String(), row.Points, row.At.UTC()})
 			after = row.ID
 		}
 		if len(page) < mostSessions {
@@ -202,7 +205,8 @@ func exportPlayer(ctx context.Context, s *server.SharedStore, whom string) (e ex
 		return e, err
 	}
 	for _, row := range accepted {
-		e.Terms = append(e.Terms, exportedAcceptance{row.Session, row.Profile, hex.EncodeToString(row.Hash[:]), row.At.UTC()})
+		e.Terms = append(e.Terms,
+			exportedAcceptance{row.Session, row.Profile, hex.EncodeToString(row.Hash[:]), row.At.UTC()})
 	}
 	for b, err := range s.Games(ctx, wamble.GameFilter{}) {
 		if err != nil {

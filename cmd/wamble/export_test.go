@@ -96,7 +96,8 @@ func TestExportOfAnotherProfile(t *testing.T) {
 	games.Close()
 	var out, errOut strings.Builder
 	args := []string{"export", "ndjson", "--config", conf, "--data", dir, "--board", "1", "--profile", "blue"}
-	if code := run(args, strings.NewReader(""), &out, &errOut); code != 1 || out.Len() > 0 || !strings.Contains(errOut.String(), "profile blue has no board 1") {
+	if code := run(args, strings.NewReader(""), &out, &errOut); code != 1 || out.Len() > 0 ||
+		!strings.Contains(errOut.String(), "profile blue has no board 1") {
 		t.Errorf("got code %d, %q, %q, want an error that says so", code, out.String(), errOut.String())
 	}
 }
@@ -117,14 +118,18 @@ func TestExportPlayer(t *testing.T) {
 	for id := range wamble.SessionID(2) {
 		n := id + 1
 		rows = append(rows, &intent.CreateSession{Session: n, Token: wamble.Token{byte(n)}.Hash(), At: noon},
-			&intent.LinkSession{Session: n, Key: wamble.PublicKey{byte(n)}, Player: wamble.PlayerID(n), Handle: fmt.Sprintf("h_%d", n), Rating: 1200, At: noon},
+			&intent.LinkSession{Session: n, Key: wamble.PublicKey{byte(n)}, Player: wamble.PlayerID(n),
+				Handle: fmt.Sprintf("h_%d", n), Rating: 1200, At: noon},
 			&intent.CreateBoard{Board: wamble.BoardID(n), FEN: "x", Status: wamble.Active, Variant: -1, At: noon},
-			&intent.RecordTermsAcceptance{Session: n, Profile: "default", Hash: [32]byte{byte(n)}, Text: "Be kind", At: noon},
-			&intent.RecordPrediction{ID: wamble.PredictionID(n), Board: wamble.BoardID(n), Session: n, UCI: "e7e5", Ply: 2, At: noon})
+			&intent.RecordTermsAcceptance{Session: n, Profile: "default", Hash: [32]byte{byte(n)}, Text: "Be kind",
+				At: noon},
+			&intent.RecordPrediction{ID: wamble.PredictionID(n), Board: wamble.BoardID(n), Session: n, UCI: "e7e5",
+				Ply: 2, At: noon})
 	}
 	// Both move on the board of the first.
 	for i, uci := range []string{"e2e4", "e7e5", "g1f3"} {
-		rows = append(rows, &intent.RecordMove{Board: 1, Session: wamble.SessionID(1 + i%2), UCI: uci, Ply: i + 1, First: i < 2, At: noon})
+		rows = append(rows, &intent.RecordMove{Board: 1, Session: wamble.SessionID(1 + i%2), UCI: uci, Ply: i + 1,
+			First: i < 2, At: noon})
 	}
 	if err := games.Apply(t.Context(), store.Batch{Profile: "default", Through: 1, Intents: rows}); err != nil {
 		t.Fatal(err)
@@ -145,7 +150,8 @@ func TestExportPlayer(t *testing.T) {
 	if p := got[0].Predictions; len(p) != 1 || p[0] != (exportedPrediction{1, 2, "e7e5", "PENDING", 0, noon}) {
 		t.Errorf("predictions: got %+v", p)
 	}
-	if a := got[0].Terms; len(a) != 1 || a[0].Terms != "01"+strings.Repeat("0", 62) || a[0].Profile != "default" || !a[0].At.Equal(noon) {
+	if a := got[0].Terms; len(a) != 1 || a[0].Terms != "01"+strings.Repeat("0", 62) || a[0].Profile != "default" ||
+		!a[0].At.Equal(noon) {
 		t.Errorf("terms: got %+v", a)
 	}
 }

@@ -19,7 +19,8 @@ func TestEveryCommandHelps(t *testing.T) {
 			t.Errorf("%s: no example", c.CommandPath())
 		}
 		for line := range strings.Lines(c.Example) {
-			if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "wamble") && !strings.HasPrefix(line, "#") {
+			if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "wamble") &&
+				!strings.HasPrefix(line, "#") {
 				t.Errorf("%s: example %q does not show the command", c.CommandPath(), line)
 			}
 		}

@@ -21,7 +21,8 @@ import (
 // examples show, and prints that; the others refer to commands that exist.
 func TestHostCommands(t *testing.T) {
 	dir := t.TempDir()
-	r, err := runner.Open(pebblestore.At(dir+"/journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.At(dir+"/journal", pebblestore.Options{}),
+		runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +49,15 @@ func TestHostCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	control, err := admin.New(admin.API{
-		Dir: dir, Tokens: tokens, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Global: everywhere,
+		Dir: dir, Tokens: tokens, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining,
+		Global: everywhere,
 		RunningProfiles: func() []admin.RunningProfile {
 			return []admin.RunningProfile{{
 				Name: "club", Restrictions: restrictions, Present: func(context.Context) int { return 1 },
-				Stored:   func(context.Context, wamble.PublicKey) (wamble.PlayerID, []wamble.Session, bool) { return 0, nil, true },
+				Stored: func(context.Context, wamble.PublicKey) (wamble.PlayerID, []wamble.Session, bool) {
+					return 0,
+						nil, true
+				},
 				Database: "games.db", Reader: games,
 				Seek: func(_ context.Context, of profile.Seek, _ int) ([]profile.Present, bool) {
 					p := profile.Present{Session: 1, Player: 5, Handle: "Ann"}
@@ -106,7 +111,8 @@ func TestHostCommands(t *testing.T) {
 		}
 		for line := range strings.Lines(c.Help.Example) {
 			var words []string
-			for i, part := range strings.Split(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line), "< tokens")), "'") {
+			for i, part := range strings.Split(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line),
+				"< tokens")), "'") {
 				if i%2 == 1 { // it was quoted
 					words = append(words, part)
 				} else {
@@ -114,7 +120,8 @@ func TestHostCommands(t *testing.T) {
 				}
 			}
 			var out, errOut strings.Builder
-			if code := run(append(words[1:], "--data", dir), strings.NewReader("0123456789abcdef0123456789abcdef\n"), &out, &errOut); code != 0 || out.Len() == 0 {
+			if code := run(append(words[1:], "--data", dir), strings.NewReader("0123456789abcdef0123456789abcdef\n"),
+				&out, &errOut); code != 0 || out.Len() == 0 {
 				t.Errorf("%q: got %d %q %q", line, code, out.String(), errOut.String())
 			}
 		}

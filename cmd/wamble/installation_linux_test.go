@@ -27,11 +27,13 @@ func TestFindDenied(t *testing.T) {
 		return err
 	}
 	err := find(storeFlags{})
-	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), installed.config) || !strings.Contains(err.Error(), "--config or --data") {
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), installed.config) ||
+		!strings.Contains(err.Error(), "--config or --data") {
 		t.Errorf("nothing is named: %v", err)
 	}
 	for name, f := range map[string]storeFlags{
-		"a start": {starts: true}, "a directory is named": {data: "/elsewhere"}, "its directory is named": {data: installed.data},
+		"a start": {starts: true}, "a directory is named": {data: "/elsewhere"},
+		"its directory is named": {data: installed.data},
 	} {
 		if err := find(f); err != nil {
 			t.Errorf("%s: %v", name, err)

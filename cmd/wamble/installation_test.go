@@ -48,14 +48,17 @@ func TestFind(t *testing.T) {
 		given storeFlags
 		want  [2]string
 	}{
-		"nothing is named":                 {storeFlags{profile: "p"}, whole},
-		"nothing is named by a start":      {storeFlags{starts: true}, whole},
-		"its directory is named":           {storeFlags{data: installed.data + "/"}, [2]string{installed.config, installed.data + "/"}},
-		"its file is named":                {storeFlags{config: installed.config}, whole},
-		"another directory is named":       {storeFlags{data: "/elsewhere"}, [2]string{defaultConfigFile, "/elsewhere"}},
-		"another configuration is":         {storeFlags{config: "other.conf"}, [2]string{"other.conf"}},
-		"both are named":                   {installed, whole},
-		"both are named, one is another's": {storeFlags{config: "other.conf", data: installed.data}, [2]string{"other.conf", installed.data}},
+		"nothing is named":            {storeFlags{profile: "p"}, whole},
+		"nothing is named by a start": {storeFlags{starts: true}, whole},
+		"its directory is named": {storeFlags{data: installed.data + "/"},
+			[2]string{installed.config, installed.data + "/"}},
+		"its file is named": {storeFlags{config: installed.config}, whole},
+		"another directory is named": {storeFlags{data: "/elsewhere"},
+			[2]string{defaultConfigFile, "/elsewhere"}},
+		"another configuration is": {storeFlags{config: "other.conf"}, [2]string{"other.conf"}},
+		"both are named":           {installed, whole},
+		"both are named, one is another's": {storeFlags{config: "other.conf", data: installed.data},
+			[2]string{"other.conf", installed.data}},
 	} {
 		if got := find(c.given); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
@@ -115,14 +118,19 @@ func TestNoServer(t *testing.T) {
 		dir   string
 		start string
 	}{
-		"nothing is named":            {unit, storeFlags{}, "/home/ann/data", "'wamble serve' starts one"},
-		"a configuration is named":    {unit, storeFlags{typedConfig: "a.conf"}, "/srv/data", "'wamble serve --config a.conf' starts one"},
-		"a directory is named":        {unit, storeFlags{typedData: "/srv/data"}, "/srv/data", "'wamble serve --data /srv/data' starts one"},
-		"the installed one":           {unit, storeFlags{typedData: installed.data}, installed.data, "'systemctl start wamble' starts it"},
-		"it, without service manager": {unit + "s", storeFlags{}, installed.data, "wamble serve --config " + installed.config + " --data " + installed.data + "' starts one"},
+		"nothing is named": {unit, storeFlags{}, "/home/ann/data", "'wamble serve' starts one"},
+		"a configuration is named": {unit, storeFlags{typedConfig: "a.conf"}, "/srv/data",
+			"'wamble serve --config a.conf' starts one"},
+		"a directory is named": {unit, storeFlags{typedData: "/srv/data"}, "/srv/data",
+			"'wamble serve --data /srv/data' starts one"},
+		"the installed one": {unit, storeFlags{typedData: installed.data}, installed.data,
+			"'systemctl start wamble' starts it"},
+		"it, without service manager": {unit + "s", storeFlags{}, installed.data,
+			"wamble serve --config " + installed.config + " --data " + installed.data + "' starts one"},
 	} {
 		units = []string{c.unit}
-		if got := c.f.noServer(c.dir).Error(); !strings.Contains(got, "no server runs on "+c.dir+"; ") || !strings.Contains(got, c.start) {
+		if got := c.f.noServer(c.dir).Error(); !strings.Contains(got, "no server runs on "+c.dir+"; ") ||
+			!strings.Contains(got, c.start) {
 			t.Errorf("%s: got %q, want %q", name, got, c.start)
 		}
 	}

@@ -49,9 +49,10 @@ func makeJournal(t *testing.T, dir string) error {
 	if _, err := journal.Post(ctx, r, worker, move); err != nil {
 		return err
 	}
-	w, err := r.NewWorker(uint64(worker), runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
-		return runner.Discard(errors.New("RECORD_MOVE: there is no board 300"))
-	}})
+	w, err := r.NewWorker(uint64(worker),
+		runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+			return runner.Discard(errors.New("RECORD_MOVE: there is no board 300"))
+		}})
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,8 @@ func makeJournal(t *testing.T, dir string) error {
 	if err := w.Remove(); err != nil {
 		return err
 	}
-	if _, err := journal.Post(ctx, r, worker, &intent.CreateSession{Session: 8, Token: wamble.Token{1, 2, 3}.Hash(), At: madeAt},
+	if _, err := journal.Post(ctx, r, worker,
+		&intent.CreateSession{Session: 8, Token: wamble.Token{1, 2, 3}.Hash(), At: madeAt},
 		&intent.UpdateBoard{Board: 301, FEN: "start", Status: wamble.Dormant, Version: 2, At: madeAt}); err != nil {
 		return err
 	}
@@ -88,7 +90,8 @@ func TestDecodeIntents(t *testing.T) {
 			t.Fatal(err)
 		}
 		var back []map[string]any
-		if err := json.Unmarshal(text, &back); err != nil || len(back) != 1 || back[0]["kind"] != kind.String() || len(back[0]) < 2 {
+		if err := json.Unmarshal(text, &back); err != nil || len(back) != 1 || back[0]["kind"] != kind.String() ||
+			len(back[0]) < 2 {
 			t.Errorf("%v: got %s, %v", kind, text, err)
 		}
 		line := v.(journal.Views).String()

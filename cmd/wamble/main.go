@@ -179,7 +179,8 @@ func oneArg(what string) cobra.PositionalArgs {
 func everyArg(whats []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != len(whats) {
-			return see(cmd, fmt.Errorf("%q needs %s; there are %d arguments", cmd.CommandPath(), strings.Join(whats, " and "), len(args)))
+			return see(cmd, fmt.Errorf("%q needs %s; there are %d arguments", cmd.CommandPath(),
+				strings.Join(whats, " and "), len(args)))
 		}
 		return nil
 	}

@@ -34,10 +34,12 @@ func TestOwner(t *testing.T) {
 	if err := os.Link(elsewhere, filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if code := run([]string{"migrate", "--data", dir, "--profile", "default"}, strings.NewReader(""), io.Discard, os.Stderr); code != 0 {
+	if code := run([]string{"migrate", "--data", dir, "--profile", "default"}, strings.NewReader(""), io.Discard,
+		os.Stderr); code != 0 {
 		t.Fatalf("migrate ended with %d", code)
 	}
-	for name, want := range map[string]uint32{filepath.Join(dir, "games.db"): owner, dir: owner, elsewhere: uint32(os.Geteuid())} {
+	for name, want := range map[string]uint32{filepath.Join(dir, "games.db"): owner, dir: owner,
+		elsewhere: uint32(os.Geteuid())} {
 		info, err := os.Stat(name)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +56,8 @@ func TestForeign(t *testing.T) {
 	dir := t.TempDir()
 	inside, me := filepath.Join(dir, "journal", "LOCK"), os.Geteuid()
 	denied := &fs.PathError{Op: "open", Path: inside, Err: syscall.EACCES}
-	socket := &net.OpError{Op: "dial", Net: "unix", Addr: &net.UnixAddr{Name: inside, Net: "unix"}, Err: os.NewSyscallError("connect", syscall.EACCES)}
+	socket := &net.OpError{Op: "dial", Net: "unix", Addr: &net.UnixAddr{Name: inside, Net: "unix"},
+		Err: os.NewSyscallError("connect", syscall.EACCES)}
 	for _, c := range []struct {
 		err  error
 		me   int
@@ -92,10 +95,14 @@ func TestRemedy(t *testing.T) {
 		owner, me int
 		want      string
 	}{
-		"a file of root, for the server":    {"/etc/wamble/wamble.conf", 0, me, "as root, 'chgrp " + groupName(me) + " /etc/wamble/wamble.conf; chmod 640 /etc/wamble/wamble.conf' lets the server read it"},
-		"a file of root in its directory":   {filepath.Join(installed.data, "games.db"), 0, me, "as root, 'chown -R " + userName(me) + " " + installed.data + "/games.db' gives it back"},
-		"a file of root, for somebody else": {"/etc/wamble/wamble.conf", 0, me + 1, "give the command as root (sudo wamble …)"},
-		"a file of the server, for anybody": {filepath.Join(installed.data, "games.db"), me, me + 1, "give the command as that user (sudo -u " + userName(me) + " wamble …)"},
+		"a file of root, for the server": {"/etc/wamble/wamble.conf", 0, me, "as root, 'chgrp " + groupName(me) +
+			" /etc/wamble/wamble.conf; chmod 640 /etc/wamble/wamble.conf' lets the server read it"},
+		"a file of root in its directory": {filepath.Join(installed.data, "games.db"), 0, me,
+			"as root, 'chown -R " + userName(me) + " " + installed.data + "/games.db' gives it back"},
+		"a file of root, for somebody else": {"/etc/wamble/wamble.conf", 0, me + 1,
+			"give the command as root (sudo wamble …)"},
+		"a file of the server, for anybody": {filepath.Join(installed.data, "games.db"), me, me + 1,
+			"give the command as that user (sudo -u " + userName(me) + " wamble …)"},
 	} {
 		if got := remedy(c.path, false, c.owner, c.me); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)

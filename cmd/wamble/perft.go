@@ -48,7 +48,8 @@ is listed with its share. One core is used; the last line is "nodes N".`,
 	}
 	c.Flags().IntVar(&o.depth, "depth", 0, fmt.Sprintf("moves to look ahead, 1 to %d", maxPerftDepth))
 	c.Flags().StringVar(&o.fen, "fen", chess.StartFEN, "position to start from")
-	c.Flags().IntVar(&o.chess960, "chess960", 0, "start from the Chess960 arrangement with this Scharnagl number, 0 to 959")
+	c.Flags().IntVar(&o.chess960, "chess960", 0,
+		"start from the Chess960 arrangement with this Scharnagl number, 0 to 959")
 	c.Flags().BoolVar(&o.divide, "divide", false, "list the count of each first move")
 	if err := c.MarkFlagRequired("depth"); err != nil {
 		panic(err) // the flag is declared above

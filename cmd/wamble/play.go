@@ -66,7 +66,8 @@ under way, it is sent as soon as the server is back, or you are.`,
 	flags.BoolVar(&f.ascii, "ascii", false, "letters for pieces (default where the locale is not UTF-8)")
 	flags.StringVar(&f.colors, "colors", "auto", "`colours`: auto, dark, light or none")
 	flags.StringVarP(&f.profile, "profile", "p", "", "the `profile` of this machine's server (default its first one)")
-	flags.StringVar(&f.state, "state", "", "`directory` of what belongs to you (default wamble-play in your state directory)")
+	flags.StringVar(&f.state, "state", "",
+		"`directory` of what belongs to you (default wamble-play in your state directory)")
 	return c
 }
 

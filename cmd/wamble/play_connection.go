@@ -52,7 +52,8 @@ const parting = 2 * time.Second
 func newConnection(ctx context.Context, conn *client.Client, keeper *keeper, at endpoint) *connection {
 	way := http.DefaultTransport.(*http.Transport).Clone()
 	way.TLSClientConfig = at.tls()
-	s := &connection{conn: conn, keeper: keeper, address: at.address, pages: at.pages, web: &http.Client{Transport: way}, results: make(chan result, 64)}
+	s := &connection{conn: conn, keeper: keeper, address: at.address, pages: at.pages,
+		web: &http.Client{Transport: way}, results: make(chan result, 64)}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.loggedIn = keeper.file.LoggedIn
 	s.run("what the server tells", s.listen)
@@ -77,7 +78,8 @@ func (s *connection) first() []play.Effect {
 // previous token.
 func (s *connection) present(before wamble.Token) play.Assignment {
 	session := s.conn.Session()
-	given := play.Assignment{Caps: session.Caps, Place: int(session.Board.WaitPlace), Renewed: !before.IsZero() && before != session.Token}
+	given := play.Assignment{Caps: session.Caps, Place: int(session.Board.WaitPlace),
+		Renewed: !before.IsZero() && before != session.Token}
 	if session.Board.ID != 0 && given.Place == 0 {
 		given.Board = boardOf(session.Board)
 	}
@@ -178,7 +180,8 @@ func (s *connection) move(m play.Move) play.Msg {
 		return play.Moved{Assignment: s.present(before)}
 	}
 	why := reason(err)
-	return play.Refused{What: m, Why: why, Made: strings.HasPrefix(why, madeAnyway), Unsure: errors.Is(err, client.ErrUncertain)}
+	return play.Refused{What: m, Why: why, Made: strings.HasPrefix(why, madeAnyway),
+		Unsure: errors.Is(err, client.ErrUncertain)}
 }
 
 // ask carries out an effect other than a move.
@@ -236,7 +239,8 @@ func (s *connection) ask(ctx context.Context, e play.Effect) (play.Msg, error) {
 }
 
 func statsMsg(s client.Stats, tell, named bool) play.Stats {
-	return play.Stats{Score: s.Score, Games: s.Games, Handle: s.Handle, Identity: s.HasIdentity, Tell: tell, Named: named}
+	return play.Stats{Score: s.Score, Games: s.Games, Handle: s.Handle, Identity: s.HasIdentity, Tell: tell,
+		Named: named}
 }
 
 // countPredictions counts the open predictions of each move.
@@ -280,7 +284,8 @@ func (s *connection) ranks(ctx context.Context, bots bool) (rows []play.Rank, er
 		if name == "" {
 			name = fmt.Sprintf("guest %d", r.Session)
 		}
-		rows = append(rows, play.Rank{Rank: r.Rank, Name: name, Score: r.Score, Rating: r.Rating, Own: r.Rank == page.SelfRank})
+		rows = append(rows, play.Rank{Rank: r.Rank, Name: name, Score: r.Score, Rating: r.Rating,
+			Own: r.Rank == page.SelfRank})
 	}
 	for _, r := range page.Rows {
 		add(r)

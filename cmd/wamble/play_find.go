@@ -106,14 +106,17 @@ func findServer(cmd *cobra.Command, profile string) ([]endpoint, error) {
 		}
 	}
 	if profile != "" {
-		return nil, fmt.Errorf("no server of this machine has a profile %q; there are %s", profile, strings.Join(append(names, "no others"), ", "))
+		return nil, fmt.Errorf("no server of this machine has a profile %q; there are %s", profile,
+			strings.Join(append(names, "no others"), ", "))
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("localhost", defaultPort))
 	if err != nil {
-		return nil, errors.New("no server runs on this machine: 'wamble serve' starts one, and 'wamble " + cmd.Name() + " wss://chess.example.org/ws' plays elsewhere")
+		return nil, errors.New("no server runs on this machine: 'wamble serve' starts one, and 'wamble " + cmd.Name() +
+			" wss://chess.example.org/ws' plays elsewhere")
 	}
 	conn.Close()
-	return []endpoint{endpointAt("ws://localhost:" + defaultPort + "/ws"), endpointAt("udp://localhost:" + defaultPort)}, nil
+	return []endpoint{endpointAt("ws://localhost:" + defaultPort + "/ws"),
+		endpointAt("udp://localhost:" + defaultPort)}, nil
 }
 
 // endpointsOf returns the endpoints of a profile. WebSocket comes first, because a broken connection

@@ -66,7 +66,8 @@ func openKeeper(dir, address string) (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{dir: dir, name: strings.NewReplacer(":", "_", "[", "", "]", "", "/", "_").Replace(strings.ToLower(u.Host)) + ".json"}
+	k := &keeper{dir: dir, name: strings.NewReplacer(":", "_", "[", "", "]", "", "/",
+		"_").Replace(strings.ToLower(u.Host)) + ".json"}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("what belongs to you cannot be kept: %w", err)
 	}
@@ -89,7 +90,8 @@ func (k *keeper) read() error {
 	if err == nil {
 		b, err := hex.DecodeString(strings.TrimSpace(string(text)))
 		if err != nil || len(b) != len(play.Mnemonic{}) {
-			return fmt.Errorf("%s is no identity: move it away, and 'identity' with your twelve words makes it anew", filepath.Join(k.dir, identityFile))
+			return fmt.Errorf("%s is no identity: move it away, and 'identity' with your twelve words makes it anew",
+				filepath.Join(k.dir, identityFile))
 		}
 		e := play.Mnemonic(b)
 		k.identity = &e

@@ -85,7 +85,8 @@ func TestPlayOnScreen(t *testing.T) {
 	written, cleared = x.screen.written-written, x.screen.cleared-cleared
 	x.mu.Unlock()
 	if written > 600 || cleared > 0 {
-		t.Errorf("an arrow key sent %d bytes and cleared the screen %d times, want at most 600 and never", written, cleared)
+		t.Errorf("an arrow key sent %d bytes and cleared the screen %d times, want at most 600 and never", written,
+			cleared)
 	}
 
 	s.cmd.Process.Signal(syscall.SIGTERM)
@@ -104,7 +105,8 @@ func TestPlayOnScreen(t *testing.T) {
 		}
 		defer r.Body.Close()
 		text, err := io.ReadAll(r.Body)
-		return err == nil && strings.Count(string(text), `"uci":"g1f3"`) == 1 && strings.Count(string(text), `"uci":"d7d5"`) == 1 && strings.Count(string(text), `"uci"`) == 2
+		return err == nil && strings.Count(string(text), `"uci":"g1f3"`) == 1 &&
+			strings.Count(string(text), `"uci":"d7d5"`) == 1 && strings.Count(string(text), `"uci"`) == 2
 	}, x)
 	x.sees("Nf3 " + a + " answered d5")
 
@@ -157,7 +159,8 @@ func TestPlainOnScreen(t *testing.T) {
 func TestWatchOnScreen(t *testing.T) {
 	playServer(t)
 	var out, errOut strings.Builder
-	if code := run([]string{"play", "--plain", "--state", t.TempDir()}, strings.NewReader("e4\n"), &out, &errOut); code != 0 {
+	if code := run([]string{"play", "--plain", "--state", t.TempDir()}, strings.NewReader("e4\n"), &out,
+		&errOut); code != 0 {
 		t.Fatal(errOut.String())
 	}
 	x := inTerminal(t, 80, 24, "play", "--watch", "--ascii")

@@ -62,15 +62,18 @@ func TestPlayThroughPipes(t *testing.T) {
 		"identity legal winner thank year wave sausage worth useful legal winner thank yellow\nname Ada_L\nscore\ne5\nquit\ne4\n",
 	} {
 		var out, errOut strings.Builder
-		if code := run([]string{"play", "--plain"}, strings.NewReader(lines), &out, &errOut); code != 0 || errOut.Len() > 0 {
+		if code := run([]string{"play", "--plain"}, strings.NewReader(lines), &out, &errOut); code != 0 ||
+			errOut.Len() > 0 {
 			t.Fatalf("visit %d: got %d, %q", i+1, code, errOut.String())
 		}
 		got.WriteString(strings.ReplaceAll(out.String(), address, "ADDRESS") + "---\n")
 	}
 	golden(t, "testdata/play/visits.golden", nameBoards(got.String()))
 	var out strings.Builder
-	if code := run([]string{"play"}, strings.NewReader("identity\nidentity forget\nidentity\n"), &out, &out); code != 0 ||
-		!strings.Contains(out.String(), "with your identity.") || !strings.Contains(out.String(), "\nlegal winner") || !strings.Contains(out.String(), "\nYou are a guest") {
+	if code := run([]string{"play"}, strings.NewReader("identity\nidentity forget\nidentity\n"), &out,
+		&out); code != 0 ||
+		!strings.Contains(out.String(), "with your identity.") || !strings.Contains(out.String(), "\nlegal winner") ||
+		!strings.Contains(out.String(), "\nYou are a guest") {
 		t.Errorf("the third visit: got %d\n%s", code, out.String())
 	}
 	info, err := os.ReadDir(filepath.Join(os.Getenv("XDG_STATE_HOME"), "wamble-play"))
@@ -116,7 +119,8 @@ func TestPlayEncrypted(t *testing.T) {
 	s := playServer(t, certificate(t), "(def udp-enabled 0)")
 	var out, errOut strings.Builder
 	code := run([]string{"play", "--plain"}, strings.NewReader("Nf3\ne4\nNf6\ntrail\n"), &out, &errOut)
-	if code != 0 || !strings.Contains(out.String(), "wss://"+s.ready().Profiles[0].HTTP+"/ws") || !strings.Contains(out.String(), ": answered Nf6") {
+	if code != 0 || !strings.Contains(out.String(), "wss://"+s.ready().Profiles[0].HTTP+"/ws") ||
+		!strings.Contains(out.String(), ": answered Nf6") {
 		t.Errorf("got %d, %s\n%s", code, errOut.String(), out.String())
 	}
 }
@@ -124,8 +128,12 @@ func TestPlayEncrypted(t *testing.T) {
 // TestPagesOfDatagrams: the pages of a server that was reached by UDP are found whether they
 // are encrypted or not.
 func TestPagesOfDatagrams(t *testing.T) {
-	for name, start := range map[string]func(http.Handler) *httptest.Server{"plain": httptest.NewServer, "encrypted": httptest.NewTLSServer} {
-		web := start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"moves":[{"uci":"e2e4"}]}`) }))
+	for name, start := range map[string]func(http.Handler) *httptest.Server{"plain": httptest.NewServer,
+		"encrypted": httptest.NewTLSServer} {
+		web := start(http.HandlerFunc(func(w http.ResponseWriter,
+			_ *http.Request) {
+			io.WriteString(w, `{"moves":[{"uci":"e2e4"}]}`)
+		}))
 		defer web.Close()
 		s := connection{pages: endpointAt("udp://" + web.Listener.Addr().String()).pages, web: web.Client()}
 		if r, err := s.page(t.Context(), 7); err != nil || r.Board != 7 || len(r.Moves) != 1 {

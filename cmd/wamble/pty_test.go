@@ -102,7 +102,8 @@ func (x *terminalOf) resize(width, height int) {
 	x.mu.Lock()
 	x.screen.resize(width, height)
 	x.mu.Unlock()
-	if err := unix.IoctlSetWinsize(int(x.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(height), Col: uint16(width)}); err != nil {
+	if err := unix.IoctlSetWinsize(int(x.master.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Row: uint16(height), Col: uint16(width)}); err != nil {
 		x.t.Fatal(err)
 	}
 }

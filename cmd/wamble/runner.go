@@ -43,9 +43,11 @@ Without --dir it is the journal of the server that other commands are about: see
   wamble runner frame decode 4c4d5347…`,
 	}
 	c.PersistentPreRun = func(cmd *cobra.Command, _ []string) { f.cmd = cmd }
-	c.PersistentFlags().StringVar(&f.dir, "dir", "", "directory of the runner (default: the journal of the server which 'wamble help' tells)")
+	c.PersistentFlags().StringVar(&f.dir, "dir", "",
+		"directory of the runner (default: the journal of the server which 'wamble help' tells)")
 	c.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON, for tools")
-	c.PersistentFlags().IntVar(&f.part, "part", -1, "part of a journal that several machines share, of a server that runs on this one")
+	c.PersistentFlags().IntVar(&f.part, "part", -1,
+		"part of a journal that several machines share, of a server that runs on this one")
 	f.schema = versionFlag(journalSchema)
 	c.PersistentFlags().Var(&f.schema, "schema", "schema version to serve, for directories of programs that set one")
 	return parent(c,
@@ -161,7 +163,8 @@ func isDir(dir string) error {
 
 // openRunner opens a runner and explains errors. Without --schema it also opens an older
 // journal, and the directory of a program that sets no schema.
-func (f *runnerFlags) openRunner(open func(runner.Storage, runner.Options) (*runner.Runner, error), dir string) (*runner.Runner, error) {
+func (f *runnerFlags) openRunner(open func(runner.Storage, runner.Options) (*runner.Runner, error),
+	dir string) (*runner.Runner, error) {
 	keepOwner(dir)
 	at := func(schema runner.Version) (*runner.Runner, error) {
 		return open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: schema, MinFree: -1})

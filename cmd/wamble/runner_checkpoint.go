@@ -72,7 +72,8 @@ of its new messages for those of the lost ones.`,
 		if err != nil {
 			return err
 		}
-		return errors.Join(f.printDone(cmd, openedJournal(cmd.Context(), r), "restored %s, which is now journal %s\n", dir, r.JournalID()), r.Close())
+		return errors.Join(f.printDone(cmd, openedJournal(cmd.Context(), r), "restored %s, which is now journal %s\n",
+			dir, r.JournalID()), r.Close())
 	}
 	return c
 }

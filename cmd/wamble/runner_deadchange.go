@@ -76,7 +76,8 @@ func deadVerbCommand(f *runnerFlags, v deadVerb, c *cobra.Command) *cobra.Comman
 			}
 		}
 		if ways != 1 {
-			return fmt.Errorf("say which dead letters to %s: by name, by filters, or --all\nSee '%s --help'", v.name, cmd.CommandPath())
+			return fmt.Errorf("say which dead letters to %s: by name, by filters, or --all\nSee '%s --help'", v.name,
+				cmd.CommandPath())
 		}
 		if len(rows) > 0 {
 			return v.doNamed(cmd, f, rows)

@@ -30,7 +30,8 @@ func deadFlags(c *cobra.Command) *deadChoice {
 	c.Flags().StringVar(&d.cause, "cause", "", "choose by cause: "+strings.Join(causeNames(), ", "))
 	c.Flags().StringVar(&d.reason, "reason", "", "choose those whose reason contains this text")
 	c.Flags().StringVar(&d.id, "id", "", "choose by message id")
-	c.Flags().StringVar(&d.since, "since", "", "choose those that died since then: 2006-01-02T15:04:05Z, or 24h for a day ago")
+	c.Flags().StringVar(&d.since, "since", "",
+		"choose those that died since then: 2006-01-02T15:04:05Z, or 24h for a day ago")
 	c.Flags().StringVar(&d.until, "until", "", "choose those that died before then")
 	return d
 }

@@ -165,7 +165,8 @@ func deadCells(d *runner.DeadLetter) string {
 	if m, err := runner.DecodeMessage(d.Frame); err == nil {
 		kind, id = kindNames[m.Kind], cell(m.ID)
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s\t%s", showRow(d.Row), when, d.Cause, d.Attempts, kind, id, cell([]byte(d.Reason)))
+	return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s\t%s", showRow(d.Row), when, d.Cause, d.Attempts, kind, id,
+		cell([]byte(d.Reason)))
 }
 
 func showRow(r runner.Row) string { return fmt.Sprintf("%d/%d", r.Worker, r.Seq) }

@@ -100,5 +100,6 @@ func viewInboxRow(row *runner.InboxRow) inboxRowView {
 }
 
 func inboxCells(row *runner.InboxRow) string {
-	return fmt.Sprintf("%d\t%d\t%s\t%d\t%s", row.Worker, row.Seq, inboxState(row), row.Lease.Attempts, frameCells(row.Frame))
+	return fmt.Sprintf("%d\t%d\t%s\t%d\t%s", row.Worker, row.Seq, inboxState(row), row.Lease.Attempts,
+		frameCells(row.Frame))
 }

@@ -29,7 +29,10 @@ func (f *runnerFlags) alter(ctx context.Context, do func(journalClient) error) e
 
 // openedJournal returns the client of a journal that this process has opened.
 func openedJournal(ctx context.Context, r *runner.Runner) journalClient {
-	return journalClient{func(verb string, args, result any) error { return admin.AskJournal(ctx, r, verb, args, result) }}
+	return journalClient{func(verb string, args,
+		result any) error {
+		return admin.AskJournal(ctx, r, verb, args, result)
+	}}
 }
 
 // orServer runs do on the journal of the running server if err says that a process has locked
@@ -140,7 +143,8 @@ func (j journalClient) deadLetter(row runner.Row) (runner.DeadLetter, error) {
 func (j journalClient) eachDeadLetter(f runner.DeadFilter, visit func(runner.DeadLetter) bool) error {
 	for from := (runner.Row{}); ; {
 		var found []runner.DeadLetter
-		if err := j.ask("dead-letter-page", admin.DeadPage{From: from, Filter: f}, &found); err != nil || len(found) == 0 {
+		if err := j.ask("dead-letter-page", admin.DeadPage{From: from, Filter: f}, &found); err != nil ||
+			len(found) == 0 {
 			return err
 		}
 		for _, d := range found {

@@ -51,7 +51,8 @@ func TestRunnerPart(t *testing.T) {
 		root.SetOut(&out)
 		root.SetErr(&out)
 		root.SetArgs(append(c.args, "--dir", filepath.Join(dir, "journal")))
-		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "is on machine b: ask there") {
+		if err := root.ExecuteContext(t.Context()); err == nil ||
+			!strings.Contains(err.Error(), "is on machine b: ask there") {
 			t.Errorf("%v: got %v and %s", c.args, err, out.String())
 			continue
 		}

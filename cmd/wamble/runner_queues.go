@@ -45,7 +45,8 @@ ones are remembered only of a queue with a name.`,
 		}
 		out := newListing(cmd, f.json, a.Limit, "NUMBER\tSTATE\tATTEMPTS\tID\tPAYLOAD\tERROR")
 		for _, m := range l.Messages {
-			out.add(m, fmt.Sprintf("%d\t%s\t%d\t%s\t%s\t%s", m.Number, m.State, m.Attempts, cell([]byte(m.ID)), cell([]byte(m.Payload)), cell([]byte(m.Error))))
+			out.add(m, fmt.Sprintf("%d\t%s\t%d\t%s\t%s\t%s", m.Number, m.State, m.Attempts, cell([]byte(m.ID)),
+				cell([]byte(m.Payload)), cell([]byte(m.Error))))
 		}
 		out.more = l.Next != 0
 		return out.print(a.State + " messages")
@@ -63,7 +64,8 @@ queue with a name its last runs and its result.`,
 		Args:    everyArg([]string{"a queue", "the id of a message"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var m runneradmin.Message
-			if err := f.askQueues(cmd.Context(), "show", runneradmin.Args{Queue: args[0], ID: args[1]}, &m); err != nil {
+			if err := f.askQueues(cmd.Context(), "show", runneradmin.Args{Queue: args[0], ID: args[1]},
+				&m); err != nil {
 				return err
 			}
 			return printJSON(cmd.OutOrStdout(), m)

@@ -67,7 +67,8 @@ func viewStats(j journalClient) (statsView, error) {
 		v.NextDue = &due
 	}
 	for _, in := range s.Inboxes {
-		x := inboxView{Worker: in.Worker, Name: in.Name, Paused: in.Paused, Depth: in.Depth, Leased: in.Leased, Parked: in.Parked, NextSeq: in.NextSeq}
+		x := inboxView{Worker: in.Worker, Name: in.Name, Paused: in.Paused, Depth: in.Depth, Leased: in.Leased,
+			Parked: in.Parked, NextSeq: in.NextSeq}
 		first, err := j.inbox(in.Worker, 0, 1)
 		if err != nil {
 			return v, err
@@ -107,7 +108,8 @@ func printStats(w io.Writer, v *statsView) error {
 		if in.Paused {
 			name += " (paused)"
 		}
-		rows = append(rows, fmt.Sprintf("%d\t%d\t%d\t%d\t%s\t%d\t%s", in.Worker, in.Depth, in.Leased, in.Parked, first, in.NextSeq, name))
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%d\t%d\t%s\t%d\t%s", in.Worker, in.Depth, in.Leased, in.Parked, first,
+			in.NextSeq, name))
 	}
 	return printTable(w, rows)
 }

@@ -34,7 +34,8 @@ func TestRunnerScripts(t *testing.T) {
 				ts.Check(makeRunner(t, ts.MkAbs(args[0]), runner.Version(schema)))
 			},
 			"hold-runner": func(ts *testscript.TestScript, _ bool, args []string) {
-				r, err := runner.Open(pebblestore.At(ts.MkAbs(args[0]), pebblestore.Options{}), runner.Options{Schema: journalSchema})
+				r, err := runner.Open(pebblestore.At(ts.MkAbs(args[0]), pebblestore.Options{}),
+					runner.Options{Schema: journalSchema})
 				ts.Check(err)
 				ts.Defer(func() { ts.Check(r.Close()) })
 			},
@@ -49,7 +50,8 @@ var madeAt = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // messages, one of high priority, one parked and three dead letters, for worker 9 one leased,
 // and timers before and after 1970.
 func makeRunner(t *testing.T, dir string, schema runner.Version) error {
-	r, err := runner.Open(pebblestore.At(filepath.Join(t.TempDir(), "made"), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
+	r, err := runner.Open(pebblestore.At(filepath.Join(t.TempDir(), "made"),
+		pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
 		Create: true, Schema: schema,
 		Now: func() time.Time { return madeAt },
 	})
@@ -86,7 +88,8 @@ func makeRunner(t *testing.T, dir string, schema runner.Version) error {
 		b.Fail(1, runner.Discard(errors.New("connection refused")))
 		return nil
 	}})
-	post(runner.Message{To: 7, ID: []byte("carrier")}, runner.Message{To: 7, ID: []byte("parked"), Payload: []byte("later")})
+	post(runner.Message{To: 7, ID: []byte("carrier")},
+		runner.Message{To: 7, ID: []byte("parked"), Payload: []byte("later")})
 	run(7, runner.WorkerOptions{Batch: func(_ context.Context, b *runner.Batched) error {
 		b.DeadLetter(0, []byte("junk"), errors.New("not a frame"))
 		b.Fail(1, runner.Retry(errors.New("not yet"), time.Hour))
@@ -95,12 +98,14 @@ func makeRunner(t *testing.T, dir string, schema runner.Version) error {
 	post(runner.Message{To: 7, ID: []byte("first"), Payload: []byte("line one\nline two")},
 		runner.Message{To: 7, ID: []byte{0, 0x7c, 0xff}, Payload: []byte{1, 2, 3}, Kind: runner.Event},
 		runner.Message{To: 7, ID: []byte("urgent"), Flags: runner.HighPriority},
-		runner.Message{To: 9, ID: []byte("held"), Flags: runner.HasTrace | runner.HasFrom, From: 7, Trace: []byte("tr")})
+		runner.Message{To: 9, ID: []byte("held"), Flags: runner.HasTrace | runner.HasFrom, From: 7,
+			Trace: []byte("tr")})
 	// A copy that is made while worker 9 runs shows its message as leased, and timers
 	// that were due long ago.
 	run(9, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
 		for _, timer := range []struct{ due, to int64 }{{4102444800000, 9}, {1 << 62, 7}, {-1000, 7}} {
-			m := runner.Message{Kind: runner.Timer, To: uint64(timer.to), ID: strconv.AppendInt(nil, timer.due, 10), Payload: []byte("tick")}
+			m := runner.Message{Kind: runner.Timer, To: uint64(timer.to), ID: strconv.AppendInt(nil, timer.due, 10),
+				Payload: []byte("tick")}
 			if _, err := r.Arm(ctx, time.UnixMilli(timer.due), &m); err != nil {
 				return err
 			}
@@ -118,16 +123,19 @@ func TestRestoreEndsLeases(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said strings.Builder
-	if code := run([]string{"runner", "restore", copied, "--dir", dir}, strings.NewReader(""), &said, &said); code != 0 {
+	if code := run([]string{"runner", "restore", copied, "--dir", dir}, strings.NewReader(""), &said,
+		&said); code != 0 {
 		t.Fatalf("exit %d: %s", code, &said)
 	}
-	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: journalSchema, Now: func() time.Time { return madeAt }})
+	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{}),
+		runner.Options{Schema: journalSchema, Now: func() time.Time { return madeAt }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	var got []string
-	w, err := r.NewWorker(9, runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
+	w, err := r.NewWorker(9, runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx,
+		d *runner.Delivery) error {
 		got = append(got, string(d.ID))
 		return nil
 	}})

@@ -52,7 +52,8 @@ as 'wamble reload' does.`,
 				}
 				sayTo(cmd.ErrOrStderr())(text)
 			}
-			ctx, cancel := untilStopped(cmd.Context(), say, "stopping in order: what is in the journal goes to the database")
+			ctx, cancel := untilStopped(cmd.Context(), say,
+				"stopping in order: what is in the journal goes to the database")
 			defer cancel()
 			// Serve until stopped. A handoff or a takeover loads the options again.
 			load := func() (server.Options, error) {
@@ -79,7 +80,8 @@ as 'wamble reload' does.`,
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().StringVar(&record, "record", "", "record all that the profile is told in this new `file`, for 'wamble replay'; it holds the players' tokens")
+	cmd.Flags().StringVar(&record, "record", "",
+		"record all that the profile is told in this new `file`, for 'wamble replay'; it holds the players' tokens")
 	cmd.Flags().Lookup("profile").Usage = "serve only this `profile` (default all that run)"
 	return cmd
 }
@@ -121,7 +123,8 @@ func greet(ctx context.Context, out io.Writer, s *server.Server) {
 			if !p.Local {
 				text = "waits for a part of the world"
 			}
-			log.Info(text, "profile", p.Profile, "http", p.HTTP.String(), "tls", p.Secure, "games", p.Store, "config", s.ConfigFile(), "data", s.DataDir())
+			log.Info(text, "profile", p.Profile, "http", p.HTTP.String(), "tls", p.Secure, "games", p.Store, "config",
+				s.ConfigFile(), "data", s.DataDir())
 		}
 		return
 	}
@@ -188,7 +191,8 @@ func runServer(stop context.Context, cmd *cobra.Command, s *server.Server, signa
 	stopping := context.AfterFunc(stop, func() {
 		defer close(noted)
 		guard.Run("the service manager", func() { tell(systemd.Stopping) }, warn)
-		guard.Run("the audit log", func() { s.RunAudited("SIGTERM or SIGINT", "stop", func() error { return nil }) }, warn)
+		guard.Run("the audit log", func() { s.RunAudited("SIGTERM or SIGINT", "stop", func() error { return nil }) },
+			warn)
 	})
 	defer func() {
 		if !stopping() { // the stop is being recorded

@@ -70,8 +70,10 @@ func startService(t *testing.T, profile, more string) *manager {
 		t.Fatal(err)
 	}
 	// Only the process itself has its process id.
-	m.cmd = exec.Command("/bin/sh", "-c", fmt.Sprintf("LISTEN_PID=$$ exec %s serve --config %s --data %s/data", wamble, conf, m.dir))
-	m.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=100000", "LISTEN_FDS=2", "LISTEN_FDNAMES="+profile+":"+profile)
+	m.cmd = exec.Command("/bin/sh", "-c",
+		fmt.Sprintf("LISTEN_PID=$$ exec %s serve --config %s --data %s/data", wamble, conf, m.dir))
+	m.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=100000", "LISTEN_FDS=2",
+		"LISTEN_FDNAMES="+profile+":"+profile)
 	m.cmd.ExtraFiles = []*os.File{tcpFile, udpFile}
 	m.cmd.Stderr = os.Stderr
 	if err := m.cmd.Start(); err != nil {
@@ -176,7 +178,8 @@ func TestServiceWithProfileAway(t *testing.T) {
 		if err := admin.Ask(ctx, data, "status", nil, &status); err != nil {
 			t.Fatal(err)
 		}
-		if p := status.Profiles; len(p) != 2 || !p[0].Ready || p[1].Ready || !strings.Contains(p[1].Stage, "waiting for the database") {
+		if p := status.Profiles; len(p) != 2 || !p[0].Ready || p[1].Ready ||
+			!strings.Contains(p[1].Stage, "waiting for the database") {
 			t.Errorf("the status says %+v", p)
 		}
 		if left, err := filepath.Glob(filepath.Join(data, "handoff-*")); err != nil || len(left) > 0 {

@@ -49,7 +49,8 @@ shards to the same number, and start the server.`,
 			if err := server.Reshard(cmd.Context(), c, dir, profiles[0], n); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "profile %s has %s: set (def shards %d), and start the server\n", profiles[0].Name, plural(n, "shard"), n)
+			fmt.Fprintf(cmd.OutOrStdout(), "profile %s has %s: set (def shards %d), and start the server\n",
+				profiles[0].Name, plural(n, "shard"), n)
 			return nil
 		},
 	}

@@ -99,7 +99,8 @@ func TestSecondSignal(t *testing.T) {
 	token := s.hello(wamble.Token{})
 
 	s.cmd.Process.Signal(syscall.SIGTERM)
-	s.until("it says that it stops", func() bool { return strings.Contains(s.said.String(), "wamble: stopping in order") })
+	s.until("it says that it stops",
+		func() bool { return strings.Contains(s.said.String(), "wamble: stopping in order") })
 	select {
 	case err := <-s.done:
 		t.Fatalf("it did not wait for the database: %v\n%s", err, s.said)
@@ -153,7 +154,8 @@ func TestAuditNamesActors(t *testing.T) {
 	if err := admin.Ask(t.Context(), s.data, "drain", admin.Arguments{On: true}, new(any)); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{fmt.Sprintf("control socket, uid %d, gid %d, pid %d: drain", os.Getuid(), os.Getgid(), os.Getpid())}
+	want := []string{fmt.Sprintf("control socket, uid %d, gid %d, pid %d: drain", os.Getuid(), os.Getgid(),
+		os.Getpid())}
 	check := func() {
 		t.Helper()
 		if got := s.audited(); !slices.Equal(got, want) {

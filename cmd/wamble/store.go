@@ -30,7 +30,8 @@ func (f *storeFlags) register(cmd *cobra.Command) {
 
 // registerData registers the flags that find a data directory.
 func (f *storeFlags) registerData(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.config, "config", "c", "", "configuration `file` (default that of the server which 'wamble help' tells)")
+	cmd.Flags().StringVarP(&f.config, "config", "c", "",
+		"configuration `file` (default that of the server which 'wamble help' tells)")
 	cmd.Flags().StringVar(&f.data, "data", "", "data `directory` (default that of the same server)")
 	cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 }

@@ -43,7 +43,8 @@ func TestNewerDatabase(t *testing.T) {
 		}
 	}
 	var steps int
-	if err := db.QueryRow(`SELECT count(*) FROM schema_migrations WHERE version < 99`).Scan(&steps); err != nil || steps == 0 {
+	if err := db.QueryRow(`SELECT count(*) FROM schema_migrations WHERE version < 99`).Scan(&steps); err != nil ||
+		steps == 0 {
 		t.Errorf("got %d steps, %v, want those that were there", steps, err)
 	}
 }

@@ -88,7 +88,8 @@ func (p *Policy) DenyPlayer(now time.Time, who Who, c wire.Control, needs Right)
 
 // Tier returns the trust tier of an identity at a place: by a rule, or else the stored one.
 func (p *Policy) Tier(now time.Time, who Who, stored int, at *Place) int {
-	d := p.rules.Decide(now.Unix(), Question{Who: who, Where: at.scope(), Right: Right{Action: "trust.tier", Resource: "tier"}})
+	d := p.rules.Decide(now.Unix(),
+		Question{Who: who, Where: at.scope(), Right: Right{Action: "trust.tier", Resource: "tier"}})
 	if d.Rule != nil {
 		return d.Level
 	}

@@ -27,7 +27,8 @@ func lawOf(open bool, rules ...wamble.PolicyRule) *Policy {
 
 // may is a rule.
 func may(allow bool, who int64, action, resource string, level int) wamble.PolicyRule {
-	return wamble.PolicyRule{Allow: allow, Who: wamble.PolicyWho{ID: who}, Action: action, Resource: resource, Level: level}
+	return wamble.PolicyRule{Allow: allow, Who: wamble.PolicyWho{ID: who}, Action: action, Resource: resource,
+		Level: level}
 }
 
 // TestPolicy: the policy's answer to a move, before and after the player is known.
@@ -74,7 +75,8 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	l := lawOf(true)
-	if l.Place(nil) != &l.Own || l.Place([]byte("here")) != &l.Own || l.Place([]byte("nowhere")) != nil || len(l.Places) != 2 {
+	if l.Place(nil) != &l.Own || l.Place([]byte("here")) != &l.Own || l.Place([]byte("nowhere")) != nil ||
+		len(l.Places) != 2 {
 		t.Errorf("got %+v", l.Places)
 	}
 	if club := l.Place([]byte("club")); club.Terms.Text != "be kind" || club.Terms.Hash == l.Own.Terms.Hash {
@@ -86,7 +88,8 @@ func TestMayReadStats(t *testing.T) {
 	shy := may(false, 0, "stats.read", "player", 0)
 	shy.ContextKey, shy.ContextValue = "target.identity_tag", "shy"
 	l := lawOf(true, shy)
-	if l.MayReadStats(epoch, alice, Who{ID: 9}) || !l.MayReadStats(epoch, alice, Who{ID: 8}) || !l.MayReadStats(epoch, alice, Who{}) {
+	if l.MayReadStats(epoch, alice, Who{ID: 9}) || !l.MayReadStats(epoch, alice, Who{ID: 8}) ||
+		!l.MayReadStats(epoch, alice, Who{}) {
 		t.Error("the rule is about those who are shy, and about nobody else")
 	}
 }
@@ -116,7 +119,8 @@ func TestCaps(t *testing.T) {
 			}
 		}
 		for _, ctrl := range c.requests {
-			if got := lawOf(true, may(false, 7, "protocol.ctrl", RequestName(ctrl), 0)).Caps(epoch, alice); got&c.bit != 0 {
+			if got := lawOf(true, may(false, 7, "protocol.ctrl", RequestName(ctrl), 0)).Caps(epoch,
+				alice); got&c.bit != 0 {
 				t.Errorf("%v is denied: got %03x", ctrl, got)
 			}
 		}

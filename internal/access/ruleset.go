@@ -40,7 +40,8 @@ const (
 // NewRuleSet returns the rule set of rules, in the order of the configuration, and of the tags of identities.
 func NewRuleSet(rules []wamble.PolicyRule, tags []wamble.PolicyTag) *RuleSet {
 	b := &RuleSet{
-		byAction: map[string]*actionRules{}, byID: map[wamble.PlayerID][]string{}, byKey: map[wamble.PublicKey][]string{},
+		byAction: map[string]*actionRules{}, byID: map[wamble.PlayerID][]string{},
+		byKey: map[wamble.PublicKey][]string{},
 		cache: map[Question]cachedDecision{},
 	}
 	for i := range rules {

@@ -77,7 +77,8 @@ func TestOrder(t *testing.T) {
 		{"resource before context", rule(), rule(deny, about("*"), context("k", "v"))},
 		{"deny before allow", rule(deny), rule()},
 	} {
-		for name, rules := range map[string][]wamble.PolicyRule{"as is": {tc.first, tc.other}, "reversed": {tc.other, tc.first}} {
+		for name, rules := range map[string][]wamble.PolicyRule{"as is": {tc.first, tc.other},
+			"reversed": {tc.other, tc.first}} {
 			b := NewRuleSet(rules, []wamble.PolicyTag{{Who: wamble.PolicyWho{ID: 7}, Tag: "friend"}})
 			q := asked(alice)
 			q.Key, q.Value = "k", "v"
@@ -116,7 +117,8 @@ func TestMatch(t *testing.T) {
 		{"at its end", rule(deny, to(100)), alice, 100, true},
 		{"after its time", rule(deny, to(100)), alice, 101, false},
 	} {
-		b := NewRuleSet([]wamble.PolicyRule{tc.rule}, []wamble.PolicyTag{{Who: wamble.PolicyWho{Key: alice.Key}, Tag: "known"}})
+		b := NewRuleSet([]wamble.PolicyRule{tc.rule},
+			[]wamble.PolicyTag{{Who: wamble.PolicyWho{Key: alice.Key}, Tag: "known"}})
 		if got := b.Decide(tc.now, asked(tc.who)); got.Allowed == tc.want {
 			t.Errorf("%s: got %+v", tc.name, got)
 		}
@@ -132,7 +134,8 @@ func TestDefault(t *testing.T) {
 		if want := !a.Privilege; open.Allowed != want || open.Allowed && open.Level != Unbounded || open.Rule != nil {
 			t.Errorf("%s in an open place: got %+v, want allowed %v", a.Name, open, want)
 		}
-		if got := b.Decide(0, Question{Where: closed, Right: Right{Action: a.Name, Resource: "*"}}); got != (Decision{}) {
+		if got := b.Decide(0, Question{Where: closed,
+			Right: Right{Action: a.Name, Resource: "*"}}); got != (Decision{}) {
 			t.Errorf("%s in a closed place: got %+v", a.Name, got)
 		}
 	}
@@ -141,7 +144,8 @@ func TestDefault(t *testing.T) {
 	}
 	// A rule for one resource leaves the others to the default.
 	b = NewRuleSet([]wamble.PolicyRule{rule(id(7), level(3))}, nil)
-	if got := b.Decide(0, asked(alice)); got.Level != 3 || b.Empty() || !b.Personal() || !b.Rules("game.move") || b.Rules("game.mode") {
+	if got := b.Decide(0, asked(alice)); got.Level != 3 || b.Empty() || !b.Personal() || !b.Rules("game.move") ||
+		b.Rules("game.mode") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -189,8 +193,10 @@ func naive(rules []wamble.PolicyRule, tags map[int64]string, now int64, q Questi
 	for i, r := range rules {
 		own := r.Who.ID != 0 && r.Who.ID == int64(q.Who.ID) || r.Who.Tag != "" && tags[int64(q.Who.ID)] == r.Who.Tag
 		if r.Action != q.Action || !own && !r.Who.IsZero() || r.Resource != "*" && r.Resource != q.Resource ||
-			r.Scope.Profile != "" && r.Scope.Profile != q.Where.Profile || r.Scope.Group != "" && r.Scope.Group != q.Where.Group ||
-			r.ContextKey != "" && r.ContextValue != q.Value || now < r.NotBefore || r.NotAfter != 0 && now > r.NotAfter {
+			r.Scope.Profile != "" && r.Scope.Profile != q.Where.Profile || r.Scope.Group != "" &&
+			r.Scope.Group != q.Where.Group ||
+			r.ContextKey != "" && r.ContextValue != q.Value || now < r.NotBefore || r.NotAfter != 0 &&
+			now > r.NotAfter {
 			continue
 		}
 		scope := 2
@@ -200,7 +206,8 @@ func naive(rules []wamble.PolicyRule, tags map[int64]string, now int64, q Questi
 		if r.Scope.Profile != "" {
 			scope = 0
 		}
-		all = append(all, candidate{[6]int{number(own), scope, number(r.Resource == q.Resource), number(r.ContextKey != ""), number(!r.Allow), -i}, i})
+		all = append(all, candidate{[6]int{number(own), scope, number(r.Resource == q.Resource),
+			number(r.ContextKey != ""), number(!r.Allow), -i}, i})
 	}
 	if len(all) == 0 {
 		return nil
@@ -222,7 +229,8 @@ func TestAgainstNaive(t *testing.T) {
 	for range 300 {
 		var rules []wamble.PolicyRule
 		for n := range 1 + rng.IntN(40) {
-			r := wamble.PolicyRule{Allow: rng.IntN(2) == 0, Action: pick("game.move", "stats.read"), Resource: pick("*", "play", "legal"), Level: n}
+			r := wamble.PolicyRule{Allow: rng.IntN(2) == 0, Action: pick("game.move", "stats.read"),
+				Resource: pick("*", "play", "legal"), Level: n}
 			switch rng.IntN(4) {
 			case 0:
 				r.Who.ID = 1 + rng.Int64N(3)
@@ -251,8 +259,10 @@ func TestAgainstNaive(t *testing.T) {
 		for range 400 {
 			now += rng.Int64N(2)
 			q := Question{
-				Who: Who{ID: wamble.PlayerID(rng.IntN(4))}, Where: Scope{Profile: pick("a", "b"), Group: pick("g", "h", ""), Open: rng.IntN(2) == 0},
-				Right: Right{Action: pick("game.move", "stats.read", "game.mode"), Resource: pick("play", "legal"), Key: "k", Value: pick("v", "w", "x")},
+				Who:   Who{ID: wamble.PlayerID(rng.IntN(4))},
+				Where: Scope{Profile: pick("a", "b"), Group: pick("g", "h", ""), Open: rng.IntN(2) == 0},
+				Right: Right{Action: pick("game.move", "stats.read", "game.mode"), Resource: pick("play", "legal"),
+					Key: "k", Value: pick("v", "w", "x")},
 			}
 			got, want := b.Decide(now, q), naive(rules, tags, now, q)
 			switch {

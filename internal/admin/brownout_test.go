@@ -9,7 +9,8 @@ import (
 
 func TestBrownoutWords(t *testing.T) {
 	b, err := parseBrownout(switchWords())
-	if err != nil || b != (profile.Brownout{NoNewSessions: true, NoPredictions: true, SlowWatching: true, ReadOnly: true}) {
+	if err != nil || b != (profile.Brownout{NoNewSessions: true, NoPredictions: true, SlowWatching: true,
+		ReadOnly: true}) {
 		t.Errorf("got %+v, %v", b, err)
 	}
 	if _, err := parseBrownout([]string{"no-fun"}); err == nil || !strings.Contains(err.Error(), "read-only") {

@@ -32,7 +32,8 @@ import (
 func standIn(t *testing.T, told *int) *Host {
 	t.Helper()
 	dir := t.TempDir()
-	r, err := runner.Open(pebblestore.At(dir+"/journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.At(dir+"/journal", pebblestore.Options{}),
+		runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,14 +52,19 @@ func standIn(t *testing.T, told *int) *Host {
 		t.Fatal(err)
 	}
 	return New(API{
-		Dir: dir, Serving: t.Context(), Tokens: tokens, PinMessages: func(time.Time) {}, Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Global: everywhere,
+		Dir: dir, Serving: t.Context(), Tokens: tokens, PinMessages: func(time.Time) {},
+		Log: slog.New(slog.DiscardHandler), Runner: r, Draining: &draining, Global: everywhere,
 		RunningProfiles: func() []RunningProfile {
 			return []RunningProfile{{
 				Name: "blitz", Restrictions: restrictions, Present: func(context.Context) int { return 7 },
-				Stored:   func(context.Context, wamble.PublicKey) (wamble.PlayerID, []wamble.Session, bool) { return 0, nil, true },
+				Stored: func(context.Context, wamble.PublicKey) (wamble.PlayerID, []wamble.Session, bool) {
+					return 0,
+						nil, true
+				},
 				Database: "games.db", Reader: nobody{},
 				Seek: func(context.Context, profile.Seek, int) ([]profile.Present, bool) {
-					return []profile.Present{{Session: 1, Player: 5, Handle: "Ann", Address: netip.MustParseAddrPort("192.0.2.7:99")}}, true
+					return []profile.Present{{Session: 1, Player: 5, Handle: "Ann",
+						Address: netip.MustParseAddrPort("192.0.2.7:99")}}, true
 				},
 				Find: func(_ context.Context, n Named) (Found, error) {
 					if rest, ok := strings.CutPrefix(n.Handle, "Ann-"); ok {
@@ -127,7 +133,8 @@ func TestLongTexts(t *testing.T) {
 	h := standIn(t, &told)
 	for name, whom := range map[string]string{"announce": "", "kick": "192.0.2.1", "ban": "192.0.2.1"} {
 		c := &Commands[slices.IndexFunc(Commands, func(c Command) bool { return c.Name == name })]
-		for _, text := range []string{strings.Repeat("a", 89), strings.Repeat("é", 44) + "a", strings.Repeat("a", 90), strings.Repeat("é", 45)} {
+		for _, text := range []string{strings.Repeat("a", 89), strings.Repeat("é", 44) + "a", strings.Repeat("a", 90),
+			strings.Repeat("é", 45)} {
 			told = 0
 			args, _ := json.Marshal(map[string]string{"text": text, "whom": whom})
 			_, err := h.do(t.Context(), c, Call{Args: args})
@@ -208,7 +215,8 @@ func TestChannels(t *testing.T) {
 		}
 		prepare()
 		code, answer := request(method, path, body)
-		if open := c.Channels&Console != 0; open != (code == http.StatusOK || code == http.StatusInternalServerError && missing(answer)) {
+		if open := c.Channels&Console != 0; open != (code == http.StatusOK || code == http.StatusInternalServerError &&
+			missing(answer)) {
 			t.Errorf("%s at the console: got %d %s", c.Name, code, answer)
 		} else if open {
 			want++
@@ -241,7 +249,8 @@ func TestChannels(t *testing.T) {
 			t.Errorf("%s: in the audit log from %q, want %d lines", c.Name, from, doors)
 		}
 		self := fmt.Sprintf("control socket, uid %d, gid %d, pid %d", os.Getuid(), os.Getgid(), os.Getpid())
-		if len(from) == 2 && (!strings.HasPrefix(from[0], "console, admin (operate) at 127.0.0.1:") || from[1] != self) {
+		if len(from) == 2 && (!strings.HasPrefix(from[0], "console, admin (operate) at 127.0.0.1:") ||
+			from[1] != self) {
 			t.Errorf("%s: in the audit log from %q, want the console and %q", c.Name, from, self)
 		}
 	}
@@ -292,7 +301,8 @@ func TestCommandPanics(t *testing.T) {
 	go control.Serve()
 	for range ControlConns + 1 {
 		var result json.RawMessage
-		if err := Ask(t.Context(), h.Dir, "status", nil, &result); err == nil || !strings.Contains(err.Error(), "internal error") {
+		if err := Ask(t.Context(), h.Dir, "status", nil, &result); err == nil ||
+			!strings.Contains(err.Error(), "internal error") {
 			t.Fatalf("got %v, want an internal error", err)
 		}
 	}

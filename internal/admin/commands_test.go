@@ -36,7 +36,8 @@ func TestCommands(t *testing.T) {
 			want(c.Channels&Socket != 0, "the command line needs the control socket")
 			want(c.Help.Short != "" && c.Help.Long != "", "no help")
 			want(strings.Contains(c.Help.Example, "wamble "+c.Name), "no example")
-			want(c.Summary != nil || c.Line.Print != nil && (c.Line.Result != nil || c.Line.Ask != nil), "no words for the outcome")
+			want(c.Summary != nil || c.Line.Print != nil && (c.Line.Result != nil || c.Line.Ask != nil),
+				"no words for the outcome")
 		} else {
 			want(c.Channels&Socket == 0 || c.Help.Via != "", "no words of the command line that do the same")
 		}

@@ -47,10 +47,12 @@ func TestDoctorOfLimits(t *testing.T) {
 	if got := p.findings[1]; got.Subject != "clock" || got.Verdict == SeverityError {
 		t.Errorf("got %+v", got)
 	}
-	if got := p.findings[len(p.findings)-1]; got.Subject != "receive buffer of default" || got.Verdict != SeverityWarning || !strings.Contains(got.Text, "2097151 KB are wanted") {
+	if got := p.findings[len(p.findings)-1]; got.Subject != "receive buffer of default" ||
+		got.Verdict != SeverityWarning || !strings.Contains(got.Text, "2097151 KB are wanted") {
 		t.Errorf("got %+v", got)
 	}
-	if got := p.findings[2]; got.Subject != "disk space" || got.Verdict != SeverityError || !strings.Contains(got.Text, "no move would be taken") {
+	if got := p.findings[2]; got.Subject != "disk space" || got.Verdict != SeverityError ||
+		!strings.Contains(got.Text, "no move would be taken") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -62,12 +64,15 @@ func TestDoctorOfLogins(t *testing.T) {
 		conf, text, advice string
 		want               Severity
 	}{
-		"no name":             {"", "any other server", `(def login-servers "`, SeverityWarning},
-		"no name, no legacy":  {"(def login-legacy 0)", "any other server", `(def login-servers "`, SeverityWarning},
-		"a domain and legacy": {`(def domain "play.example")`, "signed for play.example cannot be handed on, but one that names no server can", "(def login-legacy 0)", SeverityWarning},
+		"no name":            {"", "any other server", `(def login-servers "`, SeverityWarning},
+		"no name, no legacy": {"(def login-legacy 0)", "any other server", `(def login-servers "`, SeverityWarning},
+		"a domain and legacy": {`(def domain "play.example")`,
+			"signed for play.example cannot be handed on, but one that names no server can", "(def login-legacy 0)",
+			SeverityWarning},
 		"all names, no legacy": {
 			`(def login-legacy 0) (def login-servers "play.test") (def domain "play.example") (def cluster-endpoints "a.example b.example") (def cluster-host "a.example")`,
-			"nothing is open: only logins that were signed for play.test play.example a.example b.example a.example", "", SeverityOK,
+			"nothing is open: only logins that were signed for play.test play.example a.example b.example a.example",
+			"", SeverityOK,
 		},
 		"a new file": {config.Starter() + `(def domain "play.example")`, "nothing is open", "", SeverityOK},
 	} {
@@ -79,7 +84,8 @@ func TestDoctorOfLogins(t *testing.T) {
 			p := &diagnosis{profiles: c.Running()}
 			p.logins()
 			got := p.findings[0]
-			if got.Verdict != tc.want || !strings.Contains(got.Text, tc.text) || !strings.Contains(got.Advice, tc.advice) {
+			if got.Verdict != tc.want || !strings.Contains(got.Text, tc.text) ||
+				!strings.Contains(got.Advice, tc.advice) {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -95,7 +101,8 @@ func TestDoctorOfEncryption(t *testing.T) {
 		"localhost": false, "127.0.0.1": false, "::1": false, "/run/postgresql": false,
 	} {
 		for _, mode := range []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"} {
-			c, err := config.Load("test.conf", fmt.Sprintf("(def db-host %q) (def db-sslmode %q)", host, mode), config.Params{})
+			c, err := config.Load("test.conf", fmt.Sprintf("(def db-host %q) (def db-sslmode %q)", host, mode),
+				config.Params{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,9 +112,11 @@ func TestDoctorOfEncryption(t *testing.T) {
 			if far && !safe[mode] {
 				want = SeverityWarning
 			}
-			if len(p.findings) != 1 || p.findings[0].Verdict != want || (p.findings[0].Advice == "") != (want == SeverityOK) {
+			if len(p.findings) != 1 || p.findings[0].Verdict != want ||
+				(p.findings[0].Advice == "") != (want == SeverityOK) {
 				t.Errorf("%s to %s: got %+v, want %v", mode, host, p.findings, want)
-			} else if got := p.findings[0].Text; !strings.HasPrefix(got, mode) || sslModes[mode] == "" || far && !strings.HasSuffix(got, sslModes[mode]) {
+			} else if got := p.findings[0].Text; !strings.HasPrefix(got, mode) || sslModes[mode] == "" || far &&
+				!strings.HasSuffix(got, sslModes[mode]) {
 				t.Errorf("%s to %s is not explained: %q", mode, host, got)
 			}
 		}

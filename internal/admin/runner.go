@@ -37,7 +37,8 @@ func (h *Host) journalAdminOf(r *runner.Runner, part int) *runneradmin.Desk {
 			return !changes || actorOf(r.Context()).Role >= Operate
 		},
 		Refuse: refuse, Show: show, Title: h.queueTitle(r, part), Back: "/console/",
-		Around: func(r *http.Request, verb string, a runneradmin.Args, _ func(context.Context) (any, error)) (any, error) {
+		Around: func(r *http.Request, verb string, a runneradmin.Args, _ func(context.Context) (any, error)) (any,
+			error) {
 			c := h.command("runner-" + verb)
 			if c == nil {
 				return nil, fmt.Errorf("there is no command for %s: %w", verb, runneradmin.ErrRefused)
@@ -115,7 +116,8 @@ func (h *Host) queueTitle(r *runner.Runner, part int) func(queue string) string 
 
 // onJournal returns a Command.Do that decodes its arguments, and passes them on with the journal, or the partition of
 // it, that they name. An error begins with what.
-func onJournal[A any](what string, do func(context.Context, *Host, *runner.Runner, A) (any, error)) func(context.Context, *Host, *Call) (any, error) {
+func onJournal[A any](what string,
+	do func(context.Context, *Host, *runner.Runner, A) (any, error)) func(context.Context, *Host, *Call) (any, error) {
 	return func(ctx context.Context, h *Host, c *Call) (any, error) {
 		var a A
 		if len(c.Args) > 0 {
@@ -133,9 +135,10 @@ func onJournal[A any](what string, do func(context.Context, *Host, *runner.Runne
 
 // journalAdmin returns a Command.Do that carries out a verb of the desk.
 func journalAdmin(verb string) func(context.Context, *Host, *Call) (any, error) {
-	return onJournal("which message or queue", func(ctx context.Context, h *Host, r *runner.Runner, a runneradmin.Args) (any, error) {
-		return h.journalAdminOf(r, -1).Do(ctx, verb, a)
-	})
+	return onJournal("which message or queue",
+		func(ctx context.Context, h *Host, r *runner.Runner, a runneradmin.Args) (any, error) {
+			return h.journalAdminOf(r, -1).Do(ctx, verb, a)
+		})
 }
 
 // AskJournal carries out a command about a journal that this process has opened. Ask does the

@@ -97,7 +97,8 @@ func (p *diagnosis) password(subject string, db config.Database) {
 		p.add(SeverityError, subject, "write the password there: install -m 0640 -g wamble /dev/stdin "+file,
 			"there is no file %s", file)
 	case err != nil:
-		p.add(SeverityError, subject, "let the user who runs the server read it: chgrp wamble "+file+"; chmod 640 "+file,
+		p.add(SeverityError, subject,
+			"let the user who runs the server read it: chgrp wamble "+file+"; chmod 640 "+file,
 			"%v", err)
 	case info.Mode().Perm()&0o004 != 0:
 		p.add(SeverityWarning, subject, "chmod o= "+file, "everybody on this machine may read %s", file)

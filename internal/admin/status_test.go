@@ -40,7 +40,8 @@ func TestStatusText(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"config /etc/wamble/wamble.conf data /var/lib/wamble", ", https [::]:443", ", http [::]:8888"} {
+	for _, want := range []string{"config /etc/wamble/wamble.conf data /var/lib/wamble", ", https [::]:443",
+		", http [::]:8888"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())
 		}

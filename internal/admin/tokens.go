@@ -216,7 +216,8 @@ audit log with their name.`,
 			Print: func(w io.Writer, result any) error {
 				list := *result.(*[]adminToken)
 				if len(list) == 0 {
-					_, err := fmt.Fprintln(w, "none beside that of the server's own file; 'wamble token-create' makes one")
+					_, err := fmt.Fprintln(w,
+						"none beside that of the server's own file; 'wamble token-create' makes one")
 					return err
 				}
 				for _, t := range list {

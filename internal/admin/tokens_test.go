@@ -54,7 +54,8 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s without a token: got %d", c.Name, got)
 		}
 	}
-	for name, want := range map[string]Role{"status": Read, "kick": Moderate, "ban": Moderate, "announce": Moderate, "erase": Operate, "handoff": Operate, "token-create": Operate, "runner-delete": Operate} {
+	for name, want := range map[string]Role{"status": Read, "kick": Moderate, "ban": Moderate, "announce": Moderate,
+		"erase": Operate, "handoff": Operate, "token-create": Operate, "runner-delete": Operate} {
 		if got := h.command(name).needs(); got != want {
 			t.Errorf("%s needs %s, want %s", name, got, want)
 		}
@@ -122,7 +123,8 @@ func TestReadersLearnNoToken(t *testing.T) {
 	for role := range tokens {
 		for n := 1; n < len(text); n++ {
 			sought = nil
-			if code, body := get(role, "players?query=token:"+text[:n]); code == http.StatusOK || strings.Contains(body, text[:n]) && n > 3 || sought != nil {
+			if code, body := get(role, "players?query=token:"+text[:n]); code == http.StatusOK ||
+				strings.Contains(body, text[:n]) && n > 3 || sought != nil {
 				t.Errorf("%d characters of a token, as %s: got %d, sought %v", n, role, code, sought)
 			}
 			get(role, "players?query="+text[:n])
@@ -138,7 +140,8 @@ func TestReadersLearnNoToken(t *testing.T) {
 			if strings.HasPrefix(path, "player?") && strings.HasPrefix(name, "hash:") {
 				continue // a hash names nobody there
 			}
-			for role, want := range map[Role]int{Read: http.StatusForbidden, Moderate: http.StatusForbidden, Operate: http.StatusOK} {
+			for role, want := range map[Role]int{Read: http.StatusForbidden, Moderate: http.StatusForbidden,
+				Operate: http.StatusOK} {
 				if code, body := get(role, path+name); code != want {
 					t.Errorf("%s%.8s as %s: got %d, want %d: %s", path, name, role, code, want, body)
 				}
@@ -152,7 +155,8 @@ func TestReadersLearnNoToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := bytes.Count(lines, []byte("console, operate (operate) at ")); n != 8 || bytes.Contains(lines, []byte(text)) || bytes.Contains(lines, []byte(digits)) {
+	if n := bytes.Count(lines, []byte("console, operate (operate) at ")); n != 8 ||
+		bytes.Contains(lines, []byte(text)) || bytes.Contains(lines, []byte(digits)) {
 		t.Errorf("%d searches by token are in the audit log: %s", n, lines)
 	}
 
@@ -251,7 +255,8 @@ func TestAuditRotates(t *testing.T) {
 		t.Errorf("there are the files %q", found)
 	}
 	lines, err := h.auditTail()
-	if err != nil || len(lines) != 2 || lines[0].Command != "reload" || lines[0].From != "signal SIGHUP" || lines[1].Command != "old" {
+	if err != nil || len(lines) != 2 || lines[0].Command != "reload" || lines[0].From != "signal SIGHUP" ||
+		lines[1].Command != "old" {
 		t.Errorf("got %v, %v", lines, err)
 	}
 }

@@ -41,22 +41,26 @@ func TestCommandLog(t *testing.T) {
 func TestByName(t *testing.T) {
 	told := 0
 	h := standIn(t, &told)
-	if _, err := h.doAudited(t.Context(), h.command("ban"), Call{Args: []byte(`{"whom": "Ann-1"}`)}, "a test"); err != nil {
+	if _, err := h.doAudited(t.Context(), h.command("ban"), Call{Args: []byte(`{"whom": "Ann-1"}`)},
+		"a test"); err != nil {
 		t.Fatal(err)
 	}
 	key := wamble.PublicKey{'1'}
-	if noted, err := h.auditTail(); err != nil || len(noted) != 1 || !strings.Contains(string(noted[0].Args), hex.EncodeToString(key[:])) {
+	if noted, err := h.auditTail(); err != nil || len(noted) != 1 ||
+		!strings.Contains(string(noted[0].Args), hex.EncodeToString(key[:])) {
 		t.Errorf("the audit log: %+v, %v", noted, err)
 	}
 	if got := bansOf(h.RunningProfiles()); len(got) != 1 || got[0].Whom != hex.EncodeToString(key[:]) {
 		t.Errorf("bans: %+v", got)
 	}
-	if _, err := h.do(t.Context(), h.command("unban"), Call{Args: []byte(`{"whom": "Ann-1"}`)}); err != nil || len(bansOf(h.RunningProfiles())) != 0 {
+	if _, err := h.do(t.Context(), h.command("unban"), Call{Args: []byte(`{"whom": "Ann-1"}`)}); err != nil ||
+		len(bansOf(h.RunningProfiles())) != 0 {
 		t.Errorf("unban: %v, %+v", err, bansOf(h.RunningProfiles()))
 	}
 	for _, name := range []string{"ban", "kick", "erase", "sessions"} {
 		_, err := h.do(t.Context(), h.command(name), Call{Args: []byte(`{"whom": "Bob"}`)})
-		if err == nil || !strings.Contains(err.Error(), "nobody has this name") || strings.Contains(err.Error(), "Bob") {
+		if err == nil || !strings.Contains(err.Error(), "nobody has this name") ||
+			strings.Contains(err.Error(), "Bob") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -71,7 +75,8 @@ func TestKindWords(t *testing.T) {
 		t.Errorf("merge: %v", err)
 	}
 	var out strings.Builder
-	if err := (&DryRun{Refused: []string{"a port is taken"}}).print(&out); !errors.Is(err, ErrRefused) || out.String() != "a reload would be refused: a port is taken\n" {
+	if err := (&DryRun{Refused: []string{"a port is taken"}}).print(&out); !errors.Is(err, ErrRefused) ||
+		out.String() != "a reload would be refused: a port is taken\n" {
 		t.Errorf("a dry run: %v, %q", err, &out)
 	}
 	dir := t.TempDir()

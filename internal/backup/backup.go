@@ -194,7 +194,8 @@ func (s *Store) copy(ctx context.Context, id store.JournalID, dir string, m *Man
 	if !slices.Contains(m.Stores, name) {
 		os.Remove(to)
 		os.Remove(to + ".partial")
-		err := sqlite.Copy(ctx, s.File, to+".partial", func(done, all int) { progress(Progress{name, int64(done), int64(all)}) })
+		err := sqlite.Copy(ctx, s.File, to+".partial",
+			func(done, all int) { progress(Progress{name, int64(done), int64(all)}) })
 		if err == nil {
 			err = os.Rename(to+".partial", to)
 		}
@@ -249,7 +250,8 @@ func (s *Source) copyJournal(ctx context.Context, dir string, m *Manifest, progr
 
 // finish copies the kept messages that the backup needs, and checks that none is missing.
 // Errors: journal.ErrGap.
-func (s *Source) finish(ctx context.Context, dir string, id store.JournalID, m *Manifest, progress func(Progress)) error {
+func (s *Source) finish(ctx context.Context, dir string, id store.JournalID, m *Manifest,
+	progress func(Progress)) error {
 	progress(Progress{What: keptName})
 	if err := ctx.Err(); err != nil {
 		return err
@@ -306,7 +308,8 @@ func openJournal(dir string) (*runner.Runner, error) {
 	at := pebblestore.At(dir, pebblestore.Options{})
 	r, err := runner.OpenReadOnly(at, runner.Options{Schema: journal.Schema, MinFree: -1})
 	if errors.Is(err, runner.ErrSchema) {
-		if older, olderErr := runner.OpenReadOnly(at, runner.Options{Schema: journal.Oldest, MinFree: -1}); olderErr == nil {
+		if older, olderErr := runner.OpenReadOnly(at,
+			runner.Options{Schema: journal.Oldest, MinFree: -1}); olderErr == nil {
 			return older, nil
 		}
 	}

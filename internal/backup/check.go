@@ -46,7 +46,8 @@ func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Me
 		r, err = openJournal(filepath.Join(dir, journalName))
 	}
 	if errors.Is(err, runner.ErrLocked) {
-		return []Finding{{dir, "a server runs on it", "Stop the server first, or use 'wamble doctor' and 'wamble status'"}}
+		return []Finding{{dir, "a server runs on it",
+			"Stop the server first, or use 'wamble doctor' and 'wamble status'"}}
 	}
 	list := []Finding{checkOwner(dir)}
 	journalFinding := Finding{Subject: "journal", Text: "it can be read"}
@@ -54,10 +55,12 @@ func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Me
 	case elsewhere != "":
 		journalFinding.Text = "it is " + elsewhere + ", and is not looked at here"
 	case errors.Is(err, fs.ErrNotExist):
-		journalFinding = Finding{"journal", "there is none", "If this is no new directory, restore a backup: what the games do not have is lost with the journal"}
+		journalFinding = Finding{"journal", "there is none",
+			"If this is no new directory, restore a backup: what the games do not have is lost with the journal"}
 	case errors.Is(err, runner.ErrDamaged):
-		journalFinding = Finding{"journal", err.Error(), fmt.Sprintf("Run 'wamble runner salvage --dir %s NEW' to take what was committed before the damage, or restore a backup",
-			filepath.Join(dir, journalName))}
+		journalFinding = Finding{"journal", err.Error(),
+			fmt.Sprintf("Run 'wamble runner salvage --dir %s NEW' to take what was committed before the damage, or restore a backup",
+				filepath.Join(dir, journalName))}
 	case errors.Is(err, runner.ErrSchema):
 		journalFinding = Finding{"journal", err.Error(), "Use the wamble that wrote it, or one that is newer"}
 	case err != nil:
@@ -65,7 +68,8 @@ func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Me
 	default:
 		defer r.Close()
 		if n := r.Stats().DeadLetters; n > 0 {
-			journalFinding = Finding{"journal", fmt.Sprintf("%d dead letters: the database has refused them", n), "Look at 'wamble runner dead-letters list', and replay or drop them"}
+			journalFinding = Finding{"journal", fmt.Sprintf("%d dead letters: the database has refused them", n),
+				"Look at 'wamble runner dead-letters list', and replay or drop them"}
 		}
 	}
 	list = append(list, journalFinding)
@@ -92,7 +96,8 @@ func Check(ctx context.Context, dir, elsewhere string, stores []Store, memory Me
 func (s *Store) check(ctx context.Context) Finding {
 	if s.File == "" {
 		if _, err := s.Cursor(ctx, store.JournalID{}, ""); err != nil {
-			return Finding{s.Name, err.Error(), "Start PostgreSQL, or correct db-host and its kin; 'wamble doctor' says more"}
+			return Finding{s.Name, err.Error(),
+				"Start PostgreSQL, or correct db-host and its kin; 'wamble doctor' says more"}
 		}
 		return Finding{Subject: s.Name, Text: "it answers; its files are PostgreSQL's to check (pg_amcheck)"}
 	}
@@ -106,8 +111,9 @@ func (s *Store) check(ctx context.Context) Finding {
 	case err != nil:
 		return Finding{s.Name, err.Error(), "Restore a backup"}
 	case len(problems) > 0:
-		return Finding{s.Name, "damaged: " + strings.Join(problems, "; "), "Keep a copy, and restore a backup; or save what can be read with 'sqlite3 games.db .recover'. " +
-			"What is not in the file yet is in the journal"}
+		return Finding{s.Name, "damaged: " + strings.Join(problems, "; "),
+			"Keep a copy, and restore a backup; or save what can be read with 'sqlite3 games.db .recover'. " +
+				"What is not in the file yet is in the journal"}
 	}
 	return Finding{Subject: s.Name, Text: "it is whole, and all its rows point to rows"}
 }
@@ -121,7 +127,8 @@ func (s *Store) checkGames(ctx context.Context) Finding {
 	boards, moves := 0, 0
 	for b, err := range s.Games(ctx, wamble.GameFilter{}) {
 		if err != nil {
-			return Finding{s.Name, "its games: " + err.Error(), "Run 'wamble migrate' if the schema is old; else restore a backup"}
+			return Finding{s.Name, "its games: " + err.Error(),
+				"Run 'wamble migrate' if the schema is old; else restore a backup"}
 		}
 		boards, moves = boards+1, moves+len(b.Moves)
 		if why := replay(&b); why != "" && len(bad) < mostBoards {
@@ -129,9 +136,11 @@ func (s *Store) checkGames(ctx context.Context) Finding {
 		}
 	}
 	if len(bad) > 0 {
-		return Finding{s.Name, strings.Join(bad, "; "), "End these games with 'wamble archive BOARD' when the server runs, or restore a backup"}
+		return Finding{s.Name, strings.Join(bad, "; "),
+			"End these games with 'wamble archive BOARD' when the server runs, or restore a backup"}
 	}
-	return Finding{Subject: s.Name, Text: fmt.Sprintf("%d games with %d moves lead to the positions of their boards", boards, moves)}
+	return Finding{Subject: s.Name,
+		Text: fmt.Sprintf("%d games with %d moves lead to the positions of their boards", boards, moves)}
 }
 
 // replay returns what is wrong with a game; "" if nothing is. A board's version is at least
@@ -206,11 +215,13 @@ func (s *Store) checkTail(ctx context.Context, r *runner.Runner, kept, profile s
 	})
 	switch {
 	case errors.Is(err, journal.ErrGap):
-		return Finding{subject, "the games have less than they had: " + err.Error(), "Restore a backup of the games and the journal, or of the games from a later time"}
+		return Finding{subject, "the games have less than they had: " + err.Error(),
+			"Restore a backup of the games and the journal, or of the games from a later time"}
 	case err != nil:
 		return Finding{subject, err.Error(), "Restore a backup"}
 	case bad != "":
-		return Finding{subject, bad, "It becomes a dead letter at the next start; look at it with 'wamble runner dead-letters list'"}
+		return Finding{subject, bad,
+			"It becomes a dead letter at the next start; look at it with 'wamble runner dead-letters list'"}
 	}
 	return Finding{Subject: subject, Text: fmt.Sprintf("%d messages wait for the games, and none is missing", n)}
 }
@@ -248,7 +259,8 @@ func checkOwner(dir string) Finding {
 		return nil
 	})
 	if stranger != "" {
-		return Finding{dir, stranger + " belongs to another user than the directory", fmt.Sprintf("Run 'chown -R --reference=%s %s' as root", dir, dir)}
+		return Finding{dir, stranger + " belongs to another user than the directory",
+			fmt.Sprintf("Run 'chown -R --reference=%s %s' as root", dir, dir)}
 	}
 	return Finding{Subject: dir, Text: "its files belong to one user"}
 }

@@ -151,7 +151,8 @@ func (t *Target) restore(ctx context.Context, from string, m Manifest, progress 
 	}
 	// Restore the journal with a new id.
 	o.EndLeases = true // the server that held them has ended, or uses another journal
-	if err := runner.Restore(pebblestore.At(filepath.Join(t.Dir, journalName), pebblestore.Options{}), staged, o); err != nil {
+	if err := runner.Restore(pebblestore.At(filepath.Join(t.Dir, journalName), pebblestore.Options{}), staged,
+		o); err != nil {
 		return err
 	}
 	return errors.Join(os.RemoveAll(staged), os.RemoveAll(kept))
@@ -196,7 +197,8 @@ func bring(ctx context.Context, r *runner.Runner, s *Store, m Manifest, kept str
 		if !slices.ContainsFunc(m.Profiles, func(h Held) bool { return h.Name == name }) {
 			continue // the profile is newer than the backup
 		}
-		d, err := journal.NewDrain(ctx, r, s.Store, journal.DrainOptions{Profile: name, Limits: limits, Retain: journal.RetainOptions{Dir: kept, Age: keepAll, Bytes: 1 << 40}})
+		d, err := journal.NewDrain(ctx, r, s.Store, journal.DrainOptions{Profile: name, Limits: limits,
+			Retain: journal.RetainOptions{Dir: kept, Age: keepAll, Bytes: 1 << 40}})
 		if err != nil {
 			return err
 		}

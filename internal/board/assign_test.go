@@ -55,7 +55,8 @@ func TestPhases(t *testing.T) {
 
 func TestWanted(t *testing.T) {
 	o := defaultOptions()
-	for _, tc := range []struct{ players, want int }{{0, 4}, {1, 4}, {2, 4}, {3, 6}, {10, 20}, {512, 1024}, {1e6, 1024}} {
+	for _, tc := range []struct{ players, want int }{{0, 4}, {1, 4}, {2, 4}, {3, 6}, {10, 20}, {512, 1024},
+		{1e6, 1024}} {
 		if got := o.wanted(tc.players); got != tc.want {
 			t.Errorf("%d players: %d boards, want %d", tc.players, got, tc.want)
 		}
@@ -224,7 +225,8 @@ func TestNoNumberLeft(t *testing.T) {
 	}
 	// The board of a silent holder is reassigned.
 	p.Due(epoch.Add(time.Hour), nil, &s)
-	if a, err := p.Assign(epoch.Add(time.Hour), Player{Session: 9}, &s); err != nil || a.Taken.Reason != HolderReplaced {
+	if a, err := p.Assign(epoch.Add(time.Hour), Player{Session: 9}, &s); err != nil ||
+		a.Taken.Reason != HolderReplaced {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }
@@ -371,7 +373,8 @@ func TestAnswersNobodyTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		done, err := r.Play(r.now, a.Board.ID(), Mover{Session: who, Rating: -1}, randomMove(a.Board.Position(), r.Pool.rng).String(), silence{})
+		done, err := r.Play(r.now, a.Board.ID(), Mover{Session: who, Rating: -1},
+			randomMove(a.Board.Position(), r.Pool.rng).String(), silence{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -102,7 +102,8 @@ func TestDeferred(t *testing.T) {
 				return
 			}
 			if rng.IntN(3) > 0 {
-				p.Play(now, a.Board.ID(), Mover{Session: s, Rating: -1}, randomMove(a.Board.Position(), moves).String(), silence{})
+				p.Play(now, a.Board.ID(), Mover{Session: s, Rating: -1}, randomMove(a.Board.Position(), moves).String(),
+					silence{})
 			}
 			if rng.IntN(9) == 0 {
 				p.Archive(now, wamble.BoardID(1+rng.IntN(40)), silence{})
@@ -113,11 +114,13 @@ func TestDeferred(t *testing.T) {
 		}
 		q := deferredIn(t, p, 1+rng.IntN(9), play)
 		if q.Len() != p.Len() || q.Free() != p.Free() || q.Census() != p.Census() {
-			t.Fatalf("round %d: %d boards, %d free, %v; want %d, %d, %v", round, q.Len(), q.Free(), q.Census(), p.Len(), p.Free(), p.Census())
+			t.Fatalf("round %d: %d boards, %d free, %v; want %d, %d, %v", round, q.Len(), q.Free(), q.Census(), p.Len(),
+				p.Free(), p.Census())
 		}
 		for n := 0; q.Deferred() > 0; n++ {
 			id := wamble.BoardID(1 + rng.IntN(42))
-			if got, want := q.Board(id), p.Board(id); (got == nil) != (want == nil) || got != nil && !bytes.Equal(got.snapshot(nil), want.snapshot(nil)) {
+			if got, want := q.Board(id), p.Board(id); (got == nil) != (want == nil) || got != nil &&
+				!bytes.Equal(got.snapshot(nil), want.snapshot(nil)) {
 				t.Fatalf("round %d: board %d is another", round, id)
 			}
 			if n%3 == 0 {

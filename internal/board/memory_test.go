@@ -35,7 +35,8 @@ func tryLongGame(n int, rng *rand.Rand) *wamble.Board {
 		for _, m := range p.LegalMoves(nil) {
 			next := p.Play(m)
 			quiet := next.HalfmoveClock() > 0
-			if over := next.Outcome(slices.Clone(h).Add(&next)).Over(); !over && (ply <= n-100 || quiet == (ply > n-99)) {
+			if over := next.Outcome(slices.Clone(h).Add(&next)).Over(); !over &&
+				(ply <= n-100 || quiet == (ply > n-99)) {
 				fit = append(fit, m)
 			}
 		}
@@ -45,7 +46,8 @@ func tryLongGame(n int, rng *rand.Rand) *wamble.Board {
 		m := fit[rng.IntN(len(fit))]
 		p = p.Play(m)
 		h = h.Add(&p)
-		b.Moves = append(b.Moves, wamble.Move{Ply: ply, UCI: m.String(), Session: wamble.SessionID(ply), At: epoch.Add(time.Duration(ply) * time.Hour)})
+		b.Moves = append(b.Moves, wamble.Move{Ply: ply, UCI: m.String(), Session: wamble.SessionID(ply),
+			At: epoch.Add(time.Duration(ply) * time.Hour)})
 	}
 	b.FEN = p.FEN()
 	return b
@@ -64,7 +66,8 @@ func TestMemory(t *testing.T) {
 			p := New(defaultOptions(), counter(0), newRand(1))
 			for id := range tc.boards {
 				stored.ID = wamble.BoardID(id + 1)
-				stored.Holder = &wamble.Reservation{Session: wamble.SessionID(id + 1), At: epoch, Expires: epoch.Add(time.Hour)}
+				stored.Holder = &wamble.Reservation{Session: wamble.SessionID(id + 1), At: epoch,
+					Expires: epoch.Add(time.Hour)}
 				if err := p.Restore(epoch, stored, silence{}); err != nil {
 					t.Fatal(err)
 				}

@@ -66,13 +66,15 @@ func (s store) Add(i intent.Intent) {
 		s[i.Board].LastAssigned = i.At
 	case *intent.CreateReservation:
 		key := wamble.PublicKey{byte(i.Session % 2)} // even sessions are anonymous
-		s[i.Board].Holder = &wamble.Reservation{Board: i.Board, Session: i.Session, Key: key, White: i.White, At: i.At, Expires: i.Expires}
+		s[i.Board].Holder = &wamble.Reservation{Board: i.Board, Session: i.Session, Key: key, White: i.White, At: i.At,
+			Expires: i.Expires}
 	case *intent.RemoveReservation:
 		s[i.Board].Holder = nil
 	case *intent.RecordMove:
 		s[i.Board].Moves = append(s[i.Board].Moves, wamble.Move{Ply: i.Ply, UCI: i.UCI, Session: i.Session, At: i.At})
 	case *intent.RecordGameResult:
-		s[i.Board].Result = &wamble.GameResult{Result: i.Result, Plies: i.Plies, Duration: i.Duration, Reason: i.Reason, Finished: i.At}
+		s[i.Board].Result = &wamble.GameResult{Result: i.Result, Plies: i.Plies, Duration: i.Duration, Reason: i.Reason,
+			Finished: i.At}
 	}
 }
 
@@ -107,7 +109,8 @@ func (m *model) assign(s wamble.SessionID) {
 		}
 	}
 	total := len(m.boards)
-	a, err := m.pool.Assign(m.now, Player{Session: s, Identity: s%2 == 1, Reach: reachOf(s), LeftBoard: m.left[s], BoardBefore: m.left[s+1], Games: int(s) % 20}, m.store)
+	a, err := m.pool.Assign(m.now, Player{Session: s, Identity: s%2 == 1, Reach: reachOf(s), LeftBoard: m.left[s],
+		BoardBefore: m.left[s+1], Games: int(s) % 20}, m.store)
 	if made := m.learn(); made > 0 && m.pool.Asleep() > 0 {
 		m.t.Fatalf("%d boards were made while %d sleep", made, m.pool.Asleep())
 	}
@@ -255,7 +258,8 @@ func (m *model) ending(id wamble.BoardID, b *modelBoard, f *Finished) {
 		h = h.Add(&p)
 	}
 	over := p.Outcome(h).Over() || p.Ply() >= m.opts.MaxMoves
-	if p != b.game || over != (f != nil) || over != (stored.Status == wamble.Archived) || over != (stored.Result != nil) {
+	if p != b.game || over != (f != nil) || over != (stored.Status == wamble.Archived) ||
+		over != (stored.Result != nil) {
 		m.t.Fatalf("board %d after %d plies: over %v, finished %+v, stored %s", id, p.Ply(), over, f, stored.Status)
 	}
 	if !over {
@@ -346,7 +350,8 @@ func (m *model) compare() {
 		if b.Holder() != want.holder || b.Status() != status || b.Position() != want.game {
 			m.t.Fatalf("board %d: %s of %d, want %s of %d", b.ID(), b.Status(), b.Holder(), status, want.holder)
 		}
-		if s.FEN != b.FEN() || s.Status != status || s.Version != b.Version() || (s.Holder != nil) != (want.holder != 0) {
+		if s.FEN != b.FEN() || s.Status != status || s.Version != b.Version() ||
+			(s.Holder != nil) != (want.holder != 0) {
 			m.t.Fatalf("board %d: stored %s %s v%d", b.ID(), s.Status, s.FEN, s.Version)
 		}
 		if s.Holder != nil && (s.Holder.Session != want.holder || s.Holder.White != (want.game.Turn() == chess.White)) {

@@ -82,7 +82,8 @@ func TestEndings(t *testing.T) {
 			if f == nil {
 				t.Fatal("the game goes on")
 			}
-			if f.Result != tc.result || f.Reason != tc.reason || f.Plies != tc.plies || f.Duration != 61*time.Minute || !f.At.Equal(r.now) {
+			if f.Result != tc.result || f.Reason != tc.reason || f.Plies != tc.plies || f.Duration != 61*time.Minute ||
+				!f.At.Equal(r.now) {
 				t.Errorf("got %+v", f)
 			}
 			if len(f.Reason) > 31 {
@@ -145,7 +146,8 @@ func TestContributors(t *testing.T) {
 		}
 	}
 	b := r.Board(1)
-	want := []Contributor{{Session: 4, White: 2, Black: 1}, {Session: 5, White: 1, Black: 1}, {Session: 6, Black: 1}, {Session: maxSession, White: 1}}
+	want := []Contributor{{Session: 4, White: 2, Black: 1}, {Session: 5, White: 1, Black: 1}, {Session: 6, Black: 1},
+		{Session: maxSession, White: 1}}
 	for most := range 6 {
 		if got := b.Contributors(nil, most); !slices.Equal(got, want[:min(most, 4)]) {
 			t.Errorf("at most %d: got %v, want %v", most, got, want)
@@ -160,7 +162,8 @@ func TestContributors(t *testing.T) {
 		if i == 0 {
 			at = epoch.Add(0)
 		}
-		if m.Move.String() != moves[i] || m.Session != by[i] || m.Ply != i+1 || !m.At.Equal(at.Add(1500*time.Millisecond)) {
+		if m.Move.String() != moves[i] || m.Session != by[i] || m.Ply != i+1 ||
+			!m.At.Equal(at.Add(1500*time.Millisecond)) {
 			t.Errorf("move %d: %+v", i+1, m)
 		}
 		i++
@@ -234,10 +237,11 @@ func TestRatingsStayWithTheBoard(t *testing.T) {
 	if got := loaded.Board(1).Contributors(nil, 9); !slices.Equal(got, want) {
 		t.Errorf("after a snapshot: got %v, want %v", got, want)
 	}
-	stored := &wamble.Board{ID: 1, FEN: r.Board(1).FEN(), Status: wamble.Active, Variant: -1, Created: epoch, Moves: []wamble.Move{
-		{Ply: 1, UCI: "e2e4", Session: 4, Player: 7, Handle: "h_four", Rating: 1200}, {Ply: 2, UCI: "e7e5", Session: 5},
-		{Ply: 3, UCI: "g1f3", Session: 6, Player: 7, Handle: "h_four", Rating: 1400},
-	}}
+	stored := &wamble.Board{ID: 1, FEN: r.Board(1).FEN(), Status: wamble.Active, Variant: -1, Created: epoch,
+		Moves: []wamble.Move{
+			{Ply: 1, UCI: "e2e4", Session: 4, Player: 7, Handle: "h_four", Rating: 1200}, {Ply: 2, UCI: "e7e5", Session: 5},
+			{Ply: 3, UCI: "g1f3", Session: 6, Player: 7, Handle: "h_four", Rating: 1400},
+		}}
 	p := New(*r.Options(), counter(0), newRand(1))
 	if err := p.Restore(epoch, stored, silence{}); err != nil {
 		t.Fatal(err)
@@ -285,10 +289,11 @@ func TestProgramsStayWithTheBoard(t *testing.T) {
 	}
 	check("after a snapshot", loaded, true)
 	p := New(*r.Options(), counter(0), newRand(1))
-	if err := p.Restore(epoch, &wamble.Board{ID: 1, FEN: r.Board(1).FEN(), Status: wamble.Active, Variant: -1, Created: epoch, Moves: []wamble.Move{
-		{Ply: 1, UCI: "e2e4", Session: 4, Bot: true}, {Ply: 2, UCI: "e7e5", Session: 5}, {Ply: 3, UCI: "g1f3", Session: 6},
-		{Ply: 4, UCI: "b8c6", Session: 7, Player: 9, Handle: "h_9", Bot: true},
-	}}, silence{}); err != nil {
+	if err := p.Restore(epoch, &wamble.Board{ID: 1, FEN: r.Board(1).FEN(), Status: wamble.Active, Variant: -1,
+		Created: epoch, Moves: []wamble.Move{
+			{Ply: 1, UCI: "e2e4", Session: 4, Bot: true}, {Ply: 2, UCI: "e7e5", Session: 5}, {Ply: 3, UCI: "g1f3", Session: 6},
+			{Ply: 4, UCI: "b8c6", Session: 7, Player: 9, Handle: "h_9", Bot: true},
+		}}, silence{}); err != nil {
 		t.Fatal(err)
 	}
 	check("after a restart", p, true)
@@ -353,7 +358,8 @@ func TestRepeatsForgets(t *testing.T) {
 }
 
 func TestRepeatsStored(t *testing.T) {
-	b := wamble.Board{Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", Session: 7}, {Ply: 2, UCI: "e7e5", Session: 8}, {Ply: 3, UCI: "g1f3", Session: 7}}}
+	b := wamble.Board{Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", Session: 7}, {Ply: 2, UCI: "e7e5", Session: 8},
+		{Ply: 3, UCI: "g1f3", Session: 7}}}
 	for _, tc := range []struct {
 		by     wamble.SessionID
 		uci    string

@@ -23,14 +23,16 @@ func storedGame(t testing.TB, id wamble.BoardID, variant int16, status wamble.Bo
 			t.Fatal(err)
 		}
 		p = p.Play(m)
-		b.Moves = append(b.Moves, wamble.Move{Ply: i + 1, UCI: uci, Session: wamble.SessionID(i + 1), At: epoch.Add(time.Duration(i-60) * time.Second)})
+		b.Moves = append(b.Moves, wamble.Move{Ply: i + 1, UCI: uci, Session: wamble.SessionID(i + 1),
+			At: epoch.Add(time.Duration(i-60) * time.Second)})
 	}
 	b.FEN = p.FEN()
 	return b
 }
 
 func reservation(s wamble.SessionID, key byte, expires time.Duration) *wamble.Reservation {
-	return &wamble.Reservation{Session: s, Key: wamble.PublicKey{key}, At: epoch.Add(-time.Minute), Expires: epoch.Add(expires)}
+	return &wamble.Reservation{Session: s, Key: wamble.PublicKey{key}, At: epoch.Add(-time.Minute),
+		Expires: epoch.Add(expires)}
 }
 
 func TestRestore(t *testing.T) {
@@ -71,7 +73,8 @@ func TestRestore(t *testing.T) {
 			if got, want := len(b.plies), len(stored.Moves); got != want {
 				t.Errorf("%d moves, want %d", got, want)
 			}
-			if tc.wantHeld != 0 && (!b.Reserved().Equal(tc.holder.At) || b.identity != (tc.holder.Key != wamble.PublicKey{})) {
+			if tc.wantHeld != 0 && (!b.Reserved().Equal(tc.holder.At) ||
+				b.identity != (tc.holder.Key != wamble.PublicKey{})) {
 				t.Errorf("reserved at %s, identity %v", b.Reserved(), b.identity)
 			}
 		})
@@ -205,7 +208,8 @@ func TestRestoredOver(t *testing.T) {
 			if f.Reason != tc.reason || f.Board.Status() != wamble.Archived || r.Over() != nil || r.Len() != 0 {
 				t.Errorf("got %+v", f)
 			}
-			r.expect("update 3 ARCHIVED v10", "unreserve 3", fmt.Sprintf("result 3 %s %s plies %d after 1h0m0s", f.Result, tc.reason, f.Plies))
+			r.expect("update 3 ARCHIVED v10", "unreserve 3",
+				fmt.Sprintf("result 3 %s %s plies %d after 1h0m0s", f.Result, tc.reason, f.Plies))
 		})
 	}
 }

@@ -41,7 +41,8 @@ func (s *said) Add(i intent.Intent) {
 		}
 		*s = append(*s, fmt.Sprintf("move %d by %d %s ply %d%s", i.Board, i.Session, i.UCI, i.Ply, first))
 	case *intent.RecordGameResult:
-		*s = append(*s, fmt.Sprintf("result %d %s %s plies %d after %s", i.Board, i.Result, i.Reason, i.Plies, i.Duration))
+		*s = append(*s, fmt.Sprintf("result %d %s %s plies %d after %s", i.Board, i.Result, i.Reason, i.Plies,
+			i.Duration))
 	default:
 		*s = append(*s, i.Kind().String())
 	}
@@ -190,7 +191,8 @@ func check(t testing.TB, p *Pool) {
 			t.Fatalf("board %d: the index has %+v", b.id, at)
 		}
 		if free && (b.holderAway || b.identity || b.reach != Datagram) || !free && b.former != 0 {
-			t.Fatalf("board %d: free %v, gone %v, identity %v, reach %d, former %d", b.id, free, b.holderAway, b.identity, b.reach, b.former)
+			t.Fatalf("board %d: free %v, gone %v, identity %v, reach %d, former %d", b.id, free, b.holderAway,
+				b.identity, b.reach, b.former)
 		}
 		if b.holderAway {
 			gone++

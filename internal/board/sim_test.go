@@ -51,7 +51,8 @@ type simFigures struct {
 func newSim(t *testing.T, players, maxMoves int, seed uint64) *sim {
 	r := newRig(t, func(o *Options) { *o = defaultOptions(); o.MaxMoves = maxMoves })
 	s := &sim{
-		rig: r, rng: newRand(seed), places: make([]simPlace, players), left: map[wamble.SessionID][2]wamble.BoardID{}, games: map[wamble.SessionID]int{},
+		rig: r, rng: newRand(seed), places: make([]simPlace, players), left: map[wamble.SessionID][2]wamble.BoardID{},
+		games:   map[wamble.SessionID]int{},
 		lengths: map[wamble.BoardID]int{}, ended: map[wamble.BoardID]bool{},
 	}
 	r.Pool.rng = s.rng
@@ -117,7 +118,8 @@ func (s *sim) arrive(place *simPlace) {
 
 func (s *sim) give(place *simPlace, answered wamble.SessionID) {
 	left := s.left[place.who]
-	a, err := s.Assign(s.now, Player{Session: place.who, Reach: Stream, Games: s.games[place.who], LeftBoard: left[0], BoardBefore: left[1], Answered: answered}, silence{})
+	a, err := s.Assign(s.now, Player{Session: place.who, Reach: Stream, Games: s.games[place.who], LeftBoard: left[0],
+		BoardBefore: left[1], Answered: answered}, silence{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -142,7 +144,8 @@ func (s *sim) moveAt(place *simPlace) {
 	if b.Plies() > 0 {
 		f.gaps = append(f.gaps, s.now.Sub(b.LastMoved()).Seconds())
 	}
-	done, err := s.Play(s.now, id, Mover{Session: place.who, Rating: -1}, randomMove(b.Position(), s.rng).String(), silence{})
+	done, err := s.Play(s.now, id, Mover{Session: place.who, Rating: -1}, randomMove(b.Position(), s.rng).String(),
+		silence{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -216,10 +219,13 @@ func TestWorldLives(t *testing.T) {
 			s.run(time.Duration(hours * float64(time.Hour)))
 			check(t, s.Pool)
 			f := &s.figures
-			games, saw, own := float64(f.games)/hours, float64(f.sawEnd)/float64(f.visits), float64(f.own)/float64(f.given)
-			fresh, early, same := float64(f.fresh)/float64(f.given), float64(f.early)/float64(f.given), float64(f.same)/float64(f.given)
+			games, saw, own := float64(f.games)/hours, float64(f.sawEnd)/float64(f.visits),
+				float64(f.own)/float64(f.given)
+			fresh, early, same := float64(f.fresh)/float64(f.given), float64(f.early)/float64(f.given),
+				float64(f.same)/float64(f.given)
 			t.Logf("%d players, %.1f h: %.1f games an hour, a board waits %.1f s, %.0f %% of %d visits see an end, own %.1f %%, fresh %.1f %%, at ply 0 to 2 %.1f %%, the same again %.1f %%, %d boards, %d asleep",
-				tc.players, hours, games, f.gap(), 100*saw, f.visits, 100*own, 100*fresh, 100*early, 100*same, s.Len(), s.Asleep())
+				tc.players, hours, games, f.gap(), 100*saw, f.visits, 100*own, 100*fresh, 100*early, 100*same, s.Len(),
+				s.Asleep())
 			if games < 0.8*tc.games {
 				t.Errorf("%.1f games end in an hour, want about %.0f", games, tc.games)
 			}
@@ -233,7 +239,8 @@ func TestWorldLives(t *testing.T) {
 				t.Errorf("%.1f %% of the answers are to oneself", 100*own)
 			}
 			if fresh > 0.03 || early > 0.08 { // a game of 77 plies is given as many times: once fresh, three times early
-				t.Errorf("%.1f %% of the boards are fresh, and on %.1f %% two moves are made at most", 100*fresh, 100*early)
+				t.Errorf("%.1f %% of the boards are fresh, and on %.1f %% two moves are made at most", 100*fresh,
+					100*early)
 			}
 			if same > 0.001 {
 				t.Errorf("%.1f %% of the boards are those that the player has just left", 100*same)

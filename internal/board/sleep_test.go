@@ -123,14 +123,16 @@ func TestLargeWorldWakesSlowly(t *testing.T) {
 	}
 	for s := range wamble.SessionID(100) {
 		before := p.Asleep()
-		if _, err := p.Assign(epoch, Player{Session: s + 1}, silence{}); err != nil || before-p.Asleep() > balanceAtOnce+1 {
+		if _, err := p.Assign(epoch, Player{Session: s + 1}, silence{}); err != nil ||
+			before-p.Asleep() > balanceAtOnce+1 {
 			t.Fatalf("%d boards woke for a player, %v", before-p.Asleep(), err)
 		}
 	}
 	if p.Len() != boards || len(p.inPlay) != 200 {
 		t.Errorf("%d boards, %d in play", p.Len(), len(p.inPlay))
 	}
-	if got := testing.AllocsPerRun(100, func() { p.Balance(epoch, 128, silence{}); p.Due(epoch, nil, silence{}) }); got > 0 {
+	if got := testing.AllocsPerRun(100,
+		func() { p.Balance(epoch, 128, silence{}); p.Due(epoch, nil, silence{}) }); got > 0 {
 		t.Errorf("%v allocations a step", got)
 	}
 }
@@ -195,7 +197,8 @@ func TestLoadOfTheVersionBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, q)
-	if q.Len() != p.Len() || q.Asleep() != p.Free() || q.heldCount() != p.heldCount() || bytes.Equal(q.Snapshot(nil), state) {
+	if q.Len() != p.Len() || q.Asleep() != p.Free() || q.heldCount() != p.heldCount() ||
+		bytes.Equal(q.Snapshot(nil), state) {
 		t.Errorf("%d boards, %d asleep, %d held", q.Len(), q.Asleep(), q.heldCount())
 	}
 }

@@ -28,7 +28,8 @@ func busyPool(t testing.TB, boards, moves int) *Pool {
 			t.Fatal(err)
 		}
 		if i%5 != 0 {
-			if _, err := p.Play(now, a.Board.ID(), Mover{Session: s, Rating: -1}, randomMove(a.Board.Position(), rng).String(), silence{}); err != nil {
+			if _, err := p.Play(now, a.Board.ID(), Mover{Session: s, Rating: -1},
+				randomMove(a.Board.Position(), rng).String(), silence{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -152,7 +153,8 @@ func FuzzLoad(f *testing.F) {
 // played on.
 func FuzzRestore(f *testing.F) {
 	f.Add("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", uint8(2), int16(-1), "", int64(0), int64(0))
-	f.Add("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", uint8(1), int16(-1), "e2e4", int64(7), int64(60))
+	f.Add("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", uint8(1), int16(-1), "e2e4", int64(7),
+		int64(60))
 	f.Add("bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w HFhf - 0 1", uint8(0), int16(0), "", int64(-7), int64(-60))
 	f.Fuzz(func(t *testing.T, fen string, status uint8, variant int16, uci string, holder, expires int64) {
 		stored := &wamble.Board{ID: 1, FEN: fen, Status: wamble.BoardStatus(status), Variant: variant, Created: epoch}
@@ -160,7 +162,8 @@ func FuzzRestore(f *testing.F) {
 			stored.Moves = []wamble.Move{{Ply: 1, UCI: uci, Session: 3, At: epoch}}
 		}
 		if holder != 0 {
-			stored.Holder = &wamble.Reservation{Session: wamble.SessionID(holder), At: epoch, Expires: epoch.Add(time.Duration(expires))}
+			stored.Holder = &wamble.Reservation{Session: wamble.SessionID(holder), At: epoch,
+				Expires: epoch.Add(time.Duration(expires))}
 		}
 		p := New(defaultOptions(), counter(0), newRand(1))
 		if err := p.Restore(epoch, stored, silence{}); err != nil {
@@ -178,7 +181,8 @@ func FuzzRestore(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Play(epoch, 1, Mover{Session: s, Rating: -1}, randomMove(a.Board.Position(), newRand(1)).String(), silence{}); err != nil {
+		if _, err := p.Play(epoch, 1, Mover{Session: s, Rating: -1},
+			randomMove(a.Board.Position(), newRand(1)).String(), silence{}); err != nil {
 			t.Fatal(err)
 		}
 		check(t, p)

@@ -24,7 +24,8 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			name: "on demand", do: func(r *rig) { r.assign(7) }, status: wamble.Reserved,
-			want: []string{"create 1 DORMANT", "update 1 RESERVED v1", "assigned 1", "reserve 1 for 7 white " + fortnight},
+			want: []string{"create 1 DORMANT", "update 1 RESERVED v1", "assigned 1",
+				"reserve 1 for 7 white " + fortnight},
 		},
 		{
 			name: "dormant to reserved", before: (*rig).fill, do: func(r *rig) { r.assign(7) }, status: wamble.Reserved,
@@ -96,7 +97,8 @@ func TestTransitions(t *testing.T) {
 			name:   "the host keeps boards for identities",
 			change: func(o *Options) { o.IdentityAway = time.Hour },
 			before: func(r *rig) { r.assign(7); r.Identify(7, true); r.Leave(r.now, 7, &r.said) },
-			do:     func(r *rig) { r.after(time.Hour - time.Microsecond); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
+			do:     func(r *rig) { r.after(time.Hour - time.Microsecond); r.Due(r.now, nil, &r.said) },
+			status: wamble.Reserved,
 		},
 		{
 			name:   "and not for ever",
@@ -114,7 +116,8 @@ func TestTransitions(t *testing.T) {
 		{
 			name:   "just before inactivity",
 			before: func(r *rig) { r.assign(7); r.play(1, 7, "e2e4") },
-			do:     func(r *rig) { r.after(5*time.Minute - time.Microsecond); r.Due(r.now, nil, &r.said) }, status: wamble.Active,
+			do:     func(r *rig) { r.after(5*time.Minute - time.Microsecond); r.Due(r.now, nil, &r.said) },
+			status: wamble.Active,
 		},
 		{
 			name:   "silent for inactivity-timeout",
@@ -125,7 +128,8 @@ func TestTransitions(t *testing.T) {
 		{
 			name:   "just before inactivity-timeout",
 			before: func(r *rig) { r.assign(7) },
-			do:     func(r *rig) { r.after(5*time.Minute - time.Microsecond); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
+			do:     func(r *rig) { r.after(5*time.Minute - time.Microsecond); r.Due(r.now, nil, &r.said) },
+			status: wamble.Reserved,
 		},
 		{
 			name:   "silent on a connection",
@@ -144,15 +148,28 @@ func TestTransitions(t *testing.T) {
 			do: func(r *rig) { r.after(119 * time.Second); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
 		},
 		{
-			name:   "the connection was closed",
-			before: func(r *rig) { r.assign(7); r.NoteActivity(r.now, 7, Stream); r.after(time.Minute); r.Closed(r.now, 7) },
-			do:     func(r *rig) { r.after(15 * time.Second); r.Due(r.now, nil, &r.said) }, status: wamble.Dormant,
+			name: "the connection was closed",
+			before: func(r *rig) {
+				r.assign(7)
+				r.NoteActivity(r.now, 7, Stream)
+				r.after(time.Minute)
+				r.Closed(r.now,
+					7)
+			},
+			do: func(r *rig) { r.after(15 * time.Second); r.Due(r.now, nil, &r.said) }, status: wamble.Dormant,
 			want: []string{"update 1 DORMANT v2", "unreserve 1"},
 		},
 		{
-			name:   "the connection was closed a moment ago",
-			before: func(r *rig) { r.assign(7); r.NoteActivity(r.now, 7, Stream); r.after(time.Minute); r.Closed(r.now, 7) },
-			do:     func(r *rig) { r.after(15*time.Second - time.Microsecond); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
+			name: "the connection was closed a moment ago",
+			before: func(r *rig) {
+				r.assign(7)
+				r.NoteActivity(r.now, 7, Stream)
+				r.after(time.Minute)
+				r.Closed(r.now,
+					7)
+			},
+			do:     func(r *rig) { r.after(15*time.Second - time.Microsecond); r.Due(r.now, nil, &r.said) },
+			status: wamble.Reserved,
 		},
 		{
 			name: "connected again",
@@ -166,9 +183,15 @@ func TestTransitions(t *testing.T) {
 			do: func(r *rig) { r.after(time.Minute); r.Due(r.now, nil, &r.said) }, status: wamble.Reserved,
 		},
 		{
-			name:   "given back",
-			before: func(r *rig) { r.assign(7); r.after(5 * time.Minute); r.Due(r.now, nil, &r.said); r.after(time.Hour) },
-			do:     func(r *rig) { r.assign(7) }, status: wamble.Reserved,
+			name: "given back",
+			before: func(r *rig) {
+				r.assign(7)
+				r.after(5 * time.Minute)
+				r.Due(r.now, nil,
+					&r.said)
+				r.after(time.Hour)
+			},
+			do: func(r *rig) { r.assign(7) }, status: wamble.Reserved,
 			want: []string{"update 1 RESERVED v3", "assigned 1", "reserve 1 for 7 white " + fortnight},
 		},
 		{
@@ -253,7 +276,8 @@ func TestGoneAndBack(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.MaxBoards = 3 })
 	r.assign(7)
 	r.after(5 * time.Minute)
-	if got := r.Due(r.now, nil, &r.said); len(got) != 1 || got[0] != (Released{1, 7, HolderGone}) || r.Former(7) != 1 || r.Here() != 0 {
+	if got := r.Due(r.now, nil, &r.said); len(got) != 1 || got[0] != (Released{1, 7, HolderGone}) || r.Former(7) != 1 ||
+		r.Here() != 0 {
 		t.Fatalf("due: %+v, kept for the player: %d, here: %d", got, r.Former(7), r.Here())
 	}
 	check(t, r.Pool)

@@ -24,7 +24,8 @@ func newTable(t testing.TB, boards, sessions int) *table {
 	t.Helper()
 	o := defaultOptions()
 	o.MinBoards, o.MaxBoards, o.MaxMoves = boards, boards, 0
-	tb := &table{Pool: New(o, counter(1<<40), newRand(1)), now: epoch, held: make([]wamble.BoardID, sessions), rng: newRand(2)}
+	tb := &table{Pool: New(o, counter(1<<40), newRand(1)), now: epoch, held: make([]wamble.BoardID, sessions),
+		rng: newRand(2)}
 	grow(t, tb.Pool, boards, silence{})
 	for i := range tb.held {
 		a, err := tb.Assign(tb.now, Player{Session: wamble.SessionID(i + 1)}, silence{})

@@ -100,9 +100,11 @@ func TestWorldFigures(t *testing.T) {
 			const worlds = 10
 			got := w.spreads(t, prooftest.Seed(t), worlds)
 			for i, want := range []spread{w.Games, w.Waits, w.SawEnd, w.Own} {
-				what := []string{"games an hour", "seconds of waiting", "of the visits see an end", "of the boards are one's own"}[i]
+				what := []string{"games an hour", "seconds of waiting", "of the visits see an end",
+					"of the boards are one's own"}[i]
 				if off := math.Abs(got[i].Mean - want.Mean); off > 0.05*want.Mean+5*want.SD/math.Sqrt(worlds)+0.001 {
-					t.Errorf("%.3f %s, the file says %.3f ± %.3f; go test -run TestWorldFigures -update writes it anew", got[i].Mean, what, want.Mean, want.SD)
+					t.Errorf("%.3f %s, the file says %.3f ± %.3f; go test -run TestWorldFigures -update writes it anew",
+						got[i].Mean, what, want.Mean, want.SD)
 				}
 			}
 		})

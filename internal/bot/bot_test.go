@@ -67,8 +67,9 @@ func TestEngineStartsAgain(t *testing.T) {
 			}
 			var said []string
 			o := EngineOptions{
-				Config: uci.Config{Command: []string{self, "engine", how, filepath.Join(t.TempDir(), "mark")}, Patience: time.Minute},
-				Log:    func(s string) { said = append(said, s) },
+				Config: uci.Config{Command: []string{self, "engine", how, filepath.Join(t.TempDir(), "mark")},
+					Patience: time.Minute},
+				Log: func(s string) { said = append(said, s) },
 			}
 			if how == "hangs" {
 				o.Patience = time.Second
@@ -102,8 +103,9 @@ func TestEngineThatNeverPlays(t *testing.T) {
 	}
 	var said []string
 	e, err := StartEngines(t.Context(), EngineOptions{ // its mark cannot be made
-		Config: uci.Config{Command: []string{self, "engine", "dies", filepath.Join(t.TempDir(), "no", "mark")}, Patience: time.Minute},
-		Log:    func(s string) { said = append(said, s) },
+		Config: uci.Config{Command: []string{self, "engine", "dies", filepath.Join(t.TempDir(), "no", "mark")},
+			Patience: time.Minute},
+		Log: func(s string) { said = append(said, s) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -126,8 +128,9 @@ func TestEngineWithoutChess960(t *testing.T) {
 	}
 	var said []string
 	e, err := StartEngines(t.Context(), EngineOptions{
-		Config: uci.Config{Command: []string{self, "engine", "good", filepath.Join(t.TempDir(), "mark")}, Patience: time.Minute},
-		Log:    func(s string) { said = append(said, s) },
+		Config: uci.Config{Command: []string{self, "engine", "good", filepath.Join(t.TempDir(), "mark")},
+			Patience: time.Minute},
+		Log: func(s string) { said = append(said, s) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +174,8 @@ func TestStartEngines(t *testing.T) {
 // given away.
 func TestPick(t *testing.T) {
 	r := uci.Result{Move: 1, Lines: []uci.Line{
-		{Move: 1, Score: uci.Score{Centipawns: 30}}, {Move: 2, Score: uci.Score{Centipawns: 20}}, {Move: 3, Score: uci.Score{Centipawns: -400}}}}
+		{Move: 1, Score: uci.Score{Centipawns: 30}}, {Move: 2, Score: uci.Score{Centipawns: 20}},
+		{Move: 3, Score: uci.Score{Centipawns: -400}}}}
 	count := map[chess.Move]int{}
 	for i := range 1000 {
 		count[pick(r, float64(i)/1000)]++
@@ -203,8 +207,10 @@ func TestRefusedForGood(t *testing.T) {
 func refusing(t *testing.T) string {
 	t.Helper()
 	s, err := clienttest.Start(
-		clienttest.Expect(wire.CtrlClientHello).Deny(wamble.AccessDenied, "no bots", wire.Int(wire.KeyErrorBlocking, 1)),
-		clienttest.Expect(wire.CtrlClientHello).Deny(wamble.AccessDenied, "no bots", wire.Int(wire.KeyErrorBlocking, 1)))
+		clienttest.Expect(wire.CtrlClientHello).Deny(wamble.AccessDenied, "no bots",
+			wire.Int(wire.KeyErrorBlocking, 1)),
+		clienttest.Expect(wire.CtrlClientHello).Deny(wamble.AccessDenied, "no bots",
+			wire.Int(wire.KeyErrorBlocking, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +258,8 @@ func TestPauseBetweenMoves(t *testing.T) {
 			took := time.Since(start)
 			least, most = min(least, took), max(most, took)
 		}
-		if least < time.Second || least > 1100*time.Millisecond || most < 2900*time.Millisecond || most >= 3*time.Second {
+		if least < time.Second || least > 1100*time.Millisecond || most < 2900*time.Millisecond ||
+			most >= 3*time.Second {
 			t.Errorf("moves took from %v to %v, want from 1 s to 3 s", least, most)
 		}
 		start := time.Now()
@@ -275,9 +282,11 @@ func TestPace(t *testing.T) {
 	note := func(*wire.Packet) error { times <- time.Now(); return nil }
 	script := []*clienttest.Step{}
 	for range moves {
-		script = append(script, clienttest.Expect(wire.CtrlPlayerMove).Where(note).Answer(7, wire.BoardUpdate{FEN: wire.Text("8/8/8/8/8/8/k7/2K5 w")}))
+		script = append(script, clienttest.Expect(wire.CtrlPlayerMove).Where(note).Answer(7,
+			wire.BoardUpdate{FEN: wire.Text("8/8/8/8/8/8/k7/2K5 w")}))
 	}
-	s := clienttest.NewServer(t, append(script, clienttest.Expect(wire.CtrlPlayerMove).Where(note).Answer(0, wire.BoardUpdate{}), clienttest.Expect(wire.CtrlClientGoodbye))...)
+	s := clienttest.NewServer(t, append(script, clienttest.Expect(wire.CtrlPlayerMove).Where(note).Answer(0,
+		wire.BoardUpdate{}), clienttest.Expect(wire.CtrlClientGoodbye))...)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := Pool{Player: Novice{}, Address: s.UDP(), Pace: pace}

@@ -149,7 +149,8 @@ func (p *Peers) nextBatch() messageBatch {
 	defer p.outbox.mu.Unlock()
 	if len(p.outbox.sending.Messages) == 0 && len(p.outbox.pending) > 0 && !p.outbox.paused {
 		p.outbox.number++
-		p.outbox.sending = messageBatch{fmt.Sprintf("%s%s/%x-%d", MessagePrefix, p.o.Log.Self(), p.o.Started.UnixNano(), p.outbox.number), p.outbox.pending}
+		p.outbox.sending = messageBatch{fmt.Sprintf("%s%s/%x-%d", MessagePrefix, p.o.Log.Self(), p.o.Started.UnixNano(),
+			p.outbox.number), p.outbox.pending}
 		p.outbox.pending = nil
 	}
 	return p.outbox.sending
@@ -238,7 +239,8 @@ func (p *Peers) HandOver(received map[string][]profile.StoreEvent) []byte {
 	p.SetPaused(true)
 	p.outbox.mu.Lock()
 	defer p.outbox.mu.Unlock()
-	if l.Sending, l.Waiting = p.outbox.sending, p.outbox.pending; len(l.Sending.Messages)+len(l.Waiting)+len(l.Heard) == 0 {
+	if l.Sending, l.Waiting = p.outbox.sending,
+		p.outbox.pending; len(l.Sending.Messages)+len(l.Waiting)+len(l.Heard) == 0 {
 		return nil
 	}
 	b, err := json.Marshal(l)

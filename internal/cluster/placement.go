@@ -47,7 +47,8 @@ func assignNodes(holders, nodes []string) []string {
 	for _, node := range nodes {
 		keeps := held[node]
 		slices.SortStableFunc(keeps, func(a, b int) int {
-			return cmp.Or(cmp.Compare(slices.Index(rankNodes(a, nodes), node), slices.Index(rankNodes(b, nodes), node)), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(slices.Index(rankNodes(a, nodes), node), slices.Index(rankNodes(b, nodes), node)),
+				cmp.Compare(a, b))
 		})
 		keeps = keeps[:min(len(keeps), room[node])]
 		for _, part := range keeps {

@@ -191,11 +191,13 @@ func TestGather(t *testing.T) {
 		{[]string{"", "", "c"}, []string{"b", "c"}, "c", 0, false},
 	} {
 		part, to, ok := nextToLeader(tc.holders, tc.alive)
-		if leader := leaderOf(tc.holders, tc.alive); leader != tc.leader || ok != tc.moves || ok && (part != tc.part || to != leader) {
+		if leader := leaderOf(tc.holders, tc.alive); leader != tc.leader || ok != tc.moves || ok &&
+			(part != tc.part || to != leader) {
 			t.Errorf("%q of %q: leader %q, part %d to %q: %v", tc.holders, tc.alive, leader, part, to, ok)
 		}
 	}
-	if one, other := leaderOf([]string{""}, []string{"a", "b"}), leaderOf([]string{""}, []string{"b", "a"}); one != other {
+	if one, other := leaderOf([]string{""}, []string{"a", "b"}),
+		leaderOf([]string{""}, []string{"b", "a"}); one != other {
 		t.Errorf("%q and %q: they do not agree", one, other)
 	}
 }

@@ -104,7 +104,8 @@ func (r *Rebalancer) Decide(h Heartbeat) (actions []Action) {
 			if r.ownerlessSince[k] < 0 {
 				r.ownerlessSince[k] = h.Now
 			}
-			if orphaned[k] = h.Now - r.ownerlessSince[k]; (view.Self || view.Successor == r.self) && h.Drain.mayClaim(view) {
+			if orphaned[k] = h.Now - r.ownerlessSince[k]; (view.Self || view.Successor == r.self) &&
+				h.Drain.mayClaim(view) {
 				actions, claims = append(actions, Action{Part: k, Claim: true}), true
 				orphaned[k], holders[k] = -1, r.self
 			}

@@ -136,7 +136,8 @@ func (r *Router) open(ctx context.Context) error {
 		return nil
 	}
 	m, err := mesh.Open(r.listener, mesh.Options{
-		Name: r.o.Node, Key: r.key, Receive: r.receive, Answer: r.local.Answer, Subscribed: r.republishViews, Lost: r.nodeLost,
+		Name: r.o.Node, Key: r.key, Receive: r.receive, Answer: r.local.Answer, Subscribed: r.republishViews,
+		Lost:   r.nodeLost,
 		Report: r.local.Panicked, Log: r.o.Logger,
 	})
 	if err != nil {
@@ -284,14 +285,16 @@ func (r *Router) receive(from uint32, frames []mesh.Frame) {
 		case mesh.KindPacket:
 			r.deliver(p, name, from, f)
 		case mesh.KindReply:
-			replies = append(replies, transport.Packet{Peer: wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route, Node: r.self}, Data: f.Data})
+			replies = append(replies, transport.Packet{Peer: wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route,
+				Node: r.self}, Data: f.Data})
 		case mesh.KindEnded:
 			r.mu.Lock()
 			delete(r.remoteConns, remoteConn{name, int(f.Part), f.Client})
 			r.mu.Unlock()
 			p.Port().DeliverEnd(int(f.Part), f.Client)
 		case mesh.KindHangUp:
-			p.Port().Disconnect(wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route, Node: r.self}, transport.CloseGoingAway, "")
+			p.Port().Disconnect(wamble.Peer{Addr: f.Client.Addr, Route: f.Client.Route, Node: r.self},
+				transport.CloseGoingAway, "")
 		case mesh.KindEvent:
 			p.ShowViews(f.Data)
 		}
@@ -449,7 +452,8 @@ type BoardQuestion struct {
 
 // AskRemoteShards asks the holders of shards about a board. Told is nil if none of them has it. An
 // error says that not all answered.
-func (r *Router) AskRemoteShards(ctx context.Context, name string, shards []int, in profile.BoardRequest) (told *profile.BoardReply, err error) {
+func (r *Router) AskRemoteShards(ctx context.Context, name string, shards []int,
+	in profile.BoardRequest) (told *profile.BoardReply, err error) {
 	questions := map[string]BoardQuestion{}
 	for _, shard := range shards {
 		owner := r.owned.Owner(shard)

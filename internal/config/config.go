@@ -127,7 +127,8 @@ func (c *Config) overridden(p *Profile) bool {
 	return slices.ContainsFunc(c.Rules, func(r wamble.PolicyRule) bool {
 		group := p.Standing.ProfileGroup
 		return r.Allow && r.Action == "profile.discover.override" &&
-			(r.Resource == "*" || r.Resource == "profile:"+p.Name || group != "" && r.Resource == "profile_selector:"+group)
+			(r.Resource == "*" || r.Resource == "profile:"+p.Name || group != "" &&
+				r.Resource == "profile_selector:"+group)
 	})
 }
 

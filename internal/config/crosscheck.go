@@ -82,13 +82,18 @@ func (l *loader) set(p *Profile, option string) bool {
 // checkProfile checks pairs of options of one profile.
 func (l *loader) checkProfile(p *Profile) {
 	if p.Boards.MinBoards > p.Boards.MaxBoards {
-		l.Fail(l.defined(p, "min-boards", "max-boards").Errorf("`min-boards` is %d, more than `max-boards`, which is %d", p.Boards.MinBoards, p.Boards.MaxBoards))
+		l.Fail(l.defined(p, "min-boards",
+			"max-boards").Errorf("`min-boards` is %d, more than `max-boards`, which is %d", p.Boards.MinBoards,
+			p.Boards.MaxBoards))
 	}
 	if n := p.Boards.Shards; n&(n-1) != 0 {
-		l.Fail(l.defined(p, "shards").Errorf("`shards` is %d, which is not a power of two", n).WithHint("write 1, 2, 4, 8, 16, 32 or 64"))
+		l.Fail(l.defined(p, "shards").Errorf("`shards` is %d, which is not a power of two",
+			n).WithHint("write 1, 2, 4, 8, 16, 32 or 64"))
 	}
 	if p.Link.Timeout > p.Link.RTOCap {
-		l.Fail(l.defined(p, "timeout-ms", "rto-cap-ms").Errorf("`timeout-ms` is %d, more than `rto-cap-ms`, which is %d", p.Link.Timeout.Milliseconds(), p.Link.RTOCap.Milliseconds()))
+		l.Fail(l.defined(p, "timeout-ms",
+			"rto-cap-ms").Errorf("`timeout-ms` is %d, more than `rto-cap-ms`, which is %d",
+			p.Link.Timeout.Milliseconds(), p.Link.RTOCap.Milliseconds()))
 	}
 	if n := p.Network; n.HTTPPort > 0 && n.WebSocketEnabled && n.WebSocketPort > 0 && n.HTTPPort != n.WebSocketPort {
 		l.Fail(l.defined(p, "websocket-port").Errorf("`websocket-port` is %d, but WebSocket and HTTP share one port, and `http-port` is %d", n.WebSocketPort, n.HTTPPort).
@@ -104,7 +109,8 @@ func (l *loader) checkProfile(p *Profile) {
 		l.Fail(l.defined(p, "tls-cert").Errorf("`domain` and `tls-cert` are both set").WithHint("with `domain` the server gets its certificate by itself; remove one of them"))
 	}
 	if n := p.Network; !n.UDPEnabled && !n.WebSocketEnabled {
-		l.Fail(l.defined(p, "udp-enabled", "websocket-enabled").Errorf("`udp-enabled` and `websocket-enabled` are both 0: nobody could play"))
+		l.Fail(l.defined(p, "udp-enabled",
+			"websocket-enabled").Errorf("`udp-enabled` and `websocket-enabled` are both 0: nobody could play"))
 	}
 	if l.set(p, "db-pass") && p.Database.Pass != "" && p.Database.PassFile != "" {
 		l.Fail(l.defined(p, "db-pass-file").Errorf("`db-pass` and `db-pass-file` are both set").WithHint("remove one of them"))
@@ -123,10 +129,14 @@ func (l *loader) checkPair(a, b *Profile) {
 		l.Fail(l.blame(b, "port").Errorf("the profiles `%s` and `%s` have the same UDP port %d", a.Name, b.Name, udp).
 			WithHint("give `%s` a port of its own", b.Name))
 	case mine.port != 0 && mine.port == other.port:
-		l.Fail(l.blame(b, mine.option, "port").Errorf("the profiles `%s` and `%s` have the same TCP port %d (`%s` and `%s`)", a.Name, b.Name, mine.port, other.option, mine.option))
+		l.Fail(l.blame(b, mine.option,
+			"port").Errorf("the profiles `%s` and `%s` have the same TCP port %d (`%s` and `%s`)", a.Name, b.Name,
+			mine.port, other.option, mine.option))
 	}
 	if a.Store.Isolated && b.Store.Isolated && a.Postgres() && b.Postgres() && database(a) == database(b) {
-		l.Fail(l.blame(b, "db-name", "db-host", "db-isolated").Errorf("the profiles `%s` and `%s` are both `db-isolated` and use the same database %s", a.Name, b.Name, database(b)).
+		l.Fail(l.blame(b, "db-name", "db-host",
+			"db-isolated").Errorf("the profiles `%s` and `%s` are both `db-isolated` and use the same database %s",
+			a.Name, b.Name, database(b)).
 			WithHint("give `%s` a `db-name` of its own", b.Name))
 	}
 }
@@ -163,11 +173,14 @@ func (l *loader) checkAdmin(p *Profile) {
 	}
 	at := l.adminAt()
 	if !admin.Addr().IsLoopback() {
-		l.Warn(at.Errorf("the admin listener on %s can be reached from other machines", admin).WithHint("keep it on 127.0.0.1 and reach it through a tunnel"))
+		l.Warn(at.Errorf("the admin listener on %s can be reached from other machines",
+			admin).WithHint("keep it on 127.0.0.1 and reach it through a tunnel"))
 	}
 	address, t := p.Network.ListenAddress, p.Network.tcpPort()
-	if t.port == int(admin.Port()) && t.port != 0 && (everywhere(address) || admin.Addr().IsUnspecified() || address == admin.Addr().String()) {
-		l.Fail(l.blame(p, t.option, "port").Errorf("the profile `%s` has the TCP port %d of `admin-listen`", p.Name, t.port).
+	if t.port == int(admin.Port()) && t.port != 0 &&
+		(everywhere(address) || admin.Addr().IsUnspecified() || address == admin.Addr().String()) {
+		l.Fail(l.blame(p, t.option, "port").Errorf("the profile `%s` has the TCP port %d of `admin-listen`", p.Name,
+			t.port).
 			WithHint("(def admin-listen \"127.0.0.1:PORT\") moves the admin listener"))
 	}
 }
@@ -194,7 +207,8 @@ func (l *loader) checkScopes() {
 			l.Warn(l.ruleAt[i].Errorf("there is no profile `%s` for this rule", name).Suggest(name, names))
 		}
 		if name := r.Scope.Group; name != "" && !slices.Contains(groups, name) {
-			l.Warn(l.ruleAt[i].Errorf("there is no profile with the `profile-group` %s for this rule", lisp.Quote(name)).Suggest(name, groups))
+			l.Warn(l.ruleAt[i].Errorf("there is no profile with the `profile-group` %s for this rule",
+				lisp.Quote(name)).Suggest(name, groups))
 		}
 	}
 }

@@ -39,13 +39,16 @@ func Diff(old, new *Config) []Change {
 		a, b := before[name], after[name]
 		switch {
 		case a == nil:
-			changes = append(changes, Change{Profile: name, What: "profile", Old: "absent", New: "running", Effect: NewListener})
+			changes = append(changes,
+				Change{Profile: name, What: "profile", Old: "absent", New: "running", Effect: NewListener})
 		case b == nil:
-			changes = append(changes, Change{Profile: name, What: "profile", Old: "running", New: "absent", Effect: NewListener})
+			changes = append(changes,
+				Change{Profile: name, What: "profile", Old: "running", New: "absent", Effect: NewListener})
 		default:
 			changes = append(changes, compare(name, a.Settings(), b.Settings())...)
 			if a.Postgres() != b.Postgres() {
-				changes = append(changes, Change{Profile: name, What: "store", Old: a.Storage(), New: b.Storage(), Effect: NewStore})
+				changes = append(changes,
+					Change{Profile: name, What: "store", Old: a.Storage(), New: b.Storage(), Effect: NewStore})
 			}
 		}
 	}

@@ -82,7 +82,8 @@ func ruleText(r wamble.PolicyRule) string {
 		who = fmt.Sprintf("key %x", r.Who.Key)
 	}
 	return fmt.Sprintf("rule allow=%t %s, %s on %s in %+v, level %d, %q %s, %d to %d, %q=%q\n",
-		r.Allow, who, r.Action, r.Resource, r.Scope, r.Level, r.Reason, r.Version, r.NotBefore, r.NotAfter, r.ContextKey, r.ContextValue)
+		r.Allow, who, r.Action, r.Resource, r.Scope, r.Level, r.Reason, r.Version, r.NotBefore, r.NotAfter,
+		r.ContextKey, r.ContextValue)
 }
 
 func writeChanged(out *strings.Builder, title string, list []Setting) {

@@ -230,7 +230,8 @@ func TestDiff(t *testing.T) {
 		{"SQLite to PostgreSQL with the same values", "", "(def db-host \"localhost\")", []string{"default: store SQLite → PostgreSQL wamble@localhost:5432/wamble (store)"}, NewStore},
 		{"handoff", "", "(def durability \"write\")", []string{`server: durability "fsync" → "write" (handoff)`}, NeedsHandoff},
 		{"restart", "", "(def data-dir \"/x\")", []string{`server: data-dir unset → "/x" (restart)`}, NeedsRestart},
-		{"profiles come and go", two, "(defprofile b ((def port 2) (def advertise 1))) (defprofile c ((def port 3) (def advertise 1)))",
+		{"profiles come and go", two,
+			"(defprofile b ((def port 2) (def advertise 1))) (defprofile c ((def port 3) (def advertise 1)))",
 			[]string{"a: profile running → absent (listener)", "c: profile absent → running (listener)"}, NewListener},
 		{"down to the default", two, "", []string{"a: profile running → absent (listener)", "b: profile running → absent (listener)", "default: profile absent → running (listener)"}, NewListener},
 		{"policy", "", `(policy-deny "*" "game.move" "play")`, []string{"server: policy 0 rules → 1 rule (live)"}, Live},
@@ -262,15 +263,19 @@ func TestHostile(t *testing.T) {
 		"profiles": repeat(func(i int) string {
 			return fmt.Sprintf("(defprofile p%d ((def port %d)(def advertise 1)))", i, i%65000+1)
 		}),
-		"equal ports":    repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d ((def advertise 1)))", i) }),
-		"chain":          repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d :inherits p%d)", i, i+1) })[:30_000],
-		"unknown bases":  repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d :inherits q%d)", i, i) }),
-		"rules":          repeat(func(int) string { return `(policy-deny "*" "game.move" "profile:nobody::play")` }),
-		"tags by loop":   `(defn f (n) (when n (policy-tag "id:1" "a") (f (- n 1)))) (defn g (n) (when n (f 900) (g (- n 1)))) (g 900)`,
-		"rules by loop":  `(defn f (n) (when n (policy-deny "*" "game.move" "play") (f (- n 1)))) (defn g (n) (when n (f 900) (g (- n 1)))) (g 900)`,
-		"variables":      repeat(func(i int) string { return fmt.Sprintf("(def max-board%d 1)", i) }),
-		"nested bodies":  "(defmacro m (x) (m (x x x x))) (m ((def port 1)))",
-		"wide body":      "(defmacro w (n x) (defprofile n (x x x x x x x x))) (w p (" + strings.Repeat("((def port 1))", 5000) + "))",
+		"equal ports": repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d ((def advertise 1)))", i) }),
+		"chain": repeat(func(i int) string {
+			return fmt.Sprintf("(defprofile p%d :inherits p%d)", i,
+				i+1)
+		})[:30_000],
+		"unknown bases": repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d :inherits q%d)", i, i) }),
+		"rules":         repeat(func(int) string { return `(policy-deny "*" "game.move" "profile:nobody::play")` }),
+		"tags by loop":  `(defn f (n) (when n (policy-tag "id:1" "a") (f (- n 1)))) (defn g (n) (when n (f 900) (g (- n 1)))) (g 900)`,
+		"rules by loop": `(defn f (n) (when n (policy-deny "*" "game.move" "play") (f (- n 1)))) (defn g (n) (when n (f 900) (g (- n 1)))) (g 900)`,
+		"variables":     repeat(func(i int) string { return fmt.Sprintf("(def max-board%d 1)", i) }),
+		"nested bodies": "(defmacro m (x) (m (x x x x))) (m ((def port 1)))",
+		"wide body": "(defmacro w (n x) (defprofile n (x x x x x x x x))) (w p (" +
+			strings.Repeat("((def port 1))", 5000) + "))",
 		"secrets":        strings.Repeat("pass ", 50_000),
 		"nested secrets": strings.Repeat("(pass ", 40_000),
 		"bad everything": repeat(func(i int) string { return fmt.Sprintf("(defprofile p%d ((def port \"x\") (def prt 1) (zork)))", i) }),
@@ -341,7 +346,8 @@ func TestAddress(t *testing.T) {
 // write their origin.
 func TestOrigins(t *testing.T) {
 	n := mustLoad(t, `(def websocket-origins "https://a.example") (def cluster-endpoints "b.example ::1") (def http-port 443)`).Default.Network
-	want := []string{"https://a.example", "http://b.example:443", "https://b.example", "http://[::1]:443", "https://[::1]"}
+	want := []string{"https://a.example", "http://b.example:443", "https://b.example", "http://[::1]:443",
+		"https://[::1]"}
 	if got := n.Origins(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -27,7 +27,8 @@ var checks = map[string]struct {
 	"http":     {"an address such as \"http://127.0.0.1:4318/v1/traces\"", isHTTP},
 	"networks": {"addresses or networks such as \"127.0.0.1 10.0.0.0/8\", separated by spaces", isNetworks},
 	"path":     {"a path such as \"/ws\"", isPath},
-	"name":     {"a name without spaces, commas, equals signs and semicolons", func(s string) bool { return nameFault(s) == "" }},
+	"name": {"a name without spaces, commas, equals signs and semicolons",
+		func(s string) bool { return nameFault(s) == "" }},
 }
 
 func isAddress(s string) bool {
@@ -46,7 +47,8 @@ func isEndpoint(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	_, notNumber := strconv.ParseUint(port, 10, 16)
 	ip, notIP := netip.ParseAddr(host)
-	return err == nil && notNumber == nil && host != "" && !strings.ContainsAny(host, " \t") && (notIP != nil || !ip.IsUnspecified())
+	return err == nil && notNumber == nil && host != "" && !strings.ContainsAny(host, " \t") &&
+		(notIP != nil || !ip.IsUnspecified())
 }
 
 func isOrigins(s string) bool {
@@ -107,7 +109,8 @@ func isHTTP(s string) bool {
 }
 
 func isPath(s string) bool {
-	return s[0] == '/' && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("?#%", r) })
+	return s[0] == '/' && !strings.ContainsFunc(s,
+		func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("?#%", r) })
 }
 
 // parse converts a value of the language to the field's type. at is the position for an error.
@@ -140,7 +143,8 @@ func (o *Option) parse(v lisp.Value, at lisp.Pos) (any, *lisp.Error) {
 func (o *Option) parseChoice(v lisp.Value, at lisp.Pos) (any, *lisp.Error) {
 	var words []string
 	for _, c := range o.choices {
-		if v.Kind == lisp.String && v.Text == c.word || v.Kind == lisp.Int && c.number >= 0 && v.Int == int64(c.number) {
+		if v.Kind == lisp.String && v.Text == c.word || v.Kind == lisp.Int && c.number >= 0 &&
+			v.Int == int64(c.number) {
 			return c.word, nil
 		}
 		words = append(words, c.word)

@@ -187,15 +187,18 @@ func finish(r *wamble.PolicyRule, c *lisp.Call) error {
 		scope, resource = "*", r.Resource
 	}
 	if !setScope(r, scope) {
-		return c.Args[2].Pos.Errorf(`a rule applies to "*", "profile:NAME" or "profile_group:NAME", not to %s`, lisp.Quote(scope))
+		return c.Args[2].Pos.Errorf(`a rule applies to "*", "profile:NAME" or "profile_group:NAME", not to %s`,
+			lisp.Quote(scope))
 	}
 	if r.Resource = resource; !action.Knows(resource) {
-		return c.Args[2].Pos.Errorf("%s is never about %s, but about %s or \"*\"", r.Action, lisp.Quote(resource), strings.Join(action.Resources, ", ")).
+		return c.Args[2].Pos.Errorf("%s is never about %s, but about %s or \"*\"", r.Action, lisp.Quote(resource),
+			strings.Join(action.Resources, ", ")).
 			Suggest(resource, action.Resources)
 	}
 	switch {
 	case r.ContextKey != "" && r.ContextKey != action.Context:
-		return c.Pos.Errorf("%s is never asked with the context %s", r.Action, lisp.Quote(r.ContextKey)).Suggest(r.ContextKey, []string{action.Context})
+		return c.Pos.Errorf("%s is never asked with the context %s", r.Action,
+			lisp.Quote(r.ContextKey)).Suggest(r.ContextKey, []string{action.Context})
 	case r.NotAfter != 0 && r.NotAfter < r.NotBefore:
 		return c.Pos.Errorf("this rule ends before it begins")
 	}

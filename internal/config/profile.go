@@ -182,7 +182,8 @@ func (l *loader) base(d *declaration) *declaration {
 	parent := l.declared(name.Text)
 	switch {
 	case parent == nil:
-		l.Fail(d.base.Pos.Errorf("there is no profile `%s` to inherit from", name.Text).Suggest(name.Text, l.profileNames()))
+		l.Fail(d.base.Pos.Errorf("there is no profile `%s` to inherit from", name.Text).Suggest(name.Text,
+			l.profileNames()))
 	case parent.state == resolving:
 		l.Fail(d.base.Pos.Errorf("the profile `%s` inherits from itself: %s", d.name.Text, d.cycle(parent)))
 		return nil

@@ -31,7 +31,8 @@ func ClusterKey(file string) (key [32]byte, err error) {
 		return key, fmt.Errorf("cluster-key-file: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return key, fmt.Errorf("cluster-key-file: others may read or write %s (mode %04o): chmod 0600 %[1]s", file, mode)
+		return key, fmt.Errorf("cluster-key-file: others may read or write %s (mode %04o): chmod 0600 %[1]s", file,
+			mode)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 4096))
 	if err != nil {

@@ -31,7 +31,8 @@ func TestClusterKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			key, err := ClusterKey(tc.file)
-			if (tc.want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), secret[:8])) {
+			if (tc.want == "") != (err == nil) || err != nil &&
+				(!strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), secret[:8])) {
 				t.Fatalf("got %v, want %q", err, tc.want)
 			}
 			if good, _ := ClusterKey(write(" "+secret+"\n\n", 0o600)); err == nil && key != good || good == [32]byte{} {

@@ -14,7 +14,8 @@ func TestCall(t *testing.T) {
 	}
 	var p *Panic
 	err := Call("a test", func() error { panic("trouble") })
-	if !errors.As(err, &p) || err.Error() != "panic in a test: trouble" || !strings.Contains(string(p.Stack), "guard_test.go") {
+	if !errors.As(err, &p) || err.Error() != "panic in a test: trouble" ||
+		!strings.Contains(string(p.Stack), "guard_test.go") {
 		t.Errorf("got %v", err)
 	}
 }

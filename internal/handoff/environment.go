@@ -63,7 +63,8 @@ func (h *Inheritance) Environ(base []string) ([]string, error) {
 	} {
 		if len(v) >= maxVariable {
 			name, _, _ := strings.Cut(v, "=")
-			return nil, &ExportError{ExportBufferTooSmall, fmt.Errorf("%s would have %d bytes, more than %d", name, len(v), maxVariable)}
+			return nil, &ExportError{ExportBufferTooSmall,
+				fmt.Errorf("%s would have %d bytes, more than %d", name, len(v), maxVariable)}
 		}
 		env = append(env, v)
 	}
@@ -72,7 +73,8 @@ func (h *Inheritance) Environ(base []string) ([]string, error) {
 		total += len(v) + 1 + 8 // with its NUL and its pointer
 	}
 	if total > maxEnvironment {
-		return nil, &ExportError{ExportBufferTooSmall, fmt.Errorf("the environment would have %d bytes, more than %d", total, maxEnvironment)}
+		return nil, &ExportError{ExportBufferTooSmall,
+			fmt.Errorf("the environment would have %d bytes, more than %d", total, maxEnvironment)}
 	}
 	if _, err := Decode(lookUp(env)); err != nil { // as the next image does
 		return nil, &ExportError{ExportNotReady, err}
@@ -132,7 +134,8 @@ func Decode(getenv func(string) string) (*Inheritance, error) {
 	h.Note, errs[2] = decodeNote(getenv(noteVar))
 	errs[3] = entries(getenv(stateFilesVar), func(name, value string) error {
 		path := unescape.Replace(value)
-		if _, twice := h.States[name]; twice || len(path) > maxPath || strings.IndexByte(path, 0) >= 0 || path[0] != '/' {
+		if _, twice := h.States[name]; twice || len(path) > maxPath || strings.IndexByte(path, 0) >= 0 ||
+			path[0] != '/' {
 			return fmt.Errorf("state file %q of %s", path, name)
 		}
 		h.States[name] = path

@@ -73,7 +73,8 @@ func TestEnvironTooSmall(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	if h, err := Decode(lookUp([]string{"WAMBLE_HOT_RELOAD=0", "WAMBLE_PROFILES_INHERITED=x"})); h != nil || err != nil {
+	if h, err := Decode(lookUp([]string{"WAMBLE_HOT_RELOAD=0", "WAMBLE_PROFILES_INHERITED=x"})); h != nil ||
+		err != nil {
 		t.Errorf("without a handoff: got %v %v", h, err)
 	}
 	good, err := sample().Environ(nil)
@@ -81,12 +82,17 @@ func TestDecodeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []string{
-		"WAMBLE_PROFILES_INHERITED=a", "WAMBLE_PROFILES_INHERITED=a=", "WAMBLE_PROFILES_INHERITED==5", "WAMBLE_PROFILES_INHERITED=a=x",
-		"WAMBLE_PROFILES_INHERITED=a=2", "WAMBLE_PROFILES_INHERITED=a=-5", "WAMBLE_PROFILES_INHERITED=a=05", "WAMBLE_PROFILES_INHERITED=a=5,",
-		"WAMBLE_PROFILES_INHERITED=a=5,a=6", "WAMBLE_PROFILES_INHERITED=a=5,b=5", "WAMBLE_PROFILES_INHERITED=a=99999999999999999999",
+		"WAMBLE_PROFILES_INHERITED=a", "WAMBLE_PROFILES_INHERITED=a=", "WAMBLE_PROFILES_INHERITED==5",
+		"WAMBLE_PROFILES_INHERITED=a=x",
+		"WAMBLE_PROFILES_INHERITED=a=2", "WAMBLE_PROFILES_INHERITED=a=-5", "WAMBLE_PROFILES_INHERITED=a=05",
+		"WAMBLE_PROFILES_INHERITED=a=5,",
+		"WAMBLE_PROFILES_INHERITED=a=5,a=6", "WAMBLE_PROFILES_INHERITED=a=5,b=5",
+		"WAMBLE_PROFILES_INHERITED=a=99999999999999999999",
 		"WAMBLE_LISTENERS_INHERITED=http/a=7", "WAMBLE_LISTENERS_INHERITED=" + strings.Repeat("a", 300) + "=20",
-		"WAMBLE_STATE_FILES=a=relative", "WAMBLE_STATE_FILES=a=/x,a=/y", "WAMBLE_STATE_FILES=a=/" + strings.Repeat("x", 5000),
-		"WAMBLE_HANDOFF=", "WAMBLE_HANDOFF=null x", `WAMBLE_HANDOFF={"old":1}`, `WAMBLE_HANDOFF={"report":-1}`, `WAMBLE_HANDOFF={"old":7}`,
+		"WAMBLE_STATE_FILES=a=relative", "WAMBLE_STATE_FILES=a=/x,a=/y",
+		"WAMBLE_STATE_FILES=a=/" + strings.Repeat("x", 5000),
+		"WAMBLE_HANDOFF=", "WAMBLE_HANDOFF=null x", `WAMBLE_HANDOFF={"old":1}`, `WAMBLE_HANDOFF={"report":-1}`,
+		`WAMBLE_HANDOFF={"old":7}`,
 		"WAMBLE_HANDOFF=" + strings.Repeat(" ", maxNote) + "{}",
 	} {
 		env := append([]string{v}, good...)
@@ -102,7 +108,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add("", "", "", "")
 	f.Fuzz(func(t *testing.T, sockets, listeners, states, note string) {
 		h, err := Decode(lookUp([]string{
-			HotReload + "=1", profilesVar + "=" + sockets, listenersVar + "=" + listeners, stateFilesVar + "=" + states, noteVar + "=" + note,
+			HotReload + "=1", profilesVar + "=" + sockets, listenersVar + "=" + listeners, stateFilesVar + "=" + states,
+			noteVar + "=" + note,
 		}))
 		if err != nil || len(h.Sockets) == 0 {
 			return

@@ -176,7 +176,8 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Setenv(asImage, tc.image)
 		v, err := Check(context.Background(), tc.binary, []string{"wamble"})
-		if tc.want == "" && (err != nil || v.Version != "v9") || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+		if tc.want == "" && (err != nil || v.Version != "v9") || tc.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s: got %+v, %v; want %q", tc.image, v, err, tc.want)
 		}
 	}

@@ -22,7 +22,8 @@ const (
 )
 
 var exportNames = map[ExportStatus]string{
-	ExportOK: "ok", ExportEmpty: "nothing to hand over", ExportBufferTooSmall: "the environment is too small", ExportNotReady: "not ready",
+	ExportOK: "ok", ExportEmpty: "nothing to hand over", ExportBufferTooSmall: "the environment is too small",
+	ExportNotReady: "not ready",
 }
 
 func (s ExportStatus) String() string {

@@ -105,7 +105,8 @@ func TestStateNotWritten(t *testing.T) {
 	for range 3 {
 		greet(t, s)
 		l := newLeaving(s)
-		for _, do := range []func(context.Context) error{l.awaitAdopted, l.shrinkMemory, l.makeFiles, l.flush, l.pause, l.freeze} {
+		for _, do := range []func(context.Context) error{l.awaitAdopted, l.shrinkMemory, l.makeFiles, l.flush, l.pause,
+			l.freeze} {
 			if err := do(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +128,8 @@ func TestAdopt(t *testing.T) {
 	s := serving(t)
 	greet(t, s)
 	l := newLeaving(s)
-	for _, do := range []func(context.Context) error{l.awaitAdopted, l.shrinkMemory, l.makeFiles, l.flush, l.pause, l.freeze, l.writeStates} {
+	for _, do := range []func(context.Context) error{l.awaitAdopted, l.shrinkMemory, l.makeFiles, l.flush, l.pause,
+		l.freeze, l.writeStates} {
 		if err := do(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -114,14 +114,16 @@ func (s *Successor) AwaitServed(ctx context.Context, profiles []*loop.Runtime) e
 
 // served returns the profiles that served players before the handoff.
 func (s *Successor) served(profiles []*loop.Runtime) []*loop.Runtime {
-	return slices.DeleteFunc(slices.Clone(profiles), func(rt *loop.Runtime) bool { return !s.inheritance.serves(rt.Name()) })
+	return slices.DeleteFunc(slices.Clone(profiles),
+		func(rt *loop.Runtime) bool { return !s.inheritance.serves(rt.Name()) })
 }
 
 // Finish waits until players are served again. Then it logs the result, answers the client
 // that waits for it with answer, and releases what was kept for a return to the old image.
 // Version is that of this image. Opened is when the server was open and its loops were not
 // started.
-func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, version string, opened time.Time, log *slog.Logger, answer func(to io.Writer, web bool, r *Result)) {
+func (s *Successor) Finish(ctx context.Context, profiles []*loop.Runtime, version string, opened time.Time,
+	log *slog.Logger, answer func(to io.Writer, web bool, r *Result)) {
 	h := s.inheritance
 	if h == nil {
 		return

@@ -23,7 +23,8 @@ func (in *CreateBoard) code(c coder) coder {
 }
 
 func (in *CreateBoard) check(c checker) checker {
-	return c.board(in.Board).at(in.At).position(in.FEN, in.Status).number(in.Variant >= -1 && in.Variant <= maxVariant, "variant", int64(in.Variant))
+	return c.board(in.Board).at(in.At).position(in.FEN, in.Status).number(in.Variant >= -1 && in.Variant <= maxVariant,
+		"variant", int64(in.Variant))
 }
 
 // UpdateBoard writes the present state of a board. It has an effect only if Version is newer than the
@@ -43,7 +44,8 @@ func (in *UpdateBoard) code(c coder) coder {
 }
 
 func (in *UpdateBoard) check(c checker) checker {
-	return c.board(in.Board).at(in.At).position(in.FEN, in.Status).that(in.Version <= math.MaxInt64, "the version has more than 63 bits")
+	return c.board(in.Board).at(in.At).position(in.FEN, in.Status).that(in.Version <= math.MaxInt64,
+		"the version has more than 63 bits")
 }
 
 func (in *UpdateBoard) locality() (major, minor uint64) { return uint64(in.Board), 0 }

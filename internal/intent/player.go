@@ -24,7 +24,8 @@ func (in *RecordRating) code(c coder) coder {
 }
 
 func (in *RecordRating) check(c checker) checker {
-	return c.board(in.Board).at(in.At).that(!in.Key.IsZero() || in.Session > 0, "neither a key nor a session is given").decimal("delta", in.Delta)
+	return c.board(in.Board).at(in.At).that(!in.Key.IsZero() || in.Session > 0,
+		"neither a key nor a session is given").decimal("delta", in.Delta)
 }
 
 func (in *RecordRating) locality() (major, minor uint64) {

@@ -51,7 +51,8 @@ func (in *RecordPayout) code(c coder) coder {
 }
 
 func (in *RecordPayout) check(c checker) checker {
-	return c.board(in.Board).at(in.At).session(in.Session).decimal("points", in.Points).decimal("canonical points", in.Canonical)
+	return c.board(in.Board).at(in.At).session(in.Session).decimal("points", in.Points).decimal("canonical points",
+		in.Canonical)
 }
 
 func (in *RecordPayout) locality() (major, minor uint64) { return uint64(in.Board), uint64(in.Session) }

@@ -21,7 +21,8 @@ func (in *CreateSession) code(c coder) coder {
 }
 
 func (in *CreateSession) check(c checker) checker {
-	return c.session(in.Session).that(!in.Token.IsZero(), "the token is zero").number(in.Player >= 0, "player", int64(in.Player)).at(in.At)
+	return c.session(in.Session).that(!in.Token.IsZero(), "the token is zero").number(in.Player >= 0, "player",
+		int64(in.Player)).at(in.At)
 }
 
 // LinkSession gives a session an identity. The player is found by Key, or else created with the number,
@@ -42,7 +43,8 @@ func (in *LinkSession) code(c coder) coder {
 }
 
 func (in *LinkSession) check(c checker) checker {
-	return c.session(in.Session).key(in.Key).number(in.Player > 0, "player", int64(in.Player)).handle(in.Handle).decimal("rating", in.Rating).at(in.At)
+	return c.session(in.Session).key(in.Key).number(in.Player > 0, "player",
+		int64(in.Player)).handle(in.Handle).decimal("rating", in.Rating).at(in.At)
 }
 
 // UnlinkSession makes a session anonymous again.
@@ -83,7 +85,8 @@ func (in *RenewToken) code(c coder) coder {
 }
 
 func (in *RenewToken) check(c checker) checker {
-	return c.session(in.Session).that(!in.Token.IsZero(), "the token is zero").text("host", in.Host, 0, maxHost).at(in.At)
+	return c.session(in.Session).that(!in.Token.IsZero(), "the token is zero").text("host", in.Host, 0,
+		maxHost).at(in.At)
 }
 
 // SetTrust sets the trust level of a session, or of all sessions of an identity: either Session or Key is
@@ -102,7 +105,8 @@ func (in *SetTrust) code(c coder) coder {
 }
 
 func (in *SetTrust) check(c checker) checker {
-	return c.that((in.Session > 0) != !in.Key.IsZero(), "either a session or a key is given").number(in.Level >= 0, "trust level", int64(in.Level)).at(in.At)
+	return c.that((in.Session > 0) != !in.Key.IsZero(), "either a session or a key is given").number(in.Level >= 0,
+		"trust level", int64(in.Level)).at(in.At)
 }
 
 // RevokeSessions voids the token of a session of a key, or with Others the tokens of all other sessions of
@@ -122,7 +126,8 @@ func (in *RevokeSessions) code(c coder) coder {
 }
 
 func (in *RevokeSessions) check(c checker) checker {
-	return c.that(!in.Key.IsZero() || !in.Others, "the others of nobody").number(in.Session > 0 || in.Others && in.Session == 0, "session", int64(in.Session)).at(in.At)
+	return c.that(!in.Key.IsZero() || !in.Others, "the others of nobody").number(in.Session > 0 || in.Others &&
+		in.Session == 0, "session", int64(in.Session)).at(in.At)
 }
 
 // UpdateSessionLastSeen sets when a session was last heard from. It is droppable: no answer waits for it.

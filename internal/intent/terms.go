@@ -23,5 +23,6 @@ func (in *RecordTermsAcceptance) code(c coder) coder {
 }
 
 func (in *RecordTermsAcceptance) check(c checker) checker {
-	return c.session(in.Session).text("profile", in.Profile, 1, MaxProfile).text("terms", in.Text, 0, maxTerms).at(in.At)
+	return c.session(in.Session).text("profile", in.Profile, 1, MaxProfile).text("terms", in.Text, 0,
+		maxTerms).at(in.At)
 }

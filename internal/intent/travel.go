@@ -25,7 +25,9 @@ func (in *MoveBoard) code(c coder) coder {
 }
 
 func (in *MoveBoard) check(c checker) checker {
-	return c.board(in.Board).that(in.Version > 0 && in.Version <= math.MaxInt64, "the version is 0 or has more than 63 bits").shard(in.From).shard(in.To).that(in.From != in.To, "the board stays where it is").at(in.At)
+	return c.board(in.Board).that(in.Version > 0 && in.Version <= math.MaxInt64,
+		"the version is 0 or has more than 63 bits").shard(in.From).shard(in.To).that(in.From != in.To,
+		"the board stays where it is").at(in.At)
 }
 
 // ArriveBoard says that a shard has taken in a board that was sent to it. State is the board in the form of
@@ -45,5 +47,6 @@ func (in *ArriveBoard) code(c coder) coder {
 }
 
 func (in *ArriveBoard) check(c checker) checker {
-	return c.board(in.Board).shard(in.Shard).that(in.Version <= math.MaxInt64, "the version has more than 63 bits").at(in.At)
+	return c.board(in.Board).shard(in.Shard).that(in.Version <= math.MaxInt64,
+		"the version has more than 63 bits").at(in.At)
 }

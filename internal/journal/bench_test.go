@@ -42,7 +42,8 @@ func benchDrain(b *testing.B, db, twin store.Store, boards int) {
 	limits := journal.Limits{Intents: 512, Bytes: 64 << 10} // the default
 	tr, start := storetest.NewTraffic(boards, 1)
 	start.Profile = profile
-	r, err := runner.Open(pebblestore.At(filepath.Join(b.TempDir(), "journal"), pebblestore.Options{}), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.At(filepath.Join(b.TempDir(), "journal"), pebblestore.Options{}),
+		runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -75,7 +76,8 @@ func benchDrain(b *testing.B, db, twin store.Store, boards int) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := twin.Apply(b.Context(), store.Batch{Profile: profile, After: through, Through: p.Through, Intents: p.Intents}); err != nil {
+			if err := twin.Apply(b.Context(),
+				store.Batch{Profile: profile, After: through, Through: p.Through, Intents: p.Intents}); err != nil {
 				b.Fatal(err)
 			}
 			through, queue = p.Through, queue[n:]

@@ -213,7 +213,8 @@ func TestDrainAtRest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := NewDrain(t.Context(), r, &fakeStore{}, DrainOptions{Profile: "blue", Limits: Limits{Intents: 512, Bytes: 65536}})
+		d, err := NewDrain(t.Context(), r, &fakeStore{},
+			DrainOptions{Profile: "blue", Limits: Limits{Intents: 512, Bytes: 65536}})
 		if err != nil {
 			t.Fatal(err)
 		}

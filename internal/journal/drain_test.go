@@ -69,7 +69,8 @@ func (s *fakeStore) Probe(_ context.Context, b store.Batch) (rejected []store.Re
 	}
 	for i, in := range b.Intents {
 		if s.refuse[name(in)] {
-			rejected = append(rejected, store.Rejection{Index: i, Err: errors.New(cmp.Or(s.because, "constraint violated"))})
+			rejected = append(rejected,
+				store.Rejection{Index: i, Err: errors.New(cmp.Or(s.because, "constraint violated"))})
 		}
 	}
 	return rejected, nil
@@ -213,7 +214,8 @@ func TestDrainBuriesOnlyWhatFails(t *testing.T) {
 	if want := []string{"move 1/1", "move 1/2", "move 1/3"}; !slices.Equal(db.applied, want) {
 		t.Errorf("got %q, want %q", db.applied, want)
 	}
-	if got, want := deadLetters(t, r), []string{"move 2/1: RECORD_MOVE: constraint violated"}; !slices.Equal(got, want) {
+	if got, want := deadLetters(t, r),
+		[]string{"move 2/1: RECORD_MOVE: constraint violated"}; !slices.Equal(got, want) {
 		t.Errorf("got dead letters %q, want %q", got, want)
 	}
 	if db.cursor != 3 {
@@ -243,7 +245,8 @@ func TestDrainBuriesAfterACrash(t *testing.T) {
 	if want := []string{"move 1/1", "move 1/2"}; !slices.Equal(db.applied, want) {
 		t.Errorf("got %q, want %q", db.applied, want)
 	}
-	if got, want := deadLetters(t, r), []string{"move 2/1: RECORD_MOVE: constraint violated"}; !slices.Equal(got, want) {
+	if got, want := deadLetters(t, r),
+		[]string{"move 2/1: RECORD_MOVE: constraint violated"}; !slices.Equal(got, want) {
 		t.Errorf("got dead letters %q, want %q", got, want)
 	}
 }
@@ -274,7 +277,8 @@ func TestDrainBuriesOnce(t *testing.T) {
 			if !slices.Equal(tc.store.applied, want) {
 				t.Errorf("got %q, want %q", tc.store.applied, want)
 			}
-			if got, want := deadLetters(t, r), []string{"move 2/1: RECORD_MOVE: constraint violated"}; !slices.Equal(got, want) {
+			if got, want := deadLetters(t, r),
+				[]string{"move 2/1: RECORD_MOVE: constraint violated"}; !slices.Equal(got, want) {
 				t.Errorf("got dead letters %q, want %q", got, want)
 			}
 		})

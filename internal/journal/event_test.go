@@ -225,7 +225,9 @@ func TestObserversRemembered(t *testing.T) {
 	}
 	empty(t, d)
 	d = next(d)
-	if got := pages[0]; got.through != maxRecentEvents+15 || len(got.told) == 0 || len(got.told) > maxRecentEvents || d.events != len(got.told) {
-		t.Errorf("after many: told %d behind %d up to %d, and %d are remembered", len(got.told), got.after, got.through, d.events)
+	if got := pages[0]; got.through != maxRecentEvents+15 || len(got.told) == 0 || len(got.told) > maxRecentEvents ||
+		d.events != len(got.told) {
+		t.Errorf("after many: told %d behind %d up to %d, and %d are remembered", len(got.told), got.after, got.through,
+			d.events)
 	}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 func ended(board wamble.BoardID) intent.Intent {
-	return &intent.RecordGameResult{Board: board, Result: wamble.BlackWins, Plies: 4, Duration: 1500 * time.Millisecond, Reason: "checkmate", At: time.Unix(1_800_000_000, 0)}
+	return &intent.RecordGameResult{Board: board, Result: wamble.BlackWins, Plies: 4, Duration: 1500 * time.Millisecond,
+		Reason: "checkmate", At: time.Unix(1_800_000_000, 0)}
 }
 
 // boards lists the games of the feed of profile blue.
@@ -58,7 +59,8 @@ func TestFeedHasEachGameOnce(t *testing.T) {
 
 func TestReadFeed(t *testing.T) {
 	r, d := openDrain(t, &fakeStore{})
-	green, err := NewDrain(t.Context(), r, &fakeStore{}, DrainOptions{Profile: "green", Limits: Limits{Intents: 512, Bytes: 1 << 20}})
+	green, err := NewDrain(t.Context(), r, &fakeStore{},
+		DrainOptions{Profile: "green", Limits: Limits{Intents: 512, Bytes: 1 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}

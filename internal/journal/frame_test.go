@@ -204,7 +204,8 @@ func FuzzFrame(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan, _, err := new(Planner).Make([]Message{m}, wide); err != nil || len(plan.Intents) > len(intents) || len(plan.Intents) == 0 && len(intents) > 0 {
+		if plan, _, err := new(Planner).Make([]Message{m}, wide); err != nil || len(plan.Intents) > len(intents) ||
+			len(plan.Intents) == 0 && len(intents) > 0 {
 			t.Fatalf("got a plan of %d of %d intents, %v", len(plan.Intents), len(intents), err)
 		}
 		back, err := Decode(again)

@@ -66,7 +66,8 @@ func TestPlanOfEveryKind(t *testing.T) {
 			}
 			want := slowPlan(sent[from-1:from-1+uint64(taken)], from)
 			if !reflect.DeepEqual(plan.Intents, want.Intents) || !slices.Equal(plan.Origins, want.Origins) {
-				t.Fatalf("round %d, %d messages from %d:\ngot  %q %v\nwant %q %v", round, taken, from, names(plan), plan.Origins, names(want), want.Origins)
+				t.Fatalf("round %d, %d messages from %d:\ngot  %q %v\nwant %q %v", round, taken, from, names(plan),
+					plan.Origins, names(want), want.Origins)
 			}
 			apart(t, sent[from-1:from-1+uint64(taken)])
 			for _, in := range slices.Concat(sent[from-1 : from-1+uint64(taken)]...) {

@@ -28,7 +28,8 @@ func TestManyProfilesAtOnce(t *testing.T) {
 		}
 	}
 	slices.Sort(numbers)
-	if numbers = slices.Compact(numbers); len(numbers) != profiles || numbers[0] != 1 || numbers[profiles-1] != profiles {
+	if numbers = slices.Compact(numbers); len(numbers) != profiles || numbers[0] != 1 ||
+		numbers[profiles-1] != profiles {
 		t.Errorf("the numbers are %v, want 1 to %d", numbers, profiles)
 	}
 	workers, err := Workers(t.Context(), r)

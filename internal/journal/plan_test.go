@@ -86,7 +86,8 @@ func TestPlanOrderAndCoalescing(t *testing.T) {
 	}{
 		{
 			"what is needed comes first",
-			[]intent.Intent{move(1, 1), hold(2, 5), board(1, 2), &intent.CreateBoard{Board: 1}, &intent.CreateSession{Session: 5}},
+			[]intent.Intent{move(1, 1), hold(2, 5), board(1, 2), &intent.CreateBoard{Board: 1},
+				&intent.CreateSession{Session: 5}},
 			[]string{"new session 5", "new board 1", "board 1 v2", "move 1/1", "hold 2 by 5"},
 		},
 		{
@@ -106,7 +107,8 @@ func TestPlanOrderAndCoalescing(t *testing.T) {
 		},
 		{
 			"payouts lie together, after the moves",
-			[]intent.Intent{&intent.RecordPayout{Board: 2, Session: 1}, &intent.RecordPayout{Board: 1, Session: 9}, move(3, 1), &intent.RecordPayout{Board: 1, Session: 2}},
+			[]intent.Intent{&intent.RecordPayout{Board: 2, Session: 1}, &intent.RecordPayout{Board: 1, Session: 9},
+				move(3, 1), &intent.RecordPayout{Board: 1, Session: 2}},
 			[]string{"move 3/1", "payout 1/2", "payout 1/9", "payout 2/1"},
 		},
 		{
@@ -256,7 +258,8 @@ func TestPlanMalformed(t *testing.T) {
 	}
 	var p Planner
 	var malformed *Malformed
-	if _, _, err := p.Make([]Message{first}, wide); !errors.As(err, &malformed) || malformed.Seq != 1 || !errors.Is(err, ErrFrame) {
+	if _, _, err := p.Make([]Message{first}, wide); !errors.As(err, &malformed) || malformed.Seq != 1 ||
+		!errors.Is(err, ErrFrame) {
 		t.Errorf("got %v, want that message 1 is malformed", err)
 	}
 	newer := message(t, 2, &intent.UpdateBoard{Board: 2, Version: 9})

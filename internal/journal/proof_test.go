@@ -52,8 +52,10 @@ func intents(k int) []intent.Intent {
 		all = append(all, &intent.CreateBoard{Board: board, FEN: "start", Status: wamble.Dormant, Variant: -1, At: at})
 	}
 	return append(all,
-		&intent.RecordMove{Board: board, Session: session, UCI: "e2e4", Ply: plyOf(k), First: plyOf(k) <= sessions, At: at},
-		&intent.UpdateBoard{Board: board, FEN: "after " + strconv.Itoa(plyOf(k)), Status: wamble.Reserved, Version: uint64(plyOf(k)), At: at},
+		&intent.RecordMove{Board: board, Session: session, UCI: "e2e4", Ply: plyOf(k), First: plyOf(k) <= sessions,
+			At: at},
+		&intent.UpdateBoard{Board: board, FEN: "after " + strconv.Itoa(plyOf(k)), Status: wamble.Reserved,
+			Version: uint64(plyOf(k)), At: at},
 		&intent.RemoveReservation{Board: board, At: at},
 		&intent.CreateReservation{Board: board, Session: session, At: at, Expires: at.Add(time.Hour)},
 		&intent.UpdateSessionLastSeen{Session: session, At: at},
@@ -73,7 +75,8 @@ type line struct {
 }
 
 func openLine(ctx context.Context, dir string, store store.Store) (*line, error) {
-	r, err := runner.Open(pebblestore.At(filepath.Join(dir, "journal"), pebblestore.Options{}), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.At(filepath.Join(dir, "journal"), pebblestore.Options{}),
+		runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +206,8 @@ func compare(t *testing.T, store store.Store, acked, posted map[int]bool) {
 		}
 	}
 	if missing > 0 || strange > 0 {
-		t.Errorf("of %d acknowledged moves %d are missing; of %d stored %d were never posted", len(acked), missing, len(stored), strange)
+		t.Errorf("of %d acknowledged moves %d are missing; of %d stored %d were never posted", len(acked), missing,
+			len(stored), strange)
 	}
 	for s, want := range firsts {
 		got, err := store.SessionByID(t.Context(), s)

@@ -45,7 +45,8 @@ type road struct {
 
 func openJournal(t *testing.T) *runner.Runner {
 	t.Helper()
-	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{Durability: pebblestore.Write}),
+		runner.Options{Schema: journal.Schema, Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,8 @@ func TestReservationsOfOneBoard(t *testing.T) {
 // identity.
 func TestErasedAndLinkedAgain(t *testing.T) {
 	link := func(player wamble.PlayerID, n int) intent.Intent {
-		return &intent.LinkSession{Session: wamble.SessionID(player), Key: wamble.PublicKey{7}, Player: player, Handle: "seven", Rating: 1200, At: second(n)}
+		return &intent.LinkSession{Session: wamble.SessionID(player), Key: wamble.PublicKey{7}, Player: player,
+			Handle: "seven", Rating: 1200, At: second(n)}
 	}
 	erase := func(n int) intent.Intent { return &intent.ErasePlayer{Key: wamble.PublicKey{7}, At: second(n)} }
 	for _, tc := range []struct {
@@ -179,7 +181,8 @@ func TestErasedAndLinkedAgain(t *testing.T) {
 						t.Errorf("session %d: got player %d, %v, want %d", id, s.Player, err, want)
 					}
 				}
-				if _, err := db.Player(t.Context(), wamble.PublicKey{7}); errors.Is(err, store.ErrNotFound) != (tc.want == 0) {
+				if _, err := db.Player(t.Context(), wamble.PublicKey{7}); errors.Is(err,
+					store.ErrNotFound) != (tc.want == 0) {
 					t.Errorf("player by key: got %v", err)
 				}
 				if n := r.dead(); n != 0 {
@@ -246,7 +249,8 @@ func TestLateReplay(t *testing.T) {
 func TestNegativeDuration(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store store.Store) {
 		r := newRoad(t, openJournal(t), profile, store)
-		result := &intent.RecordGameResult{Board: 1, Result: wamble.BlackWins, Plies: 4, Duration: -time.Hour, Reason: "checkmate", At: second(1)}
+		result := &intent.RecordGameResult{Board: 1, Result: wamble.BlackWins, Plies: 4, Duration: -time.Hour,
+			Reason: "checkmate", At: second(1)}
 		r.post(request(newBoard(1)), request(result))
 		r.empty()
 		if n := r.dead(); n != 0 {

@@ -104,7 +104,8 @@ func TestRollback(t *testing.T) {
 			if c.name == "with the next message" {
 				want = append(want, name(move(1, 21)))
 			}
-			if len(*told) != 2 || (*told)[0] != (Rollback{From: 20, To: 12}) || !(*told)[1].Brought || ((*told)[1].Lost > 0) != c.lost {
+			if len(*told) != 2 || (*told)[0] != (Rollback{From: 20, To: 12}) || !(*told)[1].Brought ||
+				((*told)[1].Lost > 0) != c.lost {
 				t.Errorf("told %+v", *told)
 			}
 			if !c.lost && !slices.Equal(db.applied, want) {
@@ -163,10 +164,12 @@ func TestRollbackOfOthers(t *testing.T) {
 					t.Fatal(err)
 				}
 				last := (*told)[len(*told)-1]
-				if took := time.Since(began); !last.Brought || last.Lost != 0 || last.Refused != c.refused || c.dead && took > 0 || took > othersTime+othersPause {
+				if took := time.Since(began); !last.Brought || last.Lost != 0 || last.Refused != c.refused || c.dead &&
+					took > 0 || took > othersTime+othersPause {
 					t.Errorf("told %+v after %v", last, took)
 				}
-				if got := len(db.applied); got != len(want)-c.refused || c.refused == 0 && !slices.Equal(db.applied, want) {
+				if got := len(db.applied); got != len(want)-c.refused || c.refused == 0 &&
+					!slices.Equal(db.applied, want) {
 					t.Errorf("the store has %v, had %v", db.applied, want)
 				}
 			})
@@ -188,7 +191,8 @@ func TestRetainedNeeded(t *testing.T) {
 	seq := uint64(0)
 	add := func() error {
 		seq++
-		return k.add(&runner.Batched{Deliveries: []runner.Delivery{{Row: runner.Row{Seq: seq}, Message: runner.Message{Payload: make([]byte, 500)}}}}, time.Now())
+		return k.add(&runner.Batched{Deliveries: []runner.Delivery{{Row: runner.Row{Seq: seq},
+			Message: runner.Message{Payload: make([]byte, 500)}}}}, time.Now())
 	}
 	k.need.Store(0)
 	for size() < needed-1000 {
@@ -229,7 +233,8 @@ func TestRetainedBounds(t *testing.T) {
 		t.Helper()
 		b := &runner.Batched{}
 		for seq := from; seq <= to; seq++ {
-			b.Deliveries = append(b.Deliveries, runner.Delivery{Row: runner.Row{Worker: 7, Seq: seq}, Message: runner.Message{Payload: make([]byte, 100)}})
+			b.Deliveries = append(b.Deliveries, runner.Delivery{Row: runner.Row{Worker: 7, Seq: seq},
+				Message: runner.Message{Payload: make([]byte, 100)}})
 		}
 		if err := k.add(b, now); err != nil {
 			t.Fatal(err)

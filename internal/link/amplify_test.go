@@ -206,13 +206,15 @@ func FuzzAmplification(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 0, 0, 0, 0, 0, 41, 3, 33, 3, 25, 255, 49, 200})
 	f.Add([]byte{25, 255, 24, 255, 24, 255, 40, 1, 40, 9, 33, 1, 33, 1, 33, 1})
 	f.Add([]byte{0x41, 0, 0x61, 4, 0x61, 4, 0x21, 4, 0x21, 9, 0x29, 9, 0x31, 255})
-	f.Add([]byte{57, 34, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+	f.Add([]byte{57, 34, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		0, 0})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		if len(script) > 4096 {
 			return
 		}
 		newAuditor(t, Config{}).play(script)
-		newAuditor(t, Config{TokenRate: 3, HostRate: 5, ListenerBudget: 500, NetworkBudget: 300, MaxPaths: 2}).play(script)
+		newAuditor(t, Config{TokenRate: 3, HostRate: 5, ListenerBudget: 500, NetworkBudget: 300,
+			MaxPaths: 2}).play(script)
 	})
 }
 
@@ -301,7 +303,8 @@ func TestExemptReplyIsOne(t *testing.T) {
 	r := newRig(t, Config{})
 	r.handler = func(id Request, p *wire.Packet) {
 		for range 2 { // 184 bytes each, less than eight times 34
-			if err := Answer(r.s, id, wire.Header{Token: tokenA}, wire.BoardUpdate{FEN: make(wire.Text, 150)}); err != nil {
+			if err := Answer(r.s, id, wire.Header{Token: tokenA},
+				wire.BoardUpdate{FEN: make(wire.Text, 150)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -151,7 +151,8 @@ func TestClientHurries(t *testing.T) {
 					at = append(at, (r.now-began).Truncate(time.Millisecond)/time.Millisecond)
 				}
 			}
-			if givenUp := (r.now - began).Truncate(time.Millisecond) / time.Millisecond; !slices.Equal(at, tc.at) || givenUp != tc.givenUp {
+			if givenUp := (r.now - began).Truncate(time.Millisecond) / time.Millisecond; !slices.Equal(at, tc.at) ||
+				givenUp != tc.givenUp {
 				t.Errorf("sent after %d ms, given up after %d, want %d and %d", at, givenUp, tc.at, tc.givenUp)
 			}
 		})
@@ -224,7 +225,8 @@ func chunks(t *testing.T, id, seq uint32, payload []byte) [][]byte {
 	}
 	var all [][]byte
 	for i := range transfer.Chunks() {
-		all = append(all, encode(wire.Header{Ctrl: wire.CtrlProfileTOSData, Token: tokenA, Seq: seq + uint32(i)}, transfer.Fragment(i)))
+		all = append(all, encode(wire.Header{Ctrl: wire.CtrlProfileTOSData, Token: tokenA, Seq: seq + uint32(i)},
+			transfer.Fragment(i)))
 	}
 	return all
 }
@@ -320,7 +322,8 @@ func TestClientIgnoresNonsense(t *testing.T) {
 func FuzzClientReceive(f *testing.F) {
 	f.Add(serverHello(tokenA))
 	f.Add(ack(wamble.Token{}, 1))
-	f.Add(encode(wire.Header{Ctrl: wire.CtrlProfileTOSData, Seq: 3}, wire.Fragment{Count: 2, Total: 1300, Chunk: make([]byte, wire.ChunkSize)}))
+	f.Add(encode(wire.Header{Ctrl: wire.CtrlProfileTOSData, Seq: 3},
+		wire.Fragment{Count: 2, Total: 1300, Chunk: make([]byte, wire.ChunkSize)}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := newClientRig(t, ClientConfig{})
 		r.ask(hello(wamble.Token{}, 0))

@@ -18,7 +18,8 @@ func TestExchangeAnonymousHelloSilentClient(t *testing.T) {
 	r := newRig(t, Config{})
 	r.send(alice, hello(wamble.Token{}, 1))
 	_, first := r.out.At(0)
-	if got, want := hex.EncodeToString(first), "05000100000000000000000000000000000000000000000000000000000000010000"; got != want {
+	if got, want := hex.EncodeToString(first),
+		"05000100000000000000000000000000000000000000000000000000000000010000"; got != want {
 		t.Errorf("the ACK echoes the zero token:\ngot  %s\nwant %s", got, want)
 	}
 	r.sees("ACK 1, SERVER_HELLO 1")

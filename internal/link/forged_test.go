@@ -13,8 +13,11 @@ import (
 
 // kinds makes a packet of every kind that can be sent.
 var kinds = map[wire.Control]func(wire.Header) []byte{
-	wire.CtrlClientHello:   func(h wire.Header) []byte { return encode(h, wire.ClientHello{}) },
-	wire.CtrlPlayerMove:    func(h wire.Header) []byte { return encode(h, wire.PlayerMove{UCI: must(wire.MakeUCI("e2e4"))}) },
+	wire.CtrlClientHello: func(h wire.Header) []byte { return encode(h, wire.ClientHello{}) },
+	wire.CtrlPlayerMove: func(h wire.Header) []byte {
+		return encode(h,
+			wire.PlayerMove{UCI: must(wire.MakeUCI("e2e4"))})
+	},
 	wire.CtrlAck:           func(h wire.Header) []byte { return encode(h, wire.Ack{}) },
 	wire.CtrlListProfiles:  func(h wire.Header) []byte { return encode(h, wire.ListProfiles{}) },
 	wire.CtrlClientGoodbye: func(h wire.Header) []byte { return encode(h, wire.ClientGoodbye{}) },
@@ -24,11 +27,17 @@ var kinds = map[wire.Control]func(wire.Header) []byte{
 	wire.CtrlGetPlayerStats: func(h wire.Header) []byte {
 		return encode(h, wire.GetPlayerStats{})
 	},
-	wire.CtrlGetProfileInfo:   func(h wire.Header) []byte { return encode(h, wire.GetProfileInfo{Name: wire.Text("open")}) },
-	wire.CtrlSpectateStop:     func(h wire.Header) []byte { return encode(h, wire.SpectateStop{}) },
-	wire.CtrlGetLegalMoves:    func(h wire.Header) []byte { return encode(h, wire.GetLegalMoves{}) },
-	wire.CtrlGetLeaderboard:   func(h wire.Header) []byte { return encode(h, wire.GetLeaderboard{Limit: 10}) },
-	wire.CtrlSubmitPrediction: func(h wire.Header) []byte { return encode(h, wire.SubmitPrediction{UCI: must(wire.MakeUCI("e2e4"))}) },
+	wire.CtrlGetProfileInfo: func(h wire.Header) []byte {
+		return encode(h,
+			wire.GetProfileInfo{Name: wire.Text("open")})
+	},
+	wire.CtrlSpectateStop:   func(h wire.Header) []byte { return encode(h, wire.SpectateStop{}) },
+	wire.CtrlGetLegalMoves:  func(h wire.Header) []byte { return encode(h, wire.GetLegalMoves{}) },
+	wire.CtrlGetLeaderboard: func(h wire.Header) []byte { return encode(h, wire.GetLeaderboard{Limit: 10}) },
+	wire.CtrlSubmitPrediction: func(h wire.Header) []byte {
+		return encode(h,
+			wire.SubmitPrediction{UCI: must(wire.MakeUCI("e2e4"))})
+	},
 	wire.CtrlGetPredictions:   func(h wire.Header) []byte { return encode(h, wire.GetPredictions{}) },
 	wire.CtrlGetProfileTOS:    func(h wire.Header) []byte { return encode(h, wire.GetProfileTOS{}) },
 	wire.CtrlAcceptProfileTOS: func(h wire.Header) []byte { return encode(h, wire.AcceptProfileTOS{}) },

@@ -49,7 +49,8 @@ func TestRefusalOfAFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusal, ok := m.(*wire.Error)
-	if !ok || refusal.Code != wamble.AccessDenied || len(refusal.Reason) != 0 || h.Token != tokenA || h.Seq != 0 || !h.Flags.Unreliable() {
+	if !ok || refusal.Code != wamble.AccessDenied || len(refusal.Reason) != 0 || h.Token != tokenA || h.Seq != 0 ||
+		!h.Flags.Unreliable() {
 		t.Errorf("got %+v %+v", h, m)
 	}
 }

@@ -62,7 +62,8 @@ func newNetwork(seed uint64, clients int) *network {
 	n.server = NewEndpoint(Config{SessionTimeout: time.Minute})
 	n.app = &simApp{n: n, players: map[wamble.Token]bool{}, executed: map[wamble.BoardID]int{}}
 	for range clients {
-		c := &simClient{n: n, link: NewClient(ClientConfig{}), outcome: map[asking]string{}, requests: map[asking]wamble.BoardID{}, answers: map[wamble.BoardID]int{}}
+		c := &simClient{n: n, link: NewClient(ClientConfig{}), outcome: map[asking]string{},
+			requests: map[asking]wamble.BoardID{}, answers: map[wamble.BoardID]int{}}
 		c.addr = n.freshAddress()
 		n.clients = append(n.clients, c)
 	}

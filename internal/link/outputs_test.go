@@ -233,7 +233,8 @@ func TestUnseen(t *testing.T) {
 	var unseen bool
 	r.handler = func(id Request, p *wire.Packet) {
 		unseen = r.s.Unseen(id, 42)
-		r.s.Reply(id, encode(wire.Header{Token: tokenA, Board: 42}, wire.BoardUpdate{}, wire.Int(wire.KeyRequestSeq, int64(p.Seq))))
+		r.s.Reply(id, encode(wire.Header{Token: tokenA, Board: 42}, wire.BoardUpdate{},
+			wire.Int(wire.KeyRequestSeq, int64(p.Seq))))
 		r.s.Finish(id, r.gate)
 	}
 	asks := func(seq uint32, want bool, when string) {

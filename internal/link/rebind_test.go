@@ -69,7 +69,8 @@ func TestHomeMoves(t *testing.T) {
 	r.send(alice, ack(tokenA, 1))
 	push := func() string {
 		r.took()
-		r.s.Push(tokenA, encode(wire.Header{Flags: wire.FlagUnreliable, Token: tokenA}, wire.ServerNotification{}), r.gate)
+		r.s.Push(tokenA, encode(wire.Header{Flags: wire.FlagUnreliable, Token: tokenA}, wire.ServerNotification{}),
+			r.gate)
 		r.s.Release(r.now, r.gate, &r.out)
 		return r.took()
 	}
@@ -364,7 +365,8 @@ func TestMoveFirstFromNewAddress(t *testing.T) {
 				t.Errorf("there is room for %d bytes, want %d", got, wire.MaxPacket)
 			}
 			for range 2 {
-				if err := Answer(r.s, id, wire.Header{Token: tokenA, Board: 42}, wire.BoardUpdate{FEN: make(wire.Text, 347)}); err != nil {
+				if err := Answer(r.s, id, wire.Header{Token: tokenA, Board: 42},
+					wire.BoardUpdate{FEN: make(wire.Text, 347)}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -84,7 +84,8 @@ func (e *Endpoint) dropped(reason *uint64) Verdict {
 
 // limited refuses a request over a rate limit: unreliably, and only the first one in a window.
 // The request is not recorded as seen: its repetition may succeed.
-func (e *Endpoint) limited(now time.Duration, from wamble.Peer, h *wire.Header, size int, v limitVerdict, out Sink) Verdict {
+func (e *Endpoint) limited(now time.Duration, from wamble.Peer, h *wire.Header, size int, v limitVerdict,
+	out Sink) Verdict {
 	e.stats.Limited++
 	if v == overWarn {
 		refusal := wire.Header{Flags: wire.FlagUnreliable, Token: h.Token}

@@ -53,7 +53,8 @@ type restorer struct {
 func (m *restorer) packet() *packet {
 	b := m.Bytes()
 	h, err := wire.Peek(b)
-	if err != nil || len(b) > wire.MaxPacket || h.Flags&wire.FlagFragment != 0 && len(b) < wire.HeaderSize+wire.EnvelopeSize {
+	if err != nil || len(b) > wire.MaxPacket || h.Flags&wire.FlagFragment != 0 &&
+		len(b) < wire.HeaderSize+wire.EnvelopeSize {
 		m.Fail()
 		b = make([]byte, wire.HeaderSize)
 	}

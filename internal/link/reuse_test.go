@@ -23,7 +23,8 @@ func TestASlotIsUsedAgain(t *testing.T) {
 	in := &incoming{Header: &h, size: 34}
 	var fresh, used requests
 	fresh.add(path, in)
-	used.slots = []request{{gen: 3, done: true, h: wire.Header{Ctrl: 1, Flags: 1, Version: 9, Token: wamble.Token{9}, Board: 9, Seq: 9},
+	used.slots = []request{{gen: 3, done: true,
+		h:    wire.Header{Ctrl: 1, Flags: 1, Version: 9, Token: wamble.Token{9}, Board: 9, Seq: 9},
 		size: 9, of: fingerprint{9, 9}, path: 9, session: 9, epoch: 1, replies: []*packet{nil}}}
 	used.free = []uint32{0}
 	used.add(path, in)

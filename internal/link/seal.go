@@ -270,7 +270,8 @@ func (e *Endpoint) RestoreKeys(state []byte) error {
 	if !r.Ended() || since > e.now {
 		return ErrState
 	}
-	e.seals = seals{on: true, shard: e.seals.shard, keys: [2]sealKey{newSealKey(secrets[0]), newSealKey(secrets[1])}, since: since, counter: counter}
+	e.seals = seals{on: true, shard: e.seals.shard, keys: [2]sealKey{newSealKey(secrets[0]), newSealKey(secrets[1])},
+		since: since, counter: counter}
 	e.stats.Cookies = cookies
 	return nil
 }

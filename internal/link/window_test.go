@@ -11,15 +11,17 @@ func TestWindowPlaces(t *testing.T) {
 		want windowPlace
 	}
 	cases := map[string][]step{ // each number is looked up, then admitted
-		"in order":          {{1, ahead}, {2, ahead}, {3, ahead}, {2, seen}, {1, seen}},
-		"zero is a number":  {{0, ahead}, {0, seen}, {1, ahead}},
-		"late but unseen":   {{10, ahead}, {5, late}, {5, seen}, {10, seen}},
-		"edge of 1024":      {{2000, ahead}, {977, late}, {976, behind}, {977, seen}},
-		"a jump forgets":    {{10, ahead}, {5000, ahead}, {10, behind}, {4500, late}},
-		"wraps":             {{1<<32 - 2, ahead}, {1, ahead}, {1<<32 - 2, seen}, {1<<32 - 1, late}, {0, late}, {0, seen}},
-		"half the numbers":  {{0, ahead}, {1<<31 - 1, ahead}, {0, behind}},
-		"more than half":    {{10, ahead}, {10 + 1<<31, behind}},
-		"bits are recycled": {{1, ahead}, {1025, ahead}, {1, behind}, {2, late}, {2049, ahead}, {1025, behind}, {1026, late}},
+		"in order":         {{1, ahead}, {2, ahead}, {3, ahead}, {2, seen}, {1, seen}},
+		"zero is a number": {{0, ahead}, {0, seen}, {1, ahead}},
+		"late but unseen":  {{10, ahead}, {5, late}, {5, seen}, {10, seen}},
+		"edge of 1024":     {{2000, ahead}, {977, late}, {976, behind}, {977, seen}},
+		"a jump forgets":   {{10, ahead}, {5000, ahead}, {10, behind}, {4500, late}},
+		"wraps": {{1<<32 - 2, ahead}, {1, ahead}, {1<<32 - 2, seen}, {1<<32 - 1, late}, {0, late},
+			{0, seen}},
+		"half the numbers": {{0, ahead}, {1<<31 - 1, ahead}, {0, behind}},
+		"more than half":   {{10, ahead}, {10 + 1<<31, behind}},
+		"bits are recycled": {{1, ahead}, {1025, ahead}, {1, behind}, {2, late}, {2049, ahead}, {1025, behind},
+			{1026, late}},
 	}
 	for name, steps := range cases {
 		var w window

@@ -68,7 +68,8 @@ func New(limits Limits, getenv func(string) string, forms map[string]Form) *Inte
 	root.Define("false", intAt(Pos{}, 0), Pos{}, Pos{})
 	// Map order is random; hints must be deterministic.
 	slices.SortFunc(root.order, func(a, b *Binding) int { return strings.Compare(a.Name, b.Name) })
-	return &Interp{Global: NewEnv(root), getenv: getenv, limits: limits, forms: functions(root), misspelt: map[string]string{}}
+	return &Interp{Global: NewEnv(root), getenv: getenv, limits: limits, forms: functions(root),
+		misspelt: map[string]string{}}
 }
 
 // Predefine gives a name a value that programs can read and redefine, like the names of the
@@ -156,7 +157,8 @@ func (in *Interp) name(v Value, env *Env) (Value, error) {
 		return v, nil
 	case b == nil:
 		if !in.Quiet(v.Pos) {
-			in.Warn(v.Pos.Errorf("`%s` is not defined and stands for nothing", v.shown()).Suggest(v.Text, env.visible()))
+			in.Warn(v.Pos.Errorf("`%s` is not defined and stands for nothing", v.shown()).Suggest(v.Text,
+				env.visible()))
 		}
 		return nilAt(v.Pos), nil
 	case b.Failed():
@@ -217,7 +219,8 @@ func (in *Interp) unknownCall(list Value, env *Env) (Value, error) {
 		return Value{}, head.Pos.Errorf("there is no function `%s`", head.Text).WithHint("did you mean `%s`?", near)
 	}
 	if !in.Quiet(head.Pos) {
-		in.Warn(head.Pos.Errorf("there is no function `%s`, the form does nothing", head.Text).Suggest(head.Text, functions(env)))
+		in.Warn(head.Pos.Errorf("there is no function `%s`, the form does nothing", head.Text).Suggest(head.Text,
+			functions(env)))
 	}
 	return nilAt(list.Pos), nil
 }

@@ -42,7 +42,8 @@ func appendOnce(list []*Error, e *Error) []*Error {
 		return list
 	}
 	if len(list) == maxFindings-1 {
-		e = &Error{File: e.File, Line: e.Line, Col: e.Col, Msg: "there are more findings; mend these first", Warning: e.Warning, fatal: e.fatal}
+		e = &Error{File: e.File, Line: e.Line, Col: e.Col, Msg: "there are more findings; mend these first",
+			Warning: e.Warning, fatal: e.fatal}
 	}
 	return append(list, e)
 }

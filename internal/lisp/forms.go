@@ -84,7 +84,8 @@ func (c *Call) bind(name, v Value, valueAt Pos) (Value, error) {
 		_, line, _ := name.Pos.Place()
 		c.Warn(old.NameAt.Errorf("`%s` is defined again in line %d, this value is never used", name.Text, line))
 	}
-	if preset := c.Global.parent.Own(name.Text); preset != nil && preset.Value.Kind != Func && c.Env.local && !c.Quiet(name.Pos) {
+	if preset := c.Global.parent.Own(name.Text); preset != nil && preset.Value.Kind != Func && c.Env.local &&
+		!c.Quiet(name.Pos) {
 		c.Warn(name.Pos.Errorf("`%s` is defined inside a function or let and has no effect outside of it", name.Text))
 	}
 	c.Env.Define(name.Text, v, name.Pos, valueAt)

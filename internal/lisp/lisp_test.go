@@ -141,7 +141,8 @@ func TestNearest(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 1}} {
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"kitten", "sitting", 3},
+		{"ab", "ba", 1}} {
 		if got := lisp.Distance(c.a, c.b); got != c.want {
 			t.Errorf("%s, %s: got %d, want %d", c.a, c.b, got, c.want)
 		}
@@ -163,7 +164,8 @@ func TestErrorText(t *testing.T) {
 func FuzzRun(f *testing.F) {
 	for _, program := range append(lisptest.Programs(f),
 		"(def x (+ 1 2)) x", "(defmacro m (a) (quote (a a))) (m 1)", "(defn f (n) (if n (f (- n 1)) \"\\n\"))(f 3)",
-		"(let ((a 1)) (str a \"é\")) ; c", "((((", "\"", ")", "(/ 1 0)", "\xff", "1e999", "(int \"x\")", "(= 1 1.0) (< 2 1)", ":k",
+		"(let ((a 1)) (str a \"é\")) ; c", "((((", "\"", ")", "(/ 1 0)", "\xff", "1e999", "(int \"x\")",
+		"(= 1 1.0) (< 2 1)", ":k",
 	) {
 		f.Add(program)
 	}

@@ -35,7 +35,8 @@ func (c *Call) notNumber(i int, v Value) error {
 }
 
 // fold combines numbers from the left: exactly if all are integers, else as floats.
-func (c *Call) fold(args []Value, whole bool, exact func(a, b int64) (int64, bool), approx func(a, b float64) float64) (Value, error) {
+func (c *Call) fold(args []Value, whole bool, exact func(a, b int64) (int64, bool),
+	approx func(a, b float64) float64) (Value, error) {
 	acc := args[0]
 	for _, arg := range args[1:] {
 		if whole {
@@ -69,7 +70,8 @@ func formMultiply(c *Call) (Value, error) {
 }
 
 // sum folds the arguments onto a neutral element, so that (+) is 0 and (*) is 1.
-func (c *Call) sum(neutral int64, exact func(a, b int64) (int64, bool), approx func(a, b float64) float64) (Value, error) {
+func (c *Call) sum(neutral int64, exact func(a, b int64) (int64, bool), approx func(a, b float64) float64) (Value,
+	error) {
 	args, whole, err := c.numbers()
 	if err != nil {
 		return Value{}, err
@@ -107,7 +109,8 @@ func formDivide(c *Call) (Value, error) {
 			return Value{}, c.Args[i+1].Pos.Errorf("division by zero")
 		}
 		whole := acc.Kind == Int && arg.Kind == Int && acc.Int%arg.Int == 0
-		if acc, err = c.fold([]Value{acc, arg}, whole, divideExact, func(a, b float64) float64 { return a / b }); err != nil {
+		if acc, err = c.fold([]Value{acc, arg}, whole, divideExact,
+			func(a, b float64) float64 { return a / b }); err != nil {
 			return Value{}, err
 		}
 	}

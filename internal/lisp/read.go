@@ -179,7 +179,8 @@ func (r *reader) string(pos Pos) (Value, *Error) {
 			if !ok {
 				// The original has no escapes: keep both characters.
 				if at := r.src.At(r.at - 1); !r.in.Quiet(at) {
-					r.in.Warn(at.Errorf("\\%c is not an escape and stays as it is", firstRune(r.text[r.at:])).WithHint(`write \\ for a backslash`))
+					r.in.Warn(at.Errorf("\\%c is not an escape and stays as it is",
+						firstRune(r.text[r.at:])).WithHint(`write \\ for a backslash`))
 				}
 				b.WriteByte('\\')
 				plain = r.text[r.at]
@@ -207,7 +208,8 @@ func atom(pos Pos, token string) (Value, *Error) {
 		return intAt(pos, n), nil
 	}
 	if !strings.ContainsAny(token, ".eE") {
-		return Value{}, pos.Errorf("%s is too large; whole numbers go from %d to %d", token, math.MinInt64, math.MaxInt64)
+		return Value{}, pos.Errorf("%s is too large; whole numbers go from %d to %d", token, math.MinInt64,
+			math.MaxInt64)
 	}
 	f, err := strconv.ParseFloat(token, 64)
 	if err != nil {

@@ -22,7 +22,8 @@ const (
 	invalid             // bound to a name whose definition failed
 )
 
-var kindNames = [...]string{"nil", "a list", "a name", "a whole number", "a number", "a string", "a function", "invalid"}
+var kindNames = [...]string{"nil", "a list", "a name", "a whole number", "a number", "a string", "a function",
+	"invalid"}
 
 // String names the kind as a reader would: "a whole number".
 func (k Kind) String() string { return kindNames[k] }

@@ -83,7 +83,8 @@ func BenchmarkLoader(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				address := startServant(b, "echo").addr
 				for range b.N {
-					r, err := Run(context.Background(), Options{Server: address, Clients: clients, Duration: time.Second, Separate: separate})
+					r, err := Run(context.Background(),
+						Options{Server: address, Clients: clients, Duration: time.Second, Separate: separate})
 					if err != nil {
 						b.Fatal(err)
 					}

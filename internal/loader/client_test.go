@@ -87,7 +87,8 @@ const oneMove = "k7/8/8/8/8/7p/7P/7K w - - 0 9"
 
 func (s *scene) update(seq uint32, board wamble.BoardID) {
 	s.t.Helper()
-	tell(s, seq, board, wire.BoardUpdate{FEN: wire.Text(wire.ShortFEN(oneMove))}, wire.String(wire.KeyBoardFEN, oneMove))
+	tell(s, seq, board, wire.BoardUpdate{FEN: wire.Text(wire.ShortFEN(oneMove))},
+		wire.String(wire.KeyBoardFEN, oneMove))
 }
 
 func (s *scene) greet(board wamble.BoardID) {
@@ -174,7 +175,8 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		}, "[ACK 1]", func(c Counts) uint64 { return c.Duplicates }},
 		{"hello again", func(s *scene) { s.ack(2, sceneToken); s.greet(5) }, "[ACK 1]", func(Counts) uint64 { return 1 }},
 		{"refusal without ACK", func(s *scene) {
-			b, _ := wire.Append(nil, wire.Header{Flags: wire.FlagUnreliable, Token: sceneToken}, wire.Error{Code: wamble.Internal})
+			b, _ := wire.Append(nil, wire.Header{Flags: wire.FlagUnreliable, Token: sceneToken},
+				wire.Error{Code: wamble.Internal})
 			s.receive(s.c, s.c.number, b)
 		}, "[]", func(c Counts) uint64 { return c.Refused }},
 		{"junk", func(s *scene) { s.receive(s.c, s.c.number, []byte("junk")) }, "[]", func(c Counts) uint64 { return c.Malformed }},
@@ -398,7 +400,8 @@ func TestAllocsMove(t *testing.T) {
 	s := seated(t)
 	s.load.sockets = silent{}
 	seq := uint32(1)
-	update, _ := wire.Append(nil, wire.Header{Board: 6, Token: sceneToken}, wire.BoardUpdate{FEN: wire.Text(wire.ShortFEN(oneMove))}, wire.String(wire.KeyBoardFEN, oneMove))
+	update, _ := wire.Append(nil, wire.Header{Board: 6, Token: sceneToken},
+		wire.BoardUpdate{FEN: wire.Text(wire.ShortFEN(oneMove))}, wire.String(wire.KeyBoardFEN, oneMove))
 	ack, _ := wire.Append(nil, wire.Header{Token: sceneToken}, wire.Ack{})
 	move := func() {
 		wire.SetSeq(ack, seq+1)
@@ -421,8 +424,10 @@ func (silent) send(uint32, []byte) {}
 
 // No input makes the loader panic.
 func FuzzReceive(f *testing.F) {
-	hello, _ := wire.Append(nil, wire.Header{Seq: 1, Board: 5, Token: sceneToken}, wire.ServerHello{FEN: wire.Text("8/8 w")}, wire.String(wire.KeyBoardFEN, oneMove))
-	update, _ := wire.Append(nil, wire.Header{Seq: 1, Board: 5, Token: sceneToken}, wire.BoardUpdate{FEN: wire.Text("8/8 w")}, wire.String(wire.KeyBoardFEN, "8/8/8/8 w"))
+	hello, _ := wire.Append(nil, wire.Header{Seq: 1, Board: 5, Token: sceneToken},
+		wire.ServerHello{FEN: wire.Text("8/8 w")}, wire.String(wire.KeyBoardFEN, oneMove))
+	update, _ := wire.Append(nil, wire.Header{Seq: 1, Board: 5, Token: sceneToken},
+		wire.BoardUpdate{FEN: wire.Text("8/8 w")}, wire.String(wire.KeyBoardFEN, "8/8/8/8 w"))
 	refusal, _ := wire.Append(nil, wire.Header{Seq: 2, Token: sceneToken}, wire.Error{Code: wamble.MoveRejected})
 	f.Add(hello)
 	f.Add(update)

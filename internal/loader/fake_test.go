@@ -84,7 +84,8 @@ func startFake(t testing.TB, f faults) *fake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &fake{udp: udp, epoch: time.Now(), random: rand.New(rand.NewPCG(7, 7)), faults: f, errors: map[wamble.Code]int{}}
+	s := &fake{udp: udp, epoch: time.Now(), random: rand.New(rand.NewPCG(7, 7)), faults: f,
+		errors: map[wamble.Code]int{}}
 	s.players = map[wamble.Token]*fakePlayer{}
 	s.link = link.NewEndpoint(link.Config{})
 	ended := make(chan struct{})
@@ -243,7 +244,8 @@ func (s *fake) handle(r *link.Received) {
 		for _, m := range pl.board.position.LegalFrom(nil, chess.Square(m.Square)) {
 			rows = append(rows, wire.LegalMove{From: uint8(m.From()), To: uint8(m.To())})
 		}
-		link.Answer(s.link, r.Request, wire.Header{Token: h.Token, Board: h.Board}, wire.LegalMoves{Square: m.Square, Moves: rows})
+		link.Answer(s.link, r.Request, wire.Header{Token: h.Token, Board: h.Board},
+			wire.LegalMoves{Square: m.Square, Moves: rows})
 	}
 }
 

@@ -98,7 +98,8 @@ func BenchmarkLinkOverEcho(b *testing.B) {
 	for range b.N {
 		for range rounds {
 			e, l := measureServant(b, "echo"), measureServant(b, "linked")
-			b.Logf("echo %6.0f/s (%6.0f per CPU second), link %6.0f/s (%6.0f per CPU second)", e.perSecond, e.perCPU, l.perSecond, l.perCPU)
+			b.Logf("echo %6.0f/s (%6.0f per CPU second), link %6.0f/s (%6.0f per CPU second)", e.perSecond, e.perCPU,
+				l.perSecond, l.perCPU)
 			echoes, links = append(echoes, e.perSecond), append(links, l.perSecond)
 			byWall, byCPU = append(byWall, l.perSecond/e.perSecond), append(byCPU, l.perCPU/e.perCPU)
 		}

@@ -13,7 +13,8 @@ func TestModes(t *testing.T) {
 		}
 	}
 	_, err := ParseMode("sleep")
-	if err == nil || !strings.Contains(err.Error(), `no mode "sleep"; the modes are moves, hello, legal, spectate, mixed`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`no mode "sleep"; the modes are moves, hello, legal, spectate, mixed`) {
 		t.Errorf("got %v", err)
 	}
 }

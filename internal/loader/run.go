@@ -142,7 +142,8 @@ func (l *load) run(ctx context.Context) error {
 				began, second = l.usage(), l.now+time.Second
 				end = l.now + l.options.Duration
 			} else if ctx.Err() != nil || l.now > l.options.Greet {
-				return fmt.Errorf("only %d of %d clients have a session after %v", l.greeted, len(l.clients), l.now.Round(time.Millisecond))
+				return fmt.Errorf("only %d of %d clients have a session after %v", l.greeted, len(l.clients),
+					l.now.Round(time.Millisecond))
 			}
 		case measuring:
 			if l.now >= second {

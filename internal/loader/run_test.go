@@ -71,7 +71,8 @@ func TestMoves(t *testing.T) {
 			if ended != 1 {
 				t.Errorf("the measured time ended %d times", ended)
 			}
-			if r.Answered == 0 || r.Latency.Count() != r.Answered || r.Elapsed <= 0 || r.Elapsed >= o.Duration || r.PerSecond() <= 0 {
+			if r.Answered == 0 || r.Latency.Count() != r.Answered || r.Elapsed <= 0 || r.Elapsed >= o.Duration ||
+				r.PerSecond() <= 0 {
 				t.Errorf("%d answered, %d measured, in %v", r.Answered, r.Latency.Count(), r.Elapsed)
 			}
 			if r.LongestGap <= 0 || r.LongestGap > r.Elapsed {
@@ -158,7 +159,8 @@ func TestRefusals(t *testing.T) {
 			s := startFake(t, faults{})
 			o := s.options(Moves, 4)
 			o.Wait = 2 * time.Second // nothing is asked twice
-			s.when(func(p progress) bool { return p.moves >= 50 }, func() { s.faults.refuse, s.faults.refusals = tc.code, 3 })
+			s.when(func(p progress) bool { return p.moves >= 50 },
+				func() { s.faults.refuse, s.faults.refusals = tc.code, 3 })
 			r := play(t, s.until(t, func(p progress) bool { return p.moves >= 100 && s.faults.refusals == 0 }), o)
 			if got, want := tc.want(r.Counts); got != want || s.errors[tc.code] != 3 {
 				t.Errorf("%d counted, the server refused %d, want %d: %+v", got, s.errors[tc.code], want, r.Counts)
@@ -202,7 +204,8 @@ func TestEcho(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	o := Options{Server: startServant(t, "echo").addr, Clients: 32, Duration: time.Minute, Greet: time.Minute, Drain: time.Minute, Wait: time.Minute}
+	o := Options{Server: startServant(t, "echo").addr, Clients: 32, Duration: time.Minute, Greet: time.Minute,
+		Drain: time.Minute, Wait: time.Minute}
 	o.EverySecond = func(sec Second) {
 		if sec.Answered > 0 {
 			cancel()

@@ -104,7 +104,8 @@ func (s *spoken) send(number uint32, packet []byte) {
 	t.mu.Unlock()
 	var id [10]byte
 	var err error
-	if t.text, err = wire.AppendObject(t.text[:0], strconv.AppendUint(id[:0], uint64(t.out.Seq), 10), &t.out); err == nil {
+	if t.text, err = wire.AppendObject(t.text[:0], strconv.AppendUint(id[:0], uint64(t.out.Seq), 10),
+		&t.out); err == nil {
 		t.conn.Send(t.text)
 	}
 }

@@ -47,7 +47,8 @@ func (v *Verdict) complain(count *int, format string, args ...any) {
 }
 
 func compareEntries(a, b entry) int {
-	return cmp.Or(cmp.Compare(a.board, b.board), cmp.Compare(a.ply, b.ply), cmp.Compare(a.player, b.player), cmp.Compare(a.move, b.move))
+	return cmp.Or(cmp.Compare(a.board, b.board), cmp.Compare(a.ply, b.ply), cmp.Compare(a.player, b.player),
+		cmp.Compare(a.move, b.move))
 }
 
 // Verify compares every accepted move of a run with the store of its server: board, ply, move
@@ -119,7 +120,8 @@ func (r *Report) compare(v *Verdict, want []entry, b *wamble.Board, sessions map
 		case i > 0 && m.Ply == b.Moves[i-1].Ply:
 			v.complain(&v.Twice, "board %d ply %d is there twice", b.ID, m.Ply)
 		case slices.ContainsFunc(r.unresolved, func(e entry) bool {
-			return e.board == b.ID && e.player == player && e.move.String() == m.UCI && (e.ply == 0 || int(e.ply) == m.Ply)
+			return e.board == b.ID && e.player == player && e.move.String() == m.UCI &&
+				(e.ply == 0 || int(e.ply) == m.Ply)
 		}):
 			v.Unresolved++
 		default:
@@ -146,7 +148,8 @@ func (r *Report) place(v *Verdict, e entry, b *wamble.Board, used []bool, sessio
 		v.missing(r, e)
 	case !same(b.Moves[at]):
 		used[at] = true
-		v.complain(&v.Different, "board %d ply %d: %s was accepted, %s of session %d is there", b.ID, e.ply, e.move, b.Moves[at].UCI, b.Moves[at].Session)
+		v.complain(&v.Different, "board %d ply %d: %s was accepted, %s of session %d is there", b.ID, e.ply, e.move,
+			b.Moves[at].UCI, b.Moves[at].Session)
 	default:
 		used[at] = true
 		v.Kept++

@@ -104,7 +104,8 @@ func TestVerify(t *testing.T) {
 func TestVerifyFails(t *testing.T) {
 	r := &Report{log: &log{}}
 	s := &gamesStub{boards: []wamble.Board{{ID: 1}}, err: errors.New("no disk")}
-	if _, err := Verify(context.Background(), r, s); err == nil || !strings.Contains(err.Error(), "read the games: no disk") {
+	if _, err := Verify(context.Background(), r, s); err == nil ||
+		!strings.Contains(err.Error(), "read the games: no disk") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,7 +18,10 @@ func TestAdoptedMemory(t *testing.T) {
 	old := profile.AheadOptions
 	t.Cleanup(func() { profile.AheadOptions = old })
 	for name, end := range map[string]func(rt *running){
-		"taken in":     func(rt *running) { rt.Do(t.Context(), func(*profile.Profile) { profile.AheadOptions.Part = 100 }) },
+		"taken in": func(rt *running) {
+			rt.Do(t.Context(),
+				func(*profile.Profile) { profile.AheadOptions.Part = 100 })
+		},
 		"another life": func(rt *running) { rt.instance.Load().fail(errors.New("the disk is gone")) },
 		"the end":      func(rt *running) { rt.stop() },
 	} {
@@ -65,7 +68,8 @@ func TestAdoptedMemory(t *testing.T) {
 // then it would accept no board of another shard.
 func TestAdoptedHearsStore(t *testing.T) {
 	rt := run(t)
-	watchtest.Until(t, "the store has all boards", func() bool { d := rt.drain.Load(); return d.Drained() > 0 && d.IsEmpty() })
+	watchtest.Until(t, "the store has all boards",
+		func() bool { d := rt.drain.Load(); return d.Drained() > 0 && d.IsEmpty() })
 	rt.stop()
 	<-rt.ended
 	m := newMachineOf(t, rt.o.Config.Boards.MinBoards)

@@ -29,7 +29,8 @@ func TestAllocsLoop(t *testing.T) {
 	}
 	p := profile.New(profile.Options{Config: c.Default, Now: time.Now()})
 	p.Step(time.Now(), nil, new(profile.Output))
-	l := &instance{profile: p, clock: newClock(time.Now()), commit: newGroupCommit(r, 1), mailbox: newMailbox(func() {})}
+	l := &instance{profile: p, clock: newClock(time.Now()), commit: newGroupCommit(r, 1),
+		mailbox: newMailbox(func() {})}
 	rt := &Runtime{}
 	rt.Attach(Journal{})
 	rt.cfg.Store(c.Default)
@@ -156,7 +157,8 @@ func someFrames(t *testing.T) *profile.Frames {
 	var out profile.Output
 	p.Step(now, []profile.Input{&profile.Ready{}}, &out)
 	for _, wish := range append([]profile.Lease(nil), out.Leases...) {
-		p.Step(now, []profile.Input{&profile.Leased{Sequence: wish.Sequence, Blocks: []wamble.Block{{First: 1, Count: 100}}}}, &out)
+		p.Step(now, []profile.Input{&profile.Leased{Sequence: wish.Sequence,
+			Blocks: []wamble.Block{{First: 1, Count: 100}}}}, &out)
 		if out.Frames.Len() > 0 {
 			return &out.Frames
 		}

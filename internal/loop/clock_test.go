@@ -47,7 +47,8 @@ func newMachineOf(t *testing.T, boards int) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{t: t, cfg: c.Default, now: time.Now(), rows: map[intent.Kind]time.Time{}, series: tape.Series{Name: t.TempDir() + "/tape"}}
+	m := &machine{t: t, cfg: c.Default, now: time.Now(), rows: map[intent.Kind]time.Time{},
+		series: tape.Series{Name: t.TempDir() + "/tape"}}
 	m.began = m.now
 	m.live(profile.Options{Config: m.cfg})
 	m.step(&profile.Ready{})
@@ -177,7 +178,8 @@ func play(t *testing.T, turn turns) *machine {
 	ask := func(first int) int {
 		m.received = nil
 		for i := range 8 {
-			m.send(wire.Append(nil, wire.Header{Token: me.Token, Board: me.Board, Seq: uint32(first + i)}, wire.GetLegalMoves{Square: 12}))
+			m.send(wire.Append(nil, wire.Header{Token: me.Token, Board: me.Board, Seq: uint32(first + i)},
+				wire.GetLegalMoves{Square: 12}))
 		}
 		return m.count(wire.CtrlLegalMoves)
 	}

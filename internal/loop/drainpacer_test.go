@@ -105,7 +105,8 @@ func newWorld(full, alone, share float64) *world {
 // play lets players play for a millisecond, and returns how fast they were.
 func (w *world) play() float64 {
 	rate := w.full
-	if limit := float64(w.pace.backpressure.rate.Load()) / w.size; limit > 0 && w.now.UnixNano() <= w.pace.backpressure.ends.Load() {
+	if limit := float64(w.pace.backpressure.rate.Load()) / w.size; limit > 0 &&
+		w.now.UnixNano() <= w.pace.backpressure.ends.Load() {
 		rate = min(rate, limit)
 	}
 	w.waiting = append(w.waiting, arrival{w.now, rate / 1000})
@@ -133,7 +134,8 @@ func (w *world) drain(until time.Time, stall time.Duration) {
 			left -= w.alone * (1 - w.share*rate/w.full) / 1000
 		}
 		w.waiting, w.count = w.waiting[n:], w.count-batch
-		next := w.pace.next(w.now, journal.Work{Messages: max(int(batch), 1), Bytes: int(batch * w.size), Took: w.now.Sub(from)})
+		next := w.pace.next(w.now,
+			journal.Work{Messages: max(int(batch), 1), Bytes: int(batch * w.size), Took: w.now.Sub(from)})
 		w.most = min(40_000, float64(next.Bytes)/w.size)
 		for end := w.now.Add(next.Pause); w.now.Before(end); {
 			w.play()
@@ -168,7 +170,8 @@ func TestSteady(t *testing.T) {
 		if worst, mid := slices.Min(made), median(made); worst < mid/2 {
 			t.Errorf("%s: the worst second has %.0f messages, the median %.0f", tc.what, worst, mid)
 		}
-		if first, later := slices.Max(w.lags[:5]), slices.Max(w.lags[5:60]); first > 2*time.Second || later > time.Second {
+		if first, later := slices.Max(w.lags[:5]),
+			slices.Max(w.lags[5:60]); first > 2*time.Second || later > time.Second {
 			t.Errorf("%s: the store was %v behind at first, and %v later", tc.what, first, later)
 		}
 		if got := median(made[30:]); got < 0.95*tc.want {
@@ -275,7 +278,8 @@ func TestBackpressure(t *testing.T) {
 		t.Error("it is held after a minute in which it did nothing")
 	}
 	if b.record(now, 1_000*int((maxCredit+10*time.Millisecond)/time.Millisecond)); b.delay(now) != 10*time.Millisecond {
-		t.Errorf("after that minute it has a credit of %v, want %v", maxCredit+10*time.Millisecond-b.delay(now), maxCredit)
+		t.Errorf("after that minute it has a credit of %v, want %v", maxCredit+10*time.Millisecond-b.delay(now),
+			maxCredit)
 	}
 	b.release()
 	if b.delay(now) != 0 {

@@ -42,7 +42,8 @@ func TestOwnSilence(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				db := &owners{now: store.Owned{By: other, Beat: 7}}
-				rt := New(Options{Name: "p", Database: Database{Store: db}, Journal: Journal{Owner: me}, Log: slog.New(slog.DiscardHandler)})
+				rt := New(Options{Name: "p", Database: Database{Store: db}, Journal: Journal{Owner: me},
+					Log: slog.New(slog.DiscardHandler)})
 				began := time.Now()
 				if c.lives {
 					time.AfterFunc(heartbeatEvery, func() {
@@ -57,7 +58,8 @@ func TestOwnSilence(t *testing.T) {
 				switch {
 				case c.lives && (!errors.As(err, &owned) || !owned.By.Same(other) || took > 2*heartbeatEvery):
 					t.Errorf("got %v after %v, want a refusal as soon as it writes a beat", err, took)
-				case !c.lives && (err != nil || !db.now.By.Same(me) || took < ownerTimeout || took > ownerTimeout+2*heartbeatEvery):
+				case !c.lives && (err != nil || !db.now.By.Same(me) || took < ownerTimeout ||
+					took > ownerTimeout+2*heartbeatEvery):
 					t.Errorf("got %v after %v, want the profile after %v", err, took, ownerTimeout)
 				}
 			})
@@ -86,7 +88,8 @@ func TestOwnAfterClockSetBack(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				db := &owners{now: store.Owned{By: c.owner, Beat: 7}}
-				rt := New(Options{Name: "p", Database: Database{Store: db}, Journal: Journal{Owner: me}, Log: slog.New(slog.DiscardHandler)})
+				rt := New(Options{Name: "p", Database: Database{Store: db}, Journal: Journal{Owner: me},
+					Log: slog.New(slog.DiscardHandler)})
 				began := time.Now()
 				err := rt.acquireOwnership(t.Context())
 				if took := time.Since(began); err != nil || !db.now.By.Same(me) || (took > 0) != c.waits {

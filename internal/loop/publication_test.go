@@ -37,7 +37,8 @@ func (c *peers) Flush(ctx context.Context) error {
 func TestPublication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		others := &peers{flushed: make(chan struct{})}
-		rt := &Runtime{o: Options{Database: Database{Registry: registry.New()}, Log: slog.New(slog.DiscardHandler)}, ctx: t.Context()}
+		rt := &Runtime{o: Options{Database: Database{Registry: registry.New()}, Log: slog.New(slog.DiscardHandler)},
+			ctx: t.Context()}
 		rt.o.Database.Registry.Join(rt)
 		rt.o.Database.Registry.JoinPeers(others)
 		l := &loop{rt: rt, instance: &instance{mailbox: newMailbox(func() {})}}

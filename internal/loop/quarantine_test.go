@@ -84,10 +84,12 @@ func TestRecentPackets(t *testing.T) {
 	r.add(packets)
 	last := &r.ring[(r.next-1)%lastPackets]
 	clear(packets[len(packets)-1].Data)
-	if h, err := wire.Peek(last.data[:last.size]); err != nil || h.Seq != uint32(len(packets)-1) || r.next != lastPackets {
+	if h, err := wire.Peek(last.data[:last.size]); err != nil || h.Seq != uint32(len(packets)-1) ||
+		r.next != lastPackets {
 		t.Errorf("got packet %d of %d kept, %v", h.Seq, r.next, err)
 	}
-	if got := masked(last.data[:last.size]); strings.Contains(got, "abcd") || !strings.Contains(got, strings.Repeat("ee", 16)) {
+	if got := masked(last.data[:last.size]); strings.Contains(got, "abcd") ||
+		!strings.Contains(got, strings.Repeat("ee", 16)) {
 		t.Errorf("the token is shown: %s", got)
 	}
 	if got := masked([]byte{1, 2}); got != "0102" {

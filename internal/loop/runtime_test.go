@@ -178,7 +178,8 @@ func TestTellStarting(t *testing.T) {
 	rt := run(t)
 	inst, told := rt.instance.Load(), errors.New("nobody was told")
 	rt.o.Server = server{restrict: func() {
-		_, _, told = rt.Tell(t.Context(), &profile.Ban{Whom: profile.Target{Net: netip.MustParsePrefix("127.0.0.0/8")}, Text: "spam"})
+		_, _, told = rt.Tell(t.Context(),
+			&profile.Ban{Whom: profile.Target{Net: netip.MustParsePrefix("127.0.0.0/8")}, Text: "spam"})
 	}}
 	inst.fail(errors.New("the disk is gone"))
 	watchtest.Until(t, "the profile is made anew", func() bool {
@@ -255,7 +256,8 @@ func TestPanicBesideLoop(t *testing.T) {
 	rt.guard("a test", func() { panic("a test panics beside the loop") })
 	<-rt.ended
 	var p *guard.Panic
-	if !errors.As(rt.err, &p) || p.Error() != "panic in a test: a test panics beside the loop" || !strings.Contains(string(p.Stack), "runtime_test.go") {
+	if !errors.As(rt.err, &p) || p.Error() != "panic in a test: a test panics beside the loop" ||
+		!strings.Contains(string(p.Stack), "runtime_test.go") {
 		t.Errorf("the runtime ended with %v", rt.err)
 	}
 }
@@ -271,7 +273,8 @@ func TestRunsAgain(t *testing.T) {
 	j.Heal = func(context.Context) error { return taken }
 	rt.Attach(j)
 	rt.storage.FailAfter(0, errors.New("it is gone"))
-	if _, err := rt.o.Journal.Runner.Update(t.Context(), runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put([]byte("k"), nil) }); err == nil {
+	if _, err := rt.o.Journal.Runner.Update(t.Context(), runner.AttemptPolicy{},
+		func(tx *runner.Tx) error { return tx.Put([]byte("k"), nil) }); err == nil {
 		t.Fatal("the journal takes something")
 	}
 	if err := rt.Run(t.Context()); !errors.Is(err, taken) {

@@ -20,7 +20,8 @@ import (
 // watched is a runtime that only logs.
 func watched(s Store) (*Runtime, *watchtest.Log) {
 	log := &watchtest.Log{}
-	return New(Options{Name: "p", Database: Database{Store: s, Name: "the store"}, Log: slog.New(slog.NewTextHandler(log, nil))}), log
+	return New(Options{Name: "p", Database: Database{Store: s, Name: "the store"},
+		Log: slog.New(slog.NewTextHandler(log, nil))}), log
 }
 
 // TestTroubleIsRepeated: an error that only the host can end is logged with its advice once a
@@ -69,11 +70,13 @@ func TestWentBack(t *testing.T) {
 			before := log.String()
 			rt.watch.onRollback(c.back)
 			said := strings.TrimPrefix(log.String(), before)
-			if !strings.Contains(said, "level="+c.level) || !strings.Contains(said, c.log) || !strings.Contains(said, "had=90 has=50 messages=40") {
+			if !strings.Contains(said, "level="+c.level) || !strings.Contains(said, c.log) ||
+				!strings.Contains(said, "had=90 has=50 messages=40") {
 				t.Errorf("the log says %q, want %q", said, c.log)
 			}
 			got := rt.watch.trouble()
-			if (got == "") != (c.trouble == "") || !strings.Contains(got, c.trouble) || !strings.Contains(got, c.advice) {
+			if (got == "") != (c.trouble == "") || !strings.Contains(got, c.trouble) ||
+				!strings.Contains(got, c.advice) {
 				t.Errorf("the status says %q, want %q and %q", got, c.trouble, c.advice)
 			}
 		})
@@ -85,7 +88,8 @@ func TestWentBack(t *testing.T) {
 func TestBuriedIsLogged(t *testing.T) {
 	rt, log := watched(nil)
 	rt.logDeadLetters(3, errors.New("a board without a game"))
-	for _, want := range []string{"level=ERROR", "'wamble runner dead-letters list'", "dead_letters=3", `reason="a board without a game"`} {
+	for _, want := range []string{"level=ERROR", "'wamble runner dead-letters list'", "dead_letters=3",
+		`reason="a board without a game"`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log says %q, want %q", log, want)
 		}

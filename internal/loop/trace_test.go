@@ -37,7 +37,8 @@ func TestTracer(t *testing.T) {
 	if len(got) != 1 {
 		t.Fatalf("got %d traces", len(got))
 	}
-	if g := got[0]; g.Profile != "red" || g.Moves != 2 || g.Linked != 5*time.Microsecond || g.Durable != now.Add(2*time.Millisecond) || g.Sent != now.Add(4*time.Millisecond) || g.Stored.IsZero() {
+	if g := got[0]; g.Profile != "red" || g.Moves != 2 || g.Linked != 5*time.Microsecond ||
+		g.Durable != now.Add(2*time.Millisecond) || g.Sent != now.Add(4*time.Millisecond) || g.Stored.IsZero() {
 		t.Errorf("got %+v", g)
 	}
 	if tr.step("red", now, 0, 4, 1) == nil {

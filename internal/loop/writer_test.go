@@ -34,7 +34,8 @@ func newSender(t *testing.T) *sender {
 	}
 	rt := &Runtime{}
 	rt.Attach(Journal{})
-	s := &sender{loop: &loop{rt: rt, instance: &instance{}, port: port, writer: newWriter(), times: newStopwatch()}, far: far}
+	s := &sender{loop: &loop{rt: rt, instance: &instance{}, port: port, writer: newWriter(), times: newStopwatch()},
+		far: far}
 	go s.writer.run()
 	t.Cleanup(func() {
 		s.flush()

@@ -33,9 +33,11 @@ type conn struct {
 
 func newConn(m *Mesh, nc net.Conn, h hello, k secrets, dialled bool) *conn {
 	return &conn{
-		m: m, nc: nc, dialled: dialled, instance: h.instance, sealer: k.out, box: newOutbox(), done: make(chan struct{}),
-		records:       recordReader{from: bufio.NewReaderSize(nc, readBuffer), sealer: k.in},
-		requests:      pendingRequests{waiting: map[uint64]chan<- answer{}, busy: make(chan struct{}, maxPendingRequests)},
+		m: m, nc: nc, dialled: dialled, instance: h.instance, sealer: k.out, box: newOutbox(),
+		done:    make(chan struct{}),
+		records: recordReader{from: bufio.NewReaderSize(nc, readBuffer), sealer: k.in},
+		requests: pendingRequests{waiting: map[uint64]chan<- answer{},
+			busy: make(chan struct{}, maxPendingRequests)},
 		subscriptions: subscriptions{names: map[string]struct{}{}},
 	}
 }

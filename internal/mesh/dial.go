@@ -32,7 +32,8 @@ func (m *Mesh) dial(ctx context.Context, n *node) {
 			failing, pause = false, m.timing.first
 		case !failing:
 			failing = true
-			m.log.Warn("a node does not answer; if it lives, its players are served only at its own address", "node", n.name, "address", m.addressOf(n), "err", reason(err))
+			m.log.Warn("a node does not answer; if it lives, its players are served only at its own address", "node",
+				n.name, "address", m.addressOf(n), "err", reason(err))
 			fallthrough
 		default:
 			pause = min(2*pause, m.timing.last)

@@ -103,7 +103,8 @@ func (f *Frame) Decode(frame []byte) (known bool, err error) {
 		f.Part = r.take(1)[0]
 	}
 	if info.fields&hasClient != 0 {
-		if f.Client.Addr.UnmarshalBinary(r.bytes(maxAddress)) != nil || !f.Client.Addr.IsValid() || f.Client.Addr.Addr().Is4In6() {
+		if f.Client.Addr.UnmarshalBinary(r.bytes(maxAddress)) != nil || !f.Client.Addr.IsValid() ||
+			f.Client.Addr.Addr().Is4In6() {
 			r.bad = true
 		}
 		f.Client.Route = binary.BigEndian.Uint32(r.take(4))

@@ -17,15 +17,18 @@ var golden = []struct {
 	hex   string
 }{
 	{
-		Frame{Kind: KindPacket, Name: []byte("main"), Part: 3, Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000")}, Data: []byte{1, 2, 3}},
+		Frame{Kind: KindPacket, Name: []byte("main"), Part: 3,
+			Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000")}, Data: []byte{1, 2, 3}},
 		"01000014" + "046d61696e" + "03" + "06c0000207a00f" + "00000000" + "010203",
 	},
 	{
-		Frame{Kind: KindReply, Name: []byte("main"), Part: 0, Client: wamble.Peer{Addr: netip.MustParseAddrPort("[2001:db8::1]:80"), Route: 9}, Data: []byte{4}},
+		Frame{Kind: KindReply, Name: []byte("main"), Part: 0,
+			Client: wamble.Peer{Addr: netip.MustParseAddrPort("[2001:db8::1]:80"), Route: 9}, Data: []byte{4}},
 		"0200001e" + "046d61696e" + "00" + "1220010db80000000000000000000000015000" + "00000009" + "04",
 	},
 	{
-		Frame{Kind: KindEnded, Name: []byte("m"), Part: 63, Client: wamble.Peer{Addr: netip.MustParseAddrPort("[fe80::1%eth0]:80"), Route: 258}},
+		Frame{Kind: KindEnded, Name: []byte("m"), Part: 63,
+			Client: wamble.Peer{Addr: netip.MustParseAddrPort("[fe80::1%eth0]:80"), Route: 258}},
 		"0300001e" + "016d" + "3f" + "16fe800000000000000000000000000001" + "65746830" + "5000" + "00000102",
 	},
 	{Frame{Kind: KindSubscribe, Name: []byte("main")}, "04000005" + "046d61696e"},
@@ -34,7 +37,8 @@ var golden = []struct {
 	{Frame{Kind: KindRequest, Name: []byte("status"), ID: 1, Data: []byte("?")}, "07000010" + "06737461747573" + "0000000000000001" + "3f"},
 	{Frame{Kind: KindAnswer, ID: 1, Data: []byte("!")}, "08000009" + "0000000000000001" + "21"},
 	{
-		Frame{Kind: KindHangUp, Name: []byte("m"), Part: 1, Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000"), Route: 258}},
+		Frame{Kind: KindHangUp, Name: []byte("m"), Part: 1,
+			Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000"), Route: 258}},
 		"0a00000e" + "016d" + "01" + "06c0000207a00f" + "00000102",
 	},
 	{Frame{Kind: KindLook}, "0b000000"},
@@ -74,14 +78,15 @@ func TestFrameBounds(t *testing.T) {
 	long := bytes.Repeat([]byte{'x'}, MaxName+1)
 	client := wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000")}
 	for name, f := range map[string]Frame{
-		"no kind":        {},
-		"unknown kind":   {Kind: 200},
-		"long name":      {Kind: KindSubscribe, Name: long},
-		"long packet":    {Kind: KindPacket, Client: client, Data: make([]byte, wire.MaxPacket+1)},
-		"no address":     {Kind: KindPacket},
-		"data of none":   {Kind: KindEnded, Client: client, Data: []byte{1}},
-		"long request":   {Kind: KindRequest, Data: make([]byte, MaxData+1)},
-		"a long address": {Kind: KindEnded, Client: wamble.Peer{Addr: netip.AddrPortFrom(netip.MustParseAddr("fe80::1").WithZone(string(long)), 1)}},
+		"no kind":      {},
+		"unknown kind": {Kind: 200},
+		"long name":    {Kind: KindSubscribe, Name: long},
+		"long packet":  {Kind: KindPacket, Client: client, Data: make([]byte, wire.MaxPacket+1)},
+		"no address":   {Kind: KindPacket},
+		"data of none": {Kind: KindEnded, Client: client, Data: []byte{1}},
+		"long request": {Kind: KindRequest, Data: make([]byte, MaxData+1)},
+		"a long address": {Kind: KindEnded,
+			Client: wamble.Peer{Addr: netip.AddrPortFrom(netip.MustParseAddr("fe80::1").WithZone(string(long)), 1)}},
 	} {
 		if b, err := f.Append([]byte{7}); !errors.Is(err, ErrFrame) || len(b) != 1 {
 			t.Errorf("%s: got %d bytes and %v, want ErrFrame", name, len(b), err)

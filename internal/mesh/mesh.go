@@ -130,7 +130,8 @@ type Stats struct {
 // Stats returns the counters.
 func (m *Mesh) Stats() Stats {
 	c := &m.counts
-	return Stats{c.sent.Load(), c.received.Load(), c.lost.Load(), c.slowReaders.Load(), c.refused.Load(), int(c.open.Load())}
+	return Stats{c.sent.Load(), c.received.Load(), c.lost.Load(), c.slowReaders.Load(), c.refused.Load(),
+		int(c.open.Load())}
 }
 
 // Open starts a mesh that accepts connections of other nodes. A nil listener is for a node
@@ -142,7 +143,8 @@ func Open(l net.Listener, o Options) (*Mesh, error) {
 	if o.Key == (Key{}) {
 		return nil, errors.New("the mesh has no key")
 	}
-	m := &Mesh{o: o, log: o.Log, listener: l, timing: o.timing.withDefaults(), handshake: handshake{key: o.Key, name: o.Name}, subscriptions: map[string]struct{}{}, relisted: make(chan struct{})}
+	m := &Mesh{o: o, log: o.Log, listener: l, timing: o.timing.withDefaults(), handshake: handshake{key: o.Key,
+		name: o.Name}, subscriptions: map[string]struct{}{}, relisted: make(chan struct{})}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}

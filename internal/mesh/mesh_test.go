@@ -32,7 +32,8 @@ type station struct {
 }
 
 // patient is the timing of most tests: no connection ends because the machine is slow.
-var patient = timing{handshake: time.Minute, dial: time.Minute, beat: 20 * time.Millisecond, silence: time.Minute, first: 5 * time.Millisecond, last: 50 * time.Millisecond, deference: time.Millisecond}
+var patient = timing{handshake: time.Minute, dial: time.Minute, beat: 20 * time.Millisecond, silence: time.Minute,
+	first: 5 * time.Millisecond, last: 50 * time.Millisecond, deference: time.Millisecond}
 
 func open(t *testing.T, name string, change ...func(*Options)) *station {
 	t.Helper()
@@ -100,11 +101,13 @@ func (s *station) knows(others ...*station) {
 
 func (s *station) connected(want string) {
 	s.t.Helper()
-	watchtest.Until(s.t, s.name+" is connected with "+want, func() bool { return strings.Join(s.Connected(), " ") == want })
+	watchtest.Until(s.t, s.name+" is connected with "+want,
+		func() bool { return strings.Join(s.Connected(), " ") == want })
 }
 
 func packet(route uint32, text string) *Frame {
-	return &Frame{Kind: KindPacket, Name: []byte("main"), Part: 1, Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000"), Route: route}, Data: []byte(text)}
+	return &Frame{Kind: KindPacket, Name: []byte("main"), Part: 1,
+		Client: wamble.Peer{Addr: netip.MustParseAddrPort("192.0.2.7:4000"), Route: route}, Data: []byte(text)}
 }
 
 // TestMesh: three nodes that are given each other's addresses send each other frames and
@@ -140,7 +143,8 @@ func TestMesh(t *testing.T) {
 	})
 	want := *packet(0, "hello")
 	want.Client.Node = Number("a")
-	if got := b.frames()[0]; got.Kind != want.Kind || got.Client != want.Client || string(got.Data) != "hello" || got.Part != 1 || string(got.Name) != "main" {
+	if got := b.frames()[0]; got.Kind != want.Kind || got.Client != want.Client || string(got.Data) != "hello" ||
+		got.Part != 1 || string(got.Name) != "main" {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	got, err := a.Ask(t.Context(), "c", "status", []byte("how?"))
@@ -193,7 +197,8 @@ func TestBothDial(t *testing.T) {
 			x, y := a.conn(Number("b")), b.conn(Number("a"))
 			return x != nil && y != nil && x.nc.LocalAddr().String() == y.nc.RemoteAddr().String()
 		}
-		watchtest.Until(t, "both have the same connection, and no other", func() bool { return same() && a.Stats().Open == 1 && b.Stats().Open == 1 })
+		watchtest.Until(t, "both have the same connection, and no other",
+			func() bool { return same() && a.Stats().Open == 1 && b.Stats().Open == 1 })
 		watchtest.Until(t, "it is used", func() bool {
 			got, err := b.Ask(t.Context(), "a", "x", nil)
 			return err == nil && string(got) == "b asks a for x: "
@@ -254,7 +259,8 @@ func TestNameIsNotTaken(t *testing.T) {
 	again := open(t, "b", asked("the other one"))
 	again.knows(a)
 	watchtest.Until(t, "it is refused", func() bool { return a.Stats().Refused > 2 })
-	if got, err := a.Ask(t.Context(), "b", "x", nil); err != nil || string(got) != "the node" || a.conn(Number("b")) != old {
+	if got, err := a.Ask(t.Context(), "b", "x", nil); err != nil || string(got) != "the node" ||
+		a.conn(Number("b")) != old {
 		t.Errorf("%q has answered, %v", got, err)
 	}
 	b.Close()
@@ -301,7 +307,8 @@ func TestRequests(t *testing.T) {
 	a.knows(b)
 	a.connected("b")
 	for what, want := range map[string]string{
-		"no": "b: there is no such thing", "long": "b: the answer has", "panic": "b: panic in the answer to a node: oops",
+		"no": "b: there is no such thing", "long": "b: the answer has",
+		"panic": "b: panic in the answer to a node: oops",
 	} {
 		_, err := a.Ask(t.Context(), "b", what, nil)
 		var no *RefusedError
@@ -330,7 +337,8 @@ func TestRequests(t *testing.T) {
 			}
 		})
 	}
-	watchtest.Until(t, "the rest is refused", func() bool { return refused.Load() == 3*maxPendingRequests-(maxPendingRequests-1) })
+	watchtest.Until(t, "the rest is refused",
+		func() bool { return refused.Load() == 3*maxPendingRequests-(maxPendingRequests-1) })
 	close(hold)
 	answers.Wait()
 	if got := answered.Load(); got != maxPendingRequests-1 { // one place has the request that was given up
@@ -376,7 +384,8 @@ func TestEvents(t *testing.T) {
 		t.Error("b is not told what a wants")
 	}
 	a.conn(Number("b")).end()
-	watchtest.Until(t, "a is back and wants it still", func() bool { return len(a.Connected()) == 2 && b.Wanted("main") && told.Load() > before })
+	watchtest.Until(t, "a is back and wants it still",
+		func() bool { return len(a.Connected()) == 2 && b.Wanted("main") && told.Load() > before })
 	a.Subscribe("main", false)
 	watchtest.Until(t, "nobody wants it", func() bool { return !b.Wanted("main") })
 	if got := c.frames(); len(got) != 0 {
@@ -484,11 +493,14 @@ func TestLiars(t *testing.T) {
 			nc.Write(b[:len(b)-5])
 			nc.Close()
 		},
-		"a longer frame":    func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, []byte{1, 0, 0, 99, 1})) },
-		"half a frame":      func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, whole[:9])) },
-		"said twice":        func(nc net.Conn, k secrets) { b := k.out.seal(nil, nil); nc.Write(append(b, b...)) },
-		"wants too much":    func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, greedy(t))) },
-		"not sealed at all": func(nc net.Conn, k secrets) { nc.Write(append([]byte{0, 0, 0, byte(len(whole))}, whole...)) },
+		"a longer frame": func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, []byte{1, 0, 0, 99, 1})) },
+		"half a frame":   func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, whole[:9])) },
+		"said twice":     func(nc net.Conn, k secrets) { b := k.out.seal(nil, nil); nc.Write(append(b, b...)) },
+		"wants too much": func(nc net.Conn, k secrets) { nc.Write(k.out.seal(nil, greedy(t))) },
+		"not sealed at all": func(nc net.Conn,
+			k secrets) {
+			nc.Write(append([]byte{0, 0, 0, byte(len(whole))}, whole...))
+		},
 	} {
 		a := open(t, "a")
 		nc, k := greet(t, a, "b")
@@ -591,7 +603,8 @@ func BenchmarkRelay(b *testing.B) {
 		b.Fatal(err)
 	}
 	var got atomic.Int64
-	x, err := Open(l, Options{Name: "x", Key: testKey, Receive: func(_ uint32, frames []Frame) { got.Add(int64(len(frames))) }})
+	x, err := Open(l, Options{Name: "x", Key: testKey,
+		Receive: func(_ uint32, frames []Frame) { got.Add(int64(len(frames))) }})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -633,6 +646,7 @@ func TestUnreachable(t *testing.T) {
 	s := open(t, "a", func(o *Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) })
 	s.SetNodes([]Node{gone})
 	watchtest.Until(t, "it is said", func() bool {
-		return strings.Contains(log.String(), "a node does not answer; if it lives, its players are served only at its own address")
+		return strings.Contains(log.String(),
+			"a node does not answer; if it lives, its players are served only at its own address")
 	})
 }

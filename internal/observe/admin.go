@@ -82,7 +82,8 @@ func NewAdmin(l *net.TCPListener, o AdminOptions) *Admin {
 		mux.Handle("GET /debug/pprof/trace", secured(o.Operates, patient(pprof.Trace)))
 	}
 	a.web = &http.Server{
-		Handler: transport.RecoverPanics(http.MaxBytesHandler(local(mux), adminBody), o.Panicked), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
+		Handler:           transport.RecoverPanics(http.MaxBytesHandler(local(mux), adminBody), o.Panicked),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: adminHeaders,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), // errors of clients
 	}
@@ -170,7 +171,8 @@ func secured(may func(token string) bool, next http.Handler) http.Handler {
 		}
 		if !may(given) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="wamble", charset="UTF-8"`)
-			plain(w, http.StatusUnauthorized, "the admin token is wanted, as bearer or as password; admin-token-file says where it is, else it is in the data directory\n")
+			plain(w, http.StatusUnauthorized,
+				"the admin token is wanted, as bearer or as password; admin-token-file says where it is, else it is in the data directory\n")
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -75,7 +75,8 @@ type saved struct {
 
 // NewHistory returns an empty history with the name of its file.
 func NewHistory(file string) *History {
-	return &History{file: file, before: map[string]reading{}, hour: ring{size: hourPoints}, days: ring{size: daysPoints}}
+	return &History{file: file, before: map[string]reading{}, hour: ring{size: hourPoints},
+		days: ring{size: daysPoints}}
 }
 
 // Keep reads the file, adds points until ctx ends, and writes the file every saveEvery and at
@@ -104,7 +105,8 @@ func (h *History) look(ctx context.Context, profiles []*loop.Runtime) {
 	read := map[string]reading{}
 	for _, rt := range profiles {
 		f := rt.Figures(ctx)
-		read[rt.Name()] = reading{f.Stats.Moves, f.Stats.Finished, f.Gauges.LivePlayers, f.Gauges.Boards, f.Queue.OldestAge}
+		read[rt.Name()] = reading{f.Stats.Moves, f.Stats.Finished, f.Gauges.LivePlayers, f.Gauges.Boards,
+			f.Queue.OldestAge}
 	}
 	if ctx.Err() == nil {
 		h.add(time.Now(), read, memory())

@@ -57,14 +57,16 @@ func TestHistory(t *testing.T) {
 	if err := again.read(now); err != nil {
 		t.Fatal(err)
 	}
-	if got := again.Days(); !slices.Equal(got.At, days.At) || !slices.Equal(got.Moves, days.Moves) || len(again.Hour().At) < hourPoints-1 {
+	if got := again.Days(); !slices.Equal(got.At, days.At) || !slices.Equal(got.Moves, days.Moves) ||
+		len(again.Hour().At) < hourPoints-1 {
 		t.Errorf("the file has %d points of the days and %d of the hour", len(got.At), len(again.Hour().At))
 	}
 	later := NewHistory(file)
 	if err := later.read(now.Add(24 * time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if hour, days := len(later.Hour().At), len(later.Days().At); hour != 0 || days < daysPoints/2-2 || days > daysPoints/2+2 {
+	if hour, days := len(later.Hour().At),
+		len(later.Days().At); hour != 0 || days < daysPoints/2-2 || days > daysPoints/2+2 {
 		t.Errorf("a day later there are %d points of the hour, %d of the days", hour, days)
 	}
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
@@ -94,7 +96,8 @@ func TestHistoryOutlives(t *testing.T) {
 			stop()
 			// The first point of a process has nothing to compare with; its last minute is
 			// not over.
-			if hour, days := len(h.Hour().At), len(h.Days().At); hour < 28*life || hour > 30*life || days < 4*life || days > 5*life {
+			if hour, days := len(h.Hour().At),
+				len(h.Days().At); hour < 28*life || hour > 30*life || days < 4*life || days > 5*life {
 				t.Errorf("after %d lives there are %d points of the hour, %d of the days", life, hour, days)
 			}
 			if h.Hour().Memory[0] <= 0 {

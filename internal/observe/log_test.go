@@ -41,7 +41,8 @@ func TestLogLevels(t *testing.T) {
 	}
 	line := strings.TrimSpace(got[strings.LastIndex(strings.TrimSpace(got), "\n"):])
 	var fields map[string]any
-	if err := json.Unmarshal([]byte(line), &fields); err != nil || fields["profile"] != "quiet" || fmt.Sprint(fields["g"]) != "map[k:1]" {
+	if err := json.Unmarshal([]byte(line), &fields); err != nil || fields["profile"] != "quiet" ||
+		fmt.Sprint(fields["g"]) != "map[k:1]" {
 		t.Errorf("the last line is %s: %v", line, err)
 	}
 }

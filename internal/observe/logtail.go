@@ -23,7 +23,8 @@ type Tail struct {
 // NewTail returns a handler that also passes all records on to h.
 func NewTail(h slog.Handler) *Tail {
 	lines := &lastLines{}
-	return &Tail{Handler: h, lines: lines, text: slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug})}
+	return &Tail{Handler: h, lines: lines,
+		text: slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug})}
 }
 
 // Handle implements slog.Handler.

@@ -32,8 +32,10 @@ func TestMetricValues(t *testing.T) {
 		m.values(&s, func(label string, v float64) { got[m.name+" "+label] = v })
 	}
 	for name, want := range map[string]float64{
-		"moves_total": 2, "queue_depth": 3, "queue_age_seconds": 4, "datagrams_total received": 5, "datagrams_total sent": 6,
-		"datagrams_total lost": 7, "datagrams_total refused": 8, "datagrams_total unsent": 9, "connections_evicted_total": 10,
+		"moves_total": 2, "queue_depth": 3, "queue_age_seconds": 4, "datagrams_total received": 5,
+		"datagrams_total sent": 6,
+		"datagrams_total lost": 7, "datagrams_total refused": 8, "datagrams_total unsent": 9,
+		"connections_evicted_total": 10,
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %v, want %v", name, got[name], want)

@@ -45,7 +45,8 @@ func known(t *testing.T) []string {
 	}
 	defer r.Close()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(append(wide(func() map[int]*runner.Runner { return map[int]*runner.Runner{0: r} }, "1.0"), web)...)
+	registry.MustRegister(append(wide(func() map[int]*runner.Runner { return map[int]*runner.Runner{0: r} }, "1.0"),
+		web)...)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,8 @@ func TestWide(t *testing.T) {
 	}
 	defer r.Close()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(append(wide(func() map[int]*runner.Runner { return map[int]*runner.Runner{0: r} }, "1.2+abc"), runnerprom.New(r, journalPrefix))...)
+	registry.MustRegister(append(wide(func() map[int]*runner.Runner { return map[int]*runner.Runner{0: r} }, "1.2+abc"),
+		runnerprom.New(r, journalPrefix))...)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +151,8 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("%s asks for nothing", p.Title)
 		}
 		for _, q := range p.Targets {
-			rules = append(rules, rule{"a", strings.NewReplacer("$__rate_interval", "5m", "$profile", "a").Replace(q.Expr)})
+			rules = append(rules, rule{"a",
+				strings.NewReplacer("$__rate_interval", "5m", "$profile", "a").Replace(q.Expr)})
 		}
 	}
 	for i := range rules {

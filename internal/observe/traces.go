@@ -38,7 +38,8 @@ const (
 
 // NewTraces returns a Traces with the options of a configuration.
 func NewTraces(version string, c *config.Config) *Traces {
-	t := &Traces{version: version, queue: make(chan loop.Trace, tracesQueued), client: http.Client{Timeout: tracesTime}, pause: tracesPause}
+	t := &Traces{version: version, queue: make(chan loop.Trace, tracesQueued), client: http.Client{Timeout: tracesTime},
+		pause: tracesPause}
 	t.Done = func(tr loop.Trace) {
 		select {
 		case t.queue <- tr:
@@ -173,14 +174,17 @@ func (t *Traces) request(batch []loop.Trace) otlpRequest {
 		}
 		scope.Spans = append(scope.Spans, otlpSpan{
 			Trace: id, Span: root, Name: "move", Kind: 2, Start: nanos(tr.Received), End: nanos(end),
-			Attributes: []otlpAttribute{text("wamble.profile", tr.Profile), {"wamble.moves", otlpValue{Int: strconv.FormatUint(tr.Moves, 10)}}},
+			Attributes: []otlpAttribute{text("wamble.profile", tr.Profile),
+				{"wamble.moves", otlpValue{Int: strconv.FormatUint(tr.Moves, 10)}}},
 		})
 		linked := tr.Received.Add(tr.Linked)
 		for _, part := range []struct {
 			name       string
 			start, end time.Time
-		}{{"link", tr.Received, linked}, {"rules", linked, tr.Decided}, {"journal", tr.Decided, tr.Durable}, {"answer", tr.Durable, tr.Sent}, {"store", tr.Durable, tr.Stored}} {
-			scope.Spans = append(scope.Spans, otlpSpan{Trace: id, Span: randomHex(8), Parent: root, Name: part.name, Kind: 1, Start: nanos(part.start), End: nanos(part.end)})
+		}{{"link", tr.Received, linked}, {"rules", linked, tr.Decided}, {"journal", tr.Decided, tr.Durable},
+			{"answer", tr.Durable, tr.Sent}, {"store", tr.Durable, tr.Stored}} {
+			scope.Spans = append(scope.Spans, otlpSpan{Trace: id, Span: randomHex(8), Parent: root, Name: part.name,
+				Kind: 1, Start: nanos(part.start), End: nanos(part.end)})
 		}
 	}
 	r := otlpResource{Scopes: []otlpScope{scope}}

@@ -32,7 +32,8 @@ func TestTraces(t *testing.T) {
 		bodies <- body
 	}))
 	defer collector.Close()
-	c, err := config.Load("test.conf", `(def trace-endpoint "`+collector.URL+`/v1/traces") (def trace-every 7)`, config.Params{})
+	c, err := config.Load("test.conf", `(def trace-endpoint "`+collector.URL+`/v1/traces") (def trace-every 7)`,
+		config.Params{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,8 @@ func TestTraces(t *testing.T) {
 		tr.Send(ctx, func(err error) { warned <- err })
 	}()
 	at := time.Unix(1_800_000_000, 0)
-	one := loop.Trace{Profile: "red", Moves: 3, Received: at, Linked: 1, Decided: at.Add(2), Durable: at.Add(3), Sent: at.Add(4), Stored: at.Add(5)}
+	one := loop.Trace{Profile: "red", Moves: 3, Received: at, Linked: 1, Decided: at.Add(2), Durable: at.Add(3),
+		Sent: at.Add(4), Stored: at.Add(5)}
 	tr.Done(one)
 	var got otlpRequest
 	if err := json.Unmarshal(<-bodies, &got); err != nil {
@@ -58,11 +60,13 @@ func TestTraces(t *testing.T) {
 	var names []string
 	for _, s := range spans {
 		names = append(names, s.Name+" "+s.Start[len(s.Start)-1:]+"–"+s.End[len(s.End)-1:])
-		if s.Trace != spans[0].Trace || len(s.Trace) != 32 || len(s.Span) != 16 || (s.Name == "move") != (s.Parent == "") || s.Parent != "" && s.Parent != spans[0].Span {
+		if s.Trace != spans[0].Trace || len(s.Trace) != 32 || len(s.Span) != 16 ||
+			(s.Name == "move") != (s.Parent == "") || s.Parent != "" && s.Parent != spans[0].Span {
 			t.Errorf("span %+v", s)
 		}
 	}
-	if want := []string{"move 0–5", "link 0–1", "rules 1–2", "journal 2–3", "answer 3–4", "store 3–5"}; !slices.Equal(names, want) {
+	if want := []string{"move 0–5", "link 0–1", "rules 1–2", "journal 2–3", "answer 3–4",
+		"store 3–5"}; !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}
 	close(refuse)

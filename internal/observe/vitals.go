@@ -29,7 +29,8 @@ func LookAt(ctx context.Context, profiles []*loop.Runtime) Vitals {
 		figures, name := rt.Figures(ctx), rt.Config().Name
 		// The shards of a profile are adjacent.
 		if n := len(v.Profiles); n == 0 || v.Profiles[n-1].Name != name {
-			v.Profiles = append(v.Profiles, ProfileVitals{Name: name, Latency: make([]uint64, len(figures.ToSent.Counts))})
+			v.Profiles = append(v.Profiles,
+				ProfileVitals{Name: name, Latency: make([]uint64, len(figures.ToSent.Counts))})
 		}
 		p := &v.Profiles[len(v.Profiles)-1]
 		p.Moves, p.Queue = p.Moves+figures.Stats.Moves, p.Queue+figures.Queue.Depth

@@ -53,14 +53,16 @@ func (m *Web) Measure(profile string, site http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began, seen := time.Now(), &answer{ResponseWriter: w, code: http.StatusOK}
 		site.ServeHTTP(seen, r)
-		m.requests.WithLabelValues(profile, routeOf(r.URL.Path), strconv.Itoa(seen.code)).Observe(time.Since(began).Seconds())
+		m.requests.WithLabelValues(profile, routeOf(r.URL.Path),
+			strconv.Itoa(seen.code)).Observe(time.Since(began).Seconds())
 	})
 }
 
 // routeOf returns one of a few values for a path, so that clients cannot create new label
 // values.
 func routeOf(path string) string {
-	for _, route := range []string{"/api/live", "/api/boards", "/api/players", "/api/leaderboard", "/api/finished", "/api"} {
+	for _, route := range []string{"/api/live", "/api/boards", "/api/players", "/api/leaderboard", "/api/finished",
+		"/api"} {
 		if strings.HasPrefix(path, route) {
 			return route
 		}

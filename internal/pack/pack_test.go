@@ -23,7 +23,8 @@ func TestRoundTrip(t *testing.T) {
 
 	r := NewReader(w)
 	got := []any{
-		r.Uint(), r.Uint(), r.Int(), r.Int(), math.Signbit(r.Float()), r.Octet(), string(r.Take(2)), string(r.Bytes()), len(r.Bytes()),
+		r.Uint(), r.Uint(), r.Int(), r.Int(), math.Signbit(r.Float()), r.Octet(), string(r.Take(2)), string(r.Bytes()),
+		len(r.Bytes()),
 		r.Uint32(), r.Int32(), r.Count(), r.Remaining(), r.Ended(), r.Octet(), r.Octet(), r.Ended(), r.Bad(),
 	}
 	want := []any{
@@ -65,7 +66,8 @@ func TestFaults(t *testing.T) {
 		if !r.Bad() || r.Ended() || r.Remaining() != 0 {
 			t.Errorf("%s: bad %v, ended %v, %d left", c.name, r.Bad(), r.Ended(), r.Remaining())
 		}
-		if got := []any{r.Uint(), r.Int(), r.Octet(), r.Float(), r.Count(), len(r.Bytes()), len(r.Take(0))}; got[0] != uint64(0) ||
+		if got := []any{r.Uint(), r.Int(), r.Octet(), r.Float(), r.Count(), len(r.Bytes()),
+			len(r.Take(0))}; got[0] != uint64(0) ||
 			got[1] != int64(0) || got[2] != byte(0) || got[3] != 0.0 || got[4] != 0 || got[5] != 0 || got[6] != 0 {
 			t.Errorf("%s: it goes on with %v", c.name, got)
 		}

@@ -47,7 +47,8 @@ func sideName(c chess.Color) string {
 
 // after returns the board after the player's move m.
 func (b *Board) after(m chess.Move) *Board {
-	return &Board{ID: b.ID, Position: b.Position.Play(m), Chess960: b.Chess960, From: m.From(), To: m.To(), Own: m.String()}
+	return &Board{ID: b.ID, Position: b.Position.Play(m), Chess960: b.Chess960, From: m.From(), To: m.To(),
+		Own: m.String()}
 }
 
 // moveTo returns the move that leads from b to next, in SAN; false if there is none, for
@@ -71,7 +72,8 @@ func samePlacement(a, b chess.Position) bool {
 	return a.Turn() == b.Turn()
 }
 
-var kindNames = [...]string{chess.Pawn: "pawn", chess.Knight: "knight", chess.Bishop: "bishop", chess.Rook: "rook", chess.Queen: "queen", chess.King: "king"}
+var kindNames = [...]string{chess.Pawn: "pawn", chess.Knight: "knight", chess.Bishop: "bishop", chess.Rook: "rook",
+	chess.Queen: "queen", chess.King: "king"}
 
 // Describe lists the pieces and their squares in two lines: "White: king g1, rooks a1 f1".
 func Describe(p chess.Position) string {

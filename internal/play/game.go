@@ -245,7 +245,8 @@ func (g *Game) switched(step *Step) string {
 	if g.Board == nil {
 		return stays + "."
 	}
-	return fmt.Sprintf("%s; here is %s.\n%s\n%s", stays, g.Board.Greeting(), g.Board.Facts(), Describe(g.Board.Position))
+	return fmt.Sprintf("%s; here is %s.\n%s\n%s", stays, g.Board.Greeting(), g.Board.Facts(),
+		Describe(g.Board.Position))
 }
 
 // given handles a board that the server assigned by itself.
@@ -334,7 +335,8 @@ func (g *Game) moveRefused(now time.Time, r Refused) {
 	switch {
 	case r.Unsure:
 		g.remember(*step)
-		g.say("The connection broke while your %s on board %d was under way; the trail will show what became of it.", step.SAN, step.Board)
+		g.say("The connection broke while your %s on board %d was under way; the trail will show what became of it.",
+			step.SAN, step.Board)
 	default:
 		g.say("Your %s on board %d was not played: %s.", step.SAN, step.Board, because(r.Why))
 	}
@@ -415,7 +417,8 @@ func (g *Game) announced(now time.Time, n Notice) {
 		g.say("%s", sentence(n.Text, "An announcement is withdrawn"))
 		return
 	}
-	s := standing{n.ID, clean(sentence(n.Text, "The server has something to say, but no words")), now.Add(n.For), n.Countdown}
+	s := standing{n.ID, clean(sentence(n.Text, "The server has something to say, but no words")), now.Add(n.For),
+		n.Countdown}
 	if at >= 0 {
 		g.standing[at] = s
 		return

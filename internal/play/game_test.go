@@ -93,7 +93,8 @@ func TestMate(t *testing.T) {
 	g := New(Saved{}, nil, false)
 	g.Take(noon, Greeted{Assignment{Board: boardAt(t, 3, "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1")}})
 	g.Line(noon, "Ra8")
-	if text := said(g.Take(noon, Moved{Assignment{Place: 3}})); text != "Checkmate! Your Ra8# ends the game on board 3.\nEvery board is being played on; 2 get one before you. 'watch' shows the others meanwhile." {
+	if text := said(g.Take(noon,
+		Moved{Assignment{Place: 3}})); text != "Checkmate! Your Ra8# ends the game on board 3.\nEvery board is being played on; 2 get one before you. 'watch' shows the others meanwhile." {
 		t.Errorf("got %q", text)
 	}
 }
@@ -121,7 +122,8 @@ func TestBrokenConnection(t *testing.T) {
 func TestPending(t *testing.T) {
 	step := Step{Board: 12, UCI: "e2e4", SAN: "e4", Ply: 1}
 	g := New(Saved{Pending: &step}, nil, false)
-	if effects := g.Take(noon, Greeted{Assignment{Board: boardAt(t, 12, chess.StartFEN)}}); !has(effects, Move{Board: 12, UCI: "e2e4"}) {
+	if effects := g.Take(noon, Greeted{Assignment{Board: boardAt(t, 12, chess.StartFEN)}}); !has(effects,
+		Move{Board: 12, UCI: "e2e4"}) {
 		t.Errorf("got %+v, want the move", effects)
 	}
 	g = New(Saved{Pending: &step}, nil, false)
@@ -148,7 +150,8 @@ func TestRenewedWhilePending(t *testing.T) {
 		m Msg
 	}{"left": {left, Greeted{seat}}, "broke": {broke, Back{seat}}} {
 		effects := c.g.Take(noon, c.m)
-		if text := said(effects); !strings.Contains(text, "you are a new player now.\nYour e4 on board 12 was not answered; the trail will show what became of it.") {
+		if text := said(effects); !strings.Contains(text,
+			"you are a new player now.\nYour e4 on board 12 was not answered; the trail will show what became of it.") {
 			t.Errorf("%s: got %q", name, text)
 		}
 		if c.g.Sending != nil || len(c.g.Trail) != 1 || has(effects, Move{Board: 12, UCI: "e2e4"}) {
@@ -269,7 +272,8 @@ func TestWatching(t *testing.T) {
 	g.Take(noon, Greeted{})
 	g.Take(noon, Watching{})
 	g.Take(noon, Seen{Reset: true})
-	if text := said(g.Take(noon, Seen{Board: boardAt(t, 5, chess.StartFEN)})); text != "Board 5: White is to move, move 1." {
+	if text := said(g.Take(noon,
+		Seen{Board: boardAt(t, 5, chess.StartFEN)})); text != "Board 5: White is to move, move 1." {
 		t.Errorf("got %q", text)
 	}
 	after := boardAt(t, 5, "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1")
@@ -288,7 +292,8 @@ func TestWatching(t *testing.T) {
 	if text := said(g.Take(noon, Seen{Board: byBot})); text != "Board 6: White, a program, plays e4." {
 		t.Errorf("got %q", text)
 	}
-	if text := said(g.Line(noon, "board 6")); !strings.Contains(text, "Last move: White's pawn e2 to e4, by a program.") {
+	if text := said(g.Line(noon, "board 6")); !strings.Contains(text,
+		"Last move: White's pawn e2 to e4, by a program.") {
 		t.Errorf("got %q", text)
 	}
 	if text := said(g.Line(noon, "e5")); !strings.HasPrefix(text, "You only watch.") {
@@ -301,10 +306,12 @@ func TestWatching(t *testing.T) {
 	if effects := g.Line(noon, "predict e5"); !has(effects, Predict{5, "e7e5", "e5"}) {
 		t.Errorf("got %+v", effects)
 	}
-	if text := said(g.Take(noon, Predicted{Predict{5, "e7e5", "e5"}, wire.SubmitCreated})); text != "e5 on board 5 is predicted." {
+	if text := said(g.Take(noon,
+		Predicted{Predict{5, "e7e5", "e5"}, wire.SubmitCreated})); text != "e5 on board 5 is predicted." {
 		t.Errorf("got %q", text)
 	}
-	if text := said(g.Take(noon, Predictions{5, []Prediction{{"e7e5", 2, true}, {"c7c5", 1, false}}, true})); text != "Predicted on board 5: e5 by 2 (yours), c5 by 1." {
+	if text := said(g.Take(noon, Predictions{5, []Prediction{{"e7e5", 2, true}, {"c7c5", 1, false}},
+		true})); text != "Predicted on board 5: e5 by 2 (yours), c5 by 1." {
 		t.Errorf("got %q", text)
 	}
 	g.Take(noon, Seen{Gone: 5})
@@ -318,7 +325,8 @@ func TestPayout(t *testing.T) {
 	g := seated(t)
 	g.Line(noon, "e4")
 	g.Take(noon, Moved{Assignment{Board: boardAt(t, 13, chess.StartFEN)}})
-	if text := said(g.Take(noon, Notice{Type: wire.NoticePotPayout, Board: 12, Text: "you won 6.67 points"})); text != "Board 12 is won: your moves won 6.67 points." {
+	if text := said(g.Take(noon, Notice{Type: wire.NoticePotPayout, Board: 12,
+		Text: "you won 6.67 points"})); text != "Board 12 is won: your moves won 6.67 points." {
 		t.Errorf("got %q", text)
 	}
 	if got := g.Trail[0].String(); got != "e4 on board 12: won, +6.67" {
@@ -330,7 +338,8 @@ func TestPayout(t *testing.T) {
 // shows at a time.
 func TestRanking(t *testing.T) {
 	g := seated(t)
-	effects := g.Take(noon, Ranking{Rows: []Rank{{Rank: 1, Name: "ada", Score: 3.25, Rating: 1212, Own: true}}, Bots: []Rank{{Rank: 1, Name: "guest 4"}}})
+	effects := g.Take(noon, Ranking{Rows: []Rank{{Rank: 1, Name: "ada", Score: 3.25, Rating: 1212, Own: true}},
+		Bots: []Rank{{Rank: 1, Name: "guest 4"}}})
 	if want := (Show{"1. ada, 3.2 points, rating 1212 (you)\n\nPrograms:\n1. guest 4, 0.0 points"}); len(effects) != 1 || effects[0] != want {
 		t.Errorf("got %q, want %q", effects, want)
 	}
@@ -342,7 +351,8 @@ func TestRanking(t *testing.T) {
 // TestAlive: the server gets a sign of life now and then while the player thinks.
 func TestAlive(t *testing.T) {
 	g := seated(t)
-	if !has(g.Touched(noon), Alive{}) || has(g.Touched(noon.Add(signPause-1)), Alive{}) || !has(g.Touched(noon.Add(signPause)), Alive{}) {
+	if !has(g.Touched(noon), Alive{}) || has(g.Touched(noon.Add(signPause-1)), Alive{}) ||
+		!has(g.Touched(noon.Add(signPause)), Alive{}) {
 		t.Error("a sign of life is due every 30 s, and only then")
 	}
 }

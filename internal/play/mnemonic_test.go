@@ -23,7 +23,8 @@ func TestMnemonic(t *testing.T) {
 		if got := e.String(); got != c.words {
 			t.Errorf("%s: got %q, want %q", c.entropy, got, c.words)
 		}
-		if got, err := parseMnemonic(" " + strings.ReplaceAll(strings.ToUpper(c.words), " ", ",\n ")); err != nil || got != e {
+		if got, err := parseMnemonic(" " + strings.ReplaceAll(strings.ToUpper(c.words), " ", ",\n ")); err != nil ||
+			got != e {
 			t.Errorf("%q: got %x, %v, want %x", c.words, got, err, e)
 		}
 		if got := hex.EncodeToString(e.Key()[32:]); got != c.public {

@@ -27,7 +27,8 @@ func (g *Game) identity(rest string) {
 	case rest == "" && g.Own == nil:
 		g.say("You are a guest: your score is lost with this computer. 'identity new' makes an identity, 'identity' with its twelve words brings one back, also one from a browser.")
 	case rest == "":
-		g.show("Whoever has these twelve words is you, here and in a browser. Keep them secret, and keep them:\n%s", g.Own)
+		g.show("Whoever has these twelve words is you, here and in a browser. Keep them secret, and keep them:\n%s",
+			g.Own)
 	case rest == "new" && g.Own != nil:
 		g.say("You have an identity. 'identity' shows its words; 'identity forget' forgets it here, for a new one.")
 	case rest == "new":

@@ -19,7 +19,8 @@ func (b *Table) Erase(now time.Time, whose map[wamble.SessionID]bool, dst []Gain
 	return dst
 }
 
-func (b *Table) eraseFrom(now time.Time, id wamble.BoardID, whose map[wamble.SessionID]bool, dst []Gain, out intent.Intents) []Gain {
+func (b *Table) eraseFrom(now time.Time, id wamble.BoardID, whose map[wamble.SessionID]bool, dst []Gain,
+	out intent.Intents) []Gain {
 	t := b.trees[id]
 	b.moved = b.moved[:0]
 	kept := t.nodes[:0]

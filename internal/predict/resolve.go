@@ -20,7 +20,8 @@ const mostPoints = 999_999
 
 // Resolve compares the move that was made as ply of a board with its predictions. It appends what each
 // session has gained to dst, in the order of the predictions, and returns it.
-func (b *Table) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, dst []Gain, out intent.Intents) []Gain {
+func (b *Table) Resolve(now time.Time, id wamble.BoardID, ply int, m chess.Move, dst []Gain,
+	out intent.Intents) []Gain {
 	t := b.trees[id]
 	if t == nil {
 		return dst

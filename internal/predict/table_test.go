@@ -17,7 +17,8 @@ import (
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // usual are the defaults of the configuration, with predictions on.
-var usual = Options{Mode: Streak, Base: 1, Multiplier: 2, Cap: 10, Percent: 10, Depth: 2, MaxPending: 64, MaxPerParent: 1, OnePerMove: true}
+var usual = Options{Mode: Streak, Base: 1, Multiplier: 2, Cap: 10, Percent: 10, Depth: 2, MaxPending: 64,
+	MaxPerParent: 1, OnePerMove: true}
 
 // kept records what a table wants to be stored, as text.
 type kept struct{ lines []string }
@@ -25,7 +26,8 @@ type kept struct{ lines []string }
 func (k *kept) Add(in intent.Intent) {
 	switch in := in.(type) {
 	case *intent.RecordPrediction:
-		k.lines = append(k.lines, fmt.Sprintf("+%d by %d on %d under %d: %s at %d after %d", in.ID, in.Session, in.Board, in.Parent, in.UCI, in.Ply, in.Streak))
+		k.lines = append(k.lines, fmt.Sprintf("+%d by %d on %d under %d: %s at %d after %d", in.ID, in.Session,
+			in.Board, in.Parent, in.UCI, in.Ply, in.Streak))
 	case *intent.ResolvePrediction:
 		k.lines = append(k.lines, fmt.Sprintf("%d of %d is %v: %g", in.ID, in.Session, in.Status, in.Points))
 	}
@@ -56,7 +58,8 @@ func newRig(t *testing.T, opts Options) *rig {
 const board = 5
 
 func (r *rig) submission(by wamble.SessionID, uci string, parent wamble.PredictionID) Submission {
-	return Submission{Session: by, Token: wamble.Token{byte(by)}, Board: board, On: r.on, UCI: uci, Parent: parent, Level: 2, Reads: true}
+	return Submission{Session: by, Token: wamble.Token{byte(by)}, Board: board, On: r.on, UCI: uci, Parent: parent,
+		Level: 2, Reads: true}
 }
 
 func (r *rig) submit(by wamble.SessionID, uci string, parent wamble.PredictionID) (Row, SubmitStatus) {
@@ -232,7 +235,8 @@ func TestMatch(t *testing.T) {
 		any  bool
 		uci  string
 		want string
-	}{{false, "a7a8q", "CORRECT"}, {false, "a7a8n", "INCORRECT"}, {true, "a7a8n", "CORRECT"}, {true, "a7b8q", "INCORRECT"}} {
+	}{{false, "a7a8q", "CORRECT"}, {false, "a7a8n", "INCORRECT"}, {true, "a7a8n", "CORRECT"},
+		{true, "a7b8q", "INCORRECT"}} {
 		r := newRig(t, with(func(o *Options) { o.AnyPromotion = tc.any }))
 		r.on, _ = chess.ParseFEN("1r6/P7/8/8/8/8/k7/7K w - - 0 1")
 		r.must(1, tc.uci, 0)
@@ -257,14 +261,17 @@ func TestTree(t *testing.T) {
 	read := func(depth, limit int) string {
 		var text []string
 		for _, row := range r.table.Read(nil, board, depth, limit) {
-			text = append(text, fmt.Sprintf("%d<%d %s@%d/%d %v", row.ID, row.Parent, row.UCI, row.Ply, row.Depth, row.Status))
+			text = append(text, fmt.Sprintf("%d<%d %s@%d/%d %v", row.ID, row.Parent, row.UCI, row.Ply, row.Depth,
+				row.Status))
 		}
 		return strings.Join(text, ", ")
 	}
 	expect(t, "roots", read(0, 16), "1<0 e2e4@1/0 PENDING, 2<0 d2d4@1/0 PENDING")
 	expect(t, "limited", read(2, 3), "1<0 e2e4@1/0 PENDING, 2<0 d2d4@1/0 PENDING, 3<1 e7e5@2/1 PENDING")
-	expect(t, "resolved", r.play("e2e4"), "1 of 1 is CORRECT: 1; 2 of 2 is INCORRECT: 0; 4 of 2 is EXPIRED: 0; 6 of 1 is EXPIRED: 0")
-	expect(t, "tree", read(2, 16), "1<0 e2e4@1/0 CORRECT, 2<0 d2d4@1/0 INCORRECT, 3<1 e7e5@2/1 PENDING, 4<2 d7d5@2/1 EXPIRED, 5<3 g1f3@3/2 PENDING, 6<4 c2c4@3/2 EXPIRED")
+	expect(t, "resolved", r.play("e2e4"),
+		"1 of 1 is CORRECT: 1; 2 of 2 is INCORRECT: 0; 4 of 2 is EXPIRED: 0; 6 of 1 is EXPIRED: 0")
+	expect(t, "tree", read(2, 16),
+		"1<0 e2e4@1/0 CORRECT, 2<0 d2d4@1/0 INCORRECT, 3<1 e7e5@2/1 PENDING, 4<2 d7d5@2/1 EXPIRED, 5<3 g1f3@3/2 PENDING, 6<4 c2c4@3/2 EXPIRED")
 	expect(t, "resolved", r.play("e7e5"), "3 of 1 is CORRECT: 1")
 	expect(t, "what is over is gone", read(2, 16), "1<0 e2e4@1/0 CORRECT, 3<1 e7e5@2/1 CORRECT, 5<3 g1f3@3/2 PENDING")
 	r.kept.took()
@@ -310,7 +317,8 @@ func TestPseudonyms(t *testing.T) {
 	a, b := New(usual, nil, [32]byte{1}), New(usual, nil, [32]byte{2})
 	name := a.Pseudonym(1, 2)
 	for what, other := range map[string][16]byte{
-		"another reader": a.Pseudonym(3, 2), "another author": a.Pseudonym(1, 3), "another server": b.Pseudonym(1, 2), "the other way round": a.Pseudonym(2, 1),
+		"another reader": a.Pseudonym(3, 2), "another author": a.Pseudonym(1, 3), "another server": b.Pseudonym(1, 2),
+		"the other way round": a.Pseudonym(2, 1),
 	} {
 		if other == name {
 			t.Errorf("%s has the same pseudonym", what)
@@ -350,7 +358,8 @@ func must(m chess.Move, err error) chess.Move {
 // crowd is a table after some play on many boards.
 func crowd(t testing.TB, seed uint64, steps int) (*Table, *kept) {
 	next, rng, k := wamble.PredictionID(0), rand.New(rand.NewPCG(seed, 3)), &kept{}
-	b := New(with(func(o *Options) { o.MaxPerParent, o.Penalty = 2, 1 }), func() (wamble.PredictionID, bool) { next++; return next, true }, [32]byte{5})
+	b := New(with(func(o *Options) { o.MaxPerParent, o.Penalty = 2, 1 }),
+		func() (wamble.PredictionID, bool) { next++; return next, true }, [32]byte{5})
 	var on [8]chess.Position
 	for i := range on {
 		on[i] = chess.Start()
@@ -370,10 +379,12 @@ func crowd(t testing.TB, seed uint64, steps int) (*Table, *kept) {
 			b.Resolve(epoch, id, on[i].Ply(), m, nil, k)
 			continue
 		}
-		w := Submission{Session: wamble.SessionID(1 + rng.IntN(6)), Board: id, On: on[i], UCI: m.String(), Level: 4, Reads: true}
+		w := Submission{Session: wamble.SessionID(1 + rng.IntN(6)), Board: id, On: on[i], UCI: m.String(), Level: 4,
+			Reads: true}
 		if rows := b.Read(nil, id, 9, 100); len(rows) > 0 && rng.IntN(2) == 0 {
 			w.Parent = rows[rng.IntN(len(rows))].ID
-			w.UCI = string([]byte{'a' + byte(rng.IntN(8)), '5' + byte(rng.IntN(4)), 'a' + byte(rng.IntN(8)), '4' + byte(rng.IntN(4))})
+			w.UCI = string([]byte{'a' + byte(rng.IntN(8)), '5' + byte(rng.IntN(4)), 'a' + byte(rng.IntN(8)),
+				'4' + byte(rng.IntN(4))})
 		}
 		b.Submit(epoch, w, k)
 	}
@@ -500,14 +511,16 @@ func BenchmarkResolve(b *testing.B) {
 	for _, n := range []int{0, 1, 16} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			next := wamble.PredictionID(0)
-			table := New(with(func(o *Options) { o.OnePerMove = false }), func() (wamble.PredictionID, bool) { next++; return next, true }, [32]byte{})
+			table := New(with(func(o *Options) { o.OnePerMove = false }),
+				func() (wamble.PredictionID, bool) { next++; return next, true }, [32]byte{})
 			m := must(chess.Start().ParseUCI("e2e4"))
 			var gains []Gain
 			var sink nothing
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range n {
-					table.Submit(epoch, Submission{Session: wamble.SessionID(i + 1), Board: 1, On: chess.Start(), UCI: "e2e4"}, sink)
+					table.Submit(epoch, Submission{Session: wamble.SessionID(i + 1), Board: 1, On: chess.Start(),
+						UCI: "e2e4"}, sink)
 				}
 				gains = table.Resolve(epoch, 1, 1, m, gains[:0], sink)
 			}

@@ -58,7 +58,8 @@ func TestMoveFirstFromNewAddress(t *testing.T) {
 	token, id = r.join(2)
 	moved := r.send(peerAt(3), movePacket(token, id, 2, "e2e4"))
 	count := func(text string) int { return len(strings.Split(text, "\n")) }
-	if !strings.Contains(moved, "BOARD_UPDATE") || !strings.Contains(moved, wire.KeyBoardVersion) || count(moved) != count(proven) {
+	if !strings.Contains(moved, "BOARD_UPDATE") || !strings.Contains(moved, wire.KeyBoardVersion) ||
+		count(moved) != count(proven) {
 		t.Errorf("from a new address:\n%s\nfrom a proven one:\n%s", moved, proven)
 	}
 }
@@ -100,7 +101,8 @@ func TestNewPlayerHasRank(t *testing.T) {
 	token, _ := r.join(1)
 	r.step(&Packet{Peer: peerAt(1), Data: ranksPacket(token, 2, 1, 5)})
 	r.answerLoads()
-	if got := r.took(); !strings.Contains(got, "LEADERBOARD_DATA 1 self 2 [1: 500 ") || !strings.Contains(got, wire.KeyLeaderboardSelfRank) {
+	if got := r.took(); !strings.Contains(got, "LEADERBOARD_DATA 1 self 2 [1: 500 ") ||
+		!strings.Contains(got, wire.KeyLeaderboardSelfRank) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -13,7 +13,8 @@ import (
 // TestRecentAnswers: the store's answer about a player's stats, also a failure, is cached for
 // half a second, for at most 256 players.
 func TestRecentAnswers(t *testing.T) {
-	for name, outcome := range map[string]Outcome{"found": Found, "not found": NotFound, "away": Away, "broken": Broken} {
+	for name, outcome := range map[string]Outcome{"found": Found, "not found": NotFound, "away": Away,
+		"broken": Broken} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, "")
 			r.store.enlist(500, 1200, epoch)
@@ -26,7 +27,8 @@ func TestRecentAnswers(t *testing.T) {
 				if loads = len(r.loads); loads > 0 {
 					in := &Loaded{Load: r.loads[0].ID, Outcome: outcome}
 					if outcome == Found {
-						in.Session, in.Answer = r.store.session(500), &Answer{Player: &wamble.Player{Stats: wamble.Stats{Score: 7}}}
+						in.Session, in.Answer = r.store.session(500),
+							&Answer{Player: &wamble.Player{Stats: wamble.Stats{Score: 7}}}
 					}
 					r.loads = nil
 					r.step(in)
@@ -46,7 +48,8 @@ func TestRecentAnswers(t *testing.T) {
 				t.Error("it is believed for longer")
 			}
 			for i := range 2 * maxCachedAnswers {
-				r.p.answerCache.add(0, &Load{Subject: TargetOf, Handle: fmt.Sprintf("h_%04d", i)}, &Loaded{Outcome: outcome})
+				r.p.answerCache.add(0, &Load{Subject: TargetOf, Handle: fmt.Sprintf("h_%04d", i)},
+					&Loaded{Outcome: outcome})
 			}
 			if r.p.answerCache.answers.Len() != maxCachedAnswers {
 				t.Errorf("%d answers are kept", r.p.answerCache.answers.Len())

@@ -23,7 +23,8 @@ func TestArchive(t *testing.T) {
 	r.settle()
 	r.apply()
 	b := r.store.boards[held]
-	if b.Status != wamble.Archived || b.Result == nil || b.Result.Result != wamble.Draw || b.Result.Reason != "archived by the host" {
+	if b.Status != wamble.Archived || b.Result == nil || b.Result.Result != wamble.Draw ||
+		b.Result.Reason != "archived by the host" {
 		t.Errorf("got %+v, want a draw by the host", b)
 	}
 	if r.store.boards[id].Status == wamble.Archived || len(r.store.scored) > 0 || r.p.Stats().Finished != 1 {

@@ -14,10 +14,13 @@ import (
 func TestAudienceReplay(t *testing.T) {
 	r := &rig{t: t, now: epoch, store: newMemory()}
 	r.store.sessions[90] = &wamble.Session{ID: 90, Token: hashOf(wamble.Token{9}), LastSeen: epoch}
-	r.store.boards[900] = &wamble.Board{ID: 900, FEN: "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", Status: wamble.Reserved, Variant: -1, Created: epoch,
+	r.store.boards[900] = &wamble.Board{ID: 900, FEN: "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+		Status: wamble.Reserved, Variant: -1, Created: epoch,
 		Holder: &wamble.Reservation{Board: 900, Session: 90, At: epoch, Expires: epoch.Add(time.Hour)}}
-	r.store.predictions = []*wamble.Prediction{{ID: 500, Board: 900, Session: 90, UCI: "e2e4", Ply: 1, Streak: 2, At: epoch}}
-	r.options = Options{Config: configOf(t, `(def min-boards 2) (def prediction-mode "streak")`), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
+	r.store.predictions = []*wamble.Prediction{{ID: 500, Board: 900, Session: 90, UCI: "e2e4", Ply: 1, Streak: 2,
+		At: epoch}}
+	r.options = Options{Config: configOf(t, `(def min-boards 2) (def prediction-mode "streak")`), Seed: [32]byte{4},
+		Now: epoch, LeaseSize: 100}
 	r.p = New(r.options)
 	var tape bytes.Buffer
 	recorder, err := Tape.NewRecorder(&tape, r.options)
@@ -82,8 +85,10 @@ func TestAdoptAudience(t *testing.T) {
 	if len(focus) == 0 || !strings.Contains(focus[0], afterE4+" board 1 last_move") {
 		t.Errorf("the focus: got %q", focus)
 	}
-	if summary := next.updates(player); len(summary) == 0 || !strings.Contains(summary[0], afterE4+" board 1 spectate.summary_generation") {
+	if summary := next.updates(player); len(summary) == 0 ||
+		!strings.Contains(summary[0], afterE4+" board 1 spectate.summary_generation") {
 		t.Errorf("the summary: got %q", summary)
 	}
-	expect(t, next.send(at, treePacket(two, 1, 12, 0, 0)), "ACK 12", "PREDICTION_DATA 1<0:e2e4@1/0=1(1) board 1 "+treeKeys)
+	expect(t, next.send(at, treePacket(two, 1, 12, 0, 0)), "ACK 12",
+		"PREDICTION_DATA 1<0:e2e4@1/0=1(1) board 1 "+treeKeys)
 }

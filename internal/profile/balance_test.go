@@ -65,7 +65,8 @@ func TestSupplyOfARestoredWorld(t *testing.T) {
 	const boards = 5000
 	c := emptyCrowd(t, "(def max-boards 10000) (def min-boards 300)")
 	for i := range boards {
-		c.step(&RestoreBoard{Board: wamble.Board{ID: wamble.BoardID(i + 1), FEN: chess.StartFEN, Status: wamble.Dormant, Variant: -1, Created: epoch}})
+		c.step(&RestoreBoard{Board: wamble.Board{ID: wamble.BoardID(i + 1), FEN: chess.StartFEN, Status: wamble.Dormant,
+			Variant: -1, Created: epoch}})
 	}
 	c.step(&Ready{})
 	for range 10 {

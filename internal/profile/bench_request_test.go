@@ -30,7 +30,8 @@ func newBenched(b *testing.B, rules string) *benched {
 	r.options = Options{Config: c.Profile("own"), Seed: [32]byte{1}, Now: epoch, LeaseSize: 1 << 20}
 	r.p = New(r.options)
 	r.boot()
-	e := &benched{everybody: &everybody{rig: r, seq: 1, by: standardSigner(3), seen: map[wire.Control][]wire.Control{}}, peer: peerAt(1)}
+	e := &benched{everybody: &everybody{rig: r, seq: 1, by: standardSigner(3), seen: map[wire.Control][]wire.Control{}},
+		peer: peerAt(1)}
 	e.token, e.board = r.join(1)
 	e.do(namePacket(wire.AcceptProfileTOS{}, e.token, e.next()))
 	r.store.stored(500, wamble.PublicKey{1}, wamble.Stats{Score: 9, Games: 3}, epoch)
@@ -104,7 +105,8 @@ func BenchmarkRequest(b *testing.B) {
 			op = func(e *benched) {
 				e.do(challengePacket(e.token, e.next(), e.by.key))
 				m := wamble.LoginMessage(e.by.key, e.token, e.challenge)
-				if h := e.do(proofPacket(e.token, e.next(), e.by.key, e.by.sign(m[:]))); h.Ctrl != wire.CtrlLoginSuccess {
+				if h := e.do(proofPacket(e.token, e.next(), e.by.key,
+					e.by.sign(m[:]))); h.Ctrl != wire.CtrlLoginSuccess {
 					b.Fatalf("got %v", h.Ctrl)
 				}
 			}

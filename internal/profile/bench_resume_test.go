@@ -33,7 +33,8 @@ func BenchmarkResume(b *testing.B) {
 				c.prepare(b, perStep)
 				c.run()
 				for i := range c.out.Frames.Len() {
-					tail = append(tail, TailMessage{mark + uint64(len(tail)) + 1, append([]byte(nil), c.out.Frames.At(i)...)})
+					tail = append(tail, TailMessage{mark + uint64(len(tail)) + 1,
+						append([]byte(nil), c.out.Frames.At(i)...)})
 				}
 			}
 			boards := c.p.Gauges().Boards

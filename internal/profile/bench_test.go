@@ -127,7 +127,8 @@ func (c *crowd) prepare(tb testing.TB, n int) {
 		c.rng = c.rng*6364136223846793005 + 1442695040888963407
 		uci, _ := wire.MakeUCI(legal[c.rng>>33%uint64(len(legal))].String())
 		m.seq++
-		c.packets[k], _ = wire.Append(c.packets[k][:0], wire.Header{Token: m.token, Board: b.ID(), Seq: m.seq}, wire.PlayerMove{UCI: uci})
+		c.packets[k], _ = wire.Append(c.packets[k][:0], wire.Header{Token: m.token, Board: b.ID(), Seq: m.seq},
+			wire.PlayerMove{UCI: uci})
 		c.inputs = append(c.inputs, &Packet{Peer: m.peer, Data: c.packets[k]})
 		k++
 	}

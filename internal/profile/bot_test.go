@@ -13,7 +13,8 @@ import (
 func (r *rig) botHello(n int) (wamble.Token, string) {
 	r.t.Helper()
 	var p wire.Packet
-	if err := p.Decode(r.reply(streamAt(n), encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloBot, 1)))); err != nil {
+	if err := p.Decode(r.reply(streamAt(n),
+		encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloBot, 1)))); err != nil {
 		r.t.Fatal(err)
 	}
 	if e, ok := p.Message.(*wire.Error); ok {
@@ -47,14 +48,16 @@ func TestBotsAreCountedAndBounded(t *testing.T) {
 	if _, why := r.botHello(8); why != "there are enough bots at present" {
 		t.Errorf("got %q, want that two are enough", why)
 	}
-	if h, _ := wire.Peek(r.reply(streamAt(1), encode(wire.Header{Seq: 3, Token: token}, wire.ClientHello{}, wire.Int(wire.KeyHelloBot, 1)))); h.Ctrl != wire.CtrlServerHello {
+	if h, _ := wire.Peek(r.reply(streamAt(1), encode(wire.Header{Seq: 3, Token: token}, wire.ClientHello{},
+		wire.Int(wire.KeyHelloBot, 1)))); h.Ctrl != wire.CtrlServerHello {
 		t.Errorf("a bot that is here is greeted by %s", h.Ctrl)
 	}
 }
 
 // TestNoBots: by max-bots or by policy, a host refuses all programs, but no people.
 func TestNoBots(t *testing.T) {
-	for _, conf := range []string{"(def max-bots 0)", "(def max-bot-share 0)", `(policy-deny "*" "game.bot" "play" "people only")`} {
+	for _, conf := range []string{"(def max-bots 0)", "(def max-bot-share 0)",
+		`(policy-deny "*" "game.bot" "play" "people only")`} {
 		r := newRig(t, conf)
 		if _, why := r.botHello(1); why != "no bots are let in" {
 			t.Errorf("%s: got %q", conf, why)
@@ -74,7 +77,8 @@ func TestBotsAreStored(t *testing.T) {
 	person, _ := r.joinBy(streamAt(2))
 	late, _ := r.joinBy(streamAt(3))
 	for seq := uint32(5); seq < 7; seq++ {
-		r.reply(streamAt(3), encode(wire.Header{Seq: seq, Token: late}, wire.ClientHello{}, wire.Int(wire.KeyHelloBot, 1)))
+		r.reply(streamAt(3), encode(wire.Header{Seq: seq, Token: late}, wire.ClientHello{},
+			wire.Int(wire.KeyHelloBot, 1)))
 	}
 	marked := map[wamble.SessionID]int{}
 	for _, in := range r.intents() {

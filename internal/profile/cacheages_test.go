@@ -53,8 +53,10 @@ func TestEventsOfCopies(t *testing.T) {
 				default:
 					c.Stamp = at(order.message)
 				}
-				in := &Loaded{Session: &wamble.Session{ID: session, Token: hashOf(token), Player: 5, Key: key, LastSeen: epoch, Stats: wamble.Stats{Games: 1}},
-					Answer: &Answer{Player: &wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Games: games}}}, Cursors: Cursors{at(10)}}
+				in := &Loaded{Session: &wamble.Session{ID: session, Token: hashOf(token), Player: 5, Key: key,
+					LastSeen: epoch, Stats: wamble.Stats{Games: 1}},
+					Answer:  &Answer{Player: &wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Games: games}}},
+					Cursors: Cursors{at(10)}}
 				if order.missed {
 					r.step(&StoreEvents{Changes: []StoreEvent{c}})
 					in.Missed = []StoreEvent{c}
@@ -88,10 +90,12 @@ func TestEventsOfOlderCopy(t *testing.T) {
 	for i, token := range tokens {
 		r.step(&Packet{Peer: peerAt(i + 1), Data: helloPacket(token, 1)})
 		r.step(&Loaded{Load: r.loads[len(r.loads)-1].ID, Cursors: Cursors{{Journal: 1, Message: uint64(10 * (i + 1))}},
-			Session: &wamble.Session{ID: wamble.SessionID(900 + i), Token: hashOf(token), Player: 5, Key: key, LastSeen: epoch, Stats: wamble.Stats{Games: 1}},
-			Answer:  &Answer{Player: &wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Games: 2 + i}}}})
+			Session: &wamble.Session{ID: wamble.SessionID(900 + i), Token: hashOf(token), Player: 5, Key: key,
+				LastSeen: epoch, Stats: wamble.Stats{Games: 1}},
+			Answer: &Answer{Player: &wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Games: 2 + i}}}})
 	}
-	r.step(&StoreEvents{Changes: []StoreEvent{{What: Credited, Session: 901, Key: key, Won: wamble.Stats{Games: 1}, Stamp: Stamp{Journal: 1, Message: 15}}}})
+	r.step(&StoreEvents{Changes: []StoreEvent{{What: Credited, Session: 901, Key: key, Won: wamble.Stats{Games: 1},
+		Stamp: Stamp{Journal: 1, Message: 15}}}})
 	s := r.p.sessions.Find(tokens[1])
 	if whole, own := s.Identity().Stats().Games, s.Own().Games; whole != 3 || own != 1 {
 		t.Errorf("the identity has %d games, the session %d, want 3 and 1", whole, own)
@@ -124,12 +128,14 @@ func TestAdoptCacheAges(t *testing.T) {
 	r := newRig(t, "")
 	r.step(&Packet{Peer: peerAt(1), Data: helloPacket(token, 1)})
 	r.step(&Loaded{Load: r.loads[0].ID, Cursors: Cursors{{Journal: 1, Message: 10}},
-		Session: &wamble.Session{ID: 900, Token: hashOf(token), Player: 5, Key: key, LastSeen: epoch, Stats: wamble.Stats{Games: 1}},
-		Answer:  &Answer{Player: &wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Games: 3}}}})
+		Session: &wamble.Session{ID: 900, Token: hashOf(token), Player: 5, Key: key, LastSeen: epoch,
+			Stats: wamble.Stats{Games: 1}},
+		Answer: &Answer{Player: &wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Games: 3}}}})
 	r.settle()
 	next := handOver(t, r)
 	for _, message := range []uint64{10, 11} {
-		next.step(&StoreEvents{Changes: []StoreEvent{{What: Credited, Session: 900, Key: key, Won: wamble.Stats{Games: 1}, Stamp: Stamp{Journal: 1, Message: message}}}})
+		next.step(&StoreEvents{Changes: []StoreEvent{{What: Credited, Session: 900, Key: key,
+			Won: wamble.Stats{Games: 1}, Stamp: Stamp{Journal: 1, Message: message}}}})
 	}
 	s := next.p.sessions.Find(token)
 	if whole, own := s.Identity().Stats().Games, s.Own().Games; whole != 4 || own != 2 {

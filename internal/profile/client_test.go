@@ -232,7 +232,8 @@ func (c *client) made() {
 	}
 	// A move without its ply that is repeated after a crash may be applied to the present
 	// position: the refusal was lost with the crash.
-	if at := c.w.judge.from[c.move]; c.from != "" && (c.said || c.asked == c.w.epochOf(c.token)) && !slices.Contains(at, c.from) {
+	if at := c.w.judge.from[c.move]; c.from != "" && (c.said || c.asked == c.w.epochOf(c.token)) &&
+		!slices.Contains(at, c.from) {
 		c.w.t.Fatalf("%+v was accepted, but made in %v instead of %s", c.move, at, c.from)
 	}
 	c.w.accepted++
@@ -241,7 +242,8 @@ func (c *client) made() {
 // waits takes the answer to a move after which no board is free: the client is shown one when
 // its turn comes, and asks if that takes long.
 func (c *client) waits(p *wire.Packet) {
-	if answers, _ := p.Ext.Int(wire.KeyRequestSeq); c.ctrl != wire.CtrlPlayerMove || c.pending == nil || uint32(answers) != c.seq {
+	if answers, _ := p.Ext.Int(wire.KeyRequestSeq); c.ctrl != wire.CtrlPlayerMove || c.pending == nil ||
+		uint32(answers) != c.seq {
 		return
 	}
 	c.made()

@@ -32,7 +32,8 @@ func TestClockSetBackHolders(t *testing.T) {
 		r.send(peerAt(n), encode(wire.Header{Token: token, Seq: 9}, wire.ClientGoodbye{}))
 		r.apply()
 		if b := r.p.boards.Board(board); b.Holder() != 0 || r.store.boards[board].Holder != nil {
-			t.Fatalf("the board is held by %d and stored with %+v, want nobody", b.Holder(), r.store.boards[board].Holder)
+			t.Fatalf("the board is held by %d and stored with %+v, want nobody", b.Holder(),
+				r.store.boards[board].Holder)
 		}
 	}
 	r.step(&WallClock{Ahead: -time.Hour})

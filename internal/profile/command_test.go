@@ -35,7 +35,8 @@ func (r *rig) notices() map[wamble.Peer]string {
 // TestAnnounce: every player present is told once, and not all in one step.
 func TestAnnounce(t *testing.T) {
 	const players = 3*announcedAtOnce + 7
-	r := newRig(t, fmt.Sprintf("(def min-boards %d) (def max-boards %d) (def new-players-per-ip-per-min 0)", players, players))
+	r := newRig(t, fmt.Sprintf("(def min-boards %d) (def max-boards %d) (def new-players-per-ip-per-min 0)", players,
+		players))
 	for n := range players {
 		r.join(n + 1)
 	}
@@ -199,7 +200,8 @@ func TestBan(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	for _, n := range []int{2, 3} {
-		expect(t, r.send(peerAt(n), helloPacket(wamble.Token{}, 8)), "ACK 8", `ERROR 1001 "you are banned from this server" error.blocking`)
+		expect(t, r.send(peerAt(n), helloPacket(wamble.Token{}, 8)), "ACK 8",
+			`ERROR 1001 "you are banned from this server" error.blocking`)
 	}
 	if got := r.send(peerAt(4), helloPacket(wamble.Token{}, 1)); !strings.Contains(got, "SERVER_HELLO") {
 		t.Errorf("a neighbour got %s", got)
@@ -224,10 +226,13 @@ func TestBrownout(t *testing.T) {
 	set := func(b Brownout) { r.step(&SetBrownout{Brownout: b}) }
 
 	set(Brownout{ReadOnly: true})
-	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")), `ERROR 1006 "the server is read-only at present" unreliable`)
-	expect(t, r.send(peerAt(1), legalPacket(token, id, 3, 12)), "ACK 3", "LEGAL_MOVES 12 [{12 20 0} {12 28 0}] board "+itoa(uint32(id)))
+	expect(t, r.send(peerAt(1), movePacket(token, id, 2, "e2e4")),
+		`ERROR 1006 "the server is read-only at present" unreliable`)
+	expect(t, r.send(peerAt(1), legalPacket(token, id, 3, 12)), "ACK 3",
+		"LEGAL_MOVES 12 [{12 20 0} {12 28 0}] board "+itoa(uint32(id)))
 	set(Brownout{NoNewSessions: true})
-	expect(t, r.send(peerAt(2), helloPacket(wamble.Token{}, 1)), "ACK 1", `ERROR 1006 "the server takes no new players at present"`)
+	expect(t, r.send(peerAt(2), helloPacket(wamble.Token{}, 1)), "ACK 1",
+		`ERROR 1006 "the server takes no new players at present"`)
 	if got := r.send(peerAt(1), helloPacket(token, 4)); !strings.Contains(got, "SERVER_HELLO") {
 		t.Errorf("a known player got %s", got)
 	}

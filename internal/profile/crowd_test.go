@@ -16,7 +16,8 @@ func TestCrowd(t *testing.T) {
 		u, _ := wire.MakeUCI(uci)
 		s := r.p.sessions.Find(token)
 		var p wire.Packet
-		if err := p.Decode(r.reply(streamAt(n), encode(wire.Header{Token: token, Board: r.p.boards.Held(s.ID()).ID(), Seq: 3}, wire.PlayerMove{UCI: u}, ext...))); err != nil {
+		if err := p.Decode(r.reply(streamAt(n), encode(wire.Header{Token: token, Board: r.p.boards.Held(s.ID()).ID(),
+			Seq: 3}, wire.PlayerMove{UCI: u}, ext...))); err != nil {
 			t.Fatal(err)
 		}
 		if p.Ctrl != wire.CtrlBoardUpdate {

@@ -65,7 +65,8 @@ type everybody struct {
 // player.
 func doEverything(t *testing.T, tape *bytes.Buffer) *everybody {
 	t.Helper()
-	c, err := config.Load("test.conf", profilesConf+`(def prediction-mode "streak") (policy-allow "id:500" "trust.tier" "*" 3)`, config.Params{})
+	c, err := config.Load("test.conf",
+		profilesConf+`(def prediction-mode "streak") (policy-allow "id:500" "trust.tier" "*" 3)`, config.Params{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ func drawnGame(tb testing.TB, n int) *wamble.Board {
 			m := legal[rng.IntN(len(legal))]
 			p = p.Play(m)
 			h = h.Add(&p)
-			b.Moves = append(b.Moves, wamble.Move{Ply: len(b.Moves) + 1, UCI: m.String(), Session: wamble.SessionID(1000 + len(b.Moves)), Handle: "h_0001", Rating: 1200, At: epoch})
+			b.Moves = append(b.Moves, wamble.Move{Ply: len(b.Moves) + 1, UCI: m.String(),
+				Session: wamble.SessionID(1000 + len(b.Moves)), Handle: "h_0001", Rating: 1200, At: epoch})
 		}
 		if len(b.Moves) == n && !p.Outcome(h).Over() {
 			b.FEN = p.FEN()
@@ -57,7 +58,8 @@ func newEnders(tb testing.TB, plies, boards, players int, here bool) *enders {
 	}
 	s := wamble.Session{LastSeen: epoch}
 	session := func(id int) {
-		s.ID, s.Token, s.Key = wamble.SessionID(id), hashOf(wamble.Token{1, byte(id), byte(id >> 8)}), wamble.PublicKey{1, byte(id), byte(id >> 8)}
+		s.ID, s.Token, s.Key = wamble.SessionID(id), hashOf(wamble.Token{1, byte(id), byte(id >> 8)}),
+			wamble.PublicKey{1, byte(id), byte(id >> 8)}
 		c.step(&RestoreSession{Session: s})
 	}
 	for i := range players {

@@ -221,7 +221,8 @@ func TestOverAtTheStart(t *testing.T) {
 		for i, uci := range fools[:3] {
 			m, _ := p.ParseUCI(uci)
 			p = p.Play(m)
-			b.Moves = append(b.Moves, wamble.Move{Ply: i + 1, UCI: uci, Session: r.store.session(wamble.SessionID(1 + i)).ID, At: epoch})
+			b.Moves = append(b.Moves,
+				wamble.Move{Ply: i + 1, UCI: uci, Session: r.store.session(wamble.SessionID(1 + i)).ID, At: epoch})
 		}
 		b.FEN, b.Status, b.Holder = p.FEN(), wamble.Active, nil
 	}

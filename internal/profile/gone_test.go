@@ -85,7 +85,8 @@ func TestGoneAndTaken(t *testing.T) {
 	}
 	told := ""
 	for _, s := range r.sent {
-		if h, _ := wire.Peek(s.packet); h.Ctrl == wire.CtrlServerNotification && h.Token == token && s.to == streamAt(1) {
+		if h, _ := wire.Peek(s.packet); h.Ctrl == wire.CtrlServerNotification && h.Token == token &&
+			s.to == streamAt(1) {
 			told += "released"
 		}
 	}
@@ -177,7 +178,8 @@ func TestWatchingFreesTheBoard(t *testing.T) {
 		for end := r.now.Add(d); r.now.Before(end); {
 			r.wait(10 * time.Second)
 			seq += 2
-			r.send(streamAt(1), encode(wire.Header{Token: token, Seq: seq}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 2)))
+			r.send(streamAt(1), encode(wire.Header{Token: token, Seq: seq}, wire.ClientHello{},
+				wire.Int(wire.KeyHelloWithoutBoard, 2)))
 			r.send(streamAt(1), statsPacket(token, seq+1))
 			r.send(streamAt(1), ackPacket(token, 0))
 		}

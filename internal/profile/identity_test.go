@@ -112,7 +112,8 @@ func TestStats(t *testing.T) {
 			self, []wire.Field{handle("h_0500")}, nil, `ERROR 1001 "stats read denied"`},
 		{"without the tag", `(policy-tag "id:500" "shy") (policy-deny "*" "stats.read" "player" "" "" () () "target.identity_tag" "shy")`,
 			self, []wire.Field{session(701)}, nil, "PLAYER_STATS_DATA 1 1 0" + statsKeys},
-		{"only those without tags", `(policy-allow "*" "stats.read" "player" 0 "" "" () () "target.identity_tag" "none") (policy-deny "*" "stats.read" "player")`,
+		{"only those without tags",
+			`(policy-allow "*" "stats.read" "player" 0 "" "" () () "target.identity_tag" "none") (policy-deny "*" "stats.read" "player")`,
 			self, []wire.Field{session(701)}, nil, "PLAYER_STATS_DATA 1 1 0" + statsKeys},
 		{"the database is away", "", self, []wire.Field{session(501)}, func(r *rig) { r.store.away = true }, `ERROR 1006 "database away"`},
 		{"the database is broken", "", self, []wire.Field{session(501)}, func(r *rig) { r.store.broken = true }, `ERROR 1014 "stats lookup failed"`},
@@ -143,12 +144,14 @@ func TestStatsFields(t *testing.T) {
 	i := r.p.sessions.Find(token).Identity()
 	other, _ := r.join(2)
 	var p wire.Packet
-	if err := p.Decode(r.reply(peerAt(2), statsPacket(other, 2, wire.Int(wire.KeyStatsTargetSession, int64(r.p.sessions.Find(token).ID()))))); err != nil {
+	if err := p.Decode(r.reply(peerAt(2), statsPacket(other, 2,
+		wire.Int(wire.KeyStatsTargetSession, int64(r.p.sessions.Find(token).ID()))))); err != nil {
 		t.Fatal(err)
 	}
 	id, _ := p.Ext.Int(wire.KeyStatsTargetSession)
 	has, _ := p.Ext.Int(wire.KeyStatsTargetHasIdentity)
-	if handle, _ := p.Ext.Text(wire.KeyStatsTargetHandle); id != int64(r.p.sessions.Find(token).ID()) || has != 1 || handle != i.Handle() {
+	if handle, _ := p.Ext.Text(wire.KeyStatsTargetHandle); id != int64(r.p.sessions.Find(token).ID()) || has != 1 ||
+		handle != i.Handle() {
 		t.Errorf("got session %d, identity %d, handle %q", id, has, handle)
 	}
 }
@@ -195,7 +198,8 @@ func TestLeaderboard(t *testing.T) {
 			r.store.stored(700, wamble.PublicKey{}, wamble.Stats{Score: 3, Games: 4}, epoch)
 			r.store.stored(701, wamble.PublicKey{}, wamble.Stats{Score: 5, Games: 1}, epoch)
 			// With a key of ours, so that no field is left out.
-			r.asks(peerAt(1), encode(wire.Header{Token: self, Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 0)))
+			r.asks(peerAt(1), encode(wire.Header{Token: self, Seq: 1}, wire.ClientHello{},
+				wire.Int(wire.KeyHelloWithoutBoard, 0)))
 			r.send(peerAt(1), ackPacket(self, 1))
 			if tc.prepare != nil {
 				tc.prepare(r)
@@ -208,7 +212,8 @@ func TestLeaderboard(t *testing.T) {
 // TestTeams: a player's team depends on their number and the month, a guest's on the number
 // of their session.
 func TestTeams(t *testing.T) {
-	ranks := &wamble.Leaderboard{Teams: [2]float64{120.5, 98.25}, Rows: []wamble.LeaderboardRow{{Who: 4}, {Who: 7}, {Who: -7}}}
+	ranks := &wamble.Leaderboard{Teams: [2]float64{120.5, 98.25},
+		Rows: []wamble.LeaderboardRow{{Who: 4}, {Who: 7}, {Who: -7}}}
 	for _, tc := range []struct {
 		who    int64
 		season int
@@ -257,7 +262,8 @@ func TestLeaderboardFragments(t *testing.T) {
 	token, _ := r.join(1)
 	p := r.joined(peerAt(1), token, ranksPacket(token, 2, 1, 200))
 	m := p.Message.(*wire.LeaderboardData)
-	if size, _ := p.Ext.Int(wire.KeyLeaderboardPageSize); len(m.Rows) != wire.MaxRows || size != wire.MaxRows || m.Rows[0].Session != 515 {
+	if size, _ := p.Ext.Int(wire.KeyLeaderboardPageSize); len(m.Rows) != wire.MaxRows || size != wire.MaxRows ||
+		m.Rows[0].Session != 515 {
 		t.Errorf("got %d rows of %d, the first %d", len(m.Rows), size, m.Rows[0].Session)
 	}
 }
@@ -307,13 +313,15 @@ func TestListProfiles(t *testing.T) {
 		{"not to others", `(policy-allow "id:500" "profile.discover.override" "profile:secret" 0)`, wamble.Token{}, "open,own,shut"},
 		{"an override hides", `(policy-deny "*" "profile.discover.override" "profile:open")`, wamble.Token{}, "own,shut"},
 		{"by group", `(policy-deny "*" "profile.discover.override" "profile_selector:inner")`, wamble.Token{}, "open,shut"},
-		{"the name goes before the group, and any comes last", `(policy-allow "*" "profile.discover.override" "profile:own" 0) (policy-deny "*" "profile.discover.override" "profile_selector:inner") (policy-deny "*" "profile.discover.override" "*")`,
+		{"the name goes before the group, and any comes last",
+			`(policy-allow "*" "profile.discover.override" "profile:own" 0) (policy-deny "*" "profile.discover.override" "profile_selector:inner") (policy-deny "*" "profile.discover.override" "*")`,
 			wamble.Token{}, "own"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := housed(t, tc.rules)
 			r.store.stored(500, wamble.PublicKey{1}, wamble.Stats{}, epoch).Trust = 5
-			expect(t, r.asks(peerAt(1), namePacket(wire.ListProfiles{}, tc.token, 1)), "ACK 1", "PROFILES_LIST "+tc.want)
+			expect(t, r.asks(peerAt(1), namePacket(wire.ListProfiles{}, tc.token, 1)), "ACK 1",
+				"PROFILES_LIST "+tc.want)
 		})
 	}
 	r := housed(t, `(policy-deny "*" "protocol.ctrl" "list_profiles")`)
@@ -360,8 +368,10 @@ func TestProfileInfo(t *testing.T) {
 			}
 			number := func(key string) int64 { v, _ := p.Ext.Int(key); return v }
 			path, _ := p.Ext.Text(wire.KeyProfileWebSocketPath)
-			got := fmt.Sprint(number(wire.KeyProfileCaps), number(wire.KeyProfileTOSAvailable), number(wire.KeyProfileTOSAccepted),
-				number(wire.KeyProfileWebSocketPort)) + " " + path + " " + fmt.Sprint(number(wire.KeyProfileReserveTimeout))
+			got := fmt.Sprint(number(wire.KeyProfileCaps), number(wire.KeyProfileTOSAvailable),
+				number(wire.KeyProfileTOSAccepted),
+				number(wire.KeyProfileWebSocketPort)) + " " + path + " " +
+				fmt.Sprint(number(wire.KeyProfileReserveTimeout))
 			if len(p.Ext) == 0 {
 				got = ""
 			}
@@ -429,7 +439,8 @@ func TestTermsGate(t *testing.T) {
 				continue
 			}
 			seq++
-			expect(t, r.asks(peerAt(1), minimal(t, row.ctrl, token, seq)), "ACK "+itoa(seq), `ERROR 1001 "terms acceptance required"`)
+			expect(t, r.asks(peerAt(1), minimal(t, row.ctrl, token, seq)), "ACK "+itoa(seq),
+				`ERROR 1001 "terms acceptance required"`)
 		}
 	}
 	gated(10)
@@ -529,7 +540,8 @@ func TestAcceptTermsRefused(t *testing.T) {
 		r := housed(t, "")
 		token, _ := r.join(1)
 		var p wire.Packet
-		r.step(&Packet{Peer: peerAt(1), Data: namePacket(wire.AcceptProfileTOS{Name: wire.Text(tc.of)}, tc.token(token), 7)})
+		r.step(&Packet{Peer: peerAt(1),
+			Data: namePacket(wire.AcceptProfileTOS{Name: wire.Text(tc.of)}, tc.token(token), 7)})
 		r.settle()
 		r.answerLoads()
 		if err := p.Decode(r.sent[len(r.sent)-1].packet); err != nil {
@@ -551,10 +563,12 @@ func TestReservations(t *testing.T) {
 	token, id := r.join(1)
 	ask := func(seq uint32) string {
 		t.Helper()
-		m := r.joined(peerAt(1), token, namePacket(wire.GetActiveReservations{}, token, seq)).Message.(*wire.ActiveReservationsData)
+		m := r.joined(peerAt(1), token,
+			namePacket(wire.GetActiveReservations{}, token, seq)).Message.(*wire.ActiveReservationsData)
 		var rows []string
 		for _, row := range m.Rows {
-			rows = append(rows, fmt.Sprintf("%d %s %v %d", row.Board, row.Profile, row.Available, row.ExpiresAt-row.ReservedAt))
+			rows = append(rows, fmt.Sprintf("%d %s %v %d", row.Board, row.Profile, row.Available,
+				row.ExpiresAt-row.ReservedAt))
 		}
 		return strings.Join(rows, ", ")
 	}
@@ -580,7 +594,9 @@ func TestReservations(t *testing.T) {
 	}
 	ask = nil
 	r.store.broken = true
-	expect(t, r.asks(peerAt(1), namePacket(wire.GetActiveReservations{}, token, 7)), "ACK 7", `ERROR 1013 "reservations query failed"`)
+	expect(t, r.asks(peerAt(1), namePacket(wire.GetActiveReservations{}, token, 7)), "ACK 7",
+		`ERROR 1013 "reservations query failed"`)
 	r.store.broken, r.store.away = false, true
-	expect(t, r.asks(peerAt(1), namePacket(wire.GetActiveReservations{}, token, 8)), "ACK 8", `ERROR 1006 "database away"`)
+	expect(t, r.asks(peerAt(1), namePacket(wire.GetActiveReservations{}, token, 8)), "ACK 8",
+		`ERROR 1006 "database away"`)
 }

@@ -51,7 +51,8 @@ func (j *judge) placed(in intent.Intent) error {
 	}
 	switch in := in.(type) {
 	case *intent.MoveBoard:
-		if g := j.games[id]; g.over || g.holder != 0 || in.From != j.part || in.To == j.part || in.Version != j.lastly[id] {
+		if g := j.games[id]; g.over || g.holder != 0 || in.From != j.part || in.To == j.part ||
+			in.Version != j.lastly[id] {
 			return fmt.Errorf("over, held by %d, or not with version %d", g.holder, j.lastly[id])
 		}
 		j.at[id], j.underway[id] = in.To, true

@@ -142,7 +142,8 @@ func (s *scores) check(f *final) error {
 // company returns which share of its points each side is paid: all if two players moved for
 // it, half if one did, and nothing if one moved for both. With byKey, sessions of one
 // identity are one player.
-func (s *scores) company(order []wamble.SessionID, moves map[wamble.SessionID]*[2]float64, byKey bool) (part [2]float64) {
+func (s *scores) company(order []wamble.SessionID, moves map[wamble.SessionID]*[2]float64,
+	byKey bool) (part [2]float64) {
 	type person struct {
 		session wamble.SessionID
 		key     wamble.PublicKey
@@ -175,7 +176,8 @@ func (s *scores) company(order []wamble.SessionID, moves map[wamble.SessionID]*[
 
 // checkRatings requires that every change of a rating is the player's part of one stake,
 // which White wins and Black loses, or the other way round.
-func (s *scores) checkRatings(f *final, order []wamble.SessionID, moves map[wamble.SessionID]*[2]float64, total [2]float64) error {
+func (s *scores) checkRatings(f *final, order []wamble.SessionID, moves map[wamble.SessionID]*[2]float64,
+	total [2]float64) error {
 	if total[0] == 0 || total[1] == 0 {
 		if len(f.changes) > 0 {
 			return fmt.Errorf("rated, though only one side moved")

@@ -113,7 +113,8 @@ func TestWaitForNumbers(t *testing.T) {
 	r.away = true
 	drain(r, wamble.BoardIDs)
 	content := wire.Int(wire.KeyHelloWithoutBoard, 1)
-	if got := r.greet(2, 1, content); !strings.Contains(got, "SERVER_HELLO") || !strings.Contains(got, wire.KeyWaitPlace) {
+	if got := r.greet(2, 1, content); !strings.Contains(got, "SERVER_HELLO") ||
+		!strings.Contains(got, wire.KeyWaitPlace) {
 		t.Errorf("with a cookie the hello is answered by %s", got)
 	}
 	waiting := []wamble.Token{r.wished(peerAt(3), content), r.wished(peerAt(4), content)}
@@ -133,7 +134,8 @@ func TestMoveWithoutReplacement(t *testing.T) {
 		r.join(2)
 		r.step(&Configure{Config: configOf(t, "(def min-boards 1) (def max-boards 1) (def max-moves-per-board 1)")})
 		got := r.send(peerAt(1), movePacket(token, id, 2, "e2e4"))
-		if !strings.HasPrefix(got, "ACK 2\nBOARD_UPDATE") || !strings.Contains(got, "SERVER_NOTIFICATION 5") || strings.Contains(got, "ERROR") {
+		if !strings.HasPrefix(got, "ACK 2\nBOARD_UPDATE") || !strings.Contains(got, "SERVER_NOTIFICATION 5") ||
+			strings.Contains(got, "ERROR") {
 			t.Errorf("got %s", got)
 		}
 		if n := r.movesIn(); n != 1 {
@@ -148,7 +150,8 @@ func TestMoveWithoutReplacement(t *testing.T) {
 		r.join(2)
 		r.join(3)
 		got := r.send(peerAt(1), movePacket(token, id, 3, "e2e4"))
-		if !strings.HasPrefix(got, "ACK 3\nBOARD_UPDATE") || !strings.Contains(got, "SERVER_NOTIFICATION 5") || strings.Contains(got, "ERROR") {
+		if !strings.HasPrefix(got, "ACK 3\nBOARD_UPDATE") || !strings.Contains(got, "SERVER_NOTIFICATION 5") ||
+			strings.Contains(got, "ERROR") {
 			t.Errorf("got %s", got)
 		}
 	})

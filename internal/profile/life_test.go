@@ -74,7 +74,8 @@ func TestTakenBack(t *testing.T) {
 		}
 	}
 	expect(t, strings.Join(toFirst, "\n"), "SERVER_NOTIFICATION 5 board "+itoa(uint32(id)))
-	expect(t, strings.Join(toSecond, "\n"), "ACK 1", "SERVER_HELLO 08 "+start+" w board "+itoa(uint32(id))+" "+boardKeys)
+	expect(t, strings.Join(toSecond, "\n"), "ACK 1",
+		"SERVER_HELLO 08 "+start+" w board "+itoa(uint32(id))+" "+boardKeys)
 }
 
 // TestUnconfirmed: a hello whose client never sends again costs a board for a minute, not for
@@ -165,10 +166,12 @@ func TestRestoreDamaged(t *testing.T) {
 	inputs := []Input{
 		&RestoreBoard{Board: wamble.Board{ID: 71, FEN: fen, Status: wamble.Dormant, Variant: -1, Created: epoch,
 			Moves: []wamble.Move{{Ply: 1, UCI: "d2d4", Session: 1, At: epoch}}}},
-		&RestoreBoard{Board: wamble.Board{ID: 72, FEN: "nonsense", Status: wamble.Dormant, Variant: -1, Created: epoch}},
+		&RestoreBoard{Board: wamble.Board{ID: 72, FEN: "nonsense", Status: wamble.Dormant, Variant: -1,
+			Created: epoch}},
 	}
 	r.step(inputs...)
-	if len(r.out.Troubles) != 2 || r.p.boards.Board(71) == nil || r.p.boards.Board(71).FEN() != fen || r.p.boards.Board(72) != nil {
+	if len(r.out.Troubles) != 2 || r.p.boards.Board(71) == nil || r.p.boards.Board(71).FEN() != fen ||
+		r.p.boards.Board(72) != nil {
 		t.Errorf("got troubles %v", r.out.Troubles)
 	}
 }
@@ -248,9 +251,11 @@ func TestLoadsAreBounded(t *testing.T) {
 	for i := range maxWaiting {
 		expect(t, r.send(peerAt(1), helloPacket(cold, uint32(i))), "")
 	}
-	expect(t, r.send(peerAt(1), helloPacket(cold, 99)), "ACK 99", `ERROR 1006 "too many requests wait for the database"`)
+	expect(t, r.send(peerAt(1), helloPacket(cold, 99)), "ACK 99",
+		`ERROR 1006 "too many requests wait for the database"`)
 	expect(t, r.send(peerAt(2), helloPacket(wamble.Token{2}, 1)), "")
-	expect(t, r.send(peerAt(3), helloPacket(wamble.Token{3}, 1)), "ACK 1", `ERROR 1006 "too many requests wait for the database"`)
+	expect(t, r.send(peerAt(3), helloPacket(wamble.Token{3}, 1)), "ACK 1",
+		`ERROR 1006 "too many requests wait for the database"`)
 	if n := len(r.loads); n != 2 {
 		t.Errorf("got %d loads, want 2", n)
 	}
@@ -309,7 +314,8 @@ func TestManyAtOnce(t *testing.T) {
 	r := newRig(t, "(def min-boards 0) (def max-boards 10000) (def inactivity-timeout 60)")
 	const fen = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
 	for i := range boards {
-		r.store.boards[wamble.BoardID(i+1)] = &wamble.Board{ID: wamble.BoardID(i + 1), FEN: fen, Status: wamble.Active, Variant: -1, Created: epoch,
+		r.store.boards[wamble.BoardID(i+1)] = &wamble.Board{ID: wamble.BoardID(i + 1), FEN: fen, Status: wamble.Active,
+			Variant: -1, Created: epoch,
 			Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", Session: 1, At: epoch}}}
 	}
 	r.restart()
@@ -344,8 +350,9 @@ func TestManyExpireAtOnce(t *testing.T) {
 		id, s := wamble.BoardID(i+1), wamble.SessionID(i+1)
 		token := wamble.Token{1, byte(i), byte(i >> 8)}
 		r.store.sessions[s] = &wamble.Session{ID: s, Token: hashOf(token), LastSeen: epoch}
-		r.store.boards[id] = &wamble.Board{ID: id, FEN: chess.Start().FEN(), Status: wamble.Reserved, Variant: -1, Created: epoch,
-			Holder: &wamble.Reservation{Board: id, Session: s, At: epoch, Expires: epoch.Add(24 * time.Hour)}}
+		r.store.boards[id] = &wamble.Board{ID: id, FEN: chess.Start().FEN(), Status: wamble.Reserved, Variant: -1,
+			Created: epoch,
+			Holder:  &wamble.Reservation{Board: id, Session: s, At: epoch, Expires: epoch.Add(24 * time.Hour)}}
 	}
 	r.restart()
 	if r.p.boards.Free() != 0 || r.p.sessions.Len() != holders {

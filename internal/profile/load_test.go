@@ -124,7 +124,8 @@ func following(made []choice) (next []int, more bool) {
 // runLoads sends a request, another one of the same token behind it, and a hello of another
 // player, and answers their loads as choices say, the first way after they end. It returns
 // the choices that were offered.
-func runLoads(t *testing.T, name string, configs []*Configure, token func(*rig) wamble.Token, packet func(*everybody) []byte, choices []int) (made []choice) {
+func runLoads(t *testing.T, name string, configs []*Configure, token func(*rig) wamble.Token,
+	packet func(*everybody) []byte, choices []int) (made []choice) {
 	t.Helper()
 	r := &rig{t: t, now: epoch, store: newMemory()}
 	r.options = Options{Config: configs[0].Config, Seed: [32]byte{1}, Now: epoch, LeaseSize: 100}

@@ -87,14 +87,17 @@ func TestLogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, "(def min-boards 2)")
 			token, id := r.join(1)
-			expect(t, r.login(peerAt(1), token, 2, by), "ACK 3", "LOGIN_SUCCESS 08 "+start+" w board "+itoa(uint32(id))+" "+boardKeys)
+			expect(t, r.login(peerAt(1), token, 2, by), "ACK 3",
+				"LOGIN_SUCCESS 08 "+start+" w board "+itoa(uint32(id))+" "+boardKeys)
 			s := r.p.sessions.Find(token)
-			if i := s.Identity(); i == nil || i.Key() != by.key || !strings.HasPrefix(i.Handle(), "h_") || len(i.Handle()) != 14 || i.Stats().Rating != 1200 {
+			if i := s.Identity(); i == nil || i.Key() != by.key || !strings.HasPrefix(i.Handle(), "h_") ||
+				len(i.Handle()) != 14 || i.Stats().Rating != 1200 {
 				t.Errorf("got %+v", i)
 			}
 			// The login is durable before it is answered, and so known after a crash.
 			r.restart()
-			expect(t, r.send(peerAt(1), helloPacket(token, 9)), "ACK 9", "SERVER_HELLO 0b "+start+" w board "+itoa(uint32(id))+" session.caps reservation.reserved_at board.fen board.version")
+			expect(t, r.send(peerAt(1), helloPacket(token, 9)), "ACK 9",
+				"SERVER_HELLO 0b "+start+" w board "+itoa(uint32(id))+" session.caps reservation.reserved_at board.fen board.version")
 			if i := r.p.sessions.Find(token).Identity(); i == nil || i.Key() != by.key {
 				t.Errorf("after a restart: %+v", i)
 			}
@@ -122,7 +125,8 @@ func TestLoginSecond(t *testing.T) {
 		t.Errorf("got %+v of %s", got, s.Identity().Handle())
 	}
 	other := originalSigner(2)
-	if got := r.login(peerAt(1), token, 4, other); !strings.Contains(got, "LOGIN_SUCCESS") || s.Identity().Key() != other.key {
+	if got := r.login(peerAt(1), token, 4, other); !strings.Contains(got, "LOGIN_SUCCESS") ||
+		s.Identity().Key() != other.key {
 		t.Errorf("got %s", got)
 	}
 	// An identity in memory needs no store.
@@ -168,7 +172,8 @@ func TestLoginRefused(t *testing.T) {
 		{"a bad signature", "", nil, proofOf(other, by.key, 3), failed(3)},
 		{"a key of small order", "", func(r *rig, token wamble.Token, _ [32]byte) {
 			r.challenged(peerAt(1), token, 90, small)
-		}, func(token wamble.Token, _ [32]byte) []byte { return proofPacket(token, 91, small, [64]byte{1}) }, failed(91)},
+		}, func(token wamble.Token, _ [32]byte) []byte { return proofPacket(token, 91, small, [64]byte{1}) },
+			failed(91)},
 		{"too late", "", func(r *rig, _ wamble.Token, _ [32]byte) { r.now = r.now.Add(30*time.Second + time.Microsecond) }, proofOf(by, by.key, 3), failed(3)},
 		{"too often", "(def login-attempts-per-min 1)", func(r *rig, token wamble.Token, _ [32]byte) {
 			r.send(peerAt(1), proofPacket(token, 90, by.key, [64]byte{}))
@@ -176,11 +181,13 @@ func TestLoginRefused(t *testing.T) {
 		{"a banned key", "", func(r *rig, _ wamble.Token, _ [32]byte) {
 			r.step(&Ban{Whom: Target{Key: by.key}})
 		}, proofOf(by, by.key, 3), failed(3)},
-		{"no number for a player", "", func(r *rig, _ wamble.Token, _ [32]byte) { drain(r, wamble.PlayerIDs) }, proofOf(by, by.key, 3),
+		{"no number for a player", "", func(r *rig, _ wamble.Token, _ [32]byte) { drain(r, wamble.PlayerIDs) },
+			proofOf(by, by.key, 3),
 			[]string{"ACK 3", `ERROR 1006 "no number is left for a new player"`}},
 		{"the policy", `(policy-deny "*" "protocol.ctrl" "login_request")`, nil, nil, []string{"ACK 2", `ERROR 1001 ""`}},
 		{"another length", "", nil, func(token wamble.Token, _ [32]byte) []byte {
-			return encode(wire.Header{Ctrl: wire.CtrlLoginRequest, Token: token, Seq: 3}, wire.Unknown{Payload: make([]byte, 33)})
+			return encode(wire.Header{Ctrl: wire.CtrlLoginRequest, Token: token, Seq: 3},
+				wire.Unknown{Payload: make([]byte, 33)})
 		}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -277,7 +284,8 @@ func (r *rig) loginAnew(from wamble.Peer, token wamble.Token, seq uint32, by sig
 	challenge := r.challenged(from, token, seq, by.key)
 	m := wamble.LoginMessage(by.key, token, challenge)
 	s := wire.Signature(by.sign(m[:]))
-	proof := encode(wire.Header{Token: token, Seq: seq + 1}, wire.LoginRequest{PublicKey: wire.Key(by.key), Signature: &s}, wire.Int(wire.KeyLoginToken, 1))
+	proof := encode(wire.Header{Token: token, Seq: seq + 1},
+		wire.LoginRequest{PublicKey: wire.Key(by.key), Signature: &s}, wire.Int(wire.KeyLoginToken, 1))
 	r.step(&Packet{Peer: from, Data: proof})
 	r.settle()
 	r.answerLoads()
@@ -321,7 +329,8 @@ func TestPlantedToken(t *testing.T) {
 			planted, id := r.join(1) // the foe makes a session and gives its token to the player
 			r.send(peerAt(2), helloPacket(planted, 4))
 			token := tc.login(r, planted)
-			expect(t, r.send(peerAt(1), legal(planted, 20, id)), "ACK 20", `ERROR 1007 "unknown player" board `+itoa(uint32(id))+" error.blocking")
+			expect(t, r.send(peerAt(1), legal(planted, 20, id)), "ACK 20",
+				`ERROR 1007 "unknown player" board `+itoa(uint32(id))+" error.blocking")
 			if got := r.send(peerAt(2), legal(token, 20, id)); !strings.Contains(got, "LEGAL_MOVES") {
 				t.Errorf("the owner of the key: %s", got)
 			}
@@ -336,7 +345,8 @@ func TestPlantedToken(t *testing.T) {
 			for range 2 { // the second time after a restart
 				got := hello(peerAt(3), planted, 1)
 				r.send(peerAt(3), legal(got, 2, 1))
-				if got == planted || got == token || r.p.sessions.Find(got) == nil || r.p.sessions.Find(got).Identity() != nil {
+				if got == planted || got == token || r.p.sessions.Find(got) == nil ||
+					r.p.sessions.Find(got).Identity() != nil {
 					t.Errorf("the foe says hello and is %v", got)
 				}
 				if got := hello(peerAt(2), token, 30); got != token || r.p.sessions.Find(got).Identity() == nil {
@@ -386,7 +396,8 @@ func TestLoginIsNotRelayed(t *testing.T) {
 				fields = append(fields, wire.String(wire.KeyLoginServer, tc.said))
 			}
 			s := wire.Signature(by.sign(message))
-			got := r.send(peerAt(1), encode(wire.Header{Token: token, Seq: 3}, wire.LoginRequest{PublicKey: wire.Key(by.key), Signature: &s}, fields...))
+			got := r.send(peerAt(1), encode(wire.Header{Token: token, Seq: 3},
+				wire.LoginRequest{PublicKey: wire.Key(by.key), Signature: &s}, fields...))
 			r.answerLoads()
 			if got += r.took(); !strings.Contains(got, tc.want) {
 				t.Errorf("got %s, want %s", got, tc.want)

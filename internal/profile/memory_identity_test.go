@@ -28,7 +28,8 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 		}
 		p := m.players[in.Key]
 		if p == nil {
-			p = &wamble.Player{ID: in.Player, Key: in.Key, Handle: in.Handle, Created: in.At, Stats: wamble.Stats{Rating: in.Rating}}
+			p = &wamble.Player{ID: in.Player, Key: in.Key, Handle: in.Handle, Created: in.At,
+				Stats: wamble.Stats{Rating: in.Rating}}
 			m.players[in.Key] = p
 		}
 		s.Key, s.Player, s.Handle = in.Key, p.ID, p.Handle
@@ -97,7 +98,8 @@ func (m *memory) applyIdentity(in intent.Intent) (bool, error) {
 				delete(m.created, s.Token)
 				s.Token, s.Key, s.Player, s.Handle = wamble.TokenHash{}, wamble.PublicKey{}, 0, ""
 				m.terms = slices.DeleteFunc(m.terms, func(a accepted) bool { return a.session == s.ID })
-				m.predictions = slices.DeleteFunc(m.predictions, func(p *wamble.Prediction) bool { return p.Session == s.ID })
+				m.predictions = slices.DeleteFunc(m.predictions,
+					func(p *wamble.Prediction) bool { return p.Session == s.ID })
 			}
 		}
 	default:
@@ -160,7 +162,8 @@ func (m *memory) answerIdentity(l Load, in *Loaded) {
 	case ReservationsOf:
 		in.Answer, in.Outcome = &Answer{Reservations: slices.Clone(m.reserved)}, Found
 	case NameOf:
-		if p := m.players[l.Key]; p != nil && !l.First.Renamed.IsZero() && !m.isNamed(l.Handle, l.Key) && !p.Renamed.After(l.First.Renamed.Add(-MinNameAge)) {
+		if p := m.players[l.Key]; p != nil && !l.First.Renamed.IsZero() && !m.isNamed(l.Handle, l.Key) &&
+			!p.Renamed.After(l.First.Renamed.Add(-MinNameAge)) {
 			p.Handle, p.Renamed = l.Handle, l.First.Renamed
 		}
 		if p := m.player(l.Key); p != nil {
@@ -179,7 +182,8 @@ func (m *memory) answerIdentity(l Load, in *Loaded) {
 			}
 		}
 	case TermsOf:
-		in.Answer, in.Outcome = &Answer{Accepted: slices.Contains(m.terms, accepted{l.Session, l.Profile, l.Hash})}, Found
+		in.Answer, in.Outcome = &Answer{Accepted: slices.Contains(m.terms, accepted{l.Session, l.Profile, l.Hash})},
+			Found
 	}
 }
 
@@ -258,11 +262,13 @@ func (m *memory) ranks(q wamble.LeaderboardQuery) *wamble.Leaderboard {
 
 // stored puts a session into the store, with an identity if it has a key.
 func (m *memory) stored(id wamble.SessionID, key wamble.PublicKey, stats wamble.Stats, at time.Time) *wamble.Session {
-	s := &wamble.Session{ID: id, Token: hashOf(wamble.Token{0xdd, byte(id), byte(id >> 8)}), Created: at, LastSeen: at, Stats: stats}
+	s := &wamble.Session{ID: id, Token: hashOf(wamble.Token{0xdd, byte(id), byte(id >> 8)}), Created: at, LastSeen: at,
+		Stats: stats}
 	if !key.IsZero() {
 		p := m.players[key]
 		if p == nil {
-			p = &wamble.Player{ID: wamble.PlayerID(id), Key: key, Handle: fmt.Sprintf("h_%04d", id), Stats: wamble.Stats{Rating: 1200}}
+			p = &wamble.Player{ID: wamble.PlayerID(id), Key: key, Handle: fmt.Sprintf("h_%04d", id),
+				Stats: wamble.Stats{Rating: 1200}}
 			m.players[key] = p
 		}
 		s.Key, s.Player, s.Handle = key, p.ID, p.Handle

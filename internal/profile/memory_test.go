@@ -98,7 +98,8 @@ func (m *memory) apply(in intent.Intent) error {
 		if m.boards[in.Board] != nil {
 			return fmt.Errorf("board %d exists", in.Board)
 		}
-		m.boards[in.Board] = &wamble.Board{ID: in.Board, Profile: config.DefaultName, FEN: in.FEN, Status: in.Status, Variant: in.Variant, Created: in.At}
+		m.boards[in.Board] = &wamble.Board{ID: in.Board, Profile: config.DefaultName, FEN: in.FEN, Status: in.Status,
+			Variant: in.Variant, Created: in.At}
 		m.shards[in.Board] = sentTo{shard: m.from}
 		return nil
 	}
@@ -142,7 +143,8 @@ func (m *memory) applyToBoard(in intent.Intent) error {
 		if b.Holder != nil && b.Holder.At.After(in.At) {
 			return nil // as the stores do
 		}
-		b.Holder = &wamble.Reservation{Board: in.Board, Session: in.Session, Key: s.Key, White: in.White, At: in.At, Expires: in.Expires}
+		b.Holder = &wamble.Reservation{Board: in.Board, Session: in.Session, Key: s.Key, White: in.White, At: in.At,
+			Expires: in.Expires}
 	case *intent.RemoveReservation:
 		b := m.boards[in.Board]
 		if b == nil {
@@ -212,8 +214,10 @@ func (m *memory) enlist(id wamble.SessionID, rating float64, at time.Time) *wamb
 	key := wamble.PublicKey{1, byte(id), byte(id >> 8), byte(id >> 16)}
 	token := wamble.Token(wamble.Token{0xee, byte(id), byte(id >> 8), byte(id >> 16)}.Hash()) // no part of it is another's
 	handle := fmt.Sprintf("h_%04d", id)
-	m.players[key] = &wamble.Player{ID: wamble.PlayerID(id), Key: key, Handle: handle, Stats: wamble.Stats{Rating: rating}}
-	m.sessions[id] = &wamble.Session{ID: id, Token: hashOf(token), Player: wamble.PlayerID(id), Key: key, Handle: handle, Created: at, LastSeen: at}
+	m.players[key] = &wamble.Player{ID: wamble.PlayerID(id), Key: key, Handle: handle,
+		Stats: wamble.Stats{Rating: rating}}
+	m.sessions[id] = &wamble.Session{ID: id, Token: hashOf(token), Player: wamble.PlayerID(id), Key: key,
+		Handle: handle, Created: at, LastSeen: at}
 	m.created[hashOf(token)] = m.sessions[id]
 	return m.sessions[id]
 }

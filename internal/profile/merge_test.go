@@ -23,7 +23,8 @@ func TestMergePlayers(t *testing.T) {
 	before := r.p.sessions.Stats(r.p.sessions.Find(first)).Rating
 	in := &Merge{From: wamble.Player{Key: one}, Into: stays}
 	r.step(in)
-	if got := r.out.StoreEvents; len(got) != 1 || got[0].What != Merged || got[0].Key != two || got[0].Merge.From.Key != one {
+	if got := r.out.StoreEvents; len(got) != 1 || got[0].What != Merged || got[0].Key != two ||
+		got[0].Merge.From.Key != one {
 		t.Errorf("news: %+v", got)
 	}
 	r.step(&StoreEvents{Changes: []StoreEvent{{What: Merged, Key: two, Merge: in}}})

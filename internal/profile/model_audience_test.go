@@ -41,7 +41,8 @@ func (j *judge) predicted(in *intent.RecordPrediction) error {
 	ply := in.Ply
 	for id := in.Parent; id != 0; {
 		p := j.predictions[id]
-		if p == nil || p.Board != in.Board || p.Ply != ply-1 || p.status == wamble.Incorrect || p.status == wamble.Expired {
+		if p == nil || p.Board != in.Board || p.Ply != ply-1 || p.status == wamble.Incorrect ||
+			p.status == wamble.Expired {
 			return fmt.Errorf("it does not follow from %+v", p)
 		}
 		if p.status == wamble.Pending {
@@ -101,7 +102,8 @@ func (j *judge) resolved(in *intent.ResolvePrediction) error {
 func (j *judge) pendingIsOpen() error {
 	for id, p := range j.predictions {
 		if g := j.games[p.Board]; p.status == wamble.Pending && (g.over || p.Ply <= len(g.movers)) {
-			return fmt.Errorf("prediction %d of ply %d was never resolved: the game has %d, over %v", id, p.Ply, len(g.movers), g.over)
+			return fmt.Errorf("prediction %d of ply %d was never resolved: the game has %d, over %v", id, p.Ply,
+				len(g.movers), g.over)
 		}
 	}
 	return nil
@@ -126,8 +128,10 @@ func (w *world) checkBeside(to wamble.Peer, p *wire.Packet) {
 				w.t.Fatalf("prediction %d is shown, but not durable", row.ID)
 			}
 			owner, isToken := w.judge.tokens[wamble.Token(row.Author).Hash()]
-			if mine := known.Session == w.judge.tokens[p.Token.Hash()]; mine != isToken || mine && owner != known.Session {
-				w.t.Fatalf("prediction %d of %d is shown to %d with a token of %d", row.ID, known.Session, w.judge.tokens[p.Token.Hash()], owner)
+			if mine := known.Session == w.judge.tokens[p.Token.Hash()]; mine != isToken || mine &&
+				owner != known.Session {
+				w.t.Fatalf("prediction %d of %d is shown to %d with a token of %d", row.ID, known.Session,
+					w.judge.tokens[p.Token.Hash()], owner)
 			}
 		}
 	}

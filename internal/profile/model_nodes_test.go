@@ -589,7 +589,8 @@ func TestModelOfNodes(t *testing.T) {
 	t.Parallel()
 	modelNodes(t, prooftest.Sized(400, 2000, 100_000), func(t *testing.T, seed uint64) *nodes {
 		return newNodes(t, seed, 3, 1, `(def min-boards 3) (def max-boards 12)`)
-	}, "crash", "sleep", "cut", "deposed", "dropped", "lease over", "append fenced", "append lost", "append unanswered", "claim lost", "claim unanswered")
+	}, "crash", "sleep", "cut", "deposed", "dropped", "lease over", "append fenced", "append lost", "append unanswered",
+		"claim lost", "claim unanswered")
 }
 
 // modelNodes runs models with different seeds, on all processors; each of the faults must
@@ -661,7 +662,8 @@ func (w *nodes) live(seed uint64) {
 	for _, p := range w.parts {
 		var serving []*life
 		for _, n := range w.all {
-			if l := n.lives[p.index]; l != nil && l.p != nil && l.p.stage == running && l.leased.After(w.now) && !l.frozen {
+			if l := n.lives[p.index]; l != nil && l.p != nil && l.p.stage == running && l.leased.After(w.now) &&
+				!l.frozen {
 				serving = append(serving, l)
 			}
 		}

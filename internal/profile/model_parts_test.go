@@ -25,8 +25,10 @@ func TestModelOfParts(t *testing.T) {
 	t.Parallel()
 	modelNodes(t, prooftest.Sized(150, 1000, 100_000), func(t *testing.T, seed uint64) *nodes {
 		return newNodes(t, seed, 3, 4, `(def min-boards 20) (def max-boards 40)`)
-	}, "crash", "sleep", "cut", "deposed", "dropped", "lease over", "append fenced", "append lost", "append unanswered", "claim lost", "claim unanswered",
-		"moved", "move given up", "release lost", "release unanswered", "replaced", "store away", "relayed", "relay lost", "nobody reached",
+	}, "crash", "sleep", "cut", "deposed", "dropped", "lease over", "append fenced", "append lost", "append unanswered",
+		"claim lost", "claim unanswered",
+		"moved", "move given up", "release lost", "release unanswered", "replaced", "store away", "relayed",
+		"relay lost", "nobody reached",
 		"travelled", "travel interrupted")
 }
 
@@ -246,7 +248,8 @@ func (n *node) replace() {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			l := &life{n: n, part: old.part, held: old.held, epoch: old.epoch, leased: old.leased, p: New(w.options(old.part))}
+			l := &life{n: n, part: old.part, held: old.held, epoch: old.epoch, leased: old.leased,
+				p: New(w.options(old.part))}
 			n.lives[l.part.index] = l
 			if l.step(&Adopt{Data: state}); w.store.away {
 				l.step(&StoreAway{})
@@ -330,7 +333,8 @@ func (w *nodes) checkStored(l *life) {
 			continue
 		}
 		g, row := w.judge.games[id], w.store.boards[id]
-		if row.Version != w.judge.lastly[id] || row.FEN != g.position.FEN() || len(row.Moves) != len(g.movers) || w.store.shards[id].shard != at {
+		if row.Version != w.judge.lastly[id] || row.FEN != g.position.FEN() || len(row.Moves) != len(g.movers) ||
+			w.store.shards[id].shard != at {
 			w.t.Errorf("board %d is stored in part %d with version %d and %d moves, and is in part %d with version %d and %d moves",
 				id, w.store.shards[id].shard, row.Version, len(row.Moves), at, w.judge.lastly[id], len(g.movers))
 		}
@@ -340,7 +344,8 @@ func (w *nodes) checkStored(l *life) {
 		if !l.idle() { // a board may be about to leave
 			continue
 		}
-		if b := l.p.boards.Board(id); (b == nil) != g.over || b != nil && (b.Version() != row.Version || b.FEN() != row.FEN) {
+		if b := l.p.boards.Board(id); (b == nil) != g.over || b != nil &&
+			(b.Version() != row.Version || b.FEN() != row.FEN) {
 			w.t.Errorf("board %d is not as stored in the memory of part %d", id, at)
 		}
 	}

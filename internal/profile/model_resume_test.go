@@ -127,22 +127,27 @@ func (w *world) sameMemory(old *Profile) {
 			}
 			continue
 		}
-		if got.Hash() != s.Hash() || got.HostText() != s.HostText() || got.Trust() != s.Trust() || (got.Identity() == nil) != (s.Identity() == nil) || !near(got.Own(), s.Own()) {
+		if got.Hash() != s.Hash() || got.HostText() != s.HostText() || got.Trust() != s.Trust() ||
+			(got.Identity() == nil) != (s.Identity() == nil) || !near(got.Own(), s.Own()) {
 			w.t.Fatalf("session %d came back with %+v, had %+v", s.ID(), got.Own(), s.Own())
 		}
-		if i := s.Identity(); i != nil && (got.Identity().Key() != i.Key() || got.Identity().ID() != i.ID() || got.Identity().Handle() != i.Handle() || !near(got.Identity().Stats(), i.Stats())) {
-			w.t.Fatalf("the identity of session %d came back with %+v, had %+v", s.ID(), got.Identity().Stats(), i.Stats())
+		if i := s.Identity(); i != nil && (got.Identity().Key() != i.Key() || got.Identity().ID() != i.ID() ||
+			got.Identity().Handle() != i.Handle() || !near(got.Identity().Stats(), i.Stats())) {
+			w.t.Fatalf("the identity of session %d came back with %+v, had %+v", s.ID(), got.Identity().Stats(),
+				i.Stats())
 		}
 	}
 }
 
 func near(a, b wamble.Stats) bool {
-	return math.Abs(a.Score-b.Score) < 1e-6 && math.Abs(a.PredictionScore-b.PredictionScore) < 1e-6 && math.Abs(a.Rating-b.Rating) < 1e-6 &&
+	return math.Abs(a.Score-b.Score) < 1e-6 && math.Abs(a.PredictionScore-b.PredictionScore) < 1e-6 &&
+		math.Abs(a.Rating-b.Rating) < 1e-6 &&
 		a.Games == b.Games && a.Chess960Games == b.Chess960Games
 }
 
 func boardText(b *board.Board) string {
-	text := fmt.Sprintf("%d %s %v v%d by %d %v %v %v", b.ID(), b.FEN(), b.Status(), b.Version(), b.Holder(), b.LastAssigned(), b.Reserved(), b.Created())
+	text := fmt.Sprintf("%d %s %v v%d by %d %v %v %v", b.ID(), b.FEN(), b.Status(), b.Version(), b.Holder(),
+		b.LastAssigned(), b.Reserved(), b.Created())
 	for m := range b.Moves() {
 		text += fmt.Sprintf(" %v/%d", m.Move, m.Session)
 	}

@@ -298,7 +298,8 @@ func (w *world) greetedAgain(inputs []Input) {
 		}
 		h, err := wire.Peek(in.Data)
 		c := w.clients[in.Peer]
-		if err != nil || h.Ctrl != wire.CtrlClientHello || !h.Token.IsZero() || c == nil || w.judge.tokens[c.token.Hash()] != 0 {
+		if err != nil || h.Ctrl != wire.CtrlClientHello || !h.Token.IsZero() || c == nil ||
+			w.judge.tokens[c.token.Hash()] != 0 {
 			continue
 		}
 		if o, ok := w.offers[c.token]; ok {
@@ -560,7 +561,8 @@ func (w *world) live(players int, length time.Duration) {
 	if total := sum(w.judge.moves); stored != total || w.accepted > total || w.accepted == 0 {
 		t.Errorf("%d moves are stored, %d were durable, %d accepted", stored, total, w.accepted)
 	}
-	if most := w.judge.pot * float64(w.judge.ended); paid > most+1e-6 || math.Abs(paid-w.judge.paid) > 1e-6 || paid == 0 {
+	if most := w.judge.pot * float64(w.judge.ended); paid > most+1e-6 || math.Abs(paid-w.judge.paid) > 1e-6 ||
+		paid == 0 {
 		t.Errorf("%d games paid %v, stored are %v", w.judge.ended, w.judge.paid, paid)
 	}
 	if w.life-w.handed < 2 || w.handed == 0 || w.judge.ended == 0 {

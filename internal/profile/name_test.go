@@ -80,7 +80,8 @@ func TestRename(t *testing.T) {
 	r.step(&Rename{Key: standardSigner(2).key, Name: "host"})
 	r.settle()
 	r.apply()
-	if a, b := r.nameOf(one), r.nameOf(two); a != "Host" || !strings.HasPrefix(b, "h_") || r.p.Stats().Host.Renamed != 1 {
+	if a, b := r.nameOf(one),
+		r.nameOf(two); a != "Host" || !strings.HasPrefix(b, "h_") || r.p.Stats().Host.Renamed != 1 {
 		t.Errorf("they are called %q and %q", a, b)
 	}
 	if got := r.store.players[standardSigner(1).key].Handle; got != "Host" {
@@ -99,7 +100,8 @@ func TestSetNameBesideOthers(t *testing.T) {
 	store := newMemory()
 	machine := func(shard int) *rig {
 		r := &rig{t: t, now: epoch, store: store}
-		r.options = Options{Config: configOf(t, "(def min-boards 4)"), Seed: [32]byte{byte(shard)}, Now: epoch, LeaseSize: 1 << 10, Shard: wamble.Shard{Index: shard, Of: 2}}
+		r.options = Options{Config: configOf(t, "(def min-boards 4)"), Seed: [32]byte{byte(shard)}, Now: epoch,
+			LeaseSize: 1 << 10, Shard: wamble.Shard{Index: shard, Of: 2}}
 		r.p = New(r.options)
 		r.boot()
 		return r

@@ -82,7 +82,8 @@ func TestOfferKeepsWishes(t *testing.T) {
 		t.Error("it is not marked as a program")
 	}
 	r = newRig(t, "(def max-bots 0)")
-	if got := r.send(peerAt(1), encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloBot, 1))); !strings.Contains(got, "no bots are let in") {
+	if got := r.send(peerAt(1), encode(wire.Header{Seq: 1}, wire.ClientHello{},
+		wire.Int(wire.KeyHelloBot, 1))); !strings.Contains(got, "no bots are let in") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -91,7 +92,8 @@ func TestOfferKeepsWishes(t *testing.T) {
 // and no frame, whatever cookie they carry.
 func TestForgedHellosLeaveNothing(t *testing.T) {
 	for _, conf := range []string{
-		"", "(def min-boards 0)", "(def min-boards 1) (def max-boards 1)", `(def tos-text "be kind")`, "(def keep-shown-moves 1)",
+		"", "(def min-boards 0)", "(def min-boards 1) (def max-boards 1)", `(def tos-text "be kind")`,
+		"(def keep-shown-moves 1)",
 	} {
 		r := newRig(t, conf)
 		if strings.Contains(conf, "max-boards 1") {
@@ -162,7 +164,8 @@ func TestOfferBecomesASession(t *testing.T) {
 			if held := r.p.boards.Held(s.ID()).ID(); held != me.Board && tc.name != "move" {
 				t.Errorf("the player holds board %d, and was shown %d", held, me.Board)
 			}
-			if got := r.send(peerAt(1), legalPacket(me.Token, r.p.boards.Held(s.ID()).ID(), 3, 12)); !strings.Contains(got, "LEGAL_MOVES") {
+			if got := r.send(peerAt(1),
+				legalPacket(me.Token, r.p.boards.Held(s.ID()).ID(), 3, 12)); !strings.Contains(got, "LEGAL_MOVES") {
 				t.Errorf("the next request is answered by %s", got)
 			}
 			if got := r.p.Stats(); got.NewPlayers != 1 {
@@ -215,14 +218,16 @@ func TestOfferedBoardGoesOn(t *testing.T) {
 					if got, err := r.p.boards.Assign(r.now, by, &r.p.frame); err != nil || got.Board.ID() != me.Board {
 						t.Fatal(got.Board, err)
 					}
-					if _, err := r.p.boards.Play(r.now, me.Board, board.Mover{Session: by.Session, Rating: -1}, uci, &r.p.frame); err != nil {
+					if _, err := r.p.boards.Play(r.now, me.Board, board.Mover{Session: by.Session, Rating: -1}, uci,
+						&r.p.frame); err != nil {
 						t.Fatal(err)
 					}
 				}
 				if first != "move" {
 					r.step(&Packet{Peer: peerAt(1), Data: ackPacket(me.Token, 1)})
 				}
-				if got := r.send(peerAt(1), movePacket(me.Token, me.Board, 2, "g1f3")); !strings.Contains(got, "ERROR 1009") || !strings.Contains(got, "BOARD_UPDATE") {
+				if got := r.send(peerAt(1), movePacket(me.Token, me.Board, 2, "g1f3")); !strings.Contains(got,
+					"ERROR 1009") || !strings.Contains(got, "BOARD_UPDATE") {
 					t.Errorf("answered by %s", got)
 				}
 				if n := r.p.boards.Board(me.Board).Plies(); n != 2 {
@@ -233,7 +238,8 @@ func TestOfferedBoardGoesOn(t *testing.T) {
 				for back := range uint32(8) { // whichever was pushed last
 					r.send(peerAt(1), ackPacket(me.Token, r.last-back))
 				}
-				if got := r.send(peerAt(1), movePacket(me.Token, held, 3, "g1f3")); !strings.Contains(got, "BOARD_UPDATE") {
+				if got := r.send(peerAt(1), movePacket(me.Token, held, 3, "g1f3")); !strings.Contains(got,
+					"BOARD_UPDATE") {
 					t.Errorf("the move on board %d is answered by %s", held, got)
 				}
 			})
@@ -264,7 +270,8 @@ func TestMoveTellsPly(t *testing.T) {
 		{4, "g1f3", "BOARD_UPDATE", 5}, // another one
 	} {
 		got := at(uint32(10+r.p.Stats().Moves+r.p.Stats().Rejected+r.p.Stats().Repeats), tc.plies, tc.uci)
-		if n := r.p.boards.Board(id).Plies(); !strings.Contains(got, tc.want) || !strings.Contains(got, "BOARD_UPDATE") || n != tc.made {
+		if n := r.p.boards.Board(id).Plies(); !strings.Contains(got, tc.want) ||
+			!strings.Contains(got, "BOARD_UPDATE") || n != tc.made {
 			t.Errorf("%s after %d: %d moves, %s", tc.uci, tc.plies, n, got)
 		}
 	}

@@ -20,27 +20,33 @@ func TestOptions(t *testing.T) {
 		(def away-timeout 11) (def disconnect-timeout 6) (def identity-away-timeout 7) (def boards-per-player 1.5) (def max-pot 17.5) (def k-factor 18) (def max-contributors 19)
 		(def experienced-player-early-phase-mult 4.5) (def experienced-player-mid-phase-mult 5.5) (def experienced-player-end-phase-mult 6.5)`)
 	gotLink, wantLink := New(Options{Config: c, Now: epoch}).linkConfig(), link.Config{
-		Sends: 5, FirstWait: 700 * time.Millisecond, MinWait: 700 * time.Millisecond, MaxWait: 9 * time.Second, ReplayTTL: -1, SessionTimeout: 77 * time.Second,
+		Sends: 5, FirstWait: 700 * time.Millisecond, MinWait: 700 * time.Millisecond, MaxWait: 9 * time.Second,
+		ReplayTTL: -1, SessionTimeout: 77 * time.Second,
 		MaxPaths: 33, TokenRate: 44, HostRate: 55,
 	}
 	if gotLink.Bypass != nil {
 		t.Error("a bypass without a policy")
 	}
 	gotLink.Bypass, wantLink.Bypass = nil, nil
-	if gotLink.Sends != wantLink.Sends || gotLink.FirstWait != wantLink.FirstWait || gotLink.MinWait != wantLink.MinWait || gotLink.MaxWait != wantLink.MaxWait ||
+	if gotLink.Sends != wantLink.Sends || gotLink.FirstWait != wantLink.FirstWait ||
+		gotLink.MinWait != wantLink.MinWait || gotLink.MaxWait != wantLink.MaxWait ||
 		gotLink.ReplayTTL != wantLink.ReplayTTL || gotLink.SessionTimeout != wantLink.SessionTimeout ||
-		gotLink.MaxPaths != wantLink.MaxPaths || gotLink.TokenRate != wantLink.TokenRate || gotLink.HostRate != wantLink.HostRate {
+		gotLink.MaxPaths != wantLink.MaxPaths || gotLink.TokenRate != wantLink.TokenRate ||
+		gotLink.HostRate != wantLink.HostRate {
 		t.Errorf("link: got %+v, want %+v", gotLink, wantLink)
 	}
 	if got, want := (&Profile{rules: rules{cfg: c}}).sessionOptions(), (session.Options{
-		MaxPlayers: 11, Unconfirmed: 22 * time.Second, Away: 66 * time.Second, Expiration: 66 * time.Second, Lifetime: 720 * time.Hour, NewPerHost: 9, Logins: 8, TokenAttempts: 7, DefaultRating: 1500,
+		MaxPlayers: 11, Unconfirmed: 22 * time.Second, Away: 66 * time.Second, Expiration: 66 * time.Second,
+		Lifetime: 720 * time.Hour, NewPerHost: 9, Logins: 8, TokenAttempts: 7, DefaultRating: 1500,
 	}); got != want {
 		t.Errorf("session: got %+v, want %+v", got, want)
 	}
 	if got, want := (&Profile{rules: rules{cfg: c}}).boardOptions(), (board.Options{
-		MinBoards: 12, MaxBoards: 90, PerPlayer: 1.5, Chess960Interval: 16, MaxMoves: 15, Inactivity: 13 * time.Second, Reservation: 14 * time.Second,
-		Away: 11 * time.Second, Disconnect: 6 * time.Second, IdentityAway: 7 * time.Second,
-		New: board.Multipliers{Early: 1.5, Mid: 2.5, End: 3.5}, Experienced: board.Multipliers{Early: 4.5, Mid: 5.5, End: 6.5},
+		MinBoards: 12, MaxBoards: 90, PerPlayer: 1.5, Chess960Interval: 16, MaxMoves: 15, Inactivity: 13 * time.Second,
+		Reservation: 14 * time.Second,
+		Away:        11 * time.Second, Disconnect: 6 * time.Second, IdentityAway: 7 * time.Second,
+		New:         board.Multipliers{Early: 1.5, Mid: 2.5, End: 3.5},
+		Experienced: board.Multipliers{Early: 4.5, Mid: 5.5, End: 6.5},
 	}); got != want {
 		t.Errorf("board: got %+v, want %+v", got, want)
 	}

@@ -73,7 +73,8 @@ func (c *stock) ask(packet []byte) (answers []wire.Packet) {
 		c.sent = c.sent[1:]
 		p, whole := c.decode(b)
 		if !p.Flags.Unreliable() && p.Ctrl != wire.CtrlAck {
-			c.step(&Packet{Peer: c.at, Data: encode(wire.Header{Token: p.Token, Board: p.Board, Seq: p.Seq}, wire.Ack{})})
+			c.step(&Packet{Peer: c.at,
+				Data: encode(wire.Header{Token: p.Token, Board: p.Board, Seq: p.Seq}, wire.Ack{})})
 		}
 		if whole {
 			answers = append(answers, p)
@@ -97,7 +98,8 @@ func newStock(t *testing.T, at wamble.Peer) *stock {
 	for id := wamble.SessionID(500); id < 504; id++ {
 		r.store.sessions[id] = &wamble.Session{ID: id, Token: hashOf(wamble.Token{byte(id)}), LastSeen: epoch}
 	}
-	s := &stock{everybody: &everybody{rig: r, seq: 1, by: standardSigner(3), seen: map[wire.Control][]wire.Control{}}, at: at}
+	s := &stock{everybody: &everybody{rig: r, seq: 1, by: standardSigner(3), seen: map[wire.Control][]wire.Control{}},
+		at: at}
 	for _, p := range s.ask(helloPacket(wamble.Token{}, 1)) {
 		if p.Ctrl == wire.CtrlServerHello {
 			s.token, s.board = p.Token, p.Board
@@ -238,7 +240,8 @@ func TestOldSpectator(t *testing.T) {
 				continue
 			}
 			if updates++; !h.Flags.Unreliable() {
-				r.step(&Packet{Peer: streamAt(1), Data: encode(wire.Header{Token: h.Token, Board: h.Board, Seq: h.Seq}, wire.Ack{})})
+				r.step(&Packet{Peer: streamAt(1),
+					Data: encode(wire.Header{Token: h.Token, Board: h.Board, Seq: h.Seq}, wire.Ack{})})
 			}
 		}
 	}
@@ -319,7 +322,8 @@ func (l *library) answer() (h wire.Header, ok bool) {
 func TestACKWithItsAnswer(t *testing.T) {
 	conf := `(def reservation-timeout 60) (def boards-per-player 1)`
 	for i := range 20 {
-		conf += fmt.Sprintf(` (defprofile profile-%04d ((def port %d) (def advertise 1) (def tos-text "%s")))`, i, 2000+i, strings.Repeat("be kind ", 300))
+		conf += fmt.Sprintf(` (defprofile profile-%04d ((def port %d) (def advertise 1) (def tos-text "%s")))`, i,
+			2000+i, strings.Repeat("be kind ", 300))
 	}
 	c, err := config.Load("test.conf", conf, config.Params{})
 	if err != nil {
@@ -409,10 +413,12 @@ func TestBlockingIsTheEnd(t *testing.T) {
 	r.step(&Packet{Peer: peerAt(1), Data: movePacket(token, 77, 2, "e2e4")})
 	r.settle()
 	r.answerLoads()
-	if got := r.took(); !strings.Contains(got, `ERROR 1008 "unknown board"`) || !strings.Contains(got, "BOARD_UPDATE") || strings.Contains(got, wire.KeyErrorBlocking) {
+	if got := r.took(); !strings.Contains(got, `ERROR 1008 "unknown board"`) ||
+		!strings.Contains(got, "BOARD_UPDATE") || strings.Contains(got, wire.KeyErrorBlocking) {
 		t.Errorf("after board %d: %s", board, got)
 	}
-	if got := r.send(peerAt(1), legalPacket(token, 77, 3, 12)); !strings.Contains(got, wire.KeyErrorBlocking) || strings.Contains(got, "BOARD_UPDATE") {
+	if got := r.send(peerAt(1), legalPacket(token, 77, 3, 12)); !strings.Contains(got, wire.KeyErrorBlocking) ||
+		strings.Contains(got, "BOARD_UPDATE") {
 		t.Errorf("no board follows: %s", got)
 	}
 }

@@ -74,7 +74,8 @@ func TestPendingRewardsAreBounded(t *testing.T) {
 	for id := range wamble.SessionID(maxPendingRewards + 100) {
 		o.add(id, uint64(id))
 	}
-	if len(o.queue) != maxPendingRewards || len(o.until) != maxPendingRewards || o.until[99] != 0 || o.until[100] != 100 {
+	if len(o.queue) != maxPendingRewards || len(o.until) != maxPendingRewards || o.until[99] != 0 ||
+		o.until[100] != 100 {
 		t.Errorf("%d and %d are kept, want %d", len(o.queue), len(o.until), maxPendingRewards)
 	}
 }

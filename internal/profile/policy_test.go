@@ -64,7 +64,8 @@ func TestPolicyOfPlayers(t *testing.T) {
 				board wamble.BoardID
 				want  string
 			}{{1, friend, own, tc.friend}, {2, other, others, tc.other}} {
-				if got := r.asks(peerAt(m.peer), movePacket(m.token, m.board, 5, "e2e4")); !strings.Contains(got, "ACK 5\n"+m.want) {
+				if got := r.asks(peerAt(m.peer), movePacket(m.token, m.board, 5, "e2e4")); !strings.Contains(got,
+					"ACK 5\n"+m.want) {
 					t.Errorf("player %d got %s, want %s", m.peer, got, m.want)
 				}
 			}
@@ -114,13 +115,15 @@ func TestPolicyOfWatchers(t *testing.T) {
 		want        string
 	}{
 		{"all boards", `(policy-deny "*" "spectate.access" "view" "" "" () () "mode" "summary")`,
-			func(t wamble.Token, _ wamble.BoardID) []byte { return namePacket(wire.SpectateGame{}, t, 2) }, `ERROR 1002 ""`},
+			func(t wamble.Token, _ wamble.BoardID) []byte { return namePacket(wire.SpectateGame{}, t, 2) },
+			`ERROR 1002 ""`},
 		{"one board", `(policy-deny "*" "spectate.access" "view" "" "" () () "mode" "focus")`,
 			func(t wamble.Token, b wamble.BoardID) []byte {
 				return encode(wire.Header{Token: t, Board: b, Seq: 2}, wire.SpectateGame{})
 			}, `ERROR 1002 ""`},
 		{"by tier", `(def spectator-visibility 3) (policy-allow "*" "trust.tier" "*" 2)`,
-			func(t wamble.Token, _ wamble.BoardID) []byte { return namePacket(wire.SpectateGame{}, t, 2) }, `ERROR 1002 ""`},
+			func(t wamble.Token, _ wamble.BoardID) []byte { return namePacket(wire.SpectateGame{}, t, 2) },
+			`ERROR 1002 ""`},
 		{"predicting", `(policy-deny "*" "prediction.write" "streak")`,
 			func(t wamble.Token, b wamble.BoardID) []byte {
 				return encode(wire.Header{Token: t, Board: b, Seq: 2}, wire.SubmitPrediction{UCI: uci})
@@ -172,5 +175,6 @@ func TestBannedIdentity(t *testing.T) {
 	key := wamble.PublicKey{5}
 	s := r.store.stored(500, key, wamble.Stats{}, epoch)
 	r.step(&Ban{Whom: Target{Key: key}, Text: "cheating"})
-	expect(t, r.asks(peerAt(1), helloPacket(tokenOf(s.Token), 1)), "ACK 1", `ERROR 1001 "banned: cheating" error.blocking`)
+	expect(t, r.asks(peerAt(1), helloPacket(tokenOf(s.Token), 1)), "ACK 1",
+		`ERROR 1001 "banned: cheating" error.blocking`)
 }

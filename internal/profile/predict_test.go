@@ -94,7 +94,8 @@ func TestWhoWatchesMayPredict(t *testing.T) {
 				caps, _ := p.Ext.Int(wire.KeySessionCaps)
 				r.sent = nil
 				got := r.send(streamAt(2), submitPacket(p.Token, id, 2, "e2e4", 0))
-				if may := wire.SessionCaps(caps)&wire.MayPredict != 0; !strings.Contains(got, tc.want) || may != (tc.want == "status 1") {
+				if may := wire.SessionCaps(caps)&wire.MayPredict != 0; !strings.Contains(got, tc.want) ||
+					may != (tc.want == "status 1") {
 					t.Errorf("may predict: %v; answered by %s", may, got)
 				}
 			})
@@ -107,7 +108,8 @@ func submitPacket(token wamble.Token, board wamble.BoardID, seq uint32, uci stri
 	if err != nil {
 		panic(err)
 	}
-	return encode(wire.Header{Token: token, Board: board, Seq: seq}, wire.SubmitPrediction{UCI: u, Parent: wire.Uint64(parent)})
+	return encode(wire.Header{Token: token, Board: board, Seq: seq},
+		wire.SubmitPrediction{UCI: u, Parent: wire.Uint64(parent)})
 }
 
 func treePacket(token wamble.Token, board wamble.BoardID, seq uint32, depth, limit uint8) []byte {
@@ -195,7 +197,8 @@ func TestSubmit(t *testing.T) {
 		{"disabled", "", nil, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
 			[]string{"ACK 9", "PREDICTION_DATA status 8 board 1 " + submitKeys}},
 		{"a byte too many", on, nil, func(t wamble.Token) []byte {
-			return encode(wire.Header{Ctrl: wire.CtrlSubmitPrediction, Token: t, Board: 1, Seq: 9}, wire.Unknown{Payload: []byte("\x04e2e4\x00\x00\x00\x00\x00\x00\x00\x00\x00")})
+			return encode(wire.Header{Ctrl: wire.CtrlSubmitPrediction, Token: t, Board: 1, Seq: 9},
+				wire.Unknown{Payload: []byte("\x04e2e4\x00\x00\x00\x00\x00\x00\x00\x00\x00")})
 		}, nil},
 		{"denied by the policy", on + `(policy-deny "*" "prediction.write" "*")`, nil, func(t wamble.Token) []byte { return submitPacket(t, 1, 9, "e2e4", 0) },
 			[]string{"ACK 9", "PREDICTION_DATA status 6 board 1 " + submitKeys}},
@@ -240,7 +243,8 @@ func TestSubmit(t *testing.T) {
 func TestSubmitByNobody(t *testing.T) {
 	r := newRig(t, `(def prediction-mode "streak")`)
 	r.join(1) // from an address that has proven itself
-	for i, packet := range [][]byte{submitPacket(wamble.Token{9}, 1, 2, "e2e4", 0), treePacket(wamble.Token{8}, 1, 3, 0, 0)} {
+	for i, packet := range [][]byte{submitPacket(wamble.Token{9}, 1, 2, "e2e4", 0),
+		treePacket(wamble.Token{8}, 1, 3, 0, 0)} {
 		r.send(peerAt(1), packet)
 		r.answerLoads()
 		expect(t, r.took(), fmt.Sprint("ACK ", i+2), `ERROR 1007 "unknown player" board 1 error.blocking`)
@@ -255,18 +259,22 @@ func TestPredictions(t *testing.T) {
 		want   []string
 	}{
 		{"as deep as the server likes", func(t wamble.Token) []byte { return treePacket(t, 1, 9, 0, 0) },
-			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<0:d2d4@1/0=0(0) 3<1:e7e5@2/1=0(0) board 1 " + treeKeys}},
+			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<0:d2d4@1/0=0(0) 3<1:e7e5@2/1=0(0) board 1 " +
+				treeKeys}},
 		{"no deeper than the server likes", func(t wamble.Token) []byte { return treePacket(t, 1, 9, 200, 200) },
-			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<0:d2d4@1/0=0(0) 3<1:e7e5@2/1=0(0) board 1 " + treeKeys}},
+			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<0:d2d4@1/0=0(0) 3<1:e7e5@2/1=0(0) board 1 " +
+				treeKeys}},
 		{"limited", func(t wamble.Token) []byte { return treePacket(t, 1, 9, 1, 2) },
 			[]string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<0:d2d4@1/0=0(0) board 1 " + treeKeys}},
 		{"without a payload", func(t wamble.Token) []byte {
 			return encode(wire.Header{Ctrl: wire.CtrlGetPredictions, Token: t, Board: 1, Seq: 9}, wire.Unknown{})
-		}, []string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<0:d2d4@1/0=0(0) 3<1:e7e5@2/1=0(0) board 1 " + treeKeys}},
+		}, []string{"ACK 9", "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<0:d2d4@1/0=0(0) 3<1:e7e5@2/1=0(0) board 1 " +
+			treeKeys}},
 		{"nothing there", func(t wamble.Token) []byte { return treePacket(t, 2, 9, 0, 0) }, []string{"ACK 9", "PREDICTION_DATA board 2 " + treeKeys}},
 		{"unknown board", func(t wamble.Token) []byte { return treePacket(t, 99, 9, 0, 0) }, []string{"ACK 9", "PREDICTION_DATA board 99 " + treeKeys}},
 		{"three bytes", func(t wamble.Token) []byte {
-			return encode(wire.Header{Ctrl: wire.CtrlGetPredictions, Token: t, Board: 1, Seq: 9}, wire.Unknown{Payload: make([]byte, 3)})
+			return encode(wire.Header{Ctrl: wire.CtrlGetPredictions, Token: t, Board: 1, Seq: 9},
+				wire.Unknown{Payload: make([]byte, 3)})
 		}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -284,7 +292,8 @@ func TestPredictionsByPolicy(t *testing.T) {
 	for rules, want := range map[string]string{
 		`(policy-deny "*" "prediction.read" "*")`:    `ERROR 1011 "prediction read failed"`,
 		`(policy-allow "*" "prediction.read" "*" 0)`: "PREDICTION_DATA 1<0:e2e4@1/0=0(0) board 1 " + treeKeys,
-		`(policy-allow "*" "prediction.read" "*" 9)`: "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<1:e7e5@2/1=0(0) board 1 " + treeKeys,
+		`(policy-allow "*" "prediction.read" "*" 9)`: "PREDICTION_DATA 1<0:e2e4@1/0=0(0) 2<1:e7e5@2/1=0(0) board 1 " +
+			treeKeys,
 	} {
 		r, _, two := predictors(t, `(def prediction-mode "streak")`+rules)
 		r.ask(two, submitPacket(two, 1, 5, "e2e4", 0))
@@ -348,7 +357,8 @@ func TestResolve(t *testing.T) {
 	}
 	r.apply()
 	for _, s := range r.store.sessions {
-		if got, want := s.Stats.PredictionScore, r.p.sessions.Stats(r.p.sessions.Find(tokenOf(s.Token))).PredictionScore; got != want {
+		if got, want := s.Stats.PredictionScore,
+			r.p.sessions.Stats(r.p.sessions.Find(tokenOf(s.Token))).PredictionScore; got != want {
 			t.Errorf("stored is %g, in memory %g", got, want)
 		}
 	}
@@ -446,7 +456,8 @@ func TestPredictionFields(t *testing.T) {
 			}
 		}
 		caps, _ := p.Ext.Int(wire.KeySessionCaps)
-		if got := wire.SessionCaps(caps) & (wire.MayPredict | wire.MayReadPredictions); got != tc.caps || strings.Join(fields, " ") != tc.fields {
+		if got := wire.SessionCaps(caps) & (wire.MayPredict | wire.MayReadPredictions); got != tc.caps ||
+			strings.Join(fields, " ") != tc.fields {
 			t.Errorf("%s: got %03x %q, want %03x %q", tc.conf, got, fields, tc.caps, tc.fields)
 		}
 		r.wait(time.Second)

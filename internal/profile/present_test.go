@@ -25,17 +25,19 @@ func TestSeekIsBounded(t *testing.T) {
 		more   bool
 		others bool // sessions other than the last are found too
 	}{
-		"token":                {of: Seek{Token: token}, found: 1},
-		"session":              {of: Seek{Session: last.ID()}, found: 1},
-		"board":                {of: Seek{Board: on}, found: 1},
-		"all three":            {of: Seek{Token: token, Session: last.ID(), Board: on}, found: 1},
-		"unknown token":        {of: Seek{Token: wamble.Token{1, 2, 3}}},
-		"unknown key":          {of: Seek{Key: &[2]wamble.PublicKey{{1}, {1}}}},
-		"hash, all walked":     {of: Seek{Hash: token.Hash()}, bound: players, found: 1},
-		"hash, none walked":    {of: Seek{Hash: token.Hash()}, more: true},
-		"network, all walked":  {of: Seek{Net: netip.MustParsePrefix("0.0.0.0/0")}, bound: players, found: players, others: true},
-		"network, some walked": {of: Seek{Net: netip.MustParsePrefix("0.0.0.0/0")}, bound: 2, found: 2, more: true, others: true},
-		"name, none walked":    {of: Seek{Name: "ann"}, more: true},
+		"token":             {of: Seek{Token: token}, found: 1},
+		"session":           {of: Seek{Session: last.ID()}, found: 1},
+		"board":             {of: Seek{Board: on}, found: 1},
+		"all three":         {of: Seek{Token: token, Session: last.ID(), Board: on}, found: 1},
+		"unknown token":     {of: Seek{Token: wamble.Token{1, 2, 3}}},
+		"unknown key":       {of: Seek{Key: &[2]wamble.PublicKey{{1}, {1}}}},
+		"hash, all walked":  {of: Seek{Hash: token.Hash()}, bound: players, found: 1},
+		"hash, none walked": {of: Seek{Hash: token.Hash()}, more: true},
+		"network, all walked": {of: Seek{Net: netip.MustParsePrefix("0.0.0.0/0")}, bound: players, found: players,
+			others: true},
+		"network, some walked": {of: Seek{Net: netip.MustParsePrefix("0.0.0.0/0")}, bound: 2, found: 2, more: true,
+			others: true},
+		"name, none walked": {of: Seek{Name: "ann"}, more: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, more := r.p.seek(tc.of, players, tc.bound)

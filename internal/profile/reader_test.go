@@ -13,8 +13,10 @@ import (
 
 // TestReaders: readers over HTTP pass the same checks as clients that send packets.
 func TestReaders(t *testing.T) {
-	view := []access.Right{{Action: "protocol.ctrl", Resource: "spectate_game"}, {Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"}}
-	ranks := []access.Right{{Action: "protocol.ctrl", Resource: "get_leaderboard"}, {Action: "leaderboard.read", Resource: "global"}}
+	view := []access.Right{{Action: "protocol.ctrl", Resource: "spectate_game"},
+		{Action: "spectate.access", Resource: "view", Key: "mode", Value: "focus"}}
+	ranks := []access.Right{{Action: "protocol.ctrl", Resource: "get_leaderboard"},
+		{Action: "leaderboard.read", Resource: "global"}}
 	stats := []access.Right{{Action: "stats.read", Resource: "player"}}
 	look := []access.Right{{Action: "protocol.ctrl", Resource: "list_profiles"}}
 	friend := &wamble.Player{ID: 9, Key: wamble.PublicKey{9}}
@@ -47,9 +49,11 @@ func TestReaders(t *testing.T) {
 			if !tc.ban.IsZero() {
 				r.p.policy.Bans.Add(r.now, (&Ban{Whom: tc.ban}).access())
 			}
-			for token, want := range map[wamble.Token]string{{}: tc.guest, tokenOf(r.store.sessions[112].Token): tc.mine} {
+			for token, want := range map[wamble.Token]string{{}: tc.guest,
+				tokenOf(r.store.sessions[112].Token): tc.mine} {
 				got := ""
-				if d := r.p.Authorize(Reader{Token: token, From: netip.MustParseAddr("10.1.2.3"), About: tc.about}, tc.rights); d != nil {
+				if d := r.p.Authorize(Reader{Token: token, From: netip.MustParseAddr("10.1.2.3"), About: tc.about},
+					tc.rights); d != nil {
 					if got = d.Reason; got == "" {
 						got = no
 					}
@@ -99,7 +103,8 @@ func TestPeek(t *testing.T) {
 		t.Error("there is no board 99")
 	}
 	b, durableIndex, ok := r.p.Peek(1)
-	if !ok || durableIndex > r.p.Durable() || b.Status != wamble.Reserved || len(b.Moves) != 3 || b.Moves[2].UCI != "g2g4" || b.Moves[2].Session != 11 || b.FEN != r.store.boards[1].FEN {
+	if !ok || durableIndex > r.p.Durable() || b.Status != wamble.Reserved || len(b.Moves) != 3 ||
+		b.Moves[2].UCI != "g2g4" || b.Moves[2].Session != 11 || b.FEN != r.store.boards[1].FEN {
 		t.Errorf("got %+v behind %d", b, durableIndex)
 	}
 	if h := b.Holder; h == nil || h.Session != 112 || h.Handle != "h_0112" || h.Bot {

@@ -25,11 +25,14 @@ type Recorder interface {
 // the recording and the number of its steps.
 func record(t testing.TB) ([]byte, int) {
 	r := &rig{t: t, now: epoch, store: newMemory()}
-	r.store.boards[900] = &wamble.Board{ID: 900, FEN: "8/P7/8/8/8/8/k7/7K w - - 0 1", Status: wamble.Reserved, Variant: -1, Created: epoch,
+	r.store.boards[900] = &wamble.Board{ID: 900, FEN: "8/P7/8/8/8/8/k7/7K w - - 0 1", Status: wamble.Reserved,
+		Variant: -1, Created: epoch,
 		Holder: &wamble.Reservation{Board: 900, Session: 90, At: epoch, Expires: epoch.Add(time.Hour)}}
-	r.store.sessions[90] = &wamble.Session{ID: 90, Token: hashOf(wamble.Token{9}), LastSeen: epoch, Stats: wamble.Stats{Score: 1.0 / 3}}
+	r.store.sessions[90] = &wamble.Session{ID: 90, Token: hashOf(wamble.Token{9}), LastSeen: epoch,
+		Stats: wamble.Stats{Score: 1.0 / 3}}
 	r.store.sessions[91] = &wamble.Session{ID: 91, Token: hashOf(wamble.Token{8}), LastSeen: epoch}
-	r.options = Options{Config: configOf(t, `(def min-boards 2) (def db-pass "hush")`), Seed: [32]byte{4}, Now: epoch, LeaseSize: 100}
+	r.options = Options{Config: configOf(t, `(def min-boards 2) (def db-pass "hush")`), Seed: [32]byte{4}, Now: epoch,
+		LeaseSize: 100}
 	r.p = New(r.options)
 	var tape bytes.Buffer
 	recorder, err := Tape.NewRecorder(&tape, r.options)

@@ -51,7 +51,8 @@ func TestHelloFields(t *testing.T) {
 	if err := p.Decode(r.reply(peerAt(1), helloPacket(token, 2))); err != nil {
 		t.Fatal(err)
 	}
-	if p.Ctrl != wire.CtrlServerHello || p.Seq != 1 || p.Token != token || p.Board != id || p.Flags != 0x0b || p.Version != 1 {
+	if p.Ctrl != wire.CtrlServerHello || p.Seq != 1 || p.Token != token || p.Board != id || p.Flags != 0x0b ||
+		p.Version != 1 {
 		t.Errorf("got header %+v", p.Header)
 	}
 	board := r.p.boards.Board(id)
@@ -121,7 +122,8 @@ func TestHelloRefused(t *testing.T) {
 			[]string{"ACK 1", `ERROR 1006 "could not create player session"`}},
 		{"no number for a session", "", func(r *rig) { drain(r, wamble.SessionIDs) }, helloPacket(wamble.Token{}, 1),
 			[]string{"ACK 1", `ERROR 1006 "could not create player session"`}},
-		{"no board", "(def max-boards 1) (def min-boards 1)", func(r *rig) { r.join(5) }, helloPacket(wamble.Token{}, 1),
+		{"no board", "(def max-boards 1) (def min-boards 1)", func(r *rig) { r.join(5) },
+			helloPacket(wamble.Token{}, 1),
 			[]string{"ACK 1", `ERROR 1008 "no board available for assignment" error.blocking`}},
 		{"no board, and content", "(def max-boards 1) (def min-boards 1)", func(r *rig) { r.join(5) },
 			encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 1)),
@@ -129,15 +131,18 @@ func TestHelloRefused(t *testing.T) {
 		{"no number for a board, and content", "(def min-boards 0)", func(r *rig) { drain(r, wamble.BoardIDs) },
 			encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 1)),
 			[]string{"ACK 1", "SERVER_HELLO 08  session.caps wait.place"}},
-		{"no number for a board", "(def min-boards 0)", func(r *rig) { drain(r, wamble.BoardIDs) }, helloPacket(wamble.Token{}, 1),
+		{"no number for a board", "(def min-boards 0)", func(r *rig) { drain(r, wamble.BoardIDs) },
+			helloPacket(wamble.Token{}, 1),
 			[]string{"ACK 1", `ERROR 1006 "no number is left for a new board"`}},
-		{"too many new players", "(def new-players-per-ip-per-min 1)", func(r *rig) { r.join(1) }, helloPacket(wamble.Token{}, 1),
+		{"too many new players", "(def new-players-per-ip-per-min 1)", func(r *rig) { r.join(1) },
+			helloPacket(wamble.Token{}, 1),
 			[]string{"ACK 1", `ERROR 1001 "too many new players from your address"`}},
 		{"store away", "", func(r *rig) { r.step(&StoreAway{}) }, helloPacket(unknown, 1),
 			[]string{"ACK 1", `ERROR 1006 "database away"`}},
 		{"denied by policy", `(def policy-default "deny")`, nil, helloPacket(wamble.Token{}, 1),
 			[]string{"ACK 1", `ERROR 1001 ""`}},
-		{"unreliable", "(def min-boards 1)", nil, encode(wire.Header{Seq: 4, Flags: wire.FlagUnreliable}, wire.ClientHello{}),
+		{"unreliable", "(def min-boards 1)", nil,
+			encode(wire.Header{Seq: 4, Flags: wire.FlagUnreliable}, wire.ClientHello{}),
 			[]string{"SERVER_HELLO 0b " + start + " w board 1 " + boardKeys}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -181,7 +186,8 @@ func drain(r *rig, s wamble.Sequence) {
 func TestHelloCold(t *testing.T) {
 	r := newRig(t, "(def min-boards 1)")
 	known := wamble.Token{7, 7}
-	r.store.sessions[500] = &wamble.Session{ID: 500, Token: hashOf(known), LastSeen: epoch, Stats: wamble.Stats{Games: 3}}
+	r.store.sessions[500] = &wamble.Session{ID: 500, Token: hashOf(known), LastSeen: epoch,
+		Stats: wamble.Stats{Games: 3}}
 
 	expect(t, r.send(peerAt(1), helloPacket(known, 1)), "")
 	// Requests of the same token wait behind the load, in order; a repetition is
@@ -194,7 +200,8 @@ func TestHelloCold(t *testing.T) {
 	r.answerLoads()
 	// The player's token is real: at a new address, too, they get one answer to each
 	// question.
-	expect(t, r.took(), "ACK 1", "ACK 2", "SERVER_HELLO 0b "+start+" w board 1 "+boardKeys, "LEGAL_MOVES 12 [{12 20 0} {12 28 0}] board 1")
+	expect(t, r.took(), "ACK 1", "ACK 2", "SERVER_HELLO 0b "+start+" w board 1 "+boardKeys,
+		"LEGAL_MOVES 12 [{12 20 0} {12 28 0}] board 1")
 	if s := r.p.sessions.Find(known); s == nil || s.ID() != 500 || r.p.sessions.Stats(s).Games != 3 {
 		t.Errorf("got session %+v", s)
 	}
@@ -289,13 +296,21 @@ func TestMoveRefused(t *testing.T) {
 		loads  bool
 		want   []string
 	}{
-		{"unknown player", func(_ wamble.Token, own, _ wamble.BoardID) []byte { return movePacket(wamble.Token{9}, own, 2, "e2e4") }, true,
+		{"unknown player", func(_ wamble.Token, own,
+			_ wamble.BoardID) []byte {
+			return movePacket(wamble.Token{9}, own, 2, "e2e4")
+		}, true,
 			[]string{"ACK 2", `ERROR 1007 "unknown player" board 1 error.blocking`}},
-		{"unknown board", func(t wamble.Token, _, _ wamble.BoardID) []byte { return movePacket(t, 77, 2, "e2e4") }, true,
+		{"unknown board", func(t wamble.Token, _, _ wamble.BoardID) []byte { return movePacket(t, 77, 2, "e2e4") },
+			true,
 			[]string{"ACK 2", `ERROR 1008 "unknown board" board 77 error.blocking`}},
-		{"not the holder", func(t wamble.Token, _, other wamble.BoardID) []byte { return movePacket(t, other, 2, "e2e4") }, false,
+		{"not the holder", func(t wamble.Token, _,
+			other wamble.BoardID) []byte {
+			return movePacket(t, other, 2, "e2e4")
+		}, false,
 			[]string{"ACK 2", `ERROR 1009 "move rejected (status=2)"`}},
-		{"bad notation", func(t wamble.Token, own, _ wamble.BoardID) []byte { return movePacket(t, own, 2, "e9e4") }, false,
+		{"bad notation", func(t wamble.Token, own, _ wamble.BoardID) []byte { return movePacket(t, own, 2, "e9e4") },
+			false,
 			[]string{"ACK 2", `ERROR 1009 "move rejected (status=4)"`}},
 		{"no notation", func(t wamble.Token, own, _ wamble.BoardID) []byte { return movePacket(t, own, 2, "") }, false,
 			[]string{"ACK 2", `ERROR 1009 "move rejected (status=4)"`}},
@@ -334,13 +349,21 @@ func TestLegalMoves(t *testing.T) {
 	}{
 		{"a pawn", func(t wamble.Token, own, _ wamble.BoardID) []byte { return legalPacket(t, own, 2, 12) }, false,
 			[]string{"ACK 2", "LEGAL_MOVES 12 [{12 20 0} {12 28 0}] board 1"}},
-		{"an empty square", func(t wamble.Token, own, _ wamble.BoardID) []byte { return legalPacket(t, own, 2, 35) }, false,
+		{"an empty square", func(t wamble.Token, own, _ wamble.BoardID) []byte { return legalPacket(t, own, 2, 35) },
+			false,
 			[]string{"ACK 2", "LEGAL_MOVES 35 [] board 1"}},
-		{"not the holder", func(t wamble.Token, _, other wamble.BoardID) []byte { return legalPacket(t, other, 2, 200) }, false,
+		{"not the holder", func(t wamble.Token, _,
+			other wamble.BoardID) []byte {
+			return legalPacket(t, other, 2, 200)
+		}, false,
 			[]string{"ACK 2", "LEGAL_MOVES 200 [] board 2"}},
-		{"no such square", func(t wamble.Token, own, _ wamble.BoardID) []byte { return legalPacket(t, own, 2, 64) }, false,
+		{"no such square", func(t wamble.Token, own, _ wamble.BoardID) []byte { return legalPacket(t, own, 2, 64) },
+			false,
 			[]string{"ACK 2", `ERROR 1010 "invalid square index"`}},
-		{"unknown player", func(_ wamble.Token, own, _ wamble.BoardID) []byte { return legalPacket(wamble.Token{9}, own, 2, 12) }, true,
+		{"unknown player", func(_ wamble.Token, own,
+			_ wamble.BoardID) []byte {
+			return legalPacket(wamble.Token{9}, own, 2, 12)
+		}, true,
 			[]string{"ACK 2", `ERROR 1007 "unknown player" board 1 error.blocking`}},
 		{"unknown board", func(t wamble.Token, _, _ wamble.BoardID) []byte { return legalPacket(t, 77, 2, 12) }, false,
 			[]string{"ACK 2", `ERROR 1008 "unknown board" board 77 error.blocking`}},
@@ -361,7 +384,8 @@ func TestLegalMoves(t *testing.T) {
 
 func TestLegalPromotions(t *testing.T) {
 	r := newRig(t, "(def min-boards 0)")
-	r.store.boards[900] = &wamble.Board{ID: 900, FEN: "8/P7/8/8/8/8/k7/7K w - - 0 1", Status: wamble.Dormant, Variant: -1, Created: epoch}
+	r.store.boards[900] = &wamble.Board{ID: 900, FEN: "8/P7/8/8/8/8/k7/7K w - - 0 1", Status: wamble.Dormant,
+		Variant: -1, Created: epoch}
 	r.restart()
 	token, id := r.join(1)
 	expect(t, r.send(peerAt(1), legalPacket(token, id, 2, 48)), "ACK 2",
@@ -380,7 +404,8 @@ func TestGoodbye(t *testing.T) {
 	unknown := encode(wire.Header{Token: wamble.Token{4}, Seq: 1}, wire.ClientGoodbye{})
 	expect(t, r.send(peerAt(2), unknown), "ACK 1")
 	// The old token is refused from now on: its player is a new one when they come back.
-	expect(t, r.send(peerAt(1), movePacket(token, id, 3, "e2e4")), "ACK 3", `ERROR 1007 "unknown player" board 1 error.blocking`)
+	expect(t, r.send(peerAt(1), movePacket(token, id, 3, "e2e4")), "ACK 3",
+		`ERROR 1007 "unknown player" board 1 error.blocking`)
 	h, _ := wire.Peek(r.reply(peerAt(1), helloPacket(token, 4)))
 	if h.Ctrl != wire.CtrlServerHello || h.Token == token {
 		t.Errorf("got %+v, want a new player", h)

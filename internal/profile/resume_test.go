@@ -138,7 +138,8 @@ func TestResumeUnstored(t *testing.T) {
 		t.Fatal("the store was believed before it had everything")
 	}
 	next.settle()
-	if adopted := handOver(t, next); !adopted.p.unstored.any() || !maps.Equal(adopted.p.unstored.sessions, next.p.unstored.sessions) {
+	if adopted := handOver(t, next); !adopted.p.unstored.any() ||
+		!maps.Equal(adopted.p.unstored.sessions, next.p.unstored.sessions) {
 		t.Error("the next image would believe the store")
 	}
 	if got := next.p.Pending(wamble.Token{9}, wamble.PublicKey{}); got != resumeIndex {
@@ -164,7 +165,8 @@ func TestResumeDamaged(t *testing.T) {
 	}
 	for _, s := range walked(r) {
 		for at := range s.data {
-			for _, data := range [][]byte{s.data[:at], append(append([]byte(nil), s.data[:at]...), append([]byte{s.data[at] ^ 0xff}, s.data[at+1:]...)...)} {
+			for _, data := range [][]byte{s.data[:at],
+				append(append([]byte(nil), s.data[:at]...), append([]byte{s.data[at] ^ 0xff}, s.data[at+1:]...)...)} {
 				p := New(r.options)
 				var out Output
 				p.Step(r.now, []Input{&ResumeSlice{Mark: s.mark, Data: data}}, &out)

@@ -219,7 +219,8 @@ func (r *rig) addressed(from wamble.Peer, request []byte) {
 		return
 	}
 	for _, s := range r.sent {
-		if h, _ := wire.Peek(s.packet); s.to == from && h.Ctrl != wire.CtrlServerHello && h.Ctrl != wire.CtrlLoginSuccess && h.Token != asked.Token {
+		if h, _ := wire.Peek(s.packet); s.to == from && h.Ctrl != wire.CtrlServerHello &&
+			h.Ctrl != wire.CtrlLoginSuccess && h.Token != asked.Token {
 			r.t.Errorf("%v is for token %v, who asked has %v", h.Ctrl, h.Token, asked.Token)
 		}
 	}
@@ -282,7 +283,8 @@ func inWords(t testing.TB, b []byte) string {
 		text += fmt.Sprintf(" %02x %s", uint8(p.Flags), m.FEN)
 	case *wire.PredictionData:
 		for _, row := range m.Rows {
-			text += fmt.Sprintf(" %d<%d:%s@%d/%d=%d(%g)", row.ID, row.Parent, row.UCI, row.TargetPly, row.Depth, row.Status, float64(row.Points))
+			text += fmt.Sprintf(" %d<%d:%s@%d/%d=%d(%g)", row.ID, row.Parent, row.UCI, row.TargetPly, row.Depth,
+				row.Status, float64(row.Points))
 		}
 		if status, ok := p.Ext.Int(wire.KeyPredictionSubmitStatus); ok {
 			text += fmt.Sprintf(" status %d", status)
@@ -302,7 +304,8 @@ func inWords(t testing.TB, b []byte) string {
 	case *wire.LeaderboardData:
 		text += fmt.Sprintf(" %d self %d", m.Order, m.SelfRank)
 		for _, row := range m.Rows {
-			text += fmt.Sprintf(" [%d: %d %g %g %d %s]", row.Rank, row.Session, float64(row.Score), float64(row.Rating), row.Games, row.Handle)
+			text += fmt.Sprintf(" [%d: %d %g %g %d %s]", row.Rank, row.Session, float64(row.Score), float64(row.Rating),
+				row.Games, row.Handle)
 		}
 	}
 	if p.Board != 0 {
@@ -323,7 +326,8 @@ func (r *rig) withCookie(from wamble.Peer, token wamble.Token, seq uint32, ext .
 	before := len(r.sent)
 	r.step(&Packet{Peer: from, Data: hello})
 	var p wire.Packet
-	if len(r.sent) != before+1 || p.Decode(r.sent[before].packet) != nil || !wire.SetCookie(hello, p.Ext.View(wire.KeyHelloCookie)) {
+	if len(r.sent) != before+1 || p.Decode(r.sent[before].packet) != nil ||
+		!wire.SetCookie(hello, p.Ext.View(wire.KeyHelloCookie)) {
 		r.t.Fatalf("no cookie: %s", r.took())
 	}
 	if answer := len(r.sent[before].packet); answer > len(hello) {

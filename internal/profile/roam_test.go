@@ -63,12 +63,14 @@ func TestLookedAtStays(t *testing.T) {
 		{"watched", func(p *Profile, b *board.Board) bool {
 			p.openSpectators()
 			guest := spectate.Viewer{Session: 10_000 + wamble.SessionID(b.ID()), Focus: true}
-			return p.audience.spectators.Watch(p.clock.now, guest, spectate.Request{Board: b.ID()}, func([]byte) {}) == nil
+			return p.audience.spectators.Watch(p.clock.now, guest, spectate.Request{Board: b.ID()},
+				func([]byte) {}) == nil
 		}, func(p *Profile, b *board.Board) { p.audience.spectators.Leave(10_000 + wamble.SessionID(b.ID())) }},
 		{"predicted", func(p *Profile, b *board.Board) bool {
 			if !p.audience.predictions.Has(b.ID()) {
 				p.audience.predictions.Restore(p.clock.now, &wamble.Prediction{
-					ID: wamble.PredictionID(b.ID()), Board: b.ID(), Session: 1, UCI: "e2e4", Ply: b.Plies() + 1, Status: wamble.Pending,
+					ID: wamble.PredictionID(b.ID()), Board: b.ID(), Session: 1, UCI: "e2e4", Ply: b.Plies() + 1,
+					Status: wamble.Pending,
 				}, b.Plies(), discard{})
 			}
 			return true
@@ -86,7 +88,8 @@ func TestLookedAtStays(t *testing.T) {
 						at[b.ID()] = look(s.p, b)
 					}
 					s.groups = nil
-					s.step(&ShardCounts{Open: 2, Shards: make([]ShardCount, 4)}, &turn{session: wamble.SessionID(1 + i%4), choice: w.rng.Uint64()})
+					s.step(&ShardCounts{Open: 2, Shards: make([]ShardCount, 4)},
+						&turn{session: wamble.SessionID(1 + i%4), choice: w.rng.Uint64()})
 					for _, id := range s.sentNow() {
 						if sent++; at[id] {
 							looked++

@@ -42,7 +42,8 @@ func TestRoutes(t *testing.T) {
 // TestCapabilities: a session may do what the policy allows and what is not switched off.
 func TestCapabilities(t *testing.T) {
 	p := New(Options{Config: configOf(t, ""), Now: epoch})
-	if got, want := p.caps(nil), wire.MayAttachIdentity|wire.MayLogout|wire.MayMove|wire.MayReadStats|wire.MayReadLeaderboard|wire.MayWatchSummary|wire.MayWatchFocus|wire.MaySeeGameMode; got != want {
+	if got, want := p.caps(nil),
+		wire.MayAttachIdentity|wire.MayLogout|wire.MayMove|wire.MayReadStats|wire.MayReadLeaderboard|wire.MayWatchSummary|wire.MayWatchFocus|wire.MaySeeGameMode; got != want {
 		t.Errorf("got %03x, want %03x", got, want)
 	}
 	p = New(Options{Config: configOf(t, `(def policy-default "deny")`), Now: epoch})

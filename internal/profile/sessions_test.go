@@ -55,7 +55,8 @@ func threeSessions(t *testing.T) (r *rig, one, two, cold wamble.Token) {
 	r.login(peerAt(2), two, 10, by)
 	r.apply()
 	cold = wamble.Token{7, 7}
-	r.store.sessions[700] = &wamble.Session{ID: 700, Token: hashOf(cold), Key: by.key, Player: r.store.players[by.key].ID, Handle: "h_cold",
+	r.store.sessions[700] = &wamble.Session{ID: 700, Token: hashOf(cold), Key: by.key,
+		Player: r.store.players[by.key].ID, Handle: "h_cold",
 		Created: r.now.Add(-time.Hour), LastSeen: r.now.Add(-time.Minute)}
 	r.store.created[hashOf(cold)] = r.store.sessions[700]
 	r.sent = nil
@@ -137,12 +138,14 @@ func TestRevokeByHost(t *testing.T) {
 	for which, want := range map[wamble.SessionID]uint64{2: 1, 700: 1, 0: 3, 99: 0} {
 		r, _, _, _ := threeSessions(t)
 		key := standardSigner(5).key
-		r.step(&Revoke{Key: key, Session: which, Stored: []wamble.Session{*r.store.sessions[1], *r.store.sessions[2], *r.store.sessions[700]}})
+		r.step(&Revoke{Key: key, Session: which,
+			Stored: []wamble.Session{*r.store.sessions[1], *r.store.sessions[2], *r.store.sessions[700]}})
 		if got := r.p.Stats().Host.Revoked; got != want {
 			t.Errorf("%d: %d sessions ended, want %d", which, got, want)
 		}
 		got := r.intents()
-		if in, ok := got[len(got)-1].(*intent.RevokeSessions); !ok || in.Key != key || in.Session != which || in.Others != (which == 0) {
+		if in, ok := got[len(got)-1].(*intent.RevokeSessions); !ok || in.Key != key || in.Session != which ||
+			in.Others != (which == 0) {
 			t.Errorf("%d: got %+v", which, got[len(got)-1])
 		}
 	}

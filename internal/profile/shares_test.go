@@ -55,7 +55,8 @@ func TestOneHostCannotTakeEverything(t *testing.T) {
 				keepAlive := func() {
 					for i, token := range greedy {
 						r.now = r.now.Add(time.Millisecond)
-						r.step(&Packet{Peer: portOf(1, 1000+i), Data: legalPacket(token, 1, uint32(r.now.UnixMilli()), 12)})
+						r.step(&Packet{Peer: portOf(1, 1000+i),
+							Data: legalPacket(token, 1, uint32(r.now.UnixMilli()), 12)})
 						r.settle()
 					}
 				}
@@ -73,7 +74,8 @@ func TestOneHostCannotTakeEverything(t *testing.T) {
 					}
 					keepAlive()
 					r.sent = nil
-					if got := r.send(portOf(10+n, 2000), legalPacket(token, board, 2, 12)); !strings.Contains(got, "LEGAL_MOVES") {
+					if got := r.send(portOf(10+n, 2000), legalPacket(token, board, 2, 12)); !strings.Contains(got,
+						"LEGAL_MOVES") {
 						t.Errorf("newcomer %d cannot play: %s", n, got)
 					}
 				}

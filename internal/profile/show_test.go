@@ -31,7 +31,8 @@ func TestShowsChess960(t *testing.T) {
 // as king takes rook.
 func TestLastMove(t *testing.T) {
 	for uci, want := range map[string]bool{"e1a1": false, "e1e2": true} {
-		pool := board.New(board.Options{MaxMoves: 1000}, func() (wamble.BoardID, bool) { return 0, false }, rand.New(rand.NewPCG(1, 2)))
+		pool := board.New(board.Options{MaxMoves: 1000}, func() (wamble.BoardID, bool) { return 0, false },
+			rand.New(rand.NewPCG(1, 2)))
 		err := pool.Restore(epoch, &wamble.Board{
 			ID: 1, FEN: "4k3/8/8/8/8/8/8/R3K3 w A - 0 1", Status: wamble.Reserved, Variant: 518, Created: epoch,
 			Holder: &wamble.Reservation{Session: 7, At: epoch, Expires: epoch.Add(time.Hour)},

@@ -15,7 +15,10 @@ import (
 // free, and plays on.
 func TestPlayerWithoutAcks(t *testing.T) {
 	for name, ask := range map[string]func(wamble.Token, wamble.BoardID, uint32) []byte{
-		"legal moves": func(token wamble.Token, id wamble.BoardID, seq uint32) []byte { return legalPacket(token, id, seq, 12) },
+		"legal moves": func(token wamble.Token, id wamble.BoardID,
+			seq uint32) []byte {
+			return legalPacket(token, id, seq, 12)
+		},
 		"move": func(token wamble.Token, id wamble.BoardID, seq uint32) []byte {
 			return movePacket(token, id, seq, "e2e4")
 		},
@@ -46,7 +49,8 @@ func TestPlayerWithoutAcks(t *testing.T) {
 			if next.Board == 0 || at != len(r.sent)-1 {
 				t.Fatalf("no BOARD_UPDATE after the answer: %s", r.took())
 			}
-			if got := r.send(peerAt(1), movePacket(me.Token, next.Board, 3, "e2e4")); !strings.Contains(got, "BOARD_UPDATE") {
+			if got := r.send(peerAt(1), movePacket(me.Token, next.Board, 3, "e2e4")); !strings.Contains(got,
+				"BOARD_UPDATE") {
 				t.Errorf("the next move is answered by %s", got)
 			}
 		})

@@ -143,7 +143,8 @@ func TestAdoptOlderPolicy(t *testing.T) {
 		Brownout Brownout
 		Board    wamble.BoardID
 	}
-	state, err := json.Marshal([]row{{Brownout: Brownout{NoPredictions: true}}, {Text: "rude", Whom: Target{Token: wamble.TokenHash{5}}}})
+	state, err := json.Marshal([]row{{Brownout: Brownout{NoPredictions: true}},
+		{Text: "rude", Whom: Target{Token: wamble.TokenHash{5}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,8 @@ func TestAdoptOlderPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	bans := a.policy.Bans.All()
-	if !a.brownout.NoPredictions || len(bans) != 1 || bans[0].Token != hashOf(wamble.Token{5}) || bans[0].Reason != "rude" {
+	if !a.brownout.NoPredictions || len(bans) != 1 || bans[0].Token != hashOf(wamble.Token{5}) ||
+		bans[0].Reason != "rude" {
 		t.Errorf("got %+v, %+v", a.brownout, bans)
 	}
 }
@@ -238,7 +240,8 @@ func FuzzAdopt(f *testing.F) {
 			return
 		}
 		for range 8 {
-			p.Step(r.now.Add(time.Minute), []Input{&Packet{Peer: peerAt(5), Data: helloPacket(wamble.Token{}, 1)}}, &out)
+			p.Step(r.now.Add(time.Minute), []Input{&Packet{Peer: peerAt(5), Data: helloPacket(wamble.Token{}, 1)}},
+				&out)
 			if out.DurableIndex != 0 {
 				p.Step(r.now, []Input{&Durable{Index: out.DurableIndex, Seq: 1}}, &out)
 			}

@@ -39,22 +39,26 @@ func TestSpectate(t *testing.T) {
 	}{
 		{"summary", "", nil, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, 0) },
 			[]string{"ACK 9", "SPECTATE_UPDATE 08  " + resetKeys,
-				"SPECTATE_UPDATE 08 " + start + " w board 1 " + summaryKeys, "SPECTATE_UPDATE 08 " + start + " w board 2 " + summaryKeys}},
+				"SPECTATE_UPDATE 08 " + start + " w board 1 " + summaryKeys,
+				"SPECTATE_UPDATE 08 " + start + " w board 2 " + summaryKeys}},
 		{"focus", "", nil, func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) },
 			[]string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
 		{"the other kind", "", nil, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, wire.FlagFilterChess960) },
 			[]string{"ACK 9", "SPECTATE_UPDATE 08  " + resetKeys}},
 		{"this kind", "", nil, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, wire.FlagFilterStandard) },
 			[]string{"ACK 9", "SPECTATE_UPDATE 08  " + resetKeys,
-				"SPECTATE_UPDATE 08 " + start + " w board 1 " + summaryKeys, "SPECTATE_UPDATE 08 " + start + " w board 2 " + summaryKeys}},
+				"SPECTATE_UPDATE 08 " + start + " w board 1 " + summaryKeys,
+				"SPECTATE_UPDATE 08 " + start + " w board 2 " + summaryKeys}},
 		{"both kinds", "", nil, func(t wamble.Token) []byte {
 			return watchPacket(t, 0, 9, wire.FlagFilterStandard|wire.FlagFilterChess960)
 		}, []string{"ACK 9", "SPECTATE_UPDATE 08  " + resetKeys,
-			"SPECTATE_UPDATE 08 " + start + " w board 1 " + summaryKeys, "SPECTATE_UPDATE 08 " + start + " w board 2 " + summaryKeys}},
+			"SPECTATE_UPDATE 08 " + start + " w board 1 " + summaryKeys,
+			"SPECTATE_UPDATE 08 " + start + " w board 2 " + summaryKeys}},
 		{"visibility", "(def spectator-visibility 1)", nil, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, 0) },
 			[]string{"ACK 9", `ERROR 1002 ""`}},
 		{"visible", "(def spectator-visibility 3)" + trusted, nil,
-			func(t wamble.Token) []byte { return watchPacket(t, 2, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 2 " + focusKeys}},
+			func(t wamble.Token) []byte { return watchPacket(t, 2, 9, 0) },
+			[]string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 2 " + focusKeys}},
 		{"busy", "(def max-client-sessions 2)", func(r *rig, one, _ wamble.Token) {
 			r.ask(one, watchPacket(one, 0, 8, 0))
 			c := *r.p.cfg
@@ -64,7 +68,8 @@ func TestSpectate(t *testing.T) {
 		{"full", "(def max-spectators 1)", func(r *rig, one, _ wamble.Token) { r.ask(one, watchPacket(one, 0, 8, 0)) },
 			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", `ERROR 1004 ""`}},
 		{"full, but for an admin", withAdmins, func(r *rig, one, _ wamble.Token) { r.ask(one, watchPacket(one, 0, 8, 0)) },
-			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
+			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) },
+			[]string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
 		{"full, for an admin's summary, too", withAdmins, func(r *rig, one, _ wamble.Token) { r.ask(one, watchPacket(one, 0, 8, 0)) },
 			func(t wamble.Token) []byte { return watchPacket(t, 0, 9, 0) }, []string{"ACK 9", `ERROR 1004 ""`}},
 		{"no focus", "(def spectator-max-focus-per-session 0)", nil, func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) },
@@ -80,17 +85,24 @@ func TestSpectate(t *testing.T) {
 			[]string{"ACK 9", `ERROR 1002 ""`}},
 		{"the policy denies a focus", `(policy-deny "*" "spectate.access" "*" "" "" () () "mode" "focus")`, nil,
 			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", `ERROR 1002 ""`}},
-		{"the policy denies only the summary", `(policy-deny "*" "spectate.access" "*" "" "" () () "mode" "summary")`, nil,
-			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
-		{"full, but the policy lets them pass", `(def max-spectators 0) (policy-allow "*" "spectate.capacity_bypass" "*" 0)`, nil,
-			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
+		{"the policy denies only the summary", `(policy-deny "*" "spectate.access" "*" "" "" () () "mode" "summary")`,
+			nil,
+			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) },
+			[]string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
+		{"full, but the policy lets them pass",
+			`(def max-spectators 0) (policy-allow "*" "spectate.capacity_bypass" "*" 0)`, nil,
+			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) },
+			[]string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
 		{"trust by the policy", `(def spectator-visibility 5) (policy-allow "*" "trust.tier" "*" 5)`, nil,
-			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
+			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) },
+			[]string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
 		{"no mode is seen, no filter counts", `(policy-deny "*" "game.mode" "*")`, nil, func(t wamble.Token) []byte { return watchPacket(t, 0, 9, wire.FlagFilterChess960) },
 			[]string{"ACK 9", "SPECTATE_UPDATE 08  " + resetKeys,
-				"SPECTATE_UPDATE 08 " + start + " w board 1 " + summaryKeys, "SPECTATE_UPDATE 08 " + start + " w board 2 " + summaryKeys}},
+				"SPECTATE_UPDATE 08 " + start + " w board 1 " + summaryKeys,
+				"SPECTATE_UPDATE 08 " + start + " w board 2 " + summaryKeys}},
 		{"while the server is read-only", "", func(r *rig, _, _ wamble.Token) { r.step(&SetBrownout{Brownout: Brownout{ReadOnly: true}}) },
-			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) }, []string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
+			func(t wamble.Token) []byte { return watchPacket(t, 1, 9, 0) },
+			[]string{"ACK 9", "SPECTATE_UPDATE 08 " + start + " w board 1 " + focusKeys}},
 		{"stop", "", func(r *rig, _, two wamble.Token) { r.ask(two, watchPacket(two, 0, 8, 0)) }, func(t wamble.Token) []byte { return stopPacket(t, 9) },
 			[]string{"ACK 9", "SPECTATE_UPDATE 08  spectate.state"}},
 		{"stop what never began", "", nil, func(t wamble.Token) []byte { return stopPacket(t, 9) }, []string{"ACK 9", "SPECTATE_UPDATE 08  spectate.state"}},
@@ -143,7 +155,8 @@ func TestWatching(t *testing.T) {
 	r.ask(two, watchPacket(two, 1, 9, 0))
 	r.ask(one, movePacket(one, 1, 9, "e2e4"))
 	r.wait(100 * time.Millisecond)
-	expect(t, strings.Join(r.updates(at), "\n"), "SPECTATE_UPDATE 88 "+afterE4+" board 1 last_move.from last_move.to board.ply board.version")
+	expect(t, strings.Join(r.updates(at), "\n"),
+		"SPECTATE_UPDATE 88 "+afterE4+" board 1 last_move.from last_move.to board.ply board.version")
 	// No watcher sees what is not durable.
 	r.stuck = true
 	r.step(&Packet{Peer: at, Data: movePacket(two, 2, 10, "d2d4")})
@@ -163,7 +176,8 @@ func TestWatching(t *testing.T) {
 	r.ask(holder.Token(), movePacket(holder.Token(), 1, 50, "e7e5"))
 	r.wait(100 * time.Millisecond)
 	got := r.took()
-	for _, want := range []string{"SPECTATE_UPDATE 88 rnbqkbnr/pppp1ppp/8/4p3", "SERVER_NOTIFICATION 2 board 1", "SPECTATE_UPDATE 08  " + resetKeys} {
+	for _, want := range []string{"SPECTATE_UPDATE 88 rnbqkbnr/pppp1ppp/8/4p3", "SERVER_NOTIFICATION 2 board 1",
+		"SPECTATE_UPDATE 08  " + resetKeys} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got\n%s\nwant %q in it", got, want)
 		}
@@ -282,7 +296,8 @@ func again(uci string) func(r *rig, one, two wamble.Token) string {
 
 // promotes predicts a queen on a board where a knight is made.
 func promotes(r *rig, _, two wamble.Token) string {
-	r.store.boards[900] = &wamble.Board{ID: 900, FEN: "8/P6p/8/8/8/8/k6P/7K w - - 0 1", Status: wamble.Reserved, Variant: -1, Created: epoch,
+	r.store.boards[900] = &wamble.Board{ID: 900, FEN: "8/P6p/8/8/8/8/k6P/7K w - - 0 1", Status: wamble.Reserved,
+		Variant: -1, Created: epoch,
 		Holder: &wamble.Reservation{Board: 900, Session: 90, At: epoch, Expires: epoch.Add(time.Hour)}}
 	r.store.sessions[90] = &wamble.Session{ID: 90, Token: hashOf(wamble.Token{9}), LastSeen: epoch}
 	r.restart()
@@ -323,7 +338,8 @@ func TestAudienceOptions(t *testing.T) {
 				conf += fmt.Sprintf(" (def %s %s)", tc.option, tc.set)
 			}
 			r, one, two := predictors(t, conf)
-			if got := tc.try(r, one, two); !strings.Contains(got, want) || i == 1 && tc.without == "board 1" && strings.Contains(got, tc.without) {
+			if got := tc.try(r, one, two); !strings.Contains(got, want) || i == 1 && tc.without == "board 1" &&
+				strings.Contains(got, tc.without) {
 				t.Errorf("%s, %s: got\n%s\nwant %q in it", tc.option, conf, got, want)
 			}
 		}

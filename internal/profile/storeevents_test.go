@@ -26,14 +26,16 @@ func TestEventsOfRating(t *testing.T) {
 	red := beforeTheEnd(t, "", fools, []wamble.SessionID{101, 102, 101, 102}, 101)
 	blue := newRig(t, "")
 	for _, s := range []wamble.SessionID{101, 102} {
-		blue.step(&RestoreSession{Session: *red.store.session(s), Answer: &Answer{Player: &wamble.Player{Stats: wamble.Stats{Rating: 1200}}}})
+		blue.step(&RestoreSession{Session: *red.store.session(s),
+			Answer: &Answer{Player: &wamble.Player{Stats: wamble.Stats{Rating: 1200}}}})
 	}
 	red.p.sessions.Kick(red.now, red.p.sessions.ByID(101)) // the player is only in blue
 	events := red.collect()
 	red.end(102, "d8h4")
 	blue.step(events)
 	won := blue.p.sessions.Stats(blue.p.sessions.ByID(102))
-	if want := red.p.sessions.Stats(red.p.sessions.ByID(102)); won.Rating != want.Rating || won.Score != want.Score || won.Rating <= 1200 || won.Score == 0 {
+	if want := red.p.sessions.Stats(red.p.sessions.ByID(102)); won.Rating != want.Rating || won.Score != want.Score ||
+		won.Rating <= 1200 || won.Score == 0 {
 		t.Errorf("the winner: blue has %+v, red %+v", won, want)
 	}
 	if lost := blue.p.sessions.Stats(blue.p.sessions.ByID(101)); lost.Rating >= 1200 {
@@ -48,14 +50,17 @@ func TestEventsArePassedOn(t *testing.T) {
 	store, key := newMemory(), wamble.PublicKey{7}
 	shard := func(index int) (*rig, *session.Session) {
 		r := &rig{t: t, now: epoch, store: store}
-		r.options = Options{Config: configOf(t, ""), Seed: [32]byte{byte(index)}, Now: r.now, LeaseSize: 1 << 10, Shard: wamble.Shard{Index: index, Of: 3}}
+		r.options = Options{Config: configOf(t, ""), Seed: [32]byte{byte(index)}, Now: r.now, LeaseSize: 1 << 10,
+			Shard: wamble.Shard{Index: index, Of: 3}}
 		r.p = New(r.options)
 		r.boot()
 		token, _ := r.joinBy(streamAt(index + 1))
 		s := r.p.sessions.Find(token)
-		r.step(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: s.ID(), Token: token, Key: key, Link: &Linked{
-			Session: wamble.Session{ID: s.ID(), Token: hashOf(token)}, Token: token, Player: wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Rating: 1200}},
-		}}}})
+		r.step(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: s.ID(), Token: token, Key: key,
+			Link: &Linked{
+				Session: wamble.Session{ID: s.ID(), Token: hashOf(token)}, Token: token,
+				Player: wamble.Player{ID: 5, Key: key, Stats: wamble.Stats{Rating: 1200}},
+			}}}})
 		return r, s
 	}
 	moved, one := shard(0)
@@ -64,7 +69,8 @@ func TestEventsArePassedOn(t *testing.T) {
 		t.Fatal("the sessions have one number")
 	}
 	events := moved.collect()
-	first := &StoreEvents{Changes: []StoreEvent{{What: Credited, Session: one.ID(), Won: wamble.Stats{Score: 5}, Board: 9, Profile: moved.p.cfg.Name}}}
+	first := &StoreEvents{Changes: []StoreEvent{{What: Credited, Session: one.ID(), Won: wamble.Stats{Score: 5},
+		Board: 9, Profile: moved.p.cfg.Name}}}
 	moved.step(first)
 	other.step(first)
 	other.step(events)
@@ -96,13 +102,16 @@ func testEventsOfLogin(t *testing.T, told func(*StoreEvents) *StoreEvents) {
 	id, key, next := s.ID(), wamble.PublicKey{7}, wamble.Token{8}
 	r.apply()
 	linked := &Linked{
-		Session: wamble.Session{ID: id, Token: hashOf(next)}, Token: next, Player: wamble.Player{ID: 5, Key: key, Handle: "h_anna", Stats: wamble.Stats{Rating: 1300}},
+		Session: wamble.Session{ID: id, Token: hashOf(next)}, Token: next,
+		Player: wamble.Player{ID: 5, Key: key, Handle: "h_anna", Stats: wamble.Stats{Rating: 1300}},
 	}
-	r.step(told(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: id, Token: token, Key: key, Link: linked}}}))
+	r.step(told(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: id, Token: token, Key: key,
+		Link: linked}}}))
 	if linked.Token != next {
 		t.Error("the event of this machine has lost its token")
 	}
-	if i := s.Identity(); i == nil || i.Handle() != "h_anna" || i.Stats().Rating != 1300 || r.p.sessions.Find(next) != s {
+	if i := s.Identity(); i == nil || i.Handle() != "h_anna" || i.Stats().Rating != 1300 ||
+		r.p.sessions.Find(next) != s {
 		t.Fatalf("after the login: identity %+v", i)
 	}
 	if r.p.sessions.Find(token) != nil || !r.p.sessions.Refused(token) {
@@ -111,9 +120,10 @@ func testEventsOfLogin(t *testing.T, told func(*StoreEvents) *StoreEvents) {
 	r.took()
 	// A login that renews no token, of a session that is not here, voids none.
 	kept := wamble.Token{9}
-	r.step(told(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: id + 1, Token: kept, Key: key, Link: &Linked{
-		Session: wamble.Session{ID: id + 1, Token: hashOf(kept)}, Token: kept, Player: wamble.Player{ID: 5, Key: key},
-	}}}}))
+	r.step(told(&StoreEvents{Changes: []StoreEvent{{What: LoggedIn, Session: id + 1, Token: kept, Key: key,
+		Link: &Linked{
+			Session: wamble.Session{ID: id + 1, Token: hashOf(kept)}, Token: kept, Player: wamble.Player{ID: 5, Key: key},
+		}}}}))
 	if r.p.sessions.Refused(kept) {
 		t.Error("a token that was not renewed is refused")
 	}
@@ -204,7 +214,8 @@ func TestLoginIsPublished(t *testing.T) {
 	if len(events.Changes) != 2 || events.Changes[0].What != LoggedIn || events.Changes[1].What != LoggedOut {
 		t.Fatalf("got %+v", events.Changes)
 	}
-	if c := events.Changes[0]; c.Key != by.key || c.Link.Player.Key != by.key || c.Link.Session.Token != token.Hash() || c.Link.Token != token || c.Link.Session.Host == "" {
+	if c := events.Changes[0]; c.Key != by.key || c.Link.Player.Key != by.key || c.Link.Session.Token != token.Hash() ||
+		c.Link.Token != token || c.Link.Session.Host == "" {
 		t.Errorf("the login: got %+v, %+v", c, c.Link)
 	}
 	if c := events.Changes[1]; c.Token != token || c.Key != by.key || c.Session == 0 {

@@ -36,7 +36,8 @@ func (in *turn) apply(p *Profile, out *Output) {
 	b := p.boards.Held(in.session)
 	list := b.Position().LegalMoves(nil)
 	m := list[in.choice%uint64(len(list))]
-	played, err := p.boards.Play(p.clock.now, b.ID(), board.Mover{Session: in.session, Rating: -1}, m.String(), &p.frame)
+	played, err := p.boards.Play(p.clock.now, b.ID(), board.Mover{Session: in.session, Rating: -1}, m.String(),
+		&p.frame)
 	if err != nil {
 		panic(err)
 	}
@@ -129,7 +130,8 @@ func (s *travelShard) begin() {
 	if s.w.options != nil {
 		s.w.options(cfg)
 	}
-	s.p = New(Options{Config: cfg, Now: s.w.now, Seed: [32]byte{byte(s.index)}, Shard: wamble.Shard{Index: s.index, Of: 4}, LeaseSize: 64})
+	s.p = New(Options{Config: cfg, Now: s.w.now, Seed: [32]byte{byte(s.index)},
+		Shard: wamble.Shard{Index: s.index, Of: 4}, LeaseSize: 64})
 	s.groups, s.last, s.polled, s.walking, s.slices = nil, 0, nil, nil, nil
 }
 
@@ -260,7 +262,8 @@ func (w *travelWorld) apply(s *travelShard, in intent.Intent) {
 	}
 	switch in := in.(type) {
 	case *intent.CreateBoard:
-		w.rows[in.Board] = &travelRow{wamble.Board{ID: in.Board, FEN: in.FEN, Status: in.Status, Variant: in.Variant, Created: in.At}, s.index}
+		w.rows[in.Board] = &travelRow{wamble.Board{ID: in.Board, FEN: in.FEN, Status: in.Status, Variant: in.Variant,
+			Created: in.At}, s.index}
 	case *intent.UpdateBoard:
 		if r := row(in.Board); in.Version > r.Version {
 			r.FEN, r.Status, r.Version = in.FEN, in.Status, in.Version
@@ -396,7 +399,8 @@ func TestShareWithNeedy(t *testing.T) {
 	s.begin()
 	s.step(&Ready{})
 	s.groups = nil
-	s.step(&Others{Boards: 64}, &ShardCounts{Open: 3, Shards: []ShardCount{{}, {Players: 9, Free: 7}, {Free: fewFree - 1}, {}}})
+	s.step(&Others{Boards: 64},
+		&ShardCounts{Open: 3, Shards: []ShardCount{{}, {Players: 9, Free: 7}, {Free: fewFree - 1}, {}}})
 	for range 5 {
 		s.step(&Tick{})
 	}

@@ -21,13 +21,14 @@ func TestUnknownTokenIsAnswered(t *testing.T) {
 		packet []byte
 		want   string
 	}{
-		wire.CtrlClientHello:           {encode(h, wire.ClientHello{}), "SERVER_HELLO"},
-		wire.CtrlPlayerMove:            {encode(h, wire.PlayerMove{UCI: uci}), `ERROR 1007 "unknown player"`},
-		wire.CtrlGetLegalMoves:         {encode(h, wire.GetLegalMoves{}), `ERROR 1007 "unknown player"`},
-		wire.CtrlClientGoodbye:         {encode(h, wire.ClientGoodbye{}), ""},
-		wire.CtrlListProfiles:          {encode(h, wire.ListProfiles{}), "PROFILES_LIST"},
-		wire.CtrlGetProfileInfo:        {encode(h, wire.GetProfileInfo{Name: wire.Text("x")}), "PROFILE_INFO"},
-		wire.CtrlGetProfileTOS:         {encode(h, wire.GetProfileTOS{Name: wire.Text("x")}), `ERROR 1007 "say hello first"`},
+		wire.CtrlClientHello:    {encode(h, wire.ClientHello{}), "SERVER_HELLO"},
+		wire.CtrlPlayerMove:     {encode(h, wire.PlayerMove{UCI: uci}), `ERROR 1007 "unknown player"`},
+		wire.CtrlGetLegalMoves:  {encode(h, wire.GetLegalMoves{}), `ERROR 1007 "unknown player"`},
+		wire.CtrlClientGoodbye:  {encode(h, wire.ClientGoodbye{}), ""},
+		wire.CtrlListProfiles:   {encode(h, wire.ListProfiles{}), "PROFILES_LIST"},
+		wire.CtrlGetProfileInfo: {encode(h, wire.GetProfileInfo{Name: wire.Text("x")}), "PROFILE_INFO"},
+		wire.CtrlGetProfileTOS: {encode(h, wire.GetProfileTOS{Name: wire.Text("x")}),
+			`ERROR 1007 "say hello first"`},
 		wire.CtrlAcceptProfileTOS:      {encode(h, wire.AcceptProfileTOS{Name: wire.Text("x")}), `ERROR 1001`},
 		wire.CtrlLoginRequest:          {encode(h, wire.LoginRequest{PublicKey: wire.Key{1}}), "LOGIN_FAILED"},
 		wire.CtrlLogout:                {encode(h, wire.Logout{}), ""},
@@ -36,11 +37,12 @@ func TestUnknownTokenIsAnswered(t *testing.T) {
 		wire.CtrlGetActiveReservations: {encode(h, wire.GetActiveReservations{}), "ACTIVE_RESERVATIONS_DATA"},
 		wire.CtrlGetSessions:           {encode(h, wire.GetSessions{}), `ERROR 1007 "unknown player"`},
 		wire.CtrlRevokeSessions:        {encode(h, wire.RevokeSessions{Session: 7}), `ERROR 1007 "unknown player"`},
-		wire.CtrlSetName:               {encode(h, wire.SetName{Name: wire.Text("Ann")}), `ERROR 1007 "unknown player"`},
-		wire.CtrlSpectateGame:          {encode(h, wire.SpectateGame{}), `ERROR 1007 "unknown player"`},
-		wire.CtrlSpectateStop:          {encode(h, wire.SpectateStop{}), "SPECTATE_UPDATE"},
-		wire.CtrlSubmitPrediction:      {encode(h, wire.SubmitPrediction{UCI: uci}), `ERROR 1007 "unknown player"`},
-		wire.CtrlGetPredictions:        {encode(h, wire.GetPredictions{}), `ERROR 1007 "unknown player"`},
+		wire.CtrlSetName: {encode(h, wire.SetName{Name: wire.Text("Ann")}),
+			`ERROR 1007 "unknown player"`},
+		wire.CtrlSpectateGame:     {encode(h, wire.SpectateGame{}), `ERROR 1007 "unknown player"`},
+		wire.CtrlSpectateStop:     {encode(h, wire.SpectateStop{}), "SPECTATE_UPDATE"},
+		wire.CtrlSubmitPrediction: {encode(h, wire.SubmitPrediction{UCI: uci}), `ERROR 1007 "unknown player"`},
+		wire.CtrlGetPredictions:   {encode(h, wire.GetPredictions{}), `ERROR 1007 "unknown player"`},
 	}
 	for _, row := range routes {
 		t.Run(row.ctrl.String(), func(t *testing.T) {
@@ -57,7 +59,8 @@ func TestUnknownTokenIsAnswered(t *testing.T) {
 				bytes += len(s.packet)
 			}
 			got := strings.Split(r.took(), "\n")
-			if got[0] != "ACK 1" || (len(got) > 1) != (c.want != "") || len(got) > 1 && !strings.HasPrefix(got[1], c.want) {
+			if got[0] != "ACK 1" || (len(got) > 1) != (c.want != "") || len(got) > 1 &&
+				!strings.HasPrefix(got[1], c.want) {
 				t.Errorf("got %q, want an ACK and %q", got, c.want)
 			}
 			if strings.HasPrefix(c.want, "ERROR") && bytes > 3*len(c.packet) {
@@ -87,7 +90,8 @@ func TestFitError(t *testing.T) {
 	} {
 		reason, left := fitError(c.room, "grüße", fields)
 		if reason != c.reason || len(left) != c.fields {
-			t.Errorf("room for %d bytes: got %q with %d fields, want %q with %d", c.room, reason, len(left), c.reason, c.fields)
+			t.Errorf("room for %d bytes: got %q with %d fields, want %q with %d", c.room, reason, len(left), c.reason,
+				c.fields)
 		}
 		b := encode(wire.Header{Token: wamble.Token{9}}, wire.Error{Reason: wire.Text(reason)}, left...)
 		if c.room >= wire.HeaderSize+3 && len(b) > c.room {

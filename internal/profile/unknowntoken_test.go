@@ -24,7 +24,8 @@ func invented(n int) (token wamble.Token) {
 // costs one load in half a second; one that it has is found afterwards.
 func TestUnknownTokenIsRemembered(t *testing.T) {
 	for outcome, want := range map[Outcome]string{
-		NotFound: `ERROR 1007 "unknown player"`, Away: `ERROR 1006 "database away"`, Broken: `ERROR 1006 "database error"`,
+		NotFound: `ERROR 1007 "unknown player"`, Away: `ERROR 1006 "database away"`,
+		Broken: `ERROR 1006 "database error"`,
 	} {
 		r, from := newRig(t, unlimited), wamble.Peer{Addr: peerAt(1).Addr, Route: 1}
 		stored := r.store.enlist(500, 1200, epoch)
@@ -87,7 +88,8 @@ func TestLoadsAreFair(t *testing.T) {
 				before = r.p.Stats().Loads
 			}
 			asks("the leaderboard of a player", peerAt(5000), ranksPacket(token, 2, 1, 16))
-			asks("who returns by WebSocket", wamble.Peer{Addr: peerAt(6000).Addr, Route: 9}, helloPacket(tokenOf(stored), 1))
+			asks("who returns by WebSocket", wamble.Peer{Addr: peerAt(6000).Addr, Route: 9},
+				helloPacket(tokenOf(stored), 1))
 			if name != "hellos" || hosts == 1 {
 				asks("who returns by UDP", peerAt(6001), helloPacket(wamble.Token{8}, 1))
 			}
@@ -129,7 +131,8 @@ func TestInventedTokensCostFewQueries(t *testing.T) {
 			if n%1000 == 999 {
 				returns("during the flood", 50000+n, helloPacket)
 				returns("from the host of the flood", 1, helloPacket)
-				if got := r.send(peerAt(60000), legalPacket(token, board, uint32(n), 12)); !strings.Contains(got, "LEGAL_MOVES") {
+				if got := r.send(peerAt(60000), legalPacket(token, board, uint32(n), 12)); !strings.Contains(got,
+					"LEGAL_MOVES") {
 					t.Errorf("a player got %s", got)
 				}
 			}
@@ -145,7 +148,8 @@ func TestInventedTokensCostFewQueries(t *testing.T) {
 			returns("many of one host at once", 70000, helloPacket)
 		}
 		r.now = r.now.Add(5 * time.Second)
-		returns("after the flood", 1, func(token wamble.Token, seq uint32) []byte { return legalPacket(token, 1, seq, 12) })
+		returns("after the flood", 1,
+			func(token wamble.Token, seq uint32) []byte { return legalPacket(token, 1, seq, 12) })
 	}
 }
 
@@ -159,7 +163,8 @@ func TestRefusedUnknownTokenIsForgotten(t *testing.T) {
 	}
 	r.now = r.now.Add(warnEvery / 2)
 	for range ofHost.Burst {
-		r.p.unknownTokens.add(r.p.clock.since, wamble.Token{1}, NotFound, requester{host: wamble.HostOf(peerAt(1).IP())})
+		r.p.unknownTokens.add(r.p.clock.since, wamble.Token{1}, NotFound,
+			requester{host: wamble.HostOf(peerAt(1).IP())})
 	}
 	r.now = r.now.Add(warnEvery / 2)
 	r.took()

@@ -75,7 +75,8 @@ func TestVisitSeesAnEndElsewhere(t *testing.T) {
 			other.wait(90 * time.Second)
 			round, _ := other.p.BeginArrivals()
 			other.step(&Arrive{Round: round, Boards: []wamble.Board{{
-				ID: 700, FEN: "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", Status: wamble.Active, Variant: -1, Version: 2, Created: epoch,
+				ID: 700, FEN: "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1", Status: wamble.Active,
+				Variant: -1, Version: 2, Created: epoch,
 				Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", Session: visitor, At: at}},
 			}}})
 			another, id := other.joinBy(streamAt(2))
@@ -84,7 +85,8 @@ func TestVisitSeesAnEndElsewhere(t *testing.T) {
 			home.step(&StoreEvents{Changes: news})
 			home.step(&PeerClosed{Peer: streamAt(1)})
 			if got := home.p.Stats().Deals; got.Visits != 1 || got.SawEnd != tc.want {
-				t.Errorf("%d visits have ended, %d saw an end, want 1 and %d; news %+v", got.Visits, got.SawEnd, tc.want, news)
+				t.Errorf("%d visits have ended, %d saw an end, want 1 and %d; news %+v", got.Visits, got.SawEnd,
+					tc.want, news)
 			}
 		})
 	}

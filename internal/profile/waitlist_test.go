@@ -82,7 +82,8 @@ func TestNobodyJumpsTheQueue(t *testing.T) {
 	r.step(
 		&PeerClosed{Peer: streamAt(2)},
 		&Packet{Peer: streamAt(1), Data: encode(wire.Header{Token: token, Seq: 9}, wire.ClientGoodbye{})},
-		&Packet{Peer: streamAt(4), Data: encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 1))},
+		&Packet{Peer: streamAt(4),
+			Data: encode(wire.Header{Seq: 1}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 1))},
 	)
 	r.settle()
 	if got := r.shownTo(3); got != id || r.p.boards.Board(id).Holder() != r.p.sessions.Find(third).ID() {
@@ -105,7 +106,8 @@ func TestWaitlistIsBounded(t *testing.T) {
 	}
 	w.add(epoch, 99_999, other)
 	if len(w.of) != maxWaitlist || w.place(99_999) != maxWaitlist || w.place(1) != 0 {
-		t.Errorf("%d wait, the other has place %d, the first of the greedy host %d", len(w.of), w.place(99_999), w.place(1))
+		t.Errorf("%d wait, the other has place %d, the first of the greedy host %d", len(w.of), w.place(99_999),
+			w.place(1))
 	}
 	for id := range wamble.SessionID(maxWaitlist + 10) {
 		w.remove(id + 1)
@@ -159,7 +161,8 @@ func TestPlaceIsKept(t *testing.T) {
 			}
 			back := func(n int, token wamble.Token) int64 {
 				var p wire.Packet
-				hello := encode(wire.Header{Token: token, Seq: 2}, wire.ClientHello{}, wire.Int(wire.KeyHelloWithoutBoard, 1))
+				hello := encode(wire.Header{Token: token, Seq: 2}, wire.ClientHello{},
+					wire.Int(wire.KeyHelloWithoutBoard, 1))
 				if err := p.Decode(r.reply(streamAt(n), hello)); err != nil || p.Board != 0 {
 					t.Fatalf("%d has board %d, %v", n, p.Board, err)
 				}

@@ -34,7 +34,8 @@ func TestDurableIndexHolds(t *testing.T) {
 	r.indexes = r.indexes[1:]
 	r.step(&Durable{Index: first.index, Seq: first.seq})
 	got := strings.Split(r.took(), "\n")
-	if len(got) != 6 || got[0] != "ACK 2" || got[1] != "ACK 3" || got[2] != "ACK 2" || !strings.HasPrefix(got[3], "BOARD_UPDATE") {
+	if len(got) != 6 || got[0] != "ACK 2" || got[1] != "ACK 3" || got[2] != "ACK 2" ||
+		!strings.HasPrefix(got[3], "BOARD_UPDATE") {
 		t.Errorf("got %q, want both ACKs of the second player, then ACK and answer of the first, then the other answers", got)
 	}
 	r.stuck = false
@@ -51,7 +52,8 @@ func TestDurableIndexReached(t *testing.T) {
 	token, id := r.join(1)
 	r.sync()
 	r.step(&Packet{Peer: peerAt(1), Data: legalPacket(token, id, 2, 12)})
-	if got := r.took(); !strings.HasPrefix(got, "ACK 2\nLEGAL_MOVES") || r.out.DurableIndex != 0 || r.out.Frames.Len() != 0 {
+	if got := r.took(); !strings.HasPrefix(got, "ACK 2\nLEGAL_MOVES") || r.out.DurableIndex != 0 ||
+		r.out.Frames.Len() != 0 {
 		t.Errorf("got %q, index %d, %d frames", got, r.out.DurableIndex, r.out.Frames.Len())
 	}
 }
@@ -120,7 +122,8 @@ func TestRepeatedAfterCrash(t *testing.T) {
 				r.answerLoads()
 				got = r.took()
 			}
-			if !strings.HasPrefix(got, "ACK 3\nBOARD_UPDATE") || !strings.Contains(got, "board "+itoa(uint32(held.ID()))) {
+			if !strings.HasPrefix(got, "ACK 3\nBOARD_UPDATE") ||
+				!strings.Contains(got, "board "+itoa(uint32(held.ID()))) {
 				t.Errorf("got %s, want board %d", got, held.ID())
 			}
 			r.apply()

@@ -58,11 +58,12 @@ func TestAnswers(t *testing.T) {
 		{"a deep leaderboard", "/api/leaderboard?offset=1000001", "", `400 {"error":"offset is a number from 0 to 1000000"}`},
 		{"a short token", "/api/leaderboard", "abcd", `400 {"error":"Authorization is Bearer and a token: 32 hexadecimal digits, or the 22 characters that players see"}`},
 		{"since when there is a past", "/api/at", "", `200 {"began":"2026-11-15T11:00:00Z","now":"2026-11-15T12:00:00Z"}`},
-		{"the past", "/api/at/2026-11-15T12:00:00Z", "", `200 {"at":"2026-11-15T12:00:00Z","until":"2026-11-15T12:01:00Z","boards":[` +
-			`{"board":18,"fen":"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1","ply":0,"from":1500,"moves":[{"after":4000,"uci":"e2e4"}]},` +
-			`{"board":17,"fen":"rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq e6 0 2","ply":2,"last":"e7e5","moves":[{"after":1000,"uci":"g2g4"},{"after":2000,"uci":"d8h4"}],` +
-			`"end":{"after":2000,"winner":"black","reason":"checkmate"}},` +
-			`{"board":15,"fen":"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1","ply":0,"end":{"after":-2000,"winner":"draw","reason":"archived"}}],"next":"16"}`},
+		{"the past", "/api/at/2026-11-15T12:00:00Z", "",
+			`200 {"at":"2026-11-15T12:00:00Z","until":"2026-11-15T12:01:00Z","boards":[` +
+				`{"board":18,"fen":"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1","ply":0,"from":1500,"moves":[{"after":4000,"uci":"e2e4"}]},` +
+				`{"board":17,"fen":"rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq e6 0 2","ply":2,"last":"e7e5","moves":[{"after":1000,"uci":"g2g4"},{"after":2000,"uci":"d8h4"}],` +
+				`"end":{"after":2000,"winner":"black","reason":"checkmate"}},` +
+				`{"board":15,"fen":"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1","ply":0,"end":{"after":-2000,"winner":"draw","reason":"archived"}}],"next":"16"}`},
 		{"the past in another zone", "/api/at/2026-11-15T13:00:00.5+01:00?from=16", "", `200 {"at":"2026-11-15T12:00:00Z","until":"2026-11-15T12:01:00Z","boards":[]}`},
 		{"a past without a time", "/api/at/yesterday", "", `400 {"error":"a time is written as 2026-11-15T12:00:00Z"}`},
 		{"a past before computers", "/api/at/0001-01-01T00:00:00Z", "", `400 {"error":"a time is written as 2026-11-15T12:00:00Z"}`},
@@ -71,7 +72,8 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t)
-			r.counts = Counts{Players: 2, Sessions: 5, Watchers: 1, Boards: [wamble.Archived]int{wamble.Active: 3, wamble.Reserved: 2, wamble.Dormant: 4}, Moves: 70, Games: 6, MostWatched: []Watched{{17, 5}}}
+			r.counts = Counts{Players: 2, Sessions: 5, Watchers: 1, Boards: [wamble.Archived]int{wamble.Active: 3,
+				wamble.Reserved: 2, wamble.Dormant: 4}, Moves: 70, Games: 6, MostWatched: []Watched{{17, 5}}}
 			var headers []string
 			if tc.token != "" {
 				headers = []string{"Authorization", "Bearer " + tc.token}
@@ -89,7 +91,8 @@ func TestPGN(t *testing.T) {
 	if got := w.Header.Get("Content-Type"); got != "application/vnd.chess-pgn; charset=utf-8" {
 		t.Errorf("got %s", got)
 	}
-	if got := r.get("/api/boards/18/pgn"); !strings.Contains(got, `[Round "18"]`) || !strings.Contains(got, "1. f3 {h_ada, 2026-11-15T12:00:00Z} 1/2-1/2") {
+	if got := r.get("/api/boards/18/pgn"); !strings.Contains(got, `[Round "18"]`) ||
+		!strings.Contains(got, "1. f3 {h_ada, 2026-11-15T12:00:00Z} 1/2-1/2") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -119,10 +122,12 @@ func TestModesAreHidden(t *testing.T) {
 func TestTrail(t *testing.T) {
 	r := newRig(t)
 	r.denied = "spectate.access"
-	if got := r.get("/api/trail", "Authorization", "Bearer "+token); !strings.Contains(got, `"board":18`) || strings.Contains(got, "fen") {
+	if got := r.get("/api/trail", "Authorization", "Bearer "+token); !strings.Contains(got, `"board":18`) ||
+		strings.Contains(got, "fen") {
 		t.Errorf("without the right to watch: got %s", got)
 	}
-	for host, want := range map[string]string{"192.0.2.0/24": "18", "203.0.113.0/24": `200 {"boards":[]}`, "nonsense": `200 {"boards":[]}`} {
+	for host, want := range map[string]string{"192.0.2.0/24": "18", "203.0.113.0/24": `200 {"boards":[]}`,
+		"nonsense": `200 {"boards":[]}`} {
 		r := newRig(t)
 		r.host = host
 		if got := r.get("/api/trail", "Authorization", "Bearer "+token); !strings.Contains(got, want) {
@@ -139,7 +144,8 @@ func TestRights(t *testing.T) {
 		known[a.Name] = a
 	}
 	for _, row := range routes {
-		path := strings.NewReplacer("{id}", "17", "{handle}", "h_ada", "{time}", "2026-11-15T12:00:00Z").Replace(row.path)
+		path := strings.NewReplacer("{id}", "17", "{handle}", "h_ada", "{time}",
+			"2026-11-15T12:00:00Z").Replace(row.path)
 		if len(row.rights) == 0 {
 			t.Errorf("%s needs no right", row.path)
 		}
@@ -149,12 +155,14 @@ func TestRights(t *testing.T) {
 			rights = append(slices.Clone(rights), mayRead...)
 		}
 		for _, right := range rights {
-			if a := known[right.Action]; !a.Knows(right.Resource) || a.Context != "" && right.Key != "" && right.Key != a.Context {
+			if a := known[right.Action]; !a.Knows(right.Resource) || a.Context != "" && right.Key != "" &&
+				right.Key != a.Context {
 				t.Errorf("%s: the policy knows no %+v", row.path, right)
 			}
 			r := newRig(t)
 			r.denied = right.Action
-			if got, want := r.get(path), `403 {"error":"this server does not allow it"}`; got != want || len(r.calls) > 0 && right.Action != "stats.read" {
+			if got, want := r.get(path), `403 {"error":"this server does not allow it"}`; got != want ||
+				len(r.calls) > 0 && right.Action != "stats.read" {
 				t.Errorf("%s without %s: got %s after %v, want %s", path, right.Action, got, r.calls, want)
 			}
 		}
@@ -162,7 +170,8 @@ func TestRights(t *testing.T) {
 		if got := r.get(path, "Authorization", "bearer "+token); !strings.HasPrefix(got, "200") {
 			t.Errorf("%s: got %s", path, got)
 		}
-		if who := r.who; who.Token.String() != token || who.From != netip.MustParseAddr("192.0.2.1") || (who.About != nil) != about {
+		if who := r.who; who.Token.String() != token || who.From != netip.MustParseAddr("192.0.2.1") ||
+			(who.About != nil) != about {
 			t.Errorf("%s asked about %+v", path, who)
 		}
 		asked := r.admits
@@ -188,7 +197,8 @@ func TestSummary(t *testing.T) {
 			t.Errorf("%s: got %s", path, got)
 		}
 	}
-	for _, path := range []string{"/api/events", "/api/events?session=11", "/api/events?player=h_ada", "/api/at", "/api/at/2026-11-15T12:00:00Z"} {
+	for _, path := range []string{"/api/events", "/api/events?session=11", "/api/events?player=h_ada", "/api/at",
+		"/api/at/2026-11-15T12:00:00Z"} {
 		if got, want := r.get(path), `403 {"error":"this server does not allow it"}`; got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
@@ -222,12 +232,14 @@ func TestProblems(t *testing.T) {
 	} {
 		r := newRig(t)
 		r.err = tc.err
-		for _, path := range []string{"/api/boards/17", "/api/players/h_ada", "/api/leaderboard", "/api/live", "/api/finished"} {
+		for _, path := range []string{"/api/boards/17", "/api/players/h_ada", "/api/leaderboard", "/api/live",
+			"/api/finished"} {
 			if got := r.get(path); got != tc.want {
 				t.Errorf("%v: %s: got %s, want %s", tc.err, path, got, tc.want)
 			}
 		}
-		if got := r.serve(request("/api/live")).Header.Get("Retry-After"); (got == "1") != strings.HasPrefix(tc.want, "503") {
+		if got := r.serve(request("/api/live")).Header.Get("Retry-After"); (got == "1") != strings.HasPrefix(tc.want,
+			"503") {
 			t.Errorf("%v: Retry-After is %q", tc.err, got)
 		}
 	}
@@ -259,10 +271,12 @@ func TestConditional(t *testing.T) {
 	}
 	q := request("/api/boards/18")
 	q.Method = http.MethodHead
-	if w := r.serve(q); w.StatusCode != 200 || w.Header.Get("Content-Length") == "0" || w.Header.Get("Cache-Control") != "max-age=60" {
+	if w := r.serve(q); w.StatusCode != 200 || w.Header.Get("Content-Length") == "0" ||
+		w.Header.Get("Cache-Control") != "max-age=60" {
 		t.Errorf("HEAD: got %d, %v", w.StatusCode, w.Header)
 	}
-	if w := r.serve(request("/api/leaderboard", "Authorization", "Bearer "+token)); w.Header.Get("Cache-Control") != "private, max-age=5" {
+	if w := r.serve(request("/api/leaderboard", "Authorization",
+		"Bearer "+token)); w.Header.Get("Cache-Control") != "private, max-age=5" {
 		t.Errorf("one's own row: got %v", w.Header)
 	}
 }

@@ -43,7 +43,8 @@ func (o *observers) enter(from netip.Addr, cancel context.CancelFunc) *observer 
 	host := share.HostOf(from)
 	if o.n >= maxObservers {
 		victim := o.hosts.Yield(host)
-		if victim == nil || victim.holding.Host() != host && o.hosts.Count(host)+1 >= o.hosts.Count(victim.holding.Host()) {
+		if victim == nil || victim.holding.Host() != host &&
+			o.hosts.Count(host)+1 >= o.hosts.Count(victim.holding.Host()) {
 			return nil
 		}
 		o.drop(victim)
@@ -84,7 +85,8 @@ func (a *API) events(w http.ResponseWriter, r reader) error {
 	if err != nil {
 		return err
 	}
-	s := &sending{a: a, w: http.NewResponseController(w), to: w, name: name, wanted: wanted, buf: []byte("retry: 1000\n\n")}
+	s := &sending{a: a, w: http.NewResponseController(w), to: w, name: name, wanted: wanted,
+		buf: []byte("retry: 1000\n\n")}
 	if id, shards := lastEvent(r), max(1, a.o.Events.Shards); id == "" {
 		s.fresh = true
 	} else if s.spot.at, err = placesOf(id, name, shards); err != nil {

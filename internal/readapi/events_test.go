@@ -111,9 +111,11 @@ func TestEvents(t *testing.T) {
 		t.Errorf("before it is known where the stream begins: %v, id %q", events, id)
 	}
 	r.stream.Add(0, 0, 3, []Happened{moved(1, 0, 17, 10), moved(2, 0, 18, 11),
-		{Seq: 3, Place: 2, Move: Move{Board: 17}, Ended: &Ended{Board: 17, Winner: "draw", Reason: "move limit", Plies: 1, Seconds: 3, Finished: noon}}})
+		{Seq: 3, Place: 2, Move: Move{Board: 17},
+			Ended: &Ended{Board: 17, Winner: "draw", Reason: "move limit", Plies: 1, Seconds: 3, Finished: noon}}})
 	move := func(seq, board, session int) string {
-		return fmt.Sprintf(`move {"board":%d,"ply":%d,"uci":"e2e4","session":%d,"at":"2026-11-15T12:00:00Z"}`, board, seq, session)
+		return fmt.Sprintf(`move {"board":%d,"ply":%d,"uci":"e2e4","session":%d,"at":"2026-11-15T12:00:00Z"}`, board,
+			seq, session)
 	}
 	const over = `finished {"board":17,"winner":"draw","reason":"move limit","plies":1,"seconds":3,"finished":"2026-11-15T12:00:00Z"}`
 	name, _ := r.Name()

@@ -155,7 +155,8 @@ func lines(name string, after Positions, games []Ended, upTo Positions) (*answer
 	at := slices.Clone(after)
 	for _, g := range games {
 		at[g.Part] = g.Seq
-		text, err := json.Marshal(line{at.cursor(name), g.Board, g.Winner, g.Reason, g.Plies, g.Seconds, g.Finished.UTC()})
+		text, err := json.Marshal(line{at.cursor(name), g.Board, g.Winner, g.Reason, g.Plies, g.Seconds,
+			g.Finished.UTC()})
 		if err != nil {
 			return nil, err
 		}

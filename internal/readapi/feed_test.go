@@ -50,7 +50,8 @@ func TestFeed(t *testing.T) {
 			if got := w.Header.Get("Wamble-Cursor"); got != tc.cursor {
 				t.Errorf("got cursor %q, want %q", got, tc.cursor)
 			}
-			if tc.cursor != "" && (w.Header.Get("Content-Type") != "application/x-ndjson" || w.Header.Get("Cache-Control") != "no-store") {
+			if tc.cursor != "" && (w.Header.Get("Content-Type") != "application/x-ndjson" ||
+				w.Header.Get("Cache-Control") != "no-store") {
 				t.Errorf("got %v", w.Header)
 			}
 		})
@@ -110,7 +111,8 @@ func (p *parted) End(context.Context) (Positions, error) {
 	return m, nil
 }
 
-func (p *parted) Read(_ context.Context, after Positions, limit int) (games []Ended, upTo Positions, gone bool, err error) {
+func (p *parted) Read(_ context.Context, after Positions, limit int) (games []Ended, upTo Positions, gone bool,
+	err error) {
 	upTo = slices.Clone(after)
 	for _, g := range p.games {
 		if g.Seq > after[g.Part] && len(games) < limit {

@@ -27,8 +27,9 @@ func FuzzRequest(f *testing.F) {
 		values.Del("wait")                 // no game ends here
 		query = values.Encode()
 		q := &http.Request{
-			Method: http.MethodGet, URL: &url.URL{Path: path, RawQuery: query}, Host: "wamble", RemoteAddr: "192.0.2.1:4000",
-			Header: http.Header{"Authorization": {authorization}}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Method: http.MethodGet, URL: &url.URL{Path: path, RawQuery: query}, Host: "wamble",
+			RemoteAddr: "192.0.2.1:4000",
+			Header:     http.Header{"Authorization": {authorization}}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		}
 		r := newRig(t)
 		r.end(11)
@@ -46,7 +47,8 @@ func FuzzRequest(f *testing.F) {
 // One operation is one request whose answer is in the cache.
 func BenchmarkCache(b *testing.B) {
 	r := &rig{now: noon, calls: map[string]int{}, changed: make(chan struct{}), looked: make(chan string, 64)}
-	r.API = New(Options{Profile: "blitz", Store: r, Admit: r.admits1, Counts: r.count, Feed: r, Now: func() time.Time { return noon }})
+	r.API = New(Options{Profile: "blitz", Store: r, Admit: r.admits1, Counts: r.count, Feed: r,
+		Now: func() time.Time { return noon }})
 	for _, path := range []string{"/api/boards/18", "/api/leaderboard", "/api/live"} {
 		b.Run(path, func(b *testing.B) {
 			q := request(path)

@@ -33,8 +33,9 @@ type Rank struct {
 }
 
 func rankOf(row wamble.LeaderboardRow, bot bool) Rank {
-	return Rank{Rank: row.Rank, Session: row.Session, Handle: row.Handle, Bot: bot, Score: row.Stats.Score, PredictionScore: row.Stats.PredictionScore,
-		Rating: row.Stats.Rating, Games: row.Stats.Games}
+	return Rank{Rank: row.Rank, Session: row.Session, Handle: row.Handle, Bot: bot, Score: row.Stats.Score,
+		PredictionScore: row.Stats.PredictionScore,
+		Rating:          row.Stats.Rating, Games: row.Stats.Games}
 }
 
 func (a *API) leaderboard(r reader) (*answer, error) {
@@ -68,7 +69,8 @@ func (a *API) leaderboard(r reader) (*answer, error) {
 	// Answer from the cache, which has one entry per page and reader.
 	key := fmt.Sprintf("ranks %s %s %d %d %d %s", by, of, season, limit, offset, r.Token)
 	return a.cache.get(key, func(ctx context.Context) (*answer, error) {
-		q := wamble.LeaderboardQuery{Season: season, Bots: of == "bots", ByRating: by == "rating", Offset: offset, Limit: limit}
+		q := wamble.LeaderboardQuery{Season: season, Bots: of == "bots", ByRating: by == "rating", Offset: offset,
+			Limit: limit}
 		if !r.Token.IsZero() {
 			s, err := a.o.Store.Session(ctx, r.Token)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -62,11 +62,14 @@ func (a *API) live(r reader) (*answer, error) {
 			return nil, err
 		}
 		now := a.o.Now().UTC()
-		b := Boards{Active: c.Boards[wamble.Active], Reserved: c.Boards[wamble.Reserved], Dormant: c.Boards[wamble.Dormant]}
+		b := Boards{Active: c.Boards[wamble.Active], Reserved: c.Boards[wamble.Reserved],
+			Dormant: c.Boards[wamble.Dormant]}
 		b.Total = b.Active + b.Reserved + b.Dormant
 		return inJSON(Live{
-			Profile: a.o.Profile, At: now.Truncate(time.Millisecond), Players: c.Players, Bots: c.Bots, Sessions: c.Sessions, Watchers: c.Watchers,
-			Boards: b, Moves: c.Moves, MovesPerSecond: a.moveRate.since(now, c.Moves), Games: c.Games, Watched: c.MostWatched,
+			Profile: a.o.Profile, At: now.Truncate(time.Millisecond), Players: c.Players, Bots: c.Bots,
+			Sessions: c.Sessions, Watchers: c.Watchers,
+			Boards: b, Moves: c.Moves, MovesPerSecond: a.moveRate.since(now, c.Moves), Games: c.Games,
+			Watched: c.MostWatched,
 		}, liveGood)
 	})
 }

@@ -33,7 +33,8 @@ func document(v any) (*answer, error) {
 	}
 	sum := fnv.New64a()
 	sum.Write(body)
-	return &answer{kind: jsonType, body: append(body, '\n'), tag: `"d` + strconv.FormatUint(sum.Sum64(), 16) + `"`, good: documentGood}, nil
+	return &answer{kind: jsonType, body: append(body, '\n'), tag: `"d` + strconv.FormatUint(sum.Sum64(), 16) + `"`,
+		good: documentGood}, nil
 }
 
 func (a *API) openapi(reader) (*answer, error)  { return a.documents.open() }
@@ -55,7 +56,8 @@ func openAPIOf(rows []route) schema {
 	for _, row := range rows {
 		answers := schema{}
 		for status, says := range refusals {
-			answers[status] = schema{"description": says, "content": schema{"application/json": schema{"schema": schema{"$ref": "#/components/schemas/Error"}}}}
+			answers[status] = schema{"description": says,
+				"content": schema{"application/json": schema{"schema": schema{"$ref": "#/components/schemas/Error"}}}}
 		}
 		kind, _, _ := strings.Cut(row.kind, ";")
 		content := schema{}
@@ -72,10 +74,12 @@ func openAPIOf(rows []route) schema {
 	maps.Copy(paths, health)
 	return schema{
 		"openapi": "3.1.0",
-		"info":    schema{"title": "Wamble", "version": "1", "description": "What a profile of a Wamble server tells over HTTP. It only reads."},
-		"paths":   paths,
+		"info": schema{"title": "Wamble", "version": "1",
+			"description": "What a profile of a Wamble server tells over HTTP. It only reads."},
+		"paths": paths,
 		"components": schema{
-			"schemas": schema{"Error": schema{"type": "object", "required": []string{"error"}, "properties": schema{"error": schema{"type": "string"}}}},
+			"schemas": schema{"Error": schema{"type": "object", "required": []string{"error"},
+				"properties": schema{"error": schema{"type": "string"}}}},
 			"securitySchemes": schema{"session": schema{"type": "http", "scheme": "bearer",
 				"description": "the token of a session: 32 hexadecimal digits, or the 22 characters that players see"}},
 		},
@@ -151,7 +155,8 @@ func asyncAPIOf() schema {
 	channel := schema{"$ref": "#/channels/json"}
 	return schema{
 		"asyncapi": "3.0.0",
-		"info":     schema{"title": "Wamble", "version": "1", "description": "The game as JSON over a WebSocket: each message is one object. See docs/protocol.md."},
+		"info": schema{"title": "Wamble", "version": "1",
+			"description": "The game as JSON over a WebSocket: each message is one object. See docs/protocol.md."},
 		"channels": schema{"json": schema{"address": "/ws/json", "messages": messages}},
 		"operations": schema{
 			"request": schema{"action": "receive", "channel": channel, "messages": received},
@@ -170,7 +175,8 @@ func messageOf(info *wire.Info) schema {
 		}
 	}
 	properties := schema{
-		"id":       schema{"type": []string{"string", "number", "null"}, "description": "of the request, as its sender has chosen it"},
+		"id": schema{"type": []string{"string", "number", "null"},
+			"description": "of the request, as its sender has chosen it"},
 		"ctrl":     schema{"const": info.Name},
 		"flags":    schema{"type": "array", "items": schema{"enum": flags}},
 		"token":    schema{"type": "string", "pattern": "^([0-9a-f]{32}|[A-Za-z0-9_-]{22})$"},

@@ -85,7 +85,8 @@ func (a *API) past(r reader) (*answer, error) {
 		}
 	}
 	return a.cache.get(fmt.Sprintf("past %d %d", at.Unix(), from), func(ctx context.Context) (*answer, error) {
-		q := wamble.PastQuery{Profile: a.o.Profile, From: at.Add(-pastEnds), Until: at.Add(pastSpan), Board: wamble.BoardID(from), Limit: pastBoards}
+		q := wamble.PastQuery{Profile: a.o.Profile, From: at.Add(-pastEnds), Until: at.Add(pastSpan),
+			Board: wamble.BoardID(from), Limit: pastBoards}
 		got, err := a.o.Store.Past(ctx, q)
 		if err != nil {
 			return nil, err

@@ -72,7 +72,8 @@ func (a *API) player(r reader) (*answer, error) {
 			return nil, err
 		}
 		return about(&p, Player{
-			p.Handle, p.Created.UTC(), p.Stats.Score, p.Stats.PredictionScore, p.Stats.Rating, p.Stats.Games, p.Stats.Chess960Games,
+			p.Handle, p.Created.UTC(), p.Stats.Score, p.Stats.PredictionScore, p.Stats.Rating, p.Stats.Games,
+			p.Stats.Chess960Games,
 		})
 	})
 }

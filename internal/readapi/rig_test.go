@@ -76,7 +76,8 @@ func (r *rig) admits1(_ context.Context, who Who, rights []Right) error {
 	defer r.mu.Unlock()
 	r.admits++
 	r.who = who
-	if slices.ContainsFunc(rights, func(x Right) bool { return x.Action == r.denied || x.Value != "" && x.Value == r.denied }) {
+	if slices.ContainsFunc(rights,
+		func(x Right) bool { return x.Action == r.denied || x.Value != "" && x.Value == r.denied }) {
 		return &wamble.Denied{Code: wamble.AccessDenied}
 	}
 	return nil
@@ -106,7 +107,8 @@ func (r *rig) called1(method string) int {
 }
 
 var ada = wamble.Player{
-	ID: 7, Key: wamble.PublicKey{7}, Handle: "h_ada", Created: noon, Stats: wamble.Stats{Score: 73.3333, PredictionScore: 4, Rating: 1216.5, Games: 81, Chess960Games: 3},
+	ID: 7, Key: wamble.PublicKey{7}, Handle: "h_ada", Created: noon,
+	Stats: wamble.Stats{Score: 73.3333, PredictionScore: 4, Rating: 1216.5, Games: 81, Chess960Games: 3},
 }
 
 func (r *rig) Session(_ context.Context, t wamble.Token) (wamble.Session, error) {
@@ -142,13 +144,15 @@ func (r *rig) Board(_ context.Context, id wamble.BoardID) (wamble.Board, error) 
 		return wamble.Board{}, orNotFound(err)
 	}
 	b := wamble.Board{ID: id, Profile: "blitz", Status: wamble.Active, Variant: -1, Version: 9, Created: noon,
-		FEN: "rnbqkbnr/pppppppp/8/8/8/5P2/PPPPP1PP/RNBQKBNR b KQkq - 0 1", Moves: []wamble.Move{{Ply: 1, UCI: "f2f3", Session: 11, Handle: "h_ada", Rating: 1216.5, At: noon}}}
+		FEN:   "rnbqkbnr/pppppppp/8/8/8/5P2/PPPPP1PP/RNBQKBNR b KQkq - 0 1",
+		Moves: []wamble.Move{{Ply: 1, UCI: "f2f3", Session: 11, Handle: "h_ada", Rating: 1216.5, At: noon}}}
 	switch id {
 	case 16:
 		b.Variant = 518
 	case 18:
 		b.Status = wamble.Archived
-		b.Result = &wamble.GameResult{Result: wamble.Draw, Plies: 1, Duration: 3 * time.Second, Reason: "move limit", Finished: noon}
+		b.Result = &wamble.GameResult{Result: wamble.Draw, Plies: 1, Duration: 3 * time.Second, Reason: "move limit",
+			Finished: noon}
 	case 19:
 		b.Profile = "other"
 	}
@@ -165,13 +169,15 @@ func (r *rig) Past(_ context.Context, q wamble.PastQuery) (wamble.Past, error) {
 		return wamble.Past{}, fmt.Errorf("got %+v", q)
 	}
 	if q.Board > 0 {
-		return wamble.Past{Boards: []wamble.Board{{ID: 16, Variant: -1, Created: noon, Moves: []wamble.Move{{Ply: 1, UCI: "e2e5", At: noon}}}}}, nil
+		return wamble.Past{Boards: []wamble.Board{{ID: 16, Variant: -1, Created: noon,
+			Moves: []wamble.Move{{Ply: 1, UCI: "e2e5", At: noon}}}}}, nil
 	}
 	moves := []wamble.Move{{Ply: 1, UCI: "f2f3"}, {Ply: 2, UCI: "e7e5"}, {Ply: 3, UCI: "g2g4"}, {Ply: 4, UCI: "d8h4"}}
 	for i := range moves {
 		moves[i].At = noon.Add(time.Duration(i-1) * time.Second)
 	}
-	end := &wamble.GameResult{Result: wamble.BlackWins, Plies: 4, Reason: "checkmate", Finished: noon.Add(2 * time.Second)}
+	end := &wamble.GameResult{Result: wamble.BlackWins, Plies: 4, Reason: "checkmate",
+		Finished: noon.Add(2 * time.Second)}
 	return wamble.Past{Next: 16, Boards: []wamble.Board{
 		{ID: 18, Variant: -1, Created: noon.Add(1500 * time.Millisecond), Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", At: noon.Add(4 * time.Second)}, {Ply: 2, UCI: "e7e5", At: noon.Add(time.Hour)}}},
 		{ID: 17, Variant: -1, Created: noon.Add(-time.Hour), Moves: moves, Result: end},
@@ -187,7 +193,8 @@ func (r *rig) Scores(_ context.Context, q wamble.ScoreQuery) ([]wamble.Score, er
 	if err := r.called("Scores"); err != nil {
 		return nil, err
 	}
-	all := []wamble.Score{{Board: 18, Points: 6.5, Rating: 0.8, At: noon}, {Board: 17, Rating: -1, At: noon}, {Board: 5, Points: 1, At: noon.Add(-time.Hour)}}
+	all := []wamble.Score{{Board: 18, Points: 6.5, Rating: 0.8, At: noon}, {Board: 17, Rating: -1, At: noon},
+		{Board: 5, Points: 1, At: noon.Add(-time.Hour)}}
 	var page []wamble.Score
 	for _, s := range all {
 		if q.Before.IsZero() || s.At.Before(q.Before) || s.At.Equal(q.Before) && s.Board < q.Board {

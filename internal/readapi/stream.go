@@ -332,7 +332,8 @@ func (s *Stream) merge() {
 	for {
 		var next *part
 		for i := range s.parts {
-			if p := &s.parts[i]; len(p.fresh) > 0 && (next == nil || p.fresh[0].happened.at().Before(next.fresh[0].happened.at())) {
+			if p := &s.parts[i]; len(p.fresh) > 0 &&
+				(next == nil || p.fresh[0].happened.at().Before(next.fresh[0].happened.at())) {
 				next = p
 			}
 		}

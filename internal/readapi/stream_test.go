@@ -12,7 +12,8 @@ import (
 
 // moved is a move of a session in a message.
 func moved(seq uint64, place int, board wamble.BoardID, session wamble.SessionID) Happened {
-	return Happened{Seq: seq, Place: place, Move: Move{Board: board, Ply: int(seq), UCI: "e2e4", Session: session, At: noon}}
+	return Happened{Seq: seq, Place: place,
+		Move: Move{Board: board, Ply: int(seq), UCI: "e2e4", Session: session, At: noon}}
 }
 
 // at is the move of a board in a second.
@@ -171,7 +172,8 @@ func TestStreamHasNoGap(t *testing.T) {
 		}
 		for i := range drains {
 			if all := drains[i].places(); !slices.Equal(got[i], all) {
-				t.Fatalf("seed %d: read %d of %d of shard %d\n got %v\nwant %v", seed, len(got[i]), len(all), i, got[i], all)
+				t.Fatalf("seed %d: read %d of %d of shard %d\n got %v\nwant %v", seed, len(got[i]), len(all), i, got[i],
+					all)
 			}
 		}
 	}
@@ -216,7 +218,8 @@ func TestStreamForgets(t *testing.T) {
 	if !missed || start[0] != base {
 		t.Errorf("behind the beginning: missed %v, start %v, want %v", missed, start, base)
 	}
-	if page, _, missed := s.read("5f2a91c0", &spot{at: places{base}}); missed || len(page) != streamPage || page[0].happened.Seq != s.events[0].happened.Seq {
+	if page, _, missed := s.read("5f2a91c0", &spot{at: places{base}}); missed || len(page) != streamPage ||
+		page[0].happened.Seq != s.events[0].happened.Seq {
 		t.Errorf("at the base: missed %v, %d events", missed, len(page))
 	}
 	end, _ := s.end(false)
@@ -234,7 +237,8 @@ func TestStreamForgets(t *testing.T) {
 	}
 	waiting.Add(1, 0, 0, nil)
 	base = waiting.parts[0].base
-	if page, _, missed := waiting.read("5f2a91c0", &spot{at: places{base, {1, 0}}}); missed || len(page) != streamPage || base.before(place{maxEvents / 2, 0}) {
+	if page, _, missed := waiting.read("5f2a91c0", &spot{at: places{base, {1, 0}}}); missed ||
+		len(page) != streamPage || base.before(place{maxEvents / 2, 0}) {
 		t.Errorf("when it has begun, behind %v: missed %v, %d events", base, missed, len(page))
 	}
 }
@@ -289,7 +293,8 @@ func TestStreamRests(t *testing.T) {
 		for _, to := range []*spot{&old, &older} {
 			before := to.at[0]
 			if page, _, missed := s.read("5f2a91c0", to); missed || to.at[0] != before || len(page) > 0 {
-				t.Errorf("the reader is told %v up to %v, missed %v, before it is known what happened", page, to.at, missed)
+				t.Errorf("the reader is told %v up to %v, missed %v, before it is known what happened", page, to.at,
+					missed)
 			}
 		}
 		wanted(8, true)
@@ -426,7 +431,8 @@ func TestStreamsFollow(t *testing.T) {
 			for shard := range shards {
 				d := drained{shard: shard, through: through[shard]}
 				if !slices.Equal(got[m][shard], d.places()) {
-					t.Fatalf("seed %d: machine %d was told %v of shard %d, want %v", seed, m, got[m][shard], shard, d.places())
+					t.Fatalf("seed %d: machine %d was told %v of shard %d, want %v", seed, m, got[m][shard], shard,
+						d.places())
 				}
 			}
 		}

@@ -50,8 +50,9 @@ type Result struct {
 // AppendJSON appends a game as one line of JSON.
 func AppendJSON(dst []byte, b *wamble.Board) ([]byte, error) {
 	g := Game{
-		Board: b.ID, Profile: b.Profile, Status: b.Status.String(), Version: b.Version, FEN: b.FEN, Created: b.Created.UTC(),
-		Moves: make([]Move, len(b.Moves)),
+		Board: b.ID, Profile: b.Profile, Status: b.Status.String(), Version: b.Version, FEN: b.FEN,
+		Created: b.Created.UTC(),
+		Moves:   make([]Move, len(b.Moves)),
 	}
 	if b.Variant >= 0 {
 		n := int(b.Variant)

@@ -10,7 +10,8 @@ import (
 
 // TestPicture: the picture has every piece on its square, and marks the last move.
 func TestPicture(t *testing.T) {
-	b := &wamble.Board{ID: 7, FEN: "rnbqkbnr/pppp1ppp/8/4p3/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 2", Moves: []wamble.Move{{Ply: 1, UCI: "e7e5"}}}
+	b := &wamble.Board{ID: 7, FEN: "rnbqkbnr/pppp1ppp/8/4p3/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 2",
+		Moves: []wamble.Move{{Ply: 1, UCI: "e7e5"}}}
 	data, err := AppendPNG(nil, b)
 	if err != nil {
 		t.Fatal(err)

@@ -17,13 +17,15 @@ func foolsMate() *wamble.Board {
 	b := &wamble.Board{ID: 7, Profile: "blitz", Status: wamble.Archived, Variant: -1, Created: noon,
 		FEN: "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"}
 	for i, uci := range []string{"f2f3", "e7e5", "g2g4", "d8h4"} {
-		m := wamble.Move{Ply: i + 1, UCI: uci, Session: wamble.SessionID(10 + i%3), At: noon.Add(time.Duration(i) * time.Second)}
+		m := wamble.Move{Ply: i + 1, UCI: uci, Session: wamble.SessionID(10 + i%3),
+			At: noon.Add(time.Duration(i) * time.Second)}
 		if i == 1 {
 			m.Handle = "h_ada"
 		}
 		b.Moves = append(b.Moves, m)
 	}
-	b.Result = &wamble.GameResult{Result: wamble.BlackWins, Plies: 4, Duration: 3 * time.Second, Reason: "checkmate", Finished: noon.Add(3 * time.Second)}
+	b.Result = &wamble.GameResult{Result: wamble.BlackWins, Plies: 4, Duration: 3 * time.Second, Reason: "checkmate",
+		Finished: noon.Add(3 * time.Second)}
 	return b
 }
 
@@ -93,7 +95,8 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(line, &g); err != nil {
 		t.Fatal(err)
 	}
-	if g.Board != 7 || len(g.Moves) != 4 || g.Moves[1].Handle != "h_ada" || g.Result == nil || g.Result.Winner != "black" || g.Chess960 != nil {
+	if g.Board != 7 || len(g.Moves) != 4 || g.Moves[1].Handle != "h_ada" || g.Result == nil ||
+		g.Result.Winner != "black" || g.Chess960 != nil {
 		t.Errorf("got %+v", g)
 	}
 }
@@ -115,11 +118,13 @@ func TestJSONOfAHolder(t *testing.T) {
 		{"it is asleep", wamble.Dormant, &wamble.Reservation{Session: 9}, ``},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			line, err := AppendJSON(nil, &wamble.Board{ID: 7, Profile: "p", Status: tc.status, Variant: -1, Created: noon, Holder: tc.holder})
+			line, err := AppendJSON(nil,
+				&wamble.Board{ID: 7, Profile: "p", Status: tc.status, Variant: -1, Created: noon, Holder: tc.holder})
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := `{"board":7,"profile":"p","status":"` + tc.status.String() + `","version":0,"fen":"","created":"2026-11-15T12:00:00Z",` + tc.want + `"moves":[]}` + "\n"
+			want := `{"board":7,"profile":"p","status":"` + tc.status.String() +
+				`","version":0,"fen":"","created":"2026-11-15T12:00:00Z",` + tc.want + `"moves":[]}` + "\n"
 			if string(line) != want {
 				t.Errorf("got  %s\nwant %s", line, want)
 			}
@@ -130,7 +135,8 @@ func TestJSONOfAHolder(t *testing.T) {
 // TestTrail: each of a player's moves has its answer, also when it is their own, and boards
 // of others or of another profile are not shown.
 func TestTrail(t *testing.T) {
-	older := wamble.Board{ID: 5, Profile: "blitz", Variant: -1, FEN: "older", Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", Session: 12, At: noon.Add(-time.Hour)}}}
+	older := wamble.Board{ID: 5, Profile: "blitz", Variant: -1, FEN: "older",
+		Moves: []wamble.Move{{Ply: 1, UCI: "e2e4", Session: 12, At: noon.Add(-time.Hour)}}}
 	elsewhere := older
 	elsewhere.ID, elsewhere.Profile = 6, "bullet"
 	others := *foolsMate()
@@ -138,7 +144,8 @@ func TestTrail(t *testing.T) {
 	for i := range others.Moves {
 		others.Moves[i].Session = 99
 	}
-	trail := &wamble.Trail{Sessions: []wamble.SessionID{10, 12}, Seen: noon, Boards: []wamble.Board{older, elsewhere, others, *foolsMate()}, Paid: []wamble.Score{{Board: 7, Points: 3.2}}}
+	trail := &wamble.Trail{Sessions: []wamble.SessionID{10, 12}, Seen: noon,
+		Boards: []wamble.Board{older, elsewhere, others, *foolsMate()}, Paid: []wamble.Score{{Board: 7, Points: 3.2}}}
 	line, err := AppendTrail(nil, trail, "blitz", false)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +160,8 @@ func TestTrail(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", line, want)
 	}
 	trail.Boards[0].Moves[0].UCI = "e2e5"
-	if line, err := AppendTrail(nil, trail, "blitz", true); err != nil || strings.Contains(string(line), `"board":5`) || !strings.Contains(string(line), `"fen":"rnb1kbnr`) {
+	if line, err := AppendTrail(nil, trail, "blitz", true); err != nil || strings.Contains(string(line), `"board":5`) ||
+		!strings.Contains(string(line), `"fen":"rnb1kbnr`) {
 		t.Errorf("a game that cannot be: %v, %s", err, line)
 	}
 }

@@ -61,7 +61,8 @@ func TestReadAgain(t *testing.T) {
 				return Found{Session: 3, Key: key}
 			}, func(bool, []profile.StoreEvent) { delivered++ })
 			if err != nil || asked != tc.asked || delivered != 1 || len(blue.received) != 1 || len(red.received) != 0 {
-				t.Errorf("got %v, asked %d times, delivered %d; want %d and 1; received %v and %v", err, asked, delivered, tc.asked, blue.received, red.received)
+				t.Errorf("got %v, asked %d times, delivered %d; want %d and 1; received %v and %v", err, asked,
+					delivered, tc.asked, blue.received, red.received)
 			}
 			if len(r.reads) != 0 {
 				t.Error("the read is still under way")
@@ -97,11 +98,13 @@ func TestReadBesideDown(t *testing.T) {
 	r, red, blue := newPair()
 	red.settles = func(Subject) (bool, error) { return false, ErrDown }
 	known := false
-	if err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} }, func(down bool, _ []profile.StoreEvent) { known = down }); err != nil || !known {
+	if err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} },
+		func(down bool, _ []profile.StoreEvent) { known = down }); err != nil || !known {
 		t.Errorf("got %v, known %v", err, known)
 	}
 	red.settles = func(Subject) (bool, error) { return true, context.DeadlineExceeded }
-	err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} }, func(bool, []profile.StoreEvent) { t.Error("it was delivered") })
+	err := r.Read(t.Context(), blue, Subject{}, func() Found { return Found{} },
+		func(bool, []profile.StoreEvent) { t.Error("it was delivered") })
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
@@ -192,10 +195,11 @@ func TestMissed(t *testing.T) {
 		after   time.Duration
 		missed  int
 	}{
-		"of the key":                 {change(11, profile.StoreEvent{Key: key}), at, false, time.Second, 1},
-		"of the session":             {change(11, profile.StoreEvent{Session: 3}), at, false, time.Second, 1},
-		"in the store":               {change(10, profile.StoreEvent{Key: key}), at, false, time.Second, 0},
-		"of others":                  {change(11, profile.StoreEvent{Key: wamble.PublicKey{9}}), at, false, time.Second, 0},
+		"of the key":     {change(11, profile.StoreEvent{Key: key}), at, false, time.Second, 1},
+		"of the session": {change(11, profile.StoreEvent{Session: 3}), at, false, time.Second, 1},
+		"in the store":   {change(10, profile.StoreEvent{Key: key}), at, false, time.Second, 0},
+		"of others": {change(11, profile.StoreEvent{Key: wamble.PublicKey{9}}), at, false, time.Second,
+			0},
 		"long ago":                   {change(11, profile.StoreEvent{Key: key}), at, false, 2 * time.Minute, 0},
 		"nobody knows the message":   {profile.StoreEvent{Key: key}, at, false, time.Second, 0},
 		"nobody knows the state":     {change(11, profile.StoreEvent{Key: key}), nil, false, time.Second, 0},

@@ -41,7 +41,8 @@ func (l *Ledger) Finish(g Game, players []Player, to intent.Intents) (payouts, r
 	for i := range players {
 		p := &players[i]
 		if p.Points != 0 {
-			l.payout = intent.RecordPayout{Board: g.Board, Session: p.Session, Points: p.Points, Canonical: p.Points, At: g.At}
+			l.payout = intent.RecordPayout{Board: g.Board, Session: p.Session, Points: p.Points, Canonical: p.Points,
+				At: g.At}
 			to.Add(&l.payout)
 			payouts++
 		}

@@ -24,7 +24,8 @@ func (w *written) Add(in intent.Intent) {
 
 func TestFinish(t *testing.T) {
 	rated := func(session wamble.SessionID, key byte, white, black int) Player {
-		return Player{Session: session, White: white, Black: black, Rating: 1200, Rated: true, Key: wamble.PublicKey{key}, Number: uint32(key)}
+		return Player{Session: session, White: white, Black: black, Rating: 1200, Rated: true,
+			Key: wamble.PublicKey{key}, Number: uint32(key)}
 	}
 	for _, tc := range []struct {
 		name    string

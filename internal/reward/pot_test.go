@@ -12,7 +12,8 @@ func side(white, black int) Player { return Player{White: white, Black: black, R
 
 // known is a player with an identity.
 func known(white, black int, key byte) Player {
-	return Player{White: white, Black: black, Rating: 1200, Rated: true, Key: wamble.PublicKey{key}, Number: uint32(key)}
+	return Player{White: white, Black: black, Rating: 1200, Rated: true, Key: wamble.PublicKey{key},
+		Number: uint32(key)}
 }
 
 func TestShare(t *testing.T) {

@@ -66,7 +66,8 @@ func TestRateOfTeams(t *testing.T) {
 		{"even sides, a draw", 32, wamble.Draw, []Player{side(3, 0), side(1, 0), side(0, 4)}, []float64{0, 0, 0}},
 		{"who played both evenly stays where they are", 32, wamble.WhiteWins, []Player{side(2, 2), side(2, 0), side(0, 2)}, []float64{0, 8, -8}},
 		{"a side is as strong as its moves", 32, wamble.BlackWins, // 3 × 1100 and 1 × 1500 are 1200
-			[]Player{{White: 3, Rating: 1100}, {White: 1, Rating: 1500}, {Black: 4, Rating: 1200}}, []float64{-12, -4, 16}},
+			[]Player{{White: 3, Rating: 1100}, {White: 1, Rating: 1500}, {Black: 4, Rating: 1200}},
+			[]float64{-12, -4, 16}},
 		{"the weaker side wins much", 32, wamble.WhiteWins, []Player{{White: 1, Rating: 1000}, {Black: 1, Rating: 1400}}, []float64{29.0909, -29.0909}},
 		{"one side only", 32, wamble.Draw, []Player{side(1, 0), side(1, 0)}, []float64{0, 0}},
 		{"ratings are off", 0, wamble.WhiteWins, []Player{side(1, 0), side(0, 1)}, []float64{0, 0}},

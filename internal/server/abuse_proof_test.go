@@ -36,7 +36,8 @@ func TestAbuse(t *testing.T) {
 	end := a.storm(t)
 	storm := a.pulse(t, pulses)
 	end()
-	t.Logf("moves took p50 %.2f ms, p99 %.2f ms before it, %.2f and %.2f during it", at(calm, 50), at(calm, 99), at(storm, 50), at(storm, 99))
+	t.Logf("moves took p50 %.2f ms, p99 %.2f ms before it, %.2f and %.2f during it", at(calm, 50), at(calm, 99),
+		at(storm, 50), at(storm, 99))
 	after := memoryOf(t, a.cmd.Process.Pid)
 	a.pulse(t, 10)
 	t.Logf("%d packets, %d connections; memory %d MB before, %d MB after", a.packets, a.conns, before>>20, after>>20)

@@ -247,7 +247,8 @@ func beVandals(task string) {
 	var counts [2]atomic.Int64
 	var vandals sync.WaitGroup
 	for i := range 4 {
-		v := &vandal{rng: rand.New(rand.NewPCG(seed, uint64(i))), udp: "127.0.0.1:" + port, http: "127.0.0.1:" + port, count: &counts[i%2], many: i < 2}
+		v := &vandal{rng: rand.New(rand.NewPCG(seed, uint64(i))), udp: "127.0.0.1:" + port, http: "127.0.0.1:" + port,
+			count: &counts[i%2], many: i < 2}
 		v.corpus = append(rightPackets(insider), rightPackets(wamble.Token{byte(i), 7})...)
 		if i%2 == 0 {
 			vandals.Go(func() { v.floods(ctx) })

@@ -42,7 +42,8 @@ func (s *Server) bindAdmin(c *config.Config) (*observe.Admin, error) {
 	}
 	l, err := s.listenAdmin(address)
 	if err != nil {
-		return nil, fmt.Errorf("the admin listener: %w\nSet admin-listen to another address, or to \"\" to do without", err)
+		return nil, fmt.Errorf("the admin listener: %w\nSet admin-listen to another address, or to \"\" to do without",
+			err)
 	}
 	return observe.NewAdmin(l.(*net.TCPListener), o), nil
 }
@@ -59,7 +60,8 @@ func (s *Server) adminOptions(c *config.Config) (observe.AdminOptions, error) {
 	o := observe.AdminOptions{
 		Address: c.Server.AdminListen, Knows: func(given string) bool { _, ok := who(given); return ok },
 		Operates: func(given string) bool { actor, _ := who(given); return actor.Role >= admin.Operate },
-		Ready:    s.readiness, Profiles: s.runtimes, Journal: s.runner, Version: s.o.Handoff.Version, Web: s.web, Pprof: c.Server.AdminPprof, Console: s.host.Console(who), Panicked: s.reportPanic,
+		Ready:    s.readiness, Profiles: s.runtimes, Journal: s.runner, Version: s.o.Handoff.Version, Web: s.web,
+		Pprof: c.Server.AdminPprof, Console: s.host.Console(who), Panicked: s.reportPanic,
 	}
 	if s.isPartitioned() {
 		o.Profiles, o.Parts, o.Node = s.localRuntimes, s.localJournals, nodeName(c)
@@ -175,8 +177,11 @@ func (s *Server) newHost() (*admin.Host, error) {
 	}
 	tokens, err := admin.ReadTokens(s.dir)
 	return admin.New(admin.API{
-		Dir: s.dir, Log: s.log, Runner: s.runner, Partitions: parts, Draining: &s.running.draining, Global: everywhere, Tokens: tokens, Serving: s.serving,
-		RunningProfiles: s.hostProfiles, Status: s.Status, Cluster: s.clusterStatus, Reload: s.Reload, DryRunReload: s.dryRunReload, Options: s.effective, HandOff: s.handOffFor, DryRunHandoff: s.dryRunHandoff, EarlierResult: s.earlierResult, LogTail: s.logTail, ReportPanic: s.reportPanic, PinMessages: s.pinMessages,
+		Dir: s.dir, Log: s.log, Runner: s.runner, Partitions: parts, Draining: &s.running.draining, Global: everywhere,
+		Tokens: tokens, Serving: s.serving,
+		RunningProfiles: s.hostProfiles, Status: s.Status, Cluster: s.clusterStatus, Reload: s.Reload,
+		DryRunReload: s.dryRunReload, Options: s.effective, HandOff: s.handOffFor, DryRunHandoff: s.dryRunHandoff,
+		EarlierResult: s.earlierResult, LogTail: s.logTail, ReportPanic: s.reportPanic, PinMessages: s.pinMessages,
 		History: func(days bool) any {
 			if days {
 				return s.history.Days()
@@ -217,7 +222,8 @@ func (s *Server) hostProfiles() []admin.RunningProfile {
 		list = append(list, admin.RunningProfile{
 			Name: p.name, Restrictions: p.restrictions, Tell: p.Tell,
 			Present: func(ctx context.Context) int { return p.Figures(ctx).Gauges.LivePlayers },
-			Stored: func(ctx context.Context, key wamble.PublicKey) (id wamble.PlayerID, sessions []wamble.Session, ok bool) {
+			Stored: func(ctx context.Context, key wamble.PublicKey) (id wamble.PlayerID, sessions []wamble.Session,
+				ok bool) {
 				p.awaitApplied(ctx)
 				ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 				defer cancel()

@@ -95,7 +95,8 @@ func TestAdminLimits(t *testing.T) {
 		text, _ := io.ReadAll(io.LimitReader(c, 4096))
 		return string(text)
 	}
-	if got := answer("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n"); !strings.Contains(got, " 431 ") {
+	if got := answer("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) +
+		"\r\n\r\n"); !strings.Contains(got, " 431 ") {
 		t.Errorf("a long head: %.80q", got)
 	}
 	var held []net.Conn

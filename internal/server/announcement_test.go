@@ -37,7 +37,8 @@ func TestAnnouncementsStay(t *testing.T) {
 	early := join(t, h.at("red"), wamble.Token{})
 	h.command("announce", admin.Arguments{Text: "we move", Until: time.Now().Add(time.Hour), Countdown: true})
 	first := early.told(ctx, "who is here")
-	if first.Text != "we move" || !first.Stays.Countdown || first.Stays.For <= 59*time.Minute || first.Stays.For > time.Hour {
+	if first.Text != "we move" || !first.Stays.Countdown || first.Stays.For <= 59*time.Minute ||
+		first.Stays.For > time.Hour {
 		t.Errorf("who is here: %+v, %+v", first, first.Stays)
 	}
 	newcomers := func() {
@@ -49,7 +50,8 @@ func TestAnnouncementsStay(t *testing.T) {
 			}
 		}
 		for name, address := range map[string]string{"UDP": h.at("red"), "WebSocket": stream} {
-			if got := join(t, address, wamble.Token{}).told(ctx, name); got.Text != "we move" || got.Stays.ID != first.Stays.ID {
+			if got := join(t, address, wamble.Token{}).told(ctx, name); got.Text != "we move" ||
+				got.Stays.ID != first.Stays.ID {
 				t.Errorf("a newcomer over %s: %+v, %+v", name, got, got.Stays)
 			}
 		}
@@ -59,7 +61,8 @@ func TestAnnouncementsStay(t *testing.T) {
 	h = serve(t, Options{Dir: dir}, text).ready()
 	newcomers()
 	var list []struct{ Text, By string }
-	if err := admin.Ask(ctx, dir, "announcements", nil, &list); err != nil || len(list) != 1 || list[0].Text != "we move" || list[0].By == "" {
+	if err := admin.Ask(ctx, dir, "announcements", nil, &list); err != nil || len(list) != 1 ||
+		list[0].Text != "we move" || list[0].By == "" {
 		t.Errorf("listed: %+v, %v", list, err)
 	}
 	again := join(t, h.at("red"), early.c.Token())
@@ -72,7 +75,8 @@ func TestAnnouncementsStay(t *testing.T) {
 		t.Errorf("listed afterwards: %+v, %v", list, err)
 	}
 	for name, wrong := range map[string]admin.Arguments{
-		"an end that is over": {Text: "x", Until: time.Now().Add(-time.Second)}, "a countdown without an end": {Text: "x", Countdown: true}, "no text": {Until: time.Now().Add(time.Hour)},
+		"an end that is over":        {Text: "x", Until: time.Now().Add(-time.Second)},
+		"a countdown without an end": {Text: "x", Countdown: true}, "no text": {Until: time.Now().Add(time.Hour)},
 	} {
 		if err := admin.Ask(ctx, dir, "announce", wrong, &struct{}{}); err == nil {
 			t.Errorf("%s: no error", name)

@@ -46,21 +46,25 @@ func TestReadRoutes(t *testing.T) {
 		}
 	}
 	line := fmt.Sprintf(`"board":%d,"winner":"draw","reason":"move limit","plies":6,`, first)
-	if got := fetch(t, base()+"/api/finished?wait=30&after="+cursor); !strings.HasPrefix(got, "200 {") || !strings.Contains(got, line) {
+	if got := fetch(t, base()+"/api/finished?wait=30&after="+cursor); !strings.HasPrefix(got, "200 {") ||
+		!strings.Contains(got, line) {
 		t.Errorf("the feed: got %s, want %s in it", got, line)
 	}
 	until(t, "the finished game is read", func() bool { g := game(); return len(g.Moves) == 6 && g.Result != nil })
-	if got := fetch(t, fmt.Sprintf("%s/api/boards/%d/pgn", base(), first)); !strings.Contains(got, `[Termination "move limit"]`) {
+	if got := fetch(t, fmt.Sprintf("%s/api/boards/%d/pgn", base(), first)); !strings.Contains(got,
+		`[Termination "move limit"]`) {
 		t.Errorf("the PGN: got %s", got)
 	}
 	// The player played alone, which earns nothing.
 	until(t, "the player is on the leaderboard", func() bool {
-		return strings.Contains(fetch(t, base()+"/api/leaderboard"), `"total":1,"rows":[{"rank":1,"session":1,"score":0,`)
+		return strings.Contains(fetch(t, base()+"/api/leaderboard"),
+			`"total":1,"rows":[{"rank":1,"session":1,"score":0,`)
 	})
 	if _, err := p.c.Spectate(t.Context(), client.View{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := fetch(t, base()+"/api/live"); !strings.Contains(got, `"players":1,"bots":0,"sessions":1,"watchers":1,`) || !strings.Contains(got, `"moves":11,`) || !strings.Contains(got, `"games":1}`) {
+	if got := fetch(t, base()+"/api/live"); !strings.Contains(got, `"players":1,"bots":0,"sessions":1,"watchers":1,`) ||
+		!strings.Contains(got, `"moves":11,`) || !strings.Contains(got, `"games":1}`) {
 		t.Errorf("live: got %s", got)
 	}
 	if got := fetch(t, base()+"/api/nothing"); got != `404 {"error":"there is no such path"}` {
@@ -91,8 +95,10 @@ func headerOf(t testing.TB, url, name string) string {
 func TestReadRoutesDenied(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf(`(def policy-default "deny")`)).ready()
-	for _, path := range []string{"/api/live", "/api/boards/1", "/api/leaderboard", "/api/finished", "/api/players/h_ada"} {
-		if got, want := fetch(t, "http://"+s.Addresses().HTTP.String()+path), `403 {"error":"this server does not allow it"}`; got != want {
+	for _, path := range []string{"/api/live", "/api/boards/1", "/api/leaderboard", "/api/finished",
+		"/api/players/h_ada"} {
+		if got, want := fetch(t, "http://"+s.Addresses().HTTP.String()+path),
+			`403 {"error":"this server does not allow it"}`; got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}

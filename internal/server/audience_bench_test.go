@@ -27,10 +27,12 @@ func BenchmarkSpectators(b *testing.B) {
 			var updates, moves, cpu float64
 			var p99 time.Duration
 			for i := range b.N {
-				c := spawn(b, b.TempDir(), conf("(def max-players 100000) (def max-client-sessions 100000) (def max-boards 100000) (def max-spectators -1)"+tc.options))
+				c := spawn(b, b.TempDir(),
+					conf("(def max-players 100000) (def max-client-sessions 100000) (def max-boards 100000) (def max-spectators -1)"+tc.options))
 				r, err := loader.Run(context.Background(), loader.Options{
-					Server: netip.MustParseAddrPort("127.0.0.1:" + c.port), Mode: loader.Spectate, Clients: tc.watchers, Players: 50,
-					Think: 20 * time.Millisecond, Duration: 5 * time.Second, Greet: time.Minute, Seed: uint64(i),
+					Server: netip.MustParseAddrPort("127.0.0.1:" + c.port), Mode: loader.Spectate, Clients: tc.watchers,
+					Players: 50,
+					Think:   20 * time.Millisecond, Duration: 5 * time.Second, Greet: time.Minute, Seed: uint64(i),
 				})
 				c.end()
 				if err != nil {

@@ -44,16 +44,20 @@ func TestClientPredicts(t *testing.T) {
 	player, seer := join(t, s.address(), wamble.Token{}).c, join(t, s.address(), wamble.Token{}).c
 	board := player.Board().ID
 	made, err := seer.Predict(ctx, board, "e2e4", 0)
-	if err != nil || made.Status != client.SubmitCreated || made.Prediction == nil || made.Prediction.Author != seer.Token() {
+	if err != nil || made.Status != client.SubmitCreated || made.Prediction == nil ||
+		made.Prediction.Author != seer.Token() {
 		t.Fatalf("got %+v, %v", made, err)
 	}
-	if next, err := seer.Predict(ctx, board, "e7e5", made.Prediction.ID); err != nil || next.Status != client.SubmitCreated || next.Prediction.Depth != 1 {
+	if next, err := seer.Predict(ctx, board, "e7e5", made.Prediction.ID); err != nil ||
+		next.Status != client.SubmitCreated || next.Prediction.Depth != 1 {
 		t.Fatalf("got %+v, %v", next, err)
 	}
-	if again, err := seer.Predict(ctx, board, "d2d4", 0); err != nil || again.Status != client.SubmitDuplicate || again.Prediction.ID != made.Prediction.ID {
+	if again, err := seer.Predict(ctx, board, "d2d4", 0); err != nil || again.Status != client.SubmitDuplicate ||
+		again.Prediction.ID != made.Prediction.ID {
 		t.Errorf("got %+v, %v", again, err)
 	}
-	if wrong, err := seer.Predict(ctx, board, "e2e5", 0); err != nil || wrong.Status == client.SubmitCreated || seer.Session().MaxPending == 0 {
+	if wrong, err := seer.Predict(ctx, board, "e2e5", 0); err != nil || wrong.Status == client.SubmitCreated ||
+		seer.Session().MaxPending == 0 {
 		t.Errorf("got %+v, %v; %d may be pending", wrong, err, seer.Session().MaxPending)
 	}
 	if moves, err := seer.PredictableMoves(ctx, board, 12); err != nil || len(moves) != 2 {
@@ -91,10 +95,12 @@ func TestMixedLoad(t *testing.T) {
 			defer cancel()
 			var seen loader.Second
 			r, err := loader.Run(ctx, loader.Options{
-				Server: netip.MustParseAddrPort(s.Addresses().UDP.String()), Mode: mode, Clients: 20, Players: 5, Duration: patience, Seed: 1,
+				Server: netip.MustParseAddrPort(s.Addresses().UDP.String()), Mode: mode, Clients: 20, Players: 5,
+				Duration: patience, Seed: 1,
 				EverySecond: func(now loader.Second) {
 					seen = now
-					if now.Roles[loader.Player] > 0 && now.Roles[loader.Watcher] > 0 && (mode == loader.Spectate || now.Roles[loader.Predictor] > 0 && now.Roles[loader.Reader] > 0) {
+					if now.Roles[loader.Player] > 0 && now.Roles[loader.Watcher] > 0 &&
+						(mode == loader.Spectate || now.Roles[loader.Predictor] > 0 && now.Roles[loader.Reader] > 0) {
 						cancel() // enough
 					}
 				},
@@ -102,8 +108,10 @@ func TestMixedLoad(t *testing.T) {
 			if err != nil || r.Roles[loader.Watcher].Answered == 0 || r.Roles[loader.Player].Answered == 0 {
 				t.Errorf("got %v, %v; roles %+v", err, seen.Roles, r.Counts)
 			}
-			if r.Counts.Malformed > 0 || mode == loader.Mixed && (r.Roles[loader.Predictor].Answered == 0 || r.Roles[loader.Reader].Answered == 0) {
-				t.Errorf("%+v, %d predictions and %d pages answered", r.Counts, r.Roles[loader.Predictor].Answered, r.Roles[loader.Reader].Answered)
+			if r.Counts.Malformed > 0 || mode == loader.Mixed &&
+				(r.Roles[loader.Predictor].Answered == 0 || r.Roles[loader.Reader].Answered == 0) {
+				t.Errorf("%+v, %d predictions and %d pages answered", r.Counts, r.Roles[loader.Predictor].Answered,
+					r.Roles[loader.Reader].Answered)
 			}
 		})
 	}

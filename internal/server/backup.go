@@ -32,7 +32,10 @@ func (s *Server) Backup(ctx context.Context, dir string) (backup.Manifest, error
 	}
 	from := backup.Source{
 		Dir: s.dir, Stores: BackupStores(s.stores.all()),
-		Journal:    func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
+		Journal: func(context.Context) (store.JournalID, error) {
+			return store.JournalID(s.runner.JournalID()),
+				nil
+		},
 		Hold:       func(_ context.Context, d time.Duration) error { s.pinMessages(time.Now().Add(d)); return nil },
 		Checkpoint: func(_ context.Context, to string) error { return s.runner.Checkpoint(to) },
 	}
@@ -52,7 +55,8 @@ func CheckData(ctx context.Context, c *config.Config, dir string, stores []*Shar
 	}
 	list := backup.Check(ctx, dir, remote, BackupStores(stores), loop.CheckRestartFile)
 	if _, err := admin.ReadTokens(dir); err != nil {
-		list = append(list, backup.Finding{Subject: "admin tokens", Text: err.Error(), Advice: "Delete the file, and give tokens again with 'wamble token-create'"})
+		list = append(list, backup.Finding{Subject: "admin tokens", Text: err.Error(),
+			Advice: "Delete the file, and give tokens again with 'wamble token-create'"})
 	}
 	return list
 }

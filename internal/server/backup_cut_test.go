@@ -129,7 +129,8 @@ func TestBackupsOneAtATime(t *testing.T) {
 		Checkpoint: func(ctx context.Context, to string) error {
 			err := s.runner.Checkpoint(to)
 			for _, name := range []string{second, second + ".tar"} {
-				if _, err := backup.To(ctx, backup.Stopped(s.dir, nil), name, nil); !errors.Is(err, backup.ErrUnderWay) {
+				if _, err := backup.To(ctx, backup.Stopped(s.dir, nil), name, nil); !errors.Is(err,
+					backup.ErrUnderWay) {
 					t.Errorf("a second backup, %s: got %v", name, err)
 				}
 			}
@@ -179,7 +180,10 @@ func TestRestoreRefusesEarlierDatabase(t *testing.T) {
 	stores[0].File = "" // it stands for a database
 	from := backup.Source{
 		Dir: s.dir, Stores: stores,
-		Journal:    func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
+		Journal: func(context.Context) (store.JournalID, error) {
+			return store.JournalID(s.runner.JournalID()),
+				nil
+		},
 		Checkpoint: func(_ context.Context, to string) error { return s.runner.Checkpoint(to) },
 	}
 	m, err := backup.Run(t.Context(), from, filepath.Join(dir, "backup"), nil)
@@ -188,12 +192,14 @@ func TestRestoreRefusesEarlierDatabase(t *testing.T) {
 	}
 	late, data := dump("late.db"), filepath.Join(dir, "data")
 	restore := func(database string) error {
-		return backup.Restore(t.Context(), filepath.Join(dir, "backup"), backup.Target{Dir: data, Stores: func() ([]backup.Store, error) {
-			db, err := sqlite.Open(sqlite.Options{Path: database})
-			return []backup.Store{{Store: db, Name: "PostgreSQL", Profiles: stores[0].Profiles}}, err
-		}}, nil)
+		return backup.Restore(t.Context(), filepath.Join(dir, "backup"),
+			backup.Target{Dir: data, Stores: func() ([]backup.Store, error) {
+				db, err := sqlite.Open(sqlite.Options{Path: database})
+				return []backup.Store{{Store: db, Name: "PostgreSQL", Profiles: stores[0].Profiles}}, err
+			}}, nil)
 	}
-	if err := restore(early); !errors.Is(err, backup.ErrEarlier) || !strings.Contains(err.Error(), m.Began.Format(time.RFC3339)[:19]) {
+	if err := restore(early); !errors.Is(err, backup.ErrEarlier) ||
+		!strings.Contains(err.Error(), m.Began.Format(time.RFC3339)[:19]) {
 		t.Errorf("of a database from before: %v", err)
 	}
 	if !backup.Unfinished(data) {

@@ -112,7 +112,8 @@ func TestBackup(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p := m.Profiles[0]; p.Last <= p.Cursor {
-				t.Errorf("the games were copied up to message %d, and the journal ends at %d: nothing is proved", p.Cursor, p.Last)
+				t.Errorf("the games were copied up to message %d, and the journal ends at %d: nothing is proved",
+					p.Cursor, p.Last)
 			}
 			s.kill()
 			remote := filepath.Join(t.TempDir(), "data")
@@ -147,7 +148,8 @@ func TestBackupPaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, in := range stats.Inboxes {
-		if err := admin.Ask(t.Context(), dir, "runner-pause", runneradmin.Args{Queue: strconv.FormatUint(in.Worker, 10)}, &runneradmin.Done{}); err != nil {
+		if err := admin.Ask(t.Context(), dir, "runner-pause",
+			runneradmin.Args{Queue: strconv.FormatUint(in.Worker, 10)}, &runneradmin.Done{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -217,14 +219,18 @@ func TestBackupGoesOn(t *testing.T) {
 	to, cut := filepath.Join(t.TempDir(), "backup"), errors.New("cut")
 	from := backup.Source{
 		Dir: s.dir, Stores: BackupStores(s.stores.all()),
-		Journal:    func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
+		Journal: func(context.Context) (store.JournalID, error) {
+			return store.JournalID(s.runner.JournalID()),
+				nil
+		},
 		Hold:       func(context.Context, time.Duration) error { return nil }, // nothing is kept
 		Checkpoint: func(context.Context, string) error { return cut },
 	}
 	if _, err := backup.Run(t.Context(), from, to, nil); !errors.Is(err, cut) {
 		t.Fatalf("got %v", err)
 	}
-	if err := backup.Restore(t.Context(), to, backup.Target{Dir: t.TempDir()}, nil); !errors.Is(err, backup.ErrNoBackup) {
+	if err := backup.Restore(t.Context(), to, backup.Target{Dir: t.TempDir()}, nil); !errors.Is(err,
+		backup.ErrNoBackup) {
 		t.Errorf("a backup that is not whole was restored: %v", err)
 	}
 	c.more(t, 50)
@@ -262,7 +268,10 @@ func TestBackupKeepsItsCopy(t *testing.T) {
 	to, cut := filepath.Join(t.TempDir(), "backup"), errors.New("cut")
 	from := backup.Source{
 		Dir: s.dir, Stores: BackupStores(s.stores.all()),
-		Journal:    func(context.Context) (store.JournalID, error) { return store.JournalID(s.runner.JournalID()), nil },
+		Journal: func(context.Context) (store.JournalID, error) {
+			return store.JournalID(s.runner.JournalID()),
+				nil
+		},
 		Hold:       func(_ context.Context, d time.Duration) error { s.pinMessages(time.Now().Add(d)); return nil },
 		Checkpoint: func(context.Context, string) error { return cut },
 	}
@@ -323,7 +332,8 @@ func TestBackupFindsGap(t *testing.T) {
 			return s.runner.Checkpoint(dir)
 		},
 	}
-	if _, err := backup.Run(t.Context(), from, filepath.Join(t.TempDir(), "backup"), nil); !errors.Is(err, journal.ErrGap) {
+	if _, err := backup.Run(t.Context(), from, filepath.Join(t.TempDir(), "backup"), nil); !errors.Is(err,
+		journal.ErrGap) {
 		t.Errorf("got %v, want a gap", err)
 	}
 }
@@ -340,7 +350,8 @@ func TestScheduledBackups(t *testing.T) {
 	s := serve(t, Options{}, conf(`(def backup-keep 2) (def backup-dir "`+to+`")`)).ready()
 	until(t, "there is a backup, and an old one less", func() bool {
 		names := backupNames(to)
-		return len(names) == 2 && names[0] == "wamble-20010102T000000Z" && strings.Contains(s.log.String(), "a backup was made")
+		return len(names) == 2 && names[0] == "wamble-20010102T000000Z" &&
+			strings.Contains(s.log.String(), "a backup was made")
 	})
 	if m, err := backup.ReadManifest(filepath.Join(to, backupNames(to)[1])); err != nil || m.Ended.IsZero() {
 		t.Errorf("the backup is not whole: %v", err)
@@ -423,12 +434,13 @@ func TestCheckFindsContradictions(t *testing.T) {
 		{"moves without their board", "damaged: ", execute("PRAGMA foreign_keys = OFF; DELETE FROM boards WHERE id = (SELECT board_id FROM move_runs LIMIT 1)")},
 		{"another position", "but its moves lead to", execute("UPDATE boards SET fen = '8/8/8/8/8/8/8/K1k5 w - - 0 1' WHERE id = (SELECT board_id FROM move_runs LIMIT 1)")},
 		{"an old version", "its version is 0 after", execute("UPDATE boards SET version = 0 WHERE id = (SELECT board_id FROM move_runs LIMIT 1)")},
-		{"games from before, without what was kept", "the games have less than they had", func(t *testing.T, dir string) {
-			execute("UPDATE journal_cursors SET message = 1")(t, dir)
-			if err := os.RemoveAll(filepath.Join(dir, "kept")); err != nil {
-				t.Fatal(err)
-			}
-		}},
+		{"games from before, without what was kept", "the games have less than they had",
+			func(t *testing.T, dir string) {
+				execute("UPDATE journal_cursors SET message = 1")(t, dir)
+				if err := os.RemoveAll(filepath.Join(dir, "kept")); err != nil {
+					t.Fatal(err)
+				}
+			}},
 		{"a journal from before", "the journal ends at", execute("UPDATE journal_cursors SET message = message + 1000")},
 		{"damaged memory", "Delete it: the next start reads the database", func(t *testing.T, dir string) {
 			for name := range restartFiles(t, dir) {
@@ -455,7 +467,8 @@ func TestCheckFindsContradictions(t *testing.T) {
 				t.Fatal(err)
 			}
 			tc.damage(t, copied)
-			if got := check(t, loadConf(t, text), copied); !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
+			if got := check(t, loadConf(t, text), copied); !strings.Contains(got, tc.want) ||
+				(got == "") != (tc.want == "") {
 				t.Errorf("it says %q, want %q", got, tc.want)
 			}
 		})

@@ -128,8 +128,10 @@ func gamesCountOnce(d *deployment) {
 	for place := 1; place < d.places; place++ {
 		other := d.join(place)
 		other.loginAs(d.ctx, private)
-		if got, want := other.stats(d.ctx), p.stats(d.ctx); got.Games != 1 || want.Games != 1 || got.Handle != want.Handle {
-			d.Errorf("in place %d the player has moved on %d boards as %s, in the first on %d as %s", place, got.Games, got.Handle, want.Games, want.Handle)
+		if got, want := other.stats(d.ctx),
+			p.stats(d.ctx); got.Games != 1 || want.Games != 1 || got.Handle != want.Handle {
+			d.Errorf("in place %d the player has moved on %d boards as %s, in the first on %d as %s", place, got.Games,
+				got.Handle, want.Games, want.Handle)
 		}
 	}
 }
@@ -156,7 +158,8 @@ func oneNameHasOnePlayer(d *deployment) {
 			winner = 1
 		}
 		denied := errs[i][1-winner]
-		if errs[i][winner] != nil || client.DeniedCode(denied) != wamble.AccessDenied || !strings.Contains(denied.Error(), "taken") {
+		if errs[i][winner] != nil || client.DeniedCode(denied) != wamble.AccessDenied ||
+			!strings.Contains(denied.Error(), "taken") {
 			d.Fatalf("name %d: one was told %v, the other one %v", i, errs[i][0], errs[i][1])
 		}
 		if got := pair[winner].stats(d.ctx).Handle; !strings.EqualFold(got, fmt.Sprint("ann", i)) {
@@ -216,7 +219,8 @@ func playerIsMerged(d *deployment) {
 	if got := d.first().command("merge", admin.Arguments{Whom: from.Handle, Into: into.Handle}); len(got) != 1 {
 		d.Errorf("merged in %v", got)
 	}
-	if err := admin.Ask(d.ctx, d.first().dir, "merge", admin.Arguments{Whom: keyOf(private), Into: into.Handle}, &struct{}{}); err == nil {
+	if err := admin.Ask(d.ctx, d.first().dir, "merge", admin.Arguments{Whom: keyOf(private), Into: into.Handle},
+		&struct{}{}); err == nil {
 		d.Error("they were merged twice")
 	}
 	d.pause(false)
@@ -317,7 +321,8 @@ func total(counts admin.Counts) (n int) {
 // somebody who is kicked there is gone, but may come back.
 func hostAnnouncesAndKicks(d *deployment) {
 	players := d.joinAll()
-	if n := total(d.first().command("announce", admin.Arguments{Text: "tea is served"})); d.machines == 0 && n < len(players) {
+	if n := total(d.first().command("announce", admin.Arguments{Text: "tea is served"})); d.machines == 0 &&
+		n < len(players) {
 		d.Errorf("announced to %d of %d", n, len(players))
 	}
 	for place, p := range players {
@@ -326,7 +331,8 @@ func hostAnnouncesAndKicks(d *deployment) {
 		}
 	}
 	last := players[d.places-1]
-	if n := total(d.first().command("kick", admin.Arguments{Whom: last.c.Token().String(), Text: "too loud"})); d.machines == 0 && n != 1 {
+	if n := total(d.first().command("kick",
+		admin.Arguments{Whom: last.c.Token().String(), Text: "too loud"})); d.machines == 0 && n != 1 {
 		d.Errorf("%d players were kicked, want one", n)
 	}
 	if got := notice(d, last, wire.NoticeSessionExpired); !strings.Contains(got, "too loud") {
@@ -467,7 +473,8 @@ func watcherSeesEveryBoard(d *deployment) {
 			return u.Board.ID == on && u.Board.FEN == after && u.Board.LastMove != nil
 		})
 		on = player.Board().ID
-		d.holds("the player's next board is known", func() bool { return w.SetView(d.ctx, client.View{Board: on}) == nil })
+		d.holds("the player's next board is known",
+			func() bool { return w.SetView(d.ctx, client.View{Board: on}) == nil })
 		sees("the board alone", func(u client.Update) bool { return u.Board.ID == on && u.State == "focus" })
 		after = play(d.T, d.ctx, player)
 		sees("a move there", func(u client.Update) bool { return u.Board.ID == on && u.Board.FEN == after })

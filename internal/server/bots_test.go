@@ -41,7 +41,8 @@ func TestHouseBotsComeBack(t *testing.T) {
 	t.Parallel()
 	f := &file{conf("(def house-bots 2) (def max-bots 0)")}
 	s := serve(t, Options{Load: f.load}, f.text).ready()
-	watchtest.Until(t, "both are refused", func() bool { return strings.Count(s.log.String(), "a house bot has left") >= 2 }, s.log)
+	watchtest.Until(t, "both are refused",
+		func() bool { return strings.Count(s.log.String(), "a house bot has left") >= 2 }, s.log)
 	f.text = strings.Replace(f.text, "(def max-bots 0)", "(def max-bots 64)", 1)
 	if _, err := s.Reload(t.Context()); err != nil {
 		t.Fatal(err)
@@ -84,7 +85,8 @@ func TestHouseBotEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	watchtest.Until(t, "it ends when somebody has come", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH }, s.log)
+	watchtest.Until(t, "it ends when somebody has come", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH },
+		s.log)
 	f.text = strings.Replace(f.text, engine, engine+"-of-nobody", 1)
 	if _, err := s.Reload(t.Context()); err != nil {
 		t.Fatal(err)

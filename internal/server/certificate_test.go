@@ -45,7 +45,8 @@ func makeCertificateUntil(t testing.TB, cert, key string, serial int64, end time
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der},
+		key: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,8 @@ func TestTLS(t *testing.T) {
 // TestNoCertificate: a server does not start if its certificate cannot be read.
 func TestNoCertificate(t *testing.T) {
 	t.Parallel()
-	o := Options{Dir: private(t), Config: loadConf(t, conf(`(def tls-cert "/nowhere/cert.pem") (def tls-key "/nowhere/key.pem")`))}
+	o := Options{Dir: private(t),
+		Config: loadConf(t, conf(`(def tls-cert "/nowhere/cert.pem") (def tls-key "/nowhere/key.pem")`))}
 	if s, err := Open(o); err == nil || !strings.Contains(err.Error(), "the TLS certificate: open /nowhere/cert.pem") {
 		t.Errorf("got %v, %v", s, err)
 	}
@@ -136,7 +138,9 @@ func TestOldCertificate(t *testing.T) {
 	if !strings.Contains(s.log.String(), words) {
 		t.Errorf("the log does not say %q", words)
 	}
-	if got := s.metrics(); !strings.Contains(got, fmt.Sprintf("wamble_certificate_expires_timestamp_seconds{profile=%q} %v", "default", float64(old.NotAfter.Unix()))) {
+	if got := s.metrics(); !strings.Contains(got,
+		fmt.Sprintf("wamble_certificate_expires_timestamp_seconds{profile=%q} %v", "default",
+			float64(old.NotAfter.Unix()))) {
 		t.Error("the metric does not say when")
 	}
 	makeCertificateUntil(t, cert, key, 2, time.Now().Add(24*time.Hour))

@@ -98,7 +98,8 @@ func newAuthority(dir string, c *config.Server, log *slog.Logger) (*authority, e
 		client.HTTPClient = &http.Client{Transport: way, Timeout: time.Minute}
 	}
 	a.manager = &autocert.Manager{
-		Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(filepath.Join(dir, "acme")), HostPolicy: a.allows, Email: c.ACMEEmail, Client: client,
+		Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(filepath.Join(dir, "acme")), HostPolicy: a.allows,
+		Email: c.ACMEEmail, Client: client,
 	}
 	return a, nil
 }
@@ -163,7 +164,8 @@ func (a *authority) secure(port *transport.Port, domains []string) {
 		}
 		return a.manager.GetCertificate(helloFor(name))
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get, NextProtos: []string{"http/1.1", acme.ALPNProto}}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get,
+		NextProtos: []string{"http/1.1", acme.ALPNProto}}
 	port.SecureWith(config, func() *tls.Certificate { return a.cachedCertificate(domains[0]) })
 }
 
@@ -200,7 +202,8 @@ func (a *authority) renewLoop(ctx context.Context) {
 			}
 			if err != nil {
 				next = min(pause, next)
-				a.log.Error("no certificate: it is asked for again", "domain", domain, "authority", a.manager.Client.DirectoryURL, "after", pause, "err", err)
+				a.log.Error("no certificate: it is asked for again", "domain", domain, "authority",
+					a.manager.Client.DirectoryURL, "after", pause, "err", err)
 				continue
 			}
 			if verdict, text := admin.Validity(c, time.Now()); verdict != admin.SeverityOK {
@@ -389,7 +392,8 @@ func (s *Server) bindRedirect(at netip.AddrPort, l net.Listener) *redirector {
 		}
 	}
 	r := &redirector{listener: l.(*net.TCPListener), address: at, web: &http.Server{
-		Handler:     transport.RecoverPanics(s.authority.manager.HTTPHandler(http.HandlerFunc(s.redirect)), s.reportPanic),
+		Handler: transport.RecoverPanics(s.authority.manager.HTTPHandler(http.HandlerFunc(s.redirect)),
+			s.reportPanic),
 		ReadTimeout: redirectTime, WriteTimeout: redirectTime, IdleTimeout: redirectTime, MaxHeaderBytes: 8 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // errors of clients
 	}}
@@ -423,7 +427,8 @@ func (s *Server) redirect(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) serveRedirect(r *redirector) {
 	s.runBackground("the redirector", func() {
-		if err := r.web.Serve(r.Listen(redirectConns, redirectPerHost, s.reportPanic)); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		if err := r.web.Serve(r.Listen(redirectConns, redirectPerHost, s.reportPanic)); !errors.Is(err,
+			http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			s.log.Error("the redirector has ended", "err", err)
 		}
 	})

@@ -22,7 +22,8 @@ func TestClaimsFollow(t *testing.T) {
 	var claims []*partition
 	for _, skew := range []time.Duration{0, 5 * time.Second, -5 * time.Second, -time.Hour, time.Minute, 0} {
 		wrong := skew
-		k := &partition{storage: logstore.New(&log, "main", logstore.Options{Now: func() time.Time { return now.Add(wrong) }})}
+		k := &partition{storage: logstore.New(&log, "main",
+			logstore.Options{Now: func() time.Time { return now.Add(wrong) }})}
 		r, err := runner.Open(k.storage, runner.Options{Schema: JournalSchema, Create: true, MinFree: -1})
 		if err != nil {
 			t.Fatal(err)

@@ -59,7 +59,8 @@ func usesSharedJournal(c *config.Config) bool { return c.Server.Journal == "post
 func journalDatabase(c *config.Config) (postgres.Options, error) {
 	db := c.JournalStore()
 	password, err := db.Password(os.ReadFile)
-	return postgres.Options{Host: db.Host, Port: db.TCPPort(), User: db.User, Password: password, Name: db.Name, SSLMode: db.SSLMode}, err
+	return postgres.Options{Host: db.Host, Port: db.TCPPort(), User: db.User, Password: password, Name: db.Name,
+		SSLMode: db.SSLMode}, err
 }
 
 // journalLocation names where a configuration keeps the journal.
@@ -73,7 +74,8 @@ func journalLocation(c *config.Config) string {
 // sharedJournalLocation names where the journal is, or would be, in PostgreSQL.
 func sharedJournalLocation(c *config.Config) string {
 	db := c.JournalStore()
-	return fmt.Sprintf("%s in PostgreSQL %s at %s", c.Server.JournalName, db.Name, postgres.Options{Host: db.Host, Port: db.TCPPort()}.Where())
+	return fmt.Sprintf("%s in PostgreSQL %s at %s", c.Server.JournalName, db.Name,
+		postgres.Options{Host: db.Host, Port: db.TCPPort()}.Where())
 }
 
 // DescribeJournal returns where a journal in PostgreSQL is, and whether its database has a
@@ -158,7 +160,8 @@ func (s *Server) pingJournal(db postgres.Options) error {
 
 // journalUnusable adds to an error of the journal's database the names of its options.
 func journalUnusable(wrong *store.Unusable) error {
-	return &store.Unusable{Advice: wrong.Advice + " (or journal-db-* instead of db-*)", Err: fmt.Errorf("the journal's database: %w", wrong.Err)}
+	return &store.Unusable{Advice: wrong.Advice + " (or journal-db-* instead of db-*)",
+		Err: fmt.Errorf("the journal's database: %w", wrong.Err)}
 }
 
 // newPartition prepares a partition of the journal in PostgreSQL, without a query.
@@ -450,9 +453,11 @@ func (s *Server) standBy(ctx context.Context) error {
 			said = text
 			s.log.Info(text, "journal", s.sharedJournal.name)
 		}
-		if wrong := postgres.Unusable(view.Err); wrong != nil && !pglog.LacksTables(view.Err) && time.Since(warned) >= remindEvery {
+		if wrong := postgres.Unusable(view.Err); wrong != nil && !pglog.LacksTables(view.Err) &&
+			time.Since(warned) >= remindEvery {
 			warned = time.Now()
-			s.log.Error("the journal's database cannot be used until somebody mends it", "err", wrong.Err, "advice", wrong.Advice)
+			s.log.Error("the journal's database cannot be used until somebody mends it", "err", wrong.Err, "advice",
+				wrong.Advice)
 		}
 	})
 	if refused != nil {
@@ -487,7 +492,8 @@ func (w *standby) open(ctx context.Context) {
 			s.log.Warn("the standby is not seen there", "address", address, "err", err)
 			continue
 		}
-		web := &http.Server{Handler: observe.Health(ready), ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 8 << 10}
+		web := &http.Server{Handler: observe.Health(ready), ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second,
+			MaxHeaderBytes: 8 << 10}
 		w.closers = append(w.closers, web.Close)
 		w.runBackground("HTTP of a standby", func() {
 			if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -499,7 +505,8 @@ func (w *standby) open(ctx context.Context) {
 		s.log.Warn("the standby has no control socket", "err", err)
 	}
 	if s.o.Standby != nil {
-		w.runBackground("the service manager", func() { s.o.Standby(ctx, func() string { return w.waiting.Load().String() }) })
+		w.runBackground("the service manager",
+			func() { s.o.Standby(ctx, func() string { return w.waiting.Load().String() }) })
 	}
 }
 

@@ -49,7 +49,8 @@ func BenchmarkJournal(b *testing.B) {
 			rates := map[string]float64{}
 			for b.Loop() {
 				for _, journal := range []string{"disk", "postgres"} {
-					text := staying(b, conf(postgresConf(primary.Migrated(b)))) + fmt.Sprintf("(def journal %q) (def min-boards %d)\n", journal, 2*clients)
+					text := staying(b, conf(postgresConf(primary.Migrated(b)))) +
+						fmt.Sprintf("(def journal %q) (def min-boards %d)\n", journal, 2*clients)
 					s := spawn(b, b.TempDir(), text)
 					rates[journal] += movesPerSecond(b, s.port, clients)
 					s.end()
@@ -73,7 +74,8 @@ func BenchmarkJournal(b *testing.B) {
 func movesPerSecond(b *testing.B, port string, clients int) float64 {
 	b.Helper()
 	r, err := loader.Run(b.Context(), loader.Options{
-		Server: netip.MustParseAddrPort("127.0.0.1:" + port), Clients: clients, Mode: loader.Moves, Duration: 5 * time.Second, Greet: patience, Drain: patience,
+		Server: netip.MustParseAddrPort("127.0.0.1:" + port), Clients: clients, Mode: loader.Moves,
+		Duration: 5 * time.Second, Greet: patience, Drain: patience,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -121,7 +121,8 @@ func ported(t testing.TB, text string) (_ string, doors []string) {
 	for _, port := range ports {
 		doors = append(doors, fmt.Sprintf("http://127.0.0.1:%d", port))
 	}
-	return strings.NewReplacer(`(def admin-listen "127.0.0.1:0")`, fmt.Sprintf(`(def admin-listen "127.0.0.1:%d")`, ports[0]),
+	return strings.NewReplacer(`(def admin-listen "127.0.0.1:0")`,
+		fmt.Sprintf(`(def admin-listen "127.0.0.1:%d")`, ports[0]),
 		"(def port 0)", fmt.Sprintf("(def port %d)", ports[1])).Replace(text), doors
 }
 
@@ -167,7 +168,8 @@ func TestOwnerWithoutDatabase(t *testing.T) {
 		until(t, door+" says what is away", func() bool {
 			got := fetch(t, door+"/readyz")
 			// It reopens the journal repeatedly, or is a standby by now.
-			return strings.HasPrefix(got, "503 the journal has failed: ") || strings.HasPrefix(got, "503 waiting for the journal's database: ")
+			return strings.HasPrefix(got, "503 the journal has failed: ") ||
+				strings.HasPrefix(got, "503 waiting for the journal's database: ")
 		})
 	}
 	cluster.Up(t)

@@ -35,7 +35,8 @@ func newContinent(t testing.TB, n, players int) *continent {
 	var fronts []string
 	for i, m := range c.machines {
 		front := netip.AddrFrom4([4]byte{127, 0, 23, byte(i + 1)})
-		newSwitchboard(t, c.players, netip.AddrPortFrom(front, port), netip.AddrPortFrom(netip.MustParseAddr(m.ip), port))
+		newSwitchboard(t, c.players, netip.AddrPortFrom(front, port),
+			netip.AddrPortFrom(netip.MustParseAddr(m.ip), port))
 		fronts = append(fronts, front.String())
 	}
 	for _, m := range c.machines {
@@ -126,7 +127,8 @@ func (c *continent) whole() {
 func (m *machine) waits(t testing.TB) bool {
 	var s admin.Status
 	err := admin.Ask(t.Context(), m.dir, "status", nil, &s)
-	return err == nil && len(s.Parts) == partsOfContinent && !slices.ContainsFunc(s.Parts, func(p admin.PartStatus) bool { return p.Here || p.Node == "" })
+	return err == nil && len(s.Parts) == partsOfContinent &&
+		!slices.ContainsFunc(s.Parts, func(p admin.PartStatus) bool { return p.Here || p.Node == "" })
 }
 
 // victim returns a machine that has partitions.
@@ -171,15 +173,17 @@ func (c *continent) end() {
 	c.crowd.checkPlaces(c.t, store, partsOfContinent)
 	for what, query := range map[string]string{
 		"sessions have several boards": `SELECT count(*) FROM (SELECT 1 FROM reservations GROUP BY session_id HAVING count(*) > 1) s`,
-		"boards are in no shard":       fmt.Sprintf(`SELECT count(*) FROM boards WHERE shard NOT BETWEEN 0 AND %d`, partsOfContinent-1),
-		"boards arrive elsewhere":      `SELECT count(*) FROM arrivals a JOIN boards b ON b.id = a.board_id WHERE (a.shard, a.version) <> (b.shard, b.shard_version)`,
-		"boards have a move twice":     `SELECT count(*) FROM (SELECT 1 FROM moves GROUP BY board_id, move_number HAVING count(*) > 1) s`,
+		"boards are in no shard": fmt.Sprintf(`SELECT count(*) FROM boards WHERE shard NOT BETWEEN 0 AND %d`,
+			partsOfContinent-1),
+		"boards arrive elsewhere":  `SELECT count(*) FROM arrivals a JOIN boards b ON b.id = a.board_id WHERE (a.shard, a.version) <> (b.shard, b.shard_version)`,
+		"boards have a move twice": `SELECT count(*) FROM (SELECT 1 FROM moves GROUP BY board_id, move_number HAVING count(*) > 1) s`,
 	} {
 		if n := pgtest.Query[int](c.t, db, query); n > 0 {
 			c.t.Errorf("%d %s", n, what)
 		}
 	}
-	c.t.Logf("%d boards have travelled", pgtest.Query[int](c.t, db, `SELECT count(*) FROM boards WHERE shard_version > 0`))
+	c.t.Logf("%d boards have travelled",
+		pgtest.Query[int](c.t, db, `SELECT count(*) FROM boards WHERE shard_version > 0`))
 }
 
 // TestClusterFleet: machines of a cluster crash, are stopped, are cut off and are upgraded

@@ -56,7 +56,8 @@ func TestJournalLeftOnDisk(t *testing.T) {
 	pass()
 	shared := text + "(def journal \"postgres\")\n"
 	_, err := Open(Options{Config: loadConf(t, shared), Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), "messages that the database does not have yet") || !strings.Contains(err.Error(), `(def journal "disk")`) {
+	if err == nil || !strings.Contains(err.Error(), "messages that the database does not have yet") ||
+		!strings.Contains(err.Error(), `(def journal "disk")`) {
 		t.Fatalf("got %v, want advice", err)
 	}
 	s = spawn(t, dir, text)
@@ -134,7 +135,8 @@ func TestJournalOtherDatabase(t *testing.T) {
 			pass()
 			for _, other := range []string{text, text + at(of) + "(def journal-name \"b\")"} {
 				_, err := Open(Options{Config: loadConf(t, other), Dir: dir})
-				if err == nil || !strings.Contains(err.Error(), "as they were") || !strings.Contains(err.Error(), markerFile(dir)) {
+				if err == nil || !strings.Contains(err.Error(), "as they were") ||
+					!strings.Contains(err.Error(), markerFile(dir)) {
 					t.Fatalf("got %v, want advice", err)
 				}
 			}
@@ -145,7 +147,8 @@ func TestJournalOtherDatabase(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
-				if err := other.Run(ctx); !errors.Is(err, loop.ErrOtherDatabase) || !strings.Contains(err.Error(), "DELETE FROM profile_owners") {
+				if err := other.Run(ctx); !errors.Is(err, loop.ErrOtherDatabase) ||
+					!strings.Contains(err.Error(), "DELETE FROM profile_owners") {
 					t.Fatalf("%s: got %v, want advice", owner, err)
 				}
 			}
@@ -172,7 +175,8 @@ func TestFailoverOfProfiles(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Migrated(t)
 	ports := freePorts(t, 2)
-	profiles := fmt.Sprintf("(def advertise 1) (defprofile red ((def port %d))) (defprofile blue ((def port %d)))\n", ports[0], ports[1])
+	profiles := fmt.Sprintf("(def advertise 1) (defprofile red ((def port %d))) (defprofile blue ((def port %d)))\n",
+		ports[0], ports[1])
 	var machines []*machine
 	for _, name := range []string{"one", "two"} {
 		m := &machine{dir: t.TempDir(), text: shared(db, name) + profiles}

@@ -107,7 +107,8 @@ func TestAudit(t *testing.T) {
 	for _, d := range slices.Backward(entries) {
 		got = append(got, d.Command+" "+string(d.Args)+" "+d.Error)
 	}
-	want := []string{`announce {"text":"hello"} `, `kick {"whom":"(a token)"} `, `unban {"WHOM":"(a token)"} `, `unban {"whom":"192.0.2.0/24"} `, `kick {"whom":"(nobody)"} `}
+	want := []string{`announce {"text":"hello"} `, `kick {"whom":"(a token)"} `, `unban {"WHOM":"(a token)"} `,
+		`unban {"whom":"192.0.2.0/24"} `, `kick {"whom":"(nobody)"} `}
 	if len(got) != 6 || !slices.Equal(got[:5], want) || entries[0].Error == "" {
 		t.Errorf("the audit log has %q, want %q and the failure", got, want)
 	}
@@ -196,10 +197,12 @@ func TestFindBoards(t *testing.T) {
 	if all := find(""); len(all) < 8 {
 		t.Errorf("there are %d boards", len(all))
 	}
-	if got := find(fmt.Sprint(held[0].Board)); !slices.ContainsFunc(got, func(b profile.FoundBoard) bool { return b.Board == held[0].Board }) {
+	if got := find(fmt.Sprint(held[0].Board)); !slices.ContainsFunc(got,
+		func(b profile.FoundBoard) bool { return b.Board == held[0].Board }) {
 		t.Errorf("board %d is found as %+v", held[0].Board, got)
 	}
-	if got := find(fmt.Sprint(held[0].Holder)); !slices.ContainsFunc(got, func(b profile.FoundBoard) bool { return b.Holder == held[0].Holder }) {
+	if got := find(fmt.Sprint(held[0].Holder)); !slices.ContainsFunc(got,
+		func(b profile.FoundBoard) bool { return b.Holder == held[0].Holder }) {
 		t.Errorf("the board of session %d is found as %+v", held[0].Holder, got)
 	}
 	for _, query := range []string{"frozen", "nobody", "987654"} {
@@ -207,7 +210,8 @@ func TestFindBoards(t *testing.T) {
 			t.Errorf("%s: %+v", query, got)
 		}
 	}
-	if code, text := s.ask("GET", "/console/api/history?range=days", "", "Authorization", "Bearer "+token); code != 200 || !strings.Contains(text, `"every":60`) {
+	if code, text := s.ask("GET", "/console/api/history?range=days", "", "Authorization",
+		"Bearer "+token); code != 200 || !strings.Contains(text, `"every":60`) {
 		t.Errorf("the history of days: %d %s", code, text)
 	}
 	if code, _ := s.ask("GET", "/console/api/history?range=years", "", "Authorization", "Bearer "+token); code == 200 {
@@ -221,7 +225,8 @@ func TestConsoleStream(t *testing.T) {
 	t.Parallel()
 	s := serve(t, Options{}, conf("")).ready()
 	var made struct{ Token string }
-	if err := admin.Ask(t.Context(), s.dir, "token-create", admin.Arguments{Name: "ann", Role: "read"}, &made); err != nil {
+	if err := admin.Ask(t.Context(), s.dir, "token-create", admin.Arguments{Name: "ann", Role: "read"},
+		&made); err != nil {
 		t.Fatal(err)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.Admin()+"/console/api/stream", nil)
@@ -251,7 +256,8 @@ func TestConsoleStream(t *testing.T) {
 		t.Fatalf("the stream has ended before %s: %v", name, lines.Err())
 		return ""
 	}
-	for _, name := range []string{"status", "vitals", "log", "audit", "bans", "announcements", "dead-letters", "config"} {
+	for _, name := range []string{"status", "vitals", "log", "audit", "bans", "announcements", "dead-letters",
+		"config"} {
 		if text := next(name); !json.Valid([]byte(text)) {
 			t.Errorf("%s: %.100s", name, text)
 		}

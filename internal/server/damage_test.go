@@ -102,7 +102,9 @@ func TestDamagedJournal(t *testing.T) {
 			s.Close()
 			t.Fatal("it was opened")
 		}
-		for _, want := range []string{"open the journal: open " + journal + ": the storage is damaged: ", "Nothing was changed, and what the database has is safe", "'wamble runner salvage --dir " + journal + " NEW'"} {
+		for _, want := range []string{"open the journal: open " + journal + ": the storage is damaged: ",
+			"Nothing was changed, and what the database has is safe",
+			"'wamble runner salvage --dir " + journal + " NEW'"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("got %q, want it to say %q", err, want)
 			}
@@ -113,7 +115,8 @@ func TestDamagedJournal(t *testing.T) {
 	}
 	games := openGames(t, c.dir)
 	before := countMoves(t, games)
-	if loss, err := pebblestore.At(journal, pebblestore.Options{}).Salvage(salvaged); err != nil || loss.Log != filepath.Base(c.log) || loss.At == 0 {
+	if loss, err := pebblestore.At(journal, pebblestore.Options{}).Salvage(salvaged); err != nil ||
+		loss.Log != filepath.Base(c.log) || loss.At == 0 {
 		t.Fatalf("salvaged with the loss %+v, error %v", loss, err)
 	}
 	// 'wamble runner restore' would give it a new id, under which the drain's unfinished
@@ -140,7 +143,8 @@ func TestJournalCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := c.serves(t)
-	if log := s.log.String(); !strings.Contains(log, told) || !strings.Contains(log, "journal="+JournalDir(c.dir)+" missing_writes=") {
+	if log := s.log.String(); !strings.Contains(log, told) ||
+		!strings.Contains(log, "journal="+JournalDir(c.dir)+" missing_writes=") {
 		t.Error("the log does not tell it")
 	}
 	s.end()

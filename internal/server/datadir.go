@@ -74,7 +74,8 @@ func (s *Server) awaitLock(open func() (*runner.Runner, error)) (*runner.Runner,
 	if err := admin.Ask(ctx, s.dir, "status", nil, new(admin.Status)); err == nil {
 		return nil, runner.ErrLocked
 	}
-	s.log.Warn("another process uses the journal, and does not answer; waiting whether it ends", "journal", JournalDir(s.dir), "at most", most)
+	s.log.Warn("another process uses the journal, and does not answer; waiting whether it ends", "journal",
+		JournalDir(s.dir), "at most", most)
 	for end := time.Now().Add(most); ; time.Sleep(lockPause) {
 		r, err := open()
 		if !errors.Is(err, runner.ErrLocked) || time.Now().After(end) {
@@ -115,7 +116,8 @@ func (s *Server) openPidFile() error {
 // delete files.
 func (s *Server) lockPidFile() error {
 	name := PidFile(StateDir(s.o.Config, s.dir))
-	if info, err := os.Stat(filepath.Dir(name)); err == nil && info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
+	if info, err := os.Stat(filepath.Dir(name)); err == nil && info.Mode().Perm()&0o002 != 0 &&
+		info.Mode()&os.ModeSticky == 0 {
 		return fmt.Errorf("the pid file: everybody may write to %s; choose another state-dir", filepath.Dir(name))
 	}
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o644)
@@ -124,7 +126,8 @@ func (s *Server) lockPidFile() error {
 	}
 	lock := func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 	err = lock()
-	for end := time.Now().Add(lockAnswer); errors.Is(err, syscall.EWOULDBLOCK) && !s.Inherited() && time.Now().Before(end); err = lock() {
+	for end := time.Now().Add(lockAnswer); errors.Is(err, syscall.EWOULDBLOCK) && !s.Inherited() &&
+		time.Now().Before(end); err = lock() {
 		time.Sleep(lockPause) // the kernel may still be releasing the locks of a killed process
 	}
 	if err != nil {
@@ -205,7 +208,8 @@ func (m journalMarker) isOf(c *config.Config) (bool, error) {
 		return false, err
 	}
 	defer log.Close()
-	r, err := openReadOnly(logstore.New(log, pglog.PartName(c.Server.JournalName, m.partition), logstore.Options{MaxBytes: c.Server.JournalMemory << 20}))
+	r, err := openReadOnly(logstore.New(log, pglog.PartName(c.Server.JournalName, m.partition),
+		logstore.Options{MaxBytes: c.Server.JournalMemory << 20}))
 	if errors.Is(err, runner.ErrNoSchema) {
 		return false, nil
 	}
@@ -219,7 +223,8 @@ func (m journalMarker) isOf(c *config.Config) (bool, error) {
 func (p *partition) writeMarker(r *runner.Runner) error {
 	p.s.sharedJournal.markerMu.Lock()
 	defer p.s.sharedJournal.markerMu.Unlock()
-	return journalMarker{location: sharedJournalLocation(p.s.o.Config), partition: p.index, id: r.JournalID().String()}.write(p.s.dir)
+	return journalMarker{location: sharedJournalLocation(p.s.o.Config), partition: p.index,
+		id: r.JournalID().String()}.write(p.s.dir)
 }
 
 // writeEmptiedMarker writes into the mark that this node has left nothing in the journal, so that

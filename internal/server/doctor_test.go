@@ -35,7 +35,8 @@ func TestDoctor(t *testing.T) {
 	defer console.Close()
 	_, consolePort, _ := net.SplitHostPort(console.Addr().String())
 	broken := private(t)
-	if err := os.WriteFile(filepath.Join(broken, "games.db"), []byte(strings.Repeat("no database ", 100)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(broken, "games.db"), []byte(strings.Repeat("no database ", 100)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	cert, key := filepath.Join(broken, "cert.pem"), filepath.Join(broken, "key.pem")
@@ -48,7 +49,8 @@ func TestDoctor(t *testing.T) {
 	}
 	reader, stranger := current, empty
 	reader.User, stranger.User = "doctor_reads", "doctor_stranger"
-	pgtest.Execute(t, current, "GRANT CREATE ON SCHEMA public TO doctor_reads; GRANT SELECT ON ALL TABLES IN SCHEMA public TO doctor_reads")
+	pgtest.Execute(t, current,
+		"GRANT CREATE ON SCHEMA public TO doctor_reads; GRANT SELECT ON ALL TABLES IN SCHEMA public TO doctor_reads")
 	pgtest.Execute(t, empty, "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
 	const own = `(def listen-address "127.0.0.1") (def disk-reserve-mb 0) `
 	for _, tc := range []struct {

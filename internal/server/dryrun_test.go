@@ -21,7 +21,8 @@ func TestDryRunReload(t *testing.T) {
 	taken := serve(t, Options{}, conf("")).ready()
 	f := &file{profilesOn("red", ports[0], "blue", ports[1])}
 	s := serve(t, Options{Load: f.load}, f.text).ready()
-	until(t, "what the database has is kept for a while", func() bool { return slices.Contains(listing(t, s.dir), "kept") })
+	until(t, "what the database has is kept for a while",
+		func() bool { return slices.Contains(listing(t, s.dir), "kept") })
 	before, files := fmt.Sprint(s.Profiles(), s.Status(t.Context()).Reload), listing(t, s.dir)
 	for _, tc := range []struct {
 		name, text                  string
@@ -31,13 +32,16 @@ func TestDryRunReload(t *testing.T) {
 		{"an option", "(def max-boards 99)" + f.text, []string{"blue: max-boards 1024 boards → 99 boards (live)", "red: max-boards 1024"}, nil, nil},
 		{
 			"profiles", profilesOn("red", ports[2], "green", ports[3]),
-			[]string{"blue: profile running → absent", "green: profile absent → running", fmt.Sprintf("red: port %d → %d (listener)", ports[0], ports[2])},
+			[]string{"blue: profile running → absent", "green: profile absent → running",
+				fmt.Sprintf("red: port %d → %d (listener)", ports[0], ports[2])},
 			[]string{"profile red gets its listener anew", "profile green begins", "profile blue ends"}, nil,
 		},
 		{
-			"another database", strings.Replace(f.text, "(defprofile blue (", `(defprofile blue ((def db-host "127.0.0.1")(def db-port 1)(def db-pass "swordfish")`, 1),
+			"another database", strings.Replace(f.text, "(defprofile blue (",
+				`(defprofile blue ((def db-host "127.0.0.1")(def db-port 1)(def db-pass "swordfish")`, 1),
 			[]string{"blue: db-host", "blue: db-port", "blue: db-pass (hidden) → (hidden)", "blue: store"},
-			[]string{"profile blue begins anew with another database"}, []string{"profile blue: the database that it is to use"},
+			[]string{"profile blue begins anew with another database"},
+			[]string{"profile blue: the database that it is to use"},
 		},
 		{"what needs a restart", `(def data-dir "/nowhere")` + f.text, []string{"server: data-dir"}, nil, []string{"it needs a restart"}},
 		{"what needs a handoff", `(def durability "write")` + f.text, []string{"server: durability"}, nil, []string{"'wamble handoff' applies it"}},

@@ -30,7 +30,8 @@ func TestPanicIsSurvived(t *testing.T) {
 		t.Fatalf("got %d dumps, want 1", len(files))
 	}
 	text, err := os.ReadFile(files[0])
-	if info, _ := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 || !strings.Contains(string(text), "dump_test.go") {
+	if info, _ := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 ||
+		!strings.Contains(string(text), "dump_test.go") {
 		t.Errorf("the dump: %v\n%s", err, text)
 	}
 	if n := strings.Count(s.log.String(), "a panic was caught; the server goes on"); n != 3 {

@@ -31,7 +31,8 @@ type observer struct {
 // observeAll observes all boards. Moves of one board on two machines need not come in order.
 func observeAll(t *testing.T, sorted bool, url func() string) *observer {
 	ctx, stop := context.WithCancel(t.Context())
-	o := &observer{t: t, stop: stop, done: make(chan struct{}), sorted: sorted, plies: map[uint64]int{}, told: map[uint64]map[int]struct{}{}}
+	o := &observer{t: t, stop: stop, done: make(chan struct{}), sorted: sorted, plies: map[uint64]int{},
+		told: map[uint64]map[int]struct{}{}}
 	go func() {
 		defer close(o.done)
 		last := ""

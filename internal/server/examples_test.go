@@ -60,13 +60,15 @@ func TestExamples(t *testing.T) {
 			if n := bytes.Count(text, []byte("\n")); c.lines > 0 && n > c.lines {
 				t.Errorf("%d lines, want at most %d", n, c.lines)
 			}
-			for doc, link := range map[string]string{"README.md": "](examples/" + strings.TrimSuffix(c.file, "/main.go") + ")", "docs/protocol.md": "](../examples/" + c.file + ")"} {
+			for doc, link := range map[string]string{"README.md": "](examples/" +
+				strings.TrimSuffix(c.file, "/main.go") + ")", "docs/protocol.md": "](../examples/" + c.file + ")"} {
 				if text, err := os.ReadFile("../../" + doc); err != nil || !bytes.Contains(text, []byte(link)) {
 					t.Errorf("%s has no link %s: %v", doc, link, err)
 				}
 			}
 			before := s.movesMade()
-			out, err := exec.CommandContext(t.Context(), c.command[0], append(c.command[1:], fmt.Sprint(moves))...).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), c.command[0],
+				append(c.command[1:], fmt.Sprint(moves))...).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

@@ -15,7 +15,8 @@ func playUntilDown(t *testing.T, s *here, primary *pgtest.Cluster, db postgres.O
 	c := gather(t, s.address(), 4)
 	c.play()
 	c.more(t, 100)
-	until(t, "the database has something", func() bool { return pgtest.Query[int](t, db, "SELECT count(*) FROM moves") > 0 })
+	until(t, "the database has something",
+		func() bool { return pgtest.Query[int](t, db, "SELECT count(*) FROM moves") > 0 })
 	primary.Down(t)
 	return c
 }
@@ -59,7 +60,8 @@ func TestFailover(t *testing.T) {
 			if !listed {
 				stranger := db
 				stranger.Port, stranger.Name = standby.Server().Port, "postgres"
-				f.text = strings.Replace(conf(postgresConf(stranger)), "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
+				f.text = strings.Replace(conf(postgresConf(stranger)), "(def port 0)",
+					fmt.Sprintf("(def port %d)", port), 1)
 				if _, err := s.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "must be there") {
 					t.Errorf("another database: got %v, want a refusal", err)
 				}

@@ -89,7 +89,8 @@ func TestDiskFull(t *testing.T) {
 	c.play()
 	c.more(t, 100)
 	disk.SetFree(15 << 20)
-	until(t, "the server notices", func() bool { return strings.HasPrefix(s.readyz(), "503 the journal has failed: free space") })
+	until(t, "the server notices",
+		func() bool { return strings.HasPrefix(s.readyz(), "503 the journal has failed: free space") })
 	metrics := s.metrics()
 	for _, want := range []string{`wamble_up{profile="default"} 0`, `wamble_journal_state{state="read-only"} 1`} {
 		if !strings.Contains(metrics, want) {

@@ -47,7 +47,8 @@ func (f feed) End(context.Context) (readapi.Positions, error) {
 	return readapi.Positions{journal.FeedEnd(f.runner)}, nil
 }
 
-func (f feed) Read(_ context.Context, after readapi.Positions, limit int) ([]readapi.Ended, readapi.Positions, bool, error) {
+func (f feed) Read(_ context.Context, after readapi.Positions, limit int) ([]readapi.Ended, readapi.Positions, bool,
+	error) {
 	got, err := readFeed(f.runner, f.profile.name, 0, after[0], limit)
 	return got.Games, readapi.Positions{got.UpTo}, got.Gone, err
 }
@@ -70,7 +71,8 @@ func readFeed(r *runner.Runner, profile string, part int, after uint64, limit in
 	page.Gone = gone || after > page.End
 	for i, r := range rows {
 		page.Games[i] = readapi.Ended{
-			Part: part, Seq: r.Seq, Board: r.Board, Winner: r.Winner, Reason: r.Reason, Plies: r.Plies, Seconds: r.Seconds, Finished: r.Finished,
+			Part: part, Seq: r.Seq, Board: r.Board, Winner: r.Winner, Reason: r.Reason, Plies: r.Plies,
+			Seconds: r.Seconds, Finished: r.Finished,
 		}
 	}
 	return page, err
@@ -117,7 +119,8 @@ func (f clusterFeed) End(context.Context) (readapi.Positions, error) {
 	return m, nil
 }
 
-func (f clusterFeed) Read(ctx context.Context, after readapi.Positions, limit int) (games []readapi.Ended, upTo readapi.Positions, gone bool, err error) {
+func (f clusterFeed) Read(ctx context.Context, after readapi.Positions, limit int) (games []readapi.Ended,
+	upTo readapi.Positions, gone bool, err error) {
 	q := feedQuestion{Profile: f.profile.name, After: map[int]uint64{}, Limit: limit}
 	for part, seq := range after {
 		q.After[part] = seq
@@ -374,7 +377,8 @@ func (s *Server) answerEvents(ctx context.Context, question []byte) ([]byte, err
 			}
 			var p eventsPage
 			var known bool
-			if p.First, p.Through, p.End, p.List, known = prof.events.Since(shard, after, max(1, maxEventsAnswer/len(q.After))); known {
+			if p.First, p.Through, p.End, p.List,
+				known = prof.events.Since(shard, after, max(1, maxEventsAnswer/len(q.After))); known {
 				pages[shard] = p
 				more = more || p.Through > after
 			}

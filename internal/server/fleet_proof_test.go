@@ -92,7 +92,8 @@ func newRealm(t testing.TB, n int, port uint16) *fleet {
 		m.ip = site.ip
 		m.start = func(cmd *exec.Cmd) error { return site.within(cmd.Start) }
 		m.text = strings.Replace(conf(postgresConf(db)), "(def port 0)", fmt.Sprintf("(def port %d)", port), 1)
-		m.text = strings.Replace(m.text, `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", m.ip), 1)
+		m.text = strings.Replace(m.text, `(def listen-address "127.0.0.1")`,
+			fmt.Sprintf("(def listen-address %q)", m.ip), 1)
 		m.text = strings.Replace(m.text, `(def log-level "warn")`, `(def log-level "info")`, 1)
 		m.text += fmt.Sprintf("(def journal \"postgres\") (def journal-node %q) (def min-boards 32)\n", m.name)
 		f.machines, f.sites = append(f.machines, m), append(f.sites, site)
@@ -113,7 +114,8 @@ func newRealm(t testing.TB, n int, port uint16) *fleet {
 // place; 0: none did.
 func (f *fleet) silence() time.Duration {
 	f.t.Helper()
-	s := pgtest.Query[float64](f.t, f.database(), `SELECT COALESCE(extract(epoch FROM min(silence)), 0)::float8 FROM successions`)
+	s := pgtest.Query[float64](f.t, f.database(),
+		`SELECT COALESCE(extract(epoch FROM min(silence)), 0)::float8 FROM successions`)
 	return time.Duration(s * float64(time.Second))
 }
 
@@ -190,7 +192,8 @@ func (f *fleet) measured(p *prooftest.Proof, lost ...string) {
 	f.t.Helper()
 	for _, fault := range slices.Sorted(maps.Keys(f.waits)) {
 		d := slices.Max(f.waits[fault])
-		f.t.Logf("measured: %s (%d): everybody moved again after %v at most", fault, len(f.waits[fault]), d.Round(time.Millisecond))
+		f.t.Logf("measured: %s (%d): everybody moved again after %v at most", fault, len(f.waits[fault]),
+			d.Round(time.Millisecond))
 		if prooftest.Soaking() && slices.Contains(lost, fault) {
 			p.Bound(fault, d, longestLoss)
 		}

@@ -215,7 +215,8 @@ func (c *newcomer) ask(b []byte, began time.Time, take func() bool) error {
 				last = fmt.Sprintf("ERROR %d %s", e.Code, e.Reason)
 			}
 			if c.ours && !c.packet.Flags.Unreliable() && c.packet.Ctrl != wire.CtrlAck {
-				ack, _ := wire.Append(nil, wire.Header{Token: c.packet.Token, Board: c.packet.Board, Seq: c.packet.Seq}, wire.Ack{})
+				ack, _ := wire.Append(nil, wire.Header{Token: c.packet.Token, Board: c.packet.Board, Seq: c.packet.Seq},
+					wire.Ack{})
 				c.conn.Write(ack)
 			}
 			if take() {
@@ -256,7 +257,8 @@ func underFlood(t *testing.T, p *prooftest.Proof, a *arena, f *forger) int {
 				if took > soon {
 					late.Add(1)
 				}
-				for old := slowest.Load(); int64(took) > old && !slowest.CompareAndSwap(old, int64(took)); old = slowest.Load() {
+				for old := slowest.Load(); int64(took) > old &&
+					!slowest.CompareAndSwap(old, int64(took)); old = slowest.Load() {
 				}
 			})
 		}
@@ -269,9 +271,12 @@ func underFlood(t *testing.T, p *prooftest.Proof, a *arena, f *forger) int {
 	times := func(bytes int64) float64 { return float64(bytes) / float64(f.sent.Load()) }
 	t.Logf("%d hellos are answered with %.2f times their bytes, %.2f times without %d SERVER_HELLOs",
 		f.hellos.Load(), times(f.received.Load()), times(f.received.Load()-f.greeting.Load()), f.greetings.Load())
-	t.Logf("%d newcomers, the slowest in %v, %d late; memory %d MB, then %d MB", honest.Load(), time.Duration(slowest.Load()), late.Load(), before>>20, after>>20)
-	t.Logf("moves took p50 %.2f ms, p99 %.2f ms before it, %.2f and %.2f during it: p99 %.2f times", at(calm, 50), at(calm, 99), at(loud, 50), at(loud, 99), at(loud, 99)/at(calm, 99))
-	p.Judge(late.Load() == 0, fmt.Sprintf("%d of %d newcomers did not play within %v", late.Load(), honest.Load(), soon))
+	t.Logf("%d newcomers, the slowest in %v, %d late; memory %d MB, then %d MB", honest.Load(),
+		time.Duration(slowest.Load()), late.Load(), before>>20, after>>20)
+	t.Logf("moves took p50 %.2f ms, p99 %.2f ms before it, %.2f and %.2f during it: p99 %.2f times", at(calm, 50),
+		at(calm, 99), at(loud, 50), at(loud, 99), at(loud, 99)/at(calm, 99))
+	p.Judge(late.Load() == 0,
+		fmt.Sprintf("%d of %d newcomers did not play within %v", late.Load(), honest.Load(), soon))
 	// What moves write stays in the journal's memtables, at most two of 64 MB at this
 	// pace: one that is filled, and one that is kept to be filled again.
 	moves := len(loud) + int(honest.Load())
@@ -283,7 +288,8 @@ func underFlood(t *testing.T, p *prooftest.Proof, a *arena, f *forger) int {
 		t.Errorf("the memory has grown by %d MB, at most %d MB with %d moves", grown>>20, most>>20, moves)
 	}
 	if prooftest.Soaking() {
-		p.Judge(at(loud, 99) <= 2*at(calm, 99), fmt.Sprintf("p99 is %.2f ms, %.2f ms alone", at(loud, 99), at(calm, 99)))
+		p.Judge(at(loud, 99) <= 2*at(calm, 99),
+			fmt.Sprintf("p99 is %.2f ms, %.2f ms alone", at(loud, 99), at(calm, 99)))
 	}
 	return int(honest.Load())
 }
@@ -330,7 +336,8 @@ func TestForgedHellos(t *testing.T) {
 	// Except for the one reply to a hello without a cookie, at most eight times as long
 	// (docs/protocol.md), no address receives more bytes than it has sent.
 	if f.received.Load()-f.greeting.Load() > f.sent.Load() || f.greetings.Load() > f.hellos.Load() {
-		t.Errorf("%d bytes are answered with %d, and %d hellos with %d", f.sent.Load(), f.received.Load()-f.greeting.Load(), f.hellos.Load(), f.greetings.Load())
+		t.Errorf("%d bytes are answered with %d, and %d hellos with %d", f.sent.Load(),
+			f.received.Load()-f.greeting.Load(), f.hellos.Load(), f.greetings.Load())
 	}
 	if n := f.greetings.Load(); n == 0 || f.greeting.Load() > n*8*wire.HeaderSize {
 		t.Errorf("%d hellos without a cookie are answered with %d bytes", n, f.greeting.Load())

@@ -88,10 +88,11 @@ func (s *Server) tryBeginChange(ctx context.Context) bool {
 // partitionsMoving reports whether a partition is being adopted or left, or has a shard that
 // does not serve players yet.
 func (s *Server) partitionsMoving() bool {
-	return s.isPartitioned() && (s.rebalancer.workerCount.Load() > 0 || slices.ContainsFunc(s.shards(), func(sh *Shard) bool {
-		up, _ := sh.runtime.Stage()
-		return !sh.isRemote() && !up && !sh.runtime.Stuck()
-	}))
+	return s.isPartitioned() &&
+		(s.rebalancer.workerCount.Load() > 0 || slices.ContainsFunc(s.shards(), func(sh *Shard) bool {
+			up, _ := sh.runtime.Stage()
+			return !sh.isRemote() && !up && !sh.runtime.Stuck()
+		}))
 }
 
 // dryRunHandoff returns what a handoff would do, or why it would fail. It changes nothing.
@@ -108,7 +109,8 @@ func (s *Server) dryRunHandoff(ctx context.Context, binary string) (handoff.Resu
 	}
 	r := handoff.Result{At: time.Now(), PID: os.Getpid(), From: l.Version, To: v.Version, Preview: []string{}}
 	if c, err := s.readConfig(); err != nil {
-		r.Preview = append(r.Preview, "the running binary cannot read the configuration, and compares nothing: "+err.Error())
+		r.Preview = append(r.Preview,
+			"the running binary cannot read the configuration, and compares nothing: "+err.Error())
 	} else {
 		for _, change := range config.Diff(s.config(), c) {
 			r.Preview = append(r.Preview, change.String())
@@ -243,7 +245,8 @@ func (s *Server) canListen(v handoff.Verdict) error {
 		if s.inherits(want) {
 			continue
 		}
-		port, err := transport.Listen(transport.Options{Address: netip.AddrPortFrom(want.Address, want.UDP), TCPPort: want.TCP, UDP: transport.UDPOptions{Off: want.NoUDP}})
+		port, err := transport.Listen(transport.Options{Address: netip.AddrPortFrom(want.Address, want.UDP),
+			TCPPort: want.TCP, UDP: transport.UDPOptions{Off: want.NoUDP}})
 		if err != nil {
 			return handoff.NotReady("profile %s cannot be bound: %w; if another profile has the port, let 'wamble reload' do that first", want.Profile, err)
 		}
@@ -287,7 +290,8 @@ func listensAt(l net.Listener, address string) bool {
 // be left behind.
 func (s *Server) sameJournal(next string) error {
 	if now := journalLocation(s.o.Config); next != "" && next != now {
-		return handoff.NotReady("the journal would move from %s to %s: stop the server and start it for that", now, next)
+		return handoff.NotReady("the journal would move from %s to %s: stop the server and start it for that", now,
+			next)
 	}
 	return nil
 }
@@ -311,7 +315,8 @@ func (s *Server) sameStores(next map[string]string) error {
 	}
 	for name, store := range maps.All(now) {
 		if other, stays := next[name]; stays && other != store {
-			return handoff.NotReady("profile %s would move from %s to %s: let 'wamble reload' do that first", name, store, other)
+			return handoff.NotReady("profile %s would move from %s to %s: let 'wamble reload' do that first", name,
+				store, other)
 		}
 	}
 	return nil

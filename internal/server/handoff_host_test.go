@@ -28,7 +28,8 @@ func TestHandoffKeepsCommands(t *testing.T) {
 		t.Fatal("nobody could move")
 	}
 	from, into := phone.stats(ctx), desk.stats(ctx)
-	if err := command("announce", admin.Arguments{Text: "we move", Until: time.Now().Add(time.Hour), Countdown: true}); err != nil {
+	if err := command("announce",
+		admin.Arguments{Text: "we move", Until: time.Now().Add(time.Hour), Countdown: true}); err != nil {
 		t.Fatal(err)
 	}
 	stays := phone.told(ctx, "who is here").Stays
@@ -39,16 +40,19 @@ func TestHandoffKeepsCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	newcomer := join(t, i.address(), wamble.Token{})
-	if got := newcomer.told(ctx, "a newcomer"); got.Text != "we move" || got.Stays.ID != stays.ID || !got.Stays.Countdown {
+	if got := newcomer.told(ctx, "a newcomer"); got.Text != "we move" || got.Stays.ID != stays.ID ||
+		!got.Stays.Countdown {
 		t.Errorf("a newcomer is told %+v, %+v", got, got.Stays)
 	}
 	newcomer.loginAs(ctx, private)
-	for what, p := range map[string]*player{"who played goes on as the other one": phone, "the other key is theirs": newcomer} {
+	for what, p := range map[string]*player{"who played goes on as the other one": phone,
+		"the other key is theirs": newcomer} {
 		if got := p.stats(ctx); got.Handle != into.Handle || got.Games != from.Games+into.Games {
 			t.Errorf("%s: plays as %s with %d games", what, got.Handle, got.Games)
 		}
 	}
-	if err := command("merge", admin.Arguments{Whom: hex.EncodeToString(private.Public().(ed25519.PublicKey)), Into: into.Handle}); err == nil {
+	if err := command("merge", admin.Arguments{Whom: hex.EncodeToString(private.Public().(ed25519.PublicKey)),
+		Into: into.Handle}); err == nil {
 		t.Error("they were merged twice")
 	}
 	if err := command("announce", admin.Arguments{Clear: true}); err != nil {

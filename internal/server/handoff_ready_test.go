@@ -19,7 +19,8 @@ func TestHandoffNotReady(t *testing.T) {
 	s.running.changeMu.Lock()
 	err := s.HandOff(t.Context(), "", nil)
 	s.running.changeMu.Unlock()
-	if !errors.As(err, &export) || export.Status != handoff.ExportNotReady || !strings.Contains(err.Error(), "under way") {
+	if !errors.As(err, &export) || export.Status != handoff.ExportNotReady ||
+		!strings.Contains(err.Error(), "under way") {
 		t.Errorf("during a reload: got %v, want %v", err, handoff.ExportNotReady)
 	}
 }

@@ -32,7 +32,8 @@ func TestHandoffMigrates(t *testing.T) {
 	if err := admin.Ask(t.Context(), i.dir, "handoff", admin.Arguments{DryRun: true}, &foreseen); err != nil {
 		t.Fatal(err)
 	}
-	if said := strings.Join(foreseen.Preview, "\n"); !strings.Contains(said, "migration extra.sql, after which an older binary cannot use it") || version() != before {
+	if said := strings.Join(foreseen.Preview, "\n"); !strings.Contains(said,
+		"migration extra.sql, after which an older binary cannot use it") || version() != before {
 		t.Errorf("it would do %q; the schema is %d, was %d", said, version(), before)
 	}
 	refused := func(trouble, conf, want string) {
@@ -77,7 +78,8 @@ func TestHandoffMigrates(t *testing.T) {
 	c.finish()
 	i.end()
 	c.verify(t, openPostgres(t, db))
-	if err := openPostgres(t, db).Migrate(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "newer wamble") {
+	if err := openPostgres(t, db).Migrate(t.Context(), nil); err == nil ||
+		!strings.Contains(err.Error(), "newer wamble") {
 		t.Errorf("the old binary and the new schema: got %v", err)
 	}
 }
@@ -100,7 +102,8 @@ func TestBackAfterUpgrade(t *testing.T) {
 			}
 			until(t, "the database has the newer schema", func() bool {
 				if name == "PostgreSQL" {
-					return pgtest.Query[int](t, db, `SELECT count(*) FROM schema_migrations WHERE name = 'extra.sql'`) == 1
+					return pgtest.Query[int](t, db,
+						`SELECT count(*) FROM schema_migrations WHERE name = 'extra.sql'`) == 1
 				}
 				return newer(t, i.dir)
 			})

@@ -53,14 +53,16 @@ func checkPhases(t *testing.T, done handoff.Result) {
 }
 
 func handOffUnderLoad(t *testing.T, boards, clients, rounds int) {
-	i := spawnImage(t, conf(fmt.Sprintf(`(def max-boards %d) (def min-boards %d) (def http-max-connections-per-ip 100)`, 2*boards, boards)))
+	i := spawnImage(t, conf(fmt.Sprintf(`(def max-boards %d) (def min-boards %d) (def http-max-connections-per-ip 100)`,
+		2*boards, boards)))
 	until(t, "the boards are there", func() bool { return boardsOf(i.status()) >= boards })
 	pid := i.status().PID
 	over := gather(t, "ws://127.0.0.1:"+i.port+"/ws", clients/9)
 	over.play()
 
 	// A datagram without an answer would be sent again after this time, and be counted.
-	load := startLoad(t, loader.Options{Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Clients: clients, Wait: patience / 2})
+	load := startLoad(t, loader.Options{Server: netip.MustParseAddrPort("127.0.0.1:" + i.port), Clients: clients,
+		Wait: patience / 2})
 	readers := []*reader{readOn("http://127.0.0.1:" + i.port + "/api/live"), readOn("http://" + i.admin + "/healthz")}
 	var frozen []time.Duration
 	for round := range rounds {
@@ -99,7 +101,8 @@ func handOffUnderLoad(t *testing.T, boards, clients, rounds int) {
 	i.end()
 	slices.Sort(frozen)
 	t.Logf("%d boards, %d handoffs: frozen p50 %v, p90 %v, max %v; longest gap between answers %v; %d moves over UDP, %d over WebSocket",
-		boards, rounds, frozen[len(frozen)/2], frozen[len(frozen)*9/10], frozen[len(frozen)-1], report.LongestGap, report.AcceptedCount(), over.moves.Load())
+		boards, rounds, frozen[len(frozen)/2], frozen[len(frozen)*9/10], frozen[len(frozen)-1], report.LongestGap,
+		report.AcceptedCount(), over.moves.Load())
 	verifyBoth(t, i.dir, report, over)
 }
 
@@ -180,7 +183,8 @@ func verifyBoth(t *testing.T, dir string, report *loader.Report, c *crowd) {
 	}
 	others := stored - v.Kept - v.Unresolved
 	if others < accepted || others > accepted+doubtful {
-		t.Errorf("the store has %d moves of WebSocket players, %d were accepted and %d are doubtful", others, accepted, doubtful)
+		t.Errorf("the store has %d moves of WebSocket players, %d were accepted and %d are doubtful", others, accepted,
+			doubtful)
 	}
 }
 

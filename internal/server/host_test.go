@@ -79,7 +79,8 @@ func TestOrders(t *testing.T) {
 		t.Errorf("a player was told %q", got)
 	}
 
-	if got := s.command("kick", admin.Arguments{Whom: a.c.Token().String(), Text: "too loud"}); got["red"] != 1 || got["green"] != 0 {
+	if got := s.command("kick", admin.Arguments{Whom: a.c.Token().String(), Text: "too loud"}); got["red"] != 1 ||
+		got["green"] != 0 {
 		t.Errorf("kick: got %v", got)
 	}
 	if got := notice(t, a, wire.NoticeSessionExpired); !strings.Contains(got, "too loud") {
@@ -129,7 +130,8 @@ func TestOrders(t *testing.T) {
 		{"announce", admin.Arguments{}, "needs a text"},
 		{"brownout", admin.Arguments{Profile: "pink"}, `no profile "pink" runs here, but red, green, blue`},
 	} {
-		if err := admin.Ask(t.Context(), s.dir, tc.verb, tc.o, new(admin.Counts)); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if err := admin.Ask(t.Context(), s.dir, tc.verb, tc.o, new(admin.Counts)); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s %+v: got %v, want %q", tc.verb, tc.o, err, tc.want)
 		}
 	}

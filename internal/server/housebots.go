@@ -126,7 +126,8 @@ func (h *houseBots) setCount(ctx context.Context, e houseEngine, n int) {
 	for len(h.cancels) < n {
 		ctx, cancel := context.WithCancel(ctx)
 		h.cancels = append(h.cancels, cancel)
-		pool := &bot.Pool{Address: "udp://" + reachable(h.profile.Port().Addr()).String(), Player: h.player, Pace: houseBotPace}
+		pool := &bot.Pool{Address: "udp://" + reachable(h.profile.Port().Addr()).String(), Player: h.player,
+			Pace: houseBotPace}
 		pool.Log = func(text string) { h.profile.log.Debug("a house bot", "says", text) }
 		h.running.Go(func() {
 			guard.Run("a house bot", func() { h.playOne(ctx, pool) }, h.profile.reportPanic)

@@ -28,7 +28,8 @@ func (s *Server) site(p *Profile) http.Handler {
 	api := s.api(p)
 	mux.Handle("GET /api/", api)
 	mux.Handle("OPTIONS /api/", api) // CORS preflight of browsers
-	mux.Handle("GET /", web.Player(p.Config().Network.WebSocketPath, func() string { return p.Config().Network.ClusterEndpoints }))
+	mux.Handle("GET /", web.Player(p.Config().Network.WebSocketPath,
+		func() string { return p.Config().Network.ClusterEndpoints }))
 	return mux
 }
 
@@ -78,7 +79,8 @@ func (s *Server) readiness() (up bool, why string) {
 // api returns the handler of the HTTP API of a profile, see docs/http.md.
 func (s *Server) api(p *Profile) http.Handler {
 	return readapi.New(readapi.Options{
-		Profile: p.name, Store: readStore{p.store, p}, Admit: p.authorize, Counts: p.counts, Feed: s.feed(p), Events: &p.events, Handles: p.handles,
+		Profile: p.name, Store: readStore{p.store, p}, Admit: p.authorize, Counts: p.counts, Feed: s.feed(p),
+		Events: &p.events, Handles: p.handles,
 		Now: time.Now, Panicked: p.reportPanic,
 	})
 }
@@ -108,7 +110,8 @@ func (p *Profile) authorize(ctx context.Context, who readapi.Who, rights []reada
 		wanted[i] = access.Right(r)
 	}
 	var denied *wamble.Denied
-	if err := p.shardOfToken(who.Token).whenUp(ctx, func(p *profile.Profile) { denied = p.Authorize(profile.Reader(who), wanted) }); err != nil {
+	if err := p.shardOfToken(who.Token).whenUp(ctx,
+		func(p *profile.Profile) { denied = p.Authorize(profile.Reader(who), wanted) }); err != nil {
 		return err
 	}
 	if denied != nil {
@@ -126,7 +129,8 @@ func (p *Profile) counts(ctx context.Context) (c readapi.Counts, err error) {
 		err = errors.Join(err, sh.whenUp(ctx, func(p *profile.Profile) {
 			stats, gauges := p.Stats(), p.Gauges()
 			one := readapi.Counts{
-				Players: gauges.Here + gauges.Waiting, Bots: gauges.Bots, Sessions: gauges.Players, Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
+				Players: gauges.Here + gauges.Waiting, Bots: gauges.Bots, Sessions: gauges.Players,
+				Watchers: gauges.Watchers, Boards: p.Census(), Moves: stats.Moves, Games: stats.Finished,
 			}
 			for _, pool := range p.Audiences(readapi.MostWatchedBoards) {
 				one.MostWatched = append(one.MostWatched, readapi.Watched(pool))
@@ -162,7 +166,8 @@ func (sh *Shard) Events(after, through uint64, list []journal.Event) {
 			Board: h.Board, Ply: h.Ply, UCI: h.UCI, FEN: h.FEN, Session: h.Session, At: h.At.UTC(),
 		}}
 		if h.Ply == 0 {
-			events[i].Ended = &readapi.Ended{Board: h.Board, Winner: h.Winner, Reason: h.Reason, Plies: h.Plies, Seconds: h.Seconds, Finished: h.At}
+			events[i].Ended = &readapi.Ended{Board: h.Board, Winner: h.Winner, Reason: h.Reason, Plies: h.Plies,
+				Seconds: h.Seconds, Finished: h.At}
 		}
 	}
 	sh.profile.events.Add(sh.index, after, through, events)

@@ -56,7 +56,8 @@ func TestIdentity(t *testing.T) {
 	}
 	blue, err := p.c.Profile(ctx, "blue")
 	ask("profile", err)
-	if at := fmt.Sprintf("udp://127.0.0.1:%d", blue.Port); at != h.at("blue") || !blue.MayJoin || blue.HasTerms || blue.WebSocketPort == 0 {
+	if at := fmt.Sprintf("udp://127.0.0.1:%d", blue.Port); at != h.at("blue") || !blue.MayJoin || blue.HasTerms ||
+		blue.WebSocketPort == 0 {
 		t.Errorf("got %+v, want it at %s", blue, h.at("blue"))
 	}
 
@@ -97,12 +98,14 @@ func TestIdentity(t *testing.T) {
 		again, err := p.c.Stats(ctx, client.StatsOf{Handle: stats.Handle})
 		return err == nil && again.Games == 1
 	})
-	if _, err := p.c.Stats(ctx, client.StatsOf{Handle: "h_nobody"}); !errors.As(err, &denied) || denied.Reason != "unknown stats handle" {
+	if _, err := p.c.Stats(ctx, client.StatsOf{Handle: "h_nobody"}); !errors.As(err, &denied) ||
+		denied.Reason != "unknown stats handle" {
 		t.Errorf("an unknown handle: %v", err)
 	}
 	page, err := p.c.Leaderboard(ctx, client.LeaderboardPage{ByRating: true, Size: 5})
 	ask("leaderboard", err)
-	if page.Total != 1 || page.SelfRank != 1 || len(page.Rows) != 1 || page.Rows[0].Handle != stats.Handle || page.Rows[0].Rating != 1200 {
+	if page.Total != 1 || page.SelfRank != 1 || len(page.Rows) != 1 || page.Rows[0].Handle != stats.Handle ||
+		page.Rows[0].Rating != 1200 {
 		t.Errorf("got %+v", page)
 	}
 
@@ -118,7 +121,8 @@ func TestIdentity(t *testing.T) {
 			got = append(got, fmt.Sprint(r.Profile, " ", r.Board, " ", r.Available))
 		}
 		slices.Sort(got)
-		return slices.Equal(got, []string{fmt.Sprint("blue ", q.c.Board().ID, " true"), fmt.Sprint("red ", p.c.Board().ID, " true")})
+		return slices.Equal(got, []string{fmt.Sprint("blue ", q.c.Board().ID, " true"),
+			fmt.Sprint("red ", p.c.Board().ID, " true")})
 	})
 
 	token := p.c.Token()

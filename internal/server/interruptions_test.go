@@ -84,9 +84,11 @@ func (tp *topology) start(t *testing.T, inPostgres bool, lease time.Duration) *p
 		ips = append(ips, fmt.Sprintf("127.0.2.%d", lastNode.Add(1)))
 	}
 	for i, ip := range ips {
-		text := strings.NewReplacer("(def port 0)", fmt.Sprintf("(def port %d)", port), `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", ip)).
+		text := strings.NewReplacer("(def port 0)", fmt.Sprintf("(def port %d)", port),
+			`(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", ip)).
 			Replace(shared(p.db, fmt.Sprint("m", i+1)))
-		p.nodes = append(p.nodes, newImage(t, text+common+fmt.Sprintf("(def cluster-endpoints %q)\n", strings.Join(ips, " "))))
+		p.nodes = append(p.nodes,
+			newImage(t, text+common+fmt.Sprintf("(def cluster-endpoints %q)\n", strings.Join(ips, " "))))
 		p.urls = append(p.urls, fmt.Sprintf("http://%s:%d", ip, port))
 		p.nodes[i].lease = lease
 		if p.launch(i); i == 0 {
@@ -125,7 +127,8 @@ func (p *processes) settle() {
 		until(p, "both machines serve two partitions", func() bool {
 			all := slices.Concat(ownedPartitions(p, p.nodes[0].dir), ownedPartitions(p, p.nodes[1].dir))
 			slices.Sort(all)
-			return len(p.serving()) == 2 && slices.Equal(all, []int{0, 1, 2, 3}) && len(ownedPartitions(p, p.nodes[0].dir)) == 2
+			return len(p.serving()) == 2 && slices.Equal(all, []int{0, 1, 2, 3}) &&
+				len(ownedPartitions(p, p.nodes[0].dir)) == 2
 		})
 	case withStandby:
 		until(p, "one machine serves and the other one waits", func() bool {
@@ -171,7 +174,8 @@ func (p *processes) comeBack(i int) {
 // journalIsEmpty checks that a stop in order has brought everything to the store.
 func (p *processes) journalIsEmpty(dir string) {
 	p.Helper()
-	r, err := runner.OpenReadOnly(pebblestore.At(JournalDir(dir), pebblestore.Options{}), runner.Options{Schema: JournalSchema})
+	r, err := runner.OpenReadOnly(pebblestore.At(JournalDir(dir), pebblestore.Options{}),
+		runner.Options{Schema: JournalSchema})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -232,7 +236,8 @@ func (p *processes) gather() {
 				address = strings.Replace(p.urls[i], "http:", "ws:", 1) + "/ws"
 			}
 			one := join(p, address, wamble.Token{})
-			if at := one.c.Token().Shard(4); p.topology == twoMachines && !slices.Contains(ownedPartitions(p, p.nodes[i].dir), at) {
+			if at := one.c.Token().Shard(4); p.topology == twoMachines &&
+				!slices.Contains(ownedPartitions(p, p.nodes[i].dir), at) {
 				p.Errorf("a player who came to machine %d is in shard %d, which another one has", i, at)
 			}
 			one.crowd, one.number = p.crowd, len(p.crowd.players)
@@ -358,5 +363,6 @@ func (p *processes) end(db store.Queries) {
 // arrived waits until every board that was sent to another shard is there.
 func arrived(t testing.TB, db postgres.Options) {
 	t.Helper()
-	until(t, "no board is under way", func() bool { return pgtest.Query[int](t, db, `SELECT count(*) FROM arrivals`) == 0 })
+	until(t, "no board is under way",
+		func() bool { return pgtest.Query[int](t, db, `SELECT count(*) FROM arrivals`) == 0 })
 }

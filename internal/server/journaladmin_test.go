@@ -30,7 +30,8 @@ func TestJournalAdmin(t *testing.T) {
 	}
 	queue := fmt.Sprint(number)
 	for _, id := range []string{"junk-1", "junk-2"} { // for no profile: they end as dead letters
-		if _, err := s.runner.Post(t.Context(), &runner.Message{To: uint64(number), ID: []byte(id), Payload: []byte("secret")}); err != nil {
+		if _, err := s.runner.Post(t.Context(),
+			&runner.Message{To: uint64(number), ID: []byte(id), Payload: []byte("secret")}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,7 +99,8 @@ func TestJournalAdmin(t *testing.T) {
 		}
 	}
 	_, text := s.ask("GET", "/console/api/audit", "", asJSON...)
-	for _, want := range []string{`"verb":"runner-pause"`, `"verb":"runner-resume"`, `"verb":"runner-retry"`, `"verb":"runner-delete"`, `"from":"console, admin (operate) at 127.0.0.1:`, `"from":"control socket`} {
+	for _, want := range []string{`"verb":"runner-pause"`, `"verb":"runner-resume"`, `"verb":"runner-retry"`,
+		`"verb":"runner-delete"`, `"from":"console, admin (operate) at 127.0.0.1:`, `"from":"control socket`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the audit log has no %s: %s", want, text)
 		}

@@ -20,12 +20,14 @@ func TestMarkerEmptied(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	queue, err := runner.Handle(r, "default", func(context.Context, *runner.Job[string]) error { return nil }, runner.WorkerOptions{})
+	queue, err := runner.Handle(r, "default", func(context.Context, *runner.Job[string]) error { return nil },
+		runner.WorkerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const text = `(def journal "postgres") (def db-name "x")`
-	s := &Server{dir: t.TempDir(), o: Options{Config: loadConf(t, text)}, sharedJournal: sharedJournal{log: log, name: "main"}}
+	s := &Server{dir: t.TempDir(), o: Options{Config: loadConf(t, text)},
+		sharedJournal: sharedJournal{log: log, name: "main"}}
 	s.partition = &partition{s: s, runner: r}
 	is := func(when string, want bool) {
 		t.Helper()
@@ -33,7 +35,8 @@ func TestMarkerEmptied(t *testing.T) {
 			s.writeEmptiedMarker()
 		}
 		m, err := readMarker(s.dir)
-		if err != nil || m.emptied != want || m.location != sharedJournalLocation(s.o.Config) || m.id != r.JournalID().String() {
+		if err != nil || m.emptied != want || m.location != sharedJournalLocation(s.o.Config) ||
+			m.id != r.JournalID().String() {
 			t.Errorf("%s: got %+v, %v, want emptied: %v", when, m, err, want)
 		}
 	}

@@ -37,13 +37,15 @@ func TestBotsAreMarked(t *testing.T) {
 			_, err := s.first().store.Session(t.Context(), token)
 			return err == nil
 		})
-		me := fmt.Sprintf(`"session":%s,`, p.ask(map[string]any{"ctrl": "GET_PLAYER_STATS"}).Ext["stats.target_session_id"])
+		me := fmt.Sprintf(`"session":%s,`,
+			p.ask(map[string]any{"ctrl": "GET_PLAYER_STATS"}).Ext["stats.target_session_id"])
 		// Pages of ranks are cached for long: each player asks for another page.
 		of, other := "people", "bots"
 		if bot {
 			of, other = other, of
 		}
-		for _, path := range []string{fmt.Sprintf("/api/boards/%d", played), fmt.Sprintf("/api/leaderboard?limit=%d&of=%s", 16-i, of)} {
+		for _, path := range []string{fmt.Sprintf("/api/boards/%d", played),
+			fmt.Sprintf("/api/leaderboard?limit=%d&of=%s", 16-i, of)} {
 			var got, row string
 			until(t, path+" has the player", func() (found bool) {
 				got = fetch(t, base+path)
@@ -55,7 +57,8 @@ func TestBotsAreMarked(t *testing.T) {
 				t.Errorf("%s, bot %v: marked %v in %s", path, bot, marked, got)
 			}
 		}
-		if got := fetch(t, fmt.Sprintf("%s/api/leaderboard?limit=%d&of=%s", base, 15-i, other)); strings.Contains(got, me) {
+		if got := fetch(t, fmt.Sprintf("%s/api/leaderboard?limit=%d&of=%s", base, 15-i, other)); strings.Contains(got,
+			me) {
 			t.Errorf("bot %v: ranked among %s: %s", bot, other, got)
 		}
 		for _, ofBots := range []bool{false, true} {
@@ -69,7 +72,8 @@ func TestBotsAreMarked(t *testing.T) {
 			}
 			page := p.ask(ask)
 			if got := string(page.Ext["leaderboard.bots"]); got != mask || page.Payload["self_rank"] != rank {
-				t.Errorf("bot %v: of bots %v, the mask is %q, want %q and rank %v: %v", bot, ofBots, got, mask, rank, page.Payload)
+				t.Errorf("bot %v: of bots %v, the mask is %q, want %q and rank %v: %v", bot, ofBots, got, mask, rank,
+					page.Payload)
 			}
 		}
 	}
@@ -102,7 +106,8 @@ func TestBotsStayMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "it has left, and is stored", func() (gone bool) {
-		s.first().shards[0].runtime.Do(t.Context(), func(p *profile.Profile) { gone = p.HandleOf(wamble.SessionID(stats.Session)) == "" })
+		s.first().shards[0].runtime.Do(t.Context(),
+			func(p *profile.Profile) { gone = p.HandleOf(wamble.SessionID(stats.Session)) == "" })
 		stored, err := s.first().store.Board(t.Context(), b.ID)
 		return gone && err == nil && len(stored.Moves) == 1
 	})

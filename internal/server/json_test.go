@@ -57,7 +57,8 @@ func joinJSON(t *testing.T, s *here) *jsonPlayer {
 		_, err := c.Next()
 		c.Finish(err)
 	})
-	return &jsonPlayer{t: t, conn: c, history: history{}, doc: describedBy(t, "http://"+s.Addresses().HTTP.String()+"/api/asyncapi.json")}
+	return &jsonPlayer{t: t, conn: c, history: history{},
+		doc: describedBy(t, "http://"+s.Addresses().HTTP.String()+"/api/asyncapi.json")}
 }
 
 // read returns the next object.
@@ -155,7 +156,8 @@ func TestJSONPlays(t *testing.T) {
 	if again.Token != token || again.Board != at.Board || again.text("board.fen") != at.text("board.fen") {
 		t.Errorf("came back to %+v, want %+v", again, at)
 	}
-	if refused := back.ask(map[string]any{"ctrl": "PLAYER_MOVE", "board_id": at.Board, "payload": map[string]any{"uci": "a1a1"}}); refused.Ctrl != "ERROR" || refused.Payload["code"] != 1009.0 {
+	if refused := back.ask(map[string]any{"ctrl": "PLAYER_MOVE", "board_id": at.Board,
+		"payload": map[string]any{"uci": "a1a1"}}); refused.Ctrl != "ERROR" || refused.Payload["code"] != 1009.0 {
 		t.Errorf("an illegal move: %+v", refused)
 	}
 	if at = back.move(again); at.Ctrl != "BOARD_UPDATE" {
@@ -173,7 +175,8 @@ func TestJSONRepeats(t *testing.T) {
 			s := serve(t, Options{}, conf("")).ready()
 			p := joinJSON(t, s)
 			at := p.ask(map[string]any{"ctrl": "CLIENT_HELLO", "seq": 10})
-			token, move := at.Token, map[string]any{"ctrl": "PLAYER_MOVE", "seq": 11, "board_id": at.Board, "payload": map[string]any{"uci": "e2e4"}}
+			token, move := at.Token, map[string]any{"ctrl": "PLAYER_MOVE", "seq": 11, "board_id": at.Board,
+				"payload": map[string]any{"uci": "e2e4"}}
 			next := p.ask(move)
 			if next.Ctrl != "BOARD_UPDATE" {
 				t.Fatalf("move: %+v", next)
@@ -219,7 +222,8 @@ func (p *jsonPlayer) login(token string) (challenge, success object) {
 	}
 	message := wamble.LoginMessage(wamble.PublicKey(public), wamble.Token(session), [32]byte(asked))
 	signature := hex.EncodeToString(ed25519.Sign(identity, message[:]))
-	return challenge, p.ask(map[string]any{"ctrl": "LOGIN_REQUEST", "payload": map[string]any{"public_key": key, "signature": signature}})
+	return challenge, p.ask(map[string]any{"ctrl": "LOGIN_REQUEST",
+		"payload": map[string]any{"public_key": key, "signature": signature}})
 }
 
 // TestJSONAnswersEveryRequest: each request of the protocol, sent as JSON to a real server by
@@ -235,7 +239,8 @@ func TestJSONAnswersEveryRequest(t *testing.T) {
 		wire.CtrlSubmitPrediction: {"uci": "e2e4", "parent": 0},
 		wire.CtrlSetName:          {"name": "Ann"},
 	}
-	identified := []wire.Control{wire.CtrlLogout, wire.CtrlGetActiveReservations, wire.CtrlGetSessions, wire.CtrlRevokeSessions, wire.CtrlSetName}
+	identified := []wire.Control{wire.CtrlLogout, wire.CtrlGetActiveReservations, wire.CtrlGetSessions,
+		wire.CtrlRevokeSessions, wire.CtrlSetName}
 	for _, c := range wire.Controls() {
 		if !c.Request() {
 			continue

@@ -105,7 +105,8 @@ func (c *crowd) judge(t testing.TB, q store.Queries, profile string) map[wamble.
 	wrong := map[wamble.BoardID]string{}
 	for board, ops := range all {
 		now := clock.Add(1)
-		ops = append(ops, porcupine.Operation{ClientId: len(c.players), Input: finalOp{final[board]}, Call: now, Return: clock.Add(1)})
+		ops = append(ops, porcupine.Operation{ClientId: len(c.players), Input: finalOp{final[board]}, Call: now,
+			Return: clock.Add(1)})
 		result, info := porcupine.CheckOperationsVerbose(boardModel, ops, 0)
 		if result == porcupine.Ok {
 			continue

@@ -26,7 +26,8 @@ func TestKeepalived(t *testing.T) {
 	prooftest.Needs(t, "root and keepalived")
 	const address = "192.0.2.10"
 	f := newRealm(t, 2, 8888)
-	f.net.must(f.net.router.wire("link add name lan type bridge", "address add 192.0.2.1/24 dev lan", "link set lan up"))
+	f.net.must(f.net.router.wire("link add name lan type bridge", "address add 192.0.2.1/24 dev lan",
+		"link set lan up"))
 	example := manualBlock(t, "global_defs {")
 	if !strings.Contains(example, address+"/24") || !strings.Contains(example, "interface eth0\n") {
 		t.Fatalf("the example is not the one that is known here:\n%s", example)
@@ -35,17 +36,20 @@ func TestKeepalived(t *testing.T) {
 	setting, value, _ := strings.Cut(strings.TrimSpace(manualBlock(t, "net.ipv4.ip_nonlocal_bind = 1")), " = ")
 	for i, m := range f.machines {
 		site, port := f.sites[i], fmt.Sprint("lan", i+1)
-		f.net.must(f.net.router.wire(fmt.Sprintf("link add name %s type veth peer name eth1 netns /proc/%d/fd/%d", port, os.Getpid(), site.file.Fd()),
+		f.net.must(f.net.router.wire(fmt.Sprintf("link add name %s type veth peer name eth1 netns /proc/%d/fd/%d", port,
+			os.Getpid(), site.file.Fd()),
 			fmt.Sprintf("link set %s master lan up", port)))
 		f.net.must(site.wire("link set eth1 up", fmt.Sprintf("address add 192.0.2.%d/24 dev eth1", 11+i)))
 		f.net.must(site.within(func() error {
 			return os.WriteFile("/proc/sys/"+strings.ReplaceAll(setting, ".", "/"), []byte(value), 0)
 		}))
-		m.text = strings.NewReplacer(fmt.Sprintf("(def listen-address %q)", m.ip), "", `(def admin-listen "127.0.0.1:0")`, "").Replace(m.text) + listen
+		m.text = strings.NewReplacer(fmt.Sprintf("(def listen-address %q)", m.ip), "",
+			`(def admin-listen "127.0.0.1:0")`, "").Replace(m.text) + listen
 		m.begin(t)
 		keepAlive(t, site, strings.Replace(example, "interface eth0\n", "interface eth1\n", 1))
 	}
-	f.board = newSwitchboard(t, f.players, netip.MustParseAddrPort("127.0.0.1:0"), netip.AddrPortFrom(netip.MustParseAddr(address), 8888))
+	f.board = newSwitchboard(t, f.players, netip.MustParseAddrPort("127.0.0.1:0"),
+		netip.AddrPortFrom(netip.MustParseAddr(address), 8888))
 	first := f.owner()
 	f.crowd = gather(t, f.board.address(), 4)
 	f.crowd.play()

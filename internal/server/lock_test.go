@@ -19,7 +19,8 @@ import (
 const asHolder = "WAMBLE_TEST_HOLDER"
 
 func beHolder(dir string) {
-	r, err := openJournal(pebblestore.At(JournalDir(dir), pebblestore.Options{}), runner.Options{Schema: JournalSchema, Create: true, MinFree: -1}, false)
+	r, err := openJournal(pebblestore.At(JournalDir(dir), pebblestore.Options{}),
+		runner.Options{Schema: JournalSchema, Create: true, MinFree: -1}, false)
 	if err != nil {
 		panic(err)
 	}
@@ -53,7 +54,8 @@ func TestLockOfDyingProcess(t *testing.T) {
 	serve(t, o, conf("")).ready()
 	<-done
 	log = &watchtest.Log{}
-	_, err := Open(Options{Config: loadConf(t, conf("")), Dir: dir, LockAnswer: patience, Log: slog.New(slog.NewTextHandler(log, nil))})
+	_, err := Open(Options{Config: loadConf(t, conf("")), Dir: dir, LockAnswer: patience,
+		Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err == nil || !strings.Contains(err.Error(), "another server uses") {
 		t.Errorf("beside a server that answers: got %v", err)
 	}

@@ -35,7 +35,8 @@ func TestNoSecretsInLog(t *testing.T) {
 	s.crash("a test")
 	until(t, "the profile is back", func() bool { n, _ := s.profiles()[0].shards[0].failures(); return n == 1 })
 	c.more(t, 40)
-	f.text = strings.Replace(f.text, "(defprofile blue (", fmt.Sprintf("(defprofile blue ((def db-pass %q) (def db-host \"127.0.0.1\") (def db-port 1)", password), 1)
+	f.text = strings.Replace(f.text, "(defprofile blue (",
+		fmt.Sprintf("(defprofile blue ((def db-pass %q) (def db-host \"127.0.0.1\") (def db-port 1)", password), 1)
 	if _, err := s.Reload(t.Context()); err == nil {
 		t.Fatal("a database that is away was accepted")
 	}

@@ -86,7 +86,8 @@ func catchUp(t *testing.T, p *prooftest.Proof, s *here) {
 		return status.Age.Duration() < mostLag
 	})
 	t.Logf("measured: %d messages, the oldest of %v, were caught up in %v; meanwhile %d moves, never nobody for more than %v",
-		from.Depth, from.Age.Duration().Round(time.Millisecond), time.Since(began).Round(time.Millisecond), moves-from.Moves, still.Round(time.Millisecond))
+		from.Depth, from.Age.Duration().Round(time.Millisecond), time.Since(began).Round(time.Millisecond),
+		moves-from.Moves, still.Round(time.Millisecond))
 	p.Bound("what nobody played while the database caught up", still, mostStill)
 }
 

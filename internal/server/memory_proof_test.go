@@ -20,9 +20,11 @@ func TestJournalMemory(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{"", "(def journal-memory-mb 256) (def disk-reserve-mb 1048576)"} {
 		for _, shards := range []int{1, 4, 8, 32, 64} {
-			s := &Server{o: Options{Config: loadConf(t, fmt.Sprintf(`(def journal "postgres") (def db-name "x") (def shards %d) %s`, shards, more))}}
+			s := &Server{o: Options{Config: loadConf(t,
+				fmt.Sprintf(`(def journal "postgres") (def db-name "x") (def shards %d) %s`, shards, more))}}
 			share := s.o.Config.Server.JournalMemory << 20 / shards
-			r, err := runner.Open(logstore.New(new(logtest.Memory), "main", logstore.Options{MaxBytes: s.partitionMemory()}), s.journalOptions())
+			r, err := runner.Open(logstore.New(new(logtest.Memory), "main",
+				logstore.Options{MaxBytes: s.partitionMemory()}), s.journalOptions())
 			if err != nil {
 				t.Fatalf("%d shards %s: %v", shards, more, err)
 			}
@@ -39,7 +41,8 @@ func TestJournalMemory(t *testing.T) {
 				t.Errorf("%d shards %s: %d bytes were taken, want %d at least: %v", shards, more, taken, least, err)
 			}
 			if share <= 4<<20 && !errors.Is(err, runner.ErrNoSpace) {
-				t.Errorf("%d shards %s: a share of %d bytes was filled with %d: got %v, want %v", shards, more, share, taken, err, runner.ErrNoSpace)
+				t.Errorf("%d shards %s: a share of %d bytes was filled with %d: got %v, want %v", shards, more, share,
+					taken, err, runner.ErrNoSpace)
 			}
 			if err := r.Close(); err != nil {
 				t.Error(err)

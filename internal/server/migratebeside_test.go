@@ -20,7 +20,8 @@ func TestStartBesideOlderServer(t *testing.T) {
 	p := join(t, older.address(), wamble.Token{})
 	schema.Extra = []schema.Migration{{Name: "099_tomorrow.sql", SQL: "SELECT 1"}} // those of a newer program
 	t.Cleanup(func() { schema.Extra = nil })
-	dir, text := t.TempDir(), conf(postgresConf(db)+"(def shutdown-timeout 1) (def advertise 1) (defprofile blue ((def port 0)))")
+	dir, text := t.TempDir(),
+		conf(postgresConf(db)+"(def shutdown-timeout 1) (def advertise 1) (defprofile blue ((def port 0)))")
 	newer, err := Open(Options{Config: loadConf(t, text), Dir: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +29,8 @@ func TestStartBesideOlderServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	want := fmt.Sprintf("a server runs on this database (process %d on host ", older.cmd.Process.Pid)
-	if err := newer.Run(ctx); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "099_tomorrow.sql") {
+	if err := newer.Run(ctx); err == nil || !strings.Contains(err.Error(), want) ||
+		!strings.Contains(err.Error(), "099_tomorrow.sql") {
 		t.Errorf("got %v, want %q and the migration", err, want)
 	}
 	if !p.move(t.Context()) {

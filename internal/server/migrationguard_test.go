@@ -43,7 +43,8 @@ func TestMigrationGuardStatus(t *testing.T) {
 			}
 			defer cancel()
 			at, err := g.Cursor(ctx, store.JournalID{}, "default")
-			if opened := err == nil && at == 7; opened != tc.opens || err != nil && !errors.Is(err, store.ErrTransient) {
+			if opened := err == nil && at == 7; opened != tc.opens || err != nil &&
+				!errors.Is(err, store.ErrTransient) {
 				t.Errorf("got %d, %v", at, err)
 			}
 		})

@@ -182,7 +182,8 @@ func TestNeighbourLogin(t *testing.T) {
 			t.Error("blue takes the token that red has replaced")
 		}
 		q := join(t, h.at("blue"), p.c.Token())
-		if got, want := q.stats(ctx), p.stats(ctx); q.c.Token() != p.c.Token() || got.Handle != want.Handle || !got.HasIdentity {
+		if got, want := q.stats(ctx),
+			p.stats(ctx); q.c.Token() != p.c.Token() || got.Handle != want.Handle || !got.HasIdentity {
 			t.Errorf("with the new token blue says %+v, red %+v", got, want)
 		}
 	})
@@ -253,8 +254,10 @@ func TestNeighbourRating(t *testing.T) {
 			foolsMate(ctx, t, opponents[name], players[name])
 			red, blue := h.knows(ctx, "red", key), h.knows(ctx, "blue", key)
 			want := before.Rating + 32*(1-1/(1+math.Pow(10, (1200-before.Rating)/400))) // Elo
-			if math.Abs(red.Rating-want) > 0.0001 || red.Rating != blue.Rating || red.Score <= before.Score || red.Score != blue.Score {
-				t.Errorf("after a game in %s red has %+v, blue %+v, want the rating %v and more than %v points", name, red, blue, want, before.Score)
+			if math.Abs(red.Rating-want) > 0.0001 || red.Rating != blue.Rating || red.Score <= before.Score ||
+				red.Score != blue.Score {
+				t.Errorf("after a game in %s red has %+v, blue %+v, want the rating %v and more than %v points", name,
+					red, blue, want, before.Score)
 			}
 			for at, p := range players {
 				if got := p.stats(ctx); math.Abs(got.Score-red.Score) > 0.001 {
@@ -264,7 +267,8 @@ func TestNeighbourRating(t *testing.T) {
 			before = red
 		}
 		until(t, "the store has everything", func() bool { return h.pending() == 0 })
-		if got, err := h.first().store.Player(ctx, key); err != nil || math.Abs(got.Stats.Rating-before.Rating) > 0.0001 || math.Abs(got.Stats.Score-before.Score) > 0.0001 {
+		if got, err := h.first().store.Player(ctx, key); err != nil ||
+			math.Abs(got.Stats.Rating-before.Rating) > 0.0001 || math.Abs(got.Stats.Score-before.Score) > 0.0001 {
 			t.Errorf("the store has %+v, %v, want %+v", got, err, before)
 		}
 	})

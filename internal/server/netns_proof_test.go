@@ -100,9 +100,11 @@ func (n *network) add() *site {
 	n.sites++
 	p.ip = fmt.Sprintf("10.23.%d.2", n.sites)
 	cable, gate := fmt.Sprint("cable", n.sites), fmt.Sprintf("10.23.%d.1", n.sites)
-	n.must(n.router.wire(fmt.Sprintf("link add name %s type veth peer name eth0 netns /proc/%d/fd/%d", cable, os.Getpid(), p.file.Fd()),
+	n.must(n.router.wire(fmt.Sprintf("link add name %s type veth peer name eth0 netns /proc/%d/fd/%d", cable,
+		os.Getpid(), p.file.Fd()),
 		fmt.Sprintf("address add %s/24 dev %s", gate, cable), fmt.Sprintf("link set %s up", cable)))
-	n.must(p.wire("link set lo up", "link set eth0 up", fmt.Sprintf("address add %s/24 dev eth0", p.ip), "route add default via "+gate))
+	n.must(p.wire("link set lo up", "link set eth0 up", fmt.Sprintf("address add %s/24 dev eth0", p.ip),
+		"route add default via "+gate))
 	return p
 }
 
@@ -111,7 +113,8 @@ func (n *network) cut(p *site, others ...*site) (mend func()) {
 	n.t.Helper()
 	var rules []string
 	for _, o := range others {
-		rules = append(rules, fmt.Sprintf("from %s to %s blackhole", p.ip, o.ip), fmt.Sprintf("from %s to %s blackhole", o.ip, p.ip))
+		rules = append(rules, fmt.Sprintf("from %s to %s blackhole", p.ip, o.ip),
+			fmt.Sprintf("from %s to %s blackhole", o.ip, p.ip))
 	}
 	n.must(n.router.wire(prefixed("rule add ", rules)...))
 	return func() {

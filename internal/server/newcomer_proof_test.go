@@ -88,7 +88,8 @@ func TestNewcomer(t *testing.T) {
 			})
 			delete(mine, id)
 			ends++
-			t.Logf("after %v board %d ends: %s (%s)", w.time().Sub(came).Round(time.Second), id, game.Result.Reason, game.Result.Result)
+			t.Logf("after %v board %d ends: %s (%s)", w.time().Sub(came).Round(time.Second), id, game.Result.Reason,
+				game.Result.Result)
 			switch {
 			case game.Result.Result == wamble.Draw:
 			case (game.Result.Result == wamble.WhiteWins) == white:
@@ -100,7 +101,8 @@ func TestNewcomer(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("after %v and %d moves: %d ends, %d won, %d lost, %d of %d boards with two moves at most, %d with seven", w.time().Sub(came).Round(time.Second), 1<<30-me.moves, ends, won, lost, early, given, opening)
+	t.Logf("after %v and %d moves: %d ends, %d won, %d lost, %d of %d boards with two moves at most, %d with seven",
+		w.time().Sub(came).Round(time.Second), 1<<30-me.moves, ends, won, lost, early, given, opening)
 	if given < 20 || early > given/4 || opening > given/2 {
 		t.Errorf("of my %d boards %d have two moves at most, and %d seven", given, early, opening)
 	}

@@ -27,7 +27,8 @@ func BenchmarkNodes(b *testing.B) {
 	standby := primary.Standby(b)
 	var postmasters []int
 	for _, c := range []*pgtest.Cluster{primary, standby} {
-		postmasters = append(postmasters, pgtest.Query[int](b, c.Server(), `SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int`))
+		postmasters = append(postmasters,
+			pgtest.Query[int](b, c.Server(), `SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int`))
 	}
 	database := func() (used time.Duration) {
 		for _, pid := range postmasters {
@@ -47,9 +48,11 @@ func BenchmarkNodes(b *testing.B) {
 				db := primary.Migrated(b)
 				for n := range kind.nodes {
 					dir := b.TempDir()
-					c := spawn(b, dir, staying(b, clusterConf(db, fmt.Sprint("n", n)))+fmt.Sprintf("(def min-boards %d)\n", 4*clients))
+					c := spawn(b, dir, staying(b,
+						clusterConf(db, fmt.Sprint("n", n)))+fmt.Sprintf("(def min-boards %d)\n", 4*clients))
 					limit(b, c.cmd.Process.Pid, 0.25)
-					until(b, "every machine has its share", func() bool { return len(ownedPartitions(b, dir)) == 4/(n+1) })
+					until(b, "every machine has its share",
+						func() bool { return len(ownedPartitions(b, dir)) == 4/(n+1) })
 					nodes = append(nodes, c)
 				}
 			}
@@ -89,7 +92,8 @@ func BenchmarkShards(b *testing.B) {
 	moves := map[int]float64{}
 	for b.Loop() {
 		for _, shards := range []int{1, 4} {
-			c := spawn(b, b.TempDir(), staying(b, conf(fmt.Sprintf("(def shards %d) (def min-boards %d)\n", shards, 2*clients))))
+			c := spawn(b, b.TempDir(),
+				staying(b, conf(fmt.Sprintf("(def shards %d) (def min-boards %d)\n", shards, 2*clients))))
 			before := cpuOf(c.cmd.Process.Pid)
 			moves[shards] += loadAll(b, []*child{c}, clients, 10*time.Second)
 			cost[shards] += cpuOf(c.cmd.Process.Pid) - before
@@ -111,7 +115,8 @@ func loadAll(b *testing.B, servers []*child, clients int, d time.Duration) (move
 	for i, c := range servers {
 		all.Go(func() {
 			r, err := loader.Run(b.Context(), loader.Options{
-				Server: netip.MustParseAddrPort("127.0.0.1:" + c.port), Clients: clients, Duration: d, Greet: patience, Drain: patience,
+				Server: netip.MustParseAddrPort("127.0.0.1:" + c.port), Clients: clients, Duration: d, Greet: patience,
+				Drain: patience,
 			})
 			if errs[i] = err; err == nil {
 				answered[i] = r.Answered
@@ -133,9 +138,11 @@ func limit(b *testing.B, pid int, cores float64) {
 	b.Helper()
 	const period = 100_000 // µs
 	quota := strconv.Itoa(int(cores * period))
-	dir, files := filepath.Join("/sys/fs/cgroup", fmt.Sprint("wamble-", pid)), map[string]string{"cpu.max": fmt.Sprint(quota, " ", period)}
+	dir, files := filepath.Join("/sys/fs/cgroup", fmt.Sprint("wamble-", pid)),
+		map[string]string{"cpu.max": fmt.Sprint(quota, " ", period)}
 	if _, err := os.Stat("/sys/fs/cgroup/cpu"); err == nil { // version 1
-		dir, files = filepath.Join("/sys/fs/cgroup/cpu", fmt.Sprint("wamble-", pid)), map[string]string{"cpu.cfs_period_us": strconv.Itoa(period), "cpu.cfs_quota_us": quota}
+		dir, files = filepath.Join("/sys/fs/cgroup/cpu", fmt.Sprint("wamble-", pid)),
+			map[string]string{"cpu.cfs_period_us": strconv.Itoa(period), "cpu.cfs_quota_us": quota}
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		b.Fatalf("%v: run it as root, with control groups", err)

@@ -167,7 +167,8 @@ func TestConsoleHandoff(t *testing.T) {
 	}
 	click := func(key, args string) (int, handoff.Result, string) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+i.status().Admin+"/console/api/act/handoff", strings.NewReader(args))
+		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+i.status().Admin+"/console/api/act/handoff",
+			strings.NewReader(args))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +205,8 @@ func TestConsoleHandoff(t *testing.T) {
 		t.Errorf("another request: got %d %s", code, body)
 	}
 	i.write("test.conf", "(def port \"x\")")
-	if code, _, body := click("3", "{}"); code != http.StatusInternalServerError || !strings.Contains(body, "the new binary refuses") {
+	if code, _, body := click("3", "{}"); code != http.StatusInternalServerError ||
+		!strings.Contains(body, "the new binary refuses") {
 		t.Errorf("a bad configuration: got %d %s", code, body)
 	}
 	i.end()

@@ -110,7 +110,8 @@ func TestNumbersAfterACrash(t *testing.T) {
 		}
 		t.Logf("life %d: guests up to %d, boards up to %d", n+1, guest, board)
 		if most := n*lease + 4*(n+1)*players; int(guest) > most || int(board) > most {
-			t.Errorf("after %d crashes a guest has the number %d and a board %d, want at most %d", n, guest, board, most)
+			t.Errorf("after %d crashes a guest has the number %d and a board %d, want at most %d", n, guest, board,
+				most)
 		}
 		s.kill()
 	}

@@ -152,7 +152,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 	player := base + "/api/players/" + stats.Handle
 	until(t, "a game has ended and its player is stored", func() bool {
-		return strings.HasPrefix(fetch(t, player), "200 ") && strings.Contains(fetch(t, base+"/api/finished"), "move limit")
+		return strings.HasPrefix(fetch(t, player), "200 ") &&
+			strings.Contains(fetch(t, base+"/api/finished"), "move limit")
 	})
 	doc := describedBy(t, base+"/api/openapi.json")
 	if doc["openapi"] != "3.1.0" {
@@ -166,7 +167,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 	for path := range paths {
 		now := time.Now().UTC().Format(time.RFC3339)
-		url := base + strings.NewReplacer("{id}", fmt.Sprint(first), "{handle}", stats.Handle, "{time}", now).Replace(path)
+		url := base + strings.NewReplacer("{id}", fmt.Sprint(first), "{handle}", stats.Handle, "{time}",
+			now).Replace(path)
 		ask, err := http.NewRequest(http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -188,7 +190,8 @@ func TestOpenAPI(t *testing.T) {
 			t.Fatal(err)
 		}
 		content := doc.at(t, "paths", path, "get", "responses", "200", "content").(map[string]any)
-		if resp.StatusCode != http.StatusOK || content[kind] == nil || (origin == "*") != strings.HasPrefix(path, "/api/") {
+		if resp.StatusCode != http.StatusOK || content[kind] == nil ||
+			(origin == "*") != strings.HasPrefix(path, "/api/") {
 			t.Errorf("%s: %d %s, origin %q; want one of %v", path, resp.StatusCode, kind, origin, content)
 			continue
 		}
@@ -214,7 +217,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 	var refused any
 	_, body, _ := strings.Cut(fetch(t, base+"/api/leaderboard?limit=17"), " ")
-	if json.Unmarshal([]byte(body), &refused) != nil || doc.conforms(doc.at(t, "components", "schemas", "Error"), refused, "error") != "" {
+	if json.Unmarshal([]byte(body), &refused) != nil ||
+		doc.conforms(doc.at(t, "components", "schemas", "Error"), refused, "error") != "" {
 		t.Errorf("a refusal: %s", body)
 	}
 	ask, _ := http.NewRequest(http.MethodOptions, base+"/api/leaderboard", nil)
@@ -223,7 +227,8 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if h := resp.Header; resp.StatusCode != http.StatusNoContent || h.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(h.Get("Access-Control-Allow-Headers"), "Authorization") {
+	if h := resp.Header; resp.StatusCode != http.StatusNoContent || h.Get("Access-Control-Allow-Origin") != "*" ||
+		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Authorization") {
 		t.Errorf("preflight: %d %v", resp.StatusCode, h)
 	}
 }
@@ -232,12 +237,15 @@ func TestOpenAPI(t *testing.T) {
 func TestConformsBites(t *testing.T) {
 	t.Parallel()
 	schema := map[string]any{"type": "object", "required": []any{"a"}, "properties": map[string]any{
-		"a": map[string]any{"type": "integer", "minimum": 1.0}, "b": map[string]any{"type": "array", "items": map[string]any{"enum": []any{"x"}}},
-		"c": map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, map[string]any{"type": "string", "pattern": "^y"}}},
+		"a": map[string]any{"type": "integer", "minimum": 1.0},
+		"b": map[string]any{"type": "array", "items": map[string]any{"enum": []any{"x"}}},
+		"c": map[string]any{"anyOf": []any{map[string]any{"type": "boolean"},
+			map[string]any{"type": "string", "pattern": "^y"}}},
 	}}
 	for text, good := range map[string]bool{
 		`{"a":1}`: true, `{"a":1,"b":["x"],"c":"yes"}`: true, `{"a":1,"c":true}`: true,
-		`{}`: false, `{"a":0}`: false, `{"a":1.5}`: false, `{"a":1,"b":["y"]}`: false, `{"a":1,"c":"no"}`: false, `{"a":1,"d":1}`: false, `[]`: false,
+		`{}`: false, `{"a":0}`: false, `{"a":1.5}`: false, `{"a":1,"b":["y"]}`: false, `{"a":1,"c":"no"}`: false,
+		`{"a":1,"d":1}`: false, `[]`: false,
 	} {
 		var v any
 		if err := json.Unmarshal([]byte(text), &v); err != nil {

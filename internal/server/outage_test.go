@@ -44,7 +44,8 @@ func TestStoreAway(t *testing.T) {
 			until(t, "the server notices", func() bool {
 				return strings.Contains(s.metrics(), `wamble_store_refuses{profile="default"} 1`)
 			})
-			for _, want := range []string{`wamble_queue_depth\{profile="default"\} [1-9]`, `wamble_queue_age_seconds\{profile="default"\} ([1-9]|0\.\d*[1-9])`} {
+			for _, want := range []string{`wamble_queue_depth\{profile="default"\} [1-9]`,
+				`wamble_queue_age_seconds\{profile="default"\} ([1-9]|0\.\d*[1-9])`} {
 				if !regexp.MustCompile(want).MatchString(s.metrics()) {
 					t.Errorf("moves wait for the database, and the metrics lack %s", want)
 				}
@@ -55,7 +56,9 @@ func TestStoreAway(t *testing.T) {
 		c.more(t, 200)
 	}
 	c.finish()
-	if log := s.log.String(); !strings.Contains(log, "the database of the games is away; what is decided stays in the journal") || strings.Contains(log, "err=<nil>") {
+	if log := s.log.String(); !strings.Contains(log,
+		"the database of the games is away; what is decided stays in the journal") ||
+		strings.Contains(log, "err=<nil>") {
 		t.Error("the log does not say what an outage means, or names an error that is none")
 	}
 	c.players = append(c.players, newcomers.players...)

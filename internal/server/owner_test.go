@@ -36,10 +36,12 @@ func TestTwoServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("another server writes this profile's games into this database: process %d on host %s, since ", os.Getpid(), host)
+	want := fmt.Sprintf("another server writes this profile's games into this database: process %d on host %s, since ",
+		os.Getpid(), host)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := second.Run(ctx); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Stop that server") {
+	if err := second.Run(ctx); err == nil || !strings.Contains(err.Error(), want) ||
+		!strings.Contains(err.Error(), "Stop that server") {
 		t.Errorf("the second server ended with %v, want %q", err, want)
 	}
 	if !p.move(t.Context()) {
@@ -56,8 +58,11 @@ func TestTwoServers(t *testing.T) {
 // runs.
 func TestMigrateBesideServer(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) (text, dir string){
-		"SQLite":     func(t *testing.T) (text, dir string) { return conf(""), t.TempDir() },
-		"PostgreSQL": func(t *testing.T) (text, dir string) { return conf(postgresConf(pgtest.Migrated(t))), t.TempDir() },
+		"SQLite": func(t *testing.T) (text, dir string) { return conf(""), t.TempDir() },
+		"PostgreSQL": func(t *testing.T) (text, dir string) {
+			return conf(postgresConf(pgtest.Migrated(t))),
+				t.TempDir()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, dir := open(t)
@@ -72,7 +77,8 @@ func TestMigrateBesideServer(t *testing.T) {
 			defer CloseStores(stores)
 			err = stores[0].MigrateAlone(t.Context(), nil)
 			want := fmt.Sprintf("a server runs on this database (process %d on host ", os.Getpid())
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "099_tomorrow.sql") {
+			if err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.Contains(err.Error(), "099_tomorrow.sql") {
 				t.Errorf("got %v, want %q and the migration", err, want)
 			}
 			if !p.move(t.Context()) {
@@ -127,7 +133,8 @@ func TestOtherDatabase(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		if err := s.Run(ctx); !errors.Is(err, loop.ErrOtherDatabase) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "move the journal away") {
+		if err := s.Run(ctx); !errors.Is(err, loop.ErrOtherDatabase) || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "move the journal away") {
 			t.Errorf("got %v, want a refusal with %q", err, want)
 		}
 	}
@@ -137,7 +144,8 @@ func TestOtherDatabase(t *testing.T) {
 		token := join(t, s.address(), wamble.Token{}).c.Token()
 		s.end()
 		for _, name := range []string{"games.db", "games.db-wal", "games.db-shm"} {
-			if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, "kept-"+name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, "kept-"+name)); err != nil &&
+				!errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
 		}

@@ -75,8 +75,10 @@ type rebalancer struct {
 func (s *Server) preparePartitions() {
 	n := s.partitionCount()
 	s.rebalancer = rebalancer{
-		peers: cluster.NewPeers(s.clusterOptions()), restrictions: map[string]string{}, partitions: make([]*partition, n), busy: make([]bool, n),
-		decider: cluster.NewRebalancer(nodeName(s.o.Config), n), tasks: make(chan func(), n), ended: make(chan struct{}),
+		peers: cluster.NewPeers(s.clusterOptions()), restrictions: map[string]string{},
+		partitions: make([]*partition, n), busy: make([]bool, n),
+		decider: cluster.NewRebalancer(nodeName(s.o.Config), n), tasks: make(chan func(), n),
+		ended: make(chan struct{}),
 	}
 	s.stores.peers = s.rebalancer.peers
 	s.closers = append(s.closers, s.closePartitions)
@@ -85,7 +87,8 @@ func (s *Server) preparePartitions() {
 // clusterOptions returns what package cluster needs to know of this node.
 func (s *Server) clusterOptions() cluster.Options {
 	k := &s.sharedJournal
-	return cluster.Options{Node: nodeName(s.o.Config), Log: k.log, Journal: k.name, Started: s.started, Logger: s.log, Warn: s.warn}
+	return cluster.Options{Node: nodeName(s.o.Config), Log: k.log, Journal: k.name, Started: s.started, Logger: s.log,
+		Warn: s.warn}
 }
 
 // inheritPartitions claims the partitions that the process before the handoff held.
@@ -196,7 +199,8 @@ func (s *Server) closePartitions() error {
 			continue
 		}
 		if err := p.runner.Close(); err != nil {
-			s.log.Warn("a part of the journal was not given back; another machine has it when its lease is over", "part", p.index, "err", err)
+			s.log.Warn("a part of the journal was not given back; another machine has it when its lease is over",
+				"part", p.index, "err", err)
 		}
 	}
 	clear(s.rebalancer.partitions)
@@ -238,7 +242,8 @@ func (s *Server) rebalance(ctx context.Context, seen pglog.ClusterView, leaving 
 	h := cluster.Heartbeat{Now: time.Since(s.started), Seen: seen, Leaving: leaving, Drain: r.nodeDrain.Load()}
 	for k, busy := range r.busy {
 		p := s.partitionOf(k)
-		h.Local = append(h.Local, cluster.LocalPartition{Here: p != nil, Busy: busy, Lost: p != nil && !busy && p.isLost()})
+		h.Local = append(h.Local,
+			cluster.LocalPartition{Here: p != nil, Busy: busy, Lost: p != nil && !busy && p.isLost()})
 	}
 	for _, a := range r.decider.Decide(h) {
 		switch {
@@ -460,7 +465,8 @@ func (s *Server) checkPartitionCount(shards int) error {
 	if !usesSharedJournal(s.o.Config) || s.o.Storage != nil || shards == s.partitionCount() {
 		return nil
 	}
-	return fmt.Errorf("the profile with the most shards has %d instead of %d: that needs a restart of all machines", shards, s.partitionCount())
+	return fmt.Errorf("the profile with the most shards has %d instead of %d: that needs a restart of all machines",
+		shards, s.partitionCount())
 }
 
 // partStatus returns the holders of all partitions.

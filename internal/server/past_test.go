@@ -23,7 +23,8 @@ func TestPast(t *testing.T) {
 			}
 			noon := time.Now().UTC().Truncate(time.Hour).Add(2 * time.Hour) // answers about the future are cached briefly
 			var now atomic.Int64                                            // seconds after noon
-			s := serve(t, Options{Clock: func() time.Time { return noon.Add(time.Duration(now.Load()) * time.Second) }}, text).ready()
+			s := serve(t, Options{Clock: func() time.Time { return noon.Add(time.Duration(now.Load()) * time.Second) }},
+				text).ready()
 			p := join(t, "ws://"+s.Addresses().HTTP.String()+"/ws", wamble.Token{})
 			for i, uci := range []string{"f2f3", "e7e5", "g2g4", "d8h4"} {
 				now.Store(int64(10 * (i + 1)))
@@ -46,7 +47,8 @@ func TestPast(t *testing.T) {
 					t.Errorf("%d s after noon: got %s\nwant %s", seconds, got, want)
 				}
 			}
-			if got, want := ask("/api/at"), fmt.Sprintf(`200 {"began":%q,`, noon.Format(time.RFC3339)); !strings.HasPrefix(got, want) {
+			if got, want := ask("/api/at"),
+				fmt.Sprintf(`200 {"began":%q,`, noon.Format(time.RFC3339)); !strings.HasPrefix(got, want) {
 				t.Errorf("got %s, want %s…", got, want)
 			}
 		})

@@ -75,7 +75,8 @@ func TestNotesHaveNoSecrets(t *testing.T) {
 	db := pgtest.Migrated(t)
 	h := serve(t, Options{}, clusterConf(db, "a")).ready()
 	untilOwned(t, 4, h.dir)
-	if err := h.sharedJournal.log.Note(t.Context(), h.sharedJournal.name, "mesh/key", "of an older version"); err != nil {
+	if err := h.sharedJournal.log.Note(t.Context(), h.sharedJournal.name, "mesh/key",
+		"of an older version"); err != nil {
 		t.Fatal(err)
 	}
 	p := join(t, h.address(), wamble.Token{})
@@ -99,7 +100,8 @@ func TestNotesHaveNoSecrets(t *testing.T) {
 		}
 		return found
 	}
-	until(t, "the login and the logout are told", func() bool { return told(profile.LoggedIn) != nil && told(profile.LoggedOut) != nil })
+	until(t, "the login and the logout are told",
+		func() bool { return told(profile.LoggedIn) != nil && told(profile.LoggedOut) != nil })
 	login, logout := told(profile.LoggedIn), told(profile.LoggedOut)
 	old, new := wamble.Token(tokens[0].Hash()), wamble.Token(tokens[1].Hash())
 	if login.Token != old || login.Link.Token != new || logout.Token != new {
@@ -113,7 +115,8 @@ func TestNotesHaveNoSecrets(t *testing.T) {
 		return notes
 	}
 	again := serve(t, Options{}, clusterConf(db, "b"))
-	until(t, "a machine that starts removes the old key", func() bool { return again.router.Mesh() != nil && notes()["mesh/key"] == "" })
+	until(t, "a machine that starts removes the old key",
+		func() bool { return again.router.Mesh() != nil && notes()["mesh/key"] == "" })
 }
 
 // TestHandOverMessages: before a handoff the other machines are sent the last notes, or the
@@ -306,7 +309,8 @@ func TestPeerMessagesAreStored(t *testing.T) {
 	h.command("rename", admin.Arguments{Whom: p.stats(t.Context()).Handle, Name: "Carl"})
 	if !slices.ContainsFunc(posted(t, h), func(in profile.Input) bool {
 		events, ok := in.(*profile.StoreEvents)
-		return ok && slices.ContainsFunc(events.Changes, func(c profile.StoreEvent) bool { return c.What == profile.Renamed && c.Name == "Carl" })
+		return ok && slices.ContainsFunc(events.Changes,
+			func(c profile.StoreEvent) bool { return c.What == profile.Renamed && c.Name == "Carl" })
 	}) {
 		t.Error("the new name is not posted")
 	}

@@ -77,7 +77,8 @@ func (s *Server) heartbeat() (address, note string) {
 		for _, sh := range prof.localShards() {
 			if up, _ := sh.runtime.Stage(); up {
 				of[sh.index] = cluster.ShardReport{
-					ShardCount: sh.runtime.Count(), Open: open&(1<<sh.index) != 0, FeedPosition: s.localFeedPosition(sh),
+					ShardCount: sh.runtime.Count(), Open: open&(1<<sh.index) != 0,
+					FeedPosition: s.localFeedPosition(sh),
 				}
 			}
 		}
@@ -164,7 +165,8 @@ func (r sharedRestrictions) Amend(ctx context.Context, name string, change func(
 // applyNotes applies the received notes: restrictions and messages.
 func (s *Server) applyNotes() {
 	s.receivedNotes.Apply(func(name, value string) {
-		guard.Run("a message of another node", func() { s.rebalancer.peers.ReadBatch(name, value, s.applyMessage) }, s.reportPanic)
+		guard.Run("a message of another node", func() { s.rebalancer.peers.ReadBatch(name, value, s.applyMessage) },
+			s.reportPanic)
 	}, func(name, value string) {
 		if profile, ok := strings.CutPrefix(name, restrictionsPrefix); ok {
 			s.applyRestrictions(profile, value)
@@ -264,7 +266,8 @@ func (s *Server) inheritOutbox() {
 		s.stores.inherited, err = s.rebalancer.peers.Inherit(b)
 	}
 	if err != nil {
-		s.log.Error("what the image before this one could not tell other machines, and had heard of them, is lost", "err", err)
+		s.log.Error("what the image before this one could not tell other machines, and had heard of them, is lost",
+			"err", err)
 	}
 }
 

@@ -75,7 +75,8 @@ func TestPeople(t *testing.T) {
 				switch {
 				case one.Key == public && one.Name == stats.Handle && len(one.Here) == 2:
 					players++
-				case one.Key == "" && one.Session == number && len(one.Here) == 1 && strings.HasPrefix(one.Here[0].Address, "127.0.0.1:"):
+				case one.Key == "" && one.Session == number && len(one.Here) == 1 &&
+					strings.HasPrefix(one.Here[0].Address, "127.0.0.1:"):
 					guests++
 				default:
 					t.Errorf("%s: a stranger: %+v", c.query[:4], one)
@@ -97,8 +98,10 @@ func TestPeople(t *testing.T) {
 			t.Errorf("where nobody is: %+v", got)
 		}
 		var none json.RawMessage
-		for _, query := range []string{"?!", "token:" + token.String()[:8], "token:" + hex.EncodeToString(token[:])[:31]} {
-			if err := admin.Ask(ctx, h.dir, "players", admin.Arguments{Query: query}, &none); err == nil || strings.Contains(err.Error(), query) {
+		for _, query := range []string{"?!", "token:" + token.String()[:8],
+			"token:" + hex.EncodeToString(token[:])[:31]} {
+			if err := admin.Ask(ctx, h.dir, "players", admin.Arguments{Query: query}, &none); err == nil ||
+				strings.Contains(err.Error(), query) {
 				t.Errorf("a search for nothing, or a part of a token: %v", err)
 			}
 		}
@@ -115,17 +118,21 @@ func TestPeople(t *testing.T) {
 		// Two profiles bring their changes to one store: of two names at once it may see only the later.
 		until(t, "the store has the first name", func() bool { return len(look(public).Names) == 1 })
 		h.command("rename", admin.Arguments{Whom: "Ann-of-old", Name: stats.Handle})
-		until(t, "the store has the player's former names", func() bool { got := look(public); return got.Name == stats.Handle && len(got.Names) == 2 })
+		until(t, "the store has the player's former names",
+			func() bool { got := look(public); return got.Name == stats.Handle && len(got.Names) == 2 })
 		h.command("trust", admin.Arguments{Whom: stats.Handle, Level: 7})
 		h.command("ban", admin.Arguments{Whom: "192.0.2.0/24"})
 		for _, whom := range []string{stats.Handle, public, token.String(), fmt.Sprint(stats.Session)} {
 			got := look(whom)
-			if got.Key != public || got.Rank == 0 || len(got.Names) != 2 || got.Names[0].Name != "Ann-of-old" || len(got.Sessions) != 1 || got.Sessions[0].Trust != 7 || got.Sessions[0].Address == "" || len(got.Here) != 2 || len(got.Bans) != 0 ||
+			if got.Key != public || got.Rank == 0 || len(got.Names) != 2 || got.Names[0].Name != "Ann-of-old" ||
+				len(got.Sessions) != 1 || got.Sessions[0].Trust != 7 || got.Sessions[0].Address == "" ||
+				len(got.Here) != 2 || len(got.Bans) != 0 ||
 				len(got.Boards) != 1 || got.Boards[0].Board != board || len(got.Holds) == 0 {
 				t.Errorf("the player: %+v", got)
 			}
 		}
-		if got := look(fmt.Sprint(number)); got.Name != "" || got.Session != number || len(got.Sessions) != 1 || len(got.Boards) != 1 {
+		if got := look(fmt.Sprint(number)); got.Name != "" || got.Session != number || len(got.Sessions) != 1 ||
+			len(got.Boards) != 1 {
 			t.Errorf("the guest: %+v", got)
 		}
 		if err := admin.Ask(ctx, h.dir, "player", admin.Arguments{Whom: "h_nobody"}, &none); err == nil {

@@ -39,7 +39,8 @@ func TestPidFile(t *testing.T) {
 	if err := errors.Join(os.Remove(PidFile(dir)), os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Options{Dir: t.TempDir(), Config: loadConf(t, text)}); err == nil || !strings.Contains(err.Error(), "everybody may write") {
+	if _, err := Open(Options{Dir: t.TempDir(), Config: loadConf(t, text)}); err == nil ||
+		!strings.Contains(err.Error(), "everybody may write") {
 		t.Errorf("a directory of everybody: got %v", err)
 	}
 }

@@ -189,7 +189,8 @@ func (p *plan) close(s *Server) {
 func refusedByReload(changes []config.Change) error { return errors.Join(refusals(changes)...) }
 
 func refusals(changes []config.Change) []error {
-	cures := map[config.Effect]string{config.NeedsHandoff: "'wamble handoff' applies it", config.NeedsRestart: "it needs a restart"}
+	cures := map[config.Effect]string{config.NeedsHandoff: "'wamble handoff' applies it",
+		config.NeedsRestart: "it needs a restart"}
 	var no []error
 	for _, c := range changes {
 		if cure, ok := cures[c.Effect]; ok {
@@ -328,7 +329,8 @@ func (s *Server) effective() admin.Effective {
 	e := admin.Effective{File: c.File, Server: c.Settings(), Profiles: []admin.EffectiveProfile{}}
 	for _, prof := range s.profiles() {
 		cfg := prof.Config()
-		e.Profiles = append(e.Profiles, admin.EffectiveProfile{Name: cfg.Name, Base: cfg.Base, Store: cfg.Storage(), Options: cfg.Settings()})
+		e.Profiles = append(e.Profiles,
+			admin.EffectiveProfile{Name: cfg.Name, Base: cfg.Base, Store: cfg.Storage(), Options: cfg.Settings()})
 	}
 	return e
 }

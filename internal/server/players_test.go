@@ -41,7 +41,8 @@ type played struct {
 
 // dialer waits for the answer to a hello for 15 s: a second hello would make another guest.
 func dialer(token wamble.Token) *client.Dialer {
-	return &client.Dialer{Token: token, Repeat: 250 * time.Millisecond, MinBackoff: 10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}
+	return &client.Dialer{Token: token, Repeat: 250 * time.Millisecond, MinBackoff: 10 * time.Millisecond,
+		MaxBackoff: 100 * time.Millisecond}
 }
 
 // dial says hello until a server answers, or the context ends.

@@ -101,7 +101,8 @@ func socketAddresses(cfg *config.Profile) (udp, tcp socketAddress) {
 	if o.UDP.Off {
 		udpPort = 0
 	}
-	return newSocketAddress("udp", cfg, o.Address.Addr(), udpPort), newSocketAddress("tcp", cfg, o.Address.Addr(), number)
+	return newSocketAddress("udp", cfg, o.Address.Addr(), udpPort),
+		newSocketAddress("tcp", cfg, o.Address.Addr(), number)
 }
 
 // openPorts has the ports that are open, by the addresses of their sockets and by profile.
@@ -121,7 +122,8 @@ func (o openPorts) add(cfg *config.Profile, p *transport.Port) {
 
 // bindAll opens the ports of profiles. It reuses sockets that are open or inherited with the
 // same address, and binds the others. After an error it has closed what it opened.
-func bindAll(profiles []*config.Profile, open openPorts, inherited map[string]Sockets) (ports map[string]*transport.Port, err error) {
+func bindAll(profiles []*config.Profile, open openPorts,
+	inherited map[string]Sockets) (ports map[string]*transport.Port, err error) {
 	ports = map[string]*transport.Port{}
 	defer func() {
 		if err != nil {
@@ -163,7 +165,8 @@ func bindPlain(cfg *config.Profile, open openPorts, inherited map[string]Sockets
 	ports, err := transport.RenewShards(open.byAddress[udp], open.byAddress[tcp], portOptions(cfg), n)
 	if old := open.byProfile[cfg.Name]; old != nil && n == 1 && errors.Is(err, syscall.EADDRINUSE) {
 		// The profile itself may have the port, on another address.
-		if beside, no := transport.ListenBeside([]*transport.Port{old}, open.byAddress[udp], open.byAddress[tcp], portOptions(cfg)); no == nil {
+		if beside, no := transport.ListenBeside([]*transport.Port{old}, open.byAddress[udp], open.byAddress[tcp],
+			portOptions(cfg)); no == nil {
 			ports, err = []*transport.Port{beside}, nil
 		}
 	}
@@ -176,7 +179,8 @@ func bindPlain(cfg *config.Profile, open openPorts, inherited map[string]Sockets
 // adoptSockets makes a port of inherited sockets. It fails if they are bound to other ports than
 // the profile's.
 func adoptSockets(cfg *config.Profile, s Sockets) (*transport.Port, error) {
-	ports, err := transport.AdoptShards(append([]*os.File{s.UDP}, s.Siblings...), s.TCP, portOptions(cfg), cfg.Boards.Shards)
+	ports, err := transport.AdoptShards(append([]*os.File{s.UDP}, s.Siblings...), s.TCP, portOptions(cfg),
+		cfg.Boards.Shards)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +206,8 @@ func conflicts(profiles []*config.Profile) error {
 		udp, tcp := socketAddresses(cfg)
 		for _, a := range []socketAddress{udp, tcp} {
 			if other, taken := owner[a]; taken {
-				return &StartError{StartConflict, cfg.Name, fmt.Errorf("it has the %s port %d of profile %s", a.network, a.port, other)}
+				return &StartError{StartConflict, cfg.Name,
+					fmt.Errorf("it has the %s port %d of profile %s", a.network, a.port, other)}
 			}
 			owner[a] = cfg.Name
 		}
@@ -407,7 +412,8 @@ func Check(ctx context.Context, o Options) (handoff.Verdict, error) {
 	for _, cfg := range profiles {
 		v.Shards[cfg.Name] = cfg.Boards.Shards
 		udp, tcp := socketAddresses(cfg)
-		v.Listeners = append(v.Listeners, handoff.Listener{Profile: cfg.Name, Address: udp.address, UDP: udp.port, NoUDP: !cfg.Network.UDPEnabled, TCP: tcp.port})
+		v.Listeners = append(v.Listeners, handoff.Listener{Profile: cfg.Name, Address: udp.address, UDP: udp.port,
+			NoUDP: !cfg.Network.UDPEnabled, TCP: tcp.port})
 	}
 	v.Admin, v.Journal = o.Config.Server.AdminListen, journalLocation(o.Config)
 	stores, err := OpenStores(profiles, o.Dir)
@@ -447,7 +453,8 @@ func (s *SharedStore) addMigrations(ctx context.Context, v *handoff.Verdict) err
 		return fmt.Errorf("%s: %w", s.Name, st.Refused())
 	}
 	for _, name := range st.Pending {
-		v.Migrations = append(v.Migrations, handoff.Migration{Store: s.Name, Name: name, Additive: !slices.Contains(st.Breaks, name)})
+		v.Migrations = append(v.Migrations,
+			handoff.Migration{Store: s.Name, Name: name, Additive: !slices.Contains(st.Breaks, name)})
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ func beImage(dir string) {
 		makeTrouble(dir)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "extra.sql")); err == nil && (successor || handoff.Checking()) {
-		schema.Extra = []schema.Migration{{Name: "extra.sql", SQL: string(text), Additive: strings.HasPrefix(string(text), "-- additive")}}
+		schema.Extra = []schema.Migration{{Name: "extra.sql", SQL: string(text),
+			Additive: strings.HasPrefix(string(text), "-- additive")}}
 	}
 	useWriteAhead(dir)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -66,7 +67,8 @@ func beImage(dir string) {
 			return config.Load("test.conf", string(text), config.Params{})
 		}
 		lease, _ := time.ParseDuration(os.Getenv(asLease))
-		return Options{Lease: lease, Stop: ctx, Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c), Handoff: HandoffOptions{Version: "test", Listen: listen}}, nil
+		return Options{Lease: lease, Stop: ctx, Config: c, Load: again, Dir: dir, Log: observe.NewLog(os.Stderr, c),
+			Handoff: HandoffOptions{Version: "test", Listen: listen}}, nil
 	}
 	err := Serve(load, func(s *Server) error {
 		if successor {

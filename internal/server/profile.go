@@ -55,7 +55,10 @@ func (p *Profile) start() {
 		p.background.Go(func() { guard.Run("the count of players", func() { p.countLoop(ctx) }, p.reportPanic) })
 	}
 	if p.peers != nil {
-		p.background.Go(func() { guard.Run("events of other machines", func() { p.pollRemoteEvents(ctx) }, p.reportPanic) })
+		p.background.Go(func() {
+			guard.Run("events of other machines", func() { p.pollRemoteEvents(ctx) },
+				p.reportPanic)
+		})
 	}
 }
 

@@ -38,8 +38,10 @@ func proxied(t *testing.T, name, file, certificate string, server string) string
 			"server wamble 127.0.0.1:8888", "server wamble "+server+" source 127.0.0.2").Replace(string(text))
 	case "nginx":
 		args = []string{"-p", dir, "-c", conf}
-		example = strings.NewReplacer("listen 443 ssl", "listen "+at+" ssl", "listen [::]:443 ssl;", "", "server 127.0.0.1:8888", "server "+server,
-			"/etc/letsencrypt/live/chess.example.org/fullchain.pem", certificate, "/etc/letsencrypt/live/chess.example.org/privkey.pem", certificate,
+		example = strings.NewReplacer("listen 443 ssl", "listen "+at+" ssl", "listen [::]:443 ssl;", "",
+			"server 127.0.0.1:8888", "server "+server,
+			"/etc/letsencrypt/live/chess.example.org/fullchain.pem", certificate,
+			"/etc/letsencrypt/live/chess.example.org/privkey.pem", certificate,
 			"proxy_pass", "proxy_bind 127.0.0.2; proxy_pass").Replace(string(text))
 		example = "daemon off; master_process off; error_log stderr; pid pid; events {} http { access_log off; client_body_temp_path body; proxy_temp_path proxy; " +
 			"fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;\n" + example + "}"
@@ -83,7 +85,8 @@ func TestBehindProxy(t *testing.T) {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
 			dir := private(t)
-			cert, key, both := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "both.pem")
+			cert, key, both := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"),
+				filepath.Join(dir, "both.pem")
 			roots := x509.NewCertPool()
 			roots.AddCert(makeCertificate(t, cert, key, 1))
 			joined := ""

@@ -70,7 +70,8 @@ func TestPacketPanicsTwice(t *testing.T) {
 			for i := range 2 {
 				armed()
 				poison()
-				until(t, "the profile has failed", func() bool { n, _ := s.first().shards[0].failures(); return n == i+1 })
+				until(t, "the profile has failed",
+					func() bool { n, _ := s.first().shards[0].failures(); return n == i+1 })
 				players.more(t, 20)
 			}
 			armed()
@@ -95,7 +96,8 @@ func TestPacketPanicsTwice(t *testing.T) {
 			}
 			for _, file := range dumps {
 				text, err := os.ReadFile(file)
-				if err != nil || !bytes.Contains(text, []byte("the packet that was handled")) || !bytes.Contains(text, []byte(strings.Repeat("ee", 16))) {
+				if err != nil || !bytes.Contains(text, []byte("the packet that was handled")) ||
+					!bytes.Contains(text, []byte(strings.Repeat("ee", 16))) {
 					t.Errorf("the dump does not show the packet: %v\n%s", err, text)
 				}
 				for _, p := range players.players {

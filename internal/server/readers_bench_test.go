@@ -49,7 +49,8 @@ func (a *arena) reads(ctx context.Context, i int, answers *atomic.Int64) {
 	transport := &http.Transport{DialContext: dialer.DialContext}
 	defer transport.CloseIdleConnections()
 	for ctx.Err() == nil {
-		path := [...]string{fmt.Sprintf("boards/%d", 1+rand.IntN(1000)), fmt.Sprintf("boards/%d/pgn", 1+rand.IntN(1000)),
+		path := [...]string{fmt.Sprintf("boards/%d", 1+rand.IntN(1000)),
+			fmt.Sprintf("boards/%d/pgn", 1+rand.IntN(1000)),
 			fmt.Sprintf("leaderboard?limit=%d", 1+rand.IntN(100)), "finished"}[rand.IntN(4)]
 		r, err := http.NewRequestWithContext(ctx, "GET", "http://127.0.0.1:"+a.port+"/api/"+path, nil)
 		if err != nil {

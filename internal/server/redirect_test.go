@@ -16,14 +16,16 @@ func TestRedirectAtEachAddress(t *testing.T) {
 	ports := freePorts(t, 3)
 	red := fmt.Sprintf(`(defprofile red ((def port %d) (def domain "red.example.org")))`, ports[0])
 	blue := fmt.Sprintf(`(defprofile blue ((def port %d) (def domain "blue.example.org") (def listen-address "127.0.0.2")))`, ports[1])
-	common := conf(fmt.Sprintf(`(def advertise 1) (def redirect-port %d) (def acme-directory "https://127.0.0.1:1/")`, ports[2]))
+	common := conf(fmt.Sprintf(`(def advertise 1) (def redirect-port %d) (def acme-directory "https://127.0.0.1:1/")`,
+		ports[2]))
 	i := spawnImage(t, common+red+blue)
 	browser := &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	sent := func(ip, name string) (to string, err error) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://%s:%d/", ip, ports[2]), nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://%s:%d/", ip, ports[2]),
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}

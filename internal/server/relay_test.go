@@ -119,7 +119,8 @@ func TestLoginIsNotRelayed(t *testing.T) {
 			if s, err := db.Session(ctx, planted); err != nil || !s.Key.IsZero() {
 				t.Errorf("the session of the hostile server has the identity: %+v, %v", s, err)
 			}
-			if _, err := db.Player(ctx, wamble.PublicKey(private.Public().(ed25519.PublicKey))); !errors.Is(err, store.ErrNotFound) {
+			if _, err := db.Player(ctx, wamble.PublicKey(private.Public().(ed25519.PublicKey))); !errors.Is(err,
+				store.ErrNotFound) {
 				t.Errorf("the identity is known here: %v", err)
 			}
 		})
@@ -156,19 +157,22 @@ func TestRevokedSessions(t *testing.T) {
 	if left, err := own.c.Revoke(ctx, rows[1].ID); err != nil || len(left) != 1 || !left[0].Own {
 		t.Fatalf("got %+v, %v; want one", left, err)
 	}
-	until(t, "the token is void", func() bool { _, err := db.Session(ctx, voided); return errors.Is(err, store.ErrNotFound) })
+	until(t, "the token is void",
+		func() bool { _, err := db.Session(ctx, voided); return errors.Is(err, store.ErrNotFound) })
 	if again := join(t, h.address(), voided); again.c.Token() == voided {
 		t.Error("the token is good")
 	}
 	var listed []struct{ Session wamble.SessionID }
-	if err := admin.Ask(ctx, h.dir, "sessions", admin.Arguments{Whom: key}, &listed); err != nil || len(listed) != 1 || listed[0].Session != rows[0].ID {
+	if err := admin.Ask(ctx, h.dir, "sessions", admin.Arguments{Whom: key}, &listed); err != nil || len(listed) != 1 ||
+		listed[0].Session != rows[0].ID {
 		t.Fatalf("the host sees %+v, %v", listed, err)
 	}
 	name := h.profiles()[0].name
 	if done := h.command("revoke", admin.Arguments{Whom: key, Session: rows[0].ID}); done[name] != 1 {
 		t.Errorf("got %v; want one session", done)
 	}
-	until(t, "the player's own token is void", func() bool { _, err := db.Session(ctx, own.c.Token()); return errors.Is(err, store.ErrNotFound) })
+	until(t, "the player's own token is void",
+		func() bool { _, err := db.Session(ctx, own.c.Token()); return errors.Is(err, store.ErrNotFound) })
 	if done := h.command("revoke", admin.Arguments{Whom: key}); done[name] != 0 {
 		t.Errorf("got %v; want none", done)
 	}

@@ -76,7 +76,8 @@ func TestReloadUnderLoad(t *testing.T) {
 	ports := freePorts(t, 6)
 	text := profilesOn("still", ports[0], "a", ports[1], "b", ports[2])
 	s := spawn(t, dir, text)
-	udp, ws := gather(t, fmt.Sprintf("udp://127.0.0.1:%d", ports[0]), 8), gather(t, fmt.Sprintf("ws://127.0.0.1:%d/ws", ports[0]), 4)
+	udp, ws := gather(t, fmt.Sprintf("udp://127.0.0.1:%d", ports[0]), 8),
+		gather(t, fmt.Sprintf("ws://127.0.0.1:%d/ws", ports[0]), 4)
 	still := &crowd{players: append(udp.players, ws.players...)}
 	tokens := map[*player]wamble.Token{}
 	for _, p := range still.players {
@@ -128,7 +129,8 @@ func TestReloadUnderLoad(t *testing.T) {
 	still.finish()
 	for _, p := range still.players {
 		if p.doubtful+p.refused > 0 {
-			t.Errorf("a player of the untouched profile was left in doubt %d times, refused %d times", p.doubtful, p.refused)
+			t.Errorf("a player of the untouched profile was left in doubt %d times, refused %d times", p.doubtful,
+				p.refused)
 		}
 		if p.c.Token() != tokens[p] {
 			t.Error("a player of the untouched profile has lost their session")
@@ -142,7 +144,8 @@ func TestReloadUnderLoad(t *testing.T) {
 		lost += r.lost
 		accepted += len(r.played)
 		for _, m := range r.played {
-			if b, err := store.Board(t.Context(), m.board); err != nil || m.ply > len(b.Moves) || b.Moves[m.ply-1].UCI != m.uci {
+			if b, err := store.Board(t.Context(), m.board); err != nil || m.ply > len(b.Moves) ||
+				b.Moves[m.ply-1].UCI != m.uci {
 				astray++
 			}
 		}

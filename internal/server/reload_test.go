@@ -86,7 +86,8 @@ func TestReloadBad(t *testing.T) {
 		{"a new port, and one that is taken", profilesOn("red", 0, "blue", taken.Addresses().UDP.Port()), "profile blue: cannot bind"},
 		{"what needs a handoff", `(def durability "write")` + f.text, "durability from \"fsync\" to \"write\": 'wamble handoff' applies it"},
 		{"what needs a restart", `(def data-dir "/nowhere")` + f.text, "it needs a restart"},
-		{"another number of shards", strings.Replace(f.text, "(defprofile blue (", "(defprofile blue ((def shards 4)", 1),
+		{"another number of shards",
+			strings.Replace(f.text, "(defprofile blue (", "(defprofile blue ((def shards 4)", 1),
 			"shards from 1 loops to 4 loops: stop the server, on all machines if there are several, then run 'wamble shards 4 --profile blue'"},
 		{"an admin listener that is taken", strings.Replace(f.text, `"127.0.0.1:0"`, fmt.Sprintf("%q", taken.Admin()), 1), "the admin listener"},
 		{"no admin token", `(def admin-token-file "/nonexistent")` + f.text, "the admin token"},
@@ -104,7 +105,8 @@ func TestReloadBad(t *testing.T) {
 			if got := fmt.Sprint(s.Profiles()); got != before {
 				t.Errorf("something has changed: %s, before %s", got, before)
 			}
-			if last := s.Status(t.Context()).Reload; last == nil || !strings.Contains(last.Error, tc.want) || !strings.Contains(s.log.String(), "the reload was refused") {
+			if last := s.Status(t.Context()).Reload; last == nil || !strings.Contains(last.Error, tc.want) ||
+				!strings.Contains(s.log.String(), "the reload was refused") {
 				t.Error("neither status nor log say why")
 			}
 			c.more(t, 10)
@@ -152,7 +154,8 @@ func TestReloadHangs(t *testing.T) {
 	}
 
 	held, release := make(chan struct{}), make(chan struct{})
-	go s.first().shards[0].runtime.Do(context.WithoutCancel(t.Context()), func(*profile.Profile) { close(held); <-release })
+	go s.first().shards[0].runtime.Do(context.WithoutCancel(t.Context()),
+		func(*profile.Profile) { close(held); <-release })
 	<-held
 	f.text = conf("(def buffer-size 65536)")
 	go reload()
@@ -192,7 +195,8 @@ func TestReloadLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := s.Admin()
-	f.text = strings.Replace(f.text, `"127.0.0.1:0"`, `"127.0.0.1:00"`, 1) + fmt.Sprintf("(def admin-token-file %q)", token)
+	f.text = strings.Replace(f.text, `"127.0.0.1:0"`, `"127.0.0.1:00"`, 1) +
+		fmt.Sprintf("(def admin-token-file %q)", token)
 	if _, err := s.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +218,8 @@ func TestReloadAddress(t *testing.T) {
 	t.Parallel()
 	port := freePorts(t, 1)[0]
 	on := func(address string) string {
-		return strings.Replace(conf(fmt.Sprintf("(def port %d)", port)), `(def listen-address "127.0.0.1")`, fmt.Sprintf("(def listen-address %q)", address), 1)
+		return strings.Replace(conf(fmt.Sprintf("(def port %d)", port)), `(def listen-address "127.0.0.1")`,
+			fmt.Sprintf("(def listen-address %q)", address), 1)
 	}
 	f := &file{on("127.0.0.1")}
 	s := serve(t, Options{Load: f.load}, f.text).ready()
@@ -234,7 +239,10 @@ func TestReloadAddress(t *testing.T) {
 		if again.c.Token() != p.c.Token() || again.c.Board().ID != p.c.Board().ID {
 			t.Errorf("%q: a player lost token or board", tc.address)
 		}
-		until(t, "HTTP answers", func() bool { return fetch(t, fmt.Sprintf("http://%s:%d/readyz", tc.reach, port)) == "200 ready" })
+		until(t, "HTTP answers", func() bool {
+			return fetch(t,
+				fmt.Sprintf("http://%s:%d/readyz", tc.reach, port)) == "200 ready"
+		})
 	}
 }
 
@@ -256,7 +264,10 @@ func TestReloadAgain(t *testing.T) {
 			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\n"); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "HTTP answers", func() bool { return fetch(t, fmt.Sprintf("http://127.0.0.1:%d/readyz", port)) == "200 ready" })
+			until(t, "HTTP answers", func() bool {
+				return fetch(t,
+					fmt.Sprintf("http://127.0.0.1:%d/readyz", port)) == "200 ready"
+			})
 		}
 		for _, text := range []string{profilesOn("red", ports[0]), with} {
 			f.text = text
@@ -340,8 +351,10 @@ func TestRemovedProfile(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
-	with := conf("(def shutdown-timeout 1)(def advertise 1)(defprofile lite ())(defprofile post (" + postgresConf(db) + "))")
-	without := conf("(def shutdown-timeout 1)(def advertise 1)(defprofile lite ())(defprofile post (" + postgresConf(db) + "(def advertise 0)))")
+	with := conf("(def shutdown-timeout 1)(def advertise 1)(defprofile lite ())(defprofile post (" + postgresConf(db) +
+		"))")
+	without := conf("(def shutdown-timeout 1)(def advertise 1)(defprofile lite ())(defprofile post (" +
+		postgresConf(db) + "(def advertise 0)))")
 	f := &file{with}
 	dir := t.TempDir()
 	s := serve(t, Options{Dir: dir, Load: f.load}, f.text).ready()
@@ -372,7 +385,8 @@ func TestRemovedProfile(t *testing.T) {
 		if again.c.Token() != p.c.Token() || again.c.Board().ID != p.c.Board().ID {
 			t.Error("a player has lost their place")
 		}
-		again.played, again.history, again.doubtful, again.refused, again.crowd = p.played, p.history, p.doubtful, p.refused, c
+		again.played, again.history, again.doubtful, again.refused, again.crowd = p.played, p.history, p.doubtful,
+			p.refused, c
 		c.players[i] = again
 	}
 	c.play()
@@ -401,7 +415,8 @@ func TestSwap(t *testing.T) {
 			t.Errorf("profile %s is on port %d, want %d", sup.name, got, ports[1-i])
 		}
 		before := sup.Figures(t.Context()).Stats.Hellos
-		join(t, "udp://"+netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports[1-i]).String(), wamble.Token{}).move(t.Context())
+		join(t, "udp://"+netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports[1-i]).String(),
+			wamble.Token{}).move(t.Context())
 		if got := sup.Figures(t.Context()).Stats.Hellos; got != before+1 {
 			t.Errorf("profile %s has greeted %d, want %d", sup.name, got, before+1)
 		}

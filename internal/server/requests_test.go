@@ -118,7 +118,8 @@ var everyRequest = []struct {
 			return said(got, err)
 		}
 		w.predicted, w.on = got.Prediction.ID, w.other.c.Board().ID
-		return fmt.Sprint(got.Status, got.Prediction.UCI, got.Prediction.Author == w.me.c.Token(), got.Prediction.TargetPly)
+		return fmt.Sprint(got.Status, got.Prediction.UCI, got.Prediction.Author == w.me.c.Token(),
+			got.Prediction.TargetPly)
 	}},
 	{wire.CtrlSubmitPrediction, "again", func(w *pair) string {
 		got, err := w.me.c.Predict(w.ctx, w.other.c.Board().ID, "d2d4", 0)

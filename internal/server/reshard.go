@@ -41,7 +41,8 @@ func (s *Server) checkShards(ctx context.Context) error {
 	for _, db := range stores {
 		for _, name := range db.Profiles {
 			cfg := profiles[slices.IndexFunc(profiles, func(p *config.Profile) bool { return p.Name == name })]
-			if _, err := loop.CheckShards(ctx, db.Store, db.Name, name, cfg.Boards.Shards); errors.Is(err, loop.ErrShards) {
+			if _, err := loop.CheckShards(ctx, db.Store, db.Name, name, cfg.Boards.Shards); errors.Is(err,
+				loop.ErrShards) {
 				return err
 			}
 		}
@@ -156,7 +157,8 @@ func openStoppedJournal(ctx context.Context, c *config.Config, dir string) (runn
 // profiles of one shard, and notes, which keep them for distributed partitions. Which of
 // them was used last follows from the numbers of shards in the journal. These change at the
 // end of Reshard, so that an interrupted copy can be repeated.
-func moveRestrictions(ctx context.Context, c *config.Config, log *pglog.Log, r *runner.Runner, profile string, n int) error {
+func moveRestrictions(ctx context.Context, c *config.Config, log *pglog.Log, r *runner.Runner, profile string,
+	n int) error {
 	// Nothing moves unless the cluster begins or ceases to have several partitions.
 	was, is := journal.ShardsOf(r, profile), n
 	for _, p := range c.Running() {
@@ -239,7 +241,8 @@ func forgetShards(ctx context.Context, r *runner.Runner, dir, profile string) er
 				return fmt.Errorf("the journal has %d messages of %s that the database lacks: start the server as it was, and stop it in order", in.Depth, name)
 			}
 		}
-		if err := os.Remove(filepath.Join(dir, "restart", strconv.FormatUint(uint64(worker), 10))); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(filepath.Join(dir, "restart", strconv.FormatUint(uint64(worker), 10))); err != nil &&
+			!errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
@@ -287,7 +290,8 @@ func refuseUndrainedDisk(dir string) error {
 	n, err := undrainedOf(pebblestore.At(path, pebblestore.Options{}))
 	switch {
 	case err != nil:
-		return fmt.Errorf("the journal in %s, which was used before: %w\nIf the database has everything, move it away", path, err)
+		return fmt.Errorf("the journal in %s, which was used before: %w\nIf the database has everything, move it away",
+			path, err)
 	case n == 0:
 		return nil
 	}
@@ -300,7 +304,8 @@ func refuseUndrainedDisk(dir string) error {
 func undrainedInPartitions(log *pglog.Log, c *config.Config, first int) (n uint64, err error) {
 	for k := first; k < wamble.MaxShards && err == nil; k++ {
 		var more uint64
-		more, err = undrainedOf(logstore.New(log, pglog.PartName(c.Server.JournalName, k), logstore.Options{MaxBytes: c.Server.JournalMemory << 20}))
+		more, err = undrainedOf(logstore.New(log, pglog.PartName(c.Server.JournalName, k),
+			logstore.Options{MaxBytes: c.Server.JournalMemory << 20}))
 		n += more
 	}
 	return n, err
@@ -309,7 +314,8 @@ func undrainedInPartitions(log *pglog.Log, c *config.Config, first int) (n uint6
 // refuseUndrainedShard refuses a new partition of the journal while the first one, which may have
 // had all shards before, has messages of this shard.
 func (s *Server) refuseUndrainedShard(shard int) error {
-	of := logstore.New(s.sharedJournal.log, s.sharedJournal.name, logstore.Options{MaxBytes: s.o.Config.Server.JournalMemory << 20})
+	of := logstore.New(s.sharedJournal.log, s.sharedJournal.name,
+		logstore.Options{MaxBytes: s.o.Config.Server.JournalMemory << 20})
 	r, err := runner.OpenReadOnly(of, runner.Options{Schema: JournalSchema})
 	if errors.Is(err, runner.ErrNoSchema) {
 		return nil
@@ -324,7 +330,8 @@ func (s *Server) refuseUndrainedShard(shard int) error {
 		for _, in := range r.Stats().Inboxes {
 			if ok && in.Worker == uint64(number) && in.Depth > 0 {
 				return fmt.Errorf("the journal %s has %d messages of %s from a time when it had all shards: "+
-					"stop all machines, run the version that wrote them on one, and stop it in order", s.sharedJournal.name, in.Depth, name)
+					"stop all machines, run the version that wrote them on one, and stop it in order",
+					s.sharedJournal.name, in.Depth, name)
 			}
 		}
 	}
@@ -358,7 +365,8 @@ func refuseUndrainedPostgres(dir string, c *config.Config) error {
 	case err != nil:
 		return fmt.Errorf("the journal %s, which was used before: %w\n"+advice, was.location, err, mark)
 	case n > 0:
-		return fmt.Errorf("the journal %s has %d messages that the database of the games does not have yet\n"+advice, was.location, n, mark)
+		return fmt.Errorf("the journal %s has %d messages that the database of the games does not have yet\n"+advice,
+			was.location, n, mark)
 	}
 	return os.Remove(mark)
 }

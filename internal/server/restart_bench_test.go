@@ -30,7 +30,8 @@ func BenchmarkRestart(b *testing.B) {
 				p := join(b, s.address(), wamble.Token{})
 				served, longest := time.Duration(0), time.Duration(0)
 				for b.Loop() {
-					load := startLoad(b, loader.Options{Server: netip.MustParseAddrPort("127.0.0.1:" + s.port), Clients: 128})
+					load := startLoad(b, loader.Options{Server: netip.MustParseAddrPort("127.0.0.1:" + s.port),
+						Clients: 128})
 					awaitRestartFile(b, dir, 1)
 					s.kill()
 					killed := time.Now()

@@ -54,13 +54,14 @@ func (s *Server) startJanitor(ctx context.Context, of *runner.Runner) (stop func
 	if err != nil {
 		return nil, fmt.Errorf("arm the timer of the retention: %w", err)
 	}
-	w, err := of.NewWorker(uint64(id), runner.WorkerOptions{Handler: func(ctx context.Context, tx *runner.Tx, _ *runner.Delivery) error {
-		next := janitorEvery
-		if !s.purge(ctx) {
-			next = janitorFirst
-		}
-		return armJanitor(tx, id, of.Now().Add(next))
-	}})
+	w, err := of.NewWorker(uint64(id),
+		runner.WorkerOptions{Handler: func(ctx context.Context, tx *runner.Tx, _ *runner.Delivery) error {
+			next := janitorEvery
+			if !s.purge(ctx) {
+				next = janitorFirst
+			}
+			return armJanitor(tx, id, of.Now().Add(next))
+		}})
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,8 @@ const mostTimers = 16
 
 // armJanitor arms the next timer in tx. Due is by the runner's clock.
 func armJanitor(tx *runner.Tx, worker uint32, due time.Time) error {
-	return tx.Arm(due, &runner.Message{Kind: runner.Timer, Flags: runner.Durable, To: uint64(worker), ID: []byte("retention")})
+	return tx.Arm(due, &runner.Message{Kind: runner.Timer, Flags: runner.Durable, To: uint64(worker),
+		ID: []byte("retention")})
 }
 
 // purge makes every profile delete its old sessions, and reports whether all did. A profile

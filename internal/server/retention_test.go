@@ -19,7 +19,8 @@ func (h *here) addOld(id wamble.SessionID, days int) wamble.Token {
 	token, r := wamble.Token{9, byte(id)}, h.partitionOf(0).runner
 	worker, err := journal.WorkerOf(h.t.Context(), r, store.ShardName(h.first().name, 0))
 	if err == nil {
-		_, err = journal.Post(h.t.Context(), r, worker, &intent.CreateSession{Session: id, Token: token.Hash(), At: time.Now().AddDate(0, 0, -days)})
+		_, err = journal.Post(h.t.Context(), r, worker,
+			&intent.CreateSession{Session: id, Token: token.Hash(), At: time.Now().AddDate(0, 0, -days)})
 	}
 	if err != nil {
 		h.t.Fatal(err)

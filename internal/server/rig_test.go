@@ -91,13 +91,14 @@ func beServer(dir string) {
 	lease, _ := time.ParseDuration(os.Getenv(asLease))
 	skew := clockOf(dir)
 	for {
-		s, err := Open(Options{Lease: lease, Skew: skew, Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c), Stop: ctx, Load: func() (*config.Config, error) {
-			text, err := os.ReadFile(filepath.Join(dir, "reload.conf"))
-			if err != nil {
-				return nil, err
-			}
-			return config.Load("reload.conf", string(text), config.Params{})
-		}})
+		s, err := Open(Options{Lease: lease, Skew: skew, Config: c, Dir: dir, Log: observe.NewLog(os.Stderr, c),
+			Stop: ctx, Load: func() (*config.Config, error) {
+				text, err := os.ReadFile(filepath.Join(dir, "reload.conf"))
+				if err != nil {
+					return nil, err
+				}
+				return config.Load("reload.conf", string(text), config.Params{})
+			}})
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			return // a standby that is stopped
 		}
@@ -158,7 +159,8 @@ func freePorts(t testing.TB, n int) []uint16 {
 	var free []uint16
 	for len(free) < n {
 		number := uint16(10000 + rand.IntN(20000))
-		p, err := transport.Listen(transport.Options{Address: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), number)})
+		p, err := transport.Listen(transport.Options{Address: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"),
+			number)})
 		if err != nil {
 			continue
 		}

@@ -126,10 +126,12 @@ func TestBoardOfAnotherMachine(t *testing.T) {
 		t.Fatalf("the board of the other machine cannot be watched: %v", err)
 	}
 	made, err := seer.Predict(ctx, on, "e2e4", 0)
-	if err != nil || made.Status != client.SubmitCreated || made.Prediction == nil || made.Prediction.Author != seer.Token() {
+	if err != nil || made.Status != client.SubmitCreated || made.Prediction == nil ||
+		made.Prediction.Author != seer.Token() {
 		t.Fatalf("got %+v, %v", made, err)
 	}
-	if again, err := seer.Predict(ctx, on, "d2d4", 0); err != nil || again.Status != client.SubmitDuplicate || again.Prediction.ID != made.Prediction.ID {
+	if again, err := seer.Predict(ctx, on, "d2d4", 0); err != nil || again.Status != client.SubmitDuplicate ||
+		again.Prediction.ID != made.Prediction.ID {
 		t.Errorf("a second one: got %+v, %v", again, err)
 	}
 	until(t, "all shards are up, and none has a board", func() bool {
@@ -139,7 +141,8 @@ func TestBoardOfAnotherMachine(t *testing.T) {
 	if _, err := player.Play(ctx, "e2e4"); err != nil {
 		t.Fatal(err)
 	}
-	if rows, err := seer.Predictions(ctx, on, 0, 0); err != nil || len(rows) != 1 || rows[0].Status != client.PredictionCorrect || rows[0].Author != seer.Token() {
+	if rows, err := seer.Predictions(ctx, on, 0, 0); err != nil || len(rows) != 1 ||
+		rows[0].Status != client.PredictionCorrect || rows[0].Author != seer.Token() {
 		t.Errorf("got %+v, %v", rows, err)
 	}
 	until(t, "the player has got the points", func() bool {
@@ -148,7 +151,8 @@ func TestBoardOfAnotherMachine(t *testing.T) {
 	b.router.Mesh().Close()
 	until(t, "the connection is gone", func() bool { return a.router.Mesh().Stats().Open == 0 })
 	var denied *wamble.Denied
-	if _, err := seer.Predict(ctx, on, "e7e5", 0); !errors.As(err, &denied) || !strings.HasSuffix(denied.Reason, "try again") {
+	if _, err := seer.Predict(ctx, on, "e7e5", 0); !errors.As(err, &denied) ||
+		!strings.HasSuffix(denied.Reason, "try again") {
 		t.Errorf("without the other machine: %v", err)
 	}
 }

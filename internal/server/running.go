@@ -211,7 +211,8 @@ func (s *Server) releaseStore(p *Profile) error {
 // recordingFile returns the file of a profile's recording: the file of Options.Record if one
 // profile of one shard runs, otherwise one with the profile's name appended.
 func (s *Server) recordingFile(profile string) string {
-	if wanted, err := s.wantedProfiles(s.o.Config); s.o.Record == "" || err == nil && len(wanted) == 1 && wanted[0].Boards.Shards == 1 {
+	if wanted, err := s.wantedProfiles(s.o.Config); s.o.Record == "" || err == nil && len(wanted) == 1 &&
+		wanted[0].Boards.Shards == 1 {
 		return s.o.Record
 	}
 	return s.o.Record + "-" + profile
@@ -348,7 +349,8 @@ func (s *Server) Profiles() []Listening {
 	for _, p := range s.profiles() {
 		port := p.Port()
 		n := Listening{
-			Profile: p.name, HTTP: port.TCPAddr(), Secure: port.Secured(), Store: p.store.Name, Local: len(p.localShards()) > 0,
+			Profile: p.name, HTTP: port.TCPAddr(), Secure: port.Secured(), Store: p.store.Name,
+			Local: len(p.localShards()) > 0,
 		}
 		if _, on := p.Config().Network.UDPPort(); on {
 			n.UDP = port.Addr()

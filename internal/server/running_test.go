@@ -86,7 +86,8 @@ func TestStartStatuses(t *testing.T) {
 			if !errors.As(err, &start) || start.Status != tc.want {
 				t.Fatalf("got %v, %v, want %v", s, err, tc.want)
 			}
-			if !strings.Contains(err.Error(), tc.want.String()) || !strings.Contains(err.Error(), "profile "+start.Profile) {
+			if !strings.Contains(err.Error(), tc.want.String()) ||
+				!strings.Contains(err.Error(), "profile "+start.Profile) {
 				t.Errorf("the error says %q", err)
 			}
 		})
@@ -102,13 +103,15 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, Options{Dir: dir}, three("")).ready()
-	red, green := gather(t, "udp://"+s.Profiles()[0].UDP.String(), 4), gather(t, "udp://"+s.Profiles()[1].UDP.String(), 4)
+	red, green := gather(t, "udp://"+s.Profiles()[0].UDP.String(), 4),
+		gather(t, "udp://"+s.Profiles()[1].UDP.String(), 4)
 	red.play()
 	green.play()
 	for i := range 2 {
 		red.more(t, 50)
 		s.crash("a test panics in the loop")
-		until(t, "the profile has failed", func() bool { n, _ := s.profiles()[0].shards[0].failures(); return n == i+1 })
+		until(t, "the profile has failed",
+			func() bool { n, _ := s.profiles()[0].shards[0].failures(); return n == i+1 })
 		green.more(t, 50)
 		red.more(t, 50)
 	}
@@ -118,14 +121,16 @@ func TestCrash(t *testing.T) {
 	red.finish()
 	green.finish()
 	s.end()
-	if log := s.log.String(); !strings.Contains(log, "panic in the loop: a test panics in the loop") || !strings.Contains(log, "crash-red-") {
+	if log := s.log.String(); !strings.Contains(log, "panic in the loop: a test panics in the loop") ||
+		!strings.Contains(log, "crash-red-") {
 		t.Error("the log does not tell of the panic and its dump")
 	}
 	dumps, _ := filepath.Glob(filepath.Join(dir, "crash-red-*.txt"))
 	if len(dumps) == 0 {
 		t.Fatal("there is no dump")
 	}
-	if text, err := os.ReadFile(dumps[0]); err != nil || !strings.Contains(string(text), "a test panics in the loop") || !strings.Contains(string(text), "rig_test.go") {
+	if text, err := os.ReadFile(dumps[0]); err != nil || !strings.Contains(string(text), "a test panics in the loop") ||
+		!strings.Contains(string(text), "rig_test.go") {
 		t.Errorf("the dump tells neither why nor where: %v\n%s", err, text)
 	}
 	if info, err := os.Stat(dumps[0]); err != nil || info.Mode().Perm() != 0o600 {
@@ -144,13 +149,15 @@ func TestAllFailed(t *testing.T) {
 	pgtest.Execute(t, db, `INSERT INTO schema_migrations (version, name) VALUES (99, '099_tomorrow.sql')`)
 	s := serve(t, Options{}, conf(postgresConf(db)))
 	<-s.done
-	if s.err == nil || !strings.Contains(s.err.Error(), "profile default: ") || !strings.Contains(s.err.Error(), "newer") {
+	if s.err == nil || !strings.Contains(s.err.Error(), "profile default: ") ||
+		!strings.Contains(s.err.Error(), "newer") {
 		t.Errorf("the server ended with %v", s.err)
 	}
 	s.err = nil
 
 	s = serve(t, Options{}, conf("(def advertise 1)(defprofile well ())(defprofile ill ("+postgresConf(db)+"))"))
-	until(t, "one profile has failed twice", func() bool { n, _ := s.profiles()[1].shards[0].failures(); return n >= 2 })
+	until(t, "one profile has failed twice",
+		func() bool { n, _ := s.profiles()[1].shards[0].failures(); return n >= 2 })
 	gather(t, s.address(), 1).players[0].move(t.Context())
 	until(t, "/readyz says which", func() bool { // between two tries
 		return strings.HasPrefix(s.readyz(), "503 ill: failed, to be started again: ")

@@ -74,7 +74,8 @@ var scenarioSteps = map[string]func(*stage){
 		s.fleet.lost, s.primary, s.standby = s.primary, s.standby, nil
 	},
 	"make PostgreSQL's standby wait for one of its own": func(s *stage) {
-		for _, line := range []string{`ALTER SYSTEM SET synchronous_standby_names = 'FIRST 1 (standby)'`, `SELECT pg_reload_conf()`} {
+		for _, line := range []string{`ALTER SYSTEM SET synchronous_standby_names = 'FIRST 1 (standby)'`,
+			`SELECT pg_reload_conf()`} {
 			pgtest.Execute(s.t, s.standby.Server(), line)
 		}
 	},
@@ -85,7 +86,10 @@ var scenarioSteps = map[string]func(*stage){
 			pgtest.Execute(s.t, s.primary.Server(), found[1])
 		}
 	},
-	"nothing is accepted for a while":                                   func(s *stage) { s.alone(func() {}, prooftest.Sized(time.Second, time.Second, 7*time.Second)) },
+	"nothing is accepted for a while": func(s *stage) {
+		s.alone(func() {},
+			prooftest.Sized(time.Second, time.Second, 7*time.Second))
+	},
 	"nothing is accepted while the waits for the standby are cancelled": (*stage).cancelWaits,
 }
 
@@ -261,7 +265,8 @@ func (s *stage) alone(meanwhile func(), d time.Duration) {
 func (s *stage) cancelWaits() {
 	cancelled := 0
 	s.alone(func() {
-		cancelled += pgtest.Query[int](s.t, s.database(), `SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+		cancelled += pgtest.Query[int](s.t, s.database(),
+			`SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
 	}, prooftest.Sized(time.Second, time.Second, 3*time.Second))
 	if cancelled == 0 {
 		s.t.Error("nobody waited for the standby")

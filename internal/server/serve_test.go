@@ -103,7 +103,8 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"move_durable_seconds", "move_sent_seconds", "journal_group_frames"} {
-		if counted := regexp.MustCompile(`\nwamble_` + name + `_count\{profile="default"\} [1-9]`); !counted.MatchString(page) {
+		if counted := regexp.MustCompile(`\nwamble_` + name +
+			`_count\{profile="default"\} [1-9]`); !counted.MatchString(page) {
 			t.Errorf("%s has counted nothing", name)
 		}
 	}
@@ -124,13 +125,15 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := got.Profiles[0]
-	if p.Name != "default" || !p.Ready || p.Sessions != 2 || p.Boards["RESERVED"] != 2 || got.Journal.State != "running" {
+	if p.Name != "default" || !p.Ready || p.Sessions != 2 || p.Boards["RESERVED"] != 2 ||
+		got.Journal.State != "running" {
 		t.Errorf("got %+v", got)
 	}
 	if err := admin.Ask(t.Context(), dir, "dance", nil, &got); err == nil || !strings.Contains(err.Error(), "dance") {
 		t.Errorf("an unknown verb: got %v", err)
 	}
-	if _, err := Open(Options{Dir: dir, Config: loadConf(t, conf(""))}); err == nil || !strings.Contains(err.Error(), "another server") {
+	if _, err := Open(Options{Dir: dir, Config: loadConf(t, conf(""))}); err == nil ||
+		!strings.Contains(err.Error(), "another server") {
 		t.Errorf("a second server on the directory: got %v", err)
 	}
 	s.end()

@@ -105,7 +105,10 @@ type Server struct {
 // lock keeps a second server out. Players are served only by Run. A profile that cannot
 // be started is a *StartError.
 func Open(o Options) (*Server, error) {
-	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(), stores: stores{dir: o.Dir, guardMigrations: true, failover: usesSharedJournal(o.Config)}, dumps: dumps{dir: o.Dir}, web: observe.NewWeb(), history: observe.NewHistory(filepath.Join(o.Dir, "history.json")), traces: observe.NewTraces(o.Handoff.Version, o.Config)}
+	s := &Server{o: o, dir: o.Dir, log: o.Log, started: time.Now(),
+		stores: stores{dir: o.Dir, guardMigrations: true, failover: usesSharedJournal(o.Config)},
+		dumps:  dumps{dir: o.Dir}, web: observe.NewWeb(), history: observe.NewHistory(filepath.Join(o.Dir,
+			"history.json")), traces: observe.NewTraces(o.Handoff.Version, o.Config)}
 	s.serving, s.stopServing = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

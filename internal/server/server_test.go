@@ -53,7 +53,8 @@ func TestStoresAreShared(t *testing.T) {
 	defer CloseStores(stores)
 	var got []string
 	for _, s := range stores {
-		got = append(got, strings.Join(s.Profiles, "+")+" in "+strings.ReplaceAll(s.Name, dir+string(filepath.Separator), ""))
+		got = append(got, strings.Join(s.Profiles, "+")+" in "+strings.ReplaceAll(s.Name,
+			dir+string(filepath.Separator), ""))
 	}
 	want := []string{
 		"a+b in SQLite games.db",
@@ -74,7 +75,8 @@ func TestStoreWithoutItsPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = OpenStores(c.Running(), t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "store of profile default") || !strings.Contains(err.Error(), "/nonexistent/secret") {
+	if err == nil || !strings.Contains(err.Error(), "store of profile default") ||
+		!strings.Contains(err.Error(), "/nonexistent/secret") {
 		t.Errorf("got %v, want the profile and the file named", err)
 	}
 }

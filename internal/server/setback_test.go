@@ -55,7 +55,8 @@ func TestStoreGoesBack(t *testing.T) {
 				c.more(t, 100)
 				c.finish()
 			}
-			until(t, "the log tells it", func() bool { return strings.Contains(s.log.String(), "the database has gone back") })
+			until(t, "the log tells it",
+				func() bool { return strings.Contains(s.log.String(), "the database has gone back") })
 			until(t, "it has everything again", func() bool {
 				return strings.Contains(s.log.String(), "the database has again all that it had lost") &&
 					s.Status(t.Context()).Profiles[0].Depth == 0 && s.readyz() == "200 ready"
@@ -76,7 +77,8 @@ func TestShardsGoBack(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Start(t, false)
 	db := cluster.Migrated(t)
-	s := serve(t, Options{}, staying(t, conf(`(def shards 4) (def min-boards 4) (def boards-per-player 4) (def max-moves-per-board 40)`+postgresConf(db)))).ready()
+	s := serve(t, Options{}, staying(t,
+		conf(`(def shards 4) (def min-boards 4) (def boards-per-player 4) (def max-moves-per-board 40)`+postgresConf(db)))).ready()
 	cluster.Down(t)
 	cluster.Remember(t)
 	cluster.Up(t)
@@ -94,7 +96,8 @@ func TestShardsGoBack(t *testing.T) {
 	c.more(t, 100)
 	c.finish()
 	until(t, "it has everything again", func() bool {
-		return strings.Count(s.log.String(), "the database has again all that it had lost") == 4 && s.pending() == 0 && s.readyz() == "200 ready"
+		return strings.Count(s.log.String(), "the database has again all that it had lost") == 4 && s.pending() == 0 &&
+			s.readyz() == "200 ready"
 	})
 	if got := s.runner.Stats().DeadLetters; got > 0 {
 		t.Errorf("%d dead letters", got)
@@ -151,9 +154,11 @@ func TestStoreLosesMessages(t *testing.T) {
 	const want = "were kept no more and are lost"
 	until(t, "/readyz says it", func() bool {
 		got := s.readyz()
-		return strings.HasPrefix(got, "200 ready; but the database: it has gone back by ") && strings.Contains(got, want)
+		return strings.HasPrefix(got, "200 ready; but the database: it has gone back by ") &&
+			strings.Contains(got, want)
 	})
-	if got := s.Status(t.Context()).Profiles[0].Trouble; !strings.Contains(got, want) || !strings.Contains(got, "Raise journal-keep") {
+	if got := s.Status(t.Context()).Profiles[0].Trouble; !strings.Contains(got, want) ||
+		!strings.Contains(got, "Raise journal-keep") {
 		t.Errorf("the status says %q, want %q", got, want)
 	}
 	if !strings.Contains(s.log.String(), "the database has lost messages that are not kept any more") {
@@ -178,7 +183,8 @@ func TestShardLosesMessages(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(s.dir, "kept")); err != nil {
 		t.Fatal(err)
 	}
-	pgtest.Execute(t, db, fmt.Sprintf(`UPDATE journal_cursors SET message = 1 WHERE profile = '%s'`, store.ShardName("default", 1)))
+	pgtest.Execute(t, db, fmt.Sprintf(`UPDATE journal_cursors SET message = 1 WHERE profile = '%s'`,
+		store.ShardName("default", 1)))
 	const want = "were kept no more and are lost"
 	until(t, "/readyz says it", func() bool { return strings.Contains(s.readyz(), want) })
 	if got := s.Status(t.Context()).Profiles[0].Trouble; !strings.Contains(got, want) {

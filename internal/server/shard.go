@@ -213,7 +213,8 @@ func (d *dumps) write(log *slog.Logger, kind, name string, err error) string {
 	}
 	// The time has no hyphen: files of profile a-b are not those of profile a.
 	old, _ := filepath.Glob(prefix + "*.txt")
-	old = slices.DeleteFunc(old, func(file string) bool { return strings.Contains(strings.TrimPrefix(file, prefix), "-") })
+	old = slices.DeleteFunc(old,
+		func(file string) bool { return strings.Contains(strings.TrimPrefix(file, prefix), "-") })
 	slices.Sort(old)
 	for len(old) > maxDumps {
 		os.Remove(old[0])

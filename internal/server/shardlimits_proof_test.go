@@ -44,6 +44,7 @@ func TestShardsCrowd(t *testing.T) {
 		return
 	}
 	for k, n := range shardsOf(list) {
-		p.Judge(n <= crowd*3/4 && n >= crowd/20, fmt.Sprintf("shard %d has %d of %d players: %v", k, n, crowd, shardsOf(list)))
+		p.Judge(n <= crowd*3/4 && n >= crowd/20,
+			fmt.Sprintf("shard %d has %d of %d players: %v", k, n, crowd, shardsOf(list)))
 	}
 }

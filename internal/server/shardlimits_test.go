@@ -56,7 +56,8 @@ func TestShardsLimits(t *testing.T) {
 				later = 1 + int(time.Since(began).Minutes()*float64(perMinute))
 			}
 			if len(list) < most || len(list) > most+later || denied == nil || denied.Reason != want {
-				t.Errorf("%d players joined (%v), want %d; then %v, want %q", len(list), shardsOf(list), most, denied, want)
+				t.Errorf("%d players joined (%v), want %d; then %v, want %q", len(list), shardsOf(list), most, denied,
+					want)
 			}
 			if n := shardsOf(list); n[0] == most {
 				t.Errorf("all players are in one shard: %v", n)
@@ -74,7 +75,8 @@ func TestShardsLimits(t *testing.T) {
 			t.Errorf("%d players are present, want at most 14; they joined the shards %v", players, n)
 		}
 	})
-	limit("new players of an address", "(def new-players-per-ip-per-min 14)", false, 14, 14, "too many new players from your address")
+	limit("new players of an address", "(def new-players-per-ip-per-min 14)", false, 14, 14,
+		"too many new players from your address")
 	limit("programs", "(def max-bots 14)", true, 14, 0, "there are enough bots at present")
 	t.Run("boards", func(t *testing.T) {
 		f := &file{conf(`(def shards 4)`)}

@@ -193,7 +193,8 @@ func TestMaskOf(t *testing.T) {
 	for k := range 3 {
 		shards = append(shards, &Shard{index: k})
 	}
-	for has, want := range map[uint64]uint64{0b000: 0b001, 0b001: 0b001, 0b100: 0b100, 0b110: 0b110, 0b111: 0b111, 0b1000: 0b001} {
+	for has, want := range map[uint64]uint64{0b000: 0b001, 0b001: 0b001, 0b100: 0b100, 0b110: 0b110, 0b111: 0b111,
+		0b1000: 0b001} {
 		if got := maskOf(shards, func(k int) bool { return has&(1<<k) != 0 }); got != want {
 			t.Errorf("shards %04b have boards: %04b are open, want %04b", has, got, want)
 		}
@@ -211,7 +212,8 @@ func TestShardsUnderway(t *testing.T) {
 	const underway = 1 << 40 // in no memory
 	worker, err := journal.WorkerOf(ctx, h.runner, store.ShardName("default", 1))
 	if err == nil {
-		_, err = journal.Post(ctx, h.runner, worker, &intent.CreateBoard{Board: underway, FEN: chess.StartFEN, Status: wamble.Dormant, Variant: -1, At: time.Now()})
+		_, err = journal.Post(ctx, h.runner, worker, &intent.CreateBoard{Board: underway, FEN: chess.StartFEN,
+			Status: wamble.Dormant, Variant: -1, At: time.Now()})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +221,8 @@ func TestShardsUnderway(t *testing.T) {
 	games := h.first().store
 	until(t, "the board is stored", func() bool { _, err := games.Board(ctx, underway); return err == nil })
 	var denied *wamble.Denied
-	if got, err := seer.Predict(ctx, underway, "e2e4", 0); !errors.As(err, &denied) || !strings.HasSuffix(denied.Reason, "try again") {
+	if got, err := seer.Predict(ctx, underway, "e2e4", 0); !errors.As(err, &denied) ||
+		!strings.HasSuffix(denied.Reason, "try again") {
 		t.Errorf("on a board that is under way: %+v, %v", got, err)
 	}
 	if got, err := seer.Predict(ctx, underway+1, "e2e4", 0); err != nil || got.Status != client.SubmitNotFound {

@@ -20,7 +20,8 @@ import (
 func (s *Server) Status(ctx context.Context) admin.Status {
 	r := s.runner.Stats()
 	status := admin.Status{
-		PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Config: s.ConfigFile(), Data: s.dir, Admin: s.Admin(),
+		PID: os.Getpid(), Uptime: wamble.InSeconds(time.Since(s.started)), Config: s.ConfigFile(), Data: s.dir,
+		Admin: s.Admin(),
 		Journal: admin.JournalStatus{
 			State: r.State.String(), Durability: s.durability(), DeadLetters: r.DeadLetters,
 		},
@@ -41,7 +42,8 @@ func (s *Server) Status(ctx context.Context) admin.Status {
 	}
 	for _, d := range s.removedProfiles() {
 		q := d.profile.shards[0].runtime.Queue(&r)
-		status.Departing = append(status.Departing, admin.Departing{Name: d.profile.name, Store: d.profile.store.Name, Depth: q.Depth, Age: wamble.InSeconds(q.OldestAge)})
+		status.Departing = append(status.Departing, admin.Departing{Name: d.profile.name, Store: d.profile.store.Name,
+			Depth: q.Depth, Age: wamble.InSeconds(q.OldestAge)})
 	}
 	for _, p := range s.profiles() {
 		status.Profiles = append(status.Profiles, p.status(ctx))
@@ -75,7 +77,8 @@ func (p *Profile) status(ctx context.Context) admin.ProfileStatus {
 	look.Up, look.Why = p.Stage()
 	status := admin.ProfileStatus{
 		Name: p.name, Ready: look.Up, Stage: look.Why,
-		UDP: udpText(p, port), HTTP: port.TCPAddr().String(), Secure: port.Secured(), Store: p.store.Name, Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
+		UDP: udpText(p, port), HTTP: port.TCPAddr().String(), Secure: port.Secured(), Store: p.store.Name,
+		Away: look.Store.Away || look.Store.Refuses, Trouble: look.Store.Trouble,
 		Boards:   map[string]int{},
 		Sessions: look.Gauges.Players, Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves,
 		Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
@@ -109,8 +112,10 @@ func (p *Profile) shardStatus(ctx context.Context, sum *loop.Figures) (list []ad
 			look = sh.runtime.Figures(ctx)
 		}
 		list = append(list, admin.ShardStatus{
-			Ready: look.Up, Stage: look.Why, Open: p.Port().IsOpen(i), Boards: look.Gauges.Boards, Sessions: look.Gauges.Players,
-			Present: look.Gauges.LivePlayers, Moves: look.Stats.Moves, Depth: look.Queue.Depth, Age: wamble.InSeconds(look.Queue.OldestAge),
+			Ready: look.Up, Stage: look.Why, Open: p.Port().IsOpen(i), Boards: look.Gauges.Boards,
+			Sessions: look.Gauges.Players,
+			Present:  look.Gauges.LivePlayers, Moves: look.Stats.Moves, Depth: look.Queue.Depth,
+			Age: wamble.InSeconds(look.Queue.OldestAge),
 		})
 		if i > 0 {
 			sum.Add(look)
@@ -160,7 +165,8 @@ func (s *Server) clusterStatus(ctx context.Context) (c admin.Cluster) {
 	slices.SortFunc(c.Nodes, func(a, b admin.NodeStatus) int { return strings.Compare(a.Name, b.Name) })
 	for part := range s.partitionCount() {
 		node := s.partitionOwners.Owner(part).Node
-		if node == "" && !slices.ContainsFunc(c.Nodes, func(n admin.NodeStatus) bool { return slices.Contains(n.Parts, part) }) {
+		if node == "" && !slices.ContainsFunc(c.Nodes,
+			func(n admin.NodeStatus) bool { return slices.Contains(n.Parts, part) }) {
 			c.Free = append(c.Free, part)
 		}
 	}

@@ -93,7 +93,8 @@ func (p *partition) owner() store.Owner {
 	if p.storage != nil {
 		since = p.claimed // a standby may have started before the node that it succeeds
 	}
-	return store.Owner{Journal: store.JournalID(p.runner.JournalID()), Host: host, PID: os.Getpid(), Since: since.UTC().Truncate(time.Microsecond)}
+	return store.Owner{Journal: store.JournalID(p.runner.JournalID()), Host: host, PID: os.Getpid(),
+		Since: since.UTC().Truncate(time.Microsecond)}
 }
 
 // stores has the open stores, each with the profiles that use it.
@@ -133,7 +134,8 @@ func (s *stores) acquire(p *config.Profile) (*SharedStore, error) {
 		store = newMigrationGuard(store)
 	}
 	shared := &SharedStore{
-		Store: store, Name: place.name, File: place.file, settings: place.settings, database: place.database, Registry: registry.New(),
+		Store: store, Name: place.name, File: place.file, settings: place.settings, database: place.database,
+		Registry: registry.New(),
 	}
 	shared.add(p)
 	for _, other := range s.list {
@@ -245,7 +247,8 @@ func postgresLocation(p *config.Profile, dataDir string, moves bool) (storeLocat
 	}
 	o := postgres.Options{
 		Host: db.Host, Port: db.TCPPort(), User: db.User, Password: password, Name: db.Name, SSLMode: db.SSLMode,
-		ConnectTimeout: db.ConnectTimeout, StatementTimeout: db.StatementTimeout, MaxConns: db.PoolSize, As: ownerOf(dataDir),
+		ConnectTimeout: db.ConnectTimeout, StatementTimeout: db.StatementTimeout, MaxConns: db.PoolSize,
+		As: ownerOf(dataDir),
 	}
 	if moves {
 		o.IdleTransaction = idleTransaction
@@ -333,7 +336,8 @@ func guarded[T any](ctx context.Context, g *migrationGuard, ask func() (T, error
 }
 
 // guardedRows yields the rows of ask if the gate is open.
-func guardedRows(ctx context.Context, g *migrationGuard, ask func() iter.Seq2[wamble.Board, error]) iter.Seq2[wamble.Board, error] {
+func guardedRows(ctx context.Context, g *migrationGuard,
+	ask func() iter.Seq2[wamble.Board, error]) iter.Seq2[wamble.Board, error] {
 	return func(yield func(wamble.Board, error) bool) {
 		if err := g.awaitReady(ctx); err != nil {
 			yield(wamble.Board{}, err)
@@ -376,7 +380,8 @@ func (g *migrationGuard) Enrol(ctx context.Context, first wamble.Player) (wamble
 	return guarded(ctx, g, func() (wamble.Player, error) { return g.Store.Enrol(ctx, first) })
 }
 
-func (g *migrationGuard) Claim(ctx context.Context, key wamble.PublicKey, name string, at, since time.Time) (wamble.Player, error) {
+func (g *migrationGuard) Claim(ctx context.Context, key wamble.PublicKey, name string, at,
+	since time.Time) (wamble.Player, error) {
 	return guarded(ctx, g, func() (wamble.Player, error) { return g.Store.Claim(ctx, key, name, at, since) })
 }
 
@@ -399,7 +404,8 @@ func (g *migrationGuard) SessionByID(ctx context.Context, id wamble.SessionID) (
 	return guarded(ctx, g, func() (wamble.Session, error) { return g.Store.SessionByID(ctx, id) })
 }
 
-func (g *migrationGuard) Holders(ctx context.Context, sessions []wamble.SessionID, profile string, terms [32]byte) ([]store.Holder, error) {
+func (g *migrationGuard) Holders(ctx context.Context, sessions []wamble.SessionID, profile string,
+	terms [32]byte) ([]store.Holder, error) {
 	return guarded(ctx, g, func() ([]store.Holder, error) { return g.Store.Holders(ctx, sessions, profile, terms) })
 }
 
@@ -454,7 +460,8 @@ func (g *migrationGuard) Leaderboard(ctx context.Context, q wamble.LeaderboardQu
 	return guarded(ctx, g, func() (wamble.Leaderboard, error) { return g.Store.Leaderboard(ctx, q) })
 }
 
-func (g *migrationGuard) Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation, error) {
+func (g *migrationGuard) Reservations(ctx context.Context, key wamble.PublicKey, now time.Time) ([]wamble.Reservation,
+	error) {
 	return guarded(ctx, g, func() ([]wamble.Reservation, error) { return g.Store.Reservations(ctx, key, now) })
 }
 
@@ -462,7 +469,8 @@ func (g *migrationGuard) Predictions(ctx context.Context, boards ...wamble.Board
 	return guarded(ctx, g, func() ([]wamble.Prediction, error) { return g.Store.Predictions(ctx, boards...) })
 }
 
-func (g *migrationGuard) TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool, error) {
+func (g *migrationGuard) TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool,
+	error) {
 	return guarded(ctx, g, func() (bool, error) { return g.Store.TermsAccepted(ctx, id, profile, hash) })
 }
 

@@ -31,7 +31,8 @@ func newSwitchboard(t testing.TB, site *site, at netip.AddrPort, to ...netip.Add
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &switchboard{t: t, front: front, site: site, to: to, said: make([]atomic.Int64, len(to)), backs: map[netip.AddrPort][]*net.UDPConn{}}
+	s := &switchboard{t: t, front: front, site: site, to: to, said: make([]atomic.Int64, len(to)),
+		backs: map[netip.AddrPort][]*net.UDPConn{}}
 	var running sync.WaitGroup
 	running.Go(s.run)
 	t.Cleanup(func() {

@@ -16,7 +16,8 @@ func TestInterruptionsEverywhere(t *testing.T) {
 		for _, tp := range []*topology{oneLoop, fourShards, withStandby, twoMachines} {
 			t.Run(i.name+" "+tp.name, func(t *testing.T) { tp.start(t, false, oneDies).interrupt(i.scenario) })
 		}
-		t.Run(i.name+" four shards with PostgreSQL", func(t *testing.T) { fourShards.start(t, true, oneDies).interrupt(i.scenario) })
+		t.Run(i.name+" four shards with PostgreSQL",
+			func(t *testing.T) { fourShards.start(t, true, oneDies).interrupt(i.scenario) })
 	}
 }
 

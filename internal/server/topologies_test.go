@@ -27,7 +27,8 @@ type topology struct {
 // process) or of interruptions (servers in processes of their own).
 var (
 	oneLoop     = &topology{name: "one loop", places: 2} // two players are in one place
-	twoProfiles = &topology{name: "two profiles", places: 2, options: `(def advertise 1) (defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1)))`}
+	twoProfiles = &topology{name: "two profiles", places: 2,
+		options: `(def advertise 1) (defprofile red ((def advertise 1))) (defprofile blue ((def advertise 1)))`}
 	fourShards  = &topology{name: "four shards", places: 4, options: `(def shards 4)`}
 	withStandby = &topology{name: "a standby", places: 1, machines: 2}
 	twoMachines = &topology{name: "two machines", places: 2, machines: 2, options: clusterOptions}
@@ -199,7 +200,8 @@ func ownedPartitions(t testing.TB, dir string) (parts []int) {
 func untilOwned(t testing.TB, n int, dirs ...string) {
 	t.Helper()
 	for _, dir := range dirs {
-		until(t, fmt.Sprintf("a machine has %d partitions", n), func() bool { return len(ownedPartitions(t, dir)) == n })
+		until(t, fmt.Sprintf("a machine has %d partitions", n),
+			func() bool { return len(ownedPartitions(t, dir)) == n })
 	}
 }
 

@@ -57,7 +57,8 @@ func TestTrace(t *testing.T) {
 	for i, name := range []string{"move", "link", "rules", "journal", "answer", "store"} {
 		s := spans[i]
 		start, end := at(s.StartTimeUnixNano), at(s.EndTimeUnixNano)
-		if s.Name != name || s.TraceID != spans[0].TraceID || !end.After(start) || start.Before(began.Add(-time.Second)) || end.After(time.Now().Add(time.Second)) {
+		if s.Name != name || s.TraceID != spans[0].TraceID || !end.After(start) ||
+			start.Before(began.Add(-time.Second)) || end.After(time.Now().Add(time.Second)) {
 			t.Errorf("%s: %+v, from %v to %v", name, s, start, end)
 		}
 	}

@@ -97,12 +97,14 @@ func TestTrustCommand(t *testing.T) {
 		trust := func(whom string, level int, profile string) admin.Counts {
 			t.Helper()
 			var counts admin.Counts
-			if err := admin.Ask(ctx, h.dir, "trust", admin.Arguments{Whom: whom, Level: level, Profile: profile}, &counts); err != nil {
+			if err := admin.Ask(ctx, h.dir, "trust", admin.Arguments{Whom: whom, Level: level, Profile: profile},
+				&counts); err != nil {
 				t.Fatal(err)
 			}
 			return counts
 		}
-		for i, whom := range []string{hex.EncodeToString(token[:]), stats.Handle, fmt.Sprint(stats.Session), hex.EncodeToString(public)} {
+		for i, whom := range []string{hex.EncodeToString(token[:]), stats.Handle, fmt.Sprint(stats.Session),
+			hex.EncodeToString(public)} {
 			if trust(whom, 10, "red"); !p.sees(ctx) {
 				t.Errorf("by name %d: the player is not trusted", i)
 			}
@@ -114,7 +116,8 @@ func TestTrustCommand(t *testing.T) {
 		if counts := trust("h_nobody", 10, ""); counts["red"]+counts["blue"] != 0 {
 			t.Errorf("nobody: got %v", counts)
 		}
-		if err := admin.Ask(ctx, h.dir, "trust", admin.Arguments{Whom: "?", Level: 1}, nil); err == nil || errors.Is(err, admin.ErrNoServer) || strings.Contains(err.Error(), "?") {
+		if err := admin.Ask(ctx, h.dir, "trust", admin.Arguments{Whom: "?", Level: 1}, nil); err == nil ||
+			errors.Is(err, admin.ErrNoServer) || strings.Contains(err.Error(), "?") {
 			t.Errorf("a name that is none: %v", err)
 		}
 		trust(stats.Handle, 10, "")

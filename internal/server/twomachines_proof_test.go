@@ -179,7 +179,8 @@ func TestTwoMachinesStop(t *testing.T) {
 		through.finish()
 		a.end()
 	})
-	t.Logf("measured: the stop took %v, and nobody waited for longer than %v", time.Since(began).Round(time.Millisecond), longest.Round(time.Millisecond))
+	t.Logf("measured: the stop took %v, and nobody waited for longer than %v",
+		time.Since(began).Round(time.Millisecond), longest.Round(time.Millisecond))
 	p.Bound("the longest wait of a player", longest, prooftest.Sized(30*time.Second, 30*time.Second, 4*time.Second))
 	if got := len(ownedPartitions(t, b.dir)); got != 4 {
 		t.Errorf("b has %d parts", got)

@@ -34,7 +34,8 @@ func TestUnconnected(t *testing.T) {
 	until(t, "a sees b", func() bool { return len(a.partitionOwners.LiveNodes()) == 2 })
 	c.more(t, 400)
 	if b.ready(); !a.Profiles()[0].Local || b.Profiles()[0].Local {
-		t.Errorf("the profile is reported on a: %v, on b: %v, want only a", a.Profiles()[0].Local, b.Profiles()[0].Local)
+		t.Errorf("the profile is reported on a: %v, on b: %v, want only a", a.Profiles()[0].Local,
+			b.Profiles()[0].Local)
 	}
 	if got := len(ownedPartitions(t, a.dir)); got != 4 {
 		t.Errorf("a has %d parts", got)
@@ -147,7 +148,8 @@ func TestTwoMachinesRestrictions(t *testing.T) {
 	a, b := twoServers(t, db, "")
 	kept := func(text string) {
 		t.Helper()
-		if err := (sharedRestrictions{a.Server}).Amend(t.Context(), a.first().name, func(string) (string, error) { return text, nil }); err != nil {
+		if err := (sharedRestrictions{a.Server}).Amend(t.Context(), a.first().name,
+			func(string) (string, error) { return text, nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,7 +199,8 @@ func TestTwoMachinesOtherShards(t *testing.T) {
 		if err == nil {
 			s.Close()
 		}
-		if !errors.Is(err, loop.ErrShards) || !strings.Contains(err.Error(), "on all of them and run 'wamble shards "+n+" --profile default'") {
+		if !errors.Is(err, loop.ErrShards) ||
+			!strings.Contains(err.Error(), "on all of them and run 'wamble shards "+n+" --profile default'") {
 			t.Fatalf("with %s shards: got %v, want it to be refused with advice", n, err)
 		}
 	}
@@ -228,7 +231,8 @@ func TestTwoMachinesShardsFoundLate(t *testing.T) {
 		t.Fatalf("got %v, want it to end with %v", err, loop.ErrShards)
 	}
 	pgtest.Execute(t, db, `UPDATE worlds SET shards = 4`)
-	until(t, "a serves all parts", func() bool { return len(ownedPartitions(t, a.dir)) == 4 && a.Status(t.Context()).Ready() })
+	until(t, "a serves all parts",
+		func() bool { return len(ownedPartitions(t, a.dir)) == 4 && a.Status(t.Context()).Ready() })
 }
 
 // TestDeposedWords: a machine that has lost one partition of several does not report that it

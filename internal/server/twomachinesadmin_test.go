@@ -34,11 +34,13 @@ func TestTwoMachinesJournalAdmin(t *testing.T) {
 		tokens[name] = token
 		for _, part := range ownedPartitions(t, h.dir) { // for no profile: they end as dead letters
 			r := h.partitionOf(part).runner
-			until(t, "the shard has a queue", func() bool { _, ok := journal.NumberOf(r, store.ShardName("default", part)); return ok })
+			until(t, "the shard has a queue",
+				func() bool { _, ok := journal.NumberOf(r, store.ShardName("default", part)); return ok })
 			number, _ := journal.NumberOf(r, store.ShardName("default", part))
 			queues[part] = number
 			for range part + 1 {
-				if _, err := r.Post(t.Context(), &runner.Message{To: uint64(number), Payload: []byte("secret")}); err != nil {
+				if _, err := r.Post(t.Context(),
+					&runner.Message{To: uint64(number), Payload: []byte("secret")}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -116,7 +118,8 @@ func TestTwoMachinesJournalAdmin(t *testing.T) {
 		}
 		for line := range strings.Lines(text) {
 			series, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
-			if strings.HasPrefix(series, "wamble_journal_dead_letters{") || strings.HasPrefix(series, "wamble_up{") || strings.HasPrefix(series, "wamble_feed_games{") {
+			if strings.HasPrefix(series, "wamble_journal_dead_letters{") || strings.HasPrefix(series, "wamble_up{") ||
+				strings.HasPrefix(series, "wamble_feed_games{") {
 				metrics[series+"} "+value]++
 			}
 		}
@@ -180,7 +183,8 @@ func TestTwoMachinesStatus(t *testing.T) {
 		}
 		for i, of := range []*here{a, b} {
 			n := c.Nodes[i]
-			if n.Error != "" || !n.Ready || n.Self != (of == h) || n.Version != "9.8" || n.Address != *of.meshAddress.Load() || fmt.Sprint(n.Parts) != fmt.Sprint(ownedPartitions(t, of.dir)) {
+			if n.Error != "" || !n.Ready || n.Self != (of == h) || n.Version != "9.8" ||
+				n.Address != *of.meshAddress.Load() || fmt.Sprint(n.Parts) != fmt.Sprint(ownedPartitions(t, of.dir)) {
 				t.Errorf("of machine %s: %+v", nodeName(of.o.Config), n)
 			}
 			if want := []int{2, 3}[i]; n.Players < want || n.Moves != uint64(want) { // more if a hello was said twice

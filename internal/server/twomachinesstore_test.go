@@ -37,7 +37,8 @@ func TestTwoMachinesLeaderboard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.DeleteFunc(page.Rows, func(r client.Rank) bool { return r.Handle != on[h].players[0].stats(ctx).Handle })
+		return slices.DeleteFunc(page.Rows,
+			func(r client.Rank) bool { return r.Handle != on[h].players[0].stats(ctx).Handle })
 	}
 	score := 0.0
 	for h, other := range map[*here]*here{a: b, b: a} {
@@ -98,7 +99,8 @@ func TestTwoMachinesLimits(t *testing.T) {
 	a, b := twoServers(t, db, limits)
 	knows := func(h *here, what string, is func(profile.ShardCount) bool) {
 		t.Helper()
-		until(t, "the other machine knows of "+what, func() bool { return is(h.rebalancer.peers.Counts("default").Sum()) })
+		until(t, "the other machine knows of "+what,
+			func() bool { return is(h.rebalancer.peers.Counts("default").Sum()) })
 		for range 2 { // its shards are told before
 			heard := h.rebalancer.peers.Reports()
 			until(t, "the next report", func() bool { return h.rebalancer.peers.Reports() != heard })

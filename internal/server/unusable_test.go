@@ -41,7 +41,8 @@ func TestUnusableAtStart(t *testing.T) {
 	cluster.AskPassword(t, stranger.User)
 	stranger.Password = "wrong"
 	damaged := t.TempDir()
-	if err := os.WriteFile(filepath.Join(damaged, "games.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(damaged, "games.db"), []byte(strings.Repeat("no database ", 1000)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ name, dir, text, want string }{
@@ -95,7 +96,8 @@ func TestUnusableJournalAtStart(t *testing.T) {
 				s.Close()
 			}
 			var wrong *store.Unusable
-			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "the journal's database") {
+			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), tc.want) ||
+				!strings.Contains(err.Error(), "the journal's database") {
 				t.Errorf("got %v, want it to end with %q", err, tc.want)
 			}
 		})

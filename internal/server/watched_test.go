@@ -39,7 +39,8 @@ func TestWatched(t *testing.T) {
 	p.move(t.Context())
 	p.c.Close()
 	of := `{profile="default"}`
-	until(t, "the end of the connection is counted", func() bool { return metric(s.metrics(), "wamble_websocket_seconds_count"+of) == 1 })
+	until(t, "the end of the connection is counted",
+		func() bool { return metric(s.metrics(), "wamble_websocket_seconds_count"+of) == 1 })
 	text := s.metrics()
 	for line, want := range map[string]float64{
 		`wamble_http_request_seconds_count{code="200",profile="default",route="/healthz"}`:    1,
@@ -54,7 +55,8 @@ func TestWatched(t *testing.T) {
 	if opening <= 0 || opening > awake {
 		t.Errorf("of %v boards in play %v are in the opening", awake, opening)
 	}
-	waited, longest := metric(text, "wamble_boards_waited_seconds"+of), metric(text, "wamble_boards_waited_longest_seconds"+of)
+	waited, longest := metric(text, "wamble_boards_waited_seconds"+of),
+		metric(text, "wamble_boards_waited_longest_seconds"+of)
 	if longest < 0 || waited < longest {
 		t.Errorf("boards have waited %v s, the longest %v s", waited, longest)
 	}

@@ -52,7 +52,8 @@ func newWorld(t *testing.T, people int, text string) *world {
 		dir = t.TempDir()
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	w.here = serve(t, Options{Dir: dir, Clock: func() time.Time { return time.Unix(0, w.now.Load()) }}, conf(`(def min-boards 4)`+text)).ready()
+	w.here = serve(t, Options{Dir: dir, Clock: func() time.Time { return time.Unix(0, w.now.Load()) }},
+		conf(`(def min-boards 4)`+text)).ready()
 	for range people {
 		w.seats = append(w.seats, &person{at: w.time().Add(w.upTo(20))})
 	}
@@ -193,9 +194,11 @@ func TestWorldLives(t *testing.T) {
 			waits := (deals.Waited - was.Waited).Seconds() / float64(deals.Answers-was.Answers)
 			saw := float64(deals.SawEnd-was.SawEnd) / float64(deals.Visits-was.Visits)
 			given := float64(deals.Given - was.Given)
-			own, fresh, same := float64(deals.Own-was.Own)/given, float64(deals.Fresh-was.Fresh)/given, float64(deals.Same-was.Same)/given
+			own, fresh, same := float64(deals.Own-was.Own)/given, float64(deals.Fresh-was.Fresh)/given,
+				float64(deals.Same-was.Same)/given
 			t.Logf("%d moves: %.1f games an hour (%.1f), a board waits %.2f s (%.2f), %.0f %% of %d visits see an end (%.0f), own %.1f %% (%.1f), fresh %.1f %%, the same again %.1f %%",
-				s.Moves, games, f.Games.Mean, waits, f.Waits.Mean, 100*saw, deals.Visits-was.Visits, 100*f.SawEnd.Mean, 100*own, 100*f.Own.Mean, 100*fresh, 100*same)
+				s.Moves, games, f.Games.Mean, waits, f.Waits.Mean, 100*saw, deals.Visits-was.Visits, 100*f.SawEnd.Mean,
+				100*own, 100*f.Own.Mean, 100*fresh, 100*same)
 			if fresh > 0.03 {
 				t.Errorf("%.1f %% of the boards are fresh", 100*fresh)
 			}
@@ -206,7 +209,8 @@ func TestWorldLives(t *testing.T) {
 			for what, v := range map[string]struct {
 				got  float64
 				want spread
-			}{"games an hour": {games, f.Games}, "seconds of waiting": {waits, f.Waits}, "visits that see an end": {saw, f.SawEnd}, "own moves to answer": {own, f.Own}} {
+			}{"games an hour": {games, f.Games}, "seconds of waiting": {waits, f.Waits},
+				"visits that see an end": {saw, f.SawEnd}, "own moves to answer": {own, f.Own}} {
 				if off := math.Abs(v.got - v.want.Mean); off > 0.2*v.want.Mean+5*v.want.SD+0.01 {
 					t.Errorf("%s: %.3f, the simulation has %.3f ± %.3f", what, v.got, v.want.Mean, v.want.SD)
 				}

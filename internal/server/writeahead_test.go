@@ -70,7 +70,8 @@ func TestDeferredBoards(t *testing.T) {
 				_, err := i.handOff("")
 				answer <- err
 			}()
-			until(t, "the second handoff has begun", func() bool { return strings.Count(i.log.String(), "handing over") > before })
+			until(t, "the second handoff has begun",
+				func() bool { return strings.Count(i.log.String(), "handing over") > before })
 			i.cmd.Process.Signal(syscall.SIGUSR1)
 			if err := <-answer; err != nil {
 				t.Errorf("the second handoff: %v", err)

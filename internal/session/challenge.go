@@ -41,7 +41,8 @@ func (t *Table) Challenge(now time.Time, s *Session, key wamble.PublicKey) ([32]
 // Prove consumes the session's challenge, and returns ErrLogin unless signature signs it with key for the
 // named server ("" for none, as clients of the original sign). After success Link may follow. If ip, or
 // all hosts together, have had too many signatures verified lately, the challenge stays valid.
-func (t *Table) Prove(now time.Time, s *Session, ip netip.Addr, key wamble.PublicKey, signature [64]byte, server string) error {
+func (t *Table) Prove(now time.Time, s *Session, ip netip.Addr, key wamble.PublicKey, signature [64]byte,
+	server string) error {
 	at := t.tick(now)
 	c := s.pending
 	good := c != nil && c.key == key && at-c.at <= challengeTTL.Microseconds()

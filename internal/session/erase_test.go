@@ -44,7 +44,8 @@ func TestErase(t *testing.T) {
 	}
 	check(t, r.Table)
 	// A session that the store still ties to the key.
-	stored := &wamble.Session{ID: 90, Token: wamble.Token{9}.Hash(), Key: key, Player: 4, Handle: "h_old", LastSeen: r.now}
+	stored := &wamble.Session{ID: 90, Token: wamble.Token{9}.Hash(), Key: key, Player: 4, Handle: "h_old",
+		LastSeen: r.now}
 	if s, err := r.Admit(r.now, wamble.Token{9}, stored, nil, r.holds); !errors.Is(err, ErrEnded) {
 		t.Errorf("got %v, %v; want none", s, err)
 	}

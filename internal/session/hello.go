@@ -36,7 +36,8 @@ type Holds func(wamble.SessionID) bool
 
 // Hello returns the session of a hello without a known token: a new one, or that of an earlier copy of the
 // hello if it is still fresh. Errors: ErrFull, ErrHostLimit, ErrEntropy.
-func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, out intent.Intents) (s *Session, isNew bool, err error) {
+func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, out intent.Intents) (s *Session,
+	isNew bool, err error) {
 	at := t.tick(now)
 	g := greeting{from, seq}
 	if s := t.greetings[g]; s != nil {
@@ -60,7 +61,8 @@ func (t *Table) Hello(now time.Time, from wamble.Peer, seq uint32, holds Holds, 
 
 // Accept returns a new session with a token that was offered to an address, and has come back from there,
 // which proves the address. The token must not be in use. Errors: ErrFull, ErrHostLimit.
-func (t *Table) Accept(now time.Time, from wamble.Peer, token wamble.Token, holds Holds, out intent.Intents) (*Session, error) {
+func (t *Table) Accept(now time.Time, from wamble.Peer, token wamble.Token, holds Holds, out intent.Intents) (*Session,
+	error) {
 	at := t.tick(now)
 	if err := t.admits(at, from, holds); err != nil {
 		return nil, err
@@ -133,7 +135,8 @@ func (t *Table) newToken() (wamble.Token, error) {
 // Admit takes the stored session of a token into memory. Player is its stored identity, nil if it has none
 // or that is in memory. An anonymous session has ended if it was not seen for Expiration, one of an
 // identity after Lifetime. Errors: ErrEnded, ErrFull.
-func (t *Table) Admit(now time.Time, token wamble.Token, stored *wamble.Session, player *wamble.Player, holds Holds) (*Session, error) {
+func (t *Table) Admit(now time.Time, token wamble.Token, stored *wamble.Session, player *wamble.Player,
+	holds Holds) (*Session, error) {
 	at := t.tick(now)
 	if s := t.Find(token); s != nil {
 		return s, nil
@@ -185,7 +188,8 @@ func (t *Table) Yields(now time.Time, from wamble.Peer) *Session {
 	at := t.tick(now)
 	fresh, live := t.Unconfirmed(nil, nil), t.lists.live.last
 	switch s := t.shares.Yield(share.HostOf(from.IP())); {
-	case t.Present() < t.opts.MaxPlayers || t.lists.departing.n >= t.opts.MaxPlayers || t.hosts.exhausted(at, from, t.opts.NewPerHost):
+	case t.Present() < t.opts.MaxPlayers || t.lists.departing.n >= t.opts.MaxPlayers ||
+		t.hosts.exhausted(at, from, t.opts.NewPerHost):
 		return nil
 	case fresh != nil && t.ManyFresh(t.opts.MaxPlayers):
 		return fresh

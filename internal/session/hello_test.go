@@ -44,7 +44,8 @@ func TestHelloIsIdempotent(t *testing.T) {
 	if got := hello(here, 1); got != first {
 		t.Error("the same hello made another session")
 	}
-	for name, other := range map[string]*Session{"another number": hello(here, 2), "another port": hello(there, 1), "another connection": hello(ws, 1)} {
+	for name, other := range map[string]*Session{"another number": hello(here, 2), "another port": hello(there, 1),
+		"another connection": hello(ws, 1)} {
 		if other == first {
 			t.Errorf("%s: the same session", name)
 		}
@@ -123,7 +124,8 @@ func TestHostsAreBounded(t *testing.T) {
 		t.Fatal("one and no more")
 	}
 	for i := range maxHosts {
-		h.admit(0, wamble.Peer{Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)}), 1)}, 1)
+		h.admit(0, wamble.Peer{Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8),
+			byte(i)}), 1)}, 1)
 	}
 	if h.sessions[0].Len() != maxHosts {
 		t.Errorf("%d hosts", h.sessions[0].Len())
@@ -270,7 +272,8 @@ func TestAdmit(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if s.ID() != 50 || r.Find(token) != s || s.Trust() != 3 || s.own.Games != 4 || s.Fresh() || !timeOf(s.times.created).Equal(in.Created) {
+			if s.ID() != 50 || r.Find(token) != s || s.Trust() != 3 || s.own.Games != 4 || s.Fresh() ||
+				!timeOf(s.times.created).Equal(in.Created) {
 				t.Errorf("%+v", s)
 			}
 			if again, err := r.Admit(r.now, token, &in, nil, r.holds); again != s || err != nil {

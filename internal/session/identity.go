@@ -138,5 +138,6 @@ func (t *Table) NewPlayer(key wamble.PublicKey) (wamble.Player, error) {
 	if _, err := io.ReadFull(t.entropy, b[:]); err != nil {
 		return wamble.Player{}, err
 	}
-	return wamble.Player{Key: key, Handle: "h_" + hex.EncodeToString(b[:]), Stats: wamble.Stats{Rating: t.opts.DefaultRating}}, nil
+	return wamble.Player{Key: key, Handle: "h_" + hex.EncodeToString(b[:]),
+		Stats: wamble.Stats{Rating: t.opts.DefaultRating}}, nil
 }

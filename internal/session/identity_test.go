@@ -117,12 +117,14 @@ func TestLink(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	// Another key: this session's totals go along.
-	stored := &wamble.Player{ID: 77, Key: wamble.PublicKey{2}, Handle: "anna", Stats: wamble.Stats{Score: 10, Rating: 1500, Games: 20}}
+	stored := &wamble.Player{ID: 77, Key: wamble.PublicKey{2}, Handle: "anna",
+		Stats: wamble.Stats{Score: 10, Rating: 1500, Games: 20}}
 	if err := r.Link(r.now, b, stored.Key, stored, &r.said); err != nil {
 		t.Fatal(err)
 	}
 	r.expect("link 2 to 77 an rated 1500")
-	if got, want := r.Stats(b), (wamble.Stats{Score: 11, PredictionScore: 4, Rating: 1500, Games: 23, Chess960Games: 1}); got != want {
+	if got, want := r.Stats(b),
+		(wamble.Stats{Score: 11, PredictionScore: 4, Rating: 1500, Games: 23, Chess960Games: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if got, want := r.Stats(a), (wamble.Stats{Score: 3, Rating: 1187.5, Games: 1}); got != want {
@@ -147,7 +149,8 @@ func TestAnonymousStats(t *testing.T) {
 func TestAdmittedIdentity(t *testing.T) {
 	r := newRig(t, nil)
 	key := wamble.PublicKey{1}
-	stored := &wamble.Session{ID: 5, Token: wamble.Token{5}.Hash(), Player: 3, Key: key, Handle: "anna", LastSeen: r.now, Stats: wamble.Stats{Score: 1, Rating: 1300, Games: 2}}
+	stored := &wamble.Session{ID: 5, Token: wamble.Token{5}.Hash(), Player: 3, Key: key, Handle: "anna",
+		LastSeen: r.now, Stats: wamble.Stats{Score: 1, Rating: 1300, Games: 2}}
 	player := &wamble.Player{ID: 3, Key: key, Handle: "anna", Stats: wamble.Stats{Score: 9, Rating: 1300, Games: 8}}
 	s, err := r.Admit(r.now, wamble.Token{5}, stored, player, r.holds)
 	if err != nil {
@@ -157,7 +160,8 @@ func TestAdmittedIdentity(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	// Without the player the session's own counters are used, with a rating.
-	other := &wamble.Session{ID: 6, Token: wamble.Token{6}.Hash(), Player: 4, Key: wamble.PublicKey{2}, LastSeen: r.now, Stats: wamble.Stats{Games: 2}}
+	other := &wamble.Session{ID: 6, Token: wamble.Token{6}.Hash(), Player: 4, Key: wamble.PublicKey{2}, LastSeen: r.now,
+		Stats: wamble.Stats{Games: 2}}
 	s, err = r.Admit(r.now, wamble.Token{6}, other, nil, r.holds)
 	if err != nil {
 		t.Fatal(err)

@@ -137,7 +137,8 @@ func TestOver(t *testing.T) {
 		if got := r.Refused(tc.s.Token()); got != tc.want {
 			t.Errorf("session %d: over %v", tc.s.ID(), got)
 		}
-		_, err := r.Admit(r.now, tc.s.Token(), &wamble.Session{ID: tc.s.ID(), Token: tc.s.Token().Hash(), LastSeen: r.now}, nil, r.holds)
+		_, err := r.Admit(r.now, tc.s.Token(),
+			&wamble.Session{ID: tc.s.ID(), Token: tc.s.Token().Hash(), LastSeen: r.now}, nil, r.holds)
 		if errors.Is(err, ErrEnded) != tc.want {
 			t.Errorf("session %d: %v", tc.s.ID(), err)
 		}

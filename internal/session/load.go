@@ -93,7 +93,8 @@ func (r *reader) array32() (a [32]byte) {
 
 func (r *reader) stats() wamble.Stats {
 	return wamble.Stats{
-		Score: r.Float(), PredictionScore: r.Float(), Rating: r.Float(), Games: int(r.Int()), Chess960Games: int(r.Int()),
+		Score: r.Float(), PredictionScore: r.Float(), Rating: r.Float(), Games: int(r.Int()),
+		Chess960Games: int(r.Int()),
 	}
 }
 

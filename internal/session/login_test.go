@@ -30,7 +30,8 @@ func counting(b byte, n int) []byte {
 }
 
 // signBLAKE2b is the signing side of the original's EdDSA.
-func signBLAKE2b(t testing.TB, seed []byte, message func(public [32]byte) []byte) (public [32]byte, signature [64]byte) {
+func signBLAKE2b(t testing.TB, seed []byte, message func(public [32]byte) []byte) (public [32]byte,
+	signature [64]byte) {
 	t.Helper()
 	digest := blake2b.Sum512(seed)
 	a, err := new(edwards25519.Scalar).SetBytesWithClamping(digest[:32])
@@ -90,7 +91,8 @@ func TestLoginOfTheOriginal(t *testing.T) {
 func TestLoginEd25519(t *testing.T) {
 	private := ed25519.NewKeyFromSeed(counting(0x20, 32))
 	public := [32]byte(private.Public().(ed25519.PublicKey))
-	if got, want := hex.EncodeToString(public[:]), "29acbae141bccaf0b22e1a94d34d0bc7361e526d0bfe12c89794bc9322966dd7"; got != want {
+	if got, want := hex.EncodeToString(public[:]),
+		"29acbae141bccaf0b22e1a94d34d0bc7361e526d0bfe12c89794bc9322966dd7"; got != want {
 		t.Errorf("public key %s, want %s", got, want)
 	}
 	token, challenge := wamble.Token(counting(1, 16)), [32]byte(counting(7, 32))

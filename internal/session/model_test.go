@@ -173,7 +173,8 @@ func (m *model) visit(c *client) *Session {
 		key = s.Identity().Key()
 	}
 	if s.ID() != c.session || s.Token() != c.token || key != c.key || s.own.Games != c.games {
-		m.t.Fatalf("session %d is %d, key %x, want %x, games %d, want %d", c.session, s.ID(), key[:1], c.key[:1], s.own.Games, c.games)
+		m.t.Fatalf("session %d is %d, key %x, want %x, games %d, want %d", c.session, s.ID(), key[:1], c.key[:1],
+			s.own.Games, c.games)
 	}
 	if s.Identity() != nil {
 		games := 0
@@ -293,7 +294,8 @@ func TestModel(t *testing.T) {
 		m := &model{
 			t: t, rng: rand.New(rand.NewPCG(seed, uint64(i))), ids: numbers(), now: epoch,
 			store: map[wamble.TokenHash]*wamble.Session{}, byID: map[wamble.SessionID]*wamble.Session{},
-			players: map[wamble.PublicKey]*wamble.Player{}, linked: map[wamble.PublicKey]map[wamble.SessionID]bool{}, boards: map[wamble.SessionID]bool{},
+			players: map[wamble.PublicKey]*wamble.Player{}, linked: map[wamble.PublicKey]map[wamble.SessionID]bool{},
+			boards: map[wamble.SessionID]bool{},
 		}
 		m.table = New(o, m.ids, entropy(byte(seed)))
 		for step := range prooftest.Part(400_000) {

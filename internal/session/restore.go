@@ -23,7 +23,8 @@ func (t *Table) Restore(now time.Time, stored *wamble.Session, player *wamble.Pl
 
 // takes reports whether a stored session can be resumed.
 func (t *Table) takes(at int64, stored *wamble.Session) bool {
-	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.refused.Find(stored.Token) != nil || t.Erasing(stored.Key) {
+	if stored.ID <= 0 || stored.Token.IsZero() || t.byID[stored.ID] != nil || t.refused.Find(stored.Token) != nil ||
+		t.Erasing(stored.Key) {
 		return false
 	}
 	limit := t.opts.Expiration
@@ -36,7 +37,8 @@ func (t *Table) takes(at int64, stored *wamble.Session) bool {
 // revive makes a Session from a stored one. It is in no list yet.
 func (t *Table) revive(at int64, stored *wamble.Session, player *wamble.Player) *Session {
 	s := &Session{
-		id: stored.ID, hash: stored.Token, bound: hostOf(stored.Host), own: stored.Stats, trust: int32(stored.Trust), bot: stored.Bot,
+		id: stored.ID, hash: stored.Token, bound: hostOf(stored.Host), own: stored.Stats, trust: int32(stored.Trust),
+		bot:   stored.Bot,
 		times: times{created: micros(stored.Created), lastSeen: at, lastStored: micros(stored.LastSeen)},
 	}
 	s.own.Rating = 0

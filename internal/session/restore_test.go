@@ -38,7 +38,8 @@ func TestRestore(t *testing.T) {
 	}
 	check(t, table)
 	// A session whose token is shown is found by it from then on.
-	if s := table.Find(wamble.Token{2}); s == nil || s.ID() != 2 || s.Token() != (wamble.Token{2}) || table.Find(wamble.Token{2}) != s {
+	if s := table.Find(wamble.Token{2}); s == nil || s.ID() != 2 || s.Token() != (wamble.Token{2}) ||
+		table.Find(wamble.Token{2}) != s {
 		t.Errorf("got %+v, want session 2", s)
 	}
 	if table.Find(wamble.Token{9}) != nil || table.Find(wamble.Token{}) != nil {
@@ -59,8 +60,10 @@ func TestTokenLifetime(t *testing.T) {
 		want             error
 	}{{30 * day, 30 * day, nil}, {30 * day, 30*day + time.Microsecond, ErrEnded}, {0, 3650 * day, nil}} {
 		r := newRig(t, func(o *Options) { o.Lifetime = tc.lifetime })
-		stored := &wamble.Session{ID: 5, Token: wamble.Token{5}.Hash(), Player: 7, Key: wamble.PublicKey{7}, LastSeen: r.now.Add(-tc.silent)}
-		if _, err := r.Admit(r.now, wamble.Token{5}, stored, nil, func(wamble.SessionID) bool { return false }); err != tc.want {
+		stored := &wamble.Session{ID: 5, Token: wamble.Token{5}.Hash(), Player: 7, Key: wamble.PublicKey{7},
+			LastSeen: r.now.Add(-tc.silent)}
+		if _, err := r.Admit(r.now, wamble.Token{5}, stored, nil,
+			func(wamble.SessionID) bool { return false }); err != tc.want {
 			t.Errorf("%v of %v: got %v, want %v", tc.silent, tc.lifetime, err, tc.want)
 		}
 	}

@@ -162,7 +162,8 @@ func check(t testing.TB, tb *Table) {
 		}
 	}
 	if n != len(tb.byToken)+len(tb.byHash) || n != len(tb.byID) || len(tb.greetings) != tb.lists.fresh.n {
-		t.Fatalf("%d sessions, %d tokens, %d numbers, %d greetings", n, len(tb.byToken), len(tb.byID), len(tb.greetings))
+		t.Fatalf("%d sessions, %d tokens, %d numbers, %d greetings", n, len(tb.byToken), len(tb.byID),
+			len(tb.greetings))
 	}
 	for i, count := range users {
 		if i.sessions != count || tb.identities[i.key] != i {

@@ -58,7 +58,8 @@ func busyTable(t testing.TB) *Table {
 		tb.Applied(uint64(i) / 2)
 		tb.Due(now, holds, nil)
 	}
-	if _, err := tb.Restore(now, &wamble.Session{ID: 900, Token: wamble.Token{9}.Hash(), LastSeen: now}, nil); err != nil {
+	if _, err := tb.Restore(now, &wamble.Session{ID: 900, Token: wamble.Token{9}.Hash(), LastSeen: now},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	tb.Erase(now, wamble.PublicKey{5}, 0, silence{})

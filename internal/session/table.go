@@ -154,7 +154,8 @@ func (t *Table) Refused(token wamble.Token) bool { return t.refused.Find(token.H
 // nothing.
 func (t *Table) NoteActivity(now time.Time, s *Session, out intent.Intents) bool {
 	at := t.tick(now)
-	if s.times.lastSeen == at && s.list == &t.lists.live && s.greeting == nil && at-s.times.lastStored < storeActivityEvery.Microseconds() {
+	if s.times.lastSeen == at && s.list == &t.lists.live && s.greeting == nil &&
+		at-s.times.lastStored < storeActivityEvery.Microseconds() {
 		return false
 	}
 	t.confirm(s)

@@ -49,7 +49,8 @@ type sent struct {
 }
 
 func newRig(t *testing.T, opts Options) *rig {
-	r := &rig{t: t, h: New(opts), now: epoch, guests: map[wamble.SessionID]*Viewer{}, room: 1 << 20, boards: map[wamble.BoardID]Board{}}
+	r := &rig{t: t, h: New(opts), now: epoch, guests: map[wamble.SessionID]*Viewer{}, room: 1 << 20,
+		boards: map[wamble.BoardID]Board{}}
 	r.h.Open(r.now, func(func(Board) bool) {})
 	return r
 }
@@ -288,7 +289,8 @@ func TestChanges(t *testing.T) {
 		r.show(id+1, 0)
 		r.now = r.now.Add(time.Millisecond)
 	}
-	expect(t, "answer", r.watch(1, Request{}), "00 none summary g0; 00 board 3 summary g0; 00 board 2 summary g0; 00 board 1 summary g0")
+	expect(t, "answer", r.watch(1, Request{}),
+		"00 none summary g0; 00 board 3 summary g0; 00 board 2 summary g0; 00 board 1 summary g0")
 	r.wait(2 * time.Second)
 	expect(t, "nothing new", r.took(1), "")
 	r.show(2, 1)
@@ -704,7 +706,8 @@ func TestConverges(t *testing.T) {
 				if i%20 == 0 {
 					id := wamble.SessionID(1 + i/20)
 					mirrors[id], filter[id] = &mirror{boards: map[wamble.BoardID]sighting{}}, Filter(rng.IntN(3))
-					r.h.Watch(r.now, *r.guest(id), Request{Filter: filter[id]}, func(b []byte) { r.Send(tokenOf(id), b) })
+					r.h.Watch(r.now, *r.guest(id), Request{Filter: filter[id]},
+						func(b []byte) { r.Send(tokenOf(id), b) })
 				}
 				for id := range mirrors {
 					r.guest(id)

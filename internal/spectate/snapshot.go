@@ -88,7 +88,8 @@ func Load(opts Options, state []byte) (*Hub, error) {
 		w.board = wamble.BoardID(take())
 		w.modes = flags&flagModes != 0
 		w.allowance.at = h.now
-		if w.state == 0 || w.filter > StandardBoards || flags >= flagCounts<<1 || h.bySession[w.session] != nil || (w.state == focus) != (w.board != 0) {
+		if w.state == 0 || w.filter > StandardBoards || flags >= flagCounts<<1 || h.bySession[w.session] != nil ||
+			(w.state == focus) != (w.board != 0) {
 			return nil, ErrState
 		}
 		h.count(w, flags&flagCounts != 0)

@@ -46,7 +46,8 @@ func (h *Hub) encode(dst []byte, e *entry, s state, flags wire.Flags, generation
 			ext = append(ext, wire.Int(wire.KeyLastMoveFrom, int64(b.From)), wire.Int(wire.KeyLastMoveTo, int64(b.To)))
 		}
 	}
-	ext = append(ext, wire.Int(wire.KeyBoardPly, int64(b.Position.Ply())), wire.Int(wire.KeyBoardVersion, int64(b.Version)))
+	ext = append(ext, wire.Int(wire.KeyBoardPly, int64(b.Position.Ply())),
+		wire.Int(wire.KeyBoardVersion, int64(b.Version)))
 	if b.Bot {
 		ext = append(ext, wire.Int(wire.KeyBoardBot, 1))
 	}

@@ -44,5 +44,6 @@ type Owned struct {
 
 func (e *Owned) Error() string {
 	return fmt.Sprintf("another server writes this profile's games into this database: %s. "+
-		"Two would take different moves on one board. Stop that server, or give this profile another name or database", e.By)
+		"Two would take different moves on one board. Stop that server, or give this profile another name or database",
+		e.By)
 }

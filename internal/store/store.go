@@ -192,7 +192,8 @@ type Queries interface {
 	Predictions(ctx context.Context, boards ...wamble.BoardID) ([]wamble.Prediction, error)
 	// PredictionsOf returns the predictions of an identity with numbers above after, in the
 	// order of their numbers, at most most (1 to 1,000), without their depth.
-	PredictionsOf(ctx context.Context, key wamble.PublicKey, after wamble.PredictionID, most int) ([]wamble.Prediction, error)
+	PredictionsOf(ctx context.Context, key wamble.PublicKey, after wamble.PredictionID, most int) ([]wamble.Prediction,
+		error)
 	// TermsOf returns the acceptances of terms by the sessions of an identity, the newest
 	// first, at most 1,000.
 	TermsOf(ctx context.Context, key wamble.PublicKey) ([]wamble.Acceptance, error)

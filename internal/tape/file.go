@@ -103,13 +103,15 @@ func create(name string, o profile.Options, log *slog.Logger) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
-	r := &File{log: log, file: f, flushNow: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{})}
+	r := &File{log: log, file: f, flushNow: make(chan struct{}, 1), closed: make(chan struct{}),
+		done: make(chan struct{})}
 	if r.recorder, err = NewRecorder(&r.buffer, o); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	go func() {
 		defer close(r.done)
-		guard.Run("the recording", r.writeLoop, func(err error) { log.Error("the recording is not written any more", "file", name, "err", err) })
+		guard.Run("the recording", r.writeLoop,
+			func(err error) { log.Error("the recording is not written any more", "file", name, "err", err) })
 	}()
 	return r, nil
 }

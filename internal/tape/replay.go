@@ -130,7 +130,8 @@ func (re *replayer) step(block []byte) (*Difference, error) {
 	for _, part := range []struct {
 		name      string
 		got, want part
-	}{{"packets", got.packets, want.packets}, {"frames", got.frames, want.frames}, {"the rest", got.other, want.other}} {
+	}{{"packets", got.packets, want.packets}, {"frames", got.frames, want.frames},
+		{"the rest", got.other, want.other}} {
 		if part.got != part.want {
 			d := &Difference{Now: now, Part: part.name, Recorded: part.want.n, Replayed: part.got.n}
 			for _, in := range re.inputs {

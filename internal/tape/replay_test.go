@@ -38,7 +38,8 @@ func record(t testing.TB) ([]byte, int) {
 			steps++
 			inputs = nil
 			for _, l := range out.Leases {
-				inputs = append(inputs, &profile.Leased{Sequence: l.Sequence, Blocks: []wamble.Block{{First: next, Count: int64(l.Count)}}})
+				inputs = append(inputs, &profile.Leased{Sequence: l.Sequence,
+					Blocks: []wamble.Block{{First: next, Count: int64(l.Count)}}})
 				next += int64(l.Count)
 			}
 			if out.DurableIndex != 0 {

@@ -41,8 +41,10 @@ func board(t *testing.T, id wamble.BoardID, fen string) *play.Board {
 
 // press types keys; those with longer names are separated by spaces.
 func press(m *Model, keys ...string) []play.Effect {
-	special := map[string]rune{"enter": tea.KeyEnter, "tab": tea.KeyTab, "esc": tea.KeyEscape, "backspace": tea.KeyBackspace,
-		"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "f1": tea.KeyF1, "f2": tea.KeyF2, "f3": tea.KeyF3, "f4": tea.KeyF4}
+	special := map[string]rune{"enter": tea.KeyEnter, "tab": tea.KeyTab, "esc": tea.KeyEscape,
+		"backspace": tea.KeyBackspace,
+		"up":        tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "f1": tea.KeyF1,
+		"f2": tea.KeyF2, "f3": tea.KeyF3, "f4": tea.KeyF4}
 	var all []play.Effect
 	for _, key := range keys {
 		if code, ok := special[key]; ok {
@@ -173,7 +175,8 @@ func TestScreen(t *testing.T) {
 func TestAnnouncement(t *testing.T) {
 	m := table(t, chess.StartFEN)
 	second := func() string {
-		return strings.TrimSpace(regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAllString(strings.Split(text(m), "\n")[1], ""))
+		return strings.TrimSpace(regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAllString(strings.Split(text(m), "\n")[1],
+			""))
 	}
 	m.Update(noon, play.Notice{ID: 1, Text: "Tournament on Sunday", For: time.Hour})
 	m.Update(noon, play.Notice{ID: 2, Text: "We move", For: 30 * time.Minute, Countdown: true})
@@ -238,7 +241,8 @@ func TestEverySize(t *testing.T) {
 					m.Update(noon, tea.WindowSizeMsg{Width: width, Height: height})
 					set(m)
 					v := m.View()
-					if w, h := lipgloss.Width(v.Content), lipgloss.Height(v.Content); h > height && height > 1 || w > width {
+					if w, h := lipgloss.Width(v.Content),
+						lipgloss.Height(v.Content); h > height && height > 1 || w > width {
 						t.Fatalf("%s at %d×%d: got %d×%d\n%s", name, width, height, w, h, v.Content)
 					}
 					if c := v.Cursor; c != nil && (c.X >= width || c.Y >= height) {
@@ -260,7 +264,8 @@ func TestWall(t *testing.T) {
 	for i := range 6 {
 		m.Update(noon, play.Seen{Board: board(t, wamble.BoardID(10+i), chess.StartFEN)})
 	}
-	if !strings.Contains(text(m), "The wall, 6 boards") || !strings.Contains(text(m), ">10 white") || strings.Contains(text(m), "15 white") {
+	if !strings.Contains(text(m), "The wall, 6 boards") || !strings.Contains(text(m), ">10 white") ||
+		strings.Contains(text(m), "15 white") {
 		t.Errorf("got\n%s", text(m))
 	}
 	byBot := board(t, 12, "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1")
@@ -273,11 +278,13 @@ func TestWall(t *testing.T) {
 		t.Errorf("got %+v, want board 11", effects)
 	}
 	press(m, "down", "down")
-	if effects := m.Update(noon, tea.MouseClickMsg{X: 2, Y: 3, Button: tea.MouseLeft}); !slices.Contains(effects, play.Effect(play.Watch{Board: 14})) {
+	if effects := m.Update(noon, tea.MouseClickMsg{X: 2, Y: 3, Button: tea.MouseLeft}); !slices.Contains(effects,
+		play.Effect(play.Watch{Board: 14})) {
 		t.Errorf("got %+v, want board 14, of the second page", effects)
 	}
 	m.Update(noon, play.Watching{Board: 14})
-	if effects := press(m, "e4", "enter"); !slices.Contains(effects, play.Effect(play.Predict{Board: 14, UCI: "e2e4", SAN: "e4"})) {
+	if effects := press(m, "e4", "enter"); !slices.Contains(effects,
+		play.Effect(play.Predict{Board: 14, UCI: "e2e4", SAN: "e4"})) {
 		t.Errorf("got %+v, want a prediction", effects)
 	}
 	m.Update(noon, play.Predictions{Board: 14, Rows: []play.Prediction{{UCI: "e2e4", Count: 2, Own: true}}})

@@ -56,8 +56,10 @@ func (t *theme) style(c color.Color) lipgloss.Style {
 
 // The pieces by kind, outlined and filled.
 var (
-	outlined = [...]string{chess.None: " ", chess.Pawn: "♙", chess.Knight: "♘", chess.Bishop: "♗", chess.Rook: "♖", chess.Queen: "♕", chess.King: "♔"}
-	filled   = [...]string{chess.None: " ", chess.Pawn: "♟", chess.Knight: "♞", chess.Bishop: "♝", chess.Rook: "♜", chess.Queen: "♛", chess.King: "♚"}
+	outlined = [...]string{chess.None: " ", chess.Pawn: "♙", chess.Knight: "♘", chess.Bishop: "♗", chess.Rook: "♖",
+		chess.Queen: "♕", chess.King: "♔"}
+	filled = [...]string{chess.None: " ", chess.Pawn: "♟", chess.Knight: "♞", chess.Bishop: "♝", chess.Rook: "♜",
+		chess.Queen: "♛", chess.King: "♚"}
 )
 
 // glyph returns the character of a piece.

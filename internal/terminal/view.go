@@ -92,7 +92,8 @@ func (m *Model) title() string {
 	if g.Stats.Handle != "" {
 		who = g.Stats.Handle
 	}
-	right := m.theme.style(m.theme.faint).Render(m.known(fmt.Sprintf("%s · %.1f points · %s ", who, g.Stats.Score, m.Where)))
+	right := m.theme.style(m.theme.faint).Render(m.known(fmt.Sprintf("%s · %.1f points · %s ", who, g.Stats.Score,
+		m.Where)))
 	if g.Offline {
 		right = m.theme.style(m.theme.alarm).Render(m.known("reconnecting … "))
 	}
@@ -126,7 +127,8 @@ func (m *Model) boardLines() []string {
 	files := strings.Repeat(" ", l.left)
 	for column := range 8 {
 		before := (l.cellWidth - 1) / 2
-		files += strings.Repeat(" ", before) + string(rune('a'+m.squareOf(column, 0).File())) + strings.Repeat(" ", l.cellWidth-before-1)
+		files += strings.Repeat(" ", before) + string(rune('a'+m.squareOf(column, 0).File())) +
+			strings.Repeat(" ", l.cellWidth-before-1)
 	}
 	lines = append(lines, m.theme.style(m.theme.faint).Render(files))
 	if l.panel > 0 {
@@ -291,7 +293,8 @@ func (m *Model) prompt() string {
 
 // keys returns a line with as many of the current keys as fit, the most useful first.
 func (m *Model) keys() string {
-	hints := []string{"^C quit", "F1 help", "type a move", "F2 wall", "F3 trail", "F4 flip", "tab completes", "arrows and enter, or the mouse"}
+	hints := []string{"^C quit", "F1 help", "type a move", "F2 wall", "F3 trail", "F4 flip", "tab completes",
+		"arrows and enter, or the mouse"}
 	switch {
 	case m.walled() && m.Game.Only:
 		hints = []string{"^C quit", "F1 help", "arrows and enter, or the mouse, choose a board"}

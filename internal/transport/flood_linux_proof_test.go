@@ -261,7 +261,8 @@ type player struct {
 func newPlayer(t *testing.T, server netip.AddrPort) *player {
 	return &player{
 		t: t, u: listenTestUDP(t, "127.0.0.1:0", UDPOptions{}), epoch: time.Now(),
-		link: link.NewClient(link.ClientConfig{Server: wamble.Peer{Addr: server}, Sends: 200, FirstWait: 20 * time.Millisecond}),
+		link: link.NewClient(link.ClientConfig{Server: wamble.Peer{Addr: server}, Sends: 200,
+			FirstWait: 20 * time.Millisecond}),
 	}
 }
 

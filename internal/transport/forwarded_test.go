@@ -160,7 +160,8 @@ func FuzzForwarded(f *testing.F) {
 		}
 		// A header that the client has set before the proxy's own is ignored.
 		h = http.Header{forwardedFor: {usual, "192.0.2.7"}}
-		if from, _, _ := originOf(h, proxy, networks{netip.MustParsePrefix("10.0.0.0/8")}); from.Addr().String() != "192.0.2.7" {
+		if from, _, _ := originOf(h, proxy,
+			networks{netip.MustParsePrefix("10.0.0.0/8")}); from.Addr().String() != "192.0.2.7" {
 			t.Errorf("%q: %v", usual, from)
 		}
 	})
@@ -200,7 +201,8 @@ func TestTrustedProxy(t *testing.T) {
 		{"a stranger's header", "127.0.0.3", header, "", "HTTP/1.1 400"},
 		{"two words", "127.0.0.2", "", head + "Forwarded: for=192.0.2.8\r\n", "HTTP/1.1 400"},
 	} {
-		if got, _ := ask(c.from, c.before, c.head); !strings.HasPrefix(got, c.want) || strings.HasPrefix(got, "127.0.0.3:") && !strings.HasSuffix(got, " map[]|") {
+		if got, _ := ask(c.from, c.before, c.head); !strings.HasPrefix(got, c.want) ||
+			strings.HasPrefix(got, "127.0.0.3:") && !strings.HasSuffix(got, " map[]|") {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -223,7 +225,8 @@ func TestTrustedProxy(t *testing.T) {
 // the proxy between two requests.
 func TestPlacesBehindProxy(t *testing.T) {
 	s := newConnLimiter(6, 2, new(atomic.Uint64))
-	proxy, ann, bob := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	proxy, ann, bob := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("192.0.2.1"),
+		netip.MustParseAddr("192.0.2.2")
 	held := func(ip netip.Addr) int {
 		if h := s.hosts[wamble.HostOf(ip)]; h != nil {
 			return len(h.slots)
@@ -270,7 +273,8 @@ func TestPlacesBehindProxy(t *testing.T) {
 // TestProxyShares: a client behind a proxy has no more places than without it, and
 // leaves those of others alone.
 func TestProxyShares(t *testing.T) {
-	p := openPort(t, Options{HTTP: HTTPOptions{Max: 16, MaxHost: 2, Head: time.Minute, Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}}}, nil)
+	p := openPort(t, Options{HTTP: HTTPOptions{Max: 16, MaxHost: 2, Head: time.Minute,
+		Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}}}, nil)
 	open := func(client string) string {
 		nc := dialFrom(t, p, "127.0.0.2")
 		io.WriteString(nc, strings.Replace(handshakeRequest, "\r\n", "\r\nX-Forwarded-For: "+client+"\r\n", 1))
@@ -281,7 +285,8 @@ func TestProxyShares(t *testing.T) {
 		}
 		return status
 	}
-	for _, c := range []struct{ client, want string }{{"192.0.2.1", "101"}, {"192.0.2.1", "101"}, {"192.0.2.1", "503"}, {"192.0.2.2", "101"}, {"192.0.2.3", "101"}} {
+	for _, c := range []struct{ client, want string }{{"192.0.2.1", "101"}, {"192.0.2.1", "101"}, {"192.0.2.1", "503"},
+		{"192.0.2.2", "101"}, {"192.0.2.3", "101"}} {
 		if got := open(c.client); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.client, got, c.want)
 		}

@@ -78,7 +78,8 @@ func readAll(f *frameReader) string {
 		var closed *CloseError
 		switch {
 		case err == nil:
-			out = append(out, map[opcode]string{opBinary: "2:", opClose: "8:", opPing: "9:", opPong: "10:"}[op]+string(payload))
+			out = append(out, map[opcode]string{opBinary: "2:", opClose: "8:", opPing: "9:",
+				opPong: "10:"}[op]+string(payload))
 			continue
 		case err == io.EOF:
 			out = append(out, "end")

@@ -190,7 +190,8 @@ func keepAlive(nc net.Conn) {
 		nc = t.NetConn()
 	}
 	if c, ok := nc.(*limitedConn); ok {
-		c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 45 * time.Second, Interval: 15 * time.Second, Count: 5})
+		c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 45 * time.Second, Interval: 15 * time.Second,
+			Count: 5})
 	}
 }
 
@@ -262,7 +263,8 @@ func (g *gateway) shutdown(ctx context.Context, code uint16) {
 			c.Close(code, "")
 		}
 	})
-	stop := context.AfterFunc(ctx, func() { guard.Run("the end of a port", func() { g.each((*Conn).Abort) }, g.reportPanic) })
+	stop := context.AfterFunc(ctx,
+		func() { guard.Run("the end of a port", func() { g.each((*Conn).Abort) }, g.reportPanic) })
 	defer stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -239,11 +239,13 @@ func TestPingIsAnswered(t *testing.T) {
 }
 
 // browserRequest is the handshake of a browser, which answers pings by itself.
-var browserRequest = request("GET /ws HTTP/1.1", map[string]string{"Origin": "http://example.org", "Sec-WebSocket-Key": "AQIDBAUGBwgJCgsMDQ4PEA=="})
+var browserRequest = request("GET /ws HTTP/1.1",
+	map[string]string{"Origin": "http://example.org", "Sec-WebSocket-Key": "AQIDBAUGBwgJCgsMDQ4PEA=="})
 
 // A silent client is sent a ping, and dropped when it does not answer.
 func TestSilenceEnds(t *testing.T) {
-	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: Timing{Ping: 5 * time.Millisecond, Idle: time.Second}}}, nil)
+	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: Timing{Ping: 5 * time.Millisecond, Idle: time.Second}}},
+		nil)
 	nc := dialTCPTest(t, p)
 	io.WriteString(nc, browserRequest)
 	readHead(t, nc)
@@ -295,7 +297,8 @@ func TestOnePacketPerMessage(t *testing.T) {
 func TestOriginalIsNotPinged(t *testing.T) {
 	const key = "Sec-WebSocket-Key"
 	for name, change := range map[string]map[string]string{
-		"original": {}, "original with an origin": {"Origin": "http://example.org"}, "program": {key: "AQIDBAUGBwgJCgsMDQ4PEA=="},
+		"original": {}, "original with an origin": {"Origin": "http://example.org"},
+		"program": {key: "AQIDBAUGBwgJCgsMDQ4PEA=="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -304,7 +307,8 @@ func TestOriginalIsNotPinged(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c := newConn(near, bufio.NewReader(near), wamble.Peer{Route: 1}, Timing{}.withDefaults(), false, answersPings(r, r.Header.Get(key)))
+				c := newConn(near, bufio.NewReader(near), wamble.Peer{Route: 1}, Timing{}.withDefaults(), false,
+					answersPings(r, r.Header.Get(key)))
 				go far.Write(appendFrame(nil, opBinary, packet(t, 1, 1), &maskKey{1}))
 				if _, err := c.Next(); err != nil {
 					t.Fatal(err)
@@ -432,7 +436,8 @@ func TestDialWebSocketErrors(t *testing.T) {
 	p := openPort(t, Options{}, nil)
 	host := p.TCPAddr().String()
 	for name, raw := range map[string]string{
-		"wrong path": "ws://" + host + "/other", "scheme": "http://" + host + "/ws", "TLS to plain": "wss://" + host + "/ws",
+		"wrong path": "ws://" + host + "/other", "scheme": "http://" + host + "/ws",
+		"TLS to plain": "wss://" + host + "/ws",
 	} {
 		u, err := url.Parse(raw)
 		if err != nil {
@@ -450,7 +455,8 @@ func TestDialWebSocketErrors(t *testing.T) {
 	}
 	defer l.Close()
 	u := &url.URL{Scheme: "ws", Host: l.Addr().String(), Path: "/ws"}
-	if _, err := DialWebSocket(t.Context(), u, nil, Timing{Handshake: 10 * time.Millisecond}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := DialWebSocket(t.Context(), u, nil, Timing{Handshake: 10 * time.Millisecond}); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("silent server: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

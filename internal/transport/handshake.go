@@ -35,7 +35,8 @@ func checkHandshake(r *http.Request, o GatewayOptions) (key string, speaksJSON b
 		return "", false, &refusal{http.StatusMethodNotAllowed, "GET required"}
 	case o.Off || target != o.Path && !speaksJSON:
 		return "", false, &refusal{http.StatusNotFound, "not found"}
-	case !has(h, "Upgrade") || !has(h, "Connection") || !has(h, "Sec-Websocket-Key") || !has(h, "Sec-Websocket-Version"):
+	case !has(h, "Upgrade") || !has(h, "Connection") || !has(h, "Sec-Websocket-Key") ||
+		!has(h, "Sec-Websocket-Version"):
 		return "", false, &refusal{http.StatusBadRequest, "missing websocket headers"}
 	case h.Get("Sec-Websocket-Version") != "13":
 		return "", false, &refusal{http.StatusUpgradeRequired, ""}

@@ -36,7 +36,8 @@ func TestJoin(t *testing.T) {
 	datagrams, stream := got[1][0].Peer, got[0][0].Peer
 	away, awayStream, old := datagrams, stream, datagrams
 	away.Node, awayStream.Node, old.Node = 9, 9, 0
-	if err := ports[1].Send(Packets{{away, []byte("a")}, {datagrams, []byte("b")}, {awayStream, []byte("c")}, {old, []byte("d")}, {stream, tokenPacket(t, 5)}}); err != nil {
+	if err := ports[1].Send(Packets{{away, []byte("a")}, {datagrams, []byte("b")}, {awayStream, []byte("c")},
+		{old, []byte("d")}, {stream, tokenPacket(t, 5)}}); err != nil {
 		t.Fatal(err)
 	}
 	answers := collect(t, player, 2)
@@ -46,7 +47,8 @@ func TestJoin(t *testing.T) {
 	if b, err := c.Next(); err != nil || wireSeq(t, b) != 5 {
 		t.Errorf("the connection is answered % x, %v", b, err)
 	}
-	if len(given) != 2 || given[0].to != away || string(given[0].data) != "a" || given[0].shard != 1 || given[1].to != awayStream || string(given[1].data) != "c" {
+	if len(given) != 2 || given[0].to != away || string(given[0].data) != "a" || given[0].shard != 1 ||
+		given[1].to != awayStream || string(given[1].data) != "c" {
 		t.Errorf("to another node went %v, want a and c of shard 1", given)
 	}
 }
@@ -56,13 +58,15 @@ func TestJoin(t *testing.T) {
 func TestPass(t *testing.T) {
 	ports := openShards(t, Options{}, 2)
 	peer := wamble.Peer{Addr: ports[0].Addr(), Route: 3, Node: 9}
-	if !ports[0].DeliverForwarded(1, Packet{peer, []byte("x")}) || ports[0].DeliverForwarded(2, Packet{peer, []byte("x")}) {
+	if !ports[0].DeliverForwarded(1, Packet{peer, []byte("x")}) ||
+		ports[0].DeliverForwarded(2, Packet{peer, []byte("x")}) {
 		t.Error("a packet is passed to a shard that there is, and to no other")
 	}
 	ports[0].DeliverEnd(1, peer)
 	ports[0].DeliverEnd(2, peer)
 	packets, ended := receive(t, ports[1], 1, 1)
-	if len(packets) != 1 || packets[0].Peer != peer || string(packets[0].Data) != "x" || len(ended) != 1 || ended[0] != peer {
+	if len(packets) != 1 || packets[0].Peer != peer || string(packets[0].Data) != "x" || len(ended) != 1 ||
+		ended[0] != peer {
 		t.Errorf("got %v and %v", packets, ended)
 	}
 	for range inboxForwarded {

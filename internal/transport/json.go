@@ -173,7 +173,8 @@ func (j *jsonSide) remember(o *wire.Object) {
 func (j *jsonSide) refuse(o *wire.Object, why error) ([]byte, error) {
 	denied, ok := why.(*wamble.Denied)
 	if !ok {
-		denied = &wamble.Denied{Code: wamble.AccessDenied, Reason: strings.TrimPrefix(why.Error(), wire.ErrInvalid.Error()+": ")}
+		denied = &wamble.Denied{Code: wamble.AccessDenied,
+			Reason: strings.TrimPrefix(why.Error(), wire.ErrInvalid.Error()+": ")}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -185,7 +186,8 @@ func (j *jsonSide) refuse(o *wire.Object, why error) ([]byte, error) {
 		ext = append(ext, wire.Int(wire.KeyErrorBlocking, 1))
 	}
 	reason := wire.Limit(strings.ToValidUTF8(denied.Reason, "?"), wire.TextLimit)
-	return wire.Append(nil, wire.Header{Flags: wire.FlagUnreliable}, wire.Error{Code: denied.Code, Reason: wire.Text(reason)}, ext...)
+	return wire.Append(nil, wire.Header{Flags: wire.FlagUnreliable},
+		wire.Error{Code: denied.Code, Reason: wire.Text(reason)}, ext...)
 }
 
 // object returns a packet as JSON text, valid until the next call; nil if the packet is a

@@ -85,11 +85,14 @@ func TestJSONIsPackets(t *testing.T) {
 		`{"id":"h","ctrl":"SERVER_HELLO","token":"a00000000000000000000000000000af","board_id":42,"payload":{"fen":"8/8/8/8/8/8/8/8 w"}}`)
 
 	move, m, _ := r.asks(`{"id":2,"ctrl":"PLAYER_MOVE","board_id":42,"payload":{"uci":"e2e4"}}`)
-	if uci := m.(*wire.PlayerMove).UCI.String(); move.Token != token || move.Board != 42 || move.Seq != hello.Seq+1 || uci != "e2e4" {
+	if uci := m.(*wire.PlayerMove).UCI.String(); move.Token != token || move.Board != 42 || move.Seq != hello.Seq+1 ||
+		uci != "e2e4" {
 		t.Errorf("move %+v %s", move, uci)
 	}
-	r.says(wire.Header{Token: token, Seq: 7}, wire.BoardUpdate{FEN: wire.Text("a push")}, `{"ctrl":"BOARD_UPDATE","payload":{"fen":"a push"}}`)
-	r.says(wire.Header{Token: token, Board: 42, Seq: move.Seq}, wire.Ack{}, `{"id":2,"ctrl":"ACK","board_id":42,"seq":`+number(move.Seq)+`}`)
+	r.says(wire.Header{Token: token, Seq: 7}, wire.BoardUpdate{FEN: wire.Text("a push")},
+		`{"ctrl":"BOARD_UPDATE","payload":{"fen":"a push"}}`)
+	r.says(wire.Header{Token: token, Board: 42, Seq: move.Seq}, wire.Ack{},
+		`{"id":2,"ctrl":"ACK","board_id":42,"seq":`+number(move.Seq)+`}`)
 	r.says(wire.Header{Token: token, Board: 57, Seq: 8}, wire.BoardUpdate{FEN: wire.Text("x")},
 		`{"id":2,"ctrl":"BOARD_UPDATE","board_id":57,"payload":{"fen":"x"},"ext":{"request.seq_num":`+number(move.Seq)+`}}`,
 		wire.Int(wire.KeyRequestSeq, int64(move.Seq)))
@@ -108,7 +111,8 @@ func TestJSONIsPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range transfer.Chunks() {
-		b, err := wire.Append(nil, wire.Header{Ctrl: wire.CtrlProfilesList, Token: token, Seq: 10}, transfer.Fragment(i))
+		b, err := wire.Append(nil, wire.Header{Ctrl: wire.CtrlProfilesList, Token: token, Seq: 10},
+			transfer.Fragment(i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +123,8 @@ func TestJSONIsPackets(t *testing.T) {
 	if alive, _, _ := r.asks(`{"ctrl":"ACK"}`); alive.Ctrl != wire.CtrlAck || alive.Seq != 0 || alive.Token != token {
 		t.Errorf("sign of life %+v", alive)
 	}
-	if next, _, _ := r.asks(`{"ctrl":"LOGOUT","token":"b00000000000000000000000000000bf"}`); next.Seq != 901 || next.Token == token {
+	if next, _, _ := r.asks(`{"ctrl":"LOGOUT","token":"b00000000000000000000000000000bf"}`); next.Seq != 901 ||
+		next.Token == token {
 		t.Errorf("logout %+v, want number 901 and the caller's token", next)
 	}
 }
@@ -133,7 +138,8 @@ func TestJSONAnswersInAnyOrder(t *testing.T) {
 	var seqs []uint32
 	for _, text := range []string{
 		`{"id":1,"ctrl":"GET_LEADERBOARD"}`, `{"id":2,"ctrl":"GET_PLAYER_STATS"}`, `{"id":3,"ctrl":"GET_LEADERBOARD"}`,
-		`{"id":4,"ctrl":"LOGIN_REQUEST"}`, `{"id":5,"ctrl":"LOGOUT"}`, `{"id":6,"ctrl":"GET_SESSIONS","flags":["UNRELIABLE"]}`, `{"ctrl":"SET_NAME"}`,
+		`{"id":4,"ctrl":"LOGIN_REQUEST"}`, `{"id":5,"ctrl":"LOGOUT"}`,
+		`{"id":6,"ctrl":"GET_SESSIONS","flags":["UNRELIABLE"]}`, `{"ctrl":"SET_NAME"}`,
 	} {
 		o, err := wire.ParseObject([]byte(text))
 		if err != nil {
@@ -182,7 +188,8 @@ func TestJSONAnswersInAnyOrder(t *testing.T) {
 func TestJSONRemembersLittle(t *testing.T) {
 	j := newJSONSide()
 	for i := range 1000 {
-		o := wire.Object{ID: []byte(strconv.Itoa(i)), Header: wire.Header{Ctrl: wire.CtrlListProfiles}, Message: &wire.ListProfiles{}}
+		o := wire.Object{ID: []byte(strconv.Itoa(i)), Header: wire.Header{Ctrl: wire.CtrlListProfiles},
+			Message: &wire.ListProfiles{}}
 		if err := j.request(&o); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +198,8 @@ func TestJSONRemembersLittle(t *testing.T) {
 		t.Errorf("%d requests are remembered, want %d", len(j.asked), jsonAsked)
 	}
 	b, _ := wire.Append(nil, wire.Header{Flags: wire.FlagUnreliable}, wire.Error{Code: wamble.AccessDenied})
-	if got, want := string(j.object(b)), `{"id":999,"ctrl":"ERROR","payload":{"code":1001,"reason":"too many requests: wait a second, then ask again"}}`; got != want {
+	if got, want := string(j.object(b)),
+		`{"id":999,"ctrl":"ERROR","payload":{"code":1001,"reason":"too many requests: wait a second, then ask again"}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

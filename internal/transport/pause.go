@@ -42,7 +42,8 @@ func NewPauser(l *net.TCPListener, web *http.Server) *Pauser {
 // as places says. Panicked, which may be nil, receives panics; each ends only its own
 // connection.
 func (p *Pauser) Listen(max, maxHost int, panicked func(error)) net.Listener {
-	return &limitedListener{p.listener, newConnLimiter(max, maxHost, &p.evicted), panicked, p.trusts, p.web.ReadHeaderTimeout}
+	return &limitedListener{p.listener, newConnLimiter(max, maxHost, &p.evicted), panicked, p.trusts,
+		p.web.ReadHeaderTimeout}
 }
 
 // headTime is how long a pause waits for incomplete heads of requests.

@@ -88,7 +88,8 @@ func TestPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer heir.Close()
-	go heir.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "the second") }), nil)
+	go heir.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "the second") }),
+		nil)
 	want(next, "the second")
 }
 
@@ -192,7 +193,8 @@ func TestPauseLeaves(t *testing.T) {
 // TestPauseHalfSent: a request that is only half sent does not keep a pause waiting.
 func TestPauseHalfSent(t *testing.T) {
 	answered := make(chan struct{})
-	p := openPort(t, Options{HTTP: HTTPOptions{Head: time.Hour}}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { close(answered) }))
+	p := openPort(t, Options{HTTP: HTTPOptions{Head: time.Hour}},
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { close(answered) }))
 	half, err := net.Dial("tcp", p.TCPAddr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -132,7 +132,10 @@ func (p *Port) listens(tcp *net.TCPListener, o Options) {
 	p.pauser = NewPauser(tcp, p.web)
 	p.Trust(o.HTTP.Proxies)
 	p.pauser.trusts = p.trusts
-	p.web.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
+	p.web.ConnContext = func(ctx context.Context,
+		c net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, c)
+	}
 	// Shutdown ends the context of every request, so that long-polling requests return.
 	base, ending := context.WithCancel(context.Background())
 	p.web.BaseContext = func(net.Listener) context.Context { return base }

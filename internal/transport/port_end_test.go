@@ -40,7 +40,8 @@ func TestPortShutdown(t *testing.T) {
 			}
 			ws.Finish(err)
 			var closed *CloseError
-			if errors.As(err, &closed) != (c.want != 0) || (closed != nil && (closed.Code != c.want || !closed.Remote)) {
+			if errors.As(err, &closed) != (c.want != 0) ||
+				(closed != nil && (closed.Code != c.want || !closed.Remote)) {
 				t.Errorf("the client saw %v, want close code %d", err, c.want)
 			}
 			if err := <-done; err != nil {

@@ -69,7 +69,8 @@ func TestConnectionPanics(t *testing.T) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			p.gateway.serve(newConn(at, bufio.NewReader(at), wamble.Peer{Route: nextRoute()}, Timing{}.withDefaults(), false, false))
+			p.gateway.serve(newConn(at, bufio.NewReader(at), wamble.Peer{Route: nextRoute()}, Timing{}.withDefaults(),
+				false, false))
 		}()
 		if at.write {
 			// A packet of the far end sets its route; the answer panics.
@@ -82,7 +83,8 @@ func TestConnectionPanics(t *testing.T) {
 			t.Errorf("%+v: the connection is open", at)
 		}
 		var crash *guard.Panic
-		if len(reports) != 1 || !errors.As(reports[0], &crash) || !strings.Contains(string(crash.Stack), "recoverpanics_test.go") {
+		if len(reports) != 1 || !errors.As(reports[0], &crash) ||
+			!strings.Contains(string(crash.Stack), "recoverpanics_test.go") {
 			t.Errorf("%+v: reported %v", at, reports)
 		}
 		receive(t, p, 0, 1)

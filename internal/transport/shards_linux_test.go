@@ -138,7 +138,8 @@ func misled(t *testing.T, ports []*Port) {
 	program := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}
 	var err error
 	ports[0].udp.socket.raw.Control(func(fd uintptr) {
-		err = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF, &unix.SockFprog{Len: 1, Filter: &program[0]})
+		err = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF,
+			&unix.SockFprog{Len: 1, Filter: &program[0]})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -165,7 +165,8 @@ func TestShardsTaken(t *testing.T) {
 		free := listenTestTCP(t)
 		number := free.Addr().(*net.TCPAddr).AddrPort().Port()
 		free.Close()
-		if _, err := ListenShards(Options{Address: ports[0].Addr(), TCPPort: number}, n); !errors.Is(err, syscall.EADDRINUSE) {
+		if _, err := ListenShards(Options{Address: ports[0].Addr(), TCPPort: number}, n); !errors.Is(err,
+			syscall.EADDRINUSE) {
 			t.Errorf("%d more shards: %v, want %v", n, err, syscall.EADDRINUSE)
 		}
 	}

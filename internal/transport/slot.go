@@ -67,7 +67,8 @@ const (
 var began = time.Now()
 
 func newConnLimiter(max, maxHost int, evicted *atomic.Uint64) *connLimiter {
-	return &connLimiter{max: max, maxHost: maxHost, evicted: evicted, hosts: map[netip.Prefix]*host{}, networks: map[netip.Prefix]int{}}
+	return &connLimiter{max: max, maxHost: maxHost, evicted: evicted, hosts: map[netip.Prefix]*host{},
+		networks: map[netip.Prefix]int{}}
 }
 
 // networkOf returns the network that a host belongs to: a /24 of IPv4, a /48 of IPv6.

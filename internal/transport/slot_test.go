@@ -114,7 +114,8 @@ func TestIdleGivesWay(t *testing.T) {
 // TestFirstPacket: a WebSocket over which no packet comes ends in time, whatever other frames
 // come; one over which a packet has come stays.
 func TestFirstPacket(t *testing.T) {
-	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: Timing{First: 100 * time.Millisecond, Idle: time.Hour}}}, nil)
+	p := openPort(t, Options{WebSocket: GatewayOptions{Timing: Timing{First: 100 * time.Millisecond, Idle: time.Hour}}},
+		nil)
 	stays := dialPort(t, p)
 	stays.Send(packet(t, 1, 1))
 	receive(t, p, 1, 0)

@@ -60,7 +60,8 @@ func duplicate(t *testing.T, c interface {
 	}
 	fd := -1
 	var inner error
-	if err := raw.Control(func(s uintptr) { fd, inner = unix.FcntlInt(s, unix.F_DUPFD_CLOEXEC, 0) }); err != nil || inner != nil {
+	if err := raw.Control(func(s uintptr) { fd, inner = unix.FcntlInt(s, unix.F_DUPFD_CLOEXEC, 0) }); err != nil ||
+		inner != nil {
 		t.Fatal(err, inner)
 	}
 	return os.NewFile(uintptr(fd), "socket")

@@ -75,7 +75,10 @@ func setReusePort(c syscall.RawConn, on bool) error {
 		value = 1
 	}
 	var inner error
-	err := c.Control(func(fd uintptr) { inner = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, value) })
+	err := c.Control(func(fd uintptr) {
+		inner = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT,
+			value)
+	})
 	if err == nil {
 		err = inner
 	}

@@ -155,7 +155,8 @@ func TestUDPIgnoresWakeUp(t *testing.T) {
 	server := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	client := listenTestUDP(t, "127.0.0.1:0", UDPOptions{})
 	peer := to(server, "127.0.0.1")
-	client.Write(Packets{{peer, []byte{0}}, {peer, []byte{1}}, {peer, []byte{0, 0}}, {peer, nil}, {peer, []byte("end")}})
+	client.Write(Packets{{peer, []byte{0}}, {peer, []byte{1}}, {peer, []byte{0, 0}}, {peer, nil},
+		{peer, []byte("end")}})
 	got := collect(t, server, 4)
 	want := []string{"\x01", "\x00\x00", "", "end"}
 	if texts := textsOf(got); !slices.Equal(texts, want) {

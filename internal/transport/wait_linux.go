@@ -38,7 +38,8 @@ func newSocket(conn *net.UDPConn) (_ *socket, err error) {
 		return nil, err
 	}
 	fd := -1
-	if no := raw.Control(func(old uintptr) { fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 3) }); no != nil || err != nil {
+	if no := raw.Control(func(old uintptr) { fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 3) }); no != nil ||
+		err != nil {
 		return nil, errors.Join(no, err)
 	}
 	err = unix.SetNonblock(fd, false)
@@ -76,7 +77,8 @@ func (s *socket) openEpoll(fd int) error {
 // arm makes the epoll fire once when a datagram is there.
 func (s *socket) arm(epoll, fd uintptr) error {
 	s.armed = true
-	return unix.EpollCtl(int(epoll), unix.EPOLL_CTL_MOD, int(fd), &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT})
+	return unix.EpollCtl(int(epoll), unix.EPOLL_CTL_MOD, int(fd),
+		&unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT})
 }
 
 // disarm consumes the event of an armed epoll, if it has fired.

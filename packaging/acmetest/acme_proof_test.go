@@ -123,7 +123,8 @@ type server struct {
 }
 
 func newServer(t *testing.T, a *authority, https, redirect int, more string) *server {
-	s := &server{t: t, data: filepath.Join(t.TempDir(), "data"), conf: filepath.Join(t.TempDir(), "wamble.conf"), https: fmt.Sprintf("127.0.0.1:%d", https)}
+	s := &server{t: t, data: filepath.Join(t.TempDir(), "data"), conf: filepath.Join(t.TempDir(), "wamble.conf"),
+		https: fmt.Sprintf("127.0.0.1:%d", https)}
 	text := fmt.Sprintf(`(def domain %q) (def http-port %d) (def redirect-port %d) (def acme-directory %q) (def acme-roots %q)
 (def listen-address "127.0.0.1") (def port 0) (def admin-listen "127.0.0.1:0") (def disk-reserve-mb 0) (def durability "write") %s`,
 		domain, https, redirect, a.Directory, a.roots, more)
@@ -135,7 +136,8 @@ func newServer(t *testing.T, a *authority, https, redirect int, more string) *se
 		return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
 	}
 	s.browser = &http.Client{
-		Transport:     &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: a.issued}, DisableKeepAlives: true},
+		Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: a.issued},
+			DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t.Cleanup(func() {
@@ -178,7 +180,8 @@ func (s *server) certificate() string {
 	var err error
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var r *http.Response
-		if r, err = s.browser.Get("https://" + domain + s.https[strings.LastIndexByte(s.https, ':'):] + "/healthz"); err == nil {
+		if r, err = s.browser.Get("https://" + domain + s.https[strings.LastIndexByte(s.https, ':'):] +
+			"/healthz"); err == nil {
 			r.Body.Close()
 			if got := r.Header.Get("Strict-Transport-Security"); !strings.HasPrefix(got, "max-age=") {
 				s.t.Errorf("HSTS is %q", got)
@@ -214,7 +217,8 @@ func TestAutomaticHTTPS(t *testing.T) {
 				if got := s.certificate(); got != first {
 					t.Errorf("%s: another certificate", when)
 				}
-				for host, want := range map[string]string{domain: fmt.Sprintf("https://%s:%d/watch?x=1", domain, https), "other.example.org": ""} {
+				for host, want := range map[string]string{domain: fmt.Sprintf("https://%s:%d/watch?x=1", domain, https),
+					"other.example.org": ""} {
 					r, err := s.browser.Get(fmt.Sprintf("http://%s:%d/watch?x=1", host, redirect))
 					if err != nil {
 						t.Fatalf("%s: %v", when, err)
@@ -226,7 +230,8 @@ func TestAutomaticHTTPS(t *testing.T) {
 				}
 			}
 			check("at first")
-			if c, err := tls.Dial("tcp", s.https, &tls.Config{ServerName: "other.example.org", InsecureSkipVerify: true}); err == nil {
+			if c, err := tls.Dial("tcp", s.https,
+				&tls.Config{ServerName: "other.example.org", InsecureSkipVerify: true}); err == nil {
 				c.Close()
 				t.Error("there is a certificate for the name of somebody else")
 			}
@@ -278,7 +283,8 @@ func TestAuthorityAway(t *testing.T) {
 				want = "and was not renewed"
 			}
 			s.start()
-			for end := time.Now().Add(patience); !strings.Contains(s.out.String(), want); time.Sleep(20 * time.Millisecond) {
+			for end := time.Now().Add(patience); !strings.Contains(s.out.String(),
+				want); time.Sleep(20 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("the log does not say %q", want)
 				}
@@ -305,7 +311,8 @@ func (s *server) hasOld() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	old := &x509.Certificate{SerialNumber: big.NewInt(7), NotBefore: time.Now().Add(-2000 * time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{domain}}
+	old := &x509.Certificate{SerialNumber: big.NewInt(7), NotBefore: time.Now().Add(-2000 * time.Hour),
+		NotAfter: time.Now().Add(time.Hour), DNSNames: []string{domain}}
 	der, err := x509.CreateCertificate(rand.Reader, old, old, &key.PublicKey, key)
 	if err != nil {
 		s.t.Fatal(err)
@@ -314,7 +321,8 @@ func (s *server) hasOld() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	text := append(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	text := append(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}),
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
 	if err := os.WriteFile(filepath.Join(s.data, "acme", domain), text, 0o600); err != nil {
 		s.t.Fatal(err)
 	}

@@ -38,9 +38,12 @@ func Start(httpPort, tlsPort int, ordered func()) (*Authority, error) {
 	}
 	logger := log.New(io.Discard, "", 0)
 	store := db.NewMemoryStore()
-	signer := ca.New(logger, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "90 days", ValidityPeriod: 90 * 24 * 3600}})
-	front := wfe.New(logger, store, va.New(logger, httpPort, tlsPort, false, l.Addr().String(), store), signer, []string{"pebble"}, false, false, 1, 1)
-	a := &Authority{Issuer: signer.GetRootCert(0).PEM(), names: &dns.Server{Listener: l, Handler: dns.HandlerFunc(resolve)}}
+	signer := ca.New(logger, store, "", "ecdsa", 0, 1,
+		map[string]ca.Profile{"default": {Description: "90 days", ValidityPeriod: 90 * 24 * 3600}})
+	front := wfe.New(logger, store, va.New(logger, httpPort, tlsPort, false, l.Addr().String(), store), signer,
+		[]string{"pebble"}, false, false, 1, 1)
+	a := &Authority{Issuer: signer.GetRootCert(0).PEM(),
+		names: &dns.Server{Listener: l, Handler: dns.HandlerFunc(resolve)}}
 	go a.names.ActivateAndServe()
 	handler := front.Handler()
 	a.web = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +78,8 @@ func resolve(w dns.ResponseWriter, q *dns.Msg) {
 	m := new(dns.Msg)
 	m.SetReply(q)
 	if q.Question[0].Qtype == dns.TypeA {
-		m.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.IPv4(127, 0, 0, 1)}}
+		m.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA,
+			Class: dns.ClassINET}, A: net.IPv4(127, 0, 0, 1)}}
 	}
 	w.WriteMsg(m)
 }

@@ -110,15 +110,19 @@ func checkSums(t *testing.T, dir string, n int) {
 // TestPackageContents: what a host looks for is there.
 func TestPackageContents(t *testing.T) {
 	t.Log("needs minutes and root")
-	out, err := exec.Command("dpkg-deb", "--contents", filepath.Join(packages(1), "wamble_"+runtime.GOARCH+".deb")).Output()
+	out, err := exec.Command("dpkg-deb", "--contents",
+		filepath.Join(packages(1), "wamble_"+runtime.GOARCH+".deb")).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"./usr/bin/wamble", "./lib/systemd/system/wamble.service", "./lib/systemd/system/wamble.socket", "./etc/wamble/wamble.conf",
-		"./usr/share/man/man1/wamble.1.gz", "./usr/share/man/man1/wamble-runner-salvage.1.gz", "./usr/share/bash-completion/completions/wamble",
+		"./usr/bin/wamble", "./lib/systemd/system/wamble.service", "./lib/systemd/system/wamble.socket",
+		"./etc/wamble/wamble.conf",
+		"./usr/share/man/man1/wamble.1.gz", "./usr/share/man/man1/wamble-runner-salvage.1.gz",
+		"./usr/share/bash-completion/completions/wamble",
 		"./usr/share/doc/wamble/operations.md", "./usr/share/doc/wamble/examples/haproxy.cfg",
-		"./usr/share/doc/wamble/examples/wamble.rules.yml", "./usr/share/doc/wamble/examples/wamble.json", "./usr/share/doc/wamble/copyright",
+		"./usr/share/doc/wamble/examples/wamble.rules.yml", "./usr/share/doc/wamble/examples/wamble.json",
+		"./usr/share/doc/wamble/copyright",
 	} {
 		if !strings.Contains(string(out), " "+want+"\n") {
 			t.Errorf("%s is missing", want)

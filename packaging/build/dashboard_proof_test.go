@@ -27,7 +27,8 @@ func (m *machine) prometheus(book *manual) {
 	m.write(config, text, 0o644)
 	m.do("promtool", "check", "config", config)
 	m.do("install", "-d", "-o", "prometheus", data)
-	c := m.command("prometheus", "--config.file="+config, "--storage.tsdb.path="+data, "--web.listen-address=127.0.0.1:9090")
+	c := m.command("prometheus", "--config.file="+config, "--storage.tsdb.path="+data,
+		"--web.listen-address=127.0.0.1:9090")
 	uid, gid := m.user("prometheus")
 	c.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: gid}
 	m.background(c)
@@ -35,7 +36,8 @@ func (m *machine) prometheus(book *manual) {
 	lint := exec.Command("promtool", "check", "metrics")
 	code, metrics := ask(m.t, strings.TrimSpace(m.read("/etc/prometheus/wamble-token")), "/metrics", "")
 	lint.Stdin = strings.NewReader(metrics)
-	if out, err := lint.CombinedOutput(); err != nil || code != http.StatusOK || !strings.Contains(metrics, "wamble_certificate_expires_timestamp_seconds") {
+	if out, err := lint.CombinedOutput(); err != nil || code != http.StatusOK ||
+		!strings.Contains(metrics, "wamble_certificate_expires_timestamp_seconds") {
 		m.t.Errorf("metrics: %d, %v\n%s", code, err, out)
 	}
 }

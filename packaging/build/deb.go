@@ -48,7 +48,8 @@ func (r *release) deb(binary, arch string) error {
 	}
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "wamble", Arch: arch, Platform: "linux", Version: r.version, VersionSchema: "none", MTime: r.time,
-		Section: "games", Priority: "optional", Maintainer: "the authors of Wamble <wamble@localhost>", License: "Apache-2.0",
+		Section: "games", Priority: "optional", Maintainer: "the authors of Wamble <wamble@localhost>",
+		License:     "Apache-2.0",
 		Description: "massively multiplayer chess server\nAfter every move you are switched to another board of a shared pool.",
 		Overridables: nfpm.Overridables{
 			Contents: c.list, Depends: []string{"passwd"}, Recommends: []string{"ca-certificates", "systemd"},
@@ -87,7 +88,8 @@ type contents struct {
 // file adds the files of a pattern, of which to is the folder if it ends with a slash. Their time is that of the
 // release, their owner root.
 func (c *contents) file(pattern, to string, mode os.FileMode) {
-	c.list = append(c.list, &files.Content{Source: pattern, Destination: to, FileInfo: &files.ContentFileInfo{Mode: mode}})
+	c.list = append(c.list, &files.Content{Source: pattern, Destination: to,
+		FileInfo: &files.ContentFileInfo{Mode: mode}})
 }
 
 // text adds a file with a content of ours.

@@ -28,7 +28,8 @@ func (r *release) image(binary, arch string) error {
 	}
 	users := fmt.Sprintf("root:x:0:0::/:\nwamble:x:%d:%[1]d::/data:\n", imageUser)
 	tree, err := r.archive(fstest.MapFS{
-		"data":                              {Mode: fs.ModeDir | 0o700, Sys: &tar.Header{Uid: imageUser, Gid: imageUser}},
+		"data": {Mode: fs.ModeDir | 0o700,
+			Sys: &tar.Header{Uid: imageUser, Gid: imageUser}},
 		"etc":                               {Mode: fs.ModeDir | 0o755},
 		"etc/passwd":                        {Mode: 0o644, Data: []byte(users)},
 		"etc/ssl":                           {Mode: fs.ModeDir | 0o755},

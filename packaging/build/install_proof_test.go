@@ -37,7 +37,8 @@ func apart(t *testing.T) bool {
 	t.Parallel()
 	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	c.Env = append(os.Environ(), inside+"=1")
-	c.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	c.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET,
+		Pdeathsig: syscall.SIGKILL}
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v (it needs root and namespaces)\n%s", err, out)
 	}
@@ -274,7 +275,8 @@ func TestInstall(t *testing.T) {
 	}
 	m := newMachine(t)
 	m.install(1)
-	if got, want := m.asked(), "daemon-reload; is-active --quiet wamble.service; enable wamble.service; start wamble.service"; got != want {
+	if got, want := m.asked(),
+		"daemon-reload; is-active --quiet wamble.service; enable wamble.service; start wamble.service"; got != want {
 		t.Errorf("an installation asks for %q, want %q", got, want)
 	}
 	pid := m.start()
@@ -282,23 +284,28 @@ func TestInstall(t *testing.T) {
 	for name, want := range map[string]struct {
 		mode     os.FileMode
 		uid, gid uint32
-	}{"/var/lib/wamble": {0o700, uid, gid}, "/etc/wamble/wamble.conf": {0o640, 0, gid}, "/var/lib/wamble/journal": {0o700, uid, gid}} {
+	}{"/var/lib/wamble": {0o700, uid, gid}, "/etc/wamble/wamble.conf": {0o640, 0, gid},
+		"/var/lib/wamble/journal": {0o700, uid, gid}} {
 		info, err := os.Stat(m.path(name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := info.Sys().(*syscall.Stat_t); info.Mode().Perm() != want.mode || s.Uid != want.uid || s.Gid != want.gid {
-			t.Errorf("%s: %v of %d:%d, want %v of %d:%d", name, info.Mode(), s.Uid, s.Gid, want.mode, want.uid, want.gid)
+		if s := info.Sys().(*syscall.Stat_t); info.Mode().Perm() != want.mode || s.Uid != want.uid ||
+			s.Gid != want.gid {
+			t.Errorf("%s: %v of %d:%d, want %v of %d:%d", name, info.Mode(), s.Uid, s.Gid, want.mode, want.uid,
+				want.gid)
 		}
 	}
 	if got := fetch(t, "http://127.0.0.1:8888/healthz"); !strings.HasPrefix(got, "200") {
 		t.Errorf("got %s", got)
 	}
 	// The commands of the manual find it by themselves.
-	if got := m.do("wamble", "status"); !strings.Contains(got, "/var/lib/wamble") || !strings.Contains(got, "default, ready") {
+	if got := m.do("wamble", "status"); !strings.Contains(got, "/var/lib/wamble") ||
+		!strings.Contains(got, "default, ready") {
 		t.Errorf("wamble status: %s", got)
 	}
-	if got := m.do("wamble", "doctor", "--user", "wamble"); !strings.Contains(got, "in use, as a server runs on /var/lib/wamble") {
+	if got := m.do("wamble", "doctor", "--user", "wamble"); !strings.Contains(got,
+		"in use, as a server runs on /var/lib/wamble") {
 		t.Errorf("wamble doctor: %s", got)
 	}
 	m.write("/etc/wamble/wamble.conf", `(def shutdown-timeout 5)`, 0o640)
@@ -328,17 +335,21 @@ func TestInstall(t *testing.T) {
 	m.do("wamble", "migrate", "--data", data)
 	m.start()
 	stranger := m.command("runuser", "-u", "nobody", "--", "wamble", "status", "--data", data)
-	if out, err := stranger.CombinedOutput(); err == nil || !strings.Contains(string(out), data+" belongs to wamble: give the command as that user") {
+	if out, err := stranger.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), data+" belongs to wamble: give the command as that user") {
 		t.Errorf("status by somebody else: %v\n%s", err, out)
 	}
 	m.do("install", "-d", "/run/root")
-	if out, err := m.command("wamble", "runner", "checkpoint", "/run/root/copy").CombinedOutput(); err == nil || !strings.Contains(string(out), "The server makes the copy, as its own user") {
+	if out, err := m.command("wamble", "runner", "checkpoint", "/run/root/copy").CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "The server makes the copy, as its own user") {
 		t.Errorf("a checkpoint where the server may not write: %v\n%s", err, out)
 	}
 	m.write("/etc/wamble/db-pass", "secret", 0o600)
 	m.write("/run/db.conf", `(def db-pass-file "/etc/wamble/db-pass") (def admin-listen "")`, 0o644)
-	for user, want := range map[string]string{"root": "ok    db-pass-file of default", "wamble": "fail  db-pass-file of default"} {
-		out, _ := m.command("wamble", "doctor", "--user", user, "--config", "/run/db.conf", "--data", data).CombinedOutput()
+	for user, want := range map[string]string{"root": "ok    db-pass-file of default",
+		"wamble": "fail  db-pass-file of default"} {
+		out, _ := m.command("wamble", "doctor", "--user", user, "--config", "/run/db.conf", "--data",
+			data).CombinedOutput()
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the doctor as %s does not say %q:\n%s", user, want, out)
 		}
@@ -357,14 +368,16 @@ func TestInstall(t *testing.T) {
 	}
 
 	m.do("dpkg", "--remove", "wamble")
-	if got, want := m.asked(), "is-enabled --quiet wamble.service; disable wamble.service; stop wamble.service; daemon-reload"; got != want {
+	if got, want := m.asked(),
+		"is-enabled --quiet wamble.service; disable wamble.service; stop wamble.service; daemon-reload"; got != want {
 		t.Errorf("a removal asks for %q, want %q", got, want)
 	}
 	if m.read("/run/wamble.pid") != "" || m.read("/etc/wamble/wamble.conf") == "" {
 		t.Error("after a removal the server runs, or the configuration is gone")
 	}
 	m.install(2)
-	if got, want := m.asked(), "daemon-reload; is-active --quiet wamble.service; enable wamble.service; start wamble.service"; got != want {
+	if got, want := m.asked(),
+		"daemon-reload; is-active --quiet wamble.service; enable wamble.service; start wamble.service"; got != want {
 		t.Errorf("an installation after a removal asks for %q, want %q", got, want)
 	}
 	m.do("systemctl", "disable", "wamble.service")
@@ -375,7 +388,8 @@ func TestInstall(t *testing.T) {
 		t.Errorf("of a server that was disabled an installation after a removal asks for %q, want %q", got, want)
 	}
 	m.do("dpkg", "--purge", "wamble")
-	for _, name := range []string{"/var/lib/wamble", "/etc/wamble", "/usr/bin/wamble", "/lib/systemd/system/wamble.service"} {
+	for _, name := range []string{"/var/lib/wamble", "/etc/wamble", "/usr/bin/wamble",
+		"/lib/systemd/system/wamble.service"} {
 		if _, err := os.Stat(m.path(name)); !os.IsNotExist(err) {
 			t.Errorf("after a purge there is %s: %v", name, err)
 		}
@@ -394,7 +408,8 @@ func TestImage(t *testing.T) {
 	}
 	root := t.TempDir()
 	image := unpackImage(t, filepath.Join(packages(1), "wamble-image-"+runtime.GOARCH+".tar"), root).Config
-	if _, volume := image.Volumes["/data"]; !volume || image.User != fmt.Sprintf("%d:%[1]d", imageUser) || image.StopSignal != "SIGTERM" {
+	if _, volume := image.Volumes["/data"]; !volume || image.User != fmt.Sprintf("%d:%[1]d", imageUser) ||
+		image.StopSignal != "SIGTERM" {
 		t.Errorf("got %+v", image)
 	}
 	if err := os.Mkdir(filepath.Join(root, "proc"), 0o755); err != nil { // mounted by the container runtime
@@ -404,7 +419,8 @@ func TestImage(t *testing.T) {
 	command := func(args ...string) *exec.Cmd {
 		c := exec.Command(args[0], args[1:]...)
 		c.Env, c.Dir = image.Env, "/"
-		c.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: imageUser, Gid: imageUser}}
+		c.SysProcAttr = &syscall.SysProcAttr{Chroot: root,
+			Credential: &syscall.Credential{Uid: imageUser, Gid: imageUser}}
 		return c
 	}
 	var log strings.Builder

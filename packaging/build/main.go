@@ -82,7 +82,8 @@ func (r *release) build() error {
 		if _, err := os.Stat(binary); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		for what, make := range map[string]func(binary, arch string) error{"Debian package": r.deb, "image": r.image, "SBOM": r.sbom} {
+		for what, make := range map[string]func(binary, arch string) error{"Debian package": r.deb, "image": r.image,
+			"SBOM": r.sbom} {
 			if err := make(binary, arch); err != nil {
 				return fmt.Errorf("%s for %s: %w", what, arch, err)
 			}

@@ -62,7 +62,8 @@ func readManual(t *testing.T) *manual {
 // quotes returns the one thing in quotation marks of the manual's lines that begins so.
 func (b *manual) quotes(begin string) string {
 	b.t.Helper()
-	found := regexp.MustCompile(`"(`+regexp.QuoteMeta(begin)+`[^"]*)"`).FindAllStringSubmatch(strings.Join(b.lines, "\n"), -1)
+	found := regexp.MustCompile(`"(`+regexp.QuoteMeta(begin)+`[^"]*)"`).FindAllStringSubmatch(strings.Join(b.lines,
+		"\n"), -1)
 	if len(found) != 1 {
 		b.t.Fatalf("the manual quotes %d texts that begin with %q", len(found), begin)
 	}
@@ -189,18 +190,21 @@ func (m *machine) postgres(prepare func(uid, gid uint32), settings ...string) {
 		c.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: gid}
 		return c
 	}
-	if out, err := as(bin+"/initdb", "-D", databaseDir, "-A", "peer", "-E", "UTF8", "--no-locale", "--no-sync").CombinedOutput(); err != nil {
+	if out, err := as(bin+"/initdb", "-D", databaseDir, "-A", "peer", "-E", "UTF8", "--no-locale",
+		"--no-sync").CombinedOutput(); err != nil {
 		m.t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	if prepare != nil {
 		prepare(uid, gid)
 	}
-	args := []string{bin + "/postgres", "-D", databaseDir, "-c", "listen_addresses=", "-c", "unix_socket_directories=/run/postgresql", "-c", "fsync=off"}
+	args := []string{bin + "/postgres", "-D", databaseDir, "-c", "listen_addresses=", "-c",
+		"unix_socket_directories=/run/postgresql", "-c", "fsync=off"}
 	for _, s := range settings {
 		args = append(args, "-c", s)
 	}
 	m.background(as(args...))
-	until(m.t, "PostgreSQL answers", func() bool { return as(bin+"/pg_isready", "-q", "-h", "/run/postgresql").Run() == nil })
+	until(m.t, "PostgreSQL answers",
+		func() bool { return as(bin+"/pg_isready", "-q", "-h", "/run/postgresql").Run() == nil })
 }
 
 // certificate makes an authority, and a certificate of it for a name. All are PEM.
@@ -221,7 +225,8 @@ func certificate(t *testing.T, name string) (authority, cert, key string) {
 		}
 		return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), own
 	}
-	root := &x509.Certificate{Subject: pkix.Name{CommonName: "authority of a test"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	root := &x509.Certificate{Subject: pkix.Name{CommonName: "authority of a test"}, IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	authority, signer := sign(root, root, nil)
 	cert, own := sign(&x509.Certificate{DNSNames: []string{name}}, root, signer)
 	secret, err := x509.MarshalECPrivateKey(own)
@@ -245,7 +250,8 @@ func TestManualFarDatabase(t *testing.T) {
 	m.write("/etc/hosts", "127.0.0.1 localhost db.example.org\n", 0o644)
 	m.postgres(func(uid, gid uint32) {
 		allowed := strings.Replace(book.quotes("hostssl "), "ADDRESS", "127.0.0.1/32", 1)
-		for name, text := range map[string]string{"server.crt": cert, "server.key": key, "pg_hba.conf": "local all postgres peer\n" + allowed + "\n"} {
+		for name, text := range map[string]string{"server.crt": cert, "server.key": key,
+			"pg_hba.conf": "local all postgres peer\n" + allowed + "\n"} {
 			m.write(databaseDir+"/"+name, text, 0o600)
 			if err := os.Chown(m.path(databaseDir+"/"+name), int(uid), int(gid)); err != nil {
 				t.Fatal(err)
@@ -258,7 +264,8 @@ func TestManualFarDatabase(t *testing.T) {
 	m.typed(book.says("install -m 0640 -g wamble /dev/stdin"), "a secret\n")
 	m.configure(book.says(`(def db-host "db.example.org")`))
 	m.shell(book.says("wamble check FILE", "FILE", "/etc/wamble/wamble.conf"))
-	if got := m.shell(book.says("wamble doctor --user wamble")); !strings.Contains(got, "verify-full: encrypted, and the server has proved its name") || !strings.Contains(got, "at db.example.org") {
+	if got := m.shell(book.says("wamble doctor --user wamble")); !strings.Contains(got,
+		"verify-full: encrypted, and the server has proved its name") || !strings.Contains(got, "at db.example.org") {
 		t.Errorf("the doctor says\n%s", got)
 	}
 	m.start()
@@ -318,7 +325,8 @@ func (a *authority) browser() *http.Client {
 		_, port, _ := net.SplitHostPort(address)
 		return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
 	}
-	return &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: roots},
+		DisableKeepAlives: true}}
 }
 
 // ask sends a request to the admin listener, and returns code and body.
@@ -347,7 +355,8 @@ func ask(t *testing.T, token, path, body string) (int, string) {
 func (m *machine) moves() (n int) {
 	m.t.Helper()
 	var status struct{ Profiles []struct{ Moves int } }
-	if err := json.Unmarshal([]byte(m.do("wamble", "status", "--json", "--data", "/var/lib/wamble")), &status); err != nil {
+	if err := json.Unmarshal([]byte(m.do("wamble", "status", "--json", "--data", "/var/lib/wamble")),
+		&status); err != nil {
 		m.t.Fatal(err)
 	}
 	for _, p := range status.Profiles {
@@ -377,7 +386,8 @@ func TestManual(t *testing.T) {
 	pid := m.start()
 	m.shell(book.says("sudo -u postgres createuser wamble"))
 	m.shell(book.says("install -d -m 0700 -o wamble -g wamble /var/backups"))
-	m.configure(book.says(`(def db-host "/var/run`) + "\n" + book.says("(def domain") + "\n" + book.says("(def backup-dir"))
+	m.configure(book.says(`(def db-host "/var/run`) + "\n" + book.says("(def domain") + "\n" +
+		book.says("(def backup-dir"))
 	m.shell(book.says("wamble check FILE", "FILE", "/etc/wamble/wamble.conf"))
 	m.shell(book.says("wamble doctor --user wamble"))
 	m.shell(book.says("wamble reload --dry-run"))
@@ -398,7 +408,8 @@ func TestManual(t *testing.T) {
 	until(t, "the page has a certificate", page)
 	first, orders := number, a.orders.Load()
 
-	moderator := strings.Fields(m.shell(book.says("wamble token-create NAME read|", "NAME", "ann", "read|moderate|operate", "moderate") + " 2>/run/stderr"))[0]
+	moderator := strings.Fields(m.shell(book.says("wamble token-create NAME read|", "NAME", "ann",
+		"read|moderate|operate", "moderate") + " 2>/run/stderr"))[0]
 	for _, c := range []struct {
 		path, body string
 		want       int
@@ -420,7 +431,8 @@ func TestManual(t *testing.T) {
 	m.shell(book.says("wamble announce --countdown --for 30m"))
 	announced := func(when string) {
 		t.Helper()
-		if got := m.shell(book.says("wamble announcements")); !strings.Contains(got, "countdown") || !strings.Contains(got, news) {
+		if got := m.shell(book.says("wamble announcements")); !strings.Contains(got, "countdown") ||
+			!strings.Contains(got, news) {
 			t.Errorf("%s there are the announcements\n%s", when, got)
 		}
 	}
@@ -443,8 +455,10 @@ func TestManual(t *testing.T) {
 	}
 	until(t, "they play on", func() bool { return m.moves() > before+20 })
 	announced("after the upgrade")
-	m.background(m.command("sh", "-c", "exec wamble play --plain --watch --state /run/newcomer udp://127.0.0.1:8888 >/run/told"))
-	until(t, "a newcomer is told how long it is", func() bool { return strings.Contains(m.read("/run/told"), news+" In 2") })
+	m.background(m.command("sh", "-c",
+		"exec wamble play --plain --watch --state /run/newcomer udp://127.0.0.1:8888 >/run/told"))
+	until(t, "a newcomer is told how long it is",
+		func() bool { return strings.Contains(m.read("/run/told"), news+" In 2") })
 	upgraded := m.moves()
 	m.fetchPackage(1, "/old")
 	m.typed(book.says("apt install --allow-downgrades", "amd64", runtime.GOARCH), "y\n")
@@ -466,7 +480,8 @@ func TestManual(t *testing.T) {
 	if len(made) != 1 {
 		t.Fatalf("backups: %q", made)
 	}
-	m.shell(book.says("wamble restore /var/backups/wamble-2026-11-16 --verify", "wamble-2026-11-16", filepath.Base(made[0])))
+	m.shell(book.says("wamble restore /var/backups/wamble-2026-11-16 --verify", "wamble-2026-11-16",
+		filepath.Base(made[0])))
 	m.start()
 	count := m.shell(`sudo -u postgres psql -At -c "SELECT count(*) >= ` + fmt.Sprint(before) + ` FROM moves" wamble`)
 	if strings.TrimSpace(count) != "t" {

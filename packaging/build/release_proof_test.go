@@ -97,7 +97,8 @@ func TestReproducible(t *testing.T) {
 	t.Log("needs minutes and root")
 	t.Parallel()
 	dir := otherDir(t)
-	for _, name := range []string{"wamble-linux-%s", "wamble_%s.deb", "wamble-image-%s.tar", "wamble-linux-%s.cdx.json"} {
+	for _, name := range []string{"wamble-linux-%s", "wamble_%s.deb", "wamble-image-%s.tar",
+		"wamble-linux-%s.cdx.json"} {
 		name = fmt.Sprintf(name, runtime.GOARCH)
 		if !bytes.Equal(readFile(t, packages(1), name), readFile(t, dir, name)) {
 			t.Errorf("%s has other bytes", name)
@@ -142,7 +143,8 @@ type packed struct {
 // checkPackage looks for a binary in a package, and returns the files.
 func checkPackage(t *testing.T, name, arch string, binary []byte) (list []packed) {
 	t.Helper()
-	if out, err := exec.Command("dpkg-deb", "--field", name, "Architecture").CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != arch {
+	if out, err := exec.Command("dpkg-deb", "--field", name, "Architecture").CombinedOutput(); err != nil ||
+		strings.TrimSpace(string(out)) != arch {
 		t.Errorf("the package for %s says %s, %v", arch, out, err)
 	}
 	out, err := exec.Command("dpkg-deb", "--fsys-tarfile", name).Output()
@@ -169,7 +171,8 @@ func checkImage(t *testing.T, name, arch string, binary []byte) {
 		t.Errorf("the image for %s is for %s of %s", arch, image.Architecture, image.OS)
 	}
 	c := image.Config
-	if _, volume := c.Volumes["/data"]; !volume || c.User != fmt.Sprintf("%d:%[1]d", imageUser) || !strings.HasPrefix(strings.Join(c.Healthcheck.Test, " "), "CMD /usr/bin/wamble status") {
+	if _, volume := c.Volumes["/data"]; !volume || c.User != fmt.Sprintf("%d:%[1]d", imageUser) ||
+		!strings.HasPrefix(strings.Join(c.Healthcheck.Test, " "), "CMD /usr/bin/wamble status") {
 		t.Errorf("the image for %s says %+v", arch, c)
 	}
 	if !bytes.Equal(readFile(t, root, "usr/bin/wamble"), binary) {

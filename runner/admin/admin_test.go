@@ -40,15 +40,16 @@ func newRig(t *testing.T, o admin.Options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := r.NewWorker(mails, runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
-		switch {
-		case strings.HasPrefix(string(d.ID), "dead"):
-			return runner.Discard(errors.New("no such <address>"))
-		case strings.HasPrefix(string(d.ID), "busy"):
-			return runner.Retry(errors.New("away"), time.Hour)
-		}
-		return d.SetResult([]byte(`{"sent":true}`))
-	}})
+	w, err := r.NewWorker(mails,
+		runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
+			switch {
+			case strings.HasPrefix(string(d.ID), "dead"):
+				return runner.Discard(errors.New("no such <address>"))
+			case strings.HasPrefix(string(d.ID), "busy"):
+				return runner.Retry(errors.New("away"), time.Hour)
+			}
+			return d.SetResult([]byte(`{"sent":true}`))
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,8 @@ func newRig(t *testing.T, o admin.Options) *rig {
 
 func (v *rig) post(queue uint64, id string) {
 	v.Helper()
-	if _, err := v.r.Post(v.Context(), &runner.Message{To: queue, ID: []byte(id), Payload: []byte(`{"to":"` + id + `"}`)}); err != nil {
+	if _, err := v.r.Post(v.Context(),
+		&runner.Message{To: queue, ID: []byte(id), Payload: []byte(`{"to":"` + id + `"}`)}); err != nil {
 		v.Fatal(err)
 	}
 }
@@ -167,7 +169,8 @@ func TestLook(t *testing.T) {
 		t.Fatalf("got %+v", s)
 	}
 	q := s.Queues[0]
-	v.check("queue", fmt.Sprint(q.Name, q.Depth, q.Retrying, q.Successes, q.Retries, q.Buried), fmt.Sprint("mails", 2, 1, 1, 1, 2))
+	v.check("queue", fmt.Sprint(q.Name, q.Depth, q.Retrying, q.Successes, q.Retries, q.Buried),
+		fmt.Sprint("mails", 2, 1, 1, 1, 2))
 	for _, path := range []string{"api/show?queue=mails&id=good", "api/show?queue=mails&state=done&number=1"} {
 		var m admin.Message
 		if err := json.Unmarshal([]byte(v.get(path)), &m); err != nil {
@@ -217,7 +220,8 @@ func TestVerbs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v.r.Post(t.Context(), &runner.Message{To: mails, ID: []byte("late")}); !errors.Is(err, runner.ErrDraining) {
+	if _, err := v.r.Post(t.Context(), &runner.Message{To: mails, ID: []byte("late")}); !errors.Is(err,
+		runner.ErrDraining) {
 		t.Errorf("posted to a queue that is drained: %v", err)
 	}
 	v.act("fill", `{"queue":"mails"}`, 200)
@@ -225,11 +229,13 @@ func TestVerbs(t *testing.T) {
 
 	for args, want := range map[string]int{
 		`{"queue":"mails","id":"nobody"}`: 404, `{"queue":"mails"}`: 400, `{}`: 400, `nonsense`: 400,
-		`{"queue":"mails","all":true}`: 400, `{"queue":"mails","id":"hex:xy"}`: 400, `{"queue":"nobody","state":"dead","all":true}`: 404,
+		`{"queue":"mails","all":true}`: 400, `{"queue":"mails","id":"hex:xy"}`: 400,
+		`{"queue":"nobody","state":"dead","all":true}`: 404,
 	} {
 		v.act("delete", args, want)
 	}
-	if code, _ := v.ask("POST", "api/pause", "text/plain", `{"queue":"mails"}`); code != http.StatusUnsupportedMediaType {
+	if code, _ := v.ask("POST", "api/pause", "text/plain",
+		`{"queue":"mails"}`); code != http.StatusUnsupportedMediaType {
 		t.Errorf("a change that is not JSON: %d", code)
 	}
 }
@@ -270,7 +276,8 @@ func TestPage(t *testing.T) {
 		"?did=<b>":                `<a href="/console/">`,
 		"style.css":               "prefers-color-scheme: dark",
 	} {
-		if page := v.get(path); !strings.Contains(page, want) || strings.Contains(page, "<script") || strings.Contains(page, "Done: <") {
+		if page := v.get(path); !strings.Contains(page, want) || strings.Contains(page, "<script") ||
+			strings.Contains(page, "Done: <") {
 			t.Errorf("%q has no %s:\n%s", path, want, page)
 		}
 	}
@@ -291,16 +298,19 @@ func TestSchedules(t *testing.T) {
 	if err := json.Unmarshal([]byte(v.get("api/stats")), &s); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Schedules) != 1 || s.Schedules[0].Name != "nightly" || s.Schedules[0].Queue != "reports" || s.Schedules[0].Schedule != "0 3 * * *" || s.Schedules[0].Next.IsZero() {
+	if len(s.Schedules) != 1 || s.Schedules[0].Name != "nightly" || s.Schedules[0].Queue != "reports" ||
+		s.Schedules[0].Schedule != "0 3 * * *" || s.Schedules[0].Next.IsZero() {
 		t.Errorf("got %+v", s.Schedules)
 	}
-	if page := v.get(""); !strings.Contains(page, `<td data-of="Name">nightly</td>`) || !strings.Contains(page, `<td data-of="Last">never</td>`) {
+	if page := v.get(""); !strings.Contains(page, `<td data-of="Name">nightly</td>`) ||
+		!strings.Contains(page, `<td data-of="Last">never</td>`) {
 		t.Errorf("the page does not show it:\n%s", page)
 	}
 	list := func(want int, more bool) {
 		t.Helper()
 		var l admin.List
-		if err := json.Unmarshal([]byte(v.get("api/list?queue=reports&state=scheduled")), &l); err != nil || len(l.Messages) != want || l.More != more {
+		if err := json.Unmarshal([]byte(v.get("api/list?queue=reports&state=scheduled")), &l); err != nil ||
+			len(l.Messages) != want || l.More != more {
 			t.Errorf("%d messages, more %v, %v; want %d, %v", len(l.Messages), l.More, err, want, more)
 		}
 	}
@@ -348,7 +358,8 @@ func TestPaging(t *testing.T) {
 		t.Errorf("a page has %d rows", n)
 	}
 	var l admin.List
-	if err := json.Unmarshal([]byte(v.get("api/list?queue=many&limit=100000")), &l); err != nil || len(l.Messages) != 120 {
+	if err := json.Unmarshal([]byte(v.get("api/list?queue=many&limit=100000")), &l); err != nil ||
+		len(l.Messages) != 120 {
 		t.Errorf("%d messages, %v", len(l.Messages), err)
 	}
 }
@@ -360,12 +371,14 @@ func TestNotAllowed(t *testing.T) {
 	t.Run("no function", func(t *testing.T) {
 		v := newRig(t, admin.Options{})
 		for _, path := range []string{"", "style.css", "api/stats", "?queue=mails"} {
-			if code, text := v.ask("GET", path, "", ""); code != http.StatusForbidden || strings.Contains(text, "mails") {
+			if code, text := v.ask("GET", path, "", ""); code != http.StatusForbidden ||
+				strings.Contains(text, "mails") {
 				t.Errorf("GET %s: %d %s", path, code, text)
 			}
 		}
 		for _, verb := range admin.Verbs {
-			if code, _ := v.ask("POST", "api/"+verb.Name, "application/json", `{"queue":"mails"}`); code != http.StatusForbidden {
+			if code, _ := v.ask("POST", "api/"+verb.Name, "application/json",
+				`{"queue":"mails"}`); code != http.StatusForbidden {
 				t.Errorf("POST %s: %d", verb.Name, code)
 			}
 		}
@@ -378,7 +391,8 @@ func TestNotAllowed(t *testing.T) {
 				continue
 			}
 			for _, path := range []string{"api/", "act/"} {
-				if code, _ := v.ask("POST", path+verb.Name, "application/json", `{"queue":"mails"}`); code != http.StatusForbidden {
+				if code, _ := v.ask("POST", path+verb.Name, "application/json",
+					`{"queue":"mails"}`); code != http.StatusForbidden {
 					t.Errorf("POST %s%s: %d", path, verb.Name, code)
 				}
 			}
@@ -417,7 +431,8 @@ func TestNotAllowed(t *testing.T) {
 	})
 	t.Run("around", func(t *testing.T) {
 		var noted []string
-		v := newRig(t, admin.Options{Allow: everything, Around: func(r *http.Request, verb string, a admin.Args, do func(context.Context) (any, error)) (any, error) {
+		v := newRig(t, admin.Options{Allow: everything, Around: func(r *http.Request, verb string, a admin.Args,
+			do func(context.Context) (any, error)) (any, error) {
 			noted = append(noted, verb+" "+a.Queue)
 			return do(r.Context())
 		}})

@@ -35,12 +35,14 @@ func (d *Desk) identify(verb string, a *Args) error {
 	if err != nil {
 		return err
 	}
-	dead, err := d.r.DeadLetters(runner.DeadFilter{Worker: n, HasWorker: true, ID: []byte(id)}, runner.Row{Worker: n}, 2)
+	dead, err := d.r.DeadLetters(runner.DeadFilter{Worker: n, HasWorker: true, ID: []byte(id)}, runner.Row{Worker: n},
+		2)
 	switch {
 	case err != nil:
 		return err
 	case len(dead) > 1:
-		return fmt.Errorf("several dead letters of queue %s have the id %q, name one by its number: %w", a.Queue, a.ID, runner.ErrInvalid)
+		return fmt.Errorf("several dead letters of queue %s have the id %q, name one by its number: %w", a.Queue, a.ID,
+			runner.ErrInvalid)
 	case len(dead) == 1:
 		a.State, a.Number = runner.Dead.String(), dead[0].Row.Seq
 	case named:
@@ -59,7 +61,8 @@ func (d *Desk) retry(ctx context.Context, a Args) (any, error) {
 }
 
 func (d *Desk) delete(ctx context.Context, a Args) (any, error) {
-	return d.change(ctx, a, d.r.DropDeadLetters, func(row runner.Row) error { return d.r.DropDeadLetter(ctx, row) }, d.r.DeleteMessage)
+	return d.change(ctx, a, d.r.DropDeadLetters, func(row runner.Row) error { return d.r.DropDeadLetter(ctx, row) },
+		d.r.DeleteMessage)
 }
 
 func (d *Desk) change(ctx context.Context, a Args, all func(context.Context, runner.DeadFilter) (int, error),

@@ -34,7 +34,10 @@ func TestDeadByID(t *testing.T) {
 	bury := func() {
 		t.Helper()
 		post()
-		w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return runner.Discard(nil) }})
+		w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx,
+			*runner.Delivery) error {
+			return runner.Discard(nil)
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +54,8 @@ func TestDeadByID(t *testing.T) {
 		_, err := d.Do(t.Context(), "delete", a)
 		s := r.Stats()
 		if !errors.Is(err, want) || s.DeadLetters != dead || s.Inboxes[0].Depth != waiting {
-			t.Errorf("%s: got %v, %d dead and %d waiting, want %v, %d and %d", what, err, s.DeadLetters, s.Inboxes[0].Depth, want, dead, waiting)
+			t.Errorf("%s: got %v, %d dead and %d waiting, want %v, %d and %d", what, err, s.DeadLetters,
+				s.Inboxes[0].Depth, want, dead, waiting)
 		}
 	}
 	bury()

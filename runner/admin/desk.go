@@ -86,15 +86,17 @@ var Verbs = []Verb{
 	{"show", false, "one message and its runs", func(_ context.Context, d *Desk, a Args) (any, error) { return d.show(a) }},
 	{"retry", true, "run a message now: one that waits, or a dead letter", func(ctx context.Context, d *Desk, a Args) (any, error) { return d.retry(ctx, a) }},
 	{"delete", true, "delete a message that does not run", func(ctx context.Context, d *Desk, a Args) (any, error) { return d.delete(ctx, a) }},
-	{"pause", true, "run nothing more of a queue, over restarts too", func(ctx context.Context, d *Desk, a Args) (any, error) {
-		return done(1, d.r.PauseQueue(ctx, a.Queue))
-	}},
+	{"pause", true, "run nothing more of a queue, over restarts too",
+		func(ctx context.Context, d *Desk, a Args) (any, error) {
+			return done(1, d.r.PauseQueue(ctx, a.Queue))
+		}},
 	{"resume", true, "end a pause", func(ctx context.Context, d *Desk, a Args) (any, error) {
 		return done(1, d.r.ResumeQueue(ctx, a.Queue))
 	}},
-	{"drain", true, "take nothing new into a queue and work it off", func(_ context.Context, d *Desk, a Args) (any, error) {
-		return done(1, d.r.DrainQueue(a.Queue, true))
-	}},
+	{"drain", true, "take nothing new into a queue and work it off",
+		func(_ context.Context, d *Desk, a Args) (any, error) {
+			return done(1, d.r.DrainQueue(a.Queue, true))
+		}},
 	{"fill", true, "end a drain", func(_ context.Context, d *Desk, a Args) (any, error) {
 		return done(1, d.r.DrainQueue(a.Queue, false))
 	}},
@@ -207,9 +209,11 @@ func (d *Desk) stats() Stats {
 	for _, in := range s.Inboxes {
 		m := metrics[in.Worker]
 		q := Queue{
-			Name: d.r.QueueName(in.Worker), Depth: in.Depth, Active: in.Leased, Retrying: in.Parked, Oldest: in.OldestAge.Seconds(),
-			Paused: in.Paused, Draining: in.Draining, Successes: m.Successes, Retries: m.Requeues, Buried: m.DeadLetters,
-			Wait: mean(&m.Waiting), Run: mean(&m.Latency),
+			Name: d.r.QueueName(in.Worker), Depth: in.Depth, Active: in.Leased, Retrying: in.Parked,
+			Oldest: in.OldestAge.Seconds(),
+			Paused: in.Paused, Draining: in.Draining, Successes: m.Successes, Retries: m.Requeues,
+			Buried: m.DeadLetters,
+			Wait:   mean(&m.Waiting), Run: mean(&m.Latency),
 		}
 		if d.o.Title != nil {
 			q.Title = d.o.Title(q.Name)
@@ -342,7 +346,8 @@ func (d *Desk) find(a Args) (runner.MessageInfo, error) {
 			continue
 		}
 		// The history has more, if it is of this very message.
-		if known, err := d.r.Message(a.Queue, m.ID); err == nil && len(known.Runs) > 0 && known.Number == m.Number && known.State == m.State {
+		if known, err := d.r.Message(a.Queue, m.ID); err == nil && len(known.Runs) > 0 && known.Number == m.Number &&
+			known.State == m.State {
 			m = known
 		}
 		return m, nil
@@ -352,8 +357,9 @@ func (d *Desk) find(a Args) (runner.MessageInfo, error) {
 
 func (d *Desk) view(m *runner.MessageInfo, most int) Message {
 	v := Message{
-		Queue: m.Queue, ID: text([]byte(m.ID), most), State: m.State.String(), Number: m.Number, High: m.High, Attempts: m.Attempts,
-		Posted: known(m.Posted), Due: known(m.Due), Ended: known(m.Ended), Error: m.Error, Result: text(m.Result, most),
+		Queue: m.Queue, ID: text([]byte(m.ID), most), State: m.State.String(), Number: m.Number, High: m.High,
+		Attempts: m.Attempts,
+		Posted:   known(m.Posted), Due: known(m.Due), Ended: known(m.Ended), Error: m.Error, Result: text(m.Result, most),
 	}
 	if d.o.Show != nil {
 		v.Payload = cut(d.o.Show(m), most)

@@ -61,7 +61,8 @@ func (v *view) Link(queue, state string) string {
 
 // To returns the link to a message.
 func (v *view) To(m *Message) string {
-	return "?" + url.Values{"queue": {m.Queue}, "state": {m.State}, "number": {strconv.FormatUint(m.Number, 10)}}.Encode()
+	return "?" + url.Values{"queue": {m.Queue}, "state": {m.State},
+		"number": {strconv.FormatUint(m.Number, 10)}}.Encode()
 }
 
 // Ready reports whether the runner accepts and runs everything.

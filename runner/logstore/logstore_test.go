@@ -23,7 +23,10 @@ import (
 )
 
 func TestStorage(t *testing.T) {
-	runnertest.Run(t, func(*testing.T) runner.Storage { return logstore.New(new(logtest.Memory), "one", logstore.Options{}) })
+	runnertest.Run(t, func(*testing.T) runner.Storage {
+		return logstore.New(new(logtest.Memory), "one",
+			logstore.Options{})
+	})
 }
 
 // TestStorageWithCheckpoints: the suite passes with a checkpoint after every few records.
@@ -81,7 +84,8 @@ func TestLostWhileCommitting(t *testing.T) {
 func TestCheckpointsBoundReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := new(logtest.Memory)
-		s := logstore.New(log, "one", logstore.Options{CheckpointAfter: 10_000, Report: func(err error) { t.Error(err) }})
+		s := logstore.New(log, "one",
+			logstore.Options{CheckpointAfter: 10_000, Report: func(err error) { t.Error(err) }})
 		b, err := s.Open(func(err error) { t.Error(err) })
 		ok(t, err)
 		for i := range 3000 {
@@ -108,7 +112,8 @@ func TestCommitsDuringCheckpoint(t *testing.T) {
 		log := new(logtest.Memory)
 		slow := &logtest.Faulty{Log: log, Next: func(call string) logtest.Fault {
 			if call == "checkpoint" {
-				return logtest.Fault{Delay: time.Hour, Lost: time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) < time.Minute}
+				return logtest.Fault{Delay: time.Hour,
+					Lost: time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) < time.Minute}
 			}
 			return logtest.Fault{}
 		}}

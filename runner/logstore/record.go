@@ -56,7 +56,8 @@ func openRecord(b []byte) (at time.Time, changes []byte, err error) {
 		return at, nil, fmt.Errorf("the checksum of a record: %w", runner.ErrDamaged)
 	}
 	if b[0] != recordVersion {
-		return at, nil, fmt.Errorf("a record of version %d, this program knows %d: %w", b[0], recordVersion, runner.ErrSchema)
+		return at, nil, fmt.Errorf("a record of version %d, this program knows %d: %w", b[0], recordVersion,
+			runner.ErrSchema)
 	}
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[1:]))), body[headLen:], nil
 }

@@ -36,7 +36,8 @@ func FuzzRecord(f *testing.F) {
 			}
 		}
 		if again.tree.Len() != r.tree.Len() || again.bytes != r.bytes {
-			t.Errorf("written again: %d rows of %d bytes, want %d of %d", again.tree.Len(), again.bytes, r.tree.Len(), r.bytes)
+			t.Errorf("written again: %d rows of %d bytes, want %d of %d", again.tree.Len(), again.bytes, r.tree.Len(),
+				r.bytes)
 		}
 		if _, err := r.apply(changes); err == nil && len(changes) < headLen+sumLen {
 			t.Error("a record without a head was applied")

@@ -171,7 +171,8 @@ func (s *Storage) claim(b *backend) error {
 
 // replay applies the records of a log, and returns the latest of their times and their total
 // bytes.
-func (r *rows) replay(each func(visit func(seq uint64, record []byte) error) error) (newest time.Time, n int, err error) {
+func (r *rows) replay(each func(visit func(seq uint64, record []byte) error) error) (newest time.Time, n int,
+	err error) {
 	err = each(func(seq uint64, record []byte) error {
 		n += len(record)
 		at, err := r.apply(record)

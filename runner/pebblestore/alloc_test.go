@@ -12,7 +12,8 @@ import (
 // batch.
 func TestAllocsDrain(t *testing.T) {
 	const batch = 500
-	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true})
+	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{Durability: pebblestore.Write}),
+		runner.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +21,8 @@ func TestAllocsDrain(t *testing.T) {
 	answer := make(chan error, 1)
 	g := r.NewGroup(func(_ *runner.Group, err error) { answer <- err })
 	ran := 0
-	w, err := r.NewWorker(7, runner.WorkerOptions{MaxBatch: batch, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { ran++; return nil }})
+	w, err := r.NewWorker(7, runner.WorkerOptions{MaxBatch: batch,
+		Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { ran++; return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,8 @@ func TestAllocsDrain(t *testing.T) {
 // TestAllocsPost: a single post allocates for its group what a group of many does, and
 // nothing for its message.
 func TestAllocsPost(t *testing.T) {
-	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{Durability: pebblestore.Write}),
+		runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

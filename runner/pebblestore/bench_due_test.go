@@ -114,15 +114,16 @@ func postsBeside(b *testing.B, rows int, f func(q *dueQueue)) float64 {
 func (q *dueQueue) drain(due bool) (rate, cpu float64) {
 	q.left.Store(int64(q.rows))
 	q.fails.Store(due)
-	w, err := q.r.NewWorker(7, runner.WorkerOptions{Concurrency: 64, Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
-		if q.fails.Load() {
-			return runner.Retry(errors.New("not yet"), time.Hour)
-		}
-		if q.left.Add(-1) == 0 {
-			close(q.done)
-		}
-		return nil
-	}})
+	w, err := q.r.NewWorker(7,
+		runner.WorkerOptions{Concurrency: 64, Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
+			if q.fails.Load() {
+				return runner.Retry(errors.New("not yet"), time.Hour)
+			}
+			if q.left.Add(-1) == 0 {
+				close(q.done)
+			}
+			return nil
+		}})
 	if err != nil {
 		q.b.Fatal(err)
 	}
@@ -147,7 +148,8 @@ func (q *dueQueue) drain(due bool) (rate, cpu float64) {
 	start, used := time.Now(), processorTime()
 	q.start(w)
 	<-q.done
-	return float64(q.rows) / time.Since(start).Seconds(), float64((processorTime() - used).Microseconds()) / float64(q.rows)
+	return float64(q.rows) / time.Since(start).Seconds(),
+		float64((processorTime() - used).Microseconds()) / float64(q.rows)
 }
 
 // processorTime is what this process has used: other than a rate, it hardly depends on what else

@@ -25,7 +25,8 @@ var modes = []mode{
 }
 
 func benchRunner(b *testing.B, d pebblestore.Durability, s runner.Sinks) *runner.Runner {
-	r, err := runner.Open(pebblestore.At(b.TempDir(), pebblestore.Options{Durability: d}), runner.Options{Create: true, Sinks: s})
+	r, err := runner.Open(pebblestore.At(b.TempDir(), pebblestore.Options{Durability: d}),
+		runner.Options{Create: true, Sinks: s})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -72,7 +73,8 @@ func eachMode(b *testing.B, f func(b *testing.B, m mode, producers int)) {
 
 // benchMessage is a message as a server posts them: its frame has 176 bytes.
 func benchMessage() runner.Message {
-	return runner.Message{Kind: runner.Command, Flags: runner.Durable, To: 7, RouteWorker: 7, ID: []byte("0123456789abcdef"), Payload: make([]byte, 100)}
+	return runner.Message{Kind: runner.Command, Flags: runner.Durable, To: 7, RouteWorker: 7,
+		ID: []byte("0123456789abcdef"), Payload: make([]byte, 100)}
 }
 
 // runner posts to r. No post can be cancelled, as none to the file can.

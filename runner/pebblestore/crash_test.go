@@ -114,7 +114,8 @@ func (x *world) disturb(ctx context.Context, tx *runner.Tx) error {
 	if _, err := tx.Get(key); err != nil && !errors.Is(err, runner.ErrNotFound) {
 		return err
 	}
-	_, err := x.r.Update(ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put(key, []byte{byte(x.rng.Uint32())}) })
+	_, err := x.r.Update(ctx, runner.AttemptPolicy{},
+		func(tx *runner.Tx) error { return tx.Put(key, []byte{byte(x.rng.Uint32())}) })
 	return err
 }
 
@@ -237,7 +238,10 @@ func (x *world) check(t *testing.T, r *runner.Runner, acked map[string]bool) {
 		t.Fatal(err)
 	}
 	x.clock.Advance(3600 * 1e9)
-	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error { return complete(tx, d) }})
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx,
+		d *runner.Delivery) error {
+		return complete(tx, d)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +275,8 @@ func (x *world) check(t *testing.T, r *runner.Runner, acked map[string]bool) {
 			t.Errorf("%s took effect %d times", id, out[id])
 		}
 	}
-	if s := r.Stats(); s.DeadLetters != uint64(len(dead)) || s.Timers != 0 || len(s.Inboxes) > 0 && s.Inboxes[0].Depth != 0 {
+	if s := r.Stats(); s.DeadLetters != uint64(len(dead)) || s.Timers != 0 || len(s.Inboxes) > 0 &&
+		s.Inboxes[0].Depth != 0 {
 		t.Errorf("counts at the end: %+v", s)
 	}
 }
@@ -324,7 +329,8 @@ func whereabouts(t *testing.T, r *runner.Runner) map[string]int {
 	for _, x := range timers {
 		add(x.Frame)
 	}
-	err = r.EachDeadLetter(runner.DeadFilter{}, runner.Row{}, func(d runner.DeadLetter) bool { add(d.Frame); return true })
+	err = r.EachDeadLetter(runner.DeadFilter{}, runner.Row{},
+		func(d runner.DeadLetter) bool { add(d.Frame); return true })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ func TestDurability(t *testing.T) {
 				}
 				return nil
 			}))
-			r, err := runner.Open(pebblestore.AtFS(fs, "/d", pebblestore.Options{Durability: c.mode}), runner.Options{Create: true, MinFree: -1})
+			r, err := runner.Open(pebblestore.AtFS(fs, "/d", pebblestore.Options{Durability: c.mode}),
+				runner.Options{Create: true, MinFree: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +63,8 @@ func TestWriteSurvivesKill(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewCrashableMem()
 	open := func(fs vfs.FS) *runner.Runner {
-		r, err := runner.Open(pebblestore.AtFS(fs, "/d", pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true, MinFree: -1})
+		r, err := runner.Open(pebblestore.AtFS(fs, "/d", pebblestore.Options{Durability: pebblestore.Write}),
+			runner.Options{Create: true, MinFree: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

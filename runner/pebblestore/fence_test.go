@@ -30,7 +30,8 @@ func TestWriteErrorEverySpelling(t *testing.T) {
 				}
 				return nil
 			}))
-			r, err := runner.Open(pebblestore.AtFS(fs, dir, pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
+			r, err := runner.Open(pebblestore.AtFS(fs, dir, pebblestore.Options{}),
+				runner.Options{Create: true, MinFree: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +64,8 @@ func TestCheckpointFails(t *testing.T) {
 				}
 				return nil
 			}))
-			r, err := runner.Open(pebblestore.AtFS(fs, "journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
+			r, err := runner.Open(pebblestore.AtFS(fs, "journal", pebblestore.Options{}),
+				runner.Options{Create: true, MinFree: -1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,8 @@ func TestGoldenDirectory(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("testdata/golden")); err != nil {
 		t.Fatal(err)
 	}
-	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: runner.Version{Major: 1, Minor: 2}})
+	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{}),
+		runner.Options{Schema: runner.Version{Major: 1, Minor: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}

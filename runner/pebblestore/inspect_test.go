@@ -18,7 +18,8 @@ import (
 func stoppedRunner(t *testing.T) (dir string, journal runner.JournalID) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "journal")
-	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true})
+	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Write}),
+		runner.Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,12 +29,14 @@ func stoppedRunner(t *testing.T) (dir string, journal runner.JournalID) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.Arm(ctx, time.UnixMilli(4102444800000), &runner.Message{Kind: runner.Timer, To: 7, ID: []byte("t")}); err != nil {
+	if _, err := r.Arm(ctx, time.UnixMilli(4102444800000),
+		&runner.Message{Kind: runner.Timer, To: 7, ID: []byte("t")}); err != nil {
 		t.Fatal(err)
 	}
-	w, err := r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1, Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
-		return runner.Discard(errors.New("no such board"))
-	}})
+	w, err := r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1,
+		Handler: func(context.Context, *runner.Tx, *runner.Delivery) error {
+			return runner.Discard(errors.New("no such board"))
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,8 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	refused := map[string]error{}
 	_, refused["post"] = r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("x")})
 	_, refused["replay"] = r.ReplayDeadLetters(t.Context(), runner.DeadFilter{})
-	_, refused["update"] = r.Update(t.Context(), runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put([]byte("k"), nil) })
+	_, refused["update"] = r.Update(t.Context(), runner.AttemptPolicy{},
+		func(tx *runner.Tx) error { return tx.Put([]byte("k"), nil) })
 	refused["flush"] = r.Flush()
 	refused["restore"] = r.Restore(dir)
 	for what, err := range refused {
@@ -116,13 +120,15 @@ func TestReadOnlyRefuses(t *testing.T) {
 	t.Parallel()
 	dir, _ := stoppedRunner(t)
 	empty := t.TempDir()
-	if _, err := runner.OpenReadOnly(pebblestore.At(empty, pebblestore.Options{}), runner.Options{}); !errors.Is(err, runner.ErrNoSchema) {
+	if _, err := runner.OpenReadOnly(pebblestore.At(empty, pebblestore.Options{}), runner.Options{}); !errors.Is(err,
+		runner.ErrNoSchema) {
 		t.Errorf("an empty directory: got %v, want ErrNoSchema", err)
 	}
 	if files := contents(t, empty); len(files) > 0 {
 		t.Errorf("an empty directory has %d files now", len(files))
 	}
-	if _, err := runner.OpenReadOnly(pebblestore.At(dir, pebblestore.Options{}), runner.Options{Schema: runner.Version{Major: 1}}); !errors.Is(err, runner.ErrSchema) {
+	if _, err := runner.OpenReadOnly(pebblestore.At(dir, pebblestore.Options{}),
+		runner.Options{Schema: runner.Version{Major: 1}}); !errors.Is(err, runner.ErrSchema) {
 		t.Errorf("another schema: got %v, want ErrSchema", err)
 	}
 	live, err := runner.Open(pebblestore.At(dir, pebblestore.Options{}), runner.Options{})
@@ -130,10 +136,12 @@ func TestReadOnlyRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer live.Close()
-	if _, err := runner.OpenReadOnly(pebblestore.At(dir, pebblestore.Options{}), runner.Options{}); !errors.Is(err, runner.ErrLocked) {
+	if _, err := runner.OpenReadOnly(pebblestore.At(dir, pebblestore.Options{}), runner.Options{}); !errors.Is(err,
+		runner.ErrLocked) {
 		t.Errorf("a live one: got %v, want ErrLocked", err)
 	}
-	if err := runner.Restore(pebblestore.At(dir, pebblestore.Options{}), dir, runner.Options{}); !errors.Is(err, runner.ErrLocked) {
+	if err := runner.Restore(pebblestore.At(dir, pebblestore.Options{}), dir, runner.Options{}); !errors.Is(err,
+		runner.ErrLocked) {
 		t.Errorf("restore over a live one: got %v, want ErrLocked", err)
 	}
 }
@@ -164,7 +172,8 @@ func TestRestoreOffline(t *testing.T) {
 	}
 	journals := []runner.JournalID{journal}
 	for _, into := range []string{filepath.Join(t.TempDir(), "new"), dir, broken} {
-		if err := runner.Restore(pebblestore.At(into, pebblestore.Options{}), checkpoint, runner.Options{}); err != nil {
+		if err := runner.Restore(pebblestore.At(into, pebblestore.Options{}), checkpoint,
+			runner.Options{}); err != nil {
 			t.Fatal(into, err)
 		}
 		r, err := runner.Open(pebblestore.At(into, pebblestore.Options{}), runner.Options{})
@@ -192,10 +201,12 @@ func TestRestoreOffline(t *testing.T) {
 	}
 	// A checkpoint that cannot be served leaves the directory as it was.
 	before := contents(t, dir)
-	if err := runner.Restore(pebblestore.At(dir, pebblestore.Options{}), checkpoint, runner.Options{Schema: runner.Version{Major: 3}}); !errors.Is(err, runner.ErrSchema) {
+	if err := runner.Restore(pebblestore.At(dir, pebblestore.Options{}), checkpoint,
+		runner.Options{Schema: runner.Version{Major: 3}}); !errors.Is(err, runner.ErrSchema) {
 		t.Errorf("got %v, want ErrSchema", err)
 	}
-	if err := runner.Restore(pebblestore.At(dir, pebblestore.Options{}), t.TempDir(), runner.Options{}); !errors.Is(err, os.ErrNotExist) {
+	if err := runner.Restore(pebblestore.At(dir, pebblestore.Options{}), t.TempDir(), runner.Options{}); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("got %v, want ErrNotExist", err)
 	}
 	after := contents(t, dir)

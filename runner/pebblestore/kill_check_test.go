@@ -22,7 +22,8 @@ func (h *killHarness) check(r *runner.Runner) {
 	h.t.Helper()
 	s := r.Stats()
 	if h.epoch > 0 && (s.Journal != h.journal || s.Epoch < h.epoch) {
-		h.t.Errorf("round %d: got journal %s and start %d after %s and %d", h.round, s.Journal, s.Epoch, h.journal, h.epoch)
+		h.t.Errorf("round %d: got journal %s and start %d after %s and %d", h.round, s.Journal, s.Epoch, h.journal,
+			h.epoch)
 	}
 	h.journal, h.epoch = s.Journal, s.Epoch
 	f := h.places(r, &s)
@@ -106,7 +107,8 @@ func (h *killHarness) emitted(r *runner.Runner, s *runner.Stats) {
 	for _, row := range rows {
 		k := h.ids[string(row.Message)]
 		if k == nil || k.emitted {
-			h.t.Errorf("round %d: outbox row %d holds %q, which is unknown or was there before", h.round, row.Seq, row.Message)
+			h.t.Errorf("round %d: outbox row %d holds %q, which is unknown or was there before", h.round, row.Seq,
+				row.Message)
 			continue
 		}
 		k.emitted = true

@@ -70,9 +70,10 @@ func liveUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
-	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Durability(mode)}), runner.Options{
-		Create: true, Policy: killPolicy,
-	})
+	r, err := runner.Open(pebblestore.At(dir, pebblestore.Options{Durability: pebblestore.Durability(mode)}),
+		runner.Options{
+			Create: true, Policy: killPolicy,
+		})
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,8 @@ func readCounter(tx *runner.Tx, key string) (uint64, error) {
 }
 
 // killPolicy lets no message become a dead letter because of kills or conflicts.
-var killPolicy = runner.Policy{RetryBudget: 1000, LeaseTTL: time.Minute, RetryDelay: 2 * time.Millisecond, RetryDelayMax: 20 * time.Millisecond}
+var killPolicy = runner.Policy{RetryBudget: 1000, LeaseTTL: time.Minute, RetryDelay: 2 * time.Millisecond,
+	RetryDelayMax: 20 * time.Millisecond}
 
 // startWorkers starts the workers of both processes: of the one that is killed,
 // and at the end of the one that cleans up.
@@ -224,7 +226,10 @@ func handleOne(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
 		send := tx.Send
 		if s.inbox == stageTimer {
 			next.Kind = runner.Timer
-			send = func(m *runner.Message) error { return tx.Arm(time.Now().Add(time.Duration(n%20)*time.Millisecond), m) }
+			send = func(m *runner.Message) error {
+				return tx.Arm(time.Now().Add(time.Duration(n%20)*time.Millisecond),
+					m)
+			}
 		}
 		if err := send(&next); err != nil {
 			return err

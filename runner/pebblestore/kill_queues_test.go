@@ -70,7 +70,8 @@ func postQueues(dir, life string) error {
 		if _, err := fmt.Fprintln(acks, id); err != nil {
 			return err
 		}
-		if _, err := q.Post(context.Background(), killJob{N: n}, runner.Unique(id), runner.Once(id)); err != nil && !errors.Is(err, runner.ErrExists) {
+		if _, err := q.Post(context.Background(), killJob{N: n}, runner.Unique(id), runner.Once(id)); err != nil &&
+			!errors.Is(err, runner.ErrExists) {
 			return err
 		}
 	}

@@ -56,7 +56,8 @@ func TestKill(t *testing.T) {
 			}
 			h.finish()
 			if h.acked == 0 || h.epoch == 0 || h.conflicts == 0 && kills > 20 {
-				t.Fatalf("%d messages and %d starts were acknowledged, and %d met conflicts; the test proved nothing", h.acked, h.epoch, h.conflicts)
+				t.Fatalf("%d messages and %d starts were acknowledged, and %d met conflicts; the test proved nothing",
+					h.acked, h.epoch, h.conflicts)
 			}
 			t.Logf("measured: %d kills, %d messages and %d updates acknowledged, %d dead letters, conflicts in %d lives: none lost, none doubled",
 				kills, h.acked, h.updates, h.dead, h.conflicts)
@@ -213,14 +214,15 @@ func (h *killHarness) finish() {
 	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer cancel()
 	progress := make(chan struct{}, 1)
-	r, err := runner.Open(pebblestore.At(h.dir, pebblestore.Options{Durability: h.mode}), runner.Options{Policy: killPolicy, Sinks: runner.Sinks{
-		Metrics: func(uint64, runner.Metrics) {
-			select {
-			case progress <- struct{}{}:
-			default:
-			}
-		},
-	}})
+	r, err := runner.Open(pebblestore.At(h.dir, pebblestore.Options{Durability: h.mode}),
+		runner.Options{Policy: killPolicy, Sinks: runner.Sinks{
+			Metrics: func(uint64, runner.Metrics) {
+				select {
+				case progress <- struct{}{}:
+				default:
+				}
+			},
+		}})
 	if err != nil {
 		h.t.Fatal(err)
 	}

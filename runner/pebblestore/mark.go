@@ -67,7 +67,8 @@ func (s *Storage) readMark() uint64 {
 	}
 	defer func() { _ = file.Close() }()
 	text := make([]byte, markSize)
-	if _, err := io.ReadFull(file, text); err != nil || crc32.Checksum(text[:8], castagnoli) != binary.LittleEndian.Uint32(text[8:]) {
+	if _, err := io.ReadFull(file, text); err != nil ||
+		crc32.Checksum(text[:8], castagnoli) != binary.LittleEndian.Uint32(text[8:]) {
 		return 0
 	}
 	return binary.LittleEndian.Uint64(text)

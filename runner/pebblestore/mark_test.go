@@ -46,7 +46,8 @@ func testLogCutShort(t *testing.T, later bool) {
 	post := func(r *runner.Runner) {
 		t.Helper()
 		for range 100 {
-			if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("m"), Payload: bytes.Repeat([]byte{1}, 1000)}); err != nil {
+			if _, err := r.Post(t.Context(),
+				&runner.Message{To: 7, ID: []byte("m"), Payload: bytes.Repeat([]byte{1}, 1000)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -112,7 +113,8 @@ func TestDamageNearTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 20 {
-		if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("m"), Payload: bytes.Repeat([]byte{1}, 500)}); err != nil {
+		if _, err := r.Post(t.Context(),
+			&runner.Message{To: 7, ID: []byte("m"), Payload: bytes.Repeat([]byte{1}, 500)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,7 +137,8 @@ func TestDamageNearTheEnd(t *testing.T) {
 	if err := os.WriteFile(slices.Max(logs), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runner.Open(pebblestore.At(crashed, pebblestore.Options{}), runner.Options{MinFree: -1}); !errors.Is(err, runner.ErrDamaged) {
+	if _, err := runner.Open(pebblestore.At(crashed, pebblestore.Options{}),
+		runner.Options{MinFree: -1}); !errors.Is(err, runner.ErrDamaged) {
 		t.Errorf("got %v, want %v", err, runner.ErrDamaged)
 	}
 }

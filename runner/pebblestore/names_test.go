@@ -23,7 +23,8 @@ func TestCrashWhileOpening(t *testing.T) {
 	t.Parallel()
 	open := func(fs vfs.FS) *runner.Runner {
 		t.Helper()
-		r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
+		r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{}),
+			runner.Options{Create: true, MinFree: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

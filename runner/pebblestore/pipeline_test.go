@@ -29,7 +29,8 @@ func TestPipeline(t *testing.T) {
 	var target atomic.Uint64
 	target.Store(1 << 62)
 	done := make(chan struct{}, 1)
-	r, err := runner.Open(pebblestore.AtFS(vfs.NewMem(), "/pipeline", pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
+	r, err := runner.Open(pebblestore.AtFS(vfs.NewMem(), "/pipeline",
+		pebblestore.Options{Durability: pebblestore.Write}), runner.Options{
 		Create: true, MinFree: -1,
 		Policy: runner.Policy{RetryBudget: 50, RequeueAttempts: 50},
 		Sinks: runner.Sinks{Metrics: func(worker uint64, m runner.Metrics) {
@@ -68,7 +69,8 @@ func TestPipeline(t *testing.T) {
 		if got, want := m.Successes, uint64(rounds*orders); got != want {
 			t.Errorf("stage %d: %d successes, want %d", stage, got, want)
 		}
-		if m.Attempts != m.Successes+m.Retryable || m.NonRetryable+m.DeadLetters+m.LeasesLost+m.Duplicates != 0 || w.Steps() != m.Successes {
+		if m.Attempts != m.Successes+m.Retryable || m.NonRetryable+m.DeadLetters+m.LeasesLost+m.Duplicates != 0 ||
+			w.Steps() != m.Successes {
 			t.Errorf("stage %d: %+v", stage, m)
 		}
 	}

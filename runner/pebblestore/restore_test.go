@@ -16,7 +16,8 @@ import (
 
 func openAt(t *testing.T, fs vfs.FS) *runner.Runner {
 	t.Helper()
-	r, err := runner.Open(pebblestore.AtFS(fs, "/a/r", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.AtFS(fs, "/a/r", pebblestore.Options{}),
+		runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +76,14 @@ func TestRestoreInterrupted(t *testing.T) {
 // TestWatermarkOnDisk: the free space of a real file system is read.
 func TestWatermarkOnDisk(t *testing.T) {
 	t.Parallel()
-	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{}), runner.Options{Create: true, MinFree: 1 << 62})
+	r, err := runner.Open(pebblestore.At(t.TempDir(), pebblestore.Options{}),
+		runner.Options{Create: true, MinFree: 1 << 62})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if _, err := r.Post(context.Background(), &runner.Message{To: 7, ID: []byte("m")}); !errors.Is(err, runner.ErrNoSpace) {
+	if _, err := r.Post(context.Background(), &runner.Message{To: 7, ID: []byte("m")}); !errors.Is(err,
+		runner.ErrNoSpace) {
 		t.Errorf("got %v, want ErrNoSpace", err)
 	}
 	if got := r.State(); got != runner.ReadOnly {
@@ -108,7 +111,8 @@ func passOn(workers uint64, hops int, arrived func()) runner.Handler {
 func TestManyWorkers(t *testing.T) {
 	t.Parallel()
 	const workers, each, hops = 32, 20, 3
-	r, err := runner.Open(pebblestore.AtFS(vfs.NewMem(), "/m", pebblestore.Options{Durability: pebblestore.Write}), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.AtFS(vfs.NewMem(), "/m", pebblestore.Options{Durability: pebblestore.Write}),
+		runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +186,8 @@ func TestRestoreInterruptedThenFailed(t *testing.T) {
 		if err := fs.Rename("/a/r", "/a/r.replaced"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := at.OpenReadOnly(nil); !errors.Is(err, runner.ErrNoSchema) || !strings.Contains(err.Error(), "/a/r.replaced") {
+		if _, err := at.OpenReadOnly(nil); !errors.Is(err, runner.ErrNoSchema) ||
+			!strings.Contains(err.Error(), "/a/r.replaced") {
 			t.Errorf("%s: a look says %v, want the place of the content", dir, err)
 		}
 		if err := fs.MkdirAll("/a/r", 0o700); err != nil {

@@ -129,7 +129,8 @@ func (f *fencedFS) explain(err error) error {
 		return err
 	}
 	u, _ := f.GetDiskUsage(f.dir)
-	return fmt.Errorf("the disk of %s is full, %d MB of %d MB are free: make room there: %w", f.dir, u.AvailBytes>>20, u.TotalBytes>>20, err)
+	return fmt.Errorf("the disk of %s is full, %d MB of %d MB are free: make room there: %w", f.dir, u.AvailBytes>>20,
+		u.TotalBytes>>20, err)
 }
 
 // begin records the begin of a compaction.

@@ -20,7 +20,10 @@ import (
 // drainSome handles messages, until none is left or after some rounds.
 func drainSome(t *testing.T, r *runner.Runner, rounds int) {
 	t.Helper()
-	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx,
+		*runner.Delivery) error {
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +54,8 @@ func TestSmallDisk(t *testing.T) {
 	const mb = 1 << 20
 	for _, mode := range []pebblestore.Durability{pebblestore.Fsync, pebblestore.Write} {
 		fs := newSmallFS(100 * mb)
-		r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{Durability: mode}), runner.Options{Create: true, MinFree: 8 * mb})
+		r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{Durability: mode}),
+			runner.Options{Create: true, MinFree: 8 * mb})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +91,8 @@ func TestFlushHasRoom(t *testing.T) {
 	for _, mode := range []pebblestore.Durability{pebblestore.Fsync, pebblestore.Write} {
 		fs, late := newSmallFS(100*mb), make(chan struct{})
 		fs.slow = func() error { <-late; return nil }
-		r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{Durability: mode}), runner.Options{Create: true, MinFree: 8 * mb})
+		r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{Durability: mode}),
+			runner.Options{Create: true, MinFree: 8 * mb})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -158,7 +158,8 @@ func TestDiskFullThenRoom(t *testing.T) {
 	t.Parallel()
 	const mb = 1 << 20
 	fs := newSmallFS(16 * mb)
-	r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{}), runner.Options{Create: true, MinFree: -1})
+	r, err := runner.Open(pebblestore.AtFS(fs, "/journal", pebblestore.Options{}),
+		runner.Options{Create: true, MinFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +223,8 @@ func TestFlushTakesWhatIsOwed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := fs.tables(); uint64(got) > owed {
-			t.Errorf("keys of %d bytes, values below %d, deletes %d: tables of %d bytes, %d were owed", len(key), most, deletes, got, owed)
+			t.Errorf("keys of %d bytes, values below %d, deletes %d: tables of %d bytes, %d were owed", len(key), most,
+				deletes, got, owed)
 		}
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
@@ -255,7 +257,8 @@ func TestCloseOnFullDisk(t *testing.T) {
 	posted, stopped := make(chan struct{}, 1000), make(chan error)
 	go func() {
 		for {
-			if _, err := r.Post(context.Background(), &runner.Message{To: 7, ID: []byte("m"), Payload: payload}); err != nil {
+			if _, err := r.Post(context.Background(),
+				&runner.Message{To: 7, ID: []byte("m"), Payload: payload}); err != nil {
 				stopped <- err
 				return
 			}

@@ -32,7 +32,8 @@ func testSalvage(t *testing.T, later bool) {
 	post := func(n int) {
 		t.Helper()
 		for range n {
-			if _, err := r.Post(t.Context(), &runner.Message{To: 7, ID: []byte("m"), Payload: payload[:100]}); err != nil {
+			if _, err := r.Post(t.Context(),
+				&runner.Message{To: 7, ID: []byte("m"), Payload: payload[:100]}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -102,7 +103,8 @@ func testSalvage(t *testing.T, later bool) {
 			t.Fatal(err)
 		}
 		bytes[place] ^= 0x10
-		if loss, err := at.Salvage(filepath.Join(dir, fmt.Sprint("salvaged-", i))); err != nil || loss.Log != filepath.Base(log) || loss.At > int64(place) {
+		if loss, err := at.Salvage(filepath.Join(dir, fmt.Sprint("salvaged-", i))); err != nil ||
+			loss.Log != filepath.Base(log) || loss.At > int64(place) {
 			t.Errorf("damaged at byte %d: lost %+v, error %v", place, loss, err)
 		}
 	}

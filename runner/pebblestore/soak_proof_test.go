@@ -75,7 +75,8 @@ type soak struct {
 
 func (s *soak) open() {
 	s.t.Helper()
-	r, err := runner.Open(pebblestore.At(s.dir, pebblestore.Options{}), runner.Options{Create: true, Sinks: runner.Sinks{Metrics: s.progress}})
+	r, err := runner.Open(pebblestore.At(s.dir, pebblestore.Options{}),
+		runner.Options{Create: true, Sinks: runner.Sinks{Metrics: s.progress}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -177,7 +178,8 @@ func (s *soak) watch(ctx context.Context, fifth time.Duration) {
 			if first == 0 {
 				first = speed
 			}
-			s.t.Logf("%.0f messages/s, %.2f of the first fifth; %d MB on disk", speed, speed/max(first, 1), s.size()>>20)
+			s.t.Logf("%.0f messages/s, %.2f of the first fifth; %d MB on disk", speed, speed/max(first, 1),
+				s.size()>>20)
 			last = now
 		}
 	}

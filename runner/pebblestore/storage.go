@@ -91,7 +91,8 @@ func (s *Storage) OpenReadOnly(onFail func(error)) (runner.Backend, error) {
 	desc, err := pebble.Peek(s.dir, s.fs)
 	switch {
 	case (errors.Is(err, fs.ErrNotExist) || err == nil && !desc.Exists) && holdsPebble(s.fs, s.replaced()):
-		return nil, fmt.Errorf("open %s: a restore was interrupted, and the content is in %s until the next start: %w", s.dir, s.replaced(), runner.ErrNoSchema)
+		return nil, fmt.Errorf("open %s: a restore was interrupted, and the content is in %s until the next start: %w",
+			s.dir, s.replaced(), runner.ErrNoSchema)
 	case errors.Is(err, fs.ErrNotExist) || err == nil && !desc.Exists:
 		return nil, fmt.Errorf("open %s: %w", s.dir, runner.ErrNoSchema)
 	case err != nil:

@@ -70,16 +70,17 @@ func TestCollector(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, err := r.NewWorker(mails, runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
-		clock.Advance(20 * time.Millisecond)
-		switch string(d.ID) {
-		case "bad":
-			return runner.Discard(errors.New("no such address"))
-		case "busy":
-			return runner.Retry(errors.New("away"), time.Hour)
-		}
-		return nil
-	}})
+	w, err := r.NewWorker(mails,
+		runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
+			clock.Advance(20 * time.Millisecond)
+			switch string(d.ID) {
+			case "bad":
+				return runner.Discard(errors.New("no such address"))
+			case "busy":
+				return runner.Retry(errors.New("away"), time.Hour)
+			}
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +99,12 @@ func TestCollector(t *testing.T) {
 	got := gather(t, r)
 	for name, want := range map[string]float64{
 		"jobs_dead_letters": 1, "jobs_state running": 1, "jobs_state failed": 0, "jobs_timers": 0,
-		"jobs_queue_depth mails": 2, "jobs_queue_parked mails": 1, "jobs_queue_leased mails": 0, "jobs_queue_paused mails": 1,
-		"jobs_queue_draining mails": 0, "jobs_runs_total mails": 3, "jobs_successes_total mails": 1, "jobs_busy_total mails": 1,
-		"jobs_retries_total mails": 1, "jobs_dead_lettered_total mails": 1, "jobs_run_seconds mails": 3, "jobs_wait_seconds mails": 3,
+		"jobs_queue_depth mails": 2, "jobs_queue_parked mails": 1, "jobs_queue_leased mails": 0,
+		"jobs_queue_paused mails":   1,
+		"jobs_queue_draining mails": 0, "jobs_runs_total mails": 3, "jobs_successes_total mails": 1,
+		"jobs_busy_total mails":    1,
+		"jobs_retries_total mails": 1, "jobs_dead_lettered_total mails": 1, "jobs_run_seconds mails": 3,
+		"jobs_wait_seconds mails": 3,
 	} {
 		if v := value(got[name]); v != want {
 			t.Errorf("%s is %v, want %v", name, v, want)
@@ -109,7 +113,8 @@ func TestCollector(t *testing.T) {
 	if age := value(got["jobs_queue_age_seconds mails"]); age < 7 || age > 7.1 {
 		t.Errorf("the oldest is %v s old, want 7", age)
 	}
-	for name, want := range map[string]float64{"jobs_run_seconds mails": 0.06, "jobs_wait_seconds mails": 3 + 3.02 + 3.04} {
+	for name, want := range map[string]float64{"jobs_run_seconds mails": 0.06,
+		"jobs_wait_seconds mails": 3 + 3.02 + 3.04} {
 		if sum := got[name].Histogram.GetSampleSum(); sum < want-0.001 || sum > want+0.001 {
 			t.Errorf("%s sums up to %v, want %v", name, sum, want)
 		}

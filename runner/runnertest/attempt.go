@@ -49,7 +49,8 @@ var attemptCases = []test{
 	}},
 	{"always a conflict", func(v *env) {
 		v.start()
-		s, err := v.r.Update(v.ctx, runner.AttemptPolicy{Retries: 2}, func(tx *runner.Tx) error { return runner.ErrConflict })
+		s, err := v.r.Update(v.ctx, runner.AttemptPolicy{Retries: 2},
+			func(tx *runner.Tx) error { return runner.ErrConflict })
 		v.is(err, runner.ErrConflict)
 		equal(v, "stats", s, runner.AttemptStats{Attempts: 3, Retries: 2, Conflicts: 2})
 		equal(v, "sleeps", len(v.clock.Slept()), 2)
@@ -74,7 +75,8 @@ var attemptCases = []test{
 		want := []time.Duration{250, 500, 1000, 2000, 4000, 8000, 10000, 10000, 10000, 10000}
 		for _, exact := range []bool{true, false} {
 			before := len(v.clock.Slept())
-			_, err := v.r.Update(v.ctx, runner.AttemptPolicy{Retries: 10, NoJitter: exact}, func(*runner.Tx) error { return errBusy })
+			_, err := v.r.Update(v.ctx, runner.AttemptPolicy{Retries: 10, NoJitter: exact},
+				func(*runner.Tx) error { return errBusy })
 			v.is(err, errBusy)
 			slept := v.clock.Slept()[before:]
 			equal(v, "sleeps", len(slept), len(want))

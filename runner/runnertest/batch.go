@@ -31,10 +31,12 @@ var batchCases = []test{
 			v.post(7, fmt.Sprint(i))
 		}
 		var got []string
-		w := v.batchWorker(runner.WorkerOptions{MaxBatch: 4}, func(b *runner.Batched) error { got = append(got, ids(b.Deliveries)); return nil })
+		w := v.batchWorker(runner.WorkerOptions{MaxBatch: 4},
+			func(b *runner.Batched) error { got = append(got, ids(b.Deliveries)); return nil })
 		v.tick(w, 4)
 		v.ok(w.Remove())
-		w = v.batchWorker(runner.WorkerOptions{MaxBatch: 4, MaxBytes: 100}, func(b *runner.Batched) error { got = append(got, ids(b.Deliveries)); return nil })
+		w = v.batchWorker(runner.WorkerOptions{MaxBatch: 4, MaxBytes: 100},
+			func(b *runner.Batched) error { got = append(got, ids(b.Deliveries)); return nil })
 		v.tick(w, 4)
 		same(v, "batches", got, []string{"0123", "45", "67"})
 	}},
@@ -44,7 +46,8 @@ var batchCases = []test{
 			v.post(7, fmt.Sprint(i))
 		}
 		var got []string
-		w := v.batchWorker(runner.WorkerOptions{MaxBatch: 4, Ordered: true}, func(b *runner.Batched) error { got = append(got, ids(b.Deliveries)); return nil })
+		w := v.batchWorker(runner.WorkerOptions{MaxBatch: 4, Ordered: true},
+			func(b *runner.Batched) error { got = append(got, ids(b.Deliveries)); return nil })
 		for _, maxBytes := range []int{100, 1, 1 << 20, 1 << 20, 1 << 20} {
 			_, err := w.TickOnce(v.ctx, maxBytes)
 			v.ok(err)
@@ -108,7 +111,8 @@ var batchCases = []test{
 		v.post(7, "b")
 		v.ok(v.store(7, 4, frame(8, "stray")))
 		var got string
-		w := v.batchWorker(runner.WorkerOptions{}, func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
+		w := v.batchWorker(runner.WorkerOptions{},
+			func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
 		for range 3 {
 			_, err := w.Tick(v.ctx)
 			v.ok(err)
@@ -212,14 +216,16 @@ var orderedCases = []test{
 		v.post(7, "3")
 		v.post(7, "4", runner.HighPriority)
 		var got string
-		w := v.batchWorker(runner.WorkerOptions{Ordered: true, MaxBatch: 3}, func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
+		w := v.batchWorker(runner.WorkerOptions{Ordered: true, MaxBatch: 3},
+			func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
 		v.tick(w, 3)
 		v.tick(w, 2)
 		equal(v, "order", got, "1234t")
 	}},
 	{"nothing overtakes a row that is delivered alone", func(v *env) {
 		lease := func(attempts byte) []byte {
-			return []byte("LSE0\x07\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00" + string([]byte{attempts, 0, 0, 0}))
+			return []byte("LSE0\x07\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00" +
+				string([]byte{attempts, 0, 0, 0}))
 		}
 		v.plant(raw{1, rowKey(7, 1), frame(7, "a")}, raw{3, rowKey(7, 1), lease(1)},
 			raw{1, rowKey(7, 2), frame(7, "b")}, raw{3, rowKey(7, 2), lease(2)}, // processes died during it
@@ -251,7 +257,8 @@ var orderedCases = []test{
 		err := v.steal(at(7, 2), 200)
 		v.ok(err)
 		var got string
-		w := v.batchWorker(runner.WorkerOptions{Ordered: true}, func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
+		w := v.batchWorker(runner.WorkerOptions{Ordered: true},
+			func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
 		v.tick(w, 1)
 		v.tick(w, 0)
 		v.clock.Set(201)
@@ -335,21 +342,22 @@ var orderedCases = []test{
 		done := make(chan struct{})
 		next := uint64(1)
 		fails := 0
-		w := v.batchWorker(runner.WorkerOptions{Ordered: true, MaxBatch: 16, MaxIdle: time.Hour}, func(b *runner.Batched) error {
-			if fails++; fails%5 == 0 {
-				return runner.Retry(errHard, time.Millisecond)
-			}
-			for _, d := range b.Deliveries {
-				if d.Row.Seq != next {
-					v.Errorf("row %d came, want %d", d.Row.Seq, next)
+		w := v.batchWorker(runner.WorkerOptions{Ordered: true, MaxBatch: 16, MaxIdle: time.Hour},
+			func(b *runner.Batched) error {
+				if fails++; fails%5 == 0 {
+					return runner.Retry(errHard, time.Millisecond)
 				}
-				next++
-			}
-			if next > total {
-				close(done)
-			}
-			return nil
-		})
+				for _, d := range b.Deliveries {
+					if d.Row.Seq != next {
+						v.Errorf("row %d came, want %d", d.Row.Seq, next)
+					}
+					next++
+				}
+				if next > total {
+					close(done)
+				}
+				return nil
+			})
 		v.ok(w.Start(v.ctx))
 		for i := range total {
 			v.post(7, fmt.Sprint(i))

@@ -35,7 +35,8 @@ var bootCases = []test{
 		v.opts.Schema = runner.Version{Major: 1, Minor: 2}
 		v.start()
 		v.ok(v.r.Close())
-		for _, other := range []runner.Version{{Major: 1, Minor: 1}, {Major: 1, Minor: 3}, {Major: 2, Minor: 2}, {Major: 0, Minor: 2}} {
+		for _, other := range []runner.Version{{Major: 1, Minor: 1}, {Major: 1, Minor: 3}, {Major: 2, Minor: 2},
+			{Major: 0, Minor: 2}} {
 			v.opts.Schema = other
 			_, err := runner.Open(v.storage, v.opts)
 			v.is(err, runner.ErrSchema)
@@ -61,7 +62,8 @@ var bootCases = []test{
 			v.opts.Schema = other
 			_, err := runner.Open(v.storage, v.opts)
 			v.is(err, runner.ErrSchema)
-			equal(v, "both versions are told", strings.Contains(err.Error(), "stored 1.4, which needs a program that serves 1.2, this one serves "+other.String()), true)
+			equal(v, "both versions are told", strings.Contains(err.Error(),
+				"stored 1.4, which needs a program that serves 1.2, this one serves "+other.String()), true)
 		}
 		v.opts.Schema = runner.Version{Major: 1, Minor: 4} // which now needs all of it
 		v.start()
@@ -81,7 +83,8 @@ var bootCases = []test{
 	{"an older minor is migrated with its state in one commit", func(v *env) {
 		v.opts.Schema = runner.Version{Major: 1, Minor: 1}
 		v.start()
-		_, err := v.r.Update(v.ctx, runner.AttemptPolicy{}, func(tx *runner.Tx) error { return tx.Put([]byte("k"), []byte("old")) })
+		_, err := v.r.Update(v.ctx, runner.AttemptPolicy{},
+			func(tx *runner.Tx) error { return tx.Put([]byte("k"), []byte("old")) })
 		v.ok(err)
 		v.ok(v.r.Close())
 		v.opts.Schema.Minor = 4
@@ -144,7 +147,8 @@ var bootCases = []test{
 		v.plant(
 			raw{1, rowKey(7, 99), m02}, raw{1, rowKey(7, 100), m02},
 			raw{3, rowKey(7, 99), []byte("LSE0\x07\x00\x00\x00\x00\x00\x00\x00\x60\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00")},
-			raw{6, rowKey(3, 10), append([]byte("DLQ0\x07\x00\x00\x00\x04\x00\x00\x00"), append([]byte{byte(len(m02)), 0, 0, 0}, m02...)...)},
+			raw{6, rowKey(3, 10), append([]byte("DLQ0\x07\x00\x00\x00\x04\x00\x00\x00"),
+				append([]byte{byte(len(m02)), 0, 0, 0}, m02...)...)},
 		)
 		v.start()
 		same(v, "rows", v.rows(7), []uint64{99, 100})

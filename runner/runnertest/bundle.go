@@ -134,7 +134,8 @@ var bundleCases = []test{
 		v.start()
 		v.together("a", "b", "c", "d", "e")
 		var got []string
-		w := v.batchWorker(runner.WorkerOptions{MaxBytes: 100}, func(b *runner.Batched) error { got = append(got, ids(b.Deliveries)); return nil })
+		w := v.batchWorker(runner.WorkerOptions{MaxBytes: 100},
+			func(b *runner.Batched) error { got = append(got, ids(b.Deliveries)); return nil })
 		v.tick(w, 5)
 		same(v, "batches", got, []string{"ab", "cd", "e"})
 	}},
@@ -176,16 +177,17 @@ var bundleCases = []test{
 		v.start()
 		v.together("a", "b", "c")
 		ran := ""
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			ran += string(d.ID)
-			if string(d.ID) == "b" {
-				_, _ = tx.Get([]byte("k"))
-				if ran == "ab" {
-					v.put("k", "changed")
+		w, err := v.r.NewWorker(7,
+			runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				ran += string(d.ID)
+				if string(d.ID) == "b" {
+					_, _ = tx.Get([]byte("k"))
+					if ran == "ab" {
+						v.put("k", "changed")
+					}
 				}
-			}
-			return tx.Emit(d.ID)
-		}})
+				return tx.Emit(d.ID)
+			}})
 		v.ok(err)
 		v.tick(w, 3)
 		equal(v, "ran", ran, "abcb")
@@ -254,14 +256,15 @@ var bundleCases = []test{
 	{"a row of a bundle is stolen while it runs", func(v *env) {
 		v.start()
 		v.together("a", "b", "c")
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			if string(d.ID) == "a" {
-				v.clock.Advance(2 * time.Second)
-				err := v.steal(at(7, 2), 10_000)
-				v.ok(err)
-			}
-			return tx.Emit(d.ID)
-		}})
+		w, err := v.r.NewWorker(7,
+			runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				if string(d.ID) == "a" {
+					v.clock.Advance(2 * time.Second)
+					err := v.steal(at(7, 2), 10_000)
+					v.ok(err)
+				}
+				return tx.Emit(d.ID)
+			}})
 		v.ok(err)
 		v.tick(w, 2)
 		same(v, "outbox", v.outbox(), []string{"a", "c"})
@@ -272,17 +275,19 @@ var bundleCases = []test{
 		v.start()
 		v.together("a", "b", "c")
 		var second *runner.Worker
-		first, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			if string(d.ID) == "b" {
-				v.clock.Advance(5 * time.Second)
-				v.tick(second, 0)
-			}
-			return tx.Emit([]byte("first " + string(d.ID)))
-		}})
+		first, err := v.r.NewWorker(7,
+			runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				if string(d.ID) == "b" {
+					v.clock.Advance(5 * time.Second)
+					v.tick(second, 0)
+				}
+				return tx.Emit([]byte("first " + string(d.ID)))
+			}})
 		v.ok(err)
-		second, err = v.r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			return tx.Emit(d.ID)
-		}})
+		second, err = v.r.NewWorker(7,
+			runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				return tx.Emit(d.ID)
+			}})
 		v.ok(err)
 		v.tick(first, 3)
 		same(v, "outbox", v.outbox(), []string{"first a", "first b", "first c"})
@@ -324,7 +329,8 @@ var bundleCases = []test{
 		same(v, "rows", v.rows(7), []uint64{2, 3, 4})
 		v.held(0)
 		var attempts []uint32
-		next := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { attempts = append(attempts, d.Attempts); return nil })
+		next := v.worker(7, runner.WorkerOptions{},
+			func(d *runner.Delivery) error { attempts = append(attempts, d.Attempts); return nil })
 		v.tick(next, 3)
 		same(v, "attempts", attempts, []uint32{1, 1, 1})
 	}},
@@ -335,7 +341,8 @@ var bundleCases = []test{
 			v.arm(50, "t")
 			v.together("8", "!9")
 			var got string
-			w := v.batchWorker(runner.WorkerOptions{Ordered: true, MaxBatch: size}, func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
+			w := v.batchWorker(runner.WorkerOptions{Ordered: true, MaxBatch: size},
+				func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
 			for range 10 {
 				_, err := w.Tick(v.ctx)
 				v.ok(err)

@@ -14,7 +14,8 @@ import (
 func (v *env) bury(worker uint64, id string) runner.DeadLetter {
 	v.Helper()
 	v.post(worker, id)
-	w := v.worker(worker, runner.WorkerOptions{}, func(*runner.Delivery) error { return runner.Discard(errors.New("buried " + id)) })
+	w := v.worker(worker, runner.WorkerOptions{},
+		func(*runner.Delivery) error { return runner.Discard(errors.New("buried " + id)) })
 	v.tick(w, 0)
 	v.ok(w.Remove())
 	dead := v.dead()
@@ -83,7 +84,8 @@ var deadCases = []test{
 		v.bury(7, "a")
 		v.clock.Set(200)
 		v.post(7, "b")
-		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 1}}, func(*runner.Delivery) error { return errHard })
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 1}},
+			func(*runner.Delivery) error { return errHard })
 		v.tick(w, 0)
 		for _, c := range []struct {
 			f    runner.DeadFilter

@@ -184,7 +184,8 @@ var priorityCases = []test{
 				}
 			}
 			if ordinary < 2 || high <= ordinary {
-				v.Errorf("batches of %d: %d ordinary and %d high, want some ordinary and more high", size, ordinary, high)
+				v.Errorf("batches of %d: %d ordinary and %d high, want some ordinary and more high", size, ordinary,
+					high)
 			}
 			v.ok(w.Remove())
 		}

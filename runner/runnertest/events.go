@@ -46,7 +46,8 @@ var eventCases = []test{
 			"replay 4 seq 10: busy", "log 2 seq 10 detail 1: busy"})
 		l.lines, fail = nil, false
 		v.tick(w, 1)
-		same(v, "events", l.lines, []string{"replay 0 seq 11: <nil>", "replay 1 seq 11: <nil>", "replay 6 seq 11: <nil>"})
+		same(v, "events", l.lines,
+			[]string{"replay 0 seq 11: <nil>", "replay 1 seq 11: <nil>", "replay 6 seq 11: <nil>"})
 		equal(v, "metrics sink", sunk, 3)
 		v.tick(w, 0)
 		equal(v, "metrics sink after an idle tick", sunk, 3)
@@ -56,7 +57,8 @@ var eventCases = []test{
 		v.opts.Sinks = l.sinks()
 		v.start()
 		v.post(7, "a")
-		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 1}}, func(*runner.Delivery) error { return errBusy })
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 1}},
+			func(*runner.Delivery) error { return errBusy })
 		v.tick(w, 0)
 		same(v, "events", l.lines, []string{
 			"replay 0 seq 1: <nil>", "replay 1 seq 1: busy", "log 0 seq 1 detail 0: busy",
@@ -80,7 +82,8 @@ var eventCases = []test{
 		v.opts.Sinks.Replay = nil
 		v.start()
 		v.insert(7, 10, "a")
-		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{StopOnError: true}}, func(*runner.Delivery) error { return errHard })
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{StopOnError: true}},
+			func(*runner.Delivery) error { return errHard })
 		_, err := w.Tick(v.ctx)
 		v.is(err, errHard)
 		same(v, "events", l.lines, []string{
@@ -201,7 +204,8 @@ var eventCases = []test{
 		equal(v, "requeue attempts", p.RequeueAttempts, 4)
 		v.start()
 		v.post(7, "a")
-		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 2}}, func(*runner.Delivery) error { return errBusy })
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 2}},
+			func(*runner.Delivery) error { return errBusy })
 		w.SetPolicy(runner.Policy{RetryBudget: -1, LeaseTTL: -5})
 		v.tick(w, 0)
 		equal(v, "attempts by the default", w.Metrics().Attempts, 4)

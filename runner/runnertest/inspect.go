@@ -110,7 +110,10 @@ var inspectCases = []test{
 		r, err := runner.OpenReadOnly(v.storage, v.opts)
 		v.ok(err)
 		equal(v, "leased", r.Stats().Inboxes[0].Leased, 1)
-		w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
+		w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx,
+			*runner.Delivery) error {
+			return nil
+		}})
 		v.ok(err)
 		_, err = w.Tick(v.ctx)
 		v.is(err, runner.ErrReadOnly)

@@ -230,12 +230,13 @@ var messageCases = []test{
 		v.start()
 		n, err := v.r.Queue(v.ctx, "moves")
 		v.ok(err)
-		w := v.worker(n, runner.WorkerOptions{Ordered: true, Policy: &runner.Policy{RetryBudget: 2}}, func(d *runner.Delivery) error {
-			if string(d.ID) == "b" {
-				return errHard
-			}
-			return nil
-		})
+		w := v.worker(n, runner.WorkerOptions{Ordered: true, Policy: &runner.Policy{RetryBudget: 2}},
+			func(d *runner.Delivery) error {
+				if string(d.ID) == "b" {
+					return errHard
+				}
+				return nil
+			})
 		v.bundle(n, "a", "b", "c")
 		v.tick(w, 2)
 		m := v.shows("moves", "b", runner.Dead)

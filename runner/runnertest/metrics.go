@@ -14,13 +14,14 @@ var metricsCases = []test{
 		v.post(7, "b")
 		v.clock.Advance(ms(200))
 		fail := true
-		w := v.worker(7, runner.WorkerOptions{MaxBatch: 2, Policy: &runner.Policy{RetryDelay: ms(1000)}}, func(d *runner.Delivery) error {
-			v.clock.Advance(ms(5))
-			if fail {
-				return errHard
-			}
-			return nil
-		})
+		w := v.worker(7, runner.WorkerOptions{MaxBatch: 2, Policy: &runner.Policy{RetryDelay: ms(1000)}},
+			func(d *runner.Delivery) error {
+				v.clock.Advance(ms(5))
+				if fail {
+					return errHard
+				}
+				return nil
+			})
 		v.tick(w, 0)
 		m := v.r.Metrics()[7]
 		equal(v, "messages", m.Waiting.Count(), 2)
@@ -38,7 +39,8 @@ var metricsCases = []test{
 		v.start()
 		v.post(7, "a")
 		v.clock.Advance(ms(300))
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{Batch: func(context.Context, *runner.Batched) error { return nil }})
+		w, err := v.r.NewWorker(7,
+			runner.WorkerOptions{Batch: func(context.Context, *runner.Batched) error { return nil }})
 		v.ok(err)
 		v.tick(w, 1)
 		m := v.r.Metrics()[7]

@@ -22,7 +22,8 @@ var operateCases = []test{
 		v.restart()
 		same(v, "rows", v.rows(7), []uint64{1, 3, 4})
 		var ran []string
-		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { ran = append(ran, string(d.ID)); return nil })
+		w := v.worker(7, runner.WorkerOptions{},
+			func(d *runner.Delivery) error { ran = append(ran, string(d.ID)); return nil })
 		v.tick(w, 3)
 		equal(v, "runs", len(ran), 3)
 		equal(v, "depth", v.r.Stats().Inboxes[0].Depth, 0)
@@ -69,10 +70,11 @@ var operateCases = []test{
 		v.post(7, "a")
 		var attempts []uint32
 		fail := errors.New("away")
-		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryDelay: ms(60_000)}}, func(d *runner.Delivery) error {
-			attempts = append(attempts, d.Attempts)
-			return fail
-		})
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryDelay: ms(60_000)}},
+			func(d *runner.Delivery) error {
+				attempts = append(attempts, d.Attempts)
+				return fail
+			})
 		v.tick(w, 0)
 		v.tick(w, 0)
 		same(v, "attempts before", attempts, []uint32{1})
@@ -85,7 +87,8 @@ var operateCases = []test{
 	{"a message that waits for its next attempt is deleted", func(v *env) {
 		v.start()
 		v.post(7, "a")
-		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryDelay: ms(60_000)}}, func(*runner.Delivery) error { return errHard })
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryDelay: ms(60_000)}},
+			func(*runner.Delivery) error { return errHard })
 		v.tick(w, 0)
 		v.ok(v.r.DeleteMessage(v.ctx, "7", "a"))
 		v.restart()

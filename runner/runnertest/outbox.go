@@ -221,7 +221,8 @@ var timerCases = []test{
 		same(v, "waiting for 8", v.rows(8), []uint64{1})
 	}},
 	{"a poison timer goes to the dead letters", func(v *env) {
-		v.plant(raw{4, rowKey(5, 1), []byte("junk")}, raw{4, rowKey(6, 2), frame(1<<63, "nobody")}, raw{4, rowKey(7, 3), frame(7, "good")})
+		v.plant(raw{4, rowKey(5, 1), []byte("junk")}, raw{4, rowKey(6, 2), frame(1<<63, "nobody")},
+			raw{4, rowKey(7, 3), frame(7, "good")})
 		v.start()
 		w, got := v.collector(runner.WorkerOptions{})
 		v.tick(w, 1)
@@ -259,13 +260,14 @@ var timerCases = []test{
 		v.start()
 		victim := v.arm(500, "victim")
 		v.post(7, "go")
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			if string(d.ID) == "go" {
-				v.ok(tx.Arm(when(300), msg(7, "next")))
-				return tx.Cancel(victim)
-			}
-			return nil
-		}})
+		w, err := v.r.NewWorker(7,
+			runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				if string(d.ID) == "go" {
+					v.ok(tx.Arm(when(300), msg(7, "next")))
+					return tx.Cancel(victim)
+				}
+				return nil
+			}})
 		v.ok(err)
 		v.tick(w, 1)
 		same(v, "armed", v.dues(), []int64{300})

@@ -48,12 +48,13 @@ var pollCases = []test{
 		v.start()
 		v.insert(7, 10, "a")
 		fail := true
-		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1, Policy: &runner.Policy{StopOnError: true}}, func(*runner.Delivery) error {
-			if fail {
-				return errHard
-			}
-			return nil
-		})
+		w := v.worker(7, runner.WorkerOptions{MaxBatch: 1, Policy: &runner.Policy{StopOnError: true}},
+			func(*runner.Delivery) error {
+				if fail {
+					return errHard
+				}
+				return nil
+			})
 		n, err := w.Tick(v.ctx)
 		v.is(err, errHard)
 		equal(v, "processed", n, 0)
@@ -87,7 +88,8 @@ var pollCases = []test{
 	{"a budget of 1 sends the first failure to the dead letters", func(v *env) {
 		v.start()
 		v.post(7, "a")
-		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 1}}, func(*runner.Delivery) error { return errBusy })
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 1}},
+			func(*runner.Delivery) error { return errBusy })
 		v.tick(w, 0)
 		equal(v, "requeues", w.Metrics().Requeues, 0)
 		equal(v, "dead letters", len(v.dead()), 1)
@@ -97,7 +99,8 @@ var pollCases = []test{
 		v.post(7, "same")
 		v.post(7, "same")
 		calls := 0
-		w := v.worker(7, runner.WorkerOptions{MaxBatch: 100}, func(*runner.Delivery) error { calls++; return runner.ErrConflict })
+		w := v.worker(7, runner.WorkerOptions{MaxBatch: 100},
+			func(*runner.Delivery) error { calls++; return runner.ErrConflict })
 		v.tick(w, 0)
 		equal(v, "calls", calls, 8)
 		equal(v, "dead letters", len(v.dead()), 2)
@@ -210,7 +213,8 @@ var pollCases = []test{
 	{"the policy's delay doubles", func(v *env) {
 		v.start()
 		v.post(7, "a")
-		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 9, RetryDelay: ms(10), RetryDelayMax: ms(35)}},
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{RetryBudget: 9, RetryDelay: ms(10),
+			RetryDelayMax: ms(35)}},
 			func(*runner.Delivery) error { return errHard })
 		for _, most := range []int64{10, 20, 35, 35} {
 			v.tick(w, 0)
@@ -227,7 +231,8 @@ var pollCases = []test{
 		err := v.steal(at(7, 1), 500)
 		v.ok(err)
 		var seen []string
-		w := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { seen = append(seen, string(d.ID)); return nil })
+		w := v.worker(7, runner.WorkerOptions{},
+			func(d *runner.Delivery) error { seen = append(seen, string(d.ID)); return nil })
 		v.tick(w, 1)
 		same(v, "seen", seen, []string{"free"})
 		v.clock.Set(501)

@@ -59,12 +59,13 @@ var queueCases = []test{
 	{"an ordered worker that waits to try again gives back its batch when the queue is paused", func(v *env) {
 		v.start()
 		away := true
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{Ordered: true, Batch: func(context.Context, *runner.Batched) error {
-			if away {
-				return runner.Retry(nil, ms(1000))
-			}
-			return nil
-		}})
+		w, err := v.r.NewWorker(7,
+			runner.WorkerOptions{Ordered: true, Batch: func(context.Context, *runner.Batched) error {
+				if away {
+					return runner.Retry(nil, ms(1000))
+				}
+				return nil
+			}})
 		v.ok(err)
 		v.post(7, "a")
 		v.tick(w, 0)

@@ -206,7 +206,8 @@ var recoveryCases = []test{
 		v.claimAndDie(runner.WorkerOptions{Ordered: true, MaxBatch: 4})
 		v.post(7, "6")
 		var got string
-		w := v.batchWorker(runner.WorkerOptions{Ordered: true}, func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
+		w := v.batchWorker(runner.WorkerOptions{Ordered: true},
+			func(b *runner.Batched) error { got += ids(b.Deliveries); return nil })
 		for range 3 {
 			_, err := w.Tick(v.ctx)
 			v.ok(err)
@@ -269,7 +270,8 @@ var failureCases = []test{
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		done := make(chan string, 4)
-		w := v.worker(7, runner.WorkerOptions{MaxIdle: time.Millisecond}, func(d *runner.Delivery) error { done <- string(d.ID); return nil })
+		w := v.worker(7, runner.WorkerOptions{MaxIdle: time.Millisecond},
+			func(d *runner.Delivery) error { done <- string(d.ID); return nil })
 		v.ok(w.Start(v.ctx))
 		v.post(7, "a")
 		equal(v, "before", <-done, "a")

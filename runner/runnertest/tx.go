@@ -175,7 +175,8 @@ var txCases = []test{
 		}
 		collect := func(tx *runner.Tx) string {
 			out := ""
-			v.ok(tx.Range(b("p"), b("q"), func(k, value []byte) bool { out += string(k) + "=" + string(value) + " "; return true }))
+			v.ok(tx.Range(b("p"), b("q"),
+				func(k, value []byte) bool { out += string(k) + "=" + string(value) + " "; return true }))
 			return out
 		}
 		v.update(func(tx *runner.Tx) error {
@@ -220,12 +221,13 @@ var txCases = []test{
 		v.start()
 		v.post(7, "order")
 		commits := v.r.Stats().Commits
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			v.ok(tx.Put(b("state"), b("paid")))
-			v.ok(tx.Send(msg(8, "ship")))
-			v.ok(tx.Emit(b("mail")))
-			return tx.Arm(when(500), msg(7, "remind"))
-		}})
+		w, err := v.r.NewWorker(7,
+			runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				v.ok(tx.Put(b("state"), b("paid")))
+				v.ok(tx.Send(msg(8, "ship")))
+				v.ok(tx.Emit(b("mail")))
+				return tx.Arm(when(500), msg(7, "remind"))
+			}})
 		v.ok(err)
 		v.tick(w, 1)
 		equal(v, "commits", v.r.Stats().Commits-commits, 2) // claim, settle
@@ -238,11 +240,12 @@ var txCases = []test{
 	{"a failing handler leaves nothing behind", func(v *env) {
 		v.start()
 		v.post(7, "order")
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1, Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			v.ok(tx.Put(b("state"), b("paid")))
-			v.ok(tx.Send(msg(8, "ship")))
-			return errBusy
-		}})
+		w, err := v.r.NewWorker(7, runner.WorkerOptions{MaxBatch: 1,
+			Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				v.ok(tx.Put(b("state"), b("paid")))
+				v.ok(tx.Send(msg(8, "ship")))
+				return errBusy
+			}})
 		v.ok(err)
 		v.tick(w, 0)
 		equal(v, "state", v.state("state"), "-")
@@ -253,11 +256,12 @@ var txCases = []test{
 		for i := range 100 {
 			v.post(7, fmt.Sprint(i))
 		}
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			n := 0
-			fmt.Sscan(read(v, tx, "n"), &n)
-			return tx.Put(b("n"), fmt.Append(nil, n+1))
-		}})
+		w, err := v.r.NewWorker(7,
+			runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				n := 0
+				fmt.Sscan(read(v, tx, "n"), &n)
+				return tx.Put(b("n"), fmt.Append(nil, n+1))
+			}})
 		v.ok(err)
 		v.tick(w, 100)
 		equal(v, "n", v.state("n"), "100")
@@ -270,14 +274,15 @@ var txCases = []test{
 			v.post(7, fmt.Sprint(i))
 		}
 		calls := 0
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			n := 0
-			fmt.Sscan(read(v, tx, "n"), &n)
-			if calls++; calls == 2 {
-				v.put("n", "1000")
-			}
-			return tx.Put(b("n"), fmt.Append(nil, n+1))
-		}})
+		w, err := v.r.NewWorker(7,
+			runner.WorkerOptions{Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				n := 0
+				fmt.Sscan(read(v, tx, "n"), &n)
+				if calls++; calls == 2 {
+					v.put("n", "1000")
+				}
+				return tx.Put(b("n"), fmt.Append(nil, n+1))
+			}})
 		v.ok(err)
 		v.tick(w, 3)
 		equal(v, "n", v.state("n"), "1003")
@@ -288,12 +293,13 @@ var txCases = []test{
 		v.start()
 		v.post(7, "a")
 		n := 0
-		w, err := v.r.NewWorker(7, runner.WorkerOptions{MaxBatch: 100, Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
-			read(v, tx, "n")
-			n++
-			v.put("n", fmt.Sprint(n))
-			return nil
-		}})
+		w, err := v.r.NewWorker(7, runner.WorkerOptions{MaxBatch: 100,
+			Handler: func(_ context.Context, tx *runner.Tx, d *runner.Delivery) error {
+				read(v, tx, "n")
+				n++
+				v.put("n", fmt.Sprint(n))
+				return nil
+			}})
 		v.ok(err)
 		v.tick(w, 0)
 		equal(v, "dead letters", len(v.dead()), 1)

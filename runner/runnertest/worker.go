@@ -41,7 +41,8 @@ var workerCases = []test{
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		done := make(chan string, 10)
-		w := v.worker(7, runner.WorkerOptions{MaxIdle: time.Hour}, func(d *runner.Delivery) error { done <- string(d.ID); return nil })
+		w := v.worker(7, runner.WorkerOptions{MaxIdle: time.Hour},
+			func(d *runner.Delivery) error { done <- string(d.ID); return nil })
 		for _, id := range []string{"first", "second"} {
 			v.ok(w.Start(v.ctx))
 			v.is(w.Start(v.ctx), runner.ErrStarted)
@@ -64,7 +65,8 @@ var workerCases = []test{
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		done := make(chan string, 1)
-		w := v.worker(7, runner.WorkerOptions{MaxIdle: time.Hour}, func(d *runner.Delivery) error { done <- string(d.ID); return nil })
+		w := v.worker(7, runner.WorkerOptions{MaxIdle: time.Hour},
+			func(d *runner.Delivery) error { done <- string(d.ID); return nil })
 		v.ok(w.Start(v.ctx))
 		_, err := v.r.Arm(v.ctx, time.Now().Add(ms(5)), msg(7, "t"))
 		v.ok(err)
@@ -74,7 +76,8 @@ var workerCases = []test{
 		v.opts.Sleep, v.opts.Now = nil, nil
 		v.start()
 		v.post(7, "a")
-		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{StopOnError: true}}, func(*runner.Delivery) error { return errHard })
+		w := v.worker(7, runner.WorkerOptions{Policy: &runner.Policy{StopOnError: true}},
+			func(*runner.Delivery) error { return errHard })
 		v.ok(w.Start(v.ctx))
 		v.is(w.Join(), errHard)
 		v.is(w.LastError(), errHard)
@@ -97,7 +100,8 @@ var workerCases = []test{
 		held, _ := v.leases(7)
 		equal(v, "held", held, 0)
 		var attempts []uint32
-		next := v.worker(7, runner.WorkerOptions{}, func(d *runner.Delivery) error { attempts = append(attempts, d.Attempts); return nil })
+		next := v.worker(7, runner.WorkerOptions{},
+			func(d *runner.Delivery) error { attempts = append(attempts, d.Attempts); return nil })
 		v.tick(next, 3)
 		same(v, "attempts", attempts, []uint32{1, 1, 1})
 	}},
@@ -106,7 +110,8 @@ var workerCases = []test{
 		v.start()
 		var n atomic.Int32
 		done := make(chan struct{}, 100)
-		w := v.worker(7, runner.WorkerOptions{MaxIdle: time.Hour}, func(*runner.Delivery) error { n.Add(1); done <- struct{}{}; return nil })
+		w := v.worker(7, runner.WorkerOptions{MaxIdle: time.Hour},
+			func(*runner.Delivery) error { n.Add(1); done <- struct{}{}; return nil })
 		v.ok(w.Start(v.ctx))
 		v.post(7, "a")
 		<-done
@@ -144,7 +149,8 @@ var workerCases = []test{
 	{"removing a worker", func(v *env) {
 		v.start()
 		w := v.worker(7, runner.WorkerOptions{Ordered: true}, func(*runner.Delivery) error { return nil })
-		_, err := v.r.NewWorker(7, runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
+		_, err := v.r.NewWorker(7,
+			runner.WorkerOptions{Handler: func(context.Context, *runner.Tx, *runner.Delivery) error { return nil }})
 		v.is(err, runner.ErrBusy)
 		v.ok(w.Remove())
 		v.worker(7, runner.WorkerOptions{}, func(*runner.Delivery) error { return nil })

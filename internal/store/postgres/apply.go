@@ -151,7 +151,8 @@ func lockRows(intents []intent.Intent) []statement {
 			{rows: -1, args: []any{paid, keys}, sql: `SELECT FROM players WHERE id IN (` + players + `) ORDER BY id FOR NO KEY UPDATE`},
 		}
 	case len(changed) > 0:
-		return []statement{{rows: -1, args: []any{changed}, sql: `SELECT FROM sessions WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE`}}
+		return []statement{{rows: -1, args: []any{changed},
+			sql: `SELECT FROM sessions WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE`}}
 	}
 	return nil
 }
@@ -159,7 +160,8 @@ func lockRows(intents []intent.Intent) []statement {
 // limit bounds the time of a whole batch. The server's statement_timeout does not apply to what
 // a new connection sends before BEGIN: the descriptions of statements, which wait for locks on
 // tables. Only a purge has no limit.
-func (s *Store) limit(ctx context.Context, intents []intent.Intent, statements int) (context.Context, context.CancelFunc) {
+func (s *Store) limit(ctx context.Context, intents []intent.Intent, statements int) (context.Context,
+	context.CancelFunc) {
 	if slices.ContainsFunc(intents, func(in intent.Intent) bool { return in.Kind() == intent.KindPurgeSessions }) {
 		return context.WithCancel(ctx)
 	}
@@ -306,7 +308,8 @@ func (s *Store) Probe(ctx context.Context, b store.Batch) ([]store.Rejection, er
 		if err := s.execute(limited, conn, s.begin(), nil); err != nil {
 			return err
 		}
-		found, err := schema.Probe(b.Intents, func(run []intent.Intent) error { return s.try(limited, conn, b.Profile, run) })
+		found, err := schema.Probe(b.Intents,
+			func(run []intent.Intent) error { return s.try(limited, conn, b.Profile, run) })
 		rejected = found
 		return err // transact rolls back
 	})
@@ -327,7 +330,8 @@ func (s *Store) try(ctx context.Context, conn *pgxpool.Conn, profile string, int
 
 // inSavepoint executes the statements of intents within a savepoint, and rolls back to it if
 // one fails.
-func (s *Store) inSavepoint(ctx context.Context, conn *pgxpool.Conn, intents []intent.Intent, statements []statement) error {
+func (s *Store) inSavepoint(ctx context.Context, conn *pgxpool.Conn, intents []intent.Intent,
+	statements []statement) error {
 	b := &pgx.Batch{}
 	b.Queue("SAVEPOINT probe")
 	err := s.execute(ctx, conn, b, statements)

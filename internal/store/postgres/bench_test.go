@@ -59,10 +59,13 @@ func floor(b *testing.B, conn *pgx.Conn) storetest.Floor {
 		r := storetest.FloorRows(batch)
 		q := &pgx.Batch{}
 		q.Queue("BEGIN")
-		q.Queue("boards", ints(r.Boards, 6, 0), texts(r.Boards, 6, 1), texts(r.Boards, 6, 2), ints(r.Boards, 6, 3), times(r.Boards, 6, 4))
-		q.Queue("moves", ints(r.Runs, 5, 0), ints(r.Runs, 5, 1), ints(r.Runs, 5, 2), times(r.Runs, 5, 3), texts(r.Runs, 5, 4))
+		q.Queue("boards", ints(r.Boards, 6, 0), texts(r.Boards, 6, 1), texts(r.Boards, 6, 2), ints(r.Boards, 6, 3),
+			times(r.Boards, 6, 4))
+		q.Queue("moves", ints(r.Runs, 5, 0), ints(r.Runs, 5, 1), ints(r.Runs, 5, 2), times(r.Runs, 5, 3),
+			texts(r.Runs, 5, 4))
 		q.Queue("sessions", ints(r.Sessions, 2, 0), ints(r.Sessions, 2, 1))
-		q.Queue("held", ints(r.Held, 5, 0), ints(r.Held, 5, 1), bools(r.Held, 5, 2), times(r.Held, 5, 3), times(r.Held, 5, 4))
+		q.Queue("held", ints(r.Held, 5, 0), ints(r.Held, 5, 1), bools(r.Held, 5, 2), times(r.Held, 5, 3),
+			times(r.Held, 5, 4))
 		q.Queue("freed", ints(r.Freed, 1, 0))
 		q.Queue("cursor", r.Cursor...)
 		q.Queue("COMMIT")

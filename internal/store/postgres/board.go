@@ -19,9 +19,11 @@ const theseBoards = `unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5:
 func createBoards(name string, run []intent.Intent) []statement {
 	profile, shard := store.SplitName(name)
 	n := len(run)
-	ids, fens, states, variants, at := make([]int64, n), make([]string, n), make([]string, n), make([]int32, n), make([]time.Time, n)
+	ids, fens, states, variants, at := make([]int64, n), make([]string, n), make([]string, n), make([]int32, n),
+		make([]time.Time, n)
 	for i, in := range schema.As[*intent.CreateBoard](run) {
-		ids[i], fens[i], states[i], variants[i], at[i] = int64(in.Board), in.FEN, in.Status.String(), int32(in.Variant), in.At
+		ids[i], fens[i], states[i], variants[i], at[i] = int64(in.Board), in.FEN, in.Status.String(), int32(in.Variant),
+			in.At
 	}
 	return []statement{{rows: n, args: []any{ids, fens, states, variants, at, profile, shard}, compare: []any{ids, fens, states, variants, at, profile}, sql: `
 		INSERT INTO boards (id, fen, status, profile, variant, created_at, updated_at, shard)
@@ -36,7 +38,8 @@ const theseChanges = `unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[],
 func changeBoards(_ string, run []intent.Intent) []statement {
 	changes := schema.BoardChanges(run)
 	n := len(changes)
-	ids, fens, states, versions, assigned := make([]int64, n), make([]string, n), make([]string, n), make([]int64, n), make([]*time.Time, n)
+	ids, fens, states, versions, assigned := make([]int64, n), make([]string, n), make([]string, n), make([]int64, n),
+		make([]*time.Time, n)
 	for i, c := range changes {
 		ids[i], fens[i], states[i], versions[i] = int64(c.Board), c.FEN, c.Status.String(), c.Version
 		if !c.Assigned.IsZero() {
@@ -63,10 +66,12 @@ const live = `b.profile = $1 AND b.shard = $2 AND b.status IN ('ACTIVE', 'RESERV
 // LiveBoards implements store.Queries.
 func (s *Store) LiveBoards(ctx context.Context, profile string, shard int) iter.Seq2[wamble.Board, error] {
 	list := func() ([]int64, error) {
-		return readAll(ctx, s, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile, shard}, schema.ScanNumber)
+		return readAll(ctx, s, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`,
+			[]any{profile, shard}, schema.ScanNumber)
 	}
 	return schema.Listed(list, func(ids []int64) ([]wamble.Board, error) {
-		return s.boardPage(ctx, byIndex, selectRunsOf, `WHERE b.id = ANY($1::bigint[]) AND b.status <> 'ARCHIVED' ORDER BY b.created_at, b.id`, ids)
+		return s.boardPage(ctx, byIndex, selectRunsOf,
+			`WHERE b.id = ANY($1::bigint[]) AND b.status <> 'ARCHIVED' ORDER BY b.created_at, b.id`, ids)
 	})
 }
 
@@ -115,7 +120,8 @@ func (s *Store) boardPage(ctx context.Context, setting, runs, where string, args
 		if setting != "" {
 			batch.Queue(setting)
 		}
-		batch.Queue(selectBoard+where, args...).Query(each(func(rows pgx.Rows) error { return page.ScanBoard(rows.Scan) }))
+		batch.Queue(selectBoard+where,
+			args...).Query(each(func(rows pgx.Rows) error { return page.ScanBoard(rows.Scan) }))
 		batch.Queue(runs, args...).Query(each(func(rows pgx.Rows) error { return page.ScanRun(rows.Scan) }))
 	})
 	if by := page.Sessions(); err == nil && len(by) > 0 {

@@ -26,7 +26,8 @@ func testAway(t *testing.T, cluster *pgtest.Cluster) {
 		if _, err := s.Probe(t.Context(), b); !errors.Is(err, store.ErrTransient) {
 			t.Errorf("probe while away: got %v, want a transient error", err)
 		}
-		if _, err := s.SessionByID(t.Context(), 1); !errors.Is(err, store.ErrTransient) || errors.Is(err, store.ErrNotFound) {
+		if _, err := s.SessionByID(t.Context(), 1); !errors.Is(err, store.ErrTransient) ||
+			errors.Is(err, store.ErrNotFound) {
 			t.Errorf("read while away: got %v, want a transient error", err)
 		}
 	}

@@ -26,7 +26,8 @@ const (
 // moveCursor returns the statement that moves the cursor of a batch. It locks the cursor's row,
 // so that of two processes that apply the same batch one finds the cursor moved.
 func moveCursor(b store.Batch) statement {
-	st := statement{sql: updateCursor, args: []any{b.Journal[:], b.Profile, int64(b.Through), int64(b.After)}, rows: 1, verify: verifyCursor}
+	st := statement{sql: updateCursor, args: []any{b.Journal[:], b.Profile, int64(b.Through), int64(b.After)}, rows: 1,
+		verify: verifyCursor}
 	if b.After == 0 {
 		st.sql = insertCursor
 	}
@@ -41,7 +42,9 @@ func (s *Store) Cursor(ctx context.Context, j store.JournalID, profile string) (
 			return 0, classify(ctx, "read cursor", err)
 		}
 	}
-	err := s.readRow(ctx, "read cursor", `SELECT coalesce((SELECT message FROM journal_cursors WHERE journal_id = $1 AND profile = $2), 0)`, []any{j[:], profile}, &at)
+	err := s.readRow(ctx, "read cursor",
+		`SELECT coalesce((SELECT message FROM journal_cursors WHERE journal_id = $1 AND profile = $2), 0)`,
+		[]any{j[:], profile}, &at)
 	return at, err
 }
 

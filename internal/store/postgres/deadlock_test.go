@@ -25,11 +25,13 @@ func TestShardsPayEachOther(t *testing.T) {
 	s := open(t, o)
 	_, start := storetest.NewTraffic(sessions, 1)
 	at := time.Date(2026, 11, 18, 8, 0, 0, 0, time.UTC)
-	linked := store.Batch{Journal: start.Journal, Profile: start.Profile, After: start.Through, Through: start.Through + 1}
+	linked := store.Batch{Journal: start.Journal, Profile: start.Profile, After: start.Through,
+		Through: start.Through + 1}
 	for i := range sessions {
 		n := i % players
-		linked.Intents = append(linked.Intents, &intent.LinkSession{Session: wamble.SessionID(i + 1), Key: wamble.PublicKey{byte(n + 1)},
-			Player: wamble.PlayerID(n + 1), Handle: fmt.Sprintf("player%d", n), Rating: 1200, At: at})
+		linked.Intents = append(linked.Intents,
+			&intent.LinkSession{Session: wamble.SessionID(i + 1), Key: wamble.PublicKey{byte(n + 1)},
+				Player: wamble.PlayerID(n + 1), Handle: fmt.Sprintf("player%d", n), Rating: 1200, At: at})
 	}
 	for _, b := range []store.Batch{start, linked} {
 		if err := s.Apply(t.Context(), b); err != nil {
@@ -41,16 +43,19 @@ func TestShardsPayEachOther(t *testing.T) {
 		shards.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(shard), 1))
 			for round := range rounds {
-				b := store.Batch{Journal: store.JournalID{byte(shard + 2)}, Profile: "default", After: uint64(round), Through: uint64(round + 1)}
+				b := store.Batch{Journal: store.JournalID{byte(shard + 2)}, Profile: "default", After: uint64(round),
+					Through: uint64(round + 1)}
 				board := wamble.BoardID(shard*rounds + round + 1)
 				var moves, payouts, ratings, seen []intent.Intent
 				for _, i := range rng.Perm(players)[:players/2] { // with one session in some shards, with the other one in others
 					session := wamble.SessionID(shard%2*players + i + 1)
-					payouts = append(payouts, &intent.RecordPayout{Board: board, Session: session, Points: 1, Canonical: 1, At: at})
+					payouts = append(payouts,
+						&intent.RecordPayout{Board: board, Session: session, Points: 1, Canonical: 1, At: at})
 					ratings = append(ratings, &intent.RecordRating{Board: board, Session: session, Delta: 1, At: at})
 				}
 				for ply, i := range rng.Perm(sessions)[:8] {
-					moves = append(moves, &intent.RecordMove{Board: board, Session: wamble.SessionID(i + 1), UCI: "e2e4", Ply: ply + 1, First: true, At: at})
+					moves = append(moves, &intent.RecordMove{Board: board, Session: wamble.SessionID(i + 1),
+						UCI: "e2e4", Ply: ply + 1, First: true, At: at})
 					seen = append(seen, &intent.UpdateSessionLastSeen{Session: wamble.SessionID(i + 1), At: at})
 				}
 				for _, list := range [][]intent.Intent{moves, payouts, ratings, seen} {

@@ -60,7 +60,8 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%s: got %v, want context.Canceled in it", c.name, got)
 		}
 	}
-	if got := classify(t.Context(), "test", context.DeadlineExceeded); errors.Is(got, context.DeadlineExceeded) || !errors.Is(got, store.ErrTransient) {
+	if got := classify(t.Context(), "test", context.DeadlineExceeded); errors.Is(got, context.DeadlineExceeded) ||
+		!errors.Is(got, store.ErrTransient) {
 		t.Errorf("our own limit: got %v, want a transient error that is not the caller's deadline", got)
 	}
 	if classify(canceled, "test", nil) != nil {

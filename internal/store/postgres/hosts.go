@@ -81,7 +81,8 @@ func connectAny(ctx context.Context, cfg *pgx.ConnConfig) (*pgx.Conn, error) {
 // perHost returns a copy of cfg for each of its hosts.
 func perHost(cfg *pgx.ConnConfig) []*pgx.ConnConfig {
 	var hosts []*pgx.ConnConfig
-	ways := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
+	ways := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}},
+		cfg.Fallbacks...)
 	for _, way := range ways {
 		if n := len(hosts); n > 0 && hosts[n-1].Host == way.Host && hosts[n-1].Port == way.Port {
 			hosts[n-1].Fallbacks = append(hosts[n-1].Fallbacks, way) // the same host without TLS

@@ -35,11 +35,15 @@ func TestPoolSettings(t *testing.T) {
 			}
 			defer func() { _ = s.Close() }()
 			c := s.pool.Config()
-			if c.ConnConfig.ConnectTimeout != tc.connect || c.PingTimeout != tc.ping || c.MaxConns != tc.conns || s.timeout != tc.statementTimeout {
-				t.Errorf("got connect %v, ping %v, %d connections, statements %v", c.ConnConfig.ConnectTimeout, c.PingTimeout, c.MaxConns, s.timeout)
+			if c.ConnConfig.ConnectTimeout != tc.connect || c.PingTimeout != tc.ping || c.MaxConns != tc.conns ||
+				s.timeout != tc.statementTimeout {
+				t.Errorf("got connect %v, ping %v, %d connections, statements %v", c.ConnConfig.ConnectTimeout,
+					c.PingTimeout, c.MaxConns, s.timeout)
 			}
-			if c.ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeCacheDescribe || c.ConnConfig.StatementCacheCapacity != 0 {
-				t.Errorf("got mode %v with %d kept statements, want none kept", c.ConnConfig.DefaultQueryExecMode, c.ConnConfig.StatementCacheCapacity)
+			if c.ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeCacheDescribe ||
+				c.ConnConfig.StatementCacheCapacity != 0 {
+				t.Errorf("got mode %v with %d kept statements, want none kept", c.ConnConfig.DefaultQueryExecMode,
+					c.ConnConfig.StatementCacheCapacity)
 			}
 		})
 	}

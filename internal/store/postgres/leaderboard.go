@@ -17,7 +17,10 @@ func (s *Store) Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wam
 	}
 	var out wamble.Leaderboard
 	err = s.read(ctx, "read leaderboard", func(b *pgx.Batch) {
-		b.Queue(ranks.Total, ranks.TotalArgs...).QueryRow(func(row pgx.Row) error { return row.Scan(&out.Total, &out.Teams[0], &out.Teams[1]) })
+		b.Queue(ranks.Total, ranks.TotalArgs...).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&out.Total,
+				&out.Teams[0], &out.Teams[1])
+		})
 		b.Queue(ranks.Page, ranks.PageArgs...).Query(each(func(rows pgx.Rows) error {
 			row, err := schema.ScanRank(rows.Scan)
 			row.Rank = q.Offset + len(out.Rows) + 1

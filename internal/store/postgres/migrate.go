@@ -44,7 +44,8 @@ func (s *Store) Migrate(ctx context.Context, progress schema.Progress) error {
 			return fmt.Errorf("migrate: %w", err)
 		}
 		if len(pending) == 0 {
-			return classify(ctx, "migrate", s.transact(ctx, func(conn *pgxpool.Conn) error { return makeOwnersTable(ctx, conn) }))
+			return classify(ctx, "migrate",
+				s.transact(ctx, func(conn *pgxpool.Conn) error { return makeOwnersTable(ctx, conn) }))
 		}
 		step := schema.Step{Name: pending[0].Name, Number: pending[0].Version, Of: len(all)}
 		err = progress.Run(ctx, step, func(ctx context.Context) error {
@@ -90,7 +91,9 @@ func (s *Store) migrate(ctx context.Context, conn *pgxpool.Conn, m schema.Migrat
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
-	if _, err := conn.Exec(ctx, `INSERT INTO schema_migrations (version, name, adopted, additive) VALUES ($1, $2, $3, $4)`, m.Version, m.Name, adopt, m.Additive); err != nil {
+	if _, err := conn.Exec(ctx,
+		`INSERT INTO schema_migrations (version, name, adopted, additive) VALUES ($1, $2, $3, $4)`, m.Version, m.Name,
+		adopt, m.Additive); err != nil {
 		return err
 	}
 	_, err = conn.Exec(ctx, "COMMIT")

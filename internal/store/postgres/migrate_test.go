@@ -45,7 +45,8 @@ func TestMigrateFromNothing(t *testing.T) {
 	if err != nil || st.Version != st.Latest || st.Pending != nil {
 		t.Errorf("status after: got %+v, %v", st, err)
 	}
-	if err := s.Migrate(t.Context(), func(step schema.Step) { t.Errorf("a second run does %s", step.Name) }); err != nil {
+	if err := s.Migrate(t.Context(),
+		func(step schema.Step) { t.Errorf("a second run does %s", step.Name) }); err != nil {
 		t.Error(err)
 	}
 }
@@ -96,7 +97,8 @@ func TestAdditivelyNewerDatabase(t *testing.T) {
 	if err := s.Migrate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if st, err := s.Status(t.Context()); err != nil || st.Version != 98 || st.Needs >= st.Latest || st.Pending != nil || st.Refused() != nil {
+	if st, err := s.Status(t.Context()); err != nil || st.Version != 98 || st.Needs >= st.Latest || st.Pending != nil ||
+		st.Refused() != nil {
 		t.Errorf("got %+v, %v", st, err)
 	}
 	pgtest.Execute(t, o, `INSERT INTO schema_migrations (version, name) VALUES (99, '099_tomorrow.sql')`)
@@ -170,7 +172,8 @@ func TestAdopt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := one.Stats, (wamble.Stats{Score: 1, Rating: 1300, Games: 1}); got != want || one.Trust != 10 || one.Handle != "h_000000000005" {
+	if got, want := one.Stats, (wamble.Stats{Score: 1, Rating: 1300, Games: 1}); got != want || one.Trust != 10 ||
+		one.Handle != "h_000000000005" {
 		t.Errorf("session 1: got %+v", one)
 	}
 	if token := wamble.Token(bytes.Repeat([]byte{1}, 16)); one.Token != token.Hash() {
@@ -185,7 +188,8 @@ func TestAdopt(t *testing.T) {
 	if b, err = s.Board(t.Context(), 41); err != nil || b.Result == nil || b.Result.Plies != 1 {
 		t.Errorf("finished board: got %+v, %v", b, err)
 	}
-	for seq, least := range map[wamble.Sequence]int64{wamble.BoardIDs: 42, wamble.SessionIDs: 3, wamble.PlayerIDs: 6, wamble.PredictionIDs: 2} {
+	for seq, least := range map[wamble.Sequence]int64{wamble.BoardIDs: 42, wamble.SessionIDs: 3, wamble.PlayerIDs: 6,
+		wamble.PredictionIDs: 2} {
 		blocks, err := s.Lease(t.Context(), seq, 1)
 		if err != nil || blocks[0].First < least {
 			t.Errorf("lease %v: got %v, %v, want at least %d", seq, blocks, err, least)
@@ -212,7 +216,8 @@ func TestAdoptRefuses(t *testing.T) {
 		{"half of the tables", half, []string{"sessions.trust_level", "predictions.id"}},
 	} {
 		err := open(t, c.o).Migrate(t.Context(), nil)
-		if err == nil || errors.Is(err, store.ErrTransient) || slices.ContainsFunc(c.want, func(w string) bool { return !strings.Contains(err.Error(), w) }) {
+		if err == nil || errors.Is(err, store.ErrTransient) ||
+			slices.ContainsFunc(c.want, func(w string) bool { return !strings.Contains(err.Error(), w) }) {
 			t.Errorf("%s: got %v, want an error with %q", c.name, err, c.want)
 		}
 		if pgtest.Query[bool](t, c.o, `SELECT to_regclass('schema_migrations') IS NOT NULL`) {
@@ -258,17 +263,20 @@ func TestMovesBecomeRuns(t *testing.T) {
 	pgtest.Execute(t, o, `CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, adopted BOOLEAN NOT NULL DEFAULT FALSE, applied_at TIMESTAMPTZ NOT NULL DEFAULT NOW())`)
 	for _, m := range all[:10] {
 		pgtest.Execute(t, o, `SET wamble.profile = 'alpha'; `+m.SQL)
-		pgtest.Execute(t, o, fmt.Sprintf(`INSERT INTO schema_migrations (version, name) VALUES (%d, '%s')`, m.Version, m.Name))
+		pgtest.Execute(t, o, fmt.Sprintf(`INSERT INTO schema_migrations (version, name) VALUES (%d, '%s')`, m.Version,
+			m.Name))
 	}
 	pgtest.Execute(t, o, `INSERT INTO sessions (id, token) VALUES (1, decode(repeat('01', 16), 'hex')); INSERT INTO boards (id, fen, status, profile) VALUES (40, 'x', 'ACTIVE', 'alpha')`)
 	first := storetest.Epoch()
-	pgtest.Execute(t, o, storetest.OldMoves(fmt.Sprintf("'%s'::timestamptz + ($ply - 1) * interval '1 second'", first.Format(time.RFC3339Nano))))
+	pgtest.Execute(t, o, storetest.OldMoves(fmt.Sprintf("'%s'::timestamptz + ($ply - 1) * interval '1 second'",
+		first.Format(time.RFC3339Nano))))
 	s := open(t, o)
 	if err := s.Migrate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	storetest.HasOldMoves(t, s, first)
-	if n := pgtest.Query[int](t, o, `SELECT count(*) FROM moves WHERE board_id = 40 AND move_uci = 'm' || move_number AND session_id = 1 AND id = (board_id << 20) + move_number`); n != 70 {
+	if n := pgtest.Query[int](t, o,
+		`SELECT count(*) FROM moves WHERE board_id = 40 AND move_uci = 'm' || move_number AND session_id = 1 AND id = (board_id << 20) + move_number`); n != 70 {
 		t.Errorf("the view shows %d moves, want 70", n)
 	}
 	if n := pgtest.Query[int](t, o, `SELECT count(*) FROM move_runs`); n != 4 { // 32, 17, 1, 20

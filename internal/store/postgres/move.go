@@ -49,12 +49,14 @@ func writeMoves(moves []*intent.RecordMove, runs []schema.MoveRun, verify string
 	boards, firsts, counts := make([]int64, n), make([]int32, n), make([]int32, n)
 	ended, texts := make([]time.Time, n), make([]string, n)
 	for i, r := range runs {
-		boards[i], firsts[i], counts[i], ended[i], texts[i] = int64(r.Board), int32(r.First), int32(r.Count), r.Ended, r.Moves
+		boards[i], firsts[i], counts[i], ended[i], texts[i] = int64(r.Board), int32(r.First), int32(r.Count), r.Ended,
+			r.Moves
 	}
 	var players, games []int64 // sessions with their first move, and its board
 	var plies []int32          // ply of that move
 	for _, in := range schema.FirstMoves(moves) {
-		players, games, plies = append(players, int64(in.Session)), append(games, int64(in.Board)), append(plies, int32(in.Ply))
+		players, games, plies = append(players, int64(in.Session)), append(games, int64(in.Board)),
+			append(plies, int32(in.Ply))
 	}
 	isNew := `true`
 	if verify != verifyRepeat {
@@ -79,14 +81,16 @@ func writeMoves(moves []*intent.RecordMove, runs []schema.MoveRun, verify string
 	}
 	return []statement{
 		mustExist(intent.KindRecordMove, "boards", "board", distinct),
-		mustExist(intent.KindRecordMove, "sessions", "session", schema.Distinct(len(moves), func(i int) int64 { return int64(moves[i].Session) })),
+		mustExist(intent.KindRecordMove, "sessions", "session",
+			schema.Distinct(len(moves), func(i int) int64 { return int64(moves[i].Session) })),
 		insert}
 }
 
 // endBefore is SQL for the ply after the last run of a board that begins before a ply. Runs do
 // not overlap.
 func endBefore(board, ply string) string {
-	return `coalesce((SELECT r.first_ply::bigint + r.plies FROM move_runs r WHERE r.board_id = ` + board + ` AND r.first_ply < ` + ply + ` ORDER BY r.first_ply DESC LIMIT 1), 0)`
+	return `coalesce((SELECT r.first_ply::bigint + r.plies FROM move_runs r WHERE r.board_id = ` + board +
+		` AND r.first_ply < ` + ply + ` ORDER BY r.first_ply DESC LIMIT 1), 0)`
 }
 
 // verifyMoves compares moves with the stored ones.

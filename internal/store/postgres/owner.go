@@ -116,7 +116,8 @@ func takeProfile(ctx context.Context, conn *pgxpool.Conn, profile string, o stor
 // Owners returns the current owners of all profiles of the database.
 func (s *Store) Owners(ctx context.Context) (owners []store.Owned, err error) {
 	made := false
-	if err := s.readRow(ctx, "read owners", `SELECT to_regclass('profile_owners') IS NOT NULL`, nil, &made); err != nil || !made {
+	if err := s.readRow(ctx, "read owners", `SELECT to_regclass('profile_owners') IS NOT NULL`, nil,
+		&made); err != nil || !made {
 		return nil, err
 	}
 	err = s.read(ctx, "read owners", func(b *pgx.Batch) {
@@ -163,5 +164,6 @@ func (s *Store) keepOwner(profile string) []statement {
 	if !owned {
 		return nil
 	}
-	return []statement{{sql: holdOwner, args: ownerArgs(profile, o.(store.Owner)), rows: 1, verify: selectOwner, compare: []any{profile}}}
+	return []statement{{sql: holdOwner, args: ownerArgs(profile, o.(store.Owner)), rows: 1, verify: selectOwner,
+		compare: []any{profile}}}
 }

@@ -27,7 +27,8 @@ func (s *Store) Past(ctx context.Context, q wamble.PastQuery) (past wamble.Past,
 	}
 	var board schema.Made
 	if q.Board != 0 {
-		board, err = readOne(ctx, s, "read when a board was made", selectMade, []any{q.Profile, int64(q.Board)}, schema.ScanMade)
+		board, err = readOne(ctx, s, "read when a board was made", selectMade, []any{q.Profile, int64(q.Board)},
+			schema.ScanMade)
 		if errors.Is(err, store.ErrNotFound) {
 			return past, nil
 		}
@@ -36,7 +37,8 @@ func (s *Store) Past(ctx context.Context, q wamble.PastQuery) (past wamble.Past,
 		}
 	}
 	top := schema.PastFrom(q, board)
-	ids, err := readAll(ctx, s, "read the past", selectPast, []any{q.Profile, top.Created, int64(top.Board), schema.PastWalk, q.From, q.Limit + 1}, schema.ScanNumber)
+	ids, err := readAll(ctx, s, "read the past", selectPast,
+		[]any{q.Profile, top.Created, int64(top.Board), schema.PastWalk, q.From, q.Limit + 1}, schema.ScanNumber)
 	if err != nil {
 		return past, err
 	}
@@ -44,7 +46,8 @@ func (s *Store) Past(ctx context.Context, q wamble.PastQuery) (past wamble.Past,
 		past.Next = wamble.BoardID(ids[q.Limit])
 		ids = ids[:q.Limit]
 	} else {
-		next, err := readAll(ctx, s, "read the past", selectWalked, []any{q.Profile, top.Created, int64(top.Board), schema.PastWalk}, schema.ScanNumber)
+		next, err := readAll(ctx, s, "read the past", selectWalked,
+			[]any{q.Profile, top.Created, int64(top.Board), schema.PastWalk}, schema.ScanNumber)
 		if err != nil {
 			return past, err
 		}

@@ -105,7 +105,8 @@ func (s *Store) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, 
 
 // Claim implements store.Store. Of two transactions that claim a name at once, the unique index
 // of names refuses one.
-func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at, since time.Time) (wamble.Player, error) {
+func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at, since time.Time) (wamble.Player,
+	error) {
 	b := s.begin()
 	b.Queue(`UPDATE players SET handle = $2, renamed_at = $3 WHERE public_key = $1 AND handle <> $2 AND (renamed_at IS NULL OR renamed_at <= $4)
 		AND NOT EXISTS (SELECT FROM players o WHERE lower(o.handle) = lower($2) AND o.public_key <> $1)`, key[:], name, at, since)
@@ -121,7 +122,8 @@ func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at
 
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
-	out, err := readOne(ctx, s, "read player", selectPlayer+`WHERE p.public_key = $1 GROUP BY p.id`, []any{key[:]}, schema.ScanPlayer)
+	out, err := readOne(ctx, s, "read player", selectPlayer+`WHERE p.public_key = $1 GROUP BY p.id`, []any{key[:]},
+		schema.ScanPlayer)
 	if errors.Is(err, store.ErrNotFound) {
 		into, err := s.merged(ctx, key)
 		if err != nil || into == key {

@@ -19,7 +19,8 @@ func recordPredictions(_ string, run []intent.Intent) []statement {
 		ucis[i], plies[i], streaks[i], at[i] = in.UCI, int32(in.Ply), int32(in.Streak), in.At
 	}
 	return []statement{
-		mustExist(intent.KindRecordPrediction, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
+		mustExist(intent.KindRecordPrediction, "sessions", "session",
+			schema.Distinct(n, func(i int) int64 { return sessions[i] })),
 		{rows: -1, args: []any{ids, boards, sessions, parents, ucis, plies, streaks, at}, sql: `
 		WITH v AS MATERIALIZED (
 			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::int[], $7::int[], $8::timestamptz[])
@@ -33,9 +34,11 @@ func recordPredictions(_ string, run []intent.Intent) []statement {
 // resolvePredictions pays only pending predictions; of two resolutions the first counts.
 func resolvePredictions(_ string, run []intent.Intent) []statement {
 	n := len(run)
-	ids, sessions, states, points, at := make([]int64, n), make([]int64, n), make([]string, n), make([]float64, n), make([]time.Time, n)
+	ids, sessions, states, points, at := make([]int64, n), make([]int64, n), make([]string, n), make([]float64, n),
+		make([]time.Time, n)
 	for i, in := range schema.As[*intent.ResolvePrediction](run) {
-		ids[i], sessions[i], states[i], points[i], at[i] = int64(in.ID), int64(in.Session), in.Status.String(), in.Points, in.At
+		ids[i], sessions[i], states[i], points[i], at[i] = int64(in.ID), int64(in.Session), in.Status.String(),
+			in.Points, in.At
 	}
 	return []statement{{rows: -1, args: []any{ids, sessions, states, points, at}, sql: `
 		WITH v AS (

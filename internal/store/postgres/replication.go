@@ -29,7 +29,8 @@ func (s *Store) awaitStandby(ctx context.Context, j store.JournalID, profile str
 	defer cancel()
 	written := false
 	b := s.begin()
-	b.Queue(`UPDATE journal_cursors SET updated_at = NOW() WHERE journal_id = $1::bytea AND profile = $2::text`, j[:], profile).
+	b.Queue(`UPDATE journal_cursors SET updated_at = NOW() WHERE journal_id = $1::bytea AND profile = $2::text`, j[:],
+		profile).
 		Exec(func(tag pgconn.CommandTag) error {
 			written = tag.RowsAffected() > 0
 			return nil

@@ -37,7 +37,8 @@ func TestCommitWithoutStandby(t *testing.T) {
 	if !errors.Is(err, store.ErrTransient) {
 		t.Fatalf("a commit that no standby has: got %v, want a transient error", err)
 	}
-	cancelWaits(t, o.Name, cluster, func(ctx context.Context, _ *atomic.Bool) { _, err = s.Cursor(ctx, b.Journal, b.Profile) })
+	cancelWaits(t, o.Name, cluster,
+		func(ctx context.Context, _ *atomic.Bool) { _, err = s.Cursor(ctx, b.Journal, b.Profile) })
 	if !errors.Is(err, store.ErrTransient) {
 		t.Errorf("the cursor of a commit that no standby has: got %v, want a transient error", err)
 	}
@@ -50,7 +51,8 @@ func TestCommitWithoutStandby(t *testing.T) {
 }
 
 // cancelWaits cancels the backends that wait for a standby, until work is done.
-func cancelWaits(t *testing.T, database string, cluster *pgtest.Cluster, work func(_ context.Context, cancelled *atomic.Bool)) {
+func cancelWaits(t *testing.T, database string, cluster *pgtest.Cluster,
+	work func(_ context.Context, cancelled *atomic.Bool)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -47,8 +47,10 @@ func writePayouts(run []intent.Intent, conflict, verify string) []statement {
 		points[i], canonical[i] = tenThousandths(in.Points), tenThousandths(in.Canonical)
 	}
 	return []statement{
-		mustExist(intent.KindRecordPayout, "boards", "board", schema.Distinct(n, func(i int) int64 { return boards[i] })),
-		mustExist(intent.KindRecordPayout, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
+		mustExist(intent.KindRecordPayout, "boards", "board",
+			schema.Distinct(n, func(i int) int64 { return boards[i] })),
+		mustExist(intent.KindRecordPayout, "sessions", "session",
+			schema.Distinct(n, func(i int) int64 { return sessions[i] })),
 		{rows: -1, verify: verify, args: []any{boards, sessions, points, canonical, at}, sql: `
 		WITH new AS (
 			INSERT INTO payouts (board_id, session_id, points_awarded, points_canonical, created_at)

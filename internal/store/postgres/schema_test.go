@@ -167,7 +167,8 @@ func TestMandate(t *testing.T) {
 	if err := open(t, adopted).Migrate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	types := strings.NewReplacer("BIGINT", "bigint", "BYTEA", "bytea", "DECIMAL", "numeric", "TIMESTAMPTZ", "timestamp with time zone",
+	types := strings.NewReplacer("BIGINT", "bigint", "BYTEA", "bytea", "DECIMAL", "numeric", "TIMESTAMPTZ",
+		"timestamp with time zone",
 		"INTEGER", "integer", "VARCHAR", "character varying", "CHAR", "character")
 	for name, o := range map[string]postgres.Options{"new": pgtest.Migrated(t), "adopted": adopted} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +233,8 @@ func TestTrust(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer host.Close(t.Context())
-	if _, err := host.Exec(t.Context(), `BEGIN; UPDATE sessions SET trust_level = 12 WHERE token = decode('`+token+`', 'hex')`); err != nil {
+	if _, err := host.Exec(t.Context(),
+		`BEGIN; UPDATE sessions SET trust_level = 12 WHERE token = decode('`+token+`', 'hex')`); err != nil {
 		t.Fatal(err)
 	}
 	pgtest.Execute(t, o, `SELECT txid_current()`) // numbers go on
@@ -262,7 +264,9 @@ func TestShownOnce(t *testing.T) {
 	if err := s.Apply(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if got := pgtest.Query[int](t, o, `SELECT count(*) FROM board_last_move_shown_events WHERE shown_uci = 'e2e4' AND emitted_at < $1::timestamptz`, at); got != 1 {
+	if got := pgtest.Query[int](t, o,
+		`SELECT count(*) FROM board_last_move_shown_events WHERE shown_uci = 'e2e4' AND emitted_at < $1::timestamptz`,
+		at); got != 1 {
 		t.Errorf("shown moves: got %d, want 1", got)
 	}
 }
@@ -298,12 +302,14 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestDSN(t *testing.T) {
-	o := postgres.Options{Host: "/tmp/a b", Port: 6432, User: `o'brien`, Password: `p'a\s s='x'`, Name: "wa mble", SSLMode: "verify-full"}
+	o := postgres.Options{Host: "/tmp/a b", Port: 6432, User: `o'brien`, Password: `p'a\s s='x'`, Name: "wa mble",
+		SSLMode: "verify-full"}
 	cfg, err := pgx.ParseConfig(strings.Replace(o.DSN(), "verify-full", "disable", 1)) // which needs no certificates
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Host != o.Host || int(cfg.Port) != o.Port || cfg.User != o.User || cfg.Password != o.Password || cfg.Database != o.Name {
+	if cfg.Host != o.Host || int(cfg.Port) != o.Port || cfg.User != o.User || cfg.Password != o.Password ||
+		cfg.Database != o.Name {
 		t.Errorf("got %q %d %q %q %q, want %+v", cfg.Host, cfg.Port, cfg.User, cfg.Password, cfg.Database, o)
 	}
 	for _, want := range []string{"sslmode='verify-full'", "target_session_attrs='read-write'"} {

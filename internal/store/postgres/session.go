@@ -79,7 +79,8 @@ func markBots(_ string, run []intent.Intent) []statement {
 		ids[i] = int64(in.Session)
 	}
 	return []statement{
-		mustExist(intent.KindMarkBot, "sessions", "session", schema.Distinct(len(ids), func(i int) int64 { return ids[i] })),
+		mustExist(intent.KindMarkBot, "sessions", "session",
+			schema.Distinct(len(ids), func(i int) int64 { return ids[i] })),
 		{rows: -1, args: []any{ids}, sql: `UPDATE sessions SET bot = true WHERE id = ANY($1::bigint[]) AND NOT bot`},
 	}
 }
@@ -106,7 +107,8 @@ func setTrust(_ string, run []intent.Intent) []statement {
 				UPDATE sessions SET trust_level = $2 WHERE player_id = (SELECT id FROM players WHERE public_key = $1)`})
 			continue
 		}
-		all = append(all, statement{rows: 1, args: []any{int64(in.Session), in.Level}, compare: []any{int64(in.Session)}, sql: `UPDATE sessions SET trust_level = $2 WHERE id = $1`,
+		all = append(all, statement{rows: 1, args: []any{int64(in.Session), in.Level},
+			compare: []any{int64(in.Session)}, sql: `UPDATE sessions SET trust_level = $2 WHERE id = $1`,
 			verify: `SELECT format('SET_SESSION_TRUST: there is no session %s', $1::bigint) WHERE NOT EXISTS (SELECT FROM sessions WHERE id = $1::bigint)`})
 	}
 	return all
@@ -117,7 +119,8 @@ func setTrust(_ string, run []intent.Intent) []statement {
 func (s *Store) TrustChanges(ctx context.Context, since int64) (all []wamble.TrustLevel, mark int64, err error) {
 	err = s.read(ctx, "read trust", func(b *pgx.Batch) {
 		b.Queue(`SELECT txid_snapshot_xmin(txid_current_snapshot())`).QueryRow(func(row pgx.Row) error { return row.Scan(&mark) })
-		b.Queue(`SELECT id, trust_level FROM sessions WHERE trust_change >= $1 ORDER BY trust_change DESC LIMIT 10000`, since).Query(each(func(rows pgx.Rows) error {
+		b.Queue(`SELECT id, trust_level FROM sessions WHERE trust_change >= $1 ORDER BY trust_change DESC LIMIT 10000`,
+			since).Query(each(func(rows pgx.Rows) error {
 			var row wamble.TrustLevel
 			err := rows.Scan(&row.Session, &row.Level)
 			all = append(all, row)
@@ -159,7 +162,8 @@ func seeSessions(_ string, run []intent.Intent) []statement {
 // mustExist checks that the rows which a run refers to exist, and locks them against deletion
 // until the run is written, like a foreign key does row by row.
 func mustExist(kind intent.Kind, table, noun string, ids []int64) statement {
-	return statement{rows: len(ids), args: []any{ids}, sql: `SELECT FROM ` + table + ` WHERE id = ANY($1::bigint[]) ORDER BY id FOR KEY SHARE`,
+	return statement{rows: len(ids), args: []any{ids},
+		sql: `SELECT FROM ` + table + ` WHERE id = ANY($1::bigint[]) ORDER BY id FOR KEY SHARE`,
 		verify: `SELECT format('` + kind.String() + `: there is no ` + noun + ` %s', v.id) FROM unnest($1::bigint[]) AS v(id)
 		WHERE NOT EXISTS (SELECT FROM ` + table + ` t WHERE t.id = v.id) LIMIT 1`}
 }
@@ -199,14 +203,16 @@ func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Se
 }
 
 // Holders implements store.Queries.
-func (s *Store) Holders(ctx context.Context, sessions []wamble.SessionID, profile string, terms [32]byte) ([]store.Holder, error) {
+func (s *Store) Holders(ctx context.Context, sessions []wamble.SessionID, profile string,
+	terms [32]byte) ([]store.Holder, error) {
 	ids := make([]int64, len(sessions))
 	for i, id := range sessions {
 		ids[i] = int64(id)
 	}
 	h := schema.NewHolders()
 	err := s.read(ctx, "read holders", func(b *pgx.Batch) {
-		b.Queue(selectSession+`WHERE s.id = ANY($1)`, ids).Query(each(func(rows pgx.Rows) error { return h.Session(rows.Scan) }))
+		b.Queue(selectSession+`WHERE s.id = ANY($1)`,
+			ids).Query(each(func(rows pgx.Rows) error { return h.Session(rows.Scan) }))
 		b.Queue(selectPlayer+`WHERE p.id IN (SELECT player_id FROM sessions WHERE id = ANY($1)) GROUP BY p.id`, ids).
 			Query(each(func(rows pgx.Rows) error { return h.Player(rows.Scan) }))
 		b.Queue(`SELECT session_id FROM profile_terms_acceptances WHERE session_id = ANY($1) AND profile_name = $2 AND tos_hash = $3`, ids, profile, terms[:]).
@@ -229,12 +235,15 @@ func (s *Store) Sessions(ctx context.Context, key wamble.PublicKey, most int) ([
 
 // SessionByHandle implements store.Queries.
 func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
-	out, err := s.session(ctx, `WHERE lower(p.handle) = lower($1) ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
+	out, err := s.session(ctx, `WHERE lower(p.handle) = lower($1) ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`,
+		handle)
 	if !errors.Is(err, store.ErrNotFound) {
 		return out, err
 	}
 	var key []byte
-	err = s.readRow(ctx, "read player by handle", `SELECT id, public_key, handle FROM players WHERE lower(handle) = lower($1)`, []any{handle}, &out.Player, &key, &out.Handle)
+	err = s.readRow(ctx, "read player by handle",
+		`SELECT id, public_key, handle FROM players WHERE lower(handle) = lower($1)`, []any{handle}, &out.Player, &key,
+		&out.Handle)
 	copy(out.Key[:], key)
 	return out, err
 }

@@ -43,7 +43,8 @@ func (s *Store) Arrivals(ctx context.Context, profile string, shard, most int) (
 
 // Shards implements store.Queries.
 func (s *Store) Shards(ctx context.Context, profile string) (n int, err error) {
-	err = s.readRow(ctx, "read shards", `SELECT coalesce((SELECT shards FROM worlds WHERE profile = $1), 1)`, []any{profile}, &n)
+	err = s.readRow(ctx, "read shards", `SELECT coalesce((SELECT shards FROM worlds WHERE profile = $1), 1)`,
+		[]any{profile}, &n)
 	return n, err
 }
 

@@ -194,7 +194,8 @@ func (s *Store) readRow(ctx context.Context, what, sql string, args []any, into 
 }
 
 // readOne reads one row. Errors: store.ErrNotFound.
-func readOne[T any](ctx context.Context, s *Store, what, sql string, args []any, scan func(schema.Scan) (T, error)) (one T, err error) {
+func readOne[T any](ctx context.Context, s *Store, what, sql string, args []any,
+	scan func(schema.Scan) (T, error)) (one T, err error) {
 	err = s.read(ctx, what, func(b *pgx.Batch) {
 		b.Queue(sql, args...).QueryRow(func(row pgx.Row) error {
 			var err error
@@ -206,7 +207,8 @@ func readOne[T any](ctx context.Context, s *Store, what, sql string, args []any,
 }
 
 // readAll reads all rows.
-func readAll[T any](ctx context.Context, s *Store, what, sql string, args []any, scan func(schema.Scan) (T, error)) (all []T, err error) {
+func readAll[T any](ctx context.Context, s *Store, what, sql string, args []any,
+	scan func(schema.Scan) (T, error)) (all []T, err error) {
 	err = s.read(ctx, what, func(b *pgx.Batch) {
 		b.Queue(sql, args...).Query(each(func(rows pgx.Rows) error {
 			row, err := scan(rows.Scan)

@@ -75,7 +75,8 @@ func TestSnapshot(t *testing.T) {
 	b := store.Batch{Journal: store.JournalID{7}, Profile: "alpha"}
 	create := func(id wamble.SessionID) {
 		b.After, b.Through = b.Through, b.Through+1
-		b.Intents = []intent.Intent{&intent.CreateSession{Session: id, Token: wamble.Token{byte(id)}.Hash(), At: time.Now()}}
+		b.Intents = []intent.Intent{&intent.CreateSession{Session: id, Token: wamble.Token{byte(id)}.Hash(),
+			At: time.Now()}}
 		if err := s.Apply(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +90,8 @@ func TestSnapshot(t *testing.T) {
 		_, err := q.Session(t.Context(), wamble.Token{1})
 		return err
 	})
-	if want := []store.Cursor{{Journal: b.Journal, Profile: "alpha", Message: 1}}; err != nil || !slices.Equal(at, want) {
+	if want := []store.Cursor{{Journal: b.Journal, Profile: "alpha", Message: 1}}; err != nil ||
+		!slices.Equal(at, want) {
 		t.Errorf("got %v, %v, want %v", at, err, want)
 	}
 	for range 20 { // more than there are connections

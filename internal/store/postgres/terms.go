@@ -33,7 +33,8 @@ func recordTerms(_ string, run []intent.Intent) []statement {
 		{rows: -1, args: []any{revisions, texts}, sql: `
 			INSERT INTO profile_terms AS t (tos_hash, tos_text) SELECT * FROM unnest($1::bytea[], $2::text[])
 			ON CONFLICT (tos_hash) DO UPDATE SET tos_text = EXCLUDED.tos_text WHERE t.tos_text = '' AND EXCLUDED.tos_text <> ''`},
-		mustExist(intent.KindRecordTermsAcceptance, "sessions", "session", schema.Distinct(n, func(i int) int64 { return sessions[i] })),
+		mustExist(intent.KindRecordTermsAcceptance, "sessions", "session",
+			schema.Distinct(n, func(i int) int64 { return sessions[i] })),
 		{rows: -1, args: []any{sessions, profiles, hashes, times}, sql: `
 			INSERT INTO profile_terms_acceptances (session_id, profile_name, tos_hash, accepted_at)
 			SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::timestamptz[]) AS v(session, profile, hash, at)
@@ -44,7 +45,8 @@ func recordTerms(_ string, run []intent.Intent) []statement {
 // TermsAccepted implements store.Queries.
 func (s *Store) TermsAccepted(ctx context.Context, id wamble.SessionID, profile string, hash [32]byte) (bool, error) {
 	var yes bool
-	err := s.readRow(ctx, "read terms", `SELECT EXISTS (SELECT FROM profile_terms_acceptances WHERE session_id = $1 AND profile_name = $2 AND tos_hash = $3)`,
+	err := s.readRow(ctx, "read terms",
+		`SELECT EXISTS (SELECT FROM profile_terms_acceptances WHERE session_id = $1 AND profile_name = $2 AND tos_hash = $3)`,
 		[]any{int64(id), profile, hash[:]}, &yes)
 	return yes, err
 }

@@ -31,7 +31,8 @@ func TestTimeouts(t *testing.T) {
 		t.Fatal(err)
 	}
 	release := pgtest.Lock(t, o, "BEGIN; LOCK TABLE boards IN ACCESS EXCLUSIVE MODE")
-	if err := hasty.Apply(t.Context(), b); !errors.Is(err, store.ErrTransient) || errors.Is(err, context.DeadlineExceeded) {
+	if err := hasty.Apply(t.Context(), b); !errors.Is(err, store.ErrTransient) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a write past its statement timeout: got %v, want a transient error", err)
 	}
 	err := known.Apply(t.Context(), b)
@@ -45,7 +46,8 @@ func TestTimeouts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := patient.Apply(ctx, b); !errors.Is(err, store.ErrTransient) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a write past the caller's deadline: got %v, want a transient error that is context.DeadlineExceeded", err)
+		t.Errorf("a write past the caller's deadline: got %v, want a transient error that is context.DeadlineExceeded",
+			err)
 	}
 	release()
 	if _, err := storetest.Deliver(t.Context(), patient, b); err != nil {

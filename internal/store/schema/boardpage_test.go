@@ -15,7 +15,8 @@ func TestRunOfAnotherBoard(t *testing.T) {
 			return nil
 		}
 	}
-	p := BoardPage{Boards: []wamble.Board{{ID: 7}}, at: map[wamble.BoardID]int{7: 0}, movers: map[wamble.SessionID]mover{}}
+	p := BoardPage{Boards: []wamble.Board{{ID: 7}}, at: map[wamble.BoardID]int{7: 0},
+		movers: map[wamble.SessionID]mover{}}
 	if err := p.ScanRun(run(7)); err != nil {
 		t.Error(err)
 	}

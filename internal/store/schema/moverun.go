@@ -43,7 +43,8 @@ func MoveRuns(moves []*intent.RecordMove) (runs []MoveRun, ok bool) {
 		text = appendMoves(text[:0], moves[:run.Count], Micros(run.Ended))
 		run.Moves = string(text)
 		runs, moves = append(runs, run), moves[run.Count:]
-		if len(moves) > 0 && (moves[0].Board < run.Board || moves[0].Board == run.Board && moves[0].Ply < run.First+run.Count) {
+		if len(moves) > 0 && (moves[0].Board < run.Board || moves[0].Board == run.Board &&
+			moves[0].Ply < run.First+run.Count) {
 			return nil, false
 		}
 	}
@@ -111,7 +112,8 @@ func readMoves(text []byte, ended time.Time) (moves []wamble.Move, ok bool) {
 		if err1 != nil || err2 != nil || bytes.IndexByte(uci, '\\') >= 0 || len(rest) == 0 {
 			return nil, false
 		}
-		moves = append(moves, wamble.Move{Session: wamble.SessionID(who), UCI: string(uci), At: ended.Add(-time.Duration(micros) * time.Microsecond)})
+		moves = append(moves, wamble.Move{Session: wamble.SessionID(who), UCI: string(uci),
+			At: ended.Add(-time.Duration(micros) * time.Microsecond)})
 		if text = rest; string(text) == "]" {
 			return moves, true
 		}
@@ -137,7 +139,8 @@ func decodeMoves(text []byte, ended time.Time) (moves []wamble.Move, err error) 
 		if !ok1 || !ok2 || !ok3 {
 			return nil, errRun
 		}
-		moves = append(moves, wamble.Move{Session: wamble.SessionID(who), UCI: uci, At: ended.Add(-time.Duration(micros) * time.Microsecond)})
+		moves = append(moves, wamble.Move{Session: wamble.SessionID(who), UCI: uci,
+			At: ended.Add(-time.Duration(micros) * time.Microsecond)})
 	}
 	return moves, nil
 }

@@ -28,7 +28,8 @@ func TestMoveRuns(t *testing.T) {
 					ply += 2
 				}
 				at := start.Add(time.Duration(rng.IntN(1e9)) * time.Microsecond)
-				moves = append(moves, &intent.RecordMove{Board: board + 1, Session: wamble.SessionID(1 + rng.IntN(9)), UCI: texts[rng.IntN(len(texts))], Ply: ply, At: at})
+				moves = append(moves, &intent.RecordMove{Board: board + 1, Session: wamble.SessionID(1 + rng.IntN(9)),
+					UCI: texts[rng.IntN(len(texts))], Ply: ply, At: at})
 			}
 		}
 		runs, ok := MoveRuns(moves)
@@ -38,7 +39,8 @@ func TestMoveRuns(t *testing.T) {
 		i := 0
 		for _, run := range runs {
 			board, read, err := ScanRun(scanning(run))
-			if err != nil || board != run.Board || len(read) != run.Count || run.Count > maxRun || !json.Valid([]byte(run.Moves)) {
+			if err != nil || board != run.Board || len(read) != run.Count || run.Count > maxRun ||
+				!json.Valid([]byte(run.Moves)) {
 				t.Fatalf("seed %d: got %d moves of a run of %d, %v: %s", seed, len(read), run.Count, err, run.Moves)
 			}
 			for _, m := range read {
@@ -73,10 +75,12 @@ func scanning(r MoveRun) Scan {
 // TestBadRun: a run that a host wrote by hand is read if it is JSON, and refused otherwise.
 func TestBadRun(t *testing.T) {
 	run := MoveRun{Board: 3, First: 5, Ended: time.Unix(1, 0), Moves: "[ [1, \"e2e4\", 0],\n\t[2,\"e7e5\",7] ]"}
-	if _, moves, err := ScanRun(scanning(run)); err != nil || len(moves) != 2 || moves[1].UCI != "e7e5" || moves[1].Ply != 6 {
+	if _, moves, err := ScanRun(scanning(run)); err != nil || len(moves) != 2 || moves[1].UCI != "e7e5" ||
+		moves[1].Ply != 6 {
 		t.Errorf("with blanks: got %+v, %v", moves, err)
 	}
-	for _, text := range []string{"[1]", "[[1]]", `[["1","e2e4",0]]`, `[[1,"e2e4",0`, `[[1,"e2e4",0]`, "[[],[", "x", `[[1,"e2e4",0]]x`, `[[1,"e2e4",0]x[1,"e2e4",0]]`} {
+	for _, text := range []string{"[1]", "[[1]]", `[["1","e2e4",0]]`, `[[1,"e2e4",0`, `[[1,"e2e4",0]`, "[[],[", "x",
+		`[[1,"e2e4",0]]x`, `[[1,"e2e4",0]x[1,"e2e4",0]]`} {
 		run.Moves = text
 		var bad *BadData
 		if _, moves, err := ScanRun(scanning(run)); !errors.As(err, &bad) {

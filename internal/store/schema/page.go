@@ -37,7 +37,8 @@ const pagesAhead = 3
 
 // Listed yields boards in the order of a list of their numbers. It reads several pages at once
 // while the caller works.
-func Listed(list func() ([]int64, error), read func(ids []int64) ([]wamble.Board, error)) iter.Seq2[wamble.Board, error] {
+func Listed(list func() ([]int64, error), read func(ids []int64) ([]wamble.Board, error)) iter.Seq2[wamble.Board,
+	error] {
 	return func(yield func(wamble.Board, error) bool) {
 		ids, err := list()
 		if err != nil {

@@ -62,7 +62,8 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%s: got %d tries, want %d", c.name, db.tries, c.tries)
 		}
 		if err == nil && len(db.written)+len(got) != c.intents {
-			t.Errorf("%s: %d stay written beside %d refused, want %d in all", c.name, len(db.written), len(got), c.intents)
+			t.Errorf("%s: %d stay written beside %d refused, want %d in all", c.name, len(db.written), len(got),
+				c.intents)
 		}
 		if !slices.IsSorted(db.written) {
 			t.Errorf("%s: written in the order %v", c.name, db.written)

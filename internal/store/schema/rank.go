@@ -49,7 +49,8 @@ func selfRank(programs bool, ahead string) string {
 // the rows before it.
 func RanksOf(q wamble.LeaderboardQuery) (Ranks, error) {
 	if q.Limit < 1 || q.Limit > maxRanks || q.Offset < 0 || q.Season < 0 {
-		return Ranks{}, Badf("read leaderboard: %d rows from %d of season %d; 1 to %d rows are a page", q.Limit, q.Offset, q.Season, maxRanks)
+		return Ranks{}, Badf("read leaderboard: %d rows from %d of season %d; 1 to %d rows are a page", q.Limit,
+			q.Offset, q.Season, maxRanks)
 	}
 	if q.Season != 0 {
 		return seasonRanks(q), nil
@@ -106,15 +107,18 @@ func seasonRanks(q wamble.LeaderboardQuery) Ranks {
 	lot := fmt.Sprintf(`((abs(o.who) %% %[1]d * %d + %d) %% %[1]d)`, d.Modulus, d.Factor, d.Term)
 	side := fmt.Sprintf(`%[1]s * %[1]s %% %d %% 2`, lot, d.Modulus) // same result as wamble.PlaysForBlack
 	team := func(is string) string {
-		return `CAST(round(` + rows(`coalesce(sum(CASE WHEN `+side+is+` 0 THEN o.score END), 0)`, `o.season = $1`) + `, 4) AS float8)`
+		return `CAST(round(` + rows(`coalesce(sum(CASE WHEN `+side+is+` 0 THEN o.score END), 0)`, `o.season = $1`) +
+			`, 4) AS float8)`
 	}
 	return Ranks{
-		Total: `SELECT ` + rows(`count(*)`, `o.season = $1`) + `, ` + team("=") + `, ` + team("<>"), TotalArgs: []any{q.Season},
-		Page:     row(`SELECT s.who, s.score, s.games FROM season_scores s WHERE s.season = $1`+kind+strings.ReplaceAll(order, "u.", "s.")+` LIMIT $2 OFFSET $3`, "0", order),
-		PageArgs: []any{q.Season, q.Limit, q.Offset},
+		Total:     `SELECT ` + rows(`count(*)`, `o.season = $1`) + `, ` + team("=") + `, ` + team("<>"),
+		TotalArgs: []any{q.Season},
+		Page:      row(`SELECT s.who, s.score, s.games FROM season_scores s WHERE s.season = $1`+kind+strings.ReplaceAll(order, "u.", "s.")+` LIMIT $2 OFFSET $3`, "0", order),
+		PageArgs:  []any{q.Season, q.Limit, q.Offset},
 		Self: row(`SELECT s.who, s.score, s.games, s.season, s.who IN `+bots+` AS bot FROM season_scores s
 			WHERE s.season = $1 AND s.who = (SELECT coalesce(player_id, -id) FROM sessions WHERE id = $2)`,
-			selfRank(q.Bots, `1 + `+rows(`count(*)`, `o.season = u.season AND o.score > u.score`)+` + `+rows(`count(*)`, `o.season = u.season AND o.score = u.score AND o.who < u.who`)), ""),
+			selfRank(q.Bots, `1 + `+rows(`count(*)`, `o.season = u.season AND o.score > u.score`)+` + `+rows(`count(*)`,
+				`o.season = u.season AND o.score = u.score AND o.who < u.who`)), ""),
 		SelfArgs: []any{q.Season, int64(q.Self)},
 	}
 }

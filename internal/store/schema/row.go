@@ -45,7 +45,8 @@ func ScanSession(scan Scan) (s wamble.Session, err error) {
 	var player *wamble.PlayerID
 	var handle *string
 	err = scan(&s.ID, &token, &player, &key, &handle, &s.Trust, at(&s.Created), at(&s.LastSeen),
-		&s.Stats.Score, &s.Stats.PredictionScore, &s.Stats.Rating, &s.Stats.Games, &s.Stats.Chess960Games, &s.Host, &s.Bot)
+		&s.Stats.Score, &s.Stats.PredictionScore, &s.Stats.Rating, &s.Stats.Games, &s.Stats.Chess960Games, &s.Host,
+		&s.Bot)
 	if err != nil {
 		return wamble.Session{}, err
 	}
@@ -83,7 +84,8 @@ func ScanBoard(scan Scan) (b wamble.Board, err error) {
 		return b, Badf("board %d: %v", b.ID, err)
 	}
 	if holder != nil {
-		b.Holder = &wamble.Reservation{Board: b.ID, Profile: b.Profile, Session: *holder, White: *white, At: since, Expires: until}
+		b.Holder = &wamble.Reservation{Board: b.ID, Profile: b.Profile, Session: *holder, White: *white, At: since,
+			Expires: until}
 		copy(b.Holder.Key[:], key)
 	}
 	if result != nil {
@@ -91,7 +93,8 @@ func ScanBoard(scan Scan) (b wamble.Board, err error) {
 		if err != nil {
 			return b, Badf("board %d: %v", b.ID, err)
 		}
-		b.Result = &wamble.GameResult{Result: r, Plies: *plies, Duration: time.Duration(*micros) * time.Microsecond, Reason: *reason, Finished: finished}
+		b.Result = &wamble.GameResult{Result: r, Plies: *plies, Duration: time.Duration(*micros) * time.Microsecond,
+			Reason: *reason, Finished: finished}
 	}
 	return b, nil
 }
@@ -105,7 +108,8 @@ func ScanReservation(scan Scan) (r wamble.Reservation, err error) {
 // ScanPrediction reads a prediction.
 func ScanPrediction(scan Scan) (p wamble.Prediction, err error) {
 	var status string
-	err = scan(&p.ID, &p.Board, &p.Session, &p.Parent, &p.UCI, &p.Ply, &p.Depth, &p.Streak, &status, &p.Points, at(&p.At))
+	err = scan(&p.ID, &p.Board, &p.Session, &p.Parent, &p.UCI, &p.Ply, &p.Depth, &p.Streak, &status, &p.Points,
+		at(&p.At))
 	if err != nil {
 		return p, err
 	}
@@ -125,7 +129,8 @@ func ScanScore(scan Scan) (s wamble.Score, err error) {
 func ScanRank(scan Scan) (row wamble.LeaderboardRow, err error) {
 	var key []byte
 	st := &row.Stats
-	err = scan(&row.Session, &key, &row.Handle, &st.Score, &st.PredictionScore, &st.Rating, &st.Games, &st.Chess960Games, &row.Who, &row.Rank)
+	err = scan(&row.Session, &key, &row.Handle, &st.Score, &st.PredictionScore, &st.Rating, &st.Games,
+		&st.Chess960Games, &row.Who, &row.Rank)
 	copy(row.Key[:], key)
 	return row, err
 }

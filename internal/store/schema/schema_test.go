@@ -71,10 +71,12 @@ func TestProgress(t *testing.T) {
 		}
 		failure := errors.New("no")
 		told = nil
-		if err := p.Run(t.Context(), Step{}, func(context.Context) error { return failure }); err != failure || len(told) != 1 {
+		if err := p.Run(t.Context(), Step{}, func(context.Context) error { return failure }); err != failure ||
+			len(told) != 1 {
 			t.Errorf("a failure: got %v, told %q", err, told)
 		}
-		if err := Progress(nil).Run(t.Context(), Step{}, func(context.Context) error { return failure }); err != failure {
+		if err := Progress(nil).Run(t.Context(), Step{},
+			func(context.Context) error { return failure }); err != failure {
 			t.Errorf("nobody listens: got %v", err)
 		}
 	})

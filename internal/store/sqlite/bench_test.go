@@ -40,7 +40,8 @@ func BenchmarkApply(b *testing.B) {
 
 // floor writes with the settings of the store and one statement per table.
 func floor(b *testing.B, path string) storetest.Floor {
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=cache_size(-32000)&_txlock=immediate")
+	db, err := sql.Open("sqlite",
+		"file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=cache_size(-32000)&_txlock=immediate")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -84,7 +85,8 @@ func floor(b *testing.B, path string) storetest.Floor {
 			{"UPDATE boards SET fen = v.column2, status = v.column3, version = v.column4, last_assignment_time = ifnull(v.column5, last_assignment_time), updated_at = v.column6 FROM (VALUES ", "(?,?,?,?,?,?)", ") v WHERE boards.id = v.column1", rows.Boards},
 			{"INSERT INTO move_runs (board_id, first_ply, plies, ended_at, moves) VALUES ", "(?,?,?,?,?)", "", rows.Runs},
 			{"UPDATE sessions SET games_played = games_played + v.column2 FROM (VALUES ", "(?,?)", ") v WHERE sessions.id = v.column1", rows.Sessions},
-			{"INSERT INTO reservations (board_id, session_id, reserved_for_white, started_at, expires_at) VALUES ", "(?,?,?,?,?)",
+			{"INSERT INTO reservations (board_id, session_id, reserved_for_white, started_at, expires_at) VALUES ",
+				"(?,?,?,?,?)",
 				" ON CONFLICT (board_id) DO UPDATE SET session_id = excluded.session_id, reserved_for_white = excluded.reserved_for_white, started_at = excluded.started_at, expires_at = excluded.expires_at", rows.Held},
 			{"DELETE FROM reservations WHERE board_id IN (VALUES ", "(?)", ")", rows.Freed},
 			{"INSERT OR REPLACE INTO journal_cursors (journal_id, profile, message) VALUES ", "(?,?,?)", "", rows.Cursor},

@@ -74,7 +74,8 @@ const live = `b.profile = ? AND b.shard = ? AND b.status IN ('ACTIVE', 'RESERVED
 // LiveBoards implements store.Queries.
 func (s *Store) LiveBoards(ctx context.Context, profile string, shard int) iter.Seq2[wamble.Board, error] {
 	list := func() ([]int64, error) {
-		return readAll(ctx, s, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`, []any{profile, shard}, schema.ScanNumber)
+		return readAll(ctx, s, "read boards", `SELECT b.id FROM boards b WHERE `+live+` ORDER BY b.created_at, b.id`,
+			[]any{profile, shard}, schema.ScanNumber)
 	}
 	return schema.Listed(list, func(ids []int64) ([]wamble.Board, error) {
 		text, err := json.Marshal(ids)

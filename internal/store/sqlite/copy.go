@@ -103,7 +103,8 @@ func Check(ctx context.Context, path string) (problems []string, err error) {
 			problems = append(problems, text)
 		}
 	}
-	rows, err = db.QueryContext(ctx, fmt.Sprintf(`SELECT "table", ifnull(rowid, 0), parent FROM pragma_foreign_key_check LIMIT %d`, mostProblems))
+	rows, err = db.QueryContext(ctx,
+		fmt.Sprintf(`SELECT "table", ifnull(rowid, 0), parent FROM pragma_foreign_key_check LIMIT %d`, mostProblems))
 	found, err = scanAll(rows, err, func(scan schema.Scan) (string, error) {
 		var table, parent string
 		var row int64

@@ -72,7 +72,8 @@ func (s *Store) Lease(ctx context.Context, seq wamble.Sequence, n int) ([]wamble
 func (s *Store) Return(ctx context.Context, seq wamble.Sequence, blocks []wamble.Block) error {
 	err := s.writer.transact(ctx, func(t *tx) error {
 		for _, b := range slices.Backward(blocks) {
-			n, err := t.exec(`UPDATE sequences SET next = ? WHERE name = ? AND next = ?`, b.First, seq.String(), b.First+b.Count)
+			n, err := t.exec(`UPDATE sequences SET next = ? WHERE name = ? AND next = ?`, b.First, seq.String(),
+				b.First+b.Count)
 			if err != nil || n == 0 {
 				return err
 			}

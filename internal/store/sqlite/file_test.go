@@ -100,7 +100,8 @@ func TestAdditivelyNewerDatabase(t *testing.T) {
 	if err := s.Migrate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if st, err := s.Status(t.Context()); err != nil || st.Version != 98 || st.Needs >= st.Latest || st.Pending != nil || st.Refused() != nil {
+	if st, err := s.Status(t.Context()); err != nil || st.Version != 98 || st.Needs >= st.Latest || st.Pending != nil ||
+		st.Refused() != nil {
 		t.Errorf("got %+v, %v", st, err)
 	}
 	exec(t, raw(t, path), `INSERT INTO schema_migrations (version, name, applied_at) VALUES (99, '099_tomorrow.sql', 0)`)
@@ -291,7 +292,8 @@ func TestRows(t *testing.T) {
 	}
 	storetest.Populate(t, s)
 	shown := &intent.RecordLastMoveShown{Board: 3, Session: 1, UCI: "e2e4", At: storetest.Epoch()}
-	b := store.Batch{Journal: store.JournalID{9}, Profile: storetest.Profile, Through: 1, Intents: []intent.Intent{shown, shown}}
+	b := store.Batch{Journal: store.JournalID{9}, Profile: storetest.Profile, Through: 1,
+		Intents: []intent.Intent{shown, shown}}
 	if err := s.Apply(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

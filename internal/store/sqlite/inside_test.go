@@ -29,7 +29,8 @@ func TestSettings(t *testing.T) {
 	if err := s.Migrate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "foreign_keys": "1", "busy_timeout": "5000"} {
+	for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "foreign_keys": "1",
+		"busy_timeout": "5000"} {
 		var got string
 		err := s.writer.transact(t.Context(), func(tx *tx) error { return tx.scan("PRAGMA "+pragma, nil, &got) })
 		if err != nil || got != want {

@@ -17,7 +17,8 @@ func (s *Store) Leaderboard(ctx context.Context, q wamble.LeaderboardQuery) (wam
 	}
 	var out wamble.Leaderboard
 	err = s.read(ctx, "read leaderboard", func(ctx context.Context, tx *sql.Tx) error {
-		if err := tx.QueryRowContext(ctx, ranks.Total, ranks.TotalArgs...).Scan(&out.Total, &out.Teams[0], &out.Teams[1]); err != nil {
+		if err := tx.QueryRowContext(ctx, ranks.Total, ranks.TotalArgs...).Scan(&out.Total, &out.Teams[0],
+			&out.Teams[1]); err != nil {
 			return err
 		}
 		rows, err := tx.QueryContext(ctx, ranks.Page, ranks.PageArgs...)

@@ -12,7 +12,8 @@ import (
 )
 
 func (t *tx) mergePlayers(run []intent.Intent) error {
-	const from, into = `(SELECT id FROM players WHERE public_key = ?1)`, `(SELECT id FROM players WHERE public_key = ?2)`
+	const from, into = `(SELECT id FROM players WHERE public_key = ?1)`,
+		`(SELECT id FROM players WHERE public_key = ?2)`
 	for _, in := range schema.As[*intent.MergePlayers](run) {
 		args := []any{in.From[:], in.Into[:], schema.Micros(in.At)}
 		both, err := t.exists(`SELECT 1 FROM players f JOIN players i ON i.public_key = ?2 WHERE f.public_key = ?1 AND f.created_at <= ?3`, args...)
@@ -32,7 +33,8 @@ func (t *tx) mergePlayers(run []intent.Intent) error {
 			`UPDATE sessions SET player_id = ` + into + `, rating = (SELECT rating FROM players WHERE public_key = ?2), identity_at = max(ifnull(identity_at, 0), ?3)
 				WHERE player_id = ` + from,
 			`UPDATE merged_keys SET player_id = ` + into + ` WHERE player_id = ` + from + ` AND ?3 > 0`,
-			`INSERT INTO merged_keys (public_key, player_id) SELECT ?1, ` + into + ` WHERE ?3 > 0 ON CONFLICT (public_key) DO UPDATE SET player_id = excluded.player_id`,
+			`INSERT INTO merged_keys (public_key, player_id) SELECT ?1, ` + into +
+				` WHERE ?3 > 0 ON CONFLICT (public_key) DO UPDATE SET player_id = excluded.player_id`,
 			`INSERT INTO former_names (player_id, until_at, name) SELECT ` + into + `, until_at, name FROM former_names WHERE player_id = ` + from + ` AND ?3 > 0
 				UNION SELECT ` + into + `, ?3, handle FROM players WHERE public_key = ?1 ON CONFLICT DO NOTHING`,
 			`DELETE FROM players WHERE public_key = ?1 AND ?2 <> ?1 AND ?3 > 0`,
@@ -49,7 +51,9 @@ func (t *tx) mergePlayers(run []intent.Intent) error {
 // store.ErrNotFound if there is none.
 func (s *Store) merged(ctx context.Context, key wamble.PublicKey) (into wamble.PublicKey, err error) {
 	var found []byte
-	err = s.readers.QueryRowContext(ctx, `SELECT p.public_key FROM merged_keys k JOIN players p ON p.id = k.player_id WHERE k.public_key = ?`, key[:]).Scan(&found)
+	err = s.readers.QueryRowContext(ctx,
+		`SELECT p.public_key FROM merged_keys k JOIN players p ON p.id = k.player_id WHERE k.public_key = ?`,
+		key[:]).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
 		return into, store.ErrNotFound
 	}

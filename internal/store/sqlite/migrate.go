@@ -55,7 +55,8 @@ func (s *Store) create() error {
 
 // migrateOne applies the next pending migration under the write lock, which serializes
 // processes.
-func (s *Store) migrateOne(ctx context.Context, all []schema.Migration, progress schema.Progress) (more bool, err error) {
+func (s *Store) migrateOne(ctx context.Context, all []schema.Migration, progress schema.Progress) (more bool,
+	err error) {
 	err = s.writer.transact(ctx, func(t *tx) error {
 		_, err := t.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
 			version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL, additive INTEGER NOT NULL DEFAULT FALSE) STRICT`)
@@ -111,7 +112,8 @@ func (s *Store) Status(ctx context.Context) (schema.Status, error) {
 	st := schema.Status{Latest: len(all)}
 	var tables, marks int
 	var first int64
-	err = s.readers.QueryRowContext(ctx, `SELECT 'SQLite ' || sqlite_version(), count(*), (`+selectMarks+`) FROM sqlite_schema WHERE name = 'schema_migrations'`).
+	err = s.readers.QueryRowContext(ctx,
+		`SELECT 'SQLite ' || sqlite_version(), count(*), (`+selectMarks+`) FROM sqlite_schema WHERE name = 'schema_migrations'`).
 		Scan(&st.Server, &tables, &marks)
 	if err == nil && tables > 0 {
 		additive := "FALSE"

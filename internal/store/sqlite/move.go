@@ -34,7 +34,8 @@ func (t *tx) recordMoves(run []intent.Intent) error {
 	for _, r := range runs {
 		args = append(args, int64(r.Board), r.First, r.Count, schema.Micros(r.Ended), r.Moves)
 	}
-	if _, err := t.many(`INSERT INTO move_runs (board_id, first_ply, plies, ended_at, moves) VALUES $rows`, "(?,?,?,?,?)", args); err != nil {
+	if _, err := t.many(`INSERT INTO move_runs (board_id, first_ply, plies, ended_at, moves) VALUES $rows`,
+		"(?,?,?,?,?)", args); err != nil {
 		return err
 	}
 	return t.countGames(moves)
@@ -57,9 +58,11 @@ func (t *tx) overlap(runs []schema.MoveRun) (bool, error) {
 func (t *tx) sameMove(in *intent.RecordMove) error {
 	var session int64
 	var uci string
-	err := t.scan(`SELECT session_id, move_uci FROM moves WHERE board_id = ? AND move_number = ?`, []any{int64(in.Board), in.Ply}, &session, &uci)
+	err := t.scan(`SELECT session_id, move_uci FROM moves WHERE board_id = ? AND move_number = ?`,
+		[]any{int64(in.Board), in.Ply}, &session, &uci)
 	if err == nil && (session != int64(in.Session) || uci != in.UCI) {
-		return schema.Badf("%v: ply %d of board %d is %s by session %d, not %s by session %d", in.Kind(), in.Ply, in.Board, uci, session, in.UCI, in.Session)
+		return schema.Badf("%v: ply %d of board %d is %s by session %d, not %s by session %d", in.Kind(), in.Ply,
+			in.Board, uci, session, in.UCI, in.Session)
 	}
 	return err
 }

@@ -41,7 +41,8 @@ func (s *Store) Past(ctx context.Context, q wamble.PastQuery) (past wamble.Past,
 			}
 		}
 		top := schema.PastFrom(q, board)
-		rows, err := tx.QueryContext(ctx, selectPast, q.Profile, schema.Micros(top.Created), int64(top.Board), schema.PastWalk, schema.Micros(q.From), q.Limit+1)
+		rows, err := tx.QueryContext(ctx, selectPast, q.Profile, schema.Micros(top.Created), int64(top.Board),
+			schema.PastWalk, schema.Micros(q.From), q.Limit+1)
 		if ids, err = scanAll(rows, err, schema.ScanNumber); err != nil {
 			return err
 		}
@@ -50,7 +51,8 @@ func (s *Store) Past(ctx context.Context, q wamble.PastQuery) (past wamble.Past,
 			ids = ids[:q.Limit]
 			return nil
 		}
-		err = tx.QueryRowContext(ctx, selectWalked, q.Profile, schema.Micros(top.Created), int64(top.Board), schema.PastWalk).Scan(&past.Next)
+		err = tx.QueryRowContext(ctx, selectWalked, q.Profile, schema.Micros(top.Created), int64(top.Board),
+			schema.PastWalk).Scan(&past.Next)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
@@ -61,7 +63,8 @@ func (s *Store) Past(ctx context.Context, q wamble.PastQuery) (past wamble.Past,
 	}
 	list, err := json.Marshal(ids)
 	if err == nil {
-		past.Boards, err = s.boards(ctx, `WHERE b.id IN (SELECT value FROM json_each(?)) ORDER BY b.created_at DESC, b.id DESC`, string(list))
+		past.Boards, err = s.boards(ctx,
+			`WHERE b.id IN (SELECT value FROM json_each(?)) ORDER BY b.created_at DESC, b.id DESC`, string(list))
 	}
 	return past, err
 }

@@ -18,7 +18,8 @@ func (s *Store) People(ctx context.Context, q wamble.PeopleQuery) ([]wamble.Pers
 }
 
 // PredictionsOf implements store.Queries.
-func (s *Store) PredictionsOf(ctx context.Context, key wamble.PublicKey, after wamble.PredictionID, most int) ([]wamble.Prediction, error) {
+func (s *Store) PredictionsOf(ctx context.Context, key wamble.PublicKey, after wamble.PredictionID,
+	most int) ([]wamble.Prediction, error) {
 	ask, err := schema.PredictionsOf(key, after, most)
 	if err != nil {
 		return nil, err

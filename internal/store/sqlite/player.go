@@ -101,7 +101,8 @@ func (s *Store) Enrol(ctx context.Context, first wamble.Player) (wamble.Player, 
 }
 
 // Claim implements store.Store.
-func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at, since time.Time) (wamble.Player, error) {
+func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at, since time.Time) (wamble.Player,
+	error) {
 	err := s.writer.transact(ctx, func(t *tx) error {
 		_, err := t.exec(`UPDATE players SET handle = ?1, renamed_at = ?2 WHERE public_key = ?3 AND handle <> ?1 AND (renamed_at IS NULL OR renamed_at <= ?4)
 			AND NOT EXISTS (SELECT 1 FROM players o WHERE o.handle = ?1 COLLATE NOCASE AND o.public_key <> ?3)`, name, schema.Micros(at), key[:], schema.Micros(since))
@@ -115,7 +116,8 @@ func (s *Store) Claim(ctx context.Context, key wamble.PublicKey, name string, at
 
 // Player implements store.Queries.
 func (s *Store) Player(ctx context.Context, key wamble.PublicKey) (wamble.Player, error) {
-	out, err := schema.ScanPlayer(s.readers.QueryRowContext(ctx, selectPlayer+`WHERE p.public_key = ? GROUP BY p.id`, key[:]).Scan)
+	out, err := schema.ScanPlayer(s.readers.QueryRowContext(ctx, selectPlayer+`WHERE p.public_key = ? GROUP BY p.id`,
+		key[:]).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		into, err := s.merged(ctx, key)
 		if err != nil || into == key {

@@ -16,7 +16,8 @@ func (t *tx) recordPredictions(run []intent.Intent) error {
 	args := t.list(len(run), 7)
 	for _, in := range schema.As[*intent.RecordPrediction](run) {
 		if in.Parent == 0 {
-			args = append(args, int64(in.ID), int64(in.Board), int64(in.Session), in.UCI, in.Ply, in.Streak, schema.Micros(in.At))
+			args = append(args, int64(in.ID), int64(in.Board), int64(in.Session), in.UCI, in.Ply, in.Streak,
+				schema.Micros(in.At))
 		}
 	}
 	if _, err := t.many(into+`SELECT v.*, NULL FROM (VALUES $rows) v WHERE `+here("v.column3")+` ON CONFLICT DO NOTHING`, "(?,?,?,?,?,?,?)", args); err != nil {
@@ -27,7 +28,8 @@ func (t *tx) recordPredictions(run []intent.Intent) error {
 			continue
 		}
 		_, err := t.exec(into+`SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT id FROM predictions WHERE id = ?8) WHERE `+here("?3")+` ON CONFLICT DO NOTHING`,
-			int64(in.ID), int64(in.Board), int64(in.Session), in.UCI, in.Ply, in.Streak, schema.Micros(in.At), int64(in.Parent))
+			int64(in.ID), int64(in.Board), int64(in.Session), in.UCI, in.Ply, in.Streak, schema.Micros(in.At),
+			int64(in.Parent))
 		if err != nil {
 			return err
 		}

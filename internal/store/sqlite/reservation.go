@@ -14,7 +14,8 @@ import (
 func (t *tx) createReservations(run []intent.Intent) error {
 	args := t.list(len(run), 5)
 	for _, in := range schema.As[*intent.CreateReservation](run) {
-		args = append(args, int64(in.Board), int64(in.Session), in.White, schema.Micros(in.At), schema.Micros(in.Expires))
+		args = append(args, int64(in.Board), int64(in.Session), in.White, schema.Micros(in.At),
+			schema.Micros(in.Expires))
 	}
 	_, err := t.many(`INSERT INTO reservations (board_id, session_id, reserved_for_white, started_at, expires_at)
 		SELECT * FROM (VALUES $rows) v WHERE `+here("v.column2")+`

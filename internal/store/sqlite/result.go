@@ -12,7 +12,8 @@ import (
 func (t *tx) recordResults(run []intent.Intent) error {
 	args := t.list(len(run), 6)
 	for _, in := range schema.As[*intent.RecordGameResult](run) {
-		args = append(args, int64(in.Board), in.Result.String(), schema.Micros(in.At), in.Plies, in.Duration.Microseconds(), in.Reason)
+		args = append(args, int64(in.Board), in.Result.String(), schema.Micros(in.At), in.Plies,
+			in.Duration.Microseconds(), in.Reason)
 	}
 	_, err := t.many(`INSERT INTO game_results (board_id, winning_side, finished_at, move_count, duration_us, termination_reason) VALUES $rows
 		ON CONFLICT (board_id) DO UPDATE SET winning_side = excluded.winning_side, finished_at = excluded.finished_at, move_count = excluded.move_count,

@@ -137,7 +137,8 @@ func (t *tx) setTrust(run []intent.Intent) error {
 // are in order.
 func (s *Store) TrustChanges(ctx context.Context, since int64) ([]wamble.TrustLevel, int64, error) {
 	mark := since
-	all, err := readAll(ctx, s, "read trust", `SELECT id, trust_level, trust_change FROM sessions WHERE trust_change > ? ORDER BY trust_change DESC LIMIT 10000`,
+	all, err := readAll(ctx, s, "read trust",
+		`SELECT id, trust_level, trust_change FROM sessions WHERE trust_change > ? ORDER BY trust_change DESC LIMIT 10000`,
 		[]any{since}, func(scan schema.Scan) (row wamble.TrustLevel, err error) {
 			var change int64
 			err = scan(&row.Session, &row.Level, &change)
@@ -242,7 +243,8 @@ func (s *Store) SessionByID(ctx context.Context, id wamble.SessionID) (wamble.Se
 }
 
 // Holders implements store.Queries.
-func (s *Store) Holders(ctx context.Context, sessions []wamble.SessionID, profile string, terms [32]byte) ([]store.Holder, error) {
+func (s *Store) Holders(ctx context.Context, sessions []wamble.SessionID, profile string,
+	terms [32]byte) ([]store.Holder, error) {
 	ids, err := json.Marshal(sessions)
 	if err != nil {
 		return nil, err
@@ -260,7 +262,8 @@ func (s *Store) Holders(ctx context.Context, sessions []wamble.SessionID, profil
 				[]any{list, profile, terms[:]}, h.Acceptance},
 		} {
 			rows, err := tx.QueryContext(ctx, part.text, part.args...)
-			if _, err := scanAll(rows, err, func(scan schema.Scan) (struct{}, error) { return struct{}{}, part.scan(scan) }); err != nil {
+			if _, err := scanAll(rows, err,
+				func(scan schema.Scan) (struct{}, error) { return struct{}{}, part.scan(scan) }); err != nil {
 				return err
 			}
 		}
@@ -283,12 +286,14 @@ func (s *Store) Sessions(ctx context.Context, key wamble.PublicKey, most int) ([
 
 // SessionByHandle implements store.Queries.
 func (s *Store) SessionByHandle(ctx context.Context, handle string) (wamble.Session, error) {
-	out, err := s.session(ctx, `WHERE s.player_id = (SELECT id FROM players WHERE handle = ? COLLATE NOCASE) ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
+	out, err := s.session(ctx,
+		`WHERE s.player_id = (SELECT id FROM players WHERE handle = ? COLLATE NOCASE) ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 1`, handle)
 	if !errors.Is(err, store.ErrNotFound) {
 		return out, err
 	}
 	var key []byte
-	err = s.readers.QueryRowContext(ctx, `SELECT id, public_key, handle FROM players WHERE handle = ? COLLATE NOCASE`, handle).Scan(&out.Player, &key, &out.Handle)
+	err = s.readers.QueryRowContext(ctx, `SELECT id, public_key, handle FROM players WHERE handle = ? COLLATE NOCASE`,
+		handle).Scan(&out.Player, &key, &out.Handle)
 	copy(out.Key[:], key)
 	return out, classify(ctx, "read player by handle", err)
 }

@@ -13,7 +13,8 @@ import (
 // moveBoards moves boards to other shards. A board with a later move stays where it is.
 func (t *tx) moveBoards(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.MoveBoard](run) {
-		n, err := t.exec(`UPDATE boards SET shard = ?1, shard_version = ?2 WHERE id = ?3 AND shard_version < ?2`, in.To, int64(in.Version), int64(in.Board))
+		n, err := t.exec(`UPDATE boards SET shard = ?1, shard_version = ?2 WHERE id = ?3 AND shard_version < ?2`, in.To,
+			int64(in.Version), int64(in.Board))
 		if err == nil && n == 1 {
 			_, err = t.exec(`INSERT INTO arrivals (board_id, profile, shard, version) SELECT id, profile, shard, shard_version FROM boards WHERE id = ?
 				ON CONFLICT (board_id) DO UPDATE SET shard = excluded.shard, version = excluded.version`, int64(in.Board))
@@ -27,7 +28,8 @@ func (t *tx) moveBoards(run []intent.Intent) error {
 
 func (t *tx) arriveBoards(run []intent.Intent) error {
 	for _, in := range schema.As[*intent.ArriveBoard](run) {
-		if _, err := t.exec(`DELETE FROM arrivals WHERE board_id = ? AND shard = ? AND version <= ?`, int64(in.Board), in.Shard, int64(in.Version)); err != nil {
+		if _, err := t.exec(`DELETE FROM arrivals WHERE board_id = ? AND shard = ? AND version <= ?`, int64(in.Board),
+			in.Shard, int64(in.Version)); err != nil {
 			return err
 		}
 	}

@@ -23,14 +23,15 @@ var _ store.Store = (*Store)(nil)
 
 // Migration 010 needs SHA-256, which SQLite lacks.
 func init() {
-	sqlite.MustRegisterDeterministicScalarFunction("wamble_token_hash", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		token, ok := args[0].([]byte)
-		if !ok || len(token) != len(wamble.Token{}) {
-			return nil, fmt.Errorf("a token has %d bytes", len(wamble.Token{}))
-		}
-		hash := wamble.Token(token).Hash()
-		return hash[:], nil
-	})
+	sqlite.MustRegisterDeterministicScalarFunction("wamble_token_hash", 1,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			token, ok := args[0].([]byte)
+			if !ok || len(token) != len(wamble.Token{}) {
+				return nil, fmt.Errorf("a token has %d bytes", len(wamble.Token{}))
+			}
+			hash := wamble.Token(token).Hash()
+			return hash[:], nil
+		})
 }
 
 // Options configure a store.
@@ -66,7 +67,8 @@ func Open(o Options) (*Store, error) {
 	if o.Readers == 0 {
 		o.Readers = 4
 	}
-	wdb, err := sql.Open("sqlite", dsn(o, "synchronous(FULL)", "wal_autocheckpoint(4000)", "cache_size(-32000)", "temp_store(MEMORY)"))
+	wdb, err := sql.Open("sqlite",
+		dsn(o, "synchronous(FULL)", "wal_autocheckpoint(4000)", "cache_size(-32000)", "temp_store(MEMORY)"))
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite database: %w", err)
 	}
@@ -128,7 +130,8 @@ func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 }
 
 // readAll reads all rows of a query.
-func readAll[T any](ctx context.Context, s *Store, what, text string, args []any, scan func(schema.Scan) (T, error)) ([]T, error) {
+func readAll[T any](ctx context.Context, s *Store, what, text string, args []any,
+	scan func(schema.Scan) (T, error)) ([]T, error) {
 	rows, err := s.readers.QueryContext(ctx, text, args...)
 	all, err := scanAll(rows, err, scan)
 	return all, classify(ctx, what, err)

@@ -20,7 +20,8 @@ var batchCases = []testCase{
 		w.apply(newSession(2))
 		moved := func(name string, after, through uint64, want uint64) {
 			w.Helper()
-			err := w.Apply(w.Context(), store.Batch{Journal: w.journal, Profile: Profile, After: after, Through: through, Intents: []intent.Intent{newSession(9)}})
+			err := w.Apply(w.Context(), store.Batch{Journal: w.journal, Profile: Profile, After: after,
+				Through: through, Intents: []intent.Intent{newSession(9)}})
 			var m *store.CursorMoved
 			if !errors.As(err, &m) || m.At != want || errors.Is(err, store.ErrTransient) {
 				w.Errorf("%s: got %v, want the cursor at %d", name, err, want)
@@ -51,7 +52,8 @@ var batchCases = []testCase{
 			w.must(err)
 			w.equal(q.name, at, uint64(0))
 			w.must(w.Apply(w.Context(), store.Batch{Journal: q.journal, Profile: q.profile, Through: 3}))
-			err = w.Apply(w.Context(), store.Batch{Journal: store.JournalID{8}, Profile: q.profile, After: 3, Through: 4})
+			err = w.Apply(w.Context(),
+				store.Batch{Journal: store.JournalID{8}, Profile: q.profile, After: 3, Through: 4})
 			var m *store.CursorMoved
 			if !errors.As(err, &m) || m.At != 0 {
 				w.Errorf("an unknown journal that starts at 3: got %v, want the cursor at 0", err)
@@ -60,7 +62,8 @@ var batchCases = []testCase{
 	}},
 	{"all or nothing", func(w *world) {
 		w.apply(newSession(1), newBoard(3))
-		bad := []intent.Intent{newSession(2), newBoard(4), move(3, 1, 1, true), move(99, 1, 1, true), hold(3, 1, 30, 90)}
+		bad := []intent.Intent{newSession(2), newBoard(4), move(3, 1, 1, true), move(99, 1, 1, true),
+			hold(3, 1, 30, 90)}
 		w.refuses(bad, 3)
 		w.equal("moves", len(w.board(3).Moves), 0)
 		w.equal("games", w.session(1).Stats.Games, 0)
@@ -73,7 +76,8 @@ var batchCases = []testCase{
 		w.apply(newSession(1), newSession(2), link(1, 7, 10), newBoard(3),
 			&intent.UpdateBoard{Board: 3, FEN: afterE4, Status: wamble.Reserved, Version: 3, At: at(30)},
 			&intent.UpdateBoardAssignmentTime{Board: 3, At: at(30)},
-			move(3, 1, 1, true), move(3, 2, 2, true), hold(3, 1, 30, 90), &intent.UpdateSessionLastSeen{Session: 2, At: at(31)})
+			move(3, 1, 1, true), move(3, 2, 2, true), hold(3, 1, 30, 90),
+			&intent.UpdateSessionLastSeen{Session: 2, At: at(31)})
 		b := w.board(3)
 		w.equal("status", b.Status, wamble.Reserved)
 		w.equal("fen", b.FEN, afterE4)
@@ -90,12 +94,16 @@ var batchCases = []testCase{
 		w.must(err)
 		w.equal("cursor", cursor, uint64(0))
 		// An intent that depends on a rejected one is rejected too.
-		w.refuses([]intent.Intent{newSession(1), &intent.CreateBoard{Board: 3, At: at(1)}, newBoard(4), move(3, 1, 1, true), move(4, 1, 1, true)}, 1, 3)
+		w.refuses([]intent.Intent{newSession(1), &intent.CreateBoard{Board: 3, At: at(1)}, newBoard(4),
+			move(3, 1, 1, true), move(4, 1, 1, true)}, 1, 3)
 	}},
 	{"rows that are partly there", func(w *world) {
-		w.apply(newSession(1), newSession(2), newBoard(3), move(3, 1, 1, true), &intent.RecordPayout{Board: 3, Session: 1, Points: 2, At: at(60)})
-		w.apply(newSession(2), newSession(3), newBoard(3), newBoard(4), move(3, 1, 1, true), move(3, 3, 2, true), move(4, 1, 1, true),
-			&intent.RecordPayout{Board: 3, Session: 1, Points: 2, At: at(60)}, &intent.RecordPayout{Board: 3, Session: 3, Points: 1, At: at(60)})
+		w.apply(newSession(1), newSession(2), newBoard(3), move(3, 1, 1, true),
+			&intent.RecordPayout{Board: 3, Session: 1, Points: 2, At: at(60)})
+		w.apply(newSession(2), newSession(3), newBoard(3), newBoard(4), move(3, 1, 1, true), move(3, 3, 2, true),
+			move(4, 1, 1, true),
+			&intent.RecordPayout{Board: 3, Session: 1, Points: 2, At: at(60)},
+			&intent.RecordPayout{Board: 3, Session: 3, Points: 1, At: at(60)})
 		w.equal("session 1", w.session(1).Stats, wamble.Stats{Score: 2, Games: 2})
 		w.equal("session 3", w.session(3).Stats, wamble.Stats{Score: 1, Games: 1})
 	}},
@@ -282,7 +290,8 @@ func twoProfiles(w *world) {
 				l := link(session, byte(i+1), 20)
 				l.Player += wamble.PlayerID(p) * 10_000 // each proposes its own number
 				l.Handle = fmt.Sprintf("h_%s_%d", profile, i)
-				b := me.next(l, newBoard(board), move(board, session, 1, true), &intent.RecordRating{Board: board, Key: key(byte(i + 1)), Delta: 1, At: at(30)},
+				b := me.next(l, newBoard(board), move(board, session, 1, true),
+					&intent.RecordRating{Board: board, Key: key(byte(i + 1)), Delta: 1, At: at(30)},
 					&intent.RecordPayout{Board: board, Session: wamble.SessionID(i*2 + 1), Points: 1, At: at(30)})
 				err := me.Apply(me.Context(), b)
 				for errors.Is(err, store.ErrTransient) {

@@ -83,14 +83,16 @@ func FloorRows(b store.Batch) Rows {
 				games[in.Session]++
 			}
 		case *intent.CreateReservation:
-			r.Held = append(r.Held, int64(in.Board), int64(in.Session), in.White, in.At.UnixMicro(), in.Expires.UnixMicro())
+			r.Held = append(r.Held, int64(in.Board), int64(in.Session), in.White, in.At.UnixMicro(),
+				in.Expires.UnixMicro())
 		case *intent.RemoveReservation:
 			r.Freed = append(r.Freed, int64(in.Board))
 		}
 	}
 	for _, in := range b.Intents {
 		if in, ok := in.(*intent.UpdateBoard); ok {
-			r.Boards = append(r.Boards, int64(in.Board), in.FEN, in.Status.String(), int64(in.Version), assigned[in.Board], in.At.UnixMicro())
+			r.Boards = append(r.Boards, int64(in.Board), in.FEN, in.Status.String(), int64(in.Version),
+				assigned[in.Board], in.At.UnixMicro())
 		}
 	}
 	runs, _ := schema.MoveRuns(moves)

@@ -58,7 +58,8 @@ func Holds(t *testing.T, s store.Store, batches []store.Batch) {
 	for _, b := range batches {
 		for _, in := range b.Intents {
 			if m, ok := in.(*intent.RecordMove); ok {
-				want[m.Board] = append(want[m.Board], wamble.Move{Ply: m.Ply, UCI: m.UCI, Session: m.Session, At: m.At.Truncate(time.Microsecond)})
+				want[m.Board] = append(want[m.Board],
+					wamble.Move{Ply: m.Ply, UCI: m.UCI, Session: m.Session, At: m.At.Truncate(time.Microsecond)})
 				moves++
 				if m.First {
 					games[m.Session]++

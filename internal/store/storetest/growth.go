@@ -86,7 +86,8 @@ func newSeason(boards int) (*season, store.Batch) {
 	var sessions, made []intent.Intent
 	for i := range growthPlayers {
 		tok := wamble.Token{byte(i), byte(i >> 8), 2}
-		sessions = append(sessions, &intent.CreateSession{Session: wamble.SessionID(i + 1), Token: tok.Hash(), At: s.now})
+		sessions = append(sessions,
+			&intent.CreateSession{Session: wamble.SessionID(i + 1), Token: tok.Hash(), At: s.now})
 	}
 	for range boards {
 		one, in := s.board()
@@ -104,7 +105,8 @@ func (s *season) board() (seasonBoard, intent.Intent) {
 
 func (s *season) next(intents []intent.Intent) store.Batch {
 	s.cursor++
-	return store.Batch{Journal: store.JournalID{1}, Profile: TrafficProfile, After: s.cursor - 1, Through: s.cursor, Intents: intents}
+	return store.Batch{Journal: store.JournalID{1}, Profile: TrafficProfile, After: s.cursor - 1, Through: s.cursor,
+		Intents: intents}
 }
 
 // batch returns a transaction with moves, on one board after another.
@@ -117,15 +119,18 @@ func (s *season) batch(moves int) store.Batch {
 		one := &s.boards[s.turn]
 		one.plies++
 		who := wamble.SessionID(s.rng.IntN(growthPlayers) + 1)
-		played = append(played, &intent.RecordMove{Board: one.id, Session: who, UCI: "e2e4", Ply: one.plies, First: !one.players[who], At: s.now})
+		played = append(played, &intent.RecordMove{Board: one.id, Session: who, UCI: "e2e4", Ply: one.plies,
+			First: !one.players[who], At: s.now})
 		one.players[who] = true
 		touched[s.turn] = true
 		if one.plies == growthPlies {
 			updated = append(updated, s.update(one, wamble.Archived))
-			results = append(results, &intent.RecordGameResult{Board: one.id, Result: wamble.Draw, Plies: growthPlies, Reason: "stalemate", At: s.now})
+			results = append(results, &intent.RecordGameResult{Board: one.id, Result: wamble.Draw, Plies: growthPlies,
+				Reason: "stalemate", At: s.now})
 			for who := range one.players {
 				if who%2 == 0 {
-					paid = append(paid, &intent.RecordPayout{Board: one.id, Session: who, Points: 1.25, Canonical: 1.25, At: s.now})
+					paid = append(paid, &intent.RecordPayout{Board: one.id, Session: who, Points: 1.25, Canonical: 1.25,
+						At: s.now})
 				}
 			}
 			made, in := s.board()
@@ -137,7 +142,8 @@ func (s *season) batch(moves int) store.Batch {
 		updated = append(updated, s.update(one, wamble.Reserved))
 		assigned = append(assigned, &intent.UpdateBoardAssignmentTime{Board: one.id, At: s.now})
 		if len(held) < growthPlayers {
-			held = append(held, &intent.CreateReservation{Board: one.id, Session: wamble.SessionID(len(held) + 1), At: s.now, Expires: s.now.Add(time.Hour)})
+			held = append(held, &intent.CreateReservation{Board: one.id, Session: wamble.SessionID(len(held) + 1),
+				At: s.now, Expires: s.now.Add(time.Hour)})
 		} else {
 			freed = append(freed, &intent.RemoveReservation{Board: one.id, At: s.now})
 		}

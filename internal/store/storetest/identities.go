@@ -38,10 +38,13 @@ var resolutionCase = intentCase{
 
 // Sessions 1 and 4 belong to key 7: one has moved, the other has not.
 var eraseCase = intentCase{
-	before: []intent.Intent{newSession(1), newSession(2), newSession(4), link(1, 7, 20), link(2, 8, 20), link(4, 7, 20), newBoard(3), newBoard(4),
-		&terms, &intent.RecordTermsAcceptance{Session: 2, Profile: Profile, Hash: [32]byte{9}, Text: "x", At: at(1)}, move(3, 1, 1, true),
+	before: []intent.Intent{newSession(1), newSession(2), newSession(4), link(1, 7, 20), link(2, 8, 20), link(4, 7, 20),
+		newBoard(3), newBoard(4),
+		&terms, &intent.RecordTermsAcceptance{Session: 2, Profile: Profile, Hash: [32]byte{9}, Text: "x", At: at(1)},
+		move(3, 1, 1, true),
 		&intent.RecordRating{Board: 3, Key: key(7), Delta: 5, At: at(50)}, &prediction,
-		&intent.RecordPrediction{ID: 12, Board: 3, Session: 2, Parent: 11, UCI: "g1f3", Ply: 3, At: at(42)}, hold(4, 4, 30, 900),
+		&intent.RecordPrediction{ID: 12, Board: 3, Session: 2, Parent: 11, UCI: "g1f3", Ply: 3, At: at(42)},
+		hold(4, 4, 30, 900),
 		&intent.RecordLastMoveShown{Board: 3, Session: 1, UCI: "e2e4", At: at(50)}},
 	intent: &intent.ErasePlayer{Key: key(7), At: at(60)},
 	check: func(w *world) {
@@ -53,7 +56,8 @@ var eraseCase = intentCase{
 			_, err = w.Session(w.Context(), token(n))
 			w.notFound("a token", err)
 		}
-		w.equal("the session", w.session(1), wamble.Session{ID: 1, Created: at(1), LastSeen: at(1), Stats: wamble.Stats{Games: 1}})
+		w.equal("the session", w.session(1),
+			wamble.Session{ID: 1, Created: at(1), LastSeen: at(1), Stats: wamble.Stats{Games: 1}})
 		w.equal("its acceptance", w.accepted(1), false)
 		w.equal("the game", w.board(3).Moves, []wamble.Move{{Ply: 1, UCI: "e2e4", Session: 1, At: at(101)}})
 		w.equal("the holder", w.board(4).Holder, (*wamble.Reservation)(nil))
@@ -61,7 +65,8 @@ var eraseCase = intentCase{
 		w.equal("their acceptance", w.accepted(2), true)
 		got, err := w.Predictions(w.Context(), 3)
 		w.must(err)
-		w.equal("predictions", got, []wamble.Prediction{{ID: 12, Board: 3, Session: 2, UCI: "g1f3", Ply: 3, At: at(42)}})
+		w.equal("predictions", got,
+			[]wamble.Prediction{{ID: 12, Board: 3, Session: 2, UCI: "g1f3", Ply: 3, At: at(42)}})
 	},
 }
 
@@ -69,7 +74,8 @@ var eraseCase = intentCase{
 // idle but holding a board.
 var purgeCase = intentCase{
 	before: []intent.Intent{
-		newSession(1), newSession(2), newSession(3), newSession(4), newSession(5), link(4, 7, 5), newBoard(3), newBoard(4),
+		newSession(1), newSession(2), newSession(3), newSession(4), newSession(5), link(4, 7, 5), newBoard(3),
+		newBoard(4),
 		&intent.RecordTermsAcceptance{Session: 1, Profile: Profile, Hash: [32]byte{9}, Text: "x", At: at(1)},
 		move(3, 2, 1, true),
 		&intent.RecordPrediction{ID: 11, Board: 3, Session: 1, UCI: "e7e5", Ply: 2, At: at(2)},
@@ -84,7 +90,8 @@ var purgeCase = intentCase{
 		w.notFound("an idle session", err)
 		_, err = w.Session(w.Context(), token(2))
 		w.notFound("the token of one that moved", err)
-		w.equal("its row", w.session(2), wamble.Session{ID: 2, Created: at(2), LastSeen: at(2), Stats: wamble.Stats{Games: 1}})
+		w.equal("its row", w.session(2),
+			wamble.Session{ID: 2, Created: at(2), LastSeen: at(2), Stats: wamble.Stats{Games: 1}})
 		w.equal("its game", w.board(3).Moves[0].Session, wamble.SessionID(2))
 		w.equal("one seen since", w.session(3).Token, token(3).Hash())
 		w.equal("one with an identity", w.session(4).Token, token(4).Hash())

@@ -28,9 +28,11 @@ var intentCases = map[intent.Kind]intentCase{
 		before: []intent.Intent{newSession(1)},
 		intent: link(1, 7, 20),
 		check: func(w *world) {
-			w.equal("session", w.session(1), wamble.Session{ID: 1, Token: token(1).Hash(), Player: 700, Key: key(7), Handle: "h_0007",
-				Created: at(1), LastSeen: at(1), Stats: wamble.Stats{Rating: 1200}})
-			w.equal("player", w.player(key(7)), wamble.Player{ID: 700, Key: key(7), Handle: "h_0007", Created: at(20), Stats: wamble.Stats{Rating: 1200}})
+			w.equal("session", w.session(1),
+				wamble.Session{ID: 1, Token: token(1).Hash(), Player: 700, Key: key(7), Handle: "h_0007",
+					Created: at(1), LastSeen: at(1), Stats: wamble.Stats{Rating: 1200}})
+			w.equal("player", w.player(key(7)), wamble.Player{ID: 700, Key: key(7), Handle: "h_0007", Created: at(20),
+				Stats: wamble.Stats{Rating: 1200}})
 		},
 	},
 	intent.KindRenewToken: {
@@ -39,7 +41,8 @@ var intentCases = map[intent.Kind]intentCase{
 		check: func(w *world) {
 			got, err := w.Session(w.Context(), token(50))
 			w.must(err)
-			w.equal("session", got, wamble.Session{ID: 1, Token: token(50).Hash(), Player: 700, Key: key(7), Handle: "h_0007",
+			w.equal("session", got, wamble.Session{ID: 1, Token: token(50).Hash(), Player: 700, Key: key(7),
+				Handle:  "h_0007",
 				Created: at(1), LastSeen: at(1), Stats: wamble.Stats{Rating: 1200}, Host: "192.0.2.1/32"})
 			_, err = w.Session(w.Context(), token(1))
 			w.notFound("the old token", err)
@@ -82,7 +85,8 @@ var intentCases = map[intent.Kind]intentCase{
 		before: []intent.Intent{newSession(1), link(1, 7, 20)},
 		intent: &intent.UnlinkSession{Session: 1, At: at(30)},
 		check: func(w *world) {
-			w.equal("session", w.session(1), wamble.Session{ID: 1, Token: token(1).Hash(), Created: at(1), LastSeen: at(1)})
+			w.equal("session", w.session(1),
+				wamble.Session{ID: 1, Token: token(1).Hash(), Created: at(1), LastSeen: at(1)})
 			w.equal("the player stays", w.player(key(7)).ID, wamble.PlayerID(700))
 		},
 	},
@@ -96,7 +100,8 @@ var intentCases = map[intent.Kind]intentCase{
 				profile string
 				hash    byte
 				want    bool
-			}{{"accepted", 1, Profile, 9, true}, {"other session", 2, Profile, 9, false}, {"other profile", 1, "beta", 9, false}, {"newer text", 1, Profile, 8, false}} {
+			}{{"accepted", 1, Profile, 9, true}, {"other session", 2, Profile, 9, false},
+				{"other profile", 1, "beta", 9, false}, {"newer text", 1, Profile, 8, false}} {
 				got, err := w.TermsAccepted(w.Context(), q.session, q.profile, [32]byte{q.hash})
 				w.must(err)
 				w.equal(q.name, got, q.want)
@@ -106,14 +111,16 @@ var intentCases = map[intent.Kind]intentCase{
 	intent.KindCreateBoard: {
 		intent: &intent.CreateBoard{Board: 3, FEN: startFEN, Status: wamble.Dormant, Variant: 518, At: at(3)},
 		check: func(w *world) {
-			w.equal("board", w.board(3), wamble.Board{ID: 3, Profile: Profile, FEN: startFEN, Status: wamble.Dormant, Variant: 518, Created: at(3)})
+			w.equal("board", w.board(3), wamble.Board{ID: 3, Profile: Profile, FEN: startFEN, Status: wamble.Dormant,
+				Variant: 518, Created: at(3)})
 		},
 	},
 	intent.KindUpdateBoard: {
 		before: []intent.Intent{newBoard(3)},
 		intent: &intent.UpdateBoard{Board: 3, FEN: afterE4, Status: wamble.Active, Version: 2, At: at(9)},
 		check: func(w *world) {
-			w.equal("board", w.board(3), wamble.Board{ID: 3, Profile: Profile, FEN: afterE4, Status: wamble.Active, Variant: -1, Version: 2, Created: at(3)})
+			w.equal("board", w.board(3), wamble.Board{ID: 3, Profile: Profile, FEN: afterE4, Status: wamble.Active,
+				Variant: -1, Version: 2, Created: at(3)})
 		},
 	},
 	intent.KindUpdateBoardAssignmentTime: {
@@ -131,9 +138,11 @@ var intentCases = map[intent.Kind]intentCase{
 	},
 	intent.KindRecordGameResult: {
 		before: []intent.Intent{newBoard(3)},
-		intent: &intent.RecordGameResult{Board: 3, Result: wamble.BlackWins, Plies: 4, Duration: 90*time.Second + 7*time.Microsecond, Reason: "checkmate", At: at(90)},
+		intent: &intent.RecordGameResult{Board: 3, Result: wamble.BlackWins, Plies: 4,
+			Duration: 90*time.Second + 7*time.Microsecond, Reason: "checkmate", At: at(90)},
 		check: func(w *world) {
-			w.equal("result", w.board(3).Result, &wamble.GameResult{Result: wamble.BlackWins, Plies: 4, Duration: 90*time.Second + 7*time.Microsecond, Reason: "checkmate", Finished: at(90)})
+			w.equal("result", w.board(3).Result, &wamble.GameResult{Result: wamble.BlackWins, Plies: 4,
+				Duration: 90*time.Second + 7*time.Microsecond, Reason: "checkmate", Finished: at(90)})
 		},
 	},
 	intent.KindRecordPayout: {
@@ -155,7 +164,8 @@ var intentCases = map[intent.Kind]intentCase{
 		before: []intent.Intent{newSession(1), link(1, 7, 20), newBoard(3)},
 		intent: hold(3, 1, 30, 90),
 		check: func(w *world) {
-			want := wamble.Reservation{Board: 3, Profile: Profile, Session: 1, Key: key(7), White: true, At: at(30), Expires: at(90)}
+			want := wamble.Reservation{Board: 3, Profile: Profile, Session: 1, Key: key(7), White: true, At: at(30),
+				Expires: at(90)}
 			w.equal("holder", w.board(3).Holder, &want)
 			got, err := w.Reservations(w.Context(), key(7), at(89))
 			w.must(err)
@@ -182,7 +192,8 @@ var intentCases = map[intent.Kind]intentCase{
 		},
 	},
 	intent.KindArriveBoard: {
-		before: []intent.Intent{newBoard(3), newBoard(4), &intent.MoveBoard{Board: 3, Version: 5, From: 0, To: 2, At: at(40)}, &intent.MoveBoard{Board: 4, Version: 5, From: 0, To: 2, At: at(40)}},
+		before: []intent.Intent{newBoard(3), newBoard(4), &intent.MoveBoard{Board: 3, Version: 5, From: 0, To: 2,
+			At: at(40)}, &intent.MoveBoard{Board: 4, Version: 5, From: 0, To: 2, At: at(40)}},
 		intent: &intent.ArriveBoard{Board: 3, Shard: 2, Version: 5, State: "as it is", At: at(41)},
 		check: func(w *world) {
 			if w.together {
@@ -210,7 +221,8 @@ var intentCases = map[intent.Kind]intentCase{
 		},
 	},
 	intent.KindRevokeSessions: {
-		before: []intent.Intent{newSession(1), newSession(2), newSession(3), link(1, 7, 20), link(2, 7, 20), link(3, 8, 20)},
+		before: []intent.Intent{newSession(1), newSession(2), newSession(3), link(1, 7, 20), link(2, 7, 20),
+			link(3, 8, 20)},
 		intent: &intent.RevokeSessions{Session: 2, Key: key(7), At: at(60)},
 		check: func(w *world) {
 			_, err := w.Session(w.Context(), token(2))

@@ -65,7 +65,8 @@ const mandate = `
   - created_at TIMESTAMPTZ DEFAULT NOW()`
 
 // MandateTables are the tables of the mandate.
-var MandateTables = []string{"players", "sessions", "boards", "moves", "reservations", "game_results", "payouts", "predictions"}
+var MandateTables = []string{"players", "sessions", "boards", "moves", "reservations", "game_results", "payouts",
+	"predictions"}
 
 // Patterns of the constraints after name and type in a line of the mandate.
 var (

@@ -52,7 +52,8 @@ func Owners(t *testing.T, open func(t *testing.T) store.Store, locked bool) {
 		t.Fatalf("an owner that was heard since: got %v, want a refusal with another beat", again)
 	}
 	batch := func(j store.JournalID, board wamble.BoardID) store.Batch {
-		return store.Batch{Journal: j, Profile: Profile, Through: uint64(board), Intents: []intent.Intent{newBoard(board)}}
+		return store.Batch{Journal: j, Profile: Profile, Through: uint64(board),
+			Intents: []intent.Intent{newBoard(board)}}
 	}
 	if err := first.Apply(ctx, batch(alice.Journal, 3)); err != nil {
 		t.Fatalf("the owner writes: %v", err)
@@ -68,7 +69,8 @@ func Owners(t *testing.T, open func(t *testing.T) store.Store, locked bool) {
 	if err := first.Beat(ctx, Profile, alice); !errors.As(err, &owned) || !owned.By.Same(later) {
 		t.Errorf("a copy of the journal goes on: got %v, want that the later one is there", err)
 	}
-	if err := first.Apply(ctx, batch(alice.Journal, 4)); !errors.As(err, &owned) || !owned.By.Same(later) || errors.Is(err, store.ErrTransient) {
+	if err := first.Apply(ctx, batch(alice.Journal, 4)); !errors.As(err, &owned) || !owned.By.Same(later) ||
+		errors.Is(err, store.ErrTransient) {
 		t.Errorf("who lost the profile writes: got %v, want *store.Owned", err)
 	}
 	// Without a heartbeat of the owner since: it counts as crashed.

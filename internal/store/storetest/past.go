@@ -19,17 +19,20 @@ func past(w *world) {
 	if _, err := w.Began(w.Context(), Profile); !errors.Is(err, store.ErrNotFound) {
 		w.Errorf("an empty world began: %v", err)
 	}
-	if got, err := w.Past(w.Context(), wamble.PastQuery{Profile: Profile, From: at(0), Until: at(9), Limit: 9}); err != nil || len(got.Boards) > 0 || got.Next > 0 {
+	if got, err := w.Past(w.Context(), wamble.PastQuery{Profile: Profile, From: at(0), Until: at(9),
+		Limit: 9}); err != nil || len(got.Boards) > 0 || got.Next > 0 {
 		w.Errorf("an empty world has %v, %v", got, err)
 	}
 	all := []intent.Intent{newSession(1)}
 	for i := 1; i <= n; i++ {
-		all = append(all, &intent.CreateBoard{Board: number(i), FEN: startFEN, Status: wamble.Active, Variant: -1, At: at(i)})
+		all = append(all, &intent.CreateBoard{Board: number(i), FEN: startFEN, Status: wamble.Active, Variant: -1,
+			At: at(i)})
 	}
 	w.apply(all...)
 	all = nil
 	for i := 1; i <= n-10; i++ {
-		all = append(all, &intent.UpdateBoard{Board: number(i), FEN: startFEN, Status: wamble.Archived, Version: 1, At: at(i + 5)},
+		all = append(all, &intent.UpdateBoard{Board: number(i), FEN: startFEN, Status: wamble.Archived, Version: 1,
+			At: at(i + 5)},
 			&intent.RecordGameResult{Board: number(i), Result: wamble.Draw, At: at(i + 5)})
 	}
 	w.apply(append(all, move(number(20), 1, 1, true), move(number(20), 1, 2, false))...)

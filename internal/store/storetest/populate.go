@@ -20,7 +20,8 @@ func Populate(t *testing.T, s store.Store) {
 	t.Helper()
 	w := newWorld(t, s)
 	w.apply(newSession(1), link(1, 7, 20), &terms, newBoard(3), move(3, 1, 1, true),
-		&intent.RecordPayout{Board: 3, Session: 1, Points: 2, Canonical: 2, At: at(60)}, &prediction, hold(3, 1, 30, 90),
+		&intent.RecordPayout{Board: 3, Session: 1, Points: 2, Canonical: 2, At: at(60)}, &prediction,
+		hold(3, 1, 30, 90),
 		&intent.SetTrust{Session: 1, Level: 10, At: at(60)})
 }
 
@@ -37,7 +38,8 @@ var reads = map[string]func(*world) (bool, error){
 	},
 	"Holders": func(w *world) (bool, error) {
 		all, err := w.Holders(w.Context(), []wamble.SessionID{1, 9}, Profile, terms.Hash)
-		return len(all) == 1 && all[0].Token == token(1).Hash() && all[0].Accepted && all[0].Player != nil && all[0].Player.Key == key(7) && all[0].Player.Stats.Score == 2, err
+		return len(all) == 1 && all[0].Token == token(1).Hash() && all[0].Accepted && all[0].Player != nil &&
+			all[0].Player.Key == key(7) && all[0].Player.Stats.Score == 2, err
 	},
 	"SessionByHandle": func(w *world) (bool, error) {
 		s, err := w.SessionByHandle(w.Context(), "h_0007")
@@ -161,9 +163,11 @@ func TermsText(t testing.TB, s store.Store, text func() string) {
 		{"", ""}, {"be kind", "be kind"}, {"", "be kind"}, {"be cruel", "be kind"},
 	} {
 		id := wamble.SessionID(i + 1)
-		b := store.Batch{Journal: store.JournalID{9}, Profile: Profile, After: uint64(i), Through: uint64(i + 1), Intents: []intent.Intent{
-			newSession(id), &intent.RecordTermsAcceptance{Session: id, Profile: Profile, Hash: [32]byte{9}, Text: step.said, At: at(5)},
-		}}
+		b := store.Batch{Journal: store.JournalID{9}, Profile: Profile, After: uint64(i), Through: uint64(i + 1),
+			Intents: []intent.Intent{
+				newSession(id), &intent.RecordTermsAcceptance{Session: id, Profile: Profile, Hash: [32]byte{9},
+					Text: step.said, At: at(5)},
+			}}
 		if err := s.Apply(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
@@ -179,10 +183,12 @@ func OldMoves(at string) string {
 	var rows []string
 	for ply := 1; ply <= 70; ply++ {
 		if ply != 50 {
-			rows = append(rows, fmt.Sprintf("(40, 1, 'm%d', %d, %s)", ply, ply, strings.ReplaceAll(at, "$ply", strconv.Itoa(ply))))
+			rows = append(rows, fmt.Sprintf("(40, 1, 'm%d', %d, %s)", ply, ply,
+				strings.ReplaceAll(at, "$ply", strconv.Itoa(ply))))
 		}
 	}
-	return "INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) VALUES " + strings.Join(rows, ", ")
+	return "INSERT INTO moves (board_id, session_id, move_uci, move_number, timestamp) VALUES " +
+		strings.Join(rows, ", ")
 }
 
 // HasOldMoves compares a store with OldMoves, whose first move was made at a time and each
@@ -199,7 +205,8 @@ func HasOldMoves(t *testing.T, s store.Store, first time.Time) {
 		t.Fatalf("got %d moves, %v, want 70", len(board.Moves), err)
 	}
 	for i, m := range board.Moves {
-		want := wamble.Move{Ply: i + 1, UCI: fmt.Sprintf("m%d", i+1), Session: 1, At: first.Add(time.Duration(i) * time.Second)}
+		want := wamble.Move{Ply: i + 1, UCI: fmt.Sprintf("m%d", i+1), Session: 1,
+			At: first.Add(time.Duration(i) * time.Second)}
 		if m != want {
 			t.Errorf("got %+v, want %+v", m, want)
 		}

@@ -20,10 +20,12 @@ var readCases = []testCase{
 		want := []wamble.BoardID{}
 		for i := range wamble.BoardID(n) {
 			// Ten boards share each time; later numbers are older.
-			all = append(all, &intent.CreateBoard{Board: i + 1, FEN: startFEN, Status: wamble.Active, Variant: -1, At: at(-int(i / 10))})
+			all = append(all, &intent.CreateBoard{Board: i + 1, FEN: startFEN, Status: wamble.Active, Variant: -1,
+				At: at(-int(i / 10))})
 		}
 		w.apply(all...)
-		w.apply(newSession(1), &intent.UpdateBoard{Board: 5, FEN: startFEN, Status: wamble.Archived, Version: 1, At: at(9)},
+		w.apply(newSession(1), &intent.UpdateBoard{Board: 5, FEN: startFEN, Status: wamble.Archived, Version: 1,
+			At: at(9)},
 			move(141, 1, 1, true), move(141, 1, 2, false), move(7, 1, 1, true), hold(7, 1, 3, 9))
 		beta := *w
 		beta.profile, beta.cursor = "beta", 0
@@ -41,7 +43,8 @@ var readCases = []testCase{
 		w.equal("how many", len(got[0].Moves), 2)
 		for _, b := range got {
 			if b.ID == 7 {
-				w.equal("holder", b.Holder, &wamble.Reservation{Board: 7, Profile: Profile, Session: 1, White: true, At: at(3), Expires: at(9)})
+				w.equal("holder", b.Holder,
+					&wamble.Reservation{Board: 7, Profile: Profile, Session: 1, White: true, At: at(3), Expires: at(9)})
 			}
 		}
 		w.equal("beta", ids(w.live("beta")), "[1000]")
@@ -56,7 +59,8 @@ var readCases = []testCase{
 		w.apply(move(3, 1, 1, true), &intent.MoveBoard{Board: 3, Version: 5, From: 0, To: 1, At: at(2)})
 		w.equal("sent", ids(w.liveAt(0))+ids(w.liveAt(1))+ids(w.arrivals(1)), "[4][3 5][3]")
 		w.equal("its moves", len(w.arrivals(1)[0].Moves), 1)
-		other.apply(&intent.ArriveBoard{Board: 3, Shard: 1, Version: 5, At: at(3)}, move(3, 1, 2, false), &intent.MoveBoard{Board: 3, Version: 7, From: 1, To: 0, At: at(4)})
+		other.apply(&intent.ArriveBoard{Board: 3, Shard: 1, Version: 5, At: at(3)}, move(3, 1, 2, false),
+			&intent.MoveBoard{Board: 3, Version: 7, From: 1, To: 0, At: at(4)})
 		w.equal("back", ids(w.liveAt(0))+ids(w.liveAt(1))+ids(w.arrivals(0))+ids(w.arrivals(1)), "[3 4][5][3][]")
 		w.apply(&intent.MoveBoard{Board: 3, Version: 5, From: 0, To: 1, At: at(2)}) // again, after that of the other shard
 		w.equal("again", ids(w.liveAt(0))+ids(w.liveAt(1))+ids(w.arrivals(0))+ids(w.arrivals(1)), "[3 4][5][3][]")
@@ -70,9 +74,11 @@ var readCases = []testCase{
 		other.profile, other.cursor = store.ShardName(Profile, 3), 0
 		beta := *w
 		beta.profile, beta.cursor = "beta", 0
-		w.apply(newSession(1), newBoard(3), newBoard(4), &intent.UpdateBoard{Board: 3, FEN: startFEN, Status: wamble.Reserved, Version: 1, At: at(1)}, hold(3, 1, 1, 9))
+		w.apply(newSession(1), newBoard(3), newBoard(4), &intent.UpdateBoard{Board: 3, FEN: startFEN,
+			Status: wamble.Reserved, Version: 1, At: at(1)}, hold(3, 1, 1, 9))
 		other.apply(newBoard(5))
-		beta.apply(newBoard(6), &intent.UpdateBoard{Board: 6, FEN: startFEN, Status: wamble.Reserved, Version: 1, At: at(1)}, hold(6, 1, 1, 9))
+		beta.apply(newBoard(6), &intent.UpdateBoard{Board: 6, FEN: startFEN, Status: wamble.Reserved, Version: 1,
+			At: at(1)}, hold(6, 1, 1, 9))
 		w.apply(&intent.MoveBoard{Board: 4, Version: 5, From: 0, To: 3, At: at(2)})
 		n, err := w.Shards(w.Context(), Profile)
 		w.must(err)
@@ -86,7 +92,8 @@ var readCases = []testCase{
 		w.equal("boards", ids(w.liveAt(0))+ids(w.liveAt(1))+ids(w.liveAt(3)), "[3][4 5][]")
 		w.equal("arrivals", ids(w.arrivals(1))+ids(w.arrivals(3)), "[][]")
 		w.equal("holders", []bool{w.board(3).Holder == nil, w.board(6).Holder == nil}, []bool{true, false})
-		w.equal("status", []wamble.BoardStatus{w.board(3).Status, w.board(6).Status}, []wamble.BoardStatus{wamble.Dormant, wamble.Reserved})
+		w.equal("status", []wamble.BoardStatus{w.board(3).Status, w.board(6).Status},
+			[]wamble.BoardStatus{wamble.Dormant, wamble.Reserved})
 	}},
 	{"games by filter", func(w *world) {
 		var all []intent.Intent
@@ -94,14 +101,16 @@ var readCases = []testCase{
 			all = append(all, newBoard(i+1))
 		}
 		w.apply(all...)
-		w.apply(newSession(1), link(1, 7, 20), &intent.UpdateBoard{Board: 100, FEN: startFEN, Status: wamble.Archived, Version: 1, At: at(9)},
+		w.apply(newSession(1), link(1, 7, 20),
+			&intent.UpdateBoard{Board: 100, FEN: startFEN, Status: wamble.Archived, Version: 1, At: at(9)},
 			move(99, 1, 5, true), &intent.RecordGameResult{Board: 100, Result: wamble.Draw, At: at(200)})
 		beta := *w
 		beta.profile, beta.cursor = "beta", 0
 		beta.apply(newBoard(131))
 		got := w.games(wamble.GameFilter{})
 		w.equal("all", len(got), 131)
-		w.equal("the handle of a move", got[98].Moves, []wamble.Move{{Ply: 5, UCI: "e2e4", Session: 1, Player: 700, Handle: "h_0007", Rating: 1200, At: at(105)}})
+		w.equal("the handle of a move", got[98].Moves,
+			[]wamble.Move{{Ply: 5, UCI: "e2e4", Session: 1, Player: 700, Handle: "h_0007", Rating: 1200, At: at(105)}})
 		w.equal("after", ids(w.games(wamble.GameFilter{After: 129})), "[130 131]")
 		w.equal("profile", ids(w.games(wamble.GameFilter{Profile: "beta"})), "[131]")
 		w.equal("finished", ids(w.games(wamble.GameFilter{Finished: true})), "[100]")
@@ -117,7 +126,8 @@ var readCases = []testCase{
 	}},
 	{"the past", past},
 	{"the newest session of a handle", func(w *world) {
-		w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 20), link(2, 7, 20), &intent.UpdateSessionLastSeen{Session: 1, At: at(60)})
+		w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 20), link(2, 7, 20),
+			&intent.UpdateSessionLastSeen{Session: 1, At: at(60)})
 		s, err := w.SessionByHandle(w.Context(), "h_0007")
 		w.must(err)
 		w.equal("session", s.ID, wamble.SessionID(1))
@@ -127,7 +137,8 @@ var readCases = []testCase{
 		w.equal("an identity without a session", s, wamble.Session{Player: 700, Key: key(7), Handle: "h_0007"})
 	}},
 	{"the sessions of an identity", func(w *world) {
-		w.apply(newSession(1), newSession(2), newSession(3), newSession(4), link(1, 7, 20), link(2, 7, 20), link(3, 8, 20), link(4, 7, 20),
+		w.apply(newSession(1), newSession(2), newSession(3), newSession(4), link(1, 7, 20), link(2, 7, 20),
+			link(3, 8, 20), link(4, 7, 20),
 			&intent.UpdateSessionLastSeen{Session: 1, At: at(60)})
 		for most, want := range map[int]string{1: "[1]", 2: "[1 4]", 1000: "[1 4 2]"} {
 			got, err := w.Sessions(w.Context(), key(7), most)
@@ -149,7 +160,8 @@ var readCases = []testCase{
 		}
 	}},
 	{"reservations by expiry", func(w *world) {
-		w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 5), link(2, 7, 5), link(3, 8, 5), newBoard(3), newBoard(4), newBoard(5), newBoard(6), newBoard(7),
+		w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 5), link(2, 7, 5), link(3, 8, 5), newBoard(3),
+			newBoard(4), newBoard(5), newBoard(6), newBoard(7),
 			hold(3, 1, 10, 90), hold(4, 2, 10, 80), hold(5, 1, 10, 80), hold(6, 1, 10, 70), hold(7, 3, 10, 80))
 		got, err := w.Reservations(w.Context(), key(7), at(70))
 		w.must(err)
@@ -161,13 +173,16 @@ var readCases = []testCase{
 	}},
 	{"predictions with their ancestors", func(w *world) {
 		p := func(id, parent wamble.PredictionID, ply int) intent.Intent {
-			return &intent.RecordPrediction{ID: id, Board: 3, Session: 1, Parent: parent, UCI: "e2e4", Ply: ply, At: at(int(id))}
+			return &intent.RecordPrediction{ID: id, Board: 3, Session: 1, Parent: parent, UCI: "e2e4", Ply: ply,
+				At: at(int(id))}
 		}
 		done := func(id wamble.PredictionID) intent.Intent {
 			return &intent.ResolvePrediction{ID: id, Session: 1, Status: wamble.Correct, At: at(50)}
 		}
-		w.apply(newSession(1), newBoard(3), newBoard(4), p(30, 0, 1), p(20, 30, 2), p(10, 20, 3), p(40, 0, 1), p(41, 40, 2), p(50, 0, 1),
-			&intent.RecordPrediction{ID: 60, Board: 4, Session: 1, UCI: "e2e4", Ply: 1, At: at(1)}, done(30), done(20), done(40), done(41))
+		w.apply(newSession(1), newBoard(3), newBoard(4), p(30, 0, 1), p(20, 30, 2), p(10, 20, 3), p(40, 0, 1),
+			p(41, 40, 2), p(50, 0, 1),
+			&intent.RecordPrediction{ID: 60, Board: 4, Session: 1, UCI: "e2e4", Ply: 1, At: at(1)}, done(30), done(20),
+			done(40), done(41))
 		got, err := w.Predictions(w.Context(), 3)
 		w.must(err)
 		var text []string
@@ -222,7 +237,8 @@ func leaderboard(w *world) {
 	pay := func(b wamble.BoardID, s wamble.SessionID, p float64) intent.Intent {
 		return &intent.RecordPayout{Board: b, Session: s, Points: p, Canonical: p, At: at(50)}
 	}
-	w.apply(pay(1, 1, 5), pay(1, 2, 4.5), pay(2, 2, 4.5), pay(1, 3, 5), pay(1, 4, 5), pay(1, 5, 5), &intent.RecordRating{Board: 1, Key: key(3), Delta: 100, At: at(50)})
+	w.apply(pay(1, 1, 5), pay(1, 2, 4.5), pay(2, 2, 4.5), pay(1, 3, 5), pay(1, 4, 5), pay(1, 5, 5),
+		&intent.RecordRating{Board: 1, Key: key(3), Delta: 100, At: at(50)})
 	for _, q := range []struct {
 		name string
 		q    wamble.LeaderboardQuery
@@ -274,10 +290,12 @@ func leaderboard(w *world) {
 	w.equal("teams of all", page.Teams[0] > 0 && page.Teams[1] > 0 && page.Teams[0]+page.Teams[1] == 29, true)
 	page, err = w.Leaderboard(w.Context(), wamble.LeaderboardQuery{Limit: 1})
 	w.must(err)
-	w.equal("row", page.Rows[0], wamble.LeaderboardRow{Rank: 1, Who: 200, Session: 2, Key: key(2), Handle: "h_0002", Stats: wamble.Stats{Score: 9, Rating: 1200}})
+	w.equal("row", page.Rows[0], wamble.LeaderboardRow{Rank: 1, Who: 200, Session: 2, Key: key(2), Handle: "h_0002",
+		Stats: wamble.Stats{Score: 9, Rating: 1200}})
 	// A second session of a player is in the same row, with its score; when it is unlinked, it
 	// is a row of its own.
-	w.apply(newSession(7), newBoard(3), pay(3, 7, 2), &intent.RecordPayout{Board: 2, Session: 7, Points: 1, Canonical: 1, At: at(-40 * 86400)})
+	w.apply(newSession(7), newBoard(3), pay(3, 7, 2),
+		&intent.RecordPayout{Board: 2, Session: 7, Points: 1, Canonical: 1, At: at(-40 * 86400)})
 	w.apply(link(7, 2, 60))
 	ranks("two sessions", wamble.LeaderboardQuery{Limit: 2, Self: 7}, "6: 7=12 3=5 7=12")
 	ranks("two sessions in a season", wamble.LeaderboardQuery{Season: month, Limit: 1, Self: 2}, "5: 7=11 2=11")
@@ -293,10 +311,13 @@ func leaderboard(w *world) {
 	w.apply(newSession(8), newSession(9), newSession(10), link(8, 8, 90), link(9, 8, 90), newBoard(4), newBoard(5))
 	w.apply(old(4, 8, 0.25), pay(5, 8, 6), old(4, 9, 0.5), pay(5, 9, 1), old(4, 10, 8), pay(5, 10, 2))
 	ranks("a batch of two months", wamble.LeaderboardQuery{Season: month, Limit: 1, Self: 10}, "6: 9=7 10=2")
-	ranks("the month before", wamble.LeaderboardQuery{Season: earlier.Year()*100 + int(earlier.Month()), Limit: 1, Self: 8}, "2: 10=8 8=0.75")
+	ranks("the month before",
+		wamble.LeaderboardQuery{Season: earlier.Year()*100 + int(earlier.Month()), Limit: 1, Self: 8}, "2: 10=8 8=0.75")
 	w.apply(pay(5, 8, 6), pay(5, 9, 1), pay(3, 10, 6))
-	ranks("a batch of which two rows were there before", wamble.LeaderboardQuery{Season: month, Limit: 1, Self: 8}, "6: 10=8 8=7")
-	for _, q := range []wamble.LeaderboardQuery{{Limit: 0}, {Limit: 17}, {Limit: 1, Offset: -1}, {Limit: 1, Season: -1}} {
+	ranks("a batch of which two rows were there before", wamble.LeaderboardQuery{Season: month, Limit: 1, Self: 8},
+		"6: 10=8 8=7")
+	for _, q := range []wamble.LeaderboardQuery{{Limit: 0}, {Limit: 17}, {Limit: 1, Offset: -1},
+		{Limit: 1, Season: -1}} {
 		if _, err := w.Leaderboard(w.Context(), q); err == nil || errors.Is(err, store.ErrTransient) {
 			w.Errorf("%+v: got %v, want a permanent error", q, err)
 		}
@@ -308,7 +329,8 @@ func leaderboard(w *world) {
 func leaderboardOfBots(w *world) {
 	for id := wamble.SessionID(1); id <= 8; id++ {
 		w.apply(newSession(id), newBoard(wamble.BoardID(id)))
-		w.apply(&intent.RecordPayout{Board: wamble.BoardID(id), Session: id, Points: float64(id), Canonical: float64(id), At: at(50)})
+		w.apply(&intent.RecordPayout{Board: wamble.BoardID(id), Session: id, Points: float64(id),
+			Canonical: float64(id), At: at(50)})
 	}
 	mark := func(id wamble.SessionID) intent.Intent { return &intent.MarkBot{Session: id, At: at(60)} }
 	// 1, 2 are guests; 3 and 4 people with an identity. 5 and 6 are guests that are bots; 7 and
@@ -339,7 +361,8 @@ func leaderboardOfBots(w *world) {
 		for _, r := range got.Rows {
 			rows = append(rows, fmt.Sprintf("%d:%d", r.Rank, r.Session))
 		}
-		w.equal(q.name, fmt.Sprintf("%d %v %d:%d", got.Total, rows, unknown(got.Self).Rank, unknown(got.Self).Session), q.want)
+		w.equal(q.name, fmt.Sprintf("%d %v %d:%d", got.Total, rows, unknown(got.Self).Rank, unknown(got.Self).Session),
+			q.want)
 		if points := got.Teams[0] + got.Teams[1]; q.q.Season != 0 && !q.q.Bots && points != 10 {
 			w.Errorf("%s: the teams have %v points, want 10", q.name, points)
 		}

@@ -25,7 +25,8 @@ var intentRules = []testCase{
 	}},
 	{"merged players stay one", func(w *world) {
 		w.apply(newSession(1), newSession(2), newSession(3), link(1, 7, 20), link(2, 8, 20), link(3, 9, 20))
-		w.apply(&intent.MergePlayers{From: key(7), Into: key(6), At: at(60)}, &intent.MergePlayers{From: key(6), Into: key(7), At: at(60)})
+		w.apply(&intent.MergePlayers{From: key(7), Into: key(6), At: at(60)},
+			&intent.MergePlayers{From: key(6), Into: key(7), At: at(60)})
 		w.equal("with nobody", w.session(1).Key, key(7))
 		w.apply(&intent.MergePlayers{From: key(7), Into: key(8), At: at(10)})
 		w.equal("before they were there", w.session(1).Key, key(7))
@@ -43,13 +44,16 @@ var intentRules = []testCase{
 		}
 	}},
 	{"an older time has no effect", func(w *world) {
-		w.apply(newSession(1), newBoard(3), &intent.UpdateBoardAssignmentTime{Board: 3, At: at(50)}, &intent.UpdateSessionLastSeen{Session: 1, At: at(50)})
-		w.apply(&intent.UpdateBoardAssignmentTime{Board: 3, At: at(40)}, &intent.UpdateSessionLastSeen{Session: 1, At: at(40)})
+		w.apply(newSession(1), newBoard(3), &intent.UpdateBoardAssignmentTime{Board: 3, At: at(50)},
+			&intent.UpdateSessionLastSeen{Session: 1, At: at(50)})
+		w.apply(&intent.UpdateBoardAssignmentTime{Board: 3, At: at(40)},
+			&intent.UpdateSessionLastSeen{Session: 1, At: at(40)})
 		w.equal("assigned", w.board(3).LastAssigned, at(50))
 		w.equal("seen", w.session(1).LastSeen, at(50))
 	}},
 	{"a game counts once", func(w *world) {
-		w.apply(newSession(1), newSession(2), newBoard(3), &intent.CreateBoard{Board: 4, FEN: startFEN, Variant: 0, At: at(1)},
+		w.apply(newSession(1), newSession(2), newBoard(3),
+			&intent.CreateBoard{Board: 4, FEN: startFEN, Variant: 0, At: at(1)},
 			move(3, 1, 1, true), move(3, 2, 2, true), move(3, 1, 3, false), move(4, 1, 1, true))
 		w.equal("session 1", w.session(1).Stats, wamble.Stats{Games: 2, Chess960Games: 1})
 		w.equal("session 2", w.session(2).Stats, wamble.Stats{Games: 1})
@@ -96,8 +100,10 @@ var intentRules = []testCase{
 	{"an identity is found by its key", func(w *world) {
 		again := link(2, 7, 25)
 		again.Player, again.Handle, again.Rating = 999, "h_other", 1500
-		w.apply(newSession(1), newSession(2), link(1, 7, 20), again, newBoard(3), newBoard(4), move(3, 1, 1, true), move(4, 2, 1, true),
-			&intent.RecordPayout{Board: 3, Session: 1, Points: 2, Canonical: 2, At: at(60)}, &intent.RecordPayout{Board: 4, Session: 2, Points: 0.5, Canonical: 1, At: at(60)})
+		w.apply(newSession(1), newSession(2), link(1, 7, 20), again, newBoard(3), newBoard(4), move(3, 1, 1, true),
+			move(4, 2, 1, true),
+			&intent.RecordPayout{Board: 3, Session: 1, Points: 2, Canonical: 2, At: at(60)},
+			&intent.RecordPayout{Board: 4, Session: 2, Points: 0.5, Canonical: 1, At: at(60)})
 		w.equal("player of session 2", w.session(2).Player, wamble.PlayerID(700))
 		w.equal("player", w.player(key(7)), wamble.Player{ID: 700, Key: key(7), Handle: "h_0007", Created: at(20),
 			Stats: wamble.Stats{Score: 2.5, Rating: 1200, Games: 2}})
@@ -128,14 +134,17 @@ var intentRules = []testCase{
 	{"a token belongs to one session", func(w *world) {
 		w.apply(newSession(1))
 		w.refuses([]intent.Intent{&intent.CreateSession{Session: 2, Token: token(1).Hash(), At: at(2)}}, 0)
-		w.refuses([]intent.Intent{newSession(3), &intent.CreateSession{Session: 2, Token: token(1).Hash(), At: at(2)}, newSession(4)}, 1)
+		w.refuses([]intent.Intent{newSession(3), &intent.CreateSession{Session: 2, Token: token(1).Hash(), At: at(2)},
+			newSession(4)}, 1)
 	}},
 	{"a session may begin with an identity", func(w *world) {
 		w.apply(newSession(1), link(1, 7, 20))
 		w.apply(&intent.CreateSession{Session: 2, Token: token(2).Hash(), Player: 700, At: at(30)})
-		w.equal("session", w.session(2), wamble.Session{ID: 2, Token: token(2).Hash(), Player: 700, Key: key(7), Handle: "h_0007",
-			Created: at(30), LastSeen: at(30), Stats: wamble.Stats{Rating: 1200}})
-		w.refuses([]intent.Intent{&intent.CreateSession{Session: 3, Token: token(3).Hash(), Player: 701, At: at(30)}}, 0)
+		w.equal("session", w.session(2),
+			wamble.Session{ID: 2, Token: token(2).Hash(), Player: 700, Key: key(7), Handle: "h_0007",
+				Created: at(30), LastSeen: at(30), Stats: wamble.Stats{Rating: 1200}})
+		w.refuses([]intent.Intent{&intent.CreateSession{Session: 3, Token: token(3).Hash(), Player: 701, At: at(30)}},
+			0)
 	}},
 	{"ratings add up", func(w *world) {
 		delta := func(b wamble.BoardID, k byte, d float64) intent.Intent {
@@ -191,7 +200,8 @@ var intentRules = []testCase{
 		w.apply(&intent.SetTrust{Session: 1, Level: 10, At: at(30)})
 		w.apply(&intent.SetTrust{Key: key(7), Level: 3, At: at(40)})
 		changes(wamble.TrustLevel{Session: 2, Level: 3}, wamble.TrustLevel{Session: 1, Level: 10})
-		w.apply(&intent.UpdateSessionLastSeen{Session: 3, At: at(50)}, &intent.SetTrust{Session: 3, At: at(50)}, &intent.SetTrust{Key: key(9), Level: 3, At: at(50)})
+		w.apply(&intent.UpdateSessionLastSeen{Session: 3, At: at(50)}, &intent.SetTrust{Session: 3, At: at(50)},
+			&intent.SetTrust{Key: key(9), Level: 3, At: at(50)})
 		changes()
 		w.apply(&intent.SetTrust{Session: 1, At: at(60)})
 		changes(wamble.TrustLevel{Session: 1})
@@ -217,21 +227,26 @@ var intentRules = []testCase{
 		for _, p := range got {
 			w.equal("everybody got the same", p, got[0])
 		}
-		w.equal("as they were made", wamble.Player{Key: got[0].Key, Created: got[0].Created.UTC(), Stats: got[0].Stats}, wamble.Player{Key: first.Key, Created: first.Created.UTC(), Stats: first.Stats})
-		w.apply(newSession(1), &intent.LinkSession{Session: 1, Key: key(7), Player: got[0].ID + 1000, Handle: "h_other", Rating: 1200, At: at(20)})
+		w.equal("as they were made", wamble.Player{Key: got[0].Key, Created: got[0].Created.UTC(), Stats: got[0].Stats},
+			wamble.Player{Key: first.Key, Created: first.Created.UTC(), Stats: first.Stats})
+		w.apply(newSession(1), &intent.LinkSession{Session: 1, Key: key(7), Player: got[0].ID + 1000, Handle: "h_other",
+			Rating: 1200, At: at(20)})
 		w.equal("a login finds them", w.session(1).Player, got[0].ID)
 		w.equal("with their name", w.session(1).Handle, got[0].Handle)
 	}},
 	{"a name is one player's", func(w *world) {
 		w.apply(newSession(1), link(1, 7, 20), newSession(2), link(2, 8, 20))
-		w.apply(&intent.SetName{Key: key(7), Name: "Ann", At: at(30)}, &intent.SetName{Key: key(8), Name: "aNN", At: at(31)})
+		w.apply(&intent.SetName{Key: key(7), Name: "Ann", At: at(30)},
+			&intent.SetName{Key: key(8), Name: "aNN", At: at(31)})
 		w.equal("the first has it", w.player(key(7)).Handle, "Ann")
 		w.equal("the second does not", w.player(key(8)).Handle, "h_0008")
 		w.apply(&intent.SetName{Key: key(7), Name: "Bob", At: at(29)})
 		w.equal("an older one", w.player(key(7)).Handle, "Ann")
-		w.apply(&intent.SetName{Key: key(7), Name: "ANN", At: at(40)}, &intent.SetName{Key: key(9), Name: "Nobody", At: at(40)})
+		w.apply(&intent.SetName{Key: key(7), Name: "ANN", At: at(40)},
+			&intent.SetName{Key: key(9), Name: "Nobody", At: at(40)})
 		w.equal("in other case", w.player(key(7)).Handle, "ANN")
-		w.apply(newSession(3), &intent.LinkSession{Session: 3, Key: key(7), Player: 700, Handle: "ANN", Rating: 1200, At: at(50)})
+		w.apply(newSession(3), &intent.LinkSession{Session: 3, Key: key(7), Player: 700, Handle: "ANN", Rating: 1200,
+			At: at(50)})
 		w.equal("a login keeps it", w.session(3).Handle, "ANN")
 	}},
 	{"of those who claim a name one has it", func(w *world) {
@@ -273,12 +288,14 @@ var intentRules = []testCase{
 		w.notFound("nobody's key", err)
 	}},
 	{"who may be revoked", func(w *world) {
-		w.apply(newSession(1), newSession(2), newSession(3), newSession(4), link(1, 7, 20), link(2, 7, 20), link(3, 8, 20), link(4, 7, 20),
+		w.apply(newSession(1), newSession(2), newSession(3), newSession(4), link(1, 7, 20), link(2, 7, 20),
+			link(3, 8, 20), link(4, 7, 20),
 			&intent.RenewToken{Session: 4, Token: token(54).Hash(), At: at(70)})
 		w.apply(&intent.RevokeSessions{Session: 3, Key: key(7), At: at(60)})
 		w.equal("a session of another key", w.session(3).Token, token(3).Hash())
 		w.apply(&intent.RevokeSessions{Session: 1, Key: key(7), Others: true, At: at(60)})
-		for id, want := range map[wamble.SessionID]wamble.TokenHash{1: token(1).Hash(), 2: {}, 3: token(3).Hash(), 4: token(54).Hash()} {
+		for id, want := range map[wamble.SessionID]wamble.TokenHash{1: token(1).Hash(), 2: {}, 3: token(3).Hash(),
+			4: token(54).Hash()} {
 			w.equal("one but all others, those with a newer token not", w.session(id).Token, want)
 		}
 		w.apply(&intent.RevokeSessions{Key: key(7), Others: true, At: at(80)})
@@ -300,14 +317,17 @@ var intentRules = []testCase{
 		w.apply(newSession(1), newSession(2), link(1, 7, 20), newBoard(3), newBoard(4), &prediction)
 		w.apply(&intent.ErasePlayer{Key: key(7), At: at(60)})
 		// Later intents for the erased player, of other profiles and of the game.
-		w.apply(newSession(1), link(1, 7, 50), &intent.RenewToken{Session: 1, Token: token(51).Hash(), At: at(70)}, &terms, move(3, 1, 1, true), pay(3, 1),
+		w.apply(newSession(1), link(1, 7, 50), &intent.RenewToken{Session: 1, Token: token(51).Hash(), At: at(70)},
+			&terms, move(3, 1, 1, true), pay(3, 1),
 			&intent.RecordRating{Board: 3, Session: 1, Key: key(7), Delta: 5, At: at(70)},
 			&intent.RecordPrediction{ID: 13, Board: 3, Session: 1, UCI: "e7e5", Ply: 2, At: at(70)},
 			&intent.RecordPrediction{ID: 14, Board: 3, Session: 2, Parent: 13, UCI: "g1f3", Ply: 3, At: at(70)},
 			&intent.RecordPrediction{ID: 15, Board: 3, Session: 2, Parent: 14, UCI: "b8c6", Ply: 4, At: at(70)},
 			&intent.RecordPrediction{ID: 16, Board: 3, Session: 2, Parent: 11, UCI: "b1c3", Ply: 3, At: at(70)},
-			&intent.ResolvePrediction{ID: 11, Session: 1, Status: wamble.Correct, Points: 3, At: at(70)}, hold(4, 1, 70, 900),
-			&intent.RecordLastMoveShown{Board: 3, Session: 1, UCI: "e2e4", At: at(70)}, &intent.UpdateSessionLastSeen{Session: 1, At: at(70)})
+			&intent.ResolvePrediction{ID: 11, Session: 1, Status: wamble.Correct, Points: 3, At: at(70)},
+			hold(4, 1, 70, 900),
+			&intent.RecordLastMoveShown{Board: 3, Session: 1, UCI: "e2e4", At: at(70)},
+			&intent.UpdateSessionLastSeen{Session: 1, At: at(70)})
 		_, err := w.Player(w.Context(), key(7))
 		w.notFound("the player", err)
 		for _, n := range []byte{1, 51} {
@@ -334,9 +354,11 @@ var intentRules = []testCase{
 		w.refuses([]intent.Intent{link(9, 7, 1)}, 0)
 		w.refuses([]intent.Intent{hold(9, 9, 1, 2)}, 0)
 		w.refuses([]intent.Intent{move(9, 9, 1, true)}, 0)
-		w.refuses([]intent.Intent{newSession(2), newBoard(3), move(3, 2, 1, true), move(3, 9, 2, true), move(9, 2, 1, true)}, 3, 4)
+		w.refuses([]intent.Intent{newSession(2), newBoard(3), move(3, 2, 1, true), move(3, 9, 2, true),
+			move(9, 2, 1, true)}, 3, 4)
 		w.refuses([]intent.Intent{newSession(2), newBoard(3), pay(3, 2), pay(3, 9), pay(9, 2)}, 3, 4)
-		w.refuses([]intent.Intent{newBoard(3), &intent.RecordPrediction{ID: 5, Board: 3, Session: 9, UCI: "e2e4", Ply: 1, At: at(1)}}, 1)
+		w.refuses([]intent.Intent{newBoard(3),
+			&intent.RecordPrediction{ID: 5, Board: 3, Session: 9, UCI: "e2e4", Ply: 1, At: at(1)}}, 1)
 		w.refuses([]intent.Intent{&intent.RecordGameResult{Board: 9, At: at(1)}}, 0)
 		w.refuses([]intent.Intent{pay(9, 9)}, 0)
 		w.refuses([]intent.Intent{&terms}, 0)
@@ -357,7 +379,8 @@ var intentRules = []testCase{
 	{"what may be gone", func(w *world) {
 		w.apply(&intent.UpdateSessionLastSeen{Session: 9, At: at(1)}, &intent.UnlinkSession{Session: 9, At: at(1)},
 			&intent.RemoveReservation{Board: 9, At: at(1)}, &intent.ErasePlayer{Key: key(9), At: at(1)},
-			&intent.ResolvePrediction{ID: 9, Session: 9, Status: wamble.Expired, At: at(1)}, &intent.PurgeSessions{Before: at(1), At: at(1)})
+			&intent.ResolvePrediction{ID: 9, Session: 9, Status: wamble.Expired, At: at(1)},
+			&intent.PurgeSessions{Before: at(1), At: at(1)})
 		_, err := w.SessionByID(w.Context(), 9)
 		w.notFound("session 9", err)
 	}},

@@ -53,7 +53,8 @@ func scores(w *world) {
 		{"after a moment", at(70), 0, 9, want[3:]},
 		{"after the last", at(60), 1, 9, nil},
 	} {
-		got, err := w.Scores(w.Context(), wamble.ScoreQuery{Player: me.ID, Before: q.before, Board: q.board, Limit: q.limit})
+		got, err := w.Scores(w.Context(),
+			wamble.ScoreQuery{Player: me.ID, Before: q.before, Board: q.board, Limit: q.limit})
 		w.must(err)
 		w.equal(q.name, fmt.Sprint(got), fmt.Sprint(q.want))
 	}
@@ -61,7 +62,8 @@ func scores(w *world) {
 	w.must(err)
 	w.equal("of nobody", len(got), 0)
 	for _, limit := range []int{0, 101} {
-		if _, err := w.Scores(w.Context(), wamble.ScoreQuery{Player: me.ID, Limit: limit}); err == nil || errors.Is(err, store.ErrTransient) {
+		if _, err := w.Scores(w.Context(), wamble.ScoreQuery{Player: me.ID, Limit: limit}); err == nil ||
+			errors.Is(err, store.ErrTransient) {
 			w.Errorf("limit %d: got %v, want a permanent error", limit, err)
 		}
 	}

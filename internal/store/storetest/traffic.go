@@ -33,30 +33,36 @@ const TrafficProfile = "traffic"
 // that creates them all.
 func NewTraffic(players int, seed uint64) (*Traffic, store.Batch) {
 	tr := &Traffic{rng: rand.New(rand.NewPCG(seed, 0)), now: epoch, holds: make([]wamble.BoardID, players),
-		plies: map[wamble.BoardID]int{}, version: map[wamble.BoardID]uint64{}, held: map[wamble.BoardID]bool{}, met: map[[2]int64]bool{}}
+		plies: map[wamble.BoardID]int{}, version: map[wamble.BoardID]uint64{}, held: map[wamble.BoardID]bool{},
+		met: map[[2]int64]bool{}}
 	var sessions, boards, reservations []intent.Intent
 	for i := range players * 4 {
-		boards = append(boards, &intent.CreateBoard{Board: wamble.BoardID(i + 1), FEN: startFEN, Status: wamble.Dormant, Variant: -1, At: tr.now})
+		boards = append(boards, &intent.CreateBoard{Board: wamble.BoardID(i + 1), FEN: startFEN, Status: wamble.Dormant,
+			Variant: -1, At: tr.now})
 	}
 	for i := range players {
 		tok := wamble.Token{byte(i), byte(i >> 8), byte(i >> 16), 1}
-		sessions = append(sessions, &intent.CreateSession{Session: wamble.SessionID(i + 1), Token: tok.Hash(), At: tr.now})
+		sessions = append(sessions,
+			&intent.CreateSession{Session: wamble.SessionID(i + 1), Token: tok.Hash(), At: tr.now})
 		tr.holds[i] = wamble.BoardID(i + 1)
 		tr.held[tr.holds[i]] = true
-		reservations = append(reservations, &intent.CreateReservation{Board: tr.holds[i], Session: wamble.SessionID(i + 1), At: tr.now, Expires: tr.now.Add(time.Hour)})
+		reservations = append(reservations, &intent.CreateReservation{Board: tr.holds[i],
+			Session: wamble.SessionID(i + 1), At: tr.now, Expires: tr.now.Add(time.Hour)})
 	}
 	return tr, tr.batch(slices.Concat(sessions, boards, reservations))
 }
 
 func (tr *Traffic) batch(intents []intent.Intent) store.Batch {
 	tr.cursor++
-	return store.Batch{Journal: store.JournalID{1}, Profile: TrafficProfile, After: tr.cursor - 1, Through: tr.cursor, Intents: intents}
+	return store.Batch{Journal: store.JournalID{1}, Profile: TrafficProfile, After: tr.cursor - 1, Through: tr.cursor,
+		Intents: intents}
 }
 
 // Batch returns the next batch with a number of moves, coalesced like the drain's: one update
 // per board, the newest change of each reservation, moves by board.
 func (tr *Traffic) Batch(moves int) store.Batch {
-	updates, assigned, holders := map[wamble.BoardID]intent.Intent{}, map[wamble.BoardID]intent.Intent{}, map[wamble.BoardID]intent.Intent{}
+	updates, assigned, holders := map[wamble.BoardID]intent.Intent{}, map[wamble.BoardID]intent.Intent{},
+		map[wamble.BoardID]intent.Intent{}
 	var played []intent.Intent
 	for range moves {
 		tr.now = tr.now.Add(67 * time.Microsecond)
@@ -64,7 +70,8 @@ func (tr *Traffic) Batch(moves int) store.Batch {
 		board := tr.holds[tr.next]
 		tr.plies[board]++
 		pair := [2]int64{int64(session), int64(board)}
-		played = append(played, &intent.RecordMove{Board: board, Session: session, UCI: "e2e4", Ply: tr.plies[board], First: !tr.met[pair], At: tr.now})
+		played = append(played, &intent.RecordMove{Board: board, Session: session, UCI: "e2e4", Ply: tr.plies[board],
+			First: !tr.met[pair], At: tr.now})
 		tr.met[pair] = true
 		updates[board] = tr.update(board, wamble.Active)
 		holders[board] = &intent.RemoveReservation{Board: board, At: tr.now}
@@ -73,7 +80,8 @@ func (tr *Traffic) Batch(moves int) store.Batch {
 		tr.held[board], tr.held[free], tr.holds[tr.next] = false, true, free
 		updates[free] = tr.update(free, wamble.Reserved)
 		assigned[free] = &intent.UpdateBoardAssignmentTime{Board: free, At: tr.now}
-		holders[free] = &intent.CreateReservation{Board: free, Session: session, White: tr.plies[free]%2 == 0, At: tr.now, Expires: tr.now.Add(time.Hour)}
+		holders[free] = &intent.CreateReservation{Board: free, Session: session, White: tr.plies[free]%2 == 0,
+			At: tr.now, Expires: tr.now.Add(time.Hour)}
 		tr.next = (tr.next + 1) % len(tr.holds)
 	}
 	var created, removed []intent.Intent

@@ -16,7 +16,8 @@ func trails(w *world) {
 	var boards, moves []intent.Intent
 	for id := range wamble.BoardID(100) {
 		boards = append(boards, newBoard(id+1))
-		moves = append(moves, &intent.RecordMove{Board: id + 1, Session: 1, UCI: "e2e4", Ply: 1, First: true, At: at(100 + int(id))})
+		moves = append(moves, &intent.RecordMove{Board: id + 1, Session: 1, UCI: "e2e4", Ply: 1, First: true,
+			At: at(100 + int(id))})
 	}
 	w.apply(boards...)
 	w.trail("nothing yet", 1, "[1] []")
@@ -24,7 +25,8 @@ func trails(w *world) {
 	w.apply(moves[2])
 	w.trail("one board", 1, "[1] [3]")
 	w.apply(slices.Delete(moves, 2, 3)...)
-	w.apply(move(2, 2, 2, true), move(7, 1, 2, false), move(7, 3, 3, true), pay(99, 1), pay(99, 2), pay(98, 2), pay(97, 3))
+	w.apply(move(2, 2, 2, true), move(7, 1, 2, false), move(7, 3, 3, true), pay(99, 1), pay(99, 2), pay(98, 2),
+		pay(97, 3))
 	w.trail("a guest", 1, "[1] "+upTo(100, 64))
 	got := w.trail("another one", 3, "[3] [7]")
 	if len(got.Boards) == 1 {

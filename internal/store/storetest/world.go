@@ -197,7 +197,8 @@ func newBoard(id wamble.BoardID) intent.Intent {
 }
 
 func link(id wamble.SessionID, k byte, seconds int) *intent.LinkSession {
-	return &intent.LinkSession{Session: id, Key: key(k), Player: wamble.PlayerID(k) * 100, Handle: fmt.Sprintf("h_%04d", k), Rating: 1200, At: at(seconds)}
+	return &intent.LinkSession{Session: id, Key: key(k), Player: wamble.PlayerID(k) * 100,
+		Handle: fmt.Sprintf("h_%04d", k), Rating: 1200, At: at(seconds)}
 }
 
 func move(b wamble.BoardID, s wamble.SessionID, ply int, first bool) *intent.RecordMove {

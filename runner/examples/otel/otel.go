@@ -23,11 +23,12 @@ import (
 func Trace(t trace.Tracer) runner.Middleware {
 	return func(next runner.Handler) runner.Handler {
 		return func(ctx context.Context, tx *runner.Tx, d *runner.Delivery) (err error) {
-			ctx, span := t.Start(extract(ctx, d.Trace), "run", trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
-				attribute.String("messaging.message.id", string(d.ID)),
-				attribute.Int64("messaging.destination.partition.id", int64(d.To)),
-				attribute.Int64("runner.attempt", int64(d.Attempts)),
-			))
+			ctx, span := t.Start(extract(ctx, d.Trace), "run", trace.WithSpanKind(trace.SpanKindConsumer),
+				trace.WithAttributes(
+					attribute.String("messaging.message.id", string(d.ID)),
+					attribute.Int64("messaging.destination.partition.id", int64(d.To)),
+					attribute.Int64("runner.attempt", int64(d.Attempts)),
+				))
 			defer span.End() // also if the handler panics
 			if err = next(ctx, tx, d); err != nil {
 				span.RecordError(err)

@@ -19,13 +19,15 @@ func TestTrace(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	tracer := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)).Tracer("test")
 	r, err := runner.Open(memstore.New(), runner.Options{
-		Create: true, MinFree: -1, Middleware: []runner.Middleware{otel.Trace(tracer)}, Policy: runner.Policy{RetryDelay: -1},
+		Create: true, MinFree: -1, Middleware: []runner.Middleware{otel.Trace(tracer)},
+		Policy: runner.Policy{RetryDelay: -1},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx, d *runner.Delivery) error {
+	w, err := r.NewWorker(7, runner.WorkerOptions{Handler: func(_ context.Context, _ *runner.Tx,
+		d *runner.Delivery) error {
 		if d.Attempts == 1 {
 			return errors.New("not at first")
 		}
@@ -50,7 +52,8 @@ func TestTrace(t *testing.T) {
 	}
 	for i, want := range []string{"not at first", ""} {
 		if got := runs[i]; got.Status().Description != want || got.Parent().SpanID() != post.SpanContext().SpanID() {
-			t.Errorf("run %d: %q below %v, want %q below %v", i+1, got.Status().Description, got.Parent().SpanID(), want, post.SpanContext().SpanID())
+			t.Errorf("run %d: %q below %v, want %q below %v", i+1, got.Status().Description, got.Parent().SpanID(),
+				want, post.SpanContext().SpanID())
 		}
 	}
 }

@@ -29,7 +29,9 @@ func (h *held) Checkpoint(ctx context.Context, through uint64, state iter.Seq[[]
 	if err := h.settle(ctx, c); err != nil {
 		return err
 	}
-	if err := c.QueryRow(ctx, `SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()`).Scan(&h.doubt.pid, &h.doubt.began); err != nil {
+	if err := c.QueryRow(ctx,
+		`SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()`).Scan(&h.doubt.pid,
+		&h.doubt.began); err != nil {
 		return err
 	}
 	if err := h.checkpoint(ctx, c, through, state); err != nil {
@@ -62,7 +64,8 @@ func (h *held) settle(ctx context.Context, c *pgx.Conn) error {
 	}
 	var state int64
 	var through uint64
-	err = c.QueryRow(ctx, `SELECT state, through FROM shards WHERE shard = $1 AND epoch = $2`, h.name, h.epoch).Scan(&state, &through)
+	err = c.QueryRow(ctx, `SELECT state, through FROM shards WHERE shard = $1 AND epoch = $2`, h.name,
+		h.epoch).Scan(&state, &through)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return logstore.ErrFenced
 	}
@@ -83,10 +86,12 @@ func (h *held) checkpoint(ctx context.Context, c *pgx.Conn, through uint64, stat
 	if err := h.truncate(ctx, c, slot); err != nil {
 		return err
 	}
-	if err := h.l.patiently(ctx, c, func(p *progress) error { return writeState(p, c, h.id, slot, id, state) }); err != nil {
+	if err := h.l.patiently(ctx, c,
+		func(p *progress) error { return writeState(p, c, h.id, slot, id, state) }); err != nil {
 		return err
 	}
-	tag, err := c.Exec(ctx, `UPDATE shards SET through = $3, state = $4 WHERE shard = $1 AND epoch = $2`, h.name, h.epoch, int64(through), id)
+	tag, err := c.Exec(ctx, `UPDATE shards SET through = $3, state = $4 WHERE shard = $1 AND epoch = $2`, h.name,
+		h.epoch, int64(through), id)
 	switch {
 	case err != nil:
 		return err

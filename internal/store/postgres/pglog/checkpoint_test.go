@@ -50,7 +50,8 @@ func TestCheckpointUnanswered(t *testing.T) {
 	other := pglog.Open(pglog.Options{Database: db, Node: "b"})
 	t.Cleanup(other.Close)
 	is(t, look(t, other), "2:s2 3:3")
-	watchtest.Until(t, "the next checkpoint is made", func() bool { return h.Checkpoint(t.Context(), 3, state("s3")) == nil })
+	watchtest.Until(t, "the next checkpoint is made",
+		func() bool { return h.Checkpoint(t.Context(), 3, state("s3")) == nil })
 	is(t, look(t, other), "3:s3")
 }
 

@@ -72,10 +72,12 @@ CREATE INDEX IF NOT EXISTS shard_notes_version ON shard_notes (shard, version);`
 
 func createNodeTables(ctx context.Context, c *pgx.Conn) error {
 	var made bool
-	if err := c.QueryRow(ctx, `SELECT to_regclass('shard_nodes') IS NOT NULL AND to_regclass('shard_notes_version') IS NOT NULL`).Scan(&made); err != nil || made {
+	if err := c.QueryRow(ctx,
+		`SELECT to_regclass('shard_nodes') IS NOT NULL AND to_regclass('shard_notes_version') IS NOT NULL`).Scan(&made); err != nil || made {
 		return err
 	}
-	if _, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d); %s COMMIT", makeLock, makeNodeTables)); err != nil {
+	if _, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d); %s COMMIT", makeLock,
+		makeNodeTables)); err != nil {
 		return fmt.Errorf("make the tables of the nodes: %w", err)
 	}
 	return nil
@@ -165,7 +167,8 @@ func (l *Log) Note(ctx context.Context, log, name, value string) error {
 func (l *Log) Amend(ctx context.Context, log, name string, change func(value string) (string, error)) error {
 	return l.write(ctx, log, func(tx pgx.Tx) error {
 		var value string
-		err := tx.QueryRow(ctx, `SELECT COALESCE((SELECT value FROM shard_notes WHERE shard = $1 AND name = $2), '')`, log, name).Scan(&value)
+		err := tx.QueryRow(ctx, `SELECT COALESCE((SELECT value FROM shard_notes WHERE shard = $1 AND name = $2), '')`,
+			log, name).Scan(&value)
 		if err == nil {
 			value, err = change(value)
 		}
@@ -184,11 +187,14 @@ func (l *Log) Amend(ctx context.Context, log, name string, change func(value str
 // highest, without its value.
 func (l *Log) Forget(ctx context.Context, log, prefix string, age time.Duration) error {
 	return l.write(ctx, log, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `DELETE FROM shard_nodes s WHERE shard = $1 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.shard = s.shard AND n.node = s.node)`, log); err != nil {
+		if _, err := tx.Exec(ctx,
+			`DELETE FROM shard_nodes s WHERE shard = $1 AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.shard = s.shard AND n.node = s.node)`, log); err != nil {
 			return err
 		}
 		const old = `shard = $1 AND starts_with(name, $2) AND at < clock_timestamp() - $3::interval AND version `
-		if _, err := tx.Exec(ctx, `DELETE FROM shard_notes WHERE `+old+`< (SELECT max(version) FROM shard_notes WHERE shard = $1)`, log, prefix, age); err != nil {
+		if _, err := tx.Exec(ctx,
+			`DELETE FROM shard_notes WHERE `+old+`< (SELECT max(version) FROM shard_notes WHERE shard = $1)`, log,
+			prefix, age); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `UPDATE shard_notes SET value = '' WHERE `+old+`= (SELECT max(version) FROM shard_notes WHERE shard = $1) AND value <> ''`, log, prefix, age)
@@ -227,7 +233,8 @@ func (l *Log) write(ctx context.Context, log string, do func(pgx.Tx) error) erro
 		return err
 	}
 	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d, hashtext($1))`, noteLock), log); err != nil {
+		if _, err := tx.Exec(ctx, fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d, hashtext($1))`, noteLock),
+			log); err != nil {
 			return err
 		}
 		return do(tx)

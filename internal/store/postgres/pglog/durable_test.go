@@ -29,7 +29,8 @@ func TestSynchronousCommit(t *testing.T) {
 			add(t, h, "1")
 			ok(t, h.Checkpoint(t.Context(), 1, nothing))
 			const seen = `SELECT COALESCE(string_agg(DISTINCT what || ' ' || v, ', ' ORDER BY what || ' ' || v), '') FROM seen`
-			watchtest.Until(t, "it beats", func() bool { return pgtest.Query[bool](t, db, `SELECT count(*) > 1 FROM seen WHERE what = 'beat'`) })
+			watchtest.Until(t, "it beats",
+				func() bool { return pgtest.Query[bool](t, db, `SELECT count(*) > 1 FROM seen WHERE what = 'beat'`) })
 			is(t, pgtest.Query[string](t, db, seen), "beat off, record on, shard on")
 		})
 	}

@@ -126,7 +126,9 @@ func (h *held) replay(p *progress, visit func(seq uint64, record []byte) error) 
 	}
 	var size int64 // bytes that the server sorts
 	p.wait(0)
-	if err := h.conn.QueryRow(p, `SELECT COALESCE(sum(pg_relation_size(to_regclass(t))), 0)::bigint FROM unnest($1::text[]) t`, tables).Scan(&size); err != nil {
+	if err := h.conn.QueryRow(p,
+		`SELECT COALESCE(sum(pg_relation_size(to_regclass(t))), 0)::bigint FROM unnest($1::text[]) t`,
+		tables).Scan(&size); err != nil {
 		return err
 	}
 	if h.state != 0 {
@@ -140,7 +142,8 @@ func (h *held) replay(p *progress, visit func(seq uint64, record []byte) error) 
 // readLog visits the records after the checkpoint.
 func (h *held) readLog(p *progress, size int64, visit func(seq uint64, record []byte) error) error {
 	p.wait(size)
-	rows, err := h.conn.Query(p, `SELECT seq, n, data FROM shard_log WHERE slot IN ($1, $2, $3) AND seq > $4 ORDER BY seq, n`,
+	rows, err := h.conn.Query(p,
+		`SELECT seq, n, data FROM shard_log WHERE slot IN ($1, $2, $3) AND seq > $4 ORDER BY seq, n`,
 		slotOf(h.id, 0), slotOf(h.id, 1), slotOf(h.id, 2), int64(h.through))
 	if err != nil {
 		return err
@@ -246,7 +249,8 @@ func (h *held) Release(ctx context.Context, to string) error {
 	defer h.using.Unlock()
 	var err error
 	if ctx.Err() == nil && !h.conn.IsClosed() {
-		_, err = h.conn.Exec(ctx, `UPDATE shards SET epoch = epoch + 1, holder = '', heir = $3, released_at = clock_timestamp() WHERE shard = $1 AND epoch = $2`, h.name, h.epoch, to)
+		_, err = h.conn.Exec(ctx,
+			`UPDATE shards SET epoch = epoch + 1, holder = '', heir = $3, released_at = clock_timestamp() WHERE shard = $1 AND epoch = $2`, h.name, h.epoch, to)
 	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

@@ -80,7 +80,8 @@ func Open(o Options) *Log {
 	if o.Instance == "" {
 		o.Instance = rand.Text()
 	}
-	return &Log{o: o.withDefaults(), self: o.Node + "/" + o.Instance, watches: map[string]*watch{}, shards: map[string]*watchedShard{}}
+	return &Log{o: o.withDefaults(), self: o.Node + "/" + o.Instance, watches: map[string]*watch{},
+		shards: map[string]*watchedShard{}}
 }
 
 // Self returns the name of this node with its instance.
@@ -180,7 +181,8 @@ func (h *held) claim(ctx context.Context) error {
 	}
 	err := pgx.BeginFunc(ctx, h.conn, func(tx pgx.Tx) error {
 		silent, at := h.w.silent()
-		err := tx.QueryRow(ctx, claimShard, h.name, h.l.self, nameOf(h.l.self), silent, h.l.o.Lease, h.w.watch.name, at).Scan(&h.id, &h.epoch, &h.seq, &h.through, &h.state)
+		err := tx.QueryRow(ctx, claimShard, h.name, h.l.self, nameOf(h.l.self), silent, h.l.o.Lease, h.w.watch.name,
+			at).Scan(&h.id, &h.epoch, &h.seq, &h.through, &h.state)
 		if errors.Is(err, pgx.ErrNoRows) {
 			var holder string
 			err = tx.QueryRow(ctx, `SELECT holder FROM shards WHERE shard = $1`, h.name).Scan(&holder)
@@ -208,11 +210,13 @@ func (h *held) prepare(ctx context.Context) error {
 		}
 	}
 	for k := range logSlots {
-		if _, err := h.conn.Prepare(ctx, appendName(k), fmt.Sprintf(appendRecord, tableOf(h.id, k), slotOf(h.id, k))); err != nil {
+		if _, err := h.conn.Prepare(ctx, appendName(k),
+			fmt.Sprintf(appendRecord, tableOf(h.id, k), slotOf(h.id, k))); err != nil {
 			return err
 		}
 	}
-	if err := h.conn.QueryRow(ctx, `SELECT current_setting('synchronous_standby_names')`).Scan(&h.standbys); err != nil {
+	if err := h.conn.QueryRow(ctx,
+		`SELECT current_setting('synchronous_standby_names')`).Scan(&h.standbys); err != nil {
 		return err
 	}
 	if h.standbys == "" {
@@ -266,16 +270,18 @@ func (h *held) read(p *progress, visit func(seq uint64, record []byte) error) er
 	}
 	// The snapshot is taken after the locks, for which truncate waits: so the row and the
 	// partitions agree while records are appended.
-	return pgx.BeginTxFunc(p, h.conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		for k := range slots {
-			p.wait(0)
-			if _, err := tx.Exec(p, `LOCK TABLE `+tableOf(h.id, k)+` IN ACCESS SHARE MODE`); err != nil {
+	return pgx.BeginTxFunc(p, h.conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			for k := range slots {
+				p.wait(0)
+				if _, err := tx.Exec(p, `LOCK TABLE `+tableOf(h.id, k)+` IN ACCESS SHARE MODE`); err != nil {
+					return err
+				}
+			}
+			if err := tx.QueryRow(p, `SELECT seq, through, state FROM shards WHERE shard = $1`, h.name).Scan(&h.seq,
+				&h.through, &h.state); err != nil {
 				return err
 			}
-		}
-		if err := tx.QueryRow(p, `SELECT seq, through, state FROM shards WHERE shard = $1`, h.name).Scan(&h.seq, &h.through, &h.state); err != nil {
-			return err
-		}
-		return h.replay(p, visit)
-	})
+			return h.replay(p, visit)
+		})
 }

@@ -13,7 +13,8 @@ import (
 func TestOverdueAppend(t *testing.T) {
 	late := fmt.Errorf("timeout: %w", context.DeadlineExceeded)
 	got := (&held{standbys: "FIRST 1 (standby)"}).overdue(late)
-	if !errors.Is(got, context.DeadlineExceeded) || !strings.Contains(got.Error(), "synchronous standby (FIRST 1 (standby)), which may be gone") {
+	if !errors.Is(got, context.DeadlineExceeded) ||
+		!strings.Contains(got.Error(), "synchronous standby (FIRST 1 (standby)), which may be gone") {
 		t.Errorf("got %v", got)
 	}
 	if got := (&held{}).overdue(late); got != late {

@@ -146,7 +146,8 @@ func TestSchema(t *testing.T) {
 		l := node(t, db, "b")
 		_, err := l.Claim(t.Context(), "main", holder(t))
 		for _, err := range []error{err, l.Await(t.Context(), "main", nil)} {
-			if !errors.Is(err, runner.ErrSchema) || !strings.Contains(err.Error(), "have version 3") || !strings.Contains(err.Error(), "this one knows 1") {
+			if !errors.Is(err, runner.ErrSchema) || !strings.Contains(err.Error(), "have version 3") ||
+				!strings.Contains(err.Error(), "this one knows 1") {
 				t.Errorf("after %s: got %v, want that the tables are too new", change, err)
 			}
 		}
@@ -244,10 +245,12 @@ func TestGraceAfterOutage(t *testing.T) {
 	a.Close()
 	const age = `SELECT extract(epoch FROM clock_timestamp() - max(seen_at))::float8 FROM nodes WHERE node LIKE 'a/%'`
 	closed := time.Duration(pgtest.Query[float64](t, db, age) * float64(time.Second))
-	watchtest.Until(t, "b sees the last beat of a", func() bool { return b.PartitionView("main").Holder == "a" && b.PartitionView("main").Silence > closed })
+	watchtest.Until(t, "b sees the last beat of a",
+		func() bool { return b.PartitionView("main").Holder == "a" && b.PartitionView("main").Silence > closed })
 	pass := proxy.Still()
 	watchtest.Until(t, "b sees nothing more", func() bool { return b.PartitionView("main").Err != nil })
-	watchtest.Until(t, "the last beat is old", func() bool { return pgtest.Query[float64](t, db, age) > 2*lease.Seconds() })
+	watchtest.Until(t, "the last beat is old",
+		func() bool { return pgtest.Query[float64](t, db, age) > 2*lease.Seconds() })
 	began := time.Now()
 	pass()
 	ok(t, b.Await(t.Context(), "main", nil))
@@ -352,7 +355,8 @@ func TestPartitionsAreEmptied(t *testing.T) {
 	if got := pgtest.Query[int64](t, db, size); got > 15*24<<10 {
 		t.Errorf("the partitions take %d bytes, want those of the last 10 records at most", got)
 	}
-	if got := pgtest.Query[int64](t, db, `SELECT COALESCE(sum(pg_relation_size(reltoastrelid)), 0)::bigint FROM pg_class WHERE relname LIKE 'shard\_log%'`); got > 0 {
+	if got := pgtest.Query[int64](t, db,
+		`SELECT COALESCE(sum(pg_relation_size(reltoastrelid)), 0)::bigint FROM pg_class WHERE relname LIKE 'shard\_log%'`); got > 0 {
 		t.Errorf("%d bytes are in TOAST tables", got)
 	}
 }

@@ -25,7 +25,8 @@ type progress struct {
 func newProgress(ctx context.Context, patience time.Duration) *progress {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p := &progress{Context: ctx, patience: patience}
-	p.timer = time.AfterFunc(patience, func() { cancel(fmt.Errorf("the database has sent and taken nothing for %v", patience)) })
+	p.timer = time.AfterFunc(patience,
+		func() { cancel(fmt.Errorf("the database has sent and taken nothing for %v", patience)) })
 	p.end = func() {
 		p.timer.Stop()
 		cancel(nil)

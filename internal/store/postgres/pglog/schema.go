@@ -58,11 +58,13 @@ func tableOf(id, k int) string { return fmt.Sprintf("shard_log_%d_%d", id, k) }
 // only reads, so that a user without the CREATE privilege can play.
 func makeShard(ctx context.Context, c *pgx.Conn, name string) error {
 	var made bool
-	if err := c.QueryRow(ctx, `SELECT to_regclass('nodes') IS NOT NULL AND to_regclass('shard_log') IS NOT NULL`).Scan(&made); err != nil {
+	if err := c.QueryRow(ctx,
+		`SELECT to_regclass('nodes') IS NOT NULL AND to_regclass('shard_log') IS NOT NULL`).Scan(&made); err != nil {
 		return err
 	}
 	if !made {
-		if _, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d); %s COMMIT", makeLock, makeTables)); err != nil {
+		if _, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d); %s COMMIT", makeLock,
+			makeTables)); err != nil {
 			return fmt.Errorf("make the tables of the log: %w", err)
 		}
 	}

@@ -118,7 +118,8 @@ func (l *Log) watchOf(group string) *watch {
 	w := l.watches[group]
 	if w == nil {
 		var ctx context.Context
-		w = &watch{l: l, name: group, done: make(chan struct{}), beatNow: make(chan struct{}, 1), beaten: make(chan struct{})}
+		w = &watch{l: l, name: group, done: make(chan struct{}), beatNow: make(chan struct{}, 1),
+			beaten: make(chan struct{})}
 		ctx, w.stop = context.WithCancel(context.Background())
 		l.watches[group] = w
 		go w.run(ctx)

@@ -121,7 +121,8 @@ var initialized = sync.OnceValues(func() (*Cluster, error) {
 	if err := c.watch(); err != nil {
 		return nil, errors.Join(err, c.end())
 	}
-	if err := c.run("initdb", "-D", c.data(), "-U", "wamble", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"); err != nil {
+	if err := c.run("initdb", "-D", c.data(), "-U", "wamble", "-A", "trust", "-E", "UTF8", "--no-locale",
+		"--no-sync"); err != nil {
 		return nil, errors.Join(err, c.end())
 	}
 	return c, nil
@@ -341,7 +342,8 @@ func (c *Cluster) Clone(t testing.TB) *Cluster {
 	if out, err := other.command("/bin/cp", "-a", c.data(), other.data()).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := errors.Join(other.watch(), other.set("postgresql.conf", fmt.Sprintf("unix_socket_directories = '%s'\n", dir)), other.first()); err != nil {
+	if err := errors.Join(other.watch(),
+		other.set("postgresql.conf", fmt.Sprintf("unix_socket_directories = '%s'\n", dir)), other.first()); err != nil {
 		t.Fatal(err)
 	}
 	return other
@@ -374,7 +376,8 @@ func (c *Cluster) Restart(t testing.TB) {
 }
 
 func (c *Cluster) restart() error {
-	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-m", "immediate", "-w", "-t", startSeconds, "restart")
+	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-m", "immediate", "-w", "-t",
+		startSeconds, "restart")
 }
 
 // AskPassword restarts the server, which requires the password of a role from then on.
@@ -383,7 +386,8 @@ func (c *Cluster) AskPassword(t testing.TB, role string) {
 	file := filepath.Join(c.data(), "pg_hba.conf")
 	rest, err := os.ReadFile(file)
 	if err == nil {
-		err = os.WriteFile(file, fmt.Appendf(nil, "local all %[1]s scram-sha-256\nhost all %[1]s all scram-sha-256\n%[2]s", role, rest), 0o600)
+		err = os.WriteFile(file, fmt.Appendf(nil,
+			"local all %[1]s scram-sha-256\nhost all %[1]s all scram-sha-256\n%[2]s", role, rest), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,8 @@ func startShared() error {
 		if err != nil {
 			return fmt.Errorf("WAMBLE_TEST_DSN: %w", err)
 		}
-		shared.server = postgres.Options{Host: cfg.Host, Port: int(cfg.Port), User: cfg.User, Password: cfg.Password, Name: cfg.Database}
+		shared.server = postgres.Options{Host: cfg.Host, Port: int(cfg.Port), User: cfg.User, Password: cfg.Password,
+			Name: cfg.Database}
 	} else {
 		c, err := start(false, Place{})
 		if err != nil {

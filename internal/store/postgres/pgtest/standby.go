@@ -38,7 +38,8 @@ func (c *Cluster) StandbyAt(t testing.TB, p Place) *Cluster {
 // Rejoin makes a stopped server the standby of the primary that replaced it.
 func (c *Cluster) Rejoin(t testing.TB, primary *Cluster) {
 	t.Helper()
-	if err := errors.Join(os.RemoveAll(c.data()), c.copyOf(primary), c.set("postgresql.conf", fmt.Sprintf("port = %d\n", c.port)), c.up()); err != nil {
+	if err := errors.Join(os.RemoveAll(c.data()), c.copyOf(primary),
+		c.set("postgresql.conf", fmt.Sprintf("port = %d\n", c.port)), c.up()); err != nil {
 		t.Fatal(err)
 	}
 	c.AwaitNobody(t)
